@@ -1,0 +1,154 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Resolves groups of packages.toml anew from the archive's signed index.
+
+Used by `./bazelw --relock debian`, and by bazelw and `debian.bzl` when a locked file has
+vanished from the archive. apt does the fetching and checks the signatures, in a private
+state folder: the machine's own package state is neither read nor changed.
+
+As a program: `relock.py GROUP` prints that group's new entries as a lock (JSON).
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+
+HERE = pathlib.Path(__file__).absolute().parent
+if __name__ == "__main__":
+    sys.path.insert(0, str(HERE.parent.parent))
+
+from toolchains.debian import lock, mirrors, resolve  # noqa: E402  (after the path is set)
+
+MANIFEST = HERE / "packages.toml"
+LOCK = HERE / "lock.json"
+_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
+class RelockError(Exception):
+    """The index could not be had, or lacks a package."""
+
+
+def _apt_options(state: str) -> list[str]:
+    settings = (
+        f"Dir::Etc::SourceList={state}/sources.list",
+        "Dir::Etc::SourceParts=-",
+        f"Dir::State::Lists={state}/lists",
+        f"Dir::Cache={state}/cache",
+        "Dir::State::status=/dev/null",
+        "APT::Architecture=amd64",
+        "APT::Architectures=amd64",
+        "APT::Sandbox::User=root",
+        "Acquire::Languages=none",
+        "Acquire::Retries=2",
+        # Suites that are not released yet may be past their Valid-Until; the signature holds.
+        "Acquire::Check-Valid-Until=false",
+    )
+    return [part for setting in settings for part in ("-o", setting)]
+
+
+def fetch_index(suite: str, archives: Iterable[str]) -> str:
+    """Returns the text of a suite's package index, from the first archive that serves it.
+
+    The signature is checked against Debian's keyring of this machine. Raises RelockError with
+    every archive's answer where none serves the suite.
+    """
+    signed_by = f"[signed-by={_KEYRING}] " if os.path.exists(_KEYRING) else ""
+    failures = []
+    for archive in archives:
+        with tempfile.TemporaryDirectory(prefix="relock-") as state:
+            for folder in ("lists/partial", "cache/archives/partial"):
+                os.makedirs(f"{state}/{folder}")
+            with open(f"{state}/sources.list", "w", encoding="utf-8") as f:
+                f.write(f"deb {signed_by}{archive} {suite} main\n")
+            options = _apt_options(state)
+            try:
+                got = subprocess.run(
+                    ["apt-get", "-qq", *options, "-o", "APT::Update::Error-Mode=any", "update"],
+                    capture_output=True,
+                    text=True,
+                )
+                if got.returncode == 0:
+                    return subprocess.run(
+                        ["apt-cache", *options, "dumpavail"],
+                        check=True,
+                        capture_output=True,
+                        text=True,
+                    ).stdout
+            except FileNotFoundError as e:
+                raise RelockError(
+                    f"no {e.filename} here; resolving packages anew needs apt. "
+                    "Do it on a Debian machine and commit the lock"
+                ) from e
+            failures.append(f"{archive}: {got.stderr.strip()[-400:]}")
+    raise RelockError(
+        f"no archive serves the index of suite {suite}; check the network, or set "
+        f"{mirrors.VARIABLE} to a mirror's URL\n" + "\n".join(failures)
+    )
+
+
+def resolve_groups(
+    specs: dict[str, resolve.GroupSpec], names: Iterable[str], archives: Iterable[str]
+) -> dict[str, lock.Group]:
+    """Resolves the named groups of the manifest, each suite's index fetched once."""
+    archives = list(archives)
+    parsed: dict[str, tuple[resolve.Index, dict[str, list[str]]]] = {}
+    groups = {}
+    for name in names:
+        if name not in specs:
+            raise RelockError(f"{MANIFEST.name}: no group {name!r}; there are {sorted(specs)}")
+        spec = specs[name]
+        if spec.suite not in parsed:
+            parsed[spec.suite] = resolve.parse_index(fetch_index(spec.suite, archives))
+        packages = resolve.choose(spec, *parsed[spec.suite], where=f"group {name!r}")
+        groups[name] = lock.Group(spec.suite, packages)
+    return groups
+
+
+def resolve_anew(names: Iterable[str]) -> dict[str, lock.Group]:
+    """Resolves groups of the committed manifest with this machine's archives."""
+    specs = resolve.parse_manifest(MANIFEST.read_text(encoding="utf-8"), MANIFEST.name)
+    return resolve_groups(specs, names, mirrors.find())
+
+
+def relock(names: Iterable[str] | None = None) -> list[str]:
+    """Rewrites lock.json, all groups or only those named. Returns one line per change."""
+    specs = resolve.parse_manifest(MANIFEST.read_text(encoding="utf-8"), MANIFEST.name)
+    old = lock.parse(LOCK.read_text(encoding="utf-8"), LOCK.name) if LOCK.exists() else {}
+    chosen = list(specs) if names is None else list(names)
+    new = {name: group for name, group in old.items() if name in specs}
+    new.update(resolve_groups(specs, chosen, mirrors.find()))
+    scratch = LOCK.with_suffix(f".{os.getpid()}")
+    scratch.write_text(lock.dump(new), encoding="utf-8")
+    os.replace(scratch, LOCK)
+    return changes(old, new)
+
+
+def changes(old: dict[str, lock.Group], new: dict[str, lock.Group]) -> list[str]:
+    """Describes the difference of two locks, a line per package."""
+    lines = []
+    for name in sorted(set(old) | set(new)):
+        before = {p.name: p for p in old[name].packages} if name in old else {}
+        after = {p.name: p for p in new[name].packages} if name in new else {}
+        for package in sorted(set(before) | set(after)):
+            if before.get(package) != after.get(package):
+                was = before[package].version if package in before else "none"
+                now = after[package].version if package in after else "none"
+                lines.append(f"{name}: {package}: {was} -> {now}")
+    return lines
+
+
+def main(argv: list[str]) -> int:
+    try:
+        print(lock.dump(resolve_anew(argv)), end="")
+    except (RelockError, lock.LockError, mirrors.MirrorError, resolve.ManifestError) as e:
+        print(f"relock: {e}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

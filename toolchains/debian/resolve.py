@@ -1,0 +1,143 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""From the human manifest and a suite's package index to the packages of a group.
+
+Pure functions: `relock.py` brings the index, this module chooses from it. One suite is
+consistent in itself, so version constraints need no solving: a name has one candidate.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import re
+import tomllib
+from collections.abc import Iterable
+
+from toolchains.debian.lock import Package
+
+
+class ManifestError(Exception):
+    """packages.toml or the archive's index does not say what is needed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupSpec:
+    """A group of packages.toml.
+
+    `closure`: glob patterns of the dependencies that are followed, from every package taken.
+    `exclude`: glob patterns of those that are not, whatever `closure` says.
+    """
+
+    suite: str
+    packages: tuple[str, ...]
+    closure: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """What an index says about one package."""
+
+    package: Package
+    depends: tuple[tuple[str, ...], ...]
+
+
+Index = dict[str, Candidate]
+
+
+def parse_manifest(text: str, where: str) -> dict[str, GroupSpec]:
+    """Returns the groups of packages.toml. Raises ManifestError for anything unknown in it."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as e:
+        raise ManifestError(f"{where}: {e}") from e
+    if set(data) - {"group"}:
+        raise ManifestError(f"{where}: unknown tables {sorted(set(data) - {'group'})}; want group.*")
+    allowed = [f.name for f in dataclasses.fields(GroupSpec)]
+    specs = {}
+    for name, raw in data.get("group", {}).items():
+        unknown = sorted(set(raw) - set(allowed))
+        if unknown:
+            raise ManifestError(f"{where}: group {name!r}: unknown key {unknown[0]!r}; want {allowed}")
+        for key in ("suite", "packages"):
+            if not raw.get(key):
+                raise ManifestError(f"{where}: group {name!r}: {key!r} is missing")
+        closure = raw.get("closure", False)
+        if isinstance(closure, bool):
+            closure = ["*"] if closure else []
+        specs[name] = GroupSpec(
+            suite=raw["suite"],
+            packages=tuple(raw["packages"]),
+            closure=tuple(closure),
+            exclude=tuple(raw.get("exclude", ())),
+        )
+    return specs
+
+
+def _dependencies(field: str) -> tuple[tuple[str, ...], ...]:
+    """'a (>= 1), b:any | c [amd64]' -> (('a',), ('b', 'c'))."""
+    clauses = []
+    for clause in field.split(","):
+        names = [re.split(r"[\s(:\[<]", alternative.strip())[0] for alternative in clause.split("|")]
+        if any(names):
+            clauses.append(tuple(n for n in names if n))
+    return tuple(clauses)
+
+
+def parse_index(text: str) -> tuple[Index, dict[str, list[str]]]:
+    """Parses `apt-cache dumpavail`. Returns (packages by name, providers by virtual name)."""
+    index: Index = {}
+    providers: dict[str, list[str]] = {}
+    wanted = ("Package", "Version", "Filename", "SHA256", "Size", "Depends", "Pre-Depends", "Provides")
+    for stanza in text.split("\n\n"):
+        fields = {}
+        for line in stanza.splitlines():
+            key, colon, value = line.partition(": ")
+            if colon and key in wanted:
+                fields[key] = value.strip()
+        if not {"Package", "Version", "Filename", "SHA256", "Size"} <= set(fields):
+            continue
+        name = fields["Package"]
+        depends = _dependencies(fields.get("Pre-Depends", "") + "," + fields.get("Depends", ""))
+        package = Package(
+            name, fields["Version"], fields["Filename"], fields["SHA256"], int(fields["Size"])
+        )
+        index[name] = Candidate(package, depends)
+        for (virtual, *_) in _dependencies(fields.get("Provides", "")):
+            providers.setdefault(virtual, []).append(name)
+    return index, providers
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, p) for p in patterns)
+
+
+def choose(
+    spec: GroupSpec, index: Index, providers: dict[str, list[str]], where: str
+) -> tuple[Package, ...]:
+    """Returns a group's packages: the named ones and the dependencies that it asks for.
+
+    Of alternatives the first that exists is taken; a virtual package gives its first provider.
+    Raises ManifestError for a package that the suite does not have.
+    """
+    taken: dict[str, Package] = {}
+    todo = list(spec.packages)
+    while todo:
+        name = todo.pop()
+        if name in taken:
+            continue
+        if name not in index:
+            raise ManifestError(
+                f"{where}: suite {spec.suite} has no package {name!r}; "
+                "correct packages.toml, or the suite has moved on: look for its new name"
+            )
+        taken[name] = index[name].package
+        for clause in index[name].depends:
+            real = [n for n in clause if n in index]
+            real += [p for n in clause if n not in index for p in sorted(providers.get(n, ()))]
+            if any(n in taken for n in real):
+                continue
+            wanted = [n for n in real if _matches(n, spec.closure)]
+            if wanted and not _matches(wanted[0], spec.exclude):
+                todo.append(wanted[0])
+    return tuple(sorted(taken.values()))
