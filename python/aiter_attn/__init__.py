@@ -1,0 +1,46 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Fused attention for AMD GPUs: Composable Kernel's kernels behind flash-attn's functions.
+
+    import aiter_attn
+    out = aiter_attn.flash_attn_func(q, k, v, causal=True)
+
+Arrays come from numpy, torch, cupy, jax or anything with DLPack. On an AMD GPU the kernels of this
+build run (`python -m aiter_attn info` lists them), in host memory a reference implementation does.
+Importing loads no GPU runtime; the first call with GPU arrays does.
+"""
+
+from __future__ import annotations
+
+from aiter_attn import _C
+from aiter_attn._attention import (
+    flash_attn_func,
+    flash_attn_varlen_func,
+    mha_bwd,
+    mha_fwd,
+    mha_varlen_bwd,
+    mha_varlen_fwd,
+)
+from aiter_attn._errors import (
+    AttnError,
+    CorruptError,
+    DriverError,
+    OutOfMemoryError,
+    UnsupportedError,
+)
+
+__all__ = [
+    "AttnError",
+    "CorruptError",
+    "DriverError",
+    "OutOfMemoryError",
+    "UnsupportedError",
+    "__version__",
+    "flash_attn_func",
+    "flash_attn_varlen_func",
+    "mha_bwd",
+    "mha_fwd",
+    "mha_varlen_bwd",
+    "mha_varlen_fwd",
+]
+
+__version__: str = _C.version()
