@@ -1,0 +1,139 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The package index this machine's pip is configured with, and its pages.
+
+As a program it prints the index's URL; `pypi.bzl` asks it so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html.parser
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+
+VARIABLE = "AITER_ATTN_PYPI_INDEX"
+
+_PIP_DEFAULT = "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
+
+
+class PackageIndexError(Exception):
+    """No index is known or it does not answer; the message says what to set or check."""
+
+
+@dataclasses.dataclass(frozen=True)
+class File:
+    """One file of an index page; sha256 is empty where the page has none."""
+
+    filename: str
+    url: str
+    sha256: str
+
+
+def parse_pip_config(output: str) -> str | None:
+    """Returns index-url from the output of `pip config list`, or None.
+
+    pip's own precedence: environment, then site, user and global files. Additional indexes are
+    ignored: they serve what a machine adds, not what the lock names.
+    """
+    found: dict[str, str] = {}
+    for line in output.splitlines():
+        m = re.fullmatch(r"(:env:|site|user|global|install|download)\.index-url='(.*)'", line.strip())
+        if m:
+            found[m[1]] = m[2]
+    for level in (":env:", "site", "user", "global", "install", "download"):
+        if found.get(level):
+            return found[level].rstrip("/")
+    return None
+
+
+def _python(*arguments: str) -> str | None:
+    got = subprocess.run([sys.executable, *arguments], capture_output=True, text=True)
+    return got.stdout.strip() if got.returncode == 0 else None
+
+
+def find(environ: Mapping[str, str] | None = None) -> str:
+    """Returns the URL of a simple index, without a trailing slash.
+
+    AITER_ATTN_PYPI_INDEX wins, then pip's configuration, then pip's built-in default.
+    Raises PackageIndexError where none of them is to be had.
+    """
+    environ = os.environ if environ is None else environ
+    if environ.get(VARIABLE):
+        return environ[VARIABLE].rstrip("/")
+    configured = parse_pip_config(_python("-m", "pip", "config", "list") or "")
+    url = configured or _python("-c", _PIP_DEFAULT)
+    if not url:
+        raise PackageIndexError(
+            f"{sys.executable} has no pip to ask for a package index; "
+            f"set {VARIABLE} to a simple index's URL"
+        )
+    return url.rstrip("/")
+
+
+class _Anchors(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.hrefs: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "a":
+            self.hrefs += [value for key, value in attrs if key == "href" and value]
+
+
+def parse_page(text: str, page_url: str) -> list[File]:
+    """Returns the files of an index page: HTML, or the JSON form of the same."""
+    if text.lstrip().startswith("{"):
+        return [
+            File(
+                entry["filename"],
+                urllib.parse.urljoin(page_url, entry["url"]),
+                entry.get("hashes", {}).get("sha256", ""),
+            )
+            for entry in json.loads(text)["files"]
+        ]
+    anchors = _Anchors()
+    anchors.feed(text)
+    files = []
+    for href in anchors.hrefs:
+        url, fragment = urllib.parse.urldefrag(urllib.parse.urljoin(page_url, href))
+        filename = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rsplit("/", 1)[-1])
+        m = re.fullmatch(r"sha256=([0-9a-f]{64})", fragment)
+        files.append(File(filename, url, m[1] if m else ""))
+    return files
+
+
+def page_url(index: str, distribution: str) -> str:
+    """Returns the URL of a distribution's page, its name normalised as indexes do."""
+    name = re.sub(r"[-_.]+", "-", distribution).lower()
+    page = "index.html" if index.startswith("file:") else ""
+    return f"{index}/{name}/{page}"
+
+
+def read_page(index: str, distribution: str) -> list[File]:
+    """Fetches and parses a distribution's page. Raises PackageIndexError naming the URL."""
+    url = page_url(index, distribution)
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            return parse_page(answer.read().decode(), url)
+    except (urllib.error.URLError, OSError, ValueError, KeyError) as e:
+        raise PackageIndexError(f"{url}: {e}; check the name and the network, or set {VARIABLE}") from e
+
+
+def main() -> int:
+    try:
+        print(find())
+    except PackageIndexError as e:
+        print(e, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Repository rules for locked files of Python distributions: sdists and wheels."""
+
+load("//toolchains/pypi/private:fetch.bzl", "fetch_file")
+
+def _pypi_archive_impl(rctx):
+    attr = rctx.attr
+    if bool(attr.build_file) == bool(attr.build_file_content):
+        fail("pypi_archive %s: set one of build_file and build_file_content" % rctx.name)
+    archive = ".archive.tar.gz" if attr.kind == "sdist" else ".archive.zip"
+    entry = fetch_file(rctx, attr.lock, attr.distribution, attr.kind, archive)
+    rctx.report_progress("unpacking " + entry["filename"])
+    root = [entry["filename"].removesuffix(".tar.gz")] if attr.kind == "sdist" else []
+    root += [attr.strip_prefix] if attr.strip_prefix else []
+    for folder in attr.include or [""]:
+        inside = "/".join(root + ([folder] if folder else []))
+        rctx.extract(archive, "%s/%s" % (attr.output, folder), inside)
+    rctx.delete(archive)
+    for patch in attr.patches:
+        rctx.patch(patch, strip = 1)
+    rctx.file("lock_digest.bzl", "LOCK_DIGEST = \"%s\"\n" % entry["sha256"])
+    content = rctx.read(attr.build_file) if attr.build_file else attr.build_file_content
+    rctx.file("BUILD.bazel", content, executable = False)
+    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
+
+pypi_archive = repository_rule(
+    implementation = _pypi_archive_impl,
+    doc = """The unpacked contents of one locked file, the given BUILD file, and
+`lock_digest.bzl` with LOCK_DIGEST (the file's sha256).
+
+The index is AITER_ATTN_PYPI_INDEX (by --repo_env too), else the one that the machine's pip is
+configured with. The file is found on the distribution's page by its name.""",
+    attrs = {
+        "build_file": attr.label(
+            doc = "becomes the BUILD.bazel at the root",
+            allow_single_file = True,
+        ),
+        "build_file_content": attr.string(doc = "the same, given as text"),
+        "distribution": attr.string(mandatory = True, doc = "its name, as in the lock"),
+        "include": attr.string_list(
+            doc = "folders below strip_prefix that are unpacked, keeping their paths; " +
+                  "empty: everything",
+        ),
+        "kind": attr.string(
+            mandatory = True,
+            doc = "which of its files: sdist, any (a wheel for every Python), cp311, ...",
+        ),
+        "lock": attr.label(
+            default = "//toolchains/pypi:lock.json",
+            allow_single_file = True,
+            doc = "written by `./bazelw --relock pypi` from requirements.toml",
+        ),
+        "output": attr.string(default = ".", doc = "folder that the archive is unpacked to"),
+        "patches": attr.label_list(
+            allow_files = True,
+            doc = "applied in order, as `patch -p1` at the root",
+        ),
+        "strip_prefix": attr.string(
+            doc = "folder whose contents are unpacked; the NAME-VERSION folder that every " +
+                  "sdist has is stripped without being named",
+        ),
+    },
+)
+
+def _pypi_choice_impl(rctx):
+    branches = {rctx.attr.settings[abi]: target for abi, target in rctx.attr.targets.items()}
+    rctx.file("BUILD.bazel", """alias(
+    name = "{name}",
+    actual = select(
+        {branches},
+        no_match_error = "{name} is locked for {abis}; choose one with --//toolchains/python:abi",
+    ),
+    visibility = ["//visibility:public"],
+)
+""".format(
+        name = rctx.attr.target,
+        branches = json.encode(branches),
+        abis = ", ".join(sorted(rctx.attr.targets)),
+    ), executable = False)
+    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
+
+pypi_choice = repository_rule(
+    implementation = _pypi_choice_impl,
+    doc = "A library that is one of several, by the Python ABI that is built for.",
+    attrs = {
+        "settings": attr.string_dict(mandatory = True, doc = "ABI -> config_setting"),
+        "target": attr.string(mandatory = True, doc = "name of the alias"),
+        "targets": attr.string_dict(mandatory = True, doc = "ABI -> the library for it"),
+    },
+)

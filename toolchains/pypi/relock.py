@@ -1,0 +1,121 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""`./bazelw --relock pypi`: from requirements.toml to lock.json.
+
+The lock's schema, which `pypi.bzl` reads:
+
+    {"regenerate": "./bazelw --relock pypi",
+     "distributions": {NAME: {"version": VERSION,
+                              "files": {KIND: {"filename", "sha256"}}}}}
+
+KIND is "sdist", "any" (a wheel for every Python) or an ABI like "cp311" (a manylinux x86-64
+wheel for it).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import re
+import tomllib
+import urllib.request
+
+from toolchains.pypi import index
+
+HERE = pathlib.Path(__file__).absolute().parent
+REQUIREMENTS = HERE / "requirements.toml"
+LOCK = HERE / "lock.json"
+REGENERATE = "./bazelw --relock pypi"
+
+
+class RequirementsError(Exception):
+    """requirements.toml asks for what is not understood or not in the index."""
+
+
+def parse_requirements(text: str, where: str) -> dict[str, tuple[str, list[str]]]:
+    """Returns distribution -> (version, kinds). Raises RequirementsError for anything unknown."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as e:
+        raise RequirementsError(f"{where}: {e}") from e
+    if set(data) - {"distribution"}:
+        raise RequirementsError(f"{where}: unknown tables {sorted(set(data) - {'distribution'})}")
+    wanted = {}
+    for name, entry in data.get("distribution", {}).items():
+        if set(entry) != {"version", "files"}:
+            raise RequirementsError(
+                f"{where}: distribution {name!r}: has {sorted(entry)}, want files and version"
+            )
+        for kind in entry["files"]:
+            if not re.fullmatch(r"sdist|any|cp3[0-9]+", kind):
+                raise RequirementsError(
+                    f"{where}: distribution {name!r}: file kind {kind!r}; want sdist, any or cp3NN"
+                )
+        wanted[name] = (entry["version"], list(entry["files"]))
+    return wanted
+
+
+def _kind(filename: str, name: str, version: str) -> str | None:
+    """Returns the kind that a file of the wanted version is, or None for any other file."""
+    project = re.sub(r"[-_.]+", "[-_.]+", re.escape(name).replace(r"\-", "-"))
+    prefix = rf"(?i:{project})-{re.escape(version)}"
+    if re.fullmatch(prefix + r"\.tar\.gz", filename):
+        return "sdist"
+    if re.fullmatch(prefix + r"-(py2\.)?py3-none-any\.whl", filename):
+        return "any"
+    m = re.fullmatch(prefix + r"-(cp\d+)-\1-[a-z0-9_.]*manylinux[a-z0-9_.]*_x86_64\.whl", filename)
+    return m[1] if m else None
+
+
+def choose(
+    files: list[index.File], name: str, version: str, kinds: list[str]
+) -> dict[str, index.File]:
+    """Returns kind -> file. Raises RequirementsError naming what there is instead."""
+    chosen = {}
+    for file in files:
+        kind = _kind(file.filename, name, version)
+        if kind in kinds:
+            chosen[kind] = file
+    missing = [k for k in kinds if k not in chosen]
+    if missing:
+        same = [f.filename for f in files if f"-{version}" in f.filename]
+        raise RequirementsError(
+            f"{name} {version}: the index has no file of kind {missing[0]!r}; it has "
+            + ", ".join(same or [f.filename for f in files][-10:])
+        )
+    return chosen
+
+
+def _digest(file: index.File) -> str:
+    if file.sha256:
+        return file.sha256
+    with urllib.request.urlopen(file.url, timeout=600) as answer:
+        return hashlib.file_digest(answer, "sha256").hexdigest()
+
+
+def relock() -> list[str]:
+    """Rewrites lock.json. Returns one line per file whose entry changed."""
+    wanted = parse_requirements(REQUIREMENTS.read_text(encoding="utf-8"), REQUIREMENTS.name)
+    url = index.find()
+    distributions = {}
+    for name, (version, kinds) in sorted(wanted.items()):
+        chosen = choose(index.read_page(url, name), name, version, kinds)
+        distributions[name] = {
+            "version": version,
+            "files": {
+                kind: {"filename": chosen[kind].filename, "sha256": _digest(chosen[kind])}
+                for kind in sorted(kinds)
+            },
+        }
+    old = json.loads(LOCK.read_text(encoding="utf-8"))["distributions"] if LOCK.exists() else {}
+    scratch = LOCK.with_suffix(f".{os.getpid()}")
+    data = {"regenerate": REGENERATE, "distributions": distributions}
+    scratch.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    os.replace(scratch, LOCK)
+    return [
+        f"{name}: {old.get(name, {}).get('version', 'none')} -> "
+        f"{distributions.get(name, {}).get('version', 'none')}"
+        for name in sorted(set(old) | set(distributions))
+        if old.get(name) != distributions.get(name)
+    ]

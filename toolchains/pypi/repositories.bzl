@@ -1,0 +1,102 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The repositories made of locked Python distributions; requirements.toml has the versions."""
+
+load(":pypi.bzl", "pypi_archive", "pypi_choice")
+
+_WHEEL_BUILD = """load("@rules_python//python:defs.bzl", "py_library")
+
+py_library(
+    name = "{target}",
+    srcs = glob(["site-packages/**/*.py"]),
+    data = glob(
+        ["site-packages/**/*"],
+        exclude = ["site-packages/**/*.py"],
+    ),
+    imports = ["site-packages"],
+    visibility = ["//visibility:public"],
+    deps = {deps},
+)
+"""
+
+_PYBIND11_BUILD = """load("@rules_cc//cc:defs.bzl", "cc_library")
+
+cc_library(
+    name = "pybind11",
+    hdrs = glob(["pybind11/include/**/*.h"]),
+    includes = ["pybind11/include"],
+    visibility = ["//visibility:public"],
+)
+"""
+
+# One thread and C only: the decoder's bytes do not depend on either, and its object needs
+# neither an assembler nor pthread.
+_ZSTD_BUILD = """load("@rules_cc//cc:defs.bzl", "cc_library")
+
+cc_library(
+    name = "zstd",
+    srcs = ["zstd/zstd.c"],
+    hdrs = [
+        "zstd/zdict.h",
+        "zstd/zstd.h",
+        "zstd/zstd_errors.h",
+    ],
+    copts = ["-w"],
+    includes = ["zstd"],
+    local_defines = ["ZSTD_DISABLE_ASM"],
+    visibility = ["//visibility:public"],
+)
+"""
+
+_ABIS = ["cp311", "cp313"]
+
+def _wheel(name, distribution, kind, target, deps):
+    pypi_archive(
+        name = name,
+        build_file_content = _WHEEL_BUILD.format(
+            target = target,
+            deps = json.encode(["@pypi_%s" % d for d in deps]),
+        ),
+        distribution = distribution,
+        kind = kind,
+        output = "site-packages",
+    )
+
+def _pure(distribution, deps = []):
+    name = "pypi_" + distribution.replace("-", "_")
+    _wheel(name, distribution, "any", name, deps)
+
+def _compiled(distribution, deps = []):
+    name = "pypi_" + distribution.replace("-", "_")
+    for abi in _ABIS:
+        _wheel("%s_%s" % (name, abi), distribution, abi, name, deps)
+    pypi_choice(
+        name = name,
+        settings = {abi: str(Label("//toolchains/python:%s.selected" % abi)) for abi in _ABIS},
+        target = name,
+        targets = {abi: "@%s_%s//:%s" % (name, abi, name) for abi in _ABIS},
+    )
+
+def pypi_repositories():
+    """Declares @pybind11, @zstd, and @pypi_NAME, a py_library, for what tests use."""
+    pypi_archive(
+        name = "pybind11",
+        build_file_content = _PYBIND11_BUILD,
+        distribution = "pybind11",
+        include = ["pybind11/include"],
+        kind = "any",
+    )
+    pypi_archive(
+        name = "zstd",
+        build_file_content = _ZSTD_BUILD,
+        distribution = "zstandard",
+        include = ["zstd"],
+        kind = "sdist",
+    )
+    _pure("absl-py")
+    _pure("iniconfig")
+    _pure("packaging")
+    _pure("pluggy")
+    _pure("pygments")
+    _pure("pytest", ["iniconfig", "packaging", "pluggy", "pygments"])
+    _compiled("numpy")
+    _compiled("ml-dtypes", ["numpy"])
