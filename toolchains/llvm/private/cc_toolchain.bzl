@@ -1,0 +1,132 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The cc_toolchain of @llvm and @sysroot."""
+
+load("@bazel_tools//tools/cpp:unix_cc_toolchain_config.bzl", "cc_toolchain_config")
+load("//toolchains/llvm:paths.bzl", "PREFIX_MAPS")
+
+_LLVM = Label("@llvm//:BUILD.bazel").workspace_root
+_SYSROOT = Label("@sysroot//:BUILD.bazel").workspace_root
+_RESOURCES = _LLVM + "/usr/lib/llvm-22/lib/clang/22"
+
+# Where clang finds everything: said in full, so that it looks nowhere else.
+DRIVER_FLAGS = [
+    # The program that clang takes itself for, and starts again, is the wrapper.
+    "-no-canonical-prefixes",
+    "--no-default-config",
+    "--target=x86_64-linux-gnu",
+    "-resource-dir=" + _RESOURCES,
+    "--gcc-install-dir=%s/usr/lib/gcc/x86_64-linux-gnu/12" % _SYSROOT,
+]
+
+# Same values as Bazel's own toolchain: the time of a build is no part of its outputs.
+REDACTED_DATES = [
+    "-Wno-builtin-macro-redefined",
+    "-D__DATE__=\"redacted\"",
+    "-D__TIMESTAMP__=\"redacted\"",
+    "-D__TIME__=\"redacted\"",
+]
+
+SYSROOT_FLAG = "--sysroot=" + _SYSROOT
+
+def hermetic_cc_toolchain(name):
+    """Declares the toolchain in @llvm's root package.
+
+    It has to be there: Bazel takes paths of tools as relative to this package.
+
+    Args:
+      name: of the cc_toolchain.
+    """
+    native.filegroup(name = name + "_nothing")
+    native.filegroup(
+        name = name + "_compile",
+        srcs = [
+            ":compiler",
+            "@sysroot//:headers",
+        ],
+    )
+    native.filegroup(
+        name = name + "_link",
+        srcs = [
+            ":linker",
+            "@sysroot//:libraries",
+        ],
+    )
+    native.filegroup(
+        name = name + "_all",
+        srcs = [
+            ":archiver",
+            ":objcopy",
+            name + "_compile",
+            name + "_link",
+        ],
+    )
+    cc_toolchain_config(
+        name = name + "_config",
+        abi_libc_version = "glibc-2.36",
+        abi_version = "gcc",
+        builtin_sysroot = _SYSROOT,
+        compile_flags = DRIVER_FLAGS + PREFIX_MAPS + [
+            "-Wall",
+            "-fno-omit-frame-pointer",
+        ],
+        compiler = "clang",
+        cpu = "k8",
+        cxx_builtin_include_directories = [
+            "%sysroot%/usr/include",
+            _RESOURCES + "/include",
+        ],
+        cxx_flags = ["-std=c++17"],
+        dbg_compile_flags = ["-g"],
+        host_system_name = "x86_64-linux-gnu",
+        link_flags = DRIVER_FLAGS + [
+            "-fuse-ld=lld",
+            "-static-libgcc",
+            "-Wl,-z,relro,-z,now",
+            "-Wl,--no-undefined-version",
+        ],
+        # @sysroot has libstdc++ as an archive only.
+        link_libs = [
+            "-lstdc++",
+            "-lm",
+        ],
+        opt_compile_flags = [
+            "-O2",
+            "-g0",
+            "-DNDEBUG",
+            "-ffunction-sections",
+            "-fdata-sections",
+        ],
+        opt_link_flags = ["-Wl,--gc-sections"],
+        supports_start_end_lib = True,
+        target_libc = "glibc",
+        target_system_name = "x86_64-linux-gnu",
+        tool_paths = {
+            "ar": "bin/llvm-ar",
+            "cpp": "bin/clang",
+            "dwp": "bin/no-such-tool",
+            "gcc": "bin/clang",
+            "gcov": "bin/no-such-tool",
+            "ld": "bin/ld.lld",
+            "llvm-cov": "bin/no-such-tool",
+            "nm": "bin/llvm-nm",
+            "objcopy": "bin/llvm-objcopy",
+            "objdump": "bin/llvm-objdump",
+            "strip": "bin/llvm-strip",
+        },
+        toolchain_identifier = "llvm-22-linux-x86_64",
+        unfiltered_compile_flags = REDACTED_DATES,
+    )
+    native.cc_toolchain(
+        name = name,
+        all_files = name + "_all",
+        ar_files = ":archiver",
+        as_files = name + "_compile",
+        compiler_files = name + "_compile",
+        dwp_files = name + "_nothing",
+        linker_files = name + "_link",
+        objcopy_files = ":objcopy",
+        strip_files = ":objcopy",
+        supports_param_files = True,
+        toolchain_config = name + "_config",
+        toolchain_identifier = "llvm-22-linux-x86_64",
+    )

@@ -1,0 +1,74 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What @llvm consists of: names only, for its repository rule and its BUILD file."""
+
+# Tools that only read or rewrite object files.
+OBJECT_TOOLS = [
+    "llvm-ar",
+    "llvm-mc",
+    "llvm-nm",
+    "llvm-objcopy",
+    "llvm-objdump",
+    "llvm-readelf",
+    "llvm-strip",
+]
+
+# Every tool with a wrapper bin/TOOL. clang finds lld by the names lld and ld.lld.
+TOOLS = OBJECT_TOOLS + [
+    "clang",
+    "clang++",
+    "ld.lld",
+    "lld",
+]
+
+# The files of usr/lib/llvm-22/bin that are kept: TOOLS, and what some of them are links to.
+PROGRAMS = TOOLS + ["llvm-readobj"]
+
+# The shared libraries that LLVM's programs load, by soname, beside libcurl's. The loader
+# itself is one of them. //toolchains/llvm/tests:closure_test holds the list exact.
+LOADER_CLOSURE = [
+    "ld-linux-x86-64.so.2",
+    "libLLVM.so.22.1",
+    "libbsd.so.0",
+    "libc.so.6",
+    "libedit.so.2",
+    "libffi.so.8",
+    "libgcc_s.so.1",
+    "liblzma.so.5",
+    "libm.so.6",
+    "libmd.so.0",
+    "libstdc++.so.6",
+    "libtinfo.so.6",
+    "libxml2.so.2",
+    "libz.so.1",
+    "libz3.so.4",
+    "libzstd.so.1",
+]
+
+# Headers of clang's resource folder that no x86-64 or AMDGPU compile includes.
+FOREIGN_HEADERS = [
+    "altivec.h",
+    "amo.h",
+    "andes_vector.h",
+    "arm*.h",
+    "hexagon*.h",
+    "htm*.h",
+    "hvx*.h",
+    "lasxintrin.h",
+    "larchintrin.h",
+    "llvm_libc_wrappers/**",
+    "llvm_offload_wrappers/**",
+    "lsxintrin.h",
+    "msa.h",
+    "nvptxintrin.h",
+    "opencl*.h",
+    "openmp_wrappers/**",
+    "ppc_wrappers/**",
+    "riscv*.h",
+    "s390intrin.h",
+    "sifive*.h",
+    "spirvintrin.h",
+    "vecintrin.h",
+    "velintrin*.h",
+    "wasm_simd128.h",
+    "zos_wrappers/**",
+]
