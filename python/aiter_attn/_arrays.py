@@ -70,7 +70,10 @@ class Framework:
 
     def device(self, name: str, array: Any) -> tuple[int, int]:
         """(DLDeviceType, ordinal); the ordinal of host memory is 0."""
-        kind, index = array.__dlpack_device__()
+        try:
+            kind, index = array.__dlpack_device__()
+        except (BufferError, RuntimeError, ValueError) as error:
+            raise ValueError(f"{name}: {type(array).__name__} refuses DLPack: {error}") from error
         return int(kind), 0 if kind == _C.DEVICE_CPU else int(index)
 
     def current_stream(self, array: Any) -> int:

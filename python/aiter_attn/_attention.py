@@ -632,11 +632,6 @@ class _Call:
         if tensor.read_only:
             raise ValueError(f"{name}: is read-only; pass a writable array or {name}=None")
         self._check_tensor(name, tensor, dtype)
-        extents = list(zip(tensor.shape, tensor.strides, strict=True))
-        if any(extent > 1 and stride == 0 for extent, stride in extents):
-            raise ValueError(
-                f"{name}: strides {tensor.strides}; elements that share memory cannot be written"
-            )
         if 0 not in tensor.shape and any(tensor.data == other.data for other in others):
             raise ValueError(f"{name}: is the memory of another argument; pass one of its own")
         return array, tensor
@@ -690,12 +685,7 @@ def _no_probabilities(q: ArrayT) -> Any:
 
 
 def _scale(softmax_scale: float | None, head_size: int) -> float:
-    if softmax_scale is None:
-        return 1.0 / math.sqrt(head_size)
-    scale = float(softmax_scale)
-    if not math.isfinite(scale):
-        raise ValueError(f"softmax_scale: {softmax_scale}; allowed: a finite number, or None")
-    return scale
+    return 1.0 / math.sqrt(head_size) if softmax_scale is None else float(softmax_scale)
 
 
 def _mask(causal: bool, window_size: tuple[int, int]) -> tuple[int, int, int]:

@@ -1,0 +1,199 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""`python -m aiter_attn`: what this build has, and whether it works here."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from aiter_attn import _C, AttnError, _selftest
+
+_WIDTH = 100
+
+
+def manifest() -> dict[str, Any] | None:
+    """What the wheel was built from (manifest.json); None where the package has none."""
+    path = Path(__file__).with_name("manifest.json")
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def drivers() -> list[dict[str, Any]]:
+    """Name, whether usable here, and its description or the reason."""
+    found = []
+    for name, kind in (("CPU", _C.DEVICE_CPU), ("ROCm", _C.DEVICE_ROCM)):
+        try:
+            found.append({"name": name, "usable": True, "text": _C.driver_info(kind)})
+        except AttnError as error:
+            found.append({"name": name, "usable": False, "text": str(error)})
+    return found
+
+
+def facts() -> dict[str, Any]:
+    """What `info` tells, as data."""
+    kernels = _C.kernels()
+    built = manifest() or {}
+    return {
+        "version": _C.version(),
+        "abi_version": _C.abi_version(),
+        "variants": built.get("variants"),
+        "toolchain": built.get("toolchain"),
+        "archs": sorted({kernel["arch"] for kernel in kernels}),
+        "drivers": drivers(),
+        "kernels": kernels,
+    }
+
+
+def _wrap_name(name: str, width: int) -> Iterator[str]:
+    """A CK instance name (over 100 letters, words joined by _) in lines of at most width."""
+    line = ""
+    for i, word in enumerate(name.split("_")):
+        word = word if i == 0 else "_" + word
+        if line and len(line) + len(word) > width:
+            yield line
+            line = ""
+        line += word
+    yield line
+
+
+def _info_lines() -> Iterator[str]:
+    told = facts()
+    kernels: list[_C.Kernel] = told["kernels"]
+    yield f"aiter-attn {told['version']} (C ABI {told['abi_version']})"
+    yield f"variants   {told['variants'] or 'unknown: the package has no manifest.json'}"
+    yield f"archs      {', '.join(told['archs']) or 'none: built without kernels'}"
+    if told["toolchain"]:
+        yield f"toolchain  {told['toolchain']}"
+    for driver in told["drivers"]:
+        state = "ready" if driver["usable"] else "absent"
+        yield f"driver     {driver['name']} {state}: {driver['text']}"
+    embedded = sum(kernel["embedded_size"] for kernel in kernels)
+    unpacked = sum(kernel["code_object_size"] for kernel in kernels)
+    yield (
+        f"kernels    {len(kernels)} code objects, {embedded / 2**20:.1f} MiB embedded, "
+        f"{unpacked / 2**20:.1f} MiB unpacked"
+    )
+    for kind in sorted({kernel["kind"] for kernel in kernels}):
+        yield ""
+        yield kind
+        for kernel in kernels:
+            if kernel["kind"] != kind:
+                continue
+            size = kernel["code_object_size"] / 1024
+            start = f"  {kernel['arch']:<7} {kernel['key'][:16]} {size:6.0f} KiB  "
+            first, *rest = _wrap_name(kernel["name"], _WIDTH - len(start))
+            yield start + first
+            for line in rest:
+                yield " " * len(start) + line
+
+
+def _info(arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        print(json.dumps(facts(), indent=2))
+    else:
+        for line in _info_lines():
+            print(line)
+    return 0
+
+
+def _run_selftest(arguments: argparse.Namespace) -> int:
+    rows = []
+
+    def kept() -> Iterator[_selftest.Row]:
+        for row in _selftest.run():
+            rows.append(row)
+            yield row
+
+    try:
+        for line in _selftest.table(kept()):
+            print(line, flush=True)
+    except ImportError as error:
+        print(f"selftest: {error}: pip install numpy", file=sys.stderr)
+        return 1
+    return 0 if all(row.passed for row in rows) else 1
+
+
+def _find_kernel(wanted: str, arch: str | None) -> _C.Kernel:
+    """The kernel of a key, of a key's beginning, or of an instance name (and arch).
+
+    Raises LookupError that says what there is.
+    """
+    kernels = _C.kernels()
+    found = [k for k in kernels if k["name"] == wanted]
+    if not found and len(wanted) >= 8:
+        found = [k for k in kernels if k["key"].startswith(wanted.lower())]
+    if arch is not None:
+        archs = sorted({k["arch"] for k in found or kernels})
+        found = [k for k in found if k["arch"] == arch]
+        if arch not in archs:
+            raise LookupError(f"--arch {arch}: allowed: {', '.join(archs) or 'none is built in'}")
+    if not found:
+        raise LookupError(
+            f"{wanted}: no such key or instance name; `python -m aiter_attn info` lists the "
+            f"{len(kernels)} there are"
+        )
+    if len({k["key"] for k in found}) > 1:
+        choices = ", ".join(f"{k['arch']} {k['key'][:16]}" for k in found)
+        raise LookupError(f"{wanted}: several code objects ({choices}); add --arch or more digits")
+    return found[0]
+
+
+def _extract(arguments: argparse.Namespace) -> int:
+    try:
+        kernel = _find_kernel(arguments.key, arguments.arch)
+    except LookupError as error:
+        print(f"extract: {error.args[0]}", file=sys.stderr)
+        return 1
+    data = _C.code_object(kernel["key"])
+    if arguments.output == "-":
+        sys.stdout.buffer.write(data)
+        return 0
+    output = Path(arguments.output or f"{kernel['name']}.{kernel['arch']}.hsaco")
+    try:
+        output.write_bytes(data)
+    except OSError as error:
+        print(f"extract: {error}", file=sys.stderr)
+        return 1
+    print(f"{output}: {len(data)} bytes, {kernel['arch']}, key {kernel['key']}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m aiter_attn", description=__doc__)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    info = commands.add_parser("info", help="version, drivers, archs, kernels and their keys")
+    info.add_argument("--json", action="store_true", help="the same as JSON, keys in full")
+    info.set_defaults(run=_info)
+
+    selftest = commands.add_parser(
+        "selftest", help="forward and backward on the CPU against float64 (needs numpy)"
+    )
+    selftest.set_defaults(run=_run_selftest)
+
+    extract = commands.add_parser("extract", help="write a kernel's code object (an AMDGPU ELF)")
+    extract.add_argument("key", metavar="KEY", help="key, its first 8 digits or more, or name")
+    extract.add_argument("--arch", help="of an instance name that is built for several")
+    extract.add_argument(
+        "-o", "--output", metavar="FILE", help="default: NAME.ARCH.hsaco; -: stdout"
+    )
+    extract.set_defaults(run=_extract)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit status: 0, 1 where something failed, 2 for wrong arguments (argparse exits)."""
+    arguments = _parser().parse_args(argv)
+    status: int = arguments.run(arguments)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,258 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Forward and backward on the CPU against float64: `python -m aiter_attn selftest`.
+
+Errors are in units of the last place (ulp) of the storage dtype, so that rounding the exact result
+costs at most 0.5. Values smaller than 1/64 of a tensor's greatest are measured with the ulp there:
+they are sums whose terms cancel, and float32 sums keep no more of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any, Final
+
+from aiter_attn import _attention
+
+__all__ = ["CASES", "Case", "Row", "reference", "run", "table", "ulp_error"]
+
+# Mantissa bits behind the point.
+_BITS: Final = {"float16": 10, "bfloat16": 7, "float32": 23}
+# Greatest error that passes, in ulp. One rounding at the end is 0.5; the float32 sums before it are
+# a small part of a 16-bit ulp, and many ulp of float32 itself.
+_GATES: Final = {"float16": 1.0, "bfloat16": 1.0, "float32": 32.0}
+_LSE_GATE: Final = 8.0  # float32, whatever the dtype
+_CANCELLED: Final = 1 / 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """lengths are (seqlen_q, seqlen_k) of each sequence; batch mode needs them all equal."""
+
+    name: str
+    dtype: str
+    lengths: tuple[tuple[int, int], ...]
+    heads_q: int = 2
+    heads_k: int = 2
+    head_size: int = 64
+    head_size_v: int = 64
+    causal: bool = False
+    window: tuple[int, int] = (-1, -1)
+    varlen: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What came of a case. errors: of out, lse, dq, dk, dv; empty where it was skipped."""
+
+    case: Case
+    errors: tuple[float, ...]
+    skipped: str = ""
+
+    @property
+    def passed(self) -> bool:
+        gate = _GATES[self.case.dtype]
+        gates = (gate, _LSE_GATE, gate, gate, gate)
+        return all(error <= limit for error, limit in zip(self.errors, gates, strict=False))
+
+
+def _cases() -> Iterator[Case]:
+    same, ragged = ((37, 53),) * 2, ((37, 53), (1, 64), (64, 1), (0, 5), (20, 0))
+    for dtype in _BITS:
+        yield Case("plain", dtype, same)
+        yield Case("causal", dtype, same, causal=True)
+        yield Case("causal, more queries than keys", dtype, ((53, 37),) * 2, causal=True)
+        yield Case("window (8, 3)", dtype, same, window=(8, 3))
+        yield Case("grouped heads, causal", dtype, same, heads_q=6, heads_k=2, causal=True)
+        yield Case("head sizes 128 and 64", dtype, same, head_size=128)
+        yield Case("varlen", dtype, ragged, varlen=True)
+        yield Case("varlen, causal, grouped", dtype, ragged, 4, 1, causal=True, varlen=True)
+
+
+CASES: Final[tuple[Case, ...]] = tuple(_cases())
+
+
+def reference(
+    numpy: ModuleType,
+    q: Any,
+    k: Any,
+    v: Any,
+    dout: Any,
+    out: Any,
+    *,
+    causal: bool,
+    window: tuple[int, int],
+) -> tuple[Any, Any, Any, Any, Any]:
+    """(out, lse, dq, dk, dv) of one sequence in float64, arrays [seqlen, heads, head_size].
+
+    The backward pass takes `out` as it was stored, as the library does; None: the exact one.
+    """
+    seqlen_q, heads_q, head_size = q.shape
+    seqlen_k, heads_k, _ = k.shape
+    group = heads_q // heads_k
+    scale = 1.0 / math.sqrt(head_size)
+    left, right = window[0], 0 if causal else window[1]
+
+    rows = numpy.arange(seqlen_q)[:, None] + (seqlen_k - seqlen_q)
+    columns = numpy.arange(seqlen_k)[None, :]
+    seen = numpy.ones((seqlen_q, seqlen_k), bool)
+    if left >= 0:
+        seen &= columns >= rows - left
+    if right >= 0:
+        seen &= columns <= rows + right
+
+    wide_k, wide_v = numpy.repeat(k, group, axis=1), numpy.repeat(v, group, axis=1)
+    scores = numpy.einsum("ihd,jhd->hij", q, wide_k) * scale
+    scores = numpy.where(seen, scores, -numpy.inf)
+    top = numpy.max(scores, axis=2, keepdims=True, initial=-numpy.inf)
+    top = numpy.where(numpy.isfinite(top), top, 0.0)
+    weights = numpy.exp(scores - top)
+    total = weights.sum(axis=2, keepdims=True)
+    with numpy.errstate(divide="ignore"):
+        lse = (top + numpy.log(total))[:, :, 0]
+    probabilities = weights / numpy.where(total > 0.0, total, 1.0)
+    exact = numpy.einsum("hij,jhd->ihd", probabilities, wide_v)
+
+    stored = exact if out is None else out
+    delta = (dout * stored).sum(axis=2).T[:, :, None]
+    dscores = numpy.einsum("ihd,jhd->hij", dout, wide_v)
+    dscores = probabilities * (dscores - delta) * scale
+    dq = numpy.einsum("hij,jhd->ihd", dscores, wide_k)
+    wide_dk = numpy.einsum("hij,ihd->jhd", dscores, q)
+    wide_dv = numpy.einsum("hij,ihd->jhd", probabilities, dout)
+    dk = wide_dk.reshape(seqlen_k, heads_k, group, head_size).sum(axis=2)
+    dv = wide_dv.reshape(seqlen_k, heads_k, group, v.shape[2]).sum(axis=2)
+    return exact, lse, dq, dk, dv
+
+
+def ulp_error(numpy: ModuleType, got: Any, want: Any, dtype: str) -> float:
+    """The greatest difference in ulp of dtype; infinite where only one is finite, or NaN is."""
+    got = numpy.asarray(got, numpy.float64)
+    want = numpy.asarray(want, numpy.float64)
+    finite = numpy.isfinite(want)
+    if not numpy.array_equal(got[~finite], want[~finite]) or not numpy.isfinite(got[finite]).all():
+        return math.inf
+    got, want = got[finite], want[finite]
+    if want.size == 0:
+        return 0.0
+    greatest = float(numpy.abs(want).max())
+    if greatest == 0.0:
+        return 0.0 if not got.any() else math.inf
+    size = numpy.maximum(numpy.abs(want), greatest * _CANCELLED)
+    ulp = numpy.exp2(numpy.floor(numpy.log2(size)) - _BITS[dtype])
+    return float((numpy.abs(got - want) / ulp).max())
+
+
+def _dtype(numpy: ModuleType, name: str) -> Any:
+    if name != "bfloat16":
+        return numpy.dtype(name)
+    import ml_dtypes
+
+    return numpy.dtype(ml_dtypes.bfloat16)
+
+
+def _run_case(numpy: ModuleType, case: Case, seed: int) -> Row:
+    try:
+        dtype = _dtype(numpy, case.dtype)
+    except ImportError:
+        return Row(case, (), "needs ml_dtypes: pip install ml_dtypes")
+    generator = numpy.random.default_rng(seed)
+    batch = len(case.lengths)
+    starts_q, starts_k = (
+        numpy.array([0, *itertools.accumulate(pair[side] for pair in case.lengths)], numpy.int32)
+        for side in (0, 1)
+    )
+
+    def draw(total: int, heads: int, head_size: int) -> Any:
+        return generator.standard_normal((total, heads, head_size)).astype(dtype)
+
+    total_q, total_k = int(starts_q[-1]), int(starts_k[-1])
+    q = draw(total_q, case.heads_q, case.head_size)
+    k = draw(total_k, case.heads_k, case.head_size)
+    v = draw(total_k, case.heads_k, case.head_size_v)
+    dout = draw(total_q, case.heads_q, case.head_size_v)
+
+    if case.varlen:
+        sequences = (
+            starts_q,
+            starts_k,
+            max(pair[0] for pair in case.lengths),
+            max(pair[1] for pair in case.lengths),
+        )
+        out, lse = _attention.mha_varlen_fwd(
+            q, k, v, *sequences, causal=case.causal, window_size=case.window
+        )
+        gradients = _attention.mha_varlen_bwd(
+            dout, q, k, v, out, lse, *sequences, causal=case.causal, window_size=case.window
+        )
+    else:
+        dout4, q4, k4, v4 = (x.reshape(batch, -1, *x.shape[1:]) for x in (dout, q, k, v))
+        out4, lse4 = _attention.mha_fwd(q4, k4, v4, causal=case.causal, window_size=case.window)
+        gradients4 = _attention.mha_bwd(
+            dout4, q4, k4, v4, out4, lse4, causal=case.causal, window_size=case.window
+        )
+        out = out4.reshape(dout.shape)
+        lse = lse4.transpose(1, 0, 2).reshape(case.heads_q, total_q)
+        gradients = tuple(g.reshape(-1, *g.shape[2:]) for g in gradients4)
+
+    got = (out, lse.T, *gradients)
+    want: list[list[Any]] = [[] for _ in got]
+    for i in range(batch):
+        rows = slice(starts_q[i], starts_q[i + 1])
+        columns = slice(starts_k[i], starts_k[i + 1])
+        exact = reference(
+            numpy,
+            q[rows].astype(numpy.float64),
+            k[columns].astype(numpy.float64),
+            v[columns].astype(numpy.float64),
+            dout[rows].astype(numpy.float64),
+            out[rows].astype(numpy.float64),
+            causal=case.causal,
+            window=case.window,
+        )
+        for parts, part in zip(want, (exact[0], exact[1].T, *exact[2:]), strict=True):
+            parts.append(part)
+    dtypes = (case.dtype, "float32", *[case.dtype] * 3)
+    errors = [
+        ulp_error(numpy, x, numpy.concatenate(parts), kind)
+        for x, parts, kind in zip(got, want, dtypes, strict=True)
+    ]
+    return Row(case, tuple(errors))
+
+
+def run(cases: Sequence[Case] = CASES) -> Iterator[Row]:
+    """Each case's row as it is done. Raises ImportError without numpy."""
+    import numpy
+
+    for seed, case in enumerate(cases):
+        yield _run_case(numpy, case, seed)
+
+
+_COLUMNS: Final = ("out", "lse", "dq", "dk", "dv")
+
+
+def table(rows: Iterator[Row]) -> Iterator[str]:
+    """Lines for a terminal, at most 100 columns; the last says whether all passed."""
+    yield "forward and backward on the CPU against float64; errors in ulp (units of the last place)"
+    yield ""
+    head = f"{'case':<31} {'dtype':<9}" + "".join(f"{name:>8}" for name in _COLUMNS)
+    yield head + f"{'gate':>7}   result"
+    passed = failed = skipped = 0
+    for row in rows:
+        start = f"{row.case.name:<31} {row.case.dtype:<9}"
+        if row.skipped:
+            skipped += 1
+            yield f"{start}  skipped: {row.skipped}"
+            continue
+        passed += row.passed
+        failed += not row.passed
+        numbers = "".join(f"{error:8.3f}" for error in row.errors)
+        verdict = "ok" if row.passed else "FAILED"
+        yield f"{start}{numbers}{_GATES[row.case.dtype]:7.1f}   {verdict}"
+    yield ""
+    yield (
+        f"{passed} passed, {failed} failed, {skipped} skipped (lse: float32, gate {_LSE_GATE:.1f})"
+    )
