@@ -20,9 +20,14 @@ _REPOSITORIES = {
     "zstd": Label("@zstd//:BUILD.bazel"),
 }
 
+def _maps():
+    flags = []
+    for name, label in _REPOSITORIES.items():
+        # A repository that this workspace does not declare has a label, but no folder.
+        if "[unknown repo" in str(label) or label.workspace_root == "external/" + name:
+            continue
+        flags.append("-ffile-prefix-map=%s=external/%s" % (label.workspace_root, name))
+    return flags
+
 # For clang, C++ and HIP: the same names of files in both dependency modes and in any folder.
-PREFIX_MAPS = ["-ffile-compilation-dir=."] + [
-    "-ffile-prefix-map=%s=external/%s" % (label.workspace_root, name)
-    for name, label in _REPOSITORIES.items()
-    if label.workspace_root != "external/" + name and "[" not in label.workspace_root
-]
+PREFIX_MAPS = ["-ffile-compilation-dir=."] + _maps()
