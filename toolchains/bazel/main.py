@@ -1,0 +1,90 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The program behind ./bazelw; its docstring there is the user's manual."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+
+from toolchains.bazel import setup
+from toolchains.bazel.errors import BazelwError, note
+from toolchains.debian import lock, mirrors, resolve
+from toolchains.debian import relock as debian_relock
+
+HERE = pathlib.Path(__file__).absolute().parent
+TOP = HERE.parent.parent
+MODES = ("auto", "bazelisk", "debian")
+RELOCKS = ("bazel", "debian", "pypi")
+_WORKSPACE_FILES = ("MODULE.bazel", "REPO.bazel", "WORKSPACE", "WORKSPACE.bazel")
+
+
+def relock(names: Sequence[str]) -> None:
+    """Writes the locks named anew: all when none is. Prints what changed."""
+    from toolchains.pypi import index
+    from toolchains.pypi import relock as pypi_relock
+
+    unknown = [n for n in names if n not in RELOCKS]
+    if unknown:
+        raise BazelwError(f"--relock {unknown[0]}: there are {', '.join(RELOCKS)}")
+    chosen = names or RELOCKS[1:]
+    changes = []
+    try:
+        if "debian" in chosen:
+            changes += debian_relock.relock()
+        elif "bazel" in chosen:
+            changes += debian_relock.relock([setup.GROUP])
+        if "pypi" in chosen:
+            changes += pypi_relock.relock()
+    except (
+        debian_relock.RelockError,
+        index.PackageIndexError,
+        pypi_relock.RequirementsError,
+        resolve.ManifestError,
+    ) as e:
+        raise BazelwError(f"--relock: {e}") from e
+    for line in changes or ["nothing changed"]:
+        note(line)
+
+
+def _bazel(environ: dict[str, str]) -> list[str]:
+    if environ.get("BAZELW_BAZEL"):
+        return [environ["BAZELW_BAZEL"]]
+    mode = environ.get("BAZELW_MODE", "auto")
+    if mode not in MODES:
+        raise BazelwError(f"BAZELW_MODE is {mode!r}; it may be {', '.join(MODES)}")
+    bazelisk = shutil.which("bazelisk")
+    if mode == "bazelisk" and not bazelisk:
+        raise BazelwError("BAZELW_MODE is bazelisk, but there is no bazelisk on PATH: install it")
+    if bazelisk and mode != "debian":
+        return [bazelisk]
+    version = (TOP / ".bazelversion").read_text(encoding="utf-8").strip()
+    return setup.debian_bazel(version, str(HERE), environ)
+
+
+def _in_workspace(folder: pathlib.Path) -> bool:
+    return any((f / name).is_file() for f in (folder, *folder.parents) for name in _WORKSPACE_FILES)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Replaces this process by Bazel. Exits 1 with one message where that is not possible."""
+    # A request to end is an interruption like Ctrl-C: what was begun is tidied up.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        if arguments[:1] == ["--relock"]:
+            return relock(arguments[1:])
+        command = [*_bazel(dict(os.environ)), *arguments]
+        # From a folder outside any workspace, the one that bazelw lies in is meant.
+        if not _in_workspace(pathlib.Path.cwd()):
+            os.chdir(TOP)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.execv(shutil.which(command[0]) or command[0], command)
+    except (BazelwError, lock.LockError, mirrors.MirrorError) as e:
+        sys.exit(f"bazelw: error: {e}")
+    except OSError as e:
+        sys.exit(f"bazelw: error: {e}")
+    except KeyboardInterrupt:
+        sys.exit("bazelw: interrupted; nothing half-made is left behind")

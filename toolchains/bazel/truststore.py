@@ -1,0 +1,38 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""A Java trust store with the machine's certificate authorities.
+
+With it Bazel's downloader trusts what apt and pip trust on this machine.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import struct
+
+CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+PASSWORD = "changeit"
+
+_MAGIC, _VERSION, _TRUSTED_CERTIFICATE = 0xFEEDFEED, 2, 2
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.S)
+
+
+def _utf(text: str) -> bytes:
+    return struct.pack(">H", len(text)) + text.encode()
+
+
+def from_pem(pem: str) -> bytes:
+    """Returns a JKS key store that holds every certificate of a PEM bundle as trusted.
+
+    The trailing digest is the format's own integrity check (SHA-1 over the password, a fixed
+    phrase and the contents), not a protection.
+    """
+    certificates = [base64.b64decode(body) for body in _PEM.findall(pem)]
+    body = struct.pack(">III", _MAGIC, _VERSION, len(certificates))
+    for number, certificate in enumerate(certificates):
+        body += struct.pack(">I", _TRUSTED_CERTIFICATE) + _utf(f"ca{number}")
+        body += struct.pack(">Q", 0) + _utf("X.509")
+        body += struct.pack(">I", len(certificate)) + certificate
+    secret = PASSWORD.encode("utf-16-be") + b"Mighty Aphrodite"
+    return body + hashlib.sha1(secret + body).digest()
