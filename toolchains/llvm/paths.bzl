@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Compiler flags that keep the names of folders out of outputs.
+"""Where the compiler finds things, and flags that keep the names of folders out of outputs.
 
 The folder of an external repository is named by the dependency mode and by the module
 extension that made it (external/sysroot, external/_main~llvm~sysroot). Such a name reaches
@@ -20,14 +20,31 @@ _REPOSITORIES = {
     "zstd": Label("@zstd//:BUILD.bazel"),
 }
 
-def _maps():
+def prefix_maps(repositories = sorted(_REPOSITORIES)):
+    """Returns flags that give a repository's files the same names in both dependency modes.
+
+    Args:
+      repositories: names of repositories. One that this workspace does not declare is left out.
+    """
     flags = []
-    for name, label in _REPOSITORIES.items():
-        # A repository that this workspace does not declare has a label, but no folder.
-        if "[unknown repo" in str(label) or label.workspace_root == "external/" + name:
-            continue
-        flags.append("-ffile-prefix-map=%s=external/%s" % (label.workspace_root, name))
+    for name in repositories:
+        label = _REPOSITORIES[name]
+        if "[unknown repo" not in str(label):
+            flags.append("-ffile-prefix-map=%s=external/%s" % (label.workspace_root, name))
     return flags
 
-# For clang, C++ and HIP: the same names of files in both dependency modes and in any folder.
-PREFIX_MAPS = ["-ffile-compilation-dir=."] + _maps()
+# Debug information calls the folder of a compile ".", wherever that is.
+COMPILATION_FOLDER = "-ffile-compilation-dir=."
+
+SYSROOT = _REPOSITORIES["sysroot"].workspace_root
+RESOURCES = _REPOSITORIES["llvm"].workspace_root + "/usr/lib/llvm-22/lib/clang/22"
+
+# Where clang finds everything: said in full, so that it looks nowhere else.
+DRIVER_FLAGS = [
+    # The program that clang takes itself for, and starts again, is the wrapper.
+    "-no-canonical-prefixes",
+    "--no-default-config",
+    "--target=x86_64-linux-gnu",
+    "-resource-dir=" + RESOURCES,
+    "--gcc-install-dir=%s/usr/lib/gcc/x86_64-linux-gnu/12" % SYSROOT,
+]

@@ -2,31 +2,22 @@
 """The cc_toolchain of @llvm and @sysroot."""
 
 load("@bazel_tools//tools/cpp:unix_cc_toolchain_config.bzl", "cc_toolchain_config")
-load("//toolchains/llvm:paths.bzl", "PREFIX_MAPS")
-
-_LLVM = Label("@llvm//:BUILD.bazel").workspace_root
-_SYSROOT = Label("@sysroot//:BUILD.bazel").workspace_root
-_RESOURCES = _LLVM + "/usr/lib/llvm-22/lib/clang/22"
-
-# Where clang finds everything: said in full, so that it looks nowhere else.
-DRIVER_FLAGS = [
-    # The program that clang takes itself for, and starts again, is the wrapper.
-    "-no-canonical-prefixes",
-    "--no-default-config",
-    "--target=x86_64-linux-gnu",
-    "-resource-dir=" + _RESOURCES,
-    "--gcc-install-dir=%s/usr/lib/gcc/x86_64-linux-gnu/12" % _SYSROOT,
-]
+load(
+    "//toolchains/llvm:paths.bzl",
+    "COMPILATION_FOLDER",
+    "DRIVER_FLAGS",
+    "RESOURCES",
+    "SYSROOT",
+    "prefix_maps",
+)
 
 # Same values as Bazel's own toolchain: the time of a build is no part of its outputs.
-REDACTED_DATES = [
+_REDACTED_DATES = [
     "-Wno-builtin-macro-redefined",
     "-D__DATE__=\"redacted\"",
     "-D__TIMESTAMP__=\"redacted\"",
     "-D__TIME__=\"redacted\"",
 ]
-
-SYSROOT_FLAG = "--sysroot=" + _SYSROOT
 
 def hermetic_cc_toolchain(name):
     """Declares the toolchain in @llvm's root package.
@@ -64,8 +55,9 @@ def hermetic_cc_toolchain(name):
         name = name + "_config",
         abi_libc_version = "glibc-2.36",
         abi_version = "gcc",
-        builtin_sysroot = _SYSROOT,
-        compile_flags = DRIVER_FLAGS + PREFIX_MAPS + [
+        builtin_sysroot = SYSROOT,
+        compile_flags = DRIVER_FLAGS + prefix_maps() + [
+            COMPILATION_FOLDER,
             "-Wall",
             "-fno-omit-frame-pointer",
         ],
@@ -73,7 +65,7 @@ def hermetic_cc_toolchain(name):
         cpu = "k8",
         cxx_builtin_include_directories = [
             "%sysroot%/usr/include",
-            _RESOURCES + "/include",
+            RESOURCES + "/include",
         ],
         cxx_flags = ["-std=c++17"],
         dbg_compile_flags = ["-g"],
@@ -114,7 +106,7 @@ def hermetic_cc_toolchain(name):
             "strip": "bin/llvm-strip",
         },
         toolchain_identifier = "llvm-22-linux-x86_64",
-        unfiltered_compile_flags = REDACTED_DATES,
+        unfiltered_compile_flags = _REDACTED_DATES,
     )
     native.cc_toolchain(
         name = name,

@@ -1,0 +1,69 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The HIP toolchain: what a rule needs to compile for AMD GPUs.
+
+    load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "hip_toolchain")
+
+    hip = hip_toolchain(ctx)
+    ctx.actions.run(
+        executable = hip.compiler,
+        arguments = hip.flags + ["-x", "hip", "--cuda-device-only", ...],
+        inputs = depset([source], transitive = [hip.files]),
+        ...
+    )
+
+Another compiler, AMD's own clang for one, is another `hip_toolchain_definition` behind another
+toolchain() of the same type. Nothing else changes: its `identity` keeps its objects apart.
+"""
+
+HIP_TOOLCHAIN_TYPE = Label("//toolchains/rocm:toolchain_type")
+
+HipToolchainInfo = provider(
+    doc = "A compiler for HIP, with headers and device libraries.",
+    fields = {
+        "archs": "list of str: the architectures it compiles for",
+        "compiler": "File: the clang++ to execute",
+        "files": "depset of File: all that device and host compiles need beside the sources",
+        "flags": "list of str: flags for any HIP compile, paths from the execution root. The " +
+                 "language (-x hip), the pass and the architecture are the caller's",
+        "identity": "str: 64 hex digits that stand for compiler, headers and device libraries",
+    },
+)
+
+def hip_toolchain(ctx):
+    """Returns the HipToolchainInfo of a rule with `toolchains = [HIP_TOOLCHAIN_TYPE]`.
+
+    Args:
+      ctx: the rule's context.
+    """
+    return ctx.toolchains[HIP_TOOLCHAIN_TYPE].hip
+
+def _hip_toolchain_definition_impl(ctx):
+    identity = ctx.attr.identity
+    if len(identity) != 64 or identity.strip("0123456789abcdef"):
+        fail("%s: identity is %r, not 64 hexadecimal digits: derive it from the lock entries" %
+             (ctx.label, identity))
+    return [platform_common.ToolchainInfo(
+        hip = HipToolchainInfo(
+            archs = ctx.attr.archs,
+            compiler = ctx.file.compiler,
+            files = depset(ctx.files.files),
+            flags = ctx.attr.flags,
+            identity = identity,
+        ),
+    )]
+
+hip_toolchain_definition = rule(
+    implementation = _hip_toolchain_definition_impl,
+    doc = "A HIP toolchain, to be registered by a toolchain() of type HIP_TOOLCHAIN_TYPE.",
+    attrs = {
+        "archs": attr.string_list(mandatory = True),
+        "compiler": attr.label(mandatory = True, allow_single_file = True),
+        "files": attr.label_list(
+            mandatory = True,
+            allow_files = True,
+            doc = "compiler, linker, headers and device libraries: no more than that",
+        ),
+        "flags": attr.string_list(mandatory = True),
+        "identity": attr.string(mandatory = True),
+    },
+)
