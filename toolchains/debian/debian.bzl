@@ -14,7 +14,7 @@ def _patterns(values, attribute):
                  (attribute, value, bad or "nothing", _PATTERN_CHARACTERS))
     return "|".join(values)
 
-def debian_tree(rctx, lock, group, packages = [], keep = [], exclude = []):
+def debian_tree(rctx, lock, group, packages = [], keep = [], exclude = [], strip_prefix = ""):
     """Downloads and unpacks locked packages into the repository that rctx makes.
 
     For repository rules that do more than debian_packages. Besides the tree it writes
@@ -29,6 +29,8 @@ def debian_tree(rctx, lock, group, packages = [], keep = [], exclude = []):
       keep: shell patterns on paths like "usr/bin/clang", where "*" also matches "/"; files
         that match none are removed. Empty: all are kept.
       exclude: patterns of files that are removed, even if they match `keep`.
+      strip_prefix: folder whose contents alone are unpacked, to the root; `keep` and `exclude`
+        then apply to paths below it.
 
     Returns:
       LOCK_DIGEST.
@@ -42,7 +44,7 @@ def debian_tree(rctx, lock, group, packages = [], keep = [], exclude = []):
         members = [p for p in rctx.path(".deb").readdir() if p.basename.startswith("data.tar")]
         if len(members) != 1:
             fail("%s: not a Debian package: it has no data.tar" % entry["path"])
-        rctx.extract(members[0])
+        rctx.extract(members[0], "", strip_prefix)
         rctx.delete(".deb")
     rctx.delete(".debs")
     script = rctx.path(Label("//toolchains/debian/private:unpack.sh"))
@@ -56,13 +58,22 @@ def debian_tree(rctx, lock, group, packages = [], keep = [], exclude = []):
 
 def _debian_packages_impl(rctx):
     attr = rctx.attr
-    if bool(attr.build_file) == bool(attr.build_file_content):
+    if attr.build_file and attr.build_file_content:
         fail("debian_packages %s: set one of build_file and build_file_content" % rctx.name)
-    debian_tree(rctx, attr.lock, attr.group, attr.packages, attr.keep, attr.exclude)
+    debian_tree(
+        rctx,
+        attr.lock,
+        attr.group,
+        attr.packages,
+        attr.keep,
+        attr.exclude,
+        attr.strip_prefix,
+    )
     for label, path in attr.files.items():
         rctx.file(path, rctx.read(label), executable = True)
     content = rctx.read(attr.build_file) if attr.build_file else attr.build_file_content
-    rctx.file("BUILD.bazel", content, executable = False)
+    if content:
+        rctx.file("BUILD.bazel", content, executable = False)
     rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
 
 debian_packages = repository_rule(
@@ -74,7 +85,7 @@ The archives are those of AITER_ATTN_DEBIAN_MIRROR (by --repo_env too), else tho
 machine's apt is configured with.""",
     attrs = {
         "build_file": attr.label(
-            doc = "becomes the BUILD.bazel at the root of the tree",
+            doc = "becomes the BUILD.bazel at the root; without it the packages' own one stays",
             allow_single_file = True,
         ),
         "build_file_content": attr.string(doc = "the same, given as text"),
@@ -97,6 +108,9 @@ machine's apt is configured with.""",
         ),
         "packages": attr.string_list(
             doc = "packages of the group that are wanted; empty: all",
+        ),
+        "strip_prefix": attr.string(
+            doc = "folder whose contents alone are unpacked, to the root of the tree",
         ),
     },
 )

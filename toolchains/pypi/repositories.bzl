@@ -42,6 +42,7 @@ cc_library(
     ],
     copts = ["-w"],
     includes = ["zstd"],
+    linkstatic = True,
     local_defines = ["ZSTD_DISABLE_ASM"],
     visibility = ["//visibility:public"],
 )

@@ -1,0 +1,26 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The rule sets of MODULE.bazel's bazel_deps, for WORKSPACE mode."""
+
+load(":debian.bzl", "debian_packages")
+
+# Repository -> package of the lock's group bazel, and the folder that is the repository.
+_RULE_SETS = {
+    "bazel_skylib": ("bazel-skylib", "usr/share/bazel/tools/skylib"),
+    "platforms": ("bazel-platforms", "usr/share/bazel/tools/platforms"),
+    "rules_cc": ("bazel-rules-cc", "usr/share/bazel/rules/cc"),
+    "rules_python": ("bazel-rules-python", "usr/share/bazel/rules/python"),
+}
+
+def rule_set_repositories():
+    """Declares the rule sets as repositories made of the locked Debian packages.
+
+    The same files as those of the offline module registry, and the same with bazelisk: no
+    other source of them is needed.
+    """
+    for name, (package, folder) in _RULE_SETS.items():
+        debian_packages(
+            name = name,
+            group = "bazel",
+            packages = [package],
+            strip_prefix = folder,
+        )
