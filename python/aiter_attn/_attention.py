@@ -530,7 +530,6 @@ class _Call:
             "out", out, (*q.shape[:-1], problem.head_size_v), q.dtype, inputs
         )
         made_lse, lse_tensor = self._output("lse", lse, self._lse_shape(problem), "float32", inputs)
-        _check_contiguous("lse", lse_tensor)
         cu_seqlens_q, cu_seqlens_k = self._cu_seqlens
         _C.fwd(problem, q, k, v, out_tensor, lse_tensor, cu_seqlens_q, cu_seqlens_k)
         return self._result(out, made_out), self._result(lse, made_lse)
@@ -600,11 +599,7 @@ class _Call:
                 f"{name}: dtype {tensor.dtype}, but q has {dtype}; q, k, v, out and the gradients "
                 "have one dtype"
             )
-        if tensor.shape and tensor.shape[-1] > 1 and tensor.strides[-1] != 1:
-            raise ValueError(
-                f"{name}: strides {tensor.strides} (in elements); the last must be 1: pass a copy "
-                "whose last dimension is contiguous"
-            )
+        _check_rows(name, tensor)
 
     def _output(
         self,
@@ -631,7 +626,10 @@ class _Call:
             return array, tensor
         if tensor.read_only:
             raise ValueError(f"{name}: is read-only; pass a writable array or {name}=None")
-        self._check_tensor(name, tensor, dtype)
+        if name == "lse":
+            _check_contiguous(name, tensor)
+        else:
+            _check_rows(name, tensor)
         if 0 not in tensor.shape and any(tensor.data == other.data for other in others):
             raise ValueError(f"{name}: is the memory of another argument; pass one of its own")
         return array, tensor
@@ -731,7 +729,17 @@ def _check_shape(name: str, tensor: _C.Tensor, shape: tuple[int, ...], dims: Seq
     )
 
 
+def _check_rows(name: str, tensor: _C.Tensor) -> None:
+    if tensor.shape and tensor.shape[-1] > 1 and tensor.strides[-1] != 1:
+        raise ValueError(
+            f"{name}: strides {tensor.strides} (in elements); the last must be 1: pass a copy "
+            "whose last dimension is contiguous"
+        )
+
+
 def _check_contiguous(name: str, tensor: _C.Tensor) -> None:
+    if 0 in tensor.shape:
+        return
     expected = 1
     for extent, stride in zip(reversed(tensor.shape), reversed(tensor.strides), strict=True):
         if extent > 1 and stride != expected:
@@ -739,4 +747,4 @@ def _check_contiguous(name: str, tensor: _C.Tensor) -> None:
                 f"{name}: strides {tensor.strides} (in elements) of shape {tensor.shape}; it must "
                 "be contiguous: pass a contiguous copy"
             )
-        expected *= max(extent, 1)
+        expected *= extent

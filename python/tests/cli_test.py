@@ -1,0 +1,150 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""`python -m aiter_attn` and what an import brings along, each in a process of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import aiter_attn
+import pytest
+from aiter_attn import _C
+
+KERNELS = _C.kernels()
+needs_kernels = pytest.mark.skipif(not KERNELS, reason="built without kernels")
+
+
+def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **environment},
+    )
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return python("-m", "aiter_attn", *arguments, **environment)
+
+
+def test_info_is_for_people() -> None:
+    done = run("info")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"aiter-attn {aiter_attn.__version__} (C ABI {_C.abi_version()})"
+    assert max(len(line) for line in lines) <= 100
+    assert any(line.startswith("driver     CPU ready: ") for line in lines)
+    assert any(line.startswith("archs      ") for line in lines)
+    assert any(line.startswith(f"kernels    {len(KERNELS)} code objects, ") for line in lines)
+    for kernel in KERNELS:
+        assert any(f"{kernel['arch']:<7} {kernel['key'][:16]}" in line for line in lines)
+
+
+def test_info_says_why_a_driver_is_absent() -> None:
+    done = run("info", AITER_ATTN_HIP_LIBRARY="/nowhere/libamdhip64.so.6")
+    assert done.returncode == 0, done.stderr
+    (line,) = [x for x in done.stdout.splitlines() if x.startswith("driver     ROCm")]
+    assert line.startswith("driver     ROCm absent: ")
+    assert "/nowhere/libamdhip64.so.6" in line
+
+
+def test_info_is_for_programs() -> None:
+    done = run("info", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["version"] == aiter_attn.__version__
+    assert told["kernels"] == KERNELS
+    assert told["archs"] == sorted({k["arch"] for k in KERNELS})
+    assert [d["name"] for d in told["drivers"]] == ["CPU", "ROCm"]
+
+
+def test_selftest_passes_and_shows_its_errors() -> None:
+    done = run("selftest")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert max(len(line) for line in lines) <= 100
+    assert re.fullmatch(r"\d\d passed, 0 failed, 0 skipped \(.*\)", lines[-1])
+
+
+def test_selftest_without_numpy_says_what_it_needs() -> None:
+    hide = "import sys; sys.modules['numpy'] = None; from aiter_attn.__main__ import main; "
+    done = python("-c", hide + "sys.exit(main(['selftest']))")
+    assert done.returncode == 1
+    assert "pip install numpy" in done.stderr
+
+
+@needs_kernels
+def test_extract_by_key_beginning_and_name(tmp_path: Path) -> None:
+    kernel = KERNELS[0]
+    by_key, by_beginning, by_name = (tmp_path / name for name in ("key", "beginning", "name"))
+    for wanted, path in (
+        ((kernel["key"],), by_key),
+        ((kernel["key"][:16].upper(),), by_beginning),
+        ((kernel["name"], "--arch", kernel["arch"]), by_name),
+    ):
+        done = run("extract", *wanted, "-o", str(path))
+        assert done.returncode == 0, done.stderr
+        assert kernel["key"] in done.stdout
+    data = by_key.read_bytes()
+    assert data[:4] == b"\x7fELF"
+    assert len(data) == kernel["code_object_size"]
+    digests = {hashlib.sha256(p.read_bytes()).digest() for p in (by_key, by_beginning, by_name)}
+    assert len(digests) == 1
+
+
+@needs_kernels
+def test_extract_names_the_file_after_the_kernel(tmp_path: Path) -> None:
+    kernel = KERNELS[-1]
+    done = subprocess.run(
+        [sys.executable, "-m", "aiter_attn", "extract", kernel["key"]],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(p).resolve()) for p in sys.path)},
+        check=False,
+    )
+    assert done.returncode == 0
+    assert (tmp_path / f"{kernel['name']}.{kernel['arch']}.hsaco").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ((), 2, "the following arguments are required: COMMAND"),
+        (("inf",), 2, "invalid choice: 'inf' (choose from"),
+        (("info", "--jso", "x"), 2, "unrecognized arguments: x"),
+        (("extract",), 2, "the following arguments are required: KEY"),
+        (("extract", "nothing"), 1, "extract: nothing: no such key or instance name; `python -m"),
+        (("extract", "nothing", "--arch", "gfx9999"), 1, "extract: --arch gfx9999: allowed: "),
+    ],
+)
+def test_wrong_arguments(arguments: tuple[str, ...], status: int, message: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == status
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@needs_kernels
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    done = run("extract", KERNELS[0]["key"], "-o", str(tmp_path / "no folder" / "x"))
+    assert done.returncode == 1
+    assert "no folder" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_import_brings_neither_a_gpu_runtime_nor_numpy() -> None:
+    code = """
+import sys
+import aiter_attn
+maps = open("/proc/self/maps").read()
+print([name for name in ("amdhip", "hsa-runtime", "libcuda", "libstdc++") if name in maps])
+print([name for name in ("numpy", "torch", "jax", "cupy", "argparse") if name in sys.modules])
+"""
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:2] == ["[]", "[]"]

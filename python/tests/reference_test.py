@@ -1,0 +1,104 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The float64 reference that `selftest` and the other tests compare with, against definitions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+import pytest
+from aiter_attn import _selftest
+
+
+def attention_by_definition(
+    q: Any, k: Any, v: Any, causal: bool, window: tuple[int, int]
+) -> tuple[Any, Any]:
+    """(out, lse), one score at a time."""
+    seqlen_q, heads_q, head_size = q.shape
+    seqlen_k, heads_k, head_size_v = v.shape
+    out = numpy.zeros((seqlen_q, heads_q, head_size_v))
+    lse = numpy.full((heads_q, seqlen_q), -math.inf)
+    for head in range(heads_q):
+        shared = head // (heads_q // heads_k)
+        for i in range(seqlen_q):
+            diagonal = i + seqlen_k - seqlen_q
+            seen = [
+                j
+                for j in range(seqlen_k)
+                if (not causal or j <= diagonal)
+                and (window[0] < 0 or j >= diagonal - window[0])
+                and (causal or window[1] < 0 or j <= diagonal + window[1])
+            ]
+            scores = [float(q[i, head] @ k[j, shared]) / math.sqrt(head_size) for j in seen]
+            total = sum(math.exp(score) for score in scores)
+            for j, score in zip(seen, scores, strict=True):
+                out[i, head] += math.exp(score) / total * v[j, shared]
+            if seen:
+                lse[head, i] = math.log(total)
+    return out, lse
+
+
+SHAPES = [
+    pytest.param(5, 7, 4, 2, id="grouped heads"),
+    pytest.param(7, 4, 2, 2, id="more queries than keys"),
+    pytest.param(1, 6, 1, 1, id="one query"),
+]
+MASKS = [
+    pytest.param(False, (-1, -1), id="all"),
+    pytest.param(True, (-1, -1), id="causal"),
+    pytest.param(True, (2, 5), id="causal, window"),
+    pytest.param(False, (1, 2), id="window"),
+    pytest.param(False, (-1, 0), id="right"),
+    pytest.param(False, (0, -1), id="left"),
+]
+
+
+def draw(seqlen_q: int, seqlen_k: int, heads_q: int, heads_k: int) -> tuple[Any, ...]:
+    generator = numpy.random.default_rng(0)
+    return (
+        generator.standard_normal((seqlen_q, heads_q, 6)),
+        generator.standard_normal((seqlen_k, heads_k, 6)),
+        generator.standard_normal((seqlen_k, heads_k, 3)),
+        generator.standard_normal((seqlen_q, heads_q, 3)),
+    )
+
+
+@pytest.mark.parametrize("shape", [p.values for p in SHAPES], ids=[p.id for p in SHAPES])
+@pytest.mark.parametrize(("causal", "window"), MASKS)
+def test_forward_is_the_definition(shape: Any, causal: bool, window: tuple[int, int]) -> None:
+    q, k, v, dout = draw(*shape)
+    out, lse, *_ = _selftest.reference(numpy, q, k, v, dout, None, causal=causal, window=window)
+    expected_out, expected_lse = attention_by_definition(q, k, v, causal, window)
+    numpy.testing.assert_allclose(out, expected_out, rtol=1e-12, atol=1e-12)
+    numpy.testing.assert_allclose(lse, expected_lse, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [p.values for p in SHAPES], ids=[p.id for p in SHAPES])
+@pytest.mark.parametrize(("causal", "window"), MASKS)
+def test_backward_is_the_derivative(shape: Any, causal: bool, window: tuple[int, int]) -> None:
+    arrays = draw(*shape)
+    dout = arrays[3]
+    gradients = _selftest.reference(numpy, *arrays, None, causal=causal, window=window)[2:]
+    step = 1e-5
+    for which, gradient in enumerate(gradients):
+        expected = numpy.zeros_like(gradient)
+        for index in numpy.ndindex(*gradient.shape):
+            losses = []
+            for sign in (1, -1):
+                moved = [x.copy() for x in arrays[:3]]
+                moved[which][index] += sign * step
+                out = _selftest.reference(numpy, *moved, dout, None, causal=causal, window=window)[
+                    0
+                ]
+                losses.append(float((out * dout).sum()))
+            expected[index] = (losses[0] - losses[1]) / (2 * step)
+        numpy.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_an_ulp_is_that_of_the_dtype() -> None:
+    assert _selftest.ulp_error(numpy, [1 + 2**-10], [1.0], "float16") == 1.0
+    assert _selftest.ulp_error(numpy, [4 + 2**-7], [4.0], "bfloat16") == 0.25
+    assert _selftest.ulp_error(numpy, [-math.inf, 2.0], [-math.inf, 2.0], "float32") == 0.0
+    assert _selftest.ulp_error(numpy, [0.0], [-math.inf], "float32") == math.inf
+    assert _selftest.ulp_error(numpy, [math.nan], [0.0], "float32") == math.inf
