@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The rule sets of MODULE.bazel's bazel_deps, for WORKSPACE mode."""
+"""The rule sets that MODULE.bazel and its dependencies name, for WORKSPACE mode."""
 
 load(":debian.bzl", "debian_packages")
 
@@ -8,6 +8,7 @@ _RULE_SETS = {
     "bazel_skylib": ("bazel-skylib", "usr/share/bazel/tools/skylib"),
     "platforms": ("bazel-platforms", "usr/share/bazel/tools/platforms"),
     "rules_cc": ("bazel-rules-cc", "usr/share/bazel/rules/cc"),
+    "rules_license": ("bazel-rules-license", "usr/share/bazel/rules/license"),
     "rules_python": ("bazel-rules-python", "usr/share/bazel/rules/python"),
 }
 
