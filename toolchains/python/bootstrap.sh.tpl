@@ -1,0 +1,44 @@
+#!/bin/sh
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+# Starts a py_binary or py_test of %target% with the toolchain's Python. It stands in for Bazel's
+# own stub, which is a Python program itself and so needs one on the host.
+set -eu
+if [ "%is_zipfile%" = True ]; then
+    echo "$0: --build_python_zip is not supported by //toolchains/python" >&2
+    exit 1
+fi
+case $0 in
+/*) self=$0 ;;
+*) self=$PWD/$0 ;;
+esac
+
+# Where the runfiles are: named by a caller, beside this script, or around it.
+runfiles=
+for folder in "${RUNFILES_DIR:-}" "${TEST_SRCDIR:-}" "$self.runfiles" "${self%.runfiles/*}.runfiles"; do
+    if [ -n "$folder" ] && [ -f "$folder/%main%" ]; then
+        runfiles=$folder
+        break
+    fi
+done
+if [ -z "$runfiles" ]; then
+    echo "$0: cannot find the runfiles with %main%; build with --build_runfile_links" >&2
+    exit 1
+fi
+case $runfiles in
+/*) ;;
+*) runfiles=$PWD/$runfiles ;;
+esac
+
+path=$runfiles:$runfiles/%workspace_name%
+imports=%imports%
+while [ -n "$imports" ]; do
+    path=$path:$runfiles/${imports%%:*}
+    case $imports in
+    *:*) imports=${imports#*:} ;;
+    *) imports= ;;
+    esac
+done
+
+# -P: the folder of the script is not a place of modules; here it would be the source tree.
+export PYTHONPATH="$path" PYTHONSAFEPATH=1 RUNFILES_DIR="$runfiles"
+exec "$runfiles/%python_binary%" "$runfiles/%main%" "$@"

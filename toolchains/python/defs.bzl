@@ -1,0 +1,14 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Python in this repository: programs for actions, and tests.
+
+py_library, py_binary and py_test are rules_python's; the toolchain that they run with is the one
+of --//toolchains/python:abi.
+"""
+
+load("//toolchains/python/private:py_tool.bzl", _PyToolInfo = "PyToolInfo", _py_tool = "py_tool", _run_py_tool = "run_py_tool")
+load("//toolchains/python/private:pytest_test.bzl", _pytest_test = "pytest_test")
+
+PyToolInfo = _PyToolInfo
+py_tool = _py_tool
+pytest_test = _pytest_test
+run_py_tool = _run_py_tool
