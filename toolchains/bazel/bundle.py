@@ -129,12 +129,20 @@ def _run(command: Sequence[str]) -> None:
         raise BazelwError(f"{' '.join(command[:6])} ...: failed: {got.stderr.strip()[-500:]}")
 
 
-def _unpack(archives: Sequence[str], root: str, progress: Progress) -> None:
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [pool.submit(_run, ["dpkg-deb", "-x", archive, root]) for archive in archives]
+def _in_parallel(commands: Sequence[Sequence[str]], progress: Progress, doing: str) -> None:
+    """Runs commands, as many at a time as there are processors. The first failure ends all."""
+    pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
+    try:
+        jobs = [pool.submit(_run, command) for command in commands]
         for number, job in enumerate(concurrent.futures.as_completed(jobs), 1):
             job.result()
-            progress.show(f"unpacking {number} of {len(archives)} packages")
+            progress.show(f"{doing}: {number} of {len(jobs)}")
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _unpack(archives: Sequence[str], root: str, progress: Progress) -> None:
+    _in_parallel([["dpkg-deb", "-x", a, root] for a in archives], progress, "unpacking")
     for folder in _UNUSED:
         shutil.rmtree(f"{root}/{folder}", ignore_errors=True)
 
@@ -165,9 +173,7 @@ def _patch_elf_files(root: str, final: str, progress: Progress) -> None:
         if ".so" not in name:
             options += ["--set-interpreter", f"{final}/{LIB}/{_PATCHELF_LIBRARIES[0]}"]
         commands.append([*patchelf, *options, path])
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for number, _ in enumerate(pool.map(_run, commands), 1):
-            progress.show(f"relocating {number} of {len(commands)} programs and libraries")
+    _in_parallel(commands, progress, "relocating programs and libraries")
     shutil.rmtree(tools)
 
 

@@ -8,6 +8,7 @@ import fcntl
 import glob
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -23,6 +24,8 @@ GROUP = "bazel"
 
 _SCRATCH = ".new-"
 _DONE = "complete"
+# Paths in the cache folder stand in rc files, run paths and URLs, unquoted.
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.,+@=~-]+")
 
 
 def cache_folder(environ: Mapping[str, str]) -> str:
@@ -31,7 +34,13 @@ def cache_folder(environ: Mapping[str, str]) -> str:
     if not chosen:
         base = environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         chosen = os.path.join(base, "bazelw")
-    return os.path.abspath(chosen)
+    folder = os.path.abspath(chosen)
+    if not _PLAIN_PATH.fullmatch(folder):
+        raise BazelwError(
+            f"the cache folder {folder!r} holds a character that is not one of letters, digits "
+            "and /_.,+@=~-; set BAZELW_CACHE to another folder"
+        )
+    return folder
 
 
 def contents_digest(group: lock.Group) -> str:
@@ -51,7 +60,15 @@ def _done(final: str) -> str | None:
 @contextlib.contextmanager
 def _exclusive(cache: str) -> Iterator[None]:
     """Holds the cache's lock. It ends with the process, however that ends."""
-    with open(f"{cache}/lock", "w", encoding="utf-8") as f:
+    try:
+        os.makedirs(cache, exist_ok=True)
+        file = open(f"{cache}/lock", "w", encoding="utf-8")
+    except OSError as e:
+        raise BazelwError(
+            f"cannot write to the cache folder {cache} ({e.strerror}); "
+            "set BAZELW_CACHE to a folder that you can write to"
+        ) from e
+    with file as f:
         try:
             fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -105,16 +122,23 @@ def _resolve_anew(
     the archive, is at fault.
     """
     first, reason = next(iter(missing.items()))
-    what = f"{len(missing)} of {len(group.packages)} locked packages, {first.name} {first.version}"
+    what = (
+        f"cannot fetch {len(missing)} of {len(group.packages)} locked packages, "
+        f"the first is {first.name} {first.version} ({reason})"
+    )
+    if not any(map(store.archive_answered, missing.values())):
+        raise BazelwError(
+            f"{what}. Check the network, or set {mirrors.VARIABLE} to another archive's URL"
+        )
     if strict:
         raise BazelwError(
-            f"cannot fetch {what} first ({reason}), and {STRICT}=1 allows no other. "
-            f"Check the network, or lock anew with {lock.REGENERATE} and commit it"
+            f"{what}, and {STRICT}=1 allows no others. "
+            f"Lock anew with {lock.REGENERATE} and commit it"
         )
     try:
         anew = relock.resolve_anew([GROUP])[GROUP]
     except relock.RelockError as e:
-        raise BazelwError(f"cannot fetch {what} first ({reason}); {e}") from e
+        raise BazelwError(f"{what}. {e}") from e
     by_path = {p.path: p for p in anew.packages}
     for old, reason in missing.items():
         new = by_path.get(old.path)
@@ -182,6 +206,10 @@ def _set_up(
             f"the Bazel set up in {final} does not work: it answers --version with "
             f"{(got.stdout + got.stderr).strip()[-300:]!r}, not 'bazel {version}'"
         )
+    # Only what this set-up was made of is kept, for making it again.
+    kept = {os.path.basename(a) for a in archives}
+    for name in set(os.listdir(f"{cache}/debs")) - kept:
+        os.unlink(f"{cache}/debs/{name}")
     # Written last: a set-up without it is not used, and made anew.
     with open(f"{final}/{_DONE}", "w", encoding="utf-8") as f:
         f.write(contents_digest(used) + "\n")
@@ -207,22 +235,17 @@ def debian_bazel(version: str, here: str, environ: Mapping[str, str]) -> list[st
     cache = cache_folder(environ)
     final = os.path.join(cache, f"bazel-{version}-{key}")
     strict = environ.get(STRICT) == "1"
-    wanted = (digest,) if strict else ()
 
     def ready() -> bool:
-        done = _done(final)
-        return done is not None and (not wanted or done in wanted)
+        used = _done(final)
+        return used == digest or (used is not None and not strict)
 
     if not ready():
         _check_host()
         _check_version(group, version, "toolchains/debian/lock.json")
         offline = registry.parse_offline(offline_text, "toolchains/bazel/offline.toml")
-        try:
-            os.makedirs(cache, exist_ok=True)
-            with _exclusive(cache):
-                if not ready():
-                    _set_up(group, offline, cache, final, version, strict)
-        except PermissionError as e:
-            raise BazelwError(f"{e}; set BAZELW_CACHE to a folder that you can write to") from e
+        with _exclusive(cache):
+            if not ready():
+                _set_up(group, offline, cache, final, version, strict)
     bundle.refresh_trust_store(final)
     return [f"{final}/{bundle.CLIENT}", "--nosystem_rc", f"--bazelrc={final}/{bundle.RC}"]

@@ -9,13 +9,21 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import subprocess
+import urllib.parse
 from collections.abc import Iterable, Sequence
 
 from toolchains.bazel.errors import Progress
 from toolchains.debian.lock import Package
 
 APT_HELPER = "/usr/lib/apt/apt-helper"
+_APT_SETTINGS = (
+    "APT::Sandbox::User=root",
+    "Acquire::Retries=1",
+    "Acquire::http::Timeout=20",
+    "Acquire::https::Timeout=20",
+)
 
 
 def sha256(path: str) -> str:
@@ -36,17 +44,30 @@ def _verified(path: str, package: Package) -> bool:
 
 
 def failure_reasons(log: str) -> dict[str, str]:
-    """Returns URL -> reason from what apt's downloader prints for files it could not get."""
+    """Returns file name -> reason from what apt's downloader prints on failures.
+
+    apt writes URLs in its own spelling; the file name at their end is what can be relied on.
+    """
     reasons = {}
     for line in log.splitlines():
         m = re.match(r"E: Failed to fetch (\S+)\s+(.*)", line)
         if m:
-            reasons[m[1]] = m[2].strip()
+            reasons[urllib.parse.unquote(m[1]).rsplit("/", 1)[-1]] = m[2].strip()
     return reasons
 
 
+def _move(part: str, place: str) -> None:
+    if os.path.islink(part):  # a local archive's file is linked to, not copied
+        shutil.copyfile(part, part + ".copy")
+        os.unlink(part)
+        part += ".copy"
+    os.replace(part, place)
+
+
 def _start(archive: str, packages: Sequence[Package], folder: str) -> subprocess.Popen[str]:
-    command = [APT_HELPER, "-qq", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Retries=2"]
+    command = [APT_HELPER, "-qq"]
+    for setting in _APT_SETTINGS:
+        command += ["-o", setting]
     command.append("download-file")
     for p in packages:
         command += [f"{archive}/{p.path}", location(folder, p), f"SHA256:{p.sha256}"]
@@ -57,6 +78,43 @@ def _start(archive: str, packages: Sequence[Package], folder: str) -> subprocess
 
 def _fetched(folder: str) -> int:
     return sum(entry.stat().st_size for entry in os.scandir(folder) if entry.is_file())
+
+
+def archive_answered(reason: str) -> bool:
+    """Whether a failure says that an archive lacks the locked file, rather than is out of reach."""
+    return bool(re.search(r"404|not found|mismatch|unexpected size|not served as locked", reason, re.I))
+
+
+def _download(
+    archive: str, packages: Sequence[Package], store: str, scratch: str, progress: Progress
+) -> dict[Package, str]:
+    """Downloads from one archive into the store. Returns package -> reason of the failures."""
+    total = sum(p.size for p in packages) / 1e6
+    helper = _start(archive, packages, scratch)
+    try:
+        log = None
+        while log is None:
+            try:
+                log = helper.communicate(timeout=0.2)[1]
+            except subprocess.TimeoutExpired:
+                done = _fetched(scratch) / 1e6
+                progress.show(f"fetching {done:.0f} of {total:.0f} MB from {archive}")
+    except BaseException:
+        helper.kill()
+        helper.wait()
+        raise
+    reasons = failure_reasons(log)
+    failed = {}
+    for p in packages:
+        part = location(scratch, p)
+        if _verified(part, p):
+            _move(part, location(store, p))
+            continue
+        reason = "not served as locked" if os.path.exists(part) else log.strip()[-300:]
+        failed[p] = f"{archive}: {reasons.get(p.path.rsplit('/', 1)[-1], reason)}"
+        if os.path.lexists(part):
+            os.unlink(part)
+    return failed
 
 
 def fetch(
@@ -74,41 +132,20 @@ def fetch(
     Returns package -> reason for those that no archive serves as locked.
     """
     os.makedirs(store, exist_ok=True)
-    missing = {p: "" for p in packages if not _verified(location(store, p), p)}
+    missing = [p for p in packages if not _verified(location(store, p), p)]
+    failed: dict[Package, str] = {}
     for archive in archives:
         if not missing:
             break
-        total = sum(p.size for p in missing) / 1e6
-        helper = _start(archive, list(missing), scratch)
-        try:
-            log = ""
-            while True:
-                try:
-                    log = helper.communicate(timeout=0.2)[1]
-                    break
-                except subprocess.TimeoutExpired:
-                    got = _fetched(scratch) / 1e6
-                    progress.show(f"fetching {got:.0f} of {total:.0f} MB from {archive}")
-        except BaseException:
-            helper.kill()
-            helper.wait()
-            raise
-        reasons = failure_reasons(log)
-        for p in list(missing):
-            part = location(scratch, p)
-            if _verified(part, p):
-                # A local archive's file is linked to, not copied.
-                if os.path.islink(part):
-                    target = os.path.realpath(part)
-                    os.unlink(part)
-                    subprocess.run(["cp", target, part], check=True)
-                os.replace(part, location(store, p))
-                del missing[p]
-                continue
-            default = "not served with the locked size and sha256" if os.path.exists(part) else log
-            reason = reasons.get(f"{archive}/{p.path}", default.strip()[-300:])
-            missing[p] = f"{missing[p]}{archive}: {reason}; "
-            if os.path.lexists(part):
-                os.unlink(part)
+        # One file first: an archive that is out of reach costs one time-out, not one for each.
+        probe = min(missing, key=lambda p: p.size)
+        now = _download(archive, [probe], store, scratch, progress)
+        if not now or archive_answered(now[probe]):
+            rest = [p for p in missing if p != probe]
+            now |= _download(archive, rest, store, scratch, progress) if rest else {}
+        else:
+            now = dict.fromkeys(missing, now[probe])
+        missing = list(now)
+        failed = {p: "; ".join(filter(None, (failed.get(p), now[p]))) for p in missing}
     progress.clear()
-    return {p: reason.rstrip("; ") for p, reason in missing.items()}
+    return failed

@@ -117,8 +117,13 @@ def resolve_anew(names: Iterable[str]) -> dict[str, lock.Group]:
 def relock(names: Iterable[str] | None = None) -> list[str]:
     """Rewrites lock.json, all groups or only those named. Returns one line per change."""
     specs = resolve.parse_manifest(MANIFEST.read_text(encoding="utf-8"), MANIFEST.name)
-    old = lock.parse(LOCK.read_text(encoding="utf-8"), LOCK.name) if LOCK.exists() else {}
     chosen = list(specs) if names is None else list(names)
+    try:
+        old = lock.parse(LOCK.read_text(encoding="utf-8"), LOCK.name)
+    except (FileNotFoundError, lock.LockError):
+        if names is not None:
+            raise
+        old = {}  # all of it is written anew: a damaged lock is no obstacle
     new = {name: group for name, group in old.items() if name in specs}
     new.update(resolve_groups(specs, chosen, mirrors.find()))
     scratch = LOCK.with_suffix(f".{os.getpid()}")

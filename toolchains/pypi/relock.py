@@ -108,7 +108,10 @@ def relock() -> list[str]:
                 for kind in sorted(kinds)
             },
         }
-    old = json.loads(LOCK.read_text(encoding="utf-8"))["distributions"] if LOCK.exists() else {}
+    try:
+        old = json.loads(LOCK.read_text(encoding="utf-8"))["distributions"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        old = {}  # all of it is written anew: a damaged lock is no obstacle
     scratch = LOCK.with_suffix(f".{os.getpid()}")
     data = {"regenerate": REGENERATE, "distributions": distributions}
     scratch.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
