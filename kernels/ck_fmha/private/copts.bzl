@@ -1,0 +1,16 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The flags that Composable Kernel's fused attention is compiled with."""
+
+CK_COPTS = [
+    # exp2 in place of exp, as CK's own build has it.
+    "-DCK_TILE_FMHA_FWD_FAST_EXP2=1",
+    # fp32 -> bf16: round to nearest even, with CK's assembly.
+    "-DCK_TILE_FLOAT_TO_BFLOAT16_DEFAULT=3",
+    "-Wno-unknown-warning-option",
+    # CK's deduction guides.
+    "-Wno-deprecated-attributes",
+]
+
+CK_DEVICE_COPTS = [
+    "-fgpu-flush-denormals-to-zero",
+]

@@ -1,0 +1,56 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The build settings of this folder: which variant set, and which architectures."""
+
+load("//kernels/private:comma_list.bzl", "parse_comma_list")
+
+ArchsInfo = provider(doc = "The chosen architectures.", fields = {"archs": "sorted list of str"})
+VariantSetInfo = provider(doc = "The chosen variant set.", fields = {"name": "str"})
+
+def _archs_flag_impl(ctx):
+    archs, message = parse_comma_list(
+        ctx.build_setting_value,
+        ctx.attr.known,
+        "--" + str(ctx.label).removeprefix("@@").removeprefix("@"),
+        "architecture",
+    )
+    if message:
+        fail(message)
+    return [ArchsInfo(archs = archs)]
+
+archs_flag = rule(
+    implementation = _archs_flag_impl,
+    build_setting = config.string(flag = True),
+    doc = "A comma-separated list of architectures: gfx942 or gfx942,gfx950.",
+    attrs = {"known": attr.string_list(mandatory = True)},
+)
+
+def _arch_choice_impl(ctx):
+    chosen = ctx.attr.arch in ctx.attr.archs[ArchsInfo].archs
+    return [config_common.FeatureFlagInfo(value = "selected" if chosen else "left_out")]
+
+arch_choice = rule(
+    implementation = _arch_choice_impl,
+    doc = "\"selected\" where arch is among the chosen ones, else \"left_out\".",
+    attrs = {
+        "arch": attr.string(mandatory = True),
+        "archs": attr.label(mandatory = True, providers = [ArchsInfo]),
+    },
+)
+
+def _variants_flag_impl(ctx):
+    name = ctx.build_setting_value
+    if name not in ctx.attr.known:
+        fail("--%s=%s: unknown variant set; known: %s. A new one is a file kernels/variants/%s.toml" % (
+            str(ctx.label).removeprefix("@@").removeprefix("@"),
+            name,
+            ", ".join(ctx.attr.known),
+            name,
+        ))
+    return [VariantSetInfo(name = name)]
+
+variants_flag = rule(
+    implementation = _variants_flag_impl,
+    build_setting = config.string(flag = True),
+    doc = "The name of a variant set: a file of kernels/variants, without .toml.",
+    attrs = {"known": attr.string_list(mandatory = True)},
+)
