@@ -43,7 +43,7 @@ def facts() -> dict[str, Any]:
     return {
         "version": _C.version(),
         "abi_version": _C.abi_version(),
-        "variants": built.get("variants"),
+        "variant_set": built.get("variant_set"),
         "toolchain": built.get("toolchain"),
         "archs": sorted({kernel["arch"] for kernel in kernels}),
         "drivers": drivers(),
@@ -67,7 +67,7 @@ def _info_lines() -> Iterator[str]:
     told = facts()
     kernels: list[_C.Kernel] = told["kernels"]
     yield f"aiter-attn {told['version']} (C ABI {told['abi_version']})"
-    yield f"variants   {told['variants'] or 'unknown: the package has no manifest.json'}"
+    yield f"variants   {told['variant_set'] or 'unknown: the package has no manifest.json'}"
     yield f"archs      {', '.join(told['archs']) or 'none: built without kernels'}"
     if told["toolchain"]:
         yield f"toolchain  {told['toolchain']}"

@@ -14,7 +14,8 @@ import ml_dtypes
 import numpy
 import pytest
 from aiter_attn import _C
-from dlpack_exporter import Exporter
+
+from python.tests.dlpack_exporter import Exporter
 
 
 def draw(*shape: int, dtype: Any = numpy.float16, seed: int = 0) -> Any:

@@ -10,7 +10,8 @@ from typing import Any
 import aiter_attn
 import numpy
 import pytest
-from dlpack_exporter import KDL_CUDA, KDL_ROCM, Exporter
+
+from python.tests.dlpack_exporter import KDL_CUDA, KDL_ROCM, Exporter
 
 
 def draw(*shape: int, dtype: Any = numpy.float16) -> Any:

@@ -5,9 +5,11 @@ py_library, py_binary and py_test are rules_python's; the toolchain that they ru
 of --//toolchains/python:abi.
 """
 
+load("//toolchains/python/private:abi.bzl", _ABIS = "ABIS")
 load("//toolchains/python/private:py_tool.bzl", _PyToolInfo = "PyToolInfo", _py_tool = "py_tool", _run_py_tool = "run_py_tool")
 load("//toolchains/python/private:pytest_test.bzl", _pytest_test = "pytest_test")
 
+ABIS = _ABIS
 PyToolInfo = _PyToolInfo
 py_tool = _py_tool
 pytest_test = _pytest_test

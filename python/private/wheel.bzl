@@ -1,0 +1,70 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""A wheel: a deterministic zip file with a true name."""
+
+load("//toolchains/python:defs.bzl", "PyToolInfo", "run_py_tool")
+
+def _name_in_wheel(ctx, file):
+    """Where a file of this package belongs: as it lies in it."""
+    prefix = ctx.label.package + "/"
+    path = file.short_path
+    if not path.startswith(prefix):
+        fail("%s: %s is not of package //%s: a wheel holds files of its own package" %
+             (ctx.label, path, ctx.label.package))
+    return path[len(prefix):]
+
+def _wheel_impl(ctx):
+    wheel = ctx.actions.declare_file("{distribution}-{version}-{python}-{python}-manylinux_{glibc}_x86_64.whl".format(
+        distribution = ctx.attr.distribution.replace("-", "_"),
+        glibc = ctx.attr.glibc.replace(".", "_"),
+        python = ctx.attr.python_tag,
+        version = ctx.attr.version,
+    ))
+    arguments = ctx.actions.args()
+    arguments.use_param_file("@%s", use_always = True)
+    arguments.set_param_file_format("multiline")
+    arguments.add("--output", wheel)
+    arguments.add("--project", ctx.file.project)
+    arguments.add("--version", ctx.attr.version)
+    arguments.add("--python-tag", ctx.attr.python_tag)
+    arguments.add("--glibc", ctx.attr.glibc)
+    arguments.add("--readme", ctx.file.readme)
+    arguments.add("--licence", ctx.file.licence)
+    arguments.add_all(
+        ["%s=%s" % (_name_in_wheel(ctx, file), file.path) for file in ctx.files.srcs],
+    )
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._make_wheel,
+        arguments = [arguments],
+        inputs = ctx.files.srcs + [ctx.file.project, ctx.file.readme, ctx.file.licence],
+        outputs = [wheel],
+        mnemonic = "Wheel",
+        progress_message = "Packing %{output}",
+    )
+    return [DefaultInfo(files = depset([wheel]), runfiles = ctx.runfiles(files = [wheel]))]
+
+wheel = rule(
+    implementation = _wheel_impl,
+    doc = """Packs files of this package, by their places in it, into a wheel for Linux on x86-64.
+
+The build fails unless `glibc` is the oldest that serves all shared objects in it.""",
+    attrs = {
+        "distribution": attr.string(mandatory = True, doc = "name, as in `project`"),
+        "glibc": attr.string(mandatory = True, doc = "2.34: the tag manylinux_2_34"),
+        "licence": attr.label(mandatory = True, allow_single_file = True),
+        "project": attr.label(
+            mandatory = True,
+            allow_single_file = [".toml"],
+            doc = "TOML with a [project] table, as pyproject.toml has it",
+        ),
+        "python_tag": attr.string(mandatory = True, doc = "cp311: the interpreter and its ABI"),
+        "readme": attr.label(mandatory = True, allow_single_file = [".md"]),
+        "srcs": attr.label_list(mandatory = True, allow_files = True),
+        "version": attr.string(mandatory = True),
+        "_make_wheel": attr.label(
+            cfg = "exec",
+            default = "//python/private:make_wheel",
+            providers = [PyToolInfo],
+        ),
+    },
+)
