@@ -1,0 +1,169 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// The C ABI (aiter/attn.h) for C++17: failures are exceptions, args are built by name. Header only;
+// what it declares lies in NAMESPACE::attn, where NAMESPACE is the build setting //aiter:namespace.
+//
+//   namespace attn = aiter::attn;
+//   attn_problem problem = attn::batch_problem(ATTN_DTYPE_BF16, {batch, heads, heads, seq, seq,
+//   128}); attn::on_rocm(&problem, device, stream); attn::causal(&problem); attn_fwd_args args =
+//   attn::fwd_args(problem); args.q = attn::contiguous(q, seq, heads, 128);  // likewise k, v, o
+//   attn::fwd(args);
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "aiter/attn.h"
+
+namespace AITER_ATTN_NAMESPACE::attn {
+
+class Error : public std::runtime_error {
+ public:
+  Error(attn_status status, const char* message) : std::runtime_error(message), status_(status) {}
+  attn_status status() const noexcept { return status_; }
+
+ private:
+  attn_status status_;
+};
+
+// Throws Error with the thread's message unless status is ATTN_OK.
+inline void check(attn_status status) {
+  if (status != ATTN_OK) throw Error(status, attn_last_error());
+}
+
+struct Sizes {
+  int32_t batch;
+  int32_t heads_q;
+  int32_t heads_k;
+  int32_t seqlen_q;  // varlen_problem: the greatest length
+  int32_t seqlen_k;
+  int32_t head_size_qk;
+  int32_t head_size_v = 0;  // 0: as head_size_qk
+};
+
+// Equal lengths, on the CPU, without a mask, softmax_scale = 1/sqrt(head_size_qk).
+inline attn_problem batch_problem(attn_dtype dtype, const Sizes& sizes) {
+  attn_problem p = {};
+  p.device_type = ATTN_DEVICE_CPU;
+  p.dtype = dtype;
+  p.batch = sizes.batch;
+  p.heads_q = sizes.heads_q;
+  p.heads_k = sizes.heads_k;
+  p.head_size_qk = sizes.head_size_qk;
+  p.head_size_v = sizes.head_size_v ? sizes.head_size_v : sizes.head_size_qk;
+  p.seqlen_q = sizes.seqlen_q;
+  p.seqlen_k = sizes.seqlen_k;
+  p.softmax_scale = 1 / std::sqrt(static_cast<float>(sizes.head_size_qk));
+  p.mask = ATTN_MASK_NONE;
+  p.window_left = -1;
+  p.window_right = -1;
+  return p;
+}
+
+// Lengths by cu_seqlens [batch + 1], in the memory of the problem's device.
+inline attn_problem varlen_problem(attn_dtype dtype, const Sizes& sizes,
+                                   const int32_t* cu_seqlens_q, int32_t total_q,
+                                   const int32_t* cu_seqlens_k, int32_t total_k) {
+  attn_problem p = batch_problem(dtype, sizes);
+  p.cu_seqlens_q = cu_seqlens_q;
+  p.cu_seqlens_k = cu_seqlens_k;
+  p.total_q = total_q;
+  p.total_k = total_k;
+  return p;
+}
+
+inline void on_rocm(attn_problem* problem, int32_t device_id, void* stream) {
+  problem->device_type = ATTN_DEVICE_ROCM;
+  problem->device_id = device_id;
+  problem->stream = stream;
+}
+
+inline void windowed(attn_problem* problem, attn_mask mask, int32_t left, int32_t right) {
+  problem->mask = mask;
+  problem->window_left = left;
+  problem->window_right = right;
+}
+
+// The last query sees the last key.
+inline void causal(attn_problem* problem) { windowed(problem, ATTN_MASK_BOTTOM_RIGHT, -1, 0); }
+
+// [batch, seqlen, heads, head_size] or, in group mode, [total, heads, head_size].
+inline attn_tensor contiguous(void* data, int64_t seqlen, int64_t heads, int64_t head_size) {
+  return {data, seqlen * heads * head_size, heads * head_size, head_size};
+}
+
+// For reading: the library does not write to tensors that are inputs.
+inline attn_tensor contiguous(const void* data, int64_t seqlen, int64_t heads, int64_t head_size) {
+  return contiguous(const_cast<void*>(data), seqlen, heads, head_size);
+}
+
+inline attn_fwd_args fwd_args(const attn_problem& problem) {
+  attn_fwd_args args = {};
+  args.struct_size = sizeof(args);
+  args.problem = problem;
+  return args;
+}
+
+inline attn_bwd_args bwd_args(const attn_problem& problem) {
+  attn_bwd_args args = {};
+  args.struct_size = sizeof(args);
+  args.problem = problem;
+  return args;
+}
+
+inline bool is_varlen(const attn_problem& problem) { return problem.cu_seqlens_q != nullptr; }
+
+// Group mode where the problem has cu_seqlens, else batch mode.
+inline void fwd(const attn_fwd_args& args) {
+  check(is_varlen(args.problem) ? attn_varlen_fwd(&args) : attn_fwd(&args));
+}
+
+inline void bwd(const attn_bwd_args& args) {
+  check(is_varlen(args.problem) ? attn_varlen_bwd(&args) : attn_bwd(&args));
+}
+
+inline uint64_t bwd_workspace_size(const attn_bwd_args& args) {
+  uint64_t bytes = 0;
+  check(attn_bwd_workspace_size(&args, &bytes));
+  return bytes;
+}
+
+// arch: "gfx942"; NULL is the device's own.
+inline std::string explain_fwd(const attn_fwd_args& args, const char* arch = nullptr) {
+  const char* text = nullptr;
+  check(attn_explain_fwd(&args, arch, &text));
+  return text;
+}
+
+inline std::string explain_bwd(const attn_bwd_args& args, const char* arch = nullptr) {
+  const char* text = nullptr;
+  check(attn_explain_bwd(&args, arch, &text));
+  return text;
+}
+
+inline attn_kernel_info_t kernel_info(uint32_t index) {
+  attn_kernel_info_t info = {};
+  info.struct_size = sizeof(info);
+  check(attn_kernel_info(index, &info));
+  return info;
+}
+
+// The bytes of a code object.
+inline std::string code_object(const char* key) {
+  void* data = nullptr;
+  uint64_t size = 0;
+  check(attn_code_object(key, &data, &size));
+  std::string bytes(static_cast<const char*>(data), size);
+  attn_code_object_free(data);
+  return bytes;
+}
+
+inline std::string driver_info(attn_device_type type) {
+  const char* text = nullptr;
+  check(attn_driver_info(type, &text));
+  return text;
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::attn

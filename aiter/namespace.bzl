@@ -1,0 +1,78 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The prefix of the library's symbols: the flag, what follows from it, and builds with another."""
+
+load("@rules_cc//cc:defs.bzl", "CcInfo", "cc_common")
+
+NamespaceInfo = provider(
+    doc = "The prefix of exported symbols.",
+    fields = {"name": "a C identifier: NAME_attn_fwd"},
+)
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+_DIGITS = "0123456789"
+
+def is_c_identifier(text):
+    """Whether text can stand in front of a C symbol.
+
+    Args:
+      text: a string.
+
+    Returns:
+      True or False.
+    """
+    if not text or text[0] in _DIGITS:
+        return False
+    for character in text.elems():
+        if character not in _LETTERS + _DIGITS:
+            return False
+    return True
+
+def _namespace_flag_impl(ctx):
+    name = ctx.build_setting_value
+    if not is_c_identifier(name):
+        fail("--%s=%s: \"%s\" is not a C identifier; use letters, digits and underscores, e.g. te" %
+             (str(ctx.label).lstrip("@"), name, name))
+    return [
+        NamespaceInfo(name = name),
+        CcInfo(compilation_context = cc_common.create_compilation_context(
+            defines = depset(["AITER_ATTN_NAMESPACE=" + name]),
+        )),
+    ]
+
+namespace_flag = rule(
+    implementation = _namespace_flag_impl,
+    doc = "--//aiter:namespace=NAME: exported symbols are called NAME_attn_*. As a dependency of " +
+          "C++ code it defines AITER_ATTN_NAMESPACE.",
+    build_setting = config.string(flag = True),
+)
+
+def _other_namespace_impl(_settings, attr):
+    return {"//aiter:namespace": attr.namespace}
+
+_other_namespace = transition(
+    implementation = _other_namespace_impl,
+    inputs = [],
+    outputs = ["//aiter:namespace"],
+)
+
+def _in_namespace_impl(ctx):
+    out = ctx.actions.declare_file(ctx.attr.out)
+    ctx.actions.symlink(output = out, target_file = ctx.file.file)
+    return [DefaultInfo(files = depset([out]), runfiles = ctx.runfiles([out]))]
+
+in_namespace = rule(
+    implementation = _in_namespace_impl,
+    doc = "A file as it is built under another --//aiter:namespace.",
+    attrs = {
+        "file": attr.label(
+            mandatory = True,
+            allow_single_file = True,
+            cfg = _other_namespace,
+        ),
+        "namespace": attr.string(mandatory = True),
+        "out": attr.string(mandatory = True),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+)

@@ -1,0 +1,285 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/testing/recording_hip.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "aiter/driver/hip_api.h"
+#include "aiter/store/sha256.h"
+#include "aiter/testing/tiny_elf.h"
+
+#define RECORDING_API extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+namespace hip = aiter_attn::hip;
+
+constexpr int kInvalidValue = 1;
+constexpr int kInvalidImage = 200;
+constexpr int kInvalidDevice = 101;
+constexpr int kInvalidHandle = 400;
+constexpr int kNotFound = 500;
+
+struct RecordedModule {
+  std::string sha256;
+  std::vector<unsigned char> image;
+};
+
+struct RecordedFunction {
+  const RecordedModule* module;
+  std::string symbol;
+};
+
+struct State {
+  std::mutex mutex;
+  // Deques and pointers: what a RecordedCall points to must not move.
+  std::vector<RecordedCall> calls;
+  std::deque<std::vector<unsigned char>> kernargs;
+  std::deque<RecordedModule> modules;
+  std::deque<RecordedFunction> functions;
+};
+
+State& state() {
+  static State* const state = new State;
+  return *state;
+}
+
+thread_local int current_device = 0;
+thread_local int last_error = 0;
+
+std::string variable(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value ? value : otherwise;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+std::vector<std::string> archs() {
+  return split(variable("AITER_RECORDING_HIP_ARCHS", "gfx942:sramecc+:xnack-"));
+}
+
+int finish(int error) {
+  if (error) last_error = error;
+  return error;
+}
+
+// The error that the environment asks for.
+int asked_failure(const std::string& function) {
+  for (const std::string& entry : split(variable("AITER_RECORDING_HIP_FAIL", ""))) {
+    if (entry.compare(0, function.size() + 1, function + "=") == 0) {
+      return finish(std::atoi(entry.c_str() + function.size() + 1));
+    }
+  }
+  return 0;
+}
+
+std::string hex(const unsigned char* bytes, size_t size) {
+  std::string text;
+  for (size_t i = 0; i < size; ++i) {
+    char digits[3];
+    std::snprintf(digits, sizeof(digits), "%02x", bytes[i]);
+    text += digits;
+  }
+  return text;
+}
+
+std::string json(const RecordedCall& c) {
+  static constexpr const char* kKinds[] = {"", "set_device", "load", "launch", "fill"};
+  char text[1024];
+  std::snprintf(text, sizeof(text),
+                R"({"call": "%s", "device": %d, "module_sha256": "%s", "module_size": %zu, )"
+                R"("symbol": "%s", "grid": [%u, %u, %u], "block": [%u, %u, %u], )"
+                R"("shared_bytes": %u, "stream": %zu, "data": %zu, "pitch": %zu, "width": %zu, )"
+                R"("rows": %zu, "value": %u, "kernarg": ")",
+                kKinds[c.kind], c.device, c.module_sha256 ? c.module_sha256 : "", c.module_size,
+                c.symbol ? c.symbol : "", c.grid[0], c.grid[1], c.grid[2], c.block[0], c.block[1],
+                c.block[2], c.shared_bytes, reinterpret_cast<size_t>(c.stream),
+                reinterpret_cast<size_t>(c.data), c.pitch, c.width, c.rows, c.value);
+  return text + hex(c.kernarg, c.kernarg_size) + "\"}";
+}
+
+// The state's mutex is held.
+void record(const RecordedCall& call) {
+  state().calls.push_back(call);
+  const std::string path = variable("AITER_RECORDING_HIP_LOG", "");
+  if (!path.empty()) std::ofstream(path, std::ios::app) << json(call) << "\n";
+}
+
+}  // namespace
+
+RECORDING_API const RecordedCall* recording_hip_calls(size_t* count) {
+  *count = state().calls.size();
+  return state().calls.data();
+}
+
+RECORDING_API void recording_hip_reset(void) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().calls.clear();
+  state().kernargs.clear();
+}
+
+RECORDING_API const char* hipGetErrorName(int error) {
+  return error == hip::kErrorOutOfMemory ? "hipErrorOutOfMemory" : "hipErrorRecorded";
+}
+
+RECORDING_API const char* hipGetErrorString(int error) {
+  return error == hip::kErrorOutOfMemory ? "out of memory" : "the stand-in was asked to fail";
+}
+
+RECORDING_API int hipGetLastError() {
+  const int error = last_error;
+  last_error = 0;
+  return error;
+}
+
+RECORDING_API int hipGetDeviceCount(int* count) {
+  if (int error = asked_failure("hipGetDeviceCount")) return error;
+  *count = static_cast<int>(archs().size());
+  return *count ? 0 : finish(hip::kErrorNoDevice);
+}
+
+RECORDING_API int hipGetDevice(int* device) {
+  if (int error = asked_failure("hipGetDevice")) return error;
+  *device = current_device;
+  return 0;
+}
+
+RECORDING_API int hipSetDevice(int device) {
+  if (int error = asked_failure("hipSetDevice")) return error;
+  if (device < 0 || device >= static_cast<int>(archs().size())) return finish(kInvalidDevice);
+  current_device = device;
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  RecordedCall call = {};
+  call.kind = kRecordedSetDevice;
+  call.device = device;
+  record(call);
+  return 0;
+}
+
+RECORDING_API int hipGetDevicePropertiesR0600(char* properties, int device) {
+  if (int error = asked_failure("hipGetDevicePropertiesR0600")) return error;
+  if (device < 0 || device >= static_cast<int>(archs().size())) return finish(kInvalidDevice);
+  using Properties = hip::DeviceProperties;
+  // As HIP does it: all of the struct is written, and nothing beyond.
+  std::memset(properties, 0, Properties::kSize);
+  std::snprintf(properties + Properties::kArchNameOffset, Properties::kArchNameSize, "%s",
+                archs()[device].c_str());
+  return 0;
+}
+
+RECORDING_API int hipModuleLoadData(void** module, const void* image) {
+  if (int error = asked_failure("hipModuleLoadData")) return error;
+  if (std::memcmp(image,
+                  "\x7f"
+                  "ELF",
+                  4) != 0)
+    return finish(kInvalidImage);
+  const auto* bytes = static_cast<const unsigned char*>(image);
+  const size_t size = aiter_attn::testing::elf_image_size(image);
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().modules.push_back(
+      {aiter_attn::sha256_hex(bytes, size), std::vector<unsigned char>(bytes, bytes + size)});
+  const RecordedModule& loaded = state().modules.back();
+  *module = const_cast<RecordedModule*>(&loaded);
+  RecordedCall call = {};
+  call.kind = kRecordedLoad;
+  call.device = current_device;
+  call.module_sha256 = loaded.sha256.c_str();
+  call.module_size = size;
+  record(call);
+  return 0;
+}
+
+RECORDING_API int hipModuleGetFunction(void** function, void* module, const char* name) {
+  if (int error = asked_failure("hipModuleGetFunction")) return error;
+  const auto* loaded = static_cast<const RecordedModule*>(module);
+  if (!aiter_attn::testing::elf_has_symbol(loaded->image.data(), std::string(name) + ".kd")) {
+    return finish(kNotFound);
+  }
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().functions.push_back({loaded, name});
+  *function = &state().functions.back();
+  return 0;
+}
+
+RECORDING_API int hipModuleLaunchKernel(void* function, unsigned grid_x, unsigned grid_y,
+                                        unsigned grid_z, unsigned block_x, unsigned block_y,
+                                        unsigned block_z, unsigned shared_bytes, void* stream,
+                                        void** params, void** extra) {
+  if (int error = asked_failure("hipModuleLaunchKernel")) return error;
+  if (!function) return finish(kInvalidHandle);
+  if (params || !extra || extra[0] != hip::kLaunchParamBufferPointer ||
+      extra[2] != hip::kLaunchParamBufferSize || extra[4] != hip::kLaunchParamEnd) {
+    return finish(kInvalidValue);
+  }
+  const auto* recorded = static_cast<const RecordedFunction*>(function);
+  const auto* kernarg = static_cast<const unsigned char*>(extra[1]);
+  const size_t size = *static_cast<const size_t*>(extra[3]);
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().kernargs.emplace_back(kernarg, kernarg + size);
+  RecordedCall call = {};
+  call.kind = kRecordedLaunch;
+  call.device = current_device;
+  call.module_sha256 = recorded->module->sha256.c_str();
+  call.module_size = recorded->module->image.size();
+  call.symbol = recorded->symbol.c_str();
+  call.grid[0] = grid_x, call.grid[1] = grid_y, call.grid[2] = grid_z;
+  call.block[0] = block_x, call.block[1] = block_y, call.block[2] = block_z;
+  call.shared_bytes = shared_bytes;
+  call.kernarg = state().kernargs.back().data();
+  call.kernarg_size = size;
+  call.stream = stream;
+  record(call);
+  return 0;
+}
+
+RECORDING_API int hipMemset2DAsync(void* data, size_t pitch, int value, size_t width, size_t rows,
+                                   void* stream) {
+  if (int error = asked_failure("hipMemset2DAsync")) return error;
+  if (pitch < width) return finish(kInvalidValue);
+  for (size_t i = 0; i < rows; ++i) std::memset(static_cast<char*>(data) + i * pitch, value, width);
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  RecordedCall call = {};
+  call.kind = kRecordedFill;
+  call.device = current_device;
+  call.stream = stream;
+  call.data = data;
+  call.pitch = pitch;
+  call.width = width;
+  call.rows = rows;
+  call.value = static_cast<uint32_t>(value & 0xff) * 0x01010101u;
+  record(call);
+  return 0;
+}
+
+RECORDING_API int hipMemsetD32Async(void* data, int value, size_t count, void* stream) {
+  if (int error = asked_failure("hipMemsetD32Async")) return error;
+  for (size_t i = 0; i < count; ++i) static_cast<int*>(data)[i] = value;
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  RecordedCall call = {};
+  call.kind = kRecordedFill;
+  call.device = current_device;
+  call.stream = stream;
+  call.data = data;
+  call.pitch = count * sizeof(int);
+  call.width = count * sizeof(int);
+  call.rows = 1;
+  call.value = static_cast<uint32_t>(value);
+  record(call);
+  return 0;
+}

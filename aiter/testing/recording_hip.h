@@ -1,0 +1,47 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// A stand-in for libamdhip64: it records what it is asked to do. Device memory is host memory;
+// fills are done, kernels are not run. Load it by AITER_ATTN_HIP_LIBRARY.
+//
+// Environment, read at every call:
+//   AITER_RECORDING_HIP_ARCHS  one name per device; default "gfx942:sramecc+:xnack-"
+//   AITER_RECORDING_HIP_FAIL   "hipModuleLoadData=2,...": the function returns the error
+//   AITER_RECORDING_HIP_LOG    a file to which every recorded call is appended as a line of JSON
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+extern "C" {
+
+enum RecordedKind {
+  kRecordedSetDevice = 1,
+  kRecordedLoad = 2,
+  kRecordedLaunch = 3,
+  kRecordedFill = 4,
+};
+
+// One call. Fields that its kind does not have are zero. Pointers live until recording_hip_reset.
+struct RecordedCall {
+  int kind;
+  int device;                 // current at the call; kRecordedSetDevice: the new one
+  const char* module_sha256;  // load, launch: of the image's bytes
+  size_t module_size;
+  const char* symbol;  // launch
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes;
+  const unsigned char* kernarg;
+  size_t kernarg_size;
+  void* stream;  // launch, fill
+  void* data;    // fill: rows of width bytes, pitch bytes apart, of one word
+  size_t pitch;
+  size_t width;
+  size_t rows;
+  uint32_t value;
+};
+
+// The calls since the last reset, in order.
+const RecordedCall* recording_hip_calls(size_t* count);
+void recording_hip_reset(void);
+}

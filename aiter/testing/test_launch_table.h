@@ -1,0 +1,31 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// A launch table by hand, in place of //kernels:launch_table. Its rows have the traits and tiles of
+// real instances, their code objects are tiny ELF files, and their launches are made to be read
+// back: kernel arguments are a copy of what the row was asked to launch.
+#pragma once
+
+#include "aiter/launch_table.h"
+
+namespace aiter_attn::testing {
+
+// The kernel arguments of the table's rows.
+using TestFwdKernarg = attn_fwd_args;
+struct TestBwdKernarg {
+  attn_bwd_args args;
+  BwdBuffers buffers;
+};
+
+// The rows:
+//   fwd           d64, d128; fp16, bf16; batch, group; mask, no mask; lse. pad_seqlen_k only, and
+//   in
+//                 batch mode also without
+//   bwd_*         as fwd, padded in seqlen; d128 also padded in head size
+//   sum_heads     fp16, bf16
+// on gfx942 and gfx950; "gfx950" has no group mode of d128 forward, and the code object of
+// kCorruptName does not have its digest.
+inline constexpr char kCorruptName[] = "fwd_d128_bf16_group_mask_psk";
+
+const Instance* find_instance(const char* name);
+
+}  // namespace aiter_attn::testing

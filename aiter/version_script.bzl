@@ -1,0 +1,27 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""version_script: the linker script that makes a shared object export the C ABI only."""
+
+load(":namespace.bzl", "NamespaceInfo")
+
+def _version_script_impl(ctx):
+    out = ctx.actions.declare_file(ctx.label.name)
+    ctx.actions.expand_template(
+        template = ctx.file._exports,
+        output = out,
+        substitutions = {
+            "  local:": "".join(["    %s;\n" % symbol for symbol in ctx.attr.symbols]) + "  local:",
+            "NAMESPACE": ctx.attr._namespace[NamespaceInfo].name,
+        },
+    )
+    return [DefaultInfo(files = depset([out]))]
+
+version_script = rule(
+    implementation = _version_script_impl,
+    doc = "exports.lds.tpl under the namespace of --//aiter:namespace. Link with " +
+          "-Wl,--version-script=$(execpath ...).",
+    attrs = {
+        "symbols": attr.string_list(doc = "exported besides: a Python extension's PyInit_*"),
+        "_exports": attr.label(default = "//aiter:exports.lds.tpl", allow_single_file = True),
+        "_namespace": attr.label(default = "//aiter:namespace", providers = [NamespaceInfo]),
+    },
+)
