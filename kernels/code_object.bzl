@@ -10,7 +10,7 @@ Five actions, each with just the inputs it needs, so that a change recompiles on
 """
 
 load("//kernels:providers.bzl", "CodeObjectInfo", "HeaderTreeInfo")
-load("//kernels/private:logical_path.bzl", "logical_path")
+load("//kernels/private:logical_path.bzl", "logical_path", "prefix_maps")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "hip_toolchain")
 
@@ -35,7 +35,7 @@ def _code_object_impl(ctx):
     flags = (
         hip.flags + _DEVICE_FLAGS + ["--offload-arch=" + arch] +
         ["-I" + include for include in headers.includes] +
-        (["-ffile-prefix-map=%s=" % headers.root] if headers.root else []) +
+        prefix_maps([headers.root, source.owner.workspace_root]) +
         ctx.attr.copts
     )
     code_object = ctx.actions.declare_file(ctx.label.name + ".hsaco")

@@ -29,7 +29,7 @@ def _header_tree_impl(ctx):
             digest = digest,
             headers = depset(ctx.files.hdrs),
             includes = [(root + include).rstrip("/") or "." for include in ctx.attr.includes],
-            root = root,
+            root = repository,
         ),
     ]
 

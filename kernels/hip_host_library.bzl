@@ -6,6 +6,7 @@ For CK's host code, which makes kernel arguments and grids but is written in HIP
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain", "use_cpp_toolchain")
 load("//kernels:providers.bzl", "HeaderTreeInfo")
+load("//kernels/private:logical_path.bzl", "prefix_maps")
 load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "hip_toolchain")
 
 _HOST_FLAGS = [
@@ -46,7 +47,7 @@ def _hip_host_library_impl(ctx):
             # The default is one global symbol for all objects: two could not be linked together.
             ["-cuid=%s_%s" % (ctx.label.name.replace(".", "_"), stem)] +
             ["-I" + include for include in includes] +
-            (["-ffile-prefix-map=%s=" % headers.root] if headers.root else []) +
+            prefix_maps([headers.root, source.owner.workspace_root]) +
             ctx.attr.copts
         )
         ctx.actions.run(

@@ -7,7 +7,7 @@ HeaderTreeInfo = provider(
         "digest": "File: sha256 over the headers and their names in the tree",
         "headers": "depset of File",
         "includes": "list of str: include directories, as paths from the execution root",
-        "root": "str: the folder that names in the tree start at, from the execution root",
+        "root": "str: the headers' repository, from the execution root; \"\" is the main one",
     },
 )
 

@@ -29,3 +29,13 @@ def logical_path(text):
         repository, slash, rest = piece.partition("/")
         parts.append("external/" + apparent_repository(repository) + slash + rest)
     return "".join(parts)
+
+def prefix_maps(roots):
+    """Flags that keep the paths of repositories out of what the compiler writes.
+
+    Args:
+      roots: repositories' folders, from the execution root; "" is the main repository's.
+    Returns:
+      A list of flags.
+    """
+    return ["-ffile-prefix-map=%s=%s" % (root, logical_path(root)) for root in roots if root]

@@ -15,7 +15,6 @@ from ckgen.selection import instances_of
 FORMAT = 1
 
 _NOTICE = "Generated from CK's own instance description. Do not edit."
-_HEADER = "// {notice}\n// {name}\n"
 
 # The traits that change neither a kernel's arguments nor its grid.
 _NOT_IN_LAUNCH = (
@@ -53,17 +52,17 @@ def instance_source(instance: Instance) -> str:
 
     The entry does what CK's own (ck_tile::kentry) does, under a name that needs no demangling.
     """
-    kernel = instance.kernel_alias(0)
     return (
-        _HEADER.format(notice=_NOTICE, name=instance.name)
+        f"// {_NOTICE}\n"
         + instance.render(0)
         + f"""
-static_assert({kernel}::kBlockSize == {instance.block_size});
+using Kernel = {instance.kernel_alias(0)};
+static_assert(Kernel::kBlockSize == {instance.block_size});
 
-extern "C" __global__ __launch_bounds__({kernel}::kBlockSize, {kernel}::kBlockPerCu) void
-{instance.name}({kernel}::Kargs kargs)
+extern "C" __global__ __launch_bounds__(Kernel::kBlockSize, Kernel::kBlockPerCu) void
+{instance.name}(Kernel::Kargs kargs)
 {{
-    {kernel}{{}}(kargs);
+    Kernel{{}}(kargs);
 }}
 """
     )
