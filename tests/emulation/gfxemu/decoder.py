@@ -1,0 +1,147 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""From instructions to Python functions, once per kernel.
+
+Every opcode has a builder, registered under its name without the encoding suffix. A builder
+looks at the operands and modifiers once and returns the function that executes the instruction:
+`function(wave)` returns None to continue, the index of the next instruction to jump, or END,
+BARRIER or DIVERGED of wave.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+
+from gfxemu import operands
+from gfxemu.disassembler import Instruction
+from gfxemu.errors import UnsupportedInstruction
+from gfxemu.operands import Operand
+from gfxemu.wave import Wave
+
+Execute = Callable[[Wave], int | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Decoding:
+    """What a builder gets: the instruction, its operands, and the program around it."""
+
+    instruction: Instruction
+    operands: tuple[Operand, ...]
+    arch: str
+    vgprs: int
+    index_of: dict[int, int]  # address -> index
+
+    @property
+    def name(self) -> str:
+        return self.instruction.name
+
+    @property
+    def pc(self) -> int:
+        return self.instruction.index
+
+    def destination(self, registers: int = 1) -> int:
+        """Index of the first destination VGPR, after checking that all of them exist."""
+        return self.vector_range(self.operands[0], registers)
+
+    def vector_range(self, op: Operand, registers: int) -> int:
+        if op.kind != "v" or op.index + registers > self.vgprs:
+            raise UnsupportedInstruction(
+                f"{op.text or op.kind!r} (+{registers}) is not among the kernel's "
+                f"{self.vgprs} vector registers: {self.instruction!r}"
+            )
+        return op.index
+
+    def jump(self, words: int) -> int:
+        """The index of the instruction `words` dwords after this one."""
+        target = self.instruction.address + 4 + 4 * words
+        if target not in self.index_of:
+            raise UnsupportedInstruction(f"branch into nowhere: {self.instruction!r}")
+        return self.index_of[target]
+
+
+Builder = Callable[[Decoding], Execute]
+_BUILDERS: dict[str, Builder] = {}
+_SDWA_BUILDERS: dict[str, Builder] = {}
+
+
+def opcodes(*names: str, sdwa: bool = False) -> Callable[[Builder], Builder]:
+    """Register a builder for opcodes; `sdwa` for their sub-dword form."""
+    table = _SDWA_BUILDERS if sdwa else _BUILDERS
+
+    def register(builder: Builder) -> Builder:
+        for name in names:
+            if name in table:
+                raise ValueError(f"{name} has two implementations")
+            table[name] = builder
+        return builder
+
+    return register
+
+
+def implemented() -> list[str]:
+    """All opcodes, SDWA forms with their suffix."""
+    return sorted([*_BUILDERS, *(f"{n}_sdwa" for n in _SDWA_BUILDERS)])
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """A decoded kernel: functions and instructions side by side."""
+
+    arch: str
+    functions: list[Execute]
+    instructions: list[Instruction]
+
+
+def decode(
+    instructions: Iterable[Instruction], arch: str, vgprs: int, accum_offset: int
+) -> Program:
+    """Resolve every instruction. Raises UnsupportedInstruction naming opcode and address."""
+    listing = list(instructions)
+    index_of = {i.address: i.index for i in listing}
+    functions = []
+    for instruction in listing:
+        functions.append(_build(instruction, arch, vgprs, accum_offset, index_of))
+    return Program(arch, functions, listing)
+
+
+def _build(
+    instruction: Instruction, arch: str, vgprs: int, accum_offset: int, index_of: dict[int, int]
+) -> Execute:
+    table = _SDWA_BUILDERS if instruction.encoding == "sdwa" else _BUILDERS
+    builder = table.get(instruction.name)
+    if builder is None or instruction.encoding == "dpp":
+        form = f" in its {instruction.encoding} form" if instruction.encoding in ("sdwa", "dpp") else ""
+        raise UnsupportedInstruction(
+            f"opcode {instruction.name} is not implemented{form}: {instruction!r} ({arch})"
+        )
+    try:
+        parsed = tuple(
+            operands.parse(text, accum_offset)
+            for text in instruction.operands
+            if not text.startswith(("hwreg(", "vmcnt(", "lgkmcnt(", "expcnt("))
+        )
+        for op in parsed:
+            if op.kind == "v" and op.index + op.count > vgprs:
+                raise UnsupportedInstruction(f"{op.text} is beyond the kernel's {vgprs} registers")
+        function = builder(Decoding(instruction, parsed, arch, vgprs, index_of))
+        instruction.check_all_handled()
+    except UnsupportedInstruction as error:
+        if error.where is None:
+            error.where = f"{instruction!r} ({arch})"
+        raise
+    return function
+
+
+def load_all() -> None:
+    """Import every module that registers opcodes."""
+    from gfxemu import (  # noqa: F401
+        control,
+        lds,
+        matrix,
+        scalar,
+        sdwa,
+        vector_float,
+        vector_integer,
+        vector_lanes,
+        vector_memory,
+    )

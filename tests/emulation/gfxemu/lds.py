@@ -1,0 +1,328 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Local data share: storage of a batch of workgroups, race detection, DS instructions.
+
+CDNA3 ISA, "LDS". Accesses beyond the workgroup's allocation (which hardware drops silently) are
+MemoryFaults here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import numpy as np
+
+from gfxemu.decoder import Decoding, Execute, opcodes
+from gfxemu.errors import MemoryFault
+from gfxemu.memory import WORDS, gather, scatter
+from gfxemu.pending import (
+    Group,
+    LdsRead,
+    LdsStore,
+    Pending,
+    VectorResult,
+    deliver,
+    land_lds_stores,
+)
+from gfxemu.vector_memory import Access
+from gfxemu.wave import LANES, LaneMask, Wave
+
+Array = np.ndarray
+_U32, _U64 = np.uint32, np.uint64
+
+
+@dataclasses.dataclass(frozen=True)
+class Clash:
+    """Two accesses that no barrier orders: program counters, waves, and where."""
+
+    first_pc: int
+    second_pc: int
+    first_write: bool
+    second_write: bool
+    first_wave: int
+    second_wave: int
+    workgroup: int  # position in the batch
+    address: int
+
+
+class RaceDetector:
+    """Barriers are the only order between waves of a workgroup: two accesses of the same bytes by
+    different waves in the same epoch (number of barriers passed), one of them a write, race.
+
+    Independent of the schedule that happened to run. Cells are `grain` bytes.
+    """
+
+    def __init__(self, workgroups: int, size: int, waves: int, grain: int):
+        cells = -(-size // grain)
+        self.grain, self.waves, self.cells = grain, waves, cells
+        shape = (workgroups, cells)
+        self.write_epoch = np.full(shape, -1, np.int32)
+        self.write_wave = np.zeros(shape, np.int8)
+        self.write_pc = np.zeros(shape, np.int32)
+        self.read_epoch = np.full((waves, *shape), -1, np.int32)
+        self.read_pc = np.zeros((waves, *shape), np.int32)
+        self.clashes: dict[tuple[int, int], Clash] = {}
+
+    def note(self, wave: int, epoch: int, pc: int, write: bool, addresses: Array, size: int,
+             lanes: LaneMask | None) -> None:  # fmt: skip
+        workgroups = self.write_epoch.shape[0]
+        rows = np.broadcast_to(np.arange(workgroups)[:, None], addresses.shape)
+        cells = addresses.astype(np.int64) // self.grain
+        if lanes is not None:
+            rows, cells = rows[lanes], cells[lanes]
+        rows, cells = rows.reshape(-1, 1), cells.reshape(-1, 1)
+        count = max(size // self.grain, 1)
+        index = (rows * self.cells + cells + np.arange(count)).reshape(-1)
+        other = self.write_epoch.reshape(-1)[index] == epoch
+        other &= self.write_wave.reshape(-1)[index] != wave
+        if other.any():
+            at = int(index[other.argmax()])
+            self._report(at, self.write_pc, True, int(self.write_wave.reshape(-1)[at]), pc, write, wave)
+        if write:
+            for reader in range(self.waves):
+                if reader == wave:
+                    continue
+                seen = self.read_epoch[reader].reshape(-1)[index] == epoch
+                if seen.any():
+                    at = int(index[seen.argmax()])
+                    self._report(at, self.read_pc[reader], False, reader, pc, True, wave)
+            self.write_epoch.reshape(-1)[index] = epoch
+            self.write_wave.reshape(-1)[index] = wave
+            self.write_pc.reshape(-1)[index] = pc
+        else:
+            self.read_epoch[wave].reshape(-1)[index] = epoch
+            self.read_pc[wave].reshape(-1)[index] = pc
+
+    def _report(self, at: int, pcs: Array, first_write: bool, first_wave: int, pc: int,
+                write: bool, wave: int) -> None:  # fmt: skip
+        first = int(pcs.reshape(-1)[at])
+        key = (min(first, pc), max(first, pc))
+        if key not in self.clashes:
+            workgroup, cell = divmod(at, self.cells)
+            self.clashes[key] = Clash(
+                first, pc, first_write, write, first_wave, wave, workgroup, cell * self.grain
+            )
+
+    def select(self, chosen: Array) -> RaceDetector:
+        new = object.__new__(RaceDetector)
+        new.grain, new.waves, new.cells = self.grain, self.waves, self.cells
+        new.write_epoch, new.write_wave = self.write_epoch[chosen], self.write_wave[chosen]
+        new.write_pc = self.write_pc[chosen]
+        new.read_epoch = np.ascontiguousarray(self.read_epoch[:, chosen])
+        new.read_pc = np.ascontiguousarray(self.read_pc[:, chosen])
+        new.clashes = dict(self.clashes)
+        return new
+
+
+class Lds:
+    def __init__(self, workgroups: int, size: int, poison: int):
+        self.size = size
+        self._row = -(-max(size, 16) // 16) * 16
+        self._set_data(np.full((workgroups, self._row // 4), poison, _U32).view(np.uint8))
+        self.races: RaceDetector | None = None
+
+    def _set_data(self, data: Array) -> None:
+        self._data = data
+        flat = data.reshape(-1)
+        self._words = {n: flat.view(t) for n, t in WORDS.items()}
+        self._bases = (np.arange(len(data), dtype=_U64) * _U64(self._row))[:, None]
+
+    def _offsets(self, addresses: Array, size: int, lanes: LaneMask | None) -> Array:
+        active = addresses if lanes is None else addresses[lanes]
+        if active.size:
+            highest = int(active.max())
+            if highest + size > self.size:
+                raise MemoryFault(
+                    f"LDS access of [{highest:#x}, {highest + size:#x}); "
+                    f"the workgroup has {self.size:#x} bytes"
+                )
+        offsets = addresses.astype(_U64) + self._bases
+        return offsets if lanes is None else offsets[lanes]
+
+    def load(self, w: Wave, addresses: Array, size: int, lanes: LaneMask | None, pc: int) -> Array:
+        """Items [workgroup][lane]; inactive lanes read as zero."""
+        offsets = self._offsets(addresses, size, lanes)
+        if self.races is not None:
+            self.races.note(w.index, w.group.epoch, pc, False, addresses, size, lanes)
+        if lanes is None:
+            return gather(self._words, offsets, size)
+        items = np.zeros(addresses.shape, WORDS[size])
+        if offsets.size:
+            items[lanes] = gather(self._words, offsets, size)
+        return items
+
+    def store(self, w: Wave, addresses: Array, items: Array, size: int, lanes: LaneMask | None,
+              pc: int) -> None:  # fmt: skip
+        offsets = self._offsets(addresses, size, lanes)
+        if self.races is not None:
+            self.races.note(w.index, w.group.epoch, pc, True, addresses, size, lanes)
+        if offsets.size:
+            scatter(self._words, offsets, size, items if lanes is None else items[lanes])
+
+    def note_read(self, w: Wave, addresses: Array, size: int, lanes: LaneMask | None,
+                  pc: int) -> None:  # fmt: skip
+        """A read that was issued earlier is only known to be done now."""
+        if self.races is not None:
+            self.races.note(w.index, w.group.epoch, pc, False, addresses, size, lanes)
+
+    def note_write(self, w: Wave, addresses: Array, size: int, lanes: LaneMask | None,
+                   pc: int) -> None:  # fmt: skip
+        """A write that lands later may also happen now. Raises MemoryFault as `store` does."""
+        self._offsets(addresses, size, lanes)
+        if self.races is not None:
+            self.races.note(w.index, w.group.epoch, pc, True, addresses, size, lanes)
+
+    def select(self, chosen: Array) -> Lds:
+        new = object.__new__(Lds)
+        new.size, new._row = self.size, self._row
+        new._set_data(np.ascontiguousarray(self._data[chosen]))
+        new.races = None if self.races is None else self.races.select(chosen)
+        return new
+
+
+# DS instructions.
+
+_NAME = re.compile(r"ds_(read|write)(2?)(st64)?_([bui])(\d+)(_d16)?(_hi)?")
+
+
+@dataclasses.dataclass(frozen=True)
+class _DsForm:
+    access: Access
+    offsets: tuple[int, ...]  # one or two byte offsets
+
+
+def _form(d: Decoding) -> _DsForm:
+    match = _NAME.fullmatch(d.name)
+    assert match
+    _, two, stride64, kind, bits, d16, high = match.groups()
+    size = int(bits) // 8
+    half = (1 if high else 0) if d16 else None
+    access = Access(min(size, 4), max(size // 4, 1), kind == "i", half)
+    if two:
+        unit = size * (64 if stride64 else 1)
+        offsets = tuple(d.instruction.int_modifier(f"offset{i}") * unit for i in range(2))
+    else:
+        offsets = (d.instruction.int_modifier("offset"),)
+    return _DsForm(access, offsets)
+
+
+def _addresses(w: Wave, register: int, offset: int) -> Array:
+    """Byte addresses wrap at 32 bits."""
+    return w.v[register] + _U32(offset) if offset else w.v[register].copy()
+
+
+def _observe_address(w: Wave, pc: int, register: int) -> None:
+    addresses = w.v[register] if w.all_lanes else w.v[register][w.lanes]
+    w.group.observer.observe(pc, "the LDS address", addresses)
+
+
+def _parts(access: Access) -> list[tuple[int, Access]]:
+    """(byte offset, access) pieces that memory can move at once: 12 bytes go as 3 x 4."""
+    if access.total == 12:
+        return [(4 * i, Access(4, 1)) for i in range(3)]
+    return [(0, access)]
+
+
+@opcodes("ds_read_u8", "ds_read_i8", "ds_read_u16", "ds_read_i16", "ds_read_b32", "ds_read_b64",
+         "ds_read_b96", "ds_read_b128", "ds_read2_b32", "ds_read2_b64", "ds_read2st64_b32",
+         "ds_read2st64_b64", "ds_read_u8_d16", "ds_read_u8_d16_hi", "ds_read_i8_d16",
+         "ds_read_i8_d16_hi", "ds_read_u16_d16", "ds_read_u16_d16_hi")  # fmt: skip
+def _read(d: Decoding) -> Execute:
+    form, pc = _form(d), d.pc
+    access = form.access
+    each = -(-access.total // 4)
+    to = d.destination(each * len(form.offsets))
+    address = d.vector_range(d.operands[1], 1)
+
+    def execute(w: Wave) -> None:
+        lanes = None if w.all_lanes else w.lanes
+        if w.group.observer is not None:
+            _observe_address(w, pc, address)
+        if w.late:
+            land_lds_stores(w)
+        lds, results = w.group.lds, []
+        for i, offset in enumerate(form.offsets):
+            for extra, part in _parts(access):
+                at = _addresses(w, address, offset + extra)
+                values = part.to_registers(lds.load(w, at, part.total, lanes, pc))
+                first = to + i * each + extra // 4
+                results.append(
+                    LdsRead(at, part.total, pc, w.group.epoch, first, values, lanes, access.bits)
+                )
+        if len(results) == 1:
+            deliver(w, results[0], [w.lgkm_queue])
+        else:
+            _deliver_group(w, results)
+
+    return execute
+
+
+def _deliver_group(w: Wave, results: list[LdsRead]) -> None:
+    """Several results that count as one operation."""
+    queue: list[Pending] = []
+    for result in results:
+        deliver(w, result, [queue])
+    if w.late:
+        w.lgkm_queue.append(Group(queue))
+
+
+@opcodes("ds_write_b8", "ds_write_b16", "ds_write_b32", "ds_write_b64", "ds_write_b96",
+         "ds_write_b128", "ds_write2_b32", "ds_write2_b64", "ds_write2st64_b32",
+         "ds_write2st64_b64", "ds_write_b8_d16_hi", "ds_write_b16_d16_hi")  # fmt: skip
+def _write(d: Decoding) -> Execute:
+    form, pc = _form(d), d.pc
+    if d.name.endswith("_d16_hi"):
+        form = dataclasses.replace(form, access=dataclasses.replace(form.access, half=1))
+    access = form.access
+    count = -(-access.total // 4)
+    address = d.vector_range(d.operands[0], 1)
+    sources = [d.vector_range(op, count) for op in d.operands[1:]]
+
+    def execute(w: Wave) -> None:
+        lanes = None if w.all_lanes else w.lanes
+        if w.group.observer is not None:
+            _observe_address(w, pc, address)
+        stores: list[Pending] = []
+        for offset, source in zip(form.offsets, sources, strict=True):
+            for extra, part in _parts(access):
+                at = _addresses(w, address, offset + extra)
+                first = source + extra // 4
+                registers = w.regs[first : first + -(-part.total // 4)]
+                items = part.to_items(registers)
+                if w.late:
+                    items = items.copy()
+                    w.group.lds.note_write(w, at, part.total, lanes, pc)
+                stores.append(LdsStore(at, items, part.total, lanes, pc))
+        store = stores[0] if len(stores) == 1 else Group(stores)
+        if w.late:
+            w.lgkm_queue.append(store)
+        else:
+            store.land(w)
+
+    return execute
+
+
+@opcodes("ds_bpermute_b32", "ds_permute_b32")
+def _permute(d: Decoding) -> Execute:
+    """Move data between lanes; addresses are bytes, modulo 256. bpermute pulls: inactive source
+    lanes give 0. permute pushes: lanes nobody sends to get 0, and the highest sender wins."""
+    to = d.destination()
+    address, source = (d.vector_range(op, 1) for op in d.operands[1:])
+    offset, pull = _U32(d.instruction.int_modifier("offset")), d.name == "ds_bpermute_b32"
+
+    def execute(w: Wave) -> None:
+        other = (w.v[address] + offset) >> _U32(2) & _U32(LANES - 1)
+        rows = np.arange(w.size)[:, None]
+        if pull:
+            values = np.where(w.lanes[rows, other], w.v[source][rows, other], _U32(0))
+        else:
+            values = np.zeros((w.size, LANES), _U32)
+            for lane in range(LANES):
+                senders = np.nonzero(w.lanes[:, lane])[0]
+                values[senders, other[senders, lane]] = w.v[source][senders, lane]
+        lanes = None if w.all_lanes else w.lanes
+        deliver(w, VectorResult(to, values[None], lanes), [w.lgkm_queue])
+
+    return execute
+
+

@@ -1,0 +1,180 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Results of memory instructions that have not arrived yet.
+
+With late landing (checks.py) a load's destination holds poison until an s_waitcnt forces the
+result out, and an LDS write is invisible to other waves until then: the worst case the hardware
+may choose. CDNA3 ISA, "Manually Inserted Wait States" and S_WAITCNT: vector memory operations
+count VM_CNT and return in order; LDS operations count LGKM_CNT and return in order; scalar loads
+count LGKM_CNT and return in any order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gfxemu import scalars
+from gfxemu.scalars import Scalar
+
+if TYPE_CHECKING:
+    from gfxemu.wave import Wave
+
+
+class Pending:
+    """An operation that counts but has nothing left to deliver (a store, an atomic)."""
+
+    ordered = True
+    is_lds_store = False
+
+    def land(self, wave: Wave) -> None:
+        """Make the result visible."""
+
+    def select(self, chosen: np.ndarray) -> Pending:
+        """The part that belongs to the chosen workgroups of a split batch."""
+        return self
+
+
+class VectorResult(Pending):
+    """Values [register][workgroup][lane] for VGPRs from `first` on.
+
+    Only the lanes given and only the bits given are written (d16 loads fill half a register).
+    """
+
+    def __init__(self, first: int, values: np.ndarray, lanes: np.ndarray | None,
+                 bits: np.uint32 | None = None):  # fmt: skip
+        self.first, self.values, self.lanes, self.bits = first, values, lanes, bits
+
+    def land(self, wave: Wave) -> None:
+        write_registers(wave, self.first, self.values, self.lanes, self.bits)
+
+    def select(self, chosen: np.ndarray) -> VectorResult:
+        lanes = None if self.lanes is None else self.lanes[chosen]
+        return VectorResult(self.first, self.values[:, chosen], lanes, self.bits)
+
+
+def write_registers(wave: Wave, first: int, values: np.ndarray, lanes: np.ndarray | None,
+                    bits: np.uint32 | None) -> None:  # fmt: skip
+    destination = wave.regs[first : first + len(values)]
+    if bits is not None:
+        values = (destination & ~bits) | (values & bits)
+    if lanes is None:
+        destination[...] = values
+    else:
+        np.copyto(destination, values, where=lanes)
+
+
+def deliver(wave: Wave, result: VectorResult, queues: list[list[Pending]]) -> None:
+    """Land a load's result now, or poison its destination and put it into the queues."""
+    if not wave.late:
+        result.land(wave)
+        return
+    poison = np.broadcast_to(wave.poison, result.values.shape)
+    write_registers(wave, result.first, poison, result.lanes, result.bits)
+    queues[0].append(result)
+    for queue in queues[1:]:
+        queue.append(RETIRED)
+
+
+class LdsRead(VectorResult):
+    """A ds_read: it must have happened before other waves write the bytes again."""
+
+    def __init__(self, addresses: np.ndarray, size: int, pc: int, epoch: int, first: int,
+                 values: np.ndarray, lanes: np.ndarray | None,
+                 bits: np.uint32 | None = None):  # fmt: skip
+        super().__init__(first, values, lanes, bits)
+        self.addresses, self.size, self.pc, self.epoch = addresses, size, pc, epoch
+
+    def land(self, wave: Wave) -> None:
+        super().land(wave)
+        if self.epoch != wave.group.epoch:
+            wave.group.lds.note_read(wave, self.addresses, self.size, self.lanes, self.pc)
+
+    def select(self, chosen: np.ndarray) -> LdsRead:
+        lanes = None if self.lanes is None else self.lanes[chosen]
+        return LdsRead(self.addresses[chosen], self.size, self.pc, self.epoch, self.first,
+                       self.values[:, chosen], lanes, self.bits)  # fmt: skip
+
+
+class ScalarResult(Pending):
+    ordered = False
+
+    def __init__(self, first: int, values: list[Scalar]):
+        self.first, self.values = first, values
+
+    def land(self, wave: Wave) -> None:
+        for i, value in enumerate(self.values):
+            wave.write32(self.first + i, value)
+
+    def select(self, chosen: np.ndarray) -> ScalarResult:
+        return ScalarResult(self.first, [scalars.pick(v, chosen) for v in self.values])
+
+
+class LdsStore(Pending):
+    """An LDS write, by ds_write or by a buffer load with the lds bit.
+
+    addresses[workgroup][lane] (bytes); items[workgroup][lane] of `size` bytes (memory.WORDS).
+    """
+
+    is_lds_store = True
+
+    def __init__(self, addresses: np.ndarray, items: np.ndarray, size: int,
+                 lanes: np.ndarray | None, pc: int):  # fmt: skip
+        self.addresses, self.items, self.size, self.lanes, self.pc = addresses, items, size, lanes, pc
+
+    def land(self, wave: Wave) -> None:
+        wave.group.lds.store(wave, self.addresses, self.items, self.size, self.lanes, self.pc)
+
+    def select(self, chosen: np.ndarray) -> LdsStore:
+        lanes = None if self.lanes is None else self.lanes[chosen]
+        return LdsStore(self.addresses[chosen], self.items[chosen], self.size, lanes, self.pc)
+
+
+class Group(Pending):
+    """Several results of one instruction (ds_read2, ds_write2)."""
+
+    def __init__(self, parts: list[Pending]):
+        self.parts = parts
+        self.is_lds_store = parts[0].is_lds_store
+
+    def land(self, wave: Wave) -> None:
+        for part in self.parts:
+            part.land(wave)
+
+    def select(self, chosen: np.ndarray) -> Group:
+        return Group([p.select(chosen) for p in self.parts])
+
+
+RETIRED = Pending()
+
+
+def wait_vector_memory(wave: Wave, count: int) -> None:
+    """s_waitcnt vmcnt(count)"""
+    queue = wave.vm_queue
+    while len(queue) > count:
+        queue.pop(0).land(wave)
+
+
+def wait_lgkm(wave: Wave, count: int) -> None:
+    """s_waitcnt lgkmcnt(count): only what must have arrived in every order the ISA allows.
+
+    An LDS operation has arrived for certain once no more than `count` - 1 LDS operations issued
+    after it could still be under way; a scalar load only when the count is zero.
+    """
+    queue = wave.lgkm_queue
+    if count == 0:
+        while queue:
+            queue.pop(0).land(wave)
+        return
+    in_order = [p for p in queue if p.ordered]
+    for pending in in_order[: max(len(in_order) - count, 0)]:
+        queue.remove(pending)
+        pending.land(wave)
+
+
+def land_lds_stores(wave: Wave) -> None:
+    """Deliver this wave's own LDS writes: its later LDS operations come after them in order."""
+    for i, pending in enumerate(wave.lgkm_queue):
+        if pending.is_lds_store:
+            pending.land(wave)
+            wave.lgkm_queue[i] = RETIRED

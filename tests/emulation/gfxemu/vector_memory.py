@@ -1,0 +1,502 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Vector memory: buffer, global, flat and scratch instructions (CDNA3 ISA, "Vector Memory").
+
+Raw buffers only (stride 0): each 32-bit component is checked by itself, `offset + 4 * i + size <=
+num_records` with offset = voffset + inst_offset, not wrapped and without soffset. Components out
+of range read as zero and are not written. What the check lets pass must lie in a registered
+buffer; an access that the descriptor allows but no allocation backs is a MemoryFault.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from gfxemu.decoder import Decoding, Execute, opcodes
+from gfxemu.errors import MemoryFault, UnsupportedInstruction
+from gfxemu.memory import WORDS
+from gfxemu.operands import Operand, scalar32, scalar64, to_lanes32, to_lanes64
+from gfxemu.pending import RETIRED, LdsStore, VectorResult, deliver
+from gfxemu.scalars import Scalar
+from gfxemu.wave import LANES, M0, LaneMask, Wave
+
+Array = np.ndarray
+_U32, _U64 = np.uint32, np.uint64
+_LANE = np.arange(LANES, dtype=np.uint64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Access:
+    """What the type part of an opcode says: `size` bytes per component, `count` components."""
+
+    size: int
+    count: int
+    signed: bool = False
+    half: int | None = None  # d16: which half of the register
+
+    @property
+    def bits(self) -> np.uint32 | None:
+        return None if self.half is None else _U32(0xFFFF << 16 * self.half)
+
+    @property
+    def total(self) -> int:
+        return self.size * self.count
+
+    def to_registers(self, items: Array) -> Array:
+        """Items [workgroup][lane] (memory.WORDS[total]) as uint32 [register][workgroup][lane]."""
+        if self.total <= 4:
+            words = items.astype(_U32)
+            if self.signed:
+                shift = 32 - 8 * self.size
+                words = ((words << _U32(shift)).view(np.int32) >> np.int32(shift)).view(_U32)
+            if self.half is not None:
+                words = words << _U32(16) if self.half else words & _U32(0xFFFF)
+            return words[None]
+        return np.moveaxis(items[..., None].view(_U32), -1, 0)
+
+    def to_items(self, registers: Array) -> Array:
+        """The inverse, for stores."""
+        if self.total <= 4:
+            words = registers[0]
+            return (words >> _U32(16) if self.half else words).astype(WORDS[self.size])
+        packed = np.ascontiguousarray(np.moveaxis(registers, 0, -1))
+        return packed.view(WORDS[self.total])[..., 0]
+
+
+_TYPES = {"ubyte": (1, False), "sbyte": (1, True), "byte": (1, False),
+          "ushort": (2, False), "sshort": (2, True), "short": (2, False)}  # fmt: skip
+
+
+def parse_access(text: str) -> Access:
+    """`dwordx4`, `ushort`, `short_d16_hi`, ..."""
+    match = re.fullmatch(r"dword(?:x([234]))?", text)
+    if match:
+        return Access(4, int(match[1] or 1))
+    base, d16, high = re.fullmatch(r"([a-z]+?)(_d16)?(_hi)?", text).groups()  # type: ignore
+    size, signed = _TYPES[base]
+    return Access(size, 1, signed, (1 if high else 0) if d16 else None)
+
+
+_LOADS = ("ubyte", "sbyte", "ushort", "sshort", "dword", "dwordx2", "dwordx3", "dwordx4",
+          "short_d16", "short_d16_hi", "ubyte_d16", "ubyte_d16_hi", "sbyte_d16",
+          "sbyte_d16_hi")  # fmt: skip
+_STORES = ("byte", "short", "dword", "dwordx2", "dwordx3", "dwordx4", "short_d16_hi", "byte_d16_hi")
+
+
+def _cache_bits(d: Decoding) -> None:
+    """Coherence and streaming hints have no effect here."""
+    for name in ("sc0", "sc1", "nt"):
+        d.instruction.flag(name)
+
+
+def _load_items(w: Wave, access: Access, addresses: Array, valid: LaneMask | None) -> Array:
+    """Registers' worth of data; zero where not valid."""
+    memory, shape = w.group.memory, (w.size, LANES)
+    if access.total == 12:
+        parts = [
+            _load_items(w, Access(4, 1), addresses + _U64(4 * i), valid) for i in range(3)
+        ]
+        return np.concatenate(parts)
+    if valid is None:
+        items = memory.load(np.broadcast_to(addresses, shape), access.total)
+    else:
+        items = np.zeros(shape, WORDS[access.total])
+        if valid.any():
+            items[valid] = memory.load(np.broadcast_to(addresses, shape)[valid], access.total)
+    return access.to_registers(items)
+
+
+def _store_items(
+    w: Wave, access: Access, addresses: Array, valid: LaneMask | None, registers: Array
+) -> None:
+    memory = w.group.memory
+    addresses = np.broadcast_to(addresses, (w.size, LANES))
+    if access.total == 12:
+        for i in range(3):
+            part = registers[i : i + 1]
+            _store_items(w, Access(4, 1), addresses + _U64(4 * i), valid, part)
+        return
+    items = access.to_items(registers)
+    if valid is None:
+        memory.store(addresses.reshape(-1), access.total, items.reshape(-1))
+    elif valid.any():
+        memory.store(addresses[valid], access.total, items[valid])
+
+
+def _observe(w: Wave, pc: int, addresses: Array, valid: LaneMask | None) -> None:
+    shape = (w.size, LANES)
+    chosen = np.broadcast_to(addresses, shape)
+    w.group.observer.observe(pc, "the address", chosen if valid is None else chosen[valid])
+
+
+def _observe_data(w: Wave, pc: int, access: Access, first: int, valid: LaneMask | None) -> None:
+    data = w.regs[first : first + -(-access.total // 4)]
+    if access.size < 4:
+        data = (data >> _U32(16) if access.half else data) & _U32((1 << 8 * access.size) - 1)
+    chosen = data if valid is None else data[:, valid]
+    w.group.observer.observe(pc, "the stored value", chosen)
+
+
+# Buffer instructions.
+
+
+@dataclasses.dataclass(frozen=True)
+class _BufferAddress:
+    resource: int
+    voffset: int | None
+    soffset: Callable[[Wave], Scalar]
+    immediate: int
+
+    def resolve(self, w: Wave) -> tuple[Array, Array, Array]:
+        """(addresses, offsets for the range check, num_records), broadcastable to lanes."""
+        s = self.resource
+        words = [w.read32(s + i) for i in range(4)]
+        stride = words[1] >> 16 & 0x3FFF
+        if np.any(stride != 0) or np.any(words[3] >> 23 & 1 != 0):
+            raise UnsupportedInstruction("structured buffers (stride, add_tid) are not implemented")
+        base = words[0] | (words[1] & 0xFFFF) << (32 if type(words[1]) is int else _U64(32))
+        records = to_lanes64(words[2])
+        offsets = _U64(self.immediate)
+        if self.voffset is not None:
+            offsets = w.v[self.voffset].astype(_U64) + offsets
+        start = to_lanes64(base + self.soffset(w))
+        return start + offsets, offsets, records
+
+
+def _buffer_address(d: Decoding, first: int) -> _BufferAddress:
+    """Operands from position `first`: vaddr (or off), resource, soffset."""
+    instruction = d.instruction
+    if instruction.flag("idxen"):
+        raise UnsupportedInstruction(f"idxen is not implemented: {instruction!r}")
+    offen = instruction.flag("offen")
+    vaddr, resource, soffset = d.operands[first : first + 3]
+    voffset = d.vector_range(vaddr, 1) if offen else None
+    return _BufferAddress(
+        resource.index, voffset, scalar32(soffset), instruction.int_modifier("offset")
+    )
+
+
+def _in_range(w: Wave, offsets: Array, records: Array, size: int) -> LaneMask | None:
+    """Lanes that are active and whose `size` bytes are in range; None means all."""
+    if w.all_lanes and int(offsets.max()) + size <= int(records.min()):
+        return None
+    return np.logical_and(w.lanes, offsets + _U64(size) <= records)
+
+
+def _is_split(w: Wave, access: Access, offsets: Array, records: Array, valid: LaneMask) -> bool:
+    """Whether a lane has its first component in range but not its last."""
+    begins = np.logical_and(w.lanes, offsets + _U64(access.size) <= records)
+    return access.count > 1 and bool((begins & ~valid).any())
+
+
+@opcodes(*(f"buffer_load_{t}" for t in _LOADS))
+def _buffer_load(d: Decoding) -> Execute:
+    access = parse_access(d.name.removeprefix("buffer_load_"))
+    _cache_bits(d)
+    if d.instruction.flag("lds"):
+        return _buffer_load_to_lds(d, access)
+    to = d.destination(-(-access.total // 4))
+    where, pc, bits = _buffer_address(d, 1), d.pc, access.bits
+
+    def execute(w: Wave) -> None:
+        addresses, offsets, records = where.resolve(w)
+        valid = _in_range(w, offsets, records, access.total)
+        if w.group.observer is not None:
+            _observe(w, pc, addresses, valid)
+        if valid is not None and _is_split(w, access, offsets, records, valid):
+            part = Access(4, 1)
+            values = np.concatenate([
+                _load_items(w, part, addresses + _U64(4 * i),
+                            _in_range(w, offsets + _U64(4 * i), records, 4))
+                for i in range(access.count)
+            ])  # fmt: skip
+        else:
+            values = _load_items(w, access, addresses, valid)
+        lanes = None if w.all_lanes else w.lanes
+        deliver(w, VectorResult(to, values, lanes, bits), [w.vm_queue])
+
+    return execute
+
+
+def _buffer_load_to_lds(d: Decoding, access: Access) -> Execute:
+    """LDS address: M0[15:0] + inst_offset + lane * bytes. Lanes out of range write zeros."""
+    if access.count == 1 and access.size != 4:
+        raise UnsupportedInstruction(f"sub-dword loads to LDS: {d.instruction!r}")
+    where, pc = _buffer_address(d, 0), d.pc
+    lane_offsets = _LANE * _U64(access.total) + _U64(where.immediate)
+
+    def execute(w: Wave) -> None:
+        addresses, offsets, records = where.resolve(w)
+        valid = _in_range(w, offsets, records, access.total)
+        if w.group.observer is not None:
+            _observe(w, pc, addresses, valid)
+        values = _load_items(w, access, addresses, valid)
+        items = np.broadcast_to(access.to_items(values), (w.size, LANES))
+        to = to_lanes64(w.read32(M0) & 0xFFFC) + lane_offsets
+        to = np.broadcast_to(to, (w.size, LANES))
+        lanes = None if w.all_lanes else w.lanes
+        store = LdsStore(to, items, access.total, lanes, pc)
+        if w.late:
+            w.group.lds.note_write(w, to, access.total, lanes, pc)
+            w.vm_queue.append(store)
+        else:
+            store.land(w)
+
+    return execute
+
+
+@opcodes(*(f"buffer_store_{t}" for t in _STORES))
+def _buffer_store(d: Decoding) -> Execute:
+    access = parse_access(d.name.removeprefix("buffer_store_"))
+    _cache_bits(d)
+    count = -(-access.total // 4)
+    data = d.vector_range(d.operands[0], count)
+    where, pc = _buffer_address(d, 1), d.pc
+
+    def execute(w: Wave) -> None:
+        addresses, offsets, records = where.resolve(w)
+        valid = _in_range(w, offsets, records, access.total)
+        if w.group.observer is not None:
+            _observe(w, pc, addresses, valid)
+            _observe_data(w, pc, access, data, valid)
+        if valid is not None and _is_split(w, access, offsets, records, valid):
+            for i in range(access.count):
+                inside = _in_range(w, offsets + _U64(4 * i), records, 4)
+                _store_items(w, Access(4, 1), addresses + _U64(4 * i), inside,
+                             w.regs[data + i : data + i + 1])  # fmt: skip
+        else:
+            _store_items(w, access, addresses, valid, w.regs[data : data + count])
+        if w.late:
+            w.vm_queue.append(RETIRED)
+
+    return execute
+
+
+@opcodes("buffer_atomic_add_f32")
+def _buffer_atomic(d: Decoding) -> Execute:
+    if d.instruction.flag("sc0"):
+        raise UnsupportedInstruction(f"atomics that return: {d.instruction!r}")
+    _cache_bits(d)
+    access, data = Access(4, 1), d.vector_range(d.operands[0], 1)
+    where, pc = _buffer_address(d, 1), d.pc
+
+    def execute(w: Wave) -> None:
+        addresses, offsets, records = where.resolve(w)
+        valid = _in_range(w, offsets, records, 4)
+        if w.group.observer is not None:
+            _observe(w, pc, addresses, valid)
+            _observe_data(w, pc, access, data, valid)
+        _add_float32(w, addresses, valid, data)
+
+    return execute
+
+
+def _add_float32(w: Wave, addresses: Array, valid: LaneMask | None, data: int) -> None:
+    chosen = np.ones((w.size, LANES), bool) if valid is None else valid
+    if chosen.any():
+        addresses = np.broadcast_to(addresses, chosen.shape)[chosen]
+        w.group.memory.add_float32(addresses, w.f[data][chosen])
+    if w.late:
+        w.vm_queue.append(RETIRED)
+
+
+# Global and flat instructions.
+
+
+def _global_address(d: Decoding, vaddr: Operand, saddr: Operand | None) -> Callable[[Wave], Array]:
+    immediate = d.instruction.int_modifier("offset")
+    offset = _U64(immediate & 0xFFFF_FFFF_FFFF_FFFF)
+    if saddr is None or saddr.kind == "off":
+        first = d.vector_range(vaddr, 2)
+
+        def from_vector(w: Wave) -> Array:
+            low, high = w.v[first].astype(_U64), w.v[first + 1].astype(_U64)
+            return (low | high << _U64(32)) + offset
+
+        return from_vector
+    base, first = scalar64(saddr), d.vector_range(vaddr, 1)
+
+    def from_scalar(w: Wave) -> Array:
+        return to_lanes64(base(w)) + w.v[first].astype(_U64) + offset
+
+    return from_scalar
+
+
+def _queues(w: Wave, flat: bool) -> list[list]:
+    return [w.vm_queue, w.lgkm_queue] if flat else [w.vm_queue]
+
+
+@opcodes(*(f"{s}_load_{t}" for s in ("global", "flat") for t in _LOADS))
+def _global_load(d: Decoding) -> Execute:
+    space, _, text = d.name.split("_", 2)
+    access, flat, pc = parse_access(text), space == "flat", d.pc
+    _cache_bits(d)
+    to = d.destination(-(-access.total // 4))
+    address = _global_address(d, d.operands[1], d.operands[2] if len(d.operands) > 2 else None)
+    bits = access.bits
+
+    def execute(w: Wave) -> None:
+        addresses = address(w)
+        lanes = None if w.all_lanes else w.lanes
+        if w.group.observer is not None:
+            _observe(w, pc, addresses, lanes)
+        values = _load_items(w, access, addresses, lanes)
+        deliver(w, VectorResult(to, values, lanes, bits), _queues(w, flat))
+
+    return execute
+
+
+@opcodes(*(f"{s}_store_{t}" for s in ("global", "flat") for t in _STORES))
+def _global_store(d: Decoding) -> Execute:
+    space, _, text = d.name.split("_", 2)
+    access, flat, pc = parse_access(text), space == "flat", d.pc
+    _cache_bits(d)
+    address = _global_address(d, d.operands[0], d.operands[2] if len(d.operands) > 2 else None)
+    count = -(-access.total // 4)
+    data = d.vector_range(d.operands[1], count)
+
+    def execute(w: Wave) -> None:
+        addresses = address(w)
+        lanes = None if w.all_lanes else w.lanes
+        if w.group.observer is not None:
+            _observe(w, pc, addresses, lanes)
+            _observe_data(w, pc, access, data, lanes)
+        _store_items(w, access, addresses, lanes, w.regs[data : data + count])
+        if w.late:
+            for queue in _queues(w, flat):
+                queue.append(RETIRED)
+
+    return execute
+
+
+@opcodes("global_atomic_add_f32")
+def _global_atomic(d: Decoding) -> Execute:
+    if d.instruction.flag("sc0"):
+        raise UnsupportedInstruction(f"atomics that return: {d.instruction!r}")
+    _cache_bits(d)
+    address = _global_address(d, d.operands[0], d.operands[2] if len(d.operands) > 2 else None)
+    data, access, pc = d.vector_range(d.operands[1], 1), Access(4, 1), d.pc
+
+    def execute(w: Wave) -> None:
+        addresses = address(w)
+        lanes = None if w.all_lanes else w.lanes
+        if w.group.observer is not None:
+            _observe(w, pc, addresses, lanes)
+            _observe_data(w, pc, access, data, lanes)
+        _add_float32(w, addresses, lanes, data)
+
+    return execute
+
+
+# Scratch: private memory of each lane, [workgroup][dword][lane].
+
+
+@dataclasses.dataclass(frozen=True)
+class _ScratchAddress:
+    vaddr: int | None
+    saddr: Callable[[Wave], Scalar] | None
+    immediate: int
+
+    def resolve(self, w: Wave) -> int | Array:
+        """A byte offset: an int where all lanes agree, else int64 [workgroup][lane]."""
+        total: int | Array = self.immediate
+        if self.saddr is not None:
+            scalar = self.saddr(w)
+            total = scalar + total if type(scalar) is int else to_lanes32(scalar).astype(np.int64) + total
+        if self.vaddr is not None:
+            total = w.v[self.vaddr].astype(np.int64) + total
+        return total
+
+
+def _scratch_address(d: Decoding, vaddr: Operand, saddr: Operand) -> _ScratchAddress:
+    return _ScratchAddress(
+        d.vector_range(vaddr, 1) if vaddr.kind == "v" else None,
+        scalar32(saddr) if saddr.kind == "s" else None,
+        d.instruction.int_modifier("offset"),
+    )
+
+
+def _check_scratch(w: Wave, low: int, high: int) -> None:
+    size = w.scratch.shape[1] * 4
+    if low < 0 or high > size:
+        raise MemoryFault(f"scratch access of [{low:#x}, {high:#x}); the kernel has {size:#x} bytes")
+
+
+def _scratch_rows(w: Wave, offset: int | Array, size: int) -> tuple[Array, Array, Array, Array]:
+    """(workgroup, dword, lane, shift) indices of one component."""
+    offsets = np.broadcast_to(np.asarray(offset), (w.size, LANES))
+    active = offsets[w.lanes]
+    if active.size:
+        _check_scratch(w, int(active.min()), int(active.max()) + size)
+    offsets = np.where(w.lanes, offsets, 0)
+    if (offsets % size).any():
+        raise MemoryFault(f"misaligned scratch access of {size} bytes")
+    shift = ((offsets & 3) * 8).astype(_U32)
+    return np.arange(w.size)[:, None], offsets >> 2, _LANE.astype(np.int64)[None, :], shift
+
+
+@opcodes(*(f"scratch_load_{t}" for t in _LOADS))
+def _scratch_load(d: Decoding) -> Execute:
+    access = parse_access(d.name.removeprefix("scratch_load_"))
+    _cache_bits(d)
+    count = -(-access.total // 4)
+    to, where = d.destination(count), _scratch_address(d, d.operands[1], d.operands[2])
+    bits = access.bits
+
+    def execute(w: Wave) -> None:
+        offset = where.resolve(w)
+        if type(offset) is int and access.size == 4 and not offset & 3:
+            _check_scratch(w, offset, offset + access.total)
+            row = offset >> 2
+            values = w.scratch[:, row : row + count].transpose(1, 0, 2).copy()
+        else:
+            parts = []
+            for i in range(access.count):
+                a, b, c, shift = _scratch_rows(w, offset + 4 * i, access.size)
+                word = w.scratch[a, b, c]
+                if access.size < 4:
+                    word = (word >> shift) & _U32((1 << 8 * access.size) - 1)
+                    parts.append(access.to_registers(word))
+                else:
+                    parts.append(word[None])
+            values = np.concatenate(parts)
+        lanes = None if w.all_lanes else w.lanes
+        deliver(w, VectorResult(to, values, lanes, bits), [w.vm_queue])
+
+    return execute
+
+
+@opcodes(*(f"scratch_store_{t}" for t in _STORES))
+def _scratch_store(d: Decoding) -> Execute:
+    access = parse_access(d.name.removeprefix("scratch_store_"))
+    _cache_bits(d)
+    count = -(-access.total // 4)
+    data = d.vector_range(d.operands[1], count)
+    where = _scratch_address(d, d.operands[0], d.operands[2])
+
+    def execute(w: Wave) -> None:
+        offset = where.resolve(w)
+        if type(offset) is int and access.size == 4 and not offset & 3:
+            _check_scratch(w, offset, offset + access.total)
+            row = offset >> 2
+            rows, values = w.scratch[:, row : row + count], w.regs[data : data + count]
+            if w.all_lanes:
+                rows[...] = values.transpose(1, 0, 2)
+            else:
+                np.copyto(rows, values.transpose(1, 0, 2), where=w.lanes[:, None, :])
+        else:
+            for i in range(access.count):
+                a, b, c, shift = _scratch_rows(w, offset + 4 * i, access.size)
+                value = w.v[data + i] >> _U32(16) if access.half else w.v[data + i]
+                if access.size < 4:
+                    mask = _U32((1 << 8 * access.size) - 1)
+                    value = (w.scratch[a, b, c] & ~(mask << shift)) | ((value & mask) << shift)
+                chosen = np.nonzero(w.lanes)
+                w.scratch[chosen[0], b[chosen], chosen[1]] = value[chosen]
+        if w.late:
+            w.vm_queue.append(RETIRED)
+
+    return execute
