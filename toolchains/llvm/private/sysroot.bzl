@@ -70,6 +70,7 @@ HEADERS = [
 # Globs of what even HEADERS' folders need not hold.
 UNUSED_HEADERS = [
     "usr/include/c++/12/decimal/**",
+    "usr/include/c++/12/experimental/**",
     "usr/include/c++/12/ext/pb_ds/**",
     "usr/include/c++/12/parallel/**",
     "usr/include/c++/12/tr2/**",
