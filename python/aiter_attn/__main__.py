@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,10 @@ def _wrap_name(name: str, width: int) -> Iterator[str]:
     yield line
 
 
+def _size(count: int) -> str:
+    return f"{count / 2**20:.1f} MiB" if count >= 2**20 else f"{count / 2**10:.1f} KiB"
+
+
 def _info_lines() -> Iterator[str]:
     told = facts()
     kernels: list[_C.Kernel] = told["kernels"]
@@ -73,12 +78,16 @@ def _info_lines() -> Iterator[str]:
         yield f"toolchain  {told['toolchain']}"
     for driver in told["drivers"]:
         state = "ready" if driver["usable"] else "absent"
-        yield f"driver     {driver['name']} {state}: {driver['text']}"
+        yield from textwrap.wrap(
+            f"driver     {driver['name']} {state}: {driver['text']}",
+            _WIDTH,
+            subsequent_indent=" " * 11,
+        )
     embedded = sum(kernel["embedded_size"] for kernel in kernels)
     unpacked = sum(kernel["code_object_size"] for kernel in kernels)
     yield (
-        f"kernels    {len(kernels)} code objects, {embedded / 2**20:.1f} MiB embedded, "
-        f"{unpacked / 2**20:.1f} MiB unpacked"
+        f"kernels    {len(kernels)} code objects, {_size(embedded)} embedded, "
+        f"{_size(unpacked)} unpacked"
     )
     for kind in sorted({kernel["kind"] for kernel in kernels}):
         yield ""
@@ -86,8 +95,8 @@ def _info_lines() -> Iterator[str]:
         for kernel in kernels:
             if kernel["kind"] != kind:
                 continue
-            size = kernel["code_object_size"] / 1024
-            start = f"  {kernel['arch']:<7} {kernel['key'][:16]} {size:6.0f} KiB  "
+            size = _size(kernel["code_object_size"])
+            start = f"  {kernel['arch']:<7} {kernel['key'][:16]} {size:>10}  "
             first, *rest = _wrap_name(kernel["name"], _WIDTH - len(start))
             yield start + first
             for line in rest:

@@ -49,9 +49,9 @@ def test_info_is_for_people() -> None:
 def test_info_says_why_a_driver_is_absent() -> None:
     done = run("info", AITER_ATTN_HIP_LIBRARY="/nowhere/libamdhip64.so.6")
     assert done.returncode == 0, done.stderr
-    (line,) = [x for x in done.stdout.splitlines() if x.startswith("driver     ROCm")]
-    assert line.startswith("driver     ROCm absent: ")
-    assert "/nowhere/libamdhip64.so.6" in line
+    text = " ".join(done.stdout.split())
+    assert "driver ROCm absent: " in text
+    assert "/nowhere/libamdhip64.so.6" in text
 
 
 def test_info_is_for_programs() -> None:

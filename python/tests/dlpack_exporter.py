@@ -40,6 +40,9 @@ class _Tensor(ctypes.Structure):
     )
 
 
+# What exported capsules point into: a consumer may give one back after its exporter is gone.
+_HELD: list[Any] = []
+
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
@@ -87,7 +90,6 @@ class Exporter:
         self.byte_offset = byte_offset
         self.streams: list[int | None] = []
         self.released = 0
-        self._held: list[Any] = []
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device
@@ -122,6 +124,5 @@ class Exporter:
         else:
             managed = _ManagedVersioned(*self.version, None, deleter, int(self.read_only), tensor)
             name = b"dltensor_versioned"
-        # Longer than any capsule lives: as long as this exporter.
-        self._held.append((managed, deleter, shape, strides, name))
+        _HELD.append((managed, deleter, array, shape, strides, name))
         return _PyCapsule_New(ctypes.addressof(managed), name, None)
