@@ -4,7 +4,10 @@
 - Bounds of global, LDS and scratch memory: always on (errors.MemoryFault).
 - Barrier divergence: always on (errors.BarrierDivergence).
 - Late landing: `Checks.late_landing`; see pending.py. A result used before its s_waitcnt is poison.
-- Races in LDS: `Checks.races`; see lds.RaceDetector.
+- Races in LDS: `Checks.races`; see lds.RaceDetector. "race": no barrier between the
+  instructions. "unwaited-write", "unwaited-read": a barrier, but the first access was not waited
+  for before it and may still be under way (seen with late landing only). The read form is common
+  in CK's asynchronous pipelines; hardware that serves LDS requests in issue order hides it.
 - Uninitialised data: `Checks.uninitialised` executes the kernel twice with different poison in
   everything nobody wrote (registers, LDS, scratch, memory that the caller names) and compares what
   leaves a wave: addresses, stored values and branches. Poison that is only moved around or masked
@@ -35,7 +38,7 @@ class Checks:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """`kind` is "race" or "uninitialised"; `pcs` are instruction indices, `addresses` theirs."""
+    """`kind` is "race", "unwaited-read", "unwaited-write" or "uninitialised"; `pcs` are instruction indices, `addresses` theirs."""
 
     kind: str
     message: str
@@ -69,6 +72,7 @@ class Comparer:
 
     def observe(self, pc: int, what: str, data: np.ndarray) -> None:
         if self._at >= len(self._log) or self._log[self._at][:2] != (pc, what):
+            self.differences[pc, what] = 1
             raise ControlFlowDiffers
         expected = self._log[self._at][2]
         self._at += 1

@@ -26,7 +26,7 @@ from gfxemu.decoder import Program
 from gfxemu.disassembler import LlvmMc
 from gfxemu.errors import EmulationError, UnsupportedInstruction
 from gfxemu.float_environment import Float32Denormals
-from gfxemu.lds import Lds, RaceDetector
+from gfxemu.lds import Clash, Lds, RaceDetector
 from gfxemu.memory import Memory
 from gfxemu.wave import LANES, Wave
 from gfxemu.workgroup import Schedule, WorkgroupBatch, run
@@ -40,7 +40,8 @@ _BATCH = 16
 
 @dataclasses.dataclass
 class Report:
-    """What a launch did. `wave_instructions` counts every wave of every workgroup."""
+    """What a launch did. `wave_instructions` counts every wave of every workgroup;
+    `seconds` is processor time."""
 
     kernel: str
     wave_instructions: int
@@ -143,12 +144,12 @@ class Device:
             self.memory.register(arguments, "kernel arguments"),
             self.memory.register(packet, "dispatch packet"),
         ]
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             if checks.uninitialised:
                 return self._launch_twice(job, addresses, uninitialised, start)
             findings, count = self._execute(job, addresses, POISONS[0], uninitialised, None)
-            return Report(kernel.name, count, time.perf_counter() - start, findings)
+            return Report(kernel.name, count, time.process_time() - start, findings)
         finally:
             for address in addresses:
                 self.memory.unregister(address)
@@ -166,8 +167,10 @@ class Device:
         count = 0
         try:
             findings, count = self._execute(job, addresses, POISONS[1], uninitialised, comparer)
-        except (ControlFlowDiffers, EmulationError):
-            # An error here did not happen in the first execution: poison led to it.
+        except ControlFlowDiffers:
+            pass  # the difference that led here is recorded
+        except EmulationError:
+            # It did not happen in the first execution, so poison led to it.
             if not comparer.differences:
                 raise
         instructions = job.program.instructions
@@ -175,7 +178,7 @@ class Device:
             message = f"{what} depends on data nobody wrote ({times} times): {instructions[pc]!r}"
             address = instructions[pc].address
             findings.append(Finding("uninitialised", message, (pc,), (address,)))
-        return Report(job.kernel.name, first + count, time.perf_counter() - start, findings)
+        return Report(job.kernel.name, first + count, time.process_time() - start, findings)
 
     def _execute(
         self, job: _Job, addresses: list[int], poison: int, uninitialised: Sequence[int],
@@ -185,7 +188,7 @@ class Device:
             if buffer.address in uninitialised:
                 pattern = np.frombuffer(struct.pack("<I", poison), np.uint8)
                 buffer.data[...] = np.resize(pattern, len(buffer.data))
-        clashes: dict[tuple[int, int], Finding] = {}
+        clashes: dict[tuple[int, int, str], Clash] = {}
         count = 0
         with Float32Denormals() as denormals, np.errstate(all="ignore"):
             for first in range(0, len(job.workgroups), _BATCH):
@@ -193,8 +196,9 @@ class Device:
                 batch = job.make_batch(ids, self.memory, addresses, poison, denormals, observer)
                 for ended in run(batch, Schedule.parse(job.schedule), job.instruction_limit):
                     count += sum(w.executed for w in ended.waves) * ended.size
-                    clashes.update(_race_findings(ended))
-        return list(clashes.values()), count
+                    if ended.lds.races is not None:
+                        clashes.update(ended.lds.races.clashes)
+        return _race_findings(job.program, list(clashes.values())), count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -310,17 +314,31 @@ def _dispatch_packet(job: _Job) -> bytes:
     return head.ljust(64, b"\0")
 
 
-def _race_findings(batch: WorkgroupBatch) -> dict[tuple[int, int], Finding]:
-    out = {}
-    for key, c in (batch.lds.races.clashes if batch.lds.races else {}).items():
-        instructions = batch.program.instructions
-        first, second = instructions[c.first_pc], instructions[c.second_pc]
-        verb = ["reads", "writes"]
-        message = (
-            f"no barrier between: wave {c.first_wave} {verb[c.first_write]} and wave "
-            f"{c.second_wave} {verb[c.second_write]} LDS {c.address:#x} in workgroup "
-            f"{batch.ids[c.workgroup]}\n    {first!r}\n    {second!r}"
-        )
-        pcs = (c.first_pc, c.second_pc)
-        out[key] = Finding("race", message, pcs, (first.address, second.address))
-    return out
+def _race_findings(program: Program, clashes: Sequence[Clash]) -> list[Finding]:
+    """Races one by one; unwaited accesses, which come in whole tiles, one finding per kind."""
+    findings = []
+    groups: dict[str, list[Clash]] = {}
+    for clash in clashes:
+        groups.setdefault(clash.kind, []).append(clash)
+    for kind, members in groups.items():
+        if kind == "race":
+            findings.extend(_race_finding(program, kind, [clash]) for clash in members)
+        else:
+            findings.append(_race_finding(program, kind, members))
+    return findings
+
+
+def _race_finding(program: Program, kind: str, clashes: list[Clash]) -> Finding:
+    instructions, c = program.instructions, clashes[0]
+    first, second = instructions[c.first_pc], instructions[c.second_pc]
+    verb = ["reads", "writes"]
+    why = "no barrier between"
+    if c.unwaited:
+        why = "a barrier, but no s_waitcnt before it, between"
+    more = f"\n    and {len(clashes) - 1} more pairs" if len(clashes) > 1 else ""
+    message = (
+        f"{why}: wave {c.first_wave} {verb[c.first_write]} and wave {c.second_wave} "
+        f"{verb[c.second_write]} LDS {c.address:#x}\n    {first!r}\n    {second!r}{more}"
+    )
+    pcs = sorted({pc for x in clashes for pc in (x.first_pc, x.second_pc)})
+    return Finding(kind, message, tuple(pcs), tuple(instructions[pc].address for pc in pcs))

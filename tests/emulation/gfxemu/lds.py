@@ -39,17 +39,23 @@ class Clash:
     second_pc: int
     first_write: bool
     second_write: bool
+    unwaited: str  # "read", "write": what was issued before the last barrier and not waited for
     first_wave: int
     second_wave: int
-    workgroup: int  # position in the batch
     address: int
+
+    @property
+    def kind(self) -> str:
+        return f"unwaited-{self.unwaited}" if self.unwaited else "race"
 
 
 class RaceDetector:
     """Barriers are the only order between waves of a workgroup: two accesses of the same bytes by
     different waves in the same epoch (number of barriers passed), one of them a write, race.
 
-    Independent of the schedule that happened to run. Cells are `grain` bytes.
+    Independent of the schedule that happened to run. An access that no s_waitcnt completes before
+    a barrier spans it, and is noted again, as late, when it lands. Cells are `grain` bytes; an
+    access is stored as 2 * pc + late. Two writes of the same value do not race.
     """
 
     def __init__(self, workgroups: int, size: int, waves: int, grain: int):
@@ -59,55 +65,67 @@ class RaceDetector:
         self.write_epoch = np.full(shape, -1, np.int32)
         self.write_wave = np.zeros(shape, np.int8)
         self.write_pc = np.zeros(shape, np.int32)
+        self.write_value = np.zeros(shape, WORDS[grain])
         self.read_epoch = np.full((waves, *shape), -1, np.int32)
         self.read_pc = np.zeros((waves, *shape), np.int32)
-        self.clashes: dict[tuple[int, int], Clash] = {}
+        self.clashes: dict[tuple[int, int, str], Clash] = {}
 
-    def note(self, wave: int, epoch: int, pc: int, write: bool, addresses: Array, size: int,
-             lanes: LaneMask | None) -> None:  # fmt: skip
-        workgroups = self.write_epoch.shape[0]
-        rows = np.broadcast_to(np.arange(workgroups)[:, None], addresses.shape)
-        cells = addresses.astype(np.int64) // self.grain
+    def note(self, wave: int, epoch: int, pc: int, addresses: Array, size: int,
+             lanes: LaneMask | None, items: Array | None = None, late: bool = False) -> None:  # fmt: skip
+        """Note a read, or a write of `items`."""
+        pc = 2 * pc + late
+        rows = np.arange(len(self.write_epoch), dtype=np.int64)[:, None] * self.cells
+        index = rows + addresses.astype(np.int64) // self.grain
         if lanes is not None:
-            rows, cells = rows[lanes], cells[lanes]
-        rows, cells = rows.reshape(-1, 1), cells.reshape(-1, 1)
-        count = max(size // self.grain, 1)
-        index = (rows * self.cells + cells + np.arange(count)).reshape(-1)
-        other = self.write_epoch.reshape(-1)[index] == epoch
-        other &= self.write_wave.reshape(-1)[index] != wave
-        if other.any():
-            at = int(index[other.argmax()])
-            self._report(at, self.write_pc, True, int(self.write_wave.reshape(-1)[at]), pc, write, wave)
-        if write:
-            for reader in range(self.waves):
-                if reader == wave:
-                    continue
-                seen = self.read_epoch[reader].reshape(-1)[index] == epoch
-                if seen.any():
-                    at = int(index[seen.argmax()])
-                    self._report(at, self.read_pc[reader], False, reader, pc, True, wave)
-            self.write_epoch.reshape(-1)[index] = epoch
-            self.write_wave.reshape(-1)[index] = wave
-            self.write_pc.reshape(-1)[index] = pc
-        else:
+            index = index[lanes]
+        count = size // self.grain
+        index = (index.reshape(-1, 1) + np.arange(count)).reshape(-1)
+        write_epoch, write_wave = self.write_epoch.reshape(-1), self.write_wave.reshape(-1)
+        clash = write_epoch[index] == epoch
+        clash &= write_wave[index] != wave
+        values = None
+        if items is not None:
+            chosen = np.ascontiguousarray(items if lanes is None else items[lanes])
+            values = chosen.reshape(-1).view(self.write_value.dtype)
+            if clash.any():
+                clash &= self.write_value.reshape(-1)[index] != values
+        if clash.any():
+            at = int(index[clash.argmax()])
+            self._report(at, self.write_pc, True, int(write_wave[at]), pc, items is not None, wave)
+        if values is None:
             self.read_epoch[wave].reshape(-1)[index] = epoch
             self.read_pc[wave].reshape(-1)[index] = pc
+            return
+        for reader in range(self.waves):
+            if reader == wave:
+                continue
+            seen = self.read_epoch[reader].reshape(-1)[index] == epoch
+            if seen.any():
+                at = int(index[seen.argmax()])
+                self._report(at, self.read_pc[reader], False, reader, pc, True, wave)
+        write_epoch[index] = epoch
+        write_wave[index] = wave
+        self.write_pc.reshape(-1)[index] = pc
+        self.write_value.reshape(-1)[index] = values
 
     def _report(self, at: int, pcs: Array, first_write: bool, first_wave: int, pc: int,
                 write: bool, wave: int) -> None:  # fmt: skip
-        first = int(pcs.reshape(-1)[at])
-        key = (min(first, pc), max(first, pc))
+        first, first_late = divmod(int(pcs.reshape(-1)[at]), 2)
+        second, second_late = divmod(pc, 2)
+        unwaited = ""
+        if first_late or second_late:
+            unwaited = "write" if (first_late and first_write) or (second_late and write) else "read"
+        key = (min(first, second), max(first, second), unwaited)
         if key not in self.clashes:
-            workgroup, cell = divmod(at, self.cells)
-            self.clashes[key] = Clash(
-                first, pc, first_write, write, first_wave, wave, workgroup, cell * self.grain
-            )
+            address = at % self.cells * self.grain
+            self.clashes[key] = Clash(first, second, first_write, write, unwaited, first_wave,
+                                      wave, address)  # fmt: skip
 
     def select(self, chosen: Array) -> RaceDetector:
         new = object.__new__(RaceDetector)
         new.grain, new.waves, new.cells = self.grain, self.waves, self.cells
         new.write_epoch, new.write_wave = self.write_epoch[chosen], self.write_wave[chosen]
-        new.write_pc = self.write_pc[chosen]
+        new.write_pc, new.write_value = self.write_pc[chosen], self.write_value[chosen]
         new.read_epoch = np.ascontiguousarray(self.read_epoch[:, chosen])
         new.read_pc = np.ascontiguousarray(self.read_pc[:, chosen])
         new.clashes = dict(self.clashes)
@@ -143,7 +161,7 @@ class Lds:
         """Items [workgroup][lane]; inactive lanes read as zero."""
         offsets = self._offsets(addresses, size, lanes)
         if self.races is not None:
-            self.races.note(w.index, w.group.epoch, pc, False, addresses, size, lanes)
+            self.races.note(w.index, w.group.epoch, pc, addresses, size, lanes)
         if lanes is None:
             return gather(self._words, offsets, size)
         items = np.zeros(addresses.shape, WORDS[size])
@@ -152,25 +170,26 @@ class Lds:
         return items
 
     def store(self, w: Wave, addresses: Array, items: Array, size: int, lanes: LaneMask | None,
-              pc: int) -> None:  # fmt: skip
+              pc: int, late: bool) -> None:  # fmt: skip
+        """`late` if a barrier passed since the instruction was issued."""
         offsets = self._offsets(addresses, size, lanes)
         if self.races is not None:
-            self.races.note(w.index, w.group.epoch, pc, True, addresses, size, lanes)
+            self.races.note(w.index, w.group.epoch, pc, addresses, size, lanes, items, late)
         if offsets.size:
             scatter(self._words, offsets, size, items if lanes is None else items[lanes])
 
     def note_read(self, w: Wave, addresses: Array, size: int, lanes: LaneMask | None,
                   pc: int) -> None:  # fmt: skip
-        """A read that was issued earlier is only known to be done now."""
+        """A read that was issued before a barrier is only known to be done now."""
         if self.races is not None:
-            self.races.note(w.index, w.group.epoch, pc, False, addresses, size, lanes)
+            self.races.note(w.index, w.group.epoch, pc, addresses, size, lanes, late=True)
 
-    def note_write(self, w: Wave, addresses: Array, size: int, lanes: LaneMask | None,
-                   pc: int) -> None:  # fmt: skip
+    def note_write(self, w: Wave, addresses: Array, items: Array, size: int,
+                   lanes: LaneMask | None, pc: int) -> None:  # fmt: skip
         """A write that lands later may also happen now. Raises MemoryFault as `store` does."""
         self._offsets(addresses, size, lanes)
         if self.races is not None:
-            self.races.note(w.index, w.group.epoch, pc, True, addresses, size, lanes)
+            self.races.note(w.index, w.group.epoch, pc, addresses, size, lanes, items)
 
     def select(self, chosen: Array) -> Lds:
         new = object.__new__(Lds)
@@ -291,8 +310,8 @@ def _write(d: Decoding) -> Execute:
                 items = part.to_items(registers)
                 if w.late:
                     items = items.copy()
-                    w.group.lds.note_write(w, at, part.total, lanes, pc)
-                stores.append(LdsStore(at, items, part.total, lanes, pc))
+                    w.group.lds.note_write(w, at, items, part.total, lanes, pc)
+                stores.append(LdsStore(at, items, part.total, lanes, pc, w.group.epoch))
         store = stores[0] if len(stores) == 1 else Group(stores)
         if w.late:
             w.lgkm_queue.append(store)

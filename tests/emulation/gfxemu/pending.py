@@ -119,15 +119,19 @@ class LdsStore(Pending):
     is_lds_store = True
 
     def __init__(self, addresses: np.ndarray, items: np.ndarray, size: int,
-                 lanes: np.ndarray | None, pc: int):  # fmt: skip
-        self.addresses, self.items, self.size, self.lanes, self.pc = addresses, items, size, lanes, pc
+                 lanes: np.ndarray | None, pc: int, epoch: int):  # fmt: skip
+        self.addresses, self.items, self.size, self.lanes = addresses, items, size, lanes
+        self.pc, self.epoch = pc, epoch
 
     def land(self, wave: Wave) -> None:
-        wave.group.lds.store(wave, self.addresses, self.items, self.size, self.lanes, self.pc)
+        group = wave.group
+        late = self.epoch != group.epoch
+        group.lds.store(wave, self.addresses, self.items, self.size, self.lanes, self.pc, late)
 
     def select(self, chosen: np.ndarray) -> LdsStore:
         lanes = None if self.lanes is None else self.lanes[chosen]
-        return LdsStore(self.addresses[chosen], self.items[chosen], self.size, lanes, self.pc)
+        return LdsStore(self.addresses[chosen], self.items[chosen], self.size, lanes, self.pc,
+                        self.epoch)  # fmt: skip
 
 
 class Group(Pending):

@@ -238,9 +238,9 @@ def _buffer_load_to_lds(d: Decoding, access: Access) -> Execute:
         to = to_lanes64(w.read32(M0) & 0xFFFC) + lane_offsets
         to = np.broadcast_to(to, (w.size, LANES))
         lanes = None if w.all_lanes else w.lanes
-        store = LdsStore(to, items, access.total, lanes, pc)
+        store = LdsStore(to, items, access.total, lanes, pc, w.group.epoch)
         if w.late:
-            w.group.lds.note_write(w, to, access.total, lanes, pc)
+            w.group.lds.note_write(w, to, items, access.total, lanes, pc)
             w.vm_queue.append(store)
         else:
             store.land(w)
