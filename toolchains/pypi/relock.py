@@ -7,8 +7,8 @@ The lock's schema, which `pypi.bzl` reads:
      "distributions": {NAME: {"version": VERSION,
                               "files": {KIND: {"filename", "sha256"}}}}}
 
-KIND is "sdist", "any" (a wheel for every Python) or an ABI like "cp311" (a manylinux x86-64
-wheel for it).
+KIND is "sdist", "any" (a wheel for every Python, with x86-64 programs in it or not) or an ABI
+like "cp311" (a manylinux x86-64 wheel for it).
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def _kind(filename: str, name: str, version: str) -> str | None:
     prefix = rf"(?i:{project})-{re.escape(version)}"
     if re.fullmatch(prefix + r"\.tar\.gz", filename):
         return "sdist"
-    if re.fullmatch(prefix + r"-(py2\.)?py3-none-any\.whl", filename):
+    every_python = prefix + r"-(py2\.)?py3-none-(any|[a-z0-9_.]*manylinux[a-z0-9_.]*_x86_64)\.whl"
+    if re.fullmatch(every_python, filename):
         return "any"
     m = re.fullmatch(prefix + r"-(cp\d+)-\1-[a-z0-9_.]*manylinux[a-z0-9_.]*_x86_64\.whl", filename)
     return m[1] if m else None

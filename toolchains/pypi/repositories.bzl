@@ -48,6 +48,14 @@ cc_library(
 )
 """
 
+# A program that comes in a wheel.
+_PROGRAM_BUILD = """filegroup(
+    name = "{name}",
+    srcs = glob(["{path}"]),
+    visibility = ["//visibility:public"],
+)
+"""
+
 _ABIS = ["cp311", "cp313"]
 
 def _wheel(name, distribution, kind, target, deps):
@@ -55,11 +63,19 @@ def _wheel(name, distribution, kind, target, deps):
         name = name,
         build_file_content = _WHEEL_BUILD.format(
             target = target,
-            deps = json.encode(["@pypi_%s" % d for d in deps]),
+            deps = json.encode(["@pypi_%s" % d.replace("-", "_") for d in deps]),
         ),
         distribution = distribution,
         kind = kind,
         output = "site-packages",
+    )
+
+def _program(name, distribution, path):
+    pypi_archive(
+        name = name,
+        build_file_content = _PROGRAM_BUILD.format(name = name, path = path),
+        distribution = distribution,
+        kind = "any",
     )
 
 def _pure(distribution, deps = []):
@@ -78,7 +94,7 @@ def _compiled(distribution, deps = []):
     )
 
 def pypi_repositories():
-    """Declares @pybind11, @zstd, and @pypi_NAME, a py_library, for what tests use."""
+    """Declares @pybind11, @zstd, @pypi_NAME (a py_library) for what tests use, and lint's programs."""
     pypi_archive(
         name = "pybind11",
         build_file_content = _PYBIND11_BUILD,
@@ -101,3 +117,9 @@ def pypi_repositories():
     _pure("pytest", ["iniconfig", "packaging", "pluggy", "pygments"])
     _compiled("numpy")
     _compiled("ml-dtypes", ["numpy"])
+    _pure("mypy", ["mypy-extensions", "pathspec", "typing-extensions"])
+    _pure("mypy-extensions")
+    _pure("pathspec")
+    _pure("typing-extensions")
+    _program("clang_format", "clang-format", "clang_format/data/bin/clang-format")
+    _program("ruff", "ruff", "*.data/scripts/ruff")

@@ -1,0 +1,110 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Builds the project in a fresh clone, as another user in another place would, and reads what Bazel did.
+
+A Clone shares nothing with the checkout under test but what it is told to: its own folder, HOME and Bazel
+output root. The disk cache may be shared, so that nothing compiles twice when that is not what is tested.
+"""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import json
+import os
+import subprocess
+from pathlib import Path
+
+
+def workspace() -> Path:
+    """The checkout under test: these files are run in place, through links into it."""
+    return Path(__file__).resolve().parents[2]
+
+
+def home() -> Path:
+    """The real home of whoever runs the tests, where `--config=cache` keeps its disk cache."""
+    return Path(os.path.expanduser("~"))
+
+
+def shared_disk_cache() -> Path:
+    return home() / ".cache/aiter-attn/bazel-disk-cache"
+
+
+class Clone:
+    """A clone of the work tree's committed and uncommitted tracked files, with its own HOME and output root."""
+
+    def __init__(self, base: Path, name: str, disk_cache: Path | None = None) -> None:
+        self.root = base / name / "checkout"
+        self.home = base / name / "home"
+        self.output_root = base / name / "output"
+        self.disk_cache = disk_cache
+        self.home.mkdir(parents=True)
+        self.root.mkdir()
+        files = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=workspace(),
+            check=True,
+            capture_output=True,
+        ).stdout
+        existing = [f for f in files.split(b"\0") if f and (workspace() / f.decode()).exists()]
+        subprocess.run(
+            ["cp", "--parents", "-P", "-t", str(self.root), *(f.decode() for f in existing)],
+            cwd=workspace(),
+            check=True,
+        )
+
+    def bazel(self, *args: str, expect: int | None = 0, **env: str) -> subprocess.CompletedProcess:
+        """Runs ./bazelw; the exit status must be `expect` (None: any). Output is captured as text."""
+        command = [
+            "./bazelw",
+            f"--output_user_root={self.output_root}",
+            "--max_idle_secs=60",
+            args[0],
+            *([f"--disk_cache={self.disk_cache}"] if self.disk_cache and args[0] != "shutdown" else []),
+            *args[1:],
+        ]
+        result = subprocess.run(
+            command,
+            cwd=self.root,
+            env={**os.environ, "HOME": str(self.home), "USER": "someone-else", **env},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        if expect is not None and result.returncode != expect:
+            raise AssertionError(
+                f"{' '.join(command)}: exit status {result.returncode}, expected {expect}\n"
+                + result.stdout[-8000:]
+            )
+        return result
+
+    def build(self, *args: str) -> Spawns:
+        """Builds and returns which spawns ran and which came from a cache."""
+        log = self.root.parent / "execution.json"
+        self.bazel("build", f"--execution_log_json_file={log}", *args)
+        return Spawns(log)
+
+    def wheel(self) -> Path:
+        (wheel,) = (self.root / "bazel-bin/python").glob("*.whl")
+        return wheel
+
+    def close(self) -> None:
+        self.bazel("shutdown", expect=None)
+        # Bazel makes its trees read-only, which would keep the temporary folder from being removed.
+        subprocess.run(["chmod", "-R", "u+w", str(self.output_root)], check=False)
+
+
+class Spawns:
+    """The spawns of one build by mnemonic, split into executed here and answered by a cache."""
+
+    def __init__(self, log: Path) -> None:
+        self.executed: collections.Counter[str] = collections.Counter()
+        self.cached: collections.Counter[str] = collections.Counter()
+        decoder, text, at = json.JSONDecoder(), log.read_text(), 0
+        while at < len(text):
+            spawn, end = decoder.raw_decode(text, at)
+            (self.cached if spawn.get("cacheHit") else self.executed)[spawn["mnemonic"]] += 1
+            at = end + len(text[end:]) - len(text[end:].lstrip())
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

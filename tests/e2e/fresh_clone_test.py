@@ -1,0 +1,76 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Other checkouts, homes, output roots and dependency modes: the same bytes, and nothing compiled twice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import clone
+import pytest
+
+WHEEL = "//python:attn_wheel"
+COMPILE = "HipCodeObject"
+
+
+@pytest.fixture(scope="module")
+def reference_wheel() -> Path:
+    """The wheel of the checkout under test, built by the Bazel that runs this test."""
+    (wheel,) = Path(os.environ["REFERENCE_WHEEL_DIR"]).resolve().glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clone.Clone]:
+    made = clone.Clone(
+        tmp_path_factory.mktemp("elsewhere"), "other", disk_cache=clone.shared_disk_cache()
+    )
+    yield made
+    made.close()
+
+
+def test_another_clone_builds_the_same_wheel_and_compiles_no_kernel(
+    other: clone.Clone, reference_wheel: Path
+) -> None:
+    spawns = other.build(WHEEL)
+    assert spawns.executed[COMPILE] == 0, spawns.executed
+    assert spawns.cached[COMPILE] >= 48, spawns.cached
+    assert other.wheel().name == reference_wheel.name
+    assert clone.sha256(other.wheel()) == clone.sha256(reference_wheel)
+
+
+def test_a_null_build_runs_nothing(other: clone.Clone) -> None:
+    spawns = other.build(WHEEL)
+    assert not spawns.executed and not spawns.cached
+
+
+def test_touching_python_recompiles_nothing(other: clone.Clone) -> None:
+    module = other.root / "python/aiter_attn/_errors.py"
+    module.write_text(module.read_text() + "# touched\n")
+    spawns = other.build(WHEEL)
+    assert spawns.executed[COMPILE] == spawns.cached[COMPILE] == 0
+    assert spawns.executed["CppCompile"] == spawns.executed["CppLink"] == 0
+    assert sum(spawns.executed.values()) == 1, spawns.executed
+
+
+def test_touching_one_instance_recompiles_one_object(other: clone.Clone) -> None:
+    external = other.bazel("info", "output_base").stdout.strip().splitlines()[-1]
+    (source,) = Path(external).glob("external/*ck_fmha/**/fmha_bwd_dot_do_o_d64_fp16_batch_*.cpp")
+    source.chmod(0o644)
+    source.write_text(source.read_text() + "// touched\n")
+    spawns = other.build(WHEEL)
+    assert spawns.executed[COMPILE] + spawns.cached[COMPILE] == 1, spawns.executed
+
+
+def test_workspace_mode_builds_the_same_wheel(
+    tmp_path_factory: pytest.TempPathFactory, reference_wheel: Path
+) -> None:
+    made = clone.Clone(
+        tmp_path_factory.mktemp("workspace"), "mode", disk_cache=clone.shared_disk_cache()
+    )
+    try:
+        made.build("--noenable_bzlmod", "--enable_workspace", WHEEL)
+        assert clone.sha256(made.wheel()) == clone.sha256(reference_wheel)
+    finally:
+        made.close()
