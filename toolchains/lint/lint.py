@@ -39,9 +39,14 @@ def is_python(path: str) -> bool:
     return path.endswith((".py", ".pyi")) or path == "bazelw"
 
 
+def is_foreign_build(path: str) -> bool:
+    """A BUILD file for an external repository; buildifier does not see by its name what it is."""
+    return path.endswith(".BUILD.bazel")
+
+
 def is_starlark(path: str) -> bool:
-    name = Path(path).name
-    return path.endswith((".bzl", ".bazel")) or name in ("BUILD", "WORKSPACE")
+    starlark = path.endswith((".bzl", ".bazel")) or Path(path).name == "WORKSPACE"
+    return starlark and not is_foreign_build(path)
 
 
 def is_cpp(path: str) -> bool:
@@ -72,6 +77,12 @@ def checks() -> list[Check]:
             is_starlark,
             [buildifier, "-mode=check", "-lint=warn"],
             [buildifier, "-mode=fix", "-lint=fix"],
+        ),
+        Check(
+            "buildifier for external repositories",
+            is_foreign_build,
+            [buildifier, "-type=build", "-mode=check", "-lint=warn"],
+            [buildifier, "-type=build", "-mode=fix", "-lint=fix"],
         ),
         Check("clang-format", is_cpp, [clang_format, "--dry-run", "-Werror"], [clang_format, "-i"]),
     ]
