@@ -67,15 +67,19 @@ def _code_object_group_impl(ctx):
     code_objects = depset(
         transitive = [dep[CodeObjectsInfo].code_objects for dep in ctx.attr.deps],
     )
+    infos = code_objects.to_list()
     return [
-        DefaultInfo(files = depset([info.code_object for info in code_objects.to_list()])),
+        DefaultInfo(files = depset([info.code_object for info in infos])),
+        OutputGroupInfo(metadata = [info.metadata for info in infos]),
         cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps]),
         CodeObjectsInfo(code_objects = code_objects),
     ]
 
 code_object_group = rule(
     implementation = _code_object_group_impl,
-    doc = "Embedded code objects as one: their files, and the library that holds them all.",
+    doc = """Embedded code objects as one: their files, and the library that holds them all.
+
+Output group metadata: what is known of them, a JSON file each.""",
     attrs = {
         "deps": attr.label_list(providers = [CcInfo, CodeObjectsInfo]),
     },

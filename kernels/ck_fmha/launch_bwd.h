@@ -3,6 +3,9 @@
 // Kernel arguments and grids of the three backward instances, made by CK's own host code.
 #pragma once
 
+// First, as it says.
+#include "kernels/ck_fmha/no_iostream.h"
+
 #include "fmha_bwd.hpp"
 #include "kernels/ck_fmha/launch_common.h"
 

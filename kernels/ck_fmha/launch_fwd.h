@@ -3,6 +3,9 @@
 // Kernel arguments and grid of a forward instance, made by CK's own host code.
 #pragma once
 
+// First, as it says.
+#include "kernels/ck_fmha/no_iostream.h"
+
 #include "fmha_fwd.hpp"
 #include "kernels/ck_fmha/launch_common.h"
 

@@ -271,7 +271,6 @@ class Arch:
 
     name: str
     products: str
-    target: str
 
 
 def parse_archs(text: str, path: str) -> list[Arch]:

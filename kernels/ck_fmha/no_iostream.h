@@ -1,0 +1,22 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Comes before any header of CK's: declares the standard streams and takes the place of <iostream>.
+//
+// CK's headers include <iostream> for debugging output that is never called here. Its static
+// initialiser would bring all of libstdc++'s stream set-up into the library and run it at load.
+#pragma once
+
+#include <istream>
+#include <ostream>
+
+#ifndef _GLIBCXX_IOSTREAM
+#define _GLIBCXX_IOSTREAM 1
+
+namespace std {
+extern istream cin;
+extern ostream cout;
+extern ostream cerr;
+extern ostream clog;
+}  // namespace std
+
+#endif

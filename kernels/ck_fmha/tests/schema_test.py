@@ -1,0 +1,193 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What a manifest may say, and what is said of one that does not."""
+
+import pytest
+from ckgen.schema import (
+    BWD,
+    FWD,
+    ManifestError,
+    parse_archs,
+    parse_manifest,
+    variant_set_name,
+)
+
+KNOWN = {
+    "dtype": ["bf16", "fp16"],
+    "head_size_qk": [64, 96, 128],
+    "head_size_v": [64, 128],
+    "mode": ["batch", "group"],
+    "bias": ["alibi", "elementwise", "none"],
+    **{
+        flag: [False, True]
+        for flag in (
+            "mask",
+            "bias_grad",
+            "dropout",
+            "lse",
+            "logits_soft_cap",
+            "skip_min_seqlen_q",
+            "deterministic",
+            "pad_seqlen_q",
+            "pad_seqlen_k",
+            "pad_head_size_qk",
+            "pad_head_size_v",
+        )
+    },
+}
+
+
+def parse(text: str):
+    return parse_manifest(text, "set.toml", KNOWN)
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(ManifestError) as caught:
+        parse(text)
+    message = str(caught.value)
+    assert message.startswith("set.toml: ")
+    return message
+
+
+def test_scalars_lists_and_omitted_keys():
+    (selector,) = parse('[[variants]]\ndirection = "fwd"\ndtype = ["bf16", "fp16"]\nlse = true\n')
+    assert selector.directions == (FWD,)
+    assert selector.admitted == {"dtype": ("bf16", "fp16"), "lse": (True,)}
+    (selector,) = parse("[[variants]]\n")
+    assert selector.directions == (FWD, BWD)
+    assert selector.admitted == {}
+
+
+def test_repeated_values_fold():
+    (selector,) = parse("[[variants]]\nhead_size_qk = [64, 128, 64]\n")
+    assert selector.admitted["head_size_qk"] == (64, 128)
+
+
+def test_tables_keep_their_order():
+    selectors = parse('[[variants]]\ndtype = "bf16"\n[[variants]]\ndtype = "fp16"\n')
+    assert [s.admitted["dtype"] for s in selectors] == [("bf16",), ("fp16",)]
+    assert [s.where for s in selectors] == [f"set.toml: [[variants]] #{n}" for n in (1, 2)]
+
+
+def test_qola_tables():
+    fwd, bwd = parse(
+        """
+        [[mha_fwd_variants]]
+        dtype = ["bf16", "fp16"]
+        has_bias = false
+        has_alibi = [false, true]
+        has_mask = true
+        has_lse = true
+        has_dropout = false
+        has_skip = false
+        has_sink = false
+        receipt = 600
+
+        [[mha_bwd_variants]]
+        has_bias = true
+        has_dbias = [true, false]
+        deterministic = false
+        """
+    )
+    assert fwd.directions == (FWD,)
+    assert fwd.admitted == {
+        "dtype": ("bf16", "fp16"),
+        "bias": ("none", "alibi"),
+        "mask": (True,),
+        "lse": (True,),
+        "dropout": (False,),
+        "skip_min_seqlen_q": (False,),
+    }
+    assert bwd.directions == (BWD,)
+    # As in QoLA, an elementwise bias comes before ALiBi.
+    assert bwd.admitted == {
+        "bias": ("elementwise",),
+        "bias_grad": (True, False),
+        "deterministic": (False,),
+    }
+
+
+def test_qola_tables_take_this_schemas_keys_too():
+    (selector,) = parse('[[mha_fwd_variants]]\nmode = "group"\nhas_mask = false\n')
+    assert selector.admitted == {"mode": ("group",), "mask": (False,)}
+
+
+def test_unknown_key_names_it_the_allowed_and_the_nearest():
+    message = refusal('[[variants]]\ndtpye = "bf16"\n')
+    assert "[[variants]] #1" in message
+    assert "unknown key 'dtpye'" in message
+    assert "did you mean 'dtype'?" in message
+    assert "head_size_qk" in message
+
+
+def test_unknown_value_names_it_the_allowed_and_the_nearest():
+    message = refusal('[[variants]]\ndtype = ["bf16", "fp61"]\n')
+    assert "unknown value 'fp61' for dtype; did you mean 'fp16'?" in message
+    assert "Allowed: bf16, fp16." in message
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[[variants]]\nhead_size_qk = 80\n", "Allowed: 64, 96, 128."),
+        ("[[variants]]\nhead_size_qk = true\n", "unknown value 'true' for head_size_qk"),
+        ("[[variants]]\nmask = 1\n", "unknown value '1' for mask"),
+        ('[[variants]]\nmask = "causal"\n', "unknown value 'causal' for mask"),
+        ("[[variants]]\nmask = []\n", "mask is an empty list"),
+        ("[[variants]]\nmask = 0.5\n", "mask = 0.5"),
+        ('[[variants]]\ndirection = "forward"\n', "unknown value 'forward' for direction"),
+        ('[[variants]]\ndirection = "bwd"\nlse = true\n', "lse is a trait of fwd only"),
+        ('[[variants]]\ndirection = "fwd"\ndeterministic = true\n', "is a trait of bwd only"),
+        ("[[variants]]\nhas_mask = true\n", "did you mean 'mask'?"),
+        ("[[varaints]]\n", "unknown table 'varaints'; did you mean 'variants'?"),
+        ("variants = 1\n", "must be written as [[variants]] tables"),
+        ("[variants]\n", "must be written as [[variants]] tables"),
+        ("", "selects nothing: it has no table"),
+        ("variants", "not TOML"),
+        ('[[mha_fwd_variants]]\ndirection = "fwd"\n', "unknown key 'direction'"),
+        ("[[mha_fwd_variants]]\nhas_sink = true\n", "has_sink = true selects nothing"),
+        ("[[mha_bwd_variants]]\nhas_lse = true\n", "unknown key 'has_lse'"),
+        ("[[mha_fwd_variants]]\nreceipt = 700\n", "unknown value '700' for receipt"),
+        ("[[mha_fwd_variants]]\nhas_bias = 2\n", "unknown value '2' for has_bias"),
+        (
+            '[[mha_fwd_variants]]\nhas_bias = true\nbias = "none"\n',
+            "has_bias/has_alibi and bias both set bias",
+        ),
+        ("[[mha_fwd_variants]]\nhas_mask = true\nmask = true\n", "both set mask"),
+        ('[qola]\nnamespace = "te"\n', "--//aiter:namespace"),
+        ('[build]\narchitectures = ["gfx950"]\n', "--//kernels:archs"),
+        ('[[modules]]\nname = "libmha_fwd"\n', "the Bazel target that is asked for"),
+    ],
+)
+def test_refusals(text: str, expected: str):
+    assert expected in refusal(text)
+
+
+def test_variant_set_names():
+    assert variant_set_name("core_fp16", "core_fp16.toml") == "core_fp16"
+    for stem in ("Core", "2x", "a-b", ""):
+        with pytest.raises(ManifestError, match="cannot name a variant set"):
+            variant_set_name(stem, f"{stem}.toml")
+
+
+def test_archs():
+    text = '[gfx950]\nproducts = "b"\n[gfx942]\nproducts = "a"\n'
+    assert [(a.name, a.products) for a in parse_archs(text, "archs.toml")] == [
+        ("gfx942", "a"),
+        ("gfx950", "b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "no architecture"),
+        ("gfx942 = 1\n", "an architecture is a table"),
+        ("[gfx942]\n", "products is missing"),
+        ('[gfx942]\nproduct = "a"\n', "unknown key 'product'; did you mean 'products'?"),
+        ("[gfx942", "not TOML"),
+    ],
+)
+def test_arch_refusals(text: str, expected: str):
+    with pytest.raises(ManifestError) as caught:
+        parse_archs(text, "archs.toml")
+    assert expected in str(caught.value)

@@ -1,0 +1,117 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Which instances the manifests pick out of CK's real pool."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from ckgen.pool import Pool
+from ckgen.schema import ManifestError, parse_manifest
+from ckgen.selection import instances_of, select
+
+
+def picked(pool: Pool, text: str):
+    return select(parse_manifest(text, "set.toml", pool.known_values()), pool.candidates)
+
+
+def refusal(pool: Pool, text: str) -> str:
+    with pytest.raises(ManifestError) as caught:
+        picked(pool, text)
+    return str(caught.value)
+
+
+def shipped(pool: Pool, name: str):
+    (path,) = [p for p in os.environ["VARIANTS"].split() if Path(p).stem == name]
+    return picked(pool, Path(path).read_text("utf-8"))
+
+
+def test_core_is_48_instances(pool: Pool):
+    instances = instances_of(shipped(pool, "core"))
+    assert Counter(i.kind for i in instances) == {
+        "fwd": 16,
+        "bwd_dot_do_o": 8,
+        "bwd_dq_dk_dv": 16,
+        "bwd_convert_dq": 8,
+    }
+    for instance in instances:
+        traits = instance.traits
+        assert traits["head_size_qk"] == traits["head_size_v"] in (64, 128)
+        assert traits["dtype"] in ("fp16", "bf16")
+        assert traits["pad_seqlen_q"] is True
+    for kind, axes in (("fwd", 16), ("bwd_dq_dk_dv", 16)):
+        of_kind = [i.traits for i in instances if i.kind == kind]
+        products = {(t["dtype"], t["head_size_qk"], t["mode"], t["mask"]) for t in of_kind}
+        assert len(products) == axes
+        assert all(t["pad_seqlen_k"] for t in of_kind)
+
+
+def test_smoke_is_one_of_each_kind(pool: Pool):
+    instances = instances_of(shipped(pool, "smoke"))
+    assert [i.kind for i in instances] == [
+        "fwd",
+        "bwd_dot_do_o",
+        "bwd_dq_dk_dv",
+        "bwd_convert_dq",
+    ]
+
+
+def test_every_shipped_manifest_selects_something(pool: Pool):
+    for path in os.environ["VARIANTS"].split():
+        assert shipped(pool, Path(path).stem)
+
+
+def test_an_omitted_key_admits_every_value(pool: Pool):
+    everything = picked(pool, "[[variants]]\n")
+    assert everything == pool.candidates
+
+
+def test_a_list_is_the_sum_of_its_values(pool: Pool):
+    both = picked(pool, '[[variants]]\ndirection = "fwd"\ndtype = ["fp16", "bf16"]\n')
+    fp16 = picked(pool, '[[variants]]\ndirection = "fwd"\ndtype = "fp16"\n')
+    bf16 = picked(pool, '[[variants]]\ndirection = "fwd"\ndtype = "bf16"\n')
+    assert both == fp16 + bf16
+
+
+def test_duplicates_fold_and_the_order_is_cks(pool: Pool):
+    table = '[[variants]]\ndirection = "fwd"\ndtype = "%s"\n'
+    twice = picked(pool, table % "bf16" + table % "fp16" + table % "bf16")
+    assert twice == picked(pool, '[[variants]]\ndirection = "fwd"\n')
+
+
+def test_a_trait_of_one_direction_leaves_the_other_free(pool: Pool):
+    chosen = picked(pool, '[[variants]]\ndirection = ["fwd", "bwd"]\nlse = true\n')
+    assert {c.direction for c in chosen} == {"fwd", "bwd"}
+    assert all(c.traits["lse"] for c in chosen if c.direction == "fwd")
+
+
+def test_an_empty_selection_says_which_key_is_in_the_way(pool: Pool):
+    message = refusal(pool, '[[variants]]\ndirection = "bwd"\nhead_size_qk = 96\n')
+    assert message.startswith("set.toml: [[variants]] #1: the selection is empty")
+    assert "head_size_qk = 96" in message
+    assert "128, 256, 32, 64" in message
+
+
+def test_a_value_that_adds_nothing_is_refused(pool: Pool):
+    message = refusal(pool, '[[variants]]\ndirection = "bwd"\nhead_size_qk = [64, 96]\n')
+    assert "head_size_qk = 96 selects nothing together with the other keys" in message
+
+
+def test_a_direction_that_adds_nothing_is_refused(pool: Pool):
+    message = refusal(pool, "[[variants]]\nhead_size_qk = 96\n")
+    assert 'direction "bwd" selects nothing' in message
+
+
+def test_instances_are_shared_between_candidates(pool: Pool):
+    table = '[[variants]]\ndirection = "bwd"\ndtype = "fp16"\nhead_size_qk = 64\n' + (
+        'mode = "batch"\nbias = "none"\ndropout = false\ndeterministic = false\n'
+        "pad_seqlen_q = true\npad_seqlen_k = true\n"
+        "pad_head_size_qk = false\npad_head_size_v = false\n"
+    )
+    candidates = picked(pool, table)
+    assert [c.traits["mask"] for c in candidates] == [False, True]
+    assert Counter(i.kind for i in instances_of(candidates)) == {
+        "bwd_dot_do_o": 1,
+        "bwd_dq_dk_dv": 2,
+        "bwd_convert_dq": 1,
+    }

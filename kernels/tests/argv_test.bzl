@@ -1,0 +1,45 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What the actions of a code object are given."""
+
+load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
+
+_PRESENT = [
+    "--offload-arch=gfx950",
+    "--cuda-device-only",
+    "--no-gpu-bundle-output",
+    "-O3",
+    "-DCK_TILE_FMHA_FWD_FAST_EXP2=1",
+    "-DCK_TILE_FLOAT_TO_BFLOAT16_DEFAULT=3",
+    "-fgpu-flush-denormals-to-zero",
+]
+
+# Upstream LLVM takes ten times as long with both of these (and gives the same code).
+_ABSENT = [
+    "-amdgpu-early-inline-all=true",
+    "-amdgpu-function-calls=false",
+]
+
+def _argv_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    actions = {action.mnemonic: action for action in analysistest.target_actions(env)}
+    compile = actions["HipCodeObject"]
+    for flag in _PRESENT:
+        asserts.true(env, flag in compile.argv, flag + " is missing")
+    for flag in _ABSENT:
+        asserts.false(env, flag in compile.argv, flag + " is there")
+    for argument in compile.argv:
+        asserts.false(env, argument.startswith("/"), "an absolute path: " + argument)
+
+    # No Python file is an input: touching one recompiles nothing.
+    python = [file.path for file in compile.inputs.to_list() if file.extension == "py"]
+    asserts.equals(env, [], python)
+
+    # The key covers every flag of the compile.
+    key = actions["CodeObjectKey"].argv
+    flags = key[key.index("--") + 1:]
+    asserts.equals(env, compile.argv.index("-c") - 1, len(flags))
+    for flag in flags:
+        asserts.false(env, "~" in flag, "a canonical repository name in the key: " + flag)
+    return analysistest.end(env)
+
+argv_test = analysistest.make(_argv_test_impl)

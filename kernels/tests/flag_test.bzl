@@ -1,0 +1,27 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What is said of build settings with unknown values."""
+
+load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
+
+def _archs_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    asserts.expect_failure(env, "//kernels:archs=gfx942,gfx9999: unknown architecture " +
+                                "\"gfx9999\"; known: gfx942, gfx950.")
+    return analysistest.end(env)
+
+archs_test = analysistest.make(
+    _archs_test_impl,
+    config_settings = {str(Label("//kernels:archs")): "gfx942,gfx9999"},
+    expect_failure = True,
+)
+
+def _variants_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    asserts.expect_failure(env, "//kernels:variants=croe: unknown variant set; known: core")
+    return analysistest.end(env)
+
+variants_test = analysistest.make(
+    _variants_test_impl,
+    config_settings = {str(Label("//kernels:variants")): "croe"},
+    expect_failure = True,
+)

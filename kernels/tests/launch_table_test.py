@@ -1,0 +1,83 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The launch table of this build, held against its manifest and the compiler's metadata."""
+
+import json
+import os
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+MANIFEST = json.loads(Path(os.environ["MANIFEST"]).read_text())
+
+
+def probe(**options: object) -> list[dict]:
+    command = [os.environ["PROBE"], *(f"{name}={value}" for name, value in options.items())]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[tuple[dict, dict]]:
+    """(manifest's instance, probed row), in table order."""
+    probed = probe(q=0x1111222233334444, softmax_scale=0.25, lse=0x5555666677778888)
+    assert [row["name"] for row in probed] == [i["name"] for i in MANIFEST["instances"]]
+    return list(zip(MANIFEST["instances"], probed, strict=True))
+
+
+def test_kernel_arguments_have_the_size_that_the_kernel_reads(rows):
+    for instance, row in rows:
+        if instance["kind"] == "sum_heads":
+            continue
+        size = len(bytes.fromhex(row["kernarg"]))
+        for arch, code_object in instance["code_objects"].items():
+            assert code_object["kernel"]["kernarg_size"] == size, (instance["name"], arch)
+
+
+def test_block_sizes_are_the_kernels(rows):
+    for instance, row in rows:
+        for code_object in instance["code_objects"].values():
+            assert code_object["kernel"]["max_workgroup_size"] == row["block_size"]
+
+
+def test_code_objects_are_embedded(rows):
+    for instance, row in rows:
+        assert set(row["code_objects"]) == set(MANIFEST["archs"])
+        for arch, embedded in row["code_objects"].items():
+            assert embedded.pop("unpacks") is True
+            recorded = instance["code_objects"][arch]
+            assert embedded == {field: recorded[field] for field in embedded}
+
+
+def test_grids(rows):
+    """By CK's rules, for 2 batches, 4 heads, 200 queries and 300 keys."""
+    for instance, row in rows:
+        tile = instance["tile"]
+        blocks_q = -(-200 // tile["seqlen_q"]) if tile["seqlen_q"] else 0
+        blocks_k = -(-300 // tile["seqlen_k"]) if tile["seqlen_k"] else 0
+        expected = {
+            "fwd": [4, blocks_q, 2],
+            "bwd_dot_do_o": [blocks_q, 4, 2],
+            "bwd_dq_dk_dv": [blocks_k, 4, 2],
+            "bwd_convert_dq": [blocks_q, 4, 2],
+            "sum_heads": [0, 0, 0],
+        }[instance["kind"]]
+        assert row["grid"] == expected, instance["name"]
+
+
+def test_pointers_arrive(rows):
+    for instance, row in rows:
+        kernarg = bytes.fromhex(row["kernarg"])
+        if instance["kind"] in ("fwd", "bwd_dq_dk_dv"):
+            assert struct.unpack_from("<Q", kernarg)[0] == 0x1111222233334444
+            assert struct.pack("<Q", 0x5555666677778888) in kernarg
+
+
+def test_mask_and_window_arrive():
+    masked = [i["name"] for i in MANIFEST["instances"] if i["traits"].get("mask")]
+    for mask in (1, 2):
+        rows = probe(mask=mask, window_left=77, window_right=33)
+        for row in rows:
+            if row["name"] in masked:
+                assert struct.pack("<iii", 77, 33, mask) in bytes.fromhex(row["kernarg"])
