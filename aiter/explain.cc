@@ -11,9 +11,9 @@ namespace aiter_attn {
 namespace {
 
 template <typename Range>
-std::string join(const Range& values) {
+std::string join(const Range& values, const char* separator = ", ") {
   std::string text;
-  for (const auto& value : values) text += concat(text.empty() ? "" : ", ", value);
+  for (const auto& value : values) text += concat(text.empty() ? "" : separator, value);
   return text;
 }
 
@@ -131,11 +131,12 @@ std::string explain_unsupported(const LaunchTable& table, const std::vector<Kind
                             }()),
                             " kernel in this build for ", describe(request, forward), ".");
 
-  const std::vector<const char*> build_archs(table.archs, table.archs + table.arch_count);
+  const std::vector<std::string_view> build_archs(table.archs, table.archs + table.arch_count);
   if (!has_arch(table, request.arch)) {
+    std::vector<std::string_view> wanted = build_archs;
+    wanted.push_back(request.arch);
     return text + concat(" It has code for ", build_archs.empty() ? "no arch" : join(build_archs),
-                         " only: build with --//kernels:archs=",
-                         build_archs.empty() ? "" : join(build_archs) + ",", request.arch);
+                         " only: build with --//kernels:archs=", join(wanted, ","));
   }
 
   std::set<const char*, bool (*)(const char*, const char*)> dtypes(
@@ -150,7 +151,10 @@ std::string explain_unsupported(const LaunchTable& table, const std::vector<Kind
     dtypes.insert(dtype_name(t.dtype));
     head_sizes.insert({t.head_size_qk, t.head_size_v});
     modes.insert(t.group_mode ? "group" : "batch");
-    if (!nearest || mismatch(*nearest, request) < mismatch(instance, request)) nearest = &instance;
+    // The last of equals: buckets grow.
+    if (!nearest || mismatch(*nearest, request) <= mismatch(instance, request)) {
+      nearest = &instance;
+    }
   }
   if (nearest) {
     std::vector<std::string> sizes;
