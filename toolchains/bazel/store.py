@@ -43,6 +43,10 @@ def _verified(path: str, package: Package) -> bool:
     )
 
 
+def _file_name(url: str) -> str:
+    return urllib.parse.unquote(url).rsplit("/", 1)[-1]
+
+
 def failure_reasons(log: str) -> dict[str, str]:
     """Returns file name -> reason from what apt's downloader prints on failures.
 
@@ -52,7 +56,7 @@ def failure_reasons(log: str) -> dict[str, str]:
     for line in log.splitlines():
         m = re.match(r"E: Failed to fetch (\S+)\s+(.*)", line)
         if m:
-            reasons[urllib.parse.unquote(m[1]).rsplit("/", 1)[-1]] = m[2].strip()
+            reasons[_file_name(m[1])] = m[2].strip()
     return reasons
 
 
@@ -111,7 +115,7 @@ def _download(
             _move(part, location(store, p))
             continue
         reason = "not served as locked" if os.path.exists(part) else log.strip()[-300:]
-        failed[p] = f"{archive}: {reasons.get(p.path.rsplit('/', 1)[-1], reason)}"
+        failed[p] = f"{archive}: {reasons.get(_file_name(p.path), reason)}"
         if os.path.lexists(part):
             os.unlink(part)
     return failed

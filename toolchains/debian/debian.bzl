@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """A repository rule for trees of locked Debian packages."""
 
-load("//toolchains/debian/private:fetch.bzl", "fetch_group")
+load("//toolchains/debian/private:fetch.bzl", "archive_path", "fetch_group")
 load("//toolchains/debian/private:sha256.bzl", "sha256_hex")
 
 _PATTERN_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-/*?[]@%="
@@ -38,15 +38,14 @@ def debian_tree(rctx, lock, group, packages = [], keep = [], exclude = [], strip
     kept, excluded = _patterns(keep, "keep"), _patterns(exclude, "exclude")
     entries = fetch_group(rctx, lock, group, packages)
     for entry in entries:
-        archive = ".debs/%s.deb" % entry["sha256"]
         rctx.report_progress("unpacking " + entry["name"])
-        rctx.extract(archive, ".deb")
+        rctx.extract(archive_path(entry), ".deb")
         members = [p for p in rctx.path(".deb").readdir() if p.basename.startswith("data.tar")]
         if len(members) != 1:
             fail("%s: not a Debian package: it has no data.tar" % entry["path"])
         rctx.extract(members[0], "", strip_prefix)
         rctx.delete(".deb")
-    rctx.delete(".debs")
+    rctx.delete("debs")
     script = rctx.path(Label("//toolchains/debian/private:unpack.sh"))
     got = rctx.execute(["sh", script, kept, excluded], timeout = 600)
     if got.return_code:
@@ -111,6 +110,28 @@ machine's apt is configured with.""",
         ),
         "strip_prefix": attr.string(
             doc = "folder whose contents alone are unpacked, to the root of the tree",
+        ),
+    },
+)
+
+def _debian_archives_impl(rctx):
+    fetch_group(rctx, rctx.attr.lock, rctx.attr.group)
+    rctx.file("BUILD.bazel", """filegroup(
+    name = "debs",
+    srcs = glob(["debs/*.deb"]),
+    visibility = ["//visibility:public"],
+)
+""", executable = False)
+    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
+
+debian_archives = repository_rule(
+    implementation = _debian_archives_impl,
+    doc = "The locked .deb files of a group as they are, in the filegroup `debs`.",
+    attrs = {
+        "group": attr.string(mandatory = True, doc = "group of the lock"),
+        "lock": attr.label(
+            default = "//toolchains/debian:lock.json",
+            allow_single_file = True,
         ),
     },
 )

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The rule sets that MODULE.bazel and its dependencies name, for WORKSPACE mode."""
+"""Repositories made of locked Debian packages that belong to no single toolchain."""
 
-load(":debian.bzl", "debian_packages")
+load(":debian.bzl", "debian_archives", "debian_packages")
 
 # Repository -> package of the lock's group bazel, and the folder that is the repository.
 _RULE_SETS = {
@@ -13,7 +13,7 @@ _RULE_SETS = {
 }
 
 def rule_set_repositories():
-    """Declares the rule sets as repositories made of the locked Debian packages.
+    """Declares what MODULE.bazel and its dependencies name, for WORKSPACE mode.
 
     The same files as those of the offline module registry, and the same with bazelisk: no
     other source of them is needed.
@@ -25,3 +25,7 @@ def rule_set_repositories():
             packages = [package],
             strip_prefix = folder,
         )
+
+def bazel_debs_repositories():
+    """Declares @bazel_debs, the packages that bazelw sets Bazel up from, for its tests."""
+    debian_archives(name = "bazel_debs", group = "bazel")

@@ -28,12 +28,16 @@ def _group(locked, group, packages, where):
              (where, group, unknown[0], ", ".join(sorted(entries))))
     return [entries[name] for name in sorted(packages or entries)]
 
+def archive_path(entry):
+    """Returns where fetch_group puts an entry's file, below the repository's root."""
+    return "debs/%s.deb" % entry["sha256"]
+
 def _download(rctx, mirrors, entries):
     """Starts all downloads, then waits. Returns the entries that could not be had."""
     waiting = [
         (entry, rctx.download(
             url = ["%s/%s" % (mirror, entry["path"]) for mirror in mirrors],
-            output = ".debs/%s.deb" % entry["sha256"],
+            output = archive_path(entry),
             sha256 = entry["sha256"],
             allow_fail = True,
             block = False,
@@ -79,7 +83,7 @@ def _resolve_anew(rctx, group, packages, mirrors, missing):
     return entries
 
 def fetch_group(rctx, lock, group, packages = []):
-    """Downloads the .deb files of a group to .debs/SHA256.deb below the repository's root.
+    """Downloads the .deb files of a group, each to its archive_path.
 
     A file that has vanished from every archive is replaced by what the signed index has now,
     with a warning; with AITER_ATTN_STRICT=1 that is an error.
@@ -102,7 +106,7 @@ def fetch_group(rctx, lock, group, packages = []):
         still = _download(rctx, mirrors, [
             e
             for e in entries
-            if not rctx.path(".debs/%s.deb" % e["sha256"]).exists
+            if not rctx.path(archive_path(e)).exists
         ])
         if still:
             fail("group %s: cannot be downloaded from %s, although its index names it: %s" %

@@ -25,7 +25,7 @@ def resolve_url(base, reference):
       An absolute URL without a fragment.
     """
     reference = reference.split("#")[0]
-    if "://" in reference.split("?")[0].split("@")[0]:
+    if "://" in reference.split("?")[0]:
         return reference
     scheme, rest = base.split("://", 1)
     if reference.startswith("//"):

@@ -1,0 +1,78 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Writing the lock anew, with a stand-in for the archive's index."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from toolchains.debian import lock, mirrors, relock
+
+MANIFEST = """
+[group.one]
+suite = "sid"
+packages = ["ab"]
+
+[group.two]
+suite = "forky"
+packages = ["ab"]
+"""
+
+
+def index(version: str) -> str:
+    return (
+        f"Package: ab\nVersion: {version}\nFilename: pool/main/a/ab_{version}_amd64.deb\n"
+        f"SHA256: {'b' * 64}\nSize: 3\n"
+    )
+
+
+@pytest.fixture
+def files(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    (tmp_path / "packages.toml").write_text(MANIFEST)
+    monkeypatch.setattr(relock, "MANIFEST", tmp_path / "packages.toml")
+    monkeypatch.setattr(relock, "LOCK", tmp_path / "lock.json")
+    monkeypatch.setattr(mirrors, "find", lambda: ["http://a.example"])
+    monkeypatch.setattr(relock, "fetch_index", lambda suite, archives: index(f"1-{suite}"))
+    return tmp_path
+
+
+def locked(files: pathlib.Path) -> dict[str, str]:
+    groups = lock.parse((files / "lock.json").read_text(), "lock.json")
+    return {name: group.packages[0].version for name, group in groups.items()}
+
+
+def test_all_groups(files: pathlib.Path) -> None:
+    assert relock.relock() == ["one: ab: none -> 1-sid", "two: ab: none -> 1-forky"]
+    assert locked(files) == {"one": "1-sid", "two": "1-forky"}
+    assert relock.relock() == []
+    assert sorted(p.name for p in files.iterdir()) == ["lock.json", "packages.toml"]
+
+
+def test_one_group_leaves_the_others(
+    files: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relock.relock()
+    monkeypatch.setattr(relock, "fetch_index", lambda suite, archives: index("2"))
+    assert relock.relock(["two"]) == ["two: ab: 1-forky -> 2"]
+    assert locked(files) == {"one": "1-sid", "two": "2"}
+
+
+def test_group_that_left_the_manifest_leaves_the_lock(files: pathlib.Path) -> None:
+    relock.relock()
+    (files / "packages.toml").write_text(MANIFEST.split("[group.two]")[0])
+    assert relock.relock() == ["two: ab: 1-forky -> none"]
+    assert locked(files) == {"one": "1-sid"}
+
+
+def test_damaged_lock_is_no_obstacle_to_all_but_to_one(files: pathlib.Path) -> None:
+    (files / "lock.json").write_text("{")
+    with pytest.raises(lock.LockError):
+        relock.relock(["one"])
+    relock.relock()
+    assert locked(files) == {"one": "1-sid", "two": "1-forky"}
+
+
+def test_unknown_group_lists_the_others(files: pathlib.Path) -> None:
+    with pytest.raises(relock.RelockError, match=r"no group 'three'; there are \['one', 'two'\]"):
+        relock.resolve_anew(["three"])

@@ -1,0 +1,94 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""From the manifest and an index to the packages of a group."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolchains.debian import resolve
+
+WHERE = "group 'g'"
+
+
+def stanza(name: str, **fields: str) -> str:
+    lines = [f"Package: {name}", "Version: 1", f"Filename: pool/main/{name}_1_amd64.deb"]
+    lines += [f"SHA256: {'a' * 64}", "Size: 3", "Description: text", " Depends: not a field"]
+    lines += [f"{key.replace('_', '-')}: {value}" for key, value in fields.items()]
+    return "\n".join(lines) + "\n"
+
+
+INDEX = "\n".join(
+    [
+        stanza("app", Depends="libone (>= 1.0), libtwo:any | libthree, helper", Pre_Depends="base"),
+        stanza("base"),
+        stanza("helper", Depends="mail-agent"),
+        stanza("libone", Depends="base, libone-data"),
+        stanza("libone-data"),
+        stanza("libthree"),
+        stanza("postfix", Provides="mail-agent (= 1), other"),
+        "Package: incomplete\nVersion: 1\n",
+    ]
+)
+
+
+def choose(**spec: object) -> list[str]:
+    defaults = {"suite": "sid", "packages": ("app",)}
+    index, providers = resolve.parse_index(INDEX)
+    chosen = resolve.choose(
+        resolve.GroupSpec(**(defaults | spec)), index, providers, WHERE  # type: ignore[arg-type]
+    )
+    return [p.name for p in chosen]
+
+
+def test_no_closure_takes_what_is_named() -> None:
+    assert choose() == ["app"]
+
+
+def test_full_closure_follows_alternatives_and_virtual_packages() -> None:
+    assert choose(closure=("*",)) == [
+        "app", "base", "helper", "libone", "libone-data", "libthree", "postfix",
+    ]  # fmt: skip
+
+
+def test_closure_by_pattern_is_recursive() -> None:
+    assert choose(closure=("lib*",)) == ["app", "libone", "libone-data", "libthree"]
+
+
+def test_exclude_cuts_what_hangs_on_it() -> None:
+    assert choose(closure=("*",), exclude=("helper", "libone-*")) == [
+        "app", "base", "libone", "libthree",
+    ]  # fmt: skip
+
+
+def test_excluded_package_can_still_be_named() -> None:
+    assert choose(packages=("app", "helper"), exclude=("helper",)) == ["app", "helper"]
+
+
+def test_unknown_package_names_the_suite() -> None:
+    with pytest.raises(resolve.ManifestError, match="sid has no package 'nosuch'"):
+        choose(packages=("nosuch",))
+
+
+def test_manifest() -> None:
+    specs = resolve.parse_manifest(
+        '[group.a]\nsuite = "sid"\npackages = ["x"]\nclosure = true\n'
+        '[group.b]\nsuite = "sid"\npackages = ["y"]\nclosure = ["l*"]\nexclude = ["*-dev"]\n',
+        "packages.toml",
+    )
+    assert specs["a"] == resolve.GroupSpec("sid", ("x",), ("*",))
+    assert specs["b"] == resolve.GroupSpec("sid", ("y",), ("l*",), ("*-dev",))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[group.a", "packages.toml"),
+        ("[groups.a]\n", "groups"),
+        ('[group.a]\nsuite = "sid"\npackages = ["x"]\nclosures = true\n', "closures"),
+        ('[group.a]\npackages = ["x"]\n', "suite"),
+        ('[group.a]\nsuite = "sid"\npackages = []\n', "packages"),
+    ],
+)
+def test_manifest_errors_name_the_culprit(text: str, message: str) -> None:
+    with pytest.raises(resolve.ManifestError, match=message):
+        resolve.parse_manifest(text, "packages.toml")

@@ -1,0 +1,99 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Which index is asked, and what its pages say."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+from toolchains.pypi import index
+
+SHA = "ab" * 32
+PAGE_URL = "https://index.example/simple/some-name/"
+HTML = f"""<!DOCTYPE html><html><body><h1>Links</h1>
+<a href="https://files.example/a/some_name-1.0.tar.gz#sha256={SHA}" data-requires-python="&gt;=3.9">x</a>
+<a class="y" href='../../packages/some_name-1.0%2Bcpu-py3-none-any.whl?a=1&amp;b=2#md5=00'>x</a>
+<a href="/root/some_name-1.1.tar.gz">x</a>
+<a name="no-href">x</a>
+</body></html>"""
+FILES = [
+    index.File("some_name-1.0.tar.gz", "https://files.example/a/some_name-1.0.tar.gz", SHA),
+    index.File(
+        "some_name-1.0+cpu-py3-none-any.whl",
+        "https://index.example/packages/some_name-1.0%2Bcpu-py3-none-any.whl?a=1&b=2",
+        "",
+    ),
+    index.File("some_name-1.1.tar.gz", "https://index.example/root/some_name-1.1.tar.gz", ""),
+]
+
+
+def test_html_page() -> None:
+    assert index.parse_page(HTML, PAGE_URL) == FILES
+
+
+def test_json_page() -> None:
+    page = {
+        "meta": {"api-version": "1.1"},
+        "files": [
+            {"filename": "a-1.tar.gz", "url": "../../f/a-1.tar.gz", "hashes": {"sha256": SHA}},
+            {"filename": "a-2.tar.gz", "url": "https://files.example/a-2.tar.gz", "hashes": {}},
+        ],
+    }
+    assert index.parse_page(json.dumps(page), PAGE_URL) == [
+        index.File("a-1.tar.gz", "https://index.example/f/a-1.tar.gz", SHA),
+        index.File("a-2.tar.gz", "https://files.example/a-2.tar.gz", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("output", "url"),
+    [
+        ("", None),
+        ("global.extra-index-url='file:///x/simple'\nglobal.find-links='/w'\n", None),
+        ("global.index-url='https://a.example/simple/'\n", "https://a.example/simple"),
+        (
+            "global.index-url='https://a.example/s'\nuser.index-url='https://b.example/s'\n",
+            "https://b.example/s",
+        ),
+        (
+            "user.index-url='https://b.example/s'\n:env:.index-url='https://c.example/s'\n",
+            "https://c.example/s",
+        ),
+        ("install.index-url='https://d.example/s'\n", "https://d.example/s"),
+    ],
+)
+def test_pip_configuration(output: str, url: str | None) -> None:
+    assert index.parse_pip_config(output) == url
+
+
+def test_the_variable_wins() -> None:
+    assert index.find({index.VARIABLE: "file:///srv/simple/"}) == "file:///srv/simple"
+
+
+def test_pip_configuration_then_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {"-m": "global.index-url='https://a.example/simple'", "-c": "https://z.example/simple"}
+    monkeypatch.setattr(index, "_python", lambda *arguments: answers[arguments[0]])
+    assert index.find({}) == "https://a.example/simple"
+    answers["-m"] = ""
+    assert index.find({}) == "https://z.example/simple"
+
+
+def test_no_pip_says_which_variable_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "_python", lambda *arguments: None)
+    with pytest.raises(index.PackageIndexError, match=index.VARIABLE):
+        index.find({})
+
+
+def test_page_of_a_local_index(tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "some-name"
+    folder.mkdir()
+    (folder / "index.html").write_text(f'<a href="../f/a-1.tar.gz#sha256={SHA}">a</a>')
+    files = index.read_page(f"file://{tmp_path}", "Some_Name")
+    assert files == [index.File("a-1.tar.gz", f"file://{tmp_path}/f/a-1.tar.gz", SHA)]
+
+
+def test_unreachable_index_names_url_and_variable(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(index.PackageIndexError, match=f"nosuch/index.html.*{index.VARIABLE}"):
+        index.read_page(f"file://{tmp_path}", "nosuch")

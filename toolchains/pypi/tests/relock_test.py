@@ -1,0 +1,95 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""From requirements.toml and index pages to the lock."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pathlib
+
+import pytest
+
+from toolchains.pypi import index, relock
+
+FOLDER = pathlib.Path(relock.__file__).parent
+NAMES = [
+    "Some_Name-1.0.tar.gz",
+    "some_name-1.0-py3-none-any.whl",
+    "some_name-1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+    "some_name-1.0-cp311-cp311-musllinux_1_2_x86_64.whl",
+    "some_name-1.0-cp311-cp311-macosx_10_9_x86_64.whl",
+    "some_name-1.0-cp313-cp313-manylinux_2_28_x86_64.whl",
+    "some_name-1.0-cp313-cp313t-manylinux_2_28_x86_64.whl",
+    "some_name-1.0-cp313-cp313-manylinux_2_28_aarch64.whl",
+    "some_name-1.0.1.tar.gz",
+    "some_name-1.0rc1.tar.gz",
+    "other_some_name-1.0.tar.gz",
+]
+
+
+def choose(kinds: list[str], name: str = "some-name") -> dict[str, str]:
+    files = [index.File(n, "https://files.example/" + n, "") for n in NAMES]
+    return {k: f.filename for k, f in relock.choose(files, name, "1.0", kinds).items()}
+
+
+def test_each_kind() -> None:
+    assert choose(["sdist", "any", "cp311", "cp313"]) == {
+        "sdist": NAMES[0],
+        "any": NAMES[1],
+        "cp311": NAMES[2],
+        "cp313": NAMES[5],
+    }
+
+
+def test_missing_kind_lists_what_there_is() -> None:
+    with pytest.raises(relock.RequirementsError, match="'cp312'; it has .*cp313-cp313-manylinux"):
+        choose(["cp312"])
+
+
+def test_requirements() -> None:
+    text = '[distribution.a-b]\nversion = "1"\nfiles = ["sdist", "cp311"]\n'
+    assert relock.parse_requirements(text, "r.toml") == {"a-b": ("1", ["sdist", "cp311"])}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[distribution.a", "r.toml"),
+        ("[packages.a]\n", "packages"),
+        ('[distribution.a]\nversion = "1"\n', "'a'"),
+        ('[distribution.a]\nversion = "1"\nfiles = ["wheel"]\n', "'wheel'; want sdist, any or"),
+    ],
+)
+def test_requirements_errors_name_the_culprit(text: str, message: str) -> None:
+    with pytest.raises(relock.RequirementsError, match=message):
+        relock.parse_requirements(text, "r.toml")
+
+
+def test_relock_from_a_local_index(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "simple/a").mkdir(parents=True)
+    (tmp_path / "a-1.tar.gz").write_bytes(b"contents")
+    (tmp_path / "simple/a/index.html").write_text('<a href="../../a-1.tar.gz">a</a>')
+    (tmp_path / "r.toml").write_text('[distribution.a]\nversion = "1"\nfiles = ["sdist"]\n')
+    monkeypatch.setattr(relock, "REQUIREMENTS", tmp_path / "r.toml")
+    monkeypatch.setattr(relock, "LOCK", tmp_path / "lock.json")
+    monkeypatch.setattr(index, "find", lambda: f"file://{tmp_path}/simple")
+    (tmp_path / "lock.json").write_text("damaged")
+    assert relock.relock() == ["a: none -> 1"]
+    locked = json.loads((tmp_path / "lock.json").read_text())
+    # The page has no digest: it is that of the file.
+    digest = hashlib.sha256(b"contents").hexdigest()
+    assert locked["distributions"]["a"]["files"]["sdist"] == {
+        "filename": "a-1.tar.gz",
+        "sha256": digest,
+    }
+    assert relock.relock() == []
+
+
+def test_the_committed_lock_holds_what_the_requirements_ask_for() -> None:
+    wanted = relock.parse_requirements((FOLDER / "requirements.toml").read_text(), "r.toml")
+    locked = json.loads((FOLDER / "lock.json").read_text())["distributions"]
+    assert {n: (d["version"], sorted(d["files"])) for n, d in locked.items()} == {
+        n: (version, sorted(kinds)) for n, (version, kinds) in wanted.items()
+    }
