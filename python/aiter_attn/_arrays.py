@@ -17,7 +17,15 @@ from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 from aiter_attn import _C
 from aiter_attn._errors import UnsupportedError
 
-__all__ = ["SAME_STREAM", "Array", "ArrayT", "Framework", "device_name", "framework_of"]
+__all__ = [
+    "DEFAULT_STREAM",
+    "SAME_STREAM",
+    "Array",
+    "ArrayT",
+    "Framework",
+    "device_name",
+    "framework_of",
+]
 
 # DLPack's DLDeviceType, for messages.
 _DEVICES: Final = {
@@ -37,7 +45,7 @@ _DEVICES: Final = {
     17: "MAIA",
 }
 # DLPack's stream values: the default stream of ROCm, and "do not synchronise".
-_DEFAULT_STREAM: Final = 0
+DEFAULT_STREAM: Final = 0
 SAME_STREAM: Final = -1
 
 
@@ -76,9 +84,9 @@ class Framework:
             raise ValueError(f"{name}: {type(array).__name__} refuses DLPack: {error}") from error
         return int(kind), 0 if kind == _C.DEVICE_CPU else int(index)
 
-    def current_stream(self, array: Any) -> int:
-        """The stream that the caller's work on the array's GPU is queued on."""
-        return _DEFAULT_STREAM
+    def current_stream(self, array: Any) -> int | None:
+        """The stream that the caller's work on the array's GPU is queued on; None: not known."""
+        return None
 
     def borrow(self, name: str, array: Any, stream: int | None) -> _C.Tensor:
         """The array's memory, ready for work on `stream` (None: host memory).

@@ -28,7 +28,14 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal, SupportsIndex, overload
 
 from aiter_attn import _C
-from aiter_attn._arrays import SAME_STREAM, Array, ArrayT, device_name, framework_of
+from aiter_attn._arrays import (
+    DEFAULT_STREAM,
+    SAME_STREAM,
+    Array,
+    ArrayT,
+    device_name,
+    framework_of,
+)
 from aiter_attn._errors import UnsupportedError
 
 __all__ = [
@@ -418,11 +425,17 @@ class _Call:
                 f"q: on {device_name(self._device)}; allowed: CPU (host memory) and ROCm (AMD "
                 "GPUs); copy the arrays to one of them"
             )
-        # None where the framework's own current stream is meant, or there is none.
+        # stream as given, for results: None leaves them to the stream that the caller works on.
         self._given_stream = stream
+        # What the work is queued on; None: there is none, in host memory.
         self._stream: int | None = None
+        # Whether that is the stream on which q's framework queues its own work.
+        self._same_stream = False
         if self._device[0] == _C.DEVICE_ROCM:
-            self._stream = self._framework.current_stream(lead) if stream is None else stream
+            if stream is None:
+                stream = self._framework.current_stream(lead)
+                self._same_stream = stream is not None
+            self._stream = DEFAULT_STREAM if stream is None else stream
             if self._stream < 0:
                 raise ValueError(f"stream: {stream}; allowed: a hipStream_t as int, or None")
         elif stream is not None:
@@ -589,7 +602,7 @@ class _Call:
                 "arrays of a call are on one device"
             )
         stream = self._stream
-        if stream is not None and self._given_stream is None and framework is self._framework:
+        if self._same_stream and framework is self._framework:
             stream = SAME_STREAM  # the work is queued behind what made the array
         return framework.borrow(name, array, stream)
 

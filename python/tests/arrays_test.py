@@ -131,21 +131,14 @@ class Namespace:
 
 
 class StandardArray(Exporter):
-    device = "cpu"  # type: ignore[assignment]
+    device = "cpu"
 
     def __init__(self, array: Any) -> None:
         super().__init__(array)
-        self.__dict__.pop("device")
         self.dtype = array.dtype
 
     def __array_namespace__(self) -> Namespace:
         return Namespace()
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
-
-    def __dlpack__(self, **arguments: Any) -> Any:
-        return Exporter(self.array).__dlpack__(**arguments)
 
 
 def test_results_by_the_array_api_standard() -> None:

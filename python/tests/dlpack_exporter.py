@@ -82,8 +82,8 @@ class Exporter:
     ) -> None:
         """version None: the protocol from before DLPack 1.0, which knows no max_version."""
         self.array = array
-        self.device = device
-        self.dtype = dtype or array.dtype.name
+        self.location = device
+        self.kind = dtype or array.dtype.name
         self.version = version
         self.read_only = read_only
         self.with_strides = with_strides
@@ -92,7 +92,7 @@ class Exporter:
         self.released = 0
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.device
+        return self.location
 
     def __dlpack__(self, *, stream: int | None = None, **newer: Any) -> Any:
         if self.version is None and newer:
@@ -101,10 +101,10 @@ class Exporter:
         array = self.array
         shape = (ctypes.c_int64 * array.ndim)(*array.shape)
         strides = (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))
-        code, bits = _DTYPES[self.dtype]
+        code, bits = _DTYPES[self.kind]
         tensor = _Tensor(
             array.ctypes.data - self.byte_offset,
-            *self.device,
+            *self.location,
             array.ndim,
             code,
             bits,

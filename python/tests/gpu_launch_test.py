@@ -1,0 +1,275 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What reaches the GPU runtime, told by a stand-in for it that records calls and runs no kernel.
+
+"Device" arrays are host memory exported as ROCm's. fp16, head size 64, batch mode, masked: every
+variant set has that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import struct
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiter_attn
+import numpy
+import pytest
+from aiter_attn import _C
+
+from python.tests.dlpack_exporter import KDL_ROCM, Exporter
+
+STREAM = 0x5EED0
+KERNELS = {kernel["symbol"]: kernel for kernel in _C.kernels()}
+
+
+@pytest.fixture(autouse=True)
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh log for every test; the library itself is named by the test rule."""
+    os.environ["AITER_ATTN_HIP_LIBRARY"] = str(Path(os.environ["RECORDING_HIP"]).resolve())
+    path = tmp_path / "calls.json"
+    monkeypatch.setenv("AITER_RECORDING_HIP_LOG", str(path))
+    monkeypatch.setenv("AITER_RECORDING_HIP_ARCHS", "gfx942:sramecc+:xnack-,gfx942")
+    return path
+
+
+def calls(log: Path, kind: str) -> list[dict[str, Any]]:
+    recorded = [json.loads(line) for line in log.read_text().splitlines()]
+    return [call for call in recorded if call["call"] == kind]
+
+
+def kinds(log: Path) -> list[str]:
+    return [KERNELS[call["symbol"]]["kind"] for call in calls(log, "launch")]
+
+
+def on_gpu(array: Any, device: int = 0) -> Exporter:
+    return Exporter(array, device=(KDL_ROCM, device))
+
+
+def pointer(exporter: Exporter) -> int:
+    return int(exporter.array.ctypes.data)
+
+
+def words(call: dict[str, Any]) -> list[int]:
+    """The kernel arguments' 8-byte words: CK's begin with pointers."""
+    kernarg = bytes.fromhex(call["kernarg"])
+    return list(struct.unpack_from(f"<{len(kernarg) // 8}Q", kernarg))
+
+
+class Problem:
+    """Arrays of one call, and where its results go."""
+
+    def __init__(self, heads_k: int = 2, device: int = 0, head_size: int = 64) -> None:
+        def make(*shape: int, dtype: str = "float16") -> Exporter:
+            return on_gpu(numpy.zeros(shape, dtype), device)
+
+        self.q, self.dq = make(2, 40, 2, head_size), make(2, 40, 2, head_size)
+        self.k, self.dk = make(2, 50, heads_k, head_size), make(2, 50, heads_k, head_size)
+        self.v, self.dv = make(2, 50, heads_k, head_size), make(2, 50, heads_k, head_size)
+        self.out, self.dout = make(2, 40, 2, head_size), make(2, 40, 2, head_size)
+        self.lse = make(2, 2, 40, dtype="float32")
+
+    def forward(self, **more: Any) -> Any:
+        arguments: dict[str, Any] = {"out": self.out, "lse": self.lse, "causal": True, **more}
+        return aiter_attn.mha_fwd(self.q, self.k, self.v, **arguments)
+
+    def backward(self, **more: Any) -> Any:
+        gradients = {"dq": self.dq, "dk": self.dk, "dv": self.dv}
+        arguments: dict[str, Any] = {**gradients, "causal": True, **more}
+        return aiter_attn.mha_bwd(
+            self.dout, self.q, self.k, self.v, self.out, self.lse, **arguments
+        )
+
+
+def workspace() -> Exporter:
+    return on_gpu(numpy.zeros(2**20, numpy.uint8))
+
+
+def test_forward_launches_one_kernel_on_the_callers_memory_and_stream(log: Path) -> None:
+    problem = Problem()
+    out, lse = problem.forward(stream=STREAM)
+    assert out is problem.out
+    assert lse is problem.lse
+    (launch,) = calls(log, "launch")
+    kernel = KERNELS[launch["symbol"]]
+    assert kernel["kind"] == "fwd"
+    assert kernel["arch"] == "gfx942"
+    assert launch["stream"] == STREAM
+    arrays = (problem.q, problem.k, problem.v, problem.out)
+    assert words(launch)[:4] == [pointer(x) for x in arrays]
+    assert pointer(problem.lse) in words(launch)
+    assert launch["module_sha256"] == hashlib.sha256(_C.code_object(kernel["key"])).hexdigest()
+    # Producers make their memory ready for that stream, and get it back after the call.
+    everything = (*arrays, problem.lse)
+    assert [x.streams for x in everything] == [[STREAM]] * 5
+    assert [x.released for x in everything] == [1] * 5
+
+
+def test_a_producer_without_a_known_stream_is_synchronised_with_the_default_one(log: Path) -> None:
+    problem = Problem()
+    problem.forward()
+    (launch,) = calls(log, "launch")
+    assert launch["stream"] == 0
+    assert problem.q.streams == [0]
+
+
+def test_the_device_is_the_arrays_one(log: Path) -> None:
+    Problem(device=1).forward()
+    (launch,) = calls(log, "launch")
+    assert launch["device"] == 1
+
+
+@pytest.mark.parametrize("heads_k", [2, 1])
+def test_backward_launches_its_kernels_in_order(log: Path, heads_k: int) -> None:
+    problem, scratch = Problem(heads_k), workspace()
+    gradients = problem.backward(stream=STREAM, workspace=scratch)
+    assert [x is y for x, y in zip(gradients, (problem.dq, problem.dk, problem.dv), strict=True)]
+    order = ["bwd_dot_do_o", "bwd_dq_dk_dv", "bwd_convert_dq"]
+    launched = kinds(log)
+    assert [kind for kind in launched if kind != "sum_heads"] == order
+    assert launched.count("sum_heads") == (0 if heads_k == 2 else 2)
+    launches = calls(log, "launch")
+    assert {call["stream"] for call in launches} == {STREAM}
+    main = launches[launched.index("bwd_dq_dk_dv")]
+    passed = words(main)
+    for array in (problem.q, problem.k, problem.v, problem.dout, problem.lse):
+        assert pointer(array) in passed
+    start = pointer(scratch)
+    scratch_words = [word for word in passed if start <= word < start + scratch.array.nbytes]
+    assert scratch_words
+    assert all(word % 256 == 0 for word in scratch_words)
+    if heads_k == 2:
+        assert pointer(problem.dk) in passed
+        assert pointer(problem.dv) in passed
+
+
+def test_the_workspace_is_asked_for_by_its_size() -> None:
+    problem = Problem()
+    with pytest.raises(TypeError, match=r"^workspace: cannot be made .* with shape \(\d+,\)"):
+        problem.backward()
+    with pytest.raises(ValueError, match=r"workspace_size is .*\d+"):
+        problem.backward(workspace=on_gpu(numpy.zeros(1024, numpy.uint8)))
+
+
+def test_what_has_no_instance_is_told_with_what_there_is() -> None:
+    with pytest.raises(aiter_attn.UnsupportedError) as caught:
+        Problem(head_size=256).forward()
+    message = str(caught.value)
+    assert "256" in message
+    assert "64" in message  # what there is
+    assert "--//kernels:variants" in message  # how to have more
+
+
+def test_float32_is_for_the_cpu() -> None:
+    array = on_gpu(numpy.zeros((1, 8, 1, 64), numpy.float32))
+    lse = on_gpu(numpy.zeros((1, 1, 8), numpy.float32))
+    out = on_gpu(numpy.zeros((1, 8, 1, 64), numpy.float32))
+    with pytest.raises(aiter_attn.UnsupportedError, match="fp32"):
+        aiter_attn.mha_fwd(array, array, array, out=out, lse=lse)
+
+
+def test_a_deterministic_backward_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match=r"^deterministic=True: on the GPU"):
+        Problem().backward(deterministic=True)
+
+
+def test_a_failing_runtime_is_a_driver_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AITER_RECORDING_HIP_FAIL", "hipModuleLaunchKernel=719")
+    with pytest.raises(aiter_attn.DriverError, match="hipModuleLaunchKernel"):
+        Problem().forward()
+
+
+class Device:
+    """A context manager with the ordinal, as torch.cuda.device and cupy.cuda.Device are."""
+
+    def __init__(self, ordinal: int) -> None:
+        self.id = ordinal
+
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+class Fake(Exporter):
+    """An array of a framework that is not installed here."""
+
+    requires_grad = False
+
+    def __init__(self, array: Any, made_on: int | None = None) -> None:
+        super().__init__(array, device=(KDL_ROCM, 0))
+        self.made_on = made_on
+        self.device = Device(0)
+        self.dtype = array.dtype
+
+
+class FakeFramework(types.ModuleType):
+    """torch and cupy, as far as results and streams go."""
+
+    current = 0xC0FFEE
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.stream_of_allocations: int | None = None
+        self.ndarray = self.Tensor = type("Fake" + name, (Fake,), {})
+        self.float16, self.float32, self.uint8 = "float16", "float32", "uint8"
+        self.cuda = self
+
+    def is_grad_enabled(self) -> bool:
+        return True
+
+    def current_stream(self, device: object) -> Any:
+        return types.SimpleNamespace(cuda_stream=self.current)
+
+    def get_current_stream(self) -> Any:
+        return types.SimpleNamespace(ptr=self.current)
+
+    def device(self, device: object) -> Device:
+        return Device(0)
+
+    def ExternalStream(self, stream: int, device: object) -> Any:
+        return self.stream(stream)
+
+    @contextlib.contextmanager
+    def stream(self, stream: Any) -> Iterator[None]:
+        if not isinstance(stream, int):  # torch.cuda.stream(ExternalStream(...))
+            with stream:
+                yield
+            return
+        self.stream_of_allocations = stream
+        yield
+        self.stream_of_allocations = None
+
+    def empty(self, shape: tuple[int, ...], dtype: Any = None, device: Any = None) -> Fake:
+        return self.make(numpy.zeros(shape, dtype), self.stream_of_allocations)
+
+    def make(self, array: Any, made_on: int | None = None) -> Fake:
+        made: Fake = self.ndarray(array, made_on)
+        return made
+
+
+@pytest.mark.parametrize("name", ["torch", "cupy"])
+@pytest.mark.parametrize("stream", [None, STREAM])
+def test_frameworks_streams_and_results(
+    log: Path, name: str, stream: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    framework = FakeFramework(name)
+    monkeypatch.setitem(sys.modules, name, framework)
+    q = framework.make(numpy.zeros((1, 40, 2, 64), numpy.float16))
+    k = framework.make(numpy.zeros((1, 50, 2, 64), numpy.float16))
+    v = framework.make(numpy.zeros((1, 50, 2, 64), numpy.float16))
+    out, lse = aiter_attn.mha_fwd(q, k, v, causal=True, stream=stream)
+    gradients = aiter_attn.mha_bwd(out, q, k, v, out, lse, causal=True, stream=stream)
+    launches = calls(log, "launch")
+    assert {call["stream"] for call in launches} == {stream or framework.current}
+    # On the framework's own current stream there is nothing to wait for.
+    assert q.streams == [stream or -1] * 2
+    for made in (out, lse, *gradients):
+        assert isinstance(made, framework.Tensor)
+        assert made.made_on == stream
+    assert [x.array.shape for x in gradients] == [x.array.shape for x in (q, k, v)]
+    assert words(launches[0])[3] == pointer(out)
