@@ -1,0 +1,21 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// What a dynamic linker sees of a shared object's file.
+#pragma once
+
+#include <set>
+#include <string>
+
+namespace aiter_attn::testing {
+
+struct DynamicSymbols {
+  std::set<std::string> defined;    // what the object exports
+  std::set<std::string> undefined;  // what it takes from others
+  std::set<std::string> needed;     // the libraries that it names
+  std::set<std::string> versions;   // of the symbols that it takes: "GLIBC_2.34"
+};
+
+// Throws std::runtime_error where path is not a 64-bit ELF file.
+DynamicSymbols read_dynamic_symbols(const std::string& path);
+
+}  // namespace aiter_attn::testing
