@@ -31,11 +31,17 @@ constexpr uint32_t kSumHeadsBlockSize = 256;
 // Elements that one work-item sums at a time: 16 bytes.
 constexpr int32_t kSumHeadsVector = 8;
 
+// Vectors that a row of head_size elements takes.
+constexpr int32_t sum_heads_vectors(int32_t head_size) {
+  return (head_size + kSumHeadsVector - 1) / kSumHeadsVector;
+}
+
 // How many workgroups to launch, as grid {n, 1, 1} of kSumHeadsBlockSize work-items: one vector of
-// output per work-item, up to where the device is full and work-items take several.
+// output per work-item, up to where the device is full and work-items take several. There must be
+// fewer than 2^32 vectors: 64 GiB of output.
 constexpr uint32_t sum_heads_workgroups(int64_t tokens, int32_t heads_k, int32_t head_size) {
   constexpr int64_t kEnough = 65536;
-  const int64_t vectors = tokens * heads_k * ((head_size + kSumHeadsVector - 1) / kSumHeadsVector);
+  const int64_t vectors = tokens * heads_k * sum_heads_vectors(head_size);
   const int64_t workgroups = (vectors + kSumHeadsBlockSize - 1) / kSumHeadsBlockSize;
   return static_cast<uint32_t>(workgroups < 1 ? 1 : workgroups < kEnough ? workgroups : kEnough);
 }

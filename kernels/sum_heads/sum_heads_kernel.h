@@ -46,19 +46,24 @@ template <bool kVectorised, typename Element>
 __device__ inline void sum_all_vectors(const SumHeadsArgs& args) {
   const Element* const src = static_cast<const Element*>(args.src);
   Element* const dst = static_cast<Element*>(args.dst);
-  const int32_t vectors_per_row = (args.head_size + kSumHeadsVector - 1) / kSumHeadsVector;
-  const int64_t vectors = args.tokens * args.heads_k * vectors_per_row;
-  const int64_t step = int64_t{args.workgroups} * kSumHeadsBlockSize;
-  for (int64_t v = int64_t{blockIdx.x} * kSumHeadsBlockSize + threadIdx.x; v < vectors; v += step) {
-    const int64_t row = v / vectors_per_row;
-    const int32_t column = static_cast<int32_t>(v - row * vectors_per_row) * kSumHeadsVector;
-    const int64_t token = row / args.heads_k;
-    const int64_t head = row - token * args.heads_k;
-    const int64_t batch = token / args.seqlen;
-    const int64_t position = token - batch * args.seqlen;
+  // Numbers of vectors fit 32 bits, whose division is much cheaper than that of 64.
+  const uint32_t vectors_per_row = sum_heads_vectors(args.head_size);
+  const uint32_t heads_k = args.heads_k;
+  const uint32_t seqlen = static_cast<uint32_t>(args.seqlen);
+  const uint64_t vectors = static_cast<uint64_t>(args.tokens) * heads_k * vectors_per_row;
+  const uint64_t step = uint64_t{args.workgroups} * kSumHeadsBlockSize;
+  for (uint64_t i = uint64_t{blockIdx.x} * kSumHeadsBlockSize + threadIdx.x; i < vectors;
+       i += step) {
+    const uint32_t vector = static_cast<uint32_t>(i);
+    const uint32_t row = vector / vectors_per_row;
+    const uint32_t column = (vector - row * vectors_per_row) * kSumHeadsVector;
+    const uint32_t token = row / heads_k;
+    const uint32_t head = row - token * heads_k;
+    const uint32_t batch = token / seqlen;
+    const uint32_t position = token - batch * seqlen;
     sum_one_vector<kVectorised>(
-        src + row * args.group * args.head_size + column, args.head_size, args.group,
-        args.head_size - column,
+        src + int64_t{row} * args.group * args.head_size + column, args.head_size, args.group,
+        args.head_size - static_cast<int32_t>(column),
         dst + batch * args.dst_stride_batch + position * args.dst_stride_seq +
             head * args.dst_stride_head + column);
   }
