@@ -58,7 +58,8 @@ def fma64(a: Array, b: Array, c: Array) -> Array:
     sum_high, sum_low = _two_sum(c, low)
     top, rest = _two_sum(high, sum_high)
     exact = top + round_to_odd_sum(sum_low, rest)
-    return np.where(np.isfinite(exact), exact, high + c)
+    plain = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, high + c)
+    return np.where(np.isfinite(exact) & (exact != 0), exact, plain)
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -430,7 +431,11 @@ def _reciprocal_is_denormal(x: Array) -> Array:
 @opcodes("v_div_scale_f32")
 def _div_scale(d: Decoding) -> Execute:
     """S0 is the value to scale: the denominator S1 or the numerator S2. VCC (the second
-    destination) marks lanes whose quotient v_div_fmas must scale back."""
+    destination) marks lanes whose quotient v_div_fmas must scale back.
+
+    Where both 1/S1 and S2/S1 are denormal the manual's pseudo code scales the denominator up, to
+    infinity; scaling it down is what makes the sequence give the quotient.
+    """
     to, flag_to = d.destination(), d.operands[1].index
     a, b, c = (float32(op) for op in d.operands[2:])
 
@@ -453,7 +458,7 @@ def _div_scale(d: Decoding) -> Execute:
         scales = [
             np.where(same_denominator, up, 1.0),
             one * up,
-            np.where(same_denominator, up, 1.0),
+            np.where(same_denominator, down, 1.0),
             one * down,
             np.where(same_numerator, up, 1.0),
             one * up,
@@ -488,7 +493,11 @@ def _div_fmas(d: Decoding) -> Execute:
 
 @opcodes("v_div_fixup_f32")
 def _div_fixup(d: Decoding) -> Execute:
-    """S0 the quotient, S1 the denominator, S2 the numerator: the special cases of a division."""
+    """S0 the quotient, S1 the denominator, S2 the numerator: the special cases of a division.
+
+    The steps before turn a quotient that overflows into a NaN; with ordinary operands it is the
+    infinity that IEEE division gives.
+    """
     to = d.destination()
     a, b, c = (float32(op) for op in d.operands[1:])
 
@@ -505,7 +514,7 @@ def _div_fixup(d: Decoding) -> Execute:
                 (den == 0) | np.isinf(num),
                 np.isinf(den) | (num == 0),
                 _exponent(num) - _exponent(den) < -150,
-                _exponent(den) == 255,
+                np.isnan(q),
             ],
             [
                 (num.view(_U32) | quiet).view(_F32),

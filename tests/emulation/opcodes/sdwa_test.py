@@ -1,0 +1,148 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Sub-dword addressing: every opcode with every kind of selector."""
+
+from __future__ import annotations
+
+import exact
+import pytest
+from bench import MASKS, TOTAL, Bench, VectorCase, active, check_vector, get_mask, make_wave, set_vector
+from exact import EDGE_F16, EDGE_F32, EDGE_U32, F16, F32, M32, signed
+from vector_float_test import _BINARY as FLOAT_BINARY
+from vector_integer_test import _BINARY as INTEGER_BINARY
+from vector_integer_test import _UNARY as INTEGER_UNARY
+from vector_lanes_test import _INTEGER as RELATIONS
+
+_SELECTORS = ["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"]
+_NO_SDWA = ("v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32", "v_bcnt_u32_b32", "v_bfm_b32")
+_FLOATS = ("v_add_f32", "v_sub_f32", "v_mul_f32", "v_max_f32", "v_min_f32")
+
+
+def _field(selector: str) -> tuple[int, int]:
+    kind, _, n = selector.partition("_")
+    bits = {"BYTE": 8, "WORD": 16, "DWORD": 32}[kind]
+    return int(n or 0) * bits, bits
+
+
+def _read(value: int, selector: str, extend: bool = False) -> int:
+    shift, bits = _field(selector)
+    part = value >> shift & ((1 << bits) - 1)
+    return signed(part, bits) & M32 if extend else part
+
+
+def _write(result: int, old: int, selector: str, unused: str) -> int:
+    shift, bits = _field(selector)
+    if bits == 32:
+        return result & M32
+    part = (result & ((1 << bits) - 1)) << shift
+    if unused == "UNUSED_PRESERVE":
+        return part | old & ~(((1 << bits) - 1) << shift) & M32
+    if unused == "UNUSED_SEXT":
+        return (signed(result, bits) << shift) & M32
+    return part
+
+
+def _float(function):
+    def f(*bits: int) -> int:
+        return exact.encode(function(*(exact.decode(b, F32) for b in bits)), F32)
+
+    return f
+
+
+_UNARY = {
+    "v_mov_b32": INTEGER_UNARY["v_mov_b32"],
+    "v_not_b32": INTEGER_UNARY["v_not_b32"],
+    "v_cvt_f32_u32": lambda a: exact.encode(exact.from_fraction(exact.Fraction(a)), F32),
+    "v_cvt_f32_i32": lambda a: exact.encode(exact.from_fraction(exact.Fraction(signed(a, 32))), F32),
+    "v_cvt_f32_f16": lambda a: exact.encode(exact.decode(a & 0xFFFF, F16), F32),
+    "v_cvt_f16_f32": lambda a: exact.encode(exact.decode(a, F32), F16),
+}
+_BINARY = {
+    **{n: f for n, f in INTEGER_BINARY.items() if n not in _NO_SDWA},
+    **{n: _float(FLOAT_BINARY[n]) for n in _FLOATS},
+}
+
+
+def _agree(name: str):
+    if name == "v_cvt_f16_f32":
+        return lambda x, y: exact.same_float(x & 0xFFFF, y & 0xFFFF, F16) and x >> 16 == y >> 16
+    if name in _FLOATS or name.startswith("v_cvt"):
+        return lambda x, y: exact.same_float(x, y, F32)
+    return lambda x, y: x == y
+
+
+def _cases() -> list[VectorCase]:
+    out = []
+    for i, (name, f) in enumerate(_UNARY.items()):
+        floats = name == "v_cvt_f16_f32"
+        half = name == "v_cvt_f32_f16"
+        for j, sel in enumerate(["DWORD"] if floats else ["WORD_0", "WORD_1"] if half else _SELECTORS):
+            to, unused = ("DWORD", "UNUSED_PAD") if name.startswith("v_cvt") else (
+                _SELECTORS[(i + j) % 7], ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"][(i + j) % 3])  # fmt: skip
+            if floats:
+                to, unused = "WORD_1", "UNUSED_PAD"
+            line = f"{name}_sdwa v10, v1 dst_sel:{to} dst_unused:{unused} src0_sel:{sel}"
+
+            def expected(a, old, f=f, sel=sel, to=to, unused=unused):
+                return _write(f(_read(a, sel)), old, to, unused)
+
+            agree = _agree(name)
+            if floats:
+                agree = lambda x, y: exact.same_float(x >> 16, y >> 16, F16) and not x & 0xFFFF  # noqa: E731
+            pool = EDGE_F32 if floats else [a << 16 | b for a, b in zip(EDGE_F16, EDGE_F16[2:] + EDGE_F16[:2], strict=True)] if half else EDGE_U32  # fmt: skip # noqa: E501
+            out.append(VectorCase(line, ((1, 32, pool),), expected, agree=agree, uses_old=True))
+    for i, (name, f) in enumerate(_BINARY.items()):
+        if name in _FLOATS:
+            line = f"{name}_sdwa v10, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD"
+            out.append(VectorCase(line, ((1, 32, EDGE_F32), (2, 32, EDGE_F32)), f, agree=_agree(name)))
+            continue
+        for j in range(4):
+            a_sel, b_sel, to = (_SELECTORS[(i + k * j + k) % 7] for k in (1, 2, 3))
+            unused = ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"][(i + j) % 3]
+            extend = j % 2 == 1
+            a_text = "sext(v1)" if extend else "v1"
+            line = (f"{name}_sdwa v10, {a_text}, v2 dst_sel:{to} dst_unused:{unused} "
+                    f"src0_sel:{a_sel} src1_sel:{b_sel}")  # fmt: skip
+
+            def expected2(a, b, old, f=f, a_sel=a_sel, b_sel=b_sel, to=to, unused=unused, extend=extend):
+                return _write(f(_read(a, a_sel, extend), _read(b, b_sel)) & M32, old, to, unused)
+
+            sources = ((1, 32, EDGE_U32[::2]), (2, 32, EDGE_U32[1::2]))
+            out.append(VectorCase(line, sources, expected2, uses_old=True))
+    return out
+
+
+_CASES = _cases()
+_COMPARES = [
+    (f"v_cmp_{r}_{t}_sdwa vcc, {'sext(v1)' if t[0] == 'i' else 'v1'}, v2 src0_sel:{a} src1_sel:{b}",
+     r, t, a, b)
+    for i, r in enumerate(RELATIONS) for j, t in enumerate(("u32", "i32", "u16", "i16"))
+    for a, b in [(_SELECTORS[(i + j) % 7], _SELECTORS[(i * 2 + j + 1) % 7])]
+]  # fmt: skip
+BENCH = Bench([*(c.line for c in _CASES), *(c[0] for c in _COMPARES)])
+TESTED = BENCH.names
+
+
+@pytest.mark.parametrize("case", _CASES, ids=lambda c: c.line.split(" ")[0] + c.line[-30:])
+def test_operation(case: VectorCase) -> None:
+    check_vector(BENCH, case)
+
+
+@pytest.mark.parametrize(("line", "relation", "kind", "a_sel", "b_sel"), _COMPARES)
+def test_compare(line: str, relation: str, kind: str, a_sel: str, b_sel: str) -> None:
+    bits = int(kind[1:])
+
+    def view(x: int) -> int:
+        return signed(x, bits) if kind[0] == "i" else x % (1 << bits)
+
+    a = [EDGE_U32[i % len(EDGE_U32)] for i in range(TOTAL)]
+    b = [EDGE_U32[(i * 5 + 3) % len(EDGE_U32)] for i in range(TOTAL)]
+    for exec_mask in MASKS:
+        wave = make_wave(exec_mask)
+        set_vector(wave, 1, a)
+        set_vector(wave, 2, b)
+        BENCH.run(line, wave)
+        wanted = [
+            int(on and RELATIONS[relation](view(_read(x, a_sel, kind[0] == "i")), view(_read(y, b_sel))))
+            for x, y, on in zip(a, b, active(exec_mask), strict=True)
+        ]
+        assert get_mask(wave, 106) == wanted
