@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
+import signal
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -113,20 +115,13 @@ def _info(arguments: argparse.Namespace) -> int:
 
 
 def _run_selftest(arguments: argparse.Namespace) -> int:
-    rows = []
-
-    def kept() -> Iterator[_selftest.Row]:
-        for row in _selftest.run():
-            rows.append(row)
-            yield row
-
     try:
-        for line in _selftest.table(kept()):
-            print(line, flush=True)
+        rows = _selftest.run()
     except ImportError as error:
         print(f"selftest: {error}: pip install numpy", file=sys.stderr)
         return 1
-    return 0 if all(row.passed for row in rows) else 1
+    passed = _selftest.report(rows, functools.partial(print, flush=True))
+    return 0 if passed else 1
 
 
 def _find_kernel(wanted: str, arch: str | None) -> _C.Kernel:
@@ -205,4 +200,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    # `| head` ends this quietly, as it ends other commands.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

@@ -11,13 +11,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, Final
 
 from aiter_attn import _attention
 
-__all__ = ["CASES", "Case", "Row", "reference", "run", "table", "ulp_error"]
+__all__ = ["CASES", "Case", "Row", "reference", "report", "run", "ulp_error"]
 
 # Mantissa bits behind the point.
 _BITS: Final = {"float16": 10, "bfloat16": 7, "float32": 23}
@@ -224,35 +224,37 @@ def _run_case(numpy: ModuleType, case: Case, seed: int) -> Row:
 
 
 def run(cases: Sequence[Case] = CASES) -> Iterator[Row]:
-    """Each case's row as it is done. Raises ImportError without numpy."""
+    """Each case's row as it is done. Raises ImportError, at once, without numpy."""
     import numpy
 
-    for seed, case in enumerate(cases):
-        yield _run_case(numpy, case, seed)
+    return (_run_case(numpy, case, seed) for seed, case in enumerate(cases))
 
 
 _COLUMNS: Final = ("out", "lse", "dq", "dk", "dv")
 
 
-def table(rows: Iterator[Row]) -> Iterator[str]:
-    """Lines for a terminal, at most 100 columns; the last says whether all passed."""
-    yield "forward and backward on the CPU against float64; errors in ulp (units of the last place)"
-    yield ""
-    head = f"{'case':<31} {'dtype':<9}" + "".join(f"{name:>8}" for name in _COLUMNS)
-    yield head + f"{'gate':>7}   result"
+def report(rows: Iterable[Row], write: Callable[[str], object]) -> bool:
+    """Writes a table, line by line as the rows come, at most 100 columns; whether none failed."""
+    write(
+        "forward and backward on the CPU against float64; errors in ulp (units of the last place)"
+    )
+    write("")
+    columns = "".join(f"{name:>8}" for name in _COLUMNS)
+    write(f"{'case':<31} {'dtype':<9}{columns}{'gate':>7}   result")
     passed = failed = skipped = 0
     for row in rows:
         start = f"{row.case.name:<31} {row.case.dtype:<9}"
         if row.skipped:
             skipped += 1
-            yield f"{start}  skipped: {row.skipped}"
+            write(f"{start}  skipped: {row.skipped}")
             continue
         passed += row.passed
         failed += not row.passed
         numbers = "".join(f"{error:8.3f}" for error in row.errors)
         verdict = "ok" if row.passed else "FAILED"
-        yield f"{start}{numbers}{_GATES[row.case.dtype]:7.1f}   {verdict}"
-    yield ""
-    yield (
-        f"{passed} passed, {failed} failed, {skipped} skipped (lse: float32, gate {_LSE_GATE:.1f})"
+        write(f"{start}{numbers}{_GATES[row.case.dtype]:7.1f}   {verdict}")
+    write("")
+    write(
+        f"{passed} passed, {failed} failed, {skipped} skipped (gate of lse, float32: {_LSE_GATE})"
     )
+    return failed == 0

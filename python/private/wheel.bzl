@@ -50,7 +50,7 @@ wheel = rule(
 The build fails unless `glibc` is the oldest that serves all shared objects in it.""",
     attrs = {
         "distribution": attr.string(mandatory = True, doc = "name, as in `project`"),
-        "glibc": attr.string(mandatory = True, doc = "2.34: the tag manylinux_2_34"),
+        "glibc": attr.string(mandatory = True, doc = "2.35: the tag manylinux_2_35"),
         "licence": attr.label(mandatory = True, allow_single_file = True),
         "project": attr.label(
             mandatory = True,

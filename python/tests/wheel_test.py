@@ -1,0 +1,166 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The wheel that //python:attn_wheel builds."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import email
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import aiter_attn
+import pytest
+from aiter_attn import _C
+
+from python.private import elf
+from python.tests import goldens
+
+WHEEL = Path(os.environ["WHEEL"])
+NAME = re.compile(
+    r"(?P<distribution>\w+)-(?P<version>[\d.]+)-(?P<python>cp3\d+)-(?P=python)"
+    r"-manylinux_2_(?P<glibc>\d+)_x86_64\.whl"
+)
+
+
+@pytest.fixture(scope="module")
+def wheel() -> zipfile.ZipFile:
+    return zipfile.ZipFile(WHEEL)
+
+
+def information(wheel: zipfile.ZipFile, name: str) -> str:
+    return wheel.read(f"aiter_attn-{aiter_attn.__version__}.dist-info/{name}").decode()
+
+
+def extension(wheel: zipfile.ZipFile) -> tuple[str, bytes]:
+    (name,) = [n for n in wheel.namelist() if n.endswith(".so")]
+    return name, wheel.read(name)
+
+
+def readelf(option: str, path: Path) -> str:
+    return subprocess.run(
+        [os.environ["READELF"], option, path], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_its_name_says_what_it_is() -> None:
+    match = NAME.fullmatch(WHEEL.name)
+    assert match
+    assert match["distribution"] == "aiter_attn"
+    assert match["version"] == aiter_attn.__version__
+    assert match["python"] == f"cp{sys.version_info.major}{sys.version_info.minor}"
+
+
+def test_one_version_everywhere(wheel: zipfile.ZipFile) -> None:
+    module = Path("MODULE.bazel").read_text(encoding="utf-8")
+    declared = re.search(r'^module\(\s*name = "aiter_attn",\s*version = "(.+)"', module, re.M)
+    assert declared
+    assert declared[1] == _C.version() == aiter_attn.__version__ == os.environ["VERSION"]
+    assert email.message_from_string(information(wheel, "METADATA"))["Version"] == declared[1]
+
+
+def test_record_lists_every_file_with_its_digest(wheel: zipfile.ZipFile) -> None:
+    rows = list(csv.reader(io.StringIO(information(wheel, "RECORD"))))
+    assert [row[0] for row in rows] == wheel.namelist()
+    *files, record = rows
+    assert record[0].endswith(".dist-info/RECORD")
+    assert record[1:] == ["", ""]
+    for name, digest, size in files:
+        data = wheel.read(name)
+        encoded = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        assert digest == f"sha256={encoded}"
+        assert int(size) == len(data)
+
+
+def test_it_tells_neither_when_nor_where_it_was_built(wheel: zipfile.ZipFile) -> None:
+    assert {entry.date_time for entry in wheel.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    modes = {entry.filename: entry.external_attr >> 16 & 0o777 for entry in wheel.infolist()}
+    assert {name for name, mode in modes.items() if mode == 0o755} == {extension(wheel)[0]}
+    assert set(modes.values()) == {0o755, 0o644}
+    assert not re.search(rb"/bazel-out/|/execroot/|/sandbox/|/home/|/root/", extension(wheel)[1])
+
+
+def test_the_wheel_file(wheel: zipfile.ZipFile) -> None:
+    fields = email.message_from_string(information(wheel, "WHEEL"))
+    assert fields["Wheel-Version"] == "1.0"
+    assert fields["Root-Is-Purelib"] == "false"
+    assert fields["Tag"] == "-".join(WHEEL.stem.split("-")[2:])
+
+
+def test_the_package_is_whole(wheel: zipfile.ZipFile) -> None:
+    names = {Path(name).name for name in wheel.namelist() if name.startswith("aiter_attn/")}
+    assert {"__init__.py", "__main__.py", "py.typed", "_C.pyi", "manifest.json"} <= names
+    installed = Path(aiter_attn.__file__).parent
+    for name in names:
+        assert wheel.read(f"aiter_attn/{name}") == (installed / name).read_bytes()
+    description = email.message_from_string(information(wheel, "METADATA")).get_payload()
+    assert description == Path("README.md").read_text(encoding="utf-8")
+    assert information(wheel, "licenses/LICENSE") == Path("LICENSE").read_text(encoding="utf-8")
+
+
+def test_the_manifest_is_of_the_kernels_inside(wheel: zipfile.ZipFile) -> None:
+    manifest = json.loads(wheel.read("aiter_attn/manifest.json"))
+    listed = {
+        (instance["name"], arch, code_object["key"], code_object["size"])
+        for instance in manifest["instances"]
+        for arch, code_object in instance["code_objects"].items()
+    }
+    inside = {(k["name"], k["arch"], k["key"], k["code_object_size"]) for k in _C.kernels()}
+    assert listed == inside
+    assert re.fullmatch("[0-9a-f]{64}", manifest["toolchain"])
+    assert manifest["variant_set"]
+
+
+@pytest.mark.parametrize("name", ["METADATA.golden", "exports.golden"])
+def test_golden(name: str) -> None:
+    path = goldens.FOLDER / name
+    assert goldens.goldens(WHEEL)[name] == path.read_text(encoding="utf-8"), (
+        f"{path} differs; if that is meant: ./bazelw run //python/tests:update_goldens"
+    )
+
+
+def test_the_extension_exports_the_c_abi_and_its_init_function_only(wheel: zipfile.ZipFile) -> None:
+    exported = elf.read(extension(wheel)[1]).exported
+    assert [name for name in exported if not name.startswith("aiter_attn_")] == ["PyInit__C"]
+    header = Path("aiter/attn.h").read_text(encoding="utf-8")
+    declared = set(re.findall(r"ATTN_SYMBOL\((\w+)\)$", header, re.M))
+    assert {f"aiter_attn_{name}" for name in declared} == set(exported) - {"PyInit__C"}
+
+
+def test_the_extension_needs_what_its_tag_says(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    path = tmp_path / "extension.so"
+    path.write_bytes(extension(wheel)[1])
+    # By another program than the one that chose the tag.
+    needed = set(re.findall(r"NEEDED.*\[(.+)\]", readelf("--dynamic", path)))
+    assert needed <= {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}
+    text = readelf("--version-info", path)
+    versions = {tuple(map(int, v.split("."))) for v in re.findall(r"Name: GLIBC_([\d.]+)", text)}
+    match = NAME.fullmatch(WHEEL.name)
+    assert match
+    assert max(versions) == (2, int(match["glibc"]))
+    found = elf.read(path.read_bytes())
+    assert set(found.needed) == needed
+    assert {version for _, version in found.versions} == {
+        f"GLIBC_{'.'.join(map(str, version))}" for version in versions
+    }
+
+
+def test_it_works_unpacked(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    wheel.extractall(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "aiter_attn", "info"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"aiter-attn {aiter_attn.__version__} ")
