@@ -53,8 +53,8 @@ def _done(final: str) -> str | None:
     try:
         with open(f"{final}/{_DONE}", encoding="utf-8") as f:
             return f.read().strip()
-    except FileNotFoundError:
-        return None
+    except OSError:
+        return None  # not there, or out of reach: the set-up says which
 
 
 @contextlib.contextmanager

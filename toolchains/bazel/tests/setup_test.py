@@ -92,6 +92,7 @@ def test_cache_folder() -> None:
 
 def test_cache_folder_that_cannot_be_written(tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
+    assert setup._done(f"{tmp_path}/file/cache/bazel-1") is None
     with pytest.raises(BazelwError, match=f"{tmp_path}/file/cache.*set BAZELW_CACHE"):
         with setup._exclusive(f"{tmp_path}/file/cache"):
             pass
