@@ -25,6 +25,9 @@ def prefix_maps(repositories = sorted(_REPOSITORIES)):
 
     Args:
       repositories: names of repositories. One that this workspace does not declare is left out.
+
+    Returns:
+      A list of flags.
     """
     flags = []
     for name in repositories:

@@ -14,7 +14,8 @@ esac
 
 # Where the runfiles are: named by a caller, beside this script, or around it.
 runfiles=
-for folder in "${RUNFILES_DIR:-}" "${TEST_SRCDIR:-}" "$self.runfiles" "${self%.runfiles/*}.runfiles"; do
+for folder in "${RUNFILES_DIR:-}" "${TEST_SRCDIR:-}" "$self.runfiles" \
+    "${self%.runfiles/*}.runfiles"; do
     if [ -n "$folder" ] && [ -f "$folder/%main%" ]; then
         runfiles=$folder
         break

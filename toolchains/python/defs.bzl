@@ -6,7 +6,12 @@ of --//toolchains/python:abi.
 """
 
 load("//toolchains/python/private:abi.bzl", _ABIS = "ABIS")
-load("//toolchains/python/private:py_tool.bzl", _PyToolInfo = "PyToolInfo", _py_tool = "py_tool", _run_py_tool = "run_py_tool")
+load(
+    "//toolchains/python/private:py_tool.bzl",
+    _PyToolInfo = "PyToolInfo",
+    _py_tool = "py_tool",
+    _run_py_tool = "run_py_tool",
+)
 load("//toolchains/python/private:pytest_test.bzl", _pytest_test = "pytest_test")
 
 ABIS = _ABIS

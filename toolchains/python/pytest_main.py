@@ -56,8 +56,11 @@ def main(arguments: list[str]) -> int:
     if status == pytest.ExitCode.NO_TESTS_COLLECTED:
         if chosen or total > 1:
             return 0
-        print(f"no test was collected from {' '.join(arguments)}: a test function's name starts "
-              "with test_, a class's with Test", file=sys.stderr)
+        print(
+            f"no test was collected from {' '.join(arguments)}: a test function's name starts "
+            "with test_, a class's with Test",
+            file=sys.stderr,
+        )
     return int(status)
 
 

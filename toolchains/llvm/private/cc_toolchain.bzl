@@ -2,6 +2,7 @@
 """The cc_toolchain of @llvm and @sysroot."""
 
 load("@bazel_tools//tools/cpp:unix_cc_toolchain_config.bzl", "cc_toolchain_config")
+load("@rules_cc//cc/toolchains:cc_toolchain.bzl", "cc_toolchain")
 load(
     "//toolchains/llvm:paths.bzl",
     "COMPILATION_FOLDER",
@@ -108,7 +109,7 @@ def hermetic_cc_toolchain(name):
         toolchain_identifier = "llvm-22-linux-x86_64",
         unfiltered_compile_flags = _REDACTED_DATES,
     )
-    native.cc_toolchain(
+    cc_toolchain(
         name = name,
         all_files = name + "_all",
         ar_files = ":archiver",

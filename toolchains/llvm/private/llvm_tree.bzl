@@ -2,7 +2,7 @@
 """The repository rule behind @llvm: unpacked packages plus a wrapper for every tool."""
 
 load("//toolchains/debian:debian.bzl", "debian_tree")
-load("//toolchains/debian/private:sha256.bzl", "sha256_hex")
+load("//toolchains/debian:identity.bzl", "lock_identity")
 load(":tools.bzl", "PROGRAMS", "TOOLS")
 
 # The packages that decide what a compile or a link writes. The other packages of the group
@@ -43,10 +43,7 @@ def _llvm_tree_impl(rctx):
     if missing:
         fail("%s: group %r lacks %s, which the compiler consists of; it has %s" %
              (rctx.attr.lock, rctx.attr.group, ", ".join(missing), ", ".join(sorted(locked))))
-    identity = sha256_hex("".join([
-        "%s %s\n" % (package, locked[package])
-        for package in _COMPILER_PACKAGES
-    ]))
+    identity = lock_identity({package: locked[package] for package in _COMPILER_PACKAGES})
     rctx.file("identity.bzl", "COMPILER_DIGEST = \"%s\"\n" % identity, executable = False)
     rctx.file("BUILD.bazel", rctx.read(rctx.attr.build_file), executable = False)
     rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)

@@ -1,6 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """A static archive of a library with debug information, whatever the command line says."""
 
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+
 def _debug_impl(_settings, _attr):
     return {"//command_line_option:compilation_mode": "dbg"}
 

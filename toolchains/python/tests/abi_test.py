@@ -30,7 +30,8 @@ def test_the_libraries_are_the_trees_own():
     # The loader, libc and what extension modules load. Data files of the locale are no code.
     import bz2, ctypes, hashlib, lzma, sqlite3, ssl, zlib  # noqa: E401, F401, I001
 
-    loaded = {line.split(maxsplit=5)[-1].strip() for line in open("/proc/self/maps")}
+    maps = pathlib.Path("/proc/self/maps").read_text()
+    loaded = {line.split(maxsplit=5)[-1] for line in maps.splitlines()}
     foreign = {f for f in loaded if f.startswith("/") and ".so" in f and "python_3_" not in f}
     assert foreign == set()
 
