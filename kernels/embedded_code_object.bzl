@@ -2,15 +2,18 @@
 """embedded_code_object: a code object as read-only data of a C++ library."""
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain", "use_cpp_toolchain")
+load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("//kernels:providers.bzl", "CodeObjectInfo", "CodeObjectsInfo")
 
-# The packed bytes lie beside this source, so no path is needed to find them.
+# The packed bytes are found by --embed-dir: beside the source (with quotes) clang would name them
+# by an absolute path in the list of what was read, which is not true in another output base.
 _SOURCE = """// Generated. Do not edit.
 #pragma clang diagnostic ignored "-Wc23-extensions"
 extern "C" {{
 extern const unsigned char {symbol}[] __attribute__((visibility("hidden")));
 alignas(16) const unsigned char {symbol}[] = {{
-#embed "{packed}"
+#embed <{packed}>
 }};
 }}
 """
@@ -36,6 +39,7 @@ def _embedded_code_object_impl(ctx):
         feature_configuration = features,
         name = ctx.label.name,
         srcs = [source],
+        user_compile_flags = ["--embed-dir=" + info.packed.dirname],
     )
     linking_context, _ = cc_common.create_linking_context_from_compilation_outputs(
         actions = ctx.actions,

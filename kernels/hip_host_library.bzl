@@ -5,6 +5,8 @@ For CK's host code, which makes kernel arguments and grids but is written in HIP
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain", "use_cpp_toolchain")
+load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("//kernels:providers.bzl", "HeaderTreeInfo")
 load("//kernels/private:logical_path.bzl", "prefix_maps")
 load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "hip_toolchain")

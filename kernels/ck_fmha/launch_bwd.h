@@ -4,10 +4,9 @@
 #pragma once
 
 // First, as it says.
-#include "kernels/ck_fmha/no_iostream.h"
-
 #include "fmha_bwd.hpp"
 #include "kernels/ck_fmha/launch_common.h"
+#include "kernels/ck_fmha/no_iostream.h"
 
 namespace aiter_attn::ck_fmha {
 

@@ -29,8 +29,7 @@ int main(int argc, char** argv) {
   const std::vector<char> data{std::istreambuf_iterator<char>(in), {}};
 
   std::vector<char> packed(ZSTD_compressBound(data.size()));
-  const size_t size =
-      ZSTD_compress(packed.data(), packed.size(), data.data(), data.size(), kLevel);
+  const size_t size = ZSTD_compress(packed.data(), packed.size(), data.data(), data.size(), kLevel);
   if (ZSTD_isError(size)) return fail(ZSTD_getErrorName(size));
 
   std::ofstream out(argv[2], std::ios::binary);

@@ -190,13 +190,11 @@ def manifest(
     }
 
 
-def table_rows(
-    documents: Sequence[Mapping[str, Any]], variant_set: str
-) -> list[Mapping[str, Any]]:
+def table_rows(documents: Sequence[Mapping[str, Any]], variant_set: str) -> list[Mapping[str, Any]]:
     """The instances of a variant set in table order, then those that belong to every set."""
     first, *others = documents
     known = {instance["name"]: instance for instance in first["instances"]}
-    rows = [
+    rows: list[Mapping[str, Any]] = [
         {**known[entry["instance"]], "launch": entry["launch"]}
         for entry in first["variant_sets"][variant_set]
     ]
@@ -241,9 +239,7 @@ def main() -> int:
     except TableError as error:
         print(error, file=sys.stderr)
         return 1
-    options.source.write_text(
-        table_source(rows, code_objects, archs, options.variant_set), "utf-8"
-    )
+    options.source.write_text(table_source(rows, code_objects, archs, options.variant_set), "utf-8")
     document = manifest(rows, code_objects, archs, options.variant_set, options.toolchain)
     options.manifest.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
     return 0

@@ -71,11 +71,10 @@ __device__ inline void sum_all_vectors(const SumHeadsArgs& args) {
 
 template <typename Element>
 __device__ inline void sum_heads(const SumHeadsArgs& args) {
-  const uint64_t must_be_aligned = reinterpret_cast<uint64_t>(args.src) |
-                                   reinterpret_cast<uint64_t>(args.dst) |
-                                   sizeof(Element) * static_cast<uint64_t>(
-                                                         args.head_size | args.dst_stride_batch |
-                                                         args.dst_stride_seq | args.dst_stride_head);
+  const uint64_t must_be_aligned =
+      reinterpret_cast<uint64_t>(args.src) | reinterpret_cast<uint64_t>(args.dst) |
+      sizeof(Element) * static_cast<uint64_t>(args.head_size | args.dst_stride_batch |
+                                              args.dst_stride_seq | args.dst_stride_head);
   if (must_be_aligned % sizeof(Vector<Element>) == 0) {
     sum_all_vectors<true, Element>(args);
   } else {

@@ -7,8 +7,15 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 
-from ckgen.pool import KIND_CONVERT_DQ, KIND_DOT_DO_O, KIND_DQ_DK_DV, KIND_FWD, Instance, Pool
-from ckgen.pool import Candidate
+from ckgen.pool import (
+    KIND_CONVERT_DQ,
+    KIND_DOT_DO_O,
+    KIND_DQ_DK_DV,
+    KIND_FWD,
+    Candidate,
+    Instance,
+    Pool,
+)
 from ckgen.schema import Arch
 from ckgen.selection import instances_of
 
@@ -156,7 +163,7 @@ def repository_files(
     """Path -> text of every generated file but the BUILD files."""
     files: dict[str, str] = {}
     everything: dict[str, Instance] = {}
-    sets: dict[str, object] = {}
+    sets: dict[str, list[dict[str, str]]] = {}
     launch_files: dict[str, list[str]] = {}
     for name, candidates in sorted(variant_sets.items()):
         instances = instances_of(candidates)

@@ -118,7 +118,7 @@ class Pool:
         for candidate in candidates:
             if candidate.direction == FWD:
                 pool.register_traits(candidate.ck_trait)
-        return pool.api
+        return str(pool.api)
 
     def bwd_dispatcher(self, candidates: list[Candidate]) -> str:
         """CK's own backward dispatcher, in C++, over some of the candidates."""
@@ -126,7 +126,7 @@ class Pool:
         for candidate in candidates:
             if candidate.direction == BWD:
                 pool.register_dq_dk_dv_traits(candidate.ck_trait)
-        return pool.api
+        return str(pool.api)
 
     def _fwd_candidates(self) -> list[Candidate]:
         _, kernels = self._fwd.get_fwd_blobs("", RECEIPT, [-1], MASK_IMPLEMENTATION)
@@ -261,7 +261,7 @@ def _renderer(kernel: Any, kind: str) -> Callable[[int], str]:
 
     def render(index: int) -> str:
         alias, successor = (f"using {name}_{index} =" for name in _KERNEL_ALIASES[kind])
-        text = dataclasses.replace(kernel, F_idx=index).template
+        text = str(dataclasses.replace(kernel, F_idx=index).template)
         head, found, _ = text.partition(successor)
         if not found or alias not in head:
             raise PoolError(f"{kernel.name}: CK's template has no {alias!r} before {successor!r}")

@@ -11,8 +11,9 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+
+import tomllib
 
 FWD, BWD = "fwd", "bwd"
 
@@ -78,7 +79,7 @@ class Selector:
     """One table of a manifest: the admitted values per trait."""
 
     where: str
-    directions: tuple[str, ...]
+    directions: tuple[TraitValue, ...]
     admitted: Mapping[str, tuple[TraitValue, ...]]
 
 
@@ -161,8 +162,10 @@ def _parse_table(
     admitted: dict[str, tuple[TraitValue, ...]] = {}
     spelled: dict[str, str] = {}
 
-    directions = (FWD, BWD) if table_direction is None else (table_direction,)
-    if table_direction is None and "direction" in table:
+    directions: tuple[TraitValue, ...] = (FWD, BWD)
+    if table_direction is not None:
+        directions = (table_direction,)
+    elif "direction" in table:
         directions = _as_values(table.pop("direction"), "direction", where)
         _check_values("direction", directions, (FWD, BWD), where)
 
@@ -214,7 +217,7 @@ def _parse_table(
         _check_values(key, values, known_values[name], where)
         admitted[name] = values
         spelled[name] = key
-    return Selector(where=where, directions=tuple(directions), admitted=admitted)
+    return Selector(where=where, directions=directions, admitted=admitted)
 
 
 def parse_manifest(

@@ -9,6 +9,8 @@ load("//kernels/ck_fmha/private:copts.bzl", "CK_COPTS", "CK_DEVICE_COPTS")
 
 _HEADERS = Label("@composable_kernel//:headers")
 
+# The targets are a whole package: there is none to name after the macro.
+# buildifier: disable=unnamed-macro
 def ck_fmha_package(archs, block_sizes, instances_of, launch_sources_of):
     """Declares, for the generated repository's root package:
 
