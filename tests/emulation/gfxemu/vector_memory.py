@@ -223,8 +223,8 @@ def _buffer_load(d: Decoding) -> Execute:
 
 def _buffer_load_to_lds(d: Decoding, access: Access) -> Execute:
     """LDS address: M0[15:0] + inst_offset + lane * bytes. Lanes out of range write zeros."""
-    if access.count == 1 and access.size != 4:
-        raise UnsupportedInstruction(f"sub-dword loads to LDS: {d.instruction!r}")
+    if access.total not in (4, 16):
+        raise UnsupportedInstruction(f"loads of {access.total} bytes to LDS: {d.instruction!r}")
     where, pc = _buffer_address(d, 0), d.pc
     lane_offsets = _LANE * _U64(access.total) + _U64(where.immediate)
 
