@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import tomllib
 from collections.abc import Callable
+
+import tomllib
 
 from toolchains.bazel.errors import BazelwError
 
@@ -58,22 +59,20 @@ def rewrite_module(text: str, version: str, versions: dict[str, str]) -> str:
     return re.sub(r'name = "([a-z0-9_]+)",\s*version = "([^"]+)"', pinned, text)
 
 
-_BUILDOZER = '''\
+_BUILDOZER = """\
 def _unavailable_impl(rctx):
     rctx.file("BUILD.bazel", "")
-    rctx.file("buildozer.exe", "#!/bin/sh\\necho buildozer is not available offline >&2\\nexit 1\\n")
+    rctx.file("buildozer.exe", "#!/bin/sh\\necho there is no buildozer offline >&2\\nexit 1\\n")
 
 _unavailable = repository_rule(implementation = _unavailable_impl)
 
 buildozer_binary = module_extension(
     implementation = lambda mctx: _unavailable(name = "buildozer_binary"),
 )
-'''
+"""
 
 
-def files(
-    offline: Offline, module_path: str, read_module: Callable[[str], str]
-) -> dict[str, str]:
+def files(offline: Offline, module_path: str, read_module: Callable[[str], str]) -> dict[str, str]:
     """Returns path -> text of all files of the registry and of the stubs.
 
     Paths are relative to the bundle's root: `registry/...`, and stubs below

@@ -62,19 +62,21 @@ def _exclusive(cache: str) -> Iterator[None]:
     """Holds the cache's lock. It ends with the process, however that ends."""
     try:
         os.makedirs(cache, exist_ok=True)
-        file = open(f"{cache}/lock", "w", encoding="utf-8")
+        file = os.open(f"{cache}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as e:
         raise BazelwError(
             f"cannot write to the cache folder {cache} ({e.strerror}); "
             "set BAZELW_CACHE to a folder that you can write to"
         ) from e
-    with file as f:
+    try:
         try:
-            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             note("waiting for another bazelw that is setting up Bazel")
-            fcntl.flock(f, fcntl.LOCK_EX)
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(file)
 
 
 @contextlib.contextmanager
@@ -113,9 +115,7 @@ def _check_version(group: lock.Group, version: str, where: str) -> None:
         )
 
 
-def _resolve_anew(
-    group: lock.Group, missing: dict[lock.Package, str], strict: bool
-) -> lock.Group:
+def _resolve_anew(group: lock.Group, missing: dict[lock.Package, str], strict: bool) -> lock.Group:
     """Returns what the archive's signed index has in place of packages that are gone.
 
     Raises BazelwError where that is not allowed (strict), not possible, or where the lock, not

@@ -75,9 +75,7 @@ def _start(archive: str, packages: Sequence[Package], folder: str) -> subprocess
     command.append("download-file")
     for p in packages:
         command += [f"{archive}/{p.path}", location(folder, p), f"SHA256:{p.sha256}"]
-    return subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def _fetched(folder: str) -> int:
@@ -86,7 +84,9 @@ def _fetched(folder: str) -> int:
 
 def archive_answered(reason: str) -> bool:
     """Whether a failure says that an archive lacks the locked file, rather than is out of reach."""
-    return bool(re.search(r"404|not found|mismatch|unexpected size|not served as locked", reason, re.I))
+    return bool(
+        re.search(r"404|not found|mismatch|unexpected size|not served as locked", reason, re.I)
+    )
 
 
 def _download(

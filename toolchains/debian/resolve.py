@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import re
-import tomllib
 from collections.abc import Iterable
+
+import tomllib
 
 from toolchains.debian.lock import Package
 
@@ -52,13 +53,17 @@ def parse_manifest(text: str, where: str) -> dict[str, GroupSpec]:
     except tomllib.TOMLDecodeError as e:
         raise ManifestError(f"{where}: {e}") from e
     if set(data) - {"group"}:
-        raise ManifestError(f"{where}: unknown tables {sorted(set(data) - {'group'})}; want group.*")
+        raise ManifestError(
+            f"{where}: unknown tables {sorted(set(data) - {'group'})}; want group.*"
+        )
     allowed = [f.name for f in dataclasses.fields(GroupSpec)]
     specs = {}
     for name, raw in data.get("group", {}).items():
         unknown = sorted(set(raw) - set(allowed))
         if unknown:
-            raise ManifestError(f"{where}: group {name!r}: unknown key {unknown[0]!r}; want {allowed}")
+            raise ManifestError(
+                f"{where}: group {name!r}: unknown key {unknown[0]!r}; want {allowed}"
+            )
         for key in ("suite", "packages"):
             if not raw.get(key):
                 raise ManifestError(f"{where}: group {name!r}: {key!r} is missing")
@@ -78,7 +83,9 @@ def _dependencies(field: str) -> tuple[tuple[str, ...], ...]:
     """'a (>= 1), b:any | c [amd64]' -> (('a',), ('b', 'c'))."""
     clauses = []
     for clause in field.split(","):
-        names = [re.split(r"[\s(:\[<]", alternative.strip())[0] for alternative in clause.split("|")]
+        names = [
+            re.split(r"[\s(:\[<]", alternative.strip())[0] for alternative in clause.split("|")
+        ]
         if any(names):
             clauses.append(tuple(n for n in names if n))
     return tuple(clauses)
@@ -88,7 +95,16 @@ def parse_index(text: str) -> tuple[Index, dict[str, list[str]]]:
     """Parses `apt-cache dumpavail`. Returns (packages by name, providers by virtual name)."""
     index: Index = {}
     providers: dict[str, list[str]] = {}
-    wanted = ("Package", "Version", "Filename", "SHA256", "Size", "Depends", "Pre-Depends", "Provides")
+    wanted = (
+        "Package",
+        "Version",
+        "Filename",
+        "SHA256",
+        "Size",
+        "Depends",
+        "Pre-Depends",
+        "Provides",
+    )
     for stanza in text.split("\n\n"):
         fields = {}
         for line in stanza.splitlines():
@@ -103,7 +119,7 @@ def parse_index(text: str) -> tuple[Index, dict[str, list[str]]]:
             name, fields["Version"], fields["Filename"], fields["SHA256"], int(fields["Size"])
         )
         index[name] = Candidate(package, depends)
-        for (virtual, *_) in _dependencies(fields.get("Provides", "")):
+        for virtual, *_ in _dependencies(fields.get("Provides", "")):
             providers.setdefault(virtual, []).append(name)
     return index, providers
 

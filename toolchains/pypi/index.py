@@ -44,7 +44,9 @@ def parse_pip_config(output: str) -> str | None:
     """
     found: dict[str, str] = {}
     for line in output.splitlines():
-        m = re.fullmatch(r"(:env:|site|user|global|install|download)\.index-url='(.*)'", line.strip())
+        m = re.fullmatch(
+            r"(:env:|site|user|global|install|download)\.index-url='(.*)'", line.strip()
+        )
         if m:
             found[m[1]] = m[2]
     for level in (":env:", "site", "user", "global", "install", "download"):
@@ -123,7 +125,9 @@ def read_page(index: str, distribution: str) -> list[File]:
         with urllib.request.urlopen(url, timeout=60) as answer:
             return parse_page(answer.read().decode(), url)
     except (urllib.error.URLError, OSError, ValueError, KeyError) as e:
-        raise PackageIndexError(f"{url}: {e}; check the name and the network, or set {VARIABLE}") from e
+        raise PackageIndexError(
+            f"{url}: {e}; check the name and the network, or set {VARIABLE}"
+        ) from e
 
 
 def main() -> int:

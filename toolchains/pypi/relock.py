@@ -18,8 +18,9 @@ import json
 import os
 import pathlib
 import re
-import tomllib
 import urllib.request
+
+import tomllib
 
 from toolchains.pypi import index
 

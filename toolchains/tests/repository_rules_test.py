@@ -105,9 +105,7 @@ class Workspace(Checkout):
 
     def fetch(self, name: str, *options: str, **extra: str) -> Result:
         # Nothing may come from the repository cache of an earlier fetch.
-        return self.bazel(
-            "build", "--repository_cache=", f"@{name}//:files", *options, **extra
-        )
+        return self.bazel("build", "--repository_cache=", f"@{name}//:files", *options, **extra)
 
     def refetch(self, name: str, *options: str, **extra: str) -> Result:
         """Fetches with a lock that differs from the last one in white space at least."""
@@ -167,7 +165,7 @@ def make_index(index: pathlib.Path) -> dict[str, object]:
             member = tarfile.TarInfo(f"toy-2.0/{name}")
             member.size = len(name)
             t.addfile(member, io.BytesIO(name.encode()))
-    distributions = {}
+    distributions: dict[str, object] = {}
     for name, version, kind, file in (
         ("toy-wheel", "1.0", "any", wheel),
         ("toy", "2.0", "sdist", sdist),

@@ -79,7 +79,7 @@ def test_stubs(files: dict[str, str]) -> None:
     assert "buildozer_binary = module_extension(" in extension
 
 
-@pytest.mark.parametrize("text", ["extra_jars = [", "", 'extra_jars = []\nmodule = 1\n[stub]\n'])
+@pytest.mark.parametrize("text", ["extra_jars = [", "", "extra_jars = []\nmodule = 1\n[stub]\n"])
 def test_damaged_file_is_one_error(text: str) -> None:
     with pytest.raises(BazelwError, match=r"offline\.toml"):
         registry.parse_offline(text, "offline.toml")

@@ -39,12 +39,12 @@ def test_vanished_package_is_replaced_loudly(
 
 
 def test_vanished_package_is_an_error_where_strict() -> None:
-    with pytest.raises(BazelwError, match="404.*AITER_ATTN_STRICT=1 allows no others"):
+    with pytest.raises(BazelwError, match=r"404.*AITER_ATTN_STRICT=1 allows no others"):
         resolve(strict=True)
 
 
 def test_unreachable_archive_is_not_a_vanished_package() -> None:
-    with pytest.raises(BazelwError, match="Could not connect.*AITER_ATTN_DEBIAN_MIRROR"):
+    with pytest.raises(BazelwError, match=r"Could not connect.*AITER_ATTN_DEBIAN_MIRROR"):
         resolve("http://a.example: Could not connect")
 
 
@@ -70,14 +70,14 @@ def test_version_must_be_that_of_bazelversion() -> None:
 
 def test_other_machines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(machine="aarch64"))
-    with pytest.raises(BazelwError, match="aarch64.*bazelisk"):
+    with pytest.raises(BazelwError, match=r"aarch64.*bazelisk"):
         setup._check_host()
 
 
 def test_machine_without_apt_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(machine="x86_64"))
     monkeypatch.setattr(shutil, "which", lambda tool: None)
-    with pytest.raises(BazelwError, match="no apt-get here.*bazelisk.*BAZELW_BAZEL"):
+    with pytest.raises(BazelwError, match=r"no apt-get here.*bazelisk.*BAZELW_BAZEL"):
         setup._check_host()
 
 
@@ -93,9 +93,11 @@ def test_cache_folder() -> None:
 def test_cache_folder_that_cannot_be_written(tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
     assert setup._done(f"{tmp_path}/file/cache/bazel-1") is None
-    with pytest.raises(BazelwError, match=f"{tmp_path}/file/cache.*set BAZELW_CACHE"):
-        with setup._exclusive(f"{tmp_path}/file/cache"):
-            pass
+    with (
+        pytest.raises(BazelwError, match=rf"{tmp_path}/file/cache.*set BAZELW_CACHE"),
+        setup._exclusive(f"{tmp_path}/file/cache"),
+    ):
+        pass
 
 
 def test_scratch_removes_what_a_killed_set_up_left(tmp_path: pathlib.Path) -> None:

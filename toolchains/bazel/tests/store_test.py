@@ -73,7 +73,10 @@ def scene(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
 def test_files_are_stored_by_digest_and_not_fetched_again(scene: Scene) -> None:
     packages = [scene.package("one", b"1"), scene.package("two", b"22")]
     assert scene.fetch(packages) == {}
-    assert scene.stored() == {p.sha256 + ".deb": c for p, c in zip(packages, (b"1", b"22"))}
+    assert scene.stored() == {
+        packages[0].sha256 + ".deb": b"1",
+        packages[1].sha256 + ".deb": b"22",
+    }
     asked = len(scene.asked())
     assert scene.fetch(packages) == {}
     assert len(scene.asked()) == asked
@@ -120,8 +123,7 @@ def test_every_archive_s_reason_is_told(scene: Scene) -> None:
     package = scene.package("one", b"1")
     failed = scene.fetch([package], "http://unreachable.example", "file:///nowhere")
     assert failed["one"] == (
-        "http://unreachable.example: Could not connect to host; "
-        "file:///nowhere: 404  Not Found"
+        "http://unreachable.example: Could not connect to host; file:///nowhere: 404  Not Found"
     )
 
 

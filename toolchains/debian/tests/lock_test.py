@@ -18,6 +18,7 @@ ENTRY = {
     "sha256": "0" * 64,
     "size": 7,
 }
+PACKAGE = lock.Package("zlib1g", "1:1.3-1", "pool/main/z/zlib/zlib1g_1.3-1_amd64.deb", "0" * 64, 7)
 
 
 def text(*entries: object, suite: object = "forky") -> str:
@@ -26,7 +27,7 @@ def text(*entries: object, suite: object = "forky") -> str:
 
 def test_parse_gives_the_groups() -> None:
     groups = lock.parse(text(ENTRY), "lock.json")
-    assert groups == {"bazel": lock.Group("forky", (lock.Package(**ENTRY),))}
+    assert groups == {"bazel": lock.Group("forky", (PACKAGE,))}
 
 
 def test_dump_is_sorted_and_read_back() -> None:
@@ -68,7 +69,17 @@ def test_path_may_not_leave_the_pool() -> None:
 
 @pytest.mark.parametrize(
     "damaged",
-    ["", "{", "[]", "{}", '{"groups": []}', '{"groups": {"a": 1}}', text(1), text({}), text(suite=3)],
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"groups": []}',
+        '{"groups": {"a": 1}}',
+        text(1),
+        text({}),
+        text(suite=3),
+    ],
 )
 def test_damaged_lock_is_one_error(damaged: str) -> None:
     with pytest.raises(lock.LockError, match=r"lock\.json"):

@@ -49,9 +49,7 @@ def test_all_groups(files: pathlib.Path) -> None:
     assert sorted(p.name for p in files.iterdir()) == ["lock.json", "packages.toml"]
 
 
-def test_one_group_leaves_the_others(
-    files: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_group_leaves_the_others(files: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     relock.relock()
     monkeypatch.setattr(relock, "fetch_index", lambda suite, archives: index("2"))
     assert relock.relock(["two"]) == ["two: ab: 1-forky -> 2"]

@@ -31,13 +31,14 @@ INDEX = "\n".join(
 )
 
 
-def choose(**spec: object) -> list[str]:
-    defaults = {"suite": "sid", "packages": ("app",)}
+def choose(
+    packages: tuple[str, ...] = ("app",),
+    closure: tuple[str, ...] = (),
+    exclude: tuple[str, ...] = (),
+) -> list[str]:
+    spec = resolve.GroupSpec("sid", packages, closure, exclude)
     index, providers = resolve.parse_index(INDEX)
-    chosen = resolve.choose(
-        resolve.GroupSpec(**(defaults | spec)), index, providers, WHERE  # type: ignore[arg-type]
-    )
-    return [p.name for p in chosen]
+    return [p.name for p in resolve.choose(spec, index, providers, WHERE)]
 
 
 def test_no_closure_takes_what_is_named() -> None:

@@ -13,7 +13,7 @@ from toolchains.pypi import index
 SHA = "ab" * 32
 PAGE_URL = "https://index.example/simple/some-name/"
 HTML = f"""<!DOCTYPE html><html><body><h1>Links</h1>
-<a href="https://files.example/a/some_name-1.0.tar.gz#sha256={SHA}" data-requires-python="&gt;=3.9">x</a>
+<a href="https://files.example/a/some_name-1.0.tar.gz#sha256={SHA}" data-python="&gt;=3.9">x</a>
 <a class="y" href='../../packages/some_name-1.0%2Bcpu-py3-none-any.whl?a=1&amp;b=2#md5=00'>x</a>
 <a href="/root/some_name-1.1.tar.gz">x</a>
 <a name="no-href">x</a>
@@ -73,7 +73,10 @@ def test_the_variable_wins() -> None:
 
 
 def test_pip_configuration_then_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = {"-m": "global.index-url='https://a.example/simple'", "-c": "https://z.example/simple"}
+    answers = {
+        "-m": "global.index-url='https://a.example/simple'",
+        "-c": "https://z.example/simple",
+    }
     monkeypatch.setattr(index, "_python", lambda *arguments: answers[arguments[0]])
     assert index.find({}) == "https://a.example/simple"
     answers["-m"] = ""

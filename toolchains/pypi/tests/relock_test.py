@@ -42,7 +42,7 @@ def test_each_kind() -> None:
 
 
 def test_missing_kind_lists_what_there_is() -> None:
-    with pytest.raises(relock.RequirementsError, match="'cp312'; it has .*cp313-cp313-manylinux"):
+    with pytest.raises(relock.RequirementsError, match=r"'cp312'; it has .*cp313-cp313-manylinux"):
         choose(["cp312"])
 
 
@@ -65,9 +65,7 @@ def test_requirements_errors_name_the_culprit(text: str, message: str) -> None:
         relock.parse_requirements(text, "r.toml")
 
 
-def test_relock_from_a_local_index(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relock_from_a_local_index(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "simple/a").mkdir(parents=True)
     (tmp_path / "a-1.tar.gz").write_bytes(b"contents")
     (tmp_path / "simple/a/index.html").write_text('<a href="../../a-1.tar.gz">a</a>')
