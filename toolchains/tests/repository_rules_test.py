@@ -334,6 +334,16 @@ def test_unreachable_index(workspace: Workspace) -> None:
         assert part in got.log
 
 
+def test_repository_cache_serves_without_a_network(workspace: Workspace) -> None:
+    cache = f"--repository_cache={workspace.cache}/repositories"
+    got = workspace.refetch("wheel", cache)
+    assert got.returncode == 0, got.log
+    unreachable = "--repo_env=AITER_ATTN_PYPI_INDEX=http://127.0.0.1:9/simple"
+    got = workspace.refetch("wheel", cache, unreachable)
+    assert got.returncode == 0, got.log
+    assert workspace.files("wheel") == {"toy/__init__.py"}
+
+
 def test_workspace_mode_gives_the_same_trees(workspace: Workspace) -> None:
     mode = "common --noenable_bzlmod --enable_workspace\n"
     (workspace.root / ".bazelrc").write_text(mode)

@@ -58,17 +58,21 @@ def fetch_file(rctx, lock, distribution, kind, output):
     entry = _entry(json.decode(rctx.read(lock), None), distribution, kind, str(lock))
     filename = entry["filename"]
     page_url = _page_url(_index(rctx), distribution)
-    got = rctx.download(page_url, ".page", allow_fail = True)
-    if not got.success:
-        fail("cannot read %s; check the network, or set %s to a simple index's URL" %
-             (page_url, VARIABLE))
-    url = find_file(rctx.read(".page"), page_url, filename)
-    rctx.delete(".page")
-    if not url:
-        fail("%s does not list the locked file %s; correct requirements.toml and run %s" %
-             (page_url, filename, _RELOCK))
+    page = rctx.download(page_url, ".page", allow_fail = True)
+    if page.success:
+        url = find_file(rctx.read(".page"), page_url, filename)
+        rctx.delete(".page")
+        if not url:
+            fail("%s does not list the locked file %s; correct requirements.toml and run %s" %
+                 (page_url, filename, _RELOCK))
+    else:
+        # Bazel's repository cache goes by the sha256: without a network it may have the file.
+        url = page_url + filename
     rctx.report_progress("downloading " + filename)
     got = rctx.download(url, output, sha256 = entry["sha256"], allow_fail = True)
+    if not page.success and not got.success:
+        fail("cannot read %s; check the network, or set %s to a simple index's URL" %
+             (page_url, VARIABLE))
     if not got.success:
         fail(("%s cannot be had from %s with the locked sha256 %s (the warning above says " +
               "why); if the lock is wrong, restore it or run %s") %
