@@ -7,8 +7,9 @@ import json
 import subprocess
 from collections.abc import Iterator
 
-import clone
 import pytest
+
+from tests.e2e import clone
 
 
 @pytest.fixture(scope="module")

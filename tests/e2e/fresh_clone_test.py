@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import clone
 import pytest
+
+from tests.e2e import clone
 
 WHEEL = "//python:attn_wheel"
 COMPILE = "HipCodeObject"
@@ -17,8 +18,7 @@ COMPILE = "HipCodeObject"
 @pytest.fixture(scope="module")
 def reference_wheel() -> Path:
     """The wheel of the checkout under test, built by the Bazel that runs this test."""
-    (wheel,) = Path(os.environ["REFERENCE_WHEEL_DIR"]).resolve().glob("*.whl")
-    return wheel
+    return Path(os.environ["REFERENCE_WHEEL"]).resolve()
 
 
 @pytest.fixture(scope="module")
