@@ -3,10 +3,8 @@
 // Kernel arguments and grids of the three backward instances, made by CK's own host code.
 #pragma once
 
-// First, as it says.
 #include "fmha_bwd.hpp"
 #include "kernels/ck_fmha/launch_common.h"
-#include "kernels/ck_fmha/no_iostream.h"
 
 namespace aiter_attn::ck_fmha {
 

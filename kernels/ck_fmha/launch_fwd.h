@@ -3,10 +3,8 @@
 // Kernel arguments and grid of a forward instance, made by CK's own host code.
 #pragma once
 
-// First, as it says.
 #include "fmha_fwd.hpp"
 #include "kernels/ck_fmha/launch_common.h"
-#include "kernels/ck_fmha/no_iostream.h"
 
 namespace aiter_attn::ck_fmha {
 

@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Comes before any header of CK's: declares the standard streams and takes the place of <iostream>.
+// Comes before any other header (by -include): declares the standard streams and takes the place
+// of <iostream>.
 //
 // CK's headers include <iostream> for debugging output that is never called here. Its static
 // initialiser would bring all of libstdc++'s stream set-up into the library and run it at load.

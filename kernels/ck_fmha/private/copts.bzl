@@ -14,3 +14,8 @@ CK_COPTS = [
 CK_DEVICE_COPTS = [
     "-fgpu-flush-denormals-to-zero",
 ]
+
+CK_HOST_COPTS = [
+    "-include",
+    "kernels/ck_fmha/no_iostream.h",
+]

@@ -5,7 +5,7 @@ load("//kernels:chosen_archs.bzl", "chosen_archs")
 load("//kernels:code_object.bzl", "code_object")
 load("//kernels:embedded_code_object.bzl", "code_object_group", "embedded_code_object")
 load("//kernels:hip_host_library.bzl", "hip_host_library")
-load("//kernels/ck_fmha/private:copts.bzl", "CK_COPTS", "CK_DEVICE_COPTS")
+load("//kernels/ck_fmha/private:copts.bzl", "CK_COPTS", "CK_DEVICE_COPTS", "CK_HOST_COPTS")
 
 _HEADERS = Label("@composable_kernel//:headers")
 
@@ -60,7 +60,7 @@ def ck_fmha_package(archs, block_sizes, instances_of, launch_sources_of):
         hip_host_library(
             name = variant_set + ".launch",
             srcs = launch_sources_of[variant_set],
-            copts = CK_COPTS,
+            copts = CK_COPTS + CK_HOST_COPTS,
             headers = _HEADERS,
             tags = ["manual"],
             deps = [Label("//kernels/ck_fmha:launch_headers")],
