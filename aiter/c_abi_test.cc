@@ -187,14 +187,14 @@ TEST(tensors_are_checked) {
     expect_refused(attn_fwd(&args), kInvalid, c.words);
   }
   Problem problem(kShape, ATTN_DTYPE_FP32);
-  for (attn_tensor attn_bwd_args::*field :
+  for (attn_tensor attn_bwd_args::* field :
        {&attn_bwd_args::q, &attn_bwd_args::k, &attn_bwd_args::v, &attn_bwd_args::o,
         &attn_bwd_args::dout, &attn_bwd_args::dq, &attn_bwd_args::dk, &attn_bwd_args::dv}) {
     attn_bwd_args args = problem.bwd();
     (args.*field).data = nullptr;
     expect_refused(attn_bwd(&args), kInvalid, ".data is NULL");
   }
-  for (attn_tensor attn_bwd_args::*field :
+  for (attn_tensor attn_bwd_args::* field :
        {&attn_bwd_args::dq, &attn_bwd_args::dk, &attn_bwd_args::dv}) {
     attn_bwd_args args = problem.bwd();
     (args.*field).stride_seq = 0;

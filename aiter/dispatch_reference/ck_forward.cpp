@@ -28,7 +28,8 @@ float fmha_fwd_(const ck_tile::stream_config&, fmha_fwd_args) {
 
 #include "aiter/dispatch_reference/fmha_fwd_api.inc"
 
-// CK's forward dispatcher asks for the number of compute units; nothing of its choice depends on it.
+// CK's forward dispatcher asks for the number of compute units; nothing of its choice depends on
+// it.
 extern "C" hipError_t hipGetDevice(int* device) {
   *device = 0;
   return hipSuccess;

@@ -2,7 +2,7 @@
 """Writes CK's own dispatchers, and a launch table, over one wide set of instances.
 
 The set holds every instance that a problem of the C ABI can ask for: all head sizes, lengths and
-paddings, without bias, dropout and what else the C ABI does not have. The table's rows have no code.
+paddings, without bias, dropout and what else the C ABI does not have. The rows have no code.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from ckgen.emission import instance_record
 from ckgen.pool import Candidate, Pool
 from ckgen.selection import instances_of
+
 from kernels.private.launch_table import table_source
 
 ARCH = "gfx942"

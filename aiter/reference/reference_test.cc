@@ -258,6 +258,17 @@ TEST(nan_stays_in_its_row) {
   EXPECT(!std::isnan(problem.o.get(0, 2, 0, 0)));
 }
 
+TEST(keys_at_minus_infinity_are_not_seen) {
+  Problem problem(Shape{1, 1, 1, 2, 3, 1, 1}, ATTN_DTYPE_FP32);
+  problem.q.fill(1);
+  problem.k.fill(-std::numeric_limits<double>::infinity());
+  reference_fwd(problem.fwd(), Mode::kBatch);
+  reference_bwd(problem.bwd(), Mode::kBatch);
+  EXPECT_EQ(problem.o.get(0, 1, 0, 0), 0);
+  EXPECT_EQ(problem.lse[1], -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(problem.dq.get(0, 1, 0, 0), 0);
+}
+
 TEST(large_scores_do_not_overflow) {
   Problem problem(Shape{1, 1, 1, 2, 2, 1, 1}, ATTN_DTYPE_FP32);
   problem.problem.softmax_scale = 1;
