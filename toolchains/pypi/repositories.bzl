@@ -94,7 +94,7 @@ def _compiled(distribution, deps = []):
     )
 
 def pypi_repositories():
-    """Declares @pybind11, @zstd, @pypi_NAME (a py_library) for what tests use, and lint's programs."""
+    """Declares @pybind11, @zstd, @pypi_NAME (a py_library) for tests, and lint's programs."""
     pypi_archive(
         name = "pybind11",
         build_file_content = _PYBIND11_BUILD,
