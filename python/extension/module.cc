@@ -90,8 +90,8 @@ void Backward(const attn_problem& problem, const Tensor& dout, const Tensor& q, 
               const Tensor& v, const Tensor& out, const Tensor& lse, const Tensor& dq,
               const Tensor& dk, const Tensor& dv, const Tensor* cu_seqlens_q,
               const Tensor* cu_seqlens_k, const Tensor* workspace) {
-  attn_bwd_args args = BackwardArgs(problem, dout, q, k, v, out, lse, dq, dk, dv, cu_seqlens_q,
-                                    cu_seqlens_k);
+  attn_bwd_args args =
+      BackwardArgs(problem, dout, q, k, v, out, lse, dq, dk, dv, cu_seqlens_q, cu_seqlens_k);
   if (workspace != nullptr) {
     // The library wants 256-byte alignment, which not every allocator gives.
     void* data = workspace->data();
@@ -108,8 +108,8 @@ uint64_t BackwardWorkspaceSize(const attn_problem& problem, const Tensor& dout, 
                                const Tensor& lse, const Tensor& dq, const Tensor& dk,
                                const Tensor& dv, const Tensor* cu_seqlens_q,
                                const Tensor* cu_seqlens_k) {
-  const attn_bwd_args args = BackwardArgs(problem, dout, q, k, v, out, lse, dq, dk, dv,
-                                          cu_seqlens_q, cu_seqlens_k);
+  const attn_bwd_args args =
+      BackwardArgs(problem, dout, q, k, v, out, lse, dq, dk, dv, cu_seqlens_q, cu_seqlens_k);
   uint64_t bytes = 0;
   Check(attn_bwd_workspace_size(&args, &bytes));
   return bytes;
@@ -147,15 +147,16 @@ void BindTensor(py::module_& module) {
   py::class_<Tensor>(module, "Tensor")
       .def_static("from_dlpack", &Tensor::FromDlpack, "capsule"_a)
       .def_static("from_buffer", &Tensor::FromBuffer, "buffer"_a, "dtype"_a)
-      .def_property_readonly("shape", [](const Tensor& t) { return py::tuple(py::cast(t.shape())); })
+      .def_property_readonly("shape",
+                             [](const Tensor& t) { return py::tuple(py::cast(t.shape())); })
       .def_property_readonly("strides",
                              [](const Tensor& t) { return py::tuple(py::cast(t.strides())); })
       .def_property_readonly("dtype", &Tensor::dtype)
       .def_property_readonly(
           "device", [](const Tensor& t) { return py::make_tuple(t.device_type(), t.device_id()); })
       .def_property_readonly("read_only", &Tensor::read_only)
-      .def_property_readonly(
-          "data", [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.data()); });
+      .def_property_readonly("data",
+                             [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.data()); });
 }
 
 void BindProblem(py::module_& module) {
@@ -194,27 +195,26 @@ PYBIND11_MODULE(_C, module) {
 
   module.attr("DEVICE_CPU") = static_cast<int>(ATTN_DEVICE_CPU);
   module.attr("DEVICE_ROCM") = static_cast<int>(ATTN_DEVICE_ROCM);
-  module.attr("DTYPES") =
-      py::dict("float16"_a = static_cast<int>(ATTN_DTYPE_FP16),
-               "bfloat16"_a = static_cast<int>(ATTN_DTYPE_BF16),
-               "float32"_a = static_cast<int>(ATTN_DTYPE_FP32));
+  module.attr("DTYPES") = py::dict("float16"_a = static_cast<int>(ATTN_DTYPE_FP16),
+                                   "bfloat16"_a = static_cast<int>(ATTN_DTYPE_BF16),
+                                   "float32"_a = static_cast<int>(ATTN_DTYPE_FP32));
   module.attr("MASK_NONE") = static_cast<int>(ATTN_MASK_NONE);
   module.attr("MASK_BOTTOM_RIGHT") = static_cast<int>(ATTN_MASK_BOTTOM_RIGHT);
-  module.attr("STATUS") = py::dict(
-      "invalid_argument"_a = static_cast<int>(ATTN_ERROR_INVALID_ARGUMENT),
-      "unsupported"_a = static_cast<int>(ATTN_ERROR_UNSUPPORTED),
-      "abi_mismatch"_a = static_cast<int>(ATTN_ERROR_ABI_MISMATCH),
-      "driver"_a = static_cast<int>(ATTN_ERROR_DRIVER),
-      "out_of_memory"_a = static_cast<int>(ATTN_ERROR_OUT_OF_MEMORY),
-      "corrupt"_a = static_cast<int>(ATTN_ERROR_CORRUPT),
-      "internal"_a = static_cast<int>(ATTN_ERROR_INTERNAL));
+  module.attr("STATUS") =
+      py::dict("invalid_argument"_a = static_cast<int>(ATTN_ERROR_INVALID_ARGUMENT),
+               "unsupported"_a = static_cast<int>(ATTN_ERROR_UNSUPPORTED),
+               "abi_mismatch"_a = static_cast<int>(ATTN_ERROR_ABI_MISMATCH),
+               "driver"_a = static_cast<int>(ATTN_ERROR_DRIVER),
+               "out_of_memory"_a = static_cast<int>(ATTN_ERROR_OUT_OF_MEMORY),
+               "corrupt"_a = static_cast<int>(ATTN_ERROR_CORRUPT),
+               "internal"_a = static_cast<int>(ATTN_ERROR_INTERNAL));
 
   module.def("version", &attn_version);
   module.def("abi_version", &attn_abi_version);
-  module.def("fwd", &Forward, "problem"_a, "q"_a, "k"_a, "v"_a, "out"_a, "lse"_a,
-             "cu_seqlens_q"_a, "cu_seqlens_k"_a);
-  module.def("bwd", &Backward, "problem"_a, "dout"_a, "q"_a, "k"_a, "v"_a, "out"_a, "lse"_a,
-             "dq"_a, "dk"_a, "dv"_a, "cu_seqlens_q"_a, "cu_seqlens_k"_a, "workspace"_a);
+  module.def("fwd", &Forward, "problem"_a, "q"_a, "k"_a, "v"_a, "out"_a, "lse"_a, "cu_seqlens_q"_a,
+             "cu_seqlens_k"_a);
+  module.def("bwd", &Backward, "problem"_a, "dout"_a, "q"_a, "k"_a, "v"_a, "out"_a, "lse"_a, "dq"_a,
+             "dk"_a, "dv"_a, "cu_seqlens_q"_a, "cu_seqlens_k"_a, "workspace"_a);
   module.def("bwd_workspace_size", &BackwardWorkspaceSize, "problem"_a, "dout"_a, "q"_a, "k"_a,
              "v"_a, "out"_a, "lse"_a, "dq"_a, "dk"_a, "dv"_a, "cu_seqlens_q"_a, "cu_seqlens_k"_a);
   module.def("kernels", &Kernels);
