@@ -24,6 +24,10 @@ _DEVICE_FLAGS = [
     "--no-gpu-bundle-output",
 ]
 
+def _compile_resources(_os, _inputs):
+    """What a compile of CK's larger kernels takes; memory in MB."""
+    return {"cpu": 1, "memory": 1200}
+
 def _code_object_impl(ctx):
     instance = ctx.attr.instance or ctx.label.name
     symbol = ctx.attr.symbol or instance
@@ -45,6 +49,7 @@ def _code_object_impl(ctx):
         inputs = depset([source], transitive = [hip.files, headers.headers]),
         outputs = [code_object],
         mnemonic = "HipCodeObject",
+        resource_set = _compile_resources,
         progress_message = "Compiling %{label}",
     )
 

@@ -34,24 +34,15 @@ _NOT_IN_LAUNCH = (
 # Layouts per host file: bounds the memory of one compile where a set has many.
 _LAYOUTS_PER_FILE = 16
 
-_HOST_HEADER = {
-    KIND_FWD: "kernels/ck_fmha/launch_fwd.h",
-    KIND_DOT_DO_O: "kernels/ck_fmha/launch_bwd.h",
-    KIND_DQ_DK_DV: "kernels/ck_fmha/launch_bwd.h",
-    KIND_CONVERT_DQ: "kernels/ck_fmha/launch_bwd.h",
+# Kind -> the header of the launch code, and the function template in it.
+_HOST_CODE = {
+    KIND_FWD: ("launch_fwd.h", "make_fwd_launch"),
+    KIND_DOT_DO_O: ("launch_bwd.h", "make_dot_do_o_launch"),
+    KIND_DQ_DK_DV: ("launch_bwd.h", "make_dq_dk_dv_launch"),
+    KIND_CONVERT_DQ: ("launch_bwd.h", "make_convert_dq_launch"),
 }
-_HOST_MAKER = {
-    KIND_FWD: "make_fwd_launch",
-    KIND_DOT_DO_O: "make_dot_do_o_launch",
-    KIND_DQ_DK_DV: "make_dq_dk_dv_launch",
-    KIND_CONVERT_DQ: "make_convert_dq_launch",
-}
-_HOST_PARAMETERS = {
-    KIND_FWD: ("const attn_fwd_args& args", "args"),
-    KIND_DOT_DO_O: ("const attn_bwd_args& args, const BwdBuffers& buffers", "args, buffers"),
-    KIND_DQ_DK_DV: ("const attn_bwd_args& args, const BwdBuffers& buffers", "args, buffers"),
-    KIND_CONVERT_DQ: ("const attn_bwd_args& args, const BwdBuffers& buffers", "args, buffers"),
-}
+_FWD_PARAMETERS = "const attn_fwd_args& args, KernelLaunch* launch"
+_BWD_PARAMETERS = "const attn_bwd_args& args, const BwdBuffers& buffers, KernelLaunch* launch"
 
 
 def instance_source(instance: Instance) -> str:
@@ -107,7 +98,7 @@ def launch_code(instances: Sequence[Instance]) -> LaunchCode:
         for start in range(0, len(layouts), _LAYOUTS_PER_FILE):
             text = [
                 f"// {_NOTICE}\n",
-                f'#include "{_HOST_HEADER[kind]}"\n',
+                f'#include "kernels/ck_fmha/{_HOST_CODE[kind][0]}"\n',
             ]
             for index, sharing in enumerate(layouts[start : start + _LAYOUTS_PER_FILE], start):
                 representative = sharing[0]
@@ -120,7 +111,10 @@ def launch_code(instances: Sequence[Instance]) -> LaunchCode:
 
 def _launch_function(instance: Instance, index: int, function: str) -> str:
     kernel = instance.kernel_alias(index)
-    parameters, arguments = _HOST_PARAMETERS[instance.kind]
+    is_fwd = instance.kind == KIND_FWD
+    parameters = _FWD_PARAMETERS if is_fwd else _BWD_PARAMETERS
+    arguments = "args, launch" if is_fwd else "args, buffers, launch"
+    _, maker = _HOST_CODE[instance.kind]
     return (
         f"\n// {instance.name}\n"
         + instance.render(index)
@@ -128,9 +122,9 @@ def _launch_function(instance: Instance, index: int, function: str) -> str:
 static_assert({kernel}::kBlockSize == {instance.block_size});
 
 namespace aiter_attn::ck_fmha {{
-void {function}({parameters}, KernelLaunch* launch)
+void {function}({parameters})
 {{
-    {_HOST_MAKER[instance.kind]}<{kernel}>({arguments}, launch);
+    {maker}<{kernel}>({arguments});
 }}
 }} // namespace aiter_attn::ck_fmha
 """

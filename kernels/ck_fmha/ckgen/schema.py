@@ -24,35 +24,26 @@ class ManifestError(Exception):
     """What is wrong with a manifest, in one or two lines for the person who wrote it."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Trait:
-    """A property of a kernel instance that a manifest can select by."""
-
-    name: str
-    type: type
-    directions: tuple[str, ...]
-    doc: str
-
-
-TRAITS: tuple[Trait, ...] = (
-    Trait("dtype", str, (FWD, BWD), "element type of q, k, v, o and their gradients"),
-    Trait("head_size_qk", int, (FWD, BWD), "greatest head size of q and k"),
-    Trait("head_size_v", int, (FWD, BWD), "greatest head size of v and o"),
-    Trait("mode", str, (FWD, BWD), "batch: one length for all; group: cumulative lengths (varlen)"),
-    Trait("mask", bool, (FWD, BWD), "causal masks and windows"),
-    Trait("bias", str, (FWD, BWD), "what is added to the scores"),
-    Trait("bias_grad", bool, (BWD,), "the gradient of an elementwise bias is written"),
-    Trait("dropout", bool, (FWD, BWD), "dropout of the probabilities"),
-    Trait("lse", bool, (FWD,), "the log-sum-exp is written (training needs it)"),
-    Trait("logits_soft_cap", bool, (FWD,), "scores are capped softly"),
-    Trait("skip_min_seqlen_q", bool, (FWD,), "sequences under a least length are left out"),
-    Trait("deterministic", bool, (BWD,), "dq is summed in a fixed order"),
-    Trait("pad_seqlen_q", bool, (FWD, BWD), "bounds are checked along the queries"),
-    Trait("pad_seqlen_k", bool, (FWD, BWD), "bounds are checked along the keys"),
-    Trait("pad_head_size_qk", bool, (FWD, BWD), "bounds are checked along the head size of q, k"),
-    Trait("pad_head_size_v", bool, (FWD, BWD), "bounds are checked along the head size of v, o"),
-)
-TRAITS_BY_NAME = {trait.name: trait for trait in TRAITS}
+# The properties of an instance that a manifest can select by, and the directions that have them.
+# variants/README.md says what they mean.
+TRAITS: dict[str, tuple[str, ...]] = {
+    "dtype": (FWD, BWD),
+    "head_size_qk": (FWD, BWD),
+    "head_size_v": (FWD, BWD),
+    "mode": (FWD, BWD),
+    "mask": (FWD, BWD),
+    "bias": (FWD, BWD),
+    "bias_grad": (BWD,),
+    "dropout": (FWD, BWD),
+    "lse": (FWD,),
+    "logits_soft_cap": (FWD,),
+    "skip_min_seqlen_q": (FWD,),
+    "deterministic": (BWD,),
+    "pad_seqlen_q": (FWD, BWD),
+    "pad_seqlen_k": (FWD, BWD),
+    "pad_head_size_qk": (FWD, BWD),
+    "pad_head_size_v": (FWD, BWD),
+}
 
 # QoLA's tables name the direction, and its keys are these traits by other names. has_bias and
 # has_alibi together say which bias; has_sink and receipt can only be confirmed.
@@ -169,7 +160,7 @@ def _parse_table(
         directions = _as_values(table.pop("direction"), "direction", where)
         _check_values("direction", directions, (FWD, BWD), where)
 
-    own_keys = [t.name for t in TRAITS if set(t.directions) & set(directions)]
+    own_keys = [name for name, has in TRAITS.items() if set(has) & set(directions)]
     allowed_keys = list(own_keys)
     if table_direction is None:
         allowed_keys.append("direction")
@@ -179,9 +170,9 @@ def _parse_table(
         if table_direction == FWD:
             allowed_keys.append("has_sink")
     for key in table:
-        if key in TRAITS_BY_NAME and key not in own_keys:
+        if key in TRAITS and key not in own_keys:
             raise ManifestError(
-                f"{where}: {key} is a trait of {_listing(TRAITS_BY_NAME[key].directions)} only, "
+                f"{where}: {key} is a trait of {_listing(TRAITS[key])} only, "
                 f"and this table selects {_listing(directions)}."
             )
         _require_known(key, allowed_keys, "key", where)

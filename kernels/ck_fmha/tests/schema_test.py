@@ -1,10 +1,15 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """What a manifest may say, and what is said of one that does not."""
 
+import os
+import re
+from pathlib import Path
+
 import pytest
 from ckgen.schema import (
     BWD,
     FWD,
+    TRAITS,
     ManifestError,
     parse_archs,
     parse_manifest,
@@ -191,3 +196,14 @@ def test_arch_refusals(text: str, expected: str):
     with pytest.raises(ManifestError) as caught:
         parse_archs(text, "archs.toml")
     assert expected in str(caught.value)
+
+
+def test_the_readme_lists_every_key():
+    text = Path(os.environ["README"]).read_text("utf-8")
+    rows = re.findall(r"^\| ((?:`\w+` )+)\|.*\| (both|fwd|bwd) \|", text, re.MULTILINE)
+    documented = {
+        key: {"both": (FWD, BWD), "fwd": (FWD,), "bwd": (BWD,)}[of]
+        for keys, of in rows
+        for key in re.findall(r"\w+", keys)
+    }
+    assert documented == TRAITS
