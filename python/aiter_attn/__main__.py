@@ -18,13 +18,10 @@ from aiter_attn import _C, AttnError, _selftest
 _WIDTH = 100
 
 
-def manifest() -> dict[str, Any] | None:
-    """What the wheel was built from (manifest.json); None where the package has none."""
-    path = Path(__file__).with_name("manifest.json")
-    try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
+def manifest() -> dict[str, Any]:
+    """What the package was built from."""
+    text = Path(__file__).with_name("manifest.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
     return found
 
 
@@ -42,12 +39,12 @@ def drivers() -> list[dict[str, Any]]:
 def facts() -> dict[str, Any]:
     """What `info` tells, as data."""
     kernels = _C.kernels()
-    built = manifest() or {}
+    built = manifest()
     return {
         "version": _C.version(),
         "abi_version": _C.abi_version(),
-        "variant_set": built.get("variant_set"),
-        "toolchain": built.get("toolchain"),
+        "variant_set": built["variant_set"],
+        "toolchain": built["toolchain"],
         "archs": sorted({kernel["arch"] for kernel in kernels}),
         "drivers": drivers(),
         "kernels": kernels,
@@ -74,10 +71,9 @@ def _info_lines() -> Iterator[str]:
     told = facts()
     kernels: list[_C.Kernel] = told["kernels"]
     yield f"aiter-attn {told['version']} (C ABI {told['abi_version']})"
-    yield f"variants   {told['variant_set'] or 'unknown: the package has no manifest.json'}"
+    yield f"variants   {told['variant_set']}"
     yield f"archs      {', '.join(told['archs']) or 'none: built without kernels'}"
-    if told["toolchain"]:
-        yield f"toolchain  {told['toolchain']}"
+    yield f"toolchain  {told['toolchain']}"
     for driver in told["drivers"]:
         state = "ready" if driver["usable"] else "absent"
         yield from textwrap.wrap(

@@ -31,12 +31,10 @@ __all__ = [
 _DEVICES: Final = {
     1: "CPU",
     2: "CUDA",
-    3: "CUDA pinned host memory",
     4: "OpenCL",
     7: "Vulkan",
     8: "Metal",
     10: "ROCm",
-    11: "ROCm pinned host memory",
     12: "extension device",
     13: "CUDA managed memory",
     14: "oneAPI",
@@ -44,6 +42,8 @@ _DEVICES: Final = {
     16: "Hexagon",
     17: "MAIA",
 }
+# Host memory that a GPU runtime has pinned is host memory still.
+_PINNED: Final = (3, 11)
 # DLPack's stream values: the default stream of ROCm, and "do not synchronise".
 DEFAULT_STREAM: Final = 0
 SAME_STREAM: Final = -1
@@ -77,12 +77,14 @@ class Framework:
     writable = True  # whether the caller may pass arrays to be written
 
     def device(self, name: str, array: Any) -> tuple[int, int]:
-        """(DLDeviceType, ordinal); the ordinal of host memory is 0."""
+        """(DLDeviceType, ordinal); host memory, pinned or not, is (_C.DEVICE_CPU, 0)."""
         try:
             kind, index = array.__dlpack_device__()
         except (BufferError, RuntimeError, ValueError) as error:
             raise ValueError(f"{name}: {type(array).__name__} refuses DLPack: {error}") from error
-        return int(kind), 0 if kind == _C.DEVICE_CPU else int(index)
+        if kind == _C.DEVICE_CPU or kind in _PINNED:
+            return _C.DEVICE_CPU, 0
+        return int(kind), int(index)
 
     def current_stream(self, array: Any) -> int | None:
         """The stream that the caller's work on the array's GPU is queued on; None: not known."""

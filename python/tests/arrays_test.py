@@ -111,6 +111,14 @@ def test_any_producer_of_dlpack_will_do(
     assert [e.streams for e in exporters] == [[None]] * 5
 
 
+@pytest.mark.parametrize("kind", [3, 11], ids=["CUDA", "ROCm"])
+def test_pinned_host_memory_is_host_memory(kind: int) -> None:
+    q, k, v = fresh()
+    want, _ = aiter_attn.mha_fwd(q, k, v)
+    out, _ = aiter_attn.mha_fwd(q, Exporter(k, device=(kind, 1)), Exporter(v, device=(kind, 0)))
+    numpy.testing.assert_array_equal(out, want)
+
+
 def test_bfloat16_through_dlpack() -> None:
     arrays = fresh(ml_dtypes.bfloat16)
     want, want_lse = aiter_attn.mha_fwd(*arrays)

@@ -59,6 +59,8 @@ def test_info_is_for_programs() -> None:
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["version"] == aiter_attn.__version__
+    assert told["variant_set"]
+    assert len(told["toolchain"]) == 64
     assert told["kernels"] == KERNELS
     assert told["archs"] == sorted({k["arch"] for k in KERNELS})
     assert [d["name"] for d in told["drivers"]] == ["CPU", "ROCm"]
