@@ -120,7 +120,7 @@ def _run_selftest(arguments: argparse.Namespace) -> int:
     return 0 if passed else 1
 
 
-def _find_kernel(wanted: str, arch: str | None) -> _C.Kernel:
+def find_kernel(wanted: str, arch: str | None) -> _C.Kernel:
     """The kernel of a key, of a key's beginning, or of an instance name (and arch).
 
     Raises LookupError that says what there is.
@@ -147,11 +147,15 @@ def _find_kernel(wanted: str, arch: str | None) -> _C.Kernel:
 
 def _extract(arguments: argparse.Namespace) -> int:
     try:
-        kernel = _find_kernel(arguments.key, arguments.arch)
+        kernel = find_kernel(arguments.key, arguments.arch)
     except LookupError as error:
         print(f"extract: {error.args[0]}", file=sys.stderr)
         return 1
-    data = _C.code_object(kernel["key"])
+    try:
+        data = _C.code_object(kernel["key"])
+    except AttnError as error:
+        print(f"extract: {error}", file=sys.stderr)
+        return 1
     if arguments.output == "-":
         sys.stdout.buffer.write(data)
         return 0

@@ -73,8 +73,9 @@ class Framework:
     Methods that get `name` put it, the argument's name, first in every message.
     """
 
-    name = "a DLPack producer"
     writable = True  # whether the caller may pass arrays to be written
+    # Whether memory that is let go of stays as it is until the GPU work queued on it is done.
+    stream_ordered = False
 
     def device(self, name: str, array: Any) -> tuple[int, int]:
         """(DLDeviceType, ordinal); host memory, pinned or not, is (_C.DEVICE_CPU, 0)."""
@@ -134,8 +135,6 @@ class Framework:
 class Numpy(Framework):
     """numpy: read through the buffer protocol, as numpy exports no bfloat16 through DLPack."""
 
-    name = "numpy"
-
     def device(self, name: str, array: Any) -> tuple[int, int]:
         return _C.DEVICE_CPU, 0
 
@@ -164,7 +163,7 @@ class Numpy(Framework):
 class Torch(Framework):
     """torch: results from its caching allocator, on the current stream of the tensor's device."""
 
-    name = "torch"
+    stream_ordered = True
 
     def current_stream(self, array: Any) -> int:
         return int(sys.modules["torch"].cuda.current_stream(array.device).cuda_stream)
@@ -200,7 +199,7 @@ class Torch(Framework):
 class Cupy(Framework):
     """cupy: results from its memory pool, on the current stream of the array's device."""
 
-    name = "cupy"
+    stream_ordered = True
 
     def current_stream(self, array: Any) -> int:
         with array.device:
@@ -227,7 +226,6 @@ class Jax(Framework):
     Its GPU arrays live on streams that jax does not tell, so they are refused.
     """
 
-    name = "jax"
     writable = False
 
     def device(self, name: str, array: Any) -> tuple[int, int]:

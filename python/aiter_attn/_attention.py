@@ -14,6 +14,7 @@ What holds for every function here
     (a hipStream_t as int). Whoever passes `stream` keeps the arrays alive until it has got there.
   - q, k, v, their gradients and `out` have one dtype: float16, bfloat16, or on the CPU float32.
     Scores and sums are float32. The last dimension is contiguous, the others have any stride.
+  - Where a result is of q's framework but not of its dtype or rank, as lse is, its type is Any.
   - TypeError: not an array, or a dtype that is not listed. ValueError: shapes, strides, devices or
     numbers that do not fit. UnsupportedError (a NotImplementedError): valid, but not in this
     version, or no kernel instance of this build serves it. DriverError, OutOfMemoryError,
@@ -82,7 +83,7 @@ def flash_attn_func(
     deterministic: bool = ...,
     *,
     return_attn_probs: Literal[True],
-) -> tuple[ArrayT, ArrayT, ArrayT]: ...
+) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_func(
     q: ArrayT,
@@ -96,7 +97,7 @@ def flash_attn_func(
     alibi_slopes: Array | None = ...,
     deterministic: bool = ...,
     return_attn_probs: bool = ...,
-) -> ArrayT | tuple[ArrayT, ArrayT, ArrayT]: ...
+) -> ArrayT | tuple[ArrayT, Any, Any]: ...
 def flash_attn_func(
     q: ArrayT,
     k: Array,
@@ -109,7 +110,7 @@ def flash_attn_func(
     alibi_slopes: Array | None = None,
     deterministic: bool = False,
     return_attn_probs: bool = False,
-) -> ArrayT | tuple[ArrayT, ArrayT, ArrayT]:
+) -> ArrayT | tuple[ArrayT, Any, Any]:
     """Attention with the arguments of flash-attn's flash_attn_func.
 
     Args:
@@ -179,7 +180,7 @@ def flash_attn_varlen_func(
     *,
     return_attn_probs: Literal[True],
     block_table: Array | None = ...,
-) -> tuple[ArrayT, ArrayT, ArrayT]: ...
+) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_varlen_func(
     q: ArrayT,
@@ -198,7 +199,7 @@ def flash_attn_varlen_func(
     deterministic: bool = ...,
     return_attn_probs: bool = ...,
     block_table: Array | None = ...,
-) -> ArrayT | tuple[ArrayT, ArrayT, ArrayT]: ...
+) -> ArrayT | tuple[ArrayT, Any, Any]: ...
 def flash_attn_varlen_func(
     q: ArrayT,
     k: Array,
@@ -216,7 +217,7 @@ def flash_attn_varlen_func(
     deterministic: bool = False,
     return_attn_probs: bool = False,
     block_table: Array | None = None,
-) -> ArrayT | tuple[ArrayT, ArrayT, ArrayT]:
+) -> ArrayT | tuple[ArrayT, Any, Any]:
     """Attention over sequences of different lengths, with flash_attn_varlen_func's arguments.
 
     Args:
@@ -269,9 +270,9 @@ def mha_fwd(
     causal: bool = False,
     window_size: tuple[int, int] = (-1, -1),
     out: ArrayT | None = None,
-    lse: ArrayT | None = None,
+    lse: Array | None = None,
     stream: int | None = None,
-) -> tuple[ArrayT, ArrayT]:
+) -> tuple[ArrayT, Any]:
     """The forward pass in batch mode.
 
     Args:
@@ -304,9 +305,9 @@ def mha_varlen_fwd(
     causal: bool = False,
     window_size: tuple[int, int] = (-1, -1),
     out: ArrayT | None = None,
-    lse: ArrayT | None = None,
+    lse: Array | None = None,
     stream: int | None = None,
-) -> tuple[ArrayT, ArrayT]:
+) -> tuple[ArrayT, Any]:
     """The forward pass in varlen mode.
 
     Args:
@@ -343,7 +344,7 @@ def mha_bwd(
     dq: ArrayT | None = None,
     dk: ArrayT | None = None,
     dv: ArrayT | None = None,
-    workspace: ArrayT | None = None,
+    workspace: Array | None = None,
     stream: int | None = None,
 ) -> tuple[ArrayT, ArrayT, ArrayT]:
     """The backward pass in batch mode: gradients of sum(out * dout).
@@ -355,8 +356,8 @@ def mha_bwd(
         deterministic: the same bits every time: what the CPU does anyway; not on the GPU in this
             version, where dq is summed in the order the hardware takes.
         dq, dk, dv: where to write the gradients, shaped as q, k and v; None: new arrays.
-        workspace: scratch memory on q's device; None: a new array from q's framework. The message
-            for one that is too small has the size.
+        workspace: scratch memory on q's device, bytes; None: a new array from q's framework. The
+            error for one that is too small, or that must be passed, has the size.
         stream: the hipStream_t to work on; None: the current stream of q's framework.
 
     Returns:
@@ -389,7 +390,7 @@ def mha_varlen_bwd(
     dq: ArrayT | None = None,
     dk: ArrayT | None = None,
     dv: ArrayT | None = None,
-    workspace: ArrayT | None = None,
+    workspace: Array | None = None,
     stream: int | None = None,
 ) -> tuple[ArrayT, ArrayT, ArrayT]:
     """The backward pass in varlen mode.
@@ -534,8 +535,8 @@ class _Call:
         self,
         problem: _C.Problem,
         loaded: dict[str, _C.Tensor],
-        out: ArrayT | None,
-        lse: ArrayT | None,
+        out: Array | None,
+        lse: Array | None,
     ) -> tuple[Any, Any]:
         q, k, v = loaded["q"], loaded["k"], loaded["v"]
         inputs = list(loaded.values())
@@ -555,8 +556,8 @@ class _Call:
         out: Array,
         lse: Array,
         deterministic: bool,
-        gradients: Sequence[ArrayT | None],
-        workspace: ArrayT | None,
+        gradients: Sequence[Array | None],
+        workspace: Array | None,
     ) -> tuple[Any, Any, Any]:
         if deterministic and self._device[0] == _C.DEVICE_ROCM:
             raise UnsupportedError(
@@ -653,13 +654,15 @@ class _Call:
     def _workspace(self, given: Any, size: int) -> _C.Tensor | None:
         if size == 0:
             return None
+        padded = size + _WORKSPACE_ALIGNMENT - 1
         if given is None:
+            if not self._framework.stream_ordered:
+                raise TypeError(
+                    f"workspace: when {type(self._lead).__name__} uses memory again is not known; "
+                    f"pass workspace= of {padded} bytes and keep it until the stream is done"
+                )
             given = self._framework.empty(
-                "workspace",
-                self._lead,
-                (size + _WORKSPACE_ALIGNMENT - 1,),
-                "uint8",
-                self._given_stream,
+                "workspace", self._lead, (padded,), "uint8", self._given_stream
             )
         tensor = self._borrow("workspace", given)
         _check_contiguous("workspace", tensor)
@@ -689,7 +692,7 @@ def _refuse(dropout_p: float, softcap: float, alibi_slopes: Array | None) -> Non
         raise UnsupportedError("alibi_slopes: ALiBi is not in this version: pass None")
 
 
-def _no_probabilities(q: ArrayT) -> Any:
+def _no_probabilities(q: Array) -> Any:
     """What flash-attn gives as S_dmask where there is no dropout."""
     framework = framework_of("q", q)
     return framework.result(framework.empty("probs", q, (0,), None, None), q)

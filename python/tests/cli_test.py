@@ -13,7 +13,7 @@ from pathlib import Path
 
 import aiter_attn
 import pytest
-from aiter_attn import _C
+from aiter_attn import _C, __main__
 
 KERNELS = _C.kernels()
 needs_kernels = pytest.mark.skipif(not KERNELS, reason="built without kernels")
@@ -129,6 +129,52 @@ def test_wrong_arguments(arguments: tuple[str, ...], status: int, message: str) 
     assert done.returncode == status
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def kernel(name: str, arch: str, key: str) -> dict[str, object]:
+    return {"name": name, "arch": arch, "key": key}
+
+
+BUILT = [
+    kernel("one", "gfx942", "aaaaaaaa11"),
+    kernel("one", "gfx950", "aaaaaaaa22"),
+    kernel("two", "gfx942", "bbbbbbbb33"),
+]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "arch", "found"),
+    [
+        ("aaaaaaaa22", None, 1),
+        ("aaaaaaaa2", None, 1),
+        ("aaaaaaaa", "gfx950", 1),
+        ("one", "gfx942", 0),
+        ("two", None, 2),
+    ],
+)
+def test_finding_a_kernel(
+    wanted: str, arch: str | None, found: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_C, "kernels", lambda: BUILT)
+    assert __main__.find_kernel(wanted, arch) == BUILT[found]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "arch", "message"),
+    [
+        ("three", None, "three: no such key or instance name; `python -m aiter_attn info` lists"),
+        ("bbbbbbb", None, "bbbbbbb: no such key"),
+        ("two", "gfx950", "--arch gfx950: allowed: gfx942"),
+        ("one", None, "several code objects (gfx942 aaaaaaaa11, gfx950 aaaaaaaa22); add --arch"),
+        ("aaaaaaaa", None, "several code objects"),
+    ],
+)
+def test_finding_none_or_many_kernels(
+    wanted: str, arch: str | None, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_C, "kernels", lambda: BUILT)
+    with pytest.raises(LookupError, match=re.escape(message)):
+        __main__.find_kernel(wanted, arch)
 
 
 @needs_kernels

@@ -151,7 +151,7 @@ def test_backward_launches_its_kernels_in_order(log: Path, heads_k: int) -> None
 
 def test_the_workspace_is_asked_for_by_its_size() -> None:
     problem = Problem()
-    with pytest.raises(TypeError, match=r"^workspace: cannot be made .* with shape \(\d+,\)"):
+    with pytest.raises(TypeError, match=r"^workspace: .* pass workspace= of \d+ bytes"):
         problem.backward()
     with pytest.raises(ValueError, match=r"workspace_size is .*\d+"):
         problem.backward(workspace=on_gpu(numpy.zeros(1024, numpy.uint8)))
