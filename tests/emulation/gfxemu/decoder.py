@@ -90,6 +90,23 @@ class Program:
     arch: str
     functions: list[Execute]
     instructions: list[Instruction]
+    vgprs: int = 0
+    accum_offset: int = 0
+
+
+def replace(program: Program, index: int, text: str | None) -> Program:
+    """The program with one instruction changed to `text`, or left out (None).
+
+    Addresses stay as they are, so the new text may have any encoding.
+    """
+    old = program.instructions[index]
+    functions, instructions = list(program.functions), list(program.instructions)
+    instructions[index] = Instruction(text or "s_nop 0", old.address, old.size, index)
+    functions[index] = _build(
+        instructions[index], program.arch, program.vgprs, program.accum_offset,
+        {i.address: i.index for i in instructions},
+    )  # fmt: skip
+    return dataclasses.replace(program, functions=functions, instructions=instructions)
 
 
 def decode(
@@ -101,7 +118,7 @@ def decode(
     functions = []
     for instruction in listing:
         functions.append(_build(instruction, arch, vgprs, accum_offset, index_of))
-    return Program(arch, functions, listing)
+    return Program(arch, functions, listing, vgprs, accum_offset)
 
 
 def _build(
