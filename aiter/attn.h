@@ -90,8 +90,11 @@ typedef enum attn_mask {
 } attn_mask;
 
 /* A tensor [batch, seqlen, heads, head_size] (batch mode) or [total, heads, head_size] (group mode:
- * stride_batch is ignored). Strides are in elements; the head_size dimension is contiguous. Outputs
- * must not alias anything. */
+ * stride_batch is ignored). Strides are in elements; the head_size dimension is contiguous; the
+ * stride of a dimension with one entry is ignored. Outputs must not alias anything, nor themselves.
+ * On the GPU strides are from 0 to 2^31 - 1, data is a multiple of 16 bytes and strides are
+ * multiples of 8, unless the chosen instance takes less. data may be NULL where the tensor has no
+ * entry. */
 typedef struct attn_tensor {
   void* data;
   int64_t stride_batch;
@@ -117,7 +120,7 @@ typedef struct attn_problem {
   const int32_t*
       cu_seqlens_q; /* group mode: [batch + 1], in the memory of device_type; batch mode: NULL */
   const int32_t* cu_seqlens_k;
-  float softmax_scale;
+  float softmax_scale;  /* positive and finite */
   int32_t mask;         /* attn_mask */
   int32_t window_left;  /* keys to the left of the diagonal that are seen; -1: all */
   int32_t window_right; /* likewise to the right */
