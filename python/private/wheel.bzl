@@ -13,12 +13,13 @@ def _name_in_wheel(ctx, file):
     return path[len(prefix):]
 
 def _wheel_impl(ctx):
-    wheel = ctx.actions.declare_file("{distribution}-{version}-{python}-{python}-manylinux_{glibc}_x86_64.whl".format(
-        distribution = ctx.attr.distribution.replace("-", "_"),
-        glibc = ctx.attr.glibc.replace(".", "_"),
-        python = ctx.attr.python_tag,
-        version = ctx.attr.version,
-    ))
+    wheel = ctx.actions.declare_file("-".join([
+        ctx.attr.distribution.replace("-", "_"),
+        ctx.attr.version,
+        ctx.attr.python_tag,
+        ctx.attr.python_tag,
+        "manylinux_%s_x86_64.whl" % ctx.attr.glibc.replace(".", "_"),
+    ]))
     arguments = ctx.actions.args()
     arguments.use_param_file("@%s", use_always = True)
     arguments.set_param_file_format("multiline")
