@@ -1,8 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Builds the project in a fresh clone, as another user in another place would, and reads what Bazel did.
+"""Builds the project in a fresh clone, as a user elsewhere would, and reads what Bazel did.
 
-A Clone shares nothing with the checkout under test but what it is told to: its own folder, HOME and Bazel
-output root. The disk cache may be shared, so that nothing compiles twice when that is not what is tested.
+A Clone shares nothing with the checkout under test but what it is told to: it has its own folder,
+HOME and Bazel output root. The disk cache may be shared, so that nothing compiles twice where that
+is not what is tested.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def shared_disk_cache() -> Path:
 
 
 class Clone:
-    """A clone of the work tree's committed and uncommitted tracked files, with its own HOME and output root."""
+    """A copy of the files that git tracks or would track, with its own HOME and output root."""
 
     def __init__(self, base: Path, name: str, disk_cache: Path | None = None) -> None:
         self.root = base / name / "checkout"
@@ -53,13 +54,17 @@ class Clone:
         )
 
     def bazel(self, *args: str, expect: int | None = 0, **env: str) -> subprocess.CompletedProcess:
-        """Runs ./bazelw; the exit status must be `expect` (None: any). Output is captured as text."""
+        """Runs ./bazelw; its exit status must be `expect` (None: any). The output is captured."""
         command = [
             "./bazelw",
             f"--output_user_root={self.output_root}",
             "--max_idle_secs=60",
             args[0],
-            *([f"--disk_cache={self.disk_cache}"] if self.disk_cache and args[0] != "shutdown" else []),
+            *(
+                [f"--disk_cache={self.disk_cache}"]
+                if self.disk_cache and args[0] != "shutdown"
+                else []
+            ),
             *args[1:],
         ]
         result = subprocess.run(

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Other checkouts, homes, output roots and dependency modes: the same bytes, and nothing compiled twice."""
+"""Other checkouts, homes and dependency modes: the same bytes, and nothing compiled twice."""
 
 from __future__ import annotations
 

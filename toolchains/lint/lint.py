@@ -1,8 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Formats and lints the whole tree: `./bazelw run //:lint` checks, `./bazelw run //:lint -- --fix` mends.
+"""Formats and lints the whole tree.
 
-Every tool is locked (see //toolchains/pypi and npm.bzl); the files are those git tracks or would track, so that
-nothing generated is looked at. Exit status 0 only if every tool is content.
+`./bazelw run //:lint` checks, `./bazelw run //:lint -- --fix` mends. Every tool is locked (see
+//toolchains/pypi and npm.bzl); the files are those git tracks or would track, so that nothing
+generated is looked at. Exit status 0 only if every tool is content.
 """
 
 from __future__ import annotations
@@ -100,6 +101,10 @@ def mypy(root: Path) -> bool:
     return subprocess.run([*command, *roots], cwd=root, env=env).returncode == 0
 
 
+def report(name: str, scope: str, failed: Sequence[str]) -> None:
+    print(f"lint: {name}: {scope}: {'FAILED' if name in failed else 'ok'}", flush=True)
+
+
 def main(argv: Sequence[str]) -> int:
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]!r}; the only option is --fix")
@@ -113,10 +118,10 @@ def main(argv: Sequence[str]) -> int:
         chosen = [f for f in files if check.matches(f)]
         if chosen and not run(check.fix if FIX.value else check.check, chosen, root):
             failed.append(check.name)
-        print(f"lint: {check.name}: {len(chosen)} files: {'FAILED' if check.name in failed else 'ok'}")
+        report(check.name, f"{len(chosen)} files", failed)
     if not mypy(root):
         failed.append("mypy")
-    print(f"lint: mypy: {', '.join(MYPY_ROOTS)}: {'FAILED' if 'mypy' in failed else 'ok'}")
+    report("mypy", ", ".join(MYPY_ROOTS), failed)
     if failed:
         print(
             f"lint: failed: {', '.join(failed)}. `./bazelw run //:lint -- --fix` mends formatting.",

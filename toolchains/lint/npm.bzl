@@ -1,8 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """A repository rule for one locked file of an npm package.
 
-Which registry: AITER_ATTN_NPM_REGISTRY (by --repo_env too), else what the machine's npm is configured
-with, else, where there is no npm, the default that npm itself has, read from its Debian package.
+Which registry: AITER_ATTN_NPM_REGISTRY (by --repo_env too), else what the machine's npm is
+configured with, else, where there is no npm, the default that npm itself has, read from its Debian
+package.
 """
 
 load("//toolchains/debian:debian.bzl", "debian_tree")
