@@ -21,7 +21,6 @@
 #include "aiter/reference/reference.h"
 #include "aiter/store/store.h"
 #include "aiter/validate.h"
-#include "aiter/version.h"
 
 namespace aiter_attn {
 namespace {
@@ -161,7 +160,7 @@ extern "C" {
 
 uint32_t attn_abi_version(void) { return ATTN_ABI_VERSION; }
 
-const char* attn_version(void) { return kVersion; }
+const char* attn_version(void) { return AITER_ATTN_VERSION; }
 
 const char* attn_last_error(void) { return thread_state().message; }
 

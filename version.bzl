@@ -1,4 +1,0 @@
-# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The version of everything here. MODULE.bazel and aiter/version.h repeat it; a test compares."""
-
-VERSION = "0.1.0"
