@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """code_object: one kernel instance, compiled for the device only and for one architecture.
 
-Five actions, each with just the inputs it needs, so that a change recompiles only what it touches:
+Four actions, each with just the inputs it needs, so that a change recompiles only what it touches:
 
     compile   source, headers, toolchain           -> NAME.hsaco
     key       source, headers' digest, flags       -> NAME.key       (README.md says what it covers)
@@ -30,7 +30,6 @@ def _compile_resources(_os, _inputs):
 
 def _code_object_impl(ctx):
     instance = ctx.attr.instance or ctx.label.name
-    symbol = ctx.attr.symbol or instance
     arch = ctx.attr.arch
     hip = hip_toolchain(ctx)
     headers = ctx.attr.headers[HeaderTreeInfo]
@@ -89,7 +88,6 @@ def _code_object_impl(ctx):
     arguments.add("--packed", packed)
     arguments.add("--key", key)
     arguments.add("--instance", instance)
-    arguments.add("--symbol", symbol)
     arguments.add("--arch", arch)
     arguments.add("--block-size", ctx.attr.block_size)
     arguments.add("--data-symbol", data_symbol)
@@ -123,12 +121,13 @@ code_object = rule(
     doc = "A code object and what is known of it; output groups key, metadata, packed.",
     attrs = {
         "arch": attr.string(mandatory = True, doc = "one of archs.toml"),
-        "block_size": attr.int(doc = "work-items per workgroup, to be checked; 0: any"),
+        "block_size": attr.int(mandatory = True, doc = "work-items per workgroup, to be checked"),
         "copts": attr.string_list(doc = "flags beyond the toolchain's; they enter the key"),
         "headers": attr.label(mandatory = True, providers = [HeaderTreeInfo]),
-        "instance": attr.string(doc = "the instance's name; the target's by default"),
+        "instance": attr.string(
+            doc = "the instance's name, which is its kernel's symbol; the target's by default",
+        ),
         "src": attr.label(allow_single_file = [".cpp"], mandatory = True),
-        "symbol": attr.string(doc = "the kernel's symbol; the instance's name by default"),
         "_key": attr.label(cfg = "exec", default = "//kernels/private:key"),
         "_metadata": attr.label(cfg = "exec", default = "//kernels/private:metadata"),
         "_pack": attr.label(cfg = "exec", default = "//kernels/pack", executable = True),

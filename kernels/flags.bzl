@@ -40,12 +40,11 @@ arch_choice = rule(
 def _variants_flag_impl(ctx):
     name = ctx.build_setting_value
     if name not in ctx.attr.known:
-        fail("--%s=%s: unknown variant set; known: %s. A new one is a file kernels/variants/%s.toml" % (
+        fail("--%s=%s: unknown variant set; known: %s. " % (
             str(ctx.label).removeprefix("@@").removeprefix("@"),
             name,
             ", ".join(ctx.attr.known),
-            name,
-        ))
+        ) + "A new one is a file kernels/variants/%s.toml" % name)
     return [VariantSetInfo(name = name)]
 
 variants_flag = rule(

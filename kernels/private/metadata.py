@@ -18,10 +18,7 @@ from kernels.private.amdgpu_metadata import MetadataError, read_metadata
 
 
 def kernel_record(code_object: bytes, symbol: str, arch: str, block_size: int) -> dict[str, Any]:
-    """What the kernel needs. Raises MetadataError if the object is not the promised one.
-
-    block_size 0: any.
-    """
+    """What the kernel needs. Raises MetadataError if the object is not the promised one."""
     metadata = read_metadata(code_object)
     target = f"amdgcn-amd-amdhsa--{arch}"
     if metadata["amdhsa.target"] != target:
@@ -31,7 +28,7 @@ def kernel_record(code_object: bytes, symbol: str, arch: str, block_size: int) -
     if names != [symbol]:
         raise MetadataError(f"the kernels are {names}, not [{symbol!r}]")
     (kernel,) = kernels
-    if block_size and kernel[".max_flat_workgroup_size"] != block_size:
+    if kernel[".max_flat_workgroup_size"] != block_size:
         raise MetadataError(
             f"{symbol}: compiled for workgroups of {kernel['.max_flat_workgroup_size']}, "
             f"its description says {block_size}"
@@ -59,8 +56,7 @@ def main() -> int:
     parser.add_argument("--code-object", type=Path, required=True)
     parser.add_argument("--packed", type=Path, required=True)
     parser.add_argument("--key", type=Path, required=True)
-    parser.add_argument("--instance", required=True)
-    parser.add_argument("--symbol", required=True)
+    parser.add_argument("--instance", required=True, help="also the kernel's symbol")
     parser.add_argument("--arch", required=True)
     parser.add_argument("--block-size", type=int, required=True)
     parser.add_argument("--data-symbol", required=True, help="of the embedded bytes")
@@ -68,7 +64,7 @@ def main() -> int:
     options = parser.parse_args()
     code_object = options.code_object.read_bytes()
     try:
-        kernel = kernel_record(code_object, options.symbol, options.arch, options.block_size)
+        kernel = kernel_record(code_object, options.instance, options.arch, options.block_size)
     except MetadataError as error:
         print(f"{options.instance}, {options.arch}: {error}", file=sys.stderr)
         return 1
