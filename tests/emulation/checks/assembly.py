@@ -15,7 +15,7 @@ from gfxemu.decoder import Program, decode
 VGPRS, LDS_BYTES, SCRATCH_BYTES = 64, 1024, 64
 _BLOCK = 256
 
-_DESCRIPTOR = KernelDescriptor(
+DESCRIPTOR = KernelDescriptor(
     group_segment_size=LDS_BYTES,
     private_segment_size=SCRATCH_BYTES,
     kernarg_size=16,
@@ -96,7 +96,7 @@ class Launch:
         ]
         uninitialised = [addresses[1], *([addresses[0]] if uninitialised_input else [])]
         self.report: Report = device.launch_program(
-            Kernel("text", _DESCRIPTOR, b"", {}), program(tuple(lines)),
+            Kernel("text", DESCRIPTOR, b"", {}), program(tuple(lines)),
             grid=(workgroups, 1, 1), block=(block, 1, 1),
             kernarg=np.array(addresses, np.uint64).tobytes(), schedule=schedule,
             checks=checks or Checks(), uninitialised=uninitialised, instruction_limit=limit,

@@ -22,6 +22,7 @@ from gfxemu.pending import (
     Pending,
     VectorResult,
     deliver,
+    issue_lgkm,
     land_lds_stores,
 )
 from gfxemu.vector_memory import Access
@@ -269,7 +270,7 @@ def _read(d: Decoding) -> Execute:
                     LdsRead(at, part.total, pc, w.group.epoch, first, values, lanes, access.bits)
                 )
         if len(results) == 1:
-            deliver(w, results[0], [w.lgkm_queue])
+            deliver(w, results[0], issue_lgkm)
         else:
             _deliver_group(w, results)
 
@@ -280,9 +281,9 @@ def _deliver_group(w: Wave, results: list[LdsRead]) -> None:
     """Several results that count as one operation."""
     queue: list[Pending] = []
     for result in results:
-        deliver(w, result, [queue])
+        deliver(w, result, lambda _, pending: queue.append(pending))
     if w.late:
-        w.lgkm_queue.append(Group(queue))
+        issue_lgkm(w, Group(queue))
 
 
 @opcodes("ds_write_b8", "ds_write_b16", "ds_write_b32", "ds_write_b64", "ds_write_b96",
@@ -314,7 +315,7 @@ def _write(d: Decoding) -> Execute:
                 stores.append(LdsStore(at, items, part.total, lanes, pc, w.group.epoch))
         store = stores[0] if len(stores) == 1 else Group(stores)
         if w.late:
-            w.lgkm_queue.append(store)
+            issue_lgkm(w, store)
         else:
             store.land(w)
 
@@ -340,7 +341,7 @@ def _permute(d: Decoding) -> Execute:
                 senders = np.nonzero(w.lanes[:, lane])[0]
                 values[senders, other[senders, lane]] = w.v[source][senders, lane]
         lanes = None if w.all_lanes else w.lanes
-        deliver(w, VectorResult(to, values[None], lanes), [w.lgkm_queue])
+        deliver(w, VectorResult(to, values[None], lanes), issue_lgkm)
 
     return execute
 

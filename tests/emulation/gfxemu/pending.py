@@ -6,10 +6,15 @@ result out, and an LDS write is invisible to other waves until then: the worst c
 may choose. CDNA3 ISA, "Manually Inserted Wait States" and S_WAITCNT: vector memory operations
 count VM_CNT and return in order; LDS operations count LGKM_CNT and return in order; scalar loads
 count LGKM_CNT and return in any order.
+
+The counters have 6 and 4 bits, and an instruction that would overflow one is not issued until
+there is room: more than 63 vector memory and 15 LDS operations are never under way. Compilers
+rely on it and leave out the wait for an operation with that many later ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,18 +67,6 @@ def write_registers(wave: Wave, first: int, values: np.ndarray, lanes: np.ndarra
         destination[...] = values
     else:
         np.copyto(destination, values, where=lanes)
-
-
-def deliver(wave: Wave, result: VectorResult, queues: list[list[Pending]]) -> None:
-    """Land a load's result now, or poison its destination and put it into the queues."""
-    if not wave.late:
-        result.land(wave)
-        return
-    poison = np.broadcast_to(wave.poison, result.values.shape)
-    write_registers(wave, result.first, poison, result.lanes, result.bits)
-    queues[0].append(result)
-    for queue in queues[1:]:
-        queue.append(RETIRED)
 
 
 class LdsRead(VectorResult):
@@ -150,6 +143,36 @@ class Group(Pending):
 
 
 RETIRED = Pending()
+
+
+_VM_LIMIT, _LGKM_LIMIT = 63, 15
+
+
+def issue_vector_memory(wave: Wave, pending: Pending) -> None:
+    """Count an operation that VM_CNT counts."""
+    wave.vm_queue.append(pending)
+    if len(wave.vm_queue) > _VM_LIMIT:
+        wait_vector_memory(wave, _VM_LIMIT)
+
+
+def issue_lgkm(wave: Wave, pending: Pending) -> None:
+    """Count an operation that LGKM_CNT counts."""
+    wave.lgkm_queue.append(pending)
+    if len(wave.lgkm_queue) > _LGKM_LIMIT:
+        wait_lgkm(wave, _LGKM_LIMIT)
+
+
+Issue = Callable[["Wave", Pending], None]
+
+
+def deliver(wave: Wave, result: VectorResult, issue: Issue) -> None:
+    """Land a load's result now, or poison its destination and issue it."""
+    if not wave.late:
+        result.land(wave)
+        return
+    poison = np.broadcast_to(wave.poison, result.values.shape)
+    write_registers(wave, result.first, poison, result.lanes, result.bits)
+    issue(wave, result)
 
 
 def wait_vector_memory(wave: Wave, count: int) -> None:

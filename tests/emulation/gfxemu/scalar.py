@@ -11,7 +11,7 @@ from gfxemu import scalars
 from gfxemu.decoder import Decoding, Execute, opcodes
 from gfxemu.errors import UnsupportedInstruction
 from gfxemu.operands import constant_bits, lane_mask, scalar32, scalar64
-from gfxemu.pending import ScalarResult
+from gfxemu.pending import ScalarResult, issue_lgkm
 from gfxemu.scalars import (
     MASK32,
     MASK64,
@@ -469,7 +469,7 @@ def _load(d: Decoding) -> Execute:
         if w.late:
             for i in range(count):
                 w.write32(to + i, int(w.poison))
-            w.lgkm_queue.append(ScalarResult(to, values))
+            issue_lgkm(w, ScalarResult(to, values))
         else:
             for i, value in enumerate(values):
                 w.write32(to + i, value)

@@ -19,7 +19,15 @@ from gfxemu.decoder import Decoding, Execute, opcodes
 from gfxemu.errors import MemoryFault, UnsupportedInstruction
 from gfxemu.memory import WORDS
 from gfxemu.operands import Operand, scalar32, scalar64, to_lanes32, to_lanes64
-from gfxemu.pending import RETIRED, LdsStore, VectorResult, deliver
+from gfxemu.pending import (
+    RETIRED,
+    LdsStore,
+    Pending,
+    VectorResult,
+    deliver,
+    issue_lgkm,
+    issue_vector_memory,
+)
 from gfxemu.scalars import Scalar
 from gfxemu.wave import LANES, M0, LaneMask, Wave
 
@@ -216,7 +224,7 @@ def _buffer_load(d: Decoding) -> Execute:
         else:
             values = _load_items(w, access, addresses, valid)
         lanes = None if w.all_lanes else w.lanes
-        deliver(w, VectorResult(to, values, lanes, bits), [w.vm_queue])
+        deliver(w, VectorResult(to, values, lanes, bits), issue_vector_memory)
 
     return execute
 
@@ -241,7 +249,7 @@ def _buffer_load_to_lds(d: Decoding, access: Access) -> Execute:
         store = LdsStore(to, items, access.total, lanes, pc, w.group.epoch)
         if w.late:
             w.group.lds.note_write(w, to, items, access.total, lanes, pc)
-            w.vm_queue.append(store)
+            issue_vector_memory(w, store)
         else:
             store.land(w)
 
@@ -270,7 +278,7 @@ def _buffer_store(d: Decoding) -> Execute:
         else:
             _store_items(w, access, addresses, valid, w.regs[data : data + count])
         if w.late:
-            w.vm_queue.append(RETIRED)
+            issue_vector_memory(w, RETIRED)
 
     return execute
 
@@ -300,7 +308,7 @@ def _add_float32(w: Wave, addresses: Array, valid: LaneMask | None, data: int) -
         addresses = np.broadcast_to(addresses, chosen.shape)[chosen]
         w.group.memory.add_float32(addresses, w.f[data][chosen])
     if w.late:
-        w.vm_queue.append(RETIRED)
+        issue_vector_memory(w, RETIRED)
 
 
 # Global and flat instructions.
@@ -325,14 +333,17 @@ def _global_address(d: Decoding, vaddr: Operand, saddr: Operand | None) -> Calla
     return from_scalar
 
 
-def _queues(w: Wave, flat: bool) -> list[list]:
-    return [w.vm_queue, w.lgkm_queue] if flat else [w.vm_queue]
+def _issue_flat(w: Wave, pending: Pending) -> None:
+    """Flat instructions count both ways; they may turn out to be LDS accesses."""
+    issue_vector_memory(w, pending)
+    issue_lgkm(w, RETIRED)
 
 
 @opcodes(*(f"{s}_load_{t}" for s in ("global", "flat") for t in _LOADS))
 def _global_load(d: Decoding) -> Execute:
     space, _, text = d.name.split("_", 2)
-    access, flat, pc = parse_access(text), space == "flat", d.pc
+    access, pc = parse_access(text), d.pc
+    issue = _issue_flat if space == "flat" else issue_vector_memory
     _cache_bits(d)
     to = d.destination(-(-access.total // 4))
     address = _global_address(d, d.operands[1], d.operands[2] if len(d.operands) > 2 else None)
@@ -344,7 +355,7 @@ def _global_load(d: Decoding) -> Execute:
         if w.group.observer is not None:
             _observe(w, pc, addresses, lanes)
         values = _load_items(w, access, addresses, lanes)
-        deliver(w, VectorResult(to, values, lanes, bits), _queues(w, flat))
+        deliver(w, VectorResult(to, values, lanes, bits), issue)
 
     return execute
 
@@ -352,7 +363,8 @@ def _global_load(d: Decoding) -> Execute:
 @opcodes(*(f"{s}_store_{t}" for s in ("global", "flat") for t in _STORES))
 def _global_store(d: Decoding) -> Execute:
     space, _, text = d.name.split("_", 2)
-    access, flat, pc = parse_access(text), space == "flat", d.pc
+    access, pc = parse_access(text), d.pc
+    issue = _issue_flat if space == "flat" else issue_vector_memory
     _cache_bits(d)
     address = _global_address(d, d.operands[0], d.operands[2] if len(d.operands) > 2 else None)
     count = -(-access.total // 4)
@@ -366,8 +378,7 @@ def _global_store(d: Decoding) -> Execute:
             _observe_data(w, pc, access, data, lanes)
         _store_items(w, access, addresses, lanes, w.regs[data : data + count])
         if w.late:
-            for queue in _queues(w, flat):
-                queue.append(RETIRED)
+            issue(w, RETIRED)
 
     return execute
 
@@ -464,7 +475,7 @@ def _scratch_load(d: Decoding) -> Execute:
                     parts.append(word[None])
             values = np.concatenate(parts)
         lanes = None if w.all_lanes else w.lanes
-        deliver(w, VectorResult(to, values, lanes, bits), [w.vm_queue])
+        deliver(w, VectorResult(to, values, lanes, bits), issue_vector_memory)
 
     return execute
 
@@ -497,6 +508,6 @@ def _scratch_store(d: Decoding) -> Execute:
                 chosen = np.nonzero(w.lanes)
                 w.scratch[chosen[0], b[chosen], chosen[1]] = value[chosen]
         if w.late:
-            w.vm_queue.append(RETIRED)
+            issue_vector_memory(w, RETIRED)
 
     return execute

@@ -149,3 +149,7 @@ def _code_objects() -> dict[tuple[str, str], bytes]:
 
 def code(instance: Instance, arch: str) -> bytes:
     return _code_objects()[arch, instance.symbol]
+
+
+def archs() -> list[str]:
+    return sorted({arch for arch, _ in _code_objects()})

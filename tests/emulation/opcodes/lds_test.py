@@ -54,7 +54,8 @@ def _offsets(name: str) -> list[int]:
 
 
 _PERMUTES = ["ds_bpermute_b32 v10, v1, v2 offset:8", "ds_permute_b32 v10, v1, v2 offset:8"]
-BENCH = Bench([*map(_line, _READS + _READS2 + _WRITES + _WRITES2), *_PERMUTES])
+BENCH = Bench([*map(_line, _READS + _READS2 + _WRITES + _WRITES2), *_PERMUTES,
+               _line("ds_read2_b64").replace("v[10:13]", "v[20:23]")])  # fmt: skip
 TESTED = BENCH.names
 
 
@@ -206,3 +207,17 @@ def test_late_reads_land_in_order() -> None:
     assert get_vector(wave, 10)[0] == struct.unpack("<I", _content(wave)[0][12:16])[0] != first[0]
     wait_lgkm(wave, 0)
     assert get_vector(wave, 12)[0] == struct.unpack("<I", _content(wave)[0][64:68])[0]
+
+
+def test_counter_limit() -> None:
+    """LGKM_CNT has 4 bits: once 15 later reads are issued, a read has arrived without any wait."""
+    wave = make_wave(late=True)
+    _fill(wave)
+    set_vector(wave, 1, [0] * TOTAL)
+    BENCH.run(_line("ds_read_b32"), wave)
+    for _ in range(14):
+        BENCH.run(_line("ds_read2_b64").replace("v[10:13]", "v[20:23]"), wave)
+    assert get_vector(wave, 10)[0] == POISON
+    BENCH.run(_line("ds_read2_b64").replace("v[10:13]", "v[20:23]"), wave)
+    assert get_vector(wave, 10)[0] == struct.unpack("<I", _content(wave)[0][12:16])[0]
+    assert len(wave.lgkm_queue) == 15

@@ -503,3 +503,18 @@ def test_scalar_loads_land_in_any_order() -> None:
     assert setup.wave.read32(24) == int.from_bytes(setup.bytes[16:20], "little")
 
 
+
+
+def test_counter_limit() -> None:
+    """VM_CNT has 6 bits."""
+    setup = _Setup(MASKS[0], late=True)
+    _prepare(setup, "vector", [128] * TOTAL, -16)
+    load = next(a[4] for a in _ALL if a[:4] == ("global", "load", "dword", "vector"))
+    store = next(a[4] for a in _ALL if a[:4] == ("scratch", "store", "dword", "fixed"))
+    BENCH.run(load, setup.wave)
+    for _ in range(62):
+        BENCH.run(store, setup.wave)
+    assert get_vector(setup.wave, 10)[0] == POISON
+    BENCH.run(store, setup.wave)
+    assert get_vector(setup.wave, 10)[0] == int.from_bytes(setup.bytes[128:132], "little")
+    assert _count(setup.wave) == (63, 0)
