@@ -227,38 +227,3 @@ def test_threads_do_not_see_each_others_errors() -> None:
     for thread in threads:
         thread.join()
     assert not failures
-
-
-def test_torch() -> None:
-    torch = pytest.importorskip("torch")
-    arrays = fresh(numpy.float32)
-    for kind, dtype in (("bfloat16", ml_dtypes.bfloat16), ("float16", numpy.float16)):
-        narrow = [x.astype(dtype) for x in arrays]
-        tensors = [torch.from_numpy(x).to(getattr(torch, kind)) for x in arrays]
-        out, lse = aiter_attn.mha_fwd(*tensors)
-        want, want_lse = aiter_attn.mha_fwd(*narrow)
-        assert out.dtype == getattr(torch, kind)
-        numpy.testing.assert_array_equal(out.float().numpy(), want.astype(numpy.float32))
-        numpy.testing.assert_array_equal(lse.numpy(), want_lse)
-        gradients = aiter_attn.mha_bwd(out, *tensors, out, lse)
-        assert all(isinstance(g, torch.Tensor) for g in gradients)
-    tensors[0].requires_grad_()
-    with pytest.raises(NotImplementedError, match=r"^q: requires_grad is set"):
-        aiter_attn.flash_attn_func(*tensors)
-    with torch.no_grad():
-        aiter_attn.flash_attn_func(*tensors)
-    with pytest.raises(ValueError, match="refuses DLPack"):
-        aiter_attn.flash_attn_func(tensors[1], tensors[1], tensors[1].to("meta"))
-
-
-def test_jax() -> None:
-    jax = pytest.importorskip("jax")
-    arrays = fresh(ml_dtypes.bfloat16)
-    given = [jax.numpy.asarray(x) for x in arrays]
-    out = aiter_attn.flash_attn_func(*given)
-    assert isinstance(out, jax.Array)
-    numpy.testing.assert_array_equal(numpy.asarray(out), aiter_attn.flash_attn_func(*arrays))
-    with pytest.raises(NotImplementedError, match=r"^q: is being traced"):
-        jax.jit(aiter_attn.flash_attn_func)(*given)
-    with pytest.raises(ValueError, match=r"^out: .* is immutable"):
-        aiter_attn.mha_fwd(*given, out=out)

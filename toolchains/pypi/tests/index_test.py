@@ -15,7 +15,7 @@ PAGE_URL = "https://index.example/simple/some-name/"
 HTML = f"""<!DOCTYPE html><html><body><h1>Links</h1>
 <a href="https://files.example/a/some_name-1.0.tar.gz#sha256={SHA}" data-python="&gt;=3.9">x</a>
 <a class="y" href='../../packages/some_name-1.0%2Bcpu-py3-none-any.whl?a=1&amp;b=2#md5=00'>x</a>
-<a href="/root/some_name-1.1.tar.gz">x</a>
+<a href="/files/some_name-1.1.tar.gz">x</a>
 <a name="no-href">x</a>
 </body></html>"""
 FILES = [
@@ -25,7 +25,7 @@ FILES = [
         "https://index.example/packages/some_name-1.0%2Bcpu-py3-none-any.whl?a=1&b=2",
         "",
     ),
-    index.File("some_name-1.1.tar.gz", "https://index.example/root/some_name-1.1.tar.gz", ""),
+    index.File("some_name-1.1.tar.gz", "https://index.example/files/some_name-1.1.tar.gz", ""),
 ]
 
 

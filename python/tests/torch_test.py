@@ -1,0 +1,44 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""torch tensors in host memory.
+
+Not a Bazel target: the torch of the package index brings gigabytes of another vendor's runtime with
+it, so none is locked. With the wheel, torch, ml_dtypes and pytest installed somewhere:
+
+    pytest python/tests/torch_test.py
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiter_attn
+import ml_dtypes
+import numpy
+import pytest
+import torch
+
+
+def draw(seqlen: int, heads: int) -> Any:
+    rng = numpy.random.default_rng(seqlen)
+    return rng.standard_normal((2, seqlen, heads, 8), dtype=numpy.float32)
+
+
+def test_torch() -> None:
+    arrays = [draw(5, 4), draw(7, 2), draw(7, 2)]
+    for kind, dtype in (("bfloat16", ml_dtypes.bfloat16), ("float16", numpy.float16)):
+        narrow = [x.astype(dtype) for x in arrays]
+        tensors = [torch.from_numpy(x).to(getattr(torch, kind)) for x in arrays]
+        out, lse = aiter_attn.mha_fwd(*tensors)
+        want, want_lse = aiter_attn.mha_fwd(*narrow)
+        assert out.dtype == getattr(torch, kind)
+        numpy.testing.assert_array_equal(out.float().numpy(), want.astype(numpy.float32))
+        numpy.testing.assert_array_equal(lse.numpy(), want_lse)
+        gradients = aiter_attn.mha_bwd(out, *tensors, out, lse)
+        assert all(isinstance(g, torch.Tensor) for g in gradients)
+    tensors[0].requires_grad_()
+    with pytest.raises(NotImplementedError, match=r"^q: requires_grad is set"):
+        aiter_attn.flash_attn_func(*tensors)
+    with torch.no_grad():
+        aiter_attn.flash_attn_func(*tensors)
+    with pytest.raises(ValueError, match="refuses DLPack"):
+        aiter_attn.flash_attn_func(tensors[1], tensors[1], tensors[1].to("meta"))
