@@ -7,7 +7,6 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
-
 from gfxemu import Checks, Device, LlvmMc, Report
 from gfxemu.code_object import Kernel, KernelDescriptor
 from gfxemu.decoder import Program, decode

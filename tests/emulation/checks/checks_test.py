@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from assembly import EPILOGUE, PROLOGUE, ROTATE, Launch, replaced, without
-
 from gfxemu import Checks
 from gfxemu.checks import POISONS
 from gfxemu.errors import BarrierDivergence, MemoryFault, Timeout
@@ -28,7 +27,9 @@ def test_the_good_kernel(schedule: str) -> None:
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_missing_barrier(schedule: str) -> None:
-    launch = Launch(without(ROTATE, "s_barrier"), schedule=schedule, checks=Checks(uninitialised=False))
+    launch = Launch(
+        without(ROTATE, "s_barrier"), schedule=schedule, checks=Checks(uninitialised=False)
+    )
     assert launch.kinds == ["race"]
     message = str(launch.report.findings[0])
     assert "ds_write_b32 v1, v2" in message and "ds_read_b32 v4, v3" in message
@@ -87,28 +88,79 @@ def test_unwaited_read() -> None:
 def test_writes_of_the_same_value_do_not_race() -> None:
     """All waves write one constant to the same place; then each its own number."""
     for value, kinds in (("v_mov_b32 v5, 7", []), ("v_mov_b32 v5, v0", ["race"])):
-        lines = (*PROLOGUE, value, "v_and_b32 v3, 0xff, v1", "ds_write_b32 v3, v5",
-                 "s_waitcnt lgkmcnt(0)", "v_mov_b32 v4, v2", *EPILOGUE)  # fmt: skip
+        lines = (
+            *PROLOGUE,
+            value,
+            "v_and_b32 v3, 0xff, v1",
+            "ds_write_b32 v3, v5",
+            "s_waitcnt lgkmcnt(0)",
+            "v_mov_b32 v4, v2",
+            *EPILOGUE,
+        )
         assert Launch(lines, checks=Checks(uninitialised=False)).kinds == kinds
 
 
 # Uninitialised data.
 
 
-@pytest.mark.parametrize(("lines", "what", "where"), [
-    ((*PROLOGUE, "v_add_u32 v4, v20, v2", *EPILOGUE), "the stored value", "global_store_dword"),
-    ((*PROLOGUE, "v_mov_b32 v4, s40", *EPILOGUE), "the stored value", "global_store_dword"),
-    ((*PROLOGUE, "ds_read_b32 v4, v1", "s_waitcnt lgkmcnt(0)", *EPILOGUE), "the stored value",
-     "global_store_dword"),
-    ((*PROLOGUE, "scratch_load_dword v4, off, off offset:8", "s_waitcnt vmcnt(0)", *EPILOGUE),
-     "the stored value", "global_store_dword"),
-    ((*PROLOGUE, "v_and_b32 v20, 0xfc, v20", "global_load_dword v4, v20, s[4:5]", "s_waitcnt vmcnt(0)",
-      "v_mov_b32 v4, v2", *EPILOGUE), "the address", "global_load_dword"),
-    ((*PROLOGUE, "v_and_b32 v20, 0xfc, v20", "ds_read_b32 v4, v20", "s_waitcnt lgkmcnt(0)",
-      "v_mov_b32 v4, v2", *EPILOGUE), "the LDS address", "ds_read_b32"),
-    ((*PROLOGUE, "v_mov_b32 v4, v2", "s_bitcmp1_b32 s40, 0", "s_cbranch_scc1 1", "s_nop 0", *EPILOGUE),
-     "the branch", "s_cbranch_scc1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "what", "where"),
+    [
+        ((*PROLOGUE, "v_add_u32 v4, v20, v2", *EPILOGUE), "the stored value", "global_store_dword"),
+        ((*PROLOGUE, "v_mov_b32 v4, s40", *EPILOGUE), "the stored value", "global_store_dword"),
+        (
+            (*PROLOGUE, "ds_read_b32 v4, v1", "s_waitcnt lgkmcnt(0)", *EPILOGUE),
+            "the stored value",
+            "global_store_dword",
+        ),
+        (
+            (
+                *PROLOGUE,
+                "scratch_load_dword v4, off, off offset:8",
+                "s_waitcnt vmcnt(0)",
+                *EPILOGUE,
+            ),
+            "the stored value",
+            "global_store_dword",
+        ),
+        (
+            (
+                *PROLOGUE,
+                "v_and_b32 v20, 0xfc, v20",
+                "global_load_dword v4, v20, s[4:5]",
+                "s_waitcnt vmcnt(0)",
+                "v_mov_b32 v4, v2",
+                *EPILOGUE,
+            ),
+            "the address",
+            "global_load_dword",
+        ),
+        (
+            (
+                *PROLOGUE,
+                "v_and_b32 v20, 0xfc, v20",
+                "ds_read_b32 v4, v20",
+                "s_waitcnt lgkmcnt(0)",
+                "v_mov_b32 v4, v2",
+                *EPILOGUE,
+            ),
+            "the LDS address",
+            "ds_read_b32",
+        ),
+        (
+            (
+                *PROLOGUE,
+                "v_mov_b32 v4, v2",
+                "s_bitcmp1_b32 s40, 0",
+                "s_cbranch_scc1 1",
+                "s_nop 0",
+                *EPILOGUE,
+            ),
+            "the branch",
+            "s_cbranch_scc1",
+        ),
+    ],
+)
 def test_uninitialised(lines: tuple[str, ...], what: str, where: str) -> None:
     launch = Launch(lines)
     assert "uninitialised" in launch.kinds
@@ -121,15 +173,24 @@ def test_uninitialised_memory() -> None:
     assert Launch(ROTATE, uninitialised_input=True).kinds == ["uninitialised"]
 
 
-@pytest.mark.parametrize("lines", [
-    # Masked away, selected away, or in lanes that do not store.
-    (*PROLOGUE, "v_and_b32 v20, 0, v20", "v_or_b32 v4, v20, v2", *EPILOGUE),
-    (*PROLOGUE, "s_mov_b64 vcc, 0", "v_cndmask_b32 v4, v2, v20, vcc", *EPILOGUE),
-    (*PROLOGUE, "v_mov_b32 v4, v20", "s_mov_b64 exec, 0xff", "v_mov_b32 v4, v2", *EPILOGUE),
-    # Written before it is read.
-    (*PROLOGUE, "scratch_store_dword off, v2, off offset:8", "s_waitcnt vmcnt(0)",
-     "scratch_load_dword v4, off, off offset:8", "s_waitcnt vmcnt(0)", *EPILOGUE),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # Masked away, selected away, or in lanes that do not store.
+        (*PROLOGUE, "v_and_b32 v20, 0, v20", "v_or_b32 v4, v20, v2", *EPILOGUE),
+        (*PROLOGUE, "s_mov_b64 vcc, 0", "v_cndmask_b32 v4, v2, v20, vcc", *EPILOGUE),
+        (*PROLOGUE, "v_mov_b32 v4, v20", "s_mov_b64 exec, 0xff", "v_mov_b32 v4, v2", *EPILOGUE),
+        # Written before it is read.
+        (
+            *PROLOGUE,
+            "scratch_store_dword off, v2, off offset:8",
+            "s_waitcnt vmcnt(0)",
+            "scratch_load_dword v4, off, off offset:8",
+            "s_waitcnt vmcnt(0)",
+            *EPILOGUE,
+        ),
+    ],
+)
 def test_uninitialised_data_that_does_not_matter(lines: tuple[str, ...]) -> None:
     assert not Launch(lines).kinds
 
@@ -137,13 +198,24 @@ def test_uninitialised_data_that_does_not_matter(lines: tuple[str, ...]) -> None
 # Bounds.
 
 
-@pytest.mark.parametrize(("old", "new", "message"), [
-    ("global_load_dword v2, v1, s[4:5]", "global_load_dword v2, v1, s[4:5] offset:4", "nearest: in"),
-    ("global_store_dword v1, v4, s[6:7]", "global_store_dword v1, v4, s[6:7] offset:-4", "nearest:"),
-    ("ds_write_b32 v1, v2", "ds_write_b32 v1, v2 offset:4", "the workgroup has 0x400 bytes"),
-    ("ds_read_b32 v4, v3", "ds_read_b64 v[4:5], v3 offset:4", "LDS access"),
-    ("s_barrier", "scratch_store_dword off, v2, off offset:64", "the kernel has 0x40 bytes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "global_load_dword v2, v1, s[4:5]",
+            "global_load_dword v2, v1, s[4:5] offset:4",
+            "nearest: in",
+        ),
+        (
+            "global_store_dword v1, v4, s[6:7]",
+            "global_store_dword v1, v4, s[6:7] offset:-4",
+            "nearest:",
+        ),
+        ("ds_write_b32 v1, v2", "ds_write_b32 v1, v2 offset:4", "the workgroup has 0x400 bytes"),
+        ("ds_read_b32 v4, v3", "ds_read_b64 v[4:5], v3 offset:4", "LDS access"),
+        ("s_barrier", "scratch_store_dword off, v2, off offset:64", "the kernel has 0x40 bytes"),
+    ],
+)
 def test_out_of_bounds(old: str, new: str, message: str) -> None:
     with pytest.raises(MemoryFault, match=message) as error:
         Launch(replaced(ROTATE, old, new))
@@ -155,15 +227,31 @@ def test_out_of_bounds(old: str, new: str, message: str) -> None:
 
 def test_barrier_that_one_wave_skips() -> None:
     """Wave 0 jumps over the barrier and ends while the others wait."""
-    lines = (*PROLOGUE, "v_readfirstlane_b32 s10, v0", "s_cmp_eq_u32 s10, 0", "s_cbranch_scc1 1",
-             "s_barrier", "v_mov_b32 v4, v2", *EPILOGUE)  # fmt: skip
-    with pytest.raises(BarrierDivergence, match="wave 0 ended; wave 1 waits at .*s_barrier"):
+    lines = (
+        *PROLOGUE,
+        "v_readfirstlane_b32 s10, v0",
+        "s_cmp_eq_u32 s10, 0",
+        "s_cbranch_scc1 1",
+        "s_barrier",
+        "v_mov_b32 v4, v2",
+        *EPILOGUE,
+    )
+    with pytest.raises(BarrierDivergence, match=r"wave 0 ended; wave 1 waits at .*s_barrier"):
         Launch(lines)
 
 
 def test_waves_at_different_barriers() -> None:
-    lines = (*PROLOGUE, "v_readfirstlane_b32 s10, v0", "s_cmp_eq_u32 s10, 0", "s_cbranch_scc1 2",
-             "s_barrier", "s_branch 1", "s_barrier", "v_mov_b32 v4, v2", *EPILOGUE)  # fmt: skip
+    lines = (
+        *PROLOGUE,
+        "v_readfirstlane_b32 s10, v0",
+        "s_cmp_eq_u32 s10, 0",
+        "s_cbranch_scc1 2",
+        "s_barrier",
+        "s_branch 1",
+        "s_barrier",
+        "v_mov_b32 v4, v2",
+        *EPILOGUE,
+    )
     with pytest.raises(BarrierDivergence, match="do not meet"):
         Launch(lines)
 

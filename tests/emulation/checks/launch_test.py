@@ -9,7 +9,6 @@ import struct
 import numpy as np
 import pytest
 from assembly import DESCRIPTOR, ROTATE, Launch, program
-
 from gfxemu import Checks, Device, EmulationError, LlvmMc
 from gfxemu.code_object import Kernel, parse, unpack_message
 from gfxemu.errors import CodeObjectError, MemoryFault, UnsupportedInstruction
@@ -59,7 +58,7 @@ def test_schedules_by_name() -> None:
 
 
 def test_blocks_too_large_for_a_kernel() -> None:
-    with pytest.raises(EmulationError, match="allows 1..1024"):
+    with pytest.raises(EmulationError, match=r"allows 1\.\.1024"):
         Launch(ROTATE, block=1025)
 
 
@@ -103,7 +102,10 @@ _INITIAL_STATE = (
     "s_cmp_lg_u32 s24, 0x300000",
     "s_cbranch_scc1 9",
     "v_mov_b32 v1, 0",
-    *(f"global_store_dwordx4 v1, v[{2 + 4 * i}:{5 + 4 * i}], s[8:9] offset:{16 * i}" for i in range(4)),
+    *(
+        f"global_store_dwordx4 v1, v[{2 + 4 * i}:{5 + 4 * i}], s[8:9] offset:{16 * i}"
+        for i in range(4)
+    ),
     "s_endpgm",
 )
 

@@ -38,7 +38,10 @@ class Checks:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """`kind` is "race", "unwaited-read", "unwaited-write" or "uninitialised"; `pcs` are instruction indices, `addresses` theirs."""
+    """`kind` is "race", "unwaited-read", "unwaited-write" or "uninitialised".
+
+    `pcs` are the indices of the instructions, `addresses` where they lie.
+    """
 
     kind: str
     message: str

@@ -146,7 +146,12 @@ def _sections(data: bytes) -> list[_Section]:
 def _read(data: bytes, sections: list[_Section], address: int, size: int) -> bytes:
     for s in sections:
         nobits = s.type == 8
-        if s.address and not nobits and s.address <= address and address + size <= s.address + s.size:
+        if (
+            s.address
+            and not nobits
+            and s.address <= address
+            and address + size <= s.address + s.size
+        ):
             start = s.offset + address - s.address
             return data[start : start + size]
     raise CodeObjectError(f"address {address:#x} (+{size}) lies in no section")

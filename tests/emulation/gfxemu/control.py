@@ -82,10 +82,7 @@ def _branch_mask(d: Decoding) -> Execute:
 
     def execute(w: Wave) -> int | None:
         mask = w.masks[register >> 1]
-        if mask is None:
-            nonzero = truth(w.read64(register))
-        else:
-            nonzero = mask.any(axis=1)
+        nonzero = truth(w.read64(register)) if mask is None else mask.any(axis=1)
         if type(nonzero) is int:
             return w.decide(nonzero if if_set else 1 - nonzero, target, pc)
         return w.decide(nonzero if if_set else ~nonzero, target, pc)

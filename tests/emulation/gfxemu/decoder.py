@@ -127,7 +127,11 @@ def _build(
     table = _SDWA_BUILDERS if instruction.encoding == "sdwa" else _BUILDERS
     builder = table.get(instruction.name)
     if builder is None or instruction.encoding == "dpp":
-        form = f" in its {instruction.encoding} form" if instruction.encoding in ("sdwa", "dpp") else ""
+        form = (
+            f" in its {instruction.encoding} form"
+            if instruction.encoding in ("sdwa", "dpp")
+            else ""
+        )
         raise UnsupportedInstruction(
             f"opcode {instruction.name} is not implemented{form}: {instruction!r} ({arch})"
         )

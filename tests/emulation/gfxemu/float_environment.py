@@ -39,7 +39,9 @@ class Float32Denormals:
         mxcsr = int.from_bytes(self._saved[_MXCSR_OFFSET:], "little")
         keep[_MXCSR_OFFSET:] = (mxcsr & ~_FTZ_DAZ).to_bytes(4, "little")
         flush[_MXCSR_OFFSET:] = (mxcsr | _FTZ_DAZ).to_bytes(4, "little")
-        self._environments = [ctypes.create_string_buffer(bytes(e), _FENV_SIZE) for e in (keep, flush)]
+        self._environments = [
+            ctypes.create_string_buffer(bytes(e), _FENV_SIZE) for e in (keep, flush)
+        ]
         self._set = self._libm.fesetenv
         self._flushing: bool | None = None
 

@@ -241,9 +241,7 @@ class _Job:
             batch.add_wave(wave)
         return batch
 
-    def _initialise(
-        self, wave: Wave, ids: list[Dim3], addresses: list[int], threads: int
-    ) -> None:
+    def _initialise(self, wave: Wave, ids: list[Dim3], addresses: list[int], threads: int) -> None:
         """Initial register state: LLVM's AMDGPU guide, "Initial Kernel Execution State"."""
         d = self.kernel.descriptor
         wave.flush_denormals = d.flush_f32_denormals
@@ -257,9 +255,7 @@ class _Job:
         for axis in range(3):
             if d.workgroup_id[axis]:
                 column = np.array([i[axis] for i in ids], np.uint64)
-                wave.write32(
-                    register, int(column[0]) if (column == column[0]).all() else column
-                )
+                wave.write32(register, int(column[0]) if (column == column[0]).all() else column)
                 register += 1
         items = np.arange(wave.index * LANES, (wave.index + 1) * LANES)
         bx, by, _ = self.block

@@ -71,8 +71,17 @@ class RaceDetector:
         self.read_pc = np.zeros((waves, *shape), np.int32)
         self.clashes: dict[tuple[int, int, str], Clash] = {}
 
-    def note(self, wave: int, epoch: int, pc: int, addresses: Array, size: int,
-             lanes: LaneMask | None, items: Array | None = None, late: bool = False) -> None:  # fmt: skip
+    def note(
+        self,
+        wave: int,
+        epoch: int,
+        pc: int,
+        addresses: Array,
+        size: int,
+        lanes: LaneMask | None,
+        items: Array | None = None,
+        late: bool = False,
+    ) -> None:
         """Note a read, or a write of `items`."""
         pc = 2 * pc + late
         rows = np.arange(len(self.write_epoch), dtype=np.int64)[:, None] * self.cells
@@ -109,18 +118,29 @@ class RaceDetector:
         self.write_pc.reshape(-1)[index] = pc
         self.write_value.reshape(-1)[index] = values
 
-    def _report(self, at: int, pcs: Array, first_write: bool, first_wave: int, pc: int,
-                write: bool, wave: int) -> None:  # fmt: skip
+    def _report(
+        self,
+        at: int,
+        pcs: Array,
+        first_write: bool,
+        first_wave: int,
+        pc: int,
+        write: bool,
+        wave: int,
+    ) -> None:
         first, first_late = divmod(int(pcs.reshape(-1)[at]), 2)
         second, second_late = divmod(pc, 2)
         unwaited = ""
         if first_late or second_late:
-            unwaited = "write" if (first_late and first_write) or (second_late and write) else "read"
+            unwaited = (
+                "write" if (first_late and first_write) or (second_late and write) else "read"
+            )
         key = (min(first, second), max(first, second), unwaited)
         if key not in self.clashes:
             address = at % self.cells * self.grain
-            self.clashes[key] = Clash(first, second, first_write, write, unwaited, first_wave,
-                                      wave, address)  # fmt: skip
+            self.clashes[key] = Clash(
+                first, second, first_write, write, unwaited, first_wave, wave, address
+            )
 
     def select(self, chosen: Array) -> RaceDetector:
         new = object.__new__(RaceDetector)
@@ -170,8 +190,16 @@ class Lds:
             items[lanes] = gather(self._words, offsets, size)
         return items
 
-    def store(self, w: Wave, addresses: Array, items: Array, size: int, lanes: LaneMask | None,
-              pc: int, late: bool) -> None:  # fmt: skip
+    def store(
+        self,
+        w: Wave,
+        addresses: Array,
+        items: Array,
+        size: int,
+        lanes: LaneMask | None,
+        pc: int,
+        late: bool,
+    ) -> None:
         """`late` if a barrier passed since the instruction was issued."""
         offsets = self._offsets(addresses, size, lanes)
         if self.races is not None:
@@ -179,14 +207,16 @@ class Lds:
         if offsets.size:
             scatter(self._words, offsets, size, items if lanes is None else items[lanes])
 
-    def note_read(self, w: Wave, addresses: Array, size: int, lanes: LaneMask | None,
-                  pc: int) -> None:  # fmt: skip
+    def note_read(
+        self, w: Wave, addresses: Array, size: int, lanes: LaneMask | None, pc: int
+    ) -> None:
         """A read that was issued before a barrier is only known to be done now."""
         if self.races is not None:
             self.races.note(w.index, w.group.epoch, pc, addresses, size, lanes, late=True)
 
-    def note_write(self, w: Wave, addresses: Array, items: Array, size: int,
-                   lanes: LaneMask | None, pc: int) -> None:  # fmt: skip
+    def note_write(
+        self, w: Wave, addresses: Array, items: Array, size: int, lanes: LaneMask | None, pc: int
+    ) -> None:
         """A write that lands later may also happen now. Raises MemoryFault as `store` does."""
         self._offsets(addresses, size, lanes)
         if self.races is not None:
@@ -243,10 +273,26 @@ def _parts(access: Access) -> list[tuple[int, Access]]:
     return [(0, access)]
 
 
-@opcodes("ds_read_u8", "ds_read_i8", "ds_read_u16", "ds_read_i16", "ds_read_b32", "ds_read_b64",
-         "ds_read_b96", "ds_read_b128", "ds_read2_b32", "ds_read2_b64", "ds_read2st64_b32",
-         "ds_read2st64_b64", "ds_read_u8_d16", "ds_read_u8_d16_hi", "ds_read_i8_d16",
-         "ds_read_i8_d16_hi", "ds_read_u16_d16", "ds_read_u16_d16_hi")  # fmt: skip
+@opcodes(
+    "ds_read_u8",
+    "ds_read_i8",
+    "ds_read_u16",
+    "ds_read_i16",
+    "ds_read_b32",
+    "ds_read_b64",
+    "ds_read_b96",
+    "ds_read_b128",
+    "ds_read2_b32",
+    "ds_read2_b64",
+    "ds_read2st64_b32",
+    "ds_read2st64_b64",
+    "ds_read_u8_d16",
+    "ds_read_u8_d16_hi",
+    "ds_read_i8_d16",
+    "ds_read_i8_d16_hi",
+    "ds_read_u16_d16",
+    "ds_read_u16_d16_hi",
+)
 def _read(d: Decoding) -> Execute:
     form, pc = _form(d), d.pc
     access = form.access
@@ -286,9 +332,20 @@ def _deliver_group(w: Wave, results: list[LdsRead]) -> None:
         issue_lgkm(w, Group(queue))
 
 
-@opcodes("ds_write_b8", "ds_write_b16", "ds_write_b32", "ds_write_b64", "ds_write_b96",
-         "ds_write_b128", "ds_write2_b32", "ds_write2_b64", "ds_write2st64_b32",
-         "ds_write2st64_b64", "ds_write_b8_d16_hi", "ds_write_b16_d16_hi")  # fmt: skip
+@opcodes(
+    "ds_write_b8",
+    "ds_write_b16",
+    "ds_write_b32",
+    "ds_write_b64",
+    "ds_write_b96",
+    "ds_write_b128",
+    "ds_write2_b32",
+    "ds_write2_b64",
+    "ds_write2st64_b32",
+    "ds_write2st64_b64",
+    "ds_write_b8_d16_hi",
+    "ds_write_b16_d16_hi",
+)
 def _write(d: Decoding) -> Execute:
     form, pc = _form(d), d.pc
     if d.name.endswith("_d16_hi"):
@@ -344,5 +401,3 @@ def _permute(d: Decoding) -> Execute:
         deliver(w, VectorResult(to, values[None], lanes), issue_lgkm)
 
     return execute
-
-

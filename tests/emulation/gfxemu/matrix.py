@@ -7,9 +7,9 @@ k = g * K/G .. (g+1) * K/G - 1 in consecutive registers, two to a register. The 
 32x32, row 8*(i/4) + 4*(lane/32) + i%4 and column lane%32 in register i; for 16x16, row
 4*(lane/16) + i and column lane%16.
 
-EXEC is ignored. Products are exact; each sum is formed in float64 and rounded once to float32. The hardware's
-internal order and intermediate rounding are not documented; results agree within the float32
-error of the sum.
+EXEC is ignored. Products are exact; each sum is formed in float64 and rounded once to float32.
+The hardware's internal order and intermediate rounding are not documented; results agree within
+the float32 error of the sum.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from gfxemu.decoder import Decoding, Execute, opcodes
 from gfxemu.errors import UnsupportedInstruction
-from gfxemu.operands import Operand, constant_bits
+from gfxemu.operands import constant_bits
 from gfxemu.wave import LANES, Wave
 
 _SHAPES = re.compile(r"v_mfma_f32_(\d+)x\d+x(\d+)_(f16|bf16)$")

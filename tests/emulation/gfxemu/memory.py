@@ -58,7 +58,9 @@ class Memory:
         before = self._buffers[at - 1] if at else None
         after = self._buffers[at] if at < len(self._buffers) else None
         if (before and before.end > address) or (after and buffer.end > after.address):
-            raise ValueError(f"{buffer} overlaps {before if before and before.end > address else after}")
+            raise ValueError(
+                f"{buffer} overlaps {before if before and before.end > address else after}"
+            )
         self._addresses.insert(at, address)
         self._buffers.insert(at, buffer)
         return address
@@ -122,9 +124,7 @@ class Memory:
     def _load_apart(self, addresses: np.ndarray, size: int) -> np.ndarray:
         out = np.empty(addresses.shape, WORDS[size])
         for buffer, chosen in self._partition(addresses, size):
-            out[chosen] = gather(
-                buffer.words, addresses[chosen] - np.uint64(buffer.address), size
-            )
+            out[chosen] = gather(buffer.words, addresses[chosen] - np.uint64(buffer.address), size)
         return out
 
     def _complain(self, low: int, high: int) -> str:
@@ -145,9 +145,7 @@ def gather(words: dict[int, np.ndarray], offsets: np.ndarray, size: int) -> np.n
     return words[size].take(offsets >> np.uint64(shift) if shift else offsets)
 
 
-def scatter(
-    words: dict[int, np.ndarray], offsets: np.ndarray, size: int, data: np.ndarray
-) -> None:
+def scatter(words: dict[int, np.ndarray], offsets: np.ndarray, size: int, data: np.ndarray) -> None:
     shift = size.bit_length() - 1
     if shift and (offsets & np.uint64(size - 1)).any():
         item = np.ascontiguousarray(data)[..., None].view(np.uint8)

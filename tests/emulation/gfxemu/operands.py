@@ -212,7 +212,9 @@ def vector64(op: Operand, kind: str = "b64") -> Vector32:
     if op.kind == "v":
         i = op.index
         shift = np.uint64(32)
-        read: Vector32 = lambda w: w.v[i].astype(np.uint64) | (w.v[i + 1].astype(np.uint64) << shift)  # noqa: E731,E501
+
+        def read(w):
+            return w.v[i].astype(np.uint64) | (w.v[i + 1].astype(np.uint64) << shift)
     elif op.kind == "constant":
         value = np.uint64(constant_bits(op.text, kind))
         read = lambda w: value  # noqa: E731

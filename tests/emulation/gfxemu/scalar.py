@@ -324,7 +324,9 @@ def _mov64(d: Decoding) -> Execute:
 
 
 # 64-bit logic works on lane masks where an operand is one, and on numbers otherwise.
-_LOGIC64: dict[str, tuple[Callable[[Scalar, Scalar], Scalar], Callable[[LaneMask, LaneMask], LaneMask]]] = {
+_LOGIC64: dict[
+    str, tuple[Callable[[Scalar, Scalar], Scalar], Callable[[LaneMask, LaneMask], LaneMask]]
+] = {
     "s_and_b64": (lambda a, b: a & b, np.logical_and),
     "s_or_b64": (lambda a, b: a | b, np.logical_or),
     "s_xor_b64": (lambda a, b: a ^ b, np.logical_xor),

@@ -562,8 +562,4 @@ def _double(d: Decoding) -> Execute:
         sources.append(float64(d.operands[0]))
     functions = {"v_add_f64": np.add, "v_mul_f64": np.multiply}
     function = functions.get(d.name, fma64)
-    return lambda w: w.write_vector64(
-        to, np.asarray(function(*[s(w) for s in sources])).view(_U64)
-    )
-
-
+    return lambda w: w.write_vector64(to, np.asarray(function(*[s(w) for s in sources])).view(_U64))

@@ -9,7 +9,7 @@ import numpy as np
 
 from gfxemu.decoder import Decoding, Execute, opcodes
 from gfxemu.errors import UnsupportedInstruction
-from gfxemu.operands import lane_mask, to_lanes32, vector32, vector64
+from gfxemu.operands import Operand, lane_mask, to_lanes32, vector32, vector64
 from gfxemu.operands import scalar32 as scalar_operand
 from gfxemu.wave import LANES, VCC, Wave
 
@@ -139,7 +139,9 @@ def _permute_bytes(a: Array, b: Array, selector: Array) -> Array:
         byte = (both >> ((s & _U32(7)).astype(_U64) << _U64(3))) & _U64(0xFF)
         sign_bit = (((s - _U32(8)) & _U32(3)) * _16 + _15).astype(_U64)
         sign = ((both >> sign_bit) & _U64(1)) * _U64(0xFF)
-        byte = np.where(s >= 8, np.where(s < 12, sign, np.where(s == 12, _U64(0), _U64(0xFF))), byte)
+        byte = np.where(
+            s >= 8, np.where(s < 12, sign, np.where(s == 12, _U64(0), _U64(0xFF))), byte
+        )
         out |= byte.astype(_U32) << _U32(8 * i)
     return out
 
@@ -188,8 +190,7 @@ TERNARY: dict[str, Callable[[Array, Array, Array], Array]] = {
         ((a.astype(_U64) << _U64(32)) | b.astype(_U64)) >> (c & _31).astype(_U64)
     ).astype(_U32),
     "v_alignbyte_b32": lambda a, b, c: (
-        ((a.astype(_U64) << _U64(32)) | b.astype(_U64))
-        >> ((c & _U32(3)) << _U32(3)).astype(_U64)
+        ((a.astype(_U64) << _U64(32)) | b.astype(_U64)) >> ((c & _U32(3)) << _U32(3)).astype(_U64)
     ).astype(_U32),
     "v_mad_u32_u24": lambda a, b, c: (a & _LOW24) * (b & _LOW24) + c,
     "v_mad_i32_i24": lambda a, b, c: as_unsigned(_signed24(a) * _signed24(b)) + c,
@@ -269,9 +270,7 @@ def _masked_bit_count(d: Decoding) -> Execute:
     """Bits of S0 below this lane, within lanes 0-31 (lo) or 32-63 (hi), plus S1."""
     to, a, b = d.destination(), vector32(d.operands[1]), vector32(d.operands[2])
     first = 0 if "_lo_" in d.name else 32
-    below = np.array(
-        [(1 << min(max(lane - first, 0), 32)) - 1 for lane in range(LANES)], _U32
-    )
+    below = np.array([(1 << min(max(lane - first, 0), 32)) - 1 for lane in range(LANES)], _U32)
     return lambda w: w.write_vector(to, count_bits(a(w) & below) + b(w))
 
 
@@ -292,9 +291,9 @@ def _pack(d: Decoding) -> Execute:
 _BINARY64: dict[str, Callable[[Array, Array], Array]] = {
     "v_lshlrev_b64": lambda a, b: b << (a.astype(_U64) & _U64(63)),
     "v_lshrrev_b64": lambda a, b: b >> (a.astype(_U64) & _U64(63)),
-    "v_ashrrev_i64": lambda a, b: (
-        b.view(np.int64) >> (a.astype(np.int64) & np.int64(63))
-    ).view(_U64),
+    "v_ashrrev_i64": lambda a, b: (b.view(np.int64) >> (a.astype(np.int64) & np.int64(63))).view(
+        _U64
+    ),
 }
 
 
@@ -367,10 +366,8 @@ def _carry(d: Decoding) -> Execute:
 @opcodes("v_cndmask_b32")
 def _conditional(d: Decoding) -> Execute:
     to, a, b = d.destination(), vector32(d.operands[1], "f32"), vector32(d.operands[2], "f32")
-    if len(d.operands) > 3:
-        mask = lane_mask(d.operands[3])
-    else:
-        mask = lambda w: w.read_mask(VCC)  # noqa: E731
+    vcc = Operand("s", VCC, 2)
+    mask = lane_mask(d.operands[3] if len(d.operands) > 3 else vcc)
 
     def execute(w: Wave) -> None:
         value = np.where(mask(w), b(w), a(w))

@@ -180,5 +180,3 @@ def _permute_lanes(d: Decoding) -> Execute:
         w.write_vector(b, new_b)
 
     return execute
-
-

@@ -104,9 +104,7 @@ def _load_items(w: Wave, access: Access, addresses: Array, valid: LaneMask | Non
     """Registers' worth of data; zero where not valid."""
     memory, shape = w.group.memory, (w.size, LANES)
     if access.total == 12:
-        parts = [
-            _load_items(w, Access(4, 1), addresses + _U64(4 * i), valid) for i in range(3)
-        ]
+        parts = [_load_items(w, Access(4, 1), addresses + _U64(4 * i), valid) for i in range(3)]
         return np.concatenate(parts)
     if valid is None:
         items = memory.load(np.broadcast_to(addresses, shape), access.total)
@@ -416,7 +414,11 @@ class _ScratchAddress:
         total: int | Array = self.immediate
         if self.saddr is not None:
             scalar = self.saddr(w)
-            total = scalar + total if type(scalar) is int else to_lanes32(scalar).astype(np.int64) + total
+            total = (
+                scalar + total
+                if type(scalar) is int
+                else to_lanes32(scalar).astype(np.int64) + total
+            )
         if self.vaddr is not None:
             total = w.v[self.vaddr].astype(np.int64) + total
         return total
@@ -433,7 +435,9 @@ def _scratch_address(d: Decoding, vaddr: Operand, saddr: Operand) -> _ScratchAdd
 def _check_scratch(w: Wave, low: int, high: int) -> None:
     size = w.scratch.shape[1] * 4
     if low < 0 or high > size:
-        raise MemoryFault(f"scratch access of [{low:#x}, {high:#x}); the kernel has {size:#x} bytes")
+        raise MemoryFault(
+            f"scratch access of [{low:#x}, {high:#x}); the kernel has {size:#x} bytes"
+        )
 
 
 def _scratch_rows(w: Wave, offset: int | Array, size: int) -> tuple[Array, Array, Array, Array]:

@@ -33,9 +33,28 @@ END, BARRIER, DIVERGED = -1, -2, -3
 
 
 class Wave:
-    __slots__ = ("all_lanes", "diverged", "executed", "f", "flush_denormals", "group", "index",
-                 "lanes", "late", "lgkm_queue", "masks", "pc", "poison", "regs", "s",
-                 "scratch", "size", "v", "vm_queue", "_scc")  # fmt: skip
+    __slots__ = (
+        "_scc",
+        "all_lanes",
+        "diverged",
+        "executed",
+        "f",
+        "flush_denormals",
+        "group",
+        "index",
+        "lanes",
+        "late",
+        "lgkm_queue",
+        "masks",
+        "pc",
+        "poison",
+        "regs",
+        "s",
+        "scratch",
+        "size",
+        "v",
+        "vm_queue",
+    )  # fmt: skip
 
     def __init__(self, group: WorkgroupBatch, index: int, size: int, vgprs: int, scratch: int,
                  poison: int, late: bool):  # fmt: skip

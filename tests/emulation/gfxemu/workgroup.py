@@ -181,8 +181,8 @@ def _release_barrier(batch: WorkgroupBatch) -> None:
     barriers = {batch.waves[i].pc - 1 for i in waiting}
     if len(barriers) > 1 or ENDED in batch.states:
         at = "; ".join(
-            f"wave {i} {'ended' if s == ENDED else 'waits at ' + batch.describe(batch.waves[i].pc - 1)}"
-            for i, s in enumerate(batch.states)
+            f"wave {i} ended" if s == ENDED else f"wave {i} waits at {batch.describe(w.pc - 1)}"
+            for i, (s, w) in enumerate(zip(batch.states, batch.waves, strict=True))
         )
         raise BarrierDivergence(f"waves of workgroup {batch.ids[0]} do not meet: {at}")
     for i in waiting:

@@ -12,11 +12,10 @@ from collections.abc import Callable
 
 import launches
 import numpy as np
-from launches import BwdArgs, BwdBuffers, FwdArgs, Instance, KernelArguments, Problem, Tensor
-
 from gfxemu import Checks, Device, Report
 from gfxemu.code_object import Kernel
 from gfxemu.decoder import Program
+from launches import BwdArgs, BwdBuffers, FwdArgs, Instance, KernelArguments, Problem, Tensor
 
 _UNIT = {"fp16": 2.0**-11, "bf16": 2.0**-8}  # half a unit in the last place, relative
 
@@ -46,8 +45,10 @@ class Shape:
 
     def __str__(self) -> str:
         window = "" if self.window is None else f"-w{self.window[0]}_{self.window[1]}"
-        return (f"b{self.batch}h{self.heads_q}_{self.heads_k}s{self.seqlen_q}_{self.seqlen_k}"
-                f"{window}-x{self.amplitude:g}")  # fmt: skip
+        return (
+            f"b{self.batch}h{self.heads_q}_{self.heads_k}s{self.seqlen_q}_{self.seqlen_k}"
+            f"{window}-x{self.amplitude:g}"
+        )
 
 
 @dataclasses.dataclass
@@ -110,18 +111,30 @@ class Attention:
         delta = np.einsum("bihd,bihd->bhi", dout, stored)
         ds = p * (np.einsum("bihd,bjhd->bhij", dout, v) - delta[..., None])
         return Reference(
-            o, lse, delta,
+            o,
+            lse,
+            delta,
             np.einsum("bhij,bjhd->bihd", ds, k) * scale,
             np.einsum("bhij,bihd->bjhd", ds, q) * scale,
             np.einsum("bhij,bihd->bjhd", p, dout),
-        )  # fmt: skip
+        )
 
     def problem(self) -> Problem:
         s = self.shape
-        out = Problem(device_type=10, dtype=1 if self.dtype == "fp16" else 2, batch=s.batch,
-                      heads_q=s.heads_q, heads_k=s.heads_k, head_size_qk=self.head_size,
-                      head_size_v=self.head_size, seqlen_q=s.seqlen_q, seqlen_k=s.seqlen_k,
-                      softmax_scale=float(self.scale), window_left=-1, window_right=-1)  # fmt: skip
+        out = Problem(
+            device_type=10,
+            dtype=1 if self.dtype == "fp16" else 2,
+            batch=s.batch,
+            heads_q=s.heads_q,
+            heads_k=s.heads_k,
+            head_size_qk=self.head_size,
+            head_size_v=self.head_size,
+            seqlen_q=s.seqlen_q,
+            seqlen_k=s.seqlen_k,
+            softmax_scale=float(self.scale),
+            window_left=-1,
+            window_right=-1,
+        )
         if s.window is not None:
             out.mask, out.window_left, out.window_right = 2, *s.window
         return out
@@ -154,22 +167,43 @@ class Runner:
     def __init__(self, device: Device):
         self.device = device
 
-    def _launch(self, instance: Instance, arguments: KernelArguments, schedule: str,
-                checks: Checks, written: list[int], mutate: Mutate | None, limit: int) -> Report:  # fmt: skip
+    def _launch(
+        self,
+        instance: Instance,
+        arguments: KernelArguments,
+        schedule: str,
+        checks: Checks,
+        written: list[int],
+        mutate: Mutate | None,
+        limit: int,
+    ) -> Report:
         code = launches.code(instance, self.device.arch)
         kernel: Kernel
         kernel, program = self.device.program(code, instance.symbol)
         if mutate is not None:
             program = mutate(program)
         return self.device.launch_program(
-            kernel, program, grid=arguments.grid, block=(instance.block_size, 1, 1),
-            kernarg=arguments.data, schedule=schedule, checks=checks, uninitialised=written,
+            kernel,
+            program,
+            grid=arguments.grid,
+            block=(instance.block_size, 1, 1),
+            kernarg=arguments.data,
+            schedule=schedule,
+            checks=checks,
+            uninitialised=written,
             instruction_limit=limit,
-        )  # fmt: skip
+        )
 
-    def run(self, instance: Instance, attention: Attention, *, schedule: str = "sliced:8",
-            checks: Checks | None = None, mutate: Mutate | None = None,
-            limit: int = 2_000_000) -> Result:  # fmt: skip
+    def run(
+        self,
+        instance: Instance,
+        attention: Attention,
+        *,
+        schedule: str = "sliced:8",
+        checks: Checks | None = None,
+        mutate: Mutate | None = None,
+        limit: int = 2_000_000,
+    ) -> Result:
         """Launch one instance on inputs that the reference provides; returns what it wrote."""
         checks = checks or Checks()
         a, r, s = attention, attention.reference, attention.shape
@@ -191,23 +225,44 @@ class Runner:
             if instance.kind == "fwd":
                 outputs = {"o": np.zeros_like(inputs["o"]), "lse": np.zeros_like(lse)}
                 to = {name: place(array, name) for name, array in outputs.items()}
-                args = FwdArgs(problem=a.problem(), q=tensors["q"], k=tensors["k"], v=tensors["v"],
-                               o=_tensor(to["o"], outputs["o"]), lse=to["lse"])  # fmt: skip
+                args = FwdArgs(
+                    problem=a.problem(),
+                    q=tensors["q"],
+                    k=tensors["k"],
+                    v=tensors["v"],
+                    o=_tensor(to["o"], outputs["o"]),
+                    lse=to["lse"],
+                )
                 arguments = launches.make_fwd(instance, args)
                 written = list(to.values())
             else:
                 dq = np.zeros_like(inputs["q"])
                 dk, dv = expanded, expanded.copy()
-                arrays = {"lse": lse, "delta": delta, "dq_acc": dq_acc, "dq": dq, "dk": dk, "dv": dv}
+                arrays = {
+                    "lse": lse,
+                    "delta": delta,
+                    "dq_acc": dq_acc,
+                    "dq": dq,
+                    "dk": dk,
+                    "dv": dv,
+                }
                 kind = instance.kind
-                names = {"bwd_dot_do_o": ["delta"], "bwd_dq_dk_dv": ["dq_acc", "dk", "dv"],
-                         "bwd_convert_dq": ["dq"]}[kind]  # fmt: skip
+                names = {
+                    "bwd_dot_do_o": ["delta"],
+                    "bwd_dq_dk_dv": ["dq_acc", "dk", "dv"],
+                    "bwd_convert_dq": ["dq"],
+                }[kind]
                 if kind == "bwd_convert_dq":
                     dq_acc[...] = r.dq
                 to = {name: place(array, name) for name, array in arrays.items()}
-                args = BwdArgs(problem=a.problem(), **tensors, lse=to["lse"],
-                               dq=_tensor(to["dq"], dq), dk=_tensor(to["dk"], dk),
-                               dv=_tensor(to["dv"], dv))  # fmt: skip
+                args = BwdArgs(
+                    problem=a.problem(),
+                    **tensors,
+                    lse=to["lse"],
+                    dq=_tensor(to["dq"], dq),
+                    dk=_tensor(to["dk"], dk),
+                    dv=_tensor(to["dv"], dv),
+                )
                 buffers = BwdBuffers(to["delta"], to["dq_acc"], args.dk, args.dv)
                 arguments = launches.make_bwd(instance, args, buffers)
                 outputs = {name: arrays[name] for name in names}

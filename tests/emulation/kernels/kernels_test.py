@@ -9,7 +9,6 @@ import functools
 import launches
 import pytest
 from attention import GATES, Attention, Runner, Shape, errors
-
 from gfxemu import Device, Finding, LlvmMc, Report
 
 SCHEDULES = ("sliced:8", "barrier", "random:1")
@@ -37,7 +36,9 @@ def _attention(instance: launches.Instance, shape: Shape) -> Attention:
 
 def unexpected(instance: launches.Instance, report: Report) -> list[Finding]:
     def known(finding: Finding) -> bool:
-        return any(part in instance.name and finding.kind == kind for part, kind in (_UNWAITED, _IGLP_RACE))
+        return any(
+            part in instance.name and finding.kind == kind for part, kind in (_UNWAITED, _IGLP_RACE)
+        )
 
     return [f for f in report.findings if not known(f)]
 

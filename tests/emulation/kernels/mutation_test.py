@@ -18,7 +18,6 @@ from collections.abc import Iterator
 import launches
 import pytest
 from attention import GATES, Attention, Result, Runner, Shape, errors
-
 from gfxemu import Checks, Device, EmulationError, LlvmMc
 from gfxemu.decoder import Program, replace
 from gfxemu.disassembler import Instruction
@@ -46,7 +45,7 @@ class Kind:
             if text is not False:
                 yield instruction.index, text
 
-    def _change(self, i: Instruction) -> str | None | bool:
+    def _change(self, i: Instruction) -> str | bool | None:
         """The new text, None for deletion, False for "not here"."""
         if self.name == "barrier deleted":
             return None if i.name == "s_barrier" else False
@@ -91,8 +90,9 @@ def _attention() -> Attention:
 
 def _run(schedule: str, index: int = -1, text: str | None = None) -> Result:
     mutate = None if index < 0 else functools.partial(replace, index=index, text=text)
-    return _runner().run(_instance(), _attention(), schedule=schedule, checks=Checks(), mutate=mutate,
-                         limit=100_000)  # fmt: skip
+    return _runner().run(
+        _instance(), _attention(), schedule=schedule, checks=Checks(), mutate=mutate, limit=100_000
+    )
 
 
 @functools.cache

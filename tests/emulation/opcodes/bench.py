@@ -14,7 +14,6 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-
 from gfxemu import decoder
 from gfxemu.decoder import Program
 from gfxemu.disassembler import LlvmMc

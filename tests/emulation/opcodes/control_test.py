@@ -6,23 +6,47 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bench import TOTAL, Bench, get_vector, make_wave, set_vector
-
 from gfxemu import decoder
 from gfxemu.disassembler import LlvmMc
 from gfxemu.errors import UnsupportedInstruction
 from gfxemu.wave import BARRIER, DIVERGED, END, EXEC, VCC
 
 # A branch of 2 skips the two instructions after it.
-_BRANCHES = ["s_branch", "s_cbranch_scc0", "s_cbranch_scc1", "s_cbranch_vccz", "s_cbranch_vccnz",
-             "s_cbranch_execz", "s_cbranch_execnz"]  # fmt: skip
-_MODE = ["s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0",
-         "s_setreg_b32 hwreg(HW_REG_MODE, 4, 4), s5", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3",
-         "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 1"]  # fmt: skip
-_WAITS = ["s_waitcnt vmcnt(0)", "s_waitcnt lgkmcnt(0)", "s_waitcnt vmcnt(1) lgkmcnt(1)",
-          "s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)"]  # fmt: skip
+_BRANCHES = [
+    "s_branch",
+    "s_cbranch_scc0",
+    "s_cbranch_scc1",
+    "s_cbranch_vccz",
+    "s_cbranch_vccnz",
+    "s_cbranch_execz",
+    "s_cbranch_execnz",
+]
+_MODE = [
+    "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3",
+    "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0",
+    "s_setreg_b32 hwreg(HW_REG_MODE, 4, 4), s5",
+    "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3",
+    "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 1",
+]
+_WAITS = [
+    "s_waitcnt vmcnt(0)",
+    "s_waitcnt lgkmcnt(0)",
+    "s_waitcnt vmcnt(1) lgkmcnt(1)",
+    "s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)",
+]
 _IDLE = ["s_nop 0", "s_nop 7", "s_sleep 1", "s_setprio 3"]
-_LINES = [*(f"{b} 2" for b in _BRANCHES), "s_nop 1", "s_nop 2", "s_nop 3", *_MODE, *_WAITS, *_IDLE, "s_endpgm", "s_barrier",
-          "v_add_f32 v10, v1, v2"]  # fmt: skip
+_LINES = [
+    *(f"{b} 2" for b in _BRANCHES),
+    "s_nop 1",
+    "s_nop 2",
+    "s_nop 3",
+    *_MODE,
+    *_WAITS,
+    *_IDLE,
+    "s_endpgm",
+    "s_barrier",
+    "v_add_f32 v10, v1, v2",
+]
 BENCH = Bench(_LINES)
 TESTED = BENCH.names
 
@@ -92,9 +116,12 @@ def test_wait_selects_its_counter() -> None:
     """What lands is tested with the loads; here, that each counter reaches its own queue."""
     from gfxemu.pending import RETIRED
 
-    for line, left in (("s_waitcnt vmcnt(0)", (0, 3)), ("s_waitcnt lgkmcnt(0)", (3, 0)),
-                       ("s_waitcnt vmcnt(1) lgkmcnt(1)", (1, 1)),
-                       ("s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)", (0, 0))):  # fmt: skip
+    for line, left in (
+        ("s_waitcnt vmcnt(0)", (0, 3)),
+        ("s_waitcnt lgkmcnt(0)", (3, 0)),
+        ("s_waitcnt vmcnt(1) lgkmcnt(1)", (1, 1)),
+        ("s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)", (0, 0)),
+    ):
         wave = make_wave(late=True)
         wave.vm_queue, wave.lgkm_queue = [RETIRED] * 3, [RETIRED] * 3
         BENCH.run(line, wave)
@@ -130,14 +157,20 @@ def test_modes_that_are_not_modelled() -> None:
         BENCH.run(_MODE[2], wave)
 
 
-@pytest.mark.parametrize(("line", "message"), [
-    ("v_mov_b32_dpp v0, v1 quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0xf", "v_mov_b32 is not implemented in its dpp"),
-    ("s_memtime s[0:1]", "opcode s_memtime is not implemented: 0x0040: s_memtime"),
-    ("v_add_u32_e64 v0, v1, v2 clamp", "modifier clamp is not implemented for v_add_u32"),
-    ("s_getreg_b32 s0, hwreg(HW_REG_HW_ID)", "s_getreg_b32"),
-    ("v_add_u32 v200, v1, v2", "beyond the kernel's 128 registers"),
-    ("s_branch 1000", "branch into nowhere"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "v_mov_b32_dpp v0, v1 quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0xf",
+            "v_mov_b32 is not implemented in its dpp",
+        ),
+        ("s_memtime s[0:1]", "opcode s_memtime is not implemented: 0x0040: s_memtime"),
+        ("v_add_u32_e64 v0, v1, v2 clamp", "modifier clamp is not implemented for v_add_u32"),
+        ("s_getreg_b32 s0, hwreg(HW_REG_HW_ID)", "s_getreg_b32"),
+        ("v_add_u32 v200, v1, v2", "beyond the kernel's 128 registers"),
+        ("s_branch 1000", "branch into nowhere"),
+    ],
+)
 def test_what_is_not_known_is_named(line: str, message: str) -> None:
     decoder.load_all()
     tool = LlvmMc.from_environment()

@@ -12,7 +12,6 @@ import sdwa_test
 import vector_float_test
 import vector_integer_test
 import vector_lanes_test
-
 from gfxemu import decoder
 
 _MODULES = (control_test, lds_test, matrix_test, memory_test, scalar_test, sdwa_test,

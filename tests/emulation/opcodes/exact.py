@@ -84,7 +84,9 @@ def decode(bits: int, form: Format, flush: bool = False) -> Real:
     if exponent == 0:
         if flush:
             fraction = 0
-        return Real(negative, Fraction(fraction) * Fraction(2) ** (1 - form.bias - form.fraction_bits))
+        return Real(
+            negative, Fraction(fraction) * Fraction(2) ** (1 - form.bias - form.fraction_bits)
+        )
     significand = (1 << form.fraction_bits) + fraction
     return Real(negative, significand * Fraction(2) ** (exponent - form.bias - form.fraction_bits))
 
@@ -201,7 +203,9 @@ def within_ulps(actual: int, expected: int, form: Format, ulps: int) -> bool:
     return abs(line(actual) - line(expected)) <= ulps
 
 
-def binary(function: Callable[[Real, Real], Real], form: Format, flush: bool) -> Callable[[int, int], int]:
+def binary(
+    function: Callable[[Real, Real], Real], form: Format, flush: bool
+) -> Callable[[int, int], int]:
     """Lift a function of reals to encodings."""
 
     def lifted(a: int, b: int) -> int:
@@ -231,7 +235,8 @@ EDGE_F64 = [
 EDGE_U32 = [
     0, 1, 2, 0x1F, 0x20, 0x21, 0x3F, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x10000,
     0x7FFFFF, 0x800000, 0xFFFFFF, 0x1000000, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFE,
-    0xFFFFFFFF, 0x12345678, 0xDEADBEEF, 0xAAAAAAAA, 0x55555555, 5, 0x00FF00FF, 0xF0000000, 31 << 16 | 4,
+    0xFFFFFFFF, 0x12345678, 0xDEADBEEF, 0xAAAAAAAA, 0x55555555, 5, 0x00FF00FF, 0xF0000000,
+    31 << 16 | 4,
 ]  # fmt: skip
 EDGE_U64 = [
     0, 1, 0xFFFFFFFF, 0x100000000, 0x7FFFFFFFFFFFFFFF, 0x8000000000000000, 0xFFFFFFFFFFFFFFFF,

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from bench import LANES, MASKS, POISON, TOTAL, Bench, active, get_vector, make_wave, set_vector
 from exact import M32, signed
-
 from gfxemu.errors import MemoryFault
 from gfxemu.pending import wait_lgkm
 from gfxemu.wave import Wave
@@ -61,7 +60,9 @@ TESTED = BENCH.names
 
 def _fill(wave: Wave) -> list[bytearray]:
     """Different known bytes in both workgroups."""
-    content = [bytearray((i * 7 + (i >> 8) * 3 + g * 101) & 0xFF for i in range(_BYTES)) for g in (0, 1)]
+    content = [
+        bytearray((i * 7 + (i >> 8) * 3 + g * 101) & 0xFF for i in range(_BYTES)) for g in (0, 1)
+    ]
     for group in (0, 1):
         wave.group.lds._data[group, :_BYTES] = np.frombuffer(bytes(content[group]), np.uint8)
     return content
@@ -122,7 +123,10 @@ def test_write(name: str, exec_mask: int) -> None:
         addresses = _addresses(size if "st64" in name else 2 * size, unaligned)
         set_vector(wave, 1, addresses)
         values = [
-            [(0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10 * (3 * i + k)) & ((1 << bits) - 1) for i in range(TOTAL)]
+            [
+                (0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10 * (3 * i + k)) & ((1 << bits) - 1)
+                for i in range(TOTAL)
+            ]
             for k in (1, 2)
         ]
         set_vector(wave, 10, values[0], bits)

@@ -13,7 +13,6 @@ import exact
 import pytest
 from bench import FULL, LANES, PARTIAL, WORKGROUPS, Bench, make_wave
 from exact import BF16, F16, F32
-
 from gfxemu.errors import UnsupportedInstruction
 from gfxemu.wave import Wave
 
@@ -66,7 +65,9 @@ def _result_place(n: int, row: int, column: int) -> tuple[int, int]:
     return column + 16 * (row // 4), row % 4
 
 
-def _put_input(wave: Wave, first: int, group: int, n: int, k_total: int, values: list[list[int]]) -> None:
+def _put_input(
+    wave: Wave, first: int, group: int, n: int, k_total: int, values: list[list[int]]
+) -> None:
     for row in range(n):
         for k in range(k_total):
             lane, register, half = _input_place(n, k_total, row, k)
@@ -171,7 +172,9 @@ def test_numerics(arch: str, n: int, k: int, kind: str) -> None:
     tiny = 1  # the smallest denormal of the input format
     smallest = exact.decode(tiny, form).magnitude
     assert run({0: tiny}, {0: one}, 0) == exact.encode(exact.from_fraction(smallest), F32)
-    assert run({k - 1: tiny}, {k - 1: tiny}, 0) == exact.encode(exact.from_fraction(smallest**2), F32)
+    assert run({k - 1: tiny}, {k - 1: tiny}, 0) == exact.encode(
+        exact.from_fraction(smallest**2), F32
+    )
     # A denormal sum and a denormal addend stay.
     assert run({}, {}, 0x00000123) == 0x00000123
     # The largest inputs: exact in float32 for float16, infinite for bfloat16 sums.

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from bench import LANES, MASKS, POISON, TOTAL, Bench, active, get_vector, make_wave, set_vector
 from exact import F32, M32, signed
-
 from gfxemu.errors import MemoryFault, UnsupportedInstruction
 from gfxemu.memory import Memory
 from gfxemu.pending import wait_lgkm, wait_vector_memory
@@ -19,18 +18,31 @@ from gfxemu.wave import M0, Wave
 _SIZE = 8192
 # type -> (bytes, sign-extended, half of the register or None)
 _LOADS = {
-    "ubyte": (1, False, None), "sbyte": (1, True, None),
-    "ushort": (2, False, None), "sshort": (2, True, None),
-    "dword": (4, False, None), "dwordx2": (8, False, None),
-    "dwordx3": (12, False, None), "dwordx4": (16, False, None),
-    "short_d16": (2, False, 0), "short_d16_hi": (2, False, 1),
-    "ubyte_d16": (1, False, 0), "ubyte_d16_hi": (1, False, 1),
-    "sbyte_d16": (1, True, 0), "sbyte_d16_hi": (1, True, 1),
-}  # fmt: skip
+    "ubyte": (1, False, None),
+    "sbyte": (1, True, None),
+    "ushort": (2, False, None),
+    "sshort": (2, True, None),
+    "dword": (4, False, None),
+    "dwordx2": (8, False, None),
+    "dwordx3": (12, False, None),
+    "dwordx4": (16, False, None),
+    "short_d16": (2, False, 0),
+    "short_d16_hi": (2, False, 1),
+    "ubyte_d16": (1, False, 0),
+    "ubyte_d16_hi": (1, False, 1),
+    "sbyte_d16": (1, True, 0),
+    "sbyte_d16_hi": (1, True, 1),
+}
 _STORES = {
-    "byte": (1, 0), "short": (2, 0), "dword": (4, 0), "dwordx2": (8, 0), "dwordx3": (12, 0),
-    "dwordx4": (16, 0), "short_d16_hi": (2, 16), "byte_d16_hi": (1, 16),
-}  # fmt: skip
+    "byte": (1, 0),
+    "short": (2, 0),
+    "dword": (4, 0),
+    "dwordx2": (8, 0),
+    "dwordx3": (12, 0),
+    "dwordx4": (16, 0),
+    "short_d16_hi": (2, 16),
+    "byte_d16_hi": (1, 16),
+}
 
 
 def _registers(first: int, size: int) -> str:
@@ -45,16 +57,22 @@ def _buffer_line(kind: str, text: str, size: int) -> str:
 def _lines(space: str, kind: str, text: str, size: int) -> list[tuple[str, str]]:
     """(addressing form, instruction) pairs."""
     data = _registers(10, size)
-    operands = (lambda a, s: f"{data}, {a}{s}") if kind == "load" else (lambda a, s: f"{a}, {data}{s}")
+    operands = (
+        (lambda a, s: f"{data}, {a}{s}") if kind == "load" else (lambda a, s: f"{a}, {data}{s}")
+    )
     name = f"{space}_{kind}_{text}"
     if space == "flat":
         return [("vector", f"{name} {operands('v[2:3]', '')} offset:16")]
     if space == "global":
-        return [("vector", f"{name} {operands('v[2:3]', ', off')} offset:-16"),
-                ("scalar", f"{name} {operands('v1', ', s[6:7]')} offset:16 nt")]  # fmt: skip
-    return [("fixed", f"{name} {operands('off', ', off')} offset:16"),
-            ("register", f"{name} {operands('v1', ', off')} offset:16"),
-            ("scalar", f"{name} {operands('off', ', s5')} offset:16")]  # fmt: skip
+        return [
+            ("vector", f"{name} {operands('v[2:3]', ', off')} offset:-16"),
+            ("scalar", f"{name} {operands('v1', ', s[6:7]')} offset:16 nt"),
+        ]
+    return [
+        ("fixed", f"{name} {operands('off', ', off')} offset:16"),
+        ("register", f"{name} {operands('v1', ', off')} offset:16"),
+        ("scalar", f"{name} {operands('off', ', s5')} offset:16"),
+    ]
 
 
 _SPACES = ("global", "flat", "scratch")
@@ -65,21 +83,36 @@ _ALL = [
     for text, row in table.items()
     for form, line in _lines(space, kind, text, row[0])
 ]
-_SMEM = [f"s_load_dword{'' if n == 1 else f'x{n}'} s[{24}:{24 + n - 1}], s[6:7], {o}".replace("s[24:24]", "s24")
-         for n in (1, 2, 4, 8, 16) for o in ("0x10", "s5")]  # fmt: skip
-_ATOMICS = ["buffer_atomic_add_f32 v10, v1, s[8:11], s5 offen offset:20",
-            "global_atomic_add_f32 v1, v10, s[6:7] offset:16"]  # fmt: skip
+_SMEM = [
+    f"s_load_dword{'' if n == 1 else f'x{n}'} s[{24}:{24 + n - 1}], s[6:7], {o}".replace(
+        "s[24:24]", "s24"
+    )
+    for n in (1, 2, 4, 8, 16)
+    for o in ("0x10", "s5")
+]
+_ATOMICS = [
+    "buffer_atomic_add_f32 v10, v1, s[8:11], s5 offen offset:20",
+    "global_atomic_add_f32 v1, v10, s[6:7] offset:16",
+]
 _TO_LDS = ["buffer_load_dword v1, s[8:11], s5 offen offset:20 lds"]
-_TO_LDS_950 = ["buffer_load_dwordx4 v1, s[8:11], s5 offen offset:20 lds",
-               "buffer_load_dwordx3 v1, s[8:11], s5 offen offset:20 lds"]  # fmt: skip
-_ODD = ["buffer_load_dword v10, off, s[8:11], 0 offset:4", "buffer_load_dword v10, v1, s[8:11], 0 idxen",
-        "buffer_load_dword v10, v1, s[8:11], 0 offen"]  # fmt: skip
+_TO_LDS_950 = [
+    "buffer_load_dwordx4 v1, s[8:11], s5 offen offset:20 lds",
+    "buffer_load_dwordx3 v1, s[8:11], s5 offen offset:20 lds",
+]
+_ODD = [
+    "buffer_load_dword v10, off, s[8:11], 0 offset:4",
+    "buffer_load_dword v10, v1, s[8:11], 0 idxen",
+    "buffer_load_dword v10, v1, s[8:11], 0 offen",
+]
 BENCH = Bench(
     [a[4] for a in _ALL]
     + [_buffer_line("load", t, r[0]) for t, r in _LOADS.items()]
     + [_buffer_line("store", t, r[0]) for t, r in _STORES.items()]
-    + _SMEM + _ATOMICS + _TO_LDS + [_ODD[0], _ODD[2]]
-)  # fmt: skip
+    + _SMEM
+    + _ATOMICS
+    + _TO_LDS
+    + [_ODD[0], _ODD[2]]
+)
 BENCH_950 = Bench(_TO_LDS_950[:1], "gfx950")
 
 
@@ -141,8 +174,11 @@ def _offsets(size: int, step: int) -> list[int]:
 
 
 @pytest.mark.parametrize("exec_mask", MASKS)
-@pytest.mark.parametrize(("space", "kind", "text", "form", "line"),
-                         [a for a in _ALL if a[0] != "scratch"], ids=[a[4] for a in _ALL if a[0] != "scratch"])
+@pytest.mark.parametrize(
+    ("space", "kind", "text", "form", "line"),
+    [a for a in _ALL if a[0] != "scratch"],
+    ids=[a[4] for a in _ALL if a[0] != "scratch"],
+)
 def test_global(space: str, kind: str, text: str, form: str, line: str, exec_mask: int) -> None:
     size = (_LOADS if kind == "load" else _STORES)[text][0]
     immediate = -16 if "offset:-16" in line else 16
@@ -164,7 +200,10 @@ def _access(setup: _Setup, kind: str, text: str, line: str, offsets: list[int | 
         assert get_vector(setup.wave, 10, bits) == setup.expected_load(text, offsets, _old(size))
         return
     shift = _STORES[text][1]
-    values = [(i * 0x0123_4567_89AB_CDEF_1357_9BDF_0246_8ACE + i) & ((1 << bits) - 1) for i in range(TOTAL)]
+    values = [
+        (i * 0x0123_4567_89AB_CDEF_1357_9BDF_0246_8ACE + i) & ((1 << bits) - 1)
+        for i in range(TOTAL)
+    ]
     set_vector(setup.wave, 10, values, bits)
     BENCH.run(line, setup.wave)
     wanted = bytearray(setup.bytes)
@@ -183,7 +222,9 @@ def _resource(setup: _Setup, records: int, soffset: int) -> None:
 
 
 @pytest.mark.parametrize("exec_mask", MASKS)
-@pytest.mark.parametrize(("kind", "text"), [("load", t) for t in _LOADS] + [("store", t) for t in _STORES])
+@pytest.mark.parametrize(
+    ("kind", "text"), [("load", t) for t in _LOADS] + [("store", t) for t in _STORES]
+)
 def test_buffer(kind: str, text: str, exec_mask: int) -> None:
     """offset = voffset + 20, address = base + soffset + offset, all in range."""
     size = (_LOADS if kind == "load" else _STORES)[text][0]
@@ -234,11 +275,16 @@ def test_buffer_store_out_of_range(text: str, exec_mask: int) -> None:
     setup = _Setup(exec_mask)
     records = 4 * 160
     stride = max(size, 4)
-    offsets = [4 * 160 - 8 * stride + stride * (i % 64) + (0 if size < 8 else 4) for i in range(TOTAL)]
+    offsets = [
+        4 * 160 - 8 * stride + stride * (i % 64) + (0 if size < 8 else 4) for i in range(TOTAL)
+    ]
     _resource(setup, records, 0)
     set_vector(setup.wave, 1, [o - 20 for o in offsets])
     bits = 32 * -(-size // 4)
-    values = [(0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10 * (i % 64 + 1)) & ((1 << bits) - 1) for i in range(TOTAL)]
+    values = [
+        (0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10 * (i % 64 + 1)) & ((1 << bits) - 1)
+        for i in range(TOTAL)
+    ]
     set_vector(setup.wave, 10, values, bits)
     BENCH.run(_buffer_line("store", text, size), setup.wave)
     wanted = bytearray(setup.bytes)
@@ -284,7 +330,9 @@ def test_structured_buffers_are_refused() -> None:
 def test_atomic_add(line: str, exec_mask: int) -> None:
     """Lanes that meet at one address add one after the other."""
     setup = _Setup(exec_mask)
-    numbers = [struct.unpack("<I", struct.pack("<f", 0.1 * i + 1e6 * (i % 5)))[0] for i in range(TOTAL)]
+    numbers = [
+        struct.unpack("<I", struct.pack("<f", 0.1 * i + 1e6 * (i % 5)))[0] for i in range(TOTAL)
+    ]
     setup.array.view(np.uint32)[:] = np.arange(_SIZE // 4, dtype=np.float32).view(np.uint32)
     cells = [40 + i % 7 for i in range(TOTAL)]
     if "buffer" in line:
@@ -306,7 +354,9 @@ def test_atomic_add(line: str, exec_mask: int) -> None:
 
 
 @pytest.mark.parametrize("exec_mask", MASKS)
-@pytest.mark.parametrize(("bench", "line", "size"), [(BENCH, _TO_LDS[0], 4), (BENCH_950, _TO_LDS_950[0], 16)])
+@pytest.mark.parametrize(
+    ("bench", "line", "size"), [(BENCH, _TO_LDS[0], 4), (BENCH_950, _TO_LDS_950[0], 16)]
+)
 def test_load_to_lds(bench: Bench, line: str, size: int, exec_mask: int) -> None:
     """To M0 + inst_offset + lane * size; inactive lanes write nothing, lanes out of range zeros."""
     setup = _Setup(exec_mask)
@@ -326,7 +376,11 @@ def test_load_to_lds(bench: Bench, line: str, size: int, exec_mask: int) -> None
             if at % 4:
                 wanted = None
             if setup.on[lane]:
-                wanted = bytes(setup.bytes[offset : offset + size]) if offset + size <= records else bytes(size)
+                wanted = (
+                    bytes(setup.bytes[offset : offset + size])
+                    if offset + size <= records
+                    else bytes(size)
+                )
             assert data[at : at + size] == wanted
 
 
@@ -336,7 +390,9 @@ def test_other_loads_to_lds_are_refused() -> None:
 
 
 @pytest.mark.parametrize("exec_mask", MASKS)
-@pytest.mark.parametrize(("kind", "text", "form", "line"), [a[1:] for a in _ALL if a[0] == "scratch"])
+@pytest.mark.parametrize(
+    ("kind", "text", "form", "line"), [a[1:] for a in _ALL if a[0] == "scratch"]
+)
 def test_scratch(kind: str, text: str, form: str, line: str, exec_mask: int) -> None:
     """Every lane has bytes of its own; a load after a store at the same offset gives them back."""
     size = (_LOADS if kind == "load" else _STORES)[text][0]
@@ -344,10 +400,10 @@ def test_scratch(kind: str, text: str, form: str, line: str, exec_mask: int) -> 
     wave = make_wave(exec_mask)
     on = active(exec_mask)
     rows = wave.scratch.shape[1]
-    content = [[(lane * 1000003 + row * 7919) & M32 for row in range(rows)] for lane in range(TOTAL)]
-    wave.scratch[...] = (
-        np.array(content, np.uint32).reshape(2, LANES, rows).transpose(0, 2, 1)
-    )
+    content = [
+        [(lane * 1000003 + row * 7919) & M32 for row in range(rows)] for lane in range(TOTAL)
+    ]
+    wave.scratch[...] = np.array(content, np.uint32).reshape(2, LANES, rows).transpose(0, 2, 1)
     base = [0] * TOTAL
     if form == "register":
         base = [part * (i % 11) for i in range(TOTAL)]
@@ -367,7 +423,10 @@ def test_scratch(kind: str, text: str, form: str, line: str, exec_mask: int) -> 
                 wanted = _loaded(raw[lane], text, 16 + base[lane], wanted)
             assert result[lane] == wanted, lane
         return
-    values = [(0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10 * (i + 1)) & ((1 << bits) - 1) for i in range(TOTAL)]
+    values = [
+        (0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10 * (i + 1)) & ((1 << bits) - 1)
+        for i in range(TOTAL)
+    ]
     set_vector(wave, 10, values, bits)
     BENCH.run(line, wave)
     after = wave.scratch.transpose(0, 2, 1).reshape(TOTAL, rows)
@@ -385,14 +444,20 @@ def test_scalar_load(line: str) -> None:
     count = int(name.removeprefix("s_load_dword").lstrip("x") or 1)
     for bases in ([64, 64], [64, 512]):
         setup = _Setup(MASKS[0])
-        setup.wave.write64(6, setup.base + bases[0] if bases[0] == bases[1]
-                           else np.array([setup.base + b for b in bases], np.uint64))  # fmt: skip
+        setup.wave.write64(
+            6,
+            setup.base + bases[0]
+            if bases[0] == bases[1]
+            else np.array([setup.base + b for b in bases], np.uint64),
+        )
         setup.wave.write32(5, 36)
         BENCH.run(line, setup.wave)
         offset = 36 if line.endswith("s5") else 16
         for i in range(count):
-            wanted = [int.from_bytes(setup.bytes[b + offset + 4 * i : b + offset + 4 * i + 4], "little")
-                      for b in bases]  # fmt: skip
+            wanted = [
+                int.from_bytes(setup.bytes[b + offset + 4 * i : b + offset + 4 * i + 4], "little")
+                for b in bases
+            ]
             value = setup.wave.read32(24 + i)
             assert ([value] * 2 if type(value) is int else value.tolist()) == wanted
 
@@ -400,8 +465,13 @@ def test_scalar_load(line: str) -> None:
 # Bounds.
 
 
-@pytest.mark.parametrize("line", [next(a[4] for a in _ALL if a[:3] == key)
-                                  for key in (("global", "load", "dword"), ("global", "store", "dwordx4"))])
+@pytest.mark.parametrize(
+    "line",
+    [
+        next(a[4] for a in _ALL if a[:3] == key)
+        for key in (("global", "load", "dword"), ("global", "store", "dwordx4"))
+    ],
+)
 def test_global_access_out_of_bounds(line: str) -> None:
     for bad in (-4, _SIZE - 3, _SIZE, 1 << 40):
         setup = _Setup(MASKS[0])
@@ -459,7 +529,9 @@ def test_late_load(text: str) -> None:
     set_vector(setup.wave, 10, [_old(size)] * TOTAL, bits)
     BENCH.run(line, setup.wave)
     mask = (1 << bits) - 1 if half is None else 0xFFFF << 16 * half
-    meanwhile = [_old(size) & ~mask | _poisoned(size) & mask if on else _old(size) for on in setup.on]
+    meanwhile = [
+        _old(size) & ~mask | _poisoned(size) & mask if on else _old(size) for on in setup.on
+    ]
     assert get_vector(setup.wave, 10, bits) == meanwhile
     wait_vector_memory(setup.wave, 1)
     assert get_vector(setup.wave, 10, bits) == meanwhile
@@ -472,7 +544,9 @@ def test_late_halves_merge() -> None:
     setup = _Setup(MASKS[0], late=True)
     _prepare(setup, "vector", [128] * TOTAL, -16)
     for text in ("short_d16", "short_d16_hi"):
-        BENCH.run(next(a[4] for a in _ALL if a[:4] == ("global", "load", text, "vector")), setup.wave)
+        BENCH.run(
+            next(a[4] for a in _ALL if a[:4] == ("global", "load", text, "vector")), setup.wave
+        )
     wait_vector_memory(setup.wave, 0)
     half = int.from_bytes(setup.bytes[128:130], "little")
     assert get_vector(setup.wave, 10) == [half | half << 16] * TOTAL
@@ -482,9 +556,17 @@ def _count(wave: Wave) -> tuple[int, int]:
     return len(wave.vm_queue), len(wave.lgkm_queue)
 
 
-@pytest.mark.parametrize(("prefix", "counts"), [("global_load_dword ", (1, 0)), ("flat_load_dword ", (1, 1)),
-                                                ("global_store_dword ", (1, 0)), ("flat_store_dword ", (1, 1)),
-                                                ("scratch_load_dword ", (1, 0)), ("scratch_store_dword ", (1, 0))])
+@pytest.mark.parametrize(
+    ("prefix", "counts"),
+    [
+        ("global_load_dword ", (1, 0)),
+        ("flat_load_dword ", (1, 1)),
+        ("global_store_dword ", (1, 0)),
+        ("flat_store_dword ", (1, 1)),
+        ("scratch_load_dword ", (1, 0)),
+        ("scratch_store_dword ", (1, 0)),
+    ],
+)
 def test_counters(prefix: str, counts: tuple[int, int]) -> None:
     setup = _Setup(MASKS[0], late=True)
     _prepare(setup, "vector", [256] * TOTAL, -16)
@@ -501,8 +583,6 @@ def test_scalar_loads_land_in_any_order() -> None:
     assert setup.wave.read32(24) == POISON
     wait_lgkm(setup.wave, 0)
     assert setup.wave.read32(24) == int.from_bytes(setup.bytes[16:20], "little")
-
-
 
 
 def test_counter_limit() -> None:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from bench import Bench, make_wave
 from exact import EDGE_U32, EDGE_U64, M32, M64, signed
-
 from gfxemu.wave import DIVERGED, EXEC, VCC, Wave
 
 # Each entry: function of (a, b, scc) -> (result, scc), scc None where unchanged.
@@ -207,7 +206,7 @@ def _check_binary(line: str, expected, a_pool, b_pool, wide_a: bool, wide_b: boo
 
 @pytest.mark.parametrize("name", _S32)
 def test_binary_32(name: str) -> None:
-    _check_binary(f"{name} s10, s2, s4", _S32[name], EDGE_U32[::2], EDGE_U32[1::2] + [31, 32],
+    _check_binary(f"{name} s10, s2, s4", _S32[name], EDGE_U32[::2], [*EDGE_U32[1::2], 31, 32],
                   False, False, False)  # fmt: skip
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 
 import exact
 import pytest
-from bench import MASKS, TOTAL, Bench, VectorCase, active, check_vector, get_mask, make_wave, set_vector
+from bench import (
+    MASKS,
+    TOTAL,
+    Bench,
+    VectorCase,
+    active,
+    check_vector,
+    get_mask,
+    make_wave,
+    set_vector,
+)
 from exact import EDGE_F16, EDGE_F32, EDGE_U32, F16, F32, M32, signed
 from vector_float_test import _BINARY as FLOAT_BINARY
 from vector_integer_test import _BINARY as INTEGER_BINARY
@@ -52,7 +62,9 @@ _UNARY = {
     "v_mov_b32": INTEGER_UNARY["v_mov_b32"],
     "v_not_b32": INTEGER_UNARY["v_not_b32"],
     "v_cvt_f32_u32": lambda a: exact.encode(exact.from_fraction(exact.Fraction(a)), F32),
-    "v_cvt_f32_i32": lambda a: exact.encode(exact.from_fraction(exact.Fraction(signed(a, 32))), F32),
+    "v_cvt_f32_i32": lambda a: exact.encode(
+        exact.from_fraction(exact.Fraction(signed(a, 32))), F32
+    ),
     "v_cvt_f32_f16": lambda a: exact.encode(exact.decode(a & 0xFFFF, F16), F32),
     "v_cvt_f16_f32": lambda a: exact.encode(exact.decode(a, F32), F16),
 }
@@ -62,62 +74,94 @@ _BINARY = {
 }
 
 
-def _agree(name: str):
-    if name == "v_cvt_f16_f32":
-        return lambda x, y: exact.same_float(x & 0xFFFF, y & 0xFFFF, F16) and x >> 16 == y >> 16
-    if name in _FLOATS or name.startswith("v_cvt"):
-        return lambda x, y: exact.same_float(x, y, F32)
-    return lambda x, y: x == y
+_UNUSED = ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"]
+_TWO_HALVES = [a << 16 | b for a, b in zip(EDGE_F16, reversed(EDGE_F16), strict=True)]
+
+
+def _float_agree(actual: int, expected: int) -> bool:
+    return exact.same_float(actual, expected, F32)
+
+
+def _upper_half_agrees(actual: int, expected: int) -> bool:
+    return exact.same_float(actual >> 16, expected >> 16, F16) and not actual & 0xFFFF
+
+
+def _unary_case(name: str, selector: str, to: str, unused: str, pool, **more) -> VectorCase:
+    function = _UNARY[name]
+    line = f"{name}_sdwa v10, v1 dst_sel:{to} dst_unused:{unused} src0_sel:{selector}"
+
+    def expected(a: int, old: int) -> int:
+        return _write(function(_read(a, selector)), old, to, unused)
+
+    return VectorCase(line, ((1, 32, pool),), expected, uses_old=True, **more)
+
+
+def _binary_case(
+    name: str, a_sel: str, b_sel: str, to: str, unused: str, extend: bool
+) -> VectorCase:
+    function = _BINARY[name]
+    line = (
+        f"{name}_sdwa v10, {'sext(v1)' if extend else 'v1'}, v2 dst_sel:{to} dst_unused:{unused} "
+        f"src0_sel:{a_sel} src1_sel:{b_sel}"
+    )
+
+    def expected(a: int, b: int, old: int) -> int:
+        result = function(_read(a, a_sel, extend), _read(b, b_sel)) & M32
+        return _write(result, old, to, unused)
+
+    sources = ((1, 32, EDGE_U32[::2]), (2, 32, EDGE_U32[1::2]))
+    return VectorCase(line, sources, expected, uses_old=True)
+
+
+def _float_case(name: str) -> VectorCase:
+    line = f"{name}_sdwa v10, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD"
+    sources = ((1, 32, EDGE_F32), (2, 32, EDGE_F32))
+    return VectorCase(line + " src1_sel:DWORD", sources, _BINARY[name], agree=_float_agree)
 
 
 def _cases() -> list[VectorCase]:
-    out = []
-    for i, (name, f) in enumerate(_UNARY.items()):
-        floats = name == "v_cvt_f16_f32"
-        half = name == "v_cvt_f32_f16"
-        for j, sel in enumerate(["DWORD"] if floats else ["WORD_0", "WORD_1"] if half else _SELECTORS):
-            to, unused = ("DWORD", "UNUSED_PAD") if name.startswith("v_cvt") else (
-                _SELECTORS[(i + j) % 7], ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"][(i + j) % 3])  # fmt: skip
-            if floats:
-                to, unused = "WORD_1", "UNUSED_PAD"
-            line = f"{name}_sdwa v10, v1 dst_sel:{to} dst_unused:{unused} src0_sel:{sel}"
-
-            def expected(a, old, f=f, sel=sel, to=to, unused=unused):
-                return _write(f(_read(a, sel)), old, to, unused)
-
-            agree = _agree(name)
-            if floats:
-                agree = lambda x, y: exact.same_float(x >> 16, y >> 16, F16) and not x & 0xFFFF  # noqa: E731
-            pool = EDGE_F32 if floats else [a << 16 | b for a, b in zip(EDGE_F16, EDGE_F16[2:] + EDGE_F16[:2], strict=True)] if half else EDGE_U32  # fmt: skip # noqa: E501
-            out.append(VectorCase(line, ((1, 32, pool),), expected, agree=agree, uses_old=True))
-    for i, (name, f) in enumerate(_BINARY.items()):
-        if name in _FLOATS:
-            line = f"{name}_sdwa v10, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD"
-            out.append(VectorCase(line, ((1, 32, EDGE_F32), (2, 32, EDGE_F32)), f, agree=_agree(name)))
-            continue
+    """Selectors and ways to fill the rest of D go round, so that every one meets every other."""
+    out = [_float_case(name) for name in _FLOATS]
+    for i, name in enumerate(("v_mov_b32", "v_not_b32")):
+        for j, selector in enumerate(_SELECTORS):
+            out.append(
+                _unary_case(name, selector, _SELECTORS[(i + j) % 7], _UNUSED[(i + j) % 3], EDGE_U32)
+            )
+    for name in ("v_cvt_f32_u32", "v_cvt_f32_i32"):
+        for selector in _SELECTORS:
+            out.append(_unary_case(name, selector, "DWORD", "UNUSED_PAD", EDGE_U32))
+    for selector in ("WORD_0", "WORD_1"):
+        out.append(
+            _unary_case(
+                "v_cvt_f32_f16", selector, "DWORD", "UNUSED_PAD", _TWO_HALVES, agree=_float_agree
+            )
+        )
+    out.append(
+        _unary_case(
+            "v_cvt_f16_f32", "DWORD", "WORD_1", "UNUSED_PAD", EDGE_F32, agree=_upper_half_agrees
+        )
+    )
+    for i, name in enumerate(n for n in _BINARY if n not in _FLOATS):
         for j in range(4):
             a_sel, b_sel, to = (_SELECTORS[(i + k * j + k) % 7] for k in (1, 2, 3))
-            unused = ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"][(i + j) % 3]
-            extend = j % 2 == 1
-            a_text = "sext(v1)" if extend else "v1"
-            line = (f"{name}_sdwa v10, {a_text}, v2 dst_sel:{to} dst_unused:{unused} "
-                    f"src0_sel:{a_sel} src1_sel:{b_sel}")  # fmt: skip
-
-            def expected2(a, b, old, f=f, a_sel=a_sel, b_sel=b_sel, to=to, unused=unused, extend=extend):
-                return _write(f(_read(a, a_sel, extend), _read(b, b_sel)) & M32, old, to, unused)
-
-            sources = ((1, 32, EDGE_U32[::2]), (2, 32, EDGE_U32[1::2]))
-            out.append(VectorCase(line, sources, expected2, uses_old=True))
+            out.append(_binary_case(name, a_sel, b_sel, to, _UNUSED[(i + j) % 3], j % 2 == 1))
     return out
 
 
 _CASES = _cases()
 _COMPARES = [
-    (f"v_cmp_{r}_{t}_sdwa vcc, {'sext(v1)' if t[0] == 'i' else 'v1'}, v2 src0_sel:{a} src1_sel:{b}",
-     r, t, a, b)
-    for i, r in enumerate(RELATIONS) for j, t in enumerate(("u32", "i32", "u16", "i16"))
+    (
+        f"v_cmp_{r}_{t}_sdwa vcc, {'sext(v1)' if t[0] == 'i' else 'v1'}, v2 "
+        f"src0_sel:{a} src1_sel:{b}",
+        r,
+        t,
+        a,
+        b,
+    )
+    for i, r in enumerate(RELATIONS)
+    for j, t in enumerate(("u32", "i32", "u16", "i16"))
     for a, b in [(_SELECTORS[(i + j) % 7], _SELECTORS[(i * 2 + j + 1) % 7])]
-]  # fmt: skip
+]
 BENCH = Bench([*(c.line for c in _CASES), *(c[0] for c in _COMPARES)])
 TESTED = BENCH.names
 
@@ -142,7 +186,12 @@ def test_compare(line: str, relation: str, kind: str, a_sel: str, b_sel: str) ->
         set_vector(wave, 2, b)
         BENCH.run(line, wave)
         wanted = [
-            int(on and RELATIONS[relation](view(_read(x, a_sel, kind[0] == "i")), view(_read(y, b_sel))))
+            int(
+                on
+                and RELATIONS[relation](
+                    view(_read(x, a_sel, kind[0] == "i")), view(_read(y, b_sel))
+                )
+            )
             for x, y, on in zip(a, b, active(exec_mask), strict=True)
         ]
         assert get_mask(wave, 106) == wanted

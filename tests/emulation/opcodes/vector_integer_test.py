@@ -18,7 +18,6 @@ from bench import (
     set_vector,
 )
 from exact import EDGE_F16, EDGE_U32, EDGE_U64, M32, M64, signed
-
 from gfxemu.wave import VCC
 
 
@@ -128,9 +127,19 @@ _TERNARY = {
     "v_max3_i32": lambda *x: max(map(s32, x)),
 }
 _SELECTORS = [
-    0x07060302, 0x05040100, 0x03020706, 0x0C0C0C0C, 0x0B0A0908, 0x0D0CFF03, 0x00010203,
-    0x07000500, 0x05040706, 0x01000504, 0x0302000D, 0x0908070C,
-]  # fmt: skip
+    0x07060302,
+    0x05040100,
+    0x03020706,
+    0x0C0C0C0C,
+    0x0B0A0908,
+    0x0D0CFF03,
+    0x00010203,
+    0x07000500,
+    0x05040706,
+    0x01000504,
+    0x0302000D,
+    0x0908070C,
+]
 
 
 def _bitop3(table: int):
@@ -156,15 +165,24 @@ def _case(line: str, function, *pools, **more) -> VectorCase:
     return VectorCase(line, sources, _low32(function), **more)
 
 
-_SMALL = EDGE_U32[::3] + [32, 33, 31]
+_SMALL = [*EDGE_U32[::3], 32, 33, 31]
 _CASES = [
     *(_case(f"{n} v10, v1", f, EDGE_U32) for n, f in _UNARY.items()),
     *(_case(f"{n} v10, v1, v2", f, EDGE_U32, EDGE_U32) for n, f in _BINARY.items()),
-    *(_case(f"{n} v10, v1, v2, v3", f, _SMALL, _SMALL, _SELECTORS if "perm" in n else _SMALL)
-      for n, f in _TERNARY.items()),
+    *(
+        _case(f"{n} v10, v1, v2, v3", f, _SMALL, _SMALL, _SELECTORS if "perm" in n else _SMALL)
+        for n, f in _TERNARY.items()
+    ),
     # Constant selectors take a path of their own.
-    *(_case(f"v_perm_b32 v10, v1, v2, s{20 + i}", lambda a, b, s=s: _perm(a, b, s), EDGE_U32, EDGE_U32)
-      for i, s in enumerate(_SELECTORS)),
+    *(
+        _case(
+            f"v_perm_b32 v10, v1, v2, s{20 + i}",
+            lambda a, b, s=s: _perm(a, b, s),
+            EDGE_U32,
+            EDGE_U32,
+        )
+        for i, s in enumerate(_SELECTORS)
+    ),
     # Constants, scalar registers, AccVGPRs, the destination as a source.
     _case("v_add_u32 v10, 64, v2", lambda a, b: 64 + b, [0], EDGE_U32),
     _case("v_add_u32 v10, 0x12345678, v2", lambda a, b: 0x12345678 + b, [0], EDGE_U32),
@@ -174,38 +192,80 @@ _CASES = [
     VectorCase("v_accvgpr_read_b32 v10, a3", ((259, 32, EDGE_U32),), lambda a: a),
     VectorCase("v_accvgpr_write_b32 a10, v1", ((1, 32, EDGE_U32),), lambda a: a, destination=266),
     VectorCase("v_accvgpr_mov_b32 a10, a3", ((259, 32, EDGE_U32),), lambda a: a, destination=266),
-    VectorCase("v_pack_b32_f16 v10, v1, v2",
-               ((1, 32, EDGE_U32), (2, 32, EDGE_F16)), lambda a, b: a % 65536 | (b << 16) & M32),
-    VectorCase("v_pack_b32_f16 v10, v1, v2 op_sel:[1,0,0]",
-               ((1, 32, EDGE_U32), (2, 32, EDGE_F16)), lambda a, b: a >> 16 | (b << 16) & M32),
-    VectorCase("v_pack_b32_f16 v10, -v1, |v2|",
-               ((1, 32, EDGE_U32), (2, 32, EDGE_F16)),
-               lambda a, b: (a % 65536 ^ 0x8000) | (b & 0x7FFF) << 16),
+    VectorCase(
+        "v_pack_b32_f16 v10, v1, v2",
+        ((1, 32, EDGE_U32), (2, 32, EDGE_F16)),
+        lambda a, b: a % 65536 | (b << 16) & M32,
+    ),
+    VectorCase(
+        "v_pack_b32_f16 v10, v1, v2 op_sel:[1,0,0]",
+        ((1, 32, EDGE_U32), (2, 32, EDGE_F16)),
+        lambda a, b: a >> 16 | (b << 16) & M32,
+    ),
+    VectorCase(
+        "v_pack_b32_f16 v10, -v1, |v2|",
+        ((1, 32, EDGE_U32), (2, 32, EDGE_F16)),
+        lambda a, b: (a % 65536 ^ 0x8000) | (b & 0x7FFF) << 16,
+    ),
     # 64-bit results.
-    VectorCase("v_lshlrev_b64 v[10:11], v1, v[2:3]", ((1, 32, [0, 1, 31, 32, 33, 63, 64, 65]), (2, 64, EDGE_U64)),
-               lambda a, b: (b << a % 64) & M64, bits=64),
-    VectorCase("v_lshrrev_b64 v[10:11], v1, v[2:3]", ((1, 32, [0, 1, 31, 32, 33, 63, 64, 65]), (2, 64, EDGE_U64)),
-               lambda a, b: b >> a % 64, bits=64),
-    VectorCase("v_ashrrev_i64 v[10:11], v1, v[2:3]", ((1, 32, [0, 1, 31, 32, 33, 63, 64, 65]), (2, 64, EDGE_U64)),
-               lambda a, b: (signed(b, 64) >> a % 64) & M64, bits=64),
+    VectorCase(
+        "v_lshlrev_b64 v[10:11], v1, v[2:3]",
+        ((1, 32, [0, 1, 31, 32, 33, 63, 64, 65]), (2, 64, EDGE_U64)),
+        lambda a, b: (b << a % 64) & M64,
+        bits=64,
+    ),
+    VectorCase(
+        "v_lshrrev_b64 v[10:11], v1, v[2:3]",
+        ((1, 32, [0, 1, 31, 32, 33, 63, 64, 65]), (2, 64, EDGE_U64)),
+        lambda a, b: b >> a % 64,
+        bits=64,
+    ),
+    VectorCase(
+        "v_ashrrev_i64 v[10:11], v1, v[2:3]",
+        ((1, 32, [0, 1, 31, 32, 33, 63, 64, 65]), (2, 64, EDGE_U64)),
+        lambda a, b: (signed(b, 64) >> a % 64) & M64,
+        bits=64,
+    ),
     VectorCase("v_mov_b64 v[10:11], v[2:3]", ((2, 64, EDGE_U64),), lambda a: a, bits=64),
     VectorCase("v_mov_b64 v[10:11], -1", ((2, 64, EDGE_U64),), lambda a: M64, bits=64),
-    VectorCase("v_lshl_add_u64 v[10:11], v[2:3], v1, v[4:5]",
-               ((2, 64, EDGE_U64), (1, 32, [0, 1, 2, 3, 4]), (4, 64, EDGE_U64)),
-               lambda a, b, c: ((a << b) + c) & M64, bits=64),
-    VectorCase("v_mad_u64_u32 v[10:11], s[40:41], v1, v2, v[4:5]",
-               ((1, 32, EDGE_U32), (2, 32, EDGE_U32), (4, 64, EDGE_U64)),
-               lambda a, b, c: (a * b + c) & M64, bits=64),
-    VectorCase("v_mad_i64_i32 v[10:11], s[40:41], v1, v2, v[4:5]",
-               ((1, 32, EDGE_U32), (2, 32, EDGE_U32), (4, 64, EDGE_U64)),
-               lambda a, b, c: (s32(a) * s32(b) + c) & M64, bits=64),
-    VectorCase("v_pk_mov_b32 v[10:11], v[2:3], v[4:5] op_sel:[1,0]",
-               ((2, 64, EDGE_U64), (4, 64, EDGE_U64)), lambda a, b: a >> 32 | (b & M32) << 32, bits=64),
-    VectorCase("v_pk_mov_b32 v[10:11], v[2:3], v[4:5] op_sel:[0,1]",
-               ((2, 64, EDGE_U64), (4, 64, EDGE_U64)), lambda a, b: a & M32 | b >> 32 << 32, bits=64),
-    VectorCase("v_pk_mov_b32 v[10:11], v[10:11], v[10:11] op_sel:[1,0]", (),
-               lambda old: old >> 32 | (old & M32) << 32, bits=64, uses_old=True),
-]  # fmt: skip
+    VectorCase(
+        "v_lshl_add_u64 v[10:11], v[2:3], v1, v[4:5]",
+        ((2, 64, EDGE_U64), (1, 32, [0, 1, 2, 3, 4]), (4, 64, EDGE_U64)),
+        lambda a, b, c: ((a << b) + c) & M64,
+        bits=64,
+    ),
+    VectorCase(
+        "v_mad_u64_u32 v[10:11], s[40:41], v1, v2, v[4:5]",
+        ((1, 32, EDGE_U32), (2, 32, EDGE_U32), (4, 64, EDGE_U64)),
+        lambda a, b, c: (a * b + c) & M64,
+        bits=64,
+    ),
+    VectorCase(
+        "v_mad_i64_i32 v[10:11], s[40:41], v1, v2, v[4:5]",
+        ((1, 32, EDGE_U32), (2, 32, EDGE_U32), (4, 64, EDGE_U64)),
+        lambda a, b, c: (s32(a) * s32(b) + c) & M64,
+        bits=64,
+    ),
+    VectorCase(
+        "v_pk_mov_b32 v[10:11], v[2:3], v[4:5] op_sel:[1,0]",
+        ((2, 64, EDGE_U64), (4, 64, EDGE_U64)),
+        lambda a, b: a >> 32 | (b & M32) << 32,
+        bits=64,
+    ),
+    VectorCase(
+        "v_pk_mov_b32 v[10:11], v[2:3], v[4:5] op_sel:[0,1]",
+        ((2, 64, EDGE_U64), (4, 64, EDGE_U64)),
+        lambda a, b: a & M32 | b >> 32 << 32,
+        bits=64,
+    ),
+    VectorCase(
+        "v_pk_mov_b32 v[10:11], v[10:11], v[10:11] op_sel:[1,0]",
+        (),
+        lambda old: old >> 32 | (old & M32) << 32,
+        bits=64,
+        uses_old=True,
+    ),
+]
 _CASES_950 = [
     _case(f"v_bitop3_b32 v10, v1, v2, v3 bitop3:{t:#x}", _bitop3(t), _SMALL, _SMALL, _SMALL)
     for t in _BITOP3
@@ -217,8 +277,12 @@ _CARRIES = {
     "v_subrev_co_u32 v10, s[40:41], v1, v2": lambda a, b, c: b - a,
     "v_subb_co_u32 v10, s[40:41], v1, v2, s[42:43]": lambda a, b, c: a - b - c,
 }
-_OTHER = ["v_cndmask_b32_e32 v10, v1, v2, vcc", "v_cndmask_b32_e64 v10, v1, -v2, s[42:43]",
-          "v_mbcnt_lo_u32_b32 v10, v1, v2", "v_mbcnt_hi_u32_b32 v10, v1, v2"]  # fmt: skip
+_OTHER = [
+    "v_cndmask_b32_e32 v10, v1, v2, vcc",
+    "v_cndmask_b32_e64 v10, v1, -v2, s[42:43]",
+    "v_mbcnt_lo_u32_b32 v10, v1, v2",
+    "v_mbcnt_hi_u32_b32 v10, v1, v2",
+]
 
 BENCH = Bench([*(c.line for c in _CASES), *_CARRIES, *_OTHER])
 BENCH_950 = Bench([c.line for c in _CASES_950], "gfx950")
@@ -295,8 +359,10 @@ def test_select(exec_mask: int) -> None:
     set_vector(wave, 2, b)
     wave.write64(VCC, choice)
     wave.write64(42, choice)
-    for line, flip in (("v_cndmask_b32_e32 v10, v1, v2, vcc", 0),
-                       ("v_cndmask_b32_e64 v10, v1, -v2, s[42:43]", 1 << 31)):  # fmt: skip
+    for line, flip in (
+        ("v_cndmask_b32_e32 v10, v1, v2, vcc", 0),
+        ("v_cndmask_b32_e64 v10, v1, -v2, s[42:43]", 1 << 31),
+    ):
         set_vector(wave, 10, [99] * TOTAL)
         BENCH.run(line, wave)
         for lane, value in enumerate(get_vector(wave, 10)):

@@ -18,7 +18,6 @@ from bench import (
     set_vector,
 )
 from exact import EDGE_F16, EDGE_F32, EDGE_F64, EDGE_U32, EDGE_U64, F16, F32, F64, M32, signed
-
 from gfxemu.wave import M0, VCC
 
 _INTEGER = {
