@@ -107,7 +107,8 @@ class Device:
     ) -> Report:
         """Execute a grid of workgroups.
 
-        `uninitialised` names registered buffers (by address) whose contents count as unwritten.
+        `uninitialised` names registered buffers (by address) whose contents count as unwritten,
+        beside the bytes that a buffer's own `written` says so of.
         Raises EmulationError; findings that do not stop the execution are in the report. With
         `checks.uninitialised` the kernel executes twice, and memory keeps the second result.
         """
@@ -157,11 +158,16 @@ class Device:
     def _launch_twice(
         self, job: _Job, addresses: list[int], uninitialised: Sequence[int], start: float
     ) -> Report:
-        before = [(b, b.data.copy()) for b in self.memory.buffers()]
+        before = [
+            (b, b.data.copy(), None if b.written is None else b.written.copy())
+            for b in self.memory.buffers()
+        ]
         recorder = Recorder()
         _, first = self._execute(job, addresses, POISONS[0], uninitialised, recorder)
-        for buffer, data in before:
+        for buffer, data, written in before:
             buffer.data[...] = data
+            if buffer.written is not None:
+                buffer.written[...] = written
         comparer = Comparer(recorder.log)
         findings: list[Finding] = []
         count = 0
@@ -185,6 +191,7 @@ class Device:
         observer: Observer | None,
     ) -> tuple[list[Finding], int]:  # fmt: skip
         for buffer in self.memory.buffers():
+            buffer.poison(poison)
             if buffer.address in uninitialised:
                 pattern = np.frombuffer(struct.pack("<I", poison), np.uint8)
                 buffer.data[...] = np.resize(pattern, len(buffer.data))

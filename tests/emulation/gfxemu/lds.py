@@ -131,10 +131,10 @@ class RaceDetector:
         first, first_late = divmod(int(pcs.reshape(-1)[at]), 2)
         second, second_late = divmod(pc, 2)
         unwaited = ""
-        if first_late or second_late:
-            unwaited = (
-                "write" if (first_late and first_write) or (second_late and write) else "read"
-            )
+        if (first_late and not first_write) or (second_late and not write):
+            unwaited = "read"
+        elif first_late or second_late:
+            unwaited = "write"
         key = (min(first, second), max(first, second), unwaited)
         if key not in self.clashes:
             address = at % self.cells * self.grain

@@ -1,9 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Global memory: registered buffers and nothing else.
 
-A buffer is any writable numpy array at an address: the array's own (a C runtime that hands out
-host pointers) or one that `allocate` invents, with unmapped guard space on both sides. Any access
-outside of a registered buffer is a MemoryFault that names the nearest one.
+A buffer is any writable numpy array at an address: one that a runtime gives, or one that `register`
+invents, with unmapped guard space on both sides. Any access outside of a registered buffer is a
+MemoryFault that names the nearest one. A buffer may know which of its bytes were ever written.
 """
 
 from __future__ import annotations
@@ -26,11 +26,23 @@ class Buffer:
     name: str
     address: int
     data: np.ndarray  # uint8, one dimension
+    written: np.ndarray | None = None  # bool, which bytes were; None: all count as written
 
     def __post_init__(self) -> None:
-        size = len(self.data)
-        self.end = self.address + size
-        self.words = {n: self.data[: size // n * n].view(t) for n, t in WORDS.items()}
+        self.end = self.address + len(self.data)
+        self.words = _words(self.data)
+        self._marks = None if self.written is None else _words(self.written.view(np.uint8))
+
+    def mark_written(self, offsets: np.ndarray, size: int) -> None:
+        if self._marks is not None:
+            ones = np.full((*offsets.shape, size), 1, np.uint8)
+            scatter(self._marks, offsets, size, ones.view(WORDS[size])[..., 0])
+
+    def poison(self, pattern: int) -> None:
+        """Fill what nobody wrote with a repeated 32-bit pattern."""
+        if self.written is not None and not self.written.all():
+            repeated = np.resize(np.array([pattern], np.uint32).view(np.uint8), len(self.data))
+            np.copyto(self.data, repeated, where=~self.written)
 
     def __str__(self) -> str:
         return f"{self.name} [{self.address:#x}, {self.end:#x})"
@@ -42,10 +54,14 @@ class Memory:
         self._buffers: list[Buffer] = []
         self._next = _FIRST_ADDRESS
 
-    def register(self, array: np.ndarray, name: str, address: int | None = None) -> int:
+    def register(
+        self, array: np.ndarray, name: str, address: int | None = None,
+        written: np.ndarray | None = None,
+    ) -> int:  # fmt: skip
         """Map a C-contiguous array; returns its device address.
 
-        The array is used in place. Without an address one is invented, 4 KiB aligned.
+        The array is used in place. Without an address one is invented, 4 KiB aligned. `written` has
+        a bool for every byte, False where the content counts as nobody's; stores set it.
         """
         if not array.flags.c_contiguous or not array.flags.writeable:
             raise ValueError(f"buffer {name} must be contiguous and writable")
@@ -54,7 +70,7 @@ class Memory:
             address = self._next
             self._next += (len(data) + _GUARD + 0xFFF) & ~0xFFF
         at = bisect.bisect(self._addresses, address)
-        buffer = Buffer(name, address, data)
+        buffer = Buffer(name, address, data, written)
         before = self._buffers[at - 1] if at else None
         after = self._buffers[at] if at < len(self._buffers) else None
         if (before and before.end > address) or (after and buffer.end > after.address):
@@ -96,6 +112,7 @@ class Memory:
         for buffer, chosen in self._partition(addresses, size):
             offsets = addresses[chosen] - np.uint64(buffer.address)
             scatter(buffer.words, offsets, size, data[chosen])
+            buffer.mark_written(offsets, size)
 
     def add_float32(self, addresses: np.ndarray, data: np.ndarray) -> None:
         """Atomic adds, one after the other in lane order."""
@@ -132,6 +149,10 @@ class Memory:
         near = [str(b) for b in self._buffers[max(at - 1, 0) : at + 1]]
         where = " and ".join(near) or "none"
         return f"global access of [{low:#x}, {high:#x}) is in no buffer; nearest: {where}"
+
+
+def _words(data: np.ndarray) -> dict[int, np.ndarray]:
+    return {n: data[: len(data) // n * n].view(t) for n, t in WORDS.items()}
 
 
 def gather(words: dict[int, np.ndarray], offsets: np.ndarray, size: int) -> np.ndarray:
