@@ -16,11 +16,20 @@ SCHEDULES = ("sliced:8", "barrier", "random:1")
 _UNWAITED = ("qr_async", "unwaited-read")
 _IGLP_RACE = ("iglp", "race")
 
-_SHAPES = [
+_BATCH_SHAPES = [
     Shape(),
-    Shape(batch=2, heads_q=4, heads_k=2, seqlen_q=77, seqlen_k=200, window=(-1, 0)),
-    Shape(seqlen_q=129, seqlen_k=65, window=(40, 10)),  # rows without a key
-    Shape(seqlen_q=17, seqlen_k=1, amplitude=30.0),
+    Shape(((77, 200),), batch=2, heads_q=4, heads_k=2, window=(-1, 0)),
+    Shape(((129, 65),), window=(40, 10)),  # rows without a key
+    Shape(((17, 1),), amplitude=30.0),
+]
+_GROUP_SHAPES = [
+    Shape(((100, 120), (0, 64), (64, 1), (1, 130)), window=(-1, 0)),
+    Shape(((130, 70), (33, 0)), heads_q=4, heads_k=1, window=(30, -1), amplitude=4.0),
+]
+_CASES = [
+    (instance, shape)
+    for instance in launches.instances()
+    for shape in (_GROUP_SHAPES if instance.group_mode else _BATCH_SHAPES)
 ]
 
 
@@ -44,8 +53,7 @@ def unexpected(instance: launches.Instance, report: Report) -> list[Finding]:
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("shape", _SHAPES, ids=str)
-@pytest.mark.parametrize("instance", [i for i in launches.instances() if not i.group_mode], ids=str)
+@pytest.mark.parametrize(("instance", "shape"), _CASES, ids=str)
 @pytest.mark.parametrize("arch", launches.archs())
 def test_kernel(arch: str, instance: launches.Instance, shape: Shape, schedule: str) -> None:
     if shape.window is not None and not instance.mask and "dot_do_o" not in instance.kind:

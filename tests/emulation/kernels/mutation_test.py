@@ -24,7 +24,7 @@ from gfxemu.disassembler import Instruction
 
 _ALL = os.environ.get("EMULATION_MUTATIONS") == "all"
 _SCHEDULES = ("sliced:8", "barrier")
-_SHAPE = Shape(batch=2, heads_q=2, heads_k=1, seqlen_q=100, seqlen_k=130, window=(-1, 0))
+_SHAPE = Shape(((100, 130),), batch=2, heads_q=2, heads_k=1, window=(-1, 0))
 _OFFSET = re.compile(r"\boffset(0|1)?:(\d+)")
 _MEMORY = re.compile(r"(buffer|global|flat|scratch|ds)_(?!bpermute|permute)")
 # Instructions whose absence cannot be seen from outside: they only help timing.

@@ -1,0 +1,540 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// A HIP runtime without a GPU: HIP's C ABI in front of an EmulatedHipBackend.
+//
+//   EMULATED_HIP_DEVICES  archs of the devices, by comma; default gfx942
+//   EMULATED_HIP_MEMORY   bytes of memory of each device; default the real GPU's
+//   EMULATED_HIP_FAIL     FUNCTION=ERROR[,FUNCTION=ERROR...]: these functions return the error
+//
+// They are read at every call. Device pointers are reserved addresses that no host code can read:
+// a dereference of one by the host is a segmentation fault. A freed address is never used again.
+
+#include <hip/hip_runtime_api.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "aiter/testing/tiny_elf.h"
+#include "tests/emulation/hip/backend.h"
+
+namespace {
+
+struct Model {
+  const char* arch;
+  const char* full_arch;
+  const char* name;
+  int compute_units;
+  size_t lds;
+  size_t memory;
+  int major, minor;
+  int clock_khz;
+  int memory_clock_khz;
+};
+
+constexpr size_t kGiB = size_t{1} << 30;
+constexpr Model kModels[] = {
+    {"gfx942", "gfx942:sramecc+:xnack-", "AMD Instinct MI300X (emulated)", 304, 64 << 10,
+     192 * kGiB, 9, 4, 2100000, 1300000},
+    {"gfx950", "gfx950:sramecc+:xnack-", "AMD Instinct MI350X (emulated)", 256, 160 << 10,
+     288 * kGiB, 9, 5, 2200000, 2000000},
+};
+
+struct ErrorText {
+  hipError_t error;
+  const char* name;
+  const char* text;
+};
+
+constexpr ErrorText kErrors[] = {
+    {hipSuccess, "hipSuccess", "no error"},
+    {hipErrorInvalidValue, "hipErrorInvalidValue", "invalid argument"},
+    {hipErrorOutOfMemory, "hipErrorOutOfMemory", "out of memory"},
+    {hipErrorNotInitialized, "hipErrorNotInitialized",
+     "no emulator is attached to this HIP runtime: call emulated_hip.attach() first"},
+    {hipErrorInvalidConfiguration, "hipErrorInvalidConfiguration", "invalid configuration"},
+    {hipErrorNoDevice, "hipErrorNoDevice", "no ROCm-capable device is detected"},
+    {hipErrorInvalidDevice, "hipErrorInvalidDevice", "invalid device ordinal"},
+    {hipErrorInvalidImage, "hipErrorInvalidImage", "device kernel image is invalid"},
+    {hipErrorNoBinaryForGpu, "hipErrorNoBinaryForGpu",
+     "no kernel image is available for execution on the device"},
+    {hipErrorInvalidHandle, "hipErrorInvalidHandle", "invalid resource handle"},
+    {hipErrorNotFound, "hipErrorNotFound", "named symbol not found"},
+    {hipErrorNotReady, "hipErrorNotReady", "device not ready"},
+    {hipErrorIllegalAddress, "hipErrorIllegalAddress", "an illegal memory access was encountered"},
+    {hipErrorLaunchFailure, "hipErrorLaunchFailure", "unspecified launch failure"},
+    {hipErrorNotSupported, "hipErrorNotSupported", "operation not supported"},
+    {hipErrorUnknown, "hipErrorUnknown", "unknown error"},
+};
+
+std::atomic<const EmulatedHipBackend*> attached{nullptr};
+thread_local int current_device = 0;
+thread_local hipError_t last_error = hipSuccess;
+
+// Where allocations are, by address.
+struct Allocation {
+  int device;
+  size_t bytes;
+};
+std::mutex allocations_mutex;
+std::map<uint64_t, Allocation>& allocations() {
+  static auto* const map = new std::map<uint64_t, Allocation>;
+  return *map;
+}
+
+hipError_t finish(int error) {
+  if (error) last_error = static_cast<hipError_t>(error);
+  return static_cast<hipError_t>(error);
+}
+
+std::vector<std::string> listed(const char* variable, const char* otherwise) {
+  const char* value = std::getenv(variable);
+  const std::string text = value ? value : otherwise;
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+// The error that the environment asks for.
+int asked_failure(const std::string& function) {
+  for (const std::string& entry : listed("EMULATED_HIP_FAIL", "")) {
+    if (entry.compare(0, function.size() + 1, function + "=") == 0) {
+      return std::atoi(entry.c_str() + function.size() + 1);
+    }
+  }
+  return 0;
+}
+
+std::vector<const Model*> devices() {
+  std::vector<const Model*> found;
+  for (const std::string& arch : listed("EMULATED_HIP_DEVICES", "gfx942")) {
+    const Model* model = nullptr;
+    for (const Model& known : kModels) {
+      if (arch == known.arch) model = &known;
+    }
+    if (!model) {
+      std::fprintf(stderr, "EMULATED_HIP_DEVICES: %s; known: gfx942, gfx950\n", arch.c_str());
+      std::abort();
+    }
+    found.push_back(model);
+  }
+  return found;
+}
+
+const Model* device_model(int device) {
+  const auto all = devices();
+  return device >= 0 && device < static_cast<int>(all.size()) ? all[device] : nullptr;
+}
+
+size_t memory_of(const Model& model) {
+  const char* value = std::getenv("EMULATED_HIP_MEMORY");
+  return value ? std::strtoull(value, nullptr, 0) : model.memory;
+}
+
+// The allocations' mutex is held.
+size_t memory_used(int device) {
+  size_t used = 0;
+  for (const auto& [address, allocation] : allocations()) {
+    if (allocation.device == device) used += allocation.bytes;
+  }
+  return used;
+}
+
+template <typename T>
+uint64_t number(T* handle) {
+  return reinterpret_cast<uint64_t>(handle);
+}
+
+template <typename T>
+T handle_of(uint64_t number) {
+  return reinterpret_cast<T>(number);
+}
+
+}  // namespace
+
+// How every function begins: what the environment wants to fail, fails.
+#define ENTER()                                                    \
+  do {                                                             \
+    if (int asked = asked_failure(__func__)) return finish(asked); \
+  } while (0)
+
+// And where it needs the emulator.
+#define ENTER_BACKEND()                               \
+  ENTER();                                            \
+  const EmulatedHipBackend* const backend = attached; \
+  if (!backend) return finish(hipErrorNotInitialized)
+
+extern "C" {
+
+int emulated_hip_attach(const EmulatedHipBackend* backend) {
+  if (backend && backend->size != sizeof(EmulatedHipBackend)) return 1;
+  attached = backend;
+  return 0;
+}
+
+const char* hipGetErrorName(hipError_t error) {
+  for (const ErrorText& known : kErrors) {
+    if (known.error == error) return known.name;
+  }
+  return "hipErrorUnknown";
+}
+
+const char* hipGetErrorString(hipError_t error) {
+  for (const ErrorText& known : kErrors) {
+    if (known.error == error) return known.text;
+  }
+  return "unknown error";
+}
+
+hipError_t hipGetLastError() {
+  const hipError_t error = last_error;
+  last_error = hipSuccess;
+  return error;
+}
+
+hipError_t hipPeekAtLastError() { return last_error; }
+
+hipError_t hipInit(unsigned) {
+  ENTER();
+  return hipSuccess;
+}
+
+hipError_t hipRuntimeGetVersion(int* version) {
+  ENTER();
+  *version = HIP_VERSION;
+  return hipSuccess;
+}
+
+hipError_t hipDriverGetVersion(int* version) {
+  ENTER();
+  *version = HIP_VERSION;
+  return hipSuccess;
+}
+
+hipError_t hipGetDeviceCount(int* count) {
+  ENTER();
+  *count = static_cast<int>(devices().size());
+  return *count ? hipSuccess : finish(hipErrorNoDevice);
+}
+
+hipError_t hipGetDevice(int* device) {
+  ENTER();
+  *device = current_device;
+  return hipSuccess;
+}
+
+hipError_t hipSetDevice(int device) {
+  ENTER();
+  if (!device_model(device)) return finish(hipErrorInvalidDevice);
+  current_device = device;
+  return hipSuccess;
+}
+
+hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600* properties, int device) {
+  ENTER();
+  const Model* const model = device_model(device);
+  if (!model) return finish(hipErrorInvalidDevice);
+  hipDeviceProp_tR0600 p = {};
+  std::snprintf(p.name, sizeof(p.name), "%s", model->name);
+  std::snprintf(p.gcnArchName, sizeof(p.gcnArchName), "%s", model->full_arch);
+  p.totalGlobalMem = memory_of(*model);
+  p.sharedMemPerBlock = p.sharedMemPerMultiprocessor = p.maxSharedMemoryPerMultiProcessor =
+      model->lds;
+  p.regsPerBlock = p.regsPerMultiprocessor = 65536;
+  p.warpSize = 64;
+  p.maxThreadsPerBlock = 1024;
+  for (int axis = 0; axis < 3; ++axis) p.maxThreadsDim[axis] = 1024;
+  p.maxGridSize[0] = 2147483647;
+  p.maxGridSize[1] = p.maxGridSize[2] = 65535;
+  p.clockRate = model->clock_khz;
+  p.memoryClockRate = model->memory_clock_khz;
+  p.memoryBusWidth = 8192;
+  p.l2CacheSize = 4 << 20;
+  p.maxThreadsPerMultiProcessor = 2048;
+  p.multiProcessorCount = model->compute_units;
+  p.major = model->major;
+  p.minor = model->minor;
+  p.pciBusID = device + 1;
+  p.concurrentKernels = 1;
+  p.ECCEnabled = 1;
+  p.asyncEngineCount = 8;
+  *properties = p;
+  return hipSuccess;
+}
+
+hipError_t hipDeviceGetName(char* name, int length, hipDevice_t device) {
+  ENTER();
+  const Model* const model = device_model(device);
+  if (!model) return finish(hipErrorInvalidDevice);
+  std::snprintf(name, length, "%s", model->name);
+  return hipSuccess;
+}
+
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
+  ENTER();
+  hipDeviceProp_tR0600 p;
+  if (hipError_t error = hipGetDevicePropertiesR0600(&p, device)) return error;
+  switch (attribute) {
+    case hipDeviceAttributeMultiprocessorCount:
+      *value = p.multiProcessorCount;
+      break;
+    case hipDeviceAttributeWarpSize:
+      *value = p.warpSize;
+      break;
+    case hipDeviceAttributeMaxThreadsPerBlock:
+      *value = p.maxThreadsPerBlock;
+      break;
+    case hipDeviceAttributeMaxSharedMemoryPerBlock:
+      *value = static_cast<int>(p.sharedMemPerBlock);
+      break;
+    case hipDeviceAttributeComputeCapabilityMajor:
+      *value = p.major;
+      break;
+    case hipDeviceAttributeComputeCapabilityMinor:
+      *value = p.minor;
+      break;
+    case hipDeviceAttributeClockRate:
+      *value = p.clockRate;
+      break;
+    case hipDeviceAttributeL2CacheSize:
+      *value = p.l2CacheSize;
+      break;
+    default:
+      return finish(hipErrorNotSupported);
+  }
+  return hipSuccess;
+}
+
+hipError_t hipMemGetInfo(size_t* free, size_t* total) {
+  ENTER();
+  const Model* const model = device_model(current_device);
+  if (!model) return finish(hipErrorInvalidDevice);
+  const std::lock_guard<std::mutex> lock(allocations_mutex);
+  const size_t used = memory_used(current_device);
+  *total = memory_of(*model);
+  *free = *total > used ? *total - used : 0;
+  return hipSuccess;
+}
+
+hipError_t hipMalloc(void** pointer, size_t bytes) {
+  ENTER_BACKEND();
+  constexpr size_t kPage = 4096;
+  if (!pointer) return finish(hipErrorInvalidValue);
+  *pointer = nullptr;
+  if (bytes == 0) return hipSuccess;
+  const Model* const model = device_model(current_device);
+  if (!model) return finish(hipErrorInvalidDevice);
+  const std::lock_guard<std::mutex> lock(allocations_mutex);
+  const size_t used = memory_used(current_device), total = memory_of(*model);
+  if (bytes > total || used > total - bytes) return finish(hipErrorOutOfMemory);
+  const size_t pages = (bytes + kPage - 1) / kPage + 2;  // and one on each side
+  void* const reserved =
+      mmap(nullptr, pages * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return finish(hipErrorOutOfMemory);
+  const uint64_t address = number(reserved) + kPage;
+  if (int error = backend->allocate(current_device, address, bytes)) return finish(error);
+  allocations()[address] = {current_device, bytes};
+  *pointer = handle_of<void*>(address);
+  return hipSuccess;
+}
+
+hipError_t hipFree(void* pointer) {
+  ENTER_BACKEND();
+  if (!pointer) return hipSuccess;
+  int device;
+  {
+    const std::lock_guard<std::mutex> lock(allocations_mutex);
+    const auto found = allocations().find(number(pointer));
+    if (found == allocations().end()) return finish(hipErrorInvalidValue);
+    device = found->second.device;
+    allocations().erase(found);
+  }
+  return finish(backend->release(device, number(pointer)));
+}
+
+hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kind) {
+  ENTER_BACKEND();
+  return finish(backend->copy(current_device, number(to), number(from), bytes, kind, 0, 1));
+}
+
+hipError_t hipMemcpyAsync(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
+                          hipStream_t stream) {
+  ENTER_BACKEND();
+  return finish(
+      backend->copy(current_device, number(to), number(from), bytes, kind, number(stream), 0));
+}
+
+hipError_t hipMemsetAsync(void* to, int value, size_t bytes, hipStream_t stream) {
+  ENTER_BACKEND();
+  return finish(
+      backend->fill(current_device, number(to), bytes, value, 1, bytes, 1, number(stream)));
+}
+
+hipError_t hipMemset(void* to, int value, size_t bytes) {
+  ENTER_BACKEND();
+  return finish(backend->fill(current_device, number(to), bytes, value, 1, bytes, 1, 0));
+}
+
+hipError_t hipMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t rows,
+                            hipStream_t stream) {
+  ENTER_BACKEND();
+  if (pitch < width) return finish(hipErrorInvalidValue);
+  return finish(
+      backend->fill(current_device, number(to), pitch, value, 1, width, rows, number(stream)));
+}
+
+hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size_t count, hipStream_t stream) {
+  ENTER_BACKEND();
+  return finish(
+      backend->fill(current_device, number(to), count * 4, value, 4, count, 1, number(stream)));
+}
+
+hipError_t hipModuleLoadData(hipModule_t* module, const void* image) {
+  ENTER_BACKEND();
+  if (!module || !image) return finish(hipErrorInvalidValue);
+  if (std::memcmp(image, "\177ELF", 4) != 0) return finish(hipErrorInvalidImage);
+  uint64_t loaded = 0;
+  const int error =
+      backend->load(current_device, image, aiter_attn::testing::elf_image_size(image), &loaded);
+  *module = handle_of<hipModule_t>(loaded);
+  return finish(error);
+}
+
+hipError_t hipModuleUnload(hipModule_t module) {
+  ENTER_BACKEND();
+  return finish(backend->unload(current_device, number(module)));
+}
+
+hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module, const char* name) {
+  ENTER_BACKEND();
+  if (!function || !name) return finish(hipErrorInvalidValue);
+  uint64_t found = 0;
+  const int error = backend->function(number(module), name, &found);
+  *function = handle_of<hipFunction_t>(found);
+  return finish(error);
+}
+
+// Arguments come as one buffer: kernelParams would need each argument's size, which this runtime
+// does not read from the code object.
+hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsigned grid_y,
+                                 unsigned grid_z, unsigned block_x, unsigned block_y,
+                                 unsigned block_z, unsigned dynamic_lds, hipStream_t stream,
+                                 void** params, void** extra) {
+  ENTER_BACKEND();
+  if (params) return finish(hipErrorNotSupported);
+  const void* kernarg = nullptr;
+  size_t bytes = 0;
+  for (void** at = extra; at && *at != HIP_LAUNCH_PARAM_END; at += 2) {
+    if (*at == HIP_LAUNCH_PARAM_BUFFER_POINTER) {
+      kernarg = at[1];
+    } else if (*at == HIP_LAUNCH_PARAM_BUFFER_SIZE) {
+      bytes = *static_cast<const size_t*>(at[1]);
+    } else {
+      return finish(hipErrorInvalidValue);
+    }
+  }
+  if (bytes && !kernarg) return finish(hipErrorInvalidValue);
+  const uint32_t grid[3] = {grid_x, grid_y, grid_z};
+  const uint32_t block[3] = {block_x, block_y, block_z};
+  uint64_t threads = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (grid[axis] == 0 || block[axis] == 0 || block[axis] > 1024 ||
+        uint64_t{grid[axis]} * block[axis] > UINT32_MAX) {
+      return finish(hipErrorInvalidConfiguration);
+    }
+    threads *= block[axis];
+  }
+  if (threads > 1024) return finish(hipErrorInvalidConfiguration);
+  return finish(backend->launch(current_device, number(function), grid, block, dynamic_lds,
+                                number(stream), kernarg, bytes));
+}
+
+hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
+  ENTER_BACKEND();
+  if (!stream || (flags & ~hipStreamNonBlocking)) return finish(hipErrorInvalidValue);
+  uint64_t made = 0;
+  const int error = backend->create_stream(current_device, !(flags & hipStreamNonBlocking), &made);
+  *stream = handle_of<hipStream_t>(made);
+  return finish(error);
+}
+
+hipError_t hipStreamCreate(hipStream_t* stream) {
+  ENTER();
+  return hipStreamCreateWithFlags(stream, hipStreamDefault);
+}
+
+hipError_t hipStreamDestroy(hipStream_t stream) {
+  ENTER_BACKEND();
+  return finish(backend->destroy_stream(current_device, number(stream)));
+}
+
+hipError_t hipStreamSynchronize(hipStream_t stream) {
+  ENTER_BACKEND();
+  return finish(backend->wait_stream(current_device, number(stream)));
+}
+
+hipError_t hipStreamQuery(hipStream_t stream) {
+  ENTER_BACKEND();
+  return finish(backend->query_stream(current_device, number(stream)));
+}
+
+hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned) {
+  ENTER_BACKEND();
+  return finish(backend->stream_waits(current_device, number(stream), number(event)));
+}
+
+hipError_t hipDeviceSynchronize() {
+  ENTER_BACKEND();
+  return finish(backend->wait_device(current_device));
+}
+
+hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned) {
+  ENTER_BACKEND();
+  if (!event) return finish(hipErrorInvalidValue);
+  uint64_t made = 0;
+  const int error = backend->create_event(current_device, &made);
+  *event = handle_of<hipEvent_t>(made);
+  return finish(error);
+}
+
+hipError_t hipEventCreate(hipEvent_t* event) {
+  ENTER();
+  return hipEventCreateWithFlags(event, hipEventDefault);
+}
+
+hipError_t hipEventDestroy(hipEvent_t event) {
+  ENTER_BACKEND();
+  return finish(backend->destroy_event(number(event)));
+}
+
+hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
+  ENTER_BACKEND();
+  return finish(backend->record_event(current_device, number(event), number(stream)));
+}
+
+hipError_t hipEventSynchronize(hipEvent_t event) {
+  ENTER_BACKEND();
+  return finish(backend->wait_event(number(event)));
+}
+
+hipError_t hipEventQuery(hipEvent_t event) {
+  ENTER_BACKEND();
+  return finish(backend->query_event(number(event)));
+}
+
+hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop) {
+  ENTER_BACKEND();
+  return finish(backend->elapsed(number(start), number(stop), milliseconds));
+}
+
+}  // extern "C"
