@@ -172,7 +172,7 @@ class _BufferAddress:
         return start + offsets, offsets, records
 
 
-def _buffer_address(d: Decoding, first: int) -> _BufferAddress:
+def buffer_address(d: Decoding, first: int) -> _BufferAddress:
     """Operands from position `first`: vaddr (or off), resource, soffset."""
     instruction = d.instruction
     if instruction.flag("idxen"):
@@ -185,7 +185,7 @@ def _buffer_address(d: Decoding, first: int) -> _BufferAddress:
     )
 
 
-def _in_range(w: Wave, offsets: Array, records: Array, size: int) -> LaneMask | None:
+def in_range(w: Wave, offsets: Array, records: Array, size: int) -> LaneMask | None:
     """Lanes that are active and whose `size` bytes are in range; None means all."""
     if w.all_lanes and int(offsets.max()) + size <= int(records.min()):
         return None
@@ -205,18 +205,18 @@ def _buffer_load(d: Decoding) -> Execute:
     if d.instruction.flag("lds"):
         return _buffer_load_to_lds(d, access)
     to = d.destination(-(-access.total // 4))
-    where, pc, bits = _buffer_address(d, 1), d.pc, access.bits
+    where, pc, bits = buffer_address(d, 1), d.pc, access.bits
 
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
-        valid = _in_range(w, offsets, records, access.total)
+        valid = in_range(w, offsets, records, access.total)
         if w.group.observer is not None:
             _observe(w, pc, addresses, valid)
         if valid is not None and _is_split(w, access, offsets, records, valid):
             part = Access(4, 1)
             values = np.concatenate([
                 _load_items(w, part, addresses + _U64(4 * i),
-                            _in_range(w, offsets + _U64(4 * i), records, 4))
+                            in_range(w, offsets + _U64(4 * i), records, 4))
                 for i in range(access.count)
             ])  # fmt: skip
         else:
@@ -231,12 +231,12 @@ def _buffer_load_to_lds(d: Decoding, access: Access) -> Execute:
     """LDS address: M0[15:0] + inst_offset + lane * bytes. Lanes out of range write zeros."""
     if access.total not in (4, 16):
         raise UnsupportedInstruction(f"loads of {access.total} bytes to LDS: {d.instruction!r}")
-    where, pc = _buffer_address(d, 0), d.pc
+    where, pc = buffer_address(d, 0), d.pc
     lane_offsets = _LANE * _U64(access.total) + _U64(where.immediate)
 
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
-        valid = _in_range(w, offsets, records, access.total)
+        valid = in_range(w, offsets, records, access.total)
         if w.group.observer is not None:
             _observe(w, pc, addresses, valid)
         values = _load_items(w, access, addresses, valid)
@@ -260,17 +260,17 @@ def _buffer_store(d: Decoding) -> Execute:
     _cache_bits(d)
     count = -(-access.total // 4)
     data = d.vector_range(d.operands[0], count)
-    where, pc = _buffer_address(d, 1), d.pc
+    where, pc = buffer_address(d, 1), d.pc
 
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
-        valid = _in_range(w, offsets, records, access.total)
+        valid = in_range(w, offsets, records, access.total)
         if w.group.observer is not None:
             _observe(w, pc, addresses, valid)
             _observe_data(w, pc, access, data, valid)
         if valid is not None and _is_split(w, access, offsets, records, valid):
             for i in range(access.count):
-                inside = _in_range(w, offsets + _U64(4 * i), records, 4)
+                inside = in_range(w, offsets + _U64(4 * i), records, 4)
                 _store_items(w, Access(4, 1), addresses + _U64(4 * i), inside,
                              w.regs[data + i : data + i + 1])  # fmt: skip
         else:
@@ -287,11 +287,11 @@ def _buffer_atomic(d: Decoding) -> Execute:
         raise UnsupportedInstruction(f"atomics that return: {d.instruction!r}")
     _cache_bits(d)
     access, data = Access(4, 1), d.vector_range(d.operands[0], 1)
-    where, pc = _buffer_address(d, 1), d.pc
+    where, pc = buffer_address(d, 1), d.pc
 
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
-        valid = _in_range(w, offsets, records, 4)
+        valid = in_range(w, offsets, records, 4)
         if w.group.observer is not None:
             _observe(w, pc, addresses, valid)
             _observe_data(w, pc, access, data, valid)
@@ -312,7 +312,7 @@ def _add_float32(w: Wave, addresses: Array, valid: LaneMask | None, data: int) -
 # Global and flat instructions.
 
 
-def _global_address(d: Decoding, vaddr: Operand, saddr: Operand | None) -> Callable[[Wave], Array]:
+def global_address(d: Decoding, vaddr: Operand, saddr: Operand | None) -> Callable[[Wave], Array]:
     immediate = d.instruction.int_modifier("offset")
     offset = _U64(immediate & 0xFFFF_FFFF_FFFF_FFFF)
     if saddr is None or saddr.kind == "off":
@@ -344,7 +344,7 @@ def _global_load(d: Decoding) -> Execute:
     issue = _issue_flat if space == "flat" else issue_vector_memory
     _cache_bits(d)
     to = d.destination(-(-access.total // 4))
-    address = _global_address(d, d.operands[1], d.operands[2] if len(d.operands) > 2 else None)
+    address = global_address(d, d.operands[1], d.operands[2] if len(d.operands) > 2 else None)
     bits = access.bits
 
     def execute(w: Wave) -> None:
@@ -364,7 +364,7 @@ def _global_store(d: Decoding) -> Execute:
     access, pc = parse_access(text), d.pc
     issue = _issue_flat if space == "flat" else issue_vector_memory
     _cache_bits(d)
-    address = _global_address(d, d.operands[0], d.operands[2] if len(d.operands) > 2 else None)
+    address = global_address(d, d.operands[0], d.operands[2] if len(d.operands) > 2 else None)
     count = -(-access.total // 4)
     data = d.vector_range(d.operands[1], count)
 
@@ -386,7 +386,7 @@ def _global_atomic(d: Decoding) -> Execute:
     if d.instruction.flag("sc0"):
         raise UnsupportedInstruction(f"atomics that return: {d.instruction!r}")
     _cache_bits(d)
-    address = _global_address(d, d.operands[0], d.operands[2] if len(d.operands) > 2 else None)
+    address = global_address(d, d.operands[0], d.operands[2] if len(d.operands) > 2 else None)
     data, access, pc = d.vector_range(d.operands[1], 1), Access(4, 1), d.pc
 
     def execute(w: Wave) -> None:

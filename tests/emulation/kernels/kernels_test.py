@@ -68,6 +68,7 @@ def test_kernel(arch: str, instance: launches.Instance, shape: Shape, schedule: 
     assert not findings, "\n".join(map(str, findings))
     racy = any(f.kind == "race" for f in report.findings)
     for name, error in measured.items():
-        # A race is allowed to show itself where the waves do not advance together.
-        if not (racy and schedule != "sliced:8"):
-            assert error <= GATES[name], f"{name} is {error:.2f} units off, {GATES[name]} allowed"
+        # The known race is over dS, which only dq is made of; it shows where a wave runs ahead.
+        if name == "dq_acc" and racy and schedule != "sliced:8":
+            continue
+        assert error <= GATES[name], f"{name} is {error:.2f} units off, {GATES[name]} allowed"
