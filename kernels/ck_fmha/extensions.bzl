@@ -9,5 +9,5 @@ def _ck_fmha_impl(mctx):
 
 ck_fmha = module_extension(
     implementation = _ck_fmha_impl,
-    doc = "Declares @composable_kernel and @ck_fmha.",
+    doc = "Declares @composable_kernel, @composable_kernel_barriers and @ck_fmha.",
 )

@@ -25,3 +25,14 @@ variants_test = analysistest.make(
     config_settings = {str(Label("//kernels:variants")): "croe"},
     expect_failure = True,
 )
+
+def _barriers_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    asserts.expect_failure(env, "//kernels/ck_fmha:barriers=add: unknown choice; known: added (")
+    return analysistest.end(env)
+
+barriers_test = analysistest.make(
+    _barriers_test_impl,
+    config_settings = {str(Label("//kernels/ck_fmha:barriers")): "add"},
+    expect_failure = True,
+)

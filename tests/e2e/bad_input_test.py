@@ -48,6 +48,7 @@ def refused(result: subprocess.CompletedProcess, *words: str) -> None:
         ("--//kernels:archs=gfx942,gfx94", ("gfx94", "gfx942")),
         ("--//kernels:archs=", ("gfx942",)),
         ("--//kernels:variants=cor", ("cor", "core", "smoke")),
+        ("--//kernels/ck_fmha:barriers=more", ("more", "added", "upstream")),
         ("--//toolchains/python:abi=cp27", ("cp27", "cp311", "cp313")),
         ("--//aiter:namespace=9lives", ("9lives", "identifier")),
     ],

@@ -7,7 +7,12 @@ load("//kernels:embedded_code_object.bzl", "code_object_group", "embedded_code_o
 load("//kernels:hip_host_library.bzl", "hip_host_library")
 load("//kernels/ck_fmha/private:copts.bzl", "CK_COPTS", "CK_DEVICE_COPTS", "CK_HOST_COPTS")
 
-_HEADERS = Label("@composable_kernel//:headers")
+# Host code is the same for all choices: barriers change neither arguments nor grids.
+_HOST_HEADERS = Label("@composable_kernel//:headers")
+_DEVICE_HEADERS = select({
+    Label("//kernels/ck_fmha:barriers.added"): Label("@composable_kernel_barriers//:headers"),
+    "//conditions:default": Label("@composable_kernel//:headers"),
+})
 
 # The targets are a whole package: there is none to name after the macro.
 # buildifier: disable=unnamed-macro
@@ -36,7 +41,7 @@ def ck_fmha_package(archs, block_sizes, instances_of, launch_sources_of):
                 arch = arch,
                 block_size = block_size,
                 copts = CK_COPTS + CK_DEVICE_COPTS,
-                headers = _HEADERS,
+                headers = _DEVICE_HEADERS,
                 instance = instance,
                 tags = ["manual"],
             )
@@ -61,7 +66,7 @@ def ck_fmha_package(archs, block_sizes, instances_of, launch_sources_of):
             name = variant_set + ".launch",
             srcs = launch_sources_of[variant_set],
             copts = CK_COPTS + CK_HOST_COPTS,
-            headers = _HEADERS,
+            headers = _HOST_HEADERS,
             tags = ["manual"],
             deps = [Label("//kernels/ck_fmha:launch_headers")],
         )
