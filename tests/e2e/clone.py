@@ -30,6 +30,14 @@ def shared_disk_cache() -> Path:
     return home() / ".cache/aiter-attn/bazel-disk-cache"
 
 
+def stranger_environment() -> dict[str, str]:
+    """The environment less what a Bazel test adds, plus what must make no difference."""
+    ours = ("JAVA_RUNFILES", "PYTHON", "RUNFILES_", "TEST_", "TESTBRIDGE_", "XML_OUTPUT_FILE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    hostile = {"PYTHONSAFEPATH": "1", "USER": "someone-else", "CC": "/no/such/cc", "LANG": "xx_YY"}
+    return {**kept, **hostile}
+
+
 class Clone:
     """A copy of the files that git tracks or would track, with its own HOME and output root."""
 
@@ -70,7 +78,7 @@ class Clone:
         result = subprocess.run(
             command,
             cwd=self.root,
-            env={**os.environ, "HOME": str(self.home), "USER": "someone-else", **env},
+            env={**stranger_environment(), "HOME": str(self.home), **env},
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -40,6 +40,7 @@ def _ck_fmha_repository_impl(rctx):
         [
             rctx.path(rctx.attr.python),
             "-B",
+            "-E",  # PYTHON* variables of whoever builds are not the generator's
             rctx.path(_GENERATOR[0]),
             "--fmha-dir",
             rctx.path(rctx.attr.ck_generator).dirname,
