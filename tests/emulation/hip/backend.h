@@ -50,3 +50,6 @@ struct EmulatedHipBackend {
 // Attaches the backend, which must outlive every call; null detaches it. Returns 0, or 1 where
 // `size` is another.
 extern "C" int emulated_hip_attach(const EmulatedHipBackend* backend);
+
+// The arch of a device, "gfx942"; null where there is no such device.
+extern "C" const char* emulated_hip_arch(int device);

@@ -9,6 +9,7 @@
 // They are read at every call. Device pointers are reserved addresses that no host code can read:
 // a dereference of one by the host is a segmentation fault. A freed address is never used again.
 
+#include <elf.h>
 #include <hip/hip_runtime_api.h>
 #include <sys/mman.h>
 
@@ -38,6 +39,7 @@ struct Model {
   int memory_clock_khz;
 };
 
+constexpr uint16_t kMachineAmdGpu = 224;
 constexpr size_t kGiB = size_t{1} << 30;
 constexpr Model kModels[] = {
     {"gfx942", "gfx942:sramecc+:xnack-", "AMD Instinct MI300X (emulated)", 304, 64 << 10,
@@ -180,6 +182,11 @@ int emulated_hip_attach(const EmulatedHipBackend* backend) {
   if (backend && backend->size != sizeof(EmulatedHipBackend)) return 1;
   attached = backend;
   return 0;
+}
+
+const char* emulated_hip_arch(int device) {
+  const Model* const model = device_model(device);
+  return model ? model->arch : nullptr;
 }
 
 const char* hipGetErrorName(hipError_t error) {
@@ -328,22 +335,32 @@ hipError_t hipMemGetInfo(size_t* free, size_t* total) {
 
 hipError_t hipMalloc(void** pointer, size_t bytes) {
   ENTER_BACKEND();
-  constexpr size_t kPage = 4096;
   if (!pointer) return finish(hipErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return hipSuccess;
   const Model* const model = device_model(current_device);
   if (!model) return finish(hipErrorInvalidDevice);
-  const std::lock_guard<std::mutex> lock(allocations_mutex);
-  const size_t used = memory_used(current_device), total = memory_of(*model);
-  if (bytes > total || used > total - bytes) return finish(hipErrorOutOfMemory);
+  constexpr size_t kPage = 4096;
   const size_t pages = (bytes + kPage - 1) / kPage + 2;  // and one on each side
   void* const reserved =
       mmap(nullptr, pages * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return finish(hipErrorOutOfMemory);
   const uint64_t address = number(reserved) + kPage;
-  if (int error = backend->allocate(current_device, address, bytes)) return finish(error);
-  allocations()[address] = {current_device, bytes};
+  {
+    const std::lock_guard<std::mutex> lock(allocations_mutex);
+    const size_t used = memory_used(current_device), total = memory_of(*model);
+    if (bytes > total || used > total - bytes) {
+      munmap(reserved, pages * kPage);
+      return finish(hipErrorOutOfMemory);
+    }
+    allocations()[address] = {current_device, bytes};
+  }
+  // The mutex is free: Python may collect garbage in there, and free memory.
+  if (int error = backend->allocate(current_device, address, bytes)) {
+    const std::lock_guard<std::mutex> lock(allocations_mutex);
+    allocations().erase(address);
+    return finish(error);
+  }
   *pointer = handle_of<void*>(address);
   return hipSuccess;
 }
@@ -402,7 +419,12 @@ hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size_t count, hipStre
 hipError_t hipModuleLoadData(hipModule_t* module, const void* image) {
   ENTER_BACKEND();
   if (!module || !image) return finish(hipErrorInvalidValue);
-  if (std::memcmp(image, "\177ELF", 4) != 0) return finish(hipErrorInvalidImage);
+  Elf64_Ehdr header;
+  std::memcpy(&header, image, sizeof(header));
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_machine != kMachineAmdGpu ||
+      header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shoff > kGiB) {
+    return finish(hipErrorInvalidImage);
+  }
   uint64_t loaded = 0;
   const int error =
       backend->load(current_device, image, aiter_attn::testing::elf_image_size(image), &loaded);
