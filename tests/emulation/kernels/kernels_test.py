@@ -10,6 +10,7 @@ import launches
 import pytest
 from attention import GATES, Attention, Runner, Shape, errors
 from gfxemu import Device, Finding, LlvmMc, Report
+from gfxemu.errors import MemoryFault
 
 SCHEDULES = ("sliced:8", "barrier", "random:1")
 # What this CK is known to do (README.md, "Known findings").
@@ -43,6 +44,14 @@ def _attention(instance: launches.Instance, shape: Shape) -> Attention:
     return Attention(instance, shape)
 
 
+def _overruns(instance: launches.Instance, shape: Shape) -> bool:
+    """The backward kernels without a mask do not skip a sequence that has keys but no query; with
+    several heads their buffer sizes underflow there (README.md)."""
+    empty = any(q == 0 and k > 0 for q, k in shape.lengths)
+    unmasked = instance.kind == "bwd_dq_dk_dv" and instance.group_mode and not instance.mask
+    return unmasked and empty and shape.heads_q > 1
+
+
 def unexpected(instance: launches.Instance, report: Report) -> list[Finding]:
     def known(finding: Finding) -> bool:
         return any(
@@ -59,6 +68,10 @@ def test_kernel(arch: str, instance: launches.Instance, shape: Shape, schedule: 
     if shape.window is not None and not instance.mask and "dot_do_o" not in instance.kind:
         shape = dataclasses.replace(shape, window=None)
     attention = _attention(instance, shape)
+    if _overruns(instance, shape):
+        with pytest.raises(MemoryFault):
+            _runner(arch).run(instance, attention, schedule=schedule)
+        return
     result = _runner(arch).run(instance, attention, schedule=schedule)
     measured = errors(attention, result)
     report = result.report
