@@ -14,11 +14,13 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 from python.tests.dlpack_exporter import KDL_ROCM, Exporter
 
 TO_DEVICE, TO_HOST = 1, 2
 NON_BLOCKING = 1
+_ARCH_NAME = 1160  # of hipDeviceProp_tR0600
 _END, _BUFFER_POINTER, _BUFFER_SIZE = 3, 1, 2
 DTYPES = {
     "float16": np.dtype(np.float16),
@@ -60,6 +62,16 @@ class Hip:
         count = ctypes.c_int()
         self("hipGetDeviceCount", ctypes.byref(count))
         return count.value
+
+    def device_of(self, arch: str) -> int:
+        """The first device of an arch; skips the test where there is none."""
+        for device in range(self.device_count()):
+            properties = ctypes.create_string_buffer(4096)
+            self("hipGetDevicePropertiesR0600", properties, ctypes.c_int(device))
+            name = ctypes.string_at(ctypes.addressof(properties) + _ARCH_NAME)
+            if name.decode().split(":")[0] == arch:
+                return device
+        pytest.skip(f"no {arch} here")
 
     def make_current(self, device: int) -> None:
         self("hipSetDevice", device)

@@ -17,12 +17,15 @@ import numpy as np
 import pytest
 from aiter_attn import _C
 
-from tests.emulation.hip import reference
+from tests.emulation.hip import reference, wheel_contents
 from tests.emulation.hip.emulated_hip import EmulatedDeviceError, Runtime
 from tests.emulation.hip.hip import NON_BLOCKING, DeviceArray, Hip, HipError
+from tests.emulation.hip.wheel_contents import has
 
 KINDS = {kernel["symbol"]: kernel["kind"] for kernel in _C.kernels()}
-ARCHS = {kernel["arch"] for kernel in _C.kernels()}
+needs_varlen = pytest.mark.skipif(
+    not has("group", mask=True), reason="no varlen kernels were built"
+)
 SITE = Path(aiter_attn.__file__).parents[1]
 
 
@@ -67,6 +70,7 @@ def test_flash_attn_func_makes_its_results_where_its_arguments_are(hip: Hip) -> 
     check_out(out)
 
 
+@needs_varlen
 def test_flash_attn_varlen_func(hip: Hip) -> None:
     q, k, v = (hip.array(x[0]) for x in (Q, K, V))
     starts = [hip.array(np.array([0, len(x[0])], np.int32)) for x in (Q, K)]
@@ -77,8 +81,8 @@ def test_flash_attn_varlen_func(hip: Hip) -> None:
 def test_strided_arrays(hip: Hip) -> None:
     packed = hip.array(np.stack([Q, K[:, :40], V[:, :40]], axis=2))  # as a projection gives them
     q, k, v = (packed[:, :, i] for i in range(3))
-    out, lse = aiter_attn.mha_fwd(q, k, v)
-    right = reference.attention(Q[0], K[0, :40], V[0, :40], Q[0], (-1, -1))
+    out, lse = aiter_attn.mha_fwd(q, k, v, causal=True)
+    right = reference.attention(Q[0], K[0, :40], V[0, :40], Q[0], (-1, 0))
     assert reference.error(out.read()[0], right.out, "float16") < 1.5
     assert reference.error(lse.read()[0], right.lse, "float16") < 0.02
 
@@ -150,17 +154,18 @@ def test_an_array_that_was_never_written_is_found(hip: Hip, runtime: Runtime) ->
         runtime.raise_failures()
 
 
+@needs_varlen
 def test_a_fault_is_told_by_the_next_call_and_names_the_instruction(
     hip: Hip, runtime: Runtime
 ) -> None:
     """The library cannot see lengths that lie on the device."""
     q, k, v = (hip.array(x[0]) for x in (Q, K, V))
     starts = [hip.array(np.array([0, length], np.int32)) for length in (40, 5000)]
-    out, lse = aiter_attn.mha_varlen_fwd(q, k, v, *starts, 40, 50)
+    out, lse = aiter_attn.mha_varlen_fwd(q, k, v, *starts, 40, 50, causal=True)
     with pytest.raises(HipError, match="hipErrorIllegalAddress"):
         hip.synchronize()
     with pytest.raises(aiter_attn.DriverError, match="hipErrorIllegalAddress"):
-        aiter_attn.mha_varlen_fwd(q, k, v, *starts, 40, 50, out=out, lse=lse)
+        aiter_attn.mha_varlen_fwd(q, k, v, *starts, 40, 50, causal=True, out=out, lse=lse)
     runtime.recover()
     with pytest.raises(EmulatedDeviceError, match=r"(?s)MemoryFault: .* in no buffer.* wave \d"):
         runtime.raise_failures()
@@ -200,7 +205,7 @@ def test_out_of_memory_for_the_results(
 
 
 def test_a_device_that_the_wheel_has_no_kernels_for(hip: Hip, runtime: Runtime) -> None:
-    if "gfx950" in ARCHS:
+    if "gfx950" in wheel_contents.ARCHS:
         pytest.skip("this wheel has kernels for both devices")
     with pytest.raises(aiter_attn.UnsupportedError, match=r"gfx950(?s:.*)gfx942"):
         aiter_attn.mha_fwd(*on_device(hip, device=1), causal=True)
@@ -215,7 +220,7 @@ def array(*shape, dtype="float16"):
     return Exporter(numpy.zeros(shape, dtype), device=(KDL_ROCM, 0))
 try:
     aiter_attn.mha_fwd(array(1, 8, 1, 64), array(1, 8, 1, 64), array(1, 8, 1, 64),
-                       out=array(1, 8, 1, 64), lse=array(1, 1, 8, dtype="float32"))
+                       out=array(1, 8, 1, 64), lse=array(1, 1, 8, dtype="float32"), causal=True)
 except aiter_attn.AttnError as error:
     sys.exit(f"{type(error).__name__}: {error}")
 """
@@ -269,7 +274,7 @@ def test_a_damaged_wheel(tmp_path: Path) -> None:
     (extension,) = (tmp_path / "aiter_attn").glob("*.so")
     data = bytearray(extension.read_bytes())
     starts = packed_code_objects(data)
-    assert len(starts) == len({k["key"] for k in _C.kernels()})
+    assert len(starts) >= len({k["key"] for k in _C.kernels()})
     for start in starts:
         data[start + 1000] ^= 1
     extension.write_bytes(data)
