@@ -3,7 +3,7 @@
 
 BARRIERS = {
     "upstream": "CK's headers as they are",
-    "added": "the same with barriers.patch, which removes the races of docs/races.md",
+    "added": "the same with barriers.patch: without the races of docs/races.md",
 }
 
 def _barriers_flag_impl(ctx):
