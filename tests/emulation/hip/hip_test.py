@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import os
+import resource
 import signal
 
 import numpy as np
@@ -74,6 +76,8 @@ def test_a_device_pointer_is_nothing_to_the_host(hip: Hip, runtime: Runtime) -> 
     array = hip.array(DATA)
     child = os.fork()
     if child == 0:
+        faulthandler.disable()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         ctypes.string_at(array.block.address, 1)
         os._exit(0)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGSEGV
