@@ -11,6 +11,16 @@ PyToolInfo = provider(
     },
 )
 
+def _abi_impl(_settings, _attr):
+    return {"//toolchains/python:abi": "cp313"}
+
+# What a program imports is of the ABI that it runs on.
+_abi = transition(
+    implementation = _abi_impl,
+    inputs = [],
+    outputs = ["//toolchains/python:abi"],
+)
+
 def _module_folders(ctx, imports):
     """Import paths, which start with a repository's name, as folders of the execution root."""
     folders = {".": None, ctx.bin_dir.path: None}
@@ -51,9 +61,12 @@ their full names (`from kernels.private import key`); the program's own folder i
 modules.""",
     attrs = {
         "data": attr.label_list(allow_files = True),
-        "deps": attr.label_list(providers = [PyInfo], doc = "py_library targets"),
+        "deps": attr.label_list(cfg = _abi, providers = [PyInfo], doc = "py_library targets"),
         "main": attr.label(mandatory = True, allow_single_file = [".py"]),
         "srcs": attr.label_list(allow_files = [".py"], doc = "modules beside `main`"),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
         "_files": attr.label(default = "@python_3_13//:files"),
         "_interpreter": attr.label(
             allow_single_file = True,
