@@ -8,9 +8,10 @@
 A program is instrumented by wrapping its functions, so that a launch without statistics does not
 know of them. The estimates are of access patterns, not of time:
 
-- LDS: an access of n bytes per lane is served in groups of as many lanes, in order, as fill the
-  banks once; a group takes as many passes as the most wanted bank has different dwords to give.
-  Hardware forms the groups of its wide accesses in an order of its own.
+- LDS: an access is served in groups of as many lanes as fill the banks once; a group takes as many
+  passes as the most wanted bank has different dwords to give. Lanes come in order, but for reads
+  of 16 bytes, which MI300 serves in groups like 0-3 with 20-23 (AMD's article "Avoiding LDS Bank
+  Conflicts on AMD GPUs Using CK-Tile Framework"); gfx950 is taken to do the same.
 - Global memory: bytes asked for, of the bytes of the 128-byte lines that they lie in, instruction
   by instruction. Caches are not modelled.
 """
@@ -35,6 +36,11 @@ Probe = Callable[[Wave], None]
 
 _LINE = 128
 _BANKS = {"gfx942": 32, "gfx950": 64}
+# Lanes in the order in which reads of 16 bytes are served.
+_HALF = [*range(4), *range(20, 24), *range(4, 8), *range(16, 20),
+         *range(8, 12), *range(28, 32), *range(12, 16), *range(24, 28)]  # fmt: skip
+_READ_16 = np.array(_HALF + [lane + 32 for lane in _HALF])
+_IN_ORDER = np.arange(LANES)
 _DS = re.compile(r"ds_(read|write)(2?)(?:st64)?_[bui](\d+)")
 _GLOBAL = re.compile(r"(buffer|global|flat)_(load|store|atomic)_(?:add_)?([a-z]+\d*)")
 _BYTES = {"ubyte": 1, "sbyte": 1, "byte": 1, "ushort": 2, "sshort": 2, "short": 2, "dword": 4,
@@ -135,13 +141,17 @@ class Profile:
 
     def _lds_probe(self, name: str, use: Use, register: int, size: int, accesses: int) -> Probe:
         dwords = max(size // 4, 1)
-        group = max(self._banks // dwords // 2 * 2, 1) if dwords == 3 else self._banks // dwords
+        # Groups of a power of two: three dwords take the place of four.
+        group = min(self._banks // (4 if dwords == 3 else dwords), LANES)
         own = self.opcodes.setdefault(name, Use())
+        order = _READ_16 if size == 16 and name.startswith("ds_read") else _IN_ORDER
 
         def probe(w: Wave) -> None:
             # Both accesses of a ds_read2 have the same pattern: their offsets are constants.
-            passes = _passes(w.v[register] >> np.uint32(2), w.lanes, dwords, group, self._banks)
-            groups = w.lanes.reshape(w.size, -1, min(group, LANES)).any(axis=2).sum()
+            lanes = w.lanes[:, order]
+            first = w.v[register][:, order] >> np.uint32(2)
+            passes = _passes(first, lanes, dwords, group, self._banks)
+            groups = lanes.reshape(w.size, -1, group).any(axis=2).sum()
             for u in (use, own):
                 u.needed += int(groups) * accesses
                 u.done += passes * accesses
@@ -169,7 +179,9 @@ class Profile:
         def probe(w: Wave) -> None:
             addresses, valid = active(w)
             shape = (w.size, LANES)
-            needed, done = _lines(np.broadcast_to(addresses, shape), np.broadcast_to(valid, shape), size)
+            needed, done = _lines(
+                np.broadcast_to(addresses, shape), np.broadcast_to(valid, shape), size
+            )
             for u in (use, own):
                 u.needed += needed
                 u.done += done
@@ -199,6 +211,8 @@ def _lines(addresses: Array, valid: Array, size: int) -> tuple[int, int]:
             continue
         # Accesses are aligned to their size or nearly so: overlaps of different starts are rare.
         needed += starts.size * size
-        lines = np.concatenate([starts // np.uint64(_LINE), (starts + np.uint64(size - 1)) // np.uint64(_LINE)])
+        lines = np.concatenate(
+            [starts // np.uint64(_LINE), (starts + np.uint64(size - 1)) // np.uint64(_LINE)]
+        )
         done += np.unique(lines).size * _LINE
     return needed, done
