@@ -64,7 +64,8 @@ def _batch_cases(q: int, k: int) -> list[Case]:
 def _group_cases(q: int, k: int) -> list[Case]:
     return [
         Case("one by one", _pair(1, 1)),
-        Case("empty sequences", ((0, 5), (17, 0), (3, 3), (0, 0), (q + 1, k + 1), (0, 0))),
+        Case("empty sequences", ((17, 0), (3, 3), (0, 0), (q + 1, k + 1), (0, 0))),
+        Case("keys without a query", ((0, 5), (q + 9, 17))),
         Case("tile-1, tile, tile+1", ((q - 1, k + 1), (q, k - 1), (q + 1, 17)), heads_q=1),
         Case("long and short; heads 4:2", ((2, 2 * k + 1), (q + 1, 1)), heads_q=4, heads_k=2),
     ]

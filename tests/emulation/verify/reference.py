@@ -16,6 +16,7 @@ about 0.5, one element in a million above 5. A missing or doubled term is far ou
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 from attention import from_storage, to_storage
@@ -95,11 +96,12 @@ def _product_unit(equation: str, errors: Array, factor: Array) -> Array:
 def reference(case: Case, dtype: str, inputs: Inputs) -> dict[str, Expected]:
     """Expected o, lse, delta, dq, dk, dv (per query head), with o as stored for delta.
 
-    Shapes: o, dq [total_q][heads_q][d]; dk, dv [total_k][heads_q][d]; lse, delta [heads_q][total_q].
+    o and dq are [total_q][heads_q][d], dk and dv [total_k][heads_q][d], and lse and delta
+    [heads_q][total_q].
     """
     parts = []
     starts = case.starts()
-    for first, last in zip(starts, starts[1:], strict=False):
+    for first, last in itertools.pairwise(starts):
         rows, columns = slice(first[0], last[0]), slice(first[1], last[1])
         parts.append(_sequence(case, dtype, inputs, rows, columns))
     out = {}
@@ -125,7 +127,9 @@ def _sequence(
         return Expected(value, _norm(u * np.abs(value), *errors) + u * tiny)
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        scores = np.einsum("ihd,jhd->hij", q, k) * scale
+        scores = np.einsum("ihd,jhd->hij", q, k)
+        scores[np.abs(scores) > np.finfo(np.float32).max] *= np.inf  # scores are float32
+        scores *= scale
         seen = visible(case, *scores.shape[1:])
         scores = np.where(seen, scores, -np.inf)
         top = np.max(scores, axis=2, keepdims=True, initial=-np.inf)

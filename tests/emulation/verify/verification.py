@@ -1,0 +1,237 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Verify one code object: all cases with all checks, one in other schedules too, and statistics.
+
+What is found has a signature, a kind and the opcodes that take part, and is either expected
+(expectations.py) or a failure; so is what is expected and not found.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+import zlib
+from typing import Any
+
+import numpy as np
+from attention import from_storage
+from gfxemu import Checks, Device, EmulationError, Report
+from gfxemu.profile import Profile
+from launches import Instance
+
+from tests.emulation.verify import expectations
+from tests.emulation.verify.cases import Case, cases
+from tests.emulation.verify.harness import Kernel, Overwritten, outputs_of
+from tests.emulation.verify.reference import UNIT, Expected, Inputs, draw, reference
+
+FORMAT = 1
+_OPCODE = re.compile(r"0x[0-9a-f]+: (\w+)")
+# Waves advance together in the first; what it gives must be right whatever is known of an instance.
+TOGETHER = "sliced:8"
+OTHER_SCHEDULES = ("barrier", "random:7")
+
+
+@dataclasses.dataclass(frozen=True)
+class Gate:
+    """The errors allowed, in the reference's units: root mean square, and of any element."""
+
+    rms: float
+    largest: float
+
+    def __str__(self) -> str:
+        return f"{self.rms} (at most {self.largest})"
+
+
+# fp16 probabilities are truncated, not rounded (v_cvt_pkrtz_f16_f32): twice the unit. delta is one
+# float32 sum over the head size, an error of the order of its root.
+GATES = {"o": Gate(0.9, 4.0), "dk": Gate(0.9, 4.0), "dv": Gate(0.9, 4.0), "dq_acc": Gate(0.9, 4.0),
+         "dq": Gate(0.8, 1.01), "sum": Gate(0.8, 1.01), "lse": Gate(0.5, 2.0),
+         "delta": Gate(0.9, 6.0)}  # fmt: skip
+# What a race in the backward pass may spoil, where waves do not advance together.
+_SPOILT = ("dq_acc",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Error:
+    rms: float
+    largest: float
+    where: tuple[int, ...]
+
+    def within(self, gate: Gate) -> bool:
+        return self.rms <= gate.rms and self.largest <= gate.largest
+
+
+def measure(actual: np.ndarray, expected: Expected) -> Error:
+    """The error in units. Where infinity is expected, nothing else is right; NaN never is."""
+    if not actual.size:
+        return Error(0.0, 0.0, ())
+    finite = np.isfinite(expected.value)
+    with np.errstate(invalid="ignore"):
+        distance = np.abs(actual - np.where(finite, expected.value, 0.0)) / expected.unit
+    units = np.where(finite, distance, np.where(actual == expected.value, 0.0, np.inf))
+    units = np.where(np.isnan(units), np.inf, units)
+    where = np.unravel_index(int(units.argmax()), units.shape)
+    largest = float(units[where])
+    rms = float(np.sqrt(np.mean(units**2))) if np.isfinite(largest) else float("inf")
+    return Error(rms, largest, tuple(int(i) for i in where))
+
+
+def _sum_over_groups(case: Case, dtype: str, inputs: Inputs) -> Expected:
+    """What sum_heads makes of q: float32 sums, rounded once."""
+    values = from_storage(inputs.q, dtype)
+    tokens, _, size = values.shape
+    grouped = values.reshape(tokens, case.heads_k, -1, size)
+    total = grouped.sum(axis=2)
+    spread = UNIT["fp32"] * np.abs(grouped).sum(axis=2) * 2
+    return Expected(total, UNIT[dtype] * np.abs(total) + spread + 1e-30)
+
+
+class Verification:
+    """Collects what is found about one instance on one device."""
+
+    def __init__(self, device: Device, code: bytes, instance: Instance):
+        self.device, self.instance = device, instance
+        self.kernel = Kernel(device, code, instance)
+        self.failures: list[str] = []
+        self.runs: list[dict[str, Any]] = []
+        self.findings: dict[str, dict[str, Any]] = {}
+        self.known = expectations.signatures(f"{instance.name}.{device.arch}")
+        self.gates = dict(GATES)
+        if any(s.startswith("overwritten-constant") for s in self.known):
+            self.gates["dq"] = Gate(GATES["dq"].rms, 2.0)  # truncated in places
+
+    def run(self) -> dict[str, Any]:
+        """The result as a JSON document; `failures` is empty where all is as it should be."""
+        prepared = [(case, *self.prepare(case)) for case in self._cases()]
+        for number, (case, inputs, expected) in enumerate(prepared):
+            self._check(case, inputs, expected, TOGETHER, Checks())
+            if number == 0:
+                for schedule in OTHER_SCHEDULES:
+                    self._check(case, inputs, expected, schedule, Checks(uninitialised=False))
+        self._note_overwritten_constants()
+        case, inputs, expected = prepared[0]
+        profile = self._profile(case, inputs, expected)
+        for signature in sorted(self.findings.keys() - self.known):
+            self.failures.append(f"new finding: {signature}\n{self.findings[signature]['message']}")
+        for signature in sorted(self.known - self.findings.keys()):
+            self.failures.append(
+                f"not found any more, strike it out of expected_findings.json: {signature}"
+            )
+        return {
+            "format": FORMAT,
+            "instance": self.instance.name,
+            "arch": self.device.arch,
+            "kind": self.instance.kind,
+            "dtype": self.instance.dtype,
+            "head_size": self.instance.head_size,
+            "mode": "group" if self.instance.group_mode else "batch",
+            "mask": self.instance.mask,
+            "failures": self.failures,
+            "findings": [self.findings[s] for s in sorted(self.findings)],
+            "runs": self.runs,
+            "profile": profile,
+        }
+
+    def _cases(self) -> list[Case]:
+        if self.instance.kind != "sum_heads":
+            return cases(self.instance)
+        return [
+            Case("two batches of 33 tokens; heads 8:2", ((33, 1),) * 2, heads_q=8, heads_k=2),
+            Case("one token, one group", ((1, 1),), heads_q=3, heads_k=1),
+            Case("large magnitudes", ((17, 1),), heads_q=4, heads_k=4, amplitude=1000.0),
+        ]
+
+    def prepare(self, case: Case) -> tuple[Inputs, dict[str, Expected]]:
+        """Inputs of a case, the same in every run, and what is expected."""
+        i = self.instance
+        seed = zlib.crc32(f"{case}".encode())
+        inputs = draw(case, i.dtype, i.head_size or 64, seed, backward=i.kind != "fwd")
+        if i.kind == "sum_heads":
+            return inputs, {"sum": _sum_over_groups(case, i.dtype, inputs)}
+        return inputs, reference(case, i.dtype, inputs)
+
+    def _excused(self, name: str, schedule: str) -> bool:
+        racy = any(signature.startswith("race") for signature in self.known)
+        return racy and name in _SPOILT and schedule != TOGETHER
+
+    def _check(self, case: Case, inputs: Inputs, expected: dict[str, Expected], schedule: str,
+               checks: Checks) -> None:  # fmt: skip
+        label = f"{case.name} [{schedule}]"
+        try:
+            outcome = self.kernel.run(case, inputs, expected, schedule=schedule, checks=checks)
+        except (EmulationError, Overwritten) as error:
+            opcode = _OPCODE.search(str(error))
+            signature = f"{type(error).__name__}: {opcode[1] if opcode else 'at the end'}"
+            self._note(signature, str(error), label)
+            self.runs.append({"case": case.name, "schedule": schedule, "stopped": signature})
+            return
+        names = outputs_of(self.instance.kind)
+        errors = {n: measure(outcome.outputs[n], expected[n]) for n in names}
+        for name, error in errors.items():
+            if not error.within(self.gates[name]) and not self._excused(name, schedule):
+                self.failures.append(
+                    f"{label}: {name} is {error.rms:.2f} units off (at most {error.largest:.3g}, "
+                    f"at {list(error.where)}); allowed: {self.gates[name]}"
+                )
+        self._note_findings(outcome.report, label)
+        self.runs.append({
+            "case": case.name,
+            "schedule": schedule,
+            "excused": [n for n in names if self._excused(n, schedule)],
+            "wave_instructions": outcome.report.wave_instructions,
+            "errors": {n: _finite(e) for n, e in errors.items()},
+        })  # fmt: skip
+
+    def _note_findings(self, report: Report, label: str) -> None:
+        program = self.kernel.program
+        for finding in report.findings:
+            names = sorted({program.instructions[pc].name for pc in finding.pcs})
+            self._note(f"{finding.kind}: {', '.join(names)}", finding.message, label)
+
+    def _note(self, signature: str, message: str, run: str = "") -> None:
+        """A finding of a run, or of the code itself."""
+        first = {"signature": signature, "message": message, "runs": []}
+        entry = self.findings.setdefault(signature, first)
+        if run and run not in entry["runs"]:
+            entry["runs"].append(run)
+
+    def _note_overwritten_constants(self) -> None:
+        """Rounding to bf16 adds 0x7fff and the last bit kept. CK's inline assembly writes that bit
+        to an output that it does not declare as written early, so that the compiler may put it in
+        the register of the constant, where that is not needed again; the result is truncated."""
+        instructions = self.kernel.program.instructions
+        roundings = [
+            (bit, total)
+            for bit, total in itertools.pairwise(instructions)
+            if bit.name == "v_bfe_u32" and bit.operands[2:] == ("16", "1")
+            and total.name == "v_add3_u32" and total.operands[2] == bit.operands[0]
+        ]  # fmt: skip
+        wrong = [(bit, total) for bit, total in roundings if total.operands[3] == bit.operands[0]]
+        if wrong:
+            message = (
+                f"the rounding constant is overwritten before it is added, in {len(wrong)} of "
+                f"{len(roundings)} roundings\n    {wrong[0][0]!r}\n    {wrong[0][1]!r}"
+            )
+            self._note("overwritten-constant: v_add3_u32, v_bfe_u32", message)
+
+    def _profile(self, case: Case, inputs: Inputs, expected: dict[str, Expected]) -> dict[str, Any]:
+        profile = Profile(self.device.arch)
+        try:
+            self.kernel.run(case, inputs, expected, schedule=TOGETHER, checks=Checks.none(),
+                            change=profile.instrument)  # fmt: skip
+        except (EmulationError, Overwritten) as error:
+            return {"case": case.name, "stopped": str(error)}
+        return {"case": case.name, **profile.summary()}
+
+
+def _finite(error: Error) -> dict[str, Any]:
+    """JSON has no infinity."""
+
+    def number(x: float) -> float | str:
+        return round(x, 4) if np.isfinite(x) else "inf"
+
+    return {"rms": number(error.rms), "largest": number(error.largest)}
+
+
+def verify(device: Device, code: bytes, instance: Instance) -> dict[str, Any]:
+    return Verification(device, code, instance).run()

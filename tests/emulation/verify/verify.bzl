@@ -1,0 +1,175 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Verification of code objects in the emulator, one cached action each."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
+load("//kernels:providers.bzl", "CodeObjectsInfo")
+load("//toolchains/python:defs.bzl", "run_py_tool")
+
+def _arguments_table_impl(ctx):
+    source = ctx.actions.declare_file(ctx.label.name + ".cc")
+    arguments = ctx.actions.args()
+    arguments.add("--variant-set", ctx.attr.variant_set)
+    arguments.add_all(ctx.files.instances, before_each = "--instances")
+    arguments.add("--source", source)
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._tool,
+        arguments = [arguments],
+        inputs = ctx.files.instances,
+        outputs = [source],
+        mnemonic = "ArgumentsTable",
+        progress_message = "Writing the table of kernel arguments %{label}",
+    )
+    return [DefaultInfo(files = depset([source]))]
+
+_arguments_table = rule(
+    implementation = _arguments_table_impl,
+    doc = "A launch table without code objects.",
+    attrs = {
+        "instances": attr.label_list(allow_files = [".json"], mandatory = True),
+        "variant_set": attr.string(mandatory = True),
+        "_tool": attr.label(
+            cfg = "exec",
+            default = "//tests/emulation/verify:arguments_table",
+        ),
+    },
+)
+
+def kernel_arguments(name, variant_set, **kwargs):
+    """Declares NAME.so: the instances of a set and what makes their arguments, without code.
+
+    Args:
+      name: prefix of the targets.
+      variant_set: a file of kernels/variants.
+      **kwargs: of every target: tags, visibility, ...
+    """
+    _arguments_table(
+        name = name + ".table",
+        testonly = True,
+        instances = [
+            "@ck_fmha//:instances.json",
+            "//kernels/sum_heads:instances.json",
+        ],
+        variant_set = variant_set,
+        **kwargs
+    )
+    cc_library(
+        name = name + ".launch_table",
+        testonly = True,
+        srcs = [name + ".table"],
+        copts = ["-std=c++20"],
+        linkstatic = True,
+        deps = [
+            "//aiter:launch_table_h",
+            "@ck_fmha//:%s.launch" % variant_set,
+        ],
+        **kwargs
+    )
+    cc_binary(
+        name = name + ".so",
+        testonly = True,
+        srcs = ["//tests/emulation/kernels:launches.cc"],
+        linkshared = True,
+        deps = [name + ".launch_table"],
+        **kwargs
+    )
+
+VerificationInfo = provider(
+    doc = "Code objects and what their verification found.",
+    fields = {
+        "metadata": "list of File: JSON, see kernels/private/metadata.py",
+        "results": "list of File: JSON, see verification.py",
+    },
+)
+
+def _resources(_os, _inputs):
+    return {"cpu": 1, "memory": 900}
+
+def _verification_impl(ctx):
+    code_objects = depset(
+        transitive = [dep[CodeObjectsInfo].code_objects for dep in ctx.attr.deps],
+    ).to_list()
+    results = []
+    for info in code_objects:
+        name = "%s.%s" % (info.instance, info.arch)
+        result = ctx.actions.declare_file("%s/%s.json" % (ctx.label.name, name))
+        arguments = ctx.actions.args()
+        arguments.add("--code-object", info.code_object)
+        arguments.add("--instance", info.instance)
+        arguments.add("--arch", info.arch)
+        arguments.add("--out", result)
+        run_py_tool(
+            ctx,
+            tool = ctx.attr._tool,
+            arguments = [arguments],
+            inputs = [info.code_object, ctx.file.arguments],
+            outputs = [result],
+            tools = [ctx.attr._llvm_mc[DefaultInfo].files_to_run],
+            env = {
+                "EMULATION_LAUNCHES": ctx.file.arguments.path,
+                "GFXEMU_LLVM_MC": ctx.executable._llvm_mc.path,
+                # Matrices are small, and other actions run beside this one.
+                "OPENBLAS_NUM_THREADS": "1",
+            },
+            mnemonic = "VerifyCodeObject",
+            progress_message = "Executing %s for %s" % (info.instance, info.arch),
+            resource_set = _resources,
+        )
+        results.append(result)
+    metadata = [info.metadata for info in code_objects]
+    return [
+        DefaultInfo(files = depset(results)),
+        VerificationInfo(metadata = metadata, results = results),
+    ]
+
+verification = rule(
+    implementation = _verification_impl,
+    doc = """Executes code objects and writes down what was found, a JSON file each.
+
+It builds whatever is found: a test over the files has the verdict.""",
+    attrs = {
+        "arguments": attr.label(
+            allow_single_file = [".so"],
+            mandatory = True,
+            doc = "of kernel_arguments",
+        ),
+        "deps": attr.label_list(mandatory = True, providers = [CodeObjectsInfo]),
+        "_llvm_mc": attr.label(cfg = "exec", default = "@llvm//:llvm-mc", executable = True),
+        "_tool": attr.label(
+            cfg = "exec",
+            default = "//tests/emulation/verify:verify_code_object",
+        ),
+    },
+)
+
+def _verification_report_impl(ctx):
+    info = ctx.attr.verification[VerificationInfo]
+    page = ctx.actions.declare_file(ctx.label.name + ".html")
+    document = ctx.actions.declare_file(ctx.label.name + ".json")
+    arguments = ctx.actions.args()
+    arguments.add("--page", page)
+    arguments.add("--document", document)
+    files = ctx.actions.args()
+    files.add_all("--metadata", info.metadata)
+    files.add_all("--results", info.results)
+    files.use_param_file("@%s")
+    files.set_param_file_format("multiline")
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._tool,
+        arguments = [arguments, files],
+        inputs = info.metadata + info.results,
+        outputs = [page, document],
+        mnemonic = "VerificationReport",
+        progress_message = "Writing the report %{label}",
+    )
+    return [DefaultInfo(files = depset([page, document]))]
+
+verification_report = rule(
+    implementation = _verification_report_impl,
+    doc = "A verification as one page and one JSON document.",
+    attrs = {
+        "verification": attr.label(mandatory = True, providers = [VerificationInfo]),
+        "_tool": attr.label(cfg = "exec", default = "//tests/emulation/verify:write_report"),
+    },
+)

@@ -1,0 +1,221 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Writes a verification as one JSON document and one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1
+
+_KINDS = {
+    "fwd": "forward",
+    "bwd_dot_do_o": "delta",
+    "bwd_dq_dk_dv": "backward",
+    "bwd_convert_dq": "dq",
+    "sum_heads": "sum of heads",
+}
+
+# Heading, what it means, whether it is a number.
+COLUMNS = (
+    ("Result", "pass: right numbers, and exactly the findings that are known", False),
+    ("Arch", "what the code object is compiled for", False),
+    ("Kernel", "what it computes", False),
+    ("Type", "storage format", False),
+    ("d", "head size", True),
+    ("Mode", "batch, or group: sequences of any lengths", False),
+    ("Mask", "whether it masks", False),
+    (
+        "Error",
+        "root mean square, worst case and output; 1: every rounding at its worst",
+        True,
+    ),
+    ("Largest", "error of any element of any case, in the same units", True),
+    ("Runs", "cases and schedules", True),
+    ("Instructions", "wave instructions of the statistics' case", True),
+    ("MFMA %", "of them matrix instructions", True),
+    ("LDS read %", "bank efficiency, estimated: least passes, of the passes taken", True),
+    ("LDS write %", "the same of writes", True),
+    ("Load %", "bytes asked for, of the 128-byte lines that they lie in", True),
+    ("Store %", "the same of stores", True),
+    ("VGPRs", "vector registers, accumulators included", True),
+    ("LDS", "bytes per workgroup", True),
+    ("Scratch", "bytes per lane", True),
+    ("Findings", "races and other defects; unfold a line for the instructions", True),
+)
+
+
+def worst(result: dict[str, Any], field: str) -> float:
+    """The largest error over all runs that must be right; infinite where a number is not."""
+    values = [
+        float(error[field])
+        for run in result["runs"]
+        for name, error in run.get("errors", {}).items()
+        if name not in run["excused"]
+    ]
+    return max(values, default=0.0)
+
+
+def document(
+    results: Sequence[dict[str, Any]], metadata: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Results with their code objects' metadata, by architecture and name.
+
+    Raises ValueError unless both are of the same code objects.
+    """
+    known = {(m["instance"], m["arch"]): m for m in metadata}
+    found = {(r["instance"], r["arch"]) for r in results}
+    if found != known.keys():
+        name, arch = sorted(found ^ known.keys())[0]
+        raise ValueError(f"{name}.{arch} has a result or metadata, but not both")
+    left_out = ("arch", "instance", "data_symbol")
+    rows = []
+    for result in sorted(results, key=lambda r: (r["arch"], r["kind"] != "fwd", r["instance"])):
+        about = known[result["instance"], result["arch"]]
+        code_object = {key: value for key, value in about.items() if key not in left_out}
+        rows.append({**result, "code_object": code_object})
+    return {
+        "format": FORMAT,
+        "code_objects": len(rows),
+        "failed": sum(bool(r["failures"]) for r in rows),
+        "wave_instructions": sum(
+            run.get("wave_instructions", 0) for row in rows for run in row["runs"]
+        ),
+        "results": rows,
+    }
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f}"
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    profile, kernel = row["profile"], row["code_object"]["kernel"]
+    lds, memory = profile.get("lds_efficiency", {}), profile.get("global_efficiency", {})
+    return [
+        "FAIL" if row["failures"] else "pass",
+        row["arch"],
+        _KINDS[row["kind"]],
+        row["dtype"],
+        str(row["head_size"] or ""),
+        row["mode"] if row["kind"] != "sum_heads" else "",
+        "mask" if row["mask"] else "",
+        f"{worst(row, 'rms'):.2f}",
+        f"{worst(row, 'largest'):.2f}",
+        str(len(row["runs"])),
+        str(profile.get("wave_instructions", "")),
+        _percent(profile.get("mfma_share")),
+        _percent(lds.get("read")),
+        _percent(lds.get("write")),
+        _percent(memory.get("load")),
+        _percent(memory.get("store")),
+        str(kernel["vgpr_count"]),
+        str(kernel["lds_size"]),
+        str(kernel["scratch_size"]),
+        str(len(row["findings"]) or ""),
+    ]
+
+
+def _list(title: str, items: Sequence[str]) -> str:
+    if not items:
+        return ""
+    listed = "".join(f"<li><pre>{escape(item)}</pre></li>" for item in items)
+    return f"<h3>{title}</h3><ul>{listed}</ul>"
+
+
+def _details(row: dict[str, Any]) -> str:
+    runs = []
+    for run in row["runs"]:
+        errors = "; ".join(
+            f"{name} {error['rms']} ({error['largest']})"
+            + (" excused" if name in run["excused"] else "")
+            for name, error in run.get("errors", {}).items()
+        )
+        shown = escape(errors or f"stopped by {run['stopped']}")
+        runs.append(
+            f"<tr><td>{escape(run['case'])}</td><td>{escape(run['schedule'])}</td>"
+            f"<td class=n>{run.get('wave_instructions', '')}</td><td>{shown}</td></tr>"
+        )
+    findings = []
+    for f in row["findings"]:
+        where = f" (in {len(f['runs'])} of {len(row['runs'])} runs)" if f["runs"] else ""
+        findings.append(f"{f['signature']}{where}\n{f['message']}")
+    profile = row["profile"]
+    classes = ", ".join(f"{name} {count}" for name, count in profile.get("classes", {}).items())
+    opcodes = ", ".join(
+        f"{name} {_percent(value)}%" for name, value in profile.get("opcode_efficiency", {}).items()
+    )
+    statistics = f"of “{profile['case']}”: {classes}\nefficiency: {opcodes or 'no access'}"
+    return (
+        f"<p class=name>{escape(row['instance'])}<br>key {row['code_object']['key']}</p>"
+        + _list("Failures", row["failures"])
+        + _list("Findings", findings)
+        + _list("Statistics", [statistics])
+        + "<h3>Runs</h3><table><thead><tr><th>Case</th><th>Schedule</th><th>Instructions</th>"
+        "<th>Error: root mean square (largest)</th></tr></thead>"
+        f"<tbody>{''.join(runs)}</tbody></table>"
+    )
+
+
+def page(report: dict[str, Any], template: str) -> str:
+    heads = []
+    for name, meaning, number in COLUMNS:
+        kind = " class=n" if number else ""
+        button = f"<button>{escape(name)}</button>"
+        heads.append(f'<th{kind} title="{escape(meaning)}">{button}</th>')
+    body = []
+    for row in report["results"]:
+        cells = "".join(
+            f"<td{' class=n' if number else ''}>{escape(cell)}</td>"
+            for cell, (_, _, number) in zip(_cells(row), COLUMNS, strict=True)
+        )
+        details = f"<td colspan={len(COLUMNS)}>{_details(row)}</td>"
+        body.append(
+            f"<tbody class={'fail' if row['failures'] else 'pass'} "
+            f'data-text="{escape(row["instance"])}"><tr class=row tabindex=0>{cells}</tr>'
+            f"<tr class=details hidden>{details}</tr></tbody>"
+        )
+    signatures: dict[str, int] = {}
+    for row in report["results"]:
+        for finding in row["findings"]:
+            signatures[finding["signature"]] = signatures.get(finding["signature"], 0) + 1
+    found = "".join(
+        f"<tr><td class=n>{count}</td><td>{escape(signature)}</td></tr>"
+        for signature, count in sorted(signatures.items(), key=lambda pair: -pair[1])
+    )
+    verdict = f"{report['failed']} fail" if report["failed"] else "all pass"
+    legend = "".join(f"<dt>{escape(n)}</dt><dd>{escape(m)}</dd>" for n, m, _ in COLUMNS)
+    return (
+        template.replace("{{COUNT}}", str(report["code_objects"]))
+        .replace("{{VERDICT}}", verdict)
+        .replace("{{INSTRUCTIONS}}", f"{report['wave_instructions'] / 1e6:.1f} million")
+        .replace("{{HEADS}}", "".join(heads))
+        .replace("{{ROWS}}", "\n".join(body))
+        .replace("{{SIGNATURES}}", found)
+        .replace("{{LEGEND}}", legend)
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, fromfile_prefix_chars="@")
+    parser.add_argument("--page", type=Path, required=True)
+    parser.add_argument("--document", type=Path, required=True)
+    parser.add_argument("--results", type=Path, nargs="+", required=True)
+    parser.add_argument("--metadata", type=Path, nargs="+", required=True)
+    options = parser.parse_args()
+
+    def read(paths: Sequence[Path]) -> list[dict[str, Any]]:
+        return [json.loads(path.read_text("utf-8")) for path in paths]
+
+    report = document(read(options.results), read(options.metadata))
+    template = Path(__file__).with_name("report.html").read_text("utf-8")
+    options.document.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    options.page.write_text(page(report, template), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The report: what it counts, shows and refuses."""
+
+from __future__ import annotations
+
+import copy
+import html.parser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.emulation.verify.write_report import COLUMNS, document, page, worst
+
+TEMPLATE = Path(__file__).with_name("report.html").read_text("utf-8")
+
+RESULT: dict[str, Any] = {
+    "instance": "fwd_a", "arch": "gfx942", "kind": "fwd", "dtype": "fp16", "head_size": 64,
+    "mode": "batch", "mask": True, "failures": [],
+    "findings": [{"signature": "race: a < b", "message": "where", "runs": ["x [barrier]"]}],
+    "runs": [
+        {"case": "x", "schedule": "sliced:8", "wave_instructions": 1_500_000, "excused": [],
+         "errors": {"o": {"rms": 0.5, "largest": 2.25}}},
+        {"case": "x", "schedule": "barrier", "wave_instructions": 500_000, "excused": ["dq_acc"],
+         "errors": {"dq_acc": {"rms": "inf", "largest": "inf"}}},
+        {"case": "y", "schedule": "sliced:8", "stopped": "MemoryFault: ds_read_b32"},
+    ],
+    "profile": {"case": "x", "wave_instructions": 100, "classes": {"mfma": 7, "vector": 93},
+                "mfma_share": 0.07, "lds_efficiency": {"read": 0.5, "write": None},
+                "global_efficiency": {"load": 1.0, "store": 0.25, "atomic": None},
+                "opcode_efficiency": {"ds_read_b32": 0.5}},
+}  # fmt: skip
+METADATA: dict[str, Any] = {
+    "instance": "fwd_a", "arch": "gfx942", "key": "0123", "data_symbol": "s",
+    "kernel": {"vgpr_count": 128, "lds_size": 1024, "scratch_size": 0},
+}  # fmt: skip
+
+
+class _Table(html.parser.HTMLParser):
+    """Texts of the cells, row by row, and whether every element is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("meta", "input", "br"):
+            return
+        self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "td" in self.open or "th" in self.open:
+            self.rows[-1][-1] += data
+
+
+def _parsed(report: dict[str, Any]) -> _Table:
+    table = _Table()
+    table.feed(page(report, TEMPLATE))
+    assert not table.open
+    return table
+
+
+def test_document() -> None:
+    report = document([RESULT], [METADATA])
+    assert (report["code_objects"], report["failed"]) == (1, 0)
+    assert report["wave_instructions"] == 2_000_000
+    assert report["results"][0]["code_object"] == {"key": "0123", "kernel": METADATA["kernel"]}
+
+
+def test_results_and_metadata_must_agree() -> None:
+    with pytest.raises(ValueError, match=r"fwd_b\.gfx942 has a result or metadata, but not both"):
+        document([RESULT, {**RESULT, "instance": "fwd_b"}], [METADATA])
+
+
+def test_excused_errors_do_not_count() -> None:
+    assert worst(RESULT, "rms") == 0.5 and worst(RESULT, "largest") == 2.25
+    wrong = copy.deepcopy(RESULT)
+    wrong["runs"][1]["excused"] = []
+    assert worst(wrong, "rms") == float("inf")
+
+
+def test_page() -> None:
+    text = page(document([RESULT], [METADATA]), TEMPLATE)
+    assert "{{" not in text and "http" not in text, "self-contained"
+    table = _parsed(document([RESULT], [METADATA]))
+    assert table.rows[0] == [name for name, _, _ in COLUMNS]
+    cells = dict(zip(table.rows[0], table.rows[1], strict=True))
+    assert (cells["Result"], cells["Kernel"], cells["d"]) == ("pass", "forward", "64")
+    assert (cells["Error"], cells["Largest"], cells["MFMA %"]) == ("0.50", "2.25", "7")
+    assert (cells["LDS read %"], cells["LDS write %"], cells["Store %"]) == ("50", "", "25")
+    assert ["1", "race: a < b"] in table.rows
+    assert ["y", "sliced:8", "", "stopped by MemoryFault: ds_read_b32"] in table.rows
+
+
+def test_a_failure_is_seen() -> None:
+    failed = {**RESULT, "failures": ["o is <wrong>"]}
+    text = page(document([failed], [METADATA]), TEMPLATE)
+    assert "1 fail" in text and "o is &lt;wrong&gt;" in text
+    assert _parsed(document([failed], [METADATA])).rows[1][0] == "FAIL"
