@@ -80,11 +80,12 @@ def test_findings(instance: launches.Instance, schedule: str) -> None:
 @pytest.mark.parametrize("schedule", _SCHEDULES)
 @pytest.mark.parametrize("instance", INSTANCES, ids=str)
 def test_numbers(instance: launches.Instance, schedule: str) -> None:
-    """A race shows itself where a wave runs ahead, in the output it is over and in no other."""
-    racing = {"fwd": "o", "bwd_dq_dk_dv": "dq_acc"}[instance.kind]
+    """A race shows itself where a wave runs ahead, in the outputs it is over and in no other."""
+    racing = {"fwd": {"o", "lse"}, "bwd_dq_dk_dv": {"dq_acc"}}[instance.kind]
     racy = any(s.startswith("race") for s in expected(instance))
-    for name, error in errors(_attention(instance), _run(instance, schedule)).items():
-        if racy and name == racing and not schedule.startswith("sliced"):
-            assert error > _WRONG or schedule != "barrier", f"{name} is only {error:.2f} units off"
-        else:
+    measured = errors(_attention(instance), _run(instance, schedule))
+    for name, error in measured.items():
+        if not (racy and name in racing and not schedule.startswith("sliced")):
             assert error <= GATES[name], f"{name} is {error:.2f} units off, {GATES[name]} allowed"
+    if racy and schedule == "barrier":
+        assert max(measured[name] for name in racing) > _WRONG
