@@ -91,6 +91,10 @@ Request make_request(const attn_fwd_args& args, Mode mode, std::string_view arch
           false,      arch};
 }
 
+// CK's unmasked backward kernels have no early exit: where a sequence has keys but no queries, they
+// read and add outside of their buffers (block_fmha_bwd_dq_dk_dv_pipeline_*.hpp, "check early
+// exit"). In group mode the lengths are known on the device only, so the masked kernels, which do
+// exit, serve every problem there: no mask is a mask whose windows are open.
 Request make_request(const attn_bwd_args& args, Mode mode, std::string_view arch) {
   const attn_problem& p = args.problem;
   return {p.dtype,
@@ -99,7 +103,7 @@ Request make_request(const attn_bwd_args& args, Mode mode, std::string_view arch
           p.head_size_v,
           p.seqlen_q,
           p.seqlen_k,
-          p.mask != ATTN_MASK_NONE,
+          p.mask != ATTN_MASK_NONE || mode == Mode::kGroup,
           false,
           p.heads_q != p.heads_k,
           arch};

@@ -7,7 +7,8 @@
 // padded form is built, and gives up if the first bucket has no match; here a padded instance
 // serves every length, and larger buckets are tried. Where CK selects an instance, it is the one
 // selected here: of those that serve, the one with the fewest bounds checks that the problem does
-// not need, and the first of equals.
+// not need, and the first of equals. One problem is another on purpose: see make_request for
+// backward.
 #pragma once
 
 #include <cstdint>
