@@ -45,32 +45,32 @@ def test_a_null_build_runs_nothing(other: clone.Clone) -> None:
     assert not spawns.executed and not spawns.cached
 
 
+def test_both_dependency_modes_build_the_same_wheel(other: clone.Clone) -> None:
+    # Repositories lie in differently named folders, so that neither mode has the other's results:
+    # the smallest set keeps that short.
+    smoke = "--//kernels:variants=smoke"
+    other.build(smoke, WHEEL)
+    modules = clone.sha256(other.wheel())
+    spawns = other.build(smoke, "--noenable_bzlmod", "--enable_workspace", WHEEL)
+    assert spawns.executed[COMPILE] + spawns.cached[COMPILE] >= 4
+    assert clone.sha256(other.wheel()) == modules
+
+
 def test_touching_python_recompiles_nothing(other: clone.Clone) -> None:
+    other.build(WHEEL)
     module = other.root / "python/aiter_attn/_errors.py"
     module.write_text(module.read_text() + "# touched\n")
     spawns = other.build(WHEEL)
-    assert spawns.executed[COMPILE] == spawns.cached[COMPILE] == 0
-    assert spawns.executed["CppCompile"] == spawns.executed["CppLink"] == 0
-    assert sum(spawns.executed.values()) == 1, spawns.executed
+    ran = spawns.executed + spawns.cached
+    assert "Wheel" in ran
+    assert not {COMPILE, "CodeObjectKey", "CppCompile", "CppLink"} & set(ran), ran
 
 
 def test_touching_one_instance_recompiles_one_object(other: clone.Clone) -> None:
     external = other.bazel("info", "output_base").stdout.strip().splitlines()[-1]
-    (source,) = Path(external).glob("external/*ck_fmha/**/fmha_bwd_dot_do_o_d64_fp16_batch_*.cpp")
+    instance = "fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps"
+    (source,) = Path(external).glob(f"external/*ck_fmha/instances/{instance}.cpp")
     source.chmod(0o644)
     source.write_text(source.read_text() + "// touched\n")
     spawns = other.build(WHEEL)
     assert spawns.executed[COMPILE] + spawns.cached[COMPILE] == 1, spawns.executed
-
-
-def test_workspace_mode_builds_the_same_wheel(
-    tmp_path_factory: pytest.TempPathFactory, reference_wheel: Path
-) -> None:
-    made = clone.Clone(
-        tmp_path_factory.mktemp("workspace"), "mode", disk_cache=clone.shared_disk_cache()
-    )
-    try:
-        made.build("--noenable_bzlmod", "--enable_workspace", WHEEL)
-        assert clone.sha256(made.wheel()) == clone.sha256(reference_wheel)
-    finally:
-        made.close()
