@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The findings that are known of our kernels: exactly these are found, or verification fails.
+"""The findings that are known of our kernels: exactly these are found, or the verdict is failure.
 
 expected_findings.json says per defect which code objects have it (patterns of INSTANCE.ARCH) and
 what its signatures are: a finding's kind and the opcodes that take part.

@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
+
+from tests.emulation.verify import expectations
+from tests.emulation.verify.verdict import excused, judge
 
 FORMAT = 1
 
@@ -49,17 +53,6 @@ COLUMNS = (
 )
 
 
-def worst(result: dict[str, Any], field: str) -> float:
-    """The largest error over all runs that must be right; infinite where a number is not."""
-    values = [
-        float(error[field])
-        for run in result["runs"]
-        for name, error in run.get("errors", {}).items()
-        if name not in run["excused"]
-    ]
-    return max(values, default=0.0)
-
-
 def document(
     results: Sequence[dict[str, Any]], metadata: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
@@ -67,17 +60,30 @@ def document(
 
     Raises ValueError unless both are of the same code objects.
     """
-    known = {(m["instance"], m["arch"]): m for m in metadata}
+    of_object = {(m["instance"], m["arch"]): m for m in metadata}
     found = {(r["instance"], r["arch"]) for r in results}
-    if found != known.keys():
-        name, arch = sorted(found ^ known.keys())[0]
+    if found != of_object.keys():
+        name, arch = sorted(found ^ of_object.keys())[0]
         raise ValueError(f"{name}.{arch} has a result or metadata, but not both")
     left_out = ("arch", "instance", "data_symbol")
     rows = []
     for result in sorted(results, key=lambda r: (r["arch"], r["kind"] != "fwd", r["instance"])):
-        about = known[result["instance"], result["arch"]]
+        about = of_object[result["instance"], result["arch"]]
         code_object = {key: value for key, value in about.items() if key not in left_out}
-        rows.append({**result, "code_object": code_object})
+        known = expectations.signatures(f"{result['instance']}.{result['arch']}")
+        runs = [
+            {**run, "excused": [n for n in run.get("errors", {}) if excused(n, run, known)]}
+            for run in result["runs"]
+        ]
+        verdict = judge(result)
+        rows.append({
+            **result,
+            "runs": runs,
+            "failures": verdict.failures,
+            "worst_rms": _number(verdict.worst_rms),
+            "worst": _number(verdict.worst),
+            "code_object": code_object,
+        })  # fmt: skip
     return {
         "format": FORMAT,
         "code_objects": len(rows),
@@ -87,6 +93,11 @@ def document(
         ),
         "results": rows,
     }
+
+
+def _number(value: float) -> float | str:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else "inf"
 
 
 def _percent(share: float | None) -> str:
@@ -104,8 +115,8 @@ def _cells(row: dict[str, Any]) -> list[str]:
         str(row["head_size"] or ""),
         row["mode"] if row["kind"] != "sum_heads" else "",
         "mask" if row["mask"] else "",
-        f"{worst(row, 'rms'):.2f}",
-        f"{worst(row, 'largest'):.2f}",
+        f"{float(row['worst_rms']):.2f}",
+        f"{float(row['worst']):.2f}",
         str(len(row["runs"])),
         str(profile.get("wave_instructions", "")),
         _percent(profile.get("mfma_share")),

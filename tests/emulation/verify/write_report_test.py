@@ -10,19 +10,21 @@ from typing import Any
 
 import pytest
 
-from tests.emulation.verify.write_report import COLUMNS, document, page, worst
+from tests.emulation.verify.verdict import judge
+from tests.emulation.verify.write_report import COLUMNS, document, page
 
 TEMPLATE = Path(__file__).with_name("report.html").read_text("utf-8")
 
 RESULT: dict[str, Any] = {
-    "instance": "fwd_a", "arch": "gfx942", "kind": "fwd", "dtype": "fp16", "head_size": 64,
-    "mode": "batch", "mask": True, "failures": [],
-    "findings": [{"signature": "race: a < b", "message": "where", "runs": ["x [barrier]"]}],
+    "instance": "fmha_bwd_d1_iglp_", "arch": "gfx942", "kind": "bwd_dq_dk_dv", "dtype": "fp16",
+    "head_size": 64, "mode": "batch", "mask": True,
+    "findings": [{"signature": "race: ds_read_b128, ds_write_b16", "message": "where",
+                  "runs": ["x [barrier]"]}],
     "runs": [
-        {"case": "x", "schedule": "sliced:8", "wave_instructions": 1_500_000, "excused": [],
-         "errors": {"o": {"rms": 0.5, "largest": 2.25}}},
-        {"case": "x", "schedule": "barrier", "wave_instructions": 500_000, "excused": ["dq_acc"],
-         "errors": {"dq_acc": {"rms": "inf", "largest": "inf"}}},
+        {"case": "x", "schedule": "sliced:8", "wave_instructions": 1_500_000,
+         "errors": {"o": {"rms": 0.5, "largest": 2.25, "where": [1]}}},
+        {"case": "x", "schedule": "barrier", "wave_instructions": 500_000,
+         "errors": {"dq_acc": {"rms": "inf", "largest": "inf", "where": [0]}}},
         {"case": "y", "schedule": "sliced:8", "stopped": "MemoryFault: ds_read_b32"},
     ],
     "profile": {"case": "x", "wave_instructions": 100, "classes": {"mfma": 7, "vector": 93},
@@ -31,7 +33,7 @@ RESULT: dict[str, Any] = {
                 "opcode_efficiency": {"ds_read_b32": 0.5}},
 }  # fmt: skip
 METADATA: dict[str, Any] = {
-    "instance": "fwd_a", "arch": "gfx942", "key": "0123", "data_symbol": "s",
+    "instance": "fmha_bwd_d1_iglp_", "arch": "gfx942", "key": "0123", "data_symbol": "s",
     "kernel": {"vgpr_count": 128, "lds_size": 1024, "scratch_size": 0},
 }  # fmt: skip
 
@@ -81,10 +83,18 @@ def test_results_and_metadata_must_agree() -> None:
 
 
 def test_excused_errors_do_not_count() -> None:
-    assert worst(RESULT, "rms") == 0.5 and worst(RESULT, "largest") == 2.25
+    """The race is known, and its dq may be wrong where the waves do not advance together."""
+    verdict = judge(RESULT)
+    assert not verdict.failures and (verdict.worst_rms, verdict.worst) == (0.5, 2.25)
     wrong = copy.deepcopy(RESULT)
-    wrong["runs"][1]["excused"] = []
-    assert worst(wrong, "rms") == float("inf")
+    wrong["runs"][1]["schedule"] = "sliced:8"
+    assert "dq_acc is inf units off" in judge(wrong).failures[0]
+
+
+def test_findings_are_expected_exactly() -> None:
+    assert "new finding: race" in judge(RESULT, known=set()).failures[-1]
+    signatures = {finding["signature"] for finding in RESULT["findings"]}
+    assert "not found any more" in judge(RESULT, signatures | {"race: nowhere"}).failures[0]
 
 
 def test_page() -> None:
@@ -93,15 +103,15 @@ def test_page() -> None:
     table = _parsed(document([RESULT], [METADATA]))
     assert table.rows[0] == [name for name, _, _ in COLUMNS]
     cells = dict(zip(table.rows[0], table.rows[1], strict=True))
-    assert (cells["Result"], cells["Kernel"], cells["d"]) == ("pass", "forward", "64")
+    assert (cells["Result"], cells["Kernel"], cells["d"]) == ("pass", "backward", "64")
     assert (cells["Error"], cells["Largest"], cells["MFMA %"]) == ("0.50", "2.25", "7")
     assert (cells["LDS read %"], cells["LDS write %"], cells["Store %"]) == ("50", "", "25")
-    assert ["1", "race: a < b"] in table.rows
+    assert ["1", "race: ds_read_b128, ds_write_b16"] in table.rows
     assert ["y", "sliced:8", "", "stopped by MemoryFault: ds_read_b32"] in table.rows
 
 
 def test_a_failure_is_seen() -> None:
-    failed = {**RESULT, "failures": ["o is <wrong>"]}
+    failed = {**RESULT, "findings": [{"signature": "race: <new>", "message": "", "runs": []}]}
     text = page(document([failed], [METADATA]), TEMPLATE)
-    assert "1 fail" in text and "o is &lt;wrong&gt;" in text
+    assert "1 fail" in text and "race: &lt;new&gt;" in text
     assert _parsed(document([failed], [METADATA])).rows[1][0] == "FAIL"

@@ -1,0 +1,77 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The verdict on a result of verification.py: right numbers, and exactly the known findings.
+
+It is apart from the execution, so that a change of gates or expectations executes nothing again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from tests.emulation.verify import expectations
+
+
+@dataclasses.dataclass(frozen=True)
+class Gate:
+    """The errors allowed, in the reference's units: root mean square, and of any element."""
+
+    rms: float
+    largest: float
+
+    def __str__(self) -> str:
+        return f"{self.rms} (at most {self.largest})"
+
+
+# fp16 probabilities are truncated, not rounded (v_cvt_pkrtz_f16_f32): twice the unit. delta is one
+# float32 sum over the head size, an error of the order of its root.
+GATES = {"o": Gate(0.9, 4.0), "dk": Gate(0.9, 4.0), "dv": Gate(0.9, 4.0), "dq_acc": Gate(0.9, 4.0),
+         "dq": Gate(0.8, 1.01), "sum": Gate(0.8, 1.01), "lse": Gate(0.5, 2.0),
+         "delta": Gate(0.9, 6.0)}  # fmt: skip
+# dq where some of its conversions truncate.
+_TRUNCATED = Gate(0.8, 2.0)
+# Waves advance together: here numbers must be right, whatever races there are.
+TOGETHER = "sliced:8"
+# What the race of the backward pass may spoil in other schedules.
+_SPOILT = ("dq_acc",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    failures: list[str]
+    worst_rms: float
+    worst: float  # of any element
+
+
+def excused(name: str, run: Mapping[str, Any], known: set[str]) -> bool:
+    """Whether an output may be wrong in a run, because of a race that is known."""
+    racy = any(signature.startswith("race") for signature in known)
+    return racy and name in _SPOILT and run["schedule"] != TOGETHER
+
+
+def judge(result: Mapping[str, Any], known: set[str] | None = None) -> Verdict:
+    """The verdict; `known` replaces the signatures that are expected of the code object."""
+    if known is None:
+        known = expectations.signatures(f"{result['instance']}.{result['arch']}")
+    gates = dict(GATES)
+    if any(signature.startswith("overwritten-constant") for signature in known):
+        gates["dq"] = _TRUNCATED
+    failures, rms, largest = [], [0.0], [0.0]
+    for run in result["runs"]:
+        for name, error in run.get("errors", {}).items():
+            if excused(name, run, known):
+                continue
+            rms.append(float(error["rms"]))
+            largest.append(float(error["largest"]))
+            if rms[-1] > gates[name].rms or largest[-1] > gates[name].largest:
+                failures.append(
+                    f"{run['case']} [{run['schedule']}]: {name} is {rms[-1]:.2f} units off (at "
+                    f"most {largest[-1]:.3g}, at {error['where']}); allowed: {gates[name]}"
+                )
+    found = {finding["signature"]: finding["message"] for finding in result["findings"]}
+    for signature in sorted(found.keys() - known):
+        failures.append(f"new finding: {signature}\n{found[signature]}")
+    for signature in sorted(known - found.keys()):
+        failures.append(f"not found any more, strike it out of expected_findings.json: {signature}")
+    return Verdict(failures, max(rms), max(largest))
