@@ -16,7 +16,6 @@ import pytest
 from aiter_attn import _C, __main__
 
 KERNELS = _C.kernels()
-needs_kernels = pytest.mark.skipif(not KERNELS, reason="built without kernels")
 
 
 def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -81,7 +80,6 @@ def test_selftest_without_numpy_says_what_it_needs() -> None:
     assert "pip install numpy" in done.stderr
 
 
-@needs_kernels
 def test_extract_by_key_beginning_and_name(tmp_path: Path) -> None:
     kernel = KERNELS[0]
     by_key, by_beginning, by_name = (tmp_path / name for name in ("key", "beginning", "name"))
@@ -100,7 +98,6 @@ def test_extract_by_key_beginning_and_name(tmp_path: Path) -> None:
     assert len(digests) == 1
 
 
-@needs_kernels
 def test_extract_names_the_file_after_the_kernel(tmp_path: Path) -> None:
     kernel = KERNELS[-1]
     done = subprocess.run(
@@ -177,7 +174,6 @@ def test_finding_none_or_many_kernels(
         __main__.find_kernel(wanted, arch)
 
 
-@needs_kernels
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     done = run("extract", KERNELS[0]["key"], "-o", str(tmp_path / "no folder" / "x"))
     assert done.returncode == 1
