@@ -30,7 +30,7 @@ def test_missing_barrier(schedule: str) -> None:
     launch = Launch(
         without(ROTATE, "s_barrier"), schedule=schedule, checks=Checks(uninitialised=False)
     )
-    assert launch.kinds == ["race"]
+    assert [f.signature for f in launch.report.findings] == ["race: ds_read_b32, ds_write_b32"]
     message = str(launch.report.findings[0])
     assert "ds_write_b32 v1, v2" in message and "ds_read_b32 v4, v3" in message
 

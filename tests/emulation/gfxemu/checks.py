@@ -40,13 +40,20 @@ class Checks:
 class Finding:
     """`kind` is "race", "unwaited-read", "unwaited-write" or "uninitialised".
 
-    `pcs` are the indices of the instructions, `addresses` where they lie.
+    `pcs` are the indices of the instructions, `addresses` where they lie; `opcodes` are their
+    names, sorted, each once.
     """
 
     kind: str
     message: str
     pcs: tuple[int, ...]
     addresses: tuple[int, ...]
+    opcodes: tuple[str, ...]
+
+    @property
+    def signature(self) -> str:
+        """What the finding has in common with those of other compilations: kind and opcodes."""
+        return f"{self.kind}: {', '.join(self.opcodes)}"
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}"

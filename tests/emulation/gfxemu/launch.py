@@ -182,8 +182,7 @@ class Device:
         instructions = job.program.instructions
         for (pc, what), times in comparer.differences.items():
             message = f"{what} depends on data nobody wrote ({times} times): {instructions[pc]!r}"
-            address = instructions[pc].address
-            findings.append(Finding("uninitialised", message, (pc,), (address,)))
+            findings.append(_finding(job.program, "uninitialised", message, {pc}))
         return Report(job.kernel.name, first + count, time.process_time() - start, findings)
 
     def _execute(
@@ -343,5 +342,17 @@ def _race_finding(program: Program, kind: str, clashes: list[Clash]) -> Finding:
         f"{why}: wave {c.first_wave} {verb[c.first_write]} and wave {c.second_wave} "
         f"{verb[c.second_write]} LDS {c.address:#x}\n    {first!r}\n    {second!r}{more}"
     )
-    pcs = sorted({pc for x in clashes for pc in (x.first_pc, x.second_pc)})
-    return Finding(kind, message, tuple(pcs), tuple(instructions[pc].address for pc in pcs))
+    return _finding(
+        program, kind, message, {pc for x in clashes for pc in (x.first_pc, x.second_pc)}
+    )
+
+
+def _finding(program: Program, kind: str, message: str, pcs: set[int]) -> Finding:
+    instructions = [program.instructions[pc] for pc in sorted(pcs)]
+    return Finding(
+        kind,
+        message,
+        pcs=tuple(i.index for i in instructions),
+        addresses=tuple(i.address for i in instructions),
+        opcodes=tuple(sorted({i.name for i in instructions})),
+    )

@@ -22,20 +22,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from gfxemu import Checks, Device, EmulationError, Finding, LlvmMc, Report, code_object
+from gfxemu import Checks, Device, EmulationError, LlvmMc, Report, code_object
 from gfxemu.checks import POISONS
 from gfxemu.errors import MemoryFault
 from gfxemu.memory import Buffer
 
+from tests.emulation import known_findings
 from tests.emulation.hip.queues import Streams, Work
 
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_IMAGE, NO_BINARY_FOR_GPU = 1, 2, 200, 209
 INVALID_HANDLE, NOT_FOUND, NOT_READY = 400, 500, 600
 ILLEGAL_ADDRESS, LAUNCH_FAILURE, UNKNOWN = 700, 719, 999
 _HOST_TO_HOST, _TO_DEVICE, _TO_HOST, _ON_DEVICE, _BY_ADDRESS = range(5)
-
-# Part of a kernel's symbol, kind of finding: what this CK is known to do (../README.md).
-KNOWN_FINDINGS = (("qr_async", "unwaited-read"), ("iglp", "race"))
 
 
 class EmulatedDeviceError(Exception):
@@ -241,7 +239,8 @@ class Runtime:
                 )  # fmt: skip
             finally:
                 self.launches.append(Launch(device, symbol, groups, stream, report))
-            unexpected = [f for f in report.findings if not _known(symbol, f)]
+            known = known_findings.signatures(f"{symbol}.{emulator.arch}")
+            unexpected = [f for f in report.findings if f.signature not in known]
             if unexpected:
                 raise EmulationError("\n".join(map(str, unexpected)))
 
@@ -388,10 +387,6 @@ class Runtime:
     def _complain(self, message: str) -> None:
         self.failures.append(message)
         print(f"emulated HIP: {message}", file=sys.stderr)
-
-
-def _known(symbol: str, finding: Finding) -> bool:
-    return any(part in symbol and finding.kind == kind for part, kind in KNOWN_FINDINGS)
 
 
 _INT, _U32, _U64, _POINTER = ctypes.c_int, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The races of docs/races.md: exactly those in CK's kernels as they are, none with added barriers.
 
-RACES_BARRIERS is what the code objects were compiled with, a value of //kernels/ck_fmha:barriers.
+CK_BARRIERS is what the code objects were compiled with, a value of //kernels/ck_fmha:barriers.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ import launches
 import pytest
 from attention import GATES, Attention, Result, Runner, Shape, errors
 from gfxemu import Checks, Device, LlvmMc
-from gfxemu.decoder import Program
 
-from tests.emulation.verify import expectations
+from tests.emulation import known_findings
 
-_BARRIERS = os.environ["RACES_BARRIERS"]
 _NAMES = {Path(p).name for p in os.environ["EMULATION_CODE_OBJECTS"].split()}
 _ARCH = "gfx942"
 # Waves advance together, evenly or finely; a wave runs ahead as far as it may; by chance.
@@ -31,9 +29,7 @@ INSTANCES = [i for i in launches.instances() if f"{i.name}.{_ARCH}.hsaco" in _NA
 
 
 def expected(instance: launches.Instance) -> set[str]:
-    if _BARRIERS == "added":
-        return set()
-    known = expectations.signatures(f"{instance.name}.{_ARCH}")
+    known = known_findings.signatures(f"{instance.name}.{_ARCH}")
     return {s for s in known if s.startswith(_KINDS)}
 
 
@@ -55,17 +51,6 @@ def _run(instance: launches.Instance, schedule: str) -> Result:
     return _runner().run(instance, _attention(instance), schedule=schedule, checks=checks)
 
 
-def _signatures(instance: launches.Instance, schedule: str) -> set[str]:
-    program: Program
-    _, program = _runner().device.program(launches.code(instance, _ARCH), instance.symbol)
-    out = set()
-    for finding in _run(instance, schedule).report.findings:
-        opcodes = sorted({program.instructions[pc].name for pc in finding.pcs})
-        out.add(f"{finding.kind}: {', '.join(opcodes)}")
-        print(instance, schedule, finding)
-    return out
-
-
 def test_all_instances_are_here() -> None:
     assert len(INSTANCES) == len(_NAMES) > 0
 
@@ -74,7 +59,10 @@ def test_all_instances_are_here() -> None:
 @pytest.mark.parametrize("instance", INSTANCES, ids=str)
 def test_findings(instance: launches.Instance, schedule: str) -> None:
     """The same in every schedule: no run has to go wrong for a race to be found."""
-    assert _signatures(instance, schedule) == expected(instance)
+    findings = _run(instance, schedule).report.findings
+    for finding in findings:
+        print(instance, schedule, finding)
+    assert {finding.signature for finding in findings} == expected(instance)
 
 
 @pytest.mark.parametrize("schedule", _SCHEDULES)

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from tests.emulation.verify import expectations
+from tests.emulation import known_findings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +53,7 @@ def excused(name: str, run: Mapping[str, Any], known: set[str]) -> bool:
 def judge(result: Mapping[str, Any], known: set[str] | None = None) -> Verdict:
     """The verdict; `known` replaces the signatures that are expected of the code object."""
     if known is None:
-        known = expectations.signatures(f"{result['instance']}.{result['arch']}")
+        known = known_findings.signatures(f"{result['instance']}.{result['arch']}")
     gates = dict(GATES)
     if any(signature.startswith("overwritten-constant") for signature in known):
         gates["dq"] = _TRUNCATED
@@ -73,5 +73,5 @@ def judge(result: Mapping[str, Any], known: set[str] | None = None) -> Verdict:
     for signature in sorted(found.keys() - known):
         failures.append(f"new finding: {signature}\n{found[signature]}")
     for signature in sorted(known - found.keys()):
-        failures.append(f"not found any more, strike it out of expected_findings.json: {signature}")
+        failures.append(f"not found any more, strike it out of known_findings.json: {signature}")
     return Verdict(failures, max(rms), max(largest))

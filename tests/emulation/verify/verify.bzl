@@ -160,6 +160,7 @@ def _verification_report_impl(ctx):
         arguments = [arguments, files],
         inputs = info.metadata + info.results,
         outputs = [page, document],
+        env = ctx.attr.env,
         mnemonic = "VerificationReport",
         progress_message = "Writing the report %{label}",
     )
@@ -169,6 +170,7 @@ verification_report = rule(
     implementation = _verification_report_impl,
     doc = "A verification as one page and one JSON document.",
     attrs = {
+        "env": attr.string_dict(doc = "of the program that writes it"),
         "verification": attr.label(mandatory = True, providers = [VerificationInfo]),
         "_tool": attr.label(cfg = "exec", default = "//tests/emulation/verify:write_report"),
     },

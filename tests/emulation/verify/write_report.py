@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from tests.emulation.verify import expectations
+from tests.emulation import known_findings
 from tests.emulation.verify.verdict import excused, judge
 
 FORMAT = 1
@@ -70,7 +70,7 @@ def document(
     for result in sorted(results, key=lambda r: (r["arch"], r["kind"] != "fwd", r["instance"])):
         about = of_object[result["instance"], result["arch"]]
         code_object = {key: value for key, value in about.items() if key not in left_out}
-        known = expectations.signatures(f"{result['instance']}.{result['arch']}")
+        known = known_findings.signatures(f"{result['instance']}.{result['arch']}")
         runs = [
             {**run, "excused": [n for n in run.get("errors", {}) if excused(n, run, known)]}
             for run in result["runs"]
@@ -86,6 +86,7 @@ def document(
         })  # fmt: skip
     return {
         "format": FORMAT,
+        "barriers": known_findings.barriers(),
         "code_objects": len(rows),
         "failed": sum(bool(r["failures"]) for r in rows),
         "wave_instructions": sum(
@@ -204,6 +205,7 @@ def page(report: dict[str, Any], template: str) -> str:
         template.replace("{{COUNT}}", str(report["code_objects"]))
         .replace("{{VERDICT}}", verdict)
         .replace("{{INSTRUCTIONS}}", f"{report['wave_instructions'] / 1e6:.1f} million")
+        .replace("{{BARRIERS}}", report["barriers"])
         .replace("{{HEADS}}", "".join(heads))
         .replace("{{ROWS}}", "\n".join(body))
         .replace("{{SIGNATURES}}", found)

@@ -82,6 +82,13 @@ def test_results_and_metadata_must_agree() -> None:
         document([RESULT, {**RESULT, "instance": "fwd_b"}], [METADATA])
 
 
+def test_added_barriers_leave_no_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CK_BARRIERS", "added")
+    report = document([RESULT], [METADATA])
+    assert (report["barriers"], report["failed"]) == ("added", 1)
+    assert "new finding: race" in report["results"][0]["failures"][-1]
+
+
 def test_excused_errors_do_not_count() -> None:
     """The race is known, and its dq may be wrong where the waves do not advance together."""
     verdict = judge(RESULT)
