@@ -72,6 +72,7 @@ class Kernel:
     descriptor: KernelDescriptor
     code: bytes
     metadata: dict[str, Any]
+    image: bytes = b""  # all of the code object as it lies in memory, from address 0
 
     def hidden_arguments(self) -> list[tuple[str, int, int]]:
         """(value kind, offset, size) of the hidden arguments the kernel declares."""
@@ -109,6 +110,7 @@ def parse(data: bytes) -> CodeObject:
     metadata = _metadata(data, sections)
     by_symbol = {k[".symbol"].removesuffix(".kd"): k for k in metadata.get("amdhsa.kernels", ())}
     symbols = _symbols(data, sections)
+    image = _image(data, sections)
     kernels = {}
     for symbol, (address, _) in symbols.items():
         if not symbol.endswith(".kd"):
@@ -118,13 +120,14 @@ def parse(data: bytes) -> CodeObject:
         descriptor = _descriptor(raw, address)
         size = symbols[name][1] if name in symbols else 0
         code = _read(data, sections, descriptor.entry, size)
-        kernels[name] = Kernel(name, descriptor, code, by_symbol.get(name, {}))
+        kernels[name] = Kernel(name, descriptor, code, by_symbol.get(name, {}), image)
     return CodeObject(_MACHINES[flags & 0xFF], kernels)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Section:
     type: int
+    flags: int
     address: int
     offset: int
     size: int
@@ -136,11 +139,20 @@ def _sections(data: bytes) -> list[_Section]:
     size, count = struct.unpack_from("<HH", data, 58)
     out = []
     for i in range(count):
-        _, kind, _, address, start, length, link = struct.unpack_from(
+        _, kind, flags, address, start, length, link = struct.unpack_from(
             "<IIQQQQI", data, offset + i * size
         )
-        out.append(_Section(kind, address, start, length, link))
+        out.append(_Section(kind, flags, address, start, length, link))
     return out
+
+
+def _image(data: bytes, sections: list[_Section]) -> bytes:
+    loaded = [s for s in sections if s.flags & 2]  # SHF_ALLOC
+    image = bytearray(max((s.address + s.size for s in loaded), default=0))
+    for s in loaded:
+        if s.type != 8:  # SHT_NOBITS
+            image[s.address : s.address + s.size] = data[s.offset : s.offset + s.size]
+    return bytes(image)
 
 
 def _read(data: bytes, sections: list[_Section], address: int, size: int) -> bytes:

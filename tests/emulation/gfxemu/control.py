@@ -26,6 +26,13 @@ def _end(d: Decoding) -> Execute:
     return lambda w: END
 
 
+@opcodes("s_getpc_b64")
+def _program_counter(d: Decoding) -> Execute:
+    """The address of the next instruction. Code and constants lie in memory as in the file."""
+    to, following = d.operands[0].index, d.instruction.address + d.instruction.size
+    return lambda w: w.write64(to, w.group.image + following)
+
+
 @opcodes("s_barrier")
 def _barrier(d: Decoding) -> Execute:
     return lambda w: BARRIER

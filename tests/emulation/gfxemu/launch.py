@@ -144,6 +144,8 @@ class Device:
         addresses = [
             self.memory.register(arguments, "kernel arguments"),
             self.memory.register(packet, "dispatch packet"),
+            # Kernels read their constants there.
+            self.memory.register(np.frombuffer(kernel.image or b"\0", np.uint8).copy(), "code object"),
         ]
         start = time.process_time()
         try:
@@ -239,7 +241,9 @@ class _Job:
             if any(_SUB_DWORD_LDS.match(i.name) for i in self.program.instructions):
                 grain = 1
             lds.races = RaceDetector(len(ids), self.lds_size, waves, grain)
-        batch = WorkgroupBatch(ids, self.program, memory, lds, denormals, observer)
+        batch = WorkgroupBatch(
+            ids, self.program, memory, lds, denormals, observer, image=addresses[2]
+        )
         for index in range(waves):
             wave = Wave(batch, index, len(ids), d.vgprs, d.private_segment_size, poison,
                         self.checks.late_landing)  # fmt: skip

@@ -76,6 +76,8 @@ def parse(text: str, accum_offset: int) -> Operand:
         if match[1] == "a":
             first += accum_offset
         return Operand("v", first, count, original, **modifiers)
+    if text.startswith("lit("):  # a literal where an inline constant would do
+        text = text[4:-1]
     if _is_number(text):
         return Operand("constant", text=text, **modifiers)
     raise UnsupportedInstruction(f"operand {original!r} is not implemented")

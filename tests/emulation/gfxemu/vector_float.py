@@ -8,6 +8,7 @@ denormals. float32 denormals elsewhere follow MODE (float_environment.py).
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -414,21 +415,56 @@ def _packed_float(op: Operand, half: int, negate: int) -> Read:
 # div_fixup.
 
 
-def _exponent(x: Array) -> Array:
-    """The biased exponent field."""
-    return (x.view(_U32) >> _U32(23) & _U32(0xFF)).astype(np.int32)
+@dataclasses.dataclass(frozen=True)
+class _Division:
+    """A format, and the limits at which the manual's pseudo code scales its divisions."""
+
+    words: type
+    floats: type
+    wider: type  # in which quotients and products are no denormals
+    mantissa_bits: int
+    smallest_normal: float
+    scale: float
+    large_quotient: int  # differences of exponents
+    vanishing_quotient: int
+    small_numerator: int  # a biased exponent
+    exponent_of_one: int
+    quiet_nan: int  # of an invalid division
+
+    def exponent(self, x: Array) -> Array:
+        """The biased exponent field."""
+        return (x.view(self.words) << self.words(1) >> self.words(self.mantissa_bits + 1)).astype(
+            np.int32
+        )
+
+    def is_denormal(self, x: Array) -> Array:
+        # By its bits: to the processor it may be zero (float_environment.py).
+        return (self.exponent(x) == 0) & (x.view(self.words) << self.words(1) != 0)
+
+    def quiet(self, x: Array) -> Array:
+        bit = self.words(1 << self.mantissa_bits - 1)
+        return (x.view(self.words) | bit).view(self.floats)
+
+    def quotient_is_denormal(self, numerator: Array, denominator: Array) -> Array:
+        quotient = numerator.astype(self.wider) / denominator.astype(self.wider)
+        return np.abs(quotient) < self.smallest_normal
 
 
-def _is_denormal(x: Array) -> Array:
-    bits = x.view(_U32)
-    return ((bits & _U32(0x7F80_0000)) == 0) & ((bits & _U32(0x7F_FFFF)) != 0)
+_DIVISION32 = _Division(_U32, _F32, _F64, 23, 2.0**-126, 2.0**64, 96, -150, 23, 127, 0xFFC0_0000)
+_DIVISION64 = _Division(_U64, _F64, np.longdouble, 52, 2.0**-1022, 2.0**128, 768, -1075, 53, 1023,
+                        0xFFF8_0000_0000_0000)  # fmt: skip
 
 
-def _reciprocal_is_denormal(x: Array) -> Array:
-    return np.abs(1.0 / x.astype(_F64)) < 2.0**-126
+def _division(d: Decoding) -> tuple[_Division, Callable[[Operand], Read], Callable]:
+    """The format of an instruction, how it reads an operand, and what writes the result."""
+    if d.name.endswith("f32"):
+        to = d.destination()
+        return _DIVISION32, float32, lambda w, r: w.write_float(to, r.astype(_F32))
+    to = d.destination(2)
+    return _DIVISION64, float64, lambda w, r: w.write_vector64(to, np.asarray(r, _F64).view(_U64))
 
 
-@opcodes("v_div_scale_f32")
+@opcodes("v_div_scale_f32", "v_div_scale_f64")
 def _div_scale(d: Decoding) -> Execute:
     """S0 is the value to scale: the denominator S1 or the numerator S2. VCC (the second
     destination) marks lanes whose quotient v_div_fmas must scale back.
@@ -436,76 +472,90 @@ def _div_scale(d: Decoding) -> Execute:
     Where both 1/S1 and S2/S1 are denormal the manual's pseudo code scales the denominator up, to
     infinity; scaling it down is what makes the sequence give the quotient.
     """
-    to, flag_to = d.destination(), d.operands[1].index
-    a, b, c = (float32(op) for op in d.operands[2:])
+    form, read, write = _division(d)
+    flag_to = d.operands[1].index
+    a, b, c = (read(op) for op in d.operands[2:])
+    up, down = form.wider(form.scale), form.wider(1 / form.scale)
 
     def execute(w: Wave) -> None:
         s0, s1, s2 = (np.broadcast_to(x(w), (w.size, 64)) for x in (a, b, c))
-        up, down = _F64(2.0**64), _F64(2.0**-64)
-        quotient_denormal = np.abs(s2.astype(_F64) / s1.astype(_F64)) < 2.0**-126
-        reciprocal_denormal = _reciprocal_is_denormal(s1)
-        same_denominator = s0.view(_U32) == s1.view(_U32)
-        same_numerator = s0.view(_U32) == s2.view(_U32)
-        one = np.ones(s0.shape, _F64)
+        quotient_denormal = form.quotient_is_denormal(s2, s1)
+        reciprocal_denormal = form.quotient_is_denormal(np.ones_like(s1), s1)
+        same_denominator = s0.view(form.words) == s1.view(form.words)
+        same_numerator = s0.view(form.words) == s2.view(form.words)
+        one = np.ones(s0.shape, form.wider)
         conditions = [
-            _exponent(s2) - _exponent(s1) >= 96,
-            _is_denormal(s1),
+            form.exponent(s2) - form.exponent(s1) >= form.large_quotient,
+            form.is_denormal(s1),
             reciprocal_denormal & quotient_denormal,
             reciprocal_denormal,
             quotient_denormal,
-            _exponent(s2) <= 23,
+            form.exponent(s2) <= form.small_numerator,
         ]
         scales = [
-            np.where(same_denominator, up, 1.0),
+            np.where(same_denominator, up, one),
             one * up,
-            np.where(same_denominator, down, 1.0),
+            np.where(same_denominator, down, one),
             one * down,
-            np.where(same_numerator, up, 1.0),
+            np.where(same_numerator, up, one),
             one * up,
         ]
-        r = (s0.astype(_F64) * np.select(conditions, scales, 1.0)).astype(_F32)
+        r = (s0.astype(form.wider) * np.select(conditions, scales, one)).astype(form.floats)
         zero = (s1 == 0) | (s2 == 0)
-        w.write_float(to, np.where(zero, _F32(np.nan), r))
+        write(w, np.where(zero, form.floats(np.nan), r))
         flags = np.select(conditions, [one, one * 0, one, one * 0, one, one * 0], 0.0) != 0
         w.write_mask(flag_to, flags & ~zero & w.lanes)
 
     return execute
 
 
-@opcodes("v_div_fmas_f32")
+def _scaled_fma32(x: Array, y: Array, z: Array, scale: Array) -> Array:
+    exact = round_to_odd_sum(x.astype(_F64) * y.astype(_F64), z.astype(_F64))
+    return (exact * scale).astype(_F32)
+
+
+def _scaled_fma64(x: Array, y: Array, z: Array, scale: Array) -> Array:
+    """Rounds twice where the result is denormal."""
+    return fma64(x, y, z) * scale
+
+
+@opcodes("v_div_fmas_f32", "v_div_fmas_f64")
 def _div_fmas(d: Decoding) -> Execute:
-    """An fma, scaled by 2**64 (or 2**-64 for a small addend) in the lanes that VCC marks."""
-    to = d.destination()
-    a, b, c = (float32(op) for op in d.operands[1:])
+    """An fma, scaled up (or down for a small addend) in the lanes that VCC marks."""
+    form, read, write = _division(d)
+    a, b, c = (read(op) for op in d.operands[1:])
+    narrow = form is _DIVISION32
+    fma, scaled_fma = (fma32, _scaled_fma32) if narrow else (fma64, _scaled_fma64)
 
     def execute(w: Wave) -> None:
         x, y, z = a(w), b(w), c(w)
-        r = fma32(x, y, z)
+        r = fma(x, y, z)
         marked = w.read_mask(VCC)
         if marked.any():
-            exact = round_to_odd_sum(x.astype(_F64) * y.astype(_F64), z.astype(_F64))
-            scale = np.where(_exponent(z) > 127, 2.0**64, 2.0**-64)
-            r = np.where(marked, (exact * scale).astype(_F32), r)
-        w.write_float(to, r)
+            large = form.exponent(z) > form.exponent_of_one
+            scale = np.where(large, form.scale, 1 / form.scale)
+            r = np.where(marked, scaled_fma(x, y, z, scale), r)
+        write(w, r)
 
     return execute
 
 
-@opcodes("v_div_fixup_f32")
+@opcodes("v_div_fixup_f32", "v_div_fixup_f64")
 def _div_fixup(d: Decoding) -> Execute:
     """S0 the quotient, S1 the denominator, S2 the numerator: the special cases of a division.
 
     The steps before turn a quotient that overflows into a NaN; with ordinary operands it is the
     infinity that IEEE division gives.
     """
-    to = d.destination()
-    a, b, c = (float32(op) for op in d.operands[1:])
+    form, read, write = _division(d)
+    a, b, c = (read(op) for op in d.operands[1:])
 
     def execute(w: Wave) -> None:
         q, den, num = (np.broadcast_to(x(w), (w.size, 64)) for x in (a, b, c))
         sign = np.signbit(den) ^ np.signbit(num)
-        zero, infinity = np.where(sign, _F32(-0.0), _F32(0)), np.where(sign, -np.inf, np.inf)
-        quiet = _U32(0x40_0000)
+        zero = np.where(sign, form.floats(-0.0), form.floats(0))
+        infinity = np.where(sign, form.floats(-np.inf), form.floats(np.inf))
+        invalid = np.full(q.shape, form.quiet_nan, form.words).view(form.floats)
         r = np.select(
             [
                 np.isnan(num),
@@ -513,21 +563,13 @@ def _div_fixup(d: Decoding) -> Execute:
                 ((num == 0) & (den == 0)) | (np.isinf(num) & np.isinf(den)),
                 (den == 0) | np.isinf(num),
                 np.isinf(den) | (num == 0),
-                _exponent(num) - _exponent(den) < -150,
+                form.exponent(num) - form.exponent(den) < form.vanishing_quotient,
                 np.isnan(q),
             ],
-            [
-                (num.view(_U32) | quiet).view(_F32),
-                (den.view(_U32) | quiet).view(_F32),
-                np.full(q.shape, 0xFFC0_0000, _U32).view(_F32),
-                infinity,
-                zero,
-                zero,
-                infinity,
-            ],
+            [form.quiet(num), form.quiet(den), invalid, infinity, zero, zero, infinity],
             np.where(sign, -np.abs(q), np.abs(q)),
         )
-        w.write_float(to, r.astype(_F32))
+        write(w, r)
 
     return execute
 
@@ -563,3 +605,10 @@ def _double(d: Decoding) -> Execute:
     functions = {"v_add_f64": np.add, "v_mul_f64": np.multiply}
     function = functions.get(d.name, fma64)
     return lambda w: w.write_vector64(to, np.asarray(function(*[s(w) for s in sources])).view(_U64))
+
+
+@opcodes("v_rcp_f64")
+def _reciprocal_double(d: Decoding) -> Execute:
+    """Correctly rounded here; hardware gives about half the bits, which its users refine."""
+    to, a = d.destination(2), float64(d.operands[1])
+    return lambda w: w.write_vector64(to, np.asarray(1.0 / a(w)).view(_U64))

@@ -73,10 +73,11 @@ class WorkgroupBatch:
     """Workgroups that have taken the same branches so far. `ids` are their (x, y, z)."""
 
     def __init__(self, ids: list[tuple[int, int, int]], program: Program, memory: Memory, lds: Lds,
-                 denormals: Float32Denormals, observer: Observer | None):  # fmt: skip
+                 denormals: Float32Denormals, observer: Observer | None, image: int = 0):  # fmt: skip
         self.ids, self.size = ids, len(ids)
         self.program, self.memory, self.lds = program, memory, lds
         self.denormals, self.observer = denormals, observer
+        self.image = image  # where the code object lies in memory
         self.waves: list[Wave] = []
         self.states: list[int] = []
         self.epoch = 0  # barriers passed
@@ -88,7 +89,7 @@ class WorkgroupBatch:
     def select(self, chosen: np.ndarray) -> WorkgroupBatch:
         lds = self.lds.select(chosen)
         new = WorkgroupBatch([self.ids[i] for i in chosen], self.program, self.memory, lds,
-                             self.denormals, self.observer)  # fmt: skip
+                             self.denormals, self.observer, self.image)  # fmt: skip
         new.waves = [w.select(new, chosen) for w in self.waves]
         new.states, new.epoch = list(self.states), self.epoch
         return new

@@ -46,6 +46,8 @@ _LINES = [
     "s_endpgm",
     "s_barrier",
     "v_add_f32 v10, v1, v2",
+    "s_getpc_b64 s[6:7]",
+    "s_add_u32 s6, s6, lit(0x1)",
 ]
 BENCH = Bench(_LINES)
 TESTED = BENCH.names
@@ -59,6 +61,18 @@ def _target(line: str) -> int:
 
 def test_unconditional_branch() -> None:
     assert BENCH.run("s_branch 2", make_wave()) == _target("s_branch 2")
+
+
+def test_program_counter() -> None:
+    """The next instruction's address, in the code object as it lies in memory."""
+    program = BENCH.program()
+    after = next(i for i in program.instructions if i.text.startswith("s_add_u32 s6"))
+    wave = make_wave()
+    wave.group.image = 0x7000_0000_0000
+    BENCH.run("s_getpc_b64 s[6:7]", wave)
+    assert wave.read64(6) == 0x7000_0000_0000 + after.address
+    BENCH.run("s_add_u32 s6, s6, lit(0x1)", wave)
+    assert wave.read32(6) == after.address + 1
 
 
 @pytest.mark.parametrize("polarity", [0, 1])

@@ -59,6 +59,14 @@ def _fma(a: Real, b: Real, c: Real) -> Real:
     return exact.add(exact.multiply(a, b), c)
 
 
+def _reciprocal(a: Real) -> Real:
+    if a.is_nan:
+        return a
+    if a.is_zero:
+        return Real(a.negative, special="inf")
+    return Real(a.negative, Fraction(0) if a.is_infinite else 1 / a.magnitude)
+
+
 def _subtract(a: Real, b: Real) -> Real:
     return exact.add(a, exact.negate(b))
 
@@ -423,6 +431,13 @@ _CASES = [
         lambda a: exact.encode(exact.decode(a, F64), F32),
         agree=_same(F32),
     ),
+    VectorCase(
+        "v_rcp_f64 v[10:11], v[2:3]",
+        ((2, 64, EDGE_F64),),
+        lambda a: exact.encode(_reciprocal(exact.decode(a, F64)), F64),
+        bits=64,
+        agree=_same(F64),
+    ),
     _double_case("v_add_f64 v[10:11], v[2:3], v[4:5]", exact.add, 2),
     _double_case("v_mul_f64 v[10:11], v[2:3], v[4:5]", exact.multiply, 2),
     _double_case("v_fma_f64 v[10:11], v[2:3], v[4:5], v[6:7]", _fma, 3),
@@ -551,32 +566,58 @@ _TRANSCENDENTAL = {
     "v_sqrt_f32": _sqrt,
 }
 _TRIGONOMETRIC = {"v_sin_f32": Fraction(0), "v_cos_f32": Fraction(1, 4)}
-_DIVIDE = [
-    "v_div_scale_f32 v10, vcc, v1, v2, v3",
-    "v_div_fmas_f32 v10, v1, v2, v3",
-    "v_div_fixup_f32 v10, v1, v2, v3",
-]
-# The compiler's division: v1 / v2 -> v10.
-_DIVISION = [
-    "v_div_scale_f32 v20, s[40:41], v2, v2, v1",
-    "v_div_scale_f32 v21, vcc, v1, v2, v1",
-    "v_rcp_f32 v22, v20",
-    "v_fma_f32 v23, -v20, v22, 1.0",
-    "v_fmac_f32 v22, v23, v22",
-    "v_mul_f32 v23, v21, v22",
-    "v_fma_f32 v24, -v20, v23, v21",
-    "v_fmac_f32 v23, v24, v22",
-    "v_fma_f32 v20, -v20, v23, v21",
-    "v_div_fmas_f32 v20, v20, v22, v23",
-    "v_div_fixup_f32 v10, v20, v2, v1",
-]
+_DIVIDE = {
+    F32: [
+        "v_div_scale_f32 v10, vcc, v1, v2, v3",
+        "v_div_fmas_f32 v10, v1, v2, v3",
+        "v_div_fixup_f32 v10, v1, v2, v3",
+    ],
+    F64: [
+        "v_div_scale_f64 v[10:11], vcc, v[2:3], v[4:5], v[6:7]",
+        "v_div_fmas_f64 v[10:11], v[2:3], v[4:5], v[6:7]",
+        "v_div_fixup_f64 v[10:11], v[2:3], v[4:5], v[6:7]",
+    ],
+}
+# The compiler's divisions: S1 / S2 -> D, of the registers of _DIVIDE.
+_DIVISION = {
+    F32: [
+        "v_div_scale_f32 v20, s[40:41], v2, v2, v1",
+        "v_div_scale_f32 v21, vcc, v1, v2, v1",
+        "v_rcp_f32 v22, v20",
+        "v_fma_f32 v23, -v20, v22, 1.0",
+        "v_fmac_f32 v22, v23, v22",
+        "v_mul_f32 v23, v21, v22",
+        "v_fma_f32 v24, -v20, v23, v21",
+        "v_fmac_f32 v23, v24, v22",
+        "v_fma_f32 v20, -v20, v23, v21",
+        "v_div_fmas_f32 v20, v20, v22, v23",
+        "v_div_fixup_f32 v10, v20, v2, v1",
+    ],
+    F64: [
+        "v_div_scale_f64 v[20:21], s[40:41], v[4:5], v[4:5], v[2:3]",
+        "v_rcp_f64 v[22:23], v[20:21]",
+        "v_fma_f64 v[24:25], -v[20:21], v[22:23], 1.0",
+        "v_fmac_f64 v[22:23], v[22:23], v[24:25]",
+        "v_div_scale_f64 v[24:25], vcc, v[2:3], v[4:5], v[2:3]",
+        "v_mul_f64 v[26:27], v[24:25], v[22:23]",
+        "v_fma_f64 v[20:21], -v[20:21], v[26:27], v[24:25]",
+        "v_div_fmas_f64 v[20:21], v[20:21], v[22:23], v[26:27]",
+        "v_div_fixup_f64 v[10:11], v[20:21], v[4:5], v[2:3]",
+    ],
+}
+_DIVIDED = {F32: EDGE_F32, F64: EDGE_F64}
+
+
+def _register(form: exact.Format, position: int) -> int:
+    """The register of S0, S1 or S2 in _DIVIDE."""
+    return 1 + position if form is F32 else 2 + 2 * position
+
 
 BENCH = Bench(
     [
         *(c.line for c in _CASES),
         *(f"{n} v10, v1" for n in [*_TRANSCENDENTAL, *_TRIGONOMETRIC]),
-        *_DIVIDE,
-        *_DIVISION,
+        *(line for lines in (*_DIVIDE.values(), *_DIVISION.values()) for line in lines),
     ]
 )
 BENCH_950 = Bench([c.line for c in _CASES_950], "gfx950")
@@ -629,31 +670,34 @@ def test_trigonometric(name: str) -> None:
     check_vector(BENCH, VectorCase(f"{name} v10, v1", _sources(small), expected, agree=agree))
 
 
-def test_division() -> None:
+@pytest.mark.parametrize("form", _DIVISION, ids=lambda f: f"f{f.width}")
+def test_division(form: exact.Format) -> None:
     """The whole sequence gives the correctly rounded quotient, denormals kept as CK sets MODE."""
-    numbers = [x for x in EDGE_F32 if x != 0x7FC00000]
+    numbers = [x for x in _DIVIDED[form] if not exact.decode(x, form).is_nan]
     pairs = [(a, b) for a in numbers for b in numbers]
+    one, three = (exact.encode(exact.from_fraction(Fraction(n)), form) for n in (1, 3))
     while len(pairs) % TOTAL:
-        pairs.append((0x3F800000, 0x40400000))
+        pairs.append((one, three))
     for first in range(0, len(pairs), TOTAL):
         chunk = pairs[first : first + TOTAL]
         wave = make_wave()
-        set_vector(wave, 1, [a for a, _ in chunk])
-        set_vector(wave, 2, [b for _, b in chunk])
-        for line in _DIVISION:
+        for position in (0, 1):
+            values = [pair[position] for pair in chunk]
+            set_vector(wave, _register(form, position), values, form.width)
+        for line in _DIVISION[form]:
             BENCH.run(line, wave)
-        for (a, b), actual in zip(chunk, get_vector(wave, 10), strict=True):
-            x, y = exact.decode(a, F32), exact.decode(b, F32)
+        for (a, b), actual in zip(chunk, get_vector(wave, 10, form.width), strict=True):
+            x, y = exact.decode(a, form), exact.decode(b, form)
             negative = x.negative != y.negative
             if (x.is_zero and y.is_zero) or (x.is_infinite and y.is_infinite):
-                wanted = F32.nan
+                wanted = form.nan
             elif x.is_infinite or y.is_zero:
-                wanted = exact.encode(Real(negative, special="inf"), F32)
+                wanted = exact.encode(Real(negative, special="inf"), form)
             elif y.is_infinite or x.is_zero:
-                wanted = exact.encode(Real(negative), F32)
+                wanted = exact.encode(Real(negative), form)
             else:
-                wanted = exact.encode(Real(negative, x.magnitude / y.magnitude), F32)
-            assert exact.within_ulps(actual, wanted, F32, 1), (
+                wanted = exact.encode(Real(negative, x.magnitude / y.magnitude), form)
+            assert exact.within_ulps(actual, wanted, form, 1), (
                 hex(a),
                 hex(b),
                 hex(actual),
@@ -661,66 +705,95 @@ def test_division() -> None:
             )
 
 
+def _bits(form: exact.Format, exponent: int) -> int:
+    """2**exponent, denormal too."""
+    return exact.encode(exact.from_fraction(Fraction(2) ** exponent), form)
+
+
+@pytest.mark.parametrize("form", _DIVIDE, ids=lambda f: f"f{f.width}")
 @pytest.mark.parametrize("exec_mask", MASKS)
-def test_division_scale_and_flags(exec_mask: int) -> None:
+def test_division_scale_and_flags(form: exact.Format, exec_mask: int) -> None:
     """Each rule of v_div_scale: (S0, S1 denominator, S2 numerator) -> (result, flag)."""
-    one, huge, tiny = 0x3F800000, 0x7F000000, 0x00800000
-    up = 64 << 23
+    scale, large, small = (64, 96, 23) if form is F32 else (128, 768, 53)
+    one, top, lowest = 0, form.bias, 1 - form.bias  # exponents; 2**-top is denormal
+    denormal = lowest - 3
     rules = [
         ((one, one, one), (one, 0)),
-        ((one, one, 0x70000000), (one + up, 1)),  # quotient of at least 2**96, S0 the denominator
-        ((0x70000000, one, 0x70000000), (0x70000000, 1)),  # the same, S0 the numerator
-        ((0x00000001, 0x00000001, 0x01000000), (0x15000000, 0)),  # denormal denominator
-        ((huge, huge, huge), (huge - up, 0)),  # 1 / denominator is denormal
-        ((huge, huge, one), (huge - up, 1)),  # and so is the quotient
-        ((one, huge, one), (one, 1)),
-        ((0x1F000000, 0x60000000, 0x1F000000), (0x1F000000 + up, 1)),  # the quotient is denormal
-        ((0x60000000, 0x60000000, 0x1F000000), (0x60000000, 1)),
-        ((tiny, tiny, tiny), (tiny + up, 0)),  # the numerator's exponent is at most 23
+        ((one, one, large), (one + scale, 1)),  # a large quotient, S0 the denominator
+        ((large, one, large), (large, 1)),  # the same, S0 the numerator
+        ((denormal, denormal, lowest + 3), (denormal + scale, 0)),  # denormal denominator
+        ((top, top, top), (top - scale, 0)),  # 1 / denominator is denormal
+        ((top, top, one), (top - scale, 1)),  # and so is the quotient
+        ((one, top, one), (one, 1)),
+        ((lowest + 62, 65, lowest + 62), (lowest + 62 + scale, 1)),  # the quotient is denormal
+        ((65, 65, lowest + 62), (65, 1)),
+        # The numerator's biased exponent is small.
+        ((small - form.bias, one, small - form.bias), (small - form.bias + scale, 0)),
+        ((small + 1 - form.bias, one, small + 1 - form.bias), (small + 1 - form.bias, 0)),
     ]
     wave = make_wave(exec_mask)
-    for register, position in ((1, 0), (2, 1), (3, 2)):
-        set_vector(wave, register, [rules[i % len(rules)][0][position] for i in range(TOTAL)])
-    set_vector(wave, 10, [5] * TOTAL)
-    BENCH.run(_DIVIDE[0], wave)
-    values, flags = get_vector(wave, 10), get_mask(wave, VCC)
+    for position in range(3):
+        values = [_bits(form, rules[i % len(rules)][0][position]) for i in range(TOTAL)]
+        set_vector(wave, _register(form, position), values, form.width)
+    set_vector(wave, 10, [5] * TOTAL, form.width)
+    BENCH.run(_DIVIDE[form][0], wave)
+    values, flags = get_vector(wave, 10, form.width), get_mask(wave, VCC)
     for lane, on in enumerate(active(exec_mask)):
         result, flag = rules[lane % len(rules)][1]
-        assert (values[lane], flags[lane]) == ((result, flag) if on else (5, 0)), lane
+        assert (values[lane], flags[lane]) == ((_bits(form, result), flag) if on else (5, 0)), lane
 
 
-def test_division_fmas_scales_back() -> None:
+@pytest.mark.parametrize("form", _DIVIDE, ids=lambda f: f"f{f.width}")
+def test_division_scale_of_zero(form: exact.Format) -> None:
+    for position in (1, 2):
+        wave = make_wave()
+        for at in range(3):
+            value = 0 if at == position else _bits(form, 0)
+            set_vector(wave, _register(form, at), [value] * TOTAL, form.width)
+        BENCH.run(_DIVIDE[form][0], wave)
+        assert exact.decode(get_vector(wave, 10, form.width)[0], form).is_nan
+        assert not any(get_mask(wave, VCC))
+
+
+@pytest.mark.parametrize("form", _DIVIDE, ids=lambda f: f"f{f.width}")
+def test_division_fmas_scales_back(form: exact.Format) -> None:
+    scale = 64 if form is F32 else 128
     wave = make_wave()
-    set_vector(wave, 1, [0x3F800000] * TOTAL)
-    set_vector(wave, 2, [0x40000000] * TOTAL)
-    set_vector(wave, 3, [0x40800000 if i % 2 else 0x20000000 for i in range(TOTAL)])
+    set_vector(wave, _register(form, 0), [_bits(form, 0)] * TOTAL, form.width)
+    set_vector(wave, _register(form, 1), [_bits(form, 1)] * TOTAL, form.width)
+    addends = [_bits(form, 2 if i % 2 else -63) for i in range(TOTAL)]
+    set_vector(wave, _register(form, 2), addends, form.width)
     wave.write64(VCC, 0x3)
-    BENCH.run(_DIVIDE[1], wave)
-    values = get_vector(wave, 10)
-    assert values[2] == 0x40000000 and values[3] == 0x40C00000  # unmarked: 2 + 2**-63, 2 + 4
-    assert values[0] == 0x40000000 - (64 << 23)  # small addend: times 2**-64
-    assert values[1] == 0x40C00000 + (64 << 23)
+    BENCH.run(_DIVIDE[form][1], wave)
+    values = [exact.decode(v, form).value for v in get_vector(wave, 10, form.width)[:4]]
+    # 2 + 2**-63, which is 2 in either format, and 2 + 4.
+    assert values[2:] == [2, 6]
+    assert values[:2] == [Fraction(2) ** (1 - scale), 6 * Fraction(2) ** scale]
 
 
-def test_division_fixup() -> None:
-    nan, inf, minus = 0x7FC00000, 0x7F800000, 1 << 31
+@pytest.mark.parametrize("form", _DIVIDE, ids=lambda f: f"f{f.width}")
+def test_division_fixup(form: exact.Format) -> None:
+    nan, inf, minus = form.nan, form.infinity, form.sign
+    one, two, least = _bits(form, 0), _bits(form, 1), _bits(form, 1 - form.bias)
     rules = [
-        ((0x40000000, 0x3F800000, 0x40000000), 0x40000000),
-        ((0x40000000, 0xBF800000, 0x40000000), 0xC0000000),  # the sign comes from the operands
-        ((0x40000000, nan, 0x3F800000), nan),
-        ((0x40000000, 0x3F800000, nan), nan),
+        ((two, one, two), two),
+        ((two, one | minus, two), two | minus),  # the sign comes from the operands
+        ((two, nan, one), nan),
+        ((two, one, nan), nan),
         ((nan, 0, 0), nan),
         ((nan, inf, inf), nan),
-        ((nan, 0, 0x3F800000), inf),
-        ((nan, minus, 0x3F800000), inf | minus),
-        ((nan, inf, 0x3F800000), 0),
-        ((nan, inf, 0xBF800000), minus),
-        ((nan, 0x3F800000, 0), 0),
-        ((nan, 0x3F800000, inf), inf),
+        ((nan, 0, one), inf),
+        ((nan, minus, one), inf | minus),
+        ((nan, inf, one), 0),
+        ((nan, inf, one | minus), minus),
+        ((nan, one, 0), 0),
+        ((nan, one, inf), inf),
+        ((two, _bits(form, form.bias), least), 0),  # far too small a quotient
     ]
     wave = make_wave()
-    for register, position in ((1, 0), (2, 1), (3, 2)):
-        set_vector(wave, register, [rules[i % len(rules)][0][position] for i in range(TOTAL)])
-    BENCH.run(_DIVIDE[2], wave)
-    for lane, actual in enumerate(get_vector(wave, 10)):
-        assert exact.same_float(actual, rules[lane % len(rules)][1], F32), lane
+    for position in range(3):
+        values = [rules[i % len(rules)][0][position] for i in range(TOTAL)]
+        set_vector(wave, _register(form, position), values, form.width)
+    BENCH.run(_DIVIDE[form][2], wave)
+    for lane, actual in enumerate(get_vector(wave, 10, form.width)):
+        assert exact.same_float(actual, rules[lane % len(rules)][1], form), lane
