@@ -9,7 +9,7 @@ from tests.emulation.known_findings import signatures
 
 RACE = "race: ds_read_b128, ds_write_b16"
 TRUNCATED = "overwritten-constant: v_add3_u32, v_bfe_u32"
-BACKWARD = "fmha_bwd_d64_bf16_batch_b32_kr_ktr_vr_iglp_pssk_mask.gfx942"
+BACKWARD = "fmha_bwd_d64_bf16_batch_b32_iglp_pssk_nbias_ndbias_mask_ndeterministic.gfx942"
 
 
 @pytest.mark.parametrize(("barriers", "known"), [("upstream", {RACE, TRUNCATED}),

@@ -222,6 +222,21 @@ def test_out_of_bounds(old: str, new: str, message: str) -> None:
     assert new in str(error.value) and "wave" in str(error.value)
 
 
+def test_lds_stores_out_of_bounds_can_be_dropped() -> None:
+    """As hardware does; reads stay faults."""
+    beyond = "ds_write_b32 v1, v2 offset:4"  # the last work-item's is out of bounds
+    dropping = Checks(lds_stores=False)
+    launch = Launch(replaced(ROTATE, "ds_write_b32 v1, v2", beyond), checks=dropping)
+    # A work-item reads what the one before the next wave's has stored.
+    expected = np.roll(launch.input.reshape(-1, 256), -63, axis=1)
+    assert np.array_equal(launch.output.reshape(-1, 256)[:, :192], expected[:, :192])
+    with pytest.raises(MemoryFault, match="LDS access"):
+        Launch(
+            replaced(ROTATE, "ds_read_b32 v4, v3", "ds_read_b64 v[4:5], v3 offset:4"),
+            checks=dropping,
+        )
+
+
 # Barriers and loops.
 
 

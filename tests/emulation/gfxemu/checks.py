@@ -1,7 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """What hardware never says.
 
-- Bounds of global, LDS and scratch memory: always on (errors.MemoryFault).
+- Bounds of global, LDS and scratch memory: always on (errors.MemoryFault), but for stores to LDS,
+  which `Checks.lds_stores = False` drops out of bounds as hardware does.
 - Barrier divergence: always on (errors.BarrierDivergence).
 - Late landing: `Checks.late_landing`; see pending.py. A result used before its s_waitcnt is poison.
 - Races in LDS: `Checks.races`; see lds.RaceDetector. "race": no barrier between the
@@ -30,6 +31,7 @@ class Checks:
     late_landing: bool = True
     races: bool = True
     uninitialised: bool = True
+    lds_stores: bool = True
 
     @staticmethod
     def none() -> Checks:

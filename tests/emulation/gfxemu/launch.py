@@ -145,7 +145,9 @@ class Device:
             self.memory.register(arguments, "kernel arguments"),
             self.memory.register(packet, "dispatch packet"),
             # Kernels read their constants there.
-            self.memory.register(np.frombuffer(kernel.image or b"\0", np.uint8).copy(), "code object"),
+            self.memory.register(
+                np.frombuffer(kernel.image or b"\0", np.uint8).copy(), "code object"
+            ),
         ]
         start = time.process_time()
         try:
@@ -235,7 +237,7 @@ class _Job:
     ) -> WorkgroupBatch:  # fmt: skip
         d, threads = self.kernel.descriptor, self.block[0] * self.block[1] * self.block[2]
         waves = -(-threads // LANES)
-        lds = Lds(len(ids), self.lds_size, poison)
+        lds = Lds(len(ids), self.lds_size, poison, drop_stores=not self.checks.lds_stores)
         if self.checks.races and waves > 1 and self.lds_size:
             grain = 4
             if any(_SUB_DWORD_LDS.match(i.name) for i in self.program.instructions):

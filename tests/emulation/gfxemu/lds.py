@@ -1,8 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Local data share: storage of a batch of workgroups, race detection, DS instructions.
 
-CDNA3 ISA, "LDS". Accesses beyond the workgroup's allocation (which hardware drops silently) are
-MemoryFaults here.
+CDNA3 ISA, "LDS". Accesses beyond the workgroup's allocation are MemoryFaults here; hardware drops
+stores there silently, and so does an Lds that is told to.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ class RaceDetector:
 
 
 class Lds:
-    def __init__(self, workgroups: int, size: int, poison: int):
-        self.size = size
+    def __init__(self, workgroups: int, size: int, poison: int, drop_stores: bool = False):
+        self.size, self._drop_stores = size, drop_stores
         self._row = -(-max(size, 16) // 16) * 16
         self._set_data(np.full((workgroups, self._row // 4), poison, _U32).view(np.uint8))
         self.races: RaceDetector | None = None
@@ -177,6 +177,13 @@ class Lds:
                 )
         offsets = addresses.astype(_U64) + self._bases
         return offsets if lanes is None else offsets[lanes]
+
+    def _stored_lanes(self, addresses: Array, size: int, lanes: LaneMask | None) -> LaneMask | None:
+        """The lanes whose stores are not dropped."""
+        if not self._drop_stores:
+            return lanes
+        inside = addresses.astype(_U64) + _U64(size) <= self.size
+        return inside if lanes is None else lanes & inside
 
     def load(self, w: Wave, addresses: Array, size: int, lanes: LaneMask | None, pc: int) -> Array:
         """Items [workgroup][lane]; inactive lanes read as zero."""
@@ -201,6 +208,7 @@ class Lds:
         late: bool,
     ) -> None:
         """`late` if a barrier passed since the instruction was issued."""
+        lanes = self._stored_lanes(addresses, size, lanes)
         offsets = self._offsets(addresses, size, lanes)
         if self.races is not None:
             self.races.note(w.index, w.group.epoch, pc, addresses, size, lanes, items, late)
@@ -218,13 +226,14 @@ class Lds:
         self, w: Wave, addresses: Array, items: Array, size: int, lanes: LaneMask | None, pc: int
     ) -> None:
         """A write that lands later may also happen now. Raises MemoryFault as `store` does."""
+        lanes = self._stored_lanes(addresses, size, lanes)
         self._offsets(addresses, size, lanes)
         if self.races is not None:
             self.races.note(w.index, w.group.epoch, pc, addresses, size, lanes, items)
 
     def select(self, chosen: Array) -> Lds:
         new = object.__new__(Lds)
-        new.size, new._row = self.size, self._row
+        new.size, new._row, new._drop_stores = self.size, self._row, self._drop_stores
         new._set_data(np.ascontiguousarray(self._data[chosen]))
         new.races = None if self.races is None else self.races.select(chosen)
         return new

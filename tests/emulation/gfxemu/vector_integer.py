@@ -248,9 +248,10 @@ def _ternary(d: Decoding) -> Execute:
     return execute
 
 
-@opcodes("v_bitop3_b32")
+@opcodes("v_bitop3_b32", "v_bitop3_b16")
 def _bitop3(d: Decoding) -> Execute:
     """gfx950: any boolean function of three inputs, given as a truth table."""
+    kept = _LOW16 if d.name.endswith("16") else _U32(0xFFFF_FFFF)
     to, table = d.destination(), d.instruction.int_modifier("bitop3")
     a, b, c = (vector32(op) for op in d.operands[1:])
 
@@ -260,7 +261,7 @@ def _bitop3(d: Decoding) -> Execute:
         for i in range(8):
             if table >> i & 1:
                 r = r | ((x if i & 4 else ~x) & (y if i & 2 else ~y) & (z if i & 1 else ~z))
-        w.write_vector(to, r)
+        w.write_vector(to, r & kept)
 
     return execute
 

@@ -72,8 +72,10 @@ class RandomSlices(Schedule):
 class WorkgroupBatch:
     """Workgroups that have taken the same branches so far. `ids` are their (x, y, z)."""
 
-    def __init__(self, ids: list[tuple[int, int, int]], program: Program, memory: Memory, lds: Lds,
-                 denormals: Float32Denormals, observer: Observer | None, image: int = 0):  # fmt: skip
+    def __init__(
+        self, ids: list[tuple[int, int, int]], program: Program, memory: Memory, lds: Lds,
+        denormals: Float32Denormals, observer: Observer | None, image: int = 0,
+    ):  # fmt: skip
         self.ids, self.size = ids, len(ids)
         self.program, self.memory, self.lds = program, memory, lds
         self.denormals, self.observer = denormals, observer

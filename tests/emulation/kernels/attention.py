@@ -66,7 +66,7 @@ class Attention:
     """One problem: its tensors, [tokens of all sequences, heads, head_size], and its reference."""
 
     def __init__(self, instance: Instance, shape: Shape, seed: int = 0):
-        self.shape, self.dtype, self.head_size = shape, instance.dtype, instance.head_size
+        self.shape, self.dtype, self.head_size = shape, instance.dtype, instance.head_size_qk
         self.group_mode = instance.group_mode
         self.lengths = shape.lengths if self.group_mode else shape.lengths * shape.batch
         if not self.group_mode and len(shape.lengths) != 1:

@@ -58,7 +58,10 @@ def kernel_launches(name, variant_set, archs = ARCHS, tags = []):
         name = name + ".so",
         testonly = True,
         tags = tags,
-        srcs = ["launches.cc"],
+        srcs = [
+            "launches.cc",
+            "launches.h",
+        ],
         linkshared = True,
         deps = [name + ".launch_table"],
     )

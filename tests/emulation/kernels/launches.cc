@@ -2,46 +2,55 @@
 //
 // The launch table for Python (launches.py): which instances there are, and the kernel arguments
 // and grids that CK's own host code makes for a problem.
+#include "tests/emulation/kernels/launches.h"
+
 #include "aiter/attn.h"
 #include "aiter/launch_table.h"
 
 using aiter_attn::BwdBuffers;
 using aiter_attn::Instance;
 using aiter_attn::KernelLaunch;
+using aiter_attn::Traits;
 
-extern "C" {
+namespace {
 
-struct LaunchesInstance {
-  const char* name;
-  const char* symbol;
-  int32_t kind;  // aiter_attn::Kind
-  int32_t dtype;
-  int32_t head_size;
-  int32_t group_mode;
-  int32_t mask;
-  int32_t tile_seqlen_q;
-  int32_t tile_seqlen_k;
-  int32_t block_size;
-};
+constexpr const char* kKinds[] = {"fwd", "bwd_dot_do_o", "bwd_dq_dk_dv", "bwd_convert_dq",
+                                  "sum_heads"};
+constexpr const char* kDtypes[] = {"", "fp16", "bf16"};
+constexpr const char* kBiases[] = {"none", "elementwise", "alibi"};
 
-__attribute__((visibility("default"))) uint32_t launches_count() {
-  return aiter_attn::launch_table().instance_count;
-}
+}  // namespace
 
-__attribute__((visibility("default"))) void launches_instance(uint32_t index,
-                                                              LaunchesInstance* out) {
+uint32_t launches_count() { return aiter_attn::launch_table().instance_count; }
+
+void launches_instance(uint32_t index, LaunchesInstance* out) {
   const Instance& row = aiter_attn::launch_table().instances[index];
+  const Traits& traits = row.traits;
   *out = {row.name,
-          row.symbol,
-          static_cast<int32_t>(row.traits.kind),
-          static_cast<int32_t>(row.traits.dtype),
-          row.traits.head_size_qk,
-          row.traits.group_mode,
-          row.traits.mask,
+          kKinds[static_cast<int>(traits.kind)],
+          kDtypes[traits.dtype],
+          kBiases[static_cast<int>(traits.bias)],
+          traits.head_size_qk,
+          traits.head_size_v,
           row.tile_seqlen_q,
           row.tile_seqlen_k,
-          static_cast<int32_t>(row.block_size)};
+          static_cast<int32_t>(row.block_size),
+          traits.group_mode,
+          traits.mask,
+          traits.bias_grad,
+          traits.lse,
+          traits.dropout,
+          traits.logits_soft_cap,
+          traits.skip_min_seqlen_q,
+          traits.deterministic,
+          traits.pad_seqlen_q,
+          traits.pad_seqlen_k,
+          traits.pad_head_size_qk,
+          traits.pad_head_size_v,
+          false};
 }
+
+extern "C" {
 
 __attribute__((visibility("default"))) void launches_make_fwd(uint32_t index,
                                                               const attn_fwd_args* args,

@@ -11,9 +11,6 @@ from pathlib import Path
 
 from gfxemu import code_object
 
-KINDS = ("fwd", "bwd_dot_do_o", "bwd_dq_dk_dv", "bwd_convert_dq", "sum_heads")
-DTYPES = {1: "fp16", 2: "bf16"}
-
 
 class Tensor(ctypes.Structure):
     """attn_tensor"""
@@ -66,32 +63,80 @@ class _KernelLaunch(ctypes.Structure):
                 ("kernarg", ctypes.c_ubyte * 1024)]  # fmt: skip
 
 
-class _Instance(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("symbol", ctypes.c_char_p)] + [
-        (n, ctypes.c_int32)
-        for n in ("kind", "dtype", "head_size", "group_mode", "mask", "tile_seqlen_q",
-                  "tile_seqlen_k", "block_size")
+class Features(ctypes.Structure):
+    """What CK's kernels take beyond the C ABI (../sample/direct_args.h)."""
+
+    _fields_ = [
+        ("bias", ctypes.c_void_p), ("dbias", ctypes.c_void_p),
+        ("bias_stride_batch", ctypes.c_int64), ("bias_stride_head", ctypes.c_int64),
+        ("bias_stride_seq", ctypes.c_int64),
+        ("logits_soft_cap", ctypes.c_float), ("p_drop", ctypes.c_float),
+        ("drop_seed", ctypes.c_uint64), ("drop_offset", ctypes.c_uint64),
+        ("min_seqlen_q", ctypes.c_int64), ("dq_acc_stride_split", ctypes.c_int64),
+        ("splits", ctypes.c_int64), ("o_acc", ctypes.c_void_p), ("lse_acc", ctypes.c_void_p),
+        ("block_table", ctypes.c_void_p), ("block_table_stride", ctypes.c_int64),
+        ("page_size", ctypes.c_int64), ("seqlens_k", ctypes.c_void_p),
     ]  # fmt: skip
+
+
+class _DirectArgs(ctypes.Structure):
+    _fields_ = [("fwd", FwdArgs), ("bwd", BwdArgs), ("buffers", BwdBuffers),
+                ("features", Features)]  # fmt: skip
+
+
+_TEXTS = ("name", "kind", "dtype", "bias")
+_NUMBERS = ("head_size_qk", "head_size_v", "tile_seqlen_q", "tile_seqlen_k", "block_size")
+_FLAGS = ("group_mode", "mask", "bias_grad", "lse", "dropout", "logits_soft_cap",
+          "skip_min_seqlen_q", "deterministic", "pad_seqlen_q", "pad_seqlen_k", "pad_head_size_qk",
+          "pad_head_size_v", "paged_kv")  # fmt: skip
+
+
+class _Instance(ctypes.Structure):
+    """LaunchesInstance (launches.h)"""
+
+    _fields_ = [
+        *((name, ctypes.c_char_p) for name in _TEXTS),
+        *((name, ctypes.c_int32) for name in _NUMBERS),
+        *((name, ctypes.c_bool) for name in _FLAGS),
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
 class Instance:
+    """A kernel instance: its name, which is its symbol too, and its traits."""
+
     index: int
     name: str
-    symbol: str
     kind: str
     dtype: str
-    head_size: int
-    group_mode: bool
-    mask: bool
+    bias: str  # "none", "elementwise", "alibi"
+    head_size_qk: int
+    head_size_v: int
     tile_seqlen_q: int
     tile_seqlen_k: int
     block_size: int
+    group_mode: bool
+    mask: bool
+    bias_grad: bool
+    lse: bool
+    dropout: bool
+    logits_soft_cap: bool
+    skip_min_seqlen_q: bool
+    deterministic: bool
+    pad_seqlen_q: bool
+    pad_seqlen_k: bool
+    pad_head_size_qk: bool
+    pad_head_size_v: bool
+    paged_kv: bool
+
+    @property
+    def symbol(self) -> str:
+        return self.name
 
     def __str__(self) -> str:
         mode = "group" if self.group_mode else "batch"
         mask = "-mask" if self.mask else ""
-        return f"{self.kind}-{self.dtype}-d{self.head_size}-{mode}{mask}"
+        return f"{self.kind}-{self.dtype}-d{self.head_size_qk}-{mode}{mask}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,11 +156,8 @@ def instances() -> tuple[Instance, ...]:
     for index in range(_library().launches_count()):
         row = _Instance()
         _library().launches_instance(index, ctypes.byref(row))
-        out.append(
-            Instance(index, row.name.decode(), row.symbol.decode(), KINDS[row.kind],
-                     DTYPES[row.dtype], row.head_size, bool(row.group_mode), bool(row.mask),
-                     row.tile_seqlen_q, row.tile_seqlen_k, row.block_size)
-        )  # fmt: skip
+        texts = (getattr(row, name).decode() for name in _TEXTS)
+        out.append(Instance(index, *texts, *(getattr(row, n) for n in (*_NUMBERS, *_FLAGS))))
     return tuple(out)
 
 
@@ -133,6 +175,24 @@ def make_fwd(instance: Instance, args: FwdArgs) -> KernelArguments:
 def make_bwd(instance: Instance, args: BwdArgs, buffers: BwdBuffers) -> KernelArguments:
     args.struct_size = ctypes.sizeof(args)
     return _arguments("launches_make_bwd", instance.index, args, buffers)
+
+
+def is_direct() -> bool:
+    """Whether the library is one of ../sample, whose kernels make_direct launches."""
+    return hasattr(_library(), "launches_make_direct")
+
+
+def make_direct(
+    instance: Instance, args: FwdArgs | BwdArgs, buffers: BwdBuffers | None, features: Features
+) -> KernelArguments:
+    """As make_fwd and make_bwd, for libraries of ../sample."""
+    args.struct_size = ctypes.sizeof(args)
+    direct = _DirectArgs(features=features)
+    if isinstance(args, FwdArgs):
+        direct.fwd = args
+    else:
+        direct.bwd, direct.buffers = args, buffers
+    return _arguments("launches_make_direct", instance.index, direct)
 
 
 @functools.cache

@@ -142,10 +142,10 @@ _SELECTORS = [
 ]
 
 
-def _bitop3(table: int):
+def _bitop3(table: int, bits: int):
     def f(a: int, b: int, c: int) -> int:
         out = 0
-        for i in range(32):
+        for i in range(bits):
             row = (a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)
             out |= (table >> row & 1) << i
         return out
@@ -267,9 +267,11 @@ _CASES = [
     ),
 ]
 _CASES_950 = [
-    _case(f"v_bitop3_b32 v10, v1, v2, v3 bitop3:{t:#x}", _bitop3(t), _SMALL, _SMALL, _SMALL)
+    _case(f"v_bitop3_b{bits} v10, v1, v2, v3 bitop3:{t:#x}", _bitop3(t, bits),
+          _SMALL, _SMALL, _SMALL)
     for t in _BITOP3
-]
+    for bits in (16, 32)
+]  # fmt: skip
 _CARRIES = {
     "v_add_co_u32 v10, s[40:41], v1, v2": lambda a, b, c: a + b,
     "v_addc_co_u32 v10, s[40:41], v1, v2, s[42:43]": lambda a, b, c: a + b + c,

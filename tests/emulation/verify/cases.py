@@ -11,6 +11,8 @@ Window = tuple[int, int]
 
 # attn_mask
 MASK_NONE, MASK_TOP_LEFT, MASK_BOTTOM_RIGHT = range(3)
+# CK's own host code takes multiples of 128 only.
+_PAGE_SIZE = 128
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +22,11 @@ class Case:
     `lengths` has (seqlen_q, seqlen_k) of every sequence, all equal in batch mode. `window` counts
     keys to the left and right of the diagonal that `mask` names; -1 is all of them. Keys listed in
     `vanishing` have a score of -inf, or as good as that, with every query.
+
+    The fields after it are what some kernels have beyond that: a bias ("elementwise", "alibi"), the
+    probability of dropout, the cap of the scores (0: none), the least seqlen_q that is skipped
+    (sequences up to it keep what their outputs held), the number of parts that keys are split into,
+    and the keys per page (0: no pages).
     """
 
     name: str
@@ -30,6 +37,12 @@ class Case:
     window: Window = (-1, -1)
     amplitude: float = 1.0
     vanishing: tuple[int, ...] = ()
+    bias: str = "none"
+    p_drop: float = 0.0
+    soft_cap: float = 0.0
+    skipped_seqlen_q: int = 0
+    splits: int = 1
+    page_size: int = 0
 
     @property
     def total_q(self) -> int:
@@ -71,7 +84,7 @@ def _group_cases(q: int, k: int) -> list[Case]:
     ]
 
 
-def several_tiles(instance: Instance) -> Case:
+def _several_tiles(instance: Instance) -> Case:
     """The case that schedules are compared on, and that statistics are taken from."""
     q, k = instance.tile_seqlen_q or 64, instance.tile_seqlen_k or 64
     shape = {"lengths": _pair(2 * q + 1, 3 * k - 1), "heads_q": 2, "heads_k": 1}
@@ -82,10 +95,48 @@ def several_tiles(instance: Instance) -> Case:
     return Case("several tiles, causal", mask=MASK_BOTTOM_RIGHT, window=(-1, 0), **shape)
 
 
+def _round_up(length: int, tile: int) -> int:
+    return -(-length // tile) * tile
+
+
+def _for_instance(case: Case, instance: Instance) -> Case:
+    """The case with all that the instance does beyond plain attention, and lengths it can take."""
+    tile_q = 1 if instance.pad_seqlen_q else instance.tile_seqlen_q or 1
+    tile_k = 1 if instance.pad_seqlen_k else instance.tile_seqlen_k or 1
+    if instance.kind in ("bwd_dot_do_o", "bwd_convert_dq"):
+        tile_k = 1  # keys are not theirs to check
+    lengths = tuple((_round_up(a, tile_q), _round_up(b, tile_k)) for a, b in case.lengths)
+    skips = instance.skip_min_seqlen_q and instance.group_mode
+    mask = case.mask
+    if instance.mask and instance.bias == "alibi" and mask == MASK_NONE:
+        # The mask says what ALiBi counts from; its window is open.
+        mask = MASK_BOTTOM_RIGHT
+    return dataclasses.replace(
+        case,
+        lengths=lengths,
+        mask=mask,
+        bias=instance.bias,
+        p_drop=0.25 if instance.dropout else 0.0,
+        soft_cap=3.0 if instance.logits_soft_cap else 0.0,
+        skipped_seqlen_q=2 if skips else 0,
+        splits=3 if instance.kind.startswith("fwd_splitkv") else 1,
+        page_size=_PAGE_SIZE if instance.paged_kv else 0,
+    )
+
+
 def cases(instance: Instance) -> list[Case]:
-    """All cases of an instance, several_tiles first."""
+    """All cases of an instance, that of several tiles first."""
+    fitting = {}
+    for case in _all_cases(instance):
+        fits = _for_instance(case, instance)
+        # Where lengths must fill their tiles, some cases are the same.
+        fitting.setdefault(dataclasses.replace(fits, name=""), fits)
+    return list(fitting.values())
+
+
+def _all_cases(instance: Instance) -> list[Case]:
     q, k = instance.tile_seqlen_q or 64, instance.tile_seqlen_k or 64
-    out = [several_tiles(instance)]
+    out = [_several_tiles(instance)]
     out += (_group_cases if instance.group_mode else _batch_cases)(q, k)
     # Every key but the last of the first tile and one in the next.
     vanishing = tuple(j for j in range(k + 1) if j not in (k - 1, k))
@@ -94,7 +145,7 @@ def cases(instance: Instance) -> list[Case]:
         Case("scores of -inf", _pair(33, k + 1), vanishing=(3, 4, k - 2)),
         Case("scores of -inf, a tile but one", _pair(17, k + 1), vanishing=vanishing),
     ]
-    if instance.kind in ("fwd", "bwd_dq_dk_dv"):
+    if instance.kind not in ("bwd_dot_do_o", "bwd_convert_dq", "fwd_splitkv_combine"):
         out += scores
     if instance.mask:
         out += [

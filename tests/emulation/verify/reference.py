@@ -7,7 +7,8 @@ of float32). A kernel rounds
 
 - probabilities, and in the backward pass dS, to storage before the second product,
 - every output once, to its own format,
-- scores to float32: an error of E in a score is one of E * p in the probability p.
+- scores to float32, with all that is added to them: an error of E in a score is one of E * p in
+  the probability p.
 
 Errors in these units are small numbers for a right kernel, whatever the problem: root mean square
 about 0.5, one element in a million above 5. A missing or doubled term is far outside.
@@ -16,11 +17,11 @@ about 0.5, one element in a million above 5. A missing or doubled term is far ou
 from __future__ import annotations
 
 import dataclasses
-import itertools
 
 import numpy as np
 from attention import from_storage, to_storage
 
+from tests.emulation.verify import dropout
 from tests.emulation.verify.cases import MASK_NONE, MASK_TOP_LEFT, Case
 
 Array = np.ndarray
@@ -30,41 +31,70 @@ UNIT = {"fp16": 2.0**-11, "bf16": 2.0**-8, "fp32": 2.0**-24}
 _SMALLEST = {"fp16": 2.0**-14, "bf16": 2.0**-126, "fp32": 2.0**-126}
 
 
+# Of a kernel's random numbers; both halves of both words are used.
+DROP_SEED, DROP_OFFSET = 0x0123456789ABCDEF, (1 << 32) - 100
+
+
 @dataclasses.dataclass
 class Expected:
+    """NaN where a kernel must leave the output as it was."""
+
     value: Array
     unit: Array
 
 
 @dataclasses.dataclass
 class Inputs:
-    """Storage bit patterns (uint16) [tokens][heads][head_size], sequences one after the other."""
+    """Storage bit patterns (uint16) [tokens][heads][head_size], sequences one after the other.
+
+    `bias` is [heads_q][total_q][longest seqlen_k]; `slopes` are ALiBi's, float32 [batch][heads_q].
+    Float32 inputs of the kernels that put parts together: `o_acc` [splits][heads_q][total_q][d]
+    with `lse_acc` [splits][heads_q][total_q], and `dq_acc` [tiles of keys][total_q][heads_q][d].
+    """
 
     q: Array
     k: Array
     v: Array
     dout: Array
     scale: np.float32
+    bias: Array | None = None
+    slopes: Array | None = None
+    o_acc: Array | None = None
+    lse_acc: Array | None = None
+    dq_acc: Array | None = None
 
 
-def draw(case: Case, dtype: str, head_size: int, seed: int, backward: bool) -> Inputs:
-    """Inputs of a case: normal numbers times its amplitude, and keys whose scores vanish."""
+def draw(case: Case, dtype: str, head_sizes: tuple[int, int], seed: int, backward: bool) -> Inputs:
+    """Inputs of a case: normal numbers times its amplitude, and keys whose scores vanish.
+
+    `head_sizes` are those of q and k, and of v and o.
+    """
     rng = np.random.default_rng(seed)
+    size_qk, size_v = head_sizes
 
-    def normal(tokens: int, heads: int, amplitude: float) -> Array:
-        return amplitude * rng.standard_normal((tokens, heads, head_size))
+    def normal(tokens: int, heads: int, size: int, amplitude: float = 1.0) -> Array:
+        return amplitude * rng.standard_normal((tokens, heads, size))
 
-    q = normal(case.total_q, case.heads_q, case.amplitude)
-    k = normal(case.total_k, case.heads_k, case.amplitude)
-    v, dout = normal(case.total_k, case.heads_k, 1), normal(case.total_q, case.heads_q, 1)
+    q = normal(case.total_q, case.heads_q, size_qk, case.amplitude)
+    k = normal(case.total_k, case.heads_k, size_qk, case.amplitude)
+    v, dout = normal(case.total_k, case.heads_k, size_v), normal(case.total_q, case.heads_q, size_v)
     if case.vanishing:
         # Infinite keys have no gradient; large ones overflow float32 in bf16, and vanish in fp16.
         infinite = {"fp16": -60000.0, "bf16": -3e38}[dtype] if backward else -np.inf
         q[..., 0] = 8.0
         for start, (_, length) in zip(case.starts(), case.lengths, strict=False):
             k[[start[1] + j for j in case.vanishing if j < length], :, 0] = infinite
-    stored = (to_storage(x, dtype) for x in (q, k, v, dout))
-    return Inputs(*stored, scale=np.float32(head_size**-0.5))
+    inputs = Inputs(
+        *(to_storage(x, dtype) for x in (q, k, v, dout)), scale=np.float32(size_qk**-0.5)
+    )
+    if case.bias == "elementwise":
+        columns = max(length for _, length in case.lengths)
+        bias = rng.standard_normal((case.heads_q, case.total_q, columns))
+        inputs.bias = to_storage(bias, dtype)
+    elif case.bias == "alibi":
+        slopes = rng.uniform(0.01, 0.3, (len(case.lengths), case.heads_q))
+        inputs.slopes = slopes.astype(np.float32)
+    return inputs
 
 
 def visible(case: Case, length_q: int, length_k: int) -> Array:
@@ -83,6 +113,72 @@ def visible(case: Case, length_q: int, length_k: int) -> Array:
     return seen
 
 
+def add_partial_results(case: Case, dtype: str, inputs: Inputs, seed: int) -> dict[str, Expected]:
+    """Results over parts of the keys, as inputs; and o and lse of all of them together.
+
+    The second half of the queries has seen no key in the first part, and the last one none at all.
+    """
+    rng = np.random.default_rng(seed)
+    shape = (case.splits, case.heads_q, case.total_q)
+    lse = (3 * rng.standard_normal(shape)).astype(np.float32)
+    o = rng.standard_normal((*shape, inputs.v.shape[2])).astype(np.float32)
+    lse[0, :, case.total_q // 2 :] = -np.inf
+    lse[:, :, -1] = -np.inf
+    o[np.isneginf(lse)] = 0.0
+    inputs.o_acc, inputs.lse_acc = o, lse
+    top = np.maximum(lse.max(axis=0).astype(np.float64), -1e30)
+    weights = np.exp(lse - top)
+    total = weights.sum(axis=0)
+    weights /= np.where(total == 0, 1.0, total)
+    value = (weights[..., None] * o).sum(axis=0).transpose(1, 0, 2)
+    spread = 8 * UNIT["fp32"] * (weights[..., None] * np.abs(o)).sum(axis=0).transpose(1, 0, 2)
+    with np.errstate(divide="ignore"):
+        lse_value = np.where(total > 0, top + np.log(total), -np.inf)
+    unit = UNIT[dtype] * (np.abs(value) + _SMALLEST[dtype]) + spread
+    return {"o": Expected(value, unit), "lse": Expected(lse_value, _lse_unit(lse_value))}
+
+
+def _lse_unit(lse: Array) -> Array:
+    return 2 * UNIT["fp32"] * (1 + np.abs(np.where(np.isfinite(lse), lse, 0.0)))
+
+
+def add_partial_dq(
+    case: Case, dtype: str, inputs: Inputs, tile: int, deterministic: bool, seed: int
+) -> Expected:
+    """What dq is the sum of, as an input, and dq.
+
+    Deterministic kernels have a sum per tile of keys; those beyond a sequence's last tile are NaN.
+    """
+    rng = np.random.default_rng(seed)
+    longest = max(length for _, length in case.lengths)
+    tiles = max(1, -(-longest // tile)) if deterministic else 1
+    parts = rng.standard_normal((tiles, *inputs.q.shape)).astype(np.float32)
+    own = np.ones(parts.shape, bool)
+    if deterministic:
+        for (first, _), (rows, columns) in zip(case.starts(), case.lengths, strict=False):
+            own[-(-columns // tile) :, first : first + rows] = False
+    inputs.dq_acc = np.where(own, parts, np.float32(np.nan))
+    summed = np.where(own, parts, 0.0).astype(np.float64)
+    value = summed.sum(axis=0)
+    spread = UNIT["fp32"] * np.abs(summed).sum(axis=0) if deterministic else 0.0
+    return Expected(value, UNIT[dtype] * (np.abs(value) + _SMALLEST[dtype]) + spread)
+
+
+def _alibi_distance(case: Case, length_q: int, length_k: int) -> Array:
+    """[query][key]: what ALiBi's slopes are multiplied with (ck_tile::make_alibi_from_lr_mask).
+
+    With a causal mask it is the key's position, which differs from the distance by a number per
+    query, and so only in lse.
+    """
+    columns = np.arange(length_k)[None] + np.zeros((length_q, 1))
+    if case.mask != MASK_NONE and case.window[0] < 0 and case.window[1] == 0:
+        return columns
+    diagonal = np.arange(length_q)[:, None]
+    if case.mask != MASK_TOP_LEFT:
+        diagonal = diagonal + length_k - length_q
+    return -np.abs(columns - diagonal)
+
+
 def _norm(*terms: Array) -> Array:
     """Independent errors together."""
     return np.sqrt(sum(t * t for t in terms))
@@ -94,19 +190,15 @@ def _product_unit(equation: str, errors: Array, factor: Array) -> Array:
 
 
 def reference(case: Case, dtype: str, inputs: Inputs) -> dict[str, Expected]:
-    """Expected o, lse, delta, dq, dk, dv (per query head), with o as stored for delta.
+    """Expected o, lse, delta, dq, dk, dv (per query head), dbias; with o as stored for delta.
 
-    o and dq are [total_q][heads_q][d], dk and dv [total_k][heads_q][d], and lse and delta
-    [heads_q][total_q].
+    o and dq are [total_q][heads_q][d], dk and dv [total_k][heads_q][d], lse and delta
+    [heads_q][total_q], and dbias is [heads_q][total_q][longest seqlen_k].
     """
-    parts = []
-    starts = case.starts()
-    for first, last in itertools.pairwise(starts):
-        rows, columns = slice(first[0], last[0]), slice(first[1], last[1])
-        parts.append(_sequence(case, dtype, inputs, rows, columns))
+    parts = [_sequence(case, dtype, inputs, index) for index in range(len(case.lengths))]
     out = {}
     for name in parts[0]:
-        axis = 1 if name in ("lse", "delta") else 0
+        axis = 1 if name in ("lse", "delta", "dbias") else 0
         out[name] = Expected(
             np.concatenate([p[name].value for p in parts], axis),
             np.concatenate([p[name].unit for p in parts], axis),
@@ -114,9 +206,33 @@ def reference(case: Case, dtype: str, inputs: Inputs) -> dict[str, Expected]:
     return out
 
 
-def _sequence(
-    case: Case, dtype: str, inputs: Inputs, rows: slice, columns: slice
-) -> dict[str, Expected]:
+def _additions(
+    case: Case, dtype: str, inputs: Inputs, index: int, rows: slice, shape: tuple[int, ...]
+) -> Array:
+    """What is added to the scores [head][query][key] of a sequence."""
+    if inputs.bias is not None:
+        return from_storage(inputs.bias[:, rows, : shape[2]], dtype)
+    if inputs.slopes is not None:
+        slopes = inputs.slopes[index].astype(np.float64)[:, None, None]
+        return slopes * _alibi_distance(case, *shape[1:])
+    return np.zeros(shape)
+
+
+def _kept(case: Case, index: int, shape: tuple[int, ...]) -> Array:
+    """float64 [head][query][key]: 0 where a probability is dropped, else what it is raised by."""
+    if not case.p_drop:
+        return np.ones(shape)
+    heads, rows, columns = shape
+    numbers = [
+        dropout.random_bytes(rows, columns, index, head, heads, DROP_SEED, DROP_OFFSET)
+        for head in range(heads)
+    ]
+    return dropout.kept(case.p_drop, np.stack(numbers)) / (1 - case.p_drop)
+
+
+def _sequence(case: Case, dtype: str, inputs: Inputs, index: int) -> dict[str, Expected]:
+    first, last = case.starts()[index : index + 2]
+    rows, columns = slice(first[0], last[0]), slice(first[1], last[1])
     u, eps, tiny = UNIT[dtype], UNIT["fp32"], _SMALLEST[dtype]
     group = case.heads_q // case.heads_k
     q, dout = (from_storage(x[rows], dtype) for x in (inputs.q, inputs.dout))
@@ -130,6 +246,14 @@ def _sequence(
         scores = np.einsum("ihd,jhd->hij", q, k)
         scores[np.abs(scores) > np.finfo(np.float32).max] *= np.inf  # scores are float32
         scores *= scale
+        sums = scale * np.sqrt(np.einsum("ihd,jhd->hij", q * q, k * k))
+        if case.soft_cap:
+            scores = np.tanh(scores / case.soft_cap)
+            slope = 1 - scores * scores  # the cap makes the error smaller
+            sums = np.where(slope == 0, 0.0, sums * slope)
+            scores *= case.soft_cap
+        added = _additions(case, dtype, inputs, index, rows, scores.shape)
+        scores = scores + added
         seen = visible(case, *scores.shape[1:])
         scores = np.where(seen, scores, -np.inf)
         top = np.max(scores, axis=2, keepdims=True, initial=-np.inf)
@@ -138,39 +262,62 @@ def _sequence(
         total = p.sum(axis=2, keepdims=True)
         lse = (top + np.log(total))[..., 0]
         p /= np.where(total == 0, 1.0, total)
-        sums = scale * np.sqrt(np.einsum("ihd,jhd->hij", q * q, k * k))
         spread = np.where(
-            p > 0, eps * (2 * np.abs(scores) + sums + 2 * np.abs(lse)[..., None]), 0.0
-        )
+            p > 0,
+            eps * (2 * np.abs(scores) + sums + 2 * np.abs(lse)[..., None] + 2 * np.abs(added)
+                   + 4 * case.soft_cap),
+            0.0,
+        )  # fmt: skip
     dp_spread = p * spread  # the error of p
     row_spread = np.sqrt((dp_spread**2).sum(axis=2))
     forward_spread = _norm(dp_spread, p * row_spread[..., None])
 
-    o = np.einsum("hij,jhd->ihd", p, v)
-    finite_lse = np.where(np.isfinite(lse), lse, 0.0)
+    p_rounding = u * np.maximum(p, tiny * (p > 0))
+    kept = _kept(case, index, p.shape)
+    o = np.einsum("hij,jhd->ihd", p * kept, v)
     largest = np.max(np.where(p > 0, spread, 0.0), axis=2, initial=0.0)
     out = {
-        "o": stored(o, _product_unit("hij,jhd->ihd", _norm(u * p, forward_spread), v)),
-        "lse": Expected(lse, 2 * eps * (1 + np.abs(finite_lse)) + largest),
+        "o": stored(o, _product_unit("hij,jhd->ihd", kept * _norm(p_rounding, forward_spread), v)),
+        "lse": Expected(lse, _lse_unit(lse) + largest),
     }
-    kept = from_storage(to_storage(o, dtype), dtype)
-    delta = np.einsum("ihd,ihd->hi", dout, kept)
+    # With dropout CK's delta lacks a factor, which its dq_dk_dv kernels supply.
+    delta_scale = 1 - case.p_drop
+    rounded = from_storage(to_storage(o, dtype), dtype)
+    delta = np.einsum("ihd,ihd->hi", dout, rounded)
     out["delta"] = Expected(
-        delta, eps * (np.einsum("ihd,ihd->hi", np.abs(dout), np.abs(kept)) + tiny)
+        delta * delta_scale,
+        eps * delta_scale * (np.einsum("ihd,ihd->hi", np.abs(dout), np.abs(rounded)) + tiny),
     )
 
     dp = np.einsum("ihd,jhd->hij", dout, v)
-    lift = dp - delta[..., None]
+    lift = kept * dp - delta[..., None]
     ds = p * lift
-    dp_sums = np.sqrt(np.einsum("ihd,jhd->hij", dout * dout, v * v))
-    ds_spread = _norm(u * ds, dp_spread * lift, p * eps * (dp_sums + 2 * np.abs(delta)[..., None]))
+    dp_sums = kept * np.sqrt(np.einsum("ihd,jhd->hij", dout * dout, v * v))
+    ds_spread = _norm(
+        u * np.maximum(np.abs(ds), tiny * (p > 0)),
+        dp_spread * lift,
+        p * eps * (dp_sums + 2 * np.abs(delta)[..., None]),
+    )
+    dbias = stored(ds, ds_spread)
+    longest = max(length for _, length in case.lengths)
+    out["dbias"] = Expected(
+        *(
+            np.pad(x, ((0, 0), (0, 0), (0, longest - ds.shape[2])), constant_values=fill)
+            for x, fill in ((dbias.value, 0.0), (dbias.unit, u * tiny))
+        )
+    )
     k = np.where(np.isfinite(k), k, 0.0)  # such keys have p == 0 and no gradient is asked for them
-    out["dv"] = stored(np.einsum("hij,ihd->jhd", p, dout),
-                       _product_unit("hij,ihd->jhd", _norm(u * p, dp_spread), dout))  # fmt: skip
+    out["dv"] = stored(
+        np.einsum("hij,ihd->jhd", p * kept, dout),
+        _product_unit("hij,ihd->jhd", kept * _norm(p_rounding, dp_spread), dout),
+    )
     out["dk"] = stored(np.einsum("hij,ihd->jhd", ds, q) * scale,
                        scale * _product_unit("hij,ihd->jhd", ds_spread, q))  # fmt: skip
     dq = np.einsum("hij,jhd->ihd", ds, k) * scale
     dq_acc = _norm(scale * _product_unit("hij,jhd->ihd", ds_spread, k), eps * np.abs(dq))
     out["dq_acc"] = Expected(dq, dq_acc + eps * tiny)
     out["dq"] = stored(dq)  # from the float32 sum
+    if len(q) <= case.skipped_seqlen_q:
+        for name in ("o", "lse"):
+            out[name].value[...] = np.nan
     return out

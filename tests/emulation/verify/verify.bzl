@@ -2,7 +2,7 @@
 """Verification of code objects in the emulator, one cached action each."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
-load("//kernels:providers.bzl", "CodeObjectsInfo")
+load("//kernels:providers.bzl", "CodeObjectInfo", "CodeObjectsInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 def _arguments_table_impl(ctx):
@@ -68,7 +68,10 @@ def kernel_arguments(name, variant_set, **kwargs):
     cc_binary(
         name = name + ".so",
         testonly = True,
-        srcs = ["//tests/emulation/kernels:launches.cc"],
+        srcs = [
+            "//tests/emulation/kernels:launches.cc",
+            "//tests/emulation/kernels:launches.h",
+        ],
         linkshared = True,
         deps = [name + ".launch_table"],
         **kwargs
@@ -87,7 +90,12 @@ def _resources(_os, _inputs):
 
 def _verification_impl(ctx):
     code_objects = depset(
-        transitive = [dep[CodeObjectsInfo].code_objects for dep in ctx.attr.deps],
+        [dep[CodeObjectInfo] for dep in ctx.attr.deps if CodeObjectInfo in dep],
+        transitive = [
+            dep[CodeObjectsInfo].code_objects
+            for dep in ctx.attr.deps
+            if CodeObjectsInfo in dep
+        ],
     ).to_list()
     results = []
     for info in code_objects:
@@ -133,7 +141,10 @@ It builds whatever is found: a test over the files has the verdict.""",
             mandatory = True,
             doc = "of kernel_arguments",
         ),
-        "deps": attr.label_list(mandatory = True, providers = [CodeObjectsInfo]),
+        "deps": attr.label_list(
+            mandatory = True,
+            providers = [[CodeObjectInfo], [CodeObjectsInfo]],
+        ),
         "_llvm_mc": attr.label(cfg = "exec", default = "@llvm//:llvm-mc", executable = True),
         "_tool": attr.label(
             cfg = "exec",

@@ -22,6 +22,9 @@ _KINDS = {
     "bwd_dq_dk_dv": "backward",
     "bwd_convert_dq": "dq",
     "sum_heads": "sum of heads",
+    "fwd_splitkv": "forward, split keys",
+    "fwd_splitkv_combine": "of split keys",
+    "fwd_pagedkv": "forward, paged keys",
 }
 
 # Heading, what it means, whether it is a number.
@@ -33,6 +36,7 @@ COLUMNS = (
     ("d", "head size", True),
     ("Mode", "batch, or group: sequences of any lengths", False),
     ("Mask", "whether it masks", False),
+    ("With", "what it does beyond that", False),
     (
         "Error",
         "root mean square, worst case and output; 1: every rounding at its worst",
@@ -71,8 +75,9 @@ def document(
         about = of_object[result["instance"], result["arch"]]
         code_object = {key: value for key, value in about.items() if key not in left_out}
         known = known_findings.signatures(f"{result['instance']}.{result['arch']}")
+        kind = result["kind"]
         runs = [
-            {**run, "excused": [n for n in run.get("errors", {}) if excused(n, run, known)]}
+            {**run, "excused": [n for n in run.get("errors", {}) if excused(kind, n, run, known)]}
             for run in result["runs"]
         ]
         verdict = judge(result)
@@ -116,6 +121,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
         str(row["head_size"] or ""),
         row["mode"] if row["kind"] != "sum_heads" else "",
         "mask" if row["mask"] else "",
+        ", ".join(row["features"]),
         f"{float(row['worst_rms']):.2f}",
         f"{float(row['worst']):.2f}",
         str(len(row["runs"])),
