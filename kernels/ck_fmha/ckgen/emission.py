@@ -45,25 +45,27 @@ _FWD_PARAMETERS = "const attn_fwd_args& args, KernelLaunch* launch"
 _BWD_PARAMETERS = "const attn_bwd_args& args, const BwdBuffers& buffers, KernelLaunch* launch"
 
 
-def instance_source(instance: Instance) -> str:
-    """The device code of one instance: CK's type, and an entry point of the instance's name.
+def kernel_entry(name: str, kernel: str, block_size: int) -> str:
+    """The entry point `name` of a kernel type, behind CK's text that defines the type.
 
     The entry does what CK's own (ck_tile::kentry) does, under a name that needs no demangling.
     """
-    return (
-        f"// {_NOTICE}\n"
-        + instance.render(0)
-        + f"""
-using Kernel = {instance.kernel_alias(0)};
-static_assert(Kernel::kBlockSize == {instance.block_size});
+    return f"""
+using Kernel = {kernel};
+static_assert(Kernel::kBlockSize == {block_size});
 
 extern "C" __global__ __launch_bounds__(Kernel::kBlockSize, Kernel::kBlockPerCu) void
-{instance.name}(Kernel::Kargs kargs)
+{name}(Kernel::Kargs kargs)
 {{
     Kernel{{}}(kargs);
 }}
 """
-    )
+
+
+def instance_source(instance: Instance) -> str:
+    """The device code of one instance: CK's type, and an entry point of the instance's name."""
+    entry = kernel_entry(instance.name, instance.kernel_alias(0), instance.block_size)
+    return f"// {_NOTICE}\n" + instance.render(0) + entry
 
 
 @dataclasses.dataclass(frozen=True)

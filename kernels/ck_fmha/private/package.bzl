@@ -2,17 +2,8 @@
 """The targets of the generated repository."""
 
 load("//kernels:chosen_archs.bzl", "chosen_archs")
-load("//kernels:code_object.bzl", "code_object")
 load("//kernels:embedded_code_object.bzl", "code_object_group", "embedded_code_object")
-load("//kernels:hip_host_library.bzl", "hip_host_library")
-load("//kernels/ck_fmha/private:copts.bzl", "CK_COPTS", "CK_DEVICE_COPTS", "CK_HOST_COPTS")
-
-# Host code is the same for all choices: barriers change neither arguments nor grids.
-_HOST_HEADERS = Label("@composable_kernel//:headers")
-_DEVICE_HEADERS = select({
-    Label("//kernels/ck_fmha:barriers.added"): Label("@composable_kernel_barriers//:headers"),
-    "//conditions:default": Label("@composable_kernel//:headers"),
-})
+load("//kernels/ck_fmha:rules.bzl", "ck_code_object", "ck_host_library")
 
 # The targets are a whole package: there is none to name after the macro.
 # buildifier: disable=unnamed-macro
@@ -35,13 +26,11 @@ def ck_fmha_package(archs, block_sizes, instances_of, launch_sources_of):
     for instance, block_size in block_sizes.items():
         for arch in archs:
             name = "%s.%s" % (instance, arch)
-            code_object(
+            ck_code_object(
                 name = name,
                 src = "instances/%s.cpp" % instance,
                 arch = arch,
                 block_size = block_size,
-                copts = CK_COPTS + CK_DEVICE_COPTS,
-                headers = _DEVICE_HEADERS,
                 instance = instance,
                 tags = ["manual"],
             )
@@ -60,15 +49,12 @@ def ck_fmha_package(archs, block_sizes, instances_of, launch_sources_of):
         code_object_group(
             name = variant_set,
             tags = ["manual"],
-            deps = chosen_archs(archs, ":" + variant_set + ".%s"),
+            deps = chosen_archs(archs, [":" + variant_set + ".%s"]),
         )
-        hip_host_library(
+        ck_host_library(
             name = variant_set + ".launch",
             srcs = launch_sources_of[variant_set],
-            copts = CK_COPTS + CK_HOST_COPTS,
-            headers = _HOST_HEADERS,
             tags = ["manual"],
-            deps = [Label("//kernels/ck_fmha:launch_headers")],
         )
         native.filegroup(
             name = variant_set + ".dispatcher",
