@@ -181,7 +181,7 @@ verification_report = rule(
     implementation = _verification_report_impl,
     doc = "A verification as one page and one JSON document.",
     attrs = {
-        "env": attr.string_dict(doc = "of the program that writes it"),
+        "env": attr.string_dict(mandatory = True, doc = "of the program that writes it"),
         "verification": attr.label(mandatory = True, providers = [VerificationInfo]),
         "_tool": attr.label(cfg = "exec", default = "//tests/emulation/verify:write_report"),
     },
