@@ -16,7 +16,7 @@ from tests.emulation.verify.write_report import COLUMNS, document, page
 TEMPLATE = Path(__file__).with_name("report.html").read_text("utf-8")
 
 RESULT: dict[str, Any] = {
-    "instance": "fmha_bwd_d1_iglp_ndbias_", "arch": "gfx942", "kind": "bwd_dq_dk_dv",
+    "instance": "fmha_bwd_d1_iglp_x_ndbias_", "arch": "gfx942", "kind": "bwd_dq_dk_dv",
     "dtype": "fp16",
     "head_size": 64, "mode": "batch", "mask": True, "features": ["ALiBi", "dropout"],
     "findings": [{"signature": "race: ds_read_b128, ds_write_b16", "message": "where",
@@ -34,7 +34,7 @@ RESULT: dict[str, Any] = {
                 "opcode_efficiency": {"ds_read_b32": 0.5}},
 }  # fmt: skip
 METADATA: dict[str, Any] = {
-    "instance": "fmha_bwd_d1_iglp_ndbias_", "arch": "gfx942", "key": "0123", "data_symbol": "s",
+    "instance": "fmha_bwd_d1_iglp_x_ndbias_", "arch": "gfx942", "key": "0123", "data_symbol": "s",
     "kernel": {"vgpr_count": 128, "lds_size": 1024, "scratch_size": 0},
 }  # fmt: skip
 
