@@ -1,10 +1,16 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The module extension that declares what tests need of repositories.bzl."""
 
-load(":repositories.bzl", "bazel_debs_repositories")
+load(":repositories.bzl", "bazel_debs_repositories", "googletest_repositories")
 
 def _bazel_debs_impl(mctx):
     bazel_debs_repositories()
     return mctx.extension_metadata(reproducible = True)
 
 bazel_debs = module_extension(implementation = _bazel_debs_impl)
+
+def _googletest_impl(mctx):
+    googletest_repositories()
+    return mctx.extension_metadata(reproducible = True)
+
+googletest = module_extension(implementation = _googletest_impl)

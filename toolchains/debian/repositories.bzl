@@ -29,3 +29,13 @@ def rule_set_repositories():
 def bazel_debs_repositories():
     """Declares @bazel_debs, the packages that bazelw sets Bazel up from, for its tests."""
     debian_archives(name = "bazel_debs", group = "bazel")
+
+def googletest_repositories():
+    """Declares @googletest, for C++ tests."""
+    debian_packages(
+        name = "googletest",
+        build_file = Label("//toolchains/debian:googletest.BUILD.bazel"),
+        group = "googletest",
+        strip_prefix = "usr/src/googletest",
+        keep = ["*/include/*", "*/src/*"],
+    )

@@ -11,6 +11,7 @@ _REPOSITORIES = {
     "ck_fmha": Label("@ck_fmha//:BUILD.bazel"),
     "composable_kernel": Label("@composable_kernel//:BUILD.bazel"),
     "dlpack": Label("@dlpack//:BUILD.bazel"),
+    "googletest": Label("@googletest//:BUILD.bazel"),
     "llvm": Label("@llvm//:BUILD.bazel"),
     "pybind11": Label("@pybind11//:BUILD.bazel"),
     "python_3_11": Label("@python_3_11//:BUILD.bazel"),

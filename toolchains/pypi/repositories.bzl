@@ -117,6 +117,8 @@ def pypi_repositories():
     _pure("pytest", ["iniconfig", "packaging", "pluggy", "pygments"])
     _compiled("numpy")
     _compiled("ml-dtypes", ["numpy"])
+    _compiled("msgpack")
+    _pure("pyelftools")
     _pure("jax", ["jaxlib", "ml-dtypes", "numpy", "opt-einsum", "scipy"])
     _compiled("jaxlib", ["ml-dtypes", "numpy", "scipy"])
     _pure("opt-einsum")

@@ -63,3 +63,19 @@ def test_numpy_is_the_abis_own():
     assert numpy.add(1, 1) == 2
     core = pathlib.Path(numpy.__file__).parent / "_core"
     assert list(core.glob(f"_multiarray_umath.cpython-{EXPECTED[2:]}-*.so"))
+
+
+def test_msgpack_is_the_compiled_one():
+    import msgpack
+    import msgpack._cmsgpack
+
+    assert msgpack.unpackb(msgpack.packb({"a": [1, b"x"]})) == {"a": [1, b"x"]}
+    assert msgpack.Unpacker is msgpack._cmsgpack.Unpacker
+
+
+def test_pyelftools_reads_a_program():
+    from elftools.elf.elffile import ELFFile
+
+    program = pathlib.Path(sys.prefix, f"bin/python{sys.version_info.major}.{sys.version_info[1]}")
+    with program.open("rb") as f:
+        assert ELFFile(f)["e_machine"] == "EM_X86_64"

@@ -17,9 +17,14 @@ def test_modules_are_found_by_full_name():
     assert REPORT["module"] == "toolchains.python.tests.tool_module"
 
 
+def test_locked_distributions_are_found():
+    assert REPORT["libraries"] == ["elftools", "msgpack"]
+
+
 def test_arguments_arrive():
     assert REPORT["arguments"] == ["an argument"]
 
 
 def test_no_module_folder_is_the_hosts():
-    assert [p for p in REPORT["path"] if p.startswith(("/usr", "/opt", "/root"))] == []
+    ours = (REPORT["folder"], REPORT["prefix"])
+    assert [p for p in REPORT["path"] if not p.startswith(ours)] == []

@@ -2,7 +2,11 @@
 """Writes what the environment of a py_tool's action is."""
 
 import json
+import os
 import sys
+
+import elftools
+import msgpack
 
 from toolchains.python.tests import tool_module
 
@@ -12,7 +16,9 @@ with open(sys.argv[1], "w", encoding="utf-8") as report:
             "arguments": sys.argv[2:],
             "flags": {"safe_path": sys.flags.safe_path, "no_site": sys.flags.no_site},
             "hash": hash("the same in every run"),
+            "libraries": [elftools.__name__, msgpack.unpackb(msgpack.packb("msgpack"))],
             "module": tool_module.NAME,
+            "folder": os.getcwd(),
             "path": sys.path,
             "prefix": sys.prefix,
             "version": list(sys.version_info[:2]),
