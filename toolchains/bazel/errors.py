@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import sys
 
+from toolchains.locks.errors import LocksError
 
-class BazelwError(Exception):
+
+class BazelwError(LocksError):
     """Ends bazelw with one message that names the offending value and the next step."""
 
 

@@ -11,9 +11,11 @@ import sys
 from collections.abc import Sequence
 
 from toolchains.bazel import setup
-from toolchains.bazel.errors import BazelwError, note
-from toolchains.debian import lock, mirrors, resolve
+from toolchains.bazel.errors import BazelwError, Progress, note
 from toolchains.debian import relock as debian_relock
+from toolchains.locks import store, vendor
+from toolchains.locks.errors import LocksError
+from toolchains.pypi import relock as pypi_relock
 
 HERE = pathlib.Path(__file__).absolute().parent
 TOP = HERE.parent.parent
@@ -24,30 +26,33 @@ _WORKSPACE_FILES = ("MODULE.bazel", "REPO.bazel", "WORKSPACE", "WORKSPACE.bazel"
 
 def relock(names: Sequence[str]) -> None:
     """Writes the locks named anew: all when none is. Prints what changed."""
-    from toolchains.pypi import index
-    from toolchains.pypi import relock as pypi_relock
-
     unknown = [n for n in names if n not in RELOCKS]
     if unknown:
         raise BazelwError(f"--relock {unknown[0]}: there are {', '.join(RELOCKS)}")
     chosen = names or RELOCKS[1:]
     changes = []
-    try:
-        if "debian" in chosen:
-            changes += debian_relock.relock()
-        elif "bazel" in chosen:
-            changes += debian_relock.relock([setup.GROUP])
-        if "pypi" in chosen:
-            changes += pypi_relock.relock()
-    except (
-        debian_relock.RelockError,
-        index.PackageIndexError,
-        pypi_relock.RequirementsError,
-        resolve.ManifestError,
-    ) as e:
-        raise BazelwError(f"--relock: {e}") from e
+    if "debian" in chosen:
+        changes += debian_relock.relock()
+    elif "bazel" in chosen:
+        changes += debian_relock.relock([setup.GROUP])
+    if "pypi" in chosen:
+        changes += pypi_relock.relock()
     for line in changes or ["nothing changed"]:
         note(line)
+
+
+def vendor_locked(folders: Sequence[str]) -> None:
+    """Writes every locked file to a folder."""
+    if len(folders) != 1:
+        raise BazelwError(f"--vendor: got {len(folders)} arguments, want one folder")
+    progress = Progress()
+    folder = pathlib.Path(folders[0]).absolute()
+    count, size = vendor.vendor(folder, os.environ, progress.show)
+    progress.clear()
+    note(
+        f"{folder} holds {count} locked files, {size / 1e6:.0f} MB; builds take them from there "
+        f"with {store.MIRROR}={folder}, or the URL that it is served at"
+    )
 
 
 def _bazel(environ: dict[str, str]) -> list[str]:
@@ -76,15 +81,15 @@ def main(arguments: Sequence[str]) -> None:
     try:
         if arguments[:1] == ["--relock"]:
             return relock(arguments[1:])
+        if arguments[:1] == ["--vendor"]:
+            return vendor_locked(arguments[1:])
         command = [*_bazel(dict(os.environ)), *arguments]
         # From a folder outside any workspace, the one that bazelw lies in is meant.
         if not _in_workspace(pathlib.Path.cwd()):
             os.chdir(TOP)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.execv(shutil.which(command[0]) or command[0], command)
-    except (BazelwError, lock.LockError, mirrors.MirrorError) as e:
-        sys.exit(f"bazelw: error: {e}")
-    except OSError as e:
+    except (LocksError, OSError) as e:
         sys.exit(f"bazelw: error: {e}")
     except KeyboardInterrupt:
         sys.exit("bazelw: interrupted; nothing half-made is left behind")

@@ -8,44 +8,25 @@ import fcntl
 import glob
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from toolchains.bazel import bundle, registry, store
+from toolchains.bazel import bundle, registry
 from toolchains.bazel.errors import BazelwError, Progress, note
-from toolchains.debian import lock, mirrors, relock
+from toolchains.debian import fetch, lock, relock
+from toolchains.locks import store
 
-STRICT = "AITER_ATTN_STRICT"
 GROUP = "bazel"
 
 _SCRATCH = ".new-"
 _DONE = "complete"
-# Paths in the cache folder stand in rc files, run paths and URLs, unquoted.
-_PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.,+@=~-]+")
 
 
-def cache_folder(environ: Mapping[str, str]) -> str:
-    """Returns the absolute folder that set-ups live in."""
-    chosen = environ.get("BAZELW_CACHE")
-    if not chosen:
-        base = environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        chosen = os.path.join(base, "bazelw")
-    folder = os.path.abspath(chosen)
-    if not _PLAIN_PATH.fullmatch(folder):
-        raise BazelwError(
-            f"the cache folder {folder!r} holds a character that is not one of letters, digits "
-            "and /_.,+@=~-; set BAZELW_CACHE to another folder"
-        )
-    return folder
-
-
-def contents_digest(group: lock.Group) -> str:
-    lines = "".join(f"{p.name} {p.sha256}\n" for p in group.packages)
-    return hashlib.sha256(lines.encode()).hexdigest()
+def contents_digest(packages: Iterable[lock.Package]) -> str:
+    return store.identity({p.name: p.sha256 for p in packages})
 
 
 def _done(final: str) -> str | None:
@@ -98,7 +79,7 @@ def _check_host() -> None:
             f"this machine is {machine}; the locked Bazel is for x86_64 only. "
             "Put bazelisk on PATH, or name a Bazel with BAZELW_BAZEL"
         )
-    for tool in ("apt-get", "dpkg-deb", store.APT_HELPER):
+    for tool in ("apt-get", "dpkg-deb"):
         if not shutil.which(tool):
             raise BazelwError(
                 f"no {tool} here, which the locked Bazel is set up with (it is Debian's). "
@@ -106,8 +87,8 @@ def _check_host() -> None:
             )
 
 
-def _check_version(group: lock.Group, version: str, where: str) -> None:
-    found = [p.version for p in group.packages if p.name == "bazel-bootstrap"]
+def _check_version(packages: Iterable[lock.Package], version: str, where: str) -> None:
+    found = [p.version for p in packages if p.name == "bazel-bootstrap"]
     if not found or not found[0].startswith(version + "+"):
         raise BazelwError(
             f"{where} has bazel-bootstrap {found[0] if found else 'not at all'}, .bazelversion "
@@ -115,85 +96,26 @@ def _check_version(group: lock.Group, version: str, where: str) -> None:
         )
 
 
-def _resolve_anew(group: lock.Group, missing: dict[lock.Package, str], strict: bool) -> lock.Group:
-    """Returns what the archive's signed index has in place of packages that are gone.
-
-    Raises BazelwError where that is not allowed (strict), not possible, or where the lock, not
-    the archive, is at fault.
-    """
-    first, reason = next(iter(missing.items()))
-    what = (
-        f"cannot fetch {len(missing)} of {len(group.packages)} locked packages, "
-        f"the first is {first.name} {first.version} ({reason})"
-    )
-    if not any(map(store.archive_answered, missing.values())):
-        raise BazelwError(
-            f"{what}. Check the network, or set {mirrors.VARIABLE} to another archive's URL"
-        )
-    if strict:
-        raise BazelwError(
-            f"{what}, and {STRICT}=1 allows no others. "
-            f"Lock anew with {lock.REGENERATE} and commit it"
-        )
-    try:
-        anew = relock.resolve_anew([GROUP])[GROUP]
-    except relock.RelockError as e:
-        raise BazelwError(f"{what}. {e}") from e
-    by_path = {p.path: p for p in anew.packages}
-    for old, reason in missing.items():
-        new = by_path.get(old.path)
-        if new and (new.sha256, new.size) != (old.sha256, old.size):
-            raise BazelwError(
-                f"the lock says sha256 {old.sha256}, {old.size} bytes for {old.path}, the "
-                f"archive's signed index says {new.sha256}, {new.size}: the lock is corrupted. "
-                f"Restore toolchains/debian/lock.json or run {lock.REGENERATE}"
-            )
-        if new:
-            raise BazelwError(
-                f"cannot fetch {old.path} although the index has it ({reason}); try again, or "
-                f"set {mirrors.VARIABLE} to another mirror's URL"
-            )
-    gone = ", ".join(f"{p.name} {p.version}" for p in missing)
-    note(
-        f"WARNING: toolchains/debian/lock.json is stale: the archive no longer has {gone}. "
-        "Using what its signed index has now; record that with "
-        f"{lock.REGENERATE} and commit it ({STRICT}=1 makes this an error)"
-    )
-    return anew
-
-
-def _fetch(
-    group: lock.Group, cache: str, scratch: str, version: str, strict: bool, progress: Progress
-) -> lock.Group:
-    """Brings all packages into the cache. Returns those that were fetched: mostly `group`."""
-    archives = mirrors.find()
-    debs = f"{cache}/debs"
-    missing = store.fetch(group.packages, debs, scratch, archives, progress)
-    if not missing:
-        return group
-    anew = _resolve_anew(group, missing, strict)
-    _check_version(anew, version, "the archive's index")
-    missing = store.fetch(anew.packages, debs, scratch, archives, progress)
-    if missing:
-        package, reason = next(iter(missing.items()))
-        raise BazelwError(f"cannot fetch {package.path} although the index has it ({reason})")
-    return anew
-
-
 def _set_up(
-    group: lock.Group, offline: registry.Offline, cache: str, final: str, version: str, strict: bool
+    group: lock.Group,
+    offline: registry.Offline,
+    environ: Mapping[str, str],
+    final: str,
+    version: str,
 ) -> None:
     progress = Progress()
+    cache = store.cache_folder(environ)
     size = sum(p.size for p in group.packages) / 1e6
     note(f"setting up Bazel {version} in {final} ({size:.0f} MB of Debian packages, once)")
     start = time.monotonic()
     with _scratch(cache) as scratch:
-        parts, root = f"{scratch}/debs", f"{scratch}/bundle"
-        os.mkdir(parts)
+        root = f"{scratch}/bundle"
         os.mkdir(root)
-        used = _fetch(group, cache, parts, version, strict, progress)
+        used = fetch.fetch(GROUP, environ=environ, warn=note, show=progress.show)
+        progress.clear()
+        _check_version(used, version, "the archive's index")
         fetched = time.monotonic()
-        archives = [store.location(f"{cache}/debs", p) for p in used.packages]
+        archives = [str(store.Store(environ).path(file)) for file in used.values()]
         bundle.build(archives, root, final, offline, progress)
         shutil.rmtree(final, ignore_errors=True)
         os.rename(root, final)
@@ -206,10 +128,6 @@ def _set_up(
             f"the Bazel set up in {final} does not work: it answers --version with "
             f"{(got.stdout + got.stderr).strip()[-300:]!r}, not 'bazel {version}'"
         )
-    # Only what this set-up was made of is kept, for making it again.
-    kept = {os.path.basename(a) for a in archives}
-    for name in set(os.listdir(f"{cache}/debs")) - kept:
-        os.unlink(f"{cache}/debs/{name}")
     # Written last: a set-up without it is not used, and made anew.
     with open(f"{final}/{_DONE}", "w", encoding="utf-8") as f:
         f.write(contents_digest(used) + "\n")
@@ -230,11 +148,11 @@ def debian_bazel(version: str, here: str, environ: Mapping[str, str]) -> list[st
     group = lock.get_group(lock.parse(text, "toolchains/debian/lock.json"), GROUP, "lock.json")
     with open(f"{here}/offline.toml", encoding="utf-8") as f:
         offline_text = f.read()
-    digest = contents_digest(group)
+    digest = contents_digest(group.packages)
     key = hashlib.sha256(f"{bundle.FORMAT}\n{digest}\n{offline_text}".encode()).hexdigest()[:16]
-    cache = cache_folder(environ)
+    cache = store.cache_folder(environ)
     final = os.path.join(cache, f"bazel-{version}-{key}")
-    strict = environ.get(STRICT) == "1"
+    strict = fetch.is_strict(environ)
 
     def ready() -> bool:
         used = _done(final)
@@ -242,10 +160,10 @@ def debian_bazel(version: str, here: str, environ: Mapping[str, str]) -> list[st
 
     if not ready():
         _check_host()
-        _check_version(group, version, "toolchains/debian/lock.json")
+        _check_version(group.packages, version, "toolchains/debian/lock.json")
         offline = registry.parse_offline(offline_text, "toolchains/bazel/offline.toml")
         with _exclusive(cache):
             if not ready():
-                _set_up(group, offline, cache, final, version, strict)
+                _set_up(group, offline, environ, final, version)
     bundle.refresh_trust_store(final)
     return [f"{final}/{bundle.CLIENT}", "--nosystem_rc", f"--bazelrc={final}/{bundle.RC}"]

@@ -1,7 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """A Java trust store with the machine's certificate authorities.
 
-With it Bazel's downloader trusts what apt and pip trust on this machine.
+With it Bazel trusts the servers of remote caches that other programs on this machine trust. The
+Java runtime's own keytool is no way to it: it takes one certificate a run, and a run takes half a
+second, for more than a hundred certificates.
 """
 
 from __future__ import annotations

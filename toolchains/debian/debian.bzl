@@ -1,8 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """A repository rule for trees of locked Debian packages."""
 
-load("//toolchains/debian/private:fetch.bzl", "archive_path", "fetch_group")
-load("//toolchains/debian/private:sha256.bzl", "sha256_hex")
+load("//toolchains/locks:fetch.bzl", "fetch_locked", "lock_identity")
 
 _PATTERN_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-/*?[]@%="
 
@@ -14,16 +13,15 @@ def _patterns(values, attribute):
                  (attribute, value, bad or "nothing", _PATTERN_CHARACTERS))
     return "|".join(values)
 
-def debian_tree(rctx, lock, group, packages = [], keep = [], exclude = [], strip_prefix = ""):
+def debian_tree(rctx, group, packages = [], keep = [], exclude = [], strip_prefix = ""):
     """Downloads and unpacks locked packages into the repository that rctx makes.
 
     For repository rules that do more than debian_packages. Besides the tree it writes
-    debian_lock.json (the entries unpacked) and lock_digest.bzl (LOCK_DIGEST, a sha256 over
+    debian_lock.json (the packages unpacked) and lock_digest.bzl (LOCK_DIGEST, a sha256 over
     their names and sha256s: the tree's identity).
 
     Args:
       rctx: the repository context.
-      lock: label of the lock.
       group: the lock's group.
       packages: names of the packages wanted; all of the group's when empty.
       keep: shell patterns on paths like "usr/bin/clang", where "*" also matches "/"; files
@@ -33,16 +31,16 @@ def debian_tree(rctx, lock, group, packages = [], keep = [], exclude = [], strip
         then apply to paths below it.
 
     Returns:
-      LOCK_DIGEST.
+      The packages unpacked: name -> sha256.
     """
     kept, excluded = _patterns(keep, "keep"), _patterns(exclude, "exclude")
-    entries = fetch_group(rctx, lock, group, packages)
+    entries = fetch_locked(rctx, "debian", "debs", [group] + packages)
     for entry in entries:
         rctx.report_progress("unpacking " + entry["name"])
-        rctx.extract(archive_path(entry), ".deb")
+        rctx.extract(entry.pop("file"), ".deb")
         members = [p for p in rctx.path(".deb").readdir() if p.basename.startswith("data.tar")]
         if len(members) != 1:
-            fail("%s: not a Debian package: it has no data.tar" % entry["path"])
+            fail("%s: not a Debian package: it has no data.tar" % entry["name"])
         rctx.extract(members[0], "", strip_prefix)
         rctx.delete(".deb")
     rctx.delete("debs")
@@ -50,10 +48,17 @@ def debian_tree(rctx, lock, group, packages = [], keep = [], exclude = [], strip
     got = rctx.execute(["sh", script, kept, excluded], timeout = 600)
     if got.return_code:
         fail("cannot tidy the unpacked tree of group %s: %s" % (group, got.stderr))
-    digest = sha256_hex("".join(["%s %s\n" % (e["name"], e["sha256"]) for e in entries]))
+    digests = {entry["name"]: entry["sha256"] for entry in entries}
     rctx.file("debian_lock.json", json.encode_indent(entries, indent = " ") + "\n")
-    rctx.file("lock_digest.bzl", "LOCK_DIGEST = \"%s\"\n" % digest)
-    return digest
+    rctx.file(
+        "lock_digest.bzl",
+        "LOCK_DIGEST = \"%s\"\n" % lock_identity(rctx, digests),
+    )
+    return digests
+
+def _digest(rctx, file):
+    """Returns the string that a .bzl file of one assignment assigns."""
+    return rctx.read(file).split("\"")[1]
 
 def _debian_packages_impl(rctx):
     attr = rctx.attr
@@ -61,13 +66,19 @@ def _debian_packages_impl(rctx):
         fail("debian_packages %s: set one of build_file and build_file_content" % rctx.name)
     debian_tree(
         rctx,
-        attr.lock,
         attr.group,
         attr.packages,
         attr.keep,
         attr.exclude,
         attr.strip_prefix,
     )
+    if attr.identities:
+        digests = {
+            name: _digest(rctx, label)
+            for label, name in (attr.identities | {"lock_digest.bzl": attr.group}).items()
+        }
+        identity = lock_identity(rctx, digests)
+        rctx.file("identity.bzl", "IDENTITY = \"%s\"\n" % identity, executable = False)
     for label, path in attr.files.items():
         rctx.file(path, rctx.read(label), executable = True)
     content = rctx.read(attr.build_file) if attr.build_file else attr.build_file_content
@@ -78,10 +89,7 @@ def _debian_packages_impl(rctx):
 debian_packages = repository_rule(
     implementation = _debian_packages_impl,
     doc = """A tree of locked Debian packages: the unpacked files, the given BUILD file,
-`lock_digest.bzl` with LOCK_DIGEST (identity of the tree) and `debian_lock.json`.
-
-The archives are those of AITER_ATTN_DEBIAN_MIRROR (by --repo_env too), else those that the
-machine's apt is configured with.""",
+`lock_digest.bzl` with LOCK_DIGEST (identity of the tree) and `debian_lock.json`.""",
     attrs = {
         "build_file": attr.label(
             doc = "becomes the BUILD.bazel at the root; without it the packages' own one stays",
@@ -96,14 +104,15 @@ machine's apt is configured with.""",
             allow_files = True,
         ),
         "group": attr.string(mandatory = True, doc = "group of the lock"),
+        "identities": attr.label_keyed_string_dict(
+            doc = "lock_digest.bzl or identity.bzl of another tree -> the tree's name: with any, " +
+                  "identity.bzl has IDENTITY, a sha256 over theirs and this tree's LOCK_DIGEST, " +
+                  "which is named as the group is",
+            allow_files = True,
+        ),
         "keep": attr.string_list(
             doc = "shell patterns on paths like usr/bin/clang, \"*\" also matches \"/\"; " +
                   "files that match none are removed; empty: all are kept",
-        ),
-        "lock": attr.label(
-            default = "//toolchains/debian:lock.json",
-            allow_single_file = True,
-            doc = "written by `./bazelw --relock debian` from packages.toml",
         ),
         "packages": attr.string_list(
             doc = "packages of the group that are wanted; empty: all",
@@ -115,7 +124,7 @@ machine's apt is configured with.""",
 )
 
 def _debian_archives_impl(rctx):
-    fetch_group(rctx, rctx.attr.lock, rctx.attr.group)
+    fetch_locked(rctx, "debian", "debs", [rctx.attr.group])
     rctx.file("BUILD.bazel", """filegroup(
     name = "debs",
     srcs = glob(["debs/*.deb"]),
@@ -129,9 +138,5 @@ debian_archives = repository_rule(
     doc = "The locked .deb files of a group as they are, in the filegroup `debs`.",
     attrs = {
         "group": attr.string(mandatory = True, doc = "group of the lock"),
-        "lock": attr.label(
-            default = "//toolchains/debian:lock.json",
-            allow_single_file = True,
-        ),
     },
 )

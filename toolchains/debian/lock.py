@@ -1,11 +1,13 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The Debian lock: which .deb files each group consists of, by pool path and sha256.
 
-`lock.json` is read by two programs, this module and `debian.bzl`; its schema is:
+The schema of `lock.json`:
 
     {"regenerate": "./bazelw --relock debian",
      "groups": {NAME: {"suite": SUITE,
-                       "packages": [{"name", "version", "path", "sha256", "size"}, ...]}}}
+                       "packages": [{"name", "version", "path", "sha256", "size", "time"}, ...]}}}
+
+`time` is a time at which the archive had the file: that of the signed index which named it.
 """
 
 from __future__ import annotations
@@ -13,8 +15,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Sequence
+
+from toolchains.locks.errors import LocksError
 
 REGENERATE = "./bazelw --relock debian"
+# Of Package.time, in UTC.
+TIME_FORMAT = "%Y%m%dT%H%M%SZ"
 
 _FIELDS = {
     "name": (str, r"[a-z0-9][a-z0-9+.-]+"),
@@ -22,10 +29,11 @@ _FIELDS = {
     "path": (str, r"pool/[A-Za-z0-9/_.+:~%-]+\.deb"),
     "sha256": (str, r"[0-9a-f]{64}"),
     "size": (int, r"[1-9][0-9]*"),
+    "time": (str, r"\d{8}T\d{6}Z"),
 }
 
 
-class LockError(Exception):
+class LockError(LocksError):
     """A lock that cannot be used; the message names the entry, the value and the next step."""
 
 
@@ -38,6 +46,7 @@ class Package:
     path: str
     sha256: str
     size: int
+    time: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +112,15 @@ def get_group(groups: dict[str, Group], name: str, where: str) -> Group:
             f"Add it to packages.toml and run {REGENERATE}"
         )
     return groups[name]
+
+
+def choose(group: Group, names: Sequence[str], where: str) -> list[Package]:
+    """Returns the packages named, all when none is. Raises LockError naming those there are."""
+    packages = {p.name: p for p in group.packages}
+    unknown = [n for n in names if n not in packages]
+    if unknown:
+        raise LockError(f"{where} has no package {unknown[0]!r}; it has {', '.join(packages)}")
+    return [packages[n] for n in sorted(names or packages)]
 
 
 def dump(groups: dict[str, Group]) -> str:

@@ -1,8 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Finds the Debian archives that this machine's own apt is configured with.
-
-`debian.bzl` does the same in Starlark for repository rules; keep the two in step.
-"""
+"""Finds the Debian archives that this machine's own apt is configured with."""
 
 from __future__ import annotations
 
@@ -10,6 +7,8 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping
+
+from toolchains.locks.errors import LocksError
 
 VARIABLE = "AITER_ATTN_DEBIAN_MIRROR"
 
@@ -31,7 +30,7 @@ _SUITES = re.compile(
 )
 
 
-class MirrorError(Exception):
+class MirrorError(LocksError):
     """No archive is known; the message says which variable to set."""
 
 
@@ -48,13 +47,12 @@ def parse_indextargets(output: str) -> list[str]:
     return urls
 
 
-def find(environ: Mapping[str, str] | None = None) -> list[str]:
+def find(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Returns the archive roots to try, best first; never empty.
 
     AITER_ATTN_DEBIAN_MIRROR (URLs separated by blanks) wins over apt's configuration.
     Raises MirrorError where neither gives one.
     """
-    environ = os.environ if environ is None else environ
     override = environ.get(VARIABLE, "").split()
     if override:
         return [url.rstrip("/") for url in override]

@@ -1,34 +1,33 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Resolves groups of packages.toml anew from the archive's signed index.
 
-Used by `./bazelw --relock debian`, and by bazelw and `debian.bzl` when a locked file has
-vanished from the archive. apt does the fetching and checks the signatures, in a private
-state folder: the machine's own package state is neither read nor changed.
-
-As a program: `relock.py GROUP` prints that group's new entries as a lock (JSON).
+Used by `./bazelw --relock debian`, and when a locked file has vanished from the archive. apt does
+the fetching and checks the signatures, in a private state folder: the machine's own package state
+is neither read nor changed.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import email.utils
 import os
 import pathlib
+import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable
 
+from toolchains.debian import lock, mirrors, resolve
+from toolchains.locks import constants
+from toolchains.locks.errors import LocksError
+
 HERE = pathlib.Path(__file__).absolute().parent
-if __name__ == "__main__":
-    sys.path.insert(0, str(HERE.parent.parent))
-
-from toolchains.debian import lock, mirrors, resolve  # noqa: E402  (after the path is set)
-
-MANIFEST = HERE / "packages.toml"
+PACKAGES = HERE / "packages.toml"
 LOCK = HERE / "lock.json"
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
-class RelockError(Exception):
+class RelockError(LocksError):
     """The index could not be had, or lacks a package."""
 
 
@@ -50,8 +49,17 @@ def _apt_options(state: str) -> list[str]:
     return [part for setting in settings for part in ("-o", setting)]
 
 
-def fetch_index(suite: str, archives: Iterable[str]) -> str:
-    """Returns the text of a suite's package index, from the first archive that serves it.
+def _release_time(state: str) -> str:
+    """Returns when the index that apt fetched was signed."""
+    (release,) = pathlib.Path(state, "lists").glob("*Release")
+    date = re.search(r"^Date: (.*)$", release.read_text(encoding="utf-8"), re.M)
+    if not date:
+        raise RelockError(f"{release.name} has no Date")
+    return email.utils.parsedate_to_datetime(date[1]).strftime(lock.TIME_FORMAT)
+
+
+def fetch_index(suite: str, archives: Iterable[str]) -> tuple[str, str]:
+    """Returns a suite's package index and its time, from the first archive that serves it.
 
     The signature is checked against Debian's keyring of this machine. Raises RelockError with
     every archive's answer where none serves the suite.
@@ -72,12 +80,13 @@ def fetch_index(suite: str, archives: Iterable[str]) -> str:
                     text=True,
                 )
                 if got.returncode == 0:
-                    return subprocess.run(
+                    index = subprocess.run(
                         ["apt-cache", *options, "dumpavail"],
                         check=True,
                         capture_output=True,
                         text=True,
                     ).stdout
+                    return index, _release_time(state)
             except FileNotFoundError as e:
                 raise RelockError(
                     f"no {e.filename} here; resolving packages anew needs apt. "
@@ -90,33 +99,43 @@ def fetch_index(suite: str, archives: Iterable[str]) -> str:
     )
 
 
+def group_specs() -> dict[str, resolve.GroupSpec]:
+    """Returns the groups of packages.toml."""
+    return resolve.parse_groups(
+        PACKAGES.read_text(encoding="utf-8"),
+        PACKAGES.name,
+        constants.read(HERE.parent / "llvm/versions.bzl"),
+        constants.read(HERE.parent / "python/abis.bzl")["ABIS"],
+    )
+
+
 def resolve_groups(
     specs: dict[str, resolve.GroupSpec], names: Iterable[str], archives: Iterable[str]
 ) -> dict[str, lock.Group]:
-    """Resolves the named groups of the manifest, each suite's index fetched once."""
+    """Resolves the named groups of packages.toml, each suite's index fetched once."""
     archives = list(archives)
     parsed: dict[str, tuple[resolve.Index, dict[str, list[str]]]] = {}
     groups = {}
     for name in names:
         if name not in specs:
-            raise RelockError(f"{MANIFEST.name}: no group {name!r}; there are {sorted(specs)}")
+            raise RelockError(f"{PACKAGES.name}: no group {name!r}; there are {sorted(specs)}")
         spec = specs[name]
         if spec.suite not in parsed:
-            parsed[spec.suite] = resolve.parse_index(fetch_index(spec.suite, archives))
+            parsed[spec.suite] = resolve.parse_index(*fetch_index(spec.suite, archives))
         packages = resolve.choose(spec, *parsed[spec.suite], where=f"group {name!r}")
         groups[name] = lock.Group(spec.suite, packages)
     return groups
 
 
 def resolve_anew(names: Iterable[str]) -> dict[str, lock.Group]:
-    """Resolves groups of the committed manifest with this machine's archives."""
-    specs = resolve.parse_manifest(MANIFEST.read_text(encoding="utf-8"), MANIFEST.name)
+    """Resolves groups of packages.toml with this machine's archives."""
+    specs = group_specs()
     return resolve_groups(specs, names, mirrors.find())
 
 
 def relock(names: Iterable[str] | None = None) -> list[str]:
     """Rewrites lock.json, all groups or only those named. Returns one line per change."""
-    specs = resolve.parse_manifest(MANIFEST.read_text(encoding="utf-8"), MANIFEST.name)
+    specs = group_specs()
     chosen = list(specs) if names is None else list(names)
     try:
         old = lock.parse(LOCK.read_text(encoding="utf-8"), LOCK.name)
@@ -125,11 +144,21 @@ def relock(names: Iterable[str] | None = None) -> list[str]:
             raise
         old = {}  # all of it is written anew: a damaged lock is no obstacle
     new = {name: group for name, group in old.items() if name in specs}
-    new.update(resolve_groups(specs, chosen, mirrors.find()))
+    for name, group in resolve_groups(specs, chosen, mirrors.find()).items():
+        before = old[name].packages if name in old else ()
+        new[name] = dataclasses.replace(group, packages=_keep_times(group.packages, before))
     scratch = LOCK.with_suffix(f".{os.getpid()}")
     scratch.write_text(lock.dump(new), encoding="utf-8")
     os.replace(scratch, LOCK)
     return changes(old, new)
+
+
+def _keep_times(
+    packages: Iterable[lock.Package], old: Iterable[lock.Package]
+) -> tuple[lock.Package, ...]:
+    """Gives files that were locked before the time that they were locked with."""
+    times = {p.sha256: p.time for p in old}
+    return tuple(dataclasses.replace(p, time=times.get(p.sha256, p.time)) for p in packages)
 
 
 def changes(old: dict[str, lock.Group], new: dict[str, lock.Group]) -> list[str]:
@@ -139,21 +168,8 @@ def changes(old: dict[str, lock.Group], new: dict[str, lock.Group]) -> list[str]
         before = {p.name: p for p in old[name].packages} if name in old else {}
         after = {p.name: p for p in new[name].packages} if name in new else {}
         for package in sorted(set(before) | set(after)):
-            if before.get(package) != after.get(package):
-                was = before[package].version if package in before else "none"
-                now = after[package].version if package in after else "none"
+            was, now = before.get(package), after.get(package)
+            if was is None or now is None or was.sha256 != now.sha256:
+                was, now = (p.version if p else "none" for p in (was, now))
                 lines.append(f"{name}: {package}: {was} -> {now}")
     return lines
-
-
-def main(argv: list[str]) -> int:
-    try:
-        print(lock.dump(resolve_anew(argv)), end="")
-    except (RelockError, lock.LockError, mirrors.MirrorError, resolve.ManifestError) as e:
-        print(f"relock: {e}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

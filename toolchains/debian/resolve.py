@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""From the human manifest and a suite's package index to the packages of a group.
+"""From packages.toml and a suite's package index to the packages of a group.
 
 Pure functions: `relock.py` brings the index, this module chooses from it. One suite is
 consistent in itself, so version constraints need no solving: a name has one candidate.
@@ -10,14 +10,16 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import tomllib
 
 from toolchains.debian.lock import Package
+from toolchains.locks.errors import LocksError
 
 
-class ManifestError(Exception):
+class GroupError(LocksError):
     """packages.toml or the archive's index does not say what is needed."""
 
 
@@ -46,27 +48,56 @@ class Candidate:
 Index = dict[str, Candidate]
 
 
-def parse_manifest(text: str, where: str) -> dict[str, GroupSpec]:
-    """Returns the groups of packages.toml. Raises ManifestError for anything unknown in it."""
+def _filled(value: Any, names: Mapping[str, str], where: str) -> Any:
+    """Returns a table or a part of it with the placeholders in its strings replaced."""
+    if isinstance(value, list):
+        return [_filled(v, names, where) for v in value]
+    if isinstance(value, dict):
+        return {key: _filled(v, names, where) for key, v in value.items()}
+    if not isinstance(value, str):
+        return value
+    try:
+        return value.format_map(names)
+    except (KeyError, ValueError, IndexError) as e:
+        raise GroupError(
+            f"{where}: {value!r}: no placeholder {e}; there are {sorted(names)}"
+        ) from e
+
+
+def parse_groups(
+    text: str, where: str, versions: Mapping[str, str], abis: Mapping[str, str]
+) -> dict[str, GroupSpec]:
+    """Returns the groups of packages.toml. Raises GroupError for anything unknown in it.
+
+    Strings may hold placeholders: names of `versions`, in lower case. A group whose name holds
+    {python} is one group for each of `abis` (ABI -> suite): {python} is like 313, {version} like
+    3.13, {suite} the ABI's suite.
+    """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as e:
-        raise ManifestError(f"{where}: {e}") from e
+        raise GroupError(f"{where}: {e}") from e
     if set(data) - {"group"}:
-        raise ManifestError(
-            f"{where}: unknown tables {sorted(set(data) - {'group'})}; want group.*"
-        )
+        raise GroupError(f"{where}: unknown tables {sorted(set(data) - {'group'})}; want group.*")
     allowed = [f.name for f in dataclasses.fields(GroupSpec)]
+    names = {name.lower(): version for name, version in versions.items()}
+    pythons = [
+        names | {"python": abi[2:], "version": f"3.{abi[3:]}", "suite": suite}
+        for abi, suite in abis.items()
+    ]
+    tables = {
+        _filled(name, values, where): _filled(raw, values, f"{where}: group {name!r}")
+        for name, raw in data.get("group", {}).items()
+        for values in (pythons if "{python}" in name else [names])
+    }
     specs = {}
-    for name, raw in data.get("group", {}).items():
+    for name, raw in tables.items():
         unknown = sorted(set(raw) - set(allowed))
         if unknown:
-            raise ManifestError(
-                f"{where}: group {name!r}: unknown key {unknown[0]!r}; want {allowed}"
-            )
+            raise GroupError(f"{where}: group {name!r}: unknown key {unknown[0]!r}; want {allowed}")
         for key in ("suite", "packages"):
             if not raw.get(key):
-                raise ManifestError(f"{where}: group {name!r}: {key!r} is missing")
+                raise GroupError(f"{where}: group {name!r}: {key!r} is missing")
         closure = raw.get("closure", False)
         if isinstance(closure, bool):
             closure = ["*"] if closure else []
@@ -91,8 +122,11 @@ def _dependencies(field: str) -> tuple[tuple[str, ...], ...]:
     return tuple(clauses)
 
 
-def parse_index(text: str) -> tuple[Index, dict[str, list[str]]]:
-    """Parses `apt-cache dumpavail`. Returns (packages by name, providers by virtual name)."""
+def parse_index(text: str, time: str) -> tuple[Index, dict[str, list[str]]]:
+    """Parses `apt-cache dumpavail` of an index of that time.
+
+    Returns (packages by name, providers by virtual name).
+    """
     index: Index = {}
     providers: dict[str, list[str]] = {}
     wanted = (
@@ -116,7 +150,12 @@ def parse_index(text: str) -> tuple[Index, dict[str, list[str]]]:
         name = fields["Package"]
         depends = _dependencies(fields.get("Pre-Depends", "") + "," + fields.get("Depends", ""))
         package = Package(
-            name, fields["Version"], fields["Filename"], fields["SHA256"], int(fields["Size"])
+            name,
+            fields["Version"],
+            fields["Filename"],
+            fields["SHA256"],
+            int(fields["Size"]),
+            time,
         )
         index[name] = Candidate(package, depends)
         for virtual, *_ in _dependencies(fields.get("Provides", "")):
@@ -134,7 +173,7 @@ def choose(
     """Returns a group's packages: the named ones and the dependencies that it asks for.
 
     Of alternatives the first that exists is taken; a virtual package gives its first provider.
-    Raises ManifestError for a package that the suite does not have.
+    Raises GroupError for a package that the suite does not have.
     """
     taken: dict[str, Package] = {}
     todo = list(spec.packages)
@@ -143,7 +182,7 @@ def choose(
         if name in taken:
             continue
         if name not in index:
-            raise ManifestError(
+            raise GroupError(
                 f"{where}: suite {spec.suite} has no package {name!r}; "
                 "correct packages.toml, or the suite has moved on: look for its new name"
             )

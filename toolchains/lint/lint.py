@@ -2,7 +2,7 @@
 """Formats and lints the whole tree.
 
 `./bazelw run //:lint` checks, `./bazelw run //:lint -- --fix` mends. Every tool is locked (see
-//toolchains/pypi and npm.bzl); the files are those git tracks or would track, so that nothing
+//toolchains/pypi and npm); the files are those git tracks or would track, so that nothing
 generated is looked at. Exit status 0 only if every tool is content.
 """
 

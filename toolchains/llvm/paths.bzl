@@ -6,6 +6,10 @@ extension that made it (external/sysroot, external/_main~llvm~sysroot). Such a n
 outputs through __FILE__, assert() and debug information unless it is mapped away.
 """
 
+load("@python//:trees.bzl", PYTHONS = "TREES")
+load("//toolchains/llvm:versions.bzl", "GCC")
+load("//toolchains/llvm/private:tools.bzl", "RESOURCES_FOLDER")
+
 # Repositories whose files are compiled or included.
 _REPOSITORIES = {
     "ck_fmha": Label("@ck_fmha//:BUILD.bazel"),
@@ -14,12 +18,10 @@ _REPOSITORIES = {
     "googletest": Label("@googletest//:BUILD.bazel"),
     "llvm": Label("@llvm//:BUILD.bazel"),
     "pybind11": Label("@pybind11//:BUILD.bazel"),
-    "python_3_11": Label("@python_3_11//:BUILD.bazel"),
-    "python_3_13": Label("@python_3_13//:BUILD.bazel"),
     "rocm": Label("@rocm//:BUILD.bazel"),
     "sysroot": Label("@sysroot//:BUILD.bazel"),
     "zstd": Label("@zstd//:BUILD.bazel"),
-}
+} | PYTHONS
 
 def prefix_maps(repositories = sorted(_REPOSITORIES)):
     """Returns flags that give a repository's files the same names in both dependency modes.
@@ -41,7 +43,7 @@ def prefix_maps(repositories = sorted(_REPOSITORIES)):
 COMPILATION_FOLDER = "-ffile-compilation-dir=."
 
 SYSROOT = _REPOSITORIES["sysroot"].workspace_root
-RESOURCES = _REPOSITORIES["llvm"].workspace_root + "/usr/lib/llvm-22/lib/clang/22"
+RESOURCES = "%s/%s" % (_REPOSITORIES["llvm"].workspace_root, RESOURCES_FOLDER)
 
 # Where clang finds everything: said in full, so that it looks nowhere else.
 DRIVER_FLAGS = [
@@ -50,5 +52,5 @@ DRIVER_FLAGS = [
     "--no-default-config",
     "--target=x86_64-linux-gnu",
     "-resource-dir=" + RESOURCES,
-    "--gcc-install-dir=%s/usr/lib/gcc/x86_64-linux-gnu/12" % SYSROOT,
+    "--gcc-install-dir=%s/usr/lib/gcc/x86_64-linux-gnu/%s" % (SYSROOT, GCC),
 ]

@@ -1,8 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The package index this machine's pip is configured with, and its pages.
-
-As a program it prints the index's URL; `pypi.bzl` asks it so.
-"""
+"""The package index this machine's pip is configured with, and its pages."""
 
 from __future__ import annotations
 
@@ -18,12 +15,14 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 
+from toolchains.locks.errors import LocksError
+
 VARIABLE = "AITER_ATTN_PYPI_INDEX"
 
 _PIP_DEFAULT = "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
 
 
-class PackageIndexError(Exception):
+class PackageIndexError(LocksError):
     """No index is known or it does not answer; the message says what to set or check."""
 
 
@@ -60,13 +59,12 @@ def _python(*arguments: str) -> str | None:
     return got.stdout.strip() if got.returncode == 0 else None
 
 
-def find(environ: Mapping[str, str] | None = None) -> str:
+def find(environ: Mapping[str, str] = os.environ) -> str:
     """Returns the URL of a simple index, without a trailing slash.
 
     AITER_ATTN_PYPI_INDEX wins, then pip's configuration, then pip's built-in default.
     Raises PackageIndexError where none of them is to be had.
     """
-    environ = os.environ if environ is None else environ
     if environ.get(VARIABLE):
         return environ[VARIABLE].rstrip("/")
     configured = parse_pip_config(_python("-m", "pip", "config", "list") or "")
@@ -128,16 +126,3 @@ def read_page(index: str, distribution: str) -> list[File]:
         raise PackageIndexError(
             f"{url}: {e}; check the name and the network, or set {VARIABLE}"
         ) from e
-
-
-def main() -> int:
-    try:
-        print(find())
-    except PackageIndexError as e:
-        print(e, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

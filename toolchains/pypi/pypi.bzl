@@ -1,21 +1,21 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Repository rules for locked files of Python distributions: sdists and wheels."""
 
-load("//toolchains/pypi/private:fetch.bzl", "fetch_file")
+load("//toolchains/locks:fetch.bzl", "fetch_locked")
 
 def _pypi_archive_impl(rctx):
     attr = rctx.attr
     if bool(attr.build_file) == bool(attr.build_file_content):
         fail("pypi_archive %s: set one of build_file and build_file_content" % rctx.name)
-    archive = ".archive.tar.gz" if attr.kind == "sdist" else ".archive.zip"
-    entry = fetch_file(rctx, attr.lock, attr.distribution, attr.kind, archive)
-    rctx.report_progress("unpacking " + entry["filename"])
-    root = [entry["filename"].removesuffix(".tar.gz")] if attr.kind == "sdist" else []
+    (entry,) = fetch_locked(rctx, "pypi", ".archive", [attr.distribution, attr.kind])
+    filename = entry["filename"]
+    rctx.report_progress("unpacking " + filename)
+    root = [filename.removesuffix(".tar.gz")] if attr.kind == "sdist" else []
     root += [attr.strip_prefix] if attr.strip_prefix else []
     for folder in attr.include or [""]:
         inside = "/".join(root + ([folder] if folder else []))
-        rctx.extract(archive, "%s/%s" % (attr.output, folder), inside)
-    rctx.delete(archive)
+        rctx.extract(entry["file"], "%s/%s" % (attr.output, folder), inside)
+    rctx.delete(".archive")
     for patch in attr.patches:
         rctx.patch(patch, strip = 1)
     rctx.file("lock_digest.bzl", "LOCK_DIGEST = \"%s\"\n" % entry["sha256"])
@@ -26,10 +26,7 @@ def _pypi_archive_impl(rctx):
 pypi_archive = repository_rule(
     implementation = _pypi_archive_impl,
     doc = """The unpacked contents of one locked file, the given BUILD file, and
-`lock_digest.bzl` with LOCK_DIGEST (the file's sha256).
-
-The index is AITER_ATTN_PYPI_INDEX (by --repo_env too), else the one that the machine's pip is
-configured with. The file is found on the distribution's page by its name.""",
+`lock_digest.bzl` with LOCK_DIGEST (the file's sha256).""",
     attrs = {
         "build_file": attr.label(
             doc = "becomes the BUILD.bazel at the root",
@@ -44,11 +41,6 @@ configured with. The file is found on the distribution's page by its name.""",
         "kind": attr.string(
             mandatory = True,
             doc = "which of its files: sdist, any (a wheel for every Python), cp311, ...",
-        ),
-        "lock": attr.label(
-            default = "//toolchains/pypi:lock.json",
-            allow_single_file = True,
-            doc = "written by `./bazelw --relock pypi` from requirements.toml",
         ),
         "output": attr.string(default = ".", doc = "folder that the archive is unpacked to"),
         "patches": attr.label_list(

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """`./bazelw --relock pypi`: from requirements.toml to lock.json.
 
-The lock's schema, which `pypi.bzl` reads:
+The lock's schema:
 
     {"regenerate": "./bazelw --relock pypi",
      "distributions": {NAME: {"version": VERSION,
@@ -19,9 +19,12 @@ import os
 import pathlib
 import re
 import urllib.request
+from collections.abc import Iterable
 
 import tomllib
 
+from toolchains.locks import constants
+from toolchains.locks.errors import LocksError
 from toolchains.pypi import index
 
 HERE = pathlib.Path(__file__).absolute().parent
@@ -30,12 +33,17 @@ LOCK = HERE / "lock.json"
 REGENERATE = "./bazelw --relock pypi"
 
 
-class RequirementsError(Exception):
+class RequirementsError(LocksError):
     """requirements.toml asks for what is not understood or not in the index."""
 
 
-def parse_requirements(text: str, where: str) -> dict[str, tuple[str, list[str]]]:
-    """Returns distribution -> (version, kinds). Raises RequirementsError for anything unknown."""
+def parse_requirements(
+    text: str, where: str, abis: Iterable[str]
+) -> dict[str, tuple[str, list[str]]]:
+    """Returns distribution -> (version, kinds). Raises RequirementsError for anything unknown.
+
+    The kind "abis" stands for all of `abis`.
+    """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as e:
@@ -48,12 +56,14 @@ def parse_requirements(text: str, where: str) -> dict[str, tuple[str, list[str]]
             raise RequirementsError(
                 f"{where}: distribution {name!r}: has {sorted(entry)}, want files and version"
             )
+        kinds: list[str] = []
         for kind in entry["files"]:
-            if not re.fullmatch(r"sdist|any|cp3[0-9]+", kind):
+            if kind not in ("sdist", "any", "abis"):
                 raise RequirementsError(
-                    f"{where}: distribution {name!r}: file kind {kind!r}; want sdist, any or cp3NN"
+                    f"{where}: distribution {name!r}: file kind {kind!r}; want sdist, any or abis"
                 )
-        wanted[name] = (entry["version"], list(entry["files"]))
+            kinds += abis if kind == "abis" else [kind]
+        wanted[name] = (entry["version"], kinds)
     return wanted
 
 
@@ -96,9 +106,16 @@ def _digest(file: index.File) -> str:
         return hashlib.file_digest(answer, "sha256").hexdigest()
 
 
+def requirements() -> dict[str, tuple[str, list[str]]]:
+    """Returns what the committed requirements.toml asks for."""
+    abis = constants.read(HERE.parent / "python/abis.bzl")["ABIS"]
+    text = REQUIREMENTS.read_text(encoding="utf-8")
+    return parse_requirements(text, REQUIREMENTS.name, abis)
+
+
 def relock() -> list[str]:
     """Rewrites lock.json. Returns one line per file whose entry changed."""
-    wanted = parse_requirements(REQUIREMENTS.read_text(encoding="utf-8"), REQUIREMENTS.name)
+    wanted = requirements()
     url = index.find()
     distributions = {}
     for name, (version, kinds) in sorted(wanted.items()):

@@ -1,6 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The repositories made of locked Python distributions; requirements.toml has the versions."""
 
+load("//toolchains/python:abis.bzl", "ABIS")
 load(":pypi.bzl", "pypi_archive", "pypi_choice")
 
 _WHEEL_BUILD = """load("@rules_python//python:defs.bzl", "py_library")
@@ -40,10 +41,19 @@ cc_library(
         "zstd/zstd.h",
         "zstd/zstd_errors.h",
     ],
-    copts = ["-w"],
+    # Hidden in what it is linked into: zstd.h would export its functions.
+    copts = [
+        "-fvisibility=hidden",
+        "-w",
+    ],
     includes = ["zstd"],
     linkstatic = True,
-    local_defines = ["ZSTD_DISABLE_ASM"],
+    local_defines = [
+        "ZDICTLIB_VISIBLE=",
+        "ZSTDERRORLIB_VISIBLE=",
+        "ZSTDLIB_VISIBLE=",
+        "ZSTD_DISABLE_ASM",
+    ],
     visibility = ["//visibility:public"],
 )
 """
@@ -55,8 +65,6 @@ _PROGRAM_BUILD = """filegroup(
     visibility = ["//visibility:public"],
 )
 """
-
-_ABIS = ["cp311", "cp313"]
 
 def _wheel(name, distribution, kind, target, deps):
     pypi_archive(
@@ -84,13 +92,13 @@ def _pure(distribution, deps = []):
 
 def _compiled(distribution, deps = []):
     name = "pypi_" + distribution.replace("-", "_")
-    for abi in _ABIS:
+    for abi in ABIS:
         _wheel("%s_%s" % (name, abi), distribution, abi, name, deps)
     pypi_choice(
         name = name,
-        settings = {abi: str(Label("//toolchains/python:%s.selected" % abi)) for abi in _ABIS},
+        settings = {abi: str(Label("//toolchains/python:%s.selected" % abi)) for abi in ABIS},
         target = name,
-        targets = {abi: "@%s_%s//:%s" % (name, abi, name) for abi in _ABIS},
+        targets = {abi: "@%s_%s//:%s" % (name, abi, name) for abi in ABIS},
     )
 
 def pypi_repositories():

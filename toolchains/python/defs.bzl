@@ -5,7 +5,7 @@ py_library, py_binary and py_test are rules_python's; the toolchain that they ru
 of --//toolchains/python:abi.
 """
 
-load("//toolchains/python/private:abi.bzl", _ABIS = "ABIS")
+load("//toolchains/python:abis.bzl", _ABIS = "ABIS")
 load(
     "//toolchains/python/private:py_tool.bzl",
     _PyToolInfo = "PyToolInfo",

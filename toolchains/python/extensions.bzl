@@ -9,5 +9,5 @@ def _python_impl(mctx):
 
 python = module_extension(
     implementation = _python_impl,
-    doc = "Declares @python_3_11, @python_3_13 and @host_python.",
+    doc = "Declares @python, @python_3_NN for every ABI, and @host_python.",
 )

@@ -1,19 +1,25 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The repositories of the Python toolchain: interpreters, and the default ABI."""
+"""The repositories of the Python toolchain: interpreters and headers per ABI."""
 
+load("//toolchains/python:abis.bzl", "ABIS", "TOOLS_ABI")
 load("//toolchains/python/private:host_python.bzl", "host_python")
+load("//toolchains/python/private:python_hub.bzl", "python_hub")
 load("//toolchains/python/private:python_tree.bzl", "python_tree")
 
 def python_repositories():
-    """Declares @python_3_11, @python_3_13 and @host_python."""
-    python_tree(
-        name = "python_3_11",
-        group = "python311",
-        version = "3.11",
-    )
-    python_tree(
-        name = "python_3_13",
-        group = "python313",
-        version = "3.13",
+    """Declares @python_3_NN for every ABI, @python with aliases of them, and @host_python."""
+    trees = {}
+    for abi in ABIS:
+        minor = abi.removeprefix("cp3")
+        trees[abi] = "python_3_" + minor
+        python_tree(
+            name = trees[abi],
+            group = "python3" + minor,
+            version = "3." + minor,
+        )
+    python_hub(
+        name = "python",
+        tools_abi = TOOLS_ABI,
+        trees = trees,
     )
     host_python(name = "host_python")

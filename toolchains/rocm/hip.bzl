@@ -20,7 +20,6 @@ HIP_TOOLCHAIN_TYPE = Label("//toolchains/rocm:toolchain_type")
 HipToolchainInfo = provider(
     doc = "A compiler for HIP, with headers and device libraries.",
     fields = {
-        "archs": "list of str: the architectures it compiles for",
         "compiler": "File: the clang++ to execute",
         "files": "depset of File: all that device and host compiles need beside the sources",
         "flags": "list of str: flags for any HIP compile, paths from the execution root. The " +
@@ -44,7 +43,6 @@ def _hip_toolchain_definition_impl(ctx):
              (ctx.label, identity))
     return [platform_common.ToolchainInfo(
         hip = HipToolchainInfo(
-            archs = ctx.attr.archs,
             compiler = ctx.file.compiler,
             files = depset(ctx.files.files),
             flags = ctx.attr.flags,
@@ -56,7 +54,6 @@ hip_toolchain_definition = rule(
     implementation = _hip_toolchain_definition_impl,
     doc = "A HIP toolchain, to be registered by a toolchain() of type HIP_TOOLCHAIN_TYPE.",
     attrs = {
-        "archs": attr.string_list(mandatory = True),
         "compiler": attr.label(mandatory = True, allow_single_file = True),
         "files": attr.label_list(
             mandatory = True,

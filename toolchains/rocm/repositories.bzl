@@ -2,6 +2,7 @@
 """The repositories of the HIP toolchain: @rocm; and @dlpack, a header of the same kind."""
 
 load("//toolchains/debian:debian.bzl", "debian_packages")
+load("//toolchains/rocm:paths.bzl", "BITCODE_FOLDER")
 
 def rocm_repositories():
     """Declares @rocm (HIP headers, device libraries) and @dlpack (dlpack.h)."""
@@ -9,9 +10,14 @@ def rocm_repositories():
         name = "rocm",
         build_file = Label("//toolchains/rocm:rocm.BUILD.bazel"),
         group = "rocm",
+        # Of the HIP toolchain: what a compile's outputs depend on beside the sources.
+        identities = {
+            Label("@llvm//:identity.bzl"): "llvm",
+            Label("@sysroot//:lock_digest.bzl"): "sysroot",
+        },
         keep = [
             "usr/include/hip/*",
-            "usr/lib/llvm-21/lib/clang/21/amdgcn/bitcode/*",
+            BITCODE_FOLDER + "/*",
             "usr/share/hip/version",
         ],
     )

@@ -82,7 +82,7 @@ class Workspace(Checkout):
         self.output = root / "output"
         self.index = root / "index" / "simple"
         shutil.copy(TOP / "toolchains/BUILD.bazel", self.root / "toolchains")
-        for folder in ("debian", "debian/private", "pypi", "pypi/private"):
+        for folder in ("debian", "debian/private", "locks", "npm", "pypi"):
             (self.root / "toolchains" / folder).mkdir(exist_ok=True)
             for pattern in ("*.bzl", "*.sh", "BUILD.bazel"):
                 for file in (TOP / "toolchains" / folder).glob(pattern):
@@ -90,13 +90,18 @@ class Workspace(Checkout):
         (self.root / "MODULE.bazel").write_text(MODULE)
         (self.root / "WORKSPACE").write_text(WORKSPACE)
         (self.root / "BUILD.bazel").touch()
+        # Of these folders only a file that programs read is needed.
+        for folder in ("llvm", "python"):
+            build = 'exports_files(glob(["*.bzl"]), visibility = ["//visibility:public"])\n'
+            (self.root / "toolchains" / folder / "BUILD.bazel").write_text(build)
+        (self.root / "toolchains/npm/lock.json").write_text('{"packages": {}}')
         self.pypi_lock = self.root / "toolchains/pypi/lock.json"
 
     def bazel(self, *arguments: str, **extra: str) -> Result:
         got = subprocess.run(
             [sys.executable, self.root / "bazelw", f"--output_base={self.output}", *arguments],
             cwd=self.root,
-            env=self.environ(AITER_ATTN_PYPI_INDEX=f"file://{self.index}", **extra),
+            env=self.environ(**{"AITER_ATTN_PYPI_INDEX": f"file://{self.index}"} | extra),
             capture_output=True,
             text=True,
             timeout=240,
@@ -104,13 +109,17 @@ class Workspace(Checkout):
         return Result(got.returncode, got.stdout + got.stderr)
 
     def fetch(self, name: str, *options: str, **extra: str) -> Result:
-        # Nothing may come from the repository cache of an earlier fetch.
-        return self.bazel("build", "--repository_cache=", f"@{name}//:files", *options, **extra)
+        """Fetches anew: nothing comes from the store that an earlier fetch filled."""
+        shutil.rmtree(self.cache / "files", ignore_errors=True)
+        return self.bazel("build", f"@{name}//:files", *options, **extra)
 
-    def refetch(self, name: str, *options: str, **extra: str) -> Result:
-        """Fetches with a lock that differs from the last one in white space at least."""
+    def change_locks(self) -> None:
+        """Makes the locks differ from the last ones in white space."""
         for file in (self.lock, self.pypi_lock):
             file.write_text(file.read_text() + "\n")
+
+    def refetch(self, name: str, *options: str, **extra: str) -> Result:
+        self.change_locks()
         return self.fetch(name, *options, **extra)
 
     def tree(self, name: str) -> pathlib.Path:
@@ -149,7 +158,8 @@ def make_deb(name: str, files: dict[str, str], archive: pathlib.Path) -> lock.Pa
         ["dpkg-deb", "--root-owner-group", "-Zxz", "-b", root, deb], check=True, capture_output=True
     )
     data = deb.read_bytes()
-    return lock.Package(name, "1", path, hashlib.sha256(data).hexdigest(), len(data))
+    digest = hashlib.sha256(data).hexdigest()
+    return lock.Package(name, "1", path, digest, len(data), "20260131T235959Z")
 
 
 def make_index(index: pathlib.Path) -> dict[str, object]:
@@ -201,8 +211,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     )
     groups = {"bazel": lock.Group("forky", locked()), "toy": lock.Group("sid", toys)}
     made.lock.write_text(lock.dump(groups))
-    with (made.lock.parent / "packages.toml").open("a") as manifest:
-        manifest.write('[group.toy]\nsuite = "sid"\npackages = ["libtoy", "toy"]\n')
+    with (made.lock.parent / "packages.toml").open("a") as packages:
+        packages.write('[group.toy]\nsuite = "sid"\npackages = ["libtoy", "toy"]\n')
     made.pypi_lock.write_text(json.dumps({"distributions": make_index(made.index)}))
     yield made
     made.bazel("shutdown")
@@ -257,9 +267,9 @@ def test_next_mirror(workspace: Workspace) -> None:
     ("name", "parts"),
     [
         ("no_group", ["no group", "toys", "there are bazel, toy", "--relock debian"]),
-        ("no_package", ['no package "x"', "it has libtoy, toy"]),
-        ("no_dist", ['no distribution "toys"', "toy, toy-wheel", "--relock pypi"]),
-        ("no_kind", ['no file of kind "any"', "there are sdist", "--relock pypi"]),
+        ("no_package", ["no package 'x'", "it has libtoy, toy"]),
+        ("no_dist", ["no distribution 'toys'", "toy, toy-wheel", "--relock pypi"]),
+        ("no_kind", ["no file of kind 'any'", "there are ['sdist']", "--relock pypi"]),
     ],
 )
 def test_what_the_lock_does_not_have(workspace: Workspace, name: str, parts: list[str]) -> None:
@@ -317,7 +327,7 @@ def test_corrupted_digest_of_a_wheel(workspace: Workspace) -> None:
     damage(workspace.pypi_lock, '"sha256": "', '"sha256": "x')
     got = workspace.fetch("wheel")
     assert got.returncode != 0
-    assert "not 64 hexadecimal digits" in got.log
+    assert "it must match [0-9a-f]{64}" in got.log
 
 
 def test_file_that_the_index_does_not_list(workspace: Workspace) -> None:
@@ -334,14 +344,33 @@ def test_unreachable_index(workspace: Workspace) -> None:
         assert part in got.log
 
 
-def test_repository_cache_serves_without_a_network(workspace: Workspace) -> None:
-    cache = f"--repository_cache={workspace.cache}/repositories"
-    got = workspace.refetch("wheel", cache)
+NOWHERE = {
+    "AITER_ATTN_DEBIAN_MIRROR": "http://127.0.0.1:9/debian",
+    "AITER_ATTN_PYPI_INDEX": "http://127.0.0.1:9/simple",
+}
+
+
+def test_the_store_serves_without_a_network(workspace: Workspace) -> None:
+    got = workspace.refetch("wheel")
     assert got.returncode == 0, got.log
-    unreachable = "--repo_env=AITER_ATTN_PYPI_INDEX=http://127.0.0.1:9/simple"
-    got = workspace.refetch("wheel", cache, unreachable)
+    workspace.change_locks()
+    got = workspace.bazel("build", "@wheel//:files", **NOWHERE)
     assert got.returncode == 0, got.log
     assert workspace.files("wheel") == {"toy/__init__.py"}
+
+
+def test_a_vendored_folder_serves_without_a_network(
+    workspace: Workspace, tmp_path: pathlib.Path
+) -> None:
+    command = [sys.executable, workspace.root / "bazelw", "--vendor", "vendored"]
+    environ = workspace.environ(AITER_ATTN_PYPI_INDEX=f"file://{workspace.index}")
+    got = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True)
+    assert got.returncode == 0, got.stderr
+    assert f"AITER_ATTN_MIRROR={tmp_path}/vendored" in got.stderr
+    for name in ("tree", "wheel", "sdist"):
+        mirror = {"AITER_ATTN_MIRROR": f"{tmp_path}/vendored"}
+        fetched = workspace.refetch(name, **NOWHERE, **mirror)
+        assert fetched.returncode == 0, fetched.log
 
 
 def test_workspace_mode_gives_the_same_trees(workspace: Workspace) -> None:
@@ -350,7 +379,7 @@ def test_workspace_mode_gives_the_same_trees(workspace: Workspace) -> None:
     shutil.rmtree(workspace.output / "external", ignore_errors=True)
     try:
         check_trees(workspace)
-        got = workspace.bazel("build", "--repository_cache=", "//toolchains/debian")
+        got = workspace.bazel("build", "//toolchains/debian")
         assert got.returncode == 0, got.log
     finally:
         (workspace.root / ".bazelrc").unlink()

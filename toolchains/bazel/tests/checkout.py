@@ -20,7 +20,8 @@ from toolchains.bazel import setup
 from toolchains.debian import lock, relock
 
 TOP = pathlib.Path(setup.__file__).absolute().parent.parent.parent
-FILES = ("*.py", "*.toml", "*.json")
+# versions.bzl and abis.bzl are read by programs, too.
+FILES = ("*.py", "*.toml", "*.json", "versions.bzl", "abis.bzl")
 
 ON_DEBIAN = pytest.mark.skipif(
     not all(map(shutil.which, ("apt-get", "dpkg-deb"))), reason="this is no Debian machine"
@@ -50,7 +51,7 @@ class Checkout:
         self.root = root / "checkout"
         self.cache = root / "cache"
         self.archive = f"file://{archive}"
-        for folder in ("bazel", "debian", "pypi"):
+        for folder in ("bazel", "debian", "llvm", "locks", "npm", "pypi", "python"):
             target = self.root / "toolchains" / folder
             target.mkdir(parents=True)
             for pattern in FILES:

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The lock's schema, and the committed lock against the manifest."""
+"""The lock's schema, and the committed lock against packages.toml."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pathlib
 
 import pytest
 
-from toolchains.debian import lock, resolve
+from toolchains.debian import lock, relock
 
 FOLDER = pathlib.Path(lock.__file__).parent
 ENTRY = {
@@ -17,8 +17,9 @@ ENTRY = {
     "path": "pool/main/z/zlib/zlib1g_1.3-1_amd64.deb",
     "sha256": "0" * 64,
     "size": 7,
+    "time": "20260131T235959Z",
 }
-PACKAGE = lock.Package("zlib1g", "1:1.3-1", "pool/main/z/zlib/zlib1g_1.3-1_amd64.deb", "0" * 64, 7)
+PACKAGE = lock.Package(**ENTRY)
 
 
 def text(*entries: object, suite: object = "forky") -> str:
@@ -53,6 +54,7 @@ def test_dump_is_sorted_and_read_back() -> None:
         ("name", "Zlib"),
         ("version", ""),
         ("version", None),
+        ("time", "2026-01-31"),
     ],
 )
 def test_bad_value_is_named_with_the_next_step(key: str, value: object) -> None:
@@ -103,9 +105,9 @@ def test_unknown_group_lists_the_others() -> None:
         lock.get_group(lock.parse(text(ENTRY), "lock.json"), "llvm", "lock.json")
 
 
-def test_the_committed_lock_holds_what_the_manifest_asks_for() -> None:
+def test_the_committed_lock_holds_what_packages_toml_asks_for() -> None:
     groups = lock.parse((FOLDER / "lock.json").read_text(), "lock.json")
-    specs = resolve.parse_manifest((FOLDER / "packages.toml").read_text(), "packages.toml")
+    specs = relock.group_specs()
     assert set(groups) == set(specs)
     for name, spec in specs.items():
         assert groups[name].suite == spec.suite

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import pathlib
 
 import pytest
 
 from toolchains.debian import lock, mirrors, relock
 
-MANIFEST = """
+PACKAGES = """
 [group.one]
 suite = "sid"
 packages = ["ab"]
@@ -23,17 +24,19 @@ packages = ["ab"]
 def index(version: str) -> str:
     return (
         f"Package: ab\nVersion: {version}\nFilename: pool/main/a/ab_{version}_amd64.deb\n"
-        f"SHA256: {'b' * 64}\nSize: 3\n"
+        f"SHA256: {hashlib.sha256(version.encode()).hexdigest()}\nSize: 3\n"
     )
 
 
 @pytest.fixture
 def files(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    (tmp_path / "packages.toml").write_text(MANIFEST)
-    monkeypatch.setattr(relock, "MANIFEST", tmp_path / "packages.toml")
+    (tmp_path / "packages.toml").write_text(PACKAGES)
+    monkeypatch.setattr(relock, "PACKAGES", tmp_path / "packages.toml")
     monkeypatch.setattr(relock, "LOCK", tmp_path / "lock.json")
     monkeypatch.setattr(mirrors, "find", lambda: ["http://a.example"])
-    monkeypatch.setattr(relock, "fetch_index", lambda suite, archives: index(f"1-{suite}"))
+    monkeypatch.setattr(
+        relock, "fetch_index", lambda suite, archives: (index(f"1-{suite}"), "20260101T000000Z")
+    )
     return tmp_path
 
 
@@ -51,14 +54,30 @@ def test_all_groups(files: pathlib.Path) -> None:
 
 def test_one_group_leaves_the_others(files: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     relock.relock()
-    monkeypatch.setattr(relock, "fetch_index", lambda suite, archives: index("2"))
+    later = "20260202T000000Z"
+    monkeypatch.setattr(relock, "fetch_index", lambda suite, archives: (index("2"), later))
     assert relock.relock(["two"]) == ["two: ab: 1-forky -> 2"]
     assert locked(files) == {"one": "1-sid", "two": "2"}
 
 
-def test_group_that_left_the_manifest_leaves_the_lock(files: pathlib.Path) -> None:
+def test_a_file_keeps_the_time_that_it_was_locked_with(
+    files: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     relock.relock()
-    (files / "packages.toml").write_text(MANIFEST.split("[group.two]")[0])
+    later = "20260202T000000Z"
+    monkeypatch.setattr(relock, "fetch_index", lambda suite, archives: (index(f"1-{suite}"), later))
+    relock.relock()
+    groups = lock.parse((files / "lock.json").read_text(), "lock.json")
+    assert {g.packages[0].time for g in groups.values()} == {"20260101T000000Z"}
+    monkeypatch.setattr(relock, "fetch_index", lambda suite, archives: (index("3"), later))
+    relock.relock()
+    groups = lock.parse((files / "lock.json").read_text(), "lock.json")
+    assert {g.packages[0].time for g in groups.values()} == {later}
+
+
+def test_group_that_is_wanted_no_more_leaves_the_lock(files: pathlib.Path) -> None:
+    relock.relock()
+    (files / "packages.toml").write_text(PACKAGES.split("[group.two]")[0])
     assert relock.relock() == ["two: ab: 1-forky -> none"]
     assert locked(files) == {"one": "1-sid"}
 

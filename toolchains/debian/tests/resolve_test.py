@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""From the manifest and an index to the packages of a group."""
+"""From packages.toml and an index to the packages of a group."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def choose(
     exclude: tuple[str, ...] = (),
 ) -> list[str]:
     spec = resolve.GroupSpec("sid", packages, closure, exclude)
-    index, providers = resolve.parse_index(INDEX)
+    index, providers = resolve.parse_index(INDEX, "20260131T235959Z")
     return [p.name for p in resolve.choose(spec, index, providers, WHERE)]
 
 
@@ -66,30 +66,49 @@ def test_excluded_package_can_still_be_named() -> None:
 
 
 def test_unknown_package_names_the_suite() -> None:
-    with pytest.raises(resolve.ManifestError, match="sid has no package 'nosuch'"):
+    with pytest.raises(resolve.GroupError, match="sid has no package 'nosuch'"):
         choose(packages=("nosuch",))
 
 
-def test_manifest() -> None:
-    specs = resolve.parse_manifest(
+def test_groups() -> None:
+    specs = resolve.parse_groups(
         '[group.a]\nsuite = "sid"\npackages = ["x"]\nclosure = true\n'
         '[group.b]\nsuite = "sid"\npackages = ["y"]\nclosure = ["l*"]\nexclude = ["*-dev"]\n',
         "packages.toml",
+        {},
+        {},
     )
     assert specs["a"] == resolve.GroupSpec("sid", ("x",), ("*",))
     assert specs["b"] == resolve.GroupSpec("sid", ("y",), ("l*",), ("*-dev",))
+
+
+def test_versions_and_abis_fill_in_placeholders() -> None:
+    specs = resolve.parse_groups(
+        '[group.a]\nsuite = "sid"\npackages = ["clang-{llvm}"]\n'
+        '[group."python{python}"]\nsuite = "{suite}"\n'
+        'packages = ["libpython{version}-dev"]\nexclude = ["python{version}"]\n',
+        "packages.toml",
+        {"LLVM": "22"},
+        {"cp311": "bookworm", "cp314": "forky"},
+    )
+    assert specs == {
+        "a": resolve.GroupSpec("sid", ("clang-22",)),
+        "python311": resolve.GroupSpec("bookworm", ("libpython3.11-dev",), exclude=("python3.11",)),
+        "python314": resolve.GroupSpec("forky", ("libpython3.14-dev",), exclude=("python3.14",)),
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[group.a", "packages.toml"),
+        ('[group.a]\nsuite = "sid"\npackages = ["x{gcc}"]\n', "no placeholder 'gcc'.*'llvm'"),
         ("[groups.a]\n", "groups"),
         ('[group.a]\nsuite = "sid"\npackages = ["x"]\nclosures = true\n', "closures"),
         ('[group.a]\npackages = ["x"]\n', "suite"),
         ('[group.a]\nsuite = "sid"\npackages = []\n', "packages"),
     ],
 )
-def test_manifest_errors_name_the_culprit(text: str, message: str) -> None:
-    with pytest.raises(resolve.ManifestError, match=message):
-        resolve.parse_manifest(text, "packages.toml")
+def test_errors_name_the_culprit(text: str, message: str) -> None:
+    with pytest.raises(resolve.GroupError, match=message):
+        resolve.parse_groups(text, "packages.toml", {"LLVM": "22"}, {})

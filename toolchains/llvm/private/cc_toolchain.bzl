@@ -11,6 +11,7 @@ load(
     "SYSROOT",
     "prefix_maps",
 )
+load("//toolchains/llvm:versions.bzl", "LLVM")
 
 # Same values as Bazel's own toolchain: the time of a build is no part of its outputs.
 _REDACTED_DATES = [
@@ -106,7 +107,7 @@ def hermetic_cc_toolchain(name):
             "objdump": "bin/llvm-objdump",
             "strip": "bin/llvm-strip",
         },
-        toolchain_identifier = "llvm-22-linux-x86_64",
+        toolchain_identifier = "llvm-%s-linux-x86_64" % LLVM,
         unfiltered_compile_flags = _REDACTED_DATES,
     )
     cc_toolchain(
@@ -121,5 +122,5 @@ def hermetic_cc_toolchain(name):
         strip_files = ":objcopy",
         supports_param_files = True,
         toolchain_config = name + "_config",
-        toolchain_identifier = "llvm-22-linux-x86_64",
+        toolchain_identifier = "llvm-%s-linux-x86_64" % LLVM,
     )

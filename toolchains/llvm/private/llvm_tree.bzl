@@ -2,48 +2,49 @@
 """The repository rule behind @llvm: unpacked packages plus a wrapper for every tool."""
 
 load("//toolchains/debian:debian.bzl", "debian_tree")
-load("//toolchains/debian:identity.bzl", "lock_identity")
-load(":tools.bzl", "PROGRAMS", "TOOLS")
+load("//toolchains/llvm:versions.bzl", "LLVM")
+load("//toolchains/locks:fetch.bzl", "lock_identity")
+load(":tools.bzl", "PROGRAMS", "PROGRAMS_FOLDER", "RESOURCES_FOLDER", "TOOLS")
 
 # The packages that decide what a compile or a link writes. The other packages of the group
 # serve tools that only look; a new version of theirs must not recompile every kernel.
 _COMPILER_PACKAGES = [
-    "clang-22",
+    "clang-" + LLVM,
     "libc6",
-    "libclang-common-22-dev",
-    "libclang-cpp22",
+    "libclang-common-%s-dev" % LLVM,
+    "libclang-cpp" + LLVM,
     "libgcc-s1",
-    "libllvm22",
+    "libllvm" + LLVM,
     "libstdc++6",
     "libz3-4",
     "libzstd1",
-    "lld-22",
+    "lld-" + LLVM,
     "zlib1g",
 ]
 
 def _llvm_tree_impl(rctx):
-    debian_tree(
+    locked = debian_tree(
         rctx,
-        rctx.attr.lock,
         rctx.attr.group,
-        keep = ["usr/lib/llvm-22/bin/" + program for program in PROGRAMS] + [
-            "usr/lib/llvm-22/lib/clang/22/include/*",
+        keep = [PROGRAMS_FOLDER + program for program in PROGRAMS] + [
+            RESOURCES_FOLDER + "/include/*",
             "usr/lib/x86_64-linux-gnu/lib*.so*",
             "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
         ],
         exclude = ["usr/lib/x86_64-linux-gnu/*/*"],
     )
-    wrapper = rctx.read(rctx.attr.wrapper)
     for tool in TOOLS:
-        rctx.file("bin/" + tool, wrapper, executable = True)
-
-    entries = json.decode(rctx.read("debian_lock.json"))
-    locked = {entry["name"]: entry["sha256"] for entry in entries}
+        rctx.template(
+            "bin/" + tool,
+            rctx.attr.wrapper,
+            {"@PROGRAMS@": PROGRAMS_FOLDER},
+            executable = True,
+        )
     missing = [package for package in _COMPILER_PACKAGES if package not in locked]
     if missing:
-        fail("%s: group %r lacks %s, which the compiler consists of; it has %s" %
-             (rctx.attr.lock, rctx.attr.group, ", ".join(missing), ", ".join(sorted(locked))))
-    identity = lock_identity({package: locked[package] for package in _COMPILER_PACKAGES})
+        fail("group %r lacks %s, which the compiler consists of; it has %s" %
+             (rctx.attr.group, ", ".join(missing), ", ".join(sorted(locked))))
+    identity = lock_identity(rctx, {package: locked[package] for package in _COMPILER_PACKAGES})
     rctx.file("identity.bzl", "COMPILER_DIGEST = \"%s\"\n" % identity, executable = False)
     rctx.file("BUILD.bazel", rctx.read(rctx.attr.build_file), executable = False)
     rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
@@ -57,7 +58,6 @@ or a link writes.""",
     attrs = {
         "build_file": attr.label(mandatory = True, allow_single_file = True),
         "group": attr.string(default = "llvm", doc = "group of the lock"),
-        "lock": attr.label(default = "//toolchains/debian:lock.json", allow_single_file = True),
         "wrapper": attr.label(
             default = "//toolchains/llvm:tool.sh",
             allow_single_file = True,

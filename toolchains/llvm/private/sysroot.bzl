@@ -6,6 +6,8 @@ sound, old libstdc++ extensions, sanitizer libraries) is left out. libstdc++ and
 there as archives only, so that no link can choose the shared ones.
 """
 
+load("//toolchains/llvm:versions.bzl", "GCC")
+
 _LINUX_HEADERS = [
     "byteorder/*",
     "close_range.h",
@@ -69,24 +71,23 @@ HEADERS = [
 
 # Globs of what even HEADERS' folders need not hold.
 UNUSED_HEADERS = [
-    "usr/include/c++/12/decimal/**",
-    "usr/include/c++/12/experimental/**",
-    "usr/include/c++/12/ext/pb_ds/**",
-    "usr/include/c++/12/parallel/**",
-    "usr/include/c++/12/tr2/**",
-    "usr/include/x86_64-linux-gnu/c++/12/ext/**",
-]
+    "usr/include/c++/%s/%s/**" % (GCC, folder)
+    for folder in ["decimal", "experimental", "ext/pb_ds", "parallel", "tr2"]
+] + ["usr/include/x86_64-linux-gnu/c++/%s/ext/**" % GCC]
+
+# GCC's own start files and libraries.
+GCC_FOLDER = "usr/lib/gcc/x86_64-linux-gnu/%s/" % GCC
 
 # Shell patterns ("*" matches "/" too) of the files that are unpacked.
 SYSROOT_KEEP = [
     "lib64/ld-linux-x86-64.so.2",
     "usr/include/*",
-    "usr/lib/gcc/x86_64-linux-gnu/12/crt*.o",
-    "usr/lib/gcc/x86_64-linux-gnu/12/libatomic.a",
-    "usr/lib/gcc/x86_64-linux-gnu/12/libgcc.a",
-    "usr/lib/gcc/x86_64-linux-gnu/12/libgcc_eh.a",
-    "usr/lib/gcc/x86_64-linux-gnu/12/libstdc++.a",
-    "usr/lib/gcc/x86_64-linux-gnu/12/libsupc++.a",
+    GCC_FOLDER + "crt*.o",
+    GCC_FOLDER + "libatomic.a",
+    GCC_FOLDER + "libgcc.a",
+    GCC_FOLDER + "libgcc_eh.a",
+    GCC_FOLDER + "libstdc++.a",
+    GCC_FOLDER + "libsupc++.a",
     # glibc's own: start files, the part of libc that is always linked statically, and the
     # empty archives that -ldl, -lpthread, -lrt and -lutil stand for since glibc 2.34.
     "usr/lib/x86_64-linux-gnu/*crt*.o",

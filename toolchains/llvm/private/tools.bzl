@@ -1,6 +1,12 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """What @llvm consists of: names only, for its repository rule and its BUILD file."""
 
+load("//toolchains/llvm:versions.bzl", "LLVM", "LLVM_LIBRARY")
+
+# Where the programs are in @llvm, and the folder that clang calls its resources.
+PROGRAMS_FOLDER = "usr/lib/llvm-%s/bin/" % LLVM
+RESOURCES_FOLDER = "usr/lib/llvm-{0}/lib/clang/{0}".format(LLVM)
+
 # Tools that only read or rewrite object files.
 OBJECT_TOOLS = [
     "llvm-ar",
@@ -20,14 +26,14 @@ TOOLS = OBJECT_TOOLS + [
     "lld",
 ]
 
-# The files of usr/lib/llvm-22/bin that are kept: TOOLS, and what some of them are links to.
+# The files of PROGRAMS_FOLDER that are kept: TOOLS, and what some of them are links to.
 PROGRAMS = TOOLS + ["llvm-readobj"]
 
 # The shared libraries that LLVM's programs load, by soname, beside libcurl's. The loader
 # itself is one of them. //toolchains/llvm/tests:closure_test holds the list exact.
 LOADER_CLOSURE = [
     "ld-linux-x86-64.so.2",
-    "libLLVM.so.22.1",
+    "libLLVM.so." + LLVM_LIBRARY,
     "libbsd.so.0",
     "libc.so.6",
     "libedit.so.2",

@@ -10,7 +10,8 @@ import pytest
 
 ROOT = next(iter(pathlib.Path("..").glob("*llvm/bin/clang"))).parent.parent.absolute()
 LIBRARIES = ROOT / "usr/lib/x86_64-linux-gnu"
-PROGRAMS = ROOT / "usr/lib/llvm-22/bin"
+(PROGRAMS,) = ROOT.glob("usr/lib/llvm-*/bin")
+VERSION = PROGRAMS.parent.name.removeprefix("llvm-")
 TOOLS = os.environ["TOOLS"].split()
 CLOSURE = set(os.environ["LOADER_CLOSURE"].split())
 
@@ -41,7 +42,7 @@ def test_the_closure_is_exact():
     for tool in TOOLS:
         if tool != "llvm-objdump":
             needed |= set(loaded(tool))
-    assert needed - {"libclang-cpp.so.22.1"} == CLOSURE
+    assert {n for n in needed if not n.startswith("libclang-cpp.so.")} == CLOSURE
 
 
 # lld on its own only says by which names to call it.
@@ -50,7 +51,7 @@ def test_a_tool_runs_in_an_empty_environment(tool):
     out = subprocess.run(
         [str(ROOT / "bin" / tool), "--version"], env={}, check=True, capture_output=True, text=True
     )
-    assert "22.1" in out.stdout
+    assert f" {VERSION}." in out.stdout
 
 
 def test_a_tool_runs_by_a_relative_path(tmp_path):

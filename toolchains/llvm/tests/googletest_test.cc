@@ -17,8 +17,6 @@ TEST(GoogleTest, Exceptions) {
   EXPECT_THROW(throw std::invalid_argument("thrown"), std::invalid_argument);
 }
 
-TEST(GoogleTestDeathTest, Exit) {
-  EXPECT_EXIT(std::exit(3), testing::ExitedWithCode(3), "");
-}
+TEST(GoogleTestDeathTest, Exit) { EXPECT_EXIT(std::exit(3), testing::ExitedWithCode(3), ""); }
 
 }  // namespace

@@ -47,8 +47,9 @@ def test_missing_kind_lists_what_there_is() -> None:
 
 
 def test_requirements() -> None:
-    text = '[distribution.a-b]\nversion = "1"\nfiles = ["sdist", "cp311"]\n'
-    assert relock.parse_requirements(text, "r.toml") == {"a-b": ("1", ["sdist", "cp311"])}
+    text = '[distribution.a-b]\nversion = "1"\nfiles = ["sdist", "abis"]\n'
+    wanted = relock.parse_requirements(text, "r.toml", ["cp311", "cp314"])
+    assert wanted == {"a-b": ("1", ["sdist", "cp311", "cp314"])}
 
 
 @pytest.mark.parametrize(
@@ -57,12 +58,15 @@ def test_requirements() -> None:
         ("[distribution.a", "r.toml"),
         ("[packages.a]\n", "packages"),
         ('[distribution.a]\nversion = "1"\n', "'a'"),
-        ('[distribution.a]\nversion = "1"\nfiles = ["wheel"]\n', "'wheel'; want sdist, any or"),
+        (
+            '[distribution.a]\nversion = "1"\nfiles = ["wheel"]\n',
+            "'wheel'; want sdist, any or abis",
+        ),
     ],
 )
 def test_requirements_errors_name_the_culprit(text: str, message: str) -> None:
     with pytest.raises(relock.RequirementsError, match=message):
-        relock.parse_requirements(text, "r.toml")
+        relock.parse_requirements(text, "r.toml", [])
 
 
 def test_relock_from_a_local_index(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +90,7 @@ def test_relock_from_a_local_index(tmp_path: pathlib.Path, monkeypatch: pytest.M
 
 
 def test_the_committed_lock_holds_what_the_requirements_ask_for() -> None:
-    wanted = relock.parse_requirements((FOLDER / "requirements.toml").read_text(), "r.toml")
+    wanted = relock.requirements()
     locked = json.loads((FOLDER / "lock.json").read_text())["distributions"]
     assert {n: (d["version"], sorted(d["files"])) for n, d in locked.items()} == {
         n: (version, sorted(kinds)) for n, (version, kinds) in wanted.items()

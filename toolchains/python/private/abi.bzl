@@ -3,20 +3,12 @@
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("@host_python//:abi.bzl", "HOST_ABI")
-
-# ABI tag -> repository with its interpreter and headers.
-ABIS = {
-    "cp311": "@python_3_11",
-    "cp313": "@python_3_13",
-}
-
-# What "auto" is on a host whose own python3 has none of ABIS.
-_NEWEST = "cp313"
+load("//toolchains/python:abis.bzl", "ABIS", "DEFAULT_ABI")
 
 def _resolved_abi_impl(ctx):
     abi = ctx.attr.flag[BuildSettingInfo].value
     if abi == "auto":
-        abi = HOST_ABI if HOST_ABI in ABIS else _NEWEST
+        abi = HOST_ABI if HOST_ABI in ABIS else DEFAULT_ABI
     return [config_common.FeatureFlagInfo(value = abi)]
 
 resolved_abi = rule(

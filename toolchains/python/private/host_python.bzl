@@ -16,7 +16,7 @@ host_python = repository_rule(
     configure = True,
     doc = """abi.bzl has HOST_ABI: the ABI tag of the host's python3, like "cp311", or "".
 
-It is the default of --//toolchains/python:abi. Nothing of that python3 is used.""",
+It is what --//toolchains/python:abi=auto stands for. Nothing of that python3 is used.""",
     environ = ["PATH"],
     local = True,
 )

@@ -1,6 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Python programs that run in actions."""
 
+load("//toolchains/python:abis.bzl", "TOOLS_ABI")
+
 PyToolInfo = provider(
     doc = "A Python program for actions; see run_py_tool.",
     fields = {
@@ -12,7 +14,7 @@ PyToolInfo = provider(
 )
 
 def _abi_impl(_settings, _attr):
-    return {"//toolchains/python:abi": "cp313"}
+    return {"//toolchains/python:abi": TOOLS_ABI}
 
 # What a program imports is of the ABI that it runs on.
 _abi = transition(
@@ -56,7 +58,7 @@ py_tool = rule(
     implementation = _py_tool_impl,
     doc = """A Python program for actions, to be run by run_py_tool.
 
-It runs on @python_3_13, whatever ABI is built for. Modules of this repository are imported by
+It runs on the Python of TOOLS_ABI, whatever ABI is built for. Modules of this repository are imported by
 their full names (`from kernels.private import key`); the program's own folder is no place of
 modules.""",
     attrs = {
@@ -67,10 +69,10 @@ modules.""",
         "_allowlist_function_transition": attr.label(
             default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
         ),
-        "_files": attr.label(default = "@python_3_13//:files"),
+        "_files": attr.label(default = "@python//:tools_files"),
         "_interpreter": attr.label(
             allow_single_file = True,
-            default = "@python_3_13//:bin/python3",
+            default = "@python//:tools_interpreter",
         ),
     },
 )

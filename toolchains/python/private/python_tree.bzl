@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The repository rule behind @python_3_11 and @python_3_13."""
+"""The repository rule behind @python_3_NN."""
 
 load("//toolchains/debian:debian.bzl", "debian_tree")
 
@@ -21,7 +21,6 @@ def _python_tree_impl(rctx):
     library = "usr/lib/python" + version
     debian_tree(
         rctx,
-        rctx.attr.lock,
         rctx.attr.group,
         keep = [
             "*/ld-linux-x86-64.so.2",
@@ -44,8 +43,8 @@ def _python_tree_impl(rctx):
         if rctx.path(folder + "/ld-linux-x86-64.so.2").exists
     ]
     if len(loaders) != 1:
-        fail("group %r of %s: found %d dynamic loaders, need one: does it hold one libc6?" %
-             (rctx.attr.group, rctx.attr.lock, len(loaders)))
+        fail("group %r: found %d dynamic loaders, need one: does it hold one libc6?" %
+             (rctx.attr.group, len(loaders)))
     for wrapper in ["bin/python3", "usr/bin/python3"]:
         rctx.template(
             wrapper,
@@ -94,7 +93,6 @@ bin/python3 is its program, for actions and for repository rules.""",
             allow_single_file = True,
         ),
         "group": attr.string(mandatory = True, doc = "group of the lock"),
-        "lock": attr.label(default = "//toolchains/debian:lock.json", allow_single_file = True),
         "version": attr.string(mandatory = True, doc = "like 3.13"),
         "wrapper": attr.label(
             default = "//toolchains/python:python.sh.tpl",

@@ -1,6 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """What the HIP toolchain's outputs are: code for the arch asked for, without traces of a place."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -8,7 +9,7 @@ import subprocess
 import pytest
 
 HERE = pathlib.Path("toolchains/rocm/tests")
-ARCHS = ["gfx942", "gfx950"]
+ARCHS = os.environ["ARCHS"].split()
 TOOLS = pathlib.Path(next(iter(pathlib.Path("..").glob("*llvm/llvm-readelf")))).parent
 
 

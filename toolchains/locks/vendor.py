@@ -1,0 +1,75 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""`./bazelw --vendor DIR`: every locked file in one folder, for AITER_ATTN_MIRROR.
+
+A file is named by its sha256; index.json says what each is. The folder serves whole builds without
+any network, as a folder or behind any HTTP server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+from collections.abc import Callable, Mapping
+
+from toolchains.debian import fetch as debian
+from toolchains.debian import lock
+from toolchains.debian import relock as debian_relock
+from toolchains.locks import store
+from toolchains.locks.errors import LocksError
+from toolchains.npm import fetch as npm
+from toolchains.pypi import fetch as pypi
+
+INDEX = "index.json"
+
+
+def locked(environ: Mapping[str, str]) -> dict[store.File, dict[str, object]]:
+    """Returns every locked file, and what index.json says of it."""
+    files: dict[store.File, dict[str, object]] = {}
+    text = debian_relock.LOCK.read_text(encoding="utf-8")
+    for group in lock.parse(text, str(debian_relock.LOCK)).values():
+        for package, file in debian.files(group.packages, environ).items():
+            files[file] = {
+                "file": package.path.rsplit("/", 1)[-1],
+                "source": f"Debian {group.suite}",
+                "time": package.time,
+            }
+    for (distribution, _), entry in pypi.locked().items():
+        file = pypi.file(distribution, entry, environ)
+        files[file] = {"file": entry["filename"], "source": f"PyPI {distribution}"}
+    for name, entry in npm.locked().items():
+        file = npm.file(name, entry, environ)
+        files[file] = {"file": f"{name} {entry['version']}", "source": "npm"}
+    return files
+
+
+def vendor(
+    folder: pathlib.Path, environ: Mapping[str, str], show: Callable[[str], None]
+) -> tuple[int, int]:
+    """Fills `folder`. Returns how many files it holds, and their bytes.
+
+    What is there already is kept. index.json is written last. Raises LocksError where a locked
+    file cannot be had: what is vendored is what is locked.
+    """
+    files = locked(environ)
+    shelf = store.Store(environ)
+    failed = shelf.fetch(files, show)
+    if failed:
+        raise LocksError(
+            f"--vendor: {store.tell(failed)}. If it is gone for good, "
+            f"lock anew with ./bazelw --relock, or set {debian.SNAPSHOT}"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    size = 0
+    part = folder / f".part-{os.getpid()}"
+    index = {file.sha256: entry for file, entry in sorted(files.items(), key=lambda f: f[0].name)}
+    try:
+        for file in files:
+            shelf.place(file, part)
+            size += part.stat().st_size
+            os.replace(part, folder / file.sha256)
+        part.write_text(json.dumps({"files": index}, indent=1) + "\n", encoding="utf-8")
+        os.replace(part, folder / INDEX)
+    finally:
+        part.unlink(missing_ok=True)
+    return len(files), size
