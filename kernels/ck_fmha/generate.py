@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Writes the generated repository of kernel instances: see ckgen/__init__.py.
+"""Writes the generated repositories of kernel instances: see ckgen/emission.py.
 
 Standard library only: it runs while repositories are fetched, before anything is built.
 """
@@ -8,46 +8,54 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from ckgen.emission import repository_files
-from ckgen.pool import Pool, PoolError
-from ckgen.schema import ManifestError, parse_archs, parse_manifest, variant_set_name
-from ckgen.selection import select
+from kernels.ck_fmha.ckgen.directions import PoolError
+from kernels.ck_fmha.ckgen.emission import RecordedPool, pool_files, set_files
+from kernels.ck_fmha.ckgen.pool import Pool
+from kernels.ck_fmha.ckgen.schema import parse_variant_set
+from kernels.ck_fmha.ckgen.selection import select
+from kernels.ck_fmha.ckgen.values import VariantSetError
 
 
-def generate(fmha_dir: Path, archs_file: Path, variants_dir: Path) -> dict[str, str]:
-    """Path -> text of the repository. Raises ManifestError or PoolError."""
-    archs = parse_archs(archs_file.read_text("utf-8"), f"kernels/{archs_file.name}")
-    pool = Pool(fmha_dir)
-    known_values = pool.known_values()
-    variant_sets = {}
-    for path in sorted(variants_dir.glob("*.toml")):
-        shown = f"kernels/variants/{path.name}"
-        selectors = parse_manifest(path.read_text("utf-8"), shown, known_values)
-        name = variant_set_name(path.stem, shown)
-        variant_sets[name] = select(selectors, pool.candidates)
-    if not variant_sets:
-        raise ManifestError("kernels/variants: no variant set: it holds no .toml file.")
-    return repository_files(pool, variant_sets, archs)
+def variant_set_files(pool_file: Path, path: Path) -> dict[str, str]:
+    """The repository of the variant set in a file. Raises VariantSetError."""
+    shown = f"kernels/variants/{path.name}"
+    pool = RecordedPool(pool_file.read_text("utf-8"))
+    selectors = parse_variant_set(path.read_text("utf-8"), shown, pool.known_values)
+    chosen = [name for c in select(selectors, pool.candidates) for name in c.instances]
+    launches = pool_file.parent / "launch"
+    return set_files(pool, chosen, lambda name: (launches / f"{name}.inc").read_text("utf-8"))
+
+
+def write_files(files: Mapping[str, str], out: Path) -> None:
+    for folder in {(out / path).parent for path in files}:
+        folder.mkdir(parents=True, exist_ok=True)
+    for path, text in files.items():
+        (out / path).write_text(text, "utf-8")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fmha-dir", type=Path, required=True, help="CK's 01_fmha example folder")
-    parser.add_argument("--archs", type=Path, required=True, help="archs.toml")
-    parser.add_argument("--variants", type=Path, required=True, help="the folder of manifests")
-    parser.add_argument("--out", type=Path, required=True, help="the repository's folder")
+    commands = parser.add_subparsers(dest="command", required=True)
+    pool = commands.add_parser("pool", help="@ck_fmha")
+    pool.add_argument("--fmha-dir", type=Path, required=True, help="upstream's 01_fmha folder")
+    variant_set = commands.add_parser("variant-set", help="the repository of one variant set")
+    variant_set.add_argument("--pool", type=Path, required=True, help="pool.json of @ck_fmha")
+    variant_set.add_argument("--file", type=Path, required=True, help="the variant set file")
+    for command in (pool, variant_set):
+        command.add_argument("--out", type=Path, required=True, help="the repository's folder")
     options = parser.parse_args()
     try:
-        files = generate(options.fmha_dir, options.archs, options.variants)
-    except (ManifestError, PoolError) as error:
+        if options.command == "pool":
+            files = pool_files(Pool(options.fmha_dir).candidates)
+        else:
+            files = variant_set_files(options.pool, options.file)
+    except (VariantSetError, PoolError) as error:
         print(error, file=sys.stderr)
         return 1
-    for path, text in files.items():
-        target = options.out / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, "utf-8")
+    write_files(files, options.out)
     return 0
 
 

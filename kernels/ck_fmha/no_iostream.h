@@ -3,7 +3,7 @@
 // Comes before any other header (by -include): declares the standard streams and takes the place
 // of <iostream>.
 //
-// CK's headers include <iostream> for debugging output that is never called here. Its static
+// Upstream's headers include <iostream> for debugging output that is never called here. Its static
 // initialiser would bring all of libstdc++'s stream set-up into the library and run it at load.
 #pragma once
 

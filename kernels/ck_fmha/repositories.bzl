@@ -1,10 +1,21 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The repositories of CK's fused attention: its sources and the instances."""
+"""The repositories of upstream's fused attention: its sources, the instances, the variant sets."""
 
-load("//kernels/ck_fmha/private:ck_fmha_repository.bzl", "ck_fmha_repository")
+load(
+    "//kernels/ck_fmha/private:generated_repositories.bzl",
+    "pool_repository",
+    "variant_set_repository",
+)
+load("//kernels/ck_fmha/private:variant_sets_repository.bzl", "variant_sets_repository")
 load("//toolchains/pypi:pypi.bzl", "pypi_archive")
+load(":patches.bzl", "PATCHES")
 
-def _composable_kernel(name, patches = []):
+_PYTHON = Label("@python_3_13//:bin/python3")
+
+# The folder of variant set files is known by this one.
+VARIANTS_README = Label("//kernels/variants:README.md")
+
+def _composable_kernel(name, patches):
     pypi_archive(
         name = name,
         build_file = Label("//kernels/ck_fmha:composable_kernel.BUILD.bazel"),
@@ -19,21 +30,36 @@ def _composable_kernel(name, patches = []):
     )
 
 def ck_fmha_repositories():
-    """Declares the repositories.
+    """Declares all but the repositories of the variant sets.
 
-    @composable_kernel            sources as they are
-    @composable_kernel_barriers   the same, with the barriers of docs/races.md
-    @ck_fmha                      the instances of all variant sets
+    @composable_kernel            sources with the patches of patches/
+    @composable_kernel_upstream   sources as they are
+    @ck_fmha                      the instances: all that upstream's generator knows
+    @variant_sets                 which variant sets and architectures there are
     """
-    _composable_kernel("composable_kernel")
-    _composable_kernel(
-        "composable_kernel_barriers",
-        patches = [Label("//kernels/ck_fmha:barriers.patch")],
-    )
-    ck_fmha_repository(
+    _composable_kernel("composable_kernel", patches = PATCHES)
+    _composable_kernel("composable_kernel_upstream", patches = [])
+    pool_repository(
         name = "ck_fmha",
-        archs = Label("//kernels:archs.toml"),
         ck_generator = "@composable_kernel//:example/ck_tile/01_fmha/generate.py",
-        python = Label("@python_3_13//:bin/python3"),
-        variants = Label("//kernels/variants:README.md"),
+        python = _PYTHON,
     )
+    variant_sets_repository(
+        name = "variant_sets",
+        archs = Label("//kernels:archs.toml"),
+        readme = VARIANTS_README,
+    )
+
+def variant_set_repositories(files):
+    """Declares @variant_set_NAME for each variant set.
+
+    Args:
+      files: set name -> name of its file in kernels/variants.
+    """
+    for name, file in files.items():
+        variant_set_repository(
+            name = "variant_set_" + name,
+            file = Label("//kernels/variants:" + file),
+            pool = "@ck_fmha//:pool.json",
+            python = _PYTHON,
+        )

@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "kernels/sum_heads/sum_heads_kernel.h"
 
-extern "C" __global__ __launch_bounds__(aiter_attn::kSumHeadsBlockSize) void attn_sum_heads_bf16(
-    aiter_attn::SumHeadsArgs args) {
-  aiter_attn::sum_heads<__bf16>(args);
+extern "C" __global__ __launch_bounds__(sum_heads::kBlockSize) void attn_sum_heads_bf16(
+    sum_heads::Args args) {
+  sum_heads::sum_heads<__bf16>(args);
 }

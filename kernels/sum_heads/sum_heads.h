@@ -2,8 +2,8 @@
 //
 // The arguments of the sum_heads kernels, for the device and for the host that launches them.
 //
-// CK's backward writes dk and dv per query head. Where several query heads share a key head, these
-// kernels sum each group in fp32:
+// Upstream's backward writes dk and dv per query head. Where several query heads share a key head,
+// these kernels sum each group in fp32:
 //
 //   src  [tokens, heads_k * group, head_size], contiguous
 //   dst  [tokens, heads_k, head_size]; token t lies at batch t / seqlen, position t % seqlen
@@ -11,9 +11,10 @@
 
 #include <stdint.h>
 
-namespace aiter_attn {
+// No function here has a symbol: libraries of two namespaces may hold them.
+namespace sum_heads {
 
-struct SumHeadsArgs {
+struct Args {
   const void* src;
   void* dst;
   int64_t tokens;
@@ -24,26 +25,26 @@ struct SumHeadsArgs {
   int32_t heads_k;
   int32_t group;  // query heads per key head
   int32_t head_size;
-  uint32_t workgroups;  // sum_heads_workgroups(...): the kernel asks for no hidden argument
+  uint32_t workgroups;  // workgroups_for(...): the kernel asks for no hidden argument
 };
 
-constexpr uint32_t kSumHeadsBlockSize = 256;
+constexpr uint32_t kBlockSize = 256;
 // Elements that one work-item sums at a time: 16 bytes.
-constexpr int32_t kSumHeadsVector = 8;
+constexpr int32_t kVector = 8;
 
 // Vectors that a row of head_size elements takes.
-constexpr int32_t sum_heads_vectors(int32_t head_size) {
-  return (head_size + kSumHeadsVector - 1) / kSumHeadsVector;
+static constexpr int32_t vectors_per_row(int32_t head_size) {
+  return (head_size + kVector - 1) / kVector;
 }
 
-// How many workgroups to launch, as grid {n, 1, 1} of kSumHeadsBlockSize work-items: one vector of
+// How many workgroups to launch, as grid {n, 1, 1} of kBlockSize work-items: one vector of
 // output per work-item, up to where the device is full and work-items take several. There must be
 // fewer than 2^32 vectors: 64 GiB of output.
-constexpr uint32_t sum_heads_workgroups(int64_t tokens, int32_t heads_k, int32_t head_size) {
+static constexpr uint32_t workgroups_for(int64_t tokens, int32_t heads_k, int32_t head_size) {
   constexpr int64_t kEnough = 65536;
-  const int64_t vectors = tokens * heads_k * sum_heads_vectors(head_size);
-  const int64_t workgroups = (vectors + kSumHeadsBlockSize - 1) / kSumHeadsBlockSize;
+  const int64_t vectors = tokens * heads_k * vectors_per_row(head_size);
+  const int64_t workgroups = (vectors + kBlockSize - 1) / kBlockSize;
   return static_cast<uint32_t>(workgroups < 1 ? 1 : workgroups < kEnough ? workgroups : kEnough);
 }
 
-}  // namespace aiter_attn
+}  // namespace sum_heads

@@ -7,11 +7,11 @@
 
 #include "kernels/sum_heads/sum_heads.h"
 
-namespace aiter_attn {
+namespace sum_heads {
 
 template <typename Element>
-struct alignas(sizeof(Element) * kSumHeadsVector) Vector {
-  Element element[kSumHeadsVector];
+struct alignas(sizeof(Element) * kVector) Vector {
+  Element element[kVector];
 };
 
 // Sums the group for one vector of the output: width elements, loaded and stored at once where
@@ -19,44 +19,43 @@ struct alignas(sizeof(Element) * kSumHeadsVector) Vector {
 template <bool kVectorised, typename Element>
 __device__ inline void sum_one_vector(const Element* src, int64_t src_stride_head, int32_t group,
                                       int32_t width, Element* dst) {
-  float sum[kSumHeadsVector] = {};
+  float sum[kVector] = {};
   for (int32_t g = 0; g < group; ++g, src += src_stride_head) {
     Vector<Element> loaded;
     if constexpr (kVectorised) {
       loaded = *reinterpret_cast<const Vector<Element>*>(src);
     } else {
-      for (int32_t i = 0; i < kSumHeadsVector; ++i) {
+      for (int32_t i = 0; i < kVector; ++i) {
         loaded.element[i] = i < width ? src[i] : Element(0.0f);
       }
     }
-    for (int32_t i = 0; i < kSumHeadsVector; ++i) sum[i] += static_cast<float>(loaded.element[i]);
+    for (int32_t i = 0; i < kVector; ++i) sum[i] += static_cast<float>(loaded.element[i]);
   }
   Vector<Element> rounded;
-  for (int32_t i = 0; i < kSumHeadsVector; ++i) rounded.element[i] = static_cast<Element>(sum[i]);
+  for (int32_t i = 0; i < kVector; ++i) rounded.element[i] = static_cast<Element>(sum[i]);
   if constexpr (kVectorised) {
     *reinterpret_cast<Vector<Element>*>(dst) = rounded;
   } else {
-    for (int32_t i = 0; i < kSumHeadsVector; ++i) {
+    for (int32_t i = 0; i < kVector; ++i) {
       if (i < width) dst[i] = rounded.element[i];
     }
   }
 }
 
 template <bool kVectorised, typename Element>
-__device__ inline void sum_all_vectors(const SumHeadsArgs& args) {
+__device__ inline void sum_all_vectors(const Args& args) {
   const Element* const src = static_cast<const Element*>(args.src);
   Element* const dst = static_cast<Element*>(args.dst);
   // Numbers of vectors fit 32 bits, whose division is much cheaper than that of 64.
-  const uint32_t vectors_per_row = sum_heads_vectors(args.head_size);
+  const uint32_t row_vectors = vectors_per_row(args.head_size);
   const uint32_t heads_k = args.heads_k;
   const uint32_t seqlen = static_cast<uint32_t>(args.seqlen);
-  const uint64_t vectors = static_cast<uint64_t>(args.tokens) * heads_k * vectors_per_row;
-  const uint64_t step = uint64_t{args.workgroups} * kSumHeadsBlockSize;
-  for (uint64_t i = uint64_t{blockIdx.x} * kSumHeadsBlockSize + threadIdx.x; i < vectors;
-       i += step) {
+  const uint64_t vectors = static_cast<uint64_t>(args.tokens) * heads_k * row_vectors;
+  const uint64_t step = uint64_t{args.workgroups} * kBlockSize;
+  for (uint64_t i = uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < vectors; i += step) {
     const uint32_t vector = static_cast<uint32_t>(i);
-    const uint32_t row = vector / vectors_per_row;
-    const uint32_t column = (vector - row * vectors_per_row) * kSumHeadsVector;
+    const uint32_t row = vector / row_vectors;
+    const uint32_t column = (vector - row * row_vectors) * kVector;
     const uint32_t token = row / heads_k;
     const uint32_t head = row - token * heads_k;
     const uint32_t batch = token / seqlen;
@@ -70,7 +69,7 @@ __device__ inline void sum_all_vectors(const SumHeadsArgs& args) {
 }
 
 template <typename Element>
-__device__ inline void sum_heads(const SumHeadsArgs& args) {
+__device__ inline void sum_heads(const Args& args) {
   const uint64_t must_be_aligned =
       reinterpret_cast<uint64_t>(args.src) | reinterpret_cast<uint64_t>(args.dst) |
       sizeof(Element) * static_cast<uint64_t>(args.head_size | args.dst_stride_batch |
@@ -82,4 +81,4 @@ __device__ inline void sum_heads(const SumHeadsArgs& args) {
   }
 }
 
-}  // namespace aiter_attn
+}  // namespace sum_heads

@@ -34,12 +34,26 @@ def _argv_test_impl(ctx):
     python = [file.path for file in compile.inputs.to_list() if file.extension == "py"]
     asserts.equals(env, [], python)
 
-    # The key covers every flag of the compile.
-    key = actions["CodeObjectKey"].argv
-    flags = key[key.index("--") + 1:]
-    asserts.equals(env, compile.argv.index("-c") - 1, len(flags))
-    for flag in flags:
-        asserts.false(env, "~" in flag, "a canonical repository name in the key: " + flag)
+    # Nor is a variant set's own repository: sets share the compile.
+    asserts.false(env, "variant_set" in " ".join([file.path for file in compile.inputs.to_list()]))
+
+    # Two actions per object, whatever is known of it.
+    asserts.equals(env, ["CodeObjectDescribe", "HipCodeObject"], sorted(actions))
     return analysistest.end(env)
 
 argv_test = analysistest.make(_argv_test_impl)
+
+def _recipe_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    argv = analysistest.target_actions(env)[0].argv
+    flags = argv[argv.index("--") + 1:]
+
+    # The arch is a field of its own.
+    for flag in [flag for flag in _PRESENT if not flag.startswith("--offload-arch")]:
+        asserts.true(env, flag in flags, flag + " is missing")
+    for flag in flags:
+        asserts.false(env, "~" in flag, "a canonical repository name in the key: " + flag)
+        asserts.false(env, "--offload-arch" in flag, flag)
+    return analysistest.end(env)
+
+recipe_test = analysistest.make(_recipe_test_impl)

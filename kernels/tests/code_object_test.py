@@ -36,7 +36,7 @@ def test_bytes_do_not_depend_on_the_place():
     assert data("COPIED") == data("ORIGINAL")
 
 
-def test_keys():
-    assert data("KEY_COPIED") == data("KEY_ORIGINAL")
-    assert data("KEY_OTHER_ARCH") != data("KEY_ORIGINAL")
-    assert data("KEY_OTHER_SOURCE") != data("KEY_ORIGINAL")
+def test_specs():
+    assert data("SPEC_COPIED") == data("SPEC_ORIGINAL")
+    assert data("SPEC_OTHER_ARCH") != data("SPEC_ORIGINAL")
+    assert data("SPEC_OTHER_SOURCE") != data("SPEC_ORIGINAL")

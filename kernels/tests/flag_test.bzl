@@ -26,13 +26,13 @@ variants_test = analysistest.make(
     expect_failure = True,
 )
 
-def _barriers_test_impl(ctx):
+def _patches_test_impl(ctx):
     env = analysistest.begin(ctx)
-    asserts.expect_failure(env, "//kernels/ck_fmha:barriers=add: unknown choice; known: added (")
+    asserts.expect_failure(env, "//kernels/ck_fmha:patches=some: unknown choice; known: default (")
     return analysistest.end(env)
 
-barriers_test = analysistest.make(
-    _barriers_test_impl,
-    config_settings = {str(Label("//kernels/ck_fmha:barriers")): "add"},
+patches_test = analysistest.make(
+    _patches_test_impl,
+    config_settings = {str(Label("//kernels/ck_fmha:patches")): "some"},
     expect_failure = True,
 )

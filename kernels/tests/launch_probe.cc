@@ -1,26 +1,19 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // launch_probe [NAME=VALUE...]: prints, for every row of the launch table, one line of JSON with
-// what CK's host code makes of a problem: kernel arguments and grid. Numbers are as in attn.h;
-// pointers are given as numbers, so that the kernels can be run elsewhere on real buffers.
-#include <cinttypes>
+// what upstream's host code makes of a problem: kernel arguments and grid. Numbers are as in
+// attn.h; pointers are given as numbers, so that the kernels can be run elsewhere on real buffers.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
-#include <vector>
 
-#include "aiter/launch_table.h"
-#include "zstd.h"
+#include "kernels/launch_table/launch_table.h"
+
+using namespace AITER_ATTN_NAMESPACE::kernels;
 
 namespace {
-
-using aiter_attn::BwdBuffers;
-using aiter_attn::CodeObject;
-using aiter_attn::Instance;
-using aiter_attn::KernelLaunch;
-using aiter_attn::Kind;
 
 class Options {
  public:
@@ -83,25 +76,9 @@ attn_tensor contiguous(const Options& options, const char* name, int64_t seqlen,
   return {options.pointer<void>(name), seqlen * heads * size, heads * size, size};
 }
 
-KernelLaunch launch_fwd(const Options& options, const Instance& instance) {
-  attn_fwd_args args{};
-  args.struct_size = sizeof(args);
-  args.problem = make_problem(options, instance.traits.group_mode);
-  const attn_problem& p = args.problem;
-  args.q = contiguous(options, "q", p.seqlen_q, p.heads_q, p.head_size_qk);
-  args.k = contiguous(options, "k", p.seqlen_k, p.heads_k, p.head_size_qk);
-  args.v = contiguous(options, "v", p.seqlen_k, p.heads_k, p.head_size_v);
-  args.o = contiguous(options, "o", p.seqlen_q, p.heads_q, p.head_size_v);
-  args.lse = options.pointer<float>("lse");
-  KernelLaunch launch{};
-  instance.make_fwd(args, &launch);
-  return launch;
-}
-
-KernelLaunch launch_bwd(const Options& options, const Instance& instance) {
-  attn_bwd_args args{};
-  args.struct_size = sizeof(args);
-  args.problem = make_problem(options, instance.traits.group_mode);
+LaunchArgs launch_args(const Options& options, bool group_mode) {
+  LaunchArgs args{};
+  args.problem = make_problem(options, group_mode);
   const attn_problem& p = args.problem;
   args.q = contiguous(options, "q", p.seqlen_q, p.heads_q, p.head_size_qk);
   args.k = contiguous(options, "k", p.seqlen_k, p.heads_k, p.head_size_qk);
@@ -109,49 +86,36 @@ KernelLaunch launch_bwd(const Options& options, const Instance& instance) {
   args.o = contiguous(options, "o", p.seqlen_q, p.heads_q, p.head_size_v);
   args.dout = contiguous(options, "dout", p.seqlen_q, p.heads_q, p.head_size_v);
   args.dq = contiguous(options, "dq", p.seqlen_q, p.heads_q, p.head_size_qk);
-  args.lse = options.pointer<const float>("lse");
-  BwdBuffers buffers{};
-  buffers.delta = options.pointer<float>("delta");
-  buffers.dq_acc = options.pointer<float>("dq_acc");
-  buffers.dk = contiguous(options, "dk", p.seqlen_k, p.heads_q, p.head_size_qk);
-  buffers.dv = contiguous(options, "dv", p.seqlen_k, p.heads_q, p.head_size_v);
-  KernelLaunch launch{};
-  instance.make_bwd(args, buffers, &launch);
-  return launch;
+  args.dk = contiguous(options, "dk", p.seqlen_k, p.heads_q, p.head_size_qk);
+  args.dv = contiguous(options, "dv", p.seqlen_k, p.heads_q, p.head_size_v);
+  args.lse = options.pointer<float>("lse");
+  args.delta = options.pointer<float>("delta");
+  args.dq_acc = options.pointer<float>("dq_acc");
+  args.sum_from = contiguous(options, "q", p.seqlen_k, p.heads_q, p.head_size_qk);
+  args.sum_to = contiguous(options, "k", p.seqlen_k, p.heads_k, p.head_size_qk);
+  args.sum_head_size = p.head_size_qk;
+  return args;
 }
 
-// Whether the embedded bytes unpack to a code object of the promised size that holds the symbol.
-bool unpacks(const CodeObject& object, const char* symbol) {
-  std::vector<char> bytes(object.size);
-  const size_t size =
-      ZSTD_decompress(bytes.data(), bytes.size(), object.packed, object.packed_size);
-  return size == object.size && std::memcmp(bytes.data(), "\177ELF", 4) == 0 &&
-         std::string(bytes.begin(), bytes.end()).find(symbol) != std::string::npos;
-}
-
-void print_row(const Options& options, const Instance& instance) {
-  KernelLaunch launch{};
-  if (instance.make_fwd) launch = launch_fwd(options, instance);
-  if (instance.make_bwd) launch = launch_bwd(options, instance);
-  std::printf("{\"name\": \"%s\", \"block_size\": %u, \"grid\": [%u, %u, %u], \"kernarg\": \"",
-              instance.name, instance.block_size, launch.grid[0], launch.grid[1], launch.grid[2]);
-  for (uint32_t i = 0; i < launch.kernarg_size; ++i) std::printf("%02x", launch.kernarg[i]);
-  std::printf("\", \"code_objects\": {");
-  for (uint32_t i = 0; i < instance.code_object_count; ++i) {
-    const CodeObject& object = instance.code_objects[i];
-    std::printf("%s\"%s\": {\"key\": \"%s\", \"sha256\": \"%s\", \"size\": %" PRIu64
-                ", \"packed_size\": %" PRIu64 ", \"unpacks\": %s}",
-                i ? ", " : "", object.arch, object.key, object.sha256, object.size,
-                object.packed_size, unpacks(object, instance.symbol) ? "true" : "false");
-  }
-  std::printf("}}\n");
+void print_row(const Options& options, const LaunchTable& table, const Row& row) {
+  alignas(16) unsigned char kernarg[4096];
+  Launch launch{};
+  launch.kernarg = kernarg;
+  table.launch(row)(launch_args(options, row.traits.group_mode), &launch);
+  std::printf("{\"name\": \"%s\", \"block\": [%u, %u, %u], \"grid\": [%u, %u, %u], ",
+              table.name(row).data(), row.block[0], row.block[1], row.block[2], launch.grid[0],
+              launch.grid[1], launch.grid[2]);
+  std::printf("\"kernarg_size\": %u, \"dynamic_lds\": %u, \"kernarg\": \"", row.kernarg_size,
+              launch.dynamic_lds);
+  for (uint32_t i = 0; i < launch.kernarg_size; ++i) std::printf("%02x", kernarg[i]);
+  std::printf("\"}\n");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const Options options(argc, argv);
-  const aiter_attn::LaunchTable& table = aiter_attn::launch_table();
-  for (uint32_t i = 0; i < table.instance_count; ++i) print_row(options, table.instances[i]);
+  const LaunchTable& table = launch_table();
+  for (uint32_t i = 0; i < table.row_count(); ++i) print_row(options, table, table.row(i));
   return 0;
 }

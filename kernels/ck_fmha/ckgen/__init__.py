@@ -1,8 +1,12 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""From variant manifests to kernel instances of Composable Kernel's fused attention.
+"""From variant set files to kernel instances of Composable Kernel's fused attention.
 
-schema     the traits a manifest selects by, and the checks of what it says
-pool       CK's generator objects as candidates with traits
-selection  manifests -> the candidates of every variant set
-emission   candidates -> sources and data files
+directions  upstream's generator, direction by direction, as candidates with traits
+pool        all candidates, and upstream's dispatchers over some of them
+values      what is said of a wrong word in a variant set file
+schema      a variant set file as selectors
+selection   selectors -> candidates
+emission    candidates -> sources and data files
+
+Standard library only: it runs while repositories are fetched, before anything is built.
 """

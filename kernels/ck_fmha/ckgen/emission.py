@@ -1,202 +1,208 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The files of the generated repository, as text. Nothing here depends on where it is written."""
+"""The files of the generated repositories, as text. Nothing depends on where they are written.
+
+@ck_fmha has the whole pool: a package per direction, dtype and head sizes with a source per
+instance, the launch functions, and pool.json, from which a variant set is selected without
+upstream's generator. The repository of a set has labels into the pool, rows for the launch table,
+and host files that hold the launch functions of its instances.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from ckgen.pool import (
-    KIND_CONVERT_DQ,
-    KIND_DOT_DO_O,
-    KIND_DQ_DK_DV,
-    KIND_FWD,
-    Candidate,
-    Instance,
-    Pool,
-)
-from ckgen.schema import Arch
-from ckgen.selection import instances_of
+from kernels.ck_fmha.ckgen.directions import KINDS, Candidate, Instance, direction_of
+from kernels.ck_fmha.ckgen.pool import instances_of
+from kernels.ck_fmha.ckgen.schema import known_values
+from kernels.launch_table.traits import TABLE, TraitValue
 
-FORMAT = 1
+_NOTICE = "Generated from upstream's description of the instance. Do not edit."
+_NAMESPACE = "AITER_ATTN_NAMESPACE::kernels::ck_fmha"
 
-_NOTICE = "Generated from CK's own instance description. Do not edit."
-
-# The traits that change neither a kernel's arguments nor its grid.
-_NOT_IN_LAUNCH = (
-    "dtype",
-    "pad_seqlen_q",
-    "pad_seqlen_k",
-    "pad_head_size_qk",
-    "pad_head_size_v",
-)
-# Layouts per host file: bounds the memory of one compile where a set has many.
-_LAYOUTS_PER_FILE = 16
-
-# Kind -> the header of the launch code, and the function template in it.
-_HOST_CODE = {
-    KIND_FWD: ("launch_fwd.h", "make_fwd_launch"),
-    KIND_DOT_DO_O: ("launch_bwd.h", "make_dot_do_o_launch"),
-    KIND_DQ_DK_DV: ("launch_bwd.h", "make_dq_dk_dv_launch"),
-    KIND_CONVERT_DQ: ("launch_bwd.h", "make_convert_dq_launch"),
-}
-_FWD_PARAMETERS = "const attn_fwd_args& args, KernelLaunch* launch"
-_BWD_PARAMETERS = "const attn_bwd_args& args, const BwdBuffers& buffers, KernelLaunch* launch"
+# Launch functions per host file: bounds the memory of one compile where a set has many.
+_LAUNCHES_PER_FILE = 16
 
 
-def kernel_entry(name: str, kernel: str, block_size: int) -> str:
-    """The entry point `name` of a kernel type, behind CK's text that defines the type.
+def instance_source(instance: Instance) -> str:
+    """The device code of one instance: upstream's type, and an entry point of the instance's name.
 
-    The entry does what CK's own (ck_tile::kentry) does, under a name that needs no demangling.
+    The entry does what upstream's own (ck_tile::kentry) does, under a name that needs no
+    demangling.
     """
-    return f"""
-using Kernel = {kernel};
-static_assert(Kernel::kBlockSize == {block_size});
+    return f"""// {_NOTICE}
+{instance.text()}
+using Kernel = {KINDS[instance.kind].kernel};
+static_assert(Kernel::kBlockSize == {instance.block_size});
 
 extern "C" __global__ __launch_bounds__(Kernel::kBlockSize, Kernel::kBlockPerCu) void
-{name}(Kernel::Kargs kargs)
+{instance.name}(Kernel::Kargs kargs)
 {{
     Kernel{{}}(kargs);
 }}
 """
 
 
-def instance_source(instance: Instance) -> str:
-    """The device code of one instance: CK's type, and an entry point of the instance's name."""
-    entry = kernel_entry(instance.name, instance.kernel_alias(0), instance.block_size)
-    return f"// {_NOTICE}\n" + instance.render(0) + entry
-
-
-@dataclasses.dataclass(frozen=True)
-class LaunchCode:
-    """The host files of a variant set, and which of their functions serves each instance."""
-
-    files: Mapping[str, str]
-    functions: Mapping[str, str]
-
-
 def _launch_layout(instance: Instance) -> tuple[object, ...]:
-    traits = tuple((k, v) for k, v in instance.traits.items() if k not in _NOT_IN_LAUNCH)
+    traits = tuple((k, v) for k, v in instance.traits.items() if TABLE.traits[k].launch)
     return (instance.kind, dataclasses.astuple(instance.tile), instance.block_size, traits)
 
 
-def launch_code(instances: Sequence[Instance]) -> LaunchCode:
-    """Host code that makes kernel arguments and grids, one function per launch layout.
+def launch_function(instance: Instance) -> tuple[str, str]:
+    """(name, text) of the C++ function that makes the instance's kernel arguments and grid.
 
-    Instances that differ only in traits that no launch depends on share a function, made from the
-    first of them.
+    It is named by what it is made from, and weak: variant sets that share it link together.
     """
-    by_layout: dict[tuple[object, ...], list[Instance]] = {}
-    for instance in instances:
-        by_layout.setdefault(_launch_layout(instance), []).append(instance)
-    by_kind: dict[str, list[list[Instance]]] = {}
-    for sharing in by_layout.values():
-        by_kind.setdefault(sharing[0].kind, []).append(sharing)
-
-    files: dict[str, str] = {}
-    functions: dict[str, str] = {}
-    for kind, layouts in by_kind.items():
-        for start in range(0, len(layouts), _LAYOUTS_PER_FILE):
-            text = [
-                f"// {_NOTICE}\n",
-                f'#include "kernels/ck_fmha/{_HOST_CODE[kind][0]}"\n',
-            ]
-            for index, sharing in enumerate(layouts[start : start + _LAYOUTS_PER_FILE], start):
-                representative = sharing[0]
-                function = f"{kind}_launch_{index}"
-                functions.update({instance.name: function for instance in sharing})
-                text.append(_launch_function(representative, index, function))
-            files[f"{kind}_{start // _LAYOUTS_PER_FILE}.cpp"] = "".join(text)
-    return LaunchCode(files, functions)
-
-
-def _launch_function(instance: Instance, index: int, function: str) -> str:
-    kernel = instance.kernel_alias(index)
-    is_fwd = instance.kind == KIND_FWD
-    parameters = _FWD_PARAMETERS if is_fwd else _BWD_PARAMETERS
-    arguments = "args, launch" if is_fwd else "args, buffers, launch"
-    _, maker = _HOST_CODE[instance.kind]
+    lines = instance.text().splitlines()
+    text = "\n".join(line for line in lines if not line.startswith(("#include", "//")))
+    kind = KINDS[instance.kind]
+    digest = hashlib.sha256(f"{kind}\n{instance.block_size}\n{text}".encode()).hexdigest()
+    name = f"{instance.kind}_{digest[:16]}"
     return (
-        f"\n// {instance.name}\n"
-        + instance.render(index)
-        + f"""
-static_assert({kernel}::kBlockSize == {instance.block_size});
-
-namespace aiter_attn::ck_fmha {{
-void {function}({parameters})
+        name,
+        f"""
+// {instance.name}
+namespace of_{name} {{
+{text}
+using Kernel = {kind.kernel};
+static_assert(Kernel::kBlockSize == {instance.block_size});
+}} // namespace of_{name}
+[[gnu::weak]] void {name}(const LaunchArgs& args, Launch* launch)
 {{
-    {maker}<{kernel}>({arguments});
+    {kind.launch}<of_{name}::Kernel>(args, launch);
 }}
-}} // namespace aiter_attn::ck_fmha
-"""
+""",
     )
 
 
-def instance_record(instance: Instance) -> dict[str, object]:
-    """What instances.json says of an instance."""
+def launch_functions(instances: Iterable[Instance]) -> tuple[dict[str, str], dict[str, str]]:
+    """(instance -> its launch function, launch function -> text).
+
+    Instances that differ only in traits that no launch depends on share the function of the first.
+    """
+    by_layout: dict[tuple[object, ...], str] = {}
+    texts: dict[str, str] = {}
+    names = {}
+    for instance in instances:
+        layout = _launch_layout(instance)
+        if layout not in by_layout:
+            by_layout[layout], text = launch_function(instance)
+            texts[by_layout[layout]] = text
+        names[instance.name] = by_layout[layout]
+    return names, texts
+
+
+def _package(instance: Instance) -> str:
+    traits = instance.traits
+    sizes = dict.fromkeys((traits["head_size_qk"], traits["head_size_v"]))
+    shape = "x".join(str(size) for size in sizes)
+    return f"{direction_of(instance.kind)}/{traits['dtype']}_d{shape}"
+
+
+def row(instance: Instance, launch: str) -> dict[str, Any]:
+    """What the launch table has of an instance; `launch` is its function, without a namespace."""
     return {
         "name": instance.name,
-        "symbol": instance.name,
         "kind": instance.kind,
         "traits": dict(instance.traits),
         "tile": dataclasses.asdict(instance.tile),
         "head_size_alignment": instance.head_size_alignment,
         "block_size": instance.block_size,
+        "launch": f"ck_fmha::{launch}",
     }
 
 
-def _starlark(value: object) -> str:
-    """JSON of strings, lists and dicts is Starlark; this is its formatted form."""
-    return json.dumps(value, indent=4)
+def _json(value: object) -> str:
+    """Also Starlark, where there are strings, numbers, lists and dicts."""
+    return json.dumps(value, indent=1) + "\n"
 
 
-def repository_files(
-    pool: Pool,
-    variant_sets: Mapping[str, Sequence[Candidate]],
-    archs: Sequence[Arch],
-) -> dict[str, str]:
-    """Path -> text of every generated file but the BUILD files."""
-    files: dict[str, str] = {}
-    everything: dict[str, Instance] = {}
-    sets: dict[str, list[dict[str, str]]] = {}
-    launch_files: dict[str, list[str]] = {}
-    for name, candidates in sorted(variant_sets.items()):
-        instances = instances_of(candidates)
-        everything.update({instance.name: instance for instance in instances})
-        launch = launch_code(instances)
-        launch_files[name] = [f"launch/{name}/{path}" for path in launch.files]
-        files.update({f"launch/{name}/{path}": text for path, text in launch.files.items()})
-        sets[name] = [
-            {"instance": instance.name, "launch": launch.functions[instance.name]}
-            for instance in instances
-        ]
-        files[f"dispatch/{name}/fmha_fwd_api.cpp"] = pool.fwd_dispatcher(list(candidates))
-        files[f"dispatch/{name}/fmha_bwd_api.cpp"] = pool.bwd_dispatcher(list(candidates))
-
-    for instance in everything.values():
-        files[f"instances/{instance.name}.cpp"] = instance_source(instance)
+def pool_files(candidates: Sequence[Candidate]) -> dict[str, str]:
+    """Path -> text of @ck_fmha."""
+    instances = instances_of(candidates)
+    launches, launch_texts = launch_functions(instances)
+    packages: dict[str, dict[str, int]] = {}
+    files = {f"launch/{name}.inc": text for name, text in launch_texts.items()}
+    for instance in instances:
+        package = _package(instance)
+        packages.setdefault(package, {})[instance.name] = instance.block_size
+        files[f"{package}/{instance.name}.cpp"] = instance_source(instance)
+    for package, block_sizes in packages.items():
+        files[f"{package}/BUILD.bazel"] = (
+            f"# {_NOTICE}\n"
+            'load("@aiter_attn//kernels/ck_fmha/private:packages.bzl", "instances_package")\n\n'
+            f"# Instance -> work-items per workgroup.\ninstances_package({_json(block_sizes)})\n"
+        )
     document = {
-        "format": FORMAT,
-        "archs": {arch.name: dataclasses.asdict(arch) for arch in archs},
-        "instances": [instance_record(everything[name]) for name in sorted(everything)],
-        "variant_sets": sets,
+        "known_values": known_values([candidate.traits for candidate in candidates]),
+        "rows": {i.name: row(i, launches[i.name]) for i in instances},
+        "packages": {i.name: _package(i) for i in instances},
+        "candidates": [
+            [c.direction, c.traits, [instance.name for instance in c.instances]] for c in candidates
+        ],
     }
-    files["instances.json"] = json.dumps(document, indent=1) + "\n"
-    files["known.bzl"] = (
-        f'"""{_NOTICE}"""\n\n'
-        f"ARCHS = {_starlark([arch.name for arch in archs])}\n\n"
-        f"VARIANT_SETS = {_starlark(sorted(sets))}\n"
-    )
+    files["pool.json"] = json.dumps(document) + "\n"
+    return files
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordedCandidate:
+    """A candidate of pool.json."""
+
+    direction: str
+    traits: Mapping[str, TraitValue]
+    instances: tuple[str, ...]
+
+
+class RecordedPool:
+    """pool.json: the pool without upstream's generator."""
+
+    def __init__(self, text: str):
+        document = json.loads(text)
+        self.known_values: dict[str, list[TraitValue]] = document["known_values"]
+        self.rows: dict[str, dict[str, Any]] = document["rows"]
+        self.packages: dict[str, str] = document["packages"]
+        self.candidates = [
+            RecordedCandidate(direction, traits, tuple(names))
+            for direction, traits, names in document["candidates"]
+        ]
+
+
+def set_files(
+    pool: RecordedPool, chosen: Iterable[str], launch_text: Callable[[str], str]
+) -> dict[str, str]:
+    """Path -> text of a variant set's repository but its BUILD file.
+
+    chosen       the names of its instances
+    launch_text  launch function -> its text in the pool
+    """
+    wanted = set(chosen)
+    rows = [r for name, r in pool.rows.items() if name in wanted]  # the pool's order
+    by_header: dict[str, dict[str, None]] = {}
+    for each in rows:
+        function = each["launch"].removeprefix("ck_fmha::")
+        by_header.setdefault(KINDS[each["kind"]].header, {})[function] = None
+    files = {"rows.json": json.dumps(rows, indent=1) + "\n"}
+    for header, functions in by_header.items():
+        names = list(functions)
+        for start in range(0, len(names), _LAUNCHES_PER_FILE):
+            path = f"launch/{header.removesuffix('.h')}_{start // _LAUNCHES_PER_FILE}.cpp"
+            files[path] = (
+                f'// {_NOTICE}\n#include "kernels/ck_fmha/{header}"\n\n'
+                f"namespace {_NAMESPACE} {{\n"
+                + "".join(launch_text(name) for name in names[start : start + _LAUNCHES_PER_FILE])
+                + f"\n}} // namespace {_NAMESPACE}\n"
+            )
+    labels = {r["name"]: f"@ck_fmha//{pool.packages[r['name']]}:{r['name']}" for r in rows}
+    sources = [path for path in files if path.startswith("launch/")]
     files["instances.bzl"] = (
         f'"""{_NOTICE}"""\n\n'
-        "# Instance -> work-items per workgroup.\n"
-        "BLOCK_SIZES = "
-        + _starlark({name: everything[name].block_size for name in sorted(everything)})
-        + "\n\n# Variant set -> its instances.\n"
-        "INSTANCES_OF = "
-        + _starlark({name: [entry["instance"] for entry in sets[name]] for name in sets})
-        + "\n\n# Variant set -> the host files that make its kernels' arguments.\n"
-        f"LAUNCH_SOURCES_OF = {_starlark(launch_files)}\n"
+        "# Instance -> its label; a code object's is that with .ARCH behind it.\n"
+        f"INSTANCES = {_json(labels)}\n"
+        "# The host code that makes their kernel arguments.\n"
+        f"LAUNCH_SOURCES = {_json(sources)}"
     )
     return files

@@ -2,12 +2,12 @@
 """The flags that Composable Kernel's fused attention is compiled with."""
 
 CK_COPTS = [
-    # exp2 in place of exp, as CK's own build has it.
+    # exp2 in place of exp, as upstream's build has it.
     "-DCK_TILE_FMHA_FWD_FAST_EXP2=1",
-    # fp32 -> bf16: round to nearest even, with CK's assembly.
+    # fp32 -> bf16: round to nearest even, with upstream's assembly.
     "-DCK_TILE_FLOAT_TO_BFLOAT16_DEFAULT=3",
     "-Wno-unknown-warning-option",
-    # CK's deduction guides.
+    # Upstream's deduction guides.
     "-Wno-deprecated-attributes",
 ]
 

@@ -1,11 +1,14 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""CK's real generator, for the tests of this folder."""
+"""Upstream's real generator, for the tests of this folder."""
 
 import os
 from pathlib import Path
 
 import pytest
-from ckgen.pool import Pool
+
+from kernels.ck_fmha.ckgen.pool import Pool
+from kernels.ck_fmha.ckgen.schema import known_values
+from kernels.launch_table.traits import TraitValue
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +19,8 @@ def fmha_dir() -> Path:
 @pytest.fixture(scope="session")
 def pool(fmha_dir: Path) -> Pool:
     return Pool(fmha_dir)
+
+
+@pytest.fixture(scope="session")
+def known(pool: Pool) -> dict[str, list[TraitValue]]:
+    return known_values([candidate.traits for candidate in pool.candidates])

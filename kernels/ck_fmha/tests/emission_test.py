@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The files of the generated repository."""
+"""The files of the generated repositories."""
 
 import json
 import re
@@ -7,14 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import generate
 import pytest
-from ckgen.emission import instance_source, launch_code
-from ckgen.pool import Pool
-from ckgen.schema import ManifestError, parse_manifest
-from ckgen.selection import instances_of, select
 
-ARCHS = '[gfx942]\nproducts = "a"\n[gfx950]\nproducts = "b"\n'
+from kernels.ck_fmha import generate
+from kernels.ck_fmha.ckgen.directions import KINDS, Instance
+from kernels.ck_fmha.ckgen.emission import instance_source, launch_functions, pool_files
+from kernels.ck_fmha.ckgen.pool import Pool, instances_of
+from kernels.ck_fmha.ckgen.values import VariantSetError
+
 SMALL = """
 [[variants]]
 direction = "fwd"
@@ -28,114 +28,127 @@ skip_min_seqlen_q = false
 """
 
 
+@pytest.fixture(scope="module")
+def files(pool: Pool) -> dict[str, str]:
+    """@ck_fmha"""
+    return pool_files(pool.candidates)
+
+
+@pytest.fixture(scope="module")
+def pool_file(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ck_fmha")
+    wanted = {p: t for p, t in files.items() if p == "pool.json" or p.startswith("launch/")}
+    generate.write_files(wanted, folder)
+    return folder / "pool.json"
+
+
 @pytest.fixture
-def inputs(tmp_path: Path) -> Path:
-    (tmp_path / "archs.toml").write_text(ARCHS)
-    (tmp_path / "variants").mkdir()
-    (tmp_path / "variants" / "small.toml").write_text(SMALL)
-    return tmp_path
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
 
 
-def generated(fmha_dir: Path, inputs: Path) -> dict[str, str]:
-    return generate.generate(fmha_dir, inputs / "archs.toml", inputs / "variants")
+def of_kind(pool: Pool, kind: str) -> list[Instance]:
+    return [i for i in instances_of(pool.candidates) if i.kind == kind]
 
 
-def small_instances(pool: Pool):
-    selectors = parse_manifest(SMALL, "small.toml", pool.known_values())
-    return instances_of(select(selectors, pool.candidates))
-
-
-def test_instance_source(pool: Pool):
-    instance = small_instances(pool)[0]
+@pytest.mark.parametrize("kind", KINDS)
+def test_instance_source(pool: Pool, kind: str):
+    instance = of_kind(pool, kind)[0]
     text = instance_source(instance)
     assert f"{instance.name}(Kernel::Kargs kargs)" in text
     assert "__launch_bounds__(Kernel::kBlockSize, Kernel::kBlockPerCu)" in text
     assert f"static_assert(Kernel::kBlockSize == {instance.block_size});" in text
     # Nothing of the host's, and nothing that depends on where the files lie.
-    for word in ("iostream", "stream_config", "make_kernel", "__FILE__", "#include </", "external"):
+    for word in ("iostream>", "__FILE__", "#include </", "external"):
         assert word not in text
 
 
-def test_layouts_are_shared_by_what_no_launch_depends_on(pool: Pool):
-    instances = small_instances(pool)
-    code = launch_code(instances)
-    assert set(code.functions) == {i.name for i in instances}
+def test_launch_functions_are_shared_by_what_no_launch_depends_on(pool: Pool):
+    instances = [
+        i
+        for i in of_kind(pool, "fwd")
+        if i.traits["head_size_qk"] == 64 and i.traits["mode"] == "batch"
+    ]
+    names, texts = launch_functions(instances)
+    assert set(names) == {i.name for i in instances}
     by_function: dict[str, list] = {}
     for instance in instances:
-        by_function.setdefault(code.functions[instance.name], []).append(instance)
-    # fp16 and bf16, with and without checked bounds, share; masks do not.
-    assert len(by_function) == 2
-    for sharing in by_function.values():
-        assert len({i.traits["mask"] for i in sharing}) == 1
+        by_function.setdefault(names[instance.name], []).append(instance)
+    assert by_function.keys() == texts.keys()
+    for function, sharing in by_function.items():
+        # fp16 and bf16, with and without checked bounds, share; masks do not.
         assert {i.traits["dtype"] for i in sharing} == {"fp16", "bf16"}
-    (text,) = code.files.values()
-    for function in by_function:
-        assert text.count(f"void {function}(") == 1
+        assert len({(i.traits["mask"], i.traits["lse"], i.traits["bias"]) for i in sharing}) == 1
+        assert texts[function].count(f"void {function}(") == 1
 
 
-def test_many_layouts_are_spread_over_files(pool: Pool):
-    instances = instances_of([c for c in pool.candidates if c.direction == "fwd"][:2000])
-    code = launch_code(instances)
-    assert len(code.files) > 2
-    for text in code.files.values():
-        assert text.count("namespace aiter_attn::ck_fmha {") <= 16
-        indices = re.findall(r"using fmha_kernel_(\d+) =", text)
-        assert len(indices) == len(set(indices))
+def test_the_pool(files: dict[str, str], pool: Pool):
+    document = json.loads(files["pool.json"])
+    instances = instances_of(pool.candidates)
+    assert list(document["rows"]) == [i.name for i in instances]
+    sources = {path for path in files if path.endswith(".cpp")}
+    assert sources == {f"{document['packages'][i.name]}/{i.name}.cpp" for i in instances}
+    packages = set(document["packages"].values())
+    assert packages == {p.removesuffix("/BUILD.bazel") for p in files if p.endswith("BUILD.bazel")}
+    assert "fwd/bf16_d192x128" in packages
+    functions = {row["launch"].removeprefix("ck_fmha::") for row in document["rows"].values()}
+    assert functions == {Path(path).stem for path in files if path.endswith(".inc")}
 
 
-def test_repository(fmha_dir: Path, inputs: Path):
-    files = generated(fmha_dir, inputs)
-    document = json.loads(files["instances.json"])
-    names = [instance["name"] for instance in document["instances"]]
-    assert names == sorted(set(names))
-    assert {f"instances/{name}.cpp" for name in names} == {
-        path for path in files if path.startswith("instances/")
-    }
-    assert {entry["instance"] for entry in document["variant_sets"]["small"]} == set(names)
-    assert list(document["archs"]) == ["gfx942", "gfx950"]
-    assert '"small"' in files["known.bzl"]
-    assert "float fmha_fwd(" in files["dispatch/small/fmha_fwd_api.cpp"]
+def test_a_variant_set(pool_file: Path, small: Path):
+    files = generate.variant_set_files(pool_file, small)
+    rows = json.loads(files["rows.json"])
+    assert {row["kind"] for row in rows} == {"fwd"}
+    assert {row["traits"]["mask"] for row in rows} == {True, False}
+    for row in rows:
+        assert (
+            f'"@ck_fmha//fwd/{row["traits"]["dtype"]}_d64:{row["name"]}"' in files["instances.bzl"]
+        )
+        function = row["launch"].removeprefix("ck_fmha::")
+        assert files["launch/launch_fwd_0.cpp"].count(f"void {function}(") == 1
     for text in files.values():
-        assert str(fmha_dir) not in text
-        assert str(inputs) not in text
+        assert str(pool_file.parent) not in text
 
 
-def test_a_new_manifest_is_all_that_a_new_set_needs(fmha_dir: Path, inputs: Path):
-    before = generated(fmha_dir, inputs)
-    (inputs / "variants" / "more.toml").write_text(SMALL.replace("lse = true", "lse = false"))
-    after = generated(fmha_dir, inputs)
-    assert set(json.loads(after["instances.json"])["variant_sets"]) == {"small", "more"}
-    # What was there stays as it was: nothing of it is compiled again.
-    for path, text in before.items():
-        if path.startswith(("instances/", "launch/small/", "dispatch/small/")):
-            assert after[path] == text
-
-
-def test_manifests_are_named_by_their_path_in_the_workspace(fmha_dir: Path, inputs: Path):
-    (inputs / "variants" / "bad.toml").write_text("[[variants]]\nmsak = true\n")
-    with pytest.raises(ManifestError, match=r"^kernels/variants/bad\.toml: .*'mask'"):
-        generated(fmha_dir, inputs)
-
-
-def test_no_manifest(fmha_dir: Path, inputs: Path):
-    (inputs / "variants" / "small.toml").unlink()
-    with pytest.raises(ManifestError, match="no variant set"):
-        generated(fmha_dir, inputs)
-
-
-def test_command_line(fmha_dir: Path, inputs: Path):
-    command = [
-        *(sys.executable, "-B", generate.__file__),
-        *("--fmha-dir", str(fmha_dir)),
-        *("--archs", str(inputs / "archs.toml")),
-        *("--variants", str(inputs / "variants")),
+def test_many_launch_functions_are_spread_over_files(pool_file: Path, small: Path):
+    small.write_text('[[variants]]\ndirection = "fwd"\n')
+    files = generate.variant_set_files(pool_file, small)
+    texts = [text for path, text in files.items() if path.startswith("launch/")]
+    assert len(texts) > 2
+    functions = [
+        name for t in texts for name in re.findall(r"^\[\[gnu::weak\]\] void (\w+)", t, re.M)
     ]
-    subprocess.run([*command, "--out", str(inputs / "out")], check=True)
-    assert (inputs / "out" / "instances.json").is_file()
-    (inputs / "archs.toml").write_text("")
-    failed = subprocess.run(
-        [*command, "--out", str(inputs / "none")], capture_output=True, text=True
-    )
+    assert len(functions) == len(set(functions))
+    assert all(text.count("[[gnu::weak]]") <= 16 for text in texts)
+
+
+def test_a_sets_launch_functions_do_not_depend_on_what_else_it_has(pool_file: Path, small: Path):
+    before = json.loads(generate.variant_set_files(pool_file, small)["rows.json"])
+    small.write_text(SMALL + '[[variants]]\ndirection = "fwd"\nhead_size_qk = 32\n')
+    after = {
+        r["name"]: r for r in json.loads(generate.variant_set_files(pool_file, small)["rows.json"])
+    }
+    assert len(after) > len(before)
+    assert all(after[row["name"]] == row for row in before)
+
+
+def test_files_are_named_by_their_path_in_the_workspace(pool_file: Path, tmp_path: Path):
+    path = tmp_path / "bad.toml"
+    path.write_text("[[variants]]\nmsak = true\n")
+    with pytest.raises(VariantSetError, match=r"^kernels/variants/bad\.toml: .*'mask'"):
+        generate.variant_set_files(pool_file, path)
+
+
+def test_command_line(pool_file: Path, small: Path, tmp_path: Path):
+    command = [sys.executable, "-B", generate.__file__, "variant-set", "--pool", str(pool_file)]
+    command += ["--file", str(small), "--out", str(tmp_path / "out")]
+    subprocess.run(command, check=True)
+    assert (tmp_path / "out" / "rows.json").is_file()
+    small.write_text("[[variant]]\n")
+    command[-1] = str(tmp_path / "none")
+    failed = subprocess.run(command, capture_output=True, text=True)
     assert failed.returncode == 1
-    assert failed.stderr == "kernels/archs.toml: no architecture.\n"
-    assert not (inputs / "none").exists()
+    assert failed.stderr.startswith("kernels/variants/small.toml: unknown table 'variant'")
+    assert not (tmp_path / "none").exists()

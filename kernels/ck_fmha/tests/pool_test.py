@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The reading of CK's generator, held against what CK itself writes."""
+"""The reading of upstream's generator, held against what upstream itself writes."""
 
 import importlib
 import re
@@ -7,35 +7,62 @@ import sys
 from pathlib import Path
 
 import pytest
-from ckgen.pool import Pool, PoolError
 
-
-@pytest.fixture(scope="module")
-def ck(fmha_dir: Path):
-    """CK's two generator modules."""
-    sys.path.insert(0, str(fmha_dir))
-    yield [importlib.import_module(f"codegen.ops.fmha_{d}") for d in ("fwd", "bwd")]
-    sys.path.remove(str(fmha_dir))
+from kernels.ck_fmha.ckgen.directions import DIRECTIONS, KINDS, PoolError
+from kernels.ck_fmha.ckgen.pool import Pool, instances_of
+from kernels.launch_table.traits import TABLE, TraitValue
 
 
 def all_instances(pool: Pool):
     return {i.name: i for candidate in pool.candidates for i in candidate.instances}
 
 
-def test_every_instance_is_one_of_cks(pool: Pool, ck):
-    fwd, bwd = ck
-    _, kernels = fwd.get_fwd_blobs("", 600, [-1], "simplified")
-    _, *by_kind = bwd.get_bwd_blobs("", 600, "simplified", [-1])
-    names = {kernel.name for kernel in kernels}
-    names |= {kernel.name for kernels in by_kind for kernel in kernels}
+def upstream_names(fmha_dir: Path) -> set[str]:
+    """Of every kernel that upstream's generator would write."""
+    sys.path.insert(0, str(fmha_dir))
+    fwd, bwd, split, paged = (
+        importlib.import_module(f"codegen.ops.{d.module}") for d in DIRECTIONS.values()
+    )
+    sys.path.remove(str(fmha_dir))
+    listed = [
+        fwd.get_fwd_blobs("", 600, [-1], "simplified")[1],
+        *bwd.get_bwd_blobs("", 600, "simplified", [-1])[1:],
+        split.get_fwd_splitkv_blobs("", 600, "simplified", [-1])[1],
+        split.get_fwd_splitkv_combine_blobs("", 600, [-1]),
+        paged.get_fwd_blobs("", 600, [-1], "simplified")[1],
+    ]
+    return {kernel.name for kernels in listed for kernel in kernels}
+
+
+def test_every_instance_is_one_of_upstreams(pool: Pool, fmha_dir: Path):
+    names = upstream_names(fmha_dir)
     assert all_instances(pool).keys() <= names
-    # All of them but those that store their random numbers.
+    # All of them but those that store their random numbers, the asynchronous ones for split keys,
+    # which upstream lists and lacks, what no split has its parts combined by, and paged ones
+    # without pages.
     left_out = names - all_instances(pool).keys()
-    assert left_out and all("storerandval" in name for name in left_out)
+    assert left_out and all(
+        "storerandval" in name
+        or ("_splitkv_" in name and "_qr_async_" in name)
+        or "_splitkv_combine_" in name
+        or ("_qr_pagedkv_" in name and name.endswith("_npagedkv"))
+        for name in left_out
+    )
+
+
+def test_the_registries_have_what_the_table_of_traits_has(pool: Pool):
+    assert DIRECTIONS.keys() == TABLE.directions.keys()
+    kinds = [kind for entry in TABLE.directions.values() for kind in entry["kinds"]]
+    assert sorted(KINDS) == sorted(kinds)
+    for candidate in pool.candidates:
+        assert [i.kind for i in candidate.instances] == TABLE.directions[candidate.direction][
+            "kinds"
+        ]
+        assert candidate.traits.keys() == TABLE.of_direction(candidate.direction).keys()
 
 
 def test_traits_say_what_the_name_says(pool: Pool):
-    """CK's names spell most traits; they are read here only, to check the objects."""
+    """Upstream's names spell most traits; they are read here only, to check the objects."""
     spelled = {
         "mask": ("_mask", "_nmask"),
         "lse": ("_lse", "_nlse"),
@@ -67,22 +94,24 @@ def test_traits_say_what_the_name_says(pool: Pool):
             if traits.get(trait)
         )
         assert (f"_p{padding}_" if padding else "_npad_") in name
+        if "paged_kv" in traits:
+            assert ("_npagedkv_" in name) != traits["paged_kv"]
 
 
 def test_tiles_say_what_the_name_says(pool: Pool):
     for instance in all_instances(pool).values():
-        if instance.kind in ("fwd", "bwd_dq_dk_dv"):
+        if instance.kind in ("fwd", "bwd_dq_dk_dv", "fwd_splitkv", "fwd_pagedkv"):
             match = re.search(r"_b(\d+)x(\d+)x", instance.name)
             assert match
             expected = tuple(map(int, match.groups()))
             assert (instance.tile.seqlen_q, instance.tile.seqlen_k) == expected
 
 
-def test_order_is_the_order_in_cks_dispatchers(pool: Pool):
+def test_order_is_the_order_in_upstreams_dispatchers(pool: Pool):
     """The branches of a generated dispatcher come as the candidates do, per type and size."""
-    for direction, dispatcher, line in (
-        ("fwd", pool.fwd_dispatcher, r"using trait_ = .*"),
-        ("bwd", pool.bwd_dispatcher, r"using dq_dk_dv_trait_ = .*"),
+    for direction, line in (
+        ("fwd", r"using trait_ = .*"),
+        ("bwd", r"using dq_dk_dv_trait_ = .*"),
     ):
         candidates = [
             c
@@ -92,30 +121,36 @@ def test_order_is_the_order_in_cks_dispatchers(pool: Pool):
             and c.traits["pad_seqlen_q"]
         ]
         assert len(candidates) > 100
-        one_by_one = [re.findall(line, dispatcher([c])) for c in candidates]
+        one_by_one = [re.findall(line, pool.dispatcher(direction, [c])) for c in candidates]
         assert all(len(branches) == 1 for branches in one_by_one)
-        assert re.findall(line, dispatcher(candidates)) == [b for (b,) in one_by_one]
+        assert re.findall(line, pool.dispatcher(direction, candidates)) == [
+            b for (b,) in one_by_one
+        ]
 
 
-def test_render_ends_behind_the_kernels_alias(pool: Pool):
-    for kind in ("fwd", "bwd_dot_do_o", "bwd_dq_dk_dv", "bwd_convert_dq"):
-        instance = next(i for i in all_instances(pool).values() if i.kind == kind)
-        text = instance.render(7)
-        assert f"using {instance.kernel_alias(7)} =" in text
-        assert text.endswith(";\n")
-        assert "iostream" not in text
+def test_texts_end_behind_the_kernels_type(pool: Pool):
+    for kind, how in KINDS.items():
+        instance = next(i for i in instances_of(pool.candidates) if i.kind == kind)
+        text = instance.text()
+        assert f"using {how.kernel.split('::')[-1]} =" in text
+        assert text.endswith(";\n") or text.endswith("}\n")
+        assert "iostream" not in text.split("static void run")[0]
         assert "launch_kernel" not in text
-        assert "_0 " not in text
 
 
-def test_known_values(pool: Pool):
-    known = pool.known_values()
+def test_every_dispatcher_is_written(pool: Pool):
+    for direction in DIRECTIONS:
+        (candidate, *_) = [c for c in pool.candidates if c.direction == direction]
+        assert str(candidate.traits["head_size_qk"]) in pool.dispatcher(direction, [candidate])
+
+
+def test_known_values(known: dict[str, list[TraitValue]]):
     assert known["dtype"] == ["bf16", "fp16"]
     assert known["mode"] == ["batch", "group"]
     assert known["bias"] == ["alibi", "elementwise", "none"]
     assert {64, 128} <= set(known["head_size_qk"])
 
 
-def test_not_cks_folder(tmp_path: Path):
-    with pytest.raises(PoolError, match="not CK's 01_fmha"):
+def test_not_upstreams_folder(tmp_path: Path):
+    with pytest.raises(PoolError, match="not upstream's 01_fmha"):
         Pool(tmp_path)

@@ -1,20 +1,14 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a manifest may say, and what is said of one that does not."""
+"""What a variant set file may say, and what is said of one that does not."""
 
 import os
-import re
 from pathlib import Path
 
 import pytest
-from ckgen.schema import (
-    BWD,
-    FWD,
-    TRAITS,
-    ManifestError,
-    parse_archs,
-    parse_manifest,
-    variant_set_name,
-)
+
+from kernels.ck_fmha.ckgen.schema import documentation, parse_variant_set
+from kernels.ck_fmha.ckgen.values import VariantSetError
+from kernels.launch_table.traits import TABLE, TraitValue
 
 KNOWN = {
     "dtype": ["bf16", "fp16"],
@@ -22,31 +16,16 @@ KNOWN = {
     "head_size_v": [64, 128],
     "mode": ["batch", "group"],
     "bias": ["alibi", "elementwise", "none"],
-    **{
-        flag: [False, True]
-        for flag in (
-            "mask",
-            "bias_grad",
-            "dropout",
-            "lse",
-            "logits_soft_cap",
-            "skip_min_seqlen_q",
-            "deterministic",
-            "pad_seqlen_q",
-            "pad_seqlen_k",
-            "pad_head_size_qk",
-            "pad_head_size_v",
-        )
-    },
+    **{name: [False, True] for name, t in TABLE.traits.items() if t.is_flag and name != "mode"},
 }
 
 
 def parse(text: str):
-    return parse_manifest(text, "set.toml", KNOWN)
+    return parse_variant_set(text, "set.toml", KNOWN)
 
 
 def refusal(text: str) -> str:
-    with pytest.raises(ManifestError) as caught:
+    with pytest.raises(VariantSetError) as caught:
         parse(text)
     message = str(caught.value)
     assert message.startswith("set.toml: ")
@@ -55,10 +34,10 @@ def refusal(text: str) -> str:
 
 def test_scalars_lists_and_omitted_keys():
     (selector,) = parse('[[variants]]\ndirection = "fwd"\ndtype = ["bf16", "fp16"]\nlse = true\n')
-    assert selector.directions == (FWD,)
+    assert selector.directions == ("fwd",)
     assert selector.admitted == {"dtype": ("bf16", "fp16"), "lse": (True,)}
     (selector,) = parse("[[variants]]\n")
-    assert selector.directions == (FWD, BWD)
+    assert selector.directions == tuple(TABLE.directions)
     assert selector.admitted == {}
 
 
@@ -93,7 +72,7 @@ def test_qola_tables():
         deterministic = false
         """
     )
-    assert fwd.directions == (FWD,)
+    assert fwd.directions == ("fwd",)
     assert fwd.admitted == {
         "dtype": ("bf16", "fp16"),
         "bias": ("none", "alibi"),
@@ -102,7 +81,7 @@ def test_qola_tables():
         "dropout": (False,),
         "skip_min_seqlen_q": (False,),
     }
-    assert bwd.directions == (BWD,)
+    assert bwd.directions == ("bwd",)
     # As in QoLA, an elementwise bias comes before ALiBi.
     assert bwd.admitted == {
         "bias": ("elementwise",),
@@ -140,7 +119,10 @@ def test_unknown_value_names_it_the_allowed_and_the_nearest():
         ("[[variants]]\nmask = []\n", "mask is an empty list"),
         ("[[variants]]\nmask = 0.5\n", "mask = 0.5"),
         ('[[variants]]\ndirection = "forward"\n', "unknown value 'forward' for direction"),
-        ('[[variants]]\ndirection = "bwd"\nlse = true\n', "lse is a trait of fwd only"),
+        (
+            '[[variants]]\ndirection = "bwd"\nlse = true\n',
+            "lse is a trait of fwd, fwd_splitkv, fwd_pagedkv only",
+        ),
         ('[[variants]]\ndirection = "fwd"\ndeterministic = true\n', "is a trait of bwd only"),
         ("[[variants]]\nhas_mask = true\n", "did you mean 'mask'?"),
         ("[[varaints]]\n", "unknown table 'varaints'; did you mean 'variants'?"),
@@ -167,43 +149,6 @@ def test_refusals(text: str, expected: str):
     assert expected in refusal(text)
 
 
-def test_variant_set_names():
-    assert variant_set_name("core_fp16", "core_fp16.toml") == "core_fp16"
-    for stem in ("Core", "2x", "a-b", ""):
-        with pytest.raises(ManifestError, match="cannot name a variant set"):
-            variant_set_name(stem, f"{stem}.toml")
-
-
-def test_archs():
-    text = '[gfx950]\nproducts = "b"\n[gfx942]\nproducts = "a"\n'
-    assert [(a.name, a.products) for a in parse_archs(text, "archs.toml")] == [
-        ("gfx942", "a"),
-        ("gfx950", "b"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", "no architecture"),
-        ("gfx942 = 1\n", "an architecture is a table"),
-        ("[gfx942]\n", "products is missing"),
-        ('[gfx942]\nproduct = "a"\n', "unknown key 'product'; did you mean 'products'?"),
-        ("[gfx942", "not TOML"),
-    ],
-)
-def test_arch_refusals(text: str, expected: str):
-    with pytest.raises(ManifestError) as caught:
-        parse_archs(text, "archs.toml")
-    assert expected in str(caught.value)
-
-
-def test_the_readme_lists_every_key():
-    text = Path(os.environ["README"]).read_text("utf-8")
-    rows = re.findall(r"^\| ((?:`\w+` )+)\|.*\| (both|fwd|bwd) \|", text, re.MULTILINE)
-    documented = {
-        key: {"both": (FWD, BWD), "fwd": (FWD,), "bwd": (BWD,)}[of]
-        for keys, of in rows
-        for key in re.findall(r"\w+", keys)
-    }
-    assert documented == TRAITS
+def test_the_readme_has_the_table_of_keys(known: dict[str, list[TraitValue]]):
+    """Where the table has changed, this is what the README must hold in its place."""
+    assert documentation(known) in Path(os.environ["README"]).read_text("utf-8")

@@ -1,22 +1,25 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Which instances the manifests pick out of CK's real pool."""
+"""Which instances variant sets pick out of upstream's real pool."""
 
 import os
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from ckgen.pool import Pool
-from ckgen.schema import ManifestError, parse_manifest
-from ckgen.selection import instances_of, select
+
+from kernels.ck_fmha.ckgen.pool import Pool, instances_of
+from kernels.ck_fmha.ckgen.schema import known_values, parse_variant_set
+from kernels.ck_fmha.ckgen.selection import select
+from kernels.ck_fmha.ckgen.values import VariantSetError
 
 
 def picked(pool: Pool, text: str):
-    return select(parse_manifest(text, "set.toml", pool.known_values()), pool.candidates)
+    known = known_values([candidate.traits for candidate in pool.candidates])
+    return select(parse_variant_set(text, "set.toml", known), pool.candidates)
 
 
 def refusal(pool: Pool, text: str) -> str:
-    with pytest.raises(ManifestError) as caught:
+    with pytest.raises(VariantSetError) as caught:
         picked(pool, text)
     return str(caught.value)
 
@@ -56,7 +59,7 @@ def test_smoke_is_one_of_each_kind(pool: Pool):
     ]
 
 
-def test_every_shipped_manifest_selects_something(pool: Pool):
+def test_every_shipped_set_selects_something(pool: Pool):
     for path in os.environ["VARIANTS"].split():
         assert shipped(pool, Path(path).stem)
 
@@ -73,7 +76,7 @@ def test_a_list_is_the_sum_of_its_values(pool: Pool):
     assert both == fp16 + bf16
 
 
-def test_duplicates_fold_and_the_order_is_cks(pool: Pool):
+def test_duplicates_fold_and_the_order_is_upstreams(pool: Pool):
     table = '[[variants]]\ndirection = "fwd"\ndtype = "%s"\n'
     twice = picked(pool, table % "bf16" + table % "fp16" + table % "bf16")
     assert twice == picked(pool, '[[variants]]\ndirection = "fwd"\n')
@@ -98,8 +101,23 @@ def test_a_value_that_adds_nothing_is_refused(pool: Pool):
 
 
 def test_a_direction_that_adds_nothing_is_refused(pool: Pool):
-    message = refusal(pool, "[[variants]]\nhead_size_qk = 96\n")
+    message = refusal(pool, '[[variants]]\ndirection = ["fwd", "bwd"]\nhead_size_qk = 96\n')
     assert 'direction "bwd" selects nothing' in message
+
+
+def test_split_keys_come_with_what_combines_them(pool: Pool):
+    table = '[[variants]]\ndirection = "fwd_splitkv"\ndtype = "bf16"\nhead_size_qk = 128\n' + (
+        'mode = "group"\nmask = true\nbias = "none"\nlogits_soft_cap = false\npaged_kv = true\n'
+    )
+    candidates = picked(pool, table)
+    assert {c.traits["lse"] for c in candidates} == {True, False}
+    for candidate in candidates:
+        split, combine = candidate.instances
+        assert (split.kind, combine.kind) == ("fwd_splitkv", "fwd_splitkv_combine")
+        assert combine.traits["lse"] == candidate.traits["lse"]
+        for trait in ("dtype", "head_size_v", "mode", "pad_seqlen_q", "pad_head_size_v"):
+            assert split.traits[trait] == combine.traits[trait]
+    assert len(picked(pool, table + "lse = true\n")) * 2 == len(candidates)
 
 
 def test_instances_are_shared_between_candidates(pool: Pool):

@@ -1,0 +1,281 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The directions of upstream's fused attention: how its generator describes each of them.
+
+Upstream describes instances by Python objects before it writes files. They are read here; file
+names are never parsed. Traits are read by the table of traits (kernels/launch_table/traits.toml);
+what a kind needs beyond them is in KINDS, and what a direction needs is in DIRECTIONS. A new one is
+an entry of each, and its launch code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+from kernels.launch_table.traits import TABLE, TraitValue
+
+# Upstream's filter for its C++ interface: fp16 and bf16, row-major v, no static quantisation.
+RECEIPT = 600
+MASK_IMPLEMENTATION = "simplified"
+WAVEFRONT_SIZE = 64
+
+_EVERY_HEAD_SIZE = [-1]
+
+
+class PoolError(Exception):
+    """Upstream's generator says something that this reading of it does not know."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What is particular about the kernels of one kind.
+
+    kernel  the kernel's type in upstream's text
+    end     where that text goes on to upstream's dispatcher, which is cut off
+    launch  the function template of launch_*.h that makes its arguments and grid
+    header  where that is
+    """
+
+    kernel: str
+    end: str
+    launch: str
+    header: str
+
+
+KINDS = {
+    "fwd": Kind("fmha_kernel_0", "using trait_0 =", "fwd_launch", "launch_fwd.h"),
+    "bwd_dot_do_o": Kind(
+        "fmha_bwd_dot_do_o_kernel_0",
+        "using dot_do_o_trait_0 =",
+        "bwd_dot_do_o_launch",
+        "launch_bwd.h",
+    ),
+    "bwd_dq_dk_dv": Kind(
+        "fmha_bwd_dq_dk_dv_kernel_0",
+        "using dq_dk_dv_trait_0 =",
+        "bwd_dq_dk_dv_launch",
+        "launch_bwd.h",
+    ),
+    "bwd_convert_dq": Kind(
+        "fmha_bwd_convert_dq_kernel_0",
+        "using convert_dq_trait_0 =",
+        "bwd_convert_dq_launch",
+        "launch_bwd.h",
+    ),
+    # Upstream's text of both split kernels has a class template: the form for any length of keys,
+    # and that for up to 2**3 splits.
+    "fwd_splitkv": Kind(
+        "instance<true>::fmha_kernel", "using trait_0 =", "fwd_splitkv_launch", "launch_splitkv.h"
+    ),
+    "fwd_splitkv_combine": Kind(
+        "instance<3>::fmha_kernel",
+        "using trait_0 =",
+        "fwd_splitkv_combine_launch",
+        "launch_splitkv.h",
+    ),
+    "fwd_pagedkv": Kind(
+        "fmha_kernel_0", "using trait_0 =", "fwd_pagedkv_launch", "launch_pagedkv.h"
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Tile:
+    """What each dimension must be a multiple of where it is not padded; 0: it has none."""
+
+    seqlen_q: int = 0
+    seqlen_k: int = 0
+    head_size_qk: int = 0
+    head_size_v: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Instance:
+    """One kernel instance: `upstream` is its description by upstream's generator."""
+
+    name: str
+    kind: str
+    traits: Mapping[str, TraitValue]
+    tile: Tile
+    block_size: int
+    upstream: Any = dataclasses.field(repr=False, compare=False)
+    head_size_alignment: int = 1
+
+    def text(self) -> str:
+        """Upstream's source up to and including the kernel's type, KINDS[kind].kernel."""
+        head, found, _ = self.upstream.template.partition(KINDS[self.kind].end)
+        if not found:
+            raise PoolError(f"{self.name}: upstream's text has no {KINDS[self.kind].end!r}")
+        return head.rstrip() + "\n"
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """What upstream's dispatcher picks as one; `api_trait` is its entry there."""
+
+    direction: str
+    traits: Mapping[str, TraitValue]
+    instances: tuple[Instance, ...]
+    api_trait: Any = dataclasses.field(repr=False, compare=False)
+
+
+def read_traits(kind: str, described: Any) -> dict[str, TraitValue]:
+    """The traits of a kind, of an object of upstream's generator. Raises PoolError."""
+    out: dict[str, TraitValue] = {}
+    for name, trait in TABLE.of_kind(kind).items():
+        value = operator.attrgetter(trait.kinds[kind])(described)
+        if not trait.is_size and value not in trait.upstream:
+            raise PoolError(f"{kind}: unknown value {value!r} of {trait.kinds[kind]}")
+        out[name] = int(value) if trait.is_size else trait.upstream[value]
+    return out
+
+
+def _waves(tile: Any) -> int:
+    return tile.F_rm0 * tile.F_rn0 * tile.F_rk0
+
+
+def _forward_instance(module: ModuleType, kind: str, kernel: Any) -> Instance:
+    tile, pipeline = kernel.F_tile, kernel.F_pipeline
+    for constraint in (tile, pipeline):
+        if str(getattr(constraint, "F_constraint", "true")) != "true":
+            raise PoolError(f"{kernel.name}: a constraint has no launch-table field")
+    if pipeline.tag not in ("qr", "qr_async", "qr_pagedkv"):
+        raise PoolError(f"{kernel.name}: unknown pipeline {pipeline.tag}")
+    # Upstream holds both head sizes against the width in which q is loaded.
+    head_size_unit = module.K0_MAX_SUBMAX_MAP.get(tile.F_bk0max, tile.F_bk0max)
+    # Asynchronous copies move 16 bytes at a time; the other pipelines copy by element.
+    alignment = 128 // module.DTYPE_BITS[kernel.F_dtype] if pipeline.tag == "qr_async" else 1
+    return Instance(
+        name=kernel.name,
+        kind=kind,
+        traits=read_traits(kind, kernel),
+        tile=Tile(tile.F_bm0, tile.F_bn0, head_size_unit, head_size_unit),
+        block_size=_waves(tile) * WAVEFRONT_SIZE,
+        upstream=kernel,
+        head_size_alignment=alignment,
+    )
+
+
+def _fwd(module: ModuleType) -> Iterator[Candidate]:
+    _, kernels = module.get_fwd_blobs("", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
+    for kernel in kernels:
+        instance = _forward_instance(module, "fwd", kernel)
+        yield Candidate("fwd", instance.traits, (instance,), kernel.api_trait())
+
+
+def _fwd_pagedkv(module: ModuleType) -> Iterator[Candidate]:
+    _, kernels = module.get_fwd_blobs("", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
+    for kernel in kernels:
+        instance = _forward_instance(module, "fwd_pagedkv", kernel)
+        # Those without pages are the plain forward kernels again.
+        if instance.traits["paged_kv"]:
+            yield Candidate("fwd_pagedkv", instance.traits, (instance,), kernel.api_trait())
+
+
+_COMBINE_WAVES, _COMBINE_TILE = 4, 32  # fixed in upstream's templates
+
+
+def _fwd_splitkv(module: ModuleType) -> Iterator[Candidate]:
+    combines = {}
+    for kernel in module.get_fwd_splitkv_combine_blobs("", RECEIPT, _EVERY_HEAD_SIZE):
+        instance = Instance(
+            name=kernel.name,
+            kind="fwd_splitkv_combine",
+            traits=read_traits("fwd_splitkv_combine", kernel),
+            tile=Tile(seqlen_q=_COMBINE_TILE),
+            block_size=_COMBINE_WAVES * WAVEFRONT_SIZE,
+            upstream=kernel,
+        )
+        combines[frozenset(instance.traits.items())] = instance
+    _, kernels = module.get_fwd_splitkv_blobs("", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE)
+    for kernel in kernels:
+        # The asynchronous pipeline is listed, for head sizes 96 and 160, but upstream lacks it.
+        if kernel.F_pipeline.tag == "qr_async":
+            continue
+        split = _forward_instance(module, "fwd_splitkv", kernel)
+        for lse in (True, False):
+            traits = {**split.traits, "lse": lse}
+            wanted = {name: traits[name] for name in TABLE.of_kind("fwd_splitkv_combine")}
+            combine = combines[frozenset(wanted.items())]
+            yield Candidate("fwd_splitkv", traits, (split, combine), kernel.api_trait())
+
+
+# Work-items per workgroup of the two elementwise backward kernels, fixed in upstream's templates.
+_DOT_DO_O_BLOCK, _CONVERT_DQ_BLOCK = 64, 256
+
+
+def _bwd(module: ModuleType) -> Iterator[Candidate]:
+    api_pool, *_ = module.get_bwd_blobs("", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE)
+    for by_head_size in api_pool.dq_dk_dv_pool.values():
+        for traits in by_head_size.values():
+            # Instances that write out their random numbers are upstream's debugging aid.
+            yield from (_bwd_candidate(t) for t in traits if not t.dropout.endswith("storerandval"))
+
+
+def _bwd_candidate(trait: Any) -> Candidate:
+    tile = trait.tile
+    dot_do_o, dq_dk_dv = trait.dot_do_o_kernel, trait.dq_dk_dv_kernel
+    # Upstream's dispatcher asks for the convert kernel that pads as dot_do_o does.
+    convert_dq = dataclasses.replace(trait.convert_dq_kernel, F_spad=trait.spad1)
+    described = {
+        "bwd_dot_do_o": (dot_do_o, Tile(_DOT_DO_O_BLOCK, 0, 0, trait.bhdv), _DOT_DO_O_BLOCK),
+        "bwd_dq_dk_dv": (
+            dq_dk_dv,
+            Tile(tile.F_bm0, tile.F_bn0, trait.bhdq, trait.bhdv),
+            _waves(tile) * WAVEFRONT_SIZE,
+        ),
+        "bwd_convert_dq": (
+            convert_dq,
+            Tile(convert_dq.F_bm0, convert_dq.F_bn0, trait.bhdq, 0),
+            _CONVERT_DQ_BLOCK,
+        ),
+    }
+    instances = tuple(
+        Instance(kernel.name, kind, read_traits(kind, trait), kernel_tile, block_size, kernel)
+        for kind, (kernel, kernel_tile, block_size) in described.items()
+    )
+    return Candidate("bwd", read_traits("bwd_dq_dk_dv", trait), instances, trait)
+
+
+@dataclasses.dataclass(frozen=True)
+class Direction:
+    """How upstream's generator has a direction.
+
+    module      of upstream's codegen.ops
+    candidates  from that module, in the order in which upstream's dispatcher tries them
+    api_pool    its class that writes the dispatcher, and the method that takes an api_trait
+    """
+
+    module: str
+    candidates: Callable[[ModuleType], Iterator[Candidate]]
+    api_pool: tuple[str, str]
+
+    def dispatcher(self, module: ModuleType, candidates: list[Candidate]) -> str:
+        """Upstream's dispatcher, in C++, over some of the direction's candidates."""
+        cls, register = self.api_pool
+        pool = getattr(module, cls)(MASK_IMPLEMENTATION)
+        for candidate in candidates:
+            getattr(pool, register)(candidate.api_trait)
+        return str(pool.api)
+
+
+DIRECTIONS = {
+    "fwd": Direction("fmha_fwd", _fwd, ("FmhaFwdApiPool", "register_traits")),
+    "bwd": Direction("fmha_bwd", _bwd, ("FmhaBwdApiPool", "register_dq_dk_dv_traits")),
+    "fwd_splitkv": Direction(
+        "fmha_fwd_splitkv", _fwd_splitkv, ("FmhaFwdSplitKVApiPool", "register_traits")
+    ),
+    "fwd_pagedkv": Direction(
+        "fmha_pagedkv_prefill", _fwd_pagedkv, ("FmhaFwdApiPool", "register_traits")
+    ),
+}
+
+
+@functools.cache
+def direction_of(kind: str) -> str:
+    """The direction whose candidates have kernels of a kind."""
+    return next(name for name, entry in TABLE.directions.items() if kind in entry["kinds"])

@@ -1,0 +1,42 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Composable Kernel's sources, compiled as upstream asks for it."""
+
+load("//kernels:defs.bzl", "code_object_recipe", "hip_host_library")
+load("//kernels/ck_fmha/private:copts.bzl", "CK_COPTS", "CK_DEVICE_COPTS", "CK_HOST_COPTS")
+
+# Host code is the same for both choices: no patch changes arguments or grids.
+_HOST_HEADERS = Label("@composable_kernel//:headers")
+_DEVICE_HEADERS = select({
+    Label("//kernels/ck_fmha:patches.none"): Label("@composable_kernel_upstream//:headers"),
+    "//conditions:default": Label("@composable_kernel//:headers"),
+})
+
+def ck_recipe(name, **kwargs):
+    """A code_object_recipe for the attention kernels in the same repository.
+
+    Args:
+      name: of the target.
+      **kwargs: testonly, visibility, ...
+    """
+    code_object_recipe(
+        name = name,
+        copts = CK_COPTS + CK_DEVICE_COPTS,
+        headers = _DEVICE_HEADERS,
+        **kwargs
+    )
+
+def ck_host_library(name, deps = [], **kwargs):
+    """A hip_host_library of upstream's host code, which makes kernel arguments and grids.
+
+    Args:
+      name: of the target.
+      deps: libraries beside the launch headers.
+      **kwargs: the rest of hip_host_library's attributes.
+    """
+    hip_host_library(
+        name = name,
+        copts = CK_COPTS + CK_HOST_COPTS,
+        headers = _HOST_HEADERS,
+        deps = [Label("//kernels/ck_fmha:launch_headers")] + deps,
+        **kwargs
+    )

@@ -1,0 +1,43 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Kernel arguments and grids of a forward pass with split keys: its parts, and what combines them.
+#pragma once
+
+#include "fmha_fwd.hpp"
+#include "kernels/ck_fmha/launch_common.h"
+
+namespace AITER_ATTN_NAMESPACE::kernels::ck_fmha {
+
+inline fmha_fwd_splitkv_args splitkv_args(const LaunchArgs& args, bool group_mode) {
+  const Features& features = args.features;
+  const attn_problem& problem = args.problem;
+  const int64_t rows = group_mode ? problem.total_q : problem.seqlen_q;
+  const int64_t heads = problem.heads_q;
+  const int64_t batch = group_mode ? 1 : problem.batch;
+  auto ck = cache_args<fmha_fwd_splitkv_args>(args, group_mode);
+  ck.num_splits = features.splits;
+  ck.o_acc_ptr = features.o_acc;
+  ck.lse_acc_ptr = features.lse_acc;
+  ck.stride_o_acc = problem.head_size_v;
+  ck.nhead_stride_o_acc = index(rows * problem.head_size_v);
+  ck.batch_stride_o_acc = group_mode ? 0 : index(heads * rows * problem.head_size_v);
+  ck.split_stride_o_acc = index(batch * heads * rows * problem.head_size_v);
+  ck.nhead_stride_lse_acc = index(rows);
+  ck.batch_stride_lse_acc = group_mode ? 0 : index(heads * rows);
+  ck.split_stride_lse_acc = index(batch * heads * rows);
+  return ck;
+}
+
+template <typename Kernel>
+void fwd_splitkv_launch(const LaunchArgs& args, Launch* launch) {
+  const auto ck = splitkv_args(args, Kernel::kIsGroupMode);
+  store_launch(fmha_fwd_splitkv_create_kargs_and_grids<Kernel>(ck), launch);
+}
+
+template <typename Kernel>
+void fwd_splitkv_combine_launch(const LaunchArgs& args, Launch* launch) {
+  const auto ck = splitkv_args(args, Kernel::kIsGroupMode);
+  store_launch(fmha_fwd_splitkv_combine_create_kargs_and_grids<Kernel>(ck), launch);
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::kernels::ck_fmha

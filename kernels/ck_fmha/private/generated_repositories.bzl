@@ -1,0 +1,101 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The repository rules that turn upstream's generator and a variant set file into instances."""
+
+_GENERATOR = Label("//kernels/ck_fmha:generate.py")
+
+# Everything that decides what is generated is watched; nothing else is.
+_SOURCES = [
+    _GENERATOR,
+    Label("//kernels/launch_table:traits.py"),
+    Label("//kernels/launch_table:traits.toml"),
+    Label("//kernels/qola:tables.py"),
+] + [
+    Label("//kernels/ck_fmha:ckgen/%s.py" % module)
+    for module in ["__init__", "directions", "emission", "pool", "schema", "selection", "values"]
+]
+
+def generate(rctx, python, arguments, program = _GENERATOR):
+    """Runs a program of this repository's on a hermetic Python; it writes into the repository.
+
+    Args:
+      rctx: the repository rule's context.
+      python: label of the interpreter.
+      arguments: of the program; --out is added.
+      program: label of the program.
+    """
+    for source in _SOURCES:
+        rctx.watch(source)
+    root = rctx.path(Label("//:MODULE.bazel")).dirname
+    result = rctx.execute(
+        [rctx.path(python), "-B", rctx.path(program)] + arguments + ["--out", rctx.path(".")],
+        # PYTHON* variables of whoever builds are not the generator's.
+        environment = {
+            "PYTHONHOME": "",
+            "PYTHONPATH": str(root),
+            "PYTHONSAFEPATH": "1",
+        },
+    )
+    if result.return_code:
+        fail("\n" + result.stderr.strip())
+    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
+
+_PYTHON = {
+    "python": attr.label(mandatory = True, doc = "the interpreter that runs the generator"),
+}
+
+def _pool_repository_impl(rctx):
+    rctx.report_progress("reading upstream's kernel instances")
+    folder = rctx.path(rctx.attr.ck_generator).dirname
+    rctx.watch_tree(folder.get_child("codegen"))
+    generate(rctx, rctx.attr.python, ["pool", "--fmha-dir", folder])
+    rctx.template(
+        "BUILD.bazel",
+        rctx.attr.build_file,
+        executable = False,
+    )
+
+pool_repository = repository_rule(
+    implementation = _pool_repository_impl,
+    doc = "Every instance that upstream's generator knows: see ckgen/emission.py.",
+    attrs = {
+        "build_file": attr.label(
+            default = "//kernels/ck_fmha:ck_fmha.BUILD.bazel",
+            allow_single_file = True,
+        ),
+        "ck_generator": attr.label(mandatory = True, doc = "generate.py of upstream's 01_fmha"),
+    } | _PYTHON,
+)
+
+_SET_BUILD = """# Generated. Do not edit.
+load("@aiter_attn//kernels/ck_fmha/private:packages.bzl", "variant_set_package")
+load(":instances.bzl", "INSTANCES", "LAUNCH_SOURCES")
+
+variant_set_package(INSTANCES, LAUNCH_SOURCES%s)
+"""
+
+def write_set_build(rctx, testonly = False):
+    """Writes the BUILD file of a variant set's repository.
+
+    Args:
+      rctx: the repository rule's context.
+      testonly: whether the set is for tests alone.
+    """
+    text = _SET_BUILD % (", testonly = True" if testonly else "")
+    rctx.file("BUILD.bazel", text, executable = False)
+
+def _variant_set_repository_impl(rctx):
+    rctx.report_progress("selecting kernel instances")
+    rctx.watch(rctx.attr.file)
+    pool = rctx.path(rctx.attr.pool)
+    arguments = ["variant-set", "--pool", pool, "--file", rctx.path(rctx.attr.file)]
+    generate(rctx, rctx.attr.python, arguments)
+    write_set_build(rctx)
+
+variant_set_repository = repository_rule(
+    implementation = _variant_set_repository_impl,
+    doc = "The instances of one variant set: labels into the pool, rows and launch code.",
+    attrs = {
+        "file": attr.label(mandatory = True, doc = "the variant set file"),
+        "pool": attr.label(mandatory = True, doc = "pool.json of the pool's repository"),
+    } | _PYTHON,
+)

@@ -1,0 +1,81 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The targets of the generated repositories. Each macro declares a whole package."""
+
+load("@variant_sets//:known.bzl", "ARCHS")
+load("//kernels:defs.bzl", "chosen_archs", "code_object", "code_object_group")
+load("//kernels/ck_fmha:defs.bzl", "ck_host_library")
+
+_PUBLIC = ["//visibility:public"]
+
+# buildifier: disable=unnamed-macro
+def instances_package(block_sizes):
+    """A package of the pool: INSTANCE.ARCH, the code object.
+
+    Args:
+      block_sizes: instance -> work-items per workgroup.
+    """
+    for instance, block_size in block_sizes.items():
+        for arch in ARCHS:
+            code_object(
+                name = "%s.%s" % (instance, arch),
+                src = instance + ".cpp",
+                arch = arch,
+                block_size = block_size,
+                instance = instance,
+                recipe = "@ck_fmha//:recipe",
+                tags = ["manual"],
+                visibility = _PUBLIC,
+            )
+
+# buildifier: disable=unnamed-macro
+def variant_set_package(instances, launch_sources, testonly = False):
+    """The package of a variant set:
+
+        ARCH          its code objects for one architecture
+        code_objects  for the chosen architectures
+        launch        the host code that makes their kernel arguments
+        rows.json     their rows of the launch table
+
+    Args:
+      instances: instance -> its label.
+      launch_sources: the host sources.
+      testonly: of the targets.
+    """
+    for arch in ARCHS:
+        code_object_group(
+            name = arch,
+            testonly = testonly,
+            deps = ["%s.%s" % (label, arch) for label in instances.values()],
+            tags = ["manual"],
+            visibility = _PUBLIC,
+        )
+    code_object_group(
+        name = "code_objects",
+        testonly = testonly,
+        deps = chosen_archs([":%s"]),
+        tags = ["manual"],
+        visibility = _PUBLIC,
+    )
+    ck_host_library(
+        name = "launch",
+        testonly = testonly,
+        srcs = launch_sources,
+        tags = ["manual"],
+        visibility = _PUBLIC,
+    )
+    native.exports_files(["rows.json"], visibility = _PUBLIC)
+
+# buildifier: disable=unnamed-macro
+def variant_set_aliases(repository):
+    """The same targets by the set's name.
+
+    Args:
+      repository: of the variant set.
+    """
+    for name in ARCHS + ["code_objects", "launch", "rows.json"]:
+        native.alias(
+            name = name,
+            actual = "%s:%s" % (repository, name),
+            tags = ["manual"],
+            visibility = _PUBLIC,
+        )

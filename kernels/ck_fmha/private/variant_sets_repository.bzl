@@ -1,0 +1,105 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The repository of the names of variant sets and architectures, without what is in them."""
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+def variant_set_files(context, readme):
+    """The variant set files of a folder.
+
+    Args:
+      context: of a repository rule or a module extension.
+      readme: label of the folder's README.md.
+    Returns:
+      Set name -> file name, sorted. A name is lower-case letters, digits and underscores, a letter
+      first; other files define no set.
+    """
+    names = {}
+    for entry in context.path(readme).dirname.readdir():
+        name, dot, extension = entry.basename.rpartition(".")
+        rest = [c for c in name.elems() if c not in _LETTERS + "0123456789_"]
+        if dot and extension == "toml" and name and name[0] in _LETTERS and not rest:
+            names[name] = entry.basename
+    return dict(sorted(names.items()))
+
+def arch_names(text):
+    """The architectures of archs.toml.
+
+    Args:
+      text: the file's: a table per architecture, whose entries are strings.
+    Returns:
+      The names, sorted; fails where a table lacks `products`, or a line is something else.
+    """
+    products = {}
+    arch = None
+    for line in text.split("\n"):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        key, equals, value = line.partition("=")
+        if line.startswith("[") and line.endswith("]"):
+            arch = line[1:-1]
+            products[arch] = None
+        elif arch and equals and key.strip() == "products" and value.strip().startswith("\""):
+            products[arch] = value
+        else:
+            fail("kernels/archs.toml: %r: a line is [ARCH] or products = \"...\"." % line)
+    missing = [arch for arch, value in products.items() if not value]
+    if missing or not products:
+        fail("kernels/archs.toml: %s." %
+             ("products is missing of " + ", ".join(missing) if missing else "no architecture"))
+    return sorted(products)
+
+_KNOWN = """\"""Generated. Do not edit.\"""
+
+ARCHS = {archs}
+
+VARIANT_SETS = {sets}
+"""
+
+_REPOSITORIES = """\"""Generated. Do not edit.\"""
+
+load("@aiter_attn//kernels/ck_fmha:repositories.bzl", "variant_set_repositories")
+
+def declare_variant_sets():
+    variant_set_repositories({files})
+"""
+
+_SET_BUILD = """# Generated. Do not edit.
+load("@aiter_attn//kernels/ck_fmha/private:packages.bzl", "variant_set_aliases")
+
+variant_set_aliases("@variant_set_{name}//")
+"""
+
+_SET_INSTANCES = """\"""Generated. Do not edit.\"""
+
+load("@variant_set_{name}//:instances.bzl", _INSTANCES = "INSTANCES")
+
+INSTANCES = _INSTANCES
+"""
+
+def _variant_sets_repository_impl(rctx):
+    files = variant_set_files(rctx, rctx.attr.readme)
+    archs = arch_names(rctx.read(rctx.attr.archs))
+    texts = {
+        "BUILD.bazel": "",
+        "WORKSPACE": "workspace(name = \"%s\")\n" % rctx.name,
+        "known.bzl": _KNOWN.format(archs = archs, sets = files.keys()),
+        "repositories.bzl": _REPOSITORIES.format(files = files),
+    }
+    for name in files:
+        texts[name + "/BUILD.bazel"] = _SET_BUILD.format(name = name)
+        texts[name + "/instances.bzl"] = _SET_INSTANCES.format(name = name)
+    for path, text in texts.items():
+        rctx.file(path, text, executable = False)
+
+variant_sets_repository = repository_rule(
+    implementation = _variant_sets_repository_impl,
+    doc = """known.bzl has the names of variant sets and architectures.
+
+A package per set has aliases into the set's repository, which is fetched when one of them is asked
+for.""",
+    attrs = {
+        "archs": attr.label(mandatory = True, doc = "archs.toml"),
+        "readme": attr.label(mandatory = True, doc = "README.md of the folder of sets"),
+    },
+)

@@ -1,0 +1,117 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""How a code object is made, and the key that follows from it.
+
+A spec names everything that can change the object's bytes, and nothing else. Its canonical form is
+JSON with sorted keys, no spaces, and ASCII alone: the very bytes of a .spec file. The key is their
+sha256, so whoever has a spec has its key without reading it.
+
+A recipe is what the specs of many code objects have in common: all but the source and the arch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+# Raised when the meaning of a field changes, so that no old key can name a new object.
+FORMAT = 1
+
+
+def _canonical(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """headers, toolchain: 64 hex digits; flags: as in CodeObjectSpec."""
+
+    flags: tuple[str, ...]
+    headers: str
+    toolchain: str
+
+    def serialised(self) -> bytes:
+        return _canonical(dataclasses.asdict(self))
+
+    @classmethod
+    def parse(cls, data: bytes) -> Recipe:
+        document = json.loads(data)
+        return cls(**{**document, "flags": tuple(document["flags"])})
+
+    def spec(self, source: bytes, arch: str) -> CodeObjectSpec:
+        """The spec of a source's code object."""
+        return CodeObjectSpec(
+            arch=arch,
+            flags=self.flags,
+            headers=self.headers,
+            source=hashlib.sha256(source).hexdigest(),
+            toolchain=self.toolchain,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class CodeObjectSpec:
+    """
+    arch       gfx942; the compile has --offload-arch of it
+    flags      every other flag of the compile but the names of input and output, in order, with
+               paths in their logical form
+    headers    digest of the header tree that the source is compiled against (header_digest.py)
+    source     sha256 of the source
+    toolchain  identity of the compiler, its own headers and the device libraries
+    """
+
+    arch: str
+    flags: tuple[str, ...]
+    headers: str
+    source: str
+    toolchain: str
+
+    def canonical(self) -> bytes:
+        """The serialised spec. Its sha256 is the key.
+
+        Raises ValueError where text is not printable ASCII, which others would escape otherwise.
+        """
+        for text in (self.arch, *self.flags, self.headers, self.source, self.toolchain):
+            if not (text.isascii() and text.isprintable()):
+                raise ValueError(f"a code object's spec has {text!r}: not printable ASCII")
+        return _canonical({"format": FORMAT, **dataclasses.asdict(self)})
+
+    def key(self) -> str:
+        """64 hex digits."""
+        return hashlib.sha256(self.canonical()).hexdigest()
+
+    @classmethod
+    def parse(cls, data: bytes) -> CodeObjectSpec:
+        """The spec of canonical bytes. Raises ValueError for any others."""
+        document = json.loads(data)
+        try:
+            if document.pop("format", None) != FORMAT:
+                raise ValueError(f"not a code object's spec of format {FORMAT}")
+            spec = cls(**{**document, "flags": tuple(document["flags"])})
+            canonical = spec.canonical()
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(f"not a code object's spec: {error}") from error
+        if canonical != data:
+            raise ValueError("a spec that is not in its canonical form has no key")
+        return spec
+
+
+def write_recipe(arguments: Sequence[str] | None = None) -> None:
+    """Writes a recipe: what the rule code_object_recipe runs."""
+    parser = argparse.ArgumentParser(description="writes a recipe")
+    parser.add_argument("--headers", type=Path, required=True, help="the header tree's digest file")
+    parser.add_argument("--toolchain", required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("flags", nargs="*", help="after --")
+    options = parser.parse_args(arguments)
+    headers = options.headers.read_text("ascii").strip()
+    recipe = Recipe(tuple(options.flags), headers, options.toolchain)
+    options.out.write_bytes(recipe.serialised())
+
+
+if __name__ == "__main__":
+    write_recipe()

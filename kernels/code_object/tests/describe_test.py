@@ -1,0 +1,95 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Reading and checking the metadata of code objects, on real ones."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kernels.code_object.describe import MetadataError, kernel_record, read_metadata
+from kernels.code_object.spec import CodeObjectSpec
+
+FILES = [Path(path) for path in os.environ["CODE_OBJECTS"].split()]
+CODE_OBJECTS = {path.name.removesuffix(".gfx942.hsaco"): path for path in FILES}
+READELF = os.environ["READELF"]
+
+
+@pytest.fixture(params=sorted(CODE_OBJECTS))
+def name(request) -> str:
+    return request.param
+
+
+def test_agrees_with_llvm_readelf(name: str):
+    path = CODE_OBJECTS[name]
+    shown = subprocess.run(
+        [READELF, "--notes", path], check=True, capture_output=True, text=True
+    ).stdout
+    (kernel,) = read_metadata(path.read_bytes())["amdhsa.kernels"]
+    for field, value in kernel.items():
+        if isinstance(value, int) and not isinstance(value, bool):
+            (seen,) = re.findall(rf"^ +(?:- )?{re.escape(field)}: +(\d+)$", shown, re.MULTILINE)
+            assert int(seen) == value, field
+    assert re.search(rf"^amdhsa.target: +{re.escape('amdgcn-amd-amdhsa--gfx942')}$", shown, re.M)
+
+
+def block_size(name: str) -> int:
+    return 64 if "dot_do_o" in name else 256
+
+
+def test_record(name: str):
+    record = kernel_record(CODE_OBJECTS[name].read_bytes(), name, "gfx942", block_size(name))
+    assert record["wavefront_size"] == 64
+    assert 0 < record["vgpr_count"] <= 512
+    assert record["kernarg_size"] <= record["kernarg_segment_size"]
+    assert record["max_workgroup_size"] == block_size(name)
+
+
+def test_a_broken_promise_is_refused():
+    name, path = next(iter(CODE_OBJECTS.items()))
+    data = path.read_bytes()
+    with pytest.raises(MetadataError, match="compiled for amdgcn-amd-amdhsa--gfx942, not for"):
+        kernel_record(data, name, "gfx950", 64)
+    with pytest.raises(MetadataError, match="the kernels are"):
+        kernel_record(data, "another", "gfx942", 64)
+    with pytest.raises(MetadataError, match="its description says 1024"):
+        kernel_record(data, name, "gfx942", 1024)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", "not a code object: "),
+        (b"\x7fELF\x02\x01" + bytes(58), "an ELF file for EM_NONE"),
+        (b"\x7fELF\x02\x01" + bytes(12) + b"\xe0\x00" + bytes(44), "no AMDGPU metadata note"),
+    ],
+)
+def test_what_is_no_code_object(data: bytes, expected: str):
+    with pytest.raises(MetadataError, match=expected):
+        read_metadata(data)
+
+
+def test_manifest_records_the_files():
+    """What the manifest of the smoke set says of the code objects is true."""
+    records = [json.loads(Path(p).read_text()) for p in os.environ["METADATA"].split()]
+    assert {record["instance"] for record in records} == set(CODE_OBJECTS)
+    for record in records:
+        data = CODE_OBJECTS[record["instance"]].read_bytes()
+        assert record["size"] == len(data)
+        assert record["sha256"] == hashlib.sha256(data).hexdigest()
+        assert record["packed_size"] < record["size"]
+        name = record["instance"]
+        assert record["kernel"] == kernel_record(data, name, "gfx942", block_size(name))
+
+
+def test_the_spec_has_the_key():
+    for path in map(Path, os.environ["METADATA"].split()):
+        record = json.loads(path.read_text())
+        spec = path.with_suffix(".spec").read_bytes()
+        assert hashlib.sha256(spec).hexdigest() == record["key"]
+        parsed = CodeObjectSpec.parse(spec)
+        assert parsed.arch == record["arch"]
+        assert not [flag for flag in parsed.flags if "~" in flag or "offload-arch" in flag]

@@ -1,0 +1,132 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The key changes with each of its ingredients, and with nothing else."""
+
+import dataclasses
+import hashlib
+import itertools
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernels.code_object import header_digest, spec, write_pack
+from kernels.code_object.spec import CodeObjectSpec, Recipe
+
+RECIPE = Recipe(flags=("-O3", "-DX=1"), headers="0" * 64, toolchain="1" * 64)
+SPEC = RECIPE.spec(b"source", "gfx942")
+
+
+def test_pinned():
+    """A key is forever: a change of the canonical form must come with a new FORMAT."""
+    assert spec.FORMAT == 1
+    assert SPEC.canonical() == (
+        b'{"arch":"gfx942","flags":["-O3","-DX=1"],"format":1,"headers":"%s",'
+        b'"source":"%s","toolchain":"%s"}'
+        % (b"0" * 64, hashlib.sha256(b"source").hexdigest().encode(), b"1" * 64)
+    )
+    assert SPEC.key() == "c7658226ea5b48e620d89184fdae16d67e5836befee55d1d9c7eb8fe6a2cb259"
+
+
+def test_the_key_is_the_sha256_of_the_serialised_spec():
+    assert hashlib.sha256(SPEC.canonical()).hexdigest() == SPEC.key()
+
+
+def test_a_serialised_spec_is_read_back():
+    assert CodeObjectSpec.parse(SPEC.canonical()) == SPEC
+    assert Recipe.parse(RECIPE.serialised()) == RECIPE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b'"format":1', b'"format":2', "not a code object's spec of format 1"),
+        (b'"format":1,', b"", "not a code object's spec of format 1"),
+        (b'"format":1', b'"format": 1', "not in its canonical form"),
+        (b'"arch":"gfx942",', b"", "not a code object's spec"),
+        (b'"arch":"gfx942"', b'"arch":1', "not a code object's spec"),
+        (b'"-O3"', b"1", "not a code object's spec"),
+        (SPEC.canonical(), b"[]", "not a code object's spec"),
+    ],
+)
+def test_specs_that_are_not_canonical(old: bytes, new: bytes, message: str):
+    with pytest.raises(ValueError, match=message):
+        CodeObjectSpec.parse(SPEC.canonical().replace(old, new))
+
+
+@pytest.mark.parametrize("flag", ["-DX=\u00e4", "-DX=\n", "-DX=\x7f"])
+def test_text_is_printable_ascii_as_it_is_for_the_library(flag: str):
+    """aiter/runtime/store/spec.cc refuses the same."""
+    with pytest.raises(ValueError, match="not printable ASCII"):
+        dataclasses.replace(SPEC, flags=(flag,)).key()
+    assert CodeObjectSpec.parse(dataclasses.replace(SPEC, flags=(' "\\~',)).canonical())
+
+
+def test_every_ingredient_matters(monkeypatch: pytest.MonkeyPatch):
+    changed = {
+        "source": hashlib.sha256(b"source\n").hexdigest(),
+        "headers": "2" * 64,
+        "toolchain": "3" * 64,
+        "arch": "gfx950",
+    }
+    assert changed.keys() | {"flags"} == {field.name for field in dataclasses.fields(SPEC)}
+    keys = [SPEC.key()]
+    keys += [dataclasses.replace(SPEC, **{name: value}).key() for name, value in changed.items()]
+    for flags in (("-O3", "-DX=2"), ("-DX=1", "-O3"), ("-O3 -DX=1",)):
+        keys.append(dataclasses.replace(SPEC, flags=flags).key())
+    monkeypatch.setattr(spec, "FORMAT", 2)
+    keys.append(SPEC.key())
+    for one, other in itertools.combinations(keys, 2):
+        assert one != other
+
+
+def test_header_digest_is_of_names_and_contents():
+    digest = header_digest.header_tree_digest
+    tree = {"a.h": b"1", "b/c.h": b"2"}
+    assert digest(tree) == digest(dict(reversed(tree.items())))
+    different = [
+        digest(tree),
+        digest({"a.h": b"1"}),
+        digest({"a.h": b"1", "b/c.h": b"3"}),
+        digest({"a.h": b"1", "b/d.h": b"2"}),
+        digest({"a.h": b"2", "b/c.h": b"1"}),
+        digest({}),
+    ]
+    assert len(set(different)) == len(different)
+
+
+def test_command_lines_do_not_see_where_the_files_lie(tmp_path: Path):
+    recipes = []
+    for place in ("here", "there"):
+        folder = tmp_path / place
+        folder.mkdir()
+        (folder / "x.h").write_text("header")
+        files = folder / "files"
+        files.write_text(f"include/x.h={folder}/x.h\n")
+        run = [sys.executable, header_digest.__file__, "--out", str(folder / "digest")]
+        subprocess.run([*run, f"@{files}"], check=True)
+        run = [sys.executable, spec.__file__, "--headers", str(folder / "digest")]
+        run += ["--toolchain", "t", "--out", str(folder / "recipe"), "--", "-O3", "--x"]
+        subprocess.run(run, check=True)
+        recipes.append((folder / "recipe").read_bytes())
+    digest = header_digest.header_tree_digest({"include/x.h": b"header"})
+    assert recipes == [Recipe(("-O3", "--x"), digest, "t").serialised()] * 2
+
+
+def test_a_packs_index_is_sorted_and_says_where_the_frames_are():
+    records = {
+        key * 32: {"sha256": "0" * 64, "size": 100 + size, "packed_size": size}
+        for key, size in (("ff", 7), ("00", 5), ("a0", 6))
+    }
+    index = write_pack.pack_index(records)
+    assert len(index) == 16 + 3 * 88
+    assert struct.unpack_from("<8sQ", index) == (b"ATTNPCK1", 3)
+    entries = [write_pack.ENTRY.unpack_from(index, 16 + 88 * n) for n in range(3)]
+    assert [entry[0][:1] for entry in entries] == [b"\x00", b"\xa0", b"\xff"]
+    assert [entry[2:] for entry in entries] == [
+        (280, 5, 105),
+        (285, 6, 106),
+        (291, 7, 107),
+    ]
+    assert index == write_pack.pack_index(dict(sorted(records.items())))

@@ -1,0 +1,33 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The rules that make, describe, embed and list code objects.
+
+header_tree -> code_object_recipe -> code_object -> code_object_group -> embedded_pack, launch_table
+"""
+
+load("//kernels/private:chosen_archs.bzl", _chosen_archs = "chosen_archs")
+load(
+    "//kernels/private:code_object.bzl",
+    _code_object = "code_object",
+    _code_object_group = "code_object_group",
+    _code_object_recipe = "code_object_recipe",
+)
+load("//kernels/private:embedded_pack.bzl", _embedded_pack = "embedded_pack")
+load("//kernels/private:header_tree.bzl", _header_tree = "header_tree")
+load("//kernels/private:hip_host_library.bzl", _hip_host_library = "hip_host_library")
+load("//kernels/private:launch_table.bzl", _launch_table = "launch_table")
+load(
+    "//kernels/private:providers.bzl",
+    _CodeObjectInfo = "CodeObjectInfo",
+    _CodeObjectsInfo = "CodeObjectsInfo",
+)
+
+CodeObjectInfo = _CodeObjectInfo
+CodeObjectsInfo = _CodeObjectsInfo
+chosen_archs = _chosen_archs
+code_object = _code_object
+code_object_group = _code_object_group
+code_object_recipe = _code_object_recipe
+embedded_pack = _embedded_pack
+header_tree = _header_tree
+hip_host_library = _hip_host_library
+launch_table = _launch_table

@@ -1,0 +1,155 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The launch table as one blob: the writer of what launch_table.h reads.
+
+A row, as a mapping: "name", "kind", "traits", "tile" (by dimension), "head_size_alignment",
+"block_size" and "launch", the C++ function that makes its kernel arguments. A code object's
+record: "key", and where its bytes were built "sha256", "size" and "kernel" (describe.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kernels.launch_table.traits import TABLE
+
+MAGIC = b"ATTNTBL1"
+_HEADER = struct.Struct("<8s6I7I3I")
+_ARCH = struct.Struct("<16s")
+_ROW = struct.Struct(f"<III3HH4H{struct.calcsize(TABLE.packed_format())}s")
+_OBJECT = struct.Struct("<32s32sQ")
+_BUCKET = struct.Struct("<BBHHH")
+_SLOT = struct.Struct("<QII")
+RECORD_SIZES = {
+    "TableHeader": _HEADER.size,
+    "Arch": _ARCH.size,
+    "Row": _ROW.size,
+    "CodeObjectRow": _OBJECT.size,
+    "Bucket": _BUCKET.size,
+    "Slot": _SLOT.size,
+}
+
+_GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / the golden ratio: spreads keys over the slots
+_NO_CODE_OBJECT: Mapping[str, Any] = {"key": "00" * 32}
+
+Row = Mapping[str, Any]
+CodeObjects = Mapping[tuple[str, str], Mapping[str, Any]]
+
+
+class TableError(Exception):
+    """The rows and the code objects do not fit together, or not into a table."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LaunchTable:
+    """A blob, and the launch functions that its rows number."""
+
+    blob: bytes
+    launches: list[str]
+
+
+class _Strings:
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def add(self, text: str) -> int:
+        at = len(self.data)
+        self.data += text.encode("ascii") + b"\0"
+        return at
+
+
+def _kernarg_size(name: str, archs: Sequence[str], code_objects: CodeObjects) -> int:
+    """Of the instance's kernels, which must agree; 0 where none was built."""
+    sizes = {
+        arch: code_objects[name, arch]["kernel"]["kernarg_size"]
+        for arch in archs
+        if "kernel" in code_objects.get((name, arch), {})
+    }
+    if len(set(sizes.values())) > 1:
+        raise TableError(f"{name}: the architectures' kernels take other arguments: {sizes}")
+    return next(iter(sizes.values()), 0)
+
+
+def _buckets(rows: Sequence[Row]) -> list[tuple[int, int, int, int, int]]:
+    """Head sizes by kind and dtype, in the order of the rows."""
+    dtypes = TABLE.enums["Dtype"]
+    found: dict[tuple[int, int], dict[tuple[int, int], None]] = {}
+    for row in rows:
+        traits = row["traits"]
+        group = found.setdefault((TABLE.kind_number(row["kind"]), dtypes[traits["dtype"]]), {})
+        group[traits.get("head_size_qk", 0), traits.get("head_size_v", 0)] = None
+    return [(*group, *sizes, 0) for group in sorted(found) for sizes in found[group]]
+
+
+def _index(keys: Sequence[int]) -> tuple[list[tuple[int, int, int]], list[int]]:
+    """Slots (open addressing, linear probing, at most half full) and the rows that they name."""
+    by_key: dict[int, list[int]] = {}
+    for number, key in enumerate(keys):
+        by_key.setdefault(key, []).append(number)
+    bits = max(1, (2 * len(by_key) - 1).bit_length())
+    slots = [(0, 0, 0)] * (1 << bits)
+    slot_rows: list[int] = []
+    for key, numbers in by_key.items():
+        at = (key * _GOLDEN & (1 << 64) - 1) >> 64 - bits
+        while slots[at][2]:
+            at = (at + 1) & (1 << bits) - 1
+        slots[at] = (key, len(slot_rows), len(numbers))
+        slot_rows += numbers
+    return slots, slot_rows
+
+
+def launch_table(
+    rows: Sequence[Row], code_objects: CodeObjects, archs: Sequence[str], variant_set: str
+) -> LaunchTable:
+    """The table of rows, in their order, which must have kinds together.
+
+    code_objects  (instance, arch) -> record; where there is none, the arch lacks the instance
+    Raises TableError or ValueError.
+    """
+    strings = _Strings()
+    launches: dict[str, int] = {}
+    packed_rows, packed_objects = [], []
+    for row in rows:
+        name, tile = row["name"], row["tile"]
+        packed_rows.append(
+            _ROW.pack(
+                strings.add(name),
+                launches.setdefault(row["launch"], len(launches)),
+                _kernarg_size(name, archs, code_objects),
+                *(row["block_size"], 1, 1),
+                row["head_size_alignment"],
+                *(tile[d] for d in ("seqlen_q", "seqlen_k", "head_size_qk", "head_size_v")),
+                TABLE.pack(row["kind"], row["traits"]),
+            )
+        )
+        for arch in archs:
+            record = code_objects.get((name, arch), _NO_CODE_OBJECT)
+            packed_objects.append(
+                _OBJECT.pack(
+                    bytes.fromhex(record["key"]),
+                    bytes.fromhex(record.get("sha256", "")),
+                    record.get("size", 0),
+                )
+            )
+    slots, slot_rows = _index([TABLE.exact_key(row["kind"], row["traits"]) for row in rows])
+    buckets = _buckets(rows)
+    set_name = strings.add(variant_set)
+    sections = [
+        b"".join(packed_rows),
+        b"".join(_ARCH.pack(arch.encode("ascii")) for arch in archs),
+        b"".join(packed_objects),
+        b"".join(_BUCKET.pack(*bucket) for bucket in buckets),
+        b"".join(_SLOT.pack(*slot) for slot in slots),
+        struct.pack(f"<{len(slot_rows)}I", *slot_rows),
+        bytes(strings.data),
+    ]
+    offsets = []
+    body = bytearray()
+    for section in sections:
+        offsets.append(_HEADER.size + len(body))
+        body += section + bytes(-len(section) % 8)
+    counts = (len(rows), len(archs), len(buckets), len(slots), len(slot_rows), len(strings.data))
+    header = _HEADER.pack(MAGIC, *counts, *offsets, set_name, _HEADER.size + len(body), 0)
+    return LaunchTable(header + bytes(body), list(launches))

@@ -1,0 +1,198 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Launch tables that Python writes, as C++ reads them."""
+
+import hashlib
+import itertools
+import json
+import os
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kernels.launch_table import table
+from kernels.launch_table.traits import TABLE, parse
+
+ARCHS = ["gfx942", "gfx950"]
+TOML = Path(table.__file__).with_name("traits.toml").read_text()
+
+
+def make_row(name: str, kind: str, number: int, **traits: object) -> dict:
+    return {
+        "name": name,
+        "kind": kind,
+        "traits": traits,
+        "tile": {"seqlen_q": 128, "seqlen_k": number, "head_size_qk": 2, "head_size_v": 3},
+        "head_size_alignment": 8,
+        "block_size": 256,
+        "launch": f"launch_{kind}",
+    }
+
+
+def some_rows() -> list[dict]:
+    """Every value of every trait of every kind, one trait at a time and in some products."""
+    rows = []
+    for kind in TABLE.kinds:
+        traits = TABLE.of_kind(kind)
+        values = {
+            name: [32, 256] if trait.is_size else list(trait.values)
+            for name, trait in traits.items()
+        }
+        first = {name: options[0] for name, options in values.items()}
+        chosen = [first]
+        chosen += [{**first, name: v} for name, options in values.items() for v in options[1:]]
+        flags = [name for name in traits if TABLE.traits[name].is_flag][:4]
+        chosen += [
+            first | dict(zip(flags, pick, strict=True))
+            for pick in itertools.product(*(values[name] for name in flags))
+        ]
+        for number, traits_of_row in enumerate(chosen):
+            rows.append(make_row(f"{kind}_{number}", kind, number, **traits_of_row))
+    return rows
+
+
+def some_objects(rows: list[dict]) -> dict:
+    objects = {}
+    for row, arch in itertools.product(rows, ARCHS):
+        digest = hashlib.sha256((row["name"] + arch).encode()).hexdigest()
+        record = {"key": digest, "sha256": digest[::-1], "size": len(row["name"])}
+        objects[row["name"], arch] = record | {"kernel": {"kernarg_size": 100}}
+    return objects
+
+
+def probe(blob: bytes, folder: Path) -> dict:
+    path = folder / "blob"
+    path.write_bytes(blob)
+    return json.loads(subprocess.run([os.environ["PROBE"], path], check=True, stdout=-1).stdout)
+
+
+def test_cxx_reads_what_python_wrote(tmp_path: Path):
+    rows = some_rows()
+    objects = some_objects(rows)
+    absent = objects.pop((rows[1]["name"], "gfx950"))
+    assert absent
+    built = table.launch_table(rows, objects, ARCHS, "some")
+    assert built.launches == [f"launch_{kind}" for kind in TABLE.kinds]
+    seen = probe(built.blob, tmp_path)
+    assert (seen["variant_set"], seen["no_arch"], seen["no_rows"]) == ("some", -1, 0)
+    keys = [TABLE.exact_key(row["kind"], row["traits"]) for row in rows]
+    for row, read in zip(rows, seen["rows"], strict=True):
+        key = TABLE.exact_key(row["kind"], row["traits"])
+        numbers = {
+            name: TABLE.number(TABLE.traits[name], value) for name, value in row["traits"].items()
+        }
+        assert numbers == {name: read[name] for name in numbers}
+        assert read["name"] == row["name"]
+        assert read["kind"] == row["kind"]
+        assert read["launch"] == built.launches.index(row["launch"])
+        assert read["tile"] == list(row["tile"].values())
+        assert (read["alignment"], read["block"]) == (8, [256, 1, 1])
+        assert read["kernarg_size"] == 100
+        assert read["exact_key"] == key
+        assert read["found"] == [number for number, other in enumerate(keys) if other == key]
+        assert read["buckets"] == sizes_of(rows, row)
+        assert read["objects"] == {
+            arch: [o["key"], o["sha256"], o["size"]]
+            for (name, arch), o in objects.items()
+            if name == row["name"]
+        }
+
+
+def sizes_of(rows: list[dict], row: dict) -> list[list[int]]:
+    """Head sizes of a row's kind and dtype, in order."""
+    same = [
+        other["traits"]
+        for other in rows
+        if (other["kind"], other["traits"]["dtype"]) == (row["kind"], row["traits"]["dtype"])
+    ]
+    pairs = [(t.get("head_size_qk", 0), t.get("head_size_v", 0)) for t in same]
+    return [list(pair) for pair in dict.fromkeys(pairs)]
+
+
+def test_padding_alone_is_not_in_the_exact_key():
+    for kind in TABLE.kinds:
+        for name, trait in TABLE.of_kind(kind).items():
+            values = [1, 2] if trait.is_size else trait.values
+            keys = {TABLE.exact_key(kind, {name: value}) for value in values}
+            assert len(keys) == (1 if trait.match == "padding" else len(values)), name
+
+
+def test_a_table_without_bytes(tmp_path: Path):
+    rows = some_rows()[:1]
+    keys = {(rows[0]["name"], "gfx942"): {"key": "ab" * 32}}
+    seen = probe(table.launch_table(rows, keys, ["gfx942"], "keys").blob, tmp_path)
+    assert seen["rows"][0]["objects"] == {"gfx942": ["ab" * 32, "00" * 32, 0]}
+    assert seen["rows"][0]["kernarg_size"] == 0
+
+
+def test_no_rows(tmp_path: Path):
+    assert probe(table.launch_table([], {}, ARCHS, "none").blob, tmp_path)["rows"] == []
+
+
+def test_damaged_tables_are_refused(tmp_path: Path):
+    rows = some_rows()[:7]
+    blob = table.launch_table(rows, some_objects(rows), ARCHS, "some").blob
+    assert probe(blob, tmp_path)["valid"]
+    damaged = [blob[:size] for size in (0, 7, 71, len(blob) - 8)] + [blob + bytes(8)]
+    for field in range(8, 72 - 4, 4):  # every count and offset; the last word is reserved
+        for value in (0xFFFFFFFF, len(blob) + 8):
+            damaged.append(blob[:field] + struct.pack("<I", value) + blob[field + 4 :])
+    damaged.append(b"X" + blob[1:])
+    for text in damaged:
+        assert probe(text, tmp_path) == {"valid": False}
+
+
+def test_architectures_that_disagree():
+    rows = some_rows()[:1]
+    objects = some_objects(rows)
+    objects[rows[0]["name"], "gfx950"]["kernel"] = {"kernarg_size": 108}
+    with pytest.raises(table.TableError, match="take other arguments"):
+        table.launch_table(rows, objects, ARCHS, "some")
+
+
+def test_the_mirror_has_the_structs_layout():
+    mirror = json.loads(Path(os.environ["MIRROR"]).read_text())
+    assert mirror["kinds"] == list(TABLE.kinds)
+    at = 1
+    for trait in mirror["traits"]:
+        assert at == TABLE.offsets()[trait["name"]]
+        at += trait["size"]
+    assert at == struct.calcsize(TABLE.packed_format())
+
+
+def test_a_new_trait_is_one_entry():
+    entry = """
+[[traits]]
+name = "sink"
+type = "flag"
+match = "exact"
+text = { false = "no sink", true = "a sink" }
+doc = "tokens that every query sees"
+[traits.kinds]
+fwd = "F_pipeline.F_sink"
+"""
+    grown = parse(TOML + entry)
+    assert grown.exact_key("fwd", {"sink": True}) != grown.exact_key("fwd", {"sink": False})
+    assert len(grown.pack("fwd", {})) == len(TABLE.pack("fwd", {})) + 1
+    assert "sink" in grown.of_direction("fwd") and "sink" not in grown.of_direction("bwd")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('type = "Bias"', 'type = "Byas"', "bias: unknown type 'Byas'"),
+        ('match = "padding"', 'match = "pad"', "unknown match 'pad'"),
+        ('fwd = "F_mode"', 'fwt = "F_mode"', r"mode: unknown kinds \['fwt'\]"),
+        ('kinds = ["fwd"]', 'kinds = ["forward"]', r"fwd: unknown kinds \['forward'\]"),
+        ("alibi = 2", "alibi = 16", "more than 4 bits"),
+    ],
+)
+def test_a_table_of_traits_that_contradicts_itself(old: str, new: str, message: str):
+    with pytest.raises(ValueError, match=message):
+        parse(TOML.replace(old, new, 1))
+
+
+def test_values_that_do_not_fit():
+    with pytest.raises(ValueError, match="head_size_qk = 65536: not a 16-bit number"):
+        TABLE.exact_key("fwd", {"head_size_qk": 65536})

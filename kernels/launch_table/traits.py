@@ -1,0 +1,152 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The table of traits (traits.toml) for Python.
+
+Standard library only: it is imported by programs that run while repositories are fetched, too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomllib
+
+TraitValue = str | int | bool
+
+_KIND_BITS, _ENUM_BITS, _SIZE_BITS = 8, 4, 16  # of an exact key
+
+
+@dataclasses.dataclass(frozen=True)
+class Trait:
+    """One entry of [[traits]]; its fields are documented in traits.toml."""
+
+    name: str
+    type: str
+    match: str
+    text: str | Mapping[str, str]
+    doc: str
+    kinds: Mapping[str, str]
+    field: str = ""
+    values: tuple[TraitValue, ...] = (False, True)
+    upstream: Mapping[str, TraitValue] = dataclasses.field(
+        default_factory=lambda: {"f": False, "t": True}
+    )
+    launch: bool = True
+
+    @property
+    def is_size(self) -> bool:
+        return self.type == "size"
+
+    @property
+    def is_flag(self) -> bool:
+        return self.type == "flag"
+
+    @property
+    def in_exact_key(self) -> bool:
+        return self.match != "padding"
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """All of traits.toml."""
+
+    enums: Mapping[str, Mapping[str, int]]
+    directions: Mapping[str, Mapping[str, Any]]
+    kinds: Mapping[str, str]  # name -> doc, by number
+    traits: Mapping[str, Trait]
+
+    def kind_number(self, kind: str) -> int:
+        return list(self.kinds).index(kind)
+
+    def of_direction(self, direction: str) -> dict[str, Trait]:
+        """The traits that any kind of a direction has."""
+        kinds = set(self.directions[direction]["kinds"])
+        return {name: trait for name, trait in self.traits.items() if kinds & set(trait.kinds)}
+
+    def of_kind(self, kind: str) -> dict[str, Trait]:
+        return {name: trait for name, trait in self.traits.items() if kind in trait.kinds}
+
+    def number(self, trait: Trait, value: TraitValue) -> int:
+        """A trait's value as the launch table has it. Raises ValueError."""
+        if trait.is_size:
+            if not isinstance(value, int) or not 0 <= value < 1 << _SIZE_BITS:
+                raise ValueError(f"{trait.name} = {value!r}: not a 16-bit number")
+            return value
+        if trait.is_flag:
+            return trait.values.index(value)
+        return self.enums[trait.type][str(value)]
+
+    def packed_format(self) -> str:
+        """The struct format of C++'s Traits: the kind, then the traits in their order."""
+        return "<B" + "".join("H" if trait.is_size else "B" for trait in self.traits.values())
+
+    def pack(self, kind: str, traits: Mapping[str, TraitValue]) -> bytes:
+        """C++'s Traits; a trait that is absent is 0. Raises ValueError."""
+        values = [
+            self.number(trait, traits[name]) if name in traits else 0
+            for name, trait in self.traits.items()
+        ]
+        return struct.pack(self.packed_format(), self.kind_number(kind), *values)
+
+    def offsets(self) -> dict[str, int]:
+        """Trait -> its offset in C++'s Traits. Raises ValueError where a field is not aligned."""
+        out, at = {}, 1
+        for name, trait in self.traits.items():
+            size = 2 if trait.is_size else 1
+            if at % size:
+                raise ValueError(f"{name}: a field of {size} bytes at offset {at}; move it")
+            out[name] = at
+            at += size
+        return out
+
+    def exact_key_layout(self) -> list[tuple[Trait | None, int]]:
+        """(trait, first bit) of exact_key, the kind (None) first. Raises ValueError."""
+        layout: list[tuple[Trait | None, int]] = [(None, 0)]
+        bit = _KIND_BITS
+        for trait in self.traits.values():
+            if trait.in_exact_key:
+                layout.append((trait, bit))
+                bit += _SIZE_BITS if trait.is_size else 1 if trait.is_flag else _ENUM_BITS
+        if bit > 64:
+            raise ValueError(f"the exact traits take {bit} bits, and a key has 64")
+        return layout
+
+    def exact_key(self, kind: str, traits: Mapping[str, TraitValue]) -> int:
+        """All traits that are matched exactly, and the greatest head sizes, as one number."""
+        key = self.kind_number(kind)
+        for trait, bit in self.exact_key_layout()[1:]:
+            assert trait is not None
+            if trait.name in traits:
+                key |= self.number(trait, traits[trait.name]) << bit
+        return key
+
+
+def parse(text: str) -> Table:
+    """The table in the text of a traits.toml. Raises ValueError where it contradicts itself."""
+    document = tomllib.loads(text)
+    kinds = {entry["name"]: entry["doc"] for entry in document["kinds"]}
+    traits: dict[str, Trait] = {}
+    for entry in document["traits"]:
+        name, kind = entry["name"], entry["type"]
+        if kind in document["enums"]:
+            entry.setdefault("values", tuple(document["enums"][kind]))
+            if max(document["enums"][kind].values()) >= 1 << _ENUM_BITS:
+                raise ValueError(f"{kind}: a value needs more than {_ENUM_BITS} bits")
+        elif kind not in ("flag", "size"):
+            raise ValueError(f"{name}: unknown type {kind!r}")
+        if entry["match"] not in ("exact", "at_least", "padding"):
+            raise ValueError(f"{name}: unknown match {entry['match']!r}")
+        if unknown := entry["kinds"].keys() - kinds.keys():
+            raise ValueError(f"{name}: unknown kinds {sorted(unknown)}")
+        entry.setdefault("field", name)
+        traits[name] = Trait(**{**entry, "values": tuple(entry.get("values", (False, True)))})
+    for name, direction in document["directions"].items():
+        if unknown := set(direction["kinds"]) - kinds.keys():
+            raise ValueError(f"{name}: unknown kinds {sorted(unknown)}")
+    return Table(document["enums"], document["directions"], kinds, traits)
+
+
+TABLE = parse(Path(__file__).with_name("traits.toml").read_text("utf-8"))

@@ -1,0 +1,123 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Writes the launch table of one build: the blob, the C++ around it, and the manifest (JSON)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kernels.launch_table.table import CodeObjects, LaunchTable, Row, TableError, launch_table
+
+MANIFEST_FORMAT = 1
+
+
+def table_source(table: LaunchTable, blob: str) -> str:
+    """The C++ that defines launch_table(). blob: the file's path for the compiler."""
+    declared = []
+    for name in table.launches:
+        *namespaces, function = name.split("::")
+        text = f"void {function}(const LaunchArgs&, Launch*);"
+        for namespace in reversed(namespaces):
+            text = f"namespace {namespace} {{ {text} }}"
+        declared.append(text + "\n")
+    listed = "".join(f"    {name},\n" for name in table.launches)
+    return f"""// Generated. Do not edit.
+#include "kernels/launch_table/launch_table.h"
+#include "kernels/private/embed.h"
+
+ATTN_EMBED(attn_launch_table, "{blob}");
+
+namespace AITER_ATTN_NAMESPACE::kernels {{
+
+{"".join(declared)}
+const LaunchTable& launch_table() {{
+  static const MakeLaunch launches[] = {{
+{listed}    nullptr,
+  }};
+  static const LaunchTable table(attn_launch_table, launches, {len(table.launches)});
+  return table;
+}}
+
+}}  // namespace AITER_ATTN_NAMESPACE::kernels
+"""
+
+
+def manifest(
+    rows: Sequence[Row],
+    code_objects: CodeObjects,
+    archs: Sequence[str],
+    variant_set: str,
+    toolchain: str,
+) -> dict[str, Any]:
+    """The manifest of the same table, for people and tools."""
+    shown = []
+    for row in rows:
+        per_arch = {
+            arch: {
+                field: value
+                for field, value in code_objects[row["name"], arch].items()
+                if field not in ("arch", "instance")
+            }
+            for arch in archs
+            if (row["name"], arch) in code_objects
+        }
+        fields = {field: value for field, value in row.items() if field != "launch"}
+        shown.append({**fields, "symbol": row["name"], "code_objects": per_arch})
+    return {
+        "format": MANIFEST_FORMAT,
+        "variant_set": variant_set,
+        "archs": list(archs),
+        "toolchain": toolchain,
+        "instances": shown,
+    }
+
+
+def check_complete(rows: Sequence[Row], code_objects: CodeObjects, archs: Sequence[str]) -> None:
+    """Raises TableError unless there is one code object per instance and arch, and no other."""
+    wanted = {(row["name"], arch) for row in rows for arch in archs}
+    for problem, pairs in (
+        ("no code object of", wanted - code_objects.keys()),
+        ("a code object that no row names:", code_objects.keys() - wanted),
+    ):
+        if pairs:
+            name, arch = sorted(pairs)[0]
+            raise TableError(f"{problem} {name} for {arch}")
+
+
+def _records(paths: Sequence[Path]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    records = [json.loads(path.read_text("ascii")) for path in paths]
+    return {(record["instance"], record["arch"]): record for record in records}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, fromfile_prefix_chars="@")
+    parser.add_argument("--variant-set", required=True)
+    parser.add_argument("--arch", action="append", default=[], help="sorted")
+    parser.add_argument("--toolchain", required=True)
+    parser.add_argument("--rows", type=Path, action="append", required=True)
+    parser.add_argument("--blob", type=Path, required=True)
+    parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--manifest", type=Path, required=True)
+    parser.add_argument("metadata", type=Path, nargs="*")
+    options = parser.parse_args()
+    rows = [row for path in options.rows for row in json.loads(path.read_text("utf-8"))]
+    code_objects = _records(options.metadata)
+    try:
+        check_complete(rows, code_objects, options.arch)
+        table = launch_table(rows, code_objects, options.arch, options.variant_set)
+    except TableError as error:
+        print(error, file=sys.stderr)
+        return 1
+    options.blob.write_bytes(table.blob)
+    options.source.write_text(table_source(table, str(options.blob)), "utf-8")
+    document = manifest(rows, code_objects, options.arch, options.variant_set, options.toolchain)
+    options.manifest.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

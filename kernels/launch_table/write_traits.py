@@ -1,0 +1,170 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Writes what C++ and the ctypes mirrors of the tests need of the table of traits."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import struct
+from pathlib import Path
+
+from kernels.launch_table import table
+from kernels.launch_table.traits import TABLE, Trait
+
+_MATCHES = {"exact": "kExact", "at_least": "kAtLeast", "padding": "kPadding"}
+
+
+def _constant(name: str) -> str:
+    """fwd_splitkv -> kFwdSplitkv"""
+    return "k" + "".join(part.capitalize() for part in name.split("_"))
+
+
+def _enum(name: str, values: dict[str, int], docs: dict[str, str]) -> str:
+    lines = "".join(
+        f"  {_constant(value)} = {number},{'  // ' + docs[value] if value in docs else ''}\n"
+        for value, number in values.items()
+    )
+    names = [""] * (max(values.values()) + 1)
+    for value, number in values.items():
+        names[number] = value
+    listed = ", ".join(f'"{value}"' for value in names)
+    return f"""enum class {name} : uint8_t {{
+{lines}}};
+inline constexpr const char* k{name}Names[] = {{{listed}}};
+constexpr const char* name_of({name} value) {{ return k{name}Names[static_cast<int>(value)]; }}
+
+"""
+
+
+def _texts(trait: Trait) -> list[str]:
+    """What each value is called, by its number."""
+    if isinstance(trait.text, str):
+        return []
+    spelled = {TABLE.number(trait, value): trait.text[str(value).lower()] for value in trait.values}
+    return [spelled.get(number, "") for number in range(max(spelled) + 1)]
+
+
+def _info(trait: Trait) -> str:
+    kinds = sum(1 << TABLE.kind_number(kind) for kind in trait.kinds)
+    text = f'"{trait.text}"' if trait.is_size else f'"{trait.name}"'
+    texts = f"kTexts_{trait.field}" if not trait.is_size else "nullptr"
+    return (
+        f'    {{"{trait.name}", {text}, {texts}, Match::{_MATCHES[trait.match]}, '
+        f"offsetof(Traits, {trait.field}), sizeof(Traits::{trait.field}), {kinds:#x}}},\n"
+    )
+
+
+def header() -> str:
+    """traits.h"""
+    cxx_types = {"flag": "uint8_t", "size": "uint16_t"}
+    kinds = {kind: number for number, kind in enumerate(TABLE.kinds)}
+    fields = "".join(
+        f"  {cxx_types.get(trait.type, trait.type)} {trait.field};  // {trait.doc}\n"
+        for trait in TABLE.traits.values()
+    )
+    offsets = "".join(
+        f"static_assert(offsetof(Traits, {TABLE.traits[name].field}) == {offset});\n"
+        for name, offset in TABLE.offsets().items()
+    )
+    key = "".join(
+        f" |\n         uint64_t{{static_cast<uint16_t>(traits.{trait.field})}} << {bit}"
+        for trait, bit in TABLE.exact_key_layout()
+        if trait is not None
+    )
+    texts = "".join(
+        f"inline constexpr const char* kTexts_{trait.field}[] = "
+        f"{{{', '.join(json.dumps(text) for text in _texts(trait))}}};\n"
+        for trait in TABLE.traits.values()
+        if not trait.is_size
+    )
+    sizes = "".join(
+        f"inline constexpr uint32_t kPacked{name}Size = {size};\n"
+        for name, size in table.RECORD_SIZES.items()
+    )
+    return f"""// Generated from traits.toml. Do not edit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "aiter/attn.h"
+
+namespace AITER_ATTN_NAMESPACE::kernels {{
+
+{_enum("Kind", kinds, dict(TABLE.kinds))}{
+        "".join(_enum(name, dict(values), {}) for name, values in TABLE.enums.items())
+    }// What an instance was compiled for. A trait that its kind does not have is 0.
+struct Traits {{
+  Kind kind;
+{fields}}};
+static_assert(sizeof(Traits) == {struct.calcsize(TABLE.packed_format())});
+{offsets}
+// All traits that are matched exactly, and the greatest head sizes, as one number.
+constexpr uint64_t exact_key(const Traits& traits) {{
+  return uint64_t{{static_cast<uint8_t>(traits.kind)}}{key};
+}}
+
+enum class Match : uint8_t {{
+  kExact,
+  kAtLeast,  // serves a problem's value and those below
+  kPadding,  // whether a dimension's bounds are checked
+}};
+
+// A trait, for what is the same for all of them.
+struct TraitInfo {{
+  const char* name;
+  const char* text;          // what a size is called; else the name
+  const char* const* texts;  // what each value is called; NULL of a size
+  Match match;
+  uint8_t offset, size;  // in Traits
+  uint32_t kinds;        // bit k: kind k has it
+
+  constexpr bool of(Kind kind) const {{ return kinds >> static_cast<int>(kind) & 1; }}
+  uint32_t value(const Traits& traits) const {{
+    uint16_t value = 0;
+    std::memcpy(&value, reinterpret_cast<const char*>(&traits) + offset, size);
+    return value;
+  }}
+}};
+
+{texts}
+inline constexpr TraitInfo kTraits[] = {{
+{"".join(_info(trait) for trait in TABLE.traits.values())}}};
+
+// The records' sizes as the packer has them.
+{sizes}
+}}  // namespace AITER_ATTN_NAMESPACE::kernels
+"""
+
+
+def mirror() -> dict[str, object]:
+    """What a ctypes mirror needs: names by number, and the fields of Traits in their order."""
+    return {
+        "kinds": list(TABLE.kinds),
+        "enums": TABLE.enums,
+        "traits": [
+            {
+                "name": trait.name,
+                "field": trait.field,
+                "type": trait.type,
+                "values": list(trait.values),
+                "size": 2 if trait.is_size else 1,
+                "kinds": list(trait.kinds),
+            }
+            for trait in TABLE.traits.values()
+        ],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--header", type=Path, required=True)
+    parser.add_argument("--json", type=Path, required=True)
+    options = parser.parse_args()
+    options.header.write_text(header(), "utf-8")
+    options.json.write_text(json.dumps(mirror(), indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

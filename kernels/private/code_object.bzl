@@ -1,0 +1,203 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""code_object: one kernel instance, compiled for the device only and for one architecture.
+
+Two actions, each with just the inputs it needs, so that a change recompiles only what it touches:
+
+    compile   source, headers, toolchain  -> NAME.hsaco
+    describe  NAME.hsaco, source, recipe  -> NAME.json, NAME.spec, NAME.zst
+"""
+
+load("//kernels/private:logical_path.bzl", "logical_path", "prefix_maps")
+load(
+    "//kernels/private:providers.bzl",
+    "CodeObjectInfo",
+    "CodeObjectRecipeInfo",
+    "CodeObjectsInfo",
+    "HeaderTreeInfo",
+)
+load("//toolchains/python:defs.bzl", "run_py_tool")
+load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "hip_toolchain")
+
+_DEVICE_FLAGS = [
+    "-x",
+    "hip",
+    "-std=c++17",
+    "-O3",
+    "-fPIC",
+    "--cuda-device-only",
+    "--no-gpu-bundle-output",
+]
+
+def _code_object_recipe_impl(ctx):
+    hip = hip_toolchain(ctx)
+    headers = ctx.attr.headers[HeaderTreeInfo]
+    repository = ctx.label.workspace_root
+    flags = (
+        hip.flags + _DEVICE_FLAGS +
+        ["-I" + include for include in headers.includes] +
+        prefix_maps([headers.root, repository]) +
+        ctx.attr.copts
+    )
+    compile_arguments = ctx.actions.args()
+    compile_arguments.add_all(flags)
+
+    recipe = ctx.actions.declare_file(ctx.label.name + ".recipe")
+    arguments = ctx.actions.args()
+    arguments.add("--headers", headers.digest)
+    arguments.add("--toolchain", hip.identity)
+    arguments.add("--out", recipe)
+    arguments.add("--")
+    arguments.add_all([logical_path(flag) for flag in flags])
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._recipe,
+        arguments = [arguments],
+        inputs = [headers.digest],
+        outputs = [recipe],
+        mnemonic = "CodeObjectRecipe",
+        progress_message = "Writing the recipe %{label}",
+    )
+    return [
+        DefaultInfo(files = depset([recipe])),
+        CodeObjectRecipeInfo(
+            arguments = compile_arguments,
+            compiler = hip.compiler,
+            inputs = depset(transitive = [hip.files, headers.headers]),
+            recipe = recipe,
+            repository = repository,
+        ),
+    ]
+
+code_object_recipe = rule(
+    implementation = _code_object_recipe_impl,
+    doc = "How the code objects of a repository's sources are compiled.",
+    attrs = {
+        "copts": attr.string_list(doc = "flags beyond the toolchain's; they enter the keys"),
+        "headers": attr.label(
+            mandatory = True,
+            providers = [HeaderTreeInfo],
+            doc = "the header_tree to compile against",
+        ),
+        "_recipe": attr.label(cfg = "exec", default = "//kernels/code_object:recipe"),
+    },
+    toolchains = [HIP_TOOLCHAIN_TYPE],
+)
+
+def _compile_resources(_os, _inputs):
+    """What a compile of upstream's larger kernels takes; memory in MB."""
+    return {"cpu": 1, "memory": 1200}
+
+def _code_object_impl(ctx):
+    name = ctx.label.name
+    instance = ctx.attr.instance or name
+    arch = ctx.attr.arch
+    recipe = ctx.attr.recipe[CodeObjectRecipeInfo]
+    source = ctx.file.src
+    if source.is_source and source.owner.workspace_root != recipe.repository:
+        fail("src is of %s, the recipe for sources of %s" %
+             (source.owner.workspace_root or "the main repository", recipe.repository or "it"))
+
+    code_object = ctx.actions.declare_file(name + ".hsaco")
+    ctx.actions.run(
+        executable = recipe.compiler,
+        arguments = [
+            recipe.arguments,
+            "--offload-arch=" + arch,
+            "-c",
+            source.path,
+            "-o",
+            code_object.path,
+        ],
+        inputs = depset([source], transitive = [recipe.inputs]),
+        outputs = [code_object],
+        mnemonic = "HipCodeObject",
+        resource_set = _compile_resources,
+        progress_message = "Compiling %{label}",
+    )
+
+    metadata = ctx.actions.declare_file(name + ".json")
+    spec = ctx.actions.declare_file(name + ".spec")
+    packed = ctx.actions.declare_file(name + ".zst")
+    compress = ctx.executable._compress
+    arguments = ctx.actions.args()
+    arguments.add("--code-object", code_object)
+    arguments.add("--source", source)
+    arguments.add("--recipe", recipe.recipe)
+    arguments.add("--instance", instance)
+    arguments.add("--arch", arch)
+    arguments.add("--block-size", ctx.attr.block_size)
+    arguments.add("--compress", compress)
+    arguments.add("--out", metadata)
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._describe,
+        arguments = [arguments],
+        inputs = [code_object, source, recipe.recipe],
+        outputs = [metadata, spec, packed],
+        tools = [compress],
+        mnemonic = "CodeObjectDescribe",
+        progress_message = "Describing %{label}",
+    )
+
+    info = CodeObjectInfo(
+        arch = arch,
+        code_object = code_object,
+        instance = instance,
+        metadata = metadata,
+        packed = packed,
+        spec = spec,
+    )
+    return [
+        DefaultInfo(files = depset([code_object])),
+        OutputGroupInfo(metadata = [metadata], packed = [packed], spec = [spec]),
+        info,
+        CodeObjectsInfo(code_objects = depset([info])),
+    ]
+
+code_object = rule(
+    implementation = _code_object_impl,
+    doc = "A code object and what is known of it; output groups metadata, packed, spec.",
+    attrs = {
+        "arch": attr.string(mandatory = True, doc = "one of archs.toml"),
+        "block_size": attr.int(mandatory = True, doc = "work-items per workgroup, to be checked"),
+        "instance": attr.string(
+            doc = "the instance's name, which is its kernel's symbol; the target's by default",
+        ),
+        "recipe": attr.label(mandatory = True, providers = [CodeObjectRecipeInfo]),
+        "src": attr.label(allow_single_file = [".cpp"], mandatory = True),
+        "_compress": attr.label(
+            cfg = "exec",
+            default = "//kernels/code_object:compress",
+            executable = True,
+        ),
+        "_describe": attr.label(cfg = "exec", default = "//kernels/code_object:describe"),
+    },
+)
+
+def _code_object_group_impl(ctx):
+    code_objects = depset(
+        transitive = [dep[CodeObjectsInfo].code_objects for dep in ctx.attr.deps],
+    )
+    infos = code_objects.to_list()
+    return [
+        DefaultInfo(files = depset([info.code_object for info in infos])),
+        OutputGroupInfo(
+            metadata = [info.metadata for info in infos],
+            spec = [info.spec for info in infos],
+        ),
+        CodeObjectsInfo(code_objects = code_objects),
+    ]
+
+code_object_group = rule(
+    implementation = _code_object_group_impl,
+    doc = """Code objects as one: their files.
+
+Output groups metadata and spec: what is known of them and how they are made, a file each.""",
+    attrs = {
+        "deps": attr.label_list(
+            providers = [CodeObjectsInfo],
+            doc = "code_object and code_object_group targets",
+        ),
+    },
+    provides = [CodeObjectsInfo],
+)

@@ -1,0 +1,66 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""embedded_pack: code objects as read-only data of a C++ library."""
+
+load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "use_cpp_toolchain")
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load("//kernels/private:embed.bzl", "EMBED_ATTRS", "embedding_library")
+load("//kernels/private:providers.bzl", "CodeObjectsInfo")
+load("//toolchains/python:defs.bzl", "run_py_tool")
+
+_SOURCE = """// Generated. Do not edit.
+#include "kernels/code_object/embedded_pack.h"
+#include "kernels/private/embed.h"
+
+ATTN_EMBED(attn_embedded_pack, "{path}");
+
+const AITER_ATTN_NAMESPACE::kernels::EmbeddedPack& AITER_ATTN_NAMESPACE::kernels::embedded_pack() {{
+  static const EmbeddedPack pack = {{
+      attn_embedded_pack,
+      static_cast<uint64_t>(attn_embedded_pack_end - attn_embedded_pack),
+  }};
+  return pack;
+}}
+"""
+
+def _embedded_pack_impl(ctx):
+    infos = ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list()
+    pack = ctx.actions.declare_file(ctx.label.name + ".pack")
+    arguments = ctx.actions.args()
+    arguments.add("--out", pack)
+    files = ctx.actions.args()
+    files.add_all([info.metadata for info in infos])
+    files.use_param_file("@%s")
+    files.set_param_file_format("multiline")
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._write_pack,
+        arguments = [arguments, files],
+        inputs = [file for info in infos for file in (info.metadata, info.packed)],
+        outputs = [pack],
+        mnemonic = "EmbeddedPack",
+        progress_message = "Packing %{label}",
+    )
+    source = ctx.actions.declare_file(ctx.label.name + ".cc")
+    ctx.actions.write(source, _SOURCE.format(path = pack.path))
+    return [
+        DefaultInfo(files = depset([pack])),
+        embedding_library(ctx, source = source, data = pack, deps = [ctx.attr._header[CcInfo]]),
+    ]
+
+embedded_pack = rule(
+    implementation = _embedded_pack_impl,
+    doc = """A C++ library that defines embedded_pack() of code_object/embedded_pack.h.
+
+Its file is the pack.""",
+    attrs = {
+        "code_objects": attr.label(mandatory = True, providers = [CodeObjectsInfo]),
+        "_header": attr.label(
+            default = "//kernels/code_object:embedded_pack_h",
+            providers = [CcInfo],
+        ),
+        "_write_pack": attr.label(cfg = "exec", default = "//kernels/code_object:write_pack"),
+    } | EMBED_ATTRS,
+    fragments = ["cpp"],
+    provides = [CcInfo],
+    toolchains = use_cpp_toolchain(),
+)

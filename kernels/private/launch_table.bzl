@@ -1,0 +1,87 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""launch_table: the rows of launch_table/launch_table.h, and the manifest, of what is shipped."""
+
+load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "use_cpp_toolchain")
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load("//kernels/private:embed.bzl", "EMBED_ATTRS", "embedding_library")
+load("//kernels/private:flags.bzl", "ArchsInfo")
+load("//kernels/private:providers.bzl", "CodeObjectsInfo")
+load("//toolchains/python:defs.bzl", "run_py_tool")
+load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "hip_toolchain")
+
+def _launch_table_impl(ctx):
+    name = ctx.label.name
+    metadata = []
+    archs = []
+    if ctx.attr.code_objects:
+        infos = ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list()
+        metadata = [info.metadata for info in infos]
+        archs = sorted({info.arch: None for info in infos})
+    if ctx.attr.archs and archs != ctx.attr.archs[ArchsInfo].archs:
+        fail("the code objects are for %s, the chosen architectures are %s" %
+             (archs, ctx.attr.archs[ArchsInfo].archs))
+    blob = ctx.actions.declare_file(name + ".blob")
+    source = ctx.actions.declare_file(name + ".cc")
+    manifest = ctx.actions.declare_file(name + ".json")
+    arguments = ctx.actions.args()
+    arguments.add("--variant-set", ctx.attr.variant_set)
+    arguments.add_all(archs, before_each = "--arch")
+    arguments.add("--toolchain", hip_toolchain(ctx).identity)
+    arguments.add_all(ctx.files.rows, before_each = "--rows")
+    arguments.add("--blob", blob)
+    arguments.add("--source", source)
+    arguments.add("--manifest", manifest)
+    files = ctx.actions.args()
+    files.add_all(metadata)
+    files.use_param_file("@%s")
+    files.set_param_file_format("multiline")
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._write_table,
+        arguments = [arguments, files],
+        inputs = metadata + ctx.files.rows,
+        outputs = [blob, source, manifest],
+        mnemonic = "LaunchTable",
+        progress_message = "Writing the launch table %{label}",
+    )
+    deps = [dep[CcInfo] for dep in ctx.attr.deps + [ctx.attr._launch_table]]
+    return [
+        DefaultInfo(files = depset([blob])),
+        OutputGroupInfo(manifest = [manifest]),
+        embedding_library(ctx, source = source, data = blob, deps = deps),
+    ]
+
+launch_table = rule(
+    implementation = _launch_table_impl,
+    doc = """A C++ library that defines launch_table() of launch_table/launch_table.h.
+
+Its file is the blob; output group manifest: the same as JSON, for people and tools.""",
+    attrs = {
+        "archs": attr.label(
+            providers = [ArchsInfo],
+            doc = "an archs_flag: what the code objects must be for",
+        ),
+        "code_objects": attr.label(
+            providers = [CodeObjectsInfo],
+            doc = "one per row and arch; without, the table says how to launch and no more",
+        ),
+        "deps": attr.label_list(
+            providers = [CcInfo],
+            doc = "the launch functions that the rows name",
+        ),
+        "rows": attr.label_list(
+            allow_files = [".json"],
+            mandatory = True,
+            doc = "the rows, in table order; see launch_table/table.py",
+        ),
+        "variant_set": attr.string(mandatory = True, doc = "the name in the table"),
+        "_launch_table": attr.label(
+            default = "//kernels/launch_table",
+            providers = [CcInfo],
+        ),
+        "_write_table": attr.label(cfg = "exec", default = "//kernels/launch_table:write_table"),
+    } | EMBED_ATTRS,
+    fragments = ["cpp"],
+    provides = [CcInfo],
+    toolchains = [HIP_TOOLCHAIN_TYPE] + use_cpp_toolchain(),
+)

@@ -1,0 +1,40 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What the rules of this folder tell each other."""
+
+HeaderTreeInfo = provider(
+    doc = "Headers that device code is compiled against.",
+    fields = {
+        "digest": "File: sha256 over the headers and their names in the tree",
+        "headers": "depset of File",
+        "includes": "list of str: include directories, as paths from the execution root",
+        "root": "str: the headers' repository, from the execution root; \"\" is the main one",
+    },
+)
+
+CodeObjectRecipeInfo = provider(
+    doc = "What the compiles of many code objects have in common. It is made once for all of them.",
+    fields = {
+        "arguments": "Args: every flag but the arch and the names of input and output",
+        "compiler": "File",
+        "inputs": "depset of File: all but the source",
+        "recipe": "File: the same for keys, see code_object/spec.py",
+        "repository": "str: where sources must lie, from the execution root",
+    },
+)
+
+CodeObjectInfo = provider(
+    doc = "One kernel instance compiled for one architecture.",
+    fields = {
+        "arch": "str",
+        "code_object": "File: the AMDGPU ELF",
+        "instance": "str",
+        "metadata": "File: JSON, see code_object/describe.py",
+        "packed": "File: one zstd frame, beside the metadata",
+        "spec": "File: how the code object is made; its sha256 is the key",
+    },
+)
+
+CodeObjectsInfo = provider(
+    doc = "Code objects that are shipped together.",
+    fields = {"code_objects": "depset of CodeObjectInfo"},
+)

@@ -1,0 +1,76 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "gtest/gtest.h"
+#include "kernels/launch_table/launch_table.h"
+#include "kernels/sum_heads/sum_heads.h"
+
+namespace AITER_ATTN_NAMESPACE::kernels {
+
+void sum_heads_launch(const LaunchArgs& args, Launch* launch);
+
+namespace {
+
+struct Made {
+  Launch launch = {};
+  sum_heads::Args args = {};
+};
+
+Made make(const LaunchArgs& args) {
+  alignas(16) unsigned char kernarg[sizeof(sum_heads::Args)];
+  Made made;
+  made.launch.kernarg = kernarg;
+  sum_heads_launch(args, &made.launch);
+  EXPECT_EQ(made.launch.kernarg_size, sizeof(kernarg));
+  std::memcpy(&made.args, kernarg, sizeof(kernarg));
+  return made;
+}
+
+LaunchArgs some_args() {
+  LaunchArgs args = {};
+  args.problem.mode = ATTN_MODE_BATCH;
+  args.problem.batch = 3;
+  args.problem.heads_q = 8;
+  args.problem.heads_k = 2;
+  args.problem.seqlen_q = 7;
+  args.problem.seqlen_k = 100;
+  args.sum_from = {&args, 1, 2, 3};
+  args.sum_to = {&args.problem, 40000, 400, 200};
+  args.sum_head_size = 100;
+  return args;
+}
+
+TEST(SumHeadsLaunch, BatchMode) {
+  const Made made = make(some_args());
+  EXPECT_EQ(made.args.seqlen, 100);
+  EXPECT_EQ(made.args.tokens, 300);
+  EXPECT_EQ(made.args.group, 4);
+  EXPECT_EQ(made.args.head_size, 100);
+  EXPECT_EQ(made.args.dst_stride_batch, 40000);
+  EXPECT_EQ(made.args.dst_stride_seq, 400);
+  EXPECT_EQ(made.args.dst_stride_head, 200);
+  // 300 tokens x 2 heads x 13 vectors of 8, 256 to a workgroup.
+  EXPECT_EQ(made.launch.grid[0], 31u);
+  EXPECT_EQ(made.launch.grid[1], 1u);
+  EXPECT_EQ(made.args.workgroups, made.launch.grid[0]);
+}
+
+TEST(SumHeadsLaunch, GroupModeIsOneSequence) {
+  LaunchArgs args = some_args();
+  args.problem.mode = ATTN_MODE_GROUP;
+  args.problem.total_k = 130;
+  const Made made = make(args);
+  EXPECT_EQ(made.args.seqlen, 130);
+  EXPECT_EQ(made.args.tokens, 130);
+}
+
+TEST(SumHeadsLaunch, WorkgroupsAreBounded) {
+  LaunchArgs args = some_args();
+  args.problem.batch = 1 << 20;
+  EXPECT_EQ(make(args).launch.grid[0], 65536u);
+  args.problem.batch = 0;
+  EXPECT_EQ(make(args).launch.grid[0], 1u);
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::kernels
