@@ -3,15 +3,19 @@
  * The C ABI of aiter-attn: fused attention, forward and backward, in batch and group (varlen) mode.
  *
  * Rules that hold for every function here
- *  - It returns an attn_status; on anything but ATTN_OK attn_last_error() has the reason, for the
- * calling thread, until that thread's next call.
- *  - Every args struct starts with struct_size = sizeof(the struct as the caller was compiled).
- * Fields are only ever appended, and zero means "as before the field existed"; so an older caller
- * is served, and a newer caller is served as long as the fields this library does not know are
- * zero, else refused with ATTN_ERROR_ABI_MISMATCH.
- *  - No pointer is kept after the call. GPU work is queued on `stream` and not waited for.
- *  - Names are written attn_*; the linker sees NAMESPACE_attn_* (build setting //aiter:namespace),
- * so that two copies of the library can live in one process.
+ *   - It returns an attn_status. On anything but ATTN_OK attn_last_error() has the reason, for the
+ *     calling thread, until that thread's next call.
+ *   - Every struct except attn_tensor starts with struct_size = sizeof(the struct as the caller was
+ *     compiled), and grows at its end, for itself: no struct but attn_tensor lies inside another.
+ *     Zero means "as before the field existed". So an older caller is served, and a newer caller
+ *     is served as long as the fields that this library does not know are zero, else refused with
+ *     ATTN_ERROR_ABI_MISMATCH. Structs of more than 64 KiB are refused.
+ *   - What is a property of every call (dropout, a bias, a soft cap) joins attn_problem or an args
+ *     struct at its end. Another way of computing (split keys, paged keys, appending to a cache)
+ *     gets an args struct and functions of its own, never fields of attn_fwd_args.
+ *   - No pointer is kept after the call. GPU work is queued on `stream` and not waited for.
+ *   - Names are written attn_*; the linker sees NAMESPACE_attn_* (build setting //aiter:namespace),
+ *     so that two copies of the library can live in one process.
  */
 #ifndef AITER_ATTN_H_
 #define AITER_ATTN_H_
@@ -30,10 +34,10 @@
 #define attn_version ATTN_SYMBOL(version)
 #define attn_last_error ATTN_SYMBOL(last_error)
 #define attn_fwd ATTN_SYMBOL(fwd)
-#define attn_varlen_fwd ATTN_SYMBOL(varlen_fwd)
 #define attn_bwd ATTN_SYMBOL(bwd)
-#define attn_varlen_bwd ATTN_SYMBOL(varlen_bwd)
 #define attn_bwd_workspace_size ATTN_SYMBOL(bwd_workspace_size)
+#define attn_plan_fwd ATTN_SYMBOL(plan_fwd)
+#define attn_plan_bwd ATTN_SYMBOL(plan_bwd)
 #define attn_explain_fwd ATTN_SYMBOL(explain_fwd)
 #define attn_explain_bwd ATTN_SYMBOL(explain_bwd)
 #define attn_kernel_count ATTN_SYMBOL(kernel_count)
@@ -58,19 +62,23 @@ extern "C" {
 
 typedef enum attn_status {
   ATTN_OK = 0,
-  ATTN_ERROR_INVALID_ARGUMENT = 1, /* a value no build of this library would accept */
-  ATTN_ERROR_UNSUPPORTED =
-      2, /* valid, but no kernel instance (or no arch) in this build serves it */
-  ATTN_ERROR_ABI_MISMATCH = 3, /* struct_size is short, or unknown fields are set */
-  ATTN_ERROR_DRIVER = 4,       /* the GPU runtime is absent or failed */
+  /* a value that no build of this library would accept */
+  ATTN_ERROR_INVALID_ARGUMENT = 1,
+  /* valid, but no kernel (or no arch) in this build serves it */
+  ATTN_ERROR_UNSUPPORTED = 2,
+  /* a struct_size is short or absurd, or unknown fields are set */
+  ATTN_ERROR_ABI_MISMATCH = 3,
+  /* the GPU runtime is absent or failed */
+  ATTN_ERROR_DRIVER = 4,
   ATTN_ERROR_OUT_OF_MEMORY = 5,
-  ATTN_ERROR_CORRUPT = 6, /* a code object does not have its digest */
+  /* a code object does not have its digest */
+  ATTN_ERROR_CORRUPT = 6,
   ATTN_ERROR_INTERNAL = 7
 } attn_status;
 
+/* Where the data is. The numbers equal DLPack's kDLCPU and kDLROCM. */
 typedef enum attn_device_type {
-  ATTN_DEVICE_CPU =
-      1, /* host memory: the CPU reference; numbers equal DLPack's kDLCPU and kDLROCM */
+  ATTN_DEVICE_CPU = 1,  /* host memory: the CPU reference */
   ATTN_DEVICE_ROCM = 10 /* memory of an AMD GPU: HIP */
 } attn_device_type;
 
@@ -80,21 +88,25 @@ typedef enum attn_dtype {
   ATTN_DTYPE_FP32 = 3 /* CPU reference only */
 } attn_dtype;
 
-/* Which diagonal windows are counted from; with window_left = -1 and window_right = 0 this is the
+/* How tensors lie in memory. 0 is no mode, so that it cannot be forgotten. */
+typedef enum attn_mode {
+  ATTN_MODE_BATCH = 1, /* equal lengths: [batch, seqlen, heads, head_size] */
+  ATTN_MODE_GROUP = 2  /* lengths by cu_seqlens: [total, heads, head_size] */
+} attn_mode;
+
+/* Which diagonal windows are counted from. With window_left = -1 and window_right = 0 this is the
  * causal mask. */
 typedef enum attn_mask {
-  ATTN_MASK_NONE = 0,     /* windows are ignored and must be -1 */
-  ATTN_MASK_TOP_LEFT = 1, /* query i sits at key i */
-  ATTN_MASK_BOTTOM_RIGHT =
-      2, /* query i sits at key i + seqlen_k - seqlen_q (flash-attn's convention) */
+  ATTN_MASK_NONE = 0,        /* windows are ignored and must be -1 */
+  ATTN_MASK_TOP_LEFT = 1,    /* query i sits at key i */
+  ATTN_MASK_BOTTOM_RIGHT = 2 /* query i sits at key i + seqlen_k - seqlen_q, as in flash-attn */
 } attn_mask;
 
-/* A tensor [batch, seqlen, heads, head_size] (batch mode) or [total, heads, head_size] (group mode:
- * stride_batch is ignored). Strides are in elements; the head_size dimension is contiguous; the
- * stride of a dimension with one entry is ignored. Outputs must not alias anything, nor themselves.
- * On the GPU strides are from 0 to 2^31 - 1, data is a multiple of 16 bytes and strides are
- * multiples of 8, unless the chosen instance takes less. data may be NULL where the tensor has no
- * entry. */
+/* A tensor, laid out as attn_mode says; group mode ignores stride_batch. Strides are in elements;
+ * the head_size dimension is contiguous; the stride of a dimension with one entry is ignored.
+ * Outputs must not alias anything, nor themselves. On the GPU strides are from 0 to 2^31 - 1, data
+ * is a multiple of 16 bytes and strides are multiples of 8, unless the chosen kernel takes less.
+ * data may be NULL where the tensor has no entry. This struct is frozen. */
 typedef struct attn_tensor {
   void* data;
   int64_t stride_batch;
@@ -102,8 +114,10 @@ typedef struct attn_tensor {
   int64_t stride_head;
 } attn_tensor;
 
-/* What forward and backward have in common. */
+/* What all directions have in common. */
 typedef struct attn_problem {
+  uint32_t struct_size;
+  int32_t mode;        /* attn_mode */
   int32_t device_type; /* attn_device_type */
   int32_t device_id;   /* HIP device ordinal; 0 for the CPU */
   void* stream;        /* hipStream_t; NULL is the default stream; ignored on the CPU */
@@ -117,8 +131,8 @@ typedef struct attn_problem {
   int32_t seqlen_k;
   int32_t total_q; /* group mode: sum of lengths; batch mode: 0 */
   int32_t total_k; /* likewise */
-  const int32_t*
-      cu_seqlens_q; /* group mode: [batch + 1], in the memory of device_type; batch mode: NULL */
+  /* Group mode: [batch + 1], in the memory of device_type; batch mode: NULL. */
+  const int32_t* cu_seqlens_q;
   const int32_t* cu_seqlens_k;
   float softmax_scale;  /* positive and finite */
   int32_t mask;         /* attn_mask */
@@ -131,36 +145,35 @@ typedef struct attn_problem {
 typedef struct attn_fwd_args {
   uint32_t struct_size;
   uint32_t reserved; /* 0 */
-  attn_problem problem;
+  const attn_problem* problem;
   attn_tensor q, k, v, o;
-  float* lse; /* fp32, contiguous, [batch, heads_q, seqlen_q] or [heads_q, total_q]; NULL: not
-                 wanted */
+  /* fp32, contiguous, [batch, heads_q, seqlen_q] or [heads_q, total_q]; NULL: not wanted. */
+  float* lse;
 } attn_fwd_args;
 
 /* Gradients of attn_fwd. dk and dv have heads_k heads: the sum over their group of query heads. */
 typedef struct attn_bwd_args {
   uint32_t struct_size;
   uint32_t reserved; /* 0 */
-  attn_problem problem;
+  const attn_problem* problem;
   attn_tensor q, k, v, o, dout;
   const float* lse; /* as attn_fwd wrote it */
   attn_tensor dq, dk, dv;
-  void* workspace; /* attn_bwd_workspace_size bytes on the device, 256-byte aligned; NULL where the
-                      size is 0 */
+  /* attn_bwd_workspace_size bytes on the device, 256-byte aligned; NULL where the size is 0. */
+  void* workspace;
   uint64_t workspace_size;
 } attn_bwd_args;
 
-/* One kernel instance on one arch. Strings live as long as the library. */
+/* One kernel: an instance on an arch. Strings live as long as the library. */
 typedef struct attn_kernel_info_t {
   uint32_t struct_size;
-  uint32_t reserved;
-  const char* name; /* CK's instance name */
-  const char* arch; /* gfx942 */
-  const char* key;  /* 64 hex digits: the code object's content key */
-  const char* symbol;
-  const char* kind;          /* fwd, bwd_dot_do_o, bwd_dq_dk_dv, bwd_convert_dq, sum_heads */
+  uint32_t reserved;         /* 0 */
+  const char* name;          /* upstream's name of the instance, and the kernel's symbol */
+  const char* arch;          /* gfx942 */
+  const char* kind;          /* fwd, bwd_dot_do_o, bwd_dq_dk_dv, bwd_convert_dq, sum_heads, ... */
+  char key[72];              /* the code object's key: 64 hex digits and a NUL */
   uint64_t code_object_size; /* bytes, unpacked */
-  uint64_t embedded_size;    /* bytes in this library */
+  uint64_t embedded_size;    /* bytes in this library; 0: its bytes are not in it */
 } attn_kernel_info_t;
 
 /* ATTN_ABI_VERSION of the library: compare it with the header's before the first call. */
@@ -171,21 +184,29 @@ ATTN_API const char* attn_version(void);
 ATTN_API const char* attn_last_error(void);
 
 ATTN_API attn_status attn_fwd(const attn_fwd_args* args);
-ATTN_API attn_status attn_varlen_fwd(const attn_fwd_args* args);
 ATTN_API attn_status attn_bwd(const attn_bwd_args* args);
-ATTN_API attn_status attn_varlen_bwd(const attn_bwd_args* args);
-/* Bytes of workspace that attn_bwd / attn_varlen_bwd need for args (whose pointers may be NULL). 0
- * on the CPU. */
+/* Bytes of workspace that attn_bwd needs for args (whose pointers may be NULL). 0 on the CPU. */
 ATTN_API attn_status attn_bwd_workspace_size(const attn_bwd_args* args, uint64_t* bytes);
 
-/* Which instances would serve args on arch (NULL: the device's own), and why the others would not;
- * nothing is launched and no data pointer is read. *text lives until this thread's next call. */
+/* Which kernels attn_fwd / attn_bwd would launch for args, in this order, as indices of
+ * attn_kernel_info; nothing is launched, and the tensors' data may be NULL. arch is that of the
+ * device to plan for; NULL: the problem's device's own. *count is the room in kernels on entry, and
+ * how many there are on return; where the room is too small nothing is written to kernels and
+ * ATTN_ERROR_INVALID_ARGUMENT is returned. With kernels = NULL only *count is written. On the CPU,
+ * and where there is nothing to compute, there are none. */
+ATTN_API attn_status attn_plan_fwd(const attn_fwd_args* args, const char* arch, uint32_t* kernels,
+                                   uint32_t* count);
+ATTN_API attn_status attn_plan_bwd(const attn_bwd_args* args, const char* arch, uint32_t* kernels,
+                                   uint32_t* count);
+
+/* The same in words, and why the others would not serve. *text lives until this thread's next
+ * call. */
 ATTN_API attn_status attn_explain_fwd(const attn_fwd_args* args, const char* arch,
                                       const char** text);
 ATTN_API attn_status attn_explain_bwd(const attn_bwd_args* args, const char* arch,
                                       const char** text);
 
-/* The launch table, row by row: rows are instance x arch. */
+/* The kernels of this build, by index. */
 ATTN_API uint32_t attn_kernel_count(void);
 ATTN_API attn_status attn_kernel_info(uint32_t index, attn_kernel_info_t* info);
 /* The code object (an AMDGPU ELF) of a key, unpacked and verified; free it with

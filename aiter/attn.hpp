@@ -4,9 +4,12 @@
 // what it declares lies in NAMESPACE::attn, where NAMESPACE is the build setting //aiter:namespace.
 //
 //   namespace attn = aiter::attn;
-//   attn_problem problem = attn::batch_problem(ATTN_DTYPE_BF16, {batch, heads, heads, seq, seq,
-//   128}); attn::on_rocm(&problem, device, stream); attn::causal(&problem); attn_fwd_args args =
-//   attn::fwd_args(problem); args.q = attn::contiguous(q, seq, heads, 128);  // likewise k, v, o
+//   attn_problem problem =
+//       attn::batch_problem(ATTN_DTYPE_BF16, {batch, heads, heads, seqlen, seqlen, 128});
+//   attn::on_rocm(&problem, device, stream);
+//   attn::causal(&problem);
+//   attn_fwd_args args = attn::fwd_args(&problem);
+//   args.q = attn::contiguous(q, seqlen, heads, 128);  // likewise k, v, o
 //   attn::fwd(args);
 #pragma once
 
@@ -14,6 +17,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "aiter/attn.h"
 
@@ -37,7 +41,7 @@ struct Sizes {
   int32_t batch;
   int32_t heads_q;
   int32_t heads_k;
-  int32_t seqlen_q;  // varlen_problem: the greatest length
+  int32_t seqlen_q;  // group mode: the greatest length
   int32_t seqlen_k;
   int32_t head_size_qk;
   int32_t head_size_v = 0;  // 0: as head_size_qk
@@ -46,6 +50,8 @@ struct Sizes {
 // Equal lengths, on the CPU, without a mask, softmax_scale = 1/sqrt(head_size_qk).
 inline attn_problem batch_problem(attn_dtype dtype, const Sizes& sizes) {
   attn_problem p = {};
+  p.struct_size = sizeof(p);
+  p.mode = ATTN_MODE_BATCH;
   p.device_type = ATTN_DEVICE_CPU;
   p.dtype = dtype;
   p.batch = sizes.batch;
@@ -63,10 +69,10 @@ inline attn_problem batch_problem(attn_dtype dtype, const Sizes& sizes) {
 }
 
 // Lengths by cu_seqlens [batch + 1], in the memory of the problem's device.
-inline attn_problem varlen_problem(attn_dtype dtype, const Sizes& sizes,
-                                   const int32_t* cu_seqlens_q, int32_t total_q,
-                                   const int32_t* cu_seqlens_k, int32_t total_k) {
+inline attn_problem group_problem(attn_dtype dtype, const Sizes& sizes, const int32_t* cu_seqlens_q,
+                                  int32_t total_q, const int32_t* cu_seqlens_k, int32_t total_k) {
   attn_problem p = batch_problem(dtype, sizes);
+  p.mode = ATTN_MODE_GROUP;
   p.cu_seqlens_q = cu_seqlens_q;
   p.cu_seqlens_k = cu_seqlens_k;
   p.total_q = total_q;
@@ -99,30 +105,23 @@ inline attn_tensor contiguous(const void* data, int64_t seqlen, int64_t heads, i
   return contiguous(const_cast<void*>(data), seqlen, heads, head_size);
 }
 
-inline attn_fwd_args fwd_args(const attn_problem& problem) {
+// Args refer to the problem, which must live as long as they are used.
+inline attn_fwd_args fwd_args(const attn_problem* problem) {
   attn_fwd_args args = {};
   args.struct_size = sizeof(args);
   args.problem = problem;
   return args;
 }
 
-inline attn_bwd_args bwd_args(const attn_problem& problem) {
+inline attn_bwd_args bwd_args(const attn_problem* problem) {
   attn_bwd_args args = {};
   args.struct_size = sizeof(args);
   args.problem = problem;
   return args;
 }
 
-inline bool is_varlen(const attn_problem& problem) { return problem.cu_seqlens_q != nullptr; }
-
-// Group mode where the problem has cu_seqlens, else batch mode.
-inline void fwd(const attn_fwd_args& args) {
-  check(is_varlen(args.problem) ? attn_varlen_fwd(&args) : attn_fwd(&args));
-}
-
-inline void bwd(const attn_bwd_args& args) {
-  check(is_varlen(args.problem) ? attn_varlen_bwd(&args) : attn_bwd(&args));
-}
+inline void fwd(const attn_fwd_args& args) { check(attn_fwd(&args)); }
+inline void bwd(const attn_bwd_args& args) { check(attn_bwd(&args)); }
 
 inline uint64_t bwd_workspace_size(const attn_bwd_args& args) {
   uint64_t bytes = 0;
@@ -130,7 +129,23 @@ inline uint64_t bwd_workspace_size(const attn_bwd_args& args) {
   return bytes;
 }
 
-// arch: "gfx942"; NULL is the device's own.
+// Indices for kernel_info, in the order of the launches. arch: "gfx942"; NULL is the device's own.
+inline std::vector<uint32_t> plan_fwd(const attn_fwd_args& args, const char* arch = nullptr) {
+  uint32_t count = 0;
+  check(attn_plan_fwd(&args, arch, nullptr, &count));
+  std::vector<uint32_t> kernels(count);
+  check(attn_plan_fwd(&args, arch, kernels.data(), &count));
+  return kernels;
+}
+
+inline std::vector<uint32_t> plan_bwd(const attn_bwd_args& args, const char* arch = nullptr) {
+  uint32_t count = 0;
+  check(attn_plan_bwd(&args, arch, nullptr, &count));
+  std::vector<uint32_t> kernels(count);
+  check(attn_plan_bwd(&args, arch, kernels.data(), &count));
+  return kernels;
+}
+
 inline std::string explain_fwd(const attn_fwd_args& args, const char* arch = nullptr) {
   const char* text = nullptr;
   check(attn_explain_fwd(&args, arch, &text));

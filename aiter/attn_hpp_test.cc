@@ -1,23 +1,26 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // The C++ header, against the library itself.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <string>
 
 #include "aiter/attn.hpp"
 #include "aiter/testing/problems.h"
 #include "aiter/testing/test_launch_table.h"
-#include "aiter/testing/testing.h"
 
-namespace aiter_attn::testing {
+namespace AITER_ATTN_NAMESPACE::testing {
 namespace {
 
 namespace attn = aiter::attn;
+using ::testing::HasSubstr;
 
-TEST(forward_and_backward) {
-  Problem memory(Shape{2, 4, 2, 5, 6, 8, 8}, ATTN_DTYPE_BF16);
+TEST(AttnHppTest, ForwardAndBackward) {
+  TestProblem memory(Shape{2, 4, 2, 5, 6, 8, 8}, ATTN_DTYPE_BF16);
   attn_problem problem = attn::batch_problem(ATTN_DTYPE_BF16, {2, 4, 2, 5, 6, 8});
   attn::causal(&problem);
-  attn_fwd_args fwd = attn::fwd_args(problem);
+  attn_fwd_args fwd = attn::fwd_args(&problem);
   fwd.q = attn::contiguous(memory.q.tensor().data, 5, 4, 8);
   fwd.k = attn::contiguous(memory.k.tensor().data, 6, 2, 8);
   fwd.v = attn::contiguous(memory.v.tensor().data, 6, 2, 8);
@@ -38,44 +41,48 @@ TEST(forward_and_backward) {
   attn::bwd(bwd);
 }
 
-TEST(group_mode_is_told_by_cu_seqlens) {
-  Problem memory(Shape{0, 2, 2, 0, 0, 8, 8}, ATTN_DTYPE_FP32, 1, {0, 3, 7}, {0, 4, 6});
+TEST(AttnHppTest, GroupMode) {
+  TestProblem memory(Shape{0, 2, 2, 0, 0, 8, 8}, ATTN_DTYPE_FP32, 1, {0, 3, 7}, {0, 4, 6});
   attn_problem problem =
-      attn::varlen_problem(ATTN_DTYPE_FP32, {2, 2, 2, 4, 4, 8}, memory.cu_seqlens_q.data(), 7,
-                           memory.cu_seqlens_k.data(), 6);
+      attn::group_problem(ATTN_DTYPE_FP32, {2, 2, 2, 4, 4, 8}, memory.cu_seqlens_q.data(), 7,
+                          memory.cu_seqlens_k.data(), 6);
   attn_fwd_args fwd = memory.fwd();
-  fwd.problem = problem;
+  fwd.problem = &problem;
   attn::fwd(fwd);
   attn_bwd_args bwd = memory.bwd();
-  bwd.problem = problem;
+  bwd.problem = &problem;
   attn::bwd(bwd);
 }
 
-TEST(failures_are_exceptions) {
-  attn_fwd_args args = attn::fwd_args(attn::batch_problem(ATTN_DTYPE_FP16, {1, 1, 1, 5, 6, 8}));
+TEST(AttnHppTest, FailuresAreExceptions) {
+  const attn_problem problem = attn::batch_problem(ATTN_DTYPE_FP16, {1, 1, 1, 5, 6, 8});
+  const attn_fwd_args args = attn::fwd_args(&problem);
   try {
     attn::fwd(args);
-    EXPECT(false);
+    FAIL();
   } catch (const attn::Error& error) {
     EXPECT_EQ(error.status(), ATTN_ERROR_INVALID_ARGUMENT);
-    EXPECT_CONTAINS(error.what(), "q.data is NULL");
+    EXPECT_THAT(error.what(), HasSubstr("q.data is NULL"));
   }
 }
 
-TEST(queries) {
+TEST(AttnHppTest, Queries) {
   const attn_kernel_info_t info = attn::kernel_info(0);
   EXPECT_EQ(attn::code_object(info.key).size(), info.code_object_size);
-  EXPECT_CONTAINS(attn::driver_info(ATTN_DEVICE_CPU), "CPU reference");
+  EXPECT_THAT(attn::driver_info(ATTN_DEVICE_CPU), HasSubstr("CPU reference"));
   attn_problem problem = attn::batch_problem(ATTN_DTYPE_BF16, {1, 4, 2, 100, 100, 128});
   attn::on_rocm(&problem, 0, nullptr);
   attn::windowed(&problem, ATTN_MASK_TOP_LEFT, 10, 0);
-  attn_fwd_args fwd = attn::fwd_args(problem);
+  attn_fwd_args fwd = attn::fwd_args(&problem);
   float lse = 0;
   fwd.lse = &lse;
-  EXPECT_CONTAINS(attn::explain_fwd(fwd, "gfx950"), "fwd_d128_bf16_batch_mask_psk");
-  EXPECT_CONTAINS(attn::explain_bwd(attn::bwd_args(problem), "gfx950"), "attn_sum_heads_bf16");
-  EXPECT(attn::bwd_workspace_size(attn::bwd_args(problem)) > 0);
+  EXPECT_THAT(attn::explain_fwd(fwd, "gfx950"), HasSubstr("fwd_d128_bf16_batch_mask_psk"));
+  EXPECT_THAT(attn::explain_bwd(attn::bwd_args(&problem), "gfx950"),
+              HasSubstr("attn_sum_heads_bf16"));
+  EXPECT_GT(attn::bwd_workspace_size(attn::bwd_args(&problem)), 0u);
+  EXPECT_EQ(attn::plan_fwd(fwd, "gfx950").size(), 1u);
+  EXPECT_EQ(attn::plan_bwd(attn::bwd_args(&problem), "gfx950").size(), 5u);
 }
 
 }  // namespace
-}  // namespace aiter_attn::testing
+}  // namespace AITER_ATTN_NAMESPACE::testing

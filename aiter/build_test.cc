@@ -2,20 +2,25 @@
 //
 // The launch table of this very build, whatever its variant set and archs: for every row there is a
 // problem that it serves, its code object is whole and has the kernel, and the kernel arguments
-// that CK's host code makes hold the problem's pointers and scale.
+// that upstream's host code makes hold the problem's pointers and scale.
+#include <gtest/gtest.h>
+
 #include <cstring>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "aiter/attention/store.h"
 #include "aiter/attn.h"
-#include "aiter/dispatch.h"
-#include "aiter/store/sha256.h"
 #include "aiter/testing/recorder.h"
-#include "aiter/testing/testing.h"
 
-namespace aiter_attn::testing {
+namespace AITER_ATTN_NAMESPACE::testing {
 namespace {
+
+using attention::digest;
+using kernels::launch_table;
+using kernels::LaunchTable;
+using kernels::Row;
 
 // Addresses that nothing reads: kernels are not run.
 void* address(int n) { return reinterpret_cast<void*>(uintptr_t{0x7f0000000000} + n * 0x10000); }
@@ -28,20 +33,22 @@ int32_t length(bool padded, uint16_t tile) { return padded ? 2 * tile + 1 : 2 * 
 // A head size that needs the row's bounds checks, if it makes them, and no smaller bucket.
 int32_t head_size(bool padded, uint16_t greatest) { return padded ? greatest - 8 : greatest; }
 
-attn_problem problem_for(const Instance& instance, int32_t device) {
-  const Traits& t = instance.traits;
+attn_problem problem_for(const Row& row, int32_t device) {
+  const kernels::Traits& t = row.traits;
   attn_problem p = {};
+  p.struct_size = sizeof(p);
+  p.mode = t.group_mode ? ATTN_MODE_GROUP : ATTN_MODE_BATCH;
   p.device_type = ATTN_DEVICE_ROCM;
   p.device_id = device;
   p.stream = address(1);
-  p.dtype = t.dtype;
+  p.dtype = static_cast<int32_t>(t.dtype);
   p.batch = kBatch;
   p.heads_q = kHeadsQ;
   p.heads_k = kHeadsK;
   p.head_size_qk = head_size(t.pad_head_size_qk, t.head_size_qk);
   p.head_size_v = head_size(t.pad_head_size_v, t.head_size_v);
-  p.seqlen_q = length(t.pad_seqlen_q, instance.tile_seqlen_q);
-  p.seqlen_k = length(t.pad_seqlen_k, instance.tile_seqlen_k);
+  p.seqlen_q = length(t.pad_seqlen_q, row.tile_seqlen_q);
+  p.seqlen_k = length(t.pad_seqlen_k, row.tile_seqlen_k);
   p.softmax_scale = 0.123f;
   p.mask = t.mask ? ATTN_MASK_BOTTOM_RIGHT : ATTN_MASK_NONE;
   p.window_left = -1;
@@ -62,7 +69,7 @@ attn_tensor tensor(int n, int64_t seqlen, int64_t heads, int64_t head_size) {
 attn_fwd_args fwd_args(const attn_problem& p, bool lse) {
   attn_fwd_args args = {};
   args.struct_size = sizeof(args);
-  args.problem = p;
+  args.problem = &p;
   args.q = tensor(10, p.seqlen_q, p.heads_q, p.head_size_qk);
   args.k = tensor(11, p.seqlen_k, p.heads_k, p.head_size_qk);
   args.v = tensor(12, p.seqlen_k, p.heads_k, p.head_size_v);
@@ -75,7 +82,7 @@ attn_fwd_args fwd_args(const attn_problem& p, bool lse) {
 attn_bwd_args bwd_args(const attn_problem& p, std::vector<unsigned char>* workspace) {
   attn_bwd_args args = {};
   args.struct_size = sizeof(args);
-  args.problem = p;
+  args.problem = &p;
   args.q = tensor(10, p.seqlen_q, p.heads_q, p.head_size_qk);
   args.k = tensor(11, p.seqlen_k, p.heads_k, p.head_size_qk);
   args.v = tensor(12, p.seqlen_k, p.heads_k, p.head_size_v);
@@ -109,111 +116,112 @@ bool holds_float(const RecordedCall& call, float value) {
 void expect_pointers(const RecordedCall& call, const std::vector<const void*>& pointers) {
   for (const void* pointer : pointers) {
     if (!holds_pointer(call, pointer)) {
-      report_failure(__FILE__, __LINE__,
-                     std::string(call.symbol) + "'s arguments lack " + show(pointer));
+      ADD_FAILURE() << call.symbol << "'s arguments lack " << pointer;
     }
   }
 }
 
-const Instance* row_of(const RecordedCall& call) {
+// The row of a recorded launch, which must be sound.
+const Row* launched_row(const RecordedCall& call, int arch) {
   const LaunchTable& table = launch_table();
-  for (uint32_t i = 0; i < table.instance_count; ++i) {
-    if (std::strcmp(table.instances[i].symbol, call.symbol) == 0) return &table.instances[i];
+  for (uint32_t i = 0; i < table.row_count(); ++i) {
+    const Row& row = table.row(i);
+    if (table.name(row) != call.symbol) continue;
+    const kernels::CodeObjectRow& object = *table.object(row, arch);
+    EXPECT_EQ(call.module_sha256, runtime::hex(digest(object.sha256)));
+    EXPECT_EQ(call.module_size, object.size);
+    for (int d = 0; d < 3; ++d) {
+      EXPECT_EQ(call.block[d], row.block[d]);
+      EXPECT_GT(call.grid[d], 0u);
+    }
+    EXPECT_EQ(call.kernarg_size, row.kernarg_size);
+    EXPECT_GT(call.kernarg_size, 0u);
+    return &row;
   }
+  ADD_FAILURE() << "no row of " << call.symbol;
   return nullptr;
 }
 
-void expect_sound(const RecordedCall& call, const char* arch, std::set<std::string>* launched) {
-  const Instance* row = row_of(call);
-  EXPECT(row != nullptr);
-  if (!row) return;
-  launched->insert(row->name);
-  const CodeObject* object = find_code_object(*row, arch);
-  EXPECT_EQ(std::string(call.module_sha256), object->sha256);
-  EXPECT_EQ(call.module_size, object->size);
-  EXPECT_EQ(call.block[0], row->block_size);
-  EXPECT(call.grid[0] > 0 && call.grid[1] > 0 && call.grid[2] > 0);
-  EXPECT(call.kernarg_size > 0);
-}
-
-void launch_forward(const Instance& row, int32_t device, std::set<std::string>* launched) {
-  const char* const arch = launch_table().archs[device];
-  const attn_fwd_args args = fwd_args(problem_for(row, device), row.traits.lse);
+void launch_forward(const Row& row, int32_t device, std::set<const Row*>* launched) {
+  const attn_problem p = problem_for(row, device);
+  const attn_fwd_args args = fwd_args(p, row.traits.lse);
   const Recorder recorder;
-  const attn_status status = row.traits.group_mode ? attn_varlen_fwd(&args) : attn_fwd(&args);
-  EXPECT_EQ(std::string(attn_last_error()), "");
-  if (status != ATTN_OK) return;
+  ASSERT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
   const std::vector<RecordedCall> calls = recorder.of(kRecordedLaunch);
-  EXPECT_EQ(calls.size(), 1u);
-  expect_sound(calls[0], arch, launched);
+  ASSERT_EQ(calls.size(), 1u);
+  launched->insert(launched_row(calls[0], device));
   expect_pointers(calls[0], {args.q.data, args.k.data, args.v.data, args.o.data});
   if (args.lse) expect_pointers(calls[0], {args.lse});
-  if (row.traits.group_mode) {
-    expect_pointers(calls[0], {args.problem.cu_seqlens_q, args.problem.cu_seqlens_k});
-  }
-  EXPECT_EQ(calls[0].stream, args.problem.stream);
+  if (row.traits.group_mode) expect_pointers(calls[0], {p.cu_seqlens_q, p.cu_seqlens_k});
+  EXPECT_EQ(calls[0].stream, p.stream);
 }
 
-void launch_backward(const Instance& row, int32_t device, std::set<std::string>* launched) {
-  const char* const arch = launch_table().archs[device];
+void launch_backward(const Row& row, int32_t device, std::set<const Row*>* launched) {
   std::vector<unsigned char> workspace;
-  const attn_bwd_args args = bwd_args(problem_for(row, device), &workspace);
+  const attn_problem p = problem_for(row, device);
+  const attn_bwd_args args = bwd_args(p, &workspace);
   const Recorder recorder;
-  const attn_status status = row.traits.group_mode ? attn_varlen_bwd(&args) : attn_bwd(&args);
-  EXPECT_EQ(std::string(attn_last_error()), "");
-  if (status != ATTN_OK) return;
+  ASSERT_EQ(attn_bwd(&args), ATTN_OK) << attn_last_error();
   const std::vector<RecordedCall> calls = recorder.of(kRecordedLaunch);
-  EXPECT_EQ(calls.size(), 5u);
-  for (const RecordedCall& call : calls) expect_sound(call, arch, launched);
+  ASSERT_EQ(calls.size(), 5u);
+  for (const RecordedCall& call : calls) launched->insert(launched_row(call, device));
   expect_pointers(calls[0], {args.o.data, args.dout.data, args.workspace});
   expect_pointers(
       calls[1], {args.q.data, args.k.data, args.v.data, args.dout.data, args.lse, args.workspace});
-  EXPECT(holds_float(calls[1], args.problem.softmax_scale));
+  EXPECT_TRUE(holds_float(calls[1], p.softmax_scale));
   expect_pointers(calls[2], {args.dq.data});
   expect_pointers(calls[3], {args.dk.data});
   expect_pointers(calls[4], {args.dv.data});
 }
 
+// Whether a problem of the C ABI can ask for the row: its traits but those are zero.
+bool can_be_asked_for(const Row& row) {
+  if (row.traits.kind > kernels::Kind::kSumHeads) return false;  // directions of their own
+  for (const kernels::TraitInfo& trait : kernels::kTraits) {
+    const bool asked = trait.match != kernels::Match::kExact ||
+                       trait.offset == offsetof(kernels::Traits, dtype) ||
+                       trait.offset == offsetof(kernels::Traits, group_mode) ||
+                       trait.offset == offsetof(kernels::Traits, mask) ||
+                       trait.offset == offsetof(kernels::Traits, lse);
+    if (!asked && trait.value(row.traits) != 0) return false;
+  }
+  return true;
+}
+
 // Forward rows and backward's main rows are asked for one by one; the others come along.
-TEST(every_row_can_be_launched_on_every_arch) {
+TEST(BuildTest, EveryRowCanBeLaunchedOnEveryArch) {
   const LaunchTable& table = launch_table();
-  EXPECT(table.instance_count > 0 && table.arch_count > 0);
+  ASSERT_GT(table.row_count(), 0u);
+  ASSERT_GT(table.arch_count(), 0u);
   std::string devices;
-  for (uint32_t i = 0; i < table.arch_count; ++i) {
-    devices += std::string(i ? "," : "") + table.archs[i];
+  for (uint32_t i = 0; i < table.arch_count(); ++i) {
+    devices.append(i ? "," : "").append(table.arch(i));
   }
   const Environment archs("AITER_RECORDING_HIP_ARCHS", devices);
-  for (int32_t device = 0; device < static_cast<int32_t>(table.arch_count); ++device) {
-    std::set<std::string> launched;
-    for (uint32_t i = 0; i < table.instance_count; ++i) {
-      const Instance& row = table.instances[i];
-      EXPECT_EQ(row.code_object_count, table.arch_count);
-      // Problems of the C ABI ask for none of these.
-      if (mismatch(row, {row.traits.dtype, row.traits.group_mode ? Mode::kGroup : Mode::kBatch, 1,
-                         1, 0, 0, row.traits.mask, row.traits.lse, false, table.archs[device]}) ==
-          Mismatch::kFeature) {
-        launched.insert(row.name);
+  for (int32_t device = 0; device < static_cast<int32_t>(table.arch_count()); ++device) {
+    std::set<const Row*> launched;
+    for (uint32_t i = 0; i < table.row_count(); ++i) {
+      const Row& row = table.row(i);
+      EXPECT_NE(table.object(row, device), nullptr) << table.name(row);
+      if (!can_be_asked_for(row)) continue;
+      if (row.traits.kind == kernels::Kind::kFwd) launch_forward(row, device, &launched);
+      if (row.traits.kind == kernels::Kind::kBwdDqDkDv) launch_backward(row, device, &launched);
+    }
+    for (uint32_t i = 0; i < table.row_count(); ++i) {
+      const Row& row = table.row(i);
+      // There for both types, whichever the variant set has.
+      if (row.traits.kind == kernels::Kind::kSumHeads || !can_be_asked_for(row)) continue;
+      // The masked row stands in for it: see make_request.
+      if (row.traits.kind == kernels::Kind::kBwdDqDkDv && row.traits.group_mode &&
+          !row.traits.mask) {
         continue;
       }
-      // The masked row stands in for it: see make_request.
-      if (row.traits.kind == Kind::kBwdDqDkDv && row.traits.group_mode && !row.traits.mask) {
-        launched.insert(row.name);
-      }
-      if (row.traits.kind == Kind::kFwd) launch_forward(row, device, &launched);
-      if (row.traits.kind == Kind::kBwdDqDkDv) launch_backward(row, device, &launched);
-    }
-    for (uint32_t i = 0; i < table.instance_count; ++i) {
-      const Instance& row = table.instances[i];
-      // There for both types, whichever the variant set has.
-      if (row.traits.kind == Kind::kSumHeads) continue;
-      if (!launched.count(row.name)) {
-        report_failure(__FILE__, __LINE__, std::string("nothing launches ") + row.name);
-      }
+      EXPECT_TRUE(launched.count(&row)) << "nothing launches " << table.name(row);
     }
   }
 }
 
-TEST(every_code_object_has_its_digest) {
+TEST(BuildTest, EveryCodeObjectHasItsDigest) {
   for (uint32_t i = 0; i < attn_kernel_count(); ++i) {
     attn_kernel_info_t info = {};
     info.struct_size = sizeof(info);
@@ -222,10 +230,10 @@ TEST(every_code_object_has_its_digest) {
     uint64_t size = 0;
     EXPECT_EQ(attn_code_object(info.key, &data, &size), ATTN_OK);
     EXPECT_EQ(size, info.code_object_size);
-    EXPECT(info.embedded_size < info.code_object_size);
+    EXPECT_TRUE(info.embedded_size < info.code_object_size);
     attn_code_object_free(data);
   }
 }
 
 }  // namespace
-}  // namespace aiter_attn::testing
+}  // namespace AITER_ATTN_NAMESPACE::testing

@@ -15,8 +15,8 @@
     NAMESPACE_attn_kernel_count;
     NAMESPACE_attn_kernel_info;
     NAMESPACE_attn_last_error;
-    NAMESPACE_attn_varlen_bwd;
-    NAMESPACE_attn_varlen_fwd;
+    NAMESPACE_attn_plan_bwd;
+    NAMESPACE_attn_plan_fwd;
     NAMESPACE_attn_version;
   local:
     *;

@@ -76,3 +76,21 @@ in_namespace = rule(
         ),
     },
 )
+
+def _linked_in_namespace_impl(ctx):
+    return [CcInfo(linking_context = cc_common.merge_cc_infos(
+        cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
+    ).linking_context)]
+
+linked_in_namespace = rule(
+    implementation = _linked_in_namespace_impl,
+    doc = "Libraries as they are built under another --//aiter:namespace, to be linked only.",
+    attrs = {
+        "deps": attr.label_list(mandatory = True, cfg = _other_namespace, providers = [CcInfo]),
+        "namespace": attr.string(mandatory = True),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+    provides = [CcInfo],
+)

@@ -1,36 +1,40 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Two copies of the library in one process, under the namespaces "aiter" and "te". Arguments: their
-// files.
+// Two copies of the library in one process, under the namespaces "aiter" and "te": each in a shared
+// object of its own, or both linked into one foreign shared object. Environment: AITER_COPY and
+// TE_COPY are the copies' files, FOREIGN is a regular expression for what else the one file
+// exports.
 #include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstring>
+#include <cstdlib>
 #include <string>
 
 #include "aiter/attn.h"
+#include "aiter/testing/elf_file.h"
 #include "aiter/testing/problems.h"
 #include "aiter/testing/recorder.h"
 
 namespace {
 
-using namespace aiter_attn::testing;
+using namespace AITER_ATTN_NAMESPACE::testing;
+using ::testing::AnyOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
 
-int failures = 0;
-
-void expect(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "not so: %s\n", what);
-  ++failures;
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
 }
 
 struct Copy {
-  Copy(const char* path, const std::string& name) {
-    library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    if (!library) {
-      std::fprintf(stderr, "%s\n", dlerror());
-      std::exit(1);
-    }
+  explicit Copy(const std::string& name, const char* file) {
+    library = dlopen(variable(file).c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (!library) throw std::runtime_error(dlerror());
     bind(name + "_attn_fwd", &fwd);
     bind(name + "_attn_last_error", &last_error);
     bind(name + "_attn_kernel_info", &kernel_info);
@@ -38,10 +42,7 @@ struct Copy {
   template <typename F>
   void bind(const std::string& symbol, F* function) {
     *function = reinterpret_cast<F>(dlsym(library, symbol.c_str()));
-    if (!*function) {
-      std::fprintf(stderr, "no %s\n", symbol.c_str());
-      std::exit(1);
-    }
+    if (!*function) throw std::runtime_error("no " + symbol);
   }
   void* library;
   decltype(&attn_fwd) fwd;
@@ -49,32 +50,51 @@ struct Copy {
   decltype(&attn_kernel_info) kernel_info;
 };
 
-}  // namespace
+class Namespaces : public ::testing::Test {
+ protected:
+  const Copy ours_{"aiter", "AITER_COPY"}, theirs_{"te", "TE_COPY"};
+};
 
-int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  const Copy ours(argv[1], "aiter"), theirs(argv[2], "te");
-  expect(!dlsym(ours.library, "te_attn_fwd"), "aiter's copy has no te_ names");
-  expect(!dlsym(theirs.library, "aiter_attn_fwd"), "te's copy has no aiter_ names");
-  expect(ours.fwd != theirs.fwd, "each has its own code");
+TEST_F(Namespaces, NothingElseIsExported) {
+  for (const char* file : {"AITER_COPY", "TE_COPY"}) {
+    EXPECT_THAT(read_dynamic_symbols(variable(file)).defined,
+                Each(AnyOf(StartsWith("aiter_attn_"), StartsWith("te_attn_"),
+                           MatchesRegex(variable("FOREIGN")))));
+    // Of the mangled names that the expression may allow, none is the library's.
+    EXPECT_THAT(read_dynamic_symbols(variable(file)).defined,
+                Each(Not(AnyOf(HasSubstr("7runtime"), HasSubstr("9attention"),
+                               HasSubstr("7kernels"), HasSubstr("7testing")))));
+  }
+  if (ours_.library == theirs_.library) return;
+  EXPECT_FALSE(dlsym(ours_.library, "te_attn_fwd"));
+  EXPECT_FALSE(dlsym(theirs_.library, "aiter_attn_fwd"));
+}
 
-  expect(ours.fwd(nullptr) == ATTN_ERROR_INVALID_ARGUMENT, "NULL is refused");
-  expect(std::strlen(ours.last_error()) != 0, "with a message");
-  expect(std::strlen(theirs.last_error()) == 0, "that is not the other's");
+TEST_F(Namespaces, MessagesAreApart) {
+  EXPECT_EQ(ours_.fwd(nullptr), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_STRNE(ours_.last_error(), "");
+  EXPECT_STREQ(theirs_.last_error(), "");
+}
 
-  // The table is built anew in each: nothing of one is found by the other.
+TEST_F(Namespaces, LaunchTablesAreApart) {
   attn_kernel_info_t mine = {}, other = {};
   mine.struct_size = other.struct_size = sizeof(mine);
-  expect(ours.kernel_info(0, &mine) == ATTN_OK, "kernel_info");
-  expect(theirs.kernel_info(0, &other) == ATTN_OK, "kernel_info of the other");
-  expect(mine.name != other.name && std::strcmp(mine.name, other.name) == 0, "two tables");
-
-  Problem problem(Shape{1, 2, 2, 100, 100, 64, 64}, ATTN_DTYPE_FP16);
-  attn_fwd_args args = problem.fwd();
-  expect(ours.fwd(&args) == ATTN_OK && theirs.fwd(&args) == ATTN_OK, "both run on the CPU");
-  args.problem.device_type = ATTN_DEVICE_ROCM;
-  const Recorder recorder;
-  expect(ours.fwd(&args) == ATTN_OK && theirs.fwd(&args) == ATTN_OK, "both run on the GPU");
-  expect(recorder.order() == "lklk", "and load for themselves");
-  return failures != 0;
+  ASSERT_EQ(ours_.kernel_info(0, &mine), ATTN_OK);
+  ASSERT_EQ(theirs_.kernel_info(0, &other), ATTN_OK);
+  EXPECT_NE(mine.name, other.name);
+  EXPECT_STREQ(mine.name, other.name);
 }
+
+TEST_F(Namespaces, BothRun) {
+  TestProblem problem(Shape{1, 2, 2, 100, 100, 64, 64}, ATTN_DTYPE_FP16);
+  attn_fwd_args args = problem.fwd();
+  EXPECT_EQ(ours_.fwd(&args), ATTN_OK);
+  EXPECT_EQ(theirs_.fwd(&args), ATTN_OK);
+  problem.problem.device_type = ATTN_DEVICE_ROCM;
+  const Recorder recorder;
+  EXPECT_EQ(ours_.fwd(&args), ATTN_OK) << ours_.last_error();
+  EXPECT_EQ(theirs_.fwd(&args), ATTN_OK) << theirs_.last_error();
+  EXPECT_EQ(recorder.order(), "lklk") << "each loads for itself";
+}
+
+}  // namespace

@@ -1,26 +1,20 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// A shared object of the library: what it exports, and what it needs of the machine. Arguments: the
-// object, its version script, and what its glibc may not exceed.
+// A shared object of the library: what it exports, and what it needs of the machine. Environment:
+// OBJECT and VERSION_SCRIPT are files, NEWEST_GLIBC is what its glibc may not exceed.
+#include <gtest/gtest.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "aiter/testing/elf_file.h"
 
 namespace {
 
-using aiter_attn::testing::DynamicSymbols;
-
-int failures = 0;
-
-void fail(const std::string& message) {
-  std::fprintf(stderr, "%s\n", message.c_str());
-  ++failures;
-}
+using AITER_ATTN_NAMESPACE::testing::DynamicSymbols;
 
 // The names between "global:" and "local:".
 std::set<std::string> exported_by(const char* version_script) {
@@ -44,32 +38,27 @@ int glibc_version(const std::string& version) {
   return major * 100 + minor;
 }
 
-}  // namespace
+class SharedObject : public ::testing::Test {
+ protected:
+  const DynamicSymbols symbols_ =
+      AITER_ATTN_NAMESPACE::testing::read_dynamic_symbols(std::getenv("OBJECT"));
+};
 
-int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: %s OBJECT VERSION_SCRIPT GLIBC_x.y\n", argv[0]);
-    return 2;
-  }
-  const DynamicSymbols symbols = aiter_attn::testing::read_dynamic_symbols(argv[1]);
-  const std::set<std::string> wanted = exported_by(argv[2]);
-  if (wanted.empty()) fail(std::string(argv[2]) + " exports nothing");
-  for (const std::string& name : wanted) {
-    if (!symbols.defined.count(name)) fail("not exported: " + name);
-  }
-  for (const std::string& name : symbols.defined) {
-    if (!wanted.count(name)) fail("exported, but not in the version script: " + name);
-  }
-  // glibc's own; neither a C++ runtime nor a GPU's.
+TEST_F(SharedObject, ExportsWhatTheVersionScriptSays) {
+  const std::set<std::string> wanted = exported_by(std::getenv("VERSION_SCRIPT"));
+  EXPECT_FALSE(wanted.empty());
+  EXPECT_EQ(symbols_.defined, wanted);
+}
+
+// glibc's libraries; neither a C++ runtime nor a GPU's.
+TEST_F(SharedObject, NeedsGlibcAlone) {
   const std::set<std::string> allowed = {"libc.so.6",       "libm.so.6",  "libdl.so.2",
                                          "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"};
-  for (const std::string& library : symbols.needed) {
-    if (!allowed.count(library)) fail("needs " + library);
+  for (const std::string& library : symbols_.needed) EXPECT_TRUE(allowed.count(library)) << library;
+  const char* newest = std::getenv("NEWEST_GLIBC");
+  for (const std::string& version : symbols_.versions) {
+    EXPECT_LE(glibc_version(version), glibc_version(newest)) << version;
   }
-  for (const std::string& version : symbols.versions) {
-    if (glibc_version(version) > glibc_version(argv[3])) {
-      fail("needs " + version + ", newer than " + argv[3]);
-    }
-  }
-  return failures != 0;
 }
+
+}  // namespace

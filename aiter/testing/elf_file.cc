@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace aiter_attn::testing {
+namespace AITER_ATTN_NAMESPACE::testing {
 namespace {
 
 class Image {
@@ -83,4 +83,4 @@ DynamicSymbols read_dynamic_symbols(const std::string& path) {
   return found;
 }
 
-}  // namespace aiter_attn::testing
+}  // namespace AITER_ATTN_NAMESPACE::testing

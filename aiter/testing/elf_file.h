@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-namespace aiter_attn::testing {
+namespace AITER_ATTN_NAMESPACE::testing {
 
 struct DynamicSymbols {
   std::set<std::string> defined;    // what the object exports
@@ -18,4 +18,4 @@ struct DynamicSymbols {
 // Throws std::runtime_error where path is not a 64-bit ELF file.
 DynamicSymbols read_dynamic_symbols(const std::string& path);
 
-}  // namespace aiter_attn::testing
+}  // namespace AITER_ATTN_NAMESPACE::testing

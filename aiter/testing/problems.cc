@@ -5,9 +5,11 @@
 #include <cmath>
 #include <utility>
 
-#include "aiter/reference/elements.h"
+#include "aiter/attention/reference/elements.h"
 
-namespace aiter_attn::testing {
+namespace AITER_ATTN_NAMESPACE::testing {
+
+using namespace attention;
 namespace {
 
 int32_t longest(const std::vector<int32_t>& cu) {
@@ -20,6 +22,8 @@ int32_t longest(const std::vector<int32_t>& cu) {
 
 attn_problem make_problem(const Shape& shape, attn_dtype dtype) {
   attn_problem p = {};
+  p.struct_size = sizeof(p);
+  p.mode = ATTN_MODE_BATCH;
   p.device_type = ATTN_DEVICE_CPU;
   p.dtype = dtype;
   p.batch = shape.batch;
@@ -44,6 +48,7 @@ attn_problem with_lengths(const Shape& shape, attn_dtype dtype, const std::vecto
   p.batch = static_cast<int32_t>(cu_q.size()) - 1;
   p.seqlen_q = longest(cu_q);
   p.seqlen_k = longest(cu_k);
+  p.mode = ATTN_MODE_GROUP;
   p.total_q = cu_q.back();
   p.total_k = cu_k.back();
   p.cu_seqlens_q = cu_q.data();
@@ -93,28 +98,28 @@ void Buffer::fill(double value) {
   for (int64_t i = 0; i < count; ++i) store_row(tensor(), dtype_, i, 1, &value);
 }
 
-Problem::Problem(const Shape& shape, attn_dtype dtype, uint32_t seed, std::vector<int32_t> cu_q,
-                 std::vector<int32_t> cu_k)
+TestProblem::TestProblem(const Shape& shape, attn_dtype dtype, uint32_t seed,
+                         std::vector<int32_t> cu_q, std::vector<int32_t> cu_k)
     : cu_seqlens_q(std::move(cu_q)),
       cu_seqlens_k(std::move(cu_k)),
       problem(with_lengths(shape, dtype, cu_seqlens_q, cu_seqlens_k)),
-      q(query_extents(problem, mode(), problem.head_size_qk), dtype),
-      k(key_extents(problem, mode(), problem.heads_k, problem.head_size_qk), dtype),
-      v(key_extents(problem, mode(), problem.heads_k, problem.head_size_v), dtype),
-      o(query_extents(problem, mode(), problem.head_size_v), dtype),
+      q(query_extents(problem, problem.head_size_qk), dtype),
+      k(key_extents(problem, problem.heads_k, problem.head_size_qk), dtype),
+      v(key_extents(problem, problem.heads_k, problem.head_size_v), dtype),
+      o(query_extents(problem, problem.head_size_v), dtype),
       dout(o.extents(), dtype),
       dq(q.extents(), dtype),
       dk(k.extents(), dtype),
       dv(v.extents(), dtype),
-      lse(query_rows(problem, mode()) * problem.heads_q) {
+      lse(query_rows(problem) * problem.heads_q) {
   std::mt19937 random(seed);
   for (Buffer* buffer : {&q, &k, &v, &dout}) buffer->randomise(&random);
 }
 
-attn_fwd_args Problem::fwd() {
+attn_fwd_args TestProblem::fwd() {
   attn_fwd_args args = {};
   args.struct_size = sizeof(args);
-  args.problem = problem;
+  args.problem = &problem;
   args.q = q.tensor();
   args.k = k.tensor();
   args.v = v.tensor();
@@ -123,10 +128,10 @@ attn_fwd_args Problem::fwd() {
   return args;
 }
 
-attn_bwd_args Problem::bwd() {
+attn_bwd_args TestProblem::bwd() {
   attn_bwd_args args = {};
   args.struct_size = sizeof(args);
-  args.problem = problem;
+  args.problem = &problem;
   args.q = q.tensor();
   args.k = k.tensor();
   args.v = v.tensor();
@@ -139,4 +144,4 @@ attn_bwd_args Problem::bwd() {
   return args;
 }
 
-}  // namespace aiter_attn::testing
+}  // namespace AITER_ATTN_NAMESPACE::testing

@@ -7,10 +7,12 @@
 #include <random>
 #include <vector>
 
+#include "aiter/attention/problem.h"
 #include "aiter/attn.h"
-#include "aiter/problem.h"
 
-namespace aiter_attn::testing {
+namespace AITER_ATTN_NAMESPACE::testing {
+
+using attention::Extents;
 
 struct Shape {
   int32_t batch = 1;
@@ -48,17 +50,18 @@ class Buffer {
   std::vector<Block> memory_;
 };
 
-// All tensors of a forward and a backward pass. The args point into this object.
-class Problem {
+// All tensors of a forward and a backward pass. The args point into this object, and to its
+// problem.
+class TestProblem {
  public:
   // cu_seqlens are used in group mode; they are empty in batch mode.
-  Problem(const Shape& shape, attn_dtype dtype, uint32_t seed = 1,
-          std::vector<int32_t> cu_seqlens_q = {}, std::vector<int32_t> cu_seqlens_k = {});
-  Problem(const Problem&) = delete;
+  TestProblem(const Shape& shape, attn_dtype dtype, uint32_t seed = 1,
+              std::vector<int32_t> cu_seqlens_q = {}, std::vector<int32_t> cu_seqlens_k = {});
+  TestProblem(const TestProblem&) = delete;
 
   attn_fwd_args fwd();
   attn_bwd_args bwd();
-  Mode mode() const { return cu_seqlens_q.empty() ? Mode::kBatch : Mode::kGroup; }
+  bool is_group() const { return attention::is_group(problem); }
 
   std::vector<int32_t> cu_seqlens_q, cu_seqlens_k;
   attn_problem problem;
@@ -66,4 +69,4 @@ class Problem {
   std::vector<float> lse;
 };
 
-}  // namespace aiter_attn::testing
+}  // namespace AITER_ATTN_NAMESPACE::testing

@@ -14,7 +14,7 @@
 
 #include "aiter/testing/recording_hip.h"
 
-namespace aiter_attn::testing {
+namespace AITER_ATTN_NAMESPACE::testing {
 
 class Recorder {
  public:
@@ -85,4 +85,4 @@ class Environment {
   std::string before_;
 };
 
-}  // namespace aiter_attn::testing
+}  // namespace AITER_ATTN_NAMESPACE::testing

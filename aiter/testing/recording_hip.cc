@@ -11,15 +11,17 @@
 #include <string>
 #include <vector>
 
-#include "aiter/driver/hip_api.h"
-#include "aiter/store/sha256.h"
+#include "aiter/runtime/driver/hip_api.h"
+#include "aiter/runtime/store/digest.h"
+#include "aiter/testing/fake_hip_environment.h"
 #include "aiter/testing/tiny_elf.h"
 
 #define RECORDING_API extern "C" __attribute__((visibility("default")))
 
 namespace {
 
-namespace hip = aiter_attn::hip;
+using namespace AITER_ATTN_NAMESPACE;
+namespace hip = runtime::hip;
 
 constexpr int kInvalidValue = 1;
 constexpr int kInvalidImage = 200;
@@ -59,18 +61,8 @@ std::string variable(const char* name, const char* otherwise) {
   return value ? value : otherwise;
 }
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
 std::vector<std::string> archs() {
-  return split(variable("AITER_RECORDING_HIP_ARCHS", "gfx942:sramecc+:xnack-"));
+  return fake_hip::listed("AITER_RECORDING_HIP_ARCHS", "gfx942:sramecc+:xnack-");
 }
 
 int finish(int error) {
@@ -79,13 +71,8 @@ int finish(int error) {
 }
 
 // The error that the environment asks for.
-int asked_failure(const std::string& function) {
-  for (const std::string& entry : split(variable("AITER_RECORDING_HIP_FAIL", ""))) {
-    if (entry.compare(0, function.size() + 1, function + "=") == 0) {
-      return finish(std::atoi(entry.c_str() + function.size() + 1));
-    }
-  }
-  return 0;
+int asked_failure(const char* function) {
+  return finish(fake_hip::asked_failure("AITER_RECORDING_HIP_FAIL", function));
 }
 
 std::string hex(const unsigned char* bytes, size_t size) {
@@ -190,10 +177,10 @@ RECORDING_API int hipModuleLoadData(void** module, const void* image) {
                   4) != 0)
     return finish(kInvalidImage);
   const auto* bytes = static_cast<const unsigned char*>(image);
-  const size_t size = aiter_attn::testing::elf_image_size(image);
+  const size_t size = testing::elf_image_size(image);
   const std::lock_guard<std::mutex> lock(state().mutex);
-  state().modules.push_back(
-      {aiter_attn::sha256_hex(bytes, size), std::vector<unsigned char>(bytes, bytes + size)});
+  state().modules.push_back({runtime::hex(runtime::sha256(bytes, size)),
+                             std::vector<unsigned char>(bytes, bytes + size)});
   const RecordedModule& loaded = state().modules.back();
   *module = const_cast<RecordedModule*>(&loaded);
   RecordedCall call = {};
@@ -208,7 +195,7 @@ RECORDING_API int hipModuleLoadData(void** module, const void* image) {
 RECORDING_API int hipModuleGetFunction(void** function, void* module, const char* name) {
   if (int error = asked_failure("hipModuleGetFunction")) return error;
   const auto* loaded = static_cast<const RecordedModule*>(module);
-  if (!aiter_attn::testing::elf_has_symbol(loaded->image.data(), std::string(name) + ".kd")) {
+  if (!testing::elf_has_symbol(loaded->image.data(), std::string(name) + ".kd")) {
     return finish(kNotFound);
   }
   const std::lock_guard<std::mutex> lock(state().mutex);

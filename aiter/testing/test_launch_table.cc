@@ -1,199 +1,202 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/testing/test_launch_table.h"
 
-#include <zstd.h>
-
+#include <algorithm>
 #include <cstring>
-#include <deque>
-#include <string>
+#include <map>
+#include <stdexcept>
 #include <vector>
 
-#include "aiter/store/sha256.h"
+#include "aiter/runtime/store/digest.h"
+#include "aiter/testing/pack.h"
+#include "aiter/testing/table_builder.h"
 #include "aiter/testing/tiny_elf.h"
+#include "kernels/code_object/embedded_pack.h"
 
-namespace aiter_attn::testing {
+namespace AITER_ATTN_NAMESPACE::testing {
 namespace {
 
-constexpr const char* kArchs[] = {"gfx942", "gfx950"};
+using kernels::Dtype;
+using kernels::Kind;
+using kernels::Launch;
+using kernels::LaunchArgs;
+using kernels::Row;
+using kernels::Traits;
 
 uint32_t tiles(int32_t length, uint16_t tile) { return (length + tile - 1) / tile; }
 
-template <typename Kernarg>
-void store(const Kernarg& kernarg, uint32_t x, uint32_t y, uint32_t z, KernelLaunch* launch) {
-  static_assert(sizeof(kernarg) <= sizeof(launch->kernarg));
+void store(const LaunchArgs& args, uint32_t x, uint32_t y, uint32_t z, Launch* launch) {
   launch->grid[0] = x, launch->grid[1] = y, launch->grid[2] = z;
-  launch->kernarg_size = sizeof(kernarg);
-  std::memcpy(launch->kernarg, &kernarg, sizeof(kernarg));
+  launch->kernarg_size = sizeof(args);
+  std::memcpy(launch->kernarg, &args, sizeof(args));
 }
 
-void make_fwd(const attn_fwd_args& args, KernelLaunch* launch) {
+void make_fwd(const LaunchArgs& args, Launch* launch) {
   const attn_problem& p = args.problem;
   store(args, p.heads_q, tiles(p.seqlen_q, 128), p.batch, launch);
 }
 
-void make_bwd_by_query(const attn_bwd_args& args, const BwdBuffers& buffers, KernelLaunch* launch) {
+void make_bwd_by_query(const LaunchArgs& args, Launch* launch) {
   const attn_problem& p = args.problem;
-  store(TestBwdKernarg{args, buffers}, tiles(p.seqlen_q, 64), p.heads_q, p.batch, launch);
+  store(args, tiles(p.seqlen_q, 64), p.heads_q, p.batch, launch);
 }
 
-void make_bwd_by_key(const attn_bwd_args& args, const BwdBuffers& buffers, KernelLaunch* launch) {
+void make_bwd_by_key(const LaunchArgs& args, Launch* launch) {
   const attn_problem& p = args.problem;
-  store(TestBwdKernarg{args, buffers}, tiles(p.seqlen_k, 128), p.heads_q, p.batch, launch);
+  store(args, tiles(p.seqlen_k, 128), p.heads_q, p.batch, launch);
+  launch->dynamic_lds = 512;
+}
+
+void make_sum_heads(const LaunchArgs& args, Launch* launch) { store(args, 7, 1, 1, launch); }
+
+runtime::Digest digest_of(const std::string& text) {
+  return runtime::sha256(text.data(), text.size());
 }
 
 class Table {
  public:
   Table() {
-    for (attn_dtype dtype : {ATTN_DTYPE_FP16, ATTN_DTYPE_BF16}) {
-      for (uint16_t size : {64, 128}) {
-        for (bool group : {false, true}) add_forward(dtype, size, group);
+    for (const Dtype dtype : {Dtype::kFp16, Dtype::kBf16}) {
+      for (const uint16_t size : {64, 128}) {
+        for (const bool group : {false, true}) add_forward(dtype, size, group);
       }
     }
-    for (Kind kind : {Kind::kBwdDotDoO, Kind::kBwdDqDkDv, Kind::kBwdConvertDq}) {
-      for (attn_dtype dtype : {ATTN_DTYPE_FP16, ATTN_DTYPE_BF16}) {
-        for (uint16_t size : {64, 128}) {
-          for (bool group : {false, true}) add_backward(kind, dtype, size, group);
+    for (const Kind kind : {Kind::kBwdDotDoO, Kind::kBwdDqDkDv, Kind::kBwdConvertDq}) {
+      for (const Dtype dtype : {Dtype::kFp16, Dtype::kBf16}) {
+        for (const uint16_t size : {64, 128}) {
+          for (const bool group : {false, true}) add_backward(kind, dtype, size, group);
         }
       }
     }
-    for (attn_dtype dtype : {ATTN_DTYPE_FP16, ATTN_DTYPE_BF16}) add_sum_heads(dtype);
-    for (size_t i = 0; i < rows_.size(); ++i) rows_[i].code_objects = objects_[i].data();
-    table_ = {rows_.data(), static_cast<uint32_t>(rows_.size()), kArchs, 2, "test"};
+    for (const Dtype dtype : {Dtype::kFp16, Dtype::kBf16}) add_sum_heads(dtype);
   }
-  const LaunchTable& get() const { return table_; }
+  kernels::LaunchTable table() { return builder_.build("test"); }
+  std::vector<unsigned char> pack() const { return make_pack(images_); }
 
  private:
-  void add_forward(attn_dtype dtype, uint16_t size, bool group) {
-    for (bool mask : {true, false}) {
-      for (bool pad_k : {false, true}) {
+  void add_forward(Dtype dtype, uint16_t size, bool group) {
+    for (const bool mask : {true, false}) {
+      for (const bool pad_k : {false, true}) {
         if (group && !pad_k) continue;
-        Instance row = {};
-        row.traits.kind = Kind::kFwd;
-        row.traits.dtype = dtype;
-        row.traits.head_size_qk = row.traits.head_size_v = size;
-        row.traits.group_mode = group;
+        Row row = base_row(Kind::kFwd, dtype, size, group);
         row.traits.mask = mask;
         row.traits.lse = true;
-        row.traits.pad_seqlen_q = row.traits.pad_head_size_qk = row.traits.pad_head_size_v = true;
+        row.traits.pad_head_size_qk = row.traits.pad_head_size_v = true;
         row.traits.pad_seqlen_k = pad_k;
         row.tile_seqlen_q = 128;
         row.tile_seqlen_k = size == 64 ? 64 : 128;
         row.tile_head_size_qk = row.tile_head_size_v = size;
         row.head_size_alignment = 8;
-        row.block_size = 256;
-        row.make_fwd = make_fwd;
-        add(row, base_name("fwd", row.traits) + (mask ? "_mask" : "_nmask") +
-                     (pad_k ? "_psk" : "_npad"));
+        const std::string name =
+            base_name("fwd", row.traits) + (mask ? "_mask" : "_nmask") + (pad_k ? "_psk" : "_npad");
+        add(name, row, make_fwd, /*on_both=*/!(group && size == 128));
       }
     }
   }
 
-  void add_backward(Kind kind, attn_dtype dtype, uint16_t size, bool group) {
-    for (bool mask : {true, false}) {
-      if (mask && kind != Kind::kBwdDqDkDv) continue;
-      for (bool pad_head : {true, false}) {
+  void add_backward(Kind kind, Dtype dtype, uint16_t size, bool group) {
+    const bool main = kind == Kind::kBwdDqDkDv;
+    for (const bool mask : {true, false}) {
+      if (mask && !main) continue;
+      for (const bool pad_head : {true, false}) {
         if (pad_head && size == 64) continue;
-        Instance row = {};
-        row.traits.kind = kind;
-        row.traits.dtype = dtype;
-        row.traits.head_size_qk = row.traits.head_size_v = size;
-        row.traits.group_mode = group;
+        Row row = base_row(kind, dtype, size, group);
         row.traits.mask = mask;
-        row.traits.pad_seqlen_q = true;
-        row.traits.pad_seqlen_k = kind == Kind::kBwdDqDkDv;
+        row.traits.pad_seqlen_k = main;
         row.traits.pad_head_size_qk = pad_head && kind != Kind::kBwdDotDoO;
         row.traits.pad_head_size_v = pad_head && kind != Kind::kBwdConvertDq;
-        row.tile_seqlen_q = kind != Kind::kBwdDqDkDv ? 64 : size == 64 ? 32 : 16;
+        row.tile_seqlen_q = !main ? 64 : size == 64 ? 32 : 16;
         row.tile_seqlen_k = kind == Kind::kBwdDotDoO ? 0 : 128;
         row.tile_head_size_qk = kind == Kind::kBwdDotDoO ? 0 : size;
         row.tile_head_size_v = kind == Kind::kBwdConvertDq ? 0 : size;
-        row.head_size_alignment = 1;
-        row.block_size = kind == Kind::kBwdDotDoO ? 64 : 256;
-        row.make_bwd = kind == Kind::kBwdDqDkDv ? make_bwd_by_key : make_bwd_by_query;
-        const char* kinds[] = {"", "dot_do_o", "dq_dk_dv", "convert_dq"};
-        add(row, base_name(kinds[static_cast<int>(kind)], row.traits) +
-                     (kind != Kind::kBwdDqDkDv ? ""
-                      : mask                   ? "_mask"
-                                               : "_nmask") +
-                     (pad_head ? "_pd" : ""));
+        row.block[0] = kind == Kind::kBwdDotDoO ? 64 : 256;
+        const std::string prefix = std::string(name_of(kind)).substr(4);  // without bwd_
+        const std::string mask_text = !main ? "" : mask ? "_mask" : "_nmask";
+        add(base_name(prefix, row.traits) + mask_text + (pad_head ? "_pd" : ""), row,
+            main ? make_bwd_by_key : make_bwd_by_query);
       }
     }
   }
 
-  void add_sum_heads(attn_dtype dtype) {
-    Instance row = {};
-    row.traits.kind = Kind::kSumHeads;
-    row.traits.dtype = dtype;
+  void add_sum_heads(Dtype dtype) {
+    Row row = base_row(Kind::kSumHeads, dtype, 0, false);
+    row.traits.pad_seqlen_q = false;
+    add(std::string("attn_sum_heads_") + name_of(dtype), row, make_sum_heads);
+  }
+
+  static Row base_row(Kind kind, Dtype dtype, uint16_t size, bool group) {
+    Row row = {};
+    row.kernarg_size = sizeof(TestKernarg);
+    row.block[0] = 256, row.block[1] = row.block[2] = 1;
     row.head_size_alignment = 1;
-    row.block_size = 256;
-    add(row, dtype == ATTN_DTYPE_FP16 ? "attn_sum_heads_fp16" : "attn_sum_heads_bf16");
+    row.traits.kind = kind;
+    row.traits.dtype = dtype;
+    row.traits.head_size_qk = row.traits.head_size_v = size;
+    row.traits.group_mode = group;
+    row.traits.pad_seqlen_q = true;
+    return row;
   }
 
-  static std::string base_name(const char* kind, const Traits& t) {
-    return std::string(kind) + "_d" + std::to_string(t.head_size_qk) +
-           (t.dtype == ATTN_DTYPE_FP16 ? "_fp16" : "_bf16") + (t.group_mode ? "_group" : "_batch");
+  static std::string base_name(const std::string& kind, const Traits& t) {
+    return kind + "_d" + std::to_string(t.head_size_qk) + "_" + name_of(t.dtype) +
+           (t.group_mode ? "_group" : "_batch");
   }
 
-  void add(Instance row, const std::string& name) {
-    row.name = row.symbol = keep(name);
-    std::vector<CodeObject> objects;
-    for (const char* arch : kArchs) {
-      const Traits& t = row.traits;
-      const bool absent = t.kind == Kind::kFwd && t.group_mode && t.head_size_qk == 128;
-      if (absent && std::strcmp(arch, "gfx950") == 0) continue;
-      objects.push_back(make_object(name, arch));
+  void add(const std::string& name, const Row& row, kernels::MakeLaunch launch,
+           bool on_both = true) {
+    std::vector<kernels::CodeObjectRow> objects;
+    for (const char* arch : kTestArchs) {
+      objects.push_back({});
+      if (!on_both && arch != kTestArchs[0]) continue;
+      runtime::Bytes image = tiny_code_object(name, arch);
+      const runtime::Digest key = digest_of(name + arch);
+      const runtime::Digest digest = runtime::sha256(image.data(), image.size());
+      std::copy(key.begin(), key.end(), objects.back().key);
+      std::copy(digest.begin(), digest.end(), objects.back().sha256);
+      objects.back().size = image.size();
+      if (name == kCorruptName) image[0] ^= 1;
+      images_.emplace(key, std::move(image));
     }
-    row.code_object_count = static_cast<uint32_t>(objects.size());
-    objects_.push_back(std::move(objects));
-    rows_.push_back(row);
+    builder_.add(name, row, launch, objects);
   }
 
-  CodeObject make_object(const std::string& name, const char* arch) {
-    const std::vector<unsigned char> image = tiny_code_object(name, arch);
-    std::vector<unsigned char> packed(ZSTD_compressBound(image.size()));
-    packed.resize(ZSTD_compress(packed.data(), packed.size(), image.data(), image.size(), 3));
-    const std::string identity = name + arch;
-    CodeObject object = {};
-    object.arch = arch;
-    object.key = keep(sha256_hex(identity.data(), identity.size()));
-    object.sha256 = keep(sha256_hex(image.data(), name == kCorruptName ? 1 : image.size()));
-    object.size = image.size();
-    packed_.push_back(std::move(packed));
-    object.packed = packed_.back().data();
-    object.packed_size = packed_.back().size();
-    return object;
-  }
-
-  const char* keep(const std::string& text) {
-    strings_.push_back(text);
-    return strings_.back().c_str();
-  }
-
-  // Deques: what rows point to must not move.
-  std::deque<std::string> strings_;
-  std::deque<std::vector<unsigned char>> packed_;
-  std::deque<std::vector<CodeObject>> objects_;
-  std::vector<Instance> rows_;
-  LaunchTable table_;
+  TableBuilder builder_{{std::begin(kTestArchs), std::end(kTestArchs)}};
+  std::map<runtime::Digest, runtime::Bytes> images_;
 };
+
+Table& table() {
+  static Table* const table = new Table;
+  return *table;
+}
 
 }  // namespace
 
-const Instance* find_instance(const char* name) {
-  const LaunchTable& table = launch_table();
-  for (uint32_t i = 0; i < table.instance_count; ++i) {
-    if (std::strcmp(table.instances[i].name, name) == 0) return &table.instances[i];
+const Row& test_row(std::string_view name) {
+  const kernels::LaunchTable& table = kernels::launch_table();
+  for (uint32_t i = 0; i < table.row_count(); ++i) {
+    if (table.name(table.row(i)) == name) return table.row(i);
   }
-  return nullptr;
+  throw std::logic_error("the test table has no " + std::string(name));
 }
 
-}  // namespace aiter_attn::testing
+std::string test_key(std::string_view name, std::string_view arch) {
+  return runtime::hex(digest_of(std::string(name).append(arch)));
+}
 
-namespace aiter_attn {
+}  // namespace AITER_ATTN_NAMESPACE::testing
+
+namespace AITER_ATTN_NAMESPACE::kernels {
 
 const LaunchTable& launch_table() {
-  static const testing::Table* const table = new testing::Table;
-  return table->get();
+  static const LaunchTable table = testing::table().table();
+  return table;
 }
 
-}  // namespace aiter_attn
+const EmbeddedPack& embedded_pack() {
+  static const std::vector<unsigned char>* const bytes =
+      new std::vector<unsigned char>(testing::table().pack());
+  static const EmbeddedPack pack = {bytes->data(), bytes->size()};
+  return pack;
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::kernels

@@ -5,27 +5,29 @@
 // back: kernel arguments are a copy of what the row was asked to launch.
 #pragma once
 
-#include "aiter/launch_table.h"
+#include <string>
+#include <string_view>
 
-namespace aiter_attn::testing {
+#include "kernels/launch_table/launch_table.h"
+
+namespace AITER_ATTN_NAMESPACE::testing {
 
 // The kernel arguments of the table's rows.
-using TestFwdKernarg = attn_fwd_args;
-struct TestBwdKernarg {
-  attn_bwd_args args;
-  BwdBuffers buffers;
-};
+using TestKernarg = kernels::LaunchArgs;
 
 // The rows:
-//   fwd           d64, d128; fp16, bf16; batch, group; mask, no mask; lse. pad_seqlen_k only, and
-//   in
-//                 batch mode also without
-//   bwd_*         as fwd, padded in seqlen; d128 also padded in head size
-//   sum_heads     fp16, bf16
-// on gfx942 and gfx950; "gfx950" has no group mode of d128 forward, and the code object of
+//   fwd        d64, d128; fp16, bf16; batch, group; mask, no mask; lse. pad_seqlen_k only, and in
+//              batch mode also without
+//   bwd_*      as fwd, padded in seqlen; d128 also padded in head size
+//   sum_heads  fp16, bf16
+// on gfx942 and gfx950; gfx950 has no group mode of d128 forward, and the code object of
 // kCorruptName does not have its digest.
 inline constexpr char kCorruptName[] = "fwd_d128_bf16_group_mask_psk";
+inline constexpr const char* kTestArchs[] = {"gfx942", "gfx950"};
 
-const Instance* find_instance(const char* name);
+// The row of a name; throws where there is none.
+const kernels::Row& test_row(std::string_view name);
+// The key of a row's code object, as 64 hex digits.
+std::string test_key(std::string_view name, std::string_view arch);
 
-}  // namespace aiter_attn::testing
+}  // namespace AITER_ATTN_NAMESPACE::testing

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-namespace aiter_attn::testing {
+namespace AITER_ATTN_NAMESPACE::testing {
 namespace {
 
 constexpr Elf64_Half kMachineAmdgpu = 224;
@@ -86,4 +86,4 @@ bool elf_has_symbol(const void* image, const std::string& symbol) {
   return false;
 }
 
-}  // namespace aiter_attn::testing
+}  // namespace AITER_ATTN_NAMESPACE::testing

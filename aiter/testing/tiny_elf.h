@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace aiter_attn::testing {
+namespace AITER_ATTN_NAMESPACE::testing {
 
 // An ELF64 image for AMDGPU whose dynamic symbol table has "<kernel>.kd". salt makes images of one
 // kernel differ.
@@ -19,4 +19,4 @@ size_t elf_image_size(const void* image);
 // Whether the dynamic symbol table of the image has the symbol.
 bool elf_has_symbol(const void* image, const std::string& symbol);
 
-}  // namespace aiter_attn::testing
+}  // namespace AITER_ATTN_NAMESPACE::testing

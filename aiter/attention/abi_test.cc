@@ -1,0 +1,53 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Structs that have grown since they joined the ABI, as every struct of attn.h may.
+#include "aiter/attention/abi.h"
+
+#include <gtest/gtest.h>
+
+namespace AITER_ATTN_NAMESPACE::attention {
+
+struct Grown {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t first;
+  uint64_t second;  // joined later
+};
+
+template <>
+struct AbiStruct<Grown> {
+  static constexpr const char* kName = "Grown";
+  static constexpr size_t kLeast = 16;
+};
+
+namespace {
+
+TEST(AbiTest, WhatAnOlderCallerDoesNotHaveIsZero) {
+  // What follows the older struct is not the caller's.
+  Grown given = {16, 0, 7, 0xdead};
+  const Grown read = read_struct(&given);
+  EXPECT_EQ(read.first, 7u);
+  EXPECT_EQ(read.second, 0u);
+  EXPECT_EQ(read.struct_size, sizeof(Grown));
+}
+
+TEST(AbiTest, TodaysCallerIsReadWhole) {
+  Grown given = {sizeof(Grown), 0, 7, 8};
+  EXPECT_EQ(read_struct(&given).second, 8u);
+}
+
+TEST(AbiTest, AnswersEndWhereTheCallersStructDoes) {
+  Grown given = {16, 0, 0, 0xdead};
+  write_struct(Grown{0, 0, 1, 2}, &given);
+  EXPECT_EQ(given.struct_size, 16u);
+  EXPECT_EQ(given.first, 1u);
+  EXPECT_EQ(given.second, 0xdeadu);
+}
+
+TEST(AbiTest, ASizeBetweenTwoVersionsIsReadAsFarAsItGoes) {
+  Grown given = {20, 0, 7, 0xffffffffffffffff};
+  EXPECT_EQ(read_struct(&given).second, 0xffffffffu);
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::attention

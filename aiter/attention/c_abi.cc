@@ -1,0 +1,326 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// The C ABI: reads the caller's structs, has them validated, and hands the problem over to the CPU
+// reference, or to dispatch and launch. Nothing is thrown from here.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "aiter/attention/abi.h"
+#include "aiter/attention/dispatch.h"
+#include "aiter/attention/error.h"
+#include "aiter/attention/explain.h"
+#include "aiter/attention/launch.h"
+#include "aiter/attention/reference/reference.h"
+#include "aiter/attention/store.h"
+#include "aiter/attention/validate.h"
+#include "aiter/attention/workspace.h"
+#include "aiter/attn.h"
+#include "aiter/runtime/driver/driver.h"
+#include "aiter/runtime/loader.h"
+#include "kernels/launch_table/launch_table.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+using kernels::launch_table;
+using kernels::LaunchTable;
+
+// What the thread's last call left behind. The message is a pointer of its own so that running out
+// of memory can still be reported.
+struct ThreadState {
+  const char* message = "";
+  std::string message_text;
+  std::string answer;
+};
+
+ThreadState& thread_state() {
+  thread_local ThreadState state;
+  return state;
+}
+
+void set_message(const char* text) noexcept {
+  ThreadState& state = thread_state();
+  try {
+    state.message_text = text;
+    state.message = state.message_text.c_str();
+  } catch (...) {
+    state.message = "out of memory while reporting an error";
+  }
+}
+
+// Runs body; what it throws becomes a status and the thread's message.
+template <typename Body>
+attn_status guarded(Body&& body) noexcept {
+  thread_state().message = "";
+  try {
+    body();
+    return ATTN_OK;
+  } catch (const Error& error) {
+    set_message(error.what());
+    return c_status(error.status());
+  } catch (const std::bad_alloc&) {
+    set_message("out of host memory");
+    return ATTN_ERROR_OUT_OF_MEMORY;
+  } catch (const std::exception& error) {
+    set_message(error.what());
+  } catch (...) {
+    set_message("unknown error");
+  }
+  return ATTN_ERROR_INTERNAL;
+}
+
+template <typename T>
+void require_place(const T* place, const char* name, const char* what) {
+  if (!place) fail(Status::kInvalidArgument, name, " is NULL: pass where the ", what, " goes");
+}
+
+// Answers a call with a text that lives until the thread's next one.
+template <typename Body>
+attn_status answer_with_text(const char** text, Body&& body) noexcept {
+  return guarded([&] {
+    require_place(text, "text", "answer");
+    *text = nullptr;
+    std::string& answer = thread_state().answer;
+    answer = body();
+    *text = answer.c_str();
+  });
+}
+
+template <typename Args>
+Problem read(const Args* given, Pointers pointers) {
+  const Args args = read_struct(given);
+  if (args.reserved != 0) {
+    fail(Status::kAbiMismatch, AbiStruct<Args>::kName, ".reserved is ", args.reserved,
+         ", but must be 0: zero the struct before you fill it in");
+  }
+  return validated(args, read_struct(args.problem), pointers);
+}
+
+runtime::Loader& rocm_loader(runtime::Driver& driver) {
+  // Never destroyed, as the modules in it are not.
+  static runtime::Loader* const loader = new runtime::Loader(driver, library_store());
+  return *loader;
+}
+
+// Dispatch's answer, complete. Throws kUnsupported where there is none.
+Plan complete_plan(const Request& request) {
+  const Plan plan = dispatch(launch_table(), request);
+  if (!plan.is_complete()) {
+    fail(Status::kUnsupported, explain_unserved(launch_table(), request, plan));
+  }
+  return plan;
+}
+
+template <typename Args>
+attn_status run(const Args* given) {
+  return guarded([&] {
+    const Problem problem = read(given, Pointers::kRequired);
+    if (problem.device_type == ATTN_DEVICE_CPU) {
+      return problem.direction == Direction::kForward ? reference_fwd(problem)
+                                                      : reference_bwd(problem);
+    }
+    runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
+    if (!has_scores(problem)) return fill_outputs(problem, driver);
+    const std::string arch = driver.arch(problem.device_id);
+    const Plan plan = complete_plan(make_request(problem, arch));
+    launch(launch_table(), problem, plan, launch_table().find_arch(arch), driver,
+           rocm_loader(driver));
+  });
+}
+
+// For planning: the request of a problem on the GPU, which refers to arch, or to the device's own
+// in *own.
+Request request_for(const Problem& problem, const char* arch, std::string* own) {
+  if (arch) return make_request(problem, arch);
+  *own = runtime::driver_for(ATTN_DEVICE_ROCM).arch(problem.device_id);
+  return make_request(problem, *own);
+}
+
+// Where a kernel is in the launch table.
+struct Kernel {
+  uint32_t row;
+  uint32_t arch;
+  bool operator<(const Kernel& other) const {
+    return row != other.row ? row < other.row : arch < other.arch;
+  }
+};
+
+// The kernels by the C ABI's index: rows, and of each the archs that it exists on.
+const std::vector<Kernel>& all_kernels() {
+  static const std::vector<Kernel>* const all = [] {
+    auto* list = new std::vector<Kernel>;
+    const LaunchTable& table = launch_table();
+    for (uint32_t row = 0; row < table.row_count(); ++row) {
+      for (uint32_t arch = 0; arch < table.arch_count(); ++arch) {
+        if (table.object(table.row(row), static_cast<int>(arch))) list->push_back({row, arch});
+      }
+    }
+    return list;
+  }();
+  return *all;
+}
+
+// What the launch table knows of the code object with a key.
+runtime::CodeObjectRef ref_of(const char* key) {
+  const std::optional<runtime::Digest> wanted = runtime::parse_hex(key);
+  for (const Kernel& kernel : all_kernels()) {
+    const kernels::CodeObjectRow& object =
+        *launch_table().object(launch_table().row(kernel.row), static_cast<int>(kernel.arch));
+    if (wanted && std::equal(wanted->begin(), wanted->end(), object.key)) {
+      return code_object_ref(object);
+    }
+  }
+  fail(Status::kUnsupported, "no code object has the key '", key,
+       "'; attn_kernel_info lists the keys of this build");
+}
+
+template <typename Args>
+attn_status plan(const Args* given, const char* arch, uint32_t* kernels, uint32_t* count) {
+  return guarded([&] {
+    require_place(count, "count", "number of kernels");
+    const uint32_t room = kernels ? *count : 0;
+    *count = 0;
+    const Problem problem = read(given, Pointers::kIgnored);
+    if (problem.device_type == ATTN_DEVICE_CPU || !has_scores(problem)) return;
+    std::string own;
+    const Request request = request_for(problem, arch, &own);
+    const Plan plan = complete_plan(request);
+    *count = plan.count;
+    if (!kernels) return;
+    if (room < plan.count) {
+      fail(Status::kInvalidArgument, "count is ", room, ", but the plan has ", plan.count,
+           " kernels: pass as much room");
+    }
+    const auto arch_index = static_cast<uint32_t>(launch_table().find_arch(request.arch));
+    const std::vector<Kernel>& all = all_kernels();
+    for (const Step& step : plan) {
+      const Kernel kernel = {launch_table().index(*step.row), arch_index};
+      *kernels++ = std::lower_bound(all.begin(), all.end(), kernel) - all.begin();
+    }
+  });
+}
+
+template <typename Args>
+attn_status explain_to(const Args* given, const char* arch, const char** text) {
+  return answer_with_text(text, [&]() -> std::string {
+    const Problem problem = read(given, Pointers::kIgnored);
+    if (problem.device_type == ATTN_DEVICE_CPU) {
+      return "CPU reference: serves every valid problem\n";
+    }
+    if (!has_scores(problem)) return "no kernel: without queries or keys, outputs are filled\n";
+    std::string own;
+    const Request request = request_for(problem, arch, &own);
+    return explain(launch_table(), request, complete_plan(request));
+  });
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::attention
+
+using namespace AITER_ATTN_NAMESPACE::attention;
+namespace runtime = AITER_ATTN_NAMESPACE::runtime;
+namespace kernels = AITER_ATTN_NAMESPACE::kernels;
+
+extern "C" {
+
+uint32_t attn_abi_version(void) { return ATTN_ABI_VERSION; }
+
+const char* attn_version(void) { return AITER_ATTN_VERSION; }
+
+const char* attn_last_error(void) { return thread_state().message; }
+
+attn_status attn_fwd(const attn_fwd_args* args) { return run(args); }
+
+attn_status attn_bwd(const attn_bwd_args* args) { return run(args); }
+
+attn_status attn_bwd_workspace_size(const attn_bwd_args* given, uint64_t* bytes) {
+  return guarded([&] {
+    require_place(bytes, "bytes", "size");
+    *bytes = 0;
+    const Problem problem = read(given, Pointers::kIgnored);
+    if (problem.device_type != ATTN_DEVICE_CPU) *bytes = bwd_workspace(problem).size;
+  });
+}
+
+attn_status attn_plan_fwd(const attn_fwd_args* args, const char* arch, uint32_t* kernels,
+                          uint32_t* count) {
+  return plan(args, arch, kernels, count);
+}
+
+attn_status attn_plan_bwd(const attn_bwd_args* args, const char* arch, uint32_t* kernels,
+                          uint32_t* count) {
+  return plan(args, arch, kernels, count);
+}
+
+attn_status attn_explain_fwd(const attn_fwd_args* args, const char* arch, const char** text) {
+  return explain_to(args, arch, text);
+}
+
+attn_status attn_explain_bwd(const attn_bwd_args* args, const char* arch, const char** text) {
+  return explain_to(args, arch, text);
+}
+
+uint32_t attn_kernel_count(void) { return static_cast<uint32_t>(all_kernels().size()); }
+
+attn_status attn_kernel_info(uint32_t index, attn_kernel_info_t* info) {
+  return guarded([&] {
+    check_struct(info);
+    const std::vector<Kernel>& all = all_kernels();
+    if (index >= all.size()) {
+      fail(Status::kInvalidArgument, "index is ", index, ", but this build has ", all.size(),
+           " kernels: pass less than attn_kernel_count()");
+    }
+    const LaunchTable& table = launch_table();
+    const Kernel& kernel = all[index];
+    const kernels::Row& row = table.row(kernel.row);
+    const kernels::CodeObjectRow& object = *table.object(row, static_cast<int>(kernel.arch));
+    const std::string key = runtime::hex(digest(object.key));
+    attn_kernel_info_t answer = {};
+    answer.name = table.name(row).data();
+    answer.arch = table.arch(kernel.arch).data();
+    answer.kind = name_of(row.traits.kind);
+    key.copy(answer.key, sizeof(answer.key) - 1);
+    answer.code_object_size = object.size;
+    answer.embedded_size = embedded_size(digest(object.key));
+    write_struct(answer, info);
+  });
+}
+
+attn_status attn_code_object(const char* key, void** data, uint64_t* size) {
+  return guarded([&] {
+    if (!key) fail(Status::kInvalidArgument, "key is NULL: pass a key of attn_kernel_info");
+    require_place(data, "data", "bytes");
+    require_place(size, "size", "size");
+    *data = nullptr;
+    *size = 0;
+    const runtime::Bytes bytes = library_store().get(ref_of(key));
+    void* copy = std::malloc(std::max<size_t>(bytes.size(), 1));
+    if (!copy) throw std::bad_alloc();
+    std::copy(bytes.begin(), bytes.end(), static_cast<unsigned char*>(copy));
+    *data = copy;
+    *size = bytes.size();
+  });
+}
+
+void attn_code_object_free(void* data) { std::free(data); }
+
+attn_status attn_driver_info(int32_t device_type, const char** text) {
+  return answer_with_text(text, [&] {
+    if (device_type == ATTN_DEVICE_ROCM) return runtime::driver_for(ATTN_DEVICE_ROCM).describe();
+    if (device_type != ATTN_DEVICE_CPU) {
+      fail(Status::kInvalidArgument, "device_type is ", device_type, ", but must be ",
+           static_cast<int>(ATTN_DEVICE_CPU), " (CPU) or ", static_cast<int>(ATTN_DEVICE_ROCM),
+           " (ROCm)");
+    }
+    return concat("CPU reference, ", std::max(1u, std::thread::hardware_concurrency()),
+                  " thread(s)");
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,495 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// The C ABI's promises: how structs are read, what is refused and in which words, and what is
+// served on the CPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "aiter/attn.h"
+#include "aiter/testing/problems.h"
+#include "aiter/testing/test_launch_table.h"
+#include "aiter/testing/tiny_elf.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+using namespace testing;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr attn_status kInvalid = ATTN_ERROR_INVALID_ARGUMENT;
+const Shape kShape = {2, 4, 2, 5, 6, 8, 8};
+
+// A struct whose last byte is the last of a page that nothing follows.
+template <typename T>
+class AtPageEnd {
+ public:
+  explicit AtPageEnd(const T& value) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
+    memory_ = mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(static_cast<char*>(memory_) + page_, page_, PROT_NONE);
+    *get() = value;
+  }
+  ~AtPageEnd() { munmap(memory_, 2 * page_); }
+  AtPageEnd(const AtPageEnd&) = delete;
+  T* get() { return reinterpret_cast<T*>(static_cast<char*>(memory_) + page_ - sizeof(T)); }
+  T* operator->() { return get(); }
+
+ private:
+  size_t page_;
+  void* memory_;
+};
+
+void expect_refused(attn_status actual, attn_status expected, const std::string& part) {
+  EXPECT_EQ(actual, expected);
+  EXPECT_THAT(attn_last_error(), HasSubstr(part));
+}
+
+TEST(CAbiTest, Versions) {
+  EXPECT_EQ(attn_abi_version(), ATTN_ABI_VERSION);
+  EXPECT_EQ(std::string(attn_version()), "0.1.0");
+}
+
+TEST(CAbiTest, NullIsRefused) {
+  expect_refused(attn_fwd(nullptr), kInvalid, "attn_fwd_args is NULL");
+  expect_refused(attn_bwd(nullptr), kInvalid, "attn_bwd_args is NULL");
+  uint64_t bytes = 0;
+  expect_refused(attn_bwd_workspace_size(nullptr, &bytes), kInvalid, "attn_bwd_args is NULL");
+  const char* text = nullptr;
+  expect_refused(attn_explain_fwd(nullptr, "gfx942", &text), kInvalid, "attn_fwd_args is NULL");
+  expect_refused(attn_explain_bwd(nullptr, "gfx942", &text), kInvalid, "attn_bwd_args is NULL");
+  uint32_t count = 0;
+  expect_refused(attn_plan_fwd(nullptr, "gfx942", nullptr, &count), kInvalid,
+                 "attn_fwd_args is NULL");
+  expect_refused(attn_kernel_info(0, nullptr), kInvalid, "attn_kernel_info_t is NULL");
+  TestProblem problem(kShape, ATTN_DTYPE_FP32);
+  const attn_fwd_args fwd = problem.fwd();
+  const attn_bwd_args bwd = problem.bwd();
+  expect_refused(attn_explain_fwd(&fwd, nullptr, nullptr), kInvalid, "text is NULL");
+  expect_refused(attn_plan_bwd(&bwd, nullptr, nullptr, nullptr), kInvalid, "count is NULL");
+  expect_refused(attn_bwd_workspace_size(&bwd, nullptr), kInvalid, "bytes is NULL");
+  attn_fwd_args lost = fwd;
+  lost.problem = nullptr;
+  expect_refused(attn_fwd(&lost), kInvalid, "attn_problem is NULL");
+  expect_refused(attn_driver_info(ATTN_DEVICE_CPU, nullptr), kInvalid, "text is NULL");
+  void* data = nullptr;
+  uint64_t size = 0;
+  expect_refused(attn_code_object(nullptr, &data, &size), kInvalid, "key is NULL");
+  expect_refused(attn_code_object("k", nullptr, &size), kInvalid, "data is NULL");
+  expect_refused(attn_code_object("k", &data, nullptr), kInvalid, "size is NULL");
+}
+
+// Sizes that no caller of any version has, for each struct. What lies behind a struct is not read:
+// these are at the end of their pages.
+TEST(CAbiTest, SizesThatNobodyHasAreRefused) {
+  const auto sizes = [](size_t least) {
+    return std::vector<uint32_t>{0,
+                                 4,
+                                 static_cast<uint32_t>(least) - 1,
+                                 (64u << 10) + 1,
+                                 0xbebebebe,
+                                 std::numeric_limits<uint32_t>::max()};
+  };
+  const auto refused = [](attn_status status, const char* type, uint32_t size) {
+    expect_refused(status, ATTN_ERROR_ABI_MISMATCH,
+                   std::string(type) + ".struct_size is " + std::to_string(size));
+  };
+  TestProblem problem(kShape, ATTN_DTYPE_FP32);
+  AtPageEnd<attn_fwd_args> fwd(problem.fwd());
+  for (const uint32_t size : sizes(152)) {
+    fwd->struct_size = size;
+    refused(attn_fwd(fwd.get()), "attn_fwd_args", size);
+  }
+  AtPageEnd<attn_bwd_args> bwd(problem.bwd());
+  for (const uint32_t size : sizes(296)) {
+    bwd->struct_size = size;
+    refused(attn_bwd(bwd.get()), "attn_bwd_args", size);
+  }
+  AtPageEnd<attn_problem> shape(problem.problem);
+  attn_fwd_args args = problem.fwd();
+  args.problem = shape.get();
+  for (const uint32_t size : sizes(96)) {
+    shape->struct_size = size;
+    refused(attn_fwd(&args), "attn_problem", size);
+  }
+  AtPageEnd<attn_kernel_info_t> info({});
+  for (const uint32_t size : sizes(120)) {
+    info->struct_size = size;
+    refused(attn_kernel_info(0, info.get()), "attn_kernel_info_t", size);
+  }
+}
+
+template <typename T>
+struct Newer {
+  T known;
+  uint64_t appended;
+};
+
+TEST(CAbiTest, NewerCallersAreServedWhileWhatIsUnknownIsZero) {
+  TestProblem problem(kShape, ATTN_DTYPE_FP32);
+  Newer<attn_problem> shape = {problem.problem, 0};
+  Newer<attn_fwd_args> fwd = {problem.fwd(), 0};
+  Newer<attn_bwd_args> bwd = {problem.bwd(), 0};
+  shape.known.struct_size = sizeof(shape);
+  fwd.known.struct_size = sizeof(fwd);
+  bwd.known.struct_size = sizeof(bwd);
+  fwd.known.problem = bwd.known.problem = &shape.known;
+  EXPECT_EQ(attn_fwd(&fwd.known), ATTN_OK);
+  EXPECT_EQ(attn_bwd(&bwd.known), ATTN_OK);
+  constexpr uint64_t kSet = uint64_t{1} << 32;
+  fwd.appended = bwd.appended = kSet;
+  expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 156 is set");
+  expect_refused(attn_bwd(&bwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 300 is set");
+  fwd.appended = 0;
+  shape.appended = kSet;
+  expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH,
+                 "attn_problem.struct_size is 104, and byte 100 is set");
+  Newer<attn_kernel_info_t> info = {{}, 0};
+  info.known.struct_size = sizeof(info);
+  EXPECT_EQ(attn_kernel_info(0, &info.known), ATTN_OK);
+  EXPECT_EQ(info.known.struct_size, sizeof(info));
+  info.appended = kSet;
+  expect_refused(attn_kernel_info(0, &info.known), ATTN_ERROR_ABI_MISMATCH, "byte 124 is set");
+}
+
+TEST(CAbiTest, ReservedMustBeZero) {
+  TestProblem problem(kShape, ATTN_DTYPE_FP32);
+  attn_fwd_args args = problem.fwd();
+  args.reserved = 1;
+  expect_refused(attn_fwd(&args), ATTN_ERROR_ABI_MISMATCH, "reserved is 1");
+}
+
+// One field changed, and the words that the refusal must have.
+struct Refusal {
+  std::function<void(attn_problem*)> change;
+  const char* words;
+};
+
+TEST(CAbiTest, EveryFieldOfTheProblemIsChecked) {
+  const Refusal refusals[] = {
+      {[](attn_problem* p) { p->mode = 0; }, "mode is 0, but must be ATTN_MODE_BATCH (1) or"},
+      {[](attn_problem* p) { p->mode = 3; }, "mode is 3"},
+      {[](attn_problem* p) { p->device_type = 2; }, "device_type is 2, but must be 1 (CPU) or 10"},
+      {[](attn_problem* p) { p->device_id = 1; }, "device_id is 1, but must be 0 on the CPU"},
+      {[](attn_problem* p) { p->dtype = 0; }, "dtype is 0"},
+      {[](attn_problem* p) { p->dtype = 4; }, "dtype is 4"},
+      {[](attn_problem* p) { p->batch = -1; }, "batch is -1, but must be at least 0"},
+      {[](attn_problem* p) { p->heads_q = 0; }, "heads_q is 0, but must be at least 1"},
+      {[](attn_problem* p) { p->heads_k = 0; }, "heads_k is 0, but must be at least 1"},
+      {[](attn_problem* p) { p->heads_k = 3; }, "heads_k is 3, but must divide heads_q, 4"},
+      {[](attn_problem* p) { p->heads_k = 8; }, "heads_k is 8, but must divide heads_q, 4"},
+      {[](attn_problem* p) { p->head_size_qk = 0; }, "head_size_qk is 0"},
+      {[](attn_problem* p) { p->head_size_v = -8; }, "head_size_v is -8"},
+      {[](attn_problem* p) { p->seqlen_q = -1; }, "seqlen_q is -1"},
+      {[](attn_problem* p) { p->seqlen_k = -1; }, "seqlen_k is -1"},
+      {[](attn_problem* p) { p->total_q = 1; }, "total_q is set, but belongs to group mode"},
+      {[](attn_problem* p) { p->total_k = 1; }, "total_k is set, but belongs to group mode"},
+      {[](attn_problem* p) { p->cu_seqlens_q = &p->batch; }, "cu_seqlens_q is set"},
+      {[](attn_problem* p) { p->cu_seqlens_k = &p->batch; }, "cu_seqlens_k is set"},
+      {[](attn_problem* p) { p->softmax_scale = 0; }, "softmax_scale is 0"},
+      {[](attn_problem* p) { p->softmax_scale = -1; }, "softmax_scale is -1"},
+      {[](attn_problem* p) { p->softmax_scale = std::nanf(""); }, "softmax_scale is nan"},
+      {[](attn_problem* p) { p->softmax_scale = HUGE_VALF; }, "softmax_scale is inf"},
+      {[](attn_problem* p) { p->mask = 3; }, "mask is 3"},
+      {[](attn_problem* p) { p->window_left = 5; }, "window_left is 5, but must be -1 without a"},
+      {[](attn_problem* p) { p->window_right = 0; }, "window_right is 0, but must be -1 without a"},
+      {[](attn_problem* p) { p->mask = 1, p->window_left = -2; }, "window_left is -2"},
+      {[](attn_problem* p) { p->mask = 1, p->window_right = -2; }, "window_right is -2"},
+  };
+  for (const Refusal& refusal : refusals) {
+    TestProblem problem(kShape, ATTN_DTYPE_FP32);
+    refusal.change(&problem.problem);
+    const attn_fwd_args fwd = problem.fwd();
+    expect_refused(attn_fwd(&fwd), kInvalid, refusal.words);
+    const attn_bwd_args bwd = problem.bwd();
+    expect_refused(attn_bwd(&bwd), kInvalid, refusal.words);
+  }
+}
+
+TEST(CAbiTest, LengthsInGroupModeAreChecked) {
+  const auto refused = [](const std::function<void(attn_problem*)>& change, const char* words) {
+    TestProblem problem(Shape{0, 2, 2, 0, 0, 8, 8}, ATTN_DTYPE_FP32, 1, {0, 3, 7}, {0, 4, 6});
+    change(&problem.problem);
+    const attn_fwd_args fwd = problem.fwd();
+    expect_refused(attn_fwd(&fwd), kInvalid, words);
+    const attn_bwd_args bwd = problem.bwd();
+    expect_refused(attn_bwd(&bwd), kInvalid, words);
+  };
+  static const int32_t late[] = {1, 3, 7}, falling[] = {0, 8, 7}, other[] = {0, 3, 6},
+                       falling_keys[] = {0, 4, 3};
+  refused([](attn_problem* p) { p->cu_seqlens_q = nullptr; }, "cu_seqlens_q is NULL");
+  refused([](attn_problem* p) { p->cu_seqlens_k = nullptr; }, "cu_seqlens_k is NULL");
+  refused([](attn_problem* p) { p->cu_seqlens_q = late; }, "cu_seqlens_q[0] is 1");
+  refused([](attn_problem* p) { p->cu_seqlens_q = falling, p->seqlen_q = 8; },
+          "cu_seqlens_q[2] is 7, but must not be less than the one before, 8");
+  refused([](attn_problem* p) { p->cu_seqlens_q = other; },
+          "cu_seqlens_q[2] is 6, but must equal total_q, 7");
+  refused([](attn_problem* p) { p->cu_seqlens_k = falling_keys; },
+          "cu_seqlens_k[2] is 3, but must not be less than the one before, 4");
+  refused([](attn_problem* p) { p->total_q = -1; }, "total_q is -1");
+  refused([](attn_problem* p) { p->total_q = 9; }, "total_q is 9, but cannot exceed batch (2)");
+  refused([](attn_problem* p) { p->total_k = 100; }, "total_k is 100, but cannot exceed");
+}
+
+TEST(CAbiTest, TensorsAreChecked) {
+  struct Case {
+    std::function<void(attn_fwd_args*)> change;
+    const char* words;
+  };
+  const Case cases[] = {
+      {[](attn_fwd_args* a) { a->q.data = nullptr; }, "q.data is NULL"},
+      {[](attn_fwd_args* a) { a->k.data = nullptr; }, "k.data is NULL"},
+      {[](attn_fwd_args* a) { a->v.data = nullptr; }, "v.data is NULL"},
+      {[](attn_fwd_args* a) { a->o.data = nullptr; }, "o.data is NULL"},
+      {[](attn_fwd_args* a) { a->q.data = static_cast<char*>(a->q.data) + 2; },
+       "must be aligned to its elements' 4 bytes"},
+      {[](attn_fwd_args* a) { a->lse = reinterpret_cast<float*>(2); }, "lse is 0x2"},
+      {[](attn_fwd_args* a) { a->o.stride_seq = 0; }, "o.stride_seq is 0, but rows of an output"},
+      {[](attn_fwd_args* a) { a->o.stride_head = 7; }, "o.stride_head is 7, but rows of an output"},
+      {[](attn_fwd_args* a) { a->o.stride_batch = 64; }, "must not overlap"},
+      {[](attn_fwd_args* a) { a->k.stride_seq = std::numeric_limits<int64_t>::min(); },
+       "exceeds the address space"},
+  };
+  for (const Case& c : cases) {
+    TestProblem problem(kShape, ATTN_DTYPE_FP32);
+    attn_fwd_args args = problem.fwd();
+    c.change(&args);
+    expect_refused(attn_fwd(&args), kInvalid, c.words);
+  }
+  TestProblem problem(kShape, ATTN_DTYPE_FP32);
+  for (attn_tensor attn_bwd_args::* field :
+       {&attn_bwd_args::q, &attn_bwd_args::k, &attn_bwd_args::v, &attn_bwd_args::o,
+        &attn_bwd_args::dout, &attn_bwd_args::dq, &attn_bwd_args::dk, &attn_bwd_args::dv}) {
+    attn_bwd_args args = problem.bwd();
+    (args.*field).data = nullptr;
+    expect_refused(attn_bwd(&args), kInvalid, ".data is NULL");
+  }
+  for (attn_tensor attn_bwd_args::* field :
+       {&attn_bwd_args::dq, &attn_bwd_args::dk, &attn_bwd_args::dv}) {
+    attn_bwd_args args = problem.bwd();
+    (args.*field).stride_seq = 0;
+    expect_refused(attn_bwd(&args), kInvalid, ".stride_seq is 0");
+  }
+  attn_bwd_args args = problem.bwd();
+  args.lse = nullptr;
+  expect_refused(attn_bwd(&args), kInvalid, "lse is NULL");
+}
+
+TEST(CAbiTest, InputsMayBeBroadcast) {
+  TestProblem problem(kShape, ATTN_DTYPE_FP32);
+  attn_fwd_args args = problem.fwd();
+  args.k.stride_batch = 0;
+  args.v.stride_head = 0;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+}
+
+TEST(CAbiTest, WhatAGpuCannotAddressIsRefused) {
+  TestProblem problem(kShape, ATTN_DTYPE_FP16);
+  problem.problem.device_type = ATTN_DEVICE_ROCM;
+  const auto refused = [&](const std::function<void(attn_fwd_args*)>& change, const char* words) {
+    attn_fwd_args args = problem.fwd();
+    change(&args);
+    expect_refused(attn_fwd(&args), kInvalid, words);
+  };
+  refused([](attn_fwd_args* a) { a->q.stride_head = -1; }, "q.stride_head is -1");
+  refused([](attn_fwd_args* a) { a->k.stride_batch = int64_t{1} << 31; },
+          "k.stride_batch is 2147483648, but must be from 0 to 2147483647");
+  refused([](attn_fwd_args* a) { a->v.stride_seq = 2147483647 / 2; },
+          "over 6 rows it exceeds the 2147483647 elements");
+  const attn_problem good = problem.problem;
+  problem.problem.heads_q = problem.problem.seqlen_q = 1 << 17;
+  refused([](attn_fwd_args*) {}, "heads_q * seqlen_q");
+  problem.problem = good;
+  problem.problem.device_id = -1;
+  refused([](attn_fwd_args*) {}, "device_id is -1");
+  problem.problem = good;
+  problem.problem.dtype = ATTN_DTYPE_FP32;
+  const attn_fwd_args args = problem.fwd();
+  expect_refused(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED, "only the CPU reference computes");
+}
+
+TEST(CAbiTest, EmptyProblemsNeedNoMemory) {
+  TestProblem problem(Shape{0, 2, 2, 5, 5, 8, 8}, ATTN_DTYPE_FP16);
+  attn_fwd_args fwd = problem.fwd();
+  fwd.q.data = fwd.k.data = fwd.v.data = fwd.o.data = nullptr;
+  fwd.lse = nullptr;
+  EXPECT_EQ(attn_fwd(&fwd), ATTN_OK);
+  attn_bwd_args bwd = {};
+  bwd.struct_size = sizeof(bwd);
+  bwd.problem = &problem.problem;
+  EXPECT_EQ(attn_bwd(&bwd), ATTN_OK);
+}
+
+TEST(CAbiTest, MessagesBelongToThreadsAndToTheLastCall) {
+  EXPECT_EQ(attn_fwd(nullptr), kInvalid);
+  std::thread([] { EXPECT_EQ(std::string(attn_last_error()), ""); }).join();
+  EXPECT_THAT(attn_last_error(), HasSubstr("NULL"));
+  EXPECT_THAT(attn_last_error(), HasSubstr("NULL"));
+  TestProblem problem(kShape, ATTN_DTYPE_FP32);
+  const attn_fwd_args args = problem.fwd();
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  EXPECT_EQ(std::string(attn_last_error()), "");
+}
+
+TEST(CAbiTest, CpuResultsDoNotDependOnLseBeingWanted) {
+  TestProblem problem(kShape, ATTN_DTYPE_BF16);
+  attn_fwd_args args = problem.fwd();
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  const double with = problem.o.get(1, 4, 3, 7);
+  problem.o.fill(0);
+  args.lse = nullptr;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  EXPECT_EQ(problem.o.get(1, 4, 3, 7), with);
+  uint64_t bytes = 1;
+  const attn_bwd_args bwd = problem.bwd();
+  EXPECT_EQ(attn_bwd_workspace_size(&bwd, &bytes), ATTN_OK);
+  EXPECT_EQ(bytes, 0u);
+  EXPECT_EQ(attn_bwd(&bwd), ATTN_OK);
+}
+
+TEST(CAbiTest, WorkspaceSizeNeedsNoPointersAndMayNotOverflow) {
+  attn_problem p = make_problem(Shape{2, 4, 2, 64, 64, 64, 64}, ATTN_DTYPE_BF16);
+  attn_bwd_args args = {};
+  args.struct_size = sizeof(args);
+  args.problem = &p;
+  p.device_type = ATTN_DEVICE_ROCM;
+  uint64_t batch = 0;
+  EXPECT_EQ(attn_bwd_workspace_size(&args, &batch), ATTN_OK);
+  EXPECT_EQ(batch, uint64_t{2 * 64 * 4 * 4} + 2 * 64 * 4 * 64 * 4 + 2 * (2 * 64 * 4 * 64 * 2));
+  p.mode = ATTN_MODE_GROUP;
+  p.total_q = p.total_k = 128;
+  uint64_t group = 0;
+  EXPECT_EQ(attn_bwd_workspace_size(&args, &group), ATTN_OK);
+  EXPECT_EQ(group, batch);
+
+  p = make_problem(Shape{1, 1, 1, 0, 0, 64, 64}, ATTN_DTYPE_BF16);
+  p.device_type = ATTN_DEVICE_ROCM;
+  p.seqlen_q = p.seqlen_k = p.heads_q = p.heads_k = p.head_size_qk =
+      std::numeric_limits<int32_t>::max();
+  expect_refused(attn_bwd_workspace_size(&args, &group), kInvalid, "2^64 bytes");
+}
+
+TEST(CAbiTest, PlansAreIndicesOfKernels) {
+  attn_problem p = make_problem(Shape{2, 4, 2, 100, 256, 128, 128}, ATTN_DTYPE_BF16);
+  p.device_type = ATTN_DEVICE_ROCM;
+  float lse = 0;
+  attn_fwd_args fwd = {};
+  fwd.struct_size = sizeof(fwd);
+  fwd.problem = &p;
+  fwd.lse = &lse;
+  attn_bwd_args bwd = {};
+  bwd.struct_size = sizeof(bwd);
+  bwd.problem = &p;
+  const auto names = [](const uint32_t* kernels, uint32_t count, const char* arch) {
+    std::vector<std::string> names;
+    for (uint32_t i = 0; i < count; ++i) {
+      attn_kernel_info_t info = {};
+      info.struct_size = sizeof(info);
+      EXPECT_EQ(attn_kernel_info(kernels[i], &info), ATTN_OK);
+      EXPECT_STREQ(info.arch, arch);
+      names.push_back(info.name);
+    }
+    return names;
+  };
+  for (const char* arch : kTestArchs) {
+    uint32_t count = 0;
+    EXPECT_EQ(attn_plan_fwd(&fwd, arch, nullptr, &count), ATTN_OK);
+    EXPECT_EQ(count, 1u);
+    uint32_t kernels[6] = {};
+    EXPECT_EQ(attn_plan_fwd(&fwd, arch, kernels, &count), ATTN_OK);
+    EXPECT_THAT(names(kernels, count, arch), ElementsAre("fwd_d128_bf16_batch_nmask_npad"));
+    count = 6;
+    EXPECT_EQ(attn_plan_bwd(&bwd, arch, kernels, &count), ATTN_OK);
+    EXPECT_THAT(
+        names(kernels, count, arch),
+        ElementsAre("dot_do_o_d128_bf16_batch", "dq_dk_dv_d128_bf16_batch_nmask",
+                    "convert_dq_d128_bf16_batch", "attn_sum_heads_bf16", "attn_sum_heads_bf16"));
+    count = 4;
+    kernels[0] = 12345;
+    expect_refused(attn_plan_bwd(&bwd, arch, kernels, &count), kInvalid,
+                   "count is 4, but the plan has 5 kernels");
+    EXPECT_EQ(count, 5u);
+    EXPECT_EQ(kernels[0], 12345u);
+  }
+  uint32_t count = 1;
+  expect_refused(attn_plan_fwd(&fwd, "gfx90a", nullptr, &count), ATTN_ERROR_UNSUPPORTED,
+                 "no fwd kernel in this build for bf16");
+  EXPECT_EQ(count, 0u);
+  p.seqlen_k = 0;
+  count = 1;
+  EXPECT_EQ(attn_plan_fwd(&fwd, "gfx942", nullptr, &count), ATTN_OK);
+  EXPECT_EQ(count, 0u);
+  p.device_type = ATTN_DEVICE_CPU;
+  EXPECT_EQ(attn_plan_bwd(&bwd, nullptr, nullptr, &count), ATTN_OK);
+  EXPECT_EQ(count, 0u);
+}
+
+TEST(CAbiTest, TheLaunchTableCanBeListed) {
+  const uint32_t count = attn_kernel_count();
+  EXPECT_TRUE(count > 0);
+  uint32_t sum_heads = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    attn_kernel_info_t info = {};
+    info.struct_size = sizeof(info);
+    EXPECT_EQ(attn_kernel_info(i, &info), ATTN_OK);
+    EXPECT_EQ(info.struct_size, sizeof(info));
+    EXPECT_EQ(std::strlen(info.key), 64u);
+    EXPECT_TRUE(std::strcmp(info.arch, "gfx942") == 0 || std::strcmp(info.arch, "gfx950") == 0);
+    EXPECT_EQ(info.key, test_key(info.name, info.arch));
+    EXPECT_STREQ(info.kind, name_of(test_row(info.name).traits.kind));
+    EXPECT_TRUE(info.code_object_size > 0 && info.embedded_size > 0);
+    sum_heads += std::strcmp(info.kind, "sum_heads") == 0;
+  }
+  EXPECT_EQ(sum_heads, 4u);
+  attn_kernel_info_t info = {};
+  info.struct_size = sizeof(info);
+  expect_refused(attn_kernel_info(count, &info), kInvalid,
+                 "index is " + std::to_string(count) + ", but this build has " +
+                     std::to_string(count) + " kernels");
+}
+
+TEST(CAbiTest, CodeObjectsCanBeHad) {
+  const char* const name = "fwd_d64_fp16_batch_mask_psk";
+  void* data = nullptr;
+  uint64_t size = 0;
+  EXPECT_EQ(attn_code_object(test_key(name, "gfx942").c_str(), &data, &size), ATTN_OK);
+  const std::vector<unsigned char> image = tiny_code_object(name, "gfx942");
+  EXPECT_EQ(size, image.size());
+  EXPECT_TRUE(std::memcmp(data, image.data(), size) == 0);
+  attn_code_object_free(data);
+  attn_code_object_free(nullptr);
+  expect_refused(attn_code_object("0123", &data, &size), ATTN_ERROR_UNSUPPORTED, "'0123'");
+  EXPECT_TRUE(data == nullptr);
+  const std::string corrupt = test_key(kCorruptName, "gfx942");
+  expect_refused(attn_code_object(corrupt.c_str(), &data, &size), ATTN_ERROR_CORRUPT, corrupt);
+}
+
+TEST(CAbiTest, Drivers) {
+  const char* text = nullptr;
+  EXPECT_EQ(attn_driver_info(ATTN_DEVICE_CPU, &text), ATTN_OK);
+  EXPECT_THAT(text, HasSubstr("CPU reference"));
+  expect_refused(attn_driver_info(2, &text), kInvalid, "device_type is 2");
+  EXPECT_TRUE(text == nullptr);
+
+  setenv("AITER_ATTN_HIP_LIBRARY", "/no/such/libamdhip64.so", 1);
+  expect_refused(attn_driver_info(ATTN_DEVICE_ROCM, &text), ATTN_ERROR_DRIVER,
+                 "/no/such/libamdhip64.so");
+  EXPECT_THAT(attn_last_error(), HasSubstr("AITER_ATTN_HIP_LIBRARY"));
+  // A library that is there, but not HIP.
+  setenv("AITER_ATTN_HIP_LIBRARY", "libc.so.6", 1);
+  expect_refused(attn_driver_info(ATTN_DEVICE_ROCM, &text), ATTN_ERROR_DRIVER,
+                 "libc.so.6 has no hip");
+  unsetenv("AITER_ATTN_HIP_LIBRARY");
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::attention

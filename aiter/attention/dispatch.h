@@ -1,0 +1,81 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Which kernel instances serve a problem, as values; explain.h makes words of them.
+//
+// The order is that of upstream's dispatcher: head-size buckets first, the smallest that fits; then
+// the instances of the bucket. Upstream refuses a length that is a multiple of the tile where only
+// the padded form is built, and gives up if the first bucket has no match; here a padded instance
+// serves every length, and larger buckets are tried. Where upstream selects an instance, it is the
+// one selected here: of those that serve, the one with the fewest bounds checks that the problem
+// does not need, and the first of equals. One problem is another on purpose: see make_request.
+//
+// The table's index finds the few instances that differ in bounds checks only, so the time does not
+// grow with the table.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "aiter/attention/problem.h"
+#include "kernels/launch_table/launch_table.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+
+// What a problem asks of the instances of its direction.
+struct Request {
+  Direction direction;
+  kernels::Traits traits;  // those that are matched exactly; each kind is asked for those it has
+  int32_t head_size_qk;
+  int32_t head_size_v;
+  int32_t seqlen_q;
+  int32_t seqlen_k;
+  bool sum_heads;  // backward: query heads share key heads
+  std::string_view arch;
+};
+
+Request make_request(const Problem& problem, std::string_view arch);
+
+// Why an instance does not serve a request.
+struct Mismatch {
+  // The first that holds. Those further down are nearer to serving.
+  enum Reason : uint8_t {
+    kTrait,      // kTraits[trait] is another, or less than asked for
+    kSeqlen,     // a length is not a multiple of the tile, and not padded
+    kAlignment,  // a head size is not a multiple of what the instance needs
+    kArch,       // the instance has no code object for it
+    kNone,
+  };
+  Reason reason = kNone;
+  uint8_t trait = 0;
+
+  bool operator<(const Mismatch& other) const {
+    return reason != other.reason ? reason < other.reason : trait < other.trait;
+  }
+};
+
+Mismatch mismatch(const kernels::LaunchTable& table, const kernels::Row& row,
+                  const Request& request);
+
+// A kernel of a pass. row is NULL where no instance serves.
+struct Step {
+  kernels::Kind kind;
+  const kernels::Row* row;
+};
+
+// The kernels of a pass in the order of their launches. Backward with shared key heads ends with
+// two sums: of dk, and of dv.
+struct Plan {
+  std::array<Step, 5> steps;
+  uint32_t count = 0;
+
+  void add(kernels::Kind kind, const kernels::Row* row) { steps[count++] = {kind, row}; }
+  const Step* begin() const { return steps.data(); }
+  const Step* end() const { return steps.data() + count; }
+  bool is_complete() const;
+};
+
+// Where the plan is not complete, the kinds without a row are what the largest bucket lacks.
+Plan dispatch(const kernels::LaunchTable& table, const Request& request);
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

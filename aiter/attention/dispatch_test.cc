@@ -1,0 +1,221 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Selection and its explanations, on a launch table by hand.
+#include "aiter/attention/dispatch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "aiter/attention/explain.h"
+#include "aiter/attn.h"
+#include "aiter/testing/problems.h"
+#include "aiter/testing/test_launch_table.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+using namespace testing;
+using kernels::kTraits;
+using kernels::launch_table;
+using kernels::Row;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+float some_lse;
+
+// Forward with a mask and lse, or backward of it; 256 x 256, head size 128, bf16, batch mode.
+Request request(Direction direction = Direction::kForward) {
+  Problem p = {};
+  static_cast<attn_problem&>(p) = make_problem(Shape{1, 4, 4, 256, 256, 128, 128}, ATTN_DTYPE_BF16);
+  p.direction = direction;
+  p.mask = ATTN_MASK_BOTTOM_RIGHT;
+  p.lse = &some_lse;
+  return make_request(p, "gfx942");
+}
+
+// The names of the plan's instances.
+std::vector<std::string> chosen(const Request& r) {
+  std::vector<std::string> names;
+  for (const Step& step : dispatch(launch_table(), r)) {
+    names.push_back(step.row ? std::string(launch_table().name(*step.row)) : "none");
+  }
+  return names;
+}
+
+std::string refusal(const Request& r) {
+  const Plan plan = dispatch(launch_table(), r);
+  EXPECT_FALSE(plan.is_complete());
+  return explain_unserved(launch_table(), r, plan);
+}
+
+TEST(DispatchTest, FewestBoundsChecksFirst) {
+  Request r = request();
+  EXPECT_THAT(chosen(r), ElementsAre("fwd_d128_bf16_batch_mask_npad"));
+  r.seqlen_k = 255;
+  EXPECT_THAT(chosen(r), ElementsAre("fwd_d128_bf16_batch_mask_psk"));
+  r.seqlen_k = 0;
+  EXPECT_THAT(chosen(r), ElementsAre("fwd_d128_bf16_batch_mask_psk"));
+}
+
+TEST(DispatchTest, SmallestBucketFirst) {
+  Request r = request();
+  r.head_size_qk = r.head_size_v = 64;
+  EXPECT_THAT(chosen(r), ElementsAre("fwd_d64_bf16_batch_mask_npad"));
+  r.head_size_v = 72;
+  EXPECT_THAT(chosen(r), ElementsAre("fwd_d128_bf16_batch_mask_npad"));
+  r.head_size_qk = r.head_size_v = 8;
+  EXPECT_THAT(chosen(r), ElementsAre("fwd_d64_bf16_batch_mask_npad"));
+}
+
+// Multiples of the tiles, where nothing but the padded instance is there.
+TEST(DispatchTest, APaddedInstanceServesMultiples) {
+  EXPECT_THAT(chosen(request(Direction::kBackward)),
+              ElementsAre("dot_do_o_d128_bf16_batch", "dq_dk_dv_d128_bf16_batch_mask",
+                          "convert_dq_d128_bf16_batch"));
+}
+
+TEST(DispatchTest, BackwardKernelsComeFromOneBucket) {
+  Request r = request(Direction::kBackward);
+  r.head_size_v = 64;
+  EXPECT_THAT(chosen(r),
+              ElementsAre("dot_do_o_d128_bf16_batch_pd", "dq_dk_dv_d128_bf16_batch_mask_pd",
+                          "convert_dq_d128_bf16_batch"));
+}
+
+// The 64 bucket has no padded heads in backward: 56 is served by 128.
+TEST(DispatchTest, LargerBucketsAreTried) {
+  Request r = request(Direction::kBackward);
+  r.head_size_qk = r.head_size_v = 56;
+  EXPECT_EQ(chosen(r)[1], "dq_dk_dv_d128_bf16_batch_mask_pd");
+}
+
+TEST(DispatchTest, SharedKeyHeadsAreSummedTwice) {
+  Request r = request(Direction::kBackward);
+  r.sum_heads = true;
+  const std::vector<std::string> names = chosen(r);
+  ASSERT_EQ(names.size(), 5u);
+  EXPECT_EQ(names[3], "attn_sum_heads_bf16");
+  EXPECT_EQ(names[4], "attn_sum_heads_bf16");
+}
+
+// One trait after the other is turned away from what the request asks for: the row does not serve,
+// and the trait is named. Dispatch by the index finds no row with it either.
+TEST(DispatchTest, EveryExactTraitIsMatched) {
+  const Row& row = test_row("fwd_d128_bf16_batch_mask_npad");
+  EXPECT_EQ(mismatch(launch_table(), row, request()).reason, Mismatch::kNone);
+  int exact = 0;
+  for (size_t i = 0; i < std::size(kTraits); ++i) {
+    const kernels::TraitInfo& trait = kTraits[i];
+    if (trait.match != kernels::Match::kExact || !trait.of(kernels::Kind::kFwd)) continue;
+    Request r = request();
+    auto* const value = reinterpret_cast<unsigned char*>(&r.traits) + trait.offset;
+    *value = *value == 1 ? 0 : 1;
+    const Mismatch why = mismatch(launch_table(), row, r);
+    EXPECT_EQ(why.reason, Mismatch::kTrait) << trait.name;
+    EXPECT_EQ(why.trait, i) << trait.name;
+    for (const Step& step : dispatch(launch_table(), r)) EXPECT_NE(step.row, &row) << trait.name;
+    ++exact;
+  }
+  EXPECT_GE(exact, 8);
+}
+
+TEST(DispatchTest, RefusalsNameTheNearestAndWhatIsThere) {
+  Request r = request();
+  r.traits.lse = false;
+  std::string text = refusal(r);
+  EXPECT_THAT(text, HasSubstr("no fwd kernel in this build for bf16, head size 128, batch mode, "
+                              "a mask, lse not wanted, seqlen 256 x 256, on gfx942"));
+  EXPECT_THAT(text, HasSubstr("is for lse wanted."));
+  EXPECT_THAT(text,
+              HasSubstr("In the build: bf16, fp16; head sizes up to 64, 128; batch, group mode"));
+  EXPECT_THAT(text, HasSubstr("--//kernels:variants=test"));
+
+  r = request();
+  r.traits.bias = kernels::Bias::kAlibi;
+  r.traits.dropout = true;
+  text = refusal(r);
+  EXPECT_THAT(text, HasSubstr("a mask, ALiBi, lse wanted, dropout, seqlen"));
+  EXPECT_THAT(text, HasSubstr("is for no bias."));
+
+  r = request();
+  r.head_size_qk = 192;
+  text = refusal(r);
+  EXPECT_THAT(text, HasSubstr("head sizes 192 (q, k) and 128 (v)"));
+  EXPECT_THAT(text, HasSubstr("head size 128 at most"));
+
+  r = request();
+  r.head_size_qk = 100;
+  EXPECT_THAT(refusal(r), HasSubstr("is for head sizes in multiples of 8 (q, k) and 8 (v)"));
+
+  r = request(Direction::kBackward);
+  r.head_size_qk = 200;
+  EXPECT_THAT(refusal(r), HasSubstr("no bwd_dot_do_o, bwd_dq_dk_dv, bwd_convert_dq kernel"));
+
+  // Greater than any 16-bit trait.
+  r = request();
+  r.head_size_qk = 65536 + 64;
+  EXPECT_THAT(refusal(r), HasSubstr("head sizes 65600 (q, k) and 128 (v)"));
+}
+
+TEST(DispatchTest, RefusalsNameArchs) {
+  Request r = request();
+  r.arch = "gfx90a";
+  EXPECT_THAT(refusal(r), HasSubstr("It has code for gfx942, gfx950 only"));
+  EXPECT_THAT(refusal(r), HasSubstr("--//kernels:archs=gfx942,gfx950,gfx90a"));
+  // The build has code for gfx950, but not of this instance.
+  r = request();
+  r.traits.group_mode = true;
+  EXPECT_THAT(chosen(r), ElementsAre("fwd_d128_bf16_group_mask_psk"));
+  r.arch = "gfx950";
+  EXPECT_THAT(refusal(r), HasSubstr("fwd_d128_bf16_group_mask_psk, is for gfx942"));
+}
+
+TEST(DispatchTest, ExplanationsTellTheChoiceAndTheOthers) {
+  attn_problem p = make_problem(Shape{1, 4, 4, 256, 256, 128, 128}, ATTN_DTYPE_BF16);
+  p.mask = ATTN_MASK_BOTTOM_RIGHT;
+  p.device_type = ATTN_DEVICE_ROCM;
+  attn_fwd_args args = {};
+  args.struct_size = sizeof(args);
+  args.problem = &p;
+  args.lse = &some_lse;
+  const char* text = nullptr;
+  EXPECT_EQ(attn_explain_fwd(&args, "gfx942", &text), ATTN_OK);
+  for (const char* part :
+       {"forward: bf16, head size 128, batch mode, a mask, lse wanted, seqlen 256 x 256, on gfx942",
+        "fwd: fwd_d128_bf16_batch_mask_npad\n", "for fp16", "for group mode", "for no mask",
+        "for head size 64 at most", "bounds checks that are not needed here"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  EXPECT_THAT(text, HasSubstr(test_key("fwd_d128_bf16_batch_mask_npad", "gfx942")));
+
+  args.lse = nullptr;
+  EXPECT_EQ(attn_explain_fwd(&args, "gfx942", &text), ATTN_ERROR_UNSUPPORTED);
+  EXPECT_EQ(text, nullptr);
+
+  attn_bwd_args bwd = {};
+  bwd.struct_size = sizeof(bwd);
+  bwd.problem = &p;
+  p.heads_k = 2;
+  EXPECT_EQ(attn_explain_bwd(&bwd, "gfx950", &text), ATTN_OK);
+  for (const char* part : {"backward: ", "shared key heads", "bwd_dot_do_o: dot_do_o_d128_bf16",
+                           "bwd_dq_dk_dv: dq_dk_dv_d128_bf16_batch_mask\n",
+                           "bwd_convert_dq: ", "sum_heads: attn_sum_heads_bf16\n"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  const std::string once(text);
+  EXPECT_EQ(once.find("sum_heads: "), once.rfind("sum_heads: "));
+
+  p.seqlen_q = 0;
+  EXPECT_EQ(attn_explain_bwd(&bwd, "gfx950", &text), ATTN_OK);
+  EXPECT_THAT(text, HasSubstr("no kernel"));
+  p.device_type = ATTN_DEVICE_CPU;
+  EXPECT_EQ(attn_explain_bwd(&bwd, nullptr, &text), ATTN_OK);
+  EXPECT_THAT(text, HasSubstr("CPU reference"));
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,0 +1,179 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/attention/explain.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "aiter/attention/error.h"
+#include "aiter/attention/store.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+using kernels::Kind;
+using kernels::kTraits;
+using kernels::LaunchTable;
+using kernels::Match;
+using kernels::Row;
+using kernels::TraitInfo;
+using kernels::Traits;
+
+template <typename Range>
+std::string join(const Range& values, const char* separator = ", ") {
+  std::string text;
+  for (const auto& value : values) text += concat(text.empty() ? "" : separator, value);
+  return text;
+}
+
+std::string head_size_text(int32_t qk, int32_t v) {
+  return qk == v ? concat("head size ", qk) : concat("head sizes ", qk, " (q, k) and ", v, " (v)");
+}
+
+std::string describe(const Request& r) {
+  const bool forward = r.direction == Direction::kForward;
+  const Kind main = forward ? Kind::kFwd : Kind::kBwdDqDkDv;
+  std::vector<std::string> parts = {name_of(r.traits.dtype),
+                                    head_size_text(r.head_size_qk, r.head_size_v)};
+  for (const TraitInfo& trait : kTraits) {
+    if (!trait.of(main) || trait.match != Match::kExact) continue;
+    if (trait.offset == offsetof(Traits, dtype)) continue;
+    // What problems rarely ask for is named only where they do.
+    const uint32_t value = trait.value(r.traits);
+    const bool common = trait.offset == offsetof(Traits, group_mode) ||
+                        trait.offset == offsetof(Traits, mask) ||
+                        trait.offset == offsetof(Traits, lse);
+    if (common || value != 0) parts.push_back(trait.texts[value]);
+  }
+  if (r.sum_heads) parts.push_back("shared key heads");
+  parts.push_back(concat("seqlen ", r.seqlen_q, " x ", r.seqlen_k));
+  return join(parts) + concat(", on ", r.arch);
+}
+
+std::vector<std::string_view> archs(const LaunchTable& table, const Row* row = nullptr) {
+  std::vector<std::string_view> list;
+  for (uint32_t i = 0; i < table.arch_count(); ++i) {
+    if (!row || table.object(*row, static_cast<int>(i))) list.push_back(table.arch(i));
+  }
+  return list;
+}
+
+// Completes "it is for ..." / "they are for ...".
+std::string reason(const LaunchTable& table, const Row& row, const Request& request) {
+  const Traits& t = row.traits;
+  const Mismatch why = mismatch(table, row, request);
+  switch (why.reason) {
+    case Mismatch::kTrait: {
+      const TraitInfo& trait = kTraits[why.trait];
+      if (trait.match == Match::kExact) return trait.texts[trait.value(t)];
+      return head_size_text(t.head_size_qk, t.head_size_v) + " at most";
+    }
+    case Mismatch::kSeqlen: {
+      std::vector<std::string> tiles;
+      if (!t.pad_seqlen_q) tiles.push_back(concat(row.tile_seqlen_q, " (q)"));
+      if (!t.pad_seqlen_k) tiles.push_back(concat(row.tile_seqlen_k, " (k)"));
+      return "lengths in multiples of " + join(tiles, " and ");
+    }
+    case Mismatch::kAlignment:
+      return concat("head sizes in multiples of ",
+                    t.pad_head_size_qk ? row.head_size_alignment : row.tile_head_size_qk,
+                    " (q, k) and ",
+                    t.pad_head_size_v ? row.head_size_alignment : row.tile_head_size_v, " (v)");
+    case Mismatch::kArch:
+      return join(archs(table, &row));
+    case Mismatch::kNone:
+      break;
+  }
+  return "the same, with bounds checks that are not needed here or later in order";
+}
+
+std::string explain_step(const LaunchTable& table, const Row& chosen, const Request& request) {
+  const Kind kind = chosen.traits.kind;
+  const int arch = table.find_arch(request.arch);
+  std::string text = concat(name_of(kind), ": ", table.name(chosen), "\n  code object ",
+                            runtime::hex(digest(table.object(chosen, arch)->key)), "\n");
+  struct Group {
+    size_t count = 0;
+    std::string_view example;
+  };
+  std::map<std::string, Group> others;
+  for (uint32_t i = 0; i < table.row_count(); ++i) {
+    const Row& row = table.row(i);
+    if (&row == &chosen || row.traits.kind != kind) continue;
+    Group& group = others[reason(table, row, request)];
+    if (group.count++ == 0) group.example = table.name(row);
+  }
+  for (const auto& [why, group] : others) {
+    text += concat("  not ", group.count, " for ", why, ", e.g. ", group.example, "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string explain(const LaunchTable& table, const Request& request, const Plan& plan) {
+  const bool forward = request.direction == Direction::kForward;
+  std::string text = concat(forward ? "forward: " : "backward: ", describe(request), "\n");
+  const Row* previous = nullptr;
+  for (const Step& step : plan) {
+    if (step.row != previous) text += explain_step(table, *step.row, request);
+    previous = step.row;
+  }
+  return text;
+}
+
+std::string explain_unserved(const LaunchTable& table, const Request& request, const Plan& plan) {
+  std::set<Kind> missing;
+  for (const Step& step : plan) {
+    if (!step.row) missing.insert(step.kind);
+  }
+  std::vector<const char*> kinds;
+  for (const Kind kind : missing) kinds.push_back(name_of(kind));
+  std::string text =
+      concat("no ", join(kinds), " kernel in this build for ", describe(request), ".");
+
+  std::vector<std::string_view> wanted = archs(table);
+  const std::string built = wanted.empty() ? "no arch" : join(wanted);
+  if (table.find_arch(request.arch) < 0) {
+    wanted.push_back(request.arch);
+    return text + concat(" It has code for ", built,
+                         " only: build with --//kernels:archs=", join(wanted, ","));
+  }
+
+  std::set<std::string_view> dtypes, modes;
+  std::set<std::pair<uint16_t, uint16_t>> head_sizes;
+  const Row* nearest = nullptr;
+  Mismatch least;
+  for (uint32_t i = 0; i < table.row_count(); ++i) {
+    const Row& row = table.row(i);
+    if (missing.count(row.traits.kind) == 0) continue;
+    dtypes.insert(name_of(row.traits.dtype));
+    modes.insert(row.traits.group_mode ? "group" : "batch");
+    head_sizes.insert({row.traits.head_size_qk, row.traits.head_size_v});
+    // The last of equals: buckets grow.
+    const Mismatch why = mismatch(table, row, request);
+    if (nearest && why < least) continue;
+    nearest = &row;
+    least = why;
+  }
+  if (nearest) {
+    std::vector<std::string> sizes;
+    for (const auto& [qk, v] : head_sizes) {
+      sizes.push_back(qk == v ? std::to_string(qk) : concat(qk, "/", v));
+    }
+    if (least.reason != Mismatch::kNone) {
+      text += concat(" The nearest, ", table.name(*nearest), ", is for ",
+                     reason(table, *nearest, request), ".");
+    }
+    text += concat(" In the build: ", join(dtypes), "; head sizes up to ", join(sizes), "; ",
+                   join(modes), " mode; ", built, ".");
+  }
+  return text + concat(" Built with --//kernels:variants=", table.variant_set(),
+                       "; build with a wider variant set for more");
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,0 +1,21 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Dispatch in words: for attn_explain_*, and for the message when nothing serves.
+#pragma once
+
+#include <string>
+
+#include "aiter/attention/dispatch.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+
+// The instances that serve the request, and per group of the others why they do not. The plan is
+// dispatch's answer to the request, and complete.
+std::string explain(const kernels::LaunchTable& table, const Request& request, const Plan& plan);
+
+// Why an incomplete plan's kinds have no instance for the request, what this build has, and how to
+// build more.
+std::string explain_unserved(const kernels::LaunchTable& table, const Request& request,
+                             const Plan& plan);
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,0 +1,166 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/attention/launch.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "aiter/attention/error.h"
+#include "aiter/attention/store.h"
+#include "aiter/attention/workspace.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+using kernels::Kind;
+using kernels::LaunchArgs;
+using kernels::LaunchTable;
+using kernels::Row;
+
+constexpr uint32_t kMinusInfinity = 0xff800000;  // as fp32
+// Upstream's unpadded instances load this many bytes at a time.
+constexpr int64_t kVectorBytes = 16;
+// Bytes of arguments that a kernel may have.
+constexpr uint32_t kMostKernarg = 4096;
+
+// Zeroes a tensor: as few and as wide fills as its strides allow.
+void zero(const Problem& p, const attn_tensor& t, const Extents& e, runtime::Driver& driver) {
+  if (e.batch == 0 || e.seq == 0) return;
+  const int64_t element = static_cast<int64_t>(dtype_size(p.dtype));
+  std::vector<std::pair<int64_t, int64_t>> steps;  // stride, extent
+  for (const auto& [stride, extent] :
+       {std::pair(t.stride_batch, e.batch), std::pair(t.stride_seq, e.seq),
+        std::pair(t.stride_head, e.heads)}) {
+    if (extent > 1) steps.push_back({stride, extent});
+  }
+  std::sort(steps.begin(), steps.end());
+  int64_t width = e.head_size;
+  size_t merged = 0;
+  while (merged < steps.size() && steps[merged].first == width) width *= steps[merged++].second;
+  steps.erase(steps.begin(), steps.begin() + merged);
+  steps.resize(3, {width, 1});
+
+  for (int64_t i = 0; i < steps[2].second; ++i) {
+    for (int64_t j = 0; j < steps[1].second; ++j) {
+      char* data = static_cast<char*>(t.data) + (i * steps[2].first + j * steps[1].first) * element;
+      driver.zero_rows(data, steps[0].first * element, width * element, steps[0].second, p.stream);
+    }
+  }
+}
+
+// The instance whose loads the tensors' alignment must suit.
+const Row& main_row(const Plan& plan) {
+  for (const Step& step : plan) {
+    if (step.kind == Kind::kBwdDqDkDv) return *step.row;
+  }
+  return *plan.begin()->row;
+}
+
+void require_alignment(const LaunchTable& table, const Problem& p, const Row& row) {
+  const int64_t element = static_cast<int64_t>(dtype_size(p.dtype));
+  for (const Operand& operand : Operands(p)) {
+    const bool padded =
+        operand.has_v_size ? row.traits.pad_head_size_v : row.traits.pad_head_size_qk;
+    const int64_t elements = padded ? row.head_size_alignment : kVectorBytes / element;
+    if (elements <= 1) continue;
+    const int64_t bytes = elements * element;
+    const auto require = [&](bool holds, const char* field, int64_t value) {
+      if (holds) return;
+      fail(Status::kInvalidArgument, operand.name, ".", field, " is ", value, ", but ",
+           table.name(row), " loads ", bytes, " bytes at a time: data must be a multiple of ",
+           bytes, " bytes and strides of ", elements, " elements; pass a contiguous copy");
+    };
+    const attn_tensor& t = p.*operand.tensor;
+    const Extents& e = operand.extents;
+    const auto data = static_cast<int64_t>(reinterpret_cast<uintptr_t>(t.data));
+    require(data % bytes == 0, "data", data);
+    require(e.batch <= 1 || t.stride_batch % elements == 0, "stride_batch", t.stride_batch);
+    require(e.seq <= 1 || t.stride_seq % elements == 0, "stride_seq", t.stride_seq);
+    require(e.heads <= 1 || t.stride_head % elements == 0, "stride_head", t.stride_head);
+  }
+}
+
+void* at(void* base, const BwdWorkspace::Piece& piece) {
+  return static_cast<char*>(base) + piece.offset;
+}
+
+attn_tensor contiguous(void* data, const Extents& e) {
+  return {data, e.seq * e.heads * e.head_size, e.heads * e.head_size, e.head_size};
+}
+
+// What the launch code of all kinds reads. With shared key heads dk and dv lie in the workspace,
+// with heads_q heads, until they are summed.
+LaunchArgs make_args(const Problem& p, const BwdWorkspace& layout) {
+  LaunchArgs args = {};
+  args.problem = p;
+  args.q = p.q, args.k = p.k, args.v = p.v, args.o = p.o, args.lse = p.lse;
+  if (p.direction == Direction::kForward) return args;
+  args.dout = p.dout, args.dq = p.dq, args.dk = p.dk, args.dv = p.dv;
+  args.delta = static_cast<float*>(at(p.workspace, layout.delta));
+  args.dq_acc = static_cast<float*>(at(p.workspace, layout.dq_acc));
+  if (p.heads_q != p.heads_k) {
+    args.dk = contiguous(at(p.workspace, layout.dk), key_extents(p, p.heads_q, p.head_size_qk));
+    args.dv = contiguous(at(p.workspace, layout.dv), key_extents(p, p.heads_q, p.head_size_v));
+  }
+  return args;
+}
+
+void launch_row(const LaunchTable& table, const Row& row, const LaunchArgs& args, int arch,
+                runtime::Driver& driver, runtime::Loader& loader) {
+  const char* const name = table.name(row).data();
+  alignas(16) unsigned char kernarg[kMostKernarg];
+  kernels::Launch made = {};
+  made.kernarg = kernarg;
+  if (row.kernarg_size <= sizeof(kernarg)) table.launch(row)(args, &made);
+  // 0: not known, as no bytes were built; whether there are any by now is the store's matter.
+  if (row.kernarg_size != 0 && made.kernarg_size != row.kernarg_size) {
+    fail(Status::kInternal, name, " takes ", row.kernarg_size, " bytes of arguments, but its host ",
+         "code makes ", made.kernarg_size, ": the build mixes versions; build it anew");
+  }
+  if (made.grid[0] == 0 || made.grid[1] == 0 || made.grid[2] == 0) return;
+  const runtime::Function function =
+      loader.function(args.problem.device_id, code_object_ref(*table.object(row, arch)), name);
+  const runtime::KernelLaunch launch = {{made.grid[0], made.grid[1], made.grid[2]},
+                                        {row.block[0], row.block[1], row.block[2]},
+                                        made.dynamic_lds,
+                                        made.kernarg,
+                                        made.kernarg_size};
+  driver.launch(function, name, launch, args.problem.stream);
+}
+
+}  // namespace
+
+void launch(const LaunchTable& table, const Problem& p, const Plan& plan, int arch,
+            runtime::Driver& driver, runtime::Loader& loader) {
+  require_alignment(table, p, main_row(plan));
+  const BwdWorkspace layout =
+      p.direction == Direction::kBackward ? bwd_workspace(p) : BwdWorkspace{};
+  LaunchArgs args = make_args(p, layout);
+  const runtime::DeviceScope scope(driver, p.device_id);
+  for (const Step& step : plan) {
+    if (step.kind == Kind::kBwdDqDkDv) {
+      driver.fill_words(args.dq_acc, 0, layout.dq_acc.size / sizeof(float), p.stream);
+    } else if (step.kind == Kind::kSumHeads) {
+      const bool first = args.sum_from.data == nullptr;
+      args.sum_from = first ? args.dk : args.dv;
+      args.sum_to = first ? p.dk : p.dv;
+      args.sum_head_size = first ? p.head_size_qk : p.head_size_v;
+    }
+    launch_row(table, *step.row, args, arch, driver, loader);
+  }
+}
+
+void fill_outputs(const Problem& p, runtime::Driver& driver) {
+  const runtime::DeviceScope scope(driver, p.device_id);
+  for (const Operand& operand : Operands(p)) {
+    if (operand.is_output) zero(p, p.*operand.tensor, operand.extents, driver);
+  }
+  const int64_t rows = query_rows(p) * p.heads_q;
+  if (p.direction == Direction::kForward && p.lse && rows != 0) {
+    driver.fill_words(p.lse, kMinusInfinity, rows, p.stream);
+  }
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

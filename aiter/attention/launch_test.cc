@@ -1,0 +1,562 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// What the library asks of a GPU runtime, through the C ABI, against the recording HIP: which code
+// object, kernel, grid, block, stream and kernel arguments, in which order.
+#include "aiter/attention/launch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include "aiter/attention/error.h"
+#include "aiter/attention/store.h"
+#include "aiter/attention/validate.h"
+#include "aiter/attn.h"
+#include "aiter/runtime/store/digest.h"
+#include "aiter/testing/problems.h"
+#include "aiter/testing/recorder.h"
+#include "aiter/testing/table_builder.h"
+#include "aiter/testing/test_launch_table.h"
+#include "aiter/testing/tiny_elf.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+using namespace testing;
+using kernels::LaunchArgs;
+using ::testing::HasSubstr;
+
+constexpr const char* kArchs = "AITER_RECORDING_HIP_ARCHS";
+constexpr const char* kFail = "AITER_RECORDING_HIP_FAIL";
+
+void* const kStream = reinterpret_cast<void*>(0x5000);
+
+// A problem on the "GPU", whose memory is the host's.
+class GpuProblem : public TestProblem {
+ public:
+  template <typename... Args>
+  explicit GpuProblem(Args&&... args) : TestProblem(std::forward<Args>(args)...) {
+    problem.device_type = ATTN_DEVICE_ROCM;
+    problem.stream = kStream;
+  }
+
+  // With a workspace of the size that the library asks for, full of garbage.
+  attn_bwd_args bwd_with_workspace() {
+    attn_bwd_args args = bwd();
+    EXPECT_EQ(attn_bwd_workspace_size(&args, &args.workspace_size), ATTN_OK);
+    workspace_.assign(args.workspace_size / sizeof(Page) + 1, Page{});
+    std::memset(workspace_.data(), 0x5a, workspace_.size() * sizeof(Page));
+    args.workspace = workspace_.data();
+    return args;
+  }
+
+ private:
+  struct alignas(256) Page {
+    unsigned char bytes[256];
+  };
+  std::vector<Page> workspace_;
+};
+
+std::string image_digest(const std::string& kernel, const char* arch) {
+  const std::vector<unsigned char> image = tiny_code_object(kernel, arch);
+  return runtime::hex(runtime::sha256(image.data(), image.size()));
+}
+
+void expect_launch(const RecordedCall& call, const std::string& kernel, uint32_t x, uint32_t y,
+                   uint32_t z, uint32_t block, const char* arch = "gfx942") {
+  EXPECT_EQ(call.kind, kRecordedLaunch);
+  EXPECT_EQ(std::string(call.symbol), kernel);
+  EXPECT_EQ(std::string(call.module_sha256), image_digest(kernel, arch));
+  EXPECT_EQ(call.grid[0], x);
+  EXPECT_EQ(call.grid[1], y);
+  EXPECT_EQ(call.grid[2], z);
+  EXPECT_EQ(call.block[0], block);
+  EXPECT_EQ(call.block[1], 1u);
+  EXPECT_EQ(call.block[2], 1u);
+  // As the test table's launch functions ask.
+  EXPECT_EQ(call.shared_bytes, kernel.rfind("dq_dk_dv", 0) == 0 ? 512u : 0u);
+  EXPECT_EQ(call.stream, kStream);
+}
+
+template <typename T>
+void expect_same(const T& a, const T& b) {
+  EXPECT_EQ(std::memcmp(&a, &b, sizeof(T)), 0);
+}
+
+void expect_fill(const RecordedCall& call, const void* data, size_t width, uint32_t value) {
+  EXPECT_EQ(call.kind, kRecordedFill);
+  EXPECT_EQ(call.data, const_cast<void*>(data));
+  EXPECT_EQ(call.width, width);
+  EXPECT_EQ(call.rows, 1u);
+  EXPECT_EQ(call.value, value);
+  EXPECT_EQ(call.stream, kStream);
+}
+
+TEST(LaunchTest, ForwardInBatchMode) {
+  GpuProblem problem(Shape{2, 4, 2, 300, 200, 64, 64}, ATTN_DTYPE_FP16);
+  problem.problem.mask = ATTN_MASK_BOTTOM_RIGHT;
+  problem.problem.window_right = 0;
+  attn_fwd_args args = problem.fwd();
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  EXPECT_EQ(std::string(attn_last_error()), "");
+  EXPECT_EQ(recorder.order(), "lk");
+  expect_launch(recorder.all()[1], "fwd_d64_fp16_batch_mask_psk", 4, 3, 2, 256);
+  const LaunchArgs got = kernarg_of<TestKernarg>(recorder.all()[1]);
+  expect_same(got.problem, problem.problem);
+  expect_same(got.q, args.q);
+  expect_same(got.k, args.k);
+  expect_same(got.v, args.v);
+  expect_same(got.o, args.o);
+  EXPECT_EQ(got.lse, args.lse);
+}
+
+TEST(LaunchTest, SecondLaunchLoadsNothing) {
+  GpuProblem problem(Shape{2, 4, 2, 300, 200, 64, 64}, ATTN_DTYPE_FP16);
+  problem.problem.mask = ATTN_MASK_TOP_LEFT;
+  attn_fwd_args args = problem.fwd();
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  EXPECT_EQ(recorder.order(), "k");
+}
+
+TEST(LaunchTest, MultiplesOfTheTileTakeTheUnpaddedInstance) {
+  GpuProblem problem(Shape{1, 2, 2, 100, 256, 128, 128}, ATTN_DTYPE_BF16);
+  attn_fwd_args args = problem.fwd();
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  expect_launch(recorder.all().back(), "fwd_d128_bf16_batch_nmask_npad", 2, 1, 1, 256);
+}
+
+TEST(LaunchTest, ForwardInGroupMode) {
+  GpuProblem problem(Shape{0, 4, 4, 0, 0, 64, 64}, ATTN_DTYPE_BF16, 1,
+                     std::vector<int32_t>{0, 10, 210}, std::vector<int32_t>{0, 64, 128});
+  attn_fwd_args args = problem.fwd();
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  EXPECT_EQ(recorder.order(), "lk");
+  expect_launch(recorder.all()[1], "fwd_d64_bf16_group_nmask_psk", 4, 2, 2, 256);
+  const LaunchArgs got = kernarg_of<TestKernarg>(recorder.all()[1]);
+  EXPECT_EQ(got.problem.cu_seqlens_q, problem.problem.cu_seqlens_q);
+  EXPECT_EQ(got.problem.total_q, 210);
+  EXPECT_EQ(got.problem.seqlen_q, 200);
+}
+
+TEST(LaunchTest, SmallerHeadSizesTakeTheNextBucket) {
+  GpuProblem problem(Shape{1, 1, 1, 7, 7, 72, 80}, ATTN_DTYPE_BF16);
+  attn_fwd_args args = problem.fwd();
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  expect_launch(recorder.all().back(), "fwd_d128_bf16_batch_nmask_psk", 1, 1, 1, 256);
+}
+
+TEST(LaunchTest, WideWindowsAreNoWindows) {
+  GpuProblem problem(Shape{1, 1, 1, 7, 7, 64, 64}, ATTN_DTYPE_BF16);
+  problem.problem.mask = ATTN_MASK_TOP_LEFT;
+  problem.problem.window_left = std::numeric_limits<int32_t>::max();
+  problem.problem.window_right = 14;
+  attn_fwd_args args = problem.fwd();
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  const LaunchArgs got = kernarg_of<TestKernarg>(recorder.all().back());
+  EXPECT_EQ(got.problem.window_left, -1);
+  EXPECT_EQ(got.problem.window_right, -1);
+  EXPECT_EQ(got.problem.mask, ATTN_MASK_TOP_LEFT);
+}
+
+TEST(LaunchTest, StridesOfSingleEntriesDoNotMatter) {
+  GpuProblem problem(Shape{1, 2, 1, 1, 7, 64, 64}, ATTN_DTYPE_BF16);
+  attn_fwd_args args = problem.fwd();
+  args.q.stride_batch = int64_t{1} << 40;
+  args.q.stride_seq = 3;
+  args.k.stride_head = -1;
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  const LaunchArgs got = kernarg_of<TestKernarg>(recorder.all().back());
+  EXPECT_EQ(got.q.stride_batch, 0);
+  EXPECT_EQ(got.q.stride_seq, 128);
+  EXPECT_EQ(got.k.stride_head, 64);
+}
+
+TEST(LaunchTest, NothingToDoLaunchesNothing) {
+  const Recorder recorder;
+  for (const Shape& shape : {Shape{0, 2, 2, 5, 5, 64, 64}, Shape{3, 2, 2, 0, 5, 64, 64}}) {
+    GpuProblem problem(shape, ATTN_DTYPE_FP16);
+    attn_fwd_args args = problem.fwd();
+    EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  }
+  EXPECT_EQ(recorder.order(), "");
+}
+
+TEST(LaunchTest, ForwardWithoutKeysFills) {
+  GpuProblem problem(Shape{2, 3, 3, 5, 0, 64, 64}, ATTN_DTYPE_FP16);
+  problem.o.fill(1);
+  attn_fwd_args args = problem.fwd();
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  EXPECT_EQ(recorder.order(), "ff");
+  expect_fill(recorder.all()[0], args.o.data, 2 * 5 * 3 * 64 * 2, 0);
+  expect_fill(recorder.all()[1], args.lse, 2 * 3 * 5 * 4, 0xff800000);
+  EXPECT_EQ(problem.o.get(1, 4, 2, 63), 0);
+  for (float lse : problem.lse) EXPECT_EQ(lse, -std::numeric_limits<float>::infinity());
+}
+
+TEST(LaunchTest, FillsFollowStrides) {
+  // o is the first 64 columns of rows of 128, heads outermost.
+  GpuProblem problem(Shape{2, 3, 3, 5, 0, 64, 64}, ATTN_DTYPE_FP16);
+  Buffer wide({3, 2 * 5, 1, 128}, ATTN_DTYPE_FP16);
+  wide.fill(1);
+  attn_fwd_args args = problem.fwd();
+  args.o = {wide.tensor().data, 5 * 128, 128, 2 * 5 * 128};
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  for (int h = 0; h < 3; ++h) {
+    for (int i = 0; i < 10; ++i) {
+      EXPECT_EQ(wide.get(h, i, 0, 63), 0);
+      EXPECT_EQ(wide.get(h, i, 0, 64), 1);
+    }
+  }
+}
+
+TEST(LaunchTest, BackwardInBatchMode) {
+  GpuProblem problem(Shape{2, 2, 2, 100, 200, 64, 64}, ATTN_DTYPE_FP16);
+  problem.problem.mask = ATTN_MASK_BOTTOM_RIGHT;
+  problem.problem.window_right = 0;
+  attn_bwd_args args = problem.bwd_with_workspace();
+  // delta and dq_acc, each rounded up to 256 bytes.
+  const uint64_t delta = 2 * 2 * 100 * 4, dq_acc = 2 * 100 * 2 * 64 * 4;
+  EXPECT_EQ(args.workspace_size, 1792 + dq_acc);
+  EXPECT_TRUE(delta <= 1792);
+  const Recorder recorder;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK);
+  EXPECT_EQ(recorder.order(), "lkflklk");
+
+  const std::vector<RecordedCall> calls = recorder.all();
+  expect_launch(calls[1], "dot_do_o_d64_fp16_batch", 2, 2, 2, 64);
+  char* const workspace = static_cast<char*>(args.workspace);
+  expect_fill(calls[2], workspace + 1792, dq_acc, 0);
+  expect_launch(calls[4], "dq_dk_dv_d64_fp16_batch_mask", 2, 2, 2, 256);
+  expect_launch(calls[6], "convert_dq_d64_fp16_batch", 2, 2, 2, 256);
+  for (int i : {1, 4, 6}) {
+    const LaunchArgs got = kernarg_of<TestKernarg>(calls[i]);
+    expect_same(got.problem, problem.problem);
+    expect_same(got.q, args.q);
+    expect_same(got.k, args.k);
+    expect_same(got.v, args.v);
+    expect_same(got.o, args.o);
+    expect_same(got.dout, args.dout);
+    expect_same(got.dq, args.dq);
+    expect_same(got.dk, args.dk);
+    expect_same(got.dv, args.dv);
+    EXPECT_EQ(got.lse, args.lse);
+    EXPECT_EQ(static_cast<void*>(got.delta), static_cast<void*>(workspace));
+    EXPECT_EQ(static_cast<void*>(got.dq_acc), static_cast<void*>(workspace + 1792));
+  }
+}
+
+TEST(LaunchTest, BackwardSumsSharedHeads) {
+  GpuProblem problem(Shape{2, 6, 2, 64, 128, 128, 128}, ATTN_DTYPE_BF16);
+  attn_bwd_args args = problem.bwd_with_workspace();
+  const Recorder recorder;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK);
+  EXPECT_EQ(recorder.order(), "lkflklklkk");
+  const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
+  expect_launch(launches[1], "dq_dk_dv_d128_bf16_batch_nmask", 1, 6, 2, 256);
+  const LaunchArgs main = kernarg_of<TestKernarg>(launches[1]);
+  const attn_tensor expanded = {main.dk.data, 128 * 6 * 128, 6 * 128, 128};
+  expect_same(main.dk, expanded);
+  const uint64_t bytes = uint64_t{2} * 128 * 6 * 128 * 2;
+  EXPECT_EQ(static_cast<char*>(main.dv.data) - static_cast<char*>(main.dk.data),
+            static_cast<ptrdiff_t>(bytes));
+  EXPECT_EQ(static_cast<char*>(main.dv.data) + bytes,
+            static_cast<char*>(args.workspace) + args.workspace_size);
+  const attn_tensor* from[] = {&main.dk, &main.dv};
+  const attn_tensor* to[] = {&args.dk, &args.dv};
+  for (int i : {0, 1}) {
+    expect_launch(launches[3 + i], "attn_sum_heads_bf16", 7, 1, 1, 256);
+    const LaunchArgs got = kernarg_of<TestKernarg>(launches[3 + i]);
+    expect_same(got.sum_from, *from[i]);
+    expect_same(got.sum_to, *to[i]);
+    EXPECT_EQ(got.sum_head_size, 128);
+  }
+}
+
+TEST(LaunchTest, SumsHaveTheHeadSizesOfTheirTensors) {
+  GpuProblem problem(Shape{1, 2, 1, 64, 128, 80, 120}, ATTN_DTYPE_BF16);
+  attn_bwd_args args = problem.bwd_with_workspace();
+  const Recorder recorder;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK);
+  const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
+  ASSERT_EQ(launches.size(), 5u);
+  EXPECT_EQ(kernarg_of<TestKernarg>(launches[3]).sum_head_size, 80);
+  EXPECT_EQ(kernarg_of<TestKernarg>(launches[4]).sum_head_size, 120);
+}
+
+TEST(LaunchTest, BackwardInGroupMode) {
+  GpuProblem problem(Shape{0, 4, 1, 0, 0, 64, 64}, ATTN_DTYPE_BF16, 1,
+                     std::vector<int32_t>{0, 10, 210}, std::vector<int32_t>{0, 0, 130});
+  attn_bwd_args args = problem.bwd_with_workspace();
+  const Recorder recorder;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK);
+  const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
+  EXPECT_EQ(launches.size(), 5u);
+  expect_launch(launches[0], "dot_do_o_d64_bf16_group", 4, 4, 2, 64);
+  // The masked kernel, though no mask is asked for: see make_request.
+  expect_launch(launches[1], "dq_dk_dv_d64_bf16_group_mask", 2, 4, 2, 256);
+  expect_launch(launches[2], "convert_dq_d64_bf16_group", 4, 4, 2, 256);
+  EXPECT_EQ(kernarg_of<TestKernarg>(launches[1]).dk.stride_seq, 4 * 64);
+}
+
+TEST(LaunchTest, BackwardTakesPaddedHeadsWhereNeeded) {
+  GpuProblem problem(Shape{1, 1, 1, 64, 128, 80, 128}, ATTN_DTYPE_BF16);
+  attn_bwd_args args = problem.bwd_with_workspace();
+  const Recorder recorder;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK);
+  const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
+  expect_launch(launches[0], "dot_do_o_d128_bf16_batch", 1, 1, 1, 64);
+  expect_launch(launches[1], "dq_dk_dv_d128_bf16_batch_nmask_pd", 1, 1, 1, 256);
+  expect_launch(launches[2], "convert_dq_d128_bf16_batch_pd", 1, 1, 1, 256);
+}
+
+TEST(LaunchTest, BackwardWithoutKeysOrQueriesFills) {
+  GpuProblem no_keys(Shape{2, 2, 1, 3, 0, 64, 64}, ATTN_DTYPE_FP16);
+  no_keys.dq.fill(1);
+  attn_bwd_args args = no_keys.bwd_with_workspace();
+  EXPECT_EQ(args.workspace_size, 0u);
+  args.workspace = nullptr;
+  Recorder recorder;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK);
+  EXPECT_EQ(recorder.order(), "f");
+  EXPECT_EQ(no_keys.dq.get(1, 2, 1, 63), 0);
+
+  GpuProblem no_queries(Shape{2, 2, 1, 0, 3, 64, 64}, ATTN_DTYPE_FP16);
+  no_queries.dk.fill(1);
+  no_queries.dv.fill(1);
+  args = no_queries.bwd_with_workspace();
+  recorder = Recorder();
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK);
+  EXPECT_EQ(recorder.order(), "ff");
+  EXPECT_EQ(no_queries.dk.get(1, 2, 0, 63), 0);
+  EXPECT_EQ(no_queries.dv.get(1, 2, 0, 63), 0);
+}
+
+TEST(LaunchTest, WorkspaceIsChecked) {
+  GpuProblem problem(Shape{1, 1, 1, 64, 128, 64, 64}, ATTN_DTYPE_BF16);
+  const attn_bwd_args good = problem.bwd_with_workspace();
+  attn_bwd_args args = good;
+  args.workspace_size -= 1;
+  EXPECT_EQ(attn_bwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(),
+              HasSubstr("workspace_size is " + std::to_string(args.workspace_size)));
+  EXPECT_THAT(attn_last_error(), HasSubstr(std::to_string(good.workspace_size)));
+  args = good;
+  args.workspace = nullptr;
+  EXPECT_EQ(attn_bwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("workspace is NULL"));
+  args = good;
+  args.workspace = static_cast<char*>(args.workspace) + 128;
+  EXPECT_EQ(attn_bwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("aligned to 256"));
+}
+
+TEST(LaunchTest, TheDeviceIsMadeCurrentAndRestored) {
+  const Environment archs(kArchs, "gfx942,gfx942,gfx950");
+  GpuProblem problem(Shape{1, 2, 2, 100, 100, 64, 64}, ATTN_DTYPE_FP16);
+  problem.problem.device_id = 2;
+  attn_fwd_args args = problem.fwd();
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  EXPECT_EQ(recorder.order(), "slks");
+  EXPECT_EQ(recorder.all()[0].device, 2);
+  EXPECT_EQ(recorder.all()[1].device, 2);
+  EXPECT_EQ(recorder.all()[3].device, 0);
+  expect_launch(recorder.all()[2], "fwd_d64_fp16_batch_nmask_psk", 2, 1, 1, 256, "gfx950");
+}
+
+TEST(LaunchTest, EveryDeviceLoadsForItself) {
+  const Environment archs(kArchs, "gfx942,gfx942");
+  GpuProblem problem(Shape{1, 2, 2, 100, 64, 64, 64}, ATTN_DTYPE_FP16);
+  attn_fwd_args args = problem.fwd();
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  problem.problem.device_id = 1;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  EXPECT_EQ(recorder.of(kRecordedLoad).size(), 2u);
+}
+
+TEST(LaunchTest, NoSuchDevice) {
+  GpuProblem problem(Shape{1, 1, 1, 8, 8, 64, 64}, ATTN_DTYPE_FP16);
+  problem.problem.device_id = 9;
+  attn_fwd_args args = problem.fwd();
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("device_id is 9"));
+}
+
+TEST(LaunchTest, AnArchWithoutCodeIsNamedWithThoseThatHave) {
+  const Environment archs(kArchs, "gfx942,x,y,gfx1100:xnack-");
+  GpuProblem problem(Shape{1, 1, 1, 8, 8, 64, 64}, ATTN_DTYPE_FP16);
+  problem.problem.device_id = 3;
+  attn_fwd_args args = problem.fwd();
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);
+  EXPECT_THAT(attn_last_error(), HasSubstr("on gfx1100"));
+  EXPECT_THAT(attn_last_error(), HasSubstr("--//kernels:archs=gfx942,gfx950,gfx1100"));
+}
+
+TEST(LaunchTest, AnArchThatIsNoGfxNameIsADriverError) {
+  const Environment archs(kArchs, "gfx942,x,y,z,AMD Radeon");
+  GpuProblem problem(Shape{1, 1, 1, 8, 8, 64, 64}, ATTN_DTYPE_FP16);
+  problem.problem.device_id = 4;
+  attn_fwd_args args = problem.fwd();
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_DRIVER);
+  EXPECT_THAT(attn_last_error(), HasSubstr("'AMD Radeon'"));
+}
+
+TEST(LaunchTest, AFailedLoadIsTriedAgain) {
+  GpuProblem problem(Shape{1, 2, 2, 100, 100, 128, 128}, ATTN_DTYPE_FP16);
+  attn_fwd_args args = problem.fwd();
+  {
+    const Environment fail(kFail, "hipModuleLoadData=209");
+    EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_DRIVER);
+    EXPECT_THAT(attn_last_error(), HasSubstr("hipModuleLoadData failed"));
+    EXPECT_THAT(attn_last_error(), HasSubstr("(209)"));
+    EXPECT_THAT(attn_last_error(), HasSubstr("fwd_d128_fp16_batch_nmask_psk, device 0"));
+  }
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  EXPECT_EQ(recorder.order(), "lk");
+}
+
+TEST(LaunchTest, OutOfMemoryHasItsOwnStatus) {
+  GpuProblem problem(Shape{1, 2, 2, 100, 100, 128, 128}, ATTN_DTYPE_BF16);
+  problem.problem.mask = ATTN_MASK_TOP_LEFT;  // no other test loads this instance
+  attn_fwd_args args = problem.fwd();
+  const Environment fail(kFail, "hipModuleLoadData=2");
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_OUT_OF_MEMORY);
+  EXPECT_THAT(attn_last_error(), HasSubstr("hipErrorOutOfMemory"));
+}
+
+TEST(LaunchTest, AFailedLaunchNamesTheKernelAndRestoresTheDevice) {
+  const Environment archs(kArchs, "gfx942,gfx942");
+  const Environment fail(kFail, "hipModuleLaunchKernel=719");
+  GpuProblem problem(Shape{1, 2, 2, 100, 100, 64, 64}, ATTN_DTYPE_BF16);
+  problem.problem.device_id = 1;
+  attn_fwd_args args = problem.fwd();
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_DRIVER);
+  EXPECT_THAT(attn_last_error(), HasSubstr("hipModuleLaunchKernel(fwd_d64_bf16_batch_nmask_psk)"));
+  EXPECT_THAT(attn_last_error(), HasSubstr("(719)"));
+  EXPECT_EQ(recorder.order(), "sls");
+}
+
+TEST(LaunchTest, FailuresBetweenLaunchesAreReported) {
+  GpuProblem problem(Shape{2, 2, 2, 100, 200, 64, 64}, ATTN_DTYPE_FP16);
+  attn_bwd_args args = problem.bwd_with_workspace();
+  for (const char* function : {"hipMemsetD32Async", "hipGetDevice", "hipModuleLaunchKernel"}) {
+    const Environment fail(kFail, std::string(function) + "=1");
+    EXPECT_EQ(attn_bwd(&args), ATTN_ERROR_DRIVER);
+    EXPECT_THAT(attn_last_error(), HasSubstr(function));
+  }
+}
+
+TEST(LaunchTest, ACorruptCodeObjectIsNotLoaded) {
+  GpuProblem problem(Shape{0, 4, 4, 0, 0, 128, 128}, ATTN_DTYPE_BF16, 1,
+                     std::vector<int32_t>{0, 10}, std::vector<int32_t>{0, 64});
+  problem.problem.mask = ATTN_MASK_TOP_LEFT;
+  attn_fwd_args args = problem.fwd();
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_CORRUPT);
+  EXPECT_THAT(attn_last_error(), HasSubstr(test_key(kCorruptName, "gfx942")));
+  EXPECT_EQ(recorder.order(), "");
+}
+
+TEST(LaunchTest, ARowWithoutBytesIsAskedOfTheStore) {
+  kernels::Row row = {};
+  row.traits.kind = kernels::Kind::kFwd;
+  row.traits.pad_head_size_qk = row.traits.pad_head_size_v = true;
+  row.head_size_alignment = 1;
+  kernels::CodeObjectRow object = {};
+  object.key[0] = 0xab;
+  TableBuilder builder({"gfx942"});
+  builder.add("unbuilt", row,
+              [](const LaunchArgs&, kernels::Launch* launch) {
+                launch->grid[0] = launch->grid[1] = launch->grid[2] = 1;
+                launch->kernarg_size = 8;
+              },
+              {object});
+  const kernels::LaunchTable table = builder.build("test");
+  Plan plan;
+  plan.add(kernels::Kind::kFwd, &table.row(0));
+
+  GpuProblem problem(Shape{1, 2, 2, 100, 100, 64, 64}, ATTN_DTYPE_FP16);
+  const Problem valid = validated(problem.fwd(), problem.problem, Pointers::kRequired);
+  runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
+  runtime::Loader loader(driver, library_store());
+  try {
+    launch(table, valid, plan, 0, driver, loader);
+    FAIL() << "there are no bytes to launch";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), Status::kUnsupported);
+    EXPECT_THAT(error.what(), HasSubstr("no code object with key 'ab00"));
+  }
+}
+
+TEST(LaunchTest, VectorLoadsNeedAlignment) {
+  GpuProblem problem(Shape{1, 2, 2, 100, 100, 64, 64}, ATTN_DTYPE_FP16);
+  attn_fwd_args args = problem.fwd();
+  args.v.data = static_cast<char*>(args.v.data) + 8;
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("v.data"));
+  EXPECT_THAT(attn_last_error(), HasSubstr("multiple of 16 bytes"));
+  args = problem.fwd();
+  args.k.stride_seq = 132;
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("k.stride_seq is 132"));
+}
+
+TEST(LaunchTest, ThreadsLoadOnce) {
+  GpuProblem problem(Shape{1, 2, 2, 100, 100, 64, 64}, ATTN_DTYPE_FP16);
+  problem.problem.mask = ATTN_MASK_TOP_LEFT;
+  const Environment archs(kArchs, "gfx942,gfx942,gfx942,gfx942,gfx942,gfx942");
+  problem.problem.device_id = 5;
+  const Recorder recorder;
+  std::atomic<int> good{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      attn_fwd_args args = problem.fwd();
+      good += attn_fwd(&args) == ATTN_OK;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good.load(), 8);
+  EXPECT_EQ(recorder.of(kRecordedLoad).size(), 1u);
+  EXPECT_EQ(recorder.of(kRecordedLaunch).size(), 8u);
+}
+
+TEST(LaunchTest, DriverInfoListsDevices) {
+  const char* text = nullptr;
+  EXPECT_EQ(attn_driver_info(ATTN_DEVICE_ROCM, &text), ATTN_OK);
+  EXPECT_THAT(text, HasSubstr("libamdhip64.so"));
+  EXPECT_THAT(text, HasSubstr(": 0 gfx942"));
+}
+
+TEST(LaunchTest, ExplainAsksTheDeviceForItsArch) {
+  GpuProblem problem(Shape{1, 2, 2, 100, 100, 64, 64}, ATTN_DTYPE_FP16);
+  attn_fwd_args args = problem.fwd();
+  const char* text = nullptr;
+  const Recorder recorder;
+  EXPECT_EQ(attn_explain_fwd(&args, nullptr, &text), ATTN_OK);
+  EXPECT_THAT(text, HasSubstr("on gfx942"));
+  EXPECT_EQ(recorder.order(), "");
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,0 +1,100 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// A call as the library sees it, and what follows from it by arithmetic alone.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "aiter/attn.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+
+enum class Direction { kForward, kBackward };
+
+// What is to be computed, and on what. validate.h makes them of a caller's structs; only what has
+// passed there reaches any other part.
+struct Problem : attn_problem {
+  Direction direction;
+  attn_tensor q, k, v, o;
+  attn_tensor dout, dq, dk, dv;  // backward
+  float* lse;                    // forward: NULL where it is not wanted
+  void* workspace;               // backward
+  uint64_t workspace_size;
+};
+
+inline bool is_group(const attn_problem& p) { return p.mode == ATTN_MODE_GROUP; }
+
+inline size_t dtype_size(int32_t dtype) { return dtype == ATTN_DTYPE_FP32 ? 4 : 2; }
+
+// A tensor's sizes. In group mode there is one batch entry of `total` rows.
+struct Extents {
+  int64_t batch;
+  int64_t seq;
+  int64_t heads;
+  int64_t head_size;
+  int64_t longest;  // rows of one sequence, at most
+};
+
+inline Extents query_extents(const attn_problem& p, int32_t head_size) {
+  if (is_group(p)) return {1, p.total_q, p.heads_q, head_size, p.seqlen_q};
+  return {p.batch, p.seqlen_q, p.heads_q, head_size, p.seqlen_q};
+}
+
+inline Extents key_extents(const attn_problem& p, int32_t heads, int32_t head_size) {
+  if (is_group(p)) return {1, p.total_k, heads, head_size, p.seqlen_k};
+  return {p.batch, p.seqlen_k, heads, head_size, p.seqlen_k};
+}
+
+// Rows over all batch entries.
+inline int64_t query_rows(const attn_problem& p) {
+  return is_group(p) ? p.total_q : int64_t{p.batch} * p.seqlen_q;
+}
+
+inline int64_t key_rows(const attn_problem& p) {
+  return is_group(p) ? p.total_k : int64_t{p.batch} * p.seqlen_k;
+}
+
+// Whether any score is computed. Without, outputs that have entries become zero, and lse -inf.
+inline bool has_scores(const attn_problem& p) { return query_rows(p) != 0 && key_rows(p) != 0; }
+
+// A tensor of a problem.
+struct Operand {
+  const char* name;
+  attn_tensor Problem::* tensor;
+  Extents extents;
+  bool has_v_size;  // its head_size is head_size_v
+  bool is_output;
+};
+
+// The problem's tensors; iterate over it.
+class Operands {
+ public:
+  explicit Operands(const Problem& p) {
+    const Extents query = query_extents(p, p.head_size_qk);
+    const Extents key = key_extents(p, p.heads_k, p.head_size_qk);
+    const Extents value = key_extents(p, p.heads_k, p.head_size_v);
+    const Extents out = query_extents(p, p.head_size_v);
+    const bool forward = p.direction == Direction::kForward;
+    all_ = {{
+        {"q", &Problem::q, query, false, false},
+        {"k", &Problem::k, key, false, false},
+        {"v", &Problem::v, value, true, false},
+        {"o", &Problem::o, out, true, forward},
+        {"dout", &Problem::dout, out, true, false},
+        {"dq", &Problem::dq, query, false, true},
+        {"dk", &Problem::dk, key, false, true},
+        {"dv", &Problem::dv, value, true, true},
+    }};
+    count_ = forward ? 4 : all_.size();
+  }
+  const Operand* begin() const { return all_.data(); }
+  const Operand* end() const { return all_.data() + count_; }
+
+ private:
+  std::array<Operand, 8> all_;
+  size_t count_;
+};
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

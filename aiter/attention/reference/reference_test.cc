@@ -1,0 +1,389 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// The reference against a formulation that shares nothing with it: dense matrices of probabilities
+// made entry by entry from the definition, and finite differences for the gradients.
+#include "aiter/attention/reference/reference.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "aiter/attention/validate.h"
+#include "aiter/testing/problems.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+using testing::Buffer;
+using testing::Shape;
+using testing::TestProblem;
+
+void forward(TestProblem& problem) {
+  reference_fwd(validated(problem.fwd(), problem.problem, Pointers::kRequired));
+}
+
+void backward(TestProblem& problem) {
+  reference_bwd(validated(problem.bwd(), problem.problem, Pointers::kRequired));
+}
+
+// Row i of sequence b, wherever the mode puts it.
+struct Rows {
+  const TestProblem& p;
+  int64_t queries(int b) const {
+    return p.is_group() ? p.cu_seqlens_q[b + 1] - p.cu_seqlens_q[b] : p.problem.seqlen_q;
+  }
+  int64_t keys(int b) const {
+    return p.is_group() ? p.cu_seqlens_k[b + 1] - p.cu_seqlens_k[b] : p.problem.seqlen_k;
+  }
+  double query(const Buffer& t, int b, int64_t i, int64_t h, int64_t c) const {
+    return p.is_group() ? t.get(0, p.cu_seqlens_q[b] + i, h, c) : t.get(b, i, h, c);
+  }
+  double key(const Buffer& t, int b, int64_t j, int64_t h, int64_t c) const {
+    return p.is_group() ? t.get(0, p.cu_seqlens_k[b] + j, h, c) : t.get(b, j, h, c);
+  }
+  double lse(int b, int64_t i, int64_t h) const {
+    return p.is_group() ? p.lse[h * p.problem.total_q + p.cu_seqlens_q[b] + i]
+                        : p.lse[(int64_t{b} * p.problem.heads_q + h) * p.problem.seqlen_q + i];
+  }
+};
+
+bool sees(const attn_problem& p, int64_t queries, int64_t keys, int64_t i, int64_t j) {
+  if (p.mask == ATTN_MASK_NONE) return true;
+  // The distance of the key to the right of the query's own position.
+  const int64_t distance = p.mask == ATTN_MASK_TOP_LEFT ? j - i : (j - keys) - (i - queries);
+  return (p.window_left < 0 || distance >= -int64_t{p.window_left}) &&
+         (p.window_right < 0 || distance <= p.window_right);
+}
+
+// The probabilities [queries][keys] and the lse of one head, by definition.
+struct Softmax {
+  std::vector<std::vector<double>> p;
+  std::vector<double> lse;
+};
+
+Softmax softmax(const TestProblem& problem, int b, int64_t h) {
+  const Rows rows{problem};
+  const attn_problem& p = problem.problem;
+  const int64_t key_head = h * p.heads_k / p.heads_q;
+  Softmax result;
+  for (int64_t i = 0; i < rows.queries(b); ++i) {
+    std::vector<double> weights(rows.keys(b), 0);
+    double sum = 0;
+    for (int64_t j = 0; j < rows.keys(b); ++j) {
+      if (!sees(p, rows.queries(b), rows.keys(b), i, j)) continue;
+      double score = 0;
+      for (int c = 0; c < p.head_size_qk; ++c) {
+        score += rows.query(problem.q, b, i, h, c) * rows.key(problem.k, b, j, key_head, c);
+      }
+      weights[j] = std::exp(score * p.softmax_scale);
+      sum += weights[j];
+    }
+    for (double& weight : weights) weight = sum > 0 ? weight / sum : 0;
+    result.p.push_back(weights);
+    result.lse.push_back(std::log(sum));
+  }
+  return result;
+}
+
+double tolerance(attn_dtype dtype) {
+  return dtype == ATTN_DTYPE_FP32 ? 1e-6 : dtype == ATTN_DTYPE_FP16 ? 2e-3 : 2e-2;
+}
+
+void check_forward(TestProblem* problem) {
+  const attn_problem& p = problem->problem;
+  forward(*problem);
+  const Rows rows{*problem};
+  const double allowed = tolerance(static_cast<attn_dtype>(p.dtype));
+  for (int b = 0; b < p.batch; ++b) {
+    for (int h = 0; h < p.heads_q; ++h) {
+      const Softmax expected = softmax(*problem, b, h);
+      for (int64_t i = 0; i < rows.queries(b); ++i) {
+        const double lse = rows.lse(b, i, h);
+        if (std::isinf(expected.lse[i])) {
+          EXPECT_EQ(lse, expected.lse[i]);
+        } else {
+          EXPECT_NEAR(lse, expected.lse[i], 1e-5);
+        }
+        for (int c = 0; c < p.head_size_v; ++c) {
+          double o = 0;
+          for (int64_t j = 0; j < rows.keys(b); ++j) {
+            o += expected.p[i][j] * rows.key(problem->v, b, j, h * p.heads_k / p.heads_q, c);
+          }
+          EXPECT_NEAR(rows.query(problem->o, b, i, h, c), o, allowed * (1 + std::fabs(o)));
+        }
+      }
+    }
+  }
+}
+
+// Gradients as products of dense matrices: dS = P * (dP - rowsum(P * dP)).
+void check_backward(TestProblem* problem) {
+  const attn_problem& p = problem->problem;
+  forward(*problem);
+  backward(*problem);
+  const Rows rows{*problem};
+  // dP is of the order of sqrt(head size); 16-bit o makes delta inexact.
+  const double allowed = 8 * tolerance(static_cast<attn_dtype>(p.dtype));
+  const int group = p.heads_q / p.heads_k;
+  for (int b = 0; b < p.batch; ++b) {
+    const int64_t queries = rows.queries(b), keys = rows.keys(b);
+    for (int hk = 0; hk < p.heads_k; ++hk) {
+      std::vector<std::vector<double>> dk(keys, std::vector<double>(p.head_size_qk));
+      std::vector<std::vector<double>> dv(keys, std::vector<double>(p.head_size_v));
+      for (int h = hk * group; h < (hk + 1) * group; ++h) {
+        const Softmax s = softmax(*problem, b, h);
+        for (int64_t i = 0; i < queries; ++i) {
+          std::vector<double> dp(keys, 0);
+          double mean = 0;
+          for (int64_t j = 0; j < keys; ++j) {
+            for (int c = 0; c < p.head_size_v; ++c) {
+              dp[j] += rows.query(problem->dout, b, i, h, c) * rows.key(problem->v, b, j, hk, c);
+            }
+            mean += s.p[i][j] * dp[j];
+          }
+          for (int c = 0; c < p.head_size_qk; ++c) {
+            double dq = 0;
+            for (int64_t j = 0; j < keys; ++j) {
+              const double ds = p.softmax_scale * s.p[i][j] * (dp[j] - mean);
+              dq += ds * rows.key(problem->k, b, j, hk, c);
+              dk[j][c] += ds * rows.query(problem->q, b, i, h, c);
+            }
+            EXPECT_NEAR(rows.query(problem->dq, b, i, h, c), dq, allowed);
+          }
+          for (int64_t j = 0; j < keys; ++j) {
+            for (int c = 0; c < p.head_size_v; ++c) {
+              dv[j][c] += s.p[i][j] * rows.query(problem->dout, b, i, h, c);
+            }
+          }
+        }
+      }
+      for (int64_t j = 0; j < keys; ++j) {
+        for (int c = 0; c < p.head_size_qk; ++c) {
+          EXPECT_NEAR(rows.key(problem->dk, b, j, hk, c), dk[j][c], allowed);
+        }
+        for (int c = 0; c < p.head_size_v; ++c) {
+          EXPECT_NEAR(rows.key(problem->dv, b, j, hk, c), dv[j][c], allowed);
+        }
+      }
+    }
+  }
+}
+
+struct MaskCase {
+  int32_t mask, left, right;
+};
+constexpr MaskCase kMasks[] = {
+    {ATTN_MASK_NONE, -1, -1},        {ATTN_MASK_TOP_LEFT, -1, 0},
+    {ATTN_MASK_BOTTOM_RIGHT, -1, 0}, {ATTN_MASK_TOP_LEFT, 3, 2},
+    {ATTN_MASK_BOTTOM_RIGHT, 2, 4},  {ATTN_MASK_BOTTOM_RIGHT, 0, -1},
+    {ATTN_MASK_TOP_LEFT, -1, -1},    {ATTN_MASK_BOTTOM_RIGHT, INT32_MAX, INT32_MAX},
+};
+
+void set_mask(TestProblem* problem, const MaskCase& mask) {
+  problem->problem.mask = mask.mask;
+  problem->problem.window_left = mask.left;
+  problem->problem.window_right = mask.right;
+}
+
+TEST(ReferenceTest, ForwardInBatchMode) {
+  for (attn_dtype dtype : {ATTN_DTYPE_FP32, ATTN_DTYPE_FP16, ATTN_DTYPE_BF16}) {
+    for (const MaskCase& mask : kMasks) {
+      for (const Shape& shape : {Shape{2, 4, 2, 7, 13, 8, 8}, Shape{1, 3, 1, 17, 5, 16, 24},
+                                 Shape{2, 2, 2, 9, 9, 5, 3}, Shape{1, 1, 1, 1, 1, 1, 1}}) {
+        TestProblem problem(shape, dtype);
+        set_mask(&problem, mask);
+        check_forward(&problem);
+      }
+    }
+  }
+}
+
+TEST(ReferenceTest, BackwardInBatchMode) {
+  for (attn_dtype dtype : {ATTN_DTYPE_FP32, ATTN_DTYPE_FP16, ATTN_DTYPE_BF16}) {
+    for (const MaskCase& mask : kMasks) {
+      for (const Shape& shape : {Shape{2, 4, 2, 7, 13, 8, 8}, Shape{1, 3, 1, 17, 5, 16, 24},
+                                 Shape{1, 2, 2, 9, 9, 5, 3}}) {
+        TestProblem problem(shape, dtype);
+        set_mask(&problem, mask);
+        check_backward(&problem);
+      }
+    }
+  }
+}
+
+TEST(ReferenceTest, GroupModeHasEmptyAndUnevenSequences) {
+  for (const MaskCase& mask : kMasks) {
+    TestProblem problem(Shape{0, 4, 2, 0, 0, 8, 12}, ATTN_DTYPE_FP32, 7, {0, 5, 5, 12, 13},
+                        {0, 3, 9, 9, 20});
+    set_mask(&problem, mask);
+    check_forward(&problem);
+    check_backward(&problem);
+  }
+}
+
+TEST(ReferenceTest, RowsWithoutKeysAreZero) {
+  // The first 6 of 10 queries lie left of every key.
+  TestProblem problem(Shape{1, 1, 1, 10, 4, 8, 8}, ATTN_DTYPE_FP16);
+  set_mask(&problem, {ATTN_MASK_BOTTOM_RIGHT, -1, 0});
+  problem.o.fill(7);
+  problem.dq.fill(7);
+  forward(problem);
+  backward(problem);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(std::isinf(problem.lse[i]), i < 6);
+    EXPECT_EQ(problem.o.get(0, i, 0, 3) == 0, i < 6);
+    EXPECT_EQ(problem.dq.get(0, i, 0, 3) == 0, i < 7);  // the 7th sees one key: its p is constant
+  }
+}
+
+TEST(ReferenceTest, NoKeysAtAll) {
+  TestProblem problem(Shape{2, 2, 1, 3, 0, 8, 8}, ATTN_DTYPE_BF16);
+  problem.o.fill(7);
+  problem.dq.fill(7);
+  forward(problem);
+  backward(problem);
+  for (float lse : problem.lse) EXPECT_EQ(lse, -std::numeric_limits<float>::infinity());
+  for (int b = 0; b < 2; ++b) {
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(problem.o.get(b, i, 1, 0), 0);
+      EXPECT_EQ(problem.dq.get(b, i, 1, 0), 0);
+    }
+  }
+}
+
+TEST(ReferenceTest, NanStaysInItsRow) {
+  TestProblem problem(Shape{1, 1, 1, 3, 4, 8, 8}, ATTN_DTYPE_FP32);
+  problem.q.set(0, 1, 0, 0, std::nan(""));
+  forward(problem);
+  EXPECT_FALSE(std::isnan(problem.o.get(0, 0, 0, 0)));
+  EXPECT_TRUE(std::isnan(problem.o.get(0, 1, 0, 0)));
+  EXPECT_TRUE(std::isnan(problem.lse[1]));
+  EXPECT_FALSE(std::isnan(problem.o.get(0, 2, 0, 0)));
+}
+
+TEST(ReferenceTest, KeysAtMinusInfinityAreNotSeen) {
+  TestProblem problem(Shape{1, 1, 1, 2, 3, 1, 1}, ATTN_DTYPE_FP32);
+  problem.q.fill(1);
+  problem.k.fill(-std::numeric_limits<double>::infinity());
+  forward(problem);
+  backward(problem);
+  EXPECT_EQ(problem.o.get(0, 1, 0, 0), 0);
+  EXPECT_EQ(problem.lse[1], -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(problem.dq.get(0, 1, 0, 0), 0);
+}
+
+TEST(ReferenceTest, LargeScoresDoNotOverflow) {
+  TestProblem problem(Shape{1, 1, 1, 2, 2, 1, 1}, ATTN_DTYPE_FP32);
+  problem.problem.softmax_scale = 1;
+  problem.q.fill(1e4);
+  problem.k.set(0, 0, 0, 0, 1);
+  problem.k.set(0, 1, 0, 0, 0.9);
+  problem.v.set(0, 0, 0, 0, 3);
+  problem.v.set(0, 1, 0, 0, 5);
+  forward(problem);
+  EXPECT_EQ(problem.o.get(0, 0, 0, 0), 3);
+  EXPECT_EQ(problem.lse[0], 1e4f);
+}
+
+// d loss / d x by central differences, where loss = sum(dout * o).
+double loss(TestProblem* problem) {
+  forward(*problem);
+  double sum = 0;
+  const Extents& e = problem->o.extents();
+  for (int64_t i = 0; i < e.seq; ++i) {
+    for (int64_t h = 0; h < e.heads; ++h) {
+      for (int64_t c = 0; c < e.head_size; ++c) {
+        sum += problem->o.get(0, i, h, c) * problem->dout.get(0, i, h, c);
+      }
+    }
+  }
+  return sum;
+}
+
+TEST(ReferenceTest, GradientsAreFiniteDifferences) {
+  for (const MaskCase& mask : kMasks) {
+    TestProblem problem(Shape{1, 4, 2, 5, 6, 3, 4}, ATTN_DTYPE_FP32, 3);
+    set_mask(&problem, mask);
+    forward(problem);
+    backward(problem);
+    struct Pair {
+      Buffer* input;
+      const Buffer* gradient;
+    };
+    for (const Pair& pair : {Pair{&problem.q, &problem.dq}, Pair{&problem.k, &problem.dk},
+                             Pair{&problem.v, &problem.dv}}) {
+      const Extents& e = pair.input->extents();
+      for (int64_t i = 0; i < e.seq; ++i) {
+        for (int64_t h = 0; h < e.heads; ++h) {
+          for (int64_t c = 0; c < e.head_size; ++c) {
+            constexpr double kStep = 1.0 / 64;
+            const double x = pair.input->get(0, i, h, c);
+            pair.input->set(0, i, h, c, x + kStep);
+            const double above = loss(&problem);
+            pair.input->set(0, i, h, c, x - kStep);
+            const double below = loss(&problem);
+            pair.input->set(0, i, h, c, x);
+            EXPECT_NEAR(pair.gradient->get(0, i, h, c), (above - below) / (2 * kStep), 1e-3);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ReferenceTest, AnyStrides) {
+  TestProblem plain(Shape{2, 2, 2, 3, 4, 8, 8}, ATTN_DTYPE_FP32);
+  forward(plain);
+  // The same numbers with heads outermost, and keys in memory from last to first.
+  TestProblem turned(Shape{2, 2, 2, 3, 4, 8, 8}, ATTN_DTYPE_FP32);
+  const auto permuted = [](const Buffer& from, const Buffer& to) {
+    const Extents e = from.extents();
+    const attn_tensor t = {to.tensor().data, e.seq * e.head_size, e.head_size,
+                           e.batch * e.seq * e.head_size};
+    for (int64_t b = 0; b < e.batch; ++b) {
+      for (int64_t i = 0; i < e.seq; ++i) {
+        for (int64_t h = 0; h < e.heads; ++h) {
+          float* row = static_cast<float*>(t.data) + b * t.stride_batch + i * t.stride_seq +
+                       h * t.stride_head;
+          for (int64_t c = 0; c < e.head_size; ++c) {
+            row[c] = static_cast<float>(from.get(b, i, h, c));
+          }
+        }
+      }
+    }
+    return t;
+  };
+  attn_fwd_args args = turned.fwd();
+  args.q = permuted(plain.q, turned.q);
+  args.k = permuted(plain.k, turned.k);
+  args.v = permuted(plain.v, turned.v);
+  // Without a mask the order of keys does not matter.
+  args.k.data = static_cast<float*>(args.k.data) + 3 * args.k.stride_seq;
+  args.k.stride_seq = -args.k.stride_seq;
+  args.v.data = static_cast<float*>(args.v.data) + 3 * args.v.stride_seq;
+  args.v.stride_seq = -args.v.stride_seq;
+  reference_fwd(validated(args, turned.problem, Pointers::kRequired));
+  for (int b = 0; b < 2; ++b) {
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_NEAR(turned.o.get(b, i, 1, 5), plain.o.get(b, i, 1, 5), 1e-6);
+    }
+  }
+}
+
+TEST(ReferenceTest, ManyThreadsGiveTheSame) {
+  TestProblem problem(Shape{2, 8, 4, 96, 128, 64, 64}, ATTN_DTYPE_BF16);
+  set_mask(&problem, {ATTN_MASK_BOTTOM_RIGHT, -1, 0});
+  check_forward(&problem);
+  backward(problem);
+  const double before = problem.dk.get(1, 5, 3, 7);
+  backward(problem);
+  EXPECT_EQ(problem.dk.get(1, 5, 3, 7), before);
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,0 +1,68 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// One batch entry of a problem: where its rows are, and which keys each query sees.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "aiter/attention/problem.h"
+#include "aiter/attn.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+
+struct KeyRange {
+  int64_t begin;
+  int64_t end;  // == begin where no key is seen
+};
+
+class Sequence {
+ public:
+  Sequence(const attn_problem& p, int32_t batch) : problem_(p) {
+    if (is_group(p)) {
+      first_query_ = p.cu_seqlens_q[batch];
+      first_key_ = p.cu_seqlens_k[batch];
+      queries = p.cu_seqlens_q[batch + 1] - first_query_;
+      keys = p.cu_seqlens_k[batch + 1] - first_key_;
+      lse_head_stride_ = p.total_q;
+      lse_start_ = first_query_;
+    } else {
+      batch_ = batch;
+      queries = p.seqlen_q;
+      keys = p.seqlen_k;
+      lse_head_stride_ = p.seqlen_q;
+      lse_start_ = int64_t{batch} * p.heads_q * p.seqlen_q;
+    }
+  }
+
+  int64_t queries;
+  int64_t keys;
+
+  // Offsets, in elements, of a row in a tensor of the query's or the key's side.
+  int64_t query_row(const attn_tensor& t, int64_t head, int64_t i) const {
+    return batch_ * t.stride_batch + (first_query_ + i) * t.stride_seq + head * t.stride_head;
+  }
+  int64_t key_row(const attn_tensor& t, int64_t head, int64_t j) const {
+    return batch_ * t.stride_batch + (first_key_ + j) * t.stride_seq + head * t.stride_head;
+  }
+  int64_t lse(int64_t head, int64_t i) const { return lse_start_ + head * lse_head_stride_ + i; }
+
+  KeyRange visible(int64_t i) const {
+    if (problem_.mask == ATTN_MASK_NONE) return {0, keys};
+    const int64_t diagonal = i + (problem_.mask == ATTN_MASK_BOTTOM_RIGHT ? keys - queries : 0);
+    const int64_t left = problem_.window_left, right = problem_.window_right;
+    const int64_t begin = left < 0 ? 0 : std::max<int64_t>(0, diagonal - left);
+    const int64_t end = right < 0 ? keys : std::min(keys, diagonal + right + 1);
+    return {std::min(begin, keys), std::max(std::min(begin, keys), end)};
+  }
+
+ private:
+  const attn_problem& problem_;
+  int64_t batch_ = 0;
+  int64_t first_query_ = 0;
+  int64_t first_key_ = 0;
+  int64_t lse_head_stride_;
+  int64_t lse_start_;
+};
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,0 +1,50 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/attention/store.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "aiter/runtime/store/pack.h"
+#include "kernels/code_object/embedded_pack.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+runtime::PackProvider embedded() {
+  const kernels::EmbeddedPack& pack = kernels::embedded_pack();
+  return {"the library", pack.data, pack.size};
+}
+
+}  // namespace
+
+runtime::Digest digest(const uint8_t (&bytes)[32]) {
+  runtime::Digest digest;
+  std::copy(std::begin(bytes), std::end(bytes), digest.begin());
+  return digest;
+}
+
+runtime::CodeObjectRef code_object_ref(const kernels::CodeObjectRow& object) {
+  runtime::CodeObjectRef ref = {digest(object.key), digest(object.sha256)};
+  if (*ref.sha256 == runtime::Digest{}) ref.sha256.reset();  // no bytes were built
+  return ref;
+}
+
+const runtime::Store& library_store() {
+  // Never destroyed: other threads may still launch while the process exits.
+  static const runtime::Store* const store = [] {
+    std::vector<std::unique_ptr<runtime::Provider>> providers;
+    providers.push_back(std::make_unique<runtime::PackProvider>(embedded()));
+    return new runtime::Store(std::move(providers));
+  }();
+  return *store;
+}
+
+uint64_t embedded_size(const runtime::Digest& key) {
+  const std::optional<runtime::PackEntry> entry = embedded().find(key);
+  return entry ? entry->packed_size : 0;
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

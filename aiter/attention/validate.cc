@@ -1,0 +1,344 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/attention/validate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "aiter/attention/error.h"
+#include "aiter/attention/workspace.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
+
+template <typename Value, typename... Rest>
+[[noreturn]] void refuse(const std::string& field, const Value& value, Rest&&... rest) {
+  fail(Status::kInvalidArgument, field, " is ", value, ", but ", std::forward<Rest>(rest)...);
+}
+
+void require_at_least(const char* field, int32_t value, int32_t least) {
+  if (value < least) refuse(field, value, "must be at least ", least);
+}
+
+void validate_mode(const attn_problem& p) {
+  if (p.mode != ATTN_MODE_BATCH && p.mode != ATTN_MODE_GROUP) {
+    refuse("mode", p.mode, "must be ATTN_MODE_BATCH (", static_cast<int>(ATTN_MODE_BATCH),
+           ") or ATTN_MODE_GROUP (", static_cast<int>(ATTN_MODE_GROUP), ")");
+  }
+}
+
+void validate_device(const attn_problem& p) {
+  switch (p.device_type) {
+    case ATTN_DEVICE_CPU:
+      if (p.device_id != 0) refuse("device_id", p.device_id, "must be 0 on the CPU");
+      return;
+    case ATTN_DEVICE_ROCM:
+      require_at_least("device_id", p.device_id, 0);
+      return;
+    default:
+      refuse("device_type", p.device_type, "must be ", static_cast<int>(ATTN_DEVICE_CPU),
+             " (CPU) or ", static_cast<int>(ATTN_DEVICE_ROCM), " (ROCm)");
+  }
+}
+
+void validate_dtype(const attn_problem& p) {
+  switch (p.dtype) {
+    case ATTN_DTYPE_FP16:
+    case ATTN_DTYPE_BF16:
+      return;
+    case ATTN_DTYPE_FP32:
+      if (p.device_type != ATTN_DEVICE_CPU) {
+        fail(Status::kUnsupported,
+             "dtype is fp32, which only the CPU reference computes: use fp16 or bf16 on the GPU");
+      }
+      return;
+    default:
+      refuse("dtype", p.dtype, "must be ", static_cast<int>(ATTN_DTYPE_FP16), " (fp16), ",
+             static_cast<int>(ATTN_DTYPE_BF16), " (bf16) or ", static_cast<int>(ATTN_DTYPE_FP32),
+             " (fp32)");
+  }
+}
+
+void validate_mask(const attn_problem& p) {
+  const bool none = p.mask == ATTN_MASK_NONE;
+  if (!none && p.mask != ATTN_MASK_TOP_LEFT && p.mask != ATTN_MASK_BOTTOM_RIGHT) {
+    refuse("mask", p.mask, "must be ", static_cast<int>(ATTN_MASK_NONE), " (none), ",
+           static_cast<int>(ATTN_MASK_TOP_LEFT), " (top left) or ",
+           static_cast<int>(ATTN_MASK_BOTTOM_RIGHT), " (bottom right)");
+  }
+  const auto window = [none](const char* field, int32_t value) {
+    if (none && value != -1) {
+      refuse(field, value, "must be -1 without a mask: set mask to top left or bottom right");
+    }
+    if (value < -1) refuse(field, value, "must be -1 (all keys) or a number of keys");
+  };
+  window("window_left", p.window_left);
+  window("window_right", p.window_right);
+}
+
+void validate_total(const char* field, int32_t total, const attn_problem& p, const char* longest,
+                    int32_t seqlen) {
+  require_at_least(field, total, 0);
+  if (total > int64_t{p.batch} * seqlen) {
+    refuse(field, total, "cannot exceed batch (", p.batch, ") times ", longest, " (", seqlen,
+           "), the greatest length");
+  }
+}
+
+void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_problem& p,
+                         const char* total_field, int32_t total, const char* longest,
+                         int32_t seqlen) {
+  if (cu[0] != 0) refuse(concat(field, "[0]"), cu[0], "must be 0");
+  for (int32_t i = 0; i < p.batch; ++i) {
+    const int64_t length = int64_t{cu[i + 1]} - cu[i];
+    if (length < 0) {
+      refuse(concat(field, "[", i + 1, "]"), cu[i + 1], "must not be less than the one before, ",
+             cu[i]);
+    }
+    if (length > seqlen) {
+      refuse(concat(field, "[", i + 1, "] - ", field, "[", i, "]"), length, "must not exceed ",
+             longest, ", ", seqlen);
+    }
+  }
+  if (cu[p.batch] != total) {
+    refuse(concat(field, "[", p.batch, "]"), cu[p.batch], "must equal ", total_field, ", ", total);
+  }
+}
+
+void validate_lengths(const attn_problem& p, Pointers pointers) {
+  require_at_least("seqlen_q", p.seqlen_q, 0);
+  require_at_least("seqlen_k", p.seqlen_k, 0);
+  if (!is_group(p)) {
+    const auto group_only = [](const char* field, bool set) {
+      if (set) {
+        fail(Status::kInvalidArgument, field,
+             " is set, but belongs to group mode: leave it zero, or set mode to ATTN_MODE_GROUP");
+      }
+    };
+    group_only("total_q", p.total_q != 0);
+    group_only("total_k", p.total_k != 0);
+    group_only("cu_seqlens_q", p.cu_seqlens_q != nullptr);
+    group_only("cu_seqlens_k", p.cu_seqlens_k != nullptr);
+    return;
+  }
+  validate_total("total_q", p.total_q, p, "seqlen_q", p.seqlen_q);
+  validate_total("total_k", p.total_k, p, "seqlen_k", p.seqlen_k);
+  if (pointers == Pointers::kIgnored) return;
+  for (const auto& [field, cu] :
+       {std::pair("cu_seqlens_q", p.cu_seqlens_q), std::pair("cu_seqlens_k", p.cu_seqlens_k)}) {
+    if (!cu) {
+      refuse(field, "NULL", "group mode needs batch + 1 = ", int64_t{p.batch} + 1,
+             " offsets in the memory of the device");
+    }
+    if (reinterpret_cast<uintptr_t>(cu) % alignof(int32_t) != 0) {
+      refuse(field, cu, "must be aligned to 4 bytes");
+    }
+  }
+  if (p.device_type != ATTN_DEVICE_CPU) return;
+  validate_cu_seqlens("cu_seqlens_q", p.cu_seqlens_q, p, "total_q", p.total_q, "seqlen_q",
+                      p.seqlen_q);
+  validate_cu_seqlens("cu_seqlens_k", p.cu_seqlens_k, p, "total_k", p.total_k, "seqlen_k",
+                      p.seqlen_k);
+}
+
+void validate_problem(const attn_problem& p, Pointers pointers) {
+  validate_mode(p);
+  validate_device(p);
+  validate_dtype(p);
+  require_at_least("batch", p.batch, 0);
+  require_at_least("heads_q", p.heads_q, 1);
+  require_at_least("heads_k", p.heads_k, 1);
+  if (p.heads_q % p.heads_k != 0) {
+    refuse("heads_k", p.heads_k, "must divide heads_q, ", p.heads_q);
+  }
+  require_at_least("head_size_qk", p.head_size_qk, 1);
+  require_at_least("head_size_v", p.head_size_v, 1);
+  if (!std::isfinite(p.softmax_scale) || p.softmax_scale <= 0) {
+    refuse("softmax_scale", p.softmax_scale, "must be positive and finite, e.g. 1/sqrt(",
+           p.head_size_qk, ")");
+  }
+  validate_mask(p);
+  validate_lengths(p, pointers);
+}
+
+struct Dimension {
+  const char* field;
+  int64_t extent;
+  int64_t stride;
+};
+
+// The dimensions along which a tensor is stepped through: those with more than one entry.
+std::vector<Dimension> stepped(const attn_tensor& t, const Extents& e) {
+  std::vector<Dimension> dimensions;
+  for (const Dimension& d : {Dimension{"stride_batch", e.batch, t.stride_batch},
+                             Dimension{"stride_seq", e.seq, t.stride_seq},
+                             Dimension{"stride_head", e.heads, t.stride_head}}) {
+    if (d.extent > 1) dimensions.push_back(d);
+  }
+  return dimensions;
+}
+
+// What upstream's kernels compute in 32 bits: each stride, and the offsets within one head of one
+// sequence of at most `rows` rows.
+void validate_gpu_strides(const std::string& name, const std::vector<Dimension>& dimensions,
+                          const attn_tensor& t, int64_t rows, int64_t head_size) {
+  for (const Dimension& d : dimensions) {
+    if (d.stride < 0 || d.stride > kMaxInt32) {
+      refuse(concat(name, ".", d.field), d.stride, "must be from 0 to ", kMaxInt32,
+             " elements on the GPU: pass a contiguous tensor, or a smaller batch");
+    }
+  }
+  if (rows > 1 && (rows - 1) * t.stride_seq + head_size > kMaxInt32) {
+    refuse(concat(name, ".stride_seq"), t.stride_seq, "over ", rows, " rows it exceeds the ",
+           kMaxInt32, " elements that a GPU kernel can address in one sequence");
+  }
+}
+
+void validate_cpu_strides(const std::string& name, const std::vector<Dimension>& dimensions) {
+  // Generous, and small enough that no sum of offsets in bytes overflows.
+  constexpr int64_t kMaxOffset = std::numeric_limits<int64_t>::max() / 64;
+  for (const Dimension& d : dimensions) {
+    if (d.stride < -kMaxOffset / d.extent || d.stride > kMaxOffset / d.extent) {
+      refuse(concat(name, ".", d.field), d.stride, "over ", d.extent,
+             " entries it exceeds the address space");
+    }
+  }
+}
+
+// Sufficient for no two rows to share an element: sorted by stride, each dimension steps over all
+// that lies within.
+void validate_no_overlap(const std::string& name, std::vector<Dimension> dimensions,
+                         int64_t head_size) {
+  std::sort(dimensions.begin(), dimensions.end(), [](const Dimension& a, const Dimension& b) {
+    return std::abs(a.stride) < std::abs(b.stride);
+  });
+  int64_t span = head_size;
+  for (const Dimension& d : dimensions) {
+    const int64_t stride = std::abs(d.stride);
+    if (stride < span) {
+      refuse(concat(name, ".", d.field), d.stride, "rows of an output must not overlap: it must ",
+             "be at least ", span);
+    }
+    span += stride * (d.extent - 1);
+  }
+}
+
+void validate_operand(const Problem& p, const Operand& operand, Pointers pointers) {
+  const std::string name = operand.name;
+  const attn_tensor& t = p.*operand.tensor;
+  const Extents& e = operand.extents;
+  if (e.batch == 0 || e.seq == 0) return;                 // no entry, nothing is read or written
+  if (pointers == Pointers::kIgnored && !t.data) return;  // not filled in yet
+  if (pointers == Pointers::kRequired) {
+    if (!t.data) refuse(name + ".data", "NULL", "the tensor has entries");
+    const size_t size = dtype_size(p.dtype);
+    if (reinterpret_cast<uintptr_t>(t.data) % size != 0) {
+      refuse(name + ".data", t.data, "must be aligned to its elements' ", size, " bytes");
+    }
+  }
+  const std::vector<Dimension> dimensions = stepped(t, e);
+  if (p.device_type == ATTN_DEVICE_CPU) {
+    validate_cpu_strides(name, dimensions);
+  } else {
+    validate_gpu_strides(name, dimensions, t, std::min(e.seq, e.longest), e.head_size);
+  }
+  if (operand.is_output) validate_no_overlap(name, dimensions, e.head_size);
+}
+
+void validate_lse(const float* lse, const attn_problem& p) {
+  if (reinterpret_cast<uintptr_t>(lse) % alignof(float) != 0) {
+    refuse("lse", lse, "must be aligned to 4 bytes");
+  }
+  if (p.device_type != ATTN_DEVICE_CPU && p.batch > 1 &&
+      int64_t{p.heads_q} * p.seqlen_q > kMaxInt32) {
+    refuse("heads_q * seqlen_q", int64_t{p.heads_q} * p.seqlen_q, "must not exceed ", kMaxInt32,
+           " on the GPU: pass the batch entries one by one");
+  }
+}
+
+// What lies in the workspace is contiguous over all heads; kernels address one sequence of it by
+// 32-bit offsets in bytes, and step from sequence to sequence by 31-bit ones in elements.
+void validate_addressable(const char* name, const Extents& e, int64_t element) {
+  const int64_t most = std::numeric_limits<uint32_t>::max() / std::max<int64_t>(element, 2);
+  const int64_t rows = std::min(e.seq, e.longest);
+  if (rows > most / (e.heads * e.head_size)) {
+    fail(Status::kInvalidArgument, name, " has ", rows, " rows of ", e.heads * e.head_size,
+         " elements in a sequence, but a GPU kernel addresses ", most,
+         " elements of it: split the heads over several calls");
+  }
+}
+
+void validate_workspace(const Problem& p) {
+  if (p.device_type == ATTN_DEVICE_CPU || !has_scores(p)) return;
+  const uint64_t needed = bwd_workspace(p).size;
+  if (p.workspace_size < needed) {
+    refuse("workspace_size", p.workspace_size, "this problem needs ", needed,
+           " bytes: ask attn_bwd_workspace_size");
+  }
+  if (!p.workspace) {
+    refuse("workspace", "NULL", "this problem needs ", needed, " bytes of device memory");
+  }
+  if (reinterpret_cast<uintptr_t>(p.workspace) % kWorkspaceAlignment != 0) {
+    refuse("workspace", p.workspace, "must be aligned to ", kWorkspaceAlignment, " bytes");
+  }
+  validate_addressable("dq, while it is summed in fp32,", query_extents(p, p.head_size_qk),
+                       sizeof(float));
+  if (p.heads_q == p.heads_k) return;
+  const int64_t element = static_cast<int64_t>(dtype_size(p.dtype));
+  validate_addressable("dk, before the sum over shared heads,",
+                       key_extents(p, p.heads_q, p.head_size_qk), element);
+  validate_addressable("dv, before the sum over shared heads,",
+                       key_extents(p, p.heads_q, p.head_size_v), element);
+}
+
+// Kernels narrow strides to 32 bits even where they mean nothing, and some size their bounds checks
+// by them; they add to windows in 32 bits.
+void make_canonical(Problem* p) {
+  for (const Operand& operand : Operands(*p)) {
+    attn_tensor& t = p->*operand.tensor;
+    const Extents& e = operand.extents;
+    if (e.heads <= 1) t.stride_head = e.head_size;
+    if (e.seq <= 1) t.stride_seq = e.heads * e.head_size;
+    if (e.batch <= 1) t.stride_batch = 0;
+  }
+  const int64_t open = int64_t{p->seqlen_q} + p->seqlen_k;
+  if (p->window_left >= open) p->window_left = -1;
+  if (p->window_right >= open) p->window_right = -1;
+}
+
+Problem validated(Problem p, Pointers pointers) {
+  validate_problem(p, pointers);
+  validate_lse(p.lse, p);
+  for (const Operand& operand : Operands(p)) validate_operand(p, operand, pointers);
+  if (p.direction == Direction::kBackward && pointers == Pointers::kRequired) {
+    if (!p.lse && query_rows(p) > 0) refuse("lse", "NULL", "backward needs the lse of forward");
+    validate_workspace(p);
+  }
+  make_canonical(&p);
+  return p;
+}
+
+}  // namespace
+
+Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointers pointers) {
+  Problem p = {problem, Direction::kForward, args.q, args.k, args.v, args.o};
+  p.lse = args.lse;
+  return validated(p, pointers);
+}
+
+Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointers pointers) {
+  Problem p = {
+      problem, Direction::kBackward, args.q, args.k, args.v, args.o, args.dout, args.dq, args.dk,
+      args.dv};
+  p.lse = const_cast<float*>(args.lse);  // read only, in this direction
+  p.workspace = args.workspace;
+  p.workspace_size = args.workspace_size;
+  return validated(p, pointers);
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,0 +1,22 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// From a caller's structs to a problem that every other part can rely on. Refuses what no build of
+// the library would accept: a message names the field, its value, what is allowed and, where that
+// is not obvious, the next step.
+#pragma once
+
+#include "aiter/attention/problem.h"
+#include "aiter/attn.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+
+// Whether the pointers matter: they do not where only a plan is asked for.
+enum class Pointers { kRequired, kIgnored };
+
+// Throw kInvalidArgument, or kUnsupported where only the device is in the way. args.problem is not
+// followed: `problem` is its copy. The result is canonical: strides of dimensions with one entry
+// are those of a contiguous tensor, and a window as wide as the sequences is -1.
+Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointers pointers);
+Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointers pointers);
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,0 +1,57 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/attention/workspace.h"
+
+#include <initializer_list>
+
+#include "aiter/attention/error.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+class Layout {
+ public:
+  BwdWorkspace::Piece add(std::initializer_list<int64_t> factors) {
+    uint64_t bytes = 1;
+    bool overflow = false;
+    for (int64_t factor : factors) {
+      overflow |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(factor), &bytes);
+    }
+    const uint64_t offset = size_;
+    const uint64_t padding =
+        (kWorkspaceAlignment - bytes % kWorkspaceAlignment) % kWorkspaceAlignment;
+    overflow |= __builtin_add_overflow(bytes, padding, &bytes);
+    overflow |= __builtin_add_overflow(size_, bytes, &size_);
+    if (overflow) {
+      fail(Status::kInvalidArgument,
+           "the workspace of this backward pass exceeds 2^64 bytes: pass smaller batches");
+    }
+    return {offset, bytes - padding};
+  }
+  uint64_t size() const { return size_; }
+
+ private:
+  uint64_t size_ = 0;
+};
+
+}  // namespace
+
+BwdWorkspace bwd_workspace(const attn_problem& p) {
+  constexpr int64_t kFloat = sizeof(float);
+  const int64_t queries = query_rows(p);
+  const int64_t keys = key_rows(p);
+  const int64_t element = static_cast<int64_t>(dtype_size(p.dtype));
+  const int64_t expanded = p.heads_q == p.heads_k ? 0 : p.heads_q;
+
+  Layout layout;
+  BwdWorkspace w = {};
+  // Without queries or without keys nothing is computed: the gradients are zero.
+  if (!has_scores(p)) return w;
+  w.delta = layout.add({queries, p.heads_q, kFloat});
+  w.dq_acc = layout.add({queries, p.heads_q, p.head_size_qk, kFloat});
+  w.dk = layout.add({keys, expanded, p.head_size_qk, element});
+  w.dv = layout.add({keys, expanded, p.head_size_v, element});
+  w.size = layout.size();
+  return w;
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,0 +1,73 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// What the library asks of a GPU runtime. Nothing here is HIP's: another runtime is another
+// implementation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+
+using Stream = void*;
+using Module = void*;
+using Function = void*;
+
+// How a function is launched.
+struct KernelLaunch {
+  uint32_t grid[3];      // in workgroups
+  uint32_t block[3];     // in work-items
+  uint32_t dynamic_lds;  // bytes of workgroup memory beyond what the kernel has
+  const void* args;      // as the kernel lays them out
+  size_t args_size;
+};
+
+// A GPU runtime. Every member may throw Status::kDriver or Status::kOutOfMemory with a
+// message that names the runtime's call, and may be called from several threads. Work is queued on
+// a stream and not waited for; modules, functions and streams belong to the device that is current.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+
+  // One line: the runtime's file and its devices.
+  virtual std::string describe() = 0;
+  virtual int device_count() = 0;
+  // "gfx942": the name that code objects are built for, without feature suffixes.
+  virtual std::string arch(int device) = 0;
+
+  virtual int current_device() = 0;
+  virtual void make_current(int device) = 0;
+
+  // The image must stay valid as long as the module.
+  virtual Module load(const void* image) = 0;
+  virtual Function function(Module module, const char* symbol) = 0;
+  // Throws Status::kInvalidArgument where the grid is greater than the runtime takes.
+  virtual void launch(Function function, const char* symbol, const KernelLaunch& launch,
+                      Stream stream) = 0;
+
+  // rows rows of width bytes, pitch bytes apart, become zero.
+  virtual void zero_rows(void* data, size_t pitch, size_t width, size_t rows, Stream stream) = 0;
+  // count 32-bit words become value.
+  virtual void fill_words(void* data, uint32_t value, size_t count, Stream stream) = 0;
+};
+
+// Makes a device current and, at the end of the scope, the one that was current before.
+class DeviceScope {
+ public:
+  DeviceScope(Driver& driver, int device);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  Driver& driver_;
+  int previous_;
+  bool changed_;
+};
+
+// The driver of a device type (DLPack's DLDeviceType), opened at the first use. Throws
+// Status::kDriver with the reason where it cannot be had; the next call tries again.
+Driver& driver_for(int32_t device_type);
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -1,0 +1,207 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/runtime/driver/hip.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "aiter/runtime/driver/hip_api.h"
+#include "aiter/runtime/error.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+namespace {
+
+constexpr const char* kSonames[] = {"libamdhip64.so.7", "libamdhip64.so.6"};
+
+struct Library {
+  void* handle;
+  std::string path;
+};
+
+std::string dl_error() {
+  const char* text = dlerror();
+  return text ? text : "unknown error";
+}
+
+Library open_library() {
+  constexpr int kFlags = RTLD_NOW | RTLD_LOCAL;
+  const char* path = std::getenv(kHipLibraryVariable);
+  if (path && *path) {
+    if (void* handle = dlopen(path, kFlags)) return {handle, path};
+    fail(Status::kDriver, "cannot load the HIP runtime '", path, "' that ", kHipLibraryVariable,
+         " names: ", dl_error(), "; name a libamdhip64.so, or unset the variable");
+  }
+  // A second HIP runtime beside the one that a framework brought along would know nothing of its
+  // memory and streams.
+  for (const char* soname : kSonames) {
+    if (void* handle = dlopen(soname, kFlags | RTLD_NOLOAD)) return {handle, soname};
+  }
+  std::string reasons;
+  for (const char* soname : kSonames) {
+    if (void* handle = dlopen(soname, kFlags)) return {handle, soname};
+    reasons += (reasons.empty() ? "" : "; ") + dl_error();
+  }
+  fail(Status::kDriver, "no HIP runtime on this machine (", reasons,
+       "); install ROCm's libamdhip64 6 or 7, or name its file in ", kHipLibraryVariable);
+}
+
+class Hip : public Driver {
+ public:
+  explicit Hip(Library library) : library_(std::move(library)) {
+    bind("hipGetErrorName", &get_error_name_);
+    bind("hipGetErrorString", &get_error_string_);
+    bind("hipGetLastError", &get_last_error_);
+    bind("hipGetDeviceCount", &get_device_count_);
+    bind("hipGetDevice", &get_device_);
+    bind("hipSetDevice", &set_device_);
+    bind("hipGetDevicePropertiesR0600", &get_device_properties_);
+    bind("hipModuleLoadData", &module_load_data_);
+    bind("hipModuleGetFunction", &module_get_function_);
+    bind("hipModuleLaunchKernel", &module_launch_kernel_);
+    bind("hipMemset2DAsync", &memset_2d_async_);
+    bind("hipMemsetD32Async", &memset_d32_async_);
+    if (device_count() == 0) {
+      fail(Status::kDriver, library_.path, " finds no GPU; is the amdgpu driver loaded, and may ",
+           "this user open /dev/kfd?");
+    }
+  }
+
+  std::string describe() override {
+    std::string text = "HIP (" + library_.path + ")";
+    const int count = device_count();
+    for (int device = 0; device < count; ++device) {
+      text += (device == 0 ? ": " : ", ") + std::to_string(device) + " " + arch(device);
+    }
+    return text;
+  }
+
+  int device_count() override {
+    int count = 0;
+    const hip::Error error = get_device_count_(&count);
+    if (error == hip::kErrorNoDevice) {
+      get_last_error_();
+      return 0;
+    }
+    check(error, "hipGetDeviceCount");
+    return count;
+  }
+
+  std::string arch(int device) override {
+    const std::lock_guard<std::mutex> lock(archs_mutex_);
+    const auto known = archs_.find(device);
+    if (known != archs_.end()) return known->second;
+
+    const int count = device_count();
+    if (device < 0 || device >= count) {
+      fail(Status::kInvalidArgument, "device_id is ", device, ", but this machine has ", count,
+           " GPU(s): pass 0 to ", count - 1);
+    }
+    hip::DeviceProperties properties = {};
+    check(get_device_properties_(&properties, device), "hipGetDeviceProperties");
+    const char* field = properties.bytes + hip::DeviceProperties::kArchNameOffset;
+    std::string name(field, strnlen(field, hip::DeviceProperties::kArchNameSize));
+    if (name.compare(0, 3, "gfx") != 0) {
+      fail(Status::kDriver, library_.path, " names the arch of device ", device, " '", name,
+           "', which is not a gfx name: this HIP version is not known to this library");
+    }
+    name.resize(std::min(name.find(':'), name.size()));  // gfx942:sramecc+:xnack- -> gfx942
+    return archs_.emplace(device, std::move(name)).first->second;
+  }
+
+  int current_device() override {
+    int device = 0;
+    check(get_device_(&device), "hipGetDevice");
+    return device;
+  }
+
+  void make_current(int device) override {
+    check(set_device_(device), concat("hipSetDevice(", device, ")"));
+  }
+
+  Module load(const void* image) override {
+    Module module = nullptr;
+    check(module_load_data_(&module, image), "hipModuleLoadData");
+    return module;
+  }
+
+  Function function(Module module, const char* symbol) override {
+    Function function = nullptr;
+    check(module_get_function_(&function, module, symbol),
+          concat("hipModuleGetFunction(", symbol, ")"));
+    return function;
+  }
+
+  void launch(Function function, const char* symbol, const KernelLaunch& launch,
+              Stream stream) override {
+    const auto& [x, y, z] = launch.grid;
+    const auto& [block_x, block_y, block_z] = launch.block;
+    for (int i = 0; i < 3; ++i) {
+      // HIP counts work-items in 32 bits, and does not say so where they are more.
+      if (uint64_t{launch.grid[i]} * launch.block[i] > std::numeric_limits<uint32_t>::max()) {
+        fail(Status::kInvalidArgument, symbol, " needs ", launch.grid[i], " workgroups of ",
+             launch.block[i], ", more than a GPU launches at once: pass smaller batches");
+      }
+    }
+    size_t size = launch.args_size;
+    void* extra[] = {hip::kLaunchParamBufferPointer, const_cast<void*>(launch.args),
+                     hip::kLaunchParamBufferSize, &size, hip::kLaunchParamEnd};
+    check(module_launch_kernel_(function, x, y, z, block_x, block_y, block_z, launch.dynamic_lds,
+                                stream, nullptr, extra),
+          concat("hipModuleLaunchKernel(", symbol, ")"));
+  }
+
+  void zero_rows(void* data, size_t pitch, size_t width, size_t rows, Stream stream) override {
+    check(memset_2d_async_(data, pitch, 0, width, rows, stream), "hipMemset2DAsync");
+  }
+
+  void fill_words(void* data, uint32_t value, size_t count, Stream stream) override {
+    check(memset_d32_async_(data, static_cast<int>(value), count, stream), "hipMemsetD32Async");
+  }
+
+ private:
+  template <typename F>
+  void bind(const char* symbol, F* function) {
+    *function = reinterpret_cast<F>(dlsym(library_.handle, symbol));
+    if (!*function) {
+      fail(Status::kDriver, library_.path, " has no ", symbol,
+           ": this library needs the HIP runtime of ROCm 6 or 7");
+    }
+  }
+
+  void check(hip::Error error, const std::string& call) {
+    if (error == hip::kSuccess) return;
+    // HIP keeps the error for whoever asks next; it is reported here and is not theirs.
+    get_last_error_();
+    fail(error == hip::kErrorOutOfMemory ? Status::kOutOfMemory : Status::kDriver, call,
+         " failed: ", get_error_name_(error), " (", error, "), ", get_error_string_(error));
+  }
+
+  const Library library_;
+  hip::GetErrorName get_error_name_;
+  hip::GetErrorString get_error_string_;
+  hip::GetLastError get_last_error_;
+  hip::GetDeviceCount get_device_count_;
+  hip::GetDevice get_device_;
+  hip::SetDevice set_device_;
+  hip::GetDeviceProperties get_device_properties_;
+  hip::ModuleLoadData module_load_data_;
+  hip::ModuleGetFunction module_get_function_;
+  hip::ModuleLaunchKernel module_launch_kernel_;
+  hip::Memset2DAsync memset_2d_async_;
+  hip::MemsetD32Async memset_d32_async_;
+
+  std::mutex archs_mutex_;
+  std::map<int, std::string> archs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Driver> open_hip() { return std::make_unique<Hip>(open_library()); }
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -1,0 +1,32 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// How a code object is made, and the key that follows from it. The build computes both the same way
+// (kernels/code_object/spec.py); spec_test.cc and its Python counterpart share a golden.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aiter/runtime/store/digest.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+
+// All that can change a code object's bytes. Text is printable ASCII.
+struct CodeObjectSpec {
+  std::string arch;                // "gfx942"
+  std::vector<std::string> flags;  // every flag of the compile, in order; paths in logical form
+  std::string headers;             // digest of the header tree that the source is compiled against
+  std::string source;              // digest of the source
+  std::string toolchain;           // identity of the compiler and of what comes with it
+
+  // Reads canonical(); throws Status::kInvalidArgument where text is anything else.
+  static CodeObjectSpec parse(std::string_view text);
+  // JSON without spaces, its names in alphabetical order: one text for one spec. Throws
+  // Status::kInvalidArgument where a field is not printable ASCII.
+  std::string canonical() const;
+  // The sha256 of canonical().
+  Digest key() const;
+};
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -1,0 +1,51 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// The code-object store: an ordered list of providers, asked one after the other for the bytes of a
+// key. Whatever the source, the bytes of a key are the same.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aiter/runtime/store/digest.h"
+#include "aiter/runtime/store/spec.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+
+using Bytes = std::vector<unsigned char>;
+
+// A code object as who wants it knows it.
+struct CodeObjectRef {
+  Digest key;
+  // Of the bytes: what proves them, wherever they come from. Nothing: no bytes were built yet, and
+  // a provider needs another proof of its own.
+  std::optional<Digest> sha256;
+  // How it is made, for a provider that makes it; NULL: not known.
+  const CodeObjectSpec* spec = nullptr;
+};
+
+// One source of code objects. Safe to call from several threads; one key must not wait for another.
+class Provider {
+ public:
+  virtual ~Provider() = default;
+  virtual std::string name() const = 0;
+  // Bytes that are proven to be the key's, or nothing. Throws Status::kCorrupt, naming the key,
+  // where this provider has bytes but not the right ones.
+  virtual std::optional<Bytes> get(const CodeObjectRef& ref) = 0;
+};
+
+class Store {
+ public:
+  explicit Store(std::vector<std::unique_ptr<Provider>> providers);
+  // The bytes from the first provider that has them. Where none has, throws what the first provider
+  // that failed threw, or else Status::kUnsupported; the message names the key, and what each
+  // provider said.
+  Bytes get(const CodeObjectRef& ref) const;
+
+ private:
+  std::vector<std::unique_ptr<Provider>> providers_;
+};
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime

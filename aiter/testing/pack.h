@@ -1,0 +1,16 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Packs of code objects (aiter/runtime/store/pack.h) for tests.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "aiter/runtime/store/pack.h"
+
+namespace AITER_ATTN_NAMESPACE::testing {
+
+// The entries are right; a test that wants another digest writes it where the entry says.
+std::vector<unsigned char> make_pack(const std::map<runtime::Digest, runtime::Bytes>& objects);
+
+}  // namespace AITER_ATTN_NAMESPACE::testing

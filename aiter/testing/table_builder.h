@@ -1,0 +1,36 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Launch tables made by hand, in memory. The builds' own are written by
+// kernels/launch_table/table.py.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/launch_table/launch_table.h"
+
+namespace AITER_ATTN_NAMESPACE::testing {
+
+class TableBuilder {
+ public:
+  explicit TableBuilder(std::vector<std::string> archs) : archs_(std::move(archs)) {}
+  // Rows of a kind must follow each other. objects are by arch; one without a key: not on that
+  // arch. Of row, name and launch are filled in.
+  void add(const std::string& name, kernels::Row row, kernels::MakeLaunch launch,
+           const std::vector<kernels::CodeObjectRow>& objects);
+  // The table lives as long as the builder, to which nothing is added any more.
+  kernels::LaunchTable build(const std::string& variant_set);
+
+ private:
+  uint32_t keep(const std::string& text);
+
+  std::vector<std::string> archs_;
+  std::vector<kernels::Row> rows_;
+  std::vector<kernels::CodeObjectRow> objects_;
+  std::vector<kernels::MakeLaunch> launches_;
+  std::string strings_;
+  std::vector<uint64_t> blob_;
+};
+
+}  // namespace AITER_ATTN_NAMESPACE::testing
