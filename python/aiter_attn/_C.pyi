@@ -1,12 +1,15 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The extension module (python/extension/module.cc)."""
 
+from dataclasses import dataclass
 from typing import Final, TypedDict
 
 from typing_extensions import Buffer, CapsuleType
 
 DEVICE_CPU: Final[int]
 DEVICE_ROCM: Final[int]
+MODE_BATCH: Final[int]
+MODE_GROUP: Final[int]
 DTYPES: Final[dict[str, int]]
 MASK_NONE: Final[int]
 MASK_BOTTOM_RIGHT: Final[int]
@@ -24,16 +27,16 @@ class Tensor:
     @property
     def dtype(self) -> str: ...
     @property
-    def device(self) -> tuple[int, int]: ...
-    @property
     def read_only(self) -> bool: ...
     @property
     def data(self) -> int: ...
+    def is_contiguous(self, dimensions: int) -> bool: ...
 
+@dataclass(frozen=True, kw_only=True)
 class Problem:
-    device_type: int
-    device_id: int
-    stream: int
+    """attn_problem, in host memory until on() puts a copy elsewhere."""
+
+    mode: int
     dtype: int
     batch: int
     heads_q: int
@@ -42,63 +45,36 @@ class Problem:
     head_size_v: int
     seqlen_q: int
     seqlen_k: int
-    total_q: int
-    total_k: int
+    total_q: int = 0
+    total_k: int = 0
     softmax_scale: float
     mask: int
     window_left: int
     window_right: int
+    def on(self, device_type: int, device_id: int, stream: int) -> Problem: ...
 
 class Kernel(TypedDict):
     name: str
     arch: str
     key: str
-    symbol: str
     kind: str
     code_object_size: int
     embedded_size: int
 
 def version() -> str: ...
 def abi_version() -> int: ...
-def fwd(
-    problem: Problem,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    out: Tensor,
-    lse: Tensor | None,
-    cu_seqlens_q: Tensor | None,
-    cu_seqlens_k: Tensor | None,
-) -> None: ...
-def bwd(
-    problem: Problem,
-    dout: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    out: Tensor,
-    lse: Tensor,
-    dq: Tensor,
-    dk: Tensor,
-    dv: Tensor,
-    cu_seqlens_q: Tensor | None,
-    cu_seqlens_k: Tensor | None,
-    workspace: Tensor | None,
-) -> None: ...
-def bwd_workspace_size(
-    problem: Problem,
-    dout: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    out: Tensor,
-    lse: Tensor,
-    dq: Tensor,
-    dk: Tensor,
-    dv: Tensor,
-    cu_seqlens_q: Tensor | None,
-    cu_seqlens_k: Tensor | None,
-) -> int: ...
-def kernels() -> list[Kernel]: ...
+
+# The arrays by the names of their arguments in the package.
+def fwd(problem: Problem, arrays: dict[str, Tensor]) -> None: ...
+def bwd(problem: Problem, arrays: dict[str, Tensor]) -> None: ...
+def bwd_workspace_size(problem: Problem) -> int: ...
+
+# Indices of kernel_info, and text. arch None: of the problem's device.
+def plan_fwd(problem: Problem, arch: str | None) -> list[int]: ...
+def plan_bwd(problem: Problem, arch: str | None) -> list[int]: ...
+def explain_fwd(problem: Problem, arch: str | None) -> str: ...
+def explain_bwd(problem: Problem, arch: str | None) -> str: ...
+def kernel_count() -> int: ...
+def kernel_info(index: int) -> Kernel: ...
 def code_object(key: str) -> bytes: ...
 def driver_info(device_type: int) -> str: ...

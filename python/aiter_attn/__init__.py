@@ -5,8 +5,8 @@
     out = aiter_attn.flash_attn_func(q, k, v, causal=True)
 
 Arrays come from numpy, torch, cupy, jax or anything with DLPack. On an AMD GPU the kernels of this
-build run (`python -m aiter_attn info` lists them), in host memory a reference implementation does.
-Importing loads no GPU runtime; the first call with GPU arrays does.
+build run (kernels() lists them, explain() says which serve a call), in host memory a reference
+implementation does. Importing loads no GPU runtime; the first call with GPU arrays does.
 """
 
 from __future__ import annotations
@@ -27,16 +27,20 @@ from aiter_attn._errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
+from aiter_attn._selection import Explanation, explain, kernels
 
 __all__ = [
     "AttnError",
     "CorruptError",
     "DriverError",
+    "Explanation",
     "OutOfMemoryError",
     "UnsupportedError",
     "__version__",
+    "explain",
     "flash_attn_func",
     "flash_attn_varlen_func",
+    "kernels",
     "mha_bwd",
     "mha_fwd",
     "mha_varlen_bwd",

@@ -1,11 +1,12 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""`python -m aiter_attn`: what this build has, and whether it works here."""
+"""`python -m aiter_attn`: what this build has, what of it serves a call, whether it works here."""
 
 from __future__ import annotations
 
 import argparse
 import functools
 import json
+import math
 import signal
 import sys
 import textwrap
@@ -13,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from aiter_attn import _C, AttnError, _selftest
+from aiter_attn import _C, AttnError, _selection, _selftest
 
 _WIDTH = 100
+_DTYPES = {"fp16": "float16", "bf16": "bfloat16"}
 
 
 def manifest() -> dict[str, Any]:
@@ -38,13 +40,14 @@ def drivers() -> list[dict[str, Any]]:
 
 def facts() -> dict[str, Any]:
     """What `info` tells, as data."""
-    kernels = _C.kernels()
+    kernels = _selection.kernels()
     built = manifest()
     return {
         "version": _C.version(),
         "abi_version": _C.abi_version(),
         "variant_set": built["variant_set"],
         "toolchain": built["toolchain"],
+        "not_locked": built["not_locked"],
         "archs": sorted({kernel["arch"] for kernel in kernels}),
         "drivers": drivers(),
         "kernels": kernels,
@@ -74,6 +77,8 @@ def _info_lines() -> Iterator[str]:
     yield f"variants   {told['variant_set']}"
     yield f"archs      {', '.join(told['archs']) or 'none: built without kernels'}"
     yield f"toolchain  {told['toolchain']}"
+    for package in told["not_locked"]:
+        yield f"not locked {package}: built with it in the place of a package that was gone"
     for driver in told["drivers"]:
         state = "ready" if driver["usable"] else "absent"
         yield from textwrap.wrap(
@@ -125,7 +130,7 @@ def find_kernel(wanted: str, arch: str | None) -> _C.Kernel:
 
     Raises LookupError that says what there is.
     """
-    kernels = _C.kernels()
+    kernels = _selection.kernels()
     found = [k for k in kernels if k["name"] == wanted]
     if not found and len(wanted) >= 8:
         found = [k for k in kernels if k["key"].startswith(wanted.lower())]
@@ -146,32 +151,46 @@ def find_kernel(wanted: str, arch: str | None) -> _C.Kernel:
 
 
 def _extract(arguments: argparse.Namespace) -> int:
-    try:
-        kernel = find_kernel(arguments.key, arguments.arch)
-    except LookupError as error:
-        print(f"extract: {error.args[0]}", file=sys.stderr)
-        return 1
-    try:
-        data = _C.code_object(kernel["key"])
-    except AttnError as error:
-        print(f"extract: {error}", file=sys.stderr)
-        return 1
+    kernel = find_kernel(arguments.key, arguments.arch)
+    data = _C.code_object(kernel["key"])
     if arguments.output == "-":
         sys.stdout.buffer.write(data)
         return 0
     output = Path(arguments.output or f"{kernel['name']}.{kernel['arch']}.hsaco")
-    try:
-        output.write_bytes(data)
-    except OSError as error:
-        print(f"extract: {error}", file=sys.stderr)
-        return 1
+    output.write_bytes(data)
     print(f"{output}: {len(data)} bytes, {kernel['arch']}, key {kernel['key']}")
+    return 0
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    a = arguments
+    seqlen_k = a.seqlen_q if a.seqlen_k is None else a.seqlen_k
+    heads_k = a.heads_q if a.heads_k is None else a.heads_k
+    head_size_v = a.head_size if a.head_size_v is None else a.head_size_v
+    rows_q: tuple[int, ...] = (a.batch, a.seqlen_q)
+    rows_k: tuple[int, ...] = (a.batch, seqlen_k)
+    if a.varlen:
+        rows_q, rows_k = (math.prod(rows_q),), (math.prod(rows_k),)
+    found = _selection.explain(
+        (*rows_q, a.heads_q, a.head_size),
+        (*rows_k, heads_k, a.head_size),
+        (*rows_k, heads_k, head_size_v),
+        backward=a.backward,
+        causal=a.causal,
+        window_size=tuple(a.window),
+        sequences=(a.batch, a.seqlen_q, seqlen_k) if a.varlen else None,
+        dtype=_DTYPES[a.dtype],
+        arch=a.arch,
+    )
+    print(found.text, end="")
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m aiter_attn", description=__doc__)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", dest="command", required=True
+    )
 
     info = commands.add_parser("info", help="version, drivers, archs, kernels and their keys")
     info.add_argument("--json", action="store_true", help="the same as JSON, keys in full")
@@ -189,13 +208,34 @@ def _parser() -> argparse.ArgumentParser:
         "-o", "--output", metavar="FILE", help="default: NAME.ARCH.hsaco; -: stdout"
     )
     extract.set_defaults(run=_extract)
+
+    explain = commands.add_parser("explain", help="which kernels would serve a call, and why")
+    explain.add_argument("--arch", help="such as gfx942, here or not; default: the first GPU's")
+    explain.add_argument("--dtype", choices=_DTYPES, required=True)
+    number = functools.partial(explain.add_argument, type=int, metavar="N")
+    number("--batch", default=1, help="default: 1")
+    number("--seqlen-q", required=True, help="with --varlen: of each sequence")
+    number("--seqlen-k", help="default: as of q")
+    number("--heads-q", default=1, help="default: 1")
+    number("--heads-k", help="default: as of q")
+    number("--head-size", required=True, help="of q and k")
+    number("--head-size-v", help="default: as of q and k")
+    explain.add_argument("--causal", action="store_true")
+    explain.add_argument("--window", nargs=2, type=int, default=(-1, -1), metavar=("LEFT", "RIGHT"))
+    explain.add_argument("--varlen", action="store_true", help="sequences of different lengths")
+    explain.add_argument("--backward", action="store_true")
+    explain.set_defaults(run=_explain)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status: 0, 1 where something failed, 2 for wrong arguments (argparse exits)."""
     arguments = _parser().parse_args(argv)
-    status: int = arguments.run(arguments)
+    try:
+        status: int = arguments.run(arguments)
+    except (AttnError, LookupError, OSError, ValueError) as error:
+        print(f"{arguments.command}: {error}", file=sys.stderr)
+        return 1
     return status
 
 

@@ -23,21 +23,14 @@ What holds for every function here
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Sequence
-from typing import Any, Final, Literal, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, overload
 
-from aiter_attn import _C
-from aiter_attn._arrays import (
-    DEFAULT_STREAM,
-    SAME_STREAM,
-    Array,
-    ArrayT,
-    device_name,
-    framework_of,
-)
+from aiter_attn._call import Call
 from aiter_attn._errors import UnsupportedError
+from aiter_attn._frameworks import Array, ArrayT, framework_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = [
     "flash_attn_func",
@@ -48,57 +41,37 @@ __all__ = [
     "mha_varlen_fwd",
 ]
 
-_INT32_MAX: Final = 2**31 - 1
-_BATCH_DIMS: Final = ("batch", "seqlen", "heads", "head size")
-_VARLEN_DIMS: Final = ("total tokens", "heads", "head size")
-# The library aligns the workspace itself.
-_WORKSPACE_ALIGNMENT: Final = 256
+
+class _Options(TypedDict, total=False):
+    """What a call by name may set; the functions themselves say the rest."""
+
+    dropout_p: float
+    softmax_scale: float | None
+    causal: bool
+    window_size: tuple[int, int]
+    softcap: float
+    alibi_slopes: Array | None
+    deterministic: bool
 
 
+# For type checkers: return_attn_probs says what comes back. Options by name are checked one by one;
+# options by place are not, and the result of such a call is Any.
+@overload
+def flash_attn_func(q: ArrayT, k: Array, v: Array, **options: Unpack[_Options]) -> ArrayT: ...
 @overload
 def flash_attn_func(
-    q: ArrayT,
-    k: Array,
-    v: Array,
-    dropout_p: float = ...,
-    softmax_scale: float | None = ...,
-    causal: bool = ...,
-    window_size: tuple[int, int] = ...,
-    softcap: float = ...,
-    alibi_slopes: Array | None = ...,
-    deterministic: bool = ...,
-    return_attn_probs: Literal[False] = ...,
-) -> ArrayT: ...
-@overload
-def flash_attn_func(
-    q: ArrayT,
-    k: Array,
-    v: Array,
-    dropout_p: float = ...,
-    softmax_scale: float | None = ...,
-    causal: bool = ...,
-    window_size: tuple[int, int] = ...,
-    softcap: float = ...,
-    alibi_slopes: Array | None = ...,
-    deterministic: bool = ...,
-    *,
-    return_attn_probs: Literal[True],
+    q: ArrayT, k: Array, v: Array, *, return_attn_probs: Literal[True], **options: Unpack[_Options]
 ) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_func(
     q: ArrayT,
     k: Array,
     v: Array,
-    dropout_p: float = ...,
-    softmax_scale: float | None = ...,
-    causal: bool = ...,
-    window_size: tuple[int, int] = ...,
-    softcap: float = ...,
-    alibi_slopes: Array | None = ...,
-    deterministic: bool = ...,
+    *by_place: Any,
     return_attn_probs: bool = ...,
-) -> ArrayT | tuple[ArrayT, Any, Any]: ...
-def flash_attn_func(
+    **options: Unpack[_Options],
+) -> Any: ...
+def flash_attn_func(  # type: ignore[misc]  # fewer than *by_place
     q: ArrayT,
     k: Array,
     v: Array,
@@ -142,6 +115,10 @@ def flash_attn_func(
     return (out, lse, _no_probabilities(q)) if return_attn_probs else out
 
 
+class _VarlenOptions(_Options, total=False):
+    block_table: Array | None
+
+
 @overload
 def flash_attn_varlen_func(
     q: ArrayT,
@@ -151,15 +128,7 @@ def flash_attn_varlen_func(
     cu_seqlens_k: Array,
     max_seqlen_q: SupportsIndex,
     max_seqlen_k: SupportsIndex,
-    dropout_p: float = ...,
-    softmax_scale: float | None = ...,
-    causal: bool = ...,
-    window_size: tuple[int, int] = ...,
-    softcap: float = ...,
-    alibi_slopes: Array | None = ...,
-    deterministic: bool = ...,
-    return_attn_probs: Literal[False] = ...,
-    block_table: Array | None = ...,
+    **options: Unpack[_VarlenOptions],
 ) -> ArrayT: ...
 @overload
 def flash_attn_varlen_func(
@@ -170,16 +139,9 @@ def flash_attn_varlen_func(
     cu_seqlens_k: Array,
     max_seqlen_q: SupportsIndex,
     max_seqlen_k: SupportsIndex,
-    dropout_p: float = ...,
-    softmax_scale: float | None = ...,
-    causal: bool = ...,
-    window_size: tuple[int, int] = ...,
-    softcap: float = ...,
-    alibi_slopes: Array | None = ...,
-    deterministic: bool = ...,
     *,
     return_attn_probs: Literal[True],
-    block_table: Array | None = ...,
+    **options: Unpack[_VarlenOptions],
 ) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_varlen_func(
@@ -190,17 +152,11 @@ def flash_attn_varlen_func(
     cu_seqlens_k: Array,
     max_seqlen_q: SupportsIndex,
     max_seqlen_k: SupportsIndex,
-    dropout_p: float = ...,
-    softmax_scale: float | None = ...,
-    causal: bool = ...,
-    window_size: tuple[int, int] = ...,
-    softcap: float = ...,
-    alibi_slopes: Array | None = ...,
-    deterministic: bool = ...,
+    *by_place: Any,
     return_attn_probs: bool = ...,
-    block_table: Array | None = ...,
-) -> ArrayT | tuple[ArrayT, Any, Any]: ...
-def flash_attn_varlen_func(
+    **options: Unpack[_VarlenOptions],
+) -> Any: ...
+def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
     q: ArrayT,
     k: Array,
     v: Array,
@@ -287,9 +243,7 @@ def mha_fwd(
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
-    call = _Call(q, stream)
-    problem, loaded = call.problem(q, k, v, softmax_scale, causal, window_size)
-    return call.forward(problem, loaded, out, lse)
+    return Call(q, k, v, None, softmax_scale, causal, window_size, stream).forward(out, lse)
 
 
 def mha_varlen_fwd(
@@ -323,10 +277,9 @@ def mha_varlen_fwd(
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
-    call = _Call(q, stream)
-    call.sequences(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
-    problem, loaded = call.problem(q, k, v, softmax_scale, causal, window_size)
-    return call.forward(problem, loaded, out, lse)
+    sequences = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
+    call = Call(q, k, v, sequences, softmax_scale, causal, window_size, stream)
+    return call.forward(out, lse)
 
 
 def mha_bwd(
@@ -366,9 +319,8 @@ def mha_bwd(
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
-    call = _Call(q, stream)
-    problem, loaded = call.problem(q, k, v, softmax_scale, causal, window_size)
-    return call.backward(problem, loaded, dout, out, lse, deterministic, (dq, dk, dv), workspace)
+    call = Call(q, k, v, None, softmax_scale, causal, window_size, stream)
+    return call.backward(dout, out, lse, deterministic, (dq, dk, dv), workspace)
 
 
 def mha_varlen_bwd(
@@ -408,272 +360,9 @@ def mha_varlen_bwd(
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
-    call = _Call(q, stream)
-    call.sequences(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
-    problem, loaded = call.problem(q, k, v, softmax_scale, causal, window_size)
-    return call.backward(problem, loaded, dout, out, lse, deterministic, (dq, dk, dv), workspace)
-
-
-class _Call:
-    """One call: its device and stream, and every array it borrows, held until it has returned."""
-
-    def __init__(self, lead: Array, stream: int | None) -> None:
-        self._lead = lead
-        self._framework = framework_of("q", lead)
-        self._device = self._framework.device("q", lead)
-        if self._device[0] not in (_C.DEVICE_CPU, _C.DEVICE_ROCM):
-            raise ValueError(
-                f"q: on {device_name(self._device)}; allowed: CPU (host memory) and ROCm (AMD "
-                "GPUs); copy the arrays to one of them"
-            )
-        # stream as given, for results: None leaves them to the stream that the caller works on.
-        self._given_stream = stream
-        # What the work is queued on; None: there is none, in host memory.
-        self._stream: int | None = None
-        # Whether that is the stream on which q's framework queues its own work.
-        self._same_stream = False
-        if self._device[0] == _C.DEVICE_ROCM:
-            if stream is None:
-                stream = self._framework.current_stream(lead)
-                self._same_stream = stream is not None
-            self._stream = DEFAULT_STREAM if stream is None else stream
-            if self._stream < 0:
-                raise ValueError(f"stream: {stream}; allowed: a hipStream_t as int, or None")
-        elif stream is not None:
-            raise ValueError("stream: the arrays are in host memory; pass stream=None")
-        self._problem = _C.Problem()
-        self._cu_seqlens: tuple[_C.Tensor, _C.Tensor] | tuple[None, None] = (None, None)
-
-    @property
-    def _varlen(self) -> bool:
-        return self._cu_seqlens[0] is not None
-
-    def sequences(
-        self,
-        cu_seqlens_q: Array,
-        cu_seqlens_k: Array,
-        max_seqlen_q: SupportsIndex,
-        max_seqlen_k: SupportsIndex,
-    ) -> None:
-        """Makes the call a varlen call; before problem()."""
-        starts = []
-        for name, array in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_k", cu_seqlens_k)):
-            tensor = self._borrow(name, array)
-            if tensor.dtype != "int32":
-                raise TypeError(f"{name}: dtype {tensor.dtype}; allowed: int32")
-            if len(tensor.shape) != 1 or tensor.shape[0] < 1:
-                raise ValueError(f"{name}: shape {tensor.shape}; allowed: [batch + 1]")
-            _check_contiguous(name, tensor)
-            starts.append(tensor)
-        if starts[0].shape != starts[1].shape:
-            raise ValueError(
-                f"cu_seqlens_k: {starts[1].shape[0]} entries, but cu_seqlens_q has "
-                f"{starts[0].shape[0]}; both have batch + 1"
-            )
-        self._cu_seqlens = (starts[0], starts[1])
-        self._problem.batch = _int32("cu_seqlens_q: its length", starts[0].shape[0] - 1)
-        self._problem.seqlen_q = _int32("max_seqlen_q", max_seqlen_q)
-        self._problem.seqlen_k = _int32("max_seqlen_k", max_seqlen_k)
-
-    def problem(
-        self,
-        q: Array,
-        k: Array,
-        v: Array,
-        softmax_scale: float | None,
-        causal: bool,
-        window_size: tuple[int, int],
-    ) -> tuple[_C.Problem, dict[str, _C.Tensor]]:
-        """What is asked for, and q, k, v; checked against each other."""
-        dims = _VARLEN_DIMS if self._varlen else _BATCH_DIMS
-        loaded: dict[str, _C.Tensor] = {}
-        for name, array in (("q", q), ("k", k), ("v", v)):
-            tensor = self._borrow(name, array)
-            if tensor.dtype not in _C.DTYPES:
-                raise TypeError(
-                    f"{name}: dtype {tensor.dtype}; allowed: float16, bfloat16, and on the CPU "
-                    "float32"
-                )
-            if len(tensor.shape) != len(dims):
-                raise ValueError(f"{name}: shape {tensor.shape}; allowed: [{', '.join(dims)}]")
-            loaded[name] = tensor
-            self._check_tensor(name, tensor, loaded["q"].dtype)
-        heads_q, head_size = loaded["q"].shape[-2:]
-        heads_k, head_size_v = loaded["k"].shape[-2], loaded["v"].shape[-1]
-        if min(heads_q, heads_k) < 1 or heads_q % heads_k:
-            raise ValueError(
-                f"k: {heads_k} heads (shape {loaded['k'].shape}), but q has {heads_q}; q's must be "
-                "a multiple of k's, and neither 0"
-            )
-        if min(head_size, head_size_v) < 1:
-            raise ValueError(f"q, v: head sizes {head_size}, {head_size_v}; allowed: 1 or more")
-        tokens_q, tokens_k = loaded["q"].shape[:-2], loaded["k"].shape[:-2]
-        batch = tokens_q[:-1]  # () in varlen mode
-        _check_shape("k", loaded["k"], (*batch, tokens_k[-1], heads_k, head_size), dims)
-        _check_shape("v", loaded["v"], (*tokens_k, heads_k, head_size_v), dims)
-
-        problem = self._problem
-        problem.device_type, problem.device_id = self._device
-        problem.stream = self._stream or 0
-        problem.dtype = _C.DTYPES[loaded["q"].dtype]
-        problem.heads_q = _int32("q: heads", heads_q)
-        problem.heads_k = heads_k
-        problem.head_size_qk = _int32("q: head size", head_size)
-        problem.head_size_v = _int32("v: head size", head_size_v)
-        if self._varlen:
-            problem.total_q = _int32("q: total tokens", tokens_q[0])
-            problem.total_k = _int32("k: total tokens", tokens_k[0])
-        else:
-            problem.batch = _int32("q: batch", batch[0])
-            problem.seqlen_q = _int32("q: seqlen", tokens_q[-1])
-            problem.seqlen_k = _int32("k: seqlen", tokens_k[-1])
-        problem.softmax_scale = _scale(softmax_scale, head_size)
-        problem.mask, problem.window_left, problem.window_right = _mask(causal, window_size)
-        return problem, loaded
-
-    def forward(
-        self,
-        problem: _C.Problem,
-        loaded: dict[str, _C.Tensor],
-        out: Array | None,
-        lse: Array | None,
-    ) -> tuple[Any, Any]:
-        q, k, v = loaded["q"], loaded["k"], loaded["v"]
-        inputs = list(loaded.values())
-        made_out, out_tensor = self._output(
-            "out", out, (*q.shape[:-1], problem.head_size_v), q.dtype, inputs
-        )
-        made_lse, lse_tensor = self._output("lse", lse, self._lse_shape(problem), "float32", inputs)
-        cu_seqlens_q, cu_seqlens_k = self._cu_seqlens
-        _C.fwd(problem, q, k, v, out_tensor, lse_tensor, cu_seqlens_q, cu_seqlens_k)
-        return self._result(out, made_out), self._result(lse, made_lse)
-
-    def backward(
-        self,
-        problem: _C.Problem,
-        loaded: dict[str, _C.Tensor],
-        dout: Array,
-        out: Array,
-        lse: Array,
-        deterministic: bool,
-        gradients: Sequence[Array | None],
-        workspace: Array | None,
-    ) -> tuple[Any, Any, Any]:
-        if deterministic and self._device[0] == _C.DEVICE_ROCM:
-            raise UnsupportedError(
-                "deterministic=True: on the GPU, this version sums dq in the order the hardware "
-                "takes; pass deterministic=False, or arrays in host memory"
-            )
-        q, k, v = loaded["q"], loaded["k"], loaded["v"]
-        dims = _VARLEN_DIMS if self._varlen else _BATCH_DIMS
-        for name, array in (("dout", dout), ("out", out)):
-            tensor = self._borrow(name, array)
-            self._check_tensor(name, tensor, q.dtype)
-            _check_shape(name, tensor, (*q.shape[:-1], problem.head_size_v), dims)
-            loaded[name] = tensor
-        lse_tensor = self._borrow("lse", lse)
-        if lse_tensor.dtype != "float32":
-            raise TypeError(f"lse: dtype {lse_tensor.dtype}; allowed: float32")
-        lse_dims = ("heads", "total tokens") if self._varlen else ("batch", "heads", "seqlen")
-        _check_shape("lse", lse_tensor, self._lse_shape(problem), lse_dims)
-        _check_contiguous("lse", lse_tensor)
-
-        inputs = [*loaded.values(), lse_tensor]
-        made: list[Any] = []
-        outputs: list[_C.Tensor] = []
-        for name, given, like in zip(("dq", "dk", "dv"), gradients, (q, k, v), strict=True):
-            array, tensor = self._output(name, given, like.shape, q.dtype, [*inputs, *outputs])
-            made.append(array)
-            outputs.append(tensor)
-        dq, dk, dv = outputs
-        arguments = (problem, loaded["dout"], q, k, v, loaded["out"], lse_tensor, dq, dk, dv)
-        cu_seqlens_q, cu_seqlens_k = self._cu_seqlens
-        size = _C.bwd_workspace_size(*arguments, cu_seqlens_q, cu_seqlens_k)
-        scratch = self._workspace(workspace, size)
-        _C.bwd(*arguments, cu_seqlens_q, cu_seqlens_k, scratch)
-        results = [self._result(g, m) for g, m in zip(gradients, made, strict=True)]
-        return results[0], results[1], results[2]
-
-    def _borrow(self, name: str, array: Any) -> _C.Tensor:
-        framework = framework_of(name, array)
-        device = framework.device(name, array)
-        if device != self._device:
-            raise ValueError(
-                f"{name}: on {device_name(device)}, but q is on {device_name(self._device)}; all "
-                "arrays of a call are on one device"
-            )
-        stream = self._stream
-        if self._same_stream and framework is self._framework:
-            stream = SAME_STREAM  # the work is queued behind what made the array
-        return framework.borrow(name, array, stream)
-
-    def _check_tensor(self, name: str, tensor: _C.Tensor, dtype: str) -> None:
-        if tensor.dtype != dtype:
-            raise TypeError(
-                f"{name}: dtype {tensor.dtype}, but q has {dtype}; q, k, v, out and the gradients "
-                "have one dtype"
-            )
-        _check_rows(name, tensor)
-
-    def _output(
-        self,
-        name: str,
-        given: Any,
-        shape: Sequence[int],
-        dtype: str,
-        others: Sequence[_C.Tensor],
-    ) -> tuple[Any, _C.Tensor]:
-        """The array to write and its memory: the caller's, checked, or a new one."""
-        if given is None:
-            kind = None if dtype != "float32" else dtype
-            array = self._framework.empty(name, self._lead, shape, kind, self._given_stream)
-        else:
-            array = given
-            if not framework_of(name, array).writable:
-                raise ValueError(f"{name}: {type(array).__name__} is immutable; pass {name}=None")
-        tensor = self._borrow(name, array)
-        if tensor.dtype != dtype:
-            raise TypeError(f"{name}: dtype {tensor.dtype}; allowed: {dtype}")
-        if tensor.shape != tuple(shape):
-            raise ValueError(f"{name}: shape {tensor.shape}; allowed: {tuple(shape)}")
-        if given is None:
-            return array, tensor
-        if tensor.read_only:
-            raise ValueError(f"{name}: is read-only; pass a writable array or {name}=None")
-        if name == "lse":
-            _check_contiguous(name, tensor)
-        else:
-            _check_rows(name, tensor)
-        if 0 not in tensor.shape and any(tensor.data == other.data for other in others):
-            raise ValueError(f"{name}: is the memory of another argument; pass one of its own")
-        return array, tensor
-
-    def _result(self, given: Any, made: Any) -> Any:
-        return made if given is not None else self._framework.result(made, self._lead)
-
-    def _workspace(self, given: Any, size: int) -> _C.Tensor | None:
-        if size == 0:
-            return None
-        padded = size + _WORKSPACE_ALIGNMENT - 1
-        if given is None:
-            if not self._framework.stream_ordered:
-                raise TypeError(
-                    f"workspace: when {type(self._lead).__name__} uses memory again is not known; "
-                    f"pass workspace= of {padded} bytes and keep it until the stream is done"
-                )
-            given = self._framework.empty(
-                "workspace", self._lead, (padded,), "uint8", self._given_stream
-            )
-        tensor = self._borrow("workspace", given)
-        _check_contiguous("workspace", tensor)
-        if tensor.read_only:
-            raise ValueError("workspace: is read-only; pass a writable array or workspace=None")
-        return tensor
-
-    def _lse_shape(self, problem: _C.Problem) -> tuple[int, ...]:
-        if self._varlen:
-            return problem.heads_q, problem.total_q
-        return problem.batch, problem.heads_q, problem.seqlen_q
+    sequences = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
+    call = Call(q, k, v, sequences, softmax_scale, causal, window_size, stream)
+    return call.backward(dout, out, lse, deterministic, (dq, dk, dv), workspace)
 
 
 def _refuse(dropout_p: float, softcap: float, alibi_slopes: Array | None) -> None:
@@ -696,71 +385,3 @@ def _no_probabilities(q: Array) -> Any:
     """What flash-attn gives as S_dmask where there is no dropout."""
     framework = framework_of("q", q)
     return framework.result(framework.empty("probs", q, (0,), None, None), q)
-
-
-def _scale(softmax_scale: float | None, head_size: int) -> float:
-    return 1.0 / math.sqrt(head_size) if softmax_scale is None else float(softmax_scale)
-
-
-def _mask(causal: bool, window_size: tuple[int, int]) -> tuple[int, int, int]:
-    """(attn_mask, window_left, window_right) of the C ABI."""
-    try:
-        left, right = (operator.index(bound) for bound in window_size)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"window_size: {window_size!r}; allowed: two integers (left, right), -1: no bound"
-        ) from None
-    if not all(-1 <= bound <= _INT32_MAX for bound in (left, right)):
-        raise ValueError(f"window_size: ({left}, {right}); allowed: 0 or more, or -1: no bound")
-    if causal:
-        right = 0
-    if left == -1 and right == -1:
-        return _C.MASK_NONE, -1, -1
-    return _C.MASK_BOTTOM_RIGHT, left, right
-
-
-def _int32(what: str, value: SupportsIndex) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{what}: {value!r}; allowed: an integer") from None
-    if not 0 <= number <= _INT32_MAX:
-        raise ValueError(f"{what}: {number}; allowed: 0 to {_INT32_MAX}")
-    return number
-
-
-def _check_shape(name: str, tensor: _C.Tensor, shape: tuple[int, ...], dims: Sequence[str]) -> None:
-    if tensor.shape == shape:
-        return
-    if len(tensor.shape) == len(shape):
-        wrong = ", ".join(
-            f"{dim} {have} instead of {want}"
-            for dim, have, want in zip(dims, tensor.shape, shape, strict=True)
-            if have != want
-        )
-    else:
-        wrong = f"{len(tensor.shape)} dimensions instead of {len(shape)}"
-    raise ValueError(
-        f"{name}: shape {tensor.shape}; allowed here: {shape} [{', '.join(dims)}]: {wrong}"
-    )
-
-
-def _check_rows(name: str, tensor: _C.Tensor) -> None:
-    if tensor.shape and tensor.shape[-1] > 1 and tensor.strides[-1] != 1:
-        raise ValueError(
-            f"{name}: strides {tensor.strides} (in elements); the last must be 1: pass a copy "
-            "whose last dimension is contiguous"
-        )
-
-
-def _check_contiguous(name: str, tensor: _C.Tensor) -> None:
-    if 0 in tensor.shape:
-        return
-    expected = 1
-    for extent, stride in zip(reversed(tensor.shape), reversed(tensor.strides), strict=True):
-        if extent > 1 and stride != expected:
-            raise ValueError(
-                f"{name}: strides {tensor.strides} (in elements) of shape {tensor.shape}; it must "
-                "be contiguous: pass a contiguous copy"
-            )
-        expected *= extent

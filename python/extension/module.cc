@@ -1,32 +1,81 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // aiter_attn._C: the C ABI (aiter/attn.h) for Python, one function each. Checks that name the
-// caller's arguments are the package's (aiter_attn/_attention.py); what the library itself refuses
-// arrives here as a status and leaves as an exception of aiter_attn._errors.
+// caller's arguments are the package's (aiter_attn/_problem.py, _call.py); what the library itself
+// refuses arrives here as a status and leaves as an exception of aiter_attn._errors.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "aiter/attn.h"
 #include "python/extension/tensor.h"
 
-namespace aiter_attn::python {
+namespace AITER_ATTN_NAMESPACE::python {
 namespace {
 
 using namespace pybind11::literals;
+
+// The problem's numbers, and each args struct's tensors, by their names in Python.
+template <typename Struct, typename Value>
+struct Field {
+  const char* name;
+  Value Struct::* member;
+};
+
+constexpr Field<attn_problem, int32_t> kProblemFields[] = {
+    {"mode", &attn_problem::mode},
+    {"dtype", &attn_problem::dtype},
+    {"batch", &attn_problem::batch},
+    {"heads_q", &attn_problem::heads_q},
+    {"heads_k", &attn_problem::heads_k},
+    {"head_size_qk", &attn_problem::head_size_qk},
+    {"head_size_v", &attn_problem::head_size_v},
+    {"seqlen_q", &attn_problem::seqlen_q},
+    {"seqlen_k", &attn_problem::seqlen_k},
+    {"total_q", &attn_problem::total_q},
+    {"total_k", &attn_problem::total_k},
+    {"mask", &attn_problem::mask},
+    {"window_left", &attn_problem::window_left},
+    {"window_right", &attn_problem::window_right},
+};
+
+constexpr Field<attn_fwd_args, attn_tensor> kFwdTensors[] = {
+    {"q", &attn_fwd_args::q},
+    {"k", &attn_fwd_args::k},
+    {"v", &attn_fwd_args::v},
+    {"out", &attn_fwd_args::o},
+};
+
+constexpr Field<attn_bwd_args, attn_tensor> kBwdTensors[] = {
+    {"q", &attn_bwd_args::q},       {"k", &attn_bwd_args::k},   {"v", &attn_bwd_args::v},
+    {"out", &attn_bwd_args::o},     {"dq", &attn_bwd_args::dq}, {"dk", &attn_bwd_args::dk},
+    {"dout", &attn_bwd_args::dout}, {"dv", &attn_bwd_args::dv},
+};
+
+constexpr const auto& TensorsOf(const attn_fwd_args&) { return kFwdTensors; }
+constexpr const auto& TensorsOf(const attn_bwd_args&) { return kBwdTensors; }
+
+// NULL where no field has the name.
+template <typename Struct, typename Value, size_t N>
+Value* Find(Struct& object, const Field<Struct, Value> (&fields)[N], std::string_view name) {
+  for (const auto& field : fields) {
+    if (name == field.name) return &(object.*field.member);
+  }
+  return nullptr;
+}
 
 [[noreturn]] void Raise(attn_status status) {
   py::object error = py::module_::import("aiter_attn._errors")
                          .attr("from_status")(static_cast<int>(status), attn_last_error());
   PyErr_SetObject(py::type::handle_of(error).ptr(), error.ptr());
   throw py::error_already_set();
-}
-
-void Check(attn_status status) {
-  if (status != ATTN_OK) Raise(status);
 }
 
 // Other threads may run Python while the library computes or queues; its message is thread-local.
@@ -37,96 +86,133 @@ void CheckUnlocked(const Call& call) {
     py::gil_scoped_release unlocked;
     status = call();
   }
-  Check(status);
+  if (status != ATTN_OK) Raise(status);
 }
 
-template <typename T>
-T* Pointer(const Tensor* tensor) {
-  return tensor == nullptr ? nullptr : static_cast<T*>(tensor->data());
-}
-
-attn_problem WithSequences(attn_problem problem, const Tensor* cu_seqlens_q,
-                           const Tensor* cu_seqlens_k) {
-  problem.cu_seqlens_q = Pointer<const int32_t>(cu_seqlens_q);
-  problem.cu_seqlens_k = Pointer<const int32_t>(cu_seqlens_k);
+attn_problem MakeProblem(const py::kwargs& fields) {
+  attn_problem problem{};
+  problem.struct_size = sizeof problem;
+  problem.device_type = ATTN_DEVICE_CPU;
+  for (const auto& given : fields) {
+    const auto name = py::cast<std::string_view>(given.first);
+    if (int32_t* field = Find(problem, kProblemFields, name)) {
+      *field = py::cast<int32_t>(given.second);
+    } else if (name == "softmax_scale") {
+      problem.softmax_scale = py::cast<float>(given.second);
+    } else {
+      throw py::type_error("Problem() has no field \"" + std::string(name) + '"');
+    }
+  }
   return problem;
 }
 
-void Forward(const attn_problem& problem, const Tensor& q, const Tensor& k, const Tensor& v,
-             const Tensor& out, const Tensor* lse, const Tensor* cu_seqlens_q,
-             const Tensor* cu_seqlens_k) {
-  attn_fwd_args args{};
-  args.struct_size = sizeof args;
-  args.problem = WithSequences(problem, cu_seqlens_q, cu_seqlens_k);
-  args.q = q.AsAttnTensor();
-  args.k = k.AsAttnTensor();
-  args.v = v.AsAttnTensor();
-  args.o = out.AsAttnTensor();
-  args.lse = Pointer<float>(lse);
-  const bool varlen = cu_seqlens_q != nullptr;
-  CheckUnlocked([&] { return varlen ? attn_varlen_fwd(&args) : attn_fwd(&args); });
+attn_problem OnDevice(attn_problem problem, int32_t device_type, int32_t device_id,
+                      uintptr_t stream) {
+  problem.device_type = device_type;
+  problem.device_id = device_id;
+  problem.stream = reinterpret_cast<void*>(stream);
+  return problem;
 }
 
-attn_bwd_args BackwardArgs(const attn_problem& problem, const Tensor& dout, const Tensor& q,
-                           const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse,
-                           const Tensor& dq, const Tensor& dk, const Tensor& dv,
-                           const Tensor* cu_seqlens_q, const Tensor* cu_seqlens_k) {
-  attn_bwd_args args{};
-  args.struct_size = sizeof args;
-  args.problem = WithSequences(problem, cu_seqlens_q, cu_seqlens_k);
-  args.q = q.AsAttnTensor();
-  args.k = k.AsAttnTensor();
-  args.v = v.AsAttnTensor();
-  args.o = out.AsAttnTensor();
-  args.dout = dout.AsAttnTensor();
-  args.lse = Pointer<const float>(&lse);
-  args.dq = dq.AsAttnTensor();
-  args.dk = dk.AsAttnTensor();
-  args.dv = dv.AsAttnTensor();
-  return args;
-}
-
-void Backward(const attn_problem& problem, const Tensor& dout, const Tensor& q, const Tensor& k,
-              const Tensor& v, const Tensor& out, const Tensor& lse, const Tensor& dq,
-              const Tensor& dk, const Tensor& dv, const Tensor* cu_seqlens_q,
-              const Tensor* cu_seqlens_k, const Tensor* workspace) {
-  attn_bwd_args args =
-      BackwardArgs(problem, dout, q, k, v, out, lse, dq, dk, dv, cu_seqlens_q, cu_seqlens_k);
-  if (workspace != nullptr) {
-    // The library wants 256-byte alignment, which not every allocator gives.
-    void* data = workspace->data();
-    size_t space = workspace->size_bytes();
-    args.workspace = std::align(256, 0, data, space);
-    args.workspace_size = args.workspace == nullptr ? 0 : space;
+// An args struct and the problem it points to.
+template <typename Args>
+class Call {
+ public:
+  explicit Call(const attn_problem& problem) : problem_(problem) {
+    args_.struct_size = sizeof args_;
+    args_.problem = &problem_;
   }
-  const bool varlen = cu_seqlens_q != nullptr;
-  CheckUnlocked([&] { return varlen ? attn_varlen_bwd(&args) : attn_bwd(&args); });
+
+  Call(const attn_problem& problem, const py::dict& arrays) : Call(problem) {
+    for (const auto& array : arrays) {
+      Set(py::cast<std::string_view>(array.first), py::cast<const Tensor&>(array.second));
+    }
+  }
+
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  Args& args() { return args_; }
+
+ private:
+  void Set(std::string_view name, const Tensor& array) {
+    if (attn_tensor* tensor = Find(args_, TensorsOf(args_), name)) {
+      *tensor = array.AsAttnTensor();
+    } else if (name == "lse") {
+      args_.lse = static_cast<float*>(array.data());
+    } else if (name == "cu_seqlens_q") {
+      problem_.cu_seqlens_q = static_cast<const int32_t*>(array.data());
+    } else if (name == "cu_seqlens_k") {
+      problem_.cu_seqlens_k = static_cast<const int32_t*>(array.data());
+    } else if (name == "workspace") {
+      SetWorkspace(array);
+    } else {
+      throw py::type_error("no array of this call is named \"" + std::string(name) + '"');
+    }
+  }
+
+  void SetWorkspace(const Tensor& array) {
+    if constexpr (std::is_same_v<Args, attn_bwd_args>) {
+      // The library wants 256-byte alignment, which not every allocator gives.
+      void* data = array.data();
+      size_t space = array.size_bytes();
+      args_.workspace = std::align(256, 0, data, space);
+      args_.workspace_size = args_.workspace == nullptr ? 0 : space;
+    }
+  }
+
+  attn_problem problem_;
+  Args args_{};
+};
+
+template <typename Args, attn_status (*kRun)(const Args*)>
+void Run(const attn_problem& problem, const py::dict& arrays) {
+  Call<Args> call(problem, arrays);
+  CheckUnlocked([&] { return kRun(&call.args()); });
 }
 
-uint64_t BackwardWorkspaceSize(const attn_problem& problem, const Tensor& dout, const Tensor& q,
-                               const Tensor& k, const Tensor& v, const Tensor& out,
-                               const Tensor& lse, const Tensor& dq, const Tensor& dk,
-                               const Tensor& dv, const Tensor* cu_seqlens_q,
-                               const Tensor* cu_seqlens_k) {
-  const attn_bwd_args args =
-      BackwardArgs(problem, dout, q, k, v, out, lse, dq, dk, dv, cu_seqlens_q, cu_seqlens_k);
+uint64_t WorkspaceSize(const attn_problem& problem) {
+  Call<attn_bwd_args> call(problem);
   uint64_t bytes = 0;
-  Check(attn_bwd_workspace_size(&args, &bytes));
+  CheckUnlocked([&] { return attn_bwd_workspace_size(&call.args(), &bytes); });
   return bytes;
 }
 
-py::list Kernels() {
-  py::list rows;
-  for (uint32_t i = 0; i < attn_kernel_count(); ++i) {
-    attn_kernel_info_t info{};
-    info.struct_size = sizeof info;
-    Check(attn_kernel_info(i, &info));
-    rows.append(py::dict("name"_a = info.name, "arch"_a = info.arch, "key"_a = info.key,
-                         "symbol"_a = info.symbol, "kind"_a = info.kind,
-                         "code_object_size"_a = info.code_object_size,
-                         "embedded_size"_a = info.embedded_size));
-  }
-  return rows;
+// What the package's own calls ask for: they always take the lse. Nothing is written there.
+template <typename Args>
+void WantLse(Args& args) {
+  static float lse;
+  args.lse = &lse;
+}
+
+template <typename Args, attn_status (*kPlan)(const Args*, const char*, uint32_t*, uint32_t*)>
+std::vector<uint32_t> Plan(const attn_problem& problem, const std::optional<std::string>& arch) {
+  Call<Args> call(problem);
+  WantLse(call.args());
+  const char* name = arch ? arch->c_str() : nullptr;
+  uint32_t count = 0;
+  CheckUnlocked([&] { return kPlan(&call.args(), name, nullptr, &count); });
+  std::vector<uint32_t> kernels(count);
+  CheckUnlocked([&] { return kPlan(&call.args(), name, kernels.data(), &count); });
+  return kernels;
+}
+
+template <typename Args, attn_status (*kExplain)(const Args*, const char*, const char**)>
+std::string Explain(const attn_problem& problem, const std::optional<std::string>& arch) {
+  Call<Args> call(problem);
+  WantLse(call.args());
+  const char* text = "";
+  CheckUnlocked([&] { return kExplain(&call.args(), arch ? arch->c_str() : nullptr, &text); });
+  return text;
+}
+
+py::dict KernelInfo(uint32_t index) {
+  attn_kernel_info_t info{};
+  info.struct_size = sizeof info;
+  CheckUnlocked([&] { return attn_kernel_info(index, &info); });
+  return py::dict("name"_a = info.name, "arch"_a = info.arch, "key"_a = py::str(info.key),
+                  "kind"_a = info.kind, "code_object_size"_a = info.code_object_size,
+                  "embedded_size"_a = info.embedded_size);
 }
 
 py::bytes CodeObject(const std::string& key) {
@@ -143,47 +229,31 @@ std::string DriverInfo(int32_t device_type) {
   return text;
 }
 
+py::tuple AsTuple(const std::vector<int64_t>& numbers) {
+  py::tuple tuple(numbers.size());
+  for (size_t i = 0; i < numbers.size(); ++i) tuple[i] = numbers[i];
+  return tuple;
+}
+
 void BindTensor(py::module_& module) {
-  py::class_<Tensor>(module, "Tensor")
+  py::class_<Tensor>(module, "Tensor", py::module_local())
       .def_static("from_dlpack", &Tensor::FromDlpack, "capsule"_a)
       .def_static("from_buffer", &Tensor::FromBuffer, "buffer"_a, "dtype"_a)
-      .def_property_readonly("shape",
-                             [](const Tensor& t) { return py::tuple(py::cast(t.shape())); })
-      .def_property_readonly("strides",
-                             [](const Tensor& t) { return py::tuple(py::cast(t.strides())); })
+      .def_property_readonly("shape", [](const Tensor& t) { return AsTuple(t.shape()); })
+      .def_property_readonly("strides", [](const Tensor& t) { return AsTuple(t.strides()); })
       .def_property_readonly("dtype", &Tensor::dtype)
-      .def_property_readonly(
-          "device", [](const Tensor& t) { return py::make_tuple(t.device_type(), t.device_id()); })
       .def_property_readonly("read_only", &Tensor::read_only)
       .def_property_readonly("data",
-                             [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.data()); });
+                             [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.data()); })
+      .def("is_contiguous", &Tensor::is_contiguous, "dimensions"_a);
 }
 
 void BindProblem(py::module_& module) {
-  py::class_<attn_problem>(module, "Problem")
-      .def(py::init([] { return attn_problem{}; }))
-      .def_readwrite("device_type", &attn_problem::device_type)
-      .def_readwrite("device_id", &attn_problem::device_id)
-      .def_property(
-          "stream",
-          [](const attn_problem& problem) { return reinterpret_cast<uintptr_t>(problem.stream); },
-          [](attn_problem& problem, uintptr_t stream) {
-            problem.stream = reinterpret_cast<void*>(stream);
-          })
-      .def_readwrite("dtype", &attn_problem::dtype)
-      .def_readwrite("batch", &attn_problem::batch)
-      .def_readwrite("heads_q", &attn_problem::heads_q)
-      .def_readwrite("heads_k", &attn_problem::heads_k)
-      .def_readwrite("head_size_qk", &attn_problem::head_size_qk)
-      .def_readwrite("head_size_v", &attn_problem::head_size_v)
-      .def_readwrite("seqlen_q", &attn_problem::seqlen_q)
-      .def_readwrite("seqlen_k", &attn_problem::seqlen_k)
-      .def_readwrite("total_q", &attn_problem::total_q)
-      .def_readwrite("total_k", &attn_problem::total_k)
-      .def_readwrite("softmax_scale", &attn_problem::softmax_scale)
-      .def_readwrite("mask", &attn_problem::mask)
-      .def_readwrite("window_left", &attn_problem::window_left)
-      .def_readwrite("window_right", &attn_problem::window_right);
+  py::class_<attn_problem> problem(module, "Problem", py::module_local());
+  problem.def(py::init(&MakeProblem))
+      .def_readonly("softmax_scale", &attn_problem::softmax_scale)
+      .def("on", &OnDevice, "device_type"_a, "device_id"_a, "stream"_a);
+  for (const auto& field : kProblemFields) problem.def_readonly(field.name, field.member);
 }
 
 }  // namespace
@@ -195,6 +265,8 @@ PYBIND11_MODULE(_C, module) {
 
   module.attr("DEVICE_CPU") = static_cast<int>(ATTN_DEVICE_CPU);
   module.attr("DEVICE_ROCM") = static_cast<int>(ATTN_DEVICE_ROCM);
+  module.attr("MODE_BATCH") = static_cast<int>(ATTN_MODE_BATCH);
+  module.attr("MODE_GROUP") = static_cast<int>(ATTN_MODE_GROUP);
   module.attr("DTYPES") = py::dict("float16"_a = static_cast<int>(ATTN_DTYPE_FP16),
                                    "bfloat16"_a = static_cast<int>(ATTN_DTYPE_BF16),
                                    "float32"_a = static_cast<int>(ATTN_DTYPE_FP32));
@@ -203,23 +275,23 @@ PYBIND11_MODULE(_C, module) {
   module.attr("STATUS") =
       py::dict("invalid_argument"_a = static_cast<int>(ATTN_ERROR_INVALID_ARGUMENT),
                "unsupported"_a = static_cast<int>(ATTN_ERROR_UNSUPPORTED),
-               "abi_mismatch"_a = static_cast<int>(ATTN_ERROR_ABI_MISMATCH),
                "driver"_a = static_cast<int>(ATTN_ERROR_DRIVER),
                "out_of_memory"_a = static_cast<int>(ATTN_ERROR_OUT_OF_MEMORY),
-               "corrupt"_a = static_cast<int>(ATTN_ERROR_CORRUPT),
-               "internal"_a = static_cast<int>(ATTN_ERROR_INTERNAL));
+               "corrupt"_a = static_cast<int>(ATTN_ERROR_CORRUPT));
 
   module.def("version", &attn_version);
   module.def("abi_version", &attn_abi_version);
-  module.def("fwd", &Forward, "problem"_a, "q"_a, "k"_a, "v"_a, "out"_a, "lse"_a, "cu_seqlens_q"_a,
-             "cu_seqlens_k"_a);
-  module.def("bwd", &Backward, "problem"_a, "dout"_a, "q"_a, "k"_a, "v"_a, "out"_a, "lse"_a, "dq"_a,
-             "dk"_a, "dv"_a, "cu_seqlens_q"_a, "cu_seqlens_k"_a, "workspace"_a);
-  module.def("bwd_workspace_size", &BackwardWorkspaceSize, "problem"_a, "dout"_a, "q"_a, "k"_a,
-             "v"_a, "out"_a, "lse"_a, "dq"_a, "dk"_a, "dv"_a, "cu_seqlens_q"_a, "cu_seqlens_k"_a);
-  module.def("kernels", &Kernels);
+  module.def("fwd", &Run<attn_fwd_args, attn_fwd>, "problem"_a, "arrays"_a);
+  module.def("bwd", &Run<attn_bwd_args, attn_bwd>, "problem"_a, "arrays"_a);
+  module.def("bwd_workspace_size", &WorkspaceSize, "problem"_a);
+  module.def("plan_fwd", &Plan<attn_fwd_args, attn_plan_fwd>, "problem"_a, "arch"_a);
+  module.def("plan_bwd", &Plan<attn_bwd_args, attn_plan_bwd>, "problem"_a, "arch"_a);
+  module.def("explain_fwd", &Explain<attn_fwd_args, attn_explain_fwd>, "problem"_a, "arch"_a);
+  module.def("explain_bwd", &Explain<attn_bwd_args, attn_explain_bwd>, "problem"_a, "arch"_a);
+  module.def("kernel_count", &attn_kernel_count);
+  module.def("kernel_info", &KernelInfo, "index"_a);
   module.def("code_object", &CodeObject, "key"_a);
   module.def("driver_info", &DriverInfo, "device_type"_a);
 }
 
-}  // namespace aiter_attn::python
+}  // namespace AITER_ATTN_NAMESPACE::python

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-namespace aiter_attn::python {
+namespace AITER_ATTN_NAMESPACE::python {
 namespace {
 
 constexpr char kCapsule[] = "dltensor";
@@ -97,8 +97,6 @@ std::unique_ptr<Tensor> Tensor::FromDlpack(const py::capsule& capsule) {
   }
   tensor->dtype_ = DtypeName(source->dtype);
   tensor->item_bits_ = uint64_t{source->dtype.bits} * source->dtype.lanes;
-  tensor->device_type_ = source->device.device_type;
-  tensor->device_id_ = source->device.device_id;
   if (source->data != nullptr) {
     tensor->data_ = static_cast<char*>(source->data) + source->byte_offset;
   }
@@ -118,6 +116,8 @@ std::unique_ptr<Tensor> Tensor::FromBuffer(const py::buffer& buffer, std::string
     delete owned;
   });
   const auto& held = *static_cast<const Py_buffer*>(tensor->owner_.get());
+  tensor->shape_.reserve(held.ndim);
+  tensor->strides_.reserve(held.ndim);
   for (int i = 0; i < held.ndim; ++i) {
     if (held.itemsize == 0 || held.strides[i] % held.itemsize != 0) {
       throw py::value_error("the stride of dimension " + std::to_string(i) + " is " +
@@ -140,6 +140,18 @@ uint64_t Tensor::size_bytes() const {
   return items * item_bits_ / 8;
 }
 
+bool Tensor::is_contiguous(size_t dimensions) const {
+  int64_t expected = 1;
+  bool dense = true;
+  for (size_t i = shape_.size(); i-- > 0;) {
+    if (shape_[i] == 0) return true;
+    if (i + dimensions < shape_.size()) continue;
+    dense &= shape_[i] == 1 || strides_[i] == expected;
+    expected *= shape_[i];
+  }
+  return dense;
+}
+
 attn_tensor Tensor::AsAttnTensor() const {
   attn_tensor result{};
   result.data = data_;
@@ -159,4 +171,4 @@ attn_tensor Tensor::AsAttnTensor() const {
   }
 }
 
-}  // namespace aiter_attn::python
+}  // namespace AITER_ATTN_NAMESPACE::python

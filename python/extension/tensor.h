@@ -13,7 +13,7 @@
 
 #include "aiter/attn.h"
 
-namespace aiter_attn::python {
+namespace AITER_ATTN_NAMESPACE::python {
 
 namespace py = pybind11;
 
@@ -39,10 +39,11 @@ class Tensor {
   const std::vector<int64_t>& shape() const { return shape_; }
   const std::vector<int64_t>& strides() const { return strides_; }  // in elements
   const std::string& dtype() const { return dtype_; }               // "float16", "bfloat16", ...
-  int32_t device_type() const { return device_type_; }              // DLDeviceType
-  int32_t device_id() const { return device_id_; }
   bool read_only() const { return read_only_; }
   uint64_t size_bytes() const;
+  // Whether the last `dimensions` dimensions lie densely in memory, rows first. Strides of
+  // dimensions with one entry do not matter, nor any stride of a tensor without entries.
+  bool is_contiguous(size_t dimensions) const;
 
   // [batch, seqlen, heads, head_size] or [total, heads, head_size]. Throws py::value_error for
   // another rank.
@@ -56,10 +57,8 @@ class Tensor {
   std::vector<int64_t> strides_;
   std::string dtype_;
   uint64_t item_bits_ = 0;
-  int32_t device_type_ = kDLCPU;
-  int32_t device_id_ = 0;
   bool read_only_ = false;
   std::shared_ptr<void> owner_;  // gives the memory back to its producer
 };
 
-}  // namespace aiter_attn::python
+}  // namespace AITER_ATTN_NAMESPACE::python

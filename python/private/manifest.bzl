@@ -1,8 +1,18 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The manifest of the kernels, where the package looks for it."""
+"""The manifest of the kernels, where the package looks for it, with what is not as locked."""
+
+load("//toolchains/python:defs.bzl", "PyToolInfo", "run_py_tool")
 
 def _manifest_impl(ctx):
-    ctx.actions.symlink(output = ctx.outputs.out, target_file = ctx.file.src)
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._make_manifest,
+        arguments = [ctx.outputs.out.path, ctx.file.src.path, ctx.file.lock.path] +
+                    [file.path for file in ctx.files.used],
+        inputs = [ctx.file.src, ctx.file.lock] + ctx.files.used,
+        outputs = [ctx.outputs.out],
+        mnemonic = "WheelManifest",
+    )
     return [DefaultInfo(
         files = depset([ctx.outputs.out]),
         runfiles = ctx.runfiles(files = [ctx.outputs.out]),
@@ -10,9 +20,24 @@ def _manifest_impl(ctx):
 
 manifest = rule(
     implementation = _manifest_impl,
-    doc = "`src` by the name `out`.",
+    doc = """`src` by the name `out`, with the list `not_locked`: the packages that the build used in
+the place of those that `lock` names.""",
     attrs = {
+        "lock": attr.label(
+            default = "//toolchains/debian:lock.json",
+            allow_single_file = True,
+        ),
         "out": attr.output(mandatory = True),
         "src": attr.label(mandatory = True, allow_single_file = [".json"]),
+        "used": attr.label_list(
+            mandatory = True,
+            allow_files = [".json"],
+            doc = "debian_lock.json of the trees that the wheel is made with",
+        ),
+        "_make_manifest": attr.label(
+            cfg = "exec",
+            default = "//python/private:make_manifest",
+            providers = [PyToolInfo],
+        ),
     },
 )

@@ -10,12 +10,15 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import aiter_attn
 import pytest
-from aiter_attn import _C, __main__
+from aiter_attn import _C, __main__, _selection
 
-KERNELS = _C.kernels()
+KERNELS = aiter_attn.kernels()
+SHAPES = ((1, 40, 1, 64),) * 3
+CALL = ("--dtype", "fp16", "--head-size", "64", "--seqlen-q", "40", "--causal")
 
 
 def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -51,6 +54,16 @@ def test_info_says_why_a_driver_is_absent() -> None:
     text = " ".join(done.stdout.split())
     assert "driver ROCm absent: " in text
     assert "/nowhere/libamdhip64.so.6" in text
+
+
+def test_info_says_what_was_not_locked(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = __main__.manifest()
+    monkeypatch.setattr(__main__, "manifest", lambda: built | {"not_locked": []})
+    assert not [line for line in __main__._info_lines() if "not locked" in line]
+    monkeypatch.setattr(__main__, "manifest", lambda: built | {"not_locked": ["clang-22 1:22.1.9"]})
+    (line,) = [line for line in __main__._info_lines() if "not locked" in line]
+    assert "clang-22 1:22.1.9" in line
+    assert __main__.facts()["not_locked"] == ["clang-22 1:22.1.9"]
 
 
 def test_info_is_for_programs() -> None:
@@ -119,6 +132,10 @@ def test_extract_names_the_file_after_the_kernel(tmp_path: Path) -> None:
         (("extract",), 2, "the following arguments are required: KEY"),
         (("extract", "nothing"), 1, "extract: nothing: no such key or instance name; `python -m"),
         (("extract", "nothing", "--arch", "gfx9999"), 1, "extract: --arch gfx9999: allowed: "),
+        (("explain",), 2, "the following arguments are required: --dtype, --seqlen-q, --head-size"),
+        (("explain", "--dtype", "fp8"), 2, "invalid choice: 'fp8' (choose from"),
+        (("explain", *CALL, "--heads-q", "3", "--heads-k", "2"), 1, "explain: k: 2 heads"),
+        (("explain", *CALL, "--batch", "-1"), 1, "explain: q: batch: -1; allowed: 0 to"),
     ],
 )
 def test_wrong_arguments(arguments: tuple[str, ...], status: int, message: str) -> None:
@@ -152,7 +169,7 @@ BUILT = [
 def test_finding_a_kernel(
     wanted: str, arch: str | None, found: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_C, "kernels", lambda: BUILT)
+    monkeypatch.setattr(_selection, "kernels", lambda: BUILT)
     assert __main__.find_kernel(wanted, arch) == BUILT[found]
 
 
@@ -169,7 +186,7 @@ def test_finding_a_kernel(
 def test_finding_none_or_many_kernels(
     wanted: str, arch: str | None, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_C, "kernels", lambda: BUILT)
+    monkeypatch.setattr(_selection, "kernels", lambda: BUILT)
     with pytest.raises(LookupError, match=re.escape(message)):
         __main__.find_kernel(wanted, arch)
 
@@ -179,6 +196,43 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "no folder" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "same"),
+    [
+        ((), {}),
+        (("--backward", "--batch", "3", "--heads-q", "4"), {"backward": True}),
+        (("--seqlen-k", "50", "--head-size-v", "64", "--window", "2", "-1"), {}),
+    ],
+)
+def test_explain(arguments: tuple[str, ...], same: dict[str, Any]) -> None:
+    arch = KERNELS[0]["arch"]
+    done = run("explain", *CALL, "--arch", arch, *arguments)
+    assert done.returncode == 0, done.stderr
+    told = aiter_attn.explain(*SHAPES, dtype="float16", causal=True, arch=arch, **same)
+    names = [kernel["name"] for kernel in told.kernels]
+    assert names
+    assert all(f": {name}\n" in done.stdout for name in names)
+    assert f", on {arch}\n" in done.stdout
+
+
+def test_explain_says_why_nothing_serves() -> None:
+    varlen = run("explain", *CALL, "--arch", "gfx9999", "--varlen", "--heads-q", "6")
+    assert varlen.returncode == 1
+    assert (
+        "explain: no fwd kernel in this build for fp16, head size 64, group mode" in varlen.stderr
+    )
+    assert "on gfx9999" in varlen.stderr
+    assert "--//kernels:archs=" in varlen.stderr
+    assert "Traceback" not in varlen.stderr
+
+
+def test_explain_without_an_arch_needs_a_gpu() -> None:
+    done = run("explain", *CALL, AITER_ATTN_HIP_LIBRARY="/nowhere/libamdhip64.so.6")
+    assert done.returncode == 1
+    assert "explain: " in done.stderr
+    assert "/nowhere/libamdhip64.so.6" in done.stderr
 
 
 def test_import_brings_neither_a_gpu_runtime_nor_numpy() -> None:

@@ -26,7 +26,7 @@ from aiter_attn import _C
 from python.tests.dlpack_exporter import KDL_ROCM, Exporter
 
 STREAM = 0x5EED0
-KERNELS = {kernel["symbol"]: kernel for kernel in _C.kernels()}
+KERNELS = {kernel["name"]: kernel for kernel in aiter_attn.kernels()}
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def pointer(exporter: Exporter) -> int:
 
 
 def words(call: dict[str, Any]) -> list[int]:
-    """The kernel arguments' 8-byte words: CK's begin with pointers."""
+    """The kernel arguments' 8-byte words: upstream's begin with pointers."""
     kernarg = bytes.fromhex(call["kernarg"])
     return list(struct.unpack_from(f"<{len(kernarg) // 8}Q", kernarg))
 
@@ -87,8 +87,8 @@ class Problem:
         )
 
 
-def workspace() -> Exporter:
-    return on_gpu(numpy.zeros(2**20, numpy.uint8))
+def workspace(device: int = 0) -> Exporter:
+    return on_gpu(numpy.zeros(2**20, numpy.uint8), device)
 
 
 def test_forward_launches_one_kernel_on_the_callers_memory_and_stream(log: Path) -> None:
@@ -123,6 +123,25 @@ def test_the_device_is_the_arrays_one(log: Path) -> None:
     Problem(device=1).forward()
     (launch,) = calls(log, "launch")
     assert launch["device"] == 1
+
+
+@pytest.mark.parametrize("heads_k", [2, 1])
+@pytest.mark.parametrize("device", [0, 1])
+def test_what_is_launched_is_what_was_told(log: Path, heads_k: int, device: int) -> None:
+    problem = Problem(heads_k, device)
+    told = aiter_attn.explain(problem.q, problem.k, problem.v, causal=True).kernels
+    told += aiter_attn.explain(problem.q, problem.k, problem.v, causal=True, backward=True).kernels
+    assert problem.q.streams == [-1] * 2  # nothing was waited for
+    problem.forward()
+    problem.backward(workspace=workspace(device))
+    assert [call["symbol"] for call in calls(log, "launch")] == [kernel["name"] for kernel in told]
+    assert {kernel["arch"] for kernel in told} == {"gfx942"}
+
+
+def test_the_first_gpus_arch_is_taken_for_shapes() -> None:
+    shape = (2, 40, 2, 64)
+    told = aiter_attn.explain(shape, shape, shape, causal=True, dtype="float16")
+    assert [kernel["arch"] for kernel in told.kernels] == ["gfx942"]
 
 
 @pytest.mark.parametrize("heads_k", [2, 1])

@@ -76,25 +76,25 @@ WRONG: dict[str, tuple[Callable[..., Any], dict[str, Any], type[Exception], str]
         forward,
         {"k": K.astype(numpy.float32)},
         TypeError,
-        "k: dtype float32, but q has float16",
+        "k: dtype float32; allowed here: float16, as q has; q, k, v, out and the gradients have",
     ),
     "dout of another dtype": (
         backward,
         {"dout": OUT.astype(numpy.float32)},
         TypeError,
-        "dout: dtype float32, but q has float16",
+        "dout: dtype float32; allowed here: float16, as q has",
     ),
     "lse of another dtype": (
         backward,
         {"lse": LSE.astype(numpy.float16)},
         TypeError,
-        "lse: dtype float16; allowed: float32",
+        "lse: dtype float16; allowed here: float32",
     ),
     "out of another dtype": (
         forward,
         {"out": OUT.astype(numpy.float32)},
         TypeError,
-        "out: dtype float32; allowed: float16",
+        "out: dtype float32; allowed here: float16, as q has",
     ),
     "long offsets": (
         varlen,
@@ -142,7 +142,8 @@ WRONG: dict[str, tuple[Callable[..., Any], dict[str, Any], type[Exception], str]
         forward,
         {"out": draw(2, 5, 4, 8)},
         ValueError,
-        "out: shape (2, 5, 4, 8); allowed: (2, 5, 4, 16)",
+        "out: shape (2, 5, 4, 8); allowed here: (2, 5, 4, 16) [batch, seqlen, heads, head size]: "
+        "head size 8 instead of 16",
     ),
     "lse of another shape": (
         backward,
@@ -161,7 +162,8 @@ WRONG: dict[str, tuple[Callable[..., Any], dict[str, Any], type[Exception], str]
         backward,
         {"dk": draw(2, 7, 4, 8)},
         ValueError,
-        "dk: shape (2, 7, 4, 8); allowed: (2, 7, 2, 8)",
+        "dk: shape (2, 7, 4, 8); allowed here: (2, 7, 2, 8) [batch, seqlen, heads, head size]: "
+        "heads 4 instead of 2",
     ),
     "offsets of rank 2": (
         varlen,
@@ -246,6 +248,15 @@ WRONG: dict[str, tuple[Callable[..., Any], dict[str, Any], type[Exception], str]
         ValueError,
         "dq: is the memory of another argument",
     ),
+    "lse in an argument": (
+        forward,
+        {
+            "out": (flat := numpy.zeros(640, numpy.float16)).reshape(OUT.shape),
+            "lse": flat[:80].view(numpy.float32).reshape(LSE.shape),
+        },
+        ValueError,
+        "lse: is the memory of another argument",
+    ),
     "one array for two results": (
         backward,
         {"dk": (shared := K.copy()), "v": K, "out": Q, "dout": Q, "dv": shared},
@@ -311,11 +322,17 @@ WRONG: dict[str, tuple[Callable[..., Any], dict[str, Any], type[Exception], str]
         "window_size: (-2, 0); allowed: 0 or more, or -1: no bound",
     ),
     "a scale of zero": (forward, {"softmax_scale": 0.0}, ValueError, "softmax_scale"),
-    "a scale that is no number": (
+    "a scale that is not finite": (
         forward,
         {"softmax_scale": float("nan")},
         ValueError,
         "softmax_scale",
+    ),
+    "a scale that is no number": (
+        forward,
+        {"softmax_scale": "half"},
+        TypeError,
+        "softmax_scale: 'half'; allowed: a number, or None",
     ),
     # What flash-attn has and this version has not.
     "dropout": (
@@ -351,6 +368,12 @@ def test_the_usual_is_not_refused() -> None:
     backward()
     varlen()
     flash()
+
+
+def test_a_window_is_checked_however_often_it_was_right() -> None:
+    forward(window_size=(1, 2))
+    with pytest.raises(TypeError, match="window_size"):
+        forward(window_size=(1.0, 2.0))
 
 
 def test_more_than_32_bits() -> None:

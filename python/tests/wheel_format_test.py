@@ -50,9 +50,12 @@ def shared_object(
     offsets = list(itertools.accumulate((len(b) for b in bodies), initial=64))
     header = b"\x7fELF\x02\x01".ljust(16, b"\0")
     header += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, offsets[-1], 0, 64, 0, 0, 64, 5, 1)
+    entries = [0, 0, 16, 0, 24]
     table = b"".join(
-        struct.pack("<IIQQQQIIQQ", 0, kind, 0, 0, offset, len(body), 1, info, 1, 0)
-        for kind, offset, body, info in zip(kinds, offsets, bodies, infos, strict=False)
+        struct.pack("<IIQQQQIIQQ", 0, kind, 0, 0, offset, len(body), 1, info, 1, entry)
+        for kind, offset, body, info, entry in zip(
+            kinds, offsets, bodies, infos, entries, strict=False
+        )
     )
     return header + b"".join(bodies) + table
 
@@ -80,6 +83,11 @@ def test_reads_what_the_loader_reads() -> None:
 def test_other_files_are_refused(data: bytes) -> None:
     with pytest.raises(elf.ElfError, match="no ELF64 little-endian file"):
         elf.read(data)
+
+
+def test_half_a_file_is_refused() -> None:
+    with pytest.raises(elf.ElfError, match="malformed"):
+        elf.read(OBJECT[:60])
 
 
 def test_the_lowest_tag_is_the_greatest_version_needed() -> None:

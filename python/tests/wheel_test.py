@@ -95,11 +95,14 @@ def test_the_wheel_file(wheel: zipfile.ZipFile) -> None:
 
 
 def test_the_package_is_whole(wheel: zipfile.ZipFile) -> None:
-    names = {Path(name).name for name in wheel.namelist() if name.startswith("aiter_attn/")}
-    assert {"__init__.py", "__main__.py", "py.typed", "_C.pyi", "manifest.json"} <= names
     installed = Path(aiter_attn.__file__).parent
+    names = {name for name in wheel.namelist() if name.startswith("aiter_attn/")}
+    needed = ["__init__.py", "__main__.py", "py.typed", "_C.pyi", "manifest.json"]
+    frameworks = ["numpy", "torch", "cupy", "jax", "generic", "__init__"]
+    needed += [f"_frameworks/{name}.py" for name in frameworks]
+    assert {f"aiter_attn/{name}" for name in needed} <= names
     for name in names:
-        assert wheel.read(f"aiter_attn/{name}") == (installed / name).read_bytes()
+        assert wheel.read(name) == (installed.parent / name).read_bytes()
     description = email.message_from_string(information(wheel, "METADATA")).get_payload()
     assert description == Path("README.md").read_text(encoding="utf-8")
     assert information(wheel, "licenses/LICENSE") == Path("LICENSE").read_text(encoding="utf-8")
@@ -112,7 +115,7 @@ def test_the_manifest_is_of_the_kernels_inside(wheel: zipfile.ZipFile) -> None:
         for instance in manifest["instances"]
         for arch, code_object in instance["code_objects"].items()
     }
-    inside = {(k["name"], k["arch"], k["key"], k["code_object_size"]) for k in _C.kernels()}
+    inside = {(k["name"], k["arch"], k["key"], k["code_object_size"]) for k in aiter_attn.kernels()}
     assert listed == inside
     assert re.fullmatch("[0-9a-f]{64}", manifest["toolchain"])
     assert manifest["variant_set"]

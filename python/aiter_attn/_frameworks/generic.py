@@ -1,0 +1,110 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What a framework is to a call: how its arrays are borrowed and made, and on which stream.
+
+Framework serves every producer of DLPack. Results are made through the array API standard
+(`__array_namespace__`); without that the caller passes the results' arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from aiter_attn import _C
+
+__all__ = ["DEFAULT_STREAM", "SAME_STREAM", "Framework", "device_name"]
+
+# DLPack's DLDeviceType, for messages.
+_DEVICES: Final = {
+    1: "CPU",
+    2: "CUDA",
+    4: "OpenCL",
+    7: "Vulkan",
+    8: "Metal",
+    10: "ROCm",
+    12: "extension device",
+    13: "CUDA managed memory",
+    14: "oneAPI",
+    15: "WebGPU",
+    16: "Hexagon",
+    17: "MAIA",
+}
+# Host memory that a GPU runtime has pinned is host memory still.
+_PINNED: Final = (3, 11)
+# DLPack's stream values: the default stream of ROCm, and "do not synchronise".
+DEFAULT_STREAM: Final = 0
+SAME_STREAM: Final = -1
+
+
+def device_name(device: tuple[int, int]) -> str:
+    """(10, 3) -> "ROCm:3"; the number alone where DLPack's header of this build has no name."""
+    kind, index = device
+    name = _DEVICES.get(kind, f"DLPack device type {kind}")
+    return name if kind == _C.DEVICE_CPU else f"{name}:{index}"
+
+
+class Framework:
+    """Methods that get `name` put it, the argument's name, first in every message."""
+
+    array_type = ""  # the name of the arrays' class in the framework's module
+    writable = True  # whether the caller may pass arrays to be written
+    # Whether memory that is let go of stays as it is until the GPU work queued on it is done.
+    stream_ordered = False
+
+    def __init__(self, module: Any = None) -> None:
+        """module: the framework's own."""
+        self.module = module
+
+    def device(self, name: str, array: Any) -> tuple[int, int]:
+        """(DLDeviceType, ordinal); host memory, pinned or not, is (_C.DEVICE_CPU, 0)."""
+        try:
+            kind, index = array.__dlpack_device__()
+        except (BufferError, RuntimeError, ValueError) as error:
+            raise ValueError(f"{name}: {type(array).__name__} refuses DLPack: {error}") from error
+        if kind == _C.DEVICE_CPU or kind in _PINNED:
+            return _C.DEVICE_CPU, 0
+        return int(kind), int(index)
+
+    def current_stream(self, array: Any) -> int | None:
+        """The stream that the caller's work on the array's GPU is queued on; None: not known."""
+        return None
+
+    def borrow(self, name: str, array: Any, stream: int | None) -> _C.Tensor:
+        """The array's memory, ready for work on `stream` (None: host memory).
+
+        Raises TypeError or ValueError where the producer refuses.
+        """
+        arguments = {} if stream is None else {"stream": stream}
+        try:
+            try:
+                capsule = array.__dlpack__(max_version=(1, 0), **arguments)
+            except TypeError:  # a producer from before DLPack 1.0
+                capsule = array.__dlpack__(**arguments)
+            return _C.Tensor.from_dlpack(capsule)
+        except (BufferError, RuntimeError, ValueError) as error:
+            raise ValueError(f"{name}: {type(array).__name__} refuses DLPack: {error}") from error
+        except (AttributeError, TypeError) as error:
+            raise TypeError(f"{name}: {type(array).__name__} refuses DLPack: {error}") from error
+
+    def empty(
+        self, name: str, like: Any, shape: Sequence[int], dtype: str | None, stream: int | None
+    ) -> Any:
+        """An uninitialised, contiguous, writable array on like's device.
+
+        dtype is None for like's own, stream is None for the stream that the caller works on.
+        Raises TypeError where the framework has no way to make one.
+        """
+        try:
+            namespace = like.__array_namespace__()
+            kind = like.dtype if dtype is None else getattr(namespace, dtype)
+            return namespace.empty(tuple(shape), dtype=kind, device=like.device)
+        except AttributeError as error:
+            raise TypeError(
+                f"{name}: cannot be made for {type(like).__name__}, which does not follow the "
+                f"array API standard ({error}); pass {name}= with shape {tuple(shape)} and dtype "
+                f"{dtype or 'as q'}"
+            ) from error
+
+    def result(self, array: Any, like: Any) -> Any:
+        """The caller's form of an array from empty(), once it is written."""
+        return array

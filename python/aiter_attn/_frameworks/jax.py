@@ -1,0 +1,43 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""jax, on the CPU: its arrays are immutable, so results are written by numpy and handed over.
+
+Its GPU arrays live on streams that jax does not tell, so they are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from aiter_attn import _C
+from aiter_attn._errors import UnsupportedError
+from aiter_attn._frameworks.generic import Framework, device_name
+
+
+class Adapter(Framework):
+    array_type = "Array"
+    writable = False
+
+    def device(self, name: str, array: Any) -> tuple[int, int]:
+        if isinstance(array, self.module.core.Tracer):
+            raise UnsupportedError(
+                f"{name}: is being traced (jax.jit, jax.grad, ...), which this version does not "
+                "take part in; call with concrete arrays"
+            )
+        device = super().device(name, array)
+        if device[0] == _C.DEVICE_ROCM:
+            raise UnsupportedError(
+                f"{name}: a jax array on {device_name(device)}; of jax, this version takes arrays "
+                "on the CPU (jax.device_put(x, jax.devices('cpu')[0]))"
+            )
+        return device
+
+    def empty(
+        self, name: str, like: Any, shape: Sequence[int], dtype: str | None, stream: int | None
+    ) -> Any:
+        import numpy  # jax has it
+
+        return numpy.empty(tuple(shape), dtype or like.dtype)
+
+    def result(self, array: Any, like: Any) -> Any:
+        return self.module.device_put(array, like.device)

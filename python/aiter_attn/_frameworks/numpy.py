@@ -1,0 +1,48 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""numpy: read through the buffer protocol, as numpy exports no bfloat16 through DLPack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from aiter_attn import _C
+from aiter_attn._frameworks.generic import Framework
+
+
+class Adapter(Framework):
+    array_type = "ndarray"
+
+    def __init__(self, module: Any) -> None:
+        super().__init__(module)
+        self._masked = module.ma.MaskedArray
+        self._float32 = module.dtype("float32")
+        # dtype.name is slow.
+        self._names = {module.dtype(name): name for name in ("float16", "float32", "int32")}
+
+    def device(self, name: str, array: Any) -> tuple[int, int]:
+        return _C.DEVICE_CPU, 0
+
+    def borrow(self, name: str, array: Any, stream: int | None) -> _C.Tensor:
+        if isinstance(array, self._masked):
+            raise TypeError(f"{name}: a masked array would lose its mask; pass its .data")
+        kind = self._names.get(array.dtype)
+        if kind is None:
+            if not array.dtype.isnative:
+                raise TypeError(
+                    f"{name}: dtype {array.dtype.str} is not in this machine's byte order"
+                )
+            kind = array.dtype.name
+            if kind == "bfloat16":
+                # The dtype of ml_dtypes has no buffer format; its bits do.
+                array = array.view(self.module.uint16)
+        try:
+            return _C.Tensor.from_buffer(array, kind)
+        except (BufferError, ValueError) as error:
+            raise ValueError(f"{name}: {error}") from error
+
+    def empty(
+        self, name: str, like: Any, shape: Sequence[int], dtype: str | None, stream: int | None
+    ) -> Any:
+        kind = like.dtype if dtype is None else self._float32 if dtype == "float32" else dtype
+        return self.module.empty(shape, kind)

@@ -1,0 +1,46 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""torch: results from its caching allocator, on the current stream of the tensor's device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from aiter_attn import _C
+from aiter_attn._errors import UnsupportedError
+from aiter_attn._frameworks.generic import Framework
+
+
+class Adapter(Framework):
+    array_type = "Tensor"
+    stream_ordered = True
+
+    def current_stream(self, array: Any) -> int:
+        return int(self.module.cuda.current_stream(array.device).cuda_stream)
+
+    def borrow(self, name: str, array: Any, stream: int | None) -> _C.Tensor:
+        if array.requires_grad:
+            if self.module.is_grad_enabled():
+                raise UnsupportedError(
+                    f"{name}: requires_grad is set, and this version records no autograd graph; "
+                    "call under torch.no_grad(), or use mha_fwd and mha_bwd in a "
+                    "torch.autograd.Function of your own"
+                )
+            array = array.detach()
+        if stream is None:
+            return super().borrow(name, array, stream)
+        with self.module.cuda.device(array.device):
+            return super().borrow(name, array, stream)
+
+    def empty(
+        self, name: str, like: Any, shape: Sequence[int], dtype: str | None, stream: int | None
+    ) -> Any:
+        torch = self.module
+        # The allocator hands memory out again in the order of the stream it was taken on.
+        on_stream: AbstractContextManager[Any] = nullcontext()
+        if stream is not None:
+            on_stream = torch.cuda.stream(torch.cuda.ExternalStream(stream, like.device))
+        with on_stream:
+            kind = like.dtype if dtype is None else getattr(torch, dtype)
+            return torch.empty(tuple(shape), dtype=kind, device=like.device)

@@ -1,0 +1,96 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What this build has, and which of it would serve a call: asked without launching anything."""
+
+from __future__ import annotations
+
+import operator
+from typing import NamedTuple, SupportsIndex, TypeAlias
+
+from aiter_attn import _C, _problem
+from aiter_attn._frameworks import Array, framework_of
+from aiter_attn._frameworks.generic import SAME_STREAM
+
+__all__ = ["Explanation", "explain", "kernels"]
+
+_ArrayOrShape: TypeAlias = "Array | tuple[int, ...] | list[int]"
+_SHAPE = (tuple, list)
+
+
+class Explanation(NamedTuple):
+    """kernels: what a call launches, in this order, as kernels() has it. text: that in words, and
+    why the others would not serve."""
+
+    kernels: list[_C.Kernel]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def kernels() -> list[_C.Kernel]:
+    """All kernels of this build: name (upstream's, and the kernel's symbol), arch, key (of the code
+    object), kind (fwd, bwd_dot_do_o, ...), code_object_size and embedded_size (bytes)."""
+    return [_C.kernel_info(index) for index in range(_C.kernel_count())]
+
+
+def explain(
+    q: _ArrayOrShape,
+    k: _ArrayOrShape,
+    v: _ArrayOrShape,
+    *,
+    backward: bool = False,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    sequences: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None,
+    dtype: str | None = None,
+    arch: str | None = None,
+) -> Explanation:
+    """Which kernels would serve a call, and why the others would not.
+
+    Args:
+        q, k, v: the call's arrays, of which no data is read; or shapes alone, with dtype.
+        backward: whether the call is mha_bwd or mha_varlen_bwd, not a forward pass.
+        causal, window_size: as the call gets them (see flash_attn_func).
+        sequences: of a varlen call: (batch, max_seqlen_q, max_seqlen_k). q, k and v are then
+            [total, heads, head_size].
+        dtype: of shapes: "float16" or "bfloat16". Arrays have their own.
+        arch: the GPU's, such as "gfx942"; it need not be here. None: that of the GPU that holds the
+            arrays, for shapes that of the first GPU.
+
+    Returns:
+        Its kernels are none for arrays in host memory without an arch, which the CPU reference
+        serves, and where there is nothing to compute.
+
+    Raises:
+        UnsupportedError: no kernel of this build serves the call; the message says what stands in
+            the way. DriverError: no arch is given and there is no GPU. TypeError, ValueError: of
+            shapes, dtypes and numbers as the call raises them.
+    """
+    lengths = None if sequences is None else _problem.lengths(*sequences)
+    problem = _problem.attention(
+        _describe("q", q, dtype),
+        _describe("k", k, dtype),
+        _describe("v", v, dtype),
+        causal=causal,
+        window_size=window_size,
+        sequences=lengths,
+    ).problem
+    device = None if isinstance(q, _SHAPE) else framework_of("q", q).device("q", q)
+    if device is None or (arch is not None and device[0] == _C.DEVICE_CPU):
+        device = (_C.DEVICE_ROCM, 0)
+    problem = problem.on(*device, 0)
+    if backward:
+        indices, text = _C.plan_bwd(problem, arch), _C.explain_bwd(problem, arch)
+    else:
+        indices, text = _C.plan_fwd(problem, arch), _C.explain_fwd(problem, arch)
+    return Explanation([_C.kernel_info(index) for index in indices], text)
+
+
+def _describe(name: str, array: _ArrayOrShape, dtype: str | None) -> _problem.HasShape:
+    if isinstance(array, _SHAPE):
+        if dtype is None:
+            raise TypeError(f"dtype: None, but {name} is a shape; allowed: float16, bfloat16")
+        return _problem.ShapeDtype(tuple(operator.index(size) for size in array), dtype)
+    framework = framework_of(name, array)
+    on_gpu = framework.device(name, array)[0] != _C.DEVICE_CPU
+    return framework.borrow(name, array, SAME_STREAM if on_gpu else None)
