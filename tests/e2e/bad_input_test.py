@@ -49,8 +49,8 @@ def refused(result: subprocess.CompletedProcess, *words: str) -> None:
         ("--//kernels:archs=gfx942,gfx94", ("gfx94", "gfx942")),
         ("--//kernels:archs=", ("gfx942",)),
         ("--//kernels:variants=cor", ("cor", "core", "smoke")),
-        ("--//kernels/ck_fmha:barriers=more", ("more", "added", "upstream")),
-        ("--//toolchains/python:abi=cp27", ("cp27", "cp311", "cp313")),
+        ("--//kernels/ck_fmha:patches=more", ("more", "default", "none")),
+        ("--//toolchains/python:abi=cp27", ("cp27", "cp311", "cp313", "cp314")),
         ("--//aiter:namespace=9lives", ("9lives", "identifier")),
     ],
 )
@@ -60,12 +60,15 @@ def test_unknown_flag_values(project: clone.Clone, flag: str, words: tuple[str, 
 
 def test_unknown_key_in_a_variant_set(project: clone.Clone, edit) -> None:
     edit("kernels/variants/smoke.toml", "dtype", "dtipe")
+    smoke = "--//kernels:variants=smoke"
     refused(
-        project.bazel("build", "--nobuild", "//python:attn_wheel", expect=None),
+        project.bazel("build", "--nobuild", smoke, "//python:attn_wheel", expect=None),
         "smoke.toml",
         "dtipe",
         "dtype",
     )
+    # It breaks its own set and no other.
+    project.bazel("build", "--nobuild", "//kernels:launch_table")
 
 
 def test_wrong_sha256_of_a_python_distribution(project: clone.Clone, edit) -> None:

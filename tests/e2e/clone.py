@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -41,11 +42,19 @@ def stranger_environment() -> dict[str, str]:
 class Clone:
     """A copy of the files that git tracks or would track, with its own HOME and output root."""
 
-    def __init__(self, base: Path, name: str, disk_cache: Path | None = None) -> None:
+    def __init__(
+        self,
+        base: Path,
+        name: str,
+        disk_cache: Path | None = None,
+        wrapper: Sequence[str] = (),
+    ) -> None:
+        """`wrapper` is a command that ./bazelw and its arguments are appended to."""
         self.root = base / name / "checkout"
         self.home = base / name / "home"
         self.output_root = base / name / "output"
         self.disk_cache = disk_cache
+        self.wrapper = wrapper
         self.home.mkdir(parents=True)
         self.root.mkdir()
         files = subprocess.run(
@@ -64,6 +73,7 @@ class Clone:
     def bazel(self, *args: str, expect: int | None = 0, **env: str) -> subprocess.CompletedProcess:
         """Runs ./bazelw; its exit status must be `expect` (None: any). The output is captured."""
         command = [
+            *self.wrapper,
             "./bazelw",
             f"--output_user_root={self.output_root}",
             "--max_idle_secs=60",

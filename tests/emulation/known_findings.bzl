@@ -2,7 +2,7 @@
 """The build's setting that known_findings.py depends on."""
 
 # The environment of everything that asks which findings are known.
-BARRIERS_ENV = select({
-    "//kernels/ck_fmha:barriers.added": {"CK_BARRIERS": "added"},
-    "//conditions:default": {"CK_BARRIERS": "upstream"},
+PATCHES_ENV = select({
+    "//kernels/ck_fmha:patches.none": {"CK_PATCHES": "none"},
+    "//conditions:default": {"CK_PATCHES": "default"},
 })

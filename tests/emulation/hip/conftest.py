@@ -12,8 +12,8 @@ import atexit
 import os
 import re
 import shutil
+import site
 import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -28,14 +28,14 @@ from tests.emulation.hip.hip import Hip
 _SITE = tempfile.mkdtemp(prefix="site-packages-", dir=os.environ.get("TEST_TMPDIR"))
 atexit.register(shutil.rmtree, _SITE, ignore_errors=True)
 zipfile.ZipFile(os.environ["WHEEL"]).extractall(_SITE)
-sys.path.insert(0, _SITE)
+site.addsitedir(_SITE)
 
 import aiter_attn  # noqa: E402  (it is found now)
 from aiter_attn import _C  # noqa: E402
 
 from tests.emulation.hip import wheel_contents  # noqa: E402
 
-_SONAMES = ("libamdhip64.so.7", "libamdhip64.so.6")  # as aiter/driver/hip.cc has them
+_SONAMES = ("libamdhip64.so.7", "libamdhip64.so.6")  # as aiter/runtime/driver/hip.cc has them
 
 
 def _installed() -> str:

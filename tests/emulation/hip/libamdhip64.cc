@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "aiter/testing/fake_hip_environment.h"
 #include "aiter/testing/tiny_elf.h"
 #include "tests/emulation/hip/backend.h"
 
@@ -95,31 +96,9 @@ hipError_t finish(int error) {
   return static_cast<hipError_t>(error);
 }
 
-std::vector<std::string> listed(const char* variable, const char* otherwise) {
-  const char* value = std::getenv(variable);
-  const std::string text = value ? value : otherwise;
-  std::vector<std::string> parts;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
-// The error that the environment asks for.
-int asked_failure(const std::string& function) {
-  for (const std::string& entry : listed("EMULATED_HIP_FAIL", "")) {
-    if (entry.compare(0, function.size() + 1, function + "=") == 0) {
-      return std::atoi(entry.c_str() + function.size() + 1);
-    }
-  }
-  return 0;
-}
-
 std::vector<const Model*> devices() {
   std::vector<const Model*> found;
-  for (const std::string& arch : listed("EMULATED_HIP_DEVICES", "gfx942")) {
+  for (const std::string& arch : fake_hip::listed("EMULATED_HIP_DEVICES", "gfx942")) {
     const Model* model = nullptr;
     for (const Model& known : kModels) {
       if (arch == known.arch) model = &known;
@@ -165,9 +144,9 @@ T handle_of(uint64_t number) {
 }  // namespace
 
 // How every function begins: what the environment wants to fail, fails.
-#define ENTER()                                                    \
-  do {                                                             \
-    if (int asked = asked_failure(__func__)) return finish(asked); \
+#define ENTER()                                                                                   \
+  do {                                                                                            \
+    if (int asked = fake_hip::asked_failure("EMULATED_HIP_FAIL", __func__)) return finish(asked); \
   } while (0)
 
 // And where it needs the emulator.
@@ -426,8 +405,8 @@ hipError_t hipModuleLoadData(hipModule_t* module, const void* image) {
     return finish(hipErrorInvalidImage);
   }
   uint64_t loaded = 0;
-  const int error =
-      backend->load(current_device, image, aiter_attn::testing::elf_image_size(image), &loaded);
+  const int error = backend->load(current_device, image,
+                                  AITER_ATTN_NAMESPACE::testing::elf_image_size(image), &loaded);
   *module = handle_of<hipModule_t>(loaded);
   return finish(error);
 }

@@ -18,14 +18,16 @@ import random
 import re
 from collections.abc import Callable, Iterator
 
-import launches
 import pytest
-from attention import GATES, Attention, Runner, Shape, errors
-from gfxemu import Device, EmulationError, LlvmMc
+from gfxemu import EmulationError
 from gfxemu.decoder import Program, replace
 from gfxemu.disassembler import Instruction
 
 from tests.emulation import known_findings
+from tests.emulation.harness.arguments import Overwritten
+from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, Case
+from tests.emulation.harness.kernel import Prepared, kernels, prepare
+from tests.emulation.verify.verdict import GATES
 
 _ALL = os.environ.get("EMULATION_MUTATIONS") == "all"
 _SCHEDULES = ("sliced:8", "barrier")
@@ -88,35 +90,26 @@ class Seen:
 class Subject:
     """A kernel to break, and a problem of several tiles, heads and batches for it."""
 
-    def __init__(self, kind: str, arch: str, shape: Shape):
-        self.arch = arch
-        self.instance = next(i for i in launches.instances() if i.kind == kind)
-        self._shape = shape
+    def __init__(self, kind: str, arch: str, lengths: tuple[int, int]):
+        self.kernel = next(
+            k for k in kernels() if k.instance.kind == kind and k.device.arch == arch
+        )
+        self._case = Case(
+            "to break", (lengths,) * 2, heads_q=2, mask=MASK_BOTTOM_RIGHT, window=(-1, 0)
+        )
 
     def __str__(self) -> str:
-        return f"{self.instance}-{self.arch}"
+        return str(self.kernel)
 
     @functools.cached_property
-    def _runner(self) -> Runner:
-        return Runner(Device(self.arch, LlvmMc.from_environment()))
+    def _prepared(self) -> Prepared:
+        return prepare(self.kernel.instance, self._case)
 
-    @functools.cached_property
-    def _attention(self) -> Attention:
-        return Attention(self.instance, self._shape, seed=3)
-
-    @functools.cached_property
-    def program(self) -> Program:
-        code = launches.code(self.instance, self.arch)
-        return self._runner.device.program(code, self.instance.symbol)[1]
-
-    def run(self, schedule: str, mutate: Callable[[Program], Program] | None = None) -> Seen:
-        result = self._runner.run(
-            self.instance, self._attention, schedule=schedule, mutate=mutate, limit=20_000
-        )
-        measured = errors(self._attention, result)
+    def run(self, schedule: str, change: Callable[[Program], Program] | None = None) -> Seen:
+        outcome = self.kernel.run(self._prepared, schedule=schedule, change=change, limit=20_000)
         return Seen(
-            {f.signature for f in result.report.findings},
-            {name for name, error in measured.items() if error > GATES[name]},
+            {finding.signature for finding in outcome.report.findings},
+            {n for n, e in outcome.errors.items() if not GATES[n].allows(e.rms, e.largest)},
         )
 
     @functools.cached_property
@@ -128,7 +121,7 @@ class Subject:
         for schedule, intact in self.intact.items():
             try:
                 seen = self.run(schedule, functools.partial(replace, index=index, text=text))
-            except EmulationError as error:
+            except (EmulationError, Overwritten) as error:
                 return type(error).__name__
             if new := seen.findings - intact.findings:
                 return min(new).partition(":")[0]
@@ -137,8 +130,7 @@ class Subject:
         return ""
 
 
-_FORWARD = Shape(((100, 130),), batch=2, heads_q=2, heads_k=1, window=(-1, 0))
-_BACKWARD = dataclasses.replace(_FORWARD, lengths=((91, 155),))
+_FORWARD, _BACKWARD = (100, 130), (91, 155)
 _SUBJECTS = [Subject("fwd", "gfx942", _FORWARD)]
 if _ALL:
     _SUBJECTS.append(Subject("fwd", "gfx950", _FORWARD))
@@ -147,7 +139,7 @@ if _ALL:
 
 @pytest.mark.parametrize("subject", _SUBJECTS, ids=str)
 def test_the_intact_kernel(subject: Subject) -> None:
-    known = known_findings.signatures(f"{subject.instance.name}.{subject.arch}")
+    known = known_findings.signatures(subject.kernel.name)
     assert all(seen.findings <= known for seen in subject.intact.values())
     assert not subject.intact["sliced:8"].wrong
 
@@ -155,7 +147,7 @@ def test_the_intact_kernel(subject: Subject) -> None:
 @pytest.mark.parametrize("kind", _KINDS, ids=lambda k: k.name)
 @pytest.mark.parametrize("subject", _SUBJECTS, ids=str)
 def test_mutations(subject: Subject, kind: Kind) -> None:
-    program = subject.program
+    program = subject.kernel.program
     places = list(kind.places(program))
     assert places
     limit = 200 if _ALL else kind.sample

@@ -1,62 +1,39 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The repository of the kernel instances that are drawn: draw.py."""
 
+load("//kernels/ck_fmha/private:generated_repositories.bzl", "generate", "write_set_build")
+
 _SEED = "20261120"
 _SEED_VARIABLE = "AITER_ATTN_SAMPLE_SEED"
-
-_BUILD = """# Generated. Do not edit.
-package(default_visibility = ["//visibility:public"])
-
-exports_files(glob(["instances/*.cpp", "launch/*"]))
-"""
 
 def _sample_repository_impl(rctx):
     seed = rctx.getenv(_SEED_VARIABLE, _SEED)
     if not seed.isdigit():
         fail("%s: %r is not a seed: a number of decimal digits." % (_SEED_VARIABLE, seed))
-    for source in [rctx.attr.draw] + rctx.attr.generator:
-        rctx.watch(source)
-    ckgen = rctx.path(rctx.attr.generator[0]).dirname.dirname
-    result = rctx.execute(
-        [
-            rctx.path(rctx.attr.python),
-            "-B",
-            rctx.path(rctx.attr.draw),
-            "--fmha-dir",
-            rctx.path(rctx.attr.ck_generator).dirname,
-            "--seed",
-            seed,
-            "--out",
-            rctx.path("."),
-        ],
-        # PYTHON* variables of whoever builds are not the generator's.
-        environment = {"PYTHONHOME": "", "PYTHONPATH": str(ckgen), "PYTHONSAFEPATH": ""},
+    rctx.watch(rctx.attr.draw)
+    generate(
+        rctx,
+        rctx.attr.python,
+        ["--pool", rctx.path(rctx.attr.pool), "--seed", seed],
+        program = rctx.attr.draw,
     )
-    if result.return_code:
-        fail("\n" + result.stderr.strip())
-    rctx.file("BUILD.bazel", _BUILD, executable = False)
-    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
+    write_set_build(rctx, testonly = True)
 
 _sample_repository = repository_rule(
     implementation = _sample_repository_impl,
     attrs = {
-        "ck_generator": attr.label(mandatory = True, doc = "generate.py of CK's 01_fmha"),
         "draw": attr.label(mandatory = True, doc = "draw.py"),
-        "generator": attr.label_list(mandatory = True, doc = "the files of ckgen"),
+        "pool": attr.label(mandatory = True, doc = "pool.json of the pool's repository"),
         "python": attr.label(mandatory = True, doc = "the interpreter that runs draw.py"),
     },
 )
 
 def sample_repositories():
-    """Declares @ck_fmha_sample: sources of instances, and the host code for their arguments."""
+    """Declares @ck_fmha_sample, a variant set's repository of instances that are drawn."""
     _sample_repository(
         name = "ck_fmha_sample",
-        ck_generator = "@composable_kernel//:example/ck_tile/01_fmha/generate.py",
         draw = Label("//tests/emulation/sample:draw.py"),
-        generator = [
-            Label("//kernels/ck_fmha:ckgen/%s.py" % module)
-            for module in ["__init__", "emission", "pool", "schema", "selection"]
-        ],
+        pool = "@ck_fmha//:pool.json",
         python = Label("@python_3_13//:bin/python3"),
     )
 

@@ -7,7 +7,7 @@ It is apart from the execution, so that a change of gates or expectations execut
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tests.emulation import known_findings
@@ -19,6 +19,9 @@ class Gate:
 
     rms: float
     largest: float
+
+    def allows(self, rms: float, largest: float) -> bool:
+        return rms <= self.rms and largest <= self.largest
 
     def __str__(self) -> str:
         return f"{self.rms} (at most {self.largest})"
@@ -39,24 +42,36 @@ _SPOILT = {"bwd_dq_dk_dv": ("dq_acc",), "fwd": ("o", "lse"), "fwd_splitkv_combin
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
+    """What fails, and which of the known defects (letters of docs/races.md) were found."""
+
     failures: list[str]
+    defects: list[str]
     worst_rms: float
     worst: float  # of any element
 
+    def __str__(self) -> str:
+        if self.failures:
+            return "FAIL"
+        return f"known: {', '.join(self.defects)}" if self.defects else "pass"
 
-def excused(kind: str, name: str, run: Mapping[str, Any], known: set[str]) -> bool:
+
+def gates_of(known: Collection[str]) -> dict[str, Gate]:
+    """The gates of a code object's outputs, by the signatures that are known of it."""
+    truncated = any(signature.startswith("overwritten-constant") for signature in known)
+    return GATES | ({"dq": _TRUNCATED} if truncated else {})
+
+
+def excused(kind: str, name: str, run: Mapping[str, Any], known: Collection[str]) -> bool:
     """Whether an output may be wrong in a run, because of a race that is known."""
     racy = any(signature.startswith("race") for signature in known)
     return racy and name in _SPOILT.get(kind, ()) and run["schedule"] != TOGETHER
 
 
-def judge(result: Mapping[str, Any], known: set[str] | None = None) -> Verdict:
-    """The verdict; `known` replaces the signatures that are expected of the code object."""
+def judge(result: Mapping[str, Any], known: Mapping[str, str] | None = None) -> Verdict:
+    """The verdict; `known` replaces what is known of the code object: signatures and defects."""
     if known is None:
-        known = known_findings.signatures(f"{result['instance']}.{result['arch']}")
-    gates = dict(GATES)
-    if any(signature.startswith("overwritten-constant") for signature in known):
-        gates["dq"] = _TRUNCATED
+        known = known_findings.known(f"{result['instance']}.{result['arch']}")
+    gates = gates_of(known)
     failures, rms, largest = [], [0.0], [0.0]
     for run in result["runs"]:
         for name, error in run.get("errors", {}).items():
@@ -64,14 +79,15 @@ def judge(result: Mapping[str, Any], known: set[str] | None = None) -> Verdict:
                 continue
             rms.append(float(error["rms"]))
             largest.append(float(error["largest"]))
-            if rms[-1] > gates[name].rms or largest[-1] > gates[name].largest:
+            if not gates[name].allows(rms[-1], largest[-1]):
                 failures.append(
                     f"{run['case']} [{run['schedule']}]: {name} is {rms[-1]:.2f} units off (at "
                     f"most {largest[-1]:.3g}, at {error['where']}); allowed: {gates[name]}"
                 )
     found = {finding["signature"]: finding["message"] for finding in result["findings"]}
-    for signature in sorted(found.keys() - known):
+    for signature in sorted(found.keys() - known.keys()):
         failures.append(f"new finding: {signature}\n{found[signature]}")
-    for signature in sorted(known - found.keys()):
+    for signature in sorted(known.keys() - found.keys()):
         failures.append(f"not found any more, strike it out of known_findings.json: {signature}")
-    return Verdict(failures, max(rms), max(largest))
+    defects = sorted({known[signature] for signature in found.keys() & known.keys()})
+    return Verdict(failures, defects, max(rms), max(largest))

@@ -1,86 +1,13 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Verification of code objects in the emulator, one cached action each."""
 
-load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
-load("//kernels:providers.bzl", "CodeObjectInfo", "CodeObjectsInfo")
+load("//kernels:defs.bzl", "CodeObjectsInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
-
-def _arguments_table_impl(ctx):
-    source = ctx.actions.declare_file(ctx.label.name + ".cc")
-    arguments = ctx.actions.args()
-    arguments.add("--variant-set", ctx.attr.variant_set)
-    arguments.add_all(ctx.files.instances, before_each = "--instances")
-    arguments.add("--source", source)
-    run_py_tool(
-        ctx,
-        tool = ctx.attr._tool,
-        arguments = [arguments],
-        inputs = ctx.files.instances,
-        outputs = [source],
-        mnemonic = "ArgumentsTable",
-        progress_message = "Writing the table of kernel arguments %{label}",
-    )
-    return [DefaultInfo(files = depset([source]))]
-
-_arguments_table = rule(
-    implementation = _arguments_table_impl,
-    doc = "A launch table without code objects.",
-    attrs = {
-        "instances": attr.label_list(allow_files = [".json"], mandatory = True),
-        "variant_set": attr.string(mandatory = True),
-        "_tool": attr.label(
-            cfg = "exec",
-            default = "//tests/emulation/verify:arguments_table",
-        ),
-    },
-)
-
-def kernel_arguments(name, variant_set, **kwargs):
-    """Declares NAME.so: the instances of a set and what makes their arguments, without code.
-
-    Args:
-      name: prefix of the targets.
-      variant_set: a file of kernels/variants.
-      **kwargs: of every target: tags, visibility, ...
-    """
-    _arguments_table(
-        name = name + ".table",
-        testonly = True,
-        instances = [
-            "@ck_fmha//:instances.json",
-            "//kernels/sum_heads:instances.json",
-        ],
-        variant_set = variant_set,
-        **kwargs
-    )
-    cc_library(
-        name = name + ".launch_table",
-        testonly = True,
-        srcs = [name + ".table"],
-        copts = ["-std=c++20"],
-        linkstatic = True,
-        deps = [
-            "//aiter:launch_table_h",
-            "@ck_fmha//:%s.launch" % variant_set,
-        ],
-        **kwargs
-    )
-    cc_binary(
-        name = name + ".so",
-        testonly = True,
-        srcs = [
-            "//tests/emulation/kernels:launches.cc",
-            "//tests/emulation/kernels:launches.h",
-        ],
-        linkshared = True,
-        deps = [name + ".launch_table"],
-        **kwargs
-    )
 
 VerificationInfo = provider(
     doc = "Code objects and what their verification found.",
     fields = {
-        "metadata": "list of File: JSON, see kernels/private/metadata.py",
+        "metadata": "list of File: JSON, see kernels/code_object/describe.py",
         "results": "list of File: JSON, see verification.py",
     },
 )
@@ -90,12 +17,7 @@ def _resources(_os, _inputs):
 
 def _verification_impl(ctx):
     code_objects = depset(
-        [dep[CodeObjectInfo] for dep in ctx.attr.deps if CodeObjectInfo in dep],
-        transitive = [
-            dep[CodeObjectsInfo].code_objects
-            for dep in ctx.attr.deps
-            if CodeObjectsInfo in dep
-        ],
+        transitive = [dep[CodeObjectsInfo].code_objects for dep in ctx.attr.deps],
     ).to_list()
     results = []
     for info in code_objects:
@@ -143,7 +65,7 @@ It builds whatever is found: a test over the files has the verdict.""",
         ),
         "deps": attr.label_list(
             mandatory = True,
-            providers = [[CodeObjectInfo], [CodeObjectsInfo]],
+            providers = [CodeObjectsInfo],
         ),
         "_llvm_mc": attr.label(cfg = "exec", default = "@llvm//:llvm-mc", executable = True),
         "_tool": attr.label(

@@ -11,9 +11,9 @@ import argparse
 import json
 from pathlib import Path
 
-import launches
 from gfxemu import Device, LlvmMc
 
+from tests.emulation.harness import launches
 from tests.emulation.verify.verification import verify
 
 

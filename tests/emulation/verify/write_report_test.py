@@ -83,10 +83,23 @@ def test_results_and_metadata_must_agree() -> None:
         document([RESULT, {**RESULT, "instance": "fwd_b"}], [METADATA])
 
 
-def test_added_barriers_leave_no_race(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CK_BARRIERS", "added")
+def test_known_defects_are_no_clean_pass() -> None:
+    clean = {**RESULT, "instance": "fmha_bwd_d1_x", "findings": [], "runs": RESULT["runs"][:1]}
+    metadata = [METADATA, {**METADATA, "instance": clean["instance"]}]
+    report = document([RESULT, clean], metadata)
+    assert (report["failed"], report["with_known_defects"], report["passed"]) == (0, 1, 1)
+    assert report["known_defects"] == {"A": 1}
+    assert [r["verdict"] for r in report["results"]] == ["known: A", "pass"]
+    text = page(report, TEMPLATE)
+    assert "2 code objects, 1 with known defects, 1 pass" in text
+    title = "dS is stored to LDS while other waves may still read the tile before it"
+    assert ["1", "A", title] in _parsed(report).rows
+
+
+def test_patches_leave_no_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CK_PATCHES", "default")
     report = document([RESULT], [METADATA])
-    assert (report["barriers"], report["failed"]) == ("added", 1)
+    assert (report["patches"], report["failed"], report["known_defects"]) == ("default", 1, {})
     assert "new finding: race" in report["results"][0]["failures"][-1]
 
 
@@ -100,9 +113,9 @@ def test_excused_errors_do_not_count() -> None:
 
 
 def test_findings_are_expected_exactly() -> None:
-    assert "new finding: race" in judge(RESULT, known=set()).failures[-1]
-    signatures = {finding["signature"] for finding in RESULT["findings"]}
-    assert "not found any more" in judge(RESULT, signatures | {"race: nowhere"}).failures[0]
+    assert "new finding: race" in judge(RESULT, known={}).failures[-1]
+    known = {finding["signature"]: "A" for finding in RESULT["findings"]}
+    assert "not found any more" in judge(RESULT, known | {"race: nowhere": "A"}).failures[0]
 
 
 def test_page() -> None:
@@ -111,7 +124,7 @@ def test_page() -> None:
     table = _parsed(document([RESULT], [METADATA]))
     assert table.rows[0] == [name for name, _, _ in COLUMNS]
     cells = dict(zip(table.rows[0], table.rows[1], strict=True))
-    assert (cells["Result"], cells["Kernel"], cells["d"]) == ("pass", "backward", "64")
+    assert (cells["Result"], cells["Kernel"], cells["d"]) == ("known: A", "backward", "64")
     assert (cells["Error"], cells["Largest"], cells["MFMA %"]) == ("0.50", "2.25", "7")
     assert (cells["LDS read %"], cells["LDS write %"], cells["Store %"]) == ("50", "", "25")
     assert ["1", "race: ds_read_b128, ds_write_b16"] in table.rows

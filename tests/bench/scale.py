@@ -1,0 +1,120 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What loading and analysing a launch table costs, by the number of its kernel instances.
+
+    ./bazelw run //tests/bench:scale [-- --tree DIR] [--sets NAME ...]
+
+For each variant set below, in a copy of the tree that has no other large set: repositories are
+fetched by a first run, the server is stopped, and `build --nobuild //kernels:launch_table` is
+timed for two architectures: cold (a new server; also its processor time, which other work on the
+machine does not lengthen as much) and again (warm). Then come the actions behind that label
+(`aquery`), and the server's heap after a garbage collection.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+# What is selected, by name; about 50, 500 and 5,000 instances, and all of forward and backward.
+_SETS = {
+    "50": None,  # core
+    "500": 'direction = "fwd"\nhead_size_qk = 192\n',
+    "5000": 'direction = "bwd"\n',
+    "all": 'direction = ["fwd", "bwd"]\n',
+}
+_TARGET = "//kernels:launch_table"
+_ARCHS = "gfx942,gfx950"
+
+
+class Tree:
+    """A copy of a source tree, with an output root of its own."""
+
+    def __init__(self, source: Path, base: Path, output_root: Path):
+        self.root = base / "tree"
+        self.root.mkdir()
+        self.startup = [f"--output_user_root={output_root}"]
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=source,
+            check=True,
+            capture_output=True,
+        ).stdout.decode()
+        files = [name for name in listed.split("\0") if name and (source / name).is_file()]
+        command = ["cp", "--parents", "-P", "-t", str(self.root), *files]
+        subprocess.run(command, cwd=source, check=True)
+
+    def bazel(self, *arguments: str) -> str:
+        command = ["./bazelw", *self.startup, *arguments]
+        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{' '.join(command)}\n{done.stderr}")
+        return done.stdout
+
+    def seconds(self, *arguments: str) -> float:
+        start = time.monotonic()
+        self.bazel(*arguments)
+        return time.monotonic() - start
+
+    def server_cpu_seconds(self) -> float:
+        """What the server has used since it started."""
+        pid = self.bazel("info", "server_pid").strip()
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(tree: Tree, name: str) -> str:
+    """One line of the table."""
+    selection = _SETS[name]
+    variant_set = "core"
+    path = tree.root / "kernels/variants/scale.toml"
+    if selection is not None:
+        variant_set = "scale"
+        path.write_text(f"[[variants]]\n{selection}")
+    flags = [f"--//kernels:variants={variant_set}", f"--//kernels:archs={_ARCHS}"]
+    build = ["build", "--nobuild", *flags, _TARGET]
+    tree.bazel(*build)
+    tree.bazel("shutdown")
+    cold = tree.seconds(*build)
+    cpu = tree.server_cpu_seconds()
+    warm = tree.seconds(*build)
+    heap = tree.bazel("info", "used-heap-size-after-gc").strip()
+    # What is counted is what the label alone needs, code objects and rows, not the toolchains.
+    listed = tree.bazel("aquery", *flags, f"deps({_TARGET})", "--output=summary")
+    actions = int(listed.split(" total actions", 1)[0].split()[-1])
+    mnemonics = dict(
+        line.strip().rsplit(": ", 1)
+        for line in listed.split("Mnemonics:", 1)[1].split("\n\n", 1)[0].splitlines()
+        if ": " in line
+    )
+    objects = int(mnemonics["HipCodeObject"])
+    return (
+        f"{name:>5} {objects:>8} {actions:>8} {actions / objects:>8.1f} "
+        f"{cold:>7.1f} {cpu:>7.1f} {warm:>7.2f} {heap:>8}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    here = os.environ.get("BUILD_WORKSPACE_DIRECTORY", str(Path(__file__).resolve().parents[2]))
+    parser.add_argument("--tree", type=Path, default=Path(here), help="the source tree")
+    parser.add_argument("--output-root", type=Path, help="Bazel's, to keep what is fetched")
+    parser.add_argument("--sets", nargs="+", choices=_SETS, default=list(_SETS))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="scale-") as base:
+        output_root = options.output_root or Path(base) / "output"
+        tree = Tree(options.tree, Path(base), output_root)
+        print("  set  objects  actions  /object  cold s   cpu s  warm s  heap", flush=True)
+        try:
+            for name in options.sets:
+                print(measure(tree, name), flush=True)
+        finally:
+            tree.bazel("shutdown")
+
+
+if __name__ == "__main__":
+    main()

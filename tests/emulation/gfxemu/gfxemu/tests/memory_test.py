@@ -1,0 +1,611 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Global, buffer, flat, scratch and scalar memory instructions, byte by byte."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from gfxemu.errors import MemoryFault, UnsupportedInstruction
+from gfxemu.memory import Memory
+from gfxemu.pending import wait_lgkm, wait_vector_memory
+from gfxemu.tests import exact
+from gfxemu.tests.bench import (
+    LANES,
+    MASKS,
+    POISON,
+    TOTAL,
+    Bench,
+    active,
+    get_vector,
+    make_wave,
+    set_vector,
+)
+from gfxemu.tests.exact import F32, M32, signed
+from gfxemu.wave import M0, Wave
+
+_SIZE = 8192
+# type -> (bytes, sign-extended, half of the register or None)
+_LOADS = {
+    "ubyte": (1, False, None),
+    "sbyte": (1, True, None),
+    "ushort": (2, False, None),
+    "sshort": (2, True, None),
+    "dword": (4, False, None),
+    "dwordx2": (8, False, None),
+    "dwordx3": (12, False, None),
+    "dwordx4": (16, False, None),
+    "short_d16": (2, False, 0),
+    "short_d16_hi": (2, False, 1),
+    "ubyte_d16": (1, False, 0),
+    "ubyte_d16_hi": (1, False, 1),
+    "sbyte_d16": (1, True, 0),
+    "sbyte_d16_hi": (1, True, 1),
+}
+_STORES = {
+    "byte": (1, 0),
+    "short": (2, 0),
+    "dword": (4, 0),
+    "dwordx2": (8, 0),
+    "dwordx3": (12, 0),
+    "dwordx4": (16, 0),
+    "short_d16_hi": (2, 16),
+    "byte_d16_hi": (1, 16),
+}
+
+
+def _registers(first: int, size: int) -> str:
+    count = -(-size // 4)
+    return f"v[{first}:{first + count - 1}]" if count > 1 else f"v{first}"
+
+
+def _buffer_line(kind: str, text: str, size: int) -> str:
+    return f"buffer_{kind}_{text} {_registers(10, size)}, v1, s[8:11], s5 offen offset:20"
+
+
+def _lines(space: str, kind: str, text: str, size: int) -> list[tuple[str, str]]:
+    """(addressing form, instruction) pairs."""
+    data = _registers(10, size)
+    operands = (
+        (lambda a, s: f"{data}, {a}{s}") if kind == "load" else (lambda a, s: f"{a}, {data}{s}")
+    )
+    name = f"{space}_{kind}_{text}"
+    if space == "flat":
+        return [("vector", f"{name} {operands('v[2:3]', '')} offset:16")]
+    if space == "global":
+        return [
+            ("vector", f"{name} {operands('v[2:3]', ', off')} offset:-16"),
+            ("scalar", f"{name} {operands('v1', ', s[6:7]')} offset:16 nt"),
+        ]
+    return [
+        ("fixed", f"{name} {operands('off', ', off')} offset:16"),
+        ("register", f"{name} {operands('v1', ', off')} offset:16"),
+        ("scalar", f"{name} {operands('off', ', s5')} offset:16"),
+    ]
+
+
+_SPACES = ("global", "flat", "scratch")
+_ALL = [
+    (space, kind, text, form, line)
+    for space in _SPACES
+    for kind, table in (("load", _LOADS), ("store", _STORES))
+    for text, row in table.items()
+    for form, line in _lines(space, kind, text, row[0])
+]
+_SMEM = [
+    f"s_load_dword{'' if n == 1 else f'x{n}'} s[{24}:{24 + n - 1}], s[6:7], {o}".replace(
+        "s[24:24]", "s24"
+    )
+    for n in (1, 2, 4, 8, 16)
+    for o in ("0x10", "s5")
+]
+_ATOMICS = [
+    "buffer_atomic_add_f32 v10, v1, s[8:11], s5 offen offset:20",
+    "global_atomic_add_f32 v1, v10, s[6:7] offset:16",
+]
+_TO_LDS = ["buffer_load_dword v1, s[8:11], s5 offen offset:20 lds"]
+_TO_LDS_950 = [
+    "buffer_load_dwordx4 v1, s[8:11], s5 offen offset:20 lds",
+    "buffer_load_dwordx3 v1, s[8:11], s5 offen offset:20 lds",
+]
+_ODD = [
+    "buffer_load_dword v10, off, s[8:11], 0 offset:4",
+    "buffer_load_dword v10, v1, s[8:11], 0 idxen",
+    "buffer_load_dword v10, v1, s[8:11], 0 offen",
+]
+BENCH = Bench(
+    [a[4] for a in _ALL]
+    + [_buffer_line("load", t, r[0]) for t, r in _LOADS.items()]
+    + [_buffer_line("store", t, r[0]) for t, r in _STORES.items()]
+    + _SMEM
+    + _ATOMICS
+    + _TO_LDS
+    + [_ODD[0], _ODD[2]]
+)
+BENCH_950 = Bench(_TO_LDS_950[:1], "gfx950")
+
+
+def TESTED() -> set[str]:
+    return BENCH.names() | BENCH_950.names()
+
+
+class _Setup:
+    """8 KiB of known bytes at an address, and the registers the lines above use."""
+
+    def __init__(self, exec_mask: int, late: bool = False):
+        self.bytes = bytearray((i * 37 + (i >> 8) * 11 + 3) & 0xFF for i in range(_SIZE))
+        self.array = np.frombuffer(bytes(self.bytes), np.uint8).copy()
+        self.memory = Memory()
+        self.base = self.memory.register(self.array, "test")
+        self.wave = make_wave(exec_mask, late=late, memory=self.memory)
+        self.on = active(exec_mask)
+
+    def expected_load(self, text: str, offsets: list[int | None], old: int) -> list[int]:
+        """One integer of all destination registers per lane."""
+        return [
+            _loaded(self.bytes, text, offset, old) if self.on[lane] else old
+            for lane, offset in enumerate(offsets)
+        ]
+
+
+def _loaded(memory: bytes, text: str, offset: int | None, old: int) -> int:
+    """What a load of that type at an offset makes of the old value; None reads zero."""
+    size, sign, half = _LOADS[text]
+    raw = 0 if offset is None else int.from_bytes(memory[offset : offset + size], "little")
+    if sign:
+        raw = signed(raw, 8 * size) & (0xFFFF if half is not None else M32)
+    if half is None:
+        return raw
+    return old & ~(0xFFFF << 16 * half) | raw << 16 * half
+
+
+_OLD = 0x1111_2222_3333_4444_5555_6666_7777_8888
+
+
+def _old(size: int) -> int:
+    return _OLD & ((1 << 32 * -(-size // 4)) - 1)
+
+
+def _prepare(setup: _Setup, form: str, offsets: list[int], immediate: int) -> None:
+    """Registers so that every lane addresses base + its offset."""
+    wave = setup.wave
+    if form == "vector":
+        set_vector(wave, 2, [setup.base + o - immediate for o in offsets], 64)
+    else:
+        wave.write64(6, setup.base + 32)
+        set_vector(wave, 1, [o - immediate - 32 & M32 for o in offsets])
+
+
+def _offsets(size: int, step: int) -> list[int]:
+    """Scattered, aligned to `step`, all different so that stores do not overlap."""
+    unit = -(-size // step) * step
+    return [64 + (i * 29 % TOTAL) * unit for i in range(TOTAL)]
+
+
+@pytest.mark.parametrize("exec_mask", MASKS)
+@pytest.mark.parametrize(
+    ("space", "kind", "text", "form", "line"),
+    [a for a in _ALL if a[0] != "scratch"],
+    ids=[a[4] for a in _ALL if a[0] != "scratch"],
+)
+def test_global(space: str, kind: str, text: str, form: str, line: str, exec_mask: int) -> None:
+    size = (_LOADS if kind == "load" else _STORES)[text][0]
+    immediate = -16 if "offset:-16" in line else 16
+    for step in (4, 1):  # aligned, then not
+        setup = _Setup(exec_mask)
+        offsets = _offsets(size, 4 if step == 4 else 3)
+        if form == "scalar":
+            offsets = [o + 64 for o in offsets]
+        _prepare(setup, form, offsets, immediate)
+        _access(setup, kind, text, line, offsets)
+
+
+def _access(setup: _Setup, kind: str, text: str, line: str, offsets: list[int | None]) -> None:
+    size = (_LOADS if kind == "load" else _STORES)[text][0]
+    bits = 32 * -(-size // 4)
+    if kind == "load":
+        set_vector(setup.wave, 10, [_old(size)] * TOTAL, bits)
+        BENCH.run(line, setup.wave)
+        assert get_vector(setup.wave, 10, bits) == setup.expected_load(text, offsets, _old(size))
+        return
+    shift = _STORES[text][1]
+    values = [
+        (i * 0x0123_4567_89AB_CDEF_1357_9BDF_0246_8ACE + i) & ((1 << bits) - 1)
+        for i in range(TOTAL)
+    ]
+    set_vector(setup.wave, 10, values, bits)
+    BENCH.run(line, setup.wave)
+    wanted = bytearray(setup.bytes)
+    for lane, offset in enumerate(offsets):
+        if setup.on[lane] and offset is not None:
+            raw = (values[lane] >> shift) & ((1 << 8 * size) - 1)
+            wanted[offset : offset + size] = raw.to_bytes(size, "little")
+    assert bytes(setup.array) == bytes(wanted)
+
+
+def _resource(setup: _Setup, records: int, soffset: int) -> None:
+    base = setup.base
+    for i, word in enumerate((base & M32, base >> 32, records, 0x00020000)):
+        setup.wave.write32(8 + i, word)
+    setup.wave.write32(5, soffset)
+
+
+@pytest.mark.parametrize("exec_mask", MASKS)
+@pytest.mark.parametrize(
+    ("kind", "text"), [("load", t) for t in _LOADS] + [("store", t) for t in _STORES]
+)
+def test_buffer(kind: str, text: str, exec_mask: int) -> None:
+    """offset = voffset + 20, address = base + soffset + offset, all in range."""
+    size = (_LOADS if kind == "load" else _STORES)[text][0]
+    setup = _Setup(exec_mask)
+    offsets = _offsets(size, 4)
+    _resource(setup, _SIZE, 48)
+    set_vector(setup.wave, 1, [o - 20 for o in offsets])
+    _access(setup, kind, text, _buffer_line(kind, text, size), [o + 48 for o in offsets])
+
+
+@pytest.mark.parametrize("exec_mask", MASKS)
+@pytest.mark.parametrize("text", _LOADS)
+def test_buffer_load_out_of_range(text: str, exec_mask: int) -> None:
+    """Each dword is checked by itself: what is out of range reads as zero."""
+    size = _LOADS[text][0]
+    part = min(size, 4)
+    setup = _Setup(exec_mask)
+    records = 256
+    offsets = [records - 40 + i if part == 1 else records - 40 + 4 * (i % 16) for i in range(TOTAL)]
+    offsets[3] = offsets[66] = 0xFFFF_FFF0  # wraps in 32 bits, must not
+    _resource(setup, records, 0)
+    set_vector(setup.wave, 1, [o - 20 & M32 for o in offsets])
+    line = _buffer_line("load", text, size)
+    bits = 32 * -(-size // 4)
+    set_vector(setup.wave, 10, [_old(size)] * TOTAL, bits)
+    BENCH.run(line, setup.wave)
+    result = get_vector(setup.wave, 10, bits)
+    for lane, offset in enumerate(offsets):
+        wanted = _old(size)
+        if setup.on[lane]:
+            wanted = 0
+            for i in range(0, size, part):
+                if offset + i + part <= records:
+                    raw = int.from_bytes(setup.bytes[offset + i : offset + i + part], "little")
+                    wanted |= raw << 8 * i
+            if size < 4:
+                inside = [offset if offset + size <= records else None]
+                full = [None] * lane + inside + [None] * (TOTAL - lane - 1)
+                wanted = setup.expected_load(text, full, _old(size))[lane]
+        assert result[lane] == wanted, (lane, offset)
+
+
+@pytest.mark.parametrize("exec_mask", MASKS)
+@pytest.mark.parametrize("text", _STORES)
+def test_buffer_store_out_of_range(text: str, exec_mask: int) -> None:
+    size, shift = _STORES[text]
+    part = min(size, 4)
+    setup = _Setup(exec_mask)
+    records = 4 * 160
+    stride = max(size, 4)
+    offsets = [
+        4 * 160 - 8 * stride + stride * (i % 64) + (0 if size < 8 else 4) for i in range(TOTAL)
+    ]
+    _resource(setup, records, 0)
+    set_vector(setup.wave, 1, [o - 20 for o in offsets])
+    bits = 32 * -(-size // 4)
+    values = [
+        (0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10 * (i % 64 + 1)) & ((1 << bits) - 1)
+        for i in range(TOTAL)
+    ]
+    set_vector(setup.wave, 10, values, bits)
+    BENCH.run(_buffer_line("store", text, size), setup.wave)
+    wanted = bytearray(setup.bytes)
+    for lane, offset in enumerate(offsets):
+        raw = ((values[lane] >> shift) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+        for i in range(0, size, part):
+            if setup.on[lane] and offset + i + part <= records:
+                wanted[offset + i : offset + i + part] = raw[i : i + part]
+    assert bytes(setup.array) == bytes(wanted)
+
+
+def test_buffer_per_workgroup_descriptors() -> None:
+    """Base, size and soffset may differ between the workgroups of a batch."""
+    setup = _Setup(MASKS[0])
+    low = setup.base & M32
+    setup.wave.write32(8, np.array([low, low + 1024], np.uint64))
+    setup.wave.write32(9, setup.base >> 32)
+    setup.wave.write32(10, np.array([64, 200], np.uint64))
+    setup.wave.write32(11, 0x00020000)
+    set_vector(setup.wave, 1, [4 * (i % LANES) for i in range(TOTAL)])
+    BENCH.run(_ODD[2], setup.wave)
+    for lane, value in enumerate(get_vector(setup.wave, 10)):
+        group, offset = divmod(lane, LANES)
+        at = 1024 * group + 4 * offset
+        inside = 4 * offset + 4 <= (64, 200)[group]
+        assert value == (int.from_bytes(setup.bytes[at : at + 4], "little") if inside else 0)
+    BENCH.run(_ODD[0], setup.wave)
+    assert get_vector(setup.wave, 10)[0] == int.from_bytes(setup.bytes[4:8], "little")
+
+
+def test_structured_buffers_are_refused() -> None:
+    with pytest.raises(UnsupportedInstruction, match="idxen"):
+        Bench([_ODD[1]]).program()
+    setup = _Setup(MASKS[0])
+    _resource(setup, 64, 0)
+    setup.wave.write32(9, setup.base >> 32 | 16 << 16)
+    with pytest.raises(UnsupportedInstruction, match="stride"):
+        BENCH.run(_ODD[2], setup.wave)
+
+
+@pytest.mark.parametrize("exec_mask", MASKS)
+@pytest.mark.parametrize("line", _ATOMICS)
+def test_atomic_add(line: str, exec_mask: int) -> None:
+    """Lanes that meet at one address add one after the other."""
+    setup = _Setup(exec_mask)
+    numbers = [
+        struct.unpack("<I", struct.pack("<f", 0.1 * i + 1e6 * (i % 5)))[0] for i in range(TOTAL)
+    ]
+    setup.array.view(np.uint32)[:] = np.arange(_SIZE // 4, dtype=np.float32).view(np.uint32)
+    cells = [40 + i % 7 for i in range(TOTAL)]
+    if "buffer" in line:
+        _resource(setup, 4 * 44, 0)  # the cells from 44 on are out of range
+        set_vector(setup.wave, 1, [4 * c - 20 for c in cells])
+        inside = [c < 44 for c in cells]
+    else:
+        _prepare(setup, "scalar", [4 * c for c in cells], 16)
+        inside = [True] * TOTAL
+    set_vector(setup.wave, 10, numbers)
+    sums = {c: exact.decode(struct.unpack("<I", struct.pack("<f", c))[0], F32) for c in set(cells)}
+    BENCH.run(line, setup.wave)
+    for lane in range(TOTAL):
+        if setup.on[lane] and inside[lane]:
+            total = exact.add(sums[cells[lane]], exact.decode(numbers[lane], F32))
+            sums[cells[lane]] = exact.decode(exact.encode(total, F32), F32)
+    for cell, value in sums.items():
+        assert int(setup.array.view(np.uint32)[cell]) == exact.encode(value, F32), cell
+
+
+@pytest.mark.parametrize("exec_mask", MASKS)
+@pytest.mark.parametrize(
+    ("bench", "line", "size"), [(BENCH, _TO_LDS[0], 4), (BENCH_950, _TO_LDS_950[0], 16)]
+)
+def test_load_to_lds(bench: Bench, line: str, size: int, exec_mask: int) -> None:
+    """To M0 + inst_offset + lane * size; inactive lanes write nothing, lanes out of range zeros."""
+    setup = _Setup(exec_mask)
+    offsets = [size * (i * 7 % 32) + 64 for i in range(TOTAL)]
+    records = 64 + size * 28
+    _resource(setup, records, 0)
+    set_vector(setup.wave, 1, [o - 20 for o in offsets])
+    setup.wave.write32(M0, 0x104)
+    bench.run(line, setup.wave)
+    lds = setup.wave.group.lds
+    for group in range(2):
+        data = bytes(lds._data[group])
+        for lane in range(LANES):
+            offset = offsets[group * LANES + lane]
+            at = 0x104 + 20 + lane * size
+            wanted = struct.pack("<I", POISON) * (size // 4)
+            if at % 4:
+                wanted = None
+            if setup.on[lane]:
+                wanted = (
+                    bytes(setup.bytes[offset : offset + size])
+                    if offset + size <= records
+                    else bytes(size)
+                )
+            assert data[at : at + size] == wanted
+
+
+def test_other_loads_to_lds_are_refused() -> None:
+    with pytest.raises(UnsupportedInstruction, match="12 bytes"):
+        Bench([_TO_LDS_950[1]], "gfx950").program()
+
+
+@pytest.mark.parametrize("exec_mask", MASKS)
+@pytest.mark.parametrize(
+    ("kind", "text", "form", "line"), [a[1:] for a in _ALL if a[0] == "scratch"]
+)
+def test_scratch(kind: str, text: str, form: str, line: str, exec_mask: int) -> None:
+    """Every lane has bytes of its own; a load after a store at the same offset gives them back."""
+    size = (_LOADS if kind == "load" else _STORES)[text][0]
+    part = min(size, 4)
+    wave = make_wave(exec_mask)
+    on = active(exec_mask)
+    rows = wave.scratch.shape[1]
+    content = [
+        [(lane * 1000003 + row * 7919) & M32 for row in range(rows)] for lane in range(TOTAL)
+    ]
+    wave.scratch[...] = np.array(content, np.uint32).reshape(2, LANES, rows).transpose(0, 2, 1)
+    base = [0] * TOTAL
+    if form == "register":
+        base = [part * (i % 11) for i in range(TOTAL)]
+        set_vector(wave, 1, base)
+    elif form == "scalar":
+        wave.write32(5, np.array([8, 24], np.uint64) if part == 4 else 3 * part)
+        base = [8 if i < LANES else 24 for i in range(TOTAL)] if part == 4 else [3 * part] * TOTAL
+    raw = [bytearray(b"".join(struct.pack("<I", w) for w in row)) for row in content]
+    bits = 32 * -(-size // 4)
+    if kind == "load":
+        set_vector(wave, 10, [_old(size)] * TOTAL, bits)
+        BENCH.run(line, wave)
+        result = get_vector(wave, 10, bits)
+        for lane in range(TOTAL):
+            wanted = _old(size)
+            if on[lane]:
+                wanted = _loaded(raw[lane], text, 16 + base[lane], wanted)
+            assert result[lane] == wanted, lane
+        return
+    values = [
+        (0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10 * (i + 1)) & ((1 << bits) - 1)
+        for i in range(TOTAL)
+    ]
+    set_vector(wave, 10, values, bits)
+    BENCH.run(line, wave)
+    after = wave.scratch.transpose(0, 2, 1).reshape(TOTAL, rows)
+    for lane in range(TOTAL):
+        if on[lane]:
+            at = 16 + base[lane]
+            data = (values[lane] >> _STORES[text][1]) & ((1 << 8 * size) - 1)
+            raw[lane][at : at + size] = data.to_bytes(size, "little")
+        assert after[lane].tobytes() == bytes(raw[lane]), lane
+
+
+@pytest.mark.parametrize("line", _SMEM)
+def test_scalar_load(line: str) -> None:
+    name = line.split(" ")[0]
+    count = int(name.removeprefix("s_load_dword").lstrip("x") or 1)
+    for bases in ([64, 64], [64, 512]):
+        setup = _Setup(MASKS[0])
+        setup.wave.write64(
+            6,
+            setup.base + bases[0]
+            if bases[0] == bases[1]
+            else np.array([setup.base + b for b in bases], np.uint64),
+        )
+        setup.wave.write32(5, 36)
+        BENCH.run(line, setup.wave)
+        offset = 36 if line.endswith("s5") else 16
+        for i in range(count):
+            wanted = [
+                int.from_bytes(setup.bytes[b + offset + 4 * i : b + offset + 4 * i + 4], "little")
+                for b in bases
+            ]
+            value = setup.wave.read32(24 + i)
+            assert ([value] * 2 if type(value) is int else value.tolist()) == wanted
+
+
+# Bounds.
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        next(a[4] for a in _ALL if a[:3] == key)
+        for key in (("global", "load", "dword"), ("global", "store", "dwordx4"))
+    ],
+)
+def test_global_access_out_of_bounds(line: str) -> None:
+    for bad in (-4, _SIZE - 3, _SIZE, 1 << 40):
+        setup = _Setup(MASKS[0])
+        offsets = [256] * TOTAL
+        offsets[77] = bad
+        _prepare(setup, "vector", offsets, -16)
+        with pytest.raises(MemoryFault, match="nearest: test"):
+            BENCH.run(line, setup.wave)
+        setup.wave.set_exec_mask(np.arange(TOTAL).reshape(2, LANES) != 77)
+        BENCH.run(line, setup.wave)  # an inactive lane may hold any address
+
+
+def test_scalar_load_out_of_bounds() -> None:
+    setup = _Setup(MASKS[0])
+    setup.wave.write64(6, setup.base + _SIZE - 32)
+    with pytest.raises(MemoryFault):
+        BENCH.run("s_load_dwordx8 s[24:31], s[6:7], 0x10", setup.wave)
+
+
+def test_descriptor_larger_than_its_buffer() -> None:
+    setup = _Setup(MASKS[0])
+    _resource(setup, _SIZE + 4, 0)
+    set_vector(setup.wave, 1, [0] * (TOTAL - 1) + [_SIZE])
+    with pytest.raises(MemoryFault):
+        BENCH.run(_ODD[2], setup.wave)
+
+
+@pytest.mark.parametrize("form", ["fixed", "register"])
+def test_scratch_access_out_of_bounds(form: str) -> None:
+    wave = make_wave()
+    line = next(a[4] for a in _ALL if a[:4] == ("scratch", "store", "dwordx4", form))
+    set_vector(wave, 1, [236] * TOTAL)
+    if form == "fixed":
+        wave.scratch = wave.scratch[:, :7]
+    with pytest.raises(MemoryFault, match="scratch"):
+        BENCH.run(line, wave)
+
+
+# Late landing.
+
+
+def _poisoned(size: int) -> int:
+    return sum(POISON << 32 * i for i in range(-(-size // 4)))
+
+
+@pytest.mark.parametrize("text", _LOADS)
+def test_late_load(text: str) -> None:
+    """The destination is poison until the wait, in the bits the load writes."""
+    size, _, half = _LOADS[text]
+    bits = 32 * -(-size // 4)
+    setup = _Setup(MASKS[1], late=True)
+    offsets = _offsets(size, 4)
+    _prepare(setup, "vector", offsets, -16)
+    line = next(a[4] for a in _ALL if a[:4] == ("global", "load", text, "vector"))
+    set_vector(setup.wave, 10, [_old(size)] * TOTAL, bits)
+    BENCH.run(line, setup.wave)
+    mask = (1 << bits) - 1 if half is None else 0xFFFF << 16 * half
+    meanwhile = [
+        _old(size) & ~mask | _poisoned(size) & mask if on else _old(size) for on in setup.on
+    ]
+    assert get_vector(setup.wave, 10, bits) == meanwhile
+    wait_vector_memory(setup.wave, 1)
+    assert get_vector(setup.wave, 10, bits) == meanwhile
+    wait_vector_memory(setup.wave, 0)
+    assert get_vector(setup.wave, 10, bits) == setup.expected_load(text, offsets, _old(size))
+
+
+def test_late_halves_merge() -> None:
+    """Two d16 loads into one register land one after the other."""
+    setup = _Setup(MASKS[0], late=True)
+    _prepare(setup, "vector", [128] * TOTAL, -16)
+    for text in ("short_d16", "short_d16_hi"):
+        BENCH.run(
+            next(a[4] for a in _ALL if a[:4] == ("global", "load", text, "vector")), setup.wave
+        )
+    wait_vector_memory(setup.wave, 0)
+    half = int.from_bytes(setup.bytes[128:130], "little")
+    assert get_vector(setup.wave, 10) == [half | half << 16] * TOTAL
+
+
+def _count(wave: Wave) -> tuple[int, int]:
+    return len(wave.vm_queue), len(wave.lgkm_queue)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "counts"),
+    [
+        ("global_load_dword ", (1, 0)),
+        ("flat_load_dword ", (1, 1)),
+        ("global_store_dword ", (1, 0)),
+        ("flat_store_dword ", (1, 1)),
+        ("scratch_load_dword ", (1, 0)),
+        ("scratch_store_dword ", (1, 0)),
+    ],
+)
+def test_counters(prefix: str, counts: tuple[int, int]) -> None:
+    setup = _Setup(MASKS[0], late=True)
+    _prepare(setup, "vector", [256] * TOTAL, -16)
+    BENCH.run(next(a[4] for a in _ALL if a[4].startswith(prefix)), setup.wave)
+    assert _count(setup.wave) == counts
+
+
+def test_scalar_loads_land_in_any_order() -> None:
+    setup = _Setup(MASKS[0], late=True)
+    setup.wave.write64(6, setup.base)
+    BENCH.run("s_load_dword s24, s[6:7], 0x10", setup.wave)
+    assert setup.wave.read32(24) == POISON
+    wait_lgkm(setup.wave, 1)
+    assert setup.wave.read32(24) == POISON
+    wait_lgkm(setup.wave, 0)
+    assert setup.wave.read32(24) == int.from_bytes(setup.bytes[16:20], "little")
+
+
+def test_counter_limit() -> None:
+    """VM_CNT has 6 bits."""
+    setup = _Setup(MASKS[0], late=True)
+    _prepare(setup, "vector", [128] * TOTAL, -16)
+    load = next(a[4] for a in _ALL if a[:4] == ("global", "load", "dword", "vector"))
+    store = next(a[4] for a in _ALL if a[:4] == ("scratch", "store", "dword", "fixed"))
+    BENCH.run(load, setup.wave)
+    for _ in range(62):
+        BENCH.run(store, setup.wave)
+    assert get_vector(setup.wave, 10)[0] == POISON
+    BENCH.run(store, setup.wave)
+    assert get_vector(setup.wave, 10)[0] == int.from_bytes(setup.bytes[128:132], "little")
+    assert _count(setup.wave) == (63, 0)

@@ -1,0 +1,100 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What each part of the library may include, directly or through what it includes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+
+# The first line that matches a file holds for it; "*" crosses folders. What a file reaches must
+# match one of its patterns. A file may always reach what lies beside it under its own name.
+LAYERS: dict[str, list[str]] = {
+    # The public face stands alone.
+    "aiter/attn.h": [],
+    "aiter/attn.hpp": ["aiter/attn.h"],
+    # The runtime knows neither attention nor launch tables, and no GPU runtime above its driver.
+    "aiter/runtime/error.h": [],
+    "aiter/runtime/driver/*": ["aiter/runtime/error.h", "aiter/runtime/driver/*", "hip/*"],
+    "aiter/runtime/store/*": ["aiter/runtime/error.h", "aiter/runtime/store/*"],
+    "aiter/runtime/*": [
+        "aiter/runtime/*.h",
+        "aiter/runtime/driver/driver.h",
+        "aiter/runtime/store/*",
+    ],
+    # The CPU reference computes; dispatch returns values and never text. Neither launches.
+    "aiter/attention/reference/*": [
+        "aiter/attn.h",
+        "aiter/attention/error.h",
+        "aiter/attention/problem.h",
+        "aiter/attention/reference/*",
+        "aiter/runtime/error.h",
+    ],
+    "aiter/attention/dispatch.*": [
+        "aiter/attn.h",
+        "aiter/attention/error.h",
+        "aiter/attention/problem.h",
+        "aiter/runtime/error.h",
+        "kernels/launch_table/*",
+    ],
+    "aiter/attention/*": [
+        "aiter/attn.h",
+        "aiter/attention/*",
+        "aiter/runtime/*",
+        "kernels/code_object/embedded_pack.h",
+        "kernels/launch_table/*",
+    ],
+    # Kernels know the public face, and the contract.
+    "kernels/launch_table/*": ["aiter/attn.h", "kernels/launch_table/*"],
+    "kernels/*": ["aiter/attn.h", "kernels/*"],
+    # Fronts know the public face.
+    "python/extension/*": ["aiter/attn.h", "python/extension/*"],
+}
+
+# Nobody outside runtime/driver reaches a GPU runtime's declarations.
+_DRIVERS = ["aiter/runtime/driver/hip*", "hip/*", "cuda*"]
+_DRIVER_FOLDER = "aiter/runtime/driver/*"
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
+_PROJECT = ("aiter/", "kernels/", "python/", "hip/", "cuda")
+
+
+def _matches(name: str, patterns: list[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def includes(text: str) -> list[str]:
+    """The headers of this project and of GPU runtimes that a source includes."""
+    return [name for name in _INCLUDE.findall(text) if name.startswith(_PROJECT)]
+
+
+def violations(files: Mapping[str, str]) -> list[str]:
+    """What is wrong with files (path -> text), one line each; nothing where the layers hold."""
+    direct = {path: includes(text) for path, text in files.items()}
+    found = []
+    used = set()
+    for path in sorted(files):
+        layer = next((pattern for pattern in LAYERS if fnmatchcase(path, pattern)), None)
+        if layer is None:
+            found.append(f"{path} is in no layer: add it to LAYERS in tests/layers/layers.py")
+            continue
+        used.add(layer)
+        device_code = path.startswith("kernels/")  # compiled by HIP's own compiler
+        chains = {name: [path, name] for name in direct[path]}
+        pending = list(chains)
+        while pending:
+            name = pending.pop()
+            for below in direct.get(name, []):
+                if below not in chains:
+                    chains[below] = [*chains[name], below]
+                    pending.append(below)
+        for name, chain in sorted(chains.items()):
+            allowed = [*LAYERS[layer], path.rsplit(".", 1)[0] + ".h"]
+            if device_code and name.startswith("hip/"):
+                continue
+            if not _matches(name, allowed) or (
+                not fnmatchcase(path, _DRIVER_FOLDER) and _matches(name, _DRIVERS)
+            ):
+                found.append(f"{' -> '.join(chain)}: {layer} may not include {name}")
+    found += [f"LAYERS: no file is in {layer}" for layer in LAYERS if layer not in used]
+    return found

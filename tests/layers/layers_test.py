@@ -1,0 +1,59 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The library's includes keep to its layers, and a wrong one is found."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.layers.layers import violations
+
+FILES = {path: Path(path).read_text(encoding="utf-8") for path in os.environ["SOURCES"].split()}
+
+
+def test_the_layers_hold():
+    assert violations(FILES) == []
+
+
+def test_all_parts_are_looked_at():
+    for path in [
+        "aiter/attention/c_abi.cc",
+        "aiter/attention/reference/forward.cc",
+        "aiter/runtime/driver/hip.cc",
+        "aiter/runtime/store/pack.cc",
+        "kernels/launch_table/launch_table.h",
+        "python/extension/module.cc",
+    ]:
+        assert path in FILES
+
+
+@pytest.mark.parametrize(
+    ("path", "include"),
+    [
+        ("aiter/attn.h", "aiter/runtime/error.h"),
+        ("aiter/runtime/loader.h", "aiter/attention/problem.h"),
+        ("aiter/runtime/loader.cc", "aiter/attn.h"),
+        ("aiter/runtime/loader.cc", "aiter/runtime/driver/hip.h"),
+        ("aiter/runtime/store/pack.cc", "kernels/code_object/embedded_pack.h"),
+        ("aiter/runtime/store/store.h", "aiter/runtime/driver/driver.h"),
+        ("aiter/attention/dispatch.cc", "aiter/attention/explain.h"),
+        ("aiter/attention/dispatch.h", "aiter/runtime/driver/driver.h"),
+        ("aiter/attention/launch.cc", "aiter/runtime/driver/hip_api.h"),
+        ("aiter/attention/launch.cc", "hip/hip_runtime_api.h"),
+        ("aiter/attention/launch.cc", "kernels/sum_heads/sum_heads.h"),
+        ("aiter/attention/reference/forward.cc", "aiter/runtime/loader.h"),
+        # Through another file, too.
+        ("aiter/attention/problem.h", "aiter/runtime/driver/driver.h"),
+        ("kernels/launch_table/launch_table.h", "aiter/runtime/error.h"),
+        ("python/extension/module.cc", "aiter/attention/problem.h"),
+    ],
+)
+def test_a_wrong_include_is_found(path: str, include: str):
+    wrong = {**FILES, path: f'#include "{include}"\n' + FILES[path]}
+    assert any(include in line for line in violations(wrong))
+
+
+def test_a_file_in_no_layer_is_found():
+    assert violations({**FILES, "aiter/other.cc": ""}) == [
+        "aiter/other.cc is in no layer: add it to LAYERS in tests/layers/layers.py"
+    ]
