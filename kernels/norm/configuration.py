@@ -1,0 +1,175 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Launch configurations of the norm and softmax kernels: the table and the choice from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import tomllib
+
+TABLE = Path(__file__).resolve().parent / "configurations.toml"
+OPERATIONS = tuple(
+    f"{name}_{direction}"
+    for direction in ("forward", "backward")
+    for name in ("rms", "layer", "softmax")
+)
+REGISTER_ELEMENTS = 64  # of a row, that a thread keeps at most; rows.h: RESIDENT
+SHARED_BYTES_PER_SM = 227 * 1024  # of compute capability 9.0
+RESERVED_SHARED_BYTES = 1024  # of each CTA
+
+
+class TableError(ValueError):
+    """The table names something that does not exist, or a configuration that cannot run."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Configuration:
+    """How a kernel shares rows out; README.md explains the fields."""
+
+    threads: int
+    lanes: int
+    cluster: int
+    stages: int
+    ctas_per_sm: int
+    waves: int
+    keep_weights: int
+    hold_row: int
+    lag: int
+
+    def packs(self, hidden: int, vector: int) -> int:
+        """Vectors of a row that each thread has."""
+        return -(-hidden // (self.cluster * self.lanes * vector))
+
+    def resident(self, hidden: int, vector: int) -> bool:
+        """Whether registers can hold a row."""
+        return self.packs(hidden, vector) * vector <= REGISTER_ELEMENTS
+
+    def ring_bytes(self, hidden: int, vector: int, element_bytes: int) -> int:
+        """Shared memory of a CTA's ring; `element_bytes` adds up over the matrices read."""
+        slice_columns = self.packs(hidden, vector) * min(self.lanes, 32) * vector
+        return self.stages * (self.threads // 32) * slice_columns * element_bytes
+
+    def combine_bytes(self, hidden: int, vector: int, sums: int) -> int:
+        """Shared memory in which norm_backward adds the rows of a CTA up, in the ring's place;
+        `sums`: 1 for dgamma, 2 for dgamma and dbeta."""
+        if self.threads == self.lanes or not self.resident(hidden, vector):
+            return 0
+        return self.threads * self.packs(hidden, vector) * vector * 4 * sums
+
+    def macros(self, hidden: int, vector: int) -> dict[str, int]:
+        """The macros of rows.h."""
+        return {
+            "ROW_HIDDEN": hidden,
+            "ROW_THREADS": self.threads,
+            "ROW_LANES": self.lanes,
+            "ROW_CLUSTER": self.cluster,
+            "ROW_VECTOR": vector,
+            "ROW_STAGES": self.stages,
+            "ROW_CTAS_PER_SM": self.ctas_per_sm,
+            "ROW_HOLD": self.hold_row,
+        }
+
+    def check(self) -> None:
+        """Raises TableError for what rows.h would refuse."""
+        rules = {
+            "lanes is a power of two": self.lanes & (self.lanes - 1) == 0 and self.lanes > 0,
+            "threads is a multiple of lanes and of 32": self.threads % max(self.lanes, 32) == 0,
+            "threads <= 1024": self.threads <= 1024,
+            "cluster is 1, 2, 4, 8 or 16": self.cluster in (1, 2, 4, 8, 16),
+            "a cluster has one row in hand": self.cluster == 1 or self.threads == self.lanes,
+            "at most 15 rows of several warps": self.lanes <= 32
+            or self.threads // self.lanes <= 15,
+            "a ring feeds whole warps": self.stages == 0 or self.lanes >= 32,
+            "stages <= 32": 0 <= self.stages <= 32,
+            "lag needs several slices and a held row": not self.lag
+            or (self.hold_row and self.lanes * self.cluster > 32),
+        }
+        for rule, holds in rules.items():
+            if not holds:
+                raise TableError(f"{self}: {rule}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """The tuned rows of one operation, by rising hidden size, and what is used beyond them."""
+
+    tuned: tuple[tuple[int, Configuration], ...]
+    general: Configuration
+
+
+def load(path: Path = TABLE) -> dict[str, Entry]:
+    """The table, checked. Raises TableError."""
+    data = tomllib.loads(path.read_text())
+    columns = ["hidden", *(f.name for f in dataclasses.fields(Configuration))]
+    if data.pop("columns", None) != columns:
+        raise TableError(f"{path.name}: columns must be {columns}")
+    if sorted(data) != sorted(OPERATIONS):
+        raise TableError(f"{path.name}: operations must be {sorted(OPERATIONS)}")
+    table = {}
+    for operation, entry in data.items():
+        tuned = []
+        for row in entry["rows"]:
+            if len(row) != len(columns):
+                raise TableError(f"{operation} {row}: a row has {len(columns)} numbers")
+            tuned.append((row[0], Configuration(*row[1:])))
+        if [hidden for hidden, _ in tuned] != sorted({hidden for hidden, _ in tuned}):
+            raise TableError(f"{operation}: hidden sizes must rise")
+        table[operation] = Entry(tuple(tuned), Configuration(*entry["general"]))
+        for configuration in [c for _, c in tuned] + [table[operation].general]:
+            configuration.check()
+    return table
+
+
+def choose(
+    entry: Entry,
+    hidden: int,
+    vector: int,
+    element_bytes: int,
+    *,
+    sixteen_byte_rows: bool = True,
+    bulk_copies: bool = True,
+) -> Configuration:
+    """The configuration for rows of `hidden` columns.
+
+    Args:
+      entry: of the operation.
+      hidden: columns, at least 1.
+      vector: columns that a thread moves at once.
+      element_bytes: bytes of a column, added up over the matrices read.
+      sixteen_byte_rows: every row of every matrix read starts at a multiple of 16 bytes and has
+        a multiple of 16 bytes, which bulk copies need.
+      bulk_copies: the device has them, and clusters (compute capability 9.0).
+
+    Raises:
+      ValueError: hidden is below 1.
+    """
+    if hidden < 1:
+        raise ValueError(f"hidden is {hidden}; a row has at least 1 column")
+    c = next((c for limit, c in entry.tuned if hidden <= limit), entry.general)
+    if not bulk_copies and c.cluster > 1:
+        lanes = min(1024, c.lanes * c.cluster)
+        c = dataclasses.replace(c, cluster=1, lanes=lanes, threads=lanes, ctas_per_sm=1)
+    if not bulk_copies or not sixteen_byte_rows:
+        c = dataclasses.replace(c, stages=0)
+    while c.stages and c.ctas_per_sm * _shared(c, hidden, vector, element_bytes) > (
+        SHARED_BYTES_PER_SM
+    ):
+        if c.stages > 1:
+            c = dataclasses.replace(c, stages=c.stages - 1)
+        elif c.ctas_per_sm > 1:
+            c = dataclasses.replace(c, ctas_per_sm=c.ctas_per_sm - 1)
+        else:
+            c = dataclasses.replace(c, stages=0)
+    if c.lag and not c.resident(hidden, vector):
+        c = dataclasses.replace(c, lag=0)
+    return c
+
+
+def _shared(c: Configuration, hidden: int, vector: int, element_bytes: int) -> int:
+    """Shared memory that a CTA takes: ring, its barriers, exchange (rows.h), what is reserved."""
+    slots = c.cluster * max(1, c.lanes // 32)
+    exchange = (4 if slots > 1 else 1) * (c.threads // c.lanes) * slots * 2 * 4 + 32
+    barriers = 8 * c.stages * (c.threads // 32)
+    ring = c.ring_bytes(hidden, vector, element_bytes)
+    return ring + barriers + exchange + RESERVED_SHARED_BYTES

@@ -1,0 +1,210 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+// LayerNorm and RMSNorm, forward. README.md lists the macros that choose a kernel.
+//
+//   h = x + residual (NORM_ADD), rounded to the type of x and stored
+//   LayerNorm  y = (h - mean) * rstd * (gamma + zero_centred) + beta
+//   RMSNorm    y = h * rstd * (gamma + zero_centred)
+//
+// mean and rstd are kept for the backward pass. With an fp8 output y is multiplied by *scale and
+// amax becomes the largest |y| before that.
+#include "rows.h"
+
+using X = NORM_X;
+using W = NORM_W;
+using Y = NORM_Y;
+constexpr bool LAYER = NORM_LAYER;  // LayerNorm, else RMSNorm
+constexpr bool BETA = NORM_BETA;
+constexpr bool FP8 = sizeof(Y) == 1;
+constexpr bool KEEP = NORM_KEEP_WEIGHTS > 0 && RESIDENT;  // gamma and beta stay in registers,
+constexpr bool PACKED = NORM_KEEP_WEIGHTS == 1;           // 1: as stored, 2: converted
+constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;         // 1 if gamma is stored as gamma - 1
+
+struct NormForwardArguments {
+  Matrix x, residual;
+  void* y;
+  i64 y_stride;
+  void* sum;  // h, with NORM_ADD
+  i64 sum_stride;
+  const void* gamma;
+  const void* beta;
+  float* mean;  // of LayerNorm; may be null, as rstd and amax may be
+  float* rstd;
+  const float* scale;
+  float* amax;
+  int rows;
+  float epsilon;
+  int groups;  // clusters of the grid
+};
+
+using Values = Pack<X, VECTOR>;
+using Weights = Pack<W, VECTOR>;
+#if NORM_ADD
+using Rows = Input<WholeRow, X, X>;
+#else
+using Rows = Input<WholeRow, X>;
+#endif
+
+/// Count, mean and sum of squared deviations; for RMSNorm the mean is 0.
+struct Moments {
+  float count, mean, squares;
+};
+
+/// Moments of all slices from those of each: exact counts, no cancellation.
+DEVICE Moments merged(Exchange<2>& exchange, int i, Moments own) {
+  if constexpr (SLOTS == 1) return own;
+  const float zero[2] = {0, 0};
+  Gathered<2> all = exchange.gather(i, zero);
+  float mean = 0, squares = 0;
+  if constexpr (LAYER) {
+#pragma unroll
+    for (int j = 0; j < all.PER_LANE; j++)
+      mean += (float)Position::columns_of(all.slice(j)) * (1.0f / HIDDEN) *
+              (all.slice(j) < SLOTS ? all.value[j][0] : 0.0f);
+    mean = warp_sum<WARP_SIZE>(mean);
+  }
+#pragma unroll
+  for (int j = 0; j < all.PER_LANE; j++) {
+    float off = all.value[j][0] - mean;
+    squares += all.value[j][1];
+    if (LAYER && all.slice(j) < SLOTS)
+      squares += (float)Position::columns_of(all.slice(j)) * off * off;
+  }
+  return {(float)HIDDEN, mean, warp_sum<WARP_SIZE>(squares)};
+}
+
+ROW_KERNEL norm_forward(NormForwardArguments a) {
+  DYNAMIC_SHARED(shared);
+  __shared__ u64 barriers[Rows::BARRIERS];
+  __shared__ ExchangeStorage<2> storage;
+  Position at(a.groups);
+#if NORM_ADD
+  Rows in(at, a.rows, WholeRow{}, shared, barriers, a.x, a.residual);
+#else
+  Rows in(at, a.rows, WholeRow{}, shared, barriers, a.x);
+#endif
+  Exchange<2> exchange(storage, at);
+  const float scale = FP8 && a.scale ? *a.scale : 1.0f;
+  float amax = 0;
+
+  auto weights = [&](const void* of, int k) {
+    Weights w;
+    if (at.has(k))
+      w = *((const Weights*)of + at.column(k) / VECTOR);
+    else
+      w.clear();
+    return w;
+  };
+  Weights gamma[KEEP ? PACKS : 1], beta[KEEP && BETA ? PACKS : 1];
+  if constexpr (KEEP) {
+#pragma unroll
+    for (int k = 0; k < PACKS; k++) {
+      gamma[k] = weights(a.gamma, k);
+      if constexpr (BETA) beta[k] = weights(a.beta, k);
+    }
+  }
+  auto kept = [&](const Weights* registers, const void* of, int k) {
+    if constexpr (!KEEP) return weights(of, k);
+    if constexpr (PACKED) return opaque(registers[k], (u32)at.row >> 31);
+    return registers[k];
+  };
+  // The row's pack k, with the residual added; stores the sum on the first reading.
+  auto value = [&](int k, bool first) {
+    Values x = in.template get<0>(k);
+#if NORM_ADD
+    Values residual = in.template get<1>(k);
+    float sum[VECTOR];
+#pragma unroll
+    for (int e = 0; e < VECTOR; e++) sum[e] = x.get(e) + residual.get(e);
+    x.set(sum);
+    if (first && at.has(k) && at.active(a.rows))
+      *(decltype(x)*)((X*)a.sum + (i64)in.row * a.sum_stride + at.column(k)) = x;
+#endif
+    return x;
+  };
+
+  for (int i = 0; at.more(a.rows); i++, at.row += at.step) {
+    in.open(at.row);
+    Values x[HOLD ? PACKS : 1];
+    Moments own{(float)Position::columns_of(at.warp), 0, 0};
+    if constexpr (HOLD) {
+#pragma unroll
+      for (int k = 0; k < PACKS; k++) x[k] = value(k, true);
+      in.close();
+      if constexpr (LAYER) {
+        float sum = 0;
+#pragma unroll
+        for (int k = 0; k < PACKS; k++)
+#pragma unroll
+          for (int e = 0; e < VECTOR; e++) sum += x[k].get(e);
+        own.mean = own.count > 0 ? warp_sum<WARP_LANES>(sum) / own.count : 0.0f;
+      }
+#pragma unroll
+      for (int k = 0; k < PACKS; k++)
+#pragma unroll
+        for (int e = 0; e < VECTOR; e++) {
+          float off = LAYER ? x[k].get(e) - own.mean : x[k].get(e);
+          if (!LAYER || at.has(k)) own.squares = fused_multiply_add(off, off, own.squares);
+        }
+      own.squares = warp_sum<WARP_LANES>(own.squares);
+    } else {
+      // Each lane merges vector after vector (Chan, Golub, LeVeque), then the lanes merge.
+      float mean = 0, squares = 0, count = 0;
+#pragma unroll UNROLL
+      for (int k = 0; k < PACKS && at.has(k); k++) {
+        Values v = value(k, true);
+        float m = 0, s = 0;
+        if constexpr (LAYER) {
+#pragma unroll
+          for (int e = 0; e < VECTOR; e++) m += v.get(e) * (1.0f / VECTOR);
+        }
+#pragma unroll
+        for (int e = 0; e < VECTOR; e++) s += (v.get(e) - m) * (v.get(e) - m);
+        float off = m - mean, share = VECTOR / (count + VECTOR);
+        squares += s + (LAYER ? off * off * count * share : 0.0f);
+        if constexpr (LAYER) mean += off * share;
+        count += VECTOR;
+      }
+      if constexpr (LAYER)
+        own.mean = own.count > 0 ? warp_sum<WARP_LANES>(mean * count) / own.count : 0.0f;
+      float off = mean - own.mean;
+      own.squares = warp_sum<WARP_LANES>(squares + (LAYER ? off * off * count : 0.0f));
+    }
+    exchange.publish(i, {own.mean, own.squares});
+    Moments all = merged(exchange, i, own);
+    float rstd = inverse_sqrt(all.squares * (1.0f / HIDDEN) + a.epsilon);
+    if (at.warp == 0 && at.lane == 0 && at.active(a.rows)) {
+      if (LAYER && a.mean) a.mean[at.row] = all.mean;
+      if (a.rstd) a.rstd[at.row] = rstd;
+    }
+
+    auto finish = [&](int k, const Values& v, const Weights& g, const Weights& b) {
+      float y[VECTOR];
+#pragma unroll
+      for (int e = 0; e < VECTOR; e++) {
+        float normed = LAYER ? (v.get(e) - all.mean) * rstd : v.get(e) * rstd;
+        float factor = g.get(e) + ZERO_CENTRED;
+        y[e] = BETA ? fused_multiply_add(normed, factor, b.get(e)) : normed * factor;
+        if constexpr (FP8) {
+          // A comparison with NaN is false: amax keeps to numbers, as fmax does.
+          float size = y[e] < 0 ? -y[e] : y[e];
+          amax = at.has(k) && at.active(a.rows) && size > amax ? size : amax;
+          y[e] *= scale;
+        }
+      }
+      Pack<Y, VECTOR> out;
+      out.set(y);
+      if (at.has(k) && at.active(a.rows))
+        *(decltype(out)*)((Y*)a.y + (i64)at.row * a.y_stride + at.column(k)) = out;
+    };
+#pragma unroll UNROLL
+    for (int k = 0; k < PACKS && at.has(k); k++)
+      finish(k, HOLD ? x[HOLD ? k : 0] : value(k, false), kept(gamma, a.gamma, k),
+             BETA ? kept(beta, a.beta, k) : Weights{});
+    if (!HOLD) in.close();
+  }
+  if (FP8 && a.amax) {
+    amax = warp_max<WARP_SIZE>(amax);
+    if (lane_index() == 0) atomic_max_of_positive(a.amax, amax);
+  }
+  exchange.finish();
+}

@@ -1,0 +1,260 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+// Softmax over rows, forward and backward. README.md lists the macros that choose a kernel.
+//
+//   forward   y = exp(s - max(s)) / sum(exp(s - max(s))),  s = scale * x
+//   backward  dx = scale * y * (dy - sum(y * dy))
+//
+// SOFTMAX_MASK: NO_MASK; EXPLICIT_MASK: where the mask is 1, s = -10000, and a row of which every s
+// is that gives 0; CAUSAL_MASK: row q of `queries` has the first q + HIDDEN - queries + 1 columns,
+// which with queries == HIDDEN is the upper-triangular mask; the rest is 0 and not read.
+#include "rows.h"
+
+#define NO_MASK 0
+#define EXPLICIT_MASK 1
+#define CAUSAL_MASK 2
+
+using X = SOFTMAX_X;
+constexpr int MASK = SOFTMAX_MASK;
+constexpr float LOG2_E = 1.44269504088896340736f;
+constexpr float MASKED = -10000.0f * LOG2_E;
+
+using Values = Pack<X, VECTOR>;
+
+struct CausalRow {
+  int queries;
+  DEVICE int operator()(int row) const {
+    int columns = row % queries + HIDDEN - queries + 1;
+    return columns < 0 ? 0 : columns < HIDDEN ? (int)columns : HIDDEN;
+  }
+};
+using Limit = Choose<MASK == CAUSAL_MASK, CausalRow, WholeRow>::type;
+template <class L>
+DEVICE L limit_of(int queries) {
+  if constexpr (same<L, CausalRow>)
+    return L{queries};
+  else
+    return L{};
+}
+
+struct SoftmaxForwardArguments {
+  Matrix x;
+  void* y;
+  i64 y_stride;
+  const u8* mask;   // with EXPLICIT_MASK: (mask_batches, queries, HIDDEN), contiguous
+  int queries;      // rows of one attention matrix
+  int mask_repeat;  // attention matrices that share a mask, one after the other
+  int rows;
+  float scale;
+  int groups;  // clusters of the grid
+};
+
+/// Largest s * log2(e) and the sum of exp2 of what is left of each after taking it off.
+struct Partial {
+  float largest, sum;
+};
+
+/// Partial of all slices; on return `factor` turns this warp's exponentials into the softmax.
+DEVICE Partial merged(Exchange<2>& exchange, int i, Partial own) {
+  if constexpr (SLOTS == 1) return own;
+  const float neutral[2] = {-as_float(INFINITY_BITS), 0};
+  Gathered<2> all = exchange.gather(i, neutral);
+  float largest = all.value[0][0];
+#pragma unroll
+  for (int j = 1; j < all.PER_LANE; j++) largest = max_of(largest, all.value[j][0]);
+  largest = warp_max<WARP_SIZE>(largest);
+  float sum = 0;
+#pragma unroll
+  for (int j = 0; j < all.PER_LANE; j++)
+    // An empty slice, or one of -inf alone, adds nothing; NaN goes through.
+    if (all.value[j][1] != 0) sum += all.value[j][1] * exp2_approx(all.value[j][0] - largest);
+  return {largest, warp_sum<WARP_SIZE>(sum)};
+}
+
+ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
+  DYNAMIC_SHARED(shared);
+  using Rows = Input<Limit, X>;
+  __shared__ u64 barriers[Rows::BARRIERS];
+  __shared__ ExchangeStorage<2> storage;
+  Position at(a.groups);
+  Rows in(at, a.rows, limit_of<Limit>(a.queries), shared, barriers, a.x);
+  Exchange<2> exchange(storage, at);
+  const float INF = as_float(INFINITY_BITS), scale = a.scale * LOG2_E;
+
+  for (int i = 0; at.more(a.rows); i++, at.row += at.step) {
+    in.open(at.row);
+    const u8* mask = nullptr;
+    if constexpr (MASK == EXPLICIT_MASK)
+      mask = a.mask +
+             (i64)(at.row / a.queries / a.mask_repeat * a.queries + at.row % a.queries) * HIDDEN;
+    const int columns = in.wanted_exactly();
+    // s * log2(e) of pack k; columns that the row lacks are -inf. Both passes must see the same
+    // rounded values, or the exponentials of a large row would not add up: hence minus().
+    auto scores = [&](const Values& x, int k, float (&s)[VECTOR]) {
+      Pack<u8, VECTOR> masked;
+      if (MASK == EXPLICIT_MASK && at.has(k) && at.active(a.rows))
+        masked = *(const Pack<u8, VECTOR>*)(mask + at.column(k));
+      else
+        masked.clear();
+      int column = (k * WARP_LANES + at.lane) * VECTOR;
+#pragma unroll
+      for (int e = 0; e < VECTOR; e++) {
+        s[e] = x.get(e) * scale;
+        if (MASK == EXPLICIT_MASK && masked.get(e) == 1) s[e] = MASKED;
+        if ((RAGGED || MASK == CAUSAL_MASK) && column + e >= columns) s[e] = -INF;
+      }
+    };
+    auto put = [&](int k, const float (&y)[VECTOR]) {
+      Values out;
+      out.set(y);
+      if (at.has(k) && at.active(a.rows))
+        *(decltype(out)*)((X*)a.y + (i64)at.row * a.y_stride + at.column(k)) = out;
+    };
+
+    Partial own{-INF, 0};
+    float s[HOLD ? PACKS : 1][VECTOR];
+    if constexpr (HOLD) {
+      Values x[PACKS];
+#pragma unroll
+      for (int k = 0; k < PACKS; k++) x[k] = in.template get<0>(k);
+      in.close();
+#pragma unroll
+      for (int k = 0; k < PACKS; k++) {
+        scores(x[k], k, s[k]);
+#pragma unroll
+        for (int e = 0; e < VECTOR; e++) own.largest = max_of(own.largest, s[k][e]);
+      }
+      own.largest = warp_max<WARP_LANES>(own.largest);
+      const float off = own.largest == -INF ? 0.0f : own.largest;
+#pragma unroll
+      for (int k = 0; k < PACKS; k++)
+#pragma unroll
+        for (int e = 0; e < VECTOR; e++) own.sum += s[k][e] = exp2_approx(minus(s[k][e], off));
+      own.sum = warp_sum<WARP_LANES>(own.sum);
+    } else {
+      // Each lane goes on with its largest so far, then the lanes merge.
+      float largest = -INF, sum = 0;
+#pragma unroll UNROLL
+      for (int k = 0; k < PACKS && at.has(k); k++) {
+        float v[VECTOR], before = largest;
+        scores(in.template get<0>(k), k, v);
+#pragma unroll
+        for (int e = 0; e < VECTOR; e++) largest = max_of(largest, v[e]);
+        const float off = largest == -INF ? 0.0f : largest;
+        if (sum != 0) sum *= exp2_approx(before - off);
+#pragma unroll
+        for (int e = 0; e < VECTOR; e++) sum += exp2_approx(minus(v[e], off));
+      }
+      own.largest = warp_max<WARP_LANES>(largest);
+      own.sum = warp_sum<WARP_LANES>(sum != 0 ? sum * exp2_approx(largest - own.largest) : 0.0f);
+    }
+    exchange.publish(i, {own.largest, own.sum});
+    const Partial all = merged(exchange, i, own);
+    // Every row of numbers sums to 1 or more. 0: all -inf, which has no softmax, or no columns.
+    const bool nothing = MASK == EXPLICIT_MASK ? all.largest == MASKED
+                                               : MASK == CAUSAL_MASK && in.limit(at.row) <= 0;
+    const float off = HOLD ? own.largest : all.largest;
+    float factor = nothing ? 0.0f : 1.0f / all.sum;
+    if (HOLD && SLOTS > 1 && own.sum != 0 && !nothing)
+      factor *= exp2_approx(own.largest - all.largest);
+    if (!nothing && all.sum == 0) factor = as_float(NAN_BITS);
+    if constexpr (HOLD) {
+#pragma unroll
+      for (int k = 0; k < PACKS; k++) {
+        int column = (k * WARP_LANES + at.lane) * VECTOR;
+#pragma unroll
+        for (int e = 0; e < VECTOR; e++)
+          s[k][e] = MASK == CAUSAL_MASK && column + e >= columns ? 0.0f : s[k][e] * factor;
+        put(k, s[k]);
+      }
+    } else {
+#pragma unroll UNROLL
+      for (int k = 0; k < PACKS && at.has(k); k++) {
+        float v[VECTOR];
+        scores(in.template get<0>(k), k, v);
+        int column = (k * WARP_LANES + at.lane) * VECTOR;
+#pragma unroll
+        for (int e = 0; e < VECTOR; e++)
+          v[e] = nothing || (MASK == CAUSAL_MASK && column + e >= columns)
+                     ? 0.0f
+                     : exp2_approx(minus(v[e], off)) * factor;
+        put(k, v);
+      }
+      in.close();
+    }
+  }
+  exchange.finish();
+}
+
+struct SoftmaxBackwardArguments {
+  Matrix y, dy;
+  void* dx;
+  i64 dx_stride;
+  int queries;  // rows of one attention matrix
+  int rows;
+  float scale;
+  int groups;  // clusters of the grid
+};
+
+ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
+  DYNAMIC_SHARED(shared);
+  using Rows = Input<Limit, X, X>;
+  __shared__ u64 barriers[Rows::BARRIERS];
+  __shared__ ExchangeStorage<1> storage;
+  Position at(a.groups);
+  Rows in(at, a.rows, limit_of<Limit>(a.queries), shared, barriers, a.y, a.dy);
+  Exchange<1> exchange(storage, at);
+
+  for (int i = 0; at.more(a.rows); i++, at.row += at.step) {
+    in.open(at.row);
+    const int columns = in.wanted_exactly();
+    auto put = [&](int k, const Values& y, const Values& dy, float total) {
+      float dx[VECTOR];
+      int column = (k * WARP_LANES + at.lane) * VECTOR;
+#pragma unroll
+      for (int e = 0; e < VECTOR; e++) {
+        dx[e] = a.scale * (y.get(e) * (dy.get(e) - total));
+        if (MASK == CAUSAL_MASK && column + e >= columns) dx[e] = 0;
+      }
+      Values out;
+      out.set(dx);
+      if (at.has(k) && at.active(a.rows))
+        *(decltype(out)*)((X*)a.dx + (i64)at.row * a.dx_stride + at.column(k)) = out;
+    };
+    float own[1] = {0}, total[1];
+    auto add = [&](int k, const Values& y, const Values& dy) {
+      int column = (k * WARP_LANES + at.lane) * VECTOR;
+#pragma unroll
+      for (int e = 0; e < VECTOR; e++)
+        if (MASK != CAUSAL_MASK || column + e < columns)
+          own[0] = fused_multiply_add(y.get(e), dy.get(e), own[0]);
+    };
+    if constexpr (HOLD) {
+      Values y[PACKS], dy[PACKS];
+#pragma unroll
+      for (int k = 0; k < PACKS; k++) {
+        y[k] = in.template get<0>(k);
+        dy[k] = in.template get<1>(k);
+      }
+      in.close();
+#pragma unroll
+      for (int k = 0; k < PACKS; k++) add(k, y[k], dy[k]);
+      own[0] = warp_sum<WARP_LANES>(own[0]);
+      exchange.publish(i, own);
+      exchange.sum(i, own, total);
+#pragma unroll
+      for (int k = 0; k < PACKS; k++) put(k, y[k], dy[k], total[0]);
+    } else {
+#pragma unroll UNROLL
+      for (int k = 0; k < PACKS && at.has(k); k++)
+        add(k, in.template get<0>(k), in.template get<1>(k));
+      own[0] = warp_sum<WARP_LANES>(own[0]);
+      exchange.publish(i, own);
+      exchange.sum(i, own, total);
+#pragma unroll UNROLL
+      for (int k = 0; k < PACKS && at.has(k); k++)
+        put(k, in.template get<0>(k), in.template get<1>(k), total[0]);
+      in.close();
+    }
+  }
+  exchange.finish();
+}

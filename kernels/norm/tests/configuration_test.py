@@ -1,0 +1,98 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The table of launch configurations, and what is chosen from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from kernels.norm import configuration
+from kernels.norm.configuration import SHARED_BYTES_PER_SM, TableError, choose, load
+
+BF16_BYTES = {"forward": 2, "backward": 4}  # of the matrices read, per column
+TUNED = [1 << power for power in range(10, 18)]
+
+
+def _of(operation: str) -> int:
+    return BF16_BYTES[operation.rsplit("_", 1)[1]]
+
+
+@pytest.mark.parametrize("operation", configuration.OPERATIONS)
+def test_a_tuned_row_is_used_as_it_was_tuned(operation: str) -> None:
+    entry = load()[operation]
+    tuned = dict(entry.tuned)
+    for hidden in TUNED:
+        assert choose(entry, hidden, 8, _of(operation)) == tuned[hidden]
+
+
+@pytest.mark.parametrize("operation", configuration.OPERATIONS)
+@pytest.mark.parametrize("hidden", [1, 3, 64, 1000, 1025, 50257, 131072, 131073, 1 << 20])
+@pytest.mark.parametrize("vector", [1, 2, 4, 8])
+@pytest.mark.parametrize("bulk_copies", [False, True])
+def test_what_is_chosen_can_run(
+    operation: str, hidden: int, vector: int, bulk_copies: bool
+) -> None:
+    element_bytes = 4 * _of(operation)  # float32 and a third matrix: the most that is read
+    c = choose(
+        load()[operation],
+        hidden,
+        vector,
+        element_bytes,
+        sixteen_byte_rows=vector == 8,
+        bulk_copies=bulk_copies,
+    )
+    c.check()
+    assert c.packs(hidden, vector) * c.lanes * c.cluster * vector >= hidden
+    assert c.ctas_per_sm * c.ring_bytes(hidden, vector, element_bytes) <= SHARED_BYTES_PER_SM
+    if operation in ("rms_backward", "layer_backward"):
+        assert c.combine_bytes(hidden, vector, 2) <= SHARED_BYTES_PER_SM - 16 * 1024
+    if not bulk_copies:
+        assert (c.cluster, c.stages) == (1, 0)
+    if vector < 8:
+        assert c.stages == 0
+    if c.lag:
+        assert c.resident(hidden, vector)
+
+
+def test_a_row_serves_smaller_sizes_down_to_the_row_above() -> None:
+    entry = load()["rms_forward"]
+    tuned = dict(entry.tuned)
+    assert choose(entry, 1025, 1, 2, sixteen_byte_rows=True) == tuned[2048]
+    assert choose(entry, 131073, 8, 2) == entry.general
+
+
+def test_a_ring_that_does_not_fit_loses_slots_first() -> None:
+    entry = load()["rms_backward"]
+    tuned = dict(entry.tuned)[131072]
+    wide = choose(entry, 131072, 8, 12)
+    assert wide.stages < tuned.stages
+    assert dataclasses.replace(wide, stages=tuned.stages) == tuned
+
+
+def test_no_columns() -> None:
+    with pytest.raises(ValueError, match="hidden is 0"):
+        choose(load()["rms_forward"], 0, 8, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("[64, 128, 8,", "[64, 128, 12,"), "lanes is a power of two"),
+        (("[64, 128, 8, 1,", "[64, 128, 8, 2,"), "a cluster has one row"),
+        (("[64, 128, 8, 1, 0,", "[64, 128, 8, 1, 2,"), "a ring feeds whole warps"),
+        (("[64, 128,", "[64, 2048,"), "threads <= 1024"),
+        (("[64, 128, 8,", "[9999, 128, 8,"), "hidden sizes must rise"),
+        (("[64, 128, 8,", "[64, 8,"), "a row has 10 numbers"),
+        (("[rms_forward]", "[group_forward]"), "operations must be"),
+        (('"lag"', '"delay"'), "columns must be"),
+    ],
+)
+def test_a_wrong_table(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    text = configuration.TABLE.read_text()
+    assert change[0] in text
+    table = tmp_path / "configurations.toml"
+    table.write_text(text.replace(*change, 1))
+    with pytest.raises(TableError, match=message):
+        load(table)

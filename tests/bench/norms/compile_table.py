@@ -1,0 +1,86 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Compiles every configuration of the table with NVRTC; needs no GPU.
+
+    python3 -m tests.bench.norms.compile_table [--archs sm_80 sm_90 sm_100]
+
+bf16, every mask. Prints seconds and bytes per kernel; exits with 1 if one does not compile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import multiprocessing
+import statistics
+import time
+
+import torch
+
+from kernels.norm.configuration import choose, load
+from tests.bench.norms import cuda, operations
+
+VECTOR = 8
+GENERAL_HIDDEN = 1 << 18  # beyond every tuned row
+
+
+def jobs(archs: list[str]) -> list[tuple[str, str, dict[str, object]]]:
+    """(arch, source, macros) of every configuration."""
+    found = []
+    types = (torch.bfloat16,) * 3
+    for operation, entry in load().items():
+        backward = operation.endswith("backward")
+        for hidden in [hidden for hidden, _ in entry.tuned] + [GENERAL_HIDDEN]:
+            for arch in archs:
+                bulk_copies = int(arch.removeprefix("sm_")) >= 90
+                c = choose(entry, hidden, VECTOR, 4 if backward else 2, bulk_copies=bulk_copies)
+                if operation.startswith("softmax"):
+                    for mask in operations.MASKS:
+                        macros = operations.softmax_macros(c, hidden, VECTOR, types[0], mask)
+                        found.append((arch, "softmax.cpp", macros))
+                    continue
+                layer = operation.startswith("layer")
+                beta = layer and not backward
+                macros = operations.norm_macros(
+                    c, layer, hidden, VECTOR, types, backward=backward, beta=beta
+                )
+                source = "norm_backward.cpp" if backward else "norm_forward.cpp"
+                found.append((arch, source, macros))
+    return found
+
+
+def compile_job(job: tuple[str, str, dict[str, object]]) -> tuple[float, int, str]:
+    arch, source, macros = job
+    start = time.time()
+    try:
+        cubin = cuda.compile_cubin(source, macros, arch)
+    except cuda.CompileError as error:
+        return 0.0, 0, str(error)
+    return time.time() - start, len(cubin), ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--archs", nargs="+", default=["sm_80", "sm_90", "sm_100"])
+    parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
+    arguments = parser.parse_args()
+    work = jobs(arguments.archs)
+    context = multiprocessing.get_context("fork")
+    with concurrent.futures.ProcessPoolExecutor(arguments.processes, context) as pool:
+        results = list(pool.map(compile_job, work))
+    failed = [text for _, _, text in results if text]
+    for text in failed:
+        print(text[:1000])
+    for arch in arguments.archs:
+        of_arch = [r for job, r in zip(work, results, strict=True) if job[0] == arch and not r[2]]
+        if of_arch:
+            seconds = [r[0] for r in of_arch]
+            print(
+                f"{arch}: {len(of_arch)} compiled, {statistics.median(seconds):.2f} s each at the"
+                f" median, {max(seconds):.2f} s at most,"
+                f" {statistics.median(r[1] for r in of_arch) / 1024:.0f} KiB"
+            )
+    raise SystemExit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,360 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The kernels of kernels/norm on torch tensors: macros, launch arguments and grids."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_float, c_int, c_longlong, c_void_p
+
+import torch
+
+from kernels.norm.configuration import Configuration
+from tests.bench.norms.cuda import Kernel, Module
+
+TYPE_NAMES = {
+    torch.float32: "fp32",
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "fp8_e4m3",
+    torch.float8_e5m2: "fp8_e5m2",
+}
+MASKS = ("none", "explicit", "causal")
+
+
+class Matrix(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("stride", c_longlong)]
+
+
+class NormForwardArguments(ctypes.Structure):
+    _fields_ = [
+        ("x", Matrix),
+        ("residual", Matrix),
+        ("y", c_void_p),
+        ("y_stride", c_longlong),
+        ("sum", c_void_p),
+        ("sum_stride", c_longlong),
+        ("gamma", c_void_p),
+        ("beta", c_void_p),
+        ("mean", c_void_p),
+        ("rstd", c_void_p),
+        ("scale", c_void_p),
+        ("amax", c_void_p),
+        ("rows", c_int),
+        ("epsilon", c_float),
+        ("groups", c_int),
+    ]
+
+
+class NormBackwardArguments(ctypes.Structure):
+    _fields_ = [
+        ("x", Matrix),
+        ("dy", Matrix),
+        ("dh", Matrix),
+        ("dx", c_void_p),
+        ("dx_stride", c_longlong),
+        ("gamma", c_void_p),
+        ("mean", c_void_p),
+        ("rstd", c_void_p),
+        ("dgamma_parts", c_void_p),
+        ("dbeta_parts", c_void_p),
+        ("rows", c_int),
+        ("groups", c_int),
+    ]
+
+
+class NormColumnsArguments(ctypes.Structure):
+    _fields_ = [
+        ("x", Matrix),
+        ("dy", Matrix),
+        ("mean", c_void_p),
+        ("rstd", c_void_p),
+        ("dgamma_parts", c_void_p),
+        ("dbeta_parts", c_void_p),
+        ("rows", c_int),
+        ("rows_per_part", c_int),
+    ]
+
+
+class NormReduceArguments(ctypes.Structure):
+    _fields_ = [("parts", c_void_p * 2), ("sum", c_void_p * 2), ("count", c_int)]
+
+
+class SoftmaxForwardArguments(ctypes.Structure):
+    _fields_ = [
+        ("x", Matrix),
+        ("y", c_void_p),
+        ("y_stride", c_longlong),
+        ("mask", c_void_p),
+        ("queries", c_int),
+        ("mask_repeat", c_int),
+        ("rows", c_int),
+        ("scale", c_float),
+        ("groups", c_int),
+    ]
+
+
+class SoftmaxBackwardArguments(ctypes.Structure):
+    _fields_ = [
+        ("y", Matrix),
+        ("dy", Matrix),
+        ("dx", c_void_p),
+        ("dx_stride", c_longlong),
+        ("queries", c_int),
+        ("rows", c_int),
+        ("scale", c_float),
+        ("groups", c_int),
+    ]
+
+
+def _matrix(t: torch.Tensor | None) -> Matrix:
+    return Matrix(t.data_ptr(), t.stride(0)) if t is not None else Matrix(None, 0)
+
+
+def _pointer(t: torch.Tensor | None) -> int | None:
+    return t.data_ptr() if t is not None else None
+
+
+def vector_for(hidden: int, *tensors: torch.Tensor | None) -> int:
+    """Columns that a thread can move at once: 16 bytes of the narrowest input, or fewer."""
+    present = [t for t in tensors if t is not None]
+    vector = 16 // min(max(t.element_size(), 2) for t in present)
+    while vector > 1 and (
+        hidden % vector
+        or any(
+            t.data_ptr() % min(16, vector * t.element_size())
+            or (t.dim() > 1 and t.stride(0) * t.element_size() % min(16, vector * t.element_size()))
+            for t in present
+        )
+    ):
+        vector //= 2
+    return vector
+
+
+def grid_groups(kernel: Kernel, c: Configuration, rows: int) -> int:
+    """Clusters to launch: as many as the device holds, or one for every row in hand."""
+    most = -(-rows // (c.threads // c.lanes))
+    if not c.waves:
+        return most
+    sms = torch.cuda.get_device_properties(0).multi_processor_count
+    held = kernel.resident_clusters(c.cluster, sms)
+    if held == 0:
+        raise RuntimeError("the device cannot hold a cluster of this kernel")
+    return min(most, held * c.waves)
+
+
+def norm_macros(
+    c: Configuration,
+    layer: bool,
+    hidden: int,
+    vector: int,
+    types: tuple[torch.dtype, torch.dtype, torch.dtype],
+    *,
+    backward: bool,
+    add: bool = False,
+    beta: bool = False,
+    zero_centred: bool = False,
+) -> dict[str, object]:
+    """Macros of norm_forward.cpp or norm_backward.cpp; `types` are of x, gamma and y."""
+    x, w, y = (TYPE_NAMES[t] for t in types)
+    macros = c.macros(hidden, vector) | {
+        "NORM_LAYER": int(layer),
+        "NORM_X": x,
+        "NORM_W": w,
+        "NORM_Y": y,
+        "NORM_ADD": int(add),
+        "NORM_KEEP_WEIGHTS": c.keep_weights,
+        "NORM_ZERO_CENTRED": int(zero_centred),
+    }
+    if backward:
+        return macros | {"NORM_LAG": c.lag}
+    return macros | {"NORM_BETA": int(beta)}
+
+
+def softmax_macros(
+    c: Configuration, hidden: int, vector: int, dtype: torch.dtype, mask: str
+) -> dict[str, object]:
+    return c.macros(hidden, vector) | {
+        "SOFTMAX_X": TYPE_NAMES[dtype],
+        "SOFTMAX_MASK": MASKS.index(mask),
+    }
+
+
+def stream() -> int:
+    return torch.cuda.current_stream().cuda_stream
+
+
+def norm_forward(
+    module: Module,
+    c: Configuration,
+    x: torch.Tensor,
+    gamma: torch.Tensor,
+    beta: torch.Tensor | None,
+    y: torch.Tensor,
+    mean: torch.Tensor | None,
+    rstd: torch.Tensor | None,
+    epsilon: float = 1e-6,
+    residual: torch.Tensor | None = None,
+    total: torch.Tensor | None = None,
+    scale: torch.Tensor | None = None,
+    amax: torch.Tensor | None = None,
+):
+    """A function that launches the forward kernel on these tensors."""
+    rows, hidden = x.shape
+    vector = vector_for(hidden, x, gamma, beta, y, residual, total)
+    matrices = 2 if residual is not None else 1
+    shared = c.ring_bytes(hidden, vector, matrices * x.element_size())
+    kernel = Kernel(module, "norm_forward", c.threads, shared)
+    groups = grid_groups(kernel, c, rows)
+    arguments = NormForwardArguments(
+        _matrix(x),
+        _matrix(residual),
+        y.data_ptr(),
+        y.stride(0),
+        _pointer(total),
+        total.stride(0) if total is not None else 0,
+        gamma.data_ptr(),
+        _pointer(beta),
+        _pointer(mean),
+        _pointer(rstd),
+        _pointer(scale),
+        _pointer(amax),
+        rows,
+        epsilon,
+        groups,
+    )
+    run = kernel.launcher((groups * c.cluster, 1), arguments, stream())
+    run.kernel = kernel
+    return run
+
+
+def norm_backward(
+    module: Module,
+    c: Configuration,
+    x: torch.Tensor,
+    dy: torch.Tensor,
+    gamma: torch.Tensor,
+    mean: torch.Tensor | None,
+    rstd: torch.Tensor,
+    dx: torch.Tensor,
+    dgamma: torch.Tensor,
+    dbeta: torch.Tensor | None = None,
+    dh: torch.Tensor | None = None,
+):
+    """A function that launches the backward kernels on these tensors."""
+    rows, hidden = x.shape
+    vector = vector_for(hidden, x, gamma, dy, dx, dh)
+    element_bytes = x.element_size() * (2 if dh is not None else 1) + dy.element_size()
+    combine = c.combine_bytes(hidden, vector, 2 if dbeta is not None else 1)
+    shared = max(c.ring_bytes(hidden, vector, element_bytes), combine)
+    kernel = Kernel(module, "norm_backward", c.threads, shared)
+    groups = grid_groups(kernel, c, rows)
+    resident = c.resident(hidden, vector)
+    parts = groups if resident else min(rows, 128)
+    storage = torch.empty(2 if dbeta is not None else 1, parts, hidden, device=x.device)
+    arguments = NormBackwardArguments(
+        _matrix(x),
+        _matrix(dy),
+        _matrix(dh),
+        dx.data_ptr(),
+        dx.stride(0),
+        gamma.data_ptr(),
+        _pointer(mean),
+        rstd.data_ptr(),
+        storage[0].data_ptr(),
+        storage[-1].data_ptr(),
+        rows,
+        groups,
+    )
+    run_rows = kernel.launcher((groups * c.cluster, 1), arguments, stream())
+    run_columns = None
+    if not resident:
+        per_part = -(-rows // parts)
+        columns = NormColumnsArguments(
+            _matrix(x),
+            _matrix(dy),
+            _pointer(mean),
+            rstd.data_ptr(),
+            storage[0].data_ptr(),
+            storage[-1].data_ptr(),
+            rows,
+            per_part,
+        )
+        parts = -(-rows // per_part)
+        grid = (-(-hidden // (vector * c.threads)), parts)
+        run_columns = Kernel(module, "norm_backward_columns", c.threads).launcher(
+            grid, columns, stream()
+        )
+    sums = (c_void_p * 2)(dgamma.data_ptr(), _pointer(dbeta))
+    reduce = NormReduceArguments(
+        (c_void_p * 2)(storage[0].data_ptr(), storage[-1].data_ptr()), sums, parts
+    )
+    lanes = 8 * (4 if hidden % 4 == 0 else 1)
+    run_reduce = Kernel(module, "norm_backward_reduce", 256).launcher(
+        (-(-hidden // lanes), len(storage)), reduce, stream(), dependent=resident
+    )
+
+    def run(keep: torch.Tensor = storage) -> None:
+        run_rows()
+        if run_columns:
+            run_columns()
+        run_reduce()
+
+    run.kernel = kernel
+    return run
+
+
+def softmax_forward(
+    module: Module,
+    c: Configuration,
+    x: torch.Tensor,
+    y: torch.Tensor,
+    scale: float = 1.0,
+    queries: int = 1,
+    mask: torch.Tensor | None = None,
+    mask_repeat: int = 1,
+):
+    """A function that launches the forward kernel on these tensors."""
+    rows, hidden = x.shape
+    vector = vector_for(hidden, x, y)
+    kernel = Kernel(
+        module, "softmax_forward", c.threads, c.ring_bytes(hidden, vector, x.element_size())
+    )
+    groups = grid_groups(kernel, c, rows)
+    arguments = SoftmaxForwardArguments(
+        _matrix(x),
+        y.data_ptr(),
+        y.stride(0),
+        _pointer(mask),
+        queries,
+        mask_repeat,
+        rows,
+        scale,
+        groups,
+    )
+    run = kernel.launcher((groups * c.cluster, 1), arguments, stream())
+    run.kernel = kernel
+    return run
+
+
+def softmax_backward(
+    module: Module,
+    c: Configuration,
+    y: torch.Tensor,
+    dy: torch.Tensor,
+    dx: torch.Tensor,
+    scale: float = 1.0,
+    queries: int = 1,
+):
+    """A function that launches the backward kernel on these tensors."""
+    rows, hidden = y.shape
+    vector = vector_for(hidden, y, dy, dx)
+    kernel = Kernel(
+        module, "softmax_backward", c.threads, c.ring_bytes(hidden, vector, 2 * y.element_size())
+    )
+    groups = grid_groups(kernel, c, rows)
+    arguments = SoftmaxBackwardArguments(
+        _matrix(y), _matrix(dy), dx.data_ptr(), dx.stride(0), queries, rows, scale, groups
+    )
+    run = kernel.launcher((groups * c.cluster, 1), arguments, stream())
+    run.kernel = kernel
+    return run
