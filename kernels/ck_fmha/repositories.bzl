@@ -5,10 +5,16 @@ load(
     "//kernels/ck_fmha/private:generated_repositories.bzl",
     "pool_repository",
     "variant_set_repository",
+    _generate = "generate",
+    _write_set_build = "write_set_build",
 )
 load("//kernels/ck_fmha/private:variant_sets_repository.bzl", "variant_sets_repository")
 load("//toolchains/pypi:pypi.bzl", "pypi_archive")
 load(":patches.bzl", "PATCHES")
+
+# For repositories with a selection of their own.
+generate = _generate
+write_set_build = _write_set_build
 
 _PYTHON = Label("@python_3_13//:bin/python3")
 

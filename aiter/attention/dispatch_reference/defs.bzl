@@ -2,7 +2,7 @@
 """dispatch_reference: upstream's dispatchers, and a launch table over the same instances."""
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
-load("//kernels/private:hip_host_library.bzl", "hip_host_library")
+load("//kernels:defs.bzl", "hip_host_library")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 def _sources_impl(ctx):

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The repository of the kernel instances that are drawn: draw.py."""
 
-load("//kernels/ck_fmha/private:generated_repositories.bzl", "generate", "write_set_build")
+load("//kernels/ck_fmha:repositories.bzl", "generate", "write_set_build")
 
 _SEED = "20261120"
 _SEED_VARIABLE = "AITER_ATTN_SAMPLE_SEED"
