@@ -99,7 +99,14 @@ class Workspace(Checkout):
 
     def bazel(self, *arguments: str, **extra: str) -> Result:
         got = subprocess.run(
-            [sys.executable, self.root / "bazelw", f"--output_base={self.output}", *arguments],
+            [
+                sys.executable,
+                self.root / "bazelw",
+                # Bazel's repository cache lies there: the user's own cannot be written in a sandbox.
+                f"--output_user_root={self.output}.user",
+                f"--output_base={self.output}",
+                *arguments,
+            ],
             cwd=self.root,
             env=self.environ(**{"AITER_ATTN_PYPI_INDEX": f"file://{self.index}"} | extra),
             capture_output=True,
