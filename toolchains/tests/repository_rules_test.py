@@ -102,7 +102,7 @@ class Workspace(Checkout):
             [
                 sys.executable,
                 self.root / "bazelw",
-                # Bazel's repository cache lies there: the user's own cannot be written in a sandbox.
+                # There lies the repository cache: a sandbox cannot write the user's own.
                 f"--output_user_root={self.output}.user",
                 f"--output_base={self.output}",
                 *arguments,
