@@ -17,16 +17,9 @@ import subprocess
 from collections.abc import Iterable, Sequence
 
 from toolchains.bazel import registry, truststore
-from toolchains.bazel.errors import BazelwError, Progress
-
-# Raise it when the layout or a patch below changes: a bundle of another number is not used.
-FORMAT = 1
-
-LIB = "usr/lib/x86_64-linux-gnu"
-INSTALL_BASE = "usr/share/bazel"
-CLIENT = "usr/bin/bazel"
-RC = "offline.bazelrc"
-TRUST_STORE = "cacerts.jks"
+from toolchains.bazel.layout import INSTALL_BASE, LIB, RC
+from toolchains.bazel.messages import Progress
+from toolchains.locks.errors import LocksError
 
 _UNUSED = (
     "usr/lib/debug",
@@ -85,7 +78,7 @@ def rc_text(final: str, java_home: str, has_trust_store: bool) -> str:
     ]
     if has_trust_store:
         startup += [
-            f"--host_jvm_args=-Djavax.net.ssl.trustStore={final}/{TRUST_STORE}",
+            f"--host_jvm_args=-Djavax.net.ssl.trustStore={final}/{truststore.FILE}",
             "--host_jvm_args=-Djavax.net.ssl.trustStoreType=JKS",
             f"--host_jvm_args=-Djavax.net.ssl.trustStorePassword={truststore.PASSWORD}",
         ]
@@ -126,7 +119,7 @@ def _is_elf(path: str) -> bool:
 def _run(command: Sequence[str]) -> None:
     got = subprocess.run(command, capture_output=True, text=True)
     if got.returncode != 0:
-        raise BazelwError(f"{' '.join(command[:6])} ...: failed: {got.stderr.strip()[-500:]}")
+        raise LocksError(f"{' '.join(command[:6])} ...: failed: {got.stderr.strip()[-500:]}")
 
 
 def _in_parallel(commands: Sequence[Sequence[str]], progress: Progress, doing: str) -> None:
@@ -181,7 +174,7 @@ def _java_home(root: str) -> str:
     found = glob.glob(f"{root}/usr/lib/jvm/java-*-openjdk-amd64")
     homes = [os.path.relpath(h, root) for h in found if not os.path.islink(h)]
     if len(homes) != 1:
-        raise BazelwError(
+        raise LocksError(
             f"the locked packages hold {len(homes)} Java runtimes ({', '.join(homes) or 'none'}), "
             "one is needed: correct group.bazel of toolchains/debian/packages.toml"
         )
@@ -205,7 +198,7 @@ def _configure(root: str, final: str, offline: registry.Offline) -> None:
     def read_module(path: str) -> str:
         file = f"{base}/{path}/MODULE.bazel"
         if not os.path.exists(file):
-            raise BazelwError(
+            raise LocksError(
                 f"the locked packages hold no {INSTALL_BASE}/{path}/MODULE.bazel: "
                 "correct toolchains/bazel/offline.toml"
             )
@@ -216,25 +209,6 @@ def _configure(root: str, final: str, offline: registry.Offline) -> None:
         _write(f"{root}/{path}", text)
 
 
-def refresh_trust_store(root: str) -> bool:
-    """Writes the bundle's trust store if the machine's certificates are newer than it.
-
-    Returns whether there is one. Atomic: a server that starts meanwhile sees the old or the new.
-    """
-    store = f"{root}/{TRUST_STORE}"
-    try:
-        stamp = os.stat(truststore.CA_BUNDLE).st_mtime_ns
-    except FileNotFoundError:
-        return os.path.exists(store)
-    if not os.path.exists(store) or os.stat(store).st_mtime_ns != stamp:
-        scratch = f"{store}.{os.getpid()}"
-        with open(scratch, "wb") as f:
-            f.write(truststore.from_pem(_read(truststore.CA_BUNDLE)))
-        os.utime(scratch, ns=(stamp, stamp))
-        os.replace(scratch, store)
-    return True
-
-
 def build(
     archives: Sequence[str], root: str, final: str, offline: registry.Offline, progress: Progress
 ) -> None:
@@ -243,5 +217,5 @@ def build(
     _retarget_links(root, final)
     _patch_elf_files(root, final, progress)
     _configure(root, final, offline)
-    _write(f"{root}/{RC}", rc_text(final, _java_home(root), refresh_trust_store(root)))
+    _write(f"{root}/{RC}", rc_text(final, _java_home(root), truststore.refresh(root)))
     progress.clear()

@@ -10,12 +10,11 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from toolchains.bazel import setup
-from toolchains.bazel.errors import BazelwError, Progress, note
-from toolchains.debian import relock as debian_relock
-from toolchains.locks import store, vendor
+from toolchains.bazel.messages import Progress, note
+from toolchains.locks.environment import cache_folder
 from toolchains.locks.errors import LocksError
-from toolchains.pypi import relock as pypi_relock
+
+# What a set-up, a relock and vendoring need is imported there: every build waits for this program.
 
 HERE = pathlib.Path(__file__).absolute().parent
 TOP = HERE.parent.parent
@@ -28,7 +27,11 @@ def relock(names: Sequence[str]) -> None:
     """Writes the locks named anew: all when none is. Prints what changed."""
     unknown = [n for n in names if n not in RELOCKS]
     if unknown:
-        raise BazelwError(f"--relock {unknown[0]}: there are {', '.join(RELOCKS)}")
+        raise LocksError(f"--relock {unknown[0]}: there are {', '.join(RELOCKS)}")
+    from toolchains.bazel import setup
+    from toolchains.debian import relock as debian_relock
+    from toolchains.pypi import relock as pypi_relock
+
     chosen = names or RELOCKS[1:]
     changes = []
     if "debian" in chosen:
@@ -44,7 +47,9 @@ def relock(names: Sequence[str]) -> None:
 def vendor_locked(folders: Sequence[str]) -> None:
     """Writes every locked file to a folder."""
     if len(folders) != 1:
-        raise BazelwError(f"--vendor: got {len(folders)} arguments, want one folder")
+        raise LocksError(f"--vendor: got {len(folders)} arguments, want one folder")
+    from toolchains.locks import store, vendor
+
     progress = Progress()
     folder = pathlib.Path(folders[0]).absolute()
     count, size = vendor.vendor(folder, os.environ, progress.show)
@@ -60,12 +65,17 @@ def _bazel(environ: dict[str, str]) -> list[str]:
         return [environ["BAZELW_BAZEL"]]
     mode = environ.get("BAZELW_MODE", "auto")
     if mode not in MODES:
-        raise BazelwError(f"BAZELW_MODE is {mode!r}; it may be {', '.join(MODES)}")
+        raise LocksError(f"BAZELW_MODE is {mode!r}; it may be {', '.join(MODES)}")
     bazelisk = shutil.which("bazelisk")
     if mode == "bazelisk" and not bazelisk:
-        raise BazelwError("BAZELW_MODE is bazelisk, but there is no bazelisk on PATH: install it")
+        raise LocksError("BAZELW_MODE is bazelisk, but there is no bazelisk on PATH: install it")
     if bazelisk and mode != "debian":
         return [bazelisk]
+    # The checkout is left as it is: byte code goes where the set-up is.
+    sys.pycache_prefix = os.path.join(cache_folder(environ), "bytecode")
+    sys.dont_write_bytecode = False
+    from toolchains.bazel import setup
+
     version = (TOP / ".bazelversion").read_text(encoding="utf-8").strip()
     return setup.debian_bazel(version, str(HERE), environ)
 

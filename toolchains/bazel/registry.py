@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import tomllib
 
-from toolchains.bazel.errors import BazelwError
+from toolchains.locks.errors import LocksError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Offline:
 
 
 def parse_offline(text: str, where: str) -> Offline:
-    """Parses offline.toml. Raises BazelwError naming what is wrong in it."""
+    """Parses offline.toml. Raises LocksError naming what is wrong in it."""
     try:
         data = tomllib.loads(text)
         return Offline(
@@ -46,7 +46,7 @@ def parse_offline(text: str, where: str) -> Offline:
             stubs={name: tuple(versions) for name, versions in data["stub"].items()},
         )
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as e:
-        raise BazelwError(f"{where}: {type(e).__name__}: {e}; restore the file") from e
+        raise LocksError(f"{where}: {type(e).__name__}: {e}; restore the file") from e
 
 
 def rewrite_module(text: str, version: str, versions: dict[str, str]) -> str:

@@ -10,11 +10,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
+import pathlib
 import re
 import struct
 
+from toolchains.locks.whole import whole
+
 CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 PASSWORD = "changeit"
+# Its path in a bundle.
+FILE = "cacerts.jks"
 
 _MAGIC, _VERSION, _TRUSTED_CERTIFICATE = 0xFEEDFEED, 2, 2
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.S)
@@ -38,3 +44,20 @@ def from_pem(pem: str) -> bytes:
         body += struct.pack(">I", len(certificate)) + certificate
     secret = PASSWORD.encode("utf-16-be") + b"Mighty Aphrodite"
     return body + hashlib.sha1(secret + body).digest()
+
+
+def refresh(root: str) -> bool:
+    """Writes the bundle's trust store if the machine's certificates are newer than it.
+
+    Returns whether there is one. Atomic: a server that starts meanwhile sees the old or the new.
+    """
+    store = f"{root}/{FILE}"
+    try:
+        stamp = os.stat(CA_BUNDLE).st_mtime_ns
+    except FileNotFoundError:
+        return os.path.exists(store)
+    if not os.path.exists(store) or os.stat(store).st_mtime_ns != stamp:
+        with whole(pathlib.Path(store)) as scratch:
+            scratch.write_bytes(from_pem(pathlib.Path(CA_BUNDLE).read_text(encoding="utf-8")))
+            os.utime(scratch, ns=(stamp, stamp))
+    return True

@@ -84,7 +84,6 @@ def _debian_packages_impl(rctx):
     content = rctx.read(attr.build_file) if attr.build_file else attr.build_file_content
     if content:
         rctx.file("BUILD.bazel", content, executable = False)
-    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
 
 debian_packages = repository_rule(
     implementation = _debian_packages_impl,
@@ -131,7 +130,6 @@ def _debian_archives_impl(rctx):
     visibility = ["//visibility:public"],
 )
 """, executable = False)
-    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
 
 debian_archives = repository_rule(
     implementation = _debian_archives_impl,

@@ -16,18 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from toolchains.debian import lock, mirrors, relock
 from toolchains.locks import store
+from toolchains.locks.environment import STRICT, is_strict
 from toolchains.locks.errors import LocksError
 
 SNAPSHOT = "AITER_ATTN_DEBIAN_SNAPSHOT"
-STRICT = "AITER_ATTN_STRICT"
-
-
-def is_strict(environ: Mapping[str, str]) -> bool:
-    """Returns whether AITER_ATTN_STRICT allows nothing but what is locked."""
-    value = environ.get(STRICT, "")
-    if value not in ("", "0", "1"):
-        raise LocksError(f"{STRICT} is {value!r}; it may be 1, or 0 as if it were not set")
-    return value == "1"
 
 
 def _warn(message: str) -> None:
@@ -121,10 +113,9 @@ def fetch(
     one of them has vanished, what the signed index has now. `warn` is told of that.
     """
     strict = is_strict(environ)
-    groups = lock.parse(relock.LOCK.read_text(encoding="utf-8"), str(relock.LOCK))
-    locked = lock.get_group(groups, group, str(relock.LOCK))
+    locked = lock.get_group(lock.read(lock.LOCK), group, str(lock.LOCK))
     shelf = store.Store(environ)
-    wanted = files(lock.choose(locked, names, f"{relock.LOCK}: group {group!r}"), environ)
+    wanted = files(lock.choose(locked, names, f"{lock.LOCK}: group {group!r}"), environ)
     failed = shelf.fetch(wanted.values(), show)
     if not failed:
         return wanted

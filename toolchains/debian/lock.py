@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pathlib
 import re
 from collections.abc import Sequence
 
 from toolchains.locks.errors import LocksError
 
+LOCK = pathlib.Path(__file__).absolute().parent / "lock.json"
 REGENERATE = "./bazelw --relock debian"
 # Of Package.time, in UTC.
 TIME_FORMAT = "%Y%m%dT%H%M%SZ"
@@ -31,10 +33,6 @@ _FIELDS = {
     "size": (int, r"[1-9][0-9]*"),
     "time": (str, r"\d{8}T\d{6}Z"),
 }
-
-
-class LockError(LocksError):
-    """A lock that cannot be used; the message names the entry, the value and the next step."""
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -59,32 +57,32 @@ class Group:
 
 def _package(entry: object, where: str) -> Package:
     if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
-        raise LockError(
+        raise LocksError(
             f"{where}: an entry needs exactly the keys {', '.join(_FIELDS)}, got {entry!r}; "
             f"restore the file or run {REGENERATE}"
         )
     for key, (kind, pattern) in _FIELDS.items():
         value = entry[key]
         if type(value) is not kind or not re.fullmatch(pattern, str(value)):
-            raise LockError(
+            raise LocksError(
                 f"{where}: package {entry['name']!r}: {key} is {value!r}, it must match "
                 f"{pattern}; restore the file or run {REGENERATE}"
             )
     if ".." in entry["path"].split("/"):
-        raise LockError(f"{where}: package {entry['name']!r}: path {entry['path']!r} leaves pool/")
+        raise LocksError(f"{where}: package {entry['name']!r}: path {entry['path']!r} leaves pool/")
     return Package(**entry)
 
 
 def parse(text: str, where: str) -> dict[str, Group]:
     """Returns the groups of a lock file's text. `where` names the file in errors.
 
-    Raises LockError for anything that is not exactly the schema.
+    Raises LocksError for anything that is not exactly the schema.
     """
     try:
         data = json.loads(text)
         items = list(data["groups"].items())
     except (ValueError, KeyError, TypeError, AttributeError) as e:
-        raise LockError(
+        raise LocksError(
             f"{where}: not a Debian lock ({type(e).__name__}: {e}); "
             f"restore the file or run {REGENERATE}"
         ) from e
@@ -92,22 +90,27 @@ def parse(text: str, where: str) -> dict[str, Group]:
     for name, group in items:
         at = f"{where}: group {name!r}"
         if not isinstance(group, dict) or not isinstance(group.get("packages"), list):
-            raise LockError(f"{at}: it has no list of packages; run {REGENERATE}")
+            raise LocksError(f"{at}: it has no list of packages; run {REGENERATE}")
         if not isinstance(group.get("suite"), str):
-            raise LockError(f"{at}: suite is {group.get('suite')!r}; run {REGENERATE}")
+            raise LocksError(f"{at}: suite is {group.get('suite')!r}; run {REGENERATE}")
         packages = tuple(_package(p, at) for p in group["packages"])
         names = [p.name for p in packages]
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
-            raise LockError(f"{at}: locked more than once: {', '.join(twice)}; run {REGENERATE}")
+            raise LocksError(f"{at}: locked more than once: {', '.join(twice)}; run {REGENERATE}")
         groups[name] = Group(group["suite"], packages)
     return groups
 
 
+def read(path: pathlib.Path) -> dict[str, Group]:
+    """Returns the groups of a lock file. Raises LocksError, OSError."""
+    return parse(path.read_text(encoding="utf-8", errors="replace"), str(path))
+
+
 def get_group(groups: dict[str, Group], name: str, where: str) -> Group:
-    """Returns one group. Raises LockError naming the groups there are."""
+    """Returns one group. Raises LocksError naming the groups there are."""
     if name not in groups:
-        raise LockError(
+        raise LocksError(
             f"{where}: no group {name!r}; there are {', '.join(sorted(groups)) or 'none'}. "
             f"Add it to packages.toml and run {REGENERATE}"
         )
@@ -115,11 +118,11 @@ def get_group(groups: dict[str, Group], name: str, where: str) -> Group:
 
 
 def choose(group: Group, names: Sequence[str], where: str) -> list[Package]:
-    """Returns the packages named, all when none is. Raises LockError naming those there are."""
+    """Returns the packages named, all when none is. Raises LocksError naming those there are."""
     packages = {p.name: p for p in group.packages}
     unknown = [n for n in names if n not in packages]
     if unknown:
-        raise LockError(f"{where} has no package {unknown[0]!r}; it has {', '.join(packages)}")
+        raise LocksError(f"{where} has no package {unknown[0]!r}; it has {', '.join(packages)}")
     return [packages[n] for n in sorted(names or packages)]
 
 

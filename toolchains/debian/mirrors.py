@@ -30,10 +30,6 @@ _SUITES = re.compile(
 )
 
 
-class MirrorError(LocksError):
-    """No archive is known; the message says which variable to set."""
-
-
 def parse_indextargets(output: str) -> list[str]:
     """Returns the archive roots named by the output of INDEXTARGETS, in order, each once."""
     urls: list[str] = []
@@ -51,7 +47,7 @@ def find(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Returns the archive roots to try, best first; never empty.
 
     AITER_ATTN_DEBIAN_MIRROR (URLs separated by blanks) wins over apt's configuration.
-    Raises MirrorError where neither gives one.
+    Raises LocksError where neither gives one.
     """
     override = environ.get(VARIABLE, "").split()
     if override:
@@ -59,16 +55,16 @@ def find(environ: Mapping[str, str] = os.environ) -> list[str]:
     try:
         out = subprocess.run(INDEXTARGETS, check=True, capture_output=True, text=True).stdout
     except FileNotFoundError as e:
-        raise MirrorError(
+        raise LocksError(
             f"no apt-get here to ask for a Debian archive; set {VARIABLE} to a mirror's URL"
         ) from e
     except subprocess.CalledProcessError as e:
-        raise MirrorError(
+        raise LocksError(
             f"apt-get indextargets failed ({e.stderr.strip()}); set {VARIABLE} to a mirror's URL"
         ) from e
     urls = parse_indextargets(out)
     if not urls:
-        raise MirrorError(
+        raise LocksError(
             "apt is configured with no Debian archive (component main); "
             f"set {VARIABLE} to a mirror's URL"
         )

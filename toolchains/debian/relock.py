@@ -18,17 +18,13 @@ import tempfile
 from collections.abc import Iterable
 
 from toolchains.debian import lock, mirrors, resolve
-from toolchains.locks import constants
+from toolchains.locks import constants, web
 from toolchains.locks.errors import LocksError
+from toolchains.locks.whole import whole
 
 HERE = pathlib.Path(__file__).absolute().parent
 PACKAGES = HERE / "packages.toml"
-LOCK = HERE / "lock.json"
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-
-
-class RelockError(LocksError):
-    """The index could not be had, or lacks a package."""
 
 
 def _apt_options(state: str) -> list[str]:
@@ -54,14 +50,24 @@ def _release_time(state: str) -> str:
     (release,) = pathlib.Path(state, "lists").glob("*Release")
     date = re.search(r"^Date: (.*)$", release.read_text(encoding="utf-8"), re.M)
     if not date:
-        raise RelockError(f"{release.name} has no Date")
+        raise LocksError(f"{release.name} has no Date")
     return email.utils.parsedate_to_datetime(date[1]).strftime(lock.TIME_FORMAT)
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError as e:
+        raise LocksError(
+            f"no {e.filename} here; resolving packages anew needs apt. "
+            "Do it on a Debian machine and commit the lock"
+        ) from e
 
 
 def fetch_index(suite: str, archives: Iterable[str]) -> tuple[str, str]:
     """Returns a suite's package index and its time, from the first archive that serves it.
 
-    The signature is checked against Debian's keyring of this machine. Raises RelockError with
+    The signature is checked against Debian's keyring of this machine. Raises LocksError with
     every archive's answer where none serves the suite.
     """
     signed_by = f"[signed-by={_KEYRING}] " if os.path.exists(_KEYRING) else ""
@@ -73,27 +79,13 @@ def fetch_index(suite: str, archives: Iterable[str]) -> tuple[str, str]:
             with open(f"{state}/sources.list", "w", encoding="utf-8") as f:
                 f.write(f"deb {signed_by}{archive} {suite} main\n")
             options = _apt_options(state)
-            try:
-                got = subprocess.run(
-                    ["apt-get", "-qq", *options, "-o", "APT::Update::Error-Mode=any", "update"],
-                    capture_output=True,
-                    text=True,
-                )
-                if got.returncode == 0:
-                    index = subprocess.run(
-                        ["apt-cache", *options, "dumpavail"],
-                        check=True,
-                        capture_output=True,
-                        text=True,
-                    ).stdout
-                    return index, _release_time(state)
-            except FileNotFoundError as e:
-                raise RelockError(
-                    f"no {e.filename} here; resolving packages anew needs apt. "
-                    "Do it on a Debian machine and commit the lock"
-                ) from e
-            failures.append(f"{archive}: {got.stderr.strip()[-400:]}")
-    raise RelockError(
+            got = _run("apt-get", "-qq", *options, "-o", "APT::Update::Error-Mode=any", "update")
+            if got.returncode == 0:
+                got = _run("apt-cache", *options, "dumpavail")
+            if got.returncode == 0:
+                return got.stdout, _release_time(state)
+            failures.append(f"{web.shown(archive)}: {got.stderr.strip()[-400:]}")
+    raise LocksError(
         f"no archive serves the index of suite {suite}; check the network, or set "
         f"{mirrors.VARIABLE} to a mirror's URL\n" + "\n".join(failures)
     )
@@ -118,7 +110,7 @@ def resolve_groups(
     groups = {}
     for name in names:
         if name not in specs:
-            raise RelockError(f"{PACKAGES.name}: no group {name!r}; there are {sorted(specs)}")
+            raise LocksError(f"{PACKAGES.name}: no group {name!r}; there are {sorted(specs)}")
         spec = specs[name]
         if spec.suite not in parsed:
             parsed[spec.suite] = resolve.parse_index(*fetch_index(spec.suite, archives))
@@ -138,8 +130,8 @@ def relock(names: Iterable[str] | None = None) -> list[str]:
     specs = group_specs()
     chosen = list(specs) if names is None else list(names)
     try:
-        old = lock.parse(LOCK.read_text(encoding="utf-8"), LOCK.name)
-    except (FileNotFoundError, lock.LockError):
+        old = lock.read(lock.LOCK)
+    except (FileNotFoundError, LocksError):
         if names is not None:
             raise
         old = {}  # all of it is written anew: a damaged lock is no obstacle
@@ -147,9 +139,8 @@ def relock(names: Iterable[str] | None = None) -> list[str]:
     for name, group in resolve_groups(specs, chosen, mirrors.find()).items():
         before = old[name].packages if name in old else ()
         new[name] = dataclasses.replace(group, packages=_keep_times(group.packages, before))
-    scratch = LOCK.with_suffix(f".{os.getpid()}")
-    scratch.write_text(lock.dump(new), encoding="utf-8")
-    os.replace(scratch, LOCK)
+    with whole(lock.LOCK) as scratch:
+        scratch.write_text(lock.dump(new), encoding="utf-8")
     return changes(old, new)
 
 

@@ -13,14 +13,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import tomllib
-
 from toolchains.debian.lock import Package
+from toolchains.locks import entries
 from toolchains.locks.errors import LocksError
-
-
-class GroupError(LocksError):
-    """packages.toml or the archive's index does not say what is needed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +53,8 @@ def _filled(value: Any, names: Mapping[str, str], where: str) -> Any:
         return value
     try:
         return value.format_map(names)
-    except (KeyError, ValueError, IndexError) as e:
-        raise GroupError(
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as e:
+        raise LocksError(
             f"{where}: {value!r}: no placeholder {e}; there are {sorted(names)}"
         ) from e
 
@@ -67,18 +62,12 @@ def _filled(value: Any, names: Mapping[str, str], where: str) -> Any:
 def parse_groups(
     text: str, where: str, versions: Mapping[str, str], abis: Mapping[str, str]
 ) -> dict[str, GroupSpec]:
-    """Returns the groups of packages.toml. Raises GroupError for anything unknown in it.
+    """Returns the groups of packages.toml. Raises LocksError for anything unknown in it.
 
     Strings may hold placeholders: names of `versions`, in lower case. A group whose name holds
     {python} is one group for each of `abis` (ABI -> suite): {python} is like 313, {version} like
     3.13, {suite} the ABI's suite.
     """
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as e:
-        raise GroupError(f"{where}: {e}") from e
-    if set(data) - {"group"}:
-        raise GroupError(f"{where}: unknown tables {sorted(set(data) - {'group'})}; want group.*")
     allowed = [f.name for f in dataclasses.fields(GroupSpec)]
     names = {name.lower(): version for name, version in versions.items()}
     pythons = [
@@ -87,26 +76,33 @@ def parse_groups(
     ]
     tables = {
         _filled(name, values, where): _filled(raw, values, f"{where}: group {name!r}")
-        for name, raw in data.get("group", {}).items()
+        for name, raw in entries.wanted(text, where, "group").items()
         for values in (pythons if "{python}" in name else [names])
     }
     specs = {}
     for name, raw in tables.items():
         unknown = sorted(set(raw) - set(allowed))
         if unknown:
-            raise GroupError(f"{where}: group {name!r}: unknown key {unknown[0]!r}; want {allowed}")
+            raise LocksError(f"{where}: group {name!r}: unknown key {unknown[0]!r}; want {allowed}")
         for key in ("suite", "packages"):
             if not raw.get(key):
-                raise GroupError(f"{where}: group {name!r}: {key!r} is missing")
+                raise LocksError(f"{where}: group {name!r}: {key!r} is missing")
+        if not isinstance(raw["suite"], str):
+            raise LocksError(f"{where}: group {name!r}: suite is {raw['suite']!r}; want a text")
         closure = raw.get("closure", False)
         if isinstance(closure, bool):
             closure = ["*"] if closure else []
-        specs[name] = GroupSpec(
-            suite=raw["suite"],
-            packages=tuple(raw["packages"]),
-            closure=tuple(closure),
-            exclude=tuple(raw.get("exclude", ())),
-        )
+        lists = {
+            "packages": raw["packages"],
+            "closure": closure,
+            "exclude": raw.get("exclude", []),
+        }
+        for key, texts in lists.items():
+            if not isinstance(texts, list) or not all(isinstance(t, str) for t in texts):
+                raise LocksError(
+                    f"{where}: group {name!r}: {key} is {texts!r}; want a list of texts"
+                )
+        specs[name] = GroupSpec(raw["suite"], **{k: tuple(v) for k, v in lists.items()})
     return specs
 
 
@@ -173,7 +169,7 @@ def choose(
     """Returns a group's packages: the named ones and the dependencies that it asks for.
 
     Of alternatives the first that exists is taken; a virtual package gives its first provider.
-    Raises GroupError for a package that the suite does not have.
+    Raises LocksError for a package that the suite does not have.
     """
     taken: dict[str, Package] = {}
     todo = list(spec.packages)
@@ -182,7 +178,7 @@ def choose(
         if name in taken:
             continue
         if name not in index:
-            raise GroupError(
+            raise LocksError(
                 f"{where}: suite {spec.suite} has no package {name!r}; "
                 "correct packages.toml, or the suite has moved on: look for its new name"
             )

@@ -17,6 +17,8 @@ from pathlib import Path
 
 from absl import app, flags
 
+from toolchains.lint import columns
+
 FIX = flags.DEFINE_bool("fix", False, "rewrite files instead of reporting what differs")
 RUFF = flags.DEFINE_string("ruff", None, "path of the ruff binary", required=True)
 BUILDIFIER = flags.DEFINE_string("buildifier", None, "path of the buildifier binary", required=True)
@@ -71,8 +73,8 @@ def checks() -> list[Check]:
     programs = (RUFF.value, BUILDIFIER.value, CLANG_FORMAT.value)
     ruff, buildifier, clang_format = map(os.path.abspath, programs)
     return [
-        Check("ruff format", is_python, [ruff, "format", "--diff", "-q"], [ruff, "format", "-q"]),
         Check("ruff check", is_python, [ruff, "check", "-q"], [ruff, "check", "-q", "--fix"]),
+        Check("ruff format", is_python, [ruff, "format", "--diff", "-q"], [ruff, "format", "-q"]),
         Check(
             "buildifier",
             is_starlark,
@@ -116,9 +118,18 @@ def main(argv: Sequence[str]) -> int:
     failed = []
     for check in checks():
         chosen = [f for f in files if check.matches(f)]
-        if chosen and not run(check.fix if FIX.value else check.check, chosen, root):
+        if chosen and FIX.value:
+            run(check.fix, chosen, root)
+        # Also after mending: buildifier is silent then about what it cannot mend.
+        if chosen and not run(check.check, chosen, root):
             failed.append(check.name)
         report(check.name, f"{len(chosen)} files", failed)
+    unwrapped = [f for f in files if columns.is_unwrapped(f)]
+    findings = [finding for f in unwrapped for finding in columns.too_long(root, f)]
+    if findings:
+        print("\n".join(findings), file=sys.stderr)
+        failed.append("columns")
+    report("columns", f"{len(unwrapped)} files", failed)
     if not mypy(root):
         failed.append("mypy")
     report("mypy", ", ".join(MYPY_ROOTS), failed)

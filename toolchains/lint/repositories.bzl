@@ -1,13 +1,28 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """What only linting needs beside the locked Python distributions."""
 
+load("//toolchains/debian:debian.bzl", "debian_packages")
+load("//toolchains/llvm:versions.bzl", "LLVM")
 load("//toolchains/npm:npm.bzl", "npm_file")
 
+_CLANG_TIDY = "usr/lib/llvm-%s/bin/clang-tidy" % LLVM
+
 def lint_repositories():
-    """Declares @buildifier."""
+    """Declares @buildifier and @clang_tidy, which runs with the loader and libraries of @llvm."""
     npm_file(
         name = "buildifier",
         file = "buildifier-linux_amd64",
         output = "buildifier",
         package = "@bazel/buildifier",
+    )
+    debian_packages(
+        name = "clang_tidy",
+        build_file_content = """filegroup(
+    name = "clang_tidy",
+    srcs = ["%s"],
+    visibility = ["//visibility:public"],
+)
+""" % _CLANG_TIDY,
+        group = "clang_tidy",
+        keep = [_CLANG_TIDY],
     )

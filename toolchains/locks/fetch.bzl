@@ -35,7 +35,8 @@ def fetch_locked(rctx, kind, folder, arguments):
     """Puts locked files into a folder of the repository that rctx makes.
 
     What has vanished from Debian's archives is replaced by what their signed index has now, with a
-    warning; with AITER_ATTN_STRICT=1 that is an error, as is anything else that is not there.
+    warning. With AITER_ATTN_STRICT=1 that is an error (0 is as if it were not set, other values are
+    refused), as anything else that is not there always is.
 
     Args:
       rctx: the repository context.

@@ -25,13 +25,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).absolute().parent.parent.parent))
 
 from toolchains.debian import fetch as debian
 from toolchains.locks import store
-from toolchains.locks.errors import LocksError
+from toolchains.locks.errors import LocksError, explained
+from toolchains.locks.identity import identity
 from toolchains.npm import fetch as npm
 from toolchains.pypi import fetch as pypi
-
-
-def _warn(message: str) -> None:
-    print(message, file=sys.stderr)
 
 
 def _place(file: store.File, folder: str, suffix: str, **about: str) -> dict[str, str]:
@@ -43,10 +40,10 @@ def _place(file: store.File, folder: str, suffix: str, **about: str) -> dict[str
 
 def _run(kind: str, *arguments: str) -> str:
     if kind == "identity":
-        return store.identity([a.split("=") for a in arguments])
+        return identity([a.split("=") for a in arguments])
     folder, name, *rest = arguments
     if kind == "debian":
-        packages = debian.fetch(name, rest, warn=_warn)
+        packages = debian.fetch(name, rest)
         placed = [
             _place(file, folder, ".deb", name=p.name, version=p.version)
             for p, file in packages.items()
@@ -62,7 +59,8 @@ def _run(kind: str, *arguments: str) -> str:
 
 def main() -> None:
     try:
-        print(_run(*sys.argv[1:]))
+        with explained("fetch what is locked"):
+            print(_run(*sys.argv[1:]))
     except LocksError as e:
         sys.exit(str(e))
 

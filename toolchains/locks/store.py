@@ -11,27 +11,22 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import hashlib
-import http.client
-import os
 import pathlib
 import re
 import shutil
-import tempfile
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from toolchains.locks.errors import LocksError
+from toolchains.locks import web
+from toolchains.locks.environment import cache_folder
+from toolchains.locks.errors import LocksError, explained
+from toolchains.locks.whole import PREFIX, whole
 
 MIRROR = "AITER_ATTN_MIRROR"
-_ATTEMPTS = 2
+OTHER_CACHE = ", or set BAZELW_CACHE to a folder that you can write to"
 _AT_ONCE = 8
-_TIMEOUT_SECONDS = 60
 _STALE_SECONDS = 3600
-# Paths in the cache folder stand in rc files, run paths and URLs, unquoted.
-_PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.,+@=~-]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,33 +40,10 @@ class File:
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """Why a file could not be had; `answered`: some place was in reach, and lacks it."""
+    """Why a file could not be had; `answered`: some place was in reach, and has it not."""
 
     reason: str
     answered: bool
-
-
-class _Unreachable(Exception):
-    """A server that does not answer, or not now."""
-
-
-class _Lacking(Exception):
-    """A server that answers, and has not the file that is locked."""
-
-
-def cache_folder(environ: Mapping[str, str]) -> str:
-    """Returns the absolute folder of bazelw's set-ups and of the store."""
-    chosen = environ.get("BAZELW_CACHE")
-    if not chosen:
-        base = environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        chosen = os.path.join(base, "bazelw")
-    folder = os.path.abspath(chosen)
-    if not _PLAIN_PATH.fullmatch(folder):
-        raise LocksError(
-            f"the cache folder {folder!r} holds a character that is not one of letters, digits "
-            "and /_.,+@=~-; set BAZELW_CACHE to another folder"
-        )
-    return folder
 
 
 def mirror_url(environ: Mapping[str, str]) -> str | None:
@@ -87,28 +59,9 @@ def _sha256(path: pathlib.Path) -> str:
         return hashlib.file_digest(f, "sha256").hexdigest()
 
 
-def _read(url: str, file: File, part: str) -> None:
-    """Writes what `url` serves to `part`. Raises _Unreachable, _Lacking."""
-    request = urllib.request.Request(url, headers={"User-Agent": "aiter-attn"})
-    try:
-        with (
-            urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer,
-            open(part, "wb") as f,
-        ):
-            shutil.copyfileobj(answer, f, 1 << 20)
-            # What is left of the length that a server announced; others have no such attribute.
-            if getattr(answer, "length", None):
-                raise _Unreachable("the connection broke off")
-    except urllib.error.HTTPError as e:
-        raise (_Unreachable if e.code >= 500 else _Lacking)(f"HTTP {e.code} {e.reason}") from e
-    except (OSError, http.client.HTTPException, ValueError) as e:
-        reason = getattr(e, "reason", e)
-        if url.startswith("file:"):
-            raise _Lacking(f"no such file ({reason})") from e
-        raise _Unreachable(str(reason) or type(reason).__name__) from e
-    got = _sha256(pathlib.Path(part))
-    if got != file.sha256:
-        raise _Lacking(f"its sha256 is {got}, not the locked {file.sha256}")
+def _write(path: pathlib.Path, pieces: Iterable[bytes]) -> None:
+    with path.open("wb") as f:
+        f.writelines(pieces)
 
 
 class Store:
@@ -126,42 +79,41 @@ class Store:
         path = self.path(file)
         return path.is_file() and _sha256(path) == file.sha256
 
-    def _places(self, file: File) -> Iterator[str]:
+    def _places(self, file: File, reasons: list[str]) -> Iterator[str]:
+        """Yields the URLs to try; that no mirror or index is known is a reason."""
         if self._mirror:
             yield f"{self._mirror}/{file.sha256}"
-        yield from file.urls()
-
-    def _try(self, url: str, file: File) -> None:
-        host = urllib.parse.urlsplit(url).netloc
-        if host in self._dead:
-            raise _Unreachable(self._dead[host])
-        handle, part = tempfile.mkstemp(prefix=".part-", dir=self.folder)
-        os.close(handle)
         try:
-            for left in reversed(range(_ATTEMPTS)):
-                try:
-                    _read(url, file, part)
-                    os.chmod(part, 0o444)
-                    return os.replace(part, self.path(file))
-                except _Unreachable as e:
-                    if not left:
-                        # A server out of reach costs a time-out or two, not one for each file.
-                        self._dead[host] = str(e)
-                        raise
-        finally:
-            pathlib.Path(part).unlink(missing_ok=True)
-
-    def _fetch_one(self, file: File) -> Failure | None:
-        reasons, answered = [], False
-        try:
-            for url in self._places(file):
-                try:
-                    return self._try(url, file)
-                except (_Unreachable, _Lacking) as e:
-                    answered = answered or isinstance(e, _Lacking)
-                    reasons.append(f"{url}: {e}")
-        except LocksError as e:  # no mirror or index is known
+            yield from file.urls()
+        except LocksError as e:
             reasons.append(str(e))
+
+    def _take(self, url: str, file: File) -> None:
+        """Brings a file into the store from one place. Raises web.Trouble."""
+        server = "/".join(url.split("/", 3)[:3])
+        if server in self._dead:
+            raise web.Unavailable(self._dead[server])
+        try:
+            with whole(self.path(file), OTHER_CACHE) as part:
+                web.fetch(url, lambda pieces: _write(part, pieces))
+                got = _sha256(part)
+                if got != file.sha256:
+                    raise web.Lacking(f"its sha256 is {got}, not the locked {file.sha256}")
+                part.chmod(0o444)
+        except web.Unavailable as e:
+            # A server out of reach costs a time-out or two, not one for each file.
+            self._dead[server] = str(e)
+            raise
+
+    def _try(self, file: File) -> Failure | None:
+        reasons: list[str] = []
+        answered = False
+        for url in self._places(file, reasons):
+            try:
+                return self._take(url, file)
+            except web.Trouble as e:
+                answered = answered or isinstance(e, web.Lacking)
+                reasons.append(f"{web.shown(url)}: {e}")
         return Failure("; ".join(reasons), answered)
 
     def fetch(
@@ -169,21 +121,16 @@ class Store:
     ) -> dict[File, Failure]:
         """Brings files into the store. Returns those that cannot be had, with the reasons.
 
-        `show` is told of the progress.
+        `show` is told of the progress. Raises LocksError where the store cannot be written to.
         """
-        try:
+        with explained(f"write to the cache folder {self.folder}", OTHER_CACHE):
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as e:
-            raise LocksError(
-                f"cannot write to the cache folder {self.folder} ({e.strerror}); "
-                "set BAZELW_CACHE to a folder that you can write to"
-            ) from e
         self._remove_stale_parts()
         missing = [file for file in dict.fromkeys(files) if not self.has(file)]
         failed: dict[File, Failure] = {}
         pool = concurrent.futures.ThreadPoolExecutor(_AT_ONCE)
         try:
-            jobs = {pool.submit(self._fetch_one, file): file for file in missing}
+            jobs = {pool.submit(self._try, file): file for file in missing}
             for number, job in enumerate(concurrent.futures.as_completed(jobs), 1):
                 show(f"fetching: {number} of {len(jobs)} files")
                 failure = job.result()
@@ -193,16 +140,24 @@ class Store:
             pool.shutdown(cancel_futures=True)
         return {file: failed[file] for file in missing if file in failed}
 
+    def fetch_one(self, file: File, step: str) -> File:
+        """Brings one file into the store. Raises LocksError that ends with `step`, the next one."""
+        failed = self.fetch([file])
+        if failed:
+            raise LocksError(f"{tell(failed)}. {step}")
+        return file
+
     def _remove_stale_parts(self) -> None:
         """Removes what a fetch that was killed left behind."""
-        for part in self.folder.glob(".part-*"):
+        for part in self.folder.glob(f"{PREFIX}*"):
             with contextlib.suppress(OSError):  # another fetch has removed or renamed it
                 if time.time() - part.stat().st_mtime > _STALE_SECONDS:
                     part.unlink()
 
     def place(self, file: File, target: pathlib.Path) -> None:
         """Puts a copy of a file of the store at `target`, which belongs to the caller then."""
-        shutil.copyfile(self.path(file), target)
+        with whole(target) as part:
+            shutil.copyfile(self.path(file), part)
 
 
 def tell(failed: Mapping[File, Failure]) -> str:
@@ -210,9 +165,3 @@ def tell(failed: Mapping[File, Failure]) -> str:
     first, failure = next(iter(failed.items()))
     others = f" (and {len(failed) - 1} more files)" if len(failed) > 1 else ""
     return f"cannot fetch {first.name}{others}: {failure.reason}"
-
-
-def identity(digests: Mapping[str, str] | Sequence[tuple[str, str]]) -> str:
-    """Returns a sha256, 64 hex digits, over names and digests; their order does not matter."""
-    lines = sorted(dict(digests).items())
-    return hashlib.sha256("".join(f"{n} {d}\n" for n, d in lines).encode()).hexdigest()

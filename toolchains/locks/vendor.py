@@ -8,15 +8,14 @@ any network, as a folder or behind any HTTP server.
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 from collections.abc import Callable, Mapping
 
 from toolchains.debian import fetch as debian
 from toolchains.debian import lock
-from toolchains.debian import relock as debian_relock
 from toolchains.locks import store
-from toolchains.locks.errors import LocksError
+from toolchains.locks.errors import LocksError, explained
+from toolchains.locks.whole import whole
 from toolchains.npm import fetch as npm
 from toolchains.pypi import fetch as pypi
 
@@ -26,8 +25,7 @@ INDEX = "index.json"
 def locked(environ: Mapping[str, str]) -> dict[store.File, dict[str, object]]:
     """Returns every locked file, and what index.json says of it."""
     files: dict[store.File, dict[str, object]] = {}
-    text = debian_relock.LOCK.read_text(encoding="utf-8")
-    for group in lock.parse(text, str(debian_relock.LOCK)).values():
+    for group in lock.read(lock.LOCK).values():
         for package, file in debian.files(group.packages, environ).items():
             files[file] = {
                 "file": package.path.rsplit("/", 1)[-1],
@@ -49,7 +47,7 @@ def vendor(
     """Fills `folder`. Returns how many files it holds, and their bytes.
 
     What is there already is kept. index.json is written last. Raises LocksError where a locked
-    file cannot be had: what is vendored is what is locked.
+    file cannot be had (what is vendored is what is locked), or `folder` cannot be written to.
     """
     files = locked(environ)
     shelf = store.Store(environ)
@@ -59,17 +57,11 @@ def vendor(
             f"--vendor: {store.tell(failed)}. If it is gone for good, "
             f"lock anew with ./bazelw --relock, or set {debian.SNAPSHOT}"
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    size = 0
-    part = folder / f".part-{os.getpid()}"
+    with explained(f"make the folder {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        shelf.place(file, folder / file.sha256)
     index = {file.sha256: entry for file, entry in sorted(files.items(), key=lambda f: f[0].name)}
-    try:
-        for file in files:
-            shelf.place(file, part)
-            size += part.stat().st_size
-            os.replace(part, folder / file.sha256)
+    with whole(folder / INDEX) as part:
         part.write_text(json.dumps({"files": index}, indent=1) + "\n", encoding="utf-8")
-        os.replace(part, folder / INDEX)
-    finally:
-        part.unlink(missing_ok=True)
-    return len(files), size
+    return len(files), sum((folder / file.sha256).stat().st_size for file in files)

@@ -10,16 +10,15 @@ lock.json is kept by hand: {"packages": {NAME: {"version", "sha256"}}}, the dige
 from __future__ import annotations
 
 import io
-import json
 import os
 import pathlib
 import re
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from toolchains.debian import fetch as debian
-from toolchains.locks import store
+from toolchains.locks import entries, store
 from toolchains.locks.errors import LocksError
 
 VARIABLE = "AITER_ATTN_NPM_REGISTRY"
@@ -37,7 +36,7 @@ def _npm_default(environ: Mapping[str, str]) -> str:
         with tarfile.open(fileobj=io.BytesIO(data)) as members:
             text = members.extractfile(_SETTINGS).read().decode()
         return _DEFAULT.search(text)[1]
-    except (OSError, subprocess.CalledProcessError, KeyError, TypeError) as e:
+    except (OSError, subprocess.CalledProcessError, tarfile.TarError, KeyError, TypeError) as e:
         raise LocksError(
             f"no npm here to ask for its registry, and npm's Debian package does not say it "
             f"({e}); set {VARIABLE} to a registry's URL"
@@ -61,8 +60,13 @@ def registry(environ: Mapping[str, str]) -> str:
 
 
 def locked() -> dict[str, dict[str, str]]:
-    """Returns name -> version and sha256."""
-    return json.loads(LOCK.read_text(encoding="utf-8"))["packages"]
+    """Returns name -> version and sha256. Raises LocksError for an entry that cannot be used."""
+    return entries.read(
+        LOCK,
+        lambda data: data["packages"],
+        {"version": r"[A-Za-z0-9.+-]+", "sha256": entries.SHA256},
+        "restore the file",
+    )
 
 
 def file(name: str, entry: Mapping[str, str], environ: Mapping[str, str]) -> store.File:
@@ -72,19 +76,12 @@ def file(name: str, entry: Mapping[str, str], environ: Mapping[str, str]) -> sto
     return store.File(entry["sha256"], f"{name} {entry['version']}", urls)
 
 
-def fetch(
-    name: str,
-    environ: Mapping[str, str] = os.environ,
-    show: Callable[[str], None] = lambda text: None,
-) -> store.File:
+def fetch(name: str, environ: Mapping[str, str] = os.environ) -> store.File:
     """Brings a package into the store."""
     packages = locked()
     if name not in packages:
         raise LocksError(f"{LOCK}: no package {name!r}; there are {', '.join(packages)}")
-    wanted = file(name, packages[name], environ)
-    failed = store.Store(environ).fetch([wanted], show)
-    if failed:
-        raise LocksError(
-            f"{store.tell(failed)}. Check the network, or set {VARIABLE} to a registry's URL"
-        )
-    return wanted
+    return store.Store(environ).fetch_one(
+        file(name, packages[name], environ),
+        f"Check the network, or set {VARIABLE} to a registry's URL",
+    )

@@ -14,7 +14,6 @@ def _npm_file_impl(rctx):
         "exports_files([%r])\n" % attr.output,
         executable = False,
     )
-    rctx.file("WORKSPACE", "workspace(name = %r)\n" % rctx.name, executable = False)
 
 npm_file = repository_rule(
     implementation = _npm_file_impl,

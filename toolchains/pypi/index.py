@@ -10,20 +10,17 @@ import os
 import re
 import subprocess
 import sys
-import urllib.error
 import urllib.parse
-import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
+from toolchains.locks import web
 from toolchains.locks.errors import LocksError
 
 VARIABLE = "AITER_ATTN_PYPI_INDEX"
 
+_T = TypeVar("_T")
 _PIP_DEFAULT = "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
-
-
-class PackageIndexError(LocksError):
-    """No index is known or it does not answer; the message says what to set or check."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,14 +60,14 @@ def find(environ: Mapping[str, str] = os.environ) -> str:
     """Returns the URL of a simple index, without a trailing slash.
 
     AITER_ATTN_PYPI_INDEX wins, then pip's configuration, then pip's built-in default.
-    Raises PackageIndexError where none of them is to be had.
+    Raises LocksError where none of them is to be had.
     """
     if environ.get(VARIABLE):
         return environ[VARIABLE].rstrip("/")
     configured = parse_pip_config(_python("-m", "pip", "config", "list") or "")
     url = configured or _python("-c", _PIP_DEFAULT)
     if not url:
-        raise PackageIndexError(
+        raise LocksError(
             f"{sys.executable} has no pip to ask for a package index; "
             f"set {VARIABLE} to a simple index's URL"
         )
@@ -116,13 +113,17 @@ def page_url(index: str, distribution: str) -> str:
     return f"{index}/{name}/{page}"
 
 
-def read_page(index: str, distribution: str) -> list[File]:
-    """Fetches and parses a distribution's page. Raises PackageIndexError naming the URL."""
-    url = page_url(index, distribution)
+def read(url: str, take: Callable[[Iterator[bytes]], _T]) -> _T:
+    """Returns what `take` makes of what `url` serves. Raises LocksError naming the URL."""
     try:
-        with urllib.request.urlopen(url, timeout=60) as answer:
-            return parse_page(answer.read().decode(), url)
-    except (urllib.error.URLError, OSError, ValueError, KeyError) as e:
-        raise PackageIndexError(
-            f"{url}: {e}; check the name and the network, or set {VARIABLE}"
+        return web.fetch(url, take)
+    except (web.Trouble, ValueError, KeyError) as e:
+        raise LocksError(
+            f"{web.shown(url)}: {e}; check the name and the network, or set {VARIABLE}"
         ) from e
+
+
+def read_page(index: str, distribution: str) -> list[File]:
+    """Fetches and parses a distribution's page. Raises LocksError naming the URL."""
+    url = page_url(index, distribution)
+    return read(url, lambda pieces: parse_page(b"".join(pieces).decode(), url))

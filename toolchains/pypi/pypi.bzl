@@ -21,7 +21,6 @@ def _pypi_archive_impl(rctx):
     rctx.file("lock_digest.bzl", "LOCK_DIGEST = \"%s\"\n" % entry["sha256"])
     content = rctx.read(attr.build_file) if attr.build_file else attr.build_file_content
     rctx.file("BUILD.bazel", content, executable = False)
-    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
 
 pypi_archive = repository_rule(
     implementation = _pypi_archive_impl,
@@ -69,7 +68,6 @@ def _pypi_choice_impl(rctx):
         branches = json.encode(branches),
         abis = ", ".join(sorted(rctx.attr.targets)),
     ), executable = False)
-    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
 
 pypi_choice = repository_rule(
     implementation = _pypi_choice_impl,

@@ -15,16 +15,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import pathlib
 import re
-import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-import tomllib
-
-from toolchains.locks import constants
+from toolchains.locks import constants, entries
 from toolchains.locks.errors import LocksError
+from toolchains.locks.whole import whole
 from toolchains.pypi import index
 
 HERE = pathlib.Path(__file__).absolute().parent
@@ -33,33 +30,28 @@ LOCK = HERE / "lock.json"
 REGENERATE = "./bazelw --relock pypi"
 
 
-class RequirementsError(LocksError):
-    """requirements.toml asks for what is not understood or not in the index."""
-
-
 def parse_requirements(
     text: str, where: str, abis: Iterable[str]
 ) -> dict[str, tuple[str, list[str]]]:
-    """Returns distribution -> (version, kinds). Raises RequirementsError for anything unknown.
+    """Returns distribution -> (version, kinds). Raises LocksError for anything unknown.
 
     The kind "abis" stands for all of `abis`.
     """
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as e:
-        raise RequirementsError(f"{where}: {e}") from e
-    if set(data) - {"distribution"}:
-        raise RequirementsError(f"{where}: unknown tables {sorted(set(data) - {'distribution'})}")
     wanted = {}
-    for name, entry in data.get("distribution", {}).items():
+    for name, entry in entries.wanted(text, where, "distribution").items():
         if set(entry) != {"version", "files"}:
-            raise RequirementsError(
+            raise LocksError(
                 f"{where}: distribution {name!r}: has {sorted(entry)}, want files and version"
+            )
+        if not isinstance(entry["version"], str) or not isinstance(entry["files"], list):
+            raise LocksError(
+                f"{where}: distribution {name!r}: version {entry['version']!r}, files "
+                f"{entry['files']!r}; want a text and a list"
             )
         kinds: list[str] = []
         for kind in entry["files"]:
             if kind not in ("sdist", "any", "abis"):
-                raise RequirementsError(
+                raise LocksError(
                     f"{where}: distribution {name!r}: file kind {kind!r}; want sdist, any or abis"
                 )
             kinds += abis if kind == "abis" else [kind]
@@ -83,7 +75,7 @@ def _kind(filename: str, name: str, version: str) -> str | None:
 def choose(
     files: list[index.File], name: str, version: str, kinds: list[str]
 ) -> dict[str, index.File]:
-    """Returns kind -> file. Raises RequirementsError naming what there is instead."""
+    """Returns kind -> file. Raises LocksError naming what there is instead."""
     chosen = {}
     for file in files:
         kind = _kind(file.filename, name, version)
@@ -92,18 +84,22 @@ def choose(
     missing = [k for k in kinds if k not in chosen]
     if missing:
         same = [f.filename for f in files if f"-{version}" in f.filename]
-        raise RequirementsError(
+        raise LocksError(
             f"{name} {version}: the index has no file of kind {missing[0]!r}; it has "
             + ", ".join(same or [f.filename for f in files][-10:])
         )
     return chosen
 
 
+def _sha256(pieces: Iterator[bytes]) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest()
+
+
 def _digest(file: index.File) -> str:
-    if file.sha256:
-        return file.sha256
-    with urllib.request.urlopen(file.url, timeout=600) as answer:
-        return hashlib.file_digest(answer, "sha256").hexdigest()
+    return file.sha256 or index.read(file.url, _sha256)
 
 
 def requirements() -> dict[str, tuple[str, list[str]]]:
@@ -131,10 +127,9 @@ def relock() -> list[str]:
         old = json.loads(LOCK.read_text(encoding="utf-8"))["distributions"]
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         old = {}  # all of it is written anew: a damaged lock is no obstacle
-    scratch = LOCK.with_suffix(f".{os.getpid()}")
     data = {"regenerate": REGENERATE, "distributions": distributions}
-    scratch.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    os.replace(scratch, LOCK)
+    with whole(LOCK) as scratch:
+        scratch.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     return [
         f"{name}: {old.get(name, {}).get('version', 'none')} -> "
         f"{distributions.get(name, {}).get('version', 'none')}"

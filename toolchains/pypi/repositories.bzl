@@ -46,6 +46,12 @@ cc_library(
         "-fvisibility=hidden",
         "-w",
     ],
+    # One thread, and tested upstream: not worth the minutes that each takes to compile. Reads out
+    # of bounds are this project's, if it passes a wrong size.
+    features = [
+        "-tsan",
+        "-ubsan",
+    ],
     includes = ["zstd"],
     linkstatic = True,
     local_defines = [
@@ -123,6 +129,8 @@ def pypi_repositories():
     _pure("pluggy")
     _pure("pygments")
     _pure("pytest", ["iniconfig", "packaging", "pluggy", "pygments"])
+    _pure("sortedcontainers")
+    _compiled("hypothesis", ["sortedcontainers"])
     _compiled("numpy")
     _compiled("ml-dtypes", ["numpy"])
     _compiled("msgpack")

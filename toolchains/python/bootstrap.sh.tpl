@@ -42,4 +42,14 @@ done
 
 # -P: the folder of the script is not a place of modules; here it would be the source tree.
 export PYTHONPATH="$path" PYTHONSAFEPATH=1 RUNFILES_DIR="$runfiles"
+# A sanitized library among the data brings the runtime that has to be there before it: see
+# //toolchains/llvm/sanitizers. That of asan, the first by name, has ubsan's in it.
+for runtime in "$runfiles"/*compiler_rt/usr/lib/*/lib/clang/*/lib/linux/libclang_rt.*.so; do
+    if [ -f "$runtime" ]; then
+        export LD_PRELOAD="$runtime"
+        # Python and numpy keep thousands of allocations until the process ends.
+        export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
+        break
+    fi
+done
 exec "$runfiles/%python_binary%" "$runfiles/%main%" "$@"

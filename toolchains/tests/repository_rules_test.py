@@ -140,7 +140,13 @@ class Workspace(Checkout):
     def files(self, name: str) -> set[str]:
         root = self.tree(name)
         found = {str(p.relative_to(root)) for p in root.rglob("*") if not p.is_dir()}
-        return found - {"BUILD.bazel", "WORKSPACE", "lock_digest.bzl", "debian_lock.json"}
+        return found - {
+            "BUILD.bazel",
+            "REPO.bazel",
+            "WORKSPACE",
+            "lock_digest.bzl",
+            "debian_lock.json",
+        }
 
 
 def make_deb(name: str, files: dict[str, str], archive: pathlib.Path) -> lock.Package:

@@ -92,16 +92,16 @@ def test_trust_store_follows_the_machine(
 ) -> None:
     authorities = tmp_path / "ca.crt"
     monkeypatch.setattr(truststore, "CA_BUNDLE", str(authorities))
-    assert not bundle.refresh_trust_store(str(tmp_path))
+    assert not truststore.refresh(str(tmp_path))
     authorities.write_text(pem(b"one"))
-    assert bundle.refresh_trust_store(str(tmp_path))
-    store = tmp_path / bundle.TRUST_STORE
+    assert truststore.refresh(str(tmp_path))
+    store = tmp_path / truststore.FILE
     assert _entries(store.read_bytes()) == [b"one"]
     before = store.stat().st_ino
-    assert bundle.refresh_trust_store(str(tmp_path))
+    assert truststore.refresh(str(tmp_path))
     assert store.stat().st_ino == before
     authorities.write_text(pem(b"one", b"two"))
     os.utime(authorities, (1, 1))
-    assert bundle.refresh_trust_store(str(tmp_path))
+    assert truststore.refresh(str(tmp_path))
     assert _entries(store.read_bytes()) == [b"one", b"two"]
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["ca.crt", bundle.TRUST_STORE]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ca.crt", truststore.FILE]

@@ -17,7 +17,7 @@ import time
 import pytest
 
 from toolchains.bazel import setup
-from toolchains.debian import lock, relock
+from toolchains.debian import lock
 
 TOP = pathlib.Path(setup.__file__).absolute().parent.parent.parent
 # versions.bzl and abis.bzl are read by programs, too.
@@ -30,7 +30,7 @@ ON_DEBIAN = pytest.mark.skipif(
 
 def locked() -> tuple[lock.Package, ...]:
     """Returns the packages of the committed lock that Bazel is made of."""
-    return lock.parse(relock.LOCK.read_text(), "lock.json")[setup.GROUP].packages
+    return lock.parse(lock.LOCK.read_text(), "lock.json")[setup.GROUP].packages
 
 
 def make_archive(root: pathlib.Path) -> pathlib.Path:

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from toolchains.bazel import registry
-from toolchains.bazel.errors import BazelwError
+from toolchains.locks.errors import LocksError
 
 FOLDER = pathlib.Path(registry.__file__).parent
 BASE = "/cache/bundle/usr/share/bazel"
@@ -81,7 +81,7 @@ def test_stubs(files: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("text", ["extra_jars = [", "", "extra_jars = []\nmodule = 1\n[stub]\n"])
 def test_damaged_file_is_one_error(text: str) -> None:
-    with pytest.raises(BazelwError, match=r"offline\.toml"):
+    with pytest.raises(LocksError, match=r"offline\.toml"):
         registry.parse_offline(text, "offline.toml")
 
 

@@ -10,40 +10,40 @@ import types
 
 import pytest
 
-from toolchains.bazel import main, setup
-from toolchains.bazel.errors import BazelwError
+from toolchains.bazel import install, main, setup
 from toolchains.debian import lock
+from toolchains.locks.errors import LocksError
 
 TIME = "20260131T235959Z"
 OLD = lock.Package("bazel-bootstrap", "7.7.1+ds-1", "pool/b/b_1.deb", "a" * 64, 3, TIME)
 
 
 def test_version_must_be_that_of_bazelversion() -> None:
-    setup._check_version([OLD], "7.7.1", "lock.json")
+    install.check_version([OLD], "7.7.1", "lock.json")
     for version in ("7.7", "7.7.10", "8.0.0"):
-        with pytest.raises(BazelwError, match=f"7.7.1.ds-1, .bazelversion asks for {version}"):
-            setup._check_version([OLD], version, "lock.json")
+        with pytest.raises(LocksError, match=f"7.7.1.ds-1, .bazelversion asks for {version}"):
+            install.check_version([OLD], version, "lock.json")
 
 
 def test_other_machines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(machine="aarch64"))
-    with pytest.raises(BazelwError, match=r"aarch64.*bazelisk"):
-        setup._check_host()
+    with pytest.raises(LocksError, match=r"aarch64.*bazelisk"):
+        install.check_host()
 
 
 def test_machine_without_apt_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(machine="x86_64"))
     monkeypatch.setattr(shutil, "which", lambda tool: None)
-    with pytest.raises(BazelwError, match=r"no apt-get here.*bazelisk.*BAZELW_BAZEL"):
-        setup._check_host()
+    with pytest.raises(LocksError, match=r"no apt-get here.*bazelisk.*BAZELW_BAZEL"):
+        install.check_host()
 
 
 def test_cache_folder_that_cannot_be_written(tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
     assert setup._done(f"{tmp_path}/file/cache/bazel-1") is None
     with (
-        pytest.raises(BazelwError, match=rf"{tmp_path}/file/cache.*set BAZELW_CACHE"),
-        setup._exclusive(f"{tmp_path}/file/cache"),
+        pytest.raises(LocksError, match=rf"{tmp_path}/file/cache.*set BAZELW_CACHE"),
+        install.exclusive(f"{tmp_path}/file/cache"),
     ):
         pass
 
@@ -52,15 +52,15 @@ def test_scratch_removes_what_a_killed_set_up_left(tmp_path: pathlib.Path) -> No
     left = tmp_path / ".new-left" / "bundle"
     left.mkdir(parents=True)
     (left / "file").write_text("")
-    with setup._scratch(str(tmp_path)) as scratch:
+    with install._scratch(str(tmp_path)) as scratch:
         assert [str(p) for p in tmp_path.iterdir()] == [scratch]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_unknown_mode_and_relock_list_the_choices() -> None:
-    with pytest.raises(BazelwError, match="'nix'; it may be auto, bazelisk, debian"):
+    with pytest.raises(LocksError, match="'nix'; it may be auto, bazelisk, debian"):
         main._bazel({"BAZELW_MODE": "nix"})
-    with pytest.raises(BazelwError, match="--relock npm: there are bazel, debian, pypi"):
+    with pytest.raises(LocksError, match="--relock npm: there are bazel, debian, pypi"):
         main.relock(["pypi", "npm"])
 
 
@@ -72,5 +72,5 @@ def test_bazelisk_is_preferred_and_can_be_overruled(monkeypatch: pytest.MonkeyPa
     assert main._bazel({"BAZELW_BAZEL": "/opt/mine", "BAZELW_MODE": "debian"}) == ["/opt/mine"]
     monkeypatch.setattr(shutil, "which", lambda tool: None)
     assert main._bazel({}) == ["debian"]
-    with pytest.raises(BazelwError, match="no bazelisk on PATH"):
+    with pytest.raises(LocksError, match="no bazelisk on PATH"):
         main._bazel({"BAZELW_MODE": "bazelisk"})

@@ -10,6 +10,7 @@ import pytest
 
 from toolchains.debian import fetch, lock, mirrors, relock
 from toolchains.locks import store
+from toolchains.locks.environment import STRICT, is_strict
 from toolchains.locks.errors import LocksError
 from toolchains.locks.tests.servers import serve
 
@@ -43,7 +44,7 @@ class Scene:
 def scene(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     groups = {"one": lock.Group("forky", (OLD, OTHER))}
     (tmp_path / "lock.json").write_text(lock.dump(groups))
-    monkeypatch.setattr(relock, "LOCK", tmp_path / "lock.json")
+    monkeypatch.setattr(lock, "LOCK", tmp_path / "lock.json")
     return Scene(tmp_path)
 
 
@@ -87,7 +88,7 @@ def test_vanished_package_is_an_error_where_strict(scene: Scene) -> None:
 def test_unknown_strictness_is_an_error(scene: Scene) -> None:
     with pytest.raises(LocksError, match=r"AITER_ATTN_STRICT is 'true'; it may be 1"):
         scene.fetch("http://127.0.0.1:9", AITER_ATTN_STRICT="true")
-    assert [fetch.is_strict({fetch.STRICT: v}) for v in ("", "0", "1")] == [False, False, True]
+    assert [is_strict({STRICT: v}) for v in ("", "0", "1")] == [False, False, True]
 
 
 def test_a_warning_that_nobody_takes_stays_out_of_the_output(

@@ -9,6 +9,7 @@ import pathlib
 import pytest
 
 from toolchains.debian import lock, relock
+from toolchains.locks.errors import LocksError
 
 FOLDER = pathlib.Path(lock.__file__).parent
 ENTRY = {
@@ -58,14 +59,14 @@ def test_dump_is_sorted_and_read_back() -> None:
     ],
 )
 def test_bad_value_is_named_with_the_next_step(key: str, value: object) -> None:
-    with pytest.raises(lock.LockError) as e:
+    with pytest.raises(LocksError) as e:
         lock.parse(text(ENTRY | {key: value}), "some/lock.json")
     for part in ("some/lock.json", "'bazel'", key, repr(value), "./bazelw --relock debian"):
         assert part in str(e.value)
 
 
 def test_path_may_not_leave_the_pool() -> None:
-    with pytest.raises(lock.LockError, match="leaves pool/"):
+    with pytest.raises(LocksError, match="leaves pool/"):
         lock.parse(text(ENTRY | {"path": "pool/../../x.deb"}), "lock.json")
 
 
@@ -84,24 +85,30 @@ def test_path_may_not_leave_the_pool() -> None:
     ],
 )
 def test_damaged_lock_is_one_error(damaged: str) -> None:
-    with pytest.raises(lock.LockError, match=r"lock\.json"):
+    with pytest.raises(LocksError, match=r"lock\.json"):
         lock.parse(damaged, "lock.json")
 
 
+def test_a_lock_of_other_bytes_than_text_is_the_same_error(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "lock.json").write_bytes(b"\xff\x00")
+    with pytest.raises(LocksError, match=r"lock\.json: not a Debian lock"):
+        lock.read(tmp_path / "lock.json")
+
+
 def test_unknown_and_missing_keys() -> None:
-    with pytest.raises(lock.LockError, match="exactly the keys"):
+    with pytest.raises(LocksError, match="exactly the keys"):
         lock.parse(text(ENTRY | {"url": "x"}), "lock.json")
-    with pytest.raises(lock.LockError, match="exactly the keys"):
+    with pytest.raises(LocksError, match="exactly the keys"):
         lock.parse(text({k: v for k, v in ENTRY.items() if k != "size"}), "lock.json")
 
 
 def test_package_locked_twice() -> None:
-    with pytest.raises(lock.LockError, match="more than once: zlib1g"):
+    with pytest.raises(LocksError, match="more than once: zlib1g"):
         lock.parse(text(ENTRY, ENTRY | {"size": 8}), "lock.json")
 
 
 def test_unknown_group_lists_the_others() -> None:
-    with pytest.raises(lock.LockError, match="no group 'llvm'; there are bazel"):
+    with pytest.raises(LocksError, match="no group 'llvm'; there are bazel"):
         lock.get_group(lock.parse(text(ENTRY), "lock.json"), "llvm", "lock.json")
 
 

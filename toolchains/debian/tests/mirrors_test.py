@@ -9,6 +9,7 @@ from typing import NoReturn
 import pytest
 
 from toolchains.debian import mirrors
+from toolchains.locks.errors import LocksError
 
 APT_OUTPUT = """\
 http://one.example/debian/ bookworm main
@@ -50,7 +51,7 @@ def test_apt_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_archive_says_which_variable_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     _apt(monkeypatch, "https://vendor.example/node/ nodistro main\n")
-    with pytest.raises(mirrors.MirrorError, match=mirrors.VARIABLE):
+    with pytest.raises(LocksError, match=mirrors.VARIABLE):
         mirrors.find({})
 
 
@@ -59,7 +60,7 @@ def test_no_apt_says_which_variable_to_set(monkeypatch: pytest.MonkeyPatch) -> N
         raise FileNotFoundError("apt-get")
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(mirrors.MirrorError, match=f"no apt-get.*{mirrors.VARIABLE}"):
+    with pytest.raises(LocksError, match=f"no apt-get.*{mirrors.VARIABLE}"):
         mirrors.find({})
 
 
@@ -68,5 +69,5 @@ def test_apt_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         raise subprocess.CalledProcessError(100, "apt-get", stderr="E: malformed line 3\n")
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(mirrors.MirrorError, match="malformed line 3"):
+    with pytest.raises(LocksError, match="malformed line 3"):
         mirrors.find({})

@@ -9,6 +9,8 @@ import pathlib
 import pytest
 
 from toolchains.debian import lock, mirrors, relock
+from toolchains.locks.errors import LocksError
+from toolchains.locks.tests.servers import files_up_to
 
 PACKAGES = """
 [group.one]
@@ -32,7 +34,7 @@ def index(version: str) -> str:
 def files(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     (tmp_path / "packages.toml").write_text(PACKAGES)
     monkeypatch.setattr(relock, "PACKAGES", tmp_path / "packages.toml")
-    monkeypatch.setattr(relock, "LOCK", tmp_path / "lock.json")
+    monkeypatch.setattr(lock, "LOCK", tmp_path / "lock.json")
     monkeypatch.setattr(mirrors, "find", lambda: ["http://a.example"])
     monkeypatch.setattr(
         relock, "fetch_index", lambda suite, archives: (index(f"1-{suite}"), "20260101T000000Z")
@@ -49,6 +51,16 @@ def test_all_groups(files: pathlib.Path) -> None:
     assert relock.relock() == ["one: ab: none -> 1-sid", "two: ab: none -> 1-forky"]
     assert locked(files) == {"one": "1-sid", "two": "1-forky"}
     assert relock.relock() == []
+    assert sorted(p.name for p in files.iterdir()) == ["lock.json", "packages.toml"]
+
+
+def test_a_full_disk_leaves_the_old_lock_alone(files: pathlib.Path) -> None:
+    relock.relock()
+    old = (files / "lock.json").read_bytes()
+    (files / "packages.toml").write_text(PACKAGES.split("[group.two]")[0])
+    with files_up_to(100), pytest.raises(LocksError, match=r"cannot write .*lock\.json.*too large"):
+        relock.relock()
+    assert (files / "lock.json").read_bytes() == old
     assert sorted(p.name for p in files.iterdir()) == ["lock.json", "packages.toml"]
 
 
@@ -84,12 +96,12 @@ def test_group_that_is_wanted_no_more_leaves_the_lock(files: pathlib.Path) -> No
 
 def test_damaged_lock_is_no_obstacle_to_all_but_to_one(files: pathlib.Path) -> None:
     (files / "lock.json").write_text("{")
-    with pytest.raises(lock.LockError):
+    with pytest.raises(LocksError):
         relock.relock(["one"])
     relock.relock()
     assert locked(files) == {"one": "1-sid", "two": "1-forky"}
 
 
 def test_unknown_group_lists_the_others(files: pathlib.Path) -> None:
-    with pytest.raises(relock.RelockError, match=r"no group 'three'; there are \['one', 'two'\]"):
+    with pytest.raises(LocksError, match=r"no group 'three'; there are \['one', 'two'\]"):
         relock.resolve_anew(["three"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from toolchains.debian import resolve
+from toolchains.locks.errors import LocksError
 
 WHERE = "group 'g'"
 
@@ -66,7 +67,7 @@ def test_excluded_package_can_still_be_named() -> None:
 
 
 def test_unknown_package_names_the_suite() -> None:
-    with pytest.raises(resolve.GroupError, match="sid has no package 'nosuch'"):
+    with pytest.raises(LocksError, match="sid has no package 'nosuch'"):
         choose(packages=("nosuch",))
 
 
@@ -107,8 +108,15 @@ def test_versions_and_abis_fill_in_placeholders() -> None:
         ('[group.a]\nsuite = "sid"\npackages = ["x"]\nclosures = true\n', "closures"),
         ('[group.a]\npackages = ["x"]\n', "suite"),
         ('[group.a]\nsuite = "sid"\npackages = []\n', "packages"),
+        ('[group.a]\nsuite = 7\npackages = ["x"]\n', "suite is 7; want a text"),
+        ('[group.a]\nsuite = "sid"\npackages = 7\n', "packages is 7; want a list of texts"),
+        (
+            '[group.a]\nsuite = "sid"\npackages = ["x"]\nclosure = [7]\n',
+            r"closure is \[7\]; want a list of texts",
+        ),
+        ('[group.a]\nsuite = "sid"\npackages = ["x{llvm.y}"]\n', "no placeholder"),
     ],
 )
 def test_errors_name_the_culprit(text: str, message: str) -> None:
-    with pytest.raises(resolve.GroupError, match=message):
+    with pytest.raises(LocksError, match=message):
         resolve.parse_groups(text, "packages.toml", {"LLVM": "22"}, {})

@@ -12,6 +12,7 @@ load(
     "prefix_maps",
 )
 load("//toolchains/llvm:versions.bzl", "LLVM")
+load(":compiler_rt.bzl", "COMPILER_RT_RESOURCES")
 
 # Same values as Bazel's own toolchain: the time of a build is no part of its outputs.
 _REDACTED_DATES = [
@@ -20,6 +21,17 @@ _REDACTED_DATES = [
     "-D__TIMESTAMP__=\"redacted\"",
     "-D__TIME__=\"redacted\"",
 ]
+
+# What --features=asan, ubsan or tsan adds to Bazel's own -fsanitize flags, where one is set: the
+# three are Bazel's names. Code for the GPU is compiled by another toolchain and does not see them.
+_SANITIZED = Label("//toolchains/llvm/sanitizers:any.enabled")
+_FUZZED = Label("//toolchains/llvm/sanitizers:fuzzer.enabled")
+
+def _if(setting, values, otherwise = []):
+    return select({
+        setting: values,
+        "//conditions:default": otherwise,
+    })
 
 def hermetic_cc_toolchain(name):
     """Declares the toolchain in @llvm's root package.
@@ -45,6 +57,13 @@ def hermetic_cc_toolchain(name):
         ],
     )
     native.filegroup(
+        name = name + "_sanitized_link",
+        srcs = [
+            name + "_link",
+            "@compiler_rt//:archives",
+        ],
+    )
+    native.filegroup(
         name = name + "_all",
         srcs = [
             ":archiver",
@@ -62,7 +81,7 @@ def hermetic_cc_toolchain(name):
             COMPILATION_FOLDER,
             "-Wall",
             "-fno-omit-frame-pointer",
-        ],
+        ] + _if(_FUZZED, ["-fsanitize=fuzzer-no-link"]),
         compiler = "clang",
         cpu = "k8",
         cxx_builtin_include_directories = [
@@ -77,7 +96,12 @@ def hermetic_cc_toolchain(name):
             "-static-libgcc",
             "-Wl,-z,relro,-z,now",
             "-Wl,--no-undefined-version",
-        ],
+        ] + _if(_SANITIZED, [
+            # Linked by clang, not clang++: the runtime's operator new, and type checks.
+            "-fsanitize-link-c++-runtime",
+            # compiler-rt's libraries; a link needs nothing else of this folder.
+            "-resource-dir=" + COMPILER_RT_RESOURCES,
+        ]),
         # @sysroot has libstdc++ as an archive only.
         link_libs = [
             "-lstdc++",
@@ -89,7 +113,14 @@ def hermetic_cc_toolchain(name):
             "-DNDEBUG",
             "-ffunction-sections",
             "-fdata-sections",
-        ],
+        ] + _if(_SANITIZED, [
+            # A third of the time to compile, and more of the functions that a report names.
+            "-O1",
+            # Reports name files and lines.
+            "-gline-tables-only",
+            # Indices within a vector's capacity but beyond its size.
+            "-D_GLIBCXX_ASSERTIONS",
+        ]),
         opt_link_flags = ["-Wl,--gc-sections"],
         supports_start_end_lib = True,
         target_libc = "glibc",
@@ -117,7 +148,11 @@ def hermetic_cc_toolchain(name):
         as_files = name + "_compile",
         compiler_files = name + "_compile",
         dwp_files = name + "_nothing",
-        linker_files = name + "_link",
+        linker_files = _if(
+            _SANITIZED,
+            name + "_sanitized_link",
+            otherwise = name + "_link",
+        ),
         objcopy_files = ":objcopy",
         strip_files = ":objcopy",
         supports_param_files = True,

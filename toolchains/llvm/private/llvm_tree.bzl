@@ -47,7 +47,6 @@ def _llvm_tree_impl(rctx):
     identity = lock_identity(rctx, {package: locked[package] for package in _COMPILER_PACKAGES})
     rctx.file("identity.bzl", "COMPILER_DIGEST = \"%s\"\n" % identity, executable = False)
     rctx.file("BUILD.bazel", rctx.read(rctx.attr.build_file), executable = False)
-    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
 
 llvm_tree = repository_rule(
     implementation = _llvm_tree_impl,

@@ -16,6 +16,13 @@ OBJECT_TOOLS = [
     "llvm-objdump",
     "llvm-readelf",
     "llvm-strip",
+    "llvm-symbolizer",
+]
+
+# Of these, the ones that can ask a server for debug information, and so load libcurl.
+DEBUGINFO_TOOLS = [
+    "llvm-objdump",
+    "llvm-symbolizer",
 ]
 
 # Every tool with a wrapper bin/TOOL. clang finds lld by the names lld and ld.lld.

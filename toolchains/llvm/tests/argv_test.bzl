@@ -17,6 +17,8 @@ def _argv_test_impl(ctx):
             value = argument.split("=")[-1].removeprefix("-I").removeprefix("-L")
             host = [folder for folder in _HOST_FOLDERS if value.startswith(folder)]
             asserts.equals(env, [], host, "a folder of the host's: " + argument)
+        runtime = [file.path for file in action.inputs.to_list() if "compiler_rt" in file.path]
+        asserts.equals(env, [], runtime, "a sanitizer's runtime, which would have to be fetched")
         if action.mnemonic != "CppArchive":
             for flag in ["-no-canonical-prefixes", "--no-default-config"]:
                 asserts.true(env, flag in action.argv, flag + " is missing")
@@ -28,4 +30,20 @@ def _argv_test_impl(ctx):
 argv_test = analysistest.make(
     _argv_test_impl,
     attrs = {"mnemonics": attr.string_list(doc = "the kinds of actions there are")},
+)
+
+def _sanitized_argv_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    actions = {action.mnemonic: action for action in analysistest.target_actions(env)}
+    for mnemonic in ["CppCompile", "CppLink"]:
+        asserts.true(env, "-fsanitize=address" in actions[mnemonic].argv, mnemonic)
+    resources = [a for a in actions["CppLink"].argv if a.startswith("-resource-dir=")]
+    asserts.true(env, "compiler_rt" in resources[-1], resources[-1])
+    runtime = [f for f in actions["CppLink"].inputs.to_list() if "libclang_rt.asan" in f.basename]
+    asserts.true(env, runtime != [], "the link lacks the runtime")
+    return analysistest.end(env)
+
+sanitized_argv_test = analysistest.make(
+    _sanitized_argv_test_impl,
+    config_settings = {"//command_line_option:features": ["asan"]},
 )

@@ -11,8 +11,10 @@ from collections.abc import Iterable
 import pytest
 
 from toolchains.locks import store
+from toolchains.locks.environment import cache_folder
 from toolchains.locks.errors import LocksError
-from toolchains.locks.tests.servers import serve
+from toolchains.locks.identity import identity
+from toolchains.locks.tests.servers import files_up_to, serve
 
 # A port that nothing listens at.
 UNREACHABLE = "http://127.0.0.1:9"
@@ -28,6 +30,7 @@ def locked(contents: bytes, *urls: str) -> store.File:
 
 class Scene:
     def __init__(self, root: pathlib.Path, **environ: str) -> None:
+        self.root = root
         self.environ = {"BAZELW_CACHE": str(root / "cache"), **environ}
         self.store = store.Store(self.environ)
 
@@ -120,29 +123,75 @@ def test_every_place_s_answer_is_told(scene: Scene) -> None:
     assert f"{empty.url}/a: HTTP 404" in failed.reason
 
 
-@pytest.mark.parametrize("status", [500, 503])
-def test_a_server_in_trouble_has_not_answered(scene: Scene, status: int) -> None:
-    with serve({"/a": b"one"}, status) as server:
-        failed = scene.fetch(locked(b"one", f"{server.url}/a"))["one"]
-        assert len(server.asked) == 2  # it is asked again
-    assert not failed.answered
-    assert str(status) in failed.reason
+@pytest.mark.parametrize(
+    ("status", "answered", "asked", "reason"),
+    [
+        (404, True, 1, "HTTP 404 "),
+        (410, True, 1, "HTTP 410 "),
+        (400, False, 1, "HTTP 400 "),
+        (401, False, 1, "access is refused; credentials stand in the URL"),
+        (403, False, 1, "access is refused; credentials stand in the URL"),
+        (407, False, 1, "the proxy refuses access; its credentials stand in http_proxy"),
+        (429, False, 2, "try again later"),
+        (500, False, 2, "try again later"),
+        (503, False, 2, "try again later"),
+    ],
+)
+def test_what_a_server_lacks_is_told_from_what_it_does_not_give(
+    scene: Scene, status: int, answered: bool, asked: int, reason: str
+) -> None:
+    with serve({"/a": b"one"}, status) as bad, serve({"/a": b"one"}) as good:
+        one = locked(b"one", f"{bad.url}/a")
+        failed = scene.fetch(one)["one"]
+        assert len(bad.asked) == asked
+        # The next place serves it.
+        assert Scene(scene.root / "2").fetch(locked(b"one", f"{bad.url}/a", f"{good.url}/a")) == {}
+    assert failed.answered == answered
+    assert f"{bad.url}/a: HTTP {status} " in failed.reason
+    assert reason in failed.reason
 
 
-def test_a_server_out_of_reach_is_left_alone(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[str] = []
-
-    def read(url: str, file: store.File, part: str) -> None:
-        tried.append(url)
-        raise store._Unreachable("timed out")
-
-    monkeypatch.setattr(store, "_read", read)
+def test_a_server_in_trouble_is_left_alone(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_AT_ONCE", 1)
-    files = [locked(str(n).encode(), f"http://far.example/{n}") for n in range(20)]
-    failed = scene.fetch(*files)
+    with serve({}, 503) as server:
+        files = [locked(str(n).encode(), f"{server.url}/{n}") for n in range(20)]
+        failed = scene.fetch(*files)
+        assert server.asked == ["/0", "/0"]
     assert len(failed) == 20
     assert not any(failure.answered for failure in failed.values())
-    assert tried == ["http://far.example/0"] * 2
+
+
+def test_a_file_that_may_not_be_read_is_not_lacking(scene: Scene, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "folder").mkdir()
+    failed = scene.fetch(locked(b"one", f"file://{tmp_path}/folder"))["one"]
+    assert not failed.answered
+    assert "cannot be read" in failed.reason
+
+
+def test_a_full_disk_is_no_fault_of_the_server_and_leaves_nothing(scene: Scene) -> None:
+    body = b"x" * 300_000
+    with serve({"/a": body, "/b": b"small"}) as server:
+        small, large = locked(b"small", f"{server.url}/b"), locked(body, f"{server.url}/a")
+        with files_up_to(100_000):
+            with pytest.raises(LocksError) as e:
+                scene.store.fetch([large])
+            assert list(scene.store.folder.iterdir()) == []
+            assert scene.fetch(small) == {}
+    for part in (f"cannot write {scene.store.path(large)}", "File too large", "BAZELW_CACHE"):
+        assert part in str(e.value)
+
+
+def test_a_copy_that_does_not_fit_leaves_the_old_one(scene: Scene) -> None:
+    body = b"x" * 300_000
+    target = scene.root / "placed"
+    target.write_bytes(b"old")
+    with serve({"/a": body}) as server:
+        file = locked(body, f"{server.url}/a")
+        scene.fetch(file)
+    with files_up_to(100_000), pytest.raises(LocksError, match=f"cannot write {target}"):
+        scene.store.place(file, target)
+    assert target.read_bytes() == b"old"
+    assert sorted(p.name for p in scene.root.iterdir()) == ["cache", "placed"]
 
 
 def test_that_no_mirror_is_known_is_the_reason(scene: Scene) -> None:
@@ -183,23 +232,24 @@ def test_a_placed_file_has_the_contents(scene: Scene, tmp_path: pathlib.Path) ->
 def test_identity_does_not_depend_on_order() -> None:
     lines = f"a {'0' * 64}\nb {'1' * 64}\n"
     expected = digest(lines.encode())
-    assert store.identity({"b": "1" * 64, "a": "0" * 64}) == expected
-    assert store.identity([("a", "0" * 64), ("b", "1" * 64)]) == expected
-    assert store.identity({"a": "0" * 64}) != expected
+    assert identity({"b": "1" * 64, "a": "0" * 64}) == expected
+    assert identity([("a", "0" * 64), ("b", "1" * 64)]) == expected
+    assert identity({"a": "0" * 64}) != expected
 
 
 def test_cache_folder() -> None:
-    assert store.cache_folder({"BAZELW_CACHE": "/a/b/"}) == "/a/b"
-    assert store.cache_folder({"XDG_CACHE_HOME": "/x"}) == "/x/bazelw"
-    assert store.cache_folder({}) == os.path.expanduser("~/.cache/bazelw")
+    assert cache_folder({"BAZELW_CACHE": "/a/b/"}) == "/a/b"
+    assert cache_folder({"XDG_CACHE_HOME": "/x"}) == "/x/bazelw"
+    assert cache_folder({}) == os.path.expanduser("~/.cache/bazelw")
     for bad in ("/with blank/x", "/with:colon", "/with$dollar", "/new\nline"):
         with pytest.raises(LocksError, match="BAZELW_CACHE"):
-            store.cache_folder({"BAZELW_CACHE": bad})
+            cache_folder({"BAZELW_CACHE": bad})
 
 
 def test_a_cache_folder_that_cannot_be_written_to_names_the_variable(
     tmp_path: pathlib.Path,
 ) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(LocksError, match=r"cannot write to the cache folder.*BAZELW_CACHE"):
-        Scene(tmp_path, BAZELW_CACHE=str(tmp_path / "file")).store.fetch([])
+    for folder in (tmp_path / "file", tmp_path / ("n" * 300)):
+        with pytest.raises(LocksError, match=r"cannot write to the cache folder.*BAZELW_CACHE"):
+            Scene(tmp_path, BAZELW_CACHE=str(folder)).store.fetch([])

@@ -10,10 +10,9 @@ import pathlib
 import pytest
 
 from toolchains.debian import lock, mirrors
-from toolchains.debian import relock as debian_relock
 from toolchains.locks import constants, store, vendor
 from toolchains.locks.errors import LocksError
-from toolchains.locks.tests.servers import serve
+from toolchains.locks.tests.servers import files_up_to, serve
 from toolchains.npm import fetch as npm
 from toolchains.pypi import index
 from toolchains.pypi import relock as pypi_relock
@@ -36,7 +35,7 @@ def digest(contents: bytes) -> str:
 def locks(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     deb = lock.Package("ab", "1", PATH, digest(DEB), len(DEB), "20260131T235959Z")
     files = {
-        (debian_relock, "LOCK"): lock.dump({"one": lock.Group("sid", (deb,))}),
+        (lock, "LOCK"): lock.dump({"one": lock.Group("sid", (deb,))}),
         (pypi_relock, "LOCK"): json.dumps(
             {
                 "distributions": {
@@ -104,15 +103,36 @@ def test_a_file_that_is_gone_is_an_error_and_no_index_is_written(locks: pathlib.
     assert not (locks / "vendored").exists()
 
 
-def test_nothing_half_written_stays(locks: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: store.Store, file: store.File, target: pathlib.Path) -> None:
-        target.write_bytes(b"half")
-        raise OSError("no space left")
-
-    monkeypatch.setattr(store.Store, "place", full)
-    with serve(SERVED) as server, pytest.raises(OSError, match="no space left"):
-        vendor.vendor(locks / "vendored", environ(locks, server.url), lambda text: None)
+def test_nothing_half_written_stays(locks: pathlib.Path) -> None:
+    with serve(SERVED) as server:
+        ready = environ(locks, server.url)
+        store.Store(ready).fetch(vendor.locked(ready))
+        with files_up_to(len(DEB) - 1), pytest.raises(LocksError, match=r"cannot write .*vendored"):
+            vendor.vendor(locks / "vendored", ready, lambda text: None)
     assert list((locks / "vendored").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_named(locks: pathlib.Path) -> None:
+    (locks / "file").touch()
+    folder = locks / "file/vendored"
+    with serve(SERVED) as server, pytest.raises(LocksError, match=f"cannot make the .* {folder}"):
+        vendor.vendor(folder, environ(locks, server.url), lambda text: None)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not a lock"),
+        ("[]", "not a lock"),
+        ('{"packages": {"@a/b": 1}}', "not a lock"),
+        ('{"packages": {"@a/b": {"version": "2"}}}', "@a/b: sha256 is None, it must match"),
+        ('{"packages": {"@a/b": {"version": "../2", "sha256": "0"}}}', "version is '../2'"),
+    ],
+)
+def test_a_damaged_lock_of_npm_is_one_error(locks: pathlib.Path, text: str, message: str) -> None:
+    npm.LOCK.write_text(text)
+    with pytest.raises(LocksError, match=f"{npm.LOCK}.*{message}.*restore the file"):
+        npm.fetch("@a/b", environ(locks, "http://127.0.0.1:9"))
 
 
 def test_constants_of_a_bzl_file(tmp_path: pathlib.Path) -> None:

@@ -8,6 +8,7 @@ import pathlib
 
 import pytest
 
+from toolchains.locks.errors import LocksError
 from toolchains.pypi import index
 
 SHA = "ab" * 32
@@ -85,7 +86,7 @@ def test_pip_configuration_then_its_default(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_no_pip_says_which_variable_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "_python", lambda *arguments: None)
-    with pytest.raises(index.PackageIndexError, match=index.VARIABLE):
+    with pytest.raises(LocksError, match=index.VARIABLE):
         index.find({})
 
 
@@ -98,5 +99,5 @@ def test_page_of_a_local_index(tmp_path: pathlib.Path) -> None:
 
 
 def test_unreachable_index_names_url_and_variable(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(index.PackageIndexError, match=f"nosuch/index.html.*{index.VARIABLE}"):
+    with pytest.raises(LocksError, match=f"nosuch/index.html.*{index.VARIABLE}"):
         index.read_page(f"file://{tmp_path}", "nosuch")

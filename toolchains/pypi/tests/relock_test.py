@@ -9,6 +9,8 @@ import pathlib
 
 import pytest
 
+from toolchains.locks.errors import LocksError
+from toolchains.locks.tests.servers import files_up_to, serve
 from toolchains.pypi import index, relock
 
 FOLDER = pathlib.Path(relock.__file__).parent
@@ -42,7 +44,7 @@ def test_each_kind() -> None:
 
 
 def test_missing_kind_lists_what_there_is() -> None:
-    with pytest.raises(relock.RequirementsError, match=r"'cp312'; it has .*cp313-cp313-manylinux"):
+    with pytest.raises(LocksError, match=r"'cp312'; it has .*cp313-cp313-manylinux"):
         choose(["cp312"])
 
 
@@ -57,7 +59,11 @@ def test_requirements() -> None:
     [
         ("[distribution.a", "r.toml"),
         ("[packages.a]\n", "packages"),
+        ("distribution = 1\n", "distribution is 1; want a table"),
+        ("[distribution]\na = 1\n", "distribution.a is 1; want a table"),
         ('[distribution.a]\nversion = "1"\n', "'a'"),
+        ("[distribution.a]\nversion = 1\nfiles = []\n", "version 1, .*want a text and a list"),
+        ('[distribution.a]\nversion = "1"\nfiles = 1\n', "files 1; want a text and a list"),
         (
             '[distribution.a]\nversion = "1"\nfiles = ["wheel"]\n',
             "'wheel'; want sdist, any or abis",
@@ -65,7 +71,7 @@ def test_requirements() -> None:
     ],
 )
 def test_requirements_errors_name_the_culprit(text: str, message: str) -> None:
-    with pytest.raises(relock.RequirementsError, match=message):
+    with pytest.raises(LocksError, match=message):
         relock.parse_requirements(text, "r.toml", [])
 
 
@@ -87,6 +93,26 @@ def test_relock_from_a_local_index(tmp_path: pathlib.Path, monkeypatch: pytest.M
         "sha256": digest,
     }
     assert relock.relock() == []
+    # A full disk leaves the old one alone, and nothing beside it.
+    (tmp_path / "r.toml").write_text("")
+    with files_up_to(10), pytest.raises(LocksError, match=r"cannot write .*lock\.json.*too large"):
+        relock.relock()
+    assert json.loads((tmp_path / "lock.json").read_text()) == locked
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "a-1.tar.gz",
+        "lock.json",
+        "r.toml",
+        "simple",
+    ]
+
+
+def test_a_file_that_cannot_be_had_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = {"/simple/a/": b'<a href="../../a-1.tar.gz">a</a>'}
+    with serve(page) as server:
+        monkeypatch.setattr(index, "find", lambda: f"{server.url}/simple")
+        monkeypatch.setattr(relock, "requirements", lambda: {"a": ("1", ["sdist"])})
+        with pytest.raises(LocksError, match=f"{server.url}/a-1.tar.gz: HTTP 404"):
+            relock.relock()
 
 
 def test_the_committed_lock_holds_what_the_requirements_ask_for() -> None:

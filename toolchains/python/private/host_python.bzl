@@ -9,7 +9,6 @@ def _host_python_impl(rctx):
     abi = got.stdout.strip() if got and got.return_code == 0 else ""
     rctx.file("abi.bzl", "HOST_ABI = \"%s\"\n" % abi, executable = False)
     rctx.file("BUILD.bazel", "", executable = False)
-    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
 
 host_python = repository_rule(
     implementation = _host_python_impl,

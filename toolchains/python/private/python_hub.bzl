@@ -12,6 +12,11 @@ alias(
     actual = "@{tree}//:{actual}",
 )
 """
+_TREES = """TREES = {{{trees}
+}}
+
+TOOLS_INTERPRETER = Label("@{tools}//:bin/python3")
+"""
 _TARGETS = {
     "files": "files",
     "headers": "headers",
@@ -25,17 +30,20 @@ def _python_hub_impl(rctx):
         for abi, tree in (rctx.attr.trees | {"tools": rctx.attr.trees[rctx.attr.tools_abi]}).items()
         for target, actual in _TARGETS.items()
     ]), executable = False)
-    rctx.file("trees.bzl", "TREES = {%s}\n" % "".join([
-        "\n    \"{0}\": Label(\"@{0}//:BUILD.bazel\"),".format(tree)
-        for tree in rctx.attr.trees.values()
-    ]), executable = False)
-    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
+    rctx.file("trees.bzl", _TREES.format(
+        tools = rctx.attr.trees[rctx.attr.tools_abi],
+        trees = "".join([
+            "\n    \"{0}\": Label(\"@{0}//:BUILD.bazel\"),".format(tree)
+            for tree in rctx.attr.trees.values()
+        ]),
+    ), executable = False)
 
 python_hub = repository_rule(
     implementation = _python_hub_impl,
     doc = """Aliases ABI_files, ABI_headers, ABI_interpreter and ABI_lock, also of the ABI "tools".
 
-trees.bzl has TREES: the trees' repositories by name, as labels.""",
+trees.bzl has TREES: the trees' repositories by name, as labels; and TOOLS_INTERPRETER, the program
+of TOOLS_ABI, for repository rules.""",
     attrs = {
         "tools_abi": attr.string(mandatory = True, doc = "what programs of actions run on"),
         "trees": attr.string_dict(mandatory = True, doc = "ABI -> repository"),

@@ -80,7 +80,6 @@ def _python_tree_impl(rctx):
         {"@VERSION@": version},
         executable = False,
     )
-    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
 
 python_tree = repository_rule(
     implementation = _python_tree_impl,

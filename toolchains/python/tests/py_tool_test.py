@@ -4,12 +4,16 @@
 import json
 import pathlib
 
+from toolchains.locks import constants
+
 REPORT = json.loads(pathlib.Path("toolchains/python/tests/report.json").read_text("utf-8"))
 
 
 def test_the_interpreter_is_the_locked_one():
-    assert REPORT["version"] == [3, 13]
-    assert "python_3_13" in REPORT["prefix"]
+    major, minor = REPORT["version"]
+    abis = constants.read(pathlib.Path("toolchains/python/abis.bzl"))
+    assert abis["TOOLS_ABI"] == f"cp{major}{minor}"
+    assert f"python_{major}_{minor}" in REPORT["prefix"]
     assert REPORT["flags"] == {"safe_path": True, "no_site": 1}
 
 

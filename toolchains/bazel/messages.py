@@ -5,12 +5,6 @@ from __future__ import annotations
 
 import sys
 
-from toolchains.locks.errors import LocksError
-
-
-class BazelwError(LocksError):
-    """Ends bazelw with one message that names the offending value and the next step."""
-
 
 def note(message: str) -> None:
     print(f"bazelw: {message}", file=sys.stderr, flush=True)
