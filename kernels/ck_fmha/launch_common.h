@@ -115,6 +115,7 @@ void store_launch(const Made& made, Launch* launch) {
   using Kargs = std::remove_cv_t<std::remove_reference_t<decltype(kargs)>>;
   static_assert(std::is_trivially_copyable_v<Kargs>);
   static_assert(alignof(Kargs) <= 16);
+  static_assert(sizeof(Kargs) <= kMostKernargSize);
   launch->grid[0] = grid.x;
   launch->grid[1] = grid.y;
   launch->grid[2] = grid.z;

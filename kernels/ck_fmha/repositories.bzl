@@ -16,8 +16,6 @@ load(":patches.bzl", "PATCHES")
 generate = _generate
 write_set_build = _write_set_build
 
-_PYTHON = Label("@python_3_13//:bin/python3")
-
 # The folder of variant set files is known by this one.
 VARIANTS_README = Label("//kernels/variants:README.md")
 
@@ -48,7 +46,6 @@ def ck_fmha_repositories():
     pool_repository(
         name = "ck_fmha",
         ck_generator = "@composable_kernel//:example/ck_tile/01_fmha/generate.py",
-        python = _PYTHON,
     )
     variant_sets_repository(
         name = "variant_sets",
@@ -67,5 +64,4 @@ def variant_set_repositories(files):
             name = "variant_set_" + name,
             file = Label("//kernels/variants:" + file),
             pool = "@ck_fmha//:pool.json",
-            python = _PYTHON,
         )

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgpack
 from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
 
@@ -43,14 +44,22 @@ def read_metadata(code_object: bytes) -> dict[str, Any]:
             for note in section.iter_notes() if isinstance(section, NoteSection) else ():
                 if (note["n_name"], note["n_type"]) == ("AMDGPU", _NT_AMDGPU_METADATA):
                     return msgpack.unpackb(note["n_descdata"])
-    except (ELFError, ValueError, msgpack.UnpackException) as error:
+    except (ConstructError, ELFError, ValueError, msgpack.UnpackException) as error:
         raise MetadataError(f"not a code object: {error}") from error
     raise MetadataError("no AMDGPU metadata note")
 
 
 def kernel_record(code_object: bytes, symbol: str, arch: str, block_size: int) -> dict[str, Any]:
     """What the kernel needs. Raises MetadataError if the object is not the promised one."""
-    metadata = read_metadata(code_object)
+    try:
+        return _record(read_metadata(code_object), symbol, arch, block_size)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise MetadataError(
+            f"{symbol}: metadata that is not as LLVM's AMDGPU guide says: {error!r}"
+        ) from error
+
+
+def _record(metadata: Any, symbol: str, arch: str, block_size: int) -> dict[str, Any]:
     target = f"amdgcn-amd-amdhsa--{arch}"
     if metadata["amdhsa.target"] != target:
         raise MetadataError(f"compiled for {metadata['amdhsa.target']}, not for {target}")

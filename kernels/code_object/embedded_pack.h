@@ -30,6 +30,6 @@ struct EmbeddedPack {
 };
 
 // That of this build: //kernels:embedded_pack defines it, tests define their own.
-const EmbeddedPack& embedded_pack();
+EmbeddedPack embedded_pack();
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <tuple>
+#include <vector>
 
 namespace AITER_ATTN_NAMESPACE::kernels {
 namespace {
@@ -19,48 +22,107 @@ uint32_t first_slot(uint64_t exact_key, uint32_t slot_count) {
   return static_cast<uint32_t>(exact_key * 0x9E3779B97F4A7C15u >> (64 - __builtin_ctz(slot_count)));
 }
 
+// Whether each section that the header names lies in the blob.
+bool sections_fit(const TableHeader& h, uint64_t size) {
+  const auto holds = [size](uint32_t offset, uint64_t count, size_t record) {
+    return offset % 8 == 0 && offset <= size && count <= (size - offset) / record;
+  };
+  return holds(h.rows, h.row_count, sizeof(Row)) && holds(h.archs, h.arch_count, sizeof(Arch)) &&
+         holds(h.objects, uint64_t{h.row_count} * h.arch_count, sizeof(CodeObjectRow)) &&
+         holds(h.buckets, h.bucket_count, sizeof(Bucket)) &&
+         holds(h.slots, h.slot_count, sizeof(Slot)) &&
+         holds(h.slot_rows, h.slot_row_count, sizeof(uint32_t)) &&
+         holds(h.strings, h.string_size, 1);
+}
+
+bool is_kind(uint8_t number) { return number < std::size(kKindNames); }
+
+// Whether each value is one that the trait can have, and 0 where the kind does not have the trait.
+bool traits_are_known(const Traits& traits) {
+  if (!is_kind(static_cast<uint8_t>(traits.kind))) return false;
+  return std::all_of(std::begin(kTraits), std::end(kTraits), [&](const TraitInfo& trait) {
+    const uint32_t value = trait.value(traits);
+    if (!trait.of(traits.kind)) return value == 0;
+    return trait.texts == nullptr || (value < trait.text_count && *trait.texts[value] != 0);
+  });
+}
+
+bool is_text(const char* text, size_t size) {
+  return std::all_of(text, text + size, [](char c) { return ' ' <= c && c <= '~'; });
+}
+
+// A name, and zeros up to the end, at least one.
+bool is_padded_name(const char (&name)[sizeof(Arch::name)]) {
+  const size_t size = strnlen(name, sizeof(name));
+  return 0 < size && size < sizeof(name) && is_text(name, size) &&
+         std::all_of(name + size, name + sizeof(name), [](char c) { return c == 0; });
+}
+
+// Texts one after the other, each with its zero.
+bool are_strings(const char* strings, size_t size) {
+  return size != 0 && strings[size - 1] == 0 &&
+         std::all_of(strings, strings + size, [](char c) { return c == 0 || is_text(&c, 1); });
+}
+
+bool is_sorted(const Bucket* buckets, uint32_t count) {
+  return std::is_sorted(buckets, buckets + count, [](const Bucket& a, const Bucket& b) {
+    return std::tie(a.kind, a.dtype) < std::tie(b.kind, b.dtype);
+  });
+}
+
 }  // namespace
 
 bool LaunchTable::valid(const void* blob, uint64_t size) {
-  TableHeader h;
-  if (size < sizeof(h)) return false;
-  std::memcpy(&h, blob, sizeof(h));
-  if (std::memcmp(h.magic, "ATTNTBL1", sizeof(h.magic)) != 0 || h.total_size != size) return false;
-  const auto holds = [&](uint32_t offset, uint64_t count, size_t record) {
-    return offset % 8 == 0 && offset <= size && count <= (size - offset) / record;
-  };
-  if (!holds(h.rows, h.row_count, sizeof(Row)) || !holds(h.archs, h.arch_count, sizeof(Arch)) ||
-      !holds(h.objects, uint64_t{h.row_count} * h.arch_count, sizeof(CodeObjectRow)) ||
-      !holds(h.buckets, h.bucket_count, sizeof(Bucket)) ||
-      !holds(h.slots, h.slot_count, sizeof(Slot)) ||
-      !holds(h.slot_rows, h.slot_row_count, sizeof(uint32_t)) ||
-      !holds(h.strings, h.string_size, 1)) {
-    return false;
-  }
+  if (reinterpret_cast<uintptr_t>(blob) % 8 != 0 || size < sizeof(TableHeader)) return false;
   const LaunchTable table(blob, nullptr, 0);
-  // Every string ends in the last one's zero at the latest.
-  const char* const strings = table.at<char>(h.strings);
-  if (h.string_size == 0 || strings[h.string_size - 1] || h.variant_set >= h.string_size) {
+  const TableHeader& h = table.header();
+  if (std::memcmp(h.magic, "ATTNTBL1", sizeof(h.magic)) != 0 || h.total_size != size ||
+      !sections_fit(h, size) || !are_strings(table.at<char>(h.strings), h.string_size) ||
+      h.variant_set >= h.string_size || !is_sorted(table.at<Bucket>(h.buckets), h.bucket_count)) {
     return false;
   }
   for (uint32_t i = 0; i < h.row_count; ++i) {
-    if (table.row(i).name >= h.string_size) return false;
-  }
-  const uint32_t* const slot_rows = table.at<uint32_t>(h.slot_rows);
-  if (std::any_of(slot_rows, slot_rows + h.slot_row_count,
-                  [&](uint32_t row) { return row >= h.row_count; })) {
-    return false;
-  }
-  // A power of two of slots, at least two, and one of them empty: a search ends.
-  if (h.slot_count < 2 || h.slot_count & (h.slot_count - 1)) return false;
-  const Slot* const slots = table.at<Slot>(h.slots);
-  bool empty_slot = false;
-  for (const Slot* slot = slots; slot != slots + h.slot_count; ++slot) {
-    if (slot->count > h.slot_row_count || slot->first > h.slot_row_count - slot->count)
+    const Row& row = table.row(i);
+    if (row.name >= h.string_size || table.name(row).empty() || !traits_are_known(row.traits)) {
       return false;
-    empty_slot |= slot->count == 0;
+    }
   }
-  return empty_slot;
+  for (uint32_t i = 0; i < h.arch_count; ++i) {
+    if (!is_padded_name(table.at<Arch>(h.archs)[i].name)) return false;
+  }
+  return table.index_is_sound();
+}
+
+// A power of two of slots, at least two and one of them empty, so that a search ends. Every slot is
+// what a search for its key finds; every row is in one, that of its own key, in table order.
+bool LaunchTable::index_is_sound() const {
+  const TableHeader& h = header();
+  if (h.slot_count < 2 || h.slot_count & (h.slot_count - 1)) return false;
+  const Range<Slot> slots = {at<Slot>(h.slots), at<Slot>(h.slots) + h.slot_count};
+  uint64_t listed = 0;
+  for (const Slot& slot : slots) {
+    if (slot.count > h.slot_row_count || slot.first > h.slot_row_count - slot.count) return false;
+    listed += slot.count;
+  }
+  const bool has_room =
+      std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.count == 0; });
+  if (!has_room || listed != h.row_count) return false;
+
+  const uint32_t* const slot_rows = at<uint32_t>(h.slot_rows);
+  std::vector<bool> known(h.row_count);
+  for (const Slot& slot : slots) {
+    if (slot.count == 0) continue;
+    const uint32_t* const first = slot_rows + slot.first;
+    if (rows(slot.exact_key).first != first) return false;
+    for (const uint32_t* row = first; row != first + slot.count; ++row) {
+      if (*row >= h.row_count || known[*row] || (row != first && *row < row[-1]) ||
+          exact_key(this->row(*row).traits) != slot.exact_key) {
+        return false;
+      }
+      known[*row] = true;
+    }
+  }
+  return true;
 }
 
 std::string_view LaunchTable::arch(uint32_t index) const {
@@ -102,6 +164,11 @@ Range<uint32_t> LaunchTable::rows(uint64_t exact_key) const {
     return {first, first + slots[i].count};
   }
   return {nullptr, nullptr};
+}
+
+const std::vector<std::string_view>& buildable_archs() {
+  static const std::vector<std::string_view> archs = {AITER_ATTN_BUILDABLE_ARCHS};
+  return archs;
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels

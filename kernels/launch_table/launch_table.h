@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "aiter/attn.h"
 #include "kernels/launch_table/traits.h"
@@ -59,12 +60,15 @@ struct LaunchArgs {
   Features features;
 };
 
+// Bytes of arguments that a kernel may have.
+inline constexpr size_t kMostKernargSize = 4096;
+
 // A kernel's launch as its host code computes it.
 struct Launch {
   uint32_t grid[3];        // in workgroups
   uint32_t dynamic_lds;    // bytes
   uint32_t kernarg_size;   // bytes written
-  unsigned char* kernarg;  // the caller's, 16-byte aligned, with room for the row's kernarg_size
+  unsigned char* kernarg;  // the caller's: kMostKernargSize bytes, 16-byte aligned
 };
 using MakeLaunch = void (*)(const LaunchArgs&, Launch*);
 
@@ -133,14 +137,14 @@ struct Range {
 // A view of a blob and its launch functions. Cheap to copy; refers to static data.
 class LaunchTable {
  public:
-  // Whether the blob is a well-formed table: everything that the functions below read is in bounds.
+  // Whether the blob is a well-formed table: 8-byte aligned; all that the functions below read is
+  // in bounds, and all that they promise holds; every kind and trait is one that traits.h knows;
+  // texts are printable ASCII and end with a zero. So any bytes are either refused or can be read.
   static bool valid(const void* blob, uint64_t size);
 
-  // The blob must be valid and 8-byte aligned. Without launches, launch() is NULL.
-  LaunchTable(const void* blob, const MakeLaunch* launches, uint32_t launch_count)
-      : blob_(static_cast<const unsigned char*>(blob)),
-        launches_(launches),
-        launch_count_(launch_count) {}
+  // The blob must be valid.
+  constexpr LaunchTable(const void* blob, const MakeLaunch* launches, uint32_t launch_count)
+      : blob_(blob), launches_(launches), launch_count_(launch_count) {}
 
   uint32_t row_count() const { return header().row_count; }
   const Row& row(uint32_t index) const { return at<Row>(header().rows)[index]; }
@@ -148,6 +152,7 @@ class LaunchTable {
     return static_cast<uint32_t>(&row - at<Row>(header().rows));
   }
   std::string_view name(const Row& row) const { return string(row.name); }
+  // NULL: the row's is not among the launches.
   MakeLaunch launch(const Row& row) const {
     return row.launch < launch_count_ ? launches_[row.launch] : nullptr;
   }
@@ -164,19 +169,23 @@ class LaunchTable {
   Range<uint32_t> rows(uint64_t exact_key) const;
 
  private:
+  bool index_is_sound() const;
   const TableHeader& header() const { return *at<TableHeader>(0); }
   std::string_view string(uint32_t offset) const { return at<char>(header().strings) + offset; }
   template <typename Record>
   const Record* at(uint32_t offset) const {
-    return reinterpret_cast<const Record*>(blob_ + offset);
+    return reinterpret_cast<const Record*>(static_cast<const unsigned char*>(blob_) + offset);
   }
 
-  const unsigned char* blob_;
+  const void* blob_;
   const MakeLaunch* launches_;
   uint32_t launch_count_;
 };
 
 // The table of this build: //kernels:launch_table defines it, tests define their own.
 const LaunchTable& launch_table();
+
+// The archs that a build can have code for, the values of --//kernels:archs: kernels/archs.toml.
+const std::vector<std::string_view>& buildable_archs();
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels

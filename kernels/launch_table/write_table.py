@@ -35,10 +35,11 @@ namespace AITER_ATTN_NAMESPACE::kernels {{
 
 {"".join(declared)}
 const LaunchTable& launch_table() {{
-  static const MakeLaunch launches[] = {{
+  static constexpr MakeLaunch launches[] = {{
 {listed}    nullptr,
   }};
-  static const LaunchTable table(attn_launch_table, launches, {len(table.launches)});
+  // Made by the compiler: there is no first use, at which another thread might fork.
+  static constexpr LaunchTable table(attn_launch_table, launches, {len(table.launches)});
   return table;
 }}
 

@@ -46,10 +46,9 @@ def _texts(trait: Trait) -> list[str]:
 
 def _info(trait: Trait) -> str:
     kinds = sum(1 << TABLE.kind_number(kind) for kind in trait.kinds)
-    text = f'"{trait.text}"' if trait.is_size else f'"{trait.name}"'
     texts = f"kTexts_{trait.field}" if not trait.is_size else "nullptr"
     return (
-        f'    {{"{trait.name}", {text}, {texts}, Match::{_MATCHES[trait.match]}, '
+        f"    {{{texts}, {len(_texts(trait))}, Match::{_MATCHES[trait.match]}, "
         f"offsetof(Traits, {trait.field}), sizeof(Traits::{trait.field}), {kinds:#x}}},\n"
     )
 
@@ -113,9 +112,8 @@ enum class Match : uint8_t {{
 
 // A trait, for what is the same for all of them.
 struct TraitInfo {{
-  const char* name;
-  const char* text;          // what a size is called; else the name
-  const char* const* texts;  // what each value is called; NULL of a size
+  const char* const* texts;  // what each value is called, "" of none; NULL of a size
+  uint32_t text_count;
   Match match;
   uint8_t offset, size;  // in Traits
   uint32_t kinds;        // bit k: kind k has it

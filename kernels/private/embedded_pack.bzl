@@ -13,12 +13,11 @@ _SOURCE = """// Generated. Do not edit.
 
 ATTN_EMBED(attn_embedded_pack, "{path}");
 
-const AITER_ATTN_NAMESPACE::kernels::EmbeddedPack& AITER_ATTN_NAMESPACE::kernels::embedded_pack() {{
-  static const EmbeddedPack pack = {{
+AITER_ATTN_NAMESPACE::kernels::EmbeddedPack AITER_ATTN_NAMESPACE::kernels::embedded_pack() {{
+  return {{
       attn_embedded_pack,
       static_cast<uint64_t>(attn_embedded_pack_end - attn_embedded_pack),
   }};
-  return pack;
 }}
 """
 

@@ -12,6 +12,7 @@ namespace AITER_ATTN_NAMESPACE::kernels {
 void sum_heads_launch(const LaunchArgs& args, Launch* launch) {
   const attn_problem& problem = args.problem;
   const bool group_mode = problem.mode == ATTN_MODE_GROUP;
+  static_assert(sizeof(sum_heads::Args) <= kMostKernargSize);
   sum_heads::Args made = {};
   made.src = args.sum_from.data;
   made.dst = args.sum_to.data;

@@ -17,12 +17,12 @@ struct Made {
 };
 
 Made make(const LaunchArgs& args) {
-  alignas(16) unsigned char kernarg[sizeof(sum_heads::Args)];
+  alignas(16) unsigned char kernarg[kMostKernargSize];
   Made made;
   made.launch.kernarg = kernarg;
   sum_heads_launch(args, &made.launch);
-  EXPECT_EQ(made.launch.kernarg_size, sizeof(kernarg));
-  std::memcpy(&made.args, kernarg, sizeof(kernarg));
+  EXPECT_EQ(made.launch.kernarg_size, sizeof(made.args));
+  std::memcpy(&made.args, kernarg, sizeof(made.args));
   return made;
 }
 

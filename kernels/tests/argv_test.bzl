@@ -43,6 +43,21 @@ def _argv_test_impl(ctx):
 
 argv_test = analysistest.make(_argv_test_impl)
 
+def _sanitized_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    for action in analysistest.target_actions(env):
+        sanitized = [argument for argument in action.argv if "sanitize" in argument]
+        asserts.equals(env, [], sanitized, "a code object would be compiled anew")
+        runtime = [file.path for file in action.inputs.to_list() if "compiler_rt" in file.path]
+        asserts.equals(env, [], runtime)
+    return analysistest.end(env)
+
+# Code objects are data: a sanitizer of host code does not see them.
+sanitized_test = analysistest.make(
+    _sanitized_test_impl,
+    config_settings = {"//command_line_option:features": ["asan", "ubsan"]},
+)
+
 def _recipe_test_impl(ctx):
     env = analysistest.begin(ctx)
     argv = analysistest.target_actions(env)[0].argv

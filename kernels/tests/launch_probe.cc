@@ -98,7 +98,7 @@ LaunchArgs launch_args(const Options& options, bool group_mode) {
 }
 
 void print_row(const Options& options, const LaunchTable& table, const Row& row) {
-  alignas(16) unsigned char kernarg[4096];
+  alignas(16) unsigned char kernarg[kMostKernargSize];
   Launch launch{};
   launch.kernarg = kernarg;
   table.launch(row)(launch_args(options, row.traits.group_mode), &launch);

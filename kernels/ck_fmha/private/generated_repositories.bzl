@@ -1,6 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The repository rules that turn upstream's generator and a variant set file into instances."""
 
+load("@python//:trees.bzl", "TOOLS_INTERPRETER")
+
 _GENERATOR = Label("//kernels/ck_fmha:generate.py")
 
 # Everything that decides what is generated is watched; nothing else is.
@@ -14,20 +16,20 @@ _SOURCES = [
     for module in ["__init__", "directions", "emission", "pool", "schema", "selection", "values"]
 ]
 
-def generate(rctx, python, arguments, program = _GENERATOR):
+def generate(rctx, arguments, program = _GENERATOR):
     """Runs a program of this repository's on a hermetic Python; it writes into the repository.
 
     Args:
       rctx: the repository rule's context.
-      python: label of the interpreter.
       arguments: of the program; --out is added.
       program: label of the program.
     """
     for source in _SOURCES:
         rctx.watch(source)
     root = rctx.path(Label("//:MODULE.bazel")).dirname
+    command = [rctx.path(TOOLS_INTERPRETER), "-B", rctx.path(program)]
     result = rctx.execute(
-        [rctx.path(python), "-B", rctx.path(program)] + arguments + ["--out", rctx.path(".")],
+        command + arguments + ["--out", rctx.path(".")],
         # PYTHON* variables of whoever builds are not the generator's.
         environment = {
             "PYTHONHOME": "",
@@ -37,17 +39,12 @@ def generate(rctx, python, arguments, program = _GENERATOR):
     )
     if result.return_code:
         fail("\n" + result.stderr.strip())
-    rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name, executable = False)
-
-_PYTHON = {
-    "python": attr.label(mandatory = True, doc = "the interpreter that runs the generator"),
-}
 
 def _pool_repository_impl(rctx):
     rctx.report_progress("reading upstream's kernel instances")
     folder = rctx.path(rctx.attr.ck_generator).dirname
     rctx.watch_tree(folder.get_child("codegen"))
-    generate(rctx, rctx.attr.python, ["pool", "--fmha-dir", folder])
+    generate(rctx, ["pool", "--fmha-dir", folder])
     rctx.template(
         "BUILD.bazel",
         rctx.attr.build_file,
@@ -63,7 +60,7 @@ pool_repository = repository_rule(
             allow_single_file = True,
         ),
         "ck_generator": attr.label(mandatory = True, doc = "generate.py of upstream's 01_fmha"),
-    } | _PYTHON,
+    },
 )
 
 _SET_BUILD = """# Generated. Do not edit.
@@ -88,7 +85,7 @@ def _variant_set_repository_impl(rctx):
     rctx.watch(rctx.attr.file)
     pool = rctx.path(rctx.attr.pool)
     arguments = ["variant-set", "--pool", pool, "--file", rctx.path(rctx.attr.file)]
-    generate(rctx, rctx.attr.python, arguments)
+    generate(rctx, arguments)
     write_set_build(rctx)
 
 variant_set_repository = repository_rule(
@@ -97,5 +94,5 @@ variant_set_repository = repository_rule(
     attrs = {
         "file": attr.label(mandatory = True, doc = "the variant set file"),
         "pool": attr.label(mandatory = True, doc = "pool.json of the pool's repository"),
-    } | _PYTHON,
+    },
 )

@@ -82,7 +82,6 @@ def _variant_sets_repository_impl(rctx):
     archs = arch_names(rctx.read(rctx.attr.archs))
     texts = {
         "BUILD.bazel": "",
-        "WORKSPACE": "workspace(name = \"%s\")\n" % rctx.name,
         "known.bzl": _KNOWN.format(archs = archs, sets = files.keys()),
         "repositories.bzl": _REPOSITORIES.format(files = files),
     }

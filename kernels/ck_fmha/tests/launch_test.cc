@@ -20,7 +20,7 @@ T* address(uint64_t number) {
 
 struct Made {
   Launch launch = {};
-  std::vector<unsigned char> kernarg = std::vector<unsigned char>(4096);
+  std::vector<unsigned char> kernarg = std::vector<unsigned char>(kMostKernargSize);
 
   template <typename T>
   bool holds(T value) const {

@@ -59,6 +59,15 @@ def test_a_broken_promise_is_refused():
         kernel_record(data, name, "gfx942", 1024)
 
 
+def test_metadata_without_a_field_is_refused():
+    name, path = next(iter(CODE_OBJECTS.items()))
+    data = path.read_bytes()
+    damaged = data.replace(b".vgpr_count", b".vgpr_c0unt")
+    assert damaged != data
+    with pytest.raises(MetadataError, match="not as LLVM's AMDGPU guide says: KeyError"):
+        kernel_record(damaged, name, "gfx942", block_size(name))
+
+
 @pytest.mark.parametrize(
     ("data", "expected"),
     [

@@ -15,7 +15,7 @@ namespace {
 
 class Pack : public testing::Test {
  protected:
-  const EmbeddedPack& pack_ = embedded_pack();
+  const EmbeddedPack pack_ = embedded_pack();
   EmbeddedPackHeader header_;
   const EmbeddedPackEntry* entries_;
 

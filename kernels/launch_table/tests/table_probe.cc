@@ -31,12 +31,15 @@ void print_row(const LaunchTable& table, const Row& row) {
   std::printf("\"tile\": [%u, %u, %u, %u], \"alignment\": %u, \"kind\": \"%s\", ",
               row.tile_seqlen_q, row.tile_seqlen_k, row.tile_head_size_qk, row.tile_head_size_v,
               row.head_size_alignment, name_of(row.traits.kind));
-  for (const TraitInfo& trait : kTraits) {
-    if (trait.of(row.traits.kind)) std::printf("\"%s\": %u, ", trait.name, trait.value(row.traits));
-  }
-  std::printf("\"exact_key\": %llu, \"found\": [",
-              static_cast<unsigned long long>(exact_key(row.traits)));
+  std::printf("\"traits\": [");
   const char* separator = "";
+  for (const TraitInfo& trait : kTraits) {
+    std::printf("%s%u", separator, trait.value(row.traits));
+    separator = ", ";
+  }
+  std::printf("], \"exact_key\": %llu, \"found\": [",
+              static_cast<unsigned long long>(exact_key(row.traits)));
+  separator = "";
   for (const uint32_t index : table.rows(exact_key(row.traits))) {
     std::printf("%s%u", separator, index);
     separator = ", ";
