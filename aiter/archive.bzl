@@ -12,7 +12,8 @@ def _attn_archive_impl(ctx):
     objects = []
     for linker_input in linking.linking_context.linker_inputs.to_list():
         for library in linker_input.libraries:
-            objects.extend(library.pic_objects or [library.pic_static_library or library.static_library])
+            archive = library.pic_static_library or library.static_library
+            objects.extend(library.pic_objects or [archive])
 
     everything = ctx.actions.declare_file(ctx.label.name + ".all.o")
     arguments = ctx.actions.args()
@@ -59,8 +60,9 @@ def _attn_archive_impl(ctx):
 
 attn_archive = rule(
     implementation = _attn_archive_impl,
-    doc = "Libraries and all that they depend on as one archive of one object, whose only global " +
-          "symbols are NAMESPACE_attn_*. What it leaves to the linker is the C++ and the C library.",
+    doc = """Libraries and all that they depend on as one archive of one object.
+
+Its only global symbols are NAMESPACE_attn_*. It leaves the C++ and the C library to the linker.""",
     attrs = {
         "deps": attr.label_list(mandatory = True, providers = [CcInfo]),
         "_namespace": attr.label(default = "//aiter:namespace", providers = [NamespaceInfo]),

@@ -4,7 +4,7 @@
  *
  * Rules that hold for every function here
  *   - It returns an attn_status. On anything but ATTN_OK attn_last_error() has the reason, for the
- *     calling thread, until that thread's next call.
+ *     calling thread, until that thread's next call. Texts are UTF-8.
  *   - Every struct except attn_tensor starts with struct_size = sizeof(the struct as the caller was
  *     compiled), and grows at its end, for itself: no struct but attn_tensor lies inside another.
  *     Zero means "as before the field existed". So an older caller is served, and a newer caller
@@ -14,6 +14,8 @@
  *     struct at its end. Another way of computing (split keys, paged keys, appending to a cache)
  *     gets an args struct and functions of its own, never fields of attn_fwd_args.
  *   - No pointer is kept after the call. GPU work is queued on `stream` and not waited for.
+ *   - A process may fork at any time. On the CPU its child can do all that it could itself; on the
+ *     GPU the child of a process that had opened the runtime gets ATTN_ERROR_DRIVER.
  *   - Names are written attn_*; the linker sees NAMESPACE_attn_* (build setting //aiter:namespace),
  *     so that two copies of the library can live in one process.
  */
@@ -45,6 +47,7 @@
 #define attn_code_object ATTN_SYMBOL(code_object)
 #define attn_code_object_free ATTN_SYMBOL(code_object_free)
 #define attn_driver_info ATTN_SYMBOL(driver_info)
+#define attn_set_interrupt ATTN_SYMBOL(set_interrupt)
 
 #if defined(__GNUC__)
 #define ATTN_API __attribute__((visibility("default")))
@@ -73,7 +76,9 @@ typedef enum attn_status {
   ATTN_ERROR_OUT_OF_MEMORY = 5,
   /* a code object does not have its digest */
   ATTN_ERROR_CORRUPT = 6,
-  ATTN_ERROR_INTERNAL = 7
+  ATTN_ERROR_INTERNAL = 7,
+  /* what attn_set_interrupt set asked to stop; the outputs are undefined */
+  ATTN_ERROR_INTERRUPTED = 8
 } attn_status;
 
 /* Where the data is. The numbers equal DLPack's kDLCPU and kDLROCM. */
@@ -95,7 +100,8 @@ typedef enum attn_mode {
 } attn_mode;
 
 /* Which diagonal windows are counted from. With window_left = -1 and window_right = 0 this is the
- * causal mask. */
+ * causal mask. Windows are exact at any length: flash-attn 2 takes one of seqlen_k keys or more for
+ * -1, which with seqlen_q > seqlen_k lets queries see keys that the window does not reach. */
 typedef enum attn_mask {
   ATTN_MASK_NONE = 0,        /* windows are ignored and must be -1 */
   ATTN_MASK_TOP_LEFT = 1,    /* query i sits at key i */
@@ -104,9 +110,11 @@ typedef enum attn_mask {
 
 /* A tensor, laid out as attn_mode says; group mode ignores stride_batch. Strides are in elements;
  * the head_size dimension is contiguous; the stride of a dimension with one entry is ignored.
- * Outputs must not alias anything, nor themselves. On the GPU strides are from 0 to 2^31 - 1, data
- * is a multiple of 16 bytes and strides are multiples of 8, unless the chosen kernel takes less.
- * data may be NULL where the tensor has no entry. This struct is frozen. */
+ * Outputs (lse and the workspace too) share no byte with anything else of the call, nor with
+ * themselves; parts of one buffer that interleave without sharing a byte are fine. On the GPU
+ * strides are from 0 to 2^31 - 1, data is a multiple of 16 bytes and strides are multiples of 8,
+ * unless the chosen kernel takes less. data may be NULL where the tensor has no entry. This struct
+ * is frozen. */
 typedef struct attn_tensor {
   void* data;
   int64_t stride_batch;
@@ -206,8 +214,10 @@ ATTN_API attn_status attn_explain_fwd(const attn_fwd_args* args, const char* arc
 ATTN_API attn_status attn_explain_bwd(const attn_bwd_args* args, const char* arch,
                                       const char** text);
 
-/* The kernels of this build, by index. */
+/* How many kernels this build has; 0, and attn_last_error() the reason, where memory is too short
+ * to list them. */
 ATTN_API uint32_t attn_kernel_count(void);
+/* One of them, by its index. */
 ATTN_API attn_status attn_kernel_info(uint32_t index, attn_kernel_info_t* info);
 /* The code object (an AMDGPU ELF) of a key, unpacked and verified; free it with
  * attn_code_object_free. */
@@ -217,6 +227,13 @@ ATTN_API void attn_code_object_free(void* data);
 /* ATTN_OK and a one-line description where the driver of device_type can be used, else
  * ATTN_ERROR_DRIVER and the reason. *text lives until this thread's next call. */
 ATTN_API attn_status attn_driver_info(int32_t device_type, const char** text);
+
+/* For the calling thread's calls from now on: while one of them computes on the CPU, this thread
+ * calls poll(context) about every 20 ms. Anything but 0 stops the call, which then returns
+ * ATTN_ERROR_INTERRUPTED, its outputs undefined. poll must return, and must not call this library.
+ * NULL, which is how a thread starts: its calls run to their end. Calls on the GPU queue their work
+ * and do not poll. */
+ATTN_API void attn_set_interrupt(int (*poll)(void* context), void* context);
 
 #ifdef __cplusplus
 }

@@ -15,8 +15,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aiter/attn.h"
@@ -119,6 +121,22 @@ inline attn_bwd_args bwd_args(const attn_problem* problem) {
   args.problem = problem;
   return args;
 }
+
+// In its scope this thread's calls on the CPU end with an Error, ATTN_ERROR_INTERRUPTED, once
+// should_stop() is true. It is called about every 20 ms, and must not throw nor call this library.
+class Interruptible {
+ public:
+  explicit Interruptible(std::function<bool()> should_stop) : should_stop_(std::move(should_stop)) {
+    attn_set_interrupt(
+        [](void* self) -> int { return static_cast<Interruptible*>(self)->should_stop_(); }, this);
+  }
+  ~Interruptible() { attn_set_interrupt(nullptr, nullptr); }
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+
+ private:
+  std::function<bool()> should_stop_;
+};
 
 inline void fwd(const attn_fwd_args& args) { check(attn_fwd(&args)); }
 inline void bwd(const attn_bwd_args& args) { check(attn_bwd(&args)); }

@@ -66,6 +66,24 @@ TEST(AttnHppTest, FailuresAreExceptions) {
   }
 }
 
+TEST(AttnHppTest, CallsCanBeInterrupted) {
+  TestProblem memory(Shape{1, 1, 1, 20000, 20000, 64, 64}, ATTN_DTYPE_FP16);
+  int asked = 0;
+  {
+    const attn::Interruptible interruptible([&] { return ++asked == 2; });
+    try {
+      attn::fwd(memory.fwd());
+      FAIL();
+    } catch (const attn::Error& error) {
+      EXPECT_EQ(error.status(), ATTN_ERROR_INTERRUPTED);
+    }
+  }
+  EXPECT_EQ(asked, 2);
+  memory.problem.seqlen_q = memory.problem.seqlen_k = 700;
+  attn::fwd(memory.fwd());
+  EXPECT_EQ(asked, 2);
+}
+
 TEST(AttnHppTest, Queries) {
   const attn_kernel_info_t info = attn::kernel_info(0);
   EXPECT_EQ(attn::code_object(info.key).size(), info.code_object_size);

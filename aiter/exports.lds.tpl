@@ -17,6 +17,7 @@
     NAMESPACE_attn_last_error;
     NAMESPACE_attn_plan_bwd;
     NAMESPACE_attn_plan_fwd;
+    NAMESPACE_attn_set_interrupt;
     NAMESPACE_attn_version;
   local:
     *;

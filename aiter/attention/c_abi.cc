@@ -4,18 +4,19 @@
 // reference, or to dispatch and launch. Nothing is thrown from here.
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "aiter/attention/abi.h"
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/error.h"
 #include "aiter/attention/explain.h"
+#include "aiter/attention/kernel_list.h"
 #include "aiter/attention/launch.h"
+#include "aiter/attention/reference/interrupt.h"
 #include "aiter/attention/reference/reference.h"
 #include "aiter/attention/store.h"
 #include "aiter/attention/validate.h"
@@ -23,6 +24,8 @@
 #include "aiter/attn.h"
 #include "aiter/runtime/driver/driver.h"
 #include "aiter/runtime/loader.h"
+#include "aiter/runtime/once.h"
+#include "aiter/runtime/text.h"
 #include "kernels/launch_table/launch_table.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
@@ -103,9 +106,8 @@ Problem read(const Args* given, Pointers pointers) {
 }
 
 runtime::Loader& rocm_loader(runtime::Driver& driver) {
-  // Never destroyed, as the modules in it are not.
-  static runtime::Loader* const loader = new runtime::Loader(driver, library_store());
-  return *loader;
+  static runtime::Once<runtime::Loader> loader;
+  return loader.get([&] { return std::make_unique<runtime::Loader>(driver, library_store()); });
 }
 
 // Dispatch's answer, complete. Throws kUnsupported where there is none.
@@ -134,49 +136,20 @@ attn_status run(const Args* given) {
   });
 }
 
-// For planning: the request of a problem on the GPU, which refers to arch, or to the device's own
-// in *own.
-Request request_for(const Problem& problem, const char* arch, std::string* own) {
-  if (arch) return make_request(problem, arch);
-  *own = runtime::driver_for(ATTN_DEVICE_ROCM).arch(problem.device_id);
-  return make_request(problem, *own);
-}
-
-// Where a kernel is in the launch table.
-struct Kernel {
-  uint32_t row;
-  uint32_t arch;
-  bool operator<(const Kernel& other) const {
-    return row != other.row ? row < other.row : arch < other.arch;
-  }
-};
-
-// The kernels by the C ABI's index: rows, and of each the archs that it exists on.
-const std::vector<Kernel>& all_kernels() {
-  static const std::vector<Kernel>* const all = [] {
-    auto* list = new std::vector<Kernel>;
-    const LaunchTable& table = launch_table();
-    for (uint32_t row = 0; row < table.row_count(); ++row) {
-      for (uint32_t arch = 0; arch < table.arch_count(); ++arch) {
-        if (table.object(table.row(row), static_cast<int>(arch))) list->push_back({row, arch});
-      }
-    }
-    return list;
-  }();
-  return *all;
+// For planning: the arch that the caller names, or else the device's own.
+std::string arch_for(const Problem& problem, const char* arch) {
+  return arch ? runtime::utf8(arch) : runtime::driver_for(ATTN_DEVICE_ROCM).arch(problem.device_id);
 }
 
 // What the launch table knows of the code object with a key.
 runtime::CodeObjectRef ref_of(const char* key) {
-  const std::optional<runtime::Digest> wanted = runtime::parse_hex(key);
-  for (const Kernel& kernel : all_kernels()) {
-    const kernels::CodeObjectRow& object =
-        *launch_table().object(launch_table().row(kernel.row), static_cast<int>(kernel.arch));
-    if (wanted && std::equal(wanted->begin(), wanted->end(), object.key)) {
-      return code_object_ref(object);
+  if (!key) fail(Status::kInvalidArgument, "key is NULL: pass a key of attn_kernel_info");
+  if (const std::optional<runtime::Digest> wanted = runtime::parse_hex(key)) {
+    if (const kernels::CodeObjectRow* object = kernel_list().find(*wanted)) {
+      return code_object_ref(*object);
     }
   }
-  fail(Status::kUnsupported, "no code object has the key '", key,
+  fail(Status::kUnsupported, "no code object has the key '", runtime::utf8(key),
        "'; attn_kernel_info lists the keys of this build");
 }
 
@@ -188,8 +161,8 @@ attn_status plan(const Args* given, const char* arch, uint32_t* kernels, uint32_
     *count = 0;
     const Problem problem = read(given, Pointers::kIgnored);
     if (problem.device_type == ATTN_DEVICE_CPU || !has_scores(problem)) return;
-    std::string own;
-    const Request request = request_for(problem, arch, &own);
+    const std::string planned_arch = arch_for(problem, arch);
+    const Request request = make_request(problem, planned_arch);
     const Plan plan = complete_plan(request);
     *count = plan.count;
     if (!kernels) return;
@@ -198,10 +171,8 @@ attn_status plan(const Args* given, const char* arch, uint32_t* kernels, uint32_
            " kernels: pass as much room");
     }
     const auto arch_index = static_cast<uint32_t>(launch_table().find_arch(request.arch));
-    const std::vector<Kernel>& all = all_kernels();
     for (const Step& step : plan) {
-      const Kernel kernel = {launch_table().index(*step.row), arch_index};
-      *kernels++ = std::lower_bound(all.begin(), all.end(), kernel) - all.begin();
+      *kernels++ = kernel_list().index(launch_table().index(*step.row), arch_index);
     }
   });
 }
@@ -214,8 +185,8 @@ attn_status explain_to(const Args* given, const char* arch, const char** text) {
       return "CPU reference: serves every valid problem\n";
     }
     if (!has_scores(problem)) return "no kernel: without queries or keys, outputs are filled\n";
-    std::string own;
-    const Request request = request_for(problem, arch, &own);
+    const std::string planned_arch = arch_for(problem, arch);
+    const Request request = make_request(problem, planned_arch);
     return explain(launch_table(), request, complete_plan(request));
   });
 }
@@ -266,12 +237,16 @@ attn_status attn_explain_bwd(const attn_bwd_args* args, const char* arch, const 
   return explain_to(args, arch, text);
 }
 
-uint32_t attn_kernel_count(void) { return static_cast<uint32_t>(all_kernels().size()); }
+uint32_t attn_kernel_count(void) {
+  uint32_t count = 0;
+  guarded([&] { count = kernel_list().size(); });
+  return count;
+}
 
 attn_status attn_kernel_info(uint32_t index, attn_kernel_info_t* info) {
   return guarded([&] {
     check_struct(info);
-    const std::vector<Kernel>& all = all_kernels();
+    const KernelList& all = kernel_list();
     if (index >= all.size()) {
       fail(Status::kInvalidArgument, "index is ", index, ", but this build has ", all.size(),
            " kernels: pass less than attn_kernel_count()");
@@ -279,7 +254,7 @@ attn_status attn_kernel_info(uint32_t index, attn_kernel_info_t* info) {
     const LaunchTable& table = launch_table();
     const Kernel& kernel = all[index];
     const kernels::Row& row = table.row(kernel.row);
-    const kernels::CodeObjectRow& object = *table.object(row, static_cast<int>(kernel.arch));
+    const kernels::CodeObjectRow& object = all.object(index);
     const std::string key = runtime::hex(digest(object.key));
     attn_kernel_info_t answer = {};
     answer.name = table.name(row).data();
@@ -294,7 +269,6 @@ attn_status attn_kernel_info(uint32_t index, attn_kernel_info_t* info) {
 
 attn_status attn_code_object(const char* key, void** data, uint64_t* size) {
   return guarded([&] {
-    if (!key) fail(Status::kInvalidArgument, "key is NULL: pass a key of attn_kernel_info");
     require_place(data, "data", "bytes");
     require_place(size, "size", "size");
     *data = nullptr;
@@ -322,5 +296,7 @@ attn_status attn_driver_info(int32_t device_type, const char** text) {
                   " thread(s)");
   });
 }
+
+void attn_set_interrupt(int (*poll)(void*), void* context) { thread_interrupt() = {poll, context}; }
 
 }  // extern "C"

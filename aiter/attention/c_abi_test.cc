@@ -26,6 +26,7 @@ namespace {
 using namespace testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr attn_status kInvalid = ATTN_ERROR_INVALID_ARGUMENT;
 const Shape kShape = {2, 4, 2, 5, 6, 8, 8};
@@ -125,6 +126,34 @@ TEST(CAbiTest, SizesThatNobodyHasAreRefused) {
   for (const uint32_t size : sizes(120)) {
     info->struct_size = size;
     refused(attn_kernel_info(0, info.get()), "attn_kernel_info_t", size);
+  }
+}
+
+// All functions read their structs alike.
+TEST(CAbiTest, EveryFunctionChecksSizes) {
+  TestProblem problem(kShape, ATTN_DTYPE_FP32);
+  attn_fwd_args fwd = problem.fwd();
+  attn_bwd_args bwd = problem.bwd();
+  const char* text = nullptr;
+  uint32_t count = 0;
+  uint64_t bytes = 0;
+  const std::function<attn_status()> calls[] = {
+      [&] { return attn_fwd(&fwd); },
+      [&] { return attn_bwd(&bwd); },
+      [&] { return attn_bwd_workspace_size(&bwd, &bytes); },
+      [&] { return attn_plan_fwd(&fwd, "gfx942", nullptr, &count); },
+      [&] { return attn_plan_bwd(&bwd, "gfx942", nullptr, &count); },
+      [&] { return attn_explain_fwd(&fwd, "gfx942", &text); },
+      [&] { return attn_explain_bwd(&bwd, "gfx942", &text); },
+  };
+  for (const auto& call : calls) {
+    EXPECT_EQ(call(), ATTN_OK) << attn_last_error();
+    fwd.struct_size = bwd.struct_size = (64 << 10) + 1;
+    expect_refused(call(), ATTN_ERROR_ABI_MISMATCH, "struct_size is 65537");
+    fwd.struct_size = sizeof(fwd), bwd.struct_size = sizeof(bwd);
+    problem.problem.struct_size = 0xbebebebe;
+    expect_refused(call(), ATTN_ERROR_ABI_MISMATCH, "attn_problem.struct_size is 3200171710");
+    problem.problem.struct_size = sizeof(problem.problem);
   }
 }
 
@@ -340,22 +369,6 @@ TEST(CAbiTest, MessagesBelongToThreadsAndToTheLastCall) {
   EXPECT_EQ(std::string(attn_last_error()), "");
 }
 
-TEST(CAbiTest, CpuResultsDoNotDependOnLseBeingWanted) {
-  TestProblem problem(kShape, ATTN_DTYPE_BF16);
-  attn_fwd_args args = problem.fwd();
-  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
-  const double with = problem.o.get(1, 4, 3, 7);
-  problem.o.fill(0);
-  args.lse = nullptr;
-  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
-  EXPECT_EQ(problem.o.get(1, 4, 3, 7), with);
-  uint64_t bytes = 1;
-  const attn_bwd_args bwd = problem.bwd();
-  EXPECT_EQ(attn_bwd_workspace_size(&bwd, &bytes), ATTN_OK);
-  EXPECT_EQ(bytes, 0u);
-  EXPECT_EQ(attn_bwd(&bwd), ATTN_OK);
-}
-
 TEST(CAbiTest, WorkspaceSizeNeedsNoPointersAndMayNotOverflow) {
   attn_problem p = make_problem(Shape{2, 4, 2, 64, 64, 64, 64}, ATTN_DTYPE_BF16);
   attn_bwd_args args = {};
@@ -457,6 +470,19 @@ TEST(CAbiTest, TheLaunchTableCanBeListed) {
                      std::to_string(count) + " kernels");
 }
 
+TEST(CAbiTest, CallersTextsComeBackAsUtf8) {
+  void* data = nullptr;
+  uint64_t size = 0;
+  expect_refused(attn_code_object("k\xff", &data, &size), ATTN_ERROR_UNSUPPORTED,
+                 "the key 'k\xef\xbf\xbd'");
+  TestProblem problem(Shape{1, 1, 1, 8, 8, 64, 64}, ATTN_DTYPE_FP16);
+  problem.problem.device_type = ATTN_DEVICE_ROCM;
+  const attn_fwd_args args = problem.fwd();
+  const char* text = nullptr;
+  expect_refused(attn_explain_fwd(&args, "gfx\xfe", &text), ATTN_ERROR_UNSUPPORTED,
+                 "on gfx\xef\xbf\xbd.");
+}
+
 TEST(CAbiTest, CodeObjectsCanBeHad) {
   const char* const name = "fwd_d64_fp16_batch_mask_psk";
   void* data = nullptr;
@@ -484,6 +510,10 @@ TEST(CAbiTest, Drivers) {
   expect_refused(attn_driver_info(ATTN_DEVICE_ROCM, &text), ATTN_ERROR_DRIVER,
                  "/no/such/libamdhip64.so");
   EXPECT_THAT(attn_last_error(), HasSubstr("AITER_ATTN_HIP_LIBRARY"));
+  setenv("AITER_ATTN_HIP_LIBRARY", "/no/such/\xff.so", 1);
+  expect_refused(attn_driver_info(ATTN_DEVICE_ROCM, &text), ATTN_ERROR_DRIVER,
+                 "'/no/such/\xef\xbf\xbd.so'");
+  EXPECT_THAT(attn_last_error(), Not(HasSubstr("\xff")));
   // A library that is there, but not HIP.
   setenv("AITER_ATTN_HIP_LIBRARY", "libc.so.6", 1);
   expect_refused(attn_driver_info(ATTN_DEVICE_ROCM, &text), ATTN_ERROR_DRIVER,

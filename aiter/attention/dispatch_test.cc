@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "aiter/attention/explain.h"
@@ -115,9 +116,9 @@ TEST(DispatchTest, EveryExactTraitIsMatched) {
     auto* const value = reinterpret_cast<unsigned char*>(&r.traits) + trait.offset;
     *value = *value == 1 ? 0 : 1;
     const Mismatch why = mismatch(launch_table(), row, r);
-    EXPECT_EQ(why.reason, Mismatch::kTrait) << trait.name;
-    EXPECT_EQ(why.trait, i) << trait.name;
-    for (const Step& step : dispatch(launch_table(), r)) EXPECT_NE(step.row, &row) << trait.name;
+    EXPECT_EQ(why.reason, Mismatch::kTrait) << i;
+    EXPECT_EQ(why.trait, i) << i;
+    for (const Step& step : dispatch(launch_table(), r)) EXPECT_NE(step.row, &row) << i;
     ++exact;
   }
   EXPECT_GE(exact, 8);
@@ -161,11 +162,23 @@ TEST(DispatchTest, RefusalsNameTheNearestAndWhatIsThere) {
   EXPECT_THAT(refusal(r), HasSubstr("head sizes 65600 (q, k) and 128 (v)"));
 }
 
+// What a hint says is what the build takes.
+TEST(DispatchTest, HintsNameArchsThatCanBeBuilt) {
+  for (const std::string_view arch : kernels::buildable_archs()) {
+    EXPECT_EQ(how_to_build({}, arch), ": build with --//kernels:archs=" + std::string(arch));
+    EXPECT_EQ(how_to_build({"gfx000"}, arch),
+              ": build with --//kernels:archs=gfx000," + std::string(arch));
+    EXPECT_THAT(how_to_build({arch}, "gfx90a"), HasSubstr(std::string(arch)));
+  }
+  EXPECT_THAT(kernels::buildable_archs(), ::testing::Contains("gfx942"));
+  EXPECT_THAT(how_to_build({"gfx942"}, "gfx90a"), ::testing::StartsWith("; no build has code for"));
+}
+
 TEST(DispatchTest, RefusalsNameArchs) {
   Request r = request();
   r.arch = "gfx90a";
   EXPECT_THAT(refusal(r), HasSubstr("It has code for gfx942, gfx950 only"));
-  EXPECT_THAT(refusal(r), HasSubstr("--//kernels:archs=gfx942,gfx950,gfx90a"));
+  EXPECT_THAT(refusal(r), HasSubstr("no build has code for gfx90a: --//kernels:archs= takes "));
   // The build has code for gfx950, but not of this instance.
   r = request();
   r.traits.group_mode = true;

@@ -3,6 +3,9 @@
 // Failures, under the names of the runtime; their statuses are the C ABI's.
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include "aiter/attn.h"
 #include "aiter/runtime/error.h"
 
@@ -12,6 +15,12 @@ using runtime::concat;
 using runtime::Error;
 using runtime::fail;
 using runtime::Status;
+
+// Refuses the value of a caller's field: the rest says what is allowed.
+template <typename Value, typename... Rest>
+[[noreturn]] void refuse(const std::string& field, const Value& value, Rest&&... rest) {
+  fail(Status::kInvalidArgument, field, " is ", value, ", but ", std::forward<Rest>(rest)...);
+}
 
 inline attn_status c_status(Status status) { return static_cast<attn_status>(status); }
 
@@ -23,5 +32,6 @@ static_assert(static_cast<int>(Status::kDriver) == ATTN_ERROR_DRIVER);
 static_assert(static_cast<int>(Status::kOutOfMemory) == ATTN_ERROR_OUT_OF_MEMORY);
 static_assert(static_cast<int>(Status::kCorrupt) == ATTN_ERROR_CORRUPT);
 static_assert(static_cast<int>(Status::kInternal) == ATTN_ERROR_INTERNAL);
+static_assert(static_cast<int>(Status::kInterrupted) == ATTN_ERROR_INTERRUPTED);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

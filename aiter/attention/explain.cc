@@ -126,6 +126,15 @@ std::string explain(const LaunchTable& table, const Request& request, const Plan
   return text;
 }
 
+std::string how_to_build(std::vector<std::string_view> built, std::string_view arch) {
+  const std::vector<std::string_view>& all = kernels::buildable_archs();
+  if (std::find(all.begin(), all.end(), arch) == all.end()) {
+    return concat("; no build has code for ", arch, ": --//kernels:archs= takes ", join(all));
+  }
+  built.push_back(arch);
+  return concat(": build with --//kernels:archs=", join(built, ","));
+}
+
 std::string explain_unserved(const LaunchTable& table, const Request& request, const Plan& plan) {
   std::set<Kind> missing;
   for (const Step& step : plan) {
@@ -136,12 +145,10 @@ std::string explain_unserved(const LaunchTable& table, const Request& request, c
   std::string text =
       concat("no ", join(kinds), " kernel in this build for ", describe(request), ".");
 
-  std::vector<std::string_view> wanted = archs(table);
-  const std::string built = wanted.empty() ? "no arch" : join(wanted);
+  const std::vector<std::string_view> built = archs(table);
   if (table.find_arch(request.arch) < 0) {
-    wanted.push_back(request.arch);
-    return text + concat(" It has code for ", built,
-                         " only: build with --//kernels:archs=", join(wanted, ","));
+    return text + concat(" It has code for ", built.empty() ? "no arch" : join(built), " only",
+                         how_to_build(built, request.arch));
   }
 
   std::set<std::string_view> dtypes, modes;
@@ -170,7 +177,7 @@ std::string explain_unserved(const LaunchTable& table, const Request& request, c
                      reason(table, *nearest, request), ".");
     }
     text += concat(" In the build: ", join(dtypes), "; head sizes up to ", join(sizes), "; ",
-                   join(modes), " mode; ", built, ".");
+                   join(modes), " mode; ", join(built), ".");
   }
   return text + concat(" Built with --//kernels:variants=", table.variant_set(),
                        "; build with a wider variant set for more");

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "aiter/attention/dispatch.h"
 
@@ -17,5 +19,8 @@ std::string explain(const kernels::LaunchTable& table, const Request& request, c
 // build more.
 std::string explain_unserved(const kernels::LaunchTable& table, const Request& request,
                              const Plan& plan);
+
+// What adds an arch to a build that has code for others, or which archs can be built.
+std::string how_to_build(std::vector<std::string_view> built, std::string_view arch);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

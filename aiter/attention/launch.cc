@@ -22,8 +22,6 @@ using kernels::Row;
 constexpr uint32_t kMinusInfinity = 0xff800000;  // as fp32
 // Upstream's unpadded instances load this many bytes at a time.
 constexpr int64_t kVectorBytes = 16;
-// Bytes of arguments that a kernel may have.
-constexpr uint32_t kMostKernarg = 4096;
 
 // Zeroes a tensor: as few and as wide fills as its strides allow.
 void zero(const Problem& p, const attn_tensor& t, const Extents& e, runtime::Driver& driver) {
@@ -110,10 +108,15 @@ LaunchArgs make_args(const Problem& p, const BwdWorkspace& layout) {
 void launch_row(const LaunchTable& table, const Row& row, const LaunchArgs& args, int arch,
                 runtime::Driver& driver, runtime::Loader& loader) {
   const char* const name = table.name(row).data();
-  alignas(16) unsigned char kernarg[kMostKernarg];
+  const kernels::MakeLaunch make_launch = table.launch(row);
+  if (!make_launch) {
+    fail(Status::kInternal, name, " has launch code ", row.launch, ", which this build lacks: the ",
+         "build mixes versions; build it anew");
+  }
+  alignas(16) unsigned char kernarg[kernels::kMostKernargSize];
   kernels::Launch made = {};
   made.kernarg = kernarg;
-  if (row.kernarg_size <= sizeof(kernarg)) table.launch(row)(args, &made);
+  make_launch(args, &made);
   // 0: not known, as no bytes were built; whether there are any by now is the store's matter.
   if (row.kernarg_size != 0 && made.kernarg_size != row.kernarg_size) {
     fail(Status::kInternal, name, " takes ", row.kernarg_size, " bytes of arguments, but its host ",

@@ -407,7 +407,7 @@ TEST(LaunchTest, AnArchWithoutCodeIsNamedWithThoseThatHave) {
   attn_fwd_args args = problem.fwd();
   EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);
   EXPECT_THAT(attn_last_error(), HasSubstr("on gfx1100"));
-  EXPECT_THAT(attn_last_error(), HasSubstr("--//kernels:archs=gfx942,gfx950,gfx1100"));
+  EXPECT_THAT(attn_last_error(), HasSubstr("no build has code for gfx1100"));
 }
 
 TEST(LaunchTest, AnArchThatIsNoGfxNameIsADriverError) {
@@ -480,6 +480,7 @@ TEST(LaunchTest, ACorruptCodeObjectIsNotLoaded) {
 TEST(LaunchTest, ARowWithoutBytesIsAskedOfTheStore) {
   kernels::Row row = {};
   row.traits.kind = kernels::Kind::kFwd;
+  row.traits.dtype = kernels::Dtype::kFp16;
   row.traits.pad_head_size_qk = row.traits.pad_head_size_v = true;
   row.head_size_alignment = 1;
   kernels::CodeObjectRow object = {};
@@ -505,6 +506,31 @@ TEST(LaunchTest, ARowWithoutBytesIsAskedOfTheStore) {
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), Status::kUnsupported);
     EXPECT_THAT(error.what(), HasSubstr("no code object with key 'ab00"));
+  }
+}
+
+TEST(LaunchTest, ARowWithoutLaunchCodeIsNotLaunched) {
+  kernels::Row row = {};
+  row.traits.kind = kernels::Kind::kFwd;
+  row.traits.dtype = kernels::Dtype::kFp16;
+  row.traits.pad_head_size_qk = row.traits.pad_head_size_v = true;
+  row.head_size_alignment = 1;
+  TableBuilder builder({"gfx942"});
+  builder.add("unlaunchable", row, nullptr, {kernels::CodeObjectRow{{1}, {}, 0}});
+  const kernels::LaunchTable table = builder.build("test");
+  Plan plan;
+  plan.add(kernels::Kind::kFwd, &table.row(0));
+
+  GpuProblem problem(Shape{1, 2, 2, 100, 100, 64, 64}, ATTN_DTYPE_FP16);
+  const Problem valid = validated(problem.fwd(), problem.problem, Pointers::kRequired);
+  runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
+  runtime::Loader loader(driver, library_store());
+  try {
+    launch(table, valid, plan, 0, driver, loader);
+    FAIL() << "there is nothing that launches it";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), Status::kInternal);
+    EXPECT_THAT(error.what(), HasSubstr("unlaunchable has launch code 0"));
   }
 }
 
@@ -546,6 +572,26 @@ TEST(LaunchTest, DriverInfoListsDevices) {
   EXPECT_EQ(attn_driver_info(ATTN_DEVICE_ROCM, &text), ATTN_OK);
   EXPECT_THAT(text, HasSubstr("libamdhip64.so"));
   EXPECT_THAT(text, HasSubstr(": 0 gfx942"));
+}
+
+constexpr const char* kReplaced = "\xef\xbf\xbd";  // U+FFFD
+
+TEST(LaunchTest, WhatTheRuntimeSaysBecomesUtf8) {
+  const Environment archs(kArchs, "a,b,c,d,e,f,gfx9\xff\xfe,AMD\x80");
+  const char* text = nullptr;
+  GpuProblem problem(Shape{1, 1, 1, 8, 8, 64, 64}, ATTN_DTYPE_FP16);
+  problem.problem.device_id = 6;
+  attn_fwd_args args = problem.fwd();
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);
+  EXPECT_THAT(attn_last_error(), HasSubstr(std::string("on gfx9") + kReplaced + kReplaced + "."));
+  problem.problem.device_id = 7;
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_DRIVER);
+  EXPECT_THAT(attn_last_error(), HasSubstr(std::string("'AMD") + kReplaced + "'"));
+
+  const Environment fail(kFail, "hipGetDeviceCount=1");
+  const Environment said("AITER_RECORDING_HIP_ERROR", "d\xe9j\xe0");
+  EXPECT_EQ(attn_driver_info(ATTN_DEVICE_ROCM, &text), ATTN_ERROR_DRIVER);
+  EXPECT_THAT(attn_last_error(), HasSubstr(std::string("d") + kReplaced + "j" + kReplaced));
 }
 
 TEST(LaunchTest, ExplainAsksTheDeviceForItsArch) {

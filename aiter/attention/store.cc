@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "aiter/runtime/once.h"
 #include "aiter/runtime/store/pack.h"
 #include "kernels/code_object/embedded_pack.h"
 
@@ -14,7 +15,7 @@ namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
 
 runtime::PackProvider embedded() {
-  const kernels::EmbeddedPack& pack = kernels::embedded_pack();
+  const kernels::EmbeddedPack pack = kernels::embedded_pack();
   return {"the library", pack.data, pack.size};
 }
 
@@ -33,13 +34,12 @@ runtime::CodeObjectRef code_object_ref(const kernels::CodeObjectRow& object) {
 }
 
 const runtime::Store& library_store() {
-  // Never destroyed: other threads may still launch while the process exits.
-  static const runtime::Store* const store = [] {
+  static runtime::Once<const runtime::Store> store;
+  return store.get([] {
     std::vector<std::unique_ptr<runtime::Provider>> providers;
     providers.push_back(std::make_unique<runtime::PackProvider>(embedded()));
-    return new runtime::Store(std::move(providers));
-  }();
-  return *store;
+    return std::make_unique<const runtime::Store>(std::move(providers));
+  });
 }
 
 uint64_t embedded_size(const runtime::Digest& key) {

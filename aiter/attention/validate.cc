@@ -1,25 +1,15 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/attention/validate.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <limits>
-#include <string>
-#include <vector>
+#include <cstdint>
+#include <utility>
 
 #include "aiter/attention/error.h"
-#include "aiter/attention/workspace.h"
+#include "aiter/attention/validate_memory.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
-
-constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
-
-template <typename Value, typename... Rest>
-[[noreturn]] void refuse(const std::string& field, const Value& value, Rest&&... rest) {
-  fail(Status::kInvalidArgument, field, " is ", value, ", but ", std::forward<Rest>(rest)...);
-}
 
 void require_at_least(const char* field, int32_t value, int32_t least) {
   if (value < least) refuse(field, value, "must be at least ", least);
@@ -166,136 +156,6 @@ void validate_problem(const attn_problem& p, Pointers pointers) {
   validate_lengths(p, pointers);
 }
 
-struct Dimension {
-  const char* field;
-  int64_t extent;
-  int64_t stride;
-};
-
-// The dimensions along which a tensor is stepped through: those with more than one entry.
-std::vector<Dimension> stepped(const attn_tensor& t, const Extents& e) {
-  std::vector<Dimension> dimensions;
-  for (const Dimension& d : {Dimension{"stride_batch", e.batch, t.stride_batch},
-                             Dimension{"stride_seq", e.seq, t.stride_seq},
-                             Dimension{"stride_head", e.heads, t.stride_head}}) {
-    if (d.extent > 1) dimensions.push_back(d);
-  }
-  return dimensions;
-}
-
-// What upstream's kernels compute in 32 bits: each stride, and the offsets within one head of one
-// sequence of at most `rows` rows.
-void validate_gpu_strides(const std::string& name, const std::vector<Dimension>& dimensions,
-                          const attn_tensor& t, int64_t rows, int64_t head_size) {
-  for (const Dimension& d : dimensions) {
-    if (d.stride < 0 || d.stride > kMaxInt32) {
-      refuse(concat(name, ".", d.field), d.stride, "must be from 0 to ", kMaxInt32,
-             " elements on the GPU: pass a contiguous tensor, or a smaller batch");
-    }
-  }
-  if (rows > 1 && (rows - 1) * t.stride_seq + head_size > kMaxInt32) {
-    refuse(concat(name, ".stride_seq"), t.stride_seq, "over ", rows, " rows it exceeds the ",
-           kMaxInt32, " elements that a GPU kernel can address in one sequence");
-  }
-}
-
-void validate_cpu_strides(const std::string& name, const std::vector<Dimension>& dimensions) {
-  // Generous, and small enough that no sum of offsets in bytes overflows.
-  constexpr int64_t kMaxOffset = std::numeric_limits<int64_t>::max() / 64;
-  for (const Dimension& d : dimensions) {
-    if (d.stride < -kMaxOffset / d.extent || d.stride > kMaxOffset / d.extent) {
-      refuse(concat(name, ".", d.field), d.stride, "over ", d.extent,
-             " entries it exceeds the address space");
-    }
-  }
-}
-
-// Sufficient for no two rows to share an element: sorted by stride, each dimension steps over all
-// that lies within.
-void validate_no_overlap(const std::string& name, std::vector<Dimension> dimensions,
-                         int64_t head_size) {
-  std::sort(dimensions.begin(), dimensions.end(), [](const Dimension& a, const Dimension& b) {
-    return std::abs(a.stride) < std::abs(b.stride);
-  });
-  int64_t span = head_size;
-  for (const Dimension& d : dimensions) {
-    const int64_t stride = std::abs(d.stride);
-    if (stride < span) {
-      refuse(concat(name, ".", d.field), d.stride, "rows of an output must not overlap: it must ",
-             "be at least ", span);
-    }
-    span += stride * (d.extent - 1);
-  }
-}
-
-void validate_operand(const Problem& p, const Operand& operand, Pointers pointers) {
-  const std::string name = operand.name;
-  const attn_tensor& t = p.*operand.tensor;
-  const Extents& e = operand.extents;
-  if (e.batch == 0 || e.seq == 0) return;                 // no entry, nothing is read or written
-  if (pointers == Pointers::kIgnored && !t.data) return;  // not filled in yet
-  if (pointers == Pointers::kRequired) {
-    if (!t.data) refuse(name + ".data", "NULL", "the tensor has entries");
-    const size_t size = dtype_size(p.dtype);
-    if (reinterpret_cast<uintptr_t>(t.data) % size != 0) {
-      refuse(name + ".data", t.data, "must be aligned to its elements' ", size, " bytes");
-    }
-  }
-  const std::vector<Dimension> dimensions = stepped(t, e);
-  if (p.device_type == ATTN_DEVICE_CPU) {
-    validate_cpu_strides(name, dimensions);
-  } else {
-    validate_gpu_strides(name, dimensions, t, std::min(e.seq, e.longest), e.head_size);
-  }
-  if (operand.is_output) validate_no_overlap(name, dimensions, e.head_size);
-}
-
-void validate_lse(const float* lse, const attn_problem& p) {
-  if (reinterpret_cast<uintptr_t>(lse) % alignof(float) != 0) {
-    refuse("lse", lse, "must be aligned to 4 bytes");
-  }
-  if (p.device_type != ATTN_DEVICE_CPU && p.batch > 1 &&
-      int64_t{p.heads_q} * p.seqlen_q > kMaxInt32) {
-    refuse("heads_q * seqlen_q", int64_t{p.heads_q} * p.seqlen_q, "must not exceed ", kMaxInt32,
-           " on the GPU: pass the batch entries one by one");
-  }
-}
-
-// What lies in the workspace is contiguous over all heads; kernels address one sequence of it by
-// 32-bit offsets in bytes, and step from sequence to sequence by 31-bit ones in elements.
-void validate_addressable(const char* name, const Extents& e, int64_t element) {
-  const int64_t most = std::numeric_limits<uint32_t>::max() / std::max<int64_t>(element, 2);
-  const int64_t rows = std::min(e.seq, e.longest);
-  if (rows > most / (e.heads * e.head_size)) {
-    fail(Status::kInvalidArgument, name, " has ", rows, " rows of ", e.heads * e.head_size,
-         " elements in a sequence, but a GPU kernel addresses ", most,
-         " elements of it: split the heads over several calls");
-  }
-}
-
-void validate_workspace(const Problem& p) {
-  if (p.device_type == ATTN_DEVICE_CPU || !has_scores(p)) return;
-  const uint64_t needed = bwd_workspace(p).size;
-  if (p.workspace_size < needed) {
-    refuse("workspace_size", p.workspace_size, "this problem needs ", needed,
-           " bytes: ask attn_bwd_workspace_size");
-  }
-  if (!p.workspace) {
-    refuse("workspace", "NULL", "this problem needs ", needed, " bytes of device memory");
-  }
-  if (reinterpret_cast<uintptr_t>(p.workspace) % kWorkspaceAlignment != 0) {
-    refuse("workspace", p.workspace, "must be aligned to ", kWorkspaceAlignment, " bytes");
-  }
-  validate_addressable("dq, while it is summed in fp32,", query_extents(p, p.head_size_qk),
-                       sizeof(float));
-  if (p.heads_q == p.heads_k) return;
-  const int64_t element = static_cast<int64_t>(dtype_size(p.dtype));
-  validate_addressable("dk, before the sum over shared heads,",
-                       key_extents(p, p.heads_q, p.head_size_qk), element);
-  validate_addressable("dv, before the sum over shared heads,",
-                       key_extents(p, p.heads_q, p.head_size_v), element);
-}
-
 // Kernels narrow strides to 32 bits even where they mean nothing, and some size their bounds checks
 // by them; they add to windows in 32 bits.
 void make_canonical(Problem* p) {
@@ -313,12 +173,7 @@ void make_canonical(Problem* p) {
 
 Problem validated(Problem p, Pointers pointers) {
   validate_problem(p, pointers);
-  validate_lse(p.lse, p);
-  for (const Operand& operand : Operands(p)) validate_operand(p, operand, pointers);
-  if (p.direction == Direction::kBackward && pointers == Pointers::kRequired) {
-    if (!p.lse && query_rows(p) > 0) refuse("lse", "NULL", "backward needs the lse of forward");
-    validate_workspace(p);
-  }
+  validate_memory(p, pointers);
   make_canonical(&p);
   return p;
 }

@@ -21,6 +21,7 @@ enum class Status {
   kOutOfMemory = 5,
   kCorrupt = 6,
   kInternal = 7,
+  kInterrupted = 8,
 };
 
 class Error : public std::runtime_error {
@@ -36,6 +37,7 @@ class Error : public std::runtime_error {
 template <typename... Parts>
 std::string concat(Parts&&... parts) {
   std::ostringstream text;
+  text.exceptions(std::ios::badbit);  // running out of memory, too, else cuts the text off
   (text << ... << std::forward<Parts>(parts));
   return text.str();
 }

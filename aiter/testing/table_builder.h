@@ -21,6 +21,10 @@ class TableBuilder {
            const std::vector<kernels::CodeObjectRow>& objects);
   // The table lives as long as the builder, to which nothing is added any more.
   kernels::LaunchTable build(const std::string& variant_set);
+  // Of the table that was built.
+  std::string bytes() const {
+    return {reinterpret_cast<const char*>(blob_.data()), blob_.size() * sizeof(uint64_t)};
+  }
 
  private:
   uint32_t keep(const std::string& text);

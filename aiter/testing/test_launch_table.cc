@@ -147,7 +147,7 @@ class Table {
     std::vector<kernels::CodeObjectRow> objects;
     for (const char* arch : kTestArchs) {
       objects.push_back({});
-      if (!on_both && arch != kTestArchs[0]) continue;
+      if (!on_both && std::string_view(arch) != kTestArchs[0]) continue;
       runtime::Bytes image = tiny_code_object(name, arch);
       const runtime::Digest key = digest_of(name + arch);
       const runtime::Digest digest = runtime::sha256(image.data(), image.size());
@@ -192,11 +192,10 @@ const LaunchTable& launch_table() {
   return table;
 }
 
-const EmbeddedPack& embedded_pack() {
+EmbeddedPack embedded_pack() {
   static const std::vector<unsigned char>* const bytes =
       new std::vector<unsigned char>(testing::table().pack());
-  static const EmbeddedPack pack = {bytes->data(), bytes->size()};
-  return pack;
+  return {bytes->data(), bytes->size()};
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels

@@ -2,6 +2,7 @@
 #include "aiter/attention/dispatch_reference/problems.h"
 
 #include <algorithm>
+#include <deque>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -55,12 +56,13 @@ Request request_of(const UpstreamProblem& p, Direction direction) {
 kernels::LaunchTable read_table(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-  auto* const blob = new std::vector<uint64_t>((bytes.size() + 7) / 8);
-  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(blob->data()));
-  if (!kernels::LaunchTable::valid(blob->data(), bytes.size())) {
+  static std::deque<std::vector<uint64_t>> blobs;  // what a table refers to
+  auto& blob = blobs.emplace_back((bytes.size() + 7) / 8);
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(blob.data()));
+  if (!kernels::LaunchTable::valid(blob.data(), bytes.size())) {
     throw std::runtime_error(path + " is not a launch table");
   }
-  return {blob->data(), nullptr, 0};
+  return {blob.data(), nullptr, 0};
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention::dispatch_reference

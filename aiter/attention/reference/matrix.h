@@ -6,20 +6,26 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <cstdlib>
+#include <memory>
+#include <new>
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
 class Matrix {
  public:
-  Matrix(int64_t rows, int64_t columns) : columns_(columns), values_(rows * columns) {}
-  double* row(int64_t i) { return values_.data() + i * columns_; }
-  const double* row(int64_t i) const { return values_.data() + i * columns_; }
-  int64_t columns() const { return columns_; }
+  // All zero, and where it is large, at no cost before it is used.
+  Matrix(int64_t rows, int64_t columns)
+      : columns_(columns),
+        values_(static_cast<double*>(std::calloc(rows, columns * sizeof(double))), &std::free) {
+    if (!values_ && rows != 0 && columns != 0) throw std::bad_alloc();
+  }
+  double* row(int64_t i) { return values_.get() + i * columns_; }
+  const double* row(int64_t i) const { return values_.get() + i * columns_; }
 
  private:
   int64_t columns_;
-  std::vector<double> values_;
+  std::unique_ptr<double[], void (*)(void*)> values_;
 };
 
 // y[begin, end) += a * x[begin, end)

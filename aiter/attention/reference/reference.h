@@ -10,7 +10,8 @@
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
-// Compute a validated problem of their direction. May throw std::bad_alloc.
+// Compute a validated problem of their direction. Throw Status::kOutOfMemory, naming the sizes, and
+// Status::kInterrupted where the calling thread's interrupt (interrupt.h) asks to stop.
 void reference_fwd(const Problem& problem);
 void reference_bwd(const Problem& problem);
 

@@ -67,7 +67,8 @@ class DeviceScope {
 };
 
 // The driver of a device type (DLPack's DLDeviceType), opened at the first use. Throws
-// Status::kDriver with the reason where it cannot be had; the next call tries again.
+// Status::kDriver with the reason where it cannot be had; the next call tries again. Where a parent
+// process had opened it before it forked, it cannot be had for good.
 Driver& driver_for(int32_t device_type);
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

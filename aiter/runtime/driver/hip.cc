@@ -13,6 +13,7 @@
 
 #include "aiter/runtime/driver/hip_api.h"
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/text.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
@@ -21,21 +22,22 @@ constexpr const char* kSonames[] = {"libamdhip64.so.7", "libamdhip64.so.6"};
 
 struct Library {
   void* handle;
-  std::string path;
+  std::string path;  // as text
 };
 
-std::string dl_error() {
-  const char* text = dlerror();
-  return text ? text : "unknown error";
-}
+// What others say, for our messages.
+std::string foreign(const char* text) { return text ? utf8(text) : "no text"; }
+
+std::string dl_error() { return foreign(dlerror()); }
 
 Library open_library() {
   constexpr int kFlags = RTLD_NOW | RTLD_LOCAL;
   const char* path = std::getenv(kHipLibraryVariable);
   if (path && *path) {
-    if (void* handle = dlopen(path, kFlags)) return {handle, path};
-    fail(Status::kDriver, "cannot load the HIP runtime '", path, "' that ", kHipLibraryVariable,
-         " names: ", dl_error(), "; name a libamdhip64.so, or unset the variable");
+    if (void* handle = dlopen(path, kFlags)) return {handle, utf8(path)};
+    fail(Status::kDriver, "cannot load the HIP runtime '", utf8(path), "' that ",
+         kHipLibraryVariable, " names: ", dl_error(),
+         "; name a libamdhip64.so, or unset the variable");
   }
   // A second HIP runtime beside the one that a framework brought along would know nothing of its
   // memory and streams.
@@ -92,7 +94,8 @@ class Hip : public Driver {
     return count;
   }
 
-  std::string arch(int device) override {
+  // HIP's own name for the struct is another one, which ubsan would take for another type.
+  __attribute__((no_sanitize("function"))) std::string arch(int device) override {
     const std::lock_guard<std::mutex> lock(archs_mutex_);
     const auto known = archs_.find(device);
     if (known != archs_.end()) return known->second;
@@ -105,7 +108,7 @@ class Hip : public Driver {
     hip::DeviceProperties properties = {};
     check(get_device_properties_(&properties, device), "hipGetDeviceProperties");
     const char* field = properties.bytes + hip::DeviceProperties::kArchNameOffset;
-    std::string name(field, strnlen(field, hip::DeviceProperties::kArchNameSize));
+    std::string name = utf8({field, strnlen(field, hip::DeviceProperties::kArchNameSize)});
     if (name.compare(0, 3, "gfx") != 0) {
       fail(Status::kDriver, library_.path, " names the arch of device ", device, " '", name,
            "', which is not a gfx name: this HIP version is not known to this library");
@@ -179,7 +182,8 @@ class Hip : public Driver {
     // HIP keeps the error for whoever asks next; it is reported here and is not theirs.
     get_last_error_();
     fail(error == hip::kErrorOutOfMemory ? Status::kOutOfMemory : Status::kDriver, call,
-         " failed: ", get_error_name_(error), " (", error, "), ", get_error_string_(error));
+         " failed: ", foreign(get_error_name_(error)), " (", error, "), ",
+         foreign(get_error_string_(error)));
   }
 
   const Library library_;

@@ -12,6 +12,8 @@ namespace {
 
 constexpr char kMagic[] = {'A', 'T', 'T', 'N', 'P', 'C', 'K', '1'};
 constexpr uint64_t kEntries = sizeof(kMagic) + sizeof(uint64_t);
+// What claims to be more is no code object, and is given no memory.
+constexpr uint64_t kMostBytes = uint64_t{256} << 20;
 
 }  // namespace
 
@@ -58,6 +60,10 @@ std::optional<Bytes> PackProvider::get(const CodeObjectRef& ref) {
   // Who asks may know the digest from elsewhere; the pack's own proves that it is not damaged.
   const Digest& expected = ref.sha256 ? *ref.sha256 : found->sha256;
   const unsigned char* frame = data_ + found->offset;
+  if (found->size > kMostBytes) {
+    fail(Status::kCorrupt, "code object ", hex(ref.key), " in ", name_, " has ", found->size,
+         " bytes, but none has more than ", kMostBytes);
+  }
   if (ZSTD_getFrameContentSize(frame, found->packed_size) != found->size) {
     fail(Status::kCorrupt, "code object ", hex(ref.key), " in ", name_, " does not unpack to ",
          found->size, " bytes");
@@ -68,6 +74,7 @@ std::optional<Bytes> PackProvider::get(const CodeObjectRef& ref) {
     fail(Status::kCorrupt, "code object ", hex(ref.key), " in ", name_,
          " cannot be unpacked: ", ZSTD_getErrorName(size));
   }
+  bytes.resize(size);
   const Digest digest = sha256(bytes.data(), size);
   if (digest != expected) {
     fail(Status::kCorrupt, "code object ", hex(ref.key), " in ", name_, " has sha256 ", hex(digest),

@@ -33,10 +33,11 @@ class PackProvider : public Provider {
   std::optional<Bytes> get(const CodeObjectRef& ref) override;
   // Throws Status::kCorrupt where the entry lies outside the pack.
   std::optional<PackEntry> find(const Digest& key) const;
-
- private:
+  uint64_t count() const { return count_; }
+  // index < count(). The entry may be damaged.
   PackEntry entry(uint64_t index) const;
 
+ private:
   std::string name_;
   const unsigned char* data_;
   uint64_t size_;

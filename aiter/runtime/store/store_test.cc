@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <iterator>
+
 #include "aiter/runtime/error.h"
 #include "aiter/testing/pack.h"
 
@@ -79,6 +82,27 @@ TEST_F(Pack, DamageIsCorrupt) {
   refused("is not a pack");
   bytes_.resize(15);
   refused("is not a pack");
+}
+
+// Sizes that are never asked of the system: a frame may claim any.
+TEST_F(Pack, ObjectsOutOfAllProportionAreCorrupt) {
+  const Digest first = objects_.begin()->first;
+  for (const uint64_t size : {(uint64_t{256} << 20) + 1, uint64_t{1} << 50, ~uint64_t{0} - 2}) {
+    std::memcpy(first_entry() + 80, &size, sizeof(size));
+    // The frame's own header says the same: a size of 8 bytes and no window, then the least block.
+    unsigned char frame[14] = {0x28, 0xb5, 0x2f, 0xfd, 0xe0};
+    std::memcpy(frame + 5, &size, sizeof(size));
+    const uint64_t offset = bytes_.size(), packed_size = sizeof(frame);
+    bytes_.insert(bytes_.end(), std::begin(frame), std::end(frame));
+    std::memcpy(first_entry() + 64, &offset, sizeof(offset));
+    std::memcpy(first_entry() + 72, &packed_size, sizeof(packed_size));
+    std::vector<std::unique_ptr<Provider>> providers;
+    providers.push_back(std::make_unique<PackProvider>(provider()));
+    const Store store(std::move(providers));
+    const Error error = error_of([&] { store.get({first, {}}); });
+    EXPECT_EQ(error.status(), Status::kCorrupt);
+    EXPECT_THAT(error.what(), HasSubstr(std::to_string(size) + " bytes"));
+  }
 }
 
 // Has one object, or throws.

@@ -1,0 +1,252 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// The C ABI called with structs of any content, whose pointers alone are right: each tensor lies in
+// memory of exactly the bytes that its extents and strides reach. What is accepted is computed on
+// the CPU, or planned for a GPU. A call answers with a status of the header's, and a message where
+// it failed; INTERNAL is no answer.
+#include <fuzzer/FuzzedDataProvider.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "aiter/attn.h"
+
+namespace {
+
+// Tensors that reach further have no memory here: such a problem is planned, not computed.
+constexpr int64_t kMostBytes = 1 << 16;
+
+void check(attn_status status) {
+  const bool ok = status == ATTN_OK;
+  if (status < ATTN_OK || status >= ATTN_ERROR_INTERNAL) std::abort();
+  if (ok != (std::strlen(attn_last_error()) == 0)) std::abort();
+}
+
+class Caller {
+ public:
+  Caller(const uint8_t* data, size_t size) : input_(data, size) {}
+
+  void call() {
+    fill_problem();
+    if (input_.ConsumeBool()) {
+      forward();
+    } else {
+      backward();
+    }
+    kernels();
+  }
+
+ private:
+  // Mostly what a valid call has.
+  int32_t number(int32_t least, int32_t most) {
+    if (input_.ConsumeIntegralInRange(0, 63) == 0) return input_.ConsumeIntegral<int32_t>();
+    return input_.ConsumeIntegralInRange(least, most);
+  }
+  bool rarely() { return input_.ConsumeIntegralInRange(0, 15) == 0; }
+
+  void* memory(int64_t bytes) {
+    // Not initialised in a C program; here any bytes, the same in each run.
+    const unsigned char fill = input_.ConsumeIntegral<uint8_t>();
+    owned_.push_back(std::make_unique<unsigned char[]>(bytes));
+    std::memset(owned_.back().get(), fill, bytes);
+    return owned_.back().get();
+  }
+
+  // Memory of a tensor, and at times that of another tensor, too.
+  void* tensor_memory(int64_t bytes) {
+    if (rarely() && shared_bytes_ >= bytes) return shared_;
+    shared_ = memory(bytes);
+    shared_bytes_ = bytes;
+    return shared_;
+  }
+
+  const int32_t* offsets(int32_t batch, int32_t seqlen, int32_t* total) {
+    if (rarely()) return nullptr;
+    if (batch < 0 || batch > 8) {
+      computable_ = false;
+      return nullptr;
+    }
+    auto* cu = static_cast<int32_t*>(tensor_memory((batch + 1) * sizeof(int32_t)));
+    cu[0] = rarely() ? input_.ConsumeIntegral<int32_t>() : 0;
+    for (int32_t i = 0; i < batch; ++i) {
+      const int64_t length = input_.ConsumeIntegralInRange(0, std::clamp(seqlen, 0, 9));
+      cu[i + 1] =
+          rarely() ? input_.ConsumeIntegral<int32_t>() : static_cast<int32_t>(cu[i] + length);
+    }
+    if (!rarely()) *total = cu[batch];
+    return cu;
+  }
+
+  void fill_problem() {
+    attn_problem& p = problem_;
+    p.struct_size = sizeof(p);
+    p.mode = number(1, 2);
+    p.device_type = rarely() ? ATTN_DEVICE_ROCM : number(1, 1);
+    p.device_id = number(0, 0);
+    p.dtype = number(1, 3);
+    p.batch = number(0, 3);
+    p.heads_k = number(1, 3);
+    const bool shared = p.heads_k > 0 && p.heads_k < 9 && !rarely();
+    p.heads_q = shared ? p.heads_k * input_.ConsumeIntegralInRange(1, 2) : number(1, 6);
+    p.head_size_qk = number(1, 17);
+    p.head_size_v = number(1, 17);
+    p.seqlen_q = number(0, 9);
+    p.seqlen_k = number(0, 9);
+    if (p.mode == ATTN_MODE_GROUP) {
+      p.total_q = number(0, 20);
+      p.total_k = number(0, 20);
+      p.cu_seqlens_q = offsets(p.batch, p.seqlen_q, &p.total_q);
+      p.cu_seqlens_k = offsets(p.batch, p.seqlen_k, &p.total_k);
+    }
+    p.softmax_scale = rarely() ? input_.ConsumeFloatingPoint<float>() : 0.25f;
+    p.mask = number(0, 2);
+    const bool open = p.mask == ATTN_MASK_NONE && !rarely();
+    p.window_left = open ? -1 : number(-1, 10);
+    p.window_right = open ? -1 : number(-1, 10);
+  }
+
+  // A tensor of a row-major [batch, seq, heads, size], or with other strides; data where its reach
+  // is small.
+  attn_tensor tensor(int32_t rows_per_entry, int32_t total, int32_t heads, int32_t size) {
+    const bool group = problem_.mode == ATTN_MODE_GROUP;
+    const __int128 extents[] = {group ? 1 : problem_.batch, group ? total : rows_per_entry, heads};
+    attn_tensor t = {};
+    int64_t* const strides[] = {&t.stride_batch, &t.stride_seq, &t.stride_head};
+    __int128 dense = size;
+    for (int i = 2; i >= 0; --i) {
+      *strides[i] = static_cast<int64_t>(dense);
+      dense *= std::max<__int128>(extents[i], 1);
+      if (rarely()) *strides[i] = number(-100, 200);
+      if (rarely()) *strides[i] = input_.ConsumeIntegral<int64_t>();
+    }
+    __int128 least = 0, most = size;
+    bool empty = size <= 0;
+    for (int i = 0; i < 3; ++i) {
+      empty |= extents[i] <= 0;
+      const __int128 reach = *strides[i] * (extents[i] - 1);
+      (reach < 0 ? least : most) += reach;
+    }
+    const int64_t element = problem_.dtype == ATTN_DTYPE_FP32 ? 4 : 2;
+    if (empty) {
+      if (rarely()) t.data = memory(0);
+    } else if ((most - least) * element > kMostBytes) {
+      computable_ = false;
+    } else if (!rarely()) {
+      auto* first =
+          static_cast<unsigned char*>(tensor_memory(static_cast<int64_t>(most - least) * element));
+      t.data = first - static_cast<int64_t>(least) * element + (rarely() ? 1 : 0);
+    }
+    return t;
+  }
+
+  attn_tensor query(int32_t size) {
+    return tensor(problem_.seqlen_q, problem_.total_q, problem_.heads_q, size);
+  }
+  attn_tensor key(int32_t size) {
+    return tensor(problem_.seqlen_k, problem_.total_k, problem_.heads_k, size);
+  }
+  float* lse() {
+    const attn_problem& p = problem_;
+    const __int128 rows =
+        p.mode == ATTN_MODE_GROUP ? __int128{p.total_q} : __int128{p.batch} * p.seqlen_q;
+    const __int128 bytes = std::max<__int128>(rows, 0) * std::max(p.heads_q, 0) * sizeof(float);
+    if (rarely()) return nullptr;
+    if (bytes > kMostBytes) {
+      computable_ = false;
+      return nullptr;
+    }
+    return static_cast<float*>(tensor_memory(static_cast<int64_t>(bytes)));
+  }
+
+  // A copy of a struct as a caller of another version has it: shorter, longer, or with a size that
+  // was never set. Of the size that it says, as far as a struct can be.
+  template <typename T>
+  T* sent(T value) {
+    if (rarely()) value.struct_size = number(0, 2 * sizeof(T));
+    const size_t said = value.struct_size;
+    const size_t size = said <= 1 << 16 ? std::max(said, sizeof(uint32_t)) : sizeof(uint32_t);
+    auto* bytes = static_cast<unsigned char*>(memory(static_cast<int64_t>(size)));
+    if (!rarely()) std::memset(bytes, 0, size);
+    std::memcpy(bytes, &value, std::min(size, sizeof(T)));
+    return reinterpret_cast<T*>(bytes);
+  }
+
+  template <typename Args, typename Plan, typename Explain>
+  void plan(const Args* args, Plan plan, Explain explain) {
+    static constexpr const char* kArchs[] = {"gfx942", "gfx950", "gfx90a", "", nullptr};
+    const char* const arch = input_.PickValueInArray(kArchs);
+    uint32_t kernels[5];
+    uint32_t count = input_.ConsumeIntegralInRange<uint32_t>(0, 5);
+    check(plan(args, arch, input_.ConsumeBool() ? kernels : nullptr, &count));
+    const char* text = nullptr;
+    check(explain(args, arch, &text));
+    if (text && std::strlen(text) == 0) std::abort();
+  }
+
+  const attn_problem* sent_problem() { return rarely() ? nullptr : sent(problem_); }
+
+  void forward() {
+    const attn_problem& p = problem_;
+    attn_fwd_args args = {sizeof(args), static_cast<uint32_t>(number(0, 0)), nullptr};
+    args.q = query(p.head_size_qk);
+    args.k = key(p.head_size_qk);
+    args.v = key(p.head_size_v);
+    args.o = query(p.head_size_v);
+    args.lse = lse();
+    args.problem = sent_problem();
+    const attn_fwd_args* const given = sent(args);
+    plan(given, attn_plan_fwd, attn_explain_fwd);
+    if (computable_) check(attn_fwd(given));
+  }
+
+  void backward() {
+    const attn_problem& p = problem_;
+    attn_bwd_args args = {sizeof(args), static_cast<uint32_t>(number(0, 0)), nullptr};
+    args.q = query(p.head_size_qk);
+    args.k = key(p.head_size_qk);
+    args.v = key(p.head_size_v);
+    args.o = query(p.head_size_v);
+    args.dout = query(p.head_size_v);
+    args.lse = lse();
+    args.dq = query(p.head_size_qk);
+    args.dk = key(p.head_size_qk);
+    args.dv = key(p.head_size_v);
+    args.problem = sent_problem();
+    const attn_bwd_args* const given = sent(args);
+    plan(given, attn_plan_bwd, attn_explain_bwd);
+    uint64_t bytes = 0;
+    check(attn_bwd_workspace_size(given, &bytes));
+    if (computable_) check(attn_bwd(given));
+  }
+
+  void kernels() {
+    attn_kernel_info_t info = {};
+    info.struct_size = sizeof(info);
+    check(attn_kernel_info(static_cast<uint32_t>(number(0, 60)), sent(info)));
+    if (!rarely()) return;
+    check(attn_kernel_info(static_cast<uint32_t>(number(0, 60)), &info));
+    const std::string other = input_.ConsumeRandomLengthString(70);
+    void* data = nullptr;
+    uint64_t size = 0;
+    check(attn_code_object(input_.ConsumeBool() ? info.key : other.c_str(), &data, &size));
+    attn_code_object_free(data);
+  }
+
+  FuzzedDataProvider input_;
+  std::vector<std::unique_ptr<unsigned char[]>> owned_;
+  void* shared_ = nullptr;
+  int64_t shared_bytes_ = -1;
+  attn_problem problem_ = {};
+  bool computable_ = true;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Caller(data, size).call();
+  return 0;
+}

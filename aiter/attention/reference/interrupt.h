@@ -1,0 +1,16 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// How a caller stops a computation: attn_set_interrupt of aiter/attn.h.
+#pragma once
+
+namespace AITER_ATTN_NAMESPACE::attention {
+
+struct Interrupt {
+  int (*poll)(void* context) = nullptr;  // NULL: never
+  void* context = nullptr;
+};
+
+// The calling thread's.
+Interrupt& thread_interrupt();
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

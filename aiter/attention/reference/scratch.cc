@@ -1,0 +1,56 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/attention/reference/scratch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "aiter/attention/error.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+// Keys of one sequence, at most.
+int64_t most_keys(const Problem& p) {
+  const Extents e = key_extents(p, p.heads_k, p.head_size_qk);
+  return std::min(e.seq, e.longest);
+}
+
+template <typename... Parts>
+[[noreturn]] void refuse_scratch(const Problem& p, Parts&&... parts) {
+  fail(Status::kOutOfMemory, "the CPU reference keeps the keys of a head in double: ", most_keys(p),
+       " keys (seqlen_k) of head_size_qk ", p.head_size_qk, " and head_size_v ", p.head_size_v,
+       " take ", scratch_bytes(p) / (1 << 20), " MiB", std::forward<Parts>(parts)...,
+       ": pass fewer keys or smaller heads");
+}
+
+}  // namespace
+
+double host_memory() {
+  static std::atomic<double> known{0};  // it does not change
+  if (known == 0) known = 1.0 * sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  return known;
+}
+
+double scratch_bytes(const Problem& p) {
+  const double sizes = double{1} * p.head_size_qk + p.head_size_v;
+  const double keys = static_cast<double>(most_keys(p));
+  // Matrices of the keys' side, the rows of a query, and what a query has of each key.
+  const bool forward = p.direction == Direction::kForward;
+  const double matrices = forward ? sizes : 2 * sizes + p.head_size_qk;
+  return sizeof(double) * (keys * matrices + 2 * sizes + 2 * keys);
+}
+
+void require_scratch(const Problem& p) {
+  const double most = host_memory();
+  if (scratch_bytes(p) > most) {
+    refuse_scratch(p, ", but this machine has ", most / (1 << 20), " MiB");
+  }
+}
+
+void out_of_scratch(const Problem& p) { refuse_scratch(p, ", which the system does not give"); }
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

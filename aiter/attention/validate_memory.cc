@@ -1,0 +1,265 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/attention/validate_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <initializer_list>
+#include <limits>
+
+#include "aiter/attention/error.h"
+#include "aiter/attention/regions.h"
+#include "aiter/attention/workspace.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
+
+struct Dimension {
+  const char* field;
+  int64_t extent;
+  int64_t stride;  // elements
+};
+
+// The dimensions along which a tensor is stepped through: those with more than one entry.
+class Dimensions {
+ public:
+  Dimensions(const attn_tensor& t, const Extents& e) {
+    add({"stride_batch", e.batch, t.stride_batch});
+    add({"stride_seq", e.seq, t.stride_seq});
+    add({"stride_head", e.heads, t.stride_head});
+  }
+  const Dimension* begin() const { return all_.data(); }
+  const Dimension* end() const { return all_.data() + count_; }
+  void sort_by_stride() {
+    std::sort(all_.begin(), all_.begin() + count_, [](const Dimension& a, const Dimension& b) {
+      return std::abs(a.stride) < std::abs(b.stride);
+    });
+  }
+
+ private:
+  void add(const Dimension& d) {
+    if (d.extent > 1) all_[count_++] = d;
+  }
+
+  std::array<Dimension, 3> all_;
+  size_t count_ = 0;
+};
+
+// What upstream's kernels compute in 32 bits: each stride, and the offsets within one head of one
+// sequence of at most `rows` rows.
+void validate_gpu_strides(const char* name, const Dimensions& dimensions, const attn_tensor& t,
+                          int64_t rows, int64_t head_size) {
+  for (const Dimension& d : dimensions) {
+    if (d.stride < 0 || d.stride > kMaxInt32) {
+      refuse(concat(name, ".", d.field), d.stride, "must be from 0 to ", kMaxInt32,
+             " elements on the GPU: pass a contiguous tensor, or a smaller batch");
+    }
+  }
+  if (rows > 1 && (rows - 1) * t.stride_seq + head_size > kMaxInt32) {
+    refuse(concat(name, ".stride_seq"), t.stride_seq, "over ", rows, " rows it exceeds the ",
+           kMaxInt32, " elements that a GPU kernel can address in one sequence");
+  }
+}
+
+void validate_reach(const char* name, const Dimensions& dimensions) {
+  // Generous, and small enough that no sum of offsets in bytes overflows.
+  constexpr int64_t kMaxOffset = std::numeric_limits<int64_t>::max() / 64;
+  for (const Dimension& d : dimensions) {
+    if (d.stride < -kMaxOffset / d.extent || d.stride > kMaxOffset / d.extent) {
+      refuse(concat(name, ".", d.field), d.stride, "over ", d.extent,
+             " entries it exceeds the address space");
+    }
+  }
+}
+
+// Sufficient for no two rows to share an element: sorted by stride, each dimension steps over all
+// that lies within.
+void validate_no_overlap(const char* name, Dimensions dimensions, int64_t head_size) {
+  dimensions.sort_by_stride();
+  int64_t span = head_size;
+  for (const Dimension& d : dimensions) {
+    const int64_t stride = std::abs(d.stride);
+    if (stride < span) {
+      refuse(concat(name, ".", d.field), d.stride, "rows of an output must not overlap: it must ",
+             "be at least ", span);
+    }
+    span += stride * (d.extent - 1);
+  }
+}
+
+// All memory of a call, and which of it is written.
+class Memory {
+ public:
+  explicit Memory(const Problem& p) : p_(p) {}
+
+  void add(const char* name, bool is_output, const attn_tensor& t, const Dimensions& dimensions,
+           int64_t head_size) {
+    const auto element = static_cast<int64_t>(dtype_size(p_.dtype));
+    Region region = {};
+    region.name = name;
+    for (const Dimension& d : dimensions) {
+      const int64_t reach = d.stride * (d.extent - 1) * element;
+      (reach < 0 ? region.begin : region.end) += reach;
+      region.steps[region.step_count++] = {d.stride * element, d.extent};
+    }
+    add(region, is_output, t.data, head_size * element);
+  }
+
+  void add(const char* name, bool is_output, const void* data,
+           std::initializer_list<int64_t> size) {
+    int64_t bytes = 1;
+    for (const int64_t factor : size) {
+      if (__builtin_mul_overflow(bytes, factor, &bytes)) bytes = kMostAddress + 1;
+    }
+    if (!data || bytes == 0) return;
+    Region region = {};
+    region.name = name;
+    add(region, is_output, data, bytes);
+  }
+
+  void validate_sharing() const {
+    for (size_t i = 0; i < count_; ++i) {
+      for (size_t j = 0; is_output_[i] && j < count_; ++j) {
+        if (j == i || (is_output_[j] && j < i)) continue;  // compared before
+        refuse_sharing(regions_[i], regions_[j]);
+      }
+    }
+  }
+
+ private:
+  // begin and end are of what the steps add to `first`.
+  void add(Region region, bool is_output, const void* data, int64_t width) {
+    const auto first = reinterpret_cast<uintptr_t>(data);
+    region.first = static_cast<int64_t>(first);
+    region.width = width;
+    if (first > kMostAddress || width > kMostAddress || region.first + region.begin < 0 ||
+        region.first + region.end + width > kMostAddress) {
+      fail(Status::kInvalidArgument, region.name, " at ", data,
+           " exceeds the address space: check its pointer, its strides and its sizes");
+    }
+    region.begin += region.first;
+    region.end += region.first + width;
+    is_output_[count_] = is_output;
+    regions_[count_++] = region;
+  }
+
+  static void refuse_sharing(const Region& output, const Region& other) {
+    switch (sharing(output, other)) {
+      case Sharing::kNone:
+        return;
+      case Sharing::kSome:
+        fail(Status::kInvalidArgument, output.name, " overlaps ", other.name,
+             ": an output must share no byte with anything else of the call; pass memory of its ",
+             "own, or parts of one buffer that do not meet");
+      case Sharing::kUndecided:
+        fail(Status::kInvalidArgument, "whether ", output.name, " overlaps ", other.name,
+             " takes too long to tell from their strides: pass memory of its own for ",
+             output.name);
+    }
+  }
+
+  static constexpr size_t kMost = 12;  // operands, lse, two cu_seqlens, workspace
+
+  const Problem& p_;
+  std::array<Region, kMost> regions_;
+  std::array<bool, kMost> is_output_;
+  size_t count_ = 0;
+};
+
+void validate_operand(const Problem& p, const Operand& operand, Pointers pointers, Memory* memory) {
+  const char* const name = operand.name;
+  const attn_tensor& t = p.*operand.tensor;
+  const Extents& e = operand.extents;
+  if (e.batch == 0 || e.seq == 0) return;                 // no entry, nothing is read or written
+  if (pointers == Pointers::kIgnored && !t.data) return;  // not filled in yet
+  if (pointers == Pointers::kRequired) {
+    if (!t.data) refuse(concat(name, ".data"), "NULL", "the tensor has entries");
+    const size_t size = dtype_size(p.dtype);
+    if (reinterpret_cast<uintptr_t>(t.data) % size != 0) {
+      refuse(concat(name, ".data"), t.data, "must be aligned to its elements' ", size, " bytes");
+    }
+  }
+  const Dimensions dimensions(t, e);
+  if (p.device_type != ATTN_DEVICE_CPU) {
+    validate_gpu_strides(name, dimensions, t, std::min(e.seq, e.longest), e.head_size);
+  }
+  validate_reach(name, dimensions);
+  if (operand.is_output) validate_no_overlap(name, dimensions, e.head_size);
+  if (pointers == Pointers::kIgnored) return;
+  memory->add(name, operand.is_output, t, dimensions, e.head_size);
+}
+
+void validate_lse(const Problem& p) {
+  if (reinterpret_cast<uintptr_t>(p.lse) % alignof(float) != 0) {
+    refuse("lse", p.lse, "must be aligned to 4 bytes");
+  }
+  if (p.device_type != ATTN_DEVICE_CPU && p.batch > 1 &&
+      int64_t{p.heads_q} * p.seqlen_q > kMaxInt32) {
+    refuse("heads_q * seqlen_q", int64_t{p.heads_q} * p.seqlen_q, "must not exceed ", kMaxInt32,
+           " on the GPU: pass the batch entries one by one");
+  }
+}
+
+// What lies in the workspace is contiguous over all heads; kernels address one sequence of it by
+// 32-bit offsets in bytes, and step from sequence to sequence by 31-bit ones in elements.
+void validate_addressable(const char* name, const Extents& e, int64_t element) {
+  const int64_t most = std::numeric_limits<uint32_t>::max() / std::max<int64_t>(element, 2);
+  const int64_t rows = std::min(e.seq, e.longest);
+  if (rows > most / (e.heads * e.head_size)) {
+    fail(Status::kInvalidArgument, name, " has ", rows, " rows of ", e.heads * e.head_size,
+         " elements in a sequence, but a GPU kernel addresses ", most,
+         " elements of it: split the heads over several calls");
+  }
+}
+
+void validate_workspace(const Problem& p, Memory* memory) {
+  if (p.device_type == ATTN_DEVICE_CPU || !has_scores(p)) return;
+  const uint64_t needed = bwd_workspace(p).size;
+  if (p.workspace_size < needed) {
+    refuse("workspace_size", p.workspace_size, "this problem needs ", needed,
+           " bytes: ask attn_bwd_workspace_size");
+  }
+  if (!p.workspace) {
+    refuse("workspace", "NULL", "this problem needs ", needed, " bytes of device memory");
+  }
+  if (reinterpret_cast<uintptr_t>(p.workspace) % kWorkspaceAlignment != 0) {
+    refuse("workspace", p.workspace, "must be aligned to ", kWorkspaceAlignment, " bytes");
+  }
+  validate_addressable("dq, while it is summed in fp32,", query_extents(p, p.head_size_qk),
+                       sizeof(float));
+  if (p.heads_q != p.heads_k) {
+    const auto element = static_cast<int64_t>(dtype_size(p.dtype));
+    validate_addressable("dk, before the sum over shared heads,",
+                         key_extents(p, p.heads_q, p.head_size_qk), element);
+    validate_addressable("dv, before the sum over shared heads,",
+                         key_extents(p, p.heads_q, p.head_size_v), element);
+  }
+  constexpr uint64_t kMost = kMostAddress;
+  memory->add("workspace", true, p.workspace, {static_cast<int64_t>(std::min(needed, kMost))});
+}
+
+}  // namespace
+
+void validate_memory(const Problem& p, Pointers pointers) {
+  const bool forward = p.direction == Direction::kForward;
+  Memory memory(p);
+  validate_lse(p);
+  for (const Operand& operand : Operands(p)) validate_operand(p, operand, pointers, &memory);
+  if (pointers == Pointers::kIgnored) return;
+  if (!forward) {
+    if (!p.lse && query_rows(p) > 0) refuse("lse", "NULL", "backward needs the lse of forward");
+    validate_workspace(p, &memory);
+  }
+  memory.add("lse", forward, p.lse, {query_rows(p), p.heads_q, sizeof(float)});
+  if (is_group(p)) {
+    const int64_t offsets = int64_t{p.batch} + 1;
+    memory.add("cu_seqlens_q", false, p.cu_seqlens_q, {offsets, sizeof(int32_t)});
+    memory.add("cu_seqlens_k", false, p.cu_seqlens_k, {offsets, sizeof(int32_t)});
+  }
+  memory.validate_sharing();
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

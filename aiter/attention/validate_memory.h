@@ -1,0 +1,14 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Validation's second half: tensors, lse and workspace are there, aligned, addressable, and no
+// output shares a byte with anything else.
+#pragma once
+
+#include "aiter/attention/validate.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+
+// The problem's numbers are valid. Throws kInvalidArgument.
+void validate_memory(const Problem& problem, Pointers pointers);
+
+}  // namespace AITER_ATTN_NAMESPACE::attention
