@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Final, TypedDict
 
-from typing_extensions import Buffer, CapsuleType
+from typing_extensions import Buffer
 
 DEVICE_CPU: Final[int]
 DEVICE_ROCM: Final[int]
@@ -17,7 +17,7 @@ STATUS: Final[dict[str, int]]
 
 class Tensor:
     @staticmethod
-    def from_dlpack(capsule: CapsuleType) -> Tensor: ...
+    def from_dlpack(capsule: object) -> Tensor: ...
     @staticmethod
     def from_buffer(buffer: Buffer, dtype: str) -> Tensor: ...
     @property
@@ -29,8 +29,9 @@ class Tensor:
     @property
     def read_only(self) -> bool: ...
     @property
-    def data(self) -> int: ...
+    def device(self) -> tuple[int, int]: ...
     def is_contiguous(self, dimensions: int) -> bool: ...
+    def fits(self, shape: tuple[int, ...], dtype: str, dimensions: int, written: bool) -> bool: ...
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
@@ -61,6 +62,8 @@ class Kernel(TypedDict):
     code_object_size: int
     embedded_size: int
 
+# The exceptions' classes; _errors.py says them.
+def set_errors(by_status: dict[int, type[Exception]], other: type[Exception]) -> None: ...
 def version() -> str: ...
 def abi_version() -> int: ...
 

@@ -11,6 +11,18 @@ implementation does. Importing loads no GPU runtime; the first call with GPU arr
 
 from __future__ import annotations
 
+import importlib
+
+# "from aiter_attn import _C" would not say that it is missing.
+try:
+    importlib.import_module("aiter_attn._C")
+except ModuleNotFoundError as error:
+    if error.name != "aiter_attn._C":
+        raise
+    from aiter_attn import _missing
+
+    raise ImportError(_missing.why(__path__), name=error.name) from None
+
 from aiter_attn import _C
 from aiter_attn._attention import (
     flash_attn_func,

@@ -7,6 +7,7 @@ import argparse
 import functools
 import json
 import math
+import os
 import signal
 import sys
 import textwrap
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from aiter_attn import _C, AttnError, _selection, _selftest
+from aiter_attn import _C, AttnError, _files, _selection, _selftest
 
 _WIDTH = 100
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16"}
@@ -157,7 +158,7 @@ def _extract(arguments: argparse.Namespace) -> int:
         sys.stdout.buffer.write(data)
         return 0
     output = Path(arguments.output or f"{kernel['name']}.{kernel['arch']}.hsaco")
-    output.write_bytes(data)
+    _files.write_whole(output, data)
     print(f"{output}: {len(data)} bytes, {kernel['arch']}, key {kernel['key']}")
     return 0
 
@@ -186,6 +187,14 @@ def _explain(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _file_name(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError(
+            "'' names no file; allowed: a file's name, or - for stdout"
+        )
+    return text
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m aiter_attn", description=__doc__)
     commands = parser.add_subparsers(
@@ -205,7 +214,11 @@ def _parser() -> argparse.ArgumentParser:
     extract.add_argument("key", metavar="KEY", help="key, its first 8 digits or more, or name")
     extract.add_argument("--arch", help="of an instance name that is built for several")
     extract.add_argument(
-        "-o", "--output", metavar="FILE", help="default: NAME.ARCH.hsaco; -: stdout"
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=_file_name,
+        help="default: NAME.ARCH.hsaco; -: stdout",
     )
     extract.set_defaults(run=_extract)
 
@@ -231,15 +244,43 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status: 0, 1 where something failed, 2 for wrong arguments (argparse exits)."""
     arguments = _parser().parse_args(argv)
+    if sys.stdout is None:
+        return _fail(arguments, "standard output is closed; redirect it, at least to /dev/null")
     try:
         status: int = arguments.run(arguments)
-    except (AttnError, LookupError, OSError, ValueError) as error:
-        print(f"{arguments.command}: {error}", file=sys.stderr)
-        return 1
+    except (AttnError, LookupError, ValueError) as error:
+        return _fail(arguments, error)
+    except OSError as error:
+        _discard_output()
+        return _fail(arguments, error)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        _discard_output()
+        return _fail(arguments, f"standard output: {error}")
     return status
+
+
+def _fail(arguments: argparse.Namespace, why: object) -> int:
+    if sys.stderr is not None:
+        print(f"{arguments.command}: {why}", file=sys.stderr)
+    return 1
+
+
+def _discard_output() -> None:
+    """What standard output could not take is not tried again when Python exits."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 if __name__ == "__main__":
     # `| head` ends this quietly, as it ends other commands.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if hasattr(sys.stdout, "reconfigure"):
+        # A file's name may be bytes that no encoding has.
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(main())

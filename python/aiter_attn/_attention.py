@@ -15,6 +15,7 @@ What holds for every function here
   - q, k, v, their gradients and `out` have one dtype: float16, bfloat16, or on the CPU float32.
     Scores and sums are float32. The last dimension is contiguous, the others have any stride.
   - Where a result is of q's framework but not of its dtype or rank, as lse is, its type is Any.
+  - Where this differs from flash-attn 2, docs/semantics.md says how and why.
   - TypeError: not an array, or a dtype that is not listed. ValueError: shapes, strides, devices or
     numbers that do not fit. UnsupportedError (a NotImplementedError): valid, but not in this
     version, or no kernel instance of this build serves it. DriverError, OutOfMemoryError,
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, overload
 
+from aiter_attn import _arguments
 from aiter_attn._call import Call
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, ArrayT, framework_of
@@ -92,10 +94,11 @@ def flash_attn_func(  # type: ignore[misc]  # fewer than *by_place
             key head h // (heads_q // heads_k).
         v: [batch, seqlen_k, heads_k, head_size_v]
         dropout_p: 0.0; dropout is not in this version.
-        softmax_scale: factor of q k^T; None: 1 / sqrt(head_size).
+        softmax_scale: factor of q k^T, above 0; None: 1 / sqrt(head_size).
         causal: query i sees keys up to i + seqlen_k - seqlen_q (bottom-right aligned).
         window_size: (left, right): query i sees the keys from i + seqlen_k - seqlen_q - left to
-            i + seqlen_k - seqlen_q + right; -1: no bound. causal sets right to 0.
+            i + seqlen_k - seqlen_q + right. A number below 0, or of seqlen_k or more, is no bound,
+            as in flash-attn. causal sets right to 0.
         softcap: 0.0; capped scores are not in this version.
         alibi_slopes: None; ALiBi is not in this version.
         deterministic: about the backward pass; the forward pass always gives the same bits.
@@ -104,15 +107,17 @@ def flash_attn_func(  # type: ignore[misc]  # fewer than *by_place
     Returns:
         out, [batch, seqlen_q, heads_q, head_size_v], dtype of q; a row that sees no key is 0.
         With return_attn_probs: (out, lse, probs). lse, [batch, heads_q, seqlen_q], float32, is
-        the log of the sum of exp of the masked, scaled scores (-inf: no key). probs has shape [0],
-        as flash-attn's has without dropout: it never holds the probabilities then.
+        the log of the sum of exp of the masked, scaled scores; -inf for a row that sees no key,
+        where flash-attn has +inf. probs has shape [0], as flash-attn's has without dropout: it
+        never holds the probabilities then.
 
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
     _refuse(dropout_p, softcap, alibi_slopes)
+    with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
     out, lse = mha_fwd(q, k, v, softmax_scale=softmax_scale, causal=causal, window_size=window_size)
-    return (out, lse, _no_probabilities(q)) if return_attn_probs else out
+    return (out, lse, _no_probabilities(q)) if with_lse else out
 
 
 class _VarlenOptions(_Options, total=False):
@@ -181,12 +186,13 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
         k: [total_k, heads_k, head_size]
         v: [total_k, heads_k, head_size_v]
         cu_seqlens_q: [batch + 1], int32, on q's device: where each sequence of q begins, and last
-            total_q.
+            total_q. (Tokens behind the last sequence: pass q without them.)
         cu_seqlens_k: likewise for k and v.
         max_seqlen_q: the greatest length of a sequence of q.
         max_seqlen_k: likewise for k and v.
         block_table: None; a paged key-value cache is not in this version.
-        The others: see flash_attn_func, with the lengths of each sequence.
+        The others: see flash_attn_func, with the lengths of each sequence; but a window has no
+            bound from max_seqlen_k on.
 
     Returns:
         out, [total_q, heads_q, head_size_v], dtype of q; a row that sees no key is 0.
@@ -197,6 +203,7 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
     _refuse(dropout_p, softcap, alibi_slopes)
+    with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
     if block_table is not None:
         raise UnsupportedError(
             "block_table: a paged key-value cache is not in this version; gather the pages into k "
@@ -214,7 +221,7 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
         causal=causal,
         window_size=window_size,
     )
-    return (out, lse, _no_probabilities(q)) if return_attn_probs else out
+    return (out, lse, _no_probabilities(q)) if with_lse else out
 
 
 def mha_fwd(
@@ -367,16 +374,16 @@ def mha_varlen_bwd(
 
 def _refuse(dropout_p: float, softcap: float, alibi_slopes: Array | None) -> None:
     """What flash-attn has and this version has not."""
-    if not 0.0 <= dropout_p < 1.0:
-        raise ValueError(f"dropout_p: {dropout_p}; allowed: 0.0 (a probability below 1)")
-    if dropout_p != 0.0:
+    dropout = _arguments.number("dropout_p", dropout_p, "0.0 (a probability below 1)")
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout_p: {dropout}; allowed: 0.0 (a probability below 1)")
+    if dropout != 0.0:
         raise UnsupportedError(
-            f"dropout_p: {dropout_p}; attention dropout is not in this version: pass 0.0"
+            f"dropout_p: {dropout}; attention dropout is not in this version: pass 0.0"
         )
-    if softcap != 0.0:
-        raise UnsupportedError(
-            f"softcap: {softcap}; capped scores are not in this version: pass 0.0"
-        )
+    cap = _arguments.number("softcap", softcap, "0.0: no cap")
+    if cap != 0.0:
+        raise UnsupportedError(f"softcap: {cap}; capped scores are not in this version: pass 0.0")
     if alibi_slopes is not None:
         raise UnsupportedError("alibi_slopes: ALiBi is not in this version: pass None")
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 from typing import Any, Final, SupportsFloat, SupportsIndex
 
-from aiter_attn import _C, _problem
+from aiter_attn import _C, _arguments, _problem
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, framework_of
-from aiter_attn._frameworks.generic import DEFAULT_STREAM, SAME_STREAM, device_name
+from aiter_attn._frameworks.generic import DEFAULT_STREAM, SAME_STREAM, device_name, to_pass
 
 __all__ = ["Call"]
 
 # The library aligns the workspace itself.
 _WORKSPACE_ALIGNMENT: Final = 256
+_GREATEST_STREAM: Final = 2**64 - 1
 
 
 class Call:
@@ -83,7 +84,7 @@ class Call:
         workspace: Any,
     ) -> tuple[Any, Any, Any]:
         """(dq, dk, dv): the gradients given, or new arrays for None."""
-        if deterministic and self._device[0] == _C.DEVICE_ROCM:
+        if _arguments.flag("deterministic", deterministic) and self._device[0] == _C.DEVICE_ROCM:
             raise UnsupportedError(
                 "deterministic=True: on the GPU, this version sums dq in the order the hardware "
                 "takes; pass deterministic=False, or arrays in host memory"
@@ -113,8 +114,9 @@ class Call:
                 "GPUs); copy the arrays to one of them"
             )
         if stream is not None:
-            if stream < 0:
-                raise ValueError(f"stream: {stream}; allowed: a hipStream_t as int, or None")
+            stream = _arguments.integer(
+                "stream", stream, _GREATEST_STREAM, "a hipStream_t as int, or None"
+            )
             return stream, stream
         stream = self._framework.current_stream(self._lead)
         if stream is None:
@@ -130,12 +132,18 @@ class Call:
                 "arrays of a call are on one device"
             )
         stream = self._own_stream if framework is self._framework else self._stream
-        tensor = self._tensors[name] = framework.borrow(name, array, stream)
+        tensor = self._tensors[name] = framework.borrow(name, array, device, stream)
         return tensor
 
-    def _check(self, name: str, tensor: _C.Tensor, want: _problem.ShapeDtype) -> None:
+    def _check(
+        self, name: str, tensor: _C.Tensor, want: _problem.ShapeDtype, written: bool = False
+    ) -> None:
+        if _fits(tensor, want, written):
+            return
         _problem.check(name, tensor, want)
         (_check_contiguous if name == "lse" else _check_rows)(name, tensor)
+        if written:
+            _check_writable(name, tensor)
 
     def _output(self, name: str, given: Any) -> Any:
         """The array to write: the caller's, checked, or a new one."""
@@ -143,27 +151,28 @@ class Call:
         if given is None:
             dtype = want.dtype if name == "lse" else None
             made = self._framework.empty(name, self._lead, want.shape, dtype, self._given_stream)
-            self._borrow(name, made)
+            tensor = self._borrow(name, made)
+            if not (self._framework.exact or _fits(tensor, want, written=True)):
+                raise TypeError(
+                    f"{name}: {type(self._lead).__name__}'s namespace made it with shape "
+                    f"{tensor.shape}, dtype {tensor.dtype} and strides {tensor.strides}, where a "
+                    "C-contiguous, writable array was asked for; "
+                    f"{to_pass(name, want.shape, want.dtype)}"
+                )
             return made
         if not framework_of(name, given).writable:
             raise ValueError(f"{name}: {type(given).__name__} is immutable; pass {name}=None")
-        others = list(self._tensors.values())
-        tensor = self._borrow(name, given)
-        self._check(name, tensor, want)
-        if tensor.read_only:
-            raise ValueError(f"{name}: is read-only; pass a writable array or {name}=None")
-        if 0 not in tensor.shape and any(tensor.data == other.data for other in others):
-            raise ValueError(f"{name}: is the memory of another argument; pass one of its own")
+        self._check(name, self._borrow(name, given), want, written=True)
         return given
 
     def _result(self, given: Any, made: Any) -> Any:
         return made if given is not None else self._framework.result(made, self._lead)
 
     def _borrow_workspace(self, given: Any, size: int) -> None:
-        if size == 0:
-            return
-        padded = size + _WORKSPACE_ALIGNMENT - 1
         if given is None:
+            if size == 0:
+                return
+            padded = size + _WORKSPACE_ALIGNMENT - 1
             if not self._framework.stream_ordered:
                 raise TypeError(
                     f"workspace: when {type(self._lead).__name__} uses memory again is not known; "
@@ -174,8 +183,13 @@ class Call:
             )
         tensor = self._borrow("workspace", given)
         _check_contiguous("workspace", tensor)
-        if tensor.read_only:
-            raise ValueError("workspace: is read-only; pass a writable array or workspace=None")
+        _check_writable("workspace", tensor)
+
+
+def _fits(tensor: _C.Tensor, want: _problem.ShapeDtype, written: bool) -> bool:
+    """The usual case in one question; why not is another's to say. lse is all contiguous."""
+    rank = 1 if want.dims[-1] == "head size" else len(want.shape)
+    return tensor.fits(want.shape, want.dtype, rank, written)
 
 
 def _check_rows(name: str, tensor: _C.Tensor) -> None:
@@ -192,3 +206,8 @@ def _check_contiguous(name: str, tensor: _C.Tensor) -> None:
             f"{name}: strides {tensor.strides} (in elements) of shape {tensor.shape}; it must "
             "be contiguous: pass a contiguous copy"
         )
+
+
+def _check_writable(name: str, tensor: _C.Tensor) -> None:
+    if tensor.read_only:
+        raise ValueError(f"{name}: is read-only; pass a writable array or {name}=None")

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from aiter_attn import _C
+
 __all__ = [
     "AttnError",
     "CorruptError",
     "DriverError",
     "OutOfMemoryError",
     "UnsupportedError",
-    "from_status",
 ]
 
 
@@ -33,15 +34,15 @@ class CorruptError(AttnError):
     """A code object does not have the digest it was built with."""
 
 
-def from_status(status: int, message: str) -> Exception:
-    """The exception for an attn_status (aiter/attn.h) other than ATTN_OK; called by _C."""
-    from aiter_attn import _C
-
-    kinds: dict[int, type[Exception]] = {
+# What _C raises for an attn_status (aiter/attn.h); for one that is not listed, AttnError. None of
+# these classes has Python code that runs when an exception is made.
+_C.set_errors(
+    {
         _C.STATUS["invalid_argument"]: ValueError,
         _C.STATUS["unsupported"]: UnsupportedError,
         _C.STATUS["driver"]: DriverError,
         _C.STATUS["out_of_memory"]: OutOfMemoryError,
         _C.STATUS["corrupt"]: CorruptError,
-    }
-    return kinds.get(status, AttnError)(message)
+    },
+    AttnError,
+)

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from typing import Final, NamedTuple, Protocol, SupportsFloat, SupportsIndex
 
-from aiter_attn import _C
+from aiter_attn import _C, _arguments
 
 __all__ = [
     "Attention",
@@ -27,7 +26,9 @@ __all__ = [
     "results",
 ]
 
-_INT32_MAX: Final = 2**31 - 1
+# Float32's normal numbers.
+_LEAST_SCALE: Final = 2.0**-126
+_GREATEST_SCALE: Final = (2 - 2**-23) * 2.0**127
 _BATCH: Final = ("batch", "seqlen", "heads", "head size")
 _GROUP: Final = ("total tokens", "heads", "head size")
 _LSE: Final = {_BATCH: ("batch", "heads", "seqlen"), _GROUP: ("heads", "total tokens")}
@@ -82,11 +83,24 @@ def attention(
 
     Raises TypeError or ValueError for what no device would take. Results are remembered.
     """
-    scale = None if softmax_scale is None else _float("softmax_scale", softmax_scale)
-    left, right = _window(window_size)
-    right = 0 if causal else right
+    scale = None
+    if softmax_scale is not None:
+        scale = _arguments.number("softmax_scale", softmax_scale, "a number, or None")
+    left, right = _arguments.pair(
+        "window_size", window_size, "two integers (left, right), -1: no bound"
+    )
     return _attention(
-        q.shape, q.dtype, k.shape, k.dtype, v.shape, v.dtype, scale, left, right, sequences
+        q.shape,
+        q.dtype,
+        k.shape,
+        k.dtype,
+        v.shape,
+        v.dtype,
+        scale,
+        _arguments.flag("causal", causal),
+        left,
+        right,
+        sequences,
     )
 
 
@@ -102,9 +116,9 @@ def lengths(
     batch: SupportsIndex, max_seqlen_q: SupportsIndex, max_seqlen_k: SupportsIndex
 ) -> Lengths:
     return Lengths(
-        _int32("batch", batch),
-        _int32("max_seqlen_q", max_seqlen_q),
-        _int32("max_seqlen_k", max_seqlen_k),
+        _arguments.integer("batch", batch),
+        _arguments.integer("max_seqlen_q", max_seqlen_q),
+        _arguments.integer("max_seqlen_k", max_seqlen_k),
     )
 
 
@@ -155,6 +169,7 @@ def _attention(
     v: tuple[int, ...],
     v_dtype: str,
     scale: float | None,
+    causal: bool,
     left: int,
     right: int,
     sequences: Lengths | None,
@@ -183,27 +198,31 @@ def _attention(
     if sequences is None:
         extents = {
             "mode": _C.MODE_BATCH,
-            "batch": _int32("q: batch", batch[0]),
-            "seqlen_q": _int32("q: seqlen", seqlen_q),
-            "seqlen_k": _int32("k: seqlen", seqlen_k),
+            "batch": _arguments.integer("q: batch", batch[0]),
+            "seqlen_q": _arguments.integer("q: seqlen", seqlen_q),
+            "seqlen_k": _arguments.integer("k: seqlen", seqlen_k),
         }
     else:
+        _check_tokens("q", seqlen_q, sequences.batch, sequences.max_seqlen_q)
+        _check_tokens("k", seqlen_k, sequences.batch, sequences.max_seqlen_k)
         extents = {
             "mode": _C.MODE_GROUP,
             "batch": sequences.batch,
             "seqlen_q": sequences.max_seqlen_q,
             "seqlen_k": sequences.max_seqlen_k,
-            "total_q": _int32("q: total tokens", seqlen_q),
-            "total_k": _int32("k: total tokens", seqlen_k),
+            "total_q": _arguments.integer("q: total tokens", seqlen_q),
+            "total_k": _arguments.integer("k: total tokens", seqlen_k),
         }
+    left, right = _bounds(left, right, extents["seqlen_k"])
+    right = 0 if causal else right
     problem = _C.Problem(
         **extents,
         dtype=_C.DTYPES[q_dtype],
-        heads_q=_int32("q: heads", heads_q),
+        heads_q=_arguments.integer("q: heads", heads_q),
         heads_k=heads_k,
-        head_size_qk=_int32("q: head size", head_size),
-        head_size_v=_int32("v: head size", head_size_v),
-        softmax_scale=1.0 / math.sqrt(head_size) if scale is None else scale,
+        head_size_qk=_arguments.integer("q: head size", head_size),
+        head_size_v=_arguments.integer("v: head size", head_size_v),
+        softmax_scale=1.0 / math.sqrt(head_size) if scale is None else _scale(scale),
         mask=_C.MASK_NONE if left == right == -1 else _C.MASK_BOTTOM_RIGHT,
         window_left=left,
         window_right=right,
@@ -212,31 +231,30 @@ def _attention(
     return Attention(problem, out, lse, ShapeDtype(q, q_dtype, dims), dk, dv)
 
 
-def _window(window_size: tuple[SupportsIndex, SupportsIndex]) -> tuple[int, int]:
-    try:
-        left, right = window_size
-        left, right = operator.index(left), operator.index(right)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"window_size: {window_size!r}; allowed: two integers (left, right), -1: no bound"
-        ) from None
-    if not (-1 <= left <= _INT32_MAX and -1 <= right <= _INT32_MAX):
-        raise ValueError(f"window_size: ({left}, {right}); allowed: 0 or more, or -1: no bound")
-    return left, right
+def _check_tokens(name: str, tokens: int, batch: int, longest: int) -> None:
+    """Raises ValueError where sequences of at most that length cannot have so many tokens."""
+    if tokens <= batch * longest:
+        return
+    if batch == 0:
+        raise ValueError(
+            f"{name}: {tokens} tokens; allowed here: 0, as cu_seqlens_{name} has no sequence"
+        )
+    raise ValueError(
+        f"max_seqlen_{name}: {longest}; allowed here: {-(-tokens // batch)} or more, as {name} has "
+        f"{tokens} tokens in {batch} sequence(s)"
+    )
 
 
-def _float(name: str, value: SupportsFloat) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name}: {value!r}; allowed: a number, or None") from None
+def _bounds(left: int, right: int, seqlen_k: int) -> tuple[int, int]:
+    """The window as flash-attn takes it: -1 for any number below 0, and for any that reaches the
+    (greatest) number of keys, also where more queries than keys would make it a bound."""
+    return (left if 0 <= left < seqlen_k else -1), (right if 0 <= right < seqlen_k else -1)
 
 
-def _int32(what: str, value: SupportsIndex) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{what}: {value!r}; allowed: an integer") from None
-    if not 0 <= number <= _INT32_MAX:
-        raise ValueError(f"{what}: {number}; allowed: 0 to {_INT32_MAX}")
-    return number
+def _scale(scale: float) -> float:
+    if not _LEAST_SCALE <= scale <= _GREATEST_SCALE:
+        raise ValueError(
+            f"softmax_scale: {scale}; allowed: {_LEAST_SCALE:.3g} to {_GREATEST_SCALE:.3g}, or "
+            "None; for a scale below 0 pass -q"
+        )
+    return scale

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import operator
-from typing import NamedTuple, SupportsIndex, TypeAlias
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
-from aiter_attn import _C, _problem
+from aiter_attn import _C, _arguments, _problem
 from aiter_attn._frameworks import Array, framework_of
 from aiter_attn._frameworks.generic import SAME_STREAM
 
@@ -66,7 +66,8 @@ def explain(
             the way. DriverError: no arch is given and there is no GPU. TypeError, ValueError: of
             shapes, dtypes and numbers as the call raises them.
     """
-    lengths = None if sequences is None else _problem.lengths(*sequences)
+    _check_arch(arch)
+    lengths = None if sequences is None else _lengths(sequences)
     problem = _problem.attention(
         _describe("q", q, dtype),
         _describe("k", k, dtype),
@@ -79,18 +80,46 @@ def explain(
     if device is None or (arch is not None and device[0] == _C.DEVICE_CPU):
         device = (_C.DEVICE_ROCM, 0)
     problem = problem.on(*device, 0)
-    if backward:
+    if _arguments.flag("backward", backward):
         indices, text = _C.plan_bwd(problem, arch), _C.explain_bwd(problem, arch)
     else:
         indices, text = _C.plan_fwd(problem, arch), _C.explain_fwd(problem, arch)
     return Explanation([_C.kernel_info(index) for index in indices], text)
 
 
+def _check_arch(arch: Any) -> None:
+    """Which archs there are is the library's to say."""
+    if arch is not None and not (isinstance(arch, str) and arch.isascii() and arch.isprintable()):
+        raise TypeError(f'arch: {_arguments.shown(arch)}; allowed: a name such as "gfx942", None')
+
+
+def _lengths(sequences: Any) -> _problem.Lengths:
+    try:
+        batch, max_seqlen_q, max_seqlen_k = sequences
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"sequences: {_arguments.shown(sequences)}; allowed: (batch, max_seqlen_q, "
+            "max_seqlen_k), or None"
+        ) from None
+    return _problem.lengths(batch, max_seqlen_q, max_seqlen_k)
+
+
 def _describe(name: str, array: _ArrayOrShape, dtype: str | None) -> _problem.HasShape:
     if isinstance(array, _SHAPE):
-        if dtype is None:
-            raise TypeError(f"dtype: None, but {name} is a shape; allowed: float16, bfloat16")
-        return _problem.ShapeDtype(tuple(operator.index(size) for size in array), dtype)
+        if not isinstance(dtype, str):
+            raise TypeError(
+                f"dtype: {_arguments.shown(dtype)}, but {name} is a shape; allowed: float16, "
+                "bfloat16"
+            )
+        return _problem.ShapeDtype(tuple(_extent(name, size) for size in array), dtype)
     framework = framework_of(name, array)
-    on_gpu = framework.device(name, array)[0] != _C.DEVICE_CPU
-    return framework.borrow(name, array, SAME_STREAM if on_gpu else None)
+    device = framework.device(name, array)
+    stream = None if device[0] == _C.DEVICE_CPU else SAME_STREAM
+    return framework.borrow(name, array, device, stream)
+
+
+def _extent(name: str, size: Any) -> int:
+    try:
+        return operator.index(size)
+    except TypeError:
+        raise TypeError(f"{name}: {_arguments.shown(size)} in a shape; allowed: integers") from None

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "aiter/attn.h"
+#include "python/extension/errors.h"
+#include "python/extension/gil.h"
 #include "python/extension/tensor.h"
 
 namespace AITER_ATTN_NAMESPACE::python {
@@ -71,21 +73,10 @@ Value* Find(Struct& object, const Field<Struct, Value> (&fields)[N], std::string
   return nullptr;
 }
 
-[[noreturn]] void Raise(attn_status status) {
-  py::object error = py::module_::import("aiter_attn._errors")
-                         .attr("from_status")(static_cast<int>(status), attn_last_error());
-  PyErr_SetObject(py::type::handle_of(error).ptr(), error.ptr());
-  throw py::error_already_set();
-}
-
-// Other threads may run Python while the library computes or queues; its message is thread-local.
+// The library's message is thread-local: it is still this call's when the GIL is back.
 template <typename Call>
 void CheckUnlocked(const Call& call) {
-  attn_status status;
-  {
-    py::gil_scoped_release unlocked;
-    status = call();
-  }
+  const attn_status status = WithoutGil(call);
   if (status != ATTN_OK) Raise(status);
 }
 
@@ -168,7 +159,10 @@ class Call {
 template <typename Args, attn_status (*kRun)(const Args*)>
 void Run(const attn_problem& problem, const py::dict& arrays) {
   Call<Args> call(problem, arrays);
-  CheckUnlocked([&] { return kRun(&call.args()); });
+  const Interruptible interruptible;
+  const attn_status status = WithoutGil([&] { return kRun(&call.args()); });
+  interruptible.Check();
+  if (status != ATTN_OK) Raise(status);
 }
 
 uint64_t WorkspaceSize(const attn_problem& problem) {
@@ -243,9 +237,13 @@ void BindTensor(py::module_& module) {
       .def_property_readonly("strides", [](const Tensor& t) { return AsTuple(t.strides()); })
       .def_property_readonly("dtype", &Tensor::dtype)
       .def_property_readonly("read_only", &Tensor::read_only)
-      .def_property_readonly("data",
-                             [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.data()); })
-      .def("is_contiguous", &Tensor::is_contiguous, "dimensions"_a);
+      .def_property_readonly("device",
+                             [](const Tensor& t) {
+                               return py::make_tuple(static_cast<int>(t.device().device_type),
+                                                     t.device().device_id);
+                             })
+      .def("is_contiguous", &Tensor::is_contiguous, "dimensions"_a)
+      .def("fits", &Tensor::Fits, "shape"_a, "dtype"_a, "dimensions"_a, "written"_a);
 }
 
 void BindProblem(py::module_& module) {
@@ -258,7 +256,7 @@ void BindProblem(py::module_& module) {
 
 }  // namespace
 
-PYBIND11_MODULE(_C, module) {
+PYBIND11_MODULE_EXEC(_C, module) {
   module.doc() = "The C ABI of aiter-attn (aiter/attn.h); use the functions of aiter_attn instead.";
   BindTensor(module);
   BindProblem(module);
@@ -279,6 +277,7 @@ PYBIND11_MODULE(_C, module) {
                "out_of_memory"_a = static_cast<int>(ATTN_ERROR_OUT_OF_MEMORY),
                "corrupt"_a = static_cast<int>(ATTN_ERROR_CORRUPT));
 
+  module.def("set_errors", &SetErrors, "by_status"_a, "other"_a);
   module.def("version", &attn_version);
   module.def("abi_version", &attn_abi_version);
   module.def("fwd", &Run<attn_fwd_args, attn_fwd>, "problem"_a, "arrays"_a);
@@ -292,6 +291,39 @@ PYBIND11_MODULE(_C, module) {
   module.def("kernel_info", &KernelInfo, "index"_a);
   module.def("code_object", &CodeObject, "key"_a);
   module.def("driver_info", &DriverInfo, "device_type"_a);
+}
+
+namespace {
+
+// Before anything of pybind11's, which in a subinterpreter can wait for a GIL that its own thread
+// holds.
+int ExecInMainInterpreter(PyObject* module) {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError,
+                    "aiter_attn: this is a subinterpreter, and the package works in the main "
+                    "interpreter only; allowed: a process of its own, for mod_wsgi "
+                    "WSGIApplicationGroup %{GLOBAL}");
+    return -1;
+  }
+  return pybind11_exec__C(module);
+}
+
+}  // namespace
+
+// What PYBIND11_MODULE would define, which calls pybind11 before the check.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__C() {
+  PYBIND11_CHECK_PYTHON_VERSION
+  static PyModuleDef_Slot slots[] = {
+      {Py_mod_exec, reinterpret_cast<void*>(&ExecInMainInterpreter)},
+#ifdef Py_mod_multiple_interpreters
+      // So that the refusal is the one above in every kind of subinterpreter.
+      {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+      {0, nullptr},
+  };
+  static PyModuleDef definition = {
+      PyModuleDef_HEAD_INIT, "_C", nullptr, 0, nullptr, slots, nullptr, nullptr, nullptr};
+  return PyModuleDef_Init(&definition);
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::python

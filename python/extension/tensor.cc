@@ -2,6 +2,7 @@
 #include "python/extension/tensor.h"
 
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 namespace AITER_ATTN_NAMESPACE::python {
@@ -13,37 +14,11 @@ constexpr char kUsedCapsule[] = "used_dltensor";
 constexpr char kUsedCapsuleVersioned[] = "used_dltensor_versioned";
 constexpr uint32_t kDlpackMajor = 1;
 
-std::string DtypeName(DLDataType dtype) {
-  const char* kind = "opaque";
-  switch (dtype.code) {
-    case kDLInt:
-      kind = "int";
-      break;
-    case kDLUInt:
-      kind = "uint";
-      break;
-    case kDLFloat:
-      kind = "float";
-      break;
-    case kDLBfloat:
-      kind = "bfloat";
-      break;
-    case kDLComplex:
-      kind = "complex";
-      break;
-    case kDLBool:
-      kind = "bool";
-      break;
-  }
-  std::string name = kind + std::to_string(dtype.bits);
-  if (dtype.lanes != 1) name += "x" + std::to_string(dtype.lanes);
-  return name;
-}
-
-std::vector<int64_t> RowMajorStrides(const std::vector<int64_t>& shape) {
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-  return strides;
+// Of the dtypes that the library reads or writes; 0: of another.
+Py_ssize_t ItemSize(std::string_view dtype) {
+  if (dtype == "float16" || dtype == "bfloat16") return 2;
+  if (dtype == "float32" || dtype == "int32") return 4;
+  return 0;
 }
 
 // Whatever a Tensor's owner calls may run Python code that fails; it must not lose an exception
@@ -57,9 +32,23 @@ std::shared_ptr<void> Own(Managed* managed) {
   });
 }
 
+// The capsule's content, which is the caller's to give back from now on.
+template <typename Managed>
+Managed* Take(PyObject* capsule, const char* name, const char* used_name) {
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  if (managed == nullptr || PyCapsule_SetName(capsule, used_name) != 0) {
+    throw py::error_already_set();
+  }
+  return managed;
+}
+
 }  // namespace
 
-std::unique_ptr<Tensor> Tensor::FromDlpack(const py::capsule& capsule) {
+std::unique_ptr<Tensor> Tensor::FromDlpack(const py::object& capsule) {
+  if (!PyCapsule_CheckExact(capsule.ptr())) {
+    throw py::type_error(std::string(Py_TYPE(capsule.ptr())->tp_name) +
+                         " is no DLPack capsule; allowed: what the DLPack protocol exports");
+  }
   std::unique_ptr<Tensor> tensor(new Tensor);
   const DLTensor* source = nullptr;
   const char* name = PyCapsule_GetName(capsule.ptr());
@@ -67,38 +56,27 @@ std::unique_ptr<Tensor> Tensor::FromDlpack(const py::capsule& capsule) {
     auto* managed = static_cast<DLManagedTensorVersioned*>(
         PyCapsule_GetPointer(capsule.ptr(), kCapsuleVersioned));
     if (managed == nullptr) throw py::error_already_set();
+    // The version is all that can be known of another major version's layout.
     if (managed->version.major != kDlpackMajor) {
-      throw py::value_error("a DLPack capsule of major version " +
-                            std::to_string(managed->version.major) + "; version " +
-                            std::to_string(kDlpackMajor) + " is understood");
+      throw py::value_error("major version " + std::to_string(managed->version.major) +
+                            "; allowed: " + std::to_string(kDlpackMajor));
     }
-    if (PyCapsule_SetName(capsule.ptr(), kUsedCapsuleVersioned) != 0) {
-      throw py::error_already_set();
-    }
-    tensor->owner_ = Own(managed);
+    tensor->owner_ = Own(
+        Take<DLManagedTensorVersioned>(capsule.ptr(), kCapsuleVersioned, kUsedCapsuleVersioned));
     tensor->read_only_ = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
     source = &managed->dl_tensor;
   } else if (name != nullptr && std::strcmp(name, kCapsule) == 0) {
-    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kCapsule));
-    if (managed == nullptr) throw py::error_already_set();
-    if (PyCapsule_SetName(capsule.ptr(), kUsedCapsule) != 0) throw py::error_already_set();
+    auto* managed = Take<DLManagedTensor>(capsule.ptr(), kCapsule, kUsedCapsule);
     tensor->owner_ = Own(managed);
     source = &managed->dl_tensor;
   } else {
     throw py::type_error(std::string("a capsule named \"") + (name == nullptr ? "" : name) +
                          "\" is no unused DLPack capsule (\"dltensor\", \"dltensor_versioned\")");
   }
-
-  tensor->shape_.assign(source->shape, source->shape + source->ndim);
-  if (source->strides != nullptr) {
-    tensor->strides_.assign(source->strides, source->strides + source->ndim);
-  } else {
-    tensor->strides_ = RowMajorStrides(tensor->shape_);
-  }
-  tensor->dtype_ = DtypeName(source->dtype);
-  tensor->item_bits_ = uint64_t{source->dtype.bits} * source->dtype.lanes;
-  if (source->data != nullptr) {
-    tensor->data_ = static_cast<char*>(source->data) + source->byte_offset;
+  try {
+    tensor->view_ = ReadDlpack(*source);
+  } catch (const std::invalid_argument& error) {
+    throw py::value_error(error.what());
   }
   return tensor;
 }
@@ -116,58 +94,79 @@ std::unique_ptr<Tensor> Tensor::FromBuffer(const py::buffer& buffer, std::string
     delete owned;
   });
   const auto& held = *static_cast<const Py_buffer*>(tensor->owner_.get());
-  tensor->shape_.reserve(held.ndim);
-  tensor->strides_.reserve(held.ndim);
+  const Py_ssize_t item_size = ItemSize(dtype);
+  if (item_size != 0 && held.itemsize != item_size) {
+    throw py::value_error("its buffer has items of " + std::to_string(held.itemsize) +
+                          " bytes; allowed: " + std::to_string(item_size) + ", as " + dtype +
+                          " has");
+  }
+  ArrayView& made = tensor->view_;
+  made.shape.reserve(held.ndim);
+  made.strides.reserve(held.ndim);
   for (int i = 0; i < held.ndim; ++i) {
     if (held.itemsize == 0 || held.strides[i] % held.itemsize != 0) {
       throw py::value_error("the stride of dimension " + std::to_string(i) + " is " +
                             std::to_string(held.strides[i]) + " bytes, no multiple of the " +
                             std::to_string(held.itemsize) + "-byte elements");
     }
-    tensor->shape_.push_back(held.shape[i]);
-    tensor->strides_.push_back(held.strides[i] / held.itemsize);
+    made.shape.push_back(held.shape[i]);
+    made.strides.push_back(held.strides[i] / held.itemsize);
   }
-  tensor->dtype_ = std::move(dtype);
-  tensor->item_bits_ = static_cast<uint64_t>(held.itemsize) * 8;
-  tensor->data_ = held.buf;
+  made.dtype = std::move(dtype);
+  made.item_bits = static_cast<uint64_t>(held.itemsize) * 8;
+  made.data = held.buf;
   tensor->read_only_ = held.readonly != 0;
   return tensor;
 }
 
 uint64_t Tensor::size_bytes() const {
   uint64_t items = 1;
-  for (int64_t extent : shape_) items *= static_cast<uint64_t>(extent);
-  return items * item_bits_ / 8;
+  for (int64_t extent : shape()) items *= static_cast<uint64_t>(extent);
+  return items * view_.item_bits / 8;
 }
 
 bool Tensor::is_contiguous(size_t dimensions) const {
-  int64_t expected = 1;
-  bool dense = true;
-  for (size_t i = shape_.size(); i-- > 0;) {
-    if (shape_[i] == 0) return true;
-    if (i + dimensions < shape_.size()) continue;
-    dense &= shape_[i] == 1 || strides_[i] == expected;
-    expected *= shape_[i];
+  for (int64_t extent : shape()) {
+    if (extent == 0) return true;
   }
-  return dense;
+  int64_t expected = 1;
+  for (size_t i = shape().size(); i-- > 0 && i + dimensions >= shape().size();) {
+    if (shape()[i] == 1) continue;
+    if (strides()[i] != expected) return false;
+    expected *= shape()[i];
+  }
+  return true;
+}
+
+bool Tensor::Fits(const py::tuple& shape, std::string_view dtype, size_t dimensions,
+                  bool written) const {
+  if (dtype != this->dtype() || (written && read_only_) || shape.size() != this->shape().size()) {
+    return false;
+  }
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const int64_t extent = PyLong_AsLongLong(PyTuple_GET_ITEM(shape.ptr(), i));
+    if (extent == -1 && PyErr_Occurred()) throw py::error_already_set();
+    if (extent != this->shape()[i]) return false;
+  }
+  return is_contiguous(dimensions);
 }
 
 attn_tensor Tensor::AsAttnTensor() const {
   attn_tensor result{};
-  result.data = data_;
-  switch (shape_.size()) {
+  result.data = data();
+  switch (shape().size()) {
     case 4:
-      result.stride_batch = strides_[0];
-      result.stride_seq = strides_[1];
-      result.stride_head = strides_[2];
+      result.stride_batch = strides()[0];
+      result.stride_seq = strides()[1];
+      result.stride_head = strides()[2];
       return result;
     case 3:
-      result.stride_seq = strides_[0];
-      result.stride_head = strides_[1];
+      result.stride_seq = strides()[0];
+      result.stride_head = strides()[1];
       return result;
     default:
       throw py::value_error("an attention tensor has 3 or 4 dimensions, not " +
-                            std::to_string(shape_.size()));
+                            std::to_string(shape().size()));
   }
 }
 

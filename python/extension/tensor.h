@@ -3,15 +3,16 @@
 // One array borrowed from Python: a DLPack capsule or a buffer, held until the Tensor dies.
 #pragma once
 
-#include <dlpack/dlpack.h>
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "aiter/attn.h"
+#include "python/extension/dlpack_reader.h"
 
 namespace AITER_ATTN_NAMESPACE::python {
 
@@ -24,26 +25,31 @@ class Tensor {
  public:
   // Takes a capsule "dltensor" or "dltensor_versioned" (major version 1) over and renames it, as
   // DLPack's protocol asks. Throws py::type_error for anything else, py::value_error for a version
-  // that is not known.
-  static std::unique_ptr<Tensor> FromDlpack(const py::capsule& capsule);
+  // that is not known or for fields that make no array (dlpack_reader.h).
+  static std::unique_ptr<Tensor> FromDlpack(const py::object& capsule);
 
   // Host memory of an object with the buffer protocol, for producers whose dtype DLPack export
-  // refuses (numpy: bfloat16, read-only arrays before 2.1). `dtype` is taken at its word.
-  // Throws py::value_error where a stride is no multiple of the item size.
+  // refuses (numpy: bfloat16, read-only arrays before 2.1). The buffer's items must have the size
+  // of `dtype`'s, "float16", "bfloat16", "float32" or "int32"; others are for messages.
+  // Throws py::value_error, also where a stride is no multiple of the item size.
   static std::unique_ptr<Tensor> FromBuffer(const py::buffer& buffer, std::string dtype);
 
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
 
-  void* data() const { return data_; }
-  const std::vector<int64_t>& shape() const { return shape_; }
-  const std::vector<int64_t>& strides() const { return strides_; }  // in elements
-  const std::string& dtype() const { return dtype_; }               // "float16", "bfloat16", ...
+  void* data() const { return view_.data; }
+  const DLDevice& device() const { return view_.device; }
+  const std::vector<int64_t>& shape() const { return view_.shape; }
+  const std::vector<int64_t>& strides() const { return view_.strides; }  // in elements
+  const std::string& dtype() const { return view_.dtype; }
   bool read_only() const { return read_only_; }
   uint64_t size_bytes() const;
   // Whether the last `dimensions` dimensions lie densely in memory, rows first. Strides of
   // dimensions with one entry do not matter, nor any stride of a tensor without entries.
   bool is_contiguous(size_t dimensions) const;
+  // Whether it has that shape and dtype, is_contiguous(dimensions), and can be written if it is to.
+  // One question, as a call asks it of most of its arrays.
+  bool Fits(const py::tuple& shape, std::string_view dtype, size_t dimensions, bool written) const;
 
   // [batch, seqlen, heads, head_size] or [total, heads, head_size]. Throws py::value_error for
   // another rank.
@@ -52,11 +58,7 @@ class Tensor {
  private:
   Tensor() = default;
 
-  void* data_ = nullptr;
-  std::vector<int64_t> shape_;
-  std::vector<int64_t> strides_;
-  std::string dtype_;
-  uint64_t item_bits_ = 0;
+  ArrayView view_;
   bool read_only_ = false;
   std::shared_ptr<void> owner_;  // gives the memory back to its producer
 };

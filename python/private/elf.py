@@ -7,6 +7,7 @@ import dataclasses
 import io
 
 from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
@@ -37,7 +38,7 @@ def read(data: bytes) -> SharedObject:
         raise ElfError(f"no ELF64 little-endian file: it starts with {data[:6]!r}")
     try:
         return _read(ELFFile(io.BytesIO(data)))
-    except ELFError as error:
+    except (ConstructError, ELFError) as error:
         raise ElfError(f"malformed: {error}") from error
 
 

@@ -20,8 +20,9 @@ def _manifest_impl(ctx):
 
 manifest = rule(
     implementation = _manifest_impl,
-    doc = """`src` by the name `out`, with the list `not_locked`: the packages that the build used in
-the place of those that `lock` names.""",
+    doc = """`src` by the name `out`, with the list `not_locked`.
+
+It has the packages that the build used in the place of those that `lock` names.""",
     attrs = {
         "lock": attr.label(
             default = "//toolchains/debian:lock.json",

@@ -79,8 +79,14 @@ class Exporter:
         read_only: bool = False,
         with_strides: bool = True,
         byte_offset: int = 0,
+        told: Any = None,
+        fields: dict[str, Any] | None = None,
     ) -> None:
-        """version None: the protocol from before DLPack 1.0, which knows no max_version."""
+        """version None: the protocol from before DLPack 1.0, which knows no max_version.
+
+        told: what __dlpack_device__ says, where that is not `device`. fields: of the capsule's
+        tensor, as they are to be; shape and strides are sequences, or None.
+        """
         self.array = array
         self.location = device
         self.kind = dtype or array.dtype.name
@@ -88,11 +94,13 @@ class Exporter:
         self.read_only = read_only
         self.with_strides = with_strides
         self.byte_offset = byte_offset
+        self.told = device if told is None else told
+        self.fields = fields or {}
         self.streams: list[int | None] = []
         self.released = 0
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.location
+        return self.told  # type: ignore[no-any-return]  # tests tell what is none
 
     def __dlpack__(self, *, stream: int | None = None, **newer: Any) -> Any:
         if self.version is None and newer:
@@ -114,6 +122,11 @@ class Exporter:
             self.byte_offset,
         )
 
+        for name, value in self.fields.items():
+            if name in ("shape", "strides") and value is not None:
+                value = (ctypes.c_int64 * len(value))(*value)
+            setattr(tensor, name, value)
+
         def release(_: int) -> None:
             self.released += 1
 
@@ -124,5 +137,5 @@ class Exporter:
         else:
             managed = _ManagedVersioned(*self.version, None, deleter, int(self.read_only), tensor)
             name = b"dltensor_versioned"
-        _HELD.append((managed, deleter, array, shape, strides, name))
+        _HELD.append((managed, deleter, array, shape, strides, name, tensor))
         return _PyCapsule_New(ctypes.addressof(managed), name, None)

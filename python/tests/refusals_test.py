@@ -1,53 +1,32 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Wrong arguments: each names itself, what it is, and what is allowed."""
+"""Wrong arrays: each names itself, what it is, and what is allowed."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from typing import Any
 
 import aiter_attn
 import numpy
 import pytest
 
+from python.tests.calls import (
+    LSE,
+    OUT,
+    ROWS_Q,
+    STARTS_K,
+    STARTS_Q,
+    K,
+    Q,
+    Refusal,
+    V,
+    backward,
+    check_refused,
+    draw,
+    flash,
+    forward,
+    varlen,
+)
 from python.tests.dlpack_exporter import KDL_CUDA, KDL_ROCM, Exporter
-
-
-def draw(*shape: int, dtype: Any = numpy.float16) -> Any:
-    return numpy.zeros(shape, dtype)
-
-
-Q, K, V = draw(2, 5, 4, 8), draw(2, 7, 2, 8), draw(2, 7, 2, 16)
-OUT, LSE = draw(2, 5, 4, 16), draw(2, 4, 5, dtype=numpy.float32)
-ROWS_Q, ROWS_K = draw(5, 4, 8), draw(7, 2, 8)
-STARTS_Q, STARTS_K = numpy.array([0, 2, 5], numpy.int32), numpy.array([0, 3, 7], numpy.int32)
-
-
-def forward(**changes: Any) -> Any:
-    return aiter_attn.mha_fwd(**{"q": Q, "k": K, "v": V, **changes})
-
-
-def backward(**changes: Any) -> Any:
-    usual = {"dout": OUT, "q": Q, "k": K, "v": V, "out": OUT, "lse": LSE}
-    return aiter_attn.mha_bwd(**{**usual, **changes})
-
-
-def varlen(**changes: Any) -> Any:
-    usual = {
-        "q": ROWS_Q,
-        "k": ROWS_K,
-        "v": ROWS_K,
-        "cu_seqlens_q": STARTS_Q,
-        "cu_seqlens_k": STARTS_K,
-        "max_seqlen_q": 3,
-        "max_seqlen_k": 4,
-    }
-    return aiter_attn.flash_attn_varlen_func(**{**usual, **changes})
-
-
-def flash(**changes: Any) -> Any:
-    return aiter_attn.flash_attn_func(**{"q": Q, "k": K, "v": V, **changes})
 
 
 def read_only(array: Any) -> Any:
@@ -57,7 +36,7 @@ def read_only(array: Any) -> Any:
 
 
 MASKED = numpy.ma.MaskedArray(K)
-WRONG: dict[str, tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = {
+WRONG: dict[str, Refusal] = {
     # What is no array, or of another dtype.
     "a list": (forward, {"q": [1, 2]}, TypeError, "q: list is no array; allowed: numpy, torch"),
     "nothing": (forward, {"v": None}, TypeError, "v: NoneType is no array"),
@@ -190,7 +169,24 @@ WRONG: dict[str, tuple[Callable[..., Any], dict[str, Any], type[Exception], str]
         ValueError,
         "cu_seqlens_k",
     ),
-    "a sequence that is longer than said": (varlen, {"max_seqlen_k": 3}, ValueError, "seqlen_k"),
+    "a sequence that is longer than said": (
+        varlen,
+        {"cu_seqlens_k": numpy.array([0, 5, 7], numpy.int32)},
+        ValueError,
+        "cu_seqlens_k[1] - cu_seqlens_k[0] is 5, but must not exceed seqlen_k, 4",
+    ),
+    "more tokens than sequences can have": (
+        varlen,
+        {"max_seqlen_k": 3},
+        ValueError,
+        "max_seqlen_k: 3; allowed here: 4 or more, as k has 7 tokens in 2 sequence(s)",
+    ),
+    "tokens of no sequence": (
+        varlen,
+        {"cu_seqlens_q": STARTS_Q[:1], "cu_seqlens_k": STARTS_K[:1]},
+        ValueError,
+        "q: 5 tokens; allowed here: 0, as cu_seqlens_q has no sequence",
+    ),
     "a negative length": (
         varlen,
         {"max_seqlen_q": -1},
@@ -242,27 +238,6 @@ WRONG: dict[str, tuple[Callable[..., Any], dict[str, Any], type[Exception], str]
         ValueError,
         "overlap",
     ),
-    "a result in an argument": (
-        backward,
-        {"dq": Q},
-        ValueError,
-        "dq: is the memory of another argument",
-    ),
-    "lse in an argument": (
-        forward,
-        {
-            "out": (flat := numpy.zeros(640, numpy.float16)).reshape(OUT.shape),
-            "lse": flat[:80].view(numpy.float32).reshape(LSE.shape),
-        },
-        ValueError,
-        "lse: is the memory of another argument",
-    ),
-    "one array for two results": (
-        backward,
-        {"dk": (shared := K.copy()), "v": K, "out": Q, "dout": Q, "dv": shared},
-        ValueError,
-        "dv: is the memory of another argument",
-    ),
     # Devices.
     "a CUDA array": (
         forward,
@@ -288,79 +263,12 @@ WRONG: dict[str, tuple[Callable[..., Any], dict[str, Any], type[Exception], str]
         ValueError,
         "cu_seqlens_q: on ROCm:0, but q is on CPU",
     ),
-    "a stream for host memory": (
-        forward,
-        {"stream": 3},
-        ValueError,
-        "stream: the arrays are in host memory; pass stream=None",
-    ),
-    "a stream below zero": (
-        forward,
-        {"q": Exporter(Q, device=(KDL_ROCM, 0)), "stream": -1},
-        ValueError,
-        "stream: -1; allowed: a hipStream_t as int, or None",
-    ),
-    "DLPack of the future": (
-        forward,
-        {"k": Exporter(K, version=(2, 0))},
-        ValueError,
-        "k: Exporter refuses DLPack: a DLPack capsule of major version 2; version 1 is understood",
-    ),
-    # Numbers.
-    "a window of one number": (
-        forward,
-        {"window_size": 3},
-        TypeError,
-        "window_size: 3; allowed: two integers (left, right), -1: no bound",
-    ),
-    "a window of three numbers": (forward, {"window_size": (1, 2, 3)}, TypeError, "window_size"),
-    "a window of fractions": (forward, {"window_size": (0.5, 1)}, TypeError, "window_size: (0.5"),
-    "a window below -1": (
-        forward,
-        {"window_size": (-2, 0)},
-        ValueError,
-        "window_size: (-2, 0); allowed: 0 or more, or -1: no bound",
-    ),
-    "a scale of zero": (forward, {"softmax_scale": 0.0}, ValueError, "softmax_scale"),
-    "a scale that is not finite": (
-        forward,
-        {"softmax_scale": float("nan")},
-        ValueError,
-        "softmax_scale",
-    ),
-    "a scale that is no number": (
-        forward,
-        {"softmax_scale": "half"},
-        TypeError,
-        "softmax_scale: 'half'; allowed: a number, or None",
-    ),
-    # What flash-attn has and this version has not.
-    "dropout": (
-        flash,
-        {"dropout_p": 0.1},
-        NotImplementedError,
-        "dropout_p: 0.1; attention dropout is not in this version: pass 0.0",
-    ),
-    "dropout of all": (flash, {"dropout_p": 1.0}, ValueError, "dropout_p: 1.0; allowed: 0.0"),
-    "soft cap": (flash, {"softcap": 30.0}, NotImplementedError, "softcap: 30.0; capped scores"),
-    "ALiBi": (flash, {"alibi_slopes": LSE}, NotImplementedError, "alibi_slopes: ALiBi is not"),
-    "varlen dropout": (varlen, {"dropout_p": 0.1}, NotImplementedError, "dropout_p: 0.1"),
-    "a paged cache": (
-        varlen,
-        {"block_table": STARTS_Q},
-        NotImplementedError,
-        "block_table: a paged key-value cache is not in this version; gather the pages",
-    ),
 }
 
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_refused(wrong: str) -> None:
-    function, changes, kind, message = WRONG[wrong]
-    with pytest.raises(kind, match=re.escape(message)) as caught:
-        function(**changes)
-    if kind is NotImplementedError:
-        assert isinstance(caught.value, aiter_attn.UnsupportedError)
+    check_refused(WRONG[wrong])
 
 
 def test_the_usual_is_not_refused() -> None:
@@ -368,12 +276,6 @@ def test_the_usual_is_not_refused() -> None:
     backward()
     varlen()
     flash()
-
-
-def test_a_window_is_checked_however_often_it_was_right() -> None:
-    forward(window_size=(1, 2))
-    with pytest.raises(TypeError, match="window_size"):
-        forward(window_size=(1.0, 2.0))
 
 
 def test_more_than_32_bits() -> None:

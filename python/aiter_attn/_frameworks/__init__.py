@@ -52,6 +52,8 @@ def _adapter(module: ModuleType) -> Framework:
 
 
 def _find(name: str, array: Any) -> Framework:
+    if isinstance(array, type):
+        raise TypeError(f"{name}: the class {array.__name__} is no array; pass an array of it")
     for file in pkgutil.iter_modules(__path__):
         if module := sys.modules.get(file.name):
             framework = _adapter(module)

@@ -13,15 +13,18 @@ from aiter_attn._frameworks.generic import Framework
 
 class Adapter(Framework):
     array_type = "ndarray"
+    exact = True
     stream_ordered = True
 
     def current_stream(self, array: Any) -> int:
         with array.device:
             return int(self.module.cuda.get_current_stream().ptr)
 
-    def borrow(self, name: str, array: Any, stream: int | None) -> _C.Tensor:
+    def borrow(
+        self, name: str, array: Any, device: tuple[int, int], stream: int | None
+    ) -> _C.Tensor:
         with array.device:
-            return super().borrow(name, array, stream)
+            return super().borrow(name, array, device, stream)
 
     def empty(
         self, name: str, like: Any, shape: Sequence[int], dtype: str | None, stream: int | None

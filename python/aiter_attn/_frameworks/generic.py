@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from aiter_attn import _C
+from aiter_attn import _C, _arguments
 
-__all__ = ["DEFAULT_STREAM", "SAME_STREAM", "Framework", "device_name"]
+__all__ = ["DEFAULT_STREAM", "SAME_STREAM", "Framework", "device_name", "to_pass"]
 
 # DLPack's DLDeviceType, for messages.
 _DEVICES: Final = {
@@ -43,11 +43,24 @@ def device_name(device: tuple[int, int]) -> str:
     return name if kind == _C.DEVICE_CPU else f"{name}:{index}"
 
 
+def to_pass(name: str, shape: Sequence[int], dtype: str | None) -> str:
+    """What a caller does for whom a result cannot be made, in words."""
+    takers = "mha_fwd, mha_varlen_fwd" if name in ("out", "lse") else "mha_bwd, mha_varlen_bwd"
+    return f"pass {name}= with shape {tuple(shape)} and dtype {dtype or 'as q'} to {takers}"
+
+
+def _location(kind: int, index: int) -> tuple[int, int]:
+    """Host memory, pinned or not, is one place."""
+    return (_C.DEVICE_CPU, 0) if kind == _C.DEVICE_CPU or kind in _PINNED else (kind, index)
+
+
 class Framework:
     """Methods that get `name` put it, the argument's name, first in every message."""
 
     array_type = ""  # the name of the arrays' class in the framework's module
     writable = True  # whether the caller may pass arrays to be written
+    # Whether empty() is known to make what it is asked for, so that nobody looks.
+    exact = False
     # Whether memory that is let go of stays as it is until the GPU work queued on it is done.
     stream_ordered = False
 
@@ -58,21 +71,29 @@ class Framework:
     def device(self, name: str, array: Any) -> tuple[int, int]:
         """(DLDeviceType, ordinal); host memory, pinned or not, is (_C.DEVICE_CPU, 0)."""
         try:
-            kind, index = array.__dlpack_device__()
+            told = array.__dlpack_device__()
         except (BufferError, RuntimeError, ValueError) as error:
             raise ValueError(f"{name}: {type(array).__name__} refuses DLPack: {error}") from error
-        if kind == _C.DEVICE_CPU or kind in _PINNED:
-            return _C.DEVICE_CPU, 0
-        return int(kind), int(index)
+        except (AttributeError, TypeError) as error:
+            raise TypeError(f"{name}: {type(array).__name__} refuses DLPack: {error}") from error
+        kind, index = _arguments.pair(
+            f"{name}: {type(array).__name__}.__dlpack_device__()",
+            told,
+            "two integers (device type, device id)",
+        )
+        return _location(kind, index)
 
     def current_stream(self, array: Any) -> int | None:
         """The stream that the caller's work on the array's GPU is queued on; None: not known."""
         return None
 
-    def borrow(self, name: str, array: Any, stream: int | None) -> _C.Tensor:
+    def borrow(
+        self, name: str, array: Any, device: tuple[int, int], stream: int | None
+    ) -> _C.Tensor:
         """The array's memory, ready for work on `stream` (None: host memory).
 
-        Raises TypeError or ValueError where the producer refuses.
+        device: what device() told. Raises TypeError or ValueError where the producer refuses, or
+        exports what is no array or is elsewhere.
         """
         arguments = {} if stream is None else {"stream": stream}
         try:
@@ -80,11 +101,22 @@ class Framework:
                 capsule = array.__dlpack__(max_version=(1, 0), **arguments)
             except TypeError:  # a producer from before DLPack 1.0
                 capsule = array.__dlpack__(**arguments)
-            return _C.Tensor.from_dlpack(capsule)
         except (BufferError, RuntimeError, ValueError) as error:
             raise ValueError(f"{name}: {type(array).__name__} refuses DLPack: {error}") from error
         except (AttributeError, TypeError) as error:
             raise TypeError(f"{name}: {type(array).__name__} refuses DLPack: {error}") from error
+        try:
+            tensor = _C.Tensor.from_dlpack(capsule)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: {type(array).__name__}.__dlpack__(): {error}") from error
+        exported = _location(*tensor.device)
+        if exported != device:
+            raise ValueError(
+                f"{name}: {type(array).__name__} is on {device_name(device)} by "
+                f"__dlpack_device__(), but on {device_name(exported)} by its DLPack capsule; both "
+                "must tell where its memory is"
+            )
+        return tensor
 
     def empty(
         self, name: str, like: Any, shape: Sequence[int], dtype: str | None, stream: int | None
@@ -98,11 +130,10 @@ class Framework:
             namespace = like.__array_namespace__()
             kind = like.dtype if dtype is None else getattr(namespace, dtype)
             return namespace.empty(tuple(shape), dtype=kind, device=like.device)
-        except AttributeError as error:
+        except (AttributeError, TypeError) as error:
             raise TypeError(
                 f"{name}: cannot be made for {type(like).__name__}, which does not follow the "
-                f"array API standard ({error}); pass {name}= with shape {tuple(shape)} and dtype "
-                f"{dtype or 'as q'}"
+                f"array API standard ({error}); {to_pass(name, shape, dtype)}"
             ) from error
 
     def result(self, array: Any, like: Any) -> Any:

@@ -17,6 +17,7 @@ from aiter_attn._frameworks.generic import Framework, device_name
 class Adapter(Framework):
     array_type = "Array"
     writable = False
+    exact = True
 
     def device(self, name: str, array: Any) -> tuple[int, int]:
         if isinstance(array, self.module.core.Tracer):

@@ -12,9 +12,11 @@ from aiter_attn._frameworks.generic import Framework
 
 class Adapter(Framework):
     array_type = "ndarray"
+    exact = True
 
     def __init__(self, module: Any) -> None:
         super().__init__(module)
+        self._ndarray = module.ndarray
         self._masked = module.ma.MaskedArray
         self._float32 = module.dtype("float32")
         # dtype.name is slow.
@@ -23,9 +25,17 @@ class Adapter(Framework):
     def device(self, name: str, array: Any) -> tuple[int, int]:
         return _C.DEVICE_CPU, 0
 
-    def borrow(self, name: str, array: Any, stream: int | None) -> _C.Tensor:
-        if isinstance(array, self._masked):
-            raise TypeError(f"{name}: a masked array would lose its mask; pass its .data")
+    def borrow(
+        self, name: str, array: Any, device: tuple[int, int], stream: int | None
+    ) -> _C.Tensor:
+        if type(array) is not self._ndarray:
+            if isinstance(array, self._masked):
+                raise TypeError(f"{name}: a masked array would lose its mask; pass its .data")
+            # A subclass may tell another dtype than its memory has, and a mock has no memory.
+            try:
+                array = self._ndarray.view(array, self._ndarray)
+            except TypeError as error:
+                raise TypeError(f"{name}: {type(array).__name__} is no array: {error}") from error
         kind = self._names.get(array.dtype)
         if kind is None:
             if not array.dtype.isnative:

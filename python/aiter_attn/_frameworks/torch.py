@@ -14,12 +14,15 @@ from aiter_attn._frameworks.generic import Framework
 
 class Adapter(Framework):
     array_type = "Tensor"
+    exact = True
     stream_ordered = True
 
     def current_stream(self, array: Any) -> int:
         return int(self.module.cuda.current_stream(array.device).cuda_stream)
 
-    def borrow(self, name: str, array: Any, stream: int | None) -> _C.Tensor:
+    def borrow(
+        self, name: str, array: Any, device: tuple[int, int], stream: int | None
+    ) -> _C.Tensor:
         if array.requires_grad:
             if self.module.is_grad_enabled():
                 raise UnsupportedError(
@@ -29,9 +32,9 @@ class Adapter(Framework):
                 )
             array = array.detach()
         if stream is None:
-            return super().borrow(name, array, stream)
+            return super().borrow(name, array, device, stream)
         with self.module.cuda.device(array.device):
-            return super().borrow(name, array, stream)
+            return super().borrow(name, array, device, stream)
 
     def empty(
         self, name: str, like: Any, shape: Sequence[int], dtype: str | None, stream: int | None

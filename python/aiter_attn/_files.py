@@ -1,0 +1,34 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+__all__ = ["write_whole"]
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes the file that path leads to: beside it, then renamed over it, so that on OSError what
+    was there before is there still. A pipe or a device is written as it is."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
+    beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
+    try:
+        # Not tempfile's, which only the owner may read.
+        with beside.open("xb") as file:
+            if path.exists():
+                os.fchmod(file.fileno(), path.stat().st_mode & 0o7777)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.rename(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise

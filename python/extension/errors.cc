@@ -1,0 +1,47 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "python/extension/errors.h"
+
+#include <cctype>
+#include <string>
+#include <string_view>
+
+namespace AITER_ATTN_NAMESPACE::python {
+namespace {
+
+// Set when the package is imported.
+PyObject* classes = nullptr;
+PyObject* other_class = nullptr;
+
+bool IsWordAt(std::string_view text, size_t i) {
+  return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
+}
+
+// Wrong arguments are named by the C ABI's fields. Those are the package's arguments too, but for
+// o, which is out there.
+std::string WithPythonNames(std::string_view text) {
+  std::string named;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_o =
+        text[i] == 'o' && (i == 0 || !IsWordAt(text, i - 1)) && !IsWordAt(text, i + 1);
+    is_o ? named += "out" : named += text[i];
+  }
+  return named;
+}
+
+}  // namespace
+
+void SetErrors(const py::dict& by_status, const py::object& other) {
+  classes = py::dict(by_status).release().ptr();
+  other_class = py::object(other).release().ptr();
+}
+
+void Raise(attn_status status) {
+  const char* const message = attn_last_error();
+  const py::str text =
+      status == ATTN_ERROR_INVALID_ARGUMENT ? WithPythonNames(message) : std::string(message);
+  PyObject* kind = PyDict_GetItem(classes, py::int_(static_cast<int>(status)).ptr());
+  PyErr_SetObject(kind == nullptr ? other_class : kind, text.ptr());
+  throw py::error_already_set();
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::python
