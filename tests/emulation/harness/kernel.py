@@ -118,7 +118,7 @@ class Kernel:
         )  # fmt: skip
         try:
             launch = arguments.make()
-            report = self.device.launch_program(
+            report = self.device.launch(
                 self.kernel, self.program if change is None else change(self.program),
                 grid=launch.grid, kernarg=launch.data, block=self.instance.block,
                 schedule=schedule, checks=checks, uninitialised=arguments.unwritten,

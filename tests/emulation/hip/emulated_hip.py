@@ -234,8 +234,9 @@ class Runtime:
             report = None
             try:
                 report = emulator.launch(
-                    module.code, symbol, grid=groups, block=items, kernarg=arguments,
-                    dynamic_lds=dynamic_lds, schedule=self.schedule, checks=self.checks,
+                    *emulator.program(module.code, symbol), grid=groups, block=items,
+                    kernarg=arguments, dynamic_lds=dynamic_lds, schedule=self.schedule,
+                    checks=self.checks,
                 )  # fmt: skip
             finally:
                 self.launches.append(Launch(device, symbol, groups, stream, report))

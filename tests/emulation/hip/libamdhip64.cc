@@ -188,25 +188,6 @@ hipError_t hipGetLastError() {
   return error;
 }
 
-hipError_t hipPeekAtLastError() { return last_error; }
-
-hipError_t hipInit(unsigned) {
-  ENTER();
-  return hipSuccess;
-}
-
-hipError_t hipRuntimeGetVersion(int* version) {
-  ENTER();
-  *version = HIP_VERSION;
-  return hipSuccess;
-}
-
-hipError_t hipDriverGetVersion(int* version) {
-  ENTER();
-  *version = HIP_VERSION;
-  return hipSuccess;
-}
-
 hipError_t hipGetDeviceCount(int* count) {
   ENTER();
   *count = static_cast<int>(devices().size());
@@ -255,14 +236,6 @@ hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600* properties, int dev
   p.ECCEnabled = 1;
   p.asyncEngineCount = 8;
   *properties = p;
-  return hipSuccess;
-}
-
-hipError_t hipDeviceGetName(char* name, int length, hipDevice_t device) {
-  ENTER();
-  const Model* const model = device_model(device);
-  if (!model) return finish(hipErrorInvalidDevice);
-  std::snprintf(name, length, "%s", model->name);
   return hipSuccess;
 }
 
@@ -376,11 +349,6 @@ hipError_t hipMemsetAsync(void* to, int value, size_t bytes, hipStream_t stream)
       backend->fill(current_device, number(to), bytes, value, 1, bytes, 1, number(stream)));
 }
 
-hipError_t hipMemset(void* to, int value, size_t bytes) {
-  ENTER_BACKEND();
-  return finish(backend->fill(current_device, number(to), bytes, value, 1, bytes, 1, 0));
-}
-
 hipError_t hipMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t rows,
                             hipStream_t stream) {
   ENTER_BACKEND();
@@ -467,11 +435,6 @@ hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
   const int error = backend->create_stream(current_device, !(flags & hipStreamNonBlocking), &made);
   *stream = handle_of<hipStream_t>(made);
   return finish(error);
-}
-
-hipError_t hipStreamCreate(hipStream_t* stream) {
-  ENTER();
-  return hipStreamCreateWithFlags(stream, hipStreamDefault);
 }
 
 hipError_t hipStreamDestroy(hipStream_t stream) {

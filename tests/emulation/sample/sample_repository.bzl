@@ -13,7 +13,6 @@ def _sample_repository_impl(rctx):
     rctx.watch(rctx.attr.draw)
     generate(
         rctx,
-        rctx.attr.python,
         ["--pool", rctx.path(rctx.attr.pool), "--seed", seed],
         program = rctx.attr.draw,
     )
@@ -24,7 +23,6 @@ _sample_repository = repository_rule(
     attrs = {
         "draw": attr.label(mandatory = True, doc = "draw.py"),
         "pool": attr.label(mandatory = True, doc = "pool.json of the pool's repository"),
-        "python": attr.label(mandatory = True, doc = "the interpreter that runs draw.py"),
     },
 )
 
@@ -34,7 +32,6 @@ def sample_repositories():
         name = "ck_fmha_sample",
         draw = Label("//tests/emulation/sample:draw.py"),
         pool = "@ck_fmha//:pool.json",
-        python = Label("@python_3_13//:bin/python3"),
     )
 
 def _sample_impl(mctx):

@@ -3,7 +3,8 @@
 
     device = Device("gfx942", LlvmMc.from_environment())
     address = device.memory.register(array, "q")
-    report = device.launch(code, "kernel", grid=(2, 1, 1), block=(256, 1, 1), kernarg=packed)
+    kernel, program = device.program(code, "kernel")
+    report = device.launch(kernel, program, grid=(2, 1, 1), block=(256, 1, 1), kernarg=packed)
 
 A launch is synchronous. Decoded kernels are cached by the digest of the code object.
 """
@@ -93,34 +94,6 @@ class Device:
 
     def launch(
         self,
-        code: bytes,
-        symbol: str,
-        *,
-        grid: Dim3,
-        block: Dim3,
-        kernarg: bytes,
-        dynamic_lds: int = 0,
-        schedule: str = "sliced:8",
-        checks: Checks | None = None,
-        uninitialised: Sequence[int] = (),
-        instruction_limit: int = 20_000_000,
-    ) -> Report:
-        """Execute a grid of workgroups.
-
-        `uninitialised` names registered buffers (by address) whose contents count as unwritten,
-        beside the bytes that a buffer's own `written` says so of.
-        Raises EmulationError; findings that do not stop the execution are in the report. With
-        `checks.uninitialised` the kernel executes twice, and memory keeps the second result.
-        """
-        kernel, program = self.program(code, symbol)
-        return self.launch_program(
-            kernel, program, grid=grid, block=block, kernarg=kernarg, dynamic_lds=dynamic_lds,
-            schedule=schedule, checks=checks, uninitialised=uninitialised,
-            instruction_limit=instruction_limit,
-        )  # fmt: skip
-
-    def launch_program(
-        self,
         kernel: Kernel,
         program: Program,
         *,
@@ -133,7 +106,13 @@ class Device:
         uninitialised: Sequence[int] = (),
         instruction_limit: int = 20_000_000,
     ) -> Report:
-        """`launch` for a kernel that is already decoded (tests change programs)."""
+        """Execute a grid of workgroups: of the kernel's own program, or of one changed by a test.
+
+        `uninitialised` names registered buffers (by address) whose contents count as unwritten,
+        beside the bytes that a buffer's own `written` says so of.
+        Raises EmulationError; findings that do not stop the execution are in the report. With
+        `checks.uninitialised` the kernel executes twice, and memory keeps the second result.
+        """
         checks = checks or Checks()
         _check_sizes(self.arch, kernel, grid, block, kernarg, dynamic_lds)
         job = _Job(kernel, program, grid, block, dynamic_lds, schedule, checks, instruction_limit)

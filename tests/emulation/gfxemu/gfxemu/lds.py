@@ -271,8 +271,9 @@ def _addresses(w: Wave, register: int, offset: int) -> Array:
 
 
 def _observe_address(w: Wave, pc: int, register: int) -> None:
-    addresses = w.v[register] if w.all_lanes else w.v[register][w.lanes]
-    w.group.observer.observe(pc, "the LDS address", addresses)
+    if w.group.observer is not None:
+        addresses = w.v[register] if w.all_lanes else w.v[register][w.lanes]
+        w.group.observer.observe(pc, "the LDS address", addresses)
 
 
 def _parts(access: Access) -> list[tuple[int, Access]]:
@@ -305,14 +306,13 @@ def _parts(access: Access) -> list[tuple[int, Access]]:
 def _read(d: Decoding) -> Execute:
     form, pc = _form(d), d.pc
     access = form.access
-    each = -(-access.total // 4)
+    each = access.registers
     to = d.destination(each * len(form.offsets))
     address = d.vector_range(d.operands[1], 1)
 
     def execute(w: Wave) -> None:
-        lanes = None if w.all_lanes else w.lanes
-        if w.group.observer is not None:
-            _observe_address(w, pc, address)
+        lanes = w.active
+        _observe_address(w, pc, address)
         if w.late:
             land_lds_stores(w)
         lds, results = w.group.lds, []
@@ -360,20 +360,19 @@ def _write(d: Decoding) -> Execute:
     if d.name.endswith("_d16_hi"):
         form = dataclasses.replace(form, access=dataclasses.replace(form.access, half=1))
     access = form.access
-    count = -(-access.total // 4)
+    count = access.registers
     address = d.vector_range(d.operands[0], 1)
     sources = [d.vector_range(op, count) for op in d.operands[1:]]
 
     def execute(w: Wave) -> None:
-        lanes = None if w.all_lanes else w.lanes
-        if w.group.observer is not None:
-            _observe_address(w, pc, address)
+        lanes = w.active
+        _observe_address(w, pc, address)
         stores: list[Pending] = []
         for offset, source in zip(form.offsets, sources, strict=True):
             for extra, part in _parts(access):
                 at = _addresses(w, address, offset + extra)
                 first = source + extra // 4
-                registers = w.regs[first : first + -(-part.total // 4)]
+                registers = w.regs[first : first + part.registers]
                 items = part.to_items(registers)
                 if w.late:
                     items = items.copy()
@@ -406,7 +405,6 @@ def _permute(d: Decoding) -> Execute:
             for lane in range(LANES):
                 senders = np.nonzero(w.lanes[:, lane])[0]
                 values[senders, other[senders, lane]] = w.v[source][senders, lane]
-        lanes = None if w.all_lanes else w.lanes
-        deliver(w, VectorResult(to, values[None], lanes), issue_lgkm)
+        deliver(w, VectorResult(to, values[None], w.active), issue_lgkm)
 
     return execute

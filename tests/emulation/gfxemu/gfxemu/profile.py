@@ -2,7 +2,7 @@
 """Statistics of a launch: what is executed, and how memory is accessed.
 
     profile = Profile("gfx942")
-    device.launch_program(kernel, profile.instrument(program), ..., checks=Checks.none())
+    device.launch(kernel, profile.instrument(program), ..., checks=Checks.none())
     profile.summary()
 
 A program is instrumented by wrapping its functions, so that a launch without statistics does not

@@ -21,6 +21,7 @@ from gfxemu.memory import WORDS
 from gfxemu.operands import Operand, scalar32, scalar64, to_lanes32, to_lanes64
 from gfxemu.pending import (
     RETIRED,
+    Issue,
     LdsStore,
     Pending,
     VectorResult,
@@ -52,6 +53,10 @@ class Access:
     @property
     def total(self) -> int:
         return self.size * self.count
+
+    @property
+    def registers(self) -> int:
+        return -(-self.total // 4)
 
     def to_registers(self, items: Array) -> Array:
         """Items [workgroup][lane] (memory.WORDS[total]) as uint32 [register][workgroup][lane]."""
@@ -94,10 +99,19 @@ _LOADS = ("ubyte", "sbyte", "ushort", "sshort", "dword", "dwordx2", "dwordx3", "
 _STORES = ("byte", "short", "dword", "dwordx2", "dwordx3", "dwordx4", "short_d16_hi", "byte_d16_hi")
 
 
-def _cache_bits(d: Decoding) -> None:
-    """Coherence and streaming hints have no effect here."""
+def _access(d: Decoding) -> Access:
+    """What a load or a store accesses. Coherence and streaming hints have no effect here."""
     for name in ("sc0", "sc1", "nt"):
         d.instruction.flag(name)
+    return parse_access(d.name.split("_", 2)[2])
+
+
+def _atomic_add(d: Decoding) -> Access:
+    if d.instruction.flag("sc0"):
+        raise UnsupportedInstruction(f"atomics that return: {d.instruction!r}")
+    for name in ("sc1", "nt"):
+        d.instruction.flag(name)
+    return Access(4, 1)
 
 
 def _load_items(w: Wave, access: Access, addresses: Array, valid: LaneMask | None) -> Array:
@@ -132,14 +146,22 @@ def _store_items(
         memory.store(addresses[valid], access.total, items[valid])
 
 
-def _observe(w: Wave, pc: int, addresses: Array, valid: LaneMask | None) -> None:
-    shape = (w.size, LANES)
-    chosen = np.broadcast_to(addresses, shape)
+def _observe(
+    w: Wave,
+    pc: int,
+    addresses: Array,
+    valid: LaneMask | None,
+    access: Access | None = None,
+    first: int = 0,
+) -> None:
+    """Shows an observer the addresses and, of a store, what `access` stores from `first` on."""
+    if w.group.observer is None:
+        return
+    chosen = np.broadcast_to(addresses, (w.size, LANES))
     w.group.observer.observe(pc, "the address", chosen if valid is None else chosen[valid])
-
-
-def _observe_data(w: Wave, pc: int, access: Access, first: int, valid: LaneMask | None) -> None:
-    data = w.regs[first : first + -(-access.total // 4)]
+    if access is None:
+        return
+    data = w.regs[first : first + access.registers]
     if access.size < 4:
         data = (data >> _U32(16) if access.half else data) & _U32((1 << 8 * access.size) - 1)
     chosen = data if valid is None else data[:, valid]
@@ -200,18 +222,16 @@ def _is_split(w: Wave, access: Access, offsets: Array, records: Array, valid: La
 
 @opcodes(*(f"buffer_load_{t}" for t in _LOADS))
 def _buffer_load(d: Decoding) -> Execute:
-    access = parse_access(d.name.removeprefix("buffer_load_"))
-    _cache_bits(d)
+    access = _access(d)
     if d.instruction.flag("lds"):
         return _buffer_load_to_lds(d, access)
-    to = d.destination(-(-access.total // 4))
+    to = d.destination(access.registers)
     where, pc, bits = buffer_address(d, 1), d.pc, access.bits
 
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
         valid = in_range(w, offsets, records, access.total)
-        if w.group.observer is not None:
-            _observe(w, pc, addresses, valid)
+        _observe(w, pc, addresses, valid)
         if valid is not None and _is_split(w, access, offsets, records, valid):
             part = Access(4, 1)
             values = np.concatenate([
@@ -221,8 +241,7 @@ def _buffer_load(d: Decoding) -> Execute:
             ])  # fmt: skip
         else:
             values = _load_items(w, access, addresses, valid)
-        lanes = None if w.all_lanes else w.lanes
-        deliver(w, VectorResult(to, values, lanes, bits), issue_vector_memory)
+        deliver(w, VectorResult(to, values, w.active, bits), issue_vector_memory)
 
     return execute
 
@@ -237,13 +256,12 @@ def _buffer_load_to_lds(d: Decoding, access: Access) -> Execute:
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
         valid = in_range(w, offsets, records, access.total)
-        if w.group.observer is not None:
-            _observe(w, pc, addresses, valid)
+        _observe(w, pc, addresses, valid)
         values = _load_items(w, access, addresses, valid)
         items = np.broadcast_to(access.to_items(values), (w.size, LANES))
         to = to_lanes64(w.read32(M0) & 0xFFFC) + lane_offsets
         to = np.broadcast_to(to, (w.size, LANES))
-        lanes = None if w.all_lanes else w.lanes
+        lanes = w.active
         store = LdsStore(to, items, access.total, lanes, pc, w.group.epoch)
         if w.late:
             w.group.lds.note_write(w, to, items, access.total, lanes, pc)
@@ -256,25 +274,21 @@ def _buffer_load_to_lds(d: Decoding, access: Access) -> Execute:
 
 @opcodes(*(f"buffer_store_{t}" for t in _STORES))
 def _buffer_store(d: Decoding) -> Execute:
-    access = parse_access(d.name.removeprefix("buffer_store_"))
-    _cache_bits(d)
-    count = -(-access.total // 4)
-    data = d.vector_range(d.operands[0], count)
+    access = _access(d)
+    data = d.vector_range(d.operands[0], access.registers)
     where, pc = buffer_address(d, 1), d.pc
 
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
         valid = in_range(w, offsets, records, access.total)
-        if w.group.observer is not None:
-            _observe(w, pc, addresses, valid)
-            _observe_data(w, pc, access, data, valid)
+        _observe(w, pc, addresses, valid, access, data)
         if valid is not None and _is_split(w, access, offsets, records, valid):
             for i in range(access.count):
                 inside = in_range(w, offsets + _U64(4 * i), records, 4)
                 _store_items(w, Access(4, 1), addresses + _U64(4 * i), inside,
                              w.regs[data + i : data + i + 1])  # fmt: skip
         else:
-            _store_items(w, access, addresses, valid, w.regs[data : data + count])
+            _store_items(w, access, addresses, valid, w.regs[data : data + access.registers])
         if w.late:
             issue_vector_memory(w, RETIRED)
 
@@ -283,18 +297,13 @@ def _buffer_store(d: Decoding) -> Execute:
 
 @opcodes("buffer_atomic_add_f32")
 def _buffer_atomic(d: Decoding) -> Execute:
-    if d.instruction.flag("sc0"):
-        raise UnsupportedInstruction(f"atomics that return: {d.instruction!r}")
-    _cache_bits(d)
-    access, data = Access(4, 1), d.vector_range(d.operands[0], 1)
+    access, data = _atomic_add(d), d.vector_range(d.operands[0], 1)
     where, pc = buffer_address(d, 1), d.pc
 
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
         valid = in_range(w, offsets, records, 4)
-        if w.group.observer is not None:
-            _observe(w, pc, addresses, valid)
-            _observe_data(w, pc, access, data, valid)
+        _observe(w, pc, addresses, valid, access, data)
         _add_float32(w, addresses, valid, data)
 
     return execute
@@ -331,27 +340,31 @@ def global_address(d: Decoding, vaddr: Operand, saddr: Operand | None) -> Callab
     return from_scalar
 
 
+def _saddr(d: Decoding) -> Operand | None:
+    return d.operands[2] if len(d.operands) > 2 else None
+
+
 def _issue_flat(w: Wave, pending: Pending) -> None:
     """Flat instructions count both ways; they may turn out to be LDS accesses."""
     issue_vector_memory(w, pending)
     issue_lgkm(w, RETIRED)
 
 
+def _issue(d: Decoding) -> Issue:
+    return _issue_flat if d.name.startswith("flat_") else issue_vector_memory
+
+
 @opcodes(*(f"{s}_load_{t}" for s in ("global", "flat") for t in _LOADS))
 def _global_load(d: Decoding) -> Execute:
-    space, _, text = d.name.split("_", 2)
-    access, pc = parse_access(text), d.pc
-    issue = _issue_flat if space == "flat" else issue_vector_memory
-    _cache_bits(d)
-    to = d.destination(-(-access.total // 4))
-    address = global_address(d, d.operands[1], d.operands[2] if len(d.operands) > 2 else None)
+    access, pc, issue = _access(d), d.pc, _issue(d)
+    to = d.destination(access.registers)
+    address = global_address(d, d.operands[1], _saddr(d))
     bits = access.bits
 
     def execute(w: Wave) -> None:
         addresses = address(w)
-        lanes = None if w.all_lanes else w.lanes
-        if w.group.observer is not None:
-            _observe(w, pc, addresses, lanes)
+        lanes = w.active
+        _observe(w, pc, addresses, lanes)
         values = _load_items(w, access, addresses, lanes)
         deliver(w, VectorResult(to, values, lanes, bits), issue)
 
@@ -360,21 +373,15 @@ def _global_load(d: Decoding) -> Execute:
 
 @opcodes(*(f"{s}_store_{t}" for s in ("global", "flat") for t in _STORES))
 def _global_store(d: Decoding) -> Execute:
-    space, _, text = d.name.split("_", 2)
-    access, pc = parse_access(text), d.pc
-    issue = _issue_flat if space == "flat" else issue_vector_memory
-    _cache_bits(d)
-    address = global_address(d, d.operands[0], d.operands[2] if len(d.operands) > 2 else None)
-    count = -(-access.total // 4)
-    data = d.vector_range(d.operands[1], count)
+    access, pc, issue = _access(d), d.pc, _issue(d)
+    address = global_address(d, d.operands[0], _saddr(d))
+    data = d.vector_range(d.operands[1], access.registers)
 
     def execute(w: Wave) -> None:
         addresses = address(w)
-        lanes = None if w.all_lanes else w.lanes
-        if w.group.observer is not None:
-            _observe(w, pc, addresses, lanes)
-            _observe_data(w, pc, access, data, lanes)
-        _store_items(w, access, addresses, lanes, w.regs[data : data + count])
+        lanes = w.active
+        _observe(w, pc, addresses, lanes, access, data)
+        _store_items(w, access, addresses, lanes, w.regs[data : data + access.registers])
         if w.late:
             issue(w, RETIRED)
 
@@ -383,18 +390,13 @@ def _global_store(d: Decoding) -> Execute:
 
 @opcodes("global_atomic_add_f32")
 def _global_atomic(d: Decoding) -> Execute:
-    if d.instruction.flag("sc0"):
-        raise UnsupportedInstruction(f"atomics that return: {d.instruction!r}")
-    _cache_bits(d)
-    address = global_address(d, d.operands[0], d.operands[2] if len(d.operands) > 2 else None)
-    data, access, pc = d.vector_range(d.operands[1], 1), Access(4, 1), d.pc
+    address = global_address(d, d.operands[0], _saddr(d))
+    access, data, pc = _atomic_add(d), d.vector_range(d.operands[1], 1), d.pc
 
     def execute(w: Wave) -> None:
         addresses = address(w)
-        lanes = None if w.all_lanes else w.lanes
-        if w.group.observer is not None:
-            _observe(w, pc, addresses, lanes)
-            _observe_data(w, pc, access, data, lanes)
+        lanes = w.active
+        _observe(w, pc, addresses, lanes, access, data)
         _add_float32(w, addresses, lanes, data)
 
     return execute
@@ -455,9 +457,8 @@ def _scratch_rows(w: Wave, offset: int | Array, size: int) -> tuple[Array, Array
 
 @opcodes(*(f"scratch_load_{t}" for t in _LOADS))
 def _scratch_load(d: Decoding) -> Execute:
-    access = parse_access(d.name.removeprefix("scratch_load_"))
-    _cache_bits(d)
-    count = -(-access.total // 4)
+    access = _access(d)
+    count = access.registers
     to, where = d.destination(count), _scratch_address(d, d.operands[1], d.operands[2])
     bits = access.bits
 
@@ -478,17 +479,15 @@ def _scratch_load(d: Decoding) -> Execute:
                 else:
                     parts.append(word[None])
             values = np.concatenate(parts)
-        lanes = None if w.all_lanes else w.lanes
-        deliver(w, VectorResult(to, values, lanes, bits), issue_vector_memory)
+        deliver(w, VectorResult(to, values, w.active, bits), issue_vector_memory)
 
     return execute
 
 
 @opcodes(*(f"scratch_store_{t}" for t in _STORES))
 def _scratch_store(d: Decoding) -> Execute:
-    access = parse_access(d.name.removeprefix("scratch_store_"))
-    _cache_bits(d)
-    count = -(-access.total // 4)
+    access = _access(d)
+    count = access.registers
     data = d.vector_range(d.operands[1], count)
     where = _scratch_address(d, d.operands[0], d.operands[2])
 

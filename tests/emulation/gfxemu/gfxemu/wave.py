@@ -75,6 +75,11 @@ class Wave:
         self.lgkm_queue: list[Pending] = []
         self.set_exec_mask(np.ones((size, LANES), bool))
 
+    @property
+    def active(self) -> LaneMask | None:
+        """The lanes that EXEC enables; None: all of them."""
+        return None if self.all_lanes else self.lanes
+
     def set_registers(self, regs: np.ndarray) -> None:
         self.regs = regs
         self.v = list(regs)

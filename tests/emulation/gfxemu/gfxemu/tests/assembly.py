@@ -91,7 +91,7 @@ class Launch:
             device.memory.register(self.output, "out"),
         ]
         uninitialised = [addresses[1], *([addresses[0]] if uninitialised_input else [])]
-        self.report: Report = device.launch_program(
+        self.report: Report = device.launch(
             Kernel("text", DESCRIPTOR, b"", {}), program(tuple(lines)),
             grid=(workgroups, 1, 1), block=(block, 1, 1),
             kernarg=np.array(addresses, np.uint64).tobytes(), schedule=schedule,

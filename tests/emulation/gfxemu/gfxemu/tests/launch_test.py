@@ -100,7 +100,7 @@ def _launch_initial_state(metadata: dict) -> np.ndarray:
         DESCRIPTOR, kernarg_size=64, user_sgprs=4, workgroup_id=(True, True, True),
         enabled=frozenset({"dispatch_ptr", "kernarg_segment_ptr"}),
     )  # fmt: skip
-    device.launch_program(
+    device.launch(
         Kernel("text", descriptor, b"", metadata), program(_INITIAL_STATE), grid=(2, 3, 4),
         block=(16, 4, 4), kernarg=struct.pack("<Q", device.memory.register(out, "out")),
         checks=Checks.none(),
