@@ -15,7 +15,12 @@ LAYERS: dict[str, list[str]] = {
     "aiter/attn.hpp": ["aiter/attn.h"],
     # The runtime knows neither attention nor launch tables, and no GPU runtime above its driver.
     "aiter/runtime/error.h": [],
-    "aiter/runtime/driver/*": ["aiter/runtime/error.h", "aiter/runtime/driver/*", "hip/*"],
+    "aiter/runtime/driver/*": [
+        "aiter/runtime/error.h",
+        "aiter/runtime/text.h",
+        "aiter/runtime/driver/*",
+        "hip/*",
+    ],
     "aiter/runtime/store/*": ["aiter/runtime/error.h", "aiter/runtime/store/*"],
     "aiter/runtime/*": [
         "aiter/runtime/*.h",
