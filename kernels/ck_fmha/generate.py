@@ -23,7 +23,11 @@ def variant_set_files(pool_file: Path, path: Path) -> dict[str, str]:
     """The repository of the variant set in a file. Raises VariantSetError."""
     shown = f"kernels/variants/{path.name}"
     pool = RecordedPool(pool_file.read_text("utf-8"))
-    selectors = parse_variant_set(path.read_text("utf-8"), shown, pool.known_values)
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise VariantSetError(f"{shown}: not UTF-8: {error}; write it as UTF-8") from None
+    selectors = parse_variant_set(text, shown, pool.known_values)
     chosen = [name for c in select(selectors, pool.candidates) for name in c.instances]
     launches = pool_file.parent / "launch"
     return set_files(pool, chosen, lambda name: (launches / f"{name}.inc").read_text("utf-8"))

@@ -87,13 +87,13 @@ class CodeObjectSpec:
     @classmethod
     def parse(cls, data: bytes) -> CodeObjectSpec:
         """The spec of canonical bytes. Raises ValueError for any others."""
-        document = json.loads(data)
         try:
+            document = json.loads(data)
             if document.pop("format", None) != FORMAT:
                 raise ValueError(f"not a code object's spec of format {FORMAT}")
             spec = cls(**{**document, "flags": tuple(document["flags"])})
             canonical = spec.canonical()
-        except (AttributeError, KeyError, TypeError) as error:
+        except (AttributeError, KeyError, RecursionError, TypeError) as error:
             raise ValueError(f"not a code object's spec: {error}") from error
         if canonical != data:
             raise ValueError("a spec that is not in its canonical form has no key")

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gfxemu.code_object import parse as parse_code_object
+from gfxemu.errors import CodeObjectError
 from hypothesis import strategies as st
 
 from kernels.ck_fmha.ckgen.schema import parse_variant_set
@@ -198,6 +200,14 @@ def test_a_right_text_is_read(name: str) -> None:
     _READERS[name].read(_READERS[name].text)
 
 
+@pytest.mark.parametrize("name", _READERS)
+def test_nested_without_end_is_refused(name: str) -> None:
+    reader = _READERS[name]
+    nested = "[" * 100_000
+    with pytest.raises(reader.error):
+        reader.read(f"variants = {nested}" if reader.is_toml else nested)
+
+
 @parts()
 @pytest.mark.parametrize("name", _READERS)
 def test_any_text_is_read_or_refused(
@@ -220,7 +230,11 @@ def _code_object(data: bytes) -> None:
 @parts()
 @pytest.mark.parametrize(
     ("name", "read", "error"),
-    [("code_object", _code_object, MetadataError), ("shared_object", elf.read, elf.ElfError)],
+    [
+        ("code_object", _code_object, MetadataError),
+        ("emulated_code_object", parse_code_object, CodeObjectError),
+        ("shared_object", elf.read, elf.ElfError),
+    ],
 )
 def test_any_bytes_are_read_or_refused(
     name: str,

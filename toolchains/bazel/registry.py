@@ -45,7 +45,13 @@ def parse_offline(text: str, where: str) -> Offline:
             },
             stubs={name: tuple(versions) for name, versions in data["stub"].items()},
         )
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as e:
+    except (
+        tomllib.TOMLDecodeError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as e:
         raise LocksError(f"{where}: {type(e).__name__}: {e}; restore the file") from e
 
 

@@ -81,7 +81,7 @@ def parse(text: str, where: str) -> dict[str, Group]:
     try:
         data = json.loads(text)
         items = list(data["groups"].items())
-    except (ValueError, KeyError, TypeError, AttributeError) as e:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise LocksError(
             f"{where}: not a Debian lock ({type(e).__name__}: {e}); "
             f"restore the file or run {REGENERATE}"

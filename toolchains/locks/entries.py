@@ -31,7 +31,7 @@ def read(
     try:
         entries = dict(pick(json.loads(path.read_bytes())))
         values = [(name, key, entry.get(key)) for name, entry in entries.items() for key in fields]
-    except (ValueError, KeyError, TypeError, AttributeError) as e:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise LocksError(f"{path}: not a lock ({type(e).__name__}: {e}); {restore}") from e
     for name, key, value in values:
         if not isinstance(value, str) or not re.fullmatch(fields[key], value):
@@ -45,7 +45,7 @@ def wanted(text: str, where: str, table: str) -> dict[str, dict[str, Any]]:
     """Returns the entries of the one table of a TOML file. Raises LocksError for any other."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as e:
+    except (tomllib.TOMLDecodeError, RecursionError) as e:
         raise LocksError(f"{where}: {e}") from e
     entries = data.pop(table, {})
     if data:

@@ -73,6 +73,8 @@ def parse_variant_set(
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise VariantSetError(f"{path}: not TOML: {error}") from None
+    except RecursionError:
+        raise VariantSetError(f"{path}: not TOML that can be read: nested too deep") from None
     names = ["variants", *qola.TABLES]
     selectors = []
     for name, tables in document.items():

@@ -152,3 +152,10 @@ def test_command_line(pool_file: Path, small: Path, tmp_path: Path):
     assert failed.returncode == 1
     assert failed.stderr.startswith("kernels/variants/small.toml: unknown table 'variant'")
     assert not (tmp_path / "none").exists()
+
+
+def test_a_variant_set_that_is_not_utf8(pool_file: Path, tmp_path: Path):
+    path = tmp_path / "latin1.toml"
+    path.write_bytes("# gr\u00f6\u00dfer\n".encode("latin-1") + SMALL.encode())
+    with pytest.raises(VariantSetError, match=r"kernels/variants/latin1\.toml: not UTF-8: .*0xf6"):
+        generate.variant_set_files(pool_file, path)

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgpack
 from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection, Section, SymbolTableSection
@@ -23,6 +24,17 @@ from gfxemu.errors import CodeObjectError
 # EF_AMDGPU_MACH values of e_flags for the targets this emulator implements.
 _MACHINES = {0x4C: "gfx942", 0x4F: "gfx950"}
 _NT_AMDGPU_METADATA = 32
+
+# What the readers of ELF and of MessagePack raise for bytes that are neither.
+_DAMAGED = (
+    ConstructError,
+    ELFError,
+    KeyError,
+    TypeError,
+    ValueError,
+    struct.error,
+    msgpack.UnpackException,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +115,7 @@ def parse(data: bytes) -> CodeObject:
     """Parse a code object. Raises CodeObjectError for anything but gfx942 and gfx950 ELF."""
     try:
         return _parse(ELFFile(io.BytesIO(data)))
-    except (ELFError, ValueError, KeyError, struct.error, msgpack.UnpackException) as error:
+    except _DAMAGED as error:
         raise CodeObjectError(
             f"not an ELF code object (is it still packed, or a bundle?): {error!r}"
         ) from error
