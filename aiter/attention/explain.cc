@@ -141,6 +141,7 @@ std::string explain_unserved(const LaunchTable& table, const Request& request, c
     if (!step.row) missing.insert(step.kind);
   }
   std::vector<const char*> kinds;
+  kinds.reserve(missing.size());
   for (const Kind kind : missing) kinds.push_back(name_of(kind));
   std::string text =
       concat("no ", join(kinds), " kernel in this build for ", describe(request), ".");
@@ -169,6 +170,7 @@ std::string explain_unserved(const LaunchTable& table, const Request& request, c
   }
   if (nearest) {
     std::vector<std::string> sizes;
+    sizes.reserve(head_sizes.size());
     for (const auto& [qk, v] : head_sizes) {
       sizes.push_back(qk == v ? std::to_string(qk) : concat(qk, "/", v));
     }

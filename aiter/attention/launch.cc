@@ -35,9 +35,11 @@ void zero(const Problem& p, const attn_tensor& t, const Extents& e, runtime::Dri
   }
   std::sort(steps.begin(), steps.end());
   int64_t width = e.head_size;
-  size_t merged = 0;
-  while (merged < steps.size() && steps[merged].first == width) width *= steps[merged++].second;
-  steps.erase(steps.begin(), steps.begin() + merged);
+  auto unmerged = steps.begin();
+  for (; unmerged != steps.end() && unmerged->first == width; ++unmerged) {
+    width *= unmerged->second;
+  }
+  steps.erase(steps.begin(), unmerged);
   steps.resize(3, {width, 1});
 
   for (int64_t i = 0; i < steps[2].second; ++i) {

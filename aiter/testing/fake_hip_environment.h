@@ -27,7 +27,7 @@ inline std::vector<std::string> listed(const char* variable, const char* otherwi
 inline int asked_failure(const char* variable, const std::string& function) {
   for (const std::string& entry : listed(variable, "")) {
     if (entry.compare(0, function.size() + 1, function + "=") == 0) {
-      return std::atoi(entry.c_str() + function.size() + 1);
+      return std::stoi(entry.substr(function.size() + 1));
     }
   }
   return 0;

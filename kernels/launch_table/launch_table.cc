@@ -47,21 +47,22 @@ bool traits_are_known(const Traits& traits) {
   });
 }
 
-bool is_text(const char* text, size_t size) {
-  return std::all_of(text, text + size, [](char c) { return ' ' <= c && c <= '~'; });
-}
+bool is_printable(char c) { return ' ' <= c && c <= '~'; }
 
 // A name, and zeros up to the end, at least one.
 bool is_padded_name(const char (&name)[sizeof(Arch::name)]) {
-  const size_t size = strnlen(name, sizeof(name));
-  return 0 < size && size < sizeof(name) && is_text(name, size) &&
-         std::all_of(name + size, name + sizeof(name), [](char c) { return c == 0; });
+  const std::string_view all(name, sizeof(name));
+  const size_t size = std::min(all.find('\0'), all.size());
+  return 0 < size && size < all.size() &&
+         std::all_of(all.begin(), all.begin() + size, is_printable) &&
+         all.find_first_not_of('\0', size) == all.npos;
 }
 
 // Texts one after the other, each with its zero.
-bool are_strings(const char* strings, size_t size) {
-  return size != 0 && strings[size - 1] == 0 &&
-         std::all_of(strings, strings + size, [](char c) { return c == 0 || is_text(&c, 1); });
+bool are_strings(std::string_view strings) {
+  return !strings.empty() && strings.back() == 0 &&
+         std::all_of(strings.begin(), strings.end(),
+                     [](char c) { return c == 0 || is_printable(c); });
 }
 
 bool is_sorted(const Bucket* buckets, uint32_t count) {
@@ -77,7 +78,7 @@ bool LaunchTable::valid(const void* blob, uint64_t size) {
   const LaunchTable table(blob, nullptr, 0);
   const TableHeader& h = table.header();
   if (std::memcmp(h.magic, "ATTNTBL1", sizeof(h.magic)) != 0 || h.total_size != size ||
-      !sections_fit(h, size) || !are_strings(table.at<char>(h.strings), h.string_size) ||
+      !sections_fit(h, size) || !are_strings({table.at<char>(h.strings), h.string_size}) ||
       h.variant_set >= h.string_size || !is_sorted(table.at<Bucket>(h.buckets), h.bucket_count)) {
     return false;
   }

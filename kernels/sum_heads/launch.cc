@@ -9,6 +9,8 @@
 
 namespace AITER_ATTN_NAMESPACE::kernels {
 
+// The launch table names it.
+// NOLINTNEXTLINE(misc-use-internal-linkage)
 void sum_heads_launch(const LaunchArgs& args, Launch* launch) {
   const attn_problem& problem = args.problem;
   const bool group_mode = problem.mode == ATTN_MODE_GROUP;

@@ -40,6 +40,8 @@ std::string DtypeName(DLDataType dtype) {
     case kDLBool:
       kind = "bool";
       break;
+    default:  // a code of a later DLPack
+      break;
   }
   return kind + std::to_string(dtype.bits);
 }

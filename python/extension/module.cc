@@ -101,7 +101,7 @@ attn_problem OnDevice(attn_problem problem, int32_t device_type, int32_t device_
                       uintptr_t stream) {
   problem.device_type = device_type;
   problem.device_id = device_id;
-  problem.stream = reinterpret_cast<void*>(stream);
+  problem.stream = reinterpret_cast<void*>(stream);  // NOLINT(performance-no-int-to-ptr)
   return problem;
 }
 
@@ -311,7 +311,7 @@ int ExecInMainInterpreter(PyObject* module) {
 }  // namespace
 
 // What PYBIND11_MODULE would define, which calls pybind11 before the check.
-extern "C" PYBIND11_EXPORT PyObject* PyInit__C() {
+extern "C" PYBIND11_EXPORT PyObject* PyInit__C() {  // NOLINT(bugprone-reserved-identifier)
   PYBIND11_CHECK_PYTHON_VERSION
   static PyModuleDef_Slot slots[] = {
       {Py_mod_exec, reinterpret_cast<void*>(&ExecInMainInterpreter)},

@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "python/extension/tensor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
@@ -130,7 +131,9 @@ bool Tensor::is_contiguous(size_t dimensions) const {
     if (extent == 0) return true;
   }
   int64_t expected = 1;
-  for (size_t i = shape().size(); i-- > 0 && i + dimensions >= shape().size();) {
+  const size_t total = shape().size();
+  for (size_t last = 1; last <= std::min(dimensions, total); ++last) {
+    const size_t i = total - last;
     if (shape()[i] == 1) continue;
     if (strides()[i] != expected) return false;
     expected *= shape()[i];

@@ -23,6 +23,7 @@ FIX = flags.DEFINE_bool("fix", False, "rewrite files instead of reporting what d
 RUFF = flags.DEFINE_string("ruff", None, "path of the ruff binary", required=True)
 BUILDIFIER = flags.DEFINE_string("buildifier", None, "path of the buildifier binary", required=True)
 CLANG_FORMAT = flags.DEFINE_string("clang_format", None, "path of clang-format", required=True)
+CLANG_TIDY = flags.DEFINE_string("clang_tidy", None, "path of clang-tidy's report", required=True)
 
 # What type checking covers: the shipped package, and the tools with a stable interface.
 MYPY_ROOTS = ("python/aiter_attn",)
@@ -130,6 +131,11 @@ def main(argv: Sequence[str]) -> int:
         print("\n".join(findings), file=sys.stderr)
         failed.append("columns")
     report("columns", f"{len(unwrapped)} files", failed)
+    found = Path(CLANG_TIDY.value).read_text(encoding="utf-8")
+    if found:
+        print(found, file=sys.stderr)
+        failed.append("clang-tidy")
+    report("clang-tidy", "what //:clang_tidy depends on", failed)
     if not mypy(root):
         failed.append("mypy")
     report("mypy", ", ".join(MYPY_ROOTS), failed)

@@ -53,7 +53,7 @@ Library open_library() {
        "); install ROCm's libamdhip64 6 or 7, or name its file in ", kHipLibraryVariable);
 }
 
-class Hip : public Driver {
+class Hip final : public Driver {
  public:
   explicit Hip(Library library) : library_(std::move(library)) {
     bind("hipGetErrorName", &get_error_name_);

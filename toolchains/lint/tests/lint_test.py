@@ -49,12 +49,18 @@ def lint(tmp_path: pathlib.Path) -> Lint:
     ]
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
 
-    def run(files: Mapping[str, str], *options: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        files: Mapping[str, str], *options: str, tidy: str = "FLAWLESS"
+    ) -> subprocess.CompletedProcess[str]:
         for path, text in (CLEAN | files).items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(text)
         return subprocess.run(
-            [sys.executable, LINT, *programs, *options],
+            [
+                *(sys.executable, LINT, *programs),
+                f"--clang_tidy={pathlib.Path(os.environ['CLANG_TIDY_' + tidy]).absolute()}",
+                *options,
+            ],
             env=os.environ | {"BUILD_WORKSPACE_DIRECTORY": str(tmp_path)},
             capture_output=True,
             text=True,
@@ -85,3 +91,10 @@ def test_what_can_be_mended_is(lint: Lint) -> None:
 def test_what_cannot_be_mended_fails_with_fix_too(lint: Lint) -> None:
     got = lint(dict(UNMENDED.values()), "--fix")
     check_failed(got, UNMENDED.items())
+
+
+def test_what_clang_tidy_found_is_told(lint: Lint) -> None:
+    got = lint({}, tidy="FLAWED")
+    fault = "toolchains/lint/tests/flawed.cc:5:5: "
+    check_failed(got, [("clang-tidy", (fault, ""))])
+    assert "[bugprone-suspicious-semicolon" in got.stderr
