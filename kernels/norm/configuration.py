@@ -17,6 +17,7 @@ OPERATIONS = tuple(
 REGISTER_ELEMENTS = 64  # of a row, that a thread keeps at most; rows.h: RESIDENT
 SHARED_BYTES_PER_SM = 227 * 1024  # of compute capability 9.0
 RESERVED_SHARED_BYTES = 1024  # of each CTA
+WEIGHTS_IN_SHARED_MEMORY = 3  # of keep_weights
 
 
 class TableError(ValueError):
@@ -36,6 +37,7 @@ class Configuration:
     keep_weights: int
     hold_row: int
     lag: int
+    on_demand: int
 
     def packs(self, hidden: int, vector: int) -> int:
         """Vectors of a row that each thread has."""
@@ -49,6 +51,13 @@ class Configuration:
         """Shared memory of a CTA's ring; `element_bytes` adds up over the matrices read."""
         slice_columns = self.packs(hidden, vector) * min(self.lanes, 32) * vector
         return self.stages * (self.threads // 32) * slice_columns * element_bytes
+
+    def weights_bytes(self, hidden: int, vector: int, weight_bytes: int) -> int:
+        """Shared memory in which norm_forward keeps gamma and beta, behind the ring;
+        `weight_bytes`: of a column of both."""
+        if self.keep_weights != WEIGHTS_IN_SHARED_MEMORY:
+            return 0
+        return self.threads * self.packs(hidden, vector) * vector * weight_bytes
 
     def combine_bytes(self, hidden: int, vector: int, sums: int) -> int:
         """Shared memory in which norm_backward adds the rows of a CTA up, in the ring's place;
@@ -68,6 +77,7 @@ class Configuration:
             "ROW_STAGES": self.stages,
             "ROW_CTAS_PER_SM": self.ctas_per_sm,
             "ROW_HOLD": self.hold_row,
+            "ROW_ON_DEMAND": self.on_demand,
         }
 
     def check(self) -> None:
@@ -82,6 +92,15 @@ class Configuration:
             or self.threads // self.lanes <= 15,
             "a ring feeds whole warps": self.stages == 0 or self.lanes >= 32,
             "stages <= 32": 0 <= self.stages <= 32,
+            "keep_weights is 0, 1, 2 or 3": 0 <= self.keep_weights <= 3,
+            "a cluster that asks for rows stays, with one row of several slices in hand": (
+                not self.on_demand
+                or (
+                    self.waves == 1
+                    and self.threads == self.lanes
+                    and self.lanes * self.cluster > 32
+                )
+            ),
             "lag needs several slices and a held row": not self.lag
             or (self.hold_row and self.lanes * self.cluster > 32),
         }
@@ -118,7 +137,17 @@ def load(path: Path = TABLE) -> dict[str, Entry]:
         table[operation] = Entry(tuple(tuned), Configuration(*entry["general"]))
         for configuration in [c for _, c in tuned] + [table[operation].general]:
             configuration.check()
+            if operation in ("rms_backward", "layer_backward"):
+                _check_norm_backward(operation, configuration)
     return table
+
+
+def _check_norm_backward(operation: str, c: Configuration) -> None:
+    """Raises TableError for what norm_backward.cpp would refuse."""
+    if c.on_demand:
+        raise TableError(f"{operation} {c}: on_demand would change dgamma from run to run; use 0")
+    if c.keep_weights == WEIGHTS_IN_SHARED_MEMORY:
+        raise TableError(f"{operation} {c}: keep_weights is 0, 1 or 2 backward")
 
 
 def choose(
@@ -127,6 +156,7 @@ def choose(
     vector: int,
     element_bytes: int,
     *,
+    weight_bytes: int = 0,
     sixteen_byte_rows: bool = True,
     bulk_copies: bool = True,
 ) -> Configuration:
@@ -137,6 +167,7 @@ def choose(
       hidden: columns, at least 1.
       vector: columns that a thread moves at once.
       element_bytes: bytes of a column, added up over the matrices read.
+      weight_bytes: bytes of a column of gamma and, if there is one, beta.
       sixteen_byte_rows: every row of every matrix read starts at a multiple of 16 bytes and has
         a multiple of 16 bytes, which bulk copies need.
       bulk_copies: the device has them, and clusters (compute capability 9.0).
@@ -147,16 +178,20 @@ def choose(
     if hidden < 1:
         raise ValueError(f"hidden is {hidden}; a row has at least 1 column")
     c = next((c for limit, c in entry.tuned if hidden <= limit), entry.general)
-    if not bulk_copies and c.cluster > 1:
-        lanes = min(1024, c.lanes * c.cluster)
-        c = dataclasses.replace(c, cluster=1, lanes=lanes, threads=lanes, ctas_per_sm=1)
+    if not bulk_copies:
+        c = dataclasses.replace(c, on_demand=0)
+        if c.cluster > 1:
+            lanes = min(1024, c.lanes * c.cluster)
+            c = dataclasses.replace(c, cluster=1, lanes=lanes, threads=lanes, ctas_per_sm=1)
     if not bulk_copies or not sixteen_byte_rows:
         c = dataclasses.replace(c, stages=0)
-    while c.stages and c.ctas_per_sm * _shared(c, hidden, vector, element_bytes) > (
-        SHARED_BYTES_PER_SM
-    ):
+    while (c.stages or c.keep_weights == WEIGHTS_IN_SHARED_MEMORY) and c.ctas_per_sm * _shared(
+        c, hidden, vector, element_bytes, weight_bytes
+    ) > SHARED_BYTES_PER_SM:
         if c.stages > 1:
             c = dataclasses.replace(c, stages=c.stages - 1)
+        elif c.keep_weights == WEIGHTS_IN_SHARED_MEMORY:
+            c = dataclasses.replace(c, keep_weights=0)
         elif c.ctas_per_sm > 1:
             c = dataclasses.replace(c, ctas_per_sm=c.ctas_per_sm - 1)
         else:
@@ -166,10 +201,15 @@ def choose(
     return c
 
 
-def _shared(c: Configuration, hidden: int, vector: int, element_bytes: int) -> int:
-    """Shared memory that a CTA takes: ring, its barriers, exchange (rows.h), what is reserved."""
+def _shared(
+    c: Configuration, hidden: int, vector: int, element_bytes: int, weight_bytes: int
+) -> int:
+    """Shared memory that a CTA takes: ring, its barriers, weights, exchange and turns (rows.h),
+    what is reserved."""
     slots = c.cluster * max(1, c.lanes // 32)
     exchange = (4 if slots > 1 else 1) * (c.threads // c.lanes) * slots * 2 * 4 + 32
     barriers = 8 * c.stages * (c.threads // 32)
+    turns = 16 * max(4, 2 * (c.stages + 3))
     ring = c.ring_bytes(hidden, vector, element_bytes)
-    return ring + barriers + exchange + RESERVED_SHARED_BYTES
+    weights = c.weights_bytes(hidden, vector, weight_bytes)
+    return ring + barriers + weights + exchange + turns + RESERVED_SHARED_BYTES

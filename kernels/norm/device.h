@@ -209,8 +209,8 @@ struct alignas(least(16, (int)sizeof(T) * V)) Pack {
 };
 
 /// Stops the compiler from keeping what it computed from `pack` so far (converted elements, above
-/// all): converting again costs an instruction, keeping costs a register. `zero` is 0, which the
-/// compiler must not be able to know.
+/// all): converting again costs an instruction, keeping costs a register. `zero` is 0, and the
+/// compiler must not be able to know that of any of its bits.
 template <class P>
 DEVICE P opaque(P pack, u32 zero) {
 #pragma unroll
@@ -290,15 +290,21 @@ DEVICE void barrier_init(u32 barrier, int arrivals) {
 DEVICE void barrier_init_fence() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
+/// This thread's arrival, after all that it did to shared memory.
+DEVICE void barrier_arrive(u32 barrier) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
 DEVICE void barrier_expect(u32 barrier, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
+/// Until the phase has ended. What comes by it lies in this CTA's shared memory, so acquiring it
+/// for the CTA is enough; for the cluster would empty L1.
 DEVICE void barrier_wait(u32 barrier, u32 parity) {
   asm volatile(
       "{\n.reg .pred done;\n"
       "again:\n"
-      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
       "@done bra.uni finished;\n"
       "bra.uni again;\n"
       "finished:\n}" ::"r"(barrier),
@@ -321,10 +327,11 @@ DEVICE int cluster_rank() {
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
-DEVICE void cluster_barrier() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
+/// Releases nothing but, after barrier_init_fence, barriers: a release would wait for every load.
+DEVICE void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
+DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 DEVICE u32 address_in(u32 shared, int cta) {
   u32 mapped;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(shared), "r"(cta));
@@ -342,6 +349,17 @@ DEVICE void send(u32 to, float a, float b, u32 barrier) {
           to),
       "r"(as_bits(a)), "r"(as_bits(b)), "r"(barrier)
       : "memory");
+}
+/// Adds 1 to `counter`; what it was before.
+DEVICE u32 count_up(u32* counter) { return atomicAdd(counter, 1u); }
+/// As count_up, ordered after all that this thread did to memory and before what it does next.
+DEVICE u32 count_up_in_order(u32* counter) {
+  u32 before;
+  asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;"
+               : "=r"(before)
+               : "l"(counter)
+               : "memory");
+  return before;
 }
 #endif
 

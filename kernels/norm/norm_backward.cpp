@@ -44,6 +44,8 @@ using Rows = Input<WholeRow, X, Y, X>;
 using Rows = Input<WholeRow, X, Y>;
 #endif
 
+static_assert(!ON_DEMAND, "a cluster's part of dgamma has the same rows every time");
+static_assert(NORM_KEEP_WEIGHTS < 3, "gamma stays in registers");
 static_assert(!LAG || (HOLD && SLOTS > 1), "there is an exchange to hide");
 
 /// A row on its way: what is kept of it between its sums and its end.
@@ -92,13 +94,15 @@ DEVICE void write_part(const Position& at, const float (&sum)[COUNT][VECTOR], fl
 ROW_KERNEL norm_backward(NormBackwardArguments a) {
   DYNAMIC_SHARED(shared);
   __shared__ u64 barriers[Rows::BARRIERS];
+  __shared__ TurnStorage turn_storage;
   __shared__ ExchangeStorage<SUMS> storage;
   let_dependents_start();
   Position at(a.groups);
+  Turns turns(turn_storage, at, a.rows, nullptr);
 #if NORM_ADD
-  Rows in(at, a.rows, WholeRow{}, shared, barriers, a.x, a.dy, a.dh);
+  Rows in(at, turns, WholeRow{}, shared, barriers, a.x, a.dy, a.dh);
 #else
-  Rows in(at, a.rows, WholeRow{}, shared, barriers, a.x, a.dy);
+  Rows in(at, turns, WholeRow{}, shared, barriers, a.x, a.dy);
 #endif
   RowScalars means(LAYER ? a.mean : nullptr, a.rows, at), rstds(a.rstd, a.rows, at);
   Exchange<SUMS> exchange(storage, at);
@@ -127,7 +131,7 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
 
   auto gamma_of = [&](int k) {
     if constexpr (!KEEP) return weights(k);
-    if constexpr (PACKED) return opaque(gamma[k], (u32)at.row >> 31);
+    if constexpr (PACKED) return opaque(gamma[k], (u32)(at.row >> 31));
     return gamma[k];
   };
 
@@ -182,7 +186,7 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
 #if NORM_ADD
         dh = r.dh[k];
 #endif
-        const u32 zero = (u32)r.row >> 31;
+        const u32 zero = (u32)(r.row >> 31);
         put(r, total, k, opaque(r.x[k], zero), opaque(r.dy[k], zero), gamma_of(k), dh);
       } else {
 #if NORM_ADD
@@ -236,7 +240,6 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
   if constexpr (LAG) {
     if (i > 0) finish(last, i - 1);
   }
-  exchange.finish();
   if constexpr (RESIDENT) {
     if constexpr (ROWS > 1) block_barrier();  // the ring is read out
     float* room = (float*)shared;

@@ -15,9 +15,12 @@ using Y = NORM_Y;
 constexpr bool LAYER = NORM_LAYER;  // LayerNorm, else RMSNorm
 constexpr bool BETA = NORM_BETA;
 constexpr bool FP8 = sizeof(Y) == 1;
-constexpr bool KEEP = NORM_KEEP_WEIGHTS > 0 && RESIDENT;  // gamma and beta stay in registers,
-constexpr bool PACKED = NORM_KEEP_WEIGHTS == 1;           // 1: as stored, 2: converted
-constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;         // 1 if gamma is stored as gamma - 1
+// Where gamma and beta stay: in registers as stored (1) or converted (2), in shared memory (3).
+constexpr bool KEEP = (NORM_KEEP_WEIGHTS == 1 || NORM_KEEP_WEIGHTS == 2) && RESIDENT;
+constexpr bool PACKED = NORM_KEEP_WEIGHTS == 1;
+constexpr bool SHARED_WEIGHTS = NORM_KEEP_WEIGHTS == 3;
+constexpr bool CONVERT_AGAIN = PACKS * VECTOR > 32;  // x, rather than keep it converted
+constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;    // 1 if gamma is stored as gamma - 1
 
 struct NormForwardArguments {
   Matrix x, residual;
@@ -33,7 +36,8 @@ struct NormForwardArguments {
   float* amax;
   int rows;
   float epsilon;
-  int groups;  // clusters of the grid
+  int groups;            // clusters of the grid
+  TurnCounter* counter;  // with ON_DEMAND; null otherwise
 };
 
 using Values = Pack<X, VECTOR>;
@@ -75,12 +79,14 @@ DEVICE Moments merged(Exchange<2>& exchange, int i, Moments own) {
 ROW_KERNEL norm_forward(NormForwardArguments a) {
   DYNAMIC_SHARED(shared);
   __shared__ u64 barriers[Rows::BARRIERS];
+  __shared__ TurnStorage turn_storage;
   __shared__ ExchangeStorage<2> storage;
   Position at(a.groups);
+  Turns turns(turn_storage, at, a.rows, a.counter);
 #if NORM_ADD
-  Rows in(at, a.rows, WholeRow{}, shared, barriers, a.x, a.residual);
+  Rows in(at, turns, WholeRow{}, shared, barriers, a.x, a.residual);
 #else
-  Rows in(at, a.rows, WholeRow{}, shared, barriers, a.x);
+  Rows in(at, turns, WholeRow{}, shared, barriers, a.x);
 #endif
   Exchange<2> exchange(storage, at);
   const float scale = FP8 && a.scale ? *a.scale : 1.0f;
@@ -102,9 +108,20 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       if constexpr (BETA) beta[k] = weights(a.beta, k);
     }
   }
-  auto kept = [&](const Weights* registers, const void* of, int k) {
+  // Each thread reads only what it wrote: no barrier.
+  Weights* shared_gamma = (Weights*)(shared + Rows::BYTES) + thread_index();
+  Weights* shared_beta = shared_gamma + PACKS * THREADS;
+  if constexpr (SHARED_WEIGHTS) {
+#pragma unroll 4
+    for (int k = 0; k < PACKS; k++) {
+      shared_gamma[k * THREADS] = weights(a.gamma, k);
+      if constexpr (BETA) shared_beta[k * THREADS] = weights(a.beta, k);
+    }
+  }
+  auto kept = [&](const Weights* registers, const Weights* shared, const void* of, int k) {
+    if constexpr (SHARED_WEIGHTS) return shared[k * THREADS];
     if constexpr (!KEEP) return weights(of, k);
-    if constexpr (PACKED) return opaque(registers[k], (u32)at.row >> 31);
+    if constexpr (PACKED) return opaque(registers[k], (u32)(at.row >> 31));
     return registers[k];
   };
   // The row's pack k, with the residual added; stores the sum on the first reading.
@@ -122,7 +139,7 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
     return x;
   };
 
-  for (int i = 0; at.more(a.rows); i++, at.row += at.step) {
+  for (int i = 0; at.more(a.rows); i++, at.row = turns.row(i)) {
     in.open(at.row);
     Values x[HOLD ? PACKS : 1];
     Moments own{(float)Position::columns_of(at.warp), 0, 0};
@@ -133,18 +150,24 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       if constexpr (LAYER) {
         float sum = 0;
 #pragma unroll
-        for (int k = 0; k < PACKS; k++)
+        for (int k = 0; k < PACKS; k++) {
+          float part = 0;  // short chains of additions
 #pragma unroll
-          for (int e = 0; e < VECTOR; e++) sum += x[k].get(e);
+          for (int e = 0; e < VECTOR; e++) part += x[k].get(e);
+          sum += part;
+        }
         own.mean = own.count > 0 ? warp_sum<WARP_LANES>(sum) / own.count : 0.0f;
       }
 #pragma unroll
-      for (int k = 0; k < PACKS; k++)
+      for (int k = 0; k < PACKS; k++) {
+        float part = 0;
 #pragma unroll
         for (int e = 0; e < VECTOR; e++) {
           float off = LAYER ? x[k].get(e) - own.mean : x[k].get(e);
-          if (!LAYER || at.has(k)) own.squares = fused_multiply_add(off, off, own.squares);
+          part = fused_multiply_add(off, off, part);
         }
+        if (!LAYER || at.has(k)) own.squares += part;
+      }
       own.squares = warp_sum<WARP_LANES>(own.squares);
     } else {
       // Each lane merges vector after vector (Chan, Golub, LeVeque), then the lanes merge.
@@ -196,15 +219,21 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       if (at.has(k) && at.active(a.rows))
         *(decltype(out)*)((Y*)a.y + (i64)at.row * a.y_stride + at.column(k)) = out;
     };
+    auto row_value = [&](int k) {
+      if constexpr (!HOLD) return value(k, false);
+      // Depends on rstd, so that the conversions are not moved ahead of it.
+      if constexpr (CONVERT_AGAIN) return opaque(x[k], as_bits(rstd) & (u32)(at.row >> 31));
+      return x[k];
+    };
 #pragma unroll UNROLL
     for (int k = 0; k < PACKS && at.has(k); k++)
-      finish(k, HOLD ? x[HOLD ? k : 0] : value(k, false), kept(gamma, a.gamma, k),
-             BETA ? kept(beta, a.beta, k) : Weights{});
+      finish(k, row_value(k), kept(gamma, shared_gamma, a.gamma, k),
+             BETA ? kept(beta, shared_beta, a.beta, k) : Weights{});
     if (!HOLD) in.close();
   }
   if (FP8 && a.amax) {
     amax = warp_max<WARP_SIZE>(amax);
     if (lane_index() == 0) atomic_max_of_positive(a.amax, amax);
   }
-  exchange.finish();
+  turns.retire(a.groups);
 }

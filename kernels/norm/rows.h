@@ -1,89 +1,12 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-// How rows are shared out among threads, fetched and reduced; the same for every kernel here.
-//
-// A row of ROW_HIDDEN columns belongs to ROW_LANES threads in each CTA of a cluster of ROW_CLUSTER.
-// Every warp owns a contiguous slice of the row and keeps it in registers (HOLD) or reads it again.
-// Rows come in through a ring in shared memory of ROW_STAGES slots, which each warp fills and
-// empties for itself by bulk copies, so that no barrier of the block guards data; with 0 stages,
-// loads go straight to registers. Partial results of warps meet in an Exchange.
+// How rows are fetched: through a ring in shared memory of ROW_STAGES slots, which each warp fills
+// and empties for itself by bulk copies, so that no barrier of the block guards data; with 0
+// stages, loads go straight to registers. A warp keeps its slice in registers (HOLD) or reads it
+// again.
 #pragma once
 
-#include "device.h"
-
-constexpr int HIDDEN = ROW_HIDDEN;            // columns of a row
-constexpr int THREADS = ROW_THREADS;          // of a CTA
-constexpr int LANES = ROW_LANES;              // threads of a CTA that share a row
-constexpr int CLUSTER = ROW_CLUSTER;          // CTAs that share a row
-constexpr int VECTOR = ROW_VECTOR;            // columns that a thread takes at once
-constexpr int STAGES = ROW_STAGES;            // slots of the ring, or 0
-constexpr int CTAS_PER_SM = ROW_CTAS_PER_SM;  // that registers must allow
-
-constexpr int ROWS = THREADS / LANES;  // rows that a CTA has in hand
-constexpr int WARP_LANES = least(LANES, WARP_SIZE);
-constexpr int WARPS = LANES / WARP_LANES;  // of a CTA, per row
-constexpr int PACKS = divided_up(HIDDEN, CLUSTER * LANES * VECTOR);
-constexpr int SLICE = PACKS * WARP_LANES * VECTOR;  // columns of one warp
-constexpr int SLOTS = WARPS * CLUSTER;              // slices of a row
-constexpr bool RAGGED = SLICE * SLOTS != HIDDEN;
-constexpr bool RESIDENT = PACKS * VECTOR <= 64;  // registers can hold a row
-constexpr bool HOLD = ROW_HOLD && RESIDENT;      // and do; else it is read again where it came from
-constexpr int UNROLL = RESIDENT ? PACKS : 1;
-
-static_assert(HIDDEN > 0 && HIDDEN % VECTOR == 0, "a row is a whole number of vectors");
-static_assert((LANES & (LANES - 1)) == 0 && THREADS % LANES == 0, "lanes: a power of two");
-static_assert(THREADS % WARP_SIZE == 0, "threads: whole warps");
-static_assert(WARPS == 1 || ROWS <= 15, "a block has 15 barriers beyond its own");
-static_assert(CLUSTER == 1 || ROWS == 1, "a cluster has one row in hand");
-static_assert(STAGES == 0 || LANES >= WARP_SIZE, "a ring feeds whole warps");
-#if !HAS_BULK_COPY && (defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__))
-static_assert(STAGES == 0 && CLUSTER == 1, "rings and clusters need compute capability 9.0");
-#endif
-
-#if ROW_CLUSTER > 1
-#define ROW_KERNEL                                                  \
-  extern "C" __global__ LAUNCH_BOUNDS(ROW_THREADS, ROW_CTAS_PER_SM) \
-      __cluster_dims__(ROW_CLUSTER, 1, 1) void
-#else
-#define ROW_KERNEL extern "C" __global__ LAUNCH_BOUNDS(ROW_THREADS, ROW_CTAS_PER_SM) void
-#endif
-
-/// Which part of which rows this thread has.
-struct Position {
-  int lane;       // among the lanes of its warp that share its row
-  int warp;       // slice of the row
-  int row_slot;   // row of the CTA
-  int rank;       // CTA of the cluster
-  int group;      // cluster of the grid
-  int row, step;  // first row and distance to the next
-
-  DEVICE explicit Position(int groups) {
-    int thread = thread_index();
-    lane = thread % WARP_LANES;
-    row_slot = thread / LANES;
-    rank = 0;
-#if HAS_BULK_COPY
-    if constexpr (CLUSTER > 1) rank = cluster_rank();
-#endif
-    warp = rank * WARPS + thread % LANES / WARP_LANES;
-    group = block_index() / CLUSTER;
-    row = group * ROWS + row_slot;
-    step = groups * ROWS;
-  }
-  /// Rows left for this thread's warp? Its lanes may have several rows, the last past the end.
-  DEVICE bool more(int rows) const {
-    if constexpr (LANES >= WARP_SIZE) return row < rows;
-    return row - row_slot % (WARP_SIZE / WARP_LANES) < rows;
-  }
-  DEVICE bool active(int rows) const { return LANES >= WARP_SIZE || row < rows; }
-  DEVICE int column(int pack) const { return warp * SLICE + (pack * WARP_LANES + lane) * VECTOR; }
-  DEVICE bool has(int pack) const { return !RAGGED || column(pack) < HIDDEN; }
-  /// Columns of slice `warp` that the row has.
-  static DEVICE int columns_of(int warp) {
-    if constexpr (!RAGGED) return SLICE;
-    int left = HIDDEN - warp * SLICE;
-    return left < 0 ? 0 : left < SLICE ? left : SLICE;
-  }
-};
+#include "exchange.h"
+#include "turns.h"
 
 struct WholeRow {
   DEVICE int operator()(int) const { return HIDDEN; }
@@ -113,10 +36,12 @@ struct Input {
   static constexpr int BARRIERS = most(1, STAGES*(THREADS / WARP_SIZE));
 
   const Position& position;
+  Turns& turns;
   int rows;
   Limit limit;
   Matrix matrix[COUNT];
-  int row;
+  int row, turn;
+  int ahead;   // row of the turn that was fetched last, on the lane that fetches
   int wanted;  // columns of this warp's slice in the current row
 #if HAS_BULK_COPY
   u32 ring, barrier;
@@ -139,9 +64,16 @@ struct Input {
   }
 
   template <class... M>
-  DEVICE Input(const Position& at, int row_count, Limit columns, char* shared, u64* barriers,
+  DEVICE Input(const Position& at, Turns& rows_of, Limit columns, char* shared, u64* barriers,
                M... matrices)
-      : position(at), rows(row_count), limit(columns), matrix{matrices...}, row(0), wanted(0) {
+      : position(at),
+        turns(rows_of),
+        rows(rows_of.rows),
+        limit(columns),
+        matrix{matrices...},
+        row(0),
+        turn(0),
+        wanted(0) {
 #if HAS_BULK_COPY
     if constexpr (STAGES > 0) {
       int warp = thread_index() / WARP_SIZE;
@@ -153,14 +85,14 @@ struct Input {
         barrier_init_fence();
       }
       warp_barrier();
-      for (int i = 0; i < STAGES; i++) fetch(position.row + i * position.step, i);
+      for (int i = 0; i < STAGES; i++) fetch(ahead = position.row + i * position.step, i);
     }
 #endif
   }
 
+  /// Columns of this warp's slice that are wanted of row `of`, in whole vectors.
   DEVICE int columns_wanted(int of) const {
-    int left = limit(of) - position.warp * SLICE;
-    left = left < 0 ? 0 : left < SLICE ? left : SLICE;
+    int left = position.columns_of(position.warp, limit(of));
     return (left + VECTOR - 1) / VECTOR * VECTOR;
   }
 
@@ -181,7 +113,7 @@ struct Input {
   }
 #endif
 
-  /// Row `which` is read next: rows come in the order of the position.
+  /// Row `which` is read next: rows come in the order of the turns.
   DEVICE void open(int which) {
     row = which;
     wanted = position.active(rows) ? columns_wanted(row) : 0;
@@ -190,12 +122,6 @@ struct Input {
       if (wanted > 0) barrier_wait(barrier + 8 * slot, phases >> slot & 1);
     }
 #endif
-  }
-
-  /// Columns of this warp's slice that the row has, not rounded up to whole vectors.
-  DEVICE int wanted_exactly() const {
-    int left = limit(row) - position.warp * SLICE;
-    return left < 0 ? 0 : left < SLICE ? left : SLICE;
   }
 
   /// Pack `k` of matrix I; T of 16 bits has the packs of 16 bytes that the ring is laid out for.
@@ -219,126 +145,27 @@ struct Input {
                                         size<I>());
   }
 
-  /// The row is in registers: its slot takes the row that is STAGES further on.
+  /// The row is in registers: its slot takes the row that is STAGES turns further on.
   DEVICE void close() {
+    if constexpr (HOLD) meet(turn);
+    turns.deal(turn);
 #if HAS_BULK_COPY
     if constexpr (STAGES > 0) {
-      reads_before_bulk_copies();
-      warp_barrier();
-      fetch(row + STAGES * position.step, slot);
+      if constexpr (!ON_DEMAND) ahead = row + STAGES * position.step;
+      if (ON_DEMAND || ahead < rows) {
+        reads_before_bulk_copies();
+        warp_barrier();
+      }
+      if constexpr (ON_DEMAND) {
+        if (position.lane == 0 && ahead < rows) fetch(ahead = turns.row(turn + STAGES), slot);
+      } else {
+        fetch(ahead, slot);
+      }
       if (wanted > 0) phases ^= 1u << slot;
       if (++slot == STAGES) slot = 0;
     }
 #endif
-  }
-};
-
-/// Shared memory of an Exchange of VALUES floats per slice.
-template <int VALUES>
-struct alignas(16) ExchangeStorage {
-  static constexpr int BUFFERS = 4;  // a CTA of a cluster can be two rows ahead of another
-  float slot[SLOTS > 1 ? BUFFERS : 1][ROWS][SLOTS][VALUES];
-  u64 barrier[BUFFERS];
-};
-
-/// What the lanes of a warp got from the slices of a row: lane j has slices j, j + WARP_SIZE, ...
-template <int VALUES>
-struct Gathered {
-  static constexpr int PER_LANE = divided_up(SLOTS, WARP_SIZE);
-  float value[PER_LANE][VALUES];
-  /// Slice of entry i on this lane; the row has none if it is SLOTS or more.
-  static DEVICE int slice(int i) { return lane_index() + i * WARP_SIZE; }
-};
-
-/// All-gather of VALUES floats per slice among the slices of a row. Call publish(i) and then
-/// gather(i) for i = 0, 1, ...; publish(i + 1) may come before gather(i).
-template <int VALUES>
-struct Exchange {
-  ExchangeStorage<VALUES>& shared;
-  const Position& position;
-
-  DEVICE Exchange(ExchangeStorage<VALUES>& storage, const Position& at)
-      : shared(storage), position(at) {
-#if HAS_BULK_COPY
-    if constexpr (CLUSTER > 1) {
-      if (thread_index() == 0) {
-        for (int i = 0; i < shared.BUFFERS; i++)
-          barrier_init(shared_address(&shared.barrier[i]), 1);
-        barrier_init_fence();
-      }
-      cluster_barrier();
-    }
-#endif
-  }
-
-  /// `value` is the same on all lanes of the warp.
-  DEVICE void publish(int i, const float (&value)[VALUES]) {
-    int buffer = i % shared.BUFFERS;
-    if constexpr (SLOTS == 1) return;
-    float* slot = shared.slot[buffer][position.row_slot][position.warp];
-#if HAS_BULK_COPY
-    if constexpr (CLUSTER > 1) {
-      u32 barrier = shared_address(&shared.barrier[buffer]);
-      if (thread_index() == 0) barrier_expect(barrier, SLOTS * VALUES * 4);
-      if (position.lane < CLUSTER) {
-        u32 to = address_in(shared_address(slot), position.lane);
-        u32 done = address_in(barrier, position.lane);
-        if constexpr (VALUES == 1) send(to, value[0], done);
-        if constexpr (VALUES == 2) send(to, value[0], value[1], done);
-      }
-      return;
-    }
-#endif
-    if (position.lane == 0) {
-#pragma unroll
-      for (int v = 0; v < VALUES; v++) slot[v] = value[v];
-    }
-  }
-
-  /// `neutral` is what lanes without a slice get.
-  DEVICE Gathered<VALUES> gather(int i, const float (&neutral)[VALUES]) {
-    int buffer = i % shared.BUFFERS;
-#if HAS_BULK_COPY
-    if constexpr (CLUSTER > 1) {
-      barrier_wait(shared_address(&shared.barrier[buffer]), i / shared.BUFFERS & 1);
-    }
-#endif
-    if constexpr (CLUSTER == 1) group_barrier<LANES, THREADS>(position.row_slot);
-    Gathered<VALUES> result;
-#pragma unroll
-    for (int j = 0; j < result.PER_LANE; j++) {
-      int slice = result.slice(j);
-#pragma unroll
-      for (int v = 0; v < VALUES; v++)
-        result.value[j][v] =
-            slice < SLOTS ? shared.slot[buffer][position.row_slot][slice][v] : neutral[v];
-    }
-    return result;
-  }
-
-  /// Sums over the row of what publish(i) gave; `own` is that of this warp.
-  DEVICE void sum(int i, const float (&own)[VALUES], float (&total)[VALUES]) {
-    if constexpr (SLOTS == 1) {
-#pragma unroll
-      for (int v = 0; v < VALUES; v++) total[v] = own[v];
-    } else {
-      constexpr float ZERO[VALUES] = {};
-      Gathered<VALUES> all = gather(i, ZERO);
-#pragma unroll
-      for (int v = 0; v < VALUES; v++) {
-        total[v] = 0;
-#pragma unroll
-        for (int j = 0; j < all.PER_LANE; j++) total[v] += all.value[j][v];
-        total[v] = warp_sum<WARP_SIZE>(total[v]);
-      }
-    }
-  }
-
-  /// Before a CTA ends: no other of its cluster sends to it or waits for it any more.
-  DEVICE void finish() {
-#if HAS_BULK_COPY
-    if constexpr (CLUSTER > 1) cluster_barrier();
-#endif
+    turn++;
   }
 };
 

@@ -45,7 +45,8 @@ struct SoftmaxForwardArguments {
   int mask_repeat;  // attention matrices that share a mask, one after the other
   int rows;
   float scale;
-  int groups;  // clusters of the grid
+  int groups;            // clusters of the grid
+  TurnCounter* counter;  // with ON_DEMAND; null otherwise
 };
 
 /// Largest s * log2(e) and the sum of exp2 of what is left of each after taking it off.
@@ -74,19 +75,21 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
   DYNAMIC_SHARED(shared);
   using Rows = Input<Limit, X>;
   __shared__ u64 barriers[Rows::BARRIERS];
+  __shared__ TurnStorage turn_storage;
   __shared__ ExchangeStorage<2> storage;
   Position at(a.groups);
-  Rows in(at, a.rows, limit_of<Limit>(a.queries), shared, barriers, a.x);
+  Turns turns(turn_storage, at, a.rows, a.counter);
+  Rows in(at, turns, limit_of<Limit>(a.queries), shared, barriers, a.x);
   Exchange<2> exchange(storage, at);
   const float INF = as_float(INFINITY_BITS), scale = a.scale * LOG2_E;
 
-  for (int i = 0; at.more(a.rows); i++, at.row += at.step) {
+  for (int i = 0; at.more(a.rows); i++, at.row = turns.row(i)) {
     in.open(at.row);
     const u8* mask = nullptr;
     if constexpr (MASK == EXPLICIT_MASK)
       mask = a.mask +
              (i64)(at.row / a.queries / a.mask_repeat * a.queries + at.row % a.queries) * HIDDEN;
-    const int columns = in.wanted_exactly();
+    const int columns = in.limit(at.row);
     // s * log2(e) of pack k; columns that the row lacks are -inf. Both passes must see the same
     // rounded values, or the exponentials of a large row would not add up: hence minus().
     auto scores = [&](const Values& x, int k, float (&s)[VECTOR]) {
@@ -95,7 +98,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
         masked = *(const Pack<u8, VECTOR>*)(mask + at.column(k));
       else
         masked.clear();
-      int column = (k * WARP_LANES + at.lane) * VECTOR;
+      int column = at.column(k);
 #pragma unroll
       for (int e = 0; e < VECTOR; e++) {
         s[e] = x.get(e) * scale;
@@ -126,9 +129,12 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
       own.largest = warp_max<WARP_LANES>(own.largest);
       const float off = own.largest == -INF ? 0.0f : own.largest;
 #pragma unroll
-      for (int k = 0; k < PACKS; k++)
+      for (int k = 0; k < PACKS; k++) {
+        float part = 0;  // short chains of additions
 #pragma unroll
-        for (int e = 0; e < VECTOR; e++) own.sum += s[k][e] = exp2_approx(minus(s[k][e], off));
+        for (int e = 0; e < VECTOR; e++) part += s[k][e] = exp2_approx(minus(s[k][e], off));
+        own.sum += part;
+      }
       own.sum = warp_sum<WARP_LANES>(own.sum);
     } else {
       // Each lane goes on with its largest so far, then the lanes merge.
@@ -160,7 +166,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
     if constexpr (HOLD) {
 #pragma unroll
       for (int k = 0; k < PACKS; k++) {
-        int column = (k * WARP_LANES + at.lane) * VECTOR;
+        int column = at.column(k);
 #pragma unroll
         for (int e = 0; e < VECTOR; e++)
           s[k][e] = MASK == CAUSAL_MASK && column + e >= columns ? 0.0f : s[k][e] * factor;
@@ -171,7 +177,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
       for (int k = 0; k < PACKS && at.has(k); k++) {
         float v[VECTOR];
         scores(in.template get<0>(k), k, v);
-        int column = (k * WARP_LANES + at.lane) * VECTOR;
+        int column = at.column(k);
 #pragma unroll
         for (int e = 0; e < VECTOR; e++)
           v[e] = nothing || (MASK == CAUSAL_MASK && column + e >= columns)
@@ -182,7 +188,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
       in.close();
     }
   }
-  exchange.finish();
+  turns.retire(a.groups);
 }
 
 struct SoftmaxBackwardArguments {
@@ -192,24 +198,27 @@ struct SoftmaxBackwardArguments {
   int queries;  // rows of one attention matrix
   int rows;
   float scale;
-  int groups;  // clusters of the grid
+  int groups;            // clusters of the grid
+  TurnCounter* counter;  // with ON_DEMAND; null otherwise
 };
 
 ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
   DYNAMIC_SHARED(shared);
   using Rows = Input<Limit, X, X>;
   __shared__ u64 barriers[Rows::BARRIERS];
+  __shared__ TurnStorage turn_storage;
   __shared__ ExchangeStorage<1> storage;
   Position at(a.groups);
-  Rows in(at, a.rows, limit_of<Limit>(a.queries), shared, barriers, a.y, a.dy);
+  Turns turns(turn_storage, at, a.rows, a.counter);
+  Rows in(at, turns, limit_of<Limit>(a.queries), shared, barriers, a.y, a.dy);
   Exchange<1> exchange(storage, at);
 
-  for (int i = 0; at.more(a.rows); i++, at.row += at.step) {
+  for (int i = 0; at.more(a.rows); i++, at.row = turns.row(i)) {
     in.open(at.row);
-    const int columns = in.wanted_exactly();
+    const int columns = in.limit(at.row);
     auto put = [&](int k, const Values& y, const Values& dy, float total) {
       float dx[VECTOR];
-      int column = (k * WARP_LANES + at.lane) * VECTOR;
+      int column = at.column(k);
 #pragma unroll
       for (int e = 0; e < VECTOR; e++) {
         dx[e] = a.scale * (y.get(e) * (dy.get(e) - total));
@@ -222,11 +231,13 @@ ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
     };
     float own[1] = {0}, total[1];
     auto add = [&](int k, const Values& y, const Values& dy) {
-      int column = (k * WARP_LANES + at.lane) * VECTOR;
+      int column = at.column(k);
+      float part = 0;
 #pragma unroll
       for (int e = 0; e < VECTOR; e++)
         if (MASK != CAUSAL_MASK || column + e < columns)
-          own[0] = fused_multiply_add(y.get(e), dy.get(e), own[0]);
+          part = fused_multiply_add(y.get(e), dy.get(e), part);
+      own[0] += part;
     };
     if constexpr (HOLD) {
       Values y[PACKS], dy[PACKS];
@@ -242,7 +253,10 @@ ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
       exchange.publish(i, own);
       exchange.sum(i, own, total);
 #pragma unroll
-      for (int k = 0; k < PACKS; k++) put(k, y[k], dy[k], total[0]);
+      for (int k = 0; k < PACKS; k++) {
+        const u32 zero = as_bits(total[0]) & (u32)(at.row >> 31);
+        put(k, opaque(y[k], zero), opaque(dy[k], zero), total[0]);
+      }
     } else {
 #pragma unroll UNROLL
       for (int k = 0; k < PACKS && at.has(k); k++)
@@ -256,5 +270,5 @@ ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
       in.close();
     }
   }
-  exchange.finish();
+  turns.retire(a.groups);
 }

@@ -9,9 +9,17 @@ from pathlib import Path
 import pytest
 
 from kernels.norm import configuration
-from kernels.norm.configuration import SHARED_BYTES_PER_SM, TableError, choose, load
+from kernels.norm.configuration import (
+    SHARED_BYTES_PER_SM,
+    WEIGHTS_IN_SHARED_MEMORY,
+    TableError,
+    choose,
+    load,
+)
 
 BF16_BYTES = {"forward": 2, "backward": 4}  # of the matrices read, per column
+WEIGHT_BYTES = {"rms_forward": 2, "layer_forward": 4}  # of gamma and beta, per column
+TABLE = load()
 TUNED = [1 << power for power in range(10, 18)]
 
 
@@ -21,10 +29,11 @@ def _of(operation: str) -> int:
 
 @pytest.mark.parametrize("operation", configuration.OPERATIONS)
 def test_a_tuned_row_is_used_as_it_was_tuned(operation: str) -> None:
-    entry = load()[operation]
+    entry = TABLE[operation]
     tuned = dict(entry.tuned)
     for hidden in TUNED:
-        assert choose(entry, hidden, 8, _of(operation)) == tuned[hidden]
+        weight_bytes = WEIGHT_BYTES.get(operation, 0)
+        assert choose(entry, hidden, 8, _of(operation), weight_bytes=weight_bytes) == tuned[hidden]
 
 
 @pytest.mark.parametrize("operation", configuration.OPERATIONS)
@@ -35,21 +44,25 @@ def test_what_is_chosen_can_run(
     operation: str, hidden: int, vector: int, bulk_copies: bool
 ) -> None:
     element_bytes = 4 * _of(operation)  # float32 and a third matrix: the most that is read
+    weight_bytes = 2 * WEIGHT_BYTES.get(operation, 0)
     c = choose(
-        load()[operation],
+        TABLE[operation],
         hidden,
         vector,
         element_bytes,
+        weight_bytes=weight_bytes,
         sixteen_byte_rows=vector == 8,
         bulk_copies=bulk_copies,
     )
     c.check()
     assert c.packs(hidden, vector) * c.lanes * c.cluster * vector >= hidden
-    assert c.ctas_per_sm * c.ring_bytes(hidden, vector, element_bytes) <= SHARED_BYTES_PER_SM
+    shared = c.ring_bytes(hidden, vector, element_bytes)
+    shared += c.weights_bytes(hidden, vector, weight_bytes)
+    assert c.ctas_per_sm * shared <= SHARED_BYTES_PER_SM
     if operation in ("rms_backward", "layer_backward"):
         assert c.combine_bytes(hidden, vector, 2) <= SHARED_BYTES_PER_SM - 16 * 1024
     if not bulk_copies:
-        assert (c.cluster, c.stages) == (1, 0)
+        assert (c.cluster, c.stages, c.on_demand) == (1, 0, 0)
     if vector < 8:
         assert c.stages == 0
     if c.lag:
@@ -57,23 +70,32 @@ def test_what_is_chosen_can_run(
 
 
 def test_a_row_serves_smaller_sizes_down_to_the_row_above() -> None:
-    entry = load()["rms_forward"]
+    entry = TABLE["rms_forward"]
     tuned = dict(entry.tuned)
     assert choose(entry, 1025, 1, 2, sixteen_byte_rows=True) == tuned[2048]
     assert choose(entry, 131073, 8, 2) == entry.general
 
 
 def test_a_ring_that_does_not_fit_loses_slots_first() -> None:
-    entry = load()["rms_backward"]
+    entry = TABLE["rms_backward"]
     tuned = dict(entry.tuned)[131072]
     wide = choose(entry, 131072, 8, 12)
     assert wide.stages < tuned.stages
     assert dataclasses.replace(wide, stages=tuned.stages) == tuned
 
 
+def test_weights_that_do_not_fit_are_read_for_every_row() -> None:
+    entry = TABLE["layer_forward"]
+    kept = dict(entry.tuned)[65536]
+    assert kept.keep_weights == WEIGHTS_IN_SHARED_MEMORY
+    wide = choose(entry, 65536, 8, 2, weight_bytes=1 << 10)
+    assert wide.keep_weights == 0
+    assert choose(entry, 65536, 8, 2, weight_bytes=4) == kept
+
+
 def test_no_columns() -> None:
     with pytest.raises(ValueError, match="hidden is 0"):
-        choose(load()["rms_forward"], 0, 8, 2)
+        choose(TABLE["rms_forward"], 0, 8, 2)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +106,26 @@ def test_no_columns() -> None:
         (("[64, 128, 8, 1, 0,", "[64, 128, 8, 1, 2,"), "a ring feeds whole warps"),
         (("[64, 128,", "[64, 2048,"), "threads <= 1024"),
         (("[64, 128, 8,", "[9999, 128, 8,"), "hidden sizes must rise"),
-        (("[64, 128, 8,", "[64, 8,"), "a row has 10 numbers"),
+        (("[64, 128, 8,", "[64, 8,"), "a row has 11 numbers"),
+        (
+            ("[64, 128, 8, 1, 0, 8, 0, 1, 1, 0, 0]", "[64, 128, 8, 1, 0, 8, 0, 4, 1, 0, 0]"),
+            "0, 1, 2",
+        ),
+        (("8, 0, 1, 1, 0, 0]", "8, 0, 1, 1, 0, 1]"), "a cluster that asks for rows stays"),
+        (
+            (
+                "[1024, 768, 128, 1, 2, 1, 1, 2, 1, 1, 0]",
+                "[1024, 128, 128, 1, 2, 1, 1, 2, 1, 1, 1]",
+            ),
+            "change dgamma from run to run; use 0",
+        ),
+        (
+            (
+                "[1024, 768, 128, 1, 2, 1, 1, 2, 1, 1, 0]",
+                "[1024, 768, 128, 1, 2, 1, 1, 3, 1, 1, 0]",
+            ),
+            "keep_weights is 0, 1 or 2 backward",
+        ),
         (("[rms_forward]", "[group_forward]"), "operations must be"),
         (('"lag"', '"delay"'), "columns must be"),
     ],

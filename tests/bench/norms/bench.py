@@ -1,7 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Bandwidth of the norm and softmax kernels and of their peers, on the device at hand.
 
-    python3 -m tests.bench.norms.bench --out bench.json [--budget 500] [--no-peers]
+    python3 -m tests.bench.norms.bench --out bench.json [--page bench.html]
+        [--budget 500] [--peers compile quack]
 
 Each cell is the bytes that the operation must move (every input read once, every output written
 once, weights left out) over its time, as a share of a 2 GiB copy's bandwidth in the same run. Times
@@ -26,8 +27,10 @@ from triton.testing import do_bench
 
 from kernels.norm.configuration import OPERATIONS, choose, load
 from tests.bench.norms import cuda
-from tests.bench.norms.sweep import VECTOR, Cell, source_and_macros
+from tests.bench.norms.page import page
+from tests.bench.norms.sweep import VECTOR, WEIGHT_BYTES, Cell, source_and_macros
 
+PEERS = ("torch", "compile", "liger", "quack")
 SHAPES = [((1 << 27) // (1 << p), 1 << p) for p in range(10, 18)] + [(4096, 4096), (4096, 8192)]
 
 
@@ -120,10 +123,13 @@ class Peers:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("bench.json"))
+    parser.add_argument("--page", type=Path, help="an HTML page with a plot an operation")
     parser.add_argument(
         "--budget", type=float, default=500, help="seconds, then peers are left out"
     )
-    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument(
+        "--peers", nargs="*", default=list(PEERS), choices=PEERS, help="none named: ours alone"
+    )
     arguments = parser.parse_args()
     begin = time.time()
     x = torch.empty(1 << 30, dtype=torch.bfloat16, device="cuda").normal_()
@@ -131,7 +137,7 @@ def main() -> None:
     copy = 4 * x.numel() / milliseconds(functools.partial(y.copy_, x)) / 1e9
     del x, y
     print(f"copy {copy:.3f} TB/s, {torch.cuda.get_device_name()}, torch {torch.__version__}")
-    peers = None if arguments.no_peers else Peers()
+    peers = Peers() if arguments.peers else None
     table = load()
     rows: list[dict] = []
 
@@ -150,7 +156,8 @@ def main() -> None:
         cell = Cell(hidden, count)
         for operation in OPERATIONS:
             element_bytes = 4 if operation.endswith("backward") else 2
-            c = choose(table[operation], hidden, VECTOR, element_bytes)
+            weight_bytes = WEIGHT_BYTES.get(operation, 0)
+            c = choose(table[operation], hidden, VECTOR, element_bytes, weight_bytes=weight_bytes)
             source, macros = source_and_macros(operation, c, hidden)
             start = time.time()
             module = cuda.Module(cuda.compile_cubin(source, macros))
@@ -160,6 +167,8 @@ def main() -> None:
         put("copy", "copy", cell, functools.partial(cell.out.copy_, cell.x))
         if peers and time.time() - begin < arguments.budget:
             for who, operation, function in peers.calls(cell):
+                if who not in arguments.peers:
+                    continue
                 put(who, operation, cell, function)
                 if time.time() - begin > arguments.budget:
                     break
@@ -167,6 +176,8 @@ def main() -> None:
         arguments.out.write_text(json.dumps({"copy_TBps": copy, "rows": rows}))
         torch.cuda.empty_cache()
     report(rows)
+    if arguments.page:
+        arguments.page.write_text(page(copy, rows))
 
 
 def report(rows: list[dict]) -> None:

@@ -10,24 +10,15 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
-import dataclasses
 import multiprocessing
-from collections.abc import Iterator
 
 import torch
 
 from kernels.norm.configuration import choose, load
 from tests.bench.norms import cuda, operations
+from tests.bench.norms.check_cases import E4, E5, B, Case, F, H, cases
 
 F64 = torch.float64
-HIDDEN = (1, 3, 40, 64, 100, 127, 256, 768, 1000, 1024, 1025, 2048, 2304, 3072, 4096, 5120, 8192)
-HIDDEN += (8200, 12288, 16384, 20480, 32768, 50257, 65536, 131072, 131073, 262144)
-MIXED_HIDDEN = (768, 1024, 4096, 16384, 65536)
-SMALL_HIDDEN = (3, 1000, 1024, 16384, 65536)
-B, H, F = torch.bfloat16, torch.float16, torch.float32
-E4, E5 = torch.float8_e4m3fn, torch.float8_e5m2
-TYPES = ((B, B, B), (H, H, H), (F, F, F), (F, F, B), (F, F, H), (B, F, B), (H, F, H))
-FP8_TYPES = ((B, B, E4), (F, F, E4), (H, H, E5), (B, B, E5))
 # Half a unit in the last place, and the spacing of the subnormals.
 ROUNDING = {
     F: (2.0**-24, 0.0),
@@ -39,86 +30,15 @@ ROUNDING = {
 FLOAT32_SLACK = 1e-5  # of the largest element of the row, for arithmetic in float32
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
-    operation: str
-    hidden: int
-    rows: int
-    types: tuple[torch.dtype, torch.dtype, torch.dtype]
-    add: bool = False
-    zero_centred: bool = False
-    padding: int = 0  # elements between rows
-    mask: str = "none"
-    queries: int = 1
-
-    def __str__(self) -> str:
-        types = "/".join(operations.TYPE_NAMES[t] for t in self.types)
-        rest = f"add={self.add} centred={self.zero_centred} pad={self.padding} mask={self.mask}"
-        return f"{self.operation} {self.rows}x{self.hidden} {types} {rest}"
-
-    @property
-    def backward(self) -> bool:
-        return self.operation.endswith("backward")
-
-    @property
-    def layer(self) -> bool:
-        return self.operation.startswith("layer")
-
-    def reads(self) -> list[torch.dtype]:
-        x, _, y = self.types
-        if self.operation.startswith("softmax"):
-            return [x, x] if self.backward else [x]
-        return [x] * (2 if self.add else 1) + ([y] if self.backward else [])
-
-    def vector(self) -> int:
-        x, w, y = self.types
-        vector = 16 // min(max(t.itemsize, 2) for t in (x, w, y))
-        stride = self.hidden + self.padding
-        while self.hidden % vector or stride % vector:
-            vector //= 2
-        return vector
-
-
-def cases(small: bool) -> Iterator[Case]:
-    rows = 5 if small else 301
-    for operation in ("rms_forward", "layer_forward", "rms_backward", "layer_backward"):
-        for hidden in SMALL_HIDDEN if small else HIDDEN:
-            yield Case(operation, hidden, rows if hidden < 1 << 17 else 40, (B, B, B))
-        for hidden in (1024,) if small else MIXED_HIDDEN:
-            for types in TYPES[1:]:
-                yield Case(operation, hidden, rows, types)
-            yield Case(operation, hidden, rows, (B, B, B), zero_centred=True, padding=24)
-            yield Case(operation, hidden, rows, (B, B, B), padding=1)
-            if operation.startswith("rms"):
-                yield Case(operation, hidden, rows, (B, B, B), add=True)
-                yield Case(operation, hidden, rows, (F, F, F), add=True)
-            if operation.endswith("forward"):
-                for types in FP8_TYPES:
-                    yield Case(operation, hidden, rows, types)
-        yield Case(operation, 4096, 1, (B, B, B))
-    for operation in ("softmax_forward", "softmax_backward"):
-        for mask in operations.MASKS:
-            for hidden in SMALL_HIDDEN if small else HIDDEN:
-                queries = min(hidden, 3 if small else 50)
-                yield Case(operation, hidden, 6 * queries, (B, B, B), mask=mask, queries=queries)
-            for hidden in (1024,) if small else MIXED_HIDDEN:
-                for t in (H, F):
-                    yield Case(operation, hidden, 12, (t, t, t), mask=mask, queries=2)
-                yield Case(operation, hidden, 12, (H, H, H), mask=mask, queries=2, padding=8)
-        if not small:
-            yield Case(operation, 64, 6 * 64, (B, B, B), mask="causal", queries=64)
-            yield Case(operation, 64, 6 * 100, (B, B, B), mask="causal", queries=100)
-
-
 def prepare(case: Case):
     """The configuration, source and macros of a case."""
     vector = case.vector()
-    element_bytes = sum(t.itemsize for t in case.reads())
     c = choose(
         load()[case.operation],
         case.hidden,
         vector,
-        element_bytes,
+        sum(t.itemsize for t in case.reads()),
+        weight_bytes=case.weight_bytes(),
         sixteen_byte_rows=all(vector * t.itemsize % 16 == 0 for t in case.reads()),
     )
     if case.operation.startswith("softmax"):
@@ -220,6 +140,20 @@ def norm_reference(case: Case, x: torch.Tensor, epsilon: float):
     return mean, rstd, condition if case.layer else torch.ones_like(condition)
 
 
+def run_twice(run, out: torch.Tensor) -> None:
+    """Rows do not depend on who takes them, and a launch leaves its counter ready for the next."""
+    run()
+    torch.cuda.synchronize()
+    first = out.clone()
+    out.view(torch.uint8).fill_(0x5A)
+    run()
+    torch.cuda.synchronize()
+    if not torch.equal(out.view(torch.uint8), first.view(torch.uint8)):
+        raise Failure("the output differs between two runs")
+    if run.counter is not None and run.counter.any():
+        raise Failure(f"the counter was left at {run.counter.tolist()}")
+
+
 def run_norm_forward(case: Case, module: cuda.Module, c) -> None:
     xt, wt, yt = case.types
     x = torch.randn(case.rows, case.hidden, device="cuda")
@@ -234,8 +168,12 @@ def run_norm_forward(case: Case, module: cuda.Module, c) -> None:
     scale = amax = None
     if yt in (E4, E5):
         scale, amax = torch.full((1,), 1.7, device="cuda"), torch.zeros(1, device="cuda")
-    operations.norm_forward(module, c, x, w, b, y, mean, rstd, 1e-5, residual, total, scale, amax)()
-    torch.cuda.synchronize()
+    run_twice(
+        operations.norm_forward(
+            module, c, x, w, b, y, mean, rstd, 1e-5, residual, total, scale, amax, case.groups
+        ),
+        y,
+    )
     h = x.to(F64)
     if case.add:
         h = h + residual.to(F64)
@@ -337,8 +275,10 @@ def run_softmax_forward(case: Case, module: cuda.Module, c) -> None:
     if case.mask == "explicit":
         want = torch.where(s.amax(-1, keepdim=True) == -10000, 0.0, want)
     want = torch.where(allowed, want, 0.0)
-    operations.softmax_forward(module, c, x, y, scale, case.queries, mask, repeat)()
-    torch.cuda.synchronize()
+    run_twice(
+        operations.softmax_forward(module, c, x, y, scale, case.queries, mask, repeat, case.groups),
+        y,
+    )
     compare("y", y, want, row_slack(want) + 1e-5 * want.nan_to_num(0))
     unharmed(case, y)
 
@@ -351,8 +291,9 @@ def run_softmax_backward(case: Case, module: cuda.Module, c) -> None:
     y = matrix(case, dtype, y.softmax(-1).nan_to_num(0))
     dy = matrix(case, dtype, torch.randn(case.rows, case.hidden, device="cuda"))
     dx = matrix(case, dtype)
-    operations.softmax_backward(module, c, y, dy, dx, scale, case.queries)()
-    torch.cuda.synchronize()
+    run_twice(
+        operations.softmax_backward(module, c, y, dy, dx, scale, case.queries, case.groups), dx
+    )
     y64, g = y.to(F64), dy.to(F64)
     want = scale * y64 * (g - (y64 * g).sum(-1, keepdim=True))
     compare("dx", dx, want, row_slack(want) + 1e-5 * y64.abs())

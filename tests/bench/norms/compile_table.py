@@ -18,8 +18,8 @@ import torch
 
 from kernels.norm.configuration import choose, load
 from tests.bench.norms import cuda, operations
+from tests.bench.norms.sweep import VECTOR, WEIGHT_BYTES
 
-VECTOR = 8
 GENERAL_HIDDEN = 1 << 18  # beyond every tuned row
 
 
@@ -32,7 +32,14 @@ def jobs(archs: list[str]) -> list[tuple[str, str, dict[str, object]]]:
         for hidden in [hidden for hidden, _ in entry.tuned] + [GENERAL_HIDDEN]:
             for arch in archs:
                 bulk_copies = int(arch.removeprefix("sm_")) >= 90
-                c = choose(entry, hidden, VECTOR, 4 if backward else 2, bulk_copies=bulk_copies)
+                c = choose(
+                    entry,
+                    hidden,
+                    VECTOR,
+                    4 if backward else 2,
+                    weight_bytes=WEIGHT_BYTES.get(operation, 0),
+                    bulk_copies=bulk_copies,
+                )
                 if operation.startswith("softmax"):
                     for mask in operations.MASKS:
                         macros = operations.softmax_macros(c, hidden, VECTOR, types[0], mask)

@@ -42,6 +42,7 @@ class NormForwardArguments(ctypes.Structure):
         ("rows", c_int),
         ("epsilon", c_float),
         ("groups", c_int),
+        ("counter", c_void_p),
     ]
 
 
@@ -90,6 +91,7 @@ class SoftmaxForwardArguments(ctypes.Structure):
         ("rows", c_int),
         ("scale", c_float),
         ("groups", c_int),
+        ("counter", c_void_p),
     ]
 
 
@@ -103,6 +105,7 @@ class SoftmaxBackwardArguments(ctypes.Structure):
         ("rows", c_int),
         ("scale", c_float),
         ("groups", c_int),
+        ("counter", c_void_p),
     ]
 
 
@@ -130,8 +133,9 @@ def vector_for(hidden: int, *tensors: torch.Tensor | None) -> int:
     return vector
 
 
-def grid_groups(kernel: Kernel, c: Configuration, rows: int) -> int:
-    """Clusters to launch: as many as the device holds, or one for every row in hand."""
+def grid_groups(kernel: Kernel, c: Configuration, rows: int, most_groups: int | None) -> int:
+    """Clusters to launch: as many as the device holds, or one for every row in hand. Clusters that
+    stay can be fewer: `most_groups`."""
     most = -(-rows // (c.threads // c.lanes))
     if not c.waves:
         return most
@@ -139,7 +143,12 @@ def grid_groups(kernel: Kernel, c: Configuration, rows: int) -> int:
     held = kernel.resident_clusters(c.cluster, sms)
     if held == 0:
         raise RuntimeError("the device cannot hold a cluster of this kernel")
-    return min(most, held * c.waves)
+    return min(most, held * c.waves, most_groups or most)
+
+
+def turn_counter(c: Configuration) -> torch.Tensor | None:
+    """What a launch of rows on demand counts with; launches that may overlap need one each."""
+    return torch.zeros(2, dtype=torch.int32, device="cuda") if c.on_demand else None
 
 
 def norm_macros(
@@ -197,14 +206,18 @@ def norm_forward(
     total: torch.Tensor | None = None,
     scale: torch.Tensor | None = None,
     amax: torch.Tensor | None = None,
+    most_groups: int | None = None,
 ):
     """A function that launches the forward kernel on these tensors."""
     rows, hidden = x.shape
     vector = vector_for(hidden, x, gamma, beta, y, residual, total)
     matrices = 2 if residual is not None else 1
     shared = c.ring_bytes(hidden, vector, matrices * x.element_size())
+    weight_bytes = gamma.element_size() * (2 if beta is not None else 1)
+    shared += c.weights_bytes(hidden, vector, weight_bytes)
     kernel = Kernel(module, "norm_forward", c.threads, shared)
-    groups = grid_groups(kernel, c, rows)
+    groups = grid_groups(kernel, c, rows, most_groups)
+    counter = turn_counter(c)
     arguments = NormForwardArguments(
         _matrix(x),
         _matrix(residual),
@@ -221,9 +234,10 @@ def norm_forward(
         rows,
         epsilon,
         groups,
+        _pointer(counter),
     )
     run = kernel.launcher((groups * c.cluster, 1), arguments, stream())
-    run.kernel = kernel
+    run.kernel, run.counter = kernel, counter
     return run
 
 
@@ -247,7 +261,7 @@ def norm_backward(
     combine = c.combine_bytes(hidden, vector, 2 if dbeta is not None else 1)
     shared = max(c.ring_bytes(hidden, vector, element_bytes), combine)
     kernel = Kernel(module, "norm_backward", c.threads, shared)
-    groups = grid_groups(kernel, c, rows)
+    groups = grid_groups(kernel, c, rows, None)
     resident = c.resident(hidden, vector)
     parts = groups if resident else min(rows, 128)
     storage = torch.empty(2 if dbeta is not None else 1, parts, hidden, device=x.device)
@@ -312,6 +326,7 @@ def softmax_forward(
     queries: int = 1,
     mask: torch.Tensor | None = None,
     mask_repeat: int = 1,
+    most_groups: int | None = None,
 ):
     """A function that launches the forward kernel on these tensors."""
     rows, hidden = x.shape
@@ -319,7 +334,8 @@ def softmax_forward(
     kernel = Kernel(
         module, "softmax_forward", c.threads, c.ring_bytes(hidden, vector, x.element_size())
     )
-    groups = grid_groups(kernel, c, rows)
+    groups = grid_groups(kernel, c, rows, most_groups)
+    counter = turn_counter(c)
     arguments = SoftmaxForwardArguments(
         _matrix(x),
         y.data_ptr(),
@@ -330,9 +346,10 @@ def softmax_forward(
         rows,
         scale,
         groups,
+        _pointer(counter),
     )
     run = kernel.launcher((groups * c.cluster, 1), arguments, stream())
-    run.kernel = kernel
+    run.kernel, run.counter = kernel, counter
     return run
 
 
@@ -344,6 +361,7 @@ def softmax_backward(
     dx: torch.Tensor,
     scale: float = 1.0,
     queries: int = 1,
+    most_groups: int | None = None,
 ):
     """A function that launches the backward kernel on these tensors."""
     rows, hidden = y.shape
@@ -351,10 +369,19 @@ def softmax_backward(
     kernel = Kernel(
         module, "softmax_backward", c.threads, c.ring_bytes(hidden, vector, 2 * y.element_size())
     )
-    groups = grid_groups(kernel, c, rows)
+    groups = grid_groups(kernel, c, rows, most_groups)
+    counter = turn_counter(c)
     arguments = SoftmaxBackwardArguments(
-        _matrix(y), _matrix(dy), dx.data_ptr(), dx.stride(0), queries, rows, scale, groups
+        _matrix(y),
+        _matrix(dy),
+        dx.data_ptr(),
+        dx.stride(0),
+        queries,
+        rows,
+        scale,
+        groups,
+        _pointer(counter),
     )
     run = kernel.launcher((groups * c.cluster, 1), arguments, stream())
-    run.kernel = kernel
+    run.kernel, run.counter = kernel, counter
     return run

@@ -5,8 +5,8 @@
         [--operations rms_backward ...] [--hidden 4096 ...] [--per-cell 300]
 
 Every candidate is compiled by NVRTC in a pool of processes, checked against a float32 reference of
-the same rows and timed with a cold L2. The share is bytes moved once over time, as a share of a
-large copy's bandwidth in the same run.
+the same rows and timed with a cold L2; the best of a cell are timed again. The share is bytes moved
+once over time, as a share of a large copy's bandwidth in the same run.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ VECTOR = 8
 
 
 SPARE_REGISTERS = 24  # of a thread, for addresses and temporaries
+WEIGHT_BYTES = {"rms_forward": 2, "layer_forward": 4}  # of a column of gamma and beta, bf16
 
 
 def shapes(hidden: int) -> Iterator[Configuration]:
@@ -65,11 +66,11 @@ def shapes(hidden: int) -> Iterator[Configuration]:
             and (lanes == 32 or threads // lanes <= 15)
             and 256 <= threads * per_sm <= 2048
         ):
-            yield Configuration(threads, lanes, cluster, stages, per_sm, 1, 1, 1, 0)
+            yield Configuration(threads, lanes, cluster, stages, per_sm, 1, 1, 1, 0, 0)
 
 
 def norm_backward_variants(c: Configuration, per_thread: int, layer: bool) -> Iterator[tuple]:
-    """(keep_weights, hold_row, lag, waves) that registers have room for."""
+    """(keep_weights, hold_row, lag, waves, on_demand) that registers have room for."""
     registers = 65536 // (c.threads * c.ctas_per_sm) - SPARE_REGISTERS
     words = per_thread // 2  # registers of a row of one matrix
     need = per_thread * (2 if layer else 1) + words  # dgamma and dbeta, gamma
@@ -79,46 +80,55 @@ def norm_backward_variants(c: Configuration, per_thread: int, layer: bool) -> It
         if lag and (c.lanes == 32 or need + 3 * words > registers):
             continue
         if (keep == 1 or need + words <= registers) and (hold or c.stages >= 3):
-            yield keep, hold, lag, 1
+            yield keep, hold, lag, 1, 0
 
 
 def other_variants(
     c: Configuration, hidden: int, per_thread: int, operation: str
 ) -> Iterator[tuple]:
-    """(keep_weights, hold_row, lag, waves) for operations that keep nothing from row to row."""
+    """As above, for operations that keep nothing from row to row."""
     registers = 65536 // (c.threads * c.ctas_per_sm) - SPARE_REGISTERS
-    need = {
-        "softmax_forward": per_thread + 8,
-        "softmax_backward": per_thread,
-    }.get(operation, per_thread // 2)
-    holds = [0] if c.stages else []
-    if need <= registers and per_thread <= REGISTER_ELEMENTS:
-        holds.append(1)
-    keeps = (0,) if operation.startswith("softmax") else (0, 1)
-    if c.stages == 0 and c.threads * c.ctas_per_sm < 1024:
+    softmax = operation.startswith("softmax")
+    words = per_thread // 2  # registers of a row, or of one kept vector of weights
+    held = per_thread if softmax else words
+    if c.stages == 0 and c.threads * c.ctas_per_sm < 1024 and not softmax:
         return
-    for waves, keep, hold in itertools.product((0, 1, 2, 4, 8), keeps, holds):
-        if (waves > 0 or c.stages < 2) and (waves < 2 or c.cluster > 1 or hidden >= 8192):
-            yield keep, hold, 0, waves
+    for keep, hold, (waves, on_demand) in itertools.product(
+        (0,) if softmax else (0, 1, 3), (0, 1), ((0, 0), (1, 0), (1, 1))
+    ):
+        kept = words * (2 if operation.startswith("layer") else 1) if keep == 1 else 0
+        if (held if hold else 0) + kept > registers or (hold and per_thread > REGISTER_ELEMENTS):
+            continue
+        if waves == 0 and (c.stages > 1 or keep == 3 or (c.stages == 0 and not hold)):
+            continue
+        if waves and (c.stages == 0 or (hidden >= 4096) != bool(on_demand)):
+            continue
+        if on_demand and (c.threads != c.lanes or c.lanes * c.cluster == 32):
+            continue
+        yield keep, hold, 0, waves, on_demand
 
 
 def candidates(operation: str, hidden: int) -> list[Configuration]:
     """Every configuration of `operation` that could be fast for bf16 rows of `hidden`."""
     backward, norm = operation.endswith("backward"), not operation.startswith("softmax")
     found = []
+    weight_bytes = WEIGHT_BYTES.get(operation, 0)
     for c in shapes(hidden):
-        ring = c.ctas_per_sm * c.ring_bytes(hidden, VECTOR, 4 if backward else 2)
-        if ring + c.ctas_per_sm * 3072 > SHARED_BYTES_PER_SM or (c.stages and ring < 24 * 1024):
+        ring = c.ring_bytes(hidden, VECTOR, 4 if backward else 2)
+        if c.stages and c.ctas_per_sm * ring < 24 * 1024:
             continue
         per_thread = hidden // (c.cluster * c.lanes)
         if norm and backward:
             variants = norm_backward_variants(c, per_thread, operation.startswith("layer"))
         else:
             variants = other_variants(c, hidden, per_thread, operation)
-        found += [
-            dataclasses.replace(c, keep_weights=keep, hold_row=hold, lag=lag, waves=waves)
-            for keep, hold, lag, waves in variants
-        ]
+        for keep, hold, lag, waves, on_demand in variants:
+            candidate = dataclasses.replace(
+                c, keep_weights=keep, hold_row=hold, lag=lag, waves=waves, on_demand=on_demand
+            )
+            weights = candidate.weights_bytes(hidden, VECTOR, weight_bytes)
+            if c.ctas_per_sm * (ring + weights + 3072) <= SHARED_BYTES_PER_SM:
+                found.append(candidate)
     return found
 
 
@@ -253,6 +263,50 @@ def copy_bandwidth(clock: Clock) -> float:
     return 2 * x.numel() * 2 / clock(lambda: y.copy_(x), 25) / 1e9
 
 
+@dataclasses.dataclass
+class Result:
+    """A candidate that ran."""
+
+    operation: str
+    hidden: int
+    configuration: Configuration
+    share: float
+    error: float
+    registers: int
+    local: int
+    cubin: bytes
+
+    def right(self) -> bool:
+        return self.error < 1e-2
+
+    def line(self) -> str:
+        """For the file."""
+        fields = dataclasses.asdict(self)
+        del fields["cubin"]
+        return json.dumps(fields | fields.pop("configuration"))
+
+    def __str__(self) -> str:
+        shape = " ".join(f"{f[:4]}={v}" for f, v in dataclasses.asdict(self.configuration).items())
+        return (
+            f"{self.operation:16} {self.hidden:6} {self.share:.3f} {shape} r{self.registers}"
+            f" l{self.local} e{self.error:.1e}"
+        )
+
+
+def measure_again(
+    cell: Cell, clock: Clock, copy: float, results: list[Result], best: int = 8
+) -> None:
+    """The best of each operation once more, with more repeats: the first time favours luck."""
+    for operation in OPERATIONS:
+        right = [r for r in results if r.operation == operation and r.right()]
+        right.sort(key=lambda r: -r.share)
+        for r in right[:best]:
+            run = cell.launcher(operation, r.configuration, cuda.Module(r.cubin))
+            r.share = cell.bytes(operation) / clock(run, 60) / 1e9 / copy
+        for r in right[best:]:
+            r.cubin = b""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--budget", type=float, default=300, help="seconds")
@@ -264,23 +318,21 @@ def main() -> None:
     arguments = parser.parse_args()
     begin = time.time()
     random.seed(0)
-    jobs = {}
-    for hidden in arguments.hidden:
-        for operation in arguments.operations:
-            drawn = candidates(operation, hidden)
-            random.shuffle(drawn)
-            jobs[hidden, operation] = drawn[: arguments.per_cell]
-    print("candidates", sum(map(len, jobs.values())), flush=True)
-    results, failures = [], []
+    jobs = []
+    for hidden, operation in itertools.product(arguments.hidden, arguments.operations):
+        drawn = candidates(operation, hidden)
+        random.shuffle(drawn)
+        jobs += [(operation, hidden, c) for c in drawn[: arguments.per_cell]]
+    print("candidates", len(jobs), flush=True)
+    results: list[Result] = []
+    failures = []
     context = multiprocessing.get_context("fork")
-    lines = arguments.out.open("w")
     with concurrent.futures.ProcessPoolExecutor(arguments.processes, context) as pool:
-        ordered = [(o, h, c) for (h, o), drawn in jobs.items() for c in drawn]
-        futures = pool.map(compile_one, ordered, chunksize=2)
+        futures = pool.map(compile_one, jobs, chunksize=2)
         clock = Clock()
         copy = copy_bandwidth(clock)
         print(f"copy {copy:.3f} TB/s, {torch.cuda.get_device_name()}", flush=True)
-        cell = None
+        cell, first = None, 0
         for (operation, hidden, c), cubin in futures:
             if time.time() - begin > arguments.budget:
                 print("out of time", flush=True)
@@ -290,57 +342,55 @@ def main() -> None:
                 failures.append((operation, hidden, c, cubin[-400:]))
                 continue
             if cell is None or cell.hidden != hidden:
-                cell = None
+                if cell:
+                    measure_again(cell, clock, copy, results[first:])
+                cell, first = None, len(results)  # frees its tensors ahead of the next one's
                 cell = Cell(hidden, ELEMENTS // hidden)
                 print(f"hidden {hidden}: {time.time() - begin:.0f} s", flush=True)
             try:
-                module = cuda.Module(cubin)
-                run = cell.launcher(operation, c, module)
+                run = cell.launcher(operation, c, cuda.Module(cubin))
                 cell.out.fill_(float("nan"))
-                milliseconds = clock(run)
+                share = cell.bytes(operation) / clock(run) / 1e9 / copy
                 error = cell.error(operation)
             except torch.AcceleratorError as failure:
                 print("the device failed:", operation, hidden, c, repr(failure)[-200:])
                 pool.shutdown(wait=False, cancel_futures=True)
-                break
+                raise
             except RuntimeError as failure:
                 failures.append((operation, hidden, c, repr(failure)[-300:]))
                 continue
-            result = {
-                "operation": operation,
-                "hidden": hidden,
-                "share": cell.bytes(operation) / milliseconds / 1e9 / copy,
-                "error": error,
-                "registers": run.kernel.registers,
-                "local": run.kernel.local_bytes,
-                **dataclasses.asdict(c),
-            }
-            results.append(result)
-            lines.write(json.dumps(result) + "\n")
-            lines.flush()
-    wrong = [r for r in results if not r["error"] < 1e-2]
+            kernel = run.kernel
+            results.append(
+                Result(
+                    operation,
+                    hidden,
+                    c,
+                    share,
+                    error,
+                    kernel.registers,
+                    kernel.local_bytes,
+                    cubin,
+                )
+            )
+        if cell:
+            measure_again(cell, clock, copy, results[first:])
+    arguments.out.write_text("".join(r.line() + "\n" for r in results))
+    report(results, failures)
+    if not results or sum(not r.right() for r in results) + len(failures) > len(results) / 2:
+        raise SystemExit("most candidates failed")
+
+
+def report(results: list[Result], failures: list[tuple]) -> None:
+    wrong = [r for r in results if not r.right()]
     for r in wrong[:8]:
         print("wrong", r)
     for failure in failures[:8]:
         print("failed", *failure)
     print("failures", len(failures), "wrong", len(wrong), "right", len(results) - len(wrong))
-    for operation in arguments.operations:
-        for hidden in arguments.hidden:
-            best = [
-                r
-                for r in results
-                if (r["operation"], r["hidden"]) == (operation, hidden) and r["error"] < 1e-2
-            ]
-            best.sort(key=lambda r: -r["share"])
-            for r in best[:3]:
-                fields = [f.name for f in dataclasses.fields(Configuration)]
-                shape = " ".join(f"{f[:4]}={r[f]}" for f in fields)
-                print(
-                    f"{operation:16} {hidden:6} {r['share']:.3f} {shape} r{r['registers']}"
-                    f" l{r['local']} e{r['error']:.1e}"
-                )
-    if len(wrong) + len(failures) > len(results) / 2:
-        raise SystemExit("most candidates failed")
+    for cell in sorted({(OPERATIONS.index(r.operation), r.hidden) for r in results}):
+        best = [r for r in results if (OPERATIONS.index(r.operation), r.hidden) == cell]
+        for r in sorted((r for r in best if r.right()), key=lambda r: -r.share)[:3]:
+            print(r)
 
 
 if __name__ == "__main__":

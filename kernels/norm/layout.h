@@ -1,0 +1,85 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+// How a row is shared out among threads; the same for every kernel here.
+//
+// A row of ROW_HIDDEN columns belongs to ROW_LANES threads in each CTA of a cluster of ROW_CLUSTER.
+// Every warp owns a contiguous slice of it.
+#pragma once
+
+#include "device.h"
+
+constexpr int HIDDEN = ROW_HIDDEN;            // columns of a row
+constexpr int THREADS = ROW_THREADS;          // of a CTA
+constexpr int LANES = ROW_LANES;              // threads of a CTA that share a row
+constexpr int CLUSTER = ROW_CLUSTER;          // CTAs that share a row
+constexpr int VECTOR = ROW_VECTOR;            // columns that a thread takes at once
+constexpr int STAGES = ROW_STAGES;            // slots of the ring, or 0
+constexpr int CTAS_PER_SM = ROW_CTAS_PER_SM;  // that registers must allow
+constexpr bool ON_DEMAND = ROW_ON_DEMAND;     // a cluster asks for its next row
+
+constexpr int ROWS = THREADS / LANES;  // rows that a CTA has in hand
+constexpr int WARP_LANES = least(LANES, WARP_SIZE);
+constexpr int WARPS = LANES / WARP_LANES;  // of a CTA, per row
+constexpr int PACKS = divided_up(HIDDEN, CLUSTER * LANES * VECTOR);
+constexpr int SLICE = PACKS * WARP_LANES * VECTOR;  // columns of one warp
+constexpr int SLOTS = WARPS * CLUSTER;              // slices of a row
+constexpr bool RAGGED = SLICE * SLOTS != HIDDEN;
+constexpr bool RESIDENT = PACKS * VECTOR <= 64;  // registers can hold a row
+constexpr bool HOLD = ROW_HOLD && RESIDENT;      // and do; else it is read again where it came from
+constexpr int UNROLL = RESIDENT ? PACKS : 1;
+
+static_assert(HIDDEN > 0 && HIDDEN % VECTOR == 0, "a row is a whole number of vectors");
+static_assert((LANES & (LANES - 1)) == 0 && THREADS % LANES == 0, "lanes: a power of two");
+static_assert(THREADS % WARP_SIZE == 0, "threads: whole warps");
+static_assert(WARPS == 1 || ROWS <= 15, "a block has 15 barriers beyond its own");
+static_assert(CLUSTER == 1 || ROWS == 1, "a cluster has one row in hand");
+static_assert(STAGES == 0 || LANES >= WARP_SIZE, "a ring feeds whole warps");
+static_assert(!ON_DEMAND || (ROWS == 1 && SLOTS > 1), "who asks for rows has one in hand");
+#if !HAS_BULK_COPY && (defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__))
+static_assert(STAGES == 0 && CLUSTER == 1 && !ON_DEMAND,
+              "rings, clusters and rows on demand need compute capability 9.0");
+#endif
+
+#if ROW_CLUSTER > 1
+#define ROW_KERNEL                                                  \
+  extern "C" __global__ LAUNCH_BOUNDS(ROW_THREADS, ROW_CTAS_PER_SM) \
+      __cluster_dims__(ROW_CLUSTER, 1, 1) void
+#else
+#define ROW_KERNEL extern "C" __global__ LAUNCH_BOUNDS(ROW_THREADS, ROW_CTAS_PER_SM) void
+#endif
+
+/// Which part of which rows this thread has.
+struct Position {
+  int lane;       // among the lanes of its warp that share its row
+  int warp;       // slice of the row
+  int row_slot;   // row of the CTA
+  int rank;       // CTA of the cluster
+  int group;      // cluster of the grid
+  int row, step;  // first row and distance to the next
+
+  DEVICE explicit Position(int groups) {
+    int thread = thread_index();
+    lane = thread % WARP_LANES;
+    row_slot = thread / LANES;
+    rank = 0;
+#if HAS_BULK_COPY
+    if constexpr (CLUSTER > 1) rank = cluster_rank();
+#endif
+    warp = rank * WARPS + thread % LANES / WARP_LANES;
+    group = block_index() / CLUSTER;
+    row = group * ROWS + row_slot;
+    step = groups * ROWS;
+  }
+  /// Rows left for this thread's warp? Its lanes may have several rows, the last past the end.
+  DEVICE bool more(int rows) const {
+    if constexpr (LANES >= WARP_SIZE) return row < rows;
+    return row - row_slot % (WARP_SIZE / WARP_LANES) < rows;
+  }
+  DEVICE bool active(int rows) const { return LANES >= WARP_SIZE || row < rows; }
+  DEVICE int column(int pack) const { return warp * SLICE + (pack * WARP_LANES + lane) * VECTOR; }
+  DEVICE bool has(int pack) const { return !RAGGED || column(pack) < HIDDEN; }
+  /// Columns of slice `warp` among the first `limit` of the row.
+  static DEVICE int columns_of(int warp, int limit = HIDDEN) {
+    int left = limit - warp * SLICE;
+    return left < 0 ? 0 : left < SLICE ? left : SLICE;
+  }
+};

@@ -1,0 +1,104 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What check.py runs: types, sizes, strides, masks, rows on demand."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import torch
+
+from tests.bench.norms import operations
+
+HIDDEN = (1, 3, 40, 64, 100, 127, 256, 768, 1000, 1024, 1025, 2048, 2304, 3072, 4096, 5120, 8192)
+HIDDEN += (8200, 12288, 16384, 20480, 32768, 50257, 65536, 131072, 131073, 262144)
+MIXED_HIDDEN = (768, 1024, 4096, 16384, 65536)
+SMALL_HIDDEN = (3, 1000, 1024, 16384, 65536)
+B, H, F = torch.bfloat16, torch.float16, torch.float32
+E4, E5 = torch.float8_e4m3fn, torch.float8_e5m2
+TYPES = ((B, B, B), (H, H, H), (F, F, F), (F, F, B), (F, F, H), (B, F, B), (H, F, H))
+FP8_TYPES = ((B, B, E4), (F, F, E4), (H, H, E5), (B, B, E5))
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    operation: str
+    hidden: int
+    rows: int
+    types: tuple[torch.dtype, torch.dtype, torch.dtype]
+    add: bool = False
+    zero_centred: bool = False
+    padding: int = 0  # elements between rows
+    mask: str = "none"
+    queries: int = 1
+    groups: int | None = None  # clusters that share the rows out, where they stay
+
+    def __str__(self) -> str:
+        types = "/".join(operations.TYPE_NAMES[t] for t in self.types)
+        rest = f"add={self.add} centred={self.zero_centred} pad={self.padding} mask={self.mask}"
+        rest += f" groups={self.groups}" if self.groups else ""
+        return f"{self.operation} {self.rows}x{self.hidden} {types} {rest}"
+
+    @property
+    def backward(self) -> bool:
+        return self.operation.endswith("backward")
+
+    @property
+    def layer(self) -> bool:
+        return self.operation.startswith("layer")
+
+    def reads(self) -> list[torch.dtype]:
+        x, _, y = self.types
+        if self.operation.startswith("softmax"):
+            return [x, x] if self.backward else [x]
+        return [x] * (2 if self.add else 1) + ([y] if self.backward else [])
+
+    def weight_bytes(self) -> int:
+        """Of a column of gamma and beta."""
+        if self.operation.startswith("softmax"):
+            return 0
+        return self.types[1].itemsize * (2 if self.layer and not self.backward else 1)
+
+    def vector(self) -> int:
+        x, w, y = self.types
+        vector = 16 // min(max(t.itemsize, 2) for t in (x, w, y))
+        stride = self.hidden + self.padding
+        while self.hidden % vector or stride % vector:
+            vector //= 2
+        return vector
+
+
+def cases(small: bool) -> Iterator[Case]:
+    rows = 5 if small else 301
+    for operation in ("rms_forward", "layer_forward", "rms_backward", "layer_backward"):
+        for hidden in SMALL_HIDDEN if small else HIDDEN:
+            yield Case(operation, hidden, rows if hidden < 1 << 17 else 40, (B, B, B))
+        for hidden in (1024,) if small else MIXED_HIDDEN:
+            for types in TYPES[1:]:
+                yield Case(operation, hidden, rows, types)
+            yield Case(operation, hidden, rows, (B, B, B), zero_centred=True, padding=24)
+            yield Case(operation, hidden, rows, (B, B, B), padding=1)
+            if operation.startswith("rms"):
+                yield Case(operation, hidden, rows, (B, B, B), add=True)
+                yield Case(operation, hidden, rows, (F, F, F), add=True)
+            if operation.endswith("forward"):
+                for types in FP8_TYPES:
+                    yield Case(operation, hidden, rows, types)
+        yield Case(operation, 4096, 1, (B, B, B))
+    for operation in ("softmax_forward", "softmax_backward"):
+        for mask in operations.MASKS:
+            for hidden in SMALL_HIDDEN if small else HIDDEN:
+                queries = min(hidden, 3 if small else 50)
+                yield Case(operation, hidden, 6 * queries, (B, B, B), mask=mask, queries=queries)
+            for hidden in (1024,) if small else MIXED_HIDDEN:
+                for t in (H, F):
+                    yield Case(operation, hidden, 12, (t, t, t), mask=mask, queries=2)
+                yield Case(operation, hidden, 12, (H, H, H), mask=mask, queries=2, padding=8)
+        if not small:
+            yield Case(operation, 64, 6 * 64, (B, B, B), mask="causal", queries=64)
+            yield Case(operation, 64, 6 * 100, (B, B, B), mask="causal", queries=100)
+    # Few clusters and many rows: most rows are dealt on demand.
+    for operation in ("rms_forward", "layer_forward", "softmax_forward", "softmax_backward"):
+        for hidden in (65536,) if small else (8192, 16384, 32768, 65536, 131072):
+            for groups in (2,) if small else (1, 2, 7):
+                yield Case(operation, hidden, 24 if small else 90, (B, B, B), groups=groups)
