@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import collections
 import hashlib
-import json
 import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+
+from toolchains.remote import execution_log
 
 
 def workspace() -> Path:
@@ -120,13 +121,9 @@ class Spawns:
     """The spawns of one build by mnemonic, split into executed here and answered by a cache."""
 
     def __init__(self, log: Path) -> None:
-        self.executed: collections.Counter[str] = collections.Counter()
-        self.cached: collections.Counter[str] = collections.Counter()
-        decoder, text, at = json.JSONDecoder(), log.read_text(), 0
-        while at < len(text):
-            spawn, end = decoder.raw_decode(text, at)
-            (self.cached if spawn.get("cacheHit") else self.executed)[spawn["mnemonic"]] += 1
-            at = end + len(text[end:]) - len(text[end:].lstrip())
+        self.all = execution_log.read(log)
+        self.executed = collections.Counter(s.mnemonic for s in self.all if not s.cached)
+        self.cached = collections.Counter(s.mnemonic for s in self.all if s.cached)
 
 
 def sha256(path: Path) -> str:

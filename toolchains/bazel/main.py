@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from toolchains.bazel import remote_cache
 from toolchains.bazel.messages import Progress, note
 from toolchains.locks.environment import cache_folder
 from toolchains.locks.errors import LocksError
@@ -93,7 +94,11 @@ def main(arguments: Sequence[str]) -> None:
             return relock(arguments[1:])
         if arguments[:1] == ["--vendor"]:
             return vendor_locked(arguments[1:])
-        command = [*_bazel(dict(os.environ)), *arguments]
+        bazel = _bazel(dict(os.environ))
+        settings = TOP / "user.bazelrc"
+        text = settings.read_text(encoding="utf-8") if settings.is_file() else ""
+        remote_cache.check(arguments, text, debian=len(bazel) > 1)
+        command = [*bazel, *arguments]
         # From a folder outside any workspace, the one that bazelw lies in is meant.
         if not _in_workspace(pathlib.Path.cwd()):
             os.chdir(TOP)

@@ -53,6 +53,37 @@ pypi_archive = repository_rule(
     },
 )
 
+_LOCK = Label("//toolchains/pypi:lock.json")
+
+def _pypi_environment_impl(rctx):
+    kind = rctx.attr.kind
+    distributions = json.decode(rctx.read(_LOCK))["distributions"]
+    for name in sorted(distributions):
+        if kind in distributions[name]["files"]:
+            (entry,) = fetch_locked(rctx, "pypi", ".archive", [name, kind])
+            rctx.extract(entry["file"], "site-packages")
+    rctx.delete(".archive")
+    for folder in rctx.attr.unused:
+        rctx.delete("site-packages/" + folder)
+    rctx.file("BUILD.bazel", """exports_files(glob(["site-packages/*.py"]))
+
+filegroup(
+    name = "{name}",
+    srcs = glob(["site-packages/**"]),
+    visibility = ["//visibility:public"],
+)
+""".format(name = rctx.attr.target))
+
+pypi_environment = repository_rule(
+    implementation = _pypi_environment_impl,
+    doc = "The wheels of one kind of all distributions, unpacked into one folder, site-packages.",
+    attrs = {
+        "kind": attr.string(mandatory = True, doc = "of the lock's files: tools"),
+        "target": attr.string(mandatory = True, doc = "name of the filegroup"),
+        "unused": attr.string_list(doc = "folders of site-packages that nothing needs"),
+    },
+)
+
 def _pypi_choice_impl(rctx):
     branches = {rctx.attr.settings[abi]: target for abi, target in rctx.attr.targets.items()}
     rctx.file("BUILD.bazel", """alias(

@@ -7,8 +7,8 @@ The lock's schema:
      "distributions": {NAME: {"version": VERSION,
                               "files": {KIND: {"filename", "sha256"}}}}}
 
-KIND is "sdist", "any" (a wheel for every Python, with x86-64 programs in it or not) or an ABI
-like "cp311" (a manylinux x86-64 wheel for it).
+KIND is "sdist", "any" (a wheel for every Python, with x86-64 programs in it or not), an ABI like
+"cp311" (a manylinux x86-64 wheel for it) or "tools" (the wheel that the Python of TOOLS_ABI takes).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import json
 import pathlib
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from toolchains.locks import constants, entries
 from toolchains.locks.errors import LocksError
@@ -50,9 +51,10 @@ def parse_requirements(
             )
         kinds: list[str] = []
         for kind in entry["files"]:
-            if kind not in ("sdist", "any", "abis"):
+            if kind not in ("sdist", "any", "abis", "tools"):
                 raise LocksError(
-                    f"{where}: distribution {name!r}: file kind {kind!r}; want sdist, any or abis"
+                    f"{where}: distribution {name!r}: file kind {kind!r}; want sdist, any, abis "
+                    "or tools"
                 )
             kinds += abis if kind == "abis" else [kind]
         wanted[name] = (entry["version"], kinds)
@@ -60,34 +62,43 @@ def parse_requirements(
 
 
 def _kind(filename: str, name: str, version: str) -> str | None:
-    """Returns the kind that a file of the wanted version is, or None for any other file."""
+    """Returns the kind that a file of the wanted version is, or None for any other file.
+
+    A wheel for the stable ABI of a Python has the kind "ABI.abi3".
+    """
     project = re.sub(r"[-_.]+", "[-_.]+", re.escape(name).replace(r"\-", "-"))
     prefix = rf"(?i:{project})-{re.escape(version)}"
     if re.fullmatch(prefix + r"\.tar\.gz", filename):
         return "sdist"
-    every_python = prefix + r"-(py2\.)?py3-none-(any|[a-z0-9_.]*manylinux[a-z0-9_.]*_x86_64)\.whl"
-    if re.fullmatch(every_python, filename):
+    linux = r"[a-z0-9_.]*manylinux[a-z0-9_.]*_x86_64"
+    if re.fullmatch(prefix + rf"-(py2\.)?py3-none-(any|{linux})\.whl", filename):
         return "any"
-    m = re.fullmatch(prefix + r"-(cp\d+)-\1-[a-z0-9_.]*manylinux[a-z0-9_.]*_x86_64\.whl", filename)
-    return m[1] if m else None
+    m = re.fullmatch(prefix + rf"-(cp3\d+)-(\1|abi3)-{linux}\.whl", filename)
+    return m and (m[1] if m[2] == m[1] else f"{m[1]}.abi3")
+
+
+def _tools_kinds(tools_abi: str) -> list[str]:
+    """Returns the kinds of wheels that the Python of an ABI takes, the best first."""
+    minors = range(int(tools_abi.removeprefix("cp3")), 1, -1)
+    return [tools_abi, *(f"cp3{minor}.abi3" for minor in minors), "any"]
 
 
 def choose(
-    files: list[index.File], name: str, version: str, kinds: list[str]
+    files: list[index.File], name: str, version: str, kinds: list[str], tools_abi: str
 ) -> dict[str, index.File]:
     """Returns kind -> file. Raises LocksError naming what there is instead."""
+    found = {_kind(file.filename, name, version): file for file in files}
+    alternatives = {"tools": _tools_kinds(tools_abi)}
     chosen = {}
-    for file in files:
-        kind = _kind(file.filename, name, version)
-        if kind in kinds:
-            chosen[kind] = file
-    missing = [k for k in kinds if k not in chosen]
-    if missing:
-        same = [f.filename for f in files if f"-{version}" in f.filename]
-        raise LocksError(
-            f"{name} {version}: the index has no file of kind {missing[0]!r}; it has "
-            + ", ".join(same or [f.filename for f in files][-10:])
-        )
+    for kind in kinds:
+        served = [k for k in alternatives.get(kind, [kind]) if k in found]
+        if not served:
+            same = [f.filename for f in files if f"-{version}" in f.filename]
+            raise LocksError(
+                f"{name} {version}: the index has no file of kind {kind!r}; it has "
+                + ", ".join(same or [f.filename for f in files][-10:])
+            )
+        chosen[kind] = found[served[0]]
     return chosen
 
 
@@ -102,11 +113,14 @@ def _digest(file: index.File) -> str:
     return file.sha256 or index.read(file.url, _sha256)
 
 
+def _abis() -> dict[str, Any]:
+    return constants.read(HERE.parent / "python/abis.bzl")
+
+
 def requirements() -> dict[str, tuple[str, list[str]]]:
     """Returns what the committed requirements.toml asks for."""
-    abis = constants.read(HERE.parent / "python/abis.bzl")["ABIS"]
     text = REQUIREMENTS.read_text(encoding="utf-8")
-    return parse_requirements(text, REQUIREMENTS.name, abis)
+    return parse_requirements(text, REQUIREMENTS.name, _abis()["ABIS"])
 
 
 def relock() -> list[str]:
@@ -115,7 +129,7 @@ def relock() -> list[str]:
     url = index.find()
     distributions = {}
     for name, (version, kinds) in sorted(wanted.items()):
-        chosen = choose(index.read_page(url, name), name, version, kinds)
+        chosen = choose(index.read_page(url, name), name, version, kinds, _abis()["TOOLS_ABI"])
         distributions[name] = {
             "version": version,
             "files": {

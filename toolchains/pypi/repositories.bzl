@@ -2,7 +2,7 @@
 """The repositories made of locked Python distributions; requirements.toml has the versions."""
 
 load("//toolchains/python:abis.bzl", "ABIS")
-load(":pypi.bzl", "pypi_archive", "pypi_choice")
+load(":pypi.bzl", "pypi_archive", "pypi_choice", "pypi_environment")
 
 _WHEEL_BUILD = """load("@rules_python//python:defs.bzl", "py_library")
 
@@ -108,7 +108,10 @@ def _compiled(distribution, deps = []):
     )
 
 def pypi_repositories():
-    """Declares @pybind11, @zstd, @pypi_NAME (a py_library) for tests, and lint's programs."""
+    """Declares @pybind11, @zstd, @pypi_NAME (a py_library) for tests, and lint's programs.
+
+    And @pypi_tools: one environment of all wheels of the kind "tools".
+    """
     pypi_archive(
         name = "pybind11",
         build_file_content = _PYBIND11_BUILD,
@@ -122,6 +125,13 @@ def pypi_repositories():
         distribution = "zstandard",
         include = ["zstd"],
         kind = "sdist",
+    )
+    pypi_environment(
+        name = "pypi_tools",
+        kind = "tools",
+        target = "pypi_tools",
+        # Descriptions of all services of a cloud: most of the files.
+        unused = ["botocore/data"],
     )
     _pure("absl-py")
     _pure("iniconfig")

@@ -23,15 +23,18 @@ NAMES = [
     "some_name-1.0-cp313-cp313-manylinux_2_28_x86_64.whl",
     "some_name-1.0-cp313-cp313t-manylinux_2_28_x86_64.whl",
     "some_name-1.0-cp313-cp313-manylinux_2_28_aarch64.whl",
+    "some_name-1.0-cp39-abi3-manylinux_2_17_x86_64.whl",
+    "some_name-1.0-cp314-abi3-manylinux_2_17_x86_64.whl",
     "some_name-1.0.1.tar.gz",
     "some_name-1.0rc1.tar.gz",
     "other_some_name-1.0.tar.gz",
 ]
 
 
-def choose(kinds: list[str], name: str = "some-name") -> dict[str, str]:
-    files = [index.File(n, "https://files.example/" + n, "") for n in NAMES]
-    return {k: f.filename for k, f in relock.choose(files, name, "1.0", kinds).items()}
+def choose(kinds: list[str], names: list[str] = NAMES, tools: str = "cp313") -> dict[str, str]:
+    files = [index.File(n, "https://files.example/" + n, "") for n in names]
+    chosen = relock.choose(files, "some-name", "1.0", kinds, tools)
+    return {k: f.filename for k, f in chosen.items()}
 
 
 def test_each_kind() -> None:
@@ -41,6 +44,19 @@ def test_each_kind() -> None:
         "cp311": NAMES[2],
         "cp313": NAMES[5],
     }
+
+
+def test_tools_take_the_closest_wheel() -> None:
+    exact, stable, newer, pure = NAMES[5], NAMES[8], NAMES[9], NAMES[1]
+    for names, best in (
+        (NAMES, exact),
+        ([pure, stable, newer], stable),
+        ([pure, newer], pure),
+    ):
+        assert choose(["tools"], names) == {"tools": best}
+    assert choose(["tools"], [stable, newer], "cp314") == {"tools": newer}
+    with pytest.raises(LocksError, match=r"'tools'; it has .*cp314-abi3"):
+        choose(["tools"], [newer])
 
 
 def test_missing_kind_lists_what_there_is() -> None:
@@ -66,7 +82,7 @@ def test_requirements() -> None:
         ('[distribution.a]\nversion = "1"\nfiles = 1\n', "files 1; want a text and a list"),
         (
             '[distribution.a]\nversion = "1"\nfiles = ["wheel"]\n',
-            "'wheel'; want sdist, any or abis",
+            "'wheel'; want sdist, any, abis or tools",
         ),
     ],
 )

@@ -1,0 +1,48 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Reads what Bazel writes with --execution_log_json_file: one JSON object per spawn."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+
+@dataclasses.dataclass(frozen=True)
+class Spawn:
+    """One command of a build. `action` is the hash by which caches know it, "" if they do not.
+
+    `outputs` are paths and the hashes of what is there; `cached`: no command ran here.
+    """
+
+    mnemonic: str
+    label: str
+    action: str
+    outputs: tuple[tuple[str, str], ...]
+    cached: bool
+    runner: str
+
+
+def read(log: Path) -> list[Spawn]:
+    """Returns the spawns of a log. Raises OSError or ValueError for what is not one."""
+    decoder, text, at = json.JSONDecoder(), log.read_text(encoding="utf-8"), 0
+    spawns = []
+    while at < len(text):
+        entry, end = decoder.raw_decode(text, at)
+        spawns.append(
+            Spawn(
+                mnemonic=entry["mnemonic"],
+                label=entry.get("targetLabel", ""),
+                action=entry.get("digest", {}).get("hash", ""),
+                outputs=tuple(
+                    (output["path"], output.get("digest", {}).get("hash", ""))
+                    for output in entry.get("actualOutputs", [])
+                ),
+                cached=bool(entry.get("cacheHit")),
+                runner=entry.get("runner", ""),
+            )
+        )
+        at = end
+        while at < len(text) and text[at].isspace():
+            at += 1
+    return spawns

@@ -1,0 +1,150 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Real cache servers on the loopback interface: nginx (HTTP) and BuildGrid (gRPC).
+
+Both are programs of locked packages and run in a folder of their own, which holds their data:
+
+    with Nginx(folder) as server:
+        ...  # ./bazelw build --remote_cache={server.url}
+
+Tests find the programs through the environment that `remote_test` of defs.bzl gives them.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Self
+
+_START_SECONDS = 60
+_ADDRESSES = {"nginx.conf": "127.0.0.1:8080", "buildgrid.yml": "127.0.0.1:8980"}
+
+
+def _runfile(variable: str) -> Path:
+    """Returns the file that an environment variable names, below the test's runfiles."""
+    return Path(os.environ["TEST_SRCDIR"], os.environ[variable]).absolute()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class _Server:
+    """A server process. It may be stopped and started again: its port and data stay."""
+
+    template: str
+    scheme: str
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.port = _free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.url = f"{self.scheme}://{self.address}"
+        self.process: subprocess.Popen[bytes] | None = None
+        text = (Path(__file__).parent / self.template).read_text(encoding="utf-8")
+        default = _ADDRESSES[self.template]
+        if default not in text:
+            raise AssertionError(f"{self.template} does not listen at {default}")
+        self.settings = text.replace(default, self.address)
+
+    def command(self) -> list[str]:
+        raise NotImplementedError
+
+    def environment(self) -> dict[str, str]:
+        return {}
+
+    def start(self) -> None:
+        """Starts it and waits for an answer. Raises RuntimeError with its log if there is none."""
+        (self.folder / self.template).write_text(self.settings, encoding="utf-8")
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command(),
+                cwd=self.folder,
+                env=self.environment(),
+                stdout=log,
+                stderr=log,
+            )
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        self.kill()
+        raise RuntimeError(
+            f"{self.template}: no answer at {self.address}\n" + (self.folder / "log").read_text()
+        )
+
+    def kill(self) -> None:
+        """Ends it as a crash would."""
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+
+class Nginx(_Server):
+    """Everybody reads; the writer of `WRITER` (Basic credentials) writes."""
+
+    template = "nginx.conf"
+    scheme = "http"
+    WRITER = ("ci", "a-password-of-tests")
+
+    @property
+    def data(self) -> Path:
+        """The folder with the entries: ac/HASH, cas/HASH."""
+        return self.folder / "data"
+
+    def command(self) -> list[str]:
+        for folder in ("data", "tmp"):
+            (self.folder / folder).mkdir(exist_ok=True)
+        name, password = self.WRITER
+        (self.folder / "writers").write_text(f"{name}:{{PLAIN}}{password}\n", encoding="utf-8")
+        program = _runfile("NGINX")
+        libraries = program.parents[2] / "usr/lib/x86_64-linux-gnu"
+        return [
+            str(libraries / "ld-linux-x86-64.so.2"),
+            "--library-path",
+            str(libraries),
+            str(program),
+            *("-p", str(self.folder), "-c", self.template, "-e", "error.log"),
+            # One process in the foreground, which keeps its user: to be killed as a whole.
+            *("-g", "daemon off; master_process off;" + ("" if os.geteuid() else " user root;")),
+        ]
+
+
+class BuildGrid(_Server):
+    """Whoever reaches it reads and writes. Results of actions do not outlive the process."""
+
+    template = "buildgrid.yml"
+    scheme = "grpc"
+
+    def command(self) -> list[str]:
+        main = "from buildgrid.server.app import cli; cli()"
+        return [str(_runfile("TOOLS_PYTHON")), "-c", main, "server", "start", self.template]
+
+    def environment(self) -> dict[str, str]:
+        return tools_environment()
+
+
+def tools_environment() -> dict[str, str]:
+    """The environment of Python programs that import what @pypi_tools holds."""
+    return {"PYTHONPATH": str(_runfile("TOOLS_SITE_PACKAGES").parent), "PATH": os.defpath}
+
+
+def tools_python() -> str:
+    return str(_runfile("TOOLS_PYTHON"))
