@@ -71,7 +71,9 @@ class Clone:
             check=True,
         )
 
-    def bazel(self, *args: str, expect: int | None = 0, **env: str) -> subprocess.CompletedProcess:
+    def bazel(
+        self, *args: str, expect: int | None = 0, stderr: int = subprocess.STDOUT, **env: str
+    ) -> subprocess.CompletedProcess:
         """Runs ./bazelw; its exit status must be `expect` (None: any). The output is captured."""
         command = [
             *self.wrapper,
@@ -92,12 +94,12 @@ class Clone:
             env={**stranger_environment(), "HOME": str(self.home), **env},
             text=True,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=stderr,
         )
         if expect is not None and result.returncode != expect:
             raise AssertionError(
                 f"{' '.join(command)}: exit status {result.returncode}, expected {expect}\n"
-                + result.stdout[-8000:]
+                + (result.stdout + (result.stderr or ""))[-8000:]
             )
         return result
 

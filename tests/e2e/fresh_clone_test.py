@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,15 +18,6 @@ COMPILE = "HipCodeObject"
 def reference_wheel() -> Path:
     """The wheel of the checkout under test, built by the Bazel that runs this test."""
     return Path(os.environ["REFERENCE_WHEEL"]).resolve()
-
-
-@pytest.fixture(scope="module")
-def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clone.Clone]:
-    made = clone.Clone(
-        tmp_path_factory.mktemp("elsewhere"), "other", disk_cache=clone.shared_disk_cache()
-    )
-    yield made
-    made.close()
 
 
 def test_another_clone_builds_the_same_wheel_and_compiles_no_kernel(

@@ -59,12 +59,11 @@ def check_host() -> None:
             f"this machine is {machine}; the locked Bazel is for x86_64 only. "
             "Put bazelisk on PATH, or name a Bazel with BAZELW_BAZEL"
         )
-    for tool in ("apt-get", "dpkg-deb"):
-        if not shutil.which(tool):
-            raise LocksError(
-                f"no {tool} here, which the locked Bazel is set up with (it is Debian's). "
-                "Put bazelisk on PATH, or name a Bazel with BAZELW_BAZEL"
-            )
+    if not shutil.which("dpkg-deb"):
+        raise LocksError(
+            "no dpkg-deb here, which unpacks the locked Bazel (of the package dpkg). "
+            "Install it, put bazelisk on PATH, or name a Bazel with BAZELW_BAZEL"
+        )
 
 
 def check_version(packages: Iterable[lock.Package], version: str, where: str) -> None:

@@ -8,7 +8,7 @@ import pathlib
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from toolchains.bazel import remote_cache
 from toolchains.bazel.messages import Progress, note
@@ -20,6 +20,7 @@ from toolchains.locks.errors import LocksError
 HERE = pathlib.Path(__file__).absolute().parent
 TOP = HERE.parent.parent
 MODES = ("auto", "bazelisk", "debian")
+_MORE = "BAZELW_BAZELRC"
 RELOCKS = ("bazel", "debian", "pypi")
 _WORKSPACE_FILES = ("MODULE.bazel", "REPO.bazel", "WORKSPACE", "WORKSPACE.bazel")
 
@@ -78,7 +79,17 @@ def _bazel(environ: dict[str, str]) -> list[str]:
     from toolchains.bazel import setup
 
     version = (TOP / ".bazelversion").read_text(encoding="utf-8").strip()
-    return setup.debian_bazel(version, str(HERE), environ)
+    return [*setup.debian_bazel(version, str(HERE), environ), *_more_settings(environ)]
+
+
+def _more_settings(environ: Mapping[str, str]) -> list[str]:
+    """Returns the option that makes Bazel read what a machine needs beyond .bazelrc."""
+    file = environ.get(_MORE)
+    if not file:
+        return []
+    if not os.path.isabs(file) or not os.path.isfile(file):
+        raise LocksError(f"{_MORE} is {file!r}; want the absolute path of an rc file")
+    return [f"--bazelrc={file}"]
 
 
 def _in_workspace(folder: pathlib.Path) -> bool:

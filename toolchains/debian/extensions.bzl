@@ -1,7 +1,12 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The module extension that declares what tests need of repositories.bzl."""
 
-load(":repositories.bzl", "bazel_debs_repositories", "googletest_repositories")
+load(
+    ":repositories.bzl",
+    "bazel_debs_repositories",
+    "googletest_repositories",
+    "other_system_repositories",
+)
 
 def _bazel_debs_impl(mctx):
     bazel_debs_repositories()
@@ -14,3 +19,9 @@ def _googletest_impl(mctx):
     return mctx.extension_metadata(reproducible = True)
 
 googletest = module_extension(implementation = _googletest_impl)
+
+def _other_system_impl(mctx):
+    other_system_repositories()
+    return mctx.extension_metadata(reproducible = True)
+
+other_system = module_extension(implementation = _other_system_impl)

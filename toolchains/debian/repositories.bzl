@@ -39,3 +39,17 @@ def googletest_repositories():
         strip_prefix = "usr/src/googletest",
         keep = ["*/include/*", "*/src/*"],
     )
+
+def other_system_repositories():
+    """Declares @other_system, the tree of another Debian release, for tests."""
+    debian_packages(
+        name = "other_system",
+        # Its files are found beside this one: too many to be a test's data one by one.
+        build_file_content = "exports_files([\"BUILD.bazel\"])\n",
+        group = "other_system",
+        exclude = [
+            "usr/lib/x86_64-linux-gnu/gconv/*",
+            "usr/share/doc/*",
+            "usr/share/man/*",
+        ],
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 LIMIT = 100
 _NAMES = (".bazelrc", ".ci/run", ".gitignore", ".ruff.toml", "WORKSPACE")
-_ENDINGS = (".bazel", ".bzl", ".html", ".ini", ".lds", ".md", ".sh", ".toml", ".tpl")
+_ENDINGS = (".bazel", ".bzl", ".html", ".ini", ".lds", ".md", ".nix", ".sh", ".toml", ".tpl")
 
 
 def is_unwrapped(path: str) -> bool:

@@ -42,6 +42,9 @@ def prefix_maps(repositories = sorted(_REPOSITORIES)):
 # Debug information calls the folder of a compile ".", wherever that is.
 COMPILATION_FOLDER = "-ffile-compilation-dir=."
 
+# The linker by its path: clang prefers one in PATH whose name starts with the target's.
+LINKER = "%s/bin/ld.lld" % _REPOSITORIES["llvm"].workspace_root
+
 SYSROOT = _REPOSITORIES["sysroot"].workspace_root
 RESOURCES = "%s/%s" % (_REPOSITORIES["llvm"].workspace_root, RESOURCES_FOLDER)
 

@@ -140,11 +140,11 @@ def test_version_that_the_lock_does_not_have(checkout: Checkout) -> None:
     assert ".bazelversion asks for 99.1.0" in got.stderr
 
 
-def test_no_apt(checkout: Checkout, tmp_path: pathlib.Path) -> None:
+def test_no_dpkg(checkout: Checkout, tmp_path: pathlib.Path) -> None:
     got = checkout.run(PATH=str(tmp_path))
     assert got.returncode == 1
     (line,) = got.stderr.splitlines()
-    assert "no apt-get here" in line
+    assert "no dpkg-deb here" in line
     assert "bazelisk" in line
 
 

@@ -31,11 +31,25 @@ def test_other_machines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         install.check_host()
 
 
-def test_machine_without_apt_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_without_dpkg_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(machine="x86_64"))
     monkeypatch.setattr(shutil, "which", lambda tool: None)
-    with pytest.raises(LocksError, match=r"no apt-get here.*bazelisk.*BAZELW_BAZEL"):
+    with pytest.raises(LocksError, match=r"no dpkg-deb here.*bazelisk.*BAZELW_BAZEL"):
         install.check_host()
+
+
+def test_another_rc_file(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "bazelrc"
+    file.touch()
+    assert main._more_settings({}) == []
+    assert main._more_settings({"BAZELW_BAZELRC": ""}) == []
+    assert main._more_settings({"BAZELW_BAZELRC": str(file)}) == [f"--bazelrc={file}"]
+
+
+@pytest.mark.parametrize("value", ["bazelrc", "/no/such/bazelrc", "/"])
+def test_another_rc_file_that_is_none(value: str) -> None:
+    with pytest.raises(LocksError, match=f"BAZELW_BAZELRC is '{value}'; want the absolute path"):
+        main._more_settings({"BAZELW_BAZELRC": value})
 
 
 def test_cache_folder_that_cannot_be_written(tmp_path: pathlib.Path) -> None:

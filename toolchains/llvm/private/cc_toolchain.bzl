@@ -7,6 +7,7 @@ load(
     "//toolchains/llvm:paths.bzl",
     "COMPILATION_FOLDER",
     "DRIVER_FLAGS",
+    "LINKER",
     "RESOURCES",
     "SYSROOT",
     "prefix_maps",
@@ -93,8 +94,11 @@ def hermetic_cc_toolchain(name):
         host_system_name = "x86_64-linux-gnu",
         link_flags = DRIVER_FLAGS + [
             "-fuse-ld=lld",
+            "--ld-path=" + LINKER,
             "-static-libgcc",
             "-Wl,-z,relro,-z,now",
+            # Else it depends on the distribution that clang takes /etc/os-release for.
+            "-Wl,--hash-style=gnu",
             "-Wl,--no-undefined-version",
         ] + _if(_SANITIZED, [
             # Linked by clang, not clang++: the runtime's operator new, and type checks.

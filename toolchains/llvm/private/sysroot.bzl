@@ -78,6 +78,14 @@ UNUSED_HEADERS = [
 # GCC's own start files and libraries.
 GCC_FOLDER = "usr/lib/gcc/x86_64-linux-gnu/%s/" % GCC
 
+# Globs of glibc's own archives, for programs that have to run where there is no such system.
+STATIC_LIBRARIES = [
+    "usr/lib/x86_64-linux-gnu/libc.a",
+    "usr/lib/x86_64-linux-gnu/libm.a",
+    "usr/lib/x86_64-linux-gnu/libm-*.a",
+    "usr/lib/x86_64-linux-gnu/libmvec.a",
+]
+
 # Shell patterns ("*" matches "/" too) of the files that are unpacked.
 SYSROOT_KEEP = [
     "lib64/ld-linux-x86-64.so.2",
@@ -100,4 +108,4 @@ SYSROOT_KEEP = [
     folder + "/" + library
     for library in _SHARED_LIBRARIES
     for folder in ["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"]
-]
+] + STATIC_LIBRARIES

@@ -69,7 +69,12 @@ def _python_tree_impl(rctx):
             "unchecked-hash",
             library,
         ],
-        environment = {"PYTHONHASHSEED": "0"},
+        # The user's own Python may be told of its home; to this one that is no home.
+        environment = {
+            "PYTHONHASHSEED": "0",
+            "PYTHONHOME": "",
+            "PYTHONPATH": "",
+        },
     )
     if got.return_code:
         fail("cannot compile the standard library of Python %s: %s%s" %

@@ -1,0 +1,34 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The wheel of a given variant set and ABI, whatever the flags of the build say."""
+
+_VARIANTS = "//kernels:variants"
+_ABI = "//toolchains/python:abi"
+
+def _settings_transition_impl(_settings, attr):
+    return {_ABI: attr.abi, _VARIANTS: attr.variants}
+
+_settings_transition = transition(
+    implementation = _settings_transition_impl,
+    inputs = [],
+    outputs = [
+        _ABI,
+        _VARIANTS,
+    ],
+)
+
+def _reference_wheel_impl(ctx):
+    (wheel,) = ctx.attr.wheel
+    return [DefaultInfo(files = wheel[DefaultInfo].files)]
+
+reference_wheel = rule(
+    implementation = _reference_wheel_impl,
+    doc = "A wheel to compare others with. Its objects lie in another folder of bazel-out.",
+    attrs = {
+        "abi": attr.string(mandatory = True, doc = "a value of the build setting"),
+        "variants": attr.string(mandatory = True, doc = "a value of the build setting"),
+        "wheel": attr.label(cfg = _settings_transition, mandatory = True),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+)
