@@ -1,6 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The patches of upstream's sources, and the build setting that says whether they are applied."""
 
+load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
+
 # In the order in which they are applied.
 PATCHES = [
     Label("//kernels/ck_fmha:patches/%s.patch" % name)
@@ -32,7 +34,7 @@ def _patches_flag_impl(ctx):
             value,
             ", ".join(["%s (%s)" % choice for choice in sorted(_CHOICES.items())]),
         ))
-    return []
+    return [BuildSettingInfo(value = value)]
 
 patches_flag = rule(
     implementation = _patches_flag_impl,

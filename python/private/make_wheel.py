@@ -22,6 +22,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--glibc", required=True, help="2.34")
     parser.add_argument("--readme", type=Path, required=True)
     parser.add_argument("--licence", type=Path, required=True)
+    parser.add_argument("--sbom", type=Path, required=True, help="goes to sboms/ (PEP 770)")
     parser.add_argument("files", nargs="+", metavar="NAME=PATH", help="name in the wheel, file")
     return parser
 
@@ -43,6 +44,7 @@ def make(arguments: argparse.Namespace) -> bytes:
         f"{information}/METADATA": metadata.encode(),
         f"{information}/WHEEL": wheel_format.wheel_file(tag).encode(),
         f"{information}/licenses/LICENSE": arguments.licence.read_bytes(),
+        f"{information}/sboms/{arguments.sbom.name}": arguments.sbom.read_bytes(),
     }
     return wheel_format.archive(files, information)
 

@@ -30,6 +30,7 @@ def _wheel_impl(ctx):
     arguments.add("--glibc", ctx.attr.glibc)
     arguments.add("--readme", ctx.file.readme)
     arguments.add("--licence", ctx.file.licence)
+    arguments.add("--sbom", ctx.file.sbom)
     arguments.add_all(
         ["%s=%s" % (_name_in_wheel(ctx, file), file.path) for file in ctx.files.srcs],
     )
@@ -37,7 +38,12 @@ def _wheel_impl(ctx):
         ctx,
         tool = ctx.attr._make_wheel,
         arguments = [arguments],
-        inputs = ctx.files.srcs + [ctx.file.project, ctx.file.readme, ctx.file.licence],
+        inputs = ctx.files.srcs + [
+            ctx.file.licence,
+            ctx.file.project,
+            ctx.file.readme,
+            ctx.file.sbom,
+        ],
         outputs = [wheel],
         mnemonic = "Wheel",
         progress_message = "Packing %{output}",
@@ -60,6 +66,11 @@ The build fails unless `glibc` is the oldest that serves all shared objects in i
         ),
         "python_tag": attr.string(mandatory = True, doc = "cp311: the interpreter and its ABI"),
         "readme": attr.label(mandatory = True, allow_single_file = [".md"]),
+        "sbom": attr.label(
+            mandatory = True,
+            allow_single_file = [".cdx.json"],
+            doc = "the software bill of materials, by its name",
+        ),
         "srcs": attr.label_list(mandatory = True, allow_files = True),
         "version": attr.string(mandatory = True),
         "_make_wheel": attr.label(

@@ -121,6 +121,23 @@ def test_the_manifest_is_of_the_kernels_inside(wheel: zipfile.ZipFile) -> None:
     assert manifest["variant_set"]
 
 
+def test_the_sbom_is_of_this_wheel(wheel: zipfile.ZipFile) -> None:
+    bom = json.loads(information(wheel, "sboms/aiter-attn.cdx.json"))
+    assert bom["metadata"]["component"]["purl"] == f"pkg:pypi/aiter-attn@{aiter_attn.__version__}"
+    assert "timestamp" not in bom["metadata"]
+    components = {c["name"]: c for c in bom["components"]}
+    inside = {name for name, c in components.items() if c["scope"] == "required"}
+    assert {"flash-attn", "zstandard", "pybind11", "libdlpack-dev"} <= inside
+    assert f"libpython3.{sys.version_info.minor}-dev" in inside
+    locked = json.loads(Path("toolchains/debian/lock.json").read_text(encoding="utf-8"))
+    packages = {p["sha256"] for group in locked["groups"].values() for p in group["packages"]}
+    debian = [c for c in bom["components"] if c["purl"].startswith("pkg:deb/")]
+    changed = [c["name"] for c in debian if c["hashes"][0]["content"] not in packages]
+    # What is not as locked stands in the manifest, too.
+    manifest = json.loads(wheel.read("aiter_attn/manifest.json"))
+    assert sorted({p.split()[0] for p in manifest["not_locked"]}) == sorted(set(changed))
+
+
 @pytest.mark.parametrize("name", ["METADATA.golden", "exports.golden"])
 def test_golden(name: str) -> None:
     path = goldens.FOLDER / name

@@ -153,5 +153,29 @@ def pypi_repositories():
     _pure("mypy-extensions")
     _pure("pathspec")
     _pure("typing-extensions")
+    _pure("cyclonedx-python-lib", [
+        "license-expression",
+        "packageurl-python",
+        "py-serializable",
+        "sortedcontainers",
+        "typing-extensions",
+    ])
+    _pure("boolean-py")
+    _pure("defusedxml")
+    _pure("license-expression", ["boolean-py"])
+    _pure("packageurl-python")
+    _pure("py-serializable", ["defusedxml"])
+    _pure("requests", ["certifi", "charset-normalizer", "idna", "urllib3"])
+    _pure("certifi")
+    _pure("charset-normalizer")
+    _pure("idna")
+    _pure("urllib3")
+    _pure("jsonschema", ["attrs", "jsonschema-specifications", "referencing", "rpds-py"])
+    _pure("attrs")
+    _pure("jsonschema-specifications", ["referencing"])
+    _pure("referencing", ["attrs", "rpds-py", "typing-extensions"])
+    _compiled("rpds-py")
+    _compiled("pyyaml")
+    _pure("check-jsonschema")
     _program("clang_format", "clang-format", "clang_format/data/bin/clang-format")
     _program("ruff", "ruff", "*.data/scripts/ruff")

@@ -7,6 +7,11 @@ of --//toolchains/python:abi.
 
 load("//toolchains/python:abis.bzl", _ABIS = "ABIS")
 load(
+    "//toolchains/python/private:each_abi.bzl",
+    _abi_independent = "abi_independent",
+    _each_abi = "each_abi",
+)
+load(
     "//toolchains/python/private:py_tool.bzl",
     _PyToolInfo = "PyToolInfo",
     _py_tool = "py_tool",
@@ -16,6 +21,8 @@ load("//toolchains/python/private:pytest_test.bzl", _pytest_test = "pytest_test"
 
 ABIS = _ABIS
 PyToolInfo = _PyToolInfo
+abi_independent = _abi_independent
+each_abi = _each_abi
 py_tool = _py_tool
 pytest_test = _pytest_test
 run_py_tool = _run_py_tool

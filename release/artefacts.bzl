@@ -1,0 +1,63 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The list of what a release holds."""
+
+load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
+load("//aiter:namespace.bzl", "NamespaceInfo")
+load("//toolchains/python:defs.bzl", "ABIS", "each_abi")
+
+def _only_file(target):
+    files = target[DefaultInfo].files.to_list()
+    if len(files) != 1:
+        fail("%s has %d files, want one" % (target.label, len(files)))
+    return files[0]
+
+def _artefacts_impl(ctx):
+    files = []
+    entries = []
+    for abi, target in sorted(ctx.split_attr.wheel.items()):
+        file = _only_file(target)
+        files.append(file)
+        entries.append({"abi": abi, "file": file.short_path, "kind": "wheel"})
+    for target, what in ctx.attr.files.items():
+        kind, name = what.split(" ")
+        file = _only_file(target)
+        files.append(file)
+        entries.append({"file": file.short_path, "kind": kind, "name": name})
+    out = ctx.actions.declare_file(ctx.label.name + ".json")
+    ctx.actions.write(out, json.encode_indent({
+        "abis": sorted(ABIS),
+        "files": entries,
+        "settings": {
+            "namespace": ctx.attr._namespace[NamespaceInfo].name,
+            "patches": ctx.attr._patches[BuildSettingInfo].value,
+        },
+        "version": ctx.attr.version,
+    }) + "\n")
+    return [DefaultInfo(
+        # Whoever builds this builds what it lists.
+        files = depset([out] + files),
+        runfiles = ctx.runfiles(files = [out] + files),
+    )]
+
+artefacts = rule(
+    implementation = _artefacts_impl,
+    doc = "NAME.json: the files of a release, with the settings that they are built with.",
+    attrs = {
+        "files": attr.label_keyed_string_dict(
+            mandatory = True,
+            allow_files = True,
+            doc = "file -> its kind and its name in the release: \"archive libx.a\"",
+        ),
+        "version": attr.string(mandatory = True),
+        "wheel": attr.label(
+            mandatory = True,
+            cfg = each_abi,
+            doc = "is built for each ABI",
+        ),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+        "_namespace": attr.label(default = "//aiter:namespace"),
+        "_patches": attr.label(default = "//kernels/ck_fmha:patches"),
+    },
+)

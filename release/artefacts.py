@@ -1,0 +1,145 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The files of a release: what Bazel built, checked against each other, under their names."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from release.errors import ReleaseError
+
+_MANIFEST = "aiter_attn/manifest.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class File:
+    """A file that is published under the sha256 of its bytes.
+
+    kind: "wheel", "kernel_pack", "archive", ...; artefacts.bzl has them
+    about: what else is told of it: a wheel's ABI, a pack's code objects
+    """
+
+    kind: str
+    name: str
+    contents: Path | bytes
+    sha256: str
+    size: int
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """Where it lies in a release folder or on a server."""
+        return f"files/{self.sha256}/{self.name}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Artefacts:
+    """What was built of one checkout with one choice of settings."""
+
+    version: str
+    settings: Mapping[str, Any]
+    manifest: Mapping[str, Any]
+    files: tuple[File, ...]
+
+
+def file(kind: str, name: str, contents: Path | bytes, **about: Any) -> File:
+    """Reads what is to be published."""
+    if isinstance(contents, bytes):
+        return File(
+            kind, name, contents, hashlib.sha256(contents).hexdigest(), len(contents), about
+        )
+    with contents.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return File(kind, name, contents, digest, contents.stat().st_size, about)
+
+
+def read(path: Path, root: Path) -> Artefacts:
+    """Reads the list that artefacts.bzl writes. Its files are below root.
+
+    Raises ReleaseError where a file is missing, or where the files are not of one build.
+    """
+    listed = json.loads(path.read_text(encoding="utf-8"))
+    missing = [entry for entry in listed["files"] if not (root / entry["file"]).is_file()]
+    if missing:
+        raise ReleaseError(
+            f"the {missing[0]['kind']} {missing[0]['file']} is missing; build it with "
+            "./bazelw build //:release"
+        )
+    abis = [entry["abi"] for entry in listed["files"] if entry["kind"] == "wheel"]
+    if sorted(abis) != sorted(listed["abis"]):
+        raise ReleaseError(
+            f"there are wheels for {', '.join(abis) or 'no ABI'}; a release has one for each of "
+            f"{', '.join(listed['abis'])}"
+        )
+    (manifest,) = (
+        json.loads((root / entry["file"]).read_text(encoding="utf-8"))
+        for entry in listed["files"]
+        if entry["kind"] == "manifest"
+    )
+    if manifest["not_locked"]:
+        raise ReleaseError(
+            f"built with what is not locked: {', '.join(manifest['not_locked'])}. Run "
+            "./bazelw --relock, commit, and release that"
+        )
+    files = tuple(_read_one(entry, root, manifest) for entry in listed["files"])
+    settings = {
+        "archs": manifest["archs"],
+        "variant_set": manifest["variant_set"],
+        **listed["settings"],
+    }
+    return Artefacts(listed["version"], settings, manifest, files)
+
+
+def _read_one(entry: Mapping[str, str], root: Path, manifest: Mapping[str, Any]) -> File:
+    path = root / entry["file"]
+    if entry["kind"] == "wheel":
+        _check_wheel(path, manifest)
+        return file("wheel", path.name, path, abi=entry["abi"])
+    if entry["kind"] == "kernel_pack":
+        _check_pack(path, manifest)
+        return file("kernel_pack", entry["name"], path, code_objects=_keys(manifest))
+    return file(entry["kind"], entry["name"], path)
+
+
+def _keys(manifest: Mapping[str, Any]) -> list[str]:
+    return sorted(
+        {
+            code_object["key"]
+            for instance in manifest["instances"]
+            for code_object in instance["code_objects"].values()
+        }
+    )
+
+
+def _mixed(name: str) -> ReleaseError:
+    return ReleaseError(
+        f"{name} has other code objects than manifest.json names: they are of two builds; build "
+        "all with one command, ./bazelw build //:release"
+    )
+
+
+def _check_pack(path: Path, manifest: Mapping[str, Any]) -> None:
+    # Whatever its format, a pack names its code objects by their keys.
+    pack = path.read_bytes()
+    if any(bytes.fromhex(key) not in pack for key in _keys(manifest)):
+        raise _mixed(path.name)
+
+
+def _check_wheel(path: Path, manifest: Mapping[str, Any]) -> None:
+    try:
+        with zipfile.ZipFile(path) as wheel:
+            inside = json.loads(wheel.read(_MANIFEST))
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise ReleaseError(f"{path.name} is no wheel of this project: {error}") from error
+    if inside["not_locked"]:
+        raise ReleaseError(
+            f"{path.name}: built with what is not locked: {', '.join(inside['not_locked'])}. Run "
+            "./bazelw --relock, commit, and release that"
+        )
+    if _keys(inside) != _keys(manifest):
+        raise _mixed(path.name)

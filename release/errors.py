@@ -1,0 +1,8 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What keeps a release from being made or published."""
+
+from __future__ import annotations
+
+
+class ReleaseError(Exception):
+    """The message names the value, what is allowed and the next step."""

@@ -1,0 +1,90 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What Bazel built, read and checked: files that are missing, or not of one build."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from release import artefacts
+from release.errors import ReleaseError
+from release.tests import builds
+
+
+def change(listed: Path, **fields: object) -> None:
+    listed.write_text(json.dumps(json.loads(listed.read_text()) | fields))
+
+
+def refused(listed: Path) -> str:
+    with pytest.raises(ReleaseError) as error:
+        artefacts.read(listed, listed.parent)
+    return str(error.value)
+
+
+def test_what_is_read(tmp_path: Path) -> None:
+    found = artefacts.read(builds.build(tmp_path), tmp_path)
+    assert found.version == "0.1.0"
+    assert found.settings == {
+        "archs": ["gfx942"],
+        "namespace": "aiter",
+        "patches": "default",
+        "variant_set": "smoke",
+    }
+    kinds = [file.kind for file in found.files]
+    assert kinds == ["wheel"] * 3 + ["manifest", "kernel_pack", "archive"]
+    (pack,) = (file for file in found.files if file.kind == "kernel_pack")
+    assert pack.about == {"code_objects": sorted(builds.keys("kernels"))}
+    assert pack.name == "kernels.pack"
+    assert [file.about["abi"] for file in found.files if file.kind == "wheel"] == list(builds.ABIS)
+
+
+@pytest.mark.parametrize("name", [builds.wheel_name("cp313"), "libaiter_attn.a"])
+def test_a_missing_file(tmp_path: Path, name: str) -> None:
+    listed = builds.build(tmp_path)
+    (tmp_path / name).unlink()
+    message = refused(listed)
+    assert name in message
+    assert "./bazelw build //:release" in message
+
+
+def test_a_missing_wheel(tmp_path: Path) -> None:
+    listed = builds.build(tmp_path)
+    files = json.loads(listed.read_text())["files"]
+    change(listed, files=[f for f in files if f.get("abi") != "cp314"])
+    message = refused(listed)
+    assert "wheels for cp311, cp313;" in message
+    assert "cp311, cp313, cp314" in message
+
+
+def test_a_wheel_of_other_kernels(tmp_path: Path) -> None:
+    listed = builds.build(tmp_path)
+    builds.write_wheel(tmp_path / builds.wheel_name("cp313"), builds.manifest("others"))
+    message = refused(listed)
+    assert builds.wheel_name("cp313") in message
+    assert "two builds" in message
+
+
+def test_a_pack_of_other_kernels(tmp_path: Path) -> None:
+    listed = builds.build(tmp_path)
+    (tmp_path / "embedded_pack.pack").write_bytes(b"PACK" + bytes.fromhex(builds.keys("others")[0]))
+    assert "embedded_pack.pack has other code objects" in refused(listed)
+
+
+@pytest.mark.parametrize("contents", [b"", b"PK\x03\x04 cut off", b"<html>"])
+def test_a_wheel_that_is_none(tmp_path: Path, contents: bytes) -> None:
+    listed = builds.build(tmp_path)
+    (tmp_path / builds.wheel_name("cp311")).write_bytes(contents)
+    assert "is no wheel of this project" in refused(listed)
+
+
+def test_what_is_not_locked_is_not_released(tmp_path: Path) -> None:
+    listed = builds.build(tmp_path)
+    drifted = builds.manifest(not_locked=("libdlpack-dev 9.9-1",))
+    builds.write_wheel(tmp_path / builds.wheel_name("cp313"), drifted)
+    message = refused(listed)
+    assert "libdlpack-dev 9.9-1" in message
+    assert "--relock" in message
+    (tmp_path / "manifest.json").write_text(drifted)
+    assert "libdlpack-dev 9.9-1" in refused(listed)

@@ -1,0 +1,124 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Small artefacts with the shapes of real ones, and checkouts to release them from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+
+from release.checkout import Commit
+from release.documents import Release
+from release.make import make
+from toolchains.sbom import contents
+from toolchains.sbom.materials import Material
+
+ABIS = ("cp311", "cp313", "cp314")
+COMMIT = Commit("c0ffee" + "0" * 34, 1_700_000_000)
+MATERIALS = (
+    Material("debian", "clang-22", "1:22.1.8-1", "a" * 64),
+    Material("debian", "rocm-device-libs-21", "7.0-1", "b" * 64),
+    Material("npm", "@bazel/buildifier", "8.2.1", "c" * 64),
+    Material("pypi", "flash-attn", "2.8.3", "d" * 64),
+)
+CONTENTS = contents.Contents(
+    {
+        "in_wheel": {"debian": {"rocm-*": "NCSA"}, "pypi": {"flash-attn": "MIT"}},
+        "tools": {"debian": {"clang-*": "Apache-2.0 WITH LLVM-exception"}},
+    }
+)
+
+
+def keys(seed: str) -> list[str]:
+    return [hashlib.sha256(f"{seed}{number}".encode()).hexdigest() for number in range(2)]
+
+
+def manifest(seed: str = "kernels", not_locked: tuple[str, ...] = ()) -> str:
+    instances = [
+        {"name": f"kernel{number}", "code_objects": {"gfx942": {"key": key}}}
+        for number, key in enumerate(keys(seed))
+    ]
+    return json.dumps(
+        {
+            "archs": ["gfx942"],
+            "instances": instances,
+            "not_locked": list(not_locked),
+            "variant_set": "smoke",
+        }
+    )
+
+
+def wheel_name(abi: str) -> str:
+    return f"aiter_attn-0.1.0-{abi}-{abi}-manylinux_2_35_x86_64.whl"
+
+
+def write_wheel(path: Path, text: str) -> None:
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(zipfile.ZipInfo("aiter_attn/manifest.json"), text)
+        wheel.writestr(zipfile.ZipInfo("aiter_attn/name"), path.name)
+
+
+def build(root: Path, library: bytes = b"ELF") -> Path:
+    """Writes a build below root. Returns its list, as artefacts.bzl writes it."""
+    root.mkdir(parents=True, exist_ok=True)
+    files = []
+    for abi in ABIS:
+        write_wheel(root / wheel_name(abi), manifest())
+        files.append({"abi": abi, "file": wheel_name(abi), "kind": "wheel"})
+    (root / "manifest.json").write_text(manifest())
+    (root / "embedded_pack.pack").write_bytes(
+        b"PACK" + b"".join(map(bytes.fromhex, keys("kernels")))
+    )
+    (root / "libaiter_attn.a").write_bytes(library)
+    files += [
+        {"file": "manifest.json", "kind": "manifest", "name": "manifest.json"},
+        {"file": "embedded_pack.pack", "kind": "kernel_pack", "name": "kernels.pack"},
+        {"file": "libaiter_attn.a", "kind": "archive", "name": "libaiter_attn.a"},
+    ]
+    listed = root / "artefacts.json"
+    settings = {"namespace": "aiter", "patches": "default"}
+    listed.write_text(
+        json.dumps({"abis": ABIS, "files": files, "settings": settings, "version": "0.1.0"})
+    )
+    return listed
+
+
+def release(
+    root: Path, commit: Commit = COMMIT, library: bytes = b"ELF", builder: str = "urn:x:builder"
+) -> Release:
+    """A release of a build below root."""
+    return make(build(root, library), root, commit, MATERIALS, CONTENTS, builder)
+
+
+def git(root: Path, *arguments: str) -> str:
+    """Runs git with nothing of this user's configuration."""
+    environ = {
+        "GIT_AUTHOR_DATE": "2026-01-02T03:04:05Z",
+        "GIT_COMMITTER_DATE": "2026-01-02T03:04:05Z",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_SYSTEM": "/dev/null",
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+    }
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "tag.gpgSign=false"]
+    return subprocess.run(
+        ["git", *identity, *arguments],
+        cwd=root,
+        env=environ,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+def commit(root: Path, message: str, **files: str) -> str:
+    """Commits files; returns the commit."""
+    if not (root / ".git").exists():
+        root.mkdir(parents=True, exist_ok=True)
+        git(root, "init", "-q", "-b", "main")
+    for name, text in files.items():
+        (root / name).write_text(text)
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "--allow-empty", "-m", message)
+    return git(root, "rev-parse", "HEAD").strip()

@@ -1,0 +1,189 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Servers that refuse, are broken, or are no WebDAV servers; and what must never be printed."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from release import publish, targets
+from release.documents import Release
+from release.errors import ReleaseError
+from release.folder import Folder
+from release.tests import builds, dav_server
+from release.webdav import WebDav
+
+SECRET = "s3cr%40t"  # noqa: S105
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NETRC"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[dav_server.Server]:
+    (tmp_path / "served/attn").mkdir(parents=True)
+    with dav_server.serve(tmp_path / "served") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    return builds.release(tmp_path_factory.mktemp("build"))
+
+
+def refused(release: Release, url: str) -> str:
+    with pytest.raises(ReleaseError) as error:
+        publish.publish(release, WebDav(url, lease=0.2, pause=0.01), lambda text: None)
+    assert "s3cr" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "words"),
+    [
+        ("GET", 401, ("HTTP 401", "USER:PASSWORD@HOST", "netrc")),
+        ("PUT", 403, ("HTTP 403", "may write")),
+        ("PUT", 405, ("HTTP 405", "MKCOL")),
+        ("PUT", 413, ("HTTP 413", "client_max_body_size")),
+        ("PUT", 507, ("HTTP 507", "free some space")),
+        ("MKCOL", 403, ("HTTP 403", "may write")),
+        ("MOVE", 405, ("HTTP 405", "MOVE")),
+        ("PUT", 418, ("HTTP 418",)),
+    ],
+)
+def test_a_refusal_says_what_to_do(
+    server: dav_server.Server, release: Release, method: str, status: int, words: tuple[str, ...]
+) -> None:
+    server.fault = lambda m, path: (status, "text/html", b"<html>") if m == method else None
+    message = refused(release, server.url)
+    for word in (method, server.host, *words):
+        assert word in message
+    assert not (server.root / "attn/index.json").exists()
+    assert not (server.root / "attn/index.lock").exists()
+
+
+def test_a_server_in_trouble_is_asked_again(server: dav_server.Server, release: Release) -> None:
+    answers = iter([503, 502, 500])
+
+    def fault(method: str, path: str) -> tuple[int, str, bytes] | None:
+        status = next(answers, None) if method == "PUT" else None
+        return (status, "text/plain", b"") if status else None
+
+    server.fault = fault
+    publish.publish(release, WebDav(server.url, pause=0.01), lambda text: None)
+    assert (server.root / "attn/index.json").exists()
+
+
+@pytest.mark.parametrize("status", [404, 409, 500])
+def test_missing_folders_are_made(server: dav_server.Server, release: Release, status: int) -> None:
+    """By whatever status the server says that the folder of a file is not there."""
+
+    def fault(method: str, path: str) -> tuple[int, str, bytes] | None:
+        missing = method == "PUT" and not (server.root / path.strip("/")).parent.is_dir()
+        return (status, "text/plain", b"") if missing else None
+
+    server.fault = fault
+    publish.publish(release, WebDav(server.url, pause=0.01), lambda text: None)
+    assert (server.root / "attn/index.json").exists()
+
+
+def test_one_that_stays_in_trouble(server: dav_server.Server, release: Release) -> None:
+    server.fault = lambda method, path: (503, "text/plain", b"") if method == "PUT" else None
+    assert "HTTP 503" in refused(release, server.url)
+
+
+def test_a_page_in_the_place_of_all_files(server: dav_server.Server, release: Release) -> None:
+    """A portal that answers everything with its page, and with 200."""
+    server.fault = lambda method, path: (200, "text/html", b"<html>Sign in</html>")
+    message = refused(release, server.url)
+    assert "was written, and has the sha256" in message
+
+
+def test_a_redirect_is_named_and_not_followed(server: dav_server.Server, release: Release) -> None:
+    with dav_server.serve(server.root) as other:
+        handler = server._http.RequestHandlerClass
+
+        def redirect(self: object, *_: object) -> None:
+            self.send_response(302)
+            self.send_header("Location", f"http://user:{SECRET}@{other.host}/else")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        handler.do_GET = redirect
+        message = refused(release, server.url)
+        assert "redirects to http://***@" in message
+        assert not other.requests
+
+
+def test_credentials_are_sent_and_not_shown(server: dav_server.Server, release: Release) -> None:
+    server.credentials = "user:s3cr@t"
+    target = WebDav(f"http://user:{SECRET}@{server.host}/attn")
+    assert target.shown == f"http://{server.host}/attn/"
+    shown: list[str] = []
+    publish.publish(release, target, shown.append)
+    assert shown
+    assert not any("s3cr" in text for text in shown)
+    refused(release, f"http://other:{SECRET}@{server.host}/attn")
+
+
+def test_credentials_of_netrc(server: dav_server.Server, release: Release, tmp_path: Path) -> None:
+    server.credentials = "user:s3cr@t"
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login user password s3cr@t\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    publish.publish(release, WebDav(server.url), lambda text: None)
+
+
+def test_no_server_at_all(release: Release) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    message = refused(release, f"http://user:{SECRET}@127.0.0.1:{port}/attn")
+    assert f"127.0.0.1:{port}" in message
+    assert "run this again" in message
+
+
+def test_a_proxy_that_is_not_there(release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", f"http://user:{SECRET}@127.0.0.1:9")
+    refused(release, "http://host.invalid/attn")
+
+
+@pytest.mark.parametrize(
+    ("to", "words"),
+    [
+        ("", ("--to is empty", "folder")),
+        ("s3://bucket/attn", ("'s3'", "http", "folder")),
+        (f"ftp://user:{SECRET}@host/attn", ("'ftp'", "https")),
+        ("http://", ("want a host",)),
+        ("https://host/attn?x=1", ("want a host and a path",)),
+        (f"http://user:{SECRET}@host:port/attn", ("--to=http://***@host:port/attn",)),
+    ],
+)
+def test_a_target_that_is_none(to: str, words: tuple[str, ...], tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError) as error:
+        targets.parse(to, tmp_path)
+    for word in words:
+        assert word in str(error.value)
+    assert "s3cr" not in str(error.value)
+
+
+def test_a_folder_is_one_of_the_users(tmp_path: Path) -> None:
+    target = targets.parse("out/attn", tmp_path)
+    assert isinstance(target, Folder)
+    assert target.root == tmp_path / "out/attn"
+    assert targets.parse("~/x", tmp_path / "other").shown == str(tmp_path / "x")
+
+
+def test_a_lock_that_nobody_gives_back_ends_with_its_lease(
+    server: dav_server.Server, release: Release
+) -> None:
+    (server.root / "attn/index.lock").mkdir()
+    (server.root / "attn/index.lock/holder").write_text("killed long ago")
+    publish.publish(release, WebDav(server.url, lease=0.3), lambda text: None)
+    assert (server.root / "attn/index.json").exists()
+    assert not (server.root / "attn/index.lock").exists()

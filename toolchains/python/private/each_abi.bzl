@@ -1,0 +1,61 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Building for every ABI at once, with what does not depend on the ABI built once.
+
+A transition gives all that it reaches other paths, and so other keys in every cache. What is asked
+for is remembered; abi_independent goes back to it, and so to the very actions of a plain build.
+"""
+
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load("//toolchains/python:abis.bzl", "ABIS")
+
+_ABI = "//toolchains/python:abi"
+_ASKED = "//toolchains/python:asked_abi"
+
+def _each_abi_impl(settings, _attr):
+    asked = settings[_ASKED] or settings[_ABI]
+    return {
+        abi: {
+            _ABI: abi,
+            _ASKED: "" if abi == asked else asked,
+        }
+        for abi in ABIS
+    }
+
+each_abi = transition(
+    implementation = _each_abi_impl,
+    inputs = [_ABI, _ASKED],
+    outputs = [_ABI, _ASKED],
+)
+
+def _as_asked_impl(settings, _attr):
+    return {
+        _ABI: settings[_ASKED] or settings[_ABI],
+        _ASKED: "",
+    }
+
+_as_asked = transition(
+    implementation = _as_asked_impl,
+    inputs = [_ABI, _ASKED],
+    outputs = [_ABI, _ASKED],
+)
+
+def _abi_independent_impl(ctx):
+    target = ctx.attr.target[0]
+    providers = [DefaultInfo(
+        files = target[DefaultInfo].files,
+        runfiles = target[DefaultInfo].default_runfiles,
+    )]
+    if CcInfo in target:
+        providers.append(target[CcInfo])
+    return providers
+
+abi_independent = rule(
+    implementation = _abi_independent_impl,
+    doc = "`target`, a library or files, which are the same whatever the Python ABI.",
+    attrs = {
+        "target": attr.label(mandatory = True, cfg = _as_asked),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+)

@@ -1,0 +1,46 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The SBOM of a wheel, made of the locks."""
+
+load("//toolchains/python:defs.bzl", "PyToolInfo", "run_py_tool")
+
+def _wheel_sbom_impl(ctx):
+    arguments = ctx.actions.args()
+    arguments.add("--out", ctx.outputs.out)
+    arguments.add("--wheel_version", ctx.attr.version)
+    arguments.add("--contents", ctx.file._contents)
+    arguments.add("--pypi_lock", ctx.file._pypi_lock)
+    arguments.add_all(ctx.files.used, before_each = "--tree")
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._write,
+        arguments = [arguments],
+        inputs = ctx.files.used + [ctx.file._contents, ctx.file._pypi_lock],
+        outputs = [ctx.outputs.out],
+        mnemonic = "WheelSbom",
+        progress_message = "Writing %{output}",
+    )
+    return [DefaultInfo(files = depset([ctx.outputs.out]))]
+
+wheel_sbom = rule(
+    implementation = _wheel_sbom_impl,
+    doc = "What the wheel is made of, in CycloneDX's JSON.",
+    attrs = {
+        "out": attr.output(mandatory = True),
+        "used": attr.label_list(
+            mandatory = True,
+            allow_files = [".json"],
+            doc = "debian_lock.json of the trees that the wheel is made with",
+        ),
+        "version": attr.string(mandatory = True, doc = "of the wheel"),
+        "_contents": attr.label(allow_single_file = True, default = ":contents.toml"),
+        "_pypi_lock": attr.label(
+            allow_single_file = True,
+            default = "//toolchains/pypi:lock.json",
+        ),
+        "_write": attr.label(
+            cfg = "exec",
+            default = ":write_wheel_sbom",
+            providers = [PyToolInfo],
+        ),
+    },
+)

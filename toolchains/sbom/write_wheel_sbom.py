@@ -1,0 +1,44 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Writes the SBOM that lies in the wheel; sbom.bzl runs this.
+
+Of Debian packages it has those that the build's trees were really made of, which are the locked
+ones or what the manifest's `not_locked` names. Of Python distributions it has what is in the wheel.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from absl import app, flags
+
+from toolchains.sbom import contents, document, materials
+
+OUT = flags.DEFINE_string("out", None, "the SBOM", required=True)
+VERSION = flags.DEFINE_string("wheel_version", None, "of the wheel", required=True)
+CONTENTS = flags.DEFINE_string("contents", None, "contents.toml", required=True)
+PYPI_LOCK = flags.DEFINE_string("pypi_lock", None, "the lock of distributions", required=True)
+TREES = flags.DEFINE_multi_string("tree", [], "debian_lock.json of a tree")
+
+
+def make(version: str, known: contents.Contents, pypi_lock: str, trees: Sequence[str]) -> str:
+    """The SBOM's text, from the texts of the lock and of the trees' lists."""
+    distributions = materials.of_pypi_lock(json.loads(pypi_lock))
+    used = {m for m in distributions if known.is_in_wheel(m)}
+    for tree in trees:
+        used |= materials.of_debian(json.loads(tree))
+    return document.write(version, used, known)
+
+
+def main(argv: Sequence[str]) -> None:
+    if len(argv) > 1:
+        raise app.UsageError(f"unexpected argument {argv[1]!r}; there are only options")
+    trees = [Path(tree).read_text(encoding="utf-8") for tree in TREES.value]
+    lock = Path(PYPI_LOCK.value).read_text(encoding="utf-8")
+    text = make(VERSION.value, contents.read(Path(CONTENTS.value)), lock, trees)
+    Path(OUT.value).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    app.run(main)
