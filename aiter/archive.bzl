@@ -1,13 +1,13 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """attn_archive: the library as one static archive that can be linked beside any other."""
 
-load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain", "use_cpp_toolchain")
+load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load(":namespace.bzl", "NamespaceInfo")
 
 def _attn_archive_impl(ctx):
-    cc_toolchain = find_cpp_toolchain(ctx)
+    cc_toolchain = find_cc_toolchain(ctx)
     linking = cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps])
     objects = []
     for linker_input in linking.linking_context.linker_inputs.to_list():
@@ -68,5 +68,5 @@ Its only global symbols are NAMESPACE_attn_*. It leaves the C++ and the C librar
         "_namespace": attr.label(default = "//aiter:namespace", providers = [NamespaceInfo]),
     },
     fragments = ["cpp"],
-    toolchains = use_cpp_toolchain(),
+    toolchains = use_cc_toolchain(),
 )

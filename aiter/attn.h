@@ -181,7 +181,8 @@ typedef struct attn_kernel_info_t {
   const char* kind;          /* fwd, bwd_dot_do_o, bwd_dq_dk_dv, bwd_convert_dq, sum_heads, ... */
   char key[72];              /* the code object's key: 64 hex digits and a NUL */
   uint64_t code_object_size; /* bytes, unpacked */
-  uint64_t embedded_size;    /* bytes in this library; 0: its bytes are not in it */
+  uint64_t embedded_size;    /* bytes in this library, with its share of what all have in common;
+                              * 0: its bytes are not in it */
 } attn_kernel_info_t;
 
 /* ATTN_ABI_VERSION of the library: compare it with the header's before the first call. */

@@ -2,6 +2,7 @@
 """The rules that make, describe, embed and list code objects.
 
 header_tree -> code_object_recipe -> code_object -> code_object_group -> embedded_pack, launch_table
+                                    code_object -> code_object_library
 """
 
 load("//kernels/private:chosen_archs.bzl", _chosen_archs = "chosen_archs")
@@ -10,6 +11,10 @@ load(
     _code_object = "code_object",
     _code_object_group = "code_object_group",
     _code_object_recipe = "code_object_recipe",
+)
+load(
+    "//kernels/private:code_object_library.bzl",
+    _code_object_library = "code_object_library",
 )
 load("//kernels/private:embedded_pack.bzl", _embedded_pack = "embedded_pack")
 load("//kernels/private:header_tree.bzl", _header_tree = "header_tree")
@@ -26,6 +31,7 @@ CodeObjectsInfo = _CodeObjectsInfo
 chosen_archs = _chosen_archs
 code_object = _code_object
 code_object_group = _code_object_group
+code_object_library = _code_object_library
 code_object_recipe = _code_object_recipe
 embedded_pack = _embedded_pack
 header_tree = _header_tree

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,9 +13,12 @@
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
 
-runtime::PackProvider embedded() {
+// Both sides of the format, which know nothing of each other.
+static_assert(sizeof(runtime::PackEntry) == sizeof(kernels::EmbeddedPackEntry));
+
+std::unique_ptr<runtime::PackProvider> embedded() {
   const kernels::EmbeddedPack pack = kernels::embedded_pack();
-  return {"the library", pack.data, pack.size};
+  return std::make_unique<runtime::PackProvider>("the library", pack.data, pack.size);
 }
 
 }  // namespace
@@ -37,14 +39,11 @@ const runtime::Store& library_store() {
   static runtime::Once<const runtime::Store> store;
   return store.get([] {
     std::vector<std::unique_ptr<runtime::Provider>> providers;
-    providers.push_back(std::make_unique<runtime::PackProvider>(embedded()));
+    providers.push_back(embedded());
     return std::make_unique<const runtime::Store>(std::move(providers));
   });
 }
 
-uint64_t embedded_size(const runtime::Digest& key) {
-  const std::optional<runtime::PackEntry> entry = embedded().find(key);
-  return entry ? entry->packed_size : 0;
-}
+uint64_t embedded_size(const runtime::Digest& key) { return embedded()->size_of(key); }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

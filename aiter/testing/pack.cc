@@ -1,33 +1,38 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/testing/pack.h"
 
-#include <zstd.h>
+#include <utility>
+
+#include "kernels/code_object/pack_writer.h"
 
 namespace AITER_ATTN_NAMESPACE::testing {
-namespace {
-
-template <typename T>
-void append(std::vector<unsigned char>* pack, const T& value) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&value);
-  pack->insert(pack->end(), bytes, bytes + sizeof(value));
-}
-
-}  // namespace
 
 std::vector<unsigned char> make_pack(const std::map<runtime::Digest, runtime::Bytes>& objects) {
-  const std::string magic = "ATTNPCK1";
-  std::vector<unsigned char> pack(magic.begin(), magic.end()), frames;
-  append(&pack, uint64_t{objects.size()});
-  const size_t first = pack.size() + objects.size() * sizeof(runtime::PackEntry);
+  std::vector<kernels::PackedObject> packed;
   for (const auto& [key, bytes] : objects) {
-    std::vector<unsigned char> frame(ZSTD_compressBound(bytes.size()));
-    frame.resize(ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), 3));
-    append(&pack, runtime::PackEntry{key, runtime::sha256(bytes.data(), bytes.size()),
-                                     first + frames.size(), frame.size(), bytes.size()});
-    frames.insert(frames.end(), frame.begin(), frame.end());
+    packed.push_back({key, runtime::sha256(bytes.data(), bytes.size()), bytes});
   }
-  pack.insert(pack.end(), frames.begin(), frames.end());
-  return pack;
+  return kernels::write_pack(std::move(packed));
+}
+
+std::map<runtime::Digest, runtime::Bytes> similar_objects() {
+  std::map<runtime::Digest, runtime::Bytes> objects;
+  for (unsigned char i = 0; i < 12; ++i) {
+    runtime::Bytes bytes;
+    uint32_t state = 1;
+    for (int word = 0; word < 600; ++word) {
+      state = state * 1664525 + 1013904223;
+      // Of every object another part is its own.
+      const uint32_t value = word / 50 == i ? state * (i + 7) : state;
+      for (int shift = 0; shift < 32; shift += 8) {
+        bytes.push_back(static_cast<unsigned char>(value >> shift));
+      }
+    }
+    runtime::Digest key = {};
+    key[0] = static_cast<unsigned char>(i * 20);
+    objects[key] = bytes;
+  }
+  return objects;
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::testing

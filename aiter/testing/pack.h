@@ -13,4 +13,7 @@ namespace AITER_ATTN_NAMESPACE::testing {
 // The entries are right; a test that wants another digest writes it where the entry says.
 std::vector<unsigned char> make_pack(const std::map<runtime::Digest, runtime::Bytes>& objects);
 
+// Objects that have enough in common for a pack of them to have a dictionary.
+std::map<runtime::Digest, runtime::Bytes> similar_objects();
+
 }  // namespace AITER_ATTN_NAMESPACE::testing

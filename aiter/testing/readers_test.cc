@@ -164,13 +164,7 @@ TEST_F(DamagedTable, AnIndexThatIsNone) {
   expect_refused("buckets out of order");
 }
 
-TEST(ReadPack, EveryByteAndWordMayBeAnything) {
-  std::map<runtime::Digest, runtime::Bytes> objects;
-  for (unsigned char i = 0; i < 5; ++i) {
-    runtime::Digest key = {};
-    key[0] = i * 50;
-    objects[key] = runtime::Bytes(i * 1000, i);
-  }
+void read_damaged_packs(const std::map<runtime::Digest, runtime::Bytes>& objects) {
   const std::vector<unsigned char> good = make_pack(objects);
   ASSERT_TRUE(read_pack(good.data(), good.size()));
   std::mt19937 random(5);
@@ -185,6 +179,20 @@ TEST(ReadPack, EveryByteAndWordMayBeAnything) {
     read_pack(bad.data(), bad.size());
   }
   for (size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(read_pack(good.data(), size));
+}
+
+TEST(ReadPack, EveryByteAndWordMayBeAnything) {
+  std::map<runtime::Digest, runtime::Bytes> objects;
+  for (unsigned char i = 0; i < 5; ++i) {
+    runtime::Digest key = {};
+    key[0] = i * 50;
+    objects[key] = runtime::Bytes(i * 1000, i);
+  }
+  read_damaged_packs(objects);
+}
+
+TEST(ReadPack, EveryByteAndWordOfOneWithADictionaryMayBeAnything) {
+  read_damaged_packs(similar_objects());
 }
 
 }  // namespace

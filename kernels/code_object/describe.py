@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What is known of a code object: its spec and key, its sizes, its kernel's needs; and its frame.
+"""What is known of a code object: its spec and key, its size, its kernel's needs.
 
 The compiler's metadata is held against what the instance's description promised; a difference
 fails the build.
@@ -7,22 +7,30 @@ fails the build.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import io
 import json
-import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgpack
+from absl import app, flags
 from elftools.common.exceptions import ELFError
 from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
 
 from kernels.code_object.spec import Recipe
+
+_CODE_OBJECT = flags.DEFINE_string("code_object", None, "the file", required=True)
+_SOURCE = flags.DEFINE_string("source", None, "what it was compiled from", required=True)
+_RECIPE = flags.DEFINE_string("recipe", None, "how it was compiled", required=True)
+_INSTANCE = flags.DEFINE_string("instance", None, "also the kernel's symbol", required=True)
+_ARCH = flags.DEFINE_string("arch", None, "what it was compiled for", required=True)
+_BLOCK_SIZE = flags.DEFINE_integer("block_size", None, "work-items per workgroup", required=True)
+_OUT = flags.DEFINE_string("out", None, ".json; .spec is beside it", required=True)
 
 _NT_AMDGPU_METADATA = 32
 
@@ -91,40 +99,28 @@ def _record(metadata: Any, symbol: str, arch: str, block_size: int) -> dict[str,
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--code-object", type=Path, required=True)
-    parser.add_argument("--source", type=Path, required=True)
-    parser.add_argument("--recipe", type=Path, required=True)
-    parser.add_argument("--instance", required=True, help="also the kernel's symbol")
-    parser.add_argument("--arch", required=True)
-    parser.add_argument("--block-size", type=int, required=True)
-    parser.add_argument("--compress", required=True, help="the program: compress IN OUT")
-    parser.add_argument("--out", type=Path, required=True, help=".json, .spec and .zst beside it")
-    options = parser.parse_args()
-    code_object = options.code_object.read_bytes()
+def main(_arguments: Sequence[str]) -> int:
+    code_object = Path(_CODE_OBJECT.value).read_bytes()
     try:
-        kernel = kernel_record(code_object, options.instance, options.arch, options.block_size)
+        kernel = kernel_record(code_object, _INSTANCE.value, _ARCH.value, _BLOCK_SIZE.value)
     except MetadataError as error:
-        print(f"{options.instance}, {options.arch}: {error}", file=sys.stderr)
+        print(f"{_INSTANCE.value}, {_ARCH.value}: {error}", file=sys.stderr)
         return 1
-    packed = options.out.with_suffix(".zst")
-    subprocess.run([options.compress, options.code_object, packed], check=True)
-    recipe = Recipe.parse(options.recipe.read_bytes())
-    spec = recipe.spec(options.source.read_bytes(), options.arch)
-    options.out.with_suffix(".spec").write_bytes(spec.canonical())
+    recipe = Recipe.parse(Path(_RECIPE.value).read_bytes())
+    spec = recipe.spec(Path(_SOURCE.value).read_bytes(), _ARCH.value)
+    out = Path(_OUT.value)
+    out.with_suffix(".spec").write_bytes(spec.canonical())
     record = {
-        "arch": options.arch,
-        "instance": options.instance,
+        "arch": _ARCH.value,
+        "instance": _INSTANCE.value,
         "kernel": kernel,
         "key": spec.key(),
-        "packed_size": packed.stat().st_size,
         "sha256": hashlib.sha256(code_object).hexdigest(),
         "size": len(code_object),
     }
-    options.out.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", "ascii")
+    out.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", "ascii")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    app.run(main)

@@ -2,9 +2,11 @@
 //
 // The code objects that a library holds: one pack, read in place.
 //
-// A pack is little-endian: a header, `count` entries sorted by key, and the frames that they name.
-// A frame is a code object compressed by zstd, with its size in the frame. No two entries have the
-// same key. The bytes depend on the code objects alone.
+// A pack is little-endian: a header, `count` entries sorted by key, and the zstd frames that they
+// name: that of the dictionary, then one per code object, each with the size of its contents. The
+// frames of code objects are compressed with the dictionary and name it by its zstd ID, so that any
+// one can be unpacked without the others. No two entries have the same key. The bytes depend on the
+// code objects alone.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +14,11 @@
 namespace AITER_ATTN_NAMESPACE::kernels {
 
 struct EmbeddedPackHeader {
-  char magic[8];  // "ATTNPCK1"
+  char magic[8];  // "ATTNPCK" and the version of the format, '2'
   uint64_t count;
+  uint64_t dictionary_offset;       // of its frame, from the pack's start
+  uint64_t dictionary_packed_size;  // of its frame
+  uint64_t dictionary_size;         // 0: this pack has none, its frames need none
 };
 
 struct EmbeddedPackEntry {

@@ -1,33 +1,26 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The digest of a header tree: of what its files are called in the tree and what they hold."""
+"""Writes the digest of a header tree: of what its files are called in it and what they hold."""
 
 from __future__ import annotations
 
-import argparse
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
+from absl import app, flags
 
-def header_tree_digest(files: Mapping[str, bytes]) -> str:
-    """sha256 over the files by their logical names, as 64 hex digits; their order is no matter."""
-    digest = hashlib.sha256()
-    for name in sorted(files):
-        digest.update(f"{hashlib.sha256(files[name]).hexdigest()} {name}\n".encode())
-    return digest.hexdigest()
+from kernels.code_object.spec import header_tree_digest
+
+_OUT = flags.DEFINE_string("out", None, "the digest's file", required=True)
+_FILES = flags.DEFINE_multi_string("file", [], "LOGICAL_NAME=PATH")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, fromfile_prefix_chars="@")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("files", nargs="*", help="LOGICAL_NAME=PATH")
-    options = parser.parse_args()
+def main(_arguments: Sequence[str]) -> None:
     files = {}
-    for entry in options.files:
+    for entry in _FILES.value:
         name, _, path = entry.partition("=")
         files[name] = Path(path).read_bytes()
-    options.out.write_text(header_tree_digest(files) + "\n", "ascii")
+    Path(_OUT.value).write_text(header_tree_digest(files) + "\n", "ascii")
 
 
 if __name__ == "__main__":
-    main()
+    app.run(main)

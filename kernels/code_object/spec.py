@@ -10,12 +10,10 @@ A recipe is what the specs of many code objects have in common: all but the sour
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import hashlib
 import json
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 # Raised when the meaning of a field changes, so that no old key can name a new object.
@@ -24,6 +22,14 @@ FORMAT = 1
 
 def _canonical(document: dict[str, Any]) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def header_tree_digest(files: Mapping[str, bytes]) -> str:
+    """sha256 over the files by their logical names, as 64 hex digits; their order is no matter."""
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        digest.update(f"{hashlib.sha256(files[name]).hexdigest()} {name}\n".encode())
+    return digest.hexdigest()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +65,7 @@ class CodeObjectSpec:
     arch       gfx942; the compile has --offload-arch of it
     flags      every other flag of the compile but the names of input and output, in order, with
                paths in their logical form
-    headers    digest of the header tree that the source is compiled against (header_digest.py)
+    headers    digest of the header tree that the source is compiled against (header_tree_digest)
     source     sha256 of the source
     toolchain  identity of the compiler, its own headers and the device libraries
     """
@@ -98,20 +104,3 @@ class CodeObjectSpec:
         if canonical != data:
             raise ValueError("a spec that is not in its canonical form has no key")
         return spec
-
-
-def write_recipe(arguments: Sequence[str] | None = None) -> None:
-    """Writes a recipe: what the rule code_object_recipe runs."""
-    parser = argparse.ArgumentParser(description="writes a recipe")
-    parser.add_argument("--headers", type=Path, required=True, help="the header tree's digest file")
-    parser.add_argument("--toolchain", required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("flags", nargs="*", help="after --")
-    options = parser.parse_args(arguments)
-    headers = options.headers.read_text("ascii").strip()
-    recipe = Recipe(tuple(options.flags), headers, options.toolchain)
-    options.out.write_bytes(recipe.serialised())
-
-
-if __name__ == "__main__":
-    write_recipe()

@@ -1,49 +1,40 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Writes the compressed code objects of a build as one pack: embedded_pack.h has its format."""
+"""Writes the code objects of a build as one pack: embedded_pack.h has its format.
+
+The pack is made by the program `packer`; it gets what the descriptions know of each code object.
+"""
 
 from __future__ import annotations
 
-import argparse
 import json
-import struct
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-MAGIC = b"ATTNPCK1"
-HEADER = struct.Struct("<8sQ")
-ENTRY = struct.Struct("<32s32sQQQ")
+from absl import app, flags
+
+_PACKER = flags.DEFINE_string("packer", None, "the program: packer OUT LIST", required=True)
+_OUT = flags.DEFINE_string("out", None, "the pack", required=True)
+_METADATA = flags.DEFINE_multi_string("metadata", [], "what describe.py wrote")
 
 
-def pack_index(records: Mapping[str, Mapping[str, Any]]) -> bytes:
-    """What comes before the frames, which follow in the order of their keys.
+def packer_lines(metadata: Iterable[Path]) -> str:
+    """What packer reads: key, sha256 and path of each code object, in the order of their keys.
 
-    records  key -> what is known of the code object (describe.py)
+    metadata  what describe.py wrote, each with the .hsaco beside it
     """
-    offset = HEADER.size + len(records) * ENTRY.size
-    index = bytearray(HEADER.pack(MAGIC, len(records)))
-    for key, record in sorted(records.items()):
-        sha256, packed_size = bytes.fromhex(record["sha256"]), record["packed_size"]
-        index += ENTRY.pack(bytes.fromhex(key), sha256, offset, packed_size, record["size"])
-        offset += packed_size
-    return bytes(index)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, fromfile_prefix_chars="@")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("metadata", type=Path, nargs="*", help="with the .zst beside it")
-    options = parser.parse_args()
-    records, frames = {}, {}
-    for path in options.metadata:
+    lines = []
+    for path in metadata:
         record = json.loads(path.read_text("ascii"))
-        records[record["key"]] = record
-        frames[record["key"]] = path.with_suffix(".zst")
-    with options.out.open("wb") as out:
-        out.write(pack_index(records))
-        for key in sorted(frames):
-            out.write(frames[key].read_bytes())
+        lines.append(f"{record['key']} {record['sha256']} {path.with_suffix('.hsaco')}\n")
+    return "".join(sorted(lines))
+
+
+def main(_arguments: Sequence[str]) -> int:
+    objects = Path(_OUT.value).with_suffix(".list")
+    objects.write_text(packer_lines(map(Path, _METADATA.value)), "utf-8")
+    return subprocess.run([_PACKER.value, _OUT.value, objects], check=False).returncode
 
 
 if __name__ == "__main__":
-    main()
+    app.run(main)

@@ -3,16 +3,26 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from absl import app, flags
+
 from kernels.launch_table.table import CodeObjects, LaunchTable, Row, TableError, launch_table
 
-MANIFEST_FORMAT = 1
+MANIFEST_FORMAT = 2
+
+_VARIANT_SET = flags.DEFINE_string("variant_set", None, "the set's name", required=True)
+_ARCHS = flags.DEFINE_multi_string("arch", [], "sorted")
+_TOOLCHAIN = flags.DEFINE_string("toolchain", None, "the toolchain's identity", required=True)
+_ROWS = flags.DEFINE_multi_string("rows", None, "files of rows, in order", required=True)
+_METADATA = flags.DEFINE_multi_string("metadata", [], "what is known of each code object")
+_BLOB = flags.DEFINE_string("blob", None, "the table", required=True)
+_SOURCE = flags.DEFINE_string("source", None, "the C++ around it", required=True)
+_MANIFEST = flags.DEFINE_string("manifest", None, "the same as JSON", required=True)
 
 
 def table_source(table: LaunchTable, blob: str) -> str:
@@ -94,31 +104,22 @@ def _records(paths: Sequence[Path]) -> dict[tuple[str, str], Mapping[str, Any]]:
     return {(record["instance"], record["arch"]): record for record in records}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, fromfile_prefix_chars="@")
-    parser.add_argument("--variant-set", required=True)
-    parser.add_argument("--arch", action="append", default=[], help="sorted")
-    parser.add_argument("--toolchain", required=True)
-    parser.add_argument("--rows", type=Path, action="append", required=True)
-    parser.add_argument("--blob", type=Path, required=True)
-    parser.add_argument("--source", type=Path, required=True)
-    parser.add_argument("--manifest", type=Path, required=True)
-    parser.add_argument("metadata", type=Path, nargs="*")
-    options = parser.parse_args()
-    rows = [row for path in options.rows for row in json.loads(path.read_text("utf-8"))]
-    code_objects = _records(options.metadata)
+def main(_arguments: Sequence[str]) -> int:
+    rows = [row for path in _ROWS.value for row in json.loads(Path(path).read_text("utf-8"))]
+    code_objects = _records([Path(path) for path in _METADATA.value])
+    archs, variant_set = _ARCHS.value, _VARIANT_SET.value
     try:
-        check_complete(rows, code_objects, options.arch)
-        table = launch_table(rows, code_objects, options.arch, options.variant_set)
+        check_complete(rows, code_objects, archs)
+        table = launch_table(rows, code_objects, archs, variant_set)
     except TableError as error:
         print(error, file=sys.stderr)
         return 1
-    options.blob.write_bytes(table.blob)
-    options.source.write_text(table_source(table, str(options.blob)), "utf-8")
-    document = manifest(rows, code_objects, options.arch, options.variant_set, options.toolchain)
-    options.manifest.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+    Path(_BLOB.value).write_bytes(table.blob)
+    Path(_SOURCE.value).write_text(table_source(table, _BLOB.value), "utf-8")
+    document = manifest(rows, code_objects, archs, variant_set, _TOOLCHAIN.value)
+    Path(_MANIFEST.value).write_text(json.dumps(document, indent=1) + "\n", "utf-8")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    app.run(main)

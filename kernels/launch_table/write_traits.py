@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import struct
+from collections.abc import Sequence
 from pathlib import Path
+
+from absl import app, flags
 
 from kernels.launch_table import table
 from kernels.launch_table.traits import TABLE, Trait
+
+_HEADER = flags.DEFINE_string("header", None, "traits.h", required=True)
+_JSON = flags.DEFINE_string("json", None, "traits.json", required=True)
 
 _MATCHES = {"exact": "kExact", "at_least": "kAtLeast", "padding": "kPadding"}
 
@@ -155,14 +160,10 @@ def mirror() -> dict[str, object]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--header", type=Path, required=True)
-    parser.add_argument("--json", type=Path, required=True)
-    options = parser.parse_args()
-    options.header.write_text(header(), "utf-8")
-    options.json.write_text(json.dumps(mirror(), indent=1) + "\n", "utf-8")
+def main(_arguments: Sequence[str]) -> None:
+    Path(_HEADER.value).write_text(header(), "utf-8")
+    Path(_JSON.value).write_text(json.dumps(mirror(), indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    app.run(main)

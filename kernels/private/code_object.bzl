@@ -4,7 +4,7 @@
 Two actions, each with just the inputs it needs, so that a change recompiles only what it touches:
 
     compile   source, headers, toolchain  -> NAME.hsaco
-    describe  NAME.hsaco, source, recipe  -> NAME.json, NAME.spec, NAME.zst
+    describe  NAME.hsaco, source, recipe  -> NAME.json, NAME.spec
 """
 
 load("//kernels/private:logical_path.bzl", "logical_path", "prefix_maps")
@@ -117,24 +117,20 @@ def _code_object_impl(ctx):
 
     metadata = ctx.actions.declare_file(name + ".json")
     spec = ctx.actions.declare_file(name + ".spec")
-    packed = ctx.actions.declare_file(name + ".zst")
-    compress = ctx.executable._compress
     arguments = ctx.actions.args()
-    arguments.add("--code-object", code_object)
+    arguments.add("--code_object", code_object)
     arguments.add("--source", source)
     arguments.add("--recipe", recipe.recipe)
     arguments.add("--instance", instance)
     arguments.add("--arch", arch)
-    arguments.add("--block-size", ctx.attr.block_size)
-    arguments.add("--compress", compress)
+    arguments.add("--block_size", ctx.attr.block_size)
     arguments.add("--out", metadata)
     run_py_tool(
         ctx,
         tool = ctx.attr._describe,
         arguments = [arguments],
         inputs = [code_object, source, recipe.recipe],
-        outputs = [metadata, spec, packed],
-        tools = [compress],
+        outputs = [metadata, spec],
         mnemonic = "CodeObjectDescribe",
         progress_message = "Describing %{label}",
     )
@@ -144,19 +140,18 @@ def _code_object_impl(ctx):
         code_object = code_object,
         instance = instance,
         metadata = metadata,
-        packed = packed,
         spec = spec,
     )
     return [
         DefaultInfo(files = depset([code_object])),
-        OutputGroupInfo(metadata = [metadata], packed = [packed], spec = [spec]),
+        OutputGroupInfo(metadata = [metadata], spec = [spec]),
         info,
         CodeObjectsInfo(code_objects = depset([info])),
     ]
 
 code_object = rule(
     implementation = _code_object_impl,
-    doc = "A code object and what is known of it; output groups metadata, packed, spec.",
+    doc = "A code object and what is known of it; output groups metadata and spec.",
     attrs = {
         "arch": attr.string(mandatory = True, doc = "one of archs.toml"),
         "block_size": attr.int(mandatory = True, doc = "work-items per workgroup, to be checked"),
@@ -165,11 +160,6 @@ code_object = rule(
         ),
         "recipe": attr.label(mandatory = True, providers = [CodeObjectRecipeInfo]),
         "src": attr.label(allow_single_file = [".cpp"], mandatory = True),
-        "_compress": attr.label(
-            cfg = "exec",
-            default = "//kernels/code_object:compress",
-            executable = True,
-        ),
         "_describe": attr.label(cfg = "exec", default = "//kernels/code_object:describe"),
     },
 )

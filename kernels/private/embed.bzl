@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Files as read-only data of C++ libraries."""
 
-load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 
@@ -9,14 +9,14 @@ def embedding_library(ctx, *, source, data, deps):
     """Compiles a C++ source that embeds a file.
 
     Args:
-      ctx: the rule's context; it needs the fragment "cpp" and use_cpp_toolchain().
+      ctx: the rule's context; it needs the fragment "cpp" and use_cc_toolchain().
       source: File: the source. It names `data` by its path, see embed.h.
       data: File: what it embeds.
       deps: list of CcInfo: what the source includes and refers to.
     Returns:
       The CcInfo of the library.
     """
-    cc_toolchain = find_cpp_toolchain(ctx)
+    cc_toolchain = find_cc_toolchain(ctx)
     features = cc_common.configure_features(
         ctx = ctx,
         cc_toolchain = cc_toolchain,

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """embedded_pack: code objects as read-only data of a C++ library."""
 
-load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "use_cpp_toolchain")
+load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("//kernels/private:embed.bzl", "EMBED_ATTRS", "embedding_library")
 load("//kernels/private:providers.bzl", "CodeObjectsInfo")
@@ -25,17 +25,19 @@ def _embedded_pack_impl(ctx):
     infos = ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list()
     pack = ctx.actions.declare_file(ctx.label.name + ".pack")
     arguments = ctx.actions.args()
+    arguments.add("--packer", ctx.executable._packer)
     arguments.add("--out", pack)
     files = ctx.actions.args()
-    files.add_all([info.metadata for info in infos])
-    files.use_param_file("@%s")
+    files.add_all([info.metadata for info in infos], format_each = "--metadata=%s")
+    files.use_param_file("--flagfile=%s")
     files.set_param_file_format("multiline")
     run_py_tool(
         ctx,
         tool = ctx.attr._write_pack,
         arguments = [arguments, files],
-        inputs = [file for info in infos for file in (info.metadata, info.packed)],
+        inputs = [file for info in infos for file in (info.metadata, info.code_object)],
         outputs = [pack],
+        tools = [ctx.executable._packer],
         mnemonic = "EmbeddedPack",
         progress_message = "Packing %{label}",
     )
@@ -57,9 +59,14 @@ Its file is the pack.""",
             default = "//kernels/code_object:embedded_pack_h",
             providers = [CcInfo],
         ),
+        "_packer": attr.label(
+            cfg = "exec",
+            default = "//kernels/code_object:packer",
+            executable = True,
+        ),
         "_write_pack": attr.label(cfg = "exec", default = "//kernels/code_object:write_pack"),
     } | EMBED_ATTRS,
     fragments = ["cpp"],
     provides = [CcInfo],
-    toolchains = use_cpp_toolchain(),
+    toolchains = use_cc_toolchain(),
 )

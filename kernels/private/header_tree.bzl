@@ -9,8 +9,8 @@ def _header_tree_impl(ctx):
     root = repository + "/" if repository else ""
     digest = ctx.actions.declare_file(ctx.label.name + ".sha256")
     entries = ctx.actions.args()
-    entries.add_all(ctx.files.hdrs, map_each = _named_entry)
-    entries.use_param_file("@%s", use_always = True)
+    entries.add_all(ctx.files.hdrs, format_each = "--file=%s", map_each = _named_entry)
+    entries.use_param_file("--flagfile=%s", use_always = True)
     entries.set_param_file_format("multiline")
     arguments = ctx.actions.args()
     arguments.add("--out", digest)

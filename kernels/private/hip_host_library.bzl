@@ -4,7 +4,7 @@
 For upstream's host code, which makes kernel arguments and grids but is written in HIP.
 """
 
-load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain", "use_cpp_toolchain")
+load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("//kernels/private:logical_path.bzl", "apparent_repository", "prefix_maps")
@@ -27,7 +27,7 @@ _HOST_FLAGS = [
 def _hip_host_library_impl(ctx):
     hip = hip_toolchain(ctx)
     headers = ctx.attr.headers[HeaderTreeInfo]
-    cc_toolchain = find_cpp_toolchain(ctx)
+    cc_toolchain = find_cc_toolchain(ctx)
     features = cc_common.configure_features(
         ctx = ctx,
         cc_toolchain = cc_toolchain,
@@ -97,5 +97,5 @@ hip_host_library = rule(
     },
     fragments = ["cpp"],
     provides = [CcInfo],
-    toolchains = [HIP_TOOLCHAIN_TYPE] + use_cpp_toolchain(),
+    toolchains = [HIP_TOOLCHAIN_TYPE] + use_cc_toolchain(),
 )

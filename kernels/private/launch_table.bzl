@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """launch_table: the rows of launch_table/launch_table.h, and the manifest, of what is shipped."""
 
-load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "use_cpp_toolchain")
+load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("//kernels/private:embed.bzl", "EMBED_ATTRS", "embedding_library")
 load("//kernels/private:flags.bzl", "ArchsInfo")
@@ -24,7 +24,7 @@ def _launch_table_impl(ctx):
     source = ctx.actions.declare_file(name + ".cc")
     manifest = ctx.actions.declare_file(name + ".json")
     arguments = ctx.actions.args()
-    arguments.add("--variant-set", ctx.attr.variant_set)
+    arguments.add("--variant_set", ctx.attr.variant_set)
     arguments.add_all(archs, before_each = "--arch")
     arguments.add("--toolchain", hip_toolchain(ctx).identity)
     arguments.add_all(ctx.files.rows, before_each = "--rows")
@@ -32,8 +32,8 @@ def _launch_table_impl(ctx):
     arguments.add("--source", source)
     arguments.add("--manifest", manifest)
     files = ctx.actions.args()
-    files.add_all(metadata)
-    files.use_param_file("@%s")
+    files.add_all(metadata, format_each = "--metadata=%s")
+    files.use_param_file("--flagfile=%s")
     files.set_param_file_format("multiline")
     run_py_tool(
         ctx,
@@ -83,5 +83,5 @@ Its file is the blob; output group manifest: the same as JSON, for people and to
     } | EMBED_ATTRS,
     fragments = ["cpp"],
     provides = [CcInfo],
-    toolchains = [HIP_TOOLCHAIN_TYPE] + use_cpp_toolchain(),
+    toolchains = [HIP_TOOLCHAIN_TYPE] + use_cc_toolchain(),
 )

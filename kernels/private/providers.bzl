@@ -28,8 +28,7 @@ CodeObjectInfo = provider(
         "arch": "str",
         "code_object": "File: the AMDGPU ELF",
         "instance": "str",
-        "metadata": "File: JSON, see code_object/describe.py",
-        "packed": "File: one zstd frame, beside the metadata",
+        "metadata": "File: JSON, beside the code object; see code_object/describe.py",
         "spec": "File: how the code object is made; its sha256 is the key",
     },
 )

@@ -1,17 +1,23 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Writes the wheel's manifest.json; manifest.bzl runs this.
 
-make_manifest.py OUT MANIFEST LOCK USED...: MANIFEST with one more field, `not_locked`, made of the
-Debian lock and of what the trees were really made of.
+It is that of the kernels with one more field, `not_locked`, made of the Debian lock and of what the
+trees were really made of.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from absl import app, flags
+
+_OUT = flags.DEFINE_string("out", None, "the wheel's manifest", required=True)
+_MANIFEST = flags.DEFINE_string("manifest", None, "that of the kernels", required=True)
+_LOCK = flags.DEFINE_string("lock", None, "the Debian lock", required=True)
+_USED = flags.DEFINE_multi_string("used", [], "what a tree was made of")
 
 
 def not_locked(lock: Mapping[str, Any], used: Iterable[Mapping[str, str]]) -> list[str]:
@@ -20,13 +26,16 @@ def not_locked(lock: Mapping[str, Any], used: Iterable[Mapping[str, str]]) -> li
     return sorted({f"{p['name']} {p['version']}" for p in used if p["sha256"] not in locked})
 
 
-def main(out: str, manifest: str, lock: str, *trees: str) -> None:
-    data, locked, *used = (
-        json.loads(Path(path).read_text(encoding="utf-8")) for path in (manifest, lock, *trees)
-    )
-    data["not_locked"] = not_locked(locked, [package for tree in used for package in tree])
-    Path(out).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+def _read(path: str) -> Any:
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def main(_arguments: Sequence[str]) -> None:
+    data = _read(_MANIFEST.value)
+    used = [package for tree in _USED.value for package in _read(tree)]
+    data["not_locked"] = not_locked(_read(_LOCK.value), used)
+    Path(_OUT.value).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    app.run(main)

@@ -3,61 +3,57 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import tomllib
+from absl import app, flags
 
 from python.private import elf, wheel_format
 
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(fromfile_prefix_chars="@")
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--project", type=Path, required=True, help="TOML with a [project] table")
-    parser.add_argument("--version", required=True)
-    parser.add_argument("--python-tag", required=True, help="cp311")
-    parser.add_argument("--glibc", required=True, help="2.34")
-    parser.add_argument("--readme", type=Path, required=True)
-    parser.add_argument("--licence", type=Path, required=True)
-    parser.add_argument("--sbom", type=Path, required=True, help="goes to sboms/ (PEP 770)")
-    parser.add_argument("files", nargs="+", metavar="NAME=PATH", help="name in the wheel, file")
-    return parser
+_OUTPUT = flags.DEFINE_string("output", None, "the wheel", required=True)
+_PROJECT = flags.DEFINE_string("project", None, "TOML with a [project] table", required=True)
+_VERSION = flags.DEFINE_string("version", None, "of the distribution", required=True)
+_PYTHON_TAG = flags.DEFINE_string("python_tag", None, "cp311", required=True)
+_GLIBC = flags.DEFINE_string("glibc", None, "2.34", required=True)
+_README = flags.DEFINE_string("readme", None, "the description", required=True)
+_LICENCE = flags.DEFINE_string("licence", None, "the licence's text", required=True)
+_SBOM = flags.DEFINE_string("sbom", None, "goes to sboms/ (PEP 770)", required=True)
+_FILES = flags.DEFINE_multi_string("file", None, "NAME_IN_THE_WHEEL=PATH", required=True)
 
 
-def make(arguments: argparse.Namespace) -> bytes:
+def make() -> bytes:
     """The wheel's bytes. Raises WheelError, ElfError."""
     files = {}
-    for pair in arguments.files:
+    for pair in _FILES.value:
         name, _, path = pair.partition("=")
         files[name] = Path(path).read_bytes()
     objects = {name: data for name, data in files.items() if name.endswith(".so")}
-    project = tomllib.loads(arguments.project.read_text(encoding="utf-8"))["project"]
-    platform = wheel_format.platform_tag(arguments.glibc, objects)
-    tag = f"{arguments.python_tag}-{arguments.python_tag}-{platform}"
-    information = wheel_format.dist_info(project["name"], arguments.version)
-    readme = arguments.readme.read_text(encoding="utf-8")
-    metadata = wheel_format.metadata(project, arguments.version, readme, "LICENSE")
+    project = tomllib.loads(Path(_PROJECT.value).read_text(encoding="utf-8"))["project"]
+    platform = wheel_format.platform_tag(_GLIBC.value, objects)
+    tag = f"{_PYTHON_TAG.value}-{_PYTHON_TAG.value}-{platform}"
+    information = wheel_format.dist_info(project["name"], _VERSION.value)
+    readme = Path(_README.value).read_text(encoding="utf-8")
+    metadata = wheel_format.metadata(project, _VERSION.value, readme, "LICENSE")
     files |= {
         f"{information}/METADATA": metadata.encode(),
         f"{information}/WHEEL": wheel_format.wheel_file(tag).encode(),
-        f"{information}/licenses/LICENSE": arguments.licence.read_bytes(),
-        f"{information}/sboms/{arguments.sbom.name}": arguments.sbom.read_bytes(),
+        f"{information}/licenses/LICENSE": Path(_LICENCE.value).read_bytes(),
+        f"{information}/sboms/{Path(_SBOM.value).name}": Path(_SBOM.value).read_bytes(),
     }
     return wheel_format.archive(files, information)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _parser().parse_args(argv)
+def main(_arguments: Sequence[str]) -> int:
+    output = Path(_OUTPUT.value)
     try:
-        arguments.output.write_bytes(make(arguments))
+        output.write_bytes(make())
     except (wheel_format.WheelError, elf.ElfError) as error:
-        print(f"{arguments.output.name}: {error}", file=sys.stderr)
+        print(f"{output.name}: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    app.run(main)

@@ -4,11 +4,15 @@
 load("//toolchains/python:defs.bzl", "PyToolInfo", "run_py_tool")
 
 def _manifest_impl(ctx):
+    arguments = ctx.actions.args()
+    arguments.add("--out", ctx.outputs.out)
+    arguments.add("--manifest", ctx.file.src)
+    arguments.add("--lock", ctx.file.lock)
+    arguments.add_all(ctx.files.used, before_each = "--used")
     run_py_tool(
         ctx,
         tool = ctx.attr._make_manifest,
-        arguments = [ctx.outputs.out.path, ctx.file.src.path, ctx.file.lock.path] +
-                    [file.path for file in ctx.files.used],
+        arguments = [arguments],
         inputs = [ctx.file.src, ctx.file.lock] + ctx.files.used,
         outputs = [ctx.outputs.out],
         mnemonic = "WheelManifest",

@@ -21,18 +21,18 @@ def _wheel_impl(ctx):
         "manylinux_%s_x86_64.whl" % ctx.attr.glibc.replace(".", "_"),
     ]))
     arguments = ctx.actions.args()
-    arguments.use_param_file("@%s", use_always = True)
+    arguments.use_param_file("--flagfile=%s", use_always = True)
     arguments.set_param_file_format("multiline")
-    arguments.add("--output", wheel)
-    arguments.add("--project", ctx.file.project)
-    arguments.add("--version", ctx.attr.version)
-    arguments.add("--python-tag", ctx.attr.python_tag)
-    arguments.add("--glibc", ctx.attr.glibc)
-    arguments.add("--readme", ctx.file.readme)
-    arguments.add("--licence", ctx.file.licence)
-    arguments.add("--sbom", ctx.file.sbom)
+    arguments.add(wheel, format = "--output=%s")
+    arguments.add(ctx.file.project, format = "--project=%s")
+    arguments.add(ctx.attr.version, format = "--version=%s")
+    arguments.add(ctx.attr.python_tag, format = "--python_tag=%s")
+    arguments.add(ctx.attr.glibc, format = "--glibc=%s")
+    arguments.add(ctx.file.readme, format = "--readme=%s")
+    arguments.add(ctx.file.licence, format = "--licence=%s")
+    arguments.add(ctx.file.sbom, format = "--sbom=%s")
     arguments.add_all(
-        ["%s=%s" % (_name_in_wheel(ctx, file), file.path) for file in ctx.files.srcs],
+        ["--file=%s=%s" % (_name_in_wheel(ctx, file), file.path) for file in ctx.files.srcs],
     )
     run_py_tool(
         ctx,

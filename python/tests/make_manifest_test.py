@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 from python.private import make_manifest
@@ -40,6 +42,9 @@ def test_the_manifest_is_kept_beside_it(tmp_path: Path) -> None:
     }
     for name, data in files.items():
         (tmp_path / name).write_text(json.dumps(data))
-    make_manifest.main(*(str(tmp_path / name) for name in ("out", *files)))
+    run = [sys.executable, make_manifest.__file__]
+    run += [f"--{name}={tmp_path / name}" for name in ("out", "manifest", "lock")]
+    run += [f"--used={tmp_path / name}" for name in ("llvm", "rocm")]
+    subprocess.run(run, check=True)
     got = json.loads((tmp_path / "out").read_text())
     assert got == files["manifest"] | {"not_locked": ["clang 2"]}

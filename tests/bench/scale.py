@@ -1,24 +1,27 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """What loading and analysing a launch table costs, by the number of its kernel instances.
 
-    ./bazelw run //tests/bench:scale [-- --tree DIR] [--sets NAME ...]
+    ./bazelw run //tests/bench:scale [-- --tree=DIR --sets=NAME ... --libraries]
 
 For each variant set below, in a copy of the tree that has no other large set: repositories are
-fetched by a first run, the server is stopped, and `build --nobuild //kernels:launch_table` is
-timed for two architectures: cold (a new server; also its processor time, which other work on the
-machine does not lengthen as much) and again (warm). Then come the actions behind that label
-(`aquery`), and the server's heap after a garbage collection.
+fetched by a first run, the server is stopped, and `build --nobuild //kernels:launch_table` (or,
+with --libraries, the set's cc_library targets) is timed for two architectures: cold (a new server;
+also its processor time, which other work on the machine does not lengthen as much) and again
+(warm). Then come the actions behind that label (`aquery`), and the server's heap after a garbage
+collection.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+
+from absl import app, flags
 
 # What is selected, by name; about 50, 500 and 5,000 instances, and all of forward and backward.
 _SETS = {
@@ -27,8 +30,14 @@ _SETS = {
     "5000": 'direction = "bwd"\n',
     "all": 'direction = ["fwd", "bwd"]\n',
 }
-_TARGET = "//kernels:launch_table"
 _ARCHS = "gfx942,gfx950"
+
+_TREE = flags.DEFINE_string(
+    "tree", os.environ.get("BUILD_WORKSPACE_DIRECTORY"), "the source tree", required=True
+)
+_OUTPUT_ROOT = flags.DEFINE_string("output_root", None, "Bazel's, to keep what is fetched")
+_LIBRARIES = flags.DEFINE_bool("libraries", False, "the sets as cc_library targets")
+_CHOSEN = flags.DEFINE_multi_enum("sets", list(_SETS), list(_SETS), "which to measure")
 
 
 class Tree:
@@ -75,16 +84,20 @@ def measure(tree: Tree, name: str) -> str:
     if selection is not None:
         variant_set = "scale"
         path.write_text(f"[[variants]]\n{selection}")
-    flags = [f"--//kernels:variants={variant_set}", f"--//kernels:archs={_ARCHS}"]
-    build = ["build", "--nobuild", *flags, _TARGET]
+    options = [f"--//kernels:variants={variant_set}", f"--//kernels:archs={_ARCHS}"]
+    targets = ["//kernels:launch_table"]
+    if _LIBRARIES.value:
+        targets = [f"@variant_sets//{variant_set}:{arch}.library" for arch in _ARCHS.split(",")]
+    build = ["build", "--nobuild", *options, *targets]
     tree.bazel(*build)
     tree.bazel("shutdown")
     cold = tree.seconds(*build)
     cpu = tree.server_cpu_seconds()
     warm = tree.seconds(*build)
     heap = tree.bazel("info", "used-heap-size-after-gc").strip()
-    # What is counted is what the label alone needs, code objects and rows, not the toolchains.
-    listed = tree.bazel("aquery", *flags, f"deps({_TARGET})", "--output=summary")
+    # What is counted is what the labels alone need, code objects and rows, not the toolchains.
+    wanted = f"deps(set({' '.join(targets)}))"
+    listed = tree.bazel("aquery", *options, wanted, "--output=summary")
     actions = int(listed.split(" total actions", 1)[0].split()[-1])
     mnemonics = dict(
         line.strip().rsplit(": ", 1)
@@ -98,23 +111,16 @@ def measure(tree: Tree, name: str) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    here = os.environ.get("BUILD_WORKSPACE_DIRECTORY", str(Path(__file__).resolve().parents[2]))
-    parser.add_argument("--tree", type=Path, default=Path(here), help="the source tree")
-    parser.add_argument("--output-root", type=Path, help="Bazel's, to keep what is fetched")
-    parser.add_argument("--sets", nargs="+", choices=_SETS, default=list(_SETS))
-    options = parser.parse_args()
+def main(_arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="scale-") as base:
-        output_root = options.output_root or Path(base) / "output"
-        tree = Tree(options.tree, Path(base), output_root)
+        tree = Tree(Path(_TREE.value), Path(base), Path(_OUTPUT_ROOT.value or f"{base}/output"))
         print("  set  objects  actions  /object  cold s   cpu s  warm s  heap", flush=True)
         try:
-            for name in options.sets:
+            for name in _CHOSEN.value:
                 print(measure(tree, name), flush=True)
         finally:
             tree.bazel("shutdown")
 
 
 if __name__ == "__main__":
-    main()
+    app.run(main)

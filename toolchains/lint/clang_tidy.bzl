@@ -4,7 +4,8 @@
 The report is a file that is empty where there is nothing to say.
 """
 
-load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain", "use_cpp_toolchain")
+load("@rules_cc//cc:action_names.bzl", "ACTION_NAMES")
+load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 
@@ -46,7 +47,7 @@ def _compile_flags(ctx, cc_toolchain, context, copts):
         user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + copts,
     )
     return cc_common.get_memory_inefficient_command_line(
-        action_name = "c++-compile",
+        action_name = ACTION_NAMES.cpp_compile,
         feature_configuration = features,
         variables = variables,
     )
@@ -59,7 +60,7 @@ def _expanded(ctx, values):
     ]
 
 def _reports(target, ctx):
-    cc_toolchain = find_cpp_toolchain(ctx)
+    cc_toolchain = find_cc_toolchain(ctx)
     attr = ctx.rule.attr
     own = [target[CcInfo]] if CcInfo in target else []
     context = cc_common.merge_cc_infos(
@@ -123,7 +124,7 @@ _clang_tidy_aspect = aspect(
         "_config": attr.label(default = "//:.clang-tidy", allow_single_file = True),
     },
     fragments = ["cpp"],
-    toolchains = use_cpp_toolchain(),
+    toolchains = use_cc_toolchain(),
 )
 
 def _clang_tidy_report_impl(ctx):

@@ -3,6 +3,24 @@
 
 load("//toolchains/locks:fetch.bzl", "fetch_locked")
 
+def _compile_python(rctx, interpreter, folder):
+    """Bytecode beside the modules, the same on every machine: without it each start compiles."""
+    got = rctx.execute(
+        [
+            rctx.path(interpreter),
+            "-m",
+            "compileall",
+            "-q",
+            "-j0",
+            "--invalidation-mode",
+            "unchecked-hash",
+            folder,
+        ],
+        environment = {"PYTHONHASHSEED": "0"},
+    )
+    if got.return_code:
+        fail("cannot compile %s: %s%s" % (rctx.name, got.stdout, got.stderr))
+
 def _pypi_archive_impl(rctx):
     attr = rctx.attr
     if bool(attr.build_file) == bool(attr.build_file_content):
@@ -18,6 +36,8 @@ def _pypi_archive_impl(rctx):
     rctx.delete(".archive")
     for patch in attr.patches:
         rctx.patch(patch, strip = 1)
+    if attr.bytecode_of:
+        _compile_python(rctx, attr.bytecode_of, attr.output)
     rctx.file("lock_digest.bzl", "LOCK_DIGEST = \"%s\"\n" % entry["sha256"])
     content = rctx.read(attr.build_file) if attr.build_file else attr.build_file_content
     rctx.file("BUILD.bazel", content, executable = False)
@@ -32,6 +52,7 @@ pypi_archive = repository_rule(
             allow_single_file = True,
         ),
         "build_file_content": attr.string(doc = "the same, given as text"),
+        "bytecode_of": attr.label(doc = "a Python that the modules are compiled for, if any"),
         "distribution": attr.string(mandatory = True, doc = "its name, as in the lock"),
         "include": attr.string_list(
             doc = "folders below strip_prefix that are unpacked, keeping their paths; " +

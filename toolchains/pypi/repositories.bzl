@@ -1,6 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The repositories made of locked Python distributions; requirements.toml has the versions."""
 
+load("@python//:trees.bzl", "TOOLS_INTERPRETER")
 load("//toolchains/python:abis.bzl", "ABIS")
 load(":pypi.bzl", "pypi_archive", "pypi_choice", "pypi_environment")
 
@@ -72,13 +73,14 @@ _PROGRAM_BUILD = """filegroup(
 )
 """
 
-def _wheel(name, distribution, kind, target, deps):
+def _wheel(name, distribution, kind, target, deps, bytecode_of = None):
     pypi_archive(
         name = name,
         build_file_content = _WHEEL_BUILD.format(
             target = target,
             deps = json.encode(["@pypi_%s" % d.replace("-", "_") for d in deps]),
         ),
+        bytecode_of = bytecode_of,
         distribution = distribution,
         kind = kind,
         output = "site-packages",
@@ -92,9 +94,9 @@ def _program(name, distribution, path):
         kind = "any",
     )
 
-def _pure(distribution, deps = []):
+def _pure(distribution, deps = [], bytecode_of = None):
     name = "pypi_" + distribution.replace("-", "_")
-    _wheel(name, distribution, "any", name, deps)
+    _wheel(name, distribution, "any", name, deps, bytecode_of)
 
 def _compiled(distribution, deps = []):
     name = "pypi_" + distribution.replace("-", "_")
@@ -133,7 +135,9 @@ def pypi_repositories():
         # Descriptions of all services of a cloud: most of the files.
         unused = ["botocore/data"],
     )
-    _pure("absl-py")
+
+    # What programs of actions start with, thousands of times.
+    _pure("absl-py", bytecode_of = TOOLS_INTERPRETER)
     _pure("iniconfig")
     _pure("packaging")
     _pure("pluggy")
@@ -144,7 +148,7 @@ def pypi_repositories():
     _compiled("numpy")
     _compiled("ml-dtypes", ["numpy"])
     _compiled("msgpack")
-    _pure("pyelftools")
+    _pure("pyelftools", bytecode_of = TOOLS_INTERPRETER)
     _pure("jax", ["jaxlib", "ml-dtypes", "numpy", "opt-einsum", "scipy"])
     _compiled("jaxlib", ["ml-dtypes", "numpy", "scipy"])
     _pure("opt-einsum")

@@ -11,6 +11,7 @@ load(
     _abi_independent = "abi_independent",
     _each_abi = "each_abi",
 )
+load("//toolchains/python/private:py_extension.bzl", _py_extension = "py_extension")
 load(
     "//toolchains/python/private:py_tool.bzl",
     _PyToolInfo = "PyToolInfo",
@@ -23,6 +24,7 @@ ABIS = _ABIS
 PyToolInfo = _PyToolInfo
 abi_independent = _abi_independent
 each_abi = _each_abi
+py_extension = _py_extension
 py_tool = _py_tool
 pytest_test = _pytest_test
 run_py_tool = _run_py_tool

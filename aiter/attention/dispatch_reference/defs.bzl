@@ -15,7 +15,7 @@ def _sources_impl(ctx):
         }.items()
     }
     arguments = ctx.actions.args()
-    arguments.add("--fmha-dir", ctx.file._ck_generator.dirname)
+    arguments.add("--fmha_dir", ctx.file._ck_generator.dirname)
     if ctx.attr.everything:
         arguments.add("--everything")
     for flag, output in outputs.items():

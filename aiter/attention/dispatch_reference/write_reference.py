@@ -8,14 +8,22 @@ code.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
+
+from absl import app, flags
 
 from kernels.ck_fmha.ckgen import emission
 from kernels.ck_fmha.ckgen.directions import Candidate
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
 from kernels.launch_table.table import launch_table
+
+_FMHA_DIR = flags.DEFINE_string("fmha_dir", None, "upstream's 01_fmha folder", required=True)
+_EVERYTHING = flags.DEFINE_bool("everything", False, "all that upstream has")
+_FWD = flags.DEFINE_string("fwd", None, "the forward dispatcher", required=True)
+_BWD = flags.DEFINE_string("bwd", None, "the backward dispatcher", required=True)
+_TABLE = flags.DEFINE_string("table", None, "the launch table of the same", required=True)
 
 ARCH = "gfx942"
 _DIRECTIONS = ("fwd", "bwd")
@@ -35,25 +43,18 @@ def _can_be_asked_for(candidate: Candidate) -> bool:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fmha-dir", type=Path, required=True)
-    parser.add_argument("--everything", action="store_true", help="all that upstream has")
-    parser.add_argument("--fwd", type=Path, required=True)
-    parser.add_argument("--bwd", type=Path, required=True)
-    parser.add_argument("--table", type=Path, required=True)
-    options = parser.parse_args()
-    pool = Pool(options.fmha_dir)
-    candidates = [c for c in pool.candidates if options.everything or _can_be_asked_for(c)]
-    options.fwd.write_text(pool.dispatcher("fwd", candidates), "utf-8")
-    options.bwd.write_text(pool.dispatcher("bwd", candidates), "utf-8")
+def main(_arguments: Sequence[str]) -> None:
+    pool = Pool(Path(_FMHA_DIR.value))
+    candidates = [c for c in pool.candidates if _EVERYTHING.value or _can_be_asked_for(c)]
+    Path(_FWD.value).write_text(pool.dispatcher("fwd", candidates), "utf-8")
+    Path(_BWD.value).write_text(pool.dispatcher("bwd", candidates), "utf-8")
     rows = [emission.row(instance, "none") for instance in instances_of(candidates)]
     code_objects = {
         (row["name"], ARCH): {"key": hashlib.sha256(row["name"].encode()).hexdigest()}
         for row in rows
     }
-    options.table.write_bytes(launch_table(rows, code_objects, [ARCH], "reference").blob)
+    Path(_TABLE.value).write_bytes(launch_table(rows, code_objects, [ARCH], "reference").blob)
 
 
 if __name__ == "__main__":
-    main()
+    app.run(main)

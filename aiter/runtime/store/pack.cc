@@ -4,29 +4,108 @@
 #include <zstd.h>
 
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "aiter/runtime/error.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
-constexpr char kMagic[] = {'A', 'T', 'T', 'N', 'P', 'C', 'K', '1'};
-constexpr uint64_t kEntries = sizeof(kMagic) + sizeof(uint64_t);
-// What claims to be more is no code object, and is given no memory.
+constexpr char kMagic[] = {'A', 'T', 'T', 'N', 'P', 'C', 'K', '2'};
+constexpr uint64_t kDictionary = sizeof(kMagic) + sizeof(uint64_t);
+constexpr uint64_t kEntries = kDictionary + sizeof(PackDictionary);
+// What claims to be more is no code object, or no dictionary, and is given no memory.
 constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+constexpr uint64_t kMostDictionaryBytes = uint64_t{16} << 20;
+
+struct Free {
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+  void operator()(ZSTD_DDict* dictionary) const { ZSTD_freeDDict(dictionary); }
+};
+using Context = std::unique_ptr<ZSTD_DCtx, Free>;
+
+template <typename Pointer>
+Pointer allocated(Pointer pointer) {
+  if (!pointer) throw std::bad_alloc();
+  return pointer;
+}
+
+bool lies_outside(uint64_t offset, uint64_t size, uint64_t whole) {
+  return offset > whole || size > whole - offset;
+}
 
 }  // namespace
 
+// Without a zstd dictionary where the pack has none.
+struct PackProvider::Dictionary {
+  std::unique_ptr<ZSTD_DDict, Free> zstd;
+  unsigned id = 0;
+};
+
 PackProvider::PackProvider(std::string name, const unsigned char* data, uint64_t size)
     : name_(std::move(name)), data_(data), size_(size) {
-  if (size < kEntries || std::memcmp(data, kMagic, sizeof(kMagic)) != 0) {
+  constexpr size_t kName = sizeof(kMagic) - 1;
+  if (size < kEntries || std::memcmp(data, kMagic, kName) != 0) {
     fail(Status::kCorrupt, name_, " is not a pack of code objects");
+  }
+  if (data[kName] != kMagic[kName]) {
+    fail(Status::kCorrupt, name_, " is a pack of another format than ", kMagic[kName],
+         ", the one that this library reads; make it again");
   }
   std::memcpy(&count_, data + sizeof(kMagic), sizeof(count_));
   if (count_ > (size - kEntries) / sizeof(PackEntry)) {
     fail(Status::kCorrupt, name_, " is a pack of ", count_, " code objects, but has ", size,
          " bytes");
   }
+}
+
+PackProvider::~PackProvider() { delete dictionary_.load(std::memory_order_acquire); }
+
+std::unique_ptr<const PackProvider::Dictionary> PackProvider::unpacked_dictionary() const {
+  auto made = std::make_unique<Dictionary>();
+  const PackDictionary place = dictionary_place();
+  if (place.size == 0) return made;
+  if (lies_outside(place.offset, place.packed_size, size_)) {
+    fail(Status::kCorrupt, "the dictionary of ", name_, " lies outside it");
+  }
+  if (place.size > kMostDictionaryBytes) {
+    fail(Status::kCorrupt, "the dictionary of ", name_, " has ", place.size,
+         " bytes, but none has more than ", kMostDictionaryBytes);
+  }
+  const unsigned char* frame = data_ + place.offset;
+  if (ZSTD_getFrameContentSize(frame, place.packed_size) != place.size) {
+    fail(Status::kCorrupt, "the dictionary of ", name_, " does not unpack to ", place.size,
+         " bytes");
+  }
+  Bytes bytes(place.size);
+  const size_t size = ZSTD_decompress(bytes.data(), bytes.size(), frame, place.packed_size);
+  if (ZSTD_isError(size)) {
+    fail(Status::kCorrupt, "the dictionary of ", name_,
+         " cannot be unpacked: ", ZSTD_getErrorName(size));
+  }
+  made->id = ZSTD_getDictID_fromDict(bytes.data(), size);
+  if (made->id != 0) made->zstd.reset(ZSTD_createDDict(bytes.data(), size));
+  if (!made->zstd) {
+    fail(Status::kCorrupt, "the dictionary of ", name_, " is not one of zstd's");
+  }
+  return made;
+}
+
+PackDictionary PackProvider::dictionary_place() const {
+  PackDictionary place;
+  std::memcpy(&place, data_ + kDictionary, sizeof(place));
+  return place;
+}
+
+const PackProvider::Dictionary& PackProvider::dictionary() {
+  const Dictionary* known = dictionary_.load(std::memory_order_acquire);
+  if (known) return *known;
+  std::unique_ptr<const Dictionary> made = unpacked_dictionary();
+  if (dictionary_.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) {
+    return *made.release();
+  }
+  return *known;
 }
 
 PackEntry PackProvider::entry(uint64_t index) const {
@@ -48,10 +127,15 @@ std::optional<PackEntry> PackProvider::find(const Digest& key) const {
   if (low == count_) return std::nullopt;
   const PackEntry found = entry(low);
   if (found.key != key) return std::nullopt;
-  if (found.offset > size_ || found.packed_size > size_ - found.offset) {
+  if (lies_outside(found.offset, found.packed_size, size_)) {
     fail(Status::kCorrupt, "code object ", hex(key), " lies outside ", name_);
   }
   return found;
+}
+
+uint64_t PackProvider::size_of(const Digest& key) const {
+  const std::optional<PackEntry> found = find(key);
+  return found ? found->packed_size + dictionary_place().packed_size / count_ : 0;
 }
 
 std::optional<Bytes> PackProvider::get(const CodeObjectRef& ref) {
@@ -68,8 +152,16 @@ std::optional<Bytes> PackProvider::get(const CodeObjectRef& ref) {
     fail(Status::kCorrupt, "code object ", hex(ref.key), " in ", name_, " does not unpack to ",
          found->size, " bytes");
   }
+  const Dictionary& own = dictionary();
+  const unsigned wanted = ZSTD_getDictID_fromFrame(frame, found->packed_size);
+  if (wanted != own.id) {
+    fail(Status::kCorrupt, "code object ", hex(ref.key), " in ", name_, " was packed with ",
+         "dictionary ", wanted, ", but the pack's is ", own.id, " (0: none)");
+  }
   Bytes bytes(found->size);
-  const size_t size = ZSTD_decompress(bytes.data(), bytes.size(), frame, found->packed_size);
+  const Context context = allocated(Context(ZSTD_createDCtx()));
+  const size_t size = ZSTD_decompress_usingDDict(context.get(), bytes.data(), bytes.size(), frame,
+                                                 found->packed_size, own.zstd.get());
   if (ZSTD_isError(size)) {
     fail(Status::kCorrupt, "code object ", hex(ref.key), " in ", name_,
          " cannot be unpacked: ", ZSTD_getErrorName(size));

@@ -2,12 +2,18 @@
 //
 // Packs: many code objects in one piece of memory, each compressed. All numbers are little-endian:
 //
-//   magic "ATTNPCK1", uint64 count
+//   magic "ATTNPCK2", uint64 count
+//   the dictionary's uint64 offset, packed size, size; size 0: there is none
 //   count entries, sorted by key: key[32], sha256[32] of the object, uint64 offset, packed size, size
-//   zstd frames, one per object, where the entries say; offsets count from the magic
+//   zstd frames where these say: the dictionary's, with a checksum, and one per object, compressed
+//   with the dictionary; offsets count from the magic
+//
+// The frames of objects name their dictionary by its zstd ID.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -24,24 +30,42 @@ struct PackEntry {
 };
 static_assert(sizeof(PackEntry) == 88);
 
+struct PackDictionary {
+  uint64_t offset;
+  uint64_t packed_size;
+  uint64_t size;
+};
+
 // A pack's code objects. The memory must outlive the provider.
 class PackProvider : public Provider {
  public:
   // Throws Status::kCorrupt where the memory does not hold a pack.
   PackProvider(std::string name, const unsigned char* data, uint64_t size);
+  ~PackProvider() override;
   std::string name() const override { return name_; }
   std::optional<Bytes> get(const CodeObjectRef& ref) override;
   // Throws Status::kCorrupt where the entry lies outside the pack.
   std::optional<PackEntry> find(const Digest& key) const;
+  // The bytes that a code object takes in the pack: its frame, and its share of the dictionary.
+  // Zero: it is not in it.
+  uint64_t size_of(const Digest& key) const;
   uint64_t count() const { return count_; }
   // index < count(). The entry may be damaged.
   PackEntry entry(uint64_t index) const;
 
  private:
+  struct Dictionary;
+  // Made at its first use: threads that come at the same time may each make one, and none waits.
+  const Dictionary& dictionary();
+  std::unique_ptr<const Dictionary> unpacked_dictionary() const;
+  // It may be damaged.
+  PackDictionary dictionary_place() const;
+
   std::string name_;
   const unsigned char* data_;
   uint64_t size_;
   uint64_t count_;
+  std::atomic<const Dictionary*> dictionary_{nullptr};
 };
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

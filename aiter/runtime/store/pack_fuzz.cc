@@ -1,12 +1,14 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// A pack of three code objects with bytes changed, its end cut off or all of it made up, read as
-// the store reads it: it is refused with kCorrupt, or gives bytes that have the digest.
+// A pack of three code objects, or of a dozen with a dictionary, with bytes changed, its end cut
+// off or all of it made up, read as the store reads it: it is refused with kCorrupt, or gives bytes
+// that have the digest.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -24,6 +26,7 @@ Digest key_of(unsigned char first) {
 }
 
 constexpr unsigned char kKeys[] = {1, 2, 200};
+const std::map<Digest, Bytes> kSimilar = testing::similar_objects();
 
 std::vector<unsigned char> changed_pack(FuzzedDataProvider& input) {
   if (input.ConsumeProbability<float>() < 0.1f) return input.ConsumeRemainingBytes<unsigned char>();
@@ -32,7 +35,8 @@ std::vector<unsigned char> changed_pack(FuzzedDataProvider& input) {
       {key_of(kKeys[1]), Bytes(1000, 'a')},
       {key_of(kKeys[2]), {'E', 'L', 'F'}},
   });
-  std::vector<unsigned char> pack = whole;
+  static const std::vector<unsigned char> with_dictionary = testing::make_pack(kSimilar);
+  std::vector<unsigned char> pack = input.ConsumeBool() ? with_dictionary : whole;
   if (input.ConsumeBool()) pack.resize(input.ConsumeIntegralInRange<size_t>(0, pack.size()));
   while (input.remaining_bytes() > 0 && !pack.empty()) {
     const size_t at = input.ConsumeIntegralInRange<size_t>(0, pack.size() - 1);
@@ -64,6 +68,7 @@ void run(const uint8_t* data, size_t size) {
   try {
     PackProvider provider("the pack", memory.get(), pack.size());
     for (const unsigned char first : kKeys) read(provider, key_of(first));
+    for (const auto& [key, bytes] : kSimilar) read(provider, key);
     Digest key{};
     std::memcpy(key.data(), data, std::min(size, key.size()));
     read(provider, key);

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <iterator>
+#include <thread>
 
 #include "aiter/runtime/error.h"
 #include "aiter/testing/pack.h"
@@ -32,7 +34,7 @@ class Pack : public ::testing::Test {
  protected:
   PackProvider provider() const { return {"shelf", bytes_.data(), bytes_.size()}; }
   // Where the entry of the first object is in the pack.
-  unsigned char* first_entry() { return bytes_.data() + 16; }
+  unsigned char* first_entry() { return bytes_.data() + 40; }
 
   const std::map<Digest, Bytes> objects_ = {
       {key("a"), {1}}, {key("b"), {2, 2}}, {key("c"), Bytes(100000, 3)}, {key("empty"), {}}};
@@ -76,12 +78,128 @@ TEST_F(Pack, DamageIsCorrupt) {
   refused("lies outside");
   bytes_[entry.offset + entry.packed_size - 1] ^= 1;  // the frame
   refused("");
-  bytes_.resize(16 + 88 * objects_.size() - 1);
+  bytes_.resize(40 + 88 * objects_.size() - 1);
   refused("is a pack of 4");
+  bytes_[7] = '1';
+  refused("of another format than 2");
   bytes_[0] = 'B';
   refused("is not a pack");
-  bytes_.resize(15);
+  bytes_.resize(39);
   refused("is not a pack");
+}
+
+class PackWithDictionary : public ::testing::Test {
+ protected:
+  static constexpr size_t kOffset = 16, kPackedSize = 24, kSize = 32;  // of the header's fields
+
+  uint64_t number(size_t at) const {
+    uint64_t value;
+    std::memcpy(&value, bytes_.data() + at, sizeof(value));
+    return value;
+  }
+  void set_number(size_t at, uint64_t value) {
+    std::memcpy(bytes_.data() + at, &value, sizeof(value));
+  }
+  // Every object is refused for the reason, and again: what failed once is not half there.
+  void expect_refused(const std::string& why) {
+    PackProvider pack("shelf", bytes_.data(), bytes_.size());
+    for (const auto& [key, bytes] : objects_) {
+      const Error error = error_of([&, &key = key] { pack.get({key, {}}); });
+      EXPECT_EQ(error.status(), Status::kCorrupt) << why;
+      EXPECT_THAT(error.what(), AllOf(HasSubstr(why), HasSubstr("shelf")));
+    }
+    bytes_ = testing::make_pack(objects_);
+  }
+
+  const std::map<Digest, Bytes> objects_ = testing::similar_objects();
+  std::vector<unsigned char> bytes_ = testing::make_pack(objects_);
+};
+
+TEST_F(PackWithDictionary, IsSmallerAndAnyObjectIsReadAlone) {
+  ASSERT_GT(number(kSize), 0u);
+  uint64_t unpacked = 0, packed = 40 + 88 * objects_.size();
+  for (const auto& [key, bytes] : objects_) {
+    PackProvider pack("shelf", bytes_.data(), bytes_.size());
+    EXPECT_EQ(pack.get({key, {}}), bytes);
+    EXPECT_EQ(pack.get({key, {}}), bytes);
+    unpacked += bytes.size();
+    packed += pack.size_of(key);
+  }
+  EXPECT_LT(bytes_.size(), unpacked / 2);
+  // Shares of the dictionary are whole bytes.
+  EXPECT_LE(packed, bytes_.size());
+  EXPECT_GT(packed + objects_.size(), bytes_.size());
+  EXPECT_EQ(PackProvider("shelf", bytes_.data(), bytes_.size()).size_of(key("none")), 0u);
+}
+
+TEST_F(PackWithDictionary, ThreadsMayReadItForTheFirstTimeTogether) {
+  PackProvider pack("shelf", bytes_.data(), bytes_.size());
+  std::atomic<int> right{0};
+  std::vector<std::thread> threads;
+  for (const auto& object : objects_) {
+    threads.emplace_back([&] { right += pack.get({object.first, {}}) == object.second; });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, static_cast<int>(objects_.size()));
+}
+
+TEST_F(PackWithDictionary, TheBytesDependOnTheObjectsAlone) {
+  EXPECT_EQ(testing::make_pack(objects_), bytes_);
+}
+
+TEST_F(PackWithDictionary, ADamagedDictionaryIsCorrupt) {
+  const uint64_t offset = number(kOffset), packed_size = number(kPackedSize);
+  for (const uint64_t at : {packed_size / 4, packed_size / 2, packed_size - 1}) {
+    bytes_[offset + at] ^= 1;
+    expect_refused("the dictionary of");
+  }
+  set_number(kPackedSize, packed_size / 2);
+  expect_refused("the dictionary of");
+  set_number(kSize, number(kSize) + 1);
+  expect_refused("does not unpack to");
+  set_number(kOffset, bytes_.size() + 1);
+  expect_refused("lies outside");
+  set_number(kPackedSize, ~uint64_t{0});
+  expect_refused("lies outside");
+  for (const uint64_t size : {(uint64_t{16} << 20) + 1, ~uint64_t{0}}) {
+    set_number(kSize, size);
+    expect_refused("but none has more than");
+  }
+}
+
+TEST_F(PackWithDictionary, WithoutItsDictionaryItIsCorrupt) {
+  set_number(kSize, 0);
+  expect_refused("but the pack's is 0");
+}
+
+TEST_F(PackWithDictionary, ADictionaryOfAnotherPackIsRefused) {
+  std::map<Digest, Bytes> others = objects_;
+  for (auto& [key, bytes] : others) {
+    for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(byte * 3 + 1);
+  }
+  const std::vector<unsigned char> other = testing::make_pack(others);
+  uint64_t place[3];
+  std::memcpy(place, other.data() + kOffset, sizeof(place));
+  ASSERT_GT(place[2], 0u);
+  const uint64_t end = bytes_.size();
+  bytes_.insert(bytes_.end(), other.begin() + place[0], other.begin() + place[0] + place[1]);
+  set_number(kOffset, end);
+  set_number(kPackedSize, place[1]);
+  set_number(kSize, place[2]);
+  expect_refused("was packed with dictionary");
+}
+
+TEST_F(PackWithDictionary, ADictionaryThatIsNotZstdsIsRefused) {
+  // A frame of zeros, taken from a pack that needs no dictionary.
+  const std::vector<unsigned char> zeros = testing::make_pack({{key("zeros"), Bytes(1000, 0)}});
+  PackEntry entry;
+  std::memcpy(&entry, zeros.data() + 40, sizeof(entry));
+  const uint64_t end = bytes_.size();
+  bytes_.insert(bytes_.end(), zeros.begin() + entry.offset, zeros.end());
+  set_number(kOffset, end);
+  set_number(kPackedSize, entry.packed_size);
+  set_number(kSize, entry.size);
+  expect_refused("is not one of zstd's");
 }
 
 // Sizes that are never asked of the system: a frame may claim any.
@@ -97,7 +215,7 @@ TEST_F(Pack, ObjectsOutOfAllProportionAreCorrupt) {
     std::memcpy(first_entry() + 64, &offset, sizeof(offset));
     std::memcpy(first_entry() + 72, &packed_size, sizeof(packed_size));
     std::vector<std::unique_ptr<Provider>> providers;
-    providers.push_back(std::make_unique<PackProvider>(provider()));
+    providers.push_back(std::make_unique<PackProvider>("shelf", bytes_.data(), bytes_.size()));
     const Store store(std::move(providers));
     const Error error = error_of([&] { store.get({first, {}}); });
     EXPECT_EQ(error.status(), Status::kCorrupt);

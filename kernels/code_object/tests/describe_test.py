@@ -89,7 +89,6 @@ def test_manifest_records_the_files():
         data = CODE_OBJECTS[record["instance"]].read_bytes()
         assert record["size"] == len(data)
         assert record["sha256"] == hashlib.sha256(data).hexdigest()
-        assert record["packed_size"] < record["size"]
         name = record["instance"]
         assert record["kernel"] == kernel_record(data, name, "gfx942", block_size(name))
 

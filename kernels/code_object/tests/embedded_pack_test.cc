@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -23,7 +24,7 @@ class Pack : public testing::Test {
     ASSERT_GE(pack_.size, sizeof(header_));
     ASSERT_EQ(reinterpret_cast<uintptr_t>(pack_.data) % 16, 0u);
     std::memcpy(&header_, pack_.data, sizeof(header_));
-    ASSERT_EQ(std::string_view(header_.magic, 8), "ATTNPCK1");
+    ASSERT_EQ(std::string_view(header_.magic, 8), "ATTNPCK2");
     ASSERT_LE(header_.count, (pack_.size - sizeof(header_)) / sizeof(EmbeddedPackEntry));
     entries_ = reinterpret_cast<const EmbeddedPackEntry*>(pack_.data + sizeof(header_));
   }
@@ -40,6 +41,8 @@ class Pack : public testing::Test {
 
 TEST_F(Pack, TheFramesFillIt) {
   uint64_t at = sizeof(header_) + header_.count * sizeof(EmbeddedPackEntry);
+  EXPECT_EQ(header_.dictionary_offset, at);
+  at += header_.dictionary_packed_size;
   for (uint64_t i = 0; i < header_.count; ++i) {
     EXPECT_EQ(entries_[i].offset, at);
     at += entries_[i].packed_size;
@@ -51,6 +54,12 @@ TEST_F(Pack, HasTheCodeObjectOfEveryRow) {
   const LaunchTable& table = launch_table();
   ASSERT_GT(table.row_count(), 2u);
   uint64_t objects = 0;
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
+                                                                     ZSTD_freeDCtx);
+  std::vector<char> dictionary(header_.dictionary_size);
+  ASSERT_EQ(ZSTD_decompress(dictionary.data(), dictionary.size(),
+                            pack_.data + header_.dictionary_offset, header_.dictionary_packed_size),
+            dictionary.size());
   for (uint32_t r = 0; r < table.row_count(); ++r) {
     for (uint32_t a = 0; a < table.arch_count(); ++a) {
       const Row& row = table.row(r);
@@ -61,8 +70,9 @@ TEST_F(Pack, HasTheCodeObjectOfEveryRow) {
       EXPECT_EQ(entry->size, object->size);
       EXPECT_EQ(std::memcmp(entry->sha256, object->sha256, sizeof(entry->sha256)), 0);
       std::vector<char> bytes(entry->size);
-      ASSERT_EQ(ZSTD_decompress(bytes.data(), bytes.size(), pack_.data + entry->offset,
-                                entry->packed_size),
+      ASSERT_EQ(ZSTD_decompress_usingDict(context.get(), bytes.data(), bytes.size(),
+                                          pack_.data + entry->offset, entry->packed_size,
+                                          dictionary.data(), dictionary.size()),
                 entry->size);
       EXPECT_EQ(std::memcmp(bytes.data(), "\177ELF", 4), 0);
       EXPECT_NE(std::string_view(bytes.data(), bytes.size()).find(table.name(row)),

@@ -4,17 +4,17 @@
 import dataclasses
 import hashlib
 import itertools
-import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from kernels.code_object import header_digest, spec, write_pack
+from kernels.code_object import spec
 from kernels.code_object.spec import CodeObjectSpec, Recipe
 
 RECIPE = Recipe(flags=("-O3", "-DX=1"), headers="0" * 64, toolchain="1" * 64)
+PROGRAMS = Path(spec.__file__).parent
 SPEC = RECIPE.spec(b"source", "gfx942")
 
 
@@ -82,7 +82,7 @@ def test_every_ingredient_matters(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_header_digest_is_of_names_and_contents():
-    digest = header_digest.header_tree_digest
+    digest = spec.header_tree_digest
     tree = {"a.h": b"1", "b/c.h": b"2"}
     assert digest(tree) == digest(dict(reversed(tree.items())))
     different = [
@@ -103,30 +103,12 @@ def test_command_lines_do_not_see_where_the_files_lie(tmp_path: Path):
         folder.mkdir()
         (folder / "x.h").write_text("header")
         files = folder / "files"
-        files.write_text(f"include/x.h={folder}/x.h\n")
-        run = [sys.executable, header_digest.__file__, "--out", str(folder / "digest")]
-        subprocess.run([*run, f"@{files}"], check=True)
-        run = [sys.executable, spec.__file__, "--headers", str(folder / "digest")]
+        files.write_text(f"--file=include/x.h={folder}/x.h\n")
+        run = [sys.executable, PROGRAMS / "header_digest.py", "--out", str(folder / "digest")]
+        subprocess.run([*run, f"--flagfile={files}"], check=True)
+        run = [sys.executable, PROGRAMS / "write_recipe.py", "--headers", str(folder / "digest")]
         run += ["--toolchain", "t", "--out", str(folder / "recipe"), "--", "-O3", "--x"]
         subprocess.run(run, check=True)
         recipes.append((folder / "recipe").read_bytes())
-    digest = header_digest.header_tree_digest({"include/x.h": b"header"})
+    digest = spec.header_tree_digest({"include/x.h": b"header"})
     assert recipes == [Recipe(("-O3", "--x"), digest, "t").serialised()] * 2
-
-
-def test_a_packs_index_is_sorted_and_says_where_the_frames_are():
-    records = {
-        key * 32: {"sha256": "0" * 64, "size": 100 + size, "packed_size": size}
-        for key, size in (("ff", 7), ("00", 5), ("a0", 6))
-    }
-    index = write_pack.pack_index(records)
-    assert len(index) == 16 + 3 * 88
-    assert struct.unpack_from("<8sQ", index) == (b"ATTNPCK1", 3)
-    entries = [write_pack.ENTRY.unpack_from(index, 16 + 88 * n) for n in range(3)]
-    assert [entry[0][:1] for entry in entries] == [b"\x00", b"\xa0", b"\xff"]
-    assert [entry[2:] for entry in entries] == [
-        (280, 5, 105),
-        (285, 6, 106),
-        (291, 7, 107),
-    ]
-    assert index == write_pack.pack_index(dict(sorted(records.items())))

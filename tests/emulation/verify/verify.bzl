@@ -24,7 +24,7 @@ def _verification_impl(ctx):
         name = "%s.%s" % (info.instance, info.arch)
         result = ctx.actions.declare_file("%s/%s.json" % (ctx.label.name, name))
         arguments = ctx.actions.args()
-        arguments.add("--code-object", info.code_object)
+        arguments.add("--code_object", info.code_object)
         arguments.add("--instance", info.instance)
         arguments.add("--arch", info.arch)
         arguments.add("--out", result)
@@ -83,9 +83,9 @@ def _verification_report_impl(ctx):
     arguments.add("--page", page)
     arguments.add("--document", document)
     files = ctx.actions.args()
-    files.add_all("--metadata", info.metadata)
-    files.add_all("--results", info.results)
-    files.use_param_file("@%s")
+    files.add_all(info.metadata, format_each = "--metadata=%s")
+    files.add_all(info.results, format_each = "--results=%s")
+    files.use_param_file("--flagfile=%s")
     files.set_param_file_format("multiline")
     run_py_tool(
         ctx,

@@ -7,28 +7,28 @@ The environment names llvm-mc (GFXEMU_LLVM_MC) and the library of kernel argumen
 
 from __future__ import annotations
 
-import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+from absl import app, flags
 from gfxemu import Device, LlvmMc
 
 from tests.emulation.harness import launches
 from tests.emulation.verify.verification import verify
 
+_CODE_OBJECT = flags.DEFINE_string("code_object", None, "the file", required=True)
+_INSTANCE = flags.DEFINE_string("instance", None, "its instance's name", required=True)
+_ARCH = flags.DEFINE_string("arch", None, "what it is compiled for", required=True)
+_OUT = flags.DEFINE_string("out", None, "the result, as JSON", required=True)
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--code-object", type=Path, required=True)
-    parser.add_argument("--instance", required=True)
-    parser.add_argument("--arch", required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
-    instance = next(i for i in launches.instances() if i.name == options.instance)
-    device = Device(options.arch, LlvmMc.from_environment())
-    result = verify(device, options.code_object.read_bytes(), instance)
-    options.out.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+
+def main(_arguments: Sequence[str]) -> None:
+    instance = next(i for i in launches.instances() if i.name == _INSTANCE.value)
+    device = Device(_ARCH.value, LlvmMc.from_environment())
+    result = verify(device, Path(_CODE_OBJECT.value).read_bytes(), instance)
+    Path(_OUT.value).write_text(json.dumps(result, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    app.run(main)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from collections.abc import Sequence
@@ -11,8 +10,15 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from absl import app, flags
+
 from tests.emulation import known_findings
 from tests.emulation.verify.verdict import excused, judge
+
+_PAGE = flags.DEFINE_string("page", None, "the page", required=True)
+_DOCUMENT = flags.DEFINE_string("document", None, "the document", required=True)
+_RESULTS = flags.DEFINE_multi_string("results", None, "of each code object", required=True)
+_METADATA = flags.DEFINE_multi_string("metadata", None, "of each code object", required=True)
 
 FORMAT = 1
 
@@ -242,22 +248,15 @@ def page(report: dict[str, Any], template: str) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, fromfile_prefix_chars="@")
-    parser.add_argument("--page", type=Path, required=True)
-    parser.add_argument("--document", type=Path, required=True)
-    parser.add_argument("--results", type=Path, nargs="+", required=True)
-    parser.add_argument("--metadata", type=Path, nargs="+", required=True)
-    options = parser.parse_args()
+def main(_arguments: Sequence[str]) -> None:
+    def read(paths: Sequence[str]) -> list[dict[str, Any]]:
+        return [json.loads(Path(path).read_text("utf-8")) for path in paths]
 
-    def read(paths: Sequence[Path]) -> list[dict[str, Any]]:
-        return [json.loads(path.read_text("utf-8")) for path in paths]
-
-    report = document(read(options.results), read(options.metadata))
+    report = document(read(_RESULTS.value), read(_METADATA.value))
     template = Path(__file__).with_name("report.html").read_text("utf-8")
-    options.document.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
-    options.page.write_text(page(report, template), "utf-8")
+    Path(_DOCUMENT.value).write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    Path(_PAGE.value).write_text(page(report, template), "utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    app.run(main)

@@ -1,7 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The cc_toolchain of @llvm and @sysroot."""
 
-load("@bazel_tools//tools/cpp:unix_cc_toolchain_config.bzl", "cc_toolchain_config")
+# rules_cc has it nowhere else; the toolchains that it configures by itself load it from here, too.
+# buildifier: disable=bzl-visibility
+load("@rules_cc//cc/private/toolchain:unix_cc_toolchain_config.bzl", "cc_toolchain_config")
 load("@rules_cc//cc/toolchains:cc_toolchain.bzl", "cc_toolchain")
 load(
     "//toolchains/llvm:paths.bzl",
