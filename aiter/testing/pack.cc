@@ -9,6 +9,7 @@ namespace AITER_ATTN_NAMESPACE::testing {
 
 std::vector<unsigned char> make_pack(const std::map<runtime::Digest, runtime::Bytes>& objects) {
   std::vector<kernels::PackedObject> packed;
+  packed.reserve(objects.size());
   for (const auto& [key, bytes] : objects) {
     packed.push_back({key, runtime::sha256(bytes.data(), bytes.size()), bytes});
   }

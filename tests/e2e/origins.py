@@ -21,7 +21,7 @@ Reader = Callable[[], bytes]
 # Pattern ("*" crosses folders) -> what makes the file, or the template that it must be made of.
 MADE = {
     "external/*/debian_lock.json": "the rule's own list of the locked packages",
-    "external/*python*/__pycache__/*.pyc": "byte code, by the locked Python of locked sources",
+    "external/*/__pycache__/*.pyc": "byte code, by the locked Python of locked sources",
     "external/*ck_fmha/*.cpp": "instances, written by ckgen of @composable_kernel",
     "external/*variant_set_*/rows.json": "rows of the launch table, by ckgen",
     "external/*variant_set_*/launch/*.cpp": "launch code, by ckgen",

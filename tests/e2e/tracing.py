@@ -30,6 +30,9 @@ HOST = {
     "/usr/lib/locale/*": "C.UTF-8, the locale that the actions of Python name",
     "/usr/share/locale*": "the same",
     "/usr/lib/x86_64-linux-gnu/gconv/*": "the same",
+    # A zip of the standard library above the output root would be taken for Python's own: then no
+    # action of Python starts, unless it is that very library.
+    "*/lib/python3*.zip": "each Python's: it looks for one above its own folder",
     # What clang decides by them when it links, its link flags decide.
     "/etc/*-release": "clang asks which distribution it runs on",
     "/etc/debian_version": "the same",

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from release.tests import builds, dav_server
+from python.release.tests import builds, dav_server
 from tests.e2e import clone
 from tests.examples import cache_server
 

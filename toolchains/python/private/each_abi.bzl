@@ -41,13 +41,13 @@ _as_asked = transition(
 
 def _abi_independent_impl(ctx):
     target = ctx.attr.target[0]
-    providers = [DefaultInfo(
-        files = target[DefaultInfo].files,
-        runfiles = target[DefaultInfo].default_runfiles,
-    )]
-    if CcInfo in target:
-        providers.append(target[CcInfo])
-    return providers
+    return [
+        DefaultInfo(
+            files = target[DefaultInfo].files,
+            runfiles = target[DefaultInfo].default_runfiles,
+        ),
+        target[CcInfo] if CcInfo in target else CcInfo(),
+    ]
 
 abi_independent = rule(
     implementation = _abi_independent_impl,
@@ -58,4 +58,6 @@ abi_independent = rule(
             default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
         ),
     },
+    # Also of mere files: a cc_shared_library looks behind no rule that does not promise it.
+    provides = [CcInfo],
 )

@@ -8,10 +8,10 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from release import documents
-from release.documents import Release
-from release.errors import ReleaseError
-from release.targets import Target
+from python.release import documents
+from python.release.documents import Release
+from python.release.errors import ReleaseError
+from python.release.targets import Target
 
 _LOCK = "index.lock"
 # Another publisher may take the lock over from one that stalls; that one begins again.

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from absl import app, flags
 
-from release import checkout, provenance, publish, targets
-from release.errors import ReleaseError
-from release.make import make
+from python.release import checkout, provenance, publish, targets
+from python.release.errors import ReleaseError
+from python.release.make import make
 from toolchains.sbom import contents, materials
 
 _TO_VARIABLE = "AITER_ATTN_RELEASE_TO"

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from release import publish, targets
-from release.documents import Release
-from release.errors import ReleaseError
-from release.folder import Folder
-from release.tests import builds, dav_server
-from release.webdav import WebDav
+from python.release import publish, targets
+from python.release.documents import Release
+from python.release.errors import ReleaseError
+from python.release.folder import Folder
+from python.release.tests import builds, dav_server
+from python.release.webdav import WebDav
 
 SECRET = "s3cr%40t"  # noqa: S105
 

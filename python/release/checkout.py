@@ -8,7 +8,7 @@ import datetime
 import subprocess
 from pathlib import Path
 
-from release.errors import ReleaseError
+from python.release.errors import ReleaseError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,9 +9,9 @@ import subprocess
 import zipfile
 from pathlib import Path
 
-from release.checkout import Commit
-from release.documents import Release
-from release.make import make
+from python.release.checkout import Commit
+from python.release.documents import Release
+from python.release.make import make
 from toolchains.sbom import contents
 from toolchains.sbom.materials import Material
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from release import artefacts
-from release.errors import ReleaseError
-from release.tests import builds
+from python.release import artefacts
+from python.release.errors import ReleaseError
+from python.release.tests import builds
 
 
 def change(listed: Path, **fields: object) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from release.errors import ReleaseError
+from python.release.errors import ReleaseError
 
 _MANIFEST = "aiter_attn/manifest.json"
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from absl import app, flags
 
-from release.checkout import git
-from release.errors import ReleaseError
+from python.release.checkout import git
+from python.release.errors import ReleaseError
 
 SINCE = flags.DEFINE_string("since", None, "the tag, or another name of a commit, of last time")
 UNTIL = flags.DEFINE_string("until", "HEAD", "the last commit that counts")

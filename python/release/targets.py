@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from release.errors import ReleaseError
-from release.folder import Folder
-from release.webdav import WebDav
+from python.release.errors import ReleaseError
+from python.release.folder import Folder
+from python.release.webdav import WebDav
 
 
 class Target(Protocol):

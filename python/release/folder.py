@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from release.errors import ReleaseError
+from python.release.errors import ReleaseError
 from toolchains.locks.errors import LocksError, explained
 from toolchains.locks.whole import whole
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from release import main
-from release.tests import builds, dav_server
+from python.release import main
+from python.release.tests import builds, dav_server
 
 LOCKS = {
     "debian": {

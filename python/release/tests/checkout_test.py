@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from release import checkout
-from release.errors import ReleaseError
-from release.tests import builds
+from python.release import checkout
+from python.release.errors import ReleaseError
+from python.release.tests import builds
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,9 @@ import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from release.artefacts import File
-from release.checkout import Commit
-from release.errors import ReleaseError
+from python.release.artefacts import File
+from python.release.checkout import Commit
+from python.release.errors import ReleaseError
 from toolchains.sbom.document import purl
 from toolchains.sbom.materials import Material
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from release import artefacts, documents, provenance
-from release.checkout import Commit
+from python.release import artefacts, documents, provenance
+from python.release.checkout import Commit
 from toolchains.sbom import document as sbom
 from toolchains.sbom.contents import Contents
 from toolchains.sbom.materials import Material

@@ -22,7 +22,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-from release.errors import ReleaseError
+from python.release.errors import ReleaseError
 
 # Seconds to connect, and between two pieces of an answer.
 _TIMEOUT = (20, 120)

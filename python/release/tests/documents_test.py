@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from release import documents, provenance
-from release.errors import ReleaseError
-from release.tests import builds
+from python.release import documents, provenance
+from python.release.errors import ReleaseError
+from python.release.tests import builds
 
 
 def document(release: documents.Release, name: str) -> dict:

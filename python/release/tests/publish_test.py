@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from release import publish
-from release.checkout import Commit
-from release.documents import Release
-from release.errors import ReleaseError
-from release.folder import Folder
-from release.targets import Target
-from release.tests import builds, dav_server
-from release.webdav import WebDav
+from python.release import publish
+from python.release.checkout import Commit
+from python.release.documents import Release
+from python.release.errors import ReleaseError
+from python.release.folder import Folder
+from python.release.targets import Target
+from python.release.tests import builds, dav_server
+from python.release.webdav import WebDav
 
 LEASE = 0.5
 _fork = multiprocessing.get_context("fork")

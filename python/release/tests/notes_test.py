@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from release import notes
-from release.errors import ReleaseError
-from release.tests import builds
+from python.release import notes
+from python.release.errors import ReleaseError
+from python.release.tests import builds
 
 
 @pytest.fixture(autouse=True)

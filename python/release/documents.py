@@ -18,9 +18,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from release.artefacts import Artefacts, File
-from release.checkout import Commit
-from release.errors import ReleaseError
+from python.release.artefacts import Artefacts, File
+from python.release.checkout import Commit
+from python.release.errors import ReleaseError
 
 FORMAT = 1
 INDEX = "index.json"
