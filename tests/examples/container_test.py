@@ -38,12 +38,12 @@ def run(command: str, folder: Path) -> str:
 
 
 class Builder:
-    """A root with buildah in it, and below /shared what this test shares with it."""
+    """A root with buildah in it, and below /exchange what this test shares with it."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
-        self.shared = base / "shared"
-        self.shared.mkdir()
+        self.exchange = base / "exchange"
+        self.exchange.mkdir()
         run("apt-get download -q debootstrap && dpkg-deb -x debootstrap_*.deb .", base)
         site = run("apt-get indextargets --format '$(SITE) $(CODENAME)' | sort -u", base)
         archive, suite = min(site.splitlines(), key=len).split()
@@ -51,15 +51,15 @@ class Builder:
             f"DEBOOTSTRAP_DIR={base}/usr/share/debootstrap {base}/usr/sbin/debootstrap "
             f"--variant=minbase {suite}"
         )
-        run(f"{bootstrap} {self.shared}/base {archive}", base)
-        run("cp -a shared/base root && cp /etc/resolv.conf root/etc && mkdir root/shared", base)
+        run(f"{bootstrap} {self.exchange}/base {archive}", base)
+        run("cp -a exchange/base root && cp /etc/resolv.conf root/etc && mkdir root/exchange", base)
         self("apt-get update -q && apt-get install -qy --no-install-recommends buildah uidmap")
 
     def __call__(self, command: str) -> str:
         """Runs a command there, in a mount namespace that ends with it."""
         mounts = (
             "mount --bind root root; cd root; mount -t proc proc proc; mount --rbind /dev dev; "
-            "mount --rbind /sys sys; mount --bind ../shared shared; "
+            "mount --rbind /sys sys; mount --bind ../exchange exchange; "
             f"DEBIAN_FRONTEND=noninteractive exec chroot . sh -euc {shlex.quote(command)}"
         )
         return run(
@@ -70,14 +70,14 @@ class Builder:
 @pytest.fixture(scope="module")
 def builder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builder]:
     made = Builder(tmp_path_factory.mktemp("container"))
-    run("./bazelw --vendor " + shlex.quote(str(made.shared / "vendored")), clone.workspace())
+    run("./bazelw --vendor " + shlex.quote(str(made.exchange / "vendored")), clone.workspace())
     project = clone.Clone(made.base, "context")
-    project.root.rename(made.shared / "context")
+    project.root.rename(made.exchange / "context")
     unfinished = shutil.ignore_patterns("tmp", "gc")
-    shutil.copytree(clone.shared_disk_cache(), made.shared / "cache", ignore=unfinished)
-    run(f"chown -R {USER}:{USER} shared/cache", made.base)
+    shutil.copytree(clone.shared_disk_cache(), made.exchange / "cache", ignore=unfinished)
+    run(f"chown -R {USER}:{USER} exchange/cache", made.base)
     made(
-        f"c=$({BUILDAH} from scratch); {BUILDAH} add -q $c /shared/base /; "
+        f"c=$({BUILDAH} from scratch); {BUILDAH} add -q $c /exchange/base /; "
         f"{BUILDAH} commit -q $c localhost/base; {BUILDAH} rm $c"
     )
     yield made
@@ -107,9 +107,9 @@ def image(builder: Builder, reference: Path) -> str:
     builder(
         f"{BUILDAH} bud --isolation chroot --layers=false --build-arg BASE=localhost/base "
         f"--build-arg FLAGS={shlex.quote(' '.join(flags))} "
-        "--build-arg AITER_ATTN_MIRROR=/vendored -v /shared/vendored:/vendored:ro "
-        "-v /shared/cache:/cache "
-        f"--target user -t localhost/user -f /shared/context/{FILE} /shared/context"
+        "--build-arg AITER_ATTN_MIRROR=/vendored -v /exchange/vendored:/vendored:ro "
+        "-v /exchange/cache:/cache "
+        f"--target user -t localhost/user -f /exchange/context/{FILE} /exchange/context"
     )
     return "localhost/user"
 

@@ -11,6 +11,7 @@ Tests find the programs through the environment that `remote_test` of defs.bzl g
 
 from __future__ import annotations
 
+import abc
 import os
 import socket
 import subprocess
@@ -34,7 +35,7 @@ def _free_port() -> int:
         return port
 
 
-class _Server:
+class _Server(abc.ABC):
     """A server process. It may be stopped and started again: its port and data stay."""
 
     template: str
@@ -53,8 +54,9 @@ class _Server:
             raise AssertionError(f"{self.template} does not listen at {default}")
         self.settings = text.replace(default, self.address)
 
+    @abc.abstractmethod
     def command(self) -> list[str]:
-        raise NotImplementedError
+        """Returns the program and its arguments; it runs in `folder`."""
 
     def environment(self) -> dict[str, str]:
         return {}
