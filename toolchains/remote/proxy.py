@@ -183,16 +183,17 @@ class HttpProxy:
 class TcpProxy:
     """A server's double at `address` for any protocol.
 
-    `sent` and `received` are bytes as the client sees them; `seconds_per_block` slows each block
-    of up to 64 KB down; `cut()` ends all connections, and so does every new one while `closed`.
+    `sent` and `received` are bytes as the client sees them. `cut()` ends all connections, and so
+    does every new one while `closed`; the first connections end when the client got as many bytes
+    through them as `cut_after` lists.
     """
 
     def __init__(self, upstream: str) -> None:
         host, _, port = upstream.partition(":")
         self._upstream = (host, int(port))
         self.sent = self.received = self.cuts = 0
-        self.seconds_per_block = 0.0
         self.closed = False
+        self.cut_after: list[int] = []
         self._open: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
@@ -232,20 +233,25 @@ class TcpProxy:
                     self.cuts += 1
                     continue
                 self._open += [client, server]
-                for source, target, to_client in ((server, client, True), (client, server, False)):
-                    threading.Thread(
-                        target=self._pump, args=(source, target, to_client), daemon=True
-                    ).start()
+                most = self.cut_after.pop(0) if self.cut_after else None
+                for pump in ((server, client, True, most), (client, server, False, None)):
+                    threading.Thread(target=self._pump, args=pump, daemon=True).start()
 
-    def _pump(self, source: socket.socket, target: socket.socket, to_client: bool) -> None:
+    def _pump(
+        self, source: socket.socket, target: socket.socket, to_client: bool, most: int | None
+    ) -> None:
         with contextlib.suppress(OSError):
+            through = 0
             while block := source.recv(1 << 16):
-                if self.seconds_per_block:
-                    time.sleep(self.seconds_per_block)
                 if to_client:
                     self.sent += len(block)
                 else:
                     self.received += len(block)
+                through += len(block)
+                if most is not None and through >= most:
+                    target.sendall(block[: len(block) - (through - most)])
+                    self.cuts += 1
+                    break
                 target.sendall(block)
         for end in (source, target):
             with contextlib.suppress(OSError):

@@ -8,8 +8,6 @@ fault costs the result; faults that pass at a later attempt hit everything.
 from __future__ import annotations
 
 import collections
-import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
@@ -166,19 +164,10 @@ def test_grpc_connections_that_break(
     stranger: Stranger, reference: Reference, buildgrid: servers.BuildGrid
 ) -> None:
     with TcpProxy(buildgrid.address) as proxy:
-
-        def cut() -> None:
-            for size in (10_000, 50_000):
-                while proxy.sent < size:
-                    time.sleep(0.01)
-                proxy.cut()
-
-        thread = threading.Thread(target=cut, daemon=True)
-        thread.start()
-        proxy.seconds_per_block = 0.002
+        proxy.cut_after = [10_000, 50_000]
         stranger.remote(f"grpc://{proxy.address}", DOWNLOAD_ALL)
-        thread.join(10)
-        assert proxy.cuts >= 2
+        assert not proxy.cut_after
+        assert proxy.cuts == 2
     assert clone.sha256(stranger.wheel()) == reference.sha256
     assert not set(COMPILED) & set(stranger.spawns().executed), stranger.spawns().executed
 
