@@ -43,6 +43,16 @@ def _argv_test_impl(ctx):
 
 argv_test = analysistest.make(_argv_test_impl)
 
+def _library_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    actions = [action.mnemonic for action in analysistest.target_actions(env)]
+
+    # Four per object in all, whatever the toolchain's features would add to its archive.
+    asserts.equals(env, ["CppArchive", "CppCompile"], sorted(actions))
+    return analysistest.end(env)
+
+library_test = analysistest.make(_library_test_impl)
+
 def _sanitized_test_impl(ctx):
     env = analysistest.begin(ctx)
     for action in analysistest.target_actions(env):
