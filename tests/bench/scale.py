@@ -33,7 +33,7 @@ _SETS = {
 _ARCHS = "gfx942,gfx950"
 
 _TREE = flags.DEFINE_string(
-    "tree", os.environ.get("BUILD_WORKSPACE_DIRECTORY"), "the source tree", required=True
+    "tree", os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."), "the source tree"
 )
 _OUTPUT_ROOT = flags.DEFINE_string("output_root", None, "Bazel's, to keep what is fetched")
 _LIBRARIES = flags.DEFINE_bool("libraries", False, "the sets as cc_library targets")
@@ -76,6 +76,17 @@ class Tree:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def counts(summary: str) -> tuple[int, int]:
+    """All actions, and those that compile a code object, of `aquery --output=summary`."""
+    actions = int(summary.split(" total actions", 1)[0].split()[-1])
+    mnemonics = dict(
+        line.strip().rsplit(": ", 1)
+        for line in summary.split("Mnemonics:", 1)[1].split("\n\n", 1)[0].splitlines()
+        if ": " in line
+    )
+    return actions, int(mnemonics["HipCodeObject"])
+
+
 def measure(tree: Tree, name: str) -> str:
     """One line of the table."""
     selection = _SETS[name]
@@ -98,13 +109,7 @@ def measure(tree: Tree, name: str) -> str:
     # What is counted is what the labels alone need, code objects and rows, not the toolchains.
     wanted = f"deps(set({' '.join(targets)}))"
     listed = tree.bazel("aquery", *options, wanted, "--output=summary")
-    actions = int(listed.split(" total actions", 1)[0].split()[-1])
-    mnemonics = dict(
-        line.strip().rsplit(": ", 1)
-        for line in listed.split("Mnemonics:", 1)[1].split("\n\n", 1)[0].splitlines()
-        if ": " in line
-    )
-    objects = int(mnemonics["HipCodeObject"])
+    actions, objects = counts(listed)
     return (
         f"{name:>5} {objects:>8} {actions:>8} {actions / objects:>8.1f} "
         f"{cold:>7.1f} {cpu:>7.1f} {warm:>7.2f} {heap:>8}"

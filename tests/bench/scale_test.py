@@ -1,0 +1,32 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What scale.py takes from its surroundings and from Bazel; the rest is measured, not tested."""
+
+from __future__ import annotations
+
+from absl import flags
+
+from tests.bench import scale
+
+SUMMARY = """491 total actions.
+
+Mnemonics:
+  Symlink: 1
+  CodeObjectDescribe: 96
+  HipCodeObject: 98
+  CppArchive: 97
+
+Configurations:
+  k8-opt: 491
+
+Execution Platforms:
+  @@platforms//host:host: 491
+"""
+
+
+def test_the_tree_is_the_one_that_bazel_runs_it_in() -> None:
+    flags.FLAGS(["scale"])
+    assert flags.FLAGS.tree == "/the/checkout"
+
+
+def test_counts() -> None:
+    assert scale.counts(SUMMARY) == (491, 98)
