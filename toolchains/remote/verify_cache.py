@@ -5,8 +5,9 @@
 
 A cache cannot tell whether a result is what its action gives: whoever may write to it may have
 written anything. This has Bazel take all results of the targets from the cache, forgets some of
-them, and has those actions run here, on the same inputs. Exit status 1: a result differs, or the
-sample could not be made.
+them, and has those actions run here, on the same inputs. A result that differs, or an action that
+fails, keeps those that read it from having these inputs: what the cache has is put back, and they
+run in another build. Exit status 1: a result differs, or the sample could not be made.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import contextlib
 import dataclasses
 import os
 import random
+import re
 import secrets
 import shutil
 import subprocess
@@ -48,6 +50,14 @@ class Trouble(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
+class Build:
+    """What ran or came from a cache; `trouble`: why that is not all of it."""
+
+    spawns: list[Spawn]
+    trouble: Trouble | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Bazel:
     """A Bazel of its own: the caller's, which runs this program, is left alone."""
 
@@ -70,13 +80,16 @@ class Bazel:
             stderr=subprocess.STDOUT,
         )
         if got.returncode:
-            raise Trouble(f"bazel {command} failed ({got.returncode}):\n{got.stdout[-3000:]}")
+            said = re.sub(r"//[^/\s@]*@", "//***@", got.stdout[-3000:])
+            raise Trouble(f"bazel {command} failed ({got.returncode}):\n{said}")
         return got.stdout
 
-    def build(self, name: str, targets: Sequence[str], *options: str) -> list[Spawn]:
-        """Builds without earlier outputs, with a disk cache of its own. Returns all spawns."""
+    def build(self, name: str, targets: Sequence[str], *options: str) -> Build:
+        """Builds as much as can be, without earlier outputs, with a disk cache of its own."""
         log = self.scratch / name
         own = [
+            # One action that fails is no reason to leave the others out.
+            "--keep_going",
             f"--disk_cache={self.disk_cache}",
             f"--execution_log_json_file={log}",
             # bazel-bin and its like stay those of the caller's builds.
@@ -88,8 +101,16 @@ class Bazel:
         for folder in outputs.glob("[!_]*/"):
             subprocess.run(["chmod", "-R", "u+w", str(folder)], check=True)
             shutil.rmtree(folder)
-        self.run("build", "--", *targets, options=[*BAZEL_FLAGS.value, *own, *options])
-        return read(log)
+        log.unlink(missing_ok=True)
+        trouble = None
+        try:
+            self.run("build", "--", *targets, options=[*BAZEL_FLAGS.value, *own, *options])
+        except Trouble as e:
+            trouble = e
+        spawns = read(log) if log.exists() else []
+        if trouble and not spawns:
+            raise trouble
+        return Build(spawns, trouble)
 
 
 def draw(spawns: Sequence[Spawn], mnemonic: str | None, count: int, seed: str) -> list[Spawn]:
@@ -104,32 +125,52 @@ def draw(spawns: Sequence[Spawn], mnemonic: str | None, count: int, seed: str) -
     return random.Random(seed).sample(fitting, min(count, len(fitting)))  # noqa: S311
 
 
-def forget(disk_cache: Path, spawns: Sequence[Spawn]) -> None:
-    """Deletes results from a disk cache. Raises Trouble for one that it does not have."""
+def forget(disk_cache: Path, spawns: Sequence[Spawn]) -> dict[Path, bytes]:
+    """Deletes results from a disk cache and returns them. Raises Trouble for one that it lacks."""
+    forgotten = {}
     for spawn in spawns:
         place = disk_cache / "ac" / spawn.action[:2] / spawn.action
         if not place.exists():
             raise Trouble(f"{spawn.label}: the result of {spawn.action} was not kept by Bazel")
+        forgotten[place] = place.read_bytes()
         place.unlink()
+    return forgotten
 
 
-def differences(sample: Sequence[Spawn], made: Sequence[Spawn]) -> list[str]:
-    """Returns a line per output of the sample that is another when made here."""
-    ran = {s.action: s for s in made if not s.cached}
-    lines = []
-    for spawn in sample:
-        again = ran.get(spawn.action)
-        if not again:
-            lines.append(f"{spawn.mnemonic} {spawn.label}: was not run again")
-            continue
-        here = dict(again.outputs)
-        lines += [
-            f"{spawn.mnemonic} {spawn.label}: {path} is {digest} in the cache, "
-            f"{here.get(path, 'missing')} when made here (action {spawn.action})"
-            for path, digest in spawn.outputs
-            if here.get(path) != digest
-        ]
-    return lines
+def differences(spawn: Spawn, again: Spawn) -> list[str]:
+    """Returns a line per output that is another when made here."""
+    here = dict(again.outputs)
+    return [
+        f"{spawn.mnemonic} {spawn.label}: {path} is {digest} in the cache, "
+        f"{here.get(path, 'missing')} when made here (action {spawn.action})"
+        for path, digest in spawn.outputs
+        if here.get(path) != digest
+    ]
+
+
+def make_again(bazel: Bazel, targets: Sequence[str], sample: Sequence[Spawn]) -> list[str]:
+    """Has the sample's actions run here; returns what was found, a line each."""
+    found: list[str] = []
+    left = list(sample)
+    while left:
+        forgotten = forget(bazel.disk_cache, left)
+        made = bazel.build("made.json", targets, "--remote_cache=")
+        ran = {s.action: s for s in made.spawns if not s.cached}
+        for spawn in left:
+            if spawn.action in ran:
+                found += differences(spawn, ran[spawn.action])
+        not_run = [s for s in left if s.action not in ran]
+        if len(not_run) == len(left):
+            found += [f"{s.mnemonic} {s.label}: was not run again" for s in left]
+            if made.trouble:
+                found.append(str(made.trouble))
+            break
+        # The others have, the next time, what they had from the cache.
+        for place, result in forgotten.items():
+            place.parent.mkdir(exist_ok=True)
+            place.write_bytes(result)
+        left = not_run
+    return found
 
 
 def verify(bazel: Bazel, targets: Sequence[str], seed: str) -> int:
@@ -142,15 +183,16 @@ def verify(bazel: Bazel, targets: Sequence[str], seed: str) -> int:
         # Inputs of what is run again.
         "--remote_download_outputs=all",
     )
-    sample = draw(cached, MNEMONIC.value, SAMPLE.value, seed)
-    forget(bazel.disk_cache, sample)
-    found = differences(sample, bazel.build("made.json", targets, "--remote_cache="))
-    hits = sum(s.cached for s in cached)
-    print(f"verify_cache: {hits} of {len(cached)} results are from the cache; --seed={seed}")
+    sample = draw(cached.spawns, MNEMONIC.value, SAMPLE.value, seed)
+    found = make_again(bazel, targets, sample)
+    hits = sum(s.cached for s in cached.spawns)
+    print(f"verify_cache: {hits} of {len(cached.spawns)} results are from the cache; --seed={seed}")
     for line in found:
         print(f"verify_cache: DIFFERENT: {line}")
     print(f"verify_cache: {len(sample)} made again, {len(found)} differences")
-    return 1 if found else 0
+    if cached.trouble:
+        print(f"verify_cache: with what the cache has, {cached.trouble}")
+    return 1 if found or cached.trouble else 0
 
 
 def main(argv: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from tests.e2e import clone
 from tests.e2e.remote_cache.bad_input_test import TARGET
 from tests.e2e.remote_cache.conftest import WHEEL, Reference, Stranger
-from toolchains.remote import servers
+from toolchains.remote import execution_log, servers
 
 # Nothing reads it in the build, which would stumble over a forgery of most others.
 VICTIM = "Wheel"
@@ -51,15 +52,13 @@ def verify(
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
-@pytest.fixture
-def poisoned(nginx: servers.Nginx, reference: Reference) -> Iterator[str]:
-    """Has the server answer for one action with another file than the action makes.
+@contextlib.contextmanager
+def poison(nginx: servers.Nginx, spawn: execution_log.Spawn) -> Iterator[None]:
+    """Has the server answer for an action with another first file than the action makes.
 
     The file has the right length, and its name is its hash: all is in order but what it says.
-    Yields the action.
     """
-    spawn = next(s for s in reference.actions.all if s.mnemonic == VICTIM)
-    ((_, digest),) = spawn.outputs
+    _, digest = spawn.outputs[0]
     data = bytearray((nginx.data / "cas" / digest).read_bytes())
     data[-2] ^= 1
     forged = hashlib.sha256(data).hexdigest()
@@ -68,9 +67,15 @@ def poisoned(nginx: servers.Nginx, reference: Reference) -> Iterator[str]:
     kept = entry.read_bytes()
     assert digest.encode() in kept
     entry.write_bytes(kept.replace(digest.encode(), forged.encode()))
-    yield spawn.action
-    entry.write_bytes(kept)
-    (nginx.data / "cas" / forged).unlink()
+    try:
+        yield
+    finally:
+        entry.write_bytes(kept)
+        (nginx.data / "cas" / forged).unlink()
+
+
+def different(output: str) -> list[str]:
+    return [line for line in output.splitlines() if "DIFFERENT" in line]
 
 
 def test_an_honest_cache(
@@ -84,13 +89,31 @@ def test_an_honest_cache(
 
 
 def test_a_poisoned_result_is_found(
-    stranger: Stranger, nginx: servers.Nginx, program: Path, poisoned: str
+    stranger: Stranger, reference: Reference, nginx: servers.Nginx, program: Path
 ) -> None:
-    got = verify(stranger, program, nginx.url, f"--mnemonic={VICTIM}")
+    victim = next(s for s in reference.actions.all if s.mnemonic == VICTIM)
+    with poison(nginx, victim):
+        got = verify(stranger, program, nginx.url, f"--mnemonic={VICTIM}")
     assert got.returncode == 1, got.stdout + got.stderr
-    (line,) = (line for line in got.stdout.splitlines() if "DIFFERENT" in line)
-    for part in (VICTIM, poisoned, ".whl"):
+    (line,) = different(got.stdout)
+    for part in (VICTIM, victim.action, ".whl"):
         assert part in line
+
+
+def test_poisoned_results_that_break_the_build_are_all_found(
+    stranger: Stranger, reference: Reference, nginx: servers.Nginx, program: Path
+) -> None:
+    """What reads a forged description stops at it: the program must not."""
+    kind = "CodeObjectDescribe"
+    victims = [s for s in reference.actions.all if s.mnemonic == kind][:2]
+    with poison(nginx, victims[0]), poison(nginx, victims[1]):
+        got = verify(stranger, program, nginx.url, f"--mnemonic={kind}", "--sample=100")
+    assert got.returncode == 1, got.stdout + got.stderr
+    assert "with what the cache has, bazel build failed" in got.stdout
+    lines = different(got.stdout)
+    assert len(lines) == 2, got.stdout
+    for victim in victims:
+        assert any(victim.action in line for line in lines)
 
 
 def test_bad_input(stranger: Stranger, nginx: servers.Nginx, program: Path) -> None:
