@@ -1,7 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The CI recipe on this machine: main writes the cache and publishes, a pull request only reads.
 
-The cache server begins with this user's disk cache: kernels are compiled once for all tests.
+Both servers are nginx, with passwords. The cache begins with this user's disk cache: kernels are
+compiled once for all tests.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from pathlib import Path
 
 import pytest
 
-from python.release.tests import builds, dav_server
+from python.release.tests import builds, dav
 from tests.e2e import clone
-from tests.examples import cache_server
+from toolchains.remote import fill, servers
+from toolchains.remote.proxy import HttpProxy
 
 ABIS = ("cp311", "cp313", "cp314")
 COMPILE = {"CppCompile", "HipCodeObject", "HipHost"}
-SECRET = "ci:s3cret"  # noqa: S105
 
 
 @dataclasses.dataclass
@@ -31,8 +32,19 @@ class Ci:
     """A checkout that CI has made, and the servers that it knows."""
 
     project: clone.Clone
-    cache: cache_server.CacheServer
-    releases: dav_server.Server
+    nginx: servers.Nginx
+    cache: HttpProxy
+    releases: dav.Server
+
+    def cache_url(self, event: str) -> str:
+        """Main's has the credentials of who may write."""
+        if event != "main":
+            return self.cache.url
+        return self.nginx.writers_url.replace(self.nginx.address, self.cache.url.split("//")[1])
+
+    def written(self) -> list[str]:
+        """What the cache was asked to keep."""
+        return [path for method, path in self.cache.requests if method == "PUT"]
 
     def environment(self) -> dict[str, str]:
         """Of a runner: its home is new; Bazel itself and locked files are kept between runs."""
@@ -55,7 +67,7 @@ class Ci:
             env=self.environment()
             | {
                 "CI_EVENT": event,
-                "CI_CACHE": self.cache.url,
+                "CI_CACHE": self.cache_url(event),
                 "CI_FLAGS": f"--//kernels:variants=smoke --execution_log_json_file={log}",
             }
             | environ,
@@ -65,7 +77,8 @@ class Ci:
             check=False,
         )
         assert done.returncode == 0, done.stdout[-8000:]
-        assert "s3cret" not in done.stdout
+        for server in (self.nginx, self.releases.nginx):
+            assert server.WRITER[1] not in done.stdout
         return done.stdout, clone.Spawns(log)
 
 
@@ -74,13 +87,10 @@ def ci(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ci]:
     base = tmp_path_factory.mktemp("ci")
     project = clone.Clone(base, "runner")
     builds.commit(project.root, "feat: all of it")
-    (base / "releases/attn").mkdir(parents=True)
-    with (
-        cache_server.serve(base / "cache", clone.shared_disk_cache()) as cache,
-        dav_server.serve(base / "releases") as releases,
-    ):
-        releases.credentials = SECRET
-        made = Ci(project, cache, releases)
+    nginx = servers.Nginx(base / "cache")
+    fill.link_disk_cache(nginx, clone.shared_disk_cache())
+    with nginx, HttpProxy(nginx.url) as cache, dav.serve(base / "releases") as releases:
+        made = Ci(project, nginx, cache, releases)
         yield made
         made.bazel("shutdown")
     # Bazel makes its trees read-only, which would keep the temporary folder from being removed.
@@ -101,7 +111,7 @@ def main_run(ci: Ci) -> clone.Spawns:
 def test_main_compiles_what_is_new_and_writes_it(ci: Ci, main_run: clone.Spawns) -> None:
     assert main_run.executed["CppCompile"] >= 1
     assert main_run.executed["Wheel"] == len(ABIS)
-    assert ci.cache.written
+    assert ci.written()
 
 
 def published(ci: Ci) -> dict[str, dict]:
@@ -116,8 +126,8 @@ def published(ci: Ci) -> dict[str, dict]:
 
 
 def test_main_publishes_all_of_it(ci: Ci, main_run: clone.Spawns) -> None:
-    host = ci.releases.url.removeprefix("http://")
-    ci.run("main", "publish", CI_PUBLISH=f"http://{SECRET}@{host}", CI_BUILDER="urn:x:loopback")
+    settings = {"CI_PUBLISH": ci.releases.write_url, "CI_BUILDER": "urn:x:loopback"}
+    ci.run("main", "publish", **settings)
     files = published(ci)
     wheels = [file for file in files.values() if file["kind"] == "wheel"]
     assert sorted(wheel["abi"] for wheel in wheels) == list(ABIS)
@@ -131,20 +141,19 @@ def test_main_publishes_all_of_it(ci: Ci, main_run: clone.Spawns) -> None:
     assert statement["predicate"]["runDetails"]["builder"]["id"] == "urn:x:loopback"
     # Once more: nothing is sent.
     ci.releases.requests.clear()
-    ci.run("main", "publish", CI_PUBLISH=f"http://{SECRET}@{host}", CI_BUILDER="urn:x:loopback")
-    assert [p for p in ci.releases.sent("PUT") if "index.lock" not in p] == []
+    ci.run("main", "publish", **settings)
+    assert [p for p in ci.releases.paths("PUT") if "index.lock" not in p] == []
 
 
 def test_pip_takes_a_published_wheel(ci: Ci, main_run: clone.Spawns, tmp_path: Path) -> None:
     root = ci.releases.root / "attn"
     (entry,) = json.loads((root / "index.json").read_text())["releases"]
-    host = ci.releases.url.removeprefix("http://")
     options = ["--python-version=3.13", "--implementation=cp", "--abi=cp313"]
     subprocess.run(
         [
             *("python3", "-m", "pip", "download", "--quiet", "--isolated", "--no-deps"),
             *("--no-index", "--only-binary=:all:", "--platform=manylinux_2_35_x86_64", *options),
-            f"--find-links=http://{SECRET}@{host}/releases/{entry['key']}/index.html",
+            f"--find-links={ci.releases.read_url}/releases/{entry['key']}/index.html",
             *("--dest", str(tmp_path), "aiter-attn"),
         ],
         env=clone.stranger_environment() | {"LANG": "C.UTF-8"},
@@ -162,15 +171,16 @@ def test_a_pull_request_compiles_nothing_and_writes_nothing(
     builds.commit(ci.project.root, "fix: a message")
     # As on a fresh machine, but for the unpacked repositories: nothing that was built is left.
     ci.bazel("clean")
-    ci.cache.written.clear()
+    ci.cache.forget()
     index = (ci.releases.root / "attn/index.json").read_bytes()
     _, spawns = ci.run("pull-request", "build")
     out = str(tmp_path / "out")
-    output, _ = ci.run("pull-request", "collect", "publish", CI_OUT=out, CI_PUBLISH=ci.releases.url)
+    to = ci.releases.write_url
+    output, _ = ci.run("pull-request", "collect", "publish", CI_OUT=out, CI_PUBLISH=to)
     assert not COMPILE & set(spawns.executed), spawns.executed
     assert spawns.cached["HipCodeObject"] >= 4
     assert spawns.executed["Wheel"] == len(ABIS)
-    assert not ci.cache.written
+    assert not ci.written()
     assert "a pull request publishes nothing" in output
     assert (ci.releases.root / "attn/index.json").read_bytes() == index
     assert len(list((tmp_path / "out/files").glob("*/*.whl"))) == len(ABIS)

@@ -72,6 +72,14 @@ def serve_disk_cache(disk_cache: Path) -> Iterator[str]:
         listener.shutdown()
 
 
+def link_disk_cache(server: servers.Nginx, disk_cache: Path) -> None:
+    """Has the server begin with all that a disk cache has. What is written stays the server's."""
+    for kind in ("ac", "cas"):
+        (server.data / kind).mkdir(parents=True)
+        for file in (disk_cache / kind).glob("??/*"):
+            (server.data / kind / file.name).symlink_to(file.absolute())
+
+
 def into_nginx(server: servers.Nginx, entries: Entries) -> None:
     """Sends them with the writer's password. Raises RuntimeError for a refusal."""
     credentials = base64.b64encode(":".join(server.WRITER).encode()).decode()

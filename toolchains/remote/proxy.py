@@ -1,6 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Proxies in front of a cache server, for tests: they count bytes and do what networks and broken
-servers do.
+"""Proxies in front of a server, for tests: they count bytes and do what networks and broken servers
+do.
 
 `HttpProxy` knows requests: each may get a `Fault`. `TcpProxy` knows connections alone, which is
 enough for gRPC: it counts, slows down and cuts.
@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dataclasses
 import enum
 import http.client
 import http.server
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Self
 
 _HTML = b"<html><body><h1>Welcome! Please log in.</h1></body></html>"
@@ -39,8 +40,25 @@ class Fault(enum.Enum):
     FULL = 507
 
 
-# Gets the method and the path of a request, /ac/HASH or /cas/HASH.
-Plan = Callable[[str, str], Fault | None]
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What a request gets in place of the server's answer."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+# Gets the method and the path of a request: /cas/HASH. It is asked before the server is.
+Plan = Callable[[str, str], Fault | Answer | None]
+
+# What of a request the server gets, and of its answer the client.
+_ASKED = (
+    *("Authorization", "Content-Length", "Content-Type"),
+    # MOVE, which nginx does within the host that was asked for.
+    *("Destination", "Host", "Overwrite"),
+)
+_ANSWERED = ("Content-Type", "Location", "WWW-Authenticate")
 
 
 def no_fault(_method: str, _path: str) -> None:
@@ -48,11 +66,11 @@ def no_fault(_method: str, _path: str) -> None:
 
 
 class HttpProxy:
-    """An HTTP cache server's double at `url`.
+    """An HTTP server's double at `url`.
 
     `plan` chooses the faults and may be replaced at any time. `injected` counts those that took
-    effect; `sent` and `received` count bytes of bodies by ac and cas, as the client sees them;
-    `requests` lists methods and paths. A slow answer comes `slow_seconds` late.
+    effect; `sent` and `received` count bytes of bodies by the path's first folder (ac, cas), as the
+    client sees them; `requests` lists methods and paths. A slow answer comes `slow_seconds` late.
     """
 
     def __init__(self, upstream: str, plan: Plan = no_fault) -> None:
@@ -90,7 +108,7 @@ class HttpProxy:
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
-            kept = {k: v for k, v in answer.getheaders() if k == "WWW-Authenticate"}
+            kept = {k: v for k, v in answer.getheaders() if k in _ANSWERED}
             return answer.status, kept, answer.read()
         except OSError as e:
             return 502, {}, f"the server is not there: {e}".encode()
@@ -106,7 +124,12 @@ class HttpProxy:
                 body = self.rfile.read(length) if length else None
                 proxy._serve(self, body)
 
-            do_GET = do_HEAD = do_PUT = _answer
+            do_GET = do_HEAD = do_PUT = do_MKCOL = do_MOVE = do_DELETE = _answer
+
+            def handle(self) -> None:
+                # A client that is killed is no error of the proxy's.
+                with contextlib.suppress(ConnectionError):
+                    super().handle()
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -120,6 +143,8 @@ class HttpProxy:
         with self._lock:
             self.requests.append((method, path))
             self.received[kind] += len(body or b"")
+        if isinstance(fault, Answer):
+            return self._send(client, kind, fault.status, fault.headers, fault.body)
         if fault is Fault.DROPPED:
             self._count(fault)
             return self._end(client)
@@ -129,8 +154,7 @@ class HttpProxy:
         if fault is Fault.HTML:
             self._count(fault)
             return self._send(client, kind, 200, {"Content-Type": "text/html"}, _HTML)
-        wanted = ("Authorization", "Content-Length", "Content-Type")
-        headers = {k: client.headers[k] for k in wanted if client.headers[k]}
+        headers = {k: client.headers[k] for k in _ASKED if client.headers[k]}
         status, kept, data = self._forward(method, path, body, headers)
         if fault is Fault.SLOW:
             self._count(fault)
@@ -160,7 +184,7 @@ class HttpProxy:
         client: http.server.BaseHTTPRequestHandler,
         kind: str,
         status: int,
-        headers: dict[str, str],
+        headers: Mapping[str, str],
         data: bytes,
         length: int | None = None,
     ) -> None:

@@ -1,7 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Real cache servers on the loopback interface: nginx (HTTP) and BuildGrid (gRPC).
+"""Real servers on the loopback interface: caches, nginx (HTTP) and BuildGrid (gRPC), and nginx with
+WebDAV, for releases.
 
-Both are programs of locked packages and run in a folder of their own, which holds their data:
+They are programs of locked packages and run in a folder of their own, which holds their data:
 
     with Nginx(folder) as server:
         ...  # ./bazelw build --remote_cache={server.url}
@@ -16,11 +17,16 @@ import os
 import socket
 import subprocess
 import time
+import urllib.parse
 from pathlib import Path
 from typing import Self
 
 _START_SECONDS = 60
-_ADDRESSES = {"nginx.conf": "127.0.0.1:8080", "buildgrid.yml": "127.0.0.1:8980"}
+_ADDRESSES = {
+    "buildgrid.yml": "127.0.0.1:8980",
+    "nginx.conf": "127.0.0.1:8080",
+    "webdav.conf": "127.0.0.1:8081",
+}
 
 
 def _runfile(variable: str) -> Path:
@@ -107,8 +113,14 @@ class Nginx(_Server):
     WRITER = ("ci", "a-password-of-tests")
 
     @property
+    def writers_url(self) -> str:
+        """The URL with the writer's credentials."""
+        user, password = (urllib.parse.quote(part, safe="") for part in self.WRITER)
+        return f"{self.scheme}://{user}:{password}@{self.address}"
+
+    @property
     def data(self) -> Path:
-        """The folder with the entries: ac/HASH, cas/HASH."""
+        """The folder that is served; a cache's entries are ac/HASH and cas/HASH."""
         return self.folder / "data"
 
     def command(self) -> list[str]:
@@ -127,6 +139,16 @@ class Nginx(_Server):
             # One process in the foreground, which keeps its user: to be killed as a whole.
             *("-g", "daemon off; master_process off;" + ("" if os.geteuid() else " user root;")),
         ]
+
+
+class WebDav(Nginx):
+    """The same of a folder for releases, `/attn/`."""
+
+    template = "webdav.conf"
+
+    def command(self) -> list[str]:
+        (self.data / "attn").mkdir(parents=True, exist_ok=True)
+        return super().command()
 
 
 class BuildGrid(_Server):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from python.release import main
-from python.release.tests import builds, dav_server
+from python.release.tests import builds, dav
 
 LOCKS = {
     "debian": {
@@ -50,9 +50,8 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[dav_server.Server]:
-    (tmp_path / "served/attn").mkdir(parents=True)
-    with dav_server.serve(tmp_path / "served") as server:
+def server(tmp_path: Path) -> Iterator[dav.Server]:
+    with dav.serve(tmp_path / "served") as server:
         yield server
 
 
@@ -105,14 +104,12 @@ def test_a_dirty_checkout(runfiles: Path, checkout: Path) -> None:
 
 
 def test_a_url_that_nobody_else_sees(
-    runfiles: Path, checkout: Path, server: dav_server.Server
+    runfiles: Path, checkout: Path, server: dav.Server
 ) -> None:
-    server.credentials = "user:s3cret"
-    refused = run(runfiles, checkout, AITER_ATTN_RELEASE_TO=server.url)
+    refused = run(runfiles, checkout, AITER_ATTN_RELEASE_TO=server.read_url)
     assert refused.returncode == 1
     assert "HTTP 401" in refused.stderr
-    url = server.url.replace("//", "//user:s3cret@")
-    done = run(runfiles, checkout, AITER_ATTN_RELEASE_TO=url)
+    done = run(runfiles, checkout, AITER_ATTN_RELEASE_TO=server.write_url)
     assert done.returncode == 0, done.stderr
     assert (server.root / "attn/index.json").exists()
 

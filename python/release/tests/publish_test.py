@@ -21,8 +21,9 @@ from python.release.documents import Release
 from python.release.errors import ReleaseError
 from python.release.folder import Folder
 from python.release.targets import Target
-from python.release.tests import builds, dav_server
+from python.release.tests import builds, dav
 from python.release.webdav import WebDav
+from toolchains.remote.proxy import Answer, no_fault
 
 LEASE = 0.5
 _fork = multiprocessing.get_context("fork")
@@ -37,17 +38,16 @@ class Place:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[dav_server.Server]:
-    (tmp_path / "served/attn").mkdir(parents=True)
-    with dav_server.serve(tmp_path / "served") as server:
+def server(tmp_path: Path) -> Iterator[dav.Server]:
+    with dav.serve(tmp_path / "served") as server:
         yield server
 
 
 @pytest.fixture(params=["folder", "webdav"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, server: dav_server.Server) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path, server: dav.Server) -> Place:
     if request.param == "folder":
         return Place(lambda: Folder(tmp_path / "folder"), tmp_path / "folder")
-    return Place(lambda: WebDav(server.url, LEASE), tmp_path / "served/attn")
+    return Place(lambda: WebDav(server.write_url, LEASE), server.root / "attn")
 
 
 def bring(release: Release, target: Target) -> publish.Report:
@@ -188,10 +188,10 @@ def test_publishers_at_once_all_get_into_the_index(place: Place, tmp_path: Path)
     assert nothing_is_left(place.root)
 
 
-def _run_and_kill(release: Release, server: dav_server.Server, request: int) -> int:
+def _run_and_kill(release: Release, server: dav.Server, request: int) -> int:
     """Publishes in a process that is killed at its n-th request. Returns its exit status."""
     done = 0
-    process = _fork.Process(target=bring, args=(release, WebDav(server.url, LEASE)))
+    process = _fork.Process(target=bring, args=(release, WebDav(server.write_url, LEASE)))
 
     def fault(method: str, path: str) -> None:
         nonlocal done
@@ -200,19 +200,19 @@ def _run_and_kill(release: Release, server: dav_server.Server, request: int) -> 
         if done == request and process.pid:
             os.kill(process.pid, signal.SIGKILL)
 
-    server.fault = fault
+    server.plan = fault
     process.start()
     process.join()
-    server.fault = lambda method, path: None
+    server.plan = no_fault
     assert process.exitcode is not None
     return process.exitcode
 
 
 def test_a_publisher_that_is_killed_anywhere_is_gone_on_from(
-    server: dav_server.Server, tmp_path: Path
+    server: dav.Server, tmp_path: Path
 ) -> None:
     release = builds.release(tmp_path / "build")
-    root = tmp_path / "served/attn"
+    root = server.root / "attn"
     killed = 0
     # Each kill is at a later request of a run that begins where the last one ended.
     for request in range(1, 60, 3):
@@ -228,32 +228,32 @@ def test_a_publisher_that_is_killed_anywhere_is_gone_on_from(
     check_whole(root, 1)
     assert nothing_is_left(root)
     # What was there was not sent again, but for the one file at which each kill came.
-    sent = [path for path in server.sent("PUT") if "/files/" in path]
-    refused_first = [path for path in server.sent("MKCOL") if "/files/" in path]
+    sent = [path for path in server.paths("PUT") if "/files/" in path]
+    refused_first = [path for path in server.paths("MKCOL") if "/files/" in path]
     assert len(sent) <= len(release.files) + killed + len(refused_first)
-    assert bring(release, WebDav(server.url, LEASE)).written == 0
+    assert bring(release, WebDav(server.write_url, LEASE)).written == 0
 
 
-def test_only_what_is_missing_is_sent(server: dav_server.Server, tmp_path: Path) -> None:
+def test_only_what_is_missing_is_sent(server: dav.Server, tmp_path: Path) -> None:
     release = builds.release(tmp_path / "build")
-    bring(release, WebDav(server.url, LEASE))
+    bring(release, WebDav(server.write_url, LEASE))
     missing = release.files[0].path
-    (tmp_path / "served/attn" / missing).unlink()
+    (server.root / "attn" / missing).unlink()
     server.requests.clear()
-    bring(release, WebDav(server.url, LEASE))
-    assert server.sent("PUT") == [f"/attn/{missing}", "/attn/index.lock/holder"]
+    bring(release, WebDav(server.write_url, LEASE))
+    assert server.paths("PUT") == [f"/attn/{missing}", "/attn/index.lock/holder"]
 
 
 def test_a_server_that_keeps_other_bytes_is_found_out(
-    server: dav_server.Server, tmp_path: Path
+    server: dav.Server, tmp_path: Path
 ) -> None:
-    def fault(method: str, path: str) -> tuple[int, str, bytes] | None:
+    def fault(method: str, path: str) -> Answer | None:
         keeps = method == "GET" and path.endswith(".whl")
-        return (200, "text/plain", b"other bytes") if keeps else None
+        return Answer(200, b"other bytes") if keeps else None
 
-    server.fault = fault
+    server.plan = fault
     with pytest.raises(ReleaseError, match=r"\.whl was written, and has the sha256"):
-        bring(builds.release(tmp_path / "build"), WebDav(server.url, LEASE))
+        bring(builds.release(tmp_path / "build"), WebDav(server.write_url, LEASE))
     assert not (tmp_path / "served/attn/index.json").exists()
 
 
@@ -262,7 +262,7 @@ def test_a_server_that_keeps_other_bytes_is_found_out(
     [("GET", "index.json"), ("PUT", "index.lock/"), ("GET", "index.lock/holder"), ("MOVE", "")],
 )
 def test_a_publisher_whose_lock_was_taken_over_begins_again(
-    server: dav_server.Server, tmp_path: Path, method: str, name: str
+    server: dav.Server, tmp_path: Path, method: str, name: str
 ) -> None:
     """It stalls before one of its requests; another one enters its own meanwhile."""
     one = builds.release(tmp_path / "a")
@@ -274,12 +274,12 @@ def test_a_publisher_whose_lock_was_taken_over_begins_again(
         asked = f"{asked_method} {path}"
         if asked.startswith(f"{method} /attn/{name}") and not interrupted:
             interrupted = True
-            bring(two, WebDav(server.url, 0.1))
+            bring(two, WebDav(server.write_url, 0.1))
 
-    server.fault = fault
-    bring(one, WebDav(server.url, 0.1))
+    server.plan = fault
+    bring(one, WebDav(server.write_url, 0.1))
     assert interrupted
-    check_whole(tmp_path / "served/attn", 2)
+    check_whole(server.root / "attn", 2)
 
 
 def test_a_folder_waits_for_a_holder_and_then_says_who(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,9 @@ from python.release import publish, targets
 from python.release.documents import Release
 from python.release.errors import ReleaseError
 from python.release.folder import Folder
-from python.release.tests import builds, dav_server
+from python.release.tests import builds, dav
 from python.release.webdav import WebDav
+from toolchains.remote.proxy import Answer
 
 SECRET = "s3cr%40t"  # noqa: S105
 
@@ -27,9 +29,8 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[dav_server.Server]:
-    (tmp_path / "served/attn").mkdir(parents=True)
-    with dav_server.serve(tmp_path / "served") as server:
+def server(tmp_path: Path) -> Iterator[dav.Server]:
+    with dav.serve(tmp_path / "served") as server:
         yield server
 
 
@@ -59,72 +60,75 @@ def refused(release: Release, url: str) -> str:
     ],
 )
 def test_a_refusal_says_what_to_do(
-    server: dav_server.Server, release: Release, method: str, status: int, words: tuple[str, ...]
+    server: dav.Server, release: Release, method: str, status: int, words: tuple[str, ...]
 ) -> None:
-    server.fault = lambda m, path: (status, "text/html", b"<html>") if m == method else None
-    message = refused(release, server.url)
+    server.plan = lambda m, path: Answer(status) if m == method else None
+    message = refused(release, server.write_url)
     for word in (method, server.host, *words):
         assert word in message
     assert not (server.root / "attn/index.json").exists()
     assert not (server.root / "attn/index.lock").exists()
 
 
-def test_a_server_in_trouble_is_asked_again(server: dav_server.Server, release: Release) -> None:
+def test_a_server_in_trouble_is_asked_again(server: dav.Server, release: Release) -> None:
     answers = iter([503, 502, 500])
 
-    def fault(method: str, path: str) -> tuple[int, str, bytes] | None:
+    def fault(method: str, path: str) -> Answer | None:
         status = next(answers, None) if method == "PUT" else None
-        return (status, "text/plain", b"") if status else None
+        return Answer(status) if status else None
 
-    server.fault = fault
-    publish.publish(release, WebDav(server.url, pause=0.01), lambda text: None)
+    server.plan = fault
+    publish.publish(release, WebDav(server.write_url, pause=0.01), lambda text: None)
     assert (server.root / "attn/index.json").exists()
 
 
-@pytest.mark.parametrize("status", [404, 409, 500])
-def test_missing_folders_are_made(server: dav_server.Server, release: Release, status: int) -> None:
-    """By whatever status the server says that the folder of a file is not there."""
+@pytest.mark.parametrize("status", [None, 404, 409])
+def test_missing_folders_are_made(tmp_path: Path, release: Release, status: int | None) -> None:
+    """By whatever status the server says that the folder of a file is not there; nginx by 500."""
 
-    def fault(method: str, path: str) -> tuple[int, str, bytes] | None:
+    def fault(method: str, path: str) -> Answer | None:
         missing = method == "PUT" and not (server.root / path.strip("/")).parent.is_dir()
-        return (status, "text/plain", b"") if missing else None
+        return Answer(status) if missing and status else None
 
-    server.fault = fault
-    publish.publish(release, WebDav(server.url, pause=0.01), lambda text: None)
-    assert (server.root / "attn/index.json").exists()
-
-
-def test_one_that_stays_in_trouble(server: dav_server.Server, release: Release) -> None:
-    server.fault = lambda method, path: (503, "text/plain", b"") if method == "PUT" else None
-    assert "HTTP 503" in refused(release, server.url)
+    with dav.serve(tmp_path / "served", remove="create_full_put_path on;") as server:
+        server.plan = fault
+        publish.publish(release, WebDav(server.write_url, pause=0.01), lambda text: None)
+        assert (server.root / "attn/index.json").exists()
 
 
-def test_a_page_in_the_place_of_all_files(server: dav_server.Server, release: Release) -> None:
+def test_the_server_of_the_documentation(server: dav.Server) -> None:
+    """What docs/releasing.md has of nginx's configuration is what these tests run."""
+    text = (Path(__file__).parents[3] / "docs/releasing.md").read_text(encoding="utf-8")
+    location = re.search(r"\n    location /attn/ \{\n(.*?)\n    \}", text, re.DOTALL)
+    assert location
+    settings = [line.strip() for line in server.nginx.settings.splitlines()]
+    for line in location[1].splitlines():
+        assert line.strip() in settings, line
+
+
+def test_one_that_stays_in_trouble(server: dav.Server, release: Release) -> None:
+    server.plan = lambda method, path: Answer(503) if method == "PUT" else None
+    assert "HTTP 503" in refused(release, server.write_url)
+
+
+def test_a_page_in_the_place_of_all_files(server: dav.Server, release: Release) -> None:
     """A portal that answers everything with its page, and with 200."""
-    server.fault = lambda method, path: (200, "text/html", b"<html>Sign in</html>")
-    message = refused(release, server.url)
+    server.plan = lambda method, path: Answer(200, b"<html>Sign in</html>")
+    message = refused(release, server.write_url)
     assert "was written, and has the sha256" in message
 
 
-def test_a_redirect_is_named_and_not_followed(server: dav_server.Server, release: Release) -> None:
-    with dav_server.serve(server.root) as other:
-        handler = server._http.RequestHandlerClass
-
-        def redirect(self: object, *_: object) -> None:
-            self.send_response(302)
-            self.send_header("Location", f"http://user:{SECRET}@{other.host}/else")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        handler.do_GET = redirect
-        message = refused(release, server.url)
-        assert "redirects to http://***@" in message
-        assert not other.requests
+def test_a_redirect_is_named_and_not_followed(server: dav.Server, release: Release) -> None:
+    elsewhere = {"Location": f"http://user:{SECRET}@{server.host}/else"}
+    server.plan = lambda method, path: Answer(302, headers=elsewhere) if method == "GET" else None
+    message = refused(release, server.write_url)
+    assert "redirects to http://***@" in message
+    assert not [path for _, path in server.requests if "else" in path]
 
 
-def test_credentials_are_sent_and_not_shown(server: dav_server.Server, release: Release) -> None:
-    server.credentials = "user:s3cr@t"
-    target = WebDav(f"http://user:{SECRET}@{server.host}/attn")
+def test_credentials_are_sent_and_not_shown(server: dav.Server, release: Release) -> None:
+    refused(release, server.read_url)
+    target = WebDav(server.write_url)
     assert target.shown == f"http://{server.host}/attn/"
     shown: list[str] = []
     publish.publish(release, target, shown.append)
@@ -133,11 +137,10 @@ def test_credentials_are_sent_and_not_shown(server: dav_server.Server, release: 
     refused(release, f"http://other:{SECRET}@{server.host}/attn")
 
 
-def test_credentials_of_netrc(server: dav_server.Server, release: Release, tmp_path: Path) -> None:
-    server.credentials = "user:s3cr@t"
+def test_credentials_of_netrc(server: dav.Server, release: Release, tmp_path: Path) -> None:
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login user password s3cr@t\n")
     (tmp_path / ".netrc").chmod(0o600)
-    publish.publish(release, WebDav(server.url), lambda text: None)
+    publish.publish(release, WebDav(server.read_url), lambda text: None)
 
 
 def test_no_server_at_all(release: Release) -> None:
@@ -180,10 +183,10 @@ def test_a_folder_is_one_of_the_users(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_nobody_gives_back_ends_with_its_lease(
-    server: dav_server.Server, release: Release
+    server: dav.Server, release: Release
 ) -> None:
     (server.root / "attn/index.lock").mkdir()
     (server.root / "attn/index.lock/holder").write_text("killed long ago")
-    publish.publish(release, WebDav(server.url, lease=0.3), lambda text: None)
+    publish.publish(release, WebDav(server.write_url, lease=0.3), lambda text: None)
     assert (server.root / "attn/index.json").exists()
     assert not (server.root / "attn/index.lock").exists()

@@ -107,3 +107,17 @@ def test_filling(tmp_path: Path, nginx: servers.Nginx) -> None:
     assert ask(nginx, "GET", f"/ac/{action}")[0] == 200
     with pytest.raises(KeyError, match="no result of action 1111"):
         fill.Entries(folder, ["1" * 64])
+
+
+def test_a_server_that_begins_with_a_disk_cache(tmp_path: Path) -> None:
+    folder, action = disk_cache(tmp_path / "disk")
+    kept = folder / "ac" / action[:2] / action
+    server = servers.Nginx(tmp_path / "nginx")
+    fill.link_disk_cache(server, folder)
+    with server:
+        assert ask(server, "GET", f"/cas/{HASH}") == (200, b"contents")
+        assert ask(server, "GET", f"/ac/{action}") == (200, kept.read_bytes())
+        before = kept.read_bytes()
+        assert ask(server, "PUT", f"/ac/{action}", b"other", server.WRITER[1])[0] in (201, 204)
+        assert ask(server, "GET", f"/ac/{action}") == (200, b"other")
+    assert kept.read_bytes() == before, "the disk cache is the user's"
