@@ -2,7 +2,7 @@
 """Bandwidth of the norm and softmax kernels and of their peers, on the device at hand.
 
     python3 -m tests.bench.norms.bench --out bench.json [--page bench.html]
-        [--budget 500] [--peers compile quack]
+        [--budget 500] [--peers compile --peers quack]
 
 Each cell is the bytes that the operation must move (every input read once, every output written
 once, weights left out) over its time, as a share of a 2 GiB copy's bandwidth in the same run. Times
@@ -13,25 +13,30 @@ but for the last two columns. The forward kernels store mean and rstd, as traini
 
 from __future__ import annotations
 
-import argparse
 import functools
 import importlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from absl import app, flags
 from triton.testing import do_bench
 
 from kernels.norm.configuration import OPERATIONS, choose, load
 from tests.bench.norms import cuda
-from tests.bench.norms.page import page
-from tests.bench.norms.sweep import VECTOR, WEIGHT_BYTES, Cell, source_and_macros
+from tests.bench.norms.cell import VECTOR, WEIGHT_BYTES, Cell, source_and_macros
+from tests.bench.norms.plots import page
 
 PEERS = ("torch", "compile", "liger", "quack")
 SHAPES = [((1 << 27) // (1 << p), 1 << p) for p in range(10, 18)] + [(4096, 4096), (4096, 8192)]
+
+_OUT = flags.DEFINE_string("out", "bench.json", "what was measured")
+_PAGE = flags.DEFINE_string("page", None, "an HTML page with a plot an operation")
+_BUDGET = flags.DEFINE_float("budget", 500, "seconds, then peers are left out", lower_bound=0)
+_PEERS = flags.DEFINE_multi_enum("peers", PEERS, [*PEERS, "none"], "none: ours alone")
 
 
 def milliseconds(function: Callable[[], object]) -> float:
@@ -120,24 +125,15 @@ class Peers:
         return call
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("bench.json"))
-    parser.add_argument("--page", type=Path, help="an HTML page with a plot an operation")
-    parser.add_argument(
-        "--budget", type=float, default=500, help="seconds, then peers are left out"
-    )
-    parser.add_argument(
-        "--peers", nargs="*", default=list(PEERS), choices=PEERS, help="none named: ours alone"
-    )
-    arguments = parser.parse_args()
+def main(_argv: Sequence[str]) -> None:
+    wanted = set(_PEERS.value) - {"none"}
     begin = time.time()
     x = torch.empty(1 << 30, dtype=torch.bfloat16, device="cuda").normal_()
     y = torch.empty_like(x)
     copy = 4 * x.numel() / milliseconds(functools.partial(y.copy_, x)) / 1e9
     del x, y
     print(f"copy {copy:.3f} TB/s, {torch.cuda.get_device_name()}, torch {torch.__version__}")
-    peers = Peers() if arguments.peers else None
+    peers = Peers() if wanted else None
     table = load()
     rows: list[dict] = []
 
@@ -165,19 +161,19 @@ def main() -> None:
             put("ours", operation, cell, cell.launcher(operation, c, module))
             rows[-1] |= {"compile_s": seconds, "relative_error": cell.error(operation)}
         put("copy", "copy", cell, functools.partial(cell.out.copy_, cell.x))
-        if peers and time.time() - begin < arguments.budget:
+        if peers and time.time() - begin < _BUDGET.value:
             for who, operation, function in peers.calls(cell):
-                if who not in arguments.peers:
+                if who not in wanted:
                     continue
                 put(who, operation, cell, function)
-                if time.time() - begin > arguments.budget:
+                if time.time() - begin > _BUDGET.value:
                     break
         print(f"{count}x{hidden} {time.time() - begin:.0f} s", flush=True)
-        arguments.out.write_text(json.dumps({"copy_TBps": copy, "rows": rows}))
+        Path(_OUT.value).write_text(json.dumps({"copy_TBps": copy, "rows": rows}))
         torch.cuda.empty_cache()
     report(rows)
-    if arguments.page:
-        arguments.page.write_text(page(copy, rows))
+    if _PAGE.value:
+        Path(_PAGE.value).write_text(page(copy, rows))
 
 
 def report(rows: list[dict]) -> None:
@@ -201,4 +197,4 @@ def report(rows: list[dict]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    app.run(main)

@@ -8,15 +8,19 @@
 
 from __future__ import annotations
 
-import argparse
 import concurrent.futures
 import multiprocessing
+from collections.abc import Sequence
 
 import torch
+from absl import app, flags
 
 from kernels.norm.configuration import choose, load
 from tests.bench.norms import cuda, operations
 from tests.bench.norms.check_cases import E4, E5, B, Case, F, H, cases
+
+_SMALL = flags.DEFINE_bool("small", False, "fewer and smaller cases")
+_PROCESSES = flags.DEFINE_integer("processes", 14, "that compile", lower_bound=1)
 
 F64 = torch.float64
 # Half a unit in the last place, and the spacing of the subnormals.
@@ -312,15 +316,11 @@ def run(case: Case, module: cuda.Module) -> None:
         run_norm_forward(case, module, c)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--processes", type=int, default=14)
-    arguments = parser.parse_args()
-    chosen = list(cases(arguments.small))
+def main(_argv: Sequence[str]) -> int:
+    chosen = list(cases(_SMALL.value))
     failed = 0
     context = multiprocessing.get_context("fork")
-    with concurrent.futures.ProcessPoolExecutor(arguments.processes, context) as pool:
+    with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value, context) as pool:
         for case, cubin in zip(chosen, pool.map(compile_case, chosen, chunksize=2), strict=True):
             try:
                 if isinstance(cubin, str):
@@ -332,8 +332,8 @@ def main() -> None:
                 failed += 1
                 print(f"{case}: {failure}", flush=True)
     print(f"{len(chosen)} cases, {failed} failed")
-    raise SystemExit(1 if failed else 0)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    app.run(main)

@@ -1,26 +1,38 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Compiles every configuration of the table with NVRTC; needs no GPU.
 
-    python3 -m tests.bench.norms.compile_table [--archs sm_80 sm_90 sm_100]
+    python3 -m tests.bench.norms.compile_table [--archs sm_90 --archs sm_100]
 
 bf16, every mask. Prints seconds and bytes per kernel; exits with 1 if one does not compile.
 """
 
 from __future__ import annotations
 
-import argparse
 import concurrent.futures
 import multiprocessing
+import re
 import statistics
 import time
+from collections.abc import Sequence
 
 import torch
+from absl import app, flags
 
 from kernels.norm.configuration import choose, load
 from tests.bench.norms import cuda, operations
-from tests.bench.norms.sweep import VECTOR, WEIGHT_BYTES
+from tests.bench.norms.cell import VECTOR, WEIGHT_BYTES
 
 GENERAL_HIDDEN = 1 << 18  # beyond every tuned row
+
+_ARCHS = flags.DEFINE_multi_string("archs", ["sm_80", "sm_90", "sm_100"], "to compile for")
+_PROCESSES = flags.DEFINE_integer(
+    "processes", multiprocessing.cpu_count(), "that compile", lower_bound=1
+)
+flags.register_validator(
+    _ARCHS,
+    lambda archs: all(re.fullmatch(r"sm_\d+", arch) for arch in archs),
+    "an arch is sm_ and the compute capability without its point: sm_90",
+)
 
 
 def jobs(archs: list[str]) -> list[tuple[str, str, dict[str, object]]]:
@@ -65,19 +77,15 @@ def compile_job(job: tuple[str, str, dict[str, object]]) -> tuple[float, int, st
     return time.time() - start, len(cubin), ""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--archs", nargs="+", default=["sm_80", "sm_90", "sm_100"])
-    parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
-    arguments = parser.parse_args()
-    work = jobs(arguments.archs)
+def main(_argv: Sequence[str]) -> int:
+    work = jobs(_ARCHS.value)
     context = multiprocessing.get_context("fork")
-    with concurrent.futures.ProcessPoolExecutor(arguments.processes, context) as pool:
+    with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value, context) as pool:
         results = list(pool.map(compile_job, work))
     failed = [text for _, _, text in results if text]
     for text in failed:
         print(text[:1000])
-    for arch in arguments.archs:
+    for arch in _ARCHS.value:
         of_arch = [r for job, r in zip(work, results, strict=True) if job[0] == arch and not r[2]]
         if of_arch:
             seconds = [r[0] for r in of_arch]
@@ -86,8 +94,8 @@ def main() -> None:
                 f" median, {max(seconds):.2f} s at most,"
                 f" {statistics.median(r[1] for r in of_arch) / 1024:.0f} KiB"
             )
-    raise SystemExit(1 if failed else 0)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    app.run(main)

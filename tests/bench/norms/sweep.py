@@ -2,7 +2,7 @@
 """Searches launch configurations on the device at hand; prints the best few of each cell.
 
     python3 -m tests.bench.norms.sweep --budget 300 --out sweep.jsonl
-        [--operations rms_backward ...] [--hidden 4096 ...] [--per-cell 300]
+        [--operations rms_backward] [--hidden 4096 --hidden 8192] [--per_cell 300]
 
 Every candidate is compiled by NVRTC in a pool of processes, checked against a float32 reference of
 the same rows and timed with a cold L2; the best of a cell are timed again. The share is bytes moved
@@ -11,7 +11,6 @@ once over time, as a share of a large copy's bandwidth in the same run.
 
 from __future__ import annotations
 
-import argparse
 import concurrent.futures
 import dataclasses
 import itertools
@@ -19,10 +18,11 @@ import json
 import multiprocessing
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
+from absl import app, flags
 
 from kernels.norm.configuration import (
     OPERATIONS,
@@ -31,22 +31,19 @@ from kernels.norm.configuration import (
     Configuration,
 )
 from tests.bench.norms import cuda
-from tests.bench.norms.operations import (
-    norm_backward,
-    norm_forward,
-    norm_macros,
-    softmax_backward,
-    softmax_forward,
-    softmax_macros,
-)
+from tests.bench.norms.cell import VECTOR, WEIGHT_BYTES, Cell, source_and_macros
 
 ELEMENTS = 1 << 27
-TYPE = torch.bfloat16
-VECTOR = 8
-
-
 SPARE_REGISTERS = 24  # of a thread, for addresses and temporaries
-WEIGHT_BYTES = {"rms_forward": 2, "layer_forward": 4}  # of a column of gamma and beta, bf16
+
+_BUDGET = flags.DEFINE_float("budget", 300, "seconds", lower_bound=0)
+_OUT = flags.DEFINE_string("out", "sweep.jsonl", "all that was measured, a line each")
+_OPERATIONS = flags.DEFINE_multi_enum("operations", OPERATIONS, OPERATIONS, "of which to search")
+_HIDDEN = flags.DEFINE_multi_integer(
+    "hidden", [1 << p for p in range(10, 18)], "row lengths", lower_bound=1
+)
+_PER_CELL = flags.DEFINE_integer("per_cell", 60, "candidates drawn for a cell", lower_bound=1)
+_PROCESSES = flags.DEFINE_integer("processes", 14, "that compile", lower_bound=1)
 
 
 def shapes(hidden: int) -> Iterator[Configuration]:
@@ -132,17 +129,6 @@ def candidates(operation: str, hidden: int) -> list[Configuration]:
     return found
 
 
-def source_and_macros(operation: str, c: Configuration, hidden: int) -> tuple[str, dict]:
-    if operation.startswith("softmax"):
-        return "softmax.cpp", softmax_macros(c, hidden, VECTOR, TYPE, "none")
-    layer, backward = operation.startswith("layer"), operation.endswith("backward")
-    source = "norm_backward.cpp" if backward else "norm_forward.cpp"
-    types = (TYPE, TYPE, TYPE)
-    return source, norm_macros(
-        c, layer, hidden, VECTOR, types, backward=backward, beta=layer and not backward
-    )
-
-
 def compile_one(job: tuple) -> tuple:
     operation, hidden, c = job
     source, macros = source_and_macros(operation, c, hidden)
@@ -150,89 +136,6 @@ def compile_one(job: tuple) -> tuple:
         return job, cuda.compile_cubin(source, macros)
     except cuda.CompileError as error:
         return job, str(error)
-
-
-class Cell:
-    """Tensors and references of one operation and hidden size."""
-
-    def __init__(self, hidden: int, rows: int) -> None:
-        self.hidden, self.rows = hidden, rows
-        d = {"device": "cuda", "dtype": TYPE}
-        torch.manual_seed(hidden)
-        self.x = torch.randn(rows, hidden, **d)
-        self.g = torch.randn(rows, hidden, **d)
-        self.w, self.b = torch.randn(hidden, **d), torch.randn(hidden, **d)
-        self.out = torch.empty_like(self.x)
-        self.dw, self.db = torch.empty_like(self.w), torch.empty_like(self.w)
-        f = torch.float32
-        self.mean = torch.empty(rows, device="cuda", dtype=f)
-        self.rms_rstd, self.ln_rstd = torch.empty_like(self.mean), torch.empty_like(self.mean)
-        self.stats = (torch.empty_like(self.mean), torch.empty_like(self.mean))
-        self.softmax = torch.empty_like(self.x)
-        dw = {"rms": 0, "layer": 0}
-        self.dbeta = 0
-        step = max(1, (1 << 22) // hidden)
-        for i in range(0, rows, step):
-            x, g = self.x[i : i + step].float(), self.g[i : i + step].float()
-            self.mean[i : i + step] = x.mean(-1)
-            self.ln_rstd[i : i + step] = (x.var(-1, unbiased=False) + 1e-6).rsqrt()
-            self.rms_rstd[i : i + step] = (x.square().mean(-1) + 1e-6).rsqrt()
-            self.softmax[i : i + step] = x.softmax(-1)
-            dw["rms"] += (g * x * self.rms_rstd[i : i + step, None]).sum(0)
-            centred = (x - self.mean[i : i + step, None]) * self.ln_rstd[i : i + step, None]
-            dw["layer"] += (g * centred).sum(0)
-            self.dbeta += g.sum(0)
-        self.dgamma = dw
-        self.sample = slice(rows // 2, rows // 2 + max(1, min(64, rows // 2)))
-        s = self.sample
-        x, g, w, b = self.x[s].double(), self.g[s].double(), self.w.double(), self.b.double()
-        want = {}
-        r = self.rms_rstd[s, None].double()
-        want["rms_forward"] = x * r * w
-        h = x * r
-        want["rms_backward"] = (g * w - h * (h * g * w).mean(-1, keepdim=True)) * r
-        r = self.ln_rstd[s, None].double()
-        h = (x - self.mean[s, None].double()) * r
-        want["layer_forward"] = h * w + b
-        want["layer_backward"] = (
-            g * w - (g * w).mean(-1, keepdim=True) - h * (h * g * w).mean(-1, keepdim=True)
-        ) * r
-        want["softmax_forward"] = x.softmax(-1)
-        y = self.softmax[s].double()
-        want["softmax_backward"] = y * (g - (y * g).sum(-1, keepdim=True))
-        self.want = want
-
-    def launcher(self, operation: str, c: Configuration, module: cuda.Module):
-        layer = operation.startswith("layer")
-        if operation == "softmax_forward":
-            return softmax_forward(module, c, self.x, self.out)
-        if operation == "softmax_backward":
-            return softmax_backward(module, c, self.softmax, self.g, self.out)
-        if operation.endswith("forward"):
-            beta, mean = (self.b, self.stats[0]) if layer else (None, None)
-            return norm_forward(
-                module, c, self.x, self.w, beta, self.out, mean, self.stats[1], 1e-6
-            )
-        mean, rstd = (self.mean, self.ln_rstd) if layer else (None, self.rms_rstd)
-        db = self.db if layer else None
-        return norm_backward(module, c, self.x, self.g, self.w, mean, rstd, self.out, self.dw, db)
-
-    def error(self, operation: str) -> float:
-        """The largest relative error (norm over norm) of what was written."""
-
-        def off(a, b):
-            value = ((a.double() - b.double()).norm() / b.double().norm()).item()
-            return value if value == value else float("inf")
-
-        worst = off(self.out[self.sample], self.want[operation])
-        if operation in ("rms_backward", "layer_backward"):
-            worst = max(worst, off(self.dw, self.dgamma[operation.split("_")[0]]))
-        if operation == "layer_backward":
-            worst = max(worst, off(self.db, self.dbeta))
-        return worst
-
-    def bytes(self, operation: str) -> int:
-        return (3 if operation.endswith("backward") else 2) * self.x.numel() * 2
 
 
 class Clock:
@@ -307,34 +210,26 @@ def measure_again(
             r.cubin = b""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--budget", type=float, default=300, help="seconds")
-    parser.add_argument("--out", type=Path, default=Path("sweep.jsonl"))
-    parser.add_argument("--operations", nargs="*", default=list(OPERATIONS), choices=OPERATIONS)
-    parser.add_argument("--hidden", nargs="*", type=int, default=[1 << p for p in range(10, 18)])
-    parser.add_argument("--per-cell", type=int, default=60, help="candidates drawn for a cell")
-    parser.add_argument("--processes", type=int, default=14)
-    arguments = parser.parse_args()
+def main(_argv: Sequence[str]) -> None:
     begin = time.time()
     random.seed(0)
     jobs = []
-    for hidden, operation in itertools.product(arguments.hidden, arguments.operations):
+    for hidden, operation in itertools.product(_HIDDEN.value, _OPERATIONS.value):
         drawn = candidates(operation, hidden)
         random.shuffle(drawn)
-        jobs += [(operation, hidden, c) for c in drawn[: arguments.per_cell]]
+        jobs += [(operation, hidden, c) for c in drawn[: _PER_CELL.value]]
     print("candidates", len(jobs), flush=True)
     results: list[Result] = []
     failures = []
     context = multiprocessing.get_context("fork")
-    with concurrent.futures.ProcessPoolExecutor(arguments.processes, context) as pool:
+    with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value, context) as pool:
         futures = pool.map(compile_one, jobs, chunksize=2)
         clock = Clock()
         copy = copy_bandwidth(clock)
         print(f"copy {copy:.3f} TB/s, {torch.cuda.get_device_name()}", flush=True)
         cell, first = None, 0
         for (operation, hidden, c), cubin in futures:
-            if time.time() - begin > arguments.budget:
+            if time.time() - begin > _BUDGET.value:
                 print("out of time", flush=True)
                 pool.shutdown(wait=False, cancel_futures=True)
                 break
@@ -374,7 +269,7 @@ def main() -> None:
             )
         if cell:
             measure_again(cell, clock, copy, results[first:])
-    arguments.out.write_text("".join(r.line() + "\n" for r in results))
+    Path(_OUT.value).write_text("".join(r.line() + "\n" for r in results))
     report(results, failures)
     if not results or sum(not r.right() for r in results) + len(failures) > len(results) / 2:
         raise SystemExit("most candidates failed")
@@ -394,4 +289,4 @@ def report(results: list[Result], failures: list[tuple]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    app.run(main)

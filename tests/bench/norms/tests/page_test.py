@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.norms.page import PageError, curves, page, plot, read
+from tests.bench.norms.plots import PageError, curves, page, plot, read
 
 
 def _row(who: str, operation: str, rows: int, hidden: int, share: float | None) -> dict:

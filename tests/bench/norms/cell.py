@@ -1,0 +1,115 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""One shape of the bench: its tensors, what is right, and a launch of each operation on it."""
+
+from __future__ import annotations
+
+import torch
+
+from kernels.norm.configuration import Configuration
+from tests.bench.norms import cuda
+from tests.bench.norms.operations import (
+    norm_backward,
+    norm_forward,
+    norm_macros,
+    softmax_backward,
+    softmax_forward,
+    softmax_macros,
+)
+
+TYPE = torch.bfloat16
+VECTOR = 8
+WEIGHT_BYTES = {"rms_forward": 2, "layer_forward": 4}  # of a column of gamma and beta, bf16
+
+
+def source_and_macros(operation: str, c: Configuration, hidden: int) -> tuple[str, dict]:
+    if operation.startswith("softmax"):
+        return "softmax.cpp", softmax_macros(c, hidden, VECTOR, TYPE, "none")
+    layer, backward = operation.startswith("layer"), operation.endswith("backward")
+    source = "norm_backward.cpp" if backward else "norm_forward.cpp"
+    types = (TYPE, TYPE, TYPE)
+    return source, norm_macros(
+        c, layer, hidden, VECTOR, types, backward=backward, beta=layer and not backward
+    )
+
+
+class Cell:
+    """Tensors and references of one operation and hidden size."""
+
+    def __init__(self, hidden: int, rows: int) -> None:
+        self.hidden, self.rows = hidden, rows
+        d = {"device": "cuda", "dtype": TYPE}
+        torch.manual_seed(hidden)
+        self.x = torch.randn(rows, hidden, **d)
+        self.g = torch.randn(rows, hidden, **d)
+        self.w, self.b = torch.randn(hidden, **d), torch.randn(hidden, **d)
+        self.out = torch.empty_like(self.x)
+        self.dw, self.db = torch.empty_like(self.w), torch.empty_like(self.w)
+        f = torch.float32
+        self.mean = torch.empty(rows, device="cuda", dtype=f)
+        self.rms_rstd, self.ln_rstd = torch.empty_like(self.mean), torch.empty_like(self.mean)
+        self.stats = (torch.empty_like(self.mean), torch.empty_like(self.mean))
+        self.softmax = torch.empty_like(self.x)
+        dw = {"rms": 0, "layer": 0}
+        self.dbeta = 0
+        step = max(1, (1 << 22) // hidden)
+        for i in range(0, rows, step):
+            x, g = self.x[i : i + step].float(), self.g[i : i + step].float()
+            self.mean[i : i + step] = x.mean(-1)
+            self.ln_rstd[i : i + step] = (x.var(-1, unbiased=False) + 1e-6).rsqrt()
+            self.rms_rstd[i : i + step] = (x.square().mean(-1) + 1e-6).rsqrt()
+            self.softmax[i : i + step] = x.softmax(-1)
+            dw["rms"] += (g * x * self.rms_rstd[i : i + step, None]).sum(0)
+            centred = (x - self.mean[i : i + step, None]) * self.ln_rstd[i : i + step, None]
+            dw["layer"] += (g * centred).sum(0)
+            self.dbeta += g.sum(0)
+        self.dgamma = dw
+        self.sample = slice(rows // 2, rows // 2 + max(1, min(64, rows // 2)))
+        s = self.sample
+        x, g, w, b = self.x[s].double(), self.g[s].double(), self.w.double(), self.b.double()
+        want = {}
+        r = self.rms_rstd[s, None].double()
+        want["rms_forward"] = x * r * w
+        h = x * r
+        want["rms_backward"] = (g * w - h * (h * g * w).mean(-1, keepdim=True)) * r
+        r = self.ln_rstd[s, None].double()
+        h = (x - self.mean[s, None].double()) * r
+        want["layer_forward"] = h * w + b
+        want["layer_backward"] = (
+            g * w - (g * w).mean(-1, keepdim=True) - h * (h * g * w).mean(-1, keepdim=True)
+        ) * r
+        want["softmax_forward"] = x.softmax(-1)
+        y = self.softmax[s].double()
+        want["softmax_backward"] = y * (g - (y * g).sum(-1, keepdim=True))
+        self.want = want
+
+    def launcher(self, operation: str, c: Configuration, module: cuda.Module):
+        layer = operation.startswith("layer")
+        if operation == "softmax_forward":
+            return softmax_forward(module, c, self.x, self.out)
+        if operation == "softmax_backward":
+            return softmax_backward(module, c, self.softmax, self.g, self.out)
+        if operation.endswith("forward"):
+            beta, mean = (self.b, self.stats[0]) if layer else (None, None)
+            return norm_forward(
+                module, c, self.x, self.w, beta, self.out, mean, self.stats[1], 1e-6
+            )
+        mean, rstd = (self.mean, self.ln_rstd) if layer else (None, self.rms_rstd)
+        db = self.db if layer else None
+        return norm_backward(module, c, self.x, self.g, self.w, mean, rstd, self.out, self.dw, db)
+
+    def error(self, operation: str) -> float:
+        """The largest relative error (norm over norm) of what was written."""
+
+        def off(a, b):
+            value = ((a.double() - b.double()).norm() / b.double().norm()).item()
+            return value if value == value else float("inf")
+
+        worst = off(self.out[self.sample], self.want[operation])
+        if operation in ("rms_backward", "layer_backward"):
+            worst = max(worst, off(self.dw, self.dgamma[operation.split("_")[0]]))
+        if operation == "layer_backward":
+            worst = max(worst, off(self.db, self.dbeta))
+        return worst
+
+    def bytes(self, operation: str) -> int:
+        return (3 if operation.endswith("backward") else 2) * self.x.numel() * 2
