@@ -34,6 +34,7 @@ ARTEFACTS = flags.DEFINE_string("artefacts", None, "set by Bazel: what it built"
 # The locks and the SBOM's data of the tree that this is run in.
 _DEBIAN, _PYPI, _NPM = (Path(f"toolchains/{s}/lock.json") for s in ("debian", "pypi", "npm"))
 _CONTENTS = Path("toolchains/sbom/contents.toml")
+_COPYRIGHTS = Path("toolchains/sbom/copyrights.json")
 
 
 def run(root: Path, working_folder: Path) -> str:
@@ -50,7 +51,7 @@ def run(root: Path, working_folder: Path) -> str:
         Path(),
         commit,
         materials.of_locks(_DEBIAN, _PYPI, _NPM),
-        contents.read(_CONTENTS),
+        contents.read(_CONTENTS, _COPYRIGHTS),
         BUILDER.value,
         SOURCE.value,
     )

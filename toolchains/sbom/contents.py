@@ -1,12 +1,14 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""contents.toml: licences of materials, and which of them are inside the wheel."""
+"""contents.toml and copyrights.json: licences of materials, and which are inside the wheel."""
 
 from __future__ import annotations
 
 import dataclasses
 import fnmatch
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import tomllib
 
@@ -15,6 +17,9 @@ from toolchains.sbom.materials import Material
 _TABLES = ("in_wheel", "tools")
 _SOURCES = ("debian", "npm", "pypi")
 
+# SPDX's word for a licence that nobody has looked up.
+UNKNOWN = "NOASSERTION"
+
 
 class ContentsError(Exception):
     """contents.toml is not what its head says. The message names the place and the next step."""
@@ -22,9 +27,15 @@ class ContentsError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Contents:
-    """table -> source -> pattern of a name -> SPDX expression."""
+    """What the two files say.
 
-    tables: Mapping[str, Mapping[str, Mapping[str, str]]]
+    tables: table -> source -> pattern of a name -> SPDX expression, or a list of files of a Debian
+        package's source, whose licence is what the package says
+    copyrights: name of a Debian package -> its sha256, these files, and what it says of them
+    """
+
+    tables: Mapping[str, Mapping[str, Mapping[str, str | Sequence[str]]]]
+    copyrights: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
     def _match(self, table: str, material: Material) -> str | None:
         patterns = self.tables.get(table, {}).get(material.source, {})
@@ -34,13 +45,28 @@ class Contents:
     def is_in_wheel(self, material: Material) -> bool:
         return self._match("in_wheel", material) is not None
 
-    def licence(self, material: Material) -> str | None:
-        """An SPDX expression, or None where it is not known."""
+    def _value(self, material: Material) -> str | Sequence[str] | None:
         for table in _TABLES:
             pattern = self._match(table, material)
             if pattern is not None:
                 return self.tables[table][material.source][pattern]
         return None
+
+    def sources(self, material: Material) -> Sequence[str] | None:
+        """The files whose licence counts; None where contents.toml has the licence itself."""
+        value = self._value(material)
+        return None if isinstance(value, str) else value
+
+    def licence(self, material: Material) -> str:
+        """An SPDX expression, or UNKNOWN."""
+        value = self._value(material)
+        if isinstance(value, str):
+            return value
+        stated = self.copyrights.get(material.name, {})
+        # Another version than the one that was read may say something else.
+        if value is None or stated.get("sha256") != material.sha256:
+            return UNKNOWN
+        return str(stated["licence"])
 
     def unused(self, materials: Iterable[Material]) -> list[str]:
         """Patterns that match none of the materials: left over from a lock of the past."""
@@ -56,8 +82,11 @@ class Contents:
         ]
 
 
-def read(path: Path) -> Contents:
-    """Raises ContentsError for anything that the file's head does not describe."""
+def read(path: Path, copyrights: Path | None) -> Contents:
+    """Raises ContentsError for anything that the file's head does not describe.
+
+    Without `copyrights`, what Debian packages say of themselves is unknown.
+    """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -67,12 +96,25 @@ def read(path: Path) -> Contents:
         for source, patterns in sources.items():
             _check(path, f"{table}.{source}", [f"{table}.{s}" for s in _SOURCES], patterns)
             for pattern, licence in patterns.items():
-                if not isinstance(licence, str) or not licence:
+                if not _is_licence(licence, (table, source) == ("in_wheel", "debian")):
                     raise ContentsError(
                         f"{path}: [{table}.{source}] {pattern!r} is {licence!r}; want an SPDX "
-                        "expression"
+                        "expression or, in [in_wheel.debian], a list of source files"
                     )
-    return Contents(tables)
+    if copyrights is None:
+        return Contents(tables)
+    try:
+        return Contents(tables, json.loads(copyrights.read_text(encoding="utf-8")))
+    except ValueError as error:
+        raise ContentsError(
+            f"{copyrights}: {error}; ./bazelw run //toolchains/sbom:read_copyrights writes it"
+        ) from error
+
+
+def _is_licence(value: object, sources_too: bool) -> bool:
+    if isinstance(value, list):
+        return sources_too and bool(value) and all(isinstance(s, str) and s for s in value)
+    return isinstance(value, str) and bool(value)
 
 
 def _check(path: Path, name: str, known: Iterable[str], value: object) -> None:

@@ -37,7 +37,6 @@ def purl(material: Material) -> PackageURL:
 
 
 def _component(material: Material, contents: Contents) -> Component:
-    licence = contents.licence(material)
     scope = ComponentScope.REQUIRED if contents.is_in_wheel(material) else ComponentScope.EXCLUDED
     return Component(
         name=material.name,
@@ -47,7 +46,7 @@ def _component(material: Material, contents: Contents) -> Component:
         version=material.version,
         scope=scope,
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=material.sha256)],
-        licenses=[LicenseFactory().make_from_string(licence)] if licence else None,
+        licenses=[LicenseFactory().make_from_string(contents.licence(material))],
         purl=purl(material),
     )
 

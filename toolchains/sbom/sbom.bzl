@@ -8,13 +8,18 @@ def _wheel_sbom_impl(ctx):
     arguments.add("--out", ctx.outputs.out)
     arguments.add("--wheel_version", ctx.attr.version)
     arguments.add("--contents", ctx.file._contents)
+    arguments.add("--copyrights", ctx.file._copyrights)
     arguments.add("--pypi_lock", ctx.file._pypi_lock)
     arguments.add_all(ctx.files.used, before_each = "--tree")
     run_py_tool(
         ctx,
         tool = ctx.attr._write,
         arguments = [arguments],
-        inputs = ctx.files.used + [ctx.file._contents, ctx.file._pypi_lock],
+        inputs = ctx.files.used + [
+            ctx.file._contents,
+            ctx.file._copyrights,
+            ctx.file._pypi_lock,
+        ],
         outputs = [ctx.outputs.out],
         mnemonic = "WheelSbom",
         progress_message = "Writing %{output}",
@@ -33,6 +38,7 @@ wheel_sbom = rule(
         ),
         "version": attr.string(mandatory = True, doc = "of the wheel"),
         "_contents": attr.label(allow_single_file = True, default = ":contents.toml"),
+        "_copyrights": attr.label(allow_single_file = True, default = ":copyrights.json"),
         "_pypi_lock": attr.label(
             allow_single_file = True,
             default = "//toolchains/pypi:lock.json",

@@ -18,6 +18,7 @@ from toolchains.sbom import contents, document, materials
 OUT = flags.DEFINE_string("out", None, "the SBOM", required=True)
 VERSION = flags.DEFINE_string("wheel_version", None, "of the wheel", required=True)
 CONTENTS = flags.DEFINE_string("contents", None, "contents.toml", required=True)
+COPYRIGHTS = flags.DEFINE_string("copyrights", None, "copyrights.json", required=True)
 PYPI_LOCK = flags.DEFINE_string("pypi_lock", None, "the lock of distributions", required=True)
 TREES = flags.DEFINE_multi_string("tree", [], "debian_lock.json of a tree")
 
@@ -36,7 +37,8 @@ def main(argv: Sequence[str]) -> None:
         raise app.UsageError(f"unexpected argument {argv[1]!r}; there are only options")
     trees = [Path(tree).read_text(encoding="utf-8") for tree in TREES.value]
     lock = Path(PYPI_LOCK.value).read_text(encoding="utf-8")
-    text = make(VERSION.value, contents.read(Path(CONTENTS.value)), lock, trees)
+    known = contents.read(Path(CONTENTS.value), Path(COPYRIGHTS.value))
+    text = make(VERSION.value, known, lock, trees)
     Path(OUT.value).write_text(text, encoding="utf-8")
 
 

@@ -39,7 +39,8 @@ def runfiles(tmp_path: Path) -> Path:
         folder.mkdir(parents=True)
         (folder / "lock.json").write_text(json.dumps(lock))
     (root / "toolchains/sbom").mkdir()
-    shutil.copy("toolchains/sbom/contents.toml", root / "toolchains/sbom")
+    for name in ("contents.toml", "copyrights.json"):
+        shutil.copy(f"toolchains/sbom/{name}", root / "toolchains/sbom")
     return root
 
 

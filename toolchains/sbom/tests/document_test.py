@@ -14,7 +14,9 @@ from toolchains.sbom import contents, document, materials, write_wheel_sbom
 from toolchains.sbom.materials import Material
 
 LOCKS = {source: Path(f"toolchains/{source}/lock.json") for source in ("debian", "pypi", "npm")}
-KNOWN = contents.read(Path("toolchains/sbom/contents.toml"))
+KNOWN = contents.read(
+    Path("toolchains/sbom/contents.toml"), Path("toolchains/sbom/copyrights.json")
+)
 WHEN = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
 COMPILER = Material("debian", "clang-22", "1:22.1.8-1", "a" * 64)
 
@@ -84,7 +86,7 @@ def test_scope_and_licence() -> None:
     assert components["clang-22"]["scope"] == "excluded"
     assert components["zstandard"]["licenses"] == [{"license": {"id": "BSD-3-Clause"}}]
     assert components["clang-22"]["licenses"][0]["expression"].endswith("WITH LLVM-exception")
-    assert "licenses" not in components["libfoo"]
+    assert components["libfoo"]["licenses"] == [{"license": {"name": "NOASSERTION"}}]
 
 
 def test_the_product_depends_on_what_is_inside() -> None:

@@ -1,0 +1,106 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Writes copyrights.json: licences that Debian packages themselves state, of what is in the wheel.
+
+    ./bazelw run //toolchains/sbom:read_copyrights
+
+For each locked package that contents.toml has sources of, the licence of these in the package's
+copyright file, if that is machine-readable. Reads the locked files where ./bazelw keeps them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from absl import app, flags
+
+from toolchains.sbom import contents, copyright, materials
+from toolchains.sbom.materials import Material
+
+_CACHE = os.environ.get("BAZELW_CACHE", "~/.cache/bazelw")
+FILES = flags.DEFINE_string("files", f"{_CACHE}/files", "the locked files, named by their sha256")
+
+
+class CopyrightError(Exception):
+    """A package does not have what contents.toml expects. The message names the next step."""
+
+
+def read_deb(deb: Path, name: str) -> str | None:
+    """The copyright file of the package; None if another package has it."""
+    data = deb.read_bytes()
+    if not data.startswith(b"!<arch>\n"):
+        raise CopyrightError(f"{deb}: not a Debian package; delete it and run ./bazelw --vendor DIR")
+    at = 8
+    while at < len(data):
+        member = data[at : at + 16].decode().strip()
+        size = int(data[at + 48 : at + 58])
+        if member.startswith("data.tar"):
+            with tarfile.open(fileobj=io.BytesIO(data[at + 60 : at + 60 + size])) as tar:
+                for entry in tar:
+                    if entry.isfile() and entry.name == f"./usr/share/doc/{name}/copyright":
+                        stream = tar.extractfile(entry)
+                        return stream.read().decode("utf-8") if stream else None
+            return None
+        at += 60 + size + size % 2
+    raise CopyrightError(f"{deb}: it has no data.tar; delete it and run ./bazelw --vendor DIR")
+
+
+def stated(material: Material, sources: Sequence[str] | None, files: Path) -> str | None:
+    """The licence that a package states of these sources; `sources` is None if it states none."""
+    deb = files / material.sha256
+    if not deb.exists():
+        raise CopyrightError(f"{deb} ({material.name}) is missing; run ./bazelw --vendor DIR")
+    if hashlib.sha256(deb.read_bytes()).hexdigest() != material.sha256:
+        raise CopyrightError(f"{deb} is not what its name says; delete it")
+    text = read_deb(deb, material.name)
+    readable = text is not None and copyright.is_machine_readable(text)
+    if sources is None and readable:
+        raise CopyrightError(
+            f"{material.name}: its copyright file is machine-readable; have contents.toml name the "
+            "sources of what is in the wheel, in place of a licence"
+        )
+    if sources is not None and not readable:
+        raise CopyrightError(
+            f"{material.name}: its copyright file is not machine-readable; have contents.toml say "
+            "the licence, in place of sources"
+        )
+    return copyright.licence(text or "", sources) if sources else None
+
+
+def collect(known: contents.Contents, locked: Sequence[Material], files: Path) -> str:
+    """The text of copyrights.json."""
+    found = {}
+    for material in sorted(locked):
+        if material.source == "debian" and known.is_in_wheel(material):
+            sources = known.sources(material)
+            licence = stated(material, sources, files)
+            if sources is not None:
+                found[material.name] = {
+                    "sha256": material.sha256,
+                    "sources": list(sources),
+                    "licence": licence or contents.UNKNOWN,
+                }
+    return json.dumps(found, indent=1, sort_keys=True) + "\n"
+
+
+def main(argv: Sequence[str]) -> None:
+    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
+    folder = root / "toolchains/sbom"
+    lock = json.loads((root / "toolchains/debian/lock.json").read_text(encoding="utf-8"))
+    locked = sorted(materials.of_debian_lock(lock))
+    try:
+        known = contents.read(folder / "contents.toml", None)
+        text = collect(known, locked, Path(FILES.value).expanduser())
+    except (CopyrightError, contents.ContentsError) as error:
+        raise SystemExit(f"read_copyrights: error: {error}") from error
+    (folder / "copyrights.json").write_text(text, encoding="utf-8")
+    print(f"read_copyrights: {folder / 'copyrights.json'} is written")
+
+
+if __name__ == "__main__":
+    app.run(main)
