@@ -34,7 +34,9 @@ def read_deb(deb: Path, name: str) -> str | None:
     """The copyright file of the package; None if another package has it."""
     data = deb.read_bytes()
     if not data.startswith(b"!<arch>\n"):
-        raise CopyrightError(f"{deb}: not a Debian package; delete it and run ./bazelw --vendor DIR")
+        raise CopyrightError(
+            f"{deb}: not a Debian package; delete it and run ./bazelw --vendor DIR"
+        )
     at = 8
     while at < len(data):
         member = data[at : at + 16].decode().strip()

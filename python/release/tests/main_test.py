@@ -104,9 +104,7 @@ def test_a_dirty_checkout(runfiles: Path, checkout: Path) -> None:
     assert run(runfiles, checkout, "--to=out", "--dirty").returncode == 0
 
 
-def test_a_url_that_nobody_else_sees(
-    runfiles: Path, checkout: Path, server: dav.Server
-) -> None:
+def test_a_url_that_nobody_else_sees(runfiles: Path, checkout: Path, server: dav.Server) -> None:
     refused = run(runfiles, checkout, AITER_ATTN_RELEASE_TO=server.read_url)
     assert refused.returncode == 1
     assert "HTTP 401" in refused.stderr

@@ -244,9 +244,7 @@ def test_only_what_is_missing_is_sent(server: dav.Server, tmp_path: Path) -> Non
     assert server.paths("PUT") == [f"/attn/{missing}", "/attn/index.lock/holder"]
 
 
-def test_a_server_that_keeps_other_bytes_is_found_out(
-    server: dav.Server, tmp_path: Path
-) -> None:
+def test_a_server_that_keeps_other_bytes_is_found_out(server: dav.Server, tmp_path: Path) -> None:
     def fault(method: str, path: str) -> Answer | None:
         keeps = method == "GET" and path.endswith(".whl")
         return Answer(200, b"other bytes") if keeps else None

@@ -93,9 +93,7 @@ def test_collecting(tmp_path: Path) -> None:
     prose = package(tmp_path, "prose", PROSE)
     tool = Material("debian", "tool", "1", "0" * 64)
     table = known(machine=["lib/a.h"], strange=["lib/strange.h"], prose="MIT")
-    found = json.loads(
-        read_copyrights.collect(table, [machine, strange, prose, tool], tmp_path)
-    )
+    found = json.loads(read_copyrights.collect(table, [machine, strange, prose, tool], tmp_path))
     assert {name: entry["licence"] for name, entry in found.items()} == {
         "machine": "Apache-2.0 WITH LLVM-exception",
         "strange": "NOASSERTION",
