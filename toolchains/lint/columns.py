@@ -11,7 +11,13 @@ _NAMES = (".bazelrc", ".ci/run", ".gitignore", ".ruff.toml", "WORKSPACE")
 _ENDINGS = (".bazel", ".bzl", ".html", ".ini", ".lds", ".md", ".nix", ".sh", ".toml", ".tpl")
 
 
+# Written by programs, one name a line.
+_GENERATED = ".lock.bzl"
+
+
 def is_unwrapped(path: str) -> bool:
+    if path.endswith(_GENERATED):
+        return False
     return path.endswith(_ENDINGS) or path in _NAMES
 
 

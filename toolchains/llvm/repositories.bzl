@@ -1,15 +1,19 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The repositories of the C++ toolchain: @llvm, @sysroot and @compiler_rt."""
+"""The repositories of the C++ toolchain: @llvm, @sysroot and what few builds need beside them."""
 
 load("//toolchains/debian:debian.bzl", "debian_packages")
 load("//toolchains/llvm/private:compiler_rt.bzl", "COMPILER_RT_KEEP")
 load("//toolchains/llvm/private:llvm_tree.bzl", "llvm_tree")
 load("//toolchains/llvm/private:sysroot.bzl", "SYSROOT_KEEP")
+load("//toolchains/llvm/private:tools.bzl", "PROGRAMS_FOLDER")
+
+_BUNDLER = PROGRAMS_FOLDER + "clang-offload-bundler"
 
 def llvm_repositories():
     """Declares @llvm (the programs) and @sysroot (headers and libraries of the target).
 
-    And @compiler_rt, what sanitizers and fuzzers are linked with: fetched when one is asked for.
+    And @compiler_rt, what sanitizers and fuzzers are linked with, and @clang_tools, a program that
+    runs with the loader and libraries of @llvm: fetched when one is asked for.
     """
     llvm_tree(
         name = "llvm",
@@ -26,4 +30,15 @@ def llvm_repositories():
         build_file = Label("//toolchains/llvm:compiler_rt.BUILD.bazel"),
         group = "compiler_rt",
         keep = COMPILER_RT_KEEP,
+    )
+    debian_packages(
+        name = "clang_tools",
+        build_file_content = """filegroup(
+    name = "clang-offload-bundler",
+    srcs = ["%s"],
+    visibility = ["//visibility:public"],
+)
+""" % _BUNDLER,
+        group = "clang_tools",
+        keep = [_BUNDLER],
     )

@@ -7,4 +7,4 @@ tool=${0##*/}
 root=${0%/*}/..
 libs=$root/usr/lib/x86_64-linux-gnu
 exec "$libs/ld-linux-x86-64.so.2" --inhibit-cache --library-path "$libs" --argv0 "$0" \
-    "$root/@PROGRAMS@$tool" "$@"
+    @OPTIONS@"$root/@PROGRAMS@$tool" "$@"

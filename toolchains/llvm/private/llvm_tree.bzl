@@ -4,7 +4,15 @@
 load("//toolchains/debian:debian.bzl", "debian_tree")
 load("//toolchains/llvm:versions.bzl", "LLVM")
 load("//toolchains/locks:fetch.bzl", "lock_identity")
-load(":tools.bzl", "PROGRAMS", "PROGRAMS_FOLDER", "RESOURCES_FOLDER", "TOOLS")
+load(
+    ":tools.bzl",
+    "ALLOCATOR",
+    "ALLOCATOR_USERS",
+    "PROGRAMS",
+    "PROGRAMS_FOLDER",
+    "RESOURCES_FOLDER",
+    "TOOLS",
+)
 
 # The packages that decide what a compile or a link writes. The other packages of the group
 # serve tools that only look; a new version of theirs must not recompile every kernel.
@@ -34,10 +42,14 @@ def _llvm_tree_impl(rctx):
         exclude = ["usr/lib/x86_64-linux-gnu/*/*"],
     )
     for tool in TOOLS:
+        options = "--preload \"$libs/%s\" " % ALLOCATOR if tool in ALLOCATOR_USERS else ""
         rctx.template(
             "bin/" + tool,
             rctx.attr.wrapper,
-            {"@PROGRAMS@": PROGRAMS_FOLDER},
+            {
+                "@OPTIONS@": options,
+                "@PROGRAMS@": PROGRAMS_FOLDER,
+            },
             executable = True,
         )
     missing = [package for package in _COMPILER_PACKAGES if package not in locked]
