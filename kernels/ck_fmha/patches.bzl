@@ -1,43 +1,28 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The patches of upstream's sources, and the build setting that says whether they are applied."""
+"""The patches of upstream's sources."""
 
-load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
+def _patches(names):
+    return [Label("//kernels/ck_fmha:patches/%s.patch" % name) for name in names]
 
-# In the order in which they are applied.
-PATCHES = [
-    Label("//kernels/ck_fmha:patches/%s.patch" % name)
-    for name in [
-        "01-bwd-barrier-before-last-ds",
-        "02-bwd-barrier-before-bias",
-        "03-fwd-async-barrier-before-first-v",
-        "04-fwd-async-wait-for-k-at-barriers",
-        "05-fwd-v-tile-divided-among-waves",
-        "06-splitkv-combine-barrier-before-weights",
-        "07-fwd-dropout-barrier-before-random-numbers",
-        "08-fwd-async-k-zeros-behind-head",
-        "09-fwd-tile-of-infinite-scores",
-        "10-bwd-no-queries",
-        "11-bf16-rounding-early-clobber",
-    ]
-]
+# Each list in the order in which it is applied: what mends defects, ...
+PATCHES = _patches([
+    "01-bwd-barrier-before-last-ds",
+    "02-bwd-barrier-before-bias",
+    "03-fwd-async-barrier-before-first-v",
+    "04-fwd-async-wait-for-k-at-barriers",
+    "05-fwd-v-tile-divided-among-waves",
+    "06-splitkv-combine-barrier-before-weights",
+    "07-fwd-dropout-barrier-before-random-numbers",
+    "08-fwd-async-k-zeros-behind-head",
+    "09-fwd-tile-of-infinite-scores",
+    "10-bwd-no-queries",
+    "11-bf16-rounding-early-clobber",
+])
 
-_CHOICES = {
-    "default": "upstream's sources with the patches of kernels/ck_fmha/patches",
-    "none": "upstream's sources as they are",
-}
-
-def _patches_flag_impl(ctx):
-    value = ctx.build_setting_value
-    if value not in _CHOICES:
-        fail("--%s=%s: unknown choice; known: %s" % (
-            str(ctx.label).removeprefix("@@").removeprefix("@"),
-            value,
-            ", ".join(["%s (%s)" % choice for choice in sorted(_CHOICES.items())]),
-        ))
-    return [BuildSettingInfo(value = value)]
-
-patches_flag = rule(
-    implementation = _patches_flag_impl,
-    build_setting = config.string(flag = True),
-    doc = "Which patches upstream's kernels are compiled with: default or none.",
-)
+# ... and then what makes compiling cheaper and changes no code object.
+COMPILE_TIME_PATCHES = _patches([
+    "compile_time/20-sequence-metafunctions",
+    "compile_time/21-space-filling-curve",
+    "compile_time/22-tensor-adaptor-look-ups",
+    "compile_time/23-static-tile-distribution",
+])
