@@ -16,6 +16,7 @@ load(
     "//kernels/private:code_object_library.bzl",
     _code_object_library = "code_object_library",
 )
+load("//kernels/private:compile_group.bzl", _compile_group = "compile_group")
 load("//kernels/private:embedded_pack.bzl", _embedded_pack = "embedded_pack")
 load("//kernels/private:header_tree.bzl", _header_tree = "header_tree")
 load("//kernels/private:hip_host_library.bzl", _hip_host_library = "hip_host_library")
@@ -33,6 +34,7 @@ code_object = _code_object
 code_object_group = _code_object_group
 code_object_library = _code_object_library
 code_object_recipe = _code_object_recipe
+compile_group = _compile_group
 embedded_pack = _embedded_pack
 header_tree = _header_tree
 hip_host_library = _hip_host_library

@@ -2,12 +2,19 @@
 """Composable Kernel's sources, compiled as upstream asks for it."""
 
 load("//kernels:defs.bzl", "code_object_recipe", "hip_host_library")
-load("//kernels/ck_fmha/private:copts.bzl", "CK_COPTS", "CK_DEVICE_COPTS", "CK_HOST_COPTS")
+load(
+    "//kernels/ck_fmha/private:copts.bzl",
+    "CK_COPTS",
+    "CK_DEVICE_COPTS",
+    "CK_HOST_COPTS",
+    "CK_SHORTCUTS",
+)
 
-# Host code is the same for both choices: no patch changes arguments or grids.
+# Host code is the same for all choices: no patch changes arguments or grids.
 _HOST_HEADERS = Label("@composable_kernel//:headers")
 _DEVICE_HEADERS = select({
     Label("//kernels/ck_fmha:patches.none"): Label("@composable_kernel_upstream//:headers"),
+    Label("//kernels/ck_fmha:shortcuts.none"): Label("@composable_kernel_plain//:headers"),
     "//conditions:default": Label("@composable_kernel//:headers"),
 })
 
@@ -20,7 +27,10 @@ def ck_recipe(name, **kwargs):
     """
     code_object_recipe(
         name = name,
-        copts = CK_COPTS + CK_DEVICE_COPTS,
+        copts = CK_COPTS + CK_DEVICE_COPTS + select({
+            Label("//kernels/ck_fmha:shortcuts.none"): [],
+            "//conditions:default": CK_SHORTCUTS,
+        }),
         headers = _DEVICE_HEADERS,
         **kwargs
     )

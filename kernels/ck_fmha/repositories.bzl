@@ -10,7 +10,7 @@ load(
 )
 load("//kernels/ck_fmha/private:variant_sets_repository.bzl", "variant_sets_repository")
 load("//toolchains/pypi:pypi.bzl", "pypi_archive")
-load(":patches.bzl", "PATCHES")
+load(":patches.bzl", "COMPILE_TIME_PATCHES", "PATCHES")
 
 # For repositories with a selection of their own.
 generate = _generate
@@ -36,12 +36,14 @@ def _composable_kernel(name, patches):
 def ck_fmha_repositories():
     """Declares all but the repositories of the variant sets.
 
-    @composable_kernel            sources with the patches of patches/
+    @composable_kernel            sources with all patches of patches/
+    @composable_kernel_plain      sources with those that mend defects alone
     @composable_kernel_upstream   sources as they are
     @ck_fmha                      the instances: all that upstream's generator knows
     @variant_sets                 which variant sets and architectures there are
     """
-    _composable_kernel("composable_kernel", patches = PATCHES)
+    _composable_kernel("composable_kernel", patches = PATCHES + COMPILE_TIME_PATCHES)
+    _composable_kernel("composable_kernel_plain", patches = PATCHES)
     _composable_kernel("composable_kernel_upstream", patches = [])
     pool_repository(
         name = "ck_fmha",

@@ -30,6 +30,8 @@ _RECIPE = flags.DEFINE_string("recipe", None, "how it was compiled", required=Tr
 _INSTANCE = flags.DEFINE_string("instance", None, "also the kernel's symbol", required=True)
 _ARCH = flags.DEFINE_string("arch", None, "what it was compiled for", required=True)
 _BLOCK_SIZE = flags.DEFINE_integer("block_size", None, "work-items per workgroup", required=True)
+_FLAG = flags.DEFINE_multi_string("flag", [], "flags of the compile that the recipe lacks")
+_PROVEN = flags.DEFINE_list("proven", None, "the key, and the object's sha256, that are known")
 _OUT = flags.DEFINE_string("out", None, ".json; .spec is beside it", required=True)
 
 _NT_AMDGPU_METADATA = 32
@@ -99,15 +101,38 @@ def _record(metadata: Any, symbol: str, arch: str, block_size: int) -> dict[str,
     }
 
 
+def check_proven(key: str, sha256: str, proven: Sequence[str]) -> None:
+    """Raises MetadataError unless `proven` has this key and this digest."""
+    known_key, known_sha256 = proven
+    remedy = (
+        "Prove the groups anew: ./bazelw run //kernels/ck_fmha:prove_groups. Or have each kernel "
+        "compiled by itself: --//kernels/ck_fmha:shortcuts=none; or do without the proof for "
+        "a while: --//kernels/ck_fmha:shortcuts=unproven"
+    )
+    if key != known_key:
+        raise MetadataError(
+            "it was proven for another compiler, source, header or flag: its key is "
+            f"{key}, groups.lock.bzl has {known_key}. {remedy}"
+        )
+    if sha256 != known_sha256:
+        raise MetadataError(
+            "its group does not give what its own compile gives: its sha256 is "
+            f"{sha256}, groups.lock.bzl has {known_sha256}. {remedy}"
+        )
+
+
 def main(_arguments: Sequence[str]) -> int:
     code_object = Path(_CODE_OBJECT.value).read_bytes()
+    recipe = Recipe.parse(Path(_RECIPE.value).read_bytes())
+    spec = recipe.spec(Path(_SOURCE.value).read_bytes(), _ARCH.value, _FLAG.value)
+    sha256 = hashlib.sha256(code_object).hexdigest()
     try:
         kernel = kernel_record(code_object, _INSTANCE.value, _ARCH.value, _BLOCK_SIZE.value)
+        if _PROVEN.value:
+            check_proven(spec.key(), sha256, _PROVEN.value)
     except MetadataError as error:
         print(f"{_INSTANCE.value}, {_ARCH.value}: {error}", file=sys.stderr)
         return 1
-    recipe = Recipe.parse(Path(_RECIPE.value).read_bytes())
-    spec = recipe.spec(Path(_SOURCE.value).read_bytes(), _ARCH.value)
     out = Path(_OUT.value)
     out.with_suffix(".spec").write_bytes(spec.canonical())
     record = {
@@ -115,7 +140,7 @@ def main(_arguments: Sequence[str]) -> int:
         "instance": _INSTANCE.value,
         "kernel": kernel,
         "key": spec.key(),
-        "sha256": hashlib.sha256(code_object).hexdigest(),
+        "sha256": sha256,
         "size": len(code_object),
     }
     out.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", "ascii")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 # Raised when the meaning of a field changes, so that no old key can name a new object.
@@ -48,11 +48,11 @@ class Recipe:
         document = json.loads(data)
         return cls(**{**document, "flags": tuple(document["flags"])})
 
-    def spec(self, source: bytes, arch: str) -> CodeObjectSpec:
-        """The spec of a source's code object."""
+    def spec(self, source: bytes, arch: str, flags: Sequence[str] = ()) -> CodeObjectSpec:
+        """The spec of a source's code object, compiled with these flags behind the recipe's."""
         return CodeObjectSpec(
             arch=arch,
-            flags=self.flags,
+            flags=(*self.flags, *flags),
             headers=self.headers,
             source=hashlib.sha256(source).hexdigest(),
             toolchain=self.toolchain,

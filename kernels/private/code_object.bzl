@@ -5,6 +5,10 @@ Two actions, each with just the inputs it needs, so that a change recompiles onl
 
     compile   source, headers, toolchain  -> NAME.hsaco
     describe  NAME.hsaco, source, recipe  -> NAME.json, NAME.spec
+
+A code object is what the compile of its source alone gives. Where that is known, it may be made
+another way: of its module of a compile_group. `describe` holds its key and its digest against the
+known ones, whenever something depends on the code object.
 """
 
 load("//kernels/private:logical_path.bzl", "logical_path", "prefix_maps")
@@ -13,6 +17,7 @@ load(
     "CodeObjectInfo",
     "CodeObjectRecipeInfo",
     "CodeObjectsInfo",
+    "CompileGroupInfo",
     "HeaderTreeInfo",
 )
 load("//toolchains/python:defs.bzl", "run_py_tool")
@@ -28,6 +33,20 @@ _DEVICE_FLAGS = [
     "--no-gpu-bundle-output",
 ]
 
+# What clang's driver says for HIP and not for the plain target, as far as it is in no module.
+_BACKEND_FLAGS = [
+    "--target=amdgcn-amd-amdhsa",
+    "-O3",
+    "-fPIC",
+    "-ffp-contract=fast-honor-pragmas",
+    "-nogpulib",
+    # The toolchain's flags for headers.
+    "-Wno-unused-command-line-argument",
+    # The module is optimised.
+    "-Xclang",
+    "-disable-llvm-passes",
+]
+
 def _code_object_recipe_impl(ctx):
     hip = hip_toolchain(ctx)
     headers = ctx.attr.headers[HeaderTreeInfo]
@@ -40,6 +59,8 @@ def _code_object_recipe_impl(ctx):
     )
     compile_arguments = ctx.actions.args()
     compile_arguments.add_all(flags)
+    backend_arguments = ctx.actions.args()
+    backend_arguments.add_all(hip.flags + _BACKEND_FLAGS)
 
     recipe = ctx.actions.declare_file(ctx.label.name + ".recipe")
     arguments = ctx.actions.args()
@@ -61,6 +82,7 @@ def _code_object_recipe_impl(ctx):
         DefaultInfo(files = depset([recipe])),
         CodeObjectRecipeInfo(
             arguments = compile_arguments,
+            backend_arguments = backend_arguments,
             compiler = hip.compiler,
             inputs = depset(transitive = [hip.files, headers.headers]),
             recipe = recipe,
@@ -98,22 +120,46 @@ def _code_object_impl(ctx):
              (source.owner.workspace_root or "the main repository", recipe.repository or "it"))
 
     code_object = ctx.actions.declare_file(name + ".hsaco")
-    ctx.actions.run(
-        executable = recipe.compiler,
-        arguments = [
-            recipe.arguments,
-            "--offload-arch=" + arch,
-            "-c",
-            source.path,
-            "-o",
-            code_object.path,
-        ],
-        inputs = depset([source], transitive = [recipe.inputs]),
-        outputs = [code_object],
-        mnemonic = "HipCodeObject",
-        resource_set = _compile_resources,
-        progress_message = "Compiling %{label}",
-    )
+    if ctx.attr.group:
+        group = ctx.attr.group[CompileGroupInfo]
+        if group.arch != arch or instance not in group.modules:
+            fail("%s has no %s for %s" % (ctx.attr.group.label, instance, arch))
+        module = group.modules[instance]
+        ctx.actions.run(
+            executable = recipe.compiler,
+            arguments = [
+                recipe.backend_arguments,
+                "-mcpu=" + arch,
+            ] + ctx.attr.copts + [
+                "-x",
+                "ir",
+                module.path,
+                "-o",
+                code_object.path,
+            ],
+            inputs = depset([module], transitive = [recipe.inputs]),
+            outputs = [code_object],
+            mnemonic = "HipCodeObject",
+            progress_message = "Generating machine code of %{label}",
+        )
+    else:
+        ctx.actions.run(
+            executable = recipe.compiler,
+            arguments = [
+                recipe.arguments,
+                "--offload-arch=" + arch,
+            ] + ctx.attr.copts + [
+                "-c",
+                source.path,
+                "-o",
+                code_object.path,
+            ],
+            inputs = depset([source], transitive = [recipe.inputs]),
+            outputs = [code_object],
+            mnemonic = "HipCodeObject",
+            resource_set = _compile_resources,
+            progress_message = "Compiling %{label}",
+        )
 
     metadata = ctx.actions.declare_file(name + ".json")
     spec = ctx.actions.declare_file(name + ".spec")
@@ -124,6 +170,9 @@ def _code_object_impl(ctx):
     arguments.add("--instance", instance)
     arguments.add("--arch", arch)
     arguments.add("--block_size", ctx.attr.block_size)
+    arguments.add_all(ctx.attr.copts, format_each = "--flag=%s")
+    if ctx.attr.proven:
+        arguments.add_joined("--proven", ctx.attr.proven, join_with = ",")
     arguments.add("--out", metadata)
     run_py_tool(
         ctx,
@@ -144,7 +193,11 @@ def _code_object_impl(ctx):
     )
     return [
         DefaultInfo(files = depset([code_object])),
-        OutputGroupInfo(metadata = [metadata], spec = [spec]),
+        OutputGroupInfo(
+            _validation = depset([metadata] if ctx.attr.proven else []),
+            metadata = [metadata],
+            spec = [spec],
+        ),
         info,
         CodeObjectsInfo(code_objects = depset([info])),
     ]
@@ -155,8 +208,18 @@ code_object = rule(
     attrs = {
         "arch": attr.string(mandatory = True, doc = "one of archs.toml"),
         "block_size": attr.int(mandatory = True, doc = "work-items per workgroup, to be checked"),
+        "copts": attr.string_list(
+            doc = "flags of code generation beyond the recipe's; they enter the key",
+        ),
+        "group": attr.label(
+            providers = [CompileGroupInfo],
+            doc = "the compile_group to take it from; by default it is compiled by itself",
+        ),
         "instance": attr.string(
             doc = "the instance's name, which is its kernel's symbol; the target's by default",
+        ),
+        "proven": attr.string_list(
+            doc = "key and sha256 of the object that the source's own compile gives",
         ),
         "recipe": attr.label(mandatory = True, providers = [CodeObjectRecipeInfo]),
         "src": attr.label(allow_single_file = [".cpp"], mandatory = True),

@@ -1,6 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The build settings of this folder: which variant set, and which architectures."""
+"""The build settings of this folder, and a rule for those that choose among few values."""
 
+load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("//kernels/private:comma_list.bzl", "parse_comma_list")
 
 ArchsInfo = provider(doc = "The chosen architectures.", fields = {"archs": "sorted list of str"})
@@ -52,4 +53,21 @@ variants_flag = rule(
     build_setting = config.string(flag = True),
     doc = "The name of a variant set: a file of kernels/variants, without .toml.",
     attrs = {"known": attr.string_list(mandatory = True)},
+)
+
+def _choice_flag_impl(ctx):
+    value = ctx.build_setting_value
+    if value not in ctx.attr.choices:
+        fail("--%s=%s: unknown choice; known: %s" % (
+            str(ctx.label).removeprefix("@@").removeprefix("@"),
+            value,
+            ", ".join(["%s (%s)" % choice for choice in sorted(ctx.attr.choices.items())]),
+        ))
+    return [BuildSettingInfo(value = value)]
+
+choice_flag = rule(
+    implementation = _choice_flag_impl,
+    build_setting = config.string(flag = True),
+    doc = "One of several values.",
+    attrs = {"choices": attr.string_dict(mandatory = True, doc = "value -> what it means")},
 )

@@ -15,10 +15,19 @@ CodeObjectRecipeInfo = provider(
     doc = "What the compiles of many code objects have in common. It is made once for all of them.",
     fields = {
         "arguments": "Args: every flag but the arch and the names of input and output",
+        "backend_arguments": "Args: the same for a compile of optimised IR",
         "compiler": "File",
         "inputs": "depset of File: all but the source",
         "recipe": "File: the same for keys, see code_object/spec.py",
         "repository": "str: where sources must lie, from the execution root",
+    },
+)
+
+CompileGroupInfo = provider(
+    doc = "Instances that were compiled together, up to optimised IR.",
+    fields = {
+        "arch": "str",
+        "modules": "dict: instance -> File, the bitcode of its kernel alone",
     },
 )
 

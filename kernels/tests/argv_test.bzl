@@ -41,7 +41,10 @@ def _argv_test_impl(ctx):
     asserts.equals(env, ["CodeObjectDescribe", "HipCodeObject"], sorted(actions))
     return analysistest.end(env)
 
-argv_test = analysistest.make(_argv_test_impl)
+argv_test = analysistest.make(
+    _argv_test_impl,
+    config_settings = {str(Label("//kernels/ck_fmha:shortcuts")): "none"},
+)
 
 def _library_test_impl(ctx):
     env = analysistest.begin(ctx)

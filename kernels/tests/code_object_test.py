@@ -36,6 +36,11 @@ def test_bytes_do_not_depend_on_the_place():
     assert data("COPIED") == data("ORIGINAL")
 
 
+def test_bytes_do_not_depend_on_what_was_compiled_together():
+    assert data("GROUPED_FP16") == data("ORIGINAL")
+    assert data("GROUPED_BF16") == data("ORIGINAL_BF16")
+
+
 def test_specs():
     assert data("SPEC_COPIED") == data("SPEC_ORIGINAL")
     assert data("SPEC_OTHER_ARCH") != data("SPEC_ORIGINAL")

@@ -17,7 +17,7 @@ archs_test = analysistest.make(
 
 def _variants_test_impl(ctx):
     env = analysistest.begin(ctx)
-    asserts.expect_failure(env, "//kernels:variants=croe: unknown variant set; known: core")
+    asserts.expect_failure(env, "//kernels:variants=croe: unknown variant set; known: bench, core")
     return analysistest.end(env)
 
 variants_test = analysistest.make(
@@ -26,13 +26,26 @@ variants_test = analysistest.make(
     expect_failure = True,
 )
 
-def _patches_test_impl(ctx):
-    env = analysistest.begin(ctx)
-    asserts.expect_failure(env, "//kernels/ck_fmha:patches=some: unknown choice; known: default (")
-    return analysistest.end(env)
+def _choice_test(setting, known):
+    def _impl(ctx):
+        env = analysistest.begin(ctx)
+        expected = "//kernels/ck_fmha:%s=some: unknown choice; known: %s (" % (setting, known)
+        asserts.expect_failure(env, expected)
+        return analysistest.end(env)
+
+    return _impl
+
+_patches_test_impl = _choice_test("patches", "default")
+_shortcuts_test_impl = _choice_test("shortcuts", "all")
 
 patches_test = analysistest.make(
     _patches_test_impl,
     config_settings = {str(Label("//kernels/ck_fmha:patches")): "some"},
+    expect_failure = True,
+)
+
+shortcuts_test = analysistest.make(
+    _shortcuts_test_impl,
+    config_settings = {str(Label("//kernels/ck_fmha:shortcuts")): "some"},
     expect_failure = True,
 )

@@ -1,13 +1,14 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Which headers a kernel is compiled against, by --//kernels/ck_fmha:patches."""
+"""Which headers kernels are compiled against, by --//kernels/ck_fmha:patches and :shortcuts."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 load("//kernels/private:logical_path.bzl", "logical_path")
 
-_SETTING = str(Label("//kernels/ck_fmha:patches"))
+_PATCHES = str(Label("//kernels/ck_fmha:patches"))
+_SHORTCUTS = str(Label("//kernels/ck_fmha:shortcuts"))
 
 def _headers_test(repository):
-    """A test implementation: flags, key and inputs know this CK repository and no other."""
+    """A test implementation: flags and digest know this CK repository and no other."""
     expected = [
         "-Iexternal/%s/include" % repository,
         "-Iexternal/%s/example/ck_tile/01_fmha" % repository,
@@ -15,13 +16,13 @@ def _headers_test(repository):
 
     def _impl(ctx):
         env = analysistest.begin(ctx)
-        actions = {action.mnemonic: action for action in analysistest.target_actions(env)}
-        flags = [logical_path(flag) for flag in actions["HipCodeObject"].argv]
+        (action,) = analysistest.target_actions(env)
+        flags = [logical_path(flag) for flag in action.argv]
         includes = [flag for flag in flags if flag.startswith("-Iexternal/composable_kernel")]
         asserts.equals(env, expected, includes)
         roots = {
-            logical_path(file.path).split("/")[1]: None
-            for file in actions["HipCodeObject"].inputs.to_list()
+            logical_path(file.path).partition("external/")[2].split("/")[0]: None
+            for file in action.inputs.to_list()
             if "composable_kernel" in file.path
         }
         asserts.equals(env, [repository], roots.keys())
@@ -31,6 +32,8 @@ def _headers_test(repository):
 
 _default_impl = _headers_test("composable_kernel")
 _none_impl = _headers_test("composable_kernel_upstream")
+_plain_impl = _headers_test("composable_kernel_plain")
 
-default_patches_test = analysistest.make(_default_impl, config_settings = {_SETTING: "default"})
-no_patches_test = analysistest.make(_none_impl, config_settings = {_SETTING: "none"})
+default_patches_test = analysistest.make(_default_impl, config_settings = {_PATCHES: "default"})
+no_patches_test = analysistest.make(_none_impl, config_settings = {_PATCHES: "none"})
+no_shortcuts_test = analysistest.make(_plain_impl, config_settings = {_SHORTCUTS: "none"})

@@ -1,5 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Reads Bazel's action graph, as `aquery --output=jsonproto --include_param_files` prints it."""
+"""Reads Bazel's action graph, as `aquery --output=jsonproto --include_param_files` prints it.
+
+With --include_file_write_contents, too, for those who ask for an action's `content`.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ class Action:
     inputs: frozenset[str]
     outputs: tuple[str, ...]
     parameter_files: Mapping[str, str]
+    content: str | None = None  # of a FileWrite
 
 
 def parse(graph: Mapping[str, Any]) -> list[Action]:
@@ -55,6 +59,8 @@ def parse(graph: Mapping[str, Any]) -> list[Action]:
             members(a.get("inputDepSetIds", ())),
             tuple(artifacts[o] for o in a.get("outputIds", ())),
             {f["execPath"]: "\n".join(f.get("arguments", ())) for f in a.get("paramFiles", ())},
+            # An empty text is left out.
+            a.get("fileContents", "" if a["mnemonic"] == "FileWrite" else None),
         )
         for a in graph["actions"]
     ]

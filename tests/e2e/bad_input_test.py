@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +52,8 @@ def refused(result: subprocess.CompletedProcess, *words: str) -> None:
         ("--//kernels:archs=", ("gfx942",)),
         ("--//kernels:variants=cor", ("cor", "core", "smoke")),
         ("--//kernels/ck_fmha:patches=more", ("more", "default", "none")),
+        ("--//kernels/ck_fmha:shortcuts=some", ("some", "all", "none", "unproven")),
+        ("--//kernels/ck_fmha:machine_options=fast", ("fast", "tuned", "upstream")),
         ("--//toolchains/python:abi=cp27", ("cp27", "cp311", "cp313", "cp314")),
         ("--//aiter:namespace=9lives", ("9lives", "identifier")),
     ],
@@ -69,6 +73,78 @@ def test_unknown_key_in_a_variant_set(project: clone.Clone, edit) -> None:
     )
     # It breaks its own set and no other.
     project.bazel("build", "--nobuild", "//kernels:launch_table")
+
+
+SMOKE_MEMBER = "bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps"
+NEIGHBOUR = "bwd/fp16_d128:fmha_bwd_dot_do_o_d128_fp16_batch_o2_ps"
+GROUPS_LOCK = "kernels/ck_fmha/groups.lock.bzl"
+
+
+def proven(project: clone.Clone) -> tuple[str, str]:
+    """Key and sha256 that the lock has of an instance of smoke."""
+    lock = ast.literal_eval((project.root / GROUPS_LOCK).read_text().partition("GROUPS = ")[2])
+    (found,) = (m[SMOKE_MEMBER] for m in lock["gfx942"].values() if SMOKE_MEMBER in m)
+    return tuple(found)
+
+
+@pytest.mark.parametrize(
+    ("which", "words"),
+    [
+        (0, "it was proven for another compiler, source, header or flag"),
+        (1, "its group does not give what its own compile gives"),
+    ],
+)
+def test_stale_or_edited_lock_of_groups(project: clone.Clone, edit, which: int, words: str) -> None:
+    digest = proven(project)[which]
+    edit(GROUPS_LOCK, digest, "0" * 64)
+    smoke = "--//kernels:variants=smoke"
+    # Also where nothing reads what is known of the code object.
+    for target in ("//kernels:launch_table", "@variant_sets//smoke:gfx942.library"):
+        refused(
+            project.bazel("build", smoke, target, expect=None),
+            SMOKE_MEMBER.partition(":")[2] + ", gfx942: " + words,
+            digest,
+            "0" * 64,
+            "//kernels/ck_fmha:prove_groups",
+            "shortcuts=none",
+        )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"gfx942"', '"gfx9999"', ("gfx9999 is no architecture of archs.toml", "gfx942, gfx950")),
+        (NEIGHBOUR, "bwd/fp16_d128:fmha_bwd_none", ("fmha_bwd_none",)),
+        ("GROUPS = {", 'GROUPS = {"gfx950": {"lone": {"a:b": ["0", "0"]}},', ("lone", "two at")),
+    ],
+)
+def test_damaged_lock_of_groups(
+    project: clone.Clone, edit, old: str, new: str, words: tuple[str, ...]
+) -> None:
+    edit(GROUPS_LOCK, old, new)
+    smoke = "--//kernels:variants=smoke"
+    refused(project.bazel("build", smoke, "@variant_sets//smoke:gfx942", expect=None), *words)
+
+
+def test_member_of_a_group_that_does_not_compile(project: clone.Clone) -> None:
+    smoke = ("--//kernels:variants=smoke", "@variant_sets//smoke:gfx942")
+    project.bazel("build", *smoke)
+    external = project.bazel("info", "output_base").stdout.strip().splitlines()[-1]
+    instance = SMOKE_MEMBER.partition(":")[2]
+    (source,) = Path(external).glob(f"external/_main*ck_fmha/bwd/*/{instance}.cpp")
+    text = source.read_text()
+    source.chmod(0o644)
+    try:
+        source.write_text(text + 'static_assert(sizeof(Kernel) == 0, "not like this");\n')
+        refused(
+            project.bazel("build", *smoke, expect=None),
+            f"{instance}.cpp:",
+            "error: static assertion failed",
+            "not like this",
+            "Compiling 8 kernels of",
+        )
+    finally:
+        source.write_text(text)
 
 
 def test_wrong_sha256_of_a_python_distribution(project: clone.Clone, edit) -> None:

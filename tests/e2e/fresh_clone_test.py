@@ -56,11 +56,17 @@ def test_touching_python_recompiles_nothing(other: clone.Clone) -> None:
     assert not {COMPILE, "CodeObjectDescribe", "CppCompile", "CppLink"} & set(ran), ran
 
 
-def test_touching_one_instance_recompiles_one_object(other: clone.Clone) -> None:
+def test_touching_one_instance_recompiles_its_group_alone(other: clone.Clone) -> None:
     external = other.bazel("info", "output_base").stdout.strip().splitlines()[-1]
     instance = "fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps"
     (source,) = Path(external).glob(f"external/_main*ck_fmha/bwd/*/{instance}.cpp")
     source.chmod(0o644)
     source.write_text(source.read_text() + "// touched\n")
-    spawns = other.build(WHEEL)
-    assert spawns.executed[COMPILE] + spawns.cached[COMPILE] == 1, spawns.executed
+    spawns = other.build("--//kernels/ck_fmha:shortcuts=unproven", WHEEL)
+    ran = spawns.executed + spawns.cached
+    assert ran["HipCompileGroup"] == 1, ran
+    # A comment changes no module, and so no machine code.
+    assert ran[COMPILE] == 0, ran
+    # But the key is another now: what was proven of it holds no longer.
+    refused = other.bazel("build", WHEEL, expect=1).stdout
+    assert f"{instance}, gfx942: it was proven for another compiler, source" in refused, refused

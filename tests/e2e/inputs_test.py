@@ -17,7 +17,7 @@ from toolchains.locks import vendor
 SMOKE = ("--//kernels:variants=smoke",)
 WHEEL = "//python:attn_wheel"
 # Of the lock's groups, what no action of the wheel has to do with.
-UNRELATED = {"clang_tidy", "compiler_rt", "googletest", "npm", "other_system"}
+UNRELATED = {"clang_tidy", "clang_tools", "compiler_rt", "googletest", "npm", "other_system"}
 
 
 @pytest.fixture(scope="module")

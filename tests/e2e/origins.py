@@ -40,7 +40,7 @@ def is_made_of(text: str, template: str) -> bool:
 
 def patched_files(checkout: Path) -> set[str]:
     """Returns the files of upstream that the patches of the checkout change."""
-    texts = (patch.read_text() for patch in (checkout / _PATCHES).glob("*.patch"))
+    texts = (patch.read_text() for patch in (checkout / _PATCHES).rglob("*.patch"))
     return {name for text in texts for name in re.findall(r"^\+\+\+ b/(\S+)", text, re.M)}
 
 

@@ -17,12 +17,13 @@ LOCKED = b"int locked;\n"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with a template and a patch."""
+    """A checkout with templates and patches."""
     root = tmp_path / "checkout"
     files = {
         "toolchains/llvm/tool.sh": "#!/bin/sh\nexec @PROGRAMS@clang\n",
         "toolchains/python/python.sh.tpl": "#!/bin/sh\n",
         "kernels/ck_fmha/patches/01.patch": "--- a/include/p.hpp\n+++ b/include/p.hpp\n",
+        "kernels/ck_fmha/patches/kind/02.patch": "--- a/include/q.hpp\n+++ b/include/q.hpp\n",
     }
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -55,6 +56,7 @@ def archives(tmp_path: Path) -> dict[Path, str]:
         ("external/m~llvm/bin/clang", b"#!/bin/sh\nexec usr/bin/clang\n", True),
         ("external/m~llvm/bin/clang", b"#!/bin/sh\nexec usr/bin/clang\nrm x\n", False),
         ("external/ck~composable_kernel/include/p.hpp", b"new", True),
+        ("external/ck~composable_kernel/include/q.hpp", b"new", True),
         ("external/ck~composable_kernel/include/other.hpp", b"new", False),
         ("external/bazel_tools/host.h", b"#define HOST 1\n", False),
     ],

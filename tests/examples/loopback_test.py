@@ -24,7 +24,7 @@ from toolchains.remote import fill, servers
 from toolchains.remote.proxy import HttpProxy
 
 ABIS = ("cp311", "cp313", "cp314")
-COMPILE = {"CppCompile", "HipCodeObject", "HipHost"}
+COMPILE = {"CppCompile", "HipCodeObject", "HipCompileGroup", "HipHost"}
 
 
 @dataclasses.dataclass

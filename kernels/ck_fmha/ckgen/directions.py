@@ -104,6 +104,12 @@ class Instance:
     block_size: int
     upstream: Any = dataclasses.field(repr=False, compare=False)
     head_size_alignment: int = 1
+    tag: str = ""  # of upstream's pipeline, where a kind has several
+
+    @property
+    def pipeline(self) -> str:
+        """What machine code is generated alike for: fwd_qr_async, bwd_dq_dk_dv, ..."""
+        return f"{self.kind}_{self.tag}" if self.tag else self.kind
 
     def text(self) -> str:
         """Upstream's source up to and including the kernel's type, KINDS[kind].kernel."""
@@ -157,6 +163,7 @@ def _forward_instance(module: ModuleType, kind: str, kernel: Any) -> Instance:
         block_size=_waves(tile) * WAVEFRONT_SIZE,
         upstream=kernel,
         head_size_alignment=alignment,
+        tag=pipeline.tag,
     )
 
 

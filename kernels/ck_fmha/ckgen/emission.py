@@ -124,18 +124,25 @@ def pool_files(candidates: Sequence[Candidate]) -> dict[str, str]:
     """Path -> text of @ck_fmha."""
     instances = instances_of(candidates)
     launches, launch_texts = launch_functions(instances)
-    packages: dict[str, dict[str, int]] = {}
+    packages: dict[str, dict[str, dict[str, int]]] = {}
     files = {f"launch/{name}.inc": text for name, text in launch_texts.items()}
     for instance in instances:
         package = _package(instance)
-        packages.setdefault(package, {})[instance.name] = instance.block_size
+        pipelines = packages.setdefault(package, {})
+        pipelines.setdefault(instance.pipeline, {})[instance.name] = instance.block_size
         files[f"{package}/{instance.name}.cpp"] = instance_source(instance)
-    for package, block_sizes in packages.items():
+    for package, pipelines in packages.items():
         files[f"{package}/BUILD.bazel"] = (
             f"# {_NOTICE}\n"
             'load("@aiter_attn//kernels/ck_fmha/private:packages.bzl", "instances_package")\n\n'
-            f"# Instance -> work-items per workgroup.\ninstances_package({_json(block_sizes)})\n"
+            "# Pipeline -> instance -> work-items per workgroup.\n"
+            f"instances_package({_json(pipelines)})\n"
         )
+    files["groups/BUILD.bazel"] = (
+        f"# {_NOTICE}\n"
+        'load("@aiter_attn//kernels/ck_fmha/private:packages.bzl", "groups_package")\n\n'
+        "groups_package()\n"
+    )
     document = {
         "known_values": known_values([candidate.traits for candidate in candidates]),
         "rows": {i.name: row(i, launches[i.name]) for i in instances},

@@ -15,6 +15,13 @@ CK_DEVICE_COPTS = [
     "-fgpu-flush-denormals-to-zero",
 ]
 
+# Flags that make a compile cheaper and change no code object.
+CK_SHORTCUTS = [
+    # Alias analysis over all of a module's globals: a kernel has one, its LDS.
+    "-mllvm",
+    "-enable-global-analyses=0",
+]
+
 CK_HOST_COPTS = [
     "-include",
     "kernels/ck_fmha/no_iostream.h",

@@ -9,38 +9,76 @@ load(
     "code_object",
     "code_object_group",
     "code_object_library",
+    "compile_group",
 )
 load("//kernels/ck_fmha:defs.bzl", "ck_host_library")
+load("//kernels/ck_fmha:groups.lock.bzl", "GROUPS")
+load("//kernels/ck_fmha/private:groups.bzl", "group_of")
+load("//kernels/ck_fmha/private:machine_options.bzl", "machine_options")
 
 _PUBLIC = ["//visibility:public"]
 
 # buildifier: disable=unnamed-macro
-def instances_package(block_sizes):
+def instances_package(pipelines):
     """A package of the pool:
 
         INSTANCE.ARCH           the code object
         INSTANCE.ARCH.library   the same as a cc_library
 
     Args:
-      block_sizes: instance -> work-items per workgroup.
+      pipelines: pipeline -> instance -> work-items per workgroup.
     """
-    for instance, block_size in block_sizes.items():
-        for arch in ARCHS:
-            code_object(
-                name = "%s.%s" % (instance, arch),
-                src = instance + ".cpp",
+    grouped = {}
+    for pipeline, block_sizes in pipelines.items():
+        for instance, block_size in block_sizes.items():
+            for arch in ARCHS:
+                if _instance(instance, block_size, pipeline, arch):
+                    grouped[instance + ".cpp"] = True
+    native.exports_files(grouped.keys(), visibility = ["@ck_fmha//groups:__pkg__"])
+
+def _instance(instance, block_size, pipeline, arch):
+    """The targets of an instance for an architecture. Returns its group's label, if it has one."""
+    group, proven = group_of(native.package_name(), instance, arch)
+    code_object(
+        name = "%s.%s" % (instance, arch),
+        src = instance + ".cpp",
+        arch = arch,
+        block_size = block_size,
+        copts = machine_options(pipeline, native.package_name().rpartition("_")[2], arch),
+        group = group and select({
+            Label("//kernels/ck_fmha:shortcuts.all"): group,
+            Label("//kernels/ck_fmha:shortcuts.unproven"): group,
+            "//conditions:default": None,
+        }),
+        instance = instance,
+        proven = proven and select({
+            Label("//kernels/ck_fmha:shortcuts.all"): proven,
+            "//conditions:default": [],
+        }),
+        recipe = "@ck_fmha//:recipe",
+        tags = ["manual"],
+        visibility = _PUBLIC,
+    )
+    code_object_library(
+        name = "%s.%s.library" % (instance, arch),
+        arch = arch,
+        code_object = ":%s.%s" % (instance, arch),
+        instance = instance,
+        tags = ["manual"],
+        visibility = _PUBLIC,
+    )
+    return group
+
+# buildifier: disable=unnamed-macro
+def groups_package():
+    """The package of the pool's compile groups: GROUP.ARCH for each of groups.lock.bzl."""
+    for arch, groups in GROUPS.items():
+        for group, members in groups.items():
+            compile_group(
+                name = "%s.%s" % (group, arch),
+                srcs = ["@ck_fmha//%s.cpp" % member for member in members],
                 arch = arch,
-                block_size = block_size,
-                instance = instance,
                 recipe = "@ck_fmha//:recipe",
-                tags = ["manual"],
-                visibility = _PUBLIC,
-            )
-            code_object_library(
-                name = "%s.%s.library" % (instance, arch),
-                arch = arch,
-                code_object = ":%s.%s" % (instance, arch),
-                instance = instance,
                 tags = ["manual"],
                 visibility = _PUBLIC,
             )

@@ -59,6 +59,19 @@ def test_smoke_is_one_of_each_kind(pool: Pool):
     ]
 
 
+def test_bench_is_families_of_eight_and_four_and_what_is_alone(pool: Pool):
+    instances = instances_of(shipped(pool, "bench"))
+    families = Counter((i.kind, i.traits["head_size_qk"]) for i in instances)
+    assert {key: n for key, n in families.items() if key[0] in ("fwd", "bwd_dq_dk_dv")} == {
+        ("fwd", 64): 4,
+        ("fwd", 128): 8,
+        ("fwd", 256): 1,
+        ("bwd_dq_dk_dv", 64): 8,
+        ("bwd_dq_dk_dv", 128): 4,
+        ("bwd_dq_dk_dv", 256): 1,
+    }
+
+
 def test_every_shipped_set_selects_something(pool: Pool):
     for path in os.environ["VARIANTS"].split():
         assert shipped(pool, Path(path).stem)

@@ -10,7 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from kernels.code_object.describe import MetadataError, kernel_record, read_metadata
+from kernels.code_object.describe import (
+    MetadataError,
+    check_proven,
+    kernel_record,
+    read_metadata,
+)
 from kernels.code_object.spec import CodeObjectSpec
 
 FILES = [Path(path) for path in os.environ["CODE_OBJECTS"].split()]
@@ -46,6 +51,14 @@ def test_record(name: str):
     assert 0 < record["vgpr_count"] <= 512
     assert record["kernarg_size"] <= record["kernarg_segment_size"]
     assert record["max_workgroup_size"] == block_size(name)
+
+
+def test_a_stale_or_edited_lock_is_refused():
+    check_proven("a" * 64, "b" * 64, ["a" * 64, "b" * 64])
+    with pytest.raises(MetadataError, match=r"another compiler, source, header or flag.*prove_"):
+        check_proven("c" * 64, "b" * 64, ["a" * 64, "b" * 64])
+    with pytest.raises(MetadataError, match=r"not give what its own compile gives.*shortcuts=none"):
+        check_proven("a" * 64, "c" * 64, ["a" * 64, "b" * 64])
 
 
 def test_a_broken_promise_is_refused():

@@ -10,7 +10,14 @@ from tests.e2e.remote_cache.conftest import Reference, Stranger
 from toolchains.remote import servers
 from toolchains.remote.proxy import Fault, HttpProxy, TcpProxy
 
-COMPILED = ("HipCodeObject", "HipHost", "CppCompile", "CppLink")
+COMPILED = (
+    "HipCodeObject",
+    "HipCompileGroup",
+    "HipSplitGroup",
+    "HipHost",
+    "CppCompile",
+    "CppLink",
+)
 
 
 def check_all_hits(stranger: Stranger, reference: Reference) -> None:

@@ -1,0 +1,42 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Code objects of groups, drawn, and what their own compiles give."""
+
+load("//kernels/ck_fmha:groups.lock.bzl", "GROUPS")
+
+def drawn_members(count):
+    """Members of groups: others whenever what was proven is something else.
+
+    Args:
+      count: how many of each architecture.
+    Returns:
+      The labels of their code objects.
+    """
+    labels = []
+    for arch, groups in GROUPS.items():
+        members = [item for group in groups.values() for item in group.items()]
+        by_chance = sorted([(hash(sha256), member) for member, (_, sha256) in members])
+        labels += ["@ck_fmha//%s.%s" % (member, arch) for _, member in by_chance[:count]]
+    return labels
+
+def _without_shortcuts_impl(_settings, _attr):
+    return {"//kernels/ck_fmha:shortcuts": "none"}
+
+_without_shortcuts = transition(
+    implementation = _without_shortcuts_impl,
+    inputs = [],
+    outputs = ["//kernels/ck_fmha:shortcuts"],
+)
+
+def _plain_code_objects_impl(ctx):
+    return [DefaultInfo(files = depset(ctx.files.deps))]
+
+plain_code_objects = rule(
+    implementation = _plain_code_objects_impl,
+    doc = "Code objects, each compiled by itself without any shortcut.",
+    attrs = {
+        "deps": attr.label_list(cfg = _without_shortcuts),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+)

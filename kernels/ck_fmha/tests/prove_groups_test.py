@@ -1,0 +1,143 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Groups are locked only where every object is that of its own compile; the lock is never lost."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kernels.ck_fmha import prove_groups
+from kernels.ck_fmha.prove_groups import Proof, Trouble, lock_text, parse_lock, siblings
+
+
+def row(kind: str, *tile: int) -> dict[str, object]:
+    return {"kind": kind, "tile": {"values": tile}}
+
+
+def proof(text: str) -> Proof:
+    return Proof(*(hashlib.sha256(f"{text} {what}".encode()).hexdigest() for what in "ab"))
+
+
+LOCK = {
+    "gfx942": {"fwd_fp16_d64_0": {"fwd/fp16_d64:a": proof("a"), "fwd/fp16_d64:b": proof("b")}},
+    "gfx950": {},
+}
+
+
+@pytest.mark.parametrize("lock", [{}, LOCK])
+def test_a_lock_is_read_as_it_was_written(lock: dict):
+    assert parse_lock(lock_text(lock)) == lock
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "GROUPS = {}",  # without a line before it
+        "\nGROUPS = {'gfx942': dict()}\n",
+        '\nGROUPS = {"gfx942": []}\n',
+        '\nGROUPS = {"gfx942": {"group": {"member": ["key"]}}}\n',
+        "\nGROUPS = " + 100_000 * "[",
+    ],
+)
+def test_another_text_is_refused_with_the_way_out(text: str):
+    with pytest.raises(Trouble, match=r"groups.lock.bzl cannot be read.*Restore it"):
+        parse_lock(text)
+
+
+def test_siblings_are_of_one_kind_dtype_and_tile():
+    rows = {
+        "fwd/fp16_d64:a": row("fwd", 64),
+        "fwd/fp16_d64:b": row("fwd", 64),
+        "fwd/fp16_d64:other_tile": row("fwd", 32),
+        "fwd/bf16_d64:other_dtype": row("fwd", 64),
+        "bwd/fp16_d64:other_kind": row("bwd_dq_dk_dv", 64),
+    }
+    assert siblings(rows) == {"fwd_fp16_d64_0": ["fwd/fp16_d64:a", "fwd/fp16_d64:b"]}
+
+
+def test_small_kernels_are_compiled_together_whatever_their_shape():
+    rows = {f"bwd/fp16_d{d}:o{d}": row("bwd_dot_do_o", d) for d in (32, 64, 128)}
+    assert list(map(len, siblings(rows).values())) == [3]
+
+
+def test_no_group_is_larger_than_eight_and_none_has_one():
+    rows = {f"fwd/fp16_d64:{n:02}": row("fwd", 64) for n in range(17)}
+    groups = siblings(rows)
+    assert sorted(map(len, groups.values())) == [8, 8]
+    assert len({m for members in groups.values() for m in members}) == 16
+
+
+class Compiler:
+    """What builds give, where `spoilt` members come out differently with a neighbour."""
+
+    def __init__(self, lock: Path, members: list[str], spoilt: Mapping[str, str]):
+        self.lock = lock
+        self.members = members
+        self.spoilt = spoilt
+        self.attempts: list[list[list[str]]] = []
+
+    def metadata(self, shortcuts: str, arch: str) -> dict[str, Proof]:
+        made = {member: proof(member) for member in self.members}
+        if shortcuts == "none":
+            return made
+        assert shortcuts == "unproven"
+        groups = parse_lock(self.lock.read_text())[arch]
+        self.attempts.append([list(members) for members in groups.values()])
+        for members in groups.values():
+            for member, neighbour in self.spoilt.items():
+                if {member, neighbour} <= members.keys():
+                    made[member] = proof("something else")
+        return made
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    path = tmp_path / "groups.lock.bzl"
+    path.write_text(lock_text(LOCK))
+    return path
+
+
+MEMBERS = [f"fwd/fp16_d64:{letter}" for letter in "cdef"]
+
+
+def proven(compiler: Compiler, members: list[str]) -> list[set[str]]:
+    plain = compiler.metadata("none", "gfx950")
+    groups = prove_groups.prove(compiler, compiler.lock, "gfx950", {"g_0": members}, plain)
+    for group in groups.values():
+        assert all(value == proof(member) for member, value in group.items())
+    return [set(group) for group in groups.values()]
+
+
+def test_equal_objects_are_locked(lock: Path):
+    assert proven(Compiler(lock, MEMBERS, {}), MEMBERS) == [set(MEMBERS)]
+
+
+def test_a_group_that_differs_is_divided(lock: Path):
+    c, d, e, f = MEMBERS
+    assert proven(Compiler(lock, MEMBERS, {c: f}), MEMBERS) == [{c, d}, {e, f}]
+    # In the end its members are compiled by themselves.
+    assert proven(Compiler(lock, MEMBERS, {c: d}), MEMBERS) == [{e, f}]
+    assert proven(Compiler(lock, MEMBERS, {c: d, f: e}), MEMBERS) == []
+
+
+def test_other_shortcuts_that_change_objects_are_no_matter_of_groups(lock: Path):
+    class Spoilt(Compiler):
+        def metadata(self, shortcuts: str, arch: str) -> dict[str, Proof]:
+            made = super().metadata(shortcuts, arch)
+            return made if shortcuts == "none" else {**made, MEMBERS[3]: proof("x")}
+
+    with pytest.raises(Trouble, match=rf"shortcuts other than groups.*{MEMBERS[3]}"):
+        proven(Spoilt(lock, MEMBERS, {}), MEMBERS[:3])
+
+
+def test_known_groups_stay_together_and_new_ones_join():
+    known = {"fwd_fp16_d64_0": ["a", "b"]}
+    found = {"fwd_fp16_d64_0": ["a", "b", "c", "d"], "fwd_bf16_d64_0": ["x", "b"]}
+    assert prove_groups.extended(known, found) == {
+        "fwd_fp16_d64_0": ["a", "b"],
+        "fwd_fp16_d64_1": ["c", "d"],
+    }

@@ -1,0 +1,117 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""compile_group: instances of one shape, compiled together as far as they share code.
+
+Most of an instance's compile is spent on templates that its siblings use as well. A group is one
+translation unit of its members, up to optimised IR; from there on each goes its own way:
+
+    combine   sources             -> NAME.cpp
+    optimise  NAME.cpp, headers   -> NAME.bc
+    split     NAME.bc             -> NAME/INSTANCE.bc, for each member
+
+code_object makes machine code of a member's module. Whether that is what the member's own compile
+gives is not known here: whoever puts instances into a group must have proven it.
+"""
+
+load(
+    "//kernels/private:providers.bzl",
+    "CodeObjectRecipeInfo",
+    "CompileGroupInfo",
+)
+load("//toolchains/python:defs.bzl", "run_py_tool")
+
+def _group_source(sources):
+    """The translation unit of a group's members.
+
+    Each member names its types alike, so each has a namespace. The first has none: the headers that
+    it includes must not be in one, and their guards keep them out of the others.
+
+    Args:
+      sources: list of File.
+    Returns:
+      The text.
+    """
+    lines = ["// Generated. Do not edit.", "#include \"%s\"" % sources[0].path]
+    for number, source in enumerate(sources[1:], 1):
+        lines += [
+            "namespace member_%d {" % number,
+            "#include \"%s\"" % source.path,
+            "} // namespace member_%d" % number,
+        ]
+    return "\n".join(lines) + "\n"
+
+def _group_resources(_os, _inputs):
+    """What a group of eight takes; memory in MB."""
+    return {"cpu": 1, "memory": 1300}
+
+def _compile_group_impl(ctx):
+    name = ctx.label.name
+    recipe = ctx.attr.recipe[CodeObjectRecipeInfo]
+    sources = ctx.files.srcs
+    if len(sources) < 2:
+        fail("srcs has %d members: a group of compiles has two at least" % len(sources))
+
+    source = ctx.actions.declare_file(name + ".cpp")
+    ctx.actions.write(source, _group_source(sources))
+
+    optimised = ctx.actions.declare_file(name + ".bc")
+    ctx.actions.run(
+        executable = recipe.compiler,
+        arguments = [
+            recipe.arguments,
+            "--offload-arch=" + ctx.attr.arch,
+            # Members are named by their paths from the execution root.
+            "-iquote",
+            ".",
+            "-c",
+            "-emit-llvm",
+            source.path,
+            "-o",
+            optimised.path,
+        ],
+        inputs = depset([source] + sources, transitive = [recipe.inputs]),
+        outputs = [optimised],
+        mnemonic = "HipCompileGroup",
+        resource_set = _group_resources,
+        progress_message = "Compiling %d kernels of %%{label}" % len(sources),
+    )
+
+    instances = [file.basename.removesuffix(".cpp") for file in sources]
+    modules = {
+        instance: ctx.actions.declare_file("%s/%s.bc" % (name, instance))
+        for instance in instances
+    }
+    extract = ctx.attr._extract[DefaultInfo].files_to_run
+    arguments = ctx.actions.args()
+    arguments.add("--extract", extract.executable)
+    arguments.add("--module", optimised)
+    arguments.add_all(modules.values(), format_each = "--out=%s")
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._split,
+        arguments = [arguments],
+        inputs = [optimised],
+        outputs = modules.values(),
+        tools = [extract],
+        mnemonic = "HipSplitGroup",
+        progress_message = "Splitting %{label}",
+    )
+    return [
+        DefaultInfo(files = depset(modules.values())),
+        CompileGroupInfo(arch = ctx.attr.arch, modules = modules),
+    ]
+
+compile_group = rule(
+    implementation = _compile_group_impl,
+    doc = "The optimised modules of several instances, one each, from one compile.",
+    attrs = {
+        "arch": attr.string(mandatory = True, doc = "one of archs.toml"),
+        "recipe": attr.label(mandatory = True, providers = [CodeObjectRecipeInfo]),
+        "srcs": attr.label_list(
+            allow_files = [".cpp"],
+            mandatory = True,
+            doc = "the members, each named as its kernel",
+        ),
+        "_extract": attr.label(cfg = "exec", default = "@llvm//:llvm-extract"),
+        "_split": attr.label(cfg = "exec", default = "//kernels/code_object:split_group"),
+    },
+)
