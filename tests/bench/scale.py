@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from absl import app, flags
+
+from tests.bench.workspace import Workspace
 
 # What is selected, by name; about 50, 500 and 5,000 instances, and all of forward and backward.
 _SETS = {
@@ -40,13 +40,12 @@ _LIBRARIES = flags.DEFINE_bool("libraries", False, "the sets as cc_library targe
 _CHOSEN = flags.DEFINE_multi_enum("sets", list(_SETS), list(_SETS), "which to measure")
 
 
-class Tree:
+class Tree(Workspace):
     """A copy of a source tree, with an output root of its own."""
 
     def __init__(self, source: Path, base: Path, output_root: Path):
-        self.root = base / "tree"
+        super().__init__(base / "tree", [f"--output_user_root={output_root}"])
         self.root.mkdir()
-        self.startup = [f"--output_user_root={output_root}"]
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=source,
@@ -56,18 +55,6 @@ class Tree:
         files = [name for name in listed.split("\0") if name and (source / name).is_file()]
         command = ["cp", "--parents", "-P", "-t", str(self.root), *files]
         subprocess.run(command, cwd=source, check=True)
-
-    def bazel(self, *arguments: str) -> str:
-        command = ["./bazelw", *self.startup, *arguments]
-        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True)
-        if done.returncode:
-            sys.exit(f"{' '.join(command)}\n{done.stderr}")
-        return done.stdout
-
-    def seconds(self, *arguments: str) -> float:
-        start = time.monotonic()
-        self.bazel(*arguments)
-        return time.monotonic() - start
 
     def server_cpu_seconds(self) -> float:
         """What the server has used since it started."""

@@ -110,7 +110,7 @@ def _compiled(distribution, deps = []):
     )
 
 def pypi_repositories():
-    """Declares @pybind11, @zstd, @pypi_NAME (a py_library) for tests, and lint's programs.
+    """Declares @pybind11, @zstd, @pypi_NAME (a py_library) for tests, programs of lint and benches.
 
     And @pypi_tools: one environment of all wheels of the kind "tools".
     """
@@ -182,4 +182,5 @@ def pypi_repositories():
     _compiled("pyyaml")
     _pure("check-jsonschema")
     _program("clang_format", "clang-format", "clang_format/data/bin/clang-format")
+    _program("ninja", "ninja", "*.data/scripts/ninja")
     _program("ruff", "ruff", "*.data/scripts/ruff")

@@ -1,0 +1,202 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What a cold build of kernels costs, beside the way of AITER, QoLA and TransformerEngine.
+
+    ./bazelw run //tests/bench:compile [-- --repeat=N --only=REGEX --quick ...]
+
+The instances are a variant set's, `bench` if no other is named. For each group of instances that
+this build compiles together, in turns, one process at a time and without any cache:
+
+    peers   a compile for host and device at once per instance, by hipcc's way: the same clang
+            with the C library's allocator, AITER's flags, upstream's headers but for the patches
+            of their defects
+    ours    the actions of this build that make the code objects, with their own command lines,
+            taken from Bazel's action graph
+    plain   a compile for the device only per instance: what the code object is defined as
+
+All are run by ninja in a new folder, and all processor time of all processes is counted, user and
+system. Bazel's own time is not (//tests/bench:scale has it), nor are what describes a code object
+and a peer's dispatcher, host bindings and links. Every code object of ours must be, byte for byte,
+the plain compile's; if one is not, its name and an exit status of 1 say so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from absl import app, flags
+
+from tests.bench.compiling import peers, plan, report, runner
+from tests.bench.workspace import Workspace
+from tests.e2e import action_graph
+
+_TREE = flags.DEFINE_string(
+    "tree", os.environ.get("BUILD_WORKSPACE_DIRECTORY"), "the source tree", required=True
+)
+_NINJA = flags.DEFINE_string("ninja", None, "ninja", required=True)
+_BUNDLER = flags.DEFINE_string("bundler", None, "clang-offload-bundler", required=True)
+_VARIANTS = flags.DEFINE_string("variants", "bench", "the variant set")
+_ARCH = flags.DEFINE_string("arch", "gfx942", "the architecture")
+_ONLY = flags.DEFINE_string("only", "", "groups with a code object whose name has this (a regex)")
+_QUICK = flags.DEFINE_bool("quick", False, "one group of each of the two least sizes")
+_REPEAT = flags.DEFINE_integer("repeat", 1, "how often all is compiled", lower_bound=1)
+_JOBS = flags.DEFINE_integer("jobs", 1, "how many processes at once", lower_bound=1)
+_FLAGS = flags.DEFINE_enum(
+    "peer_flags",
+    "aiter",
+    ["aiter", "ours"],
+    "the peers' flags; with ours they make our machine code, which is then compared, too",
+)
+
+# What turns this build into one of plain compiles, with the headers that a peer has.
+_PLAIN = ("--//kernels/ck_fmha:shortcuts=none",)
+
+
+class Bench:
+    def __init__(self, base: Path) -> None:
+        self._base = base
+        self._arch = _ARCH.value
+        self._defined: dict[str, bytes] = {}  # code objects of plain compiles, by name
+        self.identical: dict[str, bool] = {}  # what was compared
+        self._workspace = Workspace(Path(_TREE.value))
+        self._target = f"@variant_sets//{_VARIANTS.value}:{self._arch}"
+        self.ours = plan.groups(self._actions())
+        self._plain = self._by_object(_PLAIN)
+        # The action graph has made Bazel fetch all that actions read.
+        output_base = Path(self._workspace.bazel("info", "output_base").strip())
+        self._runner = runner.Runner(
+            ninja=Path(_NINJA.value).absolute(),
+            jobs=_JOBS.value,
+            sources=Path(_TREE.value),
+            external=output_base / "external",
+        )
+        self._programs = base / "programs"
+        self._flags = self._peer_flags()
+
+    def _actions(self, options: Sequence[str] = ()) -> list[action_graph.Action]:
+        said = self._workspace.bazel(
+            "aquery",
+            *options,
+            "--include_file_write_contents",
+            "--include_param_files",
+            "--output=jsonproto",
+            f"deps({self._target})",
+        )
+        return action_graph.parse(json.loads(said))
+
+    def _by_object(self, options: Sequence[str]) -> Mapping[str, action_graph.Action]:
+        """The compile of each code object, by its name, of a build that compiles each alone."""
+        found = {}
+        for group in plan.groups(self._actions(options)):
+            if len(group.actions) != 1:
+                raise ValueError(f"{group.name}: not a single compile with {' '.join(options)}")
+            found[plan.stem(group.outputs[0])] = group.actions[0]
+        return found
+
+    def _peer_flags(self) -> list[str] | None:
+        """Writes the peers' programs, and returns the flags that they have in place of ours."""
+        some = next(iter(self._plain.values()))
+        folder = self._runner.external.parent  # where relative paths of actions lead somewhere
+        tree = folder / Path(some.arguments[0]).parent.parent
+        peers.write_programs(self._programs, tree, Path(_BUNDLER.value).absolute())
+        path = str(self._programs)
+        if _FLAGS.value == "ours":
+            return None
+
+        def accepts(flag: Sequence[str]) -> bool:
+            command = peers.probe(some, flag, path)
+            environment = {"PATH": path}
+            return not subprocess.run(
+                command, cwd=folder, env=environment, capture_output=True
+            ).returncode
+
+        if not accepts(()):
+            raise ValueError("the compiler does not take an empty HIP file for host and device")
+        taken = [flag for flag in peers.AITER_OPTIONAL if accepts(flag)]
+        for flag in peers.AITER_OPTIONAL:
+            if flag not in taken:
+                print(f"AITER's {' '.join(flag)} is left out: the compiler does not take it")
+        return [*peers.AITER, *(part for flag in taken for part in flag)]
+
+    def _run(
+        self, actions: Sequence[action_graph.Action], wanted: Sequence[str]
+    ) -> tuple[list[bytes], runner.Usage]:
+        """What the wanted files have, and what they took."""
+        with tempfile.TemporaryDirectory(dir=self._base) as folder:
+            root = Path(folder) / "root"
+            usage = self._runner.run(root, actions, wanted)
+            return [(root / path).read_bytes() for path in wanted], usage
+
+    def _define(self, group: plan.Group) -> None:
+        """Compiles each code object of a group plainly, once."""
+        for output in group.outputs:
+            name = plan.stem(output)
+            if name not in self._defined:
+                action = self._plain[name]
+                (self._defined[name],), _ = self._run([action], action.outputs)
+
+    def measure(self, group: plan.Group) -> report.Measured:
+        """Compiles a group in each way, and compares. The plain way comes first: files are warm."""
+        self._define(group)
+        names = [plan.stem(path) for path in group.outputs]
+        path = str(self._programs)
+        theirs = [peers.compile_of(self._plain[name], self._flags, path) for name in names]
+        made, their_usage = self._run(theirs, [a.outputs[0] for a in theirs])
+        if self._flags is None:
+            for name, host_object in zip(names, made, strict=True):
+                self._compare(f"{name}, a peer's", name, peers.device_code(host_object, self._arch))
+        objects, our_usage = self._run(group.actions, group.outputs)
+        for name, code_object in zip(names, objects, strict=True):
+            self._compare(name, name, code_object)
+        return report.Measured(len(names), their_usage, our_usage)
+
+    def _compare(self, what: str, name: str, code_object: bytes) -> None:
+        same = code_object == self._defined[name]
+        self.identical[what] = same and self.identical.get(what, True)
+
+
+def measure(bench: Bench) -> list[report.Measured]:
+    """All that is asked for, with a line for each group. Raises ValueError if that is nothing."""
+    whole, partly = plan.whole(bench.ours)
+    for group in partly:
+        print(f"left out, as others are compiled with it: {group.name}")
+    groups = plan.chosen(whole, _ONLY.value, _QUICK.value)
+    measured = []
+    for turn in range(_REPEAT.value):
+        for group in groups:
+            one = bench.measure(group)
+            measured.append(one)
+            print(
+                f"{turn + 1}/{_REPEAT.value}: {one.peers.cpu:.1f} and {one.ours.cpu:.1f} CPU s, "
+                f"ratio {one.ratio:.2f}: {group.name}",
+                flush=True,
+            )
+    return measured
+
+
+def main(arguments: Sequence[str]) -> int:
+    if arguments[1:]:
+        raise app.UsageError(f"what is {arguments[1]!r}? See --help")
+    with tempfile.TemporaryDirectory(prefix="compile-") as base:
+        try:
+            bench = Bench(Path(base))
+            measured = measure(bench)
+        except (ValueError, runner.FailedError) as error:
+            print(error, file=sys.stderr)
+            return 1
+    print(f"\n{report.table(measured, _REPEAT.value)}")
+    different = [what for what, same in bench.identical.items() if not same]
+    for what in different:
+        print(f"not identical to its plain compile: {what}")
+    count = len(bench.identical)
+    print(f"identical to plain compiles: {count - len(different)} of {count}")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    app.run(main)

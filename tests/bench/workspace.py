@@ -1,0 +1,30 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Bazel, run in a source tree by a bench."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class Workspace:
+    """A source tree. A command that fails ends the bench with what Bazel said."""
+
+    def __init__(self, root: Path, startup: Sequence[str] = ()):
+        self.root = root
+        self._startup = startup
+
+    def bazel(self, *arguments: str) -> str:
+        command = ["./bazelw", *self._startup, *arguments]
+        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{' '.join(command)}\n{done.stderr}")
+        return done.stdout
+
+    def seconds(self, *arguments: str) -> float:
+        start = time.monotonic()
+        self.bazel(*arguments)
+        return time.monotonic() - start
