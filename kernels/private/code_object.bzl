@@ -124,42 +124,22 @@ def _code_object_impl(ctx):
         group = ctx.attr.group[CompileGroupInfo]
         if group.arch != arch or instance not in group.modules:
             fail("%s has no %s for %s" % (ctx.attr.group.label, instance, arch))
-        module = group.modules[instance]
-        ctx.actions.run(
-            executable = recipe.compiler,
-            arguments = [
-                recipe.backend_arguments,
-                "-mcpu=" + arch,
-            ] + ctx.attr.copts + [
-                "-x",
-                "ir",
-                module.path,
-                "-o",
-                code_object.path,
-            ],
-            inputs = depset([module], transitive = [recipe.inputs]),
-            outputs = [code_object],
-            mnemonic = "HipCodeObject",
-            progress_message = "Generating machine code of %{label}",
-        )
+        compiled = group.modules[instance]
+        flags = [recipe.backend_arguments, "-mcpu=" + arch]
+        language = ["-x", "ir"]
     else:
-        ctx.actions.run(
-            executable = recipe.compiler,
-            arguments = [
-                recipe.arguments,
-                "--offload-arch=" + arch,
-            ] + ctx.attr.copts + [
-                "-c",
-                source.path,
-                "-o",
-                code_object.path,
-            ],
-            inputs = depset([source], transitive = [recipe.inputs]),
-            outputs = [code_object],
-            mnemonic = "HipCodeObject",
-            resource_set = _compile_resources,
-            progress_message = "Compiling %{label}",
-        )
+        compiled = source
+        flags = [recipe.arguments, "--offload-arch=" + arch]
+        language = ["-c"]
+    ctx.actions.run(
+        executable = recipe.compiler,
+        arguments = flags + ctx.attr.copts + language + [compiled.path, "-o", code_object.path],
+        inputs = depset([compiled], transitive = [recipe.inputs]),
+        outputs = [code_object],
+        mnemonic = "HipCodeObject",
+        resource_set = None if ctx.attr.group else _compile_resources,
+        progress_message = "Compiling %{label}",
+    )
 
     metadata = ctx.actions.declare_file(name + ".json")
     spec = ctx.actions.declare_file(name + ".spec")
