@@ -36,7 +36,7 @@ from tests.bench.workspace import Workspace
 from tests.e2e import action_graph
 
 _TREE = flags.DEFINE_string(
-    "tree", os.environ.get("BUILD_WORKSPACE_DIRECTORY"), "the source tree", required=True
+    "tree", os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."), "the source tree"
 )
 _NINJA = flags.DEFINE_string("ninja", None, "ninja", required=True)
 _BUNDLER = flags.DEFINE_string("bundler", None, "clang-offload-bundler", required=True)
