@@ -5,8 +5,7 @@ Most of an instance's compile is spent on templates that its siblings use as wel
 translation unit of its members, up to optimised IR; from there on each goes its own way:
 
     combine   sources             -> NAME.cpp
-    optimise  NAME.cpp, headers   -> NAME.bc
-    split     NAME.bc             -> NAME/INSTANCE.bc, for each member
+    compile   NAME.cpp, headers   -> NAME/INSTANCE.bc, for each member
 
 code_object makes machine code of a member's module. Whether that is what the member's own compile
 gives is not known here: whoever puts instances into a group must have proven it.
@@ -53,10 +52,26 @@ def _compile_group_impl(ctx):
     source = ctx.actions.declare_file(name + ".cpp")
     ctx.actions.write(source, _group_source(sources))
 
-    optimised = ctx.actions.declare_file(name + ".bc")
-    ctx.actions.run(
-        executable = recipe.compiler,
+    instances = [file.basename.removesuffix(".cpp") for file in sources]
+    modules = {
+        instance: ctx.actions.declare_file("%s/%s.bc" % (name, instance))
+        for instance in instances
+    }
+
+    # All of the group, which its members are taken from. It does not outlive the action.
+    unit = modules.values()[0].dirname + "/unit.bc"
+    extract = ctx.attr._extract[DefaultInfo].files_to_run
+    arguments = ctx.actions.args()
+    arguments.add("--extract", extract.executable)
+    arguments.add("--unit", unit)
+    arguments.add_all(modules.values(), format_each = "--out=%s")
+    arguments.add("--")
+    arguments.add(recipe.compiler)
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._compile,
         arguments = [
+            arguments,
             recipe.arguments,
             "--offload-arch=" + ctx.attr.arch,
             # Members are named by their paths from the execution root.
@@ -66,34 +81,14 @@ def _compile_group_impl(ctx):
             "-emit-llvm",
             source.path,
             "-o",
-            optimised.path,
+            unit,
         ],
         inputs = depset([source] + sources, transitive = [recipe.inputs]),
-        outputs = [optimised],
+        outputs = modules.values(),
+        tools = [extract, recipe.compiler],
         mnemonic = "HipCompileGroup",
         resource_set = _group_resources,
         progress_message = "Compiling %d kernels of %%{label}" % len(sources),
-    )
-
-    instances = [file.basename.removesuffix(".cpp") for file in sources]
-    modules = {
-        instance: ctx.actions.declare_file("%s/%s.bc" % (name, instance))
-        for instance in instances
-    }
-    extract = ctx.attr._extract[DefaultInfo].files_to_run
-    arguments = ctx.actions.args()
-    arguments.add("--extract", extract.executable)
-    arguments.add("--module", optimised)
-    arguments.add_all(modules.values(), format_each = "--out=%s")
-    run_py_tool(
-        ctx,
-        tool = ctx.attr._split,
-        arguments = [arguments],
-        inputs = [optimised],
-        outputs = modules.values(),
-        tools = [extract],
-        mnemonic = "HipSplitGroup",
-        progress_message = "Splitting %{label}",
     )
     return [
         DefaultInfo(files = depset(modules.values())),
@@ -111,7 +106,7 @@ compile_group = rule(
             mandatory = True,
             doc = "the members, each named as its kernel",
         ),
+        "_compile": attr.label(cfg = "exec", default = "//kernels/code_object:compile_group"),
         "_extract": attr.label(cfg = "exec", default = "@llvm//:llvm-extract"),
-        "_split": attr.label(cfg = "exec", default = "//kernels/code_object:split_group"),
     },
 )
