@@ -14,7 +14,7 @@ load(
 _HOST_HEADERS = Label("@composable_kernel//:headers")
 _DEVICE_HEADERS = select({
     Label("//kernels/ck_fmha:patches.none"): Label("@composable_kernel_upstream//:headers"),
-    Label("//kernels/ck_fmha:shortcuts.none"): Label("@composable_kernel_plain//:headers"),
+    Label("//kernels/ck_fmha:headers.plain"): Label("@composable_kernel_plain//:headers"),
     "//conditions:default": Label("@composable_kernel//:headers"),
 })
 

@@ -18,7 +18,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from absl import app, flags
@@ -140,15 +140,20 @@ def extended(known: Mapping[str, Sequence[str]], found: Groups) -> Groups:
     return groups
 
 
-def halves(groups: Mapping[str, Sequence[str]], failed: Iterable[str]) -> Groups:
-    """The groups, with each that failed in two: less and less is compiled together."""
+def halves(
+    groups: Mapping[str, Sequence[str]], failed: Iterable[str], taken: Iterable[str]
+) -> Groups:
+    """The groups, with each that failed in two: less and less is compiled together.
+
+    taken  names of other groups
+    """
     result = {name: list(members) for name, members in groups.items()}
     for name in failed:
         members = result.pop(name)
         middle = len(members) // 2
         for part in (members[:middle], members[middle:]):
             if len(part) > 1:
-                result[_free_name(name, [*result, *groups])] = part
+                result[_free_name(name, [*result, *groups, *taken])] = part
     return result
 
 
@@ -169,7 +174,10 @@ class Builds:
 
     def _bazel(self, *arguments: str, capture: bool = False) -> str:
         got = subprocess.run(
-            ["./bazelw", *arguments], cwd=self._root, text=True, stdout=-1 if capture else None
+            ["./bazelw", *arguments],
+            cwd=self._root,
+            text=True,
+            stdout=subprocess.PIPE if capture else None,
         )
         if got.returncode:
             raise Trouble(f"./bazelw {' '.join(arguments)} failed: exit status {got.returncode}")
@@ -192,11 +200,17 @@ class Builds:
 
 
 def prove(
-    builds: Builds, lock_file: Path, arch: str, groups: Groups, plain: Mapping[str, Proof]
+    builds: Builds,
+    lock_file: Path,
+    arch: str,
+    groups: Groups,
+    plain: Mapping[str, Proof],
+    taken: Iterable[str] = (),
 ) -> dict[str, dict[str, Proof]]:
     """The groups, as far as they are proven, of one architecture.
 
     plain  "package:instance" -> its code object of a compile by itself
+    taken  names of other groups
     """
     others = parse_lock(lock_file.read_text())
     while True:
@@ -219,7 +233,19 @@ def prove(
         for name in failed:
             bad = sum(member in different for member in groups[name])
             print(f"{arch}: {name}: {bad} of {len(groups[name])} differ; dividing it")
-        groups = halves(groups, failed)
+        groups = halves(groups, failed, taken)
+
+
+def to_prove(
+    known: Mapping[str, Mapping[str, Proof]], found: Groups, members: Container[str]
+) -> tuple[Groups, dict[str, Mapping[str, Proof]]]:
+    """The groups, known or found, of these members; and the known ones that others are in."""
+    groups = {
+        name: group
+        for name, group in extended({n: list(m) for n, m in known.items()}, found).items()
+        if all(member in members for member in group)
+    }
+    return groups, {name: group for name, group in known.items() if name not in groups}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -242,11 +268,8 @@ def main(arguments: Sequence[str]) -> int:
         for arch in archs:
             plain = builds.metadata("none", arch)
             found = siblings({m: pool["rows"][m.partition(":")[2]] for m in plain})
-            old = {n: list(m) for n, m in known.get(arch, {}).items() if m.keys() <= plain.keys()}
-            rest = {n: m for n, m in known.get(arch, {}).items() if n not in old}
-            taken = {member for members in rest.values() for member in members}
-            free = {n: [m for m in members if m not in taken] for n, members in found.items()}
-            proven = prove(builds, lock_file, arch, extended(old, free), plain)
+            groups, rest = to_prove(known.get(arch, {}), found, plain)
+            proven = prove(builds, lock_file, arch, groups, plain, rest)
             known[arch] = {**rest, **proven}
             lock = lock_text(known)
             members = sum(map(len, proven.values()))

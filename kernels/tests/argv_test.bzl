@@ -30,6 +30,10 @@ def _argv_test_impl(ctx):
     for argument in compile.argv:
         asserts.false(env, argument.startswith("/"), "an absolute path: " + argument)
 
+    # Without shortcuts, as it is configured here, whatever else is.
+    shortcut = "-enable-global-analyses=0"
+    asserts.false(env, shortcut in compile.argv, shortcut + " is there")
+
     # No Python file is an input: touching one recompiles nothing.
     python = [file.path for file in compile.inputs.to_list() if file.extension == "py"]
     asserts.equals(env, [], python)
@@ -43,7 +47,10 @@ def _argv_test_impl(ctx):
 
 argv_test = analysistest.make(
     _argv_test_impl,
-    config_settings = {str(Label("//kernels/ck_fmha:shortcuts")): "none"},
+    config_settings = {
+        str(Label("//kernels/ck_fmha:machine_options")): "upstream",
+        str(Label("//kernels/ck_fmha:shortcuts")): "none",
+    },
 )
 
 def _library_test_impl(ctx):

@@ -141,3 +141,24 @@ def test_known_groups_stay_together_and_new_ones_join():
         "fwd_fp16_d64_0": ["a", "b"],
         "fwd_fp16_d64_1": ["c", "d"],
     }
+
+
+def test_groups_of_other_sets_keep_their_names_and_proofs():
+    known = LOCK["gfx942"]
+    (other,) = known
+    found = {other: ["fwd/fp16_d64:a", *MEMBERS]}
+    groups, rest = prove_groups.to_prove(known, found, ["fwd/fp16_d64:a", *MEMBERS])
+    assert rest == known
+    assert groups == {"fwd_fp16_d64_1": MEMBERS}
+    # Nor does one that is divided take a name of theirs.
+    halves = prove_groups.halves({"fwd_fp16_d64_1": MEMBERS}, ["fwd_fp16_d64_1"], rest)
+    assert not halves.keys() & rest.keys()
+    assert sorted(map(len, halves.values())) == [2, 2]
+
+
+def test_groups_of_these_sets_are_proven_again():
+    known = LOCK["gfx942"]
+    members = [member for group in known.values() for member in group]
+    groups, rest = prove_groups.to_prove(known, {"fwd_fp16_d64_0": members}, members)
+    assert {name: list(group) for name, group in known.items()} == groups
+    assert not rest
