@@ -34,14 +34,3 @@ argv_test = analysistest.make(
         "present": attr.string_list(doc = "arguments that are there"),
     },
 )
-
-def _refused_test_impl(ctx):
-    env = analysistest.begin(ctx)
-    asserts.expect_failure(env, ctx.attr.message)
-    return analysistest.end(env)
-
-refused_test = analysistest.make(
-    _refused_test_impl,
-    attrs = {"message": attr.string(mandatory = True, doc = "part of the error")},
-    expect_failure = True,
-)
