@@ -81,11 +81,7 @@ def read(path: Path, root: Path) -> Artefacts:
         for entry in listed["files"]
         if entry["kind"] == "manifest"
     )
-    if manifest["not_locked"]:
-        raise ReleaseError(
-            f"built with what is not locked: {', '.join(manifest['not_locked'])}. Run "
-            "./bazelw --relock, commit, and release that"
-        )
+    _check_locked("manifest.json", manifest)
     files = tuple(_read_one(entry, root, manifest) for entry in listed["files"])
     settings = {
         "archs": manifest["archs"],
@@ -130,16 +126,20 @@ def _check_pack(path: Path, manifest: Mapping[str, Any]) -> None:
         raise _mixed(path.name)
 
 
+def _check_locked(where: str, manifest: Mapping[str, Any]) -> None:
+    if manifest["not_locked"]:
+        raise ReleaseError(
+            f"{where}: built with what is not locked: {', '.join(manifest['not_locked'])}. Run "
+            "./bazelw --relock, commit, and release that"
+        )
+
+
 def _check_wheel(path: Path, manifest: Mapping[str, Any]) -> None:
     try:
         with zipfile.ZipFile(path) as wheel:
             inside = json.loads(wheel.read(_MANIFEST))
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise ReleaseError(f"{path.name} is no wheel of this project: {error}") from error
-    if inside["not_locked"]:
-        raise ReleaseError(
-            f"{path.name}: built with what is not locked: {', '.join(inside['not_locked'])}. Run "
-            "./bazelw --relock, commit, and release that"
-        )
+    _check_locked(path.name, inside)
     if _keys(inside) != _keys(manifest):
         raise _mixed(path.name)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import re
 import secrets
 import time
 import urllib.parse
@@ -23,6 +22,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from python.release.errors import ReleaseError
+from toolchains.locks.web import hidden
 
 # Seconds to connect, and between two pieces of an answer.
 _TIMEOUT = (20, 120)
@@ -45,11 +45,6 @@ _STEPS = {
 }
 
 
-def _hidden(text: str) -> str:
-    """Without credentials: those of a proxy, too, which a message of requests may hold."""
-    return re.sub(r"//[^/\s@]*@", "//***@", text)
-
-
 class WebDav:
     """A Target."""
 
@@ -60,10 +55,10 @@ class WebDav:
             parts = urllib.parse.urlsplit(url)
             port = f":{parts.port}" if parts.port else ""
         except ValueError as error:
-            raise ReleaseError(f"--to={_hidden(url)}: {_hidden(str(error))}") from error
+            raise ReleaseError(f"--to={hidden(url)}: {hidden(str(error))}") from error
         if not parts.hostname or parts.query or parts.fragment:
             raise ReleaseError(
-                f"--to={_hidden(url)}: want a host and a path, like https://host.example/attn"
+                f"--to={hidden(url)}: want a host and a path, like https://host.example/attn"
             )
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         self._url = f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}/"
@@ -100,7 +95,7 @@ class WebDav:
             )
         except requests.RequestException as error:
             raise ReleaseError(
-                f"{method} {self._url}{path}: {_hidden(str(error))}; check the URL and the "
+                f"{method} {self._url}{path}: {hidden(str(error))}; check the URL and the "
                 "network, and run this again: what is there already is not sent again"
             ) from error
 
@@ -108,7 +103,7 @@ class WebDav:
         status = answer.status_code
         step = _STEPS.get(status, "the server is in trouble; run this again later")
         if answer.is_redirect:
-            step = f"it redirects to {_hidden(answer.headers['Location'])}; give that URL"
+            step = f"it redirects to {hidden(answer.headers['Location'])}; give that URL"
         return ReleaseError(
             f"{answer.request.method} {self._url}{path}: HTTP {status} {answer.reason}: {step}"
         )
@@ -134,7 +129,7 @@ class WebDav:
             yield from answer.iter_content(1 << 20)
         except requests.RequestException as error:
             raise ReleaseError(
-                f"GET {self._url}{path}: the answer broke off ({_hidden(str(error))}); run this "
+                f"GET {self._url}{path}: the answer broke off ({hidden(str(error))}); run this "
                 "again"
             ) from error
 

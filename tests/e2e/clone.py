@@ -119,6 +119,12 @@ class Clone:
         subprocess.run(["chmod", "-R", "u+w", str(self.output_root)], check=False)
 
 
+# What compilers and linkers make. It is what a cache is for.
+COMPILED = frozenset(
+    {"CppCompile", "CppLink", "HipCodeObject", "HipCompileGroup", "HipHost"},
+)
+
+
 class Spawns:
     """The spawns of one build by mnemonic, split into executed here and answered by a cache."""
 

@@ -53,7 +53,7 @@ def test_touching_python_recompiles_nothing(other: clone.Clone) -> None:
     spawns = other.build(WHEEL)
     ran = spawns.executed + spawns.cached
     assert "Wheel" in ran
-    assert not {COMPILE, "CodeObjectDescribe", "CppCompile", "CppLink"} & set(ran), ran
+    assert not (clone.COMPILED | {"CodeObjectDescribe"}) & set(ran), ran
 
 
 def test_touching_one_instance_recompiles_its_group_alone(other: clone.Clone) -> None:

@@ -20,11 +20,9 @@ import pytest
 
 from python.release.tests import builds, dav
 from tests.e2e import clone
+from toolchains.locks.environment import cache_folder
 from toolchains.remote import fill, servers
 from toolchains.remote.proxy import HttpProxy
-
-ABIS = ("cp311", "cp313", "cp314")
-COMPILE = {"CppCompile", "HipCodeObject", "HipCompileGroup", "HipHost"}
 
 
 @dataclasses.dataclass
@@ -49,7 +47,7 @@ class Ci:
     def environment(self) -> dict[str, str]:
         """Of a runner: its home is new; Bazel itself and locked files are kept between runs."""
         return clone.stranger_environment() | {
-            "BAZELW_CACHE": os.environ.get("BAZELW_CACHE", str(clone.home() / ".cache/bazelw")),
+            "BAZELW_CACHE": cache_folder(os.environ),
             "GIT_CONFIG_GLOBAL": "/dev/null",
             "HOME": str(self.project.home),
         }
@@ -110,7 +108,7 @@ def main_run(ci: Ci) -> clone.Spawns:
 
 def test_main_compiles_what_is_new_and_writes_it(ci: Ci, main_run: clone.Spawns) -> None:
     assert main_run.executed["CppCompile"] >= 1
-    assert main_run.executed["Wheel"] == len(ABIS)
+    assert main_run.executed["Wheel"] == len(builds.ABIS)
     assert ci.written()
 
 
@@ -130,7 +128,7 @@ def test_main_publishes_all_of_it(ci: Ci, main_run: clone.Spawns) -> None:
     ci.run("main", "publish", **settings)
     files = published(ci)
     wheels = [file for file in files.values() if file["kind"] == "wheel"]
-    assert sorted(wheel["abi"] for wheel in wheels) == list(ABIS)
+    assert sorted(wheel["abi"] for wheel in wheels) == list(builds.ABIS)
     for name in ("libaiter_attn.a", "libaiter_attn.so", "kernels.pack", "manifest.json", "attn.h"):
         assert name in files
     # The wheels of all ABIs share the kernels: each was made once.
@@ -177,11 +175,11 @@ def test_a_pull_request_compiles_nothing_and_writes_nothing(
     out = str(tmp_path / "out")
     to = ci.releases.write_url
     output, _ = ci.run("pull-request", "collect", "publish", CI_OUT=out, CI_PUBLISH=to)
-    assert not COMPILE & set(spawns.executed), spawns.executed
+    assert not clone.COMPILED & set(spawns.executed), spawns.executed
     assert spawns.cached["HipCodeObject"] >= 4
-    assert spawns.executed["Wheel"] == len(ABIS)
+    assert spawns.executed["Wheel"] == len(builds.ABIS)
     assert not ci.written()
     assert "a pull request publishes nothing" in output
     assert (ci.releases.root / "attn/index.json").read_bytes() == index
-    assert len(list((tmp_path / "out/files").glob("*/*.whl"))) == len(ABIS)
+    assert len(list((tmp_path / "out/files").glob("*/*.whl"))) == len(builds.ABIS)
     shutil.rmtree(tmp_path / "out")

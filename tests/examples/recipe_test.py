@@ -164,7 +164,7 @@ def test_who_writes_to_the_cache(run, event: str, config: str) -> None:
     done = run("build", CI_EVENT=event, CI_CACHE=f"https://{SECRET}cache.example/attn")
     assert done.status == 0, done.output
     url = f"https://{SECRET}cache.example/attn"
-    assert f"build --config={config} --remote_cache={url} " in done.rc()
+    assert f"build --config={config} --remote_cache={url}\n" in done.rc()
     assert done.calls[0]["strict"] == "1"
     assert done.calls[0]["mode"] == "600"
     assert "s3cret" not in done.calls[0]["argv"] + done.output

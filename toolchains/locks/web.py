@@ -49,6 +49,11 @@ class Unavailable(Trouble):
         self.pause = pause
 
 
+def hidden(text: str) -> str:
+    """A text without the credentials of any URL in it, up to the last @ before its path."""
+    return re.sub(r"//[^/\s]*@", "//***@", text)
+
+
 def _hidden(url: str, text: str) -> str:
     user = re.match(r"\w+://([^/]*)@", url)
     return text.replace(user[1], "***") if user else text

@@ -20,7 +20,6 @@ class Spawn:
     action: str
     outputs: tuple[tuple[str, str], ...]
     cached: bool
-    runner: str
 
 
 def read(log: Path) -> list[Spawn]:
@@ -39,7 +38,6 @@ def read(log: Path) -> list[Spawn]:
                     for output in entry.get("actualOutputs", [])
                 ),
                 cached=bool(entry.get("cacheHit")),
-                runner=entry.get("runner", ""),
             )
         )
         at = end

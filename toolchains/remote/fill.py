@@ -6,7 +6,6 @@ Bazel itself does not: what it finds in its disk cache it sends to no server.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import http.client
 import http.server
@@ -82,11 +81,10 @@ def link_disk_cache(server: servers.Nginx, disk_cache: Path) -> None:
 
 def into_nginx(server: servers.Nginx, entries: Entries) -> None:
     """Sends them with the writer's password. Raises RuntimeError for a refusal."""
-    credentials = base64.b64encode(":".join(server.WRITER).encode()).decode()
     connection = http.client.HTTPConnection(server.address, timeout=60)
     for kind in ("cas", "ac"):
         for digest, path in getattr(entries, kind).items():
-            headers = {"Authorization": f"Basic {credentials}"}
+            headers = {"Authorization": servers.basic(*server.WRITER)}
             connection.request("PUT", f"/{kind}/{digest}", path.read_bytes(), headers)
             answer = connection.getresponse()
             answer.read()

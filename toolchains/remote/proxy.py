@@ -3,7 +3,7 @@
 do.
 
 `HttpProxy` knows requests: each may get a `Fault`. `TcpProxy` knows connections alone, which is
-enough for gRPC: it counts, slows down and cuts.
+enough for gRPC: it counts and cuts.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class HttpProxy:
     """An HTTP server's double at `url`.
 
     `plan` chooses the faults and may be replaced at any time. `injected` counts those that took
-    effect; `sent` and `received` count bytes of bodies by the path's first folder (ac, cas), as the
-    client sees them; `requests` lists methods and paths. A slow answer comes `slow_seconds` late.
+    effect; `sent` counts bytes of bodies by the path's first folder (ac, cas), as the client
+    sees them; `requests` lists methods and paths. A slow answer comes `slow_seconds` late.
     """
 
     def __init__(self, upstream: str, plan: Plan = no_fault) -> None:
@@ -79,7 +79,6 @@ class HttpProxy:
         self.slow_seconds = 0.2
         self.injected: collections.Counter[Fault] = collections.Counter()
         self.sent: collections.Counter[str] = collections.Counter()
-        self.received: collections.Counter[str] = collections.Counter()
         self.requests: list[tuple[str, str]] = []
         self._lock = threading.Lock()
         self._listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -98,7 +97,7 @@ class HttpProxy:
         """Counts anew, without faults."""
         with self._lock:
             self.plan = no_fault
-            for counter in (self.injected, self.sent, self.received, self.requests):
+            for counter in (self.injected, self.sent, self.requests):
                 counter.clear()
 
     def _forward(
@@ -142,7 +141,6 @@ class HttpProxy:
         fault = self.plan(method, path)
         with self._lock:
             self.requests.append((method, path))
-            self.received[kind] += len(body or b"")
         if isinstance(fault, Answer):
             return self._send(client, kind, fault.status, fault.headers, fault.body)
         if fault is Fault.DROPPED:
@@ -207,16 +205,14 @@ class HttpProxy:
 class TcpProxy:
     """A server's double at `address` for any protocol.
 
-    `sent` and `received` are bytes as the client sees them. `cut()` ends all connections, and so
-    does every new one while `closed`; the first connections end when the client got as many bytes
-    through them as `cut_after` lists.
+    `sent` is bytes to the client. `cut()` ends all connections; the first ones end when the client
+    got as many bytes through them as `cut_after` lists. `cuts` counts both.
     """
 
     def __init__(self, upstream: str) -> None:
         host, _, port = upstream.partition(":")
         self._upstream = (host, int(port))
-        self.sent = self.received = self.cuts = 0
-        self.closed = False
+        self.sent = self.cuts = 0
         self.cut_after: list[int] = []
         self._open: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -229,11 +225,6 @@ class TcpProxy:
     def __exit__(self, *_: object) -> None:
         self._listener.close()
         self.cut()
-
-    @property
-    def connections(self) -> int:
-        """How many were accepted since the last `cut()`."""
-        return len(self._open) // 2
 
     def cut(self) -> None:
         """Ends all connections."""
@@ -249,8 +240,6 @@ class TcpProxy:
             while True:
                 client, _ = self._listener.accept()
                 try:
-                    if self.closed:
-                        raise ConnectionError
                     server = socket.create_connection(self._upstream)
                 except OSError:
                     client.close()
@@ -269,8 +258,6 @@ class TcpProxy:
             while block := source.recv(1 << 16):
                 if to_client:
                     self.sent += len(block)
-                else:
-                    self.received += len(block)
                 through += len(block)
                 if most is not None and through >= most:
                     target.sendall(block[: len(block) - (through - most)])

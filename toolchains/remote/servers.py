@@ -13,6 +13,7 @@ Tests find the programs through the environment that `remote_test` of defs.bzl g
 from __future__ import annotations
 
 import abc
+import base64
 import os
 import socket
 import subprocess
@@ -27,6 +28,11 @@ _ADDRESSES = {
     "nginx.conf": "127.0.0.1:8080",
     "webdav.conf": "127.0.0.1:8081",
 }
+
+
+def basic(user: str, password: str) -> str:
+    """The value of an Authorization header."""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 def _runfile(variable: str) -> Path:

@@ -16,7 +16,6 @@ import contextlib
 import dataclasses
 import os
 import random
-import re
 import secrets
 import shutil
 import subprocess
@@ -27,6 +26,7 @@ from pathlib import Path
 
 from absl import app, flags
 
+from toolchains.locks.web import hidden
 from toolchains.remote.execution_log import Spawn, read
 
 URL = flags.DEFINE_string("remote_cache", None, "the cache, as Bazel has it", required=True)
@@ -80,8 +80,9 @@ class Bazel:
             stderr=subprocess.STDOUT,
         )
         if got.returncode:
-            said = re.sub(r"//[^/\s@]*@", "//***@", got.stdout[-3000:])
-            raise Trouble(f"bazel {command} failed ({got.returncode}):\n{said}")
+            raise Trouble(
+                f"bazel {command} failed ({got.returncode}):\n{hidden(got.stdout[-3000:])}"
+            )
         return got.stdout
 
     def build(self, name: str, targets: Sequence[str], *options: str) -> Build:

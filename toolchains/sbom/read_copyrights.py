@@ -19,11 +19,13 @@ from pathlib import Path
 
 from absl import app, flags
 
+from toolchains.locks import store
 from toolchains.sbom import contents, copyright, materials
 from toolchains.sbom.materials import Material
 
-_CACHE = os.environ.get("BAZELW_CACHE", "~/.cache/bazelw")
-FILES = flags.DEFINE_string("files", f"{_CACHE}/files", "the locked files, named by their sha256")
+FILES = flags.DEFINE_string(
+    "files", str(store.Store(os.environ).folder), "the locked files, named by their sha256"
+)
 
 
 class CopyrightError(Exception):

@@ -39,8 +39,7 @@ configure() {
   case ${CI_CACHE:-} in
   "") echo "build --config=cache" ;;
   http://* | https://* | grpc://* | grpcs://*)
-    # Of a large build only what is asked for comes from the server.
-    echo "build --config=$config --remote_cache=$CI_CACHE --remote_download_toplevel"
+    echo "build --config=$config --remote_cache=$CI_CACHE"
     ;;
   *)
     # Bazel would build without a cache. The rest of the URL may hold credentials.

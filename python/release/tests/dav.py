@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,8 +24,7 @@ class Server(proxy.HttpProxy):
         self.root = nginx.data
         self.host = self.url.removeprefix("http://")
         self.read_url = f"{self.url}/attn"
-        user, password = nginx.WRITER
-        self.write_url = f"http://{user}:{urllib.parse.quote(password)}@{self.host}/attn"
+        self.write_url = nginx.writers_url.replace(nginx.address, self.host) + "/attn"
 
     def paths(self, method: str) -> list[str]:
         """The paths of the requests of one method."""

@@ -253,7 +253,7 @@ def test_a_server_that_keeps_other_bytes_is_found_out(server: dav.Server, tmp_pa
     server.plan = fault
     with pytest.raises(ReleaseError, match=r"\.whl was written, and has the sha256"):
         bring(builds.release(tmp_path / "build"), WebDav(server.write_url, LEASE))
-    assert not (tmp_path / "served/attn/index.json").exists()
+    assert not (server.root / "attn/index.json").exists()
 
 
 @pytest.mark.parametrize(

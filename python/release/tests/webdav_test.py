@@ -165,6 +165,7 @@ def test_a_proxy_that_is_not_there(release: Release, monkeypatch: pytest.MonkeyP
         ("http://", ("want a host",)),
         ("https://host/attn?x=1", ("want a host and a path",)),
         (f"http://user:{SECRET}@host:port/attn", ("--to=http://***@host:port/attn",)),
+        (f"http://user:p@{SECRET}@host/attn?x=1", ("--to=http://***@host/attn",)),
     ],
 )
 def test_a_target_that_is_none(to: str, words: tuple[str, ...], tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 import time
 
 import pytest
@@ -40,18 +39,18 @@ def test_a_server_that_is_no_cache_or_refuses(
 ) -> None:
     """A portal that answers all with a page; credentials that are missing or wrong."""
     proxy.plan = lambda method, path: fault
-    credentials = base64.b64encode(f"ci:{SECRET}".encode()).decode()
+    credentials = servers.basic("ci", SECRET)
     got = stranger.remote(
         proxy.url,
         "--config=ci",
-        f"--remote_header=Authorization=Basic {credentials}",
+        f"--remote_header=Authorization={credentials}",
         target=TARGET,
     )
     assert stranger.spawns().executed["CodeObjectRecipe"] == 1
     assert proxy.injected[fault]
     if fault is not Fault.HTML:
         assert f"WARNING: Remote Cache: {fault.value}" in got.stdout, got.stdout
-    assert SECRET not in got.stdout and credentials not in got.stdout
+    assert SECRET not in got.stdout and credentials.split()[1] not in got.stdout
 
 
 def test_a_server_that_never_answers(stranger: Stranger, nginx: servers.Nginx) -> None:

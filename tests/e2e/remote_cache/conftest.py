@@ -24,6 +24,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import clone
+from toolchains.locks import store
 from toolchains.remote import fill, servers
 from toolchains.remote.proxy import HttpProxy
 
@@ -125,13 +126,12 @@ class Reference:
 @pytest.fixture(scope="session")
 def mirror() -> Iterator[str]:
     """The locked files that this user has, over HTTP: another user cannot read them."""
-    cache = os.environ.get("BAZELW_CACHE") or clone.home() / ".cache/bazelw"
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             pass
 
-    handler = partial(Handler, directory=str(Path(cache, "files")))
+    handler = partial(Handler, directory=str(store.Store(os.environ).folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as listener:
         listener.daemon_threads = True
         threading.Thread(target=listener.serve_forever, daemon=True).start()

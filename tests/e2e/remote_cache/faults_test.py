@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e import clone
 from tests.e2e.remote_cache.conftest import Reference, Stranger
-from tests.e2e.remote_cache.sharing_test import COMPILED, check_all_hits
+from tests.e2e.remote_cache.sharing_test import check_all_hits
 from toolchains.remote import servers
 from toolchains.remote.proxy import Fault, HttpProxy, Plan, TcpProxy
 
@@ -32,13 +32,13 @@ def counted(proxy: HttpProxy) -> Iterator[None]:
 
 def cheap_actions(reference: Reference) -> set[str]:
     """What programs in Python do: a loss costs seconds."""
-    return {s.action for s in reference.actions.all if s.mnemonic not in COMPILED}
+    return {s.action for s in reference.actions.all if s.mnemonic not in clone.COMPILED}
 
 
 def cheap_files(reference: Reference) -> set[str]:
     files: dict[bool, set[str]] = {True: set(), False: set()}
     for spawn in reference.actions.all:
-        files[spawn.mnemonic in COMPILED] |= {digest for _, digest in spawn.outputs}
+        files[spawn.mnemonic in clone.COMPILED] |= {digest for _, digest in spawn.outputs}
     return files[False] - files[True]
 
 
@@ -64,7 +64,7 @@ def check_made_again(stranger: Stranger, reference: Reference) -> None:
     """The right wheel; something was made again, and no compiler ran."""
     assert clone.sha256(stranger.wheel()) == reference.sha256
     executed = stranger.spawns().executed
-    assert executed and not set(COMPILED) & set(executed), executed
+    assert executed and not clone.COMPILED & set(executed), executed
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_grpc_connections_that_break(
         assert not proxy.cut_after
         assert proxy.cuts == 2
     assert clone.sha256(stranger.wheel()) == reference.sha256
-    assert not set(COMPILED) & set(stranger.spawns().executed), stranger.spawns().executed
+    assert not clone.COMPILED & set(stranger.spawns().executed), stranger.spawns().executed
 
 
 def test_enough_was_injected() -> None:

@@ -3,28 +3,17 @@
 
 from __future__ import annotations
 
-import base64
-
 from tests.e2e import clone
 from tests.e2e.remote_cache.conftest import Reference, Stranger
 from toolchains.remote import servers
 from toolchains.remote.proxy import Fault, HttpProxy, TcpProxy
-
-COMPILED = (
-    "HipCodeObject",
-    "HipCompileGroup",
-    "HipSplitGroup",
-    "HipHost",
-    "CppCompile",
-    "CppLink",
-)
 
 
 def check_all_hits(stranger: Stranger, reference: Reference) -> None:
     spawns = stranger.spawns()
     assert not spawns.executed
     assert spawns.cached == reference.actions.cached
-    assert all(spawns.cached[mnemonic] for mnemonic in COMPILED), spawns.cached
+    assert all(spawns.cached[mnemonic] for mnemonic in clone.COMPILED), spawns.cached
     assert clone.sha256(stranger.wheel()) == reference.sha256
 
 
@@ -71,12 +60,9 @@ def test_ci_writes_with_its_password_and_a_reader_does_not(
         assert clone.sha256(stranger.wheel()) == reference.sha256
         assert not place.exists()
 
-        name, password = nginx.WRITER
-        credentials = base64.b64encode(f"{name}:{password}".encode()).decode()
         proxy.forget()
-        stranger.remote(
-            proxy.url, "--config=ci", f"--remote_header=Authorization=Basic {credentials}"
-        )
+        credentials = servers.basic(*nginx.WRITER)
+        stranger.remote(proxy.url, "--config=ci", f"--remote_header=Authorization={credentials}")
         assert ("PUT", f"/ac/{missing}") in proxy.requests
         stranger.remote(proxy.url)
         check_all_hits(stranger, reference)

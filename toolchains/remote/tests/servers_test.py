@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import http.client
 from collections.abc import Iterator
@@ -27,8 +26,7 @@ def ask(
 ) -> tuple[int, bytes]:
     headers = {}
     if password is not None:
-        both = f"{server.WRITER[0]}:{password}".encode()
-        headers["Authorization"] = "Basic " + base64.b64encode(both).decode()
+        headers["Authorization"] = servers.basic(server.WRITER[0], password)
     connection = http.client.HTTPConnection(server.address, timeout=10)
     connection.request(method, path, body, headers)
     answer = connection.getresponse()
