@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -55,6 +56,11 @@ class Tree(Workspace):
         files = [name for name in listed.split("\0") if name and (source / name).is_file()]
         command = ["cp", "--parents", "-P", "-t", str(self.root), *files]
         subprocess.run(command, cwd=source, check=True)
+
+    def seconds(self, *arguments: str) -> float:
+        start = time.monotonic()
+        self.bazel(*arguments)
+        return time.monotonic() - start
 
     def server_cpu_seconds(self) -> float:
         """What the server has used since it started."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,8 +22,3 @@ class Workspace:
         if done.returncode:
             sys.exit(f"{' '.join(command)}\n{done.stderr}")
         return done.stdout
-
-    def seconds(self, *arguments: str) -> float:
-        start = time.monotonic()
-        self.bazel(*arguments)
-        return time.monotonic() - start

@@ -7,7 +7,7 @@ The instances are a variant set's, `bench` if no other is named. For each group 
 this build compiles together, in turns, one process at a time and without any cache:
 
     peers   a compile for host and device at once per instance, by hipcc's way: the same clang
-            with the C library's allocator, AITER's flags, upstream's headers but for the patches
+            with the C library's allocator, AITER's flags, upstream's headers with the patches
             of their defects
     ours    the actions of this build that make the code objects, with their own command lines,
             taken from Bazel's action graph
@@ -53,9 +53,6 @@ _FLAGS = flags.DEFINE_enum(
     "the peers' flags; with ours they make our machine code, which is then compared, too",
 )
 
-# What turns this build into one of plain compiles, with the headers that a peer has.
-_PLAIN = ("--//kernels/ck_fmha:shortcuts=none",)
-
 
 class Bench:
     def __init__(self, base: Path) -> None:
@@ -66,7 +63,7 @@ class Bench:
         self._workspace = Workspace(Path(_TREE.value))
         self._target = f"@variant_sets//{_VARIANTS.value}:{self._arch}"
         self.ours = plan.groups(self._actions())
-        self._plain = self._by_object(_PLAIN)
+        self._plain = self._plain_compiles()
         # The action graph has made Bazel fetch all that actions read.
         output_base = Path(self._workspace.bazel("info", "output_base").strip())
         self._runner = runner.Runner(
@@ -75,8 +72,11 @@ class Bench:
             sources=Path(_TREE.value),
             external=output_base / "external",
         )
+        some = next(iter(self._plain.values()))
         self._programs = base / "programs"
-        self._flags = self._peer_flags()
+        programs_folder = self._folder / Path(some.arguments[0]).parent.parent
+        peers.write_programs(self._programs, programs_folder, Path(_BUNDLER.value).absolute())
+        self._flags = self._peer_flags(some)
 
     def _actions(self, options: Sequence[str] = ()) -> list[action_graph.Action]:
         said = self._workspace.bazel(
@@ -89,30 +89,34 @@ class Bench:
         )
         return action_graph.parse(json.loads(said))
 
-    def _by_object(self, options: Sequence[str]) -> Mapping[str, action_graph.Action]:
-        """The compile of each code object, by its name, of a build that compiles each alone."""
+    def _plain_compiles(self) -> Mapping[str, action_graph.Action]:
+        """The compile of each code object, by its name, of a build that compiles each alone.
+
+        With the headers that a peer has.
+        """
         found = {}
-        for group in plan.groups(self._actions(options)):
+        for group in plan.groups(self._actions(["--//kernels/ck_fmha:shortcuts=none"])):
             if len(group.actions) != 1:
-                raise ValueError(f"{group.name}: not a single compile with {' '.join(options)}")
+                raise ValueError(f"{group.name}: not a single compile without shortcuts")
             found[plan.stem(group.outputs[0])] = group.actions[0]
         return found
 
-    def _peer_flags(self) -> list[str] | None:
-        """Writes the peers' programs, and returns the flags that they have in place of ours."""
-        some = next(iter(self._plain.values()))
-        folder = self._runner.external.parent  # where relative paths of actions lead somewhere
-        tree = folder / Path(some.arguments[0]).parent.parent
-        peers.write_programs(self._programs, tree, Path(_BUNDLER.value).absolute())
-        path = str(self._programs)
+    @property
+    def _folder(self) -> Path:
+        """Where relative paths of actions lead somewhere."""
+        return self._runner.external.parent
+
+    def _peer_flags(self, some: action_graph.Action) -> list[str] | None:
+        """The flags that peers have in place of ours, as far as the compiler takes them."""
         if _FLAGS.value == "ours":
             return None
+        path = str(self._programs)
 
         def accepts(flag: Sequence[str]) -> bool:
             command = peers.probe(some, flag, path)
             environment = {"PATH": path}
             return not subprocess.run(
-                command, cwd=folder, env=environment, capture_output=True
+                command, cwd=self._folder, env=environment, capture_output=True
             ).returncode
 
         if not accepts(()):

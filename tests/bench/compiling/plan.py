@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What is to be run for code objects: the build's own actions, or a peer's compiles."""
+"""What the build runs for code objects, and which of them are made together."""
 
 from __future__ import annotations
 
