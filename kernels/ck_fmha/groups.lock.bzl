@@ -92,74 +92,74 @@ GROUPS = {
         },
         "bwd_dq_dk_dv_bf16_d64_0": {
             "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
-                "3f24dd266f559a5ff4d3d415f97acb59e593a8e3ba07daed5e95761d7231cb4f",
-                "4be35b4418a96eb142fe0276ea51b526f87247b7555005f1ee2f6fa568615e98",
+                "679b7bbd2752f06941082e76851443c057b80b1c11d04cf236d2f1aaffcffebd",
+                "bb89551c56fab89d3222c7a419cddff58a84ab9c96ed152d09c6fdb737fec443",
             ],
             "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
-                "ea4f9d0caeb0e7f21637715964dabb795cc300d82aa8d978f2c0d7918863a7aa",
-                "a5bd5a1c9a2cc47c394d9ac79de713fb636f23a38b2dfc181a3a27a15e0104a1",
+                "7a1985235bb4bcabc786eefe6cdb34bd9a8c09263c070c0a46d3fb8d160b10bc",
+                "4a6e5c1d92bc8674eb1490fee5576573fff12886d5db3d8470a682b63026624f",
             ],
             "bwd/bf16_d64:fmha_bwd_d64_bf16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
-                "83a028a2bcf950e366ccad113debb227f01318366021507011e6614e445601d7",
-                "cdfa229d3d1c6b158996a986957663c53e0a8038918d6ae5bad3c2c2aec23102",
+                "064b873300d4e8bbd206c796b6389be406a1f85228d6c2334026bfb1ec052d8f",
+                "70102e0eae509ba8b6fcc33e078c779a635c57bedffc7858f520822e7fca55fb",
             ],
             "bwd/bf16_d64:fmha_bwd_d64_bf16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
-                "44cb24d8858e85bd3103be932fc1fed93ca98293cb0a8a7bc8b14fb28e98978e",
-                "0d295998fc68e7824693149b0a21b3bace1c61aa506256856d103f9aa048d98e",
+                "2c2b55acbf7fd14f09a2ba9c4e83d6c7e44a85563ab302dbb873b8368765f73e",
+                "55ab8798714afadb794026608b7cc28c3de3206fb500685e8eb349beb04d16ab",
             ],
         },
         "bwd_dq_dk_dv_fp16_d128_0": {
             "bwd/fp16_d128:fmha_bwd_d128_fp16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
-                "58a6ce3fb8867b89803ea77b819b53535b493475eddc5941a910d556b93d5103",
-                "19210368378532f88ceb2ee5e9c99644c579ecb5349d2e2309fcdda527f39396",
+                "78b44c1f9cb4a5c36e882a7ade4f6211b153b74f87658b42f61feebc9d53b59f",
+                "70e14e6364475fdd9e52c3accc2e23c82a8ba5f2417993ae0b5e7a2b492a2e40",
             ],
             "bwd/fp16_d128:fmha_bwd_d128_fp16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
-                "da170459177f5da4924ea0cbd0cf6964dbd244e7d852fe510bfdf49984a49e12",
-                "e40f88d9e3a6959b8ad363cd37bbe7f786ae7e1de3ec6cb1ee3e36f7e2c29cff",
+                "c02acfaa02fa09d238eb1d9a5090a7eabbf8e74ea460ea25902299eb05d48622",
+                "70033a4d860ef6844d68510fd5c9dc1f335a59403c3c1f9e213b85f203140437",
             ],
             "bwd/fp16_d128:fmha_bwd_d128_fp16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
-                "44092af8e95d96dd5849ea7a4df8bee2c16bc2931ac1739473bf8382aa1b8377",
-                "5728ff6fdffe62f72ff2bec1999c433a869b553b6ec781d72f8990722eee0141",
+                "878fd17a7952eb1491db6368dd8c62bf64506c5f8a8c34790e788deb0f792751",
+                "51c360bb1208e013cf79f9ae0cb67b1f58862624c7c412792d07858e3d6b7a10",
             ],
             "bwd/fp16_d128:fmha_bwd_d128_fp16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
-                "77b9182e1d2a0b6642c964d04947a818d8c7abd698b9f9bdb71cebe4c5b5942e",
-                "2780076878570dbe6f508a2316076512ca2dcc2c8ae9c76d8b2dc6b04a23bda0",
+                "aeaa526e33d39c73cf4b9e864a859b061b347a5f28ff8d9b24784a9dd98c3fde",
+                "23c86794e1770ead8f836a85b548d49604d2f8a4482827ac3412bf43cfe29843",
             ],
         },
         "bwd_dq_dk_dv_fp16_d64_0": {
             "bwd/fp16_d64:fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
-                "daf30be7245eff9747bcc8b08844d37aed4b60758145cb6dc134952ededc8e74",
-                "c8f5bab652482a4bada9e5c4d2e7b612a154970c7c36f36975bb9c0adbdce934",
+                "e13e59130a11e9d995f66fc7b65303bbeff922eb297a09929744e7403f525708",
+                "7281de9d02638338961fefdf5e385614560e438e2a9f4dd9ed4a1dbd259d1af6",
             ],
             "bwd/fp16_d64:fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
-                "cc714875fb1099ae37a442417c4b839e03d70cf6ea0953cb2ae2f9f401026ce4",
-                "143f8f8364a37b567305b7fe64196c28f8e156f6744080accc6124ed0b78227e",
+                "cc628fc6143f9f04d32bf3553c8e3d0727229d92e6bc145d5e34862a69772b1f",
+                "d1f6e212fd4a6663e97ab92070643736f301f6748a5210be4df3e2d04dd6011b",
             ],
             "bwd/fp16_d64:fmha_bwd_d64_fp16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
-                "8bea6bc740a53023f945513f046de41a9377c3935b3a3f71a67eef34b27410cb",
-                "056de698df29c57420fcab386136ef6e41d7d6b07cdce008b982fd9a36b8d611",
+                "67dbe10488606022864ab9cfe03172f3d3fd00c7a46ef36c780b9a6bef5dc871",
+                "960faf00adf68ee140ea3d49d04c2d7b7fcc488c42379657cb48110c7a76ada1",
             ],
             "bwd/fp16_d64:fmha_bwd_d64_fp16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
-                "b266662e64bcbb80a0cf2f2bac85b4fe04700bb3c0deb952d0b4437573c66ece",
-                "e891bb527389f43ca17502d8955726d9852ce18b525db94b7be87ba958153bf1",
+                "0df824f6defe51ea2c5db8cb5e2ccd10125787dd27ac57fc5aa2d63b299c60de",
+                "6c153b8b46918f7d5b611e409830da77f1923e90abc07d7bed3667ab2c8aba19",
             ],
         },
         "fwd_bf16_d128_0": {
             "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
-                "bf1ee0f8798045918e6e029b825534a4718942e2e6748d5325a1c5fedbc1aeb6",
-                "9730f05e8dd0c8870bc112d09325b504844ca2450b9b38cf5034b3aa3a451e5b",
+                "7d42589f891b148e14fba83dd09c8e466f222787aed59dc78f1aec4a10cb92cb",
+                "bd9048574e8a73dc2569f436787c0814a67a6bbace53b868cd391f61e223befa",
             ],
             "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
-                "731a5bc518e4491f5f7b2272837d84ae5585394d6e6fe40e17dbf17e564e36f9",
-                "8fe5f07af770ca0d6ec8124168943fe2e0b7f3e59a7a55aa936dc3859e957db1",
+                "18919d5bccf7f4305b29ae7fe6ed68fe121f975e056f8fa1210e9c3f5b11f6c3",
+                "b728f0a066ca460066db33f04c2f7aaab2b0de6d647102f699a511abdf69c224",
             ],
             "fwd/bf16_d128:fmha_fwd_d128_bf16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
-                "fe3eebe80611450ed54af16561811bd90331e8dcb9f4b0b3b23a0826ee121644",
-                "9a7c00d79a4b1265464c74407f34b4454ec2adf3a503bf855fd1b145bebb8228",
+                "da62a6241f5dac3deb6c2a97f344188e1e56ac6a0ef19c0e3fda41bb0e425499",
+                "2b6147da602a124be3297a0ce566de59e25fb18109c970d6f8b00aaf9dedf607",
             ],
             "fwd/bf16_d128:fmha_fwd_d128_bf16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
-                "b4409f01ba171d265fc56fc398ce0b0e7fddbe2104e5c4e92c74422ae93a8ec0",
-                "163829b84b0cad2b2d46253d28471192a65695e882bac2a02e0ab24e9d5f06b1",
+                "dac45f207f5fc467f505e5afa78644e5895538569d9182b7cf4e3e6be7b73265",
+                "be6392e5d6e0002935470ded6068669736fb876ba683d3b7e1f0a54f910cd9d2",
             ],
         },
         "fwd_bf16_d64_0": {
@@ -182,20 +182,20 @@ GROUPS = {
         },
         "fwd_fp16_d128_0": {
             "fwd/fp16_d128:fmha_fwd_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
-                "928291abab80b1fe3573ee28697f83bdbdb2e040cce85773665fd0891d2afaea",
-                "86a7dec0f4e28693e0575e7465b4f1af74e9d32706eb4a2fba1ee6f130f3976e",
+                "5dae461ceac0810a4dce7f554154a3ab246f8d46d57bb4e0f36184bd42c1c05e",
+                "40bcb33d483afdb3d230b57deccd292d352d0a8c648e568a2d5444b786fae3b0",
             ],
             "fwd/fp16_d128:fmha_fwd_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
-                "0cc13e7b69ed8b4f7e51fcb10223fae449cf4eea6307c0cc6f02afdd6777e497",
-                "7d1192677e4777410368fa26540d4418705cecce42b8c7a158198a49bc224000",
+                "fb15b3b9222173547a8a328f3e66391498c94d5cadd1647e8f45dbaca01e7571",
+                "e4ab6d33b1afb8d76442c9d01393e84b2aab0a3c4da739cba5a097dc9d11e43f",
             ],
             "fwd/fp16_d128:fmha_fwd_d128_fp16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
-                "f2f5f128fec0c87998ff590d63de8897ae600f1dd96efddc0eb09bfadf0a9009",
-                "1b5e83f21e00d7456c005b924ed6fe6680d775916e86a76d4ee440970a129cf1",
+                "bb8b4bdfba2c68f0b0824a87125835cbb2af89b4ee8ee957447fac88b9b90c86",
+                "f9b76591f3b302687f47b36102fecb5d6ffca5ee4d81acab52873fd1f2222d36",
             ],
             "fwd/fp16_d128:fmha_fwd_d128_fp16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
-                "888ebc914866fb491f8760dcefedba45b9de7184735e8d4617257b116ad6ec95",
-                "2f3a4d898570d6387448b22ce3b38939c8ca78fd01f50bf3383a1d8f2b23b975",
+                "6e868f323a6fd02dba95b93c9ac140d738170a1c54d39a012fb97d94c68da8ed",
+                "1fa9b9c08b0293cf4f7beb07f77df36e8a8e08c3a8986c17d60eae6eb344805e",
             ],
         },
         "fwd_fp16_d64_0": {
@@ -214,6 +214,220 @@ GROUPS = {
             "fwd/fp16_d64:fmha_fwd_d64_fp16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
                 "4c8407c02527631f1b240e527be4ade74ee4936ab4885fcad13ee523e9f5a570",
                 "ddb7f32c6bcfb08922eb2c30f3af2abbd400621ebb939fcc5acc3139af8c8414",
+            ],
+        },
+    },
+    "gfx950": {
+        "bwd_convert_dq_0": {
+            "bwd/bf16_d128:fmha_bwd_convert_dq_d128_bf16_b64x128_batch_o2_ps_ndeterministic": [
+                "aaf61a49d362040aca0c016bf57a13978a08e09aafa075f79c44fd7af38c420b",
+                "6f0794a7c42c932d9c51332fea8644eb30153200c72b9f7da3c1f3dc35105b90",
+            ],
+            "bwd/bf16_d128:fmha_bwd_convert_dq_d128_bf16_b64x128_group_o2_ps_ndeterministic": [
+                "b345543c9355a40bf70d5ae47d735626b7646081e5c09378c9517e59491fc437",
+                "faef5aae5f1839c411fc0f552f21d7ce99ddb70bd72babd40ea5114b62b9d8f1",
+            ],
+            "bwd/bf16_d64:fmha_bwd_convert_dq_d64_bf16_b64x128_batch_o2_ps_ndeterministic": [
+                "bd2cc94a18285923e5084567ed046d4c9de75a7cfc01a28ece6d11c7a89b08d5",
+                "685f507ff6200c4ae671ccb6223bfd70890e10aed21757b38e475931e13530d6",
+            ],
+            "bwd/bf16_d64:fmha_bwd_convert_dq_d64_bf16_b64x128_group_o2_ps_ndeterministic": [
+                "9d272c0bf6b7ab436b7fb5fab2e8c67d04f5184cf25f3761f9dc85382564053b",
+                "dc978bb693c53b972545c3ab2fe19f9f1716deb86eb6686f33b4e7f3f7bb06cc",
+            ],
+            "bwd/fp16_d128:fmha_bwd_convert_dq_d128_fp16_b64x128_batch_o2_ps_ndeterministic": [
+                "153f43393fc9c976ae50af1808635909f8475b378772c0c0e67fa9261af01e4d",
+                "ab83f299c974aae95c75db970b16ff23ff9f5c489bd32a9d83a9447e22820c41",
+            ],
+            "bwd/fp16_d128:fmha_bwd_convert_dq_d128_fp16_b64x128_group_o2_ps_ndeterministic": [
+                "774ffea49388169c36b7a100dcd79ba4da947280cee0e08d21f549eecebec371",
+                "3ef9fba8af0a1766269d62839bfe5597c65b7c0b2435083fdd998e427f21174c",
+            ],
+            "bwd/fp16_d64:fmha_bwd_convert_dq_d64_fp16_b64x128_batch_o2_ps_ndeterministic": [
+                "e4bf98a597947c2f897faf19346019372c70b0765173b3b1be2b040dab1ae894",
+                "853421f8fc9c9aa52d8c31d276d83aafda6f81c7198f03e63ba42d76309f7b21",
+            ],
+            "bwd/fp16_d64:fmha_bwd_convert_dq_d64_fp16_b64x128_group_o2_ps_ndeterministic": [
+                "8333ef4bc130a78359fb83beecb60a00a20a051f2d481ba8e0c743975e172d7d",
+                "e582dc0bd4c16ea647705dee7effee6cb74fc93192a146a4a329cb82caacfdee",
+            ],
+        },
+        "bwd_dot_do_o_0": {
+            "bwd/bf16_d128:fmha_bwd_dot_do_o_d128_bf16_batch_o2_ps": [
+                "d020f392ca1372a5c6a707323314489c6cb043b89921eac18c7c7dffb0c0a009",
+                "1c98c90748ad354d73738aece3dbcdeffdf5009f0f9006f0e4872197b538118b",
+            ],
+            "bwd/bf16_d128:fmha_bwd_dot_do_o_d128_bf16_group_o2_ps": [
+                "e53661e3610678fbc4941cfe3606aad46a2ca06d2e8c14d3524b2287cbdf26b8",
+                "95ca7abd9419e75271a4c2afadbfdc28ab2ab1412f25d820a4766bf9f31c907f",
+            ],
+            "bwd/bf16_d64:fmha_bwd_dot_do_o_d64_bf16_batch_o2_ps": [
+                "b349cd9df3cf5bedbdecd64103211ded84b8fad42ebe7e4f934a7d3722f5931d",
+                "efefcd45511e126dc4279415c4043aae99eb8ce79775df5383bb253a712e7a41",
+            ],
+            "bwd/bf16_d64:fmha_bwd_dot_do_o_d64_bf16_group_o2_ps": [
+                "c35bf37bb1265782fc73735dd2241d1c2a13cff3e29ddf2f032008589906ae9a",
+                "11957bd764b7c6006bb9589115c9ea00502c46429ccc51d66d910835516ccd89",
+            ],
+            "bwd/fp16_d128:fmha_bwd_dot_do_o_d128_fp16_batch_o2_ps": [
+                "c36856fd15424514994839034615abe1cc4d4bc03bc583380a59309ebaaee1fb",
+                "c3b3f3ebbb53ca3aa774799b2190027c8ea4331becb97dfa9469fe4fc24df7d4",
+            ],
+            "bwd/fp16_d128:fmha_bwd_dot_do_o_d128_fp16_group_o2_ps": [
+                "0598bcd237077e9bc937ec8821254fee72fc182b3345d068bcd029c3411b2422",
+                "a1b1552ba8c05449c51ec4f330f8c421141655252005f086d26c2dde531383fd",
+            ],
+            "bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps": [
+                "cd07a17b7f0d63392fbc245f3a1bf99e47c252f85f053c11ff80470269c5be48",
+                "34b42f898919cef0a0986ecda49fd78dfac22170088119f6953e2201785dd5a9",
+            ],
+            "bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_group_o2_ps": [
+                "fa83001106dbce34920d2cded3d6445295c0a9e76c039c8f5296b6c377ce6643",
+                "63a6068ff605e1a0c0510f8f8622e4fd6cd68dcf950b409d3c2f67538c4a9348",
+            ],
+        },
+        "bwd_dq_dk_dv_bf16_d128_0": {
+            "bwd/bf16_d128:fmha_bwd_d128_bf16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "bdcdc89a3a93477c3e2ce830c24cc248a8b1868661d6fdc9c68afe7afd066bf2",
+                "963437c8d0090b4a4aa4a9da5e90de032e97db77228eb74bfa24553f1a31de99",
+            ],
+            "bwd/bf16_d128:fmha_bwd_d128_bf16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
+                "bec2fc968523f8f083f2c55cef18849710c8dfb0a609165153096ebde73c6e65",
+                "15539b9585a01160da74d5061e31ae72220f9ae557622833822b95df1bf37706",
+            ],
+            "bwd/bf16_d128:fmha_bwd_d128_bf16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "945e68b0a4c40c53f3b52ca5f894e72ebbe1e30b6359ab8008d09fa30c5b7646",
+                "cee3b50c3c4832552167e23b317aa5b3a70074969859e809586d759327355494",
+            ],
+            "bwd/bf16_d128:fmha_bwd_d128_bf16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
+                "305649aef8ac0df82b3dcbacb9d596f7d309e14de7d31f27907f528a2ce0e3aa",
+                "83dee9f10cee70aa2ae8dd95a67cebb61e83076abfb469f6d919559d5e0b5041",
+            ],
+        },
+        "bwd_dq_dk_dv_bf16_d64_0": {
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "3f09738f0e118ef95e65f47fb9be3e8fb13ebd5c85951237f7504902c47b83b2",
+                "ed6d2b2b4be1facd25d1b3acc4425635ee1ab371a32cd44a7ff35256102161ae",
+            ],
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
+                "6ddeabb0a21150942fd01209d06310114505a9995d9ef51b0b7da02c4ca2fd13",
+                "19f7d0cdd9f8d6a92988553d0343f572bd85f05ecb34cbb3f84f2dacd180ddc1",
+            ],
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "e3bb05ad8f69b2a86387f05f43f0ffd8249f0acd3e1ab6e10bf0565c3c826ea3",
+                "5ed9ec4dec47099aa034aaa3ad414fd892581f59f90be0289cd2f7ba5b6d4427",
+            ],
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
+                "341ae60b3c59e25aceca994bb4e4e79de616ee536e0ce7a4eedbc67aa4cb3285",
+                "0ec6475b003c2bf40d5345910ee760141eda8e6ccb704f460ca3afefc4eca62b",
+            ],
+        },
+        "bwd_dq_dk_dv_fp16_d128_0": {
+            "bwd/fp16_d128:fmha_bwd_d128_fp16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "6a19c075c97454498803f48cb4feab538a3fcf168ae1fed34fa8eceda956662c",
+                "3cdb3033ccb81a05dba6ad088080cecfe74fdc877f05d55b58e9bf5831f7c71c",
+            ],
+            "bwd/fp16_d128:fmha_bwd_d128_fp16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
+                "5220547d754aeecffbc02d4d95c84b989992592666e3fab5cec2d4a2b8cb8e83",
+                "f7ff5ae212b7dffe57e9e4696bbdfd8c53dad92e2a3cf252eb3db3b945035dbf",
+            ],
+            "bwd/fp16_d128:fmha_bwd_d128_fp16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "77df153ab63956418c6978c91de3c77cacf1b33e4d2cfc178257688766edb068",
+                "3b2644a22906cc2c3cc8f5039473c4d45ddabe2e878a3156bf9488b9dd211da8",
+            ],
+            "bwd/fp16_d128:fmha_bwd_d128_fp16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
+                "9fdcd195cea235054af4c2e143744ee8e366edf8f3908ad22889a209924cc44c",
+                "618ac4d7b375cb83628b546d8eca76b098b13df0a191c0fc2ba3351402e02e8a",
+            ],
+        },
+        "bwd_dq_dk_dv_fp16_d64_0": {
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "d4ad879859a5b80567e78e7a57f61d6d1b619b2d5e886ae11a18d5a2a73c4558",
+                "efa61d3ea67f521cfca0c9bb1436804c975a7e914b6a317f9a8300df9b0ae47f",
+            ],
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
+                "e8c7d893302a9144afd7313c57974e7ca2270aad8605b65927261962bb5cf6c4",
+                "8a9a7a2d0e144582af6bcae6c428924f9dc41c44944db20ca12621fd25795158",
+            ],
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "0c3bb6aaac3733d32f9581d3d17e3ef3175c9bf5d04639878b6e6d185d604e9e",
+                "71d6b6a2d2debd07e6573c2a55e105ded10016b047af4771774e51a8f94ccb2c",
+            ],
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
+                "b96dee48f9164cf5c45c459ce1854b820c1e9f86c7b51a8e997b4d67baee071b",
+                "785678a96578bcfe4a54f51370cad791be2da0414f08bebfe9d44527947e81d0",
+            ],
+        },
+        "fwd_bf16_d128_0": {
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "23795ac7fc8bd238fbbfac2056285df60272eab2f877a315dc31e0f4ff8d4bd4",
+                "4346596c78f132333608d49c1044efb8311ade214fce5aecdcea648e85807066",
+            ],
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "ba1adde59695b9ff1ed2db54083fae2120c3e2edc333f7b563b9c4557e2b7185",
+                "93eda8ee5a61961c2dd106155cda35c4e88750aeb7518597e4afb5ca0faa1657",
+            ],
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "8d876b5759e00b8686525efd19be3b013e92e2c03391fe854971295a2281afae",
+                "fb0a35f9f436d2fe87b4629f69bf39558925ded94161a83ff1dc638022115325",
+            ],
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "8cc2d6e5a96bad96e945c58289d3a66b75b667f50828de85b6a470c96ac33a2b",
+                "ec3237971b52c98fbc1de10c77bd43460605c89b095a4d134b6181d9edde863e",
+            ],
+        },
+        "fwd_bf16_d64_0": {
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "48fbc19516363e036e94dd8c8f47fbf408f35a849383fde456beb82212492ee0",
+                "e2a5f7799f9d69f51226107e187e3b46e909bf922c61672c233c4bd0022e52b2",
+            ],
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "4191343bc5348bf7d3ea1cc16d0371438943fa2a359a6305572eec026f2e8b36",
+                "61b8af96b66a3539720c1e76a19e8e0b36976b14944f2069be6a8145dac48e59",
+            ],
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "bc40961cd4c87bd86a1c0a08089f85bafdb1b3508f59f9ce451cfaa499b2f21f",
+                "ff157f575e3db114e8538b35a4192ae043960bef524c3ea801b37d8eb45030da",
+            ],
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "c84d777bf15dff90b8ddafe8782e777c882a50832a4b6a65feaeedcf9f8e78b7",
+                "136194d704ee2f71416e294bf6c32e97f0bd2fd3b717134bb84672b009be5784",
+            ],
+        },
+        "fwd_fp16_d128_0": {
+            "fwd/fp16_d128:fmha_fwd_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "5e8dbb400e9244d913180441a9487c70c3162c6a93bab8b38a91cdad1e2cfb22",
+                "08f2d7a3185d27ba92c57c14580832e37b5d44c6e5555cd2ee4327119cd0d071",
+            ],
+            "fwd/fp16_d128:fmha_fwd_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "053a65daa967da3e98c15df9a1908911c4aa2c4b739ce2237ace3ccf540b9492",
+                "e63486dee34cd856ce10f225d3f28dc6d79876925448dbb6d5c000093bf6eda0",
+            ],
+            "fwd/fp16_d128:fmha_fwd_d128_fp16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "e0abfe8242f8743d8eb8789c71005bb3ed9ebfcd8e9623517c921d736336626c",
+                "c4405c697ea1b9d3bbc1e79abd997cdde9546aa15de88cd695fca3138d47a32f",
+            ],
+            "fwd/fp16_d128:fmha_fwd_d128_fp16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "a31ec499421c81a054726499071733718b059a3edcc014c4bd7f351e28517ea2",
+                "9c0c5f0342e1dfa833d4e3a9c6eb0129825af2c47e6e8dca08af1e1ee7b1a028",
+            ],
+        },
+        "fwd_fp16_d64_0": {
+            "fwd/fp16_d64:fmha_fwd_d64_fp16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "da66905d6dd8cde94a3b67cb00dcbd9ee25a57ed3905c8e1f96a89eca5f1a78c",
+                "52d4c80efa49e3b11736f692f866bf908237e8b3459c115b3427d7ad82cfa260",
+            ],
+            "fwd/fp16_d64:fmha_fwd_d64_fp16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "c467c947bf2dc04424267be0cc93d1b7a13f58c87920b588710c3887d2f1853f",
+                "1a73724bf543fef77f2c9263a05d4671492da578d195b7a91e7f1c37a916fb28",
+            ],
+            "fwd/fp16_d64:fmha_fwd_d64_fp16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "0557e97471d4b20fe9f7fefd2c0c6bd6634a6e87b06c15b913ab520cfaee58e9",
+                "896e3897dbe424097243d99b7c62274985f4ce6ceba214bcf02b0d35d7ea1fa6",
+            ],
+            "fwd/fp16_d64:fmha_fwd_d64_fp16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "70a28f962511b9a47dd17fab8855c520ce427919b67f5563d2c29dfafa45cd3d",
+                "13cf39a7f7308bd66f9b6cacdbeff72114e2142683953356edd88be8a20e4828",
             ],
         },
     },

@@ -115,13 +115,29 @@ def test_stale_or_edited_lock_of_groups(project: clone.Clone, edit, which: int, 
     [
         ('"gfx942"', '"gfx9999"', ("gfx9999 is no architecture of archs.toml", "gfx942, gfx950")),
         (NEIGHBOUR, "bwd/fp16_d128:fmha_bwd_none", ("fmha_bwd_none",)),
-        ("GROUPS = {", 'GROUPS = {"gfx950": {"lone": {"a:b": ["0", "0"]}},', ("lone", "two at")),
+        ('"gfx950": {', '"gfx950": {"lone": {"a:b": ["0", "0"]},', ("lone", "two at")),
     ],
 )
 def test_damaged_lock_of_groups(
     project: clone.Clone, edit, old: str, new: str, words: tuple[str, ...]
 ) -> None:
     edit(GROUPS_LOCK, old, new)
+    smoke = "--//kernels:variants=smoke"
+    refused(project.bazel("build", smoke, "@variant_sets//smoke:gfx942", expect=None), *words)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"fwd/bf16_d128"', '"fwd/bf16_d129"', ("fwd/bf16_d129 is no package of the pool",)),
+        ('"fwd_qr_async"', '"fwd_qr_asink"', ("fwd_qr_asink", "known: fwd_qr, fwd_qr+bias,")),
+        ('"gfx942"', '"gfx9999"', ("gfx9999 is no architecture of archs.toml", "gfx942, gfx950")),
+    ],
+)
+def test_machine_options_that_hold_for_no_kernel(
+    project: clone.Clone, edit, old: str, new: str, words: tuple[str, ...]
+) -> None:
+    edit("kernels/ck_fmha/private/machine_options.bzl", old, new)
     smoke = "--//kernels:variants=smoke"
     refused(project.bazel("build", smoke, "@variant_sets//smoke:gfx942", expect=None), *words)
 

@@ -93,6 +93,10 @@ class Tile:
     head_size_v: int = 0
 
 
+# Traits that take registers of their own.
+_COSTLY = ("bias", "bias_grad", "deterministic", "dropout", "logits_soft_cap")
+
+
 @dataclasses.dataclass(frozen=True)
 class Instance:
     """One kernel instance: `upstream` is its description by upstream's generator."""
@@ -108,8 +112,9 @@ class Instance:
 
     @property
     def pipeline(self) -> str:
-        """What machine code is generated alike for: fwd_qr_async, bwd_dq_dk_dv, ..."""
-        return f"{self.kind}_{self.tag}" if self.tag else self.kind
+        """What machine code is generated alike for: fwd_qr, fwd_qr_async+bias+dropout, ..."""
+        extras = [trait for trait in _COSTLY if self.traits.get(trait) not in (None, False, "none")]
+        return "+".join(["_".join(filter(None, (self.kind, self.tag))), *extras])
 
     def text(self) -> str:
         """Upstream's source up to and including the kernel's type, KINDS[kind].kernel."""
@@ -242,7 +247,15 @@ def _bwd_candidate(trait: Any) -> Candidate:
         ),
     }
     instances = tuple(
-        Instance(kernel.name, kind, read_traits(kind, trait), kernel_tile, block_size, kernel)
+        Instance(
+            kernel.name,
+            kind,
+            read_traits(kind, trait),
+            kernel_tile,
+            block_size,
+            kernel,
+            tag=kernel.F_pipeline if kernel is dq_dk_dv else "",
+        )
         for kind, (kernel, kernel_tile, block_size) in described.items()
     )
     return Candidate("bwd", read_traits("bwd_dq_dk_dv", trait), instances, trait)

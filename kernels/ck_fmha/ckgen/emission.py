@@ -131,6 +131,12 @@ def pool_files(candidates: Sequence[Candidate]) -> dict[str, str]:
         pipelines = packages.setdefault(package, {})
         pipelines.setdefault(instance.pipeline, {})[instance.name] = instance.block_size
         files[f"{package}/{instance.name}.cpp"] = instance_source(instance)
+    known = {package: sorted(pipelines) for package, pipelines in sorted(packages.items())}
+    files["pipelines.bzl"] = (
+        f"# {_NOTICE}\n"
+        '"""The pipelines of each package, which machine_options.bzl goes by."""\n\n'
+        f"PIPELINES = {_json(known)}"
+    )
     for package, pipelines in packages.items():
         files[f"{package}/BUILD.bazel"] = (
             f"# {_NOTICE}\n"

@@ -1,49 +1,102 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How machine code is generated, by pipeline, head size and architecture.
+"""How machine code is generated, by package of the pool, pipeline and architecture.
 
-Chosen by what comes out. The figures are those of core's bf16 kernels; cycles are llvm-mca's for a
-turn of the main loop, of one wave alone.
+These options of LLVM's code generation change no IR, only what becomes of it: registers, schedule,
+spills. The evidence is in docs/performance.md, and `./bazelw run //tests/bench:machine_code` gives
+it anew. A kernel that was not measured has none: it is compiled as the compiler does by default.
 """
 
-def _llvm(*options):
-    return [flag for option in options for flag in ("-mllvm", option)]
+load("@ck_fmha//:pipelines.bzl", "PIPELINES")
+load("@variant_sets//:known.bzl", "ARCHS")
 
 # Addresses and constants are made again in each turn of a loop; kept, they take registers.
-_NO_LICM = ["-disable-machine-licm"]
+_NO_LICM = "-disable-machine-licm"
 
 # Every region is scheduled for the fewest registers, once those of the whole kernel are known.
-_FEWEST_REGISTERS = ["-amdgpu-sched-strategy=iterative-minreg"] + _NO_LICM
+_SCHEDULE_FOR_REGISTERS = "-amdgpu-sched-strategy=iterative-minreg"
 
-# Pipeline, head size -> architecture -> flags. What is not here is left to the compiler.
+# Instructions are selected in an order for few registers, or for much at once.
+_SELECT_FOR_REGISTERS = "-pre-RA-sched=list-burr"
+_SELECT_FOR_PARALLELISM = "-pre-RA-sched=list-ilp"
+
+_FEWEST_REGISTERS = [_SCHEDULE_FOR_REGISTERS, _NO_LICM, _SELECT_FOR_REGISTERS]
+
+# Package of the pool -> pipeline -> architecture -> options. Cycles are llvm-mca's for a turn of
+# the main loop.
 _OPTIONS = {
-    # 0.4 to 6.5 % fewer cycles.
-    ("bwd_dq_dk_dv", "d128"): {
-        "gfx942": _llvm(*_NO_LICM),
-        "gfx950": _llvm(*_NO_LICM),
+    "bwd/bf16_d128": {
+        "bwd_dq_dk_dv_kr_ktr_vr_iglp": {
+            # 0.5 to 6.5 % fewer cycles.
+            "gfx942": [_NO_LICM],
+            # 2.3 to 7.5 %.
+            "gfx950": [_NO_LICM, _SELECT_FOR_PARALLELISM],
+        },
     },
-    ("fwd_qr_async", "d128"): {
-        # None of 72 registers is spilt, and a turn takes 38 % fewer cycles.
-        "gfx942": _llvm(*_FEWEST_REGISTERS),
-        # None of 80, and 40 %. The order of instruction selection must be for few registers, too:
-        # without, 79 are still spilt.
-        "gfx950": _llvm(*(_FEWEST_REGISTERS + ["-pre-RA-sched=list-burr"])),
+    "bwd/bf16_d64": {
+        "bwd_dq_dk_dv_kr_ktr_vr_iglp": {
+            # 4.2 to 10.9 %.
+            "gfx942": [_SELECT_FOR_REGISTERS],
+            "gfx950": [_SELECT_FOR_REGISTERS],
+        },
+    },
+    "bwd/fp16_d64": {
+        "bwd_dq_dk_dv_kr_ktr_vr_iglp": {
+            # 3.4 to 4.7 %.
+            "gfx942": [_SELECT_FOR_REGISTERS],
+            # 0.1 to 1 %.
+            "gfx950": [_NO_LICM],
+        },
+    },
+    # None of 66 to 80 registers is spilt, and a turn takes 35 to 40 % fewer cycles.
+    "fwd/bf16_d128": {
+        "fwd_qr_async": {
+            "gfx942": _FEWEST_REGISTERS,
+            "gfx950": _FEWEST_REGISTERS,
+        },
+    },
+    "fwd/fp16_d128": {
+        "fwd_qr_async": {
+            "gfx942": _FEWEST_REGISTERS,
+            "gfx950": _FEWEST_REGISTERS,
+        },
+        # Its scratch accesses in the loop are gone, and 7 % of its cycles.
+        "fwd_qr_async+dropout+logits_soft_cap": {
+            "gfx942": [_NO_LICM],
+        },
     },
 }
 
-def machine_options(pipeline, head_size, arch):
+def _check():
+    """What is misspelt would hold for no kernel, silently."""
+    for package, pipelines in _OPTIONS.items():
+        if package not in PIPELINES:
+            fail("machine_options.bzl: %s is no package of the pool; known: %s" %
+                 (package, ", ".join(PIPELINES)))
+        for pipeline, archs in pipelines.items():
+            if pipeline not in PIPELINES[package]:
+                fail("machine_options.bzl: %s has no pipeline %s; known: %s" %
+                     (package, pipeline, ", ".join(PIPELINES[package])))
+            for arch in archs:
+                if arch not in ARCHS:
+                    fail("machine_options.bzl: %s is no architecture of archs.toml; known: %s" %
+                         (arch, ", ".join(ARCHS)))
+
+_check()
+
+def machine_options(package, pipeline, arch):
     """The flags of code generation, beyond those of the recipe.
 
     Args:
-      pipeline: as ckgen has it.
-      head_size: as in the name of a package of the pool: d128, d192x128.
+      package: of the pool.
+      pipeline: as the package has it.
       arch: the architecture.
     Returns:
       A list of flags, or a select() of such.
     """
-    options = _OPTIONS.get((pipeline, head_size), {}).get(arch)
+    options = _OPTIONS.get(package, {}).get(pipeline, {}).get(arch)
     if not options:
         return []
     return select({
         Label("//kernels/ck_fmha:machine_options.upstream"): [],
-        "//conditions:default": options,
+        "//conditions:default": [flag for option in options for flag in ("-mllvm", option)],
     })

@@ -44,7 +44,7 @@ def _instance(instance, block_size, pipeline, arch):
         src = instance + ".cpp",
         arch = arch,
         block_size = block_size,
-        copts = machine_options(pipeline, native.package_name().rpartition("_")[2], arch),
+        copts = machine_options(native.package_name(), pipeline, arch),
         group = group and select({
             Label("//kernels/ck_fmha:shortcuts.all"): group,
             Label("//kernels/ck_fmha:shortcuts.unproven"): group,

@@ -1,6 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The files of the generated repositories."""
 
+import ast
 import json
 import re
 import subprocess
@@ -96,6 +97,23 @@ def test_the_pool(files: dict[str, str], pool: Pool):
     assert "fwd/bf16_d192x128" in packages
     functions = {row["launch"].removeprefix("ck_fmha::") for row in document["rows"].values()}
     assert functions == {Path(path).stem for path in files if path.endswith(".inc")}
+
+
+def test_pipelines_tell_apart_what_takes_registers(files: dict[str, str], pool: Pool):
+    named: dict[str, set[str]] = {}
+    for instance in instances_of(pool.candidates):
+        named.setdefault(instance.pipeline, set()).add(instance.name)
+    for name in named["fwd_qr_async"]:
+        assert "_qr_async_" in name and "_nlogits_nbias_" in name and "_ndropout_" in name
+    for name in named["bwd_dq_dk_dv_kr_ktr_vr_iglp+bias+bias_grad+deterministic+dropout"]:
+        assert re.search(r"_kr_ktr_vr_iglp_.*_dbias_.*_dropout_.*_deterministic", name), name
+    assert all("_combine_" in name for name in named["fwd_splitkv_combine"])
+    # What options are given by is what each package has.
+    known = ast.literal_eval(files["pipelines.bzl"].partition("PIPELINES = ")[2])
+    assert {p for pipelines in known.values() for p in pipelines} == named.keys()
+    assert all(
+        f'"{p}": {{' in files[f"{package}/BUILD.bazel"] for package in known for p in known[package]
+    )
 
 
 def test_a_variant_set(pool_file: Path, small: Path):
