@@ -1,0 +1,180 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What a code object's machine code needs and does, as numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import resource
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.bench.machine_code.disassembly import (
+    Instruction,
+    Loop,
+    count,
+    innermost,
+    loops,
+    parse,
+)
+from tests.bench.machine_code.occupancy import waves_per_simd
+
+# Turns of a loop that llvm-mca goes through: the second number less the first is the steady state.
+_TURNS = (2, 6)
+# A loop of a thousand instructions takes it a quarter of a second.
+_MOST_SECONDS = 20
+_CYCLES = re.compile(r"^Total Cycles:\s+(\d+)$", re.MULTILINE)
+# llvm-mca 22 waits for ever at v_mad_u64_u32 behind v_mfma with loads from LDS under way. It
+# gets the multiplication of the low halves instead, which takes the same unit.
+_WIDE_MULTIPLY = re.compile(
+    r"v_mad_[iu]64_[iu]32 v\[(?P<low>\d+):\d+\], [^,]+, (?P<a>[^,]+), (?P<b>[^,]+), .*"
+)
+_MATRIX = ("v_mfma_", "v_smfmac_")
+
+
+class ToolError(Exception):
+    """One of LLVM's programs failed; the message has its own."""
+
+
+class OutOfTimeError(ToolError):
+    """It did not end in time."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Figures:
+    """
+    vgpr, agpr, sgpr  registers of a lane, of these accumulators; scalar registers of a wave
+    lds, scratch      bytes of a workgroup; of a lane
+    spills            vector and scalar registers that did not fit
+    waves             of a SIMD, at once
+    instructions      of the kernel
+    loop_scratch      accesses to scratch in any loop
+    loop              instructions in a turn of the main loop; 0 where there is none
+    waits, nops       s_waitcnt and s_nop among them
+    cycles            of a turn of the main loop, or of the kernel where there is none: llvm-mca's
+                      estimate for one wave alone; None where it comes to no end
+    """
+
+    vgpr: int
+    agpr: int
+    sgpr: int
+    lds: int
+    scratch: int
+    spills: int
+    waves: int
+    instructions: int
+    loop_scratch: int
+    loop: int
+    waits: int
+    nops: int
+    cycles: int | None
+
+
+def main_loop(found: Sequence[Loop]) -> Loop | None:
+    """Of a kernel's loops the one that holds no other and does most matrix work, then most work."""
+    return max(
+        innermost(found),
+        key=lambda loop: (loop.count(_MATRIX), len(loop.instructions)),
+        default=None,
+    )
+
+
+def disassemble(code_object: Path, symbol: str, objdump: Path) -> list[Instruction]:
+    """The instructions of a kernel. Raises ToolError, DisassemblyError."""
+    return parse(_run([str(objdump), "-d", "-t", str(code_object)]), symbol)
+
+
+def estimated_cycles(
+    instructions: Sequence[Instruction], arch: str, turns: int, mca: Path
+) -> int | None:
+    """Cycles for `turns` passes over the instructions, by llvm-mca. Raises ToolError.
+
+    None where it does not come to an end, as with some code.
+    """
+    command = [
+        str(mca),
+        "-mtriple=amdgcn-amd-amdhsa",
+        f"-mcpu={arch}",
+        f"--iterations={turns}",
+        "--all-views=false",
+        "--summary-view",
+    ]
+    try:
+        text = _run(command, "".join(_for_mca(i.text) + "\n" for i in instructions))
+    except OutOfTimeError:
+        return None
+    if match := _CYCLES.search(text):
+        return int(match[1])
+    raise ToolError(f"{mca} printed no line 'Total Cycles:' but {text[:200]!r}")
+
+
+def figures(
+    kernel: Mapping[str, int],
+    instructions: Sequence[Instruction],
+    arch: str,
+    mca: Path,
+) -> Figures:
+    """The figures of a kernel.
+
+    Args:
+      kernel: "kernel" of the code object's metadata.
+      instructions: all of the kernel's.
+      arch: for which it was compiled.
+      mca: llvm-mca.
+    """
+    found = loops(instructions)
+    in_loops = {i.address: i for loop in found for i in loop.instructions}
+    main = main_loop(found)
+    turn = main.instructions if main else ()
+    return Figures(
+        vgpr=kernel["vgpr_count"],
+        agpr=kernel["agpr_count"],
+        sgpr=kernel["sgpr_count"],
+        lds=kernel["lds_size"],
+        scratch=kernel["scratch_size"],
+        spills=kernel["vgpr_spill_count"] + kernel["sgpr_spill_count"],
+        waves=waves_per_simd(kernel, arch),
+        instructions=len(instructions),
+        loop_scratch=count(in_loops.values(), "scratch_"),
+        loop=len(turn),
+        waits=count(turn, "s_waitcnt"),
+        nops=count(turn, "s_nop"),
+        cycles=_cycles(turn, instructions, arch, mca),
+    )
+
+
+def _for_mca(instruction: str) -> str:
+    return _WIDE_MULTIPLY.sub(r"v_mul_lo_u32 v\g<low>, \g<a>, \g<b>", instruction)
+
+
+def _cycles(
+    turn: Sequence[Instruction], whole: Sequence[Instruction], arch: str, mca: Path
+) -> int | None:
+    if not turn:
+        return estimated_cycles(whole, arch, 1, mca)
+    few, many = (estimated_cycles(turn, arch, turns, mca) for turns in _TURNS)
+    if few is None or many is None:
+        return None
+    return round((many - few) / (_TURNS[1] - _TURNS[0]))
+
+
+def _limit_processor_time() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (_MOST_SECONDS, _MOST_SECONDS))
+
+
+def _run(command: list[str], given: str = "") -> str:
+    done = subprocess.run(
+        command,
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=_limit_processor_time,
+    )
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        raise OutOfTimeError(f"{command[0]}: ended after {_MOST_SECONDS} s of processor time")
+    if done.returncode:
+        raise ToolError(f"{command[0]} failed: {done.stderr.strip() or done.returncode}")
+    return done.stdout

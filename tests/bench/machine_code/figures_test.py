@@ -1,0 +1,159 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Figures of a real code object, and of small pieces of code whose figures are known."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.bench.machine_code.disassembly import Instruction, loops
+from tests.bench.machine_code.figures import (
+    ToolError,
+    disassemble,
+    estimated_cycles,
+    figures,
+    main_loop,
+)
+from tests.bench.machine_code.occupancy import waves_per_simd
+
+_SYMBOL = "attn_sum_heads_fp16"
+_MCA = Path(os.environ["MCA"])
+_KERNEL = {
+    "agpr_count": 0,
+    "lds_size": 0,
+    "max_workgroup_size": 256,
+    "scratch_size": 0,
+    "sgpr_count": 40,
+    "sgpr_spill_count": 0,
+    "vgpr_count": 64,
+    "vgpr_spill_count": 0,
+    "wavefront_size": 64,
+}
+
+
+def _code(*lines: str, target: int | None = None) -> list[Instruction]:
+    """Four bytes each; the last branches to the target, an index."""
+    goes = None if target is None else 4 * target
+    return [
+        Instruction(4 * i, line, goes if i == len(lines) - 1 else None)
+        for i, line in enumerate(lines)
+    ]
+
+
+def test_a_real_kernel_is_disassembled_to_its_end_and_its_loops_are_found() -> None:
+    instructions = disassemble(Path(os.environ["SUM_HEADS"]), _SYMBOL, Path(os.environ["OBJDUMP"]))
+    assert "s_endpgm" in [instruction.name for instruction in instructions]
+    found = figures(_KERNEL, instructions, "gfx942", _MCA)
+    # Its main loop sums the heads of a group: eight additions and a load for each.
+    main = main_loop(loops(instructions))
+    assert main is not None
+    assert main.count("global_load") >= 1
+    assert found.loop == len(main.instructions) < found.instructions == len(instructions)
+    assert found.waits >= 1
+    assert found.loop_scratch == 0
+    assert found.cycles is not None
+    assert found.cycles >= found.loop - found.waits - found.nops
+
+
+def test_a_kernel_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(ToolError, match=r"objdump failed: .*absent"):
+        disassemble(Path("absent.hsaco"), _SYMBOL, Path(os.environ["OBJDUMP"]))
+
+
+def test_what_llvm_mca_does_not_know_is_an_error_with_its_words() -> None:
+    with pytest.raises(ToolError, match=r"mca failed: [^$]*no_such_instruction"):
+        estimated_cycles(_code("no_such_instruction v0"), "gfx942", 1, _MCA)
+
+
+def test_scratch_in_loops_alone_is_counted() -> None:
+    code = _code(
+        "scratch_load_dword v1, off, off offset:16",
+        "v_add_f32_e32 v0, v0, v1",
+        "scratch_store_dword off, v0, off offset:16",
+        "s_waitcnt vmcnt(0)",
+        "s_nop 0",
+        "s_cbranch_scc1 0",
+        target=1,
+    )
+    found = figures(_KERNEL, code, "gfx942", _MCA)
+    assert (found.loop_scratch, found.loop, found.waits, found.nops) == (1, 5, 1, 1)
+
+
+def test_the_main_loop_is_the_one_with_most_matrix_instructions() -> None:
+    loop = ["v_add_f32_e32 v0, v0, v1"] * 9
+    code = [Instruction(4 * i, text) for i, text in enumerate(loop)]
+    code.append(Instruction(36, "s_cbranch_scc1 0", 0))
+    code.append(Instruction(40, "v_mfma_f32_32x32x8_bf16_1k a[0:15], v[0:1], v[2:3], a[0:15]"))
+    code.append(Instruction(44, "s_cbranch_vccz 0", 40))
+    code.append(Instruction(48, "s_endpgm"))
+    main = main_loop(loops(code))
+    assert main is not None
+    assert main.head == 40
+
+
+def test_cycles_are_of_one_turn_and_of_all_where_nothing_turns() -> None:
+    # A chain of dependent instructions: each takes its latency, in every turn.
+    chain = ["v_exp_f32_e32 v0, v0"] * 4
+    straight = figures(_KERNEL, _code(*chain, "s_endpgm"), "gfx942", _MCA)
+    turning = figures(_KERNEL, _code(*chain, "s_cbranch_scc1 0", target=0), "gfx942", _MCA)
+    longer = figures(_KERNEL, _code(*chain * 2, "s_cbranch_scc1 0", target=0), "gfx942", _MCA)
+    assert straight.loop == 0
+    assert straight.cycles
+    assert turning.cycles
+    assert longer.cycles
+    assert 1.5 < longer.cycles / turning.cycles < 2.5
+
+
+def test_llvm_mca_ends_where_a_wide_multiplication_would_hold_it() -> None:
+    code = _code(
+        "ds_read_b128 v[124:127], v83 offset:16640",
+        "v_add_u32_e32 v104, s0, v200",
+        "v_mfma_f32_16x16x16_bf16 v[66:69], v[112:113], a[8:9], v[66:69]",
+        "ds_read_b128 v[110:113], v83 offset:20736",
+        "v_mad_u64_u32 v[82:83], s[0:1], v104, s25, v[82:83]",
+        "v_mfma_f32_16x16x16_bf16 v[98:101], v[124:125], a[2:3], v[66:69]",
+    )
+    cycles = estimated_cycles(code, "gfx942", 1, _MCA)
+    assert cycles is not None
+    assert cycles < 100
+    # Without the substitute it waits for ever; when it ends, the substitute can go.
+    text = "".join(instruction.text + "\n" for instruction in code)
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run(
+            [str(_MCA), "-mtriple=amdgcn-amd-amdhsa", "-mcpu=gfx942", "--iterations=1"],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=3,
+            check=False,
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "arch", "waves"),
+    [
+        ({}, "gfx942", 8),
+        ({"vgpr_count": 65}, "gfx942", 7),
+        ({"vgpr_count": 128}, "gfx942", 4),
+        ({"vgpr_count": 132}, "gfx942", 3),
+        ({"vgpr_count": 256}, "gfx942", 2),
+        ({"vgpr_count": 414}, "gfx942", 1),
+        ({"sgpr_count": 101}, "gfx942", 7),
+        ({"lds_size": 65536}, "gfx942", 1),
+        ({"lds_size": 65536}, "gfx950", 2),
+        ({"lds_size": 81920}, "gfx950", 2),
+        ({"lds_size": 81921}, "gfx950", 1),
+        ({"lds_size": 31744, "max_workgroup_size": 64}, "gfx942", 1),
+        ({"vgpr_count": 256, "max_workgroup_size": 1024}, "gfx942", 0),
+    ],
+)
+def test_waves_of_a_simd(change: dict[str, int], arch: str, waves: int) -> None:
+    assert waves_per_simd(_KERNEL | change, arch) == waves
+
+
+def test_an_architecture_without_limits_is_an_error_that_says_where_they_go() -> None:
+    with pytest.raises(ValueError, match="gfx1100 are not known, those of gfx942, gfx950 are"):
+        waves_per_simd(_KERNEL, "gfx1100")
