@@ -72,12 +72,15 @@ def test_no_group_is_larger_than_eight_and_none_has_one():
 
 
 class Compiler:
-    """What builds give, where `spoilt` members come out differently with a neighbour."""
+    """What builds give, where `spoilt` members come out differently with a neighbour, or fail."""
 
-    def __init__(self, lock: Path, members: list[str], spoilt: Mapping[str, str]):
+    def __init__(
+        self, lock: Path, members: list[str], spoilt: Mapping[str, str], fail: bool = False
+    ):
         self.lock = lock
         self.members = members
         self.spoilt = spoilt
+        self.fail = fail
         self.attempts: list[list[list[str]]] = []
 
     def metadata(self, shortcuts: str, arch: str) -> dict[str, Proof]:
@@ -91,6 +94,8 @@ class Compiler:
             for member, neighbour in self.spoilt.items():
                 if {member, neighbour} <= members.keys():
                     made[member] = proof("something else")
+                    if self.fail:
+                        del made[member]
         return made
 
 
@@ -124,13 +129,21 @@ def test_a_group_that_differs_is_divided(lock: Path):
     assert proven(Compiler(lock, MEMBERS, {c: d, f: e}), MEMBERS) == []
 
 
+def test_a_group_that_does_not_link_is_divided(lock: Path):
+    c, d, e, f = MEMBERS
+    assert proven(Compiler(lock, MEMBERS, {c: f}, fail=True), MEMBERS) == [{c, d}, {e, f}]
+    assert proven(Compiler(lock, MEMBERS, {c: d, d: c}, fail=True), MEMBERS) == [{e, f}]
+
+
 def test_other_shortcuts_that_change_objects_are_no_matter_of_groups(lock: Path):
     class Spoilt(Compiler):
         def metadata(self, shortcuts: str, arch: str) -> dict[str, Proof]:
             made = super().metadata(shortcuts, arch)
             return made if shortcuts == "none" else {**made, MEMBERS[3]: proof("x")}
 
-    with pytest.raises(Trouble, match=rf"shortcuts other than groups.*{MEMBERS[3]}"):
+    with pytest.raises(
+        Trouble, match=rf"shortcuts other than groups change or break.*{MEMBERS[3]}"
+    ):
         proven(Spoilt(lock, MEMBERS, {}), MEMBERS[:3])
 
 
