@@ -38,6 +38,20 @@ GROUPS = {
                 "37f9bb0b6a808f9368a48d54f53b007bd90eec619c1ff9abce41b442d91da7ae",
             ],
         },
+        "bwd_convert_dq_1": {
+            "bwd/bf16_d256:fmha_bwd_convert_dq_d256_bf16_b64x64_batch_o2_ps_ndeterministic": [
+                "03f562aff59fc967fa2a84072e6df4b6cb60c242423847f83c5fdb8451bfc4ca",
+                "298f176d65b8db1db07a5648621eb9a7871608d3b53e34ad964ad69b212d63c0",
+            ],
+            "bwd/fp16_d64:fmha_bwd_convert_dq_d64_fp16_b64x128_batch_o2_ps_deterministic": [
+                "dbbbe1beef1885962381b9dc12e4e5e47898d83c25ccfa1170863cd26cc8d691",
+                "9909d8ed56399e504b2f76602b2ce0b851485330c25ccb30851e792789a095eb",
+            ],
+            "bwd/fp16_d64:fmha_bwd_convert_dq_d64_fp16_b64x128_group_o2_ps_deterministic": [
+                "f432400b6c252622b93dc19d3ace8fe3277c895cebe67a6f5475fb34ed995130",
+                "edfdf6de57a08bdcbdd2911881902a18fb53f11c4bc9b1cc4690214aff3e47ce",
+            ],
+        },
         "bwd_dot_do_o_0": {
             "bwd/bf16_d128:fmha_bwd_dot_do_o_d128_bf16_batch_o2_ps": [
                 "d3e0f8814ccdeb762651942ece243c0ceb6de108e06b58dfd8dce19d4077b799",
@@ -144,6 +158,40 @@ GROUPS = {
                 "6c153b8b46918f7d5b611e409830da77f1923e90abc07d7bed3667ab2c8aba19",
             ],
         },
+        "bwd_dq_dk_dv_fp16_d64_1": {
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_alibi_ndbias_mask_ndropout_deterministic": [
+                "8efde2d41b0153a0911a5b27c9fd2551524e0a57ff22df786dfc06e22339c1e7",
+                "694f82ca6f4f6c52aa8804e12381f7c520764e45bfe14e572f1258e719839867",
+            ],
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_alibi_ndbias_mask_ndropout_ndeterministic": [
+                "edf9797aff0a6fefdd7b210bd2abb7e1771faf40c6e358f7cb70cdec588d30ff",
+                "e16e8506f93220c27fd1079ea31556f4020ed6620a8216830ace1d836f855777",
+            ],
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_alibi_ndbias_nmask_ndropout_deterministic": [
+                "d60e18f120b918820d042740862bad848b1bd6d6fe75a5793581cbb4293a20a9",
+                "6345302be8bb8ca4aa04b2e3ae09c0d0afaf01e6ad7fa4c2ddde14f1ee23515e",
+            ],
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_alibi_ndbias_nmask_ndropout_ndeterministic": [
+                "7aac6f66c601c7111ed5487ac122fb7d5955f7747b86978433b4a685ccca4dbb",
+                "ca17c060deff10c592db22a30ac83af8e7ec9ccb2f667baabdfdb2e727e7be86",
+            ],
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_alibi_ndbias_mask_ndropout_deterministic": [
+                "77ac5a4a9653f9b0e79958f01e0d9e6c66ced0e7386696c3e1a83f69891f2a33",
+                "b5666b9f118109ab3f31866e262bb1096fc21b9b9996ae71abd4fe167144a739",
+            ],
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_alibi_ndbias_mask_ndropout_ndeterministic": [
+                "310bd3072aad80ab86bd67327e6657465b0fe029ece722c4cb73bc031d1c1a4f",
+                "9b455ffa31d652629a8684b293e9ef706c3fd1f078d3177092d83688f3022f88",
+            ],
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_alibi_ndbias_nmask_ndropout_deterministic": [
+                "331c921e2721bad5e792729050565a354a7326ca4c5cf2c12a258d6ac9aa628f",
+                "f1f2d3a66762bd25c000a88cf59c252b1852e2f603e11f045d893240cea30cc6",
+            ],
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_alibi_ndbias_nmask_ndropout_ndeterministic": [
+                "223a69423f401bedf2ea294f943de4f98b0897c64e0b4d2d721bfe30ba68c6bc",
+                "6218c18ab7a340e6703b235f4a94d772134e002554f5b0a3b28995783c4d1286",
+            ],
+        },
         "fwd_bf16_d128_0": {
             "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
                 "7d42589f891b148e14fba83dd09c8e466f222787aed59dc78f1aec4a10cb92cb",
@@ -160,6 +208,40 @@ GROUPS = {
             "fwd/bf16_d128:fmha_fwd_d128_bf16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
                 "dac45f207f5fc467f505e5afa78644e5895538569d9182b7cf4e3e6be7b73265",
                 "be6392e5d6e0002935470ded6068669736fb876ba683d3b7e1f0a54f910cd9d2",
+            ],
+        },
+        "fwd_bf16_d128_1": {
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_dropout_nskip_nsquant": [
+                "8a6e42ece9dbdb904e4dfe42a5b495002667edffe0c0c7b3545220a61a0a1b3b",
+                "4165cdf1db5640ef61821e7befc51614c92134d0f79419896ff17a82f0566b13",
+            ],
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_nlse_dropout_nskip_nsquant": [
+                "4e4471f61e42eae0f77c7d85e214d2fcd790a271e42efe1b7490b1b69c867b79",
+                "cad694a93027df6fb200f8f5e3d2b8d66da58856d962fdf60360a618cabf1ee1",
+            ],
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_dropout_nskip_nsquant": [
+                "59cbf177728c0d8a861c1915081960aa8fb783c3a8b99f3a73357e473a48cf08",
+                "22828d1d277c50ab4b0bf60ede32037f0b7462ae61506a63521bd61dbfd50e0a",
+            ],
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_nlse_dropout_nskip_nsquant": [
+                "8605b65628e97cdeded622852b9a6c4215e6b730ae4838ef93fbd8efadd3b085",
+                "64d33cb8f7dd95163c0416a903f6c17225318a7bbb15e1b19c009e654efd46db",
+            ],
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_dropout_nskip_nsquant": [
+                "e8b117ebc1236853f3dd55d9df0751b241b4c0ab9e85c35d80de0ce320b427f5",
+                "9a175b45ea8ac7e8176a5e401dd4af9a3e24db08a4521fd95d1810beb14b0502",
+            ],
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_nlse_dropout_nskip_nsquant": [
+                "494728e2d7531c7feb8324cb4f7b4dc521e78a18dc084254d2cc7c360613aa36",
+                "5fee5bd7330384edcde08babcd117f7cf3cb26509741f6532ef7de0a19cf8942",
+            ],
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_dropout_nskip_nsquant": [
+                "929e19c3c6f7d2236e16e2c83e23f613dbf451fd24ca601a1823c5e8262b6d47",
+                "2f52477f841606c6e70cc90c71b0a5ed966fecbd58a3fe4336f89ad6101970a4",
+            ],
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_nlse_dropout_nskip_nsquant": [
+                "fbfb7e7c0aad7c1d5ed0cc7426d9b76eca9e3d3fecded897da73efa24bbb86e9",
+                "39ecf03b5a038115c6328e0ca762e0c6d75b1cf42402571ecd64ff0414be0768",
             ],
         },
         "fwd_bf16_d64_0": {
