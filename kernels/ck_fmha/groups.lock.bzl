@@ -52,6 +52,16 @@ GROUPS = {
                 "edfdf6de57a08bdcbdd2911881902a18fb53f11c4bc9b1cc4690214aff3e47ce",
             ],
         },
+        "bwd_convert_dq_2": {
+            "bwd/bf16_d32:fmha_bwd_convert_dq_d32_bf16_b64x128_batch_o2_npad_ndeterministic": [
+                "9a1efbe37e4e062721af041e9bbb01e1b369086a53c2c2735e31e2479f6d0d3c",
+                "0b6429d730f1f5a3ff7f551695e6517bfa69907722512e814b1e84dba8a2b7c9",
+            ],
+            "bwd/fp16_d64:fmha_bwd_convert_dq_d64_fp16_b64x128_batch_o2_psd_deterministic": [
+                "bff77030fe9341d412a86e3d07500b6cad699b99405013afff1fab1cd8174535",
+                "59be66802cbb06f61ef73b8770e6133af5f55532d924f307f37a883d5e1f8a4c",
+            ],
+        },
         "bwd_dot_do_o_0": {
             "bwd/bf16_d128:fmha_bwd_dot_do_o_d128_bf16_batch_o2_ps": [
                 "d3e0f8814ccdeb762651942ece243c0ceb6de108e06b58dfd8dce19d4077b799",
@@ -104,6 +114,26 @@ GROUPS = {
                 "3d89921b13376182366e58ac00339da67740af2f4d61bd8a2ec806ccdc81576d",
             ],
         },
+        "bwd_dq_dk_dv_bf16_d128_1": {
+            "bwd/bf16_d128:fmha_bwd_d128_bf16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_alibi_ndbias_nmask_ndropout_deterministic": [
+                "29bbfe854dfec7117a101df7f8d70e66496cacc1243919f76b172413a9705e65",
+                "497c971c5f05bca83832085ba0027871355dc26186b35b0d41e1465b10bb9c83",
+            ],
+            "bwd/bf16_d128:fmha_bwd_d128_bf16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psskddv_bias_dbias_mask_dropout_wg16_ndeterministic": [
+                "1b862f92f0307940b55d75d64cb3c1d99dc99b641bbacbcdf16b26f64441071a",
+                "13844548c9eb76c0bf9eb8c7249b0b543b41d1ee8550dfb6225f848ba61ef798",
+            ],
+        },
+        "bwd_dq_dk_dv_bf16_d32_0": {
+            "bwd/bf16_d32:fmha_bwd_d32_bf16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_bias_dbias_nmask_dropout_wg16_deterministic": [
+                "dc89da86a685a9f3e8107589166999d2d1d20b7fdfb43263cd35eaf0f00dbab6",
+                "7d5a77896dba1c6962d922c3ee80be38605ecdb2b6c08a20e84cbc371d932531",
+            ],
+            "bwd/bf16_d32:fmha_bwd_d32_bf16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psdv_alibi_ndbias_mask_dropout_wg16_deterministic": [
+                "7a81e56f9edb816c0befe409be3f9c1882f837369e5ea361726a7761f1a05c18",
+                "eb0260526b5910c5992c29615a39dfbbf915aa1274058f32cab396fd6628c0b0",
+            ],
+        },
         "bwd_dq_dk_dv_bf16_d64_0": {
             "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
                 "679b7bbd2752f06941082e76851443c057b80b1c11d04cf236d2f1aaffcffebd",
@@ -138,6 +168,30 @@ GROUPS = {
             "bwd/fp16_d128:fmha_bwd_d128_fp16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
                 "aeaa526e33d39c73cf4b9e864a859b061b347a5f28ff8d9b24784a9dd98c3fde",
                 "23c86794e1770ead8f836a85b548d49604d2f8a4482827ac3412bf43cfe29843",
+            ],
+        },
+        "bwd_dq_dk_dv_fp16_d256_0": {
+            "bwd/fp16_d256:fmha_bwd_d256_fp16_batch_b16x64x256x16x256x16x32x256x256_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_pddv_nbias_ndbias_mask_dropout_wg16_ndeterministic": [
+                "b2005b1bf33c030bd55e285fd1ff0a9b98a6bc3238ba5e756ac27e0d57e9bded",
+                "9db1c1399765cb8a10ca715462deb536d30d704c2f333e975a07799ac9241dc5",
+            ],
+            "bwd/fp16_d256:fmha_bwd_d256_fp16_batch_b16x64x256x16x256x16x32x256x256_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_pskdv_alibi_ndbias_mask_dropout_wg16_deterministic": [
+                "c0a6b78f3e43821f5f897955e30e528733acd511ba41d957f838f29320005d8e",
+                "61b771d6d41ba58505b745e9a0d175e7e1eafd0c494c7105080a740f7e8f4127",
+            ],
+            "bwd/fp16_d256:fmha_bwd_d256_fp16_group_b16x64x256x16x256x16x32x256x256_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_deterministic": [
+                "15d465d259537238ed8e26a1ef81a9d4bef6801f83f77e03def9df9822fb42a3",
+                "255af9c37707e2419ae3daa03756ffd6c1cc6888bb75a180417bc3d7f0921415",
+            ],
+        },
+        "bwd_dq_dk_dv_fp16_d32_0": {
+            "bwd/fp16_d32:fmha_bwd_d32_fp16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "442ed0f986c4df5c0fe7bcf504d0063e708a5c2564d161c448ed785499962558",
+                "4d028843ada3e6d5a80da74950ddc8f9bc49fe982f3ab3eaedc6eaa8c3e924e1",
+            ],
+            "bwd/fp16_d32:fmha_bwd_d32_fp16_group_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psskd_alibi_ndbias_mask_ndropout_ndeterministic": [
+                "1a89d3cf4c5c47badb5edf60fa9ebd2e69246aa357b110d151123d485542baf5",
+                "3567d0941808af72bfdbd8b28aa36f2fc3481237ba42ba611626867727950288",
             ],
         },
         "bwd_dq_dk_dv_fp16_d64_0": {
@@ -262,6 +316,16 @@ GROUPS = {
                 "facc686e7fbec9f2d6ce7c120f599e677ba9c9ca6995dd7303cc99d122b3b42d",
             ],
         },
+        "fwd_bf16_d64_1": {
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_dropout_nskip_nsquant": [
+                "a5fdf502193863d11c4b862418352c98b25899cc686979eb18011b3b1285b426",
+                "a96b5dcb757adbdbca2988c070515019d25922f6f9b353f9efb5963cf733977d",
+            ],
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_alibi_nmask_lse_dropout_skip_nsquant": [
+                "09fb457abecd71b648a4f6b26960d7be16c89e0eb415c17b775eb2e32fd1f58e",
+                "03c9e97a6506bd443b69363bc739e96337f72bd624075fc16a622fa87b0ded42",
+            ],
+        },
         "fwd_fp16_d128_0": {
             "fwd/fp16_d128:fmha_fwd_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
                 "5dae461ceac0810a4dce7f554154a3ab246f8d46d57bb4e0f36184bd42c1c05e",
@@ -280,6 +344,16 @@ GROUPS = {
                 "1fa9b9c08b0293cf4f7beb07f77df36e8a8e08c3a8986c17d60eae6eb344805e",
             ],
         },
+        "fwd_fp16_d32_0": {
+            "fwd/fp16_d32:fmha_fwd_d32_fp16_batch_b128x64x16x32x32x32_r2x1x1_r2x1x1_w32x32x16_w32x32x16_qr_async_vr_psddv_logits_nbias_nmask_nlse_ndropout_nskip_nsquant": [
+                "2c9b44e37d1eb843224a6af9bda85f69569cc2146da347754eef92849b1539f4",
+                "d3edfb28507005c0cc45583dfcfbd9318b097c17b4565387d052c55c4838eba4",
+            ],
+            "fwd/fp16_d32:fmha_fwd_d32_fp16_group_b128x64x16x32x32x32_r2x1x1_r2x1x1_w32x32x16_w32x32x16_qr_vr_psskddv_nlogits_bias_mask_nlse_dropout_skip_nsquant": [
+                "4c155d5af7cbdfe4d80d3a17d6aab399475838b5bd8fb2a0af946049ac5392a9",
+                "bc6722e71a1a4fb17cfdbe6ef7b4690c4ae8fd41d1388477d019c599ac5dabc9",
+            ],
+        },
         "fwd_fp16_d64_0": {
             "fwd/fp16_d64:fmha_fwd_d64_fp16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
                 "43198d33c081e358803c49eea1645fe26979d87b364c1b4491b1e952f7320db9",
@@ -296,6 +370,36 @@ GROUPS = {
             "fwd/fp16_d64:fmha_fwd_d64_fp16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
                 "4c8407c02527631f1b240e527be4ade74ee4936ab4885fcad13ee523e9f5a570",
                 "ddb7f32c6bcfb08922eb2c30f3af2abbd400621ebb939fcc5acc3139af8c8414",
+            ],
+        },
+        "fwd_pagedkv_bf16_d128_0": {
+            "fwd_pagedkv/bf16_d128:fmha_fwd_pagedkv_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_ps_nlogits_bias_nmask_nlse_skip_nsquant_pagedkv": [
+                "5f46b2287cf2c076eee05a9c91defdb14d145c768c1e382d5529a2bf8a20f15b",
+                "ba6316125d7f685bc5c8c098606f891956b2fb349c810e1dc13b40f810c52c60",
+            ],
+            "fwd_pagedkv/bf16_d128:fmha_fwd_pagedkv_d128_bf16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_pssk_nlogits_alibi_nmask_nlse_nskip_nsquant_pagedkv": [
+                "06352c4a98719be650a1371081892c4ea12b254b81944eee11c35c382235d6e3",
+                "11cd4db5185e05422f8bb73e4c41cf88524b0acf54ef8778edd6587b8e77ba82",
+            ],
+        },
+        "fwd_pagedkv_fp16_d128_0": {
+            "fwd_pagedkv/fp16_d128:fmha_fwd_pagedkv_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_ps_logits_nbias_mask_nlse_skip_nsquant_pagedkv": [
+                "646e169583746da121656abd90fd187dbd6b573bfcacf4454bf05fe686940f80",
+                "f7fc54ccf564936eac27a1896e9dafa558115262914708643c6b00edcb3fe61f",
+            ],
+            "fwd_pagedkv/fp16_d128:fmha_fwd_pagedkv_d128_fp16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_pssk_nlogits_bias_mask_nlse_nskip_nsquant_pagedkv": [
+                "cf94a52d6cc796e2327facdbdb7c573a4fdfdfef4e268c4bab3c4b839387152e",
+                "ba83a3e9b826cc0cba7877409ca375bcab9383b7c18e2df8546a0124906457da",
+            ],
+        },
+        "fwd_splitkv_bf16_d32_0": {
+            "fwd_splitkv/bf16_d32:fmha_fwd_splitkv_d32_bf16_batch_b32x64x16x32x32x32_r2x1x1_r2x1x1_w16x16x16_w16x16x16_qr_vr_ps_logits_nbias_nmask_lse_nsquant_npagedkv": [
+                "31f3f41d2a461a6ecd09325cd59e9641dbd8b70965ed93ceb4b722a46a799f60",
+                "79f79fd9a20c2c01d16a792c6e13b7471cff025d5de9a15324aa6f351cd1f5df",
+            ],
+            "fwd_splitkv/bf16_d32:fmha_fwd_splitkv_d32_bf16_group_b32x64x16x32x32x32_r2x1x1_r2x1x1_w16x16x16_w16x16x16_qr_vr_psskddv_nlogits_alibi_nmask_lse_nsquant_pagedkv": [
+                "9c6bdebf039b4157aefe78f2e86a346e0bd39c16919d4443719999d1efbc0c36",
+                "5ef3ac2bd9de134106642d339c62b25d798a5b20864c3d705e66bd5b2c8a76db",
             ],
         },
     },
