@@ -11,6 +11,7 @@
   __attribute__((amdgpu_flat_work_group_size(threads, threads)))
 #define WARP_SIZE 64
 #define HAS_BULK_COPY 0
+#define HAS_L2_POLICY 0
 #define DYNAMIC_SHARED(name) extern __shared__ __attribute__((aligned(16))) char name[]
 #else
 #define LAUNCH_BOUNDS(threads, ctas_per_sm) __launch_bounds__(threads, ctas_per_sm)
@@ -19,6 +20,11 @@
 #define HAS_BULK_COPY 1
 #else
 #define HAS_BULK_COPY 0
+#endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define HAS_L2_POLICY 1
+#else
+#define HAS_L2_POLICY 0
 #endif
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(128) char name[]
 #endif
@@ -218,6 +224,41 @@ DEVICE P opaque(P pack, u32 zero) {
   return pack;
 }
 
+// --- Loads that tell L2 what to keep (compute capability 8.0) -----------------------------------
+
+struct L2Policy {
+  u64 bits;
+};
+/// For lines that leave L2 after others or, if not `last`, in the order in which they were used.
+DEVICE L2Policy evict_last(bool last) {
+  L2Policy policy{0};
+#if HAS_L2_POLICY
+  if (last)
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy.bits));
+  else
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy.bits));
+#endif
+  return policy;
+}
+
+/// The pack of type P at `from`.
+template <class P>
+DEVICE P load(const void* from, L2Policy policy) {
+#if HAS_L2_POLICY
+  if constexpr (P::BYTES % 16 == 0) {
+    P pack;
+#pragma unroll
+    for (int i = 0; i < P::WORDS; i += 4)
+      asm volatile("ld.global.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
+                   : "=r"(pack.word[i]), "=r"(pack.word[i + 1]), "=r"(pack.word[i + 2]),
+                     "=r"(pack.word[i + 3])
+                   : "l"((const char*)from + 4 * i), "l"(policy.bits));
+    return pack;
+  }
+#endif
+  return *(const P*)from;
+}
+
 // --- Threads -----------------------------------------------------------------------------------
 
 #if defined(__HIP__)
@@ -311,11 +352,11 @@ DEVICE void barrier_wait(u32 barrier, u32 parity) {
       "r"(parity)
       : "memory");
 }
-DEVICE void bulk_copy(u32 to_shared, const void* from, u32 bytes, u32 barrier) {
+DEVICE void bulk_copy(u32 to_shared, const void* from, u32 bytes, u32 barrier, L2Policy policy) {
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(to_shared),
-      "l"(from), "r"(bytes), "r"(barrier)
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+      " [%0], [%1], %2, [%3], %4;" ::"r"(to_shared),
+      "l"(from), "r"(bytes), "r"(barrier), "l"(policy.bits)
       : "memory");
 }
 /// What this thread read from shared memory stays ahead of bulk copies that come after a barrier.

@@ -100,9 +100,9 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
   Position at(a.groups);
   Turns turns(turn_storage, at, a.rows, nullptr);
 #if NORM_ADD
-  Rows in(at, turns, WholeRow{}, shared, barriers, a.x, a.dy, a.dh);
+  Rows in(at, turns, WholeRow{}, evict_last(true), shared, barriers, a.x, a.dy, a.dh);
 #else
-  Rows in(at, turns, WholeRow{}, shared, barriers, a.x, a.dy);
+  Rows in(at, turns, WholeRow{}, evict_last(true), shared, barriers, a.x, a.dy);
 #endif
   RowScalars means(LAYER ? a.mean : nullptr, a.rows, at), rstds(a.rstd, a.rows, at);
   Exchange<SUMS> exchange(storage, at);

@@ -83,10 +83,11 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
   __shared__ ExchangeStorage<2> storage;
   Position at(a.groups);
   Turns turns(turn_storage, at, a.rows, a.counter);
+  const L2Policy policy = keep_reads_if_many<X>(a.rows);
 #if NORM_ADD
-  Rows in(at, turns, WholeRow{}, shared, barriers, a.x, a.residual);
+  Rows in(at, turns, WholeRow{}, policy, shared, barriers, a.x, a.residual);
 #else
-  Rows in(at, turns, WholeRow{}, shared, barriers, a.x);
+  Rows in(at, turns, WholeRow{}, policy, shared, barriers, a.x);
 #endif
   Exchange<2> exchange(storage, at);
   const float scale = FP8 && a.scale ? *a.scale : 1.0f;
@@ -195,6 +196,7 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
     exchange.publish(i, {own.mean, own.squares});
     Moments all = merged(exchange, i, own);
     float rstd = inverse_sqrt(all.squares * (1.0f / HIDDEN) + a.epsilon);
+    const float shift = -all.mean * rstd;
     if (at.warp == 0 && at.lane == 0 && at.active(a.rows)) {
       if (LAYER && a.mean) a.mean[at.row] = all.mean;
       if (a.rstd) a.rstd[at.row] = rstd;
@@ -204,7 +206,7 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       float y[VECTOR];
 #pragma unroll
       for (int e = 0; e < VECTOR; e++) {
-        float normed = LAYER ? (v.get(e) - all.mean) * rstd : v.get(e) * rstd;
+        float normed = LAYER ? fused_multiply_add(v.get(e), rstd, shift) : v.get(e) * rstd;
         float factor = g.get(e) + ZERO_CENTRED;
         y[e] = BETA ? fused_multiply_add(normed, factor, b.get(e)) : normed * factor;
         if constexpr (FP8) {

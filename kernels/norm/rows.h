@@ -26,6 +26,13 @@ struct Nth<0, First, Rest...> {
   using type = First;
 };
 
+/// For a kernel that writes as much as it reads, rows of T. Many times what L2 holds: what is read
+/// leaves L2 last, so that what is written leaves it early. Fewer: the output is what should stay.
+template <class T>
+DEVICE L2Policy keep_reads_if_many(int rows) {
+  return evict_last((i64)rows * HIDDEN * (int)sizeof(T) > 1 << 27);
+}
+
 /// The matrices that a kernel reads row by row, elements of types T. Limit gives the columns of a
 /// row that are wanted; what lies beyond reads as zero.
 template <class Limit, class... T>
@@ -39,6 +46,7 @@ struct Input {
   Turns& turns;
   int rows;
   Limit limit;
+  L2Policy policy;
   Matrix matrix[COUNT];
   int row, turn;
   int ahead;   // row of the turn that was fetched last, on the lane that fetches
@@ -64,12 +72,13 @@ struct Input {
   }
 
   template <class... M>
-  DEVICE Input(const Position& at, Turns& rows_of, Limit columns, char* shared, u64* barriers,
-               M... matrices)
+  DEVICE Input(const Position& at, Turns& rows_of, Limit columns, L2Policy of_reads, char* shared,
+               u64* barriers, M... matrices)
       : position(at),
         turns(rows_of),
         rows(rows_of.rows),
         limit(columns),
+        policy(of_reads),
         matrix{matrices...},
         row(0),
         turn(0),
@@ -101,7 +110,8 @@ struct Input {
   DEVICE void copy(int from, int to, int columns) {
     const char* source = (const char*)matrix[I].data +
                          ((i64)from * matrix[I].stride + position.warp * SLICE) * size<I>();
-    bulk_copy(ring + to * WARP_BYTES + offset<I>(), source, columns * size<I>(), barrier + 8 * to);
+    bulk_copy(ring + to * WARP_BYTES + offset<I>(), source, columns * size<I>(), barrier + 8 * to,
+              policy);
     if constexpr (I + 1 < COUNT) copy<I + 1>(from, to, columns);
   }
   DEVICE void fetch(int from, int to) {
@@ -140,9 +150,8 @@ struct Input {
     }
 #endif
     const char* from = (const char*)matrix[I].data;
-    return *(const decltype(pack)*)(from +
-                                    ((i64)row * matrix[I].stride + position.warp * SLICE + column) *
-                                        size<I>());
+    from += ((i64)row * matrix[I].stride + position.warp * SLICE + column) * size<I>();
+    return load<decltype(pack)>(from, policy);
   }
 
   /// The row is in registers: its slot takes the row that is STAGES turns further on.

@@ -79,7 +79,8 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
   __shared__ ExchangeStorage<2> storage;
   Position at(a.groups);
   Turns turns(turn_storage, at, a.rows, a.counter);
-  Rows in(at, turns, limit_of<Limit>(a.queries), shared, barriers, a.x);
+  Rows in(at, turns, limit_of<Limit>(a.queries), keep_reads_if_many<X>(a.rows), shared, barriers,
+          a.x);
   Exchange<2> exchange(storage, at);
   const float INF = as_float(INFINITY_BITS), scale = a.scale * LOG2_E;
 
@@ -210,7 +211,7 @@ ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
   __shared__ ExchangeStorage<1> storage;
   Position at(a.groups);
   Turns turns(turn_storage, at, a.rows, a.counter);
-  Rows in(at, turns, limit_of<Limit>(a.queries), shared, barriers, a.y, a.dy);
+  Rows in(at, turns, limit_of<Limit>(a.queries), evict_last(true), shared, barriers, a.y, a.dy);
   Exchange<1> exchange(storage, at);
 
   for (int i = 0; at.more(a.rows); i++, at.row = turns.row(i)) {

@@ -97,6 +97,11 @@ def cases(small: bool) -> Iterator[Case]:
         if not small:
             yield Case(operation, 64, 6 * 64, (B, B, B), mask="causal", queries=64)
             yield Case(operation, 64, 6 * 100, (B, B, B), mask="causal", queries=100)
+    # More bytes than rows.h lets L2 keep the output of.
+    if not small:
+        for operation in ("rms_forward", "layer_forward", "softmax_forward"):
+            for hidden in (1024, 131072):
+                yield Case(operation, hidden, (1 << 26) // hidden + 1, (B, B, B))
     # Few clusters and many rows: most rows are dealt on demand.
     for operation in ("rms_forward", "layer_forward", "softmax_forward", "softmax_backward"):
         for hidden in (65536,) if small else (8192, 16384, 32768, 65536, 131072):
