@@ -26,8 +26,8 @@ struct Nth<0, First, Rest...> {
   using type = First;
 };
 
-/// For a kernel that writes as much as it reads, rows of T. Many times what L2 holds: what is read
-/// leaves L2 last, so that what is written leaves it early. Fewer: the output is what should stay.
+/// For a kernel that reads `rows` rows of T and writes as much. Beyond 128 MiB, several times L2,
+/// what is read leaves L2 last and what is written early; of less, the output is what should stay.
 template <class T>
 DEVICE L2Policy keep_reads_if_many(int rows) {
   return evict_last((i64)rows * HIDDEN * (int)sizeof(T) > 1 << 27);

@@ -12,6 +12,8 @@ from kernels.norm import configuration
 from kernels.norm.configuration import (
     SHARED_BYTES_PER_SM,
     WEIGHTS_IN_SHARED_MEMORY,
+    Configuration,
+    Entry,
     TableError,
     choose,
     load,
@@ -77,17 +79,17 @@ def test_a_row_serves_smaller_sizes_down_to_the_row_above() -> None:
 
 
 def test_a_ring_that_does_not_fit_loses_slots_first() -> None:
-    entry = TABLE["rms_backward"]
-    tuned = dict(entry.tuned)[131072]
+    fits = Configuration(512, 512, 16, 4, 1, 1, 2, 1, 1, 0)
+    entry = Entry((), fits)
+    assert choose(entry, 131072, 8, 4) == fits
     wide = choose(entry, 131072, 8, 12)
-    assert wide.stages < tuned.stages
-    assert dataclasses.replace(wide, stages=tuned.stages) == tuned
+    assert wide.stages < fits.stages
+    assert dataclasses.replace(wide, stages=fits.stages) == fits
 
 
 def test_weights_that_do_not_fit_are_read_for_every_row() -> None:
-    entry = TABLE["layer_forward"]
-    kept = dict(entry.tuned)[65536]
-    assert kept.keep_weights == WEIGHTS_IN_SHARED_MEMORY
+    kept = Configuration(128, 128, 8, 2, 3, 1, WEIGHTS_IN_SHARED_MEMORY, 1, 0, 1)
+    entry = Entry((), kept)
     wide = choose(entry, 65536, 8, 2, weight_bytes=1 << 10)
     assert wide.keep_weights == 0
     assert choose(entry, 65536, 8, 2, weight_bytes=4) == kept
@@ -114,15 +116,15 @@ def test_no_columns() -> None:
         (("8, 0, 1, 1, 0, 0]", "8, 0, 1, 1, 0, 1]"), "a cluster that asks for rows stays"),
         (
             (
-                "[1024, 768, 128, 1, 2, 1, 1, 2, 1, 1, 0]",
-                "[1024, 128, 128, 1, 2, 1, 1, 2, 1, 1, 1]",
+                "[8192, 1024, 1024, 1, 2, 1, 1, 1, 1, 0, 0]",
+                "[8192, 1024, 1024, 1, 2, 1, 1, 1, 1, 0, 1]",
             ),
             "change dgamma from run to run; use 0",
         ),
         (
             (
-                "[1024, 768, 128, 1, 2, 1, 1, 2, 1, 1, 0]",
-                "[1024, 768, 128, 1, 2, 1, 1, 3, 1, 1, 0]",
+                "[8192, 1024, 1024, 1, 2, 1, 1, 1, 1, 0, 0]",
+                "[8192, 1024, 1024, 1, 2, 1, 1, 3, 1, 0, 0]",
             ),
             "keep_weights is 0, 1 or 2 backward",
         ),
