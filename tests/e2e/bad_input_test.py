@@ -130,7 +130,7 @@ def test_damaged_lock_of_groups(
     ("old", "new", "words"),
     [
         ('"fwd/bf16_d128"', '"fwd/bf16_d129"', ("fwd/bf16_d129 is no package of the pool",)),
-        ('"fwd_qr_async"', '"fwd_qr_asink"', ("fwd_qr_asink", "known: fwd_qr, fwd_qr+bias,")),
+        ('"fwd_qr_async"', '"fwd_qr_asink"', ("no pipeline fwd_qr_asink", "fwd_qr_async,")),
         ('"gfx942"', '"gfx9999"', ("gfx9999 is no architecture of archs.toml", "gfx942, gfx950")),
     ],
 )
