@@ -3,7 +3,8 @@
 
 These options of LLVM's code generation change no IR, only what becomes of it: registers, schedule,
 spills. The evidence is in docs/performance.md, and `./bazelw run //tests/bench:machine_code` gives
-it anew. A kernel that was not measured has none: it is compiled as the compiler does by default.
+it anew, of core. A pipeline that was not measured has none: it is compiled as the compiler does by
+default.
 """
 
 load("@ck_fmha//:pipelines.bzl", "PIPELINES")

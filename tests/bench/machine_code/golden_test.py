@@ -6,13 +6,19 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.bench.machine_code.golden import UPDATE, golden, golden_name
 from tests.bench.machine_code.measured import Measured
 
 
-def test_the_resources_of_core_are_the_golden_ones() -> None:
+@pytest.fixture(scope="module")
+def measured() -> list[Measured]:
     listed = Path(os.environ["FIGURES"]).read_text("ascii").split()
-    measured = [Measured.parse(Path(name).read_text("ascii")) for name in listed]
+    return [Measured.parse(Path(name).read_text("ascii")) for name in listed]
+
+
+def test_the_resources_of_core_are_the_golden_ones(measured: list[Measured]) -> None:
     archs = {one.arch for one in measured}
     assert archs
     for arch in archs:
@@ -25,8 +31,6 @@ def test_the_resources_of_core_are_the_golden_ones() -> None:
         )
 
 
-def test_no_kernel_of_core_spills() -> None:
-    listed = Path(os.environ["FIGURES"]).read_text("ascii").split()
-    measured = [Measured.parse(Path(name).read_text("ascii")) for name in listed]
+def test_no_kernel_of_core_spills(measured: list[Measured]) -> None:
     assert {one.instance for one in measured if one.figures.spills} == set()
     assert {one.instance for one in measured if one.figures.loop_scratch} == set()
