@@ -374,18 +374,18 @@ GROUPS = {
         },
         "fwd_pagedkv_bf16_d128_0": {
             "fwd_pagedkv/bf16_d128:fmha_fwd_pagedkv_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_ps_nlogits_bias_nmask_nlse_skip_nsquant_pagedkv": [
-                "5f46b2287cf2c076eee05a9c91defdb14d145c768c1e382d5529a2bf8a20f15b",
-                "ba6316125d7f685bc5c8c098606f891956b2fb349c810e1dc13b40f810c52c60",
+                "cdc6719201dbaf564f48b16057bf52fe95bdfa35add8cfa4b59a86fa3ae999bd",
+                "f6afac42e96fbea17ecf7188d4ec477c68d02353d0f166663f2e7cd21757493f",
             ],
             "fwd_pagedkv/bf16_d128:fmha_fwd_pagedkv_d128_bf16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_pssk_nlogits_alibi_nmask_nlse_nskip_nsquant_pagedkv": [
-                "06352c4a98719be650a1371081892c4ea12b254b81944eee11c35c382235d6e3",
-                "11cd4db5185e05422f8bb73e4c41cf88524b0acf54ef8778edd6587b8e77ba82",
+                "acb22b70ec3c0d48bffceed4ffcefff7365b9b998550d1c64fdfe9adaaf23bf3",
+                "1ede0da89e9bf39921d12963d53fad7292e44657f37ae2700a8a4c31c37021f1",
             ],
         },
         "fwd_pagedkv_fp16_d128_0": {
             "fwd_pagedkv/fp16_d128:fmha_fwd_pagedkv_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_ps_logits_nbias_mask_nlse_skip_nsquant_pagedkv": [
-                "646e169583746da121656abd90fd187dbd6b573bfcacf4454bf05fe686940f80",
-                "f7fc54ccf564936eac27a1896e9dafa558115262914708643c6b00edcb3fe61f",
+                "f7a735fa5e82ebb908cf52b8827a6089e4cd82ea755db59ba4fd72fdaaf3b57e",
+                "4934e76c950b7607f606c8413d45739e4c2c69d38a4db0e7eab6ad7fbfde084d",
             ],
             "fwd_pagedkv/fp16_d128:fmha_fwd_pagedkv_d128_fp16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_pssk_nlogits_bias_mask_nlse_nskip_nsquant_pagedkv": [
                 "cf94a52d6cc796e2327facdbdb7c573a4fdfdfef4e268c4bab3c4b839387152e",
@@ -436,6 +436,16 @@ GROUPS = {
             "bwd/fp16_d64:fmha_bwd_convert_dq_d64_fp16_b64x128_group_o2_ps_ndeterministic": [
                 "8333ef4bc130a78359fb83beecb60a00a20a051f2d481ba8e0c743975e172d7d",
                 "e582dc0bd4c16ea647705dee7effee6cb74fc93192a146a4a329cb82caacfdee",
+            ],
+        },
+        "bwd_convert_dq_1": {
+            "bwd/bf16_d32:fmha_bwd_convert_dq_d32_bf16_b64x128_batch_o2_npad_ndeterministic": [
+                "0a9959eb79c73e3287c7db1a4f6953ac95467c161da844482d57c901f9938dad",
+                "15a0c66c763b97c1406917de94bc45fa411d4253a9be5a2aa69d71d3e2af2158",
+            ],
+            "bwd/fp16_d64:fmha_bwd_convert_dq_d64_fp16_b64x128_batch_o2_psd_deterministic": [
+                "5759c7696111b40eb1ff6f4109b0ef3d1d26bfeafc185f78cbab07ac335b52cb",
+                "d1b3a34c45dbf1dada9b15f1ed0f8aca36a92e2f504868b3f337fe9235e33088",
             ],
         },
         "bwd_dot_do_o_0": {
@@ -490,6 +500,26 @@ GROUPS = {
                 "83dee9f10cee70aa2ae8dd95a67cebb61e83076abfb469f6d919559d5e0b5041",
             ],
         },
+        "bwd_dq_dk_dv_bf16_d128_1": {
+            "bwd/bf16_d128:fmha_bwd_d128_bf16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_alibi_ndbias_nmask_ndropout_deterministic": [
+                "3399f2b40ba03d35075769ad8294f7771c980df9bef7eee7045c72bfd2cf2ddf",
+                "9e15111f2751aefe1fdfdba62f53de9b56feaf925f71293938e2cc4b7caab5ac",
+            ],
+            "bwd/bf16_d128:fmha_bwd_d128_bf16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psskddv_bias_dbias_mask_dropout_wg16_ndeterministic": [
+                "ece4d35b9185f42d9b41b65e9d95ebf0766878d9b9d2be5cc1577c228efdd95f",
+                "73967176e7c8fe5c0047da57c3a3c38ddc5f06d44de22e8a449bca51ac922618",
+            ],
+        },
+        "bwd_dq_dk_dv_bf16_d32_0": {
+            "bwd/bf16_d32:fmha_bwd_d32_bf16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_bias_dbias_nmask_dropout_wg16_deterministic": [
+                "c0ab801b5e54556a5d041f42f11a6b38e4da5020aea747c0e198052983db1434",
+                "06c3db057ca041dfcf9150fbba32eddfb47623ed1a6d447e393e8d44a4913170",
+            ],
+            "bwd/bf16_d32:fmha_bwd_d32_bf16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psdv_alibi_ndbias_mask_dropout_wg16_deterministic": [
+                "64644feece8d2f976218b44255147240fd30a9819f4e21ccd3444c050598cdc7",
+                "515bde2e62f2097ccc65fe9624a71647a0df11e186b0d9f5b9209b63a80e685d",
+            ],
+        },
         "bwd_dq_dk_dv_bf16_d64_0": {
             "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
                 "3f09738f0e118ef95e65f47fb9be3e8fb13ebd5c85951237f7504902c47b83b2",
@@ -524,6 +554,30 @@ GROUPS = {
             "bwd/fp16_d128:fmha_bwd_d128_fp16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
                 "9fdcd195cea235054af4c2e143744ee8e366edf8f3908ad22889a209924cc44c",
                 "618ac4d7b375cb83628b546d8eca76b098b13df0a191c0fc2ba3351402e02e8a",
+            ],
+        },
+        "bwd_dq_dk_dv_fp16_d256_0": {
+            "bwd/fp16_d256:fmha_bwd_d256_fp16_batch_b16x64x256x16x256x16x32x256x256_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_pddv_nbias_ndbias_mask_dropout_wg16_ndeterministic": [
+                "5be30d45c24a10d53e56cb636fb2450624a92bca22900d7e6c0b678b5dcf23dd",
+                "fd4de68ffb70fcab86841cdafc99d7ba12659546f7922c104071bcc3a3b7d31a",
+            ],
+            "bwd/fp16_d256:fmha_bwd_d256_fp16_batch_b16x64x256x16x256x16x32x256x256_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_pskdv_alibi_ndbias_mask_dropout_wg16_deterministic": [
+                "8737157cb153127d5ae62a49aeaaa9dbae491c5cdc6083b6f28c5b76a19e7102",
+                "7cfccbc3e564e06568868e52c4efd522fbdff42927115ce3f5fad7454ab46c16",
+            ],
+            "bwd/fp16_d256:fmha_bwd_d256_fp16_group_b16x64x256x16x256x16x32x256x256_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_deterministic": [
+                "db8bcdc7801d4f628bc1338276b90cc5e9cb0c69a3e2c6275e6e90c9772e8c78",
+                "6483a91591dda6677eb6ff03a25745253a73c8ecad695560cf072d580071e7ac",
+            ],
+        },
+        "bwd_dq_dk_dv_fp16_d32_0": {
+            "bwd/fp16_d32:fmha_bwd_d32_fp16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "f2732ed09f70f4d71f255c7f8cca1efc6eb7f95569a8b49be241526a36433a12",
+                "7c370d1ef4f7dac798e3d0a0654ee791df0d12e335023ba242e8a0f7afc7b2a0",
+            ],
+            "bwd/fp16_d32:fmha_bwd_d32_fp16_group_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psskd_alibi_ndbias_mask_ndropout_ndeterministic": [
+                "f826ef4750e27a25d7acf8485d96a9a1891fce279fb7affdd2063eb2af1760d3",
+                "de4765c2fcf10998871d1adbbfd680aaaf370aa1c8dd0850103f279a89f9483b",
             ],
         },
         "bwd_dq_dk_dv_fp16_d64_0": {
@@ -580,6 +634,16 @@ GROUPS = {
                 "136194d704ee2f71416e294bf6c32e97f0bd2fd3b717134bb84672b009be5784",
             ],
         },
+        "fwd_bf16_d64_1": {
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_dropout_nskip_nsquant": [
+                "93267c63d44f79657720d980e7ab1dababef3cd913cf2cfc75f773c405cfa777",
+                "2201b9878464efda3a2d9876b632b3454f016a42cf853a22e19893e562845525",
+            ],
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_alibi_nmask_lse_dropout_skip_nsquant": [
+                "499d4583e237fcfca926b89d61cd9abc0dea047d79f9d960670585e3635d6c62",
+                "d0aaa26a7caa417c475b20f1ffa00b335bc7067bf63e90ade4c15a33b5444236",
+            ],
+        },
         "fwd_fp16_d128_0": {
             "fwd/fp16_d128:fmha_fwd_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
                 "5e8dbb400e9244d913180441a9487c70c3162c6a93bab8b38a91cdad1e2cfb22",
@@ -598,6 +662,16 @@ GROUPS = {
                 "9c0c5f0342e1dfa833d4e3a9c6eb0129825af2c47e6e8dca08af1e1ee7b1a028",
             ],
         },
+        "fwd_fp16_d32_0": {
+            "fwd/fp16_d32:fmha_fwd_d32_fp16_batch_b128x64x16x32x32x32_r2x1x1_r2x1x1_w32x32x16_w32x32x16_qr_async_vr_psddv_logits_nbias_nmask_nlse_ndropout_nskip_nsquant": [
+                "89d2c43dcd0593d09337afd43077dad62c4e7974e29f8129e7641323ca7f43aa",
+                "4c985300b173ee3ee3e07675e3b6197425f460f230f5874f2682f7fd5b0a9394",
+            ],
+            "fwd/fp16_d32:fmha_fwd_d32_fp16_group_b128x64x16x32x32x32_r2x1x1_r2x1x1_w32x32x16_w32x32x16_qr_vr_psskddv_nlogits_bias_mask_nlse_dropout_skip_nsquant": [
+                "29d8f9a0f31149bc5524c4c1ef4543c44e135fec0a08a5ae7d49a8c979e643d9",
+                "7892159e28eb487366214e62d869c5192d16ab15d02616384f295d5ac848c134",
+            ],
+        },
         "fwd_fp16_d64_0": {
             "fwd/fp16_d64:fmha_fwd_d64_fp16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
                 "da66905d6dd8cde94a3b67cb00dcbd9ee25a57ed3905c8e1f96a89eca5f1a78c",
@@ -614,6 +688,36 @@ GROUPS = {
             "fwd/fp16_d64:fmha_fwd_d64_fp16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
                 "70a28f962511b9a47dd17fab8855c520ce427919b67f5563d2c29dfafa45cd3d",
                 "13cf39a7f7308bd66f9b6cacdbeff72114e2142683953356edd88be8a20e4828",
+            ],
+        },
+        "fwd_pagedkv_bf16_d128_0": {
+            "fwd_pagedkv/bf16_d128:fmha_fwd_pagedkv_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_ps_nlogits_bias_nmask_nlse_skip_nsquant_pagedkv": [
+                "7bbb11e834d34d641433997844e2f2b065f633c0682560a7e4f5aac83fc41ea8",
+                "efec68a1174778cc20a096600ff9706cfcb43fba80fdcb3f332bd975e8c6f96d",
+            ],
+            "fwd_pagedkv/bf16_d128:fmha_fwd_pagedkv_d128_bf16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_pssk_nlogits_alibi_nmask_nlse_nskip_nsquant_pagedkv": [
+                "60102c17aff811b8f18b5a4345dd5fb7651012a1855b52259c5625434354c9db",
+                "a26f08f895acf9275f6d3271766b1c0700cf104e2a0bccfd1c98211716e85686",
+            ],
+        },
+        "fwd_pagedkv_fp16_d128_0": {
+            "fwd_pagedkv/fp16_d128:fmha_fwd_pagedkv_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_ps_logits_nbias_mask_nlse_skip_nsquant_pagedkv": [
+                "0f9c3ee007732c88d215790f7da50d7e71958014060c5b60ece4486f9a268a0d",
+                "8e1ffd2549fb797b249ac6ee414ae1d7013131f1105a1bab2e722d90abcfbf38",
+            ],
+            "fwd_pagedkv/fp16_d128:fmha_fwd_pagedkv_d128_fp16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_pssk_nlogits_bias_mask_nlse_nskip_nsquant_pagedkv": [
+                "a140ab94859dad7be798da9ec31339c53e2a35f5e8505ac6c01901c9b90ebf20",
+                "b3f6e85e215078a783f953a384bc01b09b500a08acfff93db44dde6616412332",
+            ],
+        },
+        "fwd_splitkv_bf16_d32_0": {
+            "fwd_splitkv/bf16_d32:fmha_fwd_splitkv_d32_bf16_batch_b32x64x16x32x32x32_r2x1x1_r2x1x1_w16x16x16_w16x16x16_qr_vr_ps_logits_nbias_nmask_lse_nsquant_npagedkv": [
+                "3dad4ad10b37ea10ad1d4f0d9acd059c3d106a51ddee77dce8cf4ac456e61872",
+                "c29a49b7a6c7d997b3180b8cae5ff59840937e17e602f50bdea95756710b8a4f",
+            ],
+            "fwd_splitkv/bf16_d32:fmha_fwd_splitkv_d32_bf16_group_b32x64x16x32x32x32_r2x1x1_r2x1x1_w16x16x16_w16x16x16_qr_vr_psskddv_nlogits_alibi_nmask_lse_nsquant_pagedkv": [
+                "0d8d10c48ed4bf83ac1f402f16435afb309d23c0e7cf21bf0be1ad493b4b8d4d",
+                "ea64de4fc022bab24d1b5e505e54f79aa760855766d95cf4b7a82ece42911c1f",
             ],
         },
     },

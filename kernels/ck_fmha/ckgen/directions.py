@@ -112,8 +112,14 @@ class Instance:
 
     @property
     def pipeline(self) -> str:
-        """What machine code is generated alike for: fwd_qr, fwd_qr_async+bias+dropout, ..."""
-        extras = [trait for trait in _COSTLY if self.traits.get(trait) not in (None, False, "none")]
+        """What machine code is generated alike for: fwd_qr, fwd_qr_async+alibi+dropout, ..."""
+        values = {trait: self.traits.get(trait) for trait in _COSTLY}
+        extras = [
+            # ALiBi is computed where an elementwise bias is loaded.
+            "alibi" if value == "alibi" else trait
+            for trait, value in values.items()
+            if value not in (None, False, "none")
+        ]
         return "+".join(["_".join(filter(None, (self.kind, self.tag))), *extras])
 
     def text(self) -> str:

@@ -108,6 +108,8 @@ def test_pipelines_tell_apart_what_takes_registers(files: dict[str, str], pool: 
     for name in named["bwd_dq_dk_dv_kr_ktr_vr_iglp+bias+bias_grad+deterministic+dropout"]:
         assert re.search(r"_kr_ktr_vr_iglp_.*_dbias_.*_dropout_.*_deterministic", name), name
     assert all("_combine_" in name for name in named["fwd_splitkv_combine"])
+    for name in named["fwd_pagedkv_qr_pagedkv+alibi"]:
+        assert "_alibi_" in name
     # What options are given by is what each package has.
     known = ast.literal_eval(files["pipelines.bzl"].partition("PIPELINES = ")[2])
     assert {p for pipelines in known.values() for p in pipelines} == named.keys()
