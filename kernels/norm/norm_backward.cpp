@@ -22,19 +22,6 @@ constexpr bool LAG = NORM_LAG;  // finish a row while the next is summed: hides 
 constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;  // 1 if gamma is stored as gamma - 1
 constexpr int SUMS = LAYER ? 2 : 1;
 
-struct NormBackwardArguments {
-  Matrix x, dy, dh;  // dh with NORM_ADD, of the type of x
-  void* dx;
-  i64 dx_stride;
-  const void* gamma;
-  const float* mean;  // of LayerNorm
-  const float* rstd;
-  float* dgamma_parts;  // groups x HIDDEN
-  float* dbeta_parts;   // likewise, of LayerNorm
-  int rows;
-  int groups;  // clusters of the grid
-};
-
 using Values = Pack<X, VECTOR>;
 using Grads = Pack<Y, VECTOR>;
 using Weights = Pack<W, VECTOR>;
@@ -248,16 +235,6 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
   }
 }
 
-struct NormColumnsArguments {
-  Matrix x, dy;
-  const float* mean;
-  const float* rstd;
-  float* dgamma_parts;  // grid.y x HIDDEN
-  float* dbeta_parts;
-  int rows;
-  int rows_per_part;
-};
-
 /// Part y of dgamma and dbeta: the columns of a thread over `rows_per_part` rows.
 /// Grid: (HIDDEN / VECTOR / THREADS, parts).
 extern "C" __global__ LAUNCH_BOUNDS(ROW_THREADS,
@@ -288,12 +265,6 @@ extern "C" __global__ LAUNCH_BOUNDS(ROW_THREADS,
     *(Pack<fp32, VECTOR>*)(a.dbeta_parts + (i64)block_index_y() * HIDDEN + column) = out;
   }
 }
-
-struct NormReduceArguments {
-  const float* parts[2];  // of dgamma and dbeta: count x HIDDEN
-  void* sum[2];           // HIDDEN elements of the type of gamma
-  int count;
-};
 
 constexpr int REDUCE_THREADS = 256;
 constexpr int REDUCE_VECTOR = HIDDEN % 4 == 0 ? 4 : 1;

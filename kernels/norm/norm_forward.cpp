@@ -22,24 +22,6 @@ constexpr bool SHARED_WEIGHTS = NORM_KEEP_WEIGHTS == 3;
 constexpr bool CONVERT_AGAIN = PACKS * VECTOR > 32;  // x, rather than keep it converted
 constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;    // 1 if gamma is stored as gamma - 1
 
-struct NormForwardArguments {
-  Matrix x, residual;
-  void* y;
-  i64 y_stride;
-  void* sum;  // h, with NORM_ADD
-  i64 sum_stride;
-  const void* gamma;
-  const void* beta;
-  float* mean;  // of LayerNorm; may be null, as rstd and amax may be
-  float* rstd;
-  const float* scale;
-  float* amax;
-  int rows;
-  float epsilon;
-  int groups;            // clusters of the grid
-  TurnCounter* counter;  // with ON_DEMAND; null otherwise
-};
-
 using Values = Pack<X, VECTOR>;
 using Weights = Pack<W, VECTOR>;
 #if NORM_ADD

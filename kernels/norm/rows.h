@@ -12,13 +12,6 @@ struct WholeRow {
   DEVICE int operator()(int) const { return HIDDEN; }
 };
 
-/// A matrix, rows `stride` elements apart; at most 2^31 - 2^20 rows, so that a row's number and the
-/// next ones are ints.
-struct Matrix {
-  const void* data;
-  i64 stride;
-};
-
 template <int I, class First, class... Rest>
 struct Nth : Nth<I - 1, Rest...> {};
 template <class First, class... Rest>

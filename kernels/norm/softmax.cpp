@@ -36,19 +36,6 @@ DEVICE L limit_of(int queries) {
     return L{};
 }
 
-struct SoftmaxForwardArguments {
-  Matrix x;
-  void* y;
-  i64 y_stride;
-  const u8* mask;   // with EXPLICIT_MASK: (mask_batches, queries, HIDDEN), contiguous
-  int queries;      // rows of one attention matrix
-  int mask_repeat;  // attention matrices that share a mask, one after the other
-  int rows;
-  float scale;
-  int groups;            // clusters of the grid
-  TurnCounter* counter;  // with ON_DEMAND; null otherwise
-};
-
 /// Largest s * log2(e) and the sum of exp2 of what is left of each after taking it off.
 struct Partial {
   float largest, sum;
@@ -191,17 +178,6 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
   }
   turns.retire(a.groups);
 }
-
-struct SoftmaxBackwardArguments {
-  Matrix y, dy;
-  void* dx;
-  i64 dx_stride;
-  int queries;  // rows of one attention matrix
-  int rows;
-  float scale;
-  int groups;            // clusters of the grid
-  TurnCounter* counter;  // with ON_DEMAND; null otherwise
-};
 
 ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
   DYNAMIC_SHARED(shared);

@@ -2,7 +2,10 @@
 // Which rows a cluster takes: in advance, or on demand.
 #pragma once
 
+#include "arguments.h"
 #include "layout.h"
+
+using namespace row_kernels;
 
 /// A power of two, for cheap remainders: a turn's entry outlives the turns that may be under way.
 CONSTANT int turn_entries() {
@@ -14,10 +17,6 @@ struct TurnStorage {
   static constexpr int ENTRIES = ON_DEMAND ? turn_entries() : 1;
   u64 barrier[ENTRIES];
   u32 row[ENTRIES];
-};
-/// In device memory: zeros before the first launch, and again after every launch.
-struct TurnCounter {
-  u32 dealt, retired;
 };
 
 /// Which rows a cluster takes, one a turn. In advance: every `step`-th row. ON_DEMAND: its first

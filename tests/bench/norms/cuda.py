@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parents[3] / "kernels" / "norm"
-HEADERS = ("device.h", "layout.h", "turns.h", "exchange.h", "rows.h")
+HEADERS = ("arguments.h", "device.h", "layout.h", "turns.h", "exchange.h", "rows.h")
 
 _MAX_DYNAMIC_SHARED = 8
 _NON_PORTABLE_CLUSTER = 14
