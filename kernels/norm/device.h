@@ -177,6 +177,17 @@ struct alignas(least(16, (int)sizeof(T) * V)) Pack {
   static constexpr int WORDS = BYTES / (int)sizeof(Word);
   Word word[WORDS];
 
+#if defined(__HIP__)
+  // Word by word: a whole that is either loaded or zero would go through scratch memory.
+  DEVICE Pack() = default;
+  DEVICE Pack(const Pack& from) { *this = from; }
+  DEVICE Pack& operator=(const Pack& from) {
+#pragma unroll
+    for (int i = 0; i < WORDS; i++) word[i] = from.word[i];
+    return *this;
+  }
+#endif
+
   DEVICE float get(int i) const {
     if constexpr (same<T, fp32>) return as_float(word[i]);
     if constexpr (same<T, bf16>) {
@@ -301,7 +312,8 @@ DEVICE void group_barrier(int id) {
     block_barrier();
   } else {
 #if defined(__HIP__)
-    static_assert(THREADS == OF, "a workgroup of this architecture has one barrier");
+    static_assert(THREADS <= WARP_SIZE, "a workgroup of this architecture has one barrier");
+    warp_barrier();
 #else
     asm volatile("bar.sync %0, %1;" ::"r"(id + 1), "n"(THREADS) : "memory");
 #endif
