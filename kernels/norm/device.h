@@ -320,6 +320,43 @@ DEVICE void group_barrier(int id) {
   }
 }
 
+#if defined(__HIP__)
+// Controls of DPP, by which a lane reads another one's register without a trip through LDS.
+constexpr int QUAD_SWAP_1 = 0xb1, QUAD_SWAP_2 = 0x4e;         // lanes i ^ 1 and i ^ 2
+constexpr int MIRROR_8 = 0x141, MIRROR_16 = 0x140;            // within groups of 8 and 16 lanes
+constexpr int LAST_OF_ROW = 0x142, LAST_OF_TWO_ROWS = 0x143;  // of 16 lanes each, to the next ones
+
+/// `v` of the lane that CONTROL names; rows of 16 lanes without their bit in ROWS get `rest`.
+template <int CONTROL, int ROWS = 0xf>
+DEVICE float moved(float v, float rest) {
+  return as_float((u32)__builtin_amdgcn_update_dpp((int)as_bits(rest), (int)as_bits(v), CONTROL,
+                                                   ROWS, 0xf, ROWS == 0xf));
+}
+/// Reduces groups of LANES neighbours; all of a group get the same bits. `neutral` changes nothing.
+template <int LANES, class Operation>
+DEVICE float warp_reduce(float v, float neutral, Operation operation) {
+  if constexpr (LANES > 1) v = operation(v, moved<QUAD_SWAP_1>(v, neutral));
+  if constexpr (LANES > 2) v = operation(v, moved<QUAD_SWAP_2>(v, neutral));
+  // The lanes of a quad are equal by now, then those of a group of 8: mirrors swap such groups.
+  if constexpr (LANES > 4) v = operation(v, moved<MIRROR_8>(v, neutral));
+  if constexpr (LANES > 8) v = operation(v, moved<MIRROR_16>(v, neutral));
+  if constexpr (LANES == 32) v = operation(v, shuffle_xor(v, 16));
+  if constexpr (LANES == 64) {
+    v = operation(v, moved<LAST_OF_ROW, 0xa>(v, neutral));
+    v = operation(v, moved<LAST_OF_TWO_ROWS, 0xc>(v, neutral));
+    v = as_float((u32)__builtin_amdgcn_readlane((int)as_bits(v), 63));
+  }
+  return v;
+}
+template <int LANES>
+DEVICE float warp_sum(float v) {
+  return warp_reduce<LANES>(v, 0.0f, [](float a, float b) { return a + b; });
+}
+template <int LANES>
+DEVICE float warp_max(float v) {
+  return warp_reduce<LANES>(v, -as_float(INFINITY_BITS), max_of);
+}
+#else
 template <int LANES>
 DEVICE float warp_sum(float v) {
 #pragma unroll
@@ -332,6 +369,7 @@ DEVICE float warp_max(float v) {
   for (int mask = LANES / 2; mask; mask /= 2) v = max_of(v, shuffle_xor(v, mask));
   return v;
 }
+#endif
 
 // --- Barriers in shared memory, bulk copies, clusters (compute capability 9.0) -------------------
 
