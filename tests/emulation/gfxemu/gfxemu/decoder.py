@@ -61,12 +61,13 @@ class Decoding:
 
 Builder = Callable[[Decoding], Execute]
 _BUILDERS: dict[str, Builder] = {}
-_SDWA_BUILDERS: dict[str, Builder] = {}
+# By encoding: sub-dword operands, operands of other lanes. All other encodings mean the same.
+_FORMS: dict[str, dict[str, Builder]] = {"sdwa": {}, "dpp": {}}
 
 
-def opcodes(*names: str, sdwa: bool = False) -> Callable[[Builder], Builder]:
-    """Register a builder for opcodes; `sdwa` for their sub-dword form."""
-    table = _SDWA_BUILDERS if sdwa else _BUILDERS
+def opcodes(*names: str, form: str = "") -> Callable[[Builder], Builder]:
+    """Register a builder for opcodes, or for their form "sdwa" or "dpp"."""
+    table = _FORMS.get(form, _BUILDERS)
 
     def register(builder: Builder) -> Builder:
         for name in names:
@@ -79,8 +80,13 @@ def opcodes(*names: str, sdwa: bool = False) -> Callable[[Builder], Builder]:
 
 
 def implemented() -> list[str]:
-    """All opcodes, SDWA forms with their suffix."""
-    return sorted([*_BUILDERS, *(f"{n}_sdwa" for n in _SDWA_BUILDERS)])
+    """All opcodes, those of SDWA and DPP with their suffix."""
+    return sorted([*_BUILDERS, *(f"{n}_{form}" for form, table in _FORMS.items() for n in table)])
+
+
+def base_builder(name: str) -> Builder:
+    """The builder of an opcode in its plain form."""
+    return _BUILDERS[name]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,14 +130,10 @@ def decode(
 def _build(
     instruction: Instruction, arch: str, vgprs: int, accum_offset: int, index_of: dict[int, int]
 ) -> Execute:
-    table = _SDWA_BUILDERS if instruction.encoding == "sdwa" else _BUILDERS
+    table = _FORMS.get(instruction.encoding, _BUILDERS)
     builder = table.get(instruction.name)
-    if builder is None or instruction.encoding == "dpp":
-        form = (
-            f" in its {instruction.encoding} form"
-            if instruction.encoding in ("sdwa", "dpp")
-            else ""
-        )
+    if builder is None:
+        form = f" in its {instruction.encoding} form" if instruction.encoding in _FORMS else ""
         raise UnsupportedInstruction(
             f"opcode {instruction.name} is not implemented{form}: {instruction!r} ({arch})"
         )
@@ -157,6 +159,7 @@ def load_all() -> None:
     """Import every module that registers opcodes."""
     from gfxemu import (  # noqa: F401
         control,
+        dpp,
         lds,
         matrix,
         scalar,

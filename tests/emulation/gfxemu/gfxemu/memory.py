@@ -114,13 +114,13 @@ class Memory:
             scatter(buffer.words, offsets, size, data[chosen])
             buffer.mark_written(offsets, size)
 
-    def add_float32(self, addresses: np.ndarray, data: np.ndarray) -> None:
-        """Atomic adds, one after the other in lane order."""
+    def update(self, operation: np.ufunc, addresses: np.ndarray, data: np.ndarray) -> None:
+        """Atomic read-modify-writes of 32-bit items, one after the other in lane order."""
         for buffer, chosen in self._partition(addresses, 4):
             offsets = addresses[chosen] - np.uint64(buffer.address)
             if (offsets & np.uint64(3)).any():
                 raise MemoryFault(f"misaligned atomic in {buffer}")
-            np.add.at(buffer.words[4].view(np.float32), offsets >> np.uint64(2), data[chosen])
+            operation.at(buffer.words[4].view(data.dtype), offsets >> np.uint64(2), data[chosen])
 
     def _partition(self, addresses: np.ndarray, size: int):
         low, high = int(addresses.min()), int(addresses.max()) + size

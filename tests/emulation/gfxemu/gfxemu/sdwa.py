@@ -15,7 +15,7 @@ import numpy as np
 from gfxemu import vector_float, vector_integer, vector_lanes
 from gfxemu.decoder import Decoding, Execute, opcodes
 from gfxemu.errors import UnsupportedInstruction
-from gfxemu.operands import Operand, vector32
+from gfxemu.operands import Operand, lane_mask, vector32
 from gfxemu.wave import Wave
 
 Array = np.ndarray
@@ -86,7 +86,7 @@ _UNARY: dict[str, Callable[[Array], Array]] = {
 }
 
 
-@opcodes(*_UNARY, sdwa=True)
+@opcodes(*_UNARY, form="sdwa")
 def _unary(d: Decoding) -> Execute:
     function, write, a = _UNARY[d.name], _destination(d), _source(d, 0, d.operands[1])
     return lambda w: write(w, function(a(w)))
@@ -98,14 +98,14 @@ _INTEGER_BINARY = [
 ]  # fmt: skip
 
 
-@opcodes(*_INTEGER_BINARY, sdwa=True)
+@opcodes(*_INTEGER_BINARY, form="sdwa")
 def _binary(d: Decoding) -> Execute:
     function, write = vector_integer.BINARY[d.name], _destination(d)
     a, b = (_source(d, i, op) for i, op in enumerate(d.operands[1:]))
     return lambda w: write(w, function(a(w), b(w)))
 
 
-@opcodes("v_add_f32", "v_sub_f32", "v_mul_f32", "v_max_f32", "v_min_f32", sdwa=True)
+@opcodes("v_add_f32", "v_sub_f32", "v_mul_f32", "v_max_f32", "v_min_f32", form="sdwa")
 def _float_binary(d: Decoding) -> Execute:
     function, write = vector_float.BINARY[d.name], _destination(d)
     a, b = (_source(d, i, op) for i, op in enumerate(d.operands[1:]))
@@ -117,8 +117,15 @@ def _float_binary(d: Decoding) -> Execute:
     return execute
 
 
-@opcodes(*(n for n in vector_lanes.INTEGER_COMPARES if not n.endswith("64")), sdwa=True)
+@opcodes(*(n for n in vector_lanes.INTEGER_COMPARES if not n.endswith("64")), form="sdwa")
 def _compare(d: Decoding) -> Execute:
     to, function = d.operands[0].index, vector_lanes.compare_function(d.name)
     a, b = (_source(d, i, op) for i, op in enumerate(d.operands[1:]))
     return lambda w: vector_lanes.store_mask(w, to, np.asarray(function(a(w), b(w))))
+
+
+@opcodes("v_cndmask_b32", form="sdwa")
+def _conditional(d: Decoding) -> Execute:
+    write, mask = _destination(d), lane_mask(d.operands[3])
+    a, b = (_source(d, i, op) for i, op in enumerate(d.operands[1:3]))
+    return lambda w: write(w, np.where(mask(w), b(w), a(w)))

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gfxemu.decoder import Decoding, Execute, opcodes
+from gfxemu.errors import UnsupportedInstruction
 from gfxemu.operands import Operand, float16, float32, float64, vector32
 from gfxemu.vector_integer import packed_half
 from gfxemu.wave import VCC, Wave
@@ -409,6 +410,41 @@ def _packed_float(op: Operand, half: int, negate: int) -> Read:
     if negate:
         return lambda w: (bits(w) ^ _SIGN).view(_F32)
     return lambda w: bits(w).view(_F32)
+
+
+# Packed float16.
+
+_PACKED_HALVES: dict[str, Callable[..., Array]] = {
+    "v_pk_mul_f16": lambda a, b: a * b,
+    "v_pk_add_f16": lambda a, b: a + b,
+}
+
+
+@opcodes(*_PACKED_HALVES)
+def _packed_halves(d: Decoding) -> Execute:
+    """Two float16 operations; op_sel and op_sel_hi choose the half each one reads."""
+    function, to, sources = _PACKED_HALVES[d.name], d.destination(), d.operands[1:]
+    count = len(sources)
+    low = d.instruction.bits_modifier("op_sel", count, 0)
+    high = d.instruction.bits_modifier("op_sel_hi", count, 1)
+    negate_low = d.instruction.bits_modifier("neg_lo", count, 0)
+    negate_high = d.instruction.bits_modifier("neg_hi", count, 0)
+    reads_low = [_packed_half(*x) for x in zip(sources, low, negate_low, strict=True)]
+    reads_high = [_packed_half(*x) for x in zip(sources, high, negate_high, strict=True)]
+
+    def execute(w: Wave) -> None:
+        first = function(*[r(w) for r in reads_low])
+        second = function(*[r(w) for r in reads_high])
+        w.write_vector(to, half_bits(first) | half_bits(second) << _U32(16))
+
+    return execute
+
+
+def _packed_half(op: Operand, half: int, negate: int) -> Read:
+    if op.kind == "constant":
+        raise UnsupportedInstruction(f"constant {op.text} of a packed float16 operation")
+    read = float16(op, half)
+    return (lambda w: -read(w)) if negate else read
 
 
 # Division helpers. The compiler's sequence: div_scale (twice), rcp, fma refinement, div_fmas,

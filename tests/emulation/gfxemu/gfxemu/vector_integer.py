@@ -168,6 +168,10 @@ def _permute_bytes_constant(a: Array, b: Array, selector: int) -> Array:
     return out
 
 
+def _median(a: Array, b: Array, c: Array) -> Array:
+    return np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c))
+
+
 def _absolute_difference16(a: Array, b: Array) -> Array:
     a, b = as_signed(a & _LOW16), as_signed(b & _LOW16)
     return as_unsigned(np.abs(a - b))
@@ -203,6 +207,8 @@ TERNARY: dict[str, Callable[[Array, Array, Array], Array]] = {
     "v_min3_i32": lambda a, b, c: as_unsigned(
         np.minimum(np.minimum(as_signed(a), as_signed(b)), as_signed(c))
     ),
+    "v_med3_u32": _median,
+    "v_med3_i32": lambda a, b, c: as_unsigned(_median(as_signed(a), as_signed(b), as_signed(c))),
     "v_max3_i32": lambda a, b, c: as_unsigned(
         np.maximum(np.maximum(as_signed(a), as_signed(b)), as_signed(c))
     ),

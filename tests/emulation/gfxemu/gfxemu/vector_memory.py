@@ -106,7 +106,7 @@ def _access(d: Decoding) -> Access:
     return parse_access(d.name.split("_", 2)[2])
 
 
-def _atomic_add(d: Decoding) -> Access:
+def _atomic(d: Decoding) -> Access:
     if d.instruction.flag("sc0"):
         raise UnsupportedInstruction(f"atomics that return: {d.instruction!r}")
     for name in ("sc1", "nt"):
@@ -297,23 +297,25 @@ def _buffer_store(d: Decoding) -> Execute:
 
 @opcodes("buffer_atomic_add_f32")
 def _buffer_atomic(d: Decoding) -> Execute:
-    access, data = _atomic_add(d), d.vector_range(d.operands[0], 1)
+    access, data = _atomic(d), d.vector_range(d.operands[0], 1)
     where, pc = buffer_address(d, 1), d.pc
 
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
         valid = in_range(w, offsets, records, 4)
         _observe(w, pc, addresses, valid, access, data)
-        _add_float32(w, addresses, valid, data)
+        _update(w, np.add, addresses, valid, w.f[data])
 
     return execute
 
 
-def _add_float32(w: Wave, addresses: Array, valid: LaneMask | None, data: int) -> None:
+def _update(
+    w: Wave, operation: np.ufunc, addresses: Array, valid: LaneMask | None, data: Array
+) -> None:
     chosen = np.ones((w.size, LANES), bool) if valid is None else valid
     if chosen.any():
         addresses = np.broadcast_to(addresses, chosen.shape)[chosen]
-        w.group.memory.add_float32(addresses, w.f[data][chosen])
+        w.group.memory.update(operation, addresses, data[chosen])
     if w.late:
         issue_vector_memory(w, RETIRED)
 
@@ -388,16 +390,23 @@ def _global_store(d: Decoding) -> Execute:
     return execute
 
 
-@opcodes("global_atomic_add_f32")
+_ATOMICS: dict[str, np.ufunc] = {
+    "global_atomic_add_f32": np.add,
+    "global_atomic_umax": np.maximum,
+}
+
+
+@opcodes(*_ATOMICS)
 def _global_atomic(d: Decoding) -> Execute:
+    operation, is_float = _ATOMICS[d.name], d.name.endswith("f32")
     address = global_address(d, d.operands[0], _saddr(d))
-    access, data, pc = _atomic_add(d), d.vector_range(d.operands[1], 1), d.pc
+    access, data, pc = _atomic(d), d.vector_range(d.operands[1], 1), d.pc
 
     def execute(w: Wave) -> None:
         addresses = address(w)
         lanes = w.active
         _observe(w, pc, addresses, lanes, access, data)
-        _add_float32(w, addresses, lanes, data)
+        _update(w, operation, addresses, lanes, w.f[data] if is_float else w.v[data])
 
     return execute
 

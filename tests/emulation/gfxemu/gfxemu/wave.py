@@ -12,6 +12,8 @@ integers only when something reads it as a number.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 LANES = 64
 VCC, M0, EXEC = 106, 124, 126
+MOVED = -1  # the vector register behind all others: what an instruction got from other lanes
 _SGPR_COUNT = 128
 LaneMask = np.ndarray
 
@@ -82,8 +85,9 @@ class Wave:
 
     def set_registers(self, regs: np.ndarray) -> None:
         self.regs = regs
-        self.v = list(regs)
-        self.f = list(regs.view(np.float32))
+        moved = np.zeros((1, *regs.shape[1:]), np.uint32)
+        self.v = [*regs, *moved]
+        self.f = [*regs.view(np.float32), *moved.view(np.float32)]
 
     # Scalar registers.
 
@@ -134,6 +138,17 @@ class Wave:
     def set_exec_mask(self, mask: LaneMask) -> None:
         self.lanes = self.masks[EXEC >> 1] = mask
         self.all_lanes = bool(mask.all())
+
+    @contextlib.contextmanager
+    def only(self, mask: LaneMask) -> Iterator[None]:
+        """Vector instructions write no lanes but those of `mask` meanwhile; EXEC stays."""
+        lanes, all_lanes = self.lanes, self.all_lanes
+        self.lanes = lanes & mask
+        self.all_lanes = bool(self.lanes.all())
+        try:
+            yield
+        finally:
+            self.lanes, self.all_lanes = lanes, all_lanes
 
     def set_exec_bits(self, i: int, half: Scalar) -> None:
         """Write EXEC_LO or EXEC_HI."""

@@ -57,7 +57,8 @@ class Bench:
     def name(self, line: str) -> str:
         """The opcode as decoder.implemented() spells it."""
         instruction = self.program().instructions[self._index[line]]
-        return instruction.name + ("_sdwa" if instruction.encoding == "sdwa" else "")
+        other = instruction.encoding in ("sdwa", "dpp")
+        return instruction.name + (f"_{instruction.encoding}" if other else "")
 
     def run(self, line: str, wave: Wave) -> int | None:
         with np.errstate(all="ignore"):

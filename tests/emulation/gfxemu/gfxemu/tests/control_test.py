@@ -176,8 +176,8 @@ def test_modes_that_are_not_modelled() -> None:
     ("line", "message"),
     [
         (
-            "v_mov_b32_dpp v0, v1 quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0xf",
-            "v_mov_b32 is not implemented in its dpp",
+            "v_cndmask_b32_dpp v0, v1, v2, vcc quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0xf",
+            "v_cndmask_b32 is not implemented in its dpp",
         ),
         ("s_memtime s[0:1]", "opcode s_memtime is not implemented: 0x0040: s_memtime"),
         ("v_add_u32_e64 v0, v1, v2 clamp", "modifier clamp is not implemented for v_add_u32"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from gfxemu import decoder
 from gfxemu.tests import (
     control_test,
+    dpp_test,
     lds_test,
     matrix_test,
     memory_test,
@@ -16,7 +17,7 @@ from gfxemu.tests import (
     vector_lanes_test,
 )
 
-_MODULES = (control_test, lds_test, matrix_test, memory_test, scalar_test, sdwa_test,
+_MODULES = (control_test, dpp_test, lds_test, matrix_test, memory_test, scalar_test, sdwa_test,
             vector_float_test, vector_integer_test, vector_lanes_test)  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def test_access_across_buffers_in_one_instruction() -> None:
     assert memory.load(addresses, 4).tolist() == [1, 102, 0]
     memory.store(addresses, 4, np.array([7, 8, 9], np.uint32))
     assert arrays[0][:2].tolist() == [9, 7] and arrays[1][2] == 8
-    memory.add_float32(addresses, np.zeros(3, np.float32))
+    memory.update(np.add, addresses, np.zeros(3, np.float32))
 
 
 # Stores v0, then what the scalar registers point to: the output is [pointer to out, ...].

@@ -23,7 +23,7 @@ from gfxemu.tests.bench import (
     make_wave,
     set_vector,
 )
-from gfxemu.tests.exact import F32, M32, signed
+from gfxemu.tests.exact import EDGE_U32, F32, M32, signed
 from gfxemu.wave import M0, Wave
 
 _SIZE = 8192
@@ -105,6 +105,7 @@ _ATOMICS = [
     "buffer_atomic_add_f32 v10, v1, s[8:11], s5 offen offset:20",
     "global_atomic_add_f32 v1, v10, s[6:7] offset:16",
 ]
+_UNSIGNED_MAXIMUM = "global_atomic_umax v1, v10, s[6:7] offset:16"
 _TO_LDS = ["buffer_load_dword v1, s[8:11], s5 offen offset:20 lds"]
 _TO_LDS_950 = [
     "buffer_load_dwordx4 v1, s[8:11], s5 offen offset:20 lds",
@@ -121,6 +122,7 @@ BENCH = Bench(
     + [_buffer_line("store", t, r[0]) for t, r in _STORES.items()]
     + _SMEM
     + _ATOMICS
+    + [_UNSIGNED_MAXIMUM]
     + _TO_LDS
     + [_ODD[0], _ODD[2]]
 )
@@ -334,6 +336,22 @@ def test_structured_buffers_are_refused() -> None:
     setup.wave.write32(9, setup.base >> 32 | 16 << 16)
     with pytest.raises(UnsupportedInstruction, match="stride"):
         BENCH.run(_ODD[2], setup.wave)
+
+
+@pytest.mark.parametrize("exec_mask", MASKS)
+def test_atomic_unsigned_maximum(exec_mask: int) -> None:
+    setup = _Setup(exec_mask)
+    setup.array.view(np.uint32)[:] = 0x8000_0000
+    numbers = [EDGE_U32[i % len(EDGE_U32)] for i in range(TOTAL)]
+    cells = [40 + i % 7 for i in range(TOTAL)]
+    _prepare(setup, "scalar", [4 * c for c in cells], 16)
+    set_vector(setup.wave, 10, numbers)
+    BENCH.run(_UNSIGNED_MAXIMUM, setup.wave)
+    wanted = [0x8000_0000] * (_SIZE // 4)
+    for lane in range(TOTAL):
+        if setup.on[lane]:
+            wanted[cells[lane]] = max(wanted[cells[lane]], numbers[lane])
+    assert setup.array.view(np.uint32).tolist() == wanted
 
 
 @pytest.mark.parametrize("exec_mask", MASKS)

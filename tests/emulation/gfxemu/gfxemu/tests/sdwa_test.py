@@ -14,6 +14,7 @@ from gfxemu.tests.bench import (
     active,
     check_vector,
     get_mask,
+    get_vector,
     make_wave,
     set_vector,
 )
@@ -163,7 +164,11 @@ _COMPARES = [
     for j, t in enumerate(("u32", "i32", "u16", "i16"))
     for a, b in [(_SELECTORS[(i + j) % 7], _SELECTORS[(i * 2 + j + 1) % 7])]
 ]
-BENCH = Bench([*(c.line for c in _CASES), *(c[0] for c in _COMPARES)])
+_SELECT = (
+    "v_cndmask_b32_sdwa v10, v1, v2, vcc dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE "
+    "src0_sel:BYTE_1 src1_sel:WORD_1"
+)
+BENCH = Bench([*(c.line for c in _CASES), *(c[0] for c in _COMPARES), _SELECT])
 TESTED = BENCH.names
 
 
@@ -196,3 +201,19 @@ def test_compare(line: str, relation: str, kind: str, a_sel: str, b_sel: str) ->
             for x, y, on in zip(a, b, active(exec_mask), strict=True)
         ]
         assert get_mask(wave, 106) == wanted
+
+
+@pytest.mark.parametrize("exec_mask", MASKS)
+def test_select(exec_mask: int) -> None:
+    choice, old = 0x0F0F_1234_8765_FFFF, 0x1357_9BDF
+    a = [EDGE_U32[i % len(EDGE_U32)] for i in range(TOTAL)]
+    b = [EDGE_U32[(i * 5 + 3) % len(EDGE_U32)] for i in range(TOTAL)]
+    wave = make_wave(exec_mask)
+    set_vector(wave, 1, a)
+    set_vector(wave, 2, b)
+    set_vector(wave, 10, [old] * TOTAL)
+    wave.write64(106, choice)
+    BENCH.run(_SELECT, wave)
+    for lane, (value, on) in enumerate(zip(get_vector(wave, 10), active(exec_mask), strict=True)):
+        chosen = b[lane] >> 16 if choice >> lane % 64 & 1 else a[lane] >> 8 & 0xFF
+        assert value == (chosen << 16 | old & 0xFFFF if on else old)

@@ -243,6 +243,24 @@ def _packed_case(line: str, function, count: int, *args) -> VectorCase:
     return VectorCase(line, sources, _packed(function, *args), bits=64, agree=_packed_agree)
 
 
+def _packed_half_case(
+    line: str, function, low, high, neg_low=(0, 0), neg_high=(0, 0)
+) -> VectorCase:
+    def half(words, selected, negated) -> int:
+        reals = []
+        for word, upper, minus in zip(words, selected, negated, strict=True):
+            real = exact.decode(word >> 16 * upper & 0xFFFF, F16)
+            reals.append(exact.negate(real) if minus else real)
+        return exact.encode(function(*reals), F16)
+
+    return VectorCase(
+        line,
+        _sources(_HALF_WORDS, _HALF_WORDS[::-1]),
+        lambda *x: half(x, low, neg_low) | half(x, high, neg_high) << 16,
+        agree=_halves(F16),
+    )
+
+
 def _double_case(line: str, function, count: int) -> VectorCase:
     sources = tuple((2 + 2 * i, 64, EDGE_F64) for i in range(count))
     return VectorCase(line, sources, _lift(function, False, F64), bits=64, agree=_same(F64))
@@ -405,6 +423,16 @@ _CASES = [
         (1, 1, 1),
         (0, 0, 1),
         (0, 0, 1),
+    ),
+    _packed_half_case("v_pk_add_f16 v10, v1, v2", exact.add, (0, 0), (1, 1)),
+    _packed_half_case("v_pk_mul_f16 v10, v1, v2", exact.multiply, (0, 0), (1, 1)),
+    _packed_half_case(
+        "v_pk_add_f16 v10, v1, v2 op_sel:[1,0] op_sel_hi:[0,1] neg_lo:[0,1] neg_hi:[1,0]",
+        exact.add,
+        (1, 0),
+        (0, 1),
+        (0, 1),
+        (1, 0),
     ),
     # float64.
     VectorCase(

@@ -126,6 +126,8 @@ _TERNARY = {
     "v_max3_u32": max,
     "v_min3_i32": lambda *x: min(map(s32, x)),
     "v_max3_i32": lambda *x: max(map(s32, x)),
+    "v_med3_u32": lambda *x: sorted(x)[1],
+    "v_med3_i32": lambda *x: sorted(map(s32, x))[1],
 }
 _SELECTORS = [
     0x07060302,
