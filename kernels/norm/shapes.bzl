@@ -1,0 +1,92 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Norm and softmax kernels that are compiled ahead of time for AMD GPUs, as data.
+
+A shape is one set of the macros that README.md explains. These are few, but each way through the
+sources is in one of them: rows of part of a wave, of a wave and of a workgroup; in registers, or
+read again; in whole vectors, or in single columns.
+"""
+
+def _rows(hidden, threads, lanes, vector):
+    return {
+        "ROW_CLUSTER": 1,
+        "ROW_CTAS_PER_SM": 1,
+        "ROW_HIDDEN": hidden,
+        "ROW_HOLD": 1,
+        "ROW_LANES": lanes,
+        "ROW_ON_DEMAND": 0,
+        "ROW_STAGES": 0,
+        "ROW_THREADS": threads,
+        "ROW_VECTOR": vector,
+    }
+
+def _norm(rows, layer, types, add = 0, zero_centred = 0, keep_weights = 1):
+    x, w, y = types
+    return rows | {
+        "NORM_ADD": add,
+        "NORM_KEEP_WEIGHTS": keep_weights,
+        "NORM_LAYER": layer,
+        "NORM_W": w,
+        "NORM_X": x,
+        "NORM_Y": y,
+        "NORM_ZERO_CENTRED": zero_centred,
+    }
+
+def _forward(*args, **kwargs):
+    macros = _norm(*args, **kwargs)
+    return struct(source = "norm_forward", macros = macros | {"NORM_BETA": macros["NORM_LAYER"]})
+
+def _backward(*args, lag = 0, **kwargs):
+    return struct(source = "norm_backward", macros = _norm(*args, **kwargs) | {"NORM_LAG": lag})
+
+def _softmax(rows, x, mask):
+    masks = ["none", "explicit", "causal"]
+    macros = rows | {"SOFTMAX_MASK": masks.index(mask), "SOFTMAX_X": x}
+    return struct(source = "softmax", macros = macros)
+
+_BF16 = ["bf16", "bf16", "bf16"]
+_FP16 = ["fp16", "fp16", "fp16"]
+_FP32 = ["fp32", "fp32", "fp32"]
+
+# Name -> its source without .cpp, and its macros.
+SHAPES = {
+    "layer_backward_bf16_4096": _backward(_rows(4096, 256, 256, 8), 1, _BF16),
+    "layer_backward_fp16_20480": _backward(_rows(20480, 256, 256, 8), 1, _FP16, keep_weights = 0),
+    "layer_backward_fp32_127": _backward(_rows(127, 64, 16, 1), 1, _FP32),
+    "layer_forward_bf16_1000": _forward(_rows(1000, 128, 64, 8), 1, _BF16),
+    "layer_forward_bf16_20480": _forward(_rows(20480, 256, 256, 8), 1, _BF16),
+    "layer_forward_fp32_127": _forward(_rows(127, 64, 16, 1), 1, _FP32),
+    "layer_forward_fp8_768": _forward(
+        _rows(768, 128, 128, 4),
+        1,
+        ["fp32", "fp32", "fp8_e5m2"],
+        keep_weights = 3,
+    ),
+    "rms_add_backward_bf16_768": _backward(
+        _rows(768, 256, 64, 8),
+        0,
+        _BF16,
+        add = 1,
+        zero_centred = 1,
+    ),
+    "rms_add_forward_fp16_512": _forward(
+        _rows(512, 128, 32, 8),
+        0,
+        _FP16,
+        add = 1,
+        zero_centred = 1,
+    ),
+    "rms_backward_bf16_2048": _backward(
+        _rows(2048, 256, 256, 8),
+        0,
+        _BF16,
+        keep_weights = 2,
+        lag = 1,
+    ),
+    "rms_forward_bf16_4096": _forward(_rows(4096, 256, 256, 8), 0, _BF16),
+    "rms_forward_fp8_768": _forward(_rows(768, 128, 128, 4), 0, ["bf16", "fp32", "fp8_e4m3"]),
+    "softmax_bf16_1024": _softmax(_rows(1024, 256, 64, 8), "bf16", "none"),
+    "softmax_bf16_20480": _softmax(_rows(20480, 256, 256, 8), "bf16", "none"),
+    "softmax_causal_bf16_1024": _softmax(_rows(1024, 256, 256, 8), "bf16", "causal"),
+    "softmax_causal_fp32_127": _softmax(_rows(127, 128, 32, 1), "fp32", "causal"),
+    "softmax_explicit_fp16_1000": _softmax(_rows(1000, 128, 128, 8), "fp16", "explicit"),
+}

@@ -1,0 +1,241 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The compiled shapes of kernels/norm, and launches of their kernels on an emulated device."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gfxemu import Checks, Device, LlvmMc, decoder
+from gfxemu.checks import POISONS
+
+from kernels.norm.configuration import Configuration
+from tests.emulation.harness.structs import structures
+from tests.emulation.norms.reference import TYPES
+
+Array = np.ndarray
+_STRUCTS = {
+    "norm_forward": "NormForwardArguments",
+    "norm_backward": "NormBackwardArguments",
+    "norm_backward_columns": "NormColumnsArguments",
+    "norm_backward_reduce": "NormReduceArguments",
+    "softmax_forward": "SoftmaxForwardArguments",
+    "softmax_backward": "SoftmaxBackwardArguments",
+}
+_REDUCE_THREADS, _REDUCE_LANES = 256, 8  # norm_backward.cpp
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """One code object: a source and its macros, for an arch."""
+
+    name: str
+    arch: str
+    source: str
+    macros: Mapping[str, Any] = dataclasses.field(hash=False, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.name}-{self.arch}"
+
+    def dtype(self, macro: str) -> str:
+        return self.macros[macro]
+
+    @property
+    def hidden(self) -> int:
+        return self.macros["ROW_HIDDEN"]
+
+    @property
+    def vector(self) -> int:
+        return self.macros["ROW_VECTOR"]
+
+    @property
+    def layer(self) -> bool:
+        return bool(self.macros["NORM_LAYER"])
+
+    @property
+    def configuration(self) -> Configuration:
+        m = self.macros
+        return Configuration(
+            threads=m["ROW_THREADS"],
+            lanes=m["ROW_LANES"],
+            cluster=1,
+            stages=0,
+            ctas_per_sm=m["ROW_CTAS_PER_SM"],
+            waves=1,
+            keep_weights=m.get("NORM_KEEP_WEIGHTS", 0),
+            hold_row=m["ROW_HOLD"],
+            lag=m.get("NORM_LAG", 0),
+            on_demand=0,
+        )
+
+    @property
+    def rows_in_hand(self) -> int:
+        """Of a workgroup."""
+        return self.macros["ROW_THREADS"] // self.macros["ROW_LANES"]
+
+
+@functools.cache
+def shapes() -> tuple[Shape, ...]:
+    """Those of the code objects that EMULATION_CODE_OBJECTS names."""
+    known = json.loads(Path(os.environ["NORM_SHAPES"]).read_text())
+    found = []
+    for path in sorted(os.environ["EMULATION_CODE_OBJECTS"].split()):
+        name, arch, _ = Path(path).name.split(".")
+        found.append(Shape(name, arch, known[name]["source"], known[name]["macros"]))
+    return tuple(found)
+
+
+@functools.cache
+def _code(name: str) -> bytes:
+    for path in os.environ["EMULATION_CODE_OBJECTS"].split():
+        if Path(path).name == name:
+            return Path(path).read_bytes()
+    raise KeyError(name)
+
+
+@functools.cache
+def _device(arch: str) -> Device:
+    return Device(arch, LlvmMc.from_environment())
+
+
+def arguments_of(kernel: str) -> Any:
+    """The struct of a kernel's arguments, all zero."""
+    path = Path(os.environ["NORM_ARGUMENTS"])
+    return structures(path, tuple(_STRUCTS.values()))[list(_STRUCTS).index(kernel)]()
+
+
+def barriers(shape: Shape, kernel: str) -> list[int]:
+    """Where a kernel has its barriers."""
+    code = _code(f"{shape.name}.{shape.arch}.hsaco")
+    _, program = _device(shape.arch).program(code, kernel)
+    return [i.index for i in program.instructions if i.name == "s_barrier"]
+
+
+class Overwritten(Exception):
+    """A kernel changed memory that is not its output."""
+
+
+class Run:
+    """Arrays on a device, and launches on them.
+
+    A gap follows each row of a matrix: of NaNs in inputs, of unwritten memory in outputs. A read of
+    the first poisons a result, a write to the second is seen. `without` leaves an instruction out
+    of a kernel.
+    """
+
+    def __init__(self, shape: Shape, schedule: str, without: tuple[str, int] | None = None) -> None:
+        self.shape, self._schedule, self._without = shape, schedule, without
+        self._device = _device(shape.arch)
+        self._addresses: dict[int, str] = {}
+        self._kept: list[tuple[str, Array, Array]] = []
+        self._outputs: dict[str, list[int]] = {}  # kernel -> what it writes
+        self._gap = 2 * shape.vector
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for address in self._addresses:
+            self._device.memory.unregister(address)
+
+    def _register(self, array: Array, name: str) -> int:
+        address = self._device.memory.register(array, name)
+        self._addresses[address] = name
+        return address
+
+    def vector(self, name: str, values: Array) -> int:
+        """An input without gaps; its address."""
+        array = np.ascontiguousarray(values).copy()
+        self._kept.append((name, array, array.copy()))
+        return self._register(array, name)
+
+    def place(self, name: str, array: Array) -> tuple[int, Array]:
+        """What a kernel reads and writes; its address and itself."""
+        return self._register(array, name), array
+
+    def matrix(self, name: str, values: Array) -> tuple[int, int]:
+        """An input; its address and its stride in elements."""
+        rows, columns = values.shape
+        whole = np.full((rows, columns + self._gap), np.nan).astype(values.dtype)
+        whole[:, :columns] = values
+        return self.vector(name, whole), columns + self._gap
+
+    def output(
+        self, kernel: str, name: str, shape: tuple[int, ...], dtype: str
+    ) -> tuple[int, Array]:
+        """What `kernel` writes, without gaps; its address and itself."""
+        array = np.zeros(shape, TYPES[dtype])
+        address = self._register(array, name)
+        self._outputs.setdefault(kernel, []).append(address)
+        return address, array
+
+    def output_matrix(
+        self, kernel: str, name: str, rows: int, dtype: str
+    ) -> tuple[int, int, Array]:
+        """What `kernel` writes, with gaps; address, stride, and the array with them."""
+        stride = self.shape.hidden + self._gap
+        address, array = self.output(kernel, name, (rows, stride), dtype)
+        return address, stride, array
+
+    def result(self, array: Array) -> Array:
+        """What was written to an output with gaps. Raises Overwritten."""
+        got = array.view(np.uint8)
+        poison = np.array([POISONS[-1]], np.uint32).view(np.uint8)
+        gap = self.shape.hidden * array.itemsize
+        if not np.array_equal(got[:, gap:], np.resize(poison, got.shape)[:, gap:]):
+            raise Overwritten("a kernel wrote between rows")
+        return array[:, : self.shape.hidden]
+
+    def launch(
+        self, kernel: str, arguments: Any, grid: tuple[int, int], threads: int, dynamic_lds: int = 0
+    ) -> None:
+        """Runs a kernel with all checks. Raises EmulationError for any finding, and Overwritten."""
+        code = _code(f"{self.shape.name}.{self.shape.arch}.hsaco")
+        loaded, program = self._device.program(code, kernel)
+        if self._without is not None and self._without[0] == kernel:
+            program = decoder.replace(program, self._without[1], None)
+        report = self._device.launch(
+            loaded,
+            program,
+            grid=(*grid, 1),
+            block=(threads, 1, 1),
+            kernarg=bytes(arguments),
+            dynamic_lds=dynamic_lds,
+            schedule=self._schedule,
+            checks=Checks(),
+            uninitialised=self._outputs.pop(kernel, ()),
+        )
+        report.raise_findings()
+        for name, array, before in self._kept:
+            if not np.array_equal(array.view(np.uint8), before.view(np.uint8)):
+                raise Overwritten(f"{kernel} changed {name}")
+
+    def launch_rows(self, kernel: str, arguments: Any, groups: int, dynamic_lds: int = 0) -> None:
+        threads = self.shape.macros["ROW_THREADS"]
+        self.launch(kernel, arguments, (groups, 1), threads, dynamic_lds)
+
+    def launch_columns(self, arguments: Any, parts: int) -> None:
+        shape = self.shape
+        threads = shape.macros["ROW_THREADS"]
+        blocks = -(-shape.hidden // (shape.vector * threads))
+        self.launch("norm_backward_columns", arguments, (blocks, parts), threads)
+
+    def launch_reduce(self, arguments: Any, sums: int) -> None:
+        columns = _REDUCE_LANES * (4 if self.shape.hidden % 4 == 0 else 1)
+        grid = (-(-self.shape.hidden // columns), sums)
+        self.launch("norm_backward_reduce", arguments, grid, _REDUCE_THREADS)
+
+
+def set_pointer(struct: Any, field: str, address: int, stride: int | None = None) -> None:
+    """A pointer, or a Matrix where there is a stride."""
+    if stride is None:
+        setattr(struct, field, address)
+    else:
+        matrix = getattr(struct, field)
+        matrix.data, matrix.stride = address, stride
