@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "aiter/attention/abi.h"
 #include "aiter/attention/dispatch.h"
@@ -16,13 +17,14 @@
 #include "aiter/attention/explain.h"
 #include "aiter/attention/kernel_list.h"
 #include "aiter/attention/launch.h"
-#include "aiter/attention/reference/interrupt.h"
 #include "aiter/attention/reference/reference.h"
 #include "aiter/attention/store.h"
 #include "aiter/attention/validate.h"
 #include "aiter/attention/workspace.h"
 #include "aiter/attn.h"
+#include "aiter/runtime/call.h"
 #include "aiter/runtime/driver/driver.h"
+#include "aiter/runtime/interrupt.h"
 #include "aiter/runtime/loader.h"
 #include "aiter/runtime/once.h"
 #include "aiter/runtime/text.h"
@@ -33,54 +35,15 @@ namespace {
 
 using kernels::launch_table;
 using kernels::LaunchTable;
+using runtime::AbiStruct;
+using runtime::check_struct;
+using runtime::read_struct;
+using runtime::require_place;
+using runtime::write_struct;
 
-// What the thread's last call left behind. The message is a pointer of its own so that running out
-// of memory can still be reported.
-struct ThreadState {
-  const char* message = "";
-  std::string message_text;
-  std::string answer;
-};
-
-ThreadState& thread_state() {
-  thread_local ThreadState state;
-  return state;
-}
-
-void set_message(const char* text) noexcept {
-  ThreadState& state = thread_state();
-  try {
-    state.message_text = text;
-    state.message = state.message_text.c_str();
-  } catch (...) {
-    state.message = "out of memory while reporting an error";
-  }
-}
-
-// Runs body; what it throws becomes a status and the thread's message.
 template <typename Body>
 attn_status guarded(Body&& body) noexcept {
-  thread_state().message = "";
-  try {
-    body();
-    return ATTN_OK;
-  } catch (const Error& error) {
-    set_message(error.what());
-    return c_status(error.status());
-  } catch (const std::bad_alloc&) {
-    set_message("out of host memory");
-    return ATTN_ERROR_OUT_OF_MEMORY;
-  } catch (const std::exception& error) {
-    set_message(error.what());
-  } catch (...) {
-    set_message("unknown error");
-  }
-  return ATTN_ERROR_INTERNAL;
-}
-
-template <typename T>
-void require_place(const T* place, const char* name, const char* what) {
-  if (!place) fail(Status::kInvalidArgument, name, " is NULL: pass where the ", what, " goes");
+  return c_status(runtime::guarded(std::forward<Body>(body)));
 }
 
 // Answers a call with a text that lives until the thread's next one.
@@ -89,7 +52,7 @@ attn_status answer_with_text(const char** text, Body&& body) noexcept {
   return guarded([&] {
     require_place(text, "text", "answer");
     *text = nullptr;
-    std::string& answer = thread_state().answer;
+    std::string& answer = runtime::thread_answer();
     answer = body();
     *text = answer.c_str();
   });
@@ -204,7 +167,7 @@ uint32_t attn_abi_version(void) { return ATTN_ABI_VERSION; }
 
 const char* attn_version(void) { return AITER_ATTN_VERSION; }
 
-const char* attn_last_error(void) { return thread_state().message; }
+const char* attn_last_error(void) { return runtime::thread_message(); }
 
 attn_status attn_fwd(const attn_fwd_args* args) { return run(args); }
 
@@ -297,6 +260,8 @@ attn_status attn_driver_info(int32_t device_type, const char** text) {
   });
 }
 
-void attn_set_interrupt(int (*poll)(void*), void* context) { thread_interrupt() = {poll, context}; }
+void attn_set_interrupt(int (*poll)(void*), void* context) {
+  runtime::thread_interrupt() = {poll, context};
+}
 
 }  // extern "C"

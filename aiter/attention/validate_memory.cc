@@ -9,11 +9,16 @@
 #include <limits>
 
 #include "aiter/attention/error.h"
-#include "aiter/attention/regions.h"
 #include "aiter/attention/workspace.h"
+#include "aiter/runtime/regions.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
+
+using runtime::kMostAddress;
+using runtime::Region;
+using runtime::Sharing;
+using runtime::sharing;
 
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 

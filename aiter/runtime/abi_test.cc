@@ -1,11 +1,11 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Structs that have grown since they joined the ABI, as every struct of attn.h may.
-#include "aiter/attention/abi.h"
+// Structs that have grown since they joined the ABI, as every struct of the C ABI may.
+#include "aiter/runtime/abi.h"
 
 #include <gtest/gtest.h>
 
-namespace AITER_ATTN_NAMESPACE::attention {
+namespace AITER_ATTN_NAMESPACE::runtime {
 
 struct Grown {
   uint32_t struct_size;
@@ -50,4 +50,4 @@ TEST(AbiTest, ASizeBetweenTwoVersionsIsReadAsFarAsItGoes) {
 }
 
 }  // namespace
-}  // namespace AITER_ATTN_NAMESPACE::attention
+}  // namespace AITER_ATTN_NAMESPACE::runtime

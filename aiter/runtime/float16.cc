@@ -1,11 +1,11 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "aiter/attention/reference/float16.h"
+#include "aiter/runtime/float16.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-namespace AITER_ATTN_NAMESPACE::attention {
+namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 float float_from_bits(uint32_t bits) {
@@ -60,4 +60,4 @@ float bf16_to_float(uint16_t bits) { return float_from_bits(static_cast<uint32_t
 uint16_t fp16_from_double(double value) { return encode<5>(value); }
 uint16_t bf16_from_double(double value) { return encode<8>(value); }
 
-}  // namespace AITER_ATTN_NAMESPACE::attention
+}  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -6,11 +6,11 @@
 
 #include <cstdint>
 
-namespace AITER_ATTN_NAMESPACE::attention {
+namespace AITER_ATTN_NAMESPACE::runtime {
 
 float fp16_to_float(uint16_t bits);
 float bf16_to_float(uint16_t bits);
 uint16_t fp16_from_double(double value);
 uint16_t bf16_from_double(double value);
 
-}  // namespace AITER_ATTN_NAMESPACE::attention
+}  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -3,7 +3,7 @@
 // How a caller stops a computation: attn_set_interrupt of aiter/attn.h.
 #pragma once
 
-namespace AITER_ATTN_NAMESPACE::attention {
+namespace AITER_ATTN_NAMESPACE::runtime {
 
 struct Interrupt {
   int (*poll)(void* context) = nullptr;  // NULL: never
@@ -13,4 +13,4 @@ struct Interrupt {
 // The calling thread's.
 Interrupt& thread_interrupt();
 
-}  // namespace AITER_ATTN_NAMESPACE::attention
+}  // namespace AITER_ATTN_NAMESPACE::runtime

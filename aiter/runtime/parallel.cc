@@ -1,5 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "aiter/attention/reference/parallel.h"
+#include "aiter/runtime/parallel.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,11 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "aiter/attention/error.h"
-#include "aiter/attention/reference/interrupt.h"
-#include "aiter/attention/reference/scratch.h"
+#include "aiter/runtime/error.h"
+#include "aiter/runtime/interrupt.h"
 
-namespace AITER_ATTN_NAMESPACE::attention {
+namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 constexpr std::chrono::milliseconds kPollInterval{20};
@@ -23,6 +24,12 @@ constexpr std::chrono::milliseconds kPollInterval{20};
 struct Stopped {};
 
 }  // namespace
+
+double host_memory() {
+  static std::atomic<double> known{0};  // it does not change
+  if (known == 0) known = 1.0 * sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  return known;
+}
 
 Interrupt& thread_interrupt() {
   thread_local Interrupt interrupt;
@@ -140,4 +147,4 @@ void parallel_for(const Pieces& pieces, const std::function<void(int64_t, Pulse&
   Team(pieces.count, work).run(std::max<int64_t>(1, static_cast<int64_t>(threads)));
 }
 
-}  // namespace AITER_ATTN_NAMESPACE::attention
+}  // namespace AITER_ATTN_NAMESPACE::runtime

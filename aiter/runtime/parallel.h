@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace AITER_ATTN_NAMESPACE::attention {
+namespace AITER_ATTN_NAMESPACE::runtime {
 
 class Team;  // the threads of one parallel_for
 
@@ -40,10 +40,13 @@ struct Pieces {
   double scratch;  // bytes of memory that a thread takes for one
 };
 
+// Bytes of memory that this machine has.
+double host_memory();
+
 // Calls work(i, pulse) once for every i in [0, count), on as many threads as the steps are worth
 // and as memory and the system allow. What work throws first is thrown here, after all threads have
 // ended; so is Status::kInterrupted where the calling thread's interrupt asks to stop. It is polled
 // by this thread alone, without a lock held.
 void parallel_for(const Pieces& pieces, const std::function<void(int64_t, Pulse&)>& work);
 
-}  // namespace AITER_ATTN_NAMESPACE::attention
+}  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -1,5 +1,5 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "aiter/attention/reference/parallel.h"
+#include "aiter/runtime/parallel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,11 +12,11 @@
 #include <thread>
 #include <vector>
 
-#include "aiter/attention/error.h"
-#include "aiter/attention/reference/interrupt.h"
+#include "aiter/runtime/error.h"
+#include "aiter/runtime/interrupt.h"
 #include "aiter/testing/failing_allocations.h"
 
-namespace AITER_ATTN_NAMESPACE::attention {
+namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 using ::testing::HasSubstr;
@@ -135,4 +135,4 @@ TEST(ParallelTest, ThreadsAreAsManyAsMemoryHolds) {
 }
 
 }  // namespace
-}  // namespace AITER_ATTN_NAMESPACE::attention
+}  // namespace AITER_ATTN_NAMESPACE::runtime

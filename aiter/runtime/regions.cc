@@ -1,10 +1,10 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "aiter/attention/regions.h"
+#include "aiter/runtime/regions.h"
 
 #include <algorithm>
 #include <numeric>
 
-namespace AITER_ATTN_NAMESPACE::attention {
+namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 // low <= sum of coefficient[i] * x[i] <= high, 0 <= x[i] <= most[i]: whether whole numbers x exist.
@@ -92,4 +92,4 @@ Sharing sharing(const Region& a, const Region& b) {
   return meet.solve();
 }
 
-}  // namespace AITER_ATTN_NAMESPACE::attention
+}  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace AITER_ATTN_NAMESPACE::attention {
+namespace AITER_ATTN_NAMESPACE::runtime {
 
 // Rows of `width` bytes, at first + the sum over its steps of stride * i, 0 <= i < extent.
 struct Region {
@@ -36,4 +36,4 @@ enum class Sharing {
 // Whether a and b have a byte in common, to the byte: parts of a buffer may interleave.
 Sharing sharing(const Region& a, const Region& b);
 
-}  // namespace AITER_ATTN_NAMESPACE::attention
+}  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -1,5 +1,5 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "aiter/attention/regions.h"
+#include "aiter/runtime/regions.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-namespace AITER_ATTN_NAMESPACE::attention {
+namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 Region region(int64_t first, int64_t width, std::initializer_list<Region::Step> steps) {
@@ -114,4 +114,4 @@ TEST(RegionsTest, WhatIsNotWorthTheTimeIsUndecided) {
 }
 
 }  // namespace
-}  // namespace AITER_ATTN_NAMESPACE::attention
+}  // namespace AITER_ATTN_NAMESPACE::runtime

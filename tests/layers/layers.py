@@ -34,6 +34,9 @@ LAYERS: dict[str, list[str]] = {
         "aiter/attention/problem.h",
         "aiter/attention/reference/*",
         "aiter/runtime/error.h",
+        "aiter/runtime/float16.h",
+        "aiter/runtime/interrupt.h",
+        "aiter/runtime/parallel.h",
     ],
     "aiter/attention/dispatch.*": [
         "aiter/attn.h",

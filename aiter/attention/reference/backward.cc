@@ -7,14 +7,14 @@
 #include "aiter/attention/reference/elements.h"
 #include "aiter/attention/reference/heads.h"
 #include "aiter/attention/reference/matrix.h"
-#include "aiter/attention/reference/parallel.h"
 #include "aiter/attention/reference/reference.h"
 #include "aiter/attention/reference/sequence.h"
+#include "aiter/runtime/parallel.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
 
-void fill_with_zero(const Problem& p, const Sequence& s, int64_t key_head, Pulse& pulse) {
+void fill_with_zero(const Problem& p, const Sequence& s, int64_t key_head, runtime::Pulse& pulse) {
   const std::vector<double> zero(std::max(p.head_size_qk, p.head_size_v));
   for (int64_t j = 0; j < s.keys; ++j) {
     store_row(p.dk, p.dtype, s.key_row(p.dk, key_head, j), p.head_size_qk, zero.data());
@@ -25,7 +25,8 @@ void fill_with_zero(const Problem& p, const Sequence& s, int64_t key_head, Pulse
 
 // One key head of one batch entry: its dk and dv, and dq of all query heads that share it. Like the
 // GPU kernels it takes the softmax from lse, and delta from o and dout.
-void backward_key_head(const Problem& p, const Sequence& s, int64_t key_head, Pulse& pulse) {
+void backward_key_head(const Problem& p, const Sequence& s, int64_t key_head,
+                       runtime::Pulse& pulse) {
   if (s.queries == 0) return fill_with_zero(p, s, key_head, pulse);
   const int64_t size_qk = p.head_size_qk, size_v = p.head_size_v;
   const int64_t group = p.heads_q / p.heads_k;

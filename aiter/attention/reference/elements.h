@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "aiter/attention/reference/float16.h"
 #include "aiter/attn.h"
+#include "aiter/runtime/float16.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
@@ -16,8 +16,8 @@ inline void load_row(const attn_tensor& t, int32_t dtype, int64_t offset, int64_
   const auto* half = static_cast<const uint16_t*>(t.data) + offset;
   const auto* single = static_cast<const float*>(t.data) + offset;
   for (int64_t i = 0; i < count; ++i) {
-    row[i * step] = dtype == ATTN_DTYPE_FP16   ? fp16_to_float(half[i])
-                    : dtype == ATTN_DTYPE_BF16 ? bf16_to_float(half[i])
+    row[i * step] = dtype == ATTN_DTYPE_FP16   ? runtime::fp16_to_float(half[i])
+                    : dtype == ATTN_DTYPE_BF16 ? runtime::bf16_to_float(half[i])
                                                : single[i];
   }
 }
@@ -28,9 +28,9 @@ inline void store_row(const attn_tensor& t, int32_t dtype, int64_t offset, int64
   auto* single = static_cast<float*>(t.data) + offset;
   for (int64_t i = 0; i < count; ++i) {
     if (dtype == ATTN_DTYPE_FP16) {
-      half[i] = fp16_from_double(row[i]);
+      half[i] = runtime::fp16_from_double(row[i]);
     } else if (dtype == ATTN_DTYPE_BF16) {
-      half[i] = bf16_from_double(row[i]);
+      half[i] = runtime::bf16_from_double(row[i]);
     } else {
       single[i] = static_cast<float>(row[i]);
     }

@@ -7,9 +7,9 @@
 #include "aiter/attention/reference/elements.h"
 #include "aiter/attention/reference/heads.h"
 #include "aiter/attention/reference/matrix.h"
-#include "aiter/attention/reference/parallel.h"
 #include "aiter/attention/reference/reference.h"
 #include "aiter/attention/reference/sequence.h"
+#include "aiter/runtime/parallel.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // All queries of one head of one batch entry.
-void forward_head(const Problem& p, const Sequence& s, int64_t head, Pulse& pulse) {
+void forward_head(const Problem& p, const Sequence& s, int64_t head, runtime::Pulse& pulse) {
   const int64_t key_head = head / (p.heads_q / p.heads_k);
   const int64_t size_qk = p.head_size_qk, size_v = p.head_size_v;
   Matrix k_transposed(size_qk, s.keys);

@@ -37,15 +37,15 @@ class Entries {
 
 void for_each_head(
     const Problem& p, int32_t heads, double steps,
-    const std::function<void(const Problem&, const Sequence&, int64_t, Pulse&)>& work) {
+    const std::function<void(const Problem&, const Sequence&, int64_t, runtime::Pulse&)>& work) {
   if (has_scores(p)) require_scratch(p);
   try {
     const Entries entries(p);
-    parallel_for({entries.count() * heads, steps, scratch_bytes(p)},
-                 [&](int64_t item, Pulse& pulse) {
-                   const Sequence sequence(p, entries[item / heads]);
-                   work(p, sequence, item % heads, pulse);
-                 });
+    runtime::parallel_for({entries.count() * heads, steps, scratch_bytes(p)},
+                          [&](int64_t item, runtime::Pulse& pulse) {
+                            const Sequence sequence(p, entries[item / heads]);
+                            work(p, sequence, item % heads, pulse);
+                          });
   } catch (const std::bad_alloc&) {
     out_of_scratch(p);
   }

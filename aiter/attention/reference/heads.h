@@ -9,22 +9,22 @@
 #include <functional>
 
 #include "aiter/attention/problem.h"
-#include "aiter/attention/reference/parallel.h"
 #include "aiter/attention/reference/sequence.h"
+#include "aiter/runtime/parallel.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
 // Calls work for every head, of `heads`, of every batch entry that has rows to be written. steps:
 // elementary steps of all of it. Throws what parallel_for does, and Status::kOutOfMemory, naming
 // the sizes, where memory is too short.
-void for_each_head(
-    const Problem& problem, int32_t heads, double steps,
-    const std::function<void(const Problem&, const Sequence&, int64_t head, Pulse&)>& work);
+void for_each_head(const Problem& problem, int32_t heads, double steps,
+                   const std::function<void(const Problem&, const Sequence&, int64_t head,
+                                            runtime::Pulse&)>& work);
 
 // Calls work(begin, end) for the range in parts, one after the other, of steps_each steps per key.
 template <typename Work>
-void in_parts(KeyRange range, int64_t steps_each, Pulse& pulse, Work&& work) {
-  const int64_t most = std::max<int64_t>(1, Pulse::kSteps / steps_each);
+void in_parts(KeyRange range, int64_t steps_each, runtime::Pulse& pulse, Work&& work) {
+  const int64_t most = std::max<int64_t>(1, runtime::Pulse::kSteps / steps_each);
   for (int64_t begin = range.begin; begin < range.end; begin += most) {
     const int64_t end = std::min(begin + most, range.end);
     work(begin, end);

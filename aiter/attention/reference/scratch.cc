@@ -1,14 +1,12 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/attention/reference/scratch.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <utility>
 
 #include "aiter/attention/error.h"
+#include "aiter/runtime/parallel.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
@@ -29,12 +27,6 @@ template <typename... Parts>
 
 }  // namespace
 
-double host_memory() {
-  static std::atomic<double> known{0};  // it does not change
-  if (known == 0) known = 1.0 * sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-  return known;
-}
-
 double scratch_bytes(const Problem& p) {
   const double sizes = double{1} * p.head_size_qk + p.head_size_v;
   const double keys = static_cast<double>(most_keys(p));
@@ -45,7 +37,7 @@ double scratch_bytes(const Problem& p) {
 }
 
 void require_scratch(const Problem& p) {
-  const double most = host_memory();
+  const double most = runtime::host_memory();
   if (scratch_bytes(p) > most) {
     refuse_scratch(p, ", but this machine has ", most / (1 << 20), " MiB");
   }

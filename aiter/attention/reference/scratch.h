@@ -7,9 +7,6 @@
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
-// Bytes of memory that this machine has.
-double host_memory();
-
 // Bytes that one piece of the problem's work takes: the keys of a head, in double.
 double scratch_bytes(const Problem& problem);
 
