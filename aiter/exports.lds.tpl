@@ -15,9 +15,13 @@
     NAMESPACE_attn_kernel_count;
     NAMESPACE_attn_kernel_info;
     NAMESPACE_attn_last_error;
+    NAMESPACE_attn_norm_bwd;
+    NAMESPACE_attn_norm_fwd;
     NAMESPACE_attn_plan_bwd;
     NAMESPACE_attn_plan_fwd;
     NAMESPACE_attn_set_interrupt;
+    NAMESPACE_attn_softmax_bwd;
+    NAMESPACE_attn_softmax_fwd;
     NAMESPACE_attn_version;
   local:
     *;

@@ -13,6 +13,7 @@ LAYERS: dict[str, list[str]] = {
     # The public face stands alone.
     "aiter/attn.h": [],
     "aiter/attn.hpp": ["aiter/attn.h"],
+    "aiter/norm.h": ["aiter/attn.h"],
     # The runtime knows neither attention nor launch tables, and no GPU runtime above its driver.
     "aiter/runtime/error.h": [],
     "aiter/runtime/driver/*": [
@@ -52,6 +53,8 @@ LAYERS: dict[str, list[str]] = {
         "kernels/code_object/embedded_pack.h",
         "kernels/launch_table/*",
     ],
+    # Norms and attention know nothing of each other.
+    "aiter/norm/*": ["aiter/attn.h", "aiter/norm.h", "aiter/norm/*", "aiter/runtime/*"],
     # Kernels know the public face, and the contract.
     "kernels/launch_table/*": ["aiter/attn.h", "kernels/launch_table/*"],
     "kernels/*": ["aiter/attn.h", "kernels/*"],

@@ -19,6 +19,7 @@ def test_all_parts_are_looked_at():
     for path in [
         "aiter/attention/c_abi.cc",
         "aiter/attention/reference/forward.cc",
+        "aiter/norm/c_abi.cc",
         "aiter/runtime/driver/hip.cc",
         "aiter/runtime/store/pack.cc",
         "kernels/launch_table/launch_table.h",
@@ -42,6 +43,8 @@ def test_all_parts_are_looked_at():
         ("aiter/attention/launch.cc", "hip/hip_runtime_api.h"),
         ("aiter/attention/launch.cc", "kernels/sum_heads/sum_heads.h"),
         ("aiter/attention/reference/forward.cc", "aiter/runtime/loader.h"),
+        ("aiter/norm/validate.cc", "aiter/attention/problem.h"),
+        ("aiter/norm.h", "aiter/runtime/error.h"),
         # Through another file, too.
         ("aiter/attention/problem.h", "aiter/runtime/driver/driver.h"),
         ("kernels/launch_table/launch_table.h", "aiter/runtime/error.h"),

@@ -1,0 +1,145 @@
+/* Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+ *
+ * The C ABI of the norms: LayerNorm, RMSNorm and softmax over the rows of matrices, forward and
+ * backward. The rules of attn.h hold here as well.
+ *
+ * Only ATTN_DEVICE_CPU computes them so far: in double, each result rounded once to its type.
+ * Rows may hold any number, infinity or NaN.
+ */
+#ifndef AITER_NORM_H_
+#define AITER_NORM_H_
+
+#include "aiter/attn.h"
+
+#define attn_norm_fwd ATTN_SYMBOL(norm_fwd)
+#define attn_norm_bwd ATTN_SYMBOL(norm_bwd)
+#define attn_softmax_fwd ATTN_SYMBOL(softmax_fwd)
+#define attn_softmax_bwd ATTN_SYMBOL(softmax_bwd)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Beyond attn_dtype: types of a norm's output y. Values beyond the largest one become it,
+ * infinities too. */
+typedef enum attn_fp8_dtype {
+  ATTN_DTYPE_FP8_E4M3 = 4, /* OCP: no infinity, largest 448 */
+  ATTN_DTYPE_FP8_E5M2 = 5  /* largest 57344 */
+} attn_fp8_dtype;
+
+typedef enum attn_norm_kind {
+  ATTN_NORM_LAYER = 1, /* (x - mean) * rstd * gamma + beta */
+  ATTN_NORM_RMS = 2    /* x * rstd * gamma */
+} attn_norm_kind;
+
+typedef enum attn_softmax_mask {
+  ATTN_SOFTMAX_MASK_NONE = 0,
+  /* Where the mask is 1 the scaled score is -10000; a row of that alone gives zeros. */
+  ATTN_SOFTMAX_MASK_EXPLICIT = 1,
+  /* Query q has the first q + columns - queries + 1 columns; the others give zeros and are not
+   * read. With queries = columns this is the upper-triangular mask. */
+  ATTN_SOFTMAX_MASK_CAUSAL = 2
+} attn_softmax_mask;
+
+/* A matrix: rows are `stride` elements apart, columns are contiguous. Inputs may have any stride
+ * from 0 on; rows of outputs do not overlap. Outputs share no byte with anything else of the call.
+ * Elements are aligned to their size. data may be NULL where there are no rows. This struct is
+ * frozen. */
+typedef struct attn_rows {
+  void* data;
+  int64_t stride;
+} attn_rows;
+
+/* What forward and backward have in common. */
+typedef struct attn_norm_problem {
+  uint32_t struct_size;
+  int32_t kind;         /* attn_norm_kind */
+  int32_t device_type;  /* attn_device_type */
+  int32_t device_id;    /* 0 for the CPU */
+  void* stream;         /* ignored on the CPU */
+  int64_t rows;         /* from 0 to 2^31 - 2^20 */
+  int64_t hidden;       /* columns of a row: from 1 to 2^31 - 1 */
+  int32_t x_dtype;      /* attn_dtype of x, residual, sum, dx and dh */
+  int32_t weight_dtype; /* attn_dtype of gamma, beta and their gradients */
+  int32_t y_dtype;      /* attn_dtype of y and dy; forward also attn_fp8_dtype */
+  int32_t zero_centred; /* 1: gamma is stored less 1; 0: as it is */
+  float epsilon;        /* 0 or more, and finite */
+  uint32_t reserved;    /* 0 */
+} attn_norm_problem;
+
+/* h = x + residual, rounded to its type and stored in sum; without a residual h = x.
+ * mean = mean(h) (LayerNorm), rstd = 1 / sqrt(mean((h - mean)^2) + epsilon), with mean = 0 for
+ * RMSNorm. y = (h - mean) * rstd * gamma + beta. */
+typedef struct attn_norm_fwd_args {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  const attn_norm_problem* problem;
+  attn_rows x, y;
+  attn_rows residual, sum; /* both, or neither: data NULL */
+  const void* gamma;       /* [hidden], contiguous, as beta */
+  const void* beta;        /* LayerNorm; NULL: none */
+  float* mean;             /* [rows], LayerNorm; NULL: not wanted */
+  float* rstd;             /* [rows]; NULL: not wanted */
+  /* fp8 outputs: y is multiplied by *scale (NULL: 1) before it is rounded, and *amax becomes the
+   * largest |y| before that, or stays what it is if that is larger; NULL: not wanted. */
+  const float* scale;
+  float* amax;
+} attn_norm_fwd_args;
+
+/* xhat = (x - mean) * rstd, wdy = dy * gamma:
+ * dx = (wdy - mean(wdy * xhat) * xhat - mean(wdy)) * rstd + dh, for RMSNorm without mean(wdy);
+ * dgamma = sum over rows of dy * xhat; dbeta = sum over rows of dy. */
+typedef struct attn_norm_bwd_args {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  const attn_norm_problem* problem;
+  attn_rows x, dy, dx; /* x: sum, where there was a residual */
+  attn_rows dh;        /* what the residual stream brings back; data NULL: nothing */
+  const void* gamma;
+  const float* mean; /* LayerNorm; as attn_norm_fwd wrote it */
+  const float* rstd;
+  void* dgamma;
+  void* dbeta; /* LayerNorm; NULL: not wanted */
+} attn_norm_bwd_args;
+
+typedef struct attn_softmax_problem {
+  uint32_t struct_size;
+  int32_t mask; /* attn_softmax_mask */
+  int32_t device_type;
+  int32_t device_id;
+  void* stream;
+  int64_t rows;        /* a multiple of queries, from 0 to 2^31 - 2^20 */
+  int64_t columns;     /* from 1 to 2^31 - 1 */
+  int64_t queries;     /* rows of one attention matrix; without a mask any number from 1 on */
+  int64_t mask_repeat; /* explicit mask: matrices, one after the other, that share one; else 0 */
+  int32_t dtype;       /* attn_dtype */
+  float scale;         /* finite */
+} attn_softmax_problem;
+
+/* y = exp(s - max(s)) / sum(exp(s - max(s))) over each row of s = scale * x, masked. */
+typedef struct attn_softmax_fwd_args {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  const attn_softmax_problem* problem;
+  attn_rows x, y;
+  /* Explicit mask: [rows / queries / mask_repeat, queries, columns], contiguous; else NULL. */
+  const uint8_t* mask;
+} attn_softmax_fwd_args;
+
+/* dx = scale * y * (dy - sum(y * dy)), with the y of attn_softmax_fwd. */
+typedef struct attn_softmax_bwd_args {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  const attn_softmax_problem* problem;
+  attn_rows y, dy, dx;
+} attn_softmax_bwd_args;
+
+ATTN_API attn_status attn_norm_fwd(const attn_norm_fwd_args* args);
+ATTN_API attn_status attn_norm_bwd(const attn_norm_bwd_args* args);
+ATTN_API attn_status attn_softmax_fwd(const attn_softmax_fwd_args* args);
+ATTN_API attn_status attn_softmax_bwd(const attn_softmax_bwd_args* args);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* AITER_NORM_H_ */

@@ -1,0 +1,323 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/norm/validate.h"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "aiter/runtime/abi.h"
+#include "aiter/runtime/regions.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+
+template <>
+struct AbiStruct<attn_norm_problem> {
+  static constexpr const char* kName = "attn_norm_problem";
+  static constexpr size_t kLeast = 64;
+};
+template <>
+struct AbiStruct<attn_norm_fwd_args> {
+  static constexpr const char* kName = "attn_norm_fwd_args";
+  static constexpr size_t kLeast = 128;
+};
+template <>
+struct AbiStruct<attn_norm_bwd_args> {
+  static constexpr const char* kName = "attn_norm_bwd_args";
+  static constexpr size_t kLeast = 120;
+};
+template <>
+struct AbiStruct<attn_softmax_problem> {
+  static constexpr const char* kName = "attn_softmax_problem";
+  static constexpr size_t kLeast = 64;
+};
+template <>
+struct AbiStruct<attn_softmax_fwd_args> {
+  static constexpr const char* kName = "attn_softmax_fwd_args";
+  static constexpr size_t kLeast = 56;
+};
+template <>
+struct AbiStruct<attn_softmax_bwd_args> {
+  static constexpr const char* kName = "attn_softmax_bwd_args";
+  static constexpr size_t kLeast = 64;
+};
+static_assert(sizeof(attn_rows) == 16, "frozen");
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime
+
+namespace AITER_ATTN_NAMESPACE::norm {
+namespace {
+
+using runtime::kMostAddress;
+using runtime::Region;
+using runtime::Sharing;
+using runtime::sharing;
+
+constexpr int64_t kMostRows = (int64_t{1} << 31) - (1 << 20);
+constexpr int64_t kMostColumns = (int64_t{1} << 31) - 1;
+
+// Refuses the value of a caller's field: the rest says what is allowed.
+template <typename Value, typename... Rest>
+[[noreturn]] void refuse(const std::string& field, const Value& value, Rest&&... rest) {
+  fail(Status::kInvalidArgument, field, " is ", value, ", but ", std::forward<Rest>(rest)...);
+}
+
+void require_from_to(const char* field, int64_t value, int64_t least, int64_t most) {
+  if (value < least || value > most) refuse(field, value, "must be from ", least, " to ", most);
+}
+
+// Whichever of the two is missing, the caller meant something else.
+void require_null(const char* field, const void* data, const char* why) {
+  if (data) fail(Status::kInvalidArgument, field, " is not NULL, but ", why, ": pass NULL");
+}
+
+void require_device(int32_t device_type, int32_t device_id) {
+  if (device_type == ATTN_DEVICE_ROCM) {
+    fail(Status::kUnsupported, "device_type is ", device_type,
+         " (ROCm), but norms are computed on the CPU only: pass ",
+         static_cast<int>(ATTN_DEVICE_CPU), " and tensors in host memory");
+  }
+  if (device_type != ATTN_DEVICE_CPU) {
+    refuse("device_type", device_type, "must be ", static_cast<int>(ATTN_DEVICE_CPU), " (CPU)");
+  }
+  if (device_id != 0) refuse("device_id", device_id, "must be 0 on the CPU");
+}
+
+void require_dtype(const char* field, int32_t dtype, bool may_be_fp8 = false) {
+  const bool known = dtype == ATTN_DTYPE_FP16 || dtype == ATTN_DTYPE_BF16 ||
+                     dtype == ATTN_DTYPE_FP32 || (may_be_fp8 && is_fp8(dtype));
+  if (known) return;
+  refuse(field, dtype, "must be ", static_cast<int>(ATTN_DTYPE_FP16), " (fp16), ",
+         static_cast<int>(ATTN_DTYPE_BF16), " (bf16) or ", static_cast<int>(ATTN_DTYPE_FP32),
+         " (fp32)",
+         may_be_fp8 ? concat(", ", static_cast<int>(ATTN_DTYPE_FP8_E4M3), " (fp8 e4m3) or ",
+                             static_cast<int>(ATTN_DTYPE_FP8_E5M2), " (fp8 e5m2)")
+                    : std::string());
+}
+
+// All memory of a call, and which of it is written.
+class Memory {
+ public:
+  // [rows, columns]. Throws for NULL, misaligned elements, and strides that no memory has.
+  void add_matrix(const char* name, bool is_output, const attn_rows& m, int64_t rows,
+                  int64_t columns, int64_t element) {
+    if (rows == 0) return;
+    require_data(name, m.data, element);
+    if (rows > 1 && m.stride < 0) refuse(concat(name, ".stride"), m.stride, "must be at least 0");
+    if (rows > 1 && is_output && m.stride < columns) {
+      refuse(concat(name, ".stride"), m.stride,
+             "rows of an output must not overlap: it must be at least ", columns);
+    }
+    int64_t reach = 0;
+    if (__builtin_mul_overflow(rows > 1 ? m.stride : 0, (rows - 1) * element, &reach) ||
+        reach > kMostAddress - columns * element) {
+      refuse(concat(name, ".stride"), m.stride, "over ", rows,
+             " rows it exceeds the address space");
+    }
+    Region region = {};
+    region.width = columns * element;
+    region.end = reach;
+    if (rows > 1) region.steps[region.step_count++] = {m.stride * element, rows};
+    add(region, name, is_output, m.data);
+  }
+
+  // [count], contiguous. A NULL that is allowed is not to be added.
+  void add_vector(const char* name, bool is_output, const void* data, int64_t count,
+                  int64_t element) {
+    if (count == 0) return;
+    require_data(name, data, element);
+    Region region = {};
+    region.width = count * element;
+    add(region, name, is_output, data);
+  }
+
+  // Throws where an output shares a byte with anything else.
+  void require_separate() const {
+    for (size_t i = 0; i < count_; ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if (!is_output_[i] && !is_output_[j]) continue;
+        const Region& a = regions_[is_output_[i] ? i : j];
+        const Region& b = regions_[is_output_[i] ? j : i];
+        if (sharing(a, b) == Sharing::kNone) continue;
+        fail(Status::kInvalidArgument, a.name, " is written and shares memory with ", b.name,
+             ": pass an output of its own");
+      }
+    }
+  }
+
+ private:
+  static void require_data(const char* name, const void* data, int64_t element) {
+    if (!data) fail(Status::kInvalidArgument, name, " is NULL: pass its data");
+    if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(element) != 0) {
+      refuse(name, data, "must be a multiple of ", element, ", the size of its elements");
+    }
+  }
+
+  void add(Region region, const char* name, bool is_output, const void* data) {
+    const auto address = reinterpret_cast<uintptr_t>(data);
+    if (address > static_cast<uintptr_t>(kMostAddress) ||
+        region.end + region.width > kMostAddress - static_cast<int64_t>(address)) {
+      refuse(name, data, "with its size it exceeds the address space");
+    }
+    region.name = name;
+    region.first = static_cast<int64_t>(address);
+    region.begin = region.first;
+    region.end += region.first + region.width;
+    regions_[count_] = region;
+    is_output_[count_++] = is_output;
+  }
+
+  std::array<Region, 12> regions_;
+  std::array<bool, 12> is_output_;
+  size_t count_ = 0;
+};
+
+template <typename Args>
+void require_reserved(const Args& args) {
+  if (args.reserved != 0) {
+    fail(Status::kAbiMismatch, runtime::AbiStruct<Args>::kName, ".reserved is ", args.reserved,
+         ", but must be 0: zero the struct before you fill it in");
+  }
+}
+
+// The caller's structs, of this library's size.
+template <typename Call, typename Args>
+Call read(const Args* given) {
+  Call call = {};
+  static_cast<Args&>(call) = runtime::read_struct(given);
+  require_reserved(static_cast<Args&>(call));
+  call.p = runtime::read_struct(call.problem);
+  return call;
+}
+
+void validate_problem(const attn_norm_problem& p, bool is_forward) {
+  if (p.kind != ATTN_NORM_LAYER && p.kind != ATTN_NORM_RMS) {
+    refuse("kind", p.kind, "must be ", static_cast<int>(ATTN_NORM_LAYER), " (LayerNorm) or ",
+           static_cast<int>(ATTN_NORM_RMS), " (RMSNorm)");
+  }
+  require_device(p.device_type, p.device_id);
+  require_from_to("rows", p.rows, 0, kMostRows);
+  require_from_to("hidden", p.hidden, 1, kMostColumns);
+  require_dtype("x_dtype", p.x_dtype);
+  require_dtype("weight_dtype", p.weight_dtype);
+  require_dtype("y_dtype", p.y_dtype, is_forward);
+  require_from_to("zero_centred", p.zero_centred, 0, 1);
+  if (!(p.epsilon >= 0) || std::isinf(p.epsilon)) {
+    refuse("epsilon", p.epsilon, "must be a finite number from 0 on");
+  }
+  require_reserved(p);
+}
+
+void validate_problem(const attn_softmax_problem& p) {
+  require_from_to("mask", p.mask, ATTN_SOFTMAX_MASK_NONE, ATTN_SOFTMAX_MASK_CAUSAL);
+  require_device(p.device_type, p.device_id);
+  require_from_to("rows", p.rows, 0, kMostRows);
+  require_from_to("columns", p.columns, 1, kMostColumns);
+  require_from_to("queries", p.queries, 1, kMostColumns);
+  require_dtype("dtype", p.dtype);
+  if (!std::isfinite(p.scale)) refuse("scale", p.scale, "must be finite");
+  const bool is_explicit = p.mask == ATTN_SOFTMAX_MASK_EXPLICIT;
+  if (!is_explicit && p.mask_repeat != 0) {
+    refuse("mask_repeat", p.mask_repeat, "must be 0 without an explicit mask");
+  }
+  if (p.mask != ATTN_SOFTMAX_MASK_NONE && p.rows % p.queries != 0) {
+    refuse("rows", p.rows, "must be a multiple of queries (", p.queries, ")");
+  }
+  if (is_explicit) {
+    require_from_to("mask_repeat", p.mask_repeat, 1, kMostRows);
+    if (p.rows / p.queries % p.mask_repeat != 0) {
+      refuse("mask_repeat", p.mask_repeat, "must divide rows / queries (", p.rows / p.queries, ")");
+    }
+  }
+}
+
+}  // namespace
+
+NormForward validated(const attn_norm_fwd_args* given) {
+  auto call = read<NormForward>(given);
+  const attn_norm_problem& p = call.p;
+  validate_problem(p, /*is_forward=*/true);
+  const bool layer = p.kind == ATTN_NORM_LAYER;
+  if (!layer) {
+    require_null("beta", call.beta, "RMSNorm has none");
+    require_null("mean", call.mean, "RMSNorm has none");
+  }
+  if (!is_fp8(p.y_dtype)) {
+    require_null("scale", call.scale, "only fp8 outputs are scaled");
+    require_null("amax", call.amax, "only fp8 outputs have it");
+  }
+  const int64_t x = dtype_size(p.x_dtype), w = dtype_size(p.weight_dtype);
+  Memory memory;
+  memory.add_matrix("x", false, call.x, p.rows, p.hidden, x);
+  memory.add_matrix("y", true, call.y, p.rows, p.hidden, dtype_size(p.y_dtype));
+  if (call.residual.data || call.sum.data) {
+    memory.add_matrix("residual", false, call.residual, p.rows, p.hidden, x);
+    memory.add_matrix("sum", true, call.sum, p.rows, p.hidden, x);
+  }
+  memory.add_vector("gamma", false, call.gamma, p.hidden, w);
+  if (call.beta) memory.add_vector("beta", false, call.beta, p.hidden, w);
+  if (call.mean) memory.add_vector("mean", true, call.mean, p.rows, sizeof(float));
+  if (call.rstd) memory.add_vector("rstd", true, call.rstd, p.rows, sizeof(float));
+  if (call.scale) memory.add_vector("scale", false, call.scale, 1, sizeof(float));
+  if (call.amax) memory.add_vector("amax", true, call.amax, 1, sizeof(float));
+  memory.require_separate();
+  return call;
+}
+
+NormBackward validated(const attn_norm_bwd_args* given) {
+  auto call = read<NormBackward>(given);
+  const attn_norm_problem& p = call.p;
+  validate_problem(p, /*is_forward=*/false);
+  const bool layer = p.kind == ATTN_NORM_LAYER;
+  if (!layer) {
+    require_null("mean", call.mean, "RMSNorm has none");
+    require_null("dbeta", call.dbeta, "RMSNorm has none");
+  }
+  const int64_t x = dtype_size(p.x_dtype), w = dtype_size(p.weight_dtype);
+  Memory memory;
+  memory.add_matrix("x", false, call.x, p.rows, p.hidden, x);
+  memory.add_matrix("dy", false, call.dy, p.rows, p.hidden, dtype_size(p.y_dtype));
+  memory.add_matrix("dx", true, call.dx, p.rows, p.hidden, x);
+  if (call.dh.data) memory.add_matrix("dh", false, call.dh, p.rows, p.hidden, x);
+  memory.add_vector("gamma", false, call.gamma, p.hidden, w);
+  if (layer) memory.add_vector("mean", false, call.mean, p.rows, sizeof(float));
+  memory.add_vector("rstd", false, call.rstd, p.rows, sizeof(float));
+  memory.add_vector("dgamma", true, call.dgamma, p.hidden, w);
+  if (call.dbeta) memory.add_vector("dbeta", true, call.dbeta, p.hidden, w);
+  memory.require_separate();
+  return call;
+}
+
+SoftmaxForward validated(const attn_softmax_fwd_args* given) {
+  auto call = read<SoftmaxForward>(given);
+  const attn_softmax_problem& p = call.p;
+  validate_problem(p);
+  const int64_t element = dtype_size(p.dtype);
+  Memory memory;
+  memory.add_matrix("x", false, call.x, p.rows, p.columns, element);
+  memory.add_matrix("y", true, call.y, p.rows, p.columns, element);
+  if (p.mask == ATTN_SOFTMAX_MASK_EXPLICIT) {
+    memory.add_vector("mask", false, call.mask, p.rows / p.mask_repeat * p.columns, 1);
+  } else {
+    require_null("mask", call.mask, "the problem has no explicit mask");
+  }
+  memory.require_separate();
+  return call;
+}
+
+SoftmaxBackward validated(const attn_softmax_bwd_args* given) {
+  auto call = read<SoftmaxBackward>(given);
+  const attn_softmax_problem& p = call.p;
+  validate_problem(p);
+  const int64_t element = dtype_size(p.dtype);
+  Memory memory;
+  memory.add_matrix("y", false, call.y, p.rows, p.columns, element);
+  memory.add_matrix("dy", false, call.dy, p.rows, p.columns, element);
+  memory.add_matrix("dx", true, call.dx, p.rows, p.columns, element);
+  memory.require_separate();
+  return call;
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::norm
