@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,14 @@ from kernels.code_object.spec import Recipe
 _CODE_OBJECT = flags.DEFINE_string("code_object", None, "the file", required=True)
 _SOURCE = flags.DEFINE_string("source", None, "what it was compiled from", required=True)
 _RECIPE = flags.DEFINE_string("recipe", None, "how it was compiled", required=True)
-_INSTANCE = flags.DEFINE_string("instance", None, "also the kernel's symbol", required=True)
+_INSTANCE = flags.DEFINE_string("instance", None, "also the symbol of a lone kernel", required=True)
 _ARCH = flags.DEFINE_string("arch", None, "what it was compiled for", required=True)
-_BLOCK_SIZE = flags.DEFINE_integer("block_size", None, "work-items per workgroup", required=True)
+_BLOCK_SIZE = flags.DEFINE_integer("block_size", None, "work-items per workgroup")
+_KERNELS = flags.DEFINE_multi_string(
+    "kernel",
+    [],
+    "SYMBOL=WORK_ITEMS, of each kernel of an object with several; no --block_size then",
+)
 _FLAG = flags.DEFINE_multi_string("flag", [], "flags of the compile that the recipe lacks")
 _PROVEN = flags.DEFINE_list("proven", None, "the key, and the object's sha256, that are known")
 _OUT = flags.DEFINE_string("out", None, ".json; .spec is beside it", required=True)
@@ -60,24 +65,36 @@ def read_metadata(code_object: bytes) -> dict[str, Any]:
 
 
 def kernel_record(code_object: bytes, symbol: str, arch: str, block_size: int) -> dict[str, Any]:
-    """What the kernel needs. Raises MetadataError if the object is not the promised one."""
+    """What a lone kernel needs. Raises MetadataError if the object is not the promised one."""
+    return kernel_records(code_object, arch, {symbol: block_size})[symbol]
+
+
+def kernel_records(
+    code_object: bytes, arch: str, block_sizes: Mapping[str, int]
+) -> dict[str, dict[str, Any]]:
+    """What each kernel needs, by its symbol, as are the promised work-items per workgroup.
+
+    Raises MetadataError if the object is not the promised one.
+    """
     try:
-        return _record(read_metadata(code_object), symbol, arch, block_size)
+        return _records(read_metadata(code_object), arch, block_sizes)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise MetadataError(
-            f"{symbol}: metadata that is not as LLVM's AMDGPU guide says: {error!r}"
+            f"{', '.join(block_sizes)}: metadata that is not as LLVM's AMDGPU guide says: {error!r}"
         ) from error
 
 
-def _record(metadata: Any, symbol: str, arch: str, block_size: int) -> dict[str, Any]:
+def _records(metadata: Any, arch: str, block_sizes: Mapping[str, int]) -> dict[str, dict[str, Any]]:
     target = f"amdgcn-amd-amdhsa--{arch}"
     if metadata["amdhsa.target"] != target:
         raise MetadataError(f"compiled for {metadata['amdhsa.target']}, not for {target}")
-    kernels = metadata["amdhsa.kernels"]
-    names = [kernel[".name"] for kernel in kernels]
-    if names != [symbol]:
-        raise MetadataError(f"the kernels are {names}, not [{symbol!r}]")
-    (kernel,) = kernels
+    kernels = {kernel[".name"]: kernel for kernel in metadata["amdhsa.kernels"]}
+    if sorted(kernels) != sorted(block_sizes):
+        raise MetadataError(f"the kernels are {sorted(kernels)}, not {sorted(block_sizes)}")
+    return {name: _record(name, kernels[name], size) for name, size in block_sizes.items()}
+
+
+def _record(symbol: str, kernel: Any, block_size: int) -> dict[str, Any]:
     if kernel[".max_flat_workgroup_size"] != block_size:
         raise MetadataError(
             f"{symbol}: compiled for workgroups of {kernel['.max_flat_workgroup_size']}, "
@@ -127,7 +144,13 @@ def main(_arguments: Sequence[str]) -> int:
     spec = recipe.spec(Path(_SOURCE.value).read_bytes(), _ARCH.value, _FLAG.value)
     sha256 = hashlib.sha256(code_object).hexdigest()
     try:
-        kernel = kernel_record(code_object, _INSTANCE.value, _ARCH.value, _BLOCK_SIZE.value)
+        if _KERNELS.value:
+            pairs = (kernel.split("=") for kernel in _KERNELS.value)
+            sizes = {symbol: int(size) for symbol, size in pairs}
+            kernels = {"kernels": kernel_records(code_object, _ARCH.value, sizes)}
+        else:
+            size = _BLOCK_SIZE.value
+            kernels = {"kernel": kernel_record(code_object, _INSTANCE.value, _ARCH.value, size)}
         if _PROVEN.value:
             check_proven(spec.key(), sha256, _PROVEN.value)
     except MetadataError as error:
@@ -138,7 +161,7 @@ def main(_arguments: Sequence[str]) -> int:
     record = {
         "arch": _ARCH.value,
         "instance": _INSTANCE.value,
-        "kernel": kernel,
+        **kernels,
         "key": spec.key(),
         "sha256": sha256,
         "size": len(code_object),

@@ -47,6 +47,20 @@ _BF16 = ["bf16", "bf16", "bf16"]
 _FP16 = ["fp16", "fp16", "fp16"]
 _FP32 = ["fp32", "fp32", "fp32"]
 
+# Source -> its kernels, and the threads of those that do not have ROW_THREADS.
+KERNELS = {
+    "norm_backward": {
+        "norm_backward": None,
+        "norm_backward_columns": None,
+        "norm_backward_reduce": 256,
+    },
+    "norm_forward": {"norm_forward": None},
+    "softmax": {
+        "softmax_backward": None,
+        "softmax_forward": None,
+    },
+}
+
 # Name -> its source without .cpp, and its macros.
 SHAPES = {
     "layer_backward_bf16_4096": _backward(_rows(4096, 256, 256, 8), 1, _BF16),

@@ -149,7 +149,15 @@ def _code_object_impl(ctx):
     arguments.add("--recipe", recipe.recipe)
     arguments.add("--instance", instance)
     arguments.add("--arch", arch)
-    arguments.add("--block_size", ctx.attr.block_size)
+    if bool(ctx.attr.block_size) == bool(ctx.attr.kernels):
+        fail("give block_size of a lone kernel, or kernels")
+    if ctx.attr.kernels:
+        arguments.add_all(
+            ["%s=%s" % kernel for kernel in ctx.attr.kernels.items()],
+            before_each = "--kernel",
+        )
+    else:
+        arguments.add("--block_size", ctx.attr.block_size)
     arguments.add_all(ctx.attr.copts, format_each = "--flag=%s")
     if ctx.attr.proven:
         arguments.add_joined("--proven", ctx.attr.proven, join_with = ",")
@@ -187,7 +195,7 @@ code_object = rule(
     doc = "A code object and what is known of it; output groups metadata and spec.",
     attrs = {
         "arch": attr.string(mandatory = True, doc = "one of archs.toml"),
-        "block_size": attr.int(mandatory = True, doc = "work-items per workgroup, to be checked"),
+        "block_size": attr.int(doc = "work-items per workgroup of a lone kernel, to be checked"),
         "copts": attr.string_list(
             doc = "flags of code generation beyond the recipe's; they enter the key",
         ),
@@ -196,7 +204,10 @@ code_object = rule(
             doc = "the compile_group to take it from; by default it is compiled by itself",
         ),
         "instance": attr.string(
-            doc = "the instance's name, which is its kernel's symbol; the target's by default",
+            doc = "the instance's name, which is a lone kernel's symbol; the target's by default",
+        ),
+        "kernels": attr.string_dict(
+            doc = "of an object with several kernels: symbol -> work-items per workgroup",
         ),
         "proven": attr.string_list(
             doc = "key and sha256 of the object that the source's own compile gives",

@@ -14,6 +14,7 @@ from kernels.code_object.describe import (
     MetadataError,
     check_proven,
     kernel_record,
+    kernel_records,
     read_metadata,
 )
 from kernels.code_object.spec import CodeObjectSpec
@@ -104,6 +105,21 @@ def test_manifest_records_the_files():
         assert record["sha256"] == hashlib.sha256(data).hexdigest()
         name = record["instance"]
         assert record["kernel"] == kernel_record(data, name, "gfx942", block_size(name))
+
+
+def test_an_object_with_several_kernels():
+    path = Path(os.environ["SEVERAL_KERNELS"])
+    record = json.loads(Path(os.environ["SEVERAL_METADATA"]).read_text())
+    assert record["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    sizes = {"softmax_backward": 256, "softmax_forward": 256}
+    assert record["kernels"] == kernel_records(path.read_bytes(), "gfx942", sizes)
+    assert [kernel["max_workgroup_size"] for kernel in record["kernels"].values()] == [256, 256]
+    with pytest.raises(
+        MetadataError, match=r"\['softmax_backward', 'softmax_forward'\], not \['so"
+    ):
+        kernel_record(path.read_bytes(), "softmax_forward", "gfx942", 256)
+    with pytest.raises(MetadataError, match="softmax_backward: compiled for workgroups of 256"):
+        kernel_records(path.read_bytes(), "gfx942", {**sizes, "softmax_backward": 64})
 
 
 def test_the_spec_has_the_key():
