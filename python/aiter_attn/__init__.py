@@ -6,7 +6,8 @@
 
 Arrays come from numpy, torch, cupy, jax or anything with DLPack. On an AMD GPU the kernels of this
 build run (kernels() lists them, explain() says which serve a call), in host memory a reference
-implementation does. Importing loads no GPU runtime; the first call with GPU arrays does.
+implementation does. Importing loads no GPU runtime; the first call with GPU arrays does. LayerNorm,
+RMSNorm and softmax are computed in host memory only.
 """
 
 from __future__ import annotations
@@ -39,6 +40,14 @@ from aiter_attn._errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
+from aiter_attn._norm import (
+    layer_norm_bwd,
+    layer_norm_fwd,
+    rms_norm_bwd,
+    rms_norm_fwd,
+    softmax_bwd,
+    softmax_fwd,
+)
 from aiter_attn._selection import Explanation, explain, kernels
 
 __all__ = [
@@ -53,10 +62,16 @@ __all__ = [
     "flash_attn_func",
     "flash_attn_varlen_func",
     "kernels",
+    "layer_norm_bwd",
+    "layer_norm_fwd",
     "mha_bwd",
     "mha_fwd",
     "mha_varlen_bwd",
     "mha_varlen_fwd",
+    "rms_norm_bwd",
+    "rms_norm_fwd",
+    "softmax_bwd",
+    "softmax_fwd",
 ]
 
 __version__: str = _C.version()

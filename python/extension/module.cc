@@ -17,6 +17,7 @@
 #include "aiter/attn.h"
 #include "python/extension/errors.h"
 #include "python/extension/gil.h"
+#include "python/extension/norms.h"
 #include "python/extension/tensor.h"
 
 namespace AITER_ATTN_NAMESPACE::python {
@@ -260,6 +261,7 @@ PYBIND11_MODULE_EXEC(_C, module) {
   module.doc() = "The C ABI of aiter-attn (aiter/attn.h); use the functions of aiter_attn instead.";
   BindTensor(module);
   BindProblem(module);
+  BindNorms(module);
 
   module.attr("DEVICE_CPU") = static_cast<int>(ATTN_DEVICE_CPU);
   module.attr("DEVICE_ROCM") = static_cast<int>(ATTN_DEVICE_ROCM);

@@ -173,4 +173,24 @@ attn_tensor Tensor::AsAttnTensor() const {
   }
 }
 
+attn_rows Tensor::AsRows() const {
+  if (shape().empty()) throw py::value_error("a norm's array has at least 1 dimension, not 0");
+  attn_rows result = {data(), shape().back()};
+  bool is_known = false;
+  int64_t expected = 0;
+  for (size_t i = shape().size() - 1; i-- > 0;) {
+    if (shape()[i] == 1) continue;
+    if (!is_known) {
+      result.stride = expected = strides()[i];
+      is_known = true;
+    } else if (strides()[i] != expected) {
+      throw py::value_error("the stride of dimension " + std::to_string(i) + " is " +
+                            std::to_string(strides()[i]) + " elements; allowed: " +
+                            std::to_string(expected) + ", so that rows are equally far apart");
+    }
+    expected *= shape()[i];
+  }
+  return result;
+}
+
 }  // namespace AITER_ATTN_NAMESPACE::python

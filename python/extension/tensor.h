@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "aiter/attn.h"
+#include "aiter/norm.h"
 #include "python/extension/dlpack_reader.h"
 
 namespace AITER_ATTN_NAMESPACE::python {
@@ -54,6 +55,10 @@ class Tensor {
   // [batch, seqlen, heads, head_size] or [total, heads, head_size]. Throws py::value_error for
   // another rank.
   attn_tensor AsAttnTensor() const;
+
+  // [..., columns]: all dimensions but the last as rows. Throws py::value_error where there is
+  // none, or rows are not equally far from each other.
+  attn_rows AsRows() const;
 
  private:
   Tensor() = default;

@@ -149,8 +149,8 @@ def test_golden(name: str) -> None:
 def test_the_extension_exports_the_c_abi_and_its_init_function_only(wheel: zipfile.ZipFile) -> None:
     exported = elf.read(extension(wheel)[1]).exported
     assert [name for name in exported if not name.startswith("aiter_attn_")] == ["PyInit__C"]
-    header = Path("aiter/attn.h").read_text(encoding="utf-8")
-    declared = set(re.findall(r"ATTN_SYMBOL\((\w+)\)$", header, re.M))
+    headers = [Path(f"aiter/{name}.h").read_text(encoding="utf-8") for name in ("attn", "norm")]
+    declared = set(re.findall(r"ATTN_SYMBOL\((\w+)\)$", "".join(headers), re.M))
     assert {f"aiter_attn_{name}" for name in declared} == set(exported) - {"PyInit__C"}
 
 

@@ -59,7 +59,7 @@ LAYERS: dict[str, list[str]] = {
     "kernels/launch_table/*": ["aiter/attn.h", "kernels/launch_table/*"],
     "kernels/*": ["aiter/attn.h", "kernels/*"],
     # Fronts know the public face.
-    "python/extension/*": ["aiter/attn.h", "python/extension/*"],
+    "python/extension/*": ["aiter/attn.h", "aiter/norm.h", "python/extension/*"],
 }
 
 # Nobody outside runtime/driver reaches a GPU runtime's declarations.

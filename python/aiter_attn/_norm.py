@@ -1,0 +1,373 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""LayerNorm (arXiv:1607.06450), RMSNorm (arXiv:1910.07467) and softmax over the last dimension,
+forward and backward.
+
+What holds for every function here
+  - Arrays are numpy, torch, cupy or jax arrays, or anything else that exports DLPack, in host
+    memory. They are read in place. Results are made by the framework of the first argument.
+  - x, gamma and their like have the dtypes float16, bfloat16 or float32. Results have the dtype of
+    x (dgamma and dbeta: of gamma; mean and rstd: float32). Sums are taken in double, and each
+    result is rounded once.
+  - The last dimension is contiguous; all others together have one stride.
+  - zero_centred: gamma is stored less 1.
+  - TypeError: not an array, or a dtype that is not listed. ValueError: shapes, strides, devices or
+    numbers that do not fit. UnsupportedError (a NotImplementedError): arrays on a GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from aiter_attn import _C, _arguments
+from aiter_attn._errors import UnsupportedError
+from aiter_attn._frameworks import Array, ArrayT, framework_of
+from aiter_attn._frameworks.generic import device_name
+
+__all__ = [
+    "layer_norm_bwd",
+    "layer_norm_fwd",
+    "rms_norm_bwd",
+    "rms_norm_fwd",
+    "softmax_bwd",
+    "softmax_fwd",
+]
+
+_CPU: Final = (_C.DEVICE_CPU, 0)
+
+
+class _Call:
+    """The arrays of a call, borrowed as long as it lives. Results are made like `lead`."""
+
+    def __init__(self, name: str, lead: Array) -> None:
+        self._lead, self._framework = lead, framework_of(name, lead)
+        self.tensors: dict[str, _C.Tensor] = {}
+        self._made: dict[str, Any] = {}
+
+    def borrow(
+        self,
+        name: str,
+        array: Any,
+        shape: tuple[int, ...] | None = None,
+        dtype: str | None = None,
+    ) -> _C.Tensor:
+        """shape, dtype: what it must have; None: any of at least one dimension, any listed."""
+        framework = framework_of(name, array)
+        device = framework.device(name, array)
+        if device != _CPU:
+            raise UnsupportedError(
+                f"{name}: on {device_name(device)}; norms and softmax are computed in host memory "
+                "only: pass arrays there"
+            )
+        tensor = framework.borrow(name, array, device, None)
+        allowed = tuple(_C.DTYPES) if dtype is None else (dtype,)
+        if tensor.dtype not in allowed:
+            raise TypeError(f"{name}: dtype {tensor.dtype}; allowed: {', '.join(allowed)}")
+        if shape is None and not tensor.shape:
+            raise ValueError(f"{name}: shape (); allowed: at least one dimension")
+        if shape is not None and tensor.shape != shape:
+            raise ValueError(f"{name}: shape {tensor.shape}; allowed: {shape}")
+        if not tensor.is_contiguous(1):
+            raise ValueError(
+                f"{name}: strides {tensor.strides} (in elements); the last must be 1: pass a copy "
+                "whose last dimension is contiguous"
+            )
+        self.tensors[name] = tensor
+        return tensor
+
+    def vector(self, name: str, array: Any, count: int, dtype: str | None = None) -> _C.Tensor:
+        return self.borrow(name, array, (count,), dtype)
+
+    def make(
+        self, name: str, shape: tuple[int, ...], dtype: str | None = None, like: Any = None
+    ) -> None:
+        """A result; dtype None: that of `like`, which is the lead by default."""
+        like = self._lead if like is None else like
+        framework = framework_of(name, like)
+        made = framework.empty(name, like, shape, dtype, None)
+        self._made[name] = made
+        self.tensors[name] = framework.borrow(name, made, _CPU, None)
+
+    def result(self, name: str) -> Any:
+        return self._framework.result(self._made[name], self._lead)
+
+
+def _row_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    """(rows, columns)"""
+    if shape[-1] == 0:
+        raise ValueError(f"x: shape {shape}; allowed: a last dimension of at least 1")
+    return math.prod(shape[:-1]), shape[-1]
+
+
+def _numbers(kind: int, call: _Call, zero_centred: bool, epsilon: float) -> dict[str, Any]:
+    tensors = call.tensors
+    rows, hidden = _row_shape(tensors["x"].shape)
+    dtype = _C.DTYPES[tensors["x"].dtype]
+    return {
+        "kind": kind,
+        "rows": rows,
+        "hidden": hidden,
+        "x_dtype": dtype,
+        "weight_dtype": _C.DTYPES[tensors["gamma"].dtype],
+        "y_dtype": _C.DTYPES[tensors["dy"].dtype] if "dy" in tensors else dtype,
+        "zero_centred": int(_arguments.flag("zero_centred", zero_centred)),
+        "epsilon": epsilon,
+    }
+
+
+def _epsilon(value: Any) -> float:
+    epsilon = _arguments.number("epsilon", value, "a finite number from 0 on")
+    if not 0 <= epsilon < math.inf:
+        raise ValueError(f"epsilon: {epsilon}; allowed: a finite number from 0 on")
+    return epsilon
+
+
+def _forward(
+    kind: int,
+    x: Any,
+    gamma: Array,
+    beta: Array | None,
+    residual: Array | None,
+    epsilon: float,
+    zero_centred: bool,
+) -> _Call:
+    call = _Call("x", x)
+    tensor = call.borrow("x", x)
+    _, hidden = _row_shape(tensor.shape)
+    weights = call.vector("gamma", gamma, hidden)
+    if beta is not None:
+        call.vector("beta", beta, hidden, weights.dtype)
+    if residual is not None:
+        call.borrow("residual", residual, tensor.shape, tensor.dtype)
+        call.make("sum", tensor.shape)
+    call.make("y", tensor.shape)
+    call.make("rstd", tensor.shape[:-1], "float32")
+    if kind == _C.NORM_LAYER:
+        call.make("mean", tensor.shape[:-1], "float32")
+    _C.norm_fwd(_numbers(kind, call, zero_centred, _epsilon(epsilon)), call.tensors)
+    return call
+
+
+def _backward(
+    kind: int,
+    dy: Any,
+    x: Array,
+    gamma: Array,
+    mean: Array | None,
+    rstd: Array,
+    dh: Array | None,
+    zero_centred: bool,
+) -> _Call:
+    call = _Call("dy", dy)
+    tensor = call.borrow("x", x)
+    _, hidden = _row_shape(tensor.shape)
+    call.borrow("dy", dy, tensor.shape)
+    call.vector("gamma", gamma, hidden)
+    for name, statistic in (("rstd", rstd), ("mean", mean)):
+        if statistic is None:
+            continue
+        made = call.borrow(name, statistic, tensor.shape[:-1], "float32")
+        if not made.is_contiguous(len(made.shape)):
+            raise ValueError(f"{name}: strides {made.strides}; allowed: a contiguous array")
+    if dh is not None:
+        call.borrow("dh", dh, tensor.shape, tensor.dtype)
+    call.make("dx", tensor.shape, like=x)
+    call.make("dgamma", (hidden,), like=gamma)
+    if kind == _C.NORM_LAYER:
+        call.make("dbeta", (hidden,), like=gamma)
+    _C.norm_bwd(_numbers(kind, call, zero_centred, 0.0), call.tensors)
+    return call
+
+
+def rms_norm_fwd(
+    x: ArrayT,
+    gamma: Array,
+    *,
+    residual: Array | None = None,
+    epsilon: float = 1e-6,
+    zero_centred: bool = False,
+) -> tuple[ArrayT, Any, ArrayT | None]:
+    """y = h / sqrt(mean(h^2) + epsilon) * gamma, with h = x, or x + residual.
+
+    Args:
+        x: [..., hidden]
+        gamma: [hidden]
+        residual: shape and dtype of x; None: nothing is added.
+        epsilon: 0 or more.
+        zero_centred: see the module.
+
+    Returns:
+        (y, rstd, h): y as x; rstd, [...], float32, is 1 / sqrt(mean(h^2) + epsilon), for
+        rms_norm_bwd; h = x + residual, rounded to the dtype of x, or None without a residual.
+
+    Raises:
+        TypeError, ValueError, UnsupportedError: see the module.
+    """
+    call = _forward(_C.NORM_RMS, x, gamma, None, residual, epsilon, zero_centred)
+    total = call.result("sum") if residual is not None else None
+    return call.result("y"), call.result("rstd"), total
+
+
+def rms_norm_bwd(
+    dy: Array,
+    x: Array,
+    gamma: Array,
+    rstd: Array,
+    *,
+    dh: Array | None = None,
+    zero_centred: bool = False,
+) -> tuple[Any, Any]:
+    """(dx, dgamma) of rms_norm_fwd: gradients by x, or by x + residual, and gamma.
+
+    Args:
+        dy: gradient by y, [..., hidden]
+        x: as rms_norm_fwd got it, or the h that it gave.
+        gamma: [hidden]
+        rstd: as rms_norm_fwd gave it.
+        dh: gradient by h that comes another way, added to dx; shape and dtype of x.
+        zero_centred: see the module.
+
+    Raises:
+        TypeError, ValueError, UnsupportedError: see the module.
+    """
+    call = _backward(_C.NORM_RMS, dy, x, gamma, None, rstd, dh, zero_centred)
+    return call.result("dx"), call.result("dgamma")
+
+
+def layer_norm_fwd(
+    x: ArrayT,
+    gamma: Array,
+    beta: Array | None = None,
+    *,
+    residual: Array | None = None,
+    epsilon: float = 1e-5,
+    zero_centred: bool = False,
+) -> tuple[ArrayT, Any, Any, ArrayT | None]:
+    """y = (h - mean) * rstd * gamma + beta, with h = x, or x + residual.
+
+    Args:
+        x: [..., hidden]
+        gamma: [hidden]
+        beta: shape and dtype of gamma; None: 0.
+        residual: shape and dtype of x; None: nothing is added.
+        epsilon: 0 or more.
+        zero_centred: see the module.
+
+    Returns:
+        (y, mean, rstd, h): y as x; mean and rstd = 1 / sqrt(variance + epsilon), [...], float32,
+        for layer_norm_bwd; h = x + residual, rounded to the dtype of x, or None without a residual.
+
+    Raises:
+        TypeError, ValueError, UnsupportedError: see the module.
+    """
+    call = _forward(_C.NORM_LAYER, x, gamma, beta, residual, epsilon, zero_centred)
+    total = call.result("sum") if residual is not None else None
+    return call.result("y"), call.result("mean"), call.result("rstd"), total
+
+
+def layer_norm_bwd(
+    dy: Array,
+    x: Array,
+    gamma: Array,
+    mean: Array,
+    rstd: Array,
+    *,
+    dh: Array | None = None,
+    zero_centred: bool = False,
+) -> tuple[Any, Any, Any]:
+    """(dx, dgamma, dbeta) of layer_norm_fwd. Arguments are those of rms_norm_bwd, and mean.
+
+    Raises:
+        TypeError, ValueError, UnsupportedError: see the module.
+    """
+    call = _backward(_C.NORM_LAYER, dy, x, gamma, mean, rstd, dh, zero_centred)
+    return call.result("dx"), call.result("dgamma"), call.result("dbeta")
+
+
+def _softmax_numbers(
+    tensor: _C.Tensor, scale: float, mask: int, mask_repeat: int
+) -> dict[str, Any]:
+    rows, columns = _row_shape(tensor.shape)
+    scale = _arguments.number("scale", scale, "a finite number")
+    if not math.isfinite(scale):
+        raise ValueError(f"scale: {scale}; allowed: a finite number")
+    return {
+        "mask": mask,
+        "rows": rows,
+        "columns": columns,
+        "queries": max(1, tensor.shape[-2]) if len(tensor.shape) > 1 else 1,
+        "mask_repeat": mask_repeat,
+        "dtype": _C.DTYPES[tensor.dtype],
+        "scale": scale,
+    }
+
+
+def softmax_fwd(
+    x: ArrayT, *, scale: float = 1.0, mask: Array | None = None, causal: bool = False
+) -> ArrayT:
+    """softmax(scale * x) over the last dimension.
+
+    Args:
+        x: [..., queries, columns]
+        scale: finite.
+        mask: [masks, queries, columns], uint8, contiguous: where it is 1 the scaled score is
+            -10000, and a row of that alone gives zeros, as in Transformer Engine. masks divides the
+            number of x's matrices: as many, one after the other, share one.
+        causal: query q has the first q + columns - queries + 1 columns; the others give 0.
+
+    Returns:
+        y, as x.
+
+    Raises:
+        TypeError, ValueError, UnsupportedError: see the module.
+    """
+    call = _Call("x", x)
+    tensor = call.borrow("x", x)
+    kind, repeat = _C.SOFTMAX_MASK_NONE, 0
+    if _arguments.flag("causal", causal):
+        kind = _C.SOFTMAX_MASK_CAUSAL
+    if mask is not None:
+        if causal:
+            raise ValueError("mask: with causal=True; allowed: one of the two")
+        kind, repeat = _C.SOFTMAX_MASK_EXPLICIT, _borrow_mask(call, mask, tensor.shape)
+    call.make("y", tensor.shape)
+    _C.softmax_fwd(_softmax_numbers(tensor, scale, kind, repeat), call.tensors)
+    y: ArrayT = call.result("y")
+    return y
+
+
+def _borrow_mask(call: _Call, mask: Array, shape: tuple[int, ...]) -> int:
+    """How many matrices share one of the masks."""
+    tensor = call.borrow("mask", mask, dtype="uint8")
+    matrices = math.prod(shape[:-2])
+    fits = len(shape) > 1 and len(tensor.shape) == 3 and tensor.shape[1:] == shape[-2:]
+    if not fits or tensor.shape[0] == 0 or matrices % tensor.shape[0] != 0:
+        raise ValueError(
+            f"mask: shape {tensor.shape}; allowed: [masks, queries, columns] of x, whose shape is "
+            f"{shape}, and masks that divide its {matrices} matrices"
+        )
+    if not tensor.is_contiguous(3):
+        raise ValueError(f"mask: strides {tensor.strides}; allowed: a contiguous array")
+    return max(1, matrices // tensor.shape[0])
+
+
+def softmax_bwd(dy: Array, y: ArrayT, *, scale: float = 1.0, causal: bool = False) -> Any:
+    """dx = scale * y * (dy - sum(y * dy)), with the y of softmax_fwd.
+
+    Args:
+        dy: gradient by y, shape and dtype of y.
+        y: as softmax_fwd gave it, with whatever mask.
+        scale: as softmax_fwd got it.
+        causal: likewise: columns that take no part give 0.
+
+    Raises:
+        TypeError, ValueError, UnsupportedError: see the module.
+    """
+    call = _Call("dy", dy)
+    tensor = call.borrow("y", y)
+    call.borrow("dy", dy, tensor.shape, tensor.dtype)
+    call.make("dx", tensor.shape)
+    causal = _arguments.flag("causal", causal)
+    kind = _C.SOFTMAX_MASK_CAUSAL if causal else _C.SOFTMAX_MASK_NONE
+    _C.softmax_bwd(_softmax_numbers(tensor, scale, kind, 0), call.tensors)
+    return call.result("dx")

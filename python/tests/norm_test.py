@@ -1,0 +1,222 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Norms and softmax on host arrays, against float64, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import aiter_attn
+import ml_dtypes
+import numpy
+import pytest
+from aiter_attn import UnsupportedError
+
+from python.tests.dlpack_exporter import KDL_ROCM, Exporter
+
+DTYPES = {
+    "float16": (numpy.dtype("float16"), 2.0**-10),
+    "bfloat16": (numpy.dtype(ml_dtypes.bfloat16), 2.0**-7),
+    "float32": (numpy.dtype("float32"), 2.0**-22),
+}
+
+
+def draw(dtype: str, *shape: int, seed: int = 0) -> Any:
+    return numpy.random.default_rng(seed).standard_normal(shape).astype(DTYPES[dtype][0])
+
+
+def wide(array: Any) -> Any:
+    return array.astype(numpy.float64)
+
+
+def assert_close(got: Any, want: Any, dtype: str) -> None:
+    kind, unit = DTYPES[dtype]
+    assert got.dtype == kind
+    assert got.shape == want.shape
+    numpy.testing.assert_allclose(wide(got), want, rtol=unit, atol=unit)
+
+
+def derivative(loss: Callable[[Any], float], at: Any) -> Any:
+    step, out = 1e-5, numpy.zeros(at.shape)
+    for i in numpy.ndindex(at.shape):
+        moved = at.copy()
+        moved[i] += step
+        above = loss(moved)
+        moved[i] -= 2 * step
+        out[i] = (above - loss(moved)) / (2 * step)
+    return out
+
+
+def norm(x: Any, gamma: Any, beta: Any, layer: bool) -> Any:
+    mean = x.mean(-1, keepdims=True) if layer else 0.0
+    variance = numpy.square(x - mean).mean(-1, keepdims=True)
+    return (x - mean) / numpy.sqrt(variance + 1e-5) * gamma + beta
+
+
+@pytest.mark.parametrize("weights", DTYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rms_norm(dtype: str, weights: str) -> None:
+    x, residual = draw(dtype, 2, 3, 20), draw(dtype, 2, 3, 20, seed=1)
+    gamma, dy = draw(weights, 20, seed=2), draw(dtype, 2, 3, 20, seed=3)
+    y, rstd, total = aiter_attn.rms_norm_fwd(
+        x, gamma, residual=residual, epsilon=1e-5, zero_centred=True
+    )
+    assert_close(total, wide(x) + wide(residual), dtype)
+    h, factor = wide(total), wide(gamma) + 1
+    assert_close(y, norm(h, factor, 0.0, False), dtype)
+    assert rstd.shape == (2, 3)
+    dx, dgamma = aiter_attn.rms_norm_bwd(dy, total, gamma, rstd, dh=residual, zero_centred=True)
+    by_x = derivative(lambda v: float((norm(v, factor, 0.0, False) * wide(dy)).sum()), h)
+    by_gamma = derivative(lambda v: float((norm(h, v, 0.0, False) * wide(dy)).sum()), factor)
+    assert_close(dx, by_x + wide(residual), dtype)
+    assert_close(dgamma, by_gamma, weights)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_layer_norm(dtype: str) -> None:
+    x, gamma, beta = draw(dtype, 5, 12), draw(dtype, 12, seed=1), draw(dtype, 12, seed=2)
+    dy = draw(dtype, 5, 12, seed=3)
+    y, mean, rstd, total = aiter_attn.layer_norm_fwd(x, gamma, beta)
+    assert total is None
+    assert_close(y, norm(wide(x), wide(gamma), wide(beta), True), dtype)
+    assert_close(mean, wide(x).mean(-1), "float32")
+    dx, dgamma, dbeta = aiter_attn.layer_norm_bwd(dy, x, gamma, mean, rstd)
+    by_x = derivative(lambda v: float((norm(v, wide(gamma), 0.0, True) * wide(dy)).sum()), wide(x))
+    assert_close(dx, by_x, dtype)
+    assert_close(dgamma, (wide(dy) * norm(wide(x), 1.0, 0.0, True)).sum(0), dtype)
+    assert_close(dbeta, wide(dy).sum(0), dtype)
+
+
+def softmax(x: Any, allowed: Any) -> Any:
+    e = numpy.where(allowed, numpy.exp(x), 0.0)
+    return e / numpy.maximum(e.sum(-1, keepdims=True), 1e-300)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_softmax(dtype: str, causal: bool) -> None:
+    x, dy = draw(dtype, 2, 4, 3), draw(dtype, 2, 4, 3, seed=1)
+    allowed = numpy.ones((4, 3), bool)
+    if causal:
+        allowed = numpy.arange(3) <= numpy.arange(4)[:, None] + 3 - 4
+    y = aiter_attn.softmax_fwd(x, scale=0.5, causal=causal)
+    assert_close(y, softmax(0.5 * wide(x), allowed), dtype)
+    dx = aiter_attn.softmax_bwd(dy, y, scale=0.5, causal=causal)
+    y64, dy64 = wide(y), wide(dy)
+    assert_close(dx, 0.5 * y64 * (dy64 - (y64 * dy64).sum(-1, keepdims=True)), dtype)
+
+
+def test_softmax_with_a_mask() -> None:
+    """Two masks for four matrices; a row of 1s alone gives zeros."""
+    x = draw("float32", 4, 2, 3)
+    mask = numpy.array([[[1, 1, 1], [0, 1, 0]], [[0, 0, 0], [1, 0, 1]]], numpy.uint8)
+    y = aiter_attn.softmax_fwd(x, mask=mask)
+    want = softmax(wide(x), numpy.repeat(mask, 2, axis=0) == 0)
+    assert_close(y, want, "float32")
+
+
+def test_rows_with_gaps_and_no_rows() -> None:
+    whole = draw("float32", 6, 40)
+    gamma = draw("float32", 16, seed=1)
+    y, _, _ = aiter_attn.rms_norm_fwd(whole[::2, 8:24], gamma, epsilon=1e-5)
+    assert_close(y, norm(wide(whole[::2, 8:24]), wide(gamma), 0.0, False), "float32")
+    empty, rstd, _ = aiter_attn.rms_norm_fwd(whole[:0, :16], gamma)
+    assert empty.shape == (0, 16)
+    _, dgamma = aiter_attn.rms_norm_bwd(empty, empty, gamma, rstd)
+    assert not dgamma.any()
+
+
+X, GAMMA = draw("float32", 2, 3, 8), draw("float32", 8)
+RSTD = numpy.ones((2, 3), numpy.float32)
+MASK = numpy.zeros((1, 3, 8), numpy.uint8)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: aiter_attn.rms_norm_fwd([1], GAMMA), TypeError, "x: list is no array"),
+        (
+            lambda: aiter_attn.rms_norm_fwd(X.astype(float), GAMMA),
+            TypeError,
+            "x: dtype float64; allowed: float16, bfloat16, float32",
+        ),
+        (
+            lambda: aiter_attn.rms_norm_fwd(X, GAMMA[:7]),
+            ValueError,
+            r"gamma: shape \(7,\); allowed: \(8,\)",
+        ),
+        (
+            lambda: aiter_attn.rms_norm_fwd(X[..., :0], GAMMA[:0]),
+            ValueError,
+            r"x: shape \(2, 3, 0\); allowed: a last dimension of at least 1",
+        ),
+        (
+            lambda: aiter_attn.rms_norm_fwd(numpy.array(1, numpy.float32), GAMMA),
+            ValueError,
+            r"x: shape \(\); allowed: at least one dimension",
+        ),
+        (
+            lambda: aiter_attn.rms_norm_fwd(X[..., ::2], GAMMA[:4]),
+            ValueError,
+            "x: strides .* the last must be 1",
+        ),
+        (
+            lambda: aiter_attn.rms_norm_fwd(draw("float32", 2, 4, 8)[:, :3], GAMMA),
+            ValueError,
+            "stride of dimension 0 is 32 elements; allowed: 24, so that rows are equally far",
+        ),
+        (
+            lambda: aiter_attn.rms_norm_fwd(X, GAMMA, residual=X.astype(numpy.float16)),
+            TypeError,
+            "residual: dtype float16; allowed: float32",
+        ),
+        (
+            lambda: aiter_attn.rms_norm_fwd(X, GAMMA, epsilon=-1),
+            ValueError,
+            "epsilon: -1.0; allowed: a finite number from 0 on",
+        ),
+        (
+            lambda: aiter_attn.layer_norm_fwd(X, GAMMA, GAMMA.astype(numpy.float16)),
+            TypeError,
+            "beta: dtype float16; allowed: float32",
+        ),
+        (
+            lambda: aiter_attn.rms_norm_bwd(X, X, GAMMA, RSTD[0]),
+            ValueError,
+            r"rstd: shape \(3,\); allowed: \(2, 3\)",
+        ),
+        (
+            lambda: aiter_attn.rms_norm_bwd(X, X, GAMMA, numpy.ones((3, 2), numpy.float32).T),
+            ValueError,
+            "rstd: strides",
+        ),
+        (
+            lambda: aiter_attn.softmax_fwd(X, mask=MASK, causal=True),
+            ValueError,
+            "mask: with causal=True; allowed: one of the two",
+        ),
+        (
+            lambda: aiter_attn.softmax_fwd(X, mask=MASK[:, :2]),
+            ValueError,
+            r"mask: shape \(1, 2, 8\); allowed: \[masks, queries, columns\] of x",
+        ),
+        (
+            lambda: aiter_attn.softmax_fwd(X, mask=MASK.astype(numpy.int32)),
+            TypeError,
+            "mask: dtype int32; allowed: uint8",
+        ),
+        (
+            lambda: aiter_attn.softmax_fwd(X, scale=float("nan")),
+            ValueError,
+            "scale: nan; allowed: a finite number",
+        ),
+    ],
+)
+def test_refusals(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_gpu_array_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match=r"x: on ROCm.*in host memory only"):
+        aiter_attn.rms_norm_fwd(Exporter(X, device=(KDL_ROCM, 0)), GAMMA)
