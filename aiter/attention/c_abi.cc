@@ -28,6 +28,7 @@
 #include "aiter/runtime/loader.h"
 #include "aiter/runtime/once.h"
 #include "aiter/runtime/text.h"
+#include "aiter/status.h"
 #include "kernels/launch_table/launch_table.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {

@@ -16,9 +16,8 @@ namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
 
 using runtime::kMostAddress;
+using runtime::refuse_sharing;
 using runtime::Region;
-using runtime::Sharing;
-using runtime::sharing;
 
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
@@ -149,21 +148,6 @@ class Memory {
     region.end += region.first + width;
     is_output_[count_] = is_output;
     regions_[count_++] = region;
-  }
-
-  static void refuse_sharing(const Region& output, const Region& other) {
-    switch (sharing(output, other)) {
-      case Sharing::kNone:
-        return;
-      case Sharing::kSome:
-        fail(Status::kInvalidArgument, output.name, " overlaps ", other.name,
-             ": an output must share no byte with anything else of the call; pass memory of its ",
-             "own, or parts of one buffer that do not meet");
-      case Sharing::kUndecided:
-        fail(Status::kInvalidArgument, "whether ", output.name, " overlaps ", other.name,
-             " takes too long to tell from their strides: pass memory of its own for ",
-             output.name);
-    }
   }
 
   static constexpr size_t kMost = 12;  // operands, lse, two cu_seqlens, workspace

@@ -6,13 +6,14 @@
 #include "aiter/norm/reference.h"
 #include "aiter/norm/validate.h"
 #include "aiter/runtime/call.h"
+#include "aiter/status.h"
 
 namespace AITER_ATTN_NAMESPACE::norm {
 namespace {
 
 template <typename Args>
 attn_status run(const Args* args) {
-  return static_cast<attn_status>(runtime::guarded([&] { reference(validated(args)); }));
+  return c_status(runtime::guarded([&] { reference(validated(args)); }));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace AITER_ATTN_NAMESPACE::norm {
 
 using runtime::concat;
 using runtime::fail;
+using runtime::refuse;
 using runtime::Status;
 
 // The args with their problem in place of the caller's pointer to it.

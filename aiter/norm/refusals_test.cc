@@ -220,15 +220,15 @@ TEST(RefusalsTest, OutputsThatShareMemory) {
   expect_refused(
       {
           {[](Call& c) { c.forward.y = c.forward.x; }, kInvalid,
-           "y is written and shares memory with x: pass an output of its own"},
+           "y overlaps x: an output must share no byte"},
           {[](Call& c) { c.forward.rstd = c.b.data + 31; }, kInvalid,
-           "rstd is written and shares memory with y"},
+           "rstd overlaps y"},
           {[](Call& c) { c.forward.y.data = c.c.data + 7; }, kInvalid,
-           "y is written and shares memory with gamma"},
+           "y overlaps gamma"},
       },
       run_forward);
   expect_refused({{[](Call& c) { c.backward.dx = c.backward.dy; }, kInvalid,
-                   "dx is written and shares memory with dy"}},
+                   "dx overlaps dy"}},
                  run_backward);
   Call interleaved;  // rows of y lie between those of x
   interleaved.forward.x.stride = interleaved.forward.y.stride = int64_t{2} * kColumns;
@@ -269,7 +269,7 @@ TEST(RefusalsTest, Softmax) {
       },
       run_softmax);
   expect_refused({{[](Call& c) { c.softmax_backward.dx = c.softmax_backward.y; }, kInvalid,
-                   "dx is written and shares memory with y"}},
+                   "dx overlaps y"}},
                  run_softmax_backward);
 }
 

@@ -4,9 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
-#include <utility>
 
 #include "aiter/runtime/abi.h"
 #include "aiter/runtime/regions.h"
@@ -52,17 +50,9 @@ namespace {
 
 using runtime::kMostAddress;
 using runtime::Region;
-using runtime::Sharing;
-using runtime::sharing;
 
 constexpr int64_t kMostRows = (int64_t{1} << 31) - (1 << 20);
 constexpr int64_t kMostColumns = (int64_t{1} << 31) - 1;
-
-// Refuses the value of a caller's field: the rest says what is allowed.
-template <typename Value, typename... Rest>
-[[noreturn]] void refuse(const std::string& field, const Value& value, Rest&&... rest) {
-  fail(Status::kInvalidArgument, field, " is ", value, ", but ", std::forward<Rest>(rest)...);
-}
 
 void require_from_to(const char* field, int64_t value, int64_t least, int64_t most) {
   if (value < least || value > most) refuse(field, value, "must be from ", least, " to ", most);
@@ -138,11 +128,7 @@ class Memory {
     for (size_t i = 0; i < count_; ++i) {
       for (size_t j = 0; j < i; ++j) {
         if (!is_output_[i] && !is_output_[j]) continue;
-        const Region& a = regions_[is_output_[i] ? i : j];
-        const Region& b = regions_[is_output_[i] ? j : i];
-        if (sharing(a, b) == Sharing::kNone) continue;
-        fail(Status::kInvalidArgument, a.name, " is written and shares memory with ", b.name,
-             ": pass an output of its own");
+        runtime::refuse_sharing(regions_[is_output_[i] ? i : j], regions_[is_output_[i] ? j : i]);
       }
     }
   }

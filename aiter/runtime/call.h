@@ -4,6 +4,7 @@
 // behind lives until the thread's next call.
 #pragma once
 
+#include <exception>
 #include <new>
 #include <string>
 

@@ -48,4 +48,10 @@ template <typename... Parts>
   throw Error(status, concat(std::forward<Parts>(parts)...));
 }
 
+// Refuses the value of a caller's field: the rest says what is allowed.
+template <typename Value, typename... Rest>
+[[noreturn]] void refuse(const std::string& field, const Value& value, Rest&&... rest) {
+  fail(Status::kInvalidArgument, field, " is ", value, ", but ", std::forward<Rest>(rest)...);
+}
+
 }  // namespace AITER_ATTN_NAMESPACE::runtime

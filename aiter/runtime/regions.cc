@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "aiter/runtime/error.h"
+
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
@@ -90,6 +92,20 @@ Sharing sharing(const Region& a, const Region& b) {
   for (size_t i = 0; i < a.step_count; ++i) meet.add(a.steps[i].stride, a.steps[i].extent - 1);
   for (size_t i = 0; i < b.step_count; ++i) meet.add(-b.steps[i].stride, b.steps[i].extent - 1);
   return meet.solve();
+}
+
+void refuse_sharing(const Region& output, const Region& other) {
+  switch (sharing(output, other)) {
+    case Sharing::kNone:
+      return;
+    case Sharing::kSome:
+      fail(Status::kInvalidArgument, output.name, " overlaps ", other.name,
+           ": an output must share no byte with anything else of the call; pass memory of its own, "
+           "or parts of one buffer that do not meet");
+    case Sharing::kUndecided:
+      fail(Status::kInvalidArgument, "whether ", output.name, " overlaps ", other.name,
+           " takes too long to tell from their strides: pass memory of its own for ", output.name);
+  }
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

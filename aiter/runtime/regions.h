@@ -36,4 +36,8 @@ enum class Sharing {
 // Whether a and b have a byte in common, to the byte: parts of a buffer may interleave.
 Sharing sharing(const Region& a, const Region& b);
 
+// Throws Status::kInvalidArgument where an output of a call shares a byte with anything else of it,
+// or may.
+void refuse_sharing(const Region& output, const Region& other);
+
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -10,6 +10,8 @@
 #include <set>
 #include <string>
 
+#include "aiter/runtime/error.h"
+
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
@@ -111,6 +113,29 @@ TEST(RegionsTest, WhatIsNotWorthTheTimeIsUndecided) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
   EXPECT_EQ(sharing(a, region(kFar + kPrime * 200000 + 7 * kOther, 1, {{-kOther, 1 << 20}})),
             Sharing::kSome);
+}
+
+TEST(RegionsTest, AnOutputThatSharesMemoryOrMayIsRefused) {
+  const auto named = [](Region region, const char* name) {
+    region.name = name;
+    return region;
+  };
+  const auto refusal = [&](const Region& output, const Region& other) -> std::string {
+    try {
+      refuse_sharing(named(output, "y"), named(other, "x"));
+      return "";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), Status::kInvalidArgument);
+      return error.what();
+    }
+  };
+  EXPECT_EQ(refusal(region(0, 8, {}), region(8, 8, {})), "");
+  EXPECT_EQ(refusal(region(0, 9, {}), region(8, 8, {})).rfind("y overlaps x: ", 0), 0);
+  const int64_t prime = 1000003, other = 1000033, far = int64_t{1} << 42;
+  EXPECT_EQ(refusal(region(far, 1, {{prime, 1 << 20}}),
+                    region(far + prime * 200000 + 1, 1, {{-other, 1 << 20}}))
+                .rfind("whether y overlaps x takes too long to tell", 0),
+            0);
 }
 
 }  // namespace

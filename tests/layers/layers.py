@@ -14,6 +14,7 @@ LAYERS: dict[str, list[str]] = {
     "aiter/attn.h": [],
     "aiter/attn.hpp": ["aiter/attn.h"],
     "aiter/norm.h": ["aiter/attn.h"],
+    "aiter/status.h": ["aiter/attn.h", "aiter/runtime/error.h"],
     # The runtime knows neither attention nor launch tables, and no GPU runtime above its driver.
     "aiter/runtime/error.h": [],
     "aiter/runtime/driver/*": [
@@ -50,11 +51,18 @@ LAYERS: dict[str, list[str]] = {
         "aiter/attn.h",
         "aiter/attention/*",
         "aiter/runtime/*",
+        "aiter/status.h",
         "kernels/code_object/embedded_pack.h",
         "kernels/launch_table/*",
     ],
     # Norms and attention know nothing of each other.
-    "aiter/norm/*": ["aiter/attn.h", "aiter/norm.h", "aiter/norm/*", "aiter/runtime/*"],
+    "aiter/norm/*": [
+        "aiter/attn.h",
+        "aiter/norm.h",
+        "aiter/norm/*",
+        "aiter/runtime/*",
+        "aiter/status.h",
+    ],
     # Kernels know the public face, and the contract.
     "kernels/launch_table/*": ["aiter/attn.h", "kernels/launch_table/*"],
     "kernels/*": ["aiter/attn.h", "kernels/*"],
