@@ -410,6 +410,9 @@ TEST(SoftmaxTest, ExplicitMask) {
   attn_softmax_problem p = softmax_problem(ATTN_SOFTMAX_MASK_EXPLICIT, 4, 2, 2);
   p.mask_repeat = 2;  // one matrix of two queries, for both
   expect_near(softmax(p, {1, 2, 3, 4, 5, 6, 7, 8}, {1, 1, 0, 1}), {0, 0, 1, 0, 0, 0, 1, 0}, 1e-6);
+  p = softmax_problem(ATTN_SOFTMAX_MASK_EXPLICIT, 3, 3, 3);
+  expect_near(softmax(p, {kNan, 1, 2, -kInfinity, 1, 2, -3e4, 1, 2}, {0, 1, 1, 0, 1, 1, 0, 1, 1}),
+              {kNan, kNan, kNan, 0, 0, 0, 0, 0, 0}, 0);
 }
 
 TEST(SoftmaxTest, CausalMask) {

@@ -158,9 +158,9 @@ void reference(const SoftmaxForward& call) {
     };
     double largest = -kInfinity;
     for_columns(columns, pulse, [&](int64_t c) { largest = std::fmax(largest, score(c)); });
-    const bool nothing = mask && largest == kMasked;
     const double sum =
         sum_over(columns, pulse, [&](int64_t c) { return std::exp(score(c) - largest); });
+    const bool nothing = mask && largest == kMasked && !std::isnan(sum);  // NaN is in the sum alone
     for_columns(p.columns, pulse, [&](int64_t c) {
       y.set(c, nothing || c >= columns ? 0 : std::exp(score(c) - largest) / sum);
     });
