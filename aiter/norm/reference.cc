@@ -18,11 +18,11 @@ using runtime::Pulse;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A row of a matrix.
+// A row of a matrix; where the matrix has no data, its stride was not checked.
 class Row {
  public:
   Row(const attn_rows& m, int32_t dtype, int64_t row)
-      : data_(m.data), dtype_(dtype), first_(row * m.stride) {}
+      : data_(m.data), dtype_(dtype), first_(m.data ? row * m.stride : 0) {}
   double operator[](int64_t column) const { return load(data_, dtype_, first_ + column); }
   void set(int64_t column, double value) const { store(data_, dtype_, first_ + column, value); }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -214,6 +215,16 @@ TEST(RefusalsTest, LayoutsAndAlignment) {
            "must be a multiple of 4, the size of its elements"},
       },
       run_forward);
+}
+
+// What a sanitizer sees.
+TEST(RefusalsTest, StridesOfWhatIsNotGivenDoNotMatter) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  Call call;
+  call.forward.residual = call.forward.sum = {nullptr, kMost};
+  EXPECT_EQ(run_forward(call), ATTN_OK) << attn_last_error();
+  call.backward.dh = {nullptr, kMost};
+  EXPECT_EQ(run_backward(call), ATTN_OK) << attn_last_error();
 }
 
 TEST(RefusalsTest, OutputsThatShareMemory) {
