@@ -285,12 +285,14 @@ TEST(RefusalsTest, Softmax) {
 }
 
 TEST(RefusalsTest, AnInterruptStopsACall) {
-  constexpr int64_t kManyRows = 1 << 20;
-  std::vector<float> x(kColumns), y(kManyRows * kColumns);
+  // One row, so one thread however many cores there are: much more than the time between two polls.
+  constexpr int64_t kManyColumns = 1 << 24;
+  std::vector<float> x(kManyColumns), y(kManyColumns);
   Call call;
-  call.softmax.rows = kManyRows;
-  call.softmax_forward.x = {x.data(), 0};  // one row, again and again
-  call.softmax_forward.y = {y.data(), kColumns};
+  call.softmax.rows = call.softmax.queries = 1;
+  call.softmax.columns = kManyColumns;
+  call.softmax_forward.x = {x.data(), kManyColumns};
+  call.softmax_forward.y = {y.data(), kManyColumns};
   attn_set_interrupt([](void*) { return 1; }, nullptr);
   const attn_status status = run_softmax(call);
   attn_set_interrupt(nullptr, nullptr);
