@@ -90,7 +90,11 @@ typedef enum attn_device_type {
 typedef enum attn_dtype {
   ATTN_DTYPE_FP16 = 1,
   ATTN_DTYPE_BF16 = 2,
-  ATTN_DTYPE_FP32 = 3 /* CPU reference only */
+  ATTN_DTYPE_FP32 = 3, /* attention: CPU reference only */
+  /* OCP fp8, for outputs of norms (norm.h) only. What is beyond the largest number becomes it,
+   * infinities too. */
+  ATTN_DTYPE_FP8_E4M3 = 4, /* no infinity, largest 448 */
+  ATTN_DTYPE_FP8_E5M2 = 5  /* largest 57344 */
 } attn_dtype;
 
 /* How tensors lie in memory. 0 is no mode, so that it cannot be forgotten. */

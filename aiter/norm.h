@@ -1,7 +1,7 @@
 /* Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
  *
  * The C ABI of the norms: LayerNorm, RMSNorm and softmax over the rows of matrices, forward and
- * backward. The rules of attn.h hold here as well.
+ * backward. The rules of attn.h hold here as well; attn_rows is here what attn_tensor is there.
  *
  * Only ATTN_DEVICE_CPU computes them so far: in double, each result rounded once to its type.
  * Rows may hold any number, infinity or NaN.
@@ -19,13 +19,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Beyond attn_dtype: types of a norm's output y. Values beyond the largest one become it,
- * infinities too. */
-typedef enum attn_fp8_dtype {
-  ATTN_DTYPE_FP8_E4M3 = 4, /* OCP: no infinity, largest 448 */
-  ATTN_DTYPE_FP8_E5M2 = 5  /* largest 57344 */
-} attn_fp8_dtype;
 
 typedef enum attn_norm_kind {
   ATTN_NORM_LAYER = 1, /* (x - mean) * rstd * gamma + beta */
@@ -62,7 +55,7 @@ typedef struct attn_norm_problem {
   int64_t hidden;       /* columns of a row: from 1 to 2^31 - 1 */
   int32_t x_dtype;      /* attn_dtype of x, residual, sum, dx and dh */
   int32_t weight_dtype; /* attn_dtype of gamma, beta and their gradients */
-  int32_t y_dtype;      /* attn_dtype of y and dy; forward also attn_fp8_dtype */
+  int32_t y_dtype;      /* attn_dtype of y and dy; fp8 is for y alone */
   int32_t zero_centred; /* 1: gamma is stored less 1; 0: as it is */
   float epsilon;        /* 0 or more, and finite */
   uint32_t reserved;    /* 0 */
@@ -105,7 +98,7 @@ typedef struct attn_norm_bwd_args {
 
 typedef struct attn_softmax_problem {
   uint32_t struct_size;
-  int32_t mask; /* attn_softmax_mask */
+  int32_t mask_kind; /* attn_softmax_mask */
   int32_t device_type;
   int32_t device_id;
   void* stream;

@@ -370,7 +370,7 @@ TEST(NormTest, ARowSpoilsNoOther) {
 attn_softmax_problem softmax_problem(int32_t mask, int64_t rows, int64_t columns, int64_t queries) {
   attn_softmax_problem p = {};
   p.struct_size = sizeof(p);
-  p.mask = mask;
+  p.mask_kind = mask;
   p.device_type = ATTN_DEVICE_CPU;
   p.rows = rows;
   p.columns = columns;

@@ -58,7 +58,7 @@ void for_rows(int64_t rows, int64_t columns, const std::function<void(int64_t, P
 
 // The first columns that take part in a row.
 int64_t allowed_columns(const attn_softmax_problem& p, int64_t row) {
-  if (p.mask != ATTN_SOFTMAX_MASK_CAUSAL) return p.columns;
+  if (p.mask_kind != ATTN_SOFTMAX_MASK_CAUSAL) return p.columns;
   return std::clamp<int64_t>(row % p.queries + p.columns - p.queries + 1, 0, p.columns);
 }
 
@@ -149,7 +149,7 @@ void reference(const SoftmaxForward& call) {
     const Row x(call.x, p.dtype, r), y(call.y, p.dtype, r);
     const int64_t columns = allowed_columns(p, r);
     const uint8_t* mask = nullptr;
-    if (p.mask == ATTN_SOFTMAX_MASK_EXPLICIT) {
+    if (p.mask_kind == ATTN_SOFTMAX_MASK_EXPLICIT) {
       const int64_t matrix = r / p.queries / p.mask_repeat;
       mask = call.mask + (matrix * p.queries + r % p.queries) * p.columns;
     }

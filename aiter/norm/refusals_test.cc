@@ -250,7 +250,7 @@ TEST(RefusalsTest, OutputsThatShareMemory) {
 TEST(RefusalsTest, Softmax) {
   expect_refused(
       {
-          {[](Call& c) { c.softmax.mask = 3; }, kInvalid, "mask is 3, but must be from 0 to 2"},
+          {[](Call& c) { c.softmax.mask_kind = 3; }, kInvalid, "mask_kind is 3, but must be from 0 to 2"},
           {[](Call& c) { c.softmax.device_type = ATTN_DEVICE_ROCM; }, ATTN_ERROR_UNSUPPORTED,
            "device_type is 10"},
           {[](Call& c) { c.softmax.rows = -4; }, kInvalid, "rows is -4"},
@@ -262,17 +262,17 @@ TEST(RefusalsTest, Softmax) {
            "mask_repeat is 1, but must be 0 without an explicit mask"},
           {[](Call& c) { c.softmax_forward.mask = c.mask; }, kInvalid, "mask is not NULL"},
           {[](Call& c) {
-             c.softmax.mask = ATTN_SOFTMAX_MASK_CAUSAL;
+             c.softmax.mask_kind = ATTN_SOFTMAX_MASK_CAUSAL;
              c.softmax.queries = 3;
            },
            kInvalid, "rows is 4, but must be a multiple of queries (3)"},
           {[](Call& c) {
-             c.softmax.mask = ATTN_SOFTMAX_MASK_EXPLICIT;
+             c.softmax.mask_kind = ATTN_SOFTMAX_MASK_EXPLICIT;
              c.softmax.mask_repeat = 1;
            },
            kInvalid, "mask is NULL"},
           {[](Call& c) {
-             c.softmax.mask = ATTN_SOFTMAX_MASK_EXPLICIT;
+             c.softmax.mask_kind = ATTN_SOFTMAX_MASK_EXPLICIT;
              c.softmax.mask_repeat = 3;
              c.softmax_forward.mask = c.mask;
            },

@@ -197,18 +197,18 @@ void validate_problem(const attn_norm_problem& p, bool is_forward) {
 }
 
 void validate_problem(const attn_softmax_problem& p) {
-  require_from_to("mask", p.mask, ATTN_SOFTMAX_MASK_NONE, ATTN_SOFTMAX_MASK_CAUSAL);
+  require_from_to("mask_kind", p.mask_kind, ATTN_SOFTMAX_MASK_NONE, ATTN_SOFTMAX_MASK_CAUSAL);
   require_device(p.device_type, p.device_id);
   require_from_to("rows", p.rows, 0, kMostRows);
   require_from_to("columns", p.columns, 1, kMostColumns);
   require_from_to("queries", p.queries, 1, kMostColumns);
   require_dtype("dtype", p.dtype);
   if (!std::isfinite(p.scale)) refuse("scale", p.scale, "must be finite");
-  const bool is_explicit = p.mask == ATTN_SOFTMAX_MASK_EXPLICIT;
+  const bool is_explicit = p.mask_kind == ATTN_SOFTMAX_MASK_EXPLICIT;
   if (!is_explicit && p.mask_repeat != 0) {
     refuse("mask_repeat", p.mask_repeat, "must be 0 without an explicit mask");
   }
-  if (p.mask != ATTN_SOFTMAX_MASK_NONE && p.rows % p.queries != 0) {
+  if (p.mask_kind != ATTN_SOFTMAX_MASK_NONE && p.rows % p.queries != 0) {
     refuse("rows", p.rows, "must be a multiple of queries (", p.queries, ")");
   }
   if (is_explicit) {
@@ -284,7 +284,7 @@ SoftmaxForward validated(const attn_softmax_fwd_args* given) {
   Memory memory;
   memory.add_matrix("x", false, call.x, p.rows, p.columns, element);
   memory.add_matrix("y", true, call.y, p.rows, p.columns, element);
-  if (p.mask == ATTN_SOFTMAX_MASK_EXPLICIT) {
+  if (p.mask_kind == ATTN_SOFTMAX_MASK_EXPLICIT) {
     memory.add_vector("mask", false, call.mask, p.rows / p.mask_repeat * p.columns, 1);
   } else {
     require_null("mask", call.mask, "the problem has no explicit mask");

@@ -285,14 +285,14 @@ def layer_norm_bwd(
 
 
 def _softmax_numbers(
-    tensor: _C.Tensor, scale: float, mask: int, mask_repeat: int
+    tensor: _C.Tensor, scale: float, mask_kind: int, mask_repeat: int
 ) -> dict[str, Any]:
     rows, columns = _row_shape(tensor.shape)
     scale = _arguments.number("scale", scale, "a finite number")
     if not math.isfinite(scale):
         raise ValueError(f"scale: {scale}; allowed: a finite number")
     return {
-        "mask": mask,
+        "mask_kind": mask_kind,
         "rows": rows,
         "columns": columns,
         "queries": max(1, tensor.shape[-2]) if len(tensor.shape) > 1 else 1,

@@ -54,7 +54,7 @@ attn_softmax_problem SoftmaxProblem(const py::dict& numbers) {
   attn_softmax_problem p{};
   p.struct_size = sizeof p;
   p.device_type = ATTN_DEVICE_CPU;
-  TakeNumber(numbers, "mask", p.mask);
+  TakeNumber(numbers, "mask_kind", p.mask_kind);
   TakeNumber(numbers, "rows", p.rows);
   TakeNumber(numbers, "columns", p.columns);
   TakeNumber(numbers, "queries", p.queries);
