@@ -4,7 +4,7 @@
 //   forward   y = exp(s - max(s)) / sum(exp(s - max(s))),  s = scale * x
 //   backward  dx = scale * y * (dy - sum(y * dy))
 //
-// SOFTMAX_MASK: NO_MASK; EXPLICIT_MASK: where the mask is 1, s = -10000, and a row of which every s
+// SOFTMAX_MASK: NO_MASK; EXPLICIT_MASK: where the mask is 1, s = -10000, and a row whose largest s
 // is that gives 0; CAUSAL_MASK: row q of `queries` has the first q + HIDDEN - queries + 1 columns,
 // which with queries == HIDDEN is the upper-triangular mask; the rest is 0 and not read.
 #include "rows.h"
@@ -144,7 +144,8 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
     exchange.publish(i, {own.largest, own.sum});
     const Partial all = merged(exchange, i, own);
     // Every row of numbers sums to 1 or more. 0: all -inf, which has no softmax, or no columns.
-    const bool nothing = MASK == EXPLICIT_MASK ? all.largest == MASKED
+    // A NaN is in the sum alone.
+    const bool nothing = MASK == EXPLICIT_MASK ? all.largest == MASKED && all.sum == all.sum
                                                : MASK == CAUSAL_MASK && in.limit(at.row) <= 0;
     const float off = HOLD ? own.largest : all.largest;
     float factor = nothing ? 0.0f : 1.0f / all.sum;
