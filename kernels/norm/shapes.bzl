@@ -1,17 +1,39 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Norm and softmax kernels that are compiled ahead of time for AMD GPUs, as data.
 
-A shape is one set of the macros that README.md explains. These are few, but each way through the
-sources is in one of them: rows of part of a wave, of a wave and of a workgroup; in registers, or
-read again; in whole vectors, or in single columns.
+A shape is one set of the macros that README.md explains. These are few; the main ways through the
+sources are in them: rows of part of a wave, of a wave and of a workgroup; in registers, or read
+again; in whole vectors, or in single columns; weights that are kept in each way, or read again.
 """
 
-def _rows(hidden, threads, lanes, vector):
+# Source -> its kernels, and the threads of those that do not have ROW_THREADS.
+_KERNELS = {
+    "norm_backward": {
+        "norm_backward": None,
+        "norm_backward_columns": None,
+        "norm_backward_reduce": 256,
+    },
+    "norm_forward": {"norm_forward": None},
+    "softmax": {
+        "softmax_backward": None,
+        "softmax_forward": None,
+    },
+}
+
+def _shape(source, macros):
+    threads = macros["ROW_THREADS"]
+    return struct(
+        kernels = {kernel: of or threads for kernel, of in _KERNELS[source].items()},
+        macros = macros,
+        source = source,
+    )
+
+def _rows(hidden, threads, lanes, vector, hold = 1):
     return {
         "ROW_CLUSTER": 1,
         "ROW_CTAS_PER_SM": 1,
         "ROW_HIDDEN": hidden,
-        "ROW_HOLD": 1,
+        "ROW_HOLD": hold,
         "ROW_LANES": lanes,
         "ROW_ON_DEMAND": 0,
         "ROW_STAGES": 0,
@@ -33,36 +55,23 @@ def _norm(rows, layer, types, add = 0, zero_centred = 0, keep_weights = 1):
 
 def _forward(*args, **kwargs):
     macros = _norm(*args, **kwargs)
-    return struct(source = "norm_forward", macros = macros | {"NORM_BETA": macros["NORM_LAYER"]})
+    return _shape("norm_forward", macros | {"NORM_BETA": macros["NORM_LAYER"]})
 
 def _backward(*args, lag = 0, **kwargs):
-    return struct(source = "norm_backward", macros = _norm(*args, **kwargs) | {"NORM_LAG": lag})
+    return _shape("norm_backward", _norm(*args, **kwargs) | {"NORM_LAG": lag})
 
 def _softmax(rows, x, mask):
     masks = ["none", "explicit", "causal"]
     macros = rows | {"SOFTMAX_MASK": masks.index(mask), "SOFTMAX_X": x}
-    return struct(source = "softmax", macros = macros)
+    return _shape("softmax", macros)
 
 _BF16 = ["bf16", "bf16", "bf16"]
 _FP16 = ["fp16", "fp16", "fp16"]
 _FP32 = ["fp32", "fp32", "fp32"]
 
-# Source -> its kernels, and the threads of those that do not have ROW_THREADS.
-KERNELS = {
-    "norm_backward": {
-        "norm_backward": None,
-        "norm_backward_columns": None,
-        "norm_backward_reduce": 256,
-    },
-    "norm_forward": {"norm_forward": None},
-    "softmax": {
-        "softmax_backward": None,
-        "softmax_forward": None,
-    },
-}
-
-# Name -> its source without .cpp, and its macros.
+# Name -> its source without .cpp, its kernels with their threads, and its macros.
 SHAPES = {
+    "layer_backward_bf16_1000": _backward(_rows(1000, 128, 64, 8, hold = 0), 1, _BF16),
     "layer_backward_bf16_4096": _backward(_rows(4096, 256, 256, 8), 1, _BF16),
     "layer_backward_fp16_20480": _backward(_rows(20480, 256, 256, 8), 1, _FP16, keep_weights = 0),
     "layer_backward_fp32_127": _backward(_rows(127, 64, 16, 1), 1, _FP32),
@@ -82,6 +91,7 @@ SHAPES = {
         add = 1,
         zero_centred = 1,
     ),
+    "rms_add_forward_bf16_20480": _forward(_rows(20480, 256, 256, 8), 0, _BF16, add = 1),
     "rms_add_forward_fp16_512": _forward(
         _rows(512, 128, 32, 8),
         0,
@@ -97,10 +107,17 @@ SHAPES = {
         lag = 1,
     ),
     "rms_forward_bf16_4096": _forward(_rows(4096, 256, 256, 8), 0, _BF16),
+    "rms_forward_fp16_2048": _forward(
+        _rows(2048, 256, 256, 8, hold = 0),
+        0,
+        _FP16,
+        keep_weights = 2,
+    ),
     "rms_forward_fp8_768": _forward(_rows(768, 128, 128, 4), 0, ["bf16", "fp32", "fp8_e4m3"]),
     "softmax_bf16_1024": _softmax(_rows(1024, 256, 64, 8), "bf16", "none"),
     "softmax_bf16_20480": _softmax(_rows(20480, 256, 256, 8), "bf16", "none"),
     "softmax_causal_bf16_1024": _softmax(_rows(1024, 256, 256, 8), "bf16", "causal"),
     "softmax_causal_fp32_127": _softmax(_rows(127, 128, 32, 1), "fp32", "causal"),
+    "softmax_explicit_bf16_20480": _softmax(_rows(20480, 256, 256, 8), "bf16", "explicit"),
     "softmax_explicit_fp16_1000": _softmax(_rows(1000, 128, 128, 8), "fp16", "explicit"),
 }

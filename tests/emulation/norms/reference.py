@@ -47,7 +47,8 @@ class Expected:
         wide = got.astype(np.float64)
         exact = (wide == value) | (np.isnan(wide) & np.isnan(value))
         with np.errstate(invalid="ignore"):
-            near = np.abs(wide - value) <= 1.02 * relative * np.abs(value) + spacing + self.slack
+            room = 1.02 * relative * np.abs(value) + spacing + self.slack
+            near = np.isfinite(value) & (np.abs(wide - value) <= room)
         bad = np.argwhere(~exact & ~near)
         if not len(bad):
             return ""
@@ -136,8 +137,8 @@ def causal_columns(rows: int, columns: int, queries: int) -> Array:
 
 @_invalid_is_nan
 def softmax_forward(x: Array, scale: float, masked: Array | None, allowed: Array) -> Expected:
-    """masked: where the score is -10000; rows of that alone give 0. Others than the allowed columns
-    are 0."""
+    """masked: where the score is -10000; rows whose largest score is that give 0. Others than the
+    allowed columns are 0."""
     s = x * scale
     if masked is not None:
         s = np.where(masked, -10000.0, s)

@@ -28,16 +28,17 @@ _STRUCTS = {
     "softmax_forward": "SoftmaxForwardArguments",
     "softmax_backward": "SoftmaxBackwardArguments",
 }
-_REDUCE_THREADS, _REDUCE_LANES = 256, 8  # norm_backward.cpp
+_REDUCE_LANES = 8  # norm_backward.cpp
 
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """One code object: a source and its macros, for an arch."""
+    """One code object: a source, its kernels with their threads, and its macros, for an arch."""
 
     name: str
     arch: str
     source: str
+    kernels: Mapping[str, int] = dataclasses.field(hash=False, compare=False, repr=False)
     macros: Mapping[str, Any] = dataclasses.field(hash=False, compare=False, repr=False)
 
     def __str__(self) -> str:
@@ -87,7 +88,7 @@ def shapes() -> tuple[Shape, ...]:
     found = []
     for path in sorted(os.environ["EMULATION_CODE_OBJECTS"].split()):
         name, arch, _ = Path(path).name.split(".")
-        found.append(Shape(name, arch, known[name]["source"], known[name]["macros"]))
+        found.append(Shape(name, arch, **known[name]))
     return tuple(found)
 
 
@@ -193,7 +194,7 @@ class Run:
         return array[:, : self.shape.hidden]
 
     def launch(
-        self, kernel: str, arguments: Any, grid: tuple[int, int], threads: int, dynamic_lds: int = 0
+        self, kernel: str, arguments: Any, grid: tuple[int, int], dynamic_lds: int = 0
     ) -> None:
         """Runs a kernel with all checks. Raises EmulationError for any finding, and Overwritten."""
         code = _code(f"{self.shape.name}.{self.shape.arch}.hsaco")
@@ -204,7 +205,7 @@ class Run:
             loaded,
             program,
             grid=(*grid, 1),
-            block=(threads, 1, 1),
+            block=(self.shape.kernels[kernel], 1, 1),
             kernarg=bytes(arguments),
             dynamic_lds=dynamic_lds,
             schedule=self._schedule,
@@ -217,19 +218,17 @@ class Run:
                 raise Overwritten(f"{kernel} changed {name}")
 
     def launch_rows(self, kernel: str, arguments: Any, groups: int, dynamic_lds: int = 0) -> None:
-        threads = self.shape.macros["ROW_THREADS"]
-        self.launch(kernel, arguments, (groups, 1), threads, dynamic_lds)
+        self.launch(kernel, arguments, (groups, 1), dynamic_lds)
 
     def launch_columns(self, arguments: Any, parts: int) -> None:
-        shape = self.shape
-        threads = shape.macros["ROW_THREADS"]
-        blocks = -(-shape.hidden // (shape.vector * threads))
-        self.launch("norm_backward_columns", arguments, (blocks, parts), threads)
+        shape, kernel = self.shape, "norm_backward_columns"
+        blocks = -(-shape.hidden // (shape.vector * shape.kernels[kernel]))
+        self.launch(kernel, arguments, (blocks, parts))
 
     def launch_reduce(self, arguments: Any, sums: int) -> None:
         columns = _REDUCE_LANES * (4 if self.shape.hidden % 4 == 0 else 1)
         grid = (-(-self.shape.hidden // columns), sums)
-        self.launch("norm_backward_reduce", arguments, grid, _REDUCE_THREADS)
+        self.launch("norm_backward_reduce", arguments, grid)
 
 
 def set_pointer(struct: Any, field: str, address: int, stride: int | None = None) -> None:
