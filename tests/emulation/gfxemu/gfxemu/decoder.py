@@ -67,7 +67,7 @@ _FORMS: dict[str, dict[str, Builder]] = {"sdwa": {}, "dpp": {}}
 
 def opcodes(*names: str, form: str = "") -> Callable[[Builder], Builder]:
     """Register a builder for opcodes, or for their form "sdwa" or "dpp"."""
-    table = _FORMS.get(form, _BUILDERS)
+    table = _FORMS[form] if form else _BUILDERS
 
     def register(builder: Builder) -> Builder:
         for name in names:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gfxemu import decoder
 from gfxemu.tests import (
     control_test,
@@ -26,3 +28,8 @@ def test_every_opcode_is_tested() -> None:
     tested = set().union(*(module.TESTED() for module in _MODULES))
     missing = sorted(set(decoder.implemented()) - tested)
     assert not missing, f"implemented without a test: {', '.join(missing)}"
+
+
+def test_a_form_that_no_encoding_has_is_refused() -> None:
+    with pytest.raises(KeyError, match="swda"):
+        decoder.opcodes("v_mov_b32", form="swda")
