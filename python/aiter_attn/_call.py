@@ -8,7 +8,7 @@ from typing import Any, Final, SupportsFloat, SupportsIndex
 from aiter_attn import _C, _arguments, _problem
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, framework_of
-from aiter_attn._frameworks.generic import DEFAULT_STREAM, SAME_STREAM, device_name, to_pass
+from aiter_attn._frameworks.generic import DEFAULT_STREAM, SAME_STREAM, device_name
 
 __all__ = ["Call"]
 
@@ -150,15 +150,12 @@ class Call:
         want: _problem.ShapeDtype = getattr(self.attention, name)
         if given is None:
             dtype = want.dtype if name == "lse" else None
-            made = self._framework.empty(name, self._lead, want.shape, dtype, self._given_stream)
-            tensor = self._borrow(name, made)
-            if not (self._framework.exact or _fits(tensor, want, written=True)):
-                raise TypeError(
-                    f"{name}: {type(self._lead).__name__}'s namespace made it with shape "
-                    f"{tensor.shape}, dtype {tensor.dtype} and strides {tensor.strides}, where a "
-                    "C-contiguous, writable array was asked for; "
-                    f"{to_pass(name, want.shape, want.dtype)}"
-                )
+            framework, like = self._framework, self._lead
+            try:
+                made = framework.empty(name, like, want.shape, dtype, self._given_stream)
+                framework.check_made(name, like, self._borrow(name, made), want.shape, want.dtype)
+            except TypeError as error:
+                raise TypeError(f"{error}; {_to_pass(name, want)}") from error
             return made
         if not framework_of(name, given).writable:
             raise ValueError(f"{name}: {type(given).__name__} is immutable; pass {name}=None")
@@ -184,6 +181,12 @@ class Call:
         tensor = self._borrow("workspace", given)
         _check_contiguous("workspace", tensor)
         _check_writable("workspace", tensor)
+
+
+def _to_pass(name: str, want: _problem.ShapeDtype) -> str:
+    """What a caller does for whom a result cannot be made, in words."""
+    takers = "mha_fwd, mha_varlen_fwd" if name in ("out", "lse") else "mha_bwd, mha_varlen_bwd"
+    return f"pass {name}= with shape {want.shape} and dtype {want.dtype} to {takers}"
 
 
 def _fits(tensor: _C.Tensor, want: _problem.ShapeDtype, written: bool) -> bool:

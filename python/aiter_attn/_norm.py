@@ -4,7 +4,8 @@ forward and backward.
 
 What holds for every function here
   - Arrays are numpy, torch, cupy or jax arrays, or anything else that exports DLPack, in host
-    memory. They are read in place. Results are made by the framework of the first argument.
+    memory. They are read in place. Results are made by the framework of the array whose dtype they
+    have; mean and rstd, by that of x.
   - x, gamma and their like have the dtypes float16, bfloat16 or float32. Results have the dtype of
     x (dgamma and dbeta: of gamma; mean and rstd: float32). Sums are taken in double, and each
     result is rounded once.
@@ -37,12 +38,12 @@ _CPU: Final = (_C.DEVICE_CPU, 0)
 
 
 class _Call:
-    """The arrays of a call, borrowed as long as it lives. Results are made like `lead`."""
+    """The arrays of a call by their names, borrowed as long as it lives."""
 
-    def __init__(self, name: str, lead: Array) -> None:
-        self._lead, self._framework = lead, framework_of(name, lead)
+    def __init__(self) -> None:
         self.tensors: dict[str, _C.Tensor] = {}
-        self._made: dict[str, Any] = {}
+        self._given: dict[str, Any] = {}
+        self._made: dict[str, tuple[Any, str]] = {}  # a result, and like which array it is made
 
     def borrow(
         self,
@@ -72,24 +73,28 @@ class _Call:
                 f"{name}: strides {tensor.strides} (in elements); the last must be 1: pass a copy "
                 "whose last dimension is contiguous"
             )
-        self.tensors[name] = tensor
+        self.tensors[name], self._given[name] = tensor, array
         return tensor
 
     def vector(self, name: str, array: Any, count: int, dtype: str | None = None) -> _C.Tensor:
         return self.borrow(name, array, (count,), dtype)
 
-    def make(
-        self, name: str, shape: tuple[int, ...], dtype: str | None = None, like: Any = None
-    ) -> None:
-        """A result; dtype None: that of `like`, which is the lead by default."""
-        like = self._lead if like is None else like
-        framework = framework_of(name, like)
-        made = framework.empty(name, like, shape, dtype, None)
-        self._made[name] = made
-        self.tensors[name] = framework.borrow(name, made, _CPU, None)
+    def make(self, name: str, like: str, shape: tuple[int, ...], dtype: str | None = None) -> None:
+        """A result, by the framework of the array `like`; dtype None: of its dtype."""
+        given = self._given[like]
+        framework = framework_of(like, given)
+        try:
+            made = framework.empty(name, given, shape, dtype, None)
+            # What jax's results are written to is numpy's.
+            tensor = framework_of(name, made).borrow(name, made, _CPU, None)
+            framework.check_made(name, given, tensor, shape, dtype or self.tensors[like].dtype)
+        except TypeError as error:
+            raise TypeError(f"{error}; pass {like} as a numpy, torch, jax or cupy array") from error
+        self.tensors[name], self._made[name] = tensor, (made, like)
 
     def result(self, name: str) -> Any:
-        return self._framework.result(self._made[name], self._lead)
+        made, like = self._made[name]
+        return framework_of(like, self._given[like]).result(made, self._given[like])
 
 
 def _row_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -131,7 +136,7 @@ def _forward(
     epsilon: float,
     zero_centred: bool,
 ) -> _Call:
-    call = _Call("x", x)
+    call = _Call()
     tensor = call.borrow("x", x)
     _, hidden = _row_shape(tensor.shape)
     weights = call.vector("gamma", gamma, hidden)
@@ -139,11 +144,11 @@ def _forward(
         call.vector("beta", beta, hidden, weights.dtype)
     if residual is not None:
         call.borrow("residual", residual, tensor.shape, tensor.dtype)
-        call.make("sum", tensor.shape)
-    call.make("y", tensor.shape)
-    call.make("rstd", tensor.shape[:-1], "float32")
+        call.make("sum", "x", tensor.shape)
+    call.make("y", "x", tensor.shape)
+    call.make("rstd", "x", tensor.shape[:-1], "float32")
     if kind == _C.NORM_LAYER:
-        call.make("mean", tensor.shape[:-1], "float32")
+        call.make("mean", "x", tensor.shape[:-1], "float32")
     _C.norm_fwd(_numbers(kind, call, zero_centred, _epsilon(epsilon)), call.tensors)
     return call
 
@@ -158,7 +163,7 @@ def _backward(
     dh: Array | None,
     zero_centred: bool,
 ) -> _Call:
-    call = _Call("dy", dy)
+    call = _Call()
     tensor = call.borrow("x", x)
     _, hidden = _row_shape(tensor.shape)
     call.borrow("dy", dy, tensor.shape)
@@ -171,10 +176,10 @@ def _backward(
             raise ValueError(f"{name}: strides {made.strides}; allowed: a contiguous array")
     if dh is not None:
         call.borrow("dh", dh, tensor.shape, tensor.dtype)
-    call.make("dx", tensor.shape, like=x)
-    call.make("dgamma", (hidden,), like=gamma)
+    call.make("dx", "x", tensor.shape)
+    call.make("dgamma", "gamma", (hidden,))
     if kind == _C.NORM_LAYER:
-        call.make("dbeta", (hidden,), like=gamma)
+        call.make("dbeta", "gamma", (hidden,))
     _C.norm_bwd(_numbers(kind, call, zero_centred, 0.0), call.tensors)
     return call
 
@@ -210,13 +215,13 @@ def rms_norm_fwd(
 
 def rms_norm_bwd(
     dy: Array,
-    x: Array,
+    x: ArrayT,
     gamma: Array,
     rstd: Array,
     *,
     dh: Array | None = None,
     zero_centred: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[ArrayT, Any]:
     """(dx, dgamma) of rms_norm_fwd: gradients by x, or by x + residual, and gamma.
 
     Args:
@@ -267,14 +272,14 @@ def layer_norm_fwd(
 
 def layer_norm_bwd(
     dy: Array,
-    x: Array,
+    x: ArrayT,
     gamma: Array,
     mean: Array,
     rstd: Array,
     *,
     dh: Array | None = None,
     zero_centred: bool = False,
-) -> tuple[Any, Any, Any]:
+) -> tuple[ArrayT, Any, Any]:
     """(dx, dgamma, dbeta) of layer_norm_fwd. Arguments are those of rms_norm_bwd, and mean.
 
     Raises:
@@ -311,8 +316,8 @@ def softmax_fwd(
         x: [..., queries, columns]
         scale: finite.
         mask: [masks, queries, columns], uint8, contiguous: where it is 1 the scaled score is
-            -10000, and a row of that alone gives zeros, as in Transformer Engine. masks divides the
-            number of x's matrices: as many, one after the other, share one.
+            -10000, and a row whose largest score is -10000 gives zeros, as in Transformer Engine.
+            masks divides the number of x's matrices: as many, one after the other, share one.
         causal: query q has the first q + columns - queries + 1 columns; the others give 0.
 
     Returns:
@@ -321,7 +326,7 @@ def softmax_fwd(
     Raises:
         TypeError, ValueError, UnsupportedError: see the module.
     """
-    call = _Call("x", x)
+    call = _Call()
     tensor = call.borrow("x", x)
     kind, repeat = _C.SOFTMAX_MASK_NONE, 0
     if _arguments.flag("causal", causal):
@@ -330,7 +335,7 @@ def softmax_fwd(
         if causal:
             raise ValueError("mask: with causal=True; allowed: one of the two")
         kind, repeat = _C.SOFTMAX_MASK_EXPLICIT, _borrow_mask(call, mask, tensor.shape)
-    call.make("y", tensor.shape)
+    call.make("y", "x", tensor.shape)
     _C.softmax_fwd(_softmax_numbers(tensor, scale, kind, repeat), call.tensors)
     y: ArrayT = call.result("y")
     return y
@@ -351,7 +356,7 @@ def _borrow_mask(call: _Call, mask: Array, shape: tuple[int, ...]) -> int:
     return max(1, matrices // tensor.shape[0])
 
 
-def softmax_bwd(dy: Array, y: ArrayT, *, scale: float = 1.0, causal: bool = False) -> Any:
+def softmax_bwd(dy: Array, y: ArrayT, *, scale: float = 1.0, causal: bool = False) -> ArrayT:
     """dx = scale * y * (dy - sum(y * dy)), with the y of softmax_fwd.
 
     Args:
@@ -363,11 +368,12 @@ def softmax_bwd(dy: Array, y: ArrayT, *, scale: float = 1.0, causal: bool = Fals
     Raises:
         TypeError, ValueError, UnsupportedError: see the module.
     """
-    call = _Call("dy", dy)
+    call = _Call()
     tensor = call.borrow("y", y)
     call.borrow("dy", dy, tensor.shape, tensor.dtype)
-    call.make("dx", tensor.shape)
+    call.make("dx", "y", tensor.shape)
     causal = _arguments.flag("causal", causal)
     kind = _C.SOFTMAX_MASK_CAUSAL if causal else _C.SOFTMAX_MASK_NONE
     _C.softmax_bwd(_softmax_numbers(tensor, scale, kind, 0), call.tensors)
-    return call.result("dx")
+    dx: ArrayT = call.result("dx")
+    return dx

@@ -7,7 +7,9 @@
 
 #include <stdexcept>
 
+#include "aiter/attn.h"
 #include "python/extension/acquire_gil.h"
+#include "python/extension/errors.h"
 
 namespace AITER_ATTN_NAMESPACE::python {
 
@@ -49,5 +51,15 @@ class Interruptible {
   PyThreadState* state_ = nullptr;  // NULL: not the main thread
   bool raised_ = false;
 };
+
+// call(), which computes and returns its status, without the GIL and interruptible. Throws what a
+// signal handler raised, or the exception of the status.
+template <typename Call>
+void Compute(const Call& call) {
+  const Interruptible interruptible;
+  const attn_status status = WithoutGil(call);
+  interruptible.Check();
+  if (status != ATTN_OK) Raise(status);
+}
 
 }  // namespace AITER_ATTN_NAMESPACE::python

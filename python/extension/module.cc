@@ -1,8 +1,9 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// aiter_attn._C: the C ABI (aiter/attn.h) for Python, one function each. Checks that name the
-// caller's arguments are the package's (aiter_attn/_problem.py, _call.py); what the library itself
-// refuses arrives here as a status and leaves as an exception of aiter_attn._errors.
+// aiter_attn._C: the C ABI (aiter/attn.h, aiter/norm.h) for Python, one function each. Checks that
+// name the caller's arguments are the package's (aiter_attn/_problem.py, _call.py, _norm.py); what
+// the library itself refuses arrives here as a status and leaves as an exception of
+// aiter_attn._errors.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -160,10 +161,7 @@ class Call {
 template <typename Args, attn_status (*kRun)(const Args*)>
 void Run(const attn_problem& problem, const py::dict& arrays) {
   Call<Args> call(problem, arrays);
-  const Interruptible interruptible;
-  const attn_status status = WithoutGil([&] { return kRun(&call.args()); });
-  interruptible.Check();
-  if (status != ATTN_OK) Raise(status);
+  Compute([&] { return kRun(&call.args()); });
 }
 
 uint64_t WorkspaceSize(const attn_problem& problem) {
@@ -258,7 +256,9 @@ void BindProblem(py::module_& module) {
 }  // namespace
 
 PYBIND11_MODULE_EXEC(_C, module) {
-  module.doc() = "The C ABI of aiter-attn (aiter/attn.h); use the functions of aiter_attn instead.";
+  module.doc() =
+      "The C ABI of aiter-attn (aiter/attn.h, aiter/norm.h); use the functions of aiter_attn "
+      "instead.";
   BindTensor(module);
   BindProblem(module);
   BindNorms(module);

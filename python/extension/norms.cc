@@ -3,10 +3,8 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "aiter/norm.h"
-#include "python/extension/errors.h"
 #include "python/extension/gil.h"
 #include "python/extension/tensor.h"
 
@@ -18,35 +16,50 @@ using namespace pybind11::literals;
 void Set(int32_t& field, const py::handle& value) { field = py::cast<int32_t>(value); }
 void Set(int64_t& field, const py::handle& value) { field = py::cast<int64_t>(value); }
 void Set(float& field, const py::handle& value) { field = py::cast<float>(value); }
-
-void Set(attn_rows& field, const Tensor& array) { field = array.AsRows(); }
+void Set(attn_rows& field, const py::handle& array) {
+  field = py::cast<const Tensor&>(array).AsRows();
+}
 template <typename Element>
-void Set(Element*& field, const Tensor& array) {
-  field = static_cast<Element*>(array.data());
+void Set(Element*& field, const py::handle& array) {
+  field = static_cast<Element*>(py::cast<const Tensor&>(array).data());
 }
 
-// Takes what a dict has of the name, if anything.
-template <typename Field>
-void TakeNumber(const py::dict& given, const char* name, Field& field) {
-  if (given.contains(name)) Set(field, py::object(given[name]));
-}
-template <typename Field>
-void TakeArray(const py::dict& given, const char* name, Field& field) {
-  if (given.contains(name)) Set(field, py::cast<const Tensor&>(py::object(given[name])));
-}
+// What Python gives by names, taken field by field.
+class Given {
+ public:
+  explicit Given(const py::dict& all) : rest_(all.attr("copy")()) {}
+
+  // Leaves the field as it is where the name is not given.
+  template <typename Field>
+  void Take(const char* name, Field& field) {
+    if (rest_.contains(name)) Set(field, rest_.attr("pop")(name));
+  }
+
+  // Throws py::type_error for a name that no field took.
+  void CheckAllTaken(const std::string& what) const {
+    if (rest_.empty()) return;
+    throw py::type_error("no " + what + " of this call is named \"" +
+                         py::cast<std::string>(rest_.begin()->first) + '"');
+  }
+
+ private:
+  py::dict rest_;
+};
 
 attn_norm_problem NormProblem(const py::dict& numbers) {
   attn_norm_problem p{};
   p.struct_size = sizeof p;
   p.device_type = ATTN_DEVICE_CPU;
-  TakeNumber(numbers, "kind", p.kind);
-  TakeNumber(numbers, "rows", p.rows);
-  TakeNumber(numbers, "hidden", p.hidden);
-  TakeNumber(numbers, "x_dtype", p.x_dtype);
-  TakeNumber(numbers, "weight_dtype", p.weight_dtype);
-  TakeNumber(numbers, "y_dtype", p.y_dtype);
-  TakeNumber(numbers, "zero_centred", p.zero_centred);
-  TakeNumber(numbers, "epsilon", p.epsilon);
+  Given given(numbers);
+  given.Take("kind", p.kind);
+  given.Take("rows", p.rows);
+  given.Take("hidden", p.hidden);
+  given.Take("x_dtype", p.x_dtype);
+  given.Take("weight_dtype", p.weight_dtype);
+  given.Take("y_dtype", p.y_dtype);
+  given.Take("zero_centred", p.zero_centred);
+  given.Take("epsilon", p.epsilon);
+  given.CheckAllTaken("number");
   return p;
 }
 
@@ -54,13 +67,15 @@ attn_softmax_problem SoftmaxProblem(const py::dict& numbers) {
   attn_softmax_problem p{};
   p.struct_size = sizeof p;
   p.device_type = ATTN_DEVICE_CPU;
-  TakeNumber(numbers, "mask_kind", p.mask_kind);
-  TakeNumber(numbers, "rows", p.rows);
-  TakeNumber(numbers, "columns", p.columns);
-  TakeNumber(numbers, "queries", p.queries);
-  TakeNumber(numbers, "mask_repeat", p.mask_repeat);
-  TakeNumber(numbers, "dtype", p.dtype);
-  TakeNumber(numbers, "scale", p.scale);
+  Given given(numbers);
+  given.Take("mask_kind", p.mask_kind);
+  given.Take("rows", p.rows);
+  given.Take("columns", p.columns);
+  given.Take("queries", p.queries);
+  given.Take("mask_repeat", p.mask_repeat);
+  given.Take("dtype", p.dtype);
+  given.Take("scale", p.scale);
+  given.CheckAllTaken("number");
   return p;
 }
 
@@ -72,59 +87,59 @@ Args MakeArgs(const Problem& problem) {
   return args;
 }
 
-template <typename Args>
-void Run(attn_status (*run)(const Args*), const Args& args) {
-  const Interruptible interruptible;
-  const attn_status status = WithoutGil([&] { return run(&args); });
-  interruptible.Check();
-  if (status != ATTN_OK) Raise(status);
-}
-
 void NormForward(const py::dict& numbers, const py::dict& arrays) {
   const attn_norm_problem problem = NormProblem(numbers);
   auto args = MakeArgs<attn_norm_fwd_args>(problem);
-  TakeArray(arrays, "x", args.x);
-  TakeArray(arrays, "y", args.y);
-  TakeArray(arrays, "residual", args.residual);
-  TakeArray(arrays, "sum", args.sum);
-  TakeArray(arrays, "gamma", args.gamma);
-  TakeArray(arrays, "beta", args.beta);
-  TakeArray(arrays, "mean", args.mean);
-  TakeArray(arrays, "rstd", args.rstd);
-  Run(attn_norm_fwd, args);
+  Given given(arrays);
+  given.Take("x", args.x);
+  given.Take("y", args.y);
+  given.Take("residual", args.residual);
+  given.Take("sum", args.sum);
+  given.Take("gamma", args.gamma);
+  given.Take("beta", args.beta);
+  given.Take("mean", args.mean);
+  given.Take("rstd", args.rstd);
+  given.CheckAllTaken("array");
+  Compute([&] { return attn_norm_fwd(&args); });
 }
 
 void NormBackward(const py::dict& numbers, const py::dict& arrays) {
   const attn_norm_problem problem = NormProblem(numbers);
   auto args = MakeArgs<attn_norm_bwd_args>(problem);
-  TakeArray(arrays, "x", args.x);
-  TakeArray(arrays, "dy", args.dy);
-  TakeArray(arrays, "dx", args.dx);
-  TakeArray(arrays, "dh", args.dh);
-  TakeArray(arrays, "gamma", args.gamma);
-  TakeArray(arrays, "mean", args.mean);
-  TakeArray(arrays, "rstd", args.rstd);
-  TakeArray(arrays, "dgamma", args.dgamma);
-  TakeArray(arrays, "dbeta", args.dbeta);
-  Run(attn_norm_bwd, args);
+  Given given(arrays);
+  given.Take("x", args.x);
+  given.Take("dy", args.dy);
+  given.Take("dx", args.dx);
+  given.Take("dh", args.dh);
+  given.Take("gamma", args.gamma);
+  given.Take("mean", args.mean);
+  given.Take("rstd", args.rstd);
+  given.Take("dgamma", args.dgamma);
+  given.Take("dbeta", args.dbeta);
+  given.CheckAllTaken("array");
+  Compute([&] { return attn_norm_bwd(&args); });
 }
 
 void SoftmaxForward(const py::dict& numbers, const py::dict& arrays) {
   const attn_softmax_problem problem = SoftmaxProblem(numbers);
   auto args = MakeArgs<attn_softmax_fwd_args>(problem);
-  TakeArray(arrays, "x", args.x);
-  TakeArray(arrays, "y", args.y);
-  TakeArray(arrays, "mask", args.mask);
-  Run(attn_softmax_fwd, args);
+  Given given(arrays);
+  given.Take("x", args.x);
+  given.Take("y", args.y);
+  given.Take("mask", args.mask);
+  given.CheckAllTaken("array");
+  Compute([&] { return attn_softmax_fwd(&args); });
 }
 
 void SoftmaxBackward(const py::dict& numbers, const py::dict& arrays) {
   const attn_softmax_problem problem = SoftmaxProblem(numbers);
   auto args = MakeArgs<attn_softmax_bwd_args>(problem);
-  TakeArray(arrays, "y", args.y);
-  TakeArray(arrays, "dy", args.dy);
-  TakeArray(arrays, "dx", args.dx);
-  Run(attn_softmax_bwd, args);
+  Given given(arrays);
+  given.Take("y", args.y);
+  given.Take("dy", args.dy);
+  given.Take("dx", args.dx);
+  given.CheckAllTaken("array");
+  Compute([&] { return attn_softmax_bwd(&args); });
 }
 
 }  // namespace

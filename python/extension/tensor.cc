@@ -176,6 +176,7 @@ attn_tensor Tensor::AsAttnTensor() const {
 attn_rows Tensor::AsRows() const {
   if (shape().empty()) throw py::value_error("a norm's array has at least 1 dimension, not 0");
   attn_rows result = {data(), shape().back()};
+  if (size_bytes() == 0) return result;  // no stride of it matters
   bool is_known = false;
   int64_t expected = 0;
   for (size_t i = shape().size() - 1; i-- > 0;) {
@@ -188,7 +189,11 @@ attn_rows Tensor::AsRows() const {
                             std::to_string(strides()[i]) + " elements; allowed: " +
                             std::to_string(expected) + ", so that rows are equally far apart");
     }
-    expected *= shape()[i];
+    if (__builtin_mul_overflow(expected, shape()[i], &expected) && i > 0) {
+      throw py::value_error("the stride of dimension " + std::to_string(i) + " is " +
+                            std::to_string(strides()[i]) + " elements; " +
+                            std::to_string(shape()[i]) + " of them exceed the address space");
+    }
   }
   return result;
 }

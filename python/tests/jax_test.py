@@ -28,3 +28,19 @@ def test_jax() -> None:
         jax.jit(aiter_attn.flash_attn_func)(*given)
     with pytest.raises(ValueError, match=r"^out: .* is immutable"):
         aiter_attn.mha_fwd(*given, out=out)
+
+
+def test_norms() -> None:
+    x, gamma = draw(5, 4).astype(ml_dtypes.bfloat16), numpy.ones(8, ml_dtypes.bfloat16)
+    given = jax.numpy.asarray(x), jax.numpy.asarray(gamma)
+    y, rstd, _ = aiter_attn.rms_norm_fwd(*given)
+    want, want_rstd, _ = aiter_attn.rms_norm_fwd(x, gamma)
+    # numpy's gradient with jax's arrays: each result is of the framework that it is like.
+    dx, dgamma = aiter_attn.rms_norm_bwd(want, given[0], gamma, rstd)
+    want_dx, want_dgamma = aiter_attn.rms_norm_bwd(want, x, gamma, want_rstd)
+    for array, expected in ((y, want), (rstd, want_rstd), (dx, want_dx)):
+        assert isinstance(array, jax.Array)
+        numpy.testing.assert_array_equal(numpy.asarray(array), expected)
+    assert isinstance(dgamma, numpy.ndarray)
+    numpy.testing.assert_array_equal(dgamma, want_dgamma)
+    assert isinstance(aiter_attn.softmax_bwd(want, y), jax.Array)

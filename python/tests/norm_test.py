@@ -10,9 +10,10 @@ import aiter_attn
 import ml_dtypes
 import numpy
 import pytest
-from aiter_attn import UnsupportedError
+from aiter_attn import _C, UnsupportedError
+from numpy.lib.stride_tricks import as_strided
 
-from python.tests.dlpack_exporter import KDL_ROCM, Exporter
+from python.tests.dlpack_exporter import KDL_ROCM, Exporter, Standard
 
 DTYPES = {
     "float16": (numpy.dtype("float16"), 2.0**-10),
@@ -124,6 +125,53 @@ def test_rows_with_gaps_and_no_rows() -> None:
     assert empty.shape == (0, 16)
     _, dgamma = aiter_attn.rms_norm_bwd(empty, empty, gamma, rstd)
     assert not dgamma.any()
+    # Strides of arrays without elements are as their makers like.
+    for empty in (whole.reshape(2, 3, 40)[:, :0], numpy.zeros((2, 0, 40), numpy.float32)):
+        y, rstd, _ = aiter_attn.rms_norm_fwd(empty[..., :16], gamma)
+        assert (y.shape, rstd.shape) == ((2, 0, 16), (2, 0))
+
+
+def test_a_row_with_nan_is_nan_under_a_mask() -> None:
+    x = numpy.array([[numpy.nan, 1, 2]], numpy.float32)
+    y = aiter_attn.softmax_fwd(x, mask=numpy.array([[[0, 1, 1]]], numpy.uint8))
+    assert numpy.isnan(y).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda shape, dtype: numpy.zeros((*shape, 1), dtype), r"with shape \(2, 3, 8, 1\)"),
+        (lambda shape, _: numpy.zeros(shape, "float16"), "dtype float16"),
+        (lambda shape, dtype: numpy.zeros(shape, dtype, order="F"), r"strides \(1, 2, 6\)"),
+    ],
+    ids=["another shape", "another dtype", "Fortran order"],
+)
+def test_results_that_a_namespace_makes_are_checked(make: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=f"^y: Standard's namespace made it .*{message}.*; pass x "):
+        aiter_attn.rms_norm_fwd(Standard(X, make), GAMMA)
+
+
+def test_who_cannot_make_results_is_told_what_can() -> None:
+    with pytest.raises(TypeError, match=r"^y: cannot be made for Exporter.*; pass x as a numpy"):
+        aiter_attn.rms_norm_fwd(Exporter(X), GAMMA)
+
+
+def test_results_are_of_the_framework_whose_dtype_they_have() -> None:
+    x = Standard(X, numpy.empty)
+    y, rstd, _ = aiter_attn.rms_norm_fwd(x, GAMMA)
+    assert (type(y), type(rstd)) == (Standard, Standard)
+    dx, dgamma = aiter_attn.rms_norm_bwd(X, x, GAMMA, RSTD)
+    assert (type(dx), type(dgamma)) == (Standard, numpy.ndarray)
+    assert type(aiter_attn.softmax_bwd(X, y)) is Standard
+
+
+def test_a_name_that_no_field_has() -> None:
+    with pytest.raises(TypeError, match='no number of this call is named "hiden"'):
+        _C.norm_fwd({"hiden": 8}, {})
+    tensor = _C.Tensor.from_buffer(X, "float32")
+    for call in (_C.norm_fwd, _C.norm_bwd, _C.softmax_fwd, _C.softmax_bwd):
+        with pytest.raises(TypeError, match='no array of this call is named "z"'):
+            call({}, {"z": tensor})
 
 
 X, GAMMA = draw("float32", 2, 3, 8), draw("float32", 8)
@@ -164,6 +212,13 @@ MASK = numpy.zeros((1, 3, 8), numpy.uint8)
             lambda: aiter_attn.rms_norm_fwd(draw("float32", 2, 4, 8)[:, :3], GAMMA),
             ValueError,
             "stride of dimension 0 is 32 elements; allowed: 24, so that rows are equally far",
+        ),
+        (
+            lambda: aiter_attn.rms_norm_fwd(
+                as_strided(GAMMA, (2, 8, 8), (4, 2**62, 4)), GAMMA, epsilon=1
+            ),
+            ValueError,
+            f"stride of dimension 1 is {2**60} elements; 8 of them exceed the address space",
         ),
         (
             lambda: aiter_attn.rms_norm_fwd(X, GAMMA, residual=X.astype(numpy.float16)),

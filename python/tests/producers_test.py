@@ -22,7 +22,7 @@ from python.tests.calls import (
     flash,
     forward,
 )
-from python.tests.dlpack_exporter import KDL_CPU, KDL_CUDA, KDL_ROCM, Exporter
+from python.tests.dlpack_exporter import KDL_CPU, KDL_CUDA, KDL_ROCM, Exporter, Standard
 
 FAR = 2**62
 # Fields of a capsule's tensor, and what is said of them.
@@ -224,29 +224,6 @@ def test_no_device_at_all() -> None:
 
 def test_pinned_host_memory_may_be_told_as_such_or_not() -> None:
     forward(k=Exporter(K, device=(3, 0), told=(KDL_CPU, 0)), v=Exporter(K, device=(11, 1)))
-
-
-class Namespace:
-    """The part of the array API standard that results are made with, as bad as `make` is."""
-
-    float32 = numpy.dtype("float32")
-
-    def __init__(self, make: Any) -> None:
-        self.make = make
-
-    def empty(self, shape: tuple[int, ...], *, dtype: Any, device: Any) -> Any:
-        return Standard(self.make(shape, dtype), self.make)
-
-
-class Standard(Exporter):
-    device = "cpu"
-
-    def __init__(self, array: Any, make: Any, **more: Any) -> None:
-        super().__init__(array, **more)
-        self.dtype, self.make = array.dtype, make
-
-    def __array_namespace__(self) -> Namespace:
-        return Namespace(self.make)
 
 
 def fortran(shape: tuple[int, ...], dtype: Any) -> Any:

@@ -2,7 +2,7 @@
 """What a framework is to a call: how its arrays are borrowed and made, and on which stream.
 
 Framework serves every producer of DLPack. Results are made through the array API standard
-(`__array_namespace__`); without that the caller passes the results' arrays.
+(`__array_namespace__`); without that the caller of attention passes the results' arrays.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from aiter_attn import _C, _arguments
 
-__all__ = ["DEFAULT_STREAM", "SAME_STREAM", "Framework", "device_name", "to_pass"]
+__all__ = ["DEFAULT_STREAM", "SAME_STREAM", "Framework", "device_name"]
 
 # DLPack's DLDeviceType, for messages.
 _DEVICES: Final = {
@@ -41,12 +41,6 @@ def device_name(device: tuple[int, int]) -> str:
     kind, index = device
     name = _DEVICES.get(kind, f"DLPack device type {kind}")
     return name if kind == _C.DEVICE_CPU else f"{name}:{index}"
-
-
-def to_pass(name: str, shape: Sequence[int], dtype: str | None) -> str:
-    """What a caller does for whom a result cannot be made, in words."""
-    takers = "mha_fwd, mha_varlen_fwd" if name in ("out", "lse") else "mha_bwd, mha_varlen_bwd"
-    return f"pass {name}= with shape {tuple(shape)} and dtype {dtype or 'as q'} to {takers}"
 
 
 def _location(kind: int, index: int) -> tuple[int, int]:
@@ -133,8 +127,21 @@ class Framework:
         except (AttributeError, TypeError) as error:
             raise TypeError(
                 f"{name}: cannot be made for {type(like).__name__}, which does not follow the "
-                f"array API standard ({error}); {to_pass(name, shape, dtype)}"
+                f"array API standard ({error})"
             ) from error
+
+    def check_made(
+        self, name: str, like: Any, made: _C.Tensor, shape: tuple[int, ...], dtype: str
+    ) -> None:
+        """Raises TypeError where empty() made something else than it was asked for."""
+        if self.exact or made.fits(shape, dtype, len(shape), written=True):
+            return
+        access = "read-only, " if made.read_only else ""
+        raise TypeError(
+            f"{name}: {type(like).__name__}'s namespace made it {access}with shape {made.shape}, "
+            f"dtype {made.dtype} and strides {made.strides}, where a C-contiguous, writable array "
+            f"of shape {shape} and dtype {dtype} was asked for"
+        )
 
     def result(self, array: Any, like: Any) -> Any:
         """The caller's form of an array from empty(), once it is written."""

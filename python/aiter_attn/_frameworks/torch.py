@@ -27,8 +27,7 @@ class Adapter(Framework):
             if self.module.is_grad_enabled():
                 raise UnsupportedError(
                     f"{name}: requires_grad is set, and this version records no autograd graph; "
-                    "call under torch.no_grad(), or use mha_fwd and mha_bwd in a "
-                    "torch.autograd.Function of your own"
+                    "call under torch.no_grad(), or in a torch.autograd.Function of your own"
                 )
             array = array.detach()
         if stream is None:
