@@ -232,14 +232,11 @@ TEST(RefusalsTest, OutputsThatShareMemory) {
       {
           {[](Call& c) { c.forward.y = c.forward.x; }, kInvalid,
            "y overlaps x: an output must share no byte"},
-          {[](Call& c) { c.forward.rstd = c.b.data + 31; }, kInvalid,
-           "rstd overlaps y"},
-          {[](Call& c) { c.forward.y.data = c.c.data + 7; }, kInvalid,
-           "y overlaps gamma"},
+          {[](Call& c) { c.forward.rstd = c.b.data + 31; }, kInvalid, "rstd overlaps y"},
+          {[](Call& c) { c.forward.y.data = c.c.data + 7; }, kInvalid, "y overlaps gamma"},
       },
       run_forward);
-  expect_refused({{[](Call& c) { c.backward.dx = c.backward.dy; }, kInvalid,
-                   "dx overlaps dy"}},
+  expect_refused({{[](Call& c) { c.backward.dx = c.backward.dy; }, kInvalid, "dx overlaps dy"}},
                  run_backward);
   Call interleaved;  // rows of y lie between those of x
   interleaved.forward.x.stride = interleaved.forward.y.stride = int64_t{2} * kColumns;
@@ -250,7 +247,8 @@ TEST(RefusalsTest, OutputsThatShareMemory) {
 TEST(RefusalsTest, Softmax) {
   expect_refused(
       {
-          {[](Call& c) { c.softmax.mask_kind = 3; }, kInvalid, "mask_kind is 3, but must be from 0 to 2"},
+          {[](Call& c) { c.softmax.mask_kind = 3; }, kInvalid,
+           "mask_kind is 3, but must be from 0 to 2"},
           {[](Call& c) { c.softmax.device_type = ATTN_DEVICE_ROCM; }, ATTN_ERROR_UNSUPPORTED,
            "device_type is 10"},
           {[](Call& c) { c.softmax.rows = -4; }, kInvalid, "rows is -4"},
@@ -279,9 +277,9 @@ TEST(RefusalsTest, Softmax) {
            kInvalid, "mask_repeat is 3, but must divide rows / queries (2)"},
       },
       run_softmax);
-  expect_refused({{[](Call& c) { c.softmax_backward.dx = c.softmax_backward.y; }, kInvalid,
-                   "dx overlaps y"}},
-                 run_softmax_backward);
+  expect_refused(
+      {{[](Call& c) { c.softmax_backward.dx = c.softmax_backward.y; }, kInvalid, "dx overlaps y"}},
+      run_softmax_backward);
 }
 
 TEST(RefusalsTest, AnInterruptStopsACall) {
