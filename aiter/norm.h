@@ -28,7 +28,7 @@ typedef enum attn_norm_kind {
 typedef enum attn_softmax_mask {
   ATTN_SOFTMAX_MASK_NONE = 0,
   /* Where the mask is 1 the scaled score is -10000; a row whose largest score is that gives
-   * zeros. */
+   * zeros, and a NaN that is not masked makes its row NaN. */
   ATTN_SOFTMAX_MASK_EXPLICIT = 1,
   /* Query q has the first q + columns - queries + 1 columns; the others give zeros and are not
    * read. With queries = columns this is the upper-triangular mask. */

@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Regions of memory that strides describe, and whether two of them share a byte.
+// Regions of memory that strides describe, whether two of them share a byte, and the refusal of
+// those that do.
 #pragma once
 
 #include <array>

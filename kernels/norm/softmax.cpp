@@ -5,8 +5,9 @@
 //   backward  dx = scale * y * (dy - sum(y * dy))
 //
 // SOFTMAX_MASK: NO_MASK; EXPLICIT_MASK: where the mask is 1, s = -10000, and a row whose largest s
-// is that gives 0; CAUSAL_MASK: row q of `queries` has the first q + HIDDEN - queries + 1 columns,
-// which with queries == HIDDEN is the upper-triangular mask; the rest is 0 and not read.
+// is that gives 0, one with a NaN that is not masked NaN; CAUSAL_MASK: row q of `queries` has the
+// first q + HIDDEN - queries + 1 columns (with queries == HIDDEN: the upper-triangular mask); the
+// rest is 0 and not read.
 #include "rows.h"
 
 #define NO_MASK 0

@@ -8,7 +8,13 @@ from typing import Any, Final, SupportsFloat, SupportsIndex
 from aiter_attn import _C, _arguments, _problem
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, framework_of
-from aiter_attn._frameworks.generic import DEFAULT_STREAM, SAME_STREAM, device_name
+from aiter_attn._frameworks.generic import (
+    DEFAULT_STREAM,
+    SAME_STREAM,
+    check_contiguous,
+    check_rows,
+    device_name,
+)
 
 __all__ = ["Call"]
 
@@ -51,7 +57,7 @@ class Call:
                 self._borrow("cu_seqlens_q", starts_q), self._borrow("cu_seqlens_k", starts_k)
             )
             for name in ("cu_seqlens_q", "cu_seqlens_k"):
-                _check_contiguous(name, self._tensors[name])
+                check_contiguous(name, self._tensors[name])
             lengths = _problem.lengths(batch, max_seqlen_q, max_seqlen_k)
         self.attention = _problem.attention(
             self._borrow("q", q),
@@ -63,7 +69,7 @@ class Call:
             lengths,
         )
         for name in ("q", "k", "v"):
-            _check_rows(name, self._tensors[name])
+            check_rows(name, self._tensors[name])
         self.problem = self.attention.problem
         if self._stream is not None:
             self.problem = self.problem.on(*self._device, self._stream)
@@ -141,7 +147,7 @@ class Call:
         if _fits(tensor, want, written):
             return
         _problem.check(name, tensor, want)
-        (_check_contiguous if name == "lse" else _check_rows)(name, tensor)
+        (check_contiguous if name == "lse" else check_rows)(name, tensor)
         if written:
             _check_writable(name, tensor)
 
@@ -179,7 +185,7 @@ class Call:
                 "workspace", self._lead, (padded,), "uint8", self._given_stream
             )
         tensor = self._borrow("workspace", given)
-        _check_contiguous("workspace", tensor)
+        check_contiguous("workspace", tensor)
         _check_writable("workspace", tensor)
 
 
@@ -193,22 +199,6 @@ def _fits(tensor: _C.Tensor, want: _problem.ShapeDtype, written: bool) -> bool:
     """The usual case in one question; why not is another's to say. lse is all contiguous."""
     rank = 1 if want.dims[-1] == "head size" else len(want.shape)
     return tensor.fits(want.shape, want.dtype, rank, written)
-
-
-def _check_rows(name: str, tensor: _C.Tensor) -> None:
-    if not tensor.is_contiguous(1):
-        raise ValueError(
-            f"{name}: strides {tensor.strides} (in elements); the last must be 1: pass a copy "
-            "whose last dimension is contiguous"
-        )
-
-
-def _check_contiguous(name: str, tensor: _C.Tensor) -> None:
-    if not tensor.is_contiguous(len(tensor.shape)):
-        raise ValueError(
-            f"{name}: strides {tensor.strides} (in elements) of shape {tensor.shape}; it must "
-            "be contiguous: pass a contiguous copy"
-        )
 
 
 def _check_writable(name: str, tensor: _C.Tensor) -> None:

@@ -3,9 +3,9 @@
 forward and backward.
 
 What holds for every function here
-  - Arrays are numpy, torch, cupy or jax arrays, or anything else that exports DLPack, in host
-    memory. They are read in place. Results are made by the framework of the array whose dtype they
-    have; mean and rstd, by that of x.
+  - Arrays are numpy, torch or jax arrays, or anything else that exports DLPack, in host memory.
+    They are read in place. Results are made by the framework of the array whose dtype they have;
+    mean and rstd, by that of x.
   - x, gamma and their like have the dtypes float16, bfloat16 or float32. Results have the dtype of
     x (dgamma and dbeta: of gamma; mean and rstd: float32). Sums are taken in double, and each
     result is rounded once.
@@ -23,7 +23,7 @@ from typing import Any, Final
 from aiter_attn import _C, _arguments
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, ArrayT, framework_of
-from aiter_attn._frameworks.generic import device_name
+from aiter_attn._frameworks.generic import check_contiguous, check_rows, device_name
 
 __all__ = [
     "layer_norm_bwd",
@@ -68,11 +68,7 @@ class _Call:
             raise ValueError(f"{name}: shape (); allowed: at least one dimension")
         if shape is not None and tensor.shape != shape:
             raise ValueError(f"{name}: shape {tensor.shape}; allowed: {shape}")
-        if not tensor.is_contiguous(1):
-            raise ValueError(
-                f"{name}: strides {tensor.strides} (in elements); the last must be 1: pass a copy "
-                "whose last dimension is contiguous"
-            )
+        check_rows(name, tensor)
         self.tensors[name], self._given[name] = tensor, array
         return tensor
 
@@ -89,7 +85,7 @@ class _Call:
             tensor = framework_of(name, made).borrow(name, made, _CPU, None)
             framework.check_made(name, given, tensor, shape, dtype or self.tensors[like].dtype)
         except TypeError as error:
-            raise TypeError(f"{error}; pass {like} as a numpy, torch, jax or cupy array") from error
+            raise TypeError(f"{error}; pass {like} as a numpy, torch or jax array") from error
         self.tensors[name], self._made[name] = tensor, (made, like)
 
     def result(self, name: str) -> Any:
@@ -171,9 +167,7 @@ def _backward(
     for name, statistic in (("rstd", rstd), ("mean", mean)):
         if statistic is None:
             continue
-        made = call.borrow(name, statistic, tensor.shape[:-1], "float32")
-        if not made.is_contiguous(len(made.shape)):
-            raise ValueError(f"{name}: strides {made.strides}; allowed: a contiguous array")
+        check_contiguous(name, call.borrow(name, statistic, tensor.shape[:-1], "float32"))
     if dh is not None:
         call.borrow("dh", dh, tensor.shape, tensor.dtype)
     call.make("dx", "x", tensor.shape)
@@ -316,7 +310,8 @@ def softmax_fwd(
         x: [..., queries, columns]
         scale: finite.
         mask: [masks, queries, columns], uint8, contiguous: where it is 1 the scaled score is
-            -10000, and a row whose largest score is -10000 gives zeros, as in Transformer Engine.
+            -10000, and a row whose largest score is -10000 gives zeros, as in Transformer Engine;
+            a NaN that is not masked makes its row NaN.
             masks divides the number of x's matrices: as many, one after the other, share one.
         causal: query q has the first q + columns - queries + 1 columns; the others give 0.
 
@@ -351,8 +346,7 @@ def _borrow_mask(call: _Call, mask: Array, shape: tuple[int, ...]) -> int:
             f"mask: shape {tensor.shape}; allowed: [masks, queries, columns] of x, whose shape is "
             f"{shape}, and masks that divide its {matrices} matrices"
         )
-    if not tensor.is_contiguous(3):
-        raise ValueError(f"mask: strides {tensor.strides}; allowed: a contiguous array")
+    check_contiguous("mask", tensor)
     return max(1, matrices // tensor.shape[0])
 
 

@@ -150,7 +150,8 @@ class Namespace:
         self.make = make
 
     def empty(self, shape: tuple[int, ...], *, dtype: Any, device: Any) -> Any:
-        return Standard(self.make(shape, dtype), self.make)
+        array = self.make(shape, dtype)
+        return Standard(array, self.make, read_only=not array.flags.writeable)
 
 
 class Standard(Exporter):

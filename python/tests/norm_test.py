@@ -137,14 +137,21 @@ def test_a_row_with_nan_is_nan_under_a_mask() -> None:
     assert numpy.isnan(y).all()
 
 
+def read_only(shape: tuple[int, ...], dtype: Any) -> Any:
+    array = numpy.zeros(shape, dtype)
+    array.setflags(write=False)
+    return array
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda shape, dtype: numpy.zeros((*shape, 1), dtype), r"with shape \(2, 3, 8, 1\)"),
         (lambda shape, _: numpy.zeros(shape, "float16"), "dtype float16"),
         (lambda shape, dtype: numpy.zeros(shape, dtype, order="F"), r"strides \(1, 2, 6\)"),
+        (read_only, "read-only, with shape"),
     ],
-    ids=["another shape", "another dtype", "Fortran order"],
+    ids=["another shape", "another dtype", "Fortran order", "read-only"],
 )
 def test_results_that_a_namespace_makes_are_checked(make: Any, message: str) -> None:
     with pytest.raises(TypeError, match=f"^y: Standard's namespace made it .*{message}.*; pass x "):

@@ -12,7 +12,14 @@ from typing import Any, Final
 
 from aiter_attn import _C, _arguments
 
-__all__ = ["DEFAULT_STREAM", "SAME_STREAM", "Framework", "device_name"]
+__all__ = [
+    "DEFAULT_STREAM",
+    "SAME_STREAM",
+    "Framework",
+    "check_contiguous",
+    "check_rows",
+    "device_name",
+]
 
 # DLPack's DLDeviceType, for messages.
 _DEVICES: Final = {
@@ -41,6 +48,24 @@ def device_name(device: tuple[int, int]) -> str:
     kind, index = device
     name = _DEVICES.get(kind, f"DLPack device type {kind}")
     return name if kind == _C.DEVICE_CPU else f"{name}:{index}"
+
+
+def check_rows(name: str, tensor: _C.Tensor) -> None:
+    """Raises ValueError where the last dimension has another stride than 1."""
+    if not tensor.is_contiguous(1):
+        raise ValueError(
+            f"{name}: strides {tensor.strides} (in elements); the last must be 1: pass a copy "
+            "whose last dimension is contiguous"
+        )
+
+
+def check_contiguous(name: str, tensor: _C.Tensor) -> None:
+    """Raises ValueError where any dimension is strided."""
+    if not tensor.is_contiguous(len(tensor.shape)):
+        raise ValueError(
+            f"{name}: strides {tensor.strides} (in elements) of shape {tensor.shape}; it must "
+            "be contiguous: pass a contiguous copy"
+        )
 
 
 def _location(kind: int, index: int) -> tuple[int, int]:

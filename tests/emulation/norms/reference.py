@@ -78,6 +78,7 @@ class Moments:
     condition: Array
 
 
+@_invalid_is_nan
 def moments(x: Array, layer: bool, epsilon: float) -> Moments:
     mean = x.mean(-1, keepdims=True) if layer else np.zeros_like(x[:, :1])
     rstd = 1 / np.sqrt(np.square(x - mean).mean(-1, keepdims=True) + epsilon)
