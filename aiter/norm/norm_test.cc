@@ -124,6 +124,14 @@ attn_norm_problem norm_problem(int32_t kind, int64_t rows, int64_t hidden, const
   return p;
 }
 
+template <typename Args, typename Problem>
+Args args_for(const Problem& problem) {
+  Args args = {};
+  args.struct_size = sizeof(args);
+  args.problem = &problem;
+  return args;
+}
+
 // y by the definition, from numbers as they are stored.
 Vector norm_definition(const attn_norm_problem& p, const Vector& h, const Vector& gamma,
                        const Vector& beta) {
@@ -166,9 +174,7 @@ TEST_P(NormTest, Forward) {
       gamma.set(random_numbers(hidden, 3));
       beta.set(random_numbers(hidden, 4));
       std::vector<float> mean(5), rstd(5);
-      attn_norm_fwd_args args = {};
-      args.struct_size = sizeof(args);
-      args.problem = &p;
+      auto args = args_for<attn_norm_fwd_args>(p);
       args.x = x.rows();
       args.y = y.rows();
       args.gamma = gamma.data();
@@ -222,18 +228,14 @@ TEST_P(NormTest, BackwardIsTheDerivativeOfForward) {
     dh.set(random_numbers(kRows * kHidden, 5));
     gamma.set(random_numbers(kHidden, 3));
     std::vector<float> mean(kRows), rstd(kRows);
-    attn_norm_fwd_args forward = {};
-    forward.struct_size = sizeof(forward);
-    forward.problem = &p;
+    auto forward = args_for<attn_norm_fwd_args>(p);
     forward.x = x.rows();
     forward.y = y.rows();
     forward.gamma = gamma.data();
     forward.mean = layer ? mean.data() : nullptr;
     forward.rstd = rstd.data();
     ASSERT_EQ(attn_norm_fwd(&forward), ATTN_OK) << attn_last_error();
-    attn_norm_bwd_args args = {};
-    args.struct_size = sizeof(args);
-    args.problem = &p;
+    auto args = args_for<attn_norm_bwd_args>(p);
     args.x = x.rows();
     args.dy = dy.rows();
     args.dx = dx.rows();
@@ -281,9 +283,7 @@ TEST_P(NormTest, BackwardIsTheDerivativeOfForward) {
 TEST(NormTest, WithoutRowsTheGradientsOfWeightsAreZero) {
   attn_norm_problem p = norm_problem(ATTN_NORM_LAYER, 0, 4, kSingle);
   std::vector<float> gamma(4, 1), dgamma(4, 7), dbeta(4, 7);
-  attn_norm_bwd_args args = {};
-  args.struct_size = sizeof(args);
-  args.problem = &p;
+  auto args = args_for<attn_norm_bwd_args>(p);
   args.gamma = gamma.data();
   args.dgamma = dgamma.data();
   args.dbeta = dbeta.data();
@@ -302,9 +302,7 @@ Cast cast_to_fp8(float value, float scale, int32_t dtype) {
   p.y_dtype = dtype;
   float x = 5, gamma = 3;
   Cast result = {0, 0.25f};
-  attn_norm_fwd_args args = {};
-  args.struct_size = sizeof(args);
-  args.problem = &p;
+  auto args = args_for<attn_norm_fwd_args>(p);
   args.x = {&x, 1};
   args.y = {&result.bits, 1};
   args.gamma = &gamma;
@@ -357,9 +355,7 @@ TEST(NormTest, ARowSpoilsNoOther) {
   Matrix x(4, 2, ATTN_DTYPE_FP32), y(4, 2, ATTN_DTYPE_FP32), gamma(1, 2, ATTN_DTYPE_FP32);
   x.set({1, 3, kNan, 3, kInfinity, 3, 1e30, 3e30});
   gamma.set({1, 1});
-  attn_norm_fwd_args args = {};
-  args.struct_size = sizeof(args);
-  args.problem = &p;
+  auto args = args_for<attn_norm_fwd_args>(p);
   args.x = x.rows();
   args.y = y.rows();
   args.gamma = gamma.data();
@@ -385,9 +381,7 @@ Vector softmax(const attn_softmax_problem& p, const Vector& x,
                const std::vector<uint8_t>& mask = {}) {
   Matrix in(p.rows, p.columns, p.dtype, 1), out(p.rows, p.columns, p.dtype, 2);
   in.set(x);
-  attn_softmax_fwd_args args = {};
-  args.struct_size = sizeof(args);
-  args.problem = &p;
+  auto args = args_for<attn_softmax_fwd_args>(p);
   args.x = in.rows();
   args.y = out.rows();
   args.mask = mask.empty() ? nullptr : mask.data();
@@ -429,9 +423,7 @@ TEST(SoftmaxTest, BackwardIsTheDerivativeOfForward) {
     Matrix y(4, 5, p.dtype), dy(4, 5, p.dtype, 1), dx(4, 5, p.dtype, 2);
     y.set(softmax(p, x));
     dy.set(gradient);
-    attn_softmax_bwd_args args = {};
-    args.struct_size = sizeof(args);
-    args.problem = &p;
+    auto args = args_for<attn_softmax_bwd_args>(p);
     args.y = y.rows();
     args.dy = dy.rows();
     args.dx = dx.rows();
