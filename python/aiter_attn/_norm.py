@@ -93,16 +93,16 @@ class _Call:
         return framework_of(like, self._given[like]).result(made, self._given[like])
 
 
-def _row_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+def _row_shape(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
     """(rows, columns)"""
     if shape[-1] == 0:
-        raise ValueError(f"x: shape {shape}; allowed: a last dimension of at least 1")
+        raise ValueError(f"{name}: shape {shape}; allowed: a last dimension of at least 1")
     return math.prod(shape[:-1]), shape[-1]
 
 
 def _numbers(kind: int, call: _Call, zero_centred: bool, epsilon: float) -> dict[str, Any]:
     tensors = call.tensors
-    rows, hidden = _row_shape(tensors["x"].shape)
+    rows, hidden = _row_shape("x", tensors["x"].shape)
     dtype = _C.DTYPES[tensors["x"].dtype]
     return {
         "kind": kind,
@@ -134,7 +134,7 @@ def _forward(
 ) -> _Call:
     call = _Call()
     tensor = call.borrow("x", x)
-    _, hidden = _row_shape(tensor.shape)
+    _, hidden = _row_shape("x", tensor.shape)
     weights = call.vector("gamma", gamma, hidden)
     if beta is not None:
         call.vector("beta", beta, hidden, weights.dtype)
@@ -161,7 +161,7 @@ def _backward(
 ) -> _Call:
     call = _Call()
     tensor = call.borrow("x", x)
-    _, hidden = _row_shape(tensor.shape)
+    _, hidden = _row_shape("x", tensor.shape)
     call.borrow("dy", dy, tensor.shape)
     call.vector("gamma", gamma, hidden)
     for name, statistic in (("rstd", rstd), ("mean", mean)):
@@ -284,9 +284,11 @@ def layer_norm_bwd(
 
 
 def _softmax_numbers(
-    tensor: _C.Tensor, scale: float, mask_kind: int, mask_repeat: int
+    call: _Call, name: str, scale: float, mask_kind: int, mask_repeat: int
 ) -> dict[str, Any]:
-    rows, columns = _row_shape(tensor.shape)
+    """name: of the array whose rows are those of the problem."""
+    tensor = call.tensors[name]
+    rows, columns = _row_shape(name, tensor.shape)
     scale = _arguments.number("scale", scale, "a finite number")
     if not math.isfinite(scale):
         raise ValueError(f"scale: {scale}; allowed: a finite number")
@@ -331,7 +333,7 @@ def softmax_fwd(
             raise ValueError("mask: with causal=True; allowed: one of the two")
         kind, repeat = _C.SOFTMAX_MASK_EXPLICIT, _borrow_mask(call, mask, tensor.shape)
     call.make("y", "x", tensor.shape)
-    _C.softmax_fwd(_softmax_numbers(tensor, scale, kind, repeat), call.tensors)
+    _C.softmax_fwd(_softmax_numbers(call, "x", scale, kind, repeat), call.tensors)
     y: ArrayT = call.result("y")
     return y
 
@@ -368,6 +370,6 @@ def softmax_bwd(dy: Array, y: ArrayT, *, scale: float = 1.0, causal: bool = Fals
     call.make("dx", "y", tensor.shape)
     causal = _arguments.flag("causal", causal)
     kind = _C.SOFTMAX_MASK_CAUSAL if causal else _C.SOFTMAX_MASK_NONE
-    _C.softmax_bwd(_softmax_numbers(tensor, scale, kind, 0), call.tensors)
+    _C.softmax_bwd(_softmax_numbers(call, "y", scale, kind, 0), call.tensors)
     dx: ArrayT = call.result("dx")
     return dx

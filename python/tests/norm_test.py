@@ -253,6 +253,11 @@ MASK = numpy.zeros((1, 3, 8), numpy.uint8)
             "rstd: strides",
         ),
         (
+            lambda: aiter_attn.softmax_bwd(X[..., :0], X[..., :0]),
+            ValueError,
+            r"^y: shape \(2, 3, 0\); allowed: a last dimension of at least 1",
+        ),
+        (
             lambda: aiter_attn.softmax_fwd(X, mask=MASK, causal=True),
             ValueError,
             "mask: with causal=True; allowed: one of the two",
