@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 
-from toolchains.bazel import remote_cache
+from toolchains.bazel import remote_cache, sandbox
 from toolchains.bazel.messages import Progress, note
 from toolchains.locks.environment import cache_folder
 from toolchains.locks.errors import LocksError
@@ -79,7 +79,11 @@ def _bazel(environ: dict[str, str]) -> list[str]:
     from toolchains.bazel import setup
 
     version = (TOP / ".bazelversion").read_text(encoding="utf-8").strip()
-    return [*setup.debian_bazel(version, str(HERE), environ), *_more_settings(environ)]
+    return [
+        *setup.debian_bazel(version, str(HERE), environ),
+        *sandbox.settings(str(HERE)),
+        *_more_settings(environ),
+    ]
 
 
 def _more_settings(environ: Mapping[str, str]) -> list[str]:

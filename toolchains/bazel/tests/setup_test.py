@@ -10,7 +10,7 @@ import types
 
 import pytest
 
-from toolchains.bazel import install, main, setup
+from toolchains.bazel import install, main, sandbox, setup
 from toolchains.debian import lock
 from toolchains.locks.errors import LocksError
 
@@ -52,6 +52,27 @@ def test_another_rc_file_that_is_none(value: str) -> None:
         main._more_settings({"BAZELW_BAZELRC": value})
 
 
+@pytest.mark.parametrize(
+    ("mounted", "free", "used"), [(True, 1, True), (True, 0, False), (False, 1, False)]
+)
+def test_sandboxes_are_in_memory_where_there_is_room(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, mounted: bool, free: int, used: bool
+) -> None:
+    monkeypatch.setattr(os.path, "ismount", lambda path: mounted)
+    room = types.SimpleNamespace(f_bavail=free << 18, f_frsize=4096)
+    monkeypatch.setattr(os, "statvfs", lambda path: room)
+    here = os.path.dirname(sandbox.__file__)
+    got = sandbox.settings(here, str(tmp_path))
+    assert got == ([f"--bazelrc={here}/memory.bazelrc"] if used else [])
+    for option in got:
+        rc = pathlib.Path(option.partition("=")[2]).read_text()
+        assert f"build --sandbox_base={sandbox.MEMORY}\n" in rc
+
+
+def test_no_sandboxes_where_there_is_no_such_folder(tmp_path: pathlib.Path) -> None:
+    assert sandbox.settings("here", f"{tmp_path}/none") == []
+
+
 def test_cache_folder_that_cannot_be_written(tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
     assert setup._done(f"{tmp_path}/file/cache/bazel-1") is None
@@ -82,9 +103,10 @@ def test_bazelisk_is_preferred_and_can_be_overruled(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(shutil, "which", lambda tool: f"/opt/{tool}")
     monkeypatch.setattr(setup, "debian_bazel", lambda *_: ["debian"])
     assert main._bazel({}) == ["/opt/bazelisk"]
-    assert main._bazel({"BAZELW_MODE": "debian"}) == ["debian"]
+    monkeypatch.setattr(sandbox, "settings", lambda folder: ["sandboxes"])
+    assert main._bazel({"BAZELW_MODE": "debian"}) == ["debian", "sandboxes"]
     assert main._bazel({"BAZELW_BAZEL": "/opt/mine", "BAZELW_MODE": "debian"}) == ["/opt/mine"]
     monkeypatch.setattr(shutil, "which", lambda tool: None)
-    assert main._bazel({}) == ["debian"]
+    assert main._bazel({}) == ["debian", "sandboxes"]
     with pytest.raises(LocksError, match="no bazelisk on PATH"):
         main._bazel({"BAZELW_MODE": "bazelisk"})
