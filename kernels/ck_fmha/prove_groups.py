@@ -107,7 +107,9 @@ def lock_text(lock: Mapping[str, Mapping[str, Mapping[str, Proof]]]) -> str:
 
 
 def siblings(rows: Mapping[str, Mapping[str, object]]) -> Groups:
-    """Groups of instances that share most of their compile: of a kind, a package and a tile.
+    """Groups of instances that share most of their compile: of a kind, a head size and a tile.
+
+    Types of elements may differ: of tiles' distributions, most of the compile, few know of them.
 
     rows  "package:instance" -> its row of the launch table
     """
@@ -115,7 +117,7 @@ def siblings(rows: Mapping[str, Mapping[str, object]]) -> Groups:
     for member, row in sorted(rows.items()):
         kind, package = str(row["kind"]), member.partition(":")[0]
         tile = json.dumps(row["tile"], sort_keys=True)
-        shape = (kind,) if kind in _SMALL else (kind, package.rpartition("/")[2], tile)
+        shape = (kind,) if kind in _SMALL else (kind, package.rpartition("_")[2], tile)
         shapes[shape].append(member)
     groups: Groups = {}
     for shape, alike in shapes.items():

@@ -38,10 +38,9 @@ def _compile(command: Sequence[str]) -> int:
         group = Path(_UNIT.value).parent.name
         end = "ran out of memory" if said_so else "was killed"
         print(
-            f"{group}: the compile of {len(_OUT.value)} kernels together {end}. It takes up to "
-            "1.3 GB: free some memory, let fewer run at once (--jobs=1), or have each kernel "
-            "compiled by itself, in less at a time and the same to the byte: "
-            "--//kernels/ck_fmha:shortcuts=none",
+            f"{group}: the compile of {len(_OUT.value)} kernels together {end}. Free some memory, "
+            "let fewer run at once (--jobs=1), or have each kernel compiled by itself, in less at "
+            "a time and the same to the byte: --//kernels/ck_fmha:shortcuts=none",
             file=sys.stderr,
         )
     return got.returncode

@@ -48,15 +48,17 @@ def test_another_text_is_refused_with_the_way_out(text: str):
         parse_lock(text)
 
 
-def test_siblings_are_of_one_kind_dtype_and_tile():
+def test_siblings_are_of_one_kind_head_size_and_tile():
     rows = {
         "fwd/fp16_d64:a": row("fwd", 64),
         "fwd/fp16_d64:b": row("fwd", 64),
         "fwd/fp16_d64:other_tile": row("fwd", 32),
+        "fwd/fp16_d32:other_head_size": row("fwd", 64),
         "fwd/bf16_d64:other_dtype": row("fwd", 64),
         "bwd/fp16_d64:other_kind": row("bwd_dq_dk_dv", 64),
     }
-    assert siblings(rows) == {"fwd_fp16_d64_0": ["fwd/fp16_d64:a", "fwd/fp16_d64:b"]}
+    alike = ["fwd/bf16_d64:other_dtype", "fwd/fp16_d64:a", "fwd/fp16_d64:b"]
+    assert siblings(rows) == {"fwd_d64_0": alike}
 
 
 def test_small_kernels_are_compiled_together_whatever_their_shape():
