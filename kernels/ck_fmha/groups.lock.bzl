@@ -96,7 +96,7 @@ GROUPS = {
                 "19c44195f17b5a276ae4a9c1b4e98d4b5b9742718e4031b0de90ed16c3cbbab0",
             ],
         },
-        "bwd_dq_dk_dv_bf16_d128_0": {
+        "bwd_dq_dk_dv_d128_0": {
             "bwd/bf16_d128:fmha_bwd_d128_bf16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
                 "3e7056ff64df463c8c941b52b68dc4576013d4e93a80e5b9bf254d060a8b560f",
                 "77cc4258a3a5c2f18541363f0d8223956c8ec2addf4752fbbc76853e86138bcd",
@@ -113,46 +113,6 @@ GROUPS = {
                 "a19767bd8c12ce75c0a39d94607ecb888f171128fa9b8ee9adb840114730b0bc",
                 "3d89921b13376182366e58ac00339da67740af2f4d61bd8a2ec806ccdc81576d",
             ],
-        },
-        "bwd_dq_dk_dv_bf16_d128_1": {
-            "bwd/bf16_d128:fmha_bwd_d128_bf16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_alibi_ndbias_nmask_ndropout_deterministic": [
-                "29bbfe854dfec7117a101df7f8d70e66496cacc1243919f76b172413a9705e65",
-                "497c971c5f05bca83832085ba0027871355dc26186b35b0d41e1465b10bb9c83",
-            ],
-            "bwd/bf16_d128:fmha_bwd_d128_bf16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psskddv_bias_dbias_mask_dropout_wg16_ndeterministic": [
-                "1b862f92f0307940b55d75d64cb3c1d99dc99b641bbacbcdf16b26f64441071a",
-                "13844548c9eb76c0bf9eb8c7249b0b543b41d1ee8550dfb6225f848ba61ef798",
-            ],
-        },
-        "bwd_dq_dk_dv_bf16_d32_0": {
-            "bwd/bf16_d32:fmha_bwd_d32_bf16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_bias_dbias_nmask_dropout_wg16_deterministic": [
-                "dc89da86a685a9f3e8107589166999d2d1d20b7fdfb43263cd35eaf0f00dbab6",
-                "7d5a77896dba1c6962d922c3ee80be38605ecdb2b6c08a20e84cbc371d932531",
-            ],
-            "bwd/bf16_d32:fmha_bwd_d32_bf16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psdv_alibi_ndbias_mask_dropout_wg16_deterministic": [
-                "7a81e56f9edb816c0befe409be3f9c1882f837369e5ea361726a7761f1a05c18",
-                "eb0260526b5910c5992c29615a39dfbbf915aa1274058f32cab396fd6628c0b0",
-            ],
-        },
-        "bwd_dq_dk_dv_bf16_d64_0": {
-            "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
-                "679b7bbd2752f06941082e76851443c057b80b1c11d04cf236d2f1aaffcffebd",
-                "bb89551c56fab89d3222c7a419cddff58a84ab9c96ed152d09c6fdb737fec443",
-            ],
-            "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
-                "7a1985235bb4bcabc786eefe6cdb34bd9a8c09263c070c0a46d3fb8d160b10bc",
-                "4a6e5c1d92bc8674eb1490fee5576573fff12886d5db3d8470a682b63026624f",
-            ],
-            "bwd/bf16_d64:fmha_bwd_d64_bf16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
-                "064b873300d4e8bbd206c796b6389be406a1f85228d6c2334026bfb1ec052d8f",
-                "70102e0eae509ba8b6fcc33e078c779a635c57bedffc7858f520822e7fca55fb",
-            ],
-            "bwd/bf16_d64:fmha_bwd_d64_bf16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
-                "2c2b55acbf7fd14f09a2ba9c4e83d6c7e44a85563ab302dbb873b8368765f73e",
-                "55ab8798714afadb794026608b7cc28c3de3206fb500685e8eb349beb04d16ab",
-            ],
-        },
-        "bwd_dq_dk_dv_fp16_d128_0": {
             "bwd/fp16_d128:fmha_bwd_d128_fp16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
                 "78b44c1f9cb4a5c36e882a7ade4f6211b153b74f87658b42f61feebc9d53b59f",
                 "70e14e6364475fdd9e52c3accc2e23c82a8ba5f2417993ae0b5e7a2b492a2e40",
@@ -170,7 +130,25 @@ GROUPS = {
                 "23c86794e1770ead8f836a85b548d49604d2f8a4482827ac3412bf43cfe29843",
             ],
         },
-        "bwd_dq_dk_dv_fp16_d256_0": {
+        "bwd_dq_dk_dv_d128_1": {
+            "bwd/bf16_d128:fmha_bwd_d128_bf16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_alibi_ndbias_nmask_ndropout_deterministic": [
+                "29bbfe854dfec7117a101df7f8d70e66496cacc1243919f76b172413a9705e65",
+                "497c971c5f05bca83832085ba0027871355dc26186b35b0d41e1465b10bb9c83",
+            ],
+            "bwd/bf16_d128:fmha_bwd_d128_bf16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psskddv_bias_dbias_mask_dropout_wg16_ndeterministic": [
+                "1b862f92f0307940b55d75d64cb3c1d99dc99b641bbacbcdf16b26f64441071a",
+                "13844548c9eb76c0bf9eb8c7249b0b543b41d1ee8550dfb6225f848ba61ef798",
+            ],
+            "bwd/fp16_d128:fmha_bwd_d128_fp16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_pddv_nbias_ndbias_mask_dropout_wg16_deterministic": [
+                "509f85ad6400cf6e1faad4c207c0b126e3b100d026e62057e68f28a74982714c",
+                "6d9b045a83b86cdc185dec580d51c4d085200262c98df2fd75ae912fd49efd84",
+            ],
+        },
+        "bwd_dq_dk_dv_d256_0": {
+            "bwd/bf16_d256:fmha_bwd_d256_bf16_group_b16x64x256x16x256x16x32x256x256_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psskddv_bias_dbias_nmask_ndropout_deterministic": [
+                "cf702f0b1b4cb66ceb69d4494e75a1473a27091ac42b5db788fdf35506bd0ec9",
+                "c6de98ce586657ff6027c659cf4c4fc91b76903bf1d76986e26160066a4c6041",
+            ],
             "bwd/fp16_d256:fmha_bwd_d256_fp16_batch_b16x64x256x16x256x16x32x256x256_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_pddv_nbias_ndbias_mask_dropout_wg16_ndeterministic": [
                 "b2005b1bf33c030bd55e285fd1ff0a9b98a6bc3238ba5e756ac27e0d57e9bded",
                 "9db1c1399765cb8a10ca715462deb536d30d704c2f333e975a07799ac9241dc5",
@@ -184,7 +162,15 @@ GROUPS = {
                 "255af9c37707e2419ae3daa03756ffd6c1cc6888bb75a180417bc3d7f0921415",
             ],
         },
-        "bwd_dq_dk_dv_fp16_d32_0": {
+        "bwd_dq_dk_dv_d32_0": {
+            "bwd/bf16_d32:fmha_bwd_d32_bf16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_bias_dbias_nmask_dropout_wg16_deterministic": [
+                "dc89da86a685a9f3e8107589166999d2d1d20b7fdfb43263cd35eaf0f00dbab6",
+                "7d5a77896dba1c6962d922c3ee80be38605ecdb2b6c08a20e84cbc371d932531",
+            ],
+            "bwd/bf16_d32:fmha_bwd_d32_bf16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psdv_alibi_ndbias_mask_dropout_wg16_deterministic": [
+                "7a81e56f9edb816c0befe409be3f9c1882f837369e5ea361726a7761f1a05c18",
+                "eb0260526b5910c5992c29615a39dfbbf915aa1274058f32cab396fd6628c0b0",
+            ],
             "bwd/fp16_d32:fmha_bwd_d32_fp16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_nbias_ndbias_mask_ndropout_ndeterministic": [
                 "442ed0f986c4df5c0fe7bcf504d0063e708a5c2564d161c448ed785499962558",
                 "4d028843ada3e6d5a80da74950ddc8f9bc49fe982f3ab3eaedc6eaa8c3e924e1",
@@ -194,7 +180,23 @@ GROUPS = {
                 "3567d0941808af72bfdbd8b28aa36f2fc3481237ba42ba611626867727950288",
             ],
         },
-        "bwd_dq_dk_dv_fp16_d64_0": {
+        "bwd_dq_dk_dv_d64_0": {
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "679b7bbd2752f06941082e76851443c057b80b1c11d04cf236d2f1aaffcffebd",
+                "bb89551c56fab89d3222c7a419cddff58a84ab9c96ed152d09c6fdb737fec443",
+            ],
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
+                "7a1985235bb4bcabc786eefe6cdb34bd9a8c09263c070c0a46d3fb8d160b10bc",
+                "4a6e5c1d92bc8674eb1490fee5576573fff12886d5db3d8470a682b63026624f",
+            ],
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "064b873300d4e8bbd206c796b6389be406a1f85228d6c2334026bfb1ec052d8f",
+                "70102e0eae509ba8b6fcc33e078c779a635c57bedffc7858f520822e7fca55fb",
+            ],
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
+                "2c2b55acbf7fd14f09a2ba9c4e83d6c7e44a85563ab302dbb873b8368765f73e",
+                "55ab8798714afadb794026608b7cc28c3de3206fb500685e8eb349beb04d16ab",
+            ],
             "bwd/fp16_d64:fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
                 "e13e59130a11e9d995f66fc7b65303bbeff922eb297a09929744e7403f525708",
                 "7281de9d02638338961fefdf5e385614560e438e2a9f4dd9ed4a1dbd259d1af6",
@@ -212,7 +214,7 @@ GROUPS = {
                 "6c153b8b46918f7d5b611e409830da77f1923e90abc07d7bed3667ab2c8aba19",
             ],
         },
-        "bwd_dq_dk_dv_fp16_d64_1": {
+        "bwd_dq_dk_dv_d64_1": {
             "bwd/fp16_d64:fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_alibi_ndbias_mask_ndropout_deterministic": [
                 "8efde2d41b0153a0911a5b27c9fd2551524e0a57ff22df786dfc06e22339c1e7",
                 "694f82ca6f4f6c52aa8804e12381f7c520764e45bfe14e572f1258e719839867",
@@ -246,7 +248,17 @@ GROUPS = {
                 "6218c18ab7a340e6703b235f4a94d772134e002554f5b0a3b28995783c4d1286",
             ],
         },
-        "fwd_bf16_d128_0": {
+        "bwd_dq_dk_dv_d64_2": {
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psdv_bias_ndbias_mask_dropout_wg16_deterministic": [
+                "7e8ca0015f6895db2b62ac11722c5d9c3558dd2aecedd48ee818fb9d1c68e542",
+                "8d97999591c4950f0fffec1e46df6f958961e017dfd4a7284247b240a2f27f30",
+            ],
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_pskd_bias_dbias_nmask_ndropout_ndeterministic": [
+                "2be4c18ff4518d93708809254323152412adb6bf01b3bbbbb464e6bc315b9712",
+                "1c7632d3895141c6d848ff9f447cf4178bca797e52ce59a1da3b2c08da275cb9",
+            ],
+        },
+        "fwd_d128_0": {
             "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
                 "7d42589f891b148e14fba83dd09c8e466f222787aed59dc78f1aec4a10cb92cb",
                 "bd9048574e8a73dc2569f436787c0814a67a6bbace53b868cd391f61e223befa",
@@ -263,8 +275,24 @@ GROUPS = {
                 "dac45f207f5fc467f505e5afa78644e5895538569d9182b7cf4e3e6be7b73265",
                 "be6392e5d6e0002935470ded6068669736fb876ba683d3b7e1f0a54f910cd9d2",
             ],
+            "fwd/fp16_d128:fmha_fwd_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "5dae461ceac0810a4dce7f554154a3ab246f8d46d57bb4e0f36184bd42c1c05e",
+                "40bcb33d483afdb3d230b57deccd292d352d0a8c648e568a2d5444b786fae3b0",
+            ],
+            "fwd/fp16_d128:fmha_fwd_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "fb15b3b9222173547a8a328f3e66391498c94d5cadd1647e8f45dbaca01e7571",
+                "e4ab6d33b1afb8d76442c9d01393e84b2aab0a3c4da739cba5a097dc9d11e43f",
+            ],
+            "fwd/fp16_d128:fmha_fwd_d128_fp16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "bb8b4bdfba2c68f0b0824a87125835cbb2af89b4ee8ee957447fac88b9b90c86",
+                "f9b76591f3b302687f47b36102fecb5d6ffca5ee4d81acab52873fd1f2222d36",
+            ],
+            "fwd/fp16_d128:fmha_fwd_d128_fp16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "6e868f323a6fd02dba95b93c9ac140d738170a1c54d39a012fb97d94c68da8ed",
+                "1fa9b9c08b0293cf4f7beb07f77df36e8a8e08c3a8986c17d60eae6eb344805e",
+            ],
         },
-        "fwd_bf16_d128_1": {
+        "fwd_d128_1": {
             "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_dropout_nskip_nsquant": [
                 "8a6e42ece9dbdb904e4dfe42a5b495002667edffe0c0c7b3545220a61a0a1b3b",
                 "4165cdf1db5640ef61821e7befc51614c92134d0f79419896ff17a82f0566b13",
@@ -298,7 +326,79 @@ GROUPS = {
                 "39ecf03b5a038115c6328e0ca762e0c6d75b1cf42402571ecd64ff0414be0768",
             ],
         },
-        "fwd_bf16_d64_0": {
+        "fwd_d128_2": {
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psddv_nlogits_alibi_nmask_nlse_ndropout_nskip_nsquant": [
+                "51e801435e3682ed328651b698cdad00c62458c3e4cbfbedb1929da13de6dd5b",
+                "353b209ec69a4a1f79a879a55a516f2ff9ba06119cf84e4e26678222339d5f15",
+            ],
+            "fwd/fp16_d128:fmha_fwd_d128_fp16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_logits_nbias_mask_lse_dropout_skip_nsquant": [
+                "817fd34ff01633fb5808dea6c9a12396d92f5b4b21341a15568a061e896b42bf",
+                "0fd427970eb2a2584430707a4c624867ed2a1e03ef33dc6fde4acf41d149b7bf",
+            ],
+        },
+        "fwd_d160_0": {
+            "fwd/bf16_d160:fmha_fwd_d160_bf16_batch_b128x128x32x160x32x160_r4x1x1_r4x1x1_w32x32x16_w32x32x16_o1_qr_async_vr_psddv_logits_nbias_nmask_lse_ndropout_skip_nsquant": [
+                "14d9cd4c331054ed00fc2ce2d8baaab1c97abaa49884f9ec0e2282bcf88f23c0",
+                "324a7d1ebc9e10b992d009c233b53672d74d92dddd1a9839f3193d5a6d3150af",
+            ],
+            "fwd/fp16_d160:fmha_fwd_d160_fp16_group_b128x128x32x160x32x160_r4x1x1_r4x1x1_w32x32x16_w32x32x16_o1_qr_async_vr_psskddv_nlogits_nbias_mask_nlse_ndropout_nskip_nsquant": [
+                "07c225cde58f745ca1a3d88564eaaec8b672aa8bce0bc7d6fe365d27a7d766a7",
+                "b9407b8abde222e642026372ec7ef9196ce3dfd1b2d6d49211f8b1def5d463cc",
+            ],
+        },
+        "fwd_d192_0": {
+            "fwd/bf16_d192:fmha_fwd_d192_bf16_batch_b128x128x32x192x32x192_r4x1x1_r4x1x1_w32x32x16_w32x32x16_o1_qr_vr_npad_nlogits_bias_nmask_nlse_ndropout_skip_nsquant": [
+                "d3a220ada9744d79144bc91fabb48c84b39835f3d43e6ed6c6b59aa2bc443a96",
+                "73c860156f0f2e3223285b4f5e36a1e001213e40652d20f771b46f06e2293ad6",
+            ],
+            "fwd/fp16_d192:fmha_fwd_d192_fp16_group_b128x128x32x192x32x192_r4x1x1_r4x1x1_w32x32x16_w32x32x16_o1_qr_async_vr_psskddv_nlogits_alibi_mask_lse_dropout_nskip_nsquant": [
+                "d6258ae5e288e38d6da834333326a19a60b9a48e44607adcbaa6657c5f9d3f60",
+                "edbad13c8f3991cf8584563386abf762641ec0cbe365ea8069e04c38ff1f30af",
+            ],
+        },
+        "fwd_d256_0": {
+            "fwd/bf16_d256:fmha_fwd_d256_bf16_group_b128x128x32x256x32x256_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_logits_nbias_nmask_lse_dropout_nskip_nsquant": [
+                "677dec74ccd2367ff7137a7005fb26086a4b0ff5616f806570c66e5d9ea3b1e4",
+                "7f9d4ac9a05effdab5b4bfdf0ad99b8e2aaad57445810d676a94fb6f921900eb",
+            ],
+            "fwd/fp16_d256:fmha_fwd_d256_fp16_batch_b128x128x32x256x32x256_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_vr_npad_nlogits_bias_mask_nlse_ndropout_skip_nsquant": [
+                "f7776624d8bc1e3987ffd112af972edab6ed2467164daf1063d1f526b2314412",
+                "6cc30120d64fad17f4d64f64d8605865d65e8fe93ca69fb297a8046c6c25fe68",
+            ],
+        },
+        "fwd_d256_1": {
+            "fwd/bf16_d256:fmha_fwd_d256_bf16_batch_b128x128x32x256x32x256_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "c55bef2ed9a5c63308b34c15af807bdcf841259a3214d71c1023598e8330e99e",
+                "c2f2ba60dda34942ef8c7af6135eba2f160e01cc4c5461b50a175191d035fd0b",
+            ],
+            "fwd/bf16_d256:fmha_fwd_d256_bf16_batch_b128x128x32x256x32x256_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "13f07b865e264ee0561f453ac961623068af2c5ecb46acd16c7b1059c941ce4e",
+                "4f21701d5c4c3d6f5b91f8556b1c56c385f91ca38b6f64e0bf85b20a14d1f277",
+            ],
+            "fwd/bf16_d256:fmha_fwd_d256_bf16_group_b128x128x32x256x32x256_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "39a8af2f294120ba93c8373938897fb755a3f2b9ebddf2498e07fcb20ad332bd",
+                "23c8f62616f2b952c5c7b423ef27dd70772a06bd0e8d381b956e27bb6d447166",
+            ],
+            "fwd/bf16_d256:fmha_fwd_d256_bf16_group_b128x128x32x256x32x256_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "405826c3ef10f9c66ad5663507a5c4db9c7729ed53b204b7c0f5d274c9ede3d5",
+                "c7f627fd85df543ea56a001787c0d94dd9c54fd3b93c36ad712ff40b98d7ee86",
+            ],
+        },
+        "fwd_d32_0": {
+            "fwd/bf16_d32:fmha_fwd_d32_bf16_batch_b128x64x16x32x32x32_r2x1x1_r2x1x1_w32x32x16_w32x32x16_qr_vr_npad_nlogits_bias_nmask_lse_dropout_nskip_nsquant": [
+                "ae0f28652b448b264465ccbbe2f722229a9f1b8f06b396f9c0462f7b95cd44fb",
+                "13b9cbde2b9eed7c4769e71da7372afcac22731d27aa16a205838b0d11da229e",
+            ],
+            "fwd/fp16_d32:fmha_fwd_d32_fp16_batch_b128x64x16x32x32x32_r2x1x1_r2x1x1_w32x32x16_w32x32x16_qr_async_vr_psddv_logits_nbias_nmask_nlse_ndropout_nskip_nsquant": [
+                "2c9b44e37d1eb843224a6af9bda85f69569cc2146da347754eef92849b1539f4",
+                "d3edfb28507005c0cc45583dfcfbd9318b097c17b4565387d052c55c4838eba4",
+            ],
+            "fwd/fp16_d32:fmha_fwd_d32_fp16_group_b128x64x16x32x32x32_r2x1x1_r2x1x1_w32x32x16_w32x32x16_qr_vr_psskddv_nlogits_bias_mask_nlse_dropout_skip_nsquant": [
+                "4c155d5af7cbdfe4d80d3a17d6aab399475838b5bd8fb2a0af946049ac5392a9",
+                "bc6722e71a1a4fb17cfdbe6ef7b4690c4ae8fd41d1388477d019c599ac5dabc9",
+            ],
+        },
+        "fwd_d64_0": {
             "fwd/bf16_d64:fmha_fwd_d64_bf16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
                 "d33cdff3c3142ef8babbb7b796b4baf1df75fe4f3ffb21d4c83e66f2f0068f9c",
                 "fab9c95f36040b05a0471e640983562342a10d5b6a86c919c911d88da055bee7",
@@ -315,46 +415,6 @@ GROUPS = {
                 "711ca282645e7439e49d55a189a1f0fd5de9b75f5ffb5d3f1a379cda66364aed",
                 "facc686e7fbec9f2d6ce7c120f599e677ba9c9ca6995dd7303cc99d122b3b42d",
             ],
-        },
-        "fwd_bf16_d64_1": {
-            "fwd/bf16_d64:fmha_fwd_d64_bf16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_dropout_nskip_nsquant": [
-                "a5fdf502193863d11c4b862418352c98b25899cc686979eb18011b3b1285b426",
-                "a96b5dcb757adbdbca2988c070515019d25922f6f9b353f9efb5963cf733977d",
-            ],
-            "fwd/bf16_d64:fmha_fwd_d64_bf16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_alibi_nmask_lse_dropout_skip_nsquant": [
-                "09fb457abecd71b648a4f6b26960d7be16c89e0eb415c17b775eb2e32fd1f58e",
-                "03c9e97a6506bd443b69363bc739e96337f72bd624075fc16a622fa87b0ded42",
-            ],
-        },
-        "fwd_fp16_d128_0": {
-            "fwd/fp16_d128:fmha_fwd_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
-                "5dae461ceac0810a4dce7f554154a3ab246f8d46d57bb4e0f36184bd42c1c05e",
-                "40bcb33d483afdb3d230b57deccd292d352d0a8c648e568a2d5444b786fae3b0",
-            ],
-            "fwd/fp16_d128:fmha_fwd_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
-                "fb15b3b9222173547a8a328f3e66391498c94d5cadd1647e8f45dbaca01e7571",
-                "e4ab6d33b1afb8d76442c9d01393e84b2aab0a3c4da739cba5a097dc9d11e43f",
-            ],
-            "fwd/fp16_d128:fmha_fwd_d128_fp16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
-                "bb8b4bdfba2c68f0b0824a87125835cbb2af89b4ee8ee957447fac88b9b90c86",
-                "f9b76591f3b302687f47b36102fecb5d6ffca5ee4d81acab52873fd1f2222d36",
-            ],
-            "fwd/fp16_d128:fmha_fwd_d128_fp16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
-                "6e868f323a6fd02dba95b93c9ac140d738170a1c54d39a012fb97d94c68da8ed",
-                "1fa9b9c08b0293cf4f7beb07f77df36e8a8e08c3a8986c17d60eae6eb344805e",
-            ],
-        },
-        "fwd_fp16_d32_0": {
-            "fwd/fp16_d32:fmha_fwd_d32_fp16_batch_b128x64x16x32x32x32_r2x1x1_r2x1x1_w32x32x16_w32x32x16_qr_async_vr_psddv_logits_nbias_nmask_nlse_ndropout_nskip_nsquant": [
-                "2c9b44e37d1eb843224a6af9bda85f69569cc2146da347754eef92849b1539f4",
-                "d3edfb28507005c0cc45583dfcfbd9318b097c17b4565387d052c55c4838eba4",
-            ],
-            "fwd/fp16_d32:fmha_fwd_d32_fp16_group_b128x64x16x32x32x32_r2x1x1_r2x1x1_w32x32x16_w32x32x16_qr_vr_psskddv_nlogits_bias_mask_nlse_dropout_skip_nsquant": [
-                "4c155d5af7cbdfe4d80d3a17d6aab399475838b5bd8fb2a0af946049ac5392a9",
-                "bc6722e71a1a4fb17cfdbe6ef7b4690c4ae8fd41d1388477d019c599ac5dabc9",
-            ],
-        },
-        "fwd_fp16_d64_0": {
             "fwd/fp16_d64:fmha_fwd_d64_fp16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
                 "43198d33c081e358803c49eea1645fe26979d87b364c1b4491b1e952f7320db9",
                 "9ec553335aaa5792e8c01b42f23004ba47cadf0ee47db6c269ebef4d4ad465b0",
@@ -372,7 +432,31 @@ GROUPS = {
                 "ddb7f32c6bcfb08922eb2c30f3af2abbd400621ebb939fcc5acc3139af8c8414",
             ],
         },
-        "fwd_pagedkv_bf16_d128_0": {
+        "fwd_d64_1": {
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_dropout_nskip_nsquant": [
+                "a5fdf502193863d11c4b862418352c98b25899cc686979eb18011b3b1285b426",
+                "a96b5dcb757adbdbca2988c070515019d25922f6f9b353f9efb5963cf733977d",
+            ],
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_alibi_nmask_lse_dropout_skip_nsquant": [
+                "09fb457abecd71b648a4f6b26960d7be16c89e0eb415c17b775eb2e32fd1f58e",
+                "03c9e97a6506bd443b69363bc739e96337f72bd624075fc16a622fa87b0ded42",
+            ],
+            "fwd/fp16_d64:fmha_fwd_d64_fp16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_vr_npad_nlogits_bias_mask_nlse_ndropout_skip_nsquant": [
+                "4edcb0e420063f4042b362b92757e7b2e2a6027b65eb8ad4eb6704a0d3b9ddd0",
+                "606b8919c2b16601cd45fcef10b7242775a5195b1efc898fb0d79a99f6db75b3",
+            ],
+        },
+        "fwd_d96x128_0": {
+            "fwd/bf16_d96x128:fmha_fwd_d96_bf16_batch_b128x128x32x128x32x96_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_vr_npad_nlogits_bias_mask_lse_dropout_nskip_nsquant": [
+                "c08a6ec29d17067d7cd7bd1f38c8cb6e328002c273b4cac27021b8691e7c406b",
+                "8d37c435169fe34e65ff9f71d545ab5513b5f61c0cded2757857892fcabe5cd7",
+            ],
+            "fwd/fp16_d96x128:fmha_fwd_d96_fp16_group_b128x128x32x128x32x96_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_logits_nbias_mask_nlse_ndropout_skip_nsquant": [
+                "718c2fd9515009848502900897de8ecf064add609118ddc298a7e865a38e6992",
+                "049296e38e517e6803c37e28a952814103ce47b339393db87d99e4b5485287e8",
+            ],
+        },
+        "fwd_pagedkv_d128_0": {
             "fwd_pagedkv/bf16_d128:fmha_fwd_pagedkv_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_ps_nlogits_bias_nmask_nlse_skip_nsquant_pagedkv": [
                 "cdc6719201dbaf564f48b16057bf52fe95bdfa35add8cfa4b59a86fa3ae999bd",
                 "f6afac42e96fbea17ecf7188d4ec477c68d02353d0f166663f2e7cd21757493f",
@@ -381,8 +465,6 @@ GROUPS = {
                 "acb22b70ec3c0d48bffceed4ffcefff7365b9b998550d1c64fdfe9adaaf23bf3",
                 "1ede0da89e9bf39921d12963d53fad7292e44657f37ae2700a8a4c31c37021f1",
             ],
-        },
-        "fwd_pagedkv_fp16_d128_0": {
             "fwd_pagedkv/fp16_d128:fmha_fwd_pagedkv_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_ps_logits_nbias_mask_nlse_skip_nsquant_pagedkv": [
                 "f7a735fa5e82ebb908cf52b8827a6089e4cd82ea755db59ba4fd72fdaaf3b57e",
                 "4934e76c950b7607f606c8413d45739e4c2c69d38a4db0e7eab6ad7fbfde084d",
@@ -392,7 +474,17 @@ GROUPS = {
                 "ba83a3e9b826cc0cba7877409ca375bcab9383b7c18e2df8546a0124906457da",
             ],
         },
-        "fwd_splitkv_bf16_d32_0": {
+        "fwd_splitkv_d128_0": {
+            "fwd_splitkv/bf16_d128:fmha_fwd_splitkv_d128_bf16_batch_b64x128x32x128x32x128_r4x1x1_r4x1x1_w16x16x16_w16x16x16_qr_vr_psk_nlogits_bias_nmask_lse_nsquant_pagedkv": [
+                "512c1810f2188924c87319c26288f48992e762eb2af59c9f47e39ebc7627ef42",
+                "ac00eb50f50add630af5f0d0e8f20eb77bfd7b148a64baa56482d4fffef00de6",
+            ],
+            "fwd_splitkv/fp16_d128:fmha_fwd_splitkv_d128_fp16_group_b64x128x32x128x32x128_r4x1x1_r4x1x1_w16x16x16_w16x16x16_qr_vr_psskddv_nlogits_bias_mask_lse_nsquant_npagedkv": [
+                "42b2461c970781c3b6152e1801bded498245eeae031dabe3bf3d687fedb9b317",
+                "20391941ffd2ae4d4d0aacd6c819580adf1e1ad8dc788c4f4e0aaca53b75520a",
+            ],
+        },
+        "fwd_splitkv_d32_0": {
             "fwd_splitkv/bf16_d32:fmha_fwd_splitkv_d32_bf16_batch_b32x64x16x32x32x32_r2x1x1_r2x1x1_w16x16x16_w16x16x16_qr_vr_ps_logits_nbias_nmask_lse_nsquant_npagedkv": [
                 "31f3f41d2a461a6ecd09325cd59e9641dbd8b70965ed93ceb4b722a46a799f60",
                 "79f79fd9a20c2c01d16a792c6e13b7471cff025d5de9a15324aa6f351cd1f5df",
@@ -482,7 +574,7 @@ GROUPS = {
                 "63a6068ff605e1a0c0510f8f8622e4fd6cd68dcf950b409d3c2f67538c4a9348",
             ],
         },
-        "bwd_dq_dk_dv_bf16_d128_0": {
+        "bwd_dq_dk_dv_d128_0": {
             "bwd/bf16_d128:fmha_bwd_d128_bf16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
                 "bdcdc89a3a93477c3e2ce830c24cc248a8b1868661d6fdc9c68afe7afd066bf2",
                 "963437c8d0090b4a4aa4a9da5e90de032e97db77228eb74bfa24553f1a31de99",
@@ -499,46 +591,6 @@ GROUPS = {
                 "305649aef8ac0df82b3dcbacb9d596f7d309e14de7d31f27907f528a2ce0e3aa",
                 "83dee9f10cee70aa2ae8dd95a67cebb61e83076abfb469f6d919559d5e0b5041",
             ],
-        },
-        "bwd_dq_dk_dv_bf16_d128_1": {
-            "bwd/bf16_d128:fmha_bwd_d128_bf16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_alibi_ndbias_nmask_ndropout_deterministic": [
-                "3399f2b40ba03d35075769ad8294f7771c980df9bef7eee7045c72bfd2cf2ddf",
-                "9e15111f2751aefe1fdfdba62f53de9b56feaf925f71293938e2cc4b7caab5ac",
-            ],
-            "bwd/bf16_d128:fmha_bwd_d128_bf16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psskddv_bias_dbias_mask_dropout_wg16_ndeterministic": [
-                "ece4d35b9185f42d9b41b65e9d95ebf0766878d9b9d2be5cc1577c228efdd95f",
-                "73967176e7c8fe5c0047da57c3a3c38ddc5f06d44de22e8a449bca51ac922618",
-            ],
-        },
-        "bwd_dq_dk_dv_bf16_d32_0": {
-            "bwd/bf16_d32:fmha_bwd_d32_bf16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_bias_dbias_nmask_dropout_wg16_deterministic": [
-                "c0ab801b5e54556a5d041f42f11a6b38e4da5020aea747c0e198052983db1434",
-                "06c3db057ca041dfcf9150fbba32eddfb47623ed1a6d447e393e8d44a4913170",
-            ],
-            "bwd/bf16_d32:fmha_bwd_d32_bf16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psdv_alibi_ndbias_mask_dropout_wg16_deterministic": [
-                "64644feece8d2f976218b44255147240fd30a9819f4e21ccd3444c050598cdc7",
-                "515bde2e62f2097ccc65fe9624a71647a0df11e186b0d9f5b9209b63a80e685d",
-            ],
-        },
-        "bwd_dq_dk_dv_bf16_d64_0": {
-            "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
-                "3f09738f0e118ef95e65f47fb9be3e8fb13ebd5c85951237f7504902c47b83b2",
-                "ed6d2b2b4be1facd25d1b3acc4425635ee1ab371a32cd44a7ff35256102161ae",
-            ],
-            "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
-                "6ddeabb0a21150942fd01209d06310114505a9995d9ef51b0b7da02c4ca2fd13",
-                "19f7d0cdd9f8d6a92988553d0343f572bd85f05ecb34cbb3f84f2dacd180ddc1",
-            ],
-            "bwd/bf16_d64:fmha_bwd_d64_bf16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
-                "e3bb05ad8f69b2a86387f05f43f0ffd8249f0acd3e1ab6e10bf0565c3c826ea3",
-                "5ed9ec4dec47099aa034aaa3ad414fd892581f59f90be0289cd2f7ba5b6d4427",
-            ],
-            "bwd/bf16_d64:fmha_bwd_d64_bf16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
-                "341ae60b3c59e25aceca994bb4e4e79de616ee536e0ce7a4eedbc67aa4cb3285",
-                "0ec6475b003c2bf40d5345910ee760141eda8e6ccb704f460ca3afefc4eca62b",
-            ],
-        },
-        "bwd_dq_dk_dv_fp16_d128_0": {
             "bwd/fp16_d128:fmha_bwd_d128_fp16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
                 "6a19c075c97454498803f48cb4feab538a3fcf168ae1fed34fa8eceda956662c",
                 "3cdb3033ccb81a05dba6ad088080cecfe74fdc877f05d55b58e9bf5831f7c71c",
@@ -556,7 +608,25 @@ GROUPS = {
                 "618ac4d7b375cb83628b546d8eca76b098b13df0a191c0fc2ba3351402e02e8a",
             ],
         },
-        "bwd_dq_dk_dv_fp16_d256_0": {
+        "bwd_dq_dk_dv_d128_1": {
+            "bwd/bf16_d128:fmha_bwd_d128_bf16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_alibi_ndbias_nmask_ndropout_deterministic": [
+                "3399f2b40ba03d35075769ad8294f7771c980df9bef7eee7045c72bfd2cf2ddf",
+                "9e15111f2751aefe1fdfdba62f53de9b56feaf925f71293938e2cc4b7caab5ac",
+            ],
+            "bwd/bf16_d128:fmha_bwd_d128_bf16_group_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psskddv_bias_dbias_mask_dropout_wg16_ndeterministic": [
+                "ece4d35b9185f42d9b41b65e9d95ebf0766878d9b9d2be5cc1577c228efdd95f",
+                "73967176e7c8fe5c0047da57c3a3c38ddc5f06d44de22e8a449bca51ac922618",
+            ],
+            "bwd/fp16_d128:fmha_bwd_d128_fp16_batch_b16x128x128x16x128x16x32x128x128_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_pddv_nbias_ndbias_mask_dropout_wg16_deterministic": [
+                "d6e7b84925aa08b39cc35e7593472c833b921e55c0e83f1a6558b3622dfc3daa",
+                "59276f29bfc944b506ede23a4bc8d1cc662eda9cddae7510768c71b177bf48ed",
+            ],
+        },
+        "bwd_dq_dk_dv_d256_0": {
+            "bwd/bf16_d256:fmha_bwd_d256_bf16_group_b16x64x256x16x256x16x32x256x256_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psskddv_bias_dbias_nmask_ndropout_deterministic": [
+                "8c261a54f6305c08491f600f7e838f8e28df1b9071982682949e1b4c09cfa0e0",
+                "a4224a9828154d0f9b53a34236e403c3fd654e005e02d5328b02d5b2b999d219",
+            ],
             "bwd/fp16_d256:fmha_bwd_d256_fp16_batch_b16x64x256x16x256x16x32x256x256_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_pddv_nbias_ndbias_mask_dropout_wg16_ndeterministic": [
                 "5be30d45c24a10d53e56cb636fb2450624a92bca22900d7e6c0b678b5dcf23dd",
                 "fd4de68ffb70fcab86841cdafc99d7ba12659546f7922c104071bcc3a3b7d31a",
@@ -570,7 +640,15 @@ GROUPS = {
                 "6483a91591dda6677eb6ff03a25745253a73c8ecad695560cf072d580071e7ac",
             ],
         },
-        "bwd_dq_dk_dv_fp16_d32_0": {
+        "bwd_dq_dk_dv_d32_0": {
+            "bwd/bf16_d32:fmha_bwd_d32_bf16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_bias_dbias_nmask_dropout_wg16_deterministic": [
+                "c0ab801b5e54556a5d041f42f11a6b38e4da5020aea747c0e198052983db1434",
+                "06c3db057ca041dfcf9150fbba32eddfb47623ed1a6d447e393e8d44a4913170",
+            ],
+            "bwd/bf16_d32:fmha_bwd_d32_bf16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psdv_alibi_ndbias_mask_dropout_wg16_deterministic": [
+                "64644feece8d2f976218b44255147240fd30a9819f4e21ccd3444c050598cdc7",
+                "515bde2e62f2097ccc65fe9624a71647a0df11e186b0d9f5b9209b63a80e685d",
+            ],
             "bwd/fp16_d32:fmha_bwd_d32_fp16_batch_b32x128x32x32x32x32x64x32x32_r1x4x1_r4x1x1_r2x2x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_npad_nbias_ndbias_mask_ndropout_ndeterministic": [
                 "f2732ed09f70f4d71f255c7f8cca1efc6eb7f95569a8b49be241526a36433a12",
                 "7c370d1ef4f7dac798e3d0a0654ee791df0d12e335023ba242e8a0f7afc7b2a0",
@@ -580,7 +658,23 @@ GROUPS = {
                 "de4765c2fcf10998871d1adbbfd680aaaf370aa1c8dd0850103f279a89f9483b",
             ],
         },
-        "bwd_dq_dk_dv_fp16_d64_0": {
+        "bwd_dq_dk_dv_d64_0": {
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "3f09738f0e118ef95e65f47fb9be3e8fb13ebd5c85951237f7504902c47b83b2",
+                "ed6d2b2b4be1facd25d1b3acc4425635ee1ab371a32cd44a7ff35256102161ae",
+            ],
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
+                "6ddeabb0a21150942fd01209d06310114505a9995d9ef51b0b7da02c4ca2fd13",
+                "19f7d0cdd9f8d6a92988553d0343f572bd85f05ecb34cbb3f84f2dacd180ddc1",
+            ],
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
+                "e3bb05ad8f69b2a86387f05f43f0ffd8249f0acd3e1ab6e10bf0565c3c826ea3",
+                "5ed9ec4dec47099aa034aaa3ad414fd892581f59f90be0289cd2f7ba5b6d4427",
+            ],
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_group_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_nmask_ndropout_ndeterministic": [
+                "341ae60b3c59e25aceca994bb4e4e79de616ee536e0ce7a4eedbc67aa4cb3285",
+                "0ec6475b003c2bf40d5345910ee760141eda8e6ccb704f460ca3afefc4eca62b",
+            ],
             "bwd/fp16_d64:fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_iglp_pssk_nbias_ndbias_mask_ndropout_ndeterministic": [
                 "d4ad879859a5b80567e78e7a57f61d6d1b619b2d5e886ae11a18d5a2a73c4558",
                 "efa61d3ea67f521cfca0c9bb1436804c975a7e914b6a317f9a8300df9b0ae47f",
@@ -598,7 +692,17 @@ GROUPS = {
                 "785678a96578bcfe4a54f51370cad791be2da0414f08bebfe9d44527947e81d0",
             ],
         },
-        "fwd_bf16_d128_0": {
+        "bwd_dq_dk_dv_d64_1": {
+            "bwd/bf16_d64:fmha_bwd_d64_bf16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_psdv_bias_ndbias_mask_dropout_wg16_deterministic": [
+                "300f91e302d595fe27c4bd916cbee738f166cbaccfdb66ab39268256fe538f88",
+                "7719f96ab4a62b9a9117f000e418f5cd0c05906b09e2d66b197f0c369991a906",
+            ],
+            "bwd/fp16_d64:fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_w16x16x16_o1_kr_ktr_vr_pskd_bias_dbias_nmask_ndropout_ndeterministic": [
+                "3f24790750c3a81625a16429c51c62750615f580fbfc177143b1b43f0c6088fc",
+                "f4649b024022cefbd66a119ae5e7ff9033c8ef30de5f5c3c22633058e25312d1",
+            ],
+        },
+        "fwd_d128_0": {
             "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
                 "23795ac7fc8bd238fbbfac2056285df60272eab2f877a315dc31e0f4ff8d4bd4",
                 "4346596c78f132333608d49c1044efb8311ade214fce5aecdcea648e85807066",
@@ -615,36 +719,6 @@ GROUPS = {
                 "8cc2d6e5a96bad96e945c58289d3a66b75b667f50828de85b6a470c96ac33a2b",
                 "ec3237971b52c98fbc1de10c77bd43460605c89b095a4d134b6181d9edde863e",
             ],
-        },
-        "fwd_bf16_d64_0": {
-            "fwd/bf16_d64:fmha_fwd_d64_bf16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
-                "48fbc19516363e036e94dd8c8f47fbf408f35a849383fde456beb82212492ee0",
-                "e2a5f7799f9d69f51226107e187e3b46e909bf922c61672c233c4bd0022e52b2",
-            ],
-            "fwd/bf16_d64:fmha_fwd_d64_bf16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
-                "4191343bc5348bf7d3ea1cc16d0371438943fa2a359a6305572eec026f2e8b36",
-                "61b8af96b66a3539720c1e76a19e8e0b36976b14944f2069be6a8145dac48e59",
-            ],
-            "fwd/bf16_d64:fmha_fwd_d64_bf16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
-                "bc40961cd4c87bd86a1c0a08089f85bafdb1b3508f59f9ce451cfaa499b2f21f",
-                "ff157f575e3db114e8538b35a4192ae043960bef524c3ea801b37d8eb45030da",
-            ],
-            "fwd/bf16_d64:fmha_fwd_d64_bf16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
-                "c84d777bf15dff90b8ddafe8782e777c882a50832a4b6a65feaeedcf9f8e78b7",
-                "136194d704ee2f71416e294bf6c32e97f0bd2fd3b717134bb84672b009be5784",
-            ],
-        },
-        "fwd_bf16_d64_1": {
-            "fwd/bf16_d64:fmha_fwd_d64_bf16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_dropout_nskip_nsquant": [
-                "93267c63d44f79657720d980e7ab1dababef3cd913cf2cfc75f773c405cfa777",
-                "2201b9878464efda3a2d9876b632b3454f016a42cf853a22e19893e562845525",
-            ],
-            "fwd/bf16_d64:fmha_fwd_d64_bf16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_alibi_nmask_lse_dropout_skip_nsquant": [
-                "499d4583e237fcfca926b89d61cd9abc0dea047d79f9d960670585e3635d6c62",
-                "d0aaa26a7caa417c475b20f1ffa00b335bc7067bf63e90ade4c15a33b5444236",
-            ],
-        },
-        "fwd_fp16_d128_0": {
             "fwd/fp16_d128:fmha_fwd_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
                 "5e8dbb400e9244d913180441a9487c70c3162c6a93bab8b38a91cdad1e2cfb22",
                 "08f2d7a3185d27ba92c57c14580832e37b5d44c6e5555cd2ee4327119cd0d071",
@@ -662,7 +736,51 @@ GROUPS = {
                 "9c0c5f0342e1dfa833d4e3a9c6eb0129825af2c47e6e8dca08af1e1ee7b1a028",
             ],
         },
-        "fwd_fp16_d32_0": {
+        "fwd_d128_1": {
+            "fwd/bf16_d128:fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psddv_nlogits_alibi_nmask_nlse_ndropout_nskip_nsquant": [
+                "753441e647a08ff49c6a21513562a616f67610fa035c6561999d3a0271efac2f",
+                "fb416d5c01ecf095a8d219ee0e87d258e5c539411657d8972b3f188024cdfaf1",
+            ],
+            "fwd/fp16_d128:fmha_fwd_d128_fp16_group_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_logits_nbias_mask_lse_dropout_skip_nsquant": [
+                "0c3aa34cf33252175be8105f790770fe0b780c8a256cd24eb6cd783dda8d4234",
+                "e462fb6b21e774a76d25cf54befdc4ac8827a85cca56676411cbd997317cfe1f",
+            ],
+        },
+        "fwd_d160_0": {
+            "fwd/bf16_d160:fmha_fwd_d160_bf16_batch_b128x128x32x160x32x160_r4x1x1_r4x1x1_w32x32x16_w32x32x16_o1_qr_async_vr_psddv_logits_nbias_nmask_lse_ndropout_skip_nsquant": [
+                "13afc919b64370ed66e19a2da4b2d9bf657c4c34c217e910a5ca4025f4821834",
+                "a5f6e2e2f93c5ed50d22a09d5f0ff2dd29e2dfaf28f4ded1c1a7ed60c61fd7cd",
+            ],
+            "fwd/fp16_d160:fmha_fwd_d160_fp16_group_b128x128x32x160x32x160_r4x1x1_r4x1x1_w32x32x16_w32x32x16_o1_qr_async_vr_psskddv_nlogits_nbias_mask_nlse_ndropout_nskip_nsquant": [
+                "51c14e00f4f210a7a78327b8c7635f226f6d9a7f2a0a66b67dae81e8fb7733c5",
+                "9d07dc5e70b83493fc316a3bd73361b735edab4ef5387947ce6b4b1b717090aa",
+            ],
+        },
+        "fwd_d192_0": {
+            "fwd/bf16_d192:fmha_fwd_d192_bf16_batch_b128x128x32x192x32x192_r4x1x1_r4x1x1_w32x32x16_w32x32x16_o1_qr_vr_npad_nlogits_bias_nmask_nlse_ndropout_skip_nsquant": [
+                "ebd63b64eec586eaa8e64e3cb4e9f002a2c3b977ef6b87e58c0fc96eb9c9adc9",
+                "449e6185e0ab2218ddfac1e235e1adabe4a414604c1746efc3a3c0150a3992b9",
+            ],
+            "fwd/fp16_d192:fmha_fwd_d192_fp16_group_b128x128x32x192x32x192_r4x1x1_r4x1x1_w32x32x16_w32x32x16_o1_qr_async_vr_psskddv_nlogits_alibi_mask_lse_dropout_nskip_nsquant": [
+                "aed716b12d8259bbc3f0a2acac37c6c2837bf08a8581a39b08acce9cf4da22b4",
+                "81ff7c0f239479b2fa5a7eb657ff8ad1eb2e64bad20326cb792ed50f1fc14036",
+            ],
+        },
+        "fwd_d256_0": {
+            "fwd/bf16_d256:fmha_fwd_d256_bf16_group_b128x128x32x256x32x256_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_logits_nbias_nmask_lse_dropout_nskip_nsquant": [
+                "e03299a48cdb2505210e631f01606a6327db205f87424665a83f429faed8a7ee",
+                "c61791c7dc0df930d1341c2f8bf837087317481aab46f4f381d4e3fe7af7b0dc",
+            ],
+            "fwd/fp16_d256:fmha_fwd_d256_fp16_batch_b128x128x32x256x32x256_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_vr_npad_nlogits_bias_mask_nlse_ndropout_skip_nsquant": [
+                "877047f2b6289c7dbca45ed7ec35a1c193ca13b7bcf05a91e911b54bb17a8ee9",
+                "e83202a42fde854347dd6772cd2a1517854acb47adc25e4bc3370fb5abe5439a",
+            ],
+        },
+        "fwd_d32_0": {
+            "fwd/bf16_d32:fmha_fwd_d32_bf16_batch_b128x64x16x32x32x32_r2x1x1_r2x1x1_w32x32x16_w32x32x16_qr_vr_npad_nlogits_bias_nmask_lse_dropout_nskip_nsquant": [
+                "f90d95a14f7ef2c1bdd5e86d896d50945a995bf1fbfb0435ece872825815b3a8",
+                "0b932fe4fe2ada3a1fe30e3ee9de291ad9f6be2da9f6a9d3cf5f16e49bc3544a",
+            ],
             "fwd/fp16_d32:fmha_fwd_d32_fp16_batch_b128x64x16x32x32x32_r2x1x1_r2x1x1_w32x32x16_w32x32x16_qr_async_vr_psddv_logits_nbias_nmask_nlse_ndropout_nskip_nsquant": [
                 "89d2c43dcd0593d09337afd43077dad62c4e7974e29f8129e7641323ca7f43aa",
                 "4c985300b173ee3ee3e07675e3b6197425f460f230f5874f2682f7fd5b0a9394",
@@ -672,7 +790,23 @@ GROUPS = {
                 "7892159e28eb487366214e62d869c5192d16ab15d02616384f295d5ac848c134",
             ],
         },
-        "fwd_fp16_d64_0": {
+        "fwd_d64_0": {
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "48fbc19516363e036e94dd8c8f47fbf408f35a849383fde456beb82212492ee0",
+                "e2a5f7799f9d69f51226107e187e3b46e909bf922c61672c233c4bd0022e52b2",
+            ],
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "4191343bc5348bf7d3ea1cc16d0371438943fa2a359a6305572eec026f2e8b36",
+                "61b8af96b66a3539720c1e76a19e8e0b36976b14944f2069be6a8145dac48e59",
+            ],
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
+                "bc40961cd4c87bd86a1c0a08089f85bafdb1b3508f59f9ce451cfaa499b2f21f",
+                "ff157f575e3db114e8538b35a4192ae043960bef524c3ea801b37d8eb45030da",
+            ],
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_ndropout_nskip_nsquant": [
+                "c84d777bf15dff90b8ddafe8782e777c882a50832a4b6a65feaeedcf9f8e78b7",
+                "136194d704ee2f71416e294bf6c32e97f0bd2fd3b717134bb84672b009be5784",
+            ],
             "fwd/fp16_d64:fmha_fwd_d64_fp16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant": [
                 "da66905d6dd8cde94a3b67cb00dcbd9ee25a57ed3905c8e1f96a89eca5f1a78c",
                 "52d4c80efa49e3b11736f692f866bf908237e8b3459c115b3427d7ad82cfa260",
@@ -690,7 +824,31 @@ GROUPS = {
                 "13cf39a7f7308bd66f9b6cacdbeff72114e2142683953356edd88be8a20e4828",
             ],
         },
-        "fwd_pagedkv_bf16_d128_0": {
+        "fwd_d64_1": {
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_lse_dropout_nskip_nsquant": [
+                "93267c63d44f79657720d980e7ab1dababef3cd913cf2cfc75f773c405cfa777",
+                "2201b9878464efda3a2d9876b632b3454f016a42cf853a22e19893e562845525",
+            ],
+            "fwd/bf16_d64:fmha_fwd_d64_bf16_group_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_alibi_nmask_lse_dropout_skip_nsquant": [
+                "499d4583e237fcfca926b89d61cd9abc0dea047d79f9d960670585e3635d6c62",
+                "d0aaa26a7caa417c475b20f1ffa00b335bc7067bf63e90ade4c15a33b5444236",
+            ],
+            "fwd/fp16_d64:fmha_fwd_d64_fp16_batch_b128x64x32x64x32x64_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_vr_npad_nlogits_bias_mask_nlse_ndropout_skip_nsquant": [
+                "8b344ab517592628023cbb0d014bfe250d79201a8bd7a2275a4acd1a7fdd82fd",
+                "5180912b6281cbe7ed963fba607c660ffc00c04aa5e5d295842a6f9482eeef5a",
+            ],
+        },
+        "fwd_d96x128_0": {
+            "fwd/bf16_d96x128:fmha_fwd_d96_bf16_batch_b128x128x32x128x32x96_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_vr_npad_nlogits_bias_mask_lse_dropout_nskip_nsquant": [
+                "69f656d43f60e41bb3b8e215e1665ad44766bdbd91360b20589ecde630e81a47",
+                "9e4844d5aa8d5daae996842fab6436846725b23917bf142078ec88d4f194ba63",
+            ],
+            "fwd/fp16_d96x128:fmha_fwd_d96_fp16_group_b128x128x32x128x32x96_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_logits_nbias_mask_nlse_ndropout_skip_nsquant": [
+                "d683ec625956e1652a7d75ae26f5f9fa6d3e29df9a2cdebfe87f1d1ff7625930",
+                "fe3de3db6912dd2ea1d448d5973ff0dca0786da19c4500074a75a49ae6cf9484",
+            ],
+        },
+        "fwd_pagedkv_d128_0": {
             "fwd_pagedkv/bf16_d128:fmha_fwd_pagedkv_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_ps_nlogits_bias_nmask_nlse_skip_nsquant_pagedkv": [
                 "7bbb11e834d34d641433997844e2f2b065f633c0682560a7e4f5aac83fc41ea8",
                 "efec68a1174778cc20a096600ff9706cfcb43fba80fdcb3f332bd975e8c6f96d",
@@ -699,8 +857,6 @@ GROUPS = {
                 "60102c17aff811b8f18b5a4345dd5fb7651012a1855b52259c5625434354c9db",
                 "a26f08f895acf9275f6d3271766b1c0700cf104e2a0bccfd1c98211716e85686",
             ],
-        },
-        "fwd_pagedkv_fp16_d128_0": {
             "fwd_pagedkv/fp16_d128:fmha_fwd_pagedkv_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_pagedkv_vr_ps_logits_nbias_mask_nlse_skip_nsquant_pagedkv": [
                 "0f9c3ee007732c88d215790f7da50d7e71958014060c5b60ece4486f9a268a0d",
                 "8e1ffd2549fb797b249ac6ee414ae1d7013131f1105a1bab2e722d90abcfbf38",
@@ -710,7 +866,17 @@ GROUPS = {
                 "b3f6e85e215078a783f953a384bc01b09b500a08acfff93db44dde6616412332",
             ],
         },
-        "fwd_splitkv_bf16_d32_0": {
+        "fwd_splitkv_d128_0": {
+            "fwd_splitkv/bf16_d128:fmha_fwd_splitkv_d128_bf16_batch_b64x128x32x128x32x128_r4x1x1_r4x1x1_w16x16x16_w16x16x16_qr_vr_psk_nlogits_bias_nmask_lse_nsquant_pagedkv": [
+                "1490e696103053e0abb8558e76e0cfd4154a4174b2f12dc711a1e4ce1e0a4aeb",
+                "dde6412e244d4b5751008149ba2d5ab9bd6af922e51e56841b1908554c0a3320",
+            ],
+            "fwd_splitkv/fp16_d128:fmha_fwd_splitkv_d128_fp16_group_b64x128x32x128x32x128_r4x1x1_r4x1x1_w16x16x16_w16x16x16_qr_vr_psskddv_nlogits_bias_mask_lse_nsquant_npagedkv": [
+                "c90645ef4e189b334f6e65d0fa3bbe83be96f8c3a957687aab98d199dec291b2",
+                "80dadaa056a90e6f0aeb48ca05264915e37de8fe07b411e4b830e6552e0de286",
+            ],
+        },
+        "fwd_splitkv_d32_0": {
             "fwd_splitkv/bf16_d32:fmha_fwd_splitkv_d32_bf16_batch_b32x64x16x32x32x32_r2x1x1_r2x1x1_w16x16x16_w16x16x16_qr_vr_ps_logits_nbias_nmask_lse_nsquant_npagedkv": [
                 "3dad4ad10b37ea10ad1d4f0d9acd059c3d106a51ddee77dce8cf4ac456e61872",
                 "c29a49b7a6c7d997b3180b8cae5ff59840937e17e602f50bdea95756710b8a4f",
