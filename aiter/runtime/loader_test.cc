@@ -22,8 +22,9 @@ class CountingDriver : public Driver {
   std::string describe() override { return "counting"; }
   int device_count() override { return 2; }
   std::string arch(int) override { return "gfx942"; }
-  int current_device() override { return 0; }
-  void make_current(int) override {}
+  DeviceLimits limits(int) override { return {}; }
+  BeforeEntry enter(int) override { return {}; }
+  void leave(const BeforeEntry&) override {}
   Module load(const void*) override {
     if (fail_next_load) {
       fail_next_load = false;
@@ -34,6 +35,7 @@ class CountingDriver : public Driver {
   Function function(Module, const char*) override {
     return reinterpret_cast<Function>(++functions);
   }
+  uint32_t make_resident(Function, const char*, const Residency&) override { return 0; }
   void launch(Function, const char*, const KernelLaunch&, Stream) override {}
   void zero_rows(void*, size_t, size_t, size_t, Stream) override {}
   void fill_words(void*, uint32_t, size_t, Stream) override {}

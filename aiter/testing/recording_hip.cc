@@ -168,6 +168,10 @@ RECORDING_API int hipGetDevicePropertiesR0600(char* properties, int device) {
   std::memset(properties, 0, Properties::kSize);
   std::snprintf(properties + Properties::kArchNameOffset, Properties::kArchNameSize, "%s",
                 archs()[device].c_str());
+  const int multiprocessors = 304;
+  const size_t lds = 64 << 10;
+  std::memcpy(properties + Properties::kMultiprocessorsOffset, &multiprocessors, sizeof(int));
+  std::memcpy(properties + Properties::kLdsOffset, &lds, sizeof(lds));
   return 0;
 }
 
@@ -203,6 +207,15 @@ RECORDING_API int hipModuleGetFunction(void** function, void* module, const char
   const std::lock_guard<std::mutex> lock(state().mutex);
   state().functions.push_back({loaded, name});
   *function = &state().functions.back();
+  return 0;
+}
+
+RECORDING_API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* workgroups,
+                                                                     void* function, int threads,
+                                                                     size_t) {
+  if (int error = asked_failure("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor")) return error;
+  if (!function) return finish(kInvalidHandle);
+  *workgroups = 2048 / threads;
   return 0;
 }
 

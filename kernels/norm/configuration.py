@@ -15,9 +15,21 @@ OPERATIONS = tuple(
     for name in ("rms", "layer", "softmax")
 )
 REGISTER_ELEMENTS = 64  # of a row, that a thread keeps at most; rows.h: RESIDENT
-SHARED_BYTES_PER_SM = 227 * 1024  # of compute capability 9.0
 RESERVED_SHARED_BYTES = 1024  # of each CTA
 WEIGHTS_IN_SHARED_MEMORY = 3  # of keep_weights
+
+
+@dataclasses.dataclass(frozen=True)
+class Device:
+    """What of a device a choice depends on."""
+
+    warp: int  # threads
+    bulk_copies: bool  # and clusters
+    named_barriers: bool  # rows of several warps can share a CTA
+    shared_bytes: int  # that one CTA, or all of a multiprocessor, can have
+
+
+HOPPER = Device(warp=32, bulk_copies=True, named_barriers=True, shared_bytes=227 * 1024)
 
 
 class TableError(ValueError):
@@ -157,20 +169,24 @@ def choose(
     element_bytes: int,
     *,
     weight_bytes: int = 0,
+    sums: int = 0,
     sixteen_byte_rows: bool = True,
-    bulk_copies: bool = True,
+    device: Device = HOPPER,
 ) -> Configuration:
     """The configuration for rows of `hidden` columns.
+
+    aiter/norm/configure.cc chooses the same; its test compares the two.
 
     Args:
       entry: of the operation.
       hidden: columns, at least 1.
       vector: columns that a thread moves at once.
       element_bytes: bytes of a column, added up over the matrices read.
-      weight_bytes: bytes of a column of gamma and, if there is one, beta.
+      weight_bytes: bytes of a column of gamma and, if there is one, beta; 0 backward.
+      sums: of norm_backward over the rows: 1 for dgamma, 2 for dgamma and dbeta; else 0.
       sixteen_byte_rows: every row of every matrix read starts at a multiple of 16 bytes and has
         a multiple of 16 bytes, which bulk copies need.
-      bulk_copies: the device has them, and clusters (compute capability 9.0).
+      device: that the kernel is for.
 
     Raises:
       ValueError: hidden is below 1.
@@ -178,16 +194,20 @@ def choose(
     if hidden < 1:
         raise ValueError(f"hidden is {hidden}; a row has at least 1 column")
     c = next((c for limit, c in entry.tuned if hidden <= limit), entry.general)
-    if not bulk_copies:
+    if not device.bulk_copies:
         c = dataclasses.replace(c, on_demand=0)
         if c.cluster > 1:
             lanes = min(1024, c.lanes * c.cluster)
             c = dataclasses.replace(c, cluster=1, lanes=lanes, threads=lanes, ctas_per_sm=1)
-    if not bulk_copies or not sixteen_byte_rows:
+    if not device.bulk_copies or not sixteen_byte_rows:
         c = dataclasses.replace(c, stages=0)
+    several_warps = c.lanes > device.warp
+    combine = _other_shared(c) + c.combine_bytes(hidden, vector, sums)
+    if (several_warps and not device.named_barriers) or combine > device.shared_bytes:
+        c = dataclasses.replace(c, threads=max(c.lanes, device.warp))
     while (c.stages or c.keep_weights == WEIGHTS_IN_SHARED_MEMORY) and c.ctas_per_sm * _shared(
         c, hidden, vector, element_bytes, weight_bytes
-    ) > SHARED_BYTES_PER_SM:
+    ) > device.shared_bytes:
         if c.stages > 1:
             c = dataclasses.replace(c, stages=c.stages - 1)
         elif c.keep_weights == WEIGHTS_IN_SHARED_MEMORY:
@@ -196,20 +216,24 @@ def choose(
             c = dataclasses.replace(c, ctas_per_sm=c.ctas_per_sm - 1)
         else:
             c = dataclasses.replace(c, stages=0)
-    if c.lag and not c.resident(hidden, vector):
+    if c.lag and not (c.resident(hidden, vector) and c.lanes * c.cluster > device.warp):
         c = dataclasses.replace(c, lag=0)
     return c
+
+
+def _other_shared(c: Configuration) -> int:
+    """Shared memory that a CTA takes beside rows and weights: the ring's barriers, exchange and
+    turns (rows.h), what is reserved."""
+    slots = c.cluster * max(1, c.lanes // 32)
+    exchange = (4 if slots > 1 else 1) * (c.threads // c.lanes) * slots * 2 * 4 + 32
+    barriers = 8 * c.stages * (c.threads // 32)
+    turns = 16 * max(4, 2 * (c.stages + 3))
+    return barriers + exchange + turns + RESERVED_SHARED_BYTES
 
 
 def _shared(
     c: Configuration, hidden: int, vector: int, element_bytes: int, weight_bytes: int
 ) -> int:
-    """Shared memory that a CTA takes: ring, its barriers, weights, exchange and turns (rows.h),
-    what is reserved."""
-    slots = c.cluster * max(1, c.lanes // 32)
-    exchange = (4 if slots > 1 else 1) * (c.threads // c.lanes) * slots * 2 * 4 + 32
-    barriers = 8 * c.stages * (c.threads // 32)
-    turns = 16 * max(4, 2 * (c.stages + 3))
+    """Shared memory that a CTA takes."""
     ring = c.ring_bytes(hidden, vector, element_bytes)
-    weights = c.weights_bytes(hidden, vector, weight_bytes)
-    return ring + barriers + weights + exchange + turns + RESERVED_SHARED_BYTES
+    return ring + c.weights_bytes(hidden, vector, weight_bytes) + _other_shared(c)

@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What the library asks of a GPU runtime. Nothing here is HIP's: another runtime is another
-// implementation.
+// What the library asks of a GPU runtime. Nothing here is HIP's or CUDA's: each is an
+// implementation. Words are HIP's: CUDA calls a workgroup a CTA and its LDS shared memory.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,27 @@ struct KernelLaunch {
   uint32_t dynamic_lds;  // bytes of workgroup memory beyond what the kernel has
   const void* args;      // as the kernel lays them out
   size_t args_size;
+  // The kernel waits by itself for the one queued before it, and may start ahead of its end.
+  bool waits_itself = false;
+};
+
+// What a device has.
+struct DeviceLimits {
+  uint32_t multiprocessors;
+  uint32_t lds;  // bytes of workgroup memory that one workgroup can have
+};
+
+// What a kernel's workgroups take of a device.
+struct Residency {
+  uint32_t threads;      // of a workgroup
+  uint32_t cluster;      // workgroups that run at the same time; 1: each for itself
+  uint32_t dynamic_lds;  // as in KernelLaunch
+};
+
+// What was current for a thread before Driver::enter.
+struct BeforeEntry {
+  bool changed;
+  void* context;
 };
 
 // A GPU runtime. Every member may throw Status::kDriver or Status::kOutOfMemory with a
@@ -33,15 +54,22 @@ class Driver {
   // One line: the runtime's file and its devices.
   virtual std::string describe() = 0;
   virtual int device_count() = 0;
-  // "gfx942": the name that code objects are built for, without feature suffixes.
+  // "gfx942", "sm_90": the name that code objects are built for, without feature suffixes. Throws
+  // Status::kInvalidArgument where there is no such device, as limits and enter do.
   virtual std::string arch(int device) = 0;
+  virtual DeviceLimits limits(int device) = 0;
 
-  virtual int current_device() = 0;
-  virtual void make_current(int device) = 0;
+  // Makes the device current for the calling thread, until leave gets the answer.
+  virtual BeforeEntry enter(int device) = 0;
+  virtual void leave(const BeforeEntry& before) = 0;
 
   // The image must stay valid as long as the module.
   virtual Module load(const void* image) = 0;
   virtual Function function(Module module, const char* symbol) = 0;
+  // Lets the function be launched like that from now on, and tells how many of its clusters the
+  // current device holds at a time; 0: none fits.
+  virtual uint32_t make_resident(Function function, const char* symbol,
+                                 const Residency& residency) = 0;
   // Throws Status::kInvalidArgument where the grid is greater than the runtime takes.
   virtual void launch(Function function, const char* symbol, const KernelLaunch& launch,
                       Stream stream) = 0;
@@ -62,8 +90,7 @@ class DeviceScope {
 
  private:
   Driver& driver_;
-  int previous_;
-  bool changed_;
+  const BeforeEntry before_;
 };
 
 // The driver of a device type (DLPack's DLDeviceType), opened at the first use. Throws

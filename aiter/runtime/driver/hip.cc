@@ -1,61 +1,33 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/runtime/driver/hip.h"
 
-#include <dlfcn.h>
-
-#include <cstdlib>
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "aiter/runtime/driver/hip_api.h"
+#include "aiter/runtime/driver/library.h"
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/text.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
-constexpr const char* kSonames[] = {"libamdhip64.so.7", "libamdhip64.so.6"};
-
-struct Library {
-  void* handle;
-  std::string path;  // as text
-};
-
-// What others say, for our messages.
-std::string foreign(const char* text) { return text ? utf8(text) : "no text"; }
-
-std::string dl_error() { return foreign(dlerror()); }
-
-Library open_library() {
-  constexpr int kFlags = RTLD_NOW | RTLD_LOCAL;
-  const char* path = std::getenv(kHipLibraryVariable);
-  if (path && *path) {
-    if (void* handle = dlopen(path, kFlags)) return {handle, utf8(path)};
-    fail(Status::kDriver, "cannot load the HIP runtime '", utf8(path), "' that ",
-         kHipLibraryVariable, " names: ", dl_error(),
-         "; name a libamdhip64.so, or unset the variable");
-  }
-  // A second HIP runtime beside the one that a framework brought along would know nothing of its
-  // memory and streams.
-  for (const char* soname : kSonames) {
-    if (void* handle = dlopen(soname, kFlags | RTLD_NOLOAD)) return {handle, soname};
-  }
-  std::string reasons;
-  for (const char* soname : kSonames) {
-    if (void* handle = dlopen(soname, kFlags)) return {handle, soname};
-    reasons += (reasons.empty() ? "" : "; ") + dl_error();
-  }
-  fail(Status::kDriver, "no HIP runtime on this machine (", reasons,
-       "); install ROCm's libamdhip64 6 or 7, or name its file in ", kHipLibraryVariable);
+RuntimeLibrary open_library() {
+  return open_runtime_library(
+      {kHipLibraryVariable, "HIP runtime", {"libamdhip64.so.7", "libamdhip64.so.6"},
+       "name a libamdhip64.so, or unset the variable",
+       "install ROCm's libamdhip64 6 or 7, or name its file in "});
 }
 
 class Hip final : public Driver {
  public:
-  explicit Hip(Library library) : library_(std::move(library)) {
+  explicit Hip(RuntimeLibrary library) : library_(std::move(library)) {
     bind("hipGetErrorName", &get_error_name_);
     bind("hipGetErrorString", &get_error_string_);
     bind("hipGetLastError", &get_last_error_);
@@ -66,6 +38,7 @@ class Hip final : public Driver {
     bind("hipModuleLoadData", &module_load_data_);
     bind("hipModuleGetFunction", &module_get_function_);
     bind("hipModuleLaunchKernel", &module_launch_kernel_);
+    bind("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", &module_occupancy_);
     bind("hipMemset2DAsync", &memset_2d_async_);
     bind("hipMemsetD32Async", &memset_d32_async_);
     if (device_count() == 0) {
@@ -94,37 +67,20 @@ class Hip final : public Driver {
     return count;
   }
 
-  // HIP's own name for the struct is another one, which ubsan would take for another type.
-  __attribute__((no_sanitize("function"))) std::string arch(int device) override {
-    const std::lock_guard<std::mutex> lock(archs_mutex_);
-    const auto known = archs_.find(device);
-    if (known != archs_.end()) return known->second;
+  std::string arch(int device) override { return facts(device).arch; }
 
-    const int count = device_count();
-    if (device < 0 || device >= count) {
-      fail(Status::kInvalidArgument, "device_id is ", device, ", but this machine has ", count,
-           " GPU(s): pass 0 to ", count - 1);
-    }
-    hip::DeviceProperties properties = {};
-    check(get_device_properties_(&properties, device), "hipGetDeviceProperties");
-    const char* field = properties.bytes + hip::DeviceProperties::kArchNameOffset;
-    std::string name = utf8({field, strnlen(field, hip::DeviceProperties::kArchNameSize)});
-    if (name.compare(0, 3, "gfx") != 0) {
-      fail(Status::kDriver, library_.path, " names the arch of device ", device, " '", name,
-           "', which is not a gfx name: this HIP version is not known to this library");
-    }
-    name.resize(std::min(name.find(':'), name.size()));  // gfx942:sramecc+:xnack- -> gfx942
-    return archs_.emplace(device, std::move(name)).first->second;
+  DeviceLimits limits(int device) override { return facts(device).limits; }
+
+  BeforeEntry enter(int device) override {
+    int before = 0;
+    check(get_device_(&before), "hipGetDevice");
+    if (before != device) check(set_device_(device), concat("hipSetDevice(", device, ")"));
+    return {before != device, reinterpret_cast<void*>(static_cast<intptr_t>(before))};
   }
 
-  int current_device() override {
-    int device = 0;
-    check(get_device_(&device), "hipGetDevice");
-    return device;
-  }
-
-  void make_current(int device) override {
-    check(set_device_(device), concat("hipSetDevice(", device, ")"));
+  void leave(const BeforeEntry& before) override {
+    const int device = static_cast<int>(reinterpret_cast<intptr_t>(before.context));
+    if (before.changed) check(set_device_(device), concat("hipSetDevice(", device, ")"));
   }
 
   Module load(const void* image) override {
@@ -138,6 +94,20 @@ class Hip final : public Driver {
     check(module_get_function_(&function, module, symbol),
           concat("hipModuleGetFunction(", symbol, ")"));
     return function;
+  }
+
+  uint32_t make_resident(Function function, const char* symbol,
+                         const Residency& residency) override {
+    if (residency.cluster != 1) {
+      fail(Status::kInternal, symbol, " is for clusters of ", residency.cluster,
+           " workgroups, which AMD GPUs do not have");
+    }
+    int device = 0, workgroups = 0;
+    check(get_device_(&device), "hipGetDevice");
+    check(module_occupancy_(&workgroups, function, static_cast<int>(residency.threads),
+                            residency.dynamic_lds),
+          concat("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(", symbol, ")"));
+    return static_cast<uint32_t>(workgroups) * limits(device).multiprocessors;
   }
 
   void launch(Function function, const char* symbol, const KernelLaunch& launch,
@@ -168,13 +138,41 @@ class Hip final : public Driver {
   }
 
  private:
+  struct Facts {
+    std::string arch;
+    DeviceLimits limits;
+  };
+
   template <typename F>
   void bind(const char* symbol, F* function) {
-    *function = reinterpret_cast<F>(dlsym(library_.handle, symbol));
-    if (!*function) {
-      fail(Status::kDriver, library_.path, " has no ", symbol,
-           ": this library needs the HIP runtime of ROCm 6 or 7");
+    *function = reinterpret_cast<F>(
+        symbol_of(library_, symbol, "this library needs the HIP runtime of ROCm 6 or 7"));
+  }
+
+  // HIP's own name for the struct is another one, which ubsan would take for another type.
+  __attribute__((no_sanitize("function"))) const Facts& facts(int device) {
+    const std::lock_guard<std::mutex> lock(facts_mutex_);
+    const auto known = facts_.find(device);
+    if (known != facts_.end()) return known->second;
+
+    require_device(device, device_count());
+    using Properties = hip::DeviceProperties;
+    Properties properties = {};
+    check(get_device_properties_(&properties, device), "hipGetDeviceProperties");
+    const char* field = properties.bytes + Properties::kArchNameOffset;
+    Facts facts = {utf8({field, strnlen(field, Properties::kArchNameSize)}), {}};
+    if (facts.arch.compare(0, 3, "gfx") != 0) {
+      fail(Status::kDriver, library_.path, " names the arch of device ", device, " '", facts.arch,
+           "', which is not a gfx name: this HIP version is not known to this library");
     }
+    // gfx942:sramecc+:xnack- -> gfx942
+    facts.arch.resize(std::min(facts.arch.find(':'), facts.arch.size()));
+    size_t lds = 0;
+    std::memcpy(&facts.limits.multiprocessors,
+                properties.bytes + Properties::kMultiprocessorsOffset, sizeof(int));
+    std::memcpy(&lds, properties.bytes + Properties::kLdsOffset, sizeof(lds));
+    facts.limits.lds = static_cast<uint32_t>(lds);
+    return facts_.emplace(device, std::move(facts)).first->second;
   }
 
   void check(hip::Error error, const std::string& call) {
@@ -186,7 +184,7 @@ class Hip final : public Driver {
          foreign(get_error_string_(error)));
   }
 
-  const Library library_;
+  const RuntimeLibrary library_;
   hip::GetErrorName get_error_name_;
   hip::GetErrorString get_error_string_;
   hip::GetLastError get_last_error_;
@@ -197,11 +195,12 @@ class Hip final : public Driver {
   hip::ModuleLoadData module_load_data_;
   hip::ModuleGetFunction module_get_function_;
   hip::ModuleLaunchKernel module_launch_kernel_;
+  hip::ModuleOccupancy module_occupancy_;
   hip::Memset2DAsync memset_2d_async_;
   hip::MemsetD32Async memset_d32_async_;
 
-  std::mutex archs_mutex_;
-  std::map<int, std::string> archs_;
+  std::mutex facts_mutex_;
+  std::map<int, Facts> facts_;
 };
 
 }  // namespace

@@ -18,12 +18,14 @@ inline void* const kLaunchParamBufferPointer = reinterpret_cast<void*>(1);
 inline void* const kLaunchParamBufferSize = reinterpret_cast<void*>(2);
 inline void* const kLaunchParamEnd = reinterpret_cast<void*>(3);
 
-// hipDeviceProp_tR0600, of which only the arch's name is read. The struct has kept its size and
+// hipDeviceProp_tR0600, of which these few fields are read. The struct has kept its size and
 // layout under this name since ROCm 6.0; the room behind it is for later growth.
 struct DeviceProperties {
   static constexpr size_t kSize = 1472;
   static constexpr size_t kArchNameOffset = 1160;
   static constexpr size_t kArchNameSize = 256;
+  static constexpr size_t kMultiprocessorsOffset = 388;
+  static constexpr size_t kLdsOffset = 296;
   alignas(16) char bytes[4096];
 };
 
@@ -40,6 +42,8 @@ using ModuleLaunchKernel = Error (*)(void* function, unsigned grid_x, unsigned g
                                      unsigned grid_z, unsigned block_x, unsigned block_y,
                                      unsigned block_z, unsigned shared_bytes, void* stream,
                                      void** params, void** extra);
+using ModuleOccupancy = Error (*)(int* workgroups, void* function, int threads,
+                                  size_t dynamic_lds);
 using Memset2DAsync = Error (*)(void* data, size_t pitch, int value, size_t width, size_t height,
                                 void* stream);
 using MemsetD32Async = Error (*)(void* data, int value, size_t count, void* stream);

@@ -40,6 +40,8 @@ static_assert(same<ours::GetDeviceProperties, hipError_t (*)(hipDeviceProp_tR060
 static_assert(same<ours::ModuleLoadData, decltype(&hipModuleLoadData)>);
 static_assert(same<ours::ModuleGetFunction, decltype(&hipModuleGetFunction)>);
 static_assert(same<ours::ModuleLaunchKernel, decltype(&hipModuleLaunchKernel)>);
+static_assert(same<ours::ModuleOccupancy,
+                   decltype(&hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)>);
 static_assert(same<ours::Memset2DAsync, decltype(&hipMemset2DAsync)>);
 static_assert(same<ours::MemsetD32Async, decltype(&hipMemsetD32Async)>);
 
@@ -51,6 +53,9 @@ using Properties = hipDeviceProp_tR0600;
 static_assert(ours::DeviceProperties::kSize == sizeof(Properties));
 static_assert(ours::DeviceProperties::kArchNameOffset == offsetof(Properties, gcnArchName));
 static_assert(ours::DeviceProperties::kArchNameSize == sizeof(Properties::gcnArchName));
+static_assert(ours::DeviceProperties::kMultiprocessorsOffset ==
+              offsetof(Properties, multiProcessorCount));
+static_assert(ours::DeviceProperties::kLdsOffset == offsetof(Properties, sharedMemPerBlock));
 static_assert(sizeof(ours::DeviceProperties) >= sizeof(Properties));
 static_assert(alignof(ours::DeviceProperties) >= alignof(Properties));
 

@@ -10,9 +10,10 @@ import pytest
 
 from kernels.norm import configuration
 from kernels.norm.configuration import (
-    SHARED_BYTES_PER_SM,
+    HOPPER,
     WEIGHTS_IN_SHARED_MEMORY,
     Configuration,
+    Device,
     Entry,
     TableError,
     choose,
@@ -22,6 +23,11 @@ from kernels.norm.configuration import (
 BF16_BYTES = {"forward": 2, "backward": 4}  # of the matrices read, per column
 WEIGHT_BYTES = {"rms_forward": 2, "layer_forward": 4}  # of gamma and beta, per column
 TABLE = load()
+DEVICES = [
+    HOPPER,
+    Device(warp=32, bulk_copies=False, named_barriers=True, shared_bytes=64 * 1024),  # sm_75
+    Device(warp=64, bulk_copies=False, named_barriers=False, shared_bytes=64 * 1024),  # gfx942
+]
 TUNED = [1 << power for power in range(10, 18)]
 
 
@@ -41,12 +47,13 @@ def test_a_tuned_row_is_used_as_it_was_tuned(operation: str) -> None:
 @pytest.mark.parametrize("operation", configuration.OPERATIONS)
 @pytest.mark.parametrize("hidden", [1, 3, 64, 1000, 1025, 50257, 131072, 131073, 1 << 20])
 @pytest.mark.parametrize("vector", [1, 2, 4, 8])
-@pytest.mark.parametrize("bulk_copies", [False, True])
+@pytest.mark.parametrize("device", DEVICES)
 def test_what_is_chosen_can_run(
-    operation: str, hidden: int, vector: int, bulk_copies: bool
+    operation: str, hidden: int, vector: int, device: Device
 ) -> None:
     element_bytes = 4 * _of(operation)  # float32 and a third matrix: the most that is read
     weight_bytes = 2 * WEIGHT_BYTES.get(operation, 0)
+    sums = {"rms_backward": 1, "layer_backward": 2}.get(operation, 0)
     c = choose(
         TABLE[operation],
         hidden,
@@ -54,21 +61,26 @@ def test_what_is_chosen_can_run(
         element_bytes,
         weight_bytes=weight_bytes,
         sixteen_byte_rows=vector == 8,
-        bulk_copies=bulk_copies,
+        sums=sums,
+        device=device,
     )
     c.check()
     assert c.packs(hidden, vector) * c.lanes * c.cluster * vector >= hidden
     shared = c.ring_bytes(hidden, vector, element_bytes)
     shared += c.weights_bytes(hidden, vector, weight_bytes)
-    assert c.ctas_per_sm * shared <= SHARED_BYTES_PER_SM
-    if operation in ("rms_backward", "layer_backward"):
-        assert c.combine_bytes(hidden, vector, 2) <= SHARED_BYTES_PER_SM - 16 * 1024
-    if not bulk_copies:
+    if shared:
+        assert c.ctas_per_sm * shared <= device.shared_bytes
+    assert c.combine_bytes(hidden, vector, sums) <= device.shared_bytes
+    assert c.threads % device.warp == 0
+    if not device.bulk_copies:
         assert (c.cluster, c.stages, c.on_demand) == (1, 0, 0)
+    if c.lanes > device.warp and not device.named_barriers:
+        assert c.threads == c.lanes
     if vector < 8:
         assert c.stages == 0
     if c.lag:
         assert c.resident(hidden, vector)
+        assert c.lanes * c.cluster > device.warp
 
 
 def test_a_row_serves_smaller_sizes_down_to_the_row_above() -> None:

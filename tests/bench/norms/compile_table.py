@@ -18,10 +18,12 @@ from collections.abc import Sequence
 import torch
 from absl import app, flags
 
-from kernels.norm.configuration import choose, load
+from kernels.norm.configuration import HOPPER, Device, choose, load
 from tests.bench.norms import cuda, operations
 from tests.bench.norms.cell import VECTOR, WEIGHT_BYTES
 
+# Of compute capability 8.0.
+AMPERE = Device(warp=32, bulk_copies=False, named_barriers=True, shared_bytes=163 * 1024)
 GENERAL_HIDDEN = 1 << 18  # beyond every tuned row
 
 _ARCHS = flags.DEFINE_multi_string("archs", ["sm_80", "sm_90", "sm_100"], "to compile for")
@@ -43,14 +45,16 @@ def jobs(archs: list[str]) -> list[tuple[str, str, dict[str, object]]]:
         backward = operation.endswith("backward")
         for hidden in [hidden for hidden, _ in entry.tuned] + [GENERAL_HIDDEN]:
             for arch in archs:
-                bulk_copies = int(arch.removeprefix("sm_")) >= 90
+                device = HOPPER if int(arch.removeprefix("sm_")) >= 90 else AMPERE
+                sums = {"rms_backward": 1, "layer_backward": 2}.get(operation, 0)
                 c = choose(
                     entry,
                     hidden,
                     VECTOR,
                     4 if backward else 2,
                     weight_bytes=WEIGHT_BYTES.get(operation, 0),
-                    bulk_copies=bulk_copies,
+                    sums=sums,
+                    device=device,
                 )
                 if operation.startswith("softmax"):
                     for mask in operations.MASKS:

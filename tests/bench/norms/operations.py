@@ -256,7 +256,7 @@ def norm_backward(
 ):
     """A function that launches the backward kernels on these tensors."""
     rows, hidden = x.shape
-    vector = vector_for(hidden, x, gamma, dy, dx, dh)
+    vector = vector_for(hidden, x, gamma, dy, dx, dh, dgamma, dbeta)
     element_bytes = x.element_size() * (2 if dh is not None else 1) + dy.element_size()
     combine = c.combine_bytes(hidden, vector, 2 if dbeta is not None else 1)
     shared = max(c.ring_bytes(hidden, vector, element_bytes), combine)
@@ -302,7 +302,7 @@ def norm_backward(
     reduce = NormReduceArguments(
         (c_void_p * 2)(storage[0].data_ptr(), storage[-1].data_ptr()), sums, parts
     )
-    lanes = 8 * (4 if hidden % 4 == 0 else 1)
+    lanes = 8 * (4 if vector % 4 == 0 else 1)
     run_reduce = Kernel(module, "norm_backward_reduce", 256).launcher(
         (-(-hidden // lanes), len(storage)), reduce, stream(), dependent=resident
     )

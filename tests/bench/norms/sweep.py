@@ -25,9 +25,9 @@ import torch
 from absl import app, flags
 
 from kernels.norm.configuration import (
+    HOPPER,
     OPERATIONS,
     REGISTER_ELEMENTS,
-    SHARED_BYTES_PER_SM,
     Configuration,
 )
 from tests.bench.norms import cuda
@@ -124,7 +124,7 @@ def candidates(operation: str, hidden: int) -> list[Configuration]:
                 c, keep_weights=keep, hold_row=hold, lag=lag, waves=waves, on_demand=on_demand
             )
             weights = candidate.weights_bytes(hidden, VECTOR, weight_bytes)
-            if c.ctas_per_sm * (ring + weights + 3072) <= SHARED_BYTES_PER_SM:
+            if c.ctas_per_sm * (ring + weights + 3072) <= HOPPER.shared_bytes:
                 found.append(candidate)
     return found
 

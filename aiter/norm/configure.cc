@@ -1,0 +1,341 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/norm/configure.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
+
+namespace AITER_ATTN_NAMESPACE::norm {
+namespace {
+
+constexpr int kWeightsInSharedMemory = 3;  // of keep_weights
+constexpr int kRegisterElements = 64;      // of a row, that a thread keeps at most
+constexpr int kReservedSharedBytes = 1024;
+constexpr int kOldestCapability = 70;
+constexpr int kBulkCopyCapability = 90;
+constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kMostParts = 128;  // that norm_backward_columns makes
+
+int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// --- What a configuration takes; all as in configuration.py. ---
+
+int64_t row_elements(const RowConfiguration& c, const RowTraits& rows) {  // of a thread
+  return divided_up(rows.hidden, int64_t{c.cluster} * c.lanes * rows.vector) * rows.vector;
+}
+
+bool is_resident(const RowConfiguration& c, const RowTraits& rows) {
+  return row_elements(c, rows) <= kRegisterElements;
+}
+
+int64_t ring_bytes(const RowConfiguration& c, const RowTraits& rows) {
+  return int64_t{c.stages} * (c.threads / 32) * row_elements(c, rows) * std::min(c.lanes, 32) *
+         rows.element_bytes;
+}
+
+int64_t weights_bytes(const RowConfiguration& c, const RowTraits& rows) {
+  if (c.keep_weights != kWeightsInSharedMemory) return 0;
+  return c.threads * row_elements(c, rows) * rows.weight_bytes;
+}
+
+int64_t combine_bytes(const RowConfiguration& c, const RowTraits& rows) {
+  if (c.threads == c.lanes || !is_resident(c, rows)) return 0;
+  return c.threads * row_elements(c, rows) * 4 * rows.sums;
+}
+
+int64_t other_shared(const RowConfiguration& c) {
+  const int slots = c.cluster * std::max(1, c.lanes / 32);
+  const int exchange = (slots > 1 ? 4 : 1) * (c.threads / c.lanes) * slots * 2 * 4 + 32;
+  const int barriers = 8 * c.stages * (c.threads / 32);
+  const int turns = 16 * std::max(4, 2 * (c.stages + 3));
+  return barriers + exchange + turns + kReservedSharedBytes;
+}
+
+int64_t shared(const RowConfiguration& c, const RowTraits& rows) {
+  return ring_bytes(c, rows) + weights_bytes(c, rows) + other_shared(c);
+}
+
+// --- What a call is. ---
+
+// A matrix or vector as vectors see it.
+struct Operand {
+  const void* data;
+  int64_t stride;  // in elements; of a vector 0
+  int32_t dtype;
+};
+
+// Columns that a thread can move at once: 16 bytes of the narrowest input, or fewer.
+int vector_for(int64_t hidden, int64_t rows, std::initializer_list<Operand> operands) {
+  int64_t narrowest = 4;
+  for (const Operand& o : operands) {
+    if (o.data) narrowest = std::min(narrowest, std::max<int64_t>(dtype_size(o.dtype), 2));
+  }
+  const auto fits = [&](int64_t vector) {
+    if (hidden % vector != 0) return false;
+    for (const Operand& o : operands) {
+      if (!o.data) continue;
+      const int64_t bytes = std::min(kVectorBytes, vector * dtype_size(o.dtype));
+      if (reinterpret_cast<uintptr_t>(o.data) % static_cast<uintptr_t>(bytes) != 0) return false;
+      if (rows > 1 && o.stride * dtype_size(o.dtype) % bytes != 0) return false;
+    }
+    return true;
+  };
+  int64_t vector = kVectorBytes / narrowest;
+  while (vector > 1 && !fits(vector)) vector /= 2;
+  return static_cast<int>(vector);
+}
+
+Operand matrix(const attn_rows& m, int32_t dtype) { return {m.data, m.stride, dtype}; }
+Operand row(const void* data, int32_t dtype) { return {data, 0, dtype}; }
+
+RowOperation norm_operation(int32_t kind, bool forward) {
+  if (kind == ATTN_NORM_LAYER) {
+    return forward ? RowOperation::kLayerForward : RowOperation::kLayerBackward;
+  }
+  return forward ? RowOperation::kRmsForward : RowOperation::kRmsBackward;
+}
+
+Shape softmax_shape(const attn_softmax_problem& p, RowOperation operation,
+                    std::initializer_list<Operand> operands) {
+  Shape shape = {};
+  shape.operation = operation;
+  shape.dtypes = {p.dtype, 0, 0};
+  shape.hidden = p.columns;
+  shape.vector = vector_for(p.columns, p.rows, operands);
+  shape.mask = p.mask;
+  return shape;
+}
+
+// --- What a shape is. ---
+
+bool is_softmax(RowOperation o) {
+  return o == RowOperation::kSoftmaxForward || o == RowOperation::kSoftmaxBackward;
+}
+bool is_layer(RowOperation o) {
+  return o == RowOperation::kLayerForward || o == RowOperation::kLayerBackward;
+}
+bool is_norm_backward(RowOperation o) {
+  return o == RowOperation::kRmsBackward || o == RowOperation::kLayerBackward;
+}
+
+RowTraits row_traits(const Shape& shape) {
+  const int x = static_cast<int>(dtype_size(shape.dtypes[0]));
+  const int w = static_cast<int>(dtype_size(shape.dtypes[1]));
+  const int y = static_cast<int>(dtype_size(shape.dtypes[2]));
+  RowTraits rows = {shape.hidden, shape.vector, x, 0, 0, shape.vector * x % kVectorBytes == 0};
+  if (shape.operation == RowOperation::kSoftmaxBackward) rows.element_bytes = 2 * x;
+  if (is_softmax(shape.operation)) return rows;
+  rows.element_bytes = x * (shape.add ? 2 : 1);
+  if (is_norm_backward(shape.operation)) {
+    rows.element_bytes += y;
+    rows.sums = is_layer(shape.operation) ? 2 : 1;
+    rows.sixteen_bytes = rows.sixteen_bytes && shape.vector * y % kVectorBytes == 0;
+  } else {
+    rows.weight_bytes = w * (shape.beta ? 2 : 1);
+  }
+  return rows;
+}
+
+const char* type_name(int32_t dtype) {
+  switch (dtype) {
+    case ATTN_DTYPE_FP16:
+      return "fp16";
+    case ATTN_DTYPE_BF16:
+      return "bf16";
+    case ATTN_DTYPE_FP8_E4M3:
+      return "fp8_e4m3";
+    case ATTN_DTYPE_FP8_E5M2:
+      return "fp8_e5m2";
+    default:
+      return "fp32";
+  }
+}
+
+// README.md of kernels/norm explains the macros.
+std::vector<std::string> flags_for(const Shape& shape, const RowConfiguration& c) {
+  std::vector<std::string> flags;
+  const auto define = [&](const char* name, auto value) {
+    flags.push_back(concat("-D", name, "=", value));
+  };
+  define("ROW_HIDDEN", shape.hidden);
+  define("ROW_THREADS", c.threads);
+  define("ROW_LANES", c.lanes);
+  define("ROW_CLUSTER", c.cluster);
+  define("ROW_VECTOR", shape.vector);
+  define("ROW_STAGES", c.stages);
+  define("ROW_CTAS_PER_SM", c.ctas_per_sm);
+  define("ROW_HOLD", c.hold_row);
+  define("ROW_ON_DEMAND", c.on_demand);
+  if (is_softmax(shape.operation)) {
+    define("SOFTMAX_X", type_name(shape.dtypes[0]));
+    define("SOFTMAX_MASK", shape.mask);
+    return flags;
+  }
+  define("NORM_LAYER", static_cast<int>(is_layer(shape.operation)));
+  define("NORM_X", type_name(shape.dtypes[0]));
+  define("NORM_W", type_name(shape.dtypes[1]));
+  define("NORM_Y", type_name(shape.dtypes[2]));
+  define("NORM_ADD", static_cast<int>(shape.add));
+  define("NORM_KEEP_WEIGHTS", c.keep_weights);
+  define("NORM_ZERO_CENTRED", static_cast<int>(shape.zero_centred));
+  if (is_norm_backward(shape.operation)) {
+    define("NORM_LAG", c.lag);
+  } else {
+    define("NORM_BETA", static_cast<int>(shape.beta));
+  }
+  return flags;
+}
+
+}  // namespace
+
+DeviceTraits device_traits(const std::string& arch, int64_t shared_bytes) {
+  if (arch.compare(0, 3, "sm_") == 0) {
+    const int capability = std::stoi(arch.substr(3));
+    if (capability < kOldestCapability) {
+      fail(Status::kUnsupported, "the device is ", arch, ", but norms and softmax need sm_",
+           kOldestCapability, " (Volta) or newer: use another GPU, or arrays in host memory");
+    }
+    return {32, capability >= kBulkCopyCapability, true, shared_bytes};
+  }
+  // The kernels are for waves of 64, and use instructions of this family.
+  if (arch.compare(0, 4, "gfx9") == 0) return {64, false, false, shared_bytes};
+  fail(Status::kUnsupported, "the device is ", arch, ", but norms and softmax have kernels for ",
+       "sm_", kOldestCapability, " and newer and for gfx9 (CDNA): use another GPU, or arrays in ",
+       "host memory");
+}
+
+RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
+                        const DeviceTraits& device) {
+  const kernels::TunedRow* const end = table.tuned + table.count;
+  const kernels::TunedRow* const row =
+      std::find_if(table.tuned, end, [&](const auto& r) { return rows.hidden <= r.hidden; });
+  RowConfiguration c = row == end ? table.general : row->configuration;
+  if (!device.bulk_copies) {
+    c.on_demand = 0;
+    if (c.cluster > 1) {
+      c.lanes = c.threads = std::min(1024, c.lanes * c.cluster);
+      c.cluster = c.ctas_per_sm = 1;
+    }
+  }
+  if (!device.bulk_copies || !rows.sixteen_bytes) c.stages = 0;
+  if ((c.lanes > device.warp && !device.named_barriers) ||
+      other_shared(c) + combine_bytes(c, rows) > device.shared_bytes) {
+    c.threads = std::max(c.lanes, device.warp);
+  }
+  while ((c.stages > 0 || c.keep_weights == kWeightsInSharedMemory) &&
+         c.ctas_per_sm * shared(c, rows) > device.shared_bytes) {
+    if (c.stages > 1) {
+      --c.stages;
+    } else if (c.keep_weights == kWeightsInSharedMemory) {
+      c.keep_weights = 0;
+    } else if (c.ctas_per_sm > 1) {
+      --c.ctas_per_sm;
+    } else {
+      c.stages = 0;
+    }
+  }
+  if (!is_resident(c, rows) || c.lanes * c.cluster <= device.warp) c.lag = 0;
+  return c;
+}
+
+Shape shape_of(const NormForward& call) {
+  const attn_norm_problem& p = call.p;
+  Shape shape = {};
+  shape.operation = norm_operation(p.kind, true);
+  shape.dtypes = {p.x_dtype, p.weight_dtype, p.y_dtype};
+  shape.hidden = p.hidden;
+  shape.vector =
+      vector_for(p.hidden, p.rows,
+                 {matrix(call.x, p.x_dtype), row(call.gamma, p.weight_dtype),
+                  row(call.beta, p.weight_dtype), matrix(call.y, p.y_dtype),
+                  matrix(call.residual, p.x_dtype), matrix(call.sum, p.x_dtype)});
+  shape.add = call.residual.data != nullptr;
+  shape.beta = call.beta != nullptr;
+  shape.zero_centred = p.zero_centred != 0;
+  shape.on_demand = call.barrier != nullptr;
+  return shape;
+}
+
+Shape shape_of(const NormBackward& call) {
+  const attn_norm_problem& p = call.p;
+  Shape shape = {};
+  shape.operation = norm_operation(p.kind, false);
+  shape.dtypes = {p.x_dtype, p.weight_dtype, p.y_dtype};
+  shape.hidden = p.hidden;
+  shape.vector = vector_for(
+      p.hidden, p.rows,
+      {matrix(call.x, p.x_dtype), row(call.gamma, p.weight_dtype), matrix(call.dy, p.y_dtype),
+       matrix(call.dx, p.x_dtype), matrix(call.dh, p.x_dtype), row(call.dgamma, p.weight_dtype),
+       row(call.dbeta, p.weight_dtype)});
+  shape.add = call.dh.data != nullptr;
+  shape.zero_centred = p.zero_centred != 0;
+  return shape;
+}
+
+Shape shape_of(const SoftmaxForward& call) {
+  Shape shape = softmax_shape(call.p, RowOperation::kSoftmaxForward,
+                              {matrix(call.x, call.p.dtype), matrix(call.y, call.p.dtype)});
+  shape.on_demand = call.barrier != nullptr;
+  return shape;
+}
+
+Shape shape_of(const SoftmaxBackward& call) {
+  Shape shape = softmax_shape(call.p, RowOperation::kSoftmaxBackward,
+                              {matrix(call.y, call.p.dtype), matrix(call.dy, call.p.dtype),
+                               matrix(call.dx, call.p.dtype)});
+  shape.on_demand = call.barrier != nullptr;
+  return shape;
+}
+
+Kernels configure(const Shape& shape, const DeviceTraits& device) {
+  const RowTraits rows = row_traits(shape);
+  Kernels k = {};
+  k.configuration = choose(kernels::row_configurations(shape.operation), rows, device);
+  // Rows are the same whoever takes them.
+  if (!shape.on_demand) k.configuration.on_demand = 0;
+  k.flags = flags_for(shape, k.configuration);
+  k.sums = rows.sums;
+  k.resident = is_resident(k.configuration, rows);
+  const int64_t ring = ring_bytes(k.configuration, rows);
+  int64_t bytes = ring;
+  if (is_softmax(shape.operation)) {
+    k.source = "softmax.cpp";
+    k.symbol = shape.operation == RowOperation::kSoftmaxForward ? "softmax_forward"
+                                                                : "softmax_backward";
+  } else if (is_norm_backward(shape.operation)) {
+    k.source = "norm_backward.cpp";
+    k.symbol = "norm_backward";
+    bytes = std::max(ring, combine_bytes(k.configuration, rows));
+  } else {
+    k.source = "norm_forward.cpp";
+    k.symbol = "norm_forward";
+    bytes = ring + weights_bytes(k.configuration, rows);
+  }
+  k.dynamic_shared_bytes = static_cast<uint32_t>(bytes);
+  return k;
+}
+
+int64_t groups_for(const RowConfiguration& c, int64_t rows, int64_t held) {
+  // A thread counts some hundred turns beyond its row, in 32 bits.
+  constexpr int64_t kTurnsAhead = 256;
+  constexpr int64_t kMostCount = std::numeric_limits<int32_t>::max();
+  const int64_t in_hand = c.threads / c.lanes;
+  int64_t groups = divided_up(rows, in_hand);
+  if (c.waves > 0) groups = std::min(groups, held * c.waves);
+  groups = std::min(groups, (kMostCount - rows) / kTurnsAhead / in_hand);
+  groups = std::min(groups, kMostCount / c.cluster);
+  return std::max<int64_t>(groups, 1);
+}
+
+Parts parts_for(const Kernels& kernels, int64_t rows, int64_t groups) {
+  if (kernels.resident) return {groups, 0};
+  const int64_t each = divided_up(rows, std::min(rows, kMostParts));
+  return {divided_up(rows, each), each};
+}
+
+uint64_t workspace_bytes(const Kernels& kernels, const Parts& parts, int64_t hidden) {
+  return static_cast<uint64_t>(kernels.sums) * static_cast<uint64_t>(parts.count) *
+         static_cast<uint64_t>(hidden) * sizeof(float);
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::norm

@@ -1,0 +1,98 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Which kernel serves a call on a device, and how it shares the rows out. Arithmetic alone: values
+// in, values out.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "aiter/norm/problem.h"
+#include "kernels/norm/configurations.h"
+
+namespace AITER_ATTN_NAMESPACE::norm {
+
+using kernels::RowConfiguration;
+using kernels::RowConfigurations;
+using kernels::RowOperation;
+
+// What of a device a choice depends on.
+struct DeviceTraits {
+  int warp;             // threads
+  bool bulk_copies;     // and clusters
+  bool named_barriers;  // rows of several warps can share a CTA
+  int64_t shared_bytes;  // that one CTA, or all of a multiprocessor, can have
+};
+
+// Of "sm_90", "gfx942", ... Throws Status::kUnsupported where the kernels cannot run there.
+DeviceTraits device_traits(const std::string& arch, int64_t shared_bytes);
+
+// What a configuration follows from, beside the device and the operation.
+struct RowTraits {
+  int64_t hidden;
+  int vector;          // columns that a thread moves at once
+  int element_bytes;   // of a column, added up over the matrices read
+  int weight_bytes;    // of a column of gamma and, if there is one, beta; 0 backward
+  int sums;            // of norm_backward: 1 for dgamma, 2 for dgamma and dbeta; else 0
+  bool sixteen_bytes;  // every row of every matrix read starts and ends at 16 bytes
+};
+
+// As kernels/norm/configuration.py chooses; configure_test compares the two.
+RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
+                        const DeviceTraits& device);
+
+// All that a call's kernels are compiled for. Calls of one shape differ in rows, numbers and
+// addresses alone.
+struct Shape {
+  RowOperation operation;
+  std::array<int32_t, 3> dtypes;  // attn_dtype of x, gamma and y (dy); of softmax the first
+  int64_t hidden;
+  int32_t vector;
+  bool add;           // a residual, or dh
+  bool beta;          // forward
+  bool zero_centred;  // gamma is stored less 1
+  int32_t mask;       // attn_softmax_mask
+  bool on_demand;     // the call has a barrier
+
+  auto fields() const {
+    return std::tie(operation, dtypes, hidden, vector, add, beta, zero_centred, mask, on_demand);
+  }
+  bool operator<(const Shape& other) const { return fields() < other.fields(); }
+};
+
+Shape shape_of(const NormForward& call);
+Shape shape_of(const NormBackward& call);
+Shape shape_of(const SoftmaxForward& call);
+Shape shape_of(const SoftmaxBackward& call);
+
+// The kernels of a shape on a device, as they are compiled and launched.
+struct Kernels {
+  RowConfiguration configuration;
+  const char* source;              // of kernels/norm
+  std::vector<std::string> flags;  // -DNAME=VALUE
+  const char* symbol;              // of the kernel that takes the rows
+  uint32_t dynamic_shared_bytes;
+  int sums;       // norm_backward: of columns, which a second launch adds up; else 0
+  bool resident;  // registers hold a row: norm_backward itself sums its columns
+};
+
+Kernels configure(const Shape& shape, const DeviceTraits& device);
+
+// Clusters of a launch for `rows` rows, where the device holds `held` of them at a time.
+int64_t groups_for(const RowConfiguration& c, int64_t rows, int64_t held);
+
+// How norm_backward's sums over the rows are shared out: parts of each sum, and rows of a part
+// where norm_backward_columns makes them (0: norm_backward does).
+struct Parts {
+  int64_t count;
+  int64_t rows_each;
+};
+Parts parts_for(const Kernels& kernels, int64_t rows, int64_t groups);
+
+// Bytes of all parts.
+uint64_t workspace_bytes(const Kernels& kernels, const Parts& parts, int64_t hidden);
+
+}  // namespace AITER_ATTN_NAMESPACE::norm

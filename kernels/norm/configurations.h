@@ -1,0 +1,39 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// The table of launch configurations (configurations.toml), for the library.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace AITER_ATTN_NAMESPACE::kernels {
+
+// How a kernel shares rows out; README.md explains the fields.
+struct RowConfiguration {
+  int threads, lanes, cluster, stages, ctas_per_sm, waves, keep_weights, hold_row, lag, on_demand;
+};
+
+enum class RowOperation {
+  kRmsForward,
+  kLayerForward,
+  kSoftmaxForward,
+  kRmsBackward,
+  kLayerBackward,
+  kSoftmaxBackward,
+};
+
+// Serves hidden sizes down to the row above it.
+struct TunedRow {
+  int64_t hidden;
+  RowConfiguration configuration;
+};
+
+struct RowConfigurations {
+  const TunedRow* tuned;  // by rising hidden size
+  size_t count;
+  RowConfiguration general;  // beyond them
+};
+
+const RowConfigurations& row_configurations(RowOperation operation);
+
+}  // namespace AITER_ATTN_NAMESPACE::kernels
