@@ -81,9 +81,10 @@ typedef enum attn_status {
   ATTN_ERROR_INTERRUPTED = 8
 } attn_status;
 
-/* Where the data is. The numbers equal DLPack's kDLCPU and kDLROCM. */
+/* Where the data is. The numbers equal DLPack's kDLCPU, kDLCUDA and kDLROCM. */
 typedef enum attn_device_type {
   ATTN_DEVICE_CPU = 1,  /* host memory: the CPU reference */
+  ATTN_DEVICE_CUDA = 2, /* memory of an NVIDIA GPU: norms alone (norm.h) */
   ATTN_DEVICE_ROCM = 10 /* memory of an AMD GPU: HIP */
 } attn_device_type;
 

@@ -16,6 +16,7 @@
     NAMESPACE_attn_kernel_info;
     NAMESPACE_attn_last_error;
     NAMESPACE_attn_norm_bwd;
+    NAMESPACE_attn_norm_bwd_workspace_size;
     NAMESPACE_attn_norm_fwd;
     NAMESPACE_attn_plan_bwd;
     NAMESPACE_attn_plan_fwd;

@@ -3,8 +3,13 @@
  * The C ABI of the norms: LayerNorm, RMSNorm and softmax over the rows of matrices, forward and
  * backward. The rules of attn.h hold here as well; attn_rows is here what attn_tensor is there.
  *
- * Only ATTN_DEVICE_CPU computes them so far: in double, each result rounded once to its type.
- * Rows may hold any number, infinity or NaN.
+ * On the CPU they are computed in double, and each result is rounded once to its type. On NVIDIA GPUs
+ * from sm_70 on and on AMD GPUs of the gfx9 family they are computed in float, by kernels that are
+ * compiled at the first call of a shape (operation, dtypes, hidden size, alignment): by NVRTC or
+ * hipRTC, where they are not in a cache. Rows may hold any number, infinity or NaN.
+ *
+ * On a GPU, any alignment of elements is served; rows of a multiple of 16 bytes that start at
+ * multiples of 16 bytes are the fastest.
  */
 #ifndef AITER_NORM_H_
 #define AITER_NORM_H_
@@ -13,6 +18,7 @@
 
 #define attn_norm_fwd ATTN_SYMBOL(norm_fwd)
 #define attn_norm_bwd ATTN_SYMBOL(norm_bwd)
+#define attn_norm_bwd_workspace_size ATTN_SYMBOL(norm_bwd_workspace_size)
 #define attn_softmax_fwd ATTN_SYMBOL(softmax_fwd)
 #define attn_softmax_bwd ATTN_SYMBOL(softmax_bwd)
 
@@ -44,6 +50,13 @@ typedef struct attn_rows {
   int64_t stride;
 } attn_rows;
 
+/* Bytes of a barrier: memory of a GPU by which the workgroups of a kernel share long rows out as they
+ * come. It is aligned to 4 bytes, is zeros before the first call that gets it, and is zeros again
+ * when the work of a call is done. Calls whose work may run at the same time need one each: keep one
+ * per stream. Without one (NULL) rows are dealt in advance: results are the same, and some shapes
+ * take a little longer. Ignored on the CPU. */
+#define ATTN_NORM_BARRIER_SIZE 8
+
 /* What forward and backward have in common. */
 typedef struct attn_norm_problem {
   uint32_t struct_size;
@@ -52,7 +65,7 @@ typedef struct attn_norm_problem {
   int32_t device_id;    /* 0 for the CPU */
   void* stream;         /* ignored on the CPU */
   int64_t rows;         /* from 0 to 2^31 - 2^20 */
-  int64_t hidden;       /* columns of a row: from 1 to 2^31 - 1 */
+  int64_t hidden;       /* columns of a row: from 1 to 2^31 - 1, on a GPU to 2^31 - 2^20 */
   int32_t x_dtype;      /* attn_dtype of x, residual, sum, dx and dh */
   int32_t weight_dtype; /* attn_dtype of gamma, beta and their gradients */
   int32_t y_dtype;      /* attn_dtype of y and dy; fp8 is for y alone */
@@ -78,6 +91,7 @@ typedef struct attn_norm_fwd_args {
    * largest |y| before that, or stays what it is if that is larger; NULL: not wanted. */
   const float* scale;
   float* amax;
+  void* barrier; /* ATTN_NORM_BARRIER_SIZE */
 } attn_norm_fwd_args;
 
 /* xhat = (x - mean) * rstd, wdy = dy * gamma:
@@ -94,6 +108,9 @@ typedef struct attn_norm_bwd_args {
   const float* rstd;
   void* dgamma;
   void* dbeta; /* LayerNorm; NULL: not wanted */
+  /* attn_norm_bwd_workspace_size bytes on the device, 256-byte aligned; NULL where the size is 0. */
+  void* workspace;
+  uint64_t workspace_size;
 } attn_norm_bwd_args;
 
 typedef struct attn_softmax_problem {
@@ -103,7 +120,7 @@ typedef struct attn_softmax_problem {
   int32_t device_id;
   void* stream;
   int64_t rows;        /* a multiple of queries, from 0 to 2^31 - 2^20 */
-  int64_t columns;     /* from 1 to 2^31 - 1 */
+  int64_t columns;     /* from 1 to 2^31 - 1, on a GPU to 2^31 - 2^20 */
   int64_t queries;     /* rows of one attention matrix; without a mask any number from 1 on */
   int64_t mask_repeat; /* explicit mask: matrices, one after the other, that share one; else 0 */
   int32_t dtype;       /* attn_dtype */
@@ -118,6 +135,7 @@ typedef struct attn_softmax_fwd_args {
   attn_rows x, y;
   /* Explicit mask: [rows / queries / mask_repeat, queries, columns], contiguous; else NULL. */
   const uint8_t* mask;
+  void* barrier; /* ATTN_NORM_BARRIER_SIZE */
 } attn_softmax_fwd_args;
 
 /* dx = scale * y * (dy - sum(y * dy)), with the y of attn_softmax_fwd. */
@@ -126,10 +144,15 @@ typedef struct attn_softmax_bwd_args {
   uint32_t reserved; /* 0 */
   const attn_softmax_problem* problem;
   attn_rows y, dy, dx;
+  void* barrier; /* ATTN_NORM_BARRIER_SIZE */
 } attn_softmax_bwd_args;
 
 ATTN_API attn_status attn_norm_fwd(const attn_norm_fwd_args* args);
 ATTN_API attn_status attn_norm_bwd(const attn_norm_bwd_args* args);
+/* Bytes of workspace that attn_norm_bwd needs for args, as it will get them but for the workspace. 0
+ * on the CPU. The size follows from how many workgroups the device holds at a time: the kernels are
+ * compiled, if they are not yet. */
+ATTN_API attn_status attn_norm_bwd_workspace_size(const attn_norm_bwd_args* args, uint64_t* bytes);
 ATTN_API attn_status attn_softmax_fwd(const attn_softmax_fwd_args* args);
 ATTN_API attn_status attn_softmax_bwd(const attn_softmax_bwd_args* args);
 

@@ -250,11 +250,13 @@ void attn_code_object_free(void* data) { std::free(data); }
 
 attn_status attn_driver_info(int32_t device_type, const char** text) {
   return answer_with_text(text, [&] {
-    if (device_type == ATTN_DEVICE_ROCM) return runtime::driver_for(ATTN_DEVICE_ROCM).describe();
+    if (device_type == ATTN_DEVICE_CUDA || device_type == ATTN_DEVICE_ROCM) {
+      return runtime::driver_for(device_type).describe();
+    }
     if (device_type != ATTN_DEVICE_CPU) {
       fail(Status::kInvalidArgument, "device_type is ", device_type, ", but must be ",
-           static_cast<int>(ATTN_DEVICE_CPU), " (CPU) or ", static_cast<int>(ATTN_DEVICE_ROCM),
-           " (ROCm)");
+           static_cast<int>(ATTN_DEVICE_CPU), " (CPU), ", static_cast<int>(ATTN_DEVICE_CUDA),
+           " (CUDA) or ", static_cast<int>(ATTN_DEVICE_ROCM), " (ROCm)");
     }
     return concat("CPU reference, ", std::max(1u, std::thread::hardware_concurrency()),
                   " thread(s)");

@@ -102,7 +102,7 @@ Shape softmax_shape(const attn_softmax_problem& p, RowOperation operation,
   shape.dtypes = {p.dtype, 0, 0};
   shape.hidden = p.columns;
   shape.vector = vector_for(p.columns, p.rows, operands);
-  shape.mask = p.mask;
+  shape.mask = p.mask_kind;
   return shape;
 }
 
@@ -275,6 +275,10 @@ Shape shape_of(const NormBackward& call) {
 Shape shape_of(const SoftmaxForward& call) {
   Shape shape = softmax_shape(call.p, RowOperation::kSoftmaxForward,
                               {matrix(call.x, call.p.dtype), matrix(call.y, call.p.dtype)});
+  // The mask is contiguous, a byte a column.
+  while (reinterpret_cast<uintptr_t>(call.mask) % static_cast<uintptr_t>(shape.vector) != 0) {
+    shape.vector /= 2;
+  }
   shape.on_demand = call.barrier != nullptr;
   return shape;
 }
@@ -283,6 +287,7 @@ Shape shape_of(const SoftmaxBackward& call) {
   Shape shape = softmax_shape(call.p, RowOperation::kSoftmaxBackward,
                               {matrix(call.y, call.p.dtype), matrix(call.dy, call.p.dtype),
                                matrix(call.dx, call.p.dtype)});
+  if (shape.mask == ATTN_SOFTMAX_MASK_EXPLICIT) shape.mask = ATTN_SOFTMAX_MASK_NONE;  // y tells
   shape.on_demand = call.barrier != nullptr;
   return shape;
 }

@@ -53,6 +53,7 @@ using runtime::Region;
 
 constexpr int64_t kMostRows = (int64_t{1} << 31) - (1 << 20);
 constexpr int64_t kMostColumns = (int64_t{1} << 31) - 1;
+constexpr uint64_t kWorkspaceAlignment = 256;
 
 void require_from_to(const char* field, int64_t value, int64_t least, int64_t most) {
   if (value < least || value > most) refuse(field, value, "must be from ", least, " to ", most);
@@ -64,15 +65,21 @@ void require_null(const char* field, const void* data, const char* why) {
 }
 
 void require_device(int32_t device_type, int32_t device_id) {
-  if (device_type == ATTN_DEVICE_ROCM) {
-    fail(Status::kUnsupported, "device_type is ", device_type,
-         " (ROCm), but norms are computed on the CPU only: pass ",
-         static_cast<int>(ATTN_DEVICE_CPU), " and tensors in host memory");
+  if (device_type == ATTN_DEVICE_CUDA || device_type == ATTN_DEVICE_ROCM) {
+    if (device_id < 0) refuse("device_id", device_id, "must be 0 or greater");
+    return;
   }
   if (device_type != ATTN_DEVICE_CPU) {
-    refuse("device_type", device_type, "must be ", static_cast<int>(ATTN_DEVICE_CPU), " (CPU)");
+    refuse("device_type", device_type, "must be ", static_cast<int>(ATTN_DEVICE_CPU), " (CPU), ",
+           static_cast<int>(ATTN_DEVICE_CUDA), " (CUDA) or ", static_cast<int>(ATTN_DEVICE_ROCM),
+           " (ROCm)");
   }
   if (device_id != 0) refuse("device_id", device_id, "must be 0 on the CPU");
+}
+
+// Kernels count columns in 32 bits, some beyond the row's end.
+int64_t most_columns(int32_t device_type) {
+  return device_type == ATTN_DEVICE_CPU ? kMostColumns : kMostRows;
 }
 
 void require_dtype(const char* field, int32_t dtype, bool may_be_fp8 = false) {
@@ -121,6 +128,27 @@ class Memory {
     Region region = {};
     region.width = count * element;
     add(region, name, is_output, data);
+  }
+
+  // A barrier, if there is one; the CPU needs none.
+  void add_barrier(const void* data, int32_t device_type) {
+    if (!data || device_type == ATTN_DEVICE_CPU) return;
+    if (reinterpret_cast<uintptr_t>(data) % sizeof(uint32_t) != 0) {
+      refuse("barrier", data, "must be aligned to ", sizeof(uint32_t), " bytes");
+    }
+    add_vector("barrier", true, data, ATTN_NORM_BARRIER_SIZE, 1);
+  }
+
+  // The workspace, if there is one; the CPU needs none.
+  void add_workspace(const void* data, uint64_t size, int32_t device_type) {
+    if (!data || device_type == ATTN_DEVICE_CPU) return;
+    if (reinterpret_cast<uintptr_t>(data) % kWorkspaceAlignment != 0) {
+      refuse("workspace", data, "must be aligned to ", kWorkspaceAlignment, " bytes");
+    }
+    if (size > static_cast<uint64_t>(kMostAddress)) {
+      refuse("workspace_size", size, "with its address it exceeds the address space");
+    }
+    add_vector("workspace", true, data, static_cast<int64_t>(size), 1);
   }
 
   // Throws where an output shares a byte with anything else.
@@ -185,7 +213,7 @@ void validate_problem(const attn_norm_problem& p, bool is_forward) {
   }
   require_device(p.device_type, p.device_id);
   require_from_to("rows", p.rows, 0, kMostRows);
-  require_from_to("hidden", p.hidden, 1, kMostColumns);
+  require_from_to("hidden", p.hidden, 1, most_columns(p.device_type));
   require_dtype("x_dtype", p.x_dtype);
   require_dtype("weight_dtype", p.weight_dtype);
   require_dtype("y_dtype", p.y_dtype, is_forward);
@@ -200,7 +228,7 @@ void validate_problem(const attn_softmax_problem& p) {
   require_from_to("mask_kind", p.mask_kind, ATTN_SOFTMAX_MASK_NONE, ATTN_SOFTMAX_MASK_CAUSAL);
   require_device(p.device_type, p.device_id);
   require_from_to("rows", p.rows, 0, kMostRows);
-  require_from_to("columns", p.columns, 1, kMostColumns);
+  require_from_to("columns", p.columns, 1, most_columns(p.device_type));
   require_from_to("queries", p.queries, 1, kMostColumns);
   require_dtype("dtype", p.dtype);
   if (!std::isfinite(p.scale)) refuse("scale", p.scale, "must be finite");
@@ -248,6 +276,7 @@ NormForward validated(const attn_norm_fwd_args* given) {
   if (call.rstd) memory.add_vector("rstd", true, call.rstd, p.rows, sizeof(float));
   if (call.scale) memory.add_vector("scale", false, call.scale, 1, sizeof(float));
   if (call.amax) memory.add_vector("amax", true, call.amax, 1, sizeof(float));
+  memory.add_barrier(call.barrier, p.device_type);
   memory.require_separate();
   return call;
 }
@@ -272,6 +301,7 @@ NormBackward validated(const attn_norm_bwd_args* given) {
   memory.add_vector("rstd", false, call.rstd, p.rows, sizeof(float));
   memory.add_vector("dgamma", true, call.dgamma, p.hidden, w);
   if (call.dbeta) memory.add_vector("dbeta", true, call.dbeta, p.hidden, w);
+  memory.add_workspace(call.workspace, call.workspace_size, p.device_type);
   memory.require_separate();
   return call;
 }
@@ -289,6 +319,7 @@ SoftmaxForward validated(const attn_softmax_fwd_args* given) {
   } else {
     require_null("mask", call.mask, "the problem has no explicit mask");
   }
+  memory.add_barrier(call.barrier, p.device_type);
   memory.require_separate();
   return call;
 }
@@ -302,6 +333,7 @@ SoftmaxBackward validated(const attn_softmax_bwd_args* given) {
   memory.add_matrix("y", false, call.y, p.rows, p.columns, element);
   memory.add_matrix("dy", false, call.dy, p.rows, p.columns, element);
   memory.add_matrix("dx", true, call.dx, p.rows, p.columns, element);
+  memory.add_barrier(call.barrier, p.device_type);
   memory.require_separate();
   return call;
 }

@@ -1,0 +1,295 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/norm/launch.h"
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "aiter/norm/configure.h"
+#include "aiter/norm/store.h"
+#include "aiter/runtime/driver/driver.h"
+#include "aiter/runtime/loader.h"
+#include "aiter/runtime/once.h"
+#include "kernels/norm/arguments.h"
+
+namespace AITER_ATTN_NAMESPACE::norm {
+namespace {
+
+using row_kernels::Matrix;
+using runtime::Driver;
+using runtime::Function;
+using runtime::Stream;
+
+// norm_backward.cpp
+constexpr uint32_t kReduceThreads = 256;
+constexpr int64_t kReduceLanes = 8;
+
+// The kernels of a shape on a device, ready to be launched.
+struct Plan {
+  Kernels kernels;
+  int vector;    // of the shape
+  int64_t held;  // clusters that the device holds at a time
+  Function rows;
+  Function columns, reduce;  // of norm_backward
+};
+
+// The plans of a device type's GPUs, made at their first use. Threads that want the same plan wait
+// for one of them to make it; others are not held up. What failed is tried again by the next call.
+class Plans {
+ public:
+  explicit Plans(Driver& driver)
+      : driver_(driver), sources_(norm_kernels()), loader_(driver, sources_.store()) {}
+
+  Driver& driver() { return driver_; }
+
+  // The device must be current.
+  const Plan& get(int device, const Shape& shape) {
+    Entry& entry = entry_of(device, shape);
+    if (const Plan* ready = entry.ready.load(std::memory_order_acquire)) return *ready;
+    const std::lock_guard<std::mutex> lock(entry.mutex);
+    if (!entry.plan) {
+      entry.plan = std::make_unique<const Plan>(make(device, shape));
+      entry.ready.store(entry.plan.get(), std::memory_order_release);
+    }
+    return *entry.plan;
+  }
+
+ private:
+  struct Entry {
+    std::mutex mutex;
+    std::unique_ptr<const Plan> plan;
+    std::atomic<const Plan*> ready{nullptr};
+  };
+
+  Entry& entry_of(int device, const Shape& shape) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_ptr<Entry>& entry = entries_[{device, shape}];
+    if (!entry) entry = std::make_unique<Entry>();
+    return *entry;
+  }
+
+  Plan make(int device, const Shape& shape) {
+    const std::string arch = driver_.arch(device);
+    DeviceTraits traits = device_traits(arch, driver_.limits(device).lds);
+    Plan plan = make(device, shape, arch, traits);
+    if (plan.held == 0 && traits.bulk_copies) {
+      // Not every device with clusters holds clusters as large as the table's.
+      traits.bulk_copies = false;
+      plan = make(device, shape, arch, traits);
+    }
+    if (plan.held == 0) {
+      fail(Status::kUnsupported, "device ", device, " (", arch, ") cannot hold a workgroup of ",
+           plan.kernels.symbol, " for rows of ", shape.hidden, " columns: use another GPU, or ",
+           "arrays in host memory");
+    }
+    return plan;
+  }
+
+  Plan make(int device, const Shape& shape, const std::string& arch, const DeviceTraits& traits) {
+    Plan plan = {configure(shape, traits), shape.vector, 0, nullptr, nullptr, nullptr};
+    const Kernels& k = plan.kernels;
+    const runtime::CodeObjectSpec spec = sources_.spec({k.source, k.flags}, arch);
+    const auto load = [&](const char* symbol) {
+      return loader_.function(device, {spec.key(), {}, &spec}, symbol);
+    };
+    plan.rows = load(k.symbol);
+    if (k.sums > 0) {
+      plan.columns = load("norm_backward_columns");
+      plan.reduce = load("norm_backward_reduce");
+    }
+    const RowConfiguration& c = k.configuration;
+    plan.held = driver_.make_resident(plan.rows, k.symbol,
+                                      {static_cast<uint32_t>(c.threads),
+                                       static_cast<uint32_t>(c.cluster), k.dynamic_shared_bytes});
+    return plan;
+  }
+
+  Driver& driver_;
+  runtime::SourceKernels& sources_;
+  runtime::Loader loader_;
+  std::mutex mutex_;
+  std::map<std::pair<int, Shape>, std::unique_ptr<Entry>> entries_;
+};
+
+Plans& plans_for(int32_t device_type) {
+  static runtime::Once<Plans> cuda, rocm;
+  Driver& driver = runtime::driver_for(device_type);
+  return (device_type == ATTN_DEVICE_CUDA ? cuda : rocm).get([&] {
+    return std::make_unique<Plans>(driver);
+  });
+}
+
+// A call's plan, and its launches. The call's device is current as long as this lives.
+class Launcher {
+ public:
+  template <typename Call>
+  explicit Launcher(const Call& call)
+      : plans_(plans_for(call.p.device_type)),
+        scope_(plans_.driver(), call.p.device_id),
+        stream_(call.p.stream),
+        plan_(plans_.get(call.p.device_id, shape_of(call))),
+        groups_(groups_for(plan_.kernels.configuration, call.p.rows, plan_.held)) {}
+
+  const Plan& plan() const { return plan_; }
+  int64_t groups() const { return groups_; }
+
+  // The kernel that takes the rows.
+  template <typename Arguments>
+  void launch_rows(const Arguments& arguments) {
+    const RowConfiguration& c = plan_.kernels.configuration;
+    launch(plan_.rows, plan_.kernels.symbol,
+           {{static_cast<uint32_t>(groups_ * c.cluster), 1, 1},
+            {static_cast<uint32_t>(c.threads), 1, 1},
+            plan_.kernels.dynamic_shared_bytes},
+           arguments);
+  }
+
+  template <typename Arguments>
+  void launch(Function function, const char* symbol, runtime::KernelLaunch launch,
+              const Arguments& arguments) {
+    launch.args = &arguments;
+    launch.args_size = sizeof(arguments);
+    plans_.driver().launch(function, symbol, launch, stream_);
+  }
+
+ private:
+  Plans& plans_;
+  const runtime::DeviceScope scope_;
+  const Stream stream_;
+  const Plan& plan_;
+  const int64_t groups_;
+};
+
+Matrix matrix(const attn_rows& m) { return {m.data, m.stride}; }
+
+row_kernels::TurnCounter* counter(const Plan& plan, void* barrier) {
+  const bool counts = plan.kernels.configuration.on_demand != 0;
+  return counts ? static_cast<row_kernels::TurnCounter*>(barrier) : nullptr;
+}
+
+}  // namespace
+
+void launch(const NormForward& call) {
+  if (call.p.rows == 0) return;
+  Launcher launcher(call);
+  row_kernels::NormForwardArguments a = {};
+  a.x = matrix(call.x);
+  a.residual = matrix(call.residual);
+  a.y = call.y.data, a.y_stride = call.y.stride;
+  a.sum = call.sum.data, a.sum_stride = call.sum.stride;
+  a.gamma = call.gamma, a.beta = call.beta;
+  a.mean = call.mean, a.rstd = call.rstd;
+  a.scale = call.scale, a.amax = call.amax;
+  a.rows = static_cast<int>(call.p.rows);
+  a.epsilon = call.p.epsilon;
+  a.groups = static_cast<int>(launcher.groups());
+  a.counter = counter(launcher.plan(), call.barrier);
+  launcher.launch_rows(a);
+}
+
+void launch(const SoftmaxForward& call) {
+  if (call.p.rows == 0) return;
+  Launcher launcher(call);
+  row_kernels::SoftmaxForwardArguments a = {};
+  a.x = matrix(call.x);
+  a.y = call.y.data, a.y_stride = call.y.stride;
+  a.mask = call.mask;
+  a.queries = static_cast<int>(call.p.queries);
+  a.mask_repeat = static_cast<int>(call.p.mask_repeat);
+  a.rows = static_cast<int>(call.p.rows);
+  a.scale = call.p.scale;
+  a.groups = static_cast<int>(launcher.groups());
+  a.counter = counter(launcher.plan(), call.barrier);
+  launcher.launch_rows(a);
+}
+
+void launch(const SoftmaxBackward& call) {
+  if (call.p.rows == 0) return;
+  Launcher launcher(call);
+  row_kernels::SoftmaxBackwardArguments a = {};
+  a.y = matrix(call.y);
+  a.dy = matrix(call.dy);
+  a.dx = call.dx.data, a.dx_stride = call.dx.stride;
+  a.queries = static_cast<int>(call.p.queries);
+  a.rows = static_cast<int>(call.p.rows);
+  a.scale = call.p.scale;
+  a.groups = static_cast<int>(launcher.groups());
+  a.counter = counter(launcher.plan(), call.barrier);
+  launcher.launch_rows(a);
+}
+
+void launch(const NormBackward& call) {
+  const attn_norm_problem& p = call.p;
+  if (p.rows == 0) {
+    Driver& driver = runtime::driver_for(p.device_type);
+    const runtime::DeviceScope scope(driver, p.device_id);
+    const size_t bytes = static_cast<size_t>(p.hidden * dtype_size(p.weight_dtype));
+    driver.zero_rows(call.dgamma, bytes, bytes, 1, p.stream);
+    if (call.dbeta) driver.zero_rows(call.dbeta, bytes, bytes, 1, p.stream);
+    return;
+  }
+  Launcher launcher(call);
+  const Kernels& k = launcher.plan().kernels;
+  const Parts parts = parts_for(k, p.rows, launcher.groups());
+  const uint64_t needed = workspace_bytes(k, parts, p.hidden);
+  if (!call.workspace || call.workspace_size < needed) {
+    refuse("workspace_size", call.workspace ? call.workspace_size : 0, "this problem needs ",
+           needed, " bytes of device memory: ask attn_norm_bwd_workspace_size");
+  }
+  float* const dgamma_parts = static_cast<float*>(call.workspace);
+  float* const dbeta_parts = dgamma_parts + (k.sums - 1) * parts.count * p.hidden;
+
+  row_kernels::NormBackwardArguments a = {};
+  a.x = matrix(call.x);
+  a.dy = matrix(call.dy);
+  a.dh = matrix(call.dh);
+  a.dx = call.dx.data, a.dx_stride = call.dx.stride;
+  a.gamma = call.gamma;
+  a.mean = call.mean, a.rstd = call.rstd;
+  a.dgamma_parts = dgamma_parts, a.dbeta_parts = dbeta_parts;
+  a.rows = static_cast<int>(p.rows);
+  a.groups = static_cast<int>(launcher.groups());
+  launcher.launch_rows(a);
+
+  const auto blocks = [](int64_t columns, int64_t each) {
+    return static_cast<uint32_t>((columns + each - 1) / each);
+  };
+  const int64_t vector = launcher.plan().vector;
+  if (!k.resident) {
+    row_kernels::NormColumnsArguments c = {};
+    c.x = a.x, c.dy = a.dy;
+    c.mean = a.mean, c.rstd = a.rstd;
+    c.dgamma_parts = dgamma_parts, c.dbeta_parts = dbeta_parts;
+    c.rows = a.rows;
+    c.rows_per_part = static_cast<int>(parts.rows_each);
+    const auto threads = static_cast<uint32_t>(k.configuration.threads);
+    launcher.launch(launcher.plan().columns, "norm_backward_columns",
+                    {{blocks(p.hidden, vector * threads), static_cast<uint32_t>(parts.count), 1},
+                     {threads, 1, 1},
+                     0},
+                    c);
+  }
+  row_kernels::NormReduceArguments r = {};
+  r.parts[0] = dgamma_parts, r.parts[1] = dbeta_parts;
+  r.sum[0] = call.dgamma, r.sum[1] = call.dbeta;
+  r.count = static_cast<int>(parts.count);
+  runtime::KernelLaunch reduce = {
+      {blocks(p.hidden, kReduceLanes * (vector % 4 == 0 ? 4 : 1)), call.dbeta ? 2u : 1u, 1},
+      {kReduceThreads, 1, 1},
+      0};
+  // norm_backward lets it start early; norm_backward_columns does not.
+  reduce.waits_itself = k.resident;
+  launcher.launch(launcher.plan().reduce, "norm_backward_reduce", reduce, r);
+}
+
+uint64_t workspace_size(const NormBackward& call) {
+  if (call.p.rows == 0) return 0;
+  const Launcher launcher(call);
+  const Kernels& k = launcher.plan().kernels;
+  return workspace_bytes(k, parts_for(k, call.p.rows, launcher.groups()), call.p.hidden);
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::norm

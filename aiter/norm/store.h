@@ -1,0 +1,13 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// The norms' kernels: sources that are in the library, compiled when they are first used.
+#pragma once
+
+#include "aiter/runtime/rtc/source_kernels.h"
+
+namespace AITER_ATTN_NAMESPACE::norm {
+
+// Throws Status::kInvalidArgument for a wrong AITER_ATTN_RTC.
+runtime::SourceKernels& norm_kernels();
+
+}  // namespace AITER_ATTN_NAMESPACE::norm
