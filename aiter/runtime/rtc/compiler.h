@@ -22,10 +22,8 @@ struct SourceFile {
 // The compiler refused a source: the source or the flags are wrong, and trying again is in vain.
 class CompileError : public Error {
  public:
-  // what() has the log, too.
-  CompileError(const std::string& message, std::string log)
-      : Error(Status::kInternal, message + (log.empty() ? "" : ":\n" + log)),
-        log_(std::move(log)) {}
+  // what() has the log's beginning.
+  CompileError(const std::string& message, std::string log);
   // What the compiler said, as UTF-8.
   const std::string& log() const { return log_; }
 
@@ -40,19 +38,23 @@ class Compiler {
   virtual ~Compiler() = default;
 
   // One line: name, version, file.
-  virtual std::string describe() = 0;
+  virtual std::string describe() const = 0;
   // All of the compiler that can change what it makes: `toolchain` of a CodeObjectSpec. Printable
   // ASCII.
-  virtual std::string identity() = 0;
+  virtual std::string identity() const = 0;
   // What is compiled for a device of arch: "sm_90" or "gfx942" where the compiler knows it;
   // "compute_90" (PTX, which the driver finishes) where the device is newer than the compiler.
   // Throws Status::kUnsupported where the device is older than any that the compiler knows.
-  virtual std::string target(const std::string& arch) = 0;
+  virtual std::string target(const std::string& arch) const = 0;
   // A code object: a cubin or a HIP code object, or PTX that ends in a NUL. `flags` are all flags
   // but that of the target. Throws CompileError with the log.
   virtual Bytes compile(const SourceFile& source, const std::vector<SourceFile>& headers,
-                        const std::vector<std::string>& flags, const std::string& target) = 0;
+                        const std::vector<std::string>& flags, const std::string& target) const = 0;
 };
+
+// Environment variables: the compilers' files.
+inline constexpr char kNvrtcLibraryVariable[] = "AITER_ATTN_NVRTC_LIBRARY";
+inline constexpr char kHipRtcLibraryVariable[] = "AITER_ATTN_HIPRTC_LIBRARY";
 
 // Opens NVRTC 12 or 13: the file that AITER_ATTN_NVRTC_LIBRARY names; else what the process has
 // loaded; else what pip installed (nvidia/*/lib) below one of `folders`, which are site-packages;

@@ -9,12 +9,14 @@
 //   loader.function(device, {spec.key(), {}, &spec}, "softmax_forward");
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "aiter/runtime/rtc/compiler.h"
+#include "aiter/runtime/store/cache.h"
 #include "aiter/runtime/store/store.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -47,10 +49,10 @@ struct SourceKernelsOptions {
   std::string build_flag;  // that compiles kernels ahead of time, for messages: "--//kernels/..."
 
   RunTimeCompile run_time_compile = RunTimeCompile::kMissing;
-  // Where compiled kernels are kept: see user_cache_folder(); "": nowhere.
-  std::string cache_folder;
-  // For devices of an arch, opened at the first use.
-  std::function<std::unique_ptr<Compiler>(const std::string& arch)> open_compiler;
+  CacheOptions cache;  // folder: user_cache_folder()
+  // For devices of an arch, called at the first use; runtime::open_compiler with folders.
+  using OpenCompiler = std::function<std::unique_ptr<Compiler>(const std::string& arch)>;
+  OpenCompiler open_compiler;
 };
 
 // A kernel: one of the sources, and flags that make it a certain kernel: "-DROW_HIDDEN=1024".
@@ -71,13 +73,10 @@ class SourceKernels {
   // throws; Status::kInvalidArgument for an unknown source. Hashes some hundred bytes: remember it.
   CodeObjectSpec spec(const SourceKernel& kernel, const std::string& arch);
 
-  // Finds or makes the bytes of spec()s. A kernel that does not compile throws the same CompileError
-  // again without another try. Threads and processes that want the same kernel wait for one of
-  // them; nobody waits for another kernel.
+  // Finds or makes the bytes of spec()s. Where a kernel does not compile, the message has the
+  // compiler's log, and it is not tried again. Threads and processes that want the same kernel wait
+  // for one of them; nobody waits for another kernel.
   const Store& store() const;
-
-  // One line: the compilers that were opened so far, the cache's folder.
-  std::string describe();
 
  private:
   struct State;

@@ -1,6 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/runtime/store/spec.h"
 
+#include <utility>
+
 #include "aiter/runtime/error.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -52,6 +54,30 @@ class Reader {
   std::string_view text_, rest_;
 };
 
+std::string json_list(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ",") + quoted(text);
+  return "[" + list + "]";
+}
+
+std::vector<std::string> read_list(Reader& reader) {
+  std::vector<std::string> texts;
+  reader.skip("[");
+  while (!reader.next_is("]")) {
+    if (!texts.empty()) reader.skip(",");
+    texts.push_back(reader.string());
+  }
+  reader.skip("]");
+  return texts;
+}
+
+// Escapes that are not needed, and what follows the end, are not canonical either.
+void require_canonical(std::string_view text, const std::string& canonical) {
+  if (text == canonical) return;
+  fail(Status::kInvalidArgument, "not the canonical form of a code object's spec: ", text,
+       " should read ", canonical);
+}
+
 }  // namespace
 
 CodeObjectSpec CodeObjectSpec::parse(std::string_view text) {
@@ -59,12 +85,9 @@ CodeObjectSpec CodeObjectSpec::parse(std::string_view text) {
   Reader reader(text);
   reader.skip("{\"arch\":");
   spec.arch = reader.string();
-  reader.skip(",\"flags\":[");
-  while (!reader.next_is("]")) {
-    if (!spec.flags.empty()) reader.skip(",");
-    spec.flags.push_back(reader.string());
-  }
-  reader.skip("],\"format\":");
+  reader.skip(",\"flags\":");
+  spec.flags = read_list(reader);
+  reader.skip(",\"format\":");
   reader.skip(kFormat);
   reader.skip(",\"headers\":");
   spec.headers = reader.string();
@@ -72,25 +95,52 @@ CodeObjectSpec CodeObjectSpec::parse(std::string_view text) {
   spec.source = reader.string();
   reader.skip(",\"toolchain\":");
   spec.toolchain = reader.string();
-  // Escapes that are not needed, and what follows the end, are not canonical either.
-  if (text != spec.canonical()) {
-    fail(Status::kInvalidArgument, "not the canonical form of a code object's spec: ", text,
-         " should read ", spec.canonical());
-  }
+  require_canonical(text, spec.canonical());
   return spec;
 }
 
 std::string CodeObjectSpec::canonical() const {
-  std::string list;
-  for (const std::string& flag : flags) list += (list.empty() ? "" : ",") + quoted(flag);
-  return concat("{\"arch\":", quoted(arch), ",\"flags\":[", list, "],\"format\":", kFormat,
-                ",\"headers\":", quoted(headers), ",\"source\":", quoted(source),
-                ",\"toolchain\":", quoted(toolchain), "}");
+  return concat("{\"arch\":", quoted(arch), ",\"flags\":", json_list(flags),
+                ",\"format\":", kFormat, ",\"headers\":", quoted(headers),
+                ",\"source\":", quoted(source), ",\"toolchain\":", quoted(toolchain), "}");
 }
 
 Digest CodeObjectSpec::key() const {
   const std::string text = canonical();
   return sha256(text.data(), text.size());
+}
+
+Recipe Recipe::parse(std::string_view text) {
+  Recipe recipe;
+  Reader reader(text);
+  reader.skip("{\"flags\":");
+  recipe.flags = read_list(reader);
+  reader.skip(",\"headers\":");
+  recipe.headers = reader.string();
+  reader.skip(",\"toolchain\":");
+  recipe.toolchain = reader.string();
+  require_canonical(text, recipe.serialised());
+  return recipe;
+}
+
+std::string Recipe::serialised() const {
+  return concat("{\"flags\":", json_list(flags), ",\"headers\":", quoted(headers),
+                ",\"toolchain\":", quoted(toolchain), "}");
+}
+
+CodeObjectSpec Recipe::spec(std::string source, std::string arch,
+                            const std::vector<std::string>& more_flags) const {
+  CodeObjectSpec spec = {std::move(arch), flags, headers, std::move(source), toolchain};
+  spec.flags.insert(spec.flags.end(), more_flags.begin(), more_flags.end());
+  return spec;
+}
+
+std::string header_tree_digest(const std::map<std::string, std::string_view>& files) {
+  std::string lines;
+  for (const auto& [name, text] : files) {
+    lines += hex(sha256(text.data(), text.size())) + " " + name + "\n";
+  }
+  return hex(sha256(lines.data(), lines.size()));
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

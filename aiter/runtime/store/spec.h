@@ -4,6 +4,7 @@
 // (kernels/code_object/spec.py); spec_test.cc and its Python counterpart share a golden.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,5 +29,23 @@ struct CodeObjectSpec {
   // The sha256 of canonical().
   Digest key() const;
 };
+
+// What the specs of many code objects have in common: all but the source and the arch.
+struct Recipe {
+  std::vector<std::string> flags;
+  std::string headers;
+  std::string toolchain;
+
+  // Reads serialised(); throws Status::kInvalidArgument where text is anything else.
+  static Recipe parse(std::string_view text);
+  // JSON, as canonical() of a spec is.
+  std::string serialised() const;
+  // The spec of a source (by its digest) that is compiled with these flags behind the recipe's.
+  CodeObjectSpec spec(std::string source, std::string arch,
+                      const std::vector<std::string>& more_flags) const;
+};
+
+// `headers` of a spec: a digest over files by their names in the tree.
+std::string header_tree_digest(const std::map<std::string, std::string_view>& files);
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -1,0 +1,256 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/runtime/store/cache.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "aiter/runtime/error.h"
+#include "aiter/runtime/text.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+namespace {
+
+constexpr char kCacheVariable[] = "AITER_ATTN_CACHE_DIR";
+constexpr char kMagic[8] = {'A', 'T', 'T', 'N', 'O', 'B', 'J', '1'};
+
+struct Header {
+  char magic[sizeof(kMagic)];
+  Digest key;
+  Digest sha256;
+  uint64_t size;
+};
+static_assert(sizeof(Header) == 80);
+
+class File {
+ public:
+  File(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
+  ~File() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  File& operator=(File&&) = delete;
+
+  explicit operator bool() const { return fd_ >= 0; }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+bool read_all(int fd, void* data, size_t size) {
+  auto* at = static_cast<char*>(data);
+  while (size > 0) {
+    const ssize_t got = ::read(fd, at, size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    size -= static_cast<size_t>(got);
+  }
+  return true;
+}
+
+bool write_all(int fd, const void* data, size_t size) {
+  const auto* at = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t done = ::write(fd, at, size);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return false;
+    at += done;
+    size -= static_cast<size_t>(done);
+  }
+  return true;
+}
+
+// With its parents, for this user alone. Whether that worked, shows when a file is made in it.
+void make_folder(const std::string& folder) {
+  for (size_t end = folder.find('/', 1); end != folder.npos; end = folder.find('/', end + 1)) {
+    ::mkdir(folder.substr(0, end).c_str(), 0700);
+  }
+  ::mkdir(folder.c_str(), 0700);
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace
+
+std::string user_cache_folder() {
+  constexpr char kFolder[] = "/code-objects";
+  if (const std::string named = variable(kCacheVariable); !named.empty()) return named + kFolder;
+  // The standard for it has relative paths ignored.
+  if (const std::string xdg = variable("XDG_CACHE_HOME"); xdg.substr(0, 1) == "/") {
+    return xdg + "/aiter-attn" + kFolder;
+  }
+  if (const std::string home = variable("HOME"); !home.empty()) {
+    return home + "/.cache/aiter-attn" + kFolder;
+  }
+  return "";
+}
+
+// Who may write KEY.new, or why nobody can; or that another process was not done in time.
+class CacheProvider::Writer {
+ public:
+  Writer(const CacheProvider& cache, const Digest& key)
+      : path_(cache.path(key, ".new")), target_(cache.path(key, ".object")), key_(key) {
+    make_folder(cache.options_.folder);
+    acquire(std::chrono::steady_clock::now() + cache.options_.patience);
+  }
+  ~Writer() {
+    if (!file_) return;
+    if (!published_) ::unlink(path_.c_str());
+    // Said in full: a child that was forked meanwhile still has the file open.
+    ::flock(file_->get(), LOCK_UN);
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  // Why nothing can be written; "" if something can, or if only time was short.
+  const std::string& error() const { return error_; }
+
+  // Whether the object is kept.
+  bool publish(const Bytes& bytes) {
+    if (!file_) return false;
+    Header header = {};
+    std::memcpy(header.magic, kMagic, sizeof(kMagic));
+    header.key = key_;
+    header.sha256 = sha256(bytes.data(), bytes.size());
+    header.size = bytes.size();
+    const int fd = file_->get();
+    if (::ftruncate(fd, 0) != 0 || !write_all(fd, &header, sizeof(header)) ||
+        !write_all(fd, bytes.data(), bytes.size()) || ::fsync(fd) != 0) {
+      fail_by("write");
+    } else if (::rename(path_.c_str(), target_.c_str()) != 0) {
+      fail_by("rename");
+    } else {
+      published_ = true;
+    }
+    return published_;
+  }
+
+ private:
+  void acquire(std::chrono::steady_clock::time_point deadline) {
+    while (true) {
+      File file(path_, O_RDWR | O_CREAT);
+      if (!file) return fail_by("open");
+      if (!lock(file, deadline)) return;
+      // A writer that had it before has renamed or removed it: then this is another file.
+      struct stat held, named;
+      if (::fstat(file.get(), &held) != 0) return fail_by("fstat");
+      if (::stat(path_.c_str(), &named) == 0 && held.st_ino == named.st_ino) {
+        file_.emplace(std::move(file));
+        return;
+      }
+    }
+  }
+
+  // false: it cannot be had, or not in time.
+  bool lock(const File& file, std::chrono::steady_clock::time_point deadline) {
+    while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) {
+        fail_by("lock");
+        return false;
+      }
+      if (std::chrono::steady_clock::now() >= deadline) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  }
+
+  void fail_by(const char* call) {
+    error_ = concat("cannot ", call, " '", utf8(path_), "': ", std::strerror(errno));
+  }
+
+  const std::string path_, target_;
+  const Digest key_;
+  std::optional<File> file_;
+  bool published_ = false;
+  std::string error_;
+};
+
+CacheProvider::CacheProvider(CacheOptions options, std::unique_ptr<Provider> maker)
+    : options_(std::move(options)), maker_(std::move(maker)) {}
+
+CacheProvider::~CacheProvider() = default;
+
+std::string CacheProvider::name() const {
+  if (options_.folder.empty()) return maker_->name();
+  return concat(maker_->name(), ", kept in '", utf8(options_.folder), "'");
+}
+
+std::string CacheProvider::path(const Digest& key, const char* suffix) const {
+  return options_.folder + "/" + hex(key) + suffix;
+}
+
+CacheProvider::Entry& CacheProvider::entry(const Digest& key) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_ptr<Entry>& entry = entries_[key];
+  if (!entry) entry = std::make_unique<Entry>();
+  return *entry;
+}
+
+std::optional<Bytes> CacheProvider::get(const CodeObjectRef& ref) {
+  Entry& entry = this->entry(ref.key);
+  const std::lock_guard<std::mutex> lock(entry.mutex);
+  if (entry.error) std::rethrow_exception(entry.error);
+  if (entry.unkept) return entry.unkept;
+  if (options_.folder.empty()) return entry.unkept = make(ref, entry);
+  if (std::optional<Bytes> bytes = read(ref)) return bytes;
+
+  Writer writer(*this, ref.key);
+  // Another process may have been faster.
+  if (std::optional<Bytes> bytes = read(ref)) return bytes;
+  std::optional<Bytes> bytes = make(ref, entry);
+  if (bytes && !writer.publish(*bytes)) entry.unkept = bytes;
+  if (!writer.error().empty()) warn_once(writer.error());
+  return bytes;
+}
+
+std::optional<Bytes> CacheProvider::make(const CodeObjectRef& ref, Entry& entry) {
+  try {
+    return maker_->get(ref);
+  } catch (const Error& error) {
+    if (error.status() != Status::kOutOfMemory) entry.error = std::current_exception();
+    throw;
+  }
+}
+
+std::optional<Bytes> CacheProvider::read(const CodeObjectRef& ref) const {
+  const File file(path(ref.key, ".object"), O_RDONLY);
+  if (!file) return std::nullopt;
+  Header header;
+  struct stat status;
+  if (::fstat(file.get(), &status) != 0 || !read_all(file.get(), &header, sizeof(header)) ||
+      std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 || header.key != ref.key ||
+      // The size is believed only where the file has it.
+      header.size != static_cast<uint64_t>(status.st_size) - sizeof(header)) {
+    return std::nullopt;
+  }
+  Bytes bytes(header.size);
+  if (!read_all(file.get(), bytes.data(), bytes.size())) return std::nullopt;
+  const Digest digest = sha256(bytes.data(), bytes.size());
+  if (digest != header.sha256 || (ref.sha256 && digest != *ref.sha256)) return std::nullopt;
+  return bytes;
+}
+
+void CacheProvider::warn_once(const std::string& reason) {
+  if (warned_.exchange(true)) return;
+  const std::string line =
+      concat("aiter-attn: kernels compiled at run time are not kept: ", reason,
+             "; make room there, or name another folder in ", kCacheVariable);
+  if (options_.warn) return options_.warn(line);
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -1,0 +1,73 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Code objects that were made at run time: kept in a folder, made once for all threads and
+// processes that use it. A file KEY.object is little-endian:
+//
+//   magic "ATTNOBJ1", key[32], sha256[32] of the object, uint64 its size; the object
+//
+// A writer holds the lock of KEY.new (flock) while it makes the object and writes it there, and
+// renames it when it is complete and on the disk: KEY.object is whole or does not exist. The lock
+// dies with its process, and what a killed writer left behind is the next writer's file.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "aiter/runtime/store/store.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+
+// Where this user's code objects are kept: `code-objects` in the folder that AITER_ATTN_CACHE_DIR
+// names, or in aiter-attn of XDG_CACHE_HOME or of ~/.cache; "" where none of them is set.
+std::string user_cache_folder();
+
+struct CacheOptions {
+  // "": nothing is kept. It is made when it is first written to.
+  std::string folder;
+  // Gets one line, once, where what is made cannot be kept. By default it goes to stderr.
+  std::function<void(const std::string&)> warn;
+  // For another process that makes the same object. One that takes longer, or is stopped, is not
+  // waited for: this process makes it for itself.
+  std::chrono::milliseconds patience = std::chrono::seconds(60);
+};
+
+// What the maker gives, kept. A damaged file is as none, and replaced. Where the folder cannot be
+// written to, what is in it still serves. An error of the maker's, but for Status::kOutOfMemory, is
+// thrown again for the same key as long as the process lives: nothing is made twice in vain.
+class CacheProvider : public Provider {
+ public:
+  CacheProvider(CacheOptions options, std::unique_ptr<Provider> maker);
+  ~CacheProvider() override;
+  std::string name() const override;
+  // Only threads that want the same key wait for each other.
+  std::optional<Bytes> get(const CodeObjectRef& ref) override;
+
+ private:
+  class Writer;
+  struct Entry {
+    std::mutex mutex;
+    std::exception_ptr error;
+    std::optional<Bytes> unkept;  // what was made and is not in the folder
+  };
+
+  Entry& entry(const Digest& key);
+  std::optional<Bytes> make(const CodeObjectRef& ref, Entry& entry);
+  std::string path(const Digest& key, const char* suffix) const;
+  std::optional<Bytes> read(const CodeObjectRef& ref) const;
+  void warn_once(const std::string& reason);
+
+  const CacheOptions options_;
+  const std::unique_ptr<Provider> maker_;
+  std::atomic<bool> warned_{false};
+  std::mutex mutex_;
+  std::map<Digest, std::unique_ptr<Entry>> entries_;
+};
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime
