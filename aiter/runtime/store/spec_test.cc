@@ -20,6 +20,9 @@ constexpr char kGolden[] =
     R"("toolchain":"1111111111111111111111111111111111111111111111111111111111111111"})";
 constexpr char kGoldenKey[] = "c7658226ea5b48e620d89184fdae16d67e5836befee55d1d9c7eb8fe6a2cb259";
 
+// Of a.h, "1", and b/c.h, "2".
+constexpr char kGoldenTree[] = "52f15772f2fa3f4f37e67895efb7761b01b2b6822177ad1e7f4b131baf2cd5e8";
+
 TEST(Spec, CanonicalFormAndKeyAreTheBuilds) {
   const CodeObjectSpec spec = CodeObjectSpec::parse(kGolden);
   EXPECT_EQ(spec.arch, "gfx942");
@@ -43,6 +46,19 @@ TEST(Spec, EveryFieldChangesTheKey) {
   CodeObjectSpec other = spec;
   std::swap(other.flags[0], other.flags[1]);
   EXPECT_NE(other.key(), spec.key());
+}
+
+TEST(Recipe, SpecsAndDigestsAreTheBuilds) {
+  const CodeObjectSpec golden = CodeObjectSpec::parse(kGolden);
+  const Recipe recipe = {{"-O3"}, golden.headers, golden.toolchain};
+  EXPECT_EQ(recipe.spec(golden.source, "gfx942", {"-DX=1"}).canonical(), kGolden);
+  EXPECT_EQ(Recipe::parse(recipe.serialised()).serialised(), recipe.serialised());
+  EXPECT_EQ(recipe.serialised(), R"({"flags":["-O3"],"headers":")" + golden.headers +
+                                     R"(","toolchain":")" + golden.toolchain + R"("})");
+  for (const std::string& text : {std::string(), recipe.serialised() + " ", std::string(kGolden)}) {
+    EXPECT_THROW(Recipe::parse(text), Error) << text;
+  }
+  EXPECT_EQ(header_tree_digest({{"b/c.h", "2"}, {"a.h", "1"}}), kGoldenTree);
 }
 
 TEST(Spec, QuotesAndBackslashesAreEscaped) {

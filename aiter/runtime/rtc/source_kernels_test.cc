@@ -1,0 +1,188 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/runtime/rtc/source_kernels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <optional>
+
+#include "aiter/testing/pack.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// What it makes is text that says of what.
+class TextCompiler : public Compiler {
+ public:
+  explicit TextCompiler(std::atomic<int>& compiled) : compiled_(compiled) {}
+  std::string describe() const override { return "text"; }
+  std::string identity() const override { return "text 1"; }
+  std::string target(const std::string& arch) const override { return "for " + arch; }
+  Bytes compile(const SourceFile& source, const std::vector<SourceFile>& headers,
+                const std::vector<std::string>& flags, const std::string& target) const override {
+    ++compiled_;
+    if (source.text == "broken") throw CompileError("it does not compile", "line 1");
+    std::string text = source.text + headers.at(0).text + target;
+    for (const std::string& flag : flags) text += flag;
+    return {text.begin(), text.end()};
+  }
+
+ private:
+  std::atomic<int>& compiled_;
+};
+
+const SourceKernel kKernel = {"a.cpp", {"-DX=1"}};
+const Bytes kBuiltIn = {1, 2, 3};
+constexpr char kRecipe[] = R"({"flags":["-O3"],"headers":"h","toolchain":"clang"})";
+
+std::string text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
+
+CodeObjectSpec built_in_spec(const std::string& arch) {
+  return Recipe::parse(kRecipe).spec(hex(sha256("source", 6)), arch, kKernel.flags);
+}
+
+class Kernels : public ::testing::Test {
+ protected:
+  SourceKernelsOptions options() {
+    SourceKernelsOptions options;
+    options.sources = {{"a.cpp", "source"}, {"b.cpp", "broken"}};
+    options.headers = {{"x.h", "header"}};
+    options.flags = {"-std=c++17"};
+    options.ahead_of_time = {{"sm_80", kRecipe}, {"sm_90", kRecipe}};
+    options.pack = pack_.data();
+    options.pack_size = pack_.size();
+    options.build_flag = "--//kernels:what=ever";
+    options.run_time_compile = when_;
+    options.open_compiler = [this](const std::string& arch) {
+      opened_.push_back(arch);
+      return std::make_unique<TextCompiler>(compiled_);
+    };
+    return options;
+  }
+  Bytes get(SourceKernels& kernels, const SourceKernel& kernel, const std::string& arch) {
+    const CodeObjectSpec spec = kernels.spec(kernel, arch);
+    return kernels.store().get({spec.key(), {}, &spec});
+  }
+  template <typename Call>
+  Error error_of(Call&& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error;
+    }
+    return Error(Status::kOk, "nothing thrown");
+  }
+
+  const std::vector<unsigned char> pack_ =
+      testing::make_pack({{built_in_spec("sm_80").key(), kBuiltIn}});
+  RunTimeCompile when_ = RunTimeCompile::kMissing;
+  std::atomic<int> compiled_{0};
+  std::vector<std::string> opened_;
+};
+
+TEST_F(Kernels, WhatIsBuiltInNeedsNoCompiler) {
+  SourceKernels kernels(options());
+  EXPECT_EQ(kernels.spec(kKernel, "sm_80").canonical(), built_in_spec("sm_80").canonical());
+  EXPECT_EQ(get(kernels, kKernel, "sm_80"), kBuiltIn);
+  EXPECT_EQ(get(kernels, kKernel, "sm_89"), kBuiltIn);  // runs the machine code of sm_80
+  EXPECT_THAT(opened_, ElementsAre());
+}
+
+TEST_F(Kernels, WhatIsMissingIsCompiled) {
+  SourceKernels kernels(options());
+  const CodeObjectSpec spec = kernels.spec(kKernel, "sm_90");
+  EXPECT_EQ(spec.arch, "for sm_90");
+  EXPECT_EQ(spec.toolchain, "text 1");
+  EXPECT_EQ(spec.source, hex(sha256("source", 6)));
+  EXPECT_EQ(spec.headers, header_tree_digest({{"x.h", "header"}}));
+  EXPECT_THAT(spec.flags, ElementsAre("-std=c++17", "-DX=1"));
+  EXPECT_EQ(text(get(kernels, kKernel, "sm_90")), "sourceheaderfor sm_90-std=c++17-DX=1");
+  EXPECT_EQ(text(get(kernels, {"a.cpp", {}}, "sm_80")), "sourceheaderfor sm_80-std=c++17");
+  EXPECT_THAT(opened_, ElementsAre("sm_90"));  // once for the vendor
+  get(kernels, kKernel, "gfx942");
+  EXPECT_THAT(opened_, ElementsAre("sm_90", "gfx942"));
+}
+
+TEST_F(Kernels, SwitchedOffWhatIsMissingIsAnErrorThatNamesTheBuildFlag) {
+  when_ = RunTimeCompile::kNever;
+  SourceKernels kernels(options());
+  EXPECT_EQ(get(kernels, kKernel, "sm_80"), kBuiltIn);
+  const Error error = error_of([&] { kernels.spec(kKernel, "sm_90"); });
+  EXPECT_EQ(error.status(), Status::kUnsupported);
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("a.cpp (-DX=1)"), HasSubstr("sm_90"),
+                                  HasSubstr("AITER_ATTN_RTC=0"), HasSubstr("--//kernels:what=ever")));
+  EXPECT_THAT(opened_, ElementsAre());
+}
+
+TEST_F(Kernels, SwitchedOnWhatIsBuiltInIsCompiledToo) {
+  when_ = RunTimeCompile::kAlways;
+  SourceKernels kernels(options());
+  EXPECT_EQ(text(get(kernels, kKernel, "sm_80")), "sourceheaderfor sm_80-std=c++17-DX=1");
+}
+
+TEST_F(Kernels, WithoutAPackAllIsCompiled) {
+  SourceKernelsOptions without = options();
+  without.pack = nullptr;
+  without.ahead_of_time.clear();
+  SourceKernels kernels(std::move(without));
+  EXPECT_EQ(text(get(kernels, kKernel, "sm_80")), "sourceheaderfor sm_80-std=c++17-DX=1");
+}
+
+TEST_F(Kernels, ASourceThatDoesNotCompileIsTriedOnce) {
+  SourceKernels kernels(options());
+  for (int i = 0; i < 2; ++i) {
+    const Error error = error_of([&] { get(kernels, {"b.cpp", {}}, "sm_90"); });
+    EXPECT_EQ(error.status(), Status::kInternal);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("it does not compile"), HasSubstr("line 1")));
+  }
+  EXPECT_EQ(compiled_, 1);
+}
+
+TEST_F(Kernels, SpecsOfOthersAreNotCompiled) {
+  SourceKernels kernels(options());
+  const CodeObjectSpec ours = kernels.spec(kKernel, "sm_90");
+  for (std::string CodeObjectSpec::* field :
+       {&CodeObjectSpec::headers, &CodeObjectSpec::source, &CodeObjectSpec::toolchain}) {
+    CodeObjectSpec other = ours;
+    other.*field += "x";
+    EXPECT_EQ(error_of([&] { kernels.store().get({other.key(), {}, &other}); }).status(),
+              Status::kUnsupported);
+  }
+  EXPECT_EQ(error_of([&] { kernels.store().get({ours.key(), {}}); }).status(),
+            Status::kUnsupported);
+  EXPECT_EQ(compiled_, 0);
+}
+
+TEST_F(Kernels, AnUnknownSourceIsNamed) {
+  const Error error = error_of([&] { SourceKernels(options()).spec({"c.cpp", {}}, "sm_90"); });
+  EXPECT_EQ(error.status(), Status::kInvalidArgument);
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("'c.cpp'"), HasSubstr("a.cpp, b.cpp")));
+}
+
+TEST_F(Kernels, TheSwitch) {
+  constexpr char kSwitch[] = "AITER_ATTN_RTC";
+  unsetenv(kSwitch);
+  EXPECT_EQ(run_time_compile(), RunTimeCompile::kMissing);
+  setenv(kSwitch, "", 1);
+  EXPECT_EQ(run_time_compile(), RunTimeCompile::kMissing);
+  setenv(kSwitch, "0", 1);
+  EXPECT_EQ(run_time_compile(), RunTimeCompile::kNever);
+  setenv(kSwitch, "1", 1);
+  EXPECT_EQ(run_time_compile(), RunTimeCompile::kAlways);
+  for (const char* value : {"2", "on", "01", " "}) {
+    setenv(kSwitch, value, 1);
+    const Error error = error_of([] { run_time_compile(); });
+    EXPECT_EQ(error.status(), Status::kInvalidArgument);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr(std::string("'") + value + "'"), HasSubstr("0 (")));
+  }
+  unsetenv(kSwitch);
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::runtime

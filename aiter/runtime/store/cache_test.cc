@@ -1,0 +1,340 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/runtime/store/cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "aiter/runtime/error.h"
+#include "aiter/testing/forked_child.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+namespace fs = std::filesystem;
+
+Digest key(const std::string& text) { return sha256(text.data(), text.size()); }
+
+const Digest kKey = key("a kernel");
+const Bytes kObject = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+
+class Maker : public Provider {
+ public:
+  using Make = std::function<std::optional<Bytes>(const CodeObjectRef&)>;
+  explicit Maker(Make make) : make_(std::move(make)) {}
+  std::string name() const override { return "the maker"; }
+  std::optional<Bytes> get(const CodeObjectRef& ref) override { return make_(ref); }
+
+ private:
+  const Make make_;
+};
+
+Bytes contents(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write(const fs::path& path, const Bytes& bytes) {
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+class Cache : public ::testing::Test {
+ protected:
+  Cache() { fs::remove_all(folder_); }
+
+  std::unique_ptr<CacheProvider> cache(Maker::Make make) {
+    CacheOptions options;
+    options.folder = folder_;
+    options.warn = [this](const std::string& line) { warnings_.push_back(line); };
+    options.patience = patience_;
+    return std::make_unique<CacheProvider>(std::move(options),
+                                           std::make_unique<Maker>(std::move(make)));
+  }
+  // It counts, and gives kObject.
+  std::unique_ptr<CacheProvider> counting() {
+    return cache([this](const CodeObjectRef&) {
+      ++made_;
+      return kObject;
+    });
+  }
+  // A child that holds the lock of kKey: it has said so, and makes its object forever.
+  pid_t start_stuck_child() {
+    int pipes[2];
+    if (pipe(pipes) != 0) std::abort();
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(100);
+      const auto stuck = cache([&](const CodeObjectRef&) -> std::optional<Bytes> {
+        if (::write(pipes[1], "x", 1) != 1) _exit(1);
+        while (true) pause();
+      });
+      stuck->get({kKey, {}});
+      _exit(0);
+    }
+    char byte;
+    if (::read(pipes[0], &byte, 1) != 1) std::abort();
+    ::close(pipes[0]);
+    ::close(pipes[1]);
+    return child;
+  }
+  fs::path file(const char* suffix) const { return folder_ / (hex(kKey) + suffix); }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      names.push_back(entry.path().filename());
+    }
+    return names;
+  }
+
+  const fs::path folder_ = fs::path(std::getenv("TEST_TMPDIR")) / "made/by/the/cache";
+  std::chrono::milliseconds patience_ = std::chrono::seconds(60);
+  std::atomic<int> made_{0};
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(Cache, WhatIsMadeIsKeptForOtherProcesses) {
+  EXPECT_EQ(counting()->get({kKey, {}}), kObject);
+  EXPECT_EQ(counting()->get({kKey, {}}), kObject);
+  EXPECT_EQ(counting()->get({kKey, sha256(kObject.data(), kObject.size())}), kObject);
+  EXPECT_EQ(made_, 1);
+  EXPECT_THAT(files(), ElementsAre(hex(kKey) + ".object"));
+  EXPECT_EQ(fs::status(folder_).permissions(), fs::perms::owner_all);
+  EXPECT_THAT(warnings_, IsEmpty());
+  EXPECT_THAT(counting()->name(), AllOf(HasSubstr("the maker"), HasSubstr(folder_.string())));
+}
+
+TEST_F(Cache, WhatCannotBeMadeIsNotKept) {
+  EXPECT_EQ(cache([](const CodeObjectRef&) { return std::nullopt; })->get({kKey, {}}),
+            std::nullopt);
+  EXPECT_THAT(files(), IsEmpty());
+}
+
+TEST_F(Cache, ADamagedFileIsReplaced) {
+  counting()->get({kKey, {}});
+  const Bytes whole = contents(file(".object"));
+  std::vector<Bytes> damaged;
+  for (size_t i = 0; i < whole.size(); ++i) {
+    damaged.push_back(whole);
+    damaged.back()[i] ^= 0x40;
+    damaged.push_back({whole.begin(), whole.begin() + static_cast<ptrdiff_t>(i)});
+  }
+  damaged.push_back(whole);
+  damaged.back().push_back(0);
+  for (const Bytes& bytes : damaged) {
+    write(file(".object"), bytes);
+    made_ = 0;
+    ASSERT_EQ(counting()->get({kKey, {}}), kObject);
+    ASSERT_EQ(made_, 1);
+    ASSERT_EQ(contents(file(".object")), whole);
+  }
+}
+
+TEST_F(Cache, AFileUnderAnotherKeysNameIsNone) {
+  counting()->get({key("another kernel"), {}});
+  fs::rename(folder_ / (hex(key("another kernel")) + ".object"), file(".object"));
+  EXPECT_EQ(counting()->get({kKey, {}}), kObject);
+  EXPECT_EQ(made_, 2);
+}
+
+TEST_F(Cache, AnErrorIsKeptForItsKey) {
+  const auto failing = cache([this](const CodeObjectRef& ref) -> std::optional<Bytes> {
+    ++made_;
+    if (ref.key == kKey) fail(Status::kInternal, "does not compile");
+    return kObject;
+  });
+  for (int i = 0; i < 3; ++i) {
+    try {
+      failing->get({kKey, {}});
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), Status::kInternal);
+      EXPECT_STREQ(error.what(), "does not compile");
+    }
+  }
+  EXPECT_EQ(made_, 1);
+  EXPECT_EQ(failing->get({key("another kernel"), {}}), kObject);
+  EXPECT_THAT(files(), ElementsAre(hex(key("another kernel")) + ".object"));
+}
+
+TEST_F(Cache, ALackOfMemoryIsNot) {
+  const auto failing = cache([this](const CodeObjectRef&) -> std::optional<Bytes> {
+    if (made_++ == 0) fail(Status::kOutOfMemory, "for now");
+    return kObject;
+  });
+  EXPECT_THROW(failing->get({kKey, {}}), Error);
+  EXPECT_EQ(failing->get({kKey, {}}), kObject);
+}
+
+TEST_F(Cache, ThreadsMakeAnObjectOnce) {
+  const auto slow = cache([this](const CodeObjectRef&) {
+    ++made_;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return kObject;
+  });
+  std::vector<std::future<std::optional<Bytes>>> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.push_back(std::async(std::launch::async, [&] { return slow->get({kKey, {}}); }));
+  }
+  for (auto& thread : threads) EXPECT_EQ(thread.get(), kObject);
+  EXPECT_EQ(made_, 1);
+}
+
+TEST_F(Cache, AKeyDoesNotWaitForAnother) {
+  std::promise<void> started, finish;
+  const auto one_is_slow = cache([&](const CodeObjectRef& ref) {
+    if (ref.key == kKey) {
+      started.set_value();
+      finish.get_future().wait();
+    }
+    return kObject;
+  });
+  auto slow = std::async(std::launch::async, [&] { return one_is_slow->get({kKey, {}}); });
+  started.get_future().wait();
+  // Without the right order, this does not return.
+  EXPECT_EQ(one_is_slow->get({key("another kernel"), {}}), kObject);
+  finish.set_value();
+  EXPECT_EQ(slow.get(), kObject);
+}
+
+TEST_F(Cache, ProcessesMakeAnObjectOnce) {
+  fs::create_directories(folder_);
+  const fs::path log = folder_.parent_path() / "log";
+  fs::remove(log);
+  std::vector<pid_t> children;
+  for (int i = 0; i < 6; ++i) {
+    children.push_back(fork());
+    if (children.back() != 0) continue;
+    alarm(100);
+    const auto slow = cache([&](const CodeObjectRef&) {
+      std::ofstream(log, std::ios::app) << "x";
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      return kObject;
+    });
+    _exit(slow->get({kKey, {}}) == kObject ? 0 : 1);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_THAT(contents(log), SizeIs(1));
+  EXPECT_THAT(files(), ElementsAre(hex(kKey) + ".object"));
+}
+
+TEST_F(Cache, AKilledWritersLockAndFileAreTheNextOnes) {
+  const pid_t child = start_stuck_child();
+  write(file(".new"), Bytes(100000, 7));  // as if it had begun to write
+  auto next = std::async(std::launch::async, [this] { return counting()->get({kKey, {}}); });
+  EXPECT_EQ(next.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  EXPECT_EQ(next.get(), kObject);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(counting()->get({kKey, {}}), kObject);
+  EXPECT_EQ(made_, 1);
+  EXPECT_THAT(files(), ElementsAre(hex(kKey) + ".object"));
+}
+
+TEST_F(Cache, AProcessThatIsStoppedIsNotWaitedForForever) {
+  const pid_t child = start_stuck_child();
+  patience_ = std::chrono::milliseconds(20);
+  const auto impatient = counting();
+  EXPECT_EQ(impatient->get({kKey, {}}), kObject);
+  EXPECT_EQ(impatient->get({kKey, {}}), kObject);
+  EXPECT_EQ(made_, 1);
+  EXPECT_THAT(warnings_, IsEmpty());
+  EXPECT_THAT(files(), ElementsAre(hex(kKey) + ".new"));  // the child's
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+}
+
+TEST_F(Cache, AFolderThatCannotBeMadeIsSaidOnce) {
+  fs::create_directories(folder_.parent_path());
+  write(folder_, {});  // a file
+  const auto cache = counting();
+  EXPECT_EQ(cache->get({kKey, {}}), kObject);
+  EXPECT_EQ(cache->get({kKey, {}}), kObject);
+  EXPECT_EQ(cache->get({key("another kernel"), {}}), kObject);
+  EXPECT_EQ(made_, 2);
+  ASSERT_THAT(warnings_, SizeIs(1));
+  EXPECT_THAT(warnings_[0], AllOf(HasSubstr(folder_.string()), HasSubstr("Not a directory"),
+                                  HasSubstr("AITER_ATTN_CACHE_DIR")));
+}
+
+TEST_F(Cache, WhatIsInAFolderThatCannotBeWrittenToServes) {
+  counting()->get({kKey, {}});
+  const Digest other = key("another kernel");
+  // As good as write-protected, for root, too.
+  fs::create_directory(folder_ / (hex(other) + ".new"));
+  const auto cache = counting();
+  EXPECT_EQ(cache->get({other, {}}), kObject);
+  EXPECT_THAT(warnings_, SizeIs(1));
+  made_ = 0;
+  EXPECT_EQ(cache->get({kKey, {}}), kObject);
+  EXPECT_EQ(made_, 0);
+}
+
+TEST_F(Cache, AFullDiskLeavesNothingBehind) {
+  const int result = testing::in_forked_child([this] {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {85, 85};  // ends within the object
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+    const auto cache = counting();
+    if (cache->get({kKey, {}}) != kObject || cache->get({kKey, {}}) != kObject) return 2;
+    return warnings_.size() == 1 && made_ == 1 ? 0 : 3;
+  });
+  EXPECT_EQ(result, 0);
+  EXPECT_THAT(files(), IsEmpty());
+}
+
+TEST_F(Cache, WithoutAFolderThisProcessKeepsIt) {
+  CacheProvider cache({}, std::make_unique<Maker>([this](const CodeObjectRef&) {
+                        ++made_;
+                        return kObject;
+                      }));
+  EXPECT_EQ(cache.get({kKey, {}}), kObject);
+  EXPECT_EQ(cache.get({kKey, {}}), kObject);
+  EXPECT_EQ(made_, 1);
+  EXPECT_EQ(cache.name(), "the maker");
+}
+
+TEST(UserCacheFolder, IsNamedByTheEnvironment) {
+  setenv("HOME", "/home/me", 1);
+  unsetenv("XDG_CACHE_HOME");
+  unsetenv("AITER_ATTN_CACHE_DIR");
+  EXPECT_EQ(user_cache_folder(), "/home/me/.cache/aiter-attn/code-objects");
+  setenv("XDG_CACHE_HOME", "relative", 1);
+  EXPECT_EQ(user_cache_folder(), "/home/me/.cache/aiter-attn/code-objects");
+  setenv("XDG_CACHE_HOME", "/cache", 1);
+  EXPECT_EQ(user_cache_folder(), "/cache/aiter-attn/code-objects");
+  setenv("AITER_ATTN_CACHE_DIR", "/mine", 1);
+  EXPECT_EQ(user_cache_folder(), "/mine/code-objects");
+  setenv("AITER_ATTN_CACHE_DIR", "", 1);
+  unsetenv("XDG_CACHE_HOME");
+  unsetenv("HOME");
+  EXPECT_EQ(user_cache_folder(), "");
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::runtime
