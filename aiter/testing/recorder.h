@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What the recording HIP that AITER_ATTN_HIP_LIBRARY names has recorded, and a way to set its
+// What the recording runtime that an environment variable names has recorded, and a way to set its
 // environment for a scope.
 #pragma once
 
@@ -19,10 +19,10 @@ namespace AITER_ATTN_NAMESPACE::testing {
 class Recorder {
  public:
   // Forgets what was recorded before.
-  Recorder() {
-    const char* path = std::getenv("AITER_ATTN_HIP_LIBRARY");
+  explicit Recorder(const char* variable = "AITER_ATTN_HIP_LIBRARY") {
+    const char* path = std::getenv(variable);
     void* library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
-    if (!library) throw std::runtime_error("AITER_ATTN_HIP_LIBRARY names no recording HIP");
+    if (!library) throw std::runtime_error(std::string(variable) + " names no recording runtime");
     calls_ = reinterpret_cast<decltype(calls_)>(dlsym(library, "recording_hip_calls"));
     const auto reset =
         reinterpret_cast<decltype(&recording_hip_reset)>(dlsym(library, "recording_hip_reset"));

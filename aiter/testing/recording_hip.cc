@@ -4,9 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <fstream>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -14,6 +11,7 @@
 #include "aiter/runtime/driver/hip_api.h"
 #include "aiter/runtime/store/digest.h"
 #include "aiter/testing/fake_hip_environment.h"
+#include "aiter/testing/recording_state.h"
 #include "aiter/testing/tiny_elf.h"
 
 #define RECORDING_API extern "C" __attribute__((visibility("default")))
@@ -21,6 +19,7 @@
 namespace {
 
 using namespace AITER_ATTN_NAMESPACE;
+using namespace recording;
 namespace hip = runtime::hip;
 
 constexpr int kInvalidValue = 1;
@@ -29,37 +28,8 @@ constexpr int kInvalidDevice = 101;
 constexpr int kInvalidHandle = 400;
 constexpr int kNotFound = 500;
 
-struct RecordedModule {
-  std::string sha256;
-  std::vector<unsigned char> image;
-};
-
-struct RecordedFunction {
-  const RecordedModule* module;
-  std::string symbol;
-};
-
-struct State {
-  std::mutex mutex;
-  // Deques and pointers: what a RecordedCall points to must not move.
-  std::vector<RecordedCall> calls;
-  std::deque<std::vector<unsigned char>> kernargs;
-  std::deque<RecordedModule> modules;
-  std::deque<RecordedFunction> functions;
-};
-
-State& state() {
-  static State* const state = new State;
-  return *state;
-}
-
 thread_local int current_device = 0;
 thread_local int last_error = 0;
-
-std::string variable(const char* name, const char* otherwise) {
-  const char* value = std::getenv(name);
-  return value ? value : otherwise;
-}
 
 std::vector<std::string> archs() {
   return fake_hip::listed("AITER_RECORDING_HIP_ARCHS", "gfx942:sramecc+:xnack-");
@@ -70,41 +40,19 @@ int finish(int error) {
   return error;
 }
 
+bool is_elf(const unsigned char* image) {
+  return std::memcmp(image,
+                     "\x7f"
+                     "ELF",
+                     4) == 0;
+}
+
+// What the stand-in for hipRTC makes.
+bool is_text(const unsigned char* image) { return std::memcmp(image, "hip ", 4) == 0; }
+
 // The error that the environment asks for.
 int asked_failure(const char* function) {
   return finish(fake_hip::asked_failure("AITER_RECORDING_HIP_FAIL", function));
-}
-
-std::string hex(const unsigned char* bytes, size_t size) {
-  std::string text;
-  for (size_t i = 0; i < size; ++i) {
-    char digits[3];
-    std::snprintf(digits, sizeof(digits), "%02x", bytes[i]);
-    text += digits;
-  }
-  return text;
-}
-
-std::string json(const RecordedCall& c) {
-  static constexpr const char* kKinds[] = {"", "set_device", "load", "launch", "fill"};
-  char text[1024];
-  std::snprintf(text, sizeof(text),
-                R"({"call": "%s", "device": %d, "module_sha256": "%s", "module_size": %zu, )"
-                R"("symbol": "%s", "grid": [%u, %u, %u], "block": [%u, %u, %u], )"
-                R"("shared_bytes": %u, "stream": %zu, "data": %zu, "pitch": %zu, "width": %zu, )"
-                R"("rows": %zu, "value": %u, "kernarg": ")",
-                kKinds[c.kind], c.device, c.module_sha256 ? c.module_sha256 : "", c.module_size,
-                c.symbol ? c.symbol : "", c.grid[0], c.grid[1], c.grid[2], c.block[0], c.block[1],
-                c.block[2], c.shared_bytes, reinterpret_cast<size_t>(c.stream),
-                reinterpret_cast<size_t>(c.data), c.pitch, c.width, c.rows, c.value);
-  return text + hex(c.kernarg, c.kernarg_size) + "\"}";
-}
-
-// The state's mutex is held.
-void record(const RecordedCall& call) {
-  state().calls.push_back(call);
-  const std::string path = variable("AITER_RECORDING_HIP_LOG", "");
-  if (!path.empty()) std::ofstream(path, std::ios::app) << json(call) << "\n";
 }
 
 }  // namespace
@@ -156,7 +104,7 @@ RECORDING_API int hipSetDevice(int device) {
   RecordedCall call = {};
   call.kind = kRecordedSetDevice;
   call.device = device;
-  record(call);
+  record(call, "AITER_RECORDING_HIP_LOG");
   return 0;
 }
 
@@ -177,13 +125,10 @@ RECORDING_API int hipGetDevicePropertiesR0600(char* properties, int device) {
 
 RECORDING_API int hipModuleLoadData(void** module, const void* image) {
   if (int error = asked_failure("hipModuleLoadData")) return error;
-  if (std::memcmp(image,
-                  "\x7f"
-                  "ELF",
-                  4) != 0)
-    return finish(kInvalidImage);
   const auto* bytes = static_cast<const unsigned char*>(image);
-  const size_t size = testing::elf_image_size(image);
+  if (!is_elf(bytes) && !is_text(bytes)) return finish(kInvalidImage);
+  const size_t size = is_elf(bytes) ? testing::elf_image_size(image)
+                                    : std::strlen(static_cast<const char*>(image)) + 1;
   const std::lock_guard<std::mutex> lock(state().mutex);
   state().modules.push_back({runtime::hex(runtime::sha256(bytes, size)),
                              std::vector<unsigned char>(bytes, bytes + size)});
@@ -194,14 +139,16 @@ RECORDING_API int hipModuleLoadData(void** module, const void* image) {
   call.device = current_device;
   call.module_sha256 = loaded.sha256.c_str();
   call.module_size = size;
-  record(call);
+  call.image = loaded.image.data();
+  record(call, "AITER_RECORDING_HIP_LOG");
   return 0;
 }
 
 RECORDING_API int hipModuleGetFunction(void** function, void* module, const char* name) {
   if (int error = asked_failure("hipModuleGetFunction")) return error;
   const auto* loaded = static_cast<const RecordedModule*>(module);
-  if (!testing::elf_has_symbol(loaded->image.data(), std::string(name) + ".kd")) {
+  if (is_elf(loaded->image.data()) &&
+      !testing::elf_has_symbol(loaded->image.data(), std::string(name) + ".kd")) {
     return finish(kNotFound);
   }
   const std::lock_guard<std::mutex> lock(state().mutex);
@@ -239,6 +186,7 @@ RECORDING_API int hipModuleLaunchKernel(void* function, unsigned grid_x, unsigne
   call.device = current_device;
   call.module_sha256 = recorded->module->sha256.c_str();
   call.module_size = recorded->module->image.size();
+  call.image = recorded->module->image.data();
   call.symbol = recorded->symbol.c_str();
   call.grid[0] = grid_x, call.grid[1] = grid_y, call.grid[2] = grid_z;
   call.block[0] = block_x, call.block[1] = block_y, call.block[2] = block_z;
@@ -246,7 +194,7 @@ RECORDING_API int hipModuleLaunchKernel(void* function, unsigned grid_x, unsigne
   call.kernarg = state().kernargs.back().data();
   call.kernarg_size = size;
   call.stream = stream;
-  record(call);
+  record(call, "AITER_RECORDING_HIP_LOG");
   return 0;
 }
 
@@ -265,7 +213,7 @@ RECORDING_API int hipMemset2DAsync(void* data, size_t pitch, int value, size_t w
   call.width = width;
   call.rows = rows;
   call.value = static_cast<uint32_t>(value & 0xff) * 0x01010101u;
-  record(call);
+  record(call, "AITER_RECORDING_HIP_LOG");
   return 0;
 }
 
@@ -282,6 +230,6 @@ RECORDING_API int hipMemsetD32Async(void* data, int value, size_t count, void* s
   call.width = count * sizeof(int);
   call.rows = 1;
   call.value = static_cast<uint32_t>(value);
-  record(call);
+  record(call, "AITER_RECORDING_HIP_LOG");
   return 0;
 }

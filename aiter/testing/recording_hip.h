@@ -1,7 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // A stand-in for libamdhip64: it records what it is asked to do. Device memory is host memory;
-// fills are done, kernels are not run. Load it by AITER_ATTN_HIP_LIBRARY.
+// fills are done, kernels are not run. It loads ELF files, and the text that the stand-in for hipRTC
+// makes. Load it by AITER_ATTN_HIP_LIBRARY.
 //
 // Environment, read at every call:
 //   AITER_RECORDING_HIP_ARCHS  one name per device; default "gfx942:sramecc+:xnack-"
@@ -28,10 +29,14 @@ struct RecordedCall {
   int device;                 // current at the call; kRecordedSetDevice: the new one
   const char* module_sha256;  // load, launch: of the image's bytes
   size_t module_size;
+  const unsigned char* image;  // load, launch
   const char* symbol;  // launch
   uint32_t grid[3];
   uint32_t block[3];
   uint32_t shared_bytes;
+  uint32_t most_shared_bytes;  // CUDA: that the function may have
+  uint32_t wide_clusters;      // CUDA: it may have more than 8 CTAs in a cluster
+  uint32_t waits_itself;       // CUDA: it may start before the launch ahead of it has ended
   const unsigned char* kernarg;
   size_t kernarg_size;
   void* stream;  // launch, fill

@@ -1,0 +1,58 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/norm/store.h"
+
+#include <dlfcn.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "aiter/runtime/once.h"
+#include "kernels/norm/sources.h"
+
+namespace AITER_ATTN_NAMESPACE::norm {
+namespace {
+
+std::vector<runtime::SourceFile> texts(kernels::RowSources sources) {
+  std::vector<runtime::SourceFile> files;
+  for (const kernels::RowSource& source : sources) {
+    files.push_back({std::string(source.name), std::string(source.text)});
+  }
+  return files;
+}
+
+// Where this library lies in a Python installation, pip's NVRTC lies two folders up.
+std::vector<std::string> site_packages() {
+  Dl_info info = {};
+  if (!dladdr(reinterpret_cast<const void*>(&norm_kernels), &info) || !info.dli_fname) return {};
+  std::string folder = info.dli_fname;
+  for (int up = 0; up < 2; ++up) {
+    const size_t slash = folder.rfind('/');
+    if (slash == std::string::npos) return {};
+    folder.resize(slash);
+  }
+  return {folder};
+}
+
+runtime::SourceKernelsOptions options() {
+  runtime::SourceKernelsOptions options;
+  options.sources = texts(kernels::row_sources());
+  options.headers = texts(kernels::row_headers());
+  options.flags = {"-std=c++17"};
+  options.run_time_compile = runtime::run_time_compile();
+  options.cache.folder = runtime::user_cache_folder();
+  options.open_compiler = [](const std::string& arch) {
+    return runtime::open_compiler(arch, site_packages());
+  };
+  return options;
+}
+
+}  // namespace
+
+runtime::SourceKernels& norm_kernels() {
+  static runtime::Once<runtime::SourceKernels> kernels;
+  return kernels.get([] { return std::make_unique<runtime::SourceKernels>(options()); });
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::norm
