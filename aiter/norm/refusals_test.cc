@@ -147,9 +147,8 @@ TEST(RefusalsTest, ProblemOfANorm) {
       {
           {[](Call& c) { c.norm.kind = 0; }, kInvalid,
            "kind is 0, but must be 1 (LayerNorm) or 2 (RMSNorm)"},
-          {[](Call& c) { c.norm.device_type = ATTN_DEVICE_ROCM; }, ATTN_ERROR_UNSUPPORTED,
-           "device_type is 10 (ROCm), but norms are computed on the CPU only: pass 1"},
-          {[](Call& c) { c.norm.device_type = 2; }, kInvalid, "device_type is 2, but must be 1"},
+          {[](Call& c) { c.norm.device_type = 4; }, kInvalid,
+           "device_type is 4, but must be 1 (CPU), 2 (CUDA) or 10 (ROCm)"},
           {[](Call& c) { c.norm.device_id = 3; }, kInvalid, "device_id is 3, but must be 0"},
           {[](Call& c) { c.norm.rows = -1; }, kInvalid, "rows is -1, but must be from 0"},
           {[](Call& c) { c.norm.rows = int64_t{1} << 31; }, kInvalid, "rows is 2147483648"},
@@ -247,10 +246,8 @@ TEST(RefusalsTest, OutputsThatShareMemory) {
 TEST(RefusalsTest, Softmax) {
   expect_refused(
       {
-          {[](Call& c) { c.softmax.mask_kind = 3; }, kInvalid,
-           "mask_kind is 3, but must be from 0 to 2"},
-          {[](Call& c) { c.softmax.device_type = ATTN_DEVICE_ROCM; }, ATTN_ERROR_UNSUPPORTED,
-           "device_type is 10"},
+          {[](Call& c) { c.softmax.mask_kind = 3; }, kInvalid, "mask_kind is 3, but must be from 0 to 2"},
+          {[](Call& c) { c.softmax.device_type = 4; }, kInvalid, "device_type is 4"},
           {[](Call& c) { c.softmax.rows = -4; }, kInvalid, "rows is -4"},
           {[](Call& c) { c.softmax.columns = 0; }, kInvalid, "columns is 0"},
           {[](Call& c) { c.softmax.queries = 0; }, kInvalid, "queries is 0"},

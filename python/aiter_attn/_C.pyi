@@ -7,12 +7,14 @@ from typing import Final, TypedDict
 from typing_extensions import Buffer
 
 DEVICE_CPU: Final[int]
+DEVICE_CUDA: Final[int]
 DEVICE_ROCM: Final[int]
 MODE_BATCH: Final[int]
 MODE_GROUP: Final[int]
 DTYPES: Final[dict[str, int]]
 MASK_NONE: Final[int]
 MASK_BOTTOM_RIGHT: Final[int]
+FP8_DTYPES: Final[dict[str, int]]
 NORM_LAYER: Final[int]
 NORM_RMS: Final[int]
 SOFTMAX_MASK_NONE: Final[int]
@@ -80,6 +82,9 @@ def bwd_workspace_size(problem: Problem) -> int: ...
 # Fields of the problem and arrays of the call, by their names in aiter/norm.h.
 def norm_fwd(numbers: dict[str, int | float], arrays: dict[str, Tensor]) -> None: ...
 def norm_bwd(numbers: dict[str, int | float], arrays: dict[str, Tensor]) -> None: ...
+def norm_bwd_workspace_size(
+    numbers: dict[str, int | float], arrays: dict[str, Tensor]
+) -> int: ...
 def softmax_fwd(numbers: dict[str, int | float], arrays: dict[str, Tensor]) -> None: ...
 def softmax_bwd(numbers: dict[str, int | float], arrays: dict[str, Tensor]) -> None: ...
 

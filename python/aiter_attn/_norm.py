@@ -3,16 +3,23 @@
 forward and backward.
 
 What holds for every function here
-  - Arrays are numpy, torch or jax arrays, or anything else that exports DLPack, in host memory.
-    They are read in place. Results are made by the framework of the array whose dtype they have;
-    mean and rstd, by that of x.
+  - Arrays are numpy, torch, cupy or jax arrays, or anything else that exports DLPack, in host
+    memory, on an NVIDIA GPU (CUDA) or an AMD GPU (ROCm); of jax, in host memory. All arrays of a
+    call are on one device. They are read in place. Results are made by the framework of the array
+    whose dtype they have; mean and rstd, by that of x.
+  - On a GPU, work is queued on the stream that torch or cupy works on, else on the default stream.
+    The first call of a shape compiles its kernel.
   - x, gamma and their like have the dtypes float16, bfloat16 or float32. Results have the dtype of
-    x (dgamma and dbeta: of gamma; mean and rstd: float32). Sums are taken in double, and each
-    result is rounded once.
+    x (dgamma and dbeta: of gamma; mean and rstd: float32). In host memory, sums are taken in double
+    and each result is rounded once; on a GPU they are taken in float32.
+  - y_dtype: "float8_e4m3fn" or "float8_e5m2": y is multiplied by scale ([1], float32; None: 1) and
+    rounded to that; amax ([1], float32, changed) becomes the largest |y| before that, or stays what
+    it is if that is larger.
   - The last dimension is contiguous; all others together have one stride.
   - zero_centred: gamma is stored less 1.
   - TypeError: not an array, or a dtype that is not listed. ValueError: shapes, strides, devices or
-    numbers that do not fit. UnsupportedError (a NotImplementedError): arrays on a GPU.
+    numbers that do not fit. UnsupportedError (a NotImplementedError): arrays on another device, or
+    on a GPU that is too old. DriverError: no driver, or no compiler.
 """
 
 from __future__ import annotations
@@ -23,7 +30,7 @@ from typing import Any, Final
 from aiter_attn import _C, _arguments
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, ArrayT, framework_of
-from aiter_attn._frameworks.generic import check_contiguous, check_rows, device_name
+from aiter_attn._frameworks.generic import SAME_STREAM, Framework, device_name, dlpack_stream
 
 __all__ = [
     "layer_norm_bwd",
@@ -35,15 +42,38 @@ __all__ = [
 ]
 
 _CPU: Final = (_C.DEVICE_CPU, 0)
+_GPUS: Final = (_C.DEVICE_CUDA, _C.DEVICE_ROCM)
+# The library aligns the workspace itself.
+_WORKSPACE_ALIGNMENT: Final = 256
 
 
 class _Call:
-    """The arrays of a call by their names, borrowed as long as it lives."""
+    """The arrays of a call by their names, borrowed as long as it lives, and where it runs: on the
+    device of `lead`, on the stream that its framework's work is queued on."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, lead: Array) -> None:
         self.tensors: dict[str, _C.Tensor] = {}
         self._given: dict[str, Any] = {}
         self._made: dict[str, tuple[Any, str]] = {}  # a result, and like which array it is made
+        self._lead, self._lead_name = lead, name
+        self._framework = framework_of(name, lead)
+        self._device = self._framework.device(name, lead)
+        self.place: dict[str, int] = {}
+        self._own_stream = self._stream = None  # what DLPack's producers are told
+        if self._device == _CPU:
+            return
+        if self._device[0] not in _GPUS:
+            raise UnsupportedError(
+                f"{name}: on {device_name(self._device)}; allowed: CPU (host memory), CUDA (NVIDIA "
+                "GPUs) and ROCm (AMD GPUs); copy the arrays to one of them"
+            )
+        stream = self._framework.current_stream(lead)
+        self._stream = dlpack_stream(self._device[0], stream or 0)
+        # What the framework made before is queued on its own stream, as the work will be.
+        self._own_stream = self._stream if stream is None else SAME_STREAM
+        self._barrier_of = stream
+        kind, index = self._device
+        self.place = {"device_type": kind, "device_id": index, "stream": stream or 0}
 
     def borrow(
         self,
@@ -55,12 +85,12 @@ class _Call:
         """shape, dtype: what it must have; None: any of at least one dimension, any listed."""
         framework = framework_of(name, array)
         device = framework.device(name, array)
-        if device != _CPU:
-            raise UnsupportedError(
-                f"{name}: on {device_name(device)}; norms and softmax are computed in host memory "
-                "only: pass arrays there"
+        if device != self._device:
+            raise ValueError(
+                f"{name}: on {device_name(device)}, but {self._lead_name} is on "
+                f"{device_name(self._device)}; all arrays of a call are on one device"
             )
-        tensor = framework.borrow(name, array, device, None)
+        tensor = framework.borrow(name, array, device, self._stream_of(framework))
         allowed = tuple(_C.DTYPES) if dtype is None else (dtype,)
         if tensor.dtype not in allowed:
             raise TypeError(f"{name}: dtype {tensor.dtype}; allowed: {', '.join(allowed)}")
@@ -75,6 +105,36 @@ class _Call:
     def vector(self, name: str, array: Any, count: int, dtype: str | None = None) -> _C.Tensor:
         return self.borrow(name, array, (count,), dtype)
 
+    def _stream_of(self, framework: Framework) -> int | None:
+        return self._own_stream if framework is self._framework else self._stream
+
+    def written(self, name: str, array: Any, shape: tuple[int, ...], dtype: str) -> None:
+        """An array of the caller's that is changed."""
+        if not framework_of(name, array).writable:
+            raise ValueError(f"{name}: {type(array).__name__} is immutable")
+        if self.borrow(name, array, shape, dtype).read_only:
+            raise ValueError(f"{name}: is read-only; pass a writable array")
+
+    def lend_barrier(self) -> None:
+        """What the library shares long rows out by, where there is one."""
+        if self.place and self._barrier_of is not None:
+            barrier = self._framework.barrier(self._lead, self._barrier_of)
+            if barrier is not None:
+                self.borrow("barrier", barrier)
+
+    def lend_workspace(self, size: int) -> None:
+        if size == 0:
+            return
+        framework, lead = self._framework, self._lead
+        if not framework.stream_ordered:
+            raise TypeError(
+                f"{self._lead_name}: when {type(lead).__name__} uses memory again is not known; on "
+                "a GPU, pass torch or cupy arrays"
+            )
+        padded = (size + _WORKSPACE_ALIGNMENT - 1,)
+        made = framework.empty("workspace", lead, padded, "uint8", None)
+        self.borrow("workspace", made, padded, "uint8")
+
     def make(self, name: str, like: str, shape: tuple[int, ...], dtype: str | None = None) -> None:
         """A result, by the framework of the array `like`; dtype None: of its dtype."""
         given = self._given[like]
@@ -82,15 +142,20 @@ class _Call:
         try:
             made = framework.empty(name, given, shape, dtype, None)
             # What jax's results are written to is numpy's.
-            tensor = framework_of(name, made).borrow(name, made, _CPU, None)
+            maker = framework_of(name, made)
+            tensor = maker.borrow(name, made, self._device, self._stream_of(maker))
             framework.check_made(name, given, tensor, shape, dtype or self.tensors[like].dtype)
         except TypeError as error:
             raise TypeError(f"{error}; pass {like} as a numpy, torch or jax array") from error
         self.tensors[name], self._made[name] = tensor, (made, like)
 
-    def result(self, name: str) -> Any:
+    def result(self, name: str, dtype: str | None = None) -> Any:
+        """dtype: what its bytes are, where they were made as uint8."""
         made, like = self._made[name]
-        return framework_of(like, self._given[like]).result(made, self._given[like])
+        framework = framework_of(like, self._given[like])
+        if dtype is not None:
+            made = framework.seen_as(name, made, dtype)
+        return framework.result(made, self._given[like])
 
 
 def _row_shape(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
@@ -111,6 +176,7 @@ def _numbers(kind: int, call: _Call, zero_centred: bool, epsilon: float) -> dict
         "x_dtype": dtype,
         "weight_dtype": _C.DTYPES[tensors["gamma"].dtype],
         "y_dtype": _C.DTYPES[tensors["dy"].dtype] if "dy" in tensors else dtype,
+        **call.place,
         "zero_centred": int(_arguments.flag("zero_centred", zero_centred)),
         "epsilon": epsilon,
     }
@@ -131,8 +197,10 @@ def _forward(
     residual: Array | None,
     epsilon: float,
     zero_centred: bool,
+    fp8: tuple[str | None, Array | None, Array | None],
 ) -> _Call:
-    call = _Call()
+    """fp8: y_dtype, scale and amax."""
+    call = _Call("x", x)
     tensor = call.borrow("x", x)
     _, hidden = _row_shape("x", tensor.shape)
     weights = call.vector("gamma", gamma, hidden)
@@ -141,11 +209,28 @@ def _forward(
     if residual is not None:
         call.borrow("residual", residual, tensor.shape, tensor.dtype)
         call.make("sum", "x", tensor.shape)
-    call.make("y", "x", tensor.shape)
+    numbers = _numbers(kind, call, zero_centred, _epsilon(epsilon))
+    y_dtype, scale, amax = fp8
+    if y_dtype is None:
+        if scale is not None or amax is not None:
+            name = "scale" if scale is not None else "amax"
+            raise ValueError(f"{name}: is for fp8 results; pass y_dtype, or {name}=None")
+        call.make("y", "x", tensor.shape)
+    else:
+        if y_dtype not in _C.FP8_DTYPES:
+            raise ValueError(f"y_dtype: {y_dtype!r}; allowed: None, {', '.join(_C.FP8_DTYPES)}")
+        numbers["y_dtype"] = _C.FP8_DTYPES[y_dtype]
+        # Not every framework exports fp8; all export its bytes.
+        call.make("y", "x", tensor.shape, "uint8")
+        if scale is not None:
+            call.borrow("scale", scale, (1,), "float32")
+        if amax is not None:
+            call.written("amax", amax, (1,), "float32")
     call.make("rstd", "x", tensor.shape[:-1], "float32")
     if kind == _C.NORM_LAYER:
         call.make("mean", "x", tensor.shape[:-1], "float32")
-    _C.norm_fwd(_numbers(kind, call, zero_centred, _epsilon(epsilon)), call.tensors)
+    call.lend_barrier()
+    _C.norm_fwd(numbers, call.tensors)
     return call
 
 
@@ -159,7 +244,7 @@ def _backward(
     dh: Array | None,
     zero_centred: bool,
 ) -> _Call:
-    call = _Call()
+    call = _Call("x", x)
     tensor = call.borrow("x", x)
     _, hidden = _row_shape("x", tensor.shape)
     call.borrow("dy", dy, tensor.shape)
@@ -174,7 +259,10 @@ def _backward(
     call.make("dgamma", "gamma", (hidden,))
     if kind == _C.NORM_LAYER:
         call.make("dbeta", "gamma", (hidden,))
-    _C.norm_bwd(_numbers(kind, call, zero_centred, 0.0), call.tensors)
+    numbers = _numbers(kind, call, zero_centred, 0.0)
+    if call.place:
+        call.lend_workspace(_C.norm_bwd_workspace_size(numbers, call.tensors))
+    _C.norm_bwd(numbers, call.tensors)
     return call
 
 
@@ -185,6 +273,9 @@ def rms_norm_fwd(
     residual: Array | None = None,
     epsilon: float = 1e-6,
     zero_centred: bool = False,
+    y_dtype: str | None = None,
+    scale: Array | None = None,
+    amax: Array | None = None,
 ) -> tuple[ArrayT, Any, ArrayT | None]:
     """y = h / sqrt(mean(h^2) + epsilon) * gamma, with h = x, or x + residual.
 
@@ -194,6 +285,7 @@ def rms_norm_fwd(
         residual: shape and dtype of x; None: nothing is added.
         epsilon: 0 or more.
         zero_centred: see the module.
+        y_dtype, scale, amax: see the module.
 
     Returns:
         (y, rstd, h): y as x; rstd, [...], float32, is 1 / sqrt(mean(h^2) + epsilon), for
@@ -202,9 +294,10 @@ def rms_norm_fwd(
     Raises:
         TypeError, ValueError, UnsupportedError: see the module.
     """
-    call = _forward(_C.NORM_RMS, x, gamma, None, residual, epsilon, zero_centred)
+    fp8 = y_dtype, scale, amax
+    call = _forward(_C.NORM_RMS, x, gamma, None, residual, epsilon, zero_centred, fp8)
     total = call.result("sum") if residual is not None else None
-    return call.result("y"), call.result("rstd"), total
+    return call.result("y", y_dtype), call.result("rstd"), total
 
 
 def rms_norm_bwd(
@@ -241,6 +334,9 @@ def layer_norm_fwd(
     residual: Array | None = None,
     epsilon: float = 1e-5,
     zero_centred: bool = False,
+    y_dtype: str | None = None,
+    scale: Array | None = None,
+    amax: Array | None = None,
 ) -> tuple[ArrayT, Any, Any, ArrayT | None]:
     """y = (h - mean) * rstd * gamma + beta, with h = x, or x + residual.
 
@@ -251,6 +347,7 @@ def layer_norm_fwd(
         residual: shape and dtype of x; None: nothing is added.
         epsilon: 0 or more.
         zero_centred: see the module.
+        y_dtype, scale, amax: see the module.
 
     Returns:
         (y, mean, rstd, h): y as x; mean and rstd = 1 / sqrt(variance + epsilon), [...], float32,
@@ -259,9 +356,10 @@ def layer_norm_fwd(
     Raises:
         TypeError, ValueError, UnsupportedError: see the module.
     """
-    call = _forward(_C.NORM_LAYER, x, gamma, beta, residual, epsilon, zero_centred)
+    fp8 = y_dtype, scale, amax
+    call = _forward(_C.NORM_LAYER, x, gamma, beta, residual, epsilon, zero_centred, fp8)
     total = call.result("sum") if residual is not None else None
-    return call.result("y"), call.result("mean"), call.result("rstd"), total
+    return call.result("y", y_dtype), call.result("mean"), call.result("rstd"), total
 
 
 def layer_norm_bwd(
@@ -300,6 +398,7 @@ def _softmax_numbers(
         "mask_repeat": mask_repeat,
         "dtype": _C.DTYPES[tensor.dtype],
         "scale": scale,
+        **call.place,
     }
 
 
@@ -323,7 +422,7 @@ def softmax_fwd(
     Raises:
         TypeError, ValueError, UnsupportedError: see the module.
     """
-    call = _Call()
+    call = _Call("x", x)
     tensor = call.borrow("x", x)
     kind, repeat = _C.SOFTMAX_MASK_NONE, 0
     if _arguments.flag("causal", causal):
@@ -333,7 +432,8 @@ def softmax_fwd(
             raise ValueError("mask: with causal=True; allowed: one of the two")
         kind, repeat = _C.SOFTMAX_MASK_EXPLICIT, _borrow_mask(call, mask, tensor.shape)
     call.make("y", "x", tensor.shape)
-    _C.softmax_fwd(_softmax_numbers(call, "x", scale, kind, repeat), call.tensors)
+    call.lend_barrier()
+    _C.softmax_fwd(_softmax_numbers(call, tensor, scale, kind, repeat), call.tensors)
     y: ArrayT = call.result("y")
     return y
 
@@ -364,12 +464,13 @@ def softmax_bwd(dy: Array, y: ArrayT, *, scale: float = 1.0, causal: bool = Fals
     Raises:
         TypeError, ValueError, UnsupportedError: see the module.
     """
-    call = _Call()
+    call = _Call("y", y)
     tensor = call.borrow("y", y)
     call.borrow("dy", dy, tensor.shape, tensor.dtype)
     call.make("dx", "y", tensor.shape)
     causal = _arguments.flag("causal", causal)
     kind = _C.SOFTMAX_MASK_CAUSAL if causal else _C.SOFTMAX_MASK_NONE
-    _C.softmax_bwd(_softmax_numbers(call, "y", scale, kind, 0), call.tensors)
+    call.lend_barrier()
+    _C.softmax_bwd(_softmax_numbers(call, tensor, scale, kind, 0), call.tensors)
     dx: ArrayT = call.result("dx")
     return dx

@@ -264,6 +264,7 @@ PYBIND11_MODULE_EXEC(_C, module) {
   BindNorms(module);
 
   module.attr("DEVICE_CPU") = static_cast<int>(ATTN_DEVICE_CPU);
+  module.attr("DEVICE_CUDA") = static_cast<int>(ATTN_DEVICE_CUDA);
   module.attr("DEVICE_ROCM") = static_cast<int>(ATTN_DEVICE_ROCM);
   module.attr("MODE_BATCH") = static_cast<int>(ATTN_MODE_BATCH);
   module.attr("MODE_GROUP") = static_cast<int>(ATTN_MODE_GROUP);

@@ -2,6 +2,7 @@
 #include "python/extension/norms.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "aiter/norm.h"
@@ -15,6 +16,7 @@ using namespace pybind11::literals;
 
 void Set(int32_t& field, const py::handle& value) { field = py::cast<int32_t>(value); }
 void Set(int64_t& field, const py::handle& value) { field = py::cast<int64_t>(value); }
+void Set(uint64_t& field, const py::handle& value) { field = py::cast<uint64_t>(value); }
 void Set(float& field, const py::handle& value) { field = py::cast<float>(value); }
 void Set(attn_rows& field, const py::handle& array) {
   field = py::cast<const Tensor&>(array).AsRows();
@@ -46,11 +48,22 @@ class Given {
   py::dict rest_;
 };
 
+// Where a call runs: in host memory, if nothing is given.
+template <typename Problem>
+void TakePlace(Given& given, Problem& p) {
+  p.device_type = ATTN_DEVICE_CPU;
+  given.Take("device_type", p.device_type);
+  given.Take("device_id", p.device_id);
+  uint64_t stream = 0;
+  given.Take("stream", stream);
+  p.stream = reinterpret_cast<void*>(stream);  // NOLINT(performance-no-int-to-ptr)
+}
+
 attn_norm_problem NormProblem(const py::dict& numbers) {
   attn_norm_problem p{};
   p.struct_size = sizeof p;
-  p.device_type = ATTN_DEVICE_CPU;
   Given given(numbers);
+  TakePlace(given, p);
   given.Take("kind", p.kind);
   given.Take("rows", p.rows);
   given.Take("hidden", p.hidden);
@@ -66,8 +79,8 @@ attn_norm_problem NormProblem(const py::dict& numbers) {
 attn_softmax_problem SoftmaxProblem(const py::dict& numbers) {
   attn_softmax_problem p{};
   p.struct_size = sizeof p;
-  p.device_type = ATTN_DEVICE_CPU;
   Given given(numbers);
+  TakePlace(given, p);
   given.Take("mask_kind", p.mask_kind);
   given.Take("rows", p.rows);
   given.Take("columns", p.columns);
@@ -99,12 +112,14 @@ void NormForward(const py::dict& numbers, const py::dict& arrays) {
   given.Take("beta", args.beta);
   given.Take("mean", args.mean);
   given.Take("rstd", args.rstd);
+  given.Take("scale", args.scale);
+  given.Take("amax", args.amax);
+  given.Take("barrier", args.barrier);
   given.CheckAllTaken("array");
   Compute([&] { return attn_norm_fwd(&args); });
 }
 
-void NormBackward(const py::dict& numbers, const py::dict& arrays) {
-  const attn_norm_problem problem = NormProblem(numbers);
+attn_norm_bwd_args NormBackwardArgs(const attn_norm_problem& problem, const py::dict& arrays) {
   auto args = MakeArgs<attn_norm_bwd_args>(problem);
   Given given(arrays);
   given.Take("x", args.x);
@@ -116,8 +131,30 @@ void NormBackward(const py::dict& numbers, const py::dict& arrays) {
   given.Take("rstd", args.rstd);
   given.Take("dgamma", args.dgamma);
   given.Take("dbeta", args.dbeta);
+  if (arrays.contains("workspace")) {
+    // The library wants 256-byte alignment, which not every allocator gives.
+    const auto& workspace = py::cast<const Tensor&>(arrays["workspace"]);
+    given.Take("workspace", args.workspace);
+    size_t space = workspace.size_bytes();
+    args.workspace = std::align(256, 0, args.workspace, space);
+    args.workspace_size = args.workspace == nullptr ? 0 : space;
+  }
   given.CheckAllTaken("array");
+  return args;
+}
+
+void NormBackward(const py::dict& numbers, const py::dict& arrays) {
+  const attn_norm_problem problem = NormProblem(numbers);
+  const attn_norm_bwd_args args = NormBackwardArgs(problem, arrays);
   Compute([&] { return attn_norm_bwd(&args); });
+}
+
+uint64_t NormBackwardWorkspaceSize(const py::dict& numbers, const py::dict& arrays) {
+  const attn_norm_problem problem = NormProblem(numbers);
+  const attn_norm_bwd_args args = NormBackwardArgs(problem, arrays);
+  uint64_t bytes = 0;
+  Compute([&] { return attn_norm_bwd_workspace_size(&args, &bytes); });
+  return bytes;
 }
 
 void SoftmaxForward(const py::dict& numbers, const py::dict& arrays) {
@@ -127,6 +164,7 @@ void SoftmaxForward(const py::dict& numbers, const py::dict& arrays) {
   given.Take("x", args.x);
   given.Take("y", args.y);
   given.Take("mask", args.mask);
+  given.Take("barrier", args.barrier);
   given.CheckAllTaken("array");
   Compute([&] { return attn_softmax_fwd(&args); });
 }
@@ -138,6 +176,7 @@ void SoftmaxBackward(const py::dict& numbers, const py::dict& arrays) {
   given.Take("y", args.y);
   given.Take("dy", args.dy);
   given.Take("dx", args.dx);
+  given.Take("barrier", args.barrier);
   given.CheckAllTaken("array");
   Compute([&] { return attn_softmax_bwd(&args); });
 }
@@ -147,11 +186,15 @@ void SoftmaxBackward(const py::dict& numbers, const py::dict& arrays) {
 void BindNorms(py::module_& module) {
   module.attr("NORM_LAYER") = static_cast<int>(ATTN_NORM_LAYER);
   module.attr("NORM_RMS") = static_cast<int>(ATTN_NORM_RMS);
+  module.attr("FP8_DTYPES") =
+      py::dict("float8_e4m3fn"_a = static_cast<int>(ATTN_DTYPE_FP8_E4M3),
+               "float8_e5m2"_a = static_cast<int>(ATTN_DTYPE_FP8_E5M2));
   module.attr("SOFTMAX_MASK_NONE") = static_cast<int>(ATTN_SOFTMAX_MASK_NONE);
   module.attr("SOFTMAX_MASK_EXPLICIT") = static_cast<int>(ATTN_SOFTMAX_MASK_EXPLICIT);
   module.attr("SOFTMAX_MASK_CAUSAL") = static_cast<int>(ATTN_SOFTMAX_MASK_CAUSAL);
   module.def("norm_fwd", &NormForward, "numbers"_a, "arrays"_a);
   module.def("norm_bwd", &NormBackward, "numbers"_a, "arrays"_a);
+  module.def("norm_bwd_workspace_size", &NormBackwardWorkspaceSize, "numbers"_a, "arrays"_a);
   module.def("softmax_fwd", &SoftmaxForward, "numbers"_a, "arrays"_a);
   module.def("softmax_bwd", &SoftmaxBackward, "numbers"_a, "arrays"_a);
 }

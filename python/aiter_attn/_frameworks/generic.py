@@ -12,14 +12,7 @@ from typing import Any, Final
 
 from aiter_attn import _C, _arguments
 
-__all__ = [
-    "DEFAULT_STREAM",
-    "SAME_STREAM",
-    "Framework",
-    "check_contiguous",
-    "check_rows",
-    "device_name",
-]
+__all__ = ["DEFAULT_STREAM", "SAME_STREAM", "Framework", "device_name", "dlpack_stream"]
 
 # DLPack's DLDeviceType, for messages.
 _DEVICES: Final = {
@@ -71,6 +64,11 @@ def check_contiguous(name: str, tensor: _C.Tensor) -> None:
 def _location(kind: int, index: int) -> tuple[int, int]:
     """Host memory, pinned or not, is one place."""
     return (_C.DEVICE_CPU, 0) if kind == _C.DEVICE_CPU or kind in _PINNED else (kind, index)
+
+
+def dlpack_stream(kind: int, stream: int) -> int:
+    """What DLPack calls a stream's handle: CUDA's default stream, 0, is 1 there."""
+    return 1 if kind == _C.DEVICE_CUDA and stream == 0 else stream
 
 
 class Framework:
@@ -171,3 +169,13 @@ class Framework:
     def result(self, array: Any, like: Any) -> Any:
         """The caller's form of an array from empty(), once it is written."""
         return array
+
+    def barrier(self, array: Any, stream: int) -> Any:
+        """Zeroed memory on the array's device for work on `stream`, the same at each call; None
+        where the framework has none to keep.
+        """
+        return None
+
+    def seen_as(self, name: str, array: Any, dtype: str) -> Any:
+        """A uint8 array of empty() as one of an fp8 dtype. Raises TypeError where there is none."""
+        raise TypeError(f"{name}: {type(array).__name__} has no {dtype}; pass torch or numpy arrays")

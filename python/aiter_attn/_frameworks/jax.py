@@ -26,7 +26,7 @@ class Adapter(Framework):
                 "take part in; call with concrete arrays"
             )
         device = super().device(name, array)
-        if device[0] == _C.DEVICE_ROCM:
+        if device[0] != _C.DEVICE_CPU:
             raise UnsupportedError(
                 f"{name}: a jax array on {device_name(device)}; of jax, this version takes arrays "
                 "on the CPU (jax.device_put(x, jax.devices('cpu')[0]))"
@@ -42,3 +42,6 @@ class Adapter(Framework):
 
     def result(self, array: Any, like: Any) -> Any:
         return self.module.device_put(array, like.device)
+
+    def seen_as(self, name: str, array: Any, dtype: str) -> Any:
+        return array.view(self.module.numpy.dtype(dtype))

@@ -56,3 +56,9 @@ class Adapter(Framework):
     ) -> Any:
         kind = like.dtype if dtype is None else self._float32 if dtype == "float32" else dtype
         return self.module.empty(shape, kind)
+
+    def seen_as(self, name: str, array: Any, dtype: str) -> Any:
+        try:
+            return array.view(dtype)
+        except TypeError as error:
+            raise TypeError(f"{name}: numpy has no {dtype}; import ml_dtypes first") from error

@@ -17,6 +17,10 @@ class Adapter(Framework):
     exact = True
     stream_ordered = True
 
+    def __init__(self, module: Any) -> None:
+        super().__init__(module)
+        self._barriers: dict[tuple[Any, int], Any] = {}
+
     def current_stream(self, array: Any) -> int:
         return int(self.module.cuda.current_stream(array.device).cuda_stream)
 
@@ -46,3 +50,17 @@ class Adapter(Framework):
         with on_stream:
             kind = like.dtype if dtype is None else getattr(torch, dtype)
             return torch.empty(tuple(shape), dtype=kind, device=like.device)
+
+    def barrier(self, array: Any, stream: int) -> Any:
+        # A graph may run at any time later, beside other work of this stream.
+        if self.module.cuda.is_current_stream_capturing():
+            return None
+        key = (array.device, stream)
+        if key not in self._barriers:
+            self._barriers[key] = self.module.zeros(
+                2, dtype=self.module.float32, device=array.device
+            )
+        return self._barriers[key]
+
+    def seen_as(self, name: str, array: Any, dtype: str) -> Any:
+        return array.view(getattr(self.module, dtype))
