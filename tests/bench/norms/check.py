@@ -1,25 +1,29 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Checks every kernel against float64 on the device at hand: types, sizes, strides, hard rows.
 
-    python3 -m tests.bench.norms.check [--small]
+    python3 -m tests.bench.norms.check [--small] [--library libaiter_attn.so]
 
---small: fewer and smaller cases, for a run under compute-sanitizer. Exits with 1 if any case fails.
+--small: fewer and smaller cases, for a run under compute-sanitizer. --library: by the library's
+C ABI, which compiles and launches by itself. Exits with 1 if any case fails.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import multiprocessing
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from absl import app, flags
 
 from kernels.norm.configuration import choose, load
 from tests.bench.norms import cuda, operations
+from tests.bench.norms.library import Library
 from tests.bench.norms.check_cases import E4, E5, B, Case, F, H, cases
 
 _SMALL = flags.DEFINE_bool("small", False, "fewer and smaller cases")
+_LIBRARY = flags.DEFINE_string("library", None, "libaiter_attn.so, to be checked by its C ABI")
 _PROCESSES = flags.DEFINE_integer("processes", 14, "that compile", lower_bound=1)
 
 F64 = torch.float64
@@ -144,6 +148,26 @@ def norm_reference(case: Case, x: torch.Tensor, epsilon: float):
     return mean, rstd, condition if case.layer else torch.ones_like(condition)
 
 
+class Alone:
+    """The kernels of one case, compiled and launched from here."""
+
+    def __init__(self, case: Case, cubin: bytes) -> None:
+        module, c = cuda.Module(cubin), prepare(case)[0]
+        self.norm_forward = functools.partial(
+            operations.norm_forward, module, c, most_groups=case.groups
+        )
+        self.norm_backward = functools.partial(operations.norm_backward, module, c)
+        self.softmax_forward = functools.partial(
+            operations.softmax_forward, module, c, most_groups=case.groups
+        )
+        self.softmax_backward = functools.partial(
+            operations.softmax_backward, module, c, most_groups=case.groups
+        )
+
+
+Kernels = Alone | Library
+
+
 def run_twice(run, out: torch.Tensor) -> None:
     """Rows do not depend on who takes them, and a launch leaves its counter ready for the next."""
     run()
@@ -158,7 +182,7 @@ def run_twice(run, out: torch.Tensor) -> None:
         raise Failure(f"the counter was left at {run.counter.tolist()}")
 
 
-def run_norm_forward(case: Case, module: cuda.Module, c) -> None:
+def run_norm_forward(case: Case, kernels: Kernels) -> None:
     xt, wt, yt = case.types
     x = torch.randn(case.rows, case.hidden, device="cuda")
     hard_rows(x, xt)
@@ -173,9 +197,7 @@ def run_norm_forward(case: Case, module: cuda.Module, c) -> None:
     if yt in (E4, E5):
         scale, amax = torch.full((1,), 1.7, device="cuda"), torch.zeros(1, device="cuda")
     run_twice(
-        operations.norm_forward(
-            module, c, x, w, b, y, mean, rstd, 1e-5, residual, total, scale, amax, case.groups
-        ),
+        kernels.norm_forward(x, w, b, y, mean, rstd, 1e-5, residual, total, scale, amax),
         y,
     )
     h = x.to(F64)
@@ -200,7 +222,7 @@ def run_norm_forward(case: Case, module: cuda.Module, c) -> None:
     unharmed(case, y)
 
 
-def run_norm_backward(case: Case, module: cuda.Module, c) -> None:
+def run_norm_backward(case: Case, kernels: Kernels) -> None:
     xt, wt, yt = case.types
     for hard in (False, True):
         x = torch.randn(case.rows, case.hidden, device="cuda") + 0.5
@@ -215,8 +237,8 @@ def run_norm_backward(case: Case, module: cuda.Module, c) -> None:
         m, r = mean.to(F64)[:, None], rstd.to(F64)[:, None]
         dx = matrix(case, xt)
         dw, db = (torch.full_like(w, float("nan")) for _ in range(2))
-        run = operations.norm_backward(
-            module, c, x, dy, w, mean, rstd, dx, dw, db if case.layer else None, dh
+        run = kernels.norm_backward(
+            x, dy, w, mean, rstd, dx, dw, db if case.layer else None, dh
         )
         run()
         torch.cuda.synchronize()
@@ -256,7 +278,7 @@ def allowed_columns(case: Case) -> torch.Tensor:
     return column <= query + case.hidden - case.queries
 
 
-def run_softmax_forward(case: Case, module: cuda.Module, c) -> None:
+def run_softmax_forward(case: Case, kernels: Kernels) -> None:
     dtype, scale, repeat = case.types[0], 0.37, 3
     x = torch.randn(case.rows, case.hidden, device="cuda") * 3
     hard_rows(x, H)
@@ -284,14 +306,14 @@ def run_softmax_forward(case: Case, module: cuda.Module, c) -> None:
         want = torch.where(s.amax(-1, keepdim=True) == -10000, 0.0, want)
     want = torch.where(allowed, want, 0.0)
     run_twice(
-        operations.softmax_forward(module, c, x, y, scale, case.queries, mask, repeat, case.groups),
+        kernels.softmax_forward(x, y, scale, case.queries, mask, repeat),
         y,
     )
     compare("y", y, want, row_slack(want) + 1e-5 * want.nan_to_num(0))
     unharmed(case, y)
 
 
-def run_softmax_backward(case: Case, module: cuda.Module, c) -> None:
+def run_softmax_backward(case: Case, kernels: Kernels) -> None:
     dtype, scale = case.types[0], 0.37
     allowed = allowed_columns(case) if case.mask == "causal" else True
     s = torch.randn(case.rows, case.hidden, device="cuda", dtype=F64) * 3
@@ -299,42 +321,67 @@ def run_softmax_backward(case: Case, module: cuda.Module, c) -> None:
     y = matrix(case, dtype, y.softmax(-1).nan_to_num(0))
     dy = matrix(case, dtype, torch.randn(case.rows, case.hidden, device="cuda"))
     dx = matrix(case, dtype)
-    run_twice(
-        operations.softmax_backward(module, c, y, dy, dx, scale, case.queries, case.groups), dx
-    )
+    run_twice(kernels.softmax_backward(y, dy, dx, scale, case.queries), dx)
     y64, g = y.to(F64), dy.to(F64)
     want = scale * y64 * (g - (y64 * g).sum(-1, keepdim=True))
     compare("dx", dx, want, row_slack(want) + 1e-5 * y64.abs())
     unharmed(case, dx)
 
 
-def run(case: Case, module: cuda.Module) -> None:
-    c = prepare(case)[0]
+def run(case: Case, kernels: Kernels) -> None:
+    torch.manual_seed(case.hidden)
     if case.operation == "softmax_forward":
-        run_softmax_forward(case, module, c)
+        run_softmax_forward(case, kernels)
     elif case.operation == "softmax_backward":
-        run_softmax_backward(case, module, c)
+        run_softmax_backward(case, kernels)
     elif case.backward:
-        run_norm_backward(case, module, c)
+        run_norm_backward(case, kernels)
     else:
-        run_norm_forward(case, module, c)
+        run_norm_forward(case, kernels)
 
 
-def main(_argv: Sequence[str]) -> int:
-    chosen = list(cases(_SMALL.value))
-    failed = 0
+def check_alone(chosen: Sequence[Case]) -> Iterator[str]:
+    """What is wrong with the kernels, a line each."""
     context = multiprocessing.get_context("fork")
     with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value, context) as pool:
         for case, cubin in zip(chosen, pool.map(compile_case, chosen, chunksize=2), strict=True):
             try:
                 if isinstance(cubin, str):
                     raise Failure(cubin[:600])
-                torch.manual_seed(case.hidden)
                 torch.zeros(1, device="cuda")  # the context that the driver calls need
-                run(case, cuda.Module(cubin))
+                run(case, Alone(case, cubin))
             except (Failure, RuntimeError) as failure:
-                failed += 1
-                print(f"{case}: {failure}", flush=True)
+                yield f"{case}: {failure}"
+
+
+def check_by_library(path: str, case: Case) -> str | None:
+    try:
+        run(case, Library(path, case.layer, case.zero_centred, case.mask))
+    except (Failure, RuntimeError) as failure:
+        return f"{case}: {failure}"
+    return None
+
+
+def check_library(path: str, chosen: Sequence[Case]) -> Iterator[str]:
+    """What is wrong with the library, a line each. Every process compiles and runs its share."""
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value, context) as pool:
+        check = functools.partial(check_by_library, path)
+        yield from filter(None, pool.map(check, chosen, chunksize=4))
+
+
+def main(_argv: Sequence[str]) -> int:
+    chosen = list(cases(_SMALL.value))
+    if _LIBRARY.value:
+        # How many clusters there are is the library's to choose.
+        chosen = [case for case in chosen if case.groups is None]
+        wrong = check_library(_LIBRARY.value, chosen)
+    else:
+        wrong = check_alone(chosen)
+    failed = 0
+    for line in wrong:
+        failed += 1
+        print(line, flush=True)
     print(f"{len(chosen)} cases, {failed} failed")
     return 1 if failed else 0
 

@@ -146,9 +146,9 @@ def grid_groups(kernel: Kernel, c: Configuration, rows: int, most_groups: int | 
     return min(most, held * c.waves, most_groups or most)
 
 
-def turn_counter(c: Configuration) -> torch.Tensor | None:
+def turn_counter() -> torch.Tensor:
     """What a launch of rows on demand counts with; launches that may overlap need one each."""
-    return torch.zeros(2, dtype=torch.int32, device="cuda") if c.on_demand else None
+    return torch.zeros(2, dtype=torch.int32, device="cuda")
 
 
 def norm_macros(
@@ -217,7 +217,7 @@ def norm_forward(
     shared += c.weights_bytes(hidden, vector, weight_bytes)
     kernel = Kernel(module, "norm_forward", c.threads, shared)
     groups = grid_groups(kernel, c, rows, most_groups)
-    counter = turn_counter(c)
+    counter = turn_counter() if c.on_demand else None
     arguments = NormForwardArguments(
         _matrix(x),
         _matrix(residual),
@@ -335,7 +335,7 @@ def softmax_forward(
         module, "softmax_forward", c.threads, c.ring_bytes(hidden, vector, x.element_size())
     )
     groups = grid_groups(kernel, c, rows, most_groups)
-    counter = turn_counter(c)
+    counter = turn_counter() if c.on_demand else None
     arguments = SoftmaxForwardArguments(
         _matrix(x),
         y.data_ptr(),
@@ -370,7 +370,7 @@ def softmax_backward(
         module, "softmax_backward", c.threads, c.ring_bytes(hidden, vector, 2 * y.element_size())
     )
     groups = grid_groups(kernel, c, rows, most_groups)
-    counter = turn_counter(c)
+    counter = turn_counter() if c.on_demand else None
     arguments = SoftmaxBackwardArguments(
         _matrix(y),
         _matrix(dy),

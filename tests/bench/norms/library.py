@@ -1,0 +1,264 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The library's C ABI (aiter/norm.h) on torch tensors, with the signatures of operations.py."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_float, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+
+import torch
+
+from tests.bench.norms.operations import MASKS, turn_counter
+
+_CUDA = 2  # attn_device_type
+_LAYER, _RMS = 1, 2  # attn_norm_kind
+_DTYPES = {
+    torch.float16: 1,
+    torch.bfloat16: 2,
+    torch.float32: 3,
+    torch.float8_e4m3fn: 4,
+    torch.float8_e5m2: 5,
+}
+
+
+class _Rows(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("stride", c_int64)]
+
+
+class _NormProblem(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("kind", c_int32),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("stream", c_void_p),
+        ("rows", c_int64),
+        ("hidden", c_int64),
+        ("x_dtype", c_int32),
+        ("weight_dtype", c_int32),
+        ("y_dtype", c_int32),
+        ("zero_centred", c_int32),
+        ("epsilon", c_float),
+        ("reserved", c_uint32),
+    ]
+
+
+class _NormForward(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("problem", c_void_p),
+        ("x", _Rows),
+        ("y", _Rows),
+        ("residual", _Rows),
+        ("sum", _Rows),
+        ("gamma", c_void_p),
+        ("beta", c_void_p),
+        ("mean", c_void_p),
+        ("rstd", c_void_p),
+        ("scale", c_void_p),
+        ("amax", c_void_p),
+        ("barrier", c_void_p),
+    ]
+
+
+class _NormBackward(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("problem", c_void_p),
+        ("x", _Rows),
+        ("dy", _Rows),
+        ("dx", _Rows),
+        ("dh", _Rows),
+        ("gamma", c_void_p),
+        ("mean", c_void_p),
+        ("rstd", c_void_p),
+        ("dgamma", c_void_p),
+        ("dbeta", c_void_p),
+        ("workspace", c_void_p),
+        ("workspace_size", c_uint64),
+    ]
+
+
+class _SoftmaxProblem(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("mask_kind", c_int32),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("stream", c_void_p),
+        ("rows", c_int64),
+        ("columns", c_int64),
+        ("queries", c_int64),
+        ("mask_repeat", c_int64),
+        ("dtype", c_int32),
+        ("scale", c_float),
+    ]
+
+
+class _SoftmaxForward(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("problem", c_void_p),
+        ("x", _Rows),
+        ("y", _Rows),
+        ("mask", c_void_p),
+        ("barrier", c_void_p),
+    ]
+
+
+class _SoftmaxBackward(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("problem", c_void_p),
+        ("y", _Rows),
+        ("dy", _Rows),
+        ("dx", _Rows),
+        ("barrier", c_void_p),
+    ]
+
+
+def _rows(t: torch.Tensor | None) -> _Rows:
+    return _Rows(t.data_ptr(), t.stride(0)) if t is not None else _Rows(None, 0)
+
+
+def _pointer(t: torch.Tensor | None) -> int | None:
+    return t.data_ptr() if t is not None else None
+
+
+def _sized(kind: type[ctypes.Structure], **fields: object) -> ctypes.Structure:
+    return kind(struct_size=ctypes.sizeof(kind), **fields)
+
+
+class Library:
+    """The library of the file `path`, whose symbols are those of the namespace `aiter`.
+
+    Its calls are of one case: a layer norm or not, zero-centred or not, of a mask.
+    """
+
+    def __init__(
+        self, path: str, layer: bool = False, zero_centred: bool = False, mask: str = "none"
+    ) -> None:
+        self._library = ctypes.CDLL(path)
+        self._library.aiter_attn_last_error.restype = ctypes.c_char_p
+        self._layer, self._zero_centred = layer, zero_centred
+        self._mask = MASKS.index(mask)
+
+    def call(self, name: str, *arguments: object) -> None:
+        """Raises RuntimeError with the library's message."""
+        if getattr(self._library, f"aiter_attn_{name}")(*arguments):
+            raise RuntimeError(f"{name}: {self._library.aiter_attn_last_error().decode()}")
+
+    def _problem(
+        self, x: torch.Tensor, gamma: torch.Tensor, y: torch.Tensor, epsilon: float
+    ) -> ctypes.Structure:
+        return _sized(
+            _NormProblem,
+            kind=_LAYER if self._layer else _RMS,
+            device_type=_CUDA,
+            stream=torch.cuda.current_stream().cuda_stream,
+            rows=x.shape[0],
+            hidden=x.shape[1],
+            x_dtype=_DTYPES[x.dtype],
+            weight_dtype=_DTYPES[gamma.dtype],
+            y_dtype=_DTYPES[y.dtype],
+            zero_centred=int(self._zero_centred),
+            epsilon=epsilon,
+        )
+
+    def _run(self, name: str, arguments: ctypes.Structure, *kept: object):
+        pointer = ctypes.byref(arguments)
+
+        def run(keep: object = (arguments, kept)) -> None:
+            self.call(name, pointer)
+
+        run.counter = next((t for t in kept if isinstance(t, torch.Tensor)), None)
+        return run
+
+    def norm_forward(
+        self, x, gamma, beta, y, mean, rstd, epsilon, residual, total, scale, amax
+    ):
+        problem = self._problem(x, gamma, y, epsilon)
+        barrier = turn_counter()
+        arguments = _sized(
+            _NormForward,
+            problem=ctypes.addressof(problem),
+            x=_rows(x),
+            y=_rows(y),
+            residual=_rows(residual),
+            sum=_rows(total),
+            gamma=gamma.data_ptr(),
+            beta=_pointer(beta),
+            mean=_pointer(mean) if self._layer else None,
+            rstd=_pointer(rstd),
+            scale=_pointer(scale),
+            amax=_pointer(amax),
+            barrier=barrier.data_ptr(),
+        )
+        return self._run("norm_fwd", arguments, problem, barrier)
+
+    def norm_backward(self, x, dy, gamma, mean, rstd, dx, dgamma, dbeta, dh):
+        problem = self._problem(x, gamma, dy, 0.0)
+        arguments = _sized(
+            _NormBackward,
+            problem=ctypes.addressof(problem),
+            x=_rows(x),
+            dy=_rows(dy),
+            dx=_rows(dx),
+            dh=_rows(dh),
+            gamma=gamma.data_ptr(),
+            mean=_pointer(mean) if self._layer else None,
+            rstd=rstd.data_ptr(),
+            dgamma=dgamma.data_ptr(),
+            dbeta=_pointer(dbeta),
+        )
+        size = c_uint64()
+        self.call("norm_bwd_workspace_size", ctypes.byref(arguments), ctypes.byref(size))
+        workspace = torch.full((size.value,), 0xFF, dtype=torch.uint8, device="cuda")
+        arguments.workspace, arguments.workspace_size = workspace.data_ptr(), size.value
+        return self._run("norm_bwd", arguments, problem, workspace)
+
+    def _softmax_problem(
+        self, x: torch.Tensor, scale: float, queries: int, repeat: int
+    ) -> ctypes.Structure:
+        return _sized(
+            _SoftmaxProblem,
+            mask_kind=self._mask,
+            device_type=_CUDA,
+            stream=torch.cuda.current_stream().cuda_stream,
+            rows=x.shape[0],
+            columns=x.shape[1],
+            queries=queries,
+            mask_repeat=repeat if MASKS[self._mask] == "explicit" else 0,
+            dtype=_DTYPES[x.dtype],
+            scale=scale,
+        )
+
+    def softmax_forward(self, x, y, scale, queries, mask, mask_repeat):
+        problem = self._softmax_problem(x, scale, queries, mask_repeat)
+        barrier = turn_counter()
+        arguments = _sized(
+            _SoftmaxForward,
+            problem=ctypes.addressof(problem),
+            x=_rows(x),
+            y=_rows(y),
+            mask=_pointer(mask),
+            barrier=barrier.data_ptr(),
+        )
+        return self._run("softmax_fwd", arguments, problem, barrier)
+
+    def softmax_backward(self, y, dy, dx, scale, queries):
+        problem = self._softmax_problem(y, scale, queries, 1)
+        barrier = turn_counter()
+        arguments = _sized(
+            _SoftmaxBackward,
+            problem=ctypes.addressof(problem),
+            y=_rows(y),
+            dy=_rows(dy),
+            dx=_rows(dx),
+            barrier=barrier.data_ptr(),
+        )
+        return self._run("softmax_bwd", arguments, problem, barrier)
