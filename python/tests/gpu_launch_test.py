@@ -7,14 +7,11 @@ variant set has that.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import struct
 import sys
-import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +21,7 @@ import pytest
 from aiter_attn import _C
 
 from python.tests.dlpack_exporter import KDL_ROCM, Exporter
+from python.tests.fake_framework import FakeFramework
 
 STREAM = 0x5EED0
 KERNELS = {kernel["name"]: kernel for kernel in aiter_attn.kernels()}
@@ -204,79 +202,12 @@ def test_a_failing_runtime_is_a_driver_error(monkeypatch: pytest.MonkeyPatch) ->
         Problem().forward()
 
 
-class Device:
-    """A context manager with the ordinal, as torch.cuda.device and cupy.cuda.Device are."""
-
-    def __init__(self, ordinal: int) -> None:
-        self.id = ordinal
-
-    def __enter__(self) -> None: ...
-    def __exit__(self, *_: object) -> None: ...
-
-
-class Fake(Exporter):
-    """An array of a framework that is not installed here."""
-
-    requires_grad = False
-
-    def __init__(self, array: Any, made_on: int | None = None) -> None:
-        super().__init__(array, device=(KDL_ROCM, 0))
-        self.made_on = made_on
-        self.device = Device(0)
-        self.dtype = array.dtype
-
-
-class FakeFramework(types.ModuleType):
-    """torch and cupy, as far as results and streams go."""
-
-    current = 0xC0FFEE
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.stream_of_allocations: int | None = None
-        self.ndarray = self.Tensor = type("Fake" + name, (Fake,), {})
-        self.float16, self.float32, self.uint8 = "float16", "float32", "uint8"
-        self.cuda = self
-
-    def is_grad_enabled(self) -> bool:
-        return True
-
-    def current_stream(self, device: object) -> Any:
-        return types.SimpleNamespace(cuda_stream=self.current)
-
-    def get_current_stream(self) -> Any:
-        return types.SimpleNamespace(ptr=self.current)
-
-    def device(self, device: object) -> Device:
-        return Device(0)
-
-    def ExternalStream(self, stream: int, device: object) -> Any:
-        return self.stream(stream)
-
-    @contextlib.contextmanager
-    def stream(self, stream: Any) -> Iterator[None]:
-        if not isinstance(stream, int):  # torch.cuda.stream(ExternalStream(...))
-            with stream:
-                yield
-            return
-        self.stream_of_allocations = stream
-        yield
-        self.stream_of_allocations = None
-
-    def empty(self, shape: tuple[int, ...], dtype: Any = None, device: Any = None) -> Fake:
-        return self.make(numpy.zeros(shape, dtype), self.stream_of_allocations)
-
-    def make(self, array: Any, made_on: int | None = None) -> Fake:
-        made: Fake = self.ndarray(array, made_on)
-        return made
-
-
 @pytest.mark.parametrize("name", ["torch", "cupy"])
 @pytest.mark.parametrize("stream", [None, STREAM])
 def test_frameworks_streams_and_results(
     log: Path, name: str, stream: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    framework = FakeFramework(name)
+    framework = FakeFramework(name, KDL_ROCM)
     monkeypatch.setitem(sys.modules, name, framework)
     q = framework.make(numpy.zeros((1, 40, 2, 64), numpy.float16))
     k = framework.make(numpy.zeros((1, 50, 2, 64), numpy.float16))

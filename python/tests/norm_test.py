@@ -10,10 +10,10 @@ import aiter_attn
 import ml_dtypes
 import numpy
 import pytest
-from aiter_attn import _C, UnsupportedError
+from aiter_attn import _C
 from numpy.lib.stride_tricks import as_strided
 
-from python.tests.dlpack_exporter import KDL_ROCM, Exporter, Standard
+from python.tests.dlpack_exporter import Exporter, Standard
 
 DTYPES = {
     "float16": (numpy.dtype("float16"), 2.0**-10),
@@ -284,6 +284,31 @@ def test_refusals(call: Callable[[], Any], error: type[Exception], message: str)
         call()
 
 
-def test_a_gpu_array_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match=r"x: on ROCm.*in host memory only"):
-        aiter_attn.rms_norm_fwd(Exporter(X, device=(KDL_ROCM, 0)), GAMMA)
+@pytest.mark.parametrize(
+    ("y_dtype", "largest", "unit"), [("float8_e4m3fn", 448, 2.0**-3), ("float8_e5m2", 57344, 2.0**-2)]
+)
+def test_fp8_results(y_dtype: str, largest: float, unit: float) -> None:
+    x, gamma = draw("float32", 2, 3, 20), draw("float32", 20, seed=1)
+    scale = numpy.array([largest / 2], numpy.float32)
+    amax = numpy.zeros(1, numpy.float32)
+    y, rstd, _ = aiter_attn.rms_norm_fwd(
+        x, gamma, epsilon=1e-5, y_dtype=y_dtype, scale=scale, amax=amax
+    )
+    want = norm(wide(x), wide(gamma), 0.0, False)
+    assert y.dtype == numpy.dtype(y_dtype)
+    scaled = numpy.clip(want * wide(scale), -largest, largest)
+    numpy.testing.assert_allclose(wide(y), scaled, rtol=unit, atol=unit)
+    numpy.testing.assert_allclose(amax, numpy.abs(want).max(), rtol=1e-6)
+    aiter_attn.rms_norm_fwd(x * 0, gamma, y_dtype=y_dtype, amax=amax)
+    numpy.testing.assert_allclose(amax, numpy.abs(want).max(), rtol=1e-6)
+
+
+def test_fp8_refusals() -> None:
+    with pytest.raises(ValueError, match="y_dtype: 'int8'; allowed: None, float8_e4m3fn, float8_e5m2"):
+        aiter_attn.rms_norm_fwd(X, GAMMA, y_dtype="int8")
+    one = numpy.ones(1, numpy.float32)
+    with pytest.raises(ValueError, match="scale: is for fp8 results"):
+        aiter_attn.rms_norm_fwd(X, GAMMA, scale=one)
+    one.flags.writeable = False
+    with pytest.raises(ValueError, match="amax: is read-only"):
+        aiter_attn.rms_norm_fwd(X, GAMMA, y_dtype="float8_e5m2", amax=one)

@@ -1,0 +1,89 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Frameworks that are not installed here, whose arrays are on a GPU."""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from python.tests.dlpack_exporter import Exporter
+
+
+class Device:
+    """A context manager with the ordinal, as torch.cuda.device and cupy.cuda.Device are."""
+
+    def __init__(self, ordinal: int) -> None:
+        self.id = ordinal
+
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+class Fake(Exporter):
+    """An array of a framework that is not installed here."""
+
+    requires_grad = False
+
+    def __init__(self, array: Any, kind: int, made_on: int | None) -> None:
+        super().__init__(array, device=(kind, 0))
+        self.made_on = made_on
+        self.device = Device(0)
+        self.dtype = array.dtype
+
+
+class FakeFramework(types.ModuleType):
+    """torch and cupy, as far as results and streams go. Arrays are host memory that is exported as
+    that of a GPU of a kind, a DLDeviceType."""
+
+    current = 0xC0FFEE
+
+    def __init__(self, name: str, kind: int) -> None:
+        super().__init__(name)
+        self.kind = kind
+        self.capturing = False
+        self.stream_of_allocations: int | None = None
+        self.ndarray = self.Tensor = type("Fake" + name, (Fake,), {})
+        self.float16, self.float32, self.uint8 = "float16", "float32", "uint8"
+        self.cuda = self
+
+    def is_grad_enabled(self) -> bool:
+        return True
+
+    def current_stream(self, device: object) -> Any:
+        return types.SimpleNamespace(cuda_stream=self.current)
+
+    def get_current_stream(self) -> Any:
+        return types.SimpleNamespace(ptr=self.current)
+
+    def device(self, device: object) -> Device:
+        return Device(0)
+
+    def ExternalStream(self, stream: int, device: object) -> Any:
+        return self.stream(stream)
+
+    @contextlib.contextmanager
+    def stream(self, stream: Any) -> Iterator[None]:
+        if not isinstance(stream, int):  # torch.cuda.stream(ExternalStream(...))
+            with stream:
+                yield
+            return
+        self.stream_of_allocations = stream
+        yield
+        self.stream_of_allocations = None
+
+    def is_current_stream_capturing(self) -> bool:
+        return self.capturing
+
+    def zeros(self, count: int, dtype: Any, device: Any) -> Fake:
+        return self.make(numpy.zeros(count, dtype))
+
+    def empty(self, shape: tuple[int, ...], dtype: Any = None, device: Any = None) -> Fake:
+        return self.make(numpy.zeros(shape, dtype), self.stream_of_allocations)
+
+    def make(self, array: Any, made_on: int | None = None) -> Fake:
+        made: Fake = self.ndarray(array, self.kind, made_on)
+        return made
