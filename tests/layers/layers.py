@@ -55,13 +55,23 @@ LAYERS: dict[str, list[str]] = {
         "kernels/code_object/embedded_pack.h",
         "kernels/launch_table/*",
     ],
-    # Norms and attention know nothing of each other.
+    # Norms and attention know nothing of each other. Which kernel serves is values in, values out.
+    "aiter/norm/configure.*": [
+        "aiter/attn.h",
+        "aiter/norm.h",
+        "aiter/norm/problem.h",
+        "aiter/runtime/error.h",
+        "kernels/norm/configurations.h",
+    ],
     "aiter/norm/*": [
         "aiter/attn.h",
         "aiter/norm.h",
         "aiter/norm/*",
         "aiter/runtime/*",
         "aiter/status.h",
+        "kernels/norm/arguments.h",
+        "kernels/norm/configurations.h",
+        "kernels/norm/sources.h",
     ],
     # Kernels know the public face, and the contract.
     "kernels/launch_table/*": ["aiter/attn.h", "kernels/launch_table/*"],
@@ -71,7 +81,7 @@ LAYERS: dict[str, list[str]] = {
 }
 
 # Nobody outside runtime/driver reaches a GPU runtime's declarations.
-_DRIVERS = ["aiter/runtime/driver/hip*", "hip/*", "cuda*"]
+_DRIVERS = ["aiter/runtime/driver/cuda*", "aiter/runtime/driver/hip*", "hip/*", "cuda*"]
 _DRIVER_FOLDER = "aiter/runtime/driver/*"
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)

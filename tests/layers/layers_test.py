@@ -44,6 +44,9 @@ def test_all_parts_are_looked_at():
         ("aiter/attention/launch.cc", "kernels/sum_heads/sum_heads.h"),
         ("aiter/attention/reference/forward.cc", "aiter/runtime/loader.h"),
         ("aiter/norm/validate.cc", "aiter/attention/problem.h"),
+        ("aiter/norm/configure.cc", "aiter/runtime/driver/driver.h"),
+        ("aiter/norm/launch.cc", "aiter/runtime/driver/cuda_api.h"),
+        ("aiter/norm/launch.cc", "kernels/launch_table/launch_table.h"),
         ("aiter/norm.h", "aiter/runtime/error.h"),
         # Through another file, too.
         ("aiter/attention/problem.h", "aiter/runtime/driver/driver.h"),
