@@ -1,8 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What norms ask of a GPU runtime and of a compiler, through the C ABI, on stand-ins for them: which
-// source with which macros, grid, block, shared memory, stream and arguments. The images that the
-// stand-in compilers make are texts that tell what was compiled.
+// What norms ask of a GPU runtime and of a compiler, through the C ABI, on stand-ins for them:
+// which source with which macros, grid, block, shared memory, stream and arguments. The images that
+// the stand-in compilers make are texts that tell what was compiled.
 #include "aiter/norm/launch.h"
 
 #include <gmock/gmock.h>
@@ -135,7 +135,9 @@ std::string macro(const RecordedCall& call, const std::string& name) {
   const size_t value = at + name.size() + 4;
   return text.substr(value, text.find(' ', value) - value);
 }
-int number(const RecordedCall& call, const std::string& name) { return std::stoi(macro(call, name)); }
+int number(const RecordedCall& call, const std::string& name) {
+  return std::stoi(macro(call, name));
+}
 
 void expect_shape(const RecordedCall& call, const std::string& symbol, uint32_t x, uint32_t y,
                   uint32_t threads) {
@@ -270,7 +272,9 @@ TEST(LaunchTest, AlignmentChoosesTheVector) {
   EXPECT_EQ(vector([](auto& p, auto& args) { p.rows = 1, args.y.stride = 1001; }), 8);
   EXPECT_EQ(vector([](auto& p, auto&) { p.hidden = 998; }), 2);
   EXPECT_EQ(vector([](auto& p, auto&) { p.hidden = 997; }), 1);
-  EXPECT_EQ(vector([](auto& p, auto&) { p.x_dtype = p.weight_dtype = p.y_dtype = ATTN_DTYPE_FP32; }),
+  EXPECT_EQ(vector([](auto& p, auto&) {
+              p.x_dtype = p.weight_dtype = p.y_dtype = ATTN_DTYPE_FP32;
+            }),
             4);
 }
 
