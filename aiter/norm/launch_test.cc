@@ -558,7 +558,8 @@ TEST(LaunchTest, Refusals) {
   expect_refused(attn_norm_bwd(&backward), ATTN_ERROR_INVALID_ARGUMENT,
                  "must be aligned to 256 bytes");
   backward.workspace = backward.dx.data;
-  expect_refused(attn_norm_bwd(&backward), ATTN_ERROR_INVALID_ARGUMENT, "shares");
+  expect_refused(attn_norm_bwd(&backward), ATTN_ERROR_INVALID_ARGUMENT,
+                 "workspace overlaps dx");
   expect_refused(attn_norm_bwd_workspace_size(&backward, nullptr), ATTN_ERROR_INVALID_ARGUMENT,
                  "bytes is NULL");
 
@@ -566,12 +567,12 @@ TEST(LaunchTest, Refusals) {
   args.barrier = address(9, 2);
   expect_refused(attn_norm_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT, "must be aligned to 4 bytes");
   args.barrier = args.y.data;
-  expect_refused(attn_norm_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT, "shares");
+  expect_refused(attn_norm_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT, "barrier overlaps y");
   args.barrier = nullptr;
   args.x.data = address(1, 1);
   expect_refused(attn_norm_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT, "must be a multiple of 2");
   args.x.data = args.y.data;
-  expect_refused(attn_norm_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT, "shares");
+  expect_refused(attn_norm_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT, "y overlaps x");
   args = forward_args(p);
   p.hidden = 0;
   expect_refused(attn_norm_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT,
