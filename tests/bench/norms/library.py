@@ -129,8 +129,8 @@ def _pointer(t: torch.Tensor | None) -> int | None:
     return t.data_ptr() if t is not None else None
 
 
-def _sized(kind: type[ctypes.Structure], **fields: object) -> ctypes.Structure:
-    return kind(struct_size=ctypes.sizeof(kind), **fields)
+def _sized(structure: type[ctypes.Structure], /, **fields: object) -> ctypes.Structure:
+    return structure(struct_size=ctypes.sizeof(structure), **fields)
 
 
 class Library:
