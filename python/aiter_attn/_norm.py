@@ -382,7 +382,7 @@ def layer_norm_bwd(
 
 
 def _softmax_numbers(
-    call: _Call, name: str, scale: float, mask_kind: int, mask_repeat: int
+    call: _Call, tensor: _C.Tensor, scale: float, mask_kind: int, mask_repeat: int
 ) -> dict[str, Any]:
     """name: of the array whose rows are those of the problem."""
     tensor = call.tensors[name]

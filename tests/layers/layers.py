@@ -19,11 +19,16 @@ LAYERS: dict[str, list[str]] = {
     "aiter/runtime/error.h": [],
     "aiter/runtime/driver/*": [
         "aiter/runtime/error.h",
+        "aiter/runtime/shared_library.h",
         "aiter/runtime/text.h",
         "aiter/runtime/driver/*",
         "hip/*",
     ],
-    "aiter/runtime/store/*": ["aiter/runtime/error.h", "aiter/runtime/store/*"],
+    "aiter/runtime/store/*": [
+        "aiter/runtime/error.h",
+        "aiter/runtime/text.h",
+        "aiter/runtime/store/*",
+    ],
     "aiter/runtime/*": [
         "aiter/runtime/*.h",
         "aiter/runtime/driver/driver.h",

@@ -9,15 +9,16 @@
 #include <utility>
 
 #include "aiter/runtime/driver/cuda_api.h"
-#include "aiter/runtime/driver/library.h"
+#include "aiter/runtime/driver/messages.h"
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/shared_library.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 class Cuda final : public Driver {
  public:
-  explicit Cuda(RuntimeLibrary library) : library_(std::move(library)) {
+  explicit Cuda(SharedLibrary library) : library_(std::move(library)) {
     bind("cuInit", &init_);
     bind("cuGetErrorName", &get_error_name_);
     bind("cuGetErrorString", &get_error_string_);
@@ -38,7 +39,7 @@ class Cuda final : public Driver {
     const cuda::Error error = init_(0);
     if (error != cuda::kErrorNoDevice) check(error, "cuInit");
     if (error == cuda::kErrorNoDevice || device_count() == 0) {
-      fail(Status::kDriver, library_.path, " finds no GPU; is the nvidia driver loaded, and does ",
+      fail(Status::kDriver, library_.path(), " finds no GPU; is the nvidia driver loaded, and does ",
            "CUDA_VISIBLE_DEVICES leave one?");
     }
   }
@@ -47,7 +48,7 @@ class Cuda final : public Driver {
     int version = 0;
     check(driver_get_version_(&version), "cuDriverGetVersion");
     std::string text = concat("CUDA ", version / 1000, ".", version % 1000 / 10, " (",
-                              library_.path, ")");
+                              library_.path(), ")");
     const int count = device_count();
     for (int device = 0; device < count; ++device) {
       text += (device == 0 ? ": " : ", ") + std::to_string(device) + " " + arch(device);
@@ -156,8 +157,7 @@ class Cuda final : public Driver {
 
   template <typename F>
   void bind(const char* symbol, F* function) {
-    *function = reinterpret_cast<F>(
-        symbol_of(library_, symbol, "this library needs the driver of CUDA 11.8 or newer"));
+    library_.bind(symbol, "the driver of CUDA 11.8 or newer", function);
   }
 
   uint32_t attribute(int which, int device) {
@@ -203,7 +203,7 @@ class Cuda final : public Driver {
          " failed: ", foreign(name), " (", error, "), ", foreign(text));
   }
 
-  const RuntimeLibrary library_;
+  const SharedLibrary library_;
   cuda::Init init_;
   cuda::GetErrorName get_error_name_;
   cuda::GetErrorString get_error_string_;
@@ -229,10 +229,8 @@ class Cuda final : public Driver {
 }  // namespace
 
 std::unique_ptr<Driver> open_cuda() {
-  return std::make_unique<Cuda>(open_runtime_library(
-      {kCudaLibraryVariable, "CUDA driver", {"libcuda.so.1"},
-       "name a libcuda.so.1, or unset the variable",
-       "install NVIDIA's driver, or name its libcuda.so.1 in "}));
+  return std::make_unique<Cuda>(SharedLibrary::open(
+      {"CUDA driver", kCudaLibraryVariable, {"libcuda.so.1"}, {}, "install NVIDIA's driver"}));
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

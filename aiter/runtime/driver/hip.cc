@@ -11,23 +11,17 @@
 #include <utility>
 
 #include "aiter/runtime/driver/hip_api.h"
-#include "aiter/runtime/driver/library.h"
+#include "aiter/runtime/driver/messages.h"
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/shared_library.h"
 #include "aiter/runtime/text.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
-RuntimeLibrary open_library() {
-  return open_runtime_library(
-      {kHipLibraryVariable, "HIP runtime", {"libamdhip64.so.7", "libamdhip64.so.6"},
-       "name a libamdhip64.so, or unset the variable",
-       "install ROCm's libamdhip64 6 or 7, or name its file in "});
-}
-
 class Hip final : public Driver {
  public:
-  explicit Hip(RuntimeLibrary library) : library_(std::move(library)) {
+  explicit Hip(SharedLibrary library) : library_(std::move(library)) {
     bind("hipGetErrorName", &get_error_name_);
     bind("hipGetErrorString", &get_error_string_);
     bind("hipGetLastError", &get_last_error_);
@@ -42,13 +36,13 @@ class Hip final : public Driver {
     bind("hipMemset2DAsync", &memset_2d_async_);
     bind("hipMemsetD32Async", &memset_d32_async_);
     if (device_count() == 0) {
-      fail(Status::kDriver, library_.path, " finds no GPU; is the amdgpu driver loaded, and may ",
+      fail(Status::kDriver, library_.path(), " finds no GPU; is the amdgpu driver loaded, and may ",
            "this user open /dev/kfd?");
     }
   }
 
   std::string describe() override {
-    std::string text = "HIP (" + library_.path + ")";
+    std::string text = "HIP (" + library_.path() + ")";
     const int count = device_count();
     for (int device = 0; device < count; ++device) {
       text += (device == 0 ? ": " : ", ") + std::to_string(device) + " " + arch(device);
@@ -145,8 +139,7 @@ class Hip final : public Driver {
 
   template <typename F>
   void bind(const char* symbol, F* function) {
-    *function = reinterpret_cast<F>(
-        symbol_of(library_, symbol, "this library needs the HIP runtime of ROCm 6 or 7"));
+    library_.bind(symbol, "the HIP runtime of ROCm 6 or 7", function);
   }
 
   // HIP's own name for the struct is another one, which ubsan would take for another type.
@@ -162,7 +155,7 @@ class Hip final : public Driver {
     const char* field = properties.bytes + Properties::kArchNameOffset;
     Facts facts = {utf8({field, strnlen(field, Properties::kArchNameSize)}), {}};
     if (facts.arch.compare(0, 3, "gfx") != 0) {
-      fail(Status::kDriver, library_.path, " names the arch of device ", device, " '", facts.arch,
+      fail(Status::kDriver, library_.path(), " names the arch of device ", device, " '", facts.arch,
            "', which is not a gfx name: this HIP version is not known to this library");
     }
     // gfx942:sramecc+:xnack- -> gfx942
@@ -184,7 +177,7 @@ class Hip final : public Driver {
          foreign(get_error_string_(error)));
   }
 
-  const RuntimeLibrary library_;
+  const SharedLibrary library_;
   hip::GetErrorName get_error_name_;
   hip::GetErrorString get_error_string_;
   hip::GetLastError get_last_error_;
@@ -205,6 +198,12 @@ class Hip final : public Driver {
 
 }  // namespace
 
-std::unique_ptr<Driver> open_hip() { return std::make_unique<Hip>(open_library()); }
+std::unique_ptr<Driver> open_hip() {
+  return std::make_unique<Hip>(SharedLibrary::open({"HIP runtime",
+                                                    kHipLibraryVariable,
+                                                    {"libamdhip64.so.7", "libamdhip64.so.6"},
+                                                    {},
+                                                    "install ROCm's libamdhip64 6 or 7"}));
+}
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -14,7 +14,7 @@
 #include <fstream>
 #include <thread>
 
-#include "aiter/runtime/rtc/shared_library.h"
+#include "aiter/runtime/shared_library.h"
 #include "aiter/testing/forked_child.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {

@@ -9,7 +9,7 @@
 
 #include "aiter/runtime/rtc/compiler.h"
 #include "aiter/runtime/rtc/rtc_api.h"
-#include "aiter/runtime/rtc/shared_library.h"
+#include "aiter/runtime/shared_library.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 

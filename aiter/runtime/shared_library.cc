@@ -1,5 +1,5 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "aiter/runtime/rtc/shared_library.h"
+#include "aiter/runtime/shared_library.h"
 
 #include <dlfcn.h>
 #include <elf.h>
