@@ -15,6 +15,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aiter/runtime/driver/cuda_api.h"
@@ -35,12 +36,14 @@ constexpr int kInvalidDevice = 101;
 constexpr int kInvalidImage = 200;
 constexpr int kInvalidContext = 201;
 constexpr int kInvalidHandle = 400;
+constexpr int kStreamCaptureUnsupported = 900;
 constexpr int kMultiprocessors = 132;
 constexpr int kThreads = 2048;
 constexpr char kLog[] = "AITER_RECORDING_CUDA_LOG";
 
 char contexts[8];  // the primary ones: addresses alone
 thread_local void* current = nullptr;
+thread_local int capture_mode = 0;  // as if a stream were being captured all the time
 
 // What cuFuncSetAttribute set, by function and attribute.
 std::map<std::pair<const void*, int>, int>& attributes() {
@@ -157,9 +160,16 @@ RECORDING_API int cuCtxSetCurrent(void* context) {
   return 0;
 }
 
+RECORDING_API int cuThreadExchangeStreamCaptureMode(int* mode) {
+  if (int error = asked_failure("cuThreadExchangeStreamCaptureMode")) return error;
+  std::swap(*mode, capture_mode);
+  return 0;
+}
+
 RECORDING_API int cuModuleLoadData(void** module, const void* image) {
   if (int error = asked_failure("cuModuleLoadData")) return error;
   if (!current) return kInvalidContext;
+  if (capture_mode != cuda::kStreamCaptureModeRelaxed) return kStreamCaptureUnsupported;
   const char* text = static_cast<const char*>(image);
   if (std::strncmp(text, "cubin ", 6) != 0 && std::strncmp(text, "ptx ", 4) != 0) {
     return kInvalidImage;

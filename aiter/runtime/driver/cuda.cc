@@ -28,6 +28,7 @@ class Cuda final : public Driver {
     bind("cuDevicePrimaryCtxRetain", &device_primary_ctx_retain_);
     bind("cuCtxGetCurrent", &ctx_get_current_);
     bind("cuCtxSetCurrent", &ctx_set_current_);
+    bind("cuThreadExchangeStreamCaptureMode", &thread_exchange_stream_capture_mode_);
     bind("cuModuleLoadData", &module_load_data_);
     bind("cuModuleGetFunction", &module_get_function_);
     bind("cuFuncSetAttribute", &func_set_attribute_);
@@ -80,8 +81,13 @@ class Cuda final : public Driver {
   }
 
   Module load(const void* image) override {
+    // Modules are loaded on no stream: also while this thread captures one into a graph.
+    int mode = cuda::kStreamCaptureModeRelaxed;
+    check(thread_exchange_stream_capture_mode_(&mode), "cuThreadExchangeStreamCaptureMode");
     Module module = nullptr;
-    check(module_load_data_(&module, image), "cuModuleLoadData");
+    const cuda::Error error = module_load_data_(&module, image);
+    check(thread_exchange_stream_capture_mode_(&mode), "cuThreadExchangeStreamCaptureMode");
+    check(error, "cuModuleLoadData");
     return module;
   }
 
@@ -213,6 +219,7 @@ class Cuda final : public Driver {
   cuda::DevicePrimaryCtxRetain device_primary_ctx_retain_;
   cuda::CtxGetCurrent ctx_get_current_;
   cuda::CtxSetCurrent ctx_set_current_;
+  cuda::ThreadExchangeStreamCaptureMode thread_exchange_stream_capture_mode_;
   cuda::ModuleLoadData module_load_data_;
   cuda::ModuleGetFunction module_get_function_;
   cuda::FuncSetAttribute func_set_attribute_;

@@ -25,6 +25,8 @@ inline constexpr int kMaxSharedMemoryPerBlockOptin = 97;
 inline constexpr int kMaxDynamicSharedSizeBytes = 8;
 inline constexpr int kNonPortableClusterSizeAllowed = 14;
 
+inline constexpr int kStreamCaptureModeRelaxed = 2;  // CUstreamCaptureMode
+
 // The keys of a launch's `extra`.
 inline void* const kLaunchParamEnd = nullptr;
 inline void* const kLaunchParamBufferPointer = reinterpret_cast<void*>(1);
@@ -59,6 +61,7 @@ using DeviceGetAttribute = Error (*)(int* value, int attribute, Device);
 using DevicePrimaryCtxRetain = Error (*)(void** context, Device);
 using CtxGetCurrent = Error (*)(void** context);
 using CtxSetCurrent = Error (*)(void* context);
+using ThreadExchangeStreamCaptureMode = Error (*)(int* mode);
 using ModuleLoadData = Error (*)(void** module, const void* image);
 using ModuleGetFunction = Error (*)(void** function, void* module, const char* name);
 using FuncSetAttribute = Error (*)(void* function, int attribute, int value);
