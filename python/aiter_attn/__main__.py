@@ -31,7 +31,8 @@ def manifest() -> dict[str, Any]:
 def drivers() -> list[dict[str, Any]]:
     """Name, whether usable here, and its description or the reason."""
     found = []
-    for name, kind in (("CPU", _C.DEVICE_CPU), ("ROCm", _C.DEVICE_ROCM)):
+    kinds = (("CPU", _C.DEVICE_CPU), ("CUDA", _C.DEVICE_CUDA), ("ROCm", _C.DEVICE_ROCM))
+    for name, kind in kinds:
         try:
             found.append({"name": name, "usable": True, "text": _C.driver_info(kind)})
         except AttnError as error:

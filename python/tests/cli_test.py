@@ -75,7 +75,7 @@ def test_info_is_for_programs() -> None:
     assert len(told["toolchain"]) == 64
     assert told["kernels"] == KERNELS
     assert told["archs"] == sorted({k["arch"] for k in KERNELS})
-    assert [d["name"] for d in told["drivers"]] == ["CPU", "ROCm"]
+    assert [d["name"] for d in told["drivers"]] == ["CPU", "CUDA", "ROCm"]
 
 
 def test_selftest_passes_and_shows_its_errors() -> None:
