@@ -3,6 +3,7 @@
 
 header_tree -> code_object_recipe -> code_object -> code_object_group -> embedded_pack, launch_table
                                     code_object -> code_object_library
+header_tree -> cubin_recipe -> cubin -> code_object_group
 """
 
 load("//kernels/private:chosen_archs.bzl", _chosen_archs = "chosen_archs")
@@ -17,6 +18,11 @@ load(
     _code_object_library = "code_object_library",
 )
 load("//kernels/private:compile_group.bzl", _compile_group = "compile_group")
+load(
+    "//kernels/private:cubin.bzl",
+    _cubin = "cubin",
+    _cubin_recipe = "cubin_recipe",
+)
 load("//kernels/private:embedded_pack.bzl", _embedded_pack = "embedded_pack")
 load("//kernels/private:header_tree.bzl", _header_tree = "header_tree")
 load("//kernels/private:hip_host_library.bzl", _hip_host_library = "hip_host_library")
@@ -35,6 +41,8 @@ code_object_group = _code_object_group
 code_object_library = _code_object_library
 code_object_recipe = _code_object_recipe
 compile_group = _compile_group
+cubin = _cubin
+cubin_recipe = _cubin_recipe
 embedded_pack = _embedded_pack
 header_tree = _header_tree
 hip_host_library = _hip_host_library

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Norm and softmax kernels that are compiled ahead of time for AMD GPUs, as data.
+"""Norm and softmax kernels that are compiled ahead of time, as data.
 
 A shape is one set of the macros that README.md explains. These are few; the main ways through the
 sources are in them: rows of part of a wave, of a wave and of a workgroup; in registers, or read
@@ -121,3 +121,12 @@ SHAPES = {
     "softmax_explicit_bf16_20480": _softmax(_rows(20480, 256, 256, 8), "bf16", "explicit"),
     "softmax_explicit_fp16_1000": _softmax(_rows(1000, 128, 128, 8), "fp16", "explicit"),
 }
+
+# Name -> the flags that make the kernel, in the order in which they enter its key.
+MACROS = {
+    name: sorted(["-D%s=%s" % macro for macro in shape.macros.items()])
+    for name, shape in SHAPES.items()
+}
+
+# NVIDIA's GPUs: each runs on devices of its major compute capability, from its minor one on.
+CUBIN_ARCHS = ["sm_80", "sm_90", "sm_100"]

@@ -65,6 +65,31 @@ cc_library(
 )
 """
 
+# `file` is NVRTC; `library` has what it loads, too. The wheel's .alt libraries have other limits.
+_NVRTC_BUILD = """load("@rules_cc//cc:defs.bzl", "cc_library")
+
+package(default_visibility = ["//visibility:public"])
+
+alias(
+    name = "file",
+    actual = "nvidia/cu13/lib/libnvrtc.so.13",
+)
+
+filegroup(
+    name = "library",
+    srcs = glob(
+        ["nvidia/cu13/lib/*.so.*"],
+        exclude = ["**/*.alt.so.*"],
+    ),
+)
+
+cc_library(
+    name = "header",
+    hdrs = ["nvidia/cu13/include/nvrtc.h"],
+    includes = ["nvidia/cu13/include"],
+)
+"""
+
 # A program that comes in a wheel.
 _PROGRAM_BUILD = """filegroup(
     name = "{name}",
@@ -110,7 +135,7 @@ def _compiled(distribution, deps = []):
     )
 
 def pypi_repositories():
-    """Declares @pybind11, @zstd, @pypi_NAME (a py_library) for tests, programs of lint and benches.
+    """Declares @pybind11, @zstd, @nvrtc, @pypi_NAME (a py_library) for tests, programs of lint and benches.
 
     And @pypi_tools: one environment of all wheels of the kind "tools".
     """
@@ -127,6 +152,13 @@ def pypi_repositories():
         distribution = "zstandard",
         include = ["zstd"],
         kind = "sdist",
+    )
+    pypi_archive(
+        name = "nvrtc",
+        build_file_content = _NVRTC_BUILD,
+        distribution = "nvidia-cuda-nvrtc",
+        include = ["nvidia/cu13"],
+        kind = "any",
     )
     pypi_environment(
         name = "pypi_tools",

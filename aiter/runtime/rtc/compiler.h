@@ -19,6 +19,9 @@ struct SourceFile {
   std::string text;
 };
 
+// `headers` of their specs.
+std::string digest_of_headers(const std::vector<SourceFile>& headers);
+
 // The compiler refused a source: the source or the flags are wrong, and trying again is in vain.
 class CompileError : public Error {
  public:

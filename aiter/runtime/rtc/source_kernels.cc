@@ -60,15 +60,12 @@ class Compilers {
 class Sources {
  public:
   Sources(std::vector<SourceFile> sources, std::vector<SourceFile> headers)
-      : headers_(std::move(headers)) {
+      : headers_(std::move(headers)), headers_digest_(digest_of_headers(headers_)) {
     for (SourceFile& source : sources) {
       std::string digest = hex(sha256(source.text.data(), source.text.size()));
       digests_[source.name] = digest;
       by_digest_[std::move(digest)] = std::move(source);
     }
-    std::map<std::string, std::string_view> tree;
-    for (const SourceFile& header : headers_) tree[header.name] = header.text;
-    headers_digest_ = header_tree_digest(tree);
   }
 
   const std::string& digest(const std::string& name) const {
@@ -86,8 +83,8 @@ class Sources {
   const std::string& headers_digest() const { return headers_digest_; }
 
  private:
-  std::vector<SourceFile> headers_;
-  std::string headers_digest_;
+  const std::vector<SourceFile> headers_;
+  const std::string headers_digest_;
   std::map<std::string, std::string> digests_;
   std::map<std::string, SourceFile> by_digest_;
 };
