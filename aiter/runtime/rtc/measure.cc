@@ -1,0 +1,79 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// measure HEADERS_AND_SOURCE... -- COUNT ARCH FLAG...: what a first use costs. Compiles the last
+// file COUNT times, each time another kernel (-DKERNEL=i) through the cache, and reads all of them
+// back in a second pass. Prints milliseconds: the first compile, the median, the greatest; the same
+// from the cache. Peak memory shows whether NVRTC gives back what it takes.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "aiter/runtime/rtc/source_kernels.h"
+
+namespace {
+
+using namespace AITER_ATTN_NAMESPACE::runtime;
+using Clock = std::chrono::steady_clock;
+
+void print(const char* what, std::vector<double> times) {
+  const double first = times.front();
+  std::sort(times.begin(), times.end());
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf("%s: first %.2f ms, median %.2f ms, greatest %.2f ms; peak memory %ld MiB\n", what,
+              first, times[times.size() / 2], times.back(), usage.ru_maxrss / 1024);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  SourceKernelsOptions options;
+  int i = 1;
+  for (; i < argc && std::string(argv[i]) != "--"; ++i) {
+    std::ifstream in(argv[i], std::ios::binary);
+    const std::filesystem::path path = argv[i];
+    options.headers.push_back({path.filename(), {std::istreambuf_iterator<char>(in), {}}});
+  }
+  if (argc - i < 3 || options.headers.empty()) {
+    std::fprintf(stderr, "usage: measure HEADER... SOURCE -- COUNT ARCH FLAG...\n");
+    return 2;
+  }
+  const int count = std::atoi(argv[i + 1]);
+  const std::string arch = argv[i + 2];
+  options.sources.push_back(options.headers.back());
+  options.headers.pop_back();
+  options.flags = {"-std=c++17"};
+  const std::string source = options.sources[0].name;
+  const std::vector<std::string> flags(argv + i + 3, argv + argc);
+
+  char folder[] = "/tmp/measure.XXXXXX";
+  if (!mkdtemp(folder)) return 1;
+  for (const char* pass : {"compiled", "from the cache"}) {
+    options.cache.folder = folder;
+    options.open_compiler = [](const std::string& arch) { return open_compiler(arch, {}); };
+    SourceKernels kernels(options);  // anew: what is in memory does not count
+    std::vector<double> times;
+    for (int kernel = 0; kernel < count; ++kernel) {
+      std::vector<std::string> own = flags;
+      own.push_back("-DKERNEL=" + std::to_string(kernel));
+      const auto start = Clock::now();
+      const CodeObjectSpec spec = kernels.spec({source, own}, arch);
+      kernels.store().get({spec.key(), {}, &spec});
+      times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+    }
+    print(pass, times);
+  }
+  std::filesystem::remove_all(folder);
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "measure: %s\n", error.what());
+  return 1;
+}
