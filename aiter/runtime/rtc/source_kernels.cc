@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/runtime/rtc/source_kernels.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -174,7 +175,8 @@ SourceKernels::SourceKernels(SourceKernelsOptions options)
 
 SourceKernels::~SourceKernels() = default;
 
-CodeObjectSpec SourceKernels::spec(const SourceKernel& kernel, const std::string& arch) {
+CodeObjectSpec SourceKernels::spec(SourceKernel kernel, const std::string& arch) {
+  std::sort(kernel.flags.begin(), kernel.flags.end());
   if (std::optional<CodeObjectSpec> spec = state_->built_in(kernel, arch)) return *spec;
   const std::string& source = state_->sources.digest(kernel.source);
   if (state_->when == RunTimeCompile::kNever) {

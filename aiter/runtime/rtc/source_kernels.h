@@ -55,7 +55,8 @@ struct SourceKernelsOptions {
   OpenCompiler open_compiler;
 };
 
-// A kernel: one of the sources, and flags that make it a certain kernel: "-DROW_HIDDEN=1024".
+// A kernel: one of the sources, and flags that make it a certain kernel: "-DROW_HIDDEN=1024". They
+// may come in any order.
 struct SourceKernel {
   std::string source;
   std::vector<std::string> flags;
@@ -71,7 +72,7 @@ class SourceKernels {
   // first, also for an older arch whose machine code the device runs. Throws Status::kUnsupported,
   // naming the build flag, where it was not and may not be compiled now; what opening the compiler
   // throws; Status::kInvalidArgument for an unknown source. Hashes some hundred bytes: remember it.
-  CodeObjectSpec spec(const SourceKernel& kernel, const std::string& arch);
+  CodeObjectSpec spec(SourceKernel kernel, const std::string& arch);
 
   // Finds or makes the bytes of spec()s. Where a kernel does not compile, the message has the
   // compiler's log, and it is not tried again. Threads and processes that want the same kernel wait

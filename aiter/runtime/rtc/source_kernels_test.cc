@@ -109,6 +109,12 @@ TEST_F(Kernels, WhatIsMissingIsCompiled) {
   EXPECT_THAT(opened_, ElementsAre("sm_90", "gfx942"));
 }
 
+TEST_F(Kernels, TheOrderOfAKernelsFlagsIsOfNoMatter) {
+  SourceKernels kernels(options());
+  EXPECT_EQ(kernels.spec({"a.cpp", {"-DB=1", "-DA=1"}}, "sm_90").canonical(),
+            kernels.spec({"a.cpp", {"-DA=1", "-DB=1"}}, "sm_90").canonical());
+}
+
 TEST_F(Kernels, SwitchedOffWhatIsMissingIsAnErrorThatNamesTheBuildFlag) {
   when_ = RunTimeCompile::kNever;
   SourceKernels kernels(options());

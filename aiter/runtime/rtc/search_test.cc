@@ -1,0 +1,102 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Where compilers are looked for. Apart from compiler_test, which has one loaded.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "aiter/runtime/rtc/compiler.h"
+#include "aiter/runtime/shared_library.h"
+#include "aiter/testing/forked_child.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+namespace fs = std::filesystem;
+
+// As pip lays it out. Each in a process of its own: what is loaded stays.
+class Search : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    unsetenv(kNvrtcLibraryVariable);
+    fs::remove_all(folder_);
+    for (const char* name : {"cu13/lib", "cuda_nvrtc/lib"}) {
+      fs::create_directories(folder_ / "nvidia" / name);
+    }
+  }
+  void place(const char* name, const std::string& file) {
+    fs::copy_file(file, folder_ / "nvidia" / name);
+  }
+  // describe(), in a child where body() is run first.
+  template <typename Body>
+  std::string opened(Body&& body) {
+    const fs::path answer = folder_ / "answer";
+    testing::in_forked_child([&] {
+      body();
+      try {
+        std::ofstream(answer) << open_nvrtc({"/nowhere", folder_})->describe();
+      } catch (const Error& error) {
+        std::ofstream(answer) << error.what();
+      }
+      return 0;
+    });
+    std::string said;
+    std::getline(std::ifstream(answer), said);
+    return said;
+  }
+  std::string opened() {
+    return opened([] {});
+  }
+
+  const std::string fake_ = fs::absolute(std::getenv("FAKE_NVRTC"));
+  const fs::path folder_ = fs::path(std::getenv("TEST_TMPDIR")) / "site-packages";
+};
+
+TEST_F(Search, TheNewestOfPips) {
+  place("cuda_nvrtc/lib/libnvrtc.so.12", fake_);
+  EXPECT_THAT(opened(), HasSubstr("cuda_nvrtc/lib/libnvrtc.so.12"));
+  place("cu13/lib/libnvrtc.so.13", fake_);
+  EXPECT_THAT(opened(), HasSubstr((folder_ / "nvidia/cu13/lib/libnvrtc.so.13").string()));
+}
+
+TEST_F(Search, WhatIsLoadedComesBeforePips) {
+  place("cu13/lib/libnvrtc.so.13", fake_);
+  const std::string loaded = fake_;  // has the soname of NVRTC 13
+  EXPECT_THAT(opened([&] { dlopen(loaded.c_str(), RTLD_NOW | RTLD_LOCAL); }), HasSubstr(loaded));
+}
+
+TEST_F(Search, AFileOfPipsThatCannotBeLoadedIsPassedOver) {
+  std::ofstream(folder_ / "nvidia/cu13/lib/libnvrtc.so.13") << "half";
+  place("cuda_nvrtc/lib/libnvrtc.so.12", fake_);
+  EXPECT_THAT(opened(), HasSubstr("cuda_nvrtc/lib/libnvrtc.so.12"));
+}
+
+TEST_F(Search, NoneAtAll) {
+  const fs::path broken = folder_ / "broken.so";
+  std::ofstream(broken) << "half";
+  const LibrarySearch search = {
+      "NoSuchRtc", "NO_SUCH_RTC_LIBRARY", {"libno-such-rtc.so.1"}, {"/nowhere/x.so", broken},
+      "install it"};
+  try {
+    SharedLibrary::open(search);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), Status::kDriver);
+    EXPECT_THAT(error.what(),
+                AllOf(StartsWith("no NoSuchRtc on this machine"), HasSubstr("libno-such-rtc.so.1"),
+                      HasSubstr(broken.string()), Not(HasSubstr("/nowhere")),
+                      HasSubstr("install it"), HasSubstr("NO_SUCH_RTC_LIBRARY")));
+  }
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::runtime

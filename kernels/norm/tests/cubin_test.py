@@ -1,0 +1,79 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The kernels as machine code of NVIDIA's GPUs, which NVRTC made in actions."""
+
+import hashlib
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from kernels.code_object.spec import CodeObjectSpec, Recipe
+
+FOLDER = Path("kernels/norm")
+HEADERS = sorted(FOLDER.glob("*.h"))
+RECIPE = Recipe.parse(Path(os.environ["RECIPE"]).read_bytes())
+CUBINS = [Path(path) for path in os.environ["CUBINS"].split()]
+LOADER = Path(os.environ["LOADER"])
+
+
+def test_there_is_one_of_each_source_and_arch():
+    archs = {cubin.name.split(".")[1] for cubin in CUBINS}
+    assert archs == {"sm_80", "sm_90"}
+    assert len(CUBINS) == 3 * len(archs)
+
+
+@pytest.mark.parametrize("cubin", CUBINS, ids=lambda cubin: cubin.name)
+def test_it_is_machine_code_of_its_arch_with_the_kernels(cubin: Path):
+    instance, arch, _ = cubin.name.split(".")
+    with cubin.open("rb") as file:
+        elf = ELFFile(file)
+        assert elf["e_machine"] == "EM_CUDA"
+        assert elf["e_ident"]["EI_ABIVERSION"] == 8  # which says what the next line reads
+        assert elf["e_flags"] >> 8 & 0xFF == int(arch.removeprefix("sm_"))
+        names = [section.name for section in elf.iter_sections()]
+        code = {name.removeprefix(".text.") for name in names if name.startswith(".text.")}
+    kernels = {"softmax_forward", "softmax_backward"}
+    if "backward" in instance:
+        kernels = {"norm_backward", "norm_backward_columns", "norm_backward_reduce"}
+    elif "forward" in instance:
+        kernels = {"norm_forward"}
+    assert code == kernels
+
+
+@pytest.mark.parametrize("cubin", CUBINS, ids=lambda cubin: cubin.name)
+def test_it_is_described(cubin: Path):
+    instance, arch, _ = cubin.name.split(".")
+    record = json.loads(cubin.with_suffix(".json").read_text("ascii"))
+    spec = CodeObjectSpec.parse(cubin.with_suffix(".spec").read_bytes())
+    assert record == {
+        "arch": arch,
+        "instance": instance,
+        "key": spec.key(),
+        "sha256": hashlib.sha256(cubin.read_bytes()).hexdigest(),
+        "size": cubin.stat().st_size,
+    }
+    # What the library has in its hands at run time gives the same key.
+    sources = [path.read_bytes() for path in FOLDER.glob("*.cpp")]
+    macros = spec.flags[len(RECIPE.flags) :]
+    assert spec in [RECIPE.spec(source, arch, macros) for source in sources]
+    assert all(macro.startswith("-D") for macro in macros)
+    assert list(macros) == sorted(macros)
+    assert RECIPE.flags == ("-std=c++17",)
+    assert RECIPE.toolchain.startswith("nvrtc 13.0 ")
+
+
+def test_a_second_compile_gives_the_same_bytes(tmp_path: Path):
+    cubin = next(c for c in CUBINS if c.name == "softmax_bf16_1024.sm_90.cubin")
+    spec = CodeObjectSpec.parse(cubin.with_suffix(".spec").read_bytes())
+    command = [LOADER, "--inhibit-cache", "--library-path", LOADER.parent]
+    command += [os.environ["COMPILE_SOURCE"], "object", tmp_path / "again", spec.arch]
+    command += ["softmax_bf16_1024", f"softmax.cpp={FOLDER}/softmax.cpp"]
+    for header in HEADERS:
+        command += ["--header", f"{header.name}={header}"]
+    subprocess.run([*command, "--", *spec.flags], check=True)
+    for suffix in (".cubin", ".json", ".spec"):
+        again = (tmp_path / "again").with_suffix(suffix).read_bytes()
+        assert again == cubin.with_suffix(suffix).read_bytes()
