@@ -3,9 +3,10 @@
 
 header_tree -> code_object_recipe -> code_object -> code_object_group -> embedded_pack, launch_table
                                     code_object -> code_object_library
-header_tree -> cubin_recipe -> cubin -> code_object_group
+header_tree -> cubin_recipe -> cubin -> code_object_group -> ahead_of_time
 """
 
+load("//kernels/private:ahead_of_time.bzl", _ahead_of_time = "ahead_of_time")
 load("//kernels/private:chosen_archs.bzl", _chosen_archs = "chosen_archs")
 load(
     "//kernels/private:code_object.bzl",
@@ -35,6 +36,7 @@ load(
 
 CodeObjectInfo = _CodeObjectInfo
 CodeObjectsInfo = _CodeObjectsInfo
+ahead_of_time = _ahead_of_time
 chosen_archs = _chosen_archs
 code_object = _code_object
 code_object_group = _code_object_group

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "aiter/runtime/once.h"
+#include "kernels/norm/ahead_of_time.h"
 #include "kernels/norm/sources.h"
 
 namespace AITER_ATTN_NAMESPACE::norm {
@@ -40,6 +41,14 @@ runtime::SourceKernelsOptions options() {
   options.sources = texts(kernels::row_sources());
   options.headers = texts(kernels::row_headers());
   options.flags = {"-std=c++17"};
+  const kernels::AheadOfTimeKernels built_in = kernels::row_kernels();
+  for (size_t i = 0; i < built_in.recipe_count; ++i) {
+    const kernels::AheadOfTimeRecipe& recipe = built_in.recipes[i];
+    options.ahead_of_time.push_back({std::string(recipe.arch), std::string(recipe.text)});
+  }
+  options.pack = built_in.pack.data;
+  options.pack_size = built_in.pack.size;
+  options.build_flag = built_in.build_flag;
   options.run_time_compile = runtime::run_time_compile();
   options.cache.folder = runtime::user_cache_folder();
   options.open_compiler = [](const std::string& arch) {

@@ -15,25 +15,27 @@ from absl import app, flags
 
 _PACKER = flags.DEFINE_string("packer", None, "the program: packer OUT LIST", required=True)
 _OUT = flags.DEFINE_string("out", None, "the pack", required=True)
-_METADATA = flags.DEFINE_multi_string("metadata", [], "what describe.py wrote")
+_OBJECTS = flags.DEFINE_multi_string("object", [], "METADATA=CODE_OBJECT, files")
 
 
-def packer_lines(metadata: Iterable[Path]) -> str:
+def packer_lines(objects: Iterable[tuple[Path, Path]]) -> str:
     """What packer reads: key, sha256 and path of each code object, in the order of their keys.
 
-    metadata  what describe.py wrote, each with the .hsaco beside it
+    objects  the description of each (JSON with its key and sha256), and the code object
     """
     lines = []
-    for path in metadata:
-        record = json.loads(path.read_text("ascii"))
-        lines.append(f"{record['key']} {record['sha256']} {path.with_suffix('.hsaco')}\n")
+    for metadata, code_object in objects:
+        record = json.loads(metadata.read_text("ascii"))
+        lines.append(f"{record['key']} {record['sha256']} {code_object}\n")
     return "".join(sorted(lines))
 
 
 def main(_arguments: Sequence[str]) -> int:
-    objects = Path(_OUT.value).with_suffix(".list")
-    objects.write_text(packer_lines(map(Path, _METADATA.value)), "utf-8")
-    return subprocess.run([_PACKER.value, _OUT.value, objects], check=False).returncode
+    pairs = (pair.split("=") for pair in _OBJECTS.value)
+    objects = [(Path(metadata), Path(code_object)) for metadata, code_object in pairs]
+    listed = Path(_OUT.value).with_suffix(".list")
+    listed.write_text(packer_lines(objects), "utf-8")
+    return subprocess.run([_PACKER.value, _OUT.value, listed], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Norm and softmax kernels that are compiled ahead of time, as data.
+"""Norm and softmax kernels that are compiled ahead of time for AMD GPUs, as data.
 
 A shape is one set of the macros that README.md explains. These are few; the main ways through the
 sources are in them: rows of part of a wave, of a wave and of a workgroup; in registers, or read
@@ -20,10 +20,20 @@ _KERNELS = {
     },
 }
 
+def kernels_of(source, threads):
+    """The kernels of a source.
+
+    Args:
+      source: its name without .cpp.
+      threads: what it is compiled with as ROW_THREADS.
+    Returns:
+      dict: symbol -> work-items per workgroup.
+    """
+    return {kernel: of or threads for kernel, of in _KERNELS[source].items()}
+
 def _shape(source, macros):
-    threads = macros["ROW_THREADS"]
     return struct(
-        kernels = {kernel: of or threads for kernel, of in _KERNELS[source].items()},
+        kernels = kernels_of(source, macros["ROW_THREADS"]),
         macros = macros,
         source = source,
     )
@@ -127,6 +137,3 @@ MACROS = {
     name: sorted(["-D%s=%s" % macro for macro in shape.macros.items()])
     for name, shape in SHAPES.items()
 }
-
-# NVIDIA's GPUs: each runs on devices of its major compute capability, from its minor one on.
-CUBIN_ARCHS = ["sm_80", "sm_90", "sm_100"]

@@ -6,12 +6,12 @@ load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 
 def embedding_library(ctx, *, source, data, deps):
-    """Compiles a C++ source that embeds a file.
+    """Compiles a C++ source that embeds files.
 
     Args:
       ctx: the rule's context; it needs the fragment "cpp" and use_cc_toolchain().
-      source: File: the source. It names `data` by its path, see embed.h.
-      data: File: what it embeds.
+      source: File: the source. It names `data` by their paths, see embed.h.
+      data: list of File: what it embeds.
       deps: list of CcInfo: what the source includes and refers to.
     Returns:
       The CcInfo of the library.
@@ -28,7 +28,7 @@ def embedding_library(ctx, *, source, data, deps):
     )
     _, outputs = cc_common.compile(
         actions = ctx.actions,
-        additional_inputs = [data],
+        additional_inputs = data,
         cc_toolchain = cc_toolchain,
         compilation_contexts = [own.compilation_context],
         feature_configuration = features,

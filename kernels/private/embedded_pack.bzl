@@ -4,8 +4,8 @@
 load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("//kernels/private:embed.bzl", "EMBED_ATTRS", "embedding_library")
+load("//kernels/private:pack.bzl", "PACK_ATTRS", "write_pack")
 load("//kernels/private:providers.bzl", "CodeObjectsInfo")
-load("//toolchains/python:defs.bzl", "run_py_tool")
 
 _SOURCE = """// Generated. Do not edit.
 #include "kernels/code_object/embedded_pack.h"
@@ -22,30 +22,12 @@ AITER_ATTN_NAMESPACE::kernels::EmbeddedPack AITER_ATTN_NAMESPACE::kernels::embed
 """
 
 def _embedded_pack_impl(ctx):
-    infos = ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list()
-    pack = ctx.actions.declare_file(ctx.label.name + ".pack")
-    arguments = ctx.actions.args()
-    arguments.add("--packer", ctx.executable._packer)
-    arguments.add("--out", pack)
-    files = ctx.actions.args()
-    files.add_all([info.metadata for info in infos], format_each = "--metadata=%s")
-    files.use_param_file("--flagfile=%s")
-    files.set_param_file_format("multiline")
-    run_py_tool(
-        ctx,
-        tool = ctx.attr._write_pack,
-        arguments = [arguments, files],
-        inputs = [file for info in infos for file in (info.metadata, info.code_object)],
-        outputs = [pack],
-        tools = [ctx.executable._packer],
-        mnemonic = "EmbeddedPack",
-        progress_message = "Packing %{label}",
-    )
+    pack = write_pack(ctx, ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list())
     source = ctx.actions.declare_file(ctx.label.name + ".cc")
     ctx.actions.write(source, _SOURCE.format(path = pack.path))
     return [
         DefaultInfo(files = depset([pack])),
-        embedding_library(ctx, source = source, data = pack, deps = [ctx.attr._header[CcInfo]]),
+        embedding_library(ctx, source = source, data = [pack], deps = [ctx.attr._header[CcInfo]]),
     ]
 
 embedded_pack = rule(
@@ -59,13 +41,7 @@ Its file is the pack.""",
             default = "//kernels/code_object:embedded_pack_h",
             providers = [CcInfo],
         ),
-        "_packer": attr.label(
-            cfg = "exec",
-            default = "//kernels/code_object:packer",
-            executable = True,
-        ),
-        "_write_pack": attr.label(cfg = "exec", default = "//kernels/code_object:write_pack"),
-    } | EMBED_ATTRS,
+    } | EMBED_ATTRS | PACK_ATTRS,
     fragments = ["cpp"],
     provides = [CcInfo],
     toolchains = use_cc_toolchain(),

@@ -48,7 +48,7 @@ def _launch_table_impl(ctx):
     return [
         DefaultInfo(files = depset([blob])),
         OutputGroupInfo(manifest = [manifest]),
-        embedding_library(ctx, source = source, data = blob, deps = deps),
+        embedding_library(ctx, source = source, data = [blob], deps = deps),
     ]
 
 launch_table = rule(

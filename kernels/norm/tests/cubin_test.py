@@ -16,13 +16,22 @@ FOLDER = Path("kernels/norm")
 HEADERS = sorted(FOLDER.glob("*.h"))
 RECIPE = Recipe.parse(Path(os.environ["RECIPE"]).read_bytes())
 CUBINS = [Path(path) for path in os.environ["CUBINS"].split()]
+KERNELS = {
+    "layer_backward_bf16_4096": {
+        "norm_backward",
+        "norm_backward_columns",
+        "norm_backward_reduce",
+    },
+    "rms_forward_bf16_8192": {"norm_forward"},
+    "softmax_forward_bf16_4096": {"softmax_forward", "softmax_backward"},
+}
 LOADER = Path(os.environ["LOADER"])
 
 
 def test_there_is_one_of_each_source_and_arch():
     archs = {cubin.name.split(".")[1] for cubin in CUBINS}
     assert archs == {"sm_80", "sm_90"}
-    assert len(CUBINS) == 3 * len(archs)
+    assert len(CUBINS) == len(KERNELS) * len(archs)
 
 
 @pytest.mark.parametrize("cubin", CUBINS, ids=lambda cubin: cubin.name)
@@ -35,12 +44,7 @@ def test_it_is_machine_code_of_its_arch_with_the_kernels(cubin: Path):
         assert elf["e_flags"] >> 8 & 0xFF == int(arch.removeprefix("sm_"))
         names = [section.name for section in elf.iter_sections()]
         code = {name.removeprefix(".text.") for name in names if name.startswith(".text.")}
-    kernels = {"softmax_forward", "softmax_backward"}
-    if "backward" in instance:
-        kernels = {"norm_backward", "norm_backward_columns", "norm_backward_reduce"}
-    elif "forward" in instance:
-        kernels = {"norm_forward"}
-    assert code == kernels
+    assert code == KERNELS[instance]
 
 
 @pytest.mark.parametrize("cubin", CUBINS, ids=lambda cubin: cubin.name)
@@ -66,11 +70,11 @@ def test_it_is_described(cubin: Path):
 
 
 def test_a_second_compile_gives_the_same_bytes(tmp_path: Path):
-    cubin = next(c for c in CUBINS if c.name == "softmax_bf16_1024.sm_90.cubin")
+    cubin = next(c for c in CUBINS if c.name == "softmax_forward_bf16_4096.sm_90.cubin")
     spec = CodeObjectSpec.parse(cubin.with_suffix(".spec").read_bytes())
     command = [LOADER, "--inhibit-cache", "--library-path", LOADER.parent]
     command += [os.environ["COMPILE_SOURCE"], "object", tmp_path / "again", spec.arch]
-    command += ["softmax_bf16_1024", f"softmax.cpp={FOLDER}/softmax.cpp"]
+    command += ["softmax_forward_bf16_4096", f"softmax.cpp={FOLDER}/softmax.cpp"]
     for header in HEADERS:
         command += ["--header", f"{header.name}={header}"]
     subprocess.run([*command, "--", *spec.flags], check=True)

@@ -1,0 +1,96 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Kernels that were compiled with the library, beside the same compiled by this process: with the
+// NVRTC that the build has, they are the same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "aiter/norm/configure.h"
+#include "aiter/runtime/rtc/source_kernels.h"
+#include "kernels/code_object/ahead_of_time.h"
+#include "kernels/norm/sources.h"
+
+namespace AITER_ATTN_NAMESPACE::kernels {
+
+// All of sm_90, and some of gfx942.
+AheadOfTimeKernels test_row_kernels();
+
+}  // namespace AITER_ATTN_NAMESPACE::kernels
+
+namespace AITER_ATTN_NAMESPACE::norm {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using runtime::RunTimeCompile;
+
+std::vector<runtime::SourceFile> texts(kernels::RowSources sources) {
+  std::vector<runtime::SourceFile> files;
+  for (const kernels::RowSource& source : sources) {
+    files.push_back({std::string(source.name), std::string(source.text)});
+  }
+  return files;
+}
+
+runtime::SourceKernels source_kernels(RunTimeCompile when) {
+  const kernels::AheadOfTimeKernels built_in = kernels::test_row_kernels();
+  runtime::SourceKernelsOptions options;
+  options.sources = texts(kernels::row_sources());
+  options.headers = texts(kernels::row_headers());
+  options.flags = {"-std=c++17"};
+  for (size_t i = 0; i < built_in.recipe_count; ++i) {
+    const kernels::AheadOfTimeRecipe& recipe = built_in.recipes[i];
+    options.ahead_of_time.push_back({std::string(recipe.arch), std::string(recipe.text)});
+  }
+  options.pack = built_in.pack.data;
+  options.pack_size = built_in.pack.size;
+  options.build_flag = built_in.build_flag;
+  options.run_time_compile = when;
+  options.open_compiler = [](const std::string& arch) { return runtime::open_compiler(arch, {}); };
+  return runtime::SourceKernels(std::move(options));
+}
+
+runtime::SourceKernel rms_forward(const std::string& arch, int64_t shared_bytes) {
+  Shape shape = {};
+  shape.operation = RowOperation::kRmsForward;
+  shape.dtypes = {ATTN_DTYPE_BF16, ATTN_DTYPE_BF16, ATTN_DTYPE_BF16};
+  shape.hidden = 4096;
+  shape.vector = 8;
+  const Kernels kernels = configure(shape, device_traits(arch, shared_bytes));
+  return {kernels.source, kernels.flags};
+}
+
+TEST(AheadOfTime, IsWhatThisProcessCompiles) {
+  const runtime::SourceKernel kernel = rms_forward("sm_90", 227 << 10);
+  runtime::SourceKernels built_in = source_kernels(RunTimeCompile::kNever);
+  runtime::SourceKernels compiled = source_kernels(RunTimeCompile::kAlways);
+  const runtime::CodeObjectSpec spec = built_in.spec(kernel, "sm_90");
+  EXPECT_EQ(compiled.spec(kernel, "sm_90").canonical(), spec.canonical());
+  EXPECT_EQ(compiled.store().get({spec.key(), {}, &spec}),
+            built_in.store().get({spec.key(), {}, &spec}));
+}
+
+TEST(AheadOfTime, CodeForHipIsFoundByTheFlagsThatTheLibraryAsksFor) {
+  runtime::SourceKernels built_in = source_kernels(RunTimeCompile::kNever);
+  const runtime::CodeObjectSpec spec = built_in.spec(rms_forward("gfx942", 64 << 10), "gfx942");
+  EXPECT_EQ(spec.arch, "gfx942");
+  EXPECT_EQ(built_in.store().get({spec.key(), {}, &spec})[0], 0x7f);
+}
+
+TEST(AheadOfTime, WhatIsNotBuiltInNamesTheFlag) {
+  runtime::SourceKernels built_in = source_kernels(RunTimeCompile::kNever);
+  try {
+    built_in.spec(rms_forward("sm_120", 99 << 10), "sm_120");
+    ADD_FAILURE();
+  } catch (const runtime::Error& error) {
+    EXPECT_EQ(error.status(), runtime::Status::kUnsupported);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("sm_120"), HasSubstr("AITER_ATTN_RTC=0"),
+                                    HasSubstr("--//kernels/norm/ahead_of_time:archs")));
+  }
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::norm

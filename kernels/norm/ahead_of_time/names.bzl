@@ -1,0 +1,66 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What follows from kernels.bzl."""
+
+load("//kernels/norm:shapes.bzl", "kernels_of")
+load(":kernels.bzl", "KERNELS")
+
+ARCHS = ["gfx942", "gfx950", "sm_100", "sm_80", "sm_90"]
+
+def flags_for(name, arch):
+    """The flags that make a kernel.
+
+    Args:
+      name: of KERNELS.
+      arch: of ARCHS.
+    Returns:
+      A list of str.
+    """
+    (flags,) = [
+        flags
+        for archs, flags in KERNELS[name].flags.items()
+        if arch in archs.split(" ")
+    ]
+    return flags
+
+def _names(arch):
+    """Kernels for arch: of several names for one kernel, the last."""
+    kernels = {
+        (KERNELS[name].source, tuple(flags_for(name, arch))): name
+        for name in KERNELS
+    }
+    return kernels.values()
+
+NAMES = {arch: _names(arch) for arch in ARCHS}
+
+def chosen_of(archs):
+    """The groups of the architectures of the flag.
+
+    Args:
+      archs: of ARCHS.
+    Returns:
+      A sum of select()s.
+    """
+    labels = []
+    for arch in archs:
+        labels += select({
+            ":%s.selected" % arch: [":" + arch],
+            "//conditions:default": [],
+        })
+    return labels
+
+def work_items(name, arch):
+    """The work-items per workgroup of each of a code object's kernels.
+
+    Args:
+      name: of KERNELS.
+      arch: what it is compiled for.
+    Returns:
+      dict: symbol -> work-items, as text.
+    """
+    (threads,) = [
+        int(flag.removeprefix("-DROW_THREADS="))
+        for flag in flags_for(name, arch)
+        if flag.startswith("-DROW_THREADS=")
+    ]
+    found = kernels_of(KERNELS[name].source.removesuffix(".cpp"), threads)
+    return {symbol: str(items) for symbol, items in found.items()}

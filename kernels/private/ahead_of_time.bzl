@@ -1,0 +1,93 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""ahead_of_time: code objects of kernel sources, and their recipes, as data of a C++ library."""
+
+load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load("//kernels/private:cubin.bzl", "CubinRecipeInfo")
+load("//kernels/private:embed.bzl", "EMBED_ATTRS", "embedding_library")
+load("//kernels/private:pack.bzl", "PACK_ATTRS", "write_pack")
+load("//kernels/private:providers.bzl", "CodeObjectRecipeInfo", "CodeObjectsInfo")
+
+_SOURCE = """// Generated. Do not edit.
+#include "kernels/code_object/ahead_of_time.h"
+#include "kernels/private/embed.h"
+
+{embeds}
+namespace AITER_ATTN_NAMESPACE::kernels {{
+
+AheadOfTimeKernels {function}();
+
+AheadOfTimeKernels {function}() {{
+{recipes}
+  return {{recipes, count, {{{pack}}}, "{flag}"}};
+}}
+
+}}  // namespace AITER_ATTN_NAMESPACE::kernels
+"""
+
+_RECIPES = """  static const AheadOfTimeRecipe recipes[] = {{
+{rows}  }};
+  const size_t count = sizeof(recipes) / sizeof(recipes[0]);"""
+
+_NO_RECIPES = """  const AheadOfTimeRecipe* const recipes = nullptr;
+  const size_t count = 0;"""
+
+_PACK = "{function}_pack, static_cast<uint64_t>({function}_pack_end - {function}_pack)"
+
+def _text(name):
+    return "{reinterpret_cast<const char*>(%s), static_cast<size_t>(%s_end - %s)}" % (
+        name,
+        name,
+        name,
+    )
+
+def _ahead_of_time_impl(ctx):
+    infos = ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list()
+    recipes = {
+        "cubin": ctx.attr.cubin_recipe[CubinRecipeInfo].recipe,
+        "hsaco": ctx.attr.hip_recipe[CodeObjectRecipeInfo].recipe,
+    }
+    archs = {info.arch: info.code_object.extension for info in infos}
+    embedded = {kind: recipes[kind] for kind in archs.values()}
+    if infos:
+        embedded["pack"] = write_pack(ctx, infos)
+    rows = ["      {\"%s\", %s},\n" % (arch, _text(ctx.attr.function + "_" + kind)) for arch, kind in archs.items()]
+    source = ctx.actions.declare_file(ctx.label.name + ".cc")
+    ctx.actions.write(source, _SOURCE.format(
+        embeds = "".join([
+            "ATTN_EMBED(%s_%s, \"%s\");\n" % (ctx.attr.function, name, file.path)
+            for name, file in embedded.items()
+        ]),
+        flag = ctx.attr.build_flag,
+        function = ctx.attr.function,
+        pack = _PACK.format(function = ctx.attr.function) if infos else "nullptr, 0",
+        recipes = _RECIPES.format(rows = "".join(rows)) if infos else _NO_RECIPES,
+    ))
+    return [
+        DefaultInfo(files = depset(embedded.values())),
+        embedding_library(
+            ctx,
+            source = source,
+            data = embedded.values(),
+            deps = [ctx.attr._header[CcInfo]],
+        ),
+    ]
+
+ahead_of_time = rule(
+    implementation = _ahead_of_time_impl,
+    doc = "A C++ library that defines a function which returns an AheadOfTimeKernels.",
+    attrs = {
+        "build_flag": attr.string(mandatory = True, doc = "that chooses code_objects, for messages"),
+        "code_objects": attr.label(mandatory = True, providers = [CodeObjectsInfo]),
+        "cubin_recipe": attr.label(mandatory = True, providers = [CubinRecipeInfo]),
+        "function": attr.string(mandatory = True, doc = "its name in namespace kernels"),
+        "hip_recipe": attr.label(mandatory = True, providers = [CodeObjectRecipeInfo]),
+        "_header": attr.label(
+            default = "//kernels/code_object:ahead_of_time_h",
+            providers = [CcInfo],
+        ),
+    } | EMBED_ATTRS | PACK_ATTRS,
+    fragments = ["cpp"],
+    provides = [CcInfo],
+    toolchains = use_cc_toolchain(),
+)

@@ -1,0 +1,45 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Code objects as a pack: code_object/embedded_pack.h has its format."""
+
+load("//toolchains/python:defs.bzl", "run_py_tool")
+
+def _pair(info):
+    return "%s=%s" % (info.metadata.path, info.code_object.path)
+
+def write_pack(ctx, infos):
+    """Declares the action.
+
+    Args:
+      ctx: the rule's context; its rule has PACK_ATTRS.
+      infos: list of CodeObjectInfo.
+    Returns:
+      The pack, a File.
+    """
+    pack = ctx.actions.declare_file(ctx.label.name + ".pack")
+    arguments = ctx.actions.args()
+    arguments.add("--packer", ctx.executable._packer)
+    arguments.add("--out", pack)
+    files = ctx.actions.args()
+    files.add_all(infos, format_each = "--object=%s", map_each = _pair)
+    files.use_param_file("--flagfile=%s")
+    files.set_param_file_format("multiline")
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._write_pack,
+        arguments = [arguments, files],
+        inputs = [file for info in infos for file in (info.metadata, info.code_object)],
+        outputs = [pack],
+        tools = [ctx.executable._packer],
+        mnemonic = "EmbeddedPack",
+        progress_message = "Packing %{label}",
+    )
+    return pack
+
+PACK_ATTRS = {
+    "_packer": attr.label(
+        cfg = "exec",
+        default = "//kernels/code_object:packer",
+        executable = True,
+    ),
+    "_write_pack": attr.label(cfg = "exec", default = "//kernels/code_object:write_pack"),
+}
