@@ -53,7 +53,11 @@ def _run(ctx, words, headers, flags, **kwargs):
             ctx.attr._libraries[DefaultInfo].files,
             ctx.attr._nvrtc_library[DefaultInfo].files,
         ],
-        env = {"AITER_ATTN_NVRTC_LIBRARY": ctx.file._nvrtc.path},
+        env = {
+            "AITER_ATTN_NVRTC_LIBRARY": ctx.file._nvrtc.path,
+            # NVRTC's own cache is a folder of the user's.
+            "CUDA_CACHE_DISABLE": "1",
+        },
         **kwargs
     )
 

@@ -24,9 +24,17 @@ LAYERS: dict[str, list[str]] = {
         "aiter/runtime/driver/*",
         "hip/*",
     ],
+    # Kernels are found and made without any GPU runtime.
     "aiter/runtime/store/*": [
         "aiter/runtime/error.h",
         "aiter/runtime/text.h",
+        "aiter/runtime/store/*",
+    ],
+    "aiter/runtime/rtc/*": [
+        "aiter/runtime/error.h",
+        "aiter/runtime/shared_library.h",
+        "aiter/runtime/text.h",
+        "aiter/runtime/rtc/*",
         "aiter/runtime/store/*",
     ],
     "aiter/runtime/*": [
@@ -74,6 +82,9 @@ LAYERS: dict[str, list[str]] = {
         "aiter/norm/*",
         "aiter/runtime/*",
         "aiter/status.h",
+        "kernels/code_object/ahead_of_time.h",
+        "kernels/code_object/embedded_pack.h",
+        "kernels/norm/ahead_of_time.h",
         "kernels/norm/arguments.h",
         "kernels/norm/configurations.h",
         "kernels/norm/sources.h",

@@ -3,7 +3,8 @@
 // measure HEADERS_AND_SOURCE... -- COUNT ARCH FLAG...: what a first use costs. Compiles the last
 // file COUNT times, each time another kernel (-DKERNEL=i) through the cache, and reads all of them
 // back in a second pass. Prints milliseconds: the first compile, the median, the greatest; the same
-// from the cache. Peak memory shows whether NVRTC gives back what it takes.
+// from the cache. Peak memory shows whether NVRTC gives back what it takes. NVRTC 13 has a cache of
+// its own where there is a driver: CUDA_CACHE_DISABLE=1.
 #include <sys/resource.h>
 
 #include <algorithm>

@@ -13,7 +13,7 @@ from elftools.elf.elffile import ELFFile
 from kernels.code_object.spec import CodeObjectSpec, Recipe
 
 FOLDER = Path("kernels/norm")
-HEADERS = sorted(FOLDER.glob("*.h"))
+HEADERS = [Path(path) for path in os.environ["HEADERS"].split()]
 RECIPE = Recipe.parse(Path(os.environ["RECIPE"]).read_bytes())
 CUBINS = [Path(path) for path in os.environ["CUBINS"].split()]
 KERNELS = {
