@@ -163,7 +163,7 @@ TEST(LaunchTest, RmsNormForward) {
 
   EXPECT_THAT(image(call), AllOf(StartsWith("cubin norm_forward.cpp="),
                                  HasSubstr(" rows.h="), HasSubstr("ROW_KERNEL norm_forward"),
-                                 HasSubstr(" --gpu-architecture=sm_90 -std=c++17 -DROW_HIDDEN=")));
+                                 HasSubstr(" --gpu-architecture=sm_90 -std=c++17 -DNORM_ADD=0 ")));
   EXPECT_EQ(number(call, "ROW_HIDDEN"), 1024);
   EXPECT_EQ(number(call, "ROW_VECTOR"), 8);
   EXPECT_EQ(macro(call, "NORM_X"), "bf16");
@@ -492,7 +492,7 @@ TEST(LaunchTest, AnAmdGpu) {
   const std::vector<RecordedCall> calls = recorder.of(kRecordedLaunch);
   ASSERT_EQ(calls.size(), 2u);
   EXPECT_THAT(image(calls[0]), AllOf(StartsWith("hip norm_backward.cpp="),
-                                     HasSubstr(" --offload-arch=gfx942 -std=c++17 -DROW_HIDDEN=")));
+                                     HasSubstr(" --offload-arch=gfx942 -std=c++17 -DNORM_ADD=0 ")));
   // One row of several waves in hand, and nothing that AMD GPUs do not have.
   EXPECT_EQ(number(calls[0], "ROW_THREADS"), number(calls[0], "ROW_LANES"));
   EXPECT_EQ(number(calls[0], "ROW_STAGES"), 0);
