@@ -2,6 +2,8 @@
 //
 // Kernels that were compiled with the library, beside the same compiled by this process: with the
 // NVRTC that the build has, they are the same.
+#include "kernels/code_object/ahead_of_time.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +12,6 @@
 
 #include "aiter/norm/configure.h"
 #include "aiter/runtime/rtc/source_kernels.h"
-#include "kernels/code_object/ahead_of_time.h"
 #include "kernels/norm/sources.h"
 
 namespace AITER_ATTN_NAMESPACE::kernels {
@@ -23,9 +24,9 @@ AheadOfTimeKernels test_row_kernels();
 namespace AITER_ATTN_NAMESPACE::norm {
 namespace {
 
+using runtime::RunTimeCompile;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using runtime::RunTimeCompile;
 
 std::vector<runtime::SourceFile> texts(kernels::RowSources sources) {
   std::vector<runtime::SourceFile> files;

@@ -61,7 +61,8 @@ int main() {
   std::printf(
       "# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0\n"
       "\"\"\"Norm and softmax kernels that a library can have built in, as data.\n\n"
-      "Generated: ./bazelw run //aiter/norm:print_kernels > kernels/norm/ahead_of_time/kernels.bzl\n\"\"\"\n\n"
+      "Generated: ./bazelw run //aiter/norm:print_kernels > "
+      "kernels/norm/ahead_of_time/kernels.bzl\n\"\"\"\n\n"
       "# Name -> its source, and by archs the flags that make it that kernel.\nKERNELS = {\n");
   for (const Operation& operation : kOperations) {
     for (const int64_t hidden : kHidden) {

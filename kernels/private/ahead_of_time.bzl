@@ -51,7 +51,10 @@ def _ahead_of_time_impl(ctx):
     embedded = {kind: recipes[kind] for kind in archs.values()}
     if infos:
         embedded["pack"] = write_pack(ctx, infos)
-    rows = ["      {\"%s\", %s},\n" % (arch, _text(ctx.attr.function + "_" + kind)) for arch, kind in archs.items()]
+    rows = [
+        "      {\"%s\", %s},\n" % (arch, _text("%s_%s" % (ctx.attr.function, kind)))
+        for arch, kind in archs.items()
+    ]
     source = ctx.actions.declare_file(ctx.label.name + ".cc")
     ctx.actions.write(source, _SOURCE.format(
         embeds = "".join([
@@ -77,7 +80,10 @@ ahead_of_time = rule(
     implementation = _ahead_of_time_impl,
     doc = "A C++ library that defines a function which returns an AheadOfTimeKernels.",
     attrs = {
-        "build_flag": attr.string(mandatory = True, doc = "that chooses code_objects, for messages"),
+        "build_flag": attr.string(
+            mandatory = True,
+            doc = "what chooses the code objects, for messages",
+        ),
         "code_objects": attr.label(mandatory = True, providers = [CodeObjectsInfo]),
         "cubin_recipe": attr.label(mandatory = True, providers = [CubinRecipeInfo]),
         "function": attr.string(mandatory = True, doc = "its name in namespace kernels"),

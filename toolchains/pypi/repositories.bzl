@@ -135,9 +135,9 @@ def _compiled(distribution, deps = []):
     )
 
 def pypi_repositories():
-    """Declares @pybind11, @zstd, @nvrtc, @pypi_NAME (a py_library) for tests, programs of lint and benches.
+    """Declares @pybind11, @zstd, @nvrtc, @pypi_NAME (a py_library) for tests, programs of lint.
 
-    And @pypi_tools: one environment of all wheels of the kind "tools".
+    And programs of benches, and @pypi_tools: one environment of all wheels of the kind "tools".
     """
     pypi_archive(
         name = "pybind11",

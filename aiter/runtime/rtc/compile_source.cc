@@ -82,15 +82,15 @@ void write_object(const Arguments& arguments, const Compiler& compiler) {
   }
   const SourceFile source = named(arguments.words[4]);
   const Bytes object = compiler.compile(source, arguments.headers, arguments.flags, arch);
-  const CodeObjectSpec spec = recipe_of(arguments, compiler)
-                                  .spec(hex(sha256(source.text.data(), source.text.size())), arch, {});
+  const CodeObjectSpec spec =
+      recipe_of(arguments, compiler)
+          .spec(hex(sha256(source.text.data(), source.text.size())), arch, {});
   write(stem + ".cubin", object);
   write(stem + ".spec", spec.canonical());
-  write(stem + ".json",
-        concat("{\n \"arch\": \"", arch, "\",\n \"instance\": \"", arguments.words[3],
-               "\",\n \"key\": \"", hex(spec.key()), "\",\n \"sha256\": \"",
-               hex(sha256(object.data(), object.size())), "\",\n \"size\": ", object.size(),
-               "\n}\n"));
+  write(stem + ".json", concat("{\n \"arch\": \"", arch, "\",\n \"instance\": \"",
+                               arguments.words[3], "\",\n \"key\": \"", hex(spec.key()),
+                               "\",\n \"sha256\": \"", hex(sha256(object.data(), object.size())),
+                               "\",\n \"size\": ", object.size(), "\n}\n"));
 }
 
 }  // namespace

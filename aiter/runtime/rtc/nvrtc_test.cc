@@ -80,8 +80,7 @@ TEST(Nvrtc, ThreadsGetTheirOwn) {
   }
   for (std::thread& thread : threads) thread.join();
   for (size_t i = 0; i < cubins.size(); ++i) {
-    EXPECT_EQ(cubins[i],
-              nvrtc->compile(kSource, kHeaders, flags(static_cast<int>(i)), "sm_90"));
+    EXPECT_EQ(cubins[i], nvrtc->compile(kSource, kHeaders, flags(static_cast<int>(i)), "sm_90"));
   }
 }
 

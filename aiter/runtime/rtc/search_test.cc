@@ -83,9 +83,11 @@ TEST_F(Search, AFileOfPipsThatCannotBeLoadedIsPassedOver) {
 TEST_F(Search, NoneAtAll) {
   const fs::path broken = folder_ / "broken.so";
   std::ofstream(broken) << "half";
-  const LibrarySearch search = {
-      "NoSuchRtc", "NO_SUCH_RTC_LIBRARY", {"libno-such-rtc.so.1"}, {"/nowhere/x.so", broken},
-      "install it"};
+  const LibrarySearch search = {"NoSuchRtc",
+                                "NO_SUCH_RTC_LIBRARY",
+                                {"libno-such-rtc.so.1"},
+                                {"/nowhere/x.so", broken},
+                                "install it"};
   try {
     SharedLibrary::open(search);
     ADD_FAILURE();

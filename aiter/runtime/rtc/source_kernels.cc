@@ -149,7 +149,8 @@ struct SourceKernels::State {
   }
 
   // What was compiled ahead of time and runs on arch.
-  std::optional<CodeObjectSpec> built_in(const SourceKernel& kernel, const std::string& arch) const {
+  std::optional<CodeObjectSpec> built_in(const SourceKernel& kernel,
+                                         const std::string& arch) const {
     for (const std::string& compiled_for : compatible_archs(arch)) {
       const auto recipe = recipes.find(compiled_for);
       if (recipe == recipes.end()) continue;

@@ -121,8 +121,9 @@ TEST_F(Kernels, SwitchedOffWhatIsMissingIsAnErrorThatNamesTheBuildFlag) {
   EXPECT_EQ(get(kernels, kKernel, "sm_80"), kBuiltIn);
   const Error error = error_of([&] { kernels.spec(kKernel, "sm_90"); });
   EXPECT_EQ(error.status(), Status::kUnsupported);
-  EXPECT_THAT(error.what(), AllOf(HasSubstr("a.cpp (-DX=1)"), HasSubstr("sm_90"),
-                                  HasSubstr("AITER_ATTN_RTC=0"), HasSubstr("--//kernels:what=ever")));
+  EXPECT_THAT(error.what(),
+              AllOf(HasSubstr("a.cpp (-DX=1)"), HasSubstr("sm_90"), HasSubstr("AITER_ATTN_RTC=0"),
+                    HasSubstr("--//kernels:what=ever")));
   EXPECT_THAT(opened_, ElementsAre());
 }
 
