@@ -503,7 +503,8 @@ TEST(CAbiTest, Drivers) {
   const char* text = nullptr;
   EXPECT_EQ(attn_driver_info(ATTN_DEVICE_CPU, &text), ATTN_OK);
   EXPECT_THAT(text, HasSubstr("CPU reference"));
-  expect_refused(attn_driver_info(2, &text), kInvalid, "device_type is 2");
+  expect_refused(attn_driver_info(4, &text), kInvalid,
+                 "device_type is 4, but must be 1 (CPU), 2 (CUDA) or 10 (ROCm)");
   EXPECT_TRUE(text == nullptr);
 
   setenv("AITER_ATTN_HIP_LIBRARY", "/no/such/libamdhip64.so", 1);
@@ -519,6 +520,13 @@ TEST(CAbiTest, Drivers) {
   expect_refused(attn_driver_info(ATTN_DEVICE_ROCM, &text), ATTN_ERROR_DRIVER,
                  "libc.so.6 has no hip");
   unsetenv("AITER_ATTN_HIP_LIBRARY");
+
+  setenv("AITER_ATTN_CUDA_LIBRARY", "/no/such/libcuda.so", 1);
+  expect_refused(attn_driver_info(ATTN_DEVICE_CUDA, &text), ATTN_ERROR_DRIVER,
+                 "cannot load the CUDA driver '/no/such/libcuda.so' that AITER_ATTN_CUDA_LIBRARY");
+  setenv("AITER_ATTN_CUDA_LIBRARY", "libc.so.6", 1);
+  expect_refused(attn_driver_info(ATTN_DEVICE_CUDA, &text), ATTN_ERROR_DRIVER, "has no cuInit");
+  unsetenv("AITER_ATTN_CUDA_LIBRARY");
 }
 
 }  // namespace

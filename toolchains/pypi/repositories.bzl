@@ -90,6 +90,16 @@ cc_library(
 )
 """
 
+_CUDA_DRIVER_BUILD = """load("@rules_cc//cc:defs.bzl", "cc_library")
+
+cc_library(
+    name = "header",
+    hdrs = ["nvidia/cu13/include/cuda.h"],
+    includes = ["nvidia/cu13/include"],
+    visibility = ["//visibility:public"],
+)
+"""
+
 # A program that comes in a wheel.
 _PROGRAM_BUILD = """filegroup(
     name = "{name}",
@@ -135,7 +145,8 @@ def _compiled(distribution, deps = []):
     )
 
 def pypi_repositories():
-    """Declares @pybind11, @zstd, @nvrtc, @pypi_NAME (a py_library) for tests, programs of lint.
+    """Declares @pybind11, @zstd, @nvrtc, @cuda_driver, programs of lint and benches, and for tests
+    @pypi_NAME (a py_library).
 
     And programs of benches, and @pypi_tools: one environment of all wheels of the kind "tools".
     """
@@ -152,6 +163,13 @@ def pypi_repositories():
         distribution = "zstandard",
         include = ["zstd"],
         kind = "sdist",
+    )
+    pypi_archive(
+        name = "cuda_driver",
+        build_file_content = _CUDA_DRIVER_BUILD,
+        distribution = "nvidia-cuda-runtime",
+        include = ["nvidia/cu13/include"],
+        kind = "any",
     )
     pypi_archive(
         name = "nvrtc",
