@@ -3,10 +3,10 @@
  * The C ABI of the norms: LayerNorm, RMSNorm and softmax over the rows of matrices, forward and
  * backward. The rules of attn.h hold here as well; attn_rows is here what attn_tensor is there.
  *
- * On the CPU they are computed in double, and each result is rounded once to its type. On NVIDIA GPUs
- * from sm_70 on and on AMD GPUs of the gfx9 family they are computed in float, by kernels that are
- * compiled at the first call of a shape (operation, dtypes, hidden size, alignment): by NVRTC or
- * hipRTC, where they are not in a cache. Rows may hold any number, infinity or NaN.
+ * On the CPU they are computed in double, and each result is rounded once to its type. On NVIDIA
+ * GPUs from sm_70 on and on AMD GPUs of the gfx9 family they are computed in float, by kernels that
+ * are compiled at the first call of a shape (operation, dtypes, hidden size, alignment): by NVRTC
+ * or hipRTC, where they are not in a cache. Rows may hold any number, infinity or NaN.
  *
  * On a GPU, any alignment of elements is served; rows of a multiple of 16 bytes that start at
  * multiples of 16 bytes are the fastest.
@@ -50,11 +50,11 @@ typedef struct attn_rows {
   int64_t stride;
 } attn_rows;
 
-/* Bytes of a barrier: memory of a GPU by which the workgroups of a kernel share long rows out as they
- * come. It is aligned to 4 bytes, is zeros before the first call that gets it, and is zeros again
- * when the work of a call is done. Calls whose work may run at the same time need one each: keep one
- * per stream. Without one (NULL) rows are dealt in advance: results are the same, and some shapes
- * take a little longer. Ignored on the CPU. */
+/* Bytes of a barrier: memory of a GPU by which the workgroups of a kernel share long rows out as
+ * they come. It is aligned to 4 bytes, is zeros before the first call that gets it, and is zeros
+ * again when the work of a call is done. Calls whose work may run at the same time need one each:
+ * keep one per stream. Without one (NULL) rows are dealt in advance: results are the same, and some
+ * shapes take a little longer. Ignored on the CPU. */
 #define ATTN_NORM_BARRIER_SIZE 8
 
 /* What forward and backward have in common. */
@@ -108,7 +108,7 @@ typedef struct attn_norm_bwd_args {
   const float* rstd;
   void* dgamma;
   void* dbeta; /* LayerNorm; NULL: not wanted */
-  /* attn_norm_bwd_workspace_size bytes on the device, 256-byte aligned; NULL where the size is 0. */
+  /* attn_norm_bwd_workspace_size bytes on the device, 256-byte aligned; NULL where that is 0. */
   void* workspace;
   uint64_t workspace_size;
 } attn_norm_bwd_args;
@@ -149,9 +149,9 @@ typedef struct attn_softmax_bwd_args {
 
 ATTN_API attn_status attn_norm_fwd(const attn_norm_fwd_args* args);
 ATTN_API attn_status attn_norm_bwd(const attn_norm_bwd_args* args);
-/* Bytes of workspace that attn_norm_bwd needs for args, as it will get them but for the workspace. 0
- * on the CPU. The size follows from how many workgroups the device holds at a time: the kernels are
- * compiled, if they are not yet. */
+/* Bytes of workspace that attn_norm_bwd needs for args, as it will get them but for the workspace.
+ * 0 on the CPU. The size follows from how many workgroups the device holds at a time: the kernels
+ * are compiled, if they are not yet. */
 ATTN_API attn_status attn_norm_bwd_workspace_size(const attn_norm_bwd_args* args, uint64_t* bytes);
 ATTN_API attn_status attn_softmax_fwd(const attn_softmax_fwd_args* args);
 ATTN_API attn_status attn_softmax_bwd(const attn_softmax_bwd_args* args);

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-import random
 import subprocess
 
 from kernels.norm.configuration import HOPPER, OPERATIONS, Configuration, Device, choose, load
@@ -41,8 +40,10 @@ def test_every_choice_is_the_same() -> None:
     problems = itertools.product(
         ORDER, HIDDEN, (1, 2, 4, 8), (2, 4, 12), (0, 2, 8), (False, True), DEVICES
     )
-    problems = random.Random(0).sample(list(problems), 12000)
-    for operation, hidden, vector, element_bytes, weight_bytes, sixteen, device in problems:
+    # Every 11th: a prime, so that no column of the product is always the same.
+    for operation, hidden, vector, element_bytes, weight_bytes, sixteen, device in itertools.islice(
+        problems, 0, None, 11
+    ):
         sums = {"rms_backward": 1, "layer_backward": 2}.get(operation, 0)
         c = choose(
             table[operation],

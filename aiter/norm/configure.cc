@@ -244,11 +244,10 @@ Shape shape_of(const NormForward& call) {
   shape.operation = norm_operation(p.kind, true);
   shape.dtypes = {p.x_dtype, p.weight_dtype, p.y_dtype};
   shape.hidden = p.hidden;
-  shape.vector =
-      vector_for(p.hidden, p.rows,
-                 {matrix(call.x, p.x_dtype), row(call.gamma, p.weight_dtype),
-                  row(call.beta, p.weight_dtype), matrix(call.y, p.y_dtype),
-                  matrix(call.residual, p.x_dtype), matrix(call.sum, p.x_dtype)});
+  shape.vector = vector_for(
+      p.hidden, p.rows,
+      {matrix(call.x, p.x_dtype), row(call.gamma, p.weight_dtype), row(call.beta, p.weight_dtype),
+       matrix(call.y, p.y_dtype), matrix(call.residual, p.x_dtype), matrix(call.sum, p.x_dtype)});
   shape.add = call.residual.data != nullptr;
   shape.beta = call.beta != nullptr;
   shape.zero_centred = p.zero_centred != 0;
@@ -284,9 +283,9 @@ Shape shape_of(const SoftmaxForward& call) {
 }
 
 Shape shape_of(const SoftmaxBackward& call) {
-  Shape shape = softmax_shape(call.p, RowOperation::kSoftmaxBackward,
-                              {matrix(call.y, call.p.dtype), matrix(call.dy, call.p.dtype),
-                               matrix(call.dx, call.p.dtype)});
+  Shape shape = softmax_shape(
+      call.p, RowOperation::kSoftmaxBackward,
+      {matrix(call.y, call.p.dtype), matrix(call.dy, call.p.dtype), matrix(call.dx, call.p.dtype)});
   if (shape.mask == ATTN_SOFTMAX_MASK_EXPLICIT) shape.mask = ATTN_SOFTMAX_MASK_NONE;  // y tells
   shape.on_demand = call.barrier != nullptr;
   return shape;
@@ -305,8 +304,8 @@ Kernels configure(const Shape& shape, const DeviceTraits& device) {
   int64_t bytes = ring;
   if (is_softmax(shape.operation)) {
     k.source = "softmax.cpp";
-    k.symbol = shape.operation == RowOperation::kSoftmaxForward ? "softmax_forward"
-                                                                : "softmax_backward";
+    k.symbol =
+        shape.operation == RowOperation::kSoftmaxForward ? "softmax_forward" : "softmax_backward";
   } else if (is_norm_backward(shape.operation)) {
     k.source = "norm_backward.cpp";
     k.symbol = "norm_backward";

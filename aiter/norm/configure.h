@@ -21,9 +21,9 @@ using kernels::RowOperation;
 
 // What of a device a choice depends on.
 struct DeviceTraits {
-  int warp;             // threads
-  bool bulk_copies;     // and clusters
-  bool named_barriers;  // rows of several warps can share a CTA
+  int warp;              // threads
+  bool bulk_copies;      // and clusters
+  bool named_barriers;   // rows of several warps can share a CTA
   int64_t shared_bytes;  // that one CTA, or all of a multiprocessor, can have
 };
 

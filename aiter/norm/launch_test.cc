@@ -22,12 +22,12 @@
 namespace AITER_ATTN_NAMESPACE::norm {
 namespace {
 
-using testing::Environment;
-using testing::kernarg_of;
-using testing::Recorder;
 using ::testing::AllOf;
+using testing::Environment;
 using ::testing::HasSubstr;
+using testing::kernarg_of;
 using ::testing::Not;
+using testing::Recorder;
 using ::testing::StartsWith;
 
 constexpr char kCuda[] = "AITER_ATTN_CUDA_LIBRARY";
@@ -161,8 +161,8 @@ TEST(LaunchTest, RmsNormForward) {
   EXPECT_EQ(recorder.all().back().device, -1);
   const RecordedCall call = recorder.of(kRecordedLaunch)[0];
 
-  EXPECT_THAT(image(call), AllOf(StartsWith("cubin norm_forward.cpp="),
-                                 HasSubstr(" rows.h="), HasSubstr("ROW_KERNEL norm_forward"),
+  EXPECT_THAT(image(call), AllOf(StartsWith("cubin norm_forward.cpp="), HasSubstr(" rows.h="),
+                                 HasSubstr("ROW_KERNEL norm_forward"),
                                  HasSubstr(" --gpu-architecture=sm_90 -std=c++17 -DNORM_ADD=0 ")));
   EXPECT_EQ(number(call, "ROW_HIDDEN"), 1024);
   EXPECT_EQ(number(call, "ROW_VECTOR"), 8);
@@ -272,10 +272,8 @@ TEST(LaunchTest, AlignmentChoosesTheVector) {
   EXPECT_EQ(vector([](auto& p, auto& args) { p.rows = 1, args.y.stride = 1001; }), 8);
   EXPECT_EQ(vector([](auto& p, auto&) { p.hidden = 998; }), 2);
   EXPECT_EQ(vector([](auto& p, auto&) { p.hidden = 997; }), 1);
-  EXPECT_EQ(vector([](auto& p, auto&) {
-              p.x_dtype = p.weight_dtype = p.y_dtype = ATTN_DTYPE_FP32;
-            }),
-            4);
+  EXPECT_EQ(
+      vector([](auto& p, auto&) { p.x_dtype = p.weight_dtype = p.y_dtype = ATTN_DTYPE_FP32; }), 4);
 }
 
 TEST(LaunchTest, LongRowsTakeClustersAndABarrier) {
@@ -558,8 +556,7 @@ TEST(LaunchTest, Refusals) {
   expect_refused(attn_norm_bwd(&backward), ATTN_ERROR_INVALID_ARGUMENT,
                  "must be aligned to 256 bytes");
   backward.workspace = backward.dx.data;
-  expect_refused(attn_norm_bwd(&backward), ATTN_ERROR_INVALID_ARGUMENT,
-                 "workspace overlaps dx");
+  expect_refused(attn_norm_bwd(&backward), ATTN_ERROR_INVALID_ARGUMENT, "workspace overlaps dx");
   expect_refused(attn_norm_bwd_workspace_size(&backward, nullptr), ATTN_ERROR_INVALID_ARGUMENT,
                  "bytes is NULL");
 

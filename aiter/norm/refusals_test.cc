@@ -246,7 +246,8 @@ TEST(RefusalsTest, OutputsThatShareMemory) {
 TEST(RefusalsTest, Softmax) {
   expect_refused(
       {
-          {[](Call& c) { c.softmax.mask_kind = 3; }, kInvalid, "mask_kind is 3, but must be from 0 to 2"},
+          {[](Call& c) { c.softmax.mask_kind = 3; }, kInvalid,
+           "mask_kind is 3, but must be from 0 to 2"},
           {[](Call& c) { c.softmax.device_type = 4; }, kInvalid, "device_type is 4"},
           {[](Call& c) { c.softmax.rows = -4; }, kInvalid, "rows is -4"},
           {[](Call& c) { c.softmax.columns = 0; }, kInvalid, "columns is 0"},

@@ -218,7 +218,8 @@ RECORDING_API int cuOccupancyMaxActiveClusters(int* clusters, void* function,
   const int cluster = static_cast<int>(config->grid_x) / kMultiprocessors;
   const char* most = std::getenv("AITER_RECORDING_CUDA_MOST_CLUSTER");
   const bool fits = cluster <= (most ? std::atoi(most) : 16);
-  *clusters = fits ? kMultiprocessors * (kThreads / static_cast<int>(config->block_x)) / cluster : 0;
+  *clusters =
+      fits ? kMultiprocessors * (kThreads / static_cast<int>(config->block_x)) / cluster : 0;
   return 0;
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // A stand-in for libamdhip64: it records what it is asked to do. Device memory is host memory;
-// fills are done, kernels are not run. It loads ELF files, and the text that the stand-in for hipRTC
-// makes. Load it by AITER_ATTN_HIP_LIBRARY.
+// fills are done, kernels are not run. It loads ELF files, and the text that the stand-in for
+// hipRTC makes. Load it by AITER_ATTN_HIP_LIBRARY.
 //
 // Environment, read at every call:
 //   AITER_RECORDING_HIP_ARCHS  one name per device; default "gfx942:sramecc+:xnack-"
@@ -30,7 +30,7 @@ struct RecordedCall {
   const char* module_sha256;  // load, launch: of the image's bytes
   size_t module_size;
   const unsigned char* image;  // load, launch
-  const char* symbol;  // launch
+  const char* symbol;          // launch
   uint32_t grid[3];
   uint32_t block[3];
   uint32_t shared_bytes;

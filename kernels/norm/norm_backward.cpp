@@ -268,7 +268,7 @@ extern "C" __global__ LAUNCH_BOUNDS(ROW_THREADS,
 
 constexpr int REDUCE_THREADS = 256;
 constexpr int REDUCE_VECTOR = VECTOR % 4 == 0 ? 4 : 1;  // dgamma is aligned as x is
-constexpr int REDUCE_LANES = 8;  // vectors of columns in a CTA
+constexpr int REDUCE_LANES = 8;                         // vectors of columns in a CTA
 constexpr int REDUCE_PARTS = REDUCE_THREADS / REDUCE_LANES;
 
 /// Grid: (HIDDEN / REDUCE_VECTOR / REDUCE_LANES, 1 or 2 for dgamma and dbeta).

@@ -186,9 +186,8 @@ void SoftmaxBackward(const py::dict& numbers, const py::dict& arrays) {
 void BindNorms(py::module_& module) {
   module.attr("NORM_LAYER") = static_cast<int>(ATTN_NORM_LAYER);
   module.attr("NORM_RMS") = static_cast<int>(ATTN_NORM_RMS);
-  module.attr("FP8_DTYPES") =
-      py::dict("float8_e4m3fn"_a = static_cast<int>(ATTN_DTYPE_FP8_E4M3),
-               "float8_e5m2"_a = static_cast<int>(ATTN_DTYPE_FP8_E5M2));
+  module.attr("FP8_DTYPES") = py::dict("float8_e4m3fn"_a = static_cast<int>(ATTN_DTYPE_FP8_E4M3),
+                                       "float8_e5m2"_a = static_cast<int>(ATTN_DTYPE_FP8_E5M2));
   module.attr("SOFTMAX_MASK_NONE") = static_cast<int>(ATTN_SOFTMAX_MASK_NONE);
   module.attr("SOFTMAX_MASK_EXPLICIT") = static_cast<int>(ATTN_SOFTMAX_MASK_EXPLICIT);
   module.attr("SOFTMAX_MASK_CAUSAL") = static_cast<int>(ATTN_SOFTMAX_MASK_CAUSAL);

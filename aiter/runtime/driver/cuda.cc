@@ -40,7 +40,8 @@ class Cuda final : public Driver {
     const cuda::Error error = init_(0);
     if (error != cuda::kErrorNoDevice) check(error, "cuInit");
     if (error == cuda::kErrorNoDevice || device_count() == 0) {
-      fail(Status::kDriver, library_.path(), " finds no GPU; is the nvidia driver loaded, and does ",
+      fail(Status::kDriver, library_.path(),
+           " finds no GPU; is the nvidia driver loaded, and does ",
            "CUDA_VISIBLE_DEVICES leave one?");
     }
   }
@@ -48,8 +49,8 @@ class Cuda final : public Driver {
   std::string describe() override {
     int version = 0;
     check(driver_get_version_(&version), "cuDriverGetVersion");
-    std::string text = concat("CUDA ", version / 1000, ".", version % 1000 / 10, " (",
-                              library_.path(), ")");
+    std::string text =
+        concat("CUDA ", version / 1000, ".", version % 1000 / 10, " (", library_.path(), ")");
     const int count = device_count();
     for (int device = 0; device < count; ++device) {
       text += (device == 0 ? ": " : ", ") + std::to_string(device) + " " + arch(device);
@@ -130,9 +131,9 @@ class Cuda final : public Driver {
     cuda::LaunchAttribute waits_itself = {};
     waits_itself.id = cuda::LaunchAttribute::kProgrammaticStreamSerialization;
     waits_itself.value.allowed = 1;
-    cuda::LaunchConfig config = {launch.grid[0],  launch.grid[1],  launch.grid[2],
-                                 launch.block[0], launch.block[1], launch.block[2],
-                                 launch.dynamic_lds, stream, nullptr, 0};
+    cuda::LaunchConfig config = {
+        launch.grid[0],  launch.grid[1],     launch.grid[2], launch.block[0], launch.block[1],
+        launch.block[2], launch.dynamic_lds, stream,         nullptr,         0};
     if (launch.waits_itself) {
       config.attributes = &waits_itself;
       config.attribute_count = 1;

@@ -41,13 +41,13 @@ static_assert(same<ours::DeviceGetAttribute, decltype(&cuDeviceGetAttribute)>);
 static_assert(same<ours::DevicePrimaryCtxRetain, decltype(&cuDevicePrimaryCtxRetain)>);
 static_assert(same<ours::CtxGetCurrent, decltype(&cuCtxGetCurrent)>);
 static_assert(same<ours::CtxSetCurrent, decltype(&cuCtxSetCurrent)>);
-static_assert(same<ours::ThreadExchangeStreamCaptureMode,
-                   decltype(&cuThreadExchangeStreamCaptureMode)>);
+static_assert(
+    same<ours::ThreadExchangeStreamCaptureMode, decltype(&cuThreadExchangeStreamCaptureMode)>);
 static_assert(same<ours::ModuleLoadData, decltype(&cuModuleLoadData)>);
 static_assert(same<ours::ModuleGetFunction, decltype(&cuModuleGetFunction)>);
 static_assert(same<ours::FuncSetAttribute, decltype(&cuFuncSetAttribute)>);
-static_assert(same<ours::OccupancyMaxActiveBlocks,
-                   decltype(&cuOccupancyMaxActiveBlocksPerMultiprocessor)>);
+static_assert(
+    same<ours::OccupancyMaxActiveBlocks, decltype(&cuOccupancyMaxActiveBlocksPerMultiprocessor)>);
 static_assert(same<ours::OccupancyMaxActiveClusters, decltype(&cuOccupancyMaxActiveClusters)>);
 static_assert(same<ours::LaunchKernelEx, decltype(&cuLaunchKernelEx)>);
 static_assert(same<ours::MemsetD2D8Async, decltype(&cuMemsetD2D8Async)>);

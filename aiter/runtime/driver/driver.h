@@ -16,9 +16,9 @@ using Function = void*;
 
 // How a function is launched.
 struct KernelLaunch {
-  uint32_t grid[3];      // in workgroups
-  uint32_t block[3];     // in work-items
-  uint32_t dynamic_lds;  // bytes of workgroup memory beyond what the kernel has
+  uint32_t grid[3];            // in workgroups
+  uint32_t block[3];           // in work-items
+  uint32_t dynamic_lds;        // bytes of workgroup memory beyond what the kernel has
   const void* args = nullptr;  // as the kernel lays them out
   size_t args_size = 0;
   // The kernel waits by itself for the one queued before it, and may start ahead of its end.

@@ -42,8 +42,7 @@ using ModuleLaunchKernel = Error (*)(void* function, unsigned grid_x, unsigned g
                                      unsigned grid_z, unsigned block_x, unsigned block_y,
                                      unsigned block_z, unsigned shared_bytes, void* stream,
                                      void** params, void** extra);
-using ModuleOccupancy = Error (*)(int* workgroups, void* function, int threads,
-                                  size_t dynamic_lds);
+using ModuleOccupancy = Error (*)(int* workgroups, void* function, int threads, size_t dynamic_lds);
 using Memset2DAsync = Error (*)(void* data, size_t pitch, int value, size_t width, size_t height,
                                 void* stream);
 using MemsetD32Async = Error (*)(void* data, int value, size_t count, void* stream);

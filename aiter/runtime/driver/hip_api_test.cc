@@ -40,8 +40,8 @@ static_assert(same<ours::GetDeviceProperties, hipError_t (*)(hipDeviceProp_tR060
 static_assert(same<ours::ModuleLoadData, decltype(&hipModuleLoadData)>);
 static_assert(same<ours::ModuleGetFunction, decltype(&hipModuleGetFunction)>);
 static_assert(same<ours::ModuleLaunchKernel, decltype(&hipModuleLaunchKernel)>);
-static_assert(same<ours::ModuleOccupancy,
-                   decltype(&hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)>);
+static_assert(
+    same<ours::ModuleOccupancy, decltype(&hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)>);
 static_assert(same<ours::Memset2DAsync, decltype(&hipMemset2DAsync)>);
 static_assert(same<ours::MemsetD32Async, decltype(&hipMemsetD32Async)>);
 

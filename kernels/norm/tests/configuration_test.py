@@ -48,9 +48,7 @@ def test_a_tuned_row_is_used_as_it_was_tuned(operation: str) -> None:
 @pytest.mark.parametrize("hidden", [1, 3, 64, 1000, 1025, 50257, 131072, 131073, 1 << 20])
 @pytest.mark.parametrize("vector", [1, 2, 4, 8])
 @pytest.mark.parametrize("device", DEVICES)
-def test_what_is_chosen_can_run(
-    operation: str, hidden: int, vector: int, device: Device
-) -> None:
+def test_what_is_chosen_can_run(operation: str, hidden: int, vector: int, device: Device) -> None:
     element_bytes = 4 * _of(operation)  # float32 and a third matrix: the most that is read
     weight_bytes = 2 * WEIGHT_BYTES.get(operation, 0)
     sums = {"rms_backward": 1, "layer_backward": 2}.get(operation, 0)

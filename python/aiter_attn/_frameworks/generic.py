@@ -178,4 +178,6 @@ class Framework:
 
     def seen_as(self, name: str, array: Any, dtype: str) -> Any:
         """A uint8 array of empty() as one of an fp8 dtype. Raises TypeError where there is none."""
-        raise TypeError(f"{name}: {type(array).__name__} has no {dtype}; pass torch or numpy arrays")
+        raise TypeError(
+            f"{name}: {type(array).__name__} has no {dtype}; pass torch or numpy arrays"
+        )

@@ -19,8 +19,8 @@ from absl import app, flags
 
 from kernels.norm.configuration import choose, load
 from tests.bench.norms import cuda, operations
-from tests.bench.norms.library import Library
 from tests.bench.norms.check_cases import E4, E5, B, Case, F, H, cases
+from tests.bench.norms.library import Library
 
 _SMALL = flags.DEFINE_bool("small", False, "fewer and smaller cases")
 _LIBRARY = flags.DEFINE_string("library", None, "libaiter_attn.so, to be checked by its C ABI")
@@ -237,9 +237,7 @@ def run_norm_backward(case: Case, kernels: Kernels) -> None:
         m, r = mean.to(F64)[:, None], rstd.to(F64)[:, None]
         dx = matrix(case, xt)
         dw, db = (torch.full_like(w, float("nan")) for _ in range(2))
-        run = kernels.norm_backward(
-            x, dy, w, mean, rstd, dx, dw, db if case.layer else None, dh
-        )
+        run = kernels.norm_backward(x, dy, w, mean, rstd, dx, dw, db if case.layer else None, dh)
         run()
         torch.cuda.synchronize()
         g = dy.to(F64)

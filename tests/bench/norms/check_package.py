@@ -3,7 +3,7 @@
 
     python3 -m tests.bench.norms.check_package
 
-Other streams than the default one, captured graphs, fp8 results and gradients of all kinds; check.py
+Other streams than the default one, captured graphs, fp8 results, gradients of all kinds; check.py
 has the types and sizes. Raises AssertionError for what is wrong.
 """
 

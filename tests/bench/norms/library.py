@@ -178,9 +178,7 @@ class Library:
         run.counter = next((t for t in kept if isinstance(t, torch.Tensor)), None)
         return run
 
-    def norm_forward(
-        self, x, gamma, beta, y, mean, rstd, epsilon, residual, total, scale, amax
-    ):
+    def norm_forward(self, x, gamma, beta, y, mean, rstd, epsilon, residual, total, scale, amax):
         problem = self._problem(x, gamma, y, epsilon)
         barrier = turn_counter()
         arguments = _sized(
