@@ -59,7 +59,10 @@ class _Call:
         self._framework = framework_of(name, lead)
         self._device = self._framework.device(name, lead)
         self.place: dict[str, int] = {}
-        self._own_stream = self._stream = None  # what DLPack's producers are told
+        # What DLPack's producers are told: those of lead's framework, and all others.
+        self._own_stream: int | None = None
+        self._stream: int | None = None
+        self._barrier_of: int | None = None  # the stream that work is known to be queued on
         if self._device == _CPU:
             return
         if self._device[0] not in _GPUS:
@@ -117,7 +120,7 @@ class _Call:
 
     def lend_barrier(self) -> None:
         """What the library shares long rows out by, where there is one."""
-        if self.place and self._barrier_of is not None:
+        if self._barrier_of is not None:
             barrier = self._framework.barrier(self._lead, self._barrier_of)
             if barrier is not None:
                 self.borrow("barrier", barrier)

@@ -145,8 +145,8 @@ def _compiled(distribution, deps = []):
     )
 
 def pypi_repositories():
-    """Declares @pybind11, @zstd, @nvrtc, @cuda_driver, programs of lint and benches, and for tests
-    @pypi_NAME (a py_library).
+    """Declares @pybind11, @zstd, @nvrtc, @cuda_driver, programs of lint, and for tests @pypi_NAME
+    (a py_library).
 
     And programs of benches, and @pypi_tools: one environment of all wheels of the kind "tools".
     """
