@@ -41,6 +41,15 @@ def test_devices(hip: Hip, runtime: Runtime) -> None:
     assert hip.library.hipGetLastError() == 0  # `hip` has taken it
 
 
+def test_occupancy_goes_by_threads_and_lds(hip: Hip) -> None:
+    function = "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"
+    held = ctypes.c_int()
+    for threads, lds, want in ((256, 0, 8), (64, 20 << 10, 3), (1024, 64 << 10, 1)):
+        hip(function, ctypes.byref(held), 0x1234, threads, ctypes.c_size_t(lds))
+        assert held.value == want
+    assert code(hip, function, ctypes.byref(held), 0x1234, 2048, ctypes.c_size_t(0)) == 1
+
+
 def test_copies_and_fills(hip: Hip) -> None:
     array = hip.array(DATA)
     other = hip.empty(DATA.shape, "int32")

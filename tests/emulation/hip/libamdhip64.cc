@@ -13,6 +13,7 @@
 #include <hip/hip_runtime_api.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -391,6 +392,21 @@ hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module, con
   const int error = backend->function(number(module), name, &found);
   *function = handle_of<hipFunction_t>(found);
   return finish(error);
+}
+
+// By threads and dynamic LDS: registers and static LDS are not read from the code object.
+hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* workgroups,
+                                                              hipFunction_t function, int threads,
+                                                              size_t dynamic_lds) {
+  ENTER();
+  if (!workgroups || !function || threads < 1 || threads > 1024) {
+    return finish(hipErrorInvalidValue);
+  }
+  const size_t lds = device_model(current_device)->lds;
+  if (dynamic_lds > lds) return finish(hipErrorInvalidValue);
+  *workgroups = 2048 / threads;
+  if (dynamic_lds) *workgroups = std::min(*workgroups, static_cast<int>(lds / dynamic_lds));
+  return finish(hipSuccess);
 }
 
 // Arguments come as one buffer: kernelParams would need each argument's size, which this runtime
