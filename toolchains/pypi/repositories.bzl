@@ -145,10 +145,10 @@ def _compiled(distribution, deps = []):
     )
 
 def pypi_repositories():
-    """Declares @pybind11, @zstd, @nvrtc, @cuda_driver, and @pypi_NAME (a py_library) for tests.
+    """Declares what is made of Python distributions.
 
-    And programs of lint and benches, and @pypi_tools: one environment of all wheels of the kind
-    "tools".
+    @pybind11, @zstd, @nvrtc, @cuda_driver, programs of lint and benches, for tests @pypi_NAME (a
+    py_library) and @pypi_tools: one environment of all wheels of the kind "tools".
     """
     pypi_archive(
         name = "pybind11",
