@@ -30,7 +30,14 @@ from typing import Any, Final
 from aiter_attn import _C, _arguments
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, ArrayT, framework_of
-from aiter_attn._frameworks.generic import SAME_STREAM, Framework, device_name, dlpack_stream
+from aiter_attn._frameworks.generic import (
+    SAME_STREAM,
+    Framework,
+    check_contiguous,
+    check_rows,
+    device_name,
+    dlpack_stream,
+)
 
 __all__ = [
     "layer_norm_bwd",

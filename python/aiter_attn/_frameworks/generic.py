@@ -12,7 +12,15 @@ from typing import Any, Final
 
 from aiter_attn import _C, _arguments
 
-__all__ = ["DEFAULT_STREAM", "SAME_STREAM", "Framework", "device_name", "dlpack_stream"]
+__all__ = [
+    "DEFAULT_STREAM",
+    "SAME_STREAM",
+    "Framework",
+    "check_contiguous",
+    "check_rows",
+    "device_name",
+    "dlpack_stream",
+]
 
 # DLPack's DLDeviceType, for messages.
 _DEVICES: Final = {
