@@ -33,12 +33,11 @@ class HipRtc final : public RtcCompiler {
 }  // namespace
 
 std::unique_ptr<Compiler> open_hiprtc() {
-  return std::make_unique<HipRtc>(SharedLibrary::open(
-      {"hipRTC",
-       kHipRtcLibraryVariable,
-       {"libhiprtc.so.7", "libhiprtc.so.6"},
-       {},
-       "install ROCm's libhiprtc 6 or 7"}));
+  return std::make_unique<HipRtc>(SharedLibrary::open({"hipRTC",
+                                                       kHipRtcLibraryVariable,
+                                                       {"libhiprtc.so.7", "libhiprtc.so.6"},
+                                                       {},
+                                                       "install ROCm's libhiprtc 6 or 7"}));
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -19,9 +19,9 @@ class Nvrtc final : public RtcCompiler {
   explicit Nvrtc(SharedLibrary library)
       : RtcCompiler(std::move(library), "NVRTC", "nvrtc", kVersions) {
     if (version().first < kOldestMajor || version().first > kNewestMajor) {
-      fail(Status::kDriver, describe(), " is of a version that is not known to this library, which ",
-           "needs ", kVersions, ": pip install nvidia-cuda-nvrtc, or name another file in ",
-           kNvrtcLibraryVariable);
+      fail(Status::kDriver, describe(),
+           " is of a version that is not known to this library, which ", "needs ", kVersions,
+           ": pip install nvidia-cuda-nvrtc, or name another file in ", kNvrtcLibraryVariable);
     }
     cubin_ = code_getter("CUBIN");
     ptx_ = code_getter("PTX");
@@ -48,8 +48,8 @@ class Nvrtc final : public RtcCompiler {
     const auto newer = std::upper_bound(archs_.begin(), archs_.end(), capability);
     if (newer == archs_.begin()) {
       fail(Status::kUnsupported, describe(), " compiles nothing for ", arch, ", only for sm_",
-           archs_.empty() ? 0 : archs_.front(), " and newer: ",
-           "install an older NVRTC, or use another GPU");
+           archs_.empty() ? 0 : archs_.front(),
+           " and newer: ", "install an older NVRTC, or use another GPU");
     }
     if (*(newer - 1) == capability) return arch;
     return concat("compute_", *(newer - 1));

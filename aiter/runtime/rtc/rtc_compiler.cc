@@ -96,8 +96,8 @@ RtcCompiler::CodeGetter RtcCompiler::code_getter(const std::string& name) const 
 Bytes RtcCompiler::compile_with(const SourceFile& source, const std::vector<SourceFile>& headers,
                                 std::vector<std::string> options, const CodeGetter& code) const {
   const OpenProgram program(*this, source, headers);
-  const rtc::Result result = compile_program_(program.get(), static_cast<int>(options.size()),
-                                              pointers(options).data());
+  const rtc::Result result =
+      compile_program_(program.get(), static_cast<int>(options.size()), pointers(options).data());
   if (result == rtc::kErrorCompilation || result == rtc::kErrorInvalidOption) {
     std::string list;
     for (const std::string& option : options) list += " " + option;

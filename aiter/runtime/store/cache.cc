@@ -246,9 +246,8 @@ std::optional<Bytes> CacheProvider::read(const CodeObjectRef& ref) const {
 
 void CacheProvider::warn_once(const std::string& reason) {
   if (warned_.exchange(true)) return;
-  const std::string line =
-      concat("aiter-attn: kernels compiled at run time are not kept: ", reason,
-             "; make room there, or name another folder in ", kCacheVariable);
+  const std::string line = concat("aiter-attn: kernels compiled at run time are not kept: ", reason,
+                                  "; make room there, or name another folder in ", kCacheVariable);
   if (options_.warn) return options_.warn(line);
   std::fprintf(stderr, "%s\n", line.c_str());
 }
