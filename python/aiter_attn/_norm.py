@@ -156,7 +156,7 @@ class _Call:
             tensor = maker.borrow(name, made, self._device, self._stream_of(maker))
             framework.check_made(name, given, tensor, shape, dtype or self.tensors[like].dtype)
         except TypeError as error:
-            raise TypeError(f"{error}; pass {like} as a numpy, torch or jax array") from error
+            raise TypeError(f"{error}; pass {like} as a numpy, torch, cupy or jax array") from error
         self.tensors[name], self._made[name] = tensor, (made, like)
 
     def result(self, name: str, dtype: str | None = None) -> Any:
