@@ -4,11 +4,13 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "aiter/runtime/error.h"
@@ -109,6 +111,13 @@ SharedLibrary SharedLibrary::open(const LibrarySearch& search) {
        ", or name its file in ", search.variable);
 }
 
+std::optional<SharedLibrary> SharedLibrary::open_one_of(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (void* handle = dlopen(name.c_str(), kFlags)) return SharedLibrary(handle, name);
+  }
+  return std::nullopt;
+}
+
 void* SharedLibrary::address(const std::string& symbol, const std::string& versions) const {
   if (void* found = dlsym(handle_, symbol.c_str())) return found;
   fail(Status::kDriver, path(), " has no ", symbol, ": this library needs ", versions);
@@ -116,6 +125,18 @@ void* SharedLibrary::address(const std::string& symbol, const std::string& versi
 
 std::string SharedLibrary::path() const { return utf8(file_); }
 
+std::string SharedLibrary::identity() const {
+  if (std::string id = build_id(); !id.empty()) return id;
+  struct stat status;
+  if (::stat(file_.c_str(), &status) != 0) {
+    fail(Status::kDriver, "cannot tell which ", path(), " is loaded: ", std::strerror(errno));
+  }
+  const uint64_t nanoseconds = uint64_t{1000000000} * static_cast<uint64_t>(status.st_mtim.tv_sec) +
+                               static_cast<uint64_t>(status.st_mtim.tv_nsec);
+  return concat("file ", status.st_size, ".", nanoseconds);
+}
+
+// "": it has none, or none that is loaded: NVRTC 12.8's is a section of the file alone.
 std::string SharedLibrary::build_id() const {
   BuildIdSearch search = {map_of(handle_)->l_addr, {}};
   dl_iterate_phdr(visit, &search);

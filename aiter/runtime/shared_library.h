@@ -4,6 +4,7 @@
 // loading this library needs it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ class SharedLibrary {
   // Throws Status::kDriver with each reason, and the remedy. The library stays loaded for good:
   // others may have its functions.
   static SharedLibrary open(const LibrarySearch& search);
+  // The first of `names`, files or sonames, that can be loaded.
+  static std::optional<SharedLibrary> open_one_of(const std::vector<std::string>& names);
 
   // Throws Status::kDriver where the library has no such function; `versions` says which have.
   template <typename F>
@@ -33,12 +36,14 @@ class SharedLibrary {
   // Its file, as text, for messages; and as the loader names it.
   std::string path() const;
   const std::string& file() const { return file_; }
-  // The linker's identity of the file's contents in hex; "": it has none.
-  std::string build_id() const;
+  // What tells its contents from those of other files: the linker's build ID, in hex; where the
+  // linker made none, "file SIZE.TIME", which costs less than the digest of some 100 MB.
+  std::string identity() const;
 
  private:
   SharedLibrary(void* handle, std::string file);
   void* address(const std::string& symbol, const std::string& versions) const;
+  std::string build_id() const;
 
   void* handle_;
   std::string file_;

@@ -94,7 +94,8 @@ TEST_F(Rtc, ItSaysWhatItIs) {
   const auto nvrtc = open_nvrtc({});
   EXPECT_EQ(nvrtc->describe(), "NVRTC 12.9 (" + fake("FAKE_NVRTC") + ")");
   // The version, and 20 bytes that the linker made of the file's contents.
-  EXPECT_THAT(nvrtc->identity(), ::testing::MatchesRegex("nvrtc 12\\.9 [0-9a-f]+"));
+  EXPECT_THAT(nvrtc->identity(),
+              ::testing::MatchesRegex("nvrtc 12\\.9 [0-9a-f]+ builtins [0-9a-z .]+"));
   EXPECT_NE(nvrtc->identity(), open_hiprtc()->identity());
   setenv("AITER_FAKE_RTC_VERSION", "13.0", 1);
   EXPECT_NE(nvrtc->identity(), open_nvrtc({})->identity());

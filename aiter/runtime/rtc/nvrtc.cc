@@ -1,6 +1,4 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -37,6 +35,10 @@ class Nvrtc final : public RtcCompiler {
     load_builtins();
   }
 
+  std::string identity() const override {
+    return concat(RtcCompiler::identity(), " builtins ", builtins_);
+  }
+
   std::string target(const std::string& arch) const override {
     // A letter at the end (sm_90a): of this arch alone.
     const std::string digits = arch.substr(0, arch.find_last_of("0123456789") + 1);
@@ -64,17 +66,18 @@ class Nvrtc final : public RtcCompiler {
   }
 
  private:
-  // NVRTC looks for this library by its name when it first compiles. Not all of its wheels say
-  // that it is in NVRTC's own folder.
+  // NVRTC looks for this library by its name when it first compiles, and its contents enter the
+  // code. Not all of its wheels say that it is in NVRTC's own folder.
   void load_builtins() {
     const size_t slash = library().file().rfind('/');
-    if (slash == std::string::npos) return;
-    const std::string file = concat(library().file().substr(0, slash), "/libnvrtc-builtins.so.",
-                                    version().first, ".", version().second);
-    // Where it is not there, NVRTC finds it elsewhere, or says that it does not.
-    dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const std::string name =
+        concat("libnvrtc-builtins.so.", version().first, ".", version().second);
+    const std::string folder = library().file().substr(0, slash + 1);
+    const auto found = SharedLibrary::open_one_of({folder + name, name});
+    builtins_ = found ? found->identity() : "not found";  // which NVRTC says by itself
   }
 
+  std::string builtins_;  // their identity
   CodeGetter cubin_, ptx_;
   std::vector<int> archs_;
 };

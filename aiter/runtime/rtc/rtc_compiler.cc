@@ -67,16 +67,14 @@ RtcCompiler::RtcCompiler(SharedLibrary library, std::string name, std::string pr
   bind("GetProgramLogSize", &get_log_size_);
   bind("GetProgramLog", &get_log_);
   check(version(&version_.first, &version_.second), "Version");
+  identity_ = concat(prefix_, " ", version_.first, ".", version_.second, " ", library_.identity());
 }
 
 std::string RtcCompiler::describe() const {
   return concat(name_, " ", version_.first, ".", version_.second, " (", library_.path(), ")");
 }
 
-// The build ID tells patch releases apart, which have the same version.
-std::string RtcCompiler::identity() const {
-  return concat(prefix_, " ", version_.first, ".", version_.second, " ", library_.build_id());
-}
+std::string RtcCompiler::identity() const { return identity_; }
 
 void RtcCompiler::check(rtc::Result result, const std::string& call) const {
   if (result == rtc::kSuccess) return;

@@ -46,6 +46,7 @@ class RtcCompiler : public Compiler {
   const SharedLibrary library_;
   const std::string name_, prefix_, versions_;
   std::pair<int, int> version_;
+  std::string identity_;  // patch releases have the same version
   rtc::GetErrorString get_error_string_;
   rtc::CreateProgram create_program_;
   rtc::CompileProgram compile_program_;

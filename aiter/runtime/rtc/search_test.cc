@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -36,14 +37,14 @@ class Search : public ::testing::Test {
   void place(const char* name, const std::string& file) {
     fs::copy_file(file, folder_ / "nvidia" / name);
   }
-  // describe(), in a child where body() is run first.
+  // describe() or identity(), in a child where body() is run first.
   template <typename Body>
-  std::string opened(Body&& body) {
+  std::string opened(Body&& body, std::string (Compiler::*ask)() const = &Compiler::describe) {
     const fs::path answer = folder_ / "answer";
     testing::in_forked_child([&] {
       body();
       try {
-        std::ofstream(answer) << open_nvrtc({"/nowhere", folder_})->describe();
+        std::ofstream(answer) << (*open_nvrtc({"/nowhere", folder_}).*ask)();
       } catch (const Error& error) {
         std::ofstream(answer) << error.what();
       }
@@ -56,8 +57,12 @@ class Search : public ::testing::Test {
   std::string opened() {
     return opened([] {});
   }
+  std::string identity() {
+    return opened([] {}, &Compiler::identity);
+  }
 
   const std::string fake_ = fs::absolute(std::getenv("FAKE_NVRTC"));
+  const std::string without_id_ = fs::absolute(std::getenv("FAKE_NVRTC_WITHOUT_ID"));
   const fs::path folder_ = fs::path(std::getenv("TEST_TMPDIR")) / "site-packages";
 };
 
@@ -78,6 +83,25 @@ TEST_F(Search, AFileOfPipsThatCannotBeLoadedIsPassedOver) {
   std::ofstream(folder_ / "nvidia/cu13/lib/libnvrtc.so.13") << "half";
   place("cuda_nvrtc/lib/libnvrtc.so.12", fake_);
   EXPECT_THAT(opened(), HasSubstr("cuda_nvrtc/lib/libnvrtc.so.12"));
+}
+
+// Patch releases have one version, and NVRTC 12.8 has no build ID that a process sees.
+TEST_F(Search, FilesWithoutABuildIdAreToldApart) {
+  place("cuda_nvrtc/lib/libnvrtc.so.12", without_id_);
+  const std::string before = identity();
+  EXPECT_THAT(before, ::testing::MatchesRegex("nvrtc 13\\.0 file [0-9]+\\.[0-9]+"));
+  EXPECT_EQ(identity(), before);
+  const fs::path file = folder_ / "nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
+  fs::last_write_time(file, fs::last_write_time(file) + std::chrono::nanoseconds(1));
+  EXPECT_NE(identity(), before);
+}
+
+TEST_F(Search, BuiltinsCount) {
+  place("cu13/lib/libnvrtc.so.13", fake_);
+  const std::string alone = identity();
+  place("cu13/lib/libnvrtc-builtins.so.13.0", without_id_);
+  EXPECT_THAT(identity(), HasSubstr(" builtins file "));
+  EXPECT_NE(identity(), alone);
 }
 
 TEST_F(Search, NoneAtAll) {
