@@ -33,7 +33,9 @@ static_assert(sizeof(Header) == 80);
 
 class File {
  public:
-  File(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
+  // Others may have put a link there, or a pipe, which would have no end.
+  File(const std::string& path, int flags)
+      : fd_(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600)) {}
   ~File() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -79,6 +81,13 @@ void make_folder(const std::string& folder) {
   ::mkdir(folder.c_str(), 0700);
 }
 
+// Whether only this user, or root, which may do anyhow what it likes, says what is in it. Images
+// have folders of root's.
+bool is_trusted(const struct stat& status) {
+  return (status.st_uid == ::geteuid() || status.st_uid == 0) &&
+         !(status.st_mode & (S_IWGRP | S_IWOTH));
+}
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
@@ -105,6 +114,7 @@ class CacheProvider::Writer {
   Writer(const CacheProvider& cache, const Digest& key)
       : path_(cache.path(key, ".new")), target_(cache.path(key, ".object")), key_(key) {
     make_folder(cache.options_.folder);
+    if (!trusts(cache.options_.folder)) return;
     acquire(std::chrono::steady_clock::now() + cache.options_.patience);
   }
   ~Writer() {
@@ -140,6 +150,15 @@ class CacheProvider::Writer {
   }
 
  private:
+  // In a sticky folder, such as /tmp, others make files, but do not rename this user's.
+  bool trusts(const std::string& folder) {
+    struct stat status;
+    if (::stat(folder.c_str(), &status) != 0) return true;  // opening the file says why
+    if (is_trusted(status) || (status.st_mode & S_ISVTX)) return true;
+    distrust(folder);
+    return false;
+  }
+
   void acquire(std::chrono::steady_clock::time_point deadline) {
     while (true) {
       File file(path_, O_RDWR | O_CREAT);
@@ -148,6 +167,10 @@ class CacheProvider::Writer {
       // A writer that had it before has renamed or removed it: then this is another file.
       struct stat held, named;
       if (::fstat(file.get(), &held) != 0) return fail_by("fstat");
+      if (!S_ISREG(held.st_mode) || held.st_uid != ::geteuid() || !is_trusted(held) ||
+          held.st_nlink > 1) {
+        return distrust(path_);
+      }
       if (::stat(path_.c_str(), &named) == 0 && held.st_ino == named.st_ino) {
         file_.emplace(std::move(file));
         return;
@@ -169,7 +192,12 @@ class CacheProvider::Writer {
   }
 
   void fail_by(const char* call) {
-    error_ = concat("cannot ", call, " '", utf8(path_), "': ", std::strerror(errno));
+    error_ = concat("cannot ", call, " '", utf8(path_), "': ", std::strerror(errno),
+                    "; make room there");
+  }
+  void distrust(const std::string& path) {
+    error_ = concat("'", utf8(path), "' belongs to another user, or others may write to it",
+                    "; make it this user's alone");
   }
 
   const std::string path_, target_;
@@ -231,7 +259,8 @@ std::optional<Bytes> CacheProvider::read(const CodeObjectRef& ref) const {
   if (!file) return std::nullopt;
   Header header;
   struct stat status;
-  if (::fstat(file.get(), &status) != 0 || !read_all(file.get(), &header, sizeof(header)) ||
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || !is_trusted(status) ||
+      !read_all(file.get(), &header, sizeof(header)) ||
       std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 || header.key != ref.key ||
       // The size is believed only where the file has it.
       header.size != static_cast<uint64_t>(status.st_size) - sizeof(header)) {
@@ -247,7 +276,7 @@ std::optional<Bytes> CacheProvider::read(const CodeObjectRef& ref) const {
 void CacheProvider::warn_once(const std::string& reason) {
   if (warned_.exchange(true)) return;
   const std::string line = concat("aiter-attn: kernels compiled at run time are not kept: ", reason,
-                                  "; make room there, or name another folder in ", kCacheVariable);
+                                  ", or name another folder in ", kCacheVariable);
   if (options_.warn) return options_.warn(line);
   std::fprintf(stderr, "%s\n", line.c_str());
 }

@@ -38,7 +38,8 @@ struct CacheOptions {
   std::chrono::milliseconds patience = std::chrono::seconds(60);
 };
 
-// What the maker gives, kept. A damaged file is as none, and replaced. Where the folder cannot be
+// What the maker gives, kept. A damaged file is as none, and replaced; so is one that is another
+// user's (but root's), or that others may write to. Into a folder like that nothing is written. Where the folder cannot be
 // written to, what is in it still serves. An error of the maker's, but for Status::kOutOfMemory, is
 // thrown again for the same key as long as the process lives: nothing is made twice in vain.
 class CacheProvider : public Provider {

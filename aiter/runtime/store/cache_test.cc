@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <iterator>
 #include <thread>
@@ -61,7 +63,10 @@ void write(const fs::path& path, const Bytes& bytes) {
 
 class Cache : public ::testing::Test {
  protected:
-  Cache() { fs::remove_all(folder_); }
+  Cache() {
+    umask(022);
+    fs::remove_all(folder_);
+  }
 
   std::unique_ptr<CacheProvider> cache(Maker::Make make) {
     CacheOptions options;
@@ -155,6 +160,74 @@ TEST_F(Cache, AFileUnderAnotherKeysNameIsNone) {
   fs::rename(folder_ / (hex(key("another kernel")) + ".object"), file(".object"));
   EXPECT_EQ(counting()->get({kKey, {}}), kObject);
   EXPECT_EQ(made_, 2);
+}
+
+// Whoever may write to the folder neither has this process run code, nor write elsewhere.
+TEST_F(Cache, AnObjectThatOthersCouldHaveMadeIsReplaced) {
+  counting()->get({kKey, {}});
+  const Bytes whole = contents(file(".object"));
+  const fs::path elsewhere = folder_.parent_path() / "elsewhere";
+  write(elsewhere, whole);
+  const std::vector<std::function<void()>> places = {
+      [&] { fs::create_symlink(elsewhere, file(".object")); },
+      [&] { ASSERT_EQ(mkfifo(file(".object").c_str(), 0600), 0); },
+      [&] {
+        write(file(".object"), whole);
+        fs::permissions(file(".object"), fs::perms(0666));
+      },
+  };
+  for (const auto& place : places) {
+    fs::remove(file(".object"));
+    place();
+    made_ = 0;
+    ASSERT_EQ(counting()->get({kKey, {}}), kObject);
+    ASSERT_EQ(counting()->get({kKey, {}}), kObject);
+    ASSERT_EQ(made_, 1);
+    ASSERT_TRUE(fs::is_regular_file(fs::symlink_status(file(".object"))));
+    ASSERT_EQ(contents(elsewhere), whole);
+  }
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(Cache, AFileThatOthersPutInTheWritersPlaceIsLeftAlone) {
+  fs::create_directories(folder_);
+  const fs::path elsewhere = folder_.parent_path() / "elsewhere";
+  const Bytes precious = {1, 2, 3};
+  const std::vector<std::function<void()>> places = {
+      [&] { fs::create_symlink(elsewhere, file(".new")); },
+      [&] { fs::create_hard_link(elsewhere, file(".new")); },
+      [&] { ASSERT_EQ(mkfifo(file(".new").c_str(), 0600), 0); },
+      [&] {
+        write(file(".new"), {});
+        fs::permissions(file(".new"), fs::perms(0666));
+      },
+  };
+  for (const auto& place : places) {
+    write(elsewhere, precious);
+    fs::remove(file(".new"));
+    place();
+    warnings_.clear();
+    made_ = 0;
+    const auto cache = counting();
+    ASSERT_EQ(cache->get({kKey, {}}), kObject);
+    ASSERT_EQ(cache->get({kKey, {}}), kObject);
+    ASSERT_EQ(made_, 1);
+    ASSERT_EQ(contents(elsewhere), precious);
+    ASSERT_THAT(warnings_, ElementsAre(HasSubstr(file(".new").string())));
+    ASSERT_THAT(files(), ElementsAre(hex(kKey) + ".new"));
+  }
+}
+
+TEST_F(Cache, NothingIsWrittenToAFolderOfAll) {
+  fs::create_directories(folder_);
+  fs::permissions(folder_, fs::perms(0777));
+  EXPECT_EQ(counting()->get({kKey, {}}), kObject);
+  EXPECT_THAT(files(), IsEmpty());
+  EXPECT_THAT(warnings_, ElementsAre(AllOf(HasSubstr("'" + folder_.string() + "' belongs"),
+                                           HasSubstr("AITER_ATTN_CACHE_DIR"))));
+  fs::permissions(folder_, fs::perms(01777));  // as /tmp
+  EXPECT_EQ(counting()->get({kKey, {}}), kObject);
+  EXPECT_THAT(files(), ElementsAre(hex(kKey) + ".object"));
 }
 
 TEST_F(Cache, AnErrorIsKeptForItsKey) {
