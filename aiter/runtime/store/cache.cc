@@ -2,6 +2,7 @@
 #include "aiter/runtime/store/cache.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -39,14 +41,63 @@ class File {
   ~File() {
     if (fd_ >= 0) ::close(fd_);
   }
-  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  File& operator=(File&&) = delete;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
 
   explicit operator bool() const { return fd_ >= 0; }
   int get() const { return fd_; }
 
  private:
   int fd_;
+};
+
+// A file that is locked. The lock lasts as long as any process has the open file: so that it ends
+// with this process, children that are forked meanwhile close it, and then have none.
+class LockFile {
+ public:
+  LockFile() {
+    const std::lock_guard<std::mutex> lock(all().mutex);
+    all().files.insert(this);
+  }
+  ~LockFile() {
+    const std::lock_guard<std::mutex> lock(all().mutex);
+    all().files.erase(this);
+    file_.reset();
+  }
+  LockFile(const LockFile&) = delete;
+  LockFile& operator=(const LockFile&) = delete;
+
+  void open(const std::string& path) {
+    const std::lock_guard<std::mutex> lock(all().mutex);
+    file_.emplace(path, O_RDWR | O_CREAT);
+  }
+  void close() {
+    const std::lock_guard<std::mutex> lock(all().mutex);
+    file_.reset();
+  }
+  explicit operator bool() const { return file_ && *file_; }
+  int get() const { return file_->get(); }
+
+ private:
+  struct All {
+    std::mutex mutex;  // held while a child is forked: it gets no file that is not in files
+    std::set<LockFile*> files;
+  };
+  static All& all() {
+    static auto* const all = new All;
+    return *all;
+  }
+  static int watch_forks() {
+    return pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
+                          [] {
+                            for (LockFile* file : all().files) file->file_.reset();
+                            all().mutex.unlock();
+                          });
+  }
+  // When the library is loaded: later, another thread may fork meanwhile.
+  [[maybe_unused]] static inline const int fork_watch_ = watch_forks();
+
+  std::optional<File> file_;
 };
 
 bool read_all(int fd, void* data, size_t size) {
@@ -112,21 +163,24 @@ std::string user_cache_folder() {
 class CacheProvider::Writer {
  public:
   Writer(const CacheProvider& cache, const Digest& key)
-      : path_(cache.path(key, ".new")), target_(cache.path(key, ".object")), key_(key) {
+      : path_(cache.path(key, ".new")),
+        target_(cache.path(key, ".object")),
+        key_(key),
+        patience_(cache.options_.patience) {
     make_folder(cache.options_.folder);
     if (!trusts(cache.options_.folder)) return;
-    acquire(std::chrono::steady_clock::now() + cache.options_.patience);
+    if (!acquire(std::chrono::steady_clock::now() + patience_)) file_.close();
   }
   ~Writer() {
     if (!file_) return;
     if (!published_) ::unlink(path_.c_str());
-    // Said in full: a child that was forked meanwhile still has the file open.
-    ::flock(file_->get(), LOCK_UN);
+    // Said in full: a child that was not made by fork() still has the file open.
+    ::flock(file_.get(), LOCK_UN);
   }
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // Why nothing can be written; "" if something can, or if only time was short.
+  // Why nothing can be written; "" if something can.
   const std::string& error() const { return error_; }
 
   // Whether the object is kept.
@@ -137,7 +191,7 @@ class CacheProvider::Writer {
     header.key = key_;
     header.sha256 = sha256(bytes.data(), bytes.size());
     header.size = bytes.size();
-    const int fd = file_->get();
+    const int fd = file_.get();
     if (::ftruncate(fd, 0) != 0 || !write_all(fd, &header, sizeof(header)) ||
         !write_all(fd, bytes.data(), bytes.size()) || ::fsync(fd) != 0) {
       fail_by("write");
@@ -154,55 +208,58 @@ class CacheProvider::Writer {
   bool trusts(const std::string& folder) {
     struct stat status;
     if (::stat(folder.c_str(), &status) != 0) return true;  // opening the file says why
-    if (is_trusted(status) || (status.st_mode & S_ISVTX)) return true;
-    distrust(folder);
-    return false;
+    return is_trusted(status) || (status.st_mode & S_ISVTX) || distrust(folder);
   }
 
-  void acquire(std::chrono::steady_clock::time_point deadline) {
+  // false: it cannot be had, or not in time.
+  bool acquire(std::chrono::steady_clock::time_point deadline) {
     while (true) {
-      File file(path_, O_RDWR | O_CREAT);
-      if (!file) return fail_by("open");
-      if (!lock(file, deadline)) return;
-      // A writer that had it before has renamed or removed it: then this is another file.
+      file_.open(path_);
+      if (!file_) return fail_by("open");
       struct stat held, named;
-      if (::fstat(file.get(), &held) != 0) return fail_by("fstat");
+      if (::fstat(file_.get(), &held) != 0) return fail_by("fstat");
       if (!S_ISREG(held.st_mode) || held.st_uid != ::geteuid() || !is_trusted(held) ||
           held.st_nlink > 1) {
         return distrust(path_);
       }
-      if (::stat(path_.c_str(), &named) == 0 && held.st_ino == named.st_ino) {
-        file_.emplace(std::move(file));
-        return;
-      }
+      if (!lock(deadline)) return false;
+      // A writer that had it before has renamed or removed it: then this is another file.
+      if (::stat(path_.c_str(), &named) == 0 && held.st_ino == named.st_ino) return true;
     }
   }
 
-  // false: it cannot be had, or not in time.
-  bool lock(const File& file, std::chrono::steady_clock::time_point deadline) {
-    while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+  bool lock(std::chrono::steady_clock::time_point deadline) {
+    while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) {
         fail_by("lock");
+        ::unlink(path_.c_str());  // where nobody can lock it, it is nobody's
         return false;
       }
-      if (std::chrono::steady_clock::now() >= deadline) return false;
+      if (std::chrono::steady_clock::now() >= deadline) {
+        error_ = concat("another process has held the lock of '", utf8(path_), "' for ",
+                        patience_.count(), " ms; end it if it hangs");
+        return false;
+      }
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return true;
   }
 
-  void fail_by(const char* call) {
+  bool fail_by(const char* call) {
     error_ = concat("cannot ", call, " '", utf8(path_), "': ", std::strerror(errno),
                     "; make room there");
+    return false;
   }
-  void distrust(const std::string& path) {
+  bool distrust(const std::string& path) {
     error_ = concat("'", utf8(path), "' belongs to another user, or others may write to it",
                     "; make it this user's alone");
+    return false;
   }
 
   const std::string path_, target_;
   const Digest key_;
-  std::optional<File> file_;
+  const std::chrono::milliseconds patience_;
+  LockFile file_;
   bool published_ = false;
   std::string error_;
 };

@@ -7,7 +7,8 @@
 //
 // A writer holds the lock of KEY.new (flock) while it makes the object and writes it there, and
 // renames it when it is complete and on the disk: KEY.object is whole or does not exist. The lock
-// dies with its process, and what a killed writer left behind is the next writer's file.
+// dies with its process (children that it forked give it up at once), and what a killed writer left
+// behind is the next writer's file.
 #pragma once
 
 #include <atomic>
@@ -31,11 +32,12 @@ std::string user_cache_folder();
 struct CacheOptions {
   // "": nothing is kept. It is made when it is first written to.
   std::string folder;
-  // Gets one line, once, where what is made cannot be kept. By default it goes to stderr.
+  // Gets one line, once, where something that is made cannot be kept. By default it goes to stderr.
   std::function<void(const std::string&)> warn;
   // For another process that makes the same object. One that takes longer, or is stopped, is not
   // waited for: this process makes it for itself.
-  std::chrono::milliseconds patience = std::chrono::seconds(60);
+  // A compile takes less than a second.
+  std::chrono::milliseconds patience = std::chrono::seconds(10);
 };
 
 // What the maker gives, kept. A damaged file is as none, and replaced; so is one that is another

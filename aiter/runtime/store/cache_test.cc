@@ -83,14 +83,17 @@ class Cache : public ::testing::Test {
       return kObject;
     });
   }
-  // A child that holds the lock of kKey: it has said so, and makes its object forever.
-  pid_t start_stuck_child() {
+  // A child that holds the lock of kKey: it has said so, and makes its object forever, after
+  // meanwhile().
+  template <typename Meanwhile>
+  pid_t start_stuck_child(Meanwhile&& meanwhile) {
     int pipes[2];
     if (pipe(pipes) != 0) std::abort();
     const pid_t child = fork();
     if (child == 0) {
       alarm(100);
       const auto stuck = cache([&](const CodeObjectRef&) -> std::optional<Bytes> {
+        meanwhile();
         if (::write(pipes[1], "x", 1) != 1) _exit(1);
         while (true) pause();
       });
@@ -102,6 +105,9 @@ class Cache : public ::testing::Test {
     ::close(pipes[0]);
     ::close(pipes[1]);
     return child;
+  }
+  pid_t start_stuck_child() {
+    return start_stuck_child([] {});
   }
   fs::path file(const char* suffix) const { return folder_ / (hex(kKey) + suffix); }
   std::vector<std::string> files() const {
@@ -329,6 +335,42 @@ TEST_F(Cache, AKilledWritersLockAndFileAreTheNextOnes) {
   EXPECT_THAT(files(), ElementsAre(hex(kKey) + ".object"));
 }
 
+TEST_F(Cache, AKilledWritersChildrenDoNotHoldItsLock) {
+  int pipes[2];
+  ASSERT_EQ(pipe(pipes), 0);
+  const pid_t child = start_stuck_child([&] {
+    if (fork() != 0) return;
+    alarm(100);
+    char byte;
+    _exit(::read(pipes[0], &byte, 1) == 1 ? 0 : 1);  // lives until the test ends it
+  });
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(counting()->get({kKey, {}}), kObject);
+  EXPECT_THAT(warnings_, IsEmpty());
+  EXPECT_THAT(files(), ElementsAre(hex(kKey) + ".object"));
+  ASSERT_EQ(::write(pipes[1], "x", 1), 1);
+  ::close(pipes[0]);
+  ::close(pipes[1]);
+}
+
+// The forked child of the maker's own thread has no lock, and leaves the file alone.
+TEST_F(Cache, AChildOfAWriterKeepsNothing) {
+  const auto forking = cache([](const CodeObjectRef&) -> std::optional<Bytes> {
+    if (fork() == 0) return Bytes{0};  // goes on as if it were the writer
+    int status = 0;
+    wait(&status);
+    return kObject;
+  });
+  const pid_t parent = getpid();
+  const std::optional<Bytes> bytes = forking->get({kKey, {}});
+  if (getpid() != parent) _exit(0);
+  EXPECT_EQ(bytes, kObject);
+  EXPECT_EQ(counting()->get({kKey, {}}), kObject);
+  EXPECT_EQ(made_, 0);
+}
+
 TEST_F(Cache, AProcessThatIsStoppedIsNotWaitedForForever) {
   const pid_t child = start_stuck_child();
   patience_ = std::chrono::milliseconds(20);
@@ -336,7 +378,8 @@ TEST_F(Cache, AProcessThatIsStoppedIsNotWaitedForForever) {
   EXPECT_EQ(impatient->get({kKey, {}}), kObject);
   EXPECT_EQ(impatient->get({kKey, {}}), kObject);
   EXPECT_EQ(made_, 1);
-  EXPECT_THAT(warnings_, IsEmpty());
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("another process has held the lock of '" +
+                                               file(".new").string() + "' for 20 ms")));
   EXPECT_THAT(files(), ElementsAre(hex(kKey) + ".new"));  // the child's
   ASSERT_EQ(kill(child, SIGKILL), 0);
   int status = 0;
