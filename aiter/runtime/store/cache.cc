@@ -306,7 +306,7 @@ std::optional<Bytes> CacheProvider::make(const CodeObjectRef& ref, Entry& entry)
   try {
     return maker_->get(ref);
   } catch (const Error& error) {
-    if (error.status() != Status::kOutOfMemory) entry.error = std::current_exception();
+    if (error.status() == Status::kInternal) entry.error = std::current_exception();
     throw;
   }
 }

@@ -42,8 +42,9 @@ struct CacheOptions {
 
 // What the maker gives, kept. A damaged file is as none, and replaced; so is one that is another
 // user's (but root's), or that others may write to. Into a folder like that nothing is written. Where the folder cannot be
-// written to, what is in it still serves. An error of the maker's, but for Status::kOutOfMemory, is
-// thrown again for the same key as long as the process lives: nothing is made twice in vain.
+// written to, what is in it still serves. An error of the maker's of Status::kInternal (a kernel
+// does not compile) is thrown again for the same key as long as the process lives: nothing is made
+// twice in vain. Others, such as a lack of memory or of a file, may pass.
 class CacheProvider : public Provider {
  public:
   CacheProvider(CacheOptions options, std::unique_ptr<Provider> maker);

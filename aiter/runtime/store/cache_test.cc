@@ -256,13 +256,17 @@ TEST_F(Cache, AnErrorIsKeptForItsKey) {
   EXPECT_THAT(files(), ElementsAre(hex(key("another kernel")) + ".object"));
 }
 
-TEST_F(Cache, ALackOfMemoryIsNot) {
-  const auto failing = cache([this](const CodeObjectRef&) -> std::optional<Bytes> {
-    if (made_++ == 0) fail(Status::kOutOfMemory, "for now");
-    return kObject;
-  });
-  EXPECT_THROW(failing->get({kKey, {}}), Error);
-  EXPECT_EQ(failing->get({kKey, {}}), kObject);
+TEST_F(Cache, WhatMayPassIsNot) {
+  for (const Status status : {Status::kOutOfMemory, Status::kDriver}) {
+    made_ = 0;
+    const Digest own = key(std::to_string(static_cast<int>(status)));
+    const auto failing = cache([&](const CodeObjectRef&) -> std::optional<Bytes> {
+      if (made_++ == 0) fail(status, "for now");
+      return kObject;
+    });
+    EXPECT_THROW(failing->get({own, {}}), Error);
+    EXPECT_EQ(failing->get({own, {}}), kObject);
+  }
 }
 
 TEST_F(Cache, ThreadsMakeAnObjectOnce) {
