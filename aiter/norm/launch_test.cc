@@ -317,15 +317,21 @@ TEST(LaunchTest, AnOlderGpu) {
   EXPECT_EQ(call.wide_clusters, 0u);
 }
 
+// A driver says so by a number of 0, or by an error.
 TEST(LaunchTest, ClustersThatTheDeviceDoesNotHoldAreDoneWithout) {
-  const Environment small("AITER_RECORDING_CUDA_MOST_CLUSTER", "1");
-  attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 5000, 131064);
-  const attn_norm_fwd_args args = forward_args(p);
-  const Recorder recorder(kCuda);
-  expect_ok(attn_norm_fwd(&args));
-  const RecordedCall call = recorder.of(kRecordedLaunch)[0];
-  EXPECT_EQ(number(call, "ROW_CLUSTER"), 1);
-  EXPECT_EQ(number(call, "ROW_STAGES"), 0);
+  const auto expect_no_cluster = [](int64_t hidden, const char* variable, const char* value) {
+    SCOPED_TRACE(value);
+    const Environment small(variable, value);
+    attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 5000, hidden);  // a shape of its own
+    const attn_norm_fwd_args args = forward_args(p);
+    const Recorder recorder(kCuda);
+    expect_ok(attn_norm_fwd(&args));
+    const RecordedCall call = recorder.of(kRecordedLaunch)[0];
+    EXPECT_EQ(number(call, "ROW_CLUSTER"), 1);
+    EXPECT_EQ(number(call, "ROW_STAGES"), 0);
+  };
+  expect_no_cluster(131064, "AITER_RECORDING_CUDA_MOST_CLUSTER", "1");
+  expect_no_cluster(131056, "AITER_RECORDING_CUDA_FAIL", "cuOccupancyMaxActiveClusters=912");
 }
 
 TEST(LaunchTest, NormBackward) {

@@ -102,10 +102,11 @@ class Cuda final : public Driver {
   uint32_t make_resident(Function function, const char* symbol,
                          const Residency& residency) override {
     const auto set = [&](int attribute, uint32_t value) {
-      check(func_set_attribute_(function, attribute, static_cast<int>(value)),
-            concat("cuFuncSetAttribute(", symbol, ", ", attribute, ", ", value, ")"));
+      return func_set_attribute_(function, attribute, static_cast<int>(value));
     };
-    set(cuda::kMaxDynamicSharedSizeBytes, residency.dynamic_lds);
+    check(set(cuda::kMaxDynamicSharedSizeBytes, residency.dynamic_lds),
+          concat("cuFuncSetAttribute(", symbol, ", ", cuda::kMaxDynamicSharedSizeBytes, ", ",
+                 residency.dynamic_lds, ")"));
     int count = 0;
     const uint32_t multiprocessors = current_multiprocessors();
     if (residency.cluster == 1) {
@@ -114,15 +115,20 @@ class Cuda final : public Driver {
             concat("cuOccupancyMaxActiveBlocksPerMultiprocessor(", symbol, ")"));
       return static_cast<uint32_t>(count) * multiprocessors;
     }
-    set(cuda::kNonPortableClusterSizeAllowed, 1);
+    // Devices without clusters of this size answer so, or that they hold none.
+    cuda::Error error = set(cuda::kNonPortableClusterSizeAllowed, 1);
+    if (error == cuda::kErrorInvalidClusterSize) return 0;
+    check(error, concat("cuFuncSetAttribute(", symbol, ", ",
+                        cuda::kNonPortableClusterSizeAllowed, ", 1)"));
     cuda::LaunchConfig config = {};
     config.grid_x = residency.cluster * multiprocessors;
     config.grid_y = config.grid_z = 1;
     config.block_x = residency.threads;
     config.block_y = config.block_z = 1;
     config.shared_bytes = residency.dynamic_lds;
-    check(occupancy_max_active_clusters_(&count, function, &config),
-          concat("cuOccupancyMaxActiveClusters(", symbol, ")"));
+    error = occupancy_max_active_clusters_(&count, function, &config);
+    if (error == cuda::kErrorInvalidClusterSize) return 0;
+    check(error, concat("cuOccupancyMaxActiveClusters(", symbol, ")"));
     return static_cast<uint32_t>(count);
   }
 

@@ -14,6 +14,7 @@ using Device = int;  // CUdevice
 inline constexpr Error kSuccess = 0;
 inline constexpr Error kErrorOutOfMemory = 2;
 inline constexpr Error kErrorNoDevice = 100;
+inline constexpr Error kErrorInvalidClusterSize = 912;
 
 // CUdevice_attribute
 inline constexpr int kMultiprocessorCount = 16;

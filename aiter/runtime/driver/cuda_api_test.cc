@@ -56,6 +56,7 @@ static_assert(same<ours::MemsetD32Async, decltype(&cuMemsetD32Async)>);
 static_assert(ours::kSuccess == CUDA_SUCCESS);
 static_assert(ours::kErrorOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY);
 static_assert(ours::kErrorNoDevice == CUDA_ERROR_NO_DEVICE);
+static_assert(ours::kErrorInvalidClusterSize == CUDA_ERROR_INVALID_CLUSTER_SIZE);
 static_assert(ours::kMultiprocessorCount == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 static_assert(ours::kComputeCapabilityMajor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 static_assert(ours::kComputeCapabilityMinor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
