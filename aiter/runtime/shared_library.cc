@@ -91,9 +91,7 @@ SharedLibrary SharedLibrary::open(const LibrarySearch& search) {
          search.variable, " names: ", dl_error(), "; name another file, or unset the variable");
   }
   // What a framework brought along is likely to fit the driver that it runs on.
-  for (const std::string& soname : search.sonames) {
-    if (void* handle = dlopen(soname.c_str(), kFlags | RTLD_NOLOAD)) return {handle, soname};
-  }
+  if (std::optional<SharedLibrary> library = loaded_one_of(search.sonames)) return *library;
   std::string reasons;
   const auto attempt = [&](const std::string& file) -> std::optional<SharedLibrary> {
     if (void* handle = dlopen(file.c_str(), kFlags)) return SharedLibrary(handle, file);
@@ -109,6 +107,16 @@ SharedLibrary SharedLibrary::open(const LibrarySearch& search) {
   }
   fail(Status::kDriver, "no ", search.what, " on this machine (", reasons, "); ", search.remedy,
        ", or name its file in ", search.variable);
+}
+
+std::optional<SharedLibrary> SharedLibrary::loaded_one_of(
+    const std::vector<std::string>& sonames) {
+  for (const std::string& soname : sonames) {
+    if (void* handle = dlopen(soname.c_str(), kFlags | RTLD_NOLOAD)) {
+      return SharedLibrary(handle, soname);
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<SharedLibrary> SharedLibrary::open_one_of(const std::vector<std::string>& names) {

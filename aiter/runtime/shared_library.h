@@ -24,6 +24,8 @@ class SharedLibrary {
   // Throws Status::kDriver with each reason, and the remedy. The library stays loaded for good:
   // others may have its functions.
   static SharedLibrary open(const LibrarySearch& search);
+  // The first of `sonames` that the process has loaded.
+  static std::optional<SharedLibrary> loaded_one_of(const std::vector<std::string>& sonames);
   // The first of `names`, files or sonames, that can be loaded.
   static std::optional<SharedLibrary> open_one_of(const std::vector<std::string>& names);
 

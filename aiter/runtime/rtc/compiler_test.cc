@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -99,6 +100,28 @@ TEST_F(Rtc, ItSaysWhatItIs) {
   EXPECT_NE(nvrtc->identity(), open_hiprtc()->identity());
   setenv("AITER_FAKE_RTC_VERSION", "13.0", 1);
   EXPECT_NE(nvrtc->identity(), open_nvrtc({})->identity());
+}
+
+TEST_F(Rtc, HipRtcIsAnotherWithOtherOptionsOfTheEnvironment) {
+  const auto hiprtc = open_hiprtc();
+  const std::string plain = hiprtc->identity();
+  EXPECT_THAT(plain, ::testing::MatchesRegex("hiprtc 13\\.0 [0-9a-f]+ comgr [0-9a-z .]+"));
+  std::set<std::string> identities = {plain};
+  for (const char* name : {"HIPRTC_COMPILE_OPTIONS_APPEND", "HIPRTC_LINK_OPTIONS_APPEND"}) {
+    for (const char* value : {"-O1", "-O1 \xff"}) {
+      setenv(name, value, 1);
+      identities.insert(hiprtc->identity());
+    }
+    setenv(name, "", 1);
+    EXPECT_EQ(hiprtc->identity(), plain);
+    unsetenv(name);
+  }
+  EXPECT_EQ(identities.size(), 5u);
+  for (const std::string& identity : identities) {
+    EXPECT_EQ(identity.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz_ ."
+                                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
+              identity.npos);
+  }
 }
 
 TEST_F(Rtc, ASourceThatDoesNotCompileGivesTheLog) {

@@ -1,14 +1,34 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <cstring>
+
 #include "aiter/runtime/rtc/rtc_compiler.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
+
+// With the slash at its end.
+std::string folder_of(const SharedLibrary& library) {
+  return library.file().substr(0, library.file().rfind('/') + 1);
+}
 
 class HipRtc final : public RtcCompiler {
  public:
   explicit HipRtc(SharedLibrary library)
       : RtcCompiler(std::move(library), "hipRTC", "hiprtc", "the hipRTC of ROCm 6 or 7") {
     code_ = code_getter("Code");
+    find_comgr();
+  }
+
+  std::string identity() const override {
+    std::string text = concat(RtcCompiler::identity(), " comgr ", comgr_);
+    // hipRTC reads them at every compile; they may have any bytes.
+    for (const char* name : {"HIPRTC_COMPILE_OPTIONS_APPEND", "HIPRTC_LINK_OPTIONS_APPEND"}) {
+      const char* value = std::getenv(name);
+      if (!value || !*value) continue;
+      text += concat(" ", name, " ", hex(sha256(value, std::strlen(value))));
+    }
+    return text;
   }
 
   // Which archs it knows it says by compiling.
@@ -27,7 +47,19 @@ class HipRtc final : public RtcCompiler {
   }
 
  private:
+  // hipRTC has it compile: what it has loaded by now, else what it will find, in its own folder or
+  // elsewhere.
+  void find_comgr() {
+    const std::vector<std::string> names = {"libamd_comgr.so.3", "libamd_comgr.so.2"};
+    const std::string folder = folder_of(library());
+    auto comgr = SharedLibrary::loaded_one_of(names);
+    if (!comgr) comgr = SharedLibrary::open_one_of({folder + names[0], folder + names[1]});
+    if (!comgr) comgr = SharedLibrary::open_one_of(names);
+    comgr_ = comgr ? comgr->identity() : "not found";
+  }
+
   CodeGetter code_;
+  std::string comgr_;  // its identity
 };
 
 }  // namespace

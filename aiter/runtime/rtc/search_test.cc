@@ -104,6 +104,29 @@ TEST_F(Search, BuiltinsCount) {
   EXPECT_NE(identity(), alone);
 }
 
+// hipRTC has another library compile.
+TEST_F(Search, ComgrCounts) {
+  const fs::path library = folder_ / "libhiprtc.so.7";
+  const fs::path identity = folder_ / "identity";
+  fs::copy_file(std::getenv("FAKE_HIPRTC"), library);
+  setenv(kHipRtcLibraryVariable, library.c_str(), 1);
+  const auto ask = [&] {
+    testing::in_forked_child([&] {
+      std::ofstream(identity) << open_hiprtc()->identity();
+      return 0;
+    });
+    std::string said;
+    std::getline(std::ifstream(identity), said);
+    return said;
+  };
+  const std::string alone = ask();
+  fs::copy_file(without_id_, folder_ / "libamd_comgr.so.2");
+  EXPECT_THAT(ask(), HasSubstr(" comgr file "));
+  EXPECT_NE(ask(), alone);
+  fs::copy_file(fake_, folder_ / "libamd_comgr.so.3");
+  EXPECT_THAT(ask(), ::testing::ContainsRegex(" comgr [0-9a-f]{40}"));
+}
+
 TEST_F(Search, NoneAtAll) {
   const fs::path broken = folder_ / "broken.so";
   std::ofstream(broken) << "half";

@@ -34,17 +34,16 @@ struct CacheOptions {
   std::string folder;
   // Gets one line, once, where something that is made cannot be kept. By default it goes to stderr.
   std::function<void(const std::string&)> warn;
-  // For another process that makes the same object. One that takes longer, or is stopped, is not
-  // waited for: this process makes it for itself.
-  // A compile takes less than a second.
+  // For another process that makes the same object, which takes less than a second. One that takes
+  // longer, or is stopped, is not waited for: this process makes it for itself.
   std::chrono::milliseconds patience = std::chrono::seconds(10);
 };
 
 // What the maker gives, kept. A damaged file is as none, and replaced; so is one that is another
-// user's (but root's), or that others may write to. Into a folder like that nothing is written. Where the folder cannot be
-// written to, what is in it still serves. An error of the maker's of Status::kInternal (a kernel
-// does not compile) is thrown again for the same key as long as the process lives: nothing is made
-// twice in vain. Others, such as a lack of memory or of a file, may pass.
+// user's (but root's), or that others may write to. Into a folder like that nothing is written.
+// Where the folder cannot be written to, what is in it still serves. An error of the maker's of
+// Status::kInternal (a kernel does not compile) is thrown again for the same key as long as the
+// process lives: nothing is made twice in vain. Others, such as a lack of memory, may pass.
 class CacheProvider : public Provider {
  public:
   CacheProvider(CacheOptions options, std::unique_ptr<Provider> maker);
