@@ -70,7 +70,7 @@ class Cuda final : public Driver {
 
   // Frameworks work in a device's primary context; modules live in one context.
   BeforeEntry enter(int device) override {
-    void* const wanted = facts(device).context;
+    void* const wanted = context(device);
     void* before = nullptr;
     check(ctx_get_current_(&before), "cuCtxGetCurrent");
     if (before != wanted) check(ctx_set_current_(wanted), "cuCtxSetCurrent");
@@ -108,7 +108,7 @@ class Cuda final : public Driver {
           concat("cuFuncSetAttribute(", symbol, ", ", cuda::kMaxDynamicSharedSizeBytes, ", ",
                  residency.dynamic_lds, ")"));
     int count = 0;
-    const uint32_t multiprocessors = current_multiprocessors();
+    const uint32_t multiprocessors = limits(current_device()).multiprocessors;
     if (residency.cluster == 1) {
       check(occupancy_max_active_blocks_(&count, function, static_cast<int>(residency.threads),
                                          residency.dynamic_lds),
@@ -165,7 +165,6 @@ class Cuda final : public Driver {
   struct Facts {
     std::string arch;
     DeviceLimits limits;
-    void* context;  // the primary one, kept for the life of the process
   };
 
   template <typename F>
@@ -191,17 +190,31 @@ class Cuda final : public Driver {
                         attribute(cuda::kComputeCapabilityMinor, device));
     facts.limits.multiprocessors = attribute(cuda::kMultiprocessorCount, device);
     facts.limits.lds = attribute(cuda::kMaxSharedMemoryPerBlockOptin, device);
-    check(device_primary_ctx_retain_(&facts.context, device),
-          concat("cuDevicePrimaryCtxRetain(", device, ")"));
     return facts_.emplace(device, std::move(facts)).first->second;
   }
 
-  uint32_t current_multiprocessors() {
+  // A device's primary context, from its first use for the life of the process. It takes memory of
+  // the device, and time: nobody waits for another device's.
+  void* context(int device) {
+    {
+      const std::lock_guard<std::mutex> lock(contexts_mutex_);
+      const auto known = contexts_.find(device);
+      if (known != contexts_.end()) return known->second;
+    }
+    require_device(device, device_count());
+    void* context = nullptr;
+    check(device_primary_ctx_retain_(&context, device),
+          concat("cuDevicePrimaryCtxRetain(", device, ")"));
+    const std::lock_guard<std::mutex> lock(contexts_mutex_);
+    return contexts_[device] = context;  // the same for all threads
+  }
+
+  int current_device() {
     void* context = nullptr;
     check(ctx_get_current_(&context), "cuCtxGetCurrent");
-    const std::lock_guard<std::mutex> lock(facts_mutex_);
-    for (const auto& [device, facts] : facts_) {
-      if (facts.context == context) return facts.limits.multiprocessors;
+    const std::lock_guard<std::mutex> lock(contexts_mutex_);
+    for (const auto& [device, known] : contexts_) {
+      if (known == context) return device;
     }
     fail(Status::kInternal, "no device is current");
   }
@@ -238,6 +251,8 @@ class Cuda final : public Driver {
 
   std::mutex facts_mutex_;
   std::map<int, Facts> facts_;
+  std::mutex contexts_mutex_;
+  std::map<int, void*> contexts_;
 };
 
 }  // namespace

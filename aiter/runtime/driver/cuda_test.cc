@@ -1,0 +1,48 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// On a stand-in for the CUDA driver: aiter/testing/recording_cuda.cc.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "aiter/runtime/driver/driver.h"
+#include "aiter/runtime/error.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kFail[] = "AITER_RECORDING_CUDA_FAIL";
+
+template <typename Call>
+Error error_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(Status::kOk, "nothing thrown");
+}
+
+class Cuda : public ::testing::Test {
+ protected:
+  ~Cuda() override { unsetenv(kFail); }
+
+  Driver& cuda_ = driver_for(2);
+};
+
+// A context takes memory of the device, and a device that others hold may have none.
+TEST_F(Cuda, WhatADeviceIsIsKnownWithoutAContext) {
+  setenv(kFail, "cuDevicePrimaryCtxRetain=2", 1);
+  EXPECT_THAT(cuda_.describe(), HasSubstr(": 0 sm_90"));
+  EXPECT_EQ(cuda_.arch(0), "sm_90");
+  EXPECT_EQ(cuda_.limits(0).multiprocessors, 132u);
+  EXPECT_EQ(error_of([&] { cuda_.enter(0); }).status(), Status::kOutOfMemory);
+  unsetenv(kFail);
+  const DeviceScope device(cuda_, 0);
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::runtime
