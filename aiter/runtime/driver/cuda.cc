@@ -134,6 +134,13 @@ class Cuda final : public Driver {
 
   void launch(Function function, const char* symbol, const KernelLaunch& launch,
               Stream stream) override {
+    for (int i = 0; i < 3; ++i) {
+      if (launch.grid[i] > cuda::kGreatestGrid[i]) {
+        fail(Status::kInvalidArgument, symbol, " needs a grid of ", launch.grid[i],
+             " workgroups along ", "xyz"[i], ", more than the ", cuda::kGreatestGrid[i],
+             " that a GPU launches at once: pass smaller batches");
+      }
+    }
     cuda::LaunchAttribute waits_itself = {};
     waits_itself.id = cuda::LaunchAttribute::kProgrammaticStreamSerialization;
     waits_itself.value.allowed = 1;

@@ -28,6 +28,9 @@ inline constexpr int kNonPortableClusterSizeAllowed = 14;
 
 inline constexpr int kStreamCaptureModeRelaxed = 2;  // CUstreamCaptureMode
 
+// The same of all devices, by the CUDA C++ Programming Guide, "Compute Capabilities".
+inline constexpr unsigned kGreatestGrid[3] = {0x7fffffff, 65535, 65535};
+
 // The keys of a launch's `extra`.
 inline void* const kLaunchParamEnd = nullptr;
 inline void* const kLaunchParamBufferPointer = reinterpret_cast<void*>(1);

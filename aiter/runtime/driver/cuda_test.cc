@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <string>
+#include <utility>
 
 #include "aiter/runtime/driver/driver.h"
 #include "aiter/runtime/error.h"
@@ -12,6 +15,7 @@
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kFail[] = "AITER_RECORDING_CUDA_FAIL";
@@ -42,6 +46,26 @@ TEST_F(Cuda, WhatADeviceIsIsKnownWithoutAContext) {
   EXPECT_EQ(error_of([&] { cuda_.enter(0); }).status(), Status::kOutOfMemory);
   unsetenv(kFail);
   const DeviceScope device(cuda_, 0);
+}
+
+TEST_F(Cuda, AGridThatIsTooGreatIsRefused) {
+  const DeviceScope device(cuda_, 0);
+  const std::pair<int, uint32_t> most[] = {{0, 0x7fffffff}, {1, 65535}, {2, 65535}};
+  for (const auto& [axis, limit] : most) {
+    KernelLaunch launch = {};
+    for (uint32_t& extent : launch.grid) extent = 1;
+    launch.grid[axis] = limit + 1;
+    const Error error = error_of([&] { cuda_.launch(nullptr, "kernel", launch, nullptr); });
+    EXPECT_EQ(error.status(), Status::kInvalidArgument);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("kernel needs a grid of " + std::to_string(limit + 1)),
+                                    HasSubstr("more than the " + std::to_string(limit)),
+                                    HasSubstr("smaller batches")));
+    launch.grid[axis] = limit;  // the runtime's own refusal: there is no such function
+    setenv(kFail, "cuLaunchKernelEx=400", 1);
+    EXPECT_EQ(error_of([&] { cuda_.launch(nullptr, "kernel", launch, nullptr); }).status(),
+              Status::kDriver);
+    unsetenv(kFail);
+  }
 }
 
 }  // namespace
