@@ -47,10 +47,7 @@ class Cuda final : public Driver {
   }
 
   std::string describe() override {
-    int version = 0;
-    check(driver_get_version_(&version), "cuDriverGetVersion");
-    std::string text =
-        concat("CUDA ", version / 1000, ".", version % 1000 / 10, " (", library_.path(), ")");
+    std::string text = concat("CUDA ", version(), " (", library_.path(), ")");
     const int count = device_count();
     for (int device = 0; device < count; ++device) {
       text += (device == 0 ? ": " : ", ") + std::to_string(device) + " " + arch(device);
@@ -88,7 +85,7 @@ class Cuda final : public Driver {
     Module module = nullptr;
     const cuda::Error error = module_load_data_(&module, image);
     check(thread_exchange_stream_capture_mode_(&mode), "cuThreadExchangeStreamCaptureMode");
-    check(error, "cuModuleLoadData");
+    check(error, "cuModuleLoadData", is_of_code(error) ? newer_code_advice() : "");
     return module;
   }
 
@@ -226,14 +223,33 @@ class Cuda final : public Driver {
     fail(Status::kInternal, "no device is current");
   }
 
-  void check(cuda::Error error, const std::string& call) {
+  // Whether an error of loading is the code's. Which one a driver gives for code of a newer CUDA,
+  // depends on the driver and on the code.
+  static bool is_of_code(cuda::Error error) {
+    return error == cuda::kErrorInvalidImage || error == cuda::kErrorNoBinaryForGpu ||
+           error == cuda::kErrorInvalidPtx || error == cuda::kErrorUnsupportedPtxVersion;
+  }
+
+  std::string newer_code_advice() {
+    return concat("; the driver is of CUDA ", version(), ", and code that a newer NVRTC compiled ",
+                  "needs a newer driver: update it, or install the driver's version of NVRTC, ",
+                  "name its file in AITER_ATTN_NVRTC_LIBRARY and set AITER_ATTN_RTC=1");
+  }
+
+  std::string version() {
+    int version = 0;
+    check(driver_get_version_(&version), "cuDriverGetVersion");
+    return concat(version / 1000, ".", version % 1000 / 10);
+  }
+
+  void check(cuda::Error error, const std::string& call, const std::string& advice = "") {
     if (error == cuda::kSuccess) return;
     const char* name = nullptr;
     const char* text = nullptr;
     get_error_name_(error, &name);
     get_error_string_(error, &text);
     fail(error == cuda::kErrorOutOfMemory ? Status::kOutOfMemory : Status::kDriver, call,
-         " failed: ", foreign(name), " (", error, "), ", foreign(text));
+         " failed: ", foreign(name), " (", error, "), ", foreign(text), advice);
   }
 
   const SharedLibrary library_;

@@ -14,6 +14,10 @@ using Device = int;  // CUdevice
 inline constexpr Error kSuccess = 0;
 inline constexpr Error kErrorOutOfMemory = 2;
 inline constexpr Error kErrorNoDevice = 100;
+inline constexpr Error kErrorInvalidImage = 200;
+inline constexpr Error kErrorNoBinaryForGpu = 209;
+inline constexpr Error kErrorInvalidPtx = 218;
+inline constexpr Error kErrorUnsupportedPtxVersion = 222;
 inline constexpr Error kErrorInvalidClusterSize = 912;
 
 // CUdevice_attribute

@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kFail[] = "AITER_RECORDING_CUDA_FAIL";
 
@@ -66,6 +67,18 @@ TEST_F(Cuda, AGridThatIsTooGreatIsRefused) {
               Status::kDriver);
     unsetenv(kFail);
   }
+}
+
+TEST_F(Cuda, CodeOfANewerCudaHasANextStep) {
+  const DeviceScope device(cuda_, 0);
+  for (const char* error : {"200", "209", "218", "222"}) {
+    setenv(kFail, (std::string("cuModuleLoadData=") + error).c_str(), 1);
+    EXPECT_THAT(error_of([&] { cuda_.load("code"); }).what(),
+                AllOf(HasSubstr(error), HasSubstr("the driver is of CUDA 13.0"),
+                      HasSubstr("AITER_ATTN_NVRTC_LIBRARY"), HasSubstr("AITER_ATTN_RTC=1")));
+  }
+  setenv(kFail, "cuModuleLoadData=2", 1);
+  EXPECT_THAT(error_of([&] { cuda_.load("code"); }).what(), Not(HasSubstr("NVRTC")));
 }
 
 }  // namespace
