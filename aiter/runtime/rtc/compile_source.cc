@@ -54,7 +54,8 @@ Arguments parse(int argc, char** argv) {
   for (; i < argc && std::string(argv[i]) != "--"; ++i) {
     if (std::string(argv[i]) != "--header") {
       parsed.words.push_back(argv[i]);
-    } else if (++i < argc) {
+    } else {
+      if (++i == argc) throw std::runtime_error("--header at the end: NAME=PATH is missing");
       parsed.headers.push_back(named(argv[i]));
     }
   }

@@ -76,7 +76,8 @@ TEST_F(Rtc, DevicesNewerThanNvrtcGetPtx) {
               StartsWith("ptx kernel.cpp=source --gpu-architecture=compute_90"));
   const Error error = error_of([&] { nvrtc->target("sm_75"); });
   EXPECT_EQ(error.status(), Status::kUnsupported);
-  EXPECT_THAT(error.what(), AllOf(HasSubstr("sm_75"), HasSubstr("sm_80 and newer")));
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("sm_75"), HasSubstr("sm_80 and newer"),
+                                  HasSubstr(kNvrtcLibraryVariable)));
 }
 
 TEST_F(Rtc, WhatIsNoArchIsRefused) {

@@ -16,7 +16,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "aiter/runtime/rtc/source_kernels.h"
@@ -38,6 +40,21 @@ void print(const char* what, std::vector<double> times) {
   std::printf("%s: first %.2f ms, median %.2f ms, greatest %.2f ms\n", what, first,
               times[times.size() / 2], times.back());
 }
+
+// Removed at the end.
+struct TemporaryFolder {
+  TemporaryFolder() {
+    if (!mkdtemp(path)) throw std::runtime_error(std::string("cannot make ") + path);
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  char path[sizeof("/tmp/measure.XXXXXX")] = "/tmp/measure.XXXXXX";
+};
 
 }  // namespace
 
@@ -61,10 +78,9 @@ int main(int argc, char** argv) try {
   const std::string source = options.sources[0].name;
   const std::vector<std::string> flags(argv + i + 3, argv + argc);
 
-  char folder[] = "/tmp/measure.XXXXXX";
-  if (!mkdtemp(folder)) return 1;
+  const TemporaryFolder folder;
   for (const char* pass : {"compiled", "from the cache"}) {
-    options.cache.folder = folder;
+    options.cache.folder = folder.path;
     options.open_compiler = [](const std::string& arch) { return open_compiler(arch, {}); };
     SourceKernels kernels(options);  // anew: what is in memory does not count
     std::vector<double> times, processor_times;
@@ -85,7 +101,6 @@ int main(int argc, char** argv) try {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   std::printf("peak memory %ld MiB\n", usage.ru_maxrss / 1024);
-  std::filesystem::remove_all(folder);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "measure: %s\n", error.what());

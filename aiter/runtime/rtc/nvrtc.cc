@@ -51,7 +51,8 @@ class Nvrtc final : public RtcCompiler {
     if (newer == archs_.begin()) {
       fail(Status::kUnsupported, describe(), " compiles nothing for ", arch, ", only for sm_",
            archs_.empty() ? 0 : archs_.front(),
-           " and newer: ", "install an older NVRTC, or use another GPU");
+           " and newer: install an older NVRTC and name its file in ", kNvrtcLibraryVariable,
+           ", or use another GPU");
     }
     if (*(newer - 1) == capability) return arch;
     return concat("compute_", *(newer - 1));

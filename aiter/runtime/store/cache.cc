@@ -148,7 +148,11 @@ std::string variable(const char* name) {
 
 std::string user_cache_folder() {
   constexpr char kFolder[] = "/code-objects";
-  if (const std::string named = variable(kCacheVariable); !named.empty()) return named + kFolder;
+  if (const std::string named = variable(kCacheVariable); !named.empty()) {
+    if (named[0] == '/') return named + kFolder;
+    fail(Status::kInvalidArgument, kCacheVariable, " is '", utf8(named),
+         "', but must be an absolute path: the working directory differs between processes");
+  }
   // The standard for it has relative paths ignored.
   if (const std::string xdg = variable("XDG_CACHE_HOME"); xdg.substr(0, 1) == "/") {
     return xdg + "/aiter-attn" + kFolder;

@@ -451,6 +451,15 @@ TEST(UserCacheFolder, IsNamedByTheEnvironment) {
   EXPECT_EQ(user_cache_folder(), "/cache/aiter-attn/code-objects");
   setenv("AITER_ATTN_CACHE_DIR", "/mine", 1);
   EXPECT_EQ(user_cache_folder(), "/mine/code-objects");
+  setenv("AITER_ATTN_CACHE_DIR", "mine", 1);
+  try {
+    user_cache_folder();
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), Status::kInvalidArgument);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("AITER_ATTN_CACHE_DIR is 'mine'"),
+                                    HasSubstr("absolute")));
+  }
   setenv("AITER_ATTN_CACHE_DIR", "", 1);
   unsetenv("XDG_CACHE_HOME");
   unsetenv("HOME");
