@@ -27,6 +27,7 @@ namespace {
 using runtime::RunTimeCompile;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::vector<runtime::SourceFile> texts(kernels::RowSources sources) {
   std::vector<runtime::SourceFile> files;
@@ -49,6 +50,8 @@ runtime::SourceKernels source_kernels(RunTimeCompile when) {
   options.pack = built_in.pack.data;
   options.pack_size = built_in.pack.size;
   options.build_flag = built_in.build_flag;
+  options.build_archs = built_in.build_archs;
+  options.build_list = built_in.build_list;
   options.run_time_compile = when;
   options.open_compiler = [](const std::string& arch) { return runtime::open_compiler(arch, {}); };
   return runtime::SourceKernels(std::move(options));
@@ -81,16 +84,24 @@ TEST(AheadOfTime, CodeForHipIsFoundByTheFlagsThatTheLibraryAsksFor) {
   EXPECT_EQ(built_in.store().get({spec.key(), {}, &spec})[0], 0x7f);
 }
 
-TEST(AheadOfTime, WhatIsNotBuiltInNamesTheFlag) {
+TEST(AheadOfTime, WhatIsNotBuiltInNamesTheFlagWhereItHelps) {
   runtime::SourceKernels built_in = source_kernels(RunTimeCompile::kNever);
-  try {
-    built_in.spec(rms_forward("sm_120", 99 << 10), "sm_120");
-    ADD_FAILURE();
-  } catch (const runtime::Error& error) {
-    EXPECT_EQ(error.status(), runtime::Status::kUnsupported);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("sm_120"), HasSubstr("AITER_ATTN_RTC=0"),
-                                    HasSubstr("--//kernels/norm/ahead_of_time:archs")));
-  }
+  const auto refusal = [&](const std::string& arch, int64_t shared_bytes) -> std::string {
+    try {
+      built_in.spec(rms_forward(arch, shared_bytes), arch);
+    } catch (const runtime::Error& error) {
+      EXPECT_EQ(error.status(), runtime::Status::kUnsupported);
+      return error.what();
+    }
+    return "nothing thrown";
+  };
+  EXPECT_THAT(refusal("sm_80", 163 << 10),
+              AllOf(HasSubstr("AITER_ATTN_RTC=0"),
+                    HasSubstr("--//kernels/norm/ahead_of_time:archs=sm_80"),
+                    HasSubstr("kernels/norm/ahead_of_time/kernels.bzl")));
+  EXPECT_THAT(refusal("sm_120", 99 << 10),
+              AllOf(HasSubstr("sm_120"), HasSubstr("AITER_ATTN_RTC=0"),
+                    HasSubstr("gfx942 gfx950 sm_100 sm_80 sm_90"), Not(HasSubstr("--//"))));
 }
 
 }  // namespace

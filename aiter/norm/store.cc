@@ -49,6 +49,8 @@ runtime::SourceKernelsOptions options() {
   options.pack = built_in.pack.data;
   options.pack_size = built_in.pack.size;
   options.build_flag = built_in.build_flag;
+  options.build_archs = built_in.build_archs;
+  options.build_list = built_in.build_list;
   options.run_time_compile = runtime::run_time_compile();
   options.cache.folder = runtime::user_cache_folder();
   options.open_compiler = [](const std::string& arch) {

@@ -19,7 +19,7 @@ AheadOfTimeKernels {function}();
 
 AheadOfTimeKernels {function}() {{
 {recipes}
-  return {{recipes, count, {{{pack}}}, "{flag}"}};
+  return {{recipes, count, {{{pack}}}, "{flag}", "{archs}", "{list}"}};
 }}
 
 }}  // namespace AITER_ATTN_NAMESPACE::kernels
@@ -57,12 +57,14 @@ def _ahead_of_time_impl(ctx):
     ]
     source = ctx.actions.declare_file(ctx.label.name + ".cc")
     ctx.actions.write(source, _SOURCE.format(
+        archs = " ".join(ctx.attr.build_archs),
         embeds = "".join([
             "ATTN_EMBED(%s_%s, \"%s\");\n" % (ctx.attr.function, name, file.path)
             for name, file in embedded.items()
         ]),
         flag = ctx.attr.build_flag,
         function = ctx.attr.function,
+        list = ctx.file.build_list.short_path,
         pack = _PACK.format(function = ctx.attr.function) if infos else "nullptr, 0",
         recipes = _RECIPES.format(rows = "".join(rows)) if infos else _NO_RECIPES,
     ))
@@ -80,9 +82,15 @@ ahead_of_time = rule(
     implementation = _ahead_of_time_impl,
     doc = "A C++ library that defines a function which returns an AheadOfTimeKernels.",
     attrs = {
+        "build_archs": attr.string_list(mandatory = True, doc = "what the flag takes"),
         "build_flag": attr.string(
             mandatory = True,
             doc = "what chooses the code objects, for messages",
+        ),
+        "build_list": attr.label(
+            allow_single_file = True,
+            mandatory = True,
+            doc = "what says which kernels there are, for messages",
         ),
         "code_objects": attr.label(mandatory = True, providers = [CodeObjectsInfo]),
         "cubin_recipe": attr.label(mandatory = True, providers = [CubinRecipeInfo]),

@@ -128,6 +128,8 @@ struct SourceKernels::State {
   explicit State(SourceKernelsOptions options)
       : flags(std::move(options.flags)),
         build_flag(std::move(options.build_flag)),
+        build_archs(std::move(options.build_archs)),
+        build_list(std::move(options.build_list)),
         when(options.run_time_compile),
         sources(std::move(options.sources), std::move(options.headers)),
         compilers(std::move(options.open_compiler)) {
@@ -162,7 +164,17 @@ struct SourceKernels::State {
   }
 
   const std::vector<std::string> flags;
-  const std::string build_flag;
+  // How a kernel for arch could be built in.
+  std::string how_to_build_in(const std::string& arch) const {
+    for (const std::string& known : compatible_archs(arch)) {
+      if (concat(" ", build_archs, " ").find(" " + known + " ") == std::string::npos) continue;
+      return concat("or, where ", build_list, " has the kernel with these flags (its head says how ",
+                    "it is made), build the library with ", build_flag, "=", known);
+    }
+    return concat("for kernels that are built in there are ", build_archs, " alone");
+  }
+
+  const std::string build_flag, build_archs, build_list;
   const RunTimeCompile when;
   const Sources sources;
   Compilers compilers;
@@ -185,7 +197,7 @@ CodeObjectSpec SourceKernels::spec(SourceKernel kernel, const std::string& arch)
     for (const std::string& flag : kernel.flags) list += " " + flag;
     fail(Status::kUnsupported, kernel.source, " (", list.empty() ? "" : list.substr(1),
          ") was not compiled for ", arch, " when this library was built, and ", kSwitch,
-         "=0 forbids it now: unset it, or build the library with ", state_->build_flag);
+         "=0 forbids it now: unset it; ", state_->how_to_build_in(arch));
   }
   const Compiler& compiler = state_->compilers.for_arch(arch);
   const Recipe recipe = {state_->flags, state_->sources.headers_digest(), compiler.identity()};

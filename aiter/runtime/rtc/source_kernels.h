@@ -46,7 +46,11 @@ struct SourceKernelsOptions {
   // Their bytes, in memory that outlives this; NULL: none.
   const unsigned char* pack = nullptr;
   uint64_t pack_size = 0;
-  std::string build_flag;  // that compiles kernels ahead of time, for messages: "--//kernels/..."
+
+  // How kernels are compiled ahead of time, for messages.
+  std::string build_flag;   // "--//kernels/..."
+  std::string build_archs;  // that it takes: "gfx942 sm_90"
+  std::string build_list;   // the file that says which kernels
 
   RunTimeCompile run_time_compile = RunTimeCompile::kMissing;
   CacheOptions cache;  // folder: user_cache_folder()
@@ -70,7 +74,7 @@ class SourceKernels {
 
   // How the kernel's code object for devices of arch is made. What was compiled ahead of time comes
   // first, also for an older arch whose machine code the device runs. Throws Status::kUnsupported,
-  // naming the build flag, where it was not and may not be compiled now; what opening the compiler
+  // naming the build flag if it can help, where it was not and may not be compiled now; what opening the compiler
   // throws; Status::kInvalidArgument for an unknown source. Hashes some hundred bytes: remember it.
   CodeObjectSpec spec(SourceKernel kernel, const std::string& arch);
 

@@ -15,7 +15,9 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // What it makes is text that says of what.
 class TextCompiler : public Compiler {
@@ -57,7 +59,9 @@ class Kernels : public ::testing::Test {
     options.ahead_of_time = {{"sm_80", kRecipe}, {"sm_90", kRecipe}};
     options.pack = pack_.data();
     options.pack_size = pack_.size();
-    options.build_flag = "--//kernels:what=ever";
+    options.build_flag = "--//kernels:built_in";
+    options.build_archs = "gfx942 sm_80 sm_90";
+    options.build_list = "kernels.bzl";
     options.run_time_compile = when_;
     options.open_compiler = [this](const std::string& arch) {
       opened_.push_back(arch);
@@ -115,7 +119,7 @@ TEST_F(Kernels, TheOrderOfAKernelsFlagsIsOfNoMatter) {
             kernels.spec({"a.cpp", {"-DA=1", "-DB=1"}}, "sm_90").canonical());
 }
 
-TEST_F(Kernels, SwitchedOffWhatIsMissingIsAnErrorThatNamesTheBuildFlag) {
+TEST_F(Kernels, SwitchedOffWhatIsMissingIsAnErrorWithANextStep) {
   when_ = RunTimeCompile::kNever;
   SourceKernels kernels(options());
   EXPECT_EQ(get(kernels, kKernel, "sm_80"), kBuiltIn);
@@ -123,7 +127,12 @@ TEST_F(Kernels, SwitchedOffWhatIsMissingIsAnErrorThatNamesTheBuildFlag) {
   EXPECT_EQ(error.status(), Status::kUnsupported);
   EXPECT_THAT(error.what(),
               AllOf(HasSubstr("a.cpp (-DX=1)"), HasSubstr("sm_90"), HasSubstr("AITER_ATTN_RTC=0"),
-                    HasSubstr("--//kernels:what=ever")));
+                    HasSubstr("kernels.bzl"), EndsWith("--//kernels:built_in=sm_90")));
+  // An arch whose machine code the device runs; one that the flag does not take.
+  EXPECT_THAT(error_of([&] { kernels.spec({"a.cpp", {}}, "sm_89"); }).what(),
+              EndsWith("--//kernels:built_in=sm_80"));
+  EXPECT_THAT(error_of([&] { kernels.spec(kKernel, "sm_120"); }).what(),
+              AllOf(HasSubstr("gfx942 sm_80 sm_90 alone"), Not(HasSubstr("--//"))));
   EXPECT_THAT(opened_, ElementsAre());
 }
 
