@@ -28,6 +28,11 @@ _ATTRS = {
         cfg = "exec",
         default = "@llvm//:program_loader",
     ),
+    "_no_driver": attr.label(
+        allow_single_file = True,
+        cfg = "exec",
+        default = "//kernels/private:libcuda.so.1",
+    ),
     "_nvrtc": attr.label(allow_single_file = True, cfg = "exec", default = "@nvrtc//:file"),
     "_nvrtc_library": attr.label(cfg = "exec", default = "@nvrtc//:library"),
 }
@@ -39,7 +44,10 @@ def _run(ctx, words, headers, flags, **kwargs):
     """Runs compile_source with a loader and libraries that are not the host's."""
     arguments = ctx.actions.args()
     arguments.add("--inhibit-cache")
-    arguments.add("--library-path", ctx.file._loader.dirname)
+    arguments.add("--library-path", "%s:%s" % (
+        ctx.file._no_driver.dirname,
+        ctx.file._loader.dirname,
+    ))
     arguments.add(ctx.executable._compile_source)
     arguments.add_all(words)
     arguments.add_all(headers, before_each = "--header", map_each = _header)
@@ -52,6 +60,7 @@ def _run(ctx, words, headers, flags, **kwargs):
             ctx.executable._compile_source,
             ctx.attr._libraries[DefaultInfo].files,
             ctx.attr._nvrtc_library[DefaultInfo].files,
+            ctx.file._no_driver,
         ],
         env = {
             "AITER_ATTN_NVRTC_LIBRARY": ctx.file._nvrtc.path,
