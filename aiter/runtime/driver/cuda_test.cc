@@ -58,9 +58,10 @@ TEST_F(Cuda, AGridThatIsTooGreatIsRefused) {
     launch.grid[axis] = limit + 1;
     const Error error = error_of([&] { cuda_.launch(nullptr, "kernel", launch, nullptr); });
     EXPECT_EQ(error.status(), Status::kInvalidArgument);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("kernel needs a grid of " + std::to_string(limit + 1)),
-                                    HasSubstr("more than the " + std::to_string(limit)),
-                                    HasSubstr("smaller batches")));
+    EXPECT_THAT(
+        error.what(),
+        AllOf(HasSubstr("kernel needs a grid of " + std::to_string(limit + 1)),
+              HasSubstr("more than the " + std::to_string(limit)), HasSubstr("smaller batches")));
     launch.grid[axis] = limit;  // the runtime's own refusal: there is no such function
     setenv(kFail, "cuLaunchKernelEx=400", 1);
     EXPECT_EQ(error_of([&] { cuda_.launch(nullptr, "kernel", launch, nullptr); }).status(),

@@ -168,8 +168,8 @@ struct SourceKernels::State {
   std::string how_to_build_in(const std::string& arch) const {
     for (const std::string& known : compatible_archs(arch)) {
       if (concat(" ", build_archs, " ").find(" " + known + " ") == std::string::npos) continue;
-      return concat("or, where ", build_list, " has the kernel with these flags (its head says how ",
-                    "it is made), build the library with ", build_flag, "=", known);
+      return concat("or, where ", build_list, " has the kernel with these flags (its head says ",
+                    "how it is made), build the library with ", build_flag, "=", known);
     }
     return concat("for kernels that are built in there are ", build_archs, " alone");
   }

@@ -26,7 +26,8 @@
 namespace AITER_ATTN_NAMESPACE::runtime {
 
 // Where this user's code objects are kept: `code-objects` in the folder that AITER_ATTN_CACHE_DIR
-// names (Status::kInvalidArgument: it is relative), or in aiter-attn of XDG_CACHE_HOME or of ~/.cache; "" where none of them is set.
+// names, or in aiter-attn of XDG_CACHE_HOME or of ~/.cache; "" where none of them is set. Throws
+// Status::kInvalidArgument where AITER_ATTN_CACHE_DIR is relative.
 std::string user_cache_folder();
 
 struct CacheOptions {
