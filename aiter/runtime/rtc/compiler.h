@@ -65,7 +65,8 @@ inline constexpr char kHipRtcLibraryVariable[] = "AITER_ATTN_HIPRTC_LIBRARY";
 std::unique_ptr<Compiler> open_nvrtc(const std::vector<std::string>& folders);
 
 // Opens the hipRTC of ROCm 6 or 7: the file that AITER_ATTN_HIPRTC_LIBRARY names; else what the
-// process has loaded; else the system's. Throws as open_nvrtc does.
+// process has loaded; else what lies beside the HIP runtime that the process has loaded, or in
+// /opt/rocm; else the system's. Throws as open_nvrtc does.
 std::unique_ptr<Compiler> open_hiprtc();
 
 // Opens the compiler for devices of arch: NVRTC for sm_*, hipRTC for gfx*.

@@ -65,11 +65,20 @@ class HipRtc final : public RtcCompiler {
 }  // namespace
 
 std::unique_ptr<Compiler> open_hiprtc() {
-  return std::make_unique<HipRtc>(SharedLibrary::open({"hipRTC",
-                                                       kHipRtcLibraryVariable,
-                                                       {"libhiprtc.so.7", "libhiprtc.so.6"},
-                                                       {},
-                                                       "install ROCm's libhiprtc 6 or 7"}));
+  LibrarySearch search = {"hipRTC",
+                          kHipRtcLibraryVariable,
+                          {"libhiprtc.so.7", "libhiprtc.so.6"},
+                          {},
+                          "install ROCm's libhiprtc 6 or 7"};
+  // The two lie side by side in every ROCm, also in one that the dynamic linker does not know.
+  std::vector<std::string> folders = {"/opt/rocm/lib/"};
+  if (auto hip = SharedLibrary::loaded_one_of({"libamdhip64.so.7", "libamdhip64.so.6"})) {
+    folders.insert(folders.begin(), folder_of(*hip));
+  }
+  for (const std::string& folder : folders) {
+    for (const std::string& soname : search.sonames) search.files.push_back(folder + soname);
+  }
+  return std::make_unique<HipRtc>(SharedLibrary::open(search));
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

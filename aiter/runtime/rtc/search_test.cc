@@ -104,6 +104,19 @@ TEST_F(Search, BuiltinsCount) {
   EXPECT_NE(identity(), alone);
 }
 
+TEST_F(Search, HipRtcLiesBesideTheHipThatIsLoaded) {
+  unsetenv(kHipRtcLibraryVariable);
+  const fs::path hip = folder_ / "libamdhip64.so.7";
+  fs::copy_file(std::getenv("FAKE_HIP"), hip);
+  fs::copy_file(std::getenv("FAKE_HIPRTC"), folder_ / "libhiprtc.so.6");
+  EXPECT_EQ(testing::in_forked_child([&] {
+              dlopen(hip.c_str(), RTLD_NOW | RTLD_LOCAL);
+              const std::string found = open_hiprtc()->describe();
+              return found.find((folder_ / "libhiprtc.so.6").string()) == found.npos ? 1 : 0;
+            }),
+            0);
+}
+
 // hipRTC has another library compile.
 TEST_F(Search, ComgrCounts) {
   const fs::path library = folder_ / "libhiprtc.so.7";
