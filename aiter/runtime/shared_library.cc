@@ -109,8 +109,7 @@ SharedLibrary SharedLibrary::open(const LibrarySearch& search) {
        ", or name its file in ", search.variable);
 }
 
-std::optional<SharedLibrary> SharedLibrary::loaded_one_of(
-    const std::vector<std::string>& sonames) {
+std::optional<SharedLibrary> SharedLibrary::loaded_one_of(const std::vector<std::string>& sonames) {
   for (const std::string& soname : sonames) {
     if (void* handle = dlopen(soname.c_str(), kFlags | RTLD_NOLOAD)) {
       return SharedLibrary(handle, soname);

@@ -20,7 +20,7 @@ struct AheadOfTimeRecipe {
 struct AheadOfTimeKernels {
   const AheadOfTimeRecipe* recipes;
   size_t recipe_count;
-  EmbeddedPack pack;            // data is NULL: there are none
+  EmbeddedPack pack;             // data is NULL: there are none
   std::string_view build_flag;   // that says what is compiled: "--//kernels/norm/...:archs"
   std::string_view build_archs;  // that it takes: "gfx942 sm_90"
   std::string_view build_list;   // the file that says which kernels

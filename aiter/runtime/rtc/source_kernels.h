@@ -75,8 +75,8 @@ class SourceKernels {
   // How the kernel's code object for devices of arch is made. What was compiled ahead of time comes
   // first, also for an older arch whose machine code the device runs. Throws Status::kUnsupported,
   // naming the build flag if it can help, where it was not and may not be compiled now; what
-  // opening the compiler throws; Status::kInvalidArgument for an unknown source. Hashes some hundred
-  // bytes: remember it.
+  // opening the compiler throws; Status::kInvalidArgument for an unknown source. Hashes some
+  // hundred bytes: remember it.
   CodeObjectSpec spec(SourceKernel kernel, const std::string& arch);
 
   // Finds or makes the bytes of spec()s. Where a kernel does not compile, the message has the

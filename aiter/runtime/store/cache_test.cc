@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -457,8 +457,8 @@ TEST(UserCacheFolder, IsNamedByTheEnvironment) {
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), Status::kInvalidArgument);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("AITER_ATTN_CACHE_DIR is 'mine'"),
-                                    HasSubstr("absolute")));
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("AITER_ATTN_CACHE_DIR is 'mine'"), HasSubstr("absolute")));
   }
   setenv("AITER_ATTN_CACHE_DIR", "", 1);
   unsetenv("XDG_CACHE_HOME");
