@@ -8,11 +8,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "aiter/norm/configure.h"
+#include "aiter/norm/store.h"
 #include "aiter/runtime/rtc/source_kernels.h"
-#include "kernels/norm/sources.h"
 
 namespace AITER_ATTN_NAMESPACE::kernels {
 
@@ -29,29 +29,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::vector<runtime::SourceFile> texts(kernels::RowSources sources) {
-  std::vector<runtime::SourceFile> files;
-  for (const kernels::RowSource& source : sources) {
-    files.push_back({std::string(source.name), std::string(source.text)});
-  }
-  return files;
-}
-
 runtime::SourceKernels source_kernels(RunTimeCompile when) {
-  const kernels::AheadOfTimeKernels built_in = kernels::test_row_kernels();
-  runtime::SourceKernelsOptions options;
-  options.sources = texts(kernels::row_sources());
-  options.headers = texts(kernels::row_headers());
-  options.flags = {"-std=c++17"};
-  for (size_t i = 0; i < built_in.recipe_count; ++i) {
-    const kernels::AheadOfTimeRecipe& recipe = built_in.recipes[i];
-    options.ahead_of_time.push_back({std::string(recipe.arch), std::string(recipe.text)});
-  }
-  options.pack = built_in.pack.data;
-  options.pack_size = built_in.pack.size;
-  options.build_flag = built_in.build_flag;
-  options.build_archs = built_in.build_archs;
-  options.build_list = built_in.build_list;
+  runtime::SourceKernelsOptions options = options_of(kernels::test_row_kernels());
   options.run_time_compile = when;
   options.open_compiler = [](const std::string& arch) { return runtime::open_compiler(arch, {}); };
   return runtime::SourceKernels(std::move(options));

@@ -37,20 +37,7 @@ std::vector<std::string> site_packages() {
 }
 
 runtime::SourceKernelsOptions options() {
-  runtime::SourceKernelsOptions options;
-  options.sources = texts(kernels::row_sources());
-  options.headers = texts(kernels::row_headers());
-  options.flags = {"-std=c++17"};
-  const kernels::AheadOfTimeKernels built_in = kernels::row_kernels();
-  for (size_t i = 0; i < built_in.recipe_count; ++i) {
-    const kernels::AheadOfTimeRecipe& recipe = built_in.recipes[i];
-    options.ahead_of_time.push_back({std::string(recipe.arch), std::string(recipe.text)});
-  }
-  options.pack = built_in.pack.data;
-  options.pack_size = built_in.pack.size;
-  options.build_flag = built_in.build_flag;
-  options.build_archs = built_in.build_archs;
-  options.build_list = built_in.build_list;
+  runtime::SourceKernelsOptions options = options_of(kernels::row_kernels());
   options.run_time_compile = runtime::run_time_compile();
   options.cache.folder = runtime::user_cache_folder();
   options.open_compiler = [](const std::string& arch) {
@@ -60,6 +47,23 @@ runtime::SourceKernelsOptions options() {
 }
 
 }  // namespace
+
+runtime::SourceKernelsOptions options_of(const kernels::AheadOfTimeKernels& built_in) {
+  runtime::SourceKernelsOptions options;
+  options.sources = texts(kernels::row_sources());
+  options.headers = texts(kernels::row_headers());
+  options.flags = {"-std=c++17"};
+  for (size_t i = 0; i < built_in.recipe_count; ++i) {
+    const kernels::AheadOfTimeRecipe& recipe = built_in.recipes[i];
+    options.ahead_of_time.push_back({std::string(recipe.arch), std::string(recipe.text)});
+  }
+  options.pack = built_in.pack.data;
+  options.pack_size = built_in.pack.size;
+  options.build_flag = built_in.build_flag;
+  options.build_archs = built_in.build_archs;
+  options.build_list = built_in.build_list;
+  return options;
+}
 
 runtime::SourceKernels& norm_kernels() {
   static runtime::Once<runtime::SourceKernels> kernels;

@@ -4,8 +4,12 @@
 #pragma once
 
 #include "aiter/runtime/rtc/source_kernels.h"
+#include "kernels/code_object/ahead_of_time.h"
 
 namespace AITER_ATTN_NAMESPACE::norm {
+
+// The sources, how they are compiled, and what is built in; not who compiles, nor what is kept.
+runtime::SourceKernelsOptions options_of(const kernels::AheadOfTimeKernels& built_in);
 
 // Throws Status::kInvalidArgument for a wrong AITER_ATTN_RTC.
 runtime::SourceKernels& norm_kernels();
