@@ -145,8 +145,16 @@ class _Call:
         made = framework.empty("workspace", lead, padded, "uint8", None)
         self.borrow("workspace", made, padded, "uint8")
 
-    def make(self, name: str, like: str, shape: tuple[int, ...], dtype: str | None = None) -> None:
-        """A result, by the framework of the array `like`; dtype None: of its dtype."""
+    def make(
+        self,
+        name: str,
+        like: str,
+        shape: tuple[int, ...],
+        dtype: str | None = None,
+        seen_as: str | None = None,
+    ) -> None:
+        """A result, by the framework of the array `like`; dtype None: of its dtype. seen_as: what
+        the caller gets its bytes as."""
         given = self._given[like]
         framework = framework_of(like, given)
         try:
@@ -157,15 +165,13 @@ class _Call:
             framework.check_made(name, given, tensor, shape, dtype or self.tensors[like].dtype)
         except TypeError as error:
             raise TypeError(f"{error}; pass {like} as a numpy, torch, cupy or jax array") from error
+        if seen_as is not None:  # what cannot be had is told before any array is written
+            made = framework.seen_as(name, made, seen_as)
         self.tensors[name], self._made[name] = tensor, (made, like)
 
-    def result(self, name: str, dtype: str | None = None) -> Any:
-        """dtype: what its bytes are, where they were made as uint8."""
+    def result(self, name: str) -> Any:
         made, like = self._made[name]
-        framework = framework_of(like, self._given[like])
-        if dtype is not None:
-            made = framework.seen_as(name, made, dtype)
-        return framework.result(made, self._given[like])
+        return framework_of(like, self._given[like]).result(made, self._given[like])
 
 
 def _row_shape(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
@@ -231,7 +237,7 @@ def _forward(
             raise ValueError(f"y_dtype: {y_dtype!r}; allowed: None, {', '.join(_C.FP8_DTYPES)}")
         numbers["y_dtype"] = _C.FP8_DTYPES[y_dtype]
         # Not every framework exports fp8; all export its bytes.
-        call.make("y", "x", tensor.shape, "uint8")
+        call.make("y", "x", tensor.shape, "uint8", y_dtype)
         if scale is not None:
             call.borrow("scale", scale, (1,), "float32")
         if amax is not None:
@@ -307,7 +313,7 @@ def rms_norm_fwd(
     fp8 = y_dtype, scale, amax
     call = _forward(_C.NORM_RMS, x, gamma, None, residual, epsilon, zero_centred, fp8)
     total = call.result("sum") if residual is not None else None
-    return call.result("y", y_dtype), call.result("rstd"), total
+    return call.result("y"), call.result("rstd"), total
 
 
 def rms_norm_bwd(
@@ -369,7 +375,7 @@ def layer_norm_fwd(
     fp8 = y_dtype, scale, amax
     call = _forward(_C.NORM_LAYER, x, gamma, beta, residual, epsilon, zero_centred, fp8)
     total = call.result("sum") if residual is not None else None
-    return call.result("y", y_dtype), call.result("mean"), call.result("rstd"), total
+    return call.result("y"), call.result("mean"), call.result("rstd"), total
 
 
 def layer_norm_bwd(

@@ -144,7 +144,7 @@ class Exporter:
 class Namespace:
     """The part of the array API standard that results are made with, as bad as `make` is."""
 
-    float32 = numpy.dtype("float32")
+    float32, uint8 = numpy.dtype("float32"), numpy.dtype("uint8")
 
     def __init__(self, make: Any) -> None:
         self.make = make

@@ -313,3 +313,12 @@ def test_fp8_refusals() -> None:
     one.flags.writeable = False
     with pytest.raises(ValueError, match="amax: is read-only"):
         aiter_attn.rms_norm_fwd(X, GAMMA, y_dtype="float8_e5m2", amax=one)
+
+
+def test_an_fp8_result_that_cannot_be_had_changes_nothing() -> None:
+    amax = numpy.zeros(1, numpy.float32)
+    with pytest.raises(TypeError, match=r"^y: Standard has no float8_e4m3fn; pass torch or numpy"):
+        aiter_attn.rms_norm_fwd(
+            Standard(X, numpy.empty), GAMMA, y_dtype="float8_e4m3fn", amax=amax
+        )
+    assert amax == 0
