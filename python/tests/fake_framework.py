@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar, Final
 
 import numpy
 
@@ -16,11 +16,23 @@ from python.tests.dlpack_exporter import Exporter
 class Device:
     """A context manager with the ordinal, as torch.cuda.device and cupy.cuda.Device are."""
 
+    entered: ClassVar[list[int]] = []  # the current device is the last
+
     def __init__(self, ordinal: int) -> None:
         self.id = ordinal
 
-    def __enter__(self) -> None: ...
-    def __exit__(self, *_: object) -> None: ...
+    def __enter__(self) -> None:
+        self.entered.append(self.id)
+
+    def __exit__(self, *_: object) -> None:
+        self.entered.pop()
+
+
+DEVICES: Final = (Device(0), Device(1))
+
+
+def current_device() -> int:
+    return (Device.entered or [0])[-1]
 
 
 class Fake(Exporter):
@@ -28,10 +40,10 @@ class Fake(Exporter):
 
     requires_grad = False
 
-    def __init__(self, array: Any, kind: int, made_on: int | None) -> None:
-        super().__init__(array, device=(kind, 0))
+    def __init__(self, array: Any, kind: int, made_on: int | None, ordinal: int) -> None:
+        super().__init__(array, device=(kind, ordinal))
         self.made_on = made_on
-        self.device = Device(0)
+        self.device = DEVICES[ordinal]
         self.dtype = array.dtype
 
 
@@ -44,7 +56,7 @@ class FakeFramework(types.ModuleType):
     def __init__(self, name: str, kind: int) -> None:
         super().__init__(name)
         self.kind = kind
-        self.capturing = False
+        self.capturing: set[int] = set()  # the devices whose current stream is being captured
         self.stream_of_allocations: int | None = None
         self.ndarray = self.Tensor = type("Fake" + name, (Fake,), {})
         self.float16, self.float32, self.uint8 = "float16", "float32", "uint8"
@@ -59,8 +71,8 @@ class FakeFramework(types.ModuleType):
     def get_current_stream(self) -> Any:
         return types.SimpleNamespace(ptr=self.current)
 
-    def device(self, device: object) -> Device:
-        return Device(0)
+    def device(self, device: Device) -> Device:
+        return device
 
     def ExternalStream(self, stream: int, device: object) -> Any:
         return self.stream(stream)
@@ -76,14 +88,16 @@ class FakeFramework(types.ModuleType):
         self.stream_of_allocations = None
 
     def is_current_stream_capturing(self) -> bool:
-        return self.capturing
+        return current_device() in self.capturing
 
     def zeros(self, count: int, dtype: Any, device: Any) -> Fake:
-        return self.make(numpy.zeros(count, dtype))
+        return self.make(numpy.zeros(count, dtype), ordinal=device.id)
 
     def empty(self, shape: tuple[int, ...], dtype: Any = None, device: Any = None) -> Fake:
-        return self.make(numpy.zeros(shape, dtype), self.stream_of_allocations)
+        # torch is told the device, cupy takes the current one.
+        ordinal = device.id if device else current_device()
+        return self.make(numpy.zeros(shape, dtype), self.stream_of_allocations, ordinal)
 
-    def make(self, array: Any, made_on: int | None = None) -> Fake:
-        made: Fake = self.ndarray(array, self.kind, made_on)
+    def make(self, array: Any, made_on: int | None = None, ordinal: int = 0) -> Fake:
+        made: Fake = self.ndarray(array, self.kind, made_on, ordinal)
         return made

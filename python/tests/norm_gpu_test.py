@@ -97,10 +97,25 @@ def test_one_barrier_for_a_stream(log: Path, torch: Any) -> None:
     one, again = barrier(), barrier()
     torch.current += 1
     other = barrier()
-    torch.capturing = True
+    torch.capturing = {0}
     assert barrier() == "0" * 16
     assert one == again
     assert len({one, other, "0" * 16}) == 3
+
+
+@pytest.mark.parametrize(("captured", "lent"), [(0, True), (1, False)])
+def test_capture_is_asked_of_the_arrays_device(
+    log: Path, torch: Any, captured: int, lent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The current device is 0; only a capture on the arrays' own device goes without a barrier."""
+    monkeypatch.setenv("AITER_RECORDING_CUDA_CAPABILITIES", "90,90")
+    x = torch.make(numpy.zeros((2, HIDDEN), numpy.float16), ordinal=1)
+    gamma = torch.make(numpy.zeros(HIDDEN, numpy.float16), ordinal=1)
+    torch.capturing = {captured}
+    aiter_attn.rms_norm_fwd(x, gamma)
+    (call,) = launches(log)
+    assert call["device"] == 1
+    assert (call["kernarg"][-16:] != "0" * 16) == lent
 
 
 def test_refusals(torch: Any) -> None:

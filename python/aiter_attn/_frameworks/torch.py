@@ -53,8 +53,9 @@ class Adapter(Framework):
 
     def barrier(self, array: Any, stream: int) -> Any:
         # A graph may run at any time later, beside other work of this stream.
-        if self.module.cuda.is_current_stream_capturing():
-            return None
+        with self.module.cuda.device(array.device):  # whose stream is asked about
+            if self.module.cuda.is_current_stream_capturing():
+                return None
         key = (array.device, stream)
         if key not in self._barriers:
             self._barriers[key] = self.module.zeros(
