@@ -7,8 +7,9 @@ What holds for every function here
     memory, on an NVIDIA GPU (CUDA) or an AMD GPU (ROCm); of jax, in host memory. All arrays of a
     call are on one device. They are read in place. Results are made by the framework of the array
     whose dtype they have; mean and rstd, by that of x.
-  - On a GPU, work is queued on the stream that torch or cupy works on, else on the default stream.
-    The first call of a shape compiles its kernel.
+  - On a GPU, work is queued on the stream that the framework of x (softmax_bwd: y) works on, where
+    that is torch or cupy, else on the default stream. All results are ready on that stream, also
+    those of other frameworks. The first call of a shape compiles its kernel.
   - x, gamma and their like have the dtypes float16, bfloat16 or float32. Results have the dtype of
     x (dgamma and dbeta: of gamma; mean and rstd: float32). In host memory, sums are taken in double
     and each result is rounded once; on a GPU they are taken in float32.
@@ -157,8 +158,10 @@ class _Call:
         the caller gets its bytes as."""
         given = self._given[like]
         framework = framework_of(like, given)
+        # Another framework would hand the memory out in the order of its own current stream.
+        stream = None if framework is self._framework else self.place.get("stream")
         try:
-            made = framework.empty(name, given, shape, dtype, None)
+            made = framework.empty(name, given, shape, dtype, stream)
             # What jax's results are written to is numpy's.
             maker = framework_of(name, made)
             tensor = maker.borrow(name, made, self._device, self._stream_of(maker))

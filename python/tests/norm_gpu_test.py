@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +31,21 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    framework = FakeFramework("torch", KDL_CUDA)
-    monkeypatch.setitem(sys.modules, "torch", framework)
-    yield framework
+def torch(monkeypatch: pytest.MonkeyPatch) -> FakeFramework:
+    return imported("torch", monkeypatch)
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> FakeFramework:
+    framework = imported("cupy", monkeypatch)
+    framework.current = 0xCAFE
+    return framework
+
+
+def imported(name: str, monkeypatch: pytest.MonkeyPatch) -> FakeFramework:
+    framework = FakeFramework(name, KDL_CUDA)
+    monkeypatch.setitem(sys.modules, name, framework)
+    return framework
 
 
 def launches(log: Path) -> list[dict[str, Any]]:
@@ -82,6 +92,19 @@ def test_backward_has_a_workspace(log: Path, torch: Any) -> None:
     assert has_word(reduce, dgamma)
     assert has_word(reduce, dbeta)
     assert dgamma.array.dtype == numpy.float32
+
+
+def test_results_of_another_framework_are_made_on_the_stream_of_the_work(
+    log: Path, torch: Any, cupy: Any
+) -> None:
+    x, dy = (cupy.make(numpy.zeros((3, 64), numpy.float16)) for _ in range(2))
+    mean, rstd = (cupy.make(numpy.zeros(3, numpy.float32)) for _ in range(2))
+    gamma = torch.make(numpy.zeros(64, numpy.float16))
+    dx, dgamma, dbeta = aiter_attn.layer_norm_bwd(dy, x, gamma, mean, rstd)
+    assert {call["stream"] for call in launches(log)} == {cupy.current}
+    assert (type(dx), dx.made_on) == (cupy.ndarray, None)  # cupy's own current stream
+    for made in (dgamma, dbeta):
+        assert (type(made), made.made_on) == (torch.Tensor, cupy.current)
 
 
 def test_one_barrier_for_a_stream(log: Path, torch: Any) -> None:
