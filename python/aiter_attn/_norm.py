@@ -167,7 +167,8 @@ class _Call:
             tensor = maker.borrow(name, made, self._device, self._stream_of(maker))
             framework.check_made(name, given, tensor, shape, dtype or self.tensors[like].dtype)
         except TypeError as error:
-            raise TypeError(f"{error}; pass {like} as a numpy, torch, cupy or jax array") from error
+            takers = "numpy, torch or jax" if self._device == _CPU else "torch or cupy"
+            raise TypeError(f"{error}; pass {like} as a {takers} array") from error
         if seen_as is not None:  # what cannot be had is told before any array is written
             made = framework.seen_as(name, made, seen_as)
         self.tensors[name], self._made[name] = tensor, (made, like)
@@ -178,7 +179,7 @@ class _Call:
 
 
 def _row_shape(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
-    """(rows, columns)"""
+    """(rows, columns) of the array `name`."""
     if shape[-1] == 0:
         raise ValueError(f"{name}: shape {shape}; allowed: a last dimension of at least 1")
     return math.prod(shape[:-1]), shape[-1]
@@ -401,9 +402,9 @@ def layer_norm_bwd(
 
 
 def _softmax_numbers(
-    call: _Call, tensor: _C.Tensor, scale: float, mask_kind: int, mask_repeat: int
+    call: _Call, name: str, scale: float, mask_kind: int, mask_repeat: int
 ) -> dict[str, Any]:
-    """name: of the array whose rows are those of the problem."""
+    """Of the array `name`."""
     tensor = call.tensors[name]
     rows, columns = _row_shape(name, tensor.shape)
     scale = _arguments.number("scale", scale, "a finite number")
@@ -452,7 +453,7 @@ def softmax_fwd(
         kind, repeat = _C.SOFTMAX_MASK_EXPLICIT, _borrow_mask(call, mask, tensor.shape)
     call.make("y", "x", tensor.shape)
     call.lend_barrier()
-    _C.softmax_fwd(_softmax_numbers(call, tensor, scale, kind, repeat), call.tensors)
+    _C.softmax_fwd(_softmax_numbers(call, "x", scale, kind, repeat), call.tensors)
     y: ArrayT = call.result("y")
     return y
 
@@ -490,6 +491,6 @@ def softmax_bwd(dy: Array, y: ArrayT, *, scale: float = 1.0, causal: bool = Fals
     causal = _arguments.flag("causal", causal)
     kind = _C.SOFTMAX_MASK_CAUSAL if causal else _C.SOFTMAX_MASK_NONE
     call.lend_barrier()
-    _C.softmax_bwd(_softmax_numbers(call, tensor, scale, kind, 0), call.tensors)
+    _C.softmax_bwd(_softmax_numbers(call, "y", scale, kind, 0), call.tensors)
     dx: ArrayT = call.result("dx")
     return dx

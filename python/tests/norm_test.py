@@ -277,6 +277,11 @@ MASK = numpy.zeros((1, 3, 8), numpy.uint8)
             ValueError,
             "scale: nan; allowed: a finite number",
         ),
+        (
+            lambda: aiter_attn.softmax_bwd(X[..., :0], X[..., :0]),
+            ValueError,
+            r"^y: shape \(2, 3, 0\); allowed: a last dimension of at least 1",
+        ),
     ],
 )
 def test_refusals(call: Callable[[], Any], error: type[Exception], message: str) -> None:
