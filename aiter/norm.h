@@ -53,8 +53,10 @@ typedef struct attn_rows {
 /* Bytes of a barrier: memory of a GPU by which the workgroups of a kernel share long rows out as
  * they come. It is aligned to 4 bytes, is zeros before the first call that gets it, and is zeros
  * again when the work of a call is done. Calls whose work may run at the same time need one each:
- * keep one per stream. Without one (NULL) rows are dealt in advance: results are the same, and some
- * shapes take a little longer. Ignored on the CPU. */
+ * keep one per stream. A graph keeps the barrier of the calls captured into it: give such calls one
+ * that nothing else has, of which no two replays run at a time, or NULL. Without one (NULL) rows
+ * are dealt in advance: results are the same, and some shapes take a little longer. Ignored on the
+ * CPU. */
 #define ATTN_NORM_BARRIER_SIZE 8
 
 /* What forward and backward have in common. */
