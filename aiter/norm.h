@@ -67,7 +67,8 @@ typedef struct attn_norm_problem {
   int32_t device_id;    /* 0 for the CPU */
   void* stream;         /* ignored on the CPU */
   int64_t rows;         /* from 0 to 2^31 - 2^20 */
-  int64_t hidden;       /* columns of a row: from 1 to 2^31 - 1, on a GPU to 2^31 - 2^20 */
+  int64_t hidden;       /* columns of a row: from 1 to 2^31 - 1, on an NVIDIA GPU to 2^31 - 2^20,
+                         * on an AMD GPU to 2^27 - 8 */
   int32_t x_dtype;      /* attn_dtype of x, residual, sum, dx and dh */
   int32_t weight_dtype; /* attn_dtype of gamma, beta and their gradients */
   int32_t y_dtype;      /* attn_dtype of y and dy; fp8 is for y alone */
@@ -122,7 +123,7 @@ typedef struct attn_softmax_problem {
   int32_t device_id;
   void* stream;
   int64_t rows;        /* a multiple of queries, from 0 to 2^31 - 2^20 */
-  int64_t columns;     /* from 1 to 2^31 - 1, on a GPU to 2^31 - 2^20 */
+  int64_t columns;     /* as hidden */
   int64_t queries;     /* rows of one attention matrix; without a mask any number from 1 on */
   int64_t mask_repeat; /* explicit mask: matrices, one after the other, that share one; else 0 */
   int32_t dtype;       /* attn_dtype */

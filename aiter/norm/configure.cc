@@ -328,6 +328,9 @@ int64_t groups_for(const RowConfiguration& c, int64_t rows, int64_t held) {
   if (c.waves > 0) groups = std::min(groups, held * c.waves);
   groups = std::min(groups, (kMostCount - rows) / kTurnsAhead / in_hand);
   groups = std::min(groups, kMostCount / c.cluster);
+  // HIP counts the work-items of a grid in 32 bits.
+  constexpr int64_t kMostThreads = std::numeric_limits<uint32_t>::max();
+  groups = std::min(groups, kMostThreads / (c.threads * c.cluster));
   return std::max<int64_t>(groups, 1);
 }
 

@@ -505,6 +505,28 @@ TEST(LaunchTest, AnAmdGpu) {
   EXPECT_EQ(calls[0].stream, kStream);
 }
 
+// HIP takes at most 2^32 - 1 work-items in a grid.
+TEST(LaunchTest, GridsOfAnAmdGpuAreAsItTakesThem) {
+  attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 2, (int64_t{1} << 27) - 8, ATTN_DEVICE_ROCM);
+  attn_norm_bwd_args args = backward_args(p);
+  args.dgamma = address(6, 2);  // summed column by column
+  expect_ok(attn_norm_bwd_workspace_size(&args, &args.workspace_size));
+  args.workspace = address(10);
+  const Recorder recorder(kHip);
+  expect_ok(attn_norm_bwd(&args));
+  EXPECT_EQ(recorder.of(kRecordedLaunch).size(), 3u);
+  ++p.hidden;
+  expect_refused(attn_norm_bwd(&args), ATTN_ERROR_INVALID_ARGUMENT,
+                 "hidden is 134217721, but must be from 1 to 134217720");
+
+  const attn_softmax_problem many =
+      softmax_problem(ATTN_SOFTMAX_MASK_NONE, int64_t{8} << 20, 16385, ATTN_DEVICE_ROCM);
+  const attn_softmax_fwd_args softmax = softmax_args(many);
+  expect_ok(attn_softmax_fwd(&softmax));
+  const RecordedCall call = recorder.of(kRecordedLaunch)[3];
+  EXPECT_LT(uint64_t{call.grid[0]} * call.block[0], uint64_t{1} << 32);
+}
+
 TEST(LaunchTest, EveryNumberOfRowsKeepsCountsIn32Bits) {
   for (const int64_t rows : {int64_t{1}, int64_t{1} << 20, (int64_t{1} << 31) - (1 << 20)}) {
     attn_softmax_problem p = softmax_problem(ATTN_SOFTMAX_MASK_NONE, rows, 64);

@@ -77,8 +77,10 @@ void require_device(int32_t device_type, int32_t device_id) {
   if (device_id != 0) refuse("device_id", device_id, "must be 0 on the CPU");
 }
 
-// Kernels count columns in 32 bits, some beyond the row's end.
+// Kernels count columns in 32 bits, some beyond the row's end. HIP counts the work-items of a grid
+// in 32 bits, and norm_backward_reduce has 256 for every 8 columns.
 int64_t most_columns(int32_t device_type) {
+  if (device_type == ATTN_DEVICE_ROCM) return (int64_t{1} << 27) - 8;
   return device_type == ATTN_DEVICE_CPU ? kMostColumns : kMostRows;
 }
 
