@@ -300,6 +300,8 @@ Kernels configure(const Shape& shape, const DeviceTraits& device) {
   k.flags = flags_for(shape, k.configuration);
   k.sums = rows.sums;
   k.resident = is_resident(k.configuration, rows);
+  // norm_backward lets it start early, where the device can; norm_backward_columns does not.
+  k.waits_itself = k.resident && device.bulk_copies;
   const int64_t ring = ring_bytes(k.configuration, rows);
   int64_t bytes = ring;
   if (is_softmax(shape.operation)) {

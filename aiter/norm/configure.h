@@ -75,8 +75,9 @@ struct Kernels {
   std::vector<std::string> flags;  // -DNAME=VALUE
   const char* symbol;              // of the kernel that takes the rows
   uint32_t dynamic_shared_bytes;
-  int sums;       // norm_backward: of columns, which a second launch adds up; else 0
-  bool resident;  // registers hold a row: norm_backward itself sums its columns
+  int sums;           // norm_backward: of columns, which a second launch adds up; else 0
+  bool resident;      // registers hold a row: norm_backward itself sums its columns
+  bool waits_itself;  // norm_backward_reduce, for the end of norm_backward
 };
 
 Kernels configure(const Shape& shape, const DeviceTraits& device);

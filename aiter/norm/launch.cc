@@ -280,8 +280,7 @@ void launch(const NormBackward& call) {
       {blocks(p.hidden, kReduceLanes * (vector % 4 == 0 ? 4 : 1)), call.dbeta ? 2u : 1u, 1},
       {kReduceThreads, 1, 1},
       0};
-  // norm_backward lets it start early; norm_backward_columns does not.
-  reduce.waits_itself = k.resident;
+  reduce.waits_itself = k.waits_itself;
   launcher.launch(launcher.plan().reduce, "norm_backward_reduce", reduce, r);
 }
 

@@ -315,6 +315,15 @@ TEST(LaunchTest, AnOlderGpu) {
   EXPECT_EQ(number(call, "ROW_STAGES"), 0);
   EXPECT_EQ(number(call, "ROW_ON_DEMAND"), 0);
   EXPECT_EQ(call.wide_clusters, 0u);
+
+  p.hidden = 4096;
+  attn_norm_bwd_args backward = backward_args(p);
+  expect_ok(attn_norm_bwd_workspace_size(&backward, &backward.workspace_size));
+  backward.workspace = address(10);
+  expect_ok(attn_norm_bwd(&backward));
+  const RecordedCall reduce = recorder.of(kRecordedLaunch)[2];
+  EXPECT_EQ(std::string(reduce.symbol), "norm_backward_reduce");
+  EXPECT_EQ(reduce.waits_itself, 0u);  // such devices end one kernel before the next
 }
 
 // A driver says so by a number of 0, or by an error.
