@@ -537,15 +537,30 @@ TEST(LaunchTest, GridsOfAnAmdGpuAreAsItTakesThem) {
 }
 
 TEST(LaunchTest, EveryNumberOfRowsKeepsCountsIn32Bits) {
-  for (const int64_t rows : {int64_t{1}, int64_t{1} << 20, (int64_t{1} << 31) - (1 << 20)}) {
-    attn_softmax_problem p = softmax_problem(ATTN_SOFTMAX_MASK_NONE, rows, 64);
-    const attn_softmax_fwd_args args = softmax_args(p);
-    const Recorder recorder(kCuda);
-    expect_ok(attn_softmax_fwd(&args));
-    const RecordedCall call = recorder.of(kRecordedLaunch)[0];
+  // A thread of norm_backward looks up to two warps of turns beyond its next.
+  constexpr int64_t kTurnsAhead = 2 * 64 + 2;
+  const auto expect_in_32_bits = [](const RecordedCall& call, int64_t rows) {
     const int64_t in_hand = number(call, "ROW_THREADS") / number(call, "ROW_LANES");
     EXPECT_GE(call.grid[0], 1u);
-    EXPECT_LT(rows + 3 * in_hand * call.grid[0], int64_t{1} << 31);
+    EXPECT_LT(rows + kTurnsAhead * in_hand * call.grid[0], int64_t{1} << 31) << call.symbol;
+  };
+  const auto expect_all_in_32_bits = [&](int32_t device_type, const char* library, int64_t rows) {
+    const attn_softmax_problem softmax =
+        softmax_problem(ATTN_SOFTMAX_MASK_NONE, rows, 64, device_type);
+    const attn_softmax_fwd_args forward = softmax_args(softmax);
+    const attn_norm_problem norm = norm_problem(ATTN_NORM_LAYER, rows, 64, device_type);
+    attn_norm_bwd_args backward = backward_args(norm);
+    expect_ok(attn_norm_bwd_workspace_size(&backward, &backward.workspace_size));
+    backward.workspace = address(10);
+    const Recorder recorder(library);
+    expect_ok(attn_softmax_fwd(&forward));
+    expect_ok(attn_norm_bwd(&backward));
+    expect_in_32_bits(recorder.of(kRecordedLaunch)[0], rows);
+    expect_in_32_bits(recorder.of(kRecordedLaunch)[1], rows);
+  };
+  for (const int64_t rows : {int64_t{1}, int64_t{1} << 20, (int64_t{1} << 31) - (1 << 20)}) {
+    expect_all_in_32_bits(ATTN_DEVICE_CUDA, kCuda, rows);
+    expect_all_in_32_bits(ATTN_DEVICE_ROCM, kHip, rows);
   }
 }
 
