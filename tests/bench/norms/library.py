@@ -169,13 +169,20 @@ class Library:
             epsilon=epsilon,
         )
 
-    def _run(self, name: str, arguments: ctypes.Structure, *kept: object):
+    def _run(
+        self,
+        name: str,
+        arguments: ctypes.Structure,
+        *kept: object,
+        counter: torch.Tensor | None = None,
+    ):
+        """counter: what the call leaves at zeros."""
         pointer = ctypes.byref(arguments)
 
         def run(keep: object = (arguments, kept)) -> None:
             self.call(name, pointer)
 
-        run.counter = next((t for t in kept if isinstance(t, torch.Tensor)), None)
+        run.counter = counter
         return run
 
     def norm_forward(self, x, gamma, beta, y, mean, rstd, epsilon, residual, total, scale, amax):
@@ -196,7 +203,7 @@ class Library:
             amax=_pointer(amax),
             barrier=barrier.data_ptr(),
         )
-        return self._run("norm_fwd", arguments, problem, barrier)
+        return self._run("norm_fwd", arguments, problem, counter=barrier)
 
     def norm_backward(self, x, dy, gamma, mean, rstd, dx, dgamma, dbeta, dh):
         problem = self._problem(x, gamma, dy, 0.0)
@@ -246,7 +253,7 @@ class Library:
             mask=_pointer(mask),
             barrier=barrier.data_ptr(),
         )
-        return self._run("softmax_fwd", arguments, problem, barrier)
+        return self._run("softmax_fwd", arguments, problem, counter=barrier)
 
     def softmax_backward(self, y, dy, dx, scale, queries):
         problem = self._softmax_problem(y, scale, queries, 1)
@@ -259,4 +266,4 @@ class Library:
             dx=_rows(dx),
             barrier=barrier.data_ptr(),
         )
-        return self._run("softmax_bwd", arguments, problem, barrier)
+        return self._run("softmax_bwd", arguments, problem, counter=barrier)
