@@ -36,14 +36,21 @@ runtime::SourceKernels source_kernels(RunTimeCompile when) {
   return runtime::SourceKernels(std::move(options));
 }
 
-runtime::SourceKernel rms_forward(const std::string& arch, int64_t shared_bytes) {
+runtime::SourceKernel kernel_of(RowOperation operation, int64_t hidden, bool on_demand,
+                                const std::string& arch, int64_t shared_bytes) {
   Shape shape = {};
-  shape.operation = RowOperation::kRmsForward;
+  shape.operation = operation;
   shape.dtypes = {ATTN_DTYPE_BF16, ATTN_DTYPE_BF16, ATTN_DTYPE_BF16};
-  shape.hidden = 4096;
+  shape.hidden = hidden;
   shape.vector = 8;
+  shape.beta = operation == RowOperation::kLayerForward;
+  shape.on_demand = on_demand;
   const Kernels kernels = configure(shape, device_traits(arch, shared_bytes));
   return {kernels.source, kernels.flags};
+}
+
+runtime::SourceKernel rms_forward(const std::string& arch, int64_t shared_bytes) {
+  return kernel_of(RowOperation::kRmsForward, 4096, false, arch, shared_bytes);
 }
 
 TEST(AheadOfTime, IsWhatThisProcessCompiles) {
@@ -61,6 +68,17 @@ TEST(AheadOfTime, CodeForHipIsFoundByTheFlagsThatTheLibraryAsksFor) {
   const runtime::CodeObjectSpec spec = built_in.spec(rms_forward("gfx942", 64 << 10), "gfx942");
   EXPECT_EQ(spec.arch, "gfx942");
   EXPECT_EQ(built_in.store().get({spec.key(), {}, &spec})[0], 0x7f);
+}
+
+TEST(AheadOfTime, CallsWithAndWithoutABarrierAreServed) {
+  runtime::SourceKernels built_in = source_kernels(RunTimeCompile::kNever);
+  std::vector<std::string> keys;
+  for (const bool on_demand : {false, true}) {
+    const runtime::SourceKernel kernel =
+        kernel_of(RowOperation::kLayerForward, 8192, on_demand, "sm_90", 227 << 10);
+    keys.push_back(built_in.spec(kernel, "sm_90").key());
+  }
+  EXPECT_NE(keys[0], keys[1]);
 }
 
 TEST(AheadOfTime, WhatIsNotBuiltInNamesTheFlagWhereItHelps) {

@@ -42,8 +42,8 @@ constexpr Operation kOperations[] = {
 
 constexpr int64_t kHidden[] = {4096, 8192};
 
-// Dense rows of bfloat16.
-norm::Shape shape(const Operation& operation, int64_t hidden) {
+// Dense rows of bfloat16; on_demand: of a call with a barrier.
+norm::Shape shape(const Operation& operation, int64_t hidden, bool on_demand) {
   norm::Shape shape = {};
   shape.operation = operation.operation;
   shape.dtypes = {ATTN_DTYPE_BF16, ATTN_DTYPE_BF16, ATTN_DTYPE_BF16};
@@ -51,8 +51,40 @@ norm::Shape shape(const Operation& operation, int64_t hidden) {
   shape.vector = 8;
   shape.beta = operation.beta;
   shape.mask = ATTN_SOFTMAX_MASK_NONE;
-  shape.on_demand = true;
+  shape.on_demand = on_demand;
   return shape;
+}
+
+norm::Kernels kernels_for(const norm::Shape& shape, const Device& device) {
+  return norm::configure(shape, norm::device_traits(device.arch, device.shared_bytes));
+}
+
+bool uses_a_barrier(const norm::Shape& shape) {
+  return std::any_of(std::begin(kDevices), std::end(kDevices), [&](const Device& device) {
+    return kernels_for(shape, device).configuration.on_demand != 0;
+  });
+}
+
+void print(const std::string& name, const norm::Shape& shape) {
+  std::string source;
+  std::map<std::string, std::string> archs_by_flags;
+  for (const Device& device : kDevices) {
+    norm::Kernels k = kernels_for(shape, device);
+    source = k.source;
+    std::sort(k.flags.begin(), k.flags.end());
+    std::string flags;
+    for (const std::string& flag : k.flags) flags += "                \"" + flag + "\",\n";
+    std::string& archs = archs_by_flags[flags];
+    archs += (archs.empty() ? "" : " ") + std::string(device.arch);
+  }
+  std::map<std::string, std::string> sorted;
+  for (const auto& [flags, archs] : archs_by_flags) sorted[archs] = flags;
+  std::printf("    \"%s\": struct(\n        flags = {\n", name.c_str());
+  for (const auto& [archs, flags] : sorted) {
+    std::printf("            \"%s\": [\n%s            ],\n", archs.c_str(), flags.c_str());
+  }
+  std::printf("        },\n");
+  std::printf("        source = \"%s\",\n    ),\n", source.c_str());
 }
 
 }  // namespace
@@ -63,30 +95,20 @@ int main() {
       "\"\"\"Norm and softmax kernels that a library can have built in, as data.\n\n"
       "Generated: ./bazelw run //aiter/norm:print_kernels > "
       "kernels/norm/ahead_of_time/kernels.bzl\n\"\"\"\n\n"
-      "# Name -> its source, and by archs the flags that make it that kernel.\nKERNELS = {\n");
-  for (const Operation& operation : kOperations) {
-    for (const int64_t hidden : kHidden) {
-      const norm::Shape s = shape(operation, hidden);
-      std::string source;
-      std::map<std::string, std::string> archs_by_flags;
-      for (const Device& device : kDevices) {
-        norm::Kernels k = norm::configure(s, norm::device_traits(device.arch, device.shared_bytes));
-        source = k.source;
-        std::sort(k.flags.begin(), k.flags.end());
-        std::string flags;
-        for (const std::string& flag : k.flags) flags += "                \"" + flag + "\",\n";
-        std::string& archs = archs_by_flags[flags];
-        archs += (archs.empty() ? "" : " ") + std::string(device.arch);
+      "# Name -> its source, and by archs the flags that make it that kernel. dealt_NAME is what\n"
+      "# calls without a barrier take, where that is another kernel for some arch.\nKERNELS = {\n");
+  for (const bool on_demand : {false, true}) {
+    for (const Operation& operation : kOperations) {
+      for (const int64_t hidden : kHidden) {
+        const std::string name =
+            std::string(operation.name) + "_bf16_" + std::to_string(hidden);
+        const norm::Shape with_barrier = shape(operation, hidden, true);
+        if (on_demand) {
+          print(name, with_barrier);
+        } else if (uses_a_barrier(with_barrier)) {
+          print("dealt_" + name, shape(operation, hidden, false));
+        }
       }
-      std::map<std::string, std::string> sorted;
-      for (const auto& [flags, archs] : archs_by_flags) sorted[archs] = flags;
-      std::printf("    \"%s_bf16_%lld\": struct(\n        flags = {\n", operation.name,
-                  static_cast<long long>(hidden));
-      for (const auto& [archs, flags] : sorted) {
-        std::printf("            \"%s\": [\n%s            ],\n", archs.c_str(), flags.c_str());
-      }
-      std::printf("        },\n");
-      std::printf("        source = \"%s\",\n    ),\n", source.c_str());
     }
   }
   std::printf("}\n");

@@ -4,8 +4,52 @@
 Generated: ./bazelw run //aiter/norm:print_kernels > kernels/norm/ahead_of_time/kernels.bzl
 """
 
-# Name -> its source, and by archs the flags that make it that kernel.
+# Name -> its source, and by archs the flags that make it that kernel. dealt_NAME is what
+# calls without a barrier take, where that is another kernel for some arch.
 KERNELS = {
+    "dealt_layer_forward_bf16_8192": struct(
+        flags = {
+            "gfx942 gfx950 sm_80": [
+                "-DNORM_ADD=0",
+                "-DNORM_BETA=1",
+                "-DNORM_KEEP_WEIGHTS=1",
+                "-DNORM_LAYER=1",
+                "-DNORM_W=bf16",
+                "-DNORM_X=bf16",
+                "-DNORM_Y=bf16",
+                "-DNORM_ZERO_CENTRED=0",
+                "-DROW_CLUSTER=1",
+                "-DROW_CTAS_PER_SM=1",
+                "-DROW_HIDDEN=8192",
+                "-DROW_HOLD=0",
+                "-DROW_LANES=128",
+                "-DROW_ON_DEMAND=0",
+                "-DROW_STAGES=0",
+                "-DROW_THREADS=128",
+                "-DROW_VECTOR=8",
+            ],
+            "sm_90 sm_100": [
+                "-DNORM_ADD=0",
+                "-DNORM_BETA=1",
+                "-DNORM_KEEP_WEIGHTS=1",
+                "-DNORM_LAYER=1",
+                "-DNORM_W=bf16",
+                "-DNORM_X=bf16",
+                "-DNORM_Y=bf16",
+                "-DNORM_ZERO_CENTRED=0",
+                "-DROW_CLUSTER=2",
+                "-DROW_CTAS_PER_SM=4",
+                "-DROW_HIDDEN=8192",
+                "-DROW_HOLD=0",
+                "-DROW_LANES=64",
+                "-DROW_ON_DEMAND=0",
+                "-DROW_STAGES=2",
+                "-DROW_THREADS=64",
+                "-DROW_VECTOR=8",
+            ],
+        },
+        source = "norm_forward.cpp",
+    ),
     "layer_backward_bf16_4096": struct(
         flags = {
             "gfx942 gfx950": [
