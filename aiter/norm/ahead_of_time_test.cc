@@ -72,13 +72,13 @@ TEST(AheadOfTime, CodeForHipIsFoundByTheFlagsThatTheLibraryAsksFor) {
 
 TEST(AheadOfTime, CallsWithAndWithoutABarrierAreServed) {
   runtime::SourceKernels built_in = source_kernels(RunTimeCompile::kNever);
-  std::vector<std::string> keys;
+  std::vector<std::string> specs;
   for (const bool on_demand : {false, true}) {
     const runtime::SourceKernel kernel =
         kernel_of(RowOperation::kLayerForward, 8192, on_demand, "sm_90", 227 << 10);
-    keys.push_back(built_in.spec(kernel, "sm_90").key());
+    specs.push_back(built_in.spec(kernel, "sm_90").canonical());
   }
-  EXPECT_NE(keys[0], keys[1]);
+  EXPECT_NE(specs[0], specs[1]);
 }
 
 TEST(AheadOfTime, WhatIsNotBuiltInNamesTheFlagWhereItHelps) {
