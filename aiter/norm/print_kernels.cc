@@ -100,8 +100,7 @@ int main() {
   for (const bool on_demand : {false, true}) {
     for (const Operation& operation : kOperations) {
       for (const int64_t hidden : kHidden) {
-        const std::string name =
-            std::string(operation.name) + "_bf16_" + std::to_string(hidden);
+        const std::string name = std::string(operation.name) + "_bf16_" + std::to_string(hidden);
         const norm::Shape with_barrier = shape(operation, hidden, true);
         if (on_demand) {
           print(name, with_barrier);

@@ -323,7 +323,5 @@ def test_fp8_refusals() -> None:
 def test_an_fp8_result_that_cannot_be_had_changes_nothing() -> None:
     amax = numpy.zeros(1, numpy.float32)
     with pytest.raises(TypeError, match=r"^y: Standard has no float8_e4m3fn; pass torch or numpy"):
-        aiter_attn.rms_norm_fwd(
-            Standard(X, numpy.empty), GAMMA, y_dtype="float8_e4m3fn", amax=amax
-        )
+        aiter_attn.rms_norm_fwd(Standard(X, numpy.empty), GAMMA, y_dtype="float8_e4m3fn", amax=amax)
     assert amax == 0

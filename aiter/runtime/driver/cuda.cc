@@ -115,8 +115,8 @@ class Cuda final : public Driver {
     // Devices without clusters of this size answer so, or that they hold none.
     cuda::Error error = set(cuda::kNonPortableClusterSizeAllowed, 1);
     if (error == cuda::kErrorInvalidClusterSize) return 0;
-    check(error, concat("cuFuncSetAttribute(", symbol, ", ",
-                        cuda::kNonPortableClusterSizeAllowed, ", 1)"));
+    check(error, concat("cuFuncSetAttribute(", symbol, ", ", cuda::kNonPortableClusterSizeAllowed,
+                        ", 1)"));
     cuda::LaunchConfig config = {};
     config.grid_x = residency.cluster * multiprocessors;
     config.grid_y = config.grid_z = 1;
