@@ -8,12 +8,20 @@
 #include <utility>
 #include <vector>
 
-#include "aiter/norm/source_options.h"
 #include "aiter/runtime/once.h"
 #include "kernels/norm/ahead_of_time.h"
+#include "kernels/norm/sources.h"
 
 namespace AITER_ATTN_NAMESPACE::norm {
 namespace {
+
+std::vector<runtime::SourceFile> texts(kernels::RowSources sources) {
+  std::vector<runtime::SourceFile> files;
+  for (const kernels::RowSource& source : sources) {
+    files.push_back({std::string(source.name), std::string(source.text)});
+  }
+  return files;
+}
 
 // Where this library lies in a Python installation, pip's NVRTC lies two folders up.
 std::vector<std::string> site_packages() {
