@@ -122,14 +122,15 @@ RowTraits row_traits(const Shape& shape) {
   const int x = static_cast<int>(dtype_size(shape.dtypes[0]));
   const int w = static_cast<int>(dtype_size(shape.dtypes[1]));
   const int y = static_cast<int>(dtype_size(shape.dtypes[2]));
-  RowTraits rows = {shape.hidden, shape.vector, x, 0, 0, shape.vector * x % kVectorBytes == 0};
+  RowTraits rows = {
+      shape.hidden, shape.vector, x, 0, 0, int64_t{shape.vector} * x % kVectorBytes == 0};
   if (shape.operation == RowOperation::kSoftmaxBackward) rows.element_bytes = 2 * x;
   if (is_softmax(shape.operation)) return rows;
   rows.element_bytes = x * (shape.add ? 2 : 1);
   if (is_norm_backward(shape.operation)) {
     rows.element_bytes += y;
     rows.sums = is_layer(shape.operation) ? 2 : 1;
-    rows.sixteen_bytes = rows.sixteen_bytes && shape.vector * y % kVectorBytes == 0;
+    rows.sixteen_bytes = rows.sixteen_bytes && int64_t{shape.vector} * y % kVectorBytes == 0;
   } else {
     rows.weight_bytes = w * (shape.beta ? 2 : 1);
   }
@@ -332,7 +333,7 @@ int64_t groups_for(const RowConfiguration& c, int64_t rows, int64_t held) {
   groups = std::min(groups, kMostCount / c.cluster);
   // HIP counts the work-items of a grid in 32 bits.
   constexpr int64_t kMostThreads = std::numeric_limits<uint32_t>::max();
-  groups = std::min(groups, kMostThreads / (c.threads * c.cluster));
+  groups = std::min(groups, kMostThreads / (int64_t{c.threads} * c.cluster));
   return std::max<int64_t>(groups, 1);
 }
 

@@ -28,7 +28,7 @@ std::string dl_error() {
 
 const link_map* map_of(void* handle) {
   const link_map* map = nullptr;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) {
+  if (dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0) {
     fail(Status::kInternal, "dlinfo failed: ", dl_error());
   }
   return map;

@@ -43,7 +43,7 @@ class HipRtc final : public RtcCompiler {
                 const std::vector<std::string>& flags, const std::string& target) const override {
     std::vector<std::string> options = {"--offload-arch=" + target};
     options.insert(options.end(), flags.begin(), flags.end());
-    return compile_with(source, headers, std::move(options), code_);
+    return compile_with(source, headers, options, code_);
   }
 
  private:

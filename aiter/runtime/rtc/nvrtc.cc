@@ -46,7 +46,7 @@ class Nvrtc final : public RtcCompiler {
         digits.find_first_not_of("0123456789", 3) != digits.npos) {
       fail(Status::kInvalidArgument, "'", arch, "' is no arch of NVIDIA's: sm_90, for example");
     }
-    const int capability = std::atoi(digits.c_str() + 3);
+    const auto capability = static_cast<int>(std::strtol(digits.c_str() + 3, nullptr, 10));
     const auto newer = std::upper_bound(archs_.begin(), archs_.end(), capability);
     if (newer == archs_.begin()) {
       fail(Status::kUnsupported, describe(), " compiles nothing for ", arch, ", only for sm_",
@@ -63,7 +63,7 @@ class Nvrtc final : public RtcCompiler {
     std::vector<std::string> options = {"--gpu-architecture=" + target};
     options.insert(options.end(), flags.begin(), flags.end());
     const bool machine_code = target.compare(0, 3, "sm_") == 0;
-    return compile_with(source, headers, std::move(options), machine_code ? cubin_ : ptx_);
+    return compile_with(source, headers, options, machine_code ? cubin_ : ptx_);
   }
 
  private:

@@ -10,6 +10,7 @@ namespace {
 
 std::vector<const char*> pointers(const std::vector<std::string>& texts) {
   std::vector<const char*> found;
+  found.reserve(texts.size());
   for (const std::string& text : texts) found.push_back(text.c_str());
   return found;
 }
@@ -92,7 +93,8 @@ RtcCompiler::CodeGetter RtcCompiler::code_getter(const std::string& name) const 
 }
 
 Bytes RtcCompiler::compile_with(const SourceFile& source, const std::vector<SourceFile>& headers,
-                                std::vector<std::string> options, const CodeGetter& code) const {
+                                const std::vector<std::string>& options,
+                                const CodeGetter& code) const {
   const OpenProgram program(*this, source, headers);
   const rtc::Result result =
       compile_program_(program.get(), static_cast<int>(options.size()), pointers(options).data());

@@ -38,7 +38,7 @@ class RtcCompiler : public Compiler {
   };
   CodeGetter code_getter(const std::string& name) const;
   Bytes compile_with(const SourceFile& source, const std::vector<SourceFile>& headers,
-                     std::vector<std::string> options, const CodeGetter& code) const;
+                     const std::vector<std::string>& options, const CodeGetter& code) const;
 
  private:
   class OpenProgram;

@@ -23,7 +23,7 @@ constexpr char kSwitch[] = "AITER_ATTN_RTC";
 std::vector<std::string> compatible_archs(const std::string& arch) {
   std::vector<std::string> archs = {arch};
   if (arch.compare(0, 3, "sm_") != 0) return archs;
-  const int capability = std::atoi(arch.c_str() + 3);
+  const auto capability = static_cast<int>(std::strtol(arch.c_str() + 3, nullptr, 10));
   for (int older = capability - 1; older >= capability / 10 * 10; --older) {
     archs.push_back(concat("sm_", older));
   }
@@ -147,7 +147,7 @@ struct SourceKernels::State {
       providers.push_back(std::make_unique<CacheProvider>(
           std::move(options.cache), std::make_unique<CompilingProvider>(compilers, sources)));
     }
-    store.emplace(std::move(providers));
+    store = std::make_unique<const Store>(std::move(providers));
   }
 
   // What was compiled ahead of time and runs on arch.
@@ -180,7 +180,7 @@ struct SourceKernels::State {
   Compilers compilers;
   const PackProvider* pack = nullptr;
   std::map<std::string, Recipe> recipes;  // of pack, by arch
-  std::optional<const Store> store;
+  std::unique_ptr<const Store> store;
 };
 
 SourceKernels::SourceKernels(SourceKernelsOptions options)

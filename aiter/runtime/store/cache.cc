@@ -76,7 +76,7 @@ class LockFile {
     file_.reset();
   }
   explicit operator bool() const { return file_ && *file_; }
-  int get() const { return file_->get(); }
+  int get() const { return file_ ? file_->get() : -1; }
 
  private:
   struct All {
@@ -87,7 +87,7 @@ class LockFile {
     static auto* const all = new All;
     return *all;
   }
-  static int watch_forks() {
+  static int watch_forks() noexcept {
     return pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
                           [] {
                             for (LockFile* file : all().files) file->file_.reset();

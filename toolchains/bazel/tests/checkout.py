@@ -21,7 +21,7 @@ from toolchains.debian import lock
 
 TOP = pathlib.Path(setup.__file__).absolute().parent.parent.parent
 # versions.bzl and abis.bzl are read by programs, too.
-FILES = ("*.py", "*.toml", "*.json", "versions.bzl", "abis.bzl")
+FILES = ("*.bazelrc", "*.py", "*.toml", "*.json", "versions.bzl", "abis.bzl")
 
 ON_DEBIAN = pytest.mark.skipif(
     not all(map(shutil.which, ("apt-get", "dpkg-deb"))), reason="this is no Debian machine"
