@@ -7,7 +7,7 @@
 Arrays come from numpy, torch, cupy, jax or anything with DLPack. On an AMD GPU the kernels of this
 build run (kernels() lists them, explain() says which serve a call), in host memory a reference
 implementation does. Importing loads no GPU runtime; the first call with GPU arrays does. LayerNorm,
-RMSNorm and softmax are computed in host memory only.
+RMSNorm and softmax are computed on NVIDIA's GPUs, too, by kernels compiled at their first use.
 """
 
 from __future__ import annotations
