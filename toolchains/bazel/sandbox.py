@@ -1,8 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Where Bazel has the sandboxes of its actions.
 
-A sandbox is a link for each input, and a compile of a kernel has two thousand. On a disk with a
-journal, a cold build spends an eighth of its time on making them.
+A sandbox is a link for each input, a thousand and more. On a disk with a journal, a cold build can
+spend an eighth of its time on making them. `--sandbox_base=` of a command goes back to the disk.
 """
 
 from __future__ import annotations
