@@ -138,11 +138,13 @@ class Bench:
 
     def _define(self, group: plan.Group) -> None:
         """Compiles each code object of a group plainly, once."""
-        for output in group.outputs:
-            name = plan.stem(output)
-            if name not in self._defined:
-                action = self._plain[name]
-                (self._defined[name],), _ = self._run([action], action.outputs)
+        names = [plan.stem(output) for output in group.outputs]
+        missing = [name for name in names if name not in self._defined]
+        if not missing:
+            return
+        actions = [self._plain[name] for name in missing]
+        made, _ = self._run(actions, [action.outputs[0] for action in actions])
+        self._defined.update(zip(missing, made, strict=True))
 
     def measure(self, group: plan.Group) -> report.Measured:
         """Compiles a group in each way, and compares. The plain way comes first: files are warm."""
