@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <utility>
 
 namespace AITER_ATTN_NAMESPACE::norm {
 namespace {
@@ -153,29 +154,51 @@ const char* type_name(int32_t dtype) {
 }
 
 // README.md of kernels/norm explains the macros.
-std::vector<std::string> flags_for(const Shape& shape, const RowConfiguration& c) {
-  std::vector<std::string> flags;
-  const auto define = [&](const char* name, auto value) {
-    flags.push_back(concat("-D", name, "=", value));
-  };
+class Defines {
+ public:
+  template <typename Value>
+  void operator()(const char* name, const Value& value) {
+    flags_.push_back(concat("-D", name, "=", value));
+  }
+  std::vector<std::string> flags() && { return std::move(flags_); }
+
+ private:
+  std::vector<std::string> flags_;
+};
+
+// What the rows of a norm are.
+void define_norm(Defines& define, const Shape& shape) {
   define("ROW_HIDDEN", shape.hidden);
+  define("ROW_VECTOR", shape.vector);
+  define("NORM_LAYER", static_cast<int>(is_layer(shape.operation)));
+  define("NORM_X", type_name(shape.dtypes[0]));
+  define("NORM_W", type_name(shape.dtypes[1]));
+  define("NORM_Y", type_name(shape.dtypes[2]));
+}
+
+std::vector<std::string> columns_flags_for(const Shape& shape) {
+  Defines define;
+  define_norm(define, shape);
+  return std::move(define).flags();
+}
+
+std::vector<std::string> flags_for(const Shape& shape, const RowConfiguration& c) {
+  Defines define;
   define("ROW_THREADS", c.threads);
   define("ROW_LANES", c.lanes);
   define("ROW_CLUSTER", c.cluster);
-  define("ROW_VECTOR", shape.vector);
   define("ROW_STAGES", c.stages);
   define("ROW_CTAS_PER_SM", c.ctas_per_sm);
   define("ROW_HOLD", c.hold_row);
   define("ROW_ON_DEMAND", c.on_demand);
   if (is_softmax(shape.operation)) {
+    define("ROW_HIDDEN", shape.hidden);
+    define("ROW_VECTOR", shape.vector);
     define("SOFTMAX_X", type_name(shape.dtypes[0]));
     define("SOFTMAX_MASK", shape.mask);
-    return flags;
+    return std::move(define).flags();
   }
-  define("NORM_LAYER", static_cast<int>(is_layer(shape.operation)));
-  define("NORM_X", type_name(shape.dtypes[0]));
-  define("NORM_W", type_name(shape.dtypes[1]));
-  define("NORM_Y", type_name(shape.dtypes[2]));
+  define_norm(define, shape);
   define("NORM_ADD", static_cast<int>(shape.add));
   define("NORM_KEEP_WEIGHTS", c.keep_weights);
   define("NORM_ZERO_CENTRED", static_cast<int>(shape.zero_centred));
@@ -184,7 +207,7 @@ std::vector<std::string> flags_for(const Shape& shape, const RowConfiguration& c
   } else {
     define("NORM_BETA", static_cast<int>(shape.beta));
   }
-  return flags;
+  return std::move(define).flags();
 }
 
 }  // namespace
@@ -312,6 +335,7 @@ Kernels configure(const Shape& shape, const DeviceTraits& device) {
   } else if (is_norm_backward(shape.operation)) {
     k.source = "norm_backward.cpp";
     k.symbol = "norm_backward";
+    k.columns_flags = columns_flags_for(shape);
     bytes = std::max(ring, combine_bytes(k.configuration, rows));
   } else {
     k.source = "norm_forward.cpp";

@@ -68,12 +68,16 @@ Shape shape_of(const NormBackward& call);
 Shape shape_of(const SoftmaxForward& call);
 Shape shape_of(const SoftmaxBackward& call);
 
+// dgamma and dbeta: what norm_backward leaves to be summed, or does not sum at all.
+inline constexpr char kColumnsSource[] = "norm_columns.cpp";
+
 // The kernels of a shape on a device, as they are compiled and launched.
 struct Kernels {
   RowConfiguration configuration;
-  const char* source;              // of kernels/norm
-  std::vector<std::string> flags;  // -DNAME=VALUE
-  const char* symbol;              // of the kernel that takes the rows
+  const char* source;                      // of kernels/norm
+  std::vector<std::string> flags;          // -DNAME=VALUE
+  const char* symbol;                      // of the kernel that takes the rows
+  std::vector<std::string> columns_flags;  // norm_backward: of kColumnsSource; else none
   uint32_t dynamic_shared_bytes;
   int sums;           // norm_backward: of columns, which a second launch adds up; else 0
   bool resident;      // registers hold a row: norm_backward itself sums its columns

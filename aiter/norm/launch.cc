@@ -13,6 +13,7 @@
 #include "aiter/runtime/driver/driver.h"
 #include "aiter/runtime/loader.h"
 #include "aiter/runtime/once.h"
+#include "aiter/runtime/parallel.h"
 #include "kernels/norm/arguments.h"
 
 namespace AITER_ATTN_NAMESPACE::norm {
@@ -23,9 +24,13 @@ using runtime::Driver;
 using runtime::Function;
 using runtime::Stream;
 
-// norm_backward.cpp
-constexpr uint32_t kReduceThreads = 256;
+// norm_columns.cpp
+constexpr uint32_t kColumnsThreads = 256;
 constexpr int64_t kReduceLanes = 8;
+
+// Of a run-time compile, for parallel_for: well worth a thread.
+constexpr double kCompileSteps = 1e9;
+constexpr double kCompileBytes = 1e8;
 
 // The kernels of a shape on a device, ready to be launched.
 struct Plan {
@@ -33,7 +38,7 @@ struct Plan {
   int vector;    // of the shape
   int64_t held;  // clusters that the device holds at a time
   Function rows;
-  Function columns, reduce;  // of norm_backward
+  Function columns, reduce;  // of norm_backward, from kColumnsSource
 };
 
 // The plans of a device type's GPUs, made at their first use. Threads that want the same plan wait
@@ -91,14 +96,26 @@ class Plans {
   Plan make(int device, const Shape& shape, const std::string& arch, const DeviceTraits& traits) {
     Plan plan = {configure(shape, traits), shape.vector, 0, nullptr, nullptr, nullptr};
     const Kernels& k = plan.kernels;
-    const runtime::CodeObjectSpec spec = sources_.spec({k.source, k.flags}, arch);
-    const auto load = [&](const char* symbol) {
-      return loader_.function(device, {spec.key(), {}, &spec}, symbol);
+    const auto load_rows = [&] {
+      const runtime::CodeObjectSpec spec = sources_.spec({k.source, k.flags}, arch);
+      plan.rows = loader_.function(device, {spec.key(), {}, &spec}, k.symbol);
     };
-    plan.rows = load(k.symbol);
-    if (k.sums > 0) {
+    const auto load_columns = [&] {
+      const runtime::CodeObjectSpec spec = sources_.spec({kColumnsSource, k.columns_flags}, arch);
+      const auto load = [&](const char* symbol) {
+        return loader_.function(device, {spec.key(), {}, &spec}, symbol);
+      };
       plan.columns = load("norm_backward_columns");
       plan.reduce = load("norm_backward_reduce");
+    };
+    if (k.sums == 0) {
+      load_rows();
+    } else {
+      // Side by side: the caller waits for the longer of two compiles.
+      runtime::parallel_for({2, kCompileSteps, kCompileBytes}, [&](int64_t i, runtime::Pulse&) {
+        const runtime::DeviceScope scope(driver_, device);
+        i == 0 ? load_rows() : load_columns();
+      });
     }
     const RowConfiguration& c = k.configuration;
     plan.held = driver_.make_resident(plan.rows, k.symbol,
@@ -265,12 +282,12 @@ void launch(const NormBackward& call) {
     c.dgamma_parts = dgamma_parts, c.dbeta_parts = dbeta_parts;
     c.rows = a.rows;
     c.rows_per_part = static_cast<int>(parts.rows_each);
-    const auto threads = static_cast<uint32_t>(k.configuration.threads);
-    launcher.launch(launcher.plan().columns, "norm_backward_columns",
-                    {{blocks(p.hidden, vector * threads), static_cast<uint32_t>(parts.count), 1},
-                     {threads, 1, 1},
-                     0},
-                    c);
+    launcher.launch(
+        launcher.plan().columns, "norm_backward_columns",
+        {{blocks(p.hidden, vector * kColumnsThreads), static_cast<uint32_t>(parts.count), 1},
+         {kColumnsThreads, 1, 1},
+         0},
+        c);
   }
   row_kernels::NormReduceArguments r = {};
   r.parts[0] = dgamma_parts, r.parts[1] = dbeta_parts;
@@ -278,7 +295,7 @@ void launch(const NormBackward& call) {
   r.count = static_cast<int>(parts.count);
   runtime::KernelLaunch reduce = {
       {blocks(p.hidden, kReduceLanes * (vector % 4 == 0 ? 4 : 1)), call.dbeta ? 2u : 1u, 1},
-      {kReduceThreads, 1, 1},
+      {kColumnsThreads, 1, 1},
       0};
   reduce.waits_itself = k.waits_itself;
   launcher.launch(launcher.plan().reduce, "norm_backward_reduce", reduce, r);

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "aiter/norm/configure.h"
 
@@ -29,15 +30,18 @@ struct Operation {
   const char* name;
   RowOperation operation;
   bool beta;
+  bool columns;  // the sums over the rows, not what takes the rows
 };
 
 constexpr Operation kOperations[] = {
-    {"layer_backward", RowOperation::kLayerBackward, false},
-    {"layer_forward", RowOperation::kLayerForward, true},
-    {"rms_backward", RowOperation::kRmsBackward, false},
-    {"rms_forward", RowOperation::kRmsForward, false},
-    {"softmax_backward", RowOperation::kSoftmaxBackward, false},
-    {"softmax_forward", RowOperation::kSoftmaxForward, false},
+    {"layer_backward", RowOperation::kLayerBackward, false, false},
+    {"layer_columns", RowOperation::kLayerBackward, false, true},
+    {"layer_forward", RowOperation::kLayerForward, true, false},
+    {"rms_backward", RowOperation::kRmsBackward, false, false},
+    {"rms_columns", RowOperation::kRmsBackward, false, true},
+    {"rms_forward", RowOperation::kRmsForward, false, false},
+    {"softmax_backward", RowOperation::kSoftmaxBackward, false, false},
+    {"softmax_forward", RowOperation::kSoftmaxForward, false, false},
 };
 
 constexpr int64_t kHidden[] = {4096, 8192};
@@ -65,15 +69,16 @@ bool uses_a_barrier(const norm::Shape& shape) {
   });
 }
 
-void print(const std::string& name, const norm::Shape& shape) {
+void print(const std::string& name, const norm::Shape& shape, bool columns) {
   std::string source;
   std::map<std::string, std::string> archs_by_flags;
   for (const Device& device : kDevices) {
-    norm::Kernels k = kernels_for(shape, device);
-    source = k.source;
-    std::sort(k.flags.begin(), k.flags.end());
+    const norm::Kernels k = kernels_for(shape, device);
+    source = columns ? norm::kColumnsSource : k.source;
+    std::vector<std::string> sorted_flags = columns ? k.columns_flags : k.flags;
+    std::sort(sorted_flags.begin(), sorted_flags.end());
     std::string flags;
-    for (const std::string& flag : k.flags) flags += "                \"" + flag + "\",\n";
+    for (const std::string& flag : sorted_flags) flags += "                \"" + flag + "\",\n";
     std::string& archs = archs_by_flags[flags];
     archs += (archs.empty() ? "" : " ") + std::string(device.arch);
   }
@@ -103,9 +108,9 @@ int main() {
         const std::string name = std::string(operation.name) + "_bf16_" + std::to_string(hidden);
         const norm::Shape with_barrier = shape(operation, hidden, true);
         if (on_demand) {
-          print(name, with_barrier);
+          print(name, with_barrier, operation.columns);
         } else if (uses_a_barrier(with_barrier)) {
-          print("dealt_" + name, shape(operation, hidden, false));
+          print("dealt_" + name, shape(operation, hidden, false), operation.columns);
         }
       }
     }

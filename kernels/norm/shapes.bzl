@@ -6,34 +6,30 @@ sources are in them: rows of part of a wave, of a wave and of a workgroup; in re
 again; in whole vectors, or in single columns; weights that are kept in each way, or read again.
 """
 
-# Source -> its kernels, and the threads of those that do not have ROW_THREADS.
+# Source -> its kernels.
 _KERNELS = {
-    "norm_backward": {
-        "norm_backward": None,
-        "norm_backward_columns": None,
-        "norm_backward_reduce": 256,
-    },
-    "norm_forward": {"norm_forward": None},
-    "softmax": {
-        "softmax_backward": None,
-        "softmax_forward": None,
-    },
+    "norm_backward": ["norm_backward"],
+    "norm_columns": ["norm_backward_columns", "norm_backward_reduce"],
+    "norm_forward": ["norm_forward"],
+    "softmax": ["softmax_backward", "softmax_forward"],
 }
+
+_COLUMNS_THREADS = 256  # norm_columns.cpp
 
 def kernels_of(source, threads):
     """The kernels of a source.
 
     Args:
       source: its name without .cpp.
-      threads: what it is compiled with as ROW_THREADS.
+      threads: what it is compiled with as ROW_THREADS; None where it has no such macro.
     Returns:
       dict: symbol -> work-items per workgroup.
     """
-    return {kernel: of or threads for kernel, of in _KERNELS[source].items()}
+    return {kernel: threads or _COLUMNS_THREADS for kernel in _KERNELS[source]}
 
 def _shape(source, macros):
     return struct(
-        kernels = kernels_of(source, macros["ROW_THREADS"]),
+        kernels = kernels_of(source, macros.get("ROW_THREADS")),
         macros = macros,
         source = source,
     )
@@ -70,6 +66,11 @@ def _forward(*args, **kwargs):
 def _backward(*args, lag = 0, **kwargs):
     return _shape("norm_backward", _norm(*args, **kwargs) | {"NORM_LAG": lag})
 
+def _columns(backward):
+    """Of a shape of norm_backward: the sums over its rows."""
+    names = ["NORM_LAYER", "NORM_W", "NORM_X", "NORM_Y", "ROW_HIDDEN", "ROW_VECTOR"]
+    return _shape("norm_columns", {name: backward.macros[name] for name in names})
+
 def _softmax(rows, x, mask):
     masks = ["none", "explicit", "causal"]
     macros = rows | {"SOFTMAX_MASK": masks.index(mask), "SOFTMAX_X": x}
@@ -79,8 +80,7 @@ _BF16 = ["bf16", "bf16", "bf16"]
 _FP16 = ["fp16", "fp16", "fp16"]
 _FP32 = ["fp32", "fp32", "fp32"]
 
-# Name -> its source without .cpp, its kernels with their threads, and its macros.
-SHAPES = {
+_ROWS = {
     "layer_backward_bf16_1000": _backward(_rows(1000, 128, 64, 8, hold = 0), 1, _BF16),
     "layer_backward_bf16_4096": _backward(_rows(4096, 256, 256, 8), 1, _BF16),
     "layer_backward_fp16_20480": _backward(_rows(20480, 256, 256, 8), 1, _FP16, keep_weights = 0),
@@ -130,6 +130,13 @@ SHAPES = {
     "softmax_causal_fp32_127": _softmax(_rows(127, 128, 32, 1), "fp32", "causal"),
     "softmax_explicit_bf16_20480": _softmax(_rows(20480, 256, 256, 8), "bf16", "explicit"),
     "softmax_explicit_fp16_1000": _softmax(_rows(1000, 128, 128, 8), "fp16", "explicit"),
+}
+
+# Name -> its source without .cpp, its kernels with their threads, and its macros.
+SHAPES = _ROWS | {
+    name.replace("_backward_", "_columns_"): _columns(shape)
+    for name, shape in _ROWS.items()
+    if shape.source == "norm_backward"
 }
 
 # Name -> the flags that make the kernel, in the order in which they enter its key.

@@ -155,6 +155,32 @@ KERNELS = {
         },
         source = "norm_backward.cpp",
     ),
+    "layer_columns_bf16_4096": struct(
+        flags = {
+            "gfx942 gfx950 sm_80 sm_90 sm_100": [
+                "-DNORM_LAYER=1",
+                "-DNORM_W=bf16",
+                "-DNORM_X=bf16",
+                "-DNORM_Y=bf16",
+                "-DROW_HIDDEN=4096",
+                "-DROW_VECTOR=8",
+            ],
+        },
+        source = "norm_columns.cpp",
+    ),
+    "layer_columns_bf16_8192": struct(
+        flags = {
+            "gfx942 gfx950 sm_80 sm_90 sm_100": [
+                "-DNORM_LAYER=1",
+                "-DNORM_W=bf16",
+                "-DNORM_X=bf16",
+                "-DNORM_Y=bf16",
+                "-DROW_HIDDEN=8192",
+                "-DROW_VECTOR=8",
+            ],
+        },
+        source = "norm_columns.cpp",
+    ),
     "layer_forward_bf16_4096": struct(
         flags = {
             "gfx942 gfx950 sm_80 sm_90 sm_100": [
@@ -326,6 +352,32 @@ KERNELS = {
             ],
         },
         source = "norm_backward.cpp",
+    ),
+    "rms_columns_bf16_4096": struct(
+        flags = {
+            "gfx942 gfx950 sm_80 sm_90 sm_100": [
+                "-DNORM_LAYER=0",
+                "-DNORM_W=bf16",
+                "-DNORM_X=bf16",
+                "-DNORM_Y=bf16",
+                "-DROW_HIDDEN=4096",
+                "-DROW_VECTOR=8",
+            ],
+        },
+        source = "norm_columns.cpp",
+    ),
+    "rms_columns_bf16_8192": struct(
+        flags = {
+            "gfx942 gfx950 sm_80 sm_90 sm_100": [
+                "-DNORM_LAYER=0",
+                "-DNORM_W=bf16",
+                "-DNORM_X=bf16",
+                "-DNORM_Y=bf16",
+                "-DROW_HIDDEN=8192",
+                "-DROW_VECTOR=8",
+            ],
+        },
+        source = "norm_columns.cpp",
     ),
     "rms_forward_bf16_4096": struct(
         flags = {

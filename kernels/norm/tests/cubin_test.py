@@ -18,11 +18,8 @@ HEADERS = [Path(path) for path in os.environ["HEADERS"].split()]
 RECIPE = Recipe.parse(Path(os.environ["RECIPE"]).read_bytes())
 CUBINS = [Path(path) for path in os.environ["CUBINS"].split()]
 KERNELS = {
-    "layer_backward_bf16_4096": {
-        "norm_backward",
-        "norm_backward_columns",
-        "norm_backward_reduce",
-    },
+    "layer_backward_bf16_4096": {"norm_backward"},
+    "layer_columns_bf16_4096": {"norm_backward_columns", "norm_backward_reduce"},
     "rms_forward_bf16_8192": {"norm_forward"},
     "softmax_forward_bf16_4096": {"softmax_forward", "softmax_backward"},
 }

@@ -68,6 +68,9 @@ def jobs(archs: list[str]) -> list[tuple[str, str, dict[str, object]]]:
                 )
                 source = "norm_backward.cpp" if backward else "norm_forward.cpp"
                 found.append((arch, source, macros))
+                if backward:
+                    columns = operations.columns_macros(layer, hidden, VECTOR, types)
+                    found.append((arch, "norm_columns.cpp", columns))
     return found
 
 

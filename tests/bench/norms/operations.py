@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from ctypes import c_float, c_int, c_longlong, c_void_p
 
 import torch
 
 from kernels.norm.configuration import Configuration
-from tests.bench.norms.cuda import Kernel, Module
+from tests.bench.norms.cuda import Kernel, Module, compile_cubin
 
 TYPE_NAMES = {
     torch.float32: "fp32",
@@ -19,6 +20,7 @@ TYPE_NAMES = {
     torch.float8_e5m2: "fp8_e5m2",
 }
 MASKS = ("none", "explicit", "causal")
+COLUMNS_THREADS = 256  # norm_columns.cpp
 
 
 class Matrix(ctypes.Structure):
@@ -179,6 +181,27 @@ def norm_macros(
     return macros | {"NORM_BETA": int(beta)}
 
 
+def columns_macros(
+    layer: bool, hidden: int, vector: int, types: tuple[torch.dtype, torch.dtype, torch.dtype]
+) -> dict[str, object]:
+    """Macros of norm_columns.cpp; `types` are of x, gamma and dy."""
+    x, w, y = (TYPE_NAMES[t] for t in types)
+    return {
+        "ROW_HIDDEN": hidden,
+        "ROW_VECTOR": vector,
+        "NORM_LAYER": int(layer),
+        "NORM_X": x,
+        "NORM_W": w,
+        "NORM_Y": y,
+    }
+
+
+@functools.cache
+def columns_module(macros: tuple[tuple[str, object], ...]) -> Module:
+    """norm_columns.cpp, compiled and loaded."""
+    return Module(compile_cubin("norm_columns.cpp", dict(macros)))
+
+
 def softmax_macros(
     c: Configuration, hidden: int, vector: int, dtype: torch.dtype, mask: str
 ) -> dict[str, object]:
@@ -261,6 +284,8 @@ def norm_backward(
     combine = c.combine_bytes(hidden, vector, 2 if dbeta is not None else 1)
     shared = max(c.ring_bytes(hidden, vector, element_bytes), combine)
     kernel = Kernel(module, "norm_backward", c.threads, shared)
+    types = (x.dtype, gamma.dtype, dy.dtype)
+    sums = columns_module(tuple(columns_macros(dbeta is not None, hidden, vector, types).items()))
     groups = grid_groups(kernel, c, rows, None)
     resident = c.resident(hidden, vector)
     parts = groups if resident else min(rows, 128)
@@ -294,16 +319,17 @@ def norm_backward(
             per_part,
         )
         parts = -(-rows // per_part)
-        grid = (-(-hidden // (vector * c.threads)), parts)
-        run_columns = Kernel(module, "norm_backward_columns", c.threads).launcher(
+        grid = (-(-hidden // (vector * COLUMNS_THREADS)), parts)
+        run_columns = Kernel(sums, "norm_backward_columns", COLUMNS_THREADS).launcher(
             grid, columns, stream()
         )
-    sums = (c_void_p * 2)(dgamma.data_ptr(), _pointer(dbeta))
     reduce = NormReduceArguments(
-        (c_void_p * 2)(storage[0].data_ptr(), storage[-1].data_ptr()), sums, parts
+        (c_void_p * 2)(storage[0].data_ptr(), storage[-1].data_ptr()),
+        (c_void_p * 2)(dgamma.data_ptr(), _pointer(dbeta)),
+        parts,
     )
     lanes = 8 * (4 if vector % 4 == 0 else 1)
-    run_reduce = Kernel(module, "norm_backward_reduce", 256).launcher(
+    run_reduce = Kernel(sums, "norm_backward_reduce", COLUMNS_THREADS).launcher(
         (-(-hidden // lanes), len(storage)), reduce, stream(), dependent=resident
     )
 

@@ -28,7 +28,7 @@ _STRUCTS = {
     "softmax_forward": "SoftmaxForwardArguments",
     "softmax_backward": "SoftmaxBackwardArguments",
 }
-_REDUCE_LANES = 8  # norm_backward.cpp
+_REDUCE_LANES = 8  # norm_columns.cpp
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,6 +75,13 @@ class Shape:
             on_demand=0,
         )
 
+    def with_kernel(self, kernel: str) -> Shape:
+        """The shape whose code object has a kernel: what sums norm_backward's parts is apart."""
+        if kernel in self.kernels:
+            return self
+        name = self.name.replace("_backward_", "_columns_")
+        return next(s for s in shapes() if (s.name, s.arch) == (name, self.arch))
+
     @property
     def rows_in_hand(self) -> int:
         """Of a workgroup."""
@@ -93,7 +100,8 @@ def shapes() -> tuple[Shape, ...]:
 
 
 @functools.cache
-def _code(name: str) -> bytes:
+def _code(shape: Shape) -> bytes:
+    name = f"{shape.name}.{shape.arch}.hsaco"
     for path in os.environ["EMULATION_CODE_OBJECTS"].split():
         if Path(path).name == name:
             return Path(path).read_bytes()
@@ -113,8 +121,7 @@ def arguments_of(kernel: str) -> Any:
 
 def barriers(shape: Shape, kernel: str) -> list[int]:
     """Where a kernel has its barriers."""
-    code = _code(f"{shape.name}.{shape.arch}.hsaco")
-    _, program = _device(shape.arch).program(code, kernel)
+    _, program = _device(shape.arch).program(_code(shape.with_kernel(kernel)), kernel)
     return [i.index for i in program.instructions if i.name == "s_barrier"]
 
 
@@ -197,15 +204,15 @@ class Run:
         self, kernel: str, arguments: Any, grid: tuple[int, int], dynamic_lds: int = 0
     ) -> None:
         """Runs a kernel with all checks. Raises EmulationError for any finding, and Overwritten."""
-        code = _code(f"{self.shape.name}.{self.shape.arch}.hsaco")
-        loaded, program = self._device.program(code, kernel)
+        shape = self.shape.with_kernel(kernel)
+        loaded, program = self._device.program(_code(shape), kernel)
         if self._without is not None and self._without[0] == kernel:
             program = decoder.replace(program, self._without[1], None)
         report = self._device.launch(
             loaded,
             program,
             grid=(*grid, 1),
-            block=(self.shape.kernels[kernel], 1, 1),
+            block=(shape.kernels[kernel], 1, 1),
             kernarg=bytes(arguments),
             dynamic_lds=dynamic_lds,
             schedule=self._schedule,
@@ -221,7 +228,8 @@ class Run:
         self.launch(kernel, arguments, (groups, 1), dynamic_lds)
 
     def launch_columns(self, arguments: Any, parts: int) -> None:
-        shape, kernel = self.shape, "norm_backward_columns"
+        kernel = "norm_backward_columns"
+        shape = self.shape.with_kernel(kernel)
         blocks = -(-shape.hidden // (shape.vector * shape.kernels[kernel]))
         self.launch(kernel, arguments, (blocks, parts))
 
