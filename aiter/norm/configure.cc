@@ -194,6 +194,7 @@ std::vector<std::string> flags_for(const Shape& shape, const RowConfiguration& c
   if (is_softmax(shape.operation)) {
     define("ROW_HIDDEN", shape.hidden);
     define("ROW_VECTOR", shape.vector);
+    define("SOFTMAX_BACKWARD", static_cast<int>(shape.operation == RowOperation::kSoftmaxBackward));
     define("SOFTMAX_X", type_name(shape.dtypes[0]));
     define("SOFTMAX_MASK", shape.mask);
     return std::move(define).flags();

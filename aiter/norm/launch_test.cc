@@ -452,6 +452,7 @@ TEST(LaunchTest, Softmax) {
   EXPECT_EQ(std::string(call.symbol), "softmax_forward");
   EXPECT_EQ(macro(call, "SOFTMAX_X"), "fp16");
   EXPECT_EQ(number(call, "SOFTMAX_MASK"), 1);
+  EXPECT_EQ(number(call, "SOFTMAX_BACKWARD"), 0);
   const auto a = kernarg_of<row_kernels::SoftmaxForwardArguments>(call);
   EXPECT_EQ(a.x.data, forward.x.data);
   EXPECT_EQ(a.y, forward.y.data);
@@ -471,6 +472,7 @@ TEST(LaunchTest, Softmax) {
   const RecordedCall second = recorder.of(kRecordedLaunch)[1];
   EXPECT_EQ(std::string(second.symbol), "softmax_backward");
   EXPECT_EQ(number(second, "SOFTMAX_MASK"), 2);
+  EXPECT_EQ(number(second, "SOFTMAX_BACKWARD"), 1);
   const auto b = kernarg_of<row_kernels::SoftmaxBackwardArguments>(second);
   EXPECT_EQ(b.y.data, backward.y.data);
   EXPECT_EQ(b.dy.data, backward.dy.data);

@@ -6,30 +6,27 @@ sources are in them: rows of part of a wave, of a wave and of a workgroup; in re
 again; in whole vectors, or in single columns; weights that are kept in each way, or read again.
 """
 
-# Source -> its kernels.
-_KERNELS = {
-    "norm_backward": ["norm_backward"],
-    "norm_columns": ["norm_backward_columns", "norm_backward_reduce"],
-    "norm_forward": ["norm_forward"],
-    "softmax": ["softmax_backward", "softmax_forward"],
-}
-
 _COLUMNS_THREADS = 256  # norm_columns.cpp
 
-def kernels_of(source, threads):
+def kernels_of(source, macros):
     """The kernels of a source.
 
     Args:
       source: its name without .cpp.
-      threads: what it is compiled with as ROW_THREADS; None where it has no such macro.
+      macros: dict: what it is compiled with.
     Returns:
       dict: symbol -> work-items per workgroup.
     """
-    return {kernel: threads or _COLUMNS_THREADS for kernel in _KERNELS[source]}
+    threads = int(macros.get("ROW_THREADS", _COLUMNS_THREADS))
+    if source == "norm_columns":
+        return {"norm_backward_columns": threads, "norm_backward_reduce": threads}
+    if source == "softmax":
+        return {"softmax_backward" if int(macros["SOFTMAX_BACKWARD"]) else "softmax_forward": threads}
+    return {source: threads}
 
 def _shape(source, macros):
     return struct(
-        kernels = kernels_of(source, macros.get("ROW_THREADS")),
+        kernels = kernels_of(source, macros),
         macros = macros,
         source = source,
     )
@@ -73,14 +70,16 @@ def _columns(backward):
 
 def _softmax(rows, x, mask):
     masks = ["none", "explicit", "causal"]
-    macros = rows | {"SOFTMAX_MASK": masks.index(mask), "SOFTMAX_X": x}
-    return _shape("softmax", macros)
+    return rows | {"SOFTMAX_MASK": masks.index(mask), "SOFTMAX_X": x}
+
+def _softmax_pass(macros, backward):
+    return _shape("softmax", macros | {"SOFTMAX_BACKWARD": backward})
 
 _BF16 = ["bf16", "bf16", "bf16"]
 _FP16 = ["fp16", "fp16", "fp16"]
 _FP32 = ["fp32", "fp32", "fp32"]
 
-_ROWS = {
+_NORMS = {
     "layer_backward_bf16_1000": _backward(_rows(1000, 128, 64, 8, hold = 0), 1, _BF16),
     "layer_backward_bf16_4096": _backward(_rows(4096, 256, 256, 8), 1, _BF16),
     "layer_backward_fp16_20480": _backward(_rows(20480, 256, 256, 8), 1, _FP16, keep_weights = 0),
@@ -124,6 +123,10 @@ _ROWS = {
         keep_weights = 2,
     ),
     "rms_forward_fp8_768": _forward(_rows(768, 128, 128, 4), 0, ["bf16", "fp32", "fp8_e4m3"]),
+}
+
+# Both passes of each are compiled.
+_SOFTMAX = {
     "softmax_bf16_1024": _softmax(_rows(1024, 256, 64, 8), "bf16", "none"),
     "softmax_bf16_20480": _softmax(_rows(20480, 256, 256, 8), "bf16", "none"),
     "softmax_causal_bf16_1024": _softmax(_rows(1024, 256, 256, 8), "bf16", "causal"),
@@ -133,10 +136,16 @@ _ROWS = {
 }
 
 # Name -> its source without .cpp, its kernels with their threads, and its macros.
-SHAPES = _ROWS | {
+SHAPES = _NORMS | {
     name.replace("_backward_", "_columns_"): _columns(shape)
-    for name, shape in _ROWS.items()
+    for name, shape in _NORMS.items()
     if shape.source == "norm_backward"
+} | {
+    name.replace("softmax_", "softmax_forward_"): _softmax_pass(macros, 0)
+    for name, macros in _SOFTMAX.items()
+} | {
+    name.replace("softmax_", "softmax_backward_"): _softmax_pass(macros, 1)
+    for name, macros in _SOFTMAX.items()
 }
 
 # Name -> the flags that make the kernel, in the order in which they enter its key.

@@ -4,6 +4,9 @@
 //   forward   y = exp(s - max(s)) / sum(exp(s - max(s))),  s = scale * x
 //   backward  dx = scale * y * (dy - sum(y * dy))
 //
+// SOFTMAX_BACKWARD: which of the two it is. A kernel that is compiled at a first call is all that
+// the call waits for.
+//
 // SOFTMAX_MASK: NO_MASK; EXPLICIT_MASK: where the mask is 1, s = -10000, and a row whose largest s
 // is that gives 0, one with a NaN that is not masked NaN; CAUSAL_MASK: row q of `queries` has the
 // first q + HIDDEN - queries + 1 columns (with queries == HIDDEN: the upper-triangular mask); the
@@ -36,6 +39,8 @@ DEVICE L limit_of(int queries) {
   else
     return L{};
 }
+
+#if !SOFTMAX_BACKWARD
 
 /// Largest s * log2(e) and the sum of exp2 of what is left of each after taking it off.
 struct Partial {
@@ -181,6 +186,8 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
   turns.retire(a.groups);
 }
 
+#else
+
 ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
   DYNAMIC_SHARED(shared);
   using Rows = Input<Limit, X, X>;
@@ -251,3 +258,5 @@ ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
   }
   turns.retire(a.groups);
 }
+
+#endif

@@ -57,10 +57,6 @@ def work_items(name, arch):
     Returns:
       dict: symbol -> work-items, as text.
     """
-    threads = [
-        int(flag.removeprefix("-DROW_THREADS="))
-        for flag in flags_for(name, arch)
-        if flag.startswith("-DROW_THREADS=")
-    ]
-    found = kernels_of(KERNELS[name].source.removesuffix(".cpp"), threads[0] if threads else None)
+    macros = dict([flag.removeprefix("-D").split("=") for flag in flags_for(name, arch)])
+    found = kernels_of(KERNELS[name].source.removesuffix(".cpp"), macros)
     return {symbol: str(items) for symbol, items in found.items()}

@@ -21,7 +21,7 @@ KERNELS = {
     "layer_backward_bf16_4096": {"norm_backward"},
     "layer_columns_bf16_4096": {"norm_backward_columns", "norm_backward_reduce"},
     "rms_forward_bf16_8192": {"norm_forward"},
-    "softmax_forward_bf16_4096": {"softmax_forward", "softmax_backward"},
+    "softmax_forward_bf16_4096": {"softmax_forward"},
 }
 LOADER = Path(os.environ["LOADER"])
 

@@ -22,9 +22,9 @@ WEIGHT_BYTES = {"rms_forward": 2, "layer_forward": 4}  # of a column of gamma an
 
 
 def source_and_macros(operation: str, c: Configuration, hidden: int) -> tuple[str, dict]:
-    if operation.startswith("softmax"):
-        return "softmax.cpp", softmax_macros(c, hidden, VECTOR, TYPE, "none")
     layer, backward = operation.startswith("layer"), operation.endswith("backward")
+    if operation.startswith("softmax"):
+        return "softmax.cpp", softmax_macros(c, hidden, VECTOR, TYPE, "none", backward=backward)
     source = "norm_backward.cpp" if backward else "norm_forward.cpp"
     types = (TYPE, TYPE, TYPE)
     return source, norm_macros(

@@ -50,7 +50,9 @@ def prepare(case: Case):
         sixteen_byte_rows=all(vector * t.itemsize % 16 == 0 for t in case.reads()),
     )
     if case.operation.startswith("softmax"):
-        macros = operations.softmax_macros(c, case.hidden, vector, case.types[0], case.mask)
+        macros = operations.softmax_macros(
+            c, case.hidden, vector, case.types[0], case.mask, backward=case.backward
+        )
         return c, "softmax.cpp", macros
     macros = operations.norm_macros(
         c,

@@ -58,7 +58,9 @@ def jobs(archs: list[str]) -> list[tuple[str, str, dict[str, object]]]:
                 )
                 if operation.startswith("softmax"):
                     for mask in operations.MASKS:
-                        macros = operations.softmax_macros(c, hidden, VECTOR, types[0], mask)
+                        macros = operations.softmax_macros(
+                            c, hidden, VECTOR, types[0], mask, backward=backward
+                        )
                         found.append((arch, "softmax.cpp", macros))
                     continue
                 layer = operation.startswith("layer")

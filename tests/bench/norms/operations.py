@@ -203,9 +203,10 @@ def columns_module(macros: tuple[tuple[str, object], ...]) -> Module:
 
 
 def softmax_macros(
-    c: Configuration, hidden: int, vector: int, dtype: torch.dtype, mask: str
+    c: Configuration, hidden: int, vector: int, dtype: torch.dtype, mask: str, *, backward: bool
 ) -> dict[str, object]:
     return c.macros(hidden, vector) | {
+        "SOFTMAX_BACKWARD": int(backward),
         "SOFTMAX_X": TYPE_NAMES[dtype],
         "SOFTMAX_MASK": MASKS.index(mask),
     }
