@@ -10,8 +10,8 @@
  *     Zero means "as before the field existed". So an older caller is served, and a newer caller
  *     is served as long as the fields that this library does not know are zero, else refused with
  *     ATTN_ERROR_ABI_MISMATCH. Structs of more than 64 KiB are refused.
- *   - What is a property of every call (dropout, a bias, a soft cap) joins attn_problem or an args
- *     struct at its end. Another way of computing (split keys, paged keys, appending to a cache)
+ *   - What is a property of every call (dropout, a bias, a soft cap) is in attn_problem or an args
+ *     struct, at its end. Another way of computing (split keys, paged keys, appending to a cache)
  *     gets an args struct and functions of its own, never fields of attn_fwd_args.
  *   - No pointer is kept after the call. GPU work is queued on `stream` and not waited for.
  *   - A process may fork at any time. On the CPU its child can do all that it could itself; on the
@@ -38,6 +38,7 @@
 #define attn_fwd ATTN_SYMBOL(fwd)
 #define attn_bwd ATTN_SYMBOL(bwd)
 #define attn_bwd_workspace_size ATTN_SYMBOL(bwd_workspace_size)
+#define attn_dropout_mask ATTN_SYMBOL(dropout_mask)
 #define attn_plan_fwd ATTN_SYMBOL(plan_fwd)
 #define attn_plan_bwd ATTN_SYMBOL(plan_bwd)
 #define attn_explain_fwd ATTN_SYMBOL(explain_fwd)
@@ -113,6 +114,16 @@ typedef enum attn_mask {
   ATTN_MASK_BOTTOM_RIGHT = 2 /* query i sits at key i + seqlen_k - seqlen_q, as in flash-attn */
 } attn_mask;
 
+/* What is added to the scores, after softmax_scale and the cap. */
+typedef enum attn_bias {
+  ATTN_BIAS_NONE = 0,
+  ATTN_BIAS_ELEMENTWISE = 1, /* a number of its own for every score */
+  /* -slope * |distance of the key from the diagonal|, which is the mask's; without a mask the
+   * bottom-right one. With the causal mask (window_left = -1, window_right = 0) it is slope * key
+   * instead, as in flash-attn: o is the same, lse greater by slope * diagonal. */
+  ATTN_BIAS_ALIBI = 2
+} attn_bias;
+
 /* A tensor, laid out as attn_mode says; group mode ignores stride_batch. Strides are in elements;
  * the head_size dimension is contiguous; the stride of a dimension with one entry is ignored.
  * Outputs (lse and the workspace too) share no byte with anything else of the call, nor with
@@ -151,9 +162,28 @@ typedef struct attn_problem {
   int32_t mask;         /* attn_mask */
   int32_t window_left;  /* keys to the left of the diagonal that are seen; -1: all */
   int32_t window_right; /* likewise to the right */
+  int32_t bias;         /* attn_bias */
+  /* c > 0: a scaled score s becomes c * tanh(s / c), ahead of the bias. 0: no cap. On the GPU
+   * forward only. */
+  float logits_soft_cap;
+  /* The probability with which a weight is dropped, from 0 to below 1; those that stay are divided
+   * by 1 - dropout_p. lse is that of all weights. attn_dropout_mask says which stay: that depends
+   * on the two numbers below, and on a weight's batch entry, head, query and key. */
+  float dropout_p;
+  uint32_t reserved; /* 0 */
+  uint64_t dropout_seed;
+  /* Head h of batch entry b has the offsets from dropout_offset + (b * heads_q + h) * 64 on: add
+   * batch * heads_q * 64 for other numbers with the same seed. */
+  uint64_t dropout_offset;
 } attn_problem;
 
-/* o = softmax(softmax_scale * q k^T + mask) v; lse = log sum exp of the masked, scaled scores
+/* A bias of scores. Elementwise: of the problem's dtype, [batch, heads_q, seqlen_q, seqlen_k], in
+ * group mode [heads_q, total_q, seqlen_k] (seqlen_k is the greatest length, and stride_batch is
+ * ignored). Keys are contiguous; a stride of 0 repeats what lies there. ALiBi: fp32 slopes,
+ * [heads_q], or with alibi_stride_batch > 0 [batch, heads_q]. On the GPU alibi_stride_batch is at
+ * most 2^31 - 1. */
+
+/* o = softmax(softmax_scale * q k^T + bias + mask) v; lse = log sum exp of the masked scores
  * (natural log). A row with no key gives o = 0 and lse = -inf. */
 typedef struct attn_fwd_args {
   uint32_t struct_size;
@@ -162,6 +192,13 @@ typedef struct attn_fwd_args {
   attn_tensor q, k, v, o;
   /* fp32, contiguous, [batch, heads_q, seqlen_q] or [heads_q, total_q]; NULL: not wanted. */
   float* lse;
+  attn_tensor bias;           /* with ATTN_BIAS_ELEMENTWISE, else zero */
+  const float* alibi_slopes;  /* with ATTN_BIAS_ALIBI, else NULL */
+  int64_t alibi_stride_batch; /* likewise */
+  /* Group mode: sequences of this many queries or fewer are left out: their o and lse stay as they
+   * are. 0: none is. */
+  int32_t min_seqlen_q;
+  uint32_t reserved2; /* 0 */
 } attn_fwd_args;
 
 /* Gradients of attn_fwd. dk and dv have heads_k heads: the sum over their group of query heads. */
@@ -175,7 +212,28 @@ typedef struct attn_bwd_args {
   /* attn_bwd_workspace_size bytes on the device, 256-byte aligned; NULL where the size is 0. */
   void* workspace;
   uint64_t workspace_size;
+  attn_tensor bias; /* as attn_fwd got it */
+  const float* alibi_slopes;
+  int64_t alibi_stride_batch;
+  /* With bias_grad, the gradient of every score: as an elementwise bias, without repeats (where
+   * the bias was repeated, the sum over the repeats is its gradient), 0 where the mask lets a query
+   * not see the key. In group mode keys beyond a sequence's own length give 0 too. */
+  attn_tensor dbias;
+  int32_t bias_grad; /* 1: dbias is wanted; 0: not */
+  /* 1: dq is summed in a fixed order, so that the same call gives the same bits; takes more
+   * workspace on the GPU. 0: in any order there. The CPU's order is always fixed. */
+  int32_t deterministic;
 } attn_bwd_args;
+
+/* Which weights dropout keeps, in a call of the same problem. kept is contiguous,
+ * [batch, heads_q, seqlen_q, seqlen_k], in group mode [heads_q, total_q, seqlen_k]: 1 where a
+ * weight stays, 0 where it is dropped, and in group mode 0 for keys beyond a sequence's own. */
+typedef struct attn_dropout_mask_args {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  const attn_problem* problem;
+  uint8_t* kept;
+} attn_dropout_mask_args;
 
 /* One kernel: an instance on an arch. Strings live as long as the library. */
 typedef struct attn_kernel_info_t {
@@ -201,6 +259,7 @@ ATTN_API attn_status attn_fwd(const attn_fwd_args* args);
 ATTN_API attn_status attn_bwd(const attn_bwd_args* args);
 /* Bytes of workspace that attn_bwd needs for args (whose pointers may be NULL). 0 on the CPU. */
 ATTN_API attn_status attn_bwd_workspace_size(const attn_bwd_args* args, uint64_t* bytes);
+ATTN_API attn_status attn_dropout_mask(const attn_dropout_mask_args* args);
 
 /* Which kernels attn_fwd / attn_bwd would launch for args, in this order, as indices of
  * attn_kernel_info; nothing is launched, and the tensors' data may be NULL. arch is that of the

@@ -9,6 +9,7 @@
     NAMESPACE_attn_code_object;
     NAMESPACE_attn_code_object_free;
     NAMESPACE_attn_driver_info;
+    NAMESPACE_attn_dropout_mask;
     NAMESPACE_attn_explain_bwd;
     NAMESPACE_attn_explain_fwd;
     NAMESPACE_attn_fwd;

@@ -26,6 +26,11 @@ struct AbiStruct<attn_bwd_args> {
   static constexpr size_t kLeast = 296;
 };
 template <>
+struct AbiStruct<attn_dropout_mask_args> {
+  static constexpr const char* kName = "attn_dropout_mask_args";
+  static constexpr size_t kLeast = 24;
+};
+template <>
 struct AbiStruct<attn_kernel_info_t> {
   static constexpr const char* kName = "attn_kernel_info_t";
   static constexpr size_t kLeast = 120;

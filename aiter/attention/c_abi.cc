@@ -60,13 +60,26 @@ attn_status answer_with_text(const char** text, Body&& body) noexcept {
 }
 
 template <typename Args>
-Problem read(const Args* given, Pointers pointers) {
-  const Args args = read_struct(given);
-  if (args.reserved != 0) {
-    fail(Status::kAbiMismatch, AbiStruct<Args>::kName, ".reserved is ", args.reserved,
-         ", but must be 0: zero the struct before you fill it in");
-  }
+void require_zero(const char* field, uint32_t value) {
+  if (value == 0) return;
+  fail(Status::kAbiMismatch, AbiStruct<Args>::kName, ".", field, " is ", value,
+       ", but must be 0: zero the struct before you fill it in");
+}
+
+Problem read(const attn_fwd_args* given, Pointers pointers) {
+  const attn_fwd_args args = read_struct(given);
+  require_zero<attn_fwd_args>("reserved", args.reserved);
+  require_zero<attn_fwd_args>("reserved2", args.reserved2);
   return validated(args, read_struct(args.problem), pointers);
+}
+
+Problem read(const attn_bwd_args* given, Pointers pointers) {
+  const attn_bwd_args args = read_struct(given);
+  require_zero<attn_bwd_args>("reserved", args.reserved);
+  return validated(args, read_struct(args.problem), pointers, [](const Problem& p) {
+    // Where no instance serves it, dispatch will say so.
+    return std::max<int64_t>(1, dq_splits(launch_table(), make_request(p, {})));
+  });
 }
 
 runtime::Loader& rocm_loader(runtime::Driver& driver) {
@@ -180,6 +193,19 @@ attn_status attn_bwd_workspace_size(const attn_bwd_args* given, uint64_t* bytes)
     *bytes = 0;
     const Problem problem = read(given, Pointers::kIgnored);
     if (problem.device_type != ATTN_DEVICE_CPU) *bytes = bwd_workspace(problem).size;
+  });
+}
+
+attn_status attn_dropout_mask(const attn_dropout_mask_args* given) {
+  return guarded([&] {
+    const attn_dropout_mask_args args = read_struct(given);
+    require_zero<attn_dropout_mask_args>("reserved", args.reserved);
+    const Problem problem = validated(args, read_struct(args.problem));
+    if (problem.device_type != ATTN_DEVICE_CPU) {
+      fail(Status::kUnsupported, "device_type is ", problem.device_type, ", but attn_dropout_mask ",
+           "writes host memory: pass ", static_cast<int>(ATTN_DEVICE_CPU), " (CPU)");
+    }
+    reference_dropout_mask(problem, args.kept);
   });
 }
 

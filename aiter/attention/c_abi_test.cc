@@ -176,12 +176,12 @@ TEST(CAbiTest, NewerCallersAreServedWhileWhatIsUnknownIsZero) {
   EXPECT_EQ(attn_bwd(&bwd.known), ATTN_OK);
   constexpr uint64_t kSet = uint64_t{1} << 32;
   fwd.appended = bwd.appended = kSet;
-  expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 156 is set");
-  expect_refused(attn_bwd(&bwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 300 is set");
+  expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 212 is set");
+  expect_refused(attn_bwd(&bwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 388 is set");
   fwd.appended = 0;
   shape.appended = kSet;
   expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH,
-                 "attn_problem.struct_size is 104, and byte 100 is set");
+                 "attn_problem.struct_size is 136, and byte 132 is set");
   Newer<attn_kernel_info_t> info = {{}, 0};
   info.known.struct_size = sizeof(info);
   EXPECT_EQ(attn_kernel_info(0, &info.known), ATTN_OK);
@@ -194,7 +194,94 @@ TEST(CAbiTest, ReservedMustBeZero) {
   TestProblem problem(kShape, ATTN_DTYPE_FP32);
   attn_fwd_args args = problem.fwd();
   args.reserved = 1;
-  expect_refused(attn_fwd(&args), ATTN_ERROR_ABI_MISMATCH, "reserved is 1");
+  expect_refused(attn_fwd(&args), ATTN_ERROR_ABI_MISMATCH, "attn_fwd_args.reserved is 1");
+  args.reserved = 0, args.reserved2 = 2;
+  expect_refused(attn_fwd(&args), ATTN_ERROR_ABI_MISMATCH, "attn_fwd_args.reserved2 is 2");
+  args.reserved2 = 0, problem.problem.reserved = 3;
+  expect_refused(attn_fwd(&args), ATTN_ERROR_ABI_MISMATCH, "attn_problem.reserved is 3");
+}
+
+// Callers that were compiled before biases, caps and dropout.
+TEST(CAbiTest, OlderCallersAreServed) {
+  TestProblem problem(kShape, ATTN_DTYPE_FP32);
+  attn_fwd_args fwd = problem.fwd();
+  attn_bwd_args bwd = problem.bwd();
+  problem.problem.struct_size = 96, fwd.struct_size = 152, bwd.struct_size = 296;
+  // What follows is not theirs, and means nothing.
+  problem.problem.bias = 77, fwd.min_seqlen_q = -5, bwd.deterministic = 9;
+  EXPECT_EQ(attn_fwd(&fwd), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(attn_bwd(&bwd), ATTN_OK) << attn_last_error();
+}
+
+TEST(CAbiTest, WhatGoesWithAFeatureIsChecked) {
+  const auto refused = [](auto&& change, const char* words) {
+    TestProblem problem(kShape, ATTN_DTYPE_FP32);
+    attn_fwd_args args = problem.fwd();
+    change(&problem, &args);
+    expect_refused(attn_fwd(&args), kInvalid, words);
+  };
+  static float number[8];
+  refused([](TestProblem*, attn_fwd_args* a) { a->bias.data = number; },
+          "bias.data is set, but the problem's bias is not ATTN_BIAS_ELEMENTWISE");
+  refused([](TestProblem*, attn_fwd_args* a) { a->alibi_slopes = number; },
+          "alibi_slopes is set, but the problem's bias is not ATTN_BIAS_ALIBI");
+  refused([](TestProblem*, attn_fwd_args* a) { a->alibi_stride_batch = 4; },
+          "alibi_stride_batch is set, but");
+  refused([](TestProblem* p, attn_fwd_args* a) { p->add_slopes(), a->alibi_stride_batch = -1; },
+          "alibi_stride_batch is -1, but must be from 0 to");
+  refused(
+      [](TestProblem* p, attn_fwd_args* a) {
+        p->add_slopes();
+        a->alibi_slopes = reinterpret_cast<float*>(2);
+      },
+      "alibi_slopes is 0x2, but must be aligned to 4 bytes");
+  refused([](TestProblem*, attn_fwd_args* a) { a->min_seqlen_q = -1; }, "min_seqlen_q is -1");
+  refused([](TestProblem*, attn_fwd_args* a) { a->min_seqlen_q = 3; },
+          "min_seqlen_q is 3, but belongs to group mode");
+}
+
+TEST(CAbiTest, WhatGoesWithAFeatureBackwardIsChecked) {
+  const auto refused = [](auto&& change, const char* words) {
+    TestProblem problem(kShape, ATTN_DTYPE_FP32);
+    problem.add_bias();
+    attn_bwd_args args = problem.bwd();
+    change(&problem.problem, &args);
+    expect_refused(attn_bwd(&args), kInvalid, words);
+  };
+  refused([](attn_problem*, attn_bwd_args* a) { a->bias_grad = 2; },
+          "bias_grad is 2, but must be 0 or 1");
+  refused([](attn_problem*, attn_bwd_args* a) { a->deterministic = -1; },
+          "deterministic is -1, but must be 0 or 1");
+  refused([](attn_problem*, attn_bwd_args* a) { a->bias_grad = 0; },
+          "dbias.data is set, but bias_grad is 0");
+  refused([](attn_problem*, attn_bwd_args* a) { a->dbias.data = nullptr; }, "dbias.data is NULL");
+  refused([](attn_problem*, attn_bwd_args* a) { a->dbias = a->bias; },
+          "dbias overlaps");
+  refused([](attn_problem*, attn_bwd_args* a) { a->dbias.stride_head = 0; },
+          "dbias.stride_head is 0, but rows of an output must not overlap");
+  refused([](attn_problem* p, attn_bwd_args* a) { p->bias = 0, a->bias = {}; },
+          "bias_grad is 1, but must be 0, as the problem's bias is not");
+}
+
+TEST(CAbiTest, TheWeightsThatDropoutKeeps) {
+  TestProblem problem(kShape, ATTN_DTYPE_FP16);
+  problem.problem.dropout_p = 0.5f;
+  std::vector<uint8_t> kept(2 * 4 * 5 * 6, 7);
+  attn_dropout_mask_args args = {sizeof(args), 0, &problem.problem, kept.data()};
+  EXPECT_EQ(attn_dropout_mask(&args), ATTN_OK);
+  EXPECT_THAT(kept, ::testing::Each(::testing::AnyOf(0, 1)));
+  EXPECT_THAT(kept, ::testing::Contains(0));
+  EXPECT_THAT(kept, ::testing::Contains(1));
+  problem.problem.dropout_p = 0;
+  EXPECT_EQ(attn_dropout_mask(&args), ATTN_OK);
+  EXPECT_THAT(kept, ::testing::Each(1));
+  args.kept = nullptr;
+  expect_refused(attn_dropout_mask(&args), kInvalid, "kept is NULL");
+  args.kept = kept.data(), args.reserved = 1;
+  expect_refused(attn_dropout_mask(&args), ATTN_ERROR_ABI_MISMATCH, "reserved is 1");
+  args.reserved = 0, problem.problem.device_type = ATTN_DEVICE_ROCM;
+  expect_refused(attn_dropout_mask(&args), ATTN_ERROR_UNSUPPORTED, "writes host memory");
+  expect_refused(attn_dropout_mask(nullptr), kInvalid, "attn_dropout_mask_args is NULL");
 }
 
 // One field changed, and the words that the refusal must have.
@@ -233,6 +320,15 @@ TEST(CAbiTest, EveryFieldOfTheProblemIsChecked) {
       {[](attn_problem* p) { p->window_right = 0; }, "window_right is 0, but must be -1 without a"},
       {[](attn_problem* p) { p->mask = 1, p->window_left = -2; }, "window_left is -2"},
       {[](attn_problem* p) { p->mask = 1, p->window_right = -2; }, "window_right is -2"},
+      {[](attn_problem* p) { p->bias = 3; }, "bias is 3, but must be 0 (none), 1 (elementwise) or"},
+      {[](attn_problem* p) { p->bias = 1; }, "bias.data is NULL"},
+      {[](attn_problem* p) { p->bias = 2; }, "alibi_slopes is NULL, but ALiBi needs 4 fp32"},
+      {[](attn_problem* p) { p->logits_soft_cap = -1; }, "logits_soft_cap is -1"},
+      {[](attn_problem* p) { p->logits_soft_cap = HUGE_VALF; }, "logits_soft_cap is inf"},
+      {[](attn_problem* p) { p->logits_soft_cap = std::nanf(""); }, "logits_soft_cap is nan"},
+      {[](attn_problem* p) { p->dropout_p = -0.5f; }, "dropout_p is -0.5, but must be a prob"},
+      {[](attn_problem* p) { p->dropout_p = 1; }, "dropout_p is 1, but must be a probability below"},
+      {[](attn_problem* p) { p->dropout_p = std::nanf(""); }, "dropout_p is nan"},
   };
   for (const Refusal& refusal : refusals) {
     TestProblem problem(kShape, ATTN_DTYPE_FP32);

@@ -114,6 +114,12 @@ Request make_request(const Problem& p, std::string_view arch) {
   request.traits.group_mode = is_group(p);
   request.traits.mask = p.mask != ATTN_MASK_NONE || (backward && is_group(p));
   request.traits.lse = p.lse != nullptr;
+  request.traits.bias = static_cast<kernels::Bias>(p.bias);
+  request.traits.bias_grad = p.bias_grad;
+  request.traits.dropout = p.dropout_p > 0;
+  request.traits.logits_soft_cap = p.logits_soft_cap > 0;
+  request.traits.skip_min_seqlen_q = p.min_seqlen_q > 0;
+  request.traits.deterministic = p.deterministic;
   request.head_size_qk = p.head_size_qk;
   request.head_size_v = p.head_size_v;
   request.seqlen_q = p.seqlen_q;
@@ -172,6 +178,19 @@ Plan dispatch(const LaunchTable& table, const Request& request) {
     plan.add(Kind::kSumHeads, sum_heads);
   }
   return plan;
+}
+
+int64_t dq_splits(const LaunchTable& table, Request request) {
+  int64_t most = 0;
+  for (uint32_t i = 0; i < table.arch_count(); ++i) {
+    request.arch = table.arch(i);
+    for (const Step& step : dispatch(table, request)) {
+      if (step.kind != Kind::kBwdDqDkDv || !step.row || step.row->tile_seqlen_k == 0) continue;
+      const int64_t tile = step.row->tile_seqlen_k;
+      most = std::max(most, (request.seqlen_k + tile - 1) / tile);
+    }
+  }
+  return most;
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -78,4 +78,8 @@ struct Plan {
 // Where the plan is not complete, the kinds without a row are what the largest bucket lacks.
 Plan dispatch(const kernels::LaunchTable& table, const Request& request);
 
+// Sums of dq, one per tile of keys, that a deterministic backward pass keeps apart at most,
+// whatever the arch. 0: no instance serves the request on any.
+int64_t dq_splits(const kernels::LaunchTable& table, Request request);
+
 }  // namespace AITER_ATTN_NAMESPACE::attention

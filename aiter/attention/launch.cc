@@ -25,7 +25,7 @@ constexpr int64_t kVectorBytes = 16;
 
 // Zeroes a tensor: as few and as wide fills as its strides allow.
 void zero(const Problem& p, const attn_tensor& t, const Extents& e, runtime::Driver& driver) {
-  if (e.batch == 0 || e.seq == 0) return;
+  if (e.batch == 0 || e.seq == 0 || e.head_size == 0) return;
   const int64_t element = static_cast<int64_t>(dtype_size(p.dtype));
   std::vector<std::pair<int64_t, int64_t>> steps;  // stride, extent
   for (const auto& [stride, extent] :
@@ -61,9 +61,15 @@ const Row& main_row(const Plan& plan) {
 void require_alignment(const LaunchTable& table, const Problem& p, const Row& row) {
   const int64_t element = static_cast<int64_t>(dtype_size(p.dtype));
   for (const Operand& operand : Operands(p)) {
-    const bool padded =
-        operand.has_v_size ? row.traits.pad_head_size_v : row.traits.pad_head_size_qk;
-    const int64_t elements = padded ? row.head_size_alignment : kVectorBytes / element;
+    const int64_t whole = kVectorBytes / element;
+    int64_t elements;
+    if (operand.of_scores) {
+      elements = row.traits.pad_seqlen_k ? 1 : whole;
+    } else {
+      const bool padded =
+          operand.has_v_size ? row.traits.pad_head_size_v : row.traits.pad_head_size_qk;
+      elements = padded ? row.head_size_alignment : whole;
+    }
     if (elements <= 1) continue;
     const int64_t bytes = elements * element;
     const auto require = [&](bool holds, const char* field, int64_t value) {
@@ -90,12 +96,44 @@ attn_tensor contiguous(void* data, const Extents& e) {
   return {data, e.seq * e.heads * e.head_size, e.heads * e.head_size, e.head_size};
 }
 
+kernels::Features features_of(const Problem& p) {
+  kernels::Features f = {};
+  if (p.bias == ATTN_BIAS_ELEMENTWISE) {
+    const attn_tensor& bias = p.bias_matrix;
+    f.bias = bias.data;
+    f.bias_stride_batch = bias.stride_batch;
+    f.bias_stride_head = bias.stride_head;
+    f.bias_stride_seq = bias.stride_seq;
+  } else if (p.bias == ATTN_BIAS_ALIBI) {
+    f.bias = p.alibi_slopes;
+    f.bias_stride_seq = p.alibi_stride_batch;
+  }
+  if (p.bias_grad) {
+    f.dbias = p.dbias.data;
+    f.dbias_stride_batch = p.dbias.stride_batch;
+    f.dbias_stride_head = p.dbias.stride_head;
+    f.dbias_stride_seq = p.dbias.stride_seq;
+  }
+  f.logits_soft_cap = p.logits_soft_cap;
+  f.p_drop = p.dropout_p;
+  f.drop_seed = p.dropout_seed;
+  f.drop_offset = p.dropout_offset;
+  f.min_seqlen_q = p.min_seqlen_q;
+  f.dq_acc_stride_split = query_rows(p) * p.heads_q * p.head_size_qk;
+  return f;
+}
+
 // What the launch code of all kinds reads. With shared key heads dk and dv lie in the workspace,
 // with heads_q heads, until they are summed.
 LaunchArgs make_args(const Problem& p, const BwdWorkspace& layout) {
   LaunchArgs args = {};
   args.problem = p;
   args.q = p.q, args.k = p.k, args.v = p.v, args.o = p.o, args.lse = p.lse;
+  args.features = features_of(p);
+  // A mask whose windows are open: ALiBi asks which diagonal it has.
+  if (p.mask == ATTN_MASK_NONE && p.bias == ATTN_BIAS_ALIBI) {
+    args.problem.mask = ATTN_MASK_BOTTOM_RIGHT;
+  }
   if (p.direction == Direction::kForward) return args;
   args.dout = p.dout, args.dq = p.dq, args.dk = p.dk, args.dv = p.dv;
   args.delta = static_cast<float*>(at(p.workspace, layout.delta));
@@ -146,6 +184,8 @@ void launch(const LaunchTable& table, const Problem& p, const Plan& plan, int ar
   const runtime::DeviceScope scope(driver, p.device_id);
   for (const Step& step : plan) {
     if (step.kind == Kind::kBwdDqDkDv) {
+      // Tiles that the mask leaves out are not written.
+      if (p.bias_grad) zero(p, p.dbias, score_extents(p), driver);
       driver.fill_words(args.dq_acc, 0, layout.dq_acc.size / sizeof(float), p.stream);
     } else if (step.kind == Kind::kSumHeads) {
       const bool first = args.sum_from.data == nullptr;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <thread>
 
 #include "aiter/attention/error.h"
@@ -323,6 +324,143 @@ TEST(LaunchTest, BackwardTakesPaddedHeadsWhereNeeded) {
   expect_launch(launches[0], "dot_do_o_d128_bf16_batch", 1, 1, 1, 64);
   expect_launch(launches[1], "dq_dk_dv_d128_bf16_batch_nmask_pd", 1, 1, 1, 256);
   expect_launch(launches[2], "convert_dq_d128_bf16_batch_pd", 1, 1, 1, 256);
+}
+
+TEST(LaunchTest, AnElementwiseBias) {
+  GpuProblem problem(Shape{2, 4, 2, 30, 50, 64, 64}, ATTN_DTYPE_FP16);
+  problem.add_bias();
+  attn_fwd_args args = problem.fwd();
+  args.bias.stride_batch = 0;  // one for all
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  EXPECT_STREQ(attn_last_error(), "");
+  expect_launch(recorder.all().back(), "fwd_d64_fp16_batch_nmask_psk_bias", 4, 1, 2, 256);
+  const kernels::Features got = kernarg_of<TestKernarg>(recorder.all().back()).features;
+  EXPECT_EQ(got.bias, args.bias.data);
+  EXPECT_EQ(got.bias_stride_batch, 0);
+  EXPECT_EQ(got.bias_stride_seq, args.bias.stride_seq);
+  EXPECT_EQ(got.bias_stride_head, args.bias.stride_head);
+
+  attn_bwd_args back = problem.bwd_with_workspace();
+  back.bias.stride_batch = 0;
+  const Recorder backward;
+  EXPECT_EQ(attn_bwd(&back), ATTN_OK);
+  // What no tile writes is zero.
+  const RecordedCall zeroed = backward.of(kRecordedFill)[0];
+  expect_fill(zeroed, back.dbias.data, 2 * 4 * 30 * 50 * 2, 0);
+  const RecordedCall call = backward.of(kRecordedLaunch)[1];
+  expect_launch(call, "dq_dk_dv_d64_fp16_batch_nmask_bias", 1, 4, 2, 256);
+  const kernels::Features of_backward = kernarg_of<TestKernarg>(call).features;
+  EXPECT_EQ(of_backward.bias_stride_batch, 0);
+  EXPECT_EQ(of_backward.dbias, back.dbias.data);
+  EXPECT_EQ(of_backward.dbias_stride_batch, back.dbias.stride_batch);
+  EXPECT_EQ(of_backward.dbias_stride_seq, back.dbias.stride_seq);
+  EXPECT_EQ(of_backward.dbias_stride_head, back.dbias.stride_head);
+}
+
+TEST(LaunchTest, SlopesOfAlibi) {
+  GpuProblem problem(Shape{2, 4, 2, 30, 50, 64, 64}, ATTN_DTYPE_FP16);
+  problem.add_slopes();
+  attn_fwd_args args = problem.fwd();
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  expect_launch(recorder.all().back(), "fwd_d64_fp16_batch_nmask_psk_alibi", 4, 1, 2, 256);
+  const LaunchArgs got = kernarg_of<TestKernarg>(recorder.all().back());
+  EXPECT_EQ(got.features.bias, args.alibi_slopes);
+  EXPECT_EQ(got.features.bias_stride_seq, 4);  // between batch entries
+  // A kernel asks the mask which diagonal slopes count from, also where its windows are open.
+  EXPECT_EQ(got.problem.mask, ATTN_MASK_BOTTOM_RIGHT);
+  EXPECT_EQ(got.problem.window_left, -1);
+  EXPECT_EQ(got.problem.window_right, -1);
+  args.alibi_stride_batch = 0;  // the same for all
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  EXPECT_EQ(kernarg_of<TestKernarg>(recorder.all().back()).features.bias_stride_seq, 0);
+}
+
+TEST(LaunchTest, DropoutAndCaps) {
+  GpuProblem problem(Shape{1, 2, 2, 30, 50, 64, 64}, ATTN_DTYPE_FP16);
+  problem.problem.dropout_p = 0.25f;
+  problem.problem.dropout_seed = 0x123456789abcdef0;
+  problem.problem.dropout_offset = 77;
+  attn_fwd_args args = problem.fwd();
+  attn_bwd_args back = problem.bwd_with_workspace();
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  EXPECT_EQ(attn_bwd(&back), ATTN_OK);
+  const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
+  expect_launch(launches[0], "fwd_d64_fp16_batch_nmask_psk_dropout", 2, 1, 1, 256);
+  expect_launch(launches[2], "dq_dk_dv_d64_fp16_batch_nmask_dropout", 1, 2, 1, 256);
+  for (const int i : {0, 2}) {
+    const kernels::Features got = kernarg_of<TestKernarg>(launches[i]).features;
+    EXPECT_EQ(got.p_drop, 0.25f);
+    EXPECT_EQ(got.drop_seed, 0x123456789abcdef0u);
+    EXPECT_EQ(got.drop_offset, 77u);
+  }
+
+  problem.problem.dropout_p = 0;
+  problem.problem.logits_soft_cap = 30;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  const RecordedCall capped = recorder.of(kRecordedLaunch).back();
+  expect_launch(capped, "fwd_d64_fp16_batch_nmask_psk_cap", 2, 1, 1, 256);
+  EXPECT_EQ(kernarg_of<TestKernarg>(capped).features.logits_soft_cap, 30.0f);
+  // No kernel would take the cap into account.
+  EXPECT_EQ(attn_bwd(&back), ATTN_ERROR_UNSUPPORTED);
+  EXPECT_THAT(attn_last_error(), HasSubstr("no backward kernel with a cap"));
+}
+
+TEST(LaunchTest, ShortSequencesAreLeftOut) {
+  GpuProblem problem(Shape{0, 2, 2, 0, 0, 64, 64}, ATTN_DTYPE_FP16, 1,
+                     std::vector<int32_t>{0, 10, 210}, std::vector<int32_t>{0, 64, 128});
+  attn_fwd_args args = problem.fwd();
+  args.min_seqlen_q = 10;
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  const RecordedCall call = recorder.all().back();
+  EXPECT_EQ(std::string(call.symbol), "fwd_d64_fp16_group_nmask_psk_skip");
+  EXPECT_EQ(kernarg_of<TestKernarg>(call).features.min_seqlen_q, 10);
+}
+
+TEST(LaunchTest, ADeterministicBackwardKeepsASumForEachTileOfKeys) {
+  GpuProblem problem(Shape{2, 2, 2, 100, 300, 64, 64}, ATTN_DTYPE_FP16);
+  attn_bwd_args args = problem.bwd();
+  uint64_t plain = 0, bytes = 0;
+  EXPECT_EQ(attn_bwd_workspace_size(&args, &plain), ATTN_OK);
+  args.deterministic = 1;
+  EXPECT_EQ(attn_bwd_workspace_size(&args, &bytes), ATTN_OK);
+  const uint64_t dq_acc = 2 * 100 * 2 * 64 * 4;
+  EXPECT_EQ(bytes, plain + 2 * dq_acc);  // 300 keys are 3 tiles of 128
+  std::vector<unsigned char> memory(bytes + 256);
+  void* workspace = memory.data();
+  size_t space = memory.size();
+  args.workspace = std::align(256, bytes, workspace, space);
+  args.workspace_size = bytes;
+  const Recorder recorder;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK);
+  EXPECT_EQ(recorder.of(kRecordedFill)[0].width, 3 * dq_acc);
+  const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
+  expect_launch(launches[1], "dq_dk_dv_d64_fp16_batch_nmask_det", 3, 2, 2, 256);
+  expect_launch(launches[2], "convert_dq_d64_fp16_batch_det", 2, 2, 2, 256);
+  for (const int i : {1, 2}) {
+    const LaunchArgs got = kernarg_of<TestKernarg>(launches[i]);
+    EXPECT_EQ(got.features.dq_acc_stride_split, 2 * 100 * 2 * 64);
+  }
+}
+
+TEST(LaunchTest, FeaturesWithoutAnInstanceAreNamed) {
+  GpuProblem problem(Shape{1, 2, 2, 30, 50, 128, 128}, ATTN_DTYPE_BF16);
+  problem.problem.dropout_p = 0.5f;
+  const attn_fwd_args args = problem.fwd();
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);
+  EXPECT_THAT(attn_last_error(), HasSubstr("dropout"));
+  problem.problem.dropout_p = 0;
+  attn_bwd_args back = problem.bwd();
+  back.deterministic = 1;
+  uint64_t bytes = 0;
+  EXPECT_EQ(attn_bwd_workspace_size(&back, &bytes), ATTN_OK);
+  back = problem.bwd_with_workspace();
+  back.deterministic = 1;
+  EXPECT_EQ(attn_bwd(&back), ATTN_ERROR_UNSUPPORTED);
+  EXPECT_THAT(attn_last_error(), HasSubstr("dq summed in a fixed order"));
 }
 
 TEST(LaunchTest, BackwardWithoutKeysOrQueriesFills) {

@@ -22,6 +22,15 @@ struct Problem : attn_problem {
   float* lse;                    // forward: NULL where it is not wanted
   void* workspace;               // backward
   uint64_t workspace_size;
+  attn_tensor bias_matrix;    // ATTN_BIAS_ELEMENTWISE
+  const float* alibi_slopes;  // ATTN_BIAS_ALIBI
+  int64_t alibi_stride_batch;
+  int32_t min_seqlen_q;  // forward
+  attn_tensor dbias;     // backward
+  bool bias_grad;
+  bool deterministic;
+  // Backward on the GPU: sums of dq that are added up at last; 1 but where it is deterministic.
+  int64_t dq_splits = 1;
 };
 
 inline bool is_group(const attn_problem& p) { return p.mode == ATTN_MODE_GROUP; }
@@ -56,8 +65,16 @@ inline int64_t key_rows(const attn_problem& p) {
   return is_group(p) ? p.total_k : int64_t{p.batch} * p.seqlen_k;
 }
 
+// The causal mask: queries see all keys up to the diagonal.
+inline bool is_causal(const attn_problem& p) {
+  return p.mask != ATTN_MASK_NONE && p.window_left < 0 && p.window_right == 0;
+}
+
 // Whether any score is computed. Without, outputs that have entries become zero, and lse -inf.
 inline bool has_scores(const attn_problem& p) { return query_rows(p) != 0 && key_rows(p) != 0; }
+
+// Of a bias, and of its gradient; head_size is that of a row: the keys.
+inline Extents score_extents(const attn_problem& p) { return query_extents(p, p.seqlen_k); }
 
 // A tensor of a problem.
 struct Operand {
@@ -66,6 +83,7 @@ struct Operand {
   Extents extents;
   bool has_v_size;  // its head_size is head_size_v
   bool is_output;
+  bool of_scores = false;  // a row is of keys, not of a head
 };
 
 // The problem's tensors; iterate over it.
@@ -87,13 +105,18 @@ class Operands {
         {"dk", &Problem::dk, key, false, true},
         {"dv", &Problem::dv, value, true, true},
     }};
-    count_ = forward ? 4 : all_.size();
+    count_ = forward ? 4 : 8;
+    const Extents scores = score_extents(p);
+    if (p.bias == ATTN_BIAS_ELEMENTWISE) {
+      all_[count_++] = {"bias", &Problem::bias_matrix, scores, false, false, true};
+    }
+    if (p.bias_grad) all_[count_++] = {"dbias", &Problem::dbias, scores, false, true, true};
   }
   const Operand* begin() const { return all_.data(); }
   const Operand* end() const { return all_.data() + count_; }
 
  private:
-  std::array<Operand, 8> all_;
+  std::array<Operand, 10> all_;
   size_t count_;
 };
 

@@ -136,6 +136,24 @@ void validate_lengths(const attn_problem& p, Pointers pointers) {
                       p.seqlen_k);
 }
 
+void validate_scores(const attn_problem& p) {
+  if (p.bias != ATTN_BIAS_NONE && p.bias != ATTN_BIAS_ELEMENTWISE && p.bias != ATTN_BIAS_ALIBI) {
+    refuse("bias", p.bias, "must be ", static_cast<int>(ATTN_BIAS_NONE), " (none), ",
+           static_cast<int>(ATTN_BIAS_ELEMENTWISE), " (elementwise) or ",
+           static_cast<int>(ATTN_BIAS_ALIBI), " (ALiBi)");
+  }
+  if (!std::isfinite(p.logits_soft_cap) || p.logits_soft_cap < 0) {
+    refuse("logits_soft_cap", p.logits_soft_cap, "must be finite and above 0, or 0: no cap");
+  }
+  if (!(p.dropout_p >= 0 && p.dropout_p < 1)) {
+    refuse("dropout_p", p.dropout_p, "must be a probability below 1, or 0: no dropout");
+  }
+  if (p.reserved != 0) {
+    fail(Status::kAbiMismatch, "attn_problem.reserved is ", p.reserved,
+         ", but must be 0: zero the struct before you fill it in");
+  }
+}
+
 void validate_problem(const attn_problem& p, Pointers pointers) {
   validate_mode(p);
   validate_device(p);
@@ -153,7 +171,50 @@ void validate_problem(const attn_problem& p, Pointers pointers) {
            p.head_size_qk, ")");
   }
   validate_mask(p);
+  validate_scores(p);
   validate_lengths(p, pointers);
+}
+
+void validate_flag(const char* field, int32_t value) {
+  if (value != 0 && value != 1) refuse(field, value, "must be 0 or 1");
+}
+
+// What the args have of a bias is what the problem says.
+void validate_bias(const Problem& p) {
+  const auto only_with = [](const char* field, const char* bias) {
+    fail(Status::kInvalidArgument, field, " is set, but the problem's bias is not ", bias,
+         ": leave it zero, or set bias");
+  };
+  if (p.bias != ATTN_BIAS_ELEMENTWISE && p.bias_matrix.data) {
+    only_with("bias.data", "ATTN_BIAS_ELEMENTWISE");
+  }
+  if (p.bias != ATTN_BIAS_ALIBI && p.alibi_slopes) only_with("alibi_slopes", "ATTN_BIAS_ALIBI");
+  if (p.bias != ATTN_BIAS_ALIBI && p.alibi_stride_batch != 0) {
+    only_with("alibi_stride_batch", "ATTN_BIAS_ALIBI");
+  }
+  if (p.bias_grad && p.bias != ATTN_BIAS_ELEMENTWISE) {
+    refuse("bias_grad", 1, "must be 0, as the problem's bias is not ATTN_BIAS_ELEMENTWISE");
+  }
+  if (!p.bias_grad && p.dbias.data) {
+    fail(Status::kInvalidArgument,
+         "dbias.data is set, but bias_grad is 0: leave it zero, or set bias_grad to 1");
+  }
+}
+
+void validate_forward(const Problem& p) {
+  require_at_least("min_seqlen_q", p.min_seqlen_q, 0);
+  if (p.min_seqlen_q > 0 && !is_group(p)) {
+    refuse("min_seqlen_q", p.min_seqlen_q,
+           "belongs to group mode: leave it 0, or set mode to ATTN_MODE_GROUP");
+  }
+}
+
+void validate_backward(const Problem& p) {
+  if (p.logits_soft_cap > 0 && p.device_type != ATTN_DEVICE_CPU) {
+    fail(Status::kUnsupported, "logits_soft_cap is ", p.logits_soft_cap,
+         ", but Composable Kernel has no backward kernel with a cap: pass arrays in host memory, ",
+         "or compute without a cap");
+  }
 }
 
 // Kernels narrow strides to 32 bits even where they mean nothing, and some size their bounds checks
@@ -171,8 +232,13 @@ void make_canonical(Problem* p) {
   if (p->window_right >= open) p->window_right = -1;
 }
 
-Problem validated(Problem p, Pointers pointers) {
+Problem validated(Problem p, Pointers pointers, const DqSplits& dq_splits = {}) {
   validate_problem(p, pointers);
+  validate_bias(p);
+  p.direction == Direction::kForward ? validate_forward(p) : validate_backward(p);
+  if (p.deterministic && p.device_type != ATTN_DEVICE_CPU && has_scores(p)) {
+    p.dq_splits = dq_splits(p);
+  }
   validate_memory(p, pointers);
   make_canonical(&p);
   return p;
@@ -183,17 +249,37 @@ Problem validated(Problem p, Pointers pointers) {
 Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointers pointers) {
   Problem p = {problem, Direction::kForward, args.q, args.k, args.v, args.o};
   p.lse = args.lse;
+  p.bias_matrix = args.bias;
+  p.alibi_slopes = args.alibi_slopes;
+  p.alibi_stride_batch = args.alibi_stride_batch;
+  p.min_seqlen_q = args.min_seqlen_q;
   return validated(p, pointers);
 }
 
-Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointers pointers) {
+Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointers pointers,
+                  const DqSplits& dq_splits) {
+  validate_flag("bias_grad", args.bias_grad);
+  validate_flag("deterministic", args.deterministic);
   Problem p = {
       problem, Direction::kBackward, args.q, args.k, args.v, args.o, args.dout, args.dq, args.dk,
       args.dv};
   p.lse = const_cast<float*>(args.lse);  // read only, in this direction
   p.workspace = args.workspace;
   p.workspace_size = args.workspace_size;
-  return validated(p, pointers);
+  p.bias_matrix = args.bias;
+  p.alibi_slopes = args.alibi_slopes;
+  p.alibi_stride_batch = args.alibi_stride_batch;
+  p.dbias = args.dbias;
+  p.bias_grad = args.bias_grad != 0;
+  p.deterministic = args.deterministic != 0;
+  return validated(p, pointers, dq_splits);
+}
+
+Problem validated(const attn_dropout_mask_args& args, const attn_problem& problem) {
+  Problem p = {problem, Direction::kForward};
+  validate_problem(p, Pointers::kRequired);
+  validate_kept(p, args.kept);
+  return p;
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

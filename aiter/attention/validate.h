@@ -5,6 +5,9 @@
 // is not obvious, the next step.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+
 #include "aiter/attention/problem.h"
 #include "aiter/attn.h"
 
@@ -13,10 +16,16 @@ namespace AITER_ATTN_NAMESPACE::attention {
 // Whether the pointers matter: they do not where only a plan is asked for.
 enum class Pointers { kRequired, kIgnored };
 
+// Sums of dq that the kernels of a deterministic backward pass keep apart at most; asked of
+// problems with scores on the GPU whose numbers are valid. May throw.
+using DqSplits = std::function<int64_t(const Problem&)>;
+
 // Throw kInvalidArgument, or kUnsupported where only the device is in the way. args.problem is not
 // followed: `problem` is its copy. The result is canonical: strides of dimensions with one entry
 // are those of a contiguous tensor, and a window as wide as the sequences is -1.
 Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointers pointers);
-Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointers pointers);
+Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointers pointers,
+                  const DqSplits& dq_splits);
+Problem validated(const attn_dropout_mask_args& args, const attn_problem& problem);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -124,6 +124,13 @@ class Memory {
     add(region, is_output, data, bytes);
   }
 
+  void add_lengths() {
+    if (!is_group(p_)) return;
+    const int64_t offsets = int64_t{p_.batch} + 1;
+    add("cu_seqlens_q", false, p_.cu_seqlens_q, {offsets, sizeof(int32_t)});
+    add("cu_seqlens_k", false, p_.cu_seqlens_k, {offsets, sizeof(int32_t)});
+  }
+
   void validate_sharing() const {
     for (size_t i = 0; i < count_; ++i) {
       for (size_t j = 0; is_output_[i] && j < count_; ++j) {
@@ -150,7 +157,7 @@ class Memory {
     regions_[count_++] = region;
   }
 
-  static constexpr size_t kMost = 12;  // operands, lse, two cu_seqlens, workspace
+  static constexpr size_t kMost = 16;  // operands, lse, two cu_seqlens, workspace, slopes
 
   const Problem& p_;
   std::array<Region, kMost> regions_;
@@ -162,7 +169,8 @@ void validate_operand(const Problem& p, const Operand& operand, Pointers pointer
   const char* const name = operand.name;
   const attn_tensor& t = p.*operand.tensor;
   const Extents& e = operand.extents;
-  if (e.batch == 0 || e.seq == 0) return;                 // no entry, nothing is read or written
+  // No entry, nothing is read or written.
+  if (e.batch == 0 || e.seq == 0 || e.head_size == 0) return;
   if (pointers == Pointers::kIgnored && !t.data) return;  // not filled in yet
   if (pointers == Pointers::kRequired) {
     if (!t.data) refuse(concat(name, ".data"), "NULL", "the tensor has entries");
@@ -190,6 +198,25 @@ void validate_lse(const Problem& p) {
     refuse("heads_q * seqlen_q", int64_t{p.heads_q} * p.seqlen_q, "must not exceed ", kMaxInt32,
            " on the GPU: pass the batch entries one by one");
   }
+}
+
+void validate_slopes(const Problem& p, Pointers pointers, Memory* memory) {
+  if (p.bias != ATTN_BIAS_ALIBI) return;
+  const int64_t most =
+      p.device_type == ATTN_DEVICE_CPU ? kMostAddress / sizeof(float) / (p.batch + 1) : kMaxInt32;
+  if (p.alibi_stride_batch < 0 || p.alibi_stride_batch > most) {
+    refuse("alibi_stride_batch", p.alibi_stride_batch, "must be from 0 to ", most, " elements");
+  }
+  if (pointers == Pointers::kIgnored || p.batch == 0) return;
+  if (!p.alibi_slopes) {
+    refuse("alibi_slopes", "NULL", "ALiBi needs ", p.heads_q,
+           " fp32 slopes in the memory of the device");
+  }
+  if (reinterpret_cast<uintptr_t>(p.alibi_slopes) % alignof(float) != 0) {
+    refuse("alibi_slopes", p.alibi_slopes, "must be aligned to 4 bytes");
+  }
+  const int64_t last = (int64_t{p.batch} - 1) * p.alibi_stride_batch;
+  memory->add("alibi_slopes", false, p.alibi_slopes, {last + p.heads_q, sizeof(float)});
 }
 
 // What lies in the workspace is contiguous over all heads; kernels address one sequence of it by
@@ -237,17 +264,25 @@ void validate_memory(const Problem& p, Pointers pointers) {
   Memory memory(p);
   validate_lse(p);
   for (const Operand& operand : Operands(p)) validate_operand(p, operand, pointers, &memory);
+  validate_slopes(p, pointers, &memory);
   if (pointers == Pointers::kIgnored) return;
   if (!forward) {
     if (!p.lse && query_rows(p) > 0) refuse("lse", "NULL", "backward needs the lse of forward");
     validate_workspace(p, &memory);
   }
   memory.add("lse", forward, p.lse, {query_rows(p), p.heads_q, sizeof(float)});
-  if (is_group(p)) {
-    const int64_t offsets = int64_t{p.batch} + 1;
-    memory.add("cu_seqlens_q", false, p.cu_seqlens_q, {offsets, sizeof(int32_t)});
-    memory.add("cu_seqlens_k", false, p.cu_seqlens_k, {offsets, sizeof(int32_t)});
+  memory.add_lengths();
+  memory.validate_sharing();
+}
+
+void validate_kept(const Problem& p, const uint8_t* kept) {
+  Memory memory(p);
+  if (!kept && query_rows(p) != 0 && p.seqlen_k != 0) {
+    refuse("kept", "NULL", "this problem has ", p.heads_q, " heads of ", query_rows(p), " rows of ",
+           p.seqlen_k, " bytes");
   }
+  memory.add("kept", true, kept, {query_rows(p), p.heads_q, p.seqlen_k});
+  memory.add_lengths();
   memory.validate_sharing();
 }
 

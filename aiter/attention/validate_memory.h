@@ -4,11 +4,16 @@
 // output shares a byte with anything else.
 #pragma once
 
+#include <cstdint>
+
 #include "aiter/attention/validate.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
 // The problem's numbers are valid. Throws kInvalidArgument.
 void validate_memory(const Problem& problem, Pointers pointers);
+
+// Likewise of attn_dropout_mask.
+void validate_kept(const Problem& problem, const uint8_t* kept);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -35,7 +35,7 @@ class Layout {
 
 }  // namespace
 
-BwdWorkspace bwd_workspace(const attn_problem& p) {
+BwdWorkspace bwd_workspace(const Problem& p) {
   constexpr int64_t kFloat = sizeof(float);
   const int64_t queries = query_rows(p);
   const int64_t keys = key_rows(p);
@@ -47,7 +47,7 @@ BwdWorkspace bwd_workspace(const attn_problem& p) {
   // Without queries or without keys nothing is computed: the gradients are zero.
   if (!has_scores(p)) return w;
   w.delta = layout.add({queries, p.heads_q, kFloat});
-  w.dq_acc = layout.add({queries, p.heads_q, p.head_size_qk, kFloat});
+  w.dq_acc = layout.add({p.dq_splits, queries, p.heads_q, p.head_size_qk, kFloat});
   w.dk = layout.add({keys, expanded, p.head_size_qk, element});
   w.dv = layout.add({keys, expanded, p.head_size_v, element});
   w.size = layout.size();

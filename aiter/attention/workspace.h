@@ -19,13 +19,13 @@ struct BwdWorkspace {
     uint64_t size;
   };
   Piece delta;   // fp32 [batch, heads_q, seqlen_q] or [heads_q, total_q]
-  Piece dq_acc;  // fp32 [batch, seqlen_q, heads_q, head_size_qk] or [total_q, ...]
+  Piece dq_acc;  // fp32 [dq_splits, batch, seqlen_q, heads_q, head_size_qk] or [..., total_q, ...]
   Piece dk;      // dtype, heads_q heads; empty where heads_q == heads_k
   Piece dv;
   uint64_t size;
 };
 
 // Throws kInvalidArgument where a size does not fit into 64 bits.
-BwdWorkspace bwd_workspace(const attn_problem& problem);
+BwdWorkspace bwd_workspace(const Problem& problem);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

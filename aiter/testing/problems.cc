@@ -116,6 +116,28 @@ TestProblem::TestProblem(const Shape& shape, attn_dtype dtype, uint32_t seed,
   for (Buffer* buffer : {&q, &k, &v, &dout}) buffer->randomise(&random);
 }
 
+void TestProblem::add_bias() {
+  problem.bias = ATTN_BIAS_ELEMENTWISE;
+  std::mt19937 random(11);
+  for (std::optional<Buffer>* buffer : {&bias, &dbias}) {
+    buffer->emplace(score_extents(problem), static_cast<attn_dtype>(problem.dtype));
+    (*buffer)->randomise(&random);
+  }
+}
+
+void TestProblem::add_slopes() {
+  problem.bias = ATTN_BIAS_ALIBI;
+  for (int i = 0; i < problem.batch * problem.heads_q; ++i) slopes.push_back(0.05f * (i + 1));
+}
+
+template <typename Args>
+void TestProblem::set_bias(Args* args) {
+  if (bias) args->bias = bias->tensor();
+  if (slopes.empty()) return;
+  args->alibi_slopes = slopes.data();
+  args->alibi_stride_batch = problem.heads_q;
+}
+
 attn_fwd_args TestProblem::fwd() {
   attn_fwd_args args = {};
   args.struct_size = sizeof(args);
@@ -125,6 +147,7 @@ attn_fwd_args TestProblem::fwd() {
   args.v = v.tensor();
   args.o = o.tensor();
   args.lse = lse.data();
+  set_bias(&args);
   return args;
 }
 
@@ -141,6 +164,11 @@ attn_bwd_args TestProblem::bwd() {
   args.dq = dq.tensor();
   args.dk = dk.tensor();
   args.dv = dv.tensor();
+  set_bias(&args);
+  if (dbias) {
+    args.dbias = dbias->tensor();
+    args.bias_grad = 1;
+  }
   return args;
 }
 

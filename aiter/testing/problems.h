@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -62,11 +63,21 @@ class TestProblem {
   attn_fwd_args fwd();
   attn_bwd_args bwd();
   bool is_group() const { return attention::is_group(problem); }
+  // An elementwise bias of random numbers, whose gradient is wanted.
+  void add_bias();
+  // ALiBi's slopes, one for each head of each batch entry.
+  void add_slopes();
 
   std::vector<int32_t> cu_seqlens_q, cu_seqlens_k;
   attn_problem problem;
   Buffer q, k, v, o, dout, dq, dk, dv;
   std::vector<float> lse;
+  std::optional<Buffer> bias, dbias;  // [batch][seqlen_q][heads_q][seqlen_k]
+  std::vector<float> slopes;
+
+ private:
+  template <typename Args>
+  void set_bias(Args* args);
 };
 
 }  // namespace AITER_ATTN_NAMESPACE::testing

@@ -16,6 +16,7 @@
 namespace AITER_ATTN_NAMESPACE::testing {
 namespace {
 
+using kernels::Bias;
 using kernels::Dtype;
 using kernels::Kind;
 using kernels::Launch;
@@ -52,6 +53,27 @@ void make_sum_heads(const LaunchArgs& args, Launch* launch) { store(args, 7, 1, 
 runtime::Digest digest_of(const std::string& text) {
   return runtime::sha256(text.data(), text.size());
 }
+
+struct Feature {
+  const char* suffix;
+  void (*set)(Traits*);
+  bool group_mode = false;  // only there
+};
+
+constexpr Feature kForwardFeatures[] = {
+    {"_bias", [](Traits* t) { t->bias = Bias::kElementwise; }},
+    {"_alibi", [](Traits* t) { t->bias = Bias::kAlibi; }},
+    {"_dropout", [](Traits* t) { t->dropout = true; }},
+    {"_cap", [](Traits* t) { t->logits_soft_cap = true; }},
+    {"_skip", [](Traits* t) { t->skip_min_seqlen_q = true; }, true},
+};
+
+constexpr Feature kBackwardFeatures[] = {
+    {"_bias", [](Traits* t) { t->bias = Bias::kElementwise, t->bias_grad = true; }},
+    {"_alibi", [](Traits* t) { t->bias = Bias::kAlibi; }},
+    {"_dropout", [](Traits* t) { t->dropout = true; }},
+    {"_det", [](Traits* t) { t->deterministic = true; }},
+};
 
 class Table {
  public:
@@ -90,6 +112,13 @@ class Table {
         const std::string name =
             base_name("fwd", row.traits) + (mask ? "_mask" : "_nmask") + (pad_k ? "_psk" : "_npad");
         add(name, row, make_fwd, /*on_both=*/!(group && size == 128));
+        if (dtype != Dtype::kFp16 || size != 64 || !pad_k) continue;
+        for (const Feature& feature : kForwardFeatures) {
+          if (feature.group_mode && !group) continue;
+          Row with = row;
+          feature.set(&with.traits);
+          add(name + feature.suffix, with, make_fwd);
+        }
       }
     }
   }
@@ -112,8 +141,17 @@ class Table {
         row.block[0] = kind == Kind::kBwdDotDoO ? 64 : 256;
         const std::string prefix = std::string(name_of(kind)).substr(4);  // without bwd_
         const std::string mask_text = !main ? "" : mask ? "_mask" : "_nmask";
-        add(base_name(prefix, row.traits) + mask_text + (pad_head ? "_pd" : ""), row,
-            main ? make_bwd_by_key : make_bwd_by_query);
+        const std::string name =
+            base_name(prefix, row.traits) + mask_text + (pad_head ? "_pd" : "");
+        const kernels::MakeLaunch launch = main ? make_bwd_by_key : make_bwd_by_query;
+        add(name, row, launch);
+        if (dtype != Dtype::kFp16 || size != 64 || kind == Kind::kBwdDotDoO) continue;
+        for (const Feature& feature : kBackwardFeatures) {
+          Row with = row;
+          feature.set(&with.traits);
+          if (!main && !with.traits.deterministic) continue;
+          add(name + feature.suffix, with, launch);
+        }
       }
     }
   }

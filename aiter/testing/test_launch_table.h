@@ -20,6 +20,9 @@ using TestKernarg = kernels::LaunchArgs;
 //              batch mode also without
 //   bwd_*      as fwd, padded in seqlen; d128 also padded in head size
 //   sum_heads  fp16, bf16
+//   and of d64 fp16 one of each for each feature: fwd with _bias, _alibi, _dropout, _cap, and in
+//   group mode _skip; bwd_dq_dk_dv with _bias (and its gradient), _alibi, _dropout, and with
+//   bwd_convert_dq _det (deterministic)
 // on gfx942 and gfx950; gfx950 has no group mode of d128 forward, and the code object of
 // kCorruptName does not have its digest.
 inline constexpr char kCorruptName[] = "fwd_d128_bf16_group_mask_psk";

@@ -28,14 +28,14 @@ inline fmha_bwd_args bwd_args(const LaunchArgs& args, bool group_mode) {
   ck.stride_dq = index(args.dq.stride_seq);
   ck.stride_dk = index(args.dk.stride_seq);
   ck.stride_dv = index(args.dv.stride_seq);
-  ck.stride_dbias = index(features.bias_stride_seq);
+  ck.stride_dbias = index(features.dbias_stride_seq);
   ck.nhead_stride_do = index(args.dout.stride_head);
   ck.nhead_stride_lsed = rows.head;
   ck.nhead_stride_dq = index(args.dq.stride_head);
   ck.nhead_stride_dk = index(args.dk.stride_head);
   ck.nhead_stride_dv = index(args.dv.stride_head);
-  ck.nhead_stride_dbias = index(features.bias_stride_head);
-  ck.batch_stride_dbias = index(features.bias_stride_batch);
+  ck.nhead_stride_dbias = index(features.dbias_stride_head);
+  ck.batch_stride_dbias = index(features.dbias_stride_batch);
   // dq_acc is contiguous [batch, seqlen_q, heads_q, head_size_qk].
   ck.stride_dq_acc = index(int64_t{problem.heads_q} * problem.head_size_qk);
   ck.nhead_stride_dq_acc = problem.head_size_qk;

@@ -22,10 +22,12 @@ namespace AITER_ATTN_NAMESPACE::kernels {
 // What some instances take beyond the problem's tensors. Zero: without. Strides are in elements.
 struct Features {
   // Elementwise: of the problem's dtype, [batch, heads_q, seqlen_q, seqlen_k] by the strides below;
-  // its gradient alike. ALiBi: fp32 slopes [batch, heads_q], bias_stride_seq between batches.
+  // its gradient alike, by its own. ALiBi: fp32 slopes [batch, heads_q], bias_stride_seq between
+  // batches.
   const void* bias;
-  void* dbias;
   int64_t bias_stride_batch, bias_stride_head, bias_stride_seq;
+  void* dbias;
+  int64_t dbias_stride_batch, dbias_stride_head, dbias_stride_seq;
   float logits_soft_cap;
   float p_drop;
   uint64_t drop_seed, drop_offset;

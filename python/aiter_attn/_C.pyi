@@ -14,6 +14,7 @@ MODE_GROUP: Final[int]
 DTYPES: Final[dict[str, int]]
 MASK_NONE: Final[int]
 MASK_BOTTOM_RIGHT: Final[int]
+BIASES: Final[dict[str, int]]
 FP8_DTYPES: Final[dict[str, int]]
 NORM_LAYER: Final[int]
 NORM_RMS: Final[int]
@@ -42,7 +43,8 @@ class Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """attn_problem, in host memory until on() puts a copy elsewhere."""
+    """attn_problem, in host memory until on() puts a copy elsewhere; and the fields of the passes'
+    args that are known without arrays."""
 
     mode: int
     dtype: int
@@ -59,6 +61,13 @@ class Problem:
     mask: int
     window_left: int
     window_right: int
+    bias: int = 0
+    logits_soft_cap: float = 0.0
+    dropout_p: float = 0.0
+    min_seqlen_q: int = 0
+    bias_grad: int = 0
+    deterministic: int = 0
+    def with_dropout(self, seed: int, offset: int) -> Problem: ...
     def on(self, device_type: int, device_id: int, stream: int) -> Problem: ...
 
 class Kernel(TypedDict):
@@ -77,6 +86,7 @@ def abi_version() -> int: ...
 # The arrays by the names of their arguments in the package.
 def fwd(problem: Problem, arrays: dict[str, Tensor]) -> None: ...
 def bwd(problem: Problem, arrays: dict[str, Tensor]) -> None: ...
+def dropout_mask(problem: Problem, arrays: dict[str, Tensor]) -> None: ...
 def bwd_workspace_size(problem: Problem) -> int: ...
 
 # Fields of the problem and arrays of the call, by their names in aiter/norm.h.

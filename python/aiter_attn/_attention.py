@@ -24,7 +24,7 @@ What holds for every function here
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, TypedDict, overload
 
 from aiter_attn import _arguments
 from aiter_attn._call import Call
@@ -44,6 +44,9 @@ __all__ = [
 ]
 
 
+_RngState: TypeAlias = tuple[SupportsIndex, SupportsIndex]
+
+
 class _Options(TypedDict, total=False):
     """What a call by name may set; the functions themselves say the rest."""
 
@@ -54,6 +57,7 @@ class _Options(TypedDict, total=False):
     softcap: float
     alibi_slopes: Array | None
     deterministic: bool
+    rng_state: _RngState | None
 
 
 # For type checkers: return_attn_probs says what comes back. Options by name are checked one by one;
@@ -85,39 +89,64 @@ def flash_attn_func(  # type: ignore[misc]  # fewer than *by_place
     alibi_slopes: Array | None = None,
     deterministic: bool = False,
     return_attn_probs: bool = False,
+    *,
+    rng_state: _RngState | None = None,
 ) -> ArrayT | tuple[ArrayT, Any, Any]:
-    """Attention with the arguments of flash-attn's flash_attn_func.
+    """Attention with the arguments of flash-attn's flash_attn_func, and rng_state.
 
     Args:
         q: [batch, seqlen_q, heads_q, head_size]
         k: [batch, seqlen_k, heads_k, head_size]; heads_k divides heads_q, and query head h sees
             key head h // (heads_q // heads_k).
         v: [batch, seqlen_k, heads_k, head_size_v]
-        dropout_p: 0.0; dropout is not in this version.
+        dropout_p: the probability, below 1, with which a weight is dropped; those that stay are
+            divided by 1 - dropout_p. Which are dropped follows from rng_state alone: another call
+            with the same gives the same.
         softmax_scale: factor of q k^T, above 0; None: 1 / sqrt(head_size).
         causal: query i sees keys up to i + seqlen_k - seqlen_q (bottom-right aligned).
         window_size: (left, right): query i sees the keys from i + seqlen_k - seqlen_q - left to
             i + seqlen_k - seqlen_q + right. A number below 0, or of seqlen_k or more, is no bound,
             as in flash-attn. causal sets right to 0.
-        softcap: 0.0; capped scores are not in this version.
-        alibi_slopes: None; ALiBi is not in this version.
+        softcap: a scaled score s becomes softcap * tanh(s / softcap); 0.0: it does not. On the GPU
+            without a backward pass.
+        alibi_slopes: float32, [heads_q] or [batch, heads_q]: -slope * |i + seqlen_k - seqlen_q - j|
+            is added to the score of query i and key j; with causal slope * j, which differs by a
+            number per query, in lse alone. None: nothing is.
         deterministic: about the backward pass; the forward pass always gives the same bits.
         return_attn_probs: see Returns.
+        rng_state: with dropout (seed, offset), integers below 2**64. Batch entry b and head h take
+            the offsets from offset + (b * heads_q + h) * 64 on: a next call with the same seed adds
+            batch * heads_q * 64. flash-attn draws them from torch's generator.
 
     Returns:
         out, [batch, seqlen_q, heads_q, head_size_v], dtype of q; a row that sees no key is 0.
         With return_attn_probs: (out, lse, probs). lse, [batch, heads_q, seqlen_q], float32, is
-        the log of the sum of exp of the masked, scaled scores; -inf for a row that sees no key,
-        where flash-attn has +inf. probs has shape [0], as flash-attn's has without dropout: it
-        never holds the probabilities then.
+        the log of the sum of exp of the masked scores; -inf for a row that sees no key, where
+        flash-attn has +inf. Without dropout probs has shape [0], as flash-attn's has. With dropout
+        it is uint8, [batch, heads_q, seqlen_q, seqlen_k]: 1 where a weight stays, 0 where it is
+        dropped. It never holds the probabilities.
 
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
-    _refuse(dropout_p, softcap, alibi_slopes)
     with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
-    out, lse = mha_fwd(q, k, v, softmax_scale=softmax_scale, causal=causal, window_size=window_size)
-    return (out, lse, _no_probabilities(q)) if with_lse else out
+    _arguments.flag("deterministic", deterministic)
+    call = Call(
+        q,
+        k,
+        v,
+        None,
+        softmax_scale,
+        causal,
+        window_size,
+        None,
+        dropout_p=dropout_p,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        rng_state=rng_state,
+    )
+    out, lse = call.forward(None, None)
+    return (out, lse, _probabilities(call, q)) if with_lse else out
 
 
 class _VarlenOptions(_Options, total=False):
@@ -178,6 +207,8 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
     deterministic: bool = False,
     return_attn_probs: bool = False,
     block_table: Array | None = None,
+    *,
+    rng_state: _RngState | None = None,
 ) -> ArrayT | tuple[ArrayT, Any, Any]:
     """Attention over sequences of different lengths, with flash_attn_varlen_func's arguments.
 
@@ -196,32 +227,35 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
 
     Returns:
         out, [total_q, heads_q, head_size_v], dtype of q; a row that sees no key is 0.
-        With return_attn_probs: (out, lse, probs), lse [heads_q, total_q], float32, and probs of
-        shape [0] (see flash_attn_func).
+        With return_attn_probs: (out, lse, probs), lse [heads_q, total_q], float32, and probs as
+        flash_attn_func has it, with dropout [heads_q, total_q, max_seqlen_k].
 
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
-    _refuse(dropout_p, softcap, alibi_slopes)
     with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
+    _arguments.flag("deterministic", deterministic)
     if block_table is not None:
         raise UnsupportedError(
             "block_table: a paged key-value cache is not in this version; gather the pages into k "
             "and v and pass block_table=None"
         )
-    out, lse = mha_varlen_fwd(
+    call = Call(
         q,
         k,
         v,
-        cu_seqlens_q,
-        cu_seqlens_k,
-        max_seqlen_q,
-        max_seqlen_k,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
+        (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k),
+        softmax_scale,
+        causal,
+        window_size,
+        None,
+        dropout_p=dropout_p,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        rng_state=rng_state,
     )
-    return (out, lse, _no_probabilities(q)) if with_lse else out
+    out, lse = call.forward(None, None)
+    return (out, lse, _probabilities(call, q)) if with_lse else out
 
 
 def mha_fwd(
@@ -235,6 +269,11 @@ def mha_fwd(
     out: ArrayT | None = None,
     lse: Array | None = None,
     stream: int | None = None,
+    dropout_p: float = 0.0,
+    softcap: float = 0.0,
+    alibi_slopes: Array | None = None,
+    bias: Array | None = None,
+    rng_state: _RngState | None = None,
 ) -> tuple[ArrayT, Any]:
     """The forward pass in batch mode.
 
@@ -243,6 +282,9 @@ def mha_fwd(
         out: where to write the result, [batch, seqlen_q, heads_q, head_size_v]; None: a new array.
         lse: likewise, [batch, heads_q, seqlen_q], float32, contiguous.
         stream: the hipStream_t to work on; None: the current stream of q's framework.
+        dropout_p, softcap, alibi_slopes, rng_state: see flash_attn_func.
+        bias: what is added to the scores, [batch, heads_q, seqlen_q, seqlen_k], dtype of q; any of
+            the first three may be 1, which serves all. Not beside alibi_slopes.
 
     Returns:
         (out, lse). lse is what mha_bwd needs.
@@ -250,7 +292,22 @@ def mha_fwd(
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
-    return Call(q, k, v, None, softmax_scale, causal, window_size, stream).forward(out, lse)
+    call = Call(
+        q,
+        k,
+        v,
+        None,
+        softmax_scale,
+        causal,
+        window_size,
+        stream,
+        dropout_p=dropout_p,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        bias=bias,
+        rng_state=rng_state,
+    )
+    return call.forward(out, lse)
 
 
 def mha_varlen_fwd(
@@ -265,18 +322,29 @@ def mha_varlen_fwd(
     softmax_scale: float | None = None,
     causal: bool = False,
     window_size: tuple[int, int] = (-1, -1),
+    min_seqlen_q: SupportsIndex = 0,
     out: ArrayT | None = None,
     lse: Array | None = None,
     stream: int | None = None,
+    dropout_p: float = 0.0,
+    softcap: float = 0.0,
+    alibi_slopes: Array | None = None,
+    bias: Array | None = None,
+    rng_state: _RngState | None = None,
 ) -> tuple[ArrayT, Any]:
     """The forward pass in varlen mode.
 
     Args:
         q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, softmax_scale, causal,
             window_size: see flash_attn_varlen_func.
+        min_seqlen_q: sequences of this many queries or fewer are left out: their rows of out and
+            lse stay as they are, in new arrays undefined. 0: none is.
         out: where to write the result, [total_q, heads_q, head_size_v]; None: a new array.
         lse: likewise, [heads_q, total_q], float32, contiguous.
         stream: the hipStream_t to work on; None: the current stream of q's framework.
+        dropout_p, softcap, alibi_slopes, rng_state: see flash_attn_func.
+        bias: what is added to the scores, [heads_q, total_q, max_seqlen_k], dtype of q; either of
+            the first two may be 1, which serves all. Not beside alibi_slopes.
 
     Returns:
         (out, lse). lse is what mha_varlen_bwd needs.
@@ -285,7 +353,22 @@ def mha_varlen_fwd(
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
     sequences = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
-    call = Call(q, k, v, sequences, softmax_scale, causal, window_size, stream)
+    call = Call(
+        q,
+        k,
+        v,
+        sequences,
+        softmax_scale,
+        causal,
+        window_size,
+        stream,
+        min_seqlen_q=min_seqlen_q,
+        dropout_p=dropout_p,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        bias=bias,
+        rng_state=rng_state,
+    )
     return call.forward(out, lse)
 
 
@@ -301,33 +384,62 @@ def mha_bwd(
     causal: bool = False,
     window_size: tuple[int, int] = (-1, -1),
     deterministic: bool = False,
+    bias_grad: bool = False,
     dq: ArrayT | None = None,
     dk: ArrayT | None = None,
     dv: ArrayT | None = None,
+    dbias: ArrayT | None = None,
     workspace: Array | None = None,
     stream: int | None = None,
-) -> tuple[ArrayT, ArrayT, ArrayT]:
+    dropout_p: float = 0.0,
+    softcap: float = 0.0,
+    alibi_slopes: Array | None = None,
+    bias: Array | None = None,
+    rng_state: _RngState | None = None,
+) -> tuple[ArrayT, ...]:
     """The backward pass in batch mode: gradients of sum(out * dout).
 
     Args:
         dout: gradient of out, [batch, seqlen_q, heads_q, head_size_v].
         q, k, v, softmax_scale, causal, window_size: as mha_fwd got them.
         out, lse: as mha_fwd gave them.
-        deterministic: the same bits every time: what the CPU does anyway; not on the GPU in this
-            version, where dq is summed in the order the hardware takes.
+        deterministic: the same bits every time: what the CPU does anyway. On the GPU dq is summed
+            in a fixed order then, which takes more workspace; else in the order the hardware takes.
+        bias_grad: whether the gradient of the bias is wanted.
         dq, dk, dv: where to write the gradients, shaped as q, k and v; None: new arrays.
+        dbias: likewise, [batch, heads_q, seqlen_q, seqlen_k].
         workspace: scratch memory on q's device, bytes; None: a new array from q's framework. The
             error for one that is too small, or that must be passed, has the size.
         stream: the hipStream_t to work on; None: the current stream of q's framework.
+        dropout_p, softcap, alibi_slopes, bias, rng_state: as mha_fwd got them. On the GPU there is
+            no backward pass with softcap.
 
     Returns:
-        (dq, dk, dv), shaped as q, k and v. dk and dv are summed over the query heads of a group.
+        (dq, dk, dv), shaped as q, k and v, and with bias_grad (dq, dk, dv, dbias). dk and dv are
+        summed over the query heads of a group. dbias is of every score: where the bias has 1 for a
+        size, the sum over it is its gradient.
 
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
-    call = Call(q, k, v, None, softmax_scale, causal, window_size, stream)
-    return call.backward(dout, out, lse, deterministic, (dq, dk, dv), workspace)
+    call = Call(
+        q,
+        k,
+        v,
+        None,
+        softmax_scale,
+        causal,
+        window_size,
+        stream,
+        deterministic=deterministic,
+        bias_grad=bias_grad,
+        dropout_p=dropout_p,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        bias=bias,
+        rng_state=rng_state,
+    )
+    return call.backward(dout, out, lse, (dq, dk, dv), dbias, workspace)
 
 
 def mha_varlen_bwd(
@@ -346,12 +458,19 @@ def mha_varlen_bwd(
     causal: bool = False,
     window_size: tuple[int, int] = (-1, -1),
     deterministic: bool = False,
+    bias_grad: bool = False,
     dq: ArrayT | None = None,
     dk: ArrayT | None = None,
     dv: ArrayT | None = None,
+    dbias: ArrayT | None = None,
     workspace: Array | None = None,
     stream: int | None = None,
-) -> tuple[ArrayT, ArrayT, ArrayT]:
+    dropout_p: float = 0.0,
+    softcap: float = 0.0,
+    alibi_slopes: Array | None = None,
+    bias: Array | None = None,
+    rng_state: _RngState | None = None,
+) -> tuple[ArrayT, ...]:
     """The backward pass in varlen mode.
 
     Args:
@@ -359,36 +478,40 @@ def mha_varlen_bwd(
         q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, softmax_scale, causal,
             window_size: as mha_varlen_fwd got them.
         out, lse: as mha_varlen_fwd gave them.
-        deterministic, dq, dk, dv, workspace, stream: see mha_bwd.
+        dbias: [heads_q, total_q, max_seqlen_k]; keys beyond a sequence's own have 0.
+        dropout_p, softcap, alibi_slopes, bias, rng_state: as mha_varlen_fwd got them.
+        deterministic, bias_grad, dq, dk, dv, workspace, stream: see mha_bwd.
 
     Returns:
-        (dq, dk, dv), shaped as q, k and v.
+        (dq, dk, dv), shaped as q, k and v, and with bias_grad (dq, dk, dv, dbias).
 
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
     sequences = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
-    call = Call(q, k, v, sequences, softmax_scale, causal, window_size, stream)
-    return call.backward(dout, out, lse, deterministic, (dq, dk, dv), workspace)
+    call = Call(
+        q,
+        k,
+        v,
+        sequences,
+        softmax_scale,
+        causal,
+        window_size,
+        stream,
+        deterministic=deterministic,
+        bias_grad=bias_grad,
+        dropout_p=dropout_p,
+        softcap=softcap,
+        alibi_slopes=alibi_slopes,
+        bias=bias,
+        rng_state=rng_state,
+    )
+    return call.backward(dout, out, lse, (dq, dk, dv), dbias, workspace)
 
 
-def _refuse(dropout_p: float, softcap: float, alibi_slopes: Array | None) -> None:
-    """What flash-attn has and this version has not."""
-    dropout = _arguments.number("dropout_p", dropout_p, "0.0 (a probability below 1)")
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(f"dropout_p: {dropout}; allowed: 0.0 (a probability below 1)")
-    if dropout != 0.0:
-        raise UnsupportedError(
-            f"dropout_p: {dropout}; attention dropout is not in this version: pass 0.0"
-        )
-    cap = _arguments.number("softcap", softcap, "0.0: no cap")
-    if cap != 0.0:
-        raise UnsupportedError(f"softcap: {cap}; capped scores are not in this version: pass 0.0")
-    if alibi_slopes is not None:
-        raise UnsupportedError("alibi_slopes: ALiBi is not in this version: pass None")
-
-
-def _no_probabilities(q: Array) -> Any:
-    """What flash-attn gives as S_dmask where there is no dropout."""
+def _probabilities(call: Call, q: Array) -> Any:
+    """What flash-attn calls S_dmask: nothing where there is no dropout."""
+    if call.problem.dropout_p > 0.0:
+        return call.kept_weights()
     framework = framework_of("q", q)
     return framework.result(framework.empty("probs", q, (0,), None, None), q)

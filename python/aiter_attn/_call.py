@@ -39,6 +39,15 @@ class Call:
         causal: bool,
         window_size: tuple[int, int],
         stream: int | None,
+        *,
+        dropout_p: SupportsFloat = 0.0,
+        softcap: SupportsFloat = 0.0,
+        alibi_slopes: Array | None = None,
+        bias: Array | None = None,
+        rng_state: tuple[SupportsIndex, SupportsIndex] | None = None,
+        bias_grad: bool = False,
+        deterministic: bool = False,
+        min_seqlen_q: SupportsIndex = 0,
     ) -> None:
         self._lead = q
         self._framework = framework_of("q", q)
@@ -59,18 +68,27 @@ class Call:
             for name in ("cu_seqlens_q", "cu_seqlens_k"):
                 check_contiguous(name, self._tensors[name])
             lengths = _problem.lengths(batch, max_seqlen_q, max_seqlen_k)
-        self.attention = _problem.attention(
-            self._borrow("q", q),
-            self._borrow("k", k),
-            self._borrow("v", v),
-            softmax_scale,
-            causal,
-            window_size,
-            lengths,
+        q_tensor, k_tensor = self._borrow("q", q), self._borrow("k", k)
+        v_tensor = self._borrow("v", v)
+        chosen = _problem.options(
+            dropout_p,
+            softcap,
+            self._borrow_if_given("bias", bias),
+            self._borrow_if_given("alibi_slopes", alibi_slopes),
+            _arguments.flag("bias_grad", bias_grad),
+            _arguments.flag("deterministic", deterministic),
+            min_seqlen_q,
         )
-        for name in ("q", "k", "v"):
-            check_rows(name, self._tensors[name])
+        state = _problem.rng_state(chosen.dropout_p, rng_state)
+        self.attention = _problem.attention(
+            q_tensor, k_tensor, v_tensor, softmax_scale, causal, window_size, lengths, chosen
+        )
+        for name in ("q", "k", "v", "bias", "alibi_slopes"):
+            if name in self._tensors:
+                check_rows(name, self._tensors[name])
         self.problem = self.attention.problem
+        if chosen.dropout_p > 0.0:
+            self.problem = self.problem.with_dropout(*state)
         if self._stream is not None:
             self.problem = self.problem.on(*self._device, self._stream)
 
@@ -80,21 +98,29 @@ class Call:
         _C.fwd(self.problem, self._tensors)
         return self._result(out, made_out), self._result(lse, made_lse)
 
+    def kept_weights(self) -> Any:
+        """uint8, as attn_dropout_mask gives it: 1 where dropout keeps the weight."""
+        if self._device[0] != _C.DEVICE_CPU:
+            raise UnsupportedError(
+                "return_attn_probs: with dropout, this version tells which weights stay for arrays "
+                "in host memory only; pass return_attn_probs=False, or the same rng_state with "
+                "such arrays"
+            )
+        made = self._output("kept", None)
+        _C.dropout_mask(self.problem, self._tensors)
+        return self._result(None, made)
+
     def backward(
         self,
         dout: Array,
         out: Array,
         lse: Array,
-        deterministic: bool,
         gradients: tuple[Any, Any, Any],
+        dbias: Any,
         workspace: Any,
-    ) -> tuple[Any, Any, Any]:
-        """(dq, dk, dv): the gradients given, or new arrays for None."""
-        if _arguments.flag("deterministic", deterministic) and self._device[0] == _C.DEVICE_ROCM:
-            raise UnsupportedError(
-                "deterministic=True: on the GPU, this version sums dq in the order the hardware "
-                "takes; pass deterministic=False, or arrays in host memory"
-            )
+    ) -> tuple[Any, ...]:
+        """(dq, dk, dv), and dbias where bias_grad was asked for: the gradients given, or new arrays
+        for None."""
         for name, array, want in (
             ("dout", dout, self.attention.out),
             ("out", out, self.attention.out),
@@ -104,9 +130,16 @@ class Call:
         dq, dk, dv = gradients
         made_dq, made_dk = self._output("dq", dq), self._output("dk", dk)
         made_dv = self._output("dv", dv)
+        wants_dbias = bool(self.problem.bias_grad)
+        if dbias is not None and not wants_dbias:
+            raise ValueError(
+                "dbias: given, but bias_grad is False; allowed: None, or bias_grad=True"
+            )
+        made_dbias = self._output("dbias", dbias) if wants_dbias else None
         self._borrow_workspace(workspace, _C.bwd_workspace_size(self.problem))
         _C.bwd(self.problem, self._tensors)
-        return self._result(dq, made_dq), self._result(dk, made_dk), self._result(dv, made_dv)
+        results = self._result(dq, made_dq), self._result(dk, made_dk), self._result(dv, made_dv)
+        return (*results, self._result(dbias, made_dbias)) if wants_dbias else results
 
     def _choose_stream(self, stream: int | None) -> tuple[int | None, int | None]:
         """(the stream, and what q's framework is told of it)"""
@@ -141,6 +174,9 @@ class Call:
         tensor = self._tensors[name] = framework.borrow(name, array, device, stream)
         return tensor
 
+    def _borrow_if_given(self, name: str, array: Any) -> _C.Tensor | None:
+        return None if array is None else self._borrow(name, array)
+
     def _check(
         self, name: str, tensor: _C.Tensor, want: _problem.ShapeDtype, written: bool = False
     ) -> None:
@@ -155,7 +191,7 @@ class Call:
         """The array to write: the caller's, checked, or a new one."""
         want: _problem.ShapeDtype = getattr(self.attention, name)
         if given is None:
-            dtype = want.dtype if name == "lse" else None
+            dtype = want.dtype if name in ("lse", "kept") else None
             framework, like = self._framework, self._lead
             try:
                 made = framework.empty(name, like, want.shape, dtype, self._given_stream)
@@ -197,7 +233,7 @@ def _to_pass(name: str, want: _problem.ShapeDtype) -> str:
 
 def _fits(tensor: _C.Tensor, want: _problem.ShapeDtype, written: bool) -> bool:
     """The usual case in one question; why not is another's to say. lse is all contiguous."""
-    rank = 1 if want.dims[-1] == "head size" else len(want.shape)
+    rank = len(want.shape) if want.dims[-1] in ("seqlen", "total tokens") else 1
     return tensor.fits(want.shape, want.dtype, rank, written)
 
 

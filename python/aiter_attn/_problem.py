@@ -15,15 +15,19 @@ from typing import Final, NamedTuple, Protocol, SupportsFloat, SupportsIndex
 from aiter_attn import _C, _arguments
 
 __all__ = [
+    "NO_OPTIONS",
     "Attention",
     "HasShape",
     "Lengths",
+    "Options",
     "ShapeDtype",
     "attention",
     "batch_of",
     "check",
     "lengths",
+    "options",
     "results",
+    "rng_state",
 ]
 
 # Float32's normal numbers.
@@ -31,6 +35,9 @@ _LEAST_SCALE: Final = 2.0**-126
 _GREATEST_SCALE: Final = (2 - 2**-23) * 2.0**127
 _BATCH: Final = ("batch", "seqlen", "heads", "head size")
 _GROUP: Final = ("total tokens", "heads", "head size")
+_BATCH_SCORES: Final = ("batch", "heads", "queries", "keys")
+_GROUP_SCORES: Final = ("heads", "total queries", "most keys")
+_GREATEST_STATE: Final = 2**64 - 1
 _LSE: Final = {_BATCH: ("batch", "heads", "seqlen"), _GROUP: ("heads", "total tokens")}
 
 
@@ -59,6 +66,22 @@ class Lengths(NamedTuple):
     max_seqlen_k: int
 
 
+class Options(NamedTuple):
+    """What else is done to scores and weights. bias is the shape and dtype of what is added to the
+    scores, or of ALiBi's slopes where is_alibi."""
+
+    softcap: float = 0.0
+    dropout_p: float = 0.0
+    bias: ShapeDtype | None = None
+    is_alibi: bool = False
+    bias_grad: bool = False
+    deterministic: bool = False
+    min_seqlen_q: int = 0
+
+
+NO_OPTIONS: Final = Options()
+
+
 class Attention(NamedTuple):
     """A problem in host memory (Problem.on puts it elsewhere), and the results of its passes."""
 
@@ -68,6 +91,60 @@ class Attention(NamedTuple):
     dq: ShapeDtype
     dk: ShapeDtype
     dv: ShapeDtype
+    dbias: ShapeDtype
+    kept: ShapeDtype  # which weights dropout keeps
+
+
+def options(
+    dropout_p: SupportsFloat = 0.0,
+    softcap: SupportsFloat = 0.0,
+    bias: HasShape | None = None,
+    alibi_slopes: HasShape | None = None,
+    bias_grad: bool = False,
+    deterministic: bool = False,
+    min_seqlen_q: SupportsIndex = 0,
+) -> Options:
+    """Raises TypeError or ValueError for what no problem takes."""
+    probability = _arguments.number("dropout_p", dropout_p, "a probability below 1; 0.0: none")
+    if not 0.0 <= probability < 1.0:
+        raise ValueError(f"dropout_p: {probability}; allowed: a probability below 1; 0.0: none")
+    cap = _arguments.number("softcap", softcap, "a number above 0; 0.0: no cap")
+    if cap != 0.0 and not _LEAST_SCALE <= cap <= _GREATEST_SCALE:
+        raise ValueError(
+            f"softcap: {cap}; allowed: {_LEAST_SCALE:.3g} to {_GREATEST_SCALE:.3g}; 0.0: no cap"
+        )
+    if bias is not None and alibi_slopes is not None:
+        raise ValueError("bias, alibi_slopes: both given; allowed: one of them")
+    if bias_grad and bias is None:
+        raise ValueError("bias_grad: True, but bias is None; allowed: False without a bias")
+    given = bias if alibi_slopes is None else alibi_slopes
+    return Options(
+        cap,
+        probability,
+        None if given is None else ShapeDtype(given.shape, given.dtype),
+        alibi_slopes is not None,
+        bias_grad,
+        deterministic,
+        _arguments.integer("min_seqlen_q", min_seqlen_q),
+    )
+
+
+def rng_state(
+    dropout_p: float, given: tuple[SupportsIndex, SupportsIndex] | None
+) -> tuple[int, int]:
+    """(seed, offset) of a call's random numbers. Raises where it has dropout and none of them."""
+    allowed = f"(seed, offset), integers from 0 to {_GREATEST_STATE}"
+    if given is None:
+        if dropout_p > 0.0:
+            raise ValueError(
+                f"rng_state: None, but dropout_p is {dropout_p}; allowed: {allowed}, which the "
+                "backward pass gets again"
+            )
+        return 0, 0
+    state = _arguments.pair("rng_state", given, allowed)
+    if not all(0 <= number <= _GREATEST_STATE for number in state):
+        raise ValueError(f"rng_state: {_arguments.shown(state)}; allowed: {allowed}")
+    return state
 
 
 def attention(
@@ -78,6 +155,7 @@ def attention(
     causal: bool = False,
     window_size: tuple[SupportsIndex, SupportsIndex] = (-1, -1),
     sequences: Lengths | None = None,
+    chosen: Options = NO_OPTIONS,
 ) -> Attention:
     """q, k, v are [batch, seqlen, heads, head size], with sequences [total, heads, head size].
 
@@ -101,6 +179,7 @@ def attention(
         left,
         right,
         sequences,
+        chosen,
     )
 
 
@@ -173,6 +252,7 @@ def _attention(
     left: int,
     right: int,
     sequences: Lengths | None,
+    chosen: Options,
 ) -> Attention:
     dims = _BATCH if sequences is None else _GROUP
     for name, shape, dtype in (("q", q, q_dtype), ("k", k, k_dtype), ("v", v, v_dtype)):
@@ -215,6 +295,13 @@ def _attention(
         }
     left, right = _bounds(left, right, extents["seqlen_k"])
     right = 0 if causal else right
+    scores = _scores(extents, seqlen_q, heads_q, q_dtype)
+    _check_bias(chosen, scores, extents["batch"], heads_q)
+    if chosen.min_seqlen_q and sequences is None:
+        raise ValueError(
+            f"min_seqlen_q: {chosen.min_seqlen_q}; allowed in batch mode: 0, as its sequences have "
+            "one length"
+        )
     problem = _C.Problem(
         **extents,
         dtype=_C.DTYPES[q_dtype],
@@ -226,9 +313,55 @@ def _attention(
         mask=_C.MASK_NONE if left == right == -1 else _C.MASK_BOTTOM_RIGHT,
         window_left=left,
         window_right=right,
+        bias=_C.BIASES[_kind_of_bias(chosen)],
+        logits_soft_cap=chosen.softcap,
+        dropout_p=chosen.dropout_p,
+        min_seqlen_q=chosen.min_seqlen_q,
+        bias_grad=chosen.bias_grad,
+        deterministic=chosen.deterministic,
     )
     out, lse = results(q, v, q_dtype)
-    return Attention(problem, out, lse, ShapeDtype(q, q_dtype, dims), dk, dv)
+    kept = ShapeDtype(scores.shape, "uint8", scores.dims)
+    return Attention(problem, out, lse, ShapeDtype(q, q_dtype, dims), dk, dv, scores, kept)
+
+
+def _kind_of_bias(chosen: Options) -> str:
+    if chosen.bias is None:
+        return "none"
+    return "alibi" if chosen.is_alibi else "elementwise"
+
+
+def _scores(extents: dict[str, int], queries: int, heads_q: int, dtype: str) -> ShapeDtype:
+    """What an array of scores looks like; queries are all that a tensor has."""
+    shape = (heads_q, queries, extents["seqlen_k"])
+    if extents["mode"] == _C.MODE_GROUP:
+        return ShapeDtype(shape, dtype, _GROUP_SCORES)
+    return ShapeDtype((extents["batch"], *shape), dtype, _BATCH_SCORES)
+
+
+def _check_bias(chosen: Options, scores: ShapeDtype, batch: int, heads_q: int) -> None:
+    given = chosen.bias
+    if given is None:
+        return
+    if chosen.is_alibi:
+        if given.dtype != "float32":
+            raise TypeError(f"alibi_slopes: dtype {given.dtype}; allowed: float32")
+        if given.shape not in ((heads_q,), (batch, heads_q)):
+            raise ValueError(
+                f"alibi_slopes: shape {given.shape}; allowed here: {(heads_q,)} [heads] or "
+                f"{(batch, heads_q)} [batch, heads]"
+            )
+        return
+    if given.dtype != scores.dtype:
+        raise TypeError(f"bias: dtype {given.dtype}; allowed here: {scores.dtype}, as q has")
+    fits = len(given.shape) == len(scores.shape) and given.shape[-1] == scores.shape[-1]
+    if not fits or any(
+        have not in (1, size) for have, size in zip(given.shape, scores.shape, strict=True)
+    ):
+        raise ValueError(
+            f"bias: shape {given.shape}; allowed here: {scores.shape} [{', '.join(scores.dims)}], "
+            "with 1 for any size but the last: it serves all"
+        )
 
 
 def _check_tokens(name: str, tokens: int, batch: int, longest: int) -> None:

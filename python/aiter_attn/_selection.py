@@ -42,6 +42,12 @@ def explain(
     causal: bool = False,
     window_size: tuple[int, int] = (-1, -1),
     sequences: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None,
+    dropout_p: float = 0.0,
+    softcap: float = 0.0,
+    bias: str | None = None,
+    bias_grad: bool = False,
+    deterministic: bool = False,
+    min_seqlen_q: SupportsIndex = 0,
     dtype: str | None = None,
     arch: str | None = None,
 ) -> Explanation:
@@ -53,6 +59,8 @@ def explain(
         causal, window_size: as the call gets them (see flash_attn_func).
         sequences: of a varlen call: (batch, max_seqlen_q, max_seqlen_k). q, k and v are then
             [total, heads, head_size].
+        dropout_p, softcap, bias_grad, deterministic, min_seqlen_q: as the call gets them.
+        bias: "elementwise" where the call gets a bias, "alibi" where it gets alibi_slopes.
         dtype: of shapes: "float16" or "bfloat16". Arrays have their own.
         arch: the GPU's, such as "gfx942"; it need not be here. None: that of the GPU that holds the
             arrays, for shapes that of the first GPU.
@@ -68,13 +76,20 @@ def explain(
     """
     _check_arch(arch)
     lengths = None if sequences is None else _lengths(sequences)
+    described = [_describe(name, array, dtype) for name, array in (("q", q), ("k", k), ("v", v))]
     problem = _problem.attention(
-        _describe("q", q, dtype),
-        _describe("k", k, dtype),
-        _describe("v", v, dtype),
+        *described,
         causal=causal,
         window_size=window_size,
         sequences=lengths,
+        chosen=_problem.options(
+            dropout_p,
+            softcap,
+            **_bias(bias, *described[:2], lengths),
+            bias_grad=_arguments.flag("bias_grad", bias_grad),
+            deterministic=_arguments.flag("deterministic", deterministic),
+            min_seqlen_q=min_seqlen_q,
+        ),
     ).problem
     device = None if isinstance(q, _SHAPE) else framework_of("q", q).device("q", q)
     if device is None or (arch is not None and device[0] == _C.DEVICE_CPU):
@@ -91,6 +106,22 @@ def _check_arch(arch: Any) -> None:
     """Which archs there are is the library's to say."""
     if arch is not None and not (isinstance(arch, str) and arch.isascii() and arch.isprintable()):
         raise TypeError(f'arch: {_arguments.shown(arch)}; allowed: a name such as "gfx942", None')
+
+
+def _bias(
+    kind: Any, q: _problem.HasShape, k: _problem.HasShape, lengths: _problem.Lengths | None
+) -> dict[str, _problem.HasShape]:
+    """An array such as the call gets: which of those that fit does not matter."""
+    if kind is None:
+        return {}
+    if kind == "alibi":
+        heads = q.shape[-2:-1]
+        return {"alibi_slopes": _problem.ShapeDtype(heads, "float32")}
+    if kind == "elementwise":
+        keys = k.shape[1:2] if lengths is None else (lengths.max_seqlen_k,)
+        ones = (1,) * (len(q.shape) - 1)
+        return {"bias": _problem.ShapeDtype((*ones, *keys), q.dtype)}
+    raise ValueError(f'bias: {_arguments.shown(kind)}; allowed: "elementwise", "alibi", or None')
 
 
 def _lengths(sequences: Any) -> _problem.Lengths:

@@ -33,6 +33,13 @@ struct Field {
   Value Struct::* member;
 };
 
+// A problem, and what of a pass's args is known before there are arrays.
+struct Problem : attn_problem {
+  int32_t min_seqlen_q;   // forward
+  int32_t bias_grad;      // backward
+  int32_t deterministic;  // backward
+};
+
 constexpr Field<attn_problem, int32_t> kProblemFields[] = {
     {"mode", &attn_problem::mode},
     {"dtype", &attn_problem::dtype},
@@ -48,6 +55,19 @@ constexpr Field<attn_problem, int32_t> kProblemFields[] = {
     {"mask", &attn_problem::mask},
     {"window_left", &attn_problem::window_left},
     {"window_right", &attn_problem::window_right},
+    {"bias", &attn_problem::bias},
+};
+
+constexpr Field<attn_problem, float> kProblemNumbers[] = {
+    {"softmax_scale", &attn_problem::softmax_scale},
+    {"logits_soft_cap", &attn_problem::logits_soft_cap},
+    {"dropout_p", &attn_problem::dropout_p},
+};
+
+constexpr Field<Problem, int32_t> kPassFields[] = {
+    {"min_seqlen_q", &Problem::min_seqlen_q},
+    {"bias_grad", &Problem::bias_grad},
+    {"deterministic", &Problem::deterministic},
 };
 
 constexpr Field<attn_fwd_args, attn_tensor> kFwdTensors[] = {
@@ -82,16 +102,18 @@ void CheckUnlocked(const Call& call) {
   if (status != ATTN_OK) Raise(status);
 }
 
-attn_problem MakeProblem(const py::kwargs& fields) {
-  attn_problem problem{};
-  problem.struct_size = sizeof problem;
+Problem MakeProblem(const py::kwargs& fields) {
+  Problem problem{};
+  problem.struct_size = sizeof(attn_problem);
   problem.device_type = ATTN_DEVICE_CPU;
   for (const auto& given : fields) {
     const auto name = py::cast<std::string_view>(given.first);
     if (int32_t* field = Find(problem, kProblemFields, name)) {
       *field = py::cast<int32_t>(given.second);
-    } else if (name == "softmax_scale") {
-      problem.softmax_scale = py::cast<float>(given.second);
+    } else if (float* number = Find(problem, kProblemNumbers, name)) {
+      *number = py::cast<float>(given.second);
+    } else if (int32_t* of_pass = Find(problem, kPassFields, name)) {
+      *of_pass = py::cast<int32_t>(given.second);
     } else {
       throw py::type_error("Problem() has no field \"" + std::string(name) + '"');
     }
@@ -99,24 +121,39 @@ attn_problem MakeProblem(const py::kwargs& fields) {
   return problem;
 }
 
-attn_problem OnDevice(attn_problem problem, int32_t device_type, int32_t device_id,
-                      uintptr_t stream) {
+Problem OnDevice(Problem problem, int32_t device_type, int32_t device_id, uintptr_t stream) {
   problem.device_type = device_type;
   problem.device_id = device_id;
   problem.stream = reinterpret_cast<void*>(stream);  // NOLINT(performance-no-int-to-ptr)
   return problem;
 }
 
+Problem WithDropout(Problem problem, uint64_t seed, uint64_t offset) {
+  problem.dropout_seed = seed;
+  problem.dropout_offset = offset;
+  return problem;
+}
+
+void SetPass(const Problem& problem, attn_fwd_args* args) {
+  args->min_seqlen_q = problem.min_seqlen_q;
+}
+
+void SetPass(const Problem& problem, attn_bwd_args* args) {
+  args->bias_grad = problem.bias_grad;
+  args->deterministic = problem.deterministic;
+}
+
 // An args struct and the problem it points to.
 template <typename Args>
 class Call {
  public:
-  explicit Call(const attn_problem& problem) : problem_(problem) {
+  explicit Call(const Problem& problem) : problem_(problem) {
     args_.struct_size = sizeof args_;
     args_.problem = &problem_;
+    SetPass(problem, &args_);
   }
 
-  Call(const attn_problem& problem, const py::dict& arrays) : Call(problem) {
+  Call(const Problem& problem, const py::dict& arrays) : Call(problem) {
     for (const auto& array : arrays) {
       Set(py::cast<std::string_view>(array.first), py::cast<const Tensor&>(array.second));
     }
@@ -137,15 +174,24 @@ class Call {
       problem_.cu_seqlens_q = static_cast<const int32_t*>(array.data());
     } else if (name == "cu_seqlens_k") {
       problem_.cu_seqlens_k = static_cast<const int32_t*>(array.data());
-    } else if (name == "workspace") {
-      SetWorkspace(array);
+    } else if (name == "bias") {
+      args_.bias = array.AsScores();
+    } else if (name == "alibi_slopes") {
+      args_.alibi_slopes = static_cast<const float*>(array.data());
+      args_.alibi_stride_batch = array.shape().size() == 2 ? array.strides()[0] : 0;
+    } else if (name == "workspace" || name == "dbias") {
+      SetOfBackward(name, array);
     } else {
       throw py::type_error("no array of this call is named \"" + std::string(name) + '"');
     }
   }
 
-  void SetWorkspace(const Tensor& array) {
+  void SetOfBackward(std::string_view name, const Tensor& array) {
     if constexpr (std::is_same_v<Args, attn_bwd_args>) {
+      if (name == "dbias") {
+        args_.dbias = array.AsScores();
+        return;
+      }
       // The library wants 256-byte alignment, which not every allocator gives.
       void* data = array.data();
       size_t space = array.size_bytes();
@@ -159,12 +205,25 @@ class Call {
 };
 
 template <typename Args, attn_status (*kRun)(const Args*)>
-void Run(const attn_problem& problem, const py::dict& arrays) {
+void Run(const Problem& problem, const py::dict& arrays) {
   Call<Args> call(problem, arrays);
   Compute([&] { return kRun(&call.args()); });
 }
 
-uint64_t WorkspaceSize(const attn_problem& problem) {
+void DropoutMask(Problem problem, const py::dict& arrays) {
+  const auto find = [&](const char* name) -> void* {
+    return arrays.contains(name) ? py::cast<const Tensor&>(arrays[name]).data() : nullptr;
+  };
+  problem.cu_seqlens_q = static_cast<const int32_t*>(find("cu_seqlens_q"));
+  problem.cu_seqlens_k = static_cast<const int32_t*>(find("cu_seqlens_k"));
+  attn_dropout_mask_args args{};
+  args.struct_size = sizeof args;
+  args.problem = &problem;
+  args.kept = static_cast<uint8_t*>(find("kept"));
+  Compute([&] { return attn_dropout_mask(&args); });
+}
+
+uint64_t WorkspaceSize(const Problem& problem) {
   Call<attn_bwd_args> call(problem);
   uint64_t bytes = 0;
   CheckUnlocked([&] { return attn_bwd_workspace_size(&call.args(), &bytes); });
@@ -179,7 +238,7 @@ void WantLse(Args& args) {
 }
 
 template <typename Args, attn_status (*kPlan)(const Args*, const char*, uint32_t*, uint32_t*)>
-std::vector<uint32_t> Plan(const attn_problem& problem, const std::optional<std::string>& arch) {
+std::vector<uint32_t> Plan(const Problem& problem, const std::optional<std::string>& arch) {
   Call<Args> call(problem);
   WantLse(call.args());
   const char* name = arch ? arch->c_str() : nullptr;
@@ -191,7 +250,7 @@ std::vector<uint32_t> Plan(const attn_problem& problem, const std::optional<std:
 }
 
 template <typename Args, attn_status (*kExplain)(const Args*, const char*, const char**)>
-std::string Explain(const attn_problem& problem, const std::optional<std::string>& arch) {
+std::string Explain(const Problem& problem, const std::optional<std::string>& arch) {
   Call<Args> call(problem);
   WantLse(call.args());
   const char* text = "";
@@ -246,11 +305,13 @@ void BindTensor(py::module_& module) {
 }
 
 void BindProblem(py::module_& module) {
-  py::class_<attn_problem> problem(module, "Problem", py::module_local());
+  py::class_<Problem> problem(module, "Problem", py::module_local());
   problem.def(py::init(&MakeProblem))
-      .def_readonly("softmax_scale", &attn_problem::softmax_scale)
-      .def("on", &OnDevice, "device_type"_a, "device_id"_a, "stream"_a);
+      .def("on", &OnDevice, "device_type"_a, "device_id"_a, "stream"_a)
+      .def("with_dropout", &WithDropout, "seed"_a, "offset"_a);
   for (const auto& field : kProblemFields) problem.def_readonly(field.name, field.member);
+  for (const auto& field : kProblemNumbers) problem.def_readonly(field.name, field.member);
+  for (const auto& field : kPassFields) problem.def_readonly(field.name, field.member);
 }
 
 }  // namespace
@@ -273,6 +334,9 @@ PYBIND11_MODULE_EXEC(_C, module) {
                                    "float32"_a = static_cast<int>(ATTN_DTYPE_FP32));
   module.attr("MASK_NONE") = static_cast<int>(ATTN_MASK_NONE);
   module.attr("MASK_BOTTOM_RIGHT") = static_cast<int>(ATTN_MASK_BOTTOM_RIGHT);
+  module.attr("BIASES") = py::dict("none"_a = static_cast<int>(ATTN_BIAS_NONE),
+                                   "elementwise"_a = static_cast<int>(ATTN_BIAS_ELEMENTWISE),
+                                   "alibi"_a = static_cast<int>(ATTN_BIAS_ALIBI));
   module.attr("STATUS") =
       py::dict("invalid_argument"_a = static_cast<int>(ATTN_ERROR_INVALID_ARGUMENT),
                "unsupported"_a = static_cast<int>(ATTN_ERROR_UNSUPPORTED),
@@ -285,6 +349,7 @@ PYBIND11_MODULE_EXEC(_C, module) {
   module.def("abi_version", &attn_abi_version);
   module.def("fwd", &Run<attn_fwd_args, attn_fwd>, "problem"_a, "arrays"_a);
   module.def("bwd", &Run<attn_bwd_args, attn_bwd>, "problem"_a, "arrays"_a);
+  module.def("dropout_mask", &DropoutMask, "problem"_a, "arrays"_a);
   module.def("bwd_workspace_size", &WorkspaceSize, "problem"_a);
   module.def("plan_fwd", &Plan<attn_fwd_args, attn_plan_fwd>, "problem"_a, "arch"_a);
   module.def("plan_bwd", &Plan<attn_bwd_args, attn_plan_bwd>, "problem"_a, "arch"_a);

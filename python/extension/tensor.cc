@@ -173,6 +173,22 @@ attn_tensor Tensor::AsAttnTensor() const {
   }
 }
 
+attn_tensor Tensor::AsScores() const {
+  const size_t rank = shape().size();
+  if (rank != 3 && rank != 4) {
+    throw py::value_error("a bias of scores has 3 or 4 dimensions, not " + std::to_string(rank));
+  }
+  const auto stride = [&](size_t from_last) {
+    return shape()[rank - from_last] == 1 ? 0 : strides()[rank - from_last];
+  };
+  attn_tensor result{};
+  result.data = data();
+  result.stride_seq = stride(2);
+  result.stride_head = stride(3);
+  if (rank == 4) result.stride_batch = stride(4);
+  return result;
+}
+
 attn_rows Tensor::AsRows() const {
   if (shape().empty()) throw py::value_error("a norm's array has at least 1 dimension, not 0");
   attn_rows result = {data(), shape().back()};

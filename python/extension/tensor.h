@@ -56,6 +56,10 @@ class Tensor {
   // another rank.
   attn_tensor AsAttnTensor() const;
 
+  // [batch, heads, queries, keys] or [heads, queries, keys], where one entry stands for all: its
+  // stride is 0. Throws py::value_error for another rank.
+  attn_tensor AsScores() const;
+
   // [..., columns]: all dimensions but the last as rows. Throws py::value_error where there is
   // none, or rows are not equally far from each other.
   attn_rows AsRows() const;

@@ -33,17 +33,29 @@ def backward(**changes: Any) -> Any:
     return aiter_attn.mha_bwd(**{**usual, **changes})
 
 
+_SEQUENCES = {
+    "q": ROWS_Q,
+    "k": ROWS_K,
+    "v": ROWS_K,
+    "cu_seqlens_q": STARTS_Q,
+    "cu_seqlens_k": STARTS_K,
+    "max_seqlen_q": 3,
+    "max_seqlen_k": 4,
+}
+
+
 def varlen(**changes: Any) -> Any:
-    usual = {
-        "q": ROWS_Q,
-        "k": ROWS_K,
-        "v": ROWS_K,
-        "cu_seqlens_q": STARTS_Q,
-        "cu_seqlens_k": STARTS_K,
-        "max_seqlen_q": 3,
-        "max_seqlen_k": 4,
-    }
-    return aiter_attn.flash_attn_varlen_func(**{**usual, **changes})
+    return aiter_attn.flash_attn_varlen_func(**{**_SEQUENCES, **changes})
+
+
+def mha_varlen(**changes: Any) -> Any:
+    return aiter_attn.mha_varlen_fwd(**{**_SEQUENCES, **changes})
+
+
+def explained(**changes: Any) -> Any:
+    shape = (1, 4, 2, 64)
+    usual = {"q": shape, "k": shape, "v": shape, "dtype": "float16", "arch": "gfx942"}
+    return aiter_attn.explain(**{**usual, **changes})
 
 
 def flash(**changes: Any) -> Any:

@@ -10,13 +10,13 @@ import numpy
 import pytest
 
 from python.tests.calls import (
-    LSE,
     STARTS_Q,
     Q,
     Refusal,
     backward,
     check_refused,
     draw,
+    explained,
     flash,
     forward,
     varlen,
@@ -38,12 +38,6 @@ class Broken:
 
 def on_gpu(**changes: Any) -> Any:
     return forward(q=Exporter(Q, device=(KDL_ROCM, 0)), **changes)
-
-
-def explain(**changes: Any) -> Any:
-    shape = (1, 4, 2, 64)
-    usual = {"q": shape, "k": shape, "v": shape, "dtype": "float16", "arch": "gfx942"}
-    return aiter_attn.explain(**{**usual, **changes})
 
 
 WRONG: dict[str, Refusal] = {
@@ -194,26 +188,26 @@ WRONG: dict[str, Refusal] = {
         ValueError,
         "workspace: strides (2,)",
     ),
-    # What flash-attn has and this version has not.
-    "dropout": (
+    # Dropout and soft caps.
+    "dropout of all": (flash, {"dropout_p": 1.0}, ValueError, "dropout_p: 1.0; allowed: a prob"),
+    "dropout below zero": (forward, {"dropout_p": -0.1}, ValueError, "dropout_p: -0.1; allowed"),
+    "dropout of NaN": (flash, {"dropout_p": float("nan")}, ValueError, "dropout_p: nan; allowed"),
+    "dropout of nothing": (
         flash,
-        {"dropout_p": 0.1},
-        NotImplementedError,
-        "dropout_p: 0.1; attention dropout is not in this version: pass 0.0",
-    ),
-    "dropout of all": (flash, {"dropout_p": 1.0}, ValueError, "dropout_p: 1.0; allowed: 0.0"),
-    "dropout of nothing": (flash, {"dropout_p": None}, TypeError, "dropout_p: None; allowed: 0.0"),
-    "dropouts": (
-        varlen,
-        {"dropout_p": ONES},
+        {"dropout_p": None},
         TypeError,
-        "dropout_p: array([1., 1.]); allowed: 0.0",
+        "dropout_p: None; allowed: a probability below 1; 0.0: none",
     ),
-    "soft cap": (flash, {"softcap": 30.0}, NotImplementedError, "softcap: 30.0; capped scores"),
-    "soft caps": (flash, {"softcap": ONES}, TypeError, "softcap: array([1., 1.]); allowed: 0.0"),
-    "no soft cap": (flash, {"softcap": None}, TypeError, "softcap: None; allowed: 0.0: no cap"),
-    "ALiBi": (flash, {"alibi_slopes": LSE}, NotImplementedError, "alibi_slopes: ALiBi is not"),
-    "varlen dropout": (varlen, {"dropout_p": 0.1}, NotImplementedError, "dropout_p: 0.1"),
+    "dropouts": (varlen, {"dropout_p": ONES}, TypeError, "dropout_p: array([1., 1.]); allowed: a"),
+    "a soft cap below zero": (
+        flash,
+        {"softcap": -1.0},
+        ValueError,
+        "softcap: -1.0; allowed: 1.18e-38 to 3.4e+38; 0.0: no cap",
+    ),
+    "soft caps": (flash, {"softcap": ONES}, TypeError, "softcap: array([1., 1.]); allowed: a num"),
+    "no soft cap": (flash, {"softcap": None}, TypeError, "softcap: None; allowed: a number above"),
+    # What flash-attn has and this version has not.
     "a paged cache": (
         varlen,
         {"block_table": STARTS_Q},
@@ -222,39 +216,44 @@ WRONG: dict[str, Refusal] = {
     ),
     # Questions.
     "an arch by number": (
-        explain,
+        explained,
         {"arch": 942},
         TypeError,
         'arch: 942; allowed: a name such as "g',
     ),
     "an arch of no encoding": (
-        explain,
+        explained,
         {"arch": "\udcff"},
         TypeError,
         "arch: '\\udcff'; allowed: a",
     ),
-    "an arch with a zero in it": (explain, {"arch": "gfx942\0"}, TypeError, "arch: 'gfx942"),
+    "an arch with a zero in it": (explained, {"arch": "gfx942\0"}, TypeError, "arch: 'gfx942"),
     "a dtype by number": (
-        explain,
+        explained,
         {"dtype": 16},
         TypeError,
         "dtype: 16, but q is a shape; allowed",
     ),
-    "dtypes": (explain, {"dtype": ["float16"]}, TypeError, "dtype: ['float16'], but q is a shape"),
+    "dtypes": (
+        explained,
+        {"dtype": ["float16"]},
+        TypeError,
+        "dtype: ['float16'], but q is a shape",
+    ),
     "a shape of text": (
-        explain,
+        explained,
         {"k": (1, "4", 2, 64)},
         TypeError,
         "k: '4' in a shape; allowed: in",
     ),
     "one number for sequences": (
-        explain,
+        explained,
         {"sequences": 5},
         TypeError,
         "sequences: 5; allowed: (batch, max_seqlen_q, max_seqlen_k), or None",
     ),
     "directions": (
-        explain,
+        explained,
         {"backward": FLAGS},
         TypeError,
         "backward: array([ True, False]); allo",

@@ -4,10 +4,12 @@
 #include <limits>
 #include <vector>
 
+#include "aiter/attention/reference/dropout.h"
 #include "aiter/attention/reference/elements.h"
 #include "aiter/attention/reference/heads.h"
 #include "aiter/attention/reference/matrix.h"
 #include "aiter/attention/reference/reference.h"
+#include "aiter/attention/reference/scores.h"
 #include "aiter/attention/reference/sequence.h"
 #include "aiter/runtime/parallel.h"
 
@@ -41,10 +43,14 @@ void backward_key_head(const Problem& p, const Sequence& s, int64_t key_head,
   }
 
   std::vector<double> q(size_qk), dq(size_qk), o(size_v), dout(size_v), score(s.keys), dp(s.keys);
+  std::vector<double> product(s.keys), dbias(p.bias_grad ? p.seqlen_k : 0);
   for (int64_t head = key_head * group; head < (key_head + 1) * group; ++head) {
+    Scores scores(p, s, head);
+    const Dropout dropout(p, s.batch, head);
     for (int64_t i = 0; i < s.queries; ++i) {
       const double lse = p.lse[s.lse(head, i)];
       dq.assign(dq.size(), 0);
+      dbias.assign(dbias.size(), 0);
       // A row without keys has no gradient.
       if (lse != -std::numeric_limits<double>::infinity()) {
         load_row(p.q, p.dtype, s.query_row(p.q, head, i), size_qk, q.data());
@@ -55,16 +61,24 @@ void backward_key_head(const Problem& p, const Sequence& s, int64_t key_head,
         in_parts(s.visible(i), 3 * size_qk + 2 * size_v, pulse, [&](int64_t begin, int64_t end) {
           multiply(q.data(), size_qk, k_transposed, score.data(), begin, end);
           multiply(dout.data(), size_v, v_transposed, dp.data(), begin, end);
+          std::copy(score.begin() + begin, score.begin() + end, product.begin() + begin);
+          scores.finish(i, begin, end, score.data());
           for (int64_t j = begin; j < end; ++j) {
-            const double weight = std::exp(p.softmax_scale * score[j] - lse);
-            const double ds = p.softmax_scale * weight * (dp[j] - delta);
+            const double weight = std::exp(score[j] - lse);
+            const double kept = dropout.keeps(i, j) ? dropout.factor() : 0;
+            const double dscore = weight * (kept * dp[j] - delta);
+            if (p.bias_grad) dbias[j] = dscore;
+            const double ds = p.softmax_scale * dscore * scores.slope(p.softmax_scale * product[j]);
             add_scaled(ds, k.row(j), dq.data(), 0, size_qk);
             add_scaled(ds, q.data(), dk.row(j), 0, size_qk);
-            add_scaled(weight, dout.data(), dv.row(j), 0, size_v);
+            add_scaled(weight * kept, dout.data(), dv.row(j), 0, size_v);
           }
         });
       }
       store_row(p.dq, p.dtype, s.query_row(p.dq, head, i), size_qk, dq.data());
+      if (p.bias_grad) {
+        store_row(p.dbias, p.dtype, s.query_row(p.dbias, head, i), p.seqlen_k, dbias.data());
+      }
       pulse(2 * (size_qk + size_v));
     }
   }

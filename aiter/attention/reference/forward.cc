@@ -4,10 +4,12 @@
 #include <limits>
 #include <vector>
 
+#include "aiter/attention/reference/dropout.h"
 #include "aiter/attention/reference/elements.h"
 #include "aiter/attention/reference/heads.h"
 #include "aiter/attention/reference/matrix.h"
 #include "aiter/attention/reference/reference.h"
+#include "aiter/attention/reference/scores.h"
 #include "aiter/attention/reference/sequence.h"
 #include "aiter/runtime/parallel.h"
 
@@ -18,6 +20,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // All queries of one head of one batch entry.
 void forward_head(const Problem& p, const Sequence& s, int64_t head, runtime::Pulse& pulse) {
+  if (s.queries <= p.min_seqlen_q) return;  // left out
   const int64_t key_head = head / (p.heads_q / p.heads_k);
   const int64_t size_qk = p.head_size_qk, size_v = p.head_size_v;
   Matrix k_transposed(size_qk, s.keys);
@@ -28,6 +31,8 @@ void forward_head(const Problem& p, const Sequence& s, int64_t head, runtime::Pu
     pulse(size_qk + size_v);
   }
 
+  Scores scores(p, s, head);
+  const Dropout dropout(p, s.batch, head);
   std::vector<double> q(size_qk), o(size_v), score(s.keys);
   for (int64_t i = 0; i < s.queries; ++i) {
     const KeyRange seen = s.visible(i);
@@ -35,10 +40,8 @@ void forward_head(const Problem& p, const Sequence& s, int64_t head, runtime::Pu
     double greatest = -kInfinity;
     in_parts(seen, size_qk, pulse, [&](int64_t begin, int64_t end) {
       multiply(q.data(), size_qk, k_transposed, score.data(), begin, end);
-      for (int64_t j = begin; j < end; ++j) {
-        score[j] *= p.softmax_scale;
-        greatest = std::max(greatest, score[j]);
-      }
+      scores.finish(i, begin, end, score.data());
+      for (int64_t j = begin; j < end; ++j) greatest = std::max(greatest, score[j]);
     });
     // Where every score is -inf, nothing is seen; -inf - -inf would be NaN.
     if (greatest == -kInfinity) greatest = 0;
@@ -49,13 +52,14 @@ void forward_head(const Problem& p, const Sequence& s, int64_t head, runtime::Pu
       for (int64_t j = begin; j < end; ++j) {
         const double weight = std::exp(score[j] - greatest);
         sum += weight;
+        if (dropout.drops() && !dropout.keeps(i, j)) continue;
         add_scaled(weight, v.row(j), o.data(), 0, size_v);
       }
     });
     if (sum == 0) {
       o.assign(o.size(), 0);
     } else {
-      for (double& value : o) value /= sum;
+      for (double& value : o) value *= dropout.factor() / sum;
     }
     store_row(p.o, p.dtype, s.query_row(p.o, head, i), size_v, o.data());
     if (p.lse) p.lse[s.lse(head, i)] = static_cast<float>(greatest + std::log(sum));

@@ -5,6 +5,8 @@
 // type.
 #pragma once
 
+#include <cstdint>
+
 #include "aiter/attention/problem.h"
 #include "aiter/attn.h"
 
@@ -14,5 +16,6 @@ namespace AITER_ATTN_NAMESPACE::attention {
 // Status::kInterrupted where the calling thread's interrupt (interrupt.h) asks to stop.
 void reference_fwd(const Problem& problem);
 void reference_bwd(const Problem& problem);
+void reference_dropout_mask(const Problem& problem, uint8_t* kept);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -28,7 +28,7 @@ void forward(TestProblem& problem) {
 }
 
 void backward(TestProblem& problem) {
-  reference_bwd(validated(problem.bwd(), problem.problem, Pointers::kRequired));
+  reference_bwd(validated(problem.bwd(), problem.problem, Pointers::kRequired, {}));
 }
 
 // Row i of sequence b, wherever the mode puts it.
@@ -305,32 +305,49 @@ double loss(TestProblem* problem) {
   return sum;
 }
 
+void check_gradients(TestProblem& problem) {
+  forward(problem);
+  backward(problem);
+  struct Pair {
+    Buffer* input;
+    const Buffer* gradient;
+  };
+  std::vector<Pair> pairs = {
+      {&problem.q, &problem.dq}, {&problem.k, &problem.dk}, {&problem.v, &problem.dv}};
+  if (problem.bias) pairs.push_back({&*problem.bias, &*problem.dbias});
+  for (const Pair& pair : pairs) {
+    const Extents& e = pair.input->extents();
+    for (int64_t i = 0; i < e.seq; ++i) {
+      for (int64_t h = 0; h < e.heads; ++h) {
+        for (int64_t c = 0; c < e.head_size; ++c) {
+          constexpr double kStep = 1.0 / 64;
+          const double x = pair.input->get(0, i, h, c);
+          pair.input->set(0, i, h, c, x + kStep);
+          const double above = loss(&problem);
+          pair.input->set(0, i, h, c, x - kStep);
+          const double below = loss(&problem);
+          pair.input->set(0, i, h, c, x);
+          EXPECT_NEAR(pair.gradient->get(0, i, h, c), (above - below) / (2 * kStep), 1e-3);
+        }
+      }
+    }
+  }
+}
+
 TEST(ReferenceTest, GradientsAreFiniteDifferences) {
   for (const MaskCase& mask : kMasks) {
-    TestProblem problem(Shape{1, 4, 2, 5, 6, 3, 4}, ATTN_DTYPE_FP32, 3);
-    set_mask(&problem, mask);
-    forward(problem);
-    backward(problem);
-    struct Pair {
-      Buffer* input;
-      const Buffer* gradient;
-    };
-    for (const Pair& pair : {Pair{&problem.q, &problem.dq}, Pair{&problem.k, &problem.dk},
-                             Pair{&problem.v, &problem.dv}}) {
-      const Extents& e = pair.input->extents();
-      for (int64_t i = 0; i < e.seq; ++i) {
-        for (int64_t h = 0; h < e.heads; ++h) {
-          for (int64_t c = 0; c < e.head_size; ++c) {
-            constexpr double kStep = 1.0 / 64;
-            const double x = pair.input->get(0, i, h, c);
-            pair.input->set(0, i, h, c, x + kStep);
-            const double above = loss(&problem);
-            pair.input->set(0, i, h, c, x - kStep);
-            const double below = loss(&problem);
-            pair.input->set(0, i, h, c, x);
-            EXPECT_NEAR(pair.gradient->get(0, i, h, c), (above - below) / (2 * kStep), 1e-3);
-          }
+    for (const bool capped : {false, true}) {
+      for (const int32_t bias : {ATTN_BIAS_NONE, ATTN_BIAS_ELEMENTWISE, ATTN_BIAS_ALIBI}) {
+        TestProblem problem(Shape{1, 4, 2, 5, 6, 3, 4}, ATTN_DTYPE_FP32, 3);
+        set_mask(&problem, mask);
+        if (bias == ATTN_BIAS_ELEMENTWISE) problem.add_bias();
+        if (bias == ATTN_BIAS_ALIBI) problem.add_slopes();
+        if (capped) {
+          problem.problem.logits_soft_cap = 0.7f;
+          problem.problem.dropout_p = 0.3f;
+          problem.problem.dropout_seed = 5;
         }
+        check_gradients(problem);
       }
     }
   }

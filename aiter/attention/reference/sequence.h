@@ -18,7 +18,7 @@ struct KeyRange {
 
 class Sequence {
  public:
-  Sequence(const attn_problem& p, int32_t batch) : problem_(p) {
+  Sequence(const attn_problem& p, int32_t batch) : batch(batch), problem_(p) {
     if (is_group(p)) {
       first_query_ = p.cu_seqlens_q[batch];
       first_key_ = p.cu_seqlens_k[batch];
@@ -35,6 +35,7 @@ class Sequence {
     }
   }
 
+  int64_t batch;  // which entry it is
   int64_t queries;
   int64_t keys;
 
@@ -47,9 +48,14 @@ class Sequence {
   }
   int64_t lse(int64_t head, int64_t i) const { return lse_start_ + head * lse_head_stride_ + i; }
 
+  // The key that query i sits at, which need not exist.
+  int64_t diagonal(int64_t i) const {
+    return problem_.mask == ATTN_MASK_TOP_LEFT ? i : i + keys - queries;
+  }
+
   KeyRange visible(int64_t i) const {
     if (problem_.mask == ATTN_MASK_NONE) return {0, keys};
-    const int64_t diagonal = i + (problem_.mask == ATTN_MASK_BOTTOM_RIGHT ? keys - queries : 0);
+    const int64_t diagonal = this->diagonal(i);
     const int64_t left = problem_.window_left, right = problem_.window_right;
     const int64_t begin = left < 0 ? 0 : std::max<int64_t>(0, diagonal - left);
     const int64_t end = right < 0 ? keys : std::min(keys, diagonal + right + 1);
@@ -58,7 +64,7 @@ class Sequence {
 
  private:
   const attn_problem& problem_;
-  int64_t batch_ = 0;
+  int64_t batch_ = 0;  // of tensors: in group mode they have one entry
   int64_t first_query_ = 0;
   int64_t first_key_ = 0;
   int64_t lse_head_stride_;

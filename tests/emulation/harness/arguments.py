@@ -199,6 +199,9 @@ class Arguments:
                 dbias = np.full_like(bias, _NAN)
                 dbias[..., :columns] = 0
                 features.dbias = self._place("dbias", dbias, output=True)
+                features.dbias_stride_seq = features.bias_stride_seq
+                features.dbias_stride_head = features.bias_stride_head
+                features.dbias_stride_batch = features.bias_stride_batch
 
     def _keys(self, name: str, stored: Array) -> Any:
         """k or v, in pages in a shuffled order where the instance takes pages."""
