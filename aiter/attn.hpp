@@ -97,6 +97,13 @@ inline void windowed(attn_problem* problem, attn_mask mask, int32_t left, int32_
 // The last query sees the last key.
 inline void causal(attn_problem* problem) { windowed(problem, ATTN_MASK_BOTTOM_RIGHT, -1, 0); }
 
+// Weights are dropped with this probability: the same ones wherever seed and offset are the same.
+inline void dropped(attn_problem* problem, float probability, uint64_t seed, uint64_t offset) {
+  problem->dropout_p = probability;
+  problem->dropout_seed = seed;
+  problem->dropout_offset = offset;
+}
+
 // [batch, seqlen, heads, head_size] or, in group mode, [total, heads, head_size].
 inline attn_tensor contiguous(void* data, int64_t seqlen, int64_t heads, int64_t head_size) {
   return {data, seqlen * heads * head_size, heads * head_size, head_size};
@@ -139,6 +146,15 @@ class Interruptible {
 };
 
 inline void fwd(const attn_fwd_args& args) { check(attn_fwd(&args)); }
+
+// 1 where dropout keeps a weight; kept is as attn_dropout_mask_args says.
+inline void dropout_mask(const attn_problem& problem, uint8_t* kept) {
+  attn_dropout_mask_args args = {};
+  args.struct_size = sizeof(args);
+  args.problem = &problem;
+  args.kept = kept;
+  check(attn_dropout_mask(&args));
+}
 inline void bwd(const attn_bwd_args& args) { check(attn_bwd(&args)); }
 
 inline uint64_t bwd_workspace_size(const attn_bwd_args& args) {

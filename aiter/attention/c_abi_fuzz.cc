@@ -107,6 +107,43 @@ class Caller {
     const bool open = p.mask == ATTN_MASK_NONE && !rarely();
     p.window_left = open ? -1 : number(-1, 10);
     p.window_right = open ? -1 : number(-1, 10);
+    if (!input_.ConsumeBool()) return;
+    p.bias = number(0, 2);
+    p.logits_soft_cap = rarely() ? input_.ConsumeFloatingPoint<float>() : 1.5f;
+    p.dropout_p = rarely() ? input_.ConsumeFloatingPoint<float>() : 0.25f;
+    p.reserved = static_cast<uint32_t>(number(0, 0));
+    p.dropout_seed = input_.ConsumeIntegral<uint64_t>();
+    p.dropout_offset = input_.ConsumeIntegral<uint64_t>();
+  }
+
+  // Of a forward or a backward pass.
+  template <typename Args>
+  void fill_bias(Args* args) {
+    const attn_problem& p = problem_;
+    if (p.bias == ATTN_BIAS_ELEMENTWISE || rarely()) args->bias = query(p.seqlen_k);
+    if (p.bias != ATTN_BIAS_ALIBI && !rarely()) return;
+    args->alibi_stride_batch = number(0, 6);
+    const __int128 floats =
+        args->alibi_stride_batch * std::max<__int128>(p.batch, 1) + std::max(p.heads_q, 0);
+    if (floats < 0 || floats * 4 > kMostBytes) {
+      computable_ = false;
+    } else if (!rarely()) {
+      args->alibi_slopes = static_cast<float*>(tensor_memory(static_cast<int64_t>(floats) * 4));
+    }
+  }
+
+  // One byte for every score; NULL where that is many.
+  uint8_t* kept() {
+    const attn_problem& p = problem_;
+    const __int128 rows =
+        p.mode == ATTN_MODE_GROUP ? __int128{p.total_q} : __int128{p.batch} * p.seqlen_q;
+    const __int128 bytes =
+        std::max<__int128>(rows, 0) * std::max(p.heads_q, 0) * std::max(p.seqlen_k, 0);
+    if (bytes > kMostBytes) {
+      computable_ = false;
+      return nullptr;
+    }
+    return static_cast<uint8_t*>(tensor_memory(static_cast<int64_t>(bytes)));
   }
 
   // A tensor of a row-major [batch, seq, heads, size], or with other strides; data where its reach
@@ -197,10 +234,15 @@ class Caller {
     args.v = key(p.head_size_v);
     args.o = query(p.head_size_v);
     args.lse = lse();
+    fill_bias(&args);
+    args.min_seqlen_q = p.mode == ATTN_MODE_GROUP ? number(0, 5) : number(0, 0);
     args.problem = sent_problem();
     const attn_fwd_args* const given = sent(args);
     plan(given, attn_plan_fwd, attn_explain_fwd);
     if (computable_) check(attn_fwd(given));
+    attn_dropout_mask_args mask = {sizeof(mask), 0, sent_problem(), kept()};
+    const attn_dropout_mask_args* const given_mask = sent(mask);
+    if (computable_) check(attn_dropout_mask(given_mask));
   }
 
   void backward() {
@@ -215,6 +257,10 @@ class Caller {
     args.dq = query(p.head_size_qk);
     args.dk = key(p.head_size_qk);
     args.dv = key(p.head_size_v);
+    fill_bias(&args);
+    args.bias_grad = p.bias == ATTN_BIAS_ELEMENTWISE ? number(0, 1) : number(0, 0);
+    if (args.bias_grad != 0) args.dbias = query(p.seqlen_k);
+    args.deterministic = number(0, 1);
     args.problem = sent_problem();
     const attn_bwd_args* const given = sent(args);
     plan(given, attn_plan_bwd, attn_explain_bwd);

@@ -106,11 +106,12 @@ Problem MakeProblem(const py::kwargs& fields) {
   Problem problem{};
   problem.struct_size = sizeof(attn_problem);
   problem.device_type = ATTN_DEVICE_CPU;
+  attn_problem& numbers = problem;
   for (const auto& given : fields) {
     const auto name = py::cast<std::string_view>(given.first);
-    if (int32_t* field = Find(problem, kProblemFields, name)) {
+    if (int32_t* field = Find(numbers, kProblemFields, name)) {
       *field = py::cast<int32_t>(given.second);
-    } else if (float* number = Find(problem, kProblemNumbers, name)) {
+    } else if (float* number = Find(numbers, kProblemNumbers, name)) {
       *number = py::cast<float>(given.second);
     } else if (int32_t* of_pass = Find(problem, kPassFields, name)) {
       *of_pass = py::cast<int32_t>(given.second);

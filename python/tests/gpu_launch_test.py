@@ -191,9 +191,10 @@ def test_float32_is_for_the_cpu() -> None:
         aiter_attn.mha_fwd(array, array, array, out=out, lse=lse)
 
 
-def test_a_deterministic_backward_is_refused() -> None:
-    with pytest.raises(NotImplementedError, match=r"^deterministic=True: on the GPU"):
-        Problem().backward(deterministic=True)
+def test_a_deterministic_backward_needs_an_instance_for_it() -> None:
+    with pytest.raises(aiter_attn.UnsupportedError, match="dq summed in a fixed order"):
+        workspace = on_gpu(numpy.zeros(1 << 20, numpy.uint8))
+        Problem().backward(deterministic=True, workspace=workspace)
 
 
 def test_a_failing_runtime_is_a_driver_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,13 +16,16 @@ from typing import Any
 import numpy
 from hypothesis import strategies as st
 
+from tests.emulation.harness import dropout
 from tests.hostile import abi, oracle
 from tests.hostile.memory import DTYPES, LAYOUTS, Array, Guarded, many_bits
 
 _ROOM = 1 << 20  # bytes for arrays
 _NONE, _TOP_LEFT, _BOTTOM_RIGHT = range(3)
-INPUTS = {False: ("q", "k", "v"), True: ("q", "k", "v", "o", "dout")}
-OUTPUTS = {False: ("o",), True: ("dq", "dk", "dv")}
+_INPUTS = {False: ("q", "k", "v"), True: ("q", "k", "v", "o", "dout")}
+_OUTPUTS = {False: ("o",), True: ("dq", "dk", "dv")}
+_OF_SCORES = ("bias", "dbias")
+_NO_BIAS, _ELEMENTWISE, _ALIBI = range(3)
 _OF_KEYS = ("k", "v", "dk", "dv")
 _OF_QK = ("q", "k", "dq", "dk")
 
@@ -61,6 +64,10 @@ class Drawn:
     window: tuple[int, int]
     scale: float
     bits: int
+    bias: int
+    cap: float
+    dropout: float
+    skipped: int  # min_seqlen_q
     changes: tuple[Change, ...]
     device: int = abi.CPU
 
@@ -90,9 +97,21 @@ def drawn(draw: st.DrawFn, device: int = abi.CPU) -> Drawn:
         (draw(bound), draw(bound)) if mask else (-1, -1),
         draw(st.floats(2.0**-6, 2.0)),
         draw(many_bits()),
+        # What no variant set's kernels have is drawn for the CPU alone.
+        *((0, 0.0, 0.0, 0) if on_gpu else draw(_features(group))),
         draw(st.lists(st.builds(Change, number, number), max_size=1 if on_gpu else 3).map(tuple)),
         device,
     )
+
+
+def _features(group: bool) -> st.SearchStrategy[tuple[int, float, float, int]]:
+    some = st.tuples(
+        st.sampled_from((_NO_BIAS, _ELEMENTWISE, _ALIBI)),
+        st.sampled_from((0.0, 0.75, 8.0)),
+        st.sampled_from((0.0, 0.3)),
+        st.integers(0, 2) if group else st.just(0),
+    )
+    return st.one_of(st.just((_NO_BIAS, 0.0, 0.0, 0)), some)
 
 
 @functools.cache
@@ -155,12 +174,25 @@ class Call:
         problem.softmax_scale = d.scale
         problem.mask = d.mask
         problem.window_left, problem.window_right = d.window
+        problem.bias, problem.logits_soft_cap, problem.dropout_p = d.bias, d.cap, d.dropout
+        problem.dropout_seed, problem.dropout_offset = d.bits, d.bits >> 7
         self.problem = self.arena.place(problem, _ROOM)
 
         args = abi.struct("attn_bwd_args" if d.backward else "attn_fwd_args")()
         args.struct_size = ctypes.sizeof(args)
         args.problem = ctypes.addressof(self.problem)
-        for i, name in enumerate(INPUTS[d.backward] + OUTPUTS[d.backward]):
+        self.args = args
+        if d.backward:
+            args.bias_grad, args.deterministic = int(d.bias == _ELEMENTWISE), d.bits >> 3 & 1
+        else:
+            args.min_seqlen_q = d.skipped
+        if d.bias == _ALIBI:
+            slopes = self._allocate((problem.batch, problem.heads_q), "float32", 0)
+            slopes[...] = 0.25
+            slopes[..., ::2] = 0.03
+            args.alibi_slopes = slopes.ctypes.data
+            args.alibi_stride_batch = d.bits >> 5 & 1 and problem.heads_q
+        for i, name in enumerate(self.inputs + self.outputs):
             # On the GPU rows begin at multiples of 8 elements: no padding, no lead.
             layout = d.bits >> 12 * i & LAYOUTS - 1
             layout = layout % 6 + 192 * (layout // 192 % 2) if d.device == abi.ROCM else layout
@@ -180,6 +212,17 @@ class Call:
             args.workspace = self.arena.address + self._at
             args.workspace_size = _ROOM - self._at
         self.args = self.arena.place(args, _ROOM + abi.MOST_STRUCT_SIZE)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The tensors that the call reads, as its structs say in the end."""
+        of_bias = ("bias",) if self.problem.bias == _ELEMENTWISE else ()
+        return _INPUTS[self.backward] + of_bias
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        grad = self.backward and self.args.bias_grad == 1
+        return _OUTPUTS[self.backward] + (("dbias",) if grad else ())
 
     def fields(self) -> Iterator[tuple[Any, str, Any]]:
         """(struct, field, its type) of everything that can be changed."""
@@ -231,6 +274,8 @@ class Call:
         p = self.problem
         of_keys = name in _OF_KEYS
         size = p.head_size_qk if name in _OF_QK else p.head_size_v
+        if name in _OF_SCORES:
+            size = p.seqlen_k
         heads = p.heads_k if of_keys else p.heads_q
         if self.is_group:
             return 1, (p.total_k if of_keys else p.total_q), heads, size
@@ -275,6 +320,11 @@ class Call:
         shape, strides = (batch, heads, seq), (heads * seq, seq, 1)
         return self.arena.view(self.args.lse or 0, shape, strides, numpy.float32)
 
+    def slopes(self) -> Array | None:
+        """[batch, heads]; None: not all in the arena."""
+        p, strides = self.problem, (self.args.alibi_stride_batch, 1)
+        return self.arena.view(self.args.alibi_slopes, (p.batch, p.heads_q), strides, numpy.float32)
+
     def starts(self) -> tuple[Array, Array] | None:
         """cu_seqlens of q and k in group mode, or None where they are not in the arena."""
         both = [
@@ -289,10 +339,11 @@ class Call:
         if not self.args.problem or not self.is_plausible():
             return True
         p = self.problem
-        names = INPUTS[self.backward] + OUTPUTS[self.backward]
-        for name in names:
+        for name in self.inputs + self.outputs:
             if getattr(self.args, name).data and self.view(name) is None:
                 return False
+        if self.args.alibi_slopes and p.batch and self.slopes() is None:
+            return False
         if self.args.lse and self.extents("q")[0] and self.lse_view() is None:
             return False
         if p.device_type == abi.ROCM and self.workspace() is None:
@@ -313,25 +364,51 @@ class Call:
             return numpy.zeros(0, numpy.uint8)
         return self.arena.view(self.args.workspace, (needed.value,), (1,), numpy.uint8)
 
-    def sequences(self) -> Iterator[tuple[int, slice, slice]]:
-        """(batch entry, rows of q, rows of k) of each sequence."""
+    def sequences(self) -> Iterator[tuple[int, int, slice, slice]]:
+        """(which it is, entry of the tensors, rows of q, rows of k) of each sequence."""
         if not self.is_group:
-            yield from ((i, slice(None), slice(None)) for i in range(self.problem.batch))
+            yield from ((i, i, slice(None), slice(None)) for i in range(self.problem.batch))
         elif starts := self.starts():
             for i in range(self.problem.batch):
-                yield 0, slice(*starts[0][i : i + 2]), slice(*starts[1][i : i + 2])
+                yield i, 0, slice(*starts[0][i : i + 2]), slice(*starts[1][i : i + 2])
+
+    def more(
+        self, index: int, head: int, bias: Array | None, queries: int, keys: int
+    ) -> oracle.More:
+        """What else happens to the scores of a head of a sequence; bias: what it has of that."""
+        p = self.problem
+        added: Any = 0.0
+        if p.bias == _ELEMENTWISE and bias is not None:
+            added = bias[:, :keys].astype(numpy.float64)
+        if p.bias == _ALIBI and (slopes := self.slopes()) is not None:
+            # As attn.h says: of a causal mask the key, else the distance from the diagonal.
+            rows, columns = numpy.arange(queries)[:, None], numpy.arange(keys)[None]
+            right, left = p.window_right, p.window_left
+            # A window as wide as the sequences is none.
+            wide = p.seqlen_q + p.seqlen_k
+            causal = p.mask != _NONE and right == 0 and (left < 0 or left >= wide) and wide > 0
+            shift = 0 if p.mask == _TOP_LEFT else keys - queries
+            distance = columns + 0 * rows if causal else -abs(columns - rows - shift)
+            added = numpy.float64(slopes[index, head]) * distance
+        kept: Any = 1.0
+        if p.dropout_p > 0:
+            state = (p.dropout_seed, p.dropout_offset)
+            numbers = dropout.random_bytes(queries, keys, index, head, p.heads_q, *state)
+            kept = dropout.kept(p.dropout_p, numbers) / (1 - numpy.float64(p.dropout_p))
+        return oracle.More(float(p.logits_soft_cap), added, kept)
 
     def is_small(self) -> bool:
         """Whether every element can be looked at; inputs of stride 0 have as many as they like."""
         return max(self.problem.batch, self.problem.heads_q) < 100 and all(
-            math.prod(self.extents(name)) < 1 << 15
-            for name in INPUTS[self.backward] + OUTPUTS[self.backward]
+            math.prod(self.extents(name)) < 1 << 15 for name in self.inputs + self.outputs
         )
 
     def shared_bytes(self) -> int:
         """How many bytes of outputs are something else's, too."""
-        outputs = [self.view(name) for name in OUTPUTS[self.backward]]
-        inputs = [self.view(name) for name in INPUTS[self.backward]]
+        outputs = [self.view(name) for name in self.outputs]
+        inputs = [self.view(name) for name in self.inputs]
+        if self.problem.bias == _ALIBI and self.problem.batch:
+            inputs.append(self.slopes())
         (inputs if self.backward else outputs).append(self.lse_view() if self.args.lse else None)
         inputs += self.starts() or () if self.is_group else ()
         uses = numpy.zeros(len(self.arena.bytes), numpy.int32)

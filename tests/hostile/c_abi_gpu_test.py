@@ -15,7 +15,7 @@ import numpy
 import pytest
 
 from tests.hostile import abi
-from tests.hostile.abi_problems import INPUTS, OUTPUTS, Call, Drawn, drawn
+from tests.hostile.abi_problems import Call, Drawn, drawn
 from tests.hostile.explore import Counts, explore, parts
 from tests.hostile.memory import Array
 
@@ -52,7 +52,7 @@ def _ends(view: Array) -> tuple[int, int]:
 def _regions(call: Call) -> list[tuple[int, int]]:
     """What a kernel of the call may be told of."""
     regions = []
-    for name in INPUTS[call.backward] + OUTPUTS[call.backward]:
+    for name in call.inputs + call.outputs:
         view = call.view(name)
         assert view is not None
         address = getattr(call.args, name).data or 0
@@ -85,7 +85,7 @@ def _require_within(launch: Any, call: Call, regions: list[tuple[int, int]]) -> 
 
 def _require_only_filled(call: Call) -> None:
     """Asserts that host code wrote to nothing but outputs and workspace."""
-    views = [view for name in OUTPUTS[call.backward] if (view := call.view(name)) is not None]
+    views = [view for name in call.outputs if (view := call.view(name)) is not None]
     if not call.backward and call.args.lse and (lse := call.lse_view()) is not None:
         views.append(lse)
     if (workspace := call.workspace()) is not None:

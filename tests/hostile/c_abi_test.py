@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 from tests.hostile import abi, oracle
-from tests.hostile.abi_problems import INPUTS, OUTPUTS, Call, Drawn, drawn
+from tests.hostile.abi_problems import Call, Drawn, drawn
 from tests.hostile.explore import Counts, explore, parts
 from tests.hostile.memory import Array
 
@@ -48,7 +48,7 @@ def _plan_and_sizes(call: Call, counts: Counts) -> None:
 
 def _written(call: Call) -> list[Array]:
     """The outputs' elements."""
-    views = [call.view(name) for name in OUTPUTS[call.backward]]
+    views = [call.view(name) for name in call.outputs]
     if not call.backward and call.args.lse:
         views.append(call.lse_view())
     assert all(view is not None for view in views), "an output is not where the structs say"
@@ -68,8 +68,8 @@ def _require_only_outputs_written(call: Call) -> None:
 def _require_right(call: Call) -> None:
     """The outputs against the definition, where the inputs are numbers of a usual size."""
     p, args = call.problem, call.args
-    inputs = {name: call.view(name) for name in INPUTS[call.backward]}
-    outputs = {name: call.view(name) for name in OUTPUTS[call.backward]}
+    inputs = {name: call.view(name) for name in call.inputs}
+    outputs = {name: call.view(name) for name in call.outputs}
     lse = call.lse_view() if args.lse else None
     dtype = abi.DTYPES[p.dtype]
     read = [*inputs.values(), *([lse] if call.backward else [])]
@@ -77,27 +77,34 @@ def _require_right(call: Call) -> None:
     if not all(v is not None and (abs(v.astype(numpy.float64)) < 100).all() for v in read):
         return
     scale, mask, group = p.softmax_scale, call.mask(), p.heads_q // p.heads_k
-    for (i, queries, keys), head in itertools.product(call.sequences(), range(p.heads_q)):
+    for (index, i, queries, keys), head in itertools.product(call.sequences(), range(p.heads_q)):
         of = {
             name: view[i, keys, head // group] if name in ("k", "v") else view[i, queries, head]
             for name, view in inputs.items()
             if view is not None
         }
+        shape = len(of["q"]), len(of["k"])
+        more = call.more(index, head, of.get("bias"), *shape)
         if not call.backward:
-            out, want_lse = oracle.forward(of["q"], of["k"], of["v"], scale, mask)
+            if shape[0] <= args.min_seqlen_q:
+                continue  # left out
+            out, want_lse = oracle.forward(of["q"], of["k"], of["v"], scale, mask, more)
             assert outputs["o"] is not None
             oracle.require_equal("o", outputs["o"][i, queries, head], out, dtype)
             if lse is not None:
                 oracle.require_equal("lse", lse[i, head, queries], want_lse, "float32")
             continue
         assert lse is not None
-        dq, dk, dv = oracle.backward(
-            of["dout"], of["q"], of["k"], of["v"], of["o"], lse[i, head, queries], scale, mask
-        )
-        if not all(numpy.isfinite(exact.value).all() for exact in (dq, dk, dv)):
+        stored = [of[name] for name in ("dout", "q", "k", "v", "o")]
+        dq, dk, dv, dbias = oracle.backward(*stored, lse[i, head, queries], scale, mask, more)
+        if not all(numpy.isfinite(exact.value).all() for exact in (dq, dk, dv, dbias)):
             continue  # an lse that is not of these q and k: exp overflows
         got = {name: view for name, view in outputs.items() if view is not None}
         oracle.require_equal("dq", got["dq"][i, queries, head], dq, dtype)
+        if "dbias" in got:
+            of_sequence = got["dbias"][i, queries, head]
+            oracle.require_equal("dbias", of_sequence[:, : shape[1]], dbias, dtype)
+            assert not of_sequence[:, shape[1] :].any(), "keys beyond the sequence have a gradient"
         if group == 1:
             oracle.require_equal("dk", got["dk"][i, keys, head], dk, dtype)
             oracle.require_equal("dv", got["dv"][i, keys, head], dv, dtype)

@@ -62,10 +62,33 @@ def _product(equation: str, a: Array, b: Array) -> Exact:
     return Exact(numpy.einsum(equation, a, b), numpy.einsum(equation, abs(a), abs(b)))
 
 
-def forward(q: Array, k: Array, v: Array, scale: float, mask: Mask) -> tuple[Exact, Exact]:
+@dataclasses.dataclass(frozen=True)
+class More:
+    """What else is done to scores and weights: a cap (0: none), what is added behind it, and which
+    weights stay, with what they are multiplied by. Matrices are [queries, keys]."""
+
+    cap: float = 0.0
+    added: Any = 0.0
+    kept: Any = 1.0
+
+    def scores(self, products: Array) -> Array:
+        capped = self.cap * numpy.tanh(products / self.cap) if self.cap else products
+        return capped + self.added
+
+    def slope(self, products: Array) -> Array:
+        """The derivative of the scores by the scaled products."""
+        return 1.0 - numpy.tanh(products / self.cap) ** 2 if self.cap else 1.0
+
+
+PLAIN = More()
+
+
+def forward(
+    q: Array, k: Array, v: Array, scale: float, mask: Mask, more: More = PLAIN
+) -> tuple[Exact, Exact]:
     """(out, lse) of one head of one sequence: q [queries, d], k [keys, d], v [keys, d_v]."""
     q, k, v = (x.astype(numpy.float64) for x in (q, k, v))
-    scores = q @ k.T * numpy.float64(numpy.float32(scale))
+    scores = more.scores(q @ k.T * numpy.float64(numpy.float32(scale)))
     scores = numpy.where(mask.seen(len(q), len(k)), scores, -numpy.inf)
     top = scores.max(axis=1, initial=-numpy.inf, keepdims=True)
     top = numpy.where(numpy.isneginf(top), 0.0, top)
@@ -73,34 +96,61 @@ def forward(q: Array, k: Array, v: Array, scale: float, mask: Mask) -> tuple[Exa
     total = weights.sum(axis=1, keepdims=True)
     with numpy.errstate(divide="ignore"):
         lse = (top + numpy.log(total))[:, 0]
-    out = _product("ij,jd->id", weights / numpy.where(total == 0.0, 1.0, total), v)
+    weights = weights / numpy.where(total == 0.0, 1.0, total) * more.kept
+    out = _product("ij,jd->id", weights, v)
     return out, Exact(lse, 1.0 + abs(top[:, 0]))
 
 
 def backward(
-    dout: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, scale: float, mask: Mask
-) -> tuple[Exact, Exact, Exact]:
-    """(dq, dk, dv) of one head of one sequence, with out and lse as they were stored."""
+    dout: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    out: Array,
+    lse: Array,
+    scale: float,
+    mask: Mask,
+    more: More = PLAIN,
+) -> tuple[Exact, Exact, Exact, Exact]:
+    """(dq, dk, dv, dbias) of one head of one sequence, with out and lse as they were stored."""
     with numpy.errstate(over="ignore", invalid="ignore"):  # of an lse that is not of q and k
-        return _backward(*(x.astype(numpy.float64) for x in (dout, q, k, v, out, lse)), scale, mask)
+        inputs = (x.astype(numpy.float64) for x in (dout, q, k, v, out, lse))
+        return _backward(*inputs, scale, mask, more)
 
 
 def _backward(
-    dout: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, scale: float, mask: Mask
-) -> tuple[Exact, Exact, Exact]:
+    dout: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    out: Array,
+    lse: Array,
+    scale: float,
+    mask: Mask,
+    more: More,
+) -> tuple[Exact, Exact, Exact, Exact]:
     factor = numpy.float64(numpy.float32(scale))
     seen = mask.seen(len(q), len(k)) & ~numpy.isneginf(lse)[:, None]
-    exponent = numpy.where(seen, q @ k.T * factor - lse[:, None], -numpy.inf)
+    products = q @ k.T * factor
+    exponent = numpy.where(seen, more.scores(products) - lse[:, None], -numpy.inf)
     p = numpy.exp(exponent)
     delta = (dout * out).sum(axis=1, keepdims=True)
-    dscores = p * (dout @ v.T - delta) * factor
+    dscores = p * (dout @ v.T * more.kept - delta)
     # The terms of dscores cancel: their magnitudes are what rounding goes by.
-    terms = p * (abs(dout) @ abs(v).T + (abs(dout) * abs(out)).sum(axis=1, keepdims=True))
-    terms = terms * abs(factor) * (1.0 + numpy.where(seen, abs(exponent) + abs(lse)[:, None], 0.0))
+    terms = p * (
+        abs(dout) @ abs(v).T * more.kept + (abs(dout) * abs(out)).sum(axis=1, keepdims=True)
+    )
+    terms = terms * (1.0 + numpy.where(seen, abs(exponent) + abs(lse)[:, None], 0.0))
+    inner, inner_terms = dscores * more.slope(products) * factor, terms * abs(factor)
+    weights = p * more.kept
     return (
-        Exact(dscores @ k, terms @ abs(k)),
-        Exact(dscores.T @ q, terms.T @ abs(q)),
-        Exact(p.T @ dout, (p * (1.0 + numpy.where(seen, abs(exponent), 0.0))).T @ abs(dout)),
+        Exact(inner @ k, inner_terms @ abs(k)),
+        Exact(inner.T @ q, inner_terms.T @ abs(q)),
+        Exact(
+            weights.T @ dout,
+            (weights * (1.0 + numpy.where(seen, abs(exponent), 0.0))).T @ abs(dout),
+        ),
+        Exact(dscores, terms),
     )
 
 

@@ -25,20 +25,26 @@ def test_forward_by_hand() -> None:
     assert lse.value == pytest.approx([math.log(4)])
 
 
-def test_backward_is_the_slope_of_forward() -> None:
+@pytest.mark.parametrize("cap", [0.0, 0.7])
+def test_backward_is_the_slope_of_forward(cap: float) -> None:
     numbers = numpy.random.default_rng(1)
     q, k, v, dout = (numbers.standard_normal((n, 3)) for n in (4, 5, 5, 4))
+    bias, kept = numbers.standard_normal((4, 5)), 1.5 * (numbers.random((4, 5)) < 0.7)
     mask = oracle.Mask(2, 1)
 
-    def loss(*of: Any) -> float:
-        return float((oracle.forward(*of, 0.5, mask)[0].value * dout).sum())
+    def forward(q: Any, k: Any, v: Any, bias: Any) -> Any:
+        return oracle.forward(q, k, v, 0.5, mask, oracle.More(cap, bias, kept))
 
-    out, lse = oracle.forward(q, k, v, 0.5, mask)
-    gradients = oracle.backward(dout, q, k, v, out.value, lse.value, 0.5, mask)
+    def loss(*of: Any) -> float:
+        return float((forward(*of)[0].value * dout).sum())
+
+    out, lse = forward(q, k, v, bias)
+    more = oracle.More(cap, bias, kept)
+    gradients = oracle.backward(dout, q, k, v, out.value, lse.value, 0.5, mask, more)
     step = 1e-6
     for of, gradient in enumerate(gradients):
         for at in numpy.ndindex(gradient.value.shape):
-            moved = [[x.copy() for x in (q, k, v)] for _ in range(2)]
+            moved = [[x.copy() for x in (q, k, v, bias)] for _ in range(2)]
             moved[0][of][at] += step
             moved[1][of][at] -= step
             slope = (loss(*moved[0]) - loss(*moved[1])) / (2 * step)

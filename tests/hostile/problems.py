@@ -179,7 +179,7 @@ def require_backward(
     dq, dk, dv = gradients
     sums: list[oracle.Exact] = []
     for queries, keys, at_lse, head, key_head in problem.parts():
-        want_dq, *want = oracle.backward(
+        want_dq, *want, _ = oracle.backward(
             dout[queries][:, head],
             q[queries][:, head],
             k[keys][:, key_head],
