@@ -40,6 +40,7 @@ runtime::SourceKernelsOptions options() {
   runtime::SourceKernelsOptions options = options_of(kernels::row_kernels());
   options.run_time_compile = runtime::run_time_compile();
   options.cache.folder = runtime::user_cache_folder();
+  options.cache.max_size = runtime::cache_max_size();
   options.open_compiler = [](const std::string& arch) {
     return runtime::open_compiler(arch, site_packages());
   };

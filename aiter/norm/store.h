@@ -11,7 +11,7 @@ namespace AITER_ATTN_NAMESPACE::norm {
 // The sources, how they are compiled, and what is built in; not who compiles, nor what is kept.
 runtime::SourceKernelsOptions options_of(const kernels::AheadOfTimeKernels& built_in);
 
-// Throws Status::kInvalidArgument for a wrong AITER_ATTN_RTC.
+// Throws Status::kInvalidArgument for a wrong AITER_ATTN_RTC, _CACHE_DIR or _CACHE_MAX_SIZE.
 runtime::SourceKernels& norm_kernels();
 
 }  // namespace AITER_ATTN_NAMESPACE::norm

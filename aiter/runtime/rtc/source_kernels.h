@@ -53,7 +53,7 @@ struct SourceKernelsOptions {
   std::string build_list;   // the file that says which kernels
 
   RunTimeCompile run_time_compile = RunTimeCompile::kMissing;
-  CacheOptions cache;  // folder: user_cache_folder()
+  CacheOptions cache;  // folder: user_cache_folder(); max_size: cache_max_size()
   // For devices of an arch, called at the first use; runtime::open_compiler with folders.
   using OpenCompiler = std::function<std::unique_ptr<Compiler>(const std::string& arch)>;
   OpenCompiler open_compiler;

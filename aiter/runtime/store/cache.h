@@ -5,14 +5,14 @@
 //
 //   magic "ATTNOBJ1", key[32], sha256[32] of the object, uint64 its size; the object
 //
-// A writer holds the lock of KEY.new (flock) while it makes the object and writes it there, and
-// renames it when it is complete and on the disk: KEY.object is whole or does not exist. The lock
-// dies with its process (children that it forked give it up at once), and what a killed writer left
-// behind is the next writer's file.
+// A writer holds the lock of KEY.new (new_file.h) while it makes the object and writes it there,
+// and renames it when it is complete and on the disk: KEY.object is whole or does not exist. Its
+// time of modification is that of its last use, by which the folder is limited (cache_limit.h).
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <map>
@@ -20,7 +20,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "aiter/runtime/store/cache_limit.h"
 #include "aiter/runtime/store/store.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -38,6 +40,9 @@ struct CacheOptions {
   // For another process that makes the same object, which takes less than a second. One that takes
   // longer, or is stopped, is not waited for: this process makes it for itself.
   std::chrono::milliseconds patience = std::chrono::seconds(10);
+  // Of the folder's objects. A process looks at it when it first adds one, and after every 64th of
+  // it that it has added: each further process that adds at the time may exceed it by as much.
+  uint64_t max_size = kDefaultCacheSize;
 };
 
 // What the maker gives, kept. A damaged file is as none, and replaced; so is one that is another
@@ -63,13 +68,18 @@ class CacheProvider : public Provider {
 
   Entry& entry(const Digest& key);
   std::optional<Bytes> make(const CodeObjectRef& ref, Entry& entry);
-  std::string path(const Digest& key, const char* suffix) const;
+  std::string path(const Digest& key, std::string_view suffix) const;
   std::optional<Bytes> read(const CodeObjectRef& ref) const;
+  // What is added until the next look at the folder.
+  uint64_t slack() const { return options_.max_size / 64; }
+  bool fits(const Bytes& bytes);
+  void limit_size(uint64_t added);
   void warn_once(const std::string& reason);
 
   const CacheOptions options_;
   const std::unique_ptr<Provider> maker_;
   std::atomic<bool> warned_{false};
+  std::atomic<uint64_t> added_;  // since this process last looked
   std::mutex mutex_;
   std::map<Digest, std::unique_ptr<Entry>> entries_;
 };

@@ -1,0 +1,31 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// How large a folder of code objects that were made at run time may become.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+
+inline constexpr char kCacheSizeVariable[] = "AITER_ATTN_CACHE_MAX_SIZE";
+inline constexpr uint64_t kDefaultCacheSize = uint64_t{1} << 30;
+
+// What the variable says, or kDefaultCacheSize. Throws Status::kInvalidArgument where
+// it is no size, or too small a one.
+uint64_t cache_max_size();
+
+// How the files of a folder are named: KEY.object, and KEY.new while it is made.
+inline constexpr std::string_view kObjectSuffix = ".object";
+inline constexpr std::string_view kNewSuffix = ".new";
+
+// For make_room(): KEY.object was used.
+void mark_as_used(int fd);
+
+// Removes objects of this user's from the folder, the least recently used first, until those that
+// are left have at most max_size bytes; and what killed processes left behind. An object that
+// another thread or process is making, or has just used, stays. Several may do it at a time.
+void make_room(const std::string& folder, uint64_t max_size);
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime

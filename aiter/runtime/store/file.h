@@ -1,0 +1,37 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Files in a folder that others may have written to.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <string>
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+
+// An open file, if it could be opened. Children that are started by exec do not have it.
+class File {
+ public:
+  // flags: open()'s. Links and pipes, which have no end, do not hold it up.
+  File(const std::string& path, int flags);
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  explicit operator bool() const { return fd_ >= 0; }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// Whether all of it was read or written.
+bool read_all(int fd, void* data, size_t size);
+bool write_all(int fd, const void* data, size_t size);
+
+// Whether only this user, or root, which may do anyhow what it likes, says what is in it. Images
+// have folders of root's.
+bool is_trusted(const struct stat& status);
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime
