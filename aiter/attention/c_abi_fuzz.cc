@@ -2,37 +2,29 @@
 //
 // The C ABI called with structs of any content, whose pointers alone are right: each tensor lies in
 // memory of exactly the bytes that its extents and strides reach. What is accepted is computed on
-// the CPU, or planned for a GPU. A call answers with a status of the header's, and a message where
-// it failed; INTERNAL is no answer.
-#include <fuzzer/FuzzedDataProvider.h>
-
+// the CPU, or planned for a GPU.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "aiter/attn.h"
+#include "aiter/testing/fuzzed_structs.h"
 
 namespace {
 
 // Tensors that reach further have no memory here: such a problem is planned, not computed.
 constexpr int64_t kMostBytes = 1 << 16;
 
-void check(attn_status status) {
-  const bool ok = status == ATTN_OK;
-  if (status < ATTN_OK || status >= ATTN_ERROR_INTERNAL) std::abort();
-  if (ok != (std::strlen(attn_last_error()) == 0)) std::abort();
-}
+void check(attn_status status) { AITER_ATTN_NAMESPACE::testing::require_answer(status); }
 
-class Caller {
+class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
  public:
-  Caller(const uint8_t* data, size_t size) : input_(data, size) {}
+  Caller(const uint8_t* data, size_t size) : FuzzedStructs(data, size) {}
 
   void call() {
     fill_problem();
-    if (input_.ConsumeBool()) {
+    if (input().ConsumeBool()) {
       forward();
     } else {
       backward();
@@ -41,29 +33,6 @@ class Caller {
   }
 
  private:
-  // Mostly what a valid call has.
-  int32_t number(int32_t least, int32_t most) {
-    if (input_.ConsumeIntegralInRange(0, 63) == 0) return input_.ConsumeIntegral<int32_t>();
-    return input_.ConsumeIntegralInRange(least, most);
-  }
-  bool rarely() { return input_.ConsumeIntegralInRange(0, 15) == 0; }
-
-  void* memory(int64_t bytes) {
-    // Not initialised in a C program; here any bytes, the same in each run.
-    const unsigned char fill = input_.ConsumeIntegral<uint8_t>();
-    owned_.push_back(std::make_unique<unsigned char[]>(bytes));
-    std::memset(owned_.back().get(), fill, bytes);
-    return owned_.back().get();
-  }
-
-  // Memory of a tensor, and at times that of another tensor, too.
-  void* tensor_memory(int64_t bytes) {
-    if (rarely() && shared_bytes_ >= bytes) return shared_;
-    shared_ = memory(bytes);
-    shared_bytes_ = bytes;
-    return shared_;
-  }
-
   const int32_t* offsets(int32_t batch, int32_t seqlen, int32_t* total) {
     if (rarely()) return nullptr;
     if (batch < 0 || batch > 8) {
@@ -71,11 +40,11 @@ class Caller {
       return nullptr;
     }
     auto* cu = static_cast<int32_t*>(tensor_memory((batch + 1) * sizeof(int32_t)));
-    cu[0] = rarely() ? input_.ConsumeIntegral<int32_t>() : 0;
+    cu[0] = rarely() ? input().ConsumeIntegral<int32_t>() : 0;
     for (int32_t i = 0; i < batch; ++i) {
-      const int64_t length = input_.ConsumeIntegralInRange(0, std::clamp(seqlen, 0, 9));
+      const int64_t length = input().ConsumeIntegralInRange(0, std::clamp(seqlen, 0, 9));
       cu[i + 1] =
-          rarely() ? input_.ConsumeIntegral<int32_t>() : static_cast<int32_t>(cu[i] + length);
+          rarely() ? input().ConsumeIntegral<int32_t>() : static_cast<int32_t>(cu[i] + length);
     }
     if (!rarely()) *total = cu[batch];
     return cu;
@@ -91,7 +60,7 @@ class Caller {
     p.batch = number(0, 3);
     p.heads_k = number(1, 3);
     const bool shared = p.heads_k > 0 && p.heads_k < 9 && !rarely();
-    p.heads_q = shared ? p.heads_k * input_.ConsumeIntegralInRange(1, 2) : number(1, 6);
+    p.heads_q = shared ? p.heads_k * input().ConsumeIntegralInRange(1, 2) : number(1, 6);
     p.head_size_qk = number(1, 17);
     p.head_size_v = number(1, 17);
     p.seqlen_q = number(0, 9);
@@ -102,7 +71,7 @@ class Caller {
       p.cu_seqlens_q = offsets(p.batch, p.seqlen_q, &p.total_q);
       p.cu_seqlens_k = offsets(p.batch, p.seqlen_k, &p.total_k);
     }
-    p.softmax_scale = rarely() ? input_.ConsumeFloatingPoint<float>() : 0.25f;
+    p.softmax_scale = rarely() ? input().ConsumeFloatingPoint<float>() : 0.25f;
     p.mask = number(0, 2);
     const bool open = p.mask == ATTN_MASK_NONE && !rarely();
     p.window_left = open ? -1 : number(-1, 10);
@@ -158,7 +127,7 @@ class Caller {
       *strides[i] = static_cast<int64_t>(dense);
       dense *= std::max<__int128>(extents[i], 1);
       if (rarely()) *strides[i] = number(-100, 200);
-      if (rarely()) *strides[i] = input_.ConsumeIntegral<int64_t>();
+      if (rarely()) *strides[i] = input().ConsumeIntegral<int64_t>();
     }
     __int128 least = 0, most = size;
     bool empty = size <= 0;
@@ -199,26 +168,13 @@ class Caller {
     return static_cast<float*>(tensor_memory(static_cast<int64_t>(bytes)));
   }
 
-  // A copy of a struct as a caller of another version has it: shorter, longer, or with a size that
-  // was never set. Of the size that it says, as far as a struct can be.
-  template <typename T>
-  T* sent(T value) {
-    if (rarely()) value.struct_size = number(0, 2 * sizeof(T));
-    const size_t said = value.struct_size;
-    const size_t size = said <= 1 << 16 ? std::max(said, sizeof(uint32_t)) : sizeof(uint32_t);
-    auto* bytes = static_cast<unsigned char*>(memory(static_cast<int64_t>(size)));
-    if (!rarely()) std::memset(bytes, 0, size);
-    std::memcpy(bytes, &value, std::min(size, sizeof(T)));
-    return reinterpret_cast<T*>(bytes);
-  }
-
   template <typename Args, typename Plan, typename Explain>
   void plan(const Args* args, Plan plan, Explain explain) {
     static constexpr const char* kArchs[] = {"gfx942", "gfx950", "gfx90a", "", nullptr};
-    const char* const arch = input_.PickValueInArray(kArchs);
+    const char* const arch = input().PickValueInArray(kArchs);
     uint32_t kernels[5];
-    uint32_t count = input_.ConsumeIntegralInRange<uint32_t>(0, 5);
-    check(plan(args, arch, input_.ConsumeBool() ? kernels : nullptr, &count));
+    uint32_t count = input().ConsumeIntegralInRange<uint32_t>(0, 5);
+    check(plan(args, arch, input().ConsumeBool() ? kernels : nullptr, &count));
     const char* text = nullptr;
     check(explain(args, arch, &text));
     if (text && std::strlen(text) == 0) std::abort();
@@ -275,17 +231,13 @@ class Caller {
     check(attn_kernel_info(static_cast<uint32_t>(number(0, 60)), sent(info)));
     if (!rarely()) return;
     check(attn_kernel_info(static_cast<uint32_t>(number(0, 60)), &info));
-    const std::string other = input_.ConsumeRandomLengthString(70);
+    const std::string other = input().ConsumeRandomLengthString(70);
     void* data = nullptr;
     uint64_t size = 0;
-    check(attn_code_object(input_.ConsumeBool() ? info.key : other.c_str(), &data, &size));
+    check(attn_code_object(input().ConsumeBool() ? info.key : other.c_str(), &data, &size));
     attn_code_object_free(data);
   }
 
-  FuzzedDataProvider input_;
-  std::vector<std::unique_ptr<unsigned char[]>> owned_;
-  void* shared_ = nullptr;
-  int64_t shared_bytes_ = -1;
   attn_problem problem_ = {};
   bool computable_ = true;
 };
