@@ -23,7 +23,7 @@ std::vector<runtime::SourceFile> texts(kernels::RowSources sources) {
   return files;
 }
 
-// Where this library lies in a Python installation, pip's NVRTC lies two folders up.
+// Where this library lies in a Python installation, pip's compilers lie two folders up.
 std::vector<std::string> site_packages() {
   Dl_info info = {};
   if (!dladdr(reinterpret_cast<const void*>(&norm_kernels), &info) || !info.dli_fname) return {};

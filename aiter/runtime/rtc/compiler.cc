@@ -33,7 +33,7 @@ CompileError::CompileError(const std::string& message, std::string log)
 std::unique_ptr<Compiler> open_compiler(const std::string& arch,
                                         const std::vector<std::string>& folders) {
   if (arch.compare(0, 3, "sm_") == 0) return open_nvrtc(folders);
-  if (arch.compare(0, 3, "gfx") == 0) return open_hiprtc();
+  if (arch.compare(0, 3, "gfx") == 0) return open_hiprtc(folders);
   fail(Status::kUnsupported, "no compiler is known for '", arch, "', only for sm_* and gfx*");
 }
 

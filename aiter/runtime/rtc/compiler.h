@@ -65,9 +65,10 @@ inline constexpr char kHipRtcLibraryVariable[] = "AITER_ATTN_HIPRTC_LIBRARY";
 std::unique_ptr<Compiler> open_nvrtc(const std::vector<std::string>& folders);
 
 // Opens the hipRTC of ROCm 6 or 7: the file that AITER_ATTN_HIPRTC_LIBRARY names; else what the
-// process has loaded; else what lies beside the HIP runtime that the process has loaded, or in
-// /opt/rocm; else the system's. Throws as open_nvrtc does.
-std::unique_ptr<Compiler> open_hiprtc();
+// process has loaded; else what lies beside the HIP runtime that the process has loaded; else what
+// pip installed (_rocm_sdk_core/lib) below one of `folders`; else what is in /opt/rocm; else the
+// system's. Throws as open_nvrtc does.
+std::unique_ptr<Compiler> open_hiprtc(const std::vector<std::string>& folders);
 
 // Opens the compiler for devices of arch: NVRTC for sm_*, hipRTC for gfx*.
 std::unique_ptr<Compiler> open_compiler(const std::string& arch,

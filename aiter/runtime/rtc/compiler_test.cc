@@ -61,7 +61,7 @@ TEST_F(Rtc, NvrtcGetsWhatItIsGiven) {
 }
 
 TEST_F(Rtc, HipRtcGetsWhatItIsGiven) {
-  const Bytes code = open_hiprtc()->compile(kSource, kHeaders, {"-DX=1"}, "gfx942");
+  const Bytes code = open_hiprtc({})->compile(kSource, kHeaders, {"-DX=1"}, "gfx942");
   EXPECT_THAT(text(code),
               StartsWith("hip kernel.cpp=source a.h=A b.h=B --offload-arch=gfx942 -DX=1"));
 }
@@ -85,7 +85,7 @@ TEST_F(Rtc, WhatIsNoArchIsRefused) {
   for (const char* arch : {"", "sm_", "gfx942", "sm_9x0", "sm_99999999999"}) {
     EXPECT_EQ(error_of([&] { nvrtc->target(arch); }).status(), Status::kInvalidArgument) << arch;
   }
-  EXPECT_EQ(error_of([&] { open_hiprtc()->target("sm_90"); }).status(), Status::kInvalidArgument);
+  EXPECT_EQ(error_of([&] { open_hiprtc({})->target("sm_90"); }).status(), Status::kInvalidArgument);
   EXPECT_EQ(error_of([&] { open_compiler("xe2", {}); }).status(), Status::kUnsupported);
   EXPECT_THAT(open_compiler("gfx950", {})->describe(), StartsWith("hipRTC"));
   EXPECT_THAT(open_compiler("sm_90", {})->describe(), StartsWith("NVRTC"));
@@ -98,13 +98,13 @@ TEST_F(Rtc, ItSaysWhatItIs) {
   // The version, and 20 bytes that the linker made of the file's contents.
   EXPECT_THAT(nvrtc->identity(),
               ::testing::MatchesRegex("nvrtc 12\\.9 [0-9a-f]+ builtins [0-9a-z .]+"));
-  EXPECT_NE(nvrtc->identity(), open_hiprtc()->identity());
+  EXPECT_NE(nvrtc->identity(), open_hiprtc({})->identity());
   setenv("AITER_FAKE_RTC_VERSION", "13.0", 1);
   EXPECT_NE(nvrtc->identity(), open_nvrtc({})->identity());
 }
 
 TEST_F(Rtc, HipRtcIsAnotherWithOtherOptionsOfTheEnvironment) {
-  const auto hiprtc = open_hiprtc();
+  const auto hiprtc = open_hiprtc({});
   const std::string plain = hiprtc->identity();
   EXPECT_THAT(plain, ::testing::MatchesRegex("hiprtc 13\\.0 [0-9a-f]+ comgr [0-9a-z .]+"));
   std::set<std::string> identities = {plain};
@@ -140,7 +140,7 @@ TEST_F(Rtc, ASourceThatDoesNotCompileGivesTheLog) {
 TEST_F(Rtc, ALongLogIsCutInTheMessageAlone) {
   const SourceFile broken = {"broken.cpp", "#error " + std::string(100000, 'x')};
   try {
-    open_hiprtc()->compile(broken, {}, {}, "gfx942");
+    open_hiprtc({})->compile(broken, {}, {}, "gfx942");
     ADD_FAILURE();
   } catch (const CompileError& error) {
     EXPECT_EQ(error.log().size(), 100007u);

@@ -64,20 +64,21 @@ class HipRtc final : public RtcCompiler {
 
 }  // namespace
 
-std::unique_ptr<Compiler> open_hiprtc() {
+std::unique_ptr<Compiler> open_hiprtc(const std::vector<std::string>& folders) {
   LibrarySearch search = {"hipRTC",
                           kHipRtcLibraryVariable,
                           {"libhiprtc.so.7", "libhiprtc.so.6"},
                           {},
-                          "install ROCm's libhiprtc 6 or 7"};
-  // The two lie side by side in every ROCm, also in one that the dynamic linker does not know.
-  std::vector<std::string> folders = {"/opt/rocm/lib/"};
-  if (auto hip = SharedLibrary::loaded_one_of({"libamdhip64.so.7", "libamdhip64.so.6"})) {
-    folders.insert(folders.begin(), folder_of(*hip));
-  }
-  for (const std::string& folder : folders) {
+                          "install ROCm's libhiprtc 6 or 7 (its wheel is rocm-sdk-core)"};
+  const auto look_in = [&](const std::string& folder) {
     for (const std::string& soname : search.sonames) search.files.push_back(folder + soname);
+  };
+  // The two lie side by side in every ROCm, also in one that the dynamic linker does not know.
+  if (auto hip = SharedLibrary::loaded_one_of({"libamdhip64.so.7", "libamdhip64.so.6"})) {
+    look_in(folder_of(*hip));
   }
+  for (const std::string& folder : folders) look_in(folder + "/_rocm_sdk_core/lib/");
+  look_in("/opt/rocm/lib/");
   return std::make_unique<HipRtc>(SharedLibrary::open(search));
 }
 

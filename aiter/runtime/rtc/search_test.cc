@@ -37,22 +37,27 @@ class Search : public ::testing::Test {
   void place(const char* name, const std::string& file) {
     fs::copy_file(file, folder_ / "nvidia" / name);
   }
-  // describe() or identity(), in a child where body() is run first.
-  template <typename Body>
-  std::string opened(Body&& body, std::string (Compiler::*ask)() const = &Compiler::describe) {
+  // What ask() says, or what is wrong, in a child where body() is run first.
+  template <typename Body, typename Ask>
+  std::string said(Body&& body, Ask&& ask) {
     const fs::path answer = folder_ / "answer";
     testing::in_forked_child([&] {
       body();
       try {
-        std::ofstream(answer) << (*open_nvrtc({"/nowhere", folder_}).*ask)();
+        std::ofstream(answer) << ask();
       } catch (const Error& error) {
         std::ofstream(answer) << error.what();
       }
       return 0;
     });
-    std::string said;
-    std::getline(std::ifstream(answer), said);
-    return said;
+    std::string line;
+    std::getline(std::ifstream(answer), line);
+    return line;
+  }
+  // describe() or identity() of NVRTC.
+  template <typename Body>
+  std::string opened(Body&& body, std::string (Compiler::*ask)() const = &Compiler::describe) {
+    return said(body, [&] { return (*open_nvrtc({"/nowhere", folder_}).*ask)(); });
   }
   std::string opened() {
     return opened([] {});
@@ -104,33 +109,62 @@ TEST_F(Search, BuiltinsCount) {
   EXPECT_NE(identity(), alone);
 }
 
-TEST_F(Search, HipRtcLiesBesideTheHipThatIsLoaded) {
-  unsetenv(kHipRtcLibraryVariable);
-  const fs::path hip = folder_ / "libamdhip64.so.7";
-  fs::copy_file(std::getenv("FAKE_HIP"), hip);
-  fs::copy_file(std::getenv("FAKE_HIPRTC"), folder_ / "libhiprtc.so.6");
-  EXPECT_EQ(testing::in_forked_child([&] {
-              dlopen(hip.c_str(), RTLD_NOW | RTLD_LOCAL);
-              const std::string found = open_hiprtc()->describe();
-              return found.find((folder_ / "libhiprtc.so.6").string()) == found.npos ? 1 : 0;
-            }),
-            0);
+// pip's, as the wheel rocm-sdk-core has it, and one beside a HIP runtime elsewhere.
+class HipRtcSearch : public Search {
+ protected:
+  void SetUp() override {
+    Search::SetUp();
+    unsetenv(kHipRtcLibraryVariable);
+    fs::create_directories(pips_);
+    fs::create_directories(rocm_);
+    fs::copy_file(std::getenv("FAKE_HIP"), rocm_ / "libamdhip64.so.7");
+  }
+  template <typename Body>
+  std::string found(Body&& body) {
+    return said(body, [&] { return open_compiler("gfx942", {"/nowhere", folder_})->describe(); });
+  }
+  std::string found() {
+    return found([] {});
+  }
+  void place_hiprtc(const fs::path& path) {
+    fs::copy_file(std::getenv("FAKE_HIPRTC"), path, fs::copy_options::overwrite_existing);
+  }
+  void load_hip() { dlopen((rocm_ / "libamdhip64.so.7").c_str(), RTLD_NOW | RTLD_LOCAL); }
+
+  const fs::path pips_ = folder_ / "_rocm_sdk_core/lib";
+  const fs::path rocm_ = folder_ / "rocm";
+};
+
+TEST_F(HipRtcSearch, TheNewestOfPips) {
+  place_hiprtc(pips_ / "libhiprtc.so.6");
+  EXPECT_THAT(found(), HasSubstr((pips_ / "libhiprtc.so.6").string()));
+  std::ofstream(pips_ / "libhiprtc.so.7") << "half";  // is passed over
+  EXPECT_THAT(found(), HasSubstr((pips_ / "libhiprtc.so.6").string()));
+  place_hiprtc(pips_ / "libhiprtc.so.7");
+  EXPECT_THAT(found(), HasSubstr((pips_ / "libhiprtc.so.7").string()));
+}
+
+TEST_F(HipRtcSearch, TheOneBesideTheHipThatIsLoadedComesFirst) {
+  place_hiprtc(pips_ / "libhiprtc.so.7");
+  place_hiprtc(rocm_ / "libhiprtc.so.6");
+  EXPECT_THAT(found([this] { load_hip(); }), HasSubstr((rocm_ / "libhiprtc.so.6").string()));
+  EXPECT_THAT(found(), HasSubstr((pips_ / "libhiprtc.so.7").string()));
+}
+
+TEST_F(HipRtcSearch, WithoutOneItsWheelIsNamed) {
+  const std::string answer = found();
+  if (answer.find("hipRTC ") == 0) GTEST_SKIP() << "this machine has one: " << answer;
+  EXPECT_THAT(answer, AllOf(StartsWith("no hipRTC on this machine"), HasSubstr("rocm-sdk-core"),
+                            HasSubstr(kHipRtcLibraryVariable)));
 }
 
 // hipRTC has another library compile.
 TEST_F(Search, ComgrCounts) {
   const fs::path library = folder_ / "libhiprtc.so.7";
-  const fs::path identity = folder_ / "identity";
   fs::copy_file(std::getenv("FAKE_HIPRTC"), library);
   setenv(kHipRtcLibraryVariable, library.c_str(), 1);
   const auto ask = [&] {
-    testing::in_forked_child([&] {
-      std::ofstream(identity) << open_hiprtc()->identity();
-      return 0;
-    });
-    std::string said;
-    std::getline(std::ifstream(identity), said);
-    return said;
+    return said([] {}, [] { return open_hiprtc({})->identity(); });
   };
   const std::string alone = ask();
   fs::copy_file(without_id_, folder_ / "libamd_comgr.so.2");
