@@ -7,6 +7,7 @@ load("//kernels/private:cubin.bzl", "CubinRecipeInfo")
 load("//kernels/private:embed.bzl", "EMBED_ATTRS", "embedding_library")
 load("//kernels/private:pack.bzl", "PACK_ATTRS", "write_pack")
 load("//kernels/private:providers.bzl", "CodeObjectRecipeInfo", "CodeObjectsInfo")
+load("//toolchains/python:defs.bzl", "run_py_tool")
 
 _SOURCE = """// Generated. Do not edit.
 #include "kernels/code_object/ahead_of_time.h"
@@ -41,6 +42,31 @@ def _text(name):
         name,
     )
 
+def _write_manifest(ctx, infos):
+    manifest = ctx.actions.declare_file(ctx.label.name + ".json")
+    metadata = [info.metadata for info in infos]
+    names = sorted({info.instance: None for info in infos})
+    arguments = ctx.actions.args()
+    arguments.add("--out", manifest)
+    files = ctx.actions.args()
+    files.add_all(metadata, format_each = "--metadata=%s")
+    files.add_all([
+        "--operation=%s=%s" % (name, ctx.attr.operations[name])
+        for name in names
+    ])
+    files.use_param_file("--flagfile=%s")
+    files.set_param_file_format("multiline")
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._write_built_in,
+        arguments = [arguments, files],
+        inputs = metadata,
+        outputs = [manifest],
+        mnemonic = "BuiltInKernels",
+        progress_message = "Listing the kernels of %{label}",
+    )
+    return manifest
+
 def _ahead_of_time_impl(ctx):
     infos = ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list()
     recipes = {
@@ -70,6 +96,7 @@ def _ahead_of_time_impl(ctx):
     ))
     return [
         DefaultInfo(files = depset(embedded.values())),
+        OutputGroupInfo(manifest = [_write_manifest(ctx, infos)]),
         embedding_library(
             ctx,
             source = source,
@@ -80,7 +107,9 @@ def _ahead_of_time_impl(ctx):
 
 ahead_of_time = rule(
     implementation = _ahead_of_time_impl,
-    doc = "A C++ library that defines a function which returns an AheadOfTimeKernels.",
+    doc = """A C++ library that defines a function which returns an AheadOfTimeKernels.
+
+Output group manifest: a JSON list of the code objects, by kernel and architecture.""",
     attrs = {
         "build_archs": attr.string_list(mandatory = True, doc = "what the flag takes"),
         "build_flag": attr.string(
@@ -96,9 +125,17 @@ ahead_of_time = rule(
         "cubin_recipe": attr.label(mandatory = True, providers = [CubinRecipeInfo]),
         "function": attr.string(mandatory = True, doc = "its name in namespace kernels"),
         "hip_recipe": attr.label(mandatory = True, providers = [CodeObjectRecipeInfo]),
+        "operations": attr.string_dict(
+            mandatory = True,
+            doc = "instance -> what it computes, for the manifest",
+        ),
         "_header": attr.label(
             default = "//kernels/code_object:ahead_of_time_h",
             providers = [CcInfo],
+        ),
+        "_write_built_in": attr.label(
+            cfg = "exec",
+            default = "//kernels/code_object:write_built_in",
         ),
     } | EMBED_ATTRS | PACK_ATTRS,
     fragments = ["cpp"],

@@ -51,6 +51,7 @@ def facts() -> dict[str, Any]:
         "toolchain": built["toolchain"],
         "not_locked": built["not_locked"],
         "archs": sorted({kernel["arch"] for kernel in kernels}),
+        "norms": built["norms"],
         "drivers": drivers(),
         "kernels": kernels,
     }
@@ -94,6 +95,9 @@ def _info_lines() -> Iterator[str]:
         f"kernels    {len(kernels)} code objects, {_size(embedded)} embedded, "
         f"{_size(unpacked)} unpacked"
     )
+    norms = [(arch, norm) for norm in told["norms"] for arch in norm["code_objects"]]
+    archs = ", ".join(sorted({arch for arch, _ in norms}))
+    yield f"norms      {len(norms)} code objects built in{archs and f': {archs}'}"
     for kind in sorted({kernel["kind"] for kernel in kernels}):
         yield ""
         yield kind

@@ -1,8 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Writes the wheel's manifest.json; manifest.bzl runs this.
 
-It is that of the kernels with one more field, `not_locked`, made of the Debian lock and of what the
-trees were really made of.
+It is that of attention's kernels with two more fields: `norms`, the norm kernels that are built in,
+and `not_locked`, made of the Debian lock and of what the trees were really made of.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 from absl import app, flags
 
 _OUT = flags.DEFINE_string("out", None, "the wheel's manifest", required=True)
-_MANIFEST = flags.DEFINE_string("manifest", None, "that of the kernels", required=True)
+_MANIFEST = flags.DEFINE_string("manifest", None, "that of attention's kernels", required=True)
+_NORMS = flags.DEFINE_string("norms", None, "the norm kernels that are built in", required=True)
 _LOCK = flags.DEFINE_string("lock", None, "the Debian lock", required=True)
 _USED = flags.DEFINE_multi_string("used", [], "what a tree was made of")
 
@@ -33,6 +34,7 @@ def _read(path: str) -> Any:
 def main(_arguments: Sequence[str]) -> None:
     data = _read(_MANIFEST.value)
     used = [package for tree in _USED.value for package in _read(tree)]
+    data["norms"] = _read(_NORMS.value)
     data["not_locked"] = not_locked(_read(_LOCK.value), used)
     Path(_OUT.value).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The manifest of the kernels, where the package looks for it, with what is not as locked."""
+"""The manifest of all kernels, where the package looks for it, with what is not as locked."""
 
 load("//toolchains/python:defs.bzl", "PyToolInfo", "run_py_tool")
 
@@ -7,13 +7,14 @@ def _manifest_impl(ctx):
     arguments = ctx.actions.args()
     arguments.add("--out", ctx.outputs.out)
     arguments.add("--manifest", ctx.file.src)
+    arguments.add("--norms", ctx.file.norms)
     arguments.add("--lock", ctx.file.lock)
     arguments.add_all(ctx.files.used, before_each = "--used")
     run_py_tool(
         ctx,
         tool = ctx.attr._make_manifest,
         arguments = [arguments],
-        inputs = [ctx.file.src, ctx.file.lock] + ctx.files.used,
+        inputs = [ctx.file.src, ctx.file.norms, ctx.file.lock] + ctx.files.used,
         outputs = [ctx.outputs.out],
         mnemonic = "WheelManifest",
     )
@@ -24,13 +25,18 @@ def _manifest_impl(ctx):
 
 manifest = rule(
     implementation = _manifest_impl,
-    doc = """`src` by the name `out`, with the list `not_locked`.
+    doc = """`src` by the name `out`, with the lists `norms` and `not_locked`.
 
-It has the packages that the build used in the place of those that `lock` names.""",
+The latter has the packages that the build used in the place of those that `lock` names.""",
     attrs = {
         "lock": attr.label(
             default = "//toolchains/debian:lock.json",
             allow_single_file = True,
+        ),
+        "norms": attr.label(
+            mandatory = True,
+            allow_single_file = [".json"],
+            doc = "the norm kernels that are built in",
         ),
         "out": attr.output(mandatory = True),
         "src": attr.label(mandatory = True, allow_single_file = [".json"]),

@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +102,13 @@ def _read_one(entry: Mapping[str, str], root: Path, manifest: Mapping[str, Any])
     return file(entry["kind"], entry["name"], path)
 
 
-def _keys(manifest: Mapping[str, Any]) -> list[str]:
+def _keys(manifest: Mapping[str, Any], lists: Sequence[str] = ("instances",)) -> list[str]:
     return sorted(
         {
             code_object["key"]
-            for instance in manifest["instances"]
-            for code_object in instance["code_objects"].values()
+            for kernels in lists
+            for kernel in manifest[kernels]
+            for code_object in kernel["code_objects"].values()
         }
     )
 
@@ -141,5 +142,6 @@ def _check_wheel(path: Path, manifest: Mapping[str, Any]) -> None:
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise ReleaseError(f"{path.name} is no wheel of this project: {error}") from error
     _check_locked(path.name, inside)
-    if _keys(inside) != _keys(manifest):
+    built_in = ("instances", "norms")
+    if _keys(inside, built_in) != _keys(manifest, built_in):
         raise _mixed(path.name)

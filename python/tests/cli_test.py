@@ -66,6 +66,16 @@ def test_info_says_what_was_not_locked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert __main__.facts()["not_locked"] == ["clang-22 1:22.1.9"]
 
 
+def test_info_says_which_norms_are_built_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = __main__.manifest()
+    norm = {"name": "rms", "operation": "rms", "code_objects": {"sm_90": {}, "gfx942": {}}}
+    for norms, told in (([], ""), ([norm, norm | {"name": "soft"}], ": gfx942, sm_90")):
+        monkeypatch.setattr(__main__, "manifest", lambda norms=norms: built | {"norms": norms})
+        (line,) = [line for line in __main__._info_lines() if line.startswith("norms ")]
+        assert line == f"norms      {2 * len(norms)} code objects built in{told}"
+        assert __main__.facts()["norms"] == norms
+
+
 def test_info_is_for_programs() -> None:
     done = run("info", "--json")
     assert done.returncode == 0, done.stderr

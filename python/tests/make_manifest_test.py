@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the wheel's manifest says of packages that are not those of the lock."""
+"""The wheel's manifest: what of it is put together, and the packages that are not locked."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def test_what_is_not_is_named_once_whatever_tree_it_is_in() -> None:
 def test_the_manifest_is_kept_beside_it(tmp_path: Path) -> None:
     files = {
         "manifest": {"toolchain": "0", "instances": [{"name": "x"}]},
+        "norms": [{"name": "rms_forward_bf16_4096"}],
         "lock": LOCK,
         "llvm": [package("clang", "2", "f")],
         "rocm": [package("hip", "6", "c")],
@@ -43,8 +44,9 @@ def test_the_manifest_is_kept_beside_it(tmp_path: Path) -> None:
     for name, data in files.items():
         (tmp_path / name).write_text(json.dumps(data))
     run = [sys.executable, make_manifest.__file__]
-    run += [f"--{name}={tmp_path / name}" for name in ("out", "manifest", "lock")]
+    run += [f"--{name}={tmp_path / name}" for name in ("out", "manifest", "norms", "lock")]
     run += [f"--used={tmp_path / name}" for name in ("llvm", "rocm")]
     subprocess.run(run, check=True)
     got = json.loads((tmp_path / "out").read_text())
-    assert got == files["manifest"] | {"not_locked": ["clang 2"]}
+    added = {"norms": files["norms"], "not_locked": ["clang 2"]}
+    assert got == files["manifest"] | added

@@ -121,6 +121,16 @@ def test_the_manifest_is_of_the_kernels_inside(wheel: zipfile.ZipFile) -> None:
     assert manifest["variant_set"]
 
 
+def test_the_manifest_has_the_norms_that_are_built_in(wheel: zipfile.ZipFile) -> None:
+    manifest = json.loads(wheel.read("aiter_attn/manifest.json"))
+    (extension,) = (n for n in wheel.namelist() if re.fullmatch(r"aiter_attn/_C\..*so", n))
+    library = wheel.read(extension)
+    for norm in manifest["norms"]:
+        assert norm["operation"] in norm["name"]
+        # A pack names its code objects by their keys.
+        assert all(bytes.fromhex(c["key"]) in library for c in norm["code_objects"].values())
+
+
 def test_the_sbom_is_of_this_wheel(wheel: zipfile.ZipFile) -> None:
     bom = json.loads(information(wheel, "sboms/aiter-attn.cdx.json"))
     assert bom["metadata"]["component"]["purl"] == f"pkg:pypi/aiter-attn@{aiter_attn.__version__}"

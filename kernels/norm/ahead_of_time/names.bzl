@@ -22,6 +22,16 @@ def flags_for(name, arch):
     ]
     return flags
 
+def operation_of(name):
+    """What a kernel computes.
+
+    Args:
+      name: of KERNELS.
+    Returns:
+      "layer_forward" of "dealt_layer_forward_bf16_8192".
+    """
+    return "_".join(name.removeprefix("dealt_").split("_")[:-2])
+
 def _names(arch):
     """Kernels for arch: of several names for one kernel, the last."""
     kernels = {

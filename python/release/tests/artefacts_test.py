@@ -58,9 +58,11 @@ def test_a_missing_wheel(tmp_path: Path) -> None:
     assert "cp311, cp313, cp314" in message
 
 
-def test_a_wheel_of_other_kernels(tmp_path: Path) -> None:
+@pytest.mark.parametrize("others", ["seed", "norms"])
+def test_a_wheel_of_other_kernels(tmp_path: Path, others: str) -> None:
     listed = builds.build(tmp_path)
-    builds.write_wheel(tmp_path / builds.wheel_name("cp313"), builds.manifest("others"))
+    manifest = builds.manifest(**{others: "others"})
+    builds.write_wheel(tmp_path / builds.wheel_name("cp313"), manifest)
     message = refused(listed)
     assert builds.wheel_name("cp313") in message
     assert "two builds" in message

@@ -8,6 +8,7 @@ import json
 import subprocess
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from python.release.checkout import Commit
 from python.release.documents import Release
@@ -35,15 +36,19 @@ def keys(seed: str) -> list[str]:
     return [hashlib.sha256(f"{seed}{number}".encode()).hexdigest() for number in range(2)]
 
 
-def manifest(seed: str = "kernels", not_locked: tuple[str, ...] = ()) -> str:
-    instances = [
-        {"name": f"kernel{number}", "code_objects": {"gfx942": {"key": key}}}
+def _listed(seed: str, arch: str) -> list[dict[str, Any]]:
+    return [
+        {"name": f"kernel{number}", "code_objects": {arch: {"key": key}}}
         for number, key in enumerate(keys(seed))
     ]
+
+
+def manifest(seed: str = "kernels", norms: str = "norms", not_locked: tuple[str, ...] = ()) -> str:
     return json.dumps(
         {
             "archs": ["gfx942"],
-            "instances": instances,
+            "instances": _listed(seed, "gfx942"),
+            "norms": _listed(norms, "sm_90"),
             "not_locked": list(not_locked),
             "variant_set": "smoke",
         }
