@@ -16,13 +16,26 @@ from tests.emulation.harness.structs import structures
 from tests.hostile.memory import Array
 
 OK, INVALID_ARGUMENT, UNSUPPORTED, ABI_MISMATCH, DRIVER, OUT_OF_MEMORY = range(6)
-CPU, ROCM = 1, 10
+CPU, CUDA, ROCM = 1, 2, 10
 BATCH, GROUP = 1, 2
 DTYPES = {1: "float16", 2: "bfloat16", 3: "float32"}
 # What a struct_size may say, whatever the struct (aiter/attn.h).
 MOST_STRUCT_SIZE = 64 << 10
 
-_STRUCTS = ("attn_tensor", "attn_problem", "attn_fwd_args", "attn_bwd_args", "RecordedCall")
+_STRUCTS = (
+    "attn_tensor",
+    "attn_problem",
+    "attn_fwd_args",
+    "attn_bwd_args",
+    "attn_rows",
+    "attn_norm_problem",
+    "attn_norm_fwd_args",
+    "attn_norm_bwd_args",
+    "attn_softmax_problem",
+    "attn_softmax_fwd_args",
+    "attn_softmax_bwd_args",
+    "RecordedCall",
+)
 
 
 @functools.cache

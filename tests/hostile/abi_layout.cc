@@ -3,6 +3,7 @@
 // For ctypes: the structs of the C ABI and of the recording HIP, in this object's debug
 // information; and the prefix of the library's functions.
 #include "aiter/attn.h"
+#include "aiter/norm.h"
 #include "aiter/testing/recording_hip.h"
 
 #define TEXT_(name) #name
@@ -17,6 +18,12 @@ struct {
   attn_problem problem;
   attn_fwd_args fwd_args;
   attn_bwd_args bwd_args;
+  attn_norm_problem norm_problem;
+  attn_norm_fwd_args norm_fwd_args;
+  attn_norm_bwd_args norm_bwd_args;
+  attn_softmax_problem softmax_problem;
+  attn_softmax_fwd_args softmax_fwd_args;
+  attn_softmax_bwd_args softmax_bwd_args;
   RecordedCall recorded_call;
 } abi_structs;
 }

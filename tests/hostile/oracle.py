@@ -16,13 +16,21 @@ import numpy
 Array = Any  # numpy.ndarray, of any dtype
 
 # Mantissa bits behind the point, the least exponent of a normal number, and the greatest number.
-_FORMATS = {
+FORMATS = {
     "float16": (10, -14, 65504.0),
     "bfloat16": (7, -126, 3.3895313892515355e38),
     "float32": (23, -126, 3.4028234663852886e38),
+    "float8_e4m3fn": (3, -6, 448.0),
+    "float8_e5m2": (2, -14, 57344.0),
 }
 # The project's gates (python -m aiter_attn selftest), in units of the last place.
-GATES = {"float16": 1.0, "bfloat16": 1.0, "float32": 8.0}
+GATES = {
+    "float16": 1.0,
+    "bfloat16": 1.0,
+    "float32": 8.0,
+    "float8_e4m3fn": 1.0,
+    "float8_e5m2": 1.0,
+}
 # What rounding in float64 may cost, relative to the sum of the magnitudes of what is added up.
 _WIDE = 2.0**-40
 
@@ -159,7 +167,7 @@ def ulp_errors(got: Array, want: Exact, dtype: str) -> Array:
 
     0 where both are the same infinity, or `want` rounds to it; infinite where one is NaN.
     """
-    bits, least, greatest = _FORMATS[dtype]
+    bits, least, greatest = FORMATS[dtype]
     got = got.astype(numpy.float64)
     value = want.value
     with numpy.errstate(divide="ignore", invalid="ignore", over="ignore"):
