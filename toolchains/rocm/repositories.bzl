@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The repositories of the HIP toolchain: @rocm; and @dlpack, a header of the same kind."""
+"""The repositories of the HIP toolchain: @rocm; and @dlpack, a header of the same kind; @hiprtc."""
 
 load("//toolchains/debian:debian.bzl", "debian_packages")
 load("//toolchains/rocm:paths.bzl", "BITCODE_FOLDER")
@@ -26,4 +26,16 @@ def rocm_repositories():
         build_file = Label("//toolchains/rocm:dlpack.BUILD.bazel"),
         group = "dlpack",
         keep = ["usr/include/dlpack/*"],
+    )
+
+def hiprtc_repositories():
+    """Declares @hiprtc, the compiler that runs in a process, with its libraries, for tests."""
+    debian_packages(
+        name = "hiprtc",
+        build_file = Label("//toolchains/rocm:hiprtc.BUILD.bazel"),
+        group = "hiprtc",
+        keep = [
+            "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+            "usr/lib/x86_64-linux-gnu/lib*.so*",
+        ],
     )

@@ -5,9 +5,9 @@
 //   compile_source recipe OUT ARCH [--header NAME=PATH]... [-- FLAG...]
 //   compile_source object STEM ARCH INSTANCE SOURCE_NAME=PATH [--header NAME=PATH]... [-- FLAG...]
 //
-// recipe writes what the specs of all kernels have in common. object writes STEM.cubin, how it is
-// made (STEM.spec), and what is known of it (STEM.json); FLAGs are the recipe's and the kernel's. A
-// FLAG @PATH stands for the lines of a file.
+// recipe writes what the specs of all kernels have in common. object writes STEM.cubin (STEM.hsaco
+// for gfx*), how it is made (STEM.spec), and what is known of it (STEM.json); FLAGs are the recipe's
+// and the kernel's. A FLAG @PATH stands for the lines of a file.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -86,7 +86,7 @@ void write_object(const Arguments& arguments, const Compiler& compiler) {
   const CodeObjectSpec spec =
       recipe_of(arguments, compiler)
           .spec(hex(sha256(source.text.data(), source.text.size())), arch, {});
-  write(stem + ".cubin", object);
+  write(stem + (arch.compare(0, 3, "gfx") == 0 ? ".hsaco" : ".cubin"), object);
   write(stem + ".spec", spec.canonical());
   write(stem + ".json", concat("{\n \"arch\": \"", arch, "\",\n \"instance\": \"",
                                arguments.words[3], "\",\n \"key\": \"", hex(spec.key()),
