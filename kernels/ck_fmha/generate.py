@@ -11,12 +11,21 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from kernels.ck_fmha.ckgen.archs import parse_archs
 from kernels.ck_fmha.ckgen.directions import PoolError
 from kernels.ck_fmha.ckgen.emission import RecordedPool, pool_files, set_files
 from kernels.ck_fmha.ckgen.pool import Pool
-from kernels.ck_fmha.ckgen.schema import parse_variant_set
-from kernels.ck_fmha.ckgen.selection import select
+from kernels.ck_fmha.ckgen.schema import known_values, parse_variant_set
+from kernels.ck_fmha.ckgen.selection import select_instances
 from kernels.ck_fmha.ckgen.values import VariantSetError
+
+
+def pool_repository_files(fmha_dir: Path, archs_file: Path) -> dict[str, str]:
+    """The repository of all instances. Raises PoolError, and VariantSetError for archs.toml."""
+    candidates = Pool(fmha_dir).candidates
+    known = known_values([candidate.traits for candidate in candidates])
+    text = archs_file.read_text("utf-8")
+    return pool_files(candidates, parse_archs(text, "kernels/archs.toml", known))
 
 
 def variant_set_files(pool_file: Path, path: Path) -> dict[str, str]:
@@ -27,8 +36,8 @@ def variant_set_files(pool_file: Path, path: Path) -> dict[str, str]:
         text = path.read_text("utf-8")
     except UnicodeDecodeError as error:
         raise VariantSetError(f"{shown}: not UTF-8: {error}; write it as UTF-8") from None
-    selectors = parse_variant_set(text, shown, pool.known_values)
-    chosen = [name for c in select(selectors, pool.candidates) for name in c.instances]
+    variant_set = parse_variant_set(text, shown, pool.known_values)
+    chosen = select_instances(variant_set, pool.candidates)
     launches = pool_file.parent / "launch"
     return set_files(pool, chosen, lambda name: (launches / f"{name}.inc").read_text("utf-8"))
 
@@ -45,6 +54,7 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     pool = commands.add_parser("pool", help="@ck_fmha")
     pool.add_argument("--fmha-dir", type=Path, required=True, help="upstream's 01_fmha folder")
+    pool.add_argument("--archs", type=Path, required=True, help="kernels/archs.toml")
     variant_set = commands.add_parser("variant-set", help="the repository of one variant set")
     variant_set.add_argument("--pool", type=Path, required=True, help="pool.json of @ck_fmha")
     variant_set.add_argument("--file", type=Path, required=True, help="the variant set file")
@@ -53,7 +63,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         if options.command == "pool":
-            files = pool_files(Pool(options.fmha_dir).candidates)
+            files = pool_repository_files(options.fmha_dir, options.archs)
         else:
             files = variant_set_files(options.pool, options.file)
     except (VariantSetError, PoolError) as error:

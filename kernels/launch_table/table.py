@@ -100,6 +100,23 @@ def _index(keys: Sequence[int]) -> tuple[list[tuple[int, int, int]], list[int]]:
     return slots, slot_rows
 
 
+def check_complete(rows: Sequence[Row], code_objects: CodeObjects, archs: Sequence[str]) -> None:
+    """Raises TableError unless there is one code object per instance and arch, and no other.
+
+    A row says for which architectures it is left out.
+    """
+    wanted = {
+        (row["name"], arch) for row in rows for arch in archs if arch not in row.get("left_out", {})
+    }
+    for problem, pairs in (
+        ("no code object of", wanted - code_objects.keys()),
+        ("a code object that no row names:", code_objects.keys() - wanted),
+    ):
+        if pairs:
+            name, arch = sorted(pairs)[0]
+            raise TableError(f"{problem} {name} for {arch}")
+
+
 def launch_table(
     rows: Sequence[Row], code_objects: CodeObjects, archs: Sequence[str], variant_set: str
 ) -> LaunchTable:

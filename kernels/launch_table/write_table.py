@@ -11,7 +11,14 @@ from typing import Any
 
 from absl import app, flags
 
-from kernels.launch_table.table import CodeObjects, LaunchTable, Row, TableError, launch_table
+from kernels.launch_table.table import (
+    CodeObjects,
+    LaunchTable,
+    Row,
+    TableError,
+    check_complete,
+    launch_table,
+)
 
 MANIFEST_FORMAT = 2
 
@@ -85,18 +92,6 @@ def manifest(
         "toolchain": toolchain,
         "instances": shown,
     }
-
-
-def check_complete(rows: Sequence[Row], code_objects: CodeObjects, archs: Sequence[str]) -> None:
-    """Raises TableError unless there is one code object per instance and arch, and no other."""
-    wanted = {(row["name"], arch) for row in rows for arch in archs}
-    for problem, pairs in (
-        ("no code object of", wanted - code_objects.keys()),
-        ("a code object that no row names:", code_objects.keys() - wanted),
-    ):
-        if pairs:
-            name, arch = sorted(pairs)[0]
-            raise TableError(f"{problem} {name} for {arch}")
 
 
 def _records(paths: Sequence[Path]) -> dict[tuple[str, str], Mapping[str, Any]]:

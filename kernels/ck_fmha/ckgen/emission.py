@@ -15,6 +15,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from kernels.ck_fmha.ckgen.archs import Exclusion, left_out
 from kernels.ck_fmha.ckgen.directions import KINDS, Candidate, Instance, direction_of
 from kernels.ck_fmha.ckgen.pool import instances_of
 from kernels.ck_fmha.ckgen.schema import known_values
@@ -102,8 +103,12 @@ def _package(instance: Instance) -> str:
     return f"{direction_of(instance.kind)}/{traits['dtype']}_d{shape}"
 
 
-def row(instance: Instance, launch: str) -> dict[str, Any]:
-    """What the launch table has of an instance; `launch` is its function, without a namespace."""
+def row(instance: Instance, launch: str, left_out: Mapping[str, str]) -> dict[str, Any]:
+    """What the launch table has of an instance.
+
+    launch    its function, without a namespace
+    left_out  architecture -> why there is none for it
+    """
     return {
         "name": instance.name,
         "kind": instance.kind,
@@ -112,6 +117,7 @@ def row(instance: Instance, launch: str) -> dict[str, Any]:
         "head_size_alignment": instance.head_size_alignment,
         "block_size": instance.block_size,
         "launch": f"ck_fmha::{launch}",
+        **({"left_out": dict(left_out)} if left_out else {}),
     }
 
 
@@ -120,9 +126,12 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-def pool_files(candidates: Sequence[Candidate]) -> dict[str, str]:
-    """Path -> text of @ck_fmha."""
+def pool_files(
+    candidates: Sequence[Candidate], archs: Mapping[str, Sequence[Exclusion]]
+) -> dict[str, str]:
+    """Path -> text of @ck_fmha; archs says what is left out."""
     instances = instances_of(candidates)
+    excluded = left_out(archs, candidates)
     launches, launch_texts = launch_functions(instances)
     packages: dict[str, dict[str, dict[str, int]]] = {}
     files = {f"launch/{name}.inc": text for name, text in launch_texts.items()}
@@ -138,11 +147,16 @@ def pool_files(candidates: Sequence[Candidate]) -> dict[str, str]:
         f"PIPELINES = {_json(known)}"
     )
     for package, pipelines in packages.items():
+        of_package = {name for names in pipelines.values() for name in names}
+        left = {name: archs for name, archs in excluded.items() if name in of_package}
         files[f"{package}/BUILD.bazel"] = (
             f"# {_NOTICE}\n"
             'load("@aiter_attn//kernels/ck_fmha/private:packages.bzl", "instances_package")\n\n'
             "# Pipeline -> instance -> work-items per workgroup.\n"
-            f"instances_package({_json(pipelines)})\n"
+            f"PIPELINES = {_json(pipelines)}\n"
+            "# Instance -> architectures that it is left out for, and why.\n"
+            f"LEFT_OUT = {_json(left)}\n"
+            "instances_package(PIPELINES, LEFT_OUT)\n"
         )
     files["groups/BUILD.bazel"] = (
         f"# {_NOTICE}\n"
@@ -151,7 +165,7 @@ def pool_files(candidates: Sequence[Candidate]) -> dict[str, str]:
     )
     document = {
         "known_values": known_values([candidate.traits for candidate in candidates]),
-        "rows": {i.name: row(i, launches[i.name]) for i in instances},
+        "rows": {i.name: row(i, launches[i.name], excluded.get(i.name, {})) for i in instances},
         "packages": {i.name: _package(i) for i in instances},
         "candidates": [
             [c.direction, c.traits, [instance.name for instance in c.instances]] for c in candidates
@@ -215,6 +229,8 @@ def set_files(
         f'"""{_NOTICE}"""\n\n'
         "# Instance -> its label; a code object's is that with .ARCH behind it.\n"
         f"INSTANCES = {_json(labels)}\n"
+        "# Instance -> architectures that it is left out for, and why.\n"
+        f"LEFT_OUT = {_json({r['name']: r['left_out'] for r in rows if 'left_out' in r})}\n"
         "# The host code that makes their kernel arguments.\n"
         f"LAUNCH_SOURCES = {_json(sources)}"
     )

@@ -8,18 +8,42 @@ from collections.abc import Mapping, Sequence
 
 import tomllib
 
-from kernels.ck_fmha.ckgen.values import VariantSetError, admitted_values, listing, require_known
+from kernels.ck_fmha.ckgen.values import (
+    VariantSetError,
+    admitted_values,
+    listing,
+    require_known,
+    spell,
+)
 from kernels.launch_table.traits import TABLE, TraitValue
 from kernels.qola import tables as qola
+
+# More instances than all of forward and backward has: whatever QoLA's tables say, and any set of
+# those two directions, is below it. What is above has left out a key by mistake, or says that it
+# means it.
+DEFAULT_LIMIT = 8000
 
 
 @dataclasses.dataclass(frozen=True)
 class Selector:
-    """One table of a variant set file: the admitted values per trait. Others are free."""
+    """One table of a variant set file: the admitted values per trait. Others are free.
+
+    QoLA folds what its tables say twice, so it is no error in them.
+    """
 
     where: str
     directions: tuple[TraitValue, ...]
     admitted: Mapping[str, tuple[TraitValue, ...]]
+    qola: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class VariantSet:
+    """A variant set file; it may select `limit` kernel instances."""
+
+    path: str
+    selectors: tuple[Selector, ...]
+    limit: int = DEFAULT_LIMIT
 
 
 def known_values(traits: Sequence[Mapping[str, TraitValue]]) -> dict[str, list[TraitValue]]:
@@ -31,19 +55,29 @@ def known_values(traits: Sequence[Mapping[str, TraitValue]]) -> dict[str, list[T
     return {name: sorted(found) for name, found in values.items()}
 
 
-def _parse_table(
+def _require_once(value: object, key: str, where: str) -> None:
+    values = value if isinstance(value, list) else []
+    for number, each in enumerate(values):
+        if each in values[:number]:
+            raise VariantSetError(f"{where}: {key} lists {spell(each)} twice; remove one.")
+
+
+def parse_table(
     raw: Mapping[str, object],
     qola_table: str | None,
     known: Mapping[str, Sequence[TraitValue]],
     where: str,
 ) -> Selector:
+    """One table; qola_table is its name where it is one of QoLA's. Raises VariantSetError."""
     table, spelled, foreign = dict(raw), {}, []
     directions: tuple[TraitValue, ...] = tuple(TABLE.directions)
     if qola_table is not None:
         table, spelled, foreign = qola.translate(qola_table, table, where)
         directions = (qola.TABLES[qola_table],)
     elif "direction" in table:
-        directions = admitted_values(table.pop("direction"), "direction", directions, where)
+        value = table.pop("direction")
+        directions = admitted_values(value, "direction", directions, where)
+        _require_once(value, "direction", where)
 
     own = dict.fromkeys(name for d in directions for name in TABLE.of_direction(str(d)))
     allowed = [*own, *foreign, *([] if qola_table else ["direction"])]
@@ -59,13 +93,25 @@ def _parse_table(
         if name not in own:
             require_known(key, allowed, "key", where)
         admitted[name] = admitted_values(value, key, known[name], where)
-    return Selector(where, directions, admitted)
+        if qola_table is None:
+            _require_once(value, key, where)
+    return Selector(where, directions, admitted, qola=qola_table is not None)
+
+
+def _parse_limit(value: object, path: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        shown = spell(value)
+        raise VariantSetError(
+            f"{path}: limit = {shown}: it is the most kernel instances that the set may select, "
+            f"an integer from 1; {DEFAULT_LIMIT} where it is left out."
+        )
+    return value
 
 
 def parse_variant_set(
     text: str, path: str, known: Mapping[str, Sequence[TraitValue]]
-) -> list[Selector]:
-    """The selectors of a variant set file, in its order. Raises VariantSetError.
+) -> VariantSet:
+    """A variant set file, its selectors in its order. Raises VariantSetError.
 
     known has, per trait, every value that an instance can take.
     """
@@ -75,6 +121,7 @@ def parse_variant_set(
         raise VariantSetError(f"{path}: not TOML: {error}") from None
     except RecursionError:
         raise VariantSetError(f"{path}: not TOML that can be read: nested too deep") from None
+    limit = _parse_limit(document.pop("limit", DEFAULT_LIMIT), path)
     names = ["variants", *qola.TABLES]
     selectors = []
     for name, tables in document.items():
@@ -83,20 +130,20 @@ def parse_variant_set(
                 f"{path}: [{name}] is for QoLA's own builder; here {qola.ELSEWHERE[name]}. "
                 "Remove the table."
             )
-        require_known(name, names, "table", path)
+        require_known(name, [*names, "limit"], "table", path)
         if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
             raise VariantSetError(f"{path}: {name} must be written as [[{name}]] tables.")
         for number, table in enumerate(tables, start=1):
             where = f"{path}: [[{name}]] #{number}"
             qola_table = name if name in qola.TABLES else None
-            selectors.append(_parse_table(table, qola_table, known, where))
+            selectors.append(parse_table(table, qola_table, known, where))
     if not selectors:
         raise VariantSetError(
             f"{path}: selects nothing: it has no table. Allowed: "
             + ", ".join(f"[[{name}]]" for name in names)
             + "."
         )
-    return selectors
+    return VariantSet(path, tuple(selectors), limit)
 
 
 def documentation(known: Mapping[str, Sequence[TraitValue]]) -> str:

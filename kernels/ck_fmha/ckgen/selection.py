@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from kernels.ck_fmha.ckgen.schema import Selector
+from kernels.ck_fmha.ckgen.schema import Selector, VariantSet
 from kernels.ck_fmha.ckgen.values import VariantSetError, listing, spell
 from kernels.launch_table.traits import TraitValue
 
@@ -19,10 +19,15 @@ class _Candidate(Protocol):
     def traits(self) -> Mapping[str, TraitValue]: ...
 
 
+class _Named(_Candidate, Protocol):
+    @property
+    def instances(self) -> tuple[str, ...]: ...
+
+
 _AnyCandidate = TypeVar("_AnyCandidate", bound=_Candidate)
 
 
-def _admits(selector: Selector, candidate: _Candidate, but: str | None = None) -> bool:
+def admits(selector: Selector, candidate: _Candidate, but: str | None = None) -> bool:
     """Whether selector admits candidate; the trait `but` is left out of account."""
     if candidate.direction not in selector.directions:
         return False
@@ -51,7 +56,7 @@ def _explain_empty(selector: Selector, candidates: Sequence[_Candidate]) -> str:
     """Which single trait stands in the way, where there is one."""
     hints = []
     for name, values in selector.admitted.items():
-        near = [c for c in candidates if _admits(selector, c, but=name)]
+        near = [c for c in candidates if admits(selector, c, but=name)]
         if near:
             has = sorted({spell(c.traits[name]) for c in near if name in c.traits})
             hints.append(
@@ -62,21 +67,52 @@ def _explain_empty(selector: Selector, candidates: Sequence[_Candidate]) -> str:
     return "In the way: " + "; ".join(hints) + "."
 
 
-def select(
-    selectors: Sequence[Selector], candidates: Sequence[_AnyCandidate]
-) -> list[_AnyCandidate]:
-    """The candidates that any selector admits, in the order of candidates, each once.
+def _require_no_duplicate(selectors: Sequence[Selector], picked: Sequence[set[int]]) -> None:
+    """Raises VariantSetError if one other table selects all that a table does."""
+    for number, selector in enumerate(selectors):
+        if selector.qola:
+            continue
+        for other, other_picked in enumerate(picked):
+            # Of two that are the same, the second is the duplicate.
+            same = picked[number] == other_picked
+            if picked[number] < other_picked or (same and other < number):
+                raise VariantSetError(
+                    f"{selector.where} is a duplicate: "
+                    f"{selectors[other].where.rpartition(': ')[2]} selects all that it does; "
+                    "remove it."
+                )
 
-    Raises VariantSetError if a selector, or one of the values it lists, picks nothing.
+
+def select(variant_set: VariantSet, candidates: Sequence[_AnyCandidate]) -> list[_AnyCandidate]:
+    """The candidates that any table admits, in the order of candidates, each once.
+
+    Raises VariantSetError if a table, or one of the values it lists, picks nothing, or nothing that
+    another does not.
     """
-    chosen: set[int] = set()
-    for selector in selectors:
-        indices = [i for i, c in enumerate(candidates) if _admits(selector, c)]
+    picked: list[set[int]] = []
+    for selector in variant_set.selectors:
+        indices = [i for i, c in enumerate(candidates) if admits(selector, c)]
         if not indices:
             raise VariantSetError(
                 f"{selector.where}: the selection is empty: no instance has these traits. "
                 + _explain_empty(selector, candidates)
             )
         _require_every_value_used(selector, [candidates[i] for i in indices])
-        chosen.update(indices)
-    return [candidates[i] for i in sorted(chosen)]
+        picked.append(set(indices))
+    _require_no_duplicate(variant_set.selectors, picked)
+    return [candidates[i] for i in sorted(set().union(*picked))]
+
+
+def select_instances(variant_set: VariantSet, candidates: Sequence[_Named]) -> list[str]:
+    """The names of the instances of what is selected, each once.
+
+    Raises VariantSetError also if they are more than the set's limit.
+    """
+    names = list(dict.fromkeys(n for c in select(variant_set, candidates) for n in c.instances))
+    if len(names) > variant_set.limit:
+        raise VariantSetError(
+            f"{variant_set.path}: selects {len(names)} kernel instances for each architecture, "
+            f"and its limit is {variant_set.limit}. Narrow its tables, or write "
+            f"`limit = {len(names)}` above the first of them."
+        )
+    return names

@@ -13,7 +13,16 @@ _SOURCES = [
     Label("//kernels/qola:tables.py"),
 ] + [
     Label("//kernels/ck_fmha:ckgen/%s.py" % module)
-    for module in ["__init__", "directions", "emission", "pool", "schema", "selection", "values"]
+    for module in [
+        "__init__",
+        "archs",
+        "directions",
+        "emission",
+        "pool",
+        "schema",
+        "selection",
+        "values",
+    ]
 ]
 
 def generate(rctx, arguments, program = _GENERATOR):
@@ -44,7 +53,8 @@ def _pool_repository_impl(rctx):
     rctx.report_progress("reading upstream's kernel instances")
     folder = rctx.path(rctx.attr.ck_generator).dirname
     rctx.watch_tree(folder.get_child("codegen"))
-    generate(rctx, ["pool", "--fmha-dir", folder])
+    rctx.watch(rctx.attr.archs)
+    generate(rctx, ["pool", "--fmha-dir", folder, "--archs", rctx.path(rctx.attr.archs)])
     rctx.template(
         "BUILD.bazel",
         rctx.attr.build_file,
@@ -55,6 +65,7 @@ pool_repository = repository_rule(
     implementation = _pool_repository_impl,
     doc = "Every instance that upstream's generator knows: see ckgen/emission.py.",
     attrs = {
+        "archs": attr.label(mandatory = True, doc = "archs.toml"),
         "build_file": attr.label(
             default = "//kernels/ck_fmha:ck_fmha.BUILD.bazel",
             allow_single_file = True,
@@ -65,19 +76,20 @@ pool_repository = repository_rule(
 
 _SET_BUILD = """# Generated. Do not edit.
 load("@aiter_attn//kernels/ck_fmha/private:packages.bzl", "variant_set_package")
-load(":instances.bzl", "INSTANCES", "LAUNCH_SOURCES")
+load(":instances.bzl", "INSTANCES", "LAUNCH_SOURCES", "LEFT_OUT")
 
-variant_set_package(INSTANCES, LAUNCH_SOURCES%s)
+variant_set_package("%s", INSTANCES, LEFT_OUT, LAUNCH_SOURCES%s)
 """
 
-def write_set_build(rctx, testonly = False):
+def write_set_build(rctx, name, testonly = False):
     """Writes the BUILD file of a variant set's repository.
 
     Args:
       rctx: the repository rule's context.
+      name: of the variant set, for messages.
       testonly: whether the set is for tests alone.
     """
-    text = _SET_BUILD % (", testonly = True" if testonly else "")
+    text = _SET_BUILD % (name, ", testonly = True" if testonly else "")
     rctx.file("BUILD.bazel", text, executable = False)
 
 def _variant_set_repository_impl(rctx):
@@ -86,7 +98,7 @@ def _variant_set_repository_impl(rctx):
     pool = rctx.path(rctx.attr.pool)
     arguments = ["variant-set", "--pool", pool, "--file", rctx.path(rctx.attr.file)]
     generate(rctx, arguments)
-    write_set_build(rctx)
+    write_set_build(rctx, rctx.path(rctx.attr.file).basename.removesuffix(".toml"))
 
 variant_set_repository = repository_rule(
     implementation = _variant_set_repository_impl,

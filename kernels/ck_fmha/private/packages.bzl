@@ -2,7 +2,7 @@
 """The targets of the generated repositories. Each macro declares a whole package."""
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
-load("@variant_sets//:known.bzl", "ARCHS")
+load("@variant_sets//:known.bzl", "ARCHS", "DIRECTIONS")
 load(
     "//kernels:defs.bzl",
     "chosen_archs",
@@ -15,11 +15,12 @@ load("//kernels/ck_fmha:defs.bzl", "ck_host_library")
 load("//kernels/ck_fmha:groups.lock.bzl", "GROUPS")
 load("//kernels/ck_fmha/private:groups.bzl", "group_of")
 load("//kernels/ck_fmha/private:machine_options.bzl", "machine_options")
+load("//kernels/ck_fmha/private:no_instances.bzl", "no_instances")
 
 _PUBLIC = ["//visibility:public"]
 
 # buildifier: disable=unnamed-macro
-def instances_package(pipelines):
+def instances_package(pipelines, left_out):
     """A package of the pool:
 
         INSTANCE.ARCH           the code object
@@ -27,11 +28,14 @@ def instances_package(pipelines):
 
     Args:
       pipelines: pipeline -> instance -> work-items per workgroup.
+      left_out: instance -> architectures that there is none for, and why.
     """
     grouped = {}
     for pipeline, block_sizes in pipelines.items():
         for instance, block_size in block_sizes.items():
             for arch in ARCHS:
+                if arch in left_out.get(instance, {}):
+                    continue
                 if _instance(instance, block_size, pipeline, arch):
                     grouped[instance + ".cpp"] = True
     native.exports_files(grouped.keys(), visibility = ["@ck_fmha//groups:__pkg__"])
@@ -83,36 +87,80 @@ def groups_package():
                 visibility = _PUBLIC,
             )
 
+def _direction_of(label):
+    """The direction of an instance, by its label @ck_fmha//DIRECTION/SHAPE:INSTANCE."""
+    return label.partition("//")[2].partition("/")[0]
+
+def _nothing_there(variant_set, instances, left_out, arch, direction = None):
+    """What is said of a target without an instance. Its arguments are as below."""
+    of = [name for name, label in instances.items() if direction in (None, _direction_of(label))]
+    message = "Variant set %s has no instance%s for %s" % (
+        variant_set,
+        " of " + direction if direction else "",
+        arch,
+    )
+    if of:
+        reasons = {left_out[name][arch]: True for name in of}
+        return message + ", as kernels/archs.toml leaves all %d out: %s. It has some for: %s." % (
+            len(of),
+            "; ".join(sorted(reasons)),
+            ", ".join([a for a in ARCHS if [n for n in of if a not in left_out.get(n, {})]]) or
+            "none",
+        )
+    known = {_direction_of(label): True for label in instances.values()}
+    return message + ". Its directions: %s." % ", ".join(sorted(known))
+
 # buildifier: disable=unnamed-macro
-def variant_set_package(instances, launch_sources, testonly = False):
+def variant_set_package(variant_set, instances, left_out, launch_sources, testonly = False):
     """The package of a variant set:
 
-        ARCH          its code objects for one architecture
-        ARCH.library  the same as a cc_library
-        code_objects  for the chosen architectures
-        launch        the host code that makes their kernel arguments
-        rows.json     their rows of the launch table
+        ARCH                    its code objects for one architecture
+        ARCH.library            the same as a cc_library
+        ARCH.DIRECTION          those of one direction
+        ARCH.DIRECTION.library  the same as a cc_library
+        code_objects            for the chosen architectures
+        launch                  the host code that makes their kernel arguments
+        rows.json               their rows of the launch table
 
     Args:
+      variant_set: its name, for messages.
       instances: instance -> its label.
+      left_out: instance -> architectures that there is none for, and why.
       launch_sources: the host sources.
       testonly: of the targets.
     """
     for arch in ARCHS:
-        code_object_group(
-            name = arch,
-            testonly = testonly,
-            deps = ["%s.%s" % (label, arch) for label in instances.values()],
-            tags = ["manual"],
-            visibility = _PUBLIC,
-        )
-        cc_library(
-            name = arch + ".library",
-            testonly = testonly,
-            tags = ["manual"],
-            visibility = _PUBLIC,
-            deps = ["%s.%s.library" % (label, arch) for label in instances.values()],
-        )
+        objects = {direction: [] for direction in DIRECTIONS}
+        for instance, label in instances.items():
+            if arch not in left_out.get(instance, {}):
+                objects[_direction_of(label)].append("%s.%s" % (label, arch))
+        groups = {"%s.%s" % (arch, direction): labels for direction, labels in objects.items()}
+        groups[arch] = [":%s.%s" % (arch, d) for d, labels in objects.items() if labels]
+        for name, labels in groups.items():
+            common = {
+                "tags": ["manual"],
+                "testonly": testonly,
+                "visibility": _PUBLIC,
+            }
+            if labels:
+                code_object_group(
+                    name = name,
+                    deps = labels,
+                    **common
+                )
+                cc_library(
+                    name = name + ".library",
+                    deps = [label + ".library" for label in labels],
+                    **common
+                )
+                continue
+            direction = name.partition(".")[2] or None
+            for missing in (name, name + ".library"):
+                no_instances(
+                    name = missing,
+                    message = _nothing_there(variant_set, instances, left_out, arch, direction),
+                    **common
+                )
     code_object_group(
         name = "code_objects",
         testonly = testonly,
@@ -138,7 +186,8 @@ def variant_set_aliases(repository):
     """
     names = ["code_objects", "launch", "rows.json"]
     for arch in ARCHS:
-        names += [arch, arch + ".library"]
+        for name in [arch] + ["%s.%s" % (arch, direction) for direction in DIRECTIONS]:
+            names += [name, name + ".library"]
     for name in names:
         native.alias(
             name = name,

@@ -25,19 +25,26 @@ def arch_names(text):
     """The architectures of archs.toml.
 
     Args:
-      text: the file's: a table per architecture, whose entries are strings.
+      text: the file's: a table per architecture with its products. What it leaves out, in
+        [[ARCH.left_out]], is the pool's matter: ckgen/archs.py reads it.
     Returns:
       The names, sorted; fails where a table lacks `products`, or a line is something else.
     """
     products = {}
     arch = None
+    left_out = False
     for line in text.split("\n"):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
         key, equals, value = line.partition("=")
-        if line.startswith("[") and line.endswith("]"):
+        if line.startswith("[[") and line.endswith(".left_out]]"):
+            left_out = True
+        elif left_out and not line.startswith("["):
+            continue
+        elif line.startswith("[") and line.endswith("]"):
             arch = line[1:-1]
+            left_out = False
             products[arch] = None
         elif arch and equals and key.strip() == "products" and value.strip().startswith("\""):
             products[arch] = value
@@ -49,9 +56,23 @@ def arch_names(text):
              ("products is missing of " + ", ".join(missing) if missing else "no architecture"))
     return sorted(products)
 
+def direction_names(text):
+    """The directions of traits.toml.
+
+    Args:
+      text: the file's.
+    Returns:
+      The names, in its order.
+    """
+    head = "[directions."
+    lines = [line.strip() for line in text.split("\n")]
+    return [line[len(head):-1] for line in lines if line.startswith(head) and line.endswith("]")]
+
 _KNOWN = """\"""Generated. Do not edit.\"""
 
 ARCHS = {archs}
+
+DIRECTIONS = {directions}
 
 VARIANT_SETS = {sets}
 """
@@ -80,9 +101,10 @@ INSTANCES = _INSTANCES
 def _variant_sets_repository_impl(rctx):
     files = variant_set_files(rctx, rctx.attr.readme)
     archs = arch_names(rctx.read(rctx.attr.archs))
+    directions = direction_names(rctx.read(rctx.attr.traits))
     texts = {
         "BUILD.bazel": "",
-        "known.bzl": _KNOWN.format(archs = archs, sets = files.keys()),
+        "known.bzl": _KNOWN.format(archs = archs, directions = directions, sets = files.keys()),
         "repositories.bzl": _REPOSITORIES.format(files = files),
     }
     for name in files:
@@ -93,12 +115,13 @@ def _variant_sets_repository_impl(rctx):
 
 variant_sets_repository = repository_rule(
     implementation = _variant_sets_repository_impl,
-    doc = """known.bzl has the names of variant sets and architectures.
+    doc = """known.bzl has the names of variant sets, architectures and directions.
 
 A package per set has aliases into the set's repository, which is fetched when one of them is asked
 for.""",
     attrs = {
         "archs": attr.label(mandatory = True, doc = "archs.toml"),
         "readme": attr.label(mandatory = True, doc = "README.md of the folder of sets"),
+        "traits": attr.label(mandatory = True, doc = "traits.toml"),
     },
 )

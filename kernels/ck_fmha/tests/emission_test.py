@@ -32,7 +32,7 @@ skip_min_seqlen_q = false
 @pytest.fixture(scope="module")
 def files(pool: Pool) -> dict[str, str]:
     """@ck_fmha"""
-    return pool_files(pool.candidates)
+    return pool_files(pool.candidates, {})
 
 
 @pytest.fixture(scope="module")

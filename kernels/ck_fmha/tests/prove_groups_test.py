@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from kernels.ck_fmha import prove_groups
-from kernels.ck_fmha.prove_groups import Proof, Trouble, lock_text, parse_lock, siblings
+from kernels.ck_fmha.groups import LockError, Proof, extended, lock_text, parse_lock, siblings
+from kernels.ck_fmha.prove_groups import Trouble
 
 
 def row(kind: str, *tile: int) -> dict[str, object]:
@@ -44,7 +45,7 @@ def test_a_lock_is_read_as_it_was_written(lock: dict):
     ],
 )
 def test_another_text_is_refused_with_the_way_out(text: str):
-    with pytest.raises(Trouble, match=r"groups.lock.bzl cannot be read.*Restore it"):
+    with pytest.raises(LockError, match=r"groups.lock.bzl cannot be read.*Restore it"):
         parse_lock(text)
 
 
@@ -152,7 +153,7 @@ def test_other_shortcuts_that_change_objects_are_no_matter_of_groups(lock: Path)
 def test_known_groups_stay_together_and_new_ones_join():
     known = {"fwd_fp16_d64_0": ["a", "b"]}
     found = {"fwd_fp16_d64_0": ["a", "b", "c", "d"], "fwd_bf16_d64_0": ["x", "b"]}
-    assert prove_groups.extended(known, found) == {
+    assert extended(known, found) == {
         "fwd_fp16_d64_0": ["a", "b"],
         "fwd_fp16_d64_1": ["c", "d"],
     }

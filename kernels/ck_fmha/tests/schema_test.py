@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.ck_fmha.ckgen.schema import documentation, parse_variant_set
+from kernels.ck_fmha.ckgen.schema import DEFAULT_LIMIT, documentation, parse_variant_set
 from kernels.ck_fmha.ckgen.values import VariantSetError
 from kernels.launch_table.traits import TABLE, TraitValue
 
@@ -21,7 +21,7 @@ KNOWN = {
 
 
 def parse(text: str):
-    return parse_variant_set(text, "set.toml", KNOWN)
+    return parse_variant_set(text, "set.toml", KNOWN).selectors
 
 
 def refusal(text: str) -> str:
@@ -41,9 +41,29 @@ def test_scalars_lists_and_omitted_keys():
     assert selector.admitted == {}
 
 
-def test_repeated_values_fold():
-    (selector,) = parse("[[variants]]\nhead_size_qk = [64, 128, 64]\n")
-    assert selector.admitted["head_size_qk"] == (64, 128)
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            "head_size_qk = [64, 128, 64]",
+            "[[variants]] #1: head_size_qk lists 64 twice; remove one.",
+        ),
+        ("mask = [true, true]", "mask lists true twice"),
+        ('direction = ["fwd", "fwd"]', "direction lists fwd twice"),
+    ],
+)
+def test_repeated_values_are_refused(line: str, expected: str):
+    assert expected in refusal(f"[[variants]]\n{line}\n")
+
+
+def test_repeated_values_of_qola_fold():
+    (selector,) = parse('[[mha_fwd_variants]]\ndtype = ["bf16", "bf16"]\nhas_mask = [true, true]\n')
+    assert selector.admitted == {"dtype": ("bf16",), "mask": (True,)}
+
+
+def test_the_limit():
+    assert parse_variant_set("[[variants]]\n", "set.toml", KNOWN).limit == DEFAULT_LIMIT
+    assert parse_variant_set("limit = 9\n[[variants]]\n", "set.toml", KNOWN).limit == 9
 
 
 def test_tables_keep_their_order():
@@ -125,6 +145,11 @@ def test_unknown_value_names_it_the_allowed_and_the_nearest():
         ),
         ('[[variants]]\ndirection = "fwd"\ndeterministic = true\n', "is a trait of bwd only"),
         ("[[variants]]\nhas_mask = true\n", "did you mean 'mask'?"),
+        ("limit = 0\n[[variants]]\n", "limit = 0: it is the most kernel instances"),
+        ("limit = true\n[[variants]]\n", "limit = true: it is the most kernel instances"),
+        ('limit = "9"\n[[variants]]\n', "an integer from 1; 8000 where it is left out"),
+        ("limit = 9\n", "selects nothing: it has no table"),
+        ("limti = 9\n[[variants]]\n", "unknown table 'limti'; did you mean 'limit'?"),
         ("[[varaints]]\n", "unknown table 'varaints'; did you mean 'variants'?"),
         ("variants = 1\n", "must be written as [[variants]] tables"),
         ("[variants]\n", "must be written as [[variants]] tables"),

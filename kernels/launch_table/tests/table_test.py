@@ -196,3 +196,17 @@ def test_a_table_of_traits_that_contradicts_itself(old: str, new: str, message: 
 def test_values_that_do_not_fit():
     with pytest.raises(ValueError, match="head_size_qk = 65536: not a 16-bit number"):
         TABLE.exact_key("fwd", {"head_size_qk": 65536})
+
+
+def test_a_code_object_for_each_row_and_architecture_but_what_is_left_out():
+    rows = [make_row("a", "fwd", 1), make_row("b", "fwd", 2)]
+    objects = some_objects(rows)
+    table.check_complete(rows, objects, ARCHS)
+    rows[1]["left_out"] = {"gfx950": "no room for it"}
+    with pytest.raises(table.TableError, match="a code object that no row names: b for gfx950"):
+        table.check_complete(rows, objects, ARCHS)
+    del objects["b", "gfx950"]
+    table.check_complete(rows, objects, ARCHS)
+    del objects["b", "gfx942"]
+    with pytest.raises(table.TableError, match="no code object of b for gfx942"):
+        table.check_complete(rows, objects, ARCHS)

@@ -16,7 +16,7 @@ def _sample_repository_impl(rctx):
         ["--pool", rctx.path(rctx.attr.pool), "--seed", seed],
         program = rctx.attr.draw,
     )
-    write_set_build(rctx, testonly = True)
+    write_set_build(rctx, "the sample", testonly = True)
 
 _sample_repository = repository_rule(
     implementation = _sample_repository_impl,

@@ -1,0 +1,96 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""An estimate of what compiling kernels costs, in seconds of processor time.
+
+A kernel that is in no proven compile group is compiled alone. A group is compiled as a whole if any
+of its members is wanted: its costliest member as if alone, and each other one as a sibling. The
+figures, and where they are from, are in compile_cost.toml.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import tomllib
+
+Row = Mapping[str, Any]  # of pool.json
+
+FIGURES = Path(__file__).with_name("compile_cost.toml")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Kind:
+    alone: float
+    sibling: float
+    head_sizes: Mapping[int, float]  # ascending: greatest head size -> factor
+
+    def factor(self, row: Row) -> float:
+        size = max(row["traits"]["head_size_qk"], row["traits"]["head_size_v"])
+        return next(factor for most, factor in self.head_sizes.items() if size <= most)
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """Of some kernels for one architecture.
+
+    seconds  with these groups
+    alone    if each were compiled by itself
+    grouped  how many of them are in groups
+    groups   how many groups these are
+    others   how many more kernels these groups have
+    """
+
+    seconds: float
+    alone: float
+    grouped: int
+    groups: int
+    others: int
+
+
+class CostModel:
+    """text is that of compile_cost.toml; rows has all instances by name."""
+
+    def __init__(self, text: str, rows: Mapping[str, Row]):
+        self._rows = rows
+        figures = tomllib.loads(text)
+        self._object = float(figures.pop("object"))
+        self._kinds = {
+            kind: _Kind(
+                entry["alone"],
+                entry["sibling"],
+                dict(sorted((int(size), by) for size, by in entry["head_sizes"].items())),
+            )
+            for kind, entry in figures.items()
+        }
+
+    def alone(self, row: Row) -> float:
+        kind = self._kinds[row["kind"]]
+        return kind.alone * kind.factor(row) + self._object
+
+    def _sibling(self, row: Row) -> float:
+        kind = self._kinds[row["kind"]]
+        return kind.sibling * kind.factor(row)
+
+    def _group(self, rows: Iterable[Row]) -> float:
+        """The compile of a group, without what each of its code objects takes."""
+        first, *others = sorted(rows, key=self.alone, reverse=True)
+        return self.alone(first) - self._object + sum(map(self._sibling, others))
+
+    def estimate(self, wanted: Iterable[str], groups: Iterable[Iterable[str]]) -> Estimate:
+        """Of the wanted instances; members of compile groups are "package:instance"."""
+        names = set(wanted)
+        listed = ({member.partition(":")[2] for member in members} for members in groups)
+        used = [members for members in listed if members & names]
+        inside = set().union(*used)
+        alone = {name: self.alone(self._rows[name]) for name in names}
+        return Estimate(
+            seconds=sum(alone[name] for name in names - inside)
+            + sum(self._group(self._rows[name] for name in members) for members in used)
+            + self._object * len(names & inside),
+            alone=sum(alone.values()),
+            grouped=len(names & inside),
+            groups=len(used),
+            others=len(inside - names),
+        )

@@ -1,0 +1,81 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""How many kernel instances variant sets have, by direction, head size and dtype."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kernels.ck_fmha.ckgen.directions import direction_of
+from kernels.ck_fmha.ckgen.emission import RecordedPool
+from kernels.ck_fmha.ckgen.schema import parse_variant_set
+from kernels.ck_fmha.ckgen.selection import select_instances
+from kernels.launch_table.traits import TABLE
+
+Row = Mapping[str, Any]  # of pool.json
+
+UPDATE = "./bazelw run //kernels:matrix -- --golden"
+
+# The project's own sets, which the golden file has. Sets of others come and go.
+GOLDEN_SETS = ("smoke", "core", "te", "jax", "inference", "full")
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Cell:
+    direction: int  # its place among the directions
+    head_size_qk: int
+    head_size_v: int
+    dtype: str
+
+    @property
+    def direction_name(self) -> str:
+        return list(TABLE.directions)[self.direction]
+
+    @property
+    def head_size(self) -> str:
+        sizes = dict.fromkeys((self.head_size_qk, self.head_size_v))
+        return "x".join(str(size) for size in sizes)
+
+
+def cell(row: Row) -> Cell:
+    direction = list(TABLE.directions).index(direction_of(row["kind"]))
+    traits = row["traits"]
+    return Cell(direction, traits["head_size_qk"], traits["head_size_v"], traits["dtype"])
+
+
+def by_cell(rows: Iterable[Row]) -> dict[Cell, list[Row]]:
+    """In the order of the directions and head sizes."""
+    cells: dict[Cell, list[Row]] = collections.defaultdict(list)
+    for row in rows:
+        cells[cell(row)].append(row)
+    return dict(sorted(cells.items()))
+
+
+def rows_of_set(pool: RecordedPool, file: Path) -> list[Row]:
+    """The instances of a variant set file. Raises VariantSetError."""
+    shown = f"kernels/variants/{file.name}"
+    variant_set = parse_variant_set(file.read_text("utf-8"), shown, pool.known_values)
+    return [pool.rows[name] for name in select_instances(variant_set, pool.candidates)]
+
+
+def golden(sets: Mapping[str, Iterable[Row]], archs: Iterable[str]) -> str:
+    """The text of the golden file."""
+    lines = [
+        "# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0",
+        "# Kernel instances of the variant sets for one architecture, by direction, head size and",
+        "# dtype; as many for each architecture, but for what kernels/archs.toml leaves out of it.",
+        f"# Written by {UPDATE}",
+    ]
+    for name, rows in sets.items():
+        listed = list(rows)
+        lines += ["", f"{name} {len(listed)}"]
+        for where, found in by_cell(listed).items():
+            words = (name, where.direction_name, where.head_size, where.dtype, len(found))
+            lines.append(" ".join(map(str, words)))
+        for arch in archs:
+            if left := sum(arch in row.get("left_out", {}) for row in listed):
+                lines.append(f"{name} without for {arch}: {left}")
+    return "\n".join(lines) + "\n"

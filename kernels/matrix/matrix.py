@@ -1,0 +1,208 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Prints what variant sets have: kernel instances per direction, head size and dtype.
+
+    ./bazelw run //kernels:matrix -- [--variants=te,jax] [--archs=gfx942] [--format=json]
+
+Beside the counts stands an estimate of the processor time that compiling them takes: cost.py has
+the model, compile_cost.toml the figures and where they are from. Nothing is compiled. `--golden`
+writes the golden file of counts anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tomllib
+from absl import app, flags
+
+from kernels.ck_fmha.ckgen.emission import RecordedPool
+from kernels.ck_fmha.ckgen.values import VariantSetError
+from kernels.ck_fmha.groups import Groups, LockError, extended, parse_lock, siblings
+from kernels.matrix.cost import FIGURES, CostModel
+from kernels.matrix.counts import GOLDEN_SETS, UPDATE, Row, by_cell, golden, rows_of_set
+
+_VARIANTS = flags.DEFINE_list("variants", ["core"], "variant sets, files of kernels/variants")
+_ARCHS = flags.DEFINE_list("archs", ["gfx942"], "architectures, tables of kernels/archs.toml")
+_FORMAT = flags.DEFINE_enum("format", "text", ["text", "json"], "what is printed")
+_GOLDEN = flags.DEFINE_bool("golden", False, "write the golden file instead")
+
+# By Bazel.
+_POOL = flags.DEFINE_string("pool", None, "pool.json of @ck_fmha", required=True)
+_README = flags.DEFINE_string("readme", None, "README.md beside the variant sets", required=True)
+_ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.toml", required=True)
+_LOCK = flags.DEFINE_string("lock", None, "groups.lock.bzl", required=True)
+
+_SET_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_GOLDEN_FILE = "kernels/matrix/counts.golden"
+
+
+class MatrixError(Exception):
+    """What the user asked that there is not."""
+
+
+def chosen(names: Sequence[str], known: Sequence[str], flag: str, what: str) -> list[str]:
+    """The names, each once. Raises MatrixError for one that is not known, or none."""
+    for name in names:
+        if name not in known:
+            raise MatrixError(f"--{flag}: unknown {what} {name!r}; known: {', '.join(known)}")
+    if not names:
+        raise MatrixError(f"--{flag}: name at least one {what}; known: {', '.join(known)}")
+    return list(dict.fromkeys(names))
+
+
+def present(variant_set: str, arch: str, rows: Sequence[Row]) -> list[Row]:
+    """The instances that there are for an architecture. Raises MatrixError if there is none."""
+    found = [row for row in rows if arch not in row.get("left_out", {})]
+    if not found:
+        reasons = sorted({row["left_out"][arch] for row in rows})
+        raise MatrixError(
+            f"variant set {variant_set} has no instance for {arch}: kernels/archs.toml leaves all "
+            f"{len(rows)} out: {'; '.join(reasons)}"
+        )
+    return found
+
+
+def report(
+    variant_set: str,
+    arch: str,
+    rows: Sequence[Row],
+    model: CostModel,
+    proven: Groups,
+    packages: Mapping[str, str],
+) -> dict[str, Any]:
+    """What is printed of a set for an architecture, as JSON has it.
+
+    proven    the compile groups of groups.lock.bzl
+    packages  instance -> its package in the pool
+    """
+    found = present(variant_set, arch, rows)
+    names = [row["name"] for row in found]
+    alike = siblings({f"{packages[row['name']]}:{row['name']}": row for row in found})
+    now = model.estimate(names, proven.values())
+    then = model.estimate(names, extended(proven, alike).values())
+    return {
+        "variant_set": variant_set,
+        "arch": arch,
+        "instances": len(found),
+        "left_out": len(rows) - len(found),
+        "counts": [
+            {
+                "direction": where.direction_name,
+                "head_size": where.head_size,
+                "dtype": where.dtype,
+                "instances": len(of),
+                "cpu_seconds_alone": round(sum(map(model.alone, of)), 1),
+            }
+            for where, of in by_cell(found).items()
+        ],
+        "compile": {
+            "cpu_seconds": round(now.seconds),
+            "cpu_seconds_alone": round(now.alone),
+            "cpu_seconds_all_in_groups": round(then.seconds),
+            "instances_in_groups": now.grouped,
+            "groups": now.groups,
+            "other_members_of_groups": now.others,
+        },
+    }
+
+
+def _compile_text(estimate: Mapping[str, Any], instances: int) -> str:
+    def time(name: str) -> str:
+        return f"{estimate[name]:,} CPU s ({estimate[name] / 3600:.1f} h)"
+
+    grouped, others = estimate["instances_in_groups"], estimate["other_members_of_groups"]
+    beside = f" (with {others} kernels of other sets)" if others else ""
+    return (
+        f"Compiling takes about {time('cpu_seconds')}: {grouped} instances in "
+        f"{estimate['groups']} proven compile groups{beside}, {instances - grouped} alone.\n"
+        f"Each of them alone: {time('cpu_seconds_alone')}. All siblings in groups, once they are "
+        f"proven: {time('cpu_seconds_all_in_groups')}.\n"
+    )
+
+
+def text(reported: Mapping[str, Any]) -> str:
+    """A report for people."""
+    counts = reported["counts"]
+    columns = [*sorted({entry["dtype"] for entry in counts}), "all", "cpu"]
+
+    def line(direction: str, head_size: str, entries: Sequence[Mapping[str, Any]]) -> str:
+        numbers = dict.fromkeys(columns, 0.0)
+        for entry in entries:
+            numbers[entry["dtype"]] += entry["instances"]
+            numbers["all"] += entry["instances"]
+            numbers["cpu"] += entry["cpu_seconds_alone"]
+        *shown, cpu = (f"{numbers[column]:>8,.0f}" for column in columns)
+        return f"{direction:<14}{head_size:>9}{''.join(shown)}{cpu:>13}"
+
+    heads = "".join(f"{column:>8}" for column in columns[:-1])
+    left = f" ({reported['left_out']} are left out)" if reported["left_out"] else ""
+    lines = [
+        f"{reported['variant_set']} for {reported['arch']}: "
+        f"{reported['instances']:,} kernel instances{left}",
+        "",
+        f"{'direction':<14}{'head size':>9}{heads}{'CPU s alone':>13}",
+    ]
+    for direction in dict.fromkeys(entry["direction"] for entry in counts):
+        own = [entry for entry in counts if entry["direction"] == direction]
+        for head_size in dict.fromkeys(entry["head_size"] for entry in own):
+            of_size = [entry for entry in own if entry["head_size"] == head_size]
+            lines.append(line(direction, head_size, of_size))
+        lines.append(line(direction, "all", own))
+    lines.append(line("all", "all", counts))
+    return "\n".join(lines) + "\n\n" + _compile_text(reported["compile"], reported["instances"])
+
+
+def _write_golden(pool: RecordedPool, files: Mapping[str, Path], archs: Sequence[str]) -> None:
+    root = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
+    if not root:
+        raise MatrixError(f"--golden writes into the source tree; run it through Bazel: {UPDATE}")
+    sets = {name: rows_of_set(pool, files[name]) for name in GOLDEN_SETS}
+    (Path(root) / _GOLDEN_FILE).write_text(golden(sets, archs), "ascii")
+    print(_GOLDEN_FILE)
+
+
+def _run() -> None:
+    pool = RecordedPool(Path(_POOL.value).read_text("utf-8"))
+    known_archs = sorted(tomllib.loads(Path(_ARCHS_FILE.value).read_text("utf-8")))
+    found = sorted(Path(_README.value).parent.glob("*.toml"))
+    files = {path.stem: path for path in found if _SET_NAME.fullmatch(path.stem)}
+    if _GOLDEN.value:
+        _write_golden(pool, files, known_archs)
+        return
+    names = chosen(_VARIANTS.value, list(files), "variants", "variant set")
+    archs = chosen(_ARCHS.value, known_archs, "archs", "architecture")
+    model = CostModel(FIGURES.read_text("utf-8"), pool.rows)
+    lock = parse_lock(Path(_LOCK.value).read_text("utf-8"))
+    reports = []
+    for name in names:
+        rows = rows_of_set(pool, files[name])
+        for arch in archs:
+            proven = {group: list(members) for group, members in lock.get(arch, {}).items()}
+            reports.append(report(name, arch, rows, model, proven, pool.packages))
+    if _FORMAT.value == "json":
+        print(json.dumps(reports, indent=1))
+        return
+    for each in reports:
+        print(text(each))
+    print("CPU seconds are estimated: kernels/matrix/compile_cost.toml says from what.")
+
+
+def main(arguments: Sequence[str]) -> int:
+    if arguments[1:]:
+        raise app.UsageError(f"what is {arguments[1]!r}? See --help")
+    try:
+        _run()
+    except (LockError, MatrixError, VariantSetError) as error:
+        print(f"matrix: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    app.run(main)

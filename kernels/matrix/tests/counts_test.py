@@ -1,0 +1,267 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The counts of the project's own sets: golden, and counted a second time without our selection.
+
+The second count reads the fields of upstream's generator itself, by what the sets are for. It uses
+neither the table of traits nor candidates.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomllib
+
+from kernels.ck_fmha.ckgen.emission import RecordedPool
+from kernels.ck_fmha.ckgen.schema import parse_variant_set
+from kernels.ck_fmha.ckgen.selection import select
+from kernels.matrix.counts import GOLDEN_SETS, UPDATE, golden, rows_of_set
+
+README = Path(os.environ["README"])
+GOLDEN = Path(os.environ["GOLDEN"])
+
+# (direction, head size, dtype) -> kernel instances.
+Counts = Counter[tuple[str, str, str]]
+
+
+@pytest.fixture(scope="module")
+def pool() -> RecordedPool:
+    return RecordedPool(Path(os.environ["POOL"]).read_text("utf-8"))
+
+
+def file_of(name: str) -> Path:
+    return README.parent / f"{name}.toml"
+
+
+def test_golden(pool: RecordedPool) -> None:
+    archs = sorted(tomllib.loads(Path(os.environ["ARCHS"]).read_text("utf-8")))
+    found = golden({name: rows_of_set(pool, file_of(name)) for name in GOLDEN_SETS}, archs)
+    assert found == GOLDEN.read_text("ascii"), (
+        f"the sets have other kernel instances than before; if that is meant, {UPDATE}"
+    )
+
+
+# ---- the second count --------------------------------------------------------------------------
+
+
+def modules() -> dict[str, Any]:
+    folder = str(Path(os.environ["CK_GENERATOR"]).parent)
+    sys.path.insert(0, folder)
+    try:
+        return {
+            name: importlib.import_module(f"codegen.ops.fmha_{name}")
+            for name in ("fwd", "bwd", "fwd_splitkv", "pagedkv_prefill")
+        }
+    finally:
+        sys.path.remove(folder)
+
+
+def upstream() -> Iterator[tuple[str, str, str, str, Any]]:
+    """(direction, kind, head size, name, fields) of every kernel of receipt 600 that can be had."""
+    ck = modules()
+    arguments = ("", 600, [-1], "simplified")
+    for kernel in ck["fwd"].get_fwd_blobs(*arguments)[1]:
+        sizes = (kernel.F_hdim, kernel.F_tile.F_bn1)
+        size = str(sizes[0]) if sizes[0] == sizes[1] else "{}x{}".format(*sizes)
+        yield "fwd", "fwd", size, kernel.name, kernel
+    for kernel in ck["pagedkv_prefill"].get_fwd_blobs(*arguments)[1]:
+        if kernel.F_pipeline.F_pagedkv == "t":  # the others are forward again
+            yield "fwd_pagedkv", "fwd_pagedkv", str(kernel.F_hdim), kernel.name, kernel
+    splits = [
+        kernel
+        for kernel in ck["fwd_splitkv"].get_fwd_splitkv_blobs("", 600, "simplified", [-1])[1]
+        if kernel.F_pipeline.tag != "qr_async"  # listed, and not there
+    ]
+    for kernel in splits:
+        yield "fwd_splitkv", "split", str(kernel.F_hdim), kernel.name, kernel
+    split_sizes = {kernel.F_hdim for kernel in splits}
+    for kernel in ck["fwd_splitkv"].get_fwd_splitkv_combine_blobs("", 600, [-1]):
+        # No split pads its head size and not its queries.
+        pads = (kernel.F_pipeline.F_spad, kernel.F_pipeline.F_dvpad)
+        if kernel.F_hdim in split_sizes and pads != ("f", "t"):
+            yield "fwd_splitkv", "combine", str(kernel.F_hdim), kernel.name, kernel
+    _, dots, mains, converts = ck["bwd"].get_bwd_blobs("", 600, "simplified", [-1])
+    for kind, kernels in (("dot_do_o", dots), ("main", mains), ("convert_dq", converts)):
+        for kernel in kernels:
+            # What stores its random numbers is for debugging.
+            if "storerandval" not in kernel.name:
+                yield "bwd", kind, str(kernel.F_hdim), kernel.name, kernel
+
+
+Wanted = dict[str, Callable[[Any], bool]]  # kind -> whether a kernel of it is wanted
+
+
+def padded(fields: Any) -> bool:
+    return (fields.F_spad, fields.F_skpad) == ("t", "t")
+
+
+def forward(lse: str, *, group_bias: tuple[str, ...] = ("no",)) -> Callable[[Any], bool]:
+    def wanted(kernel: Any) -> bool:
+        p = kernel.F_pipeline
+        biases = group_bias if kernel.F_mode == "group" else ("no", "bias", "alibi")
+        return padded(p) and p.F_bias in biases and p.F_lse in lse and p.F_logits + p.F_skip == "ff"
+
+    return wanted
+
+
+def training(lse: str, backward: Callable[[Any], bool]) -> Wanted:
+    def main(kernel: Any) -> bool:
+        return (
+            padded(kernel)
+            and kernel.F_dpad == kernel.F_dvpad
+            and (kernel.F_mode == "batch" or kernel.F_bias == "no")
+            and backward(kernel)
+        )
+
+    return {
+        "fwd": forward(lse),
+        "main": main,
+        "dot_do_o": lambda kernel: kernel.F_spad == "t",
+        "convert_dq": lambda kernel: kernel.F_spad == "t",
+    }
+
+
+def plain(kernel: Any) -> bool:
+    """Of core: without bias and dropout, deterministic is off."""
+    p = getattr(kernel, "F_pipeline", None)
+    if p is not None and not isinstance(p, str):
+        return forward("t")(kernel) and p.F_bias == "no" and p.F_dropout == "f"
+    return (
+        kernel.F_spad == "t"
+        and getattr(kernel, "F_skpad", "t") == "t"
+        and getattr(kernel, "F_bias", "no") == "no"
+        and getattr(kernel, "F_dropout", "no") == "no"
+        and getattr(kernel, "F_deterministic", "f") == "f"
+        and getattr(kernel, "F_dpad", "f") + getattr(kernel, "F_dvpad", "f") == "ff"
+    )
+
+
+def core(kernel: Any) -> bool:
+    tile = getattr(kernel, "F_tile", None)
+    value_size = getattr(tile, "F_bn1", kernel.F_hdim)
+    return plain(kernel) and kernel.F_hdim in (64, 128) and value_size in (64, 128)
+
+
+def smoke(kernel: Any) -> bool:
+    mask = getattr(kernel, "F_mask", None) or getattr(
+        getattr(kernel, "F_pipeline", None), "F_mask", "s_mask"
+    )
+    return plain(kernel) and (kernel.F_hdim, kernel.F_dtype, kernel.F_mode, mask) == (
+        64,
+        "fp16",
+        "batch",
+        "s_mask",
+    )
+
+
+def cached(kernel: Any) -> bool:
+    """Of inference, split and paged keys."""
+    return padded(kernel.F_pipeline) and kernel.F_pipeline.F_bias in ("no", "alibi")
+
+
+_TRAINED = ("fwd", "main", "dot_do_o", "convert_dq")
+SETS: dict[str, Wanted] = {
+    "smoke": dict.fromkeys(_TRAINED, smoke),
+    "core": dict.fromkeys(_TRAINED, core),
+    "te": training("t", lambda kernel: True),
+    "jax": training(
+        "tf", lambda kernel: kernel.F_dbias == ("t" if kernel.F_bias == "bias" else "f")
+    ),
+    "inference": {
+        "fwd": lambda kernel: (
+            padded(kernel.F_pipeline)
+            and kernel.F_pipeline.F_bias != "bias"
+            and kernel.F_pipeline.F_dropout + kernel.F_pipeline.F_skip == "ff"
+        ),
+        "split": cached,
+        "combine": lambda kernel: kernel.F_pipeline.F_spad == "t",
+        "fwd_pagedkv": cached,
+    },
+    "full": dict.fromkeys(
+        ("fwd", "main", "dot_do_o", "convert_dq", "split", "combine", "fwd_pagedkv"),
+        lambda kernel: True,
+    ),
+}
+
+
+def counted() -> dict[str, Counts]:
+    kernels = {name: rest for *rest, name, fields in upstream() for rest in [(*rest, fields)]}
+    return {
+        variant_set: Counter(
+            (direction, size, fields.F_dtype)
+            for direction, kind, size, fields in kernels.values()
+            if kind in wanted and wanted[kind](fields)
+        )
+        for variant_set, wanted in SETS.items()
+    }
+
+
+def golden_counts() -> tuple[dict[str, int], dict[str, Counts]]:
+    totals, counts = {}, {name: Counter() for name in GOLDEN_SETS}
+    for line in GOLDEN.read_text("ascii").splitlines():
+        words = line.split()
+        if words and words[0] != "#" and len(words) == 2:
+            totals[words[0]] = int(words[1])
+        elif words and words[0] != "#" and words[1] != "without":
+            counts[words[0]][tuple(words[1:4])] = int(words[4])
+    return totals, counts
+
+
+def test_a_second_count_from_upstreams_generator_is_the_golden_one() -> None:
+    totals, counts = golden_counts()
+    found = counted()
+    assert found == counts
+    assert {name: sum(of.values()) for name, of in found.items()} == totals
+
+
+# ---- what is asked is served -------------------------------------------------------------------
+
+_FLAGS = (False, True)
+_MODES_AND_BIASES = (
+    *itertools.product(["batch"], ["none", "elementwise", "alibi"]),
+    ("group", "none"),
+)
+
+
+def asked(variant_set: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(direction, traits) of every kind of call, without its sizes."""
+    lse = [True] if variant_set == "te" else _FLAGS
+    for dtype, (mode, bias), mask, dropout in itertools.product(
+        ["fp16", "bf16"], _MODES_AND_BIASES, _FLAGS, _FLAGS
+    ):
+        same = {"dtype": dtype, "mode": mode, "bias": bias, "mask": mask, "dropout": dropout}
+        for each in lse:
+            rest = {"lse": each, "logits_soft_cap": False, "skip_min_seqlen_q": False}
+            yield "fwd", {**same, **rest}
+        without = [False] if variant_set == "te" or bias != "elementwise" else []
+        for grad in [*without, *([True] if bias == "elementwise" else [])]:
+            for deterministic in _FLAGS:
+                yield "bwd", {**same, "bias_grad": grad, "deterministic": deterministic}
+
+
+@pytest.mark.parametrize("variant_set", ["te", "jax"])
+def test_every_call_is_served_at_any_length_and_head_size(
+    pool: RecordedPool, variant_set: str
+) -> None:
+    file = file_of(variant_set)
+    parsed = parse_variant_set(file.read_text("utf-8"), file.name, pool.known_values)
+    served: dict[object, list[tuple[int, int]]] = {}
+    for c in select(parsed, pool.candidates):
+        if all(value for name, value in c.traits.items() if name.startswith("pad_")):
+            exact = frozenset(
+                (name, value)
+                for name, value in c.traits.items()
+                if not name.startswith(("pad_", "head_size_"))
+            )
+            sizes = (c.traits["head_size_qk"], c.traits["head_size_v"])
+            served.setdefault((c.direction, exact), []).append(sizes)
+    for direction, traits in asked(variant_set):
+        greatest = max(served[direction, frozenset(traits.items())])
+        assert greatest == (256, 256), (direction, traits)

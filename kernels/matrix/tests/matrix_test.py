@@ -1,0 +1,111 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What the program prints, and what it says of a set or an architecture that there is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernels.matrix import matrix
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    files = {"pool": "POOL", "readme": "README", "archs_file": "ARCHS", "lock": "LOCK"}
+    given = [f"--{flag}={os.environ[name]}" for flag, name in files.items()]
+    return subprocess.run(
+        [sys.executable, "-B", matrix.__file__, *given, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def test_the_text_adds_up() -> None:
+    done = run("--variants=core", "--archs=gfx950")
+    assert done.returncode == 0, done.stderr
+    assert "core for gfx950: 48 kernel instances" in done.stdout
+    lines = re.findall(r"^(\w+) +(\w+) +(\d+) +(\d+) +(\d+) +(\d+)$", done.stdout, re.M)
+    table = {(direction, size): tuple(map(int, rest)) for direction, size, *rest in lines}
+    assert {key: numbers[:3] for key, numbers in table.items()} == {
+        ("fwd", "64"): (4, 4, 8),
+        ("fwd", "128"): (4, 4, 8),
+        ("fwd", "all"): (8, 8, 16),
+        ("bwd", "64"): (8, 8, 16),
+        ("bwd", "128"): (8, 8, 16),
+        ("bwd", "all"): (16, 16, 32),
+        ("all", "all"): (24, 24, 48),
+    }
+    assert table["all", "all"][3] == pytest.approx(
+        table["fwd", "all"][3] + table["bwd", "all"][3], abs=2
+    )
+    assert "48 instances in 6 proven compile groups, 0 alone" in done.stdout
+
+
+def test_json_has_each_set_for_each_architecture() -> None:
+    done = run("--variants=smoke,directions", "--archs=gfx942,gfx950", "--format=json")
+    reports = json.loads(done.stdout)
+    assert [(each["variant_set"], each["arch"]) for each in reports] == [
+        ("smoke", "gfx942"),
+        ("smoke", "gfx950"),
+        ("directions", "gfx942"),
+        ("directions", "gfx950"),
+    ]
+    for each in reports:
+        assert sum(entry["instances"] for entry in each["counts"]) == each["instances"]
+        of_cells = sum(entry["cpu_seconds_alone"] for entry in each["counts"])
+        assert each["compile"]["cpu_seconds_alone"] == pytest.approx(of_cells, abs=2)
+    assert {entry["direction"] for entry in reports[2]["counts"]} == {
+        "fwd",
+        "bwd",
+        "fwd_splitkv",
+        "fwd_pagedkv",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--variants=tee"], "matrix: --variants: unknown variant set 'tee'; known: bench, core"),
+        (["--variants="], "matrix: --variants: name at least one variant set; known: bench"),
+        (["--archs=gfx942,gfx9"], "--archs: unknown architecture 'gfx9'; known: gfx942, gfx950"),
+        (["te"], "what is 'te'?"),
+        (["--golden"], "run it through Bazel: ./bazelw run //kernels:matrix -- --golden"),
+    ],
+)
+def test_refusals(arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BUILD_WORKSPACE_DIRECTORY", raising=False)
+    done = run(*arguments)
+    assert done.returncode != 0
+    assert words in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_a_set_that_is_broken_is_named(tmp_path: Path) -> None:
+    (tmp_path / "README.md").touch()
+    (tmp_path / "odd.toml").write_text("[[variants]]\nmsak = true\n")
+    (tmp_path / "Not-A-Set.toml").touch()
+    done = run("--variants=odd", f"--readme={tmp_path / 'README.md'}")
+    assert done.returncode == 1
+    assert done.stderr.startswith("matrix: kernels/variants/odd.toml: [[variants]] #1: unknown key")
+    done = run("--variants=Not-A-Set", f"--readme={tmp_path / 'README.md'}")
+    assert "unknown variant set 'Not-A-Set'; known: odd\n" in done.stderr
+
+
+def test_an_architecture_without_any_instance_of_a_set() -> None:
+    rows = [
+        {"name": "a", "left_out": {"gfx90a": "no fp8"}},
+        {"name": "b", "left_out": {"gfx90a": "too little LDS"}},
+    ]
+    assert matrix.present("te", "gfx942", rows) == rows
+    with pytest.raises(matrix.MatrixError) as refused:
+        matrix.present("te", "gfx90a", rows)
+    assert str(refused.value) == (
+        "variant set te has no instance for gfx90a: kernels/archs.toml leaves all 2 out: no fp8; "
+        "too little LDS"
+    )
