@@ -24,12 +24,14 @@ from absl import app, flags
 
 from tests.bench.workspace import Workspace
 
-# What is selected, by name; about 50, 500 and 5,000 instances, and all of forward and backward.
+# What is selected, by name: about 50, 500 and 5,000 instances, all of forward and backward, and of
+# every direction.
 _SETS = {
     "50": None,  # core
     "500": 'direction = "fwd"\nhead_size_qk = 192\n',
     "5000": 'direction = "bwd"\n',
     "all": 'direction = ["fwd", "bwd"]\n',
+    "full": "",
 }
 _ARCHS = "gfx942,gfx950"
 
@@ -80,14 +82,22 @@ def counts(summary: str) -> tuple[int, int]:
     return actions, int(mnemonics["HipCodeObject"])
 
 
+def variant_set_of(root: Path, name: str) -> str:
+    """The set of the tree that is measured. Where the tree has none that is it, one is written."""
+    selection = _SETS[name]
+    if selection is None:
+        return "core"
+    folder = root / "kernels/variants"
+    # An older tree has no such set, and no limit that all of its instances were above.
+    if name == "full" and (folder / "full.toml").is_file():
+        return "full"
+    (folder / "scale.toml").write_text(f"[[variants]]\n{selection}")
+    return "scale"
+
+
 def measure(tree: Tree, name: str) -> str:
     """One line of the table."""
-    selection = _SETS[name]
-    variant_set = "core"
-    path = tree.root / "kernels/variants/scale.toml"
-    if selection is not None:
-        variant_set = "scale"
-        path.write_text(f"[[variants]]\n{selection}")
+    variant_set = variant_set_of(tree.root, name)
     options = [f"--//kernels:variants={variant_set}", f"--//kernels:archs={_ARCHS}"]
     targets = ["//kernels:launch_table"]
     if _LIBRARIES.value:

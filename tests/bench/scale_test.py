@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from absl import flags
 
 from tests.bench import scale
@@ -26,6 +28,18 @@ Execution Platforms:
 def test_the_tree_is_the_one_that_bazel_runs_it_in() -> None:
     flags.FLAGS(["scale"])
     assert flags.FLAGS.tree == "/the/checkout"
+
+
+def test_full_is_the_trees_own_where_it_has_one(tmp_path: Path) -> None:
+    variants = tmp_path / "kernels/variants"
+    variants.mkdir(parents=True)
+    assert scale.variant_set_of(tmp_path, "50") == "core"
+    assert scale.variant_set_of(tmp_path, "5000") == "scale"
+    assert (variants / "scale.toml").read_text() == '[[variants]]\ndirection = "bwd"\n'
+    assert scale.variant_set_of(tmp_path, "full") == "scale"
+    assert (variants / "scale.toml").read_text() == "[[variants]]\n"
+    (variants / "full.toml").touch()
+    assert scale.variant_set_of(tmp_path, "full") == "full"
 
 
 def test_counts() -> None:

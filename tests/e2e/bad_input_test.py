@@ -75,6 +75,56 @@ def test_unknown_key_in_a_variant_set(project: clone.Clone, edit) -> None:
     project.bazel("build", "--nobuild", "//kernels:launch_table")
 
 
+@pytest.mark.parametrize(
+    ("path", "old", "new", "words"),
+    [
+        (
+            "kernels/variants/smoke.toml",
+            "[[variants]]",
+            "limit = 3\n\n[[variants]]",
+            ("smoke.toml: selects 4 kernel instances", "its limit is 3", "`limit = 4`"),
+        ),
+        (
+            "kernels/variants/smoke.toml",
+            'dtype = "fp16"',
+            'dtype = ["fp16", "fp16"]',
+            ("smoke.toml: [[variants]] #1: dtype lists fp16 twice",),
+        ),
+        (
+            "kernels/variants/smoke.toml",
+            "[[variants]]",
+            '[[variants]]\ndirection = ["fwd", "bwd"]\n\n[[variants]]',
+            ("smoke.toml: [[variants]] #2 is a duplicate: [[variants]] #1",),
+        ),
+        (
+            "kernels/archs.toml",
+            "[gfx950]",
+            '[[gfx950.left_out]]\nbecause = "no halves"\ndtype = "fp16"\n\n[gfx950]',
+            (
+                "Variant set smoke has no instance for gfx950",
+                "leaves all 4 out: no halves",
+                "gfx942",
+            ),
+        ),
+    ],
+)
+def test_variant_sets_that_explode_repeat_or_have_nothing(
+    project: clone.Clone, edit, path: str, old: str, new: str, words: tuple[str, ...]
+) -> None:
+    edit(path, old, new)
+    flags = ("--//kernels:variants=smoke", "--//kernels:archs=gfx942,gfx950")
+    refused(
+        project.bazel("build", "--nobuild", *flags, "//kernels:launch_table", expect=None), *words
+    )
+
+
+def test_a_direction_that_a_set_does_not_have(project: clone.Clone) -> None:
+    refused(
+        project.bazel("build", "--nobuild", "@variant_sets//smoke:gfx942.fwd_splitkv", expect=None),
+        "Variant set smoke has no instance of fwd_splitkv for gfx942. Its directions: bwd, fwd.",
+    )
+
+
 SMOKE_MEMBER = "bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps"
 NEIGHBOUR = "bwd/fp16_d128:fmha_bwd_dot_do_o_d128_fp16_batch_o2_ps"
 GROUPS_LOCK = "kernels/ck_fmha/groups.lock.bzl"
