@@ -60,8 +60,19 @@ class ControlFlowDiffers(Exception):
     """The second execution left the path of the first: nothing after this can be compared."""
 
 
-class Recorder:
-    """Observer of the first execution."""
+class Observer:
+    """Is shown what leaves a wave: values of all workgroups, or of the lanes of each."""
+
+    def observe(self, pc: int, what: str, data: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def observe_lanes(self, pc: int, what: str, data: np.ndarray, lanes: np.ndarray | None) -> None:
+        """`data` is [..., workgroup, lane]; of it what is in `lanes` (None: all)."""
+        self.observe(pc, what, data if lanes is None else data[..., lanes])
+
+
+class Recorder(Observer):
+    """Of the first execution."""
 
     def __init__(self) -> None:
         self.log: list[tuple[int, str, int]] = []
@@ -70,8 +81,8 @@ class Recorder:
         self.log.append((pc, what, zlib.crc32(np.ascontiguousarray(data))))
 
 
-class Comparer:
-    """Observer of the second execution."""
+class Comparer(Observer):
+    """Of the second execution."""
 
     def __init__(self, log: list[tuple[int, str, int]]):
         self._log, self._at = log, 0
@@ -87,6 +98,3 @@ class Comparer:
             self.differences[pc, what] = self.differences.get((pc, what), 0) + 1
             if what == "the branch":
                 raise ControlFlowDiffers
-
-
-Observer = Recorder | Comparer

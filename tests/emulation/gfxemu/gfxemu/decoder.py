@@ -98,6 +98,7 @@ class Program:
     instructions: list[Instruction]
     vgprs: int = 0
     accum_offset: int = 0
+    instrumented: bool = False  # functions do more than execute: each may run once only
 
 
 def replace(program: Program, index: int, text: str | None) -> Program:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import functools
 import platform
 from types import TracebackType
 
@@ -22,6 +23,12 @@ from gfxemu.errors import EmulationError
 _FTZ_DAZ = 0x8040
 _MXCSR_OFFSET = 28  # fenv_t of glibc on x86-64
 _FENV_SIZE = 32
+
+
+@functools.cache
+def _math_library() -> ctypes.CDLL:
+    """Its name is found by another process, which takes longer than a small kernel."""
+    return ctypes.CDLL(ctypes.util.find_library("m") or "libm.so.6")
 
 
 class Float32Denormals:
@@ -33,7 +40,7 @@ class Float32Denormals:
                 f"the emulator runs on x86_64 only, not {platform.machine()}: "
                 "it needs the FTZ and DAZ controls"
             )
-        self._libm = ctypes.CDLL(ctypes.util.find_library("m") or "libm.so.6")
+        self._libm = _math_library()
         self._saved = self._current()
         keep, flush = bytearray(self._saved), bytearray(self._saved)
         mxcsr = int.from_bytes(self._saved[_MXCSR_OFFSET:], "little")

@@ -27,27 +27,32 @@ from gfxemu.decoder import Program
 from gfxemu.disassembler import LlvmMc
 from gfxemu.errors import EmulationError, UnsupportedInstruction
 from gfxemu.float_environment import Float32Denormals
+from gfxemu.in_step import Rows, SharedLds, Twins, run_in_step
 from gfxemu.lds import Clash, Lds, RaceDetector
-from gfxemu.memory import Memory
+from gfxemu.memory import Copies, Memory
+from gfxemu.scalars import Scalar
 from gfxemu.wave import LANES, Wave
-from gfxemu.workgroup import Schedule, WorkgroupBatch, run
+from gfxemu.workgroup import Schedule, Sliced, WorkgroupBatch, run
 
 Dim3 = tuple[int, int, int]
 _LDS_LIMIT = {"gfx942": 64 << 10, "gfx950": 160 << 10}
 _SUB_DWORD_LDS = re.compile(r"ds_(read|write)_[bui](8|16)\b|ds_(read|write)_[bui](8|16)_")
 # How many workgroups run in step. More is faster per workgroup until caches overflow.
 _BATCH = 16
+# The same of waves in step.
+_ROWS = 96
 
 
 @dataclasses.dataclass
 class Report:
-    """What a launch did. `wave_instructions` counts every wave of every workgroup;
-    `seconds` is processor time."""
+    """What a launch did. `wave_instructions` counts every wave of every workgroup, in each
+    execution; `seconds` is processor time. `in_step` if the waves were executed in step."""
 
     kernel: str
     wave_instructions: int
     seconds: float
     findings: list[Finding]
+    in_step: bool = False
 
     @property
     def microseconds_per_instruction(self) -> float:
@@ -105,11 +110,13 @@ class Device:
         checks: Checks | None = None,
         uninitialised: Sequence[int] = (),
         instruction_limit: int = 20_000_000,
+        in_step: bool = True,
     ) -> Report:
         """Execute a grid of workgroups: of the kernel's own program, or of one changed by a test.
 
         `uninitialised` names registered buffers (by address) whose contents count as unwritten,
-        beside the bytes that a buffer's own `written` says so of.
+        beside the bytes that a buffer's own `written` says so of. With `in_step` the waves of a
+        sliced schedule are executed in step where that gives the same (in_step.py).
         Raises EmulationError; findings that do not stop the execution are in the report. With
         `checks.uninitialised` the kernel executes twice, and memory keeps the second result.
         """
@@ -130,6 +137,11 @@ class Device:
         ]
         start = time.process_time()
         try:
+            sliced = isinstance(Schedule.parse(schedule), Sliced)
+            if in_step and sliced and not program.instrumented:
+                count = self._execute_in_step(job, addresses, uninitialised)
+                if count is not None:
+                    return Report(kernel.name, count, time.process_time() - start, [], True)
             if checks.uninitialised:
                 return self._launch_twice(job, addresses, uninitialised, start)
             findings, count = self._execute(job, addresses, POISONS[0], uninitialised, None)
@@ -137,6 +149,32 @@ class Device:
         finally:
             for address in addresses:
                 self.memory.unregister(address)
+
+    def _execute_in_step(
+        self, job: _Job, addresses: list[int], uninitialised: Sequence[int]
+    ) -> int | None:
+        """Execute all waves in step, with both poisons at once; memory changes at the end only.
+
+        Gives None where the schedule must decide, for whatever reason: the execution that follows
+        finds it again.
+        """
+        poisons = POISONS if job.checks.uninitialised else POISONS[:1]
+        observer = Twins() if job.checks.uninitialised else None
+        memory = Copies(self.memory, poisons, uninitialised)
+        count, each = 0, max(_ROWS // (job.waves * len(poisons)), 1)
+        try:
+            with Float32Denormals() as denormals, np.errstate(all="ignore"):
+                for first in range(0, len(job.workgroups), each):
+                    ids = job.workgroups[first : first + each]
+                    rows = Rows(len(poisons), job.waves, len(ids))
+                    batch = job.make_step_batch(
+                        rows, ids, memory, addresses, poisons, denormals, observer
+                    )
+                    count += run_in_step(batch, rows, job.instruction_limit)
+        except Exception:
+            return None
+        memory.commit()
+        return count
 
     def _launch_twice(
         self, job: _Job, addresses: list[int], uninitialised: Sequence[int], start: float
@@ -175,8 +213,7 @@ class Device:
         for buffer in self.memory.buffers():
             buffer.poison(poison)
             if buffer.address in uninitialised:
-                pattern = np.frombuffer(struct.pack("<I", poison), np.uint8)
-                buffer.data[...] = np.resize(pattern, len(buffer.data))
+                buffer.fill(poison)
         clashes: dict[tuple[int, int, str], Clash] = {}
         count = 0
         with Float32Denormals() as denormals, np.errstate(all="ignore"):
@@ -207,6 +244,20 @@ class _Job:
         return [(x, y, z) for z in range(gz) for y in range(gy) for x in range(gx)]
 
     @property
+    def threads(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def waves(self) -> int:
+        return -(-self.threads // LANES)
+
+    @property
+    def lds_grain(self) -> int:
+        """Bytes that are distinguished when accesses of LDS are compared."""
+        one = any(_SUB_DWORD_LDS.match(i.name) for i in self.program.instructions)
+        return 1 if one else 4
+
+    @property
     def lds_size(self) -> int:
         return self.kernel.descriptor.group_segment_size + self.dynamic_lds
 
@@ -214,25 +265,43 @@ class _Job:
         self, ids: list[Dim3], memory: Memory, addresses: list[int], poison: int,
         denormals: Float32Denormals, observer: Observer | None,
     ) -> WorkgroupBatch:  # fmt: skip
-        d, threads = self.kernel.descriptor, self.block[0] * self.block[1] * self.block[2]
-        waves = -(-threads // LANES)
+        d = self.kernel.descriptor
         lds = Lds(len(ids), self.lds_size, poison, drop_stores=not self.checks.lds_stores)
-        if self.checks.races and waves > 1 and self.lds_size:
-            grain = 4
-            if any(_SUB_DWORD_LDS.match(i.name) for i in self.program.instructions):
-                grain = 1
-            lds.races = RaceDetector(len(ids), self.lds_size, waves, grain)
+        if self.checks.races and self.waves > 1 and self.lds_size:
+            lds.races = RaceDetector(len(ids), self.lds_size, self.waves, self.lds_grain)
         batch = WorkgroupBatch(
             ids, self.program, memory, lds, denormals, observer, image=addresses[2]
         )
-        for index in range(waves):
-            wave = Wave(batch, index, len(ids), d.vgprs, d.private_segment_size, poison,
+        for index in range(self.waves):
+            wave = Wave(batch, index, batch.size, d.vgprs, d.private_segment_size, poison,
                         self.checks.late_landing)  # fmt: skip
-            self._initialise(wave, ids, addresses, threads)
+            self._initialise(wave, np.full(batch.size, index), addresses)
             batch.add_wave(wave)
         return batch
 
-    def _initialise(self, wave: Wave, ids: list[Dim3], addresses: list[int], threads: int) -> None:
+    def make_step_batch(
+        self, rows: Rows, ids: list[Dim3], memory: Copies, addresses: list[int],
+        poisons: Sequence[int], denormals: Float32Denormals, observer: Observer | None,
+    ) -> WorkgroupBatch:  # fmt: skip
+        """One Wave with a row for every wave of the workgroups in each copy of memory."""
+        d = self.kernel.descriptor
+        lds = SharedLds(rows, self.lds_size, poisons, drop_stores=not self.checks.lds_stores)
+        batch = WorkgroupBatch(
+            ids * (rows.waves * rows.copies), self.program, memory, lds, denormals, observer,
+            image=addresses[2],
+        )  # fmt: skip
+        poison: Scalar = poisons[0]
+        copies = None
+        if rows.copies > 1:
+            poison = np.array(poisons, np.uint64)[rows.copy]
+            copies = rows.copy.astype(np.uint64)[:, None]
+        wave = Wave(batch, 0, batch.size, d.vgprs, d.private_segment_size, poison,
+                    self.checks.late_landing, copies)  # fmt: skip
+        self._initialise(wave, rows.wave, addresses)
+        batch.add_wave(wave)
+        return batch
+
+    def _initialise(self, wave: Wave, numbers: np.ndarray, addresses: list[int]) -> None:
         """Initial register state: LLVM's AMDGPU guide, "Initial Kernel Execution State"."""
         d = self.kernel.descriptor
         wave.flush_denormals = d.flush_f32_denormals
@@ -245,15 +314,14 @@ class _Job:
         register = d.user_sgprs
         for axis in range(3):
             if d.workgroup_id[axis]:
-                column = np.array([i[axis] for i in ids], np.uint64)
+                column = np.array([i[axis] for i in wave.group.ids], np.uint64)
                 wave.write32(register, int(column[0]) if (column == column[0]).all() else column)
                 register += 1
-        items = np.arange(wave.index * LANES, (wave.index + 1) * LANES)
+        items = numbers[:, None] * LANES + np.arange(LANES)
         bx, by, _ = self.block
         packed = items % bx | items // bx % by << 10 | items // (bx * by) << 20
         wave.v[0][...] = packed.astype(np.uint32)
-        lanes = np.broadcast_to(items < threads, (wave.size, LANES))
-        wave.set_exec_mask(np.array(lanes))
+        wave.set_exec_mask(items < self.threads)
 
 
 def _check_sizes(

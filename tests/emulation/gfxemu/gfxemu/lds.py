@@ -25,6 +25,7 @@ from gfxemu.pending import (
     issue_lgkm,
     land_lds_stores,
 )
+from gfxemu.scalars import Scalar
 from gfxemu.vector_memory import Access
 from gfxemu.wave import LANES, LaneMask, Wave
 
@@ -153,20 +154,45 @@ class RaceDetector:
         return new
 
 
+class Place:
+    """The bytes that one execution of an instruction accesses, after the check of their bounds.
+
+    `words` are indices of the active lanes' items, or None where an item is not aligned. `range`
+    is what in_step.AccessLog knows of it.
+    """
+
+    __slots__ = ("addresses", "lanes", "range", "size", "words")
+
+    def __init__(self, addresses: Array, size: int, lanes: LaneMask | None, words: Array | None):
+        self.addresses, self.size, self.lanes, self.words = addresses, size, lanes, words
+        self.range: tuple[int, int] | None = None
+
+
 class Lds:
-    def __init__(self, workgroups: int, size: int, poison: int, drop_stores: bool = False):
+    def __init__(self, workgroups: int, size: int, poison: Scalar, drop_stores: bool = False):
         self.size, self._drop_stores = size, drop_stores
         self._row = -(-max(size, 16) // 16) * 16
-        self._set_data(np.full((workgroups, self._row // 4), poison, _U32).view(np.uint8))
+        dwords = np.empty((workgroups, self._row // 4), _U32)
+        dwords[...] = poison if type(poison) is int else poison[:, None]
+        self._set_data(dwords.view(np.uint8))
+        self._places: dict[tuple[int, int, int], tuple[bytes, Place]] = {}
         self.races: RaceDetector | None = None
 
     def _set_data(self, data: Array) -> None:
         self._data = data
         flat = data.reshape(-1)
         self._words = {n: flat.view(t) for n, t in WORDS.items()}
-        self._bases = (np.arange(len(data), dtype=_U64) * _U64(self._row))[:, None]
+        self._set_bases((np.arange(len(data)) * self._row)[:, None])
 
-    def _offsets(self, addresses: Array, size: int, lanes: LaneMask | None) -> Array:
+    def _set_bases(self, bases: Array) -> None:
+        """Where the LDS of each row's workgroup begins."""
+        self._bases = {n: bases // n for n in WORDS}
+
+    def place(self, addresses: Array, size: int, lanes: LaneMask | None, store: bool) -> Place:
+        """Raises MemoryFault. `addresses` are those of all lanes."""
+        if store and self._drop_stores:
+            inside = addresses.astype(_U64) + _U64(size) <= self.size
+            lanes = inside if lanes is None else lanes & inside
         active = addresses if lanes is None else addresses[lanes]
         if active.size:
             highest = int(active.max())
@@ -175,68 +201,94 @@ class Lds:
                     f"LDS access of [{highest:#x}, {highest + size:#x}); "
                     f"the workgroup has {self.size:#x} bytes"
                 )
-        offsets = addresses.astype(_U64) + self._bases
-        return offsets if lanes is None else offsets[lanes]
+        return Place(addresses, size, lanes, self._words_at(addresses, active, size, lanes))
 
-    def _stored_lanes(self, addresses: Array, size: int, lanes: LaneMask | None) -> LaneMask | None:
-        """The lanes whose stores are not dropped."""
-        if not self._drop_stores:
-            return lanes
-        inside = addresses.astype(_U64) + _U64(size) <= self.size
-        return inside if lanes is None else lanes & inside
+    def _words_at(
+        self, addresses: Array, active: Array, size: int, lanes: LaneMask | None
+    ) -> Array | None:
+        if size == 1:
+            words = addresses + self._bases[1]
+        elif int(np.bitwise_or.reduce(active, axis=None)) & (size - 1):
+            return None
+        else:
+            words = (addresses >> _U32(size.bit_length() - 1)) + self._bases[size]
+        return words if lanes is None else words[lanes]
 
-    def load(self, w: Wave, addresses: Array, size: int, lanes: LaneMask | None, pc: int) -> Array:
+    def place_of(
+        self, w: Wave, pc: int, register: int, offset: int, size: int, store: bool
+    ) -> Place:
+        """That of a DS instruction: often the same again when a loop comes back to it."""
+        values, lanes = w.v[register], w.active
+        content = values.tobytes() if lanes is None else values.tobytes() + lanes.tobytes()
+        key = (pc, offset, w.index)
+        known = self._places.get(key)
+        if known is not None and known[0] == content:
+            return known[1]
+        # Byte addresses wrap at 32 bits.
+        place = self.place(values + _U32(offset), size, lanes, store)
+        self._places[key] = (content, place)
+        return place
+
+    def _take(self, words: dict[int, Array], place: Place) -> Array:
+        """The items of a place's active lanes, from memory of this layout."""
+        if place.words is None:
+            return gather(words, self._offsets(place), place.size)
+        return words[place.size].take(place.words)
+
+    def _put(self, words: dict[int, Array], place: Place, items: Array) -> None:
+        if place.words is None:
+            scatter(words, self._offsets(place), place.size, items)
+        else:
+            words[place.size][place.words] = items
+
+    def _offsets(self, place: Place) -> Array:
+        offsets = place.addresses.astype(_U64) + self._bases[1].astype(_U64)
+        return offsets if place.lanes is None else offsets[place.lanes]
+
+    def load(self, w: Wave, place: Place, pc: int) -> Array:
         """Items [workgroup][lane]; inactive lanes read as zero."""
-        offsets = self._offsets(addresses, size, lanes)
-        if self.races is not None:
-            self.races.note(w.index, w.group.epoch, pc, addresses, size, lanes)
-        if lanes is None:
-            return gather(self._words, offsets, size)
-        items = np.zeros(addresses.shape, WORDS[size])
-        if offsets.size:
-            items[lanes] = gather(self._words, offsets, size)
+        self.note_read(w, place, pc, late=False)
+        active = self._take(self._words, place)
+        if place.lanes is None:
+            return active
+        items = np.zeros(place.addresses.shape, WORDS[place.size])
+        items[place.lanes] = active
         return items
 
-    def store(
-        self,
-        w: Wave,
-        addresses: Array,
-        items: Array,
-        size: int,
-        lanes: LaneMask | None,
-        pc: int,
-        late: bool,
-    ) -> None:
+    def store(self, w: Wave, place: Place, items: Array, pc: int, late: bool) -> None:
         """`late` if a barrier passed since the instruction was issued."""
-        lanes = self._stored_lanes(addresses, size, lanes)
-        offsets = self._offsets(addresses, size, lanes)
-        if self.races is not None:
-            self.races.note(w.index, w.group.epoch, pc, addresses, size, lanes, items, late)
-        if offsets.size:
-            scatter(self._words, offsets, size, items if lanes is None else items[lanes])
+        self.note_write(w, place, items, pc, late, landing=True)
+        self._put(self._words, place, items if place.lanes is None else items[place.lanes])
 
-    def note_read(
-        self, w: Wave, addresses: Array, size: int, lanes: LaneMask | None, pc: int
-    ) -> None:
-        """A read that was issued before a barrier is only known to be done now."""
+    def note_read(self, w: Wave, place: Place, pc: int, late: bool) -> None:
+        """A read; `late` if it was issued before a barrier and is only known to be done now."""
         if self.races is not None:
-            self.races.note(w.index, w.group.epoch, pc, addresses, size, lanes, late=True)
+            self.races.note(w.index, w.group.epoch, pc, place.addresses, place.size, place.lanes,
+                            late=late)  # fmt: skip
 
     def note_write(
-        self, w: Wave, addresses: Array, items: Array, size: int, lanes: LaneMask | None, pc: int
+        self, w: Wave, place: Place, items: Array, pc: int, late: bool, landing: bool
     ) -> None:
-        """A write that lands later may also happen now. Raises MemoryFault as `store` does."""
-        lanes = self._stored_lanes(addresses, size, lanes)
-        self._offsets(addresses, size, lanes)
+        """A write, when it is issued and when it lands: it may happen at either time."""
         if self.races is not None:
-            self.races.note(w.index, w.group.epoch, pc, addresses, size, lanes, items)
+            self.races.note(w.index, w.group.epoch, pc, place.addresses, place.size, place.lanes,
+                            items, late)  # fmt: skip
 
     def select(self, chosen: Array) -> Lds:
         new = object.__new__(Lds)
         new.size, new._row, new._drop_stores = self.size, self._row, self._drop_stores
         new._set_data(np.ascontiguousarray(self._data[chosen]))
+        new._places = {}
         new.races = None if self.races is None else self.races.select(chosen)
         return new
+
+    def select_place(self, place: Place, chosen: Array) -> Place:
+        """A place of the whole, in this selection `chosen` of it."""
+        lanes = None if place.lanes is None else place.lanes[chosen]
+        addresses = place.addresses[chosen]
+        active = addresses if lanes is None else addresses[lanes]
+        return Place(addresses, place.size, lanes,
+                     self._words_at(addresses, active, place.size, lanes))  # fmt: skip
 
 
 # DS instructions.
@@ -265,15 +317,9 @@ def _form(d: Decoding) -> _DsForm:
     return _DsForm(access, offsets)
 
 
-def _addresses(w: Wave, register: int, offset: int) -> Array:
-    """Byte addresses wrap at 32 bits."""
-    return w.v[register] + _U32(offset) if offset else w.v[register].copy()
-
-
 def _observe_address(w: Wave, pc: int, register: int) -> None:
     if w.group.observer is not None:
-        addresses = w.v[register] if w.all_lanes else w.v[register][w.lanes]
-        w.group.observer.observe(pc, "the LDS address", addresses)
+        w.group.observer.observe_lanes(pc, "the LDS address", w.v[register], w.active)
 
 
 def _parts(access: Access) -> list[tuple[int, Access]]:
@@ -310,20 +356,24 @@ def _read(d: Decoding) -> Execute:
     to = d.destination(each * len(form.offsets))
     address = d.vector_range(d.operands[1], 1)
 
+    # (offset, first register, access) of what is moved at once.
+    parts = [
+        (offset + extra, to + i * each + extra // 4, part)
+        for i, offset in enumerate(form.offsets)
+        for extra, part in _parts(access)
+    ]
+    bits = access.bits
+
     def execute(w: Wave) -> None:
-        lanes = w.active
         _observe_address(w, pc, address)
         if w.late:
             land_lds_stores(w)
-        lds, results = w.group.lds, []
-        for i, offset in enumerate(form.offsets):
-            for extra, part in _parts(access):
-                at = _addresses(w, address, offset + extra)
-                values = part.to_registers(lds.load(w, at, part.total, lanes, pc))
-                first = to + i * each + extra // 4
-                results.append(
-                    LdsRead(at, part.total, pc, w.group.epoch, first, values, lanes, access.bits)
-                )
+        group, results = w.group, []
+        lds = group.lds
+        for offset, first, part in parts:
+            place = lds.place_of(w, pc, address, offset, part.total, store=False)
+            values = part.to_registers(lds.load(w, place, pc))
+            results.append(LdsRead(place, pc, group.epoch, first, values, bits))
         if len(results) == 1:
             deliver(w, results[0], issue_lgkm)
         else:
@@ -364,20 +414,23 @@ def _write(d: Decoding) -> Execute:
     address = d.vector_range(d.operands[0], 1)
     sources = [d.vector_range(op, count) for op in d.operands[1:]]
 
+    parts = [
+        (offset + extra, source + extra // 4, part)
+        for offset, source in zip(form.offsets, sources, strict=True)
+        for extra, part in _parts(access)
+    ]
+
     def execute(w: Wave) -> None:
-        lanes = w.active
         _observe_address(w, pc, address)
+        group = w.group
+        lds = group.lds
         stores: list[Pending] = []
-        for offset, source in zip(form.offsets, sources, strict=True):
-            for extra, part in _parts(access):
-                at = _addresses(w, address, offset + extra)
-                first = source + extra // 4
-                registers = w.regs[first : first + part.registers]
-                items = part.to_items(registers)
-                if w.late:
-                    items = items.copy()
-                    w.group.lds.note_write(w, at, items, part.total, lanes, pc)
-                stores.append(LdsStore(at, items, part.total, lanes, pc, w.group.epoch))
+        for offset, first, part in parts:
+            place = lds.place_of(w, pc, address, offset, part.total, store=True)
+            items = part.to_items(w.regs[first : first + part.registers])
+            if w.late:
+                lds.note_write(w, place, items, pc, late=False, landing=False)
+            stores.append(LdsStore(place, items, pc, group.epoch))
         store = stores[0] if len(stores) == 1 else Group(stores)
         if w.late:
             issue_lgkm(w, store)

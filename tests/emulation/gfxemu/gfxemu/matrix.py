@@ -26,23 +26,30 @@ from gfxemu.wave import LANES, Wave
 _SHAPES = re.compile(r"v_mfma_f32_(\d+)x\d+x(\d+)_(f16|bf16)$")
 
 
-def _inputs(w: Wave, first: int, registers: int, kind: str, n: int) -> np.ndarray:
-    """One operand as float32 [workgroup][row][k]."""
-    raw = w.regs[first : first + registers]  # [register][workgroup][lane]
-    if kind == "f16":
-        pairs = raw.view(np.float16).astype(np.float32)
-    else:
-        pairs = (raw.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
+def _lanes_by_result(n: int) -> np.ndarray:
+    """The lanes of A, so that rows of the product come in the order of the result's registers."""
     groups = LANES // n
-    pairs = pairs.reshape(registers, w.size, groups, n, 2)
-    return pairs.transpose(1, 3, 2, 0, 4).reshape(w.size, n, groups * registers * 2)
+    rows = np.arange(n).reshape(-1, groups, 4).transpose(0, 2, 1).reshape(-1)
+    return (np.arange(groups)[:, None] * n + rows).reshape(-1)
 
 
-def _from_matrix(matrix: np.ndarray, n: int) -> np.ndarray:
-    size = matrix.shape[0]
-    groups, count = LANES // n, n * n // LANES
-    block = matrix.reshape(size, count // 4, groups, 4, n)
-    return block.transpose(1, 3, 0, 2, 4).reshape(count, size, LANES)
+_A_LANES = {n: _lanes_by_result(n) for n in (16, 32)}
+_SHIFT16, _HIGH16 = np.uint32(16), np.uint32(0xFFFF_0000)
+
+
+def _numbers(raw: np.ndarray, kind: str, n: int) -> np.ndarray:
+    """[register][workgroup][lane], two numbers each, as float64 [workgroup][k][row]."""
+    registers, size, _ = raw.shape
+    groups = LANES // n
+    out = np.empty((size, groups, registers, 2, n))
+    if kind == "f16":
+        pairs = raw.view(np.float16).reshape(registers, size, groups, n, 2)
+        out[...] = pairs.transpose(1, 2, 0, 4, 3)
+    else:
+        for half, bits in enumerate((raw << _SHIFT16, raw & _HIGH16)):
+            floats = bits.view(np.float32).reshape(registers, size, groups, n)
+            out[:, :, :, half] = floats.transpose(1, 2, 0, 3)
+    return out.reshape(size, groups * registers * 2, n)
 
 
 @opcodes("v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x8_bf16", "v_mfma_f32_16x16x16_f16",
@@ -63,15 +70,21 @@ def _mfma(d: Decoding) -> Execute:
     else:
         c, constant = d.vector_range(c_operand, results), np.float32(0)
 
+    a_lanes = _A_LANES[n]
+
     def execute(w: Wave) -> None:
         denormals = w.group.denormals
         denormals.flush(False)  # matrix instructions keep denormals whatever MODE says
-        x, y = _inputs(w, a, registers, kind, n), _inputs(w, b, registers, kind, n)
-        product = _from_matrix(
-            np.matmul(x.astype(np.float64), y.astype(np.float64).transpose(0, 2, 1)), n
-        )
-        addend = constant if c is None else w.regs[c : c + results].view(np.float32)
-        w.regs[to : to + results] = (product + addend).astype(np.float32).view(np.uint32)
+        regs = w.regs
+        x = _numbers(regs[a : a + registers].take(a_lanes, axis=2), kind, n)
+        y = _numbers(regs[b : b + registers], kind, n)
+        # [workgroup][register][lane]
+        total = np.matmul(x.transpose(0, 2, 1), y).reshape(w.size, results, LANES)
+        if c is None:
+            total += constant
+        else:
+            total += regs[c : c + results].view(np.float32).transpose(1, 0, 2)
+        regs[to : to + results].view(np.float32)[...] = total.transpose(1, 0, 2)
         denormals.flush(w.flush_denormals)
 
     return execute

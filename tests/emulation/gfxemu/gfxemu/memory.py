@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -43,6 +44,12 @@ class Buffer:
         if self.written is not None and not self.written.all():
             repeated = np.resize(np.array([pattern], np.uint32).view(np.uint8), len(self.data))
             np.copyto(self.data, repeated, where=~self.written)
+
+    def fill(self, pattern: int) -> None:
+        """Write a repeated 32-bit pattern."""
+        self.words[4][...] = pattern
+        rest = len(self.data) % 4
+        self.data[len(self.data) - rest :] = list(pattern.to_bytes(4, "little")[:rest])
 
     def __str__(self) -> str:
         return f"{self.name} [{self.address:#x}, {self.end:#x})"
@@ -97,30 +104,53 @@ class Memory:
             return self._buffers[at]
         raise MemoryFault(self._complain(low, high))
 
-    def load(self, addresses: np.ndarray, size: int) -> np.ndarray:
+    def dwords(self, address: int, count: int) -> np.ndarray:
+        """[copy][dword] at a multiple of four; ordinary memory is one copy."""
+        buffer = self.find(address, address + 4 * count)
+        start = address - buffer.address
+        return buffer.data[start : start + 4 * count].view(np.uint32)[None]
+
+    # `copies` says which copy an address means where memory has several (Copies).
+
+    def load(
+        self, addresses: np.ndarray, size: int, copies: np.ndarray | None = None
+    ) -> np.ndarray:
         """Items of `size` bytes at uint64 addresses, as WORDS[size] in the addresses' shape."""
         low, high = int(addresses.min()), int(addresses.max()) + size
         at = bisect.bisect_right(self._addresses, low) - 1
         if at < 0 or high > self._buffers[at].end:
-            return self._load_apart(addresses, size)
-        buffer = self._buffers[at]
-        offsets = addresses - np.uint64(buffer.address)
-        return gather(buffer.words, offsets, size)
+            return self._load_apart(addresses, size, copies)
+        words, offsets = self._locate(self._buffers[at], addresses, copies)
+        return gather(words, offsets, size)
 
-    def store(self, addresses: np.ndarray, size: int, data: np.ndarray) -> None:
+    def store(
+        self, addresses: np.ndarray, size: int, data: np.ndarray, copies: np.ndarray | None = None
+    ) -> None:
         """Write WORDS[size] items; where addresses repeat, the last one wins."""
         for buffer, chosen in self._partition(addresses, size):
-            offsets = addresses[chosen] - np.uint64(buffer.address)
-            scatter(buffer.words, offsets, size, data[chosen])
-            buffer.mark_written(offsets, size)
+            of = None if copies is None else copies[chosen]
+            words, offsets = self._locate(buffer, addresses[chosen], of)
+            scatter(words, offsets, size, data[chosen])
+            if buffer.written is not None:
+                buffer.mark_written(addresses[chosen] - np.uint64(buffer.address), size)
 
-    def update(self, operation: np.ufunc, addresses: np.ndarray, data: np.ndarray) -> None:
+    def update(
+        self, operation: np.ufunc, addresses: np.ndarray, data: np.ndarray,
+        copies: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
         """Atomic read-modify-writes of 32-bit items, one after the other in lane order."""
         for buffer, chosen in self._partition(addresses, 4):
-            offsets = addresses[chosen] - np.uint64(buffer.address)
+            of = None if copies is None else copies[chosen]
+            words, offsets = self._locate(buffer, addresses[chosen], of)
             if (offsets & np.uint64(3)).any():
                 raise MemoryFault(f"misaligned atomic in {buffer}")
-            operation.at(buffer.words[4].view(data.dtype), offsets >> np.uint64(2), data[chosen])
+            operation.at(words[4].view(data.dtype), offsets >> np.uint64(2), data[chosen])
+
+    def _locate(
+        self, buffer: Buffer, addresses: np.ndarray, copies: np.ndarray | None
+    ) -> tuple[dict[int, np.ndarray], np.ndarray]:
+        """The words that hold a buffer, and the offsets of addresses in them."""
+        return buffer.words, addresses - np.uint64(buffer.address)
 
     def _partition(self, addresses: np.ndarray, size: int):
         low, high = int(addresses.min()), int(addresses.max()) + size
@@ -138,10 +168,16 @@ class Memory:
             yield buffer, inside
             left &= ~inside
 
-    def _load_apart(self, addresses: np.ndarray, size: int) -> np.ndarray:
+    def _load_apart(
+        self, addresses: np.ndarray, size: int, copies: np.ndarray | None
+    ) -> np.ndarray:
         out = np.empty(addresses.shape, WORDS[size])
+        if copies is not None:
+            copies = np.broadcast_to(copies, addresses.shape)
         for buffer, chosen in self._partition(addresses, size):
-            out[chosen] = gather(buffer.words, addresses[chosen] - np.uint64(buffer.address), size)
+            of = None if copies is None else copies[chosen]
+            words, offsets = self._locate(buffer, addresses[chosen], of)
+            out[chosen] = gather(words, offsets, size)
         return out
 
     def _complain(self, low: int, high: int) -> str:
@@ -151,26 +187,81 @@ class Memory:
         return f"global access of [{low:#x}, {high:#x}) is in no buffer; nearest: {where}"
 
 
+class Copies(Memory):
+    """Copies of a memory, one for each poison, side by side in one array. What unwritten bytes
+    hold is all that they differ in. The last one replaces the memory on `commit`."""
+
+    def __init__(self, memory: Memory, poisons: Sequence[int], uninitialised: Sequence[int]):
+        self._addresses, self._originals = memory._addresses, memory._buffers
+        self._next = memory._next
+        starts, size = [], 0
+        for buffer in self._originals:
+            starts.append(size)
+            size += -(-len(buffer.data) // 16) * 16
+        self.size, self._count = size, len(poisons)
+        data = np.empty(len(poisons) * size, np.uint8)
+        self._all = _words(data)
+        self._starts = dict(zip(self._addresses, starts, strict=True))
+        for copy, poison in enumerate(poisons):
+            self._buffers = []
+            for original, start in zip(self._originals, starts, strict=True):
+                part = data[copy * size + start :][: len(original.data)]
+                part[...] = original.data
+                written = None if original.written is None else original.written.copy()
+                buffer = Buffer(original.name, original.address, part, written)
+                if buffer.address in uninitialised:
+                    buffer.fill(poison)
+                else:
+                    buffer.poison(poison)
+                self._buffers.append(buffer)
+
+    def commit(self) -> None:
+        for buffer, original in zip(self._buffers, self._originals, strict=True):
+            original.data[...] = buffer.data
+            if original.written is not None:
+                original.written[...] = buffer.written
+
+    def dwords(self, address: int, count: int) -> np.ndarray:
+        buffer = self.find(address, address + 4 * count)
+        start = self._starts[buffer.address] + address - buffer.address
+        copies = self._all[1].reshape(self._count, self.size)
+        return copies[:, start : start + 4 * count].view(np.uint32)
+
+    def _locate(
+        self, buffer: Buffer, addresses: np.ndarray, copies: np.ndarray | None
+    ) -> tuple[dict[int, np.ndarray], np.ndarray]:
+        base = buffer.address - self._starts[buffer.address]
+        offsets = addresses - np.uint64(base & 0xFFFF_FFFF_FFFF_FFFF)
+        return self._all, offsets if copies is None else offsets + copies * np.uint64(self.size)
+
+
 def _words(data: np.ndarray) -> dict[int, np.ndarray]:
     return {n: data[: len(data) // n * n].view(t) for n, t in WORDS.items()}
 
 
 def gather(words: dict[int, np.ndarray], offsets: np.ndarray, size: int) -> np.ndarray:
     """Items of `size` bytes at byte offsets (uint64, already checked against the bounds)."""
-    shift = size.bit_length() - 1
-    if shift and (offsets & np.uint64(size - 1)).any():
+    if _misaligned(offsets, size):
         item = np.empty((*offsets.shape, size), np.uint8)
         for i in range(size):
             item[..., i] = words[1][offsets + np.uint64(i)]
         return item.view(WORDS[size])[..., 0]
-    return words[size].take(offsets >> np.uint64(shift) if shift else offsets)
+    return words[size].take(_item_index(offsets, size))
 
 
 def scatter(words: dict[int, np.ndarray], offsets: np.ndarray, size: int, data: np.ndarray) -> None:
-    shift = size.bit_length() - 1
-    if shift and (offsets & np.uint64(size - 1)).any():
+    if _misaligned(offsets, size):
         item = np.ascontiguousarray(data)[..., None].view(np.uint8)
         for i in range(size):
             words[1][offsets + np.uint64(i)] = item[..., i]
     else:
-        words[size][offsets >> np.uint64(shift) if shift else offsets] = data
+        words[size][_item_index(offsets, size)] = data
+
+
+def _misaligned(offsets: np.ndarray, size: int) -> bool:
+    return size > 1 and bool(int(np.bitwise_or.reduce(offsets, axis=None)) & (size - 1))
+
+
+def _item_index(offsets: np.ndarray, size: int) -> np.ndarray:
+    shift = size.bit_length() - 1
+    return (offsets >> np.uint64(shift) if shift else offsets).view(np.int64)

@@ -23,6 +23,7 @@ from gfxemu import scalars
 from gfxemu.scalars import Scalar
 
 if TYPE_CHECKING:
+    from gfxemu.lds import Lds, Place
     from gfxemu.wave import Wave
 
 
@@ -35,7 +36,7 @@ class Pending:
     def land(self, wave: Wave) -> None:
         """Make the result visible."""
 
-    def select(self, chosen: np.ndarray) -> Pending:
+    def select(self, lds: Lds, chosen: np.ndarray) -> Pending:
         """The part that belongs to the chosen workgroups of a split batch."""
         return self
 
@@ -53,7 +54,7 @@ class VectorResult(Pending):
     def land(self, wave: Wave) -> None:
         write_registers(wave, self.first, self.values, self.lanes, self.bits)
 
-    def select(self, chosen: np.ndarray) -> VectorResult:
+    def select(self, lds: Lds, chosen: np.ndarray) -> VectorResult:
         lanes = None if self.lanes is None else self.lanes[chosen]
         return VectorResult(self.first, self.values[:, chosen], lanes, self.bits)
 
@@ -72,21 +73,19 @@ def write_registers(wave: Wave, first: int, values: np.ndarray, lanes: np.ndarra
 class LdsRead(VectorResult):
     """A ds_read: it must have happened before other waves write the bytes again."""
 
-    def __init__(self, addresses: np.ndarray, size: int, pc: int, epoch: int, first: int,
-                 values: np.ndarray, lanes: np.ndarray | None,
+    def __init__(self, place: Place, pc: int, epoch: int, first: int, values: np.ndarray,
                  bits: np.uint32 | None = None):  # fmt: skip
-        super().__init__(first, values, lanes, bits)
-        self.addresses, self.size, self.pc, self.epoch = addresses, size, pc, epoch
+        super().__init__(first, values, place.lanes, bits)
+        self.place, self.pc, self.epoch = place, pc, epoch
 
     def land(self, wave: Wave) -> None:
         super().land(wave)
         if self.epoch != wave.group.epoch:
-            wave.group.lds.note_read(wave, self.addresses, self.size, self.lanes, self.pc)
+            wave.group.lds.note_read(wave, self.place, self.pc, late=True)
 
-    def select(self, chosen: np.ndarray) -> LdsRead:
-        lanes = None if self.lanes is None else self.lanes[chosen]
-        return LdsRead(self.addresses[chosen], self.size, self.pc, self.epoch, self.first,
-                       self.values[:, chosen], lanes, self.bits)  # fmt: skip
+    def select(self, lds: Lds, chosen: np.ndarray) -> LdsRead:
+        return LdsRead(lds.select_place(self.place, chosen), self.pc, self.epoch, self.first,
+                       self.values[:, chosen], self.bits)  # fmt: skip
 
 
 class ScalarResult(Pending):
@@ -99,32 +98,28 @@ class ScalarResult(Pending):
         for i, value in enumerate(self.values):
             wave.write32(self.first + i, value)
 
-    def select(self, chosen: np.ndarray) -> ScalarResult:
+    def select(self, lds: Lds, chosen: np.ndarray) -> ScalarResult:
         return ScalarResult(self.first, [scalars.pick(v, chosen) for v in self.values])
 
 
 class LdsStore(Pending):
     """An LDS write, by ds_write or by a buffer load with the lds bit.
 
-    addresses[workgroup][lane] (bytes); items[workgroup][lane] of `size` bytes (memory.WORDS).
+    items[workgroup][lane] (memory.WORDS) go to a place.
     """
 
     is_lds_store = True
 
-    def __init__(self, addresses: np.ndarray, items: np.ndarray, size: int,
-                 lanes: np.ndarray | None, pc: int, epoch: int):  # fmt: skip
-        self.addresses, self.items, self.size, self.lanes = addresses, items, size, lanes
-        self.pc, self.epoch = pc, epoch
+    def __init__(self, place: Place, items: np.ndarray, pc: int, epoch: int):
+        self.place, self.items, self.pc, self.epoch = place, items, pc, epoch
 
     def land(self, wave: Wave) -> None:
         group = wave.group
-        late = self.epoch != group.epoch
-        group.lds.store(wave, self.addresses, self.items, self.size, self.lanes, self.pc, late)
+        group.lds.store(wave, self.place, self.items, self.pc, self.epoch != group.epoch)
 
-    def select(self, chosen: np.ndarray) -> LdsStore:
-        lanes = None if self.lanes is None else self.lanes[chosen]
-        return LdsStore(self.addresses[chosen], self.items[chosen], self.size, lanes, self.pc,
-                        self.epoch)  # fmt: skip
+    def select(self, lds: Lds, chosen: np.ndarray) -> LdsStore:
+        place = lds.select_place(self.place, chosen)
+        return LdsStore(place, self.items[chosen], self.pc, self.epoch)
 
 
 class Group(Pending):
@@ -138,8 +133,8 @@ class Group(Pending):
         for part in self.parts:
             part.land(wave)
 
-    def select(self, chosen: np.ndarray) -> Group:
-        return Group([p.select(chosen) for p in self.parts])
+    def select(self, lds: Lds, chosen: np.ndarray) -> Group:
+        return Group([p.select(lds, chosen) for p in self.parts])
 
 
 RETIRED = Pending()
@@ -170,8 +165,11 @@ def deliver(wave: Wave, result: VectorResult, issue: Issue) -> None:
     if not wave.late:
         result.land(wave)
         return
-    poison = np.broadcast_to(wave.poison, result.values.shape)
-    write_registers(wave, result.first, poison, result.lanes, result.bits)
+    if result.lanes is None and result.bits is None:
+        wave.regs[result.first : result.first + len(result.values)] = wave.poison
+    else:
+        poison = np.broadcast_to(wave.poison, result.values.shape)
+        write_registers(wave, result.first, poison, result.lanes, result.bits)
     issue(wave, result)
 
 

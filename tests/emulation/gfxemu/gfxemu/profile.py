@@ -96,7 +96,7 @@ class Profile:
             )
             decoding = Decoding(instruction, parsed, program.arch, program.vgprs, index_of)
             functions.append(self._counted(function, instruction, self._probe(decoding)))
-        return dataclasses.replace(program, functions=functions)
+        return dataclasses.replace(program, functions=functions, instrumented=True)
 
     def summary(self) -> dict[str, Any]:
         """JSON: counts of wave instructions, and efficiencies (null where there is no access)."""

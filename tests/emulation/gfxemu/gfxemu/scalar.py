@@ -437,6 +437,14 @@ def _saveexec(d: Decoding) -> Execute:
     return execute
 
 
+def _sum64(base: Scalar, offset: Scalar, extra: int) -> Scalar:
+    """An address; an int may be out of bounds, arrays wrap."""
+    if type(base) is int and type(offset) is int:
+        return base + offset + extra
+    terms = (np.asarray(x & MASK64 if type(x) is int else x, np.uint64) for x in (base, offset))
+    return sum(terms, np.uint64(extra & MASK64))
+
+
 @opcodes("s_load_dword", "s_load_dwordx2", "s_load_dwordx4", "s_load_dwordx8", "s_load_dwordx16")
 def _load(d: Decoding) -> Execute:
     count = int(d.name.removeprefix("s_load_dword").lstrip("x") or 1)
@@ -454,23 +462,25 @@ def _load(d: Decoding) -> Execute:
     pc = d.pc
 
     def execute(w: Wave) -> None:
-        address = base(w) + offset(w) + extra
+        address = _sum64(base(w), offset(w), extra)
         memory = w.group.memory
         if w.group.observer is not None:
             w.group.observer.observe(pc, "the address", np.asarray(address))
         values: list[Scalar]
         if type(address) is int:
-            address &= ~3
-            buffer = memory.find(address, address + 4 * count)
-            start = address - buffer.address
-            values = np.frombuffer(buffer.data[start : start + 4 * count], np.uint32).tolist()
+            copies = memory.dwords(address & ~3, count)
+            if len(copies) == 1 or (copies == copies[0]).all():
+                values = copies[0].tolist()
+            else:
+                rows = copies[w.copies[:, 0].astype(np.int64)].astype(np.uint64)
+                values = [scalars.collapse(rows[:, i]) for i in range(count)]
         else:
             lanes = (address & ~np.uint64(3))[:, None] + 4 * np.arange(count, dtype=np.uint64)
-            words = memory.load(lanes, 4).astype(np.uint64)
+            words = memory.load(lanes, 4, w.copies).astype(np.uint64)
             values = [scalars.collapse(words[:, i]) for i in range(count)]
         if w.late:
             for i in range(count):
-                w.write32(to + i, int(w.poison))
+                w.write32(to + i, w.scalar_poison)
             issue_lgkm(w, ScalarResult(to, values))
         else:
             for i, value in enumerate(values):

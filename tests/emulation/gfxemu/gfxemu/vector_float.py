@@ -150,6 +150,13 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "v_min_f32": minimum,
 }
 
+# Those of BINARY that are one function of numpy's, which may write to the destination.
+_DIRECT: dict[str, np.ufunc] = {
+    "v_add_f32": np.add,
+    "v_sub_f32": np.subtract,
+    "v_mul_f32": np.multiply,
+}
+
 TERNARY: dict[str, Callable[[Array, Array, Array], Array]] = {
     "v_fma_f32": fma32,
     "v_max3_f32": lambda a, b, c: maximum(maximum(a, b), c),
@@ -196,12 +203,15 @@ def _binary(d: Decoding) -> Execute:
     if modify is not None:
         return lambda w: w.write_float(to, modify(function(a(w), b(w))))
 
+    direct = _DIRECT.get(d.name)
+
     def execute(w: Wave) -> None:
-        value = function(a(w), b(w))
-        if w.all_lanes:
-            w.f[to][...] = value
+        if not w.all_lanes:
+            np.copyto(w.f[to], function(a(w), b(w)), where=w.lanes)
+        elif direct is not None:
+            direct(a(w), b(w), out=w.f[to])
         else:
-            np.copyto(w.f[to], value, where=w.lanes)
+            w.f[to][...] = function(a(w), b(w))
 
     return execute
 

@@ -177,6 +177,18 @@ def _absolute_difference16(a: Array, b: Array) -> Array:
     return as_unsigned(np.abs(a - b))
 
 
+# Those of BINARY that are one function of numpy's, which may write to the destination.
+_DIRECT: dict[str, np.ufunc] = {
+    "v_add_u32": np.add,
+    "v_sub_u32": np.subtract,
+    "v_and_b32": np.bitwise_and,
+    "v_or_b32": np.bitwise_or,
+    "v_xor_b32": np.bitwise_xor,
+    "v_mul_lo_u32": np.multiply,
+    "v_min_u32": np.minimum,
+    "v_max_u32": np.maximum,
+}
+
 TERNARY: dict[str, Callable[[Array, Array, Array], Array]] = {
     "v_add3_u32": lambda a, b, c: a + b + c,
     "v_lshl_add_u32": lambda a, b, c: (a << (b & _31)) + c,
@@ -227,13 +239,15 @@ def _unary(d: Decoding) -> Execute:
 def _binary(d: Decoding) -> Execute:
     function, to = BINARY[d.name], d.destination()
     a, b = vector32(d.operands[1]), vector32(d.operands[2])
+    direct = _DIRECT.get(d.name)
 
     def execute(w: Wave) -> None:
-        value = function(a(w), b(w))
-        if w.all_lanes:
-            w.v[to][...] = value
+        if not w.all_lanes:
+            np.copyto(w.v[to], function(a(w), b(w)), where=w.lanes)
+        elif direct is not None:
+            direct(a(w), b(w), out=w.v[to])
         else:
-            np.copyto(w.v[to], value, where=w.lanes)
+            w.v[to][...] = function(a(w), b(w))
 
     return execute
 
@@ -376,11 +390,10 @@ def _conditional(d: Decoding) -> Execute:
     mask = lane_mask(d.operands[3] if len(d.operands) > 3 else vcc)
 
     def execute(w: Wave) -> None:
-        value = np.where(mask(w), b(w), a(w))
-        if w.all_lanes:
-            w.v[to][...] = value
-        else:
-            np.copyto(w.v[to], value, where=w.lanes)
+        value = np.empty((w.size, LANES), _U32)
+        value[...] = a(w)
+        np.copyto(value, b(w), where=mask(w))
+        w.write_vector(to, value)
 
     return execute
 

@@ -68,14 +68,14 @@ class Access:
             if self.half is not None:
                 words = words << _U32(16) if self.half else words & _U32(0xFFFF)
             return words[None]
-        return np.moveaxis(items[..., None].view(_U32), -1, 0)
+        return items.view(_U32).reshape(*items.shape, -1).transpose(2, 0, 1)
 
     def to_items(self, registers: Array) -> Array:
         """The inverse, for stores."""
         if self.total <= 4:
             words = registers[0]
             return (words >> _U32(16) if self.half else words).astype(WORDS[self.size])
-        packed = np.ascontiguousarray(np.moveaxis(registers, 0, -1))
+        packed = np.ascontiguousarray(registers.transpose(1, 2, 0))
         return packed.view(WORDS[self.total])[..., 0]
 
 
@@ -114,18 +114,25 @@ def _atomic(d: Decoding) -> Access:
     return Access(4, 1)
 
 
+def _in_all_lanes(w: Wave, addresses: Array) -> Array:
+    shape = (w.size, LANES)
+    return addresses if addresses.shape == shape else np.broadcast_to(addresses, shape)
+
+
 def _load_items(w: Wave, access: Access, addresses: Array, valid: LaneMask | None) -> Array:
     """Registers' worth of data; zero where not valid."""
-    memory, shape = w.group.memory, (w.size, LANES)
+    memory = w.group.memory
     if access.total == 12:
         parts = [_load_items(w, Access(4, 1), addresses + _U64(4 * i), valid) for i in range(3)]
         return np.concatenate(parts)
+    addresses = _in_all_lanes(w, addresses)
     if valid is None:
-        items = memory.load(np.broadcast_to(addresses, shape), access.total)
+        items = memory.load(addresses, access.total, w.copies)
     else:
-        items = np.zeros(shape, WORDS[access.total])
-        if valid.any():
-            items[valid] = memory.load(np.broadcast_to(addresses, shape)[valid], access.total)
+        items = np.zeros(addresses.shape, WORDS[access.total])
+        chosen = addresses[valid]
+        if chosen.size:
+            items[valid] = memory.load(chosen, access.total, w.copies_of(valid))
     return access.to_registers(items)
 
 
@@ -133,7 +140,7 @@ def _store_items(
     w: Wave, access: Access, addresses: Array, valid: LaneMask | None, registers: Array
 ) -> None:
     memory = w.group.memory
-    addresses = np.broadcast_to(addresses, (w.size, LANES))
+    addresses = _in_all_lanes(w, addresses)
     if access.total == 12:
         for i in range(3):
             part = registers[i : i + 1]
@@ -141,9 +148,9 @@ def _store_items(
         return
     items = access.to_items(registers)
     if valid is None:
-        memory.store(addresses.reshape(-1), access.total, items.reshape(-1))
+        memory.store(addresses.reshape(-1), access.total, items.reshape(-1), w.copies_of(None))
     elif valid.any():
-        memory.store(addresses[valid], access.total, items[valid])
+        memory.store(addresses[valid], access.total, items[valid], w.copies_of(valid))
 
 
 def _observe(
@@ -155,17 +162,16 @@ def _observe(
     first: int = 0,
 ) -> None:
     """Shows an observer the addresses and, of a store, what `access` stores from `first` on."""
-    if w.group.observer is None:
+    observer = w.group.observer
+    if observer is None:
         return
-    chosen = np.broadcast_to(addresses, (w.size, LANES))
-    w.group.observer.observe(pc, "the address", chosen if valid is None else chosen[valid])
+    observer.observe_lanes(pc, "the address", _in_all_lanes(w, addresses), valid)
     if access is None:
         return
     data = w.regs[first : first + access.registers]
     if access.size < 4:
         data = (data >> _U32(16) if access.half else data) & _U32((1 << 8 * access.size) - 1)
-    chosen = data if valid is None else data[:, valid]
-    w.group.observer.observe(pc, "the stored value", chosen)
+    observer.observe_lanes(pc, "the stored value", data, valid)
 
 
 # Buffer instructions.
@@ -178,20 +184,24 @@ class _BufferAddress:
     soffset: Callable[[Wave], Scalar]
     immediate: int
 
-    def resolve(self, w: Wave) -> tuple[Array, Array, Array]:
+    def resolve(self, w: Wave) -> tuple[Array, Array, Scalar | Array]:
         """(addresses, offsets for the range check, num_records), broadcastable to lanes."""
         s = self.resource
-        words = [w.read32(s + i) for i in range(4)]
-        stride = words[1] >> 16 & 0x3FFF
-        if np.any(stride != 0) or np.any(words[3] >> 23 & 1 != 0):
+        low, high, size, flags = (w.read32(s + i) for i in range(4))
+        if _structured(high, flags):
             raise UnsupportedInstruction("structured buffers (stride, add_tid) are not implemented")
-        base = words[0] | (words[1] & 0xFFFF) << (32 if type(words[1]) is int else _U64(32))
-        records = to_lanes64(words[2])
+        base = low | (high & 0xFFFF) << (32 if type(high) is int else _U64(32))
         offsets = _U64(self.immediate)
         if self.voffset is not None:
-            offsets = w.v[self.voffset].astype(_U64) + offsets
+            offsets = w.v[self.voffset] + offsets
         start = to_lanes64(base + self.soffset(w))
-        return start + offsets, offsets, records
+        return start + offsets, offsets, size if type(size) is int else to_lanes64(size)
+
+
+def _structured(high: Scalar, flags: Scalar) -> bool:
+    if type(high) is int and type(flags) is int:
+        return bool(high & 0x3FFF_0000 or flags & 0x80_0000)
+    return bool(np.any(high & 0x3FFF_0000) or np.any(flags & 0x80_0000))
 
 
 def buffer_address(d: Decoding, first: int) -> _BufferAddress:
@@ -207,14 +217,18 @@ def buffer_address(d: Decoding, first: int) -> _BufferAddress:
     )
 
 
-def in_range(w: Wave, offsets: Array, records: Array, size: int) -> LaneMask | None:
+def in_range(w: Wave, offsets: Array, records: Scalar | Array, size: int) -> LaneMask | None:
     """Lanes that are active and whose `size` bytes are in range; None means all."""
-    if w.all_lanes and int(offsets.max()) + size <= int(records.min()):
-        return None
+    if w.all_lanes:
+        least = records if type(records) is int else int(records.min())
+        if int(offsets.max()) + size <= least:
+            return None
     return np.logical_and(w.lanes, offsets + _U64(size) <= records)
 
 
-def _is_split(w: Wave, access: Access, offsets: Array, records: Array, valid: LaneMask) -> bool:
+def _is_split(
+    w: Wave, access: Access, offsets: Array, records: Scalar | Array, valid: LaneMask
+) -> bool:
     """Whether a lane has its first component in range but not its last."""
     begins = np.logical_and(w.lanes, offsets + _U64(access.size) <= records)
     return access.count > 1 and bool((begins & ~valid).any())
@@ -258,13 +272,13 @@ def _buffer_load_to_lds(d: Decoding, access: Access) -> Execute:
         valid = in_range(w, offsets, records, access.total)
         _observe(w, pc, addresses, valid)
         values = _load_items(w, access, addresses, valid)
-        items = np.broadcast_to(access.to_items(values), (w.size, LANES))
+        items = access.to_items(values)
         to = to_lanes64(w.read32(M0) & 0xFFFC) + lane_offsets
-        to = np.broadcast_to(to, (w.size, LANES))
-        lanes = w.active
-        store = LdsStore(to, items, access.total, lanes, pc, w.group.epoch)
+        to = np.broadcast_to(to.astype(_U32), (w.size, LANES))
+        place = w.group.lds.place(to, access.total, w.active, store=True)
+        store = LdsStore(place, items, pc, w.group.epoch)
         if w.late:
-            w.group.lds.note_write(w, to, items, access.total, lanes, pc)
+            w.group.lds.note_write(w, place, items, pc, late=False, landing=False)
             issue_vector_memory(w, store)
         else:
             store.land(w)
@@ -315,7 +329,7 @@ def _update(
     chosen = np.ones((w.size, LANES), bool) if valid is None else valid
     if chosen.any():
         addresses = np.broadcast_to(addresses, chosen.shape)[chosen]
-        w.group.memory.update(operation, addresses, data[chosen])
+        w.group.memory.update(operation, addresses, data[chosen], w.copies_of(chosen))
     if w.late:
         issue_vector_memory(w, RETIRED)
 

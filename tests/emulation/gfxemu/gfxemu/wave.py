@@ -39,6 +39,7 @@ class Wave:
     __slots__ = (
         "_scc",
         "all_lanes",
+        "copies",
         "diverged",
         "executed",
         "f",
@@ -53,6 +54,7 @@ class Wave:
         "poison",
         "regs",
         "s",
+        "scalar_poison",
         "scratch",
         "size",
         "v",
@@ -60,14 +62,16 @@ class Wave:
     )  # fmt: skip
 
     def __init__(self, group: WorkgroupBatch, index: int, size: int, vgprs: int, scratch: int,
-                 poison: int, late: bool):  # fmt: skip
+                 poison: Scalar, late: bool, copies: np.ndarray | None = None):  # fmt: skip
+        """`copies` says which of memory.Copies each workgroup sees: uint64 [workgroup][1]."""
         self.group, self.index, self.size = group, index, size
-        self.poison, self.late = np.uint32(poison), late
+        self.late, self.copies = late, copies
+        self._set_poison(poison)
         self.set_registers(np.full((vgprs, size, LANES), self.poison, np.uint32))
         # Scratch is private to a lane: [workgroup][dword][lane], so that the usual access (every
         # lane at the same offset) is one row.
-        self.scratch = np.full((size, -(-scratch // 4), LANES), self.poison, np.uint32)
-        self.s: list[Scalar] = [poison] * _SGPR_COUNT
+        self.scratch = np.full((size, -(-scratch // 4), LANES), self.poison[..., None], np.uint32)
+        self.s: list[Scalar] = [self.scalar_poison] * _SGPR_COUNT
         self.masks: list[LaneMask | None] = [None] * (_SGPR_COUNT // 2)
         self._scc: Condition | LaneMask = 0
         self.flush_denormals = True
@@ -77,6 +81,18 @@ class Wave:
         self.vm_queue: list[Pending] = []
         self.lgkm_queue: list[Pending] = []
         self.set_exec_mask(np.ones((size, LANES), bool))
+
+    def _set_poison(self, poison: Scalar) -> None:
+        self.scalar_poison = poison
+        as_lanes = poison if type(poison) is int else poison[:, None]
+        self.poison = np.asarray(as_lanes, np.uint32)
+
+    def copies_of(self, lanes: LaneMask | None) -> np.ndarray | None:
+        """The copies of memory that these lanes see, one after the other."""
+        if self.copies is None:
+            return None
+        copies = np.broadcast_to(self.copies, (self.size, LANES))
+        return copies.reshape(-1) if lanes is None else copies[lanes]
 
     @property
     def active(self) -> LaneMask | None:
@@ -234,7 +250,9 @@ class Wave:
         """A copy of this wave for the chosen workgroups (indices) of its batch."""
         new = object.__new__(Wave)
         new.group, new.index, new.size = group, self.index, len(chosen)
-        new.poison, new.late = self.poison, self.late
+        new.late = self.late
+        new.copies = None if self.copies is None else self.copies[chosen]
+        new._set_poison(scalars.pick(self.scalar_poison, chosen))
         new.set_registers(np.ascontiguousarray(self.regs[:, chosen]))
         new.scratch = np.ascontiguousarray(self.scratch[chosen])
         new.s = [scalars.pick(x, chosen) for x in self.s]
@@ -244,6 +262,6 @@ class Wave:
         new._scc = scc if type(scc) is int else scc[chosen]
         new.flush_denormals = self.flush_denormals
         new.pc, new.executed, new.diverged = self.pc, self.executed, None
-        new.vm_queue = [p.select(chosen) for p in self.vm_queue]
-        new.lgkm_queue = [p.select(chosen) for p in self.lgkm_queue]
+        new.vm_queue = [p.select(group.lds, chosen) for p in self.vm_queue]
+        new.lgkm_queue = [p.select(group.lds, chosen) for p in self.lgkm_queue]
         return new

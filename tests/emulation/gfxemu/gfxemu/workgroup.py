@@ -129,7 +129,7 @@ def _run_until_split(
         index, steps = schedule.choose(runnable)
         wave = batch.waves[index]
         batch.denormals.flush(wave.flush_denormals)
-        outcome = _step(batch, wave, min(steps, limit + 1))
+        outcome = step(batch, wave, min(steps, limit + 1))
         if wave.executed > limit:
             raise Timeout(f"wave {index} has executed more than {limit} instructions")
         if outcome == BARRIER:
@@ -142,7 +142,7 @@ def _run_until_split(
             return [batch.select(others), batch.select(taken)]
 
 
-def _step(batch: WorkgroupBatch, wave: Wave, steps: int) -> int | None:
+def step(batch: WorkgroupBatch, wave: Wave, steps: int) -> int | None:
     """Run up to `steps` instructions; returns END, BARRIER or DIVERGED where one stopped it."""
     functions = batch.program.functions
     pc, count, outcome = wave.pc, 0, None

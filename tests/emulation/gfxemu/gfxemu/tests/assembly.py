@@ -81,7 +81,7 @@ class Launch:
 
     def __init__(self, lines: Sequence[str], *, workgroups: int = 3, schedule: str = "sliced:2",
                  checks: Checks | None = None, uninitialised_input: bool = False,
-                 limit: int = 10_000, block: int = _BLOCK):  # fmt: skip
+                 limit: int = 10_000, block: int = _BLOCK, in_step: bool = True):  # fmt: skip
         device = Device("gfx942", LlvmMc.from_environment())
         count = workgroups * _BLOCK
         self.input = np.arange(1000, 1000 + count, dtype=np.uint32)
@@ -96,5 +96,6 @@ class Launch:
             grid=(workgroups, 1, 1), block=(block, 1, 1),
             kernarg=np.array(addresses, np.uint64).tobytes(), schedule=schedule,
             checks=checks or Checks(), uninitialised=uninitialised, instruction_limit=limit,
+            in_step=in_step,
         )  # fmt: skip
         self.kinds = [f.kind for f in self.report.findings]
