@@ -106,11 +106,13 @@ class Kernel:
         change: Callable[[Program], Program] | None = None,
         finite_gaps: bool = False,
         limit: int = 2_000_000,
+        in_step: bool = True,
     ) -> Outcome:
         """Launch once. Raises EmulationError and Overwritten.
 
         `change` makes the program that runs in place of the kernel's own. With `finite_gaps` there
-        are numbers in place of NaNs behind the heads of inputs. `limit` is of instructions.
+        are numbers in place of NaNs behind the heads of inputs. `limit` is of instructions. Without
+        `in_step` the waves are executed one after the other, as the schedule says.
         """
         arguments = Arguments(
             self.device.memory, self.instance, prepared.case, prepared.inputs, prepared.expected,
@@ -122,7 +124,7 @@ class Kernel:
                 self.kernel, self.program if change is None else change(self.program),
                 grid=launch.grid, kernarg=launch.data, block=self.instance.block,
                 schedule=schedule, checks=checks, uninitialised=arguments.unwritten,
-                instruction_limit=limit,
+                instruction_limit=limit, in_step=in_step,
             )  # fmt: skip
             errors = {n: prepared.expected[n].error(x) for n, x in arguments.read().items()}
             return Outcome(report, errors)
