@@ -48,7 +48,7 @@ def main(_arguments: Sequence[str]) -> None:
     candidates = [c for c in pool.candidates if _EVERYTHING.value or _can_be_asked_for(c)]
     Path(_FWD.value).write_text(pool.dispatcher("fwd", candidates), "utf-8")
     Path(_BWD.value).write_text(pool.dispatcher("bwd", candidates), "utf-8")
-    rows = [emission.row(instance, "none") for instance in instances_of(candidates)]
+    rows = [emission.row(instance, "none", left_out={}) for instance in instances_of(candidates)]
     code_objects = {
         (row["name"], ARCH): {"key": hashlib.sha256(row["name"].encode()).hexdigest()}
         for row in rows
