@@ -255,8 +255,7 @@ TEST(CAbiTest, WhatGoesWithAFeatureBackwardIsChecked) {
   refused([](attn_problem*, attn_bwd_args* a) { a->bias_grad = 0; },
           "dbias.data is set, but bias_grad is 0");
   refused([](attn_problem*, attn_bwd_args* a) { a->dbias.data = nullptr; }, "dbias.data is NULL");
-  refused([](attn_problem*, attn_bwd_args* a) { a->dbias = a->bias; },
-          "dbias overlaps");
+  refused([](attn_problem*, attn_bwd_args* a) { a->dbias = a->bias; }, "dbias overlaps");
   refused([](attn_problem*, attn_bwd_args* a) { a->dbias.stride_head = 0; },
           "dbias.stride_head is 0, but rows of an output must not overlap");
   refused([](attn_problem* p, attn_bwd_args* a) { p->bias = 0, a->bias = {}; },
@@ -327,7 +326,8 @@ TEST(CAbiTest, EveryFieldOfTheProblemIsChecked) {
       {[](attn_problem* p) { p->logits_soft_cap = HUGE_VALF; }, "logits_soft_cap is inf"},
       {[](attn_problem* p) { p->logits_soft_cap = std::nanf(""); }, "logits_soft_cap is nan"},
       {[](attn_problem* p) { p->dropout_p = -0.5f; }, "dropout_p is -0.5, but must be a prob"},
-      {[](attn_problem* p) { p->dropout_p = 1; }, "dropout_p is 1, but must be a probability below"},
+      {[](attn_problem* p) { p->dropout_p = 1; },
+       "dropout_p is 1, but must be a probability below"},
       {[](attn_problem* p) { p->dropout_p = std::nanf(""); }, "dropout_p is nan"},
   };
   for (const Refusal& refusal : refusals) {

@@ -202,8 +202,9 @@ void validate_lse(const Problem& p) {
 
 void validate_slopes(const Problem& p, Pointers pointers, Memory* memory) {
   if (p.bias != ATTN_BIAS_ALIBI) return;
-  const int64_t most =
-      p.device_type == ATTN_DEVICE_CPU ? kMostAddress / sizeof(float) / (p.batch + 1) : kMaxInt32;
+  constexpr int64_t kFloat = sizeof(float);
+  const bool on_cpu = p.device_type == ATTN_DEVICE_CPU;
+  const int64_t most = on_cpu ? kMostAddress / kFloat / (int64_t{p.batch} + 1) : kMaxInt32;
   if (p.alibi_stride_batch < 0 || p.alibi_stride_batch > most) {
     refuse("alibi_stride_batch", p.alibi_stride_batch, "must be from 0 to ", most, " elements");
   }

@@ -116,9 +116,9 @@ TestProblem::TestProblem(const Shape& shape, attn_dtype dtype, uint32_t seed,
   for (Buffer* buffer : {&q, &k, &v, &dout}) buffer->randomise(&random);
 }
 
-void TestProblem::add_bias() {
+void TestProblem::add_bias(uint32_t seed) {
   problem.bias = ATTN_BIAS_ELEMENTWISE;
-  std::mt19937 random(11);
+  std::mt19937 random(seed);
   for (std::optional<Buffer>* buffer : {&bias, &dbias}) {
     buffer->emplace(score_extents(problem), static_cast<attn_dtype>(problem.dtype));
     (*buffer)->randomise(&random);

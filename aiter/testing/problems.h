@@ -64,7 +64,7 @@ class TestProblem {
   attn_bwd_args bwd();
   bool is_group() const { return attention::is_group(problem); }
   // An elementwise bias of random numbers, whose gradient is wanted.
-  void add_bias();
+  void add_bias(uint32_t seed = 11);
   // ALiBi's slopes, one for each head of each batch entry.
   void add_slopes();
 

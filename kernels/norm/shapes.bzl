@@ -21,7 +21,7 @@ def kernels_of(source, macros):
     if source == "norm_columns":
         return {"norm_backward_columns": threads, "norm_backward_reduce": threads}
     if source == "softmax":
-        return {"softmax_backward" if int(macros["SOFTMAX_BACKWARD"]) else "softmax_forward": threads}
+        source += "_backward" if int(macros["SOFTMAX_BACKWARD"]) else "_forward"
     return {source: threads}
 
 def _shape(source, macros):

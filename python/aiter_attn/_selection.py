@@ -76,16 +76,18 @@ def explain(
     """
     _check_arch(arch)
     lengths = None if sequences is None else _lengths(sequences)
-    described = [_describe(name, array, dtype) for name, array in (("q", q), ("k", k), ("v", v))]
+    described_q, described_k = _describe("q", q, dtype), _describe("k", k, dtype)
     problem = _problem.attention(
-        *described,
+        described_q,
+        described_k,
+        _describe("v", v, dtype),
         causal=causal,
         window_size=window_size,
         sequences=lengths,
         chosen=_problem.options(
             dropout_p,
             softcap,
-            **_bias(bias, *described[:2], lengths),
+            **_bias(bias, described_q, described_k, lengths),
             bias_grad=_arguments.flag("bias_grad", bias_grad),
             deterministic=_arguments.flag("deterministic", deterministic),
             min_seqlen_q=min_seqlen_q,

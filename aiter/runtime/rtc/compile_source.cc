@@ -6,8 +6,8 @@
 //   compile_source object STEM ARCH INSTANCE SOURCE_NAME=PATH [--header NAME=PATH]... [-- FLAG...]
 //
 // recipe writes what the specs of all kernels have in common. object writes STEM.cubin (STEM.hsaco
-// for gfx*), how it is made (STEM.spec), and what is known of it (STEM.json); FLAGs are the recipe's
-// and the kernel's. A FLAG @PATH stands for the lines of a file.
+// for gfx*), how it is made (STEM.spec), and what is known of it (STEM.json); FLAGs are the
+// recipe's and the kernel's. A FLAG @PATH stands for the lines of a file.
 #include <cstdio>
 #include <exception>
 #include <fstream>

@@ -163,9 +163,7 @@ TEST_F(Search, ComgrCounts) {
   const fs::path library = folder_ / "libhiprtc.so.7";
   fs::copy_file(std::getenv("FAKE_HIPRTC"), library);
   setenv(kHipRtcLibraryVariable, library.c_str(), 1);
-  const auto ask = [&] {
-    return said([] {}, [] { return open_hiprtc({})->identity(); });
-  };
+  const auto ask = [&] { return said([] {}, [] { return open_hiprtc({})->identity(); }); };
   const std::string alone = ask();
   fs::copy_file(without_id_, folder_ / "libamd_comgr.so.2");
   EXPECT_THAT(ask(), HasSubstr(" comgr file "));

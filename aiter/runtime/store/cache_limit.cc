@@ -55,9 +55,7 @@ struct Object {
   struct stat status;
 
   // Then by name: whoever looks, the order is the same.
-  auto order() const {
-    return std::tie(status.st_mtim.tv_sec, status.st_mtim.tv_nsec, path);
-  }
+  auto order() const { return std::tie(status.st_mtim.tv_sec, status.st_mtim.tv_nsec, path); }
 };
 
 bool is_own_file(const struct stat& status) {

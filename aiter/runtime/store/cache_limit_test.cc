@@ -261,9 +261,9 @@ TEST_F(CacheLimit, AnObjectThatIsLargerIsNotKept) {
   EXPECT_THAT(made_, ElementsAre(key(0), key(1)));
   EXPECT_THAT(kept(2), ElementsAre(0));
   EXPECT_THAT(unfinished(), IsEmpty());
-  EXPECT_THAT(warnings_, ElementsAre(AllOf(HasSubstr("not kept: one has 920 bytes"),
-                                           HasSubstr("at most 999"),
-                                           HasSubstr("raise AITER_ATTN_CACHE_MAX_SIZE"))));
+  EXPECT_THAT(warnings_,
+              ElementsAre(AllOf(HasSubstr("not kept: one has 920 bytes"), HasSubstr("at most 999"),
+                                HasSubstr("raise AITER_ATTN_CACHE_MAX_SIZE"))));
 }
 
 TEST(CacheMaxSize, IsNamedByTheEnvironment) {
@@ -280,17 +280,15 @@ TEST(CacheMaxSize, IsNamedByTheEnvironment) {
   EXPECT_EQ(named("3G"), uint64_t{3} << 30);
   EXPECT_EQ(named("2T"), uint64_t{2} << 40);
   EXPECT_EQ(named("18446744073709551615"), ~uint64_t{0});
-  for (const char* wrong :
-       {"0", "1048575", "1023K", "M", "-1", "+1M", "1.5G", "1 G", "1g", "1GB", "1P", "unlimited",
-        "18446744073709551616", "16777216T", "\xff"}) {
+  for (const char* wrong : {"0", "1048575", "1023K", "M", "-1", "+1M", "1.5G", "1 G", "1g", "1GB",
+                            "1P", "unlimited", "18446744073709551616", "16777216T", "\xff"}) {
     try {
       named(wrong);
       ADD_FAILURE() << wrong;
     } catch (const Error& error) {
       EXPECT_EQ(error.status(), Status::kInvalidArgument);
-      EXPECT_THAT(error.what(),
-                  AllOf(HasSubstr("AITER_ATTN_CACHE_MAX_SIZE is '"), HasSubstr("K, M, G or T"),
-                        HasSubstr("from 1M on")));
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("AITER_ATTN_CACHE_MAX_SIZE is '"),
+                                      HasSubstr("K, M, G or T"), HasSubstr("from 1M on")));
     }
   }
   unsetenv(kCacheSizeVariable);

@@ -135,8 +135,8 @@ bool NewFile::lock(std::chrono::steady_clock::time_point deadline,
 }
 
 bool NewFile::fail_by(const char* call) {
-  error_ = concat("cannot ", call, " '", utf8(path_), "': ", std::strerror(errno),
-                  "; make room there");
+  error_ =
+      concat("cannot ", call, " '", utf8(path_), "': ", std::strerror(errno), "; make room there");
   return false;
 }
 
