@@ -76,13 +76,13 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
     const bool open = p.mask == ATTN_MASK_NONE && !rarely();
     p.window_left = open ? -1 : number(-1, 10);
     p.window_right = open ? -1 : number(-1, 10);
-    if (!input_.ConsumeBool()) return;
+    if (!input().ConsumeBool()) return;
     p.bias = number(0, 2);
-    p.logits_soft_cap = rarely() ? input_.ConsumeFloatingPoint<float>() : 1.5f;
-    p.dropout_p = rarely() ? input_.ConsumeFloatingPoint<float>() : 0.25f;
+    p.logits_soft_cap = rarely() ? input().ConsumeFloatingPoint<float>() : 1.5f;
+    p.dropout_p = rarely() ? input().ConsumeFloatingPoint<float>() : 0.25f;
     p.reserved = static_cast<uint32_t>(number(0, 0));
-    p.dropout_seed = input_.ConsumeIntegral<uint64_t>();
-    p.dropout_offset = input_.ConsumeIntegral<uint64_t>();
+    p.dropout_seed = input().ConsumeIntegral<uint64_t>();
+    p.dropout_offset = input().ConsumeIntegral<uint64_t>();
   }
 
   // Of a forward or a backward pass.
