@@ -23,8 +23,8 @@ SYMBOLS = {
     "rms_backward": {"norm_backward"},
     "rms_columns": {"norm_backward_columns", "norm_backward_reduce"},
     "rms_forward": {"norm_forward"},
-    "softmax_backward": {"softmax_forward", "softmax_backward"},
-    "softmax_forward": {"softmax_forward", "softmax_backward"},
+    "softmax_backward": {"softmax_backward"},
+    "softmax_forward": {"softmax_forward"},
 }
 
 
