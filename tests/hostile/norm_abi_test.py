@@ -48,7 +48,8 @@ def _views(call: Call) -> dict[str, Array]:
 
 def _require_only_outputs_written(call: Call) -> None:
     after = call.arena.bytes.copy()
-    views = [call.view(operand) for operand in call.operands() if operand.is_output]
+    every = _views(call)
+    views = [every[operand.name] for operand in call.operands() if operand.is_output]
     results = [view.copy() for view in views]
     call.arena.bytes[...] = call.before
     for view, result in zip(views, results, strict=True):

@@ -58,10 +58,13 @@ def test_a_missing_wheel(tmp_path: Path) -> None:
     assert "cp311, cp313, cp314" in message
 
 
-@pytest.mark.parametrize("others", ["seed", "norms"])
-def test_a_wheel_of_other_kernels(tmp_path: Path, others: str) -> None:
+@pytest.mark.parametrize(
+    "manifest",
+    [builds.manifest("others"), builds.manifest(norms="others")],
+    ids=["attention", "norms"],
+)
+def test_a_wheel_of_other_kernels(tmp_path: Path, manifest: str) -> None:
     listed = builds.build(tmp_path)
-    manifest = builds.manifest(**{others: "others"})
     builds.write_wheel(tmp_path / builds.wheel_name("cp313"), manifest)
     message = refused(listed)
     assert builds.wheel_name("cp313") in message
