@@ -11,10 +11,11 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import hashlib
+import os
 import pathlib
 import re
 import shutil
-import time
+import tempfile
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -148,11 +149,21 @@ class Store:
         return file
 
     def _remove_stale_parts(self) -> None:
-        """Removes what a fetch that was killed left behind."""
-        for part in self.folder.glob(f"{PREFIX}*"):
-            with contextlib.suppress(OSError):  # another fetch has removed or renamed it
-                if time.time() - part.stat().st_mtime > _STALE_SECONDS:
-                    part.unlink()
+        """Removes what a fetch that was killed left behind.
+
+        Ages are told by the clock that files of the folder are stamped with. This process may have
+        another one, and what others fetch right now is not to be taken for old.
+        """
+        parts = list(self.folder.glob(f"{PREFIX}*"))
+        if not parts:
+            return
+        with contextlib.suppress(OSError):  # a folder that cannot be written to keeps its parts
+            with tempfile.NamedTemporaryFile(prefix=PREFIX, dir=self.folder) as stamp:
+                now = os.fstat(stamp.fileno()).st_mtime
+            for part in parts:
+                with contextlib.suppress(OSError):  # another fetch has removed or renamed it
+                    if now - part.stat().st_mtime > _STALE_SECONDS:
+                        part.unlink()
 
     def place(self, file: File, target: pathlib.Path) -> None:
         """Puts a copy of a file of the store at `target`, which belongs to the caller then."""

@@ -20,10 +20,19 @@ let
     "sysroot"
   ];
   distributions = {
+    absl-py = "any";
+    boolean-py = "any";
+    cyclonedx-python-lib = "any";
+    defusedxml = "any";
     flash-attn = "sdist";
+    license-expression = "any";
     msgpack = "cp313";
+    packageurl-python = "any";
+    py-serializable = "any";
     pybind11 = "any";
     pyelftools = "any";
+    sortedcontainers = "any";
+    typing-extensions = "any";
     zstandard = "sdist";
   };
 

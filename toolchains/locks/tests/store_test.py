@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
+import time
 from collections.abc import Iterable
 
 import pytest
@@ -84,6 +85,18 @@ def test_what_a_killed_fetch_left_is_removed_but_not_what_is_being_fetched(scene
     for part in (old, new):
         part.touch()
     os.utime(old, (0, 0))
+    scene.store.fetch([])
+    assert list(scene.store.folder.iterdir()) == [new]
+
+
+def test_a_clock_that_is_ahead_makes_no_fetch_stale(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.store.fetch([])
+    new = scene.store.folder / ".part-new"
+    new.touch()
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 3000 * 86400)
     scene.store.fetch([])
     assert list(scene.store.folder.iterdir()) == [new]
 
