@@ -52,7 +52,9 @@ _CALL = re.compile(r'^(\d+) +(\w+)\((?:AT_FDCWD, |\d+(?:<[^>]*>)?, )?"((?:[^"\\]
 
 
 def _lay_out(action: Action, source: Path, folder: Path) -> None:
-    for path in action.inputs:
+    # The files of a tool's tree of runfiles are among the inputs, but not their places in the tree.
+    trees = {f"{path}.runfiles" for path in action.inputs}
+    for path in action.inputs | {tree for tree in trees if (source / tree).is_dir()}:
         link = folder / path
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to((source / path).resolve())
