@@ -3,10 +3,9 @@
 
 load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
-load("//kernels/private:cubin.bzl", "CubinRecipeInfo")
 load("//kernels/private:embed.bzl", "EMBED_ATTRS", "embedding_library")
 load("//kernels/private:pack.bzl", "PACK_ATTRS", "write_pack")
-load("//kernels/private:providers.bzl", "CodeObjectRecipeInfo", "CodeObjectsInfo")
+load("//kernels/private:providers.bzl", "CodeObjectsInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 _SOURCE = """// Generated. Do not edit.
@@ -69,12 +68,8 @@ def _write_manifest(ctx, infos):
 
 def _ahead_of_time_impl(ctx):
     infos = ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list()
-    recipes = {
-        "cubin": ctx.attr.cubin_recipe[CubinRecipeInfo].recipe,
-        "hsaco": ctx.attr.hip_recipe[CodeObjectRecipeInfo].recipe,
-    }
     archs = {info.arch: info.code_object.extension for info in infos}
-    embedded = {kind: recipes[kind] for kind in archs.values()}
+    embedded = {info.code_object.extension: info.recipe for info in infos}
     if infos:
         embedded["pack"] = write_pack(ctx, infos)
     rows = [
@@ -122,9 +117,7 @@ Output group manifest: a JSON list of the code objects, by kernel and architectu
             doc = "what says which kernels there are, for messages",
         ),
         "code_objects": attr.label(mandatory = True, providers = [CodeObjectsInfo]),
-        "cubin_recipe": attr.label(mandatory = True, providers = [CubinRecipeInfo]),
         "function": attr.string(mandatory = True, doc = "its name in namespace kernels"),
-        "hip_recipe": attr.label(mandatory = True, providers = [CodeObjectRecipeInfo]),
         "operations": attr.string_dict(
             mandatory = True,
             doc = "instance -> what it computes, for the manifest",

@@ -177,6 +177,7 @@ def _code_object_impl(ctx):
         code_object = code_object,
         instance = instance,
         metadata = metadata,
+        recipe = recipe.recipe,
         spec = spec,
     )
     return [

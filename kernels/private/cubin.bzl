@@ -131,6 +131,7 @@ def _cubin_impl(ctx):
         code_object = cubin,
         instance = instance,
         metadata = metadata,
+        recipe = recipe.recipe,
         spec = spec,
     )
     return [

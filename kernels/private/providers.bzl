@@ -38,6 +38,7 @@ CodeObjectInfo = provider(
         "code_object": "File: the AMDGPU ELF",
         "instance": "str",
         "metadata": "File: JSON, beside the code object; see code_object/describe.py",
+        "recipe": "File: that of CodeObjectRecipeInfo or CubinRecipeInfo that it was made by",
         "spec": "File: how the code object is made; its sha256 is the key",
     },
 )
