@@ -168,17 +168,17 @@ TEST(DispatchTest, HintsNameArchsThatCanBeBuilt) {
     EXPECT_EQ(how_to_build({}, arch), ": build with --//kernels:archs=" + std::string(arch));
     EXPECT_EQ(how_to_build({"gfx000"}, arch),
               ": build with --//kernels:archs=gfx000," + std::string(arch));
-    EXPECT_THAT(how_to_build({arch}, "gfx90a"), HasSubstr(std::string(arch)));
+    EXPECT_THAT(how_to_build({arch}, "gfx908"), HasSubstr(std::string(arch)));
   }
   EXPECT_THAT(kernels::buildable_archs(), ::testing::Contains("gfx942"));
-  EXPECT_THAT(how_to_build({"gfx942"}, "gfx90a"), ::testing::StartsWith("; no build has code for"));
+  EXPECT_THAT(how_to_build({"gfx942"}, "gfx908"), ::testing::StartsWith("; no build has code for"));
 }
 
 TEST(DispatchTest, RefusalsNameArchs) {
   Request r = request();
-  r.arch = "gfx90a";
+  r.arch = "gfx908";
   EXPECT_THAT(refusal(r), HasSubstr("It has code for gfx942, gfx950 only"));
-  EXPECT_THAT(refusal(r), HasSubstr("no build has code for gfx90a: --//kernels:archs= takes "));
+  EXPECT_THAT(refusal(r), HasSubstr("no build has code for gfx908: --//kernels:archs= takes "));
   // The build has code for gfx950, but not of this instance.
   r = request();
   r.traits.group_mode = true;

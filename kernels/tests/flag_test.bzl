@@ -6,7 +6,7 @@ load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 def _archs_test_impl(ctx):
     env = analysistest.begin(ctx)
     asserts.expect_failure(env, "//kernels:archs=gfx942,gfx9999: unknown architecture " +
-                                "\"gfx9999\"; known: gfx942, gfx950.")
+                                "\"gfx9999\"; known: gfx90a, gfx942, gfx950.")
     return analysistest.end(env)
 
 archs_test = analysistest.make(

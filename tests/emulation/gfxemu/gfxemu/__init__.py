@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Execute gfx942 and gfx950 code objects on the CPU (../README.md)."""
+"""Execute gfx90a, gfx942 and gfx950 code objects on the CPU (../README.md)."""
 
 from gfxemu.checks import Checks, Finding
 from gfxemu.disassembler import LlvmMc

@@ -22,7 +22,7 @@ from elftools.elf.sections import NoteSection, Section, SymbolTableSection
 from gfxemu.errors import CodeObjectError
 
 # EF_AMDGPU_MACH values of e_flags for the targets this emulator implements.
-_MACHINES = {0x4C: "gfx942", 0x4F: "gfx950"}
+_MACHINES = {0x3F: "gfx90a", 0x4C: "gfx942", 0x4F: "gfx950"}
 _NT_AMDGPU_METADATA = 32
 
 # What the readers of ELF and of MessagePack raise for bytes that are neither.
@@ -112,7 +112,7 @@ class CodeObject:
 
 
 def parse(data: bytes) -> CodeObject:
-    """Parse a code object. Raises CodeObjectError for anything but gfx942 and gfx950 ELF."""
+    """Parse a code object. Raises CodeObjectError for anything but gfx90a, gfx942 and gfx950 ELF."""
     try:
         return _parse(ELFFile(io.BytesIO(data)))
     except _DAMAGED as error:

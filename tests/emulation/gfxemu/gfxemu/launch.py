@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gfxemu import code_object, decoder
+from gfxemu import code_object, decoder, vector_memory
 from gfxemu.checks import POISONS, Checks, Comparer, ControlFlowDiffers, Finding, Observer, Recorder
 from gfxemu.code_object import CodeObject, Kernel
 from gfxemu.decoder import Program
@@ -35,7 +35,7 @@ from gfxemu.wave import LANES, Wave
 from gfxemu.workgroup import Schedule, Sliced, WorkgroupBatch, run
 
 Dim3 = tuple[int, int, int]
-_LDS_LIMIT = {"gfx942": 64 << 10, "gfx950": 160 << 10}
+_LDS_LIMIT = {"gfx90a": 64 << 10, "gfx942": 64 << 10, "gfx950": 160 << 10}
 _SUB_DWORD_LDS = re.compile(r"ds_(read|write)_[bui](8|16)\b|ds_(read|write)_[bui](8|16)_")
 # How many workgroups run in step. More is faster per workgroup until caches overflow.
 _BATCH = 16
@@ -307,6 +307,13 @@ class _Job:
         wave.flush_denormals = d.flush_f32_denormals
         values = {"kernarg_segment_ptr": addresses[0], "dispatch_ptr": addresses[1]}
         for name, first, count in code_object.user_sgpr_layout(d):
+            if name == "private_segment_buffer":
+                for index, word in enumerate(vector_memory.SCRATCH):
+                    wave.write32(first + index, word)
+                continue
+            if name == "flat_scratch_init":  # accesses through flat addresses are not implemented
+                wave.write64(first, 0)
+                continue
             if name not in values:
                 raise EmulationError(f"{self.kernel.name} asks for {name}, which is not provided")
             assert count == 2
@@ -317,6 +324,8 @@ class _Job:
                 column = np.array([i[axis] for i in wave.group.ids], np.uint64)
                 wave.write32(register, int(column[0]) if (column == column[0]).all() else column)
                 register += 1
+        if "private_segment_buffer" in d.enabled:
+            wave.write32(register, 0)  # the wave's offset in it, which kernels add
         items = numbers[:, None] * LANES + np.arange(LANES)
         bx, by, _ = self.block
         packed = items % bx | items // bx % by << 10 | items // (bx * by) << 20

@@ -8,6 +8,7 @@ k = g * K/G .. (g+1) * K/G - 1 in consecutive registers, two to a register. The 
 4*(lane/16) + i and column lane%16.
 
 EXEC is ignored. Products are exact; each sum is formed in float64 and rounded once to float32.
+gfx90a takes and gives zero for denormals, whatever MODE says; later ones keep them.
 The hardware's internal order and intermediate rounding are not documented; results agree within
 the float32 error of the sum.
 """
@@ -21,9 +22,11 @@ import numpy as np
 from gfxemu.decoder import Decoding, Execute, opcodes
 from gfxemu.errors import UnsupportedInstruction
 from gfxemu.operands import constant_bits
+from gfxemu.vector_float import flush
 from gfxemu.wave import LANES, Wave
 
-_SHAPES = re.compile(r"v_mfma_f32_(\d+)x\d+x(\d+)_(f16|bf16)$")
+# gfx90a writes ...x8f16 and ...x8bf16_1k.
+_SHAPES = re.compile(r"v_mfma_f32_(\d+)x\d+x(\d+)_?(f16|bf16)(?:_1k)?$")
 
 
 def _lanes_by_result(n: int) -> np.ndarray:
@@ -34,6 +37,7 @@ def _lanes_by_result(n: int) -> np.ndarray:
 
 
 _A_LANES = {n: _lanes_by_result(n) for n in (16, 32)}
+_LEAST_NORMAL = {"f16": 2.0**-14, "bf16": 2.0**-126}
 _SHIFT16, _HIGH16 = np.uint32(16), np.uint32(0xFFFF_0000)
 
 
@@ -54,13 +58,15 @@ def _numbers(raw: np.ndarray, kind: str, n: int) -> np.ndarray:
 
 @opcodes("v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x8_bf16", "v_mfma_f32_16x16x16_f16",
          "v_mfma_f32_16x16x16_bf16", "v_mfma_f32_32x32x16_f16", "v_mfma_f32_32x32x16_bf16",
-         "v_mfma_f32_16x16x32_f16", "v_mfma_f32_16x16x32_bf16")  # fmt: skip
+         "v_mfma_f32_16x16x32_f16", "v_mfma_f32_16x16x32_bf16",
+         "v_mfma_f32_32x32x8f16", "v_mfma_f32_32x32x8bf16_1k", "v_mfma_f32_16x16x16f16",
+         "v_mfma_f32_16x16x16bf16_1k")  # fmt: skip
 def _mfma(d: Decoding) -> Execute:
     match = _SHAPES.match(d.name)
     assert match
     n, k, kind = int(match[1]), int(match[2]), match[3]
     registers, results = k * n // LANES // 2, n * n // LANES
-    if d.arch == "gfx942" and k * n > 256:
+    if d.arch != "gfx950" and k * n > 256:
         raise UnsupportedInstruction(f"{d.name} exists on gfx950 only")
     to = d.destination(results)
     a, b = d.vector_range(d.operands[1], registers), d.vector_range(d.operands[2], registers)
@@ -71,6 +77,7 @@ def _mfma(d: Decoding) -> Execute:
         c, constant = d.vector_range(c_operand, results), np.float32(0)
 
     a_lanes = _A_LANES[n]
+    least = _LEAST_NORMAL[kind] if d.arch == "gfx90a" else None
 
     def execute(w: Wave) -> None:
         denormals = w.group.denormals
@@ -78,13 +85,21 @@ def _mfma(d: Decoding) -> Execute:
         regs = w.regs
         x = _numbers(regs[a : a + registers].take(a_lanes, axis=2), kind, n)
         y = _numbers(regs[b : b + registers], kind, n)
+        if least is not None:
+            for numbers in (x, y):
+                numbers[np.abs(numbers) < least] = 0
         # [workgroup][register][lane]
         total = np.matmul(x.transpose(0, 2, 1), y).reshape(w.size, results, LANES)
-        if c is None:
-            total += constant
-        else:
-            total += regs[c : c + results].view(np.float32).transpose(1, 0, 2)
-        regs[to : to + results].view(np.float32)[...] = total.transpose(1, 0, 2)
+        addend = constant
+        if c is not None:
+            addend = regs[c : c + results].view(np.float32).transpose(1, 0, 2)
+        if least is not None:
+            addend = flush(addend)
+        total += addend
+        result = regs[to : to + results].view(np.float32)
+        result[...] = total.transpose(1, 0, 2)
+        if least is not None:
+            result[...] = flush(result)
         denormals.flush(w.flush_denormals)
 
     return execute

@@ -35,7 +35,7 @@ Array = np.ndarray
 Probe = Callable[[Wave], None]
 
 _LINE = 128
-_BANKS = {"gfx942": 32, "gfx950": 64}
+_BANKS = {"gfx90a": 32, "gfx942": 32, "gfx950": 64}
 # Lanes in the order in which reads of 16 bytes are served.
 _HALF = [*range(4), *range(20, 24), *range(4, 8), *range(16, 20),
          *range(8, 12), *range(28, 32), *range(12, 16), *range(24, 28)]  # fmt: skip

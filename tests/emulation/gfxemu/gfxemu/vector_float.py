@@ -107,13 +107,18 @@ def _median(a: Array, b: Array, c: Array) -> Array:
     return np.where(np.isnan(a) | np.isnan(b) | np.isnan(c), low, middle)
 
 
-def _flush(x: Array) -> Array:
+def flush(x: Array) -> Array:
     """Replace denormals by zero of the same sign."""
     return np.where(np.abs(x) < _SMALLEST_NORMAL, np.copysign(_F32(0), x), x)
 
 
+def _mad(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c, rounded twice, without denormals whatever MODE says (gfx90a has it, not later)."""
+    return flush(flush(flush(a) * flush(b)) + flush(c))
+
+
 def _transcendental(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return lambda a: _flush(function(_flush(a).astype(_F64)).astype(_F32))
+    return lambda a: flush(function(flush(a).astype(_F64)).astype(_F32))
 
 
 def _turns(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
@@ -159,6 +164,7 @@ _DIRECT: dict[str, np.ufunc] = {
 
 TERNARY: dict[str, Callable[[Array, Array, Array], Array]] = {
     "v_fma_f32": fma32,
+    "v_mad_f32": _mad,
     "v_max3_f32": lambda a, b, c: maximum(maximum(a, b), c),
     "v_min3_f32": lambda a, b, c: minimum(minimum(a, b), c),
     "v_med3_f32": _median,
@@ -226,16 +232,17 @@ def _ternary(d: Decoding) -> Execute:
     return lambda w: w.write_float(to, modify(function(a(w), b(w), c(w))))
 
 
-@opcodes("v_fmac_f32", "v_fmamk_f32", "v_fmaak_f32")
-def _fma_forms(d: Decoding) -> Execute:
-    """fmac: D += S0 * S1; fmamk: D = S0 * K + S1; fmaak: D = S0 * S1 + K, operands as printed."""
+@opcodes("v_fmac_f32", "v_fmamk_f32", "v_fmaak_f32", "v_mac_f32", "v_madmk_f32", "v_madak_f32")
+def _multiply_add_forms(d: Decoding) -> Execute:
+    """mac: D += S0 * S1; mk: D = S0 * K + S1; ak: D = S0 * S1 + K, operands as printed."""
+    function = fma32 if d.name.startswith("v_fma") else _mad
     to = d.destination()
     a, b = float32(d.operands[1]), float32(d.operands[2])
-    c = float32(d.operands[0] if d.name == "v_fmac_f32" else d.operands[3])
+    c = float32(d.operands[0] if d.name in ("v_fmac_f32", "v_mac_f32") else d.operands[3])
     modify = _output_modifiers(d)
     if modify is None:
-        return lambda w: w.write_float(to, fma32(a(w), b(w), c(w)))
-    return lambda w: w.write_float(to, modify(fma32(a(w), b(w), c(w))))
+        return lambda w: w.write_float(to, function(a(w), b(w), c(w)))
+    return lambda w: w.write_float(to, modify(function(a(w), b(w), c(w))))
 
 
 @opcodes("v_ldexp_f32")

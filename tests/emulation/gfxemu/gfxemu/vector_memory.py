@@ -5,13 +5,16 @@ Raw buffers only (stride 0): each 32-bit component is checked by itself, `offset
 num_records` with offset = voffset + inst_offset, not wrapped and without soffset. Components out
 of range read as zero and are not written. What the check lets pass must lie in a registered
 buffer; an access that the descriptor allows but no allocation backs is a MemoryFault.
+
+gfx90a reaches its scratch through a buffer, whose descriptor is SCRATCH. An access there may begin
+at any byte: a lane's bytes follow each other.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -176,6 +179,36 @@ def _observe(
 
 # Buffer instructions.
 
+# Words of a descriptor: the lane's own memory (stride, add_tid), as no other buffer here has it.
+SCRATCH = (0, 1 << 31 | 1 << 16, 0, 1 << 23)
+
+
+def _scratch_bytes(w: Wave, offsets: Array, size: int) -> Iterator[tuple[tuple[Array, ...], Array]]:
+    """For each byte: the (workgroup, dword, lane) indices of active lanes, and its shift there."""
+    groups, lanes = np.nonzero(w.lanes)
+    start = np.broadcast_to(offsets, (w.size, LANES))[groups, lanes].astype(np.int64)
+    if start.size:
+        _check_scratch(w, int(start.min()), int(start.max()) + size)
+    for byte in range(size):
+        place = start + byte
+        yield (groups, place >> 2, lanes), ((place & 3) * 8).astype(_U32)
+
+
+def _load_scratch(w: Wave, access: Access, offsets: Array) -> Array:
+    items = np.zeros((access.registers, w.size, LANES), _U32)
+    for byte, (index, shift) in enumerate(_scratch_bytes(w, offsets, access.total)):
+        value = w.scratch[index] >> shift & _U32(0xFF)
+        items[byte // 4, index[0], index[2]] |= value << _U32(byte % 4 * 8)
+    return items if access.size == 4 else access.to_registers(items[0])
+
+
+def _store_scratch(w: Wave, access: Access, offsets: Array, registers: Array) -> None:
+    for byte, (index, shift) in enumerate(_scratch_bytes(w, offsets, access.total)):
+        word = registers[byte // 4] >> _U32(16) if access.half else registers[byte // 4]
+        value = word[index[0], index[2]] >> _U32(byte % 4 * 8) & _U32(0xFF)
+        kept = w.scratch[index] & ~(_U32(0xFF) << shift)
+        w.scratch[index] = kept | value << shift
+
 
 @dataclasses.dataclass(frozen=True)
 class _BufferAddress:
@@ -184,11 +217,19 @@ class _BufferAddress:
     soffset: Callable[[Wave], Scalar]
     immediate: int
 
-    def resolve(self, w: Wave) -> tuple[Array, Array, Scalar | Array]:
-        """(addresses, offsets for the range check, num_records), broadcastable to lanes."""
+    def resolve(self, w: Wave) -> tuple[Array, Array, Scalar | Array | None]:
+        """(addresses, offsets for the range check, num_records), broadcastable to lanes.
+
+        num_records None: the addresses are offsets into each lane's scratch.
+        """
         s = self.resource
-        low, high, size, flags = (w.read32(s + i) for i in range(4))
+        low, high, size, flags = words = [w.read32(s + i) for i in range(4)]
         if _structured(high, flags):
+            if all(np.all(word == wanted) for word, wanted in zip(words, SCRATCH, strict=True)):
+                offsets = to_lanes64(self.soffset(w)) + _U64(self.immediate)
+                if self.voffset is not None:
+                    offsets = w.v[self.voffset] + offsets
+                return offsets, offsets, None
             raise UnsupportedInstruction("structured buffers (stride, add_tid) are not implemented")
         base = low | (high & 0xFFFF) << (32 if type(high) is int else _U64(32))
         offsets = _U64(self.immediate)
@@ -217,8 +258,12 @@ def buffer_address(d: Decoding, first: int) -> _BufferAddress:
     )
 
 
-def in_range(w: Wave, offsets: Array, records: Scalar | Array, size: int) -> LaneMask | None:
+def in_range(
+    w: Wave, offsets: Array, records: Scalar | Array | None, size: int
+) -> LaneMask | None:
     """Lanes that are active and whose `size` bytes are in range; None means all."""
+    if records is None:
+        raise UnsupportedInstruction("scratch in a buffer is loaded and stored; nothing else is")
     if w.all_lanes:
         least = records if type(records) is int else int(records.min())
         if int(offsets.max()) + size <= least:
@@ -244,6 +289,10 @@ def _buffer_load(d: Decoding) -> Execute:
 
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
+        if records is None:
+            values = _load_scratch(w, access, offsets)
+            deliver(w, VectorResult(to, values, w.active, bits), issue_vector_memory)
+            return
         valid = in_range(w, offsets, records, access.total)
         _observe(w, pc, addresses, valid)
         if valid is not None and _is_split(w, access, offsets, records, valid):
@@ -294,6 +343,11 @@ def _buffer_store(d: Decoding) -> Execute:
 
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
+        if records is None:
+            _store_scratch(w, access, offsets, w.regs[data : data + access.registers])
+            if w.late:
+                issue_vector_memory(w, RETIRED)
+            return
         valid = in_range(w, offsets, records, access.total)
         _observe(w, pc, addresses, valid, access, data)
         if valid is not None and _is_split(w, access, offsets, records, valid):

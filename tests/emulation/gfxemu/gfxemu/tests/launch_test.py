@@ -24,8 +24,8 @@ def test_not_a_code_object(data: bytes) -> None:
 
 
 def test_unknown_arch() -> None:
-    with pytest.raises(ValueError, match="gfx942, gfx950"):
-        Device("gfx90a", LlvmMc.from_environment())
+    with pytest.raises(ValueError, match="gfx90a, gfx942, gfx950"):
+        Device("gfx1100", LlvmMc.from_environment())
     host = bytearray(64)
     host[:6], host[18] = b"\x7fELF\x02\x01", 62
     with pytest.raises(CodeObjectError, match="supported"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -17,8 +18,11 @@ from gfxemu.tests.bench import FULL, LANES, PARTIAL, WORKGROUPS, Bench, make_wav
 from gfxemu.tests.exact import BF16, F16, F32
 from gfxemu.wave import Wave
 
-_SHAPES_942 = [(32, 8), (16, 16)]
-_SHAPES_950 = [(32, 16), (16, 32)]
+_SHAPES = {
+    "gfx90a": [(32, 8), (16, 16)],
+    "gfx942": [(32, 8), (16, 16)],
+    "gfx950": [(32, 16), (16, 32)],
+}
 
 
 _D = 128  # first result register
@@ -34,22 +38,34 @@ def _line(n: int, k: int, kind: str, c: str = "") -> str:
     return f"v_mfma_f32_{n}x{n}x{k}_{kind} {d}, {a}, {b}, {addend}"
 
 
+def _line_of(arch: str, *what: Any) -> str:
+    """gfx90a spells the same shapes otherwise."""
+    line = _line(*what)
+    if arch != "gfx90a":
+        return line
+    return line.replace("_f16 ", "f16 ").replace("_bf16 ", "bf16_1k ")
+
+
 _ACCUMULATE = "v_mfma_f32_32x32x8_f16 a[0:15], a[100:101], v[24:25], a[0:15]"
 _KINDS = {"f16": F16, "bf16": BF16}
 BENCHES = {
     arch: Bench(
-        [_line(n, k, kind, c) for n, k in shapes for kind in _KINDS for c in ("", "0", "1.0")]
+        [
+            _line_of(arch, n, k, kind, c)
+            for n, k in shapes
+            for kind in _KINDS
+            for c in ("", "0", "1.0")
+        ]
         + ([_ACCUMULATE] if arch == "gfx942" else []),
         arch,
     )
-    for arch, shapes in (("gfx942", _SHAPES_942), ("gfx950", _SHAPES_950))
+    for arch, shapes in _SHAPES.items()
 }
-_CASES = [("gfx942", *s, kind) for s in _SHAPES_942 for kind in _KINDS]
-_CASES += [("gfx950", *s, kind) for s in _SHAPES_950 for kind in _KINDS]
+_CASES = [(arch, *s, kind) for arch, shapes in _SHAPES.items() for s in shapes for kind in _KINDS]
 
 
 def TESTED() -> set[str]:
-    return BENCHES["gfx942"].names() | BENCHES["gfx950"].names()
+    return set().union(*(bench.names() for bench in BENCHES.values()))
 
 
 def _input_place(n: int, k_total: int, row: int, k: int) -> tuple[int, int, int]:
@@ -99,8 +115,8 @@ def _integers(rng: random.Random, rows: int, columns: int, form: exact.Format) -
     return [[bits() for _ in range(columns)] for _ in range(rows)]
 
 
-def _value(bits: int, form: exact.Format) -> Fraction:
-    return exact.decode(bits, form).value
+def _value(bits: int, form: exact.Format, flush: bool = False) -> Fraction:
+    return exact.decode(bits, form, flush).value
 
 
 @pytest.mark.parametrize("exec_mask", [FULL, PARTIAL])
@@ -118,7 +134,7 @@ def test_layout(arch: str, n: int, k: int, kind: str, exec_mask: int) -> None:
         _put_result(wave, 64, group, n, c)
         matrices.append((a, b, c))
     for addend, start in (("", None), ("0", 0), ("1.0", 1)):
-        BENCHES[arch].run(_line(n, k, kind, addend), wave)
+        BENCHES[arch].run(_line_of(arch, n, k, kind, addend), wave)
         for group, (a, b, c) in enumerate(matrices):
             result = _whole(_get_result(wave, _D, group, n), F32)
             a, b, c = _whole(a, form), _whole(b, form), _whole(c, F32)
@@ -153,7 +169,7 @@ def _uniform(wave: Wave, n: int, k: int, a: list[int], b: list[int], c: int) -> 
 def _run_uniform(arch: str, n: int, k: int, kind: str, a: list[int], b: list[int], c: int) -> int:
     wave = make_wave(flush=True)  # MODE's flushing does not reach matrix instructions
     _uniform(wave, n, k, a, b, c)
-    BENCHES[arch].run(_line(n, k, kind), wave)
+    BENCHES[arch].run(_line_of(arch, n, k, kind), wave)
     results = {int(x) for r in range(n * n // LANES) for x in wave.v[_D + r].reshape(-1)}
     assert len(results) == 1
     return results.pop()
@@ -172,12 +188,19 @@ def test_numerics(arch: str, n: int, k: int, kind: str) -> None:
 
     tiny = 1  # the smallest denormal of the input format
     smallest = exact.decode(tiny, form).magnitude
-    assert run({0: tiny}, {0: one}, 0) == exact.encode(exact.from_fraction(smallest), F32)
-    assert run({k - 1: tiny}, {k - 1: tiny}, 0) == exact.encode(
-        exact.from_fraction(smallest**2), F32
-    )
-    # A denormal sum and a denormal addend stay.
-    assert run({}, {}, 0x00000123) == 0x00000123
+    if arch == "gfx90a":
+        # Denormals of the inputs, of the addend and of the sum are zero.
+        assert run({0: tiny}, {0: one}, 0) == 0
+        assert run({}, {}, 0x00000123) == 0
+        assert run({0: one}, {0: one | form.sign}, 0x3F800000) == 0
+        assert run({0: one}, {0: tiny}, 0x00800000) == 0x00800000
+    else:
+        assert run({0: tiny}, {0: one}, 0) == exact.encode(exact.from_fraction(smallest), F32)
+        assert run({k - 1: tiny}, {k - 1: tiny}, 0) == exact.encode(
+            exact.from_fraction(smallest**2), F32
+        )
+        # A denormal sum and a denormal addend stay.
+        assert run({}, {}, 0x00000123) == 0x00000123
     # The largest inputs: exact in float32 for float16, infinite for bfloat16 sums.
     largest = form.infinity - 1
     magnitude = exact.decode(largest, form).magnitude
@@ -207,8 +230,10 @@ def test_rounding_of_random_sums(arch: str, n: int, k: int, kind: str) -> None:
         bits = lambda: rng.randrange(0, form.infinity) // 2 | rng.choice((0, form.sign))  # noqa: E731
         a, b = [bits() for _ in range(k)], [bits() for _ in range(k)]
         c = exact.encode(exact.from_fraction(Fraction(rng.randint(-999, 999), 7)), F32)
+        flush = arch == "gfx90a"
+        pairs = zip(a, b, strict=True)
         total = _value(c, F32) + sum(
-            (_value(x, form) * _value(y, form) for x, y in zip(a, b, strict=True)), Fraction(0)
+            (_value(x, form, flush) * _value(y, form, flush) for x, y in pairs), Fraction(0)
         )
         wanted = exact.encode(exact.from_fraction(total), F32)
         assert exact.within_ulps(_run_uniform(arch, n, k, kind, a, b, c), wanted, F32, 1)

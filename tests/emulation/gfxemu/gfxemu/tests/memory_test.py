@@ -24,6 +24,7 @@ from gfxemu.tests.bench import (
     set_vector,
 )
 from gfxemu.tests.exact import EDGE_U32, F32, M32, signed
+from gfxemu.vector_memory import SCRATCH
 from gfxemu.wave import M0, Wave
 
 _SIZE = 8192
@@ -129,8 +130,28 @@ BENCH = Bench(
 BENCH_950 = Bench(_TO_LDS_950[:1], "gfx950")
 
 
+def _scratch_buffer_lines(kind: str, text: str, size: int) -> list[tuple[str, str]]:
+    data = _registers(10, size)
+    name = f"buffer_{kind}_{text} {data}"
+    return [
+        ("fixed", f"{name}, off, s[12:15], 0 offset:16"),
+        ("register", f"{name}, v1, s[12:15], 0 offen offset:16"),
+    ]
+
+
+# gfx90a: scratch is a buffer.
+_SCRATCH_90A = [
+    (kind, text, form, line)
+    for kind, table in (("load", _LOADS), ("store", _STORES))
+    for text, row in table.items()
+    for form, line in _scratch_buffer_lines(kind, text, row[0])
+]
+_SCRATCH_TO_LDS_90A = "buffer_load_dword v1, s[12:15], 0 offen lds"
+BENCH_90A = Bench([line[3] for line in _SCRATCH_90A] + [_SCRATCH_TO_LDS_90A], "gfx90a")
+
+
 def TESTED() -> set[str]:
-    return BENCH.names() | BENCH_950.names()
+    return BENCH.names() | BENCH_90A.names() | BENCH_950.names()
 
 
 class _Setup:
@@ -420,9 +441,13 @@ def test_other_loads_to_lds_are_refused() -> None:
 
 @pytest.mark.parametrize("exec_mask", MASKS)
 @pytest.mark.parametrize(
-    ("kind", "text", "form", "line"), [a[1:] for a in _ALL if a[0] == "scratch"]
+    ("bench", "kind", "text", "form", "line"),
+    [(BENCH, *a[1:]) for a in _ALL if a[0] == "scratch"]
+    + [(BENCH_90A, *line) for line in _SCRATCH_90A],
 )
-def test_scratch(kind: str, text: str, form: str, line: str, exec_mask: int) -> None:
+def test_scratch(
+    bench: Bench, kind: str, text: str, form: str, line: str, exec_mask: int
+) -> None:
     """Every lane has bytes of its own; a load after a store at the same offset gives them back."""
     size = (_LOADS if kind == "load" else _STORES)[text][0]
     part = min(size, 4)
@@ -433,9 +458,12 @@ def test_scratch(kind: str, text: str, form: str, line: str, exec_mask: int) -> 
         [(lane * 1000003 + row * 7919) & M32 for row in range(rows)] for lane in range(TOTAL)
     ]
     wave.scratch[...] = np.array(content, np.uint32).reshape(2, LANES, rows).transpose(0, 2, 1)
+    for index, word in enumerate(SCRATCH):
+        wave.write32(12 + index, word)
     base = [0] * TOTAL
     if form == "register":
-        base = [part * (i % 11) for i in range(TOTAL)]
+        # A buffer's bytes need no alignment.
+        base = [(1 if bench is BENCH_90A else part) * (i % 11) for i in range(TOTAL)]
         set_vector(wave, 1, base)
     elif form == "scalar":
         wave.write32(5, np.array([8, 24], np.uint64) if part == 4 else 3 * part)
@@ -444,7 +472,7 @@ def test_scratch(kind: str, text: str, form: str, line: str, exec_mask: int) -> 
     bits = 32 * -(-size // 4)
     if kind == "load":
         set_vector(wave, 10, [_old(size)] * TOTAL, bits)
-        BENCH.run(line, wave)
+        bench.run(line, wave)
         result = get_vector(wave, 10, bits)
         for lane in range(TOTAL):
             wanted = _old(size)
@@ -457,7 +485,7 @@ def test_scratch(kind: str, text: str, form: str, line: str, exec_mask: int) -> 
         for i in range(TOTAL)
     ]
     set_vector(wave, 10, values, bits)
-    BENCH.run(line, wave)
+    bench.run(line, wave)
     after = wave.scratch.transpose(0, 2, 1).reshape(TOTAL, rows)
     for lane in range(TOTAL):
         if on[lane]:
@@ -537,6 +565,18 @@ def test_scratch_access_out_of_bounds(form: str) -> None:
         wave.scratch = wave.scratch[:, :7]
     with pytest.raises(MemoryFault, match="scratch"):
         BENCH.run(line, wave)
+
+
+def test_scratch_in_a_buffer_is_checked() -> None:
+    wave = make_wave()
+    for index, word in enumerate(SCRATCH):
+        wave.write32(12 + index, word)
+    line = next(x[3] for x in _SCRATCH_90A if x[:3] == ("store", "dwordx4", "register"))
+    set_vector(wave, 1, [236] * TOTAL)
+    with pytest.raises(MemoryFault, match="scratch"):
+        BENCH_90A.run(line, wave)
+    with pytest.raises(UnsupportedInstruction, match="scratch in a buffer"):
+        BENCH_90A.run(_SCRATCH_TO_LDS_90A, wave)
 
 
 # Late landing.

@@ -498,6 +498,39 @@ _CASES_950 = [
 ]
 
 
+def _mad(a: Real, b: Real, c: Real) -> Real:
+    """Rounded twice, without denormals."""
+    product = exact.encode(exact.multiply(a, b), F32, flush=True)
+    return exact.add(exact.decode(product, F32), c)
+
+
+_CASES_90A = [
+    _float_case("v_mad_f32 v10, v1, v2, v3", _mad, _FMA_A, _FMA_B, _FMA_C, flush=True),
+    VectorCase(
+        "v_mac_f32 v10, v1, v2",
+        _sources(EDGE_F32, EDGE_F32),
+        _lift(_mad, True),
+        flush=True,
+        agree=_same(F32),
+        uses_old=True,
+    ),
+    _float_case(
+        "v_madmk_f32 v10, v1, 0x3fc00000, v2",
+        lambda a, b: _mad(a, exact.from_fraction(Fraction(3, 2)), b),
+        EDGE_F32,
+        EDGE_F32,
+        flush=True,
+    ),
+    _float_case(
+        "v_madak_f32 v10, v1, v2, 0x3fc00000",
+        lambda a, b: _mad(a, b, exact.from_fraction(Fraction(3, 2))),
+        EDGE_F32,
+        EDGE_F32,
+        flush=True,
+    ),
+]
+
+
 # Transcendental: 60 decimal digits, then rounded; one unit in the last place is allowed.
 
 
@@ -649,16 +682,22 @@ BENCH = Bench(
         *(line for lines in (*_DIVIDE.values(), *_DIVISION.values()) for line in lines),
     ]
 )
+BENCH_90A = Bench([c.line for c in _CASES_90A], "gfx90a")
 BENCH_950 = Bench([c.line for c in _CASES_950], "gfx950")
 
 
 def TESTED() -> set[str]:
-    return BENCH.names() | BENCH_950.names()
+    return BENCH.names() | BENCH_90A.names() | BENCH_950.names()
 
 
 @pytest.mark.parametrize("case", _CASES, ids=str)
 def test_operation(case: VectorCase) -> None:
     check_vector(BENCH, case)
+
+
+@pytest.mark.parametrize("case", _CASES_90A, ids=str)
+def test_operation_gfx90a(case: VectorCase) -> None:
+    check_vector(BENCH_90A, case)
 
 
 @pytest.mark.parametrize("case", _CASES_950, ids=str)
