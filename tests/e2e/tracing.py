@@ -115,13 +115,30 @@ def looked_at(text: str, folder: Path) -> set[str]:
     return found
 
 
+def _repositories(inputs: Mapping[str, Path]) -> set[Path]:
+    """The folders of the external repositories that the inputs lie in."""
+    found = set()
+    for path, place in inputs.items():
+        parts = Path(path).parts
+        if parts[0] == "external" and place.parts[-len(parts) :] == parts:
+            found.add(place.parents[len(parts) - 3])
+    return found
+
+
 def foreign(paths: set[str], inputs: Mapping[str, Path]) -> list[str]:
-    """Returns the paths that are neither of the host's kernel and shell nor inputs' real places."""
+    """Returns the paths that are neither of the host's kernel and shell nor inputs' real places.
+
+    What is looked for in an input's repository and is not there, as Python looks for its modules,
+    is not there on any machine: repositories are locked.
+    """
     real = {str(path) for path in inputs.values()}
     parents = {str(parent) for path in inputs.values() for parent in path.parents}
+    repositories = _repositories(inputs)
     allowed = real | parents
     return sorted(
         path
         for path in paths
-        if path not in allowed and not any(fnmatchcase(path, pattern) for pattern in HOST)
+        if path not in allowed
+        and not any(fnmatchcase(path, pattern) for pattern in HOST)
+        and (os.path.lexists(path) or repositories.isdisjoint(Path(path).parents))
     )
