@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tomllib
 
-TABLE = Path(__file__).resolve().parent / "configurations.toml"
+TABLE = Path(__file__).parent / "configurations.toml"
 OPERATIONS = tuple(
     f"{name}_{direction}"
     for direction in ("forward", "backward")
