@@ -234,7 +234,7 @@ def test_explain_says_why_nothing_serves() -> None:
         "explain: no fwd kernel in this build for fp16, head size 64, group mode" in varlen.stderr
     )
     assert "on gfx9999" in varlen.stderr
-    assert "no build has code for gfx9999: --//kernels:archs= takes gfx942" in varlen.stderr
+    assert "no build has code for gfx9999: --//kernels:archs= takes gfx90a, gfx942" in varlen.stderr
     assert "Traceback" not in varlen.stderr
 
 
