@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from absl import app, flags
 from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.ck_fmha.ckgen.values import VariantSetError
 from kernels.ck_fmha.groups import Groups, LockError, extended, parse_lock, siblings
+from kernels.matrix.choice import ChoiceError, chosen, present, variant_set_files
 from kernels.matrix.cost import FIGURES, CostModel
 from kernels.matrix.counts import GOLDEN_SETS, UPDATE, Row, by_cell, golden, rows_of_set
 
@@ -38,34 +38,7 @@ _README = flags.DEFINE_string("readme", None, "README.md beside the variant sets
 _ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.toml", required=True)
 _LOCK = flags.DEFINE_string("lock", None, "groups.lock.bzl", required=True)
 
-_SET_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _GOLDEN_FILE = "kernels/matrix/counts.golden"
-
-
-class MatrixError(Exception):
-    """What the user asked that there is not."""
-
-
-def chosen(names: Sequence[str], known: Sequence[str], flag: str, what: str) -> list[str]:
-    """The names, each once. Raises MatrixError for one that is not known, or none."""
-    for name in names:
-        if name not in known:
-            raise MatrixError(f"--{flag}: unknown {what} {name!r}; known: {', '.join(known)}")
-    if not names:
-        raise MatrixError(f"--{flag}: name at least one {what}; known: {', '.join(known)}")
-    return list(dict.fromkeys(names))
-
-
-def present(variant_set: str, arch: str, rows: Sequence[Row]) -> list[Row]:
-    """The instances that there are for an architecture. Raises MatrixError if there is none."""
-    found = [row for row in rows if arch not in row.get("left_out", {})]
-    if not found:
-        reasons = sorted({row["left_out"][arch] for row in rows})
-        raise MatrixError(
-            f"variant set {variant_set} has no instance for {arch}: kernels/archs.toml leaves all "
-            f"{len(rows)} out: {'; '.join(reasons)}"
-        )
-    return found
 
 
 def report(
@@ -161,7 +134,7 @@ def text(reported: Mapping[str, Any]) -> str:
 def _write_golden(pool: RecordedPool, files: Mapping[str, Path], archs: Sequence[str]) -> None:
     root = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
     if not root:
-        raise MatrixError(f"--golden writes into the source tree; run it through Bazel: {UPDATE}")
+        raise ChoiceError(f"--golden writes into the source tree; run it through Bazel: {UPDATE}")
     sets = {name: rows_of_set(pool, files[name]) for name in GOLDEN_SETS}
     (Path(root) / _GOLDEN_FILE).write_text(golden(sets, archs), "ascii")
     print(_GOLDEN_FILE)
@@ -170,8 +143,7 @@ def _write_golden(pool: RecordedPool, files: Mapping[str, Path], archs: Sequence
 def _run() -> None:
     pool = RecordedPool(Path(_POOL.value).read_text("utf-8"))
     known_archs = sorted(tomllib.loads(Path(_ARCHS_FILE.value).read_text("utf-8")))
-    found = sorted(Path(_README.value).parent.glob("*.toml"))
-    files = {path.stem: path for path in found if _SET_NAME.fullmatch(path.stem)}
+    files = variant_set_files(Path(_README.value))
     if _GOLDEN.value:
         _write_golden(pool, files, known_archs)
         return
@@ -198,7 +170,7 @@ def main(arguments: Sequence[str]) -> int:
         raise app.UsageError(f"what is {arguments[1]!r}? See --help")
     try:
         _run()
-    except (LockError, MatrixError, VariantSetError) as error:
+    except (LockError, ChoiceError, VariantSetError) as error:
         print(f"matrix: {error}", file=sys.stderr)
         return 1
     return 0

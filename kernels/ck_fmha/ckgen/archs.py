@@ -1,7 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """archs.toml: the architectures, and what upstream has no kernels of there.
 
-An entry of `left_out` is a table of a variant set file, and `because`: the reason.
+An entry of `left_out` is a table of a variant set file, and `because`: the reason. What
+`compute_unit` has, no source depends on: kernels/resources/occupancy.py reads it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def parse_archs(
         if not isinstance(entry, dict):
             raise VariantSetError(f"{path}: {arch} must be written as a table, [{arch}].")
         for key in entry:
-            require_known(key, ["products", "left_out"], "key", f"{path}: [{arch}]")
+            require_known(
+                key, ["products", "left_out", "compute_unit"], "key", f"{path}: [{arch}]"
+            )
         tables = entry.get("left_out", [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             raise VariantSetError(f"{path}: {arch}: write left_out as [[{arch}.left_out]] tables.")

@@ -25,26 +25,26 @@ def arch_names(text):
     """The architectures of archs.toml.
 
     Args:
-      text: the file's: a table per architecture with its products. What it leaves out, in
-        [[ARCH.left_out]], is the pool's matter: ckgen/archs.py reads it.
+      text: the file's: a table per architecture with its products. Tables within, [ARCH.NAME]
+        and [[ARCH.NAME]], are read by others: ckgen/archs.py, resources/occupancy.py.
     Returns:
       The names, sorted; fails where a table lacks `products`, or a line is something else.
     """
     products = {}
     arch = None
-    left_out = False
+    within = False
     for line in text.split("\n"):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
         key, equals, value = line.partition("=")
-        if line.startswith("[[") and line.endswith(".left_out]]"):
-            left_out = True
-        elif left_out and not line.startswith("["):
+        if line.startswith("[") and line.endswith("]") and "." in line:
+            within = True
+        elif within and not line.startswith("["):
             continue
         elif line.startswith("[") and line.endswith("]"):
             arch = line[1:-1]
-            left_out = False
+            within = False
             products[arch] = None
         elif arch and equals and key.strip() == "products" and value.strip().startswith("\""):
             products[arch] = value

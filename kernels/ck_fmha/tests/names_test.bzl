@@ -20,6 +20,9 @@ head_size_qk = [
 
 [gfx942]
 products = "Instinct M0"
+
+[gfx942.compute_unit]
+simds = 4
 """
 
 _TRAITS = """[enums.Dtype]

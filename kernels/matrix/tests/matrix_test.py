@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.matrix import matrix
+from kernels.matrix import choice, matrix
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -102,9 +102,9 @@ def test_an_architecture_without_any_instance_of_a_set() -> None:
         {"name": "a", "left_out": {"gfx90a": "no fp8"}},
         {"name": "b", "left_out": {"gfx90a": "too little LDS"}},
     ]
-    assert matrix.present("te", "gfx942", rows) == rows
-    with pytest.raises(matrix.MatrixError) as refused:
-        matrix.present("te", "gfx90a", rows)
+    assert choice.present("te", "gfx942", rows) == rows
+    with pytest.raises(choice.ChoiceError) as refused:
+        choice.present("te", "gfx90a", rows)
     assert str(refused.value) == (
         "variant set te has no instance for gfx90a: kernels/archs.toml leaves all 2 out: no fp8; "
         "too little LDS"

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Writes down the figures of one code object, as JSON."""
+"""Writes down what one code object needs and does, as JSON."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from absl import app, flags
 
-from tests.bench.machine_code.disassembly import DisassemblyError
-from tests.bench.machine_code.figures import ToolError, disassemble, figures
-from tests.bench.machine_code.measured import Measured, machine_options
+from kernels.resources.disassembly import DisassemblyError
+from kernels.resources.figures import ToolError, disassemble, figures
+from kernels.resources.measured import Measured, machine_options
 
 _CODE_OBJECT = flags.DEFINE_string("code_object", None, "the file", required=True)
 _METADATA = flags.DEFINE_string("metadata", None, "what describe.py wrote of it", required=True)
@@ -27,12 +27,12 @@ def main(_arguments: Sequence[str]) -> int:
     instance, arch = metadata["instance"], metadata["arch"]
     try:
         instructions = disassemble(Path(_CODE_OBJECT.value), instance, Path(_OBJDUMP.value))
-        found = figures(metadata["kernel"], instructions, arch, Path(_MCA.value))
-    except (DisassemblyError, ToolError, ValueError) as error:
+        found = figures(instructions, arch, Path(_MCA.value))
+    except (DisassemblyError, ToolError) as error:
         print(f"{instance}, {arch}: {error}", file=sys.stderr)
         return 1
     options = machine_options(json.loads(Path(_SPEC.value).read_bytes())["flags"])
-    measured = Measured(instance=instance, arch=arch, options=options, figures=found)
+    measured = Measured(instance, arch, options, metadata["kernel"], found)
     Path(_OUT.value).write_text(measured.serialised() + "\n", "ascii")
     return 0
 

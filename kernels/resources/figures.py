@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a code object's machine code needs and does, as numbers."""
+"""What the machine code of a kernel does, as numbers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import re
 import resource
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bench.machine_code.disassembly import (
+from kernels.resources.disassembly import (
     Instruction,
     Loop,
     count,
@@ -19,7 +19,6 @@ from tests.bench.machine_code.disassembly import (
     loops,
     parse,
 )
-from tests.bench.machine_code.occupancy import waves_per_simd
 
 # Turns of a loop that llvm-mca goes through: the second number less the first is the steady state.
 _TURNS = (2, 6)
@@ -45,10 +44,6 @@ class OutOfTimeError(ToolError):
 @dataclasses.dataclass(frozen=True)
 class Figures:
     """
-    vgpr, agpr, sgpr  registers of a lane, of these accumulators; scalar registers of a wave
-    lds, scratch      bytes of a workgroup; of a lane
-    spills            vector and scalar registers that did not fit
-    waves             of a SIMD, at once
     instructions      of the kernel
     loop_scratch      accesses to scratch in any loop
     loop              instructions in a turn of the main loop; 0 where there is none
@@ -57,13 +52,6 @@ class Figures:
                       estimate for one wave alone; None where it comes to no end
     """
 
-    vgpr: int
-    agpr: int
-    sgpr: int
-    lds: int
-    scratch: int
-    spills: int
-    waves: int
     instructions: int
     loop_scratch: int
     loop: int
@@ -110,16 +98,10 @@ def estimated_cycles(
     raise ToolError(f"{mca} printed no line 'Total Cycles:' but {text[:200]!r}")
 
 
-def figures(
-    kernel: Mapping[str, int],
-    instructions: Sequence[Instruction],
-    arch: str,
-    mca: Path,
-) -> Figures:
-    """The figures of a kernel.
+def figures(instructions: Sequence[Instruction], arch: str, mca: Path) -> Figures:
+    """The figures of a kernel, of all its instructions. Raises DisassemblyError, ToolError.
 
     Args:
-      kernel: "kernel" of the code object's metadata.
       instructions: all of the kernel's.
       arch: for which it was compiled.
       mca: llvm-mca.
@@ -129,13 +111,6 @@ def figures(
     main = main_loop(found)
     turn = main.instructions if main else ()
     return Figures(
-        vgpr=kernel["vgpr_count"],
-        agpr=kernel["agpr_count"],
-        sgpr=kernel["sgpr_count"],
-        lds=kernel["lds_size"],
-        scratch=kernel["scratch_size"],
-        spills=kernel["vgpr_spill_count"] + kernel["sgpr_spill_count"],
-        waves=waves_per_simd(kernel, arch),
         instructions=len(instructions),
         loop_scratch=count(in_loops.values(), "scratch_"),
         loop=len(turn),

@@ -1,0 +1,60 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Has Bazel measure code objects."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+ASPECT = "//kernels/resources:figures.bzl%code_object_figures"
+_GROUP = "figures"
+
+
+class BuildError(Exception):
+    """Bazel failed, and has said why; or what it made is not to be found."""
+
+
+def measured_files(root: Path, labels: Sequence[str], options: Sequence[str]) -> list[Path]:
+    """The files of figures of code objects, which Bazel makes. Raises BuildError.
+
+    Args:
+      root: the checkout.
+      labels: code objects, and groups of them.
+      options: of the build.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        patterns, events = Path(folder, "labels"), Path(folder, "events")
+        patterns.write_text("".join(f"{label}\n" for label in labels), "ascii")
+        command = [
+            "./bazelw",
+            "build",
+            *options,
+            f"--aspects={ASPECT}",
+            f"--output_groups={_GROUP}",
+            f"--build_event_json_file={events}",
+            f"--target_pattern_file={patterns}",
+        ]
+        done = subprocess.run(command, cwd=root, stdout=sys.stderr)
+        if done.returncode:
+            raise BuildError(f"{' '.join(command[:2])} failed: exit status {done.returncode}")
+        return _files(events.read_text("utf-8").splitlines())
+
+
+def _files(events: Iterable[str]) -> list[Path]:
+    """The files that a build's events name. Raises BuildError for one that is not here."""
+    found: dict[Path, None] = {}
+    for line in events:
+        for file in json.loads(line).get("namedSetOfFiles", {}).get("files", []):
+            uri = urlsplit(file["uri"])
+            if uri.scheme != "file":
+                raise BuildError(
+                    f"{file['name']} is at {uri.scheme}: and not here; build with "
+                    "--bazel_flag=--remote_download_outputs=toplevel"
+                )
+            found[Path(unquote(uri.path))] = None
+    return list(found)

@@ -1,0 +1,173 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The resource report as one HTML page, which loads nothing from elsewhere.
+
+It is well-formed XML, too, so that any parser reads it.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping, Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from kernels.resources import plots
+from kernels.resources.measured import COLUMNS, HEADINGS, short_names
+from kernels.resources.occupancy import ComputeUnit
+from kernels.resources.report import CONCERNS, MEASURE, Record, concerns_as_text, worst
+
+_MOST_WORST = 20
+
+_STYLE = """
+body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff }
+svg { font: 11px system-ui, sans-serif; margin: 0 1em 1em 0 }
+svg .title { font-size: 14px; font-weight: bold }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: 1px 8px; text-align: right; white-space: nowrap }
+th { position: sticky; top: 0; background: #eee; cursor: pointer }
+th:first-child, td:first-child { text-align: left }
+tbody tr:nth-child(even) { background: #f7f7f7 }
+tr.bad td:first-child { border-left: 4px solid #d55e00 }
+input { font: inherit; width: 30em }
+"""
+
+# A click on a heading sorts, first the greatest first; the field leaves rows that have all words.
+_SCRIPT = """
+for (const table of document.querySelectorAll("table.kernels")) {
+  const body = table.tBodies[0];
+  const key = (row, at) => row.cells[at].textContent;
+  table.tHead.rows[0].querySelectorAll("th").forEach((head, at) => {
+    let sign = -1;
+    head.addEventListener("click", () => {
+      const compare = (a, b) => key(a, at).localeCompare(key(b, at), "en", {numeric: true});
+      body.append(...[...body.rows].sort((a, b) => sign * compare(a, b)));
+      sign = -sign;
+    });
+  });
+}
+for (const field of document.querySelectorAll("input")) {
+  field.addEventListener("input", () => {
+    const words = field.value.split(" ");
+    const rows = document.getElementById(field.dataset.table).tBodies[0].rows;
+    for (const row of rows) row.hidden = !words.every(word => row.textContent.includes(word));
+  });
+}
+"""
+
+
+def page(title: str, of: Sequence[Record], units: Mapping[str, ComputeUnit], how: str) -> str:
+    """The page.
+
+    Args:
+      title: its heading.
+      of: the kernels.
+      units: architecture -> its compute unit.
+      how: the command that makes it.
+    """
+    archs = sorted({record["arch"] for record in of})
+    sections = [
+        _section(arch, [record for record in of if record["arch"] == arch], units[arch])
+        for arch in archs
+    ]
+    columns = "".join(
+        f"<dt>{escape(HEADINGS.get(name, name))}</dt><dd>{escape(doc.replace('`', ''))}</dd>"
+        for name, doc in COLUMNS.items()
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
+        f"<h1>{escape(title)}</h1><p>Made by <code>{escape(how)}</code>. Cycles are an estimate "
+        "of llvm-mca for one wave alone; nothing here was measured on a GPU. A point's name "
+        "appears under the pointer.</p>"
+        f"{''.join(sections)}<h2>Columns</h2><dl>{columns}</dl>"
+        f"<script>{_SCRIPT}</script></body></html>\n"
+    )
+
+
+def _section(arch: str, of: Sequence[Record], unit: ComputeUnit) -> str:
+    names = short_names(record["instance"] for record in of)
+    return (
+        f'<section id="{arch}"><h2>{arch}: {len(of):,} kernels</h2>'
+        f"<div>{''.join(_plots(of, names, unit))}</div>"
+        f"{_worst(of, names)}{_table(arch, of, names)}</section>"
+    )
+
+
+def _plots(of: Sequence[Record], names: Mapping[str, str], unit: ComputeUnit) -> list[str]:
+    colour_of = plots.colours(record["kind"] for record in of)
+
+    def point(record: Record, x: float, y: float, marked: bool) -> plots.Point:
+        title = f"{names[record['instance']]}: {x:g}, {y:g}"
+        return plots.Point(x, y, record["kind"], title, marked)
+
+    waves: dict[str, collections.Counter[str]] = {
+        str(number): collections.Counter() for number in range(unit.waves_per_simd + 1)
+    }
+    for record in of:
+        waves[str(record["waves"])][record["kind"]] += 1
+    # The most registers with which so many waves fit.
+    limits = {
+        max(n for n in range(1, unit.vgprs + 1) if unit.waves_by_vgprs(n) >= number): str(number)
+        for number in range(1, unit.waves_per_simd + 1)
+    }
+    return [
+        plots.bars("Waves on a SIMD", ("waves", "kernels"), waves, colour_of),
+        plots.scatter(
+            "Registers and LDS; dashed: waves by registers",
+            ("vector registers of a lane", "LDS of a workgroup, KiB"),
+            [point(r, r["vgpr"], r["lds"] / 1024, "spills" in r["concerns"]) for r in of],
+            colour_of,
+            dict(sorted(limits.items())),
+        ),
+        plots.scatter(
+            "Main loops; edged: scratch in loops",
+            ("instructions of a turn", "estimated cycles of a turn"),
+            [
+                point(r, r["loop"], r["cycles"], "scratch in loops" in r["concerns"])
+                for r in of
+                if r["loop"] and r["cycles"] is not None
+            ],
+            colour_of,
+        ),
+        plots.scatter(
+            "Spills and scratch in loops",
+            ("registers spilled, vector and scalar", "accesses to scratch in loops"),
+            [
+                point(r, r["vgpr_spills"] + r["sgpr_spills"], r["loop_scratch"], False)
+                for r in of
+            ],
+            colour_of,
+        ),
+    ]
+
+
+def _worst(of: Sequence[Record], names: Mapping[str, str]) -> str:
+    counts = ", ".join(
+        f"{name} {sum(name in record['concerns'] for record in of)}" for name in CONCERNS
+    )
+    items = "".join(
+        f"<li><span title={quoteattr(record['instance'])}>{escape(names[record['instance']])}"
+        f"</span>: {escape(concerns_as_text(record))}</li>"
+        for record in worst(of)[:_MOST_WORST]
+    )
+    text = f"<h3>The worst</h3><p>{counts}. By: {MEASURE}.</p>"
+    return text + (f"<ol>{items}</ol>" if items else "<p>No kernel has any of these.</p>")
+
+
+def _table(arch: str, of: Sequence[Record], names: Mapping[str, str]) -> str:
+    heads = "".join(
+        f"<th title={quoteattr(doc)}>{escape(HEADINGS.get(name, name))}</th>"
+        for name, doc in COLUMNS.items()
+    )
+    rows = []
+    for record in of:
+        bad = ' class="bad"' if {"scratch in loops", "spills"} & set(record["concerns"]) else ""
+        cells = "".join(
+            "<td>-</td>" if record[name] is None else f"<td>{record[name]}</td>" for name in COLUMNS
+        )
+        name = f"<td title={quoteattr(record['instance'])}>{escape(names[record['instance']])}</td>"
+        rows.append(f"<tr{bad}>{name}{cells}</tr>")
+    return (
+        f'<h3>All</h3><p><label>Only with: <input data-table="{arch}.kernels"/></label></p>'
+        f'<table class="kernels" id="{arch}.kernels"><thead><tr><th>kernel</th>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
