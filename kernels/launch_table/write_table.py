@@ -19,6 +19,13 @@ from kernels.launch_table.table import (
     check_complete,
     launch_table,
 )
+from kernels.resources.occupancy import (
+    ComputeUnit,
+    ComputeUnitError,
+    compute_units,
+    unit_of,
+    waves_per_simd,
+)
 
 MANIFEST_FORMAT = 2
 
@@ -27,6 +34,7 @@ _ARCHS = flags.DEFINE_multi_string("arch", [], "sorted")
 _TOOLCHAIN = flags.DEFINE_string("toolchain", None, "the toolchain's identity", required=True)
 _ROWS = flags.DEFINE_multi_string("rows", None, "files of rows, in order", required=True)
 _METADATA = flags.DEFINE_multi_string("metadata", [], "what is known of each code object")
+_ARCHS_FILE = flags.DEFINE_string("archs_file", None, "kernels/archs.toml", required=True)
 _BLOB = flags.DEFINE_string("blob", None, "the table", required=True)
 _SOURCE = flags.DEFINE_string("source", None, "the C++ around it", required=True)
 _MANIFEST = flags.DEFINE_string("manifest", None, "the same as JSON", required=True)
@@ -70,16 +78,17 @@ def manifest(
     archs: Sequence[str],
     variant_set: str,
     toolchain: str,
+    units: Mapping[str, ComputeUnit],
 ) -> dict[str, Any]:
-    """The manifest of the same table, for people and tools."""
+    """The manifest of the same table, for people and tools.
+
+    Beside what describe.py knows of a code object stands how many of its waves fit on a SIMD.
+    units has what a compute unit of each architecture has. Raises ComputeUnitError.
+    """
     shown = []
     for row in rows:
         per_arch = {
-            arch: {
-                field: value
-                for field, value in code_objects[row["name"], arch].items()
-                if field not in ("arch", "instance")
-            }
+            arch: _shown(code_objects[row["name"], arch], unit_of(arch, units))
             for arch in archs
             if (row["name"], arch) in code_objects
         }
@@ -94,6 +103,11 @@ def manifest(
     }
 
 
+def _shown(code_object: Mapping[str, Any], unit: ComputeUnit) -> dict[str, Any]:
+    shown = {f: value for f, value in code_object.items() if f not in ("arch", "instance")}
+    return {**shown, "waves_per_simd": waves_per_simd(code_object["kernel"], unit)}
+
+
 def _records(paths: Sequence[Path]) -> dict[tuple[str, str], Mapping[str, Any]]:
     records = [json.loads(path.read_text("ascii")) for path in paths]
     return {(record["instance"], record["arch"]): record for record in records}
@@ -106,12 +120,13 @@ def main(_arguments: Sequence[str]) -> int:
     try:
         check_complete(rows, code_objects, archs)
         table = launch_table(rows, code_objects, archs, variant_set)
-    except TableError as error:
+        units = compute_units(Path(_ARCHS_FILE.value).read_text("utf-8"))
+        document = manifest(rows, code_objects, archs, variant_set, _TOOLCHAIN.value, units)
+    except (ComputeUnitError, TableError) as error:
         print(error, file=sys.stderr)
         return 1
     Path(_BLOB.value).write_bytes(table.blob)
     Path(_SOURCE.value).write_text(table_source(table, _BLOB.value), "utf-8")
-    document = manifest(rows, code_objects, archs, variant_set, _TOOLCHAIN.value)
     Path(_MANIFEST.value).write_text(json.dumps(document, indent=1) + "\n", "utf-8")
     return 0
 

@@ -26,6 +26,7 @@ def _launch_table_impl(ctx):
     arguments = ctx.actions.args()
     arguments.add("--variant_set", ctx.attr.variant_set)
     arguments.add_all(archs, before_each = "--arch")
+    arguments.add("--archs_file", ctx.file._archs_file)
     arguments.add("--toolchain", hip_toolchain(ctx).identity)
     arguments.add_all(ctx.files.rows, before_each = "--rows")
     arguments.add("--blob", blob)
@@ -39,7 +40,7 @@ def _launch_table_impl(ctx):
         ctx,
         tool = ctx.attr._write_table,
         arguments = [arguments, files],
-        inputs = metadata + ctx.files.rows,
+        inputs = metadata + ctx.files.rows + [ctx.file._archs_file],
         outputs = [blob, source, manifest],
         mnemonic = "LaunchTable",
         progress_message = "Writing the launch table %{label}",
@@ -75,6 +76,10 @@ Its file is the blob; output group manifest: the same as JSON, for people and to
             doc = "the rows, in table order; see launch_table/table.py",
         ),
         "variant_set": attr.string(mandatory = True, doc = "the name in the table"),
+        "_archs_file": attr.label(
+            default = "//kernels:archs.toml",
+            allow_single_file = True,
+        ),
         "_launch_table": attr.label(
             default = "//kernels/launch_table",
             providers = [CcInfo],

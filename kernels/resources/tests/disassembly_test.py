@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.machine_code.disassembly import (
+from kernels.resources.disassembly import (
     DisassemblyError,
     Instruction,
     innermost,

@@ -9,29 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.machine_code.disassembly import Instruction, loops
-from tests.bench.machine_code.figures import (
+from kernels.resources.disassembly import Instruction, loops
+from kernels.resources.figures import (
     ToolError,
     disassemble,
     estimated_cycles,
     figures,
     main_loop,
 )
-from tests.bench.machine_code.occupancy import waves_per_simd
 
 _SYMBOL = "attn_sum_heads_fp16"
 _MCA = Path(os.environ["MCA"])
-_KERNEL = {
-    "agpr_count": 0,
-    "lds_size": 0,
-    "max_workgroup_size": 256,
-    "scratch_size": 0,
-    "sgpr_count": 40,
-    "sgpr_spill_count": 0,
-    "vgpr_count": 64,
-    "vgpr_spill_count": 0,
-    "wavefront_size": 64,
-}
 
 
 def _code(*lines: str, target: int | None = None) -> list[Instruction]:
@@ -46,7 +34,7 @@ def _code(*lines: str, target: int | None = None) -> list[Instruction]:
 def test_a_real_kernel_is_disassembled_to_its_end_and_its_loops_are_found() -> None:
     instructions = disassemble(Path(os.environ["SUM_HEADS"]), _SYMBOL, Path(os.environ["OBJDUMP"]))
     assert "s_endpgm" in [instruction.name for instruction in instructions]
-    found = figures(_KERNEL, instructions, "gfx942", _MCA)
+    found = figures(instructions, "gfx942", _MCA)
     # Its main loop sums the heads of a group: eight additions and a load for each.
     main = main_loop(loops(instructions))
     assert main is not None
@@ -78,7 +66,7 @@ def test_scratch_in_loops_alone_is_counted() -> None:
         "s_cbranch_scc1 0",
         target=1,
     )
-    found = figures(_KERNEL, code, "gfx942", _MCA)
+    found = figures(code, "gfx942", _MCA)
     assert (found.loop_scratch, found.loop, found.waits, found.nops) == (1, 5, 1, 1)
 
 
@@ -97,9 +85,9 @@ def test_the_main_loop_is_the_one_with_most_matrix_instructions() -> None:
 def test_cycles_are_of_one_turn_and_of_all_where_nothing_turns() -> None:
     # A chain of dependent instructions: each takes its latency, in every turn.
     chain = ["v_exp_f32_e32 v0, v0"] * 4
-    straight = figures(_KERNEL, _code(*chain, "s_endpgm"), "gfx942", _MCA)
-    turning = figures(_KERNEL, _code(*chain, "s_cbranch_scc1 0", target=0), "gfx942", _MCA)
-    longer = figures(_KERNEL, _code(*chain * 2, "s_cbranch_scc1 0", target=0), "gfx942", _MCA)
+    straight = figures(_code(*chain, "s_endpgm"), "gfx942", _MCA)
+    turning = figures(_code(*chain, "s_cbranch_scc1 0", target=0), "gfx942", _MCA)
+    longer = figures(_code(*chain * 2, "s_cbranch_scc1 0", target=0), "gfx942", _MCA)
     assert straight.loop == 0
     assert straight.cycles
     assert turning.cycles
@@ -130,30 +118,3 @@ def test_llvm_mca_ends_where_a_wide_multiplication_would_hold_it() -> None:
             timeout=3,
             check=False,
         )
-
-
-@pytest.mark.parametrize(
-    ("change", "arch", "waves"),
-    [
-        ({}, "gfx942", 8),
-        ({"vgpr_count": 65}, "gfx942", 7),
-        ({"vgpr_count": 128}, "gfx942", 4),
-        ({"vgpr_count": 132}, "gfx942", 3),
-        ({"vgpr_count": 256}, "gfx942", 2),
-        ({"vgpr_count": 414}, "gfx942", 1),
-        ({"sgpr_count": 101}, "gfx942", 7),
-        ({"lds_size": 65536}, "gfx942", 1),
-        ({"lds_size": 65536}, "gfx950", 2),
-        ({"lds_size": 81920}, "gfx950", 2),
-        ({"lds_size": 81921}, "gfx950", 1),
-        ({"lds_size": 31744, "max_workgroup_size": 64}, "gfx942", 1),
-        ({"vgpr_count": 256, "max_workgroup_size": 1024}, "gfx942", 0),
-    ],
-)
-def test_waves_of_a_simd(change: dict[str, int], arch: str, waves: int) -> None:
-    assert waves_per_simd(_KERNEL | change, arch) == waves
-
-
-def test_an_architecture_without_limits_is_an_error_that_says_where_they_go() -> None:
-    with pytest.raises(ValueError, match="gfx1100 are not known, those of gfx942, gfx950 are"):
-        waves_per_simd(_KERNEL, "gfx1100")

@@ -1,0 +1,138 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The page is whole, loads nothing, and has every kernel in its tables and plots."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernels.ck_fmha.ckgen.emission import RecordedPool
+from kernels.resources import plots
+from kernels.resources.measured import COLUMNS, Measured
+from kernels.resources.occupancy import compute_units
+from kernels.resources.page import page
+from kernels.resources.report import records
+
+_UNITS = compute_units(Path(os.environ["ARCHS"]).read_text("utf-8"))
+_ROWS = {
+    **RecordedPool(Path(os.environ["POOL"]).read_text("utf-8")).rows,
+    **{row["name"]: row for row in json.loads(Path(os.environ["OWN_ROWS"]).read_bytes())},
+}
+_HOW = "./bazelw run //kernels:resources -- --where='vgpr<512'"
+
+
+@pytest.fixture(scope="module")
+def smoke() -> list[dict[str, Any]]:
+    """Of the real code objects of smoke, and one of them for another architecture, spoilt."""
+    listed = Path(os.environ["FIGURES"]).read_text("ascii").split()
+    measured = [Measured.parse(Path(name).read_text("ascii")) for name in listed]
+    forward = next(one for one in measured if one.instance.startswith("fmha_fwd"))
+    spoilt = dataclasses.replace(
+        forward,
+        arch="gfx950",
+        kernel={**forward.kernel, "vgpr_spill_count": 70},
+        figures=dataclasses.replace(forward.figures, loop_scratch=9, cycles=None),
+    )
+    return records([*measured, spoilt], _ROWS, _UNITS)
+
+
+@pytest.fixture(scope="module")
+def text(smoke: list[dict[str, Any]]) -> str:
+    return page("Smoke & mirrors", smoke, _UNITS, _HOW)
+
+
+@pytest.fixture(scope="module")
+def tree(text: str) -> ET.Element:
+    """It is XML: each element is closed, each name escaped."""
+    return ET.fromstring(text.partition("\n")[2])
+
+
+def _texts(of: ET.Element, path: str) -> list[str]:
+    return ["".join(element.itertext()) for element in of.findall(path)]
+
+
+def test_it_loads_nothing(text: str, tree: ET.Element) -> None:
+    assert text.startswith("<!DOCTYPE html>\n<html ")
+    for element in tree.iter():
+        assert not {"src", "href", "srcset", "action", "data"} & element.keys(), element.tag
+    assert {"link", "img", "iframe", "object"}.isdisjoint(element.tag for element in tree.iter())
+    assert not re.search(r"https?:|//\w|@import|url\(|fetch|XMLHttp|import ", text.replace(_HOW, ""))
+
+
+def test_words_are_escaped(tree: ET.Element) -> None:
+    assert _texts(tree, "./body/h1") == ["Smoke & mirrors"]
+    assert _texts(tree, "./body/p/code") == [_HOW]
+
+
+def test_each_architecture_has_its_kernels_with_all_columns(
+    tree: ET.Element, smoke: list[dict[str, Any]]
+) -> None:
+    for arch in ("gfx942", "gfx950"):
+        (section,) = tree.findall(f"./body/section[@id='{arch}']")
+        of = [record for record in smoke if record["arch"] == arch]
+        assert _texts(section, "./h2") == [f"{arch}: {len(of)} kernels"]
+        rows = section.findall("./table/tbody/tr")
+        assert len(rows) == len(of)
+        for row, record in zip(rows, of, strict=True):
+            name, *cells = row
+            assert name.get("title") == record["instance"]
+            values = ["-" if record[c] is None else str(record[c]) for c in COLUMNS]
+            assert [cell.text for cell in cells] == values
+        heads = section.findall("./table/thead/tr/th")
+        assert [head.get("title") for head in heads[1:]] == list(COLUMNS.values())
+
+
+def test_plots_have_every_kernel(tree: ET.Element, smoke: list[dict[str, Any]]) -> None:
+    (section,) = tree.findall("./body/section[@id='gfx942']")
+    of = [record for record in smoke if record["arch"] == "gfx942"]
+    waves, registers, loops, spills = section.findall("./div/svg")
+    stacked = [title.text or "" for title in waves.findall("./rect/title")]
+    counted = sum(int(re.findall(r": (\d+) ", title)[0]) for title in stacked)
+    assert counted == len(of)
+    assert len(registers.findall("circle")) == len(spills.findall("circle")) == len(of)
+    assert len(loops.findall("circle")) == sum(record["loop"] > 0 for record in of)
+    for circle in (*registers.iter("circle"), *loops.iter("circle"), *spills.iter("circle")):
+        assert 0 <= float(circle.get("cx", "nan")) <= 560
+        assert 0 <= float(circle.get("cy", "nan")) <= 340
+        assert circle.findtext("title")
+    # The dashed lines are the most registers for 8 to 1 waves.
+    guides = [line for line in registers.findall("line") if line.get("stroke-dasharray")]
+    vgprs = max(record["vgpr"] for record in of)
+    assert len(guides) >= sum(limit <= vgprs for limit in (64, 72, 80, 96, 128, 168, 256, 512))
+
+
+def test_the_worst_are_named_with_what_is_bad(tree: ET.Element) -> None:
+    (spoilt,) = _texts(tree, "./body/section[@id='gfx950']/ol/li")
+    assert spoilt.endswith(": scratch in loops 9; spills 70 vector, 0 scalar")
+    assert spoilt.startswith("fwd d64 fp16")
+    # Backward has a wave on each SIMD alone.
+    (alone,) = _texts(tree, "./body/section[@id='gfx942']/ol/li")
+    assert alone.endswith(": one wave")
+
+
+def test_a_kernel_whose_cycles_are_unknown_is_in_no_plot_of_them(tree: ET.Element) -> None:
+    (section,) = tree.findall("./body/section[@id='gfx950']")
+    assert len(section.findall("./div/svg")[2].findall("circle")) == 0
+
+
+@pytest.mark.parametrize(
+    ("greatest", "found"),
+    [(0, [0, 1]), (1, [0, 1]), (6, [0, 1, 2, 3, 4, 5, 6]), (7, [0, 2, 4, 6, 8]), (513, [0, 100])],
+)
+def test_ticks_are_round_and_reach_the_greatest(greatest: float, found: list[float]) -> None:
+    ticks = plots.ticks(greatest)
+    assert ticks[: len(found)] == found
+    assert ticks[-1] >= greatest
+    assert ticks[-1] - ticks[-2] == ticks[1]
+
+
+def test_no_kernels_make_no_plot_that_fails() -> None:
+    assert ET.fromstring(plots.bars("None", ("x", "y"), {}, {})) is not None
+    assert ET.fromstring(plots.scatter("None", ("x", "y"), [], {})) is not None

@@ -1,0 +1,232 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The program from its command line to what it prints, with figures of real code objects.
+
+In the place of Bazel stands a program that gives the figures of smoke by Bazel's events.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from kernels.resources import resources
+
+_BAZEL = """
+import json, sys
+from pathlib import Path
+options = dict(a.partition("=")[::2] for a in sys.argv[1:] if a.startswith("--"))
+labels = Path(options["--target_pattern_file"]).read_text().split()
+Path("called").write_text(json.dumps([sys.argv[1:], labels]))
+known = {file.name.removesuffix(".figures.json"): file for file in map(Path, FILES)}
+missing = [label for label in labels if label.partition(":")[2] not in known]
+if missing:
+    sys.exit("ERROR: no such target " + missing[0])
+found = [known[label.partition(":")[2]] for label in labels]
+events = [{"id": {"started": {}}}, {"namedSetOfFiles": {"files": [
+    {"name": file.name, "uri": SCHEME + "://" + str(file).replace("+", "%2B")} for file in found
+]}}]
+Path(options["--build_event_json_file"]).write_text("".join(json.dumps(e) + "\\n" for e in events))
+print("Bazel's own words")
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    return _checkout(tmp_path, "file")
+
+
+def _checkout(root: Path, scheme: str) -> Path:
+    listed = Path(os.environ["FIGURES"]).read_text("ascii").split()
+    files = [str(Path(name).resolve()) for name in listed]
+    program = root / "bazel.py"
+    program.write_text(f"FILES = {files!r}\nSCHEME = {scheme!r}\n{_BAZEL}")
+    bazelw = root / "bazelw"
+    bazelw.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" "$@"\n')
+    bazelw.chmod(0o755)
+    return root
+
+
+def run(root: Path | None, *arguments: str) -> subprocess.CompletedProcess[str]:
+    files = {
+        "pool": "POOL",
+        "own_rows": "OWN_ROWS",
+        "readme": "SETS_README",
+        "archs_file": "ARCHS",
+        "lock": "LOCK",
+    }
+    given = [f"--{flag}={os.environ[name]}" for flag, name in files.items()]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment.pop("BUILD_WORKSPACE_DIRECTORY", None)
+    if root:
+        environment |= {
+            "BUILD_WORKSPACE_DIRECTORY": str(root),
+            "BUILD_WORKING_DIRECTORY": str(root),
+        }
+    return subprocess.run(
+        [sys.executable, "-B", resources.__file__, *given, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+
+
+def test_the_table_of_smoke(checkout: Path) -> None:
+    done = run(checkout, "--variants=smoke", "--archs=gfx942")
+    assert done.returncode == 0, done.stderr
+    arch, _, heads, *rows = done.stdout.splitlines()
+    assert arch == "gfx942"
+    assert heads.split() == [
+        *("vgpr", "agpr", "sgpr", "lds", "scratch", "vspill", "sspill", "waves"),
+        *("insts", "loopscr", "loop", "waits", "nops", "cycles"),
+    ]
+    named = {row[:46].strip(): row.split()[-14:] for row in rows[: rows.index("")]}
+    forward = named["fwd d64 fp16 batch qr async psskddv mask lse"]
+    # 64 items of the head, 256 threads, LDS of one K and one V tile: as CK's tile has it.
+    assert (forward[3], forward[5], forward[9]) == ("13824", "0", "0")
+    assert int(forward[12 - 2]) > 0
+    assert len(named) == 6
+    assert "Of 6 kernels: no workgroup fits 0, scratch in loops 0, spills 0, one wave 1." in (
+        done.stdout
+    )
+    assert "Bazel's own words" not in done.stdout
+    assert "6 kernels for gfx942; compiling those that are in no cache takes up to" in done.stderr
+
+
+def test_bazel_is_asked_for_the_kernels_of_the_sets_and_nothing_else(checkout: Path) -> None:
+    run(checkout, "--variants=smoke", "--bazel_flag=--config=odd")
+    arguments, labels = json.loads((checkout / "called").read_text())
+    assert arguments[:4] == [
+        "build",
+        "--config=odd",
+        "--//kernels:archs=gfx942",
+        "--aspects=//kernels/resources:figures.bzl%code_object_figures",
+    ]
+    assert "--output_groups=figures" in arguments
+    assert len(labels) == 6
+    assert all(label.endswith(".gfx942") for label in labels)
+    assert "@ck_fmha//bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps.gfx942" in labels
+    assert "//kernels/sum_heads:attn_sum_heads_fp16.gfx942" in labels
+
+
+def test_json_csv_and_page_agree(checkout: Path) -> None:
+    given = ("--variants=smoke", "--where=kind!=sum_heads", "--sort=-vgpr")
+    records = json.loads(run(checkout, *given, "--format=json").stdout)
+    done = run(checkout, *given, "--format=csv", "--page=page.html")
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["instance"] for row in rows] == [record["instance"] for record in records]
+    assert len(rows) == 4
+    registers = [record["vgpr"] for record in records]
+    assert registers == sorted(registers, reverse=True)
+    assert [int(row["vgpr"]) for row in rows] == registers
+    page = ET.fromstring((checkout / "page.html").read_text("utf-8").partition("\n")[2])
+    names = [cell.get("title") for cell in page.findall("./body/section/table/tbody/tr/td[1]")]
+    assert names == [row["instance"] for row in rows]
+    assert "--variants=smoke '--where=kind!=sum_heads' --sort=-vgpr" in (
+        page.findtext("./body/p/code") or ""
+    )
+
+
+def test_chosen_columns_of_chosen_kernels(checkout: Path) -> None:
+    done = run(
+        checkout,
+        "--variants=smoke",
+        "--where=direction=bwd",
+        "--where=waves<8",
+        "--columns=kind,waves",
+        "--worst=0",
+    )
+    assert done.stdout.split("\n\n")[1].splitlines()[1:] == [
+        "bwd d64 fp16 batch iglp pssk mask bwd_dq_dk_dv     1"
+    ]
+
+
+def test_a_build_against_another_of_itself_and_of_a_better_one(checkout: Path) -> None:
+    text = run(checkout, "--variants=smoke", "--format=json").stdout
+    before = json.loads(text)
+    (checkout / "same.json").write_text(text)
+    same = run(checkout, "--variants=smoke", "--against=same.json")
+    assert same.stdout.splitlines()[2:4] == ["kernels 6", "vspill 0 -> 0"]
+    for record in before:
+        record["vgpr_spills"] += 3
+    (checkout / "worse.json").write_text(json.dumps(before))
+    assert "vspill 18 -> 0" in run(checkout, "--variants=smoke", "--against=worse.json").stdout
+
+
+def test_the_golden_files_are_of_core_alone(checkout: Path) -> None:
+    done = run(checkout, "--variants=smoke", "--golden")
+    assert done.returncode == 1
+    assert "--golden is of all of core: ./bazelw run //kernels:resources -- --golden" in done.stderr
+
+
+def test_the_draw_of_kernels_outside_another_set(checkout: Path) -> None:
+    done = run(checkout, "--variants=te", "--without=core", "--draw=5")
+    # There are no figures of these here: what was asked for is what counts.
+    assert "resources: ./bazelw build failed: exit status 1" in done.stderr
+    _, labels = json.loads((checkout / "called").read_text())
+    assert len(set(labels)) == 5
+    assert not any("sum_heads" in label for label in labels)
+    run(checkout, "--variants=te", "--without=core", "--draw=5", "--seed=8")
+    assert json.loads((checkout / "called").read_text())[1] != labels
+
+
+def test_labels_in_the_place_of_sets(checkout: Path) -> None:
+    label = "@ck_fmha//bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps.gfx942"
+    records = json.loads(run(checkout, f"--targets={label}", "--format=json").stdout)
+    assert [record["kind"] for record in records] == ["bwd_dot_do_o"]
+    done = run(checkout, "--targets=//kernels:none.gfx942")
+    assert done.returncode == 1
+    assert "ERROR: no such target //kernels:none.gfx942" in done.stderr
+
+
+def test_files_that_bazel_left_on_a_server(tmp_path: Path) -> None:
+    done = run(_checkout(tmp_path, "bytestream"), "--variants=smoke")
+    assert done.returncode == 1
+    assert "is at bytestream: and not here; build with --bazel_flag=--remote_down" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--variants=smock"], "resources: --variants: unknown variant set 'smock'; known: bench"),
+        (["--without=nil"], "resources: --without: unknown variant set 'nil'; known: bench, core"),
+        (["--archs=gfx9"], "--archs: unknown architecture 'gfx9'; known: gfx942, gfx950"),
+        (["--archs="], "--archs: name at least one architecture; known: gfx942, gfx950"),
+        (["--sort=-cycle"], "--sort: unknown column 'cycle'; known: instance, arch, "),
+        (["--columns=vgprs"], "--columns: unknown column 'vgprs'; known: instance, arch, "),
+        (["--where=vgpr~3"], "--where=vgpr~3: write COLUMN, one of <= >= != = < >, and a value"),
+        (["--variants=smoke", "--without=core"], "--without=core leaves nothing of smoke for gfx"),
+        (["--variants=smoke", "--draw=0"], "--draw=0: name a number above 0, or leave it out"),
+        (["--variants=smoke", "--where=dtype=bf15"], "no kernel has dtype 'bf15'; there are: bf16"),
+        (["--variants=smoke", "--against=none.json"], "none.json: not what --format=json prints"),
+        (["smoke"], "what is 'smoke'?"),
+    ],
+)
+def test_refusals(checkout: Path, arguments: list[str], words: str) -> None:
+    done = run(checkout, *arguments)
+    assert done.returncode != 0
+    assert words in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "nothing", '[{"arch": "gfx942", "instance": "a"}]'])
+def test_a_file_to_compare_with_that_is_of_something_else(checkout: Path, text: str) -> None:
+    (checkout / "other.json").write_text(text)
+    done = run(checkout, "--variants=smoke", "--against=other.json")
+    assert done.returncode == 1
+    assert "other.json: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_it_runs_through_bazel_alone() -> None:
+    done = run(None, "--variants=smoke")
+    assert done.returncode == 1
+    assert "run it through Bazel: ./bazelw run //kernels:resources" in done.stderr
