@@ -131,10 +131,7 @@ def _plots(of: Sequence[Record], names: Mapping[str, str], unit: ComputeUnit) ->
         plots.scatter(
             "Spills and scratch in loops",
             ("registers spilled, vector and scalar", "accesses to scratch in loops"),
-            [
-                point(r, r["vgpr_spills"] + r["sgpr_spills"], r["loop_scratch"], False)
-                for r in of
-            ],
+            [point(r, r["vgpr_spills"] + r["sgpr_spills"], r["loop_scratch"], False) for r in of],
             colour_of,
         ),
     ]

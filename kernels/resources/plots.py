@@ -139,7 +139,9 @@ class _Frame:
         return "".join(parts)
 
     def guide(self, x: float, words: str) -> str:
-        line = _line(self.x(x), _TOP, self.x(x), _HEIGHT - _BOTTOM, "#bbb", ' stroke-dasharray="3 3"')
+        line = _line(
+            self.x(x), _TOP, self.x(x), _HEIGHT - _BOTTOM, "#bbb", ' stroke-dasharray="3 3"'
+        )
         return line + _text(self.x(x) - 2, _TOP + 9, words, "end")
 
 

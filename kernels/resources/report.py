@@ -101,7 +101,7 @@ def drawn(rows: Sequence[Row], number: int, seed: int) -> list[Row]:
     """
     if number < 1:
         raise ReportError(f"--draw={number}: name a number above 0, or leave it out for all")
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 (the same draw for everybody)
     shapes: dict[tuple[Any, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: str(row["name"])):
         traits = row["traits"]

@@ -89,9 +89,8 @@ class Kernels:
             found |= {row["name"]: row for row in present(name, arch, self._of_set(name))}
         rows = [row for name, row in found.items() if name not in left]
         if not rows:
-            raise ChoiceError(
-                f"--without={','.join(out)} leaves nothing of {','.join(_VARIANTS.value)} for {arch}"
-            )
+            sets = ",".join(_VARIANTS.value)
+            raise ChoiceError(f"--without={','.join(out)} leaves nothing of {sets} for {arch}")
         return rows if _DRAW.value is None else drawn(rows, _DRAW.value, _SEED.value)
 
     def _of_set(self, name: str) -> list[Row]:
@@ -139,7 +138,7 @@ def _measured(kernels: Kernels, archs: Sequence[str]) -> list[Measured]:
     if unknown := sorted({one.instance for one in found} - kernels.rows.keys()):
         raise ChoiceError(f"--targets: no attention kernels: {', '.join(unknown)}")
     if not found:
-        raise ChoiceError(f"--targets: no code object in {', '.join(labels)}")
+        raise ChoiceError(f"--targets: no attention kernel in {', '.join(_TARGETS.value)}")
     return found
 
 
@@ -172,8 +171,7 @@ def _compare(file: Path, now: Sequence[Record]) -> None:
 
 def _print(shown: Sequence[dict[str, Any]], columns: Sequence[str] | None) -> None:
     if _FORMAT.value == "json":
-        of = [{name: record[name] for name in columns or ALL} for record in shown]
-        print(json.dumps(of, indent=1))
+        print(json.dumps([{c: record[c] for c in columns or ALL} for record in shown], indent=1))
     elif _FORMAT.value == "csv":
         print(as_csv(shown, columns or ALL), end="")
     else:
@@ -190,7 +188,9 @@ def _run() -> None:
     columns = None if _COLUMNS.value is None else known_columns(_COLUMNS.value, "columns")
     known_columns([name.removeprefix("-") for name in _SORT.value], "sort")
     conditions = [Condition.parse(text) for text in _WHERE.value]
-    if _GOLDEN.value and (_VARIANTS.value != [SET] or _WITHOUT.value or _DRAW.value or _TARGETS.value):
+    if _GOLDEN.value and (
+        _VARIANTS.value != [SET] or _WITHOUT.value or _DRAW.value or _TARGETS.value
+    ):
         raise ChoiceError(f"--golden is of all of {SET}: {UPDATE}")
     kernels = Kernels()
     found = _measured(kernels, archs)

@@ -2,8 +2,8 @@
 """How machine code is generated, by package of the pool, pipeline and architecture.
 
 These options of LLVM's code generation change no IR, only what becomes of it: registers, schedule,
-spills. The evidence is in docs/performance.md, and `./bazelw run //tests/bench:machine_code` gives
-it anew, of core. A pipeline that was not measured has none: it is compiled as the compiler does by
+spills. The evidence is in docs/performance.md, and `./bazelw run //kernels:resources` gives it
+anew, of core. A pipeline that was not measured has none: it is compiled as the compiler does by
 default.
 """
 

@@ -7,9 +7,10 @@ import dataclasses
 import json
 import os
 import re
-import xml.etree.ElementTree as ET
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import pytest
 
@@ -26,6 +27,10 @@ _ROWS = {
     **{row["name"]: row for row in json.loads(Path(os.environ["OWN_ROWS"]).read_bytes())},
 }
 _HOW = "./bazelw run //kernels:resources -- --where='vgpr<512'"
+
+
+def _parsed(text: str) -> ElementTree.Element:
+    return ElementTree.fromstring(text)  # noqa: S314 (written a line ago)
 
 
 @pytest.fixture(scope="module")
@@ -49,30 +54,32 @@ def text(smoke: list[dict[str, Any]]) -> str:
 
 
 @pytest.fixture(scope="module")
-def tree(text: str) -> ET.Element:
+def tree(text: str) -> ElementTree.Element:
     """It is XML: each element is closed, each name escaped."""
-    return ET.fromstring(text.partition("\n")[2])
+    return _parsed(text.partition("\n")[2])
 
 
-def _texts(of: ET.Element, path: str) -> list[str]:
+def _texts(of: ElementTree.Element, path: str) -> list[str]:
     return ["".join(element.itertext()) for element in of.findall(path)]
 
 
-def test_it_loads_nothing(text: str, tree: ET.Element) -> None:
+def test_it_loads_nothing(text: str, tree: ElementTree.Element) -> None:
     assert text.startswith("<!DOCTYPE html>\n<html ")
     for element in tree.iter():
-        assert not {"src", "href", "srcset", "action", "data"} & element.keys(), element.tag
+        assert not {"src", "href", "srcset", "action", "data"} & set(element.keys()), element.tag
     assert {"link", "img", "iframe", "object"}.isdisjoint(element.tag for element in tree.iter())
-    assert not re.search(r"https?:|//\w|@import|url\(|fetch|XMLHttp|import ", text.replace(_HOW, ""))
+    assert not re.search(
+        r"https?:|//\w|@import|url\(|fetch|XMLHttp|import ", text.replace(escape(_HOW), "")
+    )
 
 
-def test_words_are_escaped(tree: ET.Element) -> None:
+def test_words_are_escaped(tree: ElementTree.Element) -> None:
     assert _texts(tree, "./body/h1") == ["Smoke & mirrors"]
     assert _texts(tree, "./body/p/code") == [_HOW]
 
 
 def test_each_architecture_has_its_kernels_with_all_columns(
-    tree: ET.Element, smoke: list[dict[str, Any]]
+    tree: ElementTree.Element, smoke: list[dict[str, Any]]
 ) -> None:
     for arch in ("gfx942", "gfx950"):
         (section,) = tree.findall(f"./body/section[@id='{arch}']")
@@ -89,7 +96,7 @@ def test_each_architecture_has_its_kernels_with_all_columns(
         assert [head.get("title") for head in heads[1:]] == list(COLUMNS.values())
 
 
-def test_plots_have_every_kernel(tree: ET.Element, smoke: list[dict[str, Any]]) -> None:
+def test_plots_have_every_kernel(tree: ElementTree.Element, smoke: list[dict[str, Any]]) -> None:
     (section,) = tree.findall("./body/section[@id='gfx942']")
     of = [record for record in smoke if record["arch"] == "gfx942"]
     waves, registers, loops, spills = section.findall("./div/svg")
@@ -108,7 +115,7 @@ def test_plots_have_every_kernel(tree: ET.Element, smoke: list[dict[str, Any]]) 
     assert len(guides) >= sum(limit <= vgprs for limit in (64, 72, 80, 96, 128, 168, 256, 512))
 
 
-def test_the_worst_are_named_with_what_is_bad(tree: ET.Element) -> None:
+def test_the_worst_are_named_with_what_is_bad(tree: ElementTree.Element) -> None:
     (spoilt,) = _texts(tree, "./body/section[@id='gfx950']/ol/li")
     assert spoilt.endswith(": scratch in loops 9; spills 70 vector, 0 scalar")
     assert spoilt.startswith("fwd d64 fp16")
@@ -117,7 +124,7 @@ def test_the_worst_are_named_with_what_is_bad(tree: ET.Element) -> None:
     assert alone.endswith(": one wave")
 
 
-def test_a_kernel_whose_cycles_are_unknown_is_in_no_plot_of_them(tree: ET.Element) -> None:
+def test_a_kernel_whose_cycles_are_unknown_is_in_no_plot_of_them(tree: ElementTree.Element) -> None:
     (section,) = tree.findall("./body/section[@id='gfx950']")
     assert len(section.findall("./div/svg")[2].findall("circle")) == 0
 
@@ -134,5 +141,5 @@ def test_ticks_are_round_and_reach_the_greatest(greatest: float, found: list[flo
 
 
 def test_no_kernels_make_no_plot_that_fails() -> None:
-    assert ET.fromstring(plots.bars("None", ("x", "y"), {}, {})) is not None
-    assert ET.fromstring(plots.scatter("None", ("x", "y"), [], {})) is not None
+    assert not list(_parsed(plots.bars("None", ("x", "y"), {}, {})).iter("rect"))
+    assert not list(_parsed(plots.scatter("None", ("x", "y"), [], {})).iter("circle"))
