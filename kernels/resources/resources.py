@@ -15,7 +15,6 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from absl import app, flags
 
@@ -169,7 +168,7 @@ def _compare(file: Path, now: Sequence[Record]) -> None:
         print(f"{arch}\n\n{comparison(old, new)}")
 
 
-def _print(shown: Sequence[dict[str, Any]], columns: Sequence[str] | None) -> None:
+def _print(shown: Sequence[Record], columns: Sequence[str] | None) -> None:
     if _FORMAT.value == "json":
         print(json.dumps([{c: record[c] for c in columns or ALL} for record in shown], indent=1))
     elif _FORMAT.value == "csv":
@@ -197,7 +196,7 @@ def _run() -> None:
     if _GOLDEN.value:
         _write_golden(found, units)
         return
-    shown: list[dict[str, Any]] = records(found, kernels.rows, units)
+    shown: list[Record] = [*records(found, kernels.rows, units)]
     for condition in conditions:
         shown = condition.choose(shown)
     shown = arranged(shown, _SORT.value)

@@ -41,6 +41,23 @@ def test_block_sizes_are_the_kernels(rows):
         assert row["block"][1:] == [1, 1]
 
 
+def test_occupancy_is_what_registers_and_lds_allow(rows):
+    """By what gfx942 and gfx950 have, of vector registers and LDS alone."""
+    lds_of_unit = {"gfx942": 64 * 1024, "gfx950": 160 * 1024}
+    seen = set()
+    for instance, _ in rows:
+        for arch, code_object in instance["code_objects"].items():
+            kernel, waves = code_object["kernel"], code_object["waves_per_simd"]
+            assert 1 <= waves <= 8, (instance["name"], arch)
+            assert waves * kernel["vgpr_count"] <= 512
+            # A workgroup's waves are dealt out to four SIMDs.
+            workgroups = waves * 4 * kernel["wavefront_size"] // kernel["max_workgroup_size"]
+            assert workgroups * kernel["lds_size"] <= lds_of_unit[arch]
+            seen.add(waves)
+    # Backward has one wave on each SIMD, converting dq as many as there may be.
+    assert {1, 8} <= seen
+
+
 def test_grids(rows):
     """By upstream's rules, for 2 batches, 4 heads, 200 queries and 300 keys."""
     for instance, row in rows:

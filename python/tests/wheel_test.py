@@ -117,6 +117,13 @@ def test_the_manifest_is_of_the_kernels_inside(wheel: zipfile.ZipFile) -> None:
     }
     inside = {(k["name"], k["arch"], k["key"], k["code_object_size"]) for k in aiter_attn.kernels()}
     assert listed == inside
+    for instance in manifest["instances"]:
+        for code_object in instance["code_objects"].values():
+            kernel = code_object["kernel"]
+            assert kernel["vgpr_count"] > 0
+            assert min(kernel[f"{what}_spill_count"] for what in ("sgpr", "vgpr")) >= 0
+            assert {"agpr_count", "lds_size", "scratch_size", "sgpr_count"} <= kernel.keys()
+            assert 1 <= code_object["waves_per_simd"] <= 8
     assert re.fullmatch("[0-9a-f]{64}", manifest["toolchain"])
     assert manifest["variant_set"]
 
