@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 from kernels.resources import plots
 from kernels.resources.measured import COLUMNS, HEADINGS, short_names
 from kernels.resources.occupancy import ComputeUnit
-from kernels.resources.report import CONCERNS, MEASURE, Record, concerns_as_text, worst
+from kernels.resources.report import Record, concerns_as_text, summary, worst
 
 _MOST_WORST = 20
 
@@ -22,6 +22,8 @@ body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; color: #222; backgro
 svg { font: 11px system-ui, sans-serif; margin: 0 1em 1em 0 }
 svg .title { font-size: 14px; font-weight: bold }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+.legend span { margin-right: 1.5em }
+.legend i { display: inline-block; width: 10px; height: 10px; margin-right: 4px }
 th, td { padding: 1px 8px; text-align: right; white-space: nowrap }
 th { position: sticky; top: 0; background: #eee; cursor: pointer }
 th:first-child, td:first-child { text-align: left }
@@ -85,16 +87,25 @@ def page(title: str, of: Sequence[Record], units: Mapping[str, ComputeUnit], how
 
 def _section(arch: str, of: Sequence[Record], unit: ComputeUnit) -> str:
     names = short_names(record["instance"] for record in of)
+    colour_of = plots.colours(record["kind"] for record in of)
+    legend = "".join(
+        f'<span><i style="background: {colour}"></i>{escape(kind)}</span>'
+        for kind, colour in colour_of.items()
+    )
     return (
         f'<section id="{arch}"><h2>{arch}: {len(of):,} kernels</h2>'
-        f"<div>{''.join(_plots(of, names, unit))}</div>"
+        f'<p class="legend">{legend}</p>'
+        f"<div>{''.join(_plots(of, names, unit, colour_of))}</div>"
         f"{_worst(of, names)}{_table(arch, of, names)}</section>"
     )
 
 
-def _plots(of: Sequence[Record], names: Mapping[str, str], unit: ComputeUnit) -> list[str]:
-    colour_of = plots.colours(record["kind"] for record in of)
-
+def _plots(
+    of: Sequence[Record],
+    names: Mapping[str, str],
+    unit: ComputeUnit,
+    colour_of: Mapping[str, str],
+) -> list[str]:
     def point(record: Record, x: float, y: float, marked: bool) -> plots.Point:
         title = f"{names[record['instance']]}: {x:g}, {y:g}"
         return plots.Point(x, y, record["kind"], title, marked)
@@ -138,16 +149,13 @@ def _plots(of: Sequence[Record], names: Mapping[str, str], unit: ComputeUnit) ->
 
 
 def _worst(of: Sequence[Record], names: Mapping[str, str]) -> str:
-    counts = ", ".join(
-        f"{name} {sum(name in record['concerns'] for record in of)}" for name in CONCERNS
-    )
     items = "".join(
         f"<li><span title={quoteattr(record['instance'])}>{escape(names[record['instance']])}"
         f"</span>: {escape(concerns_as_text(record))}</li>"
         for record in worst(of)[:_MOST_WORST]
     )
-    text = f"<h3>The worst</h3><p>{counts}. By: {MEASURE}.</p>"
-    return text + (f"<ol>{items}</ol>" if items else "<p>No kernel has any of these.</p>")
+    text = f"<h3>The worst</h3><p>{summary(of)}</p>"
+    return text + (f"<ol>{items}</ol>" if items else "")
 
 
 def _table(arch: str, of: Sequence[Record], names: Mapping[str, str]) -> str:

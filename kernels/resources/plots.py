@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 _WIDTH, _HEIGHT = 560, 340
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 12, 34, 46
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 34, 46
 _TICKS = 6
 # Okabe and Ito's colours, which people with any colour vision tell apart.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999")
@@ -69,7 +69,7 @@ def scatter(
             + (' stroke="#000" stroke-width="1.5"' if point.marked else "")
             + f"><title>{escape(point.title)}</title></circle>"
         )
-    return _svg(title, parts, {p.series: colour_of[p.series] for p in points})
+    return _svg(title, parts)
 
 
 def bars(
@@ -104,8 +104,7 @@ def bars(
         parts.append(_text(left + width / 2, _HEIGHT - _BOTTOM + 16, bar, "middle"))
         if bottom:
             parts.append(_text(left + width / 2, frame.y(bottom) - 4, str(bottom), "middle"))
-    used = {series: colour_of[series] for of in counts.values() for series in of}
-    return _svg(title, parts, used)
+    return _svg(title, parts)
 
 
 class _Frame:
@@ -155,16 +154,9 @@ def _text(x: float, y: float, words: str, anchor: str, more: str = "") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(words)}</text>'
 
 
-def _svg(title: str, parts: Sequence[str], series: Mapping[str, str]) -> str:
-    legend = []
-    x = _WIDTH - _RIGHT
-    for name, colour in sorted(series.items(), reverse=True):
-        x -= 7 * len(name) + 20
-        legend.append(f'<rect x="{x}" y="6" width="10" height="10" fill="{colour}"/>')
-        legend.append(_text(x + 14, 15, name, "start"))
+def _svg(title: str, parts: Sequence[str]) -> str:
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img" '
         f"aria-label={quoteattr(title)}>"
-        f'<text class="title" x="4" y="16">{escape(title)}</text>'
-        f"{''.join(parts)}{''.join(legend)}</svg>"
+        f'<text class="title" x="4" y="16">{escape(title)}</text>{"".join(parts)}</svg>'
     )

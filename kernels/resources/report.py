@@ -208,17 +208,22 @@ def as_text(of: Sequence[Record], columns: Sequence[str]) -> str:
     return table(rows)
 
 
-def worst_as_text(of: Sequence[Record], most: int) -> str:
-    """The worst kernels, and the measure."""
-    found = worst(of)
-    names = short_names(record["instance"] for record in of)
+def summary(of: Sequence[Record]) -> str:
+    """How many kernels have which concern, and the measure."""
     counts = ", ".join(
         f"{name} {sum(name in record['concerns'] for record in of)}" for name in CONCERNS
     )
-    lines = [f"Of {len(of)} kernels: {counts}. The worst, by: {MEASURE}.", ""]
-    for place, record in enumerate(found[:most], start=1):
-        lines += [f"{place:>3}. {names[record['instance']]}", f"     {concerns_as_text(record)}"]
-    return "\n".join(lines).rstrip() + "\n"
+    return f"Of {len(of):,} kernels: {counts}. The worst, by: {MEASURE}."
+
+
+def worst_as_text(of: Sequence[Record], most: int) -> str:
+    """The worst kernels, and the measure."""
+    names = short_names(record["instance"] for record in of)
+    lines = [
+        f"{place:>3}. {names[record['instance']]}: {concerns_as_text(record)}\n"
+        for place, record in enumerate(worst(of)[:most], start=1)
+    ]
+    return "\n".join([summary(of), "".join(lines)])
 
 
 def concerns_as_text(record: Record) -> str:
