@@ -201,14 +201,21 @@ def _run() -> None:
         shown = condition.choose(shown)
     shown = arranged(shown, _SORT.value)
     if _PAGE.value:
-        of = ", ".join(_TARGETS.value or _VARIANTS.value)
         how = shlex.join(["./bazelw", "run", "//kernels:resources", "--", *_given()])
-        text = page(f"What the kernels of {of} need", shown, units, how)
+        text = page(_title(), shown, units, how)
         _from_where_it_was_called(_PAGE.value).write_text(text, "utf-8")
     if _AGAINST.value:
         _compare(_from_where_it_was_called(_AGAINST.value), shown)
     else:
         _print(shown, columns)
+
+
+def _title() -> str:
+    of = ", ".join(_TARGETS.value or _VARIANTS.value)
+    if not _TARGETS.value:
+        of += f" without those of {', '.join(_WITHOUT.value)}" if _WITHOUT.value else ""
+        of += f", {_DRAW.value} of them, drawn" if _DRAW.value else ""
+    return f"What kernels need: {of}"
 
 
 def _given() -> list[str]:

@@ -129,6 +129,7 @@ def test_json_csv_and_page_agree(checkout: Path) -> None:
     assert [int(row["vgpr"]) for row in rows] == registers
     text = (checkout / "page.html").read_text("utf-8").partition("\n")[2]
     page = ElementTree.fromstring(text)  # noqa: S314 (written a line ago)
+    assert page.findtext("./body/h1") == "What kernels need: smoke"
     names = [cell.get("title") for cell in page.findall("./body/section/table/tbody/tr/td[1]")]
     assert names == [row["instance"] for row in rows]
     assert "--variants=smoke '--where=kind!=sum_heads' --sort=-vgpr" in (
