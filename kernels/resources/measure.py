@@ -25,6 +25,13 @@ _OUT = flags.DEFINE_string("out", None, "the file to write", required=True)
 def main(_arguments: Sequence[str]) -> int:
     metadata = json.loads(Path(_METADATA.value).read_bytes())
     instance, arch = metadata["instance"], metadata["arch"]
+    if "kernel" not in metadata:
+        print(
+            f"{instance}, {arch}: it has {len(metadata['kernels'])} kernels; only code objects of "
+            "one kernel are measured",
+            file=sys.stderr,
+        )
+        return 1
     try:
         instructions = disassemble(Path(_CODE_OBJECT.value), instance, Path(_OBJDUMP.value))
         found = figures(instructions, arch, Path(_MCA.value))

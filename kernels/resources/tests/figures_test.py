@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from kernels.resources import measure
 from kernels.resources.disassembly import Instruction, loops
 from kernels.resources.figures import (
     ToolError,
@@ -49,6 +52,30 @@ def test_a_real_kernel_is_disassembled_to_its_end_and_its_loops_are_found() -> N
 def test_a_kernel_that_is_not_there_is_an_error() -> None:
     with pytest.raises(ToolError, match=r"objdump failed: .*absent"):
         disassemble(Path("absent.hsaco"), _SYMBOL, Path(os.environ["OBJDUMP"]))
+
+
+def test_an_object_of_several_kernels_is_refused_by_name(tmp_path: Path) -> None:
+    metadata = tmp_path / "norm.json"
+    metadata.write_text(
+        json.dumps({"instance": "norm", "arch": "gfx942", "kernels": {"a": {}, "b": {}}})
+    )
+    given = {"code_object": "x", "metadata": metadata, "spec": "x", "objdump": "x", "mca": "x"}
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-B",
+            measure.__file__,
+            *(f"--{k}={v}" for k, v in given.items()),
+            "--out=x",
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "norm, gfx942: it has 2 kernels; only code objects of one kernel are measured\n"
+    )
 
 
 def test_what_llvm_mca_does_not_know_is_an_error_with_its_words() -> None:
