@@ -39,10 +39,17 @@
 #define attn_bwd ATTN_SYMBOL(bwd)
 #define attn_bwd_workspace_size ATTN_SYMBOL(bwd_workspace_size)
 #define attn_dropout_mask ATTN_SYMBOL(dropout_mask)
+#define attn_kvcache_fwd ATTN_SYMBOL(kvcache_fwd)
+#define attn_kvcache_fwd_workspace_size ATTN_SYMBOL(kvcache_fwd_workspace_size)
+#define attn_append_kv ATTN_SYMBOL(append_kv)
 #define attn_plan_fwd ATTN_SYMBOL(plan_fwd)
 #define attn_plan_bwd ATTN_SYMBOL(plan_bwd)
+#define attn_plan_kvcache_fwd ATTN_SYMBOL(plan_kvcache_fwd)
+#define attn_plan_append_kv ATTN_SYMBOL(plan_append_kv)
 #define attn_explain_fwd ATTN_SYMBOL(explain_fwd)
 #define attn_explain_bwd ATTN_SYMBOL(explain_bwd)
+#define attn_explain_kvcache_fwd ATTN_SYMBOL(explain_kvcache_fwd)
+#define attn_explain_append_kv ATTN_SYMBOL(explain_append_kv)
 #define attn_kernel_count ATTN_SYMBOL(kernel_count)
 #define attn_kernel_info ATTN_SYMBOL(kernel_info)
 #define attn_code_object ATTN_SYMBOL(code_object)
@@ -235,6 +242,84 @@ typedef struct attn_dropout_mask_args {
   uint8_t* kept;
 } attn_dropout_mask_args;
 
+/* Where a call finds the keys and values of each sequence of the problem. They lie in a cache, which
+ * has room for more than is in use:
+ *   - in place (page_size = 0): k and v are [entries, seqlen_k, heads_k, head_size] (seqlen_k is the
+ *     room), and batch entry b has entry batch_index[b], or b where batch_index is NULL;
+ *   - in pages, k and v are [entries, page_size, heads_k, head_size], entries being all pages:
+ *     stride_batch is from page to page, in group mode too. Either page j of sequence b is
+ *     block_table[b * block_table_stride + j]; or, with page_size = 1, key j of sequence b is at
+ *     page page_indices[page_indptr[b] + j] (SGLang's table).
+ * All arrays of numbers are in the memory of device_type. What lies on a GPU is not read by the
+ * library: it is the caller's to keep every length and every page number in range there. */
+typedef struct attn_kvcache {
+  uint32_t struct_size;
+  int32_t entries; /* that k and v have: sequences, or pages */
+  /* [batch]: keys of each sequence, at most seqlen_k. NULL: seqlen_k of all; in group mode the
+   * differences of the problem's cu_seqlens_k; with page_indptr its differences. */
+  const int32_t* seqlens_k;
+  const int32_t* batch_index; /* [batch]: in place only */
+  int32_t page_size;          /* keys in a page; 0: in place */
+  uint32_t reserved;          /* 0 */
+  const int32_t* block_table; /* [batch, block_table_stride]: whole rows, one per sequence */
+  int64_t block_table_stride; /* pages that a row has room for */
+  const int32_t* page_indptr; /* [batch + 1] */
+  const int32_t* page_indices;
+} attn_kvcache;
+
+/* attn_fwd over a cache. No dropout and no elementwise bias. In batch mode the problem's seqlen_k is
+ * the room of a sequence: in pages block_table_stride * page_size, with page_indptr the greatest
+ * length. In group mode queries are packed by cu_seqlens_q; total_k and cu_seqlens_k say lengths
+ * only: in pages they may be 0 and NULL where seqlens_k is given, and a sequence's keys begin at its
+ * first page; in place they are those of packed keys, without seqlens_k and batch_index. */
+typedef struct attn_kvcache_fwd_args {
+  uint32_t struct_size;
+  /* Workgroups that share the keys of a tile of queries, up to 128, and each take a part of them.
+   * 1: none share. 0: as many as fill the GPU (docs/kvcache.md has the rule). The CPU ignores it. */
+  int32_t splits;
+  const attn_problem* problem;
+  const attn_kvcache* cache;
+  attn_tensor q, k, v, o;
+  float* lse; /* as attn_fwd_args has it */
+  const float* alibi_slopes;
+  int64_t alibi_stride_batch;
+  int32_t min_seqlen_q; /* likewise; in pages only */
+  uint32_t reserved;    /* 0 */
+  /* attn_kvcache_fwd_workspace_size bytes on the device, 256-byte aligned; NULL where it is 0. */
+  void* workspace;
+  uint64_t workspace_size;
+} attn_kvcache_fwd_args;
+
+/* How rotary embedding (arXiv:2104.09864) pairs the elements of a head. */
+typedef enum attn_rotary {
+  ATTN_ROTARY_NONE = 0,
+  ATTN_ROTARY_HALVES = 1,     /* i and i + rotary_size / 2 (GPT-NeoX) */
+  ATTN_ROTARY_INTERLEAVED = 2 /* 2 i and 2 i + 1 (GPT-J) */
+} attn_rotary;
+
+/* Appends new keys and values to a cache, behind the seqlens_k keys that each sequence has, and
+ * rotates the new keys, and q in place, where rotary says so. Batch mode only; the problem's
+ * seqlen_k is the room, and its mask matters in one way: with a mask query i is rotated as the token
+ * seqlens_k[b] + i, without one all queries of b are as the token seqlens_k[b]. Attention then takes
+ * seqlens_k + seqlen_new as lengths. */
+typedef struct attn_append_kv_args {
+  uint32_t struct_size;
+  int32_t seqlen_new; /* keys that every sequence gets; seqlens_k + seqlen_new is at most the room */
+  const attn_problem* problem;
+  const attn_kvcache* cache; /* seqlens_k: the lengths before; not with page_indptr */
+  attn_tensor q;             /* with rotary, else zero: rotated in place */
+  attn_tensor k, v;          /* the cache: written behind the lengths */
+  attn_tensor k_new, v_new;  /* [batch, seqlen_new, heads_k, head_size] */
+  int32_t rotary;            /* attn_rotary */
+  int32_t rotary_size;       /* elements of a head that are rotated, from the first; a multiple of
+                              * 16 up to head_size_qk; 0 without rotary */
+  /* [rotary_length, rotary_size / 2], contiguous, of the problem's dtype: by token. */
+  const void* rotary_cos;
+  const void* rotary_sin;
+  int32_t rotary_length; /* tokens that the tables have: at least seqlen_k */
+  uint32_t reserved;     /* 0 */
+} attn_append_kv_args;
+
 /* One kernel: an instance on an arch. Strings live as long as the library. */
 typedef struct attn_kernel_info_t {
   uint32_t struct_size;
@@ -260,6 +345,11 @@ ATTN_API attn_status attn_bwd(const attn_bwd_args* args);
 /* Bytes of workspace that attn_bwd needs for args (whose pointers may be NULL). 0 on the CPU. */
 ATTN_API attn_status attn_bwd_workspace_size(const attn_bwd_args* args, uint64_t* bytes);
 ATTN_API attn_status attn_dropout_mask(const attn_dropout_mask_args* args);
+ATTN_API attn_status attn_kvcache_fwd(const attn_kvcache_fwd_args* args);
+/* As attn_bwd_workspace_size. */
+ATTN_API attn_status attn_kvcache_fwd_workspace_size(const attn_kvcache_fwd_args* args,
+                                                     uint64_t* bytes);
+ATTN_API attn_status attn_append_kv(const attn_append_kv_args* args);
 
 /* Which kernels attn_fwd / attn_bwd would launch for args, in this order, as indices of
  * attn_kernel_info; nothing is launched, and the tensors' data may be NULL. arch is that of the
@@ -271,6 +361,10 @@ ATTN_API attn_status attn_plan_fwd(const attn_fwd_args* args, const char* arch, 
                                    uint32_t* count);
 ATTN_API attn_status attn_plan_bwd(const attn_bwd_args* args, const char* arch, uint32_t* kernels,
                                    uint32_t* count);
+ATTN_API attn_status attn_plan_kvcache_fwd(const attn_kvcache_fwd_args* args, const char* arch,
+                                           uint32_t* kernels, uint32_t* count);
+ATTN_API attn_status attn_plan_append_kv(const attn_append_kv_args* args, const char* arch,
+                                         uint32_t* kernels, uint32_t* count);
 
 /* The same in words, and why the others would not serve. *text lives until this thread's next
  * call. */
@@ -278,6 +372,10 @@ ATTN_API attn_status attn_explain_fwd(const attn_fwd_args* args, const char* arc
                                       const char** text);
 ATTN_API attn_status attn_explain_bwd(const attn_bwd_args* args, const char* arch,
                                       const char** text);
+ATTN_API attn_status attn_explain_kvcache_fwd(const attn_kvcache_fwd_args* args, const char* arch,
+                                              const char** text);
+ATTN_API attn_status attn_explain_append_kv(const attn_append_kv_args* args, const char* arch,
+                                            const char** text);
 
 /* How many kernels this build has; 0, and attn_last_error() the reason, where memory is too short
  * to list them. */
