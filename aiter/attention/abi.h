@@ -31,6 +31,16 @@ struct AbiStruct<attn_dropout_mask_args> {
   static constexpr size_t kLeast = 24;
 };
 template <>
+struct AbiStruct<attn_kvcache> {
+  static constexpr const char* kName = "attn_kvcache";
+  static constexpr size_t kLeast = 64;
+};
+template <>
+struct AbiStruct<attn_kvcache_fwd_args> {
+  static constexpr const char* kName = "attn_kvcache_fwd_args";
+  static constexpr size_t kLeast = 200;
+};
+template <>
 struct AbiStruct<attn_kernel_info_t> {
   static constexpr const char* kName = "attn_kernel_info_t";
   static constexpr size_t kLeast = 120;

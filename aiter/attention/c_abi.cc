@@ -82,6 +82,15 @@ Problem read(const attn_bwd_args* given, Pointers pointers) {
   });
 }
 
+Problem read(const attn_kvcache_fwd_args* given, Pointers pointers) {
+  const attn_kvcache_fwd_args args = read_struct(given);
+  require_zero<attn_kvcache_fwd_args>("reserved", args.reserved);
+  const attn_problem problem = read_struct(args.problem);
+  const attn_kvcache cache = read_struct(args.cache);
+  require_zero<attn_kvcache>("reserved", cache.reserved);
+  return validated(args, problem, cache, pointers);
+}
+
 runtime::Loader& rocm_loader(runtime::Driver& driver) {
   static runtime::Once<runtime::Loader> loader;
   return loader.get([&] { return std::make_unique<runtime::Loader>(driver, library_store()); });
@@ -101,8 +110,7 @@ attn_status run(const Args* given) {
   return guarded([&] {
     const Problem problem = read(given, Pointers::kRequired);
     if (problem.device_type == ATTN_DEVICE_CPU) {
-      return problem.direction == Direction::kForward ? reference_fwd(problem)
-                                                      : reference_bwd(problem);
+      return is_backward(problem) ? reference_bwd(problem) : reference_fwd(problem);
     }
     runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
     if (!has_scores(problem)) return fill_outputs(problem, driver);
@@ -187,6 +195,17 @@ attn_status attn_fwd(const attn_fwd_args* args) { return run(args); }
 
 attn_status attn_bwd(const attn_bwd_args* args) { return run(args); }
 
+attn_status attn_kvcache_fwd(const attn_kvcache_fwd_args* args) { return run(args); }
+
+attn_status attn_kvcache_fwd_workspace_size(const attn_kvcache_fwd_args* given, uint64_t* bytes) {
+  return guarded([&] {
+    require_place(bytes, "bytes", "size");
+    *bytes = 0;
+    const Problem problem = read(given, Pointers::kIgnored);
+    if (problem.device_type != ATTN_DEVICE_CPU) complete_plan(make_request(problem, {}));
+  });
+}
+
 attn_status attn_bwd_workspace_size(const attn_bwd_args* given, uint64_t* bytes) {
   return guarded([&] {
     require_place(bytes, "bytes", "size");
@@ -219,11 +238,21 @@ attn_status attn_plan_bwd(const attn_bwd_args* args, const char* arch, uint32_t*
   return plan(args, arch, kernels, count);
 }
 
+attn_status attn_plan_kvcache_fwd(const attn_kvcache_fwd_args* args, const char* arch,
+                                  uint32_t* kernels, uint32_t* count) {
+  return plan(args, arch, kernels, count);
+}
+
 attn_status attn_explain_fwd(const attn_fwd_args* args, const char* arch, const char** text) {
   return explain_to(args, arch, text);
 }
 
 attn_status attn_explain_bwd(const attn_bwd_args* args, const char* arch, const char** text) {
+  return explain_to(args, arch, text);
+}
+
+attn_status attn_explain_kvcache_fwd(const attn_kvcache_fwd_args* args, const char* arch,
+                                     const char** text) {
   return explain_to(args, arch, text);
 }
 

@@ -151,6 +151,11 @@ bool Plan::is_complete() const {
 }
 
 Plan dispatch(const LaunchTable& table, const Request& request) {
+  if (request.direction == Direction::kKvcacheForward) {
+    Plan none;
+    none.add(request.traits.paged_kv ? Kind::kFwdPagedkv : Kind::kFwdSplitkv, nullptr);
+    return none;
+  }
   static constexpr Kind kForward[] = {Kind::kFwd};
   static constexpr Kind kBackward[] = {Kind::kBwdDotDoO, Kind::kBwdDqDkDv, Kind::kBwdConvertDq};
   const bool forward = request.direction == Direction::kForward;

@@ -11,7 +11,7 @@
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
-enum class Direction { kForward, kBackward };
+enum class Direction { kForward, kBackward, kKvcacheForward };
 
 // What is to be computed, and on what. validate.h makes them of a caller's structs; only what has
 // passed there reaches any other part.
@@ -31,9 +31,19 @@ struct Problem : attn_problem {
   bool deterministic;
   // Backward on the GPU: sums of dq that are added up at last; 1 but where it is deterministic.
   int64_t dq_splits = 1;
+  attn_kvcache cache;  // kKvcacheForward
+  int32_t splits;      // likewise; 0: as dispatch chooses
 };
 
 inline bool is_group(const attn_problem& p) { return p.mode == ATTN_MODE_GROUP; }
+inline bool is_backward(const Problem& p) { return p.direction == Direction::kBackward; }
+inline bool has_cache(const Problem& p) { return p.direction == Direction::kKvcacheForward; }
+inline bool in_pages(const Problem& p) { return p.cache.page_size > 0; }
+// Keys are found one by one (SGLang's table), not by a row of pages. A plan has no pointers.
+inline bool in_page_list(const Problem& p) {
+  const attn_kvcache& c = p.cache;
+  return c.page_indptr || (c.page_size == 1 && !c.block_table && c.block_table_stride == 0);
+}
 
 inline size_t dtype_size(int32_t dtype) { return dtype == ATTN_DTYPE_FP32 ? 4 : 2; }
 
@@ -65,13 +75,35 @@ inline int64_t key_rows(const attn_problem& p) {
   return is_group(p) ? p.total_k : int64_t{p.batch} * p.seqlen_k;
 }
 
+// Of the k and v of a call over a cache.
+inline Extents cache_extents(const Problem& p, int32_t head_size) {
+  const attn_kvcache& c = p.cache;
+  if (in_pages(p)) return {c.entries, c.page_size, p.heads_k, head_size, c.page_size};
+  if (is_group(p)) return key_extents(p, p.heads_k, head_size);
+  return {c.entries, p.seqlen_k, p.heads_k, head_size, p.seqlen_k};
+}
+
+// Keys of a sequence, where the arrays of lengths can be read: in host memory.
+inline int64_t keys_of(const Problem& p, int64_t batch) {
+  const attn_kvcache& c = p.cache;
+  if (c.seqlens_k) return c.seqlens_k[batch];
+  if (c.page_indptr) return int64_t{c.page_indptr[batch + 1]} - c.page_indptr[batch];
+  if (is_group(p)) return int64_t{p.cu_seqlens_k[batch + 1]} - p.cu_seqlens_k[batch];
+  return p.seqlen_k;
+}
+
 // The causal mask: queries see all keys up to the diagonal.
 inline bool is_causal(const attn_problem& p) {
   return p.mask != ATTN_MASK_NONE && p.window_left < 0 && p.window_right == 0;
 }
 
 // Whether any score is computed. Without, outputs that have entries become zero, and lse -inf.
-inline bool has_scores(const attn_problem& p) { return query_rows(p) != 0 && key_rows(p) != 0; }
+inline bool has_scores(const Problem& p) {
+  if (query_rows(p) == 0) return false;
+  if (!has_cache(p)) return key_rows(p) != 0;
+  const Extents e = cache_extents(p, p.head_size_qk);
+  return p.seqlen_k != 0 && e.batch != 0 && e.seq != 0;
+}
 
 // Of a bias, and of its gradient; head_size is that of a row: the keys.
 inline Extents score_extents(const attn_problem& p) { return query_extents(p, p.seqlen_k); }
@@ -91,10 +123,13 @@ class Operands {
  public:
   explicit Operands(const Problem& p) {
     const Extents query = query_extents(p, p.head_size_qk);
-    const Extents key = key_extents(p, p.heads_k, p.head_size_qk);
-    const Extents value = key_extents(p, p.heads_k, p.head_size_v);
+    const bool cached = has_cache(p);
+    const Extents key =
+        cached ? cache_extents(p, p.head_size_qk) : key_extents(p, p.heads_k, p.head_size_qk);
+    const Extents value =
+        cached ? cache_extents(p, p.head_size_v) : key_extents(p, p.heads_k, p.head_size_v);
     const Extents out = query_extents(p, p.head_size_v);
-    const bool forward = p.direction == Direction::kForward;
+    const bool forward = !is_backward(p);
     all_ = {{
         {"q", &Problem::q, query, false, false},
         {"k", &Problem::k, key, false, false},

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "aiter/attention/error.h"
+#include "aiter/attention/validate_cache.h"
 #include "aiter/attention/validate_memory.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
@@ -83,6 +84,14 @@ void validate_total(const char* field, int32_t total, const attn_problem& p, con
 void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_problem& p,
                          const char* total_field, int32_t total, const char* longest,
                          int32_t seqlen) {
+  if (!cu) {
+    refuse(field, "NULL", "group mode needs batch + 1 = ", int64_t{p.batch} + 1,
+           " offsets in the memory of the device");
+  }
+  if (reinterpret_cast<uintptr_t>(cu) % alignof(int32_t) != 0) {
+    refuse(field, cu, "must be aligned to 4 bytes");
+  }
+  if (p.device_type != ATTN_DEVICE_CPU) return;
   if (cu[0] != 0) refuse(concat(field, "[0]"), cu[0], "must be 0");
   for (int32_t i = 0; i < p.batch; ++i) {
     const int64_t length = int64_t{cu[i + 1]} - cu[i];
@@ -100,7 +109,12 @@ void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_proble
   }
 }
 
-void validate_lengths(const attn_problem& p, Pointers pointers) {
+// Whether cu_seqlens_k may be absent: pages say where keys are.
+bool may_lack_cu_seqlens_k(const Problem& p) {
+  return in_pages(p) && (p.cache.seqlens_k || p.cache.page_indptr);
+}
+
+void validate_lengths(const Problem& p, Pointers pointers) {
   require_at_least("seqlen_q", p.seqlen_q, 0);
   require_at_least("seqlen_k", p.seqlen_k, 0);
   if (!is_group(p)) {
@@ -119,19 +133,12 @@ void validate_lengths(const attn_problem& p, Pointers pointers) {
   validate_total("total_q", p.total_q, p, "seqlen_q", p.seqlen_q);
   validate_total("total_k", p.total_k, p, "seqlen_k", p.seqlen_k);
   if (pointers == Pointers::kIgnored) return;
-  for (const auto& [field, cu] :
-       {std::pair("cu_seqlens_q", p.cu_seqlens_q), std::pair("cu_seqlens_k", p.cu_seqlens_k)}) {
-    if (!cu) {
-      refuse(field, "NULL", "group mode needs batch + 1 = ", int64_t{p.batch} + 1,
-             " offsets in the memory of the device");
-    }
-    if (reinterpret_cast<uintptr_t>(cu) % alignof(int32_t) != 0) {
-      refuse(field, cu, "must be aligned to 4 bytes");
-    }
-  }
-  if (p.device_type != ATTN_DEVICE_CPU) return;
   validate_cu_seqlens("cu_seqlens_q", p.cu_seqlens_q, p, "total_q", p.total_q, "seqlen_q",
                       p.seqlen_q);
+  if (!p.cu_seqlens_k && may_lack_cu_seqlens_k(p)) {
+    if (p.total_k != 0) refuse("total_k", p.total_k, "must be 0 without cu_seqlens_k");
+    return;
+  }
   validate_cu_seqlens("cu_seqlens_k", p.cu_seqlens_k, p, "total_k", p.total_k, "seqlen_k",
                       p.seqlen_k);
 }
@@ -154,7 +161,7 @@ void validate_scores(const attn_problem& p) {
   }
 }
 
-void validate_problem(const attn_problem& p, Pointers pointers) {
+void validate_problem(const Problem& p, Pointers pointers) {
   validate_mode(p);
   validate_device(p);
   validate_dtype(p);
@@ -235,7 +242,8 @@ void make_canonical(Problem* p) {
 Problem validated(Problem p, Pointers pointers, const DqSplits& dq_splits = {}) {
   validate_problem(p, pointers);
   validate_bias(p);
-  p.direction == Direction::kForward ? validate_forward(p) : validate_backward(p);
+  is_backward(p) ? validate_backward(p) : validate_forward(p);
+  if (has_cache(p)) validate_cache(p, pointers);
   if (p.deterministic && p.device_type != ATTN_DEVICE_CPU && has_scores(p)) {
     p.dq_splits = dq_splits(p);
   }
@@ -273,6 +281,20 @@ Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointe
   p.bias_grad = args.bias_grad != 0;
   p.deterministic = args.deterministic != 0;
   return validated(p, pointers, dq_splits);
+}
+
+Problem validated(const attn_kvcache_fwd_args& args, const attn_problem& problem,
+                  const attn_kvcache& cache, Pointers pointers) {
+  Problem p = {problem, Direction::kKvcacheForward, args.q, args.k, args.v, args.o};
+  p.lse = args.lse;
+  p.workspace = args.workspace;
+  p.workspace_size = args.workspace_size;
+  p.alibi_slopes = args.alibi_slopes;
+  p.alibi_stride_batch = args.alibi_stride_batch;
+  p.min_seqlen_q = args.min_seqlen_q;
+  p.cache = cache;
+  p.splits = args.splits;
+  return validated(p, pointers);
 }
 
 Problem validated(const attn_dropout_mask_args& args, const attn_problem& problem) {

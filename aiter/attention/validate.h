@@ -20,12 +20,15 @@ enum class Pointers { kRequired, kIgnored };
 // problems with scores on the GPU whose numbers are valid. May throw.
 using DqSplits = std::function<int64_t(const Problem&)>;
 
-// Throw kInvalidArgument, or kUnsupported where only the device is in the way. args.problem is not
-// followed: `problem` is its copy. The result is canonical: strides of dimensions with one entry
-// are those of a contiguous tensor, and a window as wide as the sequences is -1.
+// Throw kInvalidArgument, or kUnsupported where only the device is in the way. Pointers in args
+// to other structs are not followed: their copies are passed. The result is canonical: strides of
+// dimensions with one entry are those of a contiguous tensor, and a window as wide as the sequences
+// is -1.
 Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointers pointers);
 Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointers pointers,
                   const DqSplits& dq_splits);
+Problem validated(const attn_kvcache_fwd_args& args, const attn_problem& problem,
+                  const attn_kvcache& cache, Pointers pointers);
 Problem validated(const attn_dropout_mask_args& args, const attn_problem& problem);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -125,10 +125,21 @@ class Memory {
   }
 
   void add_lengths() {
-    if (!is_group(p_)) return;
-    const int64_t offsets = int64_t{p_.batch} + 1;
-    add("cu_seqlens_q", false, p_.cu_seqlens_q, {offsets, sizeof(int32_t)});
-    add("cu_seqlens_k", false, p_.cu_seqlens_k, {offsets, sizeof(int32_t)});
+    constexpr int64_t kNumber = sizeof(int32_t);
+    const int64_t batch = p_.batch, offsets = batch + 1;
+    if (is_group(p_)) {
+      add("cu_seqlens_q", false, p_.cu_seqlens_q, {offsets, kNumber});
+      add("cu_seqlens_k", false, p_.cu_seqlens_k, {offsets, kNumber});
+    }
+    const attn_kvcache& cache = p_.cache;
+    add("seqlens_k", false, cache.seqlens_k, {batch, kNumber});
+    add("batch_index", false, cache.batch_index, {batch, kNumber});
+    add("block_table", false, cache.block_table, {batch, cache.block_table_stride, kNumber});
+    add("page_indptr", false, cache.page_indptr, {offsets, kNumber});
+    // How many there are is known in host memory only.
+    if (cache.page_indices && p_.device_type == ATTN_DEVICE_CPU) {
+      add("page_indices", false, cache.page_indices, {cache.page_indptr[batch], kNumber});
+    }
   }
 
   void validate_sharing() const {
@@ -157,7 +168,8 @@ class Memory {
     regions_[count_++] = region;
   }
 
-  static constexpr size_t kMost = 16;  // operands, lse, two cu_seqlens, workspace, slopes
+  // Operands, lse, two cu_seqlens, workspace, slopes, arrays of a cache.
+  static constexpr size_t kMost = 20;
 
   const Problem& p_;
   std::array<Region, kMost> regions_;
@@ -261,7 +273,7 @@ void validate_workspace(const Problem& p, Memory* memory) {
 }  // namespace
 
 void validate_memory(const Problem& p, Pointers pointers) {
-  const bool forward = p.direction == Direction::kForward;
+  const bool forward = !is_backward(p);
   Memory memory(p);
   validate_lse(p);
   for (const Operand& operand : Operands(p)) validate_operand(p, operand, pointers, &memory);

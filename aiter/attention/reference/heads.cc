@@ -13,7 +13,7 @@ namespace {
 class Entries {
  public:
   explicit Entries(const Problem& p) {
-    const bool forward = p.direction == Direction::kForward;
+    const bool forward = !is_backward(p);
     if (query_rows(p) == 0 && (forward || key_rows(p) == 0)) return;
     count_ = p.batch;
     if (!is_group(p)) return;

@@ -13,6 +13,13 @@ namespace {
 
 // Keys of one sequence, at most.
 int64_t most_keys(const Problem& p) {
+  if (p.cache.seqlens_k || p.cache.page_indptr) {
+    // Caches have room for more than is in use.
+    int64_t most = 0;
+    for (int32_t i = 0; i < p.batch; ++i) most = std::max(most, keys_of(p, i));
+    return most;
+  }
+  if (has_cache(p)) return p.seqlen_k;
   const Extents e = key_extents(p, p.heads_k, p.head_size_qk);
   return std::min(e.seq, e.longest);
 }
@@ -31,8 +38,7 @@ double scratch_bytes(const Problem& p) {
   const double sizes = double{1} * p.head_size_qk + p.head_size_v;
   const double keys = static_cast<double>(most_keys(p));
   // Matrices of the keys' side, the rows of a query, and what a query has of each key.
-  const bool forward = p.direction == Direction::kForward;
-  const double matrices = forward ? sizes : 2 * sizes + p.head_size_qk;
+  const double matrices = !is_backward(p) ? sizes : 2 * sizes + p.head_size_qk;
   return sizeof(double) * (keys * matrices + 2 * sizes + 2 * keys);
 }
 

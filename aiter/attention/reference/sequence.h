@@ -18,20 +18,28 @@ struct KeyRange {
 
 class Sequence {
  public:
-  Sequence(const attn_problem& p, int32_t batch) : batch(batch), problem_(p) {
+  Sequence(const Problem& p, int32_t batch) : batch(batch), problem_(p) {
+    keys = keys_of(p, batch);
     if (is_group(p)) {
       first_query_ = p.cu_seqlens_q[batch];
-      first_key_ = p.cu_seqlens_k[batch];
       queries = p.cu_seqlens_q[batch + 1] - first_query_;
-      keys = p.cu_seqlens_k[batch + 1] - first_key_;
       lse_head_stride_ = p.total_q;
       lse_start_ = first_query_;
     } else {
-      batch_ = batch;
+      query_entry_ = batch;
       queries = p.seqlen_q;
-      keys = p.seqlen_k;
       lse_head_stride_ = p.seqlen_q;
       lse_start_ = int64_t{batch} * p.heads_q * p.seqlen_q;
+    }
+    const attn_kvcache& cache = p.cache;
+    if (in_pages(p)) {
+      page_size_ = cache.page_size;
+      pages_ = in_page_list(p) ? cache.page_indices + cache.page_indptr[batch]
+                               : cache.block_table + batch * cache.block_table_stride;
+    } else if (is_group(p)) {
+      first_key_ = p.cu_seqlens_k[batch];
+    } else {
+      key_entry_ = cache.batch_index ? cache.batch_index[batch] : batch;
     }
   }
 
@@ -41,10 +49,12 @@ class Sequence {
 
   // Offsets, in elements, of a row in a tensor of the query's or the key's side.
   int64_t query_row(const attn_tensor& t, int64_t head, int64_t i) const {
-    return batch_ * t.stride_batch + (first_query_ + i) * t.stride_seq + head * t.stride_head;
+    return query_entry_ * t.stride_batch + (first_query_ + i) * t.stride_seq + head * t.stride_head;
   }
   int64_t key_row(const attn_tensor& t, int64_t head, int64_t j) const {
-    return batch_ * t.stride_batch + (first_key_ + j) * t.stride_seq + head * t.stride_head;
+    const int64_t entry = pages_ ? pages_[j / page_size_] : key_entry_;
+    const int64_t row = pages_ ? j % page_size_ : first_key_ + j;
+    return entry * t.stride_batch + row * t.stride_seq + head * t.stride_head;
   }
   int64_t lse(int64_t head, int64_t i) const { return lse_start_ + head * lse_head_stride_ + i; }
 
@@ -64,7 +74,11 @@ class Sequence {
 
  private:
   const attn_problem& problem_;
-  int64_t batch_ = 0;  // of tensors: in group mode they have one entry
+  // Of tensors: in group mode they have one entry.
+  int64_t query_entry_ = 0;
+  int64_t key_entry_ = 0;
+  const int32_t* pages_ = nullptr;  // where keys lie in pages: the sequence's
+  int64_t page_size_ = 1;
   int64_t first_query_ = 0;
   int64_t first_key_ = 0;
   int64_t lse_head_stride_;
