@@ -78,7 +78,7 @@ Problem read(const attn_bwd_args* given, Pointers pointers) {
   require_zero<attn_bwd_args>("reserved", args.reserved);
   return validated(args, read_struct(args.problem), pointers, [](const Problem& p) {
     // Where no instance serves it, dispatch will say so.
-    return std::max<int64_t>(1, dq_splits(launch_table(), make_request(p, {})));
+    return std::max<int64_t>(1, most_parts(launch_table(), make_request(p, {})));
   });
 }
 
@@ -88,7 +88,13 @@ Problem read(const attn_kvcache_fwd_args* given, Pointers pointers) {
   const attn_problem problem = read_struct(args.problem);
   const attn_kvcache cache = read_struct(args.cache);
   require_zero<attn_kvcache>("reserved", cache.reserved);
-  return validated(args, problem, cache, pointers);
+  return validated(args, problem, cache, pointers, [](const Problem& p) {
+    Request request = make_request(p, {});
+    const int64_t most = most_parts(launch_table(), request);
+    // Who asks for the size may not have passed the lengths yet.
+    request.lengths_on_device = true;
+    return std::max(most, most_parts(launch_table(), request));
+  });
 }
 
 runtime::Loader& rocm_loader(runtime::Driver& driver) {
@@ -202,7 +208,7 @@ attn_status attn_kvcache_fwd_workspace_size(const attn_kvcache_fwd_args* given, 
     require_place(bytes, "bytes", "size");
     *bytes = 0;
     const Problem problem = read(given, Pointers::kIgnored);
-    if (problem.device_type != ATTN_DEVICE_CPU) complete_plan(make_request(problem, {}));
+    if (problem.device_type != ATTN_DEVICE_CPU) *bytes = workspace_size(problem);
   });
 }
 
@@ -211,7 +217,7 @@ attn_status attn_bwd_workspace_size(const attn_bwd_args* given, uint64_t* bytes)
     require_place(bytes, "bytes", "size");
     *bytes = 0;
     const Problem problem = read(given, Pointers::kIgnored);
-    if (problem.device_type != ATTN_DEVICE_CPU) *bytes = bwd_workspace(problem).size;
+    if (problem.device_type != ATTN_DEVICE_CPU) *bytes = workspace_size(problem);
   });
 }
 

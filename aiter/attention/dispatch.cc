@@ -5,6 +5,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "aiter/attention/splits.h"
+
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
 
@@ -30,6 +32,7 @@ constexpr bool reads_keys(Kind kind) { return has_trait(kind, offsetof(Traits, p
 // Whether the keys fill the instance's tiles. Upstream's forward kernels need at least one tile.
 bool keys_fill_tiles(const Row& row, const Request& request) {
   if (request.seqlen_k == 0 && row.traits.kind == Kind::kFwd) return false;
+  if (request.lengths_on_device) return false;
   return is_multiple(request.seqlen_k, row.tile_seqlen_k);
 }
 
@@ -61,6 +64,10 @@ Mismatch::Reason shape_mismatch(const LaunchTable& table, const Row& row, const 
       return Mismatch::kSeqlen;
     }
   }
+  // Upstream's kernels find a tile of keys by one entry of the block table.
+  if (traits.paged_kv && !is_multiple(request.page_size, row.tile_seqlen_k)) {
+    return Mismatch::kPageSize;
+  }
   if (!serves_head_size(request.head_size_qk, traits.pad_head_size_qk, row.tile_head_size_qk,
                         row.head_size_alignment) ||
       !serves_head_size(request.head_size_v, traits.pad_head_size_v, row.tile_head_size_v,
@@ -84,13 +91,23 @@ uint64_t key_of(const Request& request, Kind kind, uint16_t head_size_qk, uint16
   return kernels::exact_key(traits);
 }
 
+// What combines parts must check the bounds that the kernel which made them does: upstream has the
+// one for the other, and the tiles of the first say nothing of the head size.
+bool goes_with(const Row& row, const Row* parts) {
+  if (row.traits.kind != Kind::kFwdSplitkvCombine) return true;
+  return parts && row.traits.pad_seqlen_q == parts->traits.pad_seqlen_q &&
+         row.traits.pad_head_size_v == parts->traits.pad_head_size_v;
+}
+
+// before: what was picked for the step before.
 const Row* pick(const LaunchTable& table, Kind kind, uint16_t head_size_qk, uint16_t head_size_v,
-                const Request& request, int arch) {
+                const Request& request, int arch, const Row* before = nullptr) {
   const Row* best = nullptr;
   int least = 0;
   for (const uint32_t index : table.rows(key_of(request, kind, head_size_qk, head_size_v))) {
     const Row& row = table.row(index);
     if (shape_mismatch(table, row, request, arch) != Mismatch::kNone) continue;
+    if (!goes_with(row, before)) continue;
     const int unneeded = unneeded_checks(row, request);
     if (!best || unneeded < least) {
       best = &row;
@@ -100,6 +117,82 @@ const Row* pick(const LaunchTable& table, Kind kind, uint16_t head_size_qk, uint
   return best;
 }
 
+// The kernels of one way to compute something, in the order of their launches; of all of them there
+// are the same buckets.
+struct Pass {
+  Kind main;
+  Kind kinds[3];
+  size_t count;
+};
+constexpr Pass kForward = {Kind::kFwd, {Kind::kFwd}, 1};
+constexpr Pass kBackward = {
+    Kind::kBwdDqDkDv, {Kind::kBwdDotDoO, Kind::kBwdDqDkDv, Kind::kBwdConvertDq}, 3};
+constexpr Pass kSplitKeys = {Kind::kFwdSplitkv, {Kind::kFwdSplitkv, Kind::kFwdSplitkvCombine}, 2};
+constexpr Pass kPagedKeys = {Kind::kFwdPagedkv, {Kind::kFwdPagedkv}, 1};
+
+Plan plan_pass(const LaunchTable& table, const Pass& pass, const Request& request) {
+  const int arch = table.find_arch(request.arch);
+  Plan plan;
+  plan.main = pass.main;
+  for (size_t i = 0; i < pass.count; ++i) plan.add(pass.kinds[i], nullptr);
+  for (const kernels::Bucket& bucket : table.buckets(pass.main, request.traits.dtype)) {
+    if (request.head_size_qk > bucket.head_size_qk) continue;
+    if (request.head_size_v > bucket.head_size_v) continue;
+    const Row* before = nullptr;
+    for (size_t i = 0; i < pass.count; ++i) {
+      before = pick(table, pass.kinds[i], bucket.head_size_qk, bucket.head_size_v, request, arch,
+                    before);
+      plan.steps[i].row = before;
+    }
+    if (plan.is_complete()) break;
+  }
+  return plan;
+}
+
+Plan plan_backward(const LaunchTable& table, const Request& request) {
+  Plan plan = plan_pass(table, kBackward, request);
+  if (request.sum_heads) {
+    // It knows nothing of sequences, nor of the size of a head.
+    const Row* const sum_heads =
+        pick(table, Kind::kSumHeads, 0, 0, request, table.find_arch(request.arch));
+    plan.add(Kind::kSumHeads, sum_heads);
+    plan.add(Kind::kSumHeads, sum_heads);
+  }
+  return plan;
+}
+
+int64_t tiles(int64_t length, uint16_t tile) { return tile == 0 ? 1 : (length + tile - 1) / tile; }
+
+// As many as the caller asks for, or as fill the GPU.
+int32_t splits_for(const Row& row, const Request& request) {
+  if (request.splits != 0) return request.splits;
+  // In group mode few sequences may be long.
+  const int64_t tiles_of_queries =
+      std::min(request.batch * tiles(request.seqlen_q, row.tile_seqlen_q),
+               request.batch + tiles(request.query_rows, row.tile_seqlen_q));
+  constexpr int64_t kMany = 1 << 30;  // more than any GPU runs at a time
+  return choose_splits(std::min(tiles_of_queries, kMany) * request.heads_q,
+                       tiles(request.seqlen_k, row.tile_seqlen_k),
+                       kernels::compute_units(request.arch));
+}
+
+// In pages what is not split is computed by a kernel of its own, in one launch, where there is one
+// of the same head size. It alone leaves sequences out.
+Plan plan_over_cache(const LaunchTable& table, const Request& request) {
+  const Plan paged = plan_pass(table, kPagedKeys, request);
+  if (request.traits.skip_min_seqlen_q) return paged;
+  Plan split = plan_pass(table, kSplitKeys, request);
+  if (const Row* const parts = split.main_row()) split.splits = splits_for(*parts, request);
+  const bool is_split = split.is_complete() ? split.splits > 1 : request.splits > 1;
+  if (is_split || !paged.is_complete()) return split;
+  if (!split.is_complete()) return paged;
+  const Traits& one = paged.main_row()->traits;
+  const Traits& other = split.main_row()->traits;
+  const bool same_size =
+      one.head_size_qk == other.head_size_qk && one.head_size_v == other.head_size_v;
+  return same_size ? paged : split;
+}
+
 }  // namespace
 
 // Upstream's unmasked backward kernels have no early exit: where a sequence has keys but no
@@ -107,7 +200,7 @@ const Row* pick(const LaunchTable& table, Kind kind, uint16_t head_size_qk, uint
 // "check early exit"). In group mode the lengths are known on the device only, so the masked
 // kernels, which do exit, serve every problem there: no mask is a mask whose windows are open.
 Request make_request(const Problem& p, std::string_view arch) {
-  const bool backward = p.direction == Direction::kBackward;
+  const bool backward = is_backward(p);
   Request request = {};
   request.direction = p.direction;
   request.traits.dtype = static_cast<kernels::Dtype>(p.dtype);
@@ -120,11 +213,18 @@ Request make_request(const Problem& p, std::string_view arch) {
   request.traits.logits_soft_cap = p.logits_soft_cap > 0;
   request.traits.skip_min_seqlen_q = p.min_seqlen_q > 0;
   request.traits.deterministic = p.deterministic;
+  request.traits.paged_kv = in_pages(p);
   request.head_size_qk = p.head_size_qk;
   request.head_size_v = p.head_size_v;
   request.seqlen_q = p.seqlen_q;
   request.seqlen_k = p.seqlen_k;
   request.sum_heads = backward && p.heads_q != p.heads_k;
+  request.splits = p.splits;
+  request.page_size = p.cache.page_size;
+  request.lengths_on_device = p.cache.seqlens_k != nullptr;
+  request.batch = p.batch;
+  request.heads_q = p.heads_q;
+  request.query_rows = query_rows(p);
   request.arch = arch;
   return request;
 }
@@ -146,53 +246,39 @@ Mismatch mismatch(const LaunchTable& table, const Row& row, const Request& reque
   return {shape_mismatch(table, row, request, table.find_arch(request.arch))};
 }
 
+const Row* Plan::row(Kind kind) const {
+  for (const Step& step : *this) {
+    if (step.kind == kind) return step.row;
+  }
+  return nullptr;
+}
+
 bool Plan::is_complete() const {
   return std::all_of(begin(), end(), [](const Step& step) { return step.row != nullptr; });
 }
 
 Plan dispatch(const LaunchTable& table, const Request& request) {
-  if (request.direction == Direction::kKvcacheForward) {
-    Plan none;
-    none.add(request.traits.paged_kv ? Kind::kFwdPagedkv : Kind::kFwdSplitkv, nullptr);
-    return none;
+  switch (request.direction) {
+    case Direction::kForward:
+      return plan_pass(table, kForward, request);
+    case Direction::kBackward:
+      return plan_backward(table, request);
+    case Direction::kKvcacheForward:
+      break;
   }
-  static constexpr Kind kForward[] = {Kind::kFwd};
-  static constexpr Kind kBackward[] = {Kind::kBwdDotDoO, Kind::kBwdDqDkDv, Kind::kBwdConvertDq};
-  const bool forward = request.direction == Direction::kForward;
-  const Kind* const kinds = forward ? kForward : kBackward;
-  const size_t kind_count = forward ? std::size(kForward) : std::size(kBackward);
-  // The kind whose buckets are tried: all kinds of a direction have the same.
-  const Kind main = forward ? Kind::kFwd : Kind::kBwdDqDkDv;
-
-  const int arch = table.find_arch(request.arch);
-  Plan plan;
-  for (size_t i = 0; i < kind_count; ++i) plan.add(kinds[i], nullptr);
-  for (const kernels::Bucket& bucket : table.buckets(main, request.traits.dtype)) {
-    if (request.head_size_qk > bucket.head_size_qk) continue;
-    if (request.head_size_v > bucket.head_size_v) continue;
-    for (size_t i = 0; i < kind_count; ++i) {
-      plan.steps[i].row =
-          pick(table, kinds[i], bucket.head_size_qk, bucket.head_size_v, request, arch);
-    }
-    if (plan.is_complete()) break;
-  }
-  if (request.sum_heads) {
-    // It knows nothing of sequences, nor of the size of a head.
-    const Row* const sum_heads = pick(table, Kind::kSumHeads, 0, 0, request, arch);
-    plan.add(Kind::kSumHeads, sum_heads);
-    plan.add(Kind::kSumHeads, sum_heads);
-  }
-  return plan;
+  return plan_over_cache(table, request);
 }
 
-int64_t dq_splits(const LaunchTable& table, Request request) {
+int64_t most_parts(const LaunchTable& table, Request request) {
   int64_t most = 0;
   for (uint32_t i = 0; i < table.arch_count(); ++i) {
     request.arch = table.arch(i);
-    for (const Step& step : dispatch(table, request)) {
-      if (step.kind != Kind::kBwdDqDkDv || !step.row || step.row->tile_seqlen_k == 0) continue;
-      const int64_t tile = step.row->tile_seqlen_k;
-      most = std::max(most, (request.seqlen_k + tile - 1) / tile);
+    const Plan plan = dispatch(table, request);
+    const Row* const main = plan.main_row();
+    if (plan.main != Kind::kBwdDqDkDv) {
+      most = std::max<int64_t>(most, plan.splits);
+    } else if (main && main->tile_seqlen_k != 0) {
+      most = std::max(most, tiles(request.seqlen_k, main->tile_seqlen_k));
     }
   }
   return most;

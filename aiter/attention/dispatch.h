@@ -31,6 +31,13 @@ struct Request {
   int32_t seqlen_q;
   int32_t seqlen_k;
   bool sum_heads;  // backward: query heads share key heads
+  // Over a cache.
+  int32_t splits;          // 0: as many as fill the GPU
+  int32_t page_size;       // 0: in place
+  bool lengths_on_device;  // those of keys are not all the same
+  int32_t batch;
+  int32_t heads_q;
+  int64_t query_rows;  // over all batch entries
   std::string_view arch;
 };
 
@@ -42,6 +49,7 @@ struct Mismatch {
   enum Reason : uint8_t {
     kTrait,      // kTraits[trait] is another, or less than asked for
     kSeqlen,     // a length is not a multiple of the tile, and not padded
+    kPageSize,   // a page is not a multiple of the tile
     kAlignment,  // a head size is not a multiple of what the instance needs
     kArch,       // the instance has no code object for it
     kNone,
@@ -66,20 +74,27 @@ struct Step {
 // The kernels of a pass in the order of their launches. Backward with shared key heads ends with
 // two sums: of dk, and of dv.
 struct Plan {
+  kernels::Kind main = {};  // the kernel that does most of the work
   std::array<Step, 5> steps;
   uint32_t count = 0;
+  // Parts of the keys, whose results are combined; 0: that is no part of the plan.
+  int32_t splits = 0;
 
   void add(kernels::Kind kind, const kernels::Row* row) { steps[count++] = {kind, row}; }
   const Step* begin() const { return steps.data(); }
   const Step* end() const { return steps.data() + count; }
+  // Those of a kind; NULL: no instance serves, or the plan has none of it.
+  const kernels::Row* row(kernels::Kind kind) const;
+  const kernels::Row* main_row() const { return row(main); }
   bool is_complete() const;
 };
 
 // Where the plan is not complete, the kinds without a row are what the largest bucket lacks.
 Plan dispatch(const kernels::LaunchTable& table, const Request& request);
 
-// Sums of dq, one per tile of keys, that a deterministic backward pass keeps apart at most,
-// whatever the arch. 0: no instance serves the request on any.
-int64_t dq_splits(const kernels::LaunchTable& table, Request request);
+// Results that a workspace keeps apart at most, whatever the arch: sums of dq, one per tile of
+// keys, of a deterministic backward pass; parts of the keys of a cache. 0: none, or no instance
+// serves the request on any arch.
+int64_t most_parts(const kernels::LaunchTable& table, Request request);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

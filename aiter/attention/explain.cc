@@ -34,13 +34,26 @@ std::string head_size_text(int32_t qk, int32_t v) {
   return qk == v ? concat("head size ", qk) : concat("head sizes ", qk, " (q, k) and ", v, " (v)");
 }
 
-std::string describe(const Request& r) {
-  const bool forward = r.direction == Direction::kForward;
-  const Kind main = forward ? Kind::kFwd : Kind::kBwdDqDkDv;
+const char* name_of(Direction direction) {
+  switch (direction) {
+    case Direction::kForward:
+      return "forward";
+    case Direction::kBackward:
+      return "backward";
+    case Direction::kKvcacheForward:
+      break;
+  }
+  return "forward over a cache";
+}
+
+std::string describe(const Request& r, const Plan& plan) {
   std::vector<std::string> parts = {name_of(r.traits.dtype),
                                     head_size_text(r.head_size_qk, r.head_size_v)};
   for (const TraitInfo& trait : kTraits) {
-    if (!trait.of(main) || trait.match != Match::kExact) continue;
+    // lse is a trait of what combines parts.
+    const bool of_plan = std::any_of(plan.begin(), plan.end(),
+                                     [&trait](const Step& step) { return trait.of(step.kind); });
+    if (!of_plan || trait.match != Match::kExact) continue;
     if (trait.offset == offsetof(Traits, dtype)) continue;
     // What problems rarely ask for is named only where they do.
     const uint32_t value = trait.value(r.traits);
@@ -50,6 +63,8 @@ std::string describe(const Request& r) {
     if (common || value != 0) parts.push_back(trait.texts[value]);
   }
   if (r.sum_heads) parts.push_back("shared key heads");
+  if (r.page_size != 0) parts.push_back(concat("pages of ", r.page_size));
+  if (plan.splits > 1) parts.push_back(concat(plan.splits, " splits"));
   parts.push_back(concat("seqlen ", r.seqlen_q, " x ", r.seqlen_k));
   return join(parts) + concat(", on ", r.arch);
 }
@@ -78,6 +93,8 @@ std::string reason(const LaunchTable& table, const Row& row, const Request& requ
       if (!t.pad_seqlen_k) tiles.push_back(concat(row.tile_seqlen_k, " (k)"));
       return "lengths in multiples of " + join(tiles, " and ");
     }
+    case Mismatch::kPageSize:
+      return concat("pages of a multiple of ", row.tile_seqlen_k, " keys");
     case Mismatch::kAlignment:
       return concat("head sizes in multiples of ",
                     t.pad_head_size_qk ? row.head_size_alignment : row.tile_head_size_qk,
@@ -116,8 +133,7 @@ std::string explain_step(const LaunchTable& table, const Row& chosen, const Requ
 }  // namespace
 
 std::string explain(const LaunchTable& table, const Request& request, const Plan& plan) {
-  const bool forward = request.direction == Direction::kForward;
-  std::string text = concat(forward ? "forward: " : "backward: ", describe(request), "\n");
+  std::string text = concat(name_of(request.direction), ": ", describe(request, plan), "\n");
   const Row* previous = nullptr;
   for (const Step& step : plan) {
     if (step.row != previous) text += explain_step(table, *step.row, request);
@@ -144,7 +160,7 @@ std::string explain_unserved(const LaunchTable& table, const Request& request, c
   kinds.reserve(missing.size());
   for (const Kind kind : missing) kinds.push_back(name_of(kind));
   std::string text =
-      concat("no ", join(kinds), " kernel in this build for ", describe(request), ".");
+      concat("no ", join(kinds), " kernel in this build for ", describe(request, plan), ".");
 
   const std::vector<std::string_view> built = archs(table);
   if (table.find_arch(request.arch) < 0) {

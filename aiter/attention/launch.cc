@@ -50,14 +50,7 @@ void zero(const Problem& p, const attn_tensor& t, const Extents& e, runtime::Dri
   }
 }
 
-// The instance whose loads the tensors' alignment must suit.
-const Row& main_row(const Plan& plan) {
-  for (const Step& step : plan) {
-    if (step.kind == Kind::kBwdDqDkDv) return *step.row;
-  }
-  return *plan.begin()->row;
-}
-
+// row: the instance whose loads the tensors' alignment must suit.
 void require_alignment(const LaunchTable& table, const Problem& p, const Row& row) {
   const int64_t element = static_cast<int64_t>(dtype_size(p.dtype));
   for (const Operand& operand : Operands(p)) {
@@ -88,8 +81,9 @@ void require_alignment(const LaunchTable& table, const Problem& p, const Row& ro
   }
 }
 
-void* at(void* base, const BwdWorkspace::Piece& piece) {
-  return static_cast<char*>(base) + piece.offset;
+template <typename T>
+T* at(void* base, const WorkspacePiece& piece) {
+  return reinterpret_cast<T*>(static_cast<char*>(base) + piece.offset);
 }
 
 attn_tensor contiguous(void* data, const Extents& e) {
@@ -120,6 +114,11 @@ kernels::Features features_of(const Problem& p) {
   f.drop_offset = p.dropout_offset;
   f.min_seqlen_q = p.min_seqlen_q;
   f.dq_acc_stride_split = query_rows(p) * p.heads_q * p.head_size_qk;
+  f.block_table = p.cache.block_table;
+  f.block_table_stride = p.cache.block_table_stride;
+  f.page_size = p.cache.page_size;
+  f.seqlens_k = p.cache.seqlens_k;
+  f.batch_index = p.cache.batch_index;
   return f;
 }
 
@@ -134,13 +133,19 @@ LaunchArgs make_args(const Problem& p, const BwdWorkspace& layout) {
   if (p.mask == ATTN_MASK_NONE && p.bias == ATTN_BIAS_ALIBI) {
     args.problem.mask = ATTN_MASK_BOTTOM_RIGHT;
   }
-  if (p.direction == Direction::kForward) return args;
+  if (has_cache(p) && !p.cu_seqlens_k) {
+    // Kernels in group mode add the start of a sequence to k and v, which in pages they do not use.
+    args.problem.cu_seqlens_k = p.cu_seqlens_q;
+  }
+  if (!is_backward(p)) return args;
   args.dout = p.dout, args.dq = p.dq, args.dk = p.dk, args.dv = p.dv;
-  args.delta = static_cast<float*>(at(p.workspace, layout.delta));
-  args.dq_acc = static_cast<float*>(at(p.workspace, layout.dq_acc));
+  args.delta = at<float>(p.workspace, layout.delta);
+  args.dq_acc = at<float>(p.workspace, layout.dq_acc);
   if (p.heads_q != p.heads_k) {
-    args.dk = contiguous(at(p.workspace, layout.dk), key_extents(p, p.heads_q, p.head_size_qk));
-    args.dv = contiguous(at(p.workspace, layout.dv), key_extents(p, p.heads_q, p.head_size_v));
+    args.dk =
+        contiguous(at<void>(p.workspace, layout.dk), key_extents(p, p.heads_q, p.head_size_qk));
+    args.dv =
+        contiguous(at<void>(p.workspace, layout.dv), key_extents(p, p.heads_q, p.head_size_v));
   }
   return args;
 }
@@ -177,10 +182,15 @@ void launch_row(const LaunchTable& table, const Row& row, const LaunchArgs& args
 
 void launch(const LaunchTable& table, const Problem& p, const Plan& plan, int arch,
             runtime::Driver& driver, runtime::Loader& loader) {
-  require_alignment(table, p, main_row(plan));
-  const BwdWorkspace layout =
-      p.direction == Direction::kBackward ? bwd_workspace(p) : BwdWorkspace{};
+  require_alignment(table, p, *plan.main_row());
+  const BwdWorkspace layout = is_backward(p) ? bwd_workspace(p) : BwdWorkspace{};
   LaunchArgs args = make_args(p, layout);
+  if (plan.splits != 0) {
+    const KvcacheWorkspace parts = kvcache_workspace(p, plan.splits);
+    args.features.splits = plan.splits;
+    args.features.o_acc = at<float>(p.workspace, parts.o_acc);
+    args.features.lse_acc = at<float>(p.workspace, parts.lse_acc);
+  }
   const runtime::DeviceScope scope(driver, p.device_id);
   for (const Step& step : plan) {
     if (step.kind == Kind::kBwdDqDkDv) {
@@ -203,7 +213,7 @@ void fill_outputs(const Problem& p, runtime::Driver& driver) {
     if (operand.is_output) zero(p, p.*operand.tensor, operand.extents, driver);
   }
   const int64_t rows = query_rows(p) * p.heads_q;
-  if (p.direction == Direction::kForward && p.lse && rows != 0) {
+  if (!is_backward(p) && p.lse && rows != 0) {
     driver.fill_words(p.lse, kMinusInfinity, rows, p.stream);
   }
 }

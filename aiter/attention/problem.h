@@ -29,8 +29,10 @@ struct Problem : attn_problem {
   attn_tensor dbias;     // backward
   bool bias_grad;
   bool deterministic;
-  // Backward on the GPU: sums of dq that are added up at last; 1 but where it is deterministic.
-  int64_t dq_splits = 1;
+  // On the GPU, results that the workspace keeps apart until they are put together: sums of dq, 1
+  // but where backward is deterministic; over a cache, those of parts of the keys, 0 where the
+  // kernels need none.
+  int64_t most_parts = 1;
   attn_kvcache cache;  // kKvcacheForward
   int32_t splits;      // likewise; 0: as dispatch chooses
 };

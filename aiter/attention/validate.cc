@@ -239,14 +239,14 @@ void make_canonical(Problem* p) {
   if (p->window_right >= open) p->window_right = -1;
 }
 
-Problem validated(Problem p, Pointers pointers, const DqSplits& dq_splits = {}) {
+Problem validated(Problem p, Pointers pointers, const MostParts& most_parts = {}) {
   validate_problem(p, pointers);
   validate_bias(p);
   is_backward(p) ? validate_backward(p) : validate_forward(p);
   if (has_cache(p)) validate_cache(p, pointers);
-  if (p.deterministic && p.device_type != ATTN_DEVICE_CPU && has_scores(p)) {
-    p.dq_splits = dq_splits(p);
-  }
+  const bool on_gpu = p.device_type != ATTN_DEVICE_CPU;
+  if (has_cache(p)) p.most_parts = 0;
+  if ((p.deterministic || has_cache(p)) && on_gpu && has_scores(p)) p.most_parts = most_parts(p);
   validate_memory(p, pointers);
   make_canonical(&p);
   return p;
@@ -265,7 +265,7 @@ Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointe
 }
 
 Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointers pointers,
-                  const DqSplits& dq_splits) {
+                  const MostParts& most_parts) {
   validate_flag("bias_grad", args.bias_grad);
   validate_flag("deterministic", args.deterministic);
   Problem p = {
@@ -280,11 +280,11 @@ Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointe
   p.dbias = args.dbias;
   p.bias_grad = args.bias_grad != 0;
   p.deterministic = args.deterministic != 0;
-  return validated(p, pointers, dq_splits);
+  return validated(p, pointers, most_parts);
 }
 
 Problem validated(const attn_kvcache_fwd_args& args, const attn_problem& problem,
-                  const attn_kvcache& cache, Pointers pointers) {
+                  const attn_kvcache& cache, Pointers pointers, const MostParts& most_parts) {
   Problem p = {problem, Direction::kKvcacheForward, args.q, args.k, args.v, args.o};
   p.lse = args.lse;
   p.workspace = args.workspace;
@@ -294,7 +294,7 @@ Problem validated(const attn_kvcache_fwd_args& args, const attn_problem& problem
   p.min_seqlen_q = args.min_seqlen_q;
   p.cache = cache;
   p.splits = args.splits;
-  return validated(p, pointers);
+  return validated(p, pointers, most_parts);
 }
 
 Problem validated(const attn_dropout_mask_args& args, const attn_problem& problem) {

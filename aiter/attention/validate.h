@@ -16,9 +16,9 @@ namespace AITER_ATTN_NAMESPACE::attention {
 // Whether the pointers matter: they do not where only a plan is asked for.
 enum class Pointers { kRequired, kIgnored };
 
-// Sums of dq that the kernels of a deterministic backward pass keep apart at most; asked of
-// problems with scores on the GPU whose numbers are valid. May throw.
-using DqSplits = std::function<int64_t(const Problem&)>;
+// A problem's most_parts, where that depends on the kernels: of a deterministic backward pass, and
+// over a cache. Asked of problems with scores on the GPU whose numbers are valid. May throw.
+using MostParts = std::function<int64_t(const Problem&)>;
 
 // Throw kInvalidArgument, or kUnsupported where only the device is in the way. Pointers in args
 // to other structs are not followed: their copies are passed. The result is canonical: strides of
@@ -26,9 +26,9 @@ using DqSplits = std::function<int64_t(const Problem&)>;
 // is -1.
 Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointers pointers);
 Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointers pointers,
-                  const DqSplits& dq_splits);
+                  const MostParts& most_parts);
 Problem validated(const attn_kvcache_fwd_args& args, const attn_problem& problem,
-                  const attn_kvcache& cache, Pointers pointers);
+                  const attn_kvcache& cache, Pointers pointers, const MostParts& most_parts);
 Problem validated(const attn_dropout_mask_args& args, const attn_problem& problem);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

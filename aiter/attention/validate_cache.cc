@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "aiter/attention/error.h"
+#include "kernels/launch_table/launch_table.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
@@ -159,6 +160,29 @@ void validate_contents(const Problem& p) {
   }
 }
 
+// What Composable Kernel has no kernel for, or computes in 32 bits.
+void validate_on_gpu(const Problem& p) {
+  if (p.splits > kernels::kMostSplits) {
+    fail(Status::kUnsupported, "splits is ", p.splits, ", but kernels combine up to ",
+         kernels::kMostSplits, ": pass that, or 0 for as many as fill the GPU");
+  }
+  if (p.splits > 1 && p.min_seqlen_q > 0) {
+    fail(Status::kUnsupported, "splits is ", p.splits,
+         ", but kernels that leave sequences out, as ",
+         "min_seqlen_q asks, do not split keys: pass 1");
+  }
+  if (in_page_list(p)) {
+    fail(Status::kUnsupported, "page_indptr is set, but this build has no kernel instance for it: ",
+         "pass block_table with larger pages, or arrays in host memory");
+  }
+  const int64_t entries = p.batch * p.cache.block_table_stride;
+  if (entries > kMaxInt32) {
+    refuse("block_table_stride", p.cache.block_table_stride, "over ", p.batch,
+           " rows it exceeds the ", kMaxInt32,
+           " entries that a GPU kernel can address: pass the batch entries in parts");
+  }
+}
+
 }  // namespace
 
 void validate_cache(const Problem& p, Pointers pointers) {
@@ -171,6 +195,7 @@ void validate_cache(const Problem& p, Pointers pointers) {
     refuse("splits", p.splits, "must be from 1 to ", kMostSplits,
            ", or 0: as many as fill the GPU");
   }
+  if (p.device_type != ATTN_DEVICE_CPU) validate_on_gpu(p);
   const auto has_none = [](const char* field, const char* what) {
     fail(Status::kInvalidArgument, field, " is set, but attention over a cache has no ", what,
          ": leave it 0, or gather the keys and call attn_fwd");

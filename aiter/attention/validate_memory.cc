@@ -244,12 +244,30 @@ void validate_addressable(const char* name, const Extents& e, int64_t element) {
   }
 }
 
+// Kernels step from part to part of a head's results by 32-bit offsets in bytes, of which some are
+// used up to the next multiple of 4 parts, and from sequence to sequence by 31-bit ones in
+// elements.
+void validate_parts(const Problem& p) {
+  const int64_t rows = is_group(p) ? p.total_q : p.seqlen_q;
+  const int64_t row = int64_t{p.head_size_v} * static_cast<int64_t>(sizeof(float));
+  const int64_t parts = (p.most_parts + 3) / 4 * 4;
+  const int64_t most_of_head = kMaxInt32 / (parts * row);
+  const int64_t most_of_all = kMaxInt32 / p.head_size_v / p.most_parts / p.heads_q;
+  const int64_t most = std::min(most_of_head, most_of_all);
+  if (rows > most) {
+    refuse(is_group(p) ? "total_q" : "seqlen_q", rows, "must not exceed ", most, " with ",
+           p.most_parts, " splits of the keys, whose results a GPU kernel addresses in 32 bits: ",
+           "pass fewer queries at a time, or fewer splits");
+  }
+}
+
 void validate_workspace(const Problem& p, Memory* memory) {
   if (p.device_type == ATTN_DEVICE_CPU || !has_scores(p)) return;
-  const uint64_t needed = bwd_workspace(p).size;
+  const uint64_t needed = workspace_size(p);
+  if (needed == 0) return;
   if (p.workspace_size < needed) {
-    refuse("workspace_size", p.workspace_size, "this problem needs ", needed,
-           " bytes: ask attn_bwd_workspace_size");
+    refuse("workspace_size", p.workspace_size, "this problem needs ", needed, " bytes: ask ",
+           has_cache(p) ? "attn_kvcache_fwd_workspace_size" : "attn_bwd_workspace_size");
   }
   if (!p.workspace) {
     refuse("workspace", "NULL", "this problem needs ", needed, " bytes of device memory");
@@ -257,14 +275,18 @@ void validate_workspace(const Problem& p, Memory* memory) {
   if (reinterpret_cast<uintptr_t>(p.workspace) % kWorkspaceAlignment != 0) {
     refuse("workspace", p.workspace, "must be aligned to ", kWorkspaceAlignment, " bytes");
   }
-  validate_addressable("dq, while it is summed in fp32,", query_extents(p, p.head_size_qk),
-                       sizeof(float));
-  if (p.heads_q != p.heads_k) {
-    const auto element = static_cast<int64_t>(dtype_size(p.dtype));
-    validate_addressable("dk, before the sum over shared heads,",
-                         key_extents(p, p.heads_q, p.head_size_qk), element);
-    validate_addressable("dv, before the sum over shared heads,",
-                         key_extents(p, p.heads_q, p.head_size_v), element);
+  if (has_cache(p)) {
+    validate_parts(p);
+  } else {
+    validate_addressable("dq, while it is summed in fp32,", query_extents(p, p.head_size_qk),
+                         sizeof(float));
+    if (p.heads_q != p.heads_k) {
+      const auto element = static_cast<int64_t>(dtype_size(p.dtype));
+      validate_addressable("dk, before the sum over shared heads,",
+                           key_extents(p, p.heads_q, p.head_size_qk), element);
+      validate_addressable("dv, before the sum over shared heads,",
+                           key_extents(p, p.heads_q, p.head_size_v), element);
+    }
   }
   constexpr uint64_t kMost = kMostAddress;
   memory->add("workspace", true, p.workspace, {static_cast<int64_t>(std::min(needed, kMost))});
@@ -279,10 +301,10 @@ void validate_memory(const Problem& p, Pointers pointers) {
   for (const Operand& operand : Operands(p)) validate_operand(p, operand, pointers, &memory);
   validate_slopes(p, pointers, &memory);
   if (pointers == Pointers::kIgnored) return;
-  if (!forward) {
-    if (!p.lse && query_rows(p) > 0) refuse("lse", "NULL", "backward needs the lse of forward");
-    validate_workspace(p, &memory);
+  if (!forward && !p.lse && query_rows(p) > 0) {
+    refuse("lse", "NULL", "backward needs the lse of forward");
   }
+  if (!forward || has_cache(p)) validate_workspace(p, &memory);
   memory.add("lse", forward, p.lse, {query_rows(p), p.heads_q, sizeof(float)});
   memory.add_lengths();
   memory.validate_sharing();

@@ -10,7 +10,7 @@ namespace {
 
 class Layout {
  public:
-  BwdWorkspace::Piece add(std::initializer_list<int64_t> factors) {
+  WorkspacePiece add(std::initializer_list<int64_t> factors) {
     uint64_t bytes = 1;
     bool overflow = false;
     for (int64_t factor : factors) {
@@ -23,7 +23,7 @@ class Layout {
     overflow |= __builtin_add_overflow(size_, bytes, &size_);
     if (overflow) {
       fail(Status::kInvalidArgument,
-           "the workspace of this backward pass exceeds 2^64 bytes: pass smaller batches");
+           "the workspace of this problem exceeds 2^64 bytes: pass smaller batches");
     }
     return {offset, bytes - padding};
   }
@@ -47,11 +47,27 @@ BwdWorkspace bwd_workspace(const Problem& p) {
   // Without queries or without keys nothing is computed: the gradients are zero.
   if (!has_scores(p)) return w;
   w.delta = layout.add({queries, p.heads_q, kFloat});
-  w.dq_acc = layout.add({p.dq_splits, queries, p.heads_q, p.head_size_qk, kFloat});
+  w.dq_acc = layout.add({p.most_parts, queries, p.heads_q, p.head_size_qk, kFloat});
   w.dk = layout.add({keys, expanded, p.head_size_qk, element});
   w.dv = layout.add({keys, expanded, p.head_size_v, element});
   w.size = layout.size();
   return w;
+}
+
+KvcacheWorkspace kvcache_workspace(const Problem& p, int64_t splits) {
+  constexpr int64_t kFloat = sizeof(float);
+  const int64_t queries = query_rows(p);
+  Layout layout;
+  KvcacheWorkspace w = {};
+  w.lse_acc = layout.add({splits, queries, p.heads_q, kFloat});
+  w.o_acc = layout.add({splits, queries, p.heads_q, p.head_size_v, kFloat});
+  w.size = layout.size();
+  return w;
+}
+
+uint64_t workspace_size(const Problem& p) {
+  if (is_backward(p)) return bwd_workspace(p).size;
+  return has_cache(p) ? kvcache_workspace(p, p.most_parts).size : 0;
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

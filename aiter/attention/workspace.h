@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The backward pass's scratch memory: which pieces, how large, and where.
+// Scratch memory of kernels, which the caller lends: which pieces, how large, and where.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,34 @@ namespace AITER_ATTN_NAMESPACE::attention {
 
 inline constexpr uint64_t kWorkspaceAlignment = 256;
 
-// Offsets and sizes in bytes; every piece starts at a multiple of kWorkspaceAlignment.
-struct BwdWorkspace {
-  struct Piece {
-    uint64_t offset;
-    uint64_t size;
-  };
-  Piece delta;   // fp32 [batch, heads_q, seqlen_q] or [heads_q, total_q]
-  Piece dq_acc;  // fp32 [dq_splits, batch, seqlen_q, heads_q, head_size_qk] or [..., total_q, ...]
-  Piece dk;      // dtype, heads_q heads; empty where heads_q == heads_k
-  Piece dv;
+// In bytes; every piece starts at a multiple of kWorkspaceAlignment.
+struct WorkspacePiece {
+  uint64_t offset;
   uint64_t size;
 };
 
-// Throws kInvalidArgument where a size does not fit into 64 bits.
+struct BwdWorkspace {
+  WorkspacePiece delta;  // fp32 [batch, heads_q, seqlen_q] or [heads_q, total_q]
+  // fp32 [most_parts, batch, seqlen_q, heads_q, head_size_qk] or [most_parts, total_q, ...]
+  WorkspacePiece dq_acc;
+  WorkspacePiece dk;  // dtype, heads_q heads; empty where heads_q == heads_k
+  WorkspacePiece dv;
+  uint64_t size;
+};
+
+// Of keys in parts: fp32 [batch, heads_q, splits, seqlen_q] or [heads_q, splits, total_q], and
+// o_acc with head_size_v. Empty where there are 0.
+struct KvcacheWorkspace {
+  WorkspacePiece lse_acc;
+  WorkspacePiece o_acc;
+  uint64_t size;
+};
+
+// Throw kInvalidArgument where a size does not fit into 64 bits.
 BwdWorkspace bwd_workspace(const Problem& problem);
+KvcacheWorkspace kvcache_workspace(const Problem& problem, int64_t splits);
+
+// Of the problem's direction, for as many parts as kernels keep apart at most.
+uint64_t workspace_size(const Problem& problem);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

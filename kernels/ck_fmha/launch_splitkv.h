@@ -12,19 +12,21 @@ inline fmha_fwd_splitkv_args splitkv_args(const LaunchArgs& args, bool group_mod
   const Features& features = args.features;
   const attn_problem& problem = args.problem;
   const int64_t rows = group_mode ? problem.total_q : problem.seqlen_q;
-  const int64_t heads = problem.heads_q;
-  const int64_t batch = group_mode ? 1 : problem.batch;
+  const int64_t splits = features.splits;
+  // Parts of a head lie together: upstream steps from one to the next in 32 bits.
+  const int64_t head = splits * rows;
   auto ck = cache_args<fmha_fwd_splitkv_args>(args, group_mode);
+  ck.cache_batch_idx = features.batch_index;
   ck.num_splits = features.splits;
   ck.o_acc_ptr = features.o_acc;
   ck.lse_acc_ptr = features.lse_acc;
   ck.stride_o_acc = problem.head_size_v;
-  ck.nhead_stride_o_acc = index(rows * problem.head_size_v);
-  ck.batch_stride_o_acc = group_mode ? 0 : index(heads * rows * problem.head_size_v);
-  ck.split_stride_o_acc = index(batch * heads * rows * problem.head_size_v);
-  ck.nhead_stride_lse_acc = index(rows);
-  ck.batch_stride_lse_acc = group_mode ? 0 : index(heads * rows);
-  ck.split_stride_lse_acc = index(batch * heads * rows);
+  ck.split_stride_o_acc = index(rows * problem.head_size_v);
+  ck.nhead_stride_o_acc = index(head * problem.head_size_v);
+  ck.batch_stride_o_acc = group_mode ? 0 : index(problem.heads_q * head * problem.head_size_v);
+  ck.split_stride_lse_acc = index(rows);
+  ck.nhead_stride_lse_acc = index(head);
+  ck.batch_stride_lse_acc = group_mode ? 0 : index(problem.heads_q * head);
   return ck;
 }
 
@@ -36,6 +38,7 @@ void fwd_splitkv_launch(const LaunchArgs& args, Launch* launch) {
 
 template <typename Kernel>
 void fwd_splitkv_combine_launch(const LaunchArgs& args, Launch* launch) {
+  static_assert(Kernel::FmhaPipeline::kMaxSplits == kMostSplits);
   const auto ck = splitkv_args(args, Kernel::kIsGroupMode);
   store_launch(fmha_fwd_splitkv_combine_create_kargs_and_grids<Kernel>(ck), launch);
 }

@@ -33,15 +33,17 @@ struct Features {
   uint64_t drop_seed, drop_offset;
   int32_t min_seqlen_q;
   int64_t dq_acc_stride_split;  // deterministic: between the partial sums of dq_acc
-  // Split keys: fp32 partial results [splits, batch, heads_q, rows](, head_size_v), contiguous.
-  int32_t splits;
+  // Split keys: fp32 partial results [batch, heads_q, splits, rows](, head_size_v), contiguous; in
+  // group mode [heads_q, splits, total_q].
+  int32_t splits;  // from 1 to kMostSplits
   float* o_acc;
   float* lse_acc;
   // Paged keys and values: [page, page_size] in the place of [batch, seqlen].
   const int32_t* block_table;  // [batch, block_table_stride]
   int64_t block_table_stride;
   int32_t page_size;
-  const int32_t* seqlens_k;  // [batch]
+  const int32_t* seqlens_k;    // [batch]
+  const int32_t* batch_index;  // [batch], or NULL: entry b is b
 };
 
 // All that the launch code of any kind reads; each kind reads what it has. Not an ABI: it may grow.
@@ -61,6 +63,9 @@ struct LaunchArgs {
   int32_t sum_head_size;
   Features features;
 };
+
+// Parts that the kernels which combine split keys take at most.
+inline constexpr int32_t kMostSplits = 8;
 
 // Bytes of arguments that a kernel may have.
 inline constexpr size_t kMostKernargSize = 4096;
@@ -189,5 +194,7 @@ const LaunchTable& launch_table();
 
 // The archs that a build can have code for, the values of --//kernels:archs: kernels/archs.toml.
 const std::vector<std::string_view>& buildable_archs();
+// Those of the largest product of a buildable arch; 0: no build can have code for it.
+int32_t compute_units(std::string_view arch);
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels

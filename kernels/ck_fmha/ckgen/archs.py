@@ -19,6 +19,9 @@ from kernels.ck_fmha.ckgen.values import VariantSetError, require_known
 from kernels.launch_table.traits import TraitValue
 
 
+_KEYS = ["products", "compute_units", "left_out", "compute_unit"]
+
+
 @dataclasses.dataclass(frozen=True)
 class Exclusion:
     selector: Selector
@@ -41,7 +44,7 @@ def parse_archs(
         if not isinstance(entry, dict):
             raise VariantSetError(f"{path}: {arch} must be written as a table, [{arch}].")
         for key in entry:
-            require_known(key, ["products", "left_out", "compute_unit"], "key", f"{path}: [{arch}]")
+            require_known(key, _KEYS, "key", f"{path}: [{arch}]")
         tables = entry.get("left_out", [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             raise VariantSetError(f"{path}: {arch}: write left_out as [[{arch}.left_out]] tables.")

@@ -21,23 +21,24 @@ def variant_set_files(context, readme):
             names[name] = entry.basename
     return dict(sorted(names.items()))
 
-def arch_names(text):
+def archs(text):
     """The architectures of archs.toml.
 
     Args:
-      text: the file's: a table per architecture with its products. Tables within, [ARCH.NAME]
-        and [[ARCH.NAME]], are read by others: ckgen/archs.py, resources/occupancy.py.
+      text: the file's: a table per architecture with its products and its compute_units. Tables
+        within, [ARCH.NAME] and [[ARCH.NAME]], are read by others: ckgen/archs.py,
+        resources/occupancy.py.
     Returns:
-      The names, sorted; fails where a table lacks `products`, or a line is something else.
+      Name -> compute units, sorted; fails where a table lacks a key, or a line is something else.
     """
-    products = {}
+    tables = {}
     arch = None
     within = False
     for line in text.split("\n"):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
-        key, equals, value = line.partition("=")
+        key, equals, value = [part.strip() for part in line.partition("=")]
         if line.startswith("[") and line.endswith("]") and "." in line:
             within = True
         elif within and not line.startswith("["):
@@ -45,16 +46,21 @@ def arch_names(text):
         elif line.startswith("[") and line.endswith("]"):
             arch = line[1:-1]
             within = False
-            products[arch] = None
-        elif arch and equals and key.strip() == "products" and value.strip().startswith("\""):
-            products[arch] = value
+            tables[arch] = {}
+        elif arch and equals and key == "products" and value.startswith("\""):
+            tables[arch][key] = value
+        elif arch and equals and key == "compute_units" and value.isdigit() and int(value) > 0:
+            tables[arch][key] = int(value)
         else:
-            fail("kernels/archs.toml: %r: a line is [ARCH] or products = \"...\"." % line)
-    missing = [arch for arch, value in products.items() if not value]
-    if missing or not products:
-        fail("kernels/archs.toml: %s." %
-             ("products is missing of " + ", ".join(missing) if missing else "no architecture"))
-    return sorted(products)
+            fail(("kernels/archs.toml: %r: a line is [ARCH], products = \"...\" or " +
+                  "compute_units = a number.") % line)
+    for key in ("products", "compute_units"):
+        missing = [arch for arch, table in tables.items() if key not in table]
+        if missing:
+            fail("kernels/archs.toml: %s is missing of %s." % (key, ", ".join(missing)))
+    if not tables:
+        fail("kernels/archs.toml: no architecture.")
+    return {arch: tables[arch]["compute_units"] for arch in sorted(tables)}
 
 def direction_names(text):
     """The directions of traits.toml.
@@ -71,6 +77,8 @@ def direction_names(text):
 _KNOWN = """\"""Generated. Do not edit.\"""
 
 ARCHS = {archs}
+
+COMPUTE_UNITS = {compute_units}
 
 DIRECTIONS = {directions}
 
@@ -100,11 +108,16 @@ INSTANCES = _INSTANCES
 
 def _variant_sets_repository_impl(rctx):
     files = variant_set_files(rctx, rctx.attr.readme)
-    archs = arch_names(rctx.read(rctx.attr.archs))
+    compute_units = archs(rctx.read(rctx.attr.archs))
     directions = direction_names(rctx.read(rctx.attr.traits))
     texts = {
         "BUILD.bazel": "",
-        "known.bzl": _KNOWN.format(archs = archs, directions = directions, sets = files.keys()),
+        "known.bzl": _KNOWN.format(
+            archs = compute_units.keys(),
+            compute_units = compute_units,
+            directions = directions,
+            sets = files.keys(),
+        ),
         "repositories.bzl": _REPOSITORIES.format(files = files),
     }
     for name in files:
@@ -115,7 +128,7 @@ def _variant_sets_repository_impl(rctx):
 
 variant_sets_repository = repository_rule(
     implementation = _variant_sets_repository_impl,
-    doc = """known.bzl has the names of variant sets, architectures and directions.
+    doc = """known.bzl has the names of variant sets, architectures and directions, and compute units.
 
 A package per set has aliases into the set's repository, which is fetched when one of them is asked
 for.""",

@@ -131,7 +131,8 @@ TEST(LaunchCode, SplitAndPagedKeys) {
   EXPECT_TRUE(split.holds(int32_t{128}));
   EXPECT_TRUE(split.holds(int32_t{90003}));
   EXPECT_TRUE(split.holds(int32_t{70001})) << "the stride between pages";
-  EXPECT_TRUE(split.holds(int32_t{5 * 450 * 64})) << "between the splits of o_acc";
+  EXPECT_TRUE(split.holds(int32_t{450 * 64})) << "between the splits of o_acc";
+  EXPECT_TRUE(split.holds(int32_t{7 * 450 * 64})) << "between its heads";
   EXPECT_EQ(split.launch.grid[1], 5u);
   EXPECT_EQ(split.launch.grid[2], 3u);
 }
@@ -139,7 +140,7 @@ TEST(LaunchCode, SplitAndPagedKeys) {
 TEST(LaunchCode, CombinationOfSplits) {
   const Made combine = make(Kind::kFwdSplitkvCombine);
   for (const int number : {4, 5, 14, 15}) EXPECT_TRUE(combine.holds(address<void>(number)));
-  EXPECT_TRUE(combine.holds(int32_t{5 * 450}));
+  EXPECT_TRUE(combine.holds(int32_t{7 * 450})) << "between the heads of lse_acc";
 }
 
 TEST(LaunchCode, PagedKeys) {

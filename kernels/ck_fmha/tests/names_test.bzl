@@ -4,13 +4,14 @@
 load("@bazel_skylib//lib:unittest.bzl", "asserts", "unittest")
 load(
     "//kernels/ck_fmha/private:variant_sets_repository.bzl",
-    "arch_names",
+    "archs",
     "direction_names",
 )
 
 _ARCHS = """# A comment.
 [gfx950]
 products = "Instinct M1"
+compute_units = 16
 
 [[gfx950.left_out]]
 because = "no reason"
@@ -19,6 +20,7 @@ head_size_qk = [
 ]
 
 [gfx942]
+compute_units = 8
 products = "Instinct M0"
 
 [gfx942.compute_unit]
@@ -39,7 +41,7 @@ name = "fwd"
 
 def _names_test_impl(ctx):
     env = unittest.begin(ctx)
-    asserts.equals(env, ["gfx942", "gfx950"], arch_names(_ARCHS))
+    asserts.equals(env, {"gfx942": 8, "gfx950": 16}, archs(_ARCHS))
     asserts.equals(env, ["fwd", "bwd"], direction_names(_TRAITS))
     return unittest.end(env)
 

@@ -243,8 +243,8 @@ class Arguments:
             self._unwritten += ["lse_acc", "o_acc"]
         else:
             lse_acc, o_acc = inputs.lse_acc.reshape(shape), inputs.o_acc.reshape(*shape, size_v)
-        # In memory the sequences of batch mode come before the heads.
-        lse_acc, o_acc = (x.swapaxes(1, 2) for x in (lse_acc, o_acc))
+        # In memory the sequences of batch mode come first, and the parts of a head lie together.
+        lse_acc, o_acc = (np.moveaxis(x, 0, 2).swapaxes(0, 1) for x in (lse_acc, o_acc))
         features.splits = case.splits
         features.lse_acc = self._place("lse_acc", lse_acc, output=is_output)
         features.o_acc = self._place("o_acc", o_acc, output=is_output)
@@ -308,7 +308,10 @@ class Arguments:
 
     def _put_together(self) -> dict[str, Array]:
         """o and lse of the results over parts of the keys."""
-        lse, o = (self._arrays[n].astype(np.float64) for n in ("lse_acc", "o_acc"))
+        lse, o = (
+            np.moveaxis(self._arrays[name].astype(np.float64), 2, 0)
+            for name in ("lse_acc", "o_acc")
+        )
         top = lse.max(axis=0)
         top = np.where(np.isfinite(top), top, 0.0)
         weights = np.exp(lse - top)
