@@ -129,6 +129,48 @@ inline attn_bwd_args bwd_args(const attn_problem* problem) {
   return args;
 }
 
+// A cache of `entries` sequences, each with the room seqlen_k of the problem. seqlens_k [batch] are
+// the keys in use; batch_index [batch] says which entry is whose, NULL: that of the same number.
+inline attn_kvcache cache_in_place(int32_t entries, const int32_t* seqlens_k,
+                                   const int32_t* batch_index = nullptr) {
+  attn_kvcache cache = {};
+  cache.struct_size = sizeof(cache);
+  cache.entries = entries;
+  cache.seqlens_k = seqlens_k;
+  cache.batch_index = batch_index;
+  return cache;
+}
+
+// A cache of `pages` pages; block_table is [batch, pages_each].
+inline attn_kvcache cache_in_pages(int32_t pages, int32_t page_size, const int32_t* block_table,
+                                   int64_t pages_each, const int32_t* seqlens_k) {
+  attn_kvcache cache = cache_in_place(pages, seqlens_k);
+  cache.page_size = page_size;
+  cache.block_table = block_table;
+  cache.block_table_stride = pages_each;
+  return cache;
+}
+
+// A cache of `pages` keys: key j of sequence b is page_indices[page_indptr[b] + j].
+inline attn_kvcache cache_in_page_list(int32_t pages, const int32_t* page_indptr,
+                                       const int32_t* page_indices) {
+  attn_kvcache cache = cache_in_place(pages, nullptr);
+  cache.page_size = 1;
+  cache.page_indptr = page_indptr;
+  cache.page_indices = page_indices;
+  return cache;
+}
+
+// Likewise to the cache.
+inline attn_kvcache_fwd_args kvcache_fwd_args(const attn_problem* problem,
+                                              const attn_kvcache* cache) {
+  attn_kvcache_fwd_args args = {};
+  args.struct_size = sizeof(args);
+  args.problem = problem;
+  args.cache = cache;
+  return args;
+}
+
 // In its scope this thread's calls on the CPU end with an Error, ATTN_ERROR_INTERRUPTED, once
 // should_stop() is true. It is called about every 20 ms, and must not throw nor call this library.
 class Interruptible {
@@ -163,6 +205,14 @@ inline uint64_t bwd_workspace_size(const attn_bwd_args& args) {
   return bytes;
 }
 
+inline void kvcache_fwd(const attn_kvcache_fwd_args& args) { check(attn_kvcache_fwd(&args)); }
+
+inline uint64_t kvcache_fwd_workspace_size(const attn_kvcache_fwd_args& args) {
+  uint64_t bytes = 0;
+  check(attn_kvcache_fwd_workspace_size(&args, &bytes));
+  return bytes;
+}
+
 // Indices for kernel_info, in the order of the launches. arch: "gfx942"; NULL is the device's own.
 inline std::vector<uint32_t> plan_fwd(const attn_fwd_args& args, const char* arch = nullptr) {
   uint32_t count = 0;
@@ -180,6 +230,15 @@ inline std::vector<uint32_t> plan_bwd(const attn_bwd_args& args, const char* arc
   return kernels;
 }
 
+inline std::vector<uint32_t> plan_kvcache_fwd(const attn_kvcache_fwd_args& args,
+                                              const char* arch = nullptr) {
+  uint32_t count = 0;
+  check(attn_plan_kvcache_fwd(&args, arch, nullptr, &count));
+  std::vector<uint32_t> kernels(count);
+  check(attn_plan_kvcache_fwd(&args, arch, kernels.data(), &count));
+  return kernels;
+}
+
 inline std::string explain_fwd(const attn_fwd_args& args, const char* arch = nullptr) {
   const char* text = nullptr;
   check(attn_explain_fwd(&args, arch, &text));
@@ -189,6 +248,13 @@ inline std::string explain_fwd(const attn_fwd_args& args, const char* arch = nul
 inline std::string explain_bwd(const attn_bwd_args& args, const char* arch = nullptr) {
   const char* text = nullptr;
   check(attn_explain_bwd(&args, arch, &text));
+  return text;
+}
+
+inline std::string explain_kvcache_fwd(const attn_kvcache_fwd_args& args,
+                                       const char* arch = nullptr) {
+  const char* text = nullptr;
+  check(attn_explain_kvcache_fwd(&args, arch, &text));
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "aiter/attn.hpp"
 #include "aiter/testing/problems.h"
@@ -52,6 +53,38 @@ TEST(AttnHppTest, GroupMode) {
   attn_bwd_args bwd = memory.bwd();
   bwd.problem = &problem;
   attn::bwd(bwd);
+}
+
+// The same keys in place, in pages, and listed one by one.
+TEST(AttnHppTest, Caches) {
+  TestProblem memory(Shape{2, 4, 2, 5, 8, 8, 8}, ATTN_DTYPE_FP32);
+  const std::vector<int32_t> lengths = {8, 6}, table = {0, 1, 2, 3}, starts = {0, 8, 14};
+  const std::vector<int32_t> list = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
+  const attn_kvcache caches[] = {
+      attn::cache_in_place(2, lengths.data()),
+      attn::cache_in_pages(4, 4, table.data(), 2, lengths.data()),
+      attn::cache_in_page_list(16, starts.data(), list.data()),
+  };
+  std::vector<double> results;
+  for (const attn_kvcache& cache : caches) {
+    attn_kvcache_fwd_args args = attn::kvcache_fwd_args(&memory.problem, &cache);
+    args.q = memory.q.tensor();
+    args.k = memory.k.tensor();
+    args.v = memory.v.tensor();
+    if (cache.page_size > 0) {
+      args.k.stride_batch = args.v.stride_batch = cache.page_size * args.k.stride_seq;
+    }
+    args.o = memory.o.tensor();
+    memory.o.fill(0);
+    attn::kvcache_fwd(args);
+    results.push_back(memory.o.get(1, 4, 3, 7));
+    EXPECT_EQ(attn::kvcache_fwd_workspace_size(args), 0u);
+    EXPECT_TRUE(attn::plan_kvcache_fwd(args).empty());
+    EXPECT_THAT(attn::explain_kvcache_fwd(args), HasSubstr("CPU reference"));
+  }
+  EXPECT_NE(results[0], 0);
+  EXPECT_EQ(results[1], results[0]);
+  EXPECT_EQ(results[2], results[0]);
 }
 
 TEST(AttnHppTest, FailuresAreExceptions) {

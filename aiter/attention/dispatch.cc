@@ -176,21 +176,15 @@ int32_t splits_for(const Row& row, const Request& request) {
                        kernels::compute_units(request.arch));
 }
 
-// In pages what is not split is computed by a kernel of its own, in one launch, where there is one
-// of the same head size. It alone leaves sequences out.
+// In pages what is not split is computed by a kernel of its own, in one launch, where there is one:
+// it has no lse. It alone leaves sequences out.
 Plan plan_over_cache(const LaunchTable& table, const Request& request) {
   const Plan paged = plan_pass(table, kPagedKeys, request);
   if (request.traits.skip_min_seqlen_q) return paged;
   Plan split = plan_pass(table, kSplitKeys, request);
   if (const Row* const parts = split.main_row()) split.splits = splits_for(*parts, request);
   const bool is_split = split.is_complete() ? split.splits > 1 : request.splits > 1;
-  if (is_split || !paged.is_complete()) return split;
-  if (!split.is_complete()) return paged;
-  const Traits& one = paged.main_row()->traits;
-  const Traits& other = split.main_row()->traits;
-  const bool same_size =
-      one.head_size_qk == other.head_size_qk && one.head_size_v == other.head_size_v;
-  return same_size ? paged : split;
+  return paged.is_complete() && !is_split ? paged : split;
 }
 
 }  // namespace

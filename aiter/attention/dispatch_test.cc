@@ -124,6 +124,111 @@ TEST(DispatchTest, EveryExactTraitIsMatched) {
   EXPECT_GE(exact, 8);
 }
 
+// Over a cache with lse: 2 sequences of 1 query, 8 heads of 64, fp16, room for 4096 keys.
+Request cache_request(int32_t page_size = 0) {
+  static constexpr int32_t kLengths[2] = {};
+  Problem p = {};
+  static_cast<attn_problem&>(p) = make_problem(Shape{2, 8, 4, 1, 4096, 64, 64}, ATTN_DTYPE_FP16);
+  p.direction = Direction::kKvcacheForward;
+  p.lse = &some_lse;
+  p.cache.page_size = page_size;
+  p.cache.seqlens_k = kLengths;
+  return make_request(p, "gfx942");
+}
+
+TEST(DispatchTest, PartsOfTheKeysAreCombined) {
+  Request r = cache_request();
+  EXPECT_THAT(chosen(r),
+              ElementsAre("fwd_splitkv_d64_fp16_batch_nmask_psk", "combine_d64_fp16_batch_lse"));
+  EXPECT_EQ(dispatch(launch_table(), r).splits, 7);
+  EXPECT_EQ(most_parts(launch_table(), r), 7);
+  r.splits = 3;
+  EXPECT_EQ(dispatch(launch_table(), r).splits, 3);
+  r.splits = 0;
+  r.seqlen_k = 100;  // two tiles
+  EXPECT_EQ(dispatch(launch_table(), r).splits, 2);
+  r.seqlen_q = 64 * 40;
+  EXPECT_EQ(dispatch(launch_table(), r).splits, 1);
+  EXPECT_EQ(chosen(r)[1], "combine_d64_fp16_batch_lse") << "there is always something to combine";
+  r.traits.lse = false;
+  r.traits.group_mode = true;
+  EXPECT_THAT(chosen(r),
+              ElementsAre("fwd_splitkv_d64_fp16_group_nmask_psk", "combine_d64_fp16_group_nlse"));
+}
+
+// 5 sequences, of which one is long.
+TEST(DispatchTest, ShortSequencesOfAGroupDoNotCountAsLong) {
+  Request r = cache_request();
+  r.traits.group_mode = true;
+  r.batch = 5;
+  r.seqlen_q = 640;
+  r.query_rows = 644;
+  EXPECT_EQ(dispatch(launch_table(), r).splits, 4);
+  r.traits.group_mode = false;
+  r.query_rows = 3200;
+  EXPECT_EQ(dispatch(launch_table(), r).splits, 3);
+}
+
+// What only the device knows may not fill the tiles.
+TEST(DispatchTest, LengthsOnTheDeviceNeedBoundsChecks) {
+  Request r = cache_request();
+  EXPECT_EQ(chosen(r)[0], "fwd_splitkv_d64_fp16_batch_nmask_psk");
+  r.lengths_on_device = false;
+  EXPECT_EQ(chosen(r)[0], "fwd_splitkv_d64_fp16_batch_nmask_npad");
+  r.seqlen_k = 4095;
+  EXPECT_EQ(chosen(r)[0], "fwd_splitkv_d64_fp16_batch_nmask_psk");
+}
+
+// The combining kernel has no tile of heads that would tell that it does not serve.
+TEST(DispatchTest, PartsAreCombinedWithTheirOwnBoundsChecks) {
+  Request r = cache_request();
+  r.head_size_qk = r.head_size_v = 72;
+  EXPECT_THAT(chosen(r), ElementsAre("fwd_splitkv_d128_fp16_batch_nmask_psk_pd",
+                                     "combine_d128_fp16_batch_lse_pd"));
+  r.head_size_qk = r.head_size_v = 128;
+  EXPECT_THAT(chosen(r),
+              ElementsAre("fwd_splitkv_d128_fp16_batch_nmask_psk", "combine_d128_fp16_batch_lse"));
+}
+
+TEST(DispatchTest, PagesThatAreNotSplitHaveAKernelOfTheirOwn) {
+  Request r = cache_request(256);
+  r.head_size_qk = r.head_size_v = 128;
+  r.traits.lse = false;
+  EXPECT_THAT(chosen(r), ElementsAre("fwd_splitkv_d128_fp16_batch_nmask_paged_psk",
+                                     "combine_d128_fp16_batch_nlse"));
+  r.splits = 1;
+  EXPECT_THAT(chosen(r), ElementsAre("fwd_pagedkv_d128_fp16_batch_nmask"));
+  EXPECT_EQ(dispatch(launch_table(), r).splits, 0) << "it needs no workspace";
+  EXPECT_EQ(most_parts(launch_table(), r), 0);
+  r.splits = 0;
+  r.batch = 100;
+  EXPECT_THAT(chosen(r), ElementsAre("fwd_pagedkv_d128_fp16_batch_nmask"));
+  r.traits.lse = true;
+  EXPECT_THAT(chosen(r), ElementsAre("fwd_splitkv_d128_fp16_batch_nmask_paged_psk",
+                                     "combine_d128_fp16_batch_lse"));
+  r.traits.lse = false;
+  r.page_size = 192;
+  r.splits = 3;
+  EXPECT_THAT(refusal(r),
+              HasSubstr("fwd_splitkv_d128_fp16_batch_nmask_paged_psk_pd, is for pages of "
+                        "a multiple of 128 keys"));
+  EXPECT_THAT(refusal(r),
+              HasSubstr("no fwd_splitkv, fwd_splitkv_combine kernel in this build for "
+                        "fp16, head size 128, batch mode, no mask, lse not wanted, keys "
+                        "and values in pages, seqlen 1 x 4096, pages of 192"));
+}
+
+TEST(DispatchTest, OnlyTheKernelOfPagesLeavesSequencesOut) {
+  Request r = cache_request(128);
+  r.head_size_qk = r.head_size_v = 128;
+  r.traits.group_mode = true;
+  r.traits.lse = false;
+  r.traits.skip_min_seqlen_q = true;
+  EXPECT_THAT(chosen(r), ElementsAre("fwd_pagedkv_d128_fp16_group_nmask_skip"));
+  r.traits.lse = true;
+  EXPECT_THAT(refusal(r), HasSubstr("no fwd_pagedkv kernel in this build"));
+}
+
 TEST(DispatchTest, RefusalsNameTheNearestAndWhatIsThere) {
   Request r = request();
   r.traits.lse = false;
@@ -221,6 +326,28 @@ TEST(DispatchTest, ExplanationsTellTheChoiceAndTheOthers) {
   }
   const std::string once(text);
   EXPECT_EQ(once.find("sum_heads: "), once.rfind("sum_heads: "));
+
+  attn_problem decoding = make_problem(Shape{1, 4, 4, 1, 512, 64, 64}, ATTN_DTYPE_FP16);
+  decoding.device_type = ATTN_DEVICE_ROCM;
+  attn_kvcache cache = {};
+  cache.struct_size = sizeof(cache);
+  cache.entries = 7;
+  cache.page_size = 128;
+  cache.block_table_stride = 4;
+  attn_kvcache_fwd_args over_cache = {};
+  over_cache.struct_size = sizeof(over_cache);
+  over_cache.problem = &decoding;
+  over_cache.cache = &cache;
+  over_cache.lse = &some_lse;
+  EXPECT_EQ(attn_explain_kvcache_fwd(&over_cache, "gfx942", &text), ATTN_OK) << attn_last_error();
+  for (
+      const char* part :
+      {"forward over a cache: fp16, head size 64, batch mode, no mask, lse wanted, keys and values "
+       "in pages, seqlen 1 x 512, pages of 128, 8 splits, on gfx942\n",
+       "fwd_splitkv: fwd_splitkv_d64_fp16_batch_nmask_paged_npad\n", "for keys and values in place",
+       "fwd_splitkv_combine: combine_d64_fp16_batch_lse\n", "for lse not wanted"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
 
   p.seqlen_q = 0;
   EXPECT_EQ(attn_explain_bwd(&bwd, "gfx950", &text), ATTN_OK);

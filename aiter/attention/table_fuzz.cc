@@ -24,8 +24,11 @@ using kernels::Kind;
 using kernels::LaunchTable;
 using kernels::Row;
 
-constexpr Kind kKinds[] = {Kind::kFwd, Kind::kBwdDotDoO, Kind::kBwdDqDkDv, Kind::kBwdConvertDq,
-                           Kind::kSumHeads};
+constexpr Kind kKinds[] = {
+    Kind::kFwd,      Kind::kBwdDotDoO,  Kind::kBwdDqDkDv,         Kind::kBwdConvertDq,
+    Kind::kSumHeads, Kind::kFwdSplitkv, Kind::kFwdSplitkvCombine, Kind::kFwdPagedkv};
+constexpr Direction kDirections[] = {Direction::kForward, Direction::kBackward,
+                                     Direction::kKvcacheForward};
 constexpr Dtype kDtypes[] = {Dtype::kFp16, Dtype::kBf16};
 constexpr const char* kArchs[] = {"gfx942", "gfx950", "", "none"};
 
@@ -42,7 +45,8 @@ std::string whole_table() {
       row.tile_seqlen_q = row.tile_seqlen_k = 64;
       row.traits.kind = kind;
       row.traits.dtype = dtype;
-      row.traits.lse = kind == Kind::kFwd;
+      row.traits.lse = kind == Kind::kFwd || kind == Kind::kFwdSplitkvCombine;
+      row.traits.paged_kv = kind == Kind::kFwdPagedkv;
       if (kind != Kind::kSumHeads) row.traits.head_size_qk = row.traits.head_size_v = 64;
       CodeObjectRow object = {};
       object.key[0] = 1;
@@ -85,7 +89,7 @@ std::string changed_table(FuzzedDataProvider& input) {
 
 Request any_request(FuzzedDataProvider& input) {
   Request request = {};
-  request.direction = input.ConsumeBool() ? Direction::kForward : Direction::kBackward;
+  request.direction = input.PickValueInArray(kDirections);
   request.traits.dtype = input.PickValueInArray(kDtypes);
   request.traits.group_mode = input.ConsumeBool();
   request.traits.mask = input.ConsumeBool();
@@ -95,6 +99,13 @@ Request any_request(FuzzedDataProvider& input) {
   request.seqlen_q = input.ConsumeIntegralInRange(0, 200);
   request.seqlen_k = input.ConsumeIntegralInRange(0, 200);
   request.sum_heads = input.ConsumeBool();
+  request.page_size = input.ConsumeIntegralInRange(0, 200);
+  request.traits.paged_kv = request.page_size > 0;
+  request.splits = input.ConsumeIntegralInRange(0, 8);
+  request.lengths_on_device = input.ConsumeBool();
+  request.batch = input.ConsumeIntegral<int32_t>();
+  request.heads_q = input.ConsumeIntegral<int32_t>();
+  request.query_rows = input.ConsumeIntegral<int32_t>();
   request.arch = input.PickValueInArray(kArchs);
   return request;
 }

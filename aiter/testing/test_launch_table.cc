@@ -50,6 +50,16 @@ void make_bwd_by_key(const LaunchArgs& args, Launch* launch) {
 
 void make_sum_heads(const LaunchArgs& args, Launch* launch) { store(args, 7, 1, 1, launch); }
 
+void make_splitkv(const LaunchArgs& args, Launch* launch) {
+  const attn_problem& p = args.problem;
+  store(args, tiles(p.seqlen_q, 64) * args.features.splits, p.heads_q, p.batch, launch);
+}
+
+void make_combine(const LaunchArgs& args, Launch* launch) {
+  const attn_problem& p = args.problem;
+  store(args, tiles(p.seqlen_q, 32), p.heads_q, p.batch, launch);
+}
+
 runtime::Digest digest_of(const std::string& text) {
   return runtime::sha256(text.data(), text.size());
 }
@@ -91,6 +101,13 @@ class Table {
       }
     }
     for (const Dtype dtype : {Dtype::kFp16, Dtype::kBf16}) add_sum_heads(dtype);
+    for (const uint16_t size : {64, 128}) {
+      for (const bool group : {false, true}) add_split(size, group);
+    }
+    for (const uint16_t size : {64, 128}) {
+      for (const bool group : {false, true}) add_combine(size, group);
+    }
+    for (const bool group : {false, true}) add_paged(group);
   }
   kernels::LaunchTable table() { return builder_.build("test"); }
   std::vector<unsigned char> pack() const { return make_pack(images_); }
@@ -160,6 +177,58 @@ class Table {
     Row row = base_row(Kind::kSumHeads, dtype, 0, false);
     row.traits.pad_seqlen_q = false;
     add(std::string("attn_sum_heads_") + name_of(dtype), row, make_sum_heads);
+  }
+
+  void add_split(uint16_t size, bool group) {
+    for (const bool paged : {false, true}) {
+      for (const bool mask : {true, false}) {
+        for (const bool pad_k : {false, true}) {
+          for (const bool pad_head : {false, true}) {
+            if (!pad_k && (group || pad_head)) continue;
+            Row row = base_row(Kind::kFwdSplitkv, Dtype::kFp16, size, group);
+            row.traits.mask = mask;
+            row.traits.paged_kv = paged;
+            row.traits.pad_seqlen_k = pad_k;
+            row.traits.pad_head_size_qk = row.traits.pad_head_size_v = pad_head;
+            row.tile_seqlen_q = 64;
+            row.tile_seqlen_k = row.tile_head_size_qk = row.tile_head_size_v = size;
+            add(base_name("fwd_splitkv", row.traits) + (mask ? "_mask" : "_nmask") +
+                    (paged ? "_paged" : "") + (pad_k ? "_psk" : "_npad") + (pad_head ? "_pd" : ""),
+                row, make_splitkv);
+          }
+        }
+      }
+    }
+  }
+
+  void add_combine(uint16_t size, bool group) {
+    for (const bool lse : {true, false}) {
+      for (const bool pad_head : {false, true}) {
+        Row row = base_row(Kind::kFwdSplitkvCombine, Dtype::kFp16, size, group);
+        row.traits.lse = lse;
+        row.traits.pad_head_size_v = pad_head;
+        row.tile_seqlen_q = 32;
+        add(base_name("combine", row.traits) + (lse ? "_lse" : "_nlse") + (pad_head ? "_pd" : ""),
+            row, make_combine);
+      }
+    }
+  }
+
+  void add_paged(bool group) {
+    for (const bool mask : {true, false}) {
+      for (const bool skip : {true, false}) {
+        Row row = base_row(Kind::kFwdPagedkv, Dtype::kFp16, 128, group);
+        row.traits.mask = mask;
+        row.traits.skip_min_seqlen_q = skip;
+        row.traits.paged_kv = true;
+        row.traits.pad_seqlen_k = true;
+        row.tile_seqlen_q = row.tile_seqlen_k = 128;
+        row.tile_head_size_qk = row.tile_head_size_v = 128;
+        add(base_name("fwd_pagedkv", row.traits) + (mask ? "_mask" : "_nmask") +
+                (skip ? "_skip" : ""),
+            row, make_fwd);
+      }
+    }
   }
 
   static Row base_row(Kind kind, Dtype dtype, uint16_t size, bool group) {

@@ -23,6 +23,11 @@ using TestKernarg = kernels::LaunchArgs;
 //   and of d64 fp16 one of each for each feature: fwd with _bias, _alibi, _dropout, _cap, and in
 //   group mode _skip; bwd_dq_dk_dv with _bias (and its gradient), _alibi, _dropout, and with
 //   bwd_convert_dq _det (deterministic)
+//   fp16, batch and group:
+//   fwd_splitkv  d64, d128; mask, no mask; in place, _paged; _psk and in batch mode _npad as fwd;
+//                with _psk also padded in head size, _pd
+//   combine      d64, d128; lse, none; also padded in head size, _pd
+//   fwd_pagedkv  d128; mask, no mask; no lse; _skip and without
 // on gfx942 and gfx950; gfx950 has no group mode of d128 forward, and the code object of
 // kCorruptName does not have its digest.
 inline constexpr char kCorruptName[] = "fwd_d128_bf16_group_mask_psk";

@@ -27,6 +27,8 @@ _STRUCTS = (
     "attn_problem",
     "attn_fwd_args",
     "attn_bwd_args",
+    "attn_kvcache",
+    "attn_kvcache_fwd_args",
     "attn_rows",
     "attn_norm_problem",
     "attn_norm_fwd_args",

@@ -18,6 +18,8 @@ struct {
   attn_problem problem;
   attn_fwd_args fwd_args;
   attn_bwd_args bwd_args;
+  attn_kvcache kvcache;
+  attn_kvcache_fwd_args kvcache_fwd_args;
   attn_norm_problem norm_problem;
   attn_norm_fwd_args norm_fwd_args;
   attn_norm_bwd_args norm_bwd_args;
