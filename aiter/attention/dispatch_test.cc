@@ -148,6 +148,7 @@ TEST(DispatchTest, PartsOfTheKeysAreCombined) {
   r.seqlen_k = 100;  // two tiles
   EXPECT_EQ(dispatch(launch_table(), r).splits, 2);
   r.seqlen_q = 64 * 40;
+  r.query_rows = 2 * r.seqlen_q;
   EXPECT_EQ(dispatch(launch_table(), r).splits, 1);
   EXPECT_EQ(chosen(r)[1], "combine_d64_fp16_batch_lse") << "there is always something to combine";
   r.traits.lse = false;
@@ -210,12 +211,13 @@ TEST(DispatchTest, PagesThatAreNotSplitHaveAKernelOfTheirOwn) {
   r.page_size = 192;
   r.splits = 3;
   EXPECT_THAT(refusal(r),
-              HasSubstr("fwd_splitkv_d128_fp16_batch_nmask_paged_psk_pd, is for pages of "
-                        "a multiple of 128 keys"));
-  EXPECT_THAT(refusal(r),
-              HasSubstr("no fwd_splitkv, fwd_splitkv_combine kernel in this build for "
-                        "fp16, head size 128, batch mode, no mask, lse not wanted, keys "
-                        "and values in pages, seqlen 1 x 4096, pages of 192"));
+              HasSubstr("The nearest, fwd_splitkv_d128_fp16_batch_nmask_paged_psk_pd, is for "
+                        "pages of a multiple of 128 keys."));
+  EXPECT_THAT(
+      refusal(r),
+      HasSubstr("no fwd_splitkv, fwd_splitkv_combine kernel in this build for "
+                "fp16, head size 128, batch mode, no mask, lse not wanted, keys "
+                "and values in pages, pages of 192, 3 splits, seqlen 1 x 4096, on gfx942."));
 }
 
 TEST(DispatchTest, OnlyTheKernelOfPagesLeavesSequencesOut) {
@@ -343,7 +345,7 @@ TEST(DispatchTest, ExplanationsTellTheChoiceAndTheOthers) {
   for (
       const char* part :
       {"forward over a cache: fp16, head size 64, batch mode, no mask, lse wanted, keys and values "
-       "in pages, seqlen 1 x 512, pages of 128, 8 splits, on gfx942\n",
+       "in pages, pages of 128, 8 splits, seqlen 1 x 512, on gfx942\n",
        "fwd_splitkv: fwd_splitkv_d64_fp16_batch_nmask_paged_npad\n", "for keys and values in place",
        "fwd_splitkv_combine: combine_d64_fp16_batch_lse\n", "for lse not wanted"}) {
     EXPECT_THAT(text, HasSubstr(part));

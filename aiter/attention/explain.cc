@@ -64,7 +64,8 @@ std::string describe(const Request& r, const Plan& plan) {
   }
   if (r.sum_heads) parts.push_back("shared key heads");
   if (r.page_size != 0) parts.push_back(concat("pages of ", r.page_size));
-  if (plan.splits > 1) parts.push_back(concat(plan.splits, " splits"));
+  const int32_t splits = std::max(plan.splits, r.splits);
+  if (splits > 1) parts.push_back(concat(splits, " splits"));
   parts.push_back(concat("seqlen ", r.seqlen_q, " x ", r.seqlen_k));
   return join(parts) + concat(", on ", r.arch);
 }
@@ -178,19 +179,19 @@ std::string explain_unserved(const LaunchTable& table, const Request& request, c
     dtypes.insert(name_of(row.traits.dtype));
     modes.insert(row.traits.group_mode ? "group" : "batch");
     head_sizes.insert({row.traits.head_size_qk, row.traits.head_size_v});
-    // The last of equals: buckets grow.
+    // One that serves lacks another to go with. The last of equals: buckets grow.
     const Mismatch why = mismatch(table, row, request);
-    if (nearest && why < least) continue;
+    if (why.reason == Mismatch::kNone || (nearest && why < least)) continue;
     nearest = &row;
     least = why;
   }
-  if (nearest) {
+  if (!head_sizes.empty()) {
     std::vector<std::string> sizes;
     sizes.reserve(head_sizes.size());
     for (const auto& [qk, v] : head_sizes) {
       sizes.push_back(qk == v ? std::to_string(qk) : concat(qk, "/", v));
     }
-    if (least.reason != Mismatch::kNone) {
+    if (nearest) {
       text += concat(" The nearest, ", table.name(*nearest), ", is for ",
                      reason(table, *nearest, request), ".");
     }

@@ -189,6 +189,7 @@ TEST(KvcacheLaunchTest, TheWorkspaceIsChecked) {
   refused(
       [&p](auto* args) {
         p.problem.seqlen_q = 1 << 22;
+        args->q.stride_batch = args->o.stride_batch = 1 << 30;
         args->workspace_size = uint64_t{1} << 40;
       },
       "seqlen_q is 4194304, but must not exceed 2097151 with 2 splits of the keys");
