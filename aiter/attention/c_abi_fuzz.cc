@@ -24,10 +24,15 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
 
   void call() {
     fill_problem();
-    if (input().ConsumeBool()) {
-      forward();
-    } else {
-      backward();
+    switch (input().ConsumeIntegralInRange(0, 2)) {
+      case 0:
+        forward();
+        break;
+      case 1:
+        backward();
+        break;
+      default:
+        over_cache();
     }
     kernels();
   }
@@ -88,8 +93,13 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
   // Of a forward or a backward pass.
   template <typename Args>
   void fill_bias(Args* args) {
+    if (problem_.bias == ATTN_BIAS_ELEMENTWISE || rarely()) args->bias = query(problem_.seqlen_k);
+    fill_slopes(args);
+  }
+
+  template <typename Args>
+  void fill_slopes(Args* args) {
     const attn_problem& p = problem_;
-    if (p.bias == ATTN_BIAS_ELEMENTWISE || rarely()) args->bias = query(p.seqlen_k);
     if (p.bias != ATTN_BIAS_ALIBI && !rarely()) return;
     args->alibi_stride_batch = number(0, 6);
     const __int128 floats =
@@ -115,11 +125,16 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
     return static_cast<uint8_t*>(tensor_memory(static_cast<int64_t>(bytes)));
   }
 
-  // A tensor of a row-major [batch, seq, heads, size], or with other strides; data where its reach
-  // is small.
+  // Of the query's or the key's side: [batch, rows_per_entry, ...] or [total, ...].
   attn_tensor tensor(int32_t rows_per_entry, int32_t total, int32_t heads, int32_t size) {
     const bool group = problem_.mode == ATTN_MODE_GROUP;
-    const __int128 extents[] = {group ? 1 : problem_.batch, group ? total : rows_per_entry, heads};
+    return tensor_of(group ? 1 : problem_.batch, group ? total : rows_per_entry, heads, size);
+  }
+
+  // A tensor of a row-major [batch, seq, heads, size], or with other strides; data where its reach
+  // is small.
+  attn_tensor tensor_of(int32_t batch, int32_t seq, int32_t heads, int32_t size) {
+    const __int128 extents[] = {batch, seq, heads};
     attn_tensor t = {};
     int64_t* const strides[] = {&t.stride_batch, &t.stride_seq, &t.stride_head};
     __int128 dense = size;
@@ -223,6 +238,82 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
     uint64_t bytes = 0;
     check(attn_bwd_workspace_size(given, &bytes));
     if (computable_) check(attn_bwd(given));
+  }
+
+  // Numbers in memory that nothing else has; NULL where they are many.
+  const int32_t* numbers(__int128 count, int32_t least, int32_t most) {
+    if (rarely()) return nullptr;
+    if (count < 0 || count > 64) {
+      computable_ = false;
+      return nullptr;
+    }
+    auto* all = static_cast<int32_t*>(memory(static_cast<int64_t>(count) * 4));
+    for (int64_t i = 0; i < count; ++i) all[i] = number(least, most);
+    return all;
+  }
+
+  // Where the keys of the problem are; its lengths may become others.
+  void fill_cache(attn_kvcache* c) {
+    attn_problem& p = problem_;
+    const bool group = p.mode == ATTN_MODE_GROUP;
+    c->entries = number(0, 6);
+    c->reserved = static_cast<uint32_t>(number(0, 0));
+    const auto most_page = static_cast<int32_t>(std::clamp<int64_t>(c->entries - int64_t{1}, 0, 8));
+    switch (input().ConsumeIntegralInRange(0, 2)) {
+      case 0:
+        if (group && !rarely()) {
+          c->entries = p.batch;
+          return;
+        }
+        if (input().ConsumeBool()) c->batch_index = numbers(p.batch, 0, most_page);
+        break;
+      case 1:
+        c->page_size = number(1, 4);
+        c->block_table_stride = number(0, 3);
+        if (!rarely()) {
+          p.seqlen_k = static_cast<int32_t>(c->block_table_stride * std::clamp(c->page_size, 0, 9));
+        }
+        c->block_table = numbers(__int128{p.batch} * c->block_table_stride, 0, most_page);
+        break;
+      default: {
+        c->page_size = number(1, 1);
+        int32_t total = 0;
+        c->page_indptr = offsets(p.batch, p.seqlen_k, &total);
+        if (c->page_indptr) c->page_indices = numbers(c->page_indptr[p.batch], 0, most_page);
+      }
+    }
+    if (input().ConsumeBool()) {
+      c->seqlens_k = numbers(p.batch, 0, std::clamp(p.seqlen_k, 0, 9));
+      if (group && !rarely()) p.total_k = 0, p.cu_seqlens_k = nullptr;
+    }
+  }
+
+  void over_cache() {
+    const attn_problem& p = problem_;
+    attn_kvcache cache = {sizeof(cache)};
+    fill_cache(&cache);
+    const bool pages = cache.page_size > 0;
+    const auto key = [&](int32_t size) {
+      if (pages) return tensor_of(cache.entries, cache.page_size, p.heads_k, size);
+      if (p.mode == ATTN_MODE_GROUP) return this->key(size);
+      return tensor_of(cache.entries, p.seqlen_k, p.heads_k, size);
+    };
+    attn_kvcache_fwd_args args = {sizeof(args), number(0, 9)};
+    args.q = query(p.head_size_qk);
+    args.k = key(p.head_size_qk);
+    args.v = key(p.head_size_v);
+    args.o = query(p.head_size_v);
+    args.lse = lse();
+    fill_slopes(&args);
+    args.min_seqlen_q = p.mode == ATTN_MODE_GROUP && pages ? number(0, 5) : number(0, 0);
+    args.reserved = static_cast<uint32_t>(number(0, 0));
+    args.problem = sent_problem();
+    args.cache = rarely() ? nullptr : sent(cache);
+    const attn_kvcache_fwd_args* const given = sent(args);
+    plan(given, attn_plan_kvcache_fwd, attn_explain_kvcache_fwd);
+    uint64_t bytes = 0;
+    check(attn_kvcache_fwd_workspace_size(given, &bytes));
+    if (computable_) check(attn_kvcache_fwd(given));
   }
 
   void kernels() {

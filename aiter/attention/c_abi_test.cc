@@ -134,6 +134,14 @@ TEST(CAbiTest, EveryFunctionChecksSizes) {
   TestProblem problem(kShape, ATTN_DTYPE_FP32);
   attn_fwd_args fwd = problem.fwd();
   attn_bwd_args bwd = problem.bwd();
+  attn_kvcache cache = {};
+  cache.struct_size = sizeof(cache);
+  cache.entries = kShape.batch;
+  attn_kvcache_fwd_args over_cache = {};
+  over_cache.struct_size = sizeof(over_cache);
+  over_cache.problem = &problem.problem;
+  over_cache.cache = &cache;
+  over_cache.q = fwd.q, over_cache.k = fwd.k, over_cache.v = fwd.v, over_cache.o = fwd.o;
   const char* text = nullptr;
   uint32_t count = 0;
   uint64_t bytes = 0;
@@ -145,12 +153,17 @@ TEST(CAbiTest, EveryFunctionChecksSizes) {
       [&] { return attn_plan_bwd(&bwd, "gfx942", nullptr, &count); },
       [&] { return attn_explain_fwd(&fwd, "gfx942", &text); },
       [&] { return attn_explain_bwd(&bwd, "gfx942", &text); },
+      [&] { return attn_kvcache_fwd(&over_cache); },
+      [&] { return attn_kvcache_fwd_workspace_size(&over_cache, &bytes); },
+      [&] { return attn_plan_kvcache_fwd(&over_cache, "gfx942", nullptr, &count); },
+      [&] { return attn_explain_kvcache_fwd(&over_cache, "gfx942", &text); },
   };
   for (const auto& call : calls) {
     EXPECT_EQ(call(), ATTN_OK) << attn_last_error();
-    fwd.struct_size = bwd.struct_size = (64 << 10) + 1;
+    fwd.struct_size = bwd.struct_size = over_cache.struct_size = (64 << 10) + 1;
     expect_refused(call(), ATTN_ERROR_ABI_MISMATCH, "struct_size is 65537");
     fwd.struct_size = sizeof(fwd), bwd.struct_size = sizeof(bwd);
+    over_cache.struct_size = sizeof(over_cache);
     problem.problem.struct_size = 0xbebebebe;
     expect_refused(call(), ATTN_ERROR_ABI_MISMATCH, "attn_problem.struct_size is 3200171710");
     problem.problem.struct_size = sizeof(problem.problem);
