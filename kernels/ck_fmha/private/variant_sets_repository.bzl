@@ -28,6 +28,7 @@ def archs(text):
       text: the file's: a table per architecture with its products and its compute_units. Tables
         within, [ARCH.NAME] and [[ARCH.NAME]], are read by others: ckgen/archs.py,
         resources/occupancy.py.
+
     Returns:
       Name -> compute units, sorted; fails where a table lacks a key, or a line is something else.
     """
