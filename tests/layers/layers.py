@@ -53,10 +53,16 @@ LAYERS: dict[str, list[str]] = {
         "aiter/runtime/interrupt.h",
         "aiter/runtime/parallel.h",
     ],
+    "aiter/attention/splits.*": [
+        "aiter/attn.h",
+        "aiter/attention/splits.h",
+        "kernels/launch_table/*",
+    ],
     "aiter/attention/dispatch.*": [
         "aiter/attn.h",
         "aiter/attention/error.h",
         "aiter/attention/problem.h",
+        "aiter/attention/splits.h",
         "aiter/runtime/error.h",
         "kernels/launch_table/*",
     ],
