@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <utility>
 
 #include "aiter/attention/error.h"
 #include "aiter/attention/validate_cache.h"

@@ -50,6 +50,9 @@ attention::Request request_of(const Row& row, attention::Direction direction,
   request.seqlen_q = std::max<int32_t>(row.tile_seqlen_q, 1);
   request.seqlen_k = std::max<int32_t>(row.tile_seqlen_k, 1);
   request.sum_heads = row.traits.kind == kernels::Kind::kSumHeads;
+  request.page_size = row.traits.paged_kv ? request.seqlen_k : 0;
+  request.batch = request.heads_q = 1;
+  request.query_rows = request.seqlen_q;
   request.arch = arch;
   return request;
 }
@@ -67,7 +70,9 @@ bool read_launch_table(const void* data, size_t size) {
   for (uint32_t i = 0; i < table.row_count(); ++i) {
     const Row& row = table.row(i);
     read_row(table, row);
-    for (const auto direction : {attention::Direction::kForward, attention::Direction::kBackward}) {
+    using attention::Direction;
+    for (const auto direction :
+         {Direction::kForward, Direction::kBackward, Direction::kKvcacheForward}) {
       for (const std::string_view arch : archs) {
         const attention::Request request = request_of(row, direction, arch);
         const attention::Plan plan = dispatch(table, request);
