@@ -129,7 +129,7 @@ def _variant_sets_repository_impl(rctx):
 
 variant_sets_repository = repository_rule(
     implementation = _variant_sets_repository_impl,
-    doc = """known.bzl has the names of variant sets, architectures and directions, and compute units.
+    doc = """known.bzl has the names of variant sets and directions, and archs with compute units.
 
 A package per set has aliases into the set's repository, which is fetched when one of them is asked
 for.""",
