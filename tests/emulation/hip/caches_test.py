@@ -50,7 +50,7 @@ class Cached:
         hip.make_current(self.device)
         self.stream = hip.stream()
         self.inputs = reference.draw(case, "fp16", (size, size), seed=7, backward=False)
-        self.kept: list[Any] = []  # memory of the call
+        self.kept: list[DeviceArray] = []  # memory of the call
         self.problem = problem = abi.struct("attn_problem")()
         problem.struct_size = ctypes.sizeof(problem)
         problem.mode = abi.GROUP if group else abi.BATCH
@@ -71,8 +71,9 @@ class Cached:
         cache.seqlens_k = self.place([k for _, k in case.lengths])
 
     def put(self, array: np.ndarray[Any, Any]) -> DeviceArray:
-        self.kept.append(self.hip.array(array, self.stream, self.device))
-        return self.kept[-1]
+        out = self.hip.array(array, self.stream, self.device)
+        self.kept.append(out)
+        return out
 
     def place(self, numbers: Any) -> int:
         """int32s on the device."""
@@ -122,7 +123,7 @@ class Cached:
                   for row, (_, k) in zip(table, self.case.lengths, strict=True)]  # fmt: skip
         return self.stored(sum(needed) + 2, size, places)
 
-    def run(self, k: Any, v: Any, splits: int, *, lse: bool = True, skipped: int = 0) -> Results:
+    def run(self, keys: list[Any], splits: int, *, lse: bool = True, skipped: int = 0) -> Results:
         case, hip = self.case, self.hip
         batch = 1 if self.group else len(case.lengths)
         shape = (batch, case.total_q // batch, case.heads_q, self.problem.head_size_qk)
@@ -132,7 +133,7 @@ class Cached:
         args.problem = ctypes.addressof(self.problem)
         args.cache = ctypes.addressof(self.cache)
         args.q = self.tensor(self.put(self.inputs.q.view(np.float16).reshape(shape)))
-        args.k, args.v = k, v
+        args.k, args.v = keys
         o = self.put(np.full(shape, 7, np.float16))
         rows = self.put(np.full((batch, case.heads_q, case.total_q // batch), 7, np.float32))
         args.o = self.tensor(o)
@@ -180,7 +181,7 @@ def test_keys_in_place(
     hip: Hip, arch: str, lengths: Any, window: tuple[int, int], splits: int
 ) -> None:
     problem = Cached(hip, arch, case_of(lengths, window), group=False)
-    problem.check(problem.run(*problem.in_place(), splits))
+    problem.check(problem.run(problem.in_place(), splits))
 
 
 @each_arch
@@ -188,7 +189,7 @@ def test_keys_in_place(
 @pytest.mark.parametrize("splits", [1, 3, 8])
 def test_keys_in_pages(hip: Hip, arch: str, splits: int, size: int) -> None:
     problem = Cached(hip, arch, case_of(BATCH, WINDOW), group=False)
-    problem.check(problem.run(*problem.in_pages(size), splits))
+    problem.check(problem.run(problem.in_pages(size), splits))
 
 
 @each_arch
@@ -196,7 +197,7 @@ def test_keys_in_pages(hip: Hip, arch: str, splits: int, size: int) -> None:
 @pytest.mark.parametrize("window", [CAUSAL, WINDOW], ids=str)
 def test_pages_in_group_mode(hip: Hip, arch: str, window: tuple[int, int], splits: int) -> None:
     problem = Cached(hip, arch, case_of(GROUP, window), group=True)
-    problem.check(problem.run(*problem.in_pages(64), splits))
+    problem.check(problem.run(problem.in_pages(64), splits))
 
 
 @each_arch
@@ -205,7 +206,7 @@ def test_lengths_by_cu_seqlens(hip: Hip, arch: str) -> None:
     problem.cache.seqlens_k = None
     problem.problem.total_k = problem.case.total_k
     problem.problem.cu_seqlens_k = problem.place([k for _, k in problem.case.starts()])
-    problem.check(problem.run(*problem.in_pages(128), 2))
+    problem.check(problem.run(problem.in_pages(128), 2))
 
 
 @each_arch
@@ -216,7 +217,7 @@ def test_pages_that_are_not_split(
     """One kernel, without a workspace; sequences of up to `skipped` queries are left out."""
     case = case_of(GROUP, CAUSAL, skipped_seqlen_q=skipped)
     problem = Cached(hip, arch, case, group=True, size=128)
-    problem.check(problem.run(*problem.in_pages(128), 1, lse=False, skipped=skipped))
+    problem.check(problem.run(problem.in_pages(128), 1, lse=False, skipped=skipped))
     (launch,) = runtime.launches
     assert launch.symbol.startswith("fmha_fwd_pagedkv_d128_fp16_group_")
 
@@ -228,7 +229,7 @@ def test_results_do_not_depend_on_where_keys_are(hip: Hip, arch: str) -> None:
     for layout in ("place", 64, 192):
         problem = Cached(hip, arch, case_of(DECODING, CAUSAL), group=False)
         given = problem.in_place() if layout == "place" else problem.in_pages(int(layout))
-        results.append(problem.run(*given, 1))
+        results.append(problem.run(given, 1))
     for other in results[1:]:
         np.testing.assert_array_equal(other.o, results[0].o)
         np.testing.assert_array_equal(other.lse, results[0].lse)
