@@ -44,7 +44,6 @@ CkArgs problem_args(const LaunchArgs& args, bool group_mode) {
   ck.lse_ptr = args.lse;
   ck.bias_ptr = features.bias;
   ck.seqstart_q_ptr = problem.cu_seqlens_q;
-  ck.seqstart_k_ptr = problem.cu_seqlens_k;
   ck.seqlen_q = group_mode ? problem.total_q : problem.seqlen_q;
   ck.seqlen_k = group_mode ? problem.total_k : problem.seqlen_k;
   ck.batch = problem.batch;
@@ -97,6 +96,7 @@ template <typename CkArgs>
 CkArgs cache_args(const LaunchArgs& args, bool group_mode) {
   const Features& features = args.features;
   CkArgs ck = forward_args<CkArgs>(args, group_mode);
+  ck.seqstart_k_ptr = args.problem.cu_seqlens_k;
   // In pages, it is the stride between pages, in group mode too.
   ck.batch_stride_k = index(args.k.stride_batch);
   ck.batch_stride_v = index(args.v.stride_batch);

@@ -14,6 +14,7 @@ template <typename Kernel>
 void fwd_launch(const LaunchArgs& args, Launch* launch) {
   const Features& features = args.features;
   auto ck = forward_args<fmha_fwd_args>(args, Kernel::kIsGroupMode);
+  ck.seqstart_k_ptr = args.problem.cu_seqlens_k;
   ck.min_seqlen_q = features.min_seqlen_q;
   ck.p_drop = features.p_drop;
   ck.drop_seed_offset = std::make_pair(features.drop_seed, features.drop_offset);

@@ -44,6 +44,16 @@ struct Features {
   int32_t page_size;
   const int32_t* seqlens_k;    // [batch]
   const int32_t* batch_index;  // [batch], or NULL: entry b is b
+  // Keys and values in pages of one key each.
+  int32_t pages;                // that k and v have
+  const int32_t* page_indptr;   // [batch + 1]
+  const int32_t* page_indices;  // from page_indptr[b] on: the pages of batch entry b
+  // Appending to a cache: behind the seqlens_k keys that each batch entry has.
+  int32_t seqlen_new;
+  attn_tensor k_new, v_new;
+  int32_t rotary_size;
+  const void* rotary_cos;  // [token, rotary_size / 2]
+  const void* rotary_sin;
 };
 
 // All that the launch code of any kind reads; each kind reads what it has. Not an ABI: it may grow.

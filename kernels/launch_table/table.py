@@ -13,12 +13,12 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kernels.launch_table.traits import TABLE
+from kernels.launch_table.traits import TABLE, padded
 
 MAGIC = b"ATTNTBL1"
 _HEADER = struct.Struct("<8s6I7I3I")
 _ARCH = struct.Struct("<16s")
-_ROW = struct.Struct(f"<III3HH4H{struct.calcsize(TABLE.packed_format())}s")
+_ROW = struct.Struct(padded(f"<III3HH4H{struct.calcsize(TABLE.packed_format())}s", 4))
 _OBJECT = struct.Struct("<32s32sQ")
 _BUCKET = struct.Struct("<BBHHH")
 _SLOT = struct.Struct("<QII")

@@ -19,6 +19,11 @@ TraitValue = str | int | bool
 _KIND_BITS, _ENUM_BITS, _SIZE_BITS = 8, 4, 16  # of an exact key
 
 
+def padded(fields: str, alignment: int) -> str:
+    """The struct format of C++'s struct of such fields, which ends at its alignment."""
+    return fields + "x" * (-struct.calcsize(fields) % alignment)
+
+
 @dataclasses.dataclass(frozen=True)
 class Trait:
     """One entry of [[traits]]; its fields are documented in traits.toml."""
@@ -81,7 +86,8 @@ class Table:
 
     def packed_format(self) -> str:
         """The struct format of C++'s Traits: the kind, then the traits in their order."""
-        return "<B" + "".join("H" if trait.is_size else "B" for trait in self.traits.values())
+        fields = "<B" + "".join("H" if trait.is_size else "B" for trait in self.traits.values())
+        return padded(fields, 2)
 
     def pack(self, kind: str, traits: Mapping[str, TraitValue]) -> bytes:
         """C++'s Traits; a trait that is absent is 0. Raises ValueError."""

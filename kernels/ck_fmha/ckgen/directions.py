@@ -80,6 +80,12 @@ KINDS = {
     "fwd_pagedkv": Kind(
         "fmha_kernel_0", "using trait_0 =", "fwd_pagedkv_launch", "launch_pagedkv.h"
     ),
+    "fwd_appendkv": Kind(
+        "fmha_kernel_0", "using trait_0 =", "fwd_appendkv_launch", "launch_appendkv.h"
+    ),
+    "fwd_batch_prefill": Kind(
+        "fmha_kernel_0", "using trait_0 =", "fwd_batch_prefill_launch", "launch_batch_prefill.h"
+    ),
 }
 
 
@@ -222,6 +228,38 @@ def _fwd_splitkv(module: ModuleType) -> Iterator[Candidate]:
             yield Candidate("fwd_splitkv", traits, (split, combine), kernel.api_trait())
 
 
+_APPEND_BLOCK = 256  # work-items per workgroup, fixed in upstream's headers
+
+
+def _fwd_appendkv(module: ModuleType) -> Iterator[Candidate]:
+    # Upstream's filter is not applied to what appends: column-major v and fp8 are listed too.
+    _, kernels = module.get_fwd_appendkv_blobs("", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE)
+    for kernel in kernels:
+        if kernel.F_dtype not in ("fp16", "bf16") or kernel.F_pipeline.F_vlayout != "row":
+            continue
+        tile = kernel.F_tile
+        instance = Instance(
+            name=kernel.name,
+            kind="fwd_appendkv",
+            traits=read_traits("fwd_appendkv", kernel),
+            tile=Tile(tile.F_bs, tile.F_bsk, tile.F_bd, tile.F_bdv),
+            block_size=_APPEND_BLOCK,
+            upstream=kernel,
+        )
+        yield Candidate("fwd_appendkv", instance.traits, (instance,), kernel.api_trait())
+
+
+def _fwd_batch_prefill(module: ModuleType) -> Iterator[Candidate]:
+    _, kernels = module.get_fwd_blobs("", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
+    for kernel in kernels:
+        # Each is there once more with a smaller tile of queries, for calls that leave compute units
+        # idle: how many there are is known at run time only. The larger tile serves them, too.
+        if str(kernel.F_tile.F_constraint) != "true":
+            continue
+        instance = _forward_instance(module, "fwd_batch_prefill", kernel)
+        yield Candidate("fwd_batch_prefill", instance.traits, (instance,), kernel.api_trait())
+
+
 # Work-items per workgroup of the two elementwise backward kernels, fixed in upstream's templates.
 _DOT_DO_O_BLOCK, _CONVERT_DQ_BLOCK = 64, 256
 
@@ -297,6 +335,12 @@ DIRECTIONS = {
     ),
     "fwd_pagedkv": Direction(
         "fmha_pagedkv_prefill", _fwd_pagedkv, ("FmhaFwdApiPool", "register_traits")
+    ),
+    "fwd_appendkv": Direction(
+        "fmha_fwd_appendkv", _fwd_appendkv, ("FmhaFwdAppendKVApiPool", "register_traits")
+    ),
+    "fwd_batch_prefill": Direction(
+        "fmha_batch_prefill", _fwd_batch_prefill, ("FmhaFwdApiPool", "register_traits")
     ),
 }
 

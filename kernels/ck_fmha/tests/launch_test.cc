@@ -69,6 +69,16 @@ LaunchArgs some_args() {
   f.block_table_stride = 90003;
   f.page_size = 128;
   f.seqlens_k = address<const int32_t>(17);
+  f.pages = 90004;
+  f.page_indptr = address<const int32_t>(20);
+  f.page_indices = address<const int32_t>(21);
+  f.batch_index = address<const int32_t>(22);
+  f.seqlen_new = 70;
+  f.k_new = {address<void>(23), 70007, 70008, 70009};
+  f.v_new = {address<void>(24), 70010, 70011, 70012};
+  f.rotary_size = 48;
+  f.rotary_cos = address<void>(25);
+  f.rotary_sin = address<void>(26);
   return args;
 }
 
@@ -149,6 +159,37 @@ TEST(LaunchCode, PagedKeys) {
     EXPECT_TRUE(paged.holds(address<void>(number))) << number;
   }
   for (const int32_t number : {90001, 90003, 70001, 128}) EXPECT_TRUE(paged.holds(number));
+}
+
+TEST(LaunchCode, AppendedKeys) {
+  LaunchArgs args = some_args();
+  args.q = {address<void>(1), 70013, 70014, 70015};
+  args.problem.mask = ATTN_MASK_BOTTOM_RIGHT;
+  const Made append = make(Kind::kFwdAppendkv, args);
+  for (const int number : {1, 2, 3, 16, 17, 23, 24, 25, 26}) {
+    EXPECT_TRUE(append.holds(address<void>(number))) << number;
+  }
+  for (int32_t stride = 70001; stride <= 70015; ++stride) {
+    EXPECT_TRUE(append.holds(stride)) << stride;
+  }
+  for (const int32_t number : {48, 70, 128, 200, 90003}) EXPECT_TRUE(append.holds(number));
+  // A tile has 64 queries and 64 new keys, for each head of q.
+  EXPECT_EQ(append.launch.grid[0], 4u);
+  EXPECT_EQ(append.launch.grid[1], 5u);
+  EXPECT_EQ(append.launch.grid[2], 3u);
+}
+
+TEST(LaunchCode, BatchPrefill) {
+  const Made prefill = make(Kind::kFwdBatchPrefill);
+  for (const int number : {1, 2, 3, 4, 5, 12, 18, 20, 21}) {
+    EXPECT_TRUE(prefill.holds(address<void>(number))) << number;
+  }
+  EXPECT_TRUE(prefill.holds(int32_t{90004}));
+  EXPECT_TRUE(prefill.holds(int32_t{70001})) << "a page is a key";
+  EXPECT_TRUE(prefill.holds(int32_t{80003})) << "the stride of slopes";
+  EXPECT_EQ(prefill.launch.grid[0], 5u);
+  EXPECT_EQ(prefill.launch.grid[1], 3u);
+  EXPECT_EQ(prefill.launch.grid[2], 2u);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ def all_instances(pool: Pool):
 def upstream_names(fmha_dir: Path) -> set[str]:
     """Of every kernel that upstream's generator would write."""
     sys.path.insert(0, str(fmha_dir))
-    fwd, bwd, split, paged = (
+    fwd, bwd, split, paged, append, prefill = (
         importlib.import_module(f"codegen.ops.{d.module}") for d in DIRECTIONS.values()
     )
     sys.path.remove(str(fmha_dir))
@@ -30,6 +30,8 @@ def upstream_names(fmha_dir: Path) -> set[str]:
         split.get_fwd_splitkv_blobs("", 600, "simplified", [-1])[1],
         split.get_fwd_splitkv_combine_blobs("", 600, [-1]),
         paged.get_fwd_blobs("", 600, [-1], "simplified")[1],
+        append.get_fwd_appendkv_blobs("", 600, "simplified", [-1])[1],
+        prefill.get_fwd_blobs("", 600, [-1], "simplified")[1],
     ]
     return {kernel.name for kernels in listed for kernel in kernels}
 
@@ -38,14 +40,16 @@ def test_every_instance_is_one_of_upstreams(pool: Pool, fmha_dir: Path):
     names = upstream_names(fmha_dir)
     assert all_instances(pool).keys() <= names
     # All of them but those that store their random numbers, the asynchronous ones for split keys,
-    # which upstream lists and lacks, what no split has its parts combined by, and paged ones
-    # without pages.
+    # which upstream lists and lacks, what no split has its parts combined by, paged ones without
+    # pages, what appends fp8 or column-major v, and the small tiles of batch prefill.
     left_out = names - all_instances(pool).keys()
     assert left_out and all(
         "storerandval" in name
         or ("_splitkv_" in name and "_qr_async_" in name)
         or "_splitkv_combine_" in name
         or ("_qr_pagedkv_" in name and name.endswith("_npagedkv"))
+        or ("_appendkv_" in name and ("8_b" in name or "_vc_" in name))
+        or ("_batch_prefill_" in name and "_b64x" in name)
         for name in left_out
     )
 
@@ -74,7 +78,8 @@ def test_traits_say_what_the_name_says(pool: Pool):
     for instance in all_instances(pool).values():
         name, traits = instance.name + "_", instance.traits
         assert f"_d{traits['head_size_qk']}_{traits['dtype']}_" in name
-        assert f"_{traits['mode']}_" in name
+        if "mode" in traits:
+            assert f"_{traits['mode']}_" in name
         for trait, (yes, no) in spelled.items():
             if trait in traits:
                 assert (yes if traits[trait] else no) + "_" in name, (trait, name)
@@ -94,13 +99,24 @@ def test_traits_say_what_the_name_says(pool: Pool):
             if traits.get(trait)
         )
         assert (f"_p{padding}_" if padding else "_npad_") in name
-        if "paged_kv" in traits:
+        if instance.kind == "fwd_appendkv":
+            assert ("_pagedkv_" in name) == traits["paged_kv"]
+            word = {"none": "", "halves": "_half_", "interleaved": "_inter_"}[traits["rotary"]]
+            assert word in name and (word or ("_half_" not in name and "_inter_" not in name))
+        elif "paged_kv" in traits:
             assert ("_npagedkv_" in name) != traits["paged_kv"]
 
 
 def test_tiles_say_what_the_name_says(pool: Pool):
     for instance in all_instances(pool).values():
-        if instance.kind in ("fwd", "bwd_dq_dk_dv", "fwd_splitkv", "fwd_pagedkv"):
+        if instance.kind in (
+            "fwd",
+            "bwd_dq_dk_dv",
+            "fwd_splitkv",
+            "fwd_pagedkv",
+            "fwd_appendkv",
+            "fwd_batch_prefill",
+        ):
             match = re.search(r"_b(\d+)x(\d+)x", instance.name)
             assert match
             expected = tuple(map(int, match.groups()))

@@ -141,7 +141,7 @@ def test_unknown_value_names_it_the_allowed_and_the_nearest():
         ('[[variants]]\ndirection = "forward"\n', "unknown value 'forward' for direction"),
         (
             '[[variants]]\ndirection = "bwd"\nlse = true\n',
-            "lse is a trait of fwd, fwd_splitkv, fwd_pagedkv only",
+            "lse is a trait of fwd, fwd_splitkv, fwd_pagedkv, fwd_batch_prefill only",
         ),
         ('[[variants]]\ndirection = "fwd"\ndeterministic = true\n', "is a trait of bwd only"),
         ("[[variants]]\nhas_mask = true\n", "did you mean 'mask'?"),

@@ -76,7 +76,18 @@ def test_bench_is_families_of_eight_and_four_and_what_is_alone(pool: Pool):
 
 
 # Not whatever lies in the folder: a set of somebody's own is not for our tests.
-SHIPPED = ("bench", "core", "directions", "full", "inference", "jax", "races", "smoke", "te")
+SHIPPED = (
+    "bench",
+    "caches",
+    "core",
+    "directions",
+    "full",
+    "inference",
+    "jax",
+    "races",
+    "smoke",
+    "te",
+)
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -57,7 +57,14 @@ def modules() -> dict[str, Any]:
     try:
         return {
             name: importlib.import_module(f"codegen.ops.fmha_{name}")
-            for name in ("fwd", "bwd", "fwd_splitkv", "pagedkv_prefill")
+            for name in (
+                "fwd",
+                "bwd",
+                "fwd_splitkv",
+                "pagedkv_prefill",
+                "fwd_appendkv",
+                "batch_prefill",
+            )
         }
     finally:
         sys.path.remove(folder)
@@ -87,6 +94,13 @@ def upstream() -> Iterator[tuple[str, str, str, str, Any]]:
         pads = (kernel.F_pipeline.F_spad, kernel.F_pipeline.F_dvpad)
         if kernel.F_hdim in split_sizes and pads != ("f", "t"):
             yield "fwd_splitkv", "combine", str(kernel.F_hdim), kernel.name, kernel
+    for kernel in ck["fwd_appendkv"].get_fwd_appendkv_blobs("", 600, "simplified", [-1])[1]:
+        # Receipt 600 means nothing there: v by columns and fp8 are listed too.
+        if kernel.F_dtype in ("fp16", "bf16") and kernel.F_pipeline.F_vlayout == "row":
+            yield "fwd_appendkv", "fwd_appendkv", str(kernel.F_hdim), kernel.name, kernel
+    for kernel in ck["batch_prefill"].get_fwd_blobs(*arguments)[1]:
+        if kernel.F_tile.F_bm0 == 128:  # the smaller tile is for some calls of a few queries
+            yield "fwd_batch_prefill", "prefill", str(kernel.F_hdim), kernel.name, kernel
     _, dots, mains, converts = ck["bwd"].get_bwd_blobs("", 600, "simplified", [-1])
     for kind, kernels in (("dot_do_o", dots), ("main", mains), ("convert_dq", converts)):
         for kernel in kernels:
@@ -183,9 +197,21 @@ SETS: dict[str, Wanted] = {
         "split": cached,
         "combine": lambda kernel: kernel.F_pipeline.F_spad == "t",
         "fwd_pagedkv": cached,
+        "fwd_appendkv": lambda kernel: True,
+        "prefill": lambda kernel: cached(kernel) and kernel.F_pipeline.F_dropout == "f",
     },
     "full": dict.fromkeys(
-        ("fwd", "main", "dot_do_o", "convert_dq", "split", "combine", "fwd_pagedkv"),
+        (
+            "fwd",
+            "main",
+            "dot_do_o",
+            "convert_dq",
+            "split",
+            "combine",
+            "fwd_pagedkv",
+            "fwd_appendkv",
+            "prefill",
+        ),
         lambda kernel: True,
     ),
 }

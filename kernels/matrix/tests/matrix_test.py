@@ -65,13 +65,15 @@ def test_json_has_each_set_for_each_architecture() -> None:
         "bwd",
         "fwd_splitkv",
         "fwd_pagedkv",
+        "fwd_appendkv",
+        "fwd_batch_prefill",
     }
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--variants=tee"], "matrix: --variants: unknown variant set 'tee'; known: bench, core"),
+        (["--variants=tee"], "matrix: --variants: unknown variant set 'tee'; known: bench, caches"),
         (["--variants="], "matrix: --variants: name at least one variant set; known: bench"),
         (["--archs=gfx942,gfx9"], "--archs: unknown architecture 'gfx9'; known: gfx90a, gfx942, gfx950"),
         (["te"], "what is 'te'?"),

@@ -199,7 +199,7 @@ def test_files_that_bazel_left_on_a_server(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (["--variants=smock"], "resources: --variants: unknown variant set 'smock'; known: bench"),
-        (["--without=nil"], "resources: --without: unknown variant set 'nil'; known: bench, core"),
+        (["--without=nil"], "resources: --without: unknown variant set 'nil'; known: bench, "),
         (["--archs=gfx9"], "--archs: unknown architecture 'gfx9'; known: gfx90a, gfx942, gfx950"),
         (["--archs="], "--archs: name at least one architecture; known: gfx90a, gfx942, gfx950"),
         (["--sort=-cycle"], "--sort: unknown column 'cycle'; known: instance, arch, "),
