@@ -251,7 +251,8 @@ typedef struct attn_dropout_mask_args {
  *     block_table[b * block_table_stride + j]; or, with page_size = 1, key j of sequence b is at
  *     page page_indices[page_indptr[b] + j] (SGLang's table).
  * All arrays of numbers are in the memory of device_type. What lies on a GPU is not read by the
- * library: it is the caller's to keep every length and every page number in range there. */
+ * library: it is the caller's to keep every length and every page number in range there, and to
+ * have 159 further entries in page_indices, of pages with finite numbers: kernels read them. */
 typedef struct attn_kvcache {
   uint32_t struct_size;
   int32_t entries; /* that k and v have: sequences, or pages */
@@ -299,12 +300,13 @@ typedef enum attn_rotary {
 
 /* Appends new keys and values to a cache, behind the seqlens_k keys that each sequence has, and
  * rotates the new keys, and q in place, where rotary says so. Batch mode only; the problem's
- * seqlen_k is the room, and its mask matters in one way: with a mask query i is rotated as the token
- * seqlens_k[b] + i, without one all queries of b are as the token seqlens_k[b]. Attention then takes
- * seqlens_k + seqlen_new as lengths. */
+ * seqlen_k is the room, and its mask matters in one way: with a mask query i is rotated as the
+ * token seqlens_k[b] + i, without one all queries of b are as the token seqlens_k[b]. Attention
+ * then takes seqlens_k + seqlen_new as lengths. What is written has an entry or pages of its own:
+ * no two sequences have one in common. On the GPU a page has 63 keys or more, or seqlen_new - 1. */
 typedef struct attn_append_kv_args {
   uint32_t struct_size;
-  int32_t seqlen_new; /* keys that every sequence gets; seqlens_k + seqlen_new is at most the room */
+  int32_t seqlen_new; /* keys that every sequence gets; with seqlens_k, at most the room */
   const attn_problem* problem;
   const attn_kvcache* cache; /* seqlens_k: the lengths before; not with page_indptr */
   attn_tensor q;             /* with rotary, else zero: rotated in place */
@@ -316,8 +318,10 @@ typedef struct attn_append_kv_args {
   /* [rotary_length, rotary_size / 2], contiguous, of the problem's dtype: by token. */
   const void* rotary_cos;
   const void* rotary_sin;
-  int32_t rotary_length; /* tokens that the tables have: at least seqlen_k */
-  uint32_t reserved;     /* 0 */
+  /* Tokens that the tables have: at least seqlen_k, and the difference more where seqlen_q (without
+   * a mask 1) exceeds seqlen_new. On the GPU the tables begin at multiples of 16 bytes. */
+  int32_t rotary_length;
+  uint32_t reserved; /* 0 */
 } attn_append_kv_args;
 
 /* One kernel: an instance on an arch. Strings live as long as the library. */

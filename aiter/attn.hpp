@@ -171,6 +171,27 @@ inline attn_kvcache_fwd_args kvcache_fwd_args(const attn_problem* problem,
   return args;
 }
 
+// Of seqlen_new new keys and values for each sequence.
+inline attn_append_kv_args append_kv_args(const attn_problem* problem, const attn_kvcache* cache,
+                                          int32_t seqlen_new) {
+  attn_append_kv_args args = {};
+  args.struct_size = sizeof(args);
+  args.problem = problem;
+  args.cache = cache;
+  args.seqlen_new = seqlen_new;
+  return args;
+}
+
+// The first `size` elements of q and of new keys are rotated; the tables are [length, size / 2].
+inline void rotated(attn_append_kv_args* args, attn_rotary kind, int32_t size, const void* cos,
+                    const void* sin, int32_t length) {
+  args->rotary = kind;
+  args->rotary_size = size;
+  args->rotary_cos = cos;
+  args->rotary_sin = sin;
+  args->rotary_length = length;
+}
+
 // In its scope this thread's calls on the CPU end with an Error, ATTN_ERROR_INTERRUPTED, once
 // should_stop() is true. It is called about every 20 ms, and must not throw nor call this library.
 class Interruptible {
@@ -204,6 +225,8 @@ inline uint64_t bwd_workspace_size(const attn_bwd_args& args) {
   check(attn_bwd_workspace_size(&args, &bytes));
   return bytes;
 }
+
+inline void append_kv(const attn_append_kv_args& args) { check(attn_append_kv(&args)); }
 
 inline void kvcache_fwd(const attn_kvcache_fwd_args& args) { check(attn_kvcache_fwd(&args)); }
 
@@ -239,6 +262,15 @@ inline std::vector<uint32_t> plan_kvcache_fwd(const attn_kvcache_fwd_args& args,
   return kernels;
 }
 
+inline std::vector<uint32_t> plan_append_kv(const attn_append_kv_args& args,
+                                            const char* arch = nullptr) {
+  uint32_t count = 0;
+  check(attn_plan_append_kv(&args, arch, nullptr, &count));
+  std::vector<uint32_t> kernels(count);
+  check(attn_plan_append_kv(&args, arch, kernels.data(), &count));
+  return kernels;
+}
+
 inline std::string explain_fwd(const attn_fwd_args& args, const char* arch = nullptr) {
   const char* text = nullptr;
   check(attn_explain_fwd(&args, arch, &text));
@@ -255,6 +287,12 @@ inline std::string explain_kvcache_fwd(const attn_kvcache_fwd_args& args,
                                        const char* arch = nullptr) {
   const char* text = nullptr;
   check(attn_explain_kvcache_fwd(&args, arch, &text));
+  return text;
+}
+
+inline std::string explain_append_kv(const attn_append_kv_args& args, const char* arch = nullptr) {
+  const char* text = nullptr;
+  check(attn_explain_append_kv(&args, arch, &text));
   return text;
 }
 

@@ -87,6 +87,29 @@ TEST(AttnHppTest, Caches) {
   EXPECT_EQ(results[2], results[0]);
 }
 
+TEST(AttnHppTest, Appending) {
+  TestProblem memory(Shape{2, 4, 2, 1, 8, 16, 8}, ATTN_DTYPE_FP32);
+  TestProblem added(Shape{2, 4, 2, 1, 1, 16, 8}, ATTN_DTYPE_FP32, 2);
+  const std::vector<int32_t> lengths = {0, 6};
+  const attn_kvcache cache = attn::cache_in_place(2, lengths.data());
+  attn_append_kv_args args = attn::append_kv_args(&memory.problem, &cache, 1);
+  // A half turn.
+  const std::vector<float> cos(8 * 8, -1), sin(8 * 8, 0);
+  attn::rotated(&args, ATTN_ROTARY_HALVES, 16, cos.data(), sin.data(), 8);
+  args.q = memory.q.tensor();
+  args.k = memory.k.tensor();
+  args.v = memory.v.tensor();
+  args.k_new = added.k.tensor();
+  args.v_new = added.v.tensor();
+  const double query = memory.q.get(1, 0, 3, 5);
+  attn::append_kv(args);
+  EXPECT_EQ(memory.q.get(1, 0, 3, 5), -query);
+  EXPECT_EQ(memory.k.get(1, 6, 1, 9), -added.k.get(1, 0, 1, 9));
+  EXPECT_EQ(memory.v.get(0, 0, 1, 7), added.v.get(0, 0, 1, 7));
+  EXPECT_TRUE(attn::plan_append_kv(args).empty());
+  EXPECT_THAT(attn::explain_append_kv(args), HasSubstr("CPU reference"));
+}
+
 TEST(AttnHppTest, FailuresAreExceptions) {
   const attn_problem problem = attn::batch_problem(ATTN_DTYPE_FP16, {1, 1, 1, 5, 6, 8});
   const attn_fwd_args args = attn::fwd_args(&problem);

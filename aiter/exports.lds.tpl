@@ -4,12 +4,14 @@
 {
   global:
     NAMESPACE_attn_abi_version;
+    NAMESPACE_attn_append_kv;
     NAMESPACE_attn_bwd;
     NAMESPACE_attn_bwd_workspace_size;
     NAMESPACE_attn_code_object;
     NAMESPACE_attn_code_object_free;
     NAMESPACE_attn_driver_info;
     NAMESPACE_attn_dropout_mask;
+    NAMESPACE_attn_explain_append_kv;
     NAMESPACE_attn_explain_bwd;
     NAMESPACE_attn_explain_fwd;
     NAMESPACE_attn_explain_kvcache_fwd;
@@ -22,6 +24,7 @@
     NAMESPACE_attn_norm_bwd;
     NAMESPACE_attn_norm_bwd_workspace_size;
     NAMESPACE_attn_norm_fwd;
+    NAMESPACE_attn_plan_append_kv;
     NAMESPACE_attn_plan_bwd;
     NAMESPACE_attn_plan_fwd;
     NAMESPACE_attn_plan_kvcache_fwd;

@@ -41,6 +41,11 @@ struct AbiStruct<attn_kvcache_fwd_args> {
   static constexpr size_t kLeast = 200;
 };
 template <>
+struct AbiStruct<attn_append_kv_args> {
+  static constexpr const char* kName = "attn_append_kv_args";
+  static constexpr size_t kLeast = 216;
+};
+template <>
 struct AbiStruct<attn_kernel_info_t> {
   static constexpr const char* kName = "attn_kernel_info_t";
   static constexpr size_t kLeast = 120;

@@ -98,6 +98,15 @@ Problem read(const attn_kvcache_fwd_args* given, Pointers pointers) {
   });
 }
 
+Problem read(const attn_append_kv_args* given, Pointers pointers) {
+  const attn_append_kv_args args = read_struct(given);
+  require_zero<attn_append_kv_args>("reserved", args.reserved);
+  const attn_problem problem = read_struct(args.problem);
+  const attn_kvcache cache = read_struct(args.cache);
+  require_zero<attn_kvcache>("reserved", cache.reserved);
+  return validated(args, problem, cache, pointers);
+}
+
 runtime::Loader& rocm_loader(runtime::Driver& driver) {
   static runtime::Once<runtime::Loader> loader;
   return loader.get([&] { return std::make_unique<runtime::Loader>(driver, library_store()); });
@@ -117,10 +126,11 @@ attn_status run(const Args* given) {
   return guarded([&] {
     const Problem problem = read(given, Pointers::kRequired);
     if (problem.device_type == ATTN_DEVICE_CPU) {
+      if (is_append(problem)) return reference_append_kv(problem);
       return is_backward(problem) ? reference_bwd(problem) : reference_fwd(problem);
     }
     runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
-    if (!has_scores(problem)) return fill_outputs(problem, driver);
+    if (!has_work(problem)) return is_append(problem) ? void() : fill_outputs(problem, driver);
     const std::string arch = driver.arch(problem.device_id);
     const Plan plan = complete_plan(make_request(problem, arch));
     launch(launch_table(), problem, plan, launch_table().find_arch(arch), driver,
@@ -152,7 +162,7 @@ attn_status plan(const Args* given, const char* arch, uint32_t* kernels, uint32_
     const uint32_t room = kernels ? *count : 0;
     *count = 0;
     const Problem problem = read(given, Pointers::kIgnored);
-    if (problem.device_type == ATTN_DEVICE_CPU || !has_scores(problem)) return;
+    if (problem.device_type == ATTN_DEVICE_CPU || !has_work(problem)) return;
     const std::string planned_arch = arch_for(problem, arch);
     const Request request = make_request(problem, planned_arch);
     const Plan plan = complete_plan(request);
@@ -176,7 +186,10 @@ attn_status explain_to(const Args* given, const char* arch, const char** text) {
     if (problem.device_type == ATTN_DEVICE_CPU) {
       return "CPU reference: serves every valid problem\n";
     }
-    if (!has_scores(problem)) return "no kernel: without queries or keys, outputs are filled\n";
+    if (!has_work(problem)) {
+      return is_append(problem) ? "no kernel: nothing is appended or rotated\n"
+                                : "no kernel: without queries or keys, outputs are filled\n";
+    }
     const std::string planned_arch = arch_for(problem, arch);
     const Request request = make_request(problem, planned_arch);
     return explain(launch_table(), request, complete_plan(request));
@@ -212,6 +225,8 @@ attn_status attn_kvcache_fwd_workspace_size(const attn_kvcache_fwd_args* given, 
     if (problem.device_type != ATTN_DEVICE_CPU) *bytes = workspace_size(problem);
   });
 }
+
+attn_status attn_append_kv(const attn_append_kv_args* args) { return run(args); }
 
 attn_status attn_bwd_workspace_size(const attn_bwd_args* given, uint64_t* bytes) {
   return guarded([&] {
@@ -250,6 +265,11 @@ attn_status attn_plan_kvcache_fwd(const attn_kvcache_fwd_args* args, const char*
   return plan(args, arch, kernels, count);
 }
 
+attn_status attn_plan_append_kv(const attn_append_kv_args* args, const char* arch,
+                                uint32_t* kernels, uint32_t* count) {
+  return plan(args, arch, kernels, count);
+}
+
 attn_status attn_explain_fwd(const attn_fwd_args* args, const char* arch, const char** text) {
   return explain_to(args, arch, text);
 }
@@ -260,6 +280,11 @@ attn_status attn_explain_bwd(const attn_bwd_args* args, const char* arch, const 
 
 attn_status attn_explain_kvcache_fwd(const attn_kvcache_fwd_args* args, const char* arch,
                                      const char** text) {
+  return explain_to(args, arch, text);
+}
+
+attn_status attn_explain_append_kv(const attn_append_kv_args* args, const char* arch,
+                                   const char** text) {
   return explain_to(args, arch, text);
 }
 

@@ -51,6 +51,17 @@ bool serves_head_size(int32_t head_size, bool padded, uint16_t tile, uint16_t al
   return is_multiple(head_size, padded ? alignment : tile);
 }
 
+// Upstream's kernels find a tile of keys by one entry of the block table. What appends writes a
+// tile of new keys to the page where it begins and to the next one.
+bool suits_pages(const Row& row, const Request& request) {
+  if (!row.traits.paged_kv) return true;
+  if (row.traits.kind != Kind::kFwdAppendkv) {
+    return is_multiple(request.page_size, row.tile_seqlen_k);
+  }
+  const int64_t keys = std::min<int64_t>(request.seqlen_new, row.tile_seqlen_k);
+  return keys <= int64_t{request.page_size} + 1;
+}
+
 // Why an instance that has the request's exact traits does not serve it.
 Mismatch::Reason shape_mismatch(const LaunchTable& table, const Row& row, const Request& request,
                                 int arch) {
@@ -64,10 +75,7 @@ Mismatch::Reason shape_mismatch(const LaunchTable& table, const Row& row, const 
       return Mismatch::kSeqlen;
     }
   }
-  // Upstream's kernels find a tile of keys by one entry of the block table.
-  if (traits.paged_kv && !is_multiple(request.page_size, row.tile_seqlen_k)) {
-    return Mismatch::kPageSize;
-  }
+  if (!suits_pages(row, request)) return Mismatch::kPageSize;
   if (!serves_head_size(request.head_size_qk, traits.pad_head_size_qk, row.tile_head_size_qk,
                         row.head_size_alignment) ||
       !serves_head_size(request.head_size_v, traits.pad_head_size_v, row.tile_head_size_v,
@@ -128,6 +136,8 @@ constexpr Pass kForward = {Kind::kFwd, {Kind::kFwd}, 1};
 constexpr Pass kBackward = {
     Kind::kBwdDqDkDv, {Kind::kBwdDotDoO, Kind::kBwdDqDkDv, Kind::kBwdConvertDq}, 3};
 constexpr Pass kSplitKeys = {Kind::kFwdSplitkv, {Kind::kFwdSplitkv, Kind::kFwdSplitkvCombine}, 2};
+constexpr Pass kAppend = {Kind::kFwdAppendkv, {Kind::kFwdAppendkv}, 1};
+constexpr Pass kPageList = {Kind::kFwdBatchPrefill, {Kind::kFwdBatchPrefill}, 1};
 constexpr Pass kPagedKeys = {Kind::kFwdPagedkv, {Kind::kFwdPagedkv}, 1};
 
 Plan plan_pass(const LaunchTable& table, const Pass& pass, const Request& request) {
@@ -179,6 +189,7 @@ int32_t splits_for(const Row& row, const Request& request) {
 // In pages what is not split is computed by a kernel of its own, in one launch, where there is one:
 // it has no lse. It alone leaves sequences out.
 Plan plan_over_cache(const LaunchTable& table, const Request& request) {
+  if (request.page_list) return plan_pass(table, kPageList, request);
   const Plan paged = plan_pass(table, kPagedKeys, request);
   if (request.traits.skip_min_seqlen_q) return paged;
   Plan split = plan_pass(table, kSplitKeys, request);
@@ -212,9 +223,15 @@ Request make_request(const Problem& p, std::string_view arch) {
   request.head_size_v = p.head_size_v;
   request.seqlen_q = p.seqlen_q;
   request.seqlen_k = p.seqlen_k;
+  if (is_append(p)) {
+    request.traits.rotary = static_cast<kernels::Rotary>(p.rotary);
+    request.seqlen_new = p.seqlen_new;
+    if (!has_rotary(p)) request.seqlen_q = 0;  // queries are not touched
+  }
   request.sum_heads = backward && p.heads_q != p.heads_k;
   request.splits = p.splits;
   request.page_size = p.cache.page_size;
+  request.page_list = in_pages(p) && in_page_list(p);
   request.lengths_on_device = p.cache.seqlens_k != nullptr;
   request.batch = p.batch;
   request.heads_q = p.heads_q;
@@ -257,6 +274,8 @@ Plan dispatch(const LaunchTable& table, const Request& request) {
       return plan_pass(table, kForward, request);
     case Direction::kBackward:
       return plan_backward(table, request);
+    case Direction::kAppendKv:
+      return plan_pass(table, kAppend, request);
     case Direction::kKvcacheForward:
       break;
   }

@@ -31,13 +31,15 @@ struct Request {
   int32_t seqlen_q;
   int32_t seqlen_k;
   bool sum_heads;  // backward: query heads share key heads
-  // Over a cache.
+  // Over a cache, and appending to one.
   int32_t splits;          // 0: as many as fill the GPU
   int32_t page_size;       // 0: in place
+  bool page_list;          // keys are found one by one
   bool lengths_on_device;  // those of keys are not all the same
   int32_t batch;
   int32_t heads_q;
   int64_t query_rows;  // over all batch entries
+  int32_t seqlen_new;  // appending: keys that a sequence gets
   std::string_view arch;
 };
 
@@ -49,7 +51,7 @@ struct Mismatch {
   enum Reason : uint8_t {
     kTrait,      // kTraits[trait] is another, or less than asked for
     kSeqlen,     // a length is not a multiple of the tile, and not padded
-    kPageSize,   // a page is not a multiple of the tile
+    kPageSize,   // a tile of keys lies in more pages than the instance finds
     kAlignment,  // a head size is not a multiple of what the instance needs
     kArch,       // the instance has no code object for it
     kNone,

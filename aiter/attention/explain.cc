@@ -40,6 +40,8 @@ const char* name_of(Direction direction) {
       return "forward";
     case Direction::kBackward:
       return "backward";
+    case Direction::kAppendKv:
+      return "append";
     case Direction::kKvcacheForward:
       break;
   }
@@ -66,7 +68,11 @@ std::string describe(const Request& r, const Plan& plan) {
   if (r.page_size != 0) parts.push_back(concat("pages of ", r.page_size));
   const int32_t splits = std::max(plan.splits, r.splits);
   if (splits > 1) parts.push_back(concat(splits, " splits"));
-  parts.push_back(concat("seqlen ", r.seqlen_q, " x ", r.seqlen_k));
+  if (r.direction == Direction::kAppendKv) {
+    parts.push_back(concat(r.seqlen_new, " new keys, ", r.seqlen_q, " queries"));
+  } else {
+    parts.push_back(concat("seqlen ", r.seqlen_q, " x ", r.seqlen_k));
+  }
   return join(parts) + concat(", on ", r.arch);
 }
 
@@ -95,6 +101,10 @@ std::string reason(const LaunchTable& table, const Row& row, const Request& requ
       return "lengths in multiples of " + join(tiles, " and ");
     }
     case Mismatch::kPageSize:
+      if (t.kind == Kind::kFwdAppendkv) {
+        const int32_t keys = std::min<int32_t>(request.seqlen_new, row.tile_seqlen_k);
+        return concat("pages of ", keys - 1, " keys or more");
+      }
       return concat("pages of a multiple of ", row.tile_seqlen_k, " keys");
     case Mismatch::kAlignment:
       return concat("head sizes in multiples of ",

@@ -135,6 +135,31 @@ TEST(KvcacheLaunchTest, PagesThatAreNotSplitNeedNoWorkspace) {
   EXPECT_EQ(kernarg_of<TestKernarg>(calls[0]).features.min_seqlen_q, 1);
 }
 
+TEST(KvcacheLaunchTest, KeysOneByOne) {
+  GpuCache p(shape_of(Storage::kPageList, true, 128), ATTN_DTYPE_FP16);
+  const attn_kvcache_fwd_args args = p.with_workspace(0);
+  EXPECT_EQ(args.workspace_size, 0u);
+  const std::vector<RecordedCall> calls = launches(args);
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(std::string(calls[0].symbol), "batch_prefill_d128_fp16_group_nmask");
+  const auto got = kernarg_of<TestKernarg>(calls[0]);
+  EXPECT_EQ(got.k.stride_batch, args.k.stride_batch);
+  EXPECT_EQ(got.lse, args.lse);
+  EXPECT_EQ(got.problem.cu_seqlens_q, p.cu_seqlens_q.data());
+  const Features& f = got.features;
+  EXPECT_EQ(f.pages, p.cache.entries);
+  EXPECT_EQ(f.page_indptr, p.page_indptr.data());
+  EXPECT_EQ(f.page_indices, p.page_indices.data());
+}
+
+TEST(KvcacheLaunchTest, KeysOneByOneInBatchModeHaveNoKernel) {
+  GpuCache p(shape_of(Storage::kPageList, false, 128), ATTN_DTYPE_FP16);
+  const attn_kvcache_fwd_args args = p.args();
+  EXPECT_EQ(attn_kvcache_fwd(&args), ATTN_ERROR_UNSUPPORTED);
+  EXPECT_THAT(attn_last_error(), HasSubstr("no fwd_batch_prefill kernel in this build"));
+  EXPECT_THAT(attn_last_error(), HasSubstr("is for group mode"));
+}
+
 TEST(KvcacheLaunchTest, PackedKeysOfGroupMode) {
   GpuCache p(shape_of(Storage::kInPlace, true), ATTN_DTYPE_FP16);
   const std::vector<RecordedCall> calls = launches(p.with_workspace(1));

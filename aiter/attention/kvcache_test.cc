@@ -379,8 +379,23 @@ TEST(KvcacheTest, WhatAGpuCannotDoIsRefused) {
       "splits is 2, but kernels that leave sequences out, as min_seqlen_q asks, do not split keys",
       ATTN_ERROR_UNSUPPORTED);
   refused(
-      Storage::kPageList, true, [](auto*, auto*) {},
-      "page_indptr is set, but this build has no kernel instance", ATTN_ERROR_UNSUPPORTED);
+      Storage::kPageList, true, [](auto*, auto* args) { args->splits = 2; },
+      "splits is 2, but kernels over page_indptr do not split keys", ATTN_ERROR_UNSUPPORTED);
+  refused(
+      Storage::kPageList, true, [](auto*, auto* args) { args->min_seqlen_q = 1; },
+      "min_seqlen_q is 1, but kernels over page_indptr leave no sequence out",
+      ATTN_ERROR_UNSUPPORTED);
+  refused(
+      Storage::kPageList, true,
+      [](auto* p, auto*) { p->problem.mask = ATTN_MASK_BOTTOM_RIGHT, p->problem.window_left = 5; },
+      "window_left is 5, but kernels over page_indptr begin with", ATTN_ERROR_UNSUPPORTED);
+  refused(
+      Storage::kPageList, true, [](auto* p, auto*) { p->cache.seqlens_k = p->lengths.data(); },
+      "seqlens_k is set, but kernels over page_indptr take its differences",
+      ATTN_ERROR_UNSUPPORTED);
+  refused(
+      Storage::kPageList, true, [](auto*, auto* args) { args->v.stride_batch = 1 << 30; },
+      "v.stride_batch is 1073741824, but over", kInvalid);
   refused(
       Storage::kPages, false,
       [](auto* p, auto*) {

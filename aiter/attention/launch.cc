@@ -119,6 +119,15 @@ kernels::Features features_of(const Problem& p) {
   f.page_size = p.cache.page_size;
   f.seqlens_k = p.cache.seqlens_k;
   f.batch_index = p.cache.batch_index;
+  f.pages = p.cache.entries;
+  f.page_indptr = p.cache.page_indptr;
+  f.page_indices = p.cache.page_indices;
+  f.seqlen_new = p.seqlen_new;
+  f.k_new = p.k_new;
+  f.v_new = p.v_new;
+  f.rotary_size = p.rotary_size;
+  f.rotary_cos = p.rotary_cos;
+  f.rotary_sin = p.rotary_sin;
   return f;
 }
 
@@ -136,6 +145,11 @@ LaunchArgs make_args(const Problem& p, const BwdWorkspace& layout) {
   if (has_cache(p) && !p.cu_seqlens_k) {
     // Kernels in group mode add the start of a sequence to k and v, which in pages they do not use.
     args.problem.cu_seqlens_k = p.cu_seqlens_q;
+  }
+  if (is_append(p) && !has_rotary(p)) {
+    // No query is touched; a workgroup is for a head of q, of which one per key head will do.
+    args.problem.seqlen_q = 0;
+    args.problem.heads_q = p.heads_k;
   }
   if (!is_backward(p)) return args;
   args.dout = p.dout, args.dq = p.dq, args.dk = p.dk, args.dv = p.dv;

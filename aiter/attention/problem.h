@@ -11,7 +11,7 @@
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
-enum class Direction { kForward, kBackward, kKvcacheForward };
+enum class Direction { kForward, kBackward, kKvcacheForward, kAppendKv };
 
 // What is to be computed, and on what. validate.h makes them of a caller's structs; only what has
 // passed there reaches any other part.
@@ -33,13 +33,25 @@ struct Problem : attn_problem {
   // but where backward is deterministic; over a cache, those of parts of the keys, 0 where the
   // kernels need none.
   int64_t most_parts = 1;
-  attn_kvcache cache;  // kKvcacheForward
-  int32_t splits;      // likewise; 0: as dispatch chooses
+  attn_kvcache cache;  // kKvcacheForward, kAppendKv
+  int32_t splits;      // kKvcacheForward; 0: as dispatch chooses
+  // kAppendKv.
+  attn_tensor k_new, v_new;
+  int32_t seqlen_new;
+  int32_t rotary;
+  int32_t rotary_size;
+  int32_t rotary_length;
+  const void* rotary_cos;
+  const void* rotary_sin;
 };
 
 inline bool is_group(const attn_problem& p) { return p.mode == ATTN_MODE_GROUP; }
 inline bool is_backward(const Problem& p) { return p.direction == Direction::kBackward; }
-inline bool has_cache(const Problem& p) { return p.direction == Direction::kKvcacheForward; }
+inline bool is_append(const Problem& p) { return p.direction == Direction::kAppendKv; }
+inline bool has_cache(const Problem& p) {
+  return p.direction == Direction::kKvcacheForward || is_append(p);
+}
+inline bool has_rotary(const Problem& p) { return p.rotary != ATTN_ROTARY_NONE; }
 inline bool in_pages(const Problem& p) { return p.cache.page_size > 0; }
 // Keys are found one by one (SGLang's table), not by a row of pages. A plan has no pointers.
 inline bool in_page_list(const Problem& p) {
@@ -107,6 +119,12 @@ inline bool has_scores(const Problem& p) {
   return p.seqlen_k != 0 && e.batch != 0 && e.seq != 0;
 }
 
+// Whether any kernel has something to do.
+inline bool has_work(const Problem& p) {
+  if (!is_append(p)) return has_scores(p);
+  return p.batch != 0 && (p.seqlen_new != 0 || (has_rotary(p) && p.seqlen_q != 0));
+}
+
 // Of a bias, and of its gradient; head_size is that of a row: the keys.
 inline Extents score_extents(const attn_problem& p) { return query_extents(p, p.seqlen_k); }
 
@@ -124,6 +142,10 @@ struct Operand {
 class Operands {
  public:
   explicit Operands(const Problem& p) {
+    if (is_append(p)) {
+      of_append(p);
+      return;
+    }
     const Extents query = query_extents(p, p.head_size_qk);
     const bool cached = has_cache(p);
     const Extents key =
@@ -153,6 +175,20 @@ class Operands {
   const Operand* end() const { return all_.data() + count_; }
 
  private:
+  void of_append(const Problem& p) {
+    const Extents added = {p.batch, p.seqlen_new, p.heads_k, p.head_size_qk, p.seqlen_new};
+    Extents added_value = added;
+    added_value.head_size = p.head_size_v;
+    all_ = {{
+        {"k", &Problem::k, cache_extents(p, p.head_size_qk), false, true},
+        {"v", &Problem::v, cache_extents(p, p.head_size_v), true, true},
+        {"k_new", &Problem::k_new, added, false, false},
+        {"v_new", &Problem::v_new, added_value, true, false},
+        {"q", &Problem::q, query_extents(p, p.head_size_qk), false, true},
+    }};
+    count_ = has_rotary(p) ? 5 : 4;
+  }
+
   std::array<Operand, 10> all_;
   size_t count_;
 };

@@ -25,10 +25,11 @@ using kernels::LaunchTable;
 using kernels::Row;
 
 constexpr Kind kKinds[] = {
-    Kind::kFwd,      Kind::kBwdDotDoO,  Kind::kBwdDqDkDv,         Kind::kBwdConvertDq,
-    Kind::kSumHeads, Kind::kFwdSplitkv, Kind::kFwdSplitkvCombine, Kind::kFwdPagedkv};
+    Kind::kFwd,         Kind::kBwdDotDoO,      Kind::kBwdDqDkDv,         Kind::kBwdConvertDq,
+    Kind::kSumHeads,    Kind::kFwdSplitkv,     Kind::kFwdSplitkvCombine, Kind::kFwdPagedkv,
+    Kind::kFwdAppendkv, Kind::kFwdBatchPrefill};
 constexpr Direction kDirections[] = {Direction::kForward, Direction::kBackward,
-                                     Direction::kKvcacheForward};
+                                     Direction::kKvcacheForward, Direction::kAppendKv};
 constexpr Dtype kDtypes[] = {Dtype::kFp16, Dtype::kBf16};
 constexpr const char* kArchs[] = {"gfx942", "gfx950", "", "none"};
 
@@ -106,6 +107,10 @@ Request any_request(FuzzedDataProvider& input) {
   request.batch = input.ConsumeIntegral<int32_t>();
   request.heads_q = input.ConsumeIntegral<int32_t>();
   request.query_rows = input.ConsumeIntegral<int32_t>();
+  request.page_list = input.ConsumeBool();
+  request.traits.rotary = input.PickValueInArray(
+      {kernels::Rotary::kNone, kernels::Rotary::kHalves, kernels::Rotary::kInterleaved});
+  request.seqlen_new = input.ConsumeIntegralInRange(0, 200);
   request.arch = input.PickValueInArray(kArchs);
   return request;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "aiter/attention/error.h"
+#include "aiter/attention/validate_append.h"
 #include "aiter/attention/validate_cache.h"
 #include "aiter/attention/validate_memory.h"
 
@@ -294,6 +295,31 @@ Problem validated(const attn_kvcache_fwd_args& args, const attn_problem& problem
   p.cache = cache;
   p.splits = args.splits;
   return validated(p, pointers, most_parts);
+}
+
+Problem validated(const attn_append_kv_args& args, const attn_problem& problem,
+                  const attn_kvcache& cache, Pointers pointers) {
+  Problem p = {problem, Direction::kAppendKv, args.q, args.k, args.v};
+  p.cache = cache;
+  p.k_new = args.k_new;
+  p.v_new = args.v_new;
+  p.seqlen_new = args.seqlen_new;
+  p.rotary = args.rotary;
+  p.rotary_size = args.rotary_size;
+  p.rotary_length = args.rotary_length;
+  p.rotary_cos = args.rotary_cos;
+  p.rotary_sin = args.rotary_sin;
+  validate_append_mode(p);
+  validate_problem(p, pointers);
+  // What else attention does with the cache is no matter here.
+  p.bias = ATTN_BIAS_NONE;
+  p.logits_soft_cap = p.dropout_p = 0;
+  validate_append(p, pointers);
+  validate_cache(p, pointers);
+  validate_appended_places(p, pointers);
+  validate_memory(p, pointers);
+  make_canonical(&p);
+  return p;
 }
 
 Problem validated(const attn_dropout_mask_args& args, const attn_problem& problem) {

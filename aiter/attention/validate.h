@@ -29,6 +29,8 @@ Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointe
                   const MostParts& most_parts);
 Problem validated(const attn_kvcache_fwd_args& args, const attn_problem& problem,
                   const attn_kvcache& cache, Pointers pointers, const MostParts& most_parts);
+Problem validated(const attn_append_kv_args& args, const attn_problem& problem,
+                  const attn_kvcache& cache, Pointers pointers);
 Problem validated(const attn_dropout_mask_args& args, const attn_problem& problem);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

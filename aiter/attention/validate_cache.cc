@@ -124,7 +124,8 @@ void validate_length(const Problem& p, int64_t b) {
     if (c.seqlens_k[b] >= 0 && c.seqlens_k[b] <= room) return;
     refuse(concat("seqlens_k[", b, "]"), c.seqlens_k[b], "must be from 0 to ", room, ", ", what);
   };
-  require_room(p.seqlen_k, "seqlen_k");
+  require_room(p.seqlen_k - p.seqlen_new,
+               p.seqlen_new == 0 ? "seqlen_k" : "seqlen_k less seqlen_new");
   if (c.page_indptr) {
     require_room(int64_t{c.page_indptr[b + 1]} - c.page_indptr[b],
                  "the keys that page_indptr lists for the sequence");
@@ -152,12 +153,41 @@ void validate_contents(const Problem& p) {
     if (!in_pages(p)) continue;
     const bool list = in_page_list(p);
     const int64_t first = list ? c.page_indptr[b] : b * c.block_table_stride;
-    const int64_t pages = (keys_of(p, b) + c.page_size - 1) / c.page_size;
+    const int64_t pages = (keys_of(p, b) + p.seqlen_new + c.page_size - 1) / c.page_size;
     for (int64_t j = first; j < first + pages; ++j) {
       list ? validate_entry(p, "page_indices", j, c.page_indices[j])
            : validate_entry(p, "block_table", j, c.block_table[j]);
     }
   }
+}
+
+// Upstream's kernels over single keys go by page_indptr alone, and address all of the cache at
+// once.
+void validate_page_list_on_gpu(const Problem& p) {
+  const auto has_none = [](const char* field, int64_t value, const char* what) {
+    fail(Status::kUnsupported, field, " is ", value, ", but kernels over page_indptr ", what);
+  };
+  if (p.splits > 1) has_none("splits", p.splits, "do not split keys: pass 0 or 1");
+  if (p.min_seqlen_q > 0) has_none("min_seqlen_q", p.min_seqlen_q, "leave no sequence out: pass 0");
+  // docs/races.md, M.
+  if (p.window_left >= 0 && p.window_left < int64_t{p.seqlen_q} + p.seqlen_k) {
+    has_none("window_left", p.window_left,
+             "begin with a sequence's first key: pass -1, or a block_table");
+  }
+  if (p.cache.seqlens_k) {
+    fail(Status::kUnsupported,
+         "seqlens_k is set, but kernels over page_indptr take its differences ",
+         "as lengths: pass NULL, and a page_indptr that says them");
+  }
+  const auto validate_reach = [&p](const char* field, int64_t stride, int32_t head_size) {
+    if (p.cache.entries < 2 || stride < 0) return;
+    const int64_t most = (kMaxInt32 - head_size) / (p.cache.entries - 1);
+    if (stride <= most) return;
+    refuse(field, stride, "over ", p.cache.entries, " entries it exceeds the ", kMaxInt32,
+           " elements that a GPU kernel over page_indptr can address: pass part of the cache");
+  };
+  validate_reach("k.stride_batch", p.k.stride_batch, p.head_size_qk);
+  validate_reach("v.stride_batch", p.v.stride_batch, p.head_size_v);
 }
 
 // What Composable Kernel has no kernel for, or computes in 32 bits.
@@ -171,10 +201,7 @@ void validate_on_gpu(const Problem& p) {
          ", but kernels that leave sequences out, as ",
          "min_seqlen_q asks, do not split keys: pass 1");
   }
-  if (in_page_list(p)) {
-    fail(Status::kUnsupported, "page_indptr is set, but this build has no kernel instance for it: ",
-         "pass block_table with larger pages, or arrays in host memory");
-  }
+  if (in_pages(p) && in_page_list(p)) validate_page_list_on_gpu(p);
   const int64_t entries = p.batch * p.cache.block_table_stride;
   if (entries > kMaxInt32) {
     refuse("block_table_stride", p.cache.block_table_stride, "over ", p.batch,

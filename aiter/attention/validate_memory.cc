@@ -168,7 +168,7 @@ class Memory {
     regions_[count_++] = region;
   }
 
-  // Operands, lse, two cu_seqlens, workspace, slopes, arrays of a cache.
+  // Operands, lse, two cu_seqlens, workspace, slopes or two tables, arrays of a cache.
   static constexpr size_t kMost = 20;
 
   const Problem& p_;
@@ -230,6 +230,13 @@ void validate_slopes(const Problem& p, Pointers pointers, Memory* memory) {
   }
   const int64_t last = (int64_t{p.batch} - 1) * p.alibi_stride_batch;
   memory->add("alibi_slopes", false, p.alibi_slopes, {last + p.heads_q, sizeof(float)});
+}
+
+void add_rotary(const Problem& p, Memory* memory) {
+  const auto element = static_cast<int64_t>(dtype_size(p.dtype));
+  const int64_t pairs = p.rotary_size / 2;
+  memory->add("rotary_cos", false, p.rotary_cos, {p.rotary_length, pairs, element});
+  memory->add("rotary_sin", false, p.rotary_sin, {p.rotary_length, pairs, element});
 }
 
 // What lies in the workspace is contiguous over all heads; kernels address one sequence of it by
@@ -301,10 +308,11 @@ void validate_memory(const Problem& p, Pointers pointers) {
   for (const Operand& operand : Operands(p)) validate_operand(p, operand, pointers, &memory);
   validate_slopes(p, pointers, &memory);
   if (pointers == Pointers::kIgnored) return;
+  if (has_rotary(p)) add_rotary(p, &memory);
   if (!forward && !p.lse && query_rows(p) > 0) {
     refuse("lse", "NULL", "backward needs the lse of forward");
   }
-  if (!forward || has_cache(p)) validate_workspace(p, &memory);
+  if (!forward || p.direction == Direction::kKvcacheForward) validate_workspace(p, &memory);
   memory.add("lse", forward, p.lse, {query_rows(p), p.heads_q, sizeof(float)});
   memory.add_lengths();
   memory.validate_sharing();

@@ -21,6 +21,7 @@ using kernels::Dtype;
 using kernels::Kind;
 using kernels::Launch;
 using kernels::LaunchArgs;
+using kernels::Rotary;
 using kernels::Row;
 using kernels::Traits;
 
@@ -58,6 +59,12 @@ void make_splitkv(const LaunchArgs& args, Launch* launch) {
 void make_combine(const LaunchArgs& args, Launch* launch) {
   const attn_problem& p = args.problem;
   store(args, tiles(p.seqlen_q, 32), p.heads_q, p.batch, launch);
+}
+
+void make_append(const LaunchArgs& args, Launch* launch) {
+  const attn_problem& p = args.problem;
+  const uint32_t longest = std::max(tiles(p.seqlen_q, 64), tiles(args.features.seqlen_new, 64));
+  store(args, longest, p.heads_q, p.batch, launch);
 }
 
 runtime::Digest digest_of(const std::string& text) {
@@ -108,6 +115,10 @@ class Table {
       for (const bool group : {false, true}) add_combine(size, group);
     }
     for (const bool group : {false, true}) add_paged(group);
+    for (const uint16_t size : {64, 128}) {
+      for (const bool paged : {false, true}) add_append(size, paged);
+    }
+    for (const bool mask : {true, false}) add_prefill(mask);
   }
   kernels::LaunchTable table() { return builder_.build("test"); }
   std::vector<unsigned char> pack() const { return make_pack(images_); }
@@ -229,6 +240,37 @@ class Table {
             row, make_fwd);
       }
     }
+  }
+
+  void add_append(uint16_t size, bool paged) {
+    for (const Rotary rotary : {Rotary::kNone, Rotary::kHalves, Rotary::kInterleaved}) {
+      for (const bool pad : {false, true}) {
+        Row row = base_row(Kind::kFwdAppendkv, Dtype::kFp16, size, false);
+        row.traits.paged_kv = paged;
+        row.traits.rotary = rotary;
+        row.traits.pad_seqlen_q = row.traits.pad_head_size_v = pad;
+        row.traits.pad_seqlen_k = true;
+        row.traits.pad_head_size_qk = pad || rotary != Rotary::kNone;
+        row.tile_seqlen_q = row.tile_seqlen_k = 64;
+        row.tile_head_size_qk = row.tile_head_size_v = size;
+        add("append_d" + std::to_string(size) + "_fp16" + (paged ? "_paged" : "") +
+                (rotary == Rotary::kNone ? "" : std::string("_") + name_of(rotary)) +
+                (pad ? "_pad" : ""),
+            row, make_append);
+      }
+    }
+  }
+
+  void add_prefill(bool mask) {
+    Row row = base_row(Kind::kFwdBatchPrefill, Dtype::kFp16, 128, true);
+    row.traits.mask = mask;
+    row.traits.lse = true;
+    row.traits.pad_seqlen_k = true;
+    row.traits.pad_head_size_qk = row.traits.pad_head_size_v = true;
+    row.tile_seqlen_q = row.tile_seqlen_k = 128;
+    row.tile_head_size_qk = row.tile_head_size_v = 128;
+    row.head_size_alignment = 8;
+    add(base_name("batch_prefill", row.traits) + (mask ? "_mask" : "_nmask"), row, make_fwd);
   }
 
   static Row base_row(Kind kind, Dtype dtype, uint16_t size, bool group) {

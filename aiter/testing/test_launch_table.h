@@ -28,6 +28,9 @@ using TestKernarg = kernels::LaunchArgs;
 //                with _psk also padded in head size, _pd
 //   combine      d64, d128; lse, none; also padded in head size, _pd
 //   fwd_pagedkv  d128; mask, no mask; no lse; _skip and without
+//   append       d64, d128; in place and _paged; without rotary embedding, _halves and
+//                _interleaved; and with _pad any number of queries and any head size
+//   batch_prefill  d128; group; mask, no mask; lse
 // on gfx942 and gfx950; gfx950 has no group mode of d128 forward, and the code object of
 // kCorruptName does not have its digest.
 inline constexpr char kCorruptName[] = "fwd_d128_bf16_group_mask_psk";

@@ -16,6 +16,7 @@ namespace AITER_ATTN_NAMESPACE::attention {
 // Status::kInterrupted where the calling thread's interrupt (interrupt.h) asks to stop.
 void reference_fwd(const Problem& problem);
 void reference_bwd(const Problem& problem);
+void reference_append_kv(const Problem& problem);
 void reference_dropout_mask(const Problem& problem, uint8_t* kept);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention
