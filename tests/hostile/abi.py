@@ -29,6 +29,7 @@ _STRUCTS = (
     "attn_bwd_args",
     "attn_kvcache",
     "attn_kvcache_fwd_args",
+    "attn_append_kv_args",
     "attn_rows",
     "attn_norm_problem",
     "attn_norm_fwd_args",

@@ -20,6 +20,7 @@ struct {
   attn_bwd_args bwd_args;
   attn_kvcache kvcache;
   attn_kvcache_fwd_args kvcache_fwd_args;
+  attn_append_kv_args append_kv_args;
   attn_norm_problem norm_problem;
   attn_norm_fwd_args norm_fwd_args;
   attn_norm_bwd_args norm_bwd_args;

@@ -15,7 +15,7 @@ import numpy as np
 from gfxemu.checks import POISONS
 from gfxemu.memory import Memory
 
-from tests.emulation.harness import launches
+from tests.emulation.harness import append, launches
 from tests.emulation.harness.cases import Case
 from tests.emulation.harness.launches import Instance
 from tests.emulation.harness.reference import (
@@ -30,6 +30,7 @@ from tests.emulation.harness.reference import (
 Array = np.ndarray
 _GAP = 8  # elements: keeps rows aligned to the 16 bytes that kernels load at a time
 _NAN = 0x7FFF  # of fp16 and of bf16
+_READ_BEHIND = 159  # entries of page_indices behind the last key's, as aiter/attn.h says
 _FINITE = 0x4A00  # 12 and 2097152
 
 
@@ -42,6 +43,8 @@ def outputs_of(instance: Instance) -> tuple[str, ...]:
         return ("dq_acc", "dk", "dv", *(("dbias",) if instance.bias_grad else ()))
     if instance.kind == "fwd_splitkv":  # its partial results are put together here
         return ("o", "lse")
+    if instance.kind == "fwd_appendkv":
+        return ("k", "v") if instance.rotary == "none" else ("k", "v", "q")
     if instance.kind.startswith("fwd"):
         return ("o", "lse") if instance.lse else ("o",)
     return {"bwd_dot_do_o": ("delta",), "bwd_convert_dq": ("dq",), "sum_heads": ("sum",)}[
@@ -78,6 +81,8 @@ class Arguments:
             self._problem(inputs)
             if instance.kind == "sum_heads":
                 self._sum_heads(inputs)
+            elif instance.kind == "fwd_appendkv":
+                self._append(inputs)
             else:
                 self._attention(inputs)
         except BaseException:
@@ -161,6 +166,30 @@ class Arguments:
         self.launch.sum_from.data = self._place("src", inputs.q)
         self.launch.sum_to = self._output("sum", tokens, self.case.heads_k, size, length)
 
+    def _append(self, inputs: Inputs) -> None:
+        """To a cache that was used before, as nothing but finite numbers in it says."""
+        case, launch, features = self.case, self.launch, self.launch.features
+        places, rows = append.pages(case), append.rows(case)
+        launch.problem.seqlen_k = rows * (places.shape[1] if case.page_size else 1)
+        for name, new in (("k", inputs.k), ("v", inputs.v)):
+            used = np.full(((places.size + 1) * rows, *new.shape[1:]), _FINITE, np.uint16)
+            setattr(launch, name, self._tensor(name, used, rows, output=True))
+            setattr(features, f"{name}_new", self._tensor(f"{name}_new", new, case.new_keys))
+        launch.q = self._tensor("q", inputs.q, self._length_q, output="q" in self.outputs)
+        lengths = np.array([k for _, k in case.lengths], np.int32)
+        features.seqlens_k = self._place("seqlens_k", lengths)
+        features.seqlen_new = case.new_keys
+        where = self._place("places", places.astype(np.int32))
+        if case.page_size:
+            features.block_table, features.page_size = where, case.page_size
+            features.block_table_stride = places.shape[1]
+        else:
+            features.batch_index = where
+        if inputs.rotary_cos is not None:
+            features.rotary_size = 2 * inputs.rotary_cos.shape[1]
+            features.rotary_cos = self._place("rotary_cos", inputs.rotary_cos)
+            features.rotary_sin = self._place("rotary_sin", inputs.rotary_sin)
+
     def _attention(self, inputs: Inputs) -> None:
         launch = self.launch
         self._features(inputs)
@@ -224,12 +253,25 @@ class Arguments:
                 part = stored[start + page * size : start + min(length, (page + 1) * size)]
                 pages[row[page], : len(part)] = part
             at += count
-        if not features.block_table:
+        if self.instance.kind == "fwd_batch_prefill":
+            self._page_list(order)
+        elif not features.block_table:
             features.block_table = self._place("block_table", table)
             features.block_table_stride, features.page_size = table.shape[1], size
             lengths = np.array([k for _, k in case.lengths], np.int32)
             features.seqlens_k = self._place("seqlens_k", lengths)
         return self._tensor(name, pages.reshape(-1, *stored.shape[1:]), size)
+
+    def _page_list(self, order: Array) -> None:
+        """The pages of all sequences, of one key each, and what is read behind them."""
+        features = self.launch.features
+        if features.page_indptr:
+            return
+        features.pages = len(order) + 1
+        starts = np.array([start for _, start in self.case.starts()], np.int32)
+        features.page_indptr = self._place("page_indptr", starts)
+        listed = np.concatenate([order, np.full(_READ_BEHIND, len(order))])
+        features.page_indices = self._place("page_indices", listed.astype(np.int32))
 
     def _parts(self, inputs: Inputs) -> None:
         """Results over parts of the keys: written by one kernel, read by the next."""

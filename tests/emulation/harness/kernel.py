@@ -15,6 +15,7 @@ from gfxemu import Checks, Device, LlvmMc, Report, code_object
 from gfxemu.decoder import Program
 
 from tests.emulation.harness import launches
+from tests.emulation.harness.append import draw_append, expected_append
 from tests.emulation.harness.arguments import Arguments
 from tests.emulation.harness.cases import Case
 from tests.emulation.harness.launches import Instance
@@ -58,6 +59,9 @@ def prepare(instance: Instance, case: Case, head_sizes: tuple[int, int] | None =
     seed = zlib.crc32(f"{case}".encode())
     backward = instance.kind.startswith("bwd")
     sizes = head_sizes or head_sizes_of(instance)
+    if instance.kind == "fwd_appendkv":
+        added = draw_append(case, instance.dtype, sizes, seed)
+        return Prepared(case, added, expected_append(case, instance.dtype, added))
     inputs = draw(case, instance.dtype, sizes, seed, backward)
     if instance.kind == "sum_heads":
         expected = {"sum": _sum_over_groups(case, instance.dtype, inputs)}

@@ -89,6 +89,7 @@ class Inputs:
     `bias` is [heads_q][total_q][longest seqlen_k]; `slopes` are ALiBi's, float32 [batch][heads_q].
     Float32 inputs of the kernels that put parts together: `o_acc` [splits][heads_q][total_q][d]
     with `lse_acc` [splits][heads_q][total_q], and `dq_acc` [tiles of keys][total_q][heads_q][d].
+    Of rotary embedding, `rotary_cos` and `rotary_sin` [tokens][pairs], bit patterns.
     """
 
     q: Array
@@ -101,6 +102,8 @@ class Inputs:
     o_acc: Array | None = None
     lse_acc: Array | None = None
     dq_acc: Array | None = None
+    rotary_cos: Array | None = None
+    rotary_sin: Array | None = None
 
 
 def draw(case: Case, dtype: str, head_sizes: tuple[int, int], seed: int, backward: bool) -> Inputs:

@@ -32,6 +32,8 @@ COUNTS = {
     "fwd_splitkv": 6,
     "fwd_splitkv_combine": 2,
     "fwd_pagedkv": 4,
+    "fwd_appendkv": 4,
+    "fwd_batch_prefill": 2,
 }
 _CANNOT_BE_PAIRED = {"head_size_qk", "head_size_v"}  # one follows from the other, nearly always
 

@@ -18,6 +18,7 @@ import numpy as np
 from gfxemu import Checks, Device, EmulationError, Report
 from gfxemu.profile import Profile
 
+from tests.emulation.harness import append
 from tests.emulation.harness.arguments import Overwritten
 from tests.emulation.harness.cases import Case, cases
 from tests.emulation.harness.kernel import Kernel, Prepared, head_sizes_of, prepare
@@ -28,6 +29,8 @@ FORMAT = 1
 _OPCODE = re.compile(r"0x[0-9a-f]+: (\w+)")
 TOGETHER = "sliced:8"
 OTHER_SCHEDULES = ("barrier", "random:7")
+# Kinds whose kernels may write lse.
+_WITH_LSE = ("fwd", "fwd_splitkv_combine", "fwd_pagedkv", "fwd_batch_prefill")
 
 
 def features_of(instance: Instance) -> list[str]:
@@ -39,8 +42,9 @@ def features_of(instance: Instance) -> list[str]:
         "skips short queries": instance.skip_min_seqlen_q and instance.group_mode,
         "deterministic": instance.deterministic,
         "paged": instance.paged_kv,
-        "no lse": instance.kind in ("fwd", "fwd_splitkv_combine", "fwd_pagedkv")
-        and not instance.lse,
+        "no lse": instance.kind in _WITH_LSE and not instance.lse,
+        f"rotary by {instance.rotary}": instance.rotary == "halves",
+        f"rotary {instance.rotary}": instance.rotary == "interleaved",
     }
     bias = {"none": [], "elementwise": ["bias"], "alibi": ["ALiBi"]}[instance.bias]
     return bias + [name for name, has in flags.items() if has]
@@ -91,6 +95,8 @@ class Verification:
         }
 
     def _cases(self) -> list[Case]:
+        if self.instance.kind == "fwd_appendkv":
+            return append.all_cases(self.instance)
         if self.instance.kind != "sum_heads":
             return cases(self.instance)
         return [

@@ -31,6 +31,8 @@ _KINDS = {
     "fwd_splitkv": "forward, split keys",
     "fwd_splitkv_combine": "of split keys",
     "fwd_pagedkv": "forward, paged keys",
+    "fwd_appendkv": "append",
+    "fwd_batch_prefill": "batch prefill",
 }
 
 # Heading, what it means, whether it is a number.
