@@ -48,6 +48,12 @@ from aiter_attn._norm import (
     softmax_bwd,
     softmax_fwd,
 )
+from aiter_attn._packed import (
+    flash_attn_kvpacked_func,
+    flash_attn_qkvpacked_func,
+    flash_attn_varlen_kvpacked_func,
+    flash_attn_varlen_qkvpacked_func,
+)
 from aiter_attn._selection import Explanation, explain, kernels
 
 __all__ = [
@@ -60,7 +66,11 @@ __all__ = [
     "__version__",
     "explain",
     "flash_attn_func",
+    "flash_attn_kvpacked_func",
+    "flash_attn_qkvpacked_func",
     "flash_attn_varlen_func",
+    "flash_attn_varlen_kvpacked_func",
+    "flash_attn_varlen_qkvpacked_func",
     "kernels",
     "layer_norm_bwd",
     "layer_norm_fwd",

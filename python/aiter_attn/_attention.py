@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, TypedD
 from aiter_attn import _arguments
 from aiter_attn._call import Call
 from aiter_attn._errors import UnsupportedError
-from aiter_attn._frameworks import Array, ArrayT, framework_of
+from aiter_attn._frameworks import Array, ArrayT
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,10 +44,10 @@ __all__ = [
 ]
 
 
-_RngState: TypeAlias = tuple[SupportsIndex, SupportsIndex]
+RngState: TypeAlias = tuple[SupportsIndex, SupportsIndex]
 
 
-class _Options(TypedDict, total=False):
+class Options(TypedDict, total=False):
     """What a call by name may set; the functions themselves say the rest."""
 
     dropout_p: float
@@ -57,16 +57,16 @@ class _Options(TypedDict, total=False):
     softcap: float
     alibi_slopes: Array | None
     deterministic: bool
-    rng_state: _RngState | None
+    rng_state: RngState | None
 
 
 # For type checkers: return_attn_probs says what comes back. Options by name are checked one by one;
 # options by place are not, and the result of such a call is Any.
 @overload
-def flash_attn_func(q: ArrayT, k: Array, v: Array, **options: Unpack[_Options]) -> ArrayT: ...
+def flash_attn_func(q: ArrayT, k: Array, v: Array, **options: Unpack[Options]) -> ArrayT: ...
 @overload
 def flash_attn_func(
-    q: ArrayT, k: Array, v: Array, *, return_attn_probs: Literal[True], **options: Unpack[_Options]
+    q: ArrayT, k: Array, v: Array, *, return_attn_probs: Literal[True], **options: Unpack[Options]
 ) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_func(
@@ -75,7 +75,7 @@ def flash_attn_func(
     v: Array,
     *by_place: Any,
     return_attn_probs: bool = ...,
-    **options: Unpack[_Options],
+    **options: Unpack[Options],
 ) -> Any: ...
 def flash_attn_func(  # type: ignore[misc]  # fewer than *by_place
     q: ArrayT,
@@ -90,7 +90,7 @@ def flash_attn_func(  # type: ignore[misc]  # fewer than *by_place
     deterministic: bool = False,
     return_attn_probs: bool = False,
     *,
-    rng_state: _RngState | None = None,
+    rng_state: RngState | None = None,
 ) -> ArrayT | tuple[ArrayT, Any, Any]:
     """Attention with the arguments of flash-attn's flash_attn_func, and rng_state.
 
@@ -146,10 +146,10 @@ def flash_attn_func(  # type: ignore[misc]  # fewer than *by_place
         rng_state=rng_state,
     )
     out, lse = call.forward(None, None)
-    return (out, lse, _probabilities(call, q)) if with_lse else out
+    return (out, lse, call.probabilities()) if with_lse else out
 
 
-class _VarlenOptions(_Options, total=False):
+class _VarlenOptions(Options, total=False):
     block_table: Array | None
 
 
@@ -208,7 +208,7 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
     return_attn_probs: bool = False,
     block_table: Array | None = None,
     *,
-    rng_state: _RngState | None = None,
+    rng_state: RngState | None = None,
 ) -> ArrayT | tuple[ArrayT, Any, Any]:
     """Attention over sequences of different lengths, with flash_attn_varlen_func's arguments.
 
@@ -255,7 +255,7 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
         rng_state=rng_state,
     )
     out, lse = call.forward(None, None)
-    return (out, lse, _probabilities(call, q)) if with_lse else out
+    return (out, lse, call.probabilities()) if with_lse else out
 
 
 def mha_fwd(
@@ -273,7 +273,7 @@ def mha_fwd(
     softcap: float = 0.0,
     alibi_slopes: Array | None = None,
     bias: Array | None = None,
-    rng_state: _RngState | None = None,
+    rng_state: RngState | None = None,
 ) -> tuple[ArrayT, Any]:
     """The forward pass in batch mode.
 
@@ -330,7 +330,7 @@ def mha_varlen_fwd(
     softcap: float = 0.0,
     alibi_slopes: Array | None = None,
     bias: Array | None = None,
-    rng_state: _RngState | None = None,
+    rng_state: RngState | None = None,
 ) -> tuple[ArrayT, Any]:
     """The forward pass in varlen mode.
 
@@ -395,7 +395,7 @@ def mha_bwd(
     softcap: float = 0.0,
     alibi_slopes: Array | None = None,
     bias: Array | None = None,
-    rng_state: _RngState | None = None,
+    rng_state: RngState | None = None,
 ) -> tuple[ArrayT, ...]:
     """The backward pass in batch mode: gradients of sum(out * dout).
 
@@ -469,7 +469,7 @@ def mha_varlen_bwd(
     softcap: float = 0.0,
     alibi_slopes: Array | None = None,
     bias: Array | None = None,
-    rng_state: _RngState | None = None,
+    rng_state: RngState | None = None,
 ) -> tuple[ArrayT, ...]:
     """The backward pass in varlen mode.
 
@@ -507,11 +507,3 @@ def mha_varlen_bwd(
         rng_state=rng_state,
     )
     return call.backward(dout, out, lse, (dq, dk, dv), dbias, workspace)
-
-
-def _probabilities(call: Call, q: Array) -> Any:
-    """What flash-attn calls S_dmask: nothing where there is no dropout."""
-    if call.problem.dropout_p > 0.0:
-        return call.kept_weights()
-    framework = framework_of("q", q)
-    return framework.result(framework.empty("probs", q, (0,), None, None), q)

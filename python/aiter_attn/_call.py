@@ -3,31 +3,31 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, SupportsFloat, SupportsIndex
+from typing import Any, ClassVar, Final, SupportsFloat, SupportsIndex
 
 from aiter_attn import _C, _arguments, _problem
+from aiter_attn._arrays import Arrays
 from aiter_attn._errors import UnsupportedError
-from aiter_attn._frameworks import Array, framework_of
-from aiter_attn._frameworks.generic import (
-    DEFAULT_STREAM,
-    SAME_STREAM,
-    check_contiguous,
-    check_rows,
-    device_name,
-)
+from aiter_attn._frameworks import Array
+from aiter_attn._frameworks.generic import check_contiguous, check_rows
 
 __all__ = ["Call"]
 
-# The library aligns the workspace itself.
-_WORKSPACE_ALIGNMENT: Final = 256
-_GREATEST_STREAM: Final = 2**64 - 1
+_OF_FORWARD: Final = "mha_fwd, mha_varlen_fwd"
+_OF_BACKWARD: Final = "mha_bwd, mha_varlen_bwd"
 
 
-class Call:
-    """Its device, stream and problem, and every array it borrows, held as long as it lives.
+class Call(Arrays):
+    """A call's arrays and its problem.
 
     sequences: (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k) of a varlen call.
     """
+
+    takers: ClassVar[dict[str, str]] = {
+        "out": _OF_FORWARD,
+        "lse": _OF_FORWARD,
+        **dict.fromkeys(("dq", "dk", "dv", "dbias", "workspace"), _OF_BACKWARD),
+    }
 
     def __init__(
         self,
@@ -49,15 +49,7 @@ class Call:
         deterministic: bool = False,
         min_seqlen_q: SupportsIndex = 0,
     ) -> None:
-        self._lead = q
-        self._framework = framework_of("q", q)
-        self._device = self._framework.device("q", q)
-        # What results are made on: None leaves them to the stream that the caller works on.
-        self._given_stream = stream
-        # What the work is queued on, None in host memory; and what a producer is told that makes
-        # its arrays ready for that, if it is q's framework.
-        self._stream, self._own_stream = self._choose_stream(stream)
-        self._tensors: dict[str, _C.Tensor] = {}
+        super().__init__(q, sequences is not None, stream)
 
         lengths = None
         if sequences is not None:
@@ -98,8 +90,12 @@ class Call:
         _C.fwd(self.problem, self._tensors)
         return self._result(out, made_out), self._result(lse, made_lse)
 
-    def kept_weights(self) -> Any:
-        """uint8, as attn_dropout_mask gives it: 1 where dropout keeps the weight."""
+    def probabilities(self) -> Any:
+        """What flash-attn calls S_dmask: nothing where there is no dropout, else uint8, as
+        attn_dropout_mask gives it: 1 where dropout keeps the weight."""
+        if not self.problem.dropout_p > 0.0:
+            made = self._framework.empty("probs", self._lead, (0,), None, None)
+            return self._framework.result(made, self._lead)
         if self._device[0] != _C.DEVICE_CPU:
             raise UnsupportedError(
                 "return_attn_probs: with dropout, this version tells which weights stay for arrays "
@@ -140,103 +136,3 @@ class Call:
         _C.bwd(self.problem, self._tensors)
         results = self._result(dq, made_dq), self._result(dk, made_dk), self._result(dv, made_dv)
         return (*results, self._result(dbias, made_dbias)) if wants_dbias else results
-
-    def _choose_stream(self, stream: int | None) -> tuple[int | None, int | None]:
-        """(the stream, and what q's framework is told of it)"""
-        if self._device[0] == _C.DEVICE_CPU:
-            if stream is not None:
-                raise ValueError("stream: the arrays are in host memory; pass stream=None")
-            return None, None
-        if self._device[0] != _C.DEVICE_ROCM:
-            raise ValueError(
-                f"q: on {device_name(self._device)}; allowed: CPU (host memory) and ROCm (AMD "
-                "GPUs); copy the arrays to one of them"
-            )
-        if stream is not None:
-            stream = _arguments.integer(
-                "stream", stream, _GREATEST_STREAM, "a hipStream_t as int, or None"
-            )
-            return stream, stream
-        stream = self._framework.current_stream(self._lead)
-        if stream is None:
-            return DEFAULT_STREAM, DEFAULT_STREAM
-        return stream, SAME_STREAM  # the work is queued behind what made the array
-
-    def _borrow(self, name: str, array: Any) -> _C.Tensor:
-        framework = framework_of(name, array)
-        device = framework.device(name, array)
-        if device != self._device:
-            raise ValueError(
-                f"{name}: on {device_name(device)}, but q is on {device_name(self._device)}; all "
-                "arrays of a call are on one device"
-            )
-        stream = self._own_stream if framework is self._framework else self._stream
-        tensor = self._tensors[name] = framework.borrow(name, array, device, stream)
-        return tensor
-
-    def _borrow_if_given(self, name: str, array: Any) -> _C.Tensor | None:
-        return None if array is None else self._borrow(name, array)
-
-    def _check(
-        self, name: str, tensor: _C.Tensor, want: _problem.ShapeDtype, written: bool = False
-    ) -> None:
-        if _fits(tensor, want, written):
-            return
-        _problem.check(name, tensor, want)
-        (check_contiguous if name == "lse" else check_rows)(name, tensor)
-        if written:
-            _check_writable(name, tensor)
-
-    def _output(self, name: str, given: Any) -> Any:
-        """The array to write: the caller's, checked, or a new one."""
-        want: _problem.ShapeDtype = getattr(self.attention, name)
-        if given is None:
-            dtype = want.dtype if name in ("lse", "kept") else None
-            framework, like = self._framework, self._lead
-            try:
-                made = framework.empty(name, like, want.shape, dtype, self._given_stream)
-                framework.check_made(name, like, self._borrow(name, made), want.shape, want.dtype)
-            except TypeError as error:
-                raise TypeError(f"{error}; {_to_pass(name, want)}") from error
-            return made
-        if not framework_of(name, given).writable:
-            raise ValueError(f"{name}: {type(given).__name__} is immutable; pass {name}=None")
-        self._check(name, self._borrow(name, given), want, written=True)
-        return given
-
-    def _result(self, given: Any, made: Any) -> Any:
-        return made if given is not None else self._framework.result(made, self._lead)
-
-    def _borrow_workspace(self, given: Any, size: int) -> None:
-        if given is None:
-            if size == 0:
-                return
-            padded = size + _WORKSPACE_ALIGNMENT - 1
-            if not self._framework.stream_ordered:
-                raise TypeError(
-                    f"workspace: when {type(self._lead).__name__} uses memory again is not known; "
-                    f"pass workspace= of {padded} bytes and keep it until the stream is done"
-                )
-            given = self._framework.empty(
-                "workspace", self._lead, (padded,), "uint8", self._given_stream
-            )
-        tensor = self._borrow("workspace", given)
-        check_contiguous("workspace", tensor)
-        _check_writable("workspace", tensor)
-
-
-def _to_pass(name: str, want: _problem.ShapeDtype) -> str:
-    """What a caller does for whom a result cannot be made, in words."""
-    takers = "mha_fwd, mha_varlen_fwd" if name in ("out", "lse") else "mha_bwd, mha_varlen_bwd"
-    return f"pass {name}= with shape {want.shape} and dtype {want.dtype} to {takers}"
-
-
-def _fits(tensor: _C.Tensor, want: _problem.ShapeDtype, written: bool) -> bool:
-    """The usual case in one question; why not is another's to say. lse is all contiguous."""
-    rank = len(want.shape) if want.dims[-1] in ("seqlen", "total tokens") else 1
-    return tensor.fits(want.shape, want.dtype, rank, written)
-
-
-def _check_writable(name: str, tensor: _C.Tensor) -> None:
-    if tensor.read_only:
-        raise ValueError(f"{name}: is read-only; pass a writable array or {name}=None")

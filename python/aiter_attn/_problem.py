@@ -24,6 +24,7 @@ __all__ = [
     "attention",
     "batch_of",
     "check",
+    "check_packed",
     "lengths",
     "options",
     "results",
@@ -239,6 +240,25 @@ def check(name: str, given: HasShape, want: ShapeDtype) -> None:
     )
 
 
+def check_packed(name: str, given: HasShape, parts: int, is_varlen: bool) -> int:
+    """Which dimension the parts are along. Raises TypeError or ValueError where `given` is not
+    [batch, seqlen, parts, heads, head size], with is_varlen [total, parts, heads, head size]."""
+    _check_dtype(name, given.dtype)
+    dims = _GROUP if is_varlen else _BATCH
+    along = len(dims) - 2
+    if len(given.shape) != len(dims) + 1 or given.shape[along] != parts:
+        allowed = ", ".join((*dims[:along], str(parts), *dims[along:]))
+        raise ValueError(f"{name}: shape {given.shape}; allowed: [{allowed}]")
+    return along
+
+
+def _check_dtype(name: str, dtype: str) -> None:
+    if dtype not in _C.DTYPES:
+        raise TypeError(
+            f"{name}: dtype {dtype}; allowed: float16, bfloat16, and on the CPU float32"
+        )
+
+
 @functools.lru_cache(maxsize=1024)
 def _attention(
     q: tuple[int, ...],
@@ -256,10 +276,7 @@ def _attention(
 ) -> Attention:
     dims = _BATCH if sequences is None else _GROUP
     for name, shape, dtype in (("q", q, q_dtype), ("k", k, k_dtype), ("v", v, v_dtype)):
-        if dtype not in _C.DTYPES:
-            raise TypeError(
-                f"{name}: dtype {dtype}; allowed: float16, bfloat16, and on the CPU float32"
-            )
+        _check_dtype(name, dtype)
         if len(shape) != len(dims):
             raise ValueError(f"{name}: shape {shape}; allowed: [{', '.join(dims)}]")
     (*batch, seqlen_q, heads_q, head_size), (*_, seqlen_k, heads_k, _), head_size_v = q, k, v[-1]

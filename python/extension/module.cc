@@ -301,6 +301,7 @@ void BindTensor(py::module_& module) {
                                return py::make_tuple(static_cast<int>(t.device().device_type),
                                                      t.device().device_id);
                              })
+      .def("entry", &Tensor::Entry, "dimension"_a, "index"_a)
       .def("is_contiguous", &Tensor::is_contiguous, "dimensions"_a)
       .def("fits", &Tensor::Fits, "shape"_a, "dtype"_a, "dimensions"_a, "written"_a);
 }

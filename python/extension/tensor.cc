@@ -120,6 +120,26 @@ std::unique_ptr<Tensor> Tensor::FromBuffer(const py::buffer& buffer, std::string
   return tensor;
 }
 
+std::unique_ptr<Tensor> Tensor::Entry(size_t dimension, int64_t index) const {
+  if (dimension >= shape().size() || index < 0 || index >= shape()[dimension]) {
+    throw py::index_error("no entry " + std::to_string(index) + " of dimension " +
+                          std::to_string(dimension));
+  }
+  std::unique_ptr<Tensor> part(new Tensor);
+  part->owner_ = owner_;
+  part->read_only_ = read_only_;
+  part->view_ = view_;
+  ArrayView& view = part->view_;
+  if (size_bytes() != 0) {
+    const auto item = static_cast<int64_t>(view.item_bits / 8);
+    view.data = static_cast<char*>(view.data) + index * view.strides[dimension] * item;
+  }
+  const auto position = static_cast<std::ptrdiff_t>(dimension);
+  view.shape.erase(view.shape.begin() + position);
+  view.strides.erase(view.strides.begin() + position);
+  return part;
+}
+
 uint64_t Tensor::size_bytes() const {
   uint64_t items = 1;
   for (int64_t extent : shape()) items *= static_cast<uint64_t>(extent);

@@ -35,6 +35,10 @@ class Tensor {
   // Throws py::value_error, also where a stride is no multiple of the item size.
   static std::unique_ptr<Tensor> FromBuffer(const py::buffer& buffer, std::string dtype);
 
+  // One entry of a dimension, which the result lacks; it is part of this one's memory. Throws
+  // py::index_error where there is none.
+  std::unique_ptr<Tensor> Entry(size_t dimension, int64_t index) const;
+
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
 
