@@ -271,8 +271,9 @@ typedef struct attn_kvcache {
 /* attn_fwd over a cache. No dropout and no elementwise bias. In batch mode the problem's seqlen_k is
  * the room of a sequence: in pages block_table_stride * page_size, with page_indptr the greatest
  * length. In group mode queries are packed by cu_seqlens_q; total_k and cu_seqlens_k say lengths
- * only: in pages they may be 0 and NULL where seqlens_k is given, and a sequence's keys begin at its
- * first page; in place they are those of packed keys, without seqlens_k and batch_index. */
+ * only: in pages total_k may be 0, and cu_seqlens_k NULL where seqlens_k is given, and a sequence's
+ * keys begin at its first page; in place they are those of packed keys, without seqlens_k and
+ * batch_index. */
 typedef struct attn_kvcache_fwd_args {
   uint32_t struct_size;
   /* Workgroups that share the keys of a tile of queries, up to 128, and each take a part of them.

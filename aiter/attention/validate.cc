@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "aiter/attention/error.h"
 #include "aiter/attention/validate_append.h"
@@ -82,7 +83,7 @@ void validate_total(const char* field, int32_t total, const attn_problem& p, con
 }
 
 void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_problem& p,
-                         const char* total_field, int32_t total, const char* longest,
+                         const char* total_field, std::optional<int32_t> total, const char* longest,
                          int32_t seqlen) {
   if (!cu) {
     refuse(field, "NULL", "group mode needs batch + 1 = ", int64_t{p.batch} + 1,
@@ -104,8 +105,8 @@ void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_proble
              longest, ", ", seqlen);
     }
   }
-  if (cu[p.batch] != total) {
-    refuse(concat(field, "[", p.batch, "]"), cu[p.batch], "must equal ", total_field, ", ", total);
+  if (total && cu[p.batch] != *total) {
+    refuse(concat(field, "[", p.batch, "]"), cu[p.batch], "must equal ", total_field, ", ", *total);
   }
 }
 
@@ -139,7 +140,10 @@ void validate_lengths(const Problem& p, Pointers pointers) {
     if (p.total_k != 0) refuse("total_k", p.total_k, "must be 0 without cu_seqlens_k");
     return;
   }
-  validate_cu_seqlens("cu_seqlens_k", p.cu_seqlens_k, p, "total_k", p.total_k, "seqlen_k",
+  // In pages no array has total_k rows: whoever does not know the sum of lengths leaves it 0.
+  const bool sum_is_known = !in_pages(p) || p.total_k != 0;
+  validate_cu_seqlens("cu_seqlens_k", p.cu_seqlens_k, p, "total_k",
+                      sum_is_known ? std::optional(p.total_k) : std::nullopt, "seqlen_k",
                       p.seqlen_k);
 }
 

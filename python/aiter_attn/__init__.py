@@ -40,6 +40,7 @@ from aiter_attn._errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
+from aiter_attn._kvcache import flash_attn_with_kvcache, mha_batch_prefill
 from aiter_attn._norm import (
     layer_norm_bwd,
     layer_norm_fwd,
@@ -71,9 +72,11 @@ __all__ = [
     "flash_attn_varlen_func",
     "flash_attn_varlen_kvpacked_func",
     "flash_attn_varlen_qkvpacked_func",
+    "flash_attn_with_kvcache",
     "kernels",
     "layer_norm_bwd",
     "layer_norm_fwd",
+    "mha_batch_prefill",
     "mha_bwd",
     "mha_fwd",
     "mha_varlen_bwd",

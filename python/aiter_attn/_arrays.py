@@ -27,13 +27,13 @@ class Part(NamedTuple):
 
     name: str  # of the argument that has it
     whole: Array
-    count: int
-    index: int
+    parts: int
+    position: int
 
 
-def parts_of(name: str, whole: Array, count: int) -> Any:
+def parts_of(name: str, whole: Array, parts: int) -> Any:
     """What functions that take separate arrays are passed for the parts of one."""
-    return [Part(name, whole, count, index) for index in range(count)]
+    return [Part(name, whole, parts, position) for position in range(parts)]
 
 
 class Arrays:
@@ -45,8 +45,8 @@ class Arrays:
     attention: _problem.Attention  # its results' shapes, once they are known
 
     def __init__(self, q: Any, is_varlen: bool, stream: int | None) -> None:
-        name, self._lead = (q.name, q.whole) if isinstance(q, Part) else ("q", q)
-        self._lead_name = name
+        self._lead: Any = q.whole if isinstance(q, Part) else q
+        self._lead_name = name = q.name if isinstance(q, Part) else "q"
         self._is_varlen = is_varlen
         self._framework = framework_of(name, self._lead)
         self._device = self._framework.device(name, self._lead)
@@ -57,6 +57,11 @@ class Arrays:
         self._stream, self._own_stream = self._choose_stream(stream)
         self._tensors: dict[str, _C.Tensor] = {}
         self._wholes: dict[str, _C.Tensor] = {}
+
+    def no_probabilities(self) -> Any:
+        """What flash-attn calls S_dmask, where there is no dropout."""
+        made = self._framework.empty("probs", self._lead, (0,), None, None)
+        return self._framework.result(made, self._lead)
 
     def _choose_stream(self, stream: int | None) -> tuple[int | None, int | None]:
         """(the stream, and what q's framework is told of it)"""
@@ -89,9 +94,9 @@ class Arrays:
         if name not in self._wholes:
             self._wholes[name] = self._lent(name, part.whole)
         whole = self._wholes[name]
-        along = _problem.check_packed(name, whole, part.count, self._is_varlen)
+        along = _problem.check_packed(name, whole, part.parts, self._is_varlen)
         check_rows(name, whole)
-        return whole.entry(along, part.index)
+        return whole.entry(along, part.position)
 
     def _lent(self, name: str, array: Any) -> _C.Tensor:
         framework = framework_of(name, array)

@@ -27,6 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, TypedDict, overload
 
 from aiter_attn import _arguments
+from aiter_attn._cache_call import CacheCall, Keys
 from aiter_attn._call import Call
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, ArrayT
@@ -221,7 +222,10 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
         cu_seqlens_k: likewise for k and v.
         max_seqlen_q: the greatest length of a sequence of q.
         max_seqlen_k: likewise for k and v.
-        block_table: None; a paged key-value cache is not in this version.
+        block_table: int32 [batch, pages of a sequence], contiguous: k and v are then
+            [pages, page_size, heads_k, head_size], and have the keys of each sequence in these
+            pages, in their order, cu_seqlens_k[b + 1] - cu_seqlens_k[b] of sequence b. Without
+            dropout. None: k and v are packed.
         The others: see flash_attn_func, with the lengths of each sequence; but a window has no
             bound from max_seqlen_k on.
 
@@ -236,10 +240,24 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
     with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
     _arguments.flag("deterministic", deterministic)
     if block_table is not None:
-        raise UnsupportedError(
-            "block_table: a paged key-value cache is not in this version; gather the pages into k "
-            "and v and pass block_table=None"
+        if _arguments.number("dropout_p", dropout_p, "0.0 with block_table") != 0.0:
+            raise UnsupportedError(
+                f"dropout_p: {dropout_p} beside block_table; Composable Kernel has no kernel that "
+                "drops weights of keys in pages; pass 0.0"
+            )
+        over = CacheCall(
+            q,
+            Keys(k, v),
+            sequences=(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k),
+            block_table=block_table,
+            softmax_scale=softmax_scale,
+            causal=causal,
+            window_size=window_size,
+            softcap=softcap,
+            alibi_slopes=alibi_slopes,
         )
+        out, lse = over.forward(None, with_lse)
+        return (out, lse, over.no_probabilities()) if with_lse else out
     call = Call(
         q,
         k,

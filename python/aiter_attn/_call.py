@@ -94,8 +94,7 @@ class Call(Arrays):
         """What flash-attn calls S_dmask: nothing where there is no dropout, else uint8, as
         attn_dropout_mask gives it: 1 where dropout keeps the weight."""
         if not self.problem.dropout_p > 0.0:
-            made = self._framework.empty("probs", self._lead, (0,), None, None)
-            return self._framework.result(made, self._lead)
+            return self.no_probabilities()
         if self._device[0] != _C.DEVICE_CPU:
             raise UnsupportedError(
                 "return_attn_probs: with dropout, this version tells which weights stay for arrays "

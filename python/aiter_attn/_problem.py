@@ -15,6 +15,8 @@ from typing import Final, NamedTuple, Protocol, SupportsFloat, SupportsIndex
 from aiter_attn import _C, _arguments
 
 __all__ = [
+    "BATCH",
+    "GROUP",
     "NO_OPTIONS",
     "Attention",
     "HasShape",
@@ -24,6 +26,8 @@ __all__ = [
     "attention",
     "batch_of",
     "check",
+    "check_dims",
+    "check_heads",
     "check_packed",
     "lengths",
     "options",
@@ -34,12 +38,12 @@ __all__ = [
 # Float32's normal numbers.
 _LEAST_SCALE: Final = 2.0**-126
 _GREATEST_SCALE: Final = (2 - 2**-23) * 2.0**127
-_BATCH: Final = ("batch", "seqlen", "heads", "head size")
-_GROUP: Final = ("total tokens", "heads", "head size")
+BATCH: Final = ("batch", "seqlen", "heads", "head size")
+GROUP: Final = ("total tokens", "heads", "head size")
 _BATCH_SCORES: Final = ("batch", "heads", "queries", "keys")
 _GROUP_SCORES: Final = ("heads", "total queries", "most keys")
 _GREATEST_STATE: Final = 2**64 - 1
-_LSE: Final = {_BATCH: ("batch", "heads", "seqlen"), _GROUP: ("heads", "total tokens")}
+_LSE: Final = {BATCH: ("batch", "heads", "seqlen"), GROUP: ("heads", "total tokens")}
 
 
 class HasShape(Protocol):
@@ -186,7 +190,7 @@ def attention(
 
 def results(q: tuple[int, ...], v: tuple[int, ...], dtype: str) -> tuple[ShapeDtype, ShapeDtype]:
     """(out, lse) for the shapes of q and v and q's dtype; sizes may be a tracer's symbols."""
-    dims = _BATCH if len(q) == 4 else _GROUP
+    dims = BATCH if len(q) == 4 else GROUP
     *batch, tokens, heads, _ = q
     lse = (*batch, heads, tokens)
     return ShapeDtype((*q[:-1], v[-1]), dtype, dims), ShapeDtype(lse, "float32", _LSE[dims])
@@ -244,12 +248,30 @@ def check_packed(name: str, given: HasShape, parts: int, is_varlen: bool) -> int
     """Which dimension the parts are along. Raises TypeError or ValueError where `given` is not
     [batch, seqlen, parts, heads, head size], with is_varlen [total, parts, heads, head size]."""
     _check_dtype(name, given.dtype)
-    dims = _GROUP if is_varlen else _BATCH
+    dims = GROUP if is_varlen else BATCH
     along = len(dims) - 2
     if len(given.shape) != len(dims) + 1 or given.shape[along] != parts:
         allowed = ", ".join((*dims[:along], str(parts), *dims[along:]))
         raise ValueError(f"{name}: shape {given.shape}; allowed: [{allowed}]")
     return along
+
+
+def check_dims(name: str, given: HasShape, dims: tuple[str, ...]) -> None:
+    """Raises TypeError or ValueError where attention takes no such dtype, or not so many
+    dimensions."""
+    _check_dtype(name, given.dtype)
+    if len(given.shape) != len(dims):
+        raise ValueError(f"{name}: shape {given.shape}; allowed: [{', '.join(dims)}]")
+
+
+def check_heads(name: str, keys: tuple[int, ...], heads_q: int) -> None:
+    """Raises ValueError where queries cannot share the heads of keys."""
+    heads_k = keys[-2]
+    if min(heads_q, heads_k) < 1 or heads_q % heads_k:
+        raise ValueError(
+            f"{name}: {heads_k} heads (shape {keys}), but q has {heads_q}; q's must be a multiple "
+            f"of {name}'s, and neither 0"
+        )
 
 
 def _check_dtype(name: str, dtype: str) -> None:
@@ -274,17 +296,11 @@ def _attention(
     sequences: Lengths | None,
     chosen: Options,
 ) -> Attention:
-    dims = _BATCH if sequences is None else _GROUP
+    dims = BATCH if sequences is None else GROUP
     for name, shape, dtype in (("q", q, q_dtype), ("k", k, k_dtype), ("v", v, v_dtype)):
-        _check_dtype(name, dtype)
-        if len(shape) != len(dims):
-            raise ValueError(f"{name}: shape {shape}; allowed: [{', '.join(dims)}]")
+        check_dims(name, ShapeDtype(shape, dtype), dims)
     (*batch, seqlen_q, heads_q, head_size), (*_, seqlen_k, heads_k, _), head_size_v = q, k, v[-1]
-    if min(heads_q, heads_k) < 1 or heads_q % heads_k:
-        raise ValueError(
-            f"k: {heads_k} heads (shape {k}), but q has {heads_q}; q's must be a multiple of k's, "
-            "and neither 0"
-        )
+    check_heads("k", k, heads_q)
     if min(head_size, head_size_v) < 1:
         raise ValueError(f"q, v: head sizes {head_size}, {head_size_v}; allowed: 1 or more")
     dk = ShapeDtype((*batch, seqlen_k, heads_k, head_size), q_dtype, dims)

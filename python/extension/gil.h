@@ -31,6 +31,14 @@ auto WithoutGil(const Call& call) {
   return result;
 }
 
+// call(), which returns its status at once. The library's message is thread-local: it is still this
+// call's when the GIL is back.
+template <typename Call>
+void CheckUnlocked(const Call& call) {
+  const attn_status status = WithoutGil(call);
+  if (status != ATTN_OK) Raise(status);
+}
+
 // While it lives, the library's calls on the CPU in the main thread let Python's signal handlers
 // run, some ten times a second, and end if one raises (Ctrl-C: KeyboardInterrupt). Other threads,
 // in which Python runs no handler, take no part and pay nothing. Made and destroyed with the GIL

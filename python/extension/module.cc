@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "aiter/attn.h"
+#include "python/extension/caches.h"
 #include "python/extension/errors.h"
 #include "python/extension/gil.h"
 #include "python/extension/norms.h"
+#include "python/extension/problem.h"
 #include "python/extension/tensor.h"
 
 namespace AITER_ATTN_NAMESPACE::python {
@@ -31,13 +33,6 @@ template <typename Struct, typename Value>
 struct Field {
   const char* name;
   Value Struct::* member;
-};
-
-// A problem, and what of a pass's args is known before there are arrays.
-struct Problem : attn_problem {
-  int32_t min_seqlen_q;   // forward
-  int32_t bias_grad;      // backward
-  int32_t deterministic;  // backward
 };
 
 constexpr Field<attn_problem, int32_t> kProblemFields[] = {
@@ -93,13 +88,6 @@ Value* Find(Struct& object, const Field<Struct, Value> (&fields)[N], std::string
     if (name == field.name) return &(object.*field.member);
   }
   return nullptr;
-}
-
-// The library's message is thread-local: it is still this call's when the GIL is back.
-template <typename Call>
-void CheckUnlocked(const Call& call) {
-  const attn_status status = WithoutGil(call);
-  if (status != ATTN_OK) Raise(status);
 }
 
 Problem MakeProblem(const py::kwargs& fields) {
@@ -302,6 +290,7 @@ void BindTensor(py::module_& module) {
                                                      t.device().device_id);
                              })
       .def("entry", &Tensor::Entry, "dimension"_a, "index"_a)
+      .def("number", &Tensor::Number, "index"_a)
       .def("is_contiguous", &Tensor::is_contiguous, "dimensions"_a)
       .def("fits", &Tensor::Fits, "shape"_a, "dtype"_a, "dimensions"_a, "written"_a);
 }
@@ -324,6 +313,7 @@ PYBIND11_MODULE_EXEC(_C, module) {
       "instead.";
   BindTensor(module);
   BindProblem(module);
+  BindCaches(module);
   BindNorms(module);
 
   module.attr("DEVICE_CPU") = static_cast<int>(ATTN_DEVICE_CPU);

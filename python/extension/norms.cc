@@ -2,51 +2,15 @@
 #include "python/extension/norms.h"
 
 #include <cstdint>
-#include <memory>
-#include <string>
 
 #include "aiter/norm.h"
 #include "python/extension/gil.h"
-#include "python/extension/tensor.h"
+#include "python/extension/given.h"
 
 namespace AITER_ATTN_NAMESPACE::python {
 namespace {
 
 using namespace pybind11::literals;
-
-void Set(int32_t& field, const py::handle& value) { field = py::cast<int32_t>(value); }
-void Set(int64_t& field, const py::handle& value) { field = py::cast<int64_t>(value); }
-void Set(uint64_t& field, const py::handle& value) { field = py::cast<uint64_t>(value); }
-void Set(float& field, const py::handle& value) { field = py::cast<float>(value); }
-void Set(attn_rows& field, const py::handle& array) {
-  field = py::cast<const Tensor&>(array).AsRows();
-}
-template <typename Element>
-void Set(Element*& field, const py::handle& array) {
-  field = static_cast<Element*>(py::cast<const Tensor&>(array).data());
-}
-
-// What Python gives by names, taken field by field.
-class Given {
- public:
-  explicit Given(const py::dict& all) : rest_(all.attr("copy")()) {}
-
-  // Leaves the field as it is where the name is not given.
-  template <typename Field>
-  void Take(const char* name, Field& field) {
-    if (rest_.contains(name)) Set(field, rest_.attr("pop")(name));
-  }
-
-  // Throws py::type_error for a name that no field took.
-  void CheckAllTaken(const std::string& what) const {
-    if (rest_.empty()) return;
-    throw py::type_error("no " + what + " of this call is named \"" +
-                         py::cast<std::string>(rest_.begin()->first) + '"');
-  }
-
- private:
-  py::dict rest_;
-};
 
 // Where a call runs: in host memory, if nothing is given.
 template <typename Problem>
@@ -131,14 +95,7 @@ attn_norm_bwd_args NormBackwardArgs(const attn_norm_problem& problem, const py::
   given.Take("rstd", args.rstd);
   given.Take("dgamma", args.dgamma);
   given.Take("dbeta", args.dbeta);
-  if (arrays.contains("workspace")) {
-    // The library wants 256-byte alignment, which not every allocator gives.
-    const auto& workspace = py::cast<const Tensor&>(arrays["workspace"]);
-    given.Take("workspace", args.workspace);
-    size_t space = workspace.size_bytes();
-    args.workspace = std::align(256, 0, args.workspace, space);
-    args.workspace_size = args.workspace == nullptr ? 0 : space;
-  }
+  given.TakeWorkspace(args.workspace, args.workspace_size);
   given.CheckAllTaken("array");
   return args;
 }

@@ -140,6 +140,14 @@ std::unique_ptr<Tensor> Tensor::Entry(size_t dimension, int64_t index) const {
   return part;
 }
 
+int32_t Tensor::Number(int64_t index) const {
+  if (device().device_type != kDLCPU || dtype() != "int32" || shape().size() != 1 ||
+      !is_contiguous(1) || index < 0 || index >= shape()[0]) {
+    throw py::index_error("no int32 " + std::to_string(index) + " in host memory");
+  }
+  return static_cast<const int32_t*>(data())[index];
+}
+
 uint64_t Tensor::size_bytes() const {
   uint64_t items = 1;
   for (int64_t extent : shape()) items *= static_cast<uint64_t>(extent);

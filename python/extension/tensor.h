@@ -39,6 +39,10 @@ class Tensor {
   // py::index_error where there is none.
   std::unique_ptr<Tensor> Entry(size_t dimension, int64_t index) const;
 
+  // One number of a contiguous int32 array of one dimension in host memory. Throws py::index_error
+  // where there is none.
+  int32_t Number(int64_t index) const;
+
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
 

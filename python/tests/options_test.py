@@ -10,7 +10,6 @@ import numpy
 import pytest
 
 from python.tests.calls import (
-    STARTS_Q,
     Q,
     Refusal,
     backward,
@@ -208,12 +207,6 @@ WRONG: dict[str, Refusal] = {
     "soft caps": (flash, {"softcap": ONES}, TypeError, "softcap: array([1., 1.]); allowed: a num"),
     "no soft cap": (flash, {"softcap": None}, TypeError, "softcap: None; allowed: a number above"),
     # What flash-attn has and this version has not.
-    "a paged cache": (
-        varlen,
-        {"block_table": STARTS_Q},
-        NotImplementedError,
-        "block_table: a paged key-value cache is not in this version; gather the pages",
-    ),
     # Questions.
     "an arch by number": (
         explained,

@@ -34,3 +34,11 @@ class Adapter(Framework):
             on_stream = self.module.cuda.ExternalStream(stream, like.device.id)
         with like.device, on_stream:
             return self.module.empty(tuple(shape), dtype or like.dtype)
+
+    def full(self, name: str, like: Any, shape: Sequence[int], value: int) -> Any:
+        with like.device:
+            return self.module.full(tuple(shape), value, dtype="int32")
+
+    def copy(self, name: str, array: Any) -> Any:
+        with array.device:
+            return array.copy(order="C")

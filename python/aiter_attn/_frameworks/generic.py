@@ -161,6 +161,38 @@ class Framework:
                 f"array API standard ({error})"
             ) from error
 
+    def full(self, name: str, like: Any, shape: Sequence[int], value: int) -> Any:
+        """An int32 array of one number on like's device. Raises TypeError as empty() does."""
+        try:
+            namespace = like.__array_namespace__()
+            return namespace.full(tuple(shape), value, dtype=namespace.int32, device=like.device)
+        except (AttributeError, TypeError) as error:
+            raise TypeError(
+                f"{name}: an array of {value} cannot be made for {type(like).__name__}, which does "
+                f"not follow the array API standard ({error}); pass an int32 array"
+            ) from error
+
+    def copy(self, name: str, array: Any) -> Any:
+        """A writable array with the same numbers. Raises TypeError as empty() does."""
+        try:
+            return array.__array_namespace__().asarray(array, copy=True)
+        except (AttributeError, TypeError) as error:
+            raise TypeError(
+                f"{name}: {type(array).__name__} cannot be copied, as it does not follow the array "
+                f"API standard ({error}); pass numpy, torch, cupy or jax arrays"
+            ) from error
+
+    def plus(self, name: str, array: Any, number: int) -> Any:
+        """An array of the numbers, each greater by `number`. Raises TypeError where there is no +
+        of such arrays."""
+        try:
+            return array + number
+        except TypeError as error:
+            raise TypeError(
+                f"{name}: {type(array).__name__} has no + for the lengths after appending "
+                f"({error}); pass an int, or a numpy, torch, cupy or jax array"
+            ) from error
+
     def check_made(
         self, name: str, like: Any, made: _C.Tensor, shape: tuple[int, ...], dtype: str
     ) -> None:

@@ -40,6 +40,14 @@ class Adapter(Framework):
 
         return numpy.empty(tuple(shape), dtype or like.dtype)
 
+    def full(self, name: str, like: Any, shape: Sequence[int], value: int) -> Any:
+        return self.module.numpy.full(shape, value, "int32", device=like.device)
+
+    def copy(self, name: str, array: Any) -> Any:
+        import numpy
+
+        return numpy.array(array)
+
     def result(self, array: Any, like: Any) -> Any:
         return self.module.device_put(array, like.device)
 

@@ -57,6 +57,12 @@ class Adapter(Framework):
         kind = like.dtype if dtype is None else self._float32 if dtype == "float32" else dtype
         return self.module.empty(shape, kind)
 
+    def full(self, name: str, like: Any, shape: Sequence[int], value: int) -> Any:
+        return self.module.full(shape, value, "int32")
+
+    def copy(self, name: str, array: Any) -> Any:
+        return self.module.array(array, order="C")
+
     def seen_as(self, name: str, array: Any, dtype: str) -> Any:
         try:
             return array.view(dtype)

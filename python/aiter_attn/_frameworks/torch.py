@@ -51,6 +51,13 @@ class Adapter(Framework):
             kind = like.dtype if dtype is None else getattr(torch, dtype)
             return torch.empty(tuple(shape), dtype=kind, device=like.device)
 
+    def full(self, name: str, like: Any, shape: Sequence[int], value: int) -> Any:
+        torch = self.module
+        return torch.full(tuple(shape), value, dtype=torch.int32, device=like.device)
+
+    def copy(self, name: str, array: Any) -> Any:
+        return array.detach().clone(memory_format=self.module.contiguous_format)
+
     def barrier(self, array: Any, stream: int) -> Any:
         # A graph may run at any time later, beside other work of this stream.
         with self.module.cuda.device(array.device):  # whose stream is asked about

@@ -1,0 +1,255 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""One call over a key-value cache: its arrays, its problem, and what is appended first."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, NamedTuple, SupportsFloat, SupportsIndex, TypeVar
+
+from aiter_attn import _C, _arguments, _cache_problem, _problem
+from aiter_attn._arrays import Arrays
+from aiter_attn._errors import UnsupportedError
+from aiter_attn._frameworks import Array, framework_of
+from aiter_attn._frameworks.generic import check_contiguous, check_rows
+
+__all__ = ["CacheCall", "Keys"]
+
+_Result = TypeVar("_Result")
+# What the library's messages call by names that no argument here has.
+_WORDS: Final = {
+    "seqlen_k": "the room of a sequence",
+    "seqlen_new": "the new keys",
+    "splits": "num_splits",
+}
+
+
+class Keys(NamedTuple):
+    """The arrays of keys and values, and their arguments' names."""
+
+    k: Array
+    v: Array
+    names: tuple[str, str] = ("k", "v")
+
+
+class CacheCall(Arrays):
+    """sequences: (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k) of a varlen call, where
+    cu_seqlens_k is None with page_list, (kv_indptr, kv_page_indices)."""
+
+    takers: ClassVar[dict[str, str]] = {"out": "mha_batch_prefill"}
+
+    def __init__(
+        self,
+        q: Array,
+        keys: Keys,
+        *,
+        sequences: tuple[Array, Array | None, SupportsIndex, SupportsIndex] | None = None,
+        block_table: Array | None = None,
+        page_list: tuple[Array, Array] | None = None,
+        cache_batch_idx: Array | None = None,
+        softmax_scale: SupportsFloat | None = None,
+        causal: bool = False,
+        window_size: tuple[int, int] = (-1, -1),
+        softcap: SupportsFloat = 0.0,
+        alibi_slopes: Array | None = None,
+        splits: SupportsIndex = 0,
+        stream: int | None = None,
+    ) -> None:
+        super().__init__(q, sequences is not None, stream)
+        self._keys = keys
+        # By the library's names, and the arguments that they are.
+        self._arrays: dict[str, _C.Tensor] = {}
+        self._names: dict[str, str] = {}
+        self._appended: tuple[dict[str, int], dict[str, _C.Tensor]] | None = None
+
+        lengths = None
+        if sequences is not None:
+            starts_q, starts_k, max_seqlen_q, max_seqlen_k = sequences
+            starts = self._lend("cu_seqlens_q", starts_q)
+            if starts_k is not None:
+                batch = _problem.batch_of(starts, self._lend("cu_seqlens_k", starts_k))
+            else:
+                batch = _problem.batch_of(starts, starts)
+            lengths = _problem.lengths(batch, max_seqlen_q, max_seqlen_k)
+        q_tensor = self._lend("q", q)
+        k_tensor = self._lend("k", keys.k, keys.names[0])
+        v_tensor = self._lend("v", keys.v, keys.names[1])
+        table = None if block_table is None else self._lend("block_table", block_table)
+        slopes = None if alibi_slopes is None else self._lend("alibi_slopes", alibi_slopes)
+        self._over = _cache_problem.cached(
+            q_tensor,
+            k_tensor,
+            v_tensor,
+            keys.names,
+            block_table=table,
+            page_list=page_list is not None,
+            chooses_entries=cache_batch_idx is not None,
+            sequences=lengths,
+            softmax_scale=softmax_scale,
+            causal=causal,
+            window_size=window_size,
+            softcap=softcap,
+            alibi_slopes=slopes,
+            splits=splits,
+        )
+        self.attention = self._over.attention
+        self.problem = self.attention.problem
+        if self._stream is not None:
+            self.problem = self.problem.on(*self._device, self._stream)
+        self._options = {"splits": self._over.splits}
+        if slopes is not None and len(slopes.shape) == 2:
+            self._options["alibi_stride_batch"] = slopes.strides[0]
+        if cache_batch_idx is not None:
+            self._lend("batch_index", cache_batch_idx, "cache_batch_idx")
+            self._check_numbers("batch_index", (self.problem.batch,), "[batch]")
+        if page_list is not None:
+            self._lend_page_list(*page_list)
+        for field in ("q", "k", "v", "alibi_slopes"):
+            if field in self._arrays:
+                check_rows(self._names[field], self._arrays[field])
+        for field in ("cu_seqlens_q", "cu_seqlens_k", "block_table"):
+            if field in self._arrays:
+                check_contiguous(field, self._arrays[field])
+
+    def set_lengths(self, given: Any) -> None:
+        """given: cache_seqlens, an int or an int32 array [batch]."""
+        self._lend_lengths(given if isinstance(given, Array) else self._same_lengths(given, 0))
+
+    def append(
+        self,
+        k: Array,
+        v: Array,
+        cache_seqlens: Any,
+        tables: tuple[Array, Array] | None,
+        interleaved: bool,
+    ) -> None:
+        """Has forward() append k and v first, behind cache_seqlens keys of each sequence; tables:
+        (rotary_cos, rotary_sin)."""
+        for name, array in zip(self._keys.names, self._keys[:2], strict=True):
+            if not framework_of(name, array).writable:
+                raise ValueError(
+                    f"{name}: {type(array).__name__} is immutable, and k and v are appended in "
+                    "place; pass numpy, torch or cupy arrays"
+                )
+            if self._tensors[name].read_only:
+                raise ValueError(
+                    f"{name}: is read-only, and k and v are appended in place; pass writable arrays"
+                )
+        new_k, new_v = self._lend("k_new", k, "k"), self._lend("v_new", v, "v")
+        turned = _cache_problem.Rotary()
+        if tables is not None:
+            cos, sin = self._lend("rotary_cos", tables[0]), self._lend("rotary_sin", tables[1])
+            turned = _cache_problem.rotary(cos, sin, self._arrays["q"], interleaved)
+            check_contiguous("rotary_cos", cos)
+            check_contiguous("rotary_sin", sin)
+        numbers = _cache_problem.appended(self._over, new_k, new_v, turned)
+        check_rows("k", new_k)
+        check_rows("v", new_v)
+
+        new = numbers["seqlen_new"]
+        if isinstance(cache_seqlens, Array):
+            self._lend_lengths(cache_seqlens)
+            framework = framework_of("cache_seqlens", cache_seqlens)
+            longer = framework.plus("cache_seqlens", cache_seqlens, new)
+        else:
+            self._lend_lengths(self._same_lengths(cache_seqlens, new))
+            longer = self._same_lengths(cache_seqlens, new, plus=new)
+        if tables is not None:
+            # The library rotates it in place.
+            self._lend("q", self._framework.copy("q", self._lead))
+        of_append = dict(self._arrays)
+        for field in ("k_new", "v_new", "rotary_cos", "rotary_sin"):
+            self._arrays.pop(field, None)
+        of_append.pop("alibi_slopes", None)
+        if tables is None:
+            del of_append["q"]
+        self._appended = numbers, of_append
+        self._lend_lengths(longer)
+
+    def forward(self, out: Any, wants_lse: bool) -> tuple[Any, Any]:
+        """(out, lse): out is the array given, or a new one for None; lse is None if not wanted."""
+        made_out = self._output("out", out)
+        arrays = {**self._arrays, "out": self._tensors["out"]}
+        made_lse = None
+        if wants_lse:
+            made_lse = self._output("lse", None)
+            arrays["lse"] = self._tensors["lse"]
+        numbers = self._over.numbers | self._options
+        self._borrow_workspace(
+            None,
+            self._asked(lambda: _C.kvcache_fwd_workspace_size(self.problem, numbers, arrays)),
+        )
+        if "workspace" in self._tensors:
+            arrays["workspace"] = self._tensors["workspace"]
+        if self._appended is not None:
+            self._append_first(numbers, list(arrays), *self._appended)
+        self._asked(lambda: _C.kvcache_fwd(self.problem, numbers, arrays))
+        lse = self._result(None, made_lse) if wants_lse else None
+        return self._result(out, made_out), lse
+
+    def _append_first(
+        self,
+        numbers: dict[str, int],
+        names: list[str],
+        more_numbers: dict[str, int],
+        arrays: dict[str, _C.Tensor],
+    ) -> None:
+        if self._stream is not None:
+            # What no kernel can attend to is not appended either.
+            self._asked(lambda: _C.plan_kvcache_fwd(self.problem, numbers, names, None))
+        more_numbers = self._over.numbers | more_numbers
+        self._asked(lambda: _C.append_kv(self.problem, more_numbers, arrays))
+
+    def _lend(self, field: str, array: Any, name: str = "") -> _C.Tensor:
+        tensor = self._arrays[field] = self._borrow(name or field, array)
+        self._names[field] = name or field
+        return tensor
+
+    def _lend_lengths(self, array: Any) -> None:
+        self._lend("seqlens_k", array, "cache_seqlens")
+        self._check_numbers("seqlens_k", (self.problem.batch,), "[batch]")
+
+    def _lend_page_list(self, starts: Array, pages: Array) -> None:
+        batch = self.problem.batch
+        self._lend("page_indptr", starts, "kv_indptr")
+        self._check_numbers("page_indptr", (batch + 1,), "[batch + 1]")
+        listed = self._lend("page_indices", pages, "kv_page_indices")
+        self._check_numbers("page_indices", (listed.shape or (0,))[:1], "[keys of all sequences]")
+        if self._stream is None and self._arrays["page_indptr"].number(batch) > listed.shape[0]:
+            raise ValueError(
+                f"kv_indptr[{batch}] is {self._arrays['page_indptr'].number(batch)}; allowed here: "
+                f"up to {listed.shape[0]}, the entries of kv_page_indices"
+            )
+
+    def _check_numbers(self, field: str, shape: tuple[int, ...], dims: str) -> None:
+        name, tensor = self._names[field], self._arrays[field]
+        _cache_problem.check_numbers(name, tensor, shape, dims)
+        check_contiguous(name, tensor)
+
+    def _same_lengths(self, given: Any, new: int, plus: int = 0) -> Any:
+        """An array of cache_seqlens as an int, and plus more."""
+        most = self._over.room - new
+        try:
+            length = operator.index(given)
+        except TypeError:
+            raise TypeError(
+                f"cache_seqlens: {_arguments.shown(given)}; allowed: an int, or an int32 array "
+                "[batch]"
+            ) from None
+        less = f" less the new keys, {new}" if new else ""
+        allowed = f"0 to {most}, the room of a sequence{less}"
+        length = _arguments.integer("cache_seqlens", length, most, allowed) + plus
+        return self._framework.full("cache_seqlens", self._lead, (self.problem.batch,), length)
+
+    def _asked(self, ask: Callable[[], _Result]) -> _Result:
+        """What the library answers; what it refuses is told in the arguments' names."""
+        try:
+            return ask()
+        except (ValueError, UnsupportedError) as error:
+            words = _WORDS | self._names
+            long = "|".join(word for word in words if len(word) > 1)
+            # A letter is a name where a message begins, or tells of an overlap.
+            pattern = rf"(?<!\w)(?:{long})(?!\w)|(?:^|(?<=overlaps ))[kv](?!\w)"
+            message = re.sub(pattern, lambda found: words[found[0]], str(error))
+            raise type(error)(message) from None

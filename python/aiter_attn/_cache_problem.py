@@ -1,0 +1,193 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""As _problem.py, for calls over a key-value cache: from shapes, dtypes and options to the problem,
+and to the numbers of the cache. Pure functions."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, SupportsFloat, SupportsIndex
+
+from aiter_attn import _C, _arguments, _problem
+from aiter_attn._problem import HasShape, Lengths, ShapeDtype
+
+__all__ = ["Cached", "Rotary", "appended", "cached", "check_numbers", "rotary"]
+
+_IN_PLACE: Final = ("entries", "seqlen", "heads", "head size")
+_PAGES: Final = ("pages", "page size", "heads", "head size")
+_PAGES_OF_ONE: Final = ("pages", "heads", "head size")
+_GREATEST_SPLITS: Final = 128
+_ROTARY_UNIT: Final = 16
+
+
+class Cached(NamedTuple):
+    """attention: the problem in host memory, and its results. numbers: those of attn_kvcache.
+    room: keys that a sequence can have."""
+
+    attention: _problem.Attention
+    numbers: dict[str, int]
+    splits: int
+    room: int
+
+
+class Rotary(NamedTuple):
+    """What attn_append_kv_args says of rotary embedding."""
+
+    kind: int = 0
+    size: int = 0
+    length: int = 0
+
+
+def cached(
+    q: HasShape,
+    k: HasShape,
+    v: HasShape,
+    names: tuple[str, str],
+    *,
+    block_table: HasShape | None = None,
+    page_list: bool = False,
+    chooses_entries: bool = False,
+    sequences: Lengths | None = None,
+    softmax_scale: SupportsFloat | None = None,
+    causal: bool = False,
+    window_size: tuple[SupportsIndex, SupportsIndex] = (-1, -1),
+    softcap: SupportsFloat = 0.0,
+    alibi_slopes: HasShape | None = None,
+    splits: SupportsIndex = 0,
+) -> Cached:
+    """names: of the arguments that are k and v. chooses_entries: whether the call says which entry
+    each sequence has.
+
+    Raises TypeError or ValueError for what no device would take.
+    """
+    parts = _splits(splits)
+    _problem.check_dims("q", q, _problem.BATCH if sequences is None else _problem.GROUP)
+    dims = _PAGES_OF_ONE if page_list else _IN_PLACE if block_table is None else _PAGES
+    _check_cache(q, k, v, names, dims)
+    entries, heads_k, head_size = k.shape[0], k.shape[-2], k.shape[-1]
+    page_size = 1 if page_list else 0 if block_table is None else k.shape[1]
+    if block_table is not None and page_size < 1:
+        raise ValueError(
+            f"{names[0]}: pages of {page_size} keys (shape {k.shape}); allowed: 1 or more"
+        )
+    batch = q.shape[0] if sequences is None else sequences.batch
+    stride = 0 if block_table is None else _pages_of_a_sequence(block_table, batch)
+    room = _room(k, sequences, page_size, stride, page_list)
+    if block_table is None and not page_list and not chooses_entries and entries < batch:
+        raise ValueError(
+            f"{names[0]}: {entries} entries (shape {k.shape}); allowed: {batch} or more, the batch "
+            "of q, or cache_batch_idx, which says the entry of each"
+        )
+    # One query sits at the last key: with ALiBi the mask says how the lse is counted.
+    longest_q = q.shape[1] if sequences is None else sequences.max_seqlen_q
+    masked = _arguments.flag("causal", causal) and (longest_q != 1 or alibi_slopes is not None)
+    lead = (batch, room) if sequences is None else (0,)
+    attention = _problem.attention(
+        q,
+        ShapeDtype((*lead, heads_k, head_size), k.dtype),
+        ShapeDtype((*lead, heads_k, v.shape[-1]), v.dtype),
+        softmax_scale,
+        masked,
+        window_size,
+        sequences,
+        _problem.options(softcap=softcap, alibi_slopes=alibi_slopes),
+    )
+    numbers = {"entries": entries, "page_size": page_size, "block_table_stride": stride}
+    return Cached(attention, numbers, parts, room)
+
+
+def appended(over: Cached, k: HasShape, v: HasShape, turned: Rotary) -> dict[str, int]:
+    """The numbers of attn_append_kv_args. Raises TypeError or ValueError where k and v are no new
+    keys and values of the cache."""
+    p = over.attention.problem
+    dtype, dims = over.attention.out.dtype, over.attention.out.dims
+    if len(k.shape) != len(dims):
+        raise ValueError(f"k: shape {k.shape}; allowed: [{', '.join(dims)}]")
+    seqlen_new = k.shape[1]
+    rows = (p.batch, seqlen_new, p.heads_k)
+    _problem.check("k", k, ShapeDtype((*rows, p.head_size_qk), dtype, dims))
+    _problem.check("v", v, ShapeDtype((*rows, p.head_size_v), dtype, dims))
+    if seqlen_new > over.room:
+        raise ValueError(
+            f"k: {seqlen_new} new keys (shape {k.shape}); allowed: up to {over.room}, the room of "
+            "a sequence in the cache"
+        )
+    if turned.kind:
+        # A sequence has room - seqlen_new keys before, at most.
+        queries = min(p.seqlen_q, 1) if p.mask == _C.MASK_NONE else p.seqlen_q
+        tokens = over.room - seqlen_new + max(seqlen_new, queries)
+        if turned.length < tokens:
+            raise ValueError(
+                f"rotary_cos: {turned.length} rows; allowed here: {tokens} or more, the tokens "
+                "that the cache has room for, and with a mask the queries behind its last keys"
+            )
+    return {
+        "seqlen_new": seqlen_new,
+        "rotary": turned.kind,
+        "rotary_size": turned.size,
+        "rotary_length": turned.length,
+    }
+
+
+def rotary(cos: HasShape, sin: HasShape, q: HasShape, interleaved: bool) -> Rotary:
+    """Raises TypeError or ValueError for what are no tables of cosines and sines for q's heads."""
+    if len(cos.shape) != 2:
+        raise ValueError(f"rotary_cos: shape {cos.shape}; allowed: [seqlen, rotary size / 2]")
+    for name, table in (("rotary_cos", cos), ("rotary_sin", sin)):
+        if table.dtype != q.dtype:
+            raise TypeError(f"{name}: dtype {table.dtype}; allowed here: {q.dtype}, as q has")
+    if sin.shape != cos.shape:
+        raise ValueError(
+            f"rotary_sin: shape {sin.shape}; allowed here: {cos.shape}, as rotary_cos has"
+        )
+    length, pairs = cos.shape
+    size, head_size = 2 * pairs, q.shape[-1]
+    if size == 0 or size % _ROTARY_UNIT or size > head_size:
+        raise ValueError(
+            f"rotary_cos: {pairs} columns, a rotary size of {size}; allowed here: rotary sizes in "
+            f"multiples of {_ROTARY_UNIT} up to the head size, {head_size}"
+        )
+    kind = _C.ROTARY_INTERLEAVED if interleaved else _C.ROTARY_HALVES
+    return Rotary(kind, size, _arguments.integer("rotary_cos: rows", length))
+
+
+def check_numbers(name: str, given: HasShape, shape: tuple[int, ...], dims: str) -> None:
+    """Raises TypeError or ValueError where an array of lengths, entries or offsets is none."""
+    if given.dtype != "int32":
+        raise TypeError(f"{name}: dtype {given.dtype}; allowed: int32")
+    if given.shape != shape:
+        raise ValueError(f"{name}: shape {given.shape}; allowed here: {shape} {dims}")
+
+
+def _splits(given: SupportsIndex) -> int:
+    allowed = f"1 to {_GREATEST_SPLITS}, or 0: as many as fill the GPU"
+    return _arguments.integer("num_splits", given, _GREATEST_SPLITS, allowed)
+
+
+def _check_cache(
+    q: HasShape, k: HasShape, v: HasShape, names: tuple[str, str], dims: tuple[str, ...]
+) -> None:
+    """All that _problem.attention would say of k and v, of a cache's shapes."""
+    for name, array in zip(names, (k, v), strict=True):
+        _problem.check_dims(name, array, dims)
+    _problem.check_heads(names[0], k.shape, q.shape[-2])
+    _problem.check(names[0], k, ShapeDtype((*k.shape[:-1], q.shape[-1]), q.dtype, dims))
+    _problem.check(names[1], v, ShapeDtype((*k.shape[:-1], v.shape[-1]), q.dtype, dims))
+
+
+def _pages_of_a_sequence(table: HasShape, batch: int) -> int:
+    pages = table.shape[1] if len(table.shape) == 2 else 0
+    check_numbers("block_table", table, (batch, pages), "[batch, pages of a sequence]")
+    return pages
+
+
+def _room(
+    k: HasShape, sequences: Lengths | None, page_size: int, pages: int, page_list: bool
+) -> int:
+    if page_list and sequences is not None:
+        return sequences.max_seqlen_k
+    room = pages * page_size if page_size else k.shape[1]
+    if sequences is not None and sequences.max_seqlen_k > room:
+        raise ValueError(
+            f"max_seqlen_k: {sequences.max_seqlen_k}; allowed here: 0 to {room}: block_table has "
+            f"{pages} pages of {page_size} keys for a sequence"
+        )
+    return _arguments.integer("block_table: keys of a sequence", room)
