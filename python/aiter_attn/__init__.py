@@ -55,7 +55,7 @@ from aiter_attn._packed import (
     flash_attn_varlen_kvpacked_func,
     flash_attn_varlen_qkvpacked_func,
 )
-from aiter_attn._selection import Explanation, explain, kernels
+from aiter_attn._selection import Explanation, explain, explain_kvcache, kernels
 
 __all__ = [
     "AttnError",
@@ -66,6 +66,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "explain",
+    "explain_kvcache",
     "flash_attn_func",
     "flash_attn_kvpacked_func",
     "flash_attn_qkvpacked_func",

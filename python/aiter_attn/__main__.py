@@ -169,15 +169,53 @@ def _extract(arguments: argparse.Namespace) -> int:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    a = arguments
-    seqlen_k = a.seqlen_q if a.seqlen_k is None else a.seqlen_k
-    heads_k = a.heads_q if a.heads_k is None else a.heads_k
-    head_size_v = a.head_size if a.head_size_v is None else a.head_size_v
+    _refuse_contradictions(arguments)
+    found = _explain_cache(arguments) if arguments.cache else _explain_attention(arguments)
+    print(found.text, end="")
+    return 0
+
+
+# What each of these flags of `explain` needs; another must not be there.
+_NEEDS = {
+    "bias_grad": ("backward", "bias"),
+    "min_seqlen_q": ("varlen",),
+    "page_size": ("cache",),
+    "splits": ("cache",),
+    "append": ("cache",),
+    "rotary": ("cache", "append"),
+    "lse": ("cache",),
+}
+_EXCLUDES = {
+    "alibi": ("bias",),
+    "cache": ("backward", "dropout", "bias", "deterministic", "min_seqlen_q"),
+    "append": ("varlen",),
+}
+
+
+def _refuse_contradictions(arguments: argparse.Namespace) -> None:
+    def is_given(flag: str) -> bool:
+        return bool(getattr(arguments, flag))
+
+    def shown(flag: str) -> str:
+        return "--" + flag.replace("_", "-")
+
+    for flag, needed in _NEEDS.items():
+        for other in needed:
+            if is_given(flag) and not is_given(other):
+                raise ValueError(f"{shown(flag)}: allowed with {shown(other)} only")
+    for flag, excluded in _EXCLUDES.items():
+        for other in excluded:
+            if is_given(flag) and is_given(other):
+                raise ValueError(f"{shown(flag)}: not beside {shown(other)}; drop one of them")
+
+
+def _explain_attention(a: argparse.Namespace) -> _selection.Explanation:
+    seqlen_k, heads_k, head_size_v = _keys(a)
     rows_q: tuple[int, ...] = (a.batch, a.seqlen_q)
     rows_k: tuple[int, ...] = (a.batch, seqlen_k)
     if a.varlen:
         rows_q, rows_k = (math.prod(rows_q),), (math.prod(rows_k),)
-    found = _selection.explain(
+    return _selection.explain(
         (*rows_q, a.heads_q, a.head_size),
         (*rows_k, heads_k, a.head_size),
         (*rows_k, heads_k, head_size_v),
@@ -185,11 +223,54 @@ def _explain(arguments: argparse.Namespace) -> int:
         causal=a.causal,
         window_size=tuple(a.window),
         sequences=(a.batch, a.seqlen_q, seqlen_k) if a.varlen else None,
+        dropout_p=a.dropout,
+        softcap=a.softcap,
+        bias="alibi" if a.alibi else "elementwise" if a.bias else None,
+        bias_grad=a.bias_grad,
+        deterministic=a.deterministic,
+        min_seqlen_q=a.min_seqlen_q,
         dtype=_DTYPES[a.dtype],
         arch=a.arch,
     )
-    print(found.text, end="")
-    return 0
+
+
+def _explain_cache(a: argparse.Namespace) -> _selection.Explanation:
+    seqlen_k, heads_k, head_size_v = _keys(a)
+    rows: tuple[int, ...] = (a.batch, seqlen_k)  # in place
+    table = None
+    if a.page_size < 0:
+        raise ValueError(f"--page-size: {a.page_size}; allowed: 1 or more, or 0: in place")
+    if a.page_size:
+        table = (a.batch, -(-seqlen_k // a.page_size))
+        rows = (math.prod(table), a.page_size)
+    elif a.varlen:
+        rows = (a.batch * seqlen_k,)  # listed one by one
+    return _selection.explain_kvcache(
+        (*((a.batch * a.seqlen_q,) if a.varlen else (a.batch, a.seqlen_q)), a.heads_q, a.head_size),
+        (*rows, heads_k, a.head_size),
+        (*rows, heads_k, head_size_v),
+        block_table=table,
+        sequences=(a.batch, a.seqlen_q, seqlen_k) if a.varlen else None,
+        causal=a.causal,
+        window_size=tuple(a.window),
+        softcap=a.softcap,
+        alibi=a.alibi,
+        seqlen_new=a.append,
+        rotary=a.rotary,
+        num_splits=a.splits,
+        return_lse=a.lse,
+        dtype=_DTYPES[a.dtype],
+        arch=a.arch,
+    )
+
+
+def _keys(a: argparse.Namespace) -> tuple[int, int, int]:
+    """Length, heads and head size of v, which are as of q where they are not given."""
+    return (
+        a.seqlen_q if a.seqlen_k is None else a.seqlen_k,
+        a.heads_q if a.heads_k is None else a.heads_k,
+        a.head_size if a.head_size_v is None else a.head_size_v,
+    )
 
 
 def _file_name(text: str) -> str:
@@ -242,6 +323,24 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--window", nargs=2, type=int, default=(-1, -1), metavar=("LEFT", "RIGHT"))
     explain.add_argument("--varlen", action="store_true", help="sequences of different lengths")
     explain.add_argument("--backward", action="store_true")
+    explain.add_argument("--dropout", type=float, default=0.0, metavar="P")
+    explain.add_argument("--softcap", type=float, default=0.0, metavar="CAP")
+    explain.add_argument("--bias", action="store_true", help="an elementwise one")
+    explain.add_argument("--bias-grad", action="store_true", help="and its gradient")
+    explain.add_argument("--alibi", action="store_true")
+    explain.add_argument("--deterministic", action="store_true", help="the backward pass")
+    number("--min-seqlen-q", default=0, help="sequences of so many queries or fewer are left out")
+    explain.add_argument(
+        "--cache",
+        action="store_true",
+        help="over a key-value cache with room for --seqlen-k keys; with --varlen and without "
+        "--page-size, keys listed one by one",
+    )
+    number("--page-size", default=0, help="of a cache in pages; default: in place")
+    number("--splits", default=0, help="of the keys; default: as many as fill the GPU")
+    number("--append", default=0, help="new keys of each sequence")
+    explain.add_argument("--rotary", choices=("interleaved", "halves"), help="rotates new keys")
+    explain.add_argument("--lse", action="store_true", help="the call returns it")
     explain.set_defaults(run=_explain)
     return parser
 

@@ -152,6 +152,7 @@ def flash_attn_func(  # type: ignore[misc]  # fewer than *by_place
 
 class _VarlenOptions(Options, total=False):
     block_table: Array | None
+    workspace: Array | None
 
 
 @overload
@@ -210,6 +211,7 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
     block_table: Array | None = None,
     *,
     rng_state: RngState | None = None,
+    workspace: Array | None = None,
 ) -> ArrayT | tuple[ArrayT, Any, Any]:
     """Attention over sequences of different lengths, with flash_attn_varlen_func's arguments.
 
@@ -226,6 +228,7 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
             [pages, page_size, heads_k, head_size], and have the keys of each sequence in these
             pages, in their order, cu_seqlens_k[b + 1] - cu_seqlens_k[b] of sequence b. Without
             dropout. None: k and v are packed.
+        workspace: with block_table, see flash_attn_with_kvcache.
         The others: see flash_attn_func, with the lengths of each sequence; but a window has no
             bound from max_seqlen_k on.
 
@@ -256,8 +259,10 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
             softcap=softcap,
             alibi_slopes=alibi_slopes,
         )
-        out, lse = over.forward(None, with_lse)
+        out, lse = over.forward(None, with_lse, workspace)
         return (out, lse, over.no_probabilities()) if with_lse else out
+    if workspace is not None:
+        raise ValueError("workspace: given, but block_table is None; allowed: None without it")
     call = Call(
         q,
         k,

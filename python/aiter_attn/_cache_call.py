@@ -37,7 +37,10 @@ class CacheCall(Arrays):
     """sequences: (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k) of a varlen call, where
     cu_seqlens_k is None with page_list, (kv_indptr, kv_page_indices)."""
 
-    takers: ClassVar[dict[str, str]] = {"out": "mha_batch_prefill"}
+    takers: ClassVar[dict[str, str]] = {
+        "out": "mha_batch_prefill",
+        "workspace": "flash_attn_with_kvcache, flash_attn_varlen_func",
+    }
 
     def __init__(
         self,
@@ -167,7 +170,7 @@ class CacheCall(Arrays):
         self._appended = numbers, of_append
         self._lend_lengths(longer)
 
-    def forward(self, out: Any, wants_lse: bool) -> tuple[Any, Any]:
+    def forward(self, out: Any, wants_lse: bool, workspace: Array | None = None) -> tuple[Any, Any]:
         """(out, lse): out is the array given, or a new one for None; lse is None if not wanted."""
         made_out = self._output("out", out)
         arrays = {**self._arrays, "out": self._tensors["out"]}
@@ -177,7 +180,7 @@ class CacheCall(Arrays):
             arrays["lse"] = self._tensors["lse"]
         numbers = self._over.numbers | self._options
         self._borrow_workspace(
-            None,
+            workspace,
             self._asked(lambda: _C.kvcache_fwd_workspace_size(self.problem, numbers, arrays)),
         )
         if "workspace" in self._tensors:

@@ -44,6 +44,7 @@ class _CacheOptions(_Options, total=False):
     block_table: Array | None
     rotary_interleaved: bool
     num_splits: SupportsIndex
+    workspace: Array | None
 
 
 @overload
@@ -88,8 +89,11 @@ def flash_attn_with_kvcache(  # type: ignore[misc]  # fewer than *by_place
     alibi_slopes: Array | None = None,
     num_splits: SupportsIndex = 0,
     return_softmax_lse: bool = False,
+    *,
+    workspace: Array | None = None,
 ) -> ArrayT | tuple[ArrayT, Any]:
-    """Attention over a cache, with the arguments of flash-attn's flash_attn_with_kvcache.
+    """Attention over a cache, with the arguments of flash-attn's flash_attn_with_kvcache, and
+    workspace.
 
     With k and v they are first appended to the cache, in place. A call that is refused leaves the
     cache as it was.
@@ -121,6 +125,8 @@ def flash_attn_with_kvcache(  # type: ignore[misc]  # fewer than *by_place
         num_splits: workgroups that share the keys of a tile of queries, up to 128; 1: none do; 0:
             as many as fill the GPU. The CPU ignores it.
         return_softmax_lse: see Returns.
+        workspace: scratch memory on q's device, bytes; None: a new array from q's framework. The
+            error for one that is too small, or that must be passed, has the size.
 
     Returns:
         out, [batch, seqlen_q, heads_q, head_size_v], dtype of q; a row that sees no key is 0.
@@ -155,7 +161,7 @@ def flash_attn_with_kvcache(  # type: ignore[misc]  # fewer than *by_place
         call.append(k, v, cache_seqlens, tables, interleaved)
     elif cache_seqlens is not None:
         call.set_lengths(cache_seqlens)
-    out, lse = call.forward(None, with_lse)
+    out, lse = call.forward(None, with_lse, workspace)
     return (out, lse) if with_lse else out
 
 

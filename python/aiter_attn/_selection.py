@@ -6,11 +6,11 @@ from __future__ import annotations
 import operator
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
-from aiter_attn import _C, _arguments, _problem
+from aiter_attn import _C, _arguments, _cache_problem, _problem
 from aiter_attn._frameworks import Array, framework_of
 from aiter_attn._frameworks.generic import SAME_STREAM
 
-__all__ = ["Explanation", "explain", "kernels"]
+__all__ = ["Explanation", "explain", "explain_kvcache", "kernels"]
 
 _ArrayOrShape: TypeAlias = "Array | tuple[int, ...] | list[int]"
 _SHAPE = (tuple, list)
@@ -93,15 +93,134 @@ def explain(
             min_seqlen_q=min_seqlen_q,
         ),
     ).problem
-    device = None if isinstance(q, _SHAPE) else framework_of("q", q).device("q", q)
-    if device is None or (arch is not None and device[0] == _C.DEVICE_CPU):
-        device = (_C.DEVICE_ROCM, 0)
-    problem = problem.on(*device, 0)
+    problem = problem.on(*_device(q, arch), 0)
     if _arguments.flag("backward", backward):
         indices, text = _C.plan_bwd(problem, arch), _C.explain_bwd(problem, arch)
     else:
         indices, text = _C.plan_fwd(problem, arch), _C.explain_fwd(problem, arch)
     return Explanation([_C.kernel_info(index) for index in indices], text)
+
+
+def explain_kvcache(
+    q: _ArrayOrShape,
+    k: _ArrayOrShape,
+    v: _ArrayOrShape,
+    *,
+    block_table: _ArrayOrShape | None = None,
+    sequences: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi: bool = False,
+    cache_seqlens: bool = True,
+    seqlen_new: SupportsIndex = 0,
+    rotary: str | None = None,
+    num_splits: SupportsIndex = 0,
+    return_lse: bool = False,
+    dtype: str | None = None,
+    arch: str | None = None,
+) -> Explanation:
+    """explain() for calls over a key-value cache.
+
+    Args:
+        q, k, v: the call's arrays (k_cache and v_cache of flash_attn_with_kvcache), of which no
+            data is read; or shapes alone, with dtype.
+        block_table: the call's, or its shape.
+        sequences: None where the call is flash_attn_with_kvcache. Else (batch, max_seqlen_q,
+            max_seqlen_k): the call is flash_attn_varlen_func, without block_table
+            mha_batch_prefill.
+        causal, window_size, softcap, num_splits: as the call gets them.
+        alibi: whether it gets alibi_slopes.
+        cache_seqlens: whether flash_attn_with_kvcache gets any.
+        seqlen_new: how many keys of each sequence it appends: what launches for that comes first.
+        rotary: "interleaved" or "halves" where it gets rotary_cos and rotary_sin: for whole heads,
+            as far as they are whole multiples of 16.
+        return_lse: whether the call returns the lse, too.
+        dtype, arch: see explain.
+
+    Returns, raises: see explain.
+    """
+    _check_arch(arch)
+    lengths = None if sequences is None else _lengths(sequences)
+    described_q = _describe("q", q, dtype)
+    is_list = lengths is not None and block_table is None
+    table = None
+    if block_table is not None:
+        table = _describe("block_table", block_table, "int32")
+    over = _cache_problem.cached(
+        described_q,
+        _describe("k", k, dtype),
+        _describe("v", v, dtype),
+        ("k", "v"),
+        block_table=table,
+        page_list=is_list,
+        chooses_entries=True,
+        sequences=lengths,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        alibi_slopes=_slopes(described_q) if _arguments.flag("alibi", alibi) else None,
+        splits=num_splits,
+    )
+    problem = over.attention.problem.on(*_device(q, arch), 0)
+    new = _arguments.integer("seqlen_new", seqlen_new)
+    # The arrays that a plan depends on.
+    arrays = ["page_indptr"] if is_list else []
+    if _arguments.flag("return_lse", return_lse):
+        arrays.append("lse")
+    if _arguments.flag("cache_seqlens", cache_seqlens) and lengths is None:
+        arrays.append("seqlens_k")
+    elif new:
+        raise ValueError(
+            f"seqlen_new: {new}; allowed here: 0, as only flash_attn_with_kvcache with "
+            "cache_seqlens appends"
+        )
+    indices, text = [], ""
+    if new or rotary is not None:
+        numbers = over.numbers | _appended(over, described_q, new, rotary)
+        indices += _C.plan_append_kv(problem, numbers, arrays, arch)
+        text += _C.explain_append_kv(problem, numbers, arrays, arch)
+    numbers = over.numbers | {"splits": over.splits}
+    indices += _C.plan_kvcache_fwd(problem, numbers, arrays, arch)
+    text += _C.explain_kvcache_fwd(problem, numbers, arrays, arch)
+    return Explanation([_C.kernel_info(index) for index in indices], text)
+
+
+def _appended(
+    over: _cache_problem.Cached, q: _problem.HasShape, new: int, kind: str | None
+) -> dict[str, int]:
+    """attn_append_kv's numbers, with tables that are long enough."""
+    p = over.attention.problem
+    turned = _cache_problem.Rotary()
+    if kind is not None:
+        if kind not in ("interleaved", "halves"):
+            raise ValueError(
+                f'rotary: {_arguments.shown(kind)}; allowed: "interleaved", "halves", or None'
+            )
+        if not new:
+            raise ValueError(f"rotary: {kind}, but seqlen_new is 0; allowed: None without new keys")
+        pairs = p.head_size_qk // 16 * 8
+        tables = _problem.ShapeDtype((over.room + p.seqlen_q, pairs), q.dtype)
+        turned = _cache_problem.rotary(tables, tables, q, kind == "interleaved")
+    rows = (p.batch, new, p.heads_k)
+    return _cache_problem.appended(
+        over,
+        _problem.ShapeDtype((*rows, p.head_size_qk), q.dtype),
+        _problem.ShapeDtype((*rows, p.head_size_v), q.dtype),
+        turned,
+    )
+
+
+def _device(q: _ArrayOrShape, arch: str | None) -> tuple[int, int]:
+    """Where the call is planned for."""
+    device = None if isinstance(q, _SHAPE) else framework_of("q", q).device("q", q)
+    if device is None or (arch is not None and device[0] == _C.DEVICE_CPU):
+        return _C.DEVICE_ROCM, 0
+    return device
+
+
+def _slopes(q: _problem.HasShape) -> _problem.ShapeDtype:
+    return _problem.ShapeDtype(q.shape[-2:-1], "float32")
 
 
 def _check_arch(arch: Any) -> None:
@@ -117,8 +236,7 @@ def _bias(
     if kind is None:
         return {}
     if kind == "alibi":
-        heads = q.shape[-2:-1]
-        return {"alibi_slopes": _problem.ShapeDtype(heads, "float32")}
+        return {"alibi_slopes": _slopes(q)}
     if kind == "elementwise":
         keys = k.shape[1:2] if lengths is None else (lengths.max_seqlen_k,)
         ones = (1,) * (len(q.shape) - 1)
