@@ -313,6 +313,27 @@ TEST(KvcacheTest, GroupModeIsChecked) {
       "seqlens_k[2] is 1, but must be from 0 to 0, the length of the sequence by cu_seqlens_k");
 }
 
+// Lengths of keys in pages by their offsets alone, as whoever cannot read a GPU's memory has them.
+TEST(KvcacheTest, TheSumOfKeysInPagesMayBeLeftOut) {
+  CacheProblem p(shape_of(Storage::kPages, true), ATTN_DTYPE_FP32);
+  std::vector<int32_t> offsets = {0};
+  for (const int32_t length : kLengths) offsets.push_back(offsets.back() + length);
+  const auto run = [&](int32_t total) {
+    p.cache.seqlens_k = nullptr;
+    p.problem.cu_seqlens_k = offsets.data();
+    p.problem.total_k = total;
+    const attn_kvcache_fwd_args args = p.args();
+    return attn_kvcache_fwd(&args);
+  };
+  ASSERT_EQ(run(offsets.back()), ATTN_OK) << attn_last_error();
+  const std::vector<float> lse = p.lse;
+  for (float& value : p.lse) value = 1;
+  ASSERT_EQ(run(0), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(p.lse, lse);
+  EXPECT_EQ(run(offsets.back() - 1), kInvalid);
+  EXPECT_THAT(attn_last_error(), HasSubstr("cu_seqlens_k[4] is 18, but must equal total_k, 17"));
+}
+
 TEST(KvcacheTest, LengthsAndTablesAreChecked) {
   const auto in_place = [](auto spoil, const std::string& part) {
     expect_refused(Storage::kInPlace, false, spoil, part);

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, Final
 
-from aiter_attn import _attention
+from aiter_attn import _attention, _kvcache
+from aiter_attn import _packed as _packed_forms
 
 __all__ = ["CASES", "Case", "Row", "reference", "report", "run", "ulp_error"]
 
@@ -42,11 +43,13 @@ class Case:
     causal: bool = False
     window: tuple[int, int] = (-1, -1)
     varlen: bool = False
+    form: str = ""  # of _FORMS, which have no backward pass; "": separate arrays
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """What came of a case. errors: of out, lse, dq, dk, dv; empty where it was skipped."""
+    """What came of a case. errors: of out and lse, and of dq, dk and dv where it has a backward
+    pass; empty where it was skipped."""
 
     case: Case
     errors: tuple[float, ...]
@@ -61,6 +64,7 @@ class Row:
 
 def _cases() -> Iterator[Case]:
     same, ragged = ((37, 53),) * 2, ((37, 53), (1, 64), (64, 1), (0, 5), (20, 0))
+    decoding = ((3, 37), (3, 64), (3, 3))
     for dtype in _BITS:
         yield Case("plain", dtype, same)
         yield Case("causal", dtype, same, causal=True)
@@ -70,6 +74,9 @@ def _cases() -> Iterator[Case]:
         yield Case("head sizes 128 and 64", dtype, same, head_size=128)
         yield Case("varlen", dtype, ragged, varlen=True)
         yield Case("varlen, causal, grouped", dtype, ragged, 4, 1, causal=True, varlen=True)
+        yield Case("packed keys and values", dtype, ragged, causal=True, form="packed")
+        yield Case("keys appended to pages", dtype, decoding, 4, 2, causal=True, form="pages")
+        yield Case("keys listed one by one", dtype, ragged, 4, 2, form="list")
 
 
 CASES: Final[tuple[Case, ...]] = tuple(_cases())
@@ -154,6 +161,75 @@ def _dtype(numpy: ModuleType, name: str) -> Any:
     return numpy.dtype(ml_dtypes.bfloat16)
 
 
+def _starts(numpy: ModuleType, case: Case, side: int) -> Any:
+    lengths = (pair[side] for pair in case.lengths)
+    return numpy.array([0, *itertools.accumulate(lengths)], numpy.int32)
+
+
+def _longest(case: Case) -> tuple[int, int]:
+    return max(pair[0] for pair in case.lengths), max(pair[1] for pair in case.lengths)
+
+
+def _packed(numpy: ModuleType, case: Case, q: Any, k: Any, v: Any) -> tuple[Any, Any]:
+    out, lse, _ = _packed_forms.flash_attn_varlen_kvpacked_func(
+        q,
+        numpy.stack([k, v], axis=1),
+        _starts(numpy, case, 0),
+        _starts(numpy, case, 1),
+        *_longest(case),
+        causal=case.causal,
+        return_attn_probs=True,
+    )
+    return out, lse
+
+
+def _in_pages(numpy: ModuleType, case: Case, q: Any, k: Any, v: Any) -> tuple[Any, Any]:
+    """The last keys of each sequence, as many as queries, are appended by the call."""
+    new, page_size = case.lengths[0][0], 16
+    batch, pages = len(case.lengths), -(-_longest(case)[1] // page_size)
+    table = numpy.arange(batch * pages, dtype=numpy.int32)[::-1].reshape(batch, pages).copy()
+    starts = _starts(numpy, case, 1)
+    caches, news = [], []
+    for packed in (k, v):
+        cache = numpy.zeros((batch * pages, page_size, *packed.shape[1:]), packed.dtype)
+        for b in range(batch):
+            kept = packed[starts[b] : starts[b + 1] - new]
+            rows = numpy.zeros((pages * page_size, *packed.shape[1:]), packed.dtype)
+            rows[: len(kept)] = kept
+            cache[table[b]] = rows.reshape(pages, page_size, *packed.shape[1:])
+        caches.append(cache)
+        news.append(numpy.stack([packed[end - new : end] for end in starts[1:]]))
+    out, lse = _kvcache.flash_attn_with_kvcache(
+        q.reshape(batch, new, *q.shape[1:]),
+        *caches,
+        *news,
+        cache_seqlens=starts[1:] - starts[:-1] - new,
+        block_table=table,
+        causal=case.causal,
+        return_softmax_lse=True,
+    )
+    return out.reshape(len(q), *out.shape[2:]), lse.transpose(1, 0, 2).reshape(case.heads_q, -1)
+
+
+def _listed(numpy: ModuleType, case: Case, q: Any, k: Any, v: Any) -> tuple[Any, Any]:
+    return _kvcache.mha_batch_prefill(
+        q,
+        k[::-1].copy(),
+        v[::-1].copy(),
+        _starts(numpy, case, 0),
+        _starts(numpy, case, 1),
+        numpy.arange(len(k), dtype=numpy.int32)[::-1].copy(),
+        *_longest(case),
+        causal=case.causal,
+        return_lse=True,
+    )
+
+
+# Forward passes whose arrays lie otherwise. Of packed q, k and v: (out, lse), as varlen mode has
+# them.
+_FORMS: Final = {"packed": _packed, "pages": _in_pages, "list": _listed}
+
+
 def _run_case(numpy: ModuleType, case: Case, seed: int) -> Row:
     try:
         dtype = _dtype(numpy, case.dtype)
@@ -161,10 +237,7 @@ def _run_case(numpy: ModuleType, case: Case, seed: int) -> Row:
         return Row(case, (), "needs ml_dtypes: pip install ml_dtypes")
     generator = numpy.random.default_rng(seed)
     batch = len(case.lengths)
-    starts_q, starts_k = (
-        numpy.array([0, *itertools.accumulate(pair[side] for pair in case.lengths)], numpy.int32)
-        for side in (0, 1)
-    )
+    starts_q, starts_k = _starts(numpy, case, 0), _starts(numpy, case, 1)
 
     def draw(total: int, heads: int, head_size: int) -> Any:
         return generator.standard_normal((total, heads, head_size)).astype(dtype)
@@ -175,13 +248,11 @@ def _run_case(numpy: ModuleType, case: Case, seed: int) -> Row:
     v = draw(total_k, case.heads_k, case.head_size_v)
     dout = draw(total_q, case.heads_q, case.head_size_v)
 
-    if case.varlen:
-        sequences = (
-            starts_q,
-            starts_k,
-            max(pair[0] for pair in case.lengths),
-            max(pair[1] for pair in case.lengths),
-        )
+    gradients: tuple[Any, ...] = ()
+    if case.form:
+        out, lse = _FORMS[case.form](numpy, case, q, k, v)
+    elif case.varlen:
+        sequences = (starts_q, starts_k, *_longest(case))
         out, lse = _attention.mha_varlen_fwd(
             q, k, v, *sequences, causal=case.causal, window_size=case.window
         )
@@ -213,12 +284,12 @@ def _run_case(numpy: ModuleType, case: Case, seed: int) -> Row:
             causal=case.causal,
             window=case.window,
         )
-        for parts, part in zip(want, (exact[0], exact[1].T, *exact[2:]), strict=True):
+        for parts, part in zip(want, (exact[0], exact[1].T, *exact[2:]), strict=False):
             parts.append(part)
     dtypes = (case.dtype, "float32", *[case.dtype] * 3)
     errors = [
         ulp_error(numpy, x, numpy.concatenate(parts), kind)
-        for x, parts, kind in zip(got, want, dtypes, strict=True)
+        for x, parts, kind in zip(got, want, dtypes, strict=False)
     ]
     return Row(case, tuple(errors))
 
@@ -252,7 +323,7 @@ def report(rows: Iterable[Row], write: Callable[[str], object]) -> bool:
         failed += not row.passed
         numbers = "".join(f"{error:8.3f}" for error in row.errors)
         verdict = "ok" if row.passed else "FAILED"
-        write(f"{start}{numbers}{_GATES[row.case.dtype]:7.1f}   {verdict}")
+        write(f"{start}{numbers:<{8 * len(_COLUMNS)}}{_GATES[row.case.dtype]:7.1f}   {verdict}")
     write("")
     write(
         f"{passed} passed, {failed} failed, {skipped} skipped (gate of lse, float32: {_LSE_GATE})"

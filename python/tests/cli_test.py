@@ -227,6 +227,67 @@ def test_explain(arguments: tuple[str, ...], same: dict[str, Any]) -> None:
     assert f", on {arch}\n" in done.stdout
 
 
+# What `explain` says of a call that no kernel of the set `core` serves.
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--dropout", "0.1"), "fwd kernel in this build for fp16, head size 64, batch mode, "),
+        (("--dropout", "0.1", "--backward"), "dropout"),
+        (("--bias",), "an elementwise bias"),
+        (("--bias", "--bias-grad", "--backward"), "the gradient of the bias"),
+        (("--alibi", "--varlen"), "ALiBi"),
+        (("--softcap", "30"), "a soft cap"),
+        (("--deterministic", "--backward"), "dq summed in a fixed order"),
+        (("--min-seqlen-q", "3", "--varlen"), "a least length of queries"),
+        (("--cache",), "fwd_splitkv, fwd_splitkv_combine kernel in this build for fp16"),
+        (("--cache", "--alibi", "--softcap", "3"), "lse not wanted, a soft cap, seqlen"),
+        (("--cache", "--page-size", "128"), "keys and values in pages, pages of 128, seqlen"),
+        (("--cache", "--page-size", "128", "--varlen"), "group mode, a mask, lse not wanted, keys"),
+        (("--cache", "--lse"), "lse wanted"),
+        (("--cache", "--varlen"), "fwd_batch_prefill kernel in this build for fp16, head size 64"),
+        (("--cache", "--append", "2"), "fwd_appendkv kernel in this build for fp16, head size 64"),
+        (("--cache", "--append", "2", "--rotary", "halves"), "rotary embedding by halves, 2 new"),
+        (("--cache", "--append", "2", "--rotary", "interleaved"), "interleaved"),
+    ],
+    ids=str,
+)
+def test_explain_takes_every_feature(
+    flags: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert __main__.main(["explain", *CALL, "--arch", str(KERNELS[0]["arch"]), *flags]) == 1
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--bias-grad", "--bias"), "--bias-grad: allowed with --backward only"),
+        (("--bias-grad", "--backward"), "--bias-grad: allowed with --bias only"),
+        (("--min-seqlen-q", "3"), "--min-seqlen-q: allowed with --varlen only"),
+        (("--page-size", "16"), "--page-size: allowed with --cache only"),
+        (("--splits", "2"), "--splits: allowed with --cache only"),
+        (("--append", "2"), "--append: allowed with --cache only"),
+        (("--lse",), "--lse: allowed with --cache only"),
+        (("--cache", "--rotary", "halves"), "--rotary: allowed with --append only"),
+        (("--alibi", "--bias"), "--alibi: not beside --bias; drop one of them"),
+        (("--cache", "--backward"), "--cache: not beside --backward; drop one of them"),
+        (("--cache", "--dropout", "0.1"), "--cache: not beside --dropout"),
+        (("--cache", "--bias"), "--cache: not beside --bias"),
+        (("--cache", "--deterministic"), "--cache: not beside --deterministic"),
+        (("--cache", "--varlen", "--append", "1"), "--append: not beside --varlen"),
+        (("--cache", "--page-size", "-1"), "--page-size: -1; allowed: 1 or more, or 0: in place"),
+        (("--cache", "--splits", "129"), "num_splits: 129; allowed: 1 to 128, or 0"),
+        (("--dropout", "1"), "dropout_p: 1.0; allowed: a probability below 1"),
+    ],
+    ids=str,
+)
+def test_explain_refuses_what_no_call_asks_for(
+    flags: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert __main__.main(["explain", *CALL, "--arch", str(KERNELS[0]["arch"]), *flags]) == 1
+    assert f"explain: {message}" in capsys.readouterr().err
+
+
 def test_explain_says_why_nothing_serves() -> None:
     varlen = run("explain", *CALL, "--arch", "gfx9999", "--varlen", "--heads-q", "6")
     assert varlen.returncode == 1

@@ -71,6 +71,12 @@ def prefill(**changes: Any) -> Any:
     return aiter_attn.mha_batch_prefill(**{**usual, **changes})
 
 
+def explained(**changes: Any) -> Any:
+    shape = (2, 12, 2, 64)
+    usual = {"q": (2, 5, 4, 64), "k": shape, "v": shape, "dtype": "float16", "arch": "gfx942"}
+    return aiter_attn.explain_kvcache(**{**usual, **changes})
+
+
 def read_only(array: Any) -> Any:
     made = array.copy()
     made.flags.writeable = False
@@ -578,7 +584,42 @@ OPTIONS: dict[str, Refusal] = {
         "stream: the arrays are in host memory; pass stream=None",
     ),
 }
-WRONG = LENGTHS | PLACES | ARRAYS | ROTARY | OPTIONS
+EXPLAINED: dict[str, Refusal] = {
+    "an unknown rotation": (
+        explained,
+        {"rotary": "half", "seqlen_new": 1},
+        ValueError,
+        'rotary: \'half\'; allowed: "interleaved", "halves", or None',
+    ),
+    "a rotation of nothing": (
+        explained,
+        {"rotary": "halves"},
+        ValueError,
+        "rotary: halves, but seqlen_new is 0; allowed: None without new keys",
+    ),
+    "new keys behind nothing": (
+        explained,
+        {"cache_seqlens": False, "seqlen_new": 1},
+        ValueError,
+        "seqlen_new: 1; allowed here: 0, as only flash_attn_with_kvcache with cache_seqlens",
+    ),
+    "new keys beyond the room": (
+        explained,
+        {"seqlen_new": 13},
+        ValueError,
+        "k: 13 new keys",
+    ),
+    "a table of another batch": (
+        explained,
+        {"block_table": (3, 3)},
+        ValueError,
+        "block_table: shape (3, 3); allowed here: (2, 3) [batch, pages of a sequence]",
+    ),
+    "a flag": (explained, {"alibi": "yes"}, TypeError, "alibi: 'yes'; allowed: True or False"),
+    "splits": (explained, {"num_splits": 129}, ValueError, "num_splits: 129; allowed: 1 to 128"),
+    "sequences": (explained, {"sequences": 3}, TypeError, "sequences: 3; allowed: (batch, max_"),
+}
+WRONG = LENGTHS | PLACES | ARRAYS | ROTARY | OPTIONS | EXPLAINED
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -607,4 +648,4 @@ def test_a_refused_call_leaves_the_cache_as_it_was(name: str) -> None:
 
 
 def test_names_are_unique() -> None:
-    assert len(WRONG) == sum(map(len, (LENGTHS, PLACES, ARRAYS, ROTARY, OPTIONS)))
+    assert len(WRONG) == sum(map(len, (LENGTHS, PLACES, ARRAYS, ROTARY, OPTIONS, EXPLAINED)))

@@ -413,3 +413,10 @@ def test_nothing_to_compute() -> None:
     want = aiter_attn.flash_attn_with_kvcache(queries(2), k, v, cache_seqlens=LENGTHS)
     numpy.testing.assert_array_equal(out, want)
     numpy.testing.assert_array_equal(k, before)
+
+
+def test_arrays_in_host_memory_need_no_kernel() -> None:
+    k, v = caches("float16")
+    told = aiter_attn.explain_kvcache(queries(2, "float16"), k, v, seqlen_new=1)
+    assert told.kernels == []
+    assert "CPU" in told.text
