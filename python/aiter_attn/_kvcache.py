@@ -116,7 +116,8 @@ def flash_attn_with_kvcache(  # type: ignore[misc]  # fewer than *by_place
         cache_batch_idx: int32 [batch]; not with block_table. None: 0, 1, 2, ...
         cache_leftpad: None; Composable Kernel has no kernel for it.
         block_table: int32 [batch, pages of a sequence], contiguous: the pages of each sequence in
-            their order. On the GPU kernels want pages in multiples of their tile of keys.
+            their order. On the GPU kernels want pages in multiples of their tile of keys, and for
+            k pages of 63 keys, or of seqlen_new - 1.
         softmax_scale, causal, window_size, softcap: see flash_attn_func, where seqlen_k is the
             length after appending; but a window has no bound from the room of a sequence on.
         rotary_interleaved: True: elements 2 i and 2 i + 1 are a pair (GPT-J); False: i and
@@ -248,7 +249,8 @@ def mha_batch_prefill(
             total_q.
         kv_indptr: [batch + 1], int32: where each sequence begins in kv_page_indices, and last how
             many keys all have.
-        kv_page_indices: int32, contiguous: the pages of all sequences' keys in their order.
+        kv_page_indices: int32, contiguous: the pages of all sequences' keys in their order. On the
+            GPU kernels read 159 further entries, of pages with finite numbers.
         max_seqlen_q: the greatest length of a sequence of q.
         max_seqlen_k: the greatest number of keys of a sequence.
         softmax_scale, causal, window_size, softcap, alibi_slopes: see flash_attn_varlen_func.

@@ -60,6 +60,7 @@ class FakeFramework(types.ModuleType):
         self.stream_of_allocations: int | None = None
         self.ndarray = self.Tensor = type("Fake" + name, (Fake,), {})
         self.float16, self.float32, self.uint8 = "float16", "float32", "uint8"
+        self.int32 = "int32"
         self.cuda = self
 
     def is_grad_enabled(self) -> bool:
@@ -97,6 +98,13 @@ class FakeFramework(types.ModuleType):
         # torch is told the device, cupy takes the current one.
         ordinal = device.id if device else current_device()
         return self.make(numpy.zeros(shape, dtype), self.stream_of_allocations, ordinal)
+
+    def full(
+        self, shape: tuple[int, ...], value: int, dtype: Any = None, device: Any = None
+    ) -> Fake:
+        made = self.empty(shape, dtype, device)
+        made.array[...] = value
+        return made
 
     def make(self, array: Any, made_on: int | None = None, ordinal: int = 0) -> Fake:
         made: Fake = self.ndarray(array, self.kind, made_on, ordinal)

@@ -183,6 +183,24 @@ def test_what_has_no_instance_is_told_with_what_there_is() -> None:
     assert "--//kernels:variants" in message  # how to have more
 
 
+@pytest.mark.parametrize("name", ["torch", "cupy"])
+def test_nothing_is_appended_where_no_kernel_attends(
+    log: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    framework = FakeFramework(name, KDL_ROCM)
+    monkeypatch.setitem(sys.modules, name, framework)
+    q, cache, new = (
+        framework.make(numpy.zeros((2, seqlen, 2, 64), numpy.float16)) for seqlen in (1, 40, 1)
+    )
+    lengths = framework.make(numpy.zeros(2, numpy.int32))
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"^no fwd_splitkv, fwd_splitkv_combine"):
+        aiter_attn.flash_attn_with_kvcache(q, cache, cache, new, new, cache_seqlens=7)
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"^no fwd_splitkv, fwd_splitkv_combine"):
+        aiter_attn.flash_attn_with_kvcache(q, cache, cache, cache_seqlens=lengths)
+    assert not log.exists(), "the runtime was asked for something"
+    assert cache.streams == [-1] * 4  # k and v, twice: nothing was waited for
+
+
 def test_float32_is_for_the_cpu() -> None:
     array = on_gpu(numpy.zeros((1, 8, 1, 64), numpy.float32))
     lse = on_gpu(numpy.zeros((1, 1, 8), numpy.float32))

@@ -30,6 +30,33 @@ def test_jax() -> None:
         aiter_attn.mha_fwd(*given, out=out)
 
 
+def test_caches() -> None:
+    q, k, v, new = draw(2, 4), draw(9, 2), draw(9, 2), draw(2, 2)
+    lengths = numpy.array([3, 7], numpy.int32)
+    given = [jax.numpy.asarray(x) for x in (q, k, v)]
+    for cache_seqlens in (5, jax.numpy.asarray(lengths), lengths):
+        out = aiter_attn.flash_attn_with_kvcache(*given, cache_seqlens=cache_seqlens)
+        assert isinstance(out, jax.Array)
+        want = aiter_attn.flash_attn_with_kvcache(
+            q, k, v, cache_seqlens=numpy.broadcast_to(cache_seqlens, 2).astype(numpy.int32)
+        )
+        numpy.testing.assert_array_equal(numpy.asarray(out), want)
+    with pytest.raises(ValueError, match=r"^k_cache: .* is immutable, and k and v are appended"):
+        aiter_attn.flash_attn_with_kvcache(*given, new, new, cache_seqlens=5)
+    # Appended to numpy's cache, with what jax has else.
+    more = [jax.numpy.asarray(x) for x in (new, new)]
+    out = aiter_attn.flash_attn_with_kvcache(
+        given[0], k.copy(), v.copy(), *more, cache_seqlens=jax.numpy.asarray(lengths)
+    )
+    want = aiter_attn.flash_attn_with_kvcache(q, k, v, new, new, cache_seqlens=lengths)
+    numpy.testing.assert_array_equal(numpy.asarray(out), want)
+    packed = numpy.stack([draw(5, 2)] * 3, axis=2)
+    numpy.testing.assert_array_equal(
+        numpy.asarray(aiter_attn.flash_attn_qkvpacked_func(jax.numpy.asarray(packed))),
+        aiter_attn.flash_attn_qkvpacked_func(packed),
+    )
+
+
 def test_norms() -> None:
     x, gamma = draw(5, 4).astype(ml_dtypes.bfloat16), numpy.ones(8, ml_dtypes.bfloat16)
     given = jax.numpy.asarray(x), jax.numpy.asarray(gamma)

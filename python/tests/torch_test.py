@@ -42,3 +42,31 @@ def test_torch() -> None:
         aiter_attn.flash_attn_func(*tensors)
     with pytest.raises(ValueError, match="refuses DLPack"):
         aiter_attn.flash_attn_func(tensors[1], tensors[1], tensors[1].to("meta"))
+
+
+def test_caches() -> None:
+    q, k, v, new = draw(2, 4), draw(9, 2), draw(9, 2), draw(2, 2)
+    lengths = numpy.array([3, 7], numpy.int32)
+    tables = numpy.linspace(-1, 1, 9 * 8, dtype=numpy.float32).reshape(9, 8)
+    wide = [numpy.concatenate([x, x], axis=3) for x in (q, k, v, new)]
+    for given in (5, lengths):
+        tensors = [torch.from_numpy(x.copy()) for x in (*wide, wide[3])]
+        seqlens = given if isinstance(given, int) else torch.from_numpy(given)
+        out = aiter_attn.flash_attn_with_kvcache(
+            *tensors,
+            torch.from_numpy(tables),
+            torch.from_numpy(tables),
+            cache_seqlens=seqlens,
+            causal=True,
+        )
+        assert isinstance(out, torch.Tensor)
+        assert torch.equal(tensors[0], torch.from_numpy(wide[0]))
+        cache = wide[1].copy(), wide[2].copy()
+        want = aiter_attn.flash_attn_with_kvcache(
+            wide[0], *cache, wide[3], wide[3], tables, tables, cache_seqlens=given, causal=True
+        )
+        numpy.testing.assert_array_equal(out.numpy(), want)
+        numpy.testing.assert_array_equal(tensors[1].numpy(), cache[0])
+    packed = torch.randn(2, 5, 3, 2, 8)
+    out = aiter_attn.flash_attn_qkvpacked_func(packed)
+    assert torch.equal(out, aiter_attn.flash_attn_func(*packed.unbind(2)))
