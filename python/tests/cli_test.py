@@ -246,7 +246,7 @@ def test_explain(arguments: tuple[str, ...], same: dict[str, Any]) -> None:
         (("--cache", "--lse"), "lse wanted"),
         (("--cache", "--varlen"), "fwd_batch_prefill kernel in this build for fp16, head size 64"),
         (("--cache", "--append", "2"), "fwd_appendkv kernel in this build for fp16, head size 64"),
-        (("--cache", "--append", "2", "--rotary", "halves"), "rotary embedding by halves, 2 new"),
+        (("--cache", "--append", "2", "--rotary", "halves"), "rotation of halves, 2 new keys"),
         (("--cache", "--append", "2", "--rotary", "interleaved"), "interleaved"),
     ],
     ids=str,
