@@ -1,0 +1,67 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Upstream's dispatchers and its host code, asked for the calls of the C ABI. Nothing is launched.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "aiter/attn.h"
+
+namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity {
+
+// A kernel as upstream's host code launches it.
+struct Launch {
+  std::string name;  // of the instance
+  uint32_t grid[3];
+  uint32_t block[3];
+  std::vector<unsigned char> kernarg;
+  // 1 for the bytes of kernarg that are part of a field; what lies between fields is anything.
+  std::vector<unsigned char> is_field;
+};
+
+// What upstream's dispatcher chooses by. Kernel arguments and grids follow from the call alone.
+struct Told {
+  bool mask;
+  int32_t seqlen_q, seqlen_k;
+  int32_t head_size_qk, head_size_v;
+  // Its traits have the head sizes again, and find the bucket by them.
+  int32_t bucket_qk, bucket_v;
+};
+
+struct Forward {
+  attn_problem problem;
+  attn_fwd_args args;
+};
+
+struct Backward {
+  attn_problem problem;
+  attn_bwd_args args;
+  // The caller's scratch memory.
+  float* delta;
+  float* dq_acc;
+  attn_tensor dk, dv;  // with heads_q heads
+  // The mask that a masked kernel gets where the problem has none.
+  int32_t open_mask;
+};
+
+// Over a cache. In upstream the caller says whether keys are split, and into how many parts.
+struct Cached {
+  attn_problem problem;
+  attn_kvcache cache;
+  attn_kvcache_fwd_args args;
+  int32_t splits;  // 0: by the kernels for pages, which do not split
+  // The caller's scratch memory.
+  float* lse_acc;
+  float* o_acc;
+  // Split kernels in the form that serves every call, not in that which upstream chooses.
+  bool plain_form;
+};
+
+// The kernels in the order of their launches; none: it refuses.
+std::vector<Launch> upstream(const Forward& call, const Told& told);
+std::vector<Launch> upstream(const Backward& call, const Told& told);
+std::vector<Launch> upstream(const Cached& call, const Told& told);
+
+}  // namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity
