@@ -8,7 +8,8 @@ of float32). A kernel rounds
 - probabilities, and in the backward pass dS, to storage before the second product,
 - every output once, to its own format,
 - scores to float32, with all that is added to them: an error of E in a score is one of E * p in
-  the probability p.
+  the probability p,
+- whatever it computes in float32 and that is denormal, to zero (-fgpu-flush-denormals-to-zero).
 
 Errors in these units are small numbers for a right kernel, whatever the problem: root mean square
 about 0.5, one element in a million above 5. A missing or doubled term is far outside.
@@ -28,6 +29,10 @@ Array = np.ndarray
 UNIT = {"fp16": 2.0**-11, "bf16": 2.0**-8, "fp32": 2.0**-24}
 # Below these a format has no more relative precision.
 _SMALLEST = {"fp16": 2.0**-14, "bf16": 2.0**-126, "fp32": 2.0**-126}
+
+# The error of a float32 number that is flushed: at most the smallest normal one. Beside a
+# rounding to bf16 it counts for numbers below 2**-126 / 2**-8 = 3e-36, beside one to fp16 never.
+_FLUSHED = 2.0**-126
 
 # Of a kernel's random numbers; both halves of both words are used.
 DROP_SEED, DROP_OFFSET = 0x0123456789ABCDEF, (1 << 32) - 100
@@ -221,7 +226,7 @@ def _alibi_distance(case: Case, length_q: int, length_k: int) -> Array:
     return -np.abs(columns - diagonal)
 
 
-def _norm(*terms: Array) -> Array:
+def _norm(*terms: Array | float) -> Array:
     """Independent errors together."""
     return np.sqrt(sum(t * t for t in terms))
 
@@ -303,7 +308,7 @@ def _sequence(
     scale = float(inputs.scale)
 
     def stored(value: Array, *errors: Array) -> Expected:
-        return Expected(value, _norm(u * np.abs(value), *errors) + u * tiny)
+        return Expected(value, _norm(u * np.abs(value), _FLUSHED, *errors) + u * tiny)
 
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = np.einsum("ihd,jhd->hij", q, k)
@@ -335,7 +340,8 @@ def _sequence(
     row_spread = np.sqrt((dp_spread**2).sum(axis=2))
     forward_spread = _norm(dp_spread, p * row_spread[..., None])
 
-    p_rounding = u * np.maximum(p, tiny * (p > 0))
+    p_flushed = _FLUSHED * (p > 0)
+    p_rounding = _norm(u * np.maximum(p, tiny * (p > 0)), p_flushed)
     kept = _kept(case, index, p.shape)
     o = np.einsum("hij,jhd->ihd", p * kept, v)
     largest = np.max(np.where(p > 0, spread, 0.0), axis=2, initial=0.0)
@@ -349,7 +355,8 @@ def _sequence(
     delta = np.einsum("ihd,ihd->hi", dout, rounded)
     out["delta"] = Expected(
         delta * delta_scale,
-        eps * delta_scale * (np.einsum("ihd,ihd->hi", np.abs(dout), np.abs(rounded)) + tiny),
+        eps * delta_scale * (np.einsum("ihd,ihd->hi", np.abs(dout), np.abs(rounded)) + tiny)
+        + _FLUSHED,
     )
 
     dp = np.einsum("ihd,jhd->hij", dout, v)
@@ -359,6 +366,8 @@ def _sequence(
     ds_spread = _norm(
         u * np.maximum(np.abs(ds), tiny * (p > 0)),
         dp_spread * lift,
+        p_flushed * lift,
+        p_flushed,
         p * eps * (dp_sums + 2 * np.abs(delta)[..., None]),
     )
     dbias = stored(ds, ds_spread)
@@ -378,7 +387,7 @@ def _sequence(
                        scale * _product_unit("hij,ihd->jhd", ds_spread, q))  # fmt: skip
     dq = np.einsum("hij,jhd->ihd", ds, k) * scale
     dq_acc = _norm(scale * _product_unit("hij,jhd->ihd", ds_spread, k), eps * np.abs(dq))
-    out["dq_acc"] = Expected(dq, dq_acc + eps * tiny)
+    out["dq_acc"] = Expected(dq, _norm(dq_acc, _FLUSHED) + eps * tiny)
     out["dq"] = stored(dq)  # from the float32 sum
     if len(q) <= case.skipped_seqlen_q:
         for name in ("o", "lse"):
