@@ -42,6 +42,12 @@ class Instance:
         except KeyError:
             raise AttributeError(f"{name!r}: no trait of a kernel") from None
 
+    def named_traits(self) -> dict[str, TraitValue]:
+        """Those that its kind has, by name, with the values that the table of traits has."""
+        own = {n: trait for n, trait in TABLE.traits.items() if self.kind in trait.kinds}
+        values = {name: self.traits[trait.field] for name, trait in own.items()}
+        return {n: own[n].values[v] if own[n].is_flag else v for n, v in values.items()}
+
     def __str__(self) -> str:
         mode = "group" if self.group_mode else "batch"
         mask = "-mask" if self.mask else ""

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The verdict on a result of verification.py: right numbers, and exactly the known findings.
+"""The verdict on a result of verification.py: right numbers, and no findings but known ones.
 
 It is apart from the execution, so that a change of gates or expectations executes nothing again.
 """
@@ -71,7 +71,7 @@ def excused(kind: str, name: str, run: Mapping[str, Any], known: Collection[str]
 def judge(result: Mapping[str, Any], known: Mapping[str, str] | None = None) -> Verdict:
     """The verdict; `known` replaces what is known of the code object: signatures and defects."""
     if known is None:
-        known = known_findings.known(f"{result['instance']}.{result['arch']}")
+        known = known_findings.known_of(result)
     gates = gates_of(known)
     failures, rms, largest = [], [0.0], [0.0]
     for run in result["runs"]:

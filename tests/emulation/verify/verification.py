@@ -89,6 +89,7 @@ class Verification:
             "mode": "group" if self.instance.group_mode else "batch",
             "mask": self.instance.mask,
             "features": features_of(self.instance),
+            "traits": self.instance.named_traits(),
             "findings": [self.findings[s] for s in sorted(self.findings)],
             "runs": self.runs,
             "profile": profile,

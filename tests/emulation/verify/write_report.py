@@ -86,7 +86,7 @@ def document(
     for result in sorted(results, key=lambda r: (r["arch"], r["kind"] != "fwd", r["instance"])):
         about = of_object[result["instance"], result["arch"]]
         code_object = {key: value for key, value in about.items() if key not in left_out}
-        known = known_findings.known(f"{result['instance']}.{result['arch']}")
+        known = known_findings.known_of(result)
         kind = result["kind"]
         runs = [
             {**run, "excused": [n for n in run.get("errors", {}) if excused(kind, n, run, known)]}
