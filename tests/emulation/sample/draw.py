@@ -11,6 +11,7 @@ Standard library only: it runs while repositories are fetched, before anything i
 from __future__ import annotations
 
 import argparse
+import heapq
 import itertools
 import random
 import sys
@@ -23,17 +24,20 @@ from kernels.ck_fmha.generate import write_files
 
 Row = Mapping[str, Any]
 
-# How many of each kind are drawn. dq_dk_dv and fwd are nearly all of what upstream has.
+DRAWS = ("small", "large")
+# How many of each kind are drawn: in the small draw, and in the large one, which has all of the
+# small one. dq_dk_dv and fwd are nearly all of what upstream has. A new kind goes to the end: what
+# is drawn of a kind depends on the kinds before it.
 COUNTS = {
-    "fwd": 16,
-    "bwd_dq_dk_dv": 14,
-    "bwd_dot_do_o": 1,
-    "bwd_convert_dq": 3,
-    "fwd_splitkv": 6,
-    "fwd_splitkv_combine": 2,
-    "fwd_pagedkv": 4,
-    "fwd_appendkv": 4,
-    "fwd_batch_prefill": 2,
+    "fwd": (16, 40),
+    "bwd_dq_dk_dv": (14, 40),
+    "bwd_dot_do_o": (1, 8),
+    "bwd_convert_dq": (3, 10),
+    "fwd_splitkv": (6, 16),
+    "fwd_splitkv_combine": (2, 10),
+    "fwd_pagedkv": (4, 8),
+    "fwd_appendkv": (4, 8),
+    "fwd_batch_prefill": (2, 8),
 }
 _CANNOT_BE_PAIRED = {"head_size_qk", "head_size_v"}  # one follows from the other, nearly always
 
@@ -56,33 +60,47 @@ def _pairs(row: Row) -> set[tuple[Any, ...]]:
 
 def sample(rows: Sequence[Row], count: int, rng: random.Random) -> list[Row]:
     """`count` of the rows, as the module says."""
-    left = {row["name"]: (row, _pairs(row)) for row in rng.sample(rows, len(rows))}
+    shuffled = rng.sample(rows, len(rows))
+    pairs = [_pairs(row) for row in shuffled]
+    # What a row has that is new only becomes less: the numbers here are the most that it can be.
+    most = [(-len(of_row), place) for place, of_row in enumerate(pairs)]
+    heapq.heapify(most)
     shown: set[tuple[Any, ...]] = set()
-    chosen = []
-    for _ in range(count):
-        row, pairs = max(left.values(), key=lambda entry: len(entry[1] - shown))
-        del left[row["name"]]
-        chosen.append(row)
-        shown |= pairs
+    chosen: list[Row] = []
+    while len(chosen) < count:
+        was, place = most[0]
+        new = -len(pairs[place] - shown)
+        if new != was:
+            heapq.heapreplace(most, (new, place))
+            continue
+        heapq.heappop(most)
+        chosen.append(shuffled[place])
+        shown |= pairs[place]
     return chosen
 
 
-def draw(pool: RecordedPool, seed: int) -> list[Row]:
-    rng, rows = random.Random(seed), by_kind(pool)
-    return [row for kind, count in COUNTS.items() for row in sample(rows[kind], count, rng)]
+def draw(pool: RecordedPool, seed: int, which: str) -> list[Row]:
+    """One of DRAWS."""
+    rng, rows, column = random.Random(seed), by_kind(pool), DRAWS.index(which)
+    return [
+        row for kind, counts in COUNTS.items() for row in sample(rows[kind], counts[column], rng)
+    ]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pool", type=Path, required=True, help="pool.json of @ck_fmha")
     parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--draw", choices=DRAWS, required=True)
     parser.add_argument("--out", type=Path, required=True, help="the repository's folder")
     options = parser.parse_args()
     pool = RecordedPool(options.pool.read_text("utf-8"))
-    chosen = [row["name"] for row in draw(pool, options.seed)]
+    chosen = [row["name"] for row in draw(pool, options.seed, options.draw)]
     launches = options.pool.parent / "launch"
     files = set_files(pool, chosen, lambda name: (launches / f"{name}.inc").read_text("utf-8"))
-    files["seed.bzl"] = f'"""Generated. Do not edit."""\n\nSEED = {options.seed}\n'
+    files["drawn.bzl"] = (
+        f'"""Generated. Do not edit."""\n\nDRAW = "{options.draw}"\nSEED = "{options.seed}"\n'
+    )
     write_files(files, options.out)
     return 0
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kernels.ck_fmha.ckgen.emission import RecordedPool
-from tests.emulation.sample.draw import COUNTS, Row, by_kind, draw, sample
+from tests.emulation.sample.draw import COUNTS, DRAWS, Row, by_kind, draw, sample
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +32,9 @@ def _values(rows: Iterable[Row]) -> dict[str, set[object]]:
 @pytest.mark.parametrize("seed", [1, 20261120])
 def test_every_value_of_every_trait_is_drawn(pool: RecordedPool, kind: str, seed: int) -> None:
     rows = by_kind(pool)[kind]
-    drawn = sample(rows, COUNTS[kind], random.Random(seed))
-    assert len({row["name"] for row in drawn}) == COUNTS[kind]
+    small, _ = COUNTS[kind]
+    drawn = sample(rows, small, random.Random(seed))
+    assert len({row["name"] for row in drawn}) == small
     assert _values(drawn) == _values(rows)
 
 
@@ -42,7 +44,36 @@ def test_the_seed_decides(pool: RecordedPool) -> None:
     assert first == again != other
 
 
-def test_every_kind_is_drawn(pool: RecordedPool) -> None:
+@pytest.mark.parametrize("which", DRAWS)
+def test_every_kind_is_drawn(pool: RecordedPool, which: str) -> None:
     assert {row["kind"] for row in pool.rows.values()} == COUNTS.keys()
-    drawn = [row["kind"] for row in draw(pool, 1)]
-    assert {kind: drawn.count(kind) for kind in COUNTS} == COUNTS
+    drawn = [row["kind"] for row in draw(pool, 1, which)]
+    of_draw = {kind: counts[DRAWS.index(which)] for kind, counts in COUNTS.items()}
+    assert {kind: drawn.count(kind) for kind in COUNTS} == of_draw
+
+
+def test_the_large_draw_has_all_of_the_small_one(pool: RecordedPool) -> None:
+    """What is compiled and executed for one is there for the other."""
+    small, large = ({row["name"] for row in draw(pool, 7, which)} for which in DRAWS)
+    assert small < large
+
+
+def test_the_large_draw_is_large_for_every_architecture(pool: RecordedPool) -> None:
+    drawn = draw(pool, 7, "large")
+    for arch in os.environ["ARCHS"].split():
+        assert sum(arch not in row.get("left_out", {}) for row in drawn) >= 120, arch
+
+
+def _pairs_shown(rows: Iterable[Row], of: Iterable[Row]) -> float:
+    """The share of all pairs of trait values that these rows have."""
+
+    def pairs(rows: Iterable[Row]) -> set[object]:
+        return {p for row in rows for p in itertools.combinations(sorted(row["traits"].items()), 2)}
+
+    return len(pairs(rows)) / len(pairs(of))
+
+
+def test_the_large_draw_has_nearly_all_pairs(pool: RecordedPool) -> None:
+    rows, drawn = by_kind(pool), draw(pool, 7, "large")
+    for kind, of in rows.items():
+        assert _pairs_shown([row for row in drawn if row["kind"] == kind], of) > 0.97, kind

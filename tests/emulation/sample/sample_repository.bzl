@@ -3,17 +3,25 @@
 
 load("//kernels/ck_fmha:repositories.bzl", "generate", "write_set_build")
 
-_SEED = "20261120"
+# What known_findings.json lists the findings of.
+DEFAULT_SEED = "20261120"
+DEFAULT_DRAW = "small"
+
 _SEED_VARIABLE = "AITER_ATTN_SAMPLE_SEED"
+_DRAW_VARIABLE = "AITER_ATTN_SAMPLE_DRAW"
+_DRAWS = ["small", "large"]
 
 def _sample_repository_impl(rctx):
-    seed = rctx.getenv(_SEED_VARIABLE, _SEED)
+    seed = rctx.getenv(_SEED_VARIABLE, DEFAULT_SEED)
     if not seed.isdigit():
         fail("%s: %r is not a seed: a number of decimal digits." % (_SEED_VARIABLE, seed))
+    draw = rctx.getenv(_DRAW_VARIABLE, DEFAULT_DRAW)
+    if draw not in _DRAWS:
+        fail("%s: %r is not a draw: one of %s." % (_DRAW_VARIABLE, draw, ", ".join(_DRAWS)))
     rctx.watch(rctx.attr.draw)
     generate(
         rctx,
-        ["--pool", rctx.path(rctx.attr.pool), "--seed", seed],
+        ["--pool", rctx.path(rctx.attr.pool), "--seed", seed, "--draw", draw],
         program = rctx.attr.draw,
     )
     write_set_build(rctx, "the sample", testonly = True)
