@@ -46,7 +46,7 @@ class Instance:
         """Those that its kind has, by name, with the values that the table of traits has."""
         own = {n: trait for n, trait in TABLE.traits.items() if self.kind in trait.kinds}
         values = {name: self.traits[trait.field] for name, trait in own.items()}
-        return {n: own[n].values[v] if own[n].is_flag else v for n, v in values.items()}
+        return {n: own[n].values[bool(v)] if own[n].is_flag else v for n, v in values.items()}
 
     def __str__(self) -> str:
         mode = "group" if self.group_mode else "batch"
