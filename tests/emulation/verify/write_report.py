@@ -117,8 +117,28 @@ def document(
         "wave_instructions": sum(
             run.get("wave_instructions", 0) for row in rows for run in row["runs"]
         ),
+        "figures": _figures(rows),
         "results": rows,
     }
+
+
+def _figures(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each kind of kernel, and of those of it that have a feature."""
+    out = []
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        of_kind = [row for row in rows if row["kind"] == kind]
+        for feature in ("", *sorted({f for row in of_kind for f in row["features"]})):
+            chosen = [row for row in of_kind if not feature or feature in row["features"]]
+            out.append({
+                "kind": kind,
+                "feature": feature,
+                "code_objects": len(chosen),
+                "failed": sum(row["verdict"] == "FAIL" for row in chosen),
+                "runs": sum(len(row["runs"]) for row in chosen),
+                "worst_rms": _number(max(float(row["worst_rms"]) for row in chosen)),
+                "worst": _number(max(float(row["worst"]) for row in chosen)),
+            })  # fmt: skip
+    return out
 
 
 def _number(value: float) -> float | str:
@@ -236,6 +256,21 @@ def page(report: dict[str, Any], template: str) -> str:
         f"<tr><td class=n>{count}</td><td>{letter}</td><td>{escape(_title(letter))}</td></tr>"
         for letter, count in report["known_defects"].items()
     )
+    figures = "".join(
+        f"<tr><td>{escape(_KINDS[f['kind']])}</td><td>{escape(f['feature'] or 'all')}</td>"
+        + "".join(
+            f"<td class=n>{value}</td>"
+            for value in (
+                f["code_objects"],
+                f["failed"],
+                f["runs"],
+                f"{float(f['worst_rms']):.2f}",
+                f"{float(f['worst']):.2f}",
+            )
+        )
+        + "</tr>"
+        for f in report["figures"]
+    )
     legend = "".join(f"<dt>{escape(n)}</dt><dd>{escape(m)}</dd>" for n, m, _ in COLUMNS)
     return (
         template.replace("{{COUNT}}", str(report["code_objects"]))
@@ -245,6 +280,7 @@ def page(report: dict[str, Any], template: str) -> str:
         .replace("{{DEFECTS}}", defects or "<tr><td>none</td></tr>")
         .replace("{{HEADS}}", "".join(heads))
         .replace("{{ROWS}}", "\n".join(body))
+        .replace("{{FIGURES}}", figures)
         .replace("{{SIGNATURES}}", found)
         .replace("{{LEGEND}}", legend)
     )

@@ -78,6 +78,21 @@ def test_document() -> None:
     assert report["results"][0]["code_object"] == {"key": "0123", "kernel": METADATA["kernel"]}
 
 
+def test_figures_are_of_kinds_and_features() -> None:
+    """A kernel counts for each of its features; an error that is infinite is not lost."""
+    run = {"case": "z", "schedule": "sliced:8", "wave_instructions": 1,
+           "errors": {"dv": {"rms": "inf", "largest": "inf", "where": [0]}}}  # fmt: skip
+    other = {**RESULT, "instance": "fmha_bwd_d2_x", "features": ["dropout"], "findings": [],
+             "runs": [run]}  # fmt: skip
+    report = document([RESULT, other], [METADATA, {**METADATA, "instance": other["instance"]}])
+    figures = {(f.pop("kind"), f.pop("feature")): f for f in copy.deepcopy(report["figures"])}
+    of_both = {"code_objects": 2, "failed": 1, "runs": 4, "worst_rms": "inf", "worst": "inf"}
+    of_one = {"code_objects": 1, "failed": 0, "runs": 3, "worst_rms": 0.5, "worst": 2.25}
+    kind = "bwd_dq_dk_dv"
+    assert figures == {(kind, ""): of_both, (kind, "dropout"): of_both, (kind, "ALiBi"): of_one}
+    assert ["backward", "ALiBi", "1", "0", "3", "0.50", "2.25"] in _parsed(report).rows
+
+
 def test_results_and_metadata_must_agree() -> None:
     with pytest.raises(ValueError, match=r"fwd_b\.gfx942 has a result or metadata, but not both"):
         document([RESULT, {**RESULT, "instance": "fwd_b"}], [METADATA])
