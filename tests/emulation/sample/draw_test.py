@@ -20,6 +20,11 @@ def pool() -> RecordedPool:
     return RecordedPool(Path(os.environ["POOL"]).read_text("utf-8"))
 
 
+@pytest.fixture(scope="module")
+def large(pool: RecordedPool) -> list[Row]:
+    return draw(pool, 7, "large")
+
+
 def _values(rows: Iterable[Row]) -> dict[str, set[object]]:
     out: dict[str, set[object]] = {}
     for row in rows:
@@ -52,16 +57,14 @@ def test_every_kind_is_drawn(pool: RecordedPool, which: str) -> None:
     assert {kind: drawn.count(kind) for kind in COUNTS} == of_draw
 
 
-def test_the_large_draw_has_all_of_the_small_one(pool: RecordedPool) -> None:
+def test_the_large_draw_has_all_of_the_small_one(pool: RecordedPool, large: list[Row]) -> None:
     """What is compiled and executed for one is there for the other."""
-    small, large = ({row["name"] for row in draw(pool, 7, which)} for which in DRAWS)
-    assert small < large
+    assert {row["name"] for row in draw(pool, 7, "small")} < {row["name"] for row in large}
 
 
-def test_the_large_draw_is_large_for_every_architecture(pool: RecordedPool) -> None:
-    drawn = draw(pool, 7, "large")
+def test_the_large_draw_is_large_for_every_architecture(large: list[Row]) -> None:
     for arch in os.environ["ARCHS"].split():
-        assert sum(arch not in row.get("left_out", {}) for row in drawn) >= 120, arch
+        assert sum(arch not in row.get("left_out", {}) for row in large) >= 120, arch
 
 
 def _pairs_shown(rows: Iterable[Row], of: Iterable[Row]) -> float:
@@ -73,7 +76,6 @@ def _pairs_shown(rows: Iterable[Row], of: Iterable[Row]) -> float:
     return len(pairs(rows)) / len(pairs(of))
 
 
-def test_the_large_draw_has_nearly_all_pairs(pool: RecordedPool) -> None:
-    rows, drawn = by_kind(pool), draw(pool, 7, "large")
-    for kind, of in rows.items():
-        assert _pairs_shown([row for row in drawn if row["kind"] == kind], of) > 0.97, kind
+def test_the_large_draw_has_nearly_all_pairs(pool: RecordedPool, large: list[Row]) -> None:
+    for kind, of in by_kind(pool).items():
+        assert _pairs_shown([row for row in large if row["kind"] == kind], of) > 0.97, kind
