@@ -36,7 +36,7 @@ COUNTS = {
     "fwd_splitkv": (6, 16),
     "fwd_splitkv_combine": (2, 10),
     "fwd_pagedkv": (4, 8),
-    "fwd_appendkv": (4, 8),
+    "fwd_appendkv": (4, 13),
     "fwd_batch_prefill": (2, 8),
 }
 _CANNOT_BE_PAIRED = {"head_size_qk", "head_size_v"}  # one follows from the other, nearly always
