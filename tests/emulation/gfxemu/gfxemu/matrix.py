@@ -1,11 +1,11 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Matrix instructions: D = A x B + C with float16 or bfloat16 inputs and float32 sums.
+"""Matrix instructions: D = A x B + C with float16, bfloat16 or E4M3 inputs and float32 sums.
 
 CDNA3 ISA, "Matrix Arithmetic Instructions". For an N x N x K instruction the 64 lanes form
 64/N groups of N. Lane n of group g holds, of row n of A (of column n of B), the elements
-k = g * K/G .. (g+1) * K/G - 1 in consecutive registers, two to a register. The result has, for
-32x32, row 8*(i/4) + 4*(lane/32) + i%4 and column lane%32 in register i; for 16x16, row
-4*(lane/16) + i and column lane%16.
+k = g * K/G .. (g+1) * K/G - 1 in consecutive registers, two to a register, or four of E4M3. The
+result has, for 32x32, row 8*(i/4) + 4*(lane/32) + i%4 and column lane%32 in register i; for 16x16,
+row 4*(lane/16) + i and column lane%16.
 
 EXEC is ignored. Products are exact; each sum is formed in float64 and rounded once to float32.
 gfx90a takes and gives zero for denormals, whatever MODE says; later ones keep them.
@@ -19,6 +19,7 @@ import re
 
 import numpy as np
 
+from gfxemu import float8
 from gfxemu.decoder import Decoding, Execute, opcodes
 from gfxemu.errors import UnsupportedInstruction
 from gfxemu.operands import constant_bits
@@ -26,7 +27,7 @@ from gfxemu.vector_float import flush
 from gfxemu.wave import LANES, Wave
 
 # gfx90a writes ...x8f16 and ...x8bf16_1k.
-_SHAPES = re.compile(r"v_mfma_f32_(\d+)x\d+x(\d+)_?(f16|bf16)(?:_1k)?$")
+_SHAPES = re.compile(r"v_mfma_f32_(\d+)x\d+x(\d+)_?(f16|bf16|fp8_fp8)(?:_1k)?$")
 
 
 def _lanes_by_result(n: int) -> np.ndarray:
@@ -41,8 +42,17 @@ _LEAST_NORMAL = {"f16": 2.0**-14, "bf16": 2.0**-126}
 _SHIFT16, _HIGH16 = np.uint32(16), np.uint32(0xFFFF_0000)
 
 
-def _numbers(raw: np.ndarray, kind: str, n: int) -> np.ndarray:
-    """[register][workgroup][lane], two numbers each, as float64 [workgroup][k][row]."""
+def _bytes(raw: np.ndarray, form: float8.E4M3, n: int) -> np.ndarray:
+    """[register][workgroup][lane], four numbers each, as float64 [workgroup][k][row]."""
+    registers, size, _ = raw.shape
+    groups = LANES // n
+    numbers = form.decode(np.ascontiguousarray(raw).view(np.uint8))
+    by_place = numbers.reshape(registers, size, groups, n, 4).transpose(1, 2, 0, 4, 3)
+    return by_place.reshape(size, groups * registers * 4, n)
+
+
+def _halves(raw: np.ndarray, kind: str, n: int) -> np.ndarray:
+    """The same of two numbers each."""
     registers, size, _ = raw.shape
     groups = LANES // n
     out = np.empty((size, groups, registers, 2, n))
@@ -58,15 +68,16 @@ def _numbers(raw: np.ndarray, kind: str, n: int) -> np.ndarray:
 
 @opcodes("v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x8_bf16", "v_mfma_f32_16x16x16_f16",
          "v_mfma_f32_16x16x16_bf16", "v_mfma_f32_32x32x16_f16", "v_mfma_f32_32x32x16_bf16",
-         "v_mfma_f32_16x16x32_f16", "v_mfma_f32_16x16x32_bf16",
-         "v_mfma_f32_32x32x8f16", "v_mfma_f32_32x32x8bf16_1k", "v_mfma_f32_16x16x16f16",
-         "v_mfma_f32_16x16x16bf16_1k")  # fmt: skip
+         "v_mfma_f32_16x16x32_f16", "v_mfma_f32_16x16x32_bf16", "v_mfma_f32_32x32x16_fp8_fp8",
+         "v_mfma_f32_16x16x32_fp8_fp8", "v_mfma_f32_32x32x8f16", "v_mfma_f32_32x32x8bf16_1k",
+         "v_mfma_f32_16x16x16f16", "v_mfma_f32_16x16x16bf16_1k")  # fmt: skip
 def _mfma(d: Decoding) -> Execute:
     match = _SHAPES.match(d.name)
     assert match
     n, k, kind = int(match[1]), int(match[2]), match[3]
-    registers, results = k * n // LANES // 2, n * n // LANES
-    if d.arch != "gfx950" and k * n > 256:
+    is_fp8 = kind == "fp8_fp8"
+    registers, results = k * n // LANES // (4 if is_fp8 else 2), n * n // LANES
+    if d.arch != "gfx950" and k * n > (512 if is_fp8 else 256):
         raise UnsupportedInstruction(f"{d.name} exists on gfx950 only")
     to = d.destination(results)
     a, b = d.vector_range(d.operands[1], registers), d.vector_range(d.operands[2], registers)
@@ -76,18 +87,21 @@ def _mfma(d: Decoding) -> Execute:
     else:
         c, constant = d.vector_range(c_operand, results), np.float32(0)
 
-    a_lanes = _A_LANES[n]
+    a_lanes, form = _A_LANES[n], float8.of_arch(d.arch)
     least = _LEAST_NORMAL[kind] if d.arch == "gfx90a" else None
+
+    def numbers(raw: np.ndarray) -> np.ndarray:
+        return _bytes(raw, form, n) if is_fp8 else _halves(raw, kind, n)
 
     def execute(w: Wave) -> None:
         denormals = w.group.denormals
         denormals.flush(False)  # matrix instructions keep denormals whatever MODE says
         regs = w.regs
-        x = _numbers(regs[a : a + registers].take(a_lanes, axis=2), kind, n)
-        y = _numbers(regs[b : b + registers], kind, n)
+        x = numbers(regs[a : a + registers].take(a_lanes, axis=2))
+        y = numbers(regs[b : b + registers])
         if least is not None:
-            for numbers in (x, y):
-                numbers[np.abs(numbers) < least] = 0
+            for operand in (x, y):
+                operand[np.abs(operand) < least] = 0
         # [workgroup][register][lane]
         total = np.matmul(x.transpose(0, 2, 1), y).reshape(w.size, results, LANES)
         addend = constant

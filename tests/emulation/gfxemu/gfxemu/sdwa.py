@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gfxemu import vector_float, vector_integer, vector_lanes
+from gfxemu import float8, vector_float, vector_integer, vector_lanes
 from gfxemu.decoder import Decoding, Execute, opcodes
 from gfxemu.errors import UnsupportedInstruction
 from gfxemu.operands import Operand, lane_mask, vector32
@@ -90,6 +90,12 @@ _UNARY: dict[str, Callable[[Array], Array]] = {
 def _unary(d: Decoding) -> Execute:
     function, write, a = _UNARY[d.name], _destination(d), _source(d, 0, d.operands[1])
     return lambda w: write(w, function(a(w)))
+
+
+@opcodes("v_cvt_f32_fp8", form="sdwa")
+def _float8(d: Decoding) -> Execute:
+    form, write, a = float8.of_arch(d.arch), _destination(d), _source(d, 0, d.operands[1])
+    return lambda w: write(w, form.decode(a(w) & _U32(0xFF)).astype(np.float32).view(_U32))
 
 
 _INTEGER_BINARY = [

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gfxemu import float8
 from gfxemu.decoder import Decoding, Execute, opcodes
 from gfxemu.errors import UnsupportedInstruction
 from gfxemu.operands import Operand, float16, float32, float64, vector32
@@ -341,6 +342,29 @@ def _pack_bfloat16(d: Decoding) -> Execute:
     """gfx950"""
     to, a, b = d.destination(), float32(d.operands[1]), float32(d.operands[2])
     return lambda w: w.write_vector(to, to_bfloat16(a(w)) | to_bfloat16(b(w)) << _U32(16))
+
+
+@opcodes("v_cvt_pk_fp8_f32")
+def _pack_float8(d: Decoding) -> Execute:
+    """Into one half of D, which op_sel chooses; the other half stays."""
+    to, form = d.destination(), float8.of_arch(d.arch)
+    a, b = float32(d.operands[1]), float32(d.operands[2])
+    *sources, high = d.instruction.bits_modifier("op_sel", 3, 0)
+    if any(sources):
+        raise UnsupportedInstruction(f"op_sel of a source: {d.instruction!r}")
+    shift, kept = (_U32(16), _LOW16) if high else (_U32(0), ~_LOW16)
+
+    def execute(w: Wave) -> None:
+        pair = form.encode(np.asarray(a(w))) | form.encode(np.asarray(b(w))) << _U32(8)
+        w.write_vector(to, w.v[to] & kept | pair << shift)
+
+    return execute
+
+
+@opcodes("v_cvt_f32_fp8")
+def _float8_to_float(d: Decoding) -> Execute:
+    to, a, form = d.destination(), vector32(d.operands[1]), float8.of_arch(d.arch)
+    return lambda w: w.write_float(to, form.decode(a(w) & _U32(0xFF)).astype(_F32))
 
 
 # Mixed precision: each operand is float32, or one half of a register as float16.

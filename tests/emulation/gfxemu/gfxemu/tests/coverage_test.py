@@ -9,6 +9,7 @@ from gfxemu import decoder
 from gfxemu.tests import (
     control_test,
     dpp_test,
+    float8_test,
     lds_test,
     matrix_test,
     memory_test,
@@ -19,8 +20,8 @@ from gfxemu.tests import (
     vector_lanes_test,
 )
 
-_MODULES = (control_test, dpp_test, lds_test, matrix_test, memory_test, scalar_test, sdwa_test,
-            vector_float_test, vector_integer_test, vector_lanes_test)  # fmt: skip
+_MODULES = (control_test, dpp_test, float8_test, lds_test, matrix_test, memory_test, scalar_test,
+            sdwa_test, vector_float_test, vector_integer_test, vector_lanes_test)  # fmt: skip
 
 
 def test_every_opcode_is_tested() -> None:
