@@ -17,6 +17,8 @@ void fwd_launch(const LaunchArgs& args, Launch* launch) {
   ck.seqstart_k_ptr = args.problem.cu_seqlens_k;
   ck.min_seqlen_q = features.min_seqlen_q;
   ck.p_drop = features.p_drop;
+  ck.scale_p = features.scale_p;
+  ck.scale_o = features.scale_o;
   ck.drop_seed_offset = std::make_pair(features.drop_seed, features.drop_offset);
   store_launch(fmha_fwd_create_kargs_and_grids<Kernel>(ck), launch);
 }

@@ -21,9 +21,9 @@ namespace AITER_ATTN_NAMESPACE::kernels {
 
 // What some instances take beyond the problem's tensors. Zero: without. Strides are in elements.
 struct Features {
-  // Elementwise: of the problem's dtype, [batch, heads_q, seqlen_q, seqlen_k] by the strides below;
-  // its gradient alike, by its own. ALiBi: fp32 slopes [batch, heads_q], bias_stride_seq between
-  // batches.
+  // Elementwise: of the problem's dtype (fp32 with fp8), [batch, heads_q, seqlen_q, seqlen_k] by
+  // the strides below; its gradient alike, by its own. ALiBi: fp32 slopes [batch, heads_q],
+  // bias_stride_seq between batches.
   const void* bias;
   int64_t bias_stride_batch, bias_stride_head, bias_stride_seq;
   void* dbias;
@@ -32,6 +32,10 @@ struct Features {
   float p_drop;
   uint64_t drop_seed, drop_offset;
   int32_t min_seqlen_q;
+  // fp8: what probabilities are multiplied with before they are rounded, and sums of v at last. The
+  // problem's softmax_scale has the scales of q and k in it; v's rows are of keys, one per element
+  // of a head.
+  float scale_p, scale_o;
   int64_t dq_acc_stride_split;  // deterministic: between the partial sums of dq_acc
   // Split keys: fp32 partial results [batch, heads_q, splits, rows](, head_size_v), contiguous; in
   // group mode [heads_q, splits, total_q].

@@ -78,7 +78,7 @@ def _locked(module: Any, holder: Any, text: str) -> None:
 
 _VARIANT_SET = {
     "variants": [
-        {"direction": "fwd", "dtype": "fp16"},
+        {"direction": "fwd", "dtype": "bf16"},
         {"direction": ["bwd"], "head_size_qk": [64, 128]},
     ],
     "mha_fwd_variants": [{"has_bias": False, "has_alibi": [True, False], "receipt": 600}],

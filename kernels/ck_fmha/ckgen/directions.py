@@ -20,6 +20,8 @@ from kernels.launch_table.traits import TABLE, TraitValue
 
 # Upstream's filter for its C++ interface: fp16 and bf16, row-major v, no static quantisation.
 RECEIPT = 600
+# No filter. It is what lists fp8, which has column-major v and static quantisation.
+_RECEIPT_OF_ALL = 0
 MASK_IMPLEMENTATION = "simplified"
 WAVEFRONT_SIZE = 64
 
@@ -115,6 +117,7 @@ class Instance:
     upstream: Any = dataclasses.field(repr=False, compare=False)
     head_size_alignment: int = 1
     tag: str = ""  # of upstream's pipeline, where a kind has several
+    scaled: bool = False  # static quantisation: it takes the scales of fp8
 
     @property
     def pipeline(self) -> str:
@@ -181,12 +184,14 @@ def _forward_instance(module: ModuleType, kind: str, kernel: Any) -> Instance:
         upstream=kernel,
         head_size_alignment=alignment,
         tag=pipeline.tag,
+        scaled=getattr(pipeline, "F_squant", "f") == "t",
     )
 
 
 def _fwd(module: ModuleType) -> Iterator[Candidate]:
     _, kernels = module.get_fwd_blobs("", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
-    for kernel in kernels:
+    _, fp8 = module.get_fwd_blobs("*_fp8_*", _RECEIPT_OF_ALL, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
+    for kernel in [*kernels, *fp8]:
         instance = _forward_instance(module, "fwd", kernel)
         yield Candidate("fwd", instance.traits, (instance,), kernel.api_trait())
 

@@ -49,7 +49,8 @@ extern "C" __global__ __launch_bounds__(Kernel::kBlockSize, Kernel::kBlockPerCu)
 
 def _launch_layout(instance: Instance) -> tuple[object, ...]:
     traits = tuple((k, v) for k, v in instance.traits.items() if TABLE.traits[k].launch)
-    return (instance.kind, dataclasses.astuple(instance.tile), instance.block_size, traits)
+    tile = dataclasses.astuple(instance.tile)
+    return (instance.kind, tile, instance.block_size, instance.scaled, traits)
 
 
 def launch_function(instance: Instance) -> tuple[str, str]:

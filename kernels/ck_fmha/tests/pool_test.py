@@ -26,6 +26,8 @@ def upstream_names(fmha_dir: Path) -> set[str]:
     sys.path.remove(str(fmha_dir))
     listed = [
         fwd.get_fwd_blobs("", 600, [-1], "simplified")[1],
+        # fp8, which the filter leaves out.
+        [k for k in fwd.get_fwd_blobs("", 0, [-1], "simplified")[1] if k.F_dtype == "fp8"],
         *bwd.get_bwd_blobs("", 600, "simplified", [-1])[1:],
         split.get_fwd_splitkv_blobs("", 600, "simplified", [-1])[1],
         split.get_fwd_splitkv_combine_blobs("", 600, [-1]),
@@ -107,6 +109,19 @@ def test_traits_say_what_the_name_says(pool: Pool):
             assert ("_npagedkv_" in name) != traits["paged_kv"]
 
 
+def test_fp8_comes_last_and_has_what_launches_rely_on(pool: Pool):
+    """Static quantisation and column-major v, which no trait says."""
+    forward = [c for c in pool.candidates if c.direction == "fwd"]
+    fp8 = [c for c in forward if c.traits["dtype"] == "fp8"]
+    assert len(fp8) == 24 and forward[-24:] == fp8
+    for instance in all_instances(pool).values():
+        is_fp8 = instance.traits["dtype"] == "fp8"
+        if instance.kind == "fwd":
+            assert ("_vc_" in instance.name, instance.name.endswith("_squant")) == (is_fp8, is_fp8)
+        else:
+            assert not is_fp8
+
+
 def test_tiles_say_what_the_name_says(pool: Pool):
     for instance in all_instances(pool).values():
         if instance.kind in (
@@ -161,7 +176,7 @@ def test_every_dispatcher_is_written(pool: Pool):
 
 
 def test_known_values(known: dict[str, list[TraitValue]]):
-    assert known["dtype"] == ["bf16", "fp16"]
+    assert known["dtype"] == ["bf16", "fp16", "fp8"]
     assert known["mode"] == ["batch", "group"]
     assert known["bias"] == ["alibi", "elementwise", "none"]
     assert {64, 128} <= set(known["head_size_qk"])

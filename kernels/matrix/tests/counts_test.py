@@ -71,10 +71,13 @@ def modules() -> dict[str, Any]:
 
 
 def upstream() -> Iterator[tuple[str, str, str, str, Any]]:
-    """(direction, kind, head size, name, fields) of every kernel of receipt 600 that can be had."""
+    """(direction, kind, head size, name, fields) of every kernel of receipt 600 that can be had,
+    and of fp8, which that leaves out."""
     ck = modules()
     arguments = ("", 600, [-1], "simplified")
-    for kernel in ck["fwd"].get_fwd_blobs(*arguments)[1]:
+    everything = ck["fwd"].get_fwd_blobs("", 0, *arguments[2:])[1]
+    fp8 = [kernel for kernel in everything if kernel.F_dtype == "fp8"]
+    for kernel in [*ck["fwd"].get_fwd_blobs(*arguments)[1], *fp8]:
         sizes = (kernel.F_hdim, kernel.F_tile.F_bn1)
         size = str(sizes[0]) if sizes[0] == sizes[1] else "{}x{}".format(*sizes)
         yield "fwd", "fwd", size, kernel.name, kernel
