@@ -100,11 +100,22 @@ typedef enum attn_dtype {
   ATTN_DTYPE_FP16 = 1,
   ATTN_DTYPE_BF16 = 2,
   ATTN_DTYPE_FP32 = 3, /* attention: CPU reference only */
-  /* OCP fp8, for outputs of norms (norm.h) only. What is beyond the largest number becomes it,
+  /* OCP fp8, for outputs of norms (norm.h). What is beyond the largest number becomes it,
    * infinities too. */
-  ATTN_DTYPE_FP8_E4M3 = 4, /* no infinity, largest 448 */
-  ATTN_DTYPE_FP8_E5M2 = 5  /* largest 57344 */
+  ATTN_DTYPE_FP8_E4M3 = 4, /* no infinity, largest 448; attn_fwd: on the CPU and from gfx950 on */
+  ATTN_DTYPE_FP8_E5M2 = 5, /* largest 57344; norms only */
+  /* attn_fwd only, on the CPU and on archs before gfx950: no infinity, no negative zero, whose bits
+   * are NaN; largest 240. What is beyond becomes it, too. */
+  ATTN_DTYPE_FP8_E4M3_FNUZ = 6
 } attn_dtype;
+
+/* What is contiguous in v. */
+typedef enum attn_v_layout {
+  ATTN_V_ROWS = 0, /* the elements of a head, as in the other tensors */
+  /* fp8 in batch mode: the keys. v is [batch, heads_k, head_size_v, seqlen_k], and its stride_seq
+   * is from element to element of a head. */
+  ATTN_V_COLUMNS = 1
+} attn_v_layout;
 
 /* How tensors lie in memory. 0 is no mode, so that it cannot be forgotten. */
 typedef enum attn_mode {
@@ -135,9 +146,9 @@ typedef enum attn_bias {
  * the head_size dimension is contiguous; the stride of a dimension with one entry is ignored.
  * Outputs (lse and the workspace too) share no byte with anything else of the call, nor with
  * themselves; parts of one buffer that interleave without sharing a byte are fine. On the GPU
- * strides are from 0 to 2^31 - 1, data is a multiple of 16 bytes and strides are multiples of 8,
- * unless the chosen kernel takes less. data may be NULL where the tensor has no entry. This struct
- * is frozen. */
+ * strides are from 0 to 2^31 - 1, data is a multiple of 16 bytes and strides are multiples of 8 (of
+ * 16 with fp8), unless the chosen kernel takes less. data may be NULL where the tensor has no
+ * entry. This struct is frozen. */
 typedef struct attn_tensor {
   void* data;
   int64_t stride_batch;
@@ -188,7 +199,7 @@ typedef struct attn_problem {
  * group mode [heads_q, total_q, seqlen_k] (seqlen_k is the greatest length, and stride_batch is
  * ignored). Keys are contiguous; a stride of 0 repeats what lies there. ALiBi: fp32 slopes,
  * [heads_q], or with alibi_stride_batch > 0 [batch, heads_q]. On the GPU alibi_stride_batch is at
- * most 2^31 - 1. */
+ * most 2^31 - 1. With fp8 an elementwise bias is fp32. */
 
 /* o = softmax(softmax_scale * q k^T + bias + mask) v; lse = log sum exp of the masked scores
  * (natural log). A row with no key gives o = 0 and lse = -inf. */
@@ -205,7 +216,14 @@ typedef struct attn_fwd_args {
   /* Group mode: sequences of this many queries or fewer are left out: their o and lse stay as they
    * are. 0: none is. */
   int32_t min_seqlen_q;
-  uint32_t reserved2; /* 0 */
+  int32_t v_layout; /* attn_v_layout; on the GPU ATTN_V_COLUMNS with fp8, else ATTN_V_ROWS */
+  /* fp8: what elements stand for. Those of q, k, v times their descale are the numbers that
+   * attention is computed of, and o holds the result times scale_o. Positive and finite; 1 where
+   * elements are the numbers. Zero without fp8. */
+  float descale_q;
+  float descale_k;
+  float descale_v;
+  float scale_o;
 } attn_fwd_args;
 
 /* Gradients of attn_fwd. dk and dv have heads_k heads: the sum over their group of query heads. */
@@ -242,9 +260,10 @@ typedef struct attn_dropout_mask_args {
   uint8_t* kept;
 } attn_dropout_mask_args;
 
-/* Where a call finds the keys and values of each sequence of the problem. They lie in a cache, which
- * has room for more than is in use:
- *   - in place (page_size = 0): k and v are [entries, seqlen_k, heads_k, head_size] (seqlen_k is the
+/* Where a call finds the keys and values of each sequence of the problem. They lie in a cache,
+ * which has room for more than is in use:
+ *   - in place (page_size = 0): k and v are [entries, seqlen_k, heads_k, head_size] (seqlen_k is
+ * the
  *     room), and batch entry b has entry batch_index[b], or b where batch_index is NULL;
  *   - in pages, k and v are [entries, page_size, heads_k, head_size], entries being all pages:
  *     stride_batch is from page to page, in group mode too. Either page j of sequence b is
@@ -268,8 +287,8 @@ typedef struct attn_kvcache {
   const int32_t* page_indices;
 } attn_kvcache;
 
-/* attn_fwd over a cache. No dropout and no elementwise bias. In batch mode the problem's seqlen_k is
- * the room of a sequence: in pages block_table_stride * page_size, with page_indptr the greatest
+/* attn_fwd over a cache. No dropout and no elementwise bias. In batch mode the problem's seqlen_k
+ * is the room of a sequence: in pages block_table_stride * page_size, with page_indptr the greatest
  * length. In group mode queries are packed by cu_seqlens_q; total_k and cu_seqlens_k say lengths
  * only: in pages total_k may be 0, and cu_seqlens_k NULL where seqlens_k is given, and a sequence's
  * keys begin at its first page; in place they are those of packed keys, without seqlens_k and
@@ -277,7 +296,8 @@ typedef struct attn_kvcache {
 typedef struct attn_kvcache_fwd_args {
   uint32_t struct_size;
   /* Workgroups that share the keys of a tile of queries, up to 128, and each take a part of them.
-   * 1: none share. 0: as many as fill the GPU (docs/kvcache.md has the rule). The CPU ignores it. */
+   * 1: none share. 0: as many as fill the GPU (docs/kvcache.md has the rule). The CPU ignores it.
+   */
   int32_t splits;
   const attn_problem* problem;
   const attn_kvcache* cache;

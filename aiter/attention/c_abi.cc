@@ -8,6 +8,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -69,7 +70,6 @@ void require_zero(const char* field, uint32_t value) {
 Problem read(const attn_fwd_args* given, Pointers pointers) {
   const attn_fwd_args args = read_struct(given);
   require_zero<attn_fwd_args>("reserved", args.reserved);
-  require_zero<attn_fwd_args>("reserved2", args.reserved2);
   return validated(args, read_struct(args.problem), pointers);
 }
 
@@ -112,6 +112,19 @@ runtime::Loader& rocm_loader(runtime::Driver& driver) {
   return loader.get([&] { return std::make_unique<runtime::Loader>(driver, library_store()); });
 }
 
+// Of an arch, whose kernels compute with one format of fp8: as upstream's headers have it for
+// device code (ck_tile/core/config.hpp, CK_TILE_USE_OCP_FP8).
+Request request_for(const Problem& p, std::string_view arch) {
+  const bool ocp = arch == "gfx950" || arch.substr(0, 5) == "gfx12";
+  const int32_t own = ocp ? ATTN_DTYPE_FP8_E4M3 : ATTN_DTYPE_FP8_E4M3_FNUZ;
+  if (is_fp8(p.dtype) && p.dtype != own) {
+    fail(Status::kUnsupported, "dtype is ", p.dtype, " (fp8 e4m3", ocp ? " fnuz" : "",
+         "), but kernels for ", arch, " compute with ", own, " (fp8 e4m3", ocp ? "" : " fnuz",
+         "): quantise to that");
+  }
+  return make_request(p, arch);
+}
+
 // Dispatch's answer, complete. Throws kUnsupported where there is none.
 Plan complete_plan(const Request& request) {
   const Plan plan = dispatch(launch_table(), request);
@@ -132,7 +145,7 @@ attn_status run(const Args* given) {
     runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
     if (!has_work(problem)) return is_append(problem) ? void() : fill_outputs(problem, driver);
     const std::string arch = driver.arch(problem.device_id);
-    const Plan plan = complete_plan(make_request(problem, arch));
+    const Plan plan = complete_plan(request_for(problem, arch));
     launch(launch_table(), problem, plan, launch_table().find_arch(arch), driver,
            rocm_loader(driver));
   });
@@ -164,7 +177,7 @@ attn_status plan(const Args* given, const char* arch, uint32_t* kernels, uint32_
     const Problem problem = read(given, Pointers::kIgnored);
     if (problem.device_type == ATTN_DEVICE_CPU || !has_work(problem)) return;
     const std::string planned_arch = arch_for(problem, arch);
-    const Request request = make_request(problem, planned_arch);
+    const Request request = request_for(problem, planned_arch);
     const Plan plan = complete_plan(request);
     *count = plan.count;
     if (!kernels) return;
@@ -191,7 +204,7 @@ attn_status explain_to(const Args* given, const char* arch, const char** text) {
                                 : "no kernel: without queries or keys, outputs are filled\n";
     }
     const std::string planned_arch = arch_for(problem, arch);
-    const Request request = make_request(problem, planned_arch);
+    const Request request = request_for(problem, planned_arch);
     return explain(launch_table(), request, complete_plan(request));
   });
 }

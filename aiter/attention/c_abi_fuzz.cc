@@ -61,7 +61,7 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
     p.mode = number(1, 2);
     p.device_type = rarely() ? ATTN_DEVICE_ROCM : number(1, 1);
     p.device_id = number(0, 0);
-    p.dtype = number(1, 3);
+    p.dtype = number(1, 6);
     p.batch = number(0, 3);
     p.heads_k = number(1, 3);
     const bool shared = p.heads_k > 0 && p.heads_k < 9 && !rarely();
@@ -151,7 +151,8 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
       const __int128 reach = *strides[i] * (extents[i] - 1);
       (reach < 0 ? least : most) += reach;
     }
-    const int64_t element = problem_.dtype == ATTN_DTYPE_FP32 ? 4 : 2;
+    // Enough for a bias of fp8, which is fp32.
+    const int64_t element = problem_.dtype >= ATTN_DTYPE_FP32 ? 4 : 2;
     if (empty) {
       if (rarely()) t.data = memory(0);
     } else if ((most - least) * element > kMostBytes) {
@@ -207,6 +208,16 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
     args.lse = lse();
     fill_bias(&args);
     args.min_seqlen_q = p.mode == ATTN_MODE_GROUP ? number(0, 5) : number(0, 0);
+    if (p.dtype > ATTN_DTYPE_FP32 && !rarely()) {
+      for (float* scale : {&args.descale_q, &args.descale_k, &args.descale_v, &args.scale_o}) {
+        *scale = rarely() ? input().ConsumeFloatingPoint<float>() : 2.0f;
+      }
+    }
+    if (input().ConsumeBool()) {
+      args.v_layout = number(0, 1);
+      // [batch][head_size_v][heads_k][seqlen_k]
+      args.v = tensor(p.head_size_v, p.total_k, p.heads_k, p.seqlen_k);
+    }
     args.problem = sent_problem();
     const attn_fwd_args* const given = sent(args);
     plan(given, attn_plan_fwd, attn_explain_fwd);

@@ -189,7 +189,7 @@ TEST(CAbiTest, NewerCallersAreServedWhileWhatIsUnknownIsZero) {
   EXPECT_EQ(attn_bwd(&bwd.known), ATTN_OK);
   constexpr uint64_t kSet = uint64_t{1} << 32;
   fwd.appended = bwd.appended = kSet;
-  expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 212 is set");
+  expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 228 is set");
   expect_refused(attn_bwd(&bwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 388 is set");
   fwd.appended = 0;
   shape.appended = kSet;
@@ -208,9 +208,7 @@ TEST(CAbiTest, ReservedMustBeZero) {
   attn_fwd_args args = problem.fwd();
   args.reserved = 1;
   expect_refused(attn_fwd(&args), ATTN_ERROR_ABI_MISMATCH, "attn_fwd_args.reserved is 1");
-  args.reserved = 0, args.reserved2 = 2;
-  expect_refused(attn_fwd(&args), ATTN_ERROR_ABI_MISMATCH, "attn_fwd_args.reserved2 is 2");
-  args.reserved2 = 0, problem.problem.reserved = 3;
+  args.reserved = 0, problem.problem.reserved = 3;
   expect_refused(attn_fwd(&args), ATTN_ERROR_ABI_MISMATCH, "attn_problem.reserved is 3");
 }
 
@@ -309,7 +307,8 @@ TEST(CAbiTest, EveryFieldOfTheProblemIsChecked) {
       {[](attn_problem* p) { p->device_type = 2; }, "device_type is 2, but must be 1 (CPU) or 10"},
       {[](attn_problem* p) { p->device_id = 1; }, "device_id is 1, but must be 0 on the CPU"},
       {[](attn_problem* p) { p->dtype = 0; }, "dtype is 0"},
-      {[](attn_problem* p) { p->dtype = 4; }, "dtype is 4"},
+      {[](attn_problem* p) { p->dtype = 5; }, "dtype is 5"},
+      {[](attn_problem* p) { p->dtype = 7; }, "dtype is 7"},
       {[](attn_problem* p) { p->batch = -1; }, "batch is -1, but must be at least 0"},
       {[](attn_problem* p) { p->heads_q = 0; }, "heads_q is 0, but must be at least 1"},
       {[](attn_problem* p) { p->heads_k = 0; }, "heads_k is 0, but must be at least 1"},
@@ -351,6 +350,45 @@ TEST(CAbiTest, EveryFieldOfTheProblemIsChecked) {
     const attn_bwd_args bwd = problem.bwd();
     expect_refused(attn_bwd(&bwd), kInvalid, refusal.words);
   }
+}
+
+TEST(CAbiTest, ScalesAndLayoutOfFp8AreChecked) {
+  const auto refused = [](attn_dtype dtype, const std::function<void(attn_fwd_args*)>& change,
+                          attn_status status, const char* words) {
+    TestProblem problem(kShape, dtype);
+    attn_fwd_args args = problem.fwd();
+    change(&args);
+    expect_refused(attn_fwd(&args), status, words);
+  };
+  constexpr attn_dtype kFp8 = ATTN_DTYPE_FP8_E4M3, kFnuz = ATTN_DTYPE_FP8_E4M3_FNUZ;
+  refused(
+      kFp8, [](attn_fwd_args* a) { a->descale_q = 0; }, kInvalid,
+      "descale_q is 0, but fp8 needs a positive and finite scale: 1 where there is none");
+  refused(kFnuz, [](attn_fwd_args* a) { a->descale_k = -1; }, kInvalid, "descale_k is -1");
+  refused(
+      kFp8, [](attn_fwd_args* a) { a->descale_v = std::nanf(""); }, kInvalid, "descale_v is nan");
+  refused(kFnuz, [](attn_fwd_args* a) { a->scale_o = HUGE_VALF; }, kInvalid, "scale_o is inf");
+  refused(
+      kFp8, [](attn_fwd_args* a) { a->descale_q = a->descale_k = 1e-30f; }, kInvalid,
+      "softmax_scale * descale_q * descale_k is");
+  refused(
+      kFp8, [](attn_fwd_args* a) { a->descale_v = a->scale_o = 1e30f; }, kInvalid,
+      "descale_v * scale_o is");
+  refused(
+      ATTN_DTYPE_FP16, [](attn_fwd_args* a) { a->scale_o = 1; }, kInvalid,
+      "scale_o is 1, but belongs to fp8: leave it 0");
+  refused(kFp8, [](attn_fwd_args* a) { a->v_layout = 2; }, kInvalid, "v_layout is 2");
+  refused(
+      ATTN_DTYPE_FP16, [](attn_fwd_args* a) { a->v_layout = 1; }, kInvalid,
+      "v_layout is 1, but columns are for fp8 in batch mode");
+  TestProblem group(Shape{0, 2, 2, 0, 0, 8, 8}, kFp8, 1, {0, 3, 7}, {0, 4, 6});
+  attn_fwd_args args = group.fwd();
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
+  args.v_layout = ATTN_V_COLUMNS;
+  expect_refused(attn_fwd(&args), kInvalid, "columns are for fp8 in batch mode");
+  TestProblem problem(kShape, kFnuz);
+  const attn_bwd_args backward = problem.bwd();
+  expect_refused(attn_bwd(&backward), kInvalid, "dtype is 6, but fp8 is for attn_fwd alone");
 }
 
 TEST(CAbiTest, LengthsInGroupModeAreChecked) {

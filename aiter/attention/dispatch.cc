@@ -204,11 +204,14 @@ Plan plan_over_cache(const LaunchTable& table, const Request& request) {
 // queries, they read and add outside of their buffers (block_fmha_bwd_dq_dk_dv_pipeline_*.hpp,
 // "check early exit"). In group mode the lengths are known on the device only, so the masked
 // kernels, which do exit, serve every problem there: no mask is a mask whose windows are open.
+//
+// fp8 is one dtype of the table: the kernels for an arch compute with the arch's own format.
 Request make_request(const Problem& p, std::string_view arch) {
   const bool backward = is_backward(p);
   Request request = {};
   request.direction = p.direction;
-  request.traits.dtype = static_cast<kernels::Dtype>(p.dtype);
+  request.traits.dtype =
+      is_fp8(p.dtype) ? kernels::Dtype::kFp8 : static_cast<kernels::Dtype>(p.dtype);
   request.traits.group_mode = is_group(p);
   request.traits.mask = p.mask != ATTN_MASK_NONE || (backward && is_group(p));
   request.traits.lse = p.lse != nullptr;

@@ -238,8 +238,9 @@ TEST(DispatchTest, RefusalsNameTheNearestAndWhatIsThere) {
   EXPECT_THAT(text, HasSubstr("no fwd kernel in this build for bf16, head size 128, batch mode, "
                               "a mask, lse not wanted, seqlen 256 x 256, on gfx942"));
   EXPECT_THAT(text, HasSubstr("is for lse wanted."));
-  EXPECT_THAT(text,
-              HasSubstr("In the build: bf16, fp16; head sizes up to 64, 128; batch, group mode"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("In the build: bf16, fp16, fp8; head sizes up to 64, 128; batch, group mode"));
   EXPECT_THAT(text, HasSubstr("--//kernels:variants=test"));
 
   r = request();

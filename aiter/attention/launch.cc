@@ -52,8 +52,8 @@ void zero(const Problem& p, const attn_tensor& t, const Extents& e, runtime::Dri
 
 // row: the instance whose loads the tensors' alignment must suit.
 void require_alignment(const LaunchTable& table, const Problem& p, const Row& row) {
-  const int64_t element = static_cast<int64_t>(dtype_size(p.dtype));
   for (const Operand& operand : Operands(p)) {
+    const auto element = static_cast<int64_t>(operand.element_size(p));
     const int64_t whole = kVectorBytes / element;
     int64_t elements;
     if (operand.of_scores) {
@@ -113,6 +113,12 @@ kernels::Features features_of(const Problem& p) {
   f.drop_seed = p.dropout_seed;
   f.drop_offset = p.dropout_offset;
   f.min_seqlen_q = p.min_seqlen_q;
+  if (is_fp8(p.dtype)) {
+    // Upstream's kernels round exp(score - greatest score), which is 1 at most, to fp8: as a
+    // multiple that uses all of its range. What they sum is not divided by that again.
+    f.scale_p = p.dtype == ATTN_DTYPE_FP8_E4M3 ? 448.0f : 240.0f;
+    f.scale_o = static_cast<float>(output_scale(p) / f.scale_p);
+  }
   f.dq_acc_stride_split = query_rows(p) * p.heads_q * p.head_size_qk;
   f.block_table = p.cache.block_table;
   f.block_table_stride = p.cache.block_table_stride;
@@ -136,6 +142,7 @@ kernels::Features features_of(const Problem& p) {
 LaunchArgs make_args(const Problem& p, const BwdWorkspace& layout) {
   LaunchArgs args = {};
   args.problem = p;
+  args.problem.softmax_scale = static_cast<float>(score_scale(p));
   args.q = p.q, args.k = p.k, args.v = p.v, args.o = p.o, args.lse = p.lse;
   args.features = features_of(p);
   // A mask whose windows are open: ALiBi asks which diagonal it has.

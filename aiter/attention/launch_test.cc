@@ -408,6 +408,57 @@ TEST(LaunchTest, DropoutAndCaps) {
   EXPECT_THAT(attn_last_error(), HasSubstr("no backward kernel with a cap"));
 }
 
+TEST(LaunchTest, Fp8) {
+  const Environment archs(kArchs, "gfx942,gfx942,gfx950");
+  for (const int device : {0, 2}) {
+    const bool ocp = device == 2;
+    const attn_dtype dtype = ocp ? ATTN_DTYPE_FP8_E4M3 : ATTN_DTYPE_FP8_E4M3_FNUZ;
+    GpuProblem problem(Shape{2, 4, 2, 256, 192, 64, 64}, dtype);
+    problem.problem.device_id = device;
+    problem.problem.softmax_scale = 0.125f;
+    problem.turn_v();
+    attn_fwd_args args = problem.fwd();
+    args.lse = nullptr;
+    args.descale_q = 0.5f, args.descale_k = 4, args.descale_v = 3, args.scale_o = 0.25f;
+    const Recorder recorder;
+    EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
+    const RecordedCall call = recorder.of(kRecordedLaunch).back();
+    expect_launch(call, "fwd_d64_fp8_batch_nmask_npad", 4, 2, 2, 256, ocp ? "gfx950" : "gfx942");
+    const LaunchArgs got = kernarg_of<TestKernarg>(call);
+    // From element to element of a head, and the keys of one are contiguous.
+    EXPECT_EQ(got.v.stride_seq, 2 * 192);
+    EXPECT_EQ(got.v.stride_head, 192);
+    EXPECT_EQ(got.v.stride_batch, 64 * 2 * 192);
+    // As upstream's example derives them (example/ck_tile/01_fmha/fmha_fwd.cpp): probabilities use
+    // all of the format's range.
+    const float largest = ocp ? 448 : 240;
+    EXPECT_EQ(got.problem.softmax_scale, 0.125f * 0.5f * 4);
+    EXPECT_EQ(got.features.scale_p, largest);
+    EXPECT_EQ(got.features.scale_o, 3 * 0.25f / largest);
+
+    // The other arch's format.
+    problem.problem.device_id = 2 - device;
+    EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);
+    EXPECT_THAT(attn_last_error(),
+                HasSubstr(ocp ? "dtype is 4 (fp8 e4m3), but kernels for gfx942 compute with 6 "
+                                "(fp8 e4m3 fnuz)"
+                              : "dtype is 6 (fp8 e4m3 fnuz), but kernels for gfx950 compute with "
+                                "4 (fp8 e4m3)"));
+    problem.problem.device_id = device;
+
+    args.v = problem.v.tensor(), args.v_layout = ATTN_V_ROWS;
+    EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);
+    EXPECT_THAT(attn_last_error(), HasSubstr("kernels take columns"));
+    args = problem.fwd();
+    EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);  // with lse
+    EXPECT_THAT(attn_last_error(), HasSubstr("lse"));
+    args.lse = nullptr;
+    args.q.stride_seq += 8;
+    EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+    EXPECT_THAT(attn_last_error(), HasSubstr("strides of 16 elements"));
+  }
+}
+
 TEST(LaunchTest, ShortSequencesAreLeftOut) {
   GpuProblem problem(Shape{0, 2, 2, 0, 0, 64, 64}, ATTN_DTYPE_FP16, 1,
                      std::vector<int32_t>{0, 10, 210}, std::vector<int32_t>{0, 64, 128});

@@ -26,7 +26,9 @@ struct Problem : attn_problem {
   const float* alibi_slopes;  // ATTN_BIAS_ALIBI
   int64_t alibi_stride_batch;
   int32_t min_seqlen_q;  // forward
-  attn_tensor dbias;     // backward
+  int32_t v_layout;      // forward, as the fields below
+  float descale_q, descale_k, descale_v, scale_o;
+  attn_tensor dbias;  // backward
   bool bias_grad;
   bool deterministic;
   // On the GPU, results that the workspace keeps apart until they are put together: sums of dq, 1
@@ -59,7 +61,18 @@ inline bool in_page_list(const Problem& p) {
   return c.page_indptr || (c.page_size == 1 && !c.block_table && c.block_table_stride == 0);
 }
 
-inline size_t dtype_size(int32_t dtype) { return dtype == ATTN_DTYPE_FP32 ? 4 : 2; }
+inline bool is_fp8(int32_t dtype) {
+  return dtype == ATTN_DTYPE_FP8_E4M3 || dtype == ATTN_DTYPE_FP8_E4M3_FNUZ;
+}
+
+inline size_t dtype_size(int32_t dtype) {
+  return is_fp8(dtype) ? 1 : dtype == ATTN_DTYPE_FP32 ? 4 : 2;
+}
+
+// Of an elementwise bias.
+inline int32_t bias_dtype(const attn_problem& p) {
+  return is_fp8(p.dtype) ? int32_t{ATTN_DTYPE_FP32} : p.dtype;
+}
 
 // A tensor's sizes. In group mode there is one batch entry of `total` rows.
 struct Extents {
@@ -111,6 +124,15 @@ inline bool is_causal(const attn_problem& p) {
   return p.mask != ATTN_MASK_NONE && p.window_left < 0 && p.window_right == 0;
 }
 
+// What the products of elements of q and k are multiplied with, and the sums of v.
+inline double score_scale(const Problem& p) {
+  const double scale = p.softmax_scale;
+  return is_fp8(p.dtype) ? scale * p.descale_q * p.descale_k : scale;
+}
+inline double output_scale(const Problem& p) {
+  return is_fp8(p.dtype) ? double{p.descale_v} * p.scale_o : 1;
+}
+
 // Whether any score is computed. Without, outputs that have entries become zero, and lse -inf.
 inline bool has_scores(const Problem& p) {
   if (query_rows(p) == 0) return false;
@@ -136,6 +158,10 @@ struct Operand {
   bool has_v_size;  // its head_size is head_size_v
   bool is_output;
   bool of_scores = false;  // a row is of keys, not of a head
+
+  size_t element_size(const attn_problem& p) const {
+    return dtype_size(of_scores ? bias_dtype(p) : p.dtype);
+  }
 };
 
 // The problem's tensors; iterate over it.
@@ -150,8 +176,11 @@ class Operands {
     const bool cached = has_cache(p);
     const Extents key =
         cached ? cache_extents(p, p.head_size_qk) : key_extents(p, p.heads_k, p.head_size_qk);
-    const Extents value =
+    Extents value =
         cached ? cache_extents(p, p.head_size_v) : key_extents(p, p.heads_k, p.head_size_v);
+    if (p.v_layout == ATTN_V_COLUMNS) {
+      value = {p.batch, p.head_size_v, p.heads_k, p.seqlen_k, p.head_size_v};
+    }
     const Extents out = query_extents(p, p.head_size_v);
     const bool forward = !is_backward(p);
     all_ = {{

@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <utility>
 
 #include "aiter/attention/error.h"
 #include "aiter/attention/validate_append.h"
@@ -43,6 +45,9 @@ void validate_dtype(const attn_problem& p) {
     case ATTN_DTYPE_FP16:
     case ATTN_DTYPE_BF16:
       return;
+    case ATTN_DTYPE_FP8_E4M3:
+    case ATTN_DTYPE_FP8_E4M3_FNUZ:
+      return;
     case ATTN_DTYPE_FP32:
       if (p.device_type != ATTN_DEVICE_CPU) {
         fail(Status::kUnsupported,
@@ -51,8 +56,9 @@ void validate_dtype(const attn_problem& p) {
       return;
     default:
       refuse("dtype", p.dtype, "must be ", static_cast<int>(ATTN_DTYPE_FP16), " (fp16), ",
-             static_cast<int>(ATTN_DTYPE_BF16), " (bf16) or ", static_cast<int>(ATTN_DTYPE_FP32),
-             " (fp32)");
+             static_cast<int>(ATTN_DTYPE_BF16), " (bf16), ", static_cast<int>(ATTN_DTYPE_FP32),
+             " (fp32), ", static_cast<int>(ATTN_DTYPE_FP8_E4M3), " (fp8 e4m3) or ",
+             static_cast<int>(ATTN_DTYPE_FP8_E4M3_FNUZ), " (fp8 e4m3 fnuz)");
   }
 }
 
@@ -212,6 +218,43 @@ void validate_bias(const Problem& p) {
   }
 }
 
+// The scales of fp8, and v's layout.
+void validate_fp8(const Problem& p) {
+  if (p.v_layout != ATTN_V_ROWS && p.v_layout != ATTN_V_COLUMNS) {
+    refuse("v_layout", p.v_layout, "must be ", static_cast<int>(ATTN_V_ROWS), " (rows) or ",
+           static_cast<int>(ATTN_V_COLUMNS), " (columns)");
+  }
+  const bool fp8 = is_fp8(p.dtype);
+  if (fp8 && p.direction != Direction::kForward) {
+    refuse("dtype", p.dtype, "fp8 is for attn_fwd alone: use fp16 or bf16");
+  }
+  if (p.v_layout == ATTN_V_COLUMNS && (!fp8 || is_group(p))) {
+    refuse("v_layout", p.v_layout, "columns are for fp8 in batch mode: set it to ",
+           static_cast<int>(ATTN_V_ROWS), " (rows)");
+  }
+  for (const auto& [field, scale] :
+       {std::pair("descale_q", p.descale_q), std::pair("descale_k", p.descale_k),
+        std::pair("descale_v", p.descale_v), std::pair("scale_o", p.scale_o)}) {
+    if (fp8 && !(std::isfinite(scale) && scale > 0)) {
+      refuse(field, scale, "fp8 needs a positive and finite scale: 1 where there is none");
+    }
+    if (!fp8 && scale != 0) refuse(field, scale, "belongs to fp8: leave it 0");
+  }
+  if (!fp8) return;
+  const auto require_normal = [](const char* product, double value) {
+    if (value < std::numeric_limits<float>::min() || value > std::numeric_limits<float>::max()) {
+      refuse(product, value, "must be a normal number in fp32: choose other scales");
+    }
+  };
+  require_normal("softmax_scale * descale_q * descale_k", score_scale(p));
+  require_normal("descale_v * scale_o", output_scale(p));
+  if (p.device_type != ATTN_DEVICE_CPU && p.v_layout != ATTN_V_COLUMNS) {
+    fail(Status::kUnsupported, "v_layout is ", p.v_layout, " (rows), but Composable Kernel's fp8 ",
+         "kernels take columns: pass v as [batch, heads_k, head_size_v, seqlen_k] with v_layout ",
+         static_cast<int>(ATTN_V_COLUMNS));
+  }
+}
+
 void validate_forward(const Problem& p) {
   require_at_least("min_seqlen_q", p.min_seqlen_q, 0);
   if (p.min_seqlen_q > 0 && !is_group(p)) {
@@ -246,6 +289,7 @@ void make_canonical(Problem* p) {
 Problem validated(Problem p, Pointers pointers, const MostParts& most_parts = {}) {
   validate_problem(p, pointers);
   validate_bias(p);
+  validate_fp8(p);
   is_backward(p) ? validate_backward(p) : validate_forward(p);
   if (has_cache(p)) validate_cache(p, pointers);
   const bool on_gpu = p.device_type != ATTN_DEVICE_CPU;
@@ -265,6 +309,11 @@ Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointe
   p.alibi_slopes = args.alibi_slopes;
   p.alibi_stride_batch = args.alibi_stride_batch;
   p.min_seqlen_q = args.min_seqlen_q;
+  p.v_layout = args.v_layout;
+  p.descale_q = args.descale_q;
+  p.descale_k = args.descale_k;
+  p.descale_v = args.descale_v;
+  p.scale_o = args.scale_o;
   return validated(p, pointers);
 }
 
@@ -315,6 +364,7 @@ Problem validated(const attn_append_kv_args& args, const attn_problem& problem,
   p.rotary_sin = args.rotary_sin;
   validate_append_mode(p);
   validate_problem(p, pointers);
+  validate_fp8(p);
   // What else attention does with the cache is no matter here.
   p.bias = ATTN_BIAS_NONE;
   p.logits_soft_cap = p.dropout_p = 0;

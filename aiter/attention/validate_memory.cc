@@ -100,8 +100,8 @@ class Memory {
   explicit Memory(const Problem& p) : p_(p) {}
 
   void add(const char* name, bool is_output, const attn_tensor& t, const Dimensions& dimensions,
-           int64_t head_size) {
-    const auto element = static_cast<int64_t>(dtype_size(p_.dtype));
+           int64_t head_size, size_t element_size) {
+    const auto element = static_cast<int64_t>(element_size);
     Region region = {};
     region.name = name;
     for (const Dimension& d : dimensions) {
@@ -186,7 +186,7 @@ void validate_operand(const Problem& p, const Operand& operand, Pointers pointer
   if (pointers == Pointers::kIgnored && !t.data) return;  // not filled in yet
   if (pointers == Pointers::kRequired) {
     if (!t.data) refuse(concat(name, ".data"), "NULL", "the tensor has entries");
-    const size_t size = dtype_size(p.dtype);
+    const size_t size = operand.element_size(p);
     if (reinterpret_cast<uintptr_t>(t.data) % size != 0) {
       refuse(concat(name, ".data"), t.data, "must be aligned to its elements' ", size, " bytes");
     }
@@ -198,7 +198,7 @@ void validate_operand(const Problem& p, const Operand& operand, Pointers pointer
   validate_reach(name, dimensions);
   if (operand.is_output) validate_no_overlap(name, dimensions, e.head_size);
   if (pointers == Pointers::kIgnored) return;
-  memory->add(name, operand.is_output, t, dimensions, e.head_size);
+  memory->add(name, operand.is_output, t, dimensions, e.head_size, operand.element_size(p));
 }
 
 void validate_lse(const Problem& p) {

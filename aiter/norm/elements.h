@@ -3,27 +3,13 @@
 // Elements in host memory, read and written as double.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "aiter/norm/problem.h"
 #include "aiter/runtime/float16.h"
+#include "aiter/runtime/float8.h"
 
 namespace AITER_ATTN_NAMESPACE::norm {
-
-// OCP fp8, rounded once, to nearest, ties to even. What is beyond the largest number becomes it.
-inline uint8_t fp8_from_double(double value, int mantissa_bits, int bias, int largest) {
-  const int sign = std::signbit(value) ? 0x80 : 0;
-  if (std::isnan(value)) return static_cast<uint8_t>(sign | 0x7f);
-  const double magnitude = std::fmin(std::fabs(value), 1e6);  // more than any has
-  const int least = 1 - bias;
-  const int exponent = magnitude == 0 ? least : std::max(std::ilogb(magnitude), least);
-  // The leading 1 of a normal number raises the exponent field by one.
-  const double mantissa = std::nearbyint(std::ldexp(magnitude, mantissa_bits - exponent));
-  const int bits = ((exponent - least) << mantissa_bits) + static_cast<int>(mantissa);
-  return static_cast<uint8_t>(sign | std::min(bits, largest));
-}
 
 inline double load(const void* data, int32_t dtype, int64_t i) {
   switch (dtype) {
@@ -45,10 +31,10 @@ inline void store(void* data, int32_t dtype, int64_t i, double value) {
       static_cast<uint16_t*>(data)[i] = runtime::bf16_from_double(value);
       return;
     case ATTN_DTYPE_FP8_E4M3:
-      static_cast<uint8_t*>(data)[i] = fp8_from_double(value, 3, 7, 0x7e);
+      static_cast<uint8_t*>(data)[i] = runtime::fp8_from_double(value, runtime::Fp8::kE4m3);
       return;
     case ATTN_DTYPE_FP8_E5M2:
-      static_cast<uint8_t*>(data)[i] = fp8_from_double(value, 2, 15, 0x7b);
+      static_cast<uint8_t*>(data)[i] = runtime::fp8_from_double(value, runtime::Fp8::kE5m2);
       return;
     default:
       static_cast<float*>(data)[i] = static_cast<float>(value);

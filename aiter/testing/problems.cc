@@ -120,7 +120,7 @@ void TestProblem::add_bias(uint32_t seed) {
   problem.bias = ATTN_BIAS_ELEMENTWISE;
   std::mt19937 random(seed);
   for (std::optional<Buffer>* buffer : {&bias, &dbias}) {
-    buffer->emplace(score_extents(problem), static_cast<attn_dtype>(problem.dtype));
+    buffer->emplace(score_extents(problem), static_cast<attn_dtype>(bias_dtype(problem)));
     (*buffer)->randomise(&random);
   }
 }
@@ -128,6 +128,19 @@ void TestProblem::add_bias(uint32_t seed) {
 void TestProblem::add_slopes() {
   problem.bias = ATTN_BIAS_ALIBI;
   for (int i = 0; i < problem.batch * problem.heads_q; ++i) slopes.push_back(0.05f * (i + 1));
+}
+
+void TestProblem::turn_v() {
+  const Extents e = v.extents();
+  v_columns.emplace(Extents{e.batch, e.head_size, e.heads, e.seq, e.head_size},
+                    static_cast<attn_dtype>(problem.dtype));
+  for (int64_t b = 0; b < e.batch; ++b) {
+    for (int64_t j = 0; j < e.seq; ++j) {
+      for (int64_t h = 0; h < e.heads; ++h) {
+        for (int64_t c = 0; c < e.head_size; ++c) v_columns->set(b, c, h, j, v.get(b, j, h, c));
+      }
+    }
+  }
 }
 
 template <typename Args>
@@ -148,6 +161,13 @@ attn_fwd_args TestProblem::fwd() {
   args.o = o.tensor();
   args.lse = lse.data();
   set_bias(&args);
+  if (is_fp8(problem.dtype)) {
+    args.descale_q = args.descale_k = args.descale_v = args.scale_o = 1;
+  }
+  if (v_columns) {
+    args.v = v_columns->tensor();
+    args.v_layout = ATTN_V_COLUMNS;
+  }
   return args;
 }
 

@@ -52,7 +52,7 @@ class Buffer {
 };
 
 // All tensors of a forward and a backward pass. The args point into this object, and to its
-// problem.
+// problem. With fp8 all scales are 1.
 class TestProblem {
  public:
   // cu_seqlens are used in group mode; they are empty in batch mode.
@@ -67,6 +67,8 @@ class TestProblem {
   void add_bias(uint32_t seed = 11);
   // ALiBi's slopes, one for each head of each batch entry.
   void add_slopes();
+  // v by columns in the place of v: the same numbers.
+  void turn_v();
 
   std::vector<int32_t> cu_seqlens_q, cu_seqlens_k;
   attn_problem problem;
@@ -74,6 +76,7 @@ class TestProblem {
   std::vector<float> lse;
   std::optional<Buffer> bias, dbias;  // [batch][seqlen_q][heads_q][seqlen_k]
   std::vector<float> slopes;
+  std::optional<Buffer> v_columns;  // [batch][head_size_v][heads_k][seqlen_k]
 
  private:
   template <typename Args>

@@ -100,6 +100,7 @@ class Table {
         for (const bool group : {false, true}) add_forward(dtype, size, group);
       }
     }
+    add_fp8_forward();
     for (const Kind kind : {Kind::kBwdDotDoO, Kind::kBwdDqDkDv, Kind::kBwdConvertDq}) {
       for (const Dtype dtype : {Dtype::kFp16, Dtype::kBf16}) {
         for (const uint16_t size : {64, 128}) {
@@ -149,6 +150,14 @@ class Table {
         }
       }
     }
+  }
+
+  void add_fp8_forward() {
+    Row row = base_row(Kind::kFwd, Dtype::kFp8, 64, false);
+    row.traits.pad_seqlen_q = false;
+    row.tile_seqlen_q = 128;
+    row.tile_seqlen_k = row.tile_head_size_qk = row.tile_head_size_v = 64;
+    add(base_name("fwd", row.traits) + "_nmask_npad", row, make_fwd);
   }
 
   void add_backward(Kind kind, Dtype dtype, uint16_t size, bool group) {

@@ -50,6 +50,7 @@ LAYERS: dict[str, list[str]] = {
         "aiter/attention/reference/*",
         "aiter/runtime/error.h",
         "aiter/runtime/float16.h",
+        "aiter/runtime/float8.h",
         "aiter/runtime/interrupt.h",
         "aiter/runtime/parallel.h",
     ],

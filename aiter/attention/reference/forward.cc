@@ -27,8 +27,17 @@ void forward_head(const Problem& p, const Sequence& s, int64_t head, runtime::Pu
   Matrix v(s.keys, size_v);
   for (int64_t j = 0; j < s.keys; ++j) {
     load_row(p.k, p.dtype, s.key_row(p.k, key_head, j), size_qk, k_transposed.row(0) + j, s.keys);
-    load_row(p.v, p.dtype, s.key_row(p.v, key_head, j), size_v, v.row(j));
+    if (p.v_layout == ATTN_V_ROWS) {
+      load_row(p.v, p.dtype, s.key_row(p.v, key_head, j), size_v, v.row(j));
+    }
     pulse(size_qk + size_v);
+  }
+
+  if (p.v_layout == ATTN_V_COLUMNS) {
+    for (int64_t d = 0; d < size_v; ++d) {
+      load_row(p.v, p.dtype, s.value_column(p.v, key_head, d), s.keys, v.row(0) + d, size_v);
+      pulse(s.keys);
+    }
   }
 
   Scores scores(p, s, head);
@@ -59,7 +68,7 @@ void forward_head(const Problem& p, const Sequence& s, int64_t head, runtime::Pu
     if (sum == 0) {
       o.assign(o.size(), 0);
     } else {
-      for (double& value : o) value *= dropout.factor() / sum;
+      for (double& value : o) value *= dropout.factor() * output_scale(p) / sum;
     }
     store_row(p.o, p.dtype, s.query_row(p.o, head, i), size_v, o.data());
     if (p.lse) p.lse[s.lse(head, i)] = static_cast<float>(greatest + std::log(sum));

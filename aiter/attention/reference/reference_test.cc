@@ -392,6 +392,72 @@ TEST(ReferenceTest, AnyStrides) {
   }
 }
 
+// What elements stand for is their numbers times the scales; o alone is rounded.
+TEST(ReferenceTest, ScalesOfFp8) {
+  for (const attn_dtype dtype : {ATTN_DTYPE_FP8_E4M3, ATTN_DTYPE_FP8_E4M3_FNUZ}) {
+    TestProblem problem(Shape{2, 4, 2, 5, 9, 16, 24}, dtype);
+    set_mask(&problem, {ATTN_MASK_BOTTOM_RIGHT, -1, 0});
+    problem.turn_v();
+    attn_fwd_args args = problem.fwd();
+    args.descale_q = 0.5f, args.descale_k = 3, args.descale_v = 0.25f, args.scale_o = 16;
+    reference_fwd(validated(args, problem.problem, Pointers::kRequired));
+
+    TestProblem plain(Shape{2, 4, 2, 5, 9, 16, 24}, ATTN_DTYPE_FP32);
+    set_mask(&plain, {ATTN_MASK_BOTTOM_RIGHT, -1, 0});
+    const auto copy = [](const Buffer& from, double scale, Buffer* to) {
+      const Extents e = from.extents();
+      for (int64_t b = 0; b < e.batch; ++b) {
+        for (int64_t i = 0; i < e.seq; ++i) {
+          for (int64_t h = 0; h < e.heads; ++h) {
+            for (int64_t c = 0; c < e.head_size; ++c) {
+              to->set(b, i, h, c, scale * from.get(b, i, h, c));
+            }
+          }
+        }
+      }
+    };
+    copy(problem.q, 0.5, &plain.q);
+    copy(problem.k, 3, &plain.k);
+    copy(problem.v, 0.25, &plain.v);
+    forward(plain);
+    // A unit in the last place, which is 2^-3, and of the smallest numbers 2^-9.
+    for (int b = 0; b < 2; ++b) {
+      for (int64_t i = 0; i < 5; ++i) {
+        for (int64_t h = 0; h < 4; ++h) {
+          for (int64_t c = 0; c < 24; ++c) {
+            const double expected = 16 * plain.o.get(b, i, h, c);
+            EXPECT_NEAR(problem.o.get(b, i, h, c), expected,
+                        std::fabs(expected) / 16 + 0x1p-10 + 1e-5);
+          }
+          EXPECT_NEAR(problem.lse[(b * 4 + h) * 5 + i], plain.lse[(b * 4 + h) * 5 + i], 1e-5);
+        }
+      }
+    }
+    // By rows it is the same, and what is beyond the largest number becomes it.
+    const double before = problem.o.get(1, 4, 3, 20);
+    args.v = problem.v.tensor(), args.v_layout = ATTN_V_ROWS;
+    problem.o.fill(0);
+    reference_fwd(validated(args, problem.problem, Pointers::kRequired));
+    EXPECT_EQ(problem.o.get(1, 4, 3, 20), before);
+    args.scale_o = 1e6f;
+    reference_fwd(validated(args, problem.problem, Pointers::kRequired));
+    EXPECT_EQ(std::fabs(problem.o.get(1, 4, 3, 20)), dtype == ATTN_DTYPE_FP8_E4M3 ? 448 : 240);
+  }
+}
+
+TEST(ReferenceTest, BiasOfFp8IsFp32) {
+  TestProblem problem(Shape{1, 1, 1, 1, 3, 16, 16}, ATTN_DTYPE_FP8_E4M3);
+  problem.add_bias();
+  problem.q.fill(0);
+  attn_fwd_args args = problem.fwd();
+  // As fp8 the second one would be 3.0.
+  problem.bias->set(0, 0, 0, 0, 0);
+  problem.bias->set(0, 0, 0, 1, 3.0078125);
+  problem.bias->set(0, 0, 0, 2, -std::numeric_limits<double>::infinity());
+  reference_fwd(validated(args, problem.problem, Pointers::kRequired));
+  EXPECT_NEAR(problem.lse[0], std::log(1 + std::exp(3.0078125)), 1e-6);
+}
+
 TEST(ReferenceTest, ManyThreadsGiveTheSame) {
   TestProblem problem(Shape{2, 8, 4, 96, 128, 64, 64}, ATTN_DTYPE_BF16);
   set_mask(&problem, {ATTN_MASK_BOTTOM_RIGHT, -1, 0});

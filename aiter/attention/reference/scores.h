@@ -21,6 +21,7 @@ class Scores {
       : p_(p),
         s_(s),
         head_(head),
+        scale_(score_scale(p)),
         alibi_(p.bias == ATTN_BIAS_ALIBI ? p.alibi_slopes[s.batch * p.alibi_stride_batch + head]
                                          : 0.0),
         bias_(p.bias == ATTN_BIAS_ELEMENTWISE ? s.keys : 0) {}
@@ -29,12 +30,12 @@ class Scores {
   void finish(int64_t i, int64_t begin, int64_t end, double* score) {
     const double cap = p_.logits_soft_cap;
     for (int64_t j = begin; j < end; ++j) {
-      score[j] *= p_.softmax_scale;
+      score[j] *= scale_;
       if (cap > 0) score[j] = cap * std::tanh(score[j] / cap);
     }
     if (p_.bias == ATTN_BIAS_ELEMENTWISE) {
       const int64_t row = s_.query_row(p_.bias_matrix, head_, i);
-      load_row(p_.bias_matrix, p_.dtype, row + begin, end - begin, bias_.data() + begin);
+      load_row(p_.bias_matrix, bias_dtype(p_), row + begin, end - begin, bias_.data() + begin);
       for (int64_t j = begin; j < end; ++j) score[j] += bias_[j];
     } else if (p_.bias == ATTN_BIAS_ALIBI) {
       const bool causal = is_causal(p_);
@@ -57,6 +58,7 @@ class Scores {
   const Problem& p_;
   const Sequence& s_;
   const int64_t head_;
+  const double scale_;
   const double alibi_;
   std::vector<double> bias_;
 };

@@ -56,6 +56,10 @@ class Sequence {
     const int64_t row = pages_ ? j % page_size_ : first_key_ + j;
     return entry * t.stride_batch + row * t.stride_seq + head * t.stride_head;
   }
+  // Of element d of all keys, with ATTN_V_COLUMNS.
+  int64_t value_column(const attn_tensor& t, int64_t head, int64_t d) const {
+    return key_entry_ * t.stride_batch + d * t.stride_seq + head * t.stride_head;
+  }
   int64_t lse(int64_t head, int64_t i) const { return lse_start_ + head * lse_head_stride_ + i; }
 
   // The key that query i sits at, which need not exist.
