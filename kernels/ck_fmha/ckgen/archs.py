@@ -18,9 +18,6 @@ from kernels.ck_fmha.ckgen.selection import admits
 from kernels.ck_fmha.ckgen.values import VariantSetError, require_known
 from kernels.launch_table.traits import TraitValue
 
-_KEYS = ["products", "compute_units", "left_out"]
-
-
 _KEYS = ["products", "compute_units", "left_out", "compute_unit"]
 
 
