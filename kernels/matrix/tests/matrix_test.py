@@ -75,7 +75,10 @@ def test_json_has_each_set_for_each_architecture() -> None:
     [
         (["--variants=tee"], "matrix: --variants: unknown variant set 'tee'; known: bench, caches"),
         (["--variants="], "matrix: --variants: name at least one variant set; known: bench"),
-        (["--archs=gfx942,gfx9"], "--archs: unknown architecture 'gfx9'; known: gfx90a, gfx942, gfx950"),
+        (
+            ["--archs=gfx942,gfx9"],
+            "--archs: unknown architecture 'gfx9'; known: gfx90a, gfx942, gfx950",
+        ),
         (["te"], "what is 'te'?"),
         (["--golden"], "run it through Bazel: ./bazelw run //kernels:matrix -- --golden"),
     ],
