@@ -44,7 +44,6 @@ void validate_dtype(const attn_problem& p) {
   switch (p.dtype) {
     case ATTN_DTYPE_FP16:
     case ATTN_DTYPE_BF16:
-      return;
     case ATTN_DTYPE_FP8_E4M3:
     case ATTN_DTYPE_FP8_E4M3_FNUZ:
       return;

@@ -112,7 +112,7 @@ class CodeObject:
 
 
 def parse(data: bytes) -> CodeObject:
-    """Parse a code object. Raises CodeObjectError for anything but gfx90a, gfx942 and gfx950 ELF."""
+    """Parse a code object. Raises CodeObjectError for what is not one of a known arch."""
     try:
         return _parse(ELFFile(io.BytesIO(data)))
     except _DAMAGED as error:

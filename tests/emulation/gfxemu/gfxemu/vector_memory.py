@@ -258,9 +258,7 @@ def buffer_address(d: Decoding, first: int) -> _BufferAddress:
     )
 
 
-def in_range(
-    w: Wave, offsets: Array, records: Scalar | Array | None, size: int
-) -> LaneMask | None:
+def in_range(w: Wave, offsets: Array, records: Scalar | Array | None, size: int) -> LaneMask | None:
     """Lanes that are active and whose `size` bytes are in range; None means all."""
     if records is None:
         raise UnsupportedInstruction("scratch in a buffer is loaded and stored; nothing else is")

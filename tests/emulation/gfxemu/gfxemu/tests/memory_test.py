@@ -445,9 +445,7 @@ def test_other_loads_to_lds_are_refused() -> None:
     [(BENCH, *a[1:]) for a in _ALL if a[0] == "scratch"]
     + [(BENCH_90A, *line) for line in _SCRATCH_90A],
 )
-def test_scratch(
-    bench: Bench, kind: str, text: str, form: str, line: str, exec_mask: int
-) -> None:
+def test_scratch(bench: Bench, kind: str, text: str, form: str, line: str, exec_mask: int) -> None:
     """Every lane has bytes of its own; a load after a store at the same offset gives them back."""
     size = (_LOADS if kind == "load" else _STORES)[text][0]
     part = min(size, 4)
