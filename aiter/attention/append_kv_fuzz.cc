@@ -37,7 +37,7 @@ class Caller : testing::FuzzedStructs {
     args.rotary = number(0, 2);
     if (args.rotary != ATTN_ROTARY_NONE || rarely()) {
       args.q = tensor(p.batch, p.seqlen_q, p.heads_q, p.head_size_qk);
-      args.rotary_size = number(1, 2) * 16;
+      args.rotary_size = static_cast<int32_t>(int64_t{number(1, 2)} * 16);
       args.rotary_length =
           static_cast<int32_t>(number<int64_t>(p.seqlen_k, int64_t{p.seqlen_k} + 9));
       args.rotary_cos = table(args);
@@ -103,11 +103,11 @@ class Caller : testing::FuzzedStructs {
   // Of exactly that many, mostly up to `most`.
   const int32_t* numbers(int64_t count, int64_t most) {
     if (rarely()) return nullptr;
-    if (count * 4 > kMostBytes) {
+    count = std::max<int64_t>(count, 0);
+    if (count > kMostBytes / 4) {
       computable_ = false;
       return nullptr;
     }
-    count = std::max<int64_t>(count, 0);
     const auto top =
         static_cast<int32_t>(std::clamp<int64_t>(most, 0, std::numeric_limits<int32_t>::max()));
     auto* const all = static_cast<int32_t*>(memory(count * 4));
@@ -118,7 +118,7 @@ class Caller : testing::FuzzedStructs {
   const void* table(const attn_append_kv_args& args) {
     const int64_t count = int64_t{args.rotary_length} * (args.rotary_size / 2);
     if (rarely() || count < 0) return nullptr;
-    if (count * 4 > kMostBytes) {
+    if (count > kMostBytes / 4) {
       computable_ = false;
       return nullptr;
     }

@@ -234,8 +234,9 @@ Outcome compare(Cached call, const Ours& ours) {
     call.splits = splits;
     const int64_t rows = p.mode == ATTN_MODE_GROUP ? p.total_q : int64_t{p.batch} * p.seqlen_q;
     const int64_t lse_bytes = 4 * int64_t{splits} * rows * p.heads_q;
-    call.lse_acc = splits == 0 ? nullptr : static_cast<float*>(call.args.workspace);
-    call.o_acc = splits == 0 ? nullptr : call.lse_acc + (lse_bytes + 255) / 256 * 64;
+    const bool is_split = splits != 0 && call.args.workspace != nullptr;
+    call.lse_acc = is_split ? static_cast<float*>(call.args.workspace) : nullptr;
+    call.o_acc = is_split ? call.lse_acc + (lse_bytes + 255) / 256 * 64 : nullptr;
     outcome = compare<Cached>(call, ours);
     // Of several choices that are served one is right, of those that are refused all are.
     if (outcome.text.empty() == !ours.launches.empty()) break;
