@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy
 
-_PyCapsule_New = ctypes.pythonapi.PyCapsule_New
+# Not pythonapi's: others set argument types there.
+_PyCapsule_New = ctypes.PyDLL(None).PyCapsule_New
 _PyCapsule_New.restype = ctypes.py_object
 _PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 

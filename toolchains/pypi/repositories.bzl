@@ -201,6 +201,8 @@ def pypi_repositories():
     _pure("pyelftools", bytecode_of = TOOLS_INTERPRETER)
     _pure("jax", ["jaxlib", "ml-dtypes", "numpy", "opt-einsum", "scipy"])
     _compiled("jaxlib", ["ml-dtypes", "numpy", "scipy"])
+    _pure("jax-rocm7-pjrt", ["jax"])
+    _compiled("jax-rocm7-plugin", ["jax-rocm7-pjrt"])
     _pure("opt-einsum")
     _compiled("scipy", ["numpy"])
     _pure("mypy", ["mypy-extensions", "pathspec", "typing-extensions"])

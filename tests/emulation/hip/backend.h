@@ -29,6 +29,14 @@ struct EmulatedHipBackend {
   int (*load)(int device, const void* image, uint64_t bytes, uint64_t* module);
   int (*unload)(int device, uint64_t module);
   int (*function)(uint64_t module, const char* symbol, uint64_t* function);
+  // Where a kernel's explicit arguments lie in its argument buffer: `count` has the room of the
+  // arrays, and then how many there are.
+  int (*arguments)(uint64_t function, uint32_t* count, uint32_t* offsets, uint32_t* sizes);
+  int (*resources)(uint64_t function, uint32_t* registers, uint32_t* lds, uint32_t* scratch,
+                   uint32_t* threads);
+  // The address and size of a variable of a module.
+  int (*variable)(int device, uint64_t module, const char* symbol, uint64_t* address,
+                  uint64_t* bytes);
   int (*launch)(int device, uint64_t function, const uint32_t* grid, const uint32_t* block,
                 uint32_t dynamic_lds, uint64_t stream, const void* kernarg, uint64_t bytes);
 
@@ -36,7 +44,12 @@ struct EmulatedHipBackend {
   int (*destroy_stream)(int device, uint64_t stream);
   int (*wait_stream)(int device, uint64_t stream);
   int (*query_stream)(int device, uint64_t stream);
+  // Of a stream of any device; of stream 0, the current device's.
+  int (*stream_info)(int current, uint64_t stream, int* device, int* is_blocking);
   int (*wait_device)(int device);
+  // Calls action(data), when the stream gets there. Nobody waits for a stream that tells so when it
+  // is done: the stream runs up to it.
+  int (*host_function)(int device, uint64_t stream, uint64_t action, uint64_t data);
 
   int (*create_event)(int device, uint64_t* event);
   int (*destroy_event)(uint64_t event);
@@ -53,3 +66,8 @@ extern "C" int emulated_hip_attach(const EmulatedHipBackend* backend);
 
 // The arch of a device, "gfx942"; null where there is no such device.
 extern "C" const char* emulated_hip_arch(int device);
+
+// For a process that tears down HIP's users after Python, when nobody can call the emulator: waits
+// until no call is in the backend, and from then on every call succeeds and does nothing. Python's
+// lock must be free meanwhile.
+extern "C" void emulated_hip_end();

@@ -57,11 +57,12 @@ class Launch:
     report: Report | None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class _Module:
     device: int
     code: bytes
     parsed: code_object.CodeObject
+    image: int | None = None  # its address, once somebody has asked for a variable
 
 
 @dataclasses.dataclass
@@ -200,8 +201,11 @@ class Runtime:
         self._modules[number] = _Module(device, code, parsed)
 
     def unload(self, device: int, module: int) -> None:
-        if self._modules.pop(module, None) is None:
+        gone_module = self._modules.pop(module, None)
+        if gone_module is None:
             raise _HipError(INVALID_HANDLE)
+        if gone_module.image is not None:
+            self._device(device).emulator.memory.unregister(gone_module.image)
         gone = [f for f, (owner, _) in self._functions.items() if owner == module]
         for function in gone:
             del self._functions[function]
@@ -214,6 +218,37 @@ class Runtime:
             raise _HipError(NOT_FOUND)
         function[0] = number = next(self._numbers)
         self._functions[number] = (module, name)
+
+    def variable(self, device: int, module: int, symbol: bytes, address: Any, size: Any) -> None:
+        if module not in self._modules:
+            raise _HipError(INVALID_HANDLE)
+        owner = self._modules[module]
+        if symbol.decode() not in owner.parsed.variables:
+            raise _HipError(NOT_FOUND)
+        if owner.image is None:
+            image = np.frombuffer(owner.parsed.image, np.uint8).copy()
+            memory = self._device(device).emulator.memory
+            written = np.ones(image.size, bool)
+            owner.image = memory.register(image, f"module {module:#x}", written=written)
+        offset, size[0] = owner.parsed.variables[symbol.decode()]
+        address[0] = owner.image + offset
+
+    def arguments(self, function: int, count: Any, offsets: Any, sizes: Any) -> None:
+        listed = self._kernel(function).metadata.get(".args", ())
+        explicit = [a for a in listed if not a[".value_kind"].startswith("hidden_")]
+        if len(explicit) > count[0]:
+            raise _HipError(INVALID_VALUE)
+        count[0] = len(explicit)
+        for i, argument in enumerate(explicit):
+            offsets[i], sizes[i] = argument[".offset"], argument[".size"]
+
+    def resources(
+        self, function: int, registers: Any, lds: Any, scratch: Any, threads: Any
+    ) -> None:
+        kernel = self._kernel(function)
+        registers[0], lds[0] = kernel.descriptor.vgprs, kernel.descriptor.group_segment_size
+        scratch[0] = kernel.descriptor.private_segment_size
+        threads[0] = kernel.metadata.get(".max_flat_workgroup_size", 1024)
 
     def launch(
         self, device: int, function: int, grid: Any, block: Any, dynamic_lds: int, stream: int,
@@ -236,7 +271,7 @@ class Runtime:
                 report = emulator.launch(
                     *emulator.program(module.code, symbol), grid=groups, block=items,
                     kernarg=arguments, dynamic_lds=dynamic_lds, schedule=self.schedule,
-                    checks=self.checks,
+                    checks=self.checks, image=module.image,
                 )  # fmt: skip
             finally:
                 self.launches.append(Launch(device, symbol, groups, stream, report))
@@ -264,6 +299,18 @@ class Runtime:
 
     def query_stream(self, device: int, stream: int) -> None:
         self._progress(self._queue(device, stream).next_of(stream))
+
+    def stream_info(self, current: int, stream: int, device: Any, blocking: Any) -> None:
+        owners = [n for n, d in self._devices.items() if stream and stream in d.streams]
+        device[0] = owners[0] if owners else current
+        if stream not in self._device(device[0]).streams:
+            raise _HipError(INVALID_HANDLE)
+        blocking[0] = stream == 0 or self._device(device[0]).streams[stream].blocking
+
+    def host_function(self, device: int, stream: int, action: int, data: int) -> None:
+        function = _HOST_FUNCTION(action)
+        # Whoever asks to be told does not wait: the stream runs up to here now.
+        self._queue(device, stream).submit(stream, lambda: function(data)).wait()
 
     def wait_device(self, device: int) -> None:
         self._device(device).streams.wait_all()
@@ -341,6 +388,12 @@ class Runtime:
             raise _HipError(INVALID_HANDLE)
         return state.streams
 
+    def _kernel(self, function: int) -> code_object.Kernel:
+        if function not in self._functions:
+            raise _HipError(INVALID_HANDLE)
+        module, symbol = self._functions[function]
+        return self._modules[module].parsed.kernels[symbol]
+
     def _event(self, event: int) -> _Event:
         if event not in self._events:
             raise _HipError(INVALID_HANDLE)
@@ -391,7 +444,8 @@ class Runtime:
 
 
 _INT, _U32, _U64, _POINTER = ctypes.c_int, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
-_TO_U32, _TO_U64 = ctypes.POINTER(_U32), ctypes.POINTER(_U64)
+_TO_INT, _TO_U32, _TO_U64 = (ctypes.POINTER(each) for each in (_INT, _U32, _U64))
+_HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 # The members of EmulatedHipBackend (backend.h) behind its size, in order.
 _MEMBERS: dict[str, tuple[Any, ...]] = {
     "allocate": (_INT, _U64, _U64),
@@ -401,12 +455,17 @@ _MEMBERS: dict[str, tuple[Any, ...]] = {
     "load": (_INT, _POINTER, _U64, _TO_U64),
     "unload": (_INT, _U64),
     "function": (_U64, ctypes.c_char_p, _TO_U64),
+    "arguments": (_U64, _TO_U32, _TO_U32, _TO_U32),
+    "resources": (_U64, _TO_U32, _TO_U32, _TO_U32, _TO_U32),
+    "variable": (_INT, _U64, ctypes.c_char_p, _TO_U64, _TO_U64),
     "launch": (_INT, _U64, _TO_U32, _TO_U32, _U32, _U64, _POINTER, _U64),
     "create_stream": (_INT, _INT, _TO_U64),
     "destroy_stream": (_INT, _U64),
     "wait_stream": (_INT, _U64),
     "query_stream": (_INT, _U64),
+    "stream_info": (_INT, _U64, _TO_INT, _TO_INT),
     "wait_device": (_INT,),
+    "host_function": (_INT, _U64, _U64, _U64),
     "create_event": (_INT, _TO_U64),
     "destroy_event": (_U64,),
     "record_event": (_INT, _U64, _U64),

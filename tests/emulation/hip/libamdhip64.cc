@@ -12,6 +12,7 @@
 #include <elf.h>
 #include <hip/hip_runtime_api.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -43,6 +44,9 @@ struct Model {
 
 constexpr uint16_t kMachineAmdGpu = 224;
 constexpr size_t kGiB = size_t{1} << 30;
+constexpr size_t kPage = 4096;
+constexpr int kWorkgroupsPerUnit = 32;
+constexpr uint32_t kMostArguments = 256;
 constexpr Model kModels[] = {
     {"gfx942", "gfx942:sramecc+:xnack-", "AMD Instinct MI300X (emulated)", 304, 64 << 10,
      192 * kGiB, 9, 4, 2100000, 1300000},
@@ -78,6 +82,16 @@ constexpr ErrorText kErrors[] = {
 };
 
 std::atomic<const EmulatedHipBackend*> attached{nullptr};
+// The process ends: who cleans up still is told that it went well.
+std::atomic<bool> has_ended{false};
+// Calls that are in the backend, or on their way there.
+std::atomic<int> calls_in_flight{0};
+
+struct CallInFlight {
+  CallInFlight() { ++calls_in_flight; }
+  ~CallInFlight() { --calls_in_flight; }
+};
+
 thread_local int current_device = 0;
 thread_local hipError_t last_error = hipSuccess;
 
@@ -153,6 +167,8 @@ T handle_of(uint64_t number) {
 // And where it needs the emulator.
 #define ENTER_BACKEND()                               \
   ENTER();                                            \
+  const CallInFlight call_in_flight;                  \
+  if (has_ended) return hipSuccess;                   \
   const EmulatedHipBackend* const backend = attached; \
   if (!backend) return finish(hipErrorNotInitialized)
 
@@ -162,6 +178,11 @@ int emulated_hip_attach(const EmulatedHipBackend* backend) {
   if (backend && backend->size != sizeof(EmulatedHipBackend)) return 1;
   attached = backend;
   return 0;
+}
+
+void emulated_hip_end() {
+  has_ended = true;
+  while (calls_in_flight) usleep(1000);
 }
 
 const char* emulated_hip_arch(int device) {
@@ -189,11 +210,27 @@ hipError_t hipGetLastError() {
   return error;
 }
 
+hipError_t hipInit(unsigned flags) {
+  ENTER();
+  return finish(flags == 0 ? hipSuccess : hipErrorInvalidValue);
+}
+
+hipError_t hipDriverGetVersion(int* version) {
+  ENTER();
+  if (!version) return finish(hipErrorInvalidValue);
+  *version = HIP_VERSION;
+  return hipSuccess;
+}
+
+hipError_t hipRuntimeGetVersion(int* version) { return hipDriverGetVersion(version); }
+
 hipError_t hipGetDeviceCount(int* count) {
   ENTER();
   *count = static_cast<int>(devices().size());
   return *count ? hipSuccess : finish(hipErrorNoDevice);
 }
+
+hipError_t hipPeekAtLastError() { return last_error; }
 
 hipError_t hipGetDevice(int* device) {
   ENTER();
@@ -269,9 +306,86 @@ hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int
     case hipDeviceAttributeL2CacheSize:
       *value = p.l2CacheSize;
       break;
+    case hipDeviceAttributeMaxThreadsPerMultiProcessor:
+      *value = p.maxThreadsPerMultiProcessor;
+      break;
+    case hipDeviceAttributeMaxBlocksPerMultiProcessor:
+      *value = kWorkgroupsPerUnit;
+      break;
+    case hipDeviceAttributeMaxSharedMemoryPerMultiprocessor:
+    case hipDeviceAttributeSharedMemPerBlockOptin:
+      *value = static_cast<int>(p.sharedMemPerBlock);
+      break;
+    case hipDeviceAttributeMaxRegistersPerBlock:
+    case hipDeviceAttributeMaxRegistersPerMultiprocessor:
+      *value = p.regsPerBlock;
+      break;
+    case hipDeviceAttributeMaxGridDimX:
+    case hipDeviceAttributeMaxGridDimY:
+    case hipDeviceAttributeMaxGridDimZ:
+      *value = p.maxGridSize[attribute - hipDeviceAttributeMaxGridDimX];
+      break;
+    case hipDeviceAttributeMaxBlockDimX:
+    case hipDeviceAttributeMaxBlockDimY:
+    case hipDeviceAttributeMaxBlockDimZ:
+      *value = p.maxThreadsDim[attribute - hipDeviceAttributeMaxBlockDimX];
+      break;
+    case hipDeviceAttributeMemoryClockRate:
+      *value = p.memoryClockRate;
+      break;
+    case hipDeviceAttributeMemoryBusWidth:
+      *value = p.memoryBusWidth;
+      break;
+    case hipDeviceAttributeEccEnabled:
+      *value = p.ECCEnabled;
+      break;
     default:
       return finish(hipErrorNotSupported);
   }
+  return hipSuccess;
+}
+
+hipError_t hipDeviceGet(hipDevice_t* device, int ordinal) {
+  ENTER();
+  if (!device || !device_model(ordinal)) return finish(hipErrorInvalidDevice);
+  *device = ordinal;
+  return hipSuccess;
+}
+
+hipError_t hipDeviceGetName(char* name, int length, hipDevice_t device) {
+  ENTER();
+  const Model* const model = device_model(device);
+  if (!name || length < 1 || !model) return finish(hipErrorInvalidDevice);
+  std::snprintf(name, length, "%s", model->name);
+  return hipSuccess;
+}
+
+hipError_t hipDeviceGetPCIBusId(char* id, int length, int device) {
+  ENTER();
+  if (!id || length < 1 || !device_model(device)) return finish(hipErrorInvalidDevice);
+  std::snprintf(id, length, "0000:%02x:00.0", device + 1);
+  return hipSuccess;
+}
+
+hipError_t hipDeviceTotalMem(size_t* bytes, hipDevice_t device) {
+  ENTER();
+  const Model* const model = device_model(device);
+  if (!bytes || !model) return finish(hipErrorInvalidDevice);
+  *bytes = memory_of(*model);
+  return hipSuccess;
+}
+
+hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  ENTER();
+  if (least) *least = 0;
+  if (greatest) *greatest = 0;
+  return hipSuccess;
+}
+
+hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer) {
+  ENTER();
+  if (!can || !device_model(device) || !device_model(peer)) return finish(hipErrorInvalidDevice);
+  *can = 0;
   return hipSuccess;
 }
 
@@ -293,7 +407,6 @@ hipError_t hipMalloc(void** pointer, size_t bytes) {
   if (bytes == 0) return hipSuccess;
   const Model* const model = device_model(current_device);
   if (!model) return finish(hipErrorInvalidDevice);
-  constexpr size_t kPage = 4096;
   const size_t pages = (bytes + kPage - 1) / kPage + 2;  // and one on each side
   void* const reserved =
       mmap(nullptr, pages * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -344,10 +457,93 @@ hipError_t hipMemcpyAsync(void* to, const void* from, size_t bytes, hipMemcpyKin
       backend->copy(current_device, number(to), number(from), bytes, kind, number(stream), 0));
 }
 
+hipError_t hipMemcpyDtoHAsync(void* to, hipDeviceptr_t from, size_t bytes, hipStream_t stream) {
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToHost, stream);
+}
+
+hipError_t hipMemcpyHtoDAsync(hipDeviceptr_t to, void* from, size_t bytes, hipStream_t stream) {
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyHostToDevice, stream);
+}
+
+hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes,
+                              hipStream_t stream) {
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToDevice, stream);
+}
+
+hipError_t hipMemcpyDtoH(void* to, hipDeviceptr_t from, size_t bytes) {
+  return hipMemcpy(to, from, bytes, hipMemcpyDeviceToHost);
+}
+
+hipError_t hipMemcpyHtoD(hipDeviceptr_t to, void* from, size_t bytes) {
+  return hipMemcpy(to, from, bytes, hipMemcpyHostToDevice);
+}
+
+// Host memory that a device reads: here any memory of the host is copied from as it is.
+hipError_t hipHostMalloc(void** pointer, size_t bytes, unsigned) {
+  ENTER();
+  if (!pointer) return finish(hipErrorInvalidValue);
+  return posix_memalign(pointer, kPage, bytes) ? finish(hipErrorOutOfMemory) : hipSuccess;
+}
+
+hipError_t hipHostFree(void* pointer) {
+  ENTER();
+  std::free(pointer);
+  return hipSuccess;
+}
+
+hipError_t hipHostRegister(void*, size_t, unsigned) {
+  ENTER();
+  return hipSuccess;
+}
+
+hipError_t hipHostUnregister(void*) {
+  ENTER();
+  return hipSuccess;
+}
+
+hipError_t hipPointerGetAttribute(void* data, hipPointer_attribute which, hipDeviceptr_t pointer) {
+  ENTER();
+  const std::lock_guard<std::mutex> lock(allocations_mutex);
+  const auto next = allocations().upper_bound(number(pointer));
+  if (!data || next == allocations().begin()) return finish(hipErrorInvalidValue);
+  const auto& [address, allocation] = *std::prev(next);
+  if (number(pointer) >= address + allocation.bytes) return finish(hipErrorInvalidValue);
+  switch (which) {
+    case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      *static_cast<unsigned*>(data) = hipMemoryTypeDevice;
+      break;
+    case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      *static_cast<int*>(data) = allocation.device;
+      break;
+    case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      *static_cast<uint64_t*>(data) = address;
+      break;
+    case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
+      *static_cast<size_t*>(data) = allocation.bytes;
+      break;
+    default:
+      return finish(hipErrorNotSupported);
+  }
+  return hipSuccess;
+}
+
+hipError_t hipDrvPointerGetAttributes(unsigned count, hipPointer_attribute* which, void** data,
+                                      hipDeviceptr_t pointer) {
+  for (unsigned i = 0; i < count; ++i) {
+    if (hipError_t error = hipPointerGetAttribute(data[i], which[i], pointer)) return error;
+  }
+  return hipSuccess;
+}
+
 hipError_t hipMemsetAsync(void* to, int value, size_t bytes, hipStream_t stream) {
   ENTER_BACKEND();
   return finish(
       backend->fill(current_device, number(to), bytes, value, 1, bytes, 1, number(stream)));
+}
+
+hipError_t hipMemsetD8Async(hipDeviceptr_t to, unsigned char value, size_t bytes,
+                            hipStream_t stream) {
+  return hipMemsetAsync(to, value, bytes, stream);
 }
 
 hipError_t hipMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t rows,
@@ -394,6 +590,44 @@ hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module, con
   return finish(error);
 }
 
+hipError_t hipModuleGetGlobal(hipDeviceptr_t* address, size_t* bytes, hipModule_t module,
+                              const char* name) {
+  ENTER_BACKEND();
+  if (!name) return finish(hipErrorInvalidValue);
+  uint64_t found = 0, size = 0;
+  const int error = backend->variable(current_device, number(module), name, &found, &size);
+  if (error) return finish(error);
+  if (address) *address = handle_of<hipDeviceptr_t>(found);
+  if (bytes) *bytes = size;
+  return hipSuccess;
+}
+
+hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute attribute, hipFunction_t function) {
+  ENTER_BACKEND();
+  if (!value) return finish(hipErrorInvalidValue);
+  uint32_t registers = 0, lds = 0, scratch = 0, threads = 0;
+  if (int error = backend->resources(number(function), &registers, &lds, &scratch, &threads)) {
+    return finish(error);
+  }
+  switch (attribute) {
+    case HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      *value = static_cast<int>(threads);
+      break;
+    case HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+      *value = static_cast<int>(lds);
+      break;
+    case HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+      *value = static_cast<int>(scratch);
+      break;
+    case HIP_FUNC_ATTRIBUTE_NUM_REGS:
+      *value = static_cast<int>(registers);
+      break;
+    default:
+      return finish(hipErrorNotSupported);
+  }
+  return hipSuccess;
+}
+
 // By threads and dynamic LDS: registers and static LDS are not read from the code object.
 hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* workgroups,
                                                               hipFunction_t function, int threads,
@@ -409,16 +643,27 @@ hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* workgroups,
   return finish(hipSuccess);
 }
 
-// Arguments come as one buffer: kernelParams would need each argument's size, which this runtime
-// does not read from the code object.
 hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsigned grid_y,
                                  unsigned grid_z, unsigned block_x, unsigned block_y,
                                  unsigned block_z, unsigned dynamic_lds, hipStream_t stream,
                                  void** params, void** extra) {
   ENTER_BACKEND();
-  if (params) return finish(hipErrorNotSupported);
+  if (params && extra) return finish(hipErrorInvalidValue);
   const void* kernarg = nullptr;
   size_t bytes = 0;
+  std::vector<char> packed;
+  if (params) {
+    uint32_t count = kMostArguments, offsets[kMostArguments], sizes[kMostArguments];
+    if (int error = backend->arguments(number(function), &count, offsets, sizes)) {
+      return finish(error);
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+      packed.resize(std::max<size_t>(packed.size(), offsets[i] + sizes[i]));
+      std::memcpy(packed.data() + offsets[i], params[i], sizes[i]);
+    }
+    kernarg = packed.data();
+    bytes = packed.size();
+  }
   for (void** at = extra; at && *at != HIP_LAUNCH_PARAM_END; at += 2) {
     if (*at == HIP_LAUNCH_PARAM_BUFFER_POINTER) {
       kernarg = at[1];
@@ -451,6 +696,52 @@ hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
   const int error = backend->create_stream(current_device, !(flags & hipStreamNonBlocking), &made);
   *stream = handle_of<hipStream_t>(made);
   return finish(error);
+}
+
+hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int) {
+  return hipStreamCreateWithFlags(stream, flags);
+}
+
+hipError_t hipStreamGetPriority(hipStream_t, int* priority) {
+  ENTER();
+  *priority = 0;
+  return hipSuccess;
+}
+
+hipError_t hipStreamGetFlags(hipStream_t stream, unsigned* flags) {
+  ENTER_BACKEND();
+  int device = 0, is_blocking = 0;
+  if (int error = backend->stream_info(current_device, number(stream), &device, &is_blocking)) {
+    return finish(error);
+  }
+  *flags = is_blocking ? hipStreamDefault : hipStreamNonBlocking;
+  return hipSuccess;
+}
+
+// There are no graphs that work could be captured into.
+hipError_t hipStreamIsCapturing(hipStream_t, hipStreamCaptureStatus* status) {
+  ENTER();
+  if (!status) return finish(hipErrorInvalidValue);
+  *status = hipStreamCaptureStatusNone;
+  return hipSuccess;
+}
+
+// As HIP has it: a device, not an error.
+int hipGetStreamDeviceId(hipStream_t stream) {
+  const CallInFlight call_in_flight;
+  const EmulatedHipBackend* const backend = attached;
+  int device = current_device, is_blocking = 0;
+  if (backend && !has_ended) {
+    backend->stream_info(current_device, number(stream), &device, &is_blocking);
+  }
+  return device;
+}
+
+hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* data) {
+  ENTER_BACKEND();
+  if (!function) return finish(hipErrorInvalidValue);
+  return finish(backend->host_function(current_device, number(stream),
+                                       reinterpret_cast<uint64_t>(function), number(data)));
 }
 
 hipError_t hipStreamDestroy(hipStream_t stream) {

@@ -101,6 +101,8 @@ class Kernel:
 class CodeObject:
     arch: str
     kernels: dict[str, Kernel]
+    image: bytes = b""
+    variables: dict[str, tuple[int, int]] = dataclasses.field(default_factory=dict)  # address, size
 
     def kernel(self, symbol: str) -> Kernel:
         """The kernel of that name (with or without `.kd`); unknown names list the known ones."""
@@ -131,12 +133,13 @@ def _parse(elf: ELFFile) -> CodeObject:
     sections = list(elf.iter_sections())
     metadata = _metadata(sections)
     by_symbol = {k[".symbol"].removesuffix(".kd"): k for k in metadata.get("amdhsa.kernels", ())}
-    symbols = {
-        symbol.name: (symbol["st_value"], symbol["st_size"])
+    entries = [
+        symbol
         for section in sections
         if isinstance(section, SymbolTableSection)
         for symbol in section.iter_symbols()
-    }
+    ]
+    symbols = {symbol.name: (symbol["st_value"], symbol["st_size"]) for symbol in entries}
     image = _image(sections)
     kernels = {}
     for symbol, (address, _) in symbols.items():
@@ -146,7 +149,12 @@ def _parse(elf: ELFFile) -> CodeObject:
         descriptor = _descriptor(_read(image, address, 64), address)
         code = _read(image, descriptor.entry, symbols.get(name, (0, 0))[1])
         kernels[name] = Kernel(name, descriptor, code, by_symbol.get(name, {}), image)
-    return CodeObject(arch, kernels)
+    variables = {
+        symbol.name: symbols[symbol.name]
+        for symbol in entries
+        if symbol["st_info"]["type"] == "STT_OBJECT" and not symbol.name.endswith(".kd")
+    }
+    return CodeObject(arch, kernels, image, variables)
 
 
 def _image(sections: list[Section]) -> bytes:

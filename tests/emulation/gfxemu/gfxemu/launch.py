@@ -111,12 +111,15 @@ class Device:
         uninitialised: Sequence[int] = (),
         instruction_limit: int = 20_000_000,
         in_step: bool = True,
+        image: int | None = None,
     ) -> Report:
         """Execute a grid of workgroups: of the kernel's own program, or of one changed by a test.
 
         `uninitialised` names registered buffers (by address) whose contents count as unwritten,
         beside the bytes that a buffer's own `written` says so of. With `in_step` the waves of a
-        sliced schedule are executed in step where that gives the same (in_step.py).
+        sliced schedule are executed in step where that gives the same (in_step.py). `image` is the
+        address of the code object's image where it is registered, with what variables hold; without
+        one a fresh copy is there for this launch.
         Raises EmulationError; findings that do not stop the execution are in the report. With
         `checks.uninitialised` the kernel executes twice, and memory keeps the second result.
         """
@@ -127,14 +130,14 @@ class Device:
         arguments[: len(kernarg)] = np.frombuffer(kernarg, np.uint8)
         _fill_hidden(arguments, kernel, job)
         packet = np.frombuffer(_dispatch_packet(job), np.uint8).copy()
-        addresses = [
+        own = [
             self.memory.register(arguments, "kernel arguments"),
             self.memory.register(packet, "dispatch packet"),
-            # Kernels read their constants there.
-            self.memory.register(
-                np.frombuffer(kernel.image or b"\0", np.uint8).copy(), "code object"
-            ),
         ]
+        if image is None:  # kernels read their constants there
+            code = np.frombuffer(kernel.image or b"\0", np.uint8).copy()
+            own.append(self.memory.register(code, "code object"))
+        addresses = own if image is None else [*own, image]
         start = time.process_time()
         try:
             sliced = isinstance(Schedule.parse(schedule), Sliced)
@@ -147,7 +150,7 @@ class Device:
             findings, count = self._execute(job, addresses, POISONS[0], uninitialised, None)
             return Report(kernel.name, count, time.process_time() - start, findings)
         finally:
-            for address in addresses:
+            for address in own:
                 self.memory.unregister(address)
 
     def _execute_in_step(

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable
 
 import numpy as np
 
 from gfxemu.decoder import Decoding, Execute, opcodes
-from gfxemu.errors import MemoryFault
+from gfxemu.errors import MemoryFault, UnsupportedInstruction
 from gfxemu.memory import WORDS, gather, scatter
 from gfxemu.pending import (
     Group,
@@ -450,9 +451,8 @@ def _permute(d: Decoding) -> Execute:
 
     def execute(w: Wave) -> None:
         other = (w.v[address] + offset) >> _U32(2) & _U32(LANES - 1)
-        rows = np.arange(w.size)[:, None]
         if pull:
-            values = np.where(w.lanes[rows, other], w.v[source][rows, other], _U32(0))
+            values = _pulled(w, source, other)
         else:
             values = np.zeros((w.size, LANES), _U32)
             for lane in range(LANES):
@@ -461,3 +461,44 @@ def _permute(d: Decoding) -> Execute:
         deliver(w, VectorResult(to, values[None], w.active), issue_lgkm)
 
     return execute
+
+
+@opcodes("ds_swizzle_b32")
+def _swizzle(d: Decoding) -> Execute:
+    """Pull from a lane of the same 32, chosen by the instruction; inactive source lanes give 0."""
+    to, source = d.destination(), d.vector_range(d.operands[1], 1)
+    choice = _swizzled(d)
+    others = np.array([lane & 32 | choice(lane & 31) for lane in range(LANES)])
+
+    def execute(w: Wave) -> None:
+        values = _pulled(w, source, np.broadcast_to(others, (w.size, LANES)))
+        deliver(w, VectorResult(to, values[None], w.active), issue_lgkm)
+
+    return execute
+
+
+def _swizzled(d: Decoding) -> Callable[[int], int]:
+    """lane -> source lane, in 32 lanes. The assembler has names for the modes of the offset."""
+    text = d.instruction.text_modifier("offset")
+    mode, *values = text.removeprefix("swizzle(").removesuffix(")").split(",")
+    if mode == "QUAD_PERM":
+        quad = [int(v) for v in values]
+        return lambda lane: lane & ~3 | quad[lane & 3]
+    if mode == "SWAP":
+        return lambda lane: lane ^ int(values[0])
+    if mode == "REVERSE":
+        return lambda lane: lane ^ (int(values[0]) - 1)
+    if mode == "BROADCAST":
+        size, chosen = (int(v) for v in values)
+        return lambda lane: lane & ~(size - 1) | chosen
+    if mode == "BITMASK_PERM":
+        bits = values[0].strip('"')
+        kept = int("".join("1" if b in "pi" else "0" for b in bits), 2)
+        flipped = int("".join("1" if b in "1i" else "0" for b in bits), 2)
+        return lambda lane: lane & kept ^ flipped
+    raise UnsupportedInstruction(f"offset {text} of {d.instruction!r}")
+
+
+def _pulled(w: Wave, source: int, other: np.ndarray) -> np.ndarray:
+    rows = np.arange(w.size)[:, None]
+    return np.where(w.lanes[rows, other], w.v[source][rows, other], _U32(0))

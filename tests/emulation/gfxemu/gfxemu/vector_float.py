@@ -131,7 +131,17 @@ def _ldexp(a: Array, exponent: Array) -> Array:
     return np.ldexp(a.astype(_F64), np.clip(exponent, -300, 300)).astype(_F32)
 
 
+def _mantissa(a: Array) -> Array:
+    """In [0.5, 1); infinities and NaN as they are."""
+    return np.where(np.isfinite(a), np.frexp(a)[0], a)
+
+
+def _exponent(a: Array) -> Array:
+    return np.where(np.isfinite(a), np.frexp(a)[1], 0).astype(np.int32).view(_U32)
+
+
 UNARY: dict[str, Callable[[Array], Array]] = {
+    "v_frexp_mant_f32": _mantissa,
     "v_exp_f32": _transcendental(np.exp2),
     "v_log_f32": _transcendental(np.log2),
     "v_rcp_f32": _transcendental(lambda a: 1.0 / a),
@@ -282,6 +292,7 @@ FROM_FLOAT32: dict[str, Callable[[Array], Array]] = {
     "v_cvt_u32_f32": _to_integer(0.0, 2.0**32 - 1, _U32),
     "v_cvt_i32_f32": _to_integer(-(2.0**31), 2.0**31 - 1, np.int32),
     "v_cvt_f16_f32": lambda a: half_bits(a.astype(np.float16)),
+    "v_frexp_exp_i32_f32": _exponent,
 }
 
 # 32 bits in, float32 out.

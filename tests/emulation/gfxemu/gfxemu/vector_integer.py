@@ -209,6 +209,7 @@ TERNARY: dict[str, Callable[[Array, Array, Array], Array]] = {
     ).astype(_U32),
     "v_mad_u32_u24": lambda a, b, c: (a & _LOW24) * (b & _LOW24) + c,
     "v_mad_i32_i24": lambda a, b, c: as_unsigned(_signed24(a) * _signed24(b)) + c,
+    "v_mad_legacy_u16": lambda a, b, c: ((a & _LOW16) * (b & _LOW16) + c) & _LOW16,
     "v_mad_u32_u16": lambda a, b, c: (a & _LOW16) * (b & _LOW16) + c,
     "v_sad_u16": lambda a, b, c: (
         _absolute_difference16(a, b) + _absolute_difference16(a >> _16, b >> _16) + c
@@ -362,13 +363,16 @@ def _mad64(d: Decoding) -> Execute:
     return execute
 
 
-@opcodes("v_add_co_u32", "v_addc_co_u32", "v_sub_co_u32", "v_subb_co_u32", "v_subrev_co_u32")
+_WITH_CARRY = ("v_addc_co_u32", "v_subb_co_u32", "v_subbrev_co_u32")
+
+
+@opcodes("v_add_co_u32", "v_sub_co_u32", "v_subrev_co_u32", *_WITH_CARRY)
 def _carry(d: Decoding) -> Execute:
     to, carry_out = d.destination(), d.operands[1].index
     a, b = vector32(d.operands[2]), vector32(d.operands[3])
     subtract, reverse = "sub" in d.name, "rev" in d.name
     carry_in = None
-    if d.name in ("v_addc_co_u32", "v_subb_co_u32"):
+    if d.name in _WITH_CARRY:
         carry_in = lane_mask(d.operands[4])
 
     def execute(w: Wave) -> None:

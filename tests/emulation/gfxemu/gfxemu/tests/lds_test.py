@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -63,8 +64,16 @@ def _offsets(name: str) -> list[int]:
     return [unit, 2 * unit if "st64" in name else 8 * unit]
 
 
+_SWIZZLES: dict[str, Callable[[int], int]] = {
+    "swizzle(QUAD_PERM,3,0,1,1)": lambda lane: lane // 4 * 4 + (3, 0, 1, 1)[lane % 4],
+    "swizzle(SWAP,16)": lambda lane: (lane + 16) % 32,
+    "swizzle(REVERSE,8)": lambda lane: lane // 8 * 8 + 7 - lane % 8,
+    "swizzle(BROADCAST,4,2)": lambda lane: lane // 4 * 4 + 2,
+    'swizzle(BITMASK_PERM,"01pip")': lambda lane: 8 + lane % 8 - 2 * (lane & 2) + 2,
+}
 _PERMUTES = ["ds_bpermute_b32 v10, v1, v2 offset:8", "ds_permute_b32 v10, v1, v2 offset:8"]
 BENCH = Bench([*map(_line, _READS + _READS2 + _WRITES + _WRITES2), *_PERMUTES,
+               *(f"ds_swizzle_b32 v10, v2 offset:{offset}" for offset in _SWIZZLES),
                _line("ds_read2_b64").replace("v[10:13]", "v[20:23]")])  # fmt: skip
 TESTED = BENCH.names
 
@@ -188,6 +197,21 @@ def test_permute(line: str, exec_mask: int) -> None:
             pulled = 1000 + source if on[source] else 0
             wanted = pulled if "bpermute" in line else pushed[lane]
             assert result[i] == (wanted if on[i] else 5), i
+
+
+@pytest.mark.parametrize("exec_mask", MASKS)
+@pytest.mark.parametrize("offset", _SWIZZLES)
+def test_swizzle(offset: str, exec_mask: int) -> None:
+    wave = make_wave(exec_mask)
+    on = active(exec_mask)
+    set_vector(wave, 2, list(range(1000, 1000 + TOTAL)))
+    set_vector(wave, 10, [5] * TOTAL)
+    BENCH.run(f"ds_swizzle_b32 v10, v2 offset:{offset}", wave)
+    result = get_vector(wave, 10)
+    for i in range(TOTAL):
+        source = i // 32 * 32 + _SWIZZLES[offset](i % 32)
+        wanted = 1000 + source if on[source] else 0
+        assert result[i] == (wanted if on[i] else 5), i
 
 
 def test_late_read_and_write() -> None:

@@ -94,7 +94,19 @@ def _fract(a: Real) -> Real:
     return exact.from_fraction(min(part, 1 - Fraction(2) ** -24))
 
 
+def _mantissa(a: Real) -> Real:
+    if a.special or a.is_zero:
+        return a
+    return exact.from_fraction(Fraction(math.frexp(a.value)[0]))
+
+
+def _exponent(bits: int) -> int:
+    a = exact.decode(bits, F32)
+    return 0 if a.special or a.is_zero else math.frexp(a.value)[1] & M32
+
+
 _UNARY = {
+    "v_frexp_mant_f32": _mantissa,
     "v_floor_f32": _rounding(math.floor),
     "v_ceil_f32": _rounding(math.ceil),
     "v_trunc_f32": _rounding(math.trunc),
@@ -345,6 +357,7 @@ _CASES = [
         _to_half,
         agree=_same(F16),
     ),
+    VectorCase("v_frexp_exp_i32_f32 v10, v1", _sources(EDGE_F32), _exponent),
     VectorCase("v_cvt_f32_u32 v10, v1", _sources(EDGE_U32), _from_integer),
     VectorCase("v_cvt_f32_i32 v10, v1", _sources(EDGE_U32), lambda a: _from_integer(signed(a, 32))),
     *(

@@ -119,6 +119,7 @@ _TERNARY = {
     "v_alignbyte_b32": lambda a, b, c: (a << 32 | b) >> 8 * (c % 4),
     "v_mad_u32_u24": lambda a, b, c: (a % 2**24) * (b % 2**24) + c,
     "v_mad_i32_i24": lambda a, b, c: signed(a, 24) * signed(b, 24) + s32(c),
+    "v_mad_legacy_u16": lambda a, b, c: ((a % 65536) * (b % 65536) + c) % 65536,
     "v_mad_u32_u16": lambda a, b, c: (a % 65536) * (b % 65536) + c,
     "v_sad_u16": _sad16,
     "v_sad_u32": lambda a, b, c: abs(a - b) + c,
@@ -281,6 +282,7 @@ _CARRIES = {
     "v_sub_co_u32 v10, s[40:41], v1, v2": lambda a, b, c: a - b,
     "v_subrev_co_u32 v10, s[40:41], v1, v2": lambda a, b, c: b - a,
     "v_subb_co_u32 v10, s[40:41], v1, v2, s[42:43]": lambda a, b, c: a - b - c,
+    "v_subbrev_co_u32 v10, s[40:41], v1, v2, s[42:43]": lambda a, b, c: b - a - c,
 }
 _OTHER = [
     "v_cndmask_b32_e32 v10, v1, v2, vcc",
