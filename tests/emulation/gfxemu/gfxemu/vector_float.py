@@ -101,6 +101,16 @@ def minimum(a: Array, b: Array) -> Array:
     return r
 
 
+def _with_nan(function: Callable[[Array, Array], Array]) -> Callable[..., Array]:
+    """Of three; a NaN wins (IEEE 754-2019's maximum and minimum; gfx950)."""
+
+    def of_three(a: Array, b: Array, c: Array) -> Array:
+        nan = np.isnan(a) | np.isnan(b) | np.isnan(c)
+        return np.where(nan, _F32(np.nan), function(function(a, b), c))
+
+    return of_three
+
+
 def _median(a: Array, b: Array, c: Array) -> Array:
     """v_med3_f32: with a NaN input the minimum of the others."""
     low = minimum(minimum(a, b), c)
@@ -179,6 +189,8 @@ TERNARY: dict[str, Callable[[Array, Array, Array], Array]] = {
     "v_max3_f32": lambda a, b, c: maximum(maximum(a, b), c),
     "v_min3_f32": lambda a, b, c: minimum(minimum(a, b), c),
     "v_med3_f32": _median,
+    "v_maximum3_f32": _with_nan(maximum),
+    "v_minimum3_f32": _with_nan(minimum),
 }
 
 _OUTPUT_SCALE = {"mul:2": _F32(2), "mul:4": _F32(4), "div:2": _F32(0.5)}

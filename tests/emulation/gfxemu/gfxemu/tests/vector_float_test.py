@@ -492,7 +492,13 @@ _CASES = [
         uses_old=True,
     ),
 ]
+def _with_nan(function):
+    return lambda *x: NAN if any(v.is_nan for v in x) else functools.reduce(function, x)
+
+
 _CASES_950 = [
+    _float_case("v_maximum3_f32 v10, v1, v2, v3", _with_nan(exact.maximum), *[EDGE_F32] * 3),
+    _float_case("v_minimum3_f32 v10, v1, v2, v3", _with_nan(exact.minimum), *[EDGE_F32] * 3),
     VectorCase(
         "v_cvt_pk_f16_f32 v10, v1, v2",
         _sources(EDGE_F32, EDGE_F32),
