@@ -25,6 +25,7 @@ let
     cyclonedx-python-lib = "any";
     defusedxml = "any";
     flash-attn = "sdist";
+    "jaxlib@headers" = "cp313";
     license-expression = "any";
     msgpack = "cp313";
     packageurl-python = "any";

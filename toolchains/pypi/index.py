@@ -106,6 +106,11 @@ def parse_page(text: str, page_url: str) -> list[File]:
     return files
 
 
+def project(distribution: str) -> str:
+    """Returns what the index calls a distribution: "jax" for "jax@0.6", another version of it."""
+    return distribution.partition("@")[0]
+
+
 def page_url(index: str, distribution: str) -> str:
     """Returns the URL of a distribution's page, its name normalised as indexes do."""
     name = re.sub(r"[-_.]+", "-", distribution).lower()

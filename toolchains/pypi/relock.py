@@ -9,6 +9,7 @@ The lock's schema:
 
 KIND is "sdist", "any" (a wheel for every Python, with x86-64 programs in it or not), an ABI like
 "cp311" (a manylinux x86-64 wheel for it) or "tools" (the wheel that the Python of TOOLS_ABI takes).
+NAME is the index's; another version of a distribution has a name of its own, "NAME@...".
 """
 
 from __future__ import annotations
@@ -51,10 +52,11 @@ def parse_requirements(
             )
         kinds: list[str] = []
         for kind in entry["files"]:
-            if kind not in ("sdist", "any", "abis", "tools"):
+            known = ["sdist", "any", "abis", "tools", *abis]
+            if kind not in known:
                 raise LocksError(
-                    f"{where}: distribution {name!r}: file kind {kind!r}; want sdist, any, abis "
-                    "or tools"
+                    f"{where}: distribution {name!r}: file kind {kind!r}; want one of "
+                    + ", ".join(known)
                 )
             kinds += abis if kind == "abis" else [kind]
         wanted[name] = (entry["version"], kinds)
@@ -129,7 +131,9 @@ def relock() -> list[str]:
     url = index.find()
     distributions = {}
     for name, (version, kinds) in sorted(wanted.items()):
-        chosen = choose(index.read_page(url, name), name, version, kinds, _abis()["TOOLS_ABI"])
+        project = index.project(name)
+        files = index.read_page(url, project)
+        chosen = choose(files, project, version, kinds, _abis()["TOOLS_ABI"])
         distributions[name] = {
             "version": version,
             "files": {

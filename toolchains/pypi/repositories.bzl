@@ -100,6 +100,16 @@ cc_library(
 )
 """
 
+_XLA_FFI_BUILD = """load("@rules_cc//cc:defs.bzl", "cc_library")
+
+cc_library(
+    name = "headers",
+    hdrs = glob(["jaxlib/include/xla/ffi/api/*.h"]),
+    includes = ["jaxlib/include"],
+    visibility = ["//visibility:public"],
+)
+"""
+
 # A program that comes in a wheel.
 _PROGRAM_BUILD = """filegroup(
     name = "{name}",
@@ -147,7 +157,7 @@ def _compiled(distribution, deps = []):
 def pypi_repositories():
     """Declares what is made of Python distributions.
 
-    @pybind11, @zstd, @nvrtc, @cuda_driver, programs of lint and benches, for tests @pypi_NAME (a
+    @pybind11, @zstd, @nvrtc, @cuda_driver, @xla_ffi, programs of lint and benches, for tests @pypi_NAME (a
     py_library) and @pypi_tools: one environment of all wheels of the kind "tools".
     """
     pypi_archive(
@@ -163,6 +173,13 @@ def pypi_repositories():
         distribution = "zstandard",
         include = ["zstd"],
         kind = "sdist",
+    )
+    pypi_archive(
+        name = "xla_ffi",
+        build_file_content = _XLA_FFI_BUILD,
+        distribution = "jaxlib@headers",
+        include = ["jaxlib/include/xla/ffi/api"],
+        kind = "cp313",
     )
     pypi_archive(
         name = "cuda_driver",

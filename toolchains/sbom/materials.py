@@ -35,7 +35,7 @@ def of_debian_lock(lock: Mapping[str, Any]) -> set[Material]:
 
 def of_pypi_lock(lock: Mapping[str, Any]) -> set[Material]:
     return {
-        Material("pypi", name, entry["version"], file["sha256"])
+        Material("pypi", name.partition("@")[0], entry["version"], file["sha256"])
         for name, entry in lock["distributions"].items()
         for file in entry["files"].values()
     }

@@ -602,7 +602,8 @@ hipError_t hipModuleGetGlobal(hipDeviceptr_t* address, size_t* bytes, hipModule_
   return hipSuccess;
 }
 
-hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute attribute, hipFunction_t function) {
+hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute attribute,
+                               hipFunction_t function) {
   ENTER_BACKEND();
   if (!value) return finish(hipErrorInvalidValue);
   uint32_t registers = 0, lds = 0, scratch = 0, threads = 0;

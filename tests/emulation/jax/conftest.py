@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import site
+import tempfile
+import zipfile
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +16,16 @@ import pytest
 from tests.emulation.hip import emulated_hip
 from tests.emulation.jax import emulated_rocm
 
-_RUNTIME = emulated_rocm.bring_up(os.environ["ROCM_LIBRARIES"].split())
+_LIBRARIES = os.environ["ROCM_LIBRARIES"].split()
+_RUNTIME = emulated_rocm.bring_up(_LIBRARIES)
+
+_SITE = tempfile.mkdtemp(prefix="site-packages-", dir=os.environ.get("TEST_TMPDIR"))
+atexit.register(shutil.rmtree, _SITE, ignore_errors=True)
+zipfile.ZipFile(os.environ["WHEEL"]).extractall(_SITE)
+site.addsitedir(_SITE)
+# The runtime that jax's plugin has, not another one beside it.
+(_HIP,) = (path for path in _LIBRARIES if path.endswith(emulated_rocm.HIP))
+os.environ["AITER_ATTN_HIP_LIBRARY"] = os.path.realpath(_HIP)
 
 
 @pytest.fixture(autouse=True)

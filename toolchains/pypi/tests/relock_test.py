@@ -82,7 +82,7 @@ def test_requirements() -> None:
         ('[distribution.a]\nversion = "1"\nfiles = 1\n', "files 1; want a text and a list"),
         (
             '[distribution.a]\nversion = "1"\nfiles = ["wheel"]\n',
-            "'wheel'; want sdist, any, abis or tools",
+            "'wheel'; want one of sdist, any, abis, tools$",
         ),
     ],
 )
@@ -94,13 +94,19 @@ def test_requirements_errors_name_the_culprit(text: str, message: str) -> None:
 def test_relock_from_a_local_index(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "simple/a").mkdir(parents=True)
     (tmp_path / "a-1.tar.gz").write_bytes(b"contents")
-    (tmp_path / "simple/a/index.html").write_text('<a href="../../a-1.tar.gz">a</a>')
-    (tmp_path / "r.toml").write_text('[distribution.a]\nversion = "1"\nfiles = ["sdist"]\n')
+    (tmp_path / "a-2.tar.gz").write_bytes(b"newer")
+    (tmp_path / "simple/a/index.html").write_text(
+        '<a href="../../a-1.tar.gz">a</a><a href="../../a-2.tar.gz">a</a>'
+    )
+    (tmp_path / "r.toml").write_text(
+        '[distribution.a]\nversion = "1"\nfiles = ["sdist"]\n'
+        '[distribution."a@2"]\nversion = "2"\nfiles = ["sdist"]\n'
+    )
     monkeypatch.setattr(relock, "REQUIREMENTS", tmp_path / "r.toml")
     monkeypatch.setattr(relock, "LOCK", tmp_path / "lock.json")
     monkeypatch.setattr(index, "find", lambda: f"file://{tmp_path}/simple")
     (tmp_path / "lock.json").write_text("damaged")
-    assert relock.relock() == ["a: none -> 1"]
+    assert relock.relock() == ["a: none -> 1", "a@2: none -> 2"]
     locked = json.loads((tmp_path / "lock.json").read_text())
     # The page has no digest: it is that of the file.
     digest = hashlib.sha256(b"contents").hexdigest()
@@ -108,6 +114,7 @@ def test_relock_from_a_local_index(tmp_path: pathlib.Path, monkeypatch: pytest.M
         "filename": "a-1.tar.gz",
         "sha256": digest,
     }
+    assert locked["distributions"]["a@2"]["files"]["sdist"]["filename"] == "a-2.tar.gz"
     assert relock.relock() == []
     # A full disk leaves the old one alone, and nothing beside it.
     (tmp_path / "r.toml").write_text("")
@@ -116,6 +123,7 @@ def test_relock_from_a_local_index(tmp_path: pathlib.Path, monkeypatch: pytest.M
     assert json.loads((tmp_path / "lock.json").read_text()) == locked
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "a-1.tar.gz",
+        "a-2.tar.gz",
         "lock.json",
         "r.toml",
         "simple",

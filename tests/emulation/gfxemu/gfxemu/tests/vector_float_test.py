@@ -492,6 +492,8 @@ _CASES = [
         uses_old=True,
     ),
 ]
+
+
 def _with_nan(function):
     return lambda *x: NAN if any(v.is_nan for v in x) else functools.reduce(function, x)
 

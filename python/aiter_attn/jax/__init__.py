@@ -1,0 +1,169 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Fused attention inside jax programs: jit, grad, vmap, remat, shard_map and sharded jit.
+
+    import aiter_attn.jax
+    out = jax.jit(aiter_attn.jax.flash_attn_func, static_argnames="causal")(q, k, v, causal=True)
+
+A call is one custom call of XLA's FFI (no callback into Python, no copy), on an AMD GPU with jax's
+ROCm plugin by Composable Kernel's kernels, on the CPU by the reference. Arguments and results are
+those of aiter_attn's functions of the same names; arrays may be traced, and all else is constant.
+
+  - Gradients: of q, k, v, and bias. lse has none (jax.lax.stop_gradient is applied to it).
+  - A sharded program computes a device's own batch entries and heads, where the number of devices
+    divides the heads of keys. Other dimensions are gathered first; so is all of a varlen call, and
+    of one with dropout.
+  - vmap adds batch entries. Not of varlen calls, and not with dropout.
+  - TypeError, ValueError, UnsupportedError: while jax traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
+
+import jax
+import jax.numpy as jnp
+
+from aiter_attn import _arguments, _problem
+from aiter_attn._errors import UnsupportedError
+from aiter_attn.jax import _ffi
+from aiter_attn.jax._calls import Static, attention, problem_of
+
+__all__ = ["flash_attn_func", "flash_attn_varlen_func"]
+
+_ffi.register()
+
+
+def flash_attn_func(
+    q: jax.Array,
+    k: jax.Array,
+    v: jax.Array,
+    dropout_p: float = 0.0,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: jax.Array | None = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+    *,
+    bias: jax.Array | None = None,
+    rng_state: tuple[SupportsIndex, SupportsIndex] | None = None,
+) -> Any:
+    """Attention of jax arrays, as aiter_attn.flash_attn_func has it.
+
+    Args:
+        q: [batch, seqlen_q, heads_q, head_size]
+        k: [batch, seqlen_k, heads_k, head_size]
+        v: [batch, seqlen_k, heads_k, head_size_v]
+        alibi_slopes: float32, [heads_q] or [batch, heads_q]; not differentiated.
+        bias: what is added to the scores, [batch, heads_q, seqlen_q, seqlen_k], dtype of q; any of
+            the first three may be 1, which serves all. Not beside alibi_slopes.
+        rng_state: with dropout (seed, offset), Python integers: constants of the program.
+        return_attn_probs: see Returns; not with dropout.
+        The others: as aiter_attn.flash_attn_func has them.
+
+    Returns:
+        out, [batch, seqlen_q, heads_q, head_size_v], dtype of q. With return_attn_probs
+        (out, lse, probs): lse [batch, heads_q, seqlen_q], float32; probs [0].
+
+    Raises:
+        TypeError, ValueError: of shapes, dtypes and numbers. UnsupportedError: no kernel of this
+        build serves the call on jax's GPU.
+    """
+    return _attention(
+        (q, k, v), None, dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes,
+        bias, deterministic, return_attn_probs, rng_state,
+    )  # fmt: skip
+
+
+def flash_attn_varlen_func(
+    q: jax.Array,
+    k: jax.Array,
+    v: jax.Array,
+    cu_seqlens_q: jax.Array,
+    cu_seqlens_k: jax.Array,
+    max_seqlen_q: SupportsIndex,
+    max_seqlen_k: SupportsIndex,
+    dropout_p: float = 0.0,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: jax.Array | None = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+    *,
+    rng_state: tuple[SupportsIndex, SupportsIndex] | None = None,
+) -> Any:
+    """Attention over packed sequences, as aiter_attn.flash_attn_varlen_func has it.
+
+    Args:
+        q: [total_q, heads_q, head_size]; k: [total_k, heads_k, head_size];
+        v: [total_k, heads_k, head_size_v]
+        cu_seqlens_q, cu_seqlens_k: int32, [batch + 1]; they may be traced. The last number is the
+            number of tokens.
+        max_seqlen_q, max_seqlen_k: the greatest lengths, Python integers.
+        The others: see flash_attn_func.
+
+    Returns:
+        out, [total_q, heads_q, head_size_v], dtype of q. With return_attn_probs (out, lse, probs):
+        lse [heads_q, total_q], float32; probs [0].
+
+    Raises:
+        TypeError, ValueError, UnsupportedError: see flash_attn_func.
+    """
+    most = (
+        _arguments.integer("max_seqlen_q", max_seqlen_q),
+        _arguments.integer("max_seqlen_k", max_seqlen_k),
+    )
+    return _attention(
+        (q, k, v, cu_seqlens_q, cu_seqlens_k), most, dropout_p, softmax_scale, causal, window_size,
+        softcap, alibi_slopes, None, deterministic, return_attn_probs, rng_state,
+    )  # fmt: skip
+
+
+def _attention(
+    arrays: Sequence[Any],
+    most: tuple[int, int] | None,
+    dropout_p: float,
+    softmax_scale: float | None,
+    causal: bool,
+    window_size: tuple[int, int],
+    softcap: float,
+    alibi_slopes: jax.Array | None,
+    bias: jax.Array | None,
+    deterministic: bool,
+    return_attn_probs: bool,
+    rng_state: tuple[SupportsIndex, SupportsIndex] | None,
+) -> Any:
+    with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
+    chosen = _problem.options(dropout_p, softcap)
+    if with_lse and chosen.dropout_p > 0.0:
+        raise UnsupportedError(
+            "return_attn_probs: with dropout; in a jax program allowed: False, or dropout_p=0.0"
+        )
+    if alibi_slopes is not None and bias is not None:
+        raise ValueError("bias, alibi_slopes: both given; allowed: one of them")
+    given = {"alibi_slopes": alibi_slopes, "bias": bias}
+    last = [(name, array) for name, array in given.items() if array is not None]
+    scale = None
+    if softmax_scale is not None:
+        scale = _arguments.number("softmax_scale", softmax_scale, "a number, or None")
+    static = Static(
+        most,
+        scale,
+        _arguments.flag("causal", causal),
+        _arguments.pair("window_size", window_size, "two integers (left, right), -1: no bound"),
+        chosen.softcap,
+        chosen.dropout_p,
+        _problem.rng_state(chosen.dropout_p, rng_state),
+        _arguments.flag("deterministic", deterministic),
+        last[0][0] if last else "",
+    )  # fmt: skip
+    whole = [jnp.asarray(array) for array in (*arrays, *(array for _, array in last))]
+    problem_of(static, whole)
+    out, lse = attention(static, *whole)
+    if not with_lse:
+        return out
+    return out, jax.lax.stop_gradient(lse), jnp.zeros((0,), out.dtype)

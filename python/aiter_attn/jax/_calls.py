@@ -1,0 +1,392 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Attention as a function of jax arrays: one XLA custom call for each pass.
+
+Around the calls, from the inside: a rule for partitioned programs (each device has its own batch
+entries and heads), a rule for vmap (what is mapped over becomes batch), and the gradient.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy
+from jax.custom_batching import custom_vmap
+from jax.custom_derivatives import SymbolicZero
+from jax.experimental.custom_partitioning import (
+    ArrayMapping,
+    CompoundFactor,
+    SdyShardingRule,
+    custom_partitioning,
+)
+from jax.sharding import NamedSharding, PartitionSpec
+
+from aiter_attn import _C, _problem
+from aiter_attn._errors import UnsupportedError
+from aiter_attn.jax import _ffi
+
+__all__ = ["Static", "attention"]
+
+
+class Static(NamedTuple):
+    """What a compiled program has as constants.
+
+    most: (max_seqlen_q, max_seqlen_k) of a varlen call, whose arrays are q, k, v, cu_seqlens_q and
+    cu_seqlens_k; else None. bias: what the last array is: "", "bias" or "alibi_slopes".
+    """
+
+    most: tuple[int, int] | None
+    softmax_scale: float | None
+    causal: bool
+    window_size: tuple[int, int]
+    softcap: float
+    dropout_p: float
+    rng_state: tuple[int, int]
+    deterministic: bool
+    bias: str
+
+    @property
+    def common(self) -> int:
+        """How many arrays there are ahead of the bias."""
+        return 3 if self.most is None else 5
+
+
+def problem_of(static: Static, arrays: Sequence[Any], bias_grad: bool = False) -> Any:
+    """The _problem.Attention of these arrays. Raises TypeError or ValueError as that does."""
+    described = [_problem.ShapeDtype(tuple(a.shape), a.dtype.name) for a in arrays]
+    sequences = None
+    if static.most is not None:
+        sequences = _problem.lengths(_problem.batch_of(described[3], described[4]), *static.most)
+    bias = {static.bias: described[static.common]} if static.bias else {}
+    chosen = _problem.options(
+        static.dropout_p,
+        static.softcap,
+        **bias,
+        bias_grad=bias_grad,
+        deterministic=static.deterministic,
+    )
+    return _problem.attention(
+        *described[:3], static.softmax_scale, static.causal, static.window_size, sequences, chosen
+    )
+
+
+def check_served(static: Static, arrays: Sequence[Any], backward: bool, bias_grad: bool) -> None:
+    """Raises UnsupportedError where no kernel of this build serves the call on jax's default GPU:
+    now, not when the compiled program runs."""
+    device = _device(arrays)
+    if device.platform == "cpu":
+        return
+    if not device.client.platform_version.startswith("rocm"):
+        raise UnsupportedError(
+            f"q: jax's device is {device.device_kind}; allowed: an AMD GPU, with jax's ROCm "
+            "plugin, or the CPU (jax.default_device(jax.devices('cpu')[0]))"
+        )
+    problem = problem_of(static, arrays, bias_grad).problem.on(_C.DEVICE_ROCM, 0, 0)
+    plan = _C.plan_bwd if backward else _C.plan_fwd
+    plan(problem, device.compute_capability)
+
+
+def _device(arrays: Sequence[Any]) -> Any:
+    """Where the call will run: where an array is, or while it is traced jax's default."""
+    for array in arrays:
+        if isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer):
+            return next(iter(array.devices()))
+    chosen = jax.config.jax_default_device
+    return jax.devices()[0] if chosen is None or isinstance(chosen, str) else chosen
+
+
+def _attributes(problem: Any, state: tuple[int, int]) -> dict[str, Any]:
+    integers = ("seqlen_q", "seqlen_k", "mask", "window_left", "window_right", "bias")
+    numbers = ("softmax_scale", "logits_soft_cap", "dropout_p")
+    return {
+        **{name: numpy.int32(getattr(problem, name)) for name in integers},
+        **{name: numpy.float32(getattr(problem, name)) for name in numbers},
+        # jax has no attributes of 2**63 and more: these are the same bits.
+        "dropout_seed": numpy.uint64(state[0]).view(numpy.int64),
+        "dropout_offset": numpy.uint64(state[1]).view(numpy.int64),
+    }
+
+
+def _shaped(*wanted: _problem.ShapeDtype) -> tuple[jax.ShapeDtypeStruct, ...]:
+    return tuple(jax.ShapeDtypeStruct(w.shape, jnp.dtype(w.dtype)) for w in wanted)
+
+
+def _call_forward(static: Static, *arrays: jax.Array) -> tuple[jax.Array, ...]:
+    """(out, lse)"""
+    attention = problem_of(static, arrays)
+    call = jax.ffi.ffi_call(_ffi.FWD, _shaped(attention.out, attention.lse))
+    return tuple(call(*arrays, **_attributes(attention.problem, static.rng_state)))
+
+
+def _call_backward(static: Static, bias_grad: bool, *arrays: jax.Array) -> tuple[jax.Array, ...]:
+    """dq, dk, dv, and with bias_grad the gradient of every score. arrays: dout, q, k, v, out, lse,
+    and what else the forward pass had."""
+    dout, q, k, v, out, lse, *rest = arrays
+    attention = problem_of(static, (q, k, v, *rest), bias_grad)
+    wanted = [attention.dq, attention.dk, attention.dv]
+    call = jax.ffi.ffi_call(_ffi.BWD, _shaped(*wanted, *([attention.dbias] if bias_grad else [])))
+    return tuple(
+        call(
+            dout, q, k, v, out, lse, *rest,
+            **_attributes(attention.problem, static.rng_state),
+            bias_grad=numpy.int32(bias_grad),
+            deterministic=numpy.int32(static.deterministic),
+        )
+    )  # fmt: skip
+
+
+# Which factor each dimension is: b batch, g heads of keys, r queries' heads for each, and what
+# every device has whole.
+_Q: Final = ("b", "i", "gr", "d")
+_K: Final = ("b", "j", "g", "d")
+_V: Final = ("b", "j", "g", "e")
+_OUT: Final = ("b", "i", "gr", "e")
+_LSE: Final = ("b", "gr", "i")
+_SCORES: Final = ("b", "gr", "i", "j")
+
+
+class _Roles(NamedTuple):
+    """The factors of the operands and of the results."""
+
+    operands: tuple[tuple[str, ...], ...]
+    results: tuple[tuple[str, ...], ...]
+
+
+def _bias_roles(static: Static, shapes: Sequence[tuple[int, ...]]) -> list[tuple[str, ...]]:
+    if not static.bias:
+        return []
+    shape = shapes[-1]
+    roles = _SCORES if static.bias == "bias" else ("b", "gr")[-len(shape) :]
+    # What serves all is on every device.
+    return [tuple("" if size == 1 else role for role, size in zip(roles, shape, strict=True))]
+
+
+def _is_split(static: Static) -> bool:
+    """Whether devices may share a call. Which weights are dropped follows from the places that
+    batch entries and heads have in the whole, and so do the places of packed sequences."""
+    return static.most is None and static.dropout_p == 0.0
+
+
+def _partitioned(
+    static: Static,
+    function: Callable[..., tuple[jax.Array, ...]],
+    roles_of: Callable[[Sequence[tuple[int, ...]]], _Roles],
+    heads_of: Callable[[Sequence[tuple[int, ...]]], tuple[int, int]],
+) -> Callable[..., tuple[jax.Array, ...]]:
+    """The function, of which each device computes its batch entries and heads."""
+    split = custom_partitioning(function)
+
+    def axes(mesh: Any, operands: Any) -> tuple[Any, Any]:
+        """The mesh's axes that the batch and the heads are on: those of q's, where they fit."""
+        shapes = [o.shape for o in operands]
+        if not _is_split(static):
+            return None, None
+        q = roles_of(shapes).operands.index(_Q)
+        sharding = operands[q].sharding
+        spec = tuple(getattr(sharding, "spec", ())) + (None,) * 4
+        batch, heads = spec[0], spec[2]
+        parts = _parts(mesh, heads)
+        if heads_of(shapes)[1] % parts or heads_of(shapes)[0] % parts:
+            heads = None
+        return batch, heads
+
+    def shardings(mesh: Any, operands: Any) -> tuple[list[Any], list[Any]]:
+        batch, heads = axes(mesh, operands)
+        on = {"b": batch, "g": heads, "gr": heads}
+        roles = roles_of([o.shape for o in operands])
+
+        def sharding(of: tuple[str, ...]) -> NamedSharding:
+            return NamedSharding(mesh, PartitionSpec(*(on.get(role) for role in of)))
+
+        return [sharding(r) for r in roles.operands], [sharding(r) for r in roles.results]
+
+    def infer(mesh: Any, operands: Any, results: Any) -> tuple[Any, ...]:
+        return tuple(shardings(mesh, operands)[1])
+
+    def partition(mesh: Any, operands: Any, results: Any) -> tuple[Any, ...]:
+        of_operands, of_results = shardings(mesh, operands)
+        return mesh, function, tuple(of_results), tuple(of_operands)
+
+    def rule(mesh: Any, operands: Any, results: Any) -> SdyShardingRule:
+        shapes = [tuple(o.shape) for o in operands]
+        roles = roles_of(shapes)
+        queries, keys = heads_of(shapes)
+        own = iter(range(10**6))  # a factor of its own for what is not shared
+
+        def mapping(of: tuple[str, ...]) -> ArrayMapping:
+            if not _is_split(static):
+                return ArrayMapping(*(f"own{next(own)}" for _ in of))
+            grouped = CompoundFactor("g", "r") if queries != keys else "g"
+            named = {"b": "b", "g": "g", "gr": grouped}
+            return ArrayMapping(*(named.get(role) or f"own{next(own)}" for role in of))
+
+        sizes = {"r": queries // keys} if queries != keys and _is_split(static) else {}
+        return SdyShardingRule(
+            tuple(map(mapping, roles.operands)), tuple(map(mapping, roles.results)), **sizes
+        )
+
+    split.def_partition(partition=partition, infer_sharding_from_operands=infer, sharding_rule=rule)
+    return split
+
+
+def _parts(mesh: Any, axes: Any) -> int:
+    names = () if axes is None else (axes,) if isinstance(axes, str) else tuple(axes)
+    parts = 1
+    for name in names:
+        parts *= mesh.shape[name]
+    return parts
+
+
+def _mapped(
+    static: Static, function: Callable[..., tuple[jax.Array, ...]], is_batched: Sequence[int]
+) -> Callable[..., tuple[jax.Array, ...]]:
+    """The function, and what vmap makes of it: more batch entries. is_batched: which operands have
+    a batch dimension as they are; the last of the others is the bias."""
+    mapped = custom_vmap(function)
+
+    @mapped.def_vmap  # type: ignore[untyped-decorator]
+    def fold(size: int, in_axis: Sequence[bool], *arrays: jax.Array) -> tuple[Any, Any]:
+        if static.most is not None or static.dropout_p > 0.0:
+            what = "of a varlen call" if static.most is not None else "with dropout_p"
+            raise UnsupportedError(
+                f"jax.vmap {what}: allowed: batch mode without dropout; call once for each, or "
+                "pass more sequences"
+            )
+        batch = arrays[is_batched[0]].shape[1 if in_axis[is_batched[0]] else 0]
+        folded = []
+        for i, (array, is_mapped) in enumerate(zip(arrays, in_axis, strict=True)):
+            whole = array if is_mapped else jnp.broadcast_to(array, (size, *array.shape))
+            if i not in is_batched:
+                rest = whole.shape[1:]
+                rest = rest[1:] if len(rest) in (2, 4) else rest
+                whole = jnp.broadcast_to(
+                    whole if whole.ndim == len(rest) + 2 else whole[:, None], (size, batch, *rest)
+                )
+            folded.append(whole.reshape(size * batch, *whole.shape[2:]))
+        results = mapped(*folded)
+        return tuple(r.reshape(size, batch, *r.shape[1:]) for r in results), (True,) * len(results)
+
+    return mapped
+
+
+@functools.lru_cache(maxsize=256)
+def _forward(static: Static) -> Callable[..., tuple[jax.Array, ...]]:
+    def function(*arrays: jax.Array) -> tuple[jax.Array, ...]:
+        return _call_forward(static, *arrays)
+
+    def roles(shapes: Sequence[tuple[int, ...]]) -> _Roles:
+        return _Roles((_Q, _K, _V, *_bias_roles(static, shapes)), (_OUT, _LSE))
+
+    def varlen(shapes: Sequence[tuple[int, ...]]) -> _Roles:
+        return _Roles(tuple(("",) * len(s) for s in shapes), (("",) * 3, ("",) * 2))
+
+    split = _partitioned(
+        static,
+        function,
+        roles if static.most is None else varlen,
+        lambda shapes: (shapes[0][-2], shapes[1][-2]),
+    )
+    return jax.jit(_mapped(static, split, (0, 1, 2)))
+
+
+@functools.lru_cache(maxsize=256)
+def _backward(static: Static, bias_grad: bool) -> Callable[..., tuple[jax.Array, ...]]:
+    def function(*arrays: jax.Array) -> tuple[jax.Array, ...]:
+        return _call_backward(static, bias_grad, *arrays)
+
+    def roles(shapes: Sequence[tuple[int, ...]]) -> _Roles:
+        operands = (_OUT, _Q, _K, _V, _OUT, _LSE, *_bias_roles(static, shapes))
+        return _Roles(operands, (_Q, _K, _V, *([_SCORES] if bias_grad else [])))
+
+    def varlen(shapes: Sequence[tuple[int, ...]]) -> _Roles:
+        results = (("",) * 3,) * (4 if bias_grad else 3)
+        return _Roles(tuple(("",) * len(s) for s in shapes), results)
+
+    split = _partitioned(
+        static,
+        function,
+        roles if static.most is None else varlen,
+        lambda shapes: (shapes[1][-2], shapes[2][-2]),
+    )
+    return jax.jit(_mapped(static, split, (0, 1, 2, 3, 4, 5)))
+
+
+def _axes(array: Any) -> frozenset[str]:
+    """The mesh's axes along which an array of jax.shard_map differs: jax tells them since 0.7, and
+    by another name since 0.10."""
+    kind = jax.typeof(array) if hasattr(jax, "typeof") else None
+    if hasattr(kind, "manual_axis_type"):
+        return frozenset(kind.manual_axis_type.varying)
+    return frozenset(getattr(kind, "vma", ()))
+
+
+def _as_varying(results: Sequence[jax.Array], operands: Sequence[Any]) -> tuple[jax.Array, ...]:
+    """The results of a custom call, of which jax cannot know along which axes they differ."""
+    axes = frozenset[str]().union(*map(_axes, operands))
+    if not axes:
+        return tuple(results)
+    if hasattr(jax.lax, "pcast"):
+        return tuple(jax.lax.pcast(r, tuple(axes - _axes(r)), to="varying") for r in results)
+    return tuple(jax.lax.pvary(r, tuple(axes - _axes(r))) for r in results)
+
+
+def _as_primal(gradient: jax.Array, primal: jax.Array) -> jax.Array:
+    """The sum over the axes along which the primal does not differ."""
+    axes = tuple(_axes(gradient) - _axes(primal))
+    return jax.lax.psum(gradient, axes) if axes else gradient
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def attention(static: Static, *arrays: jax.Array) -> tuple[jax.Array, ...]:
+    """(out, lse) of q, k, v, and what else static says. lse has no gradient."""
+    check_served(static, arrays, False, False)
+    return _as_varying(_forward(static)(*arrays), arrays)
+
+
+def _attention_fwd(static: Static, *primals: Any) -> tuple[Any, Any]:
+    arrays = [p.value for p in primals]
+    bias_grad = static.bias == "bias" and primals[-1].perturbed
+    if static.bias == "alibi_slopes" and primals[-1].perturbed:
+        raise UnsupportedError(
+            "alibi_slopes: differentiated, but Composable Kernel has no gradient of slopes; pass "
+            "jax.lax.stop_gradient(alibi_slopes)"
+        )
+    check_served(static, arrays, False, False)
+    check_served(static, arrays, True, bias_grad)
+    out, lse = _as_varying(_forward(static)(*arrays), arrays)
+    return (out, lse), (arrays, out, lse, _Flag(bias_grad))
+
+
+def _attention_bwd(static: Static, kept: Any, cotangents: Any) -> tuple[Any, ...]:
+    (q, k, v, *rest), out, lse, flag = kept
+    dout = cotangents[0]
+    if isinstance(dout, SymbolicZero):
+        dout = jnp.zeros(out.shape, out.dtype)
+    operands = (dout, q, k, v, out, lse, *rest)
+    dq, dk, dv, *scores = _as_varying(_backward(static, flag.value)(*operands), operands)
+    of_rest: list[Any] = [None] * len(rest)
+    if flag.value:
+        of_rest[-1] = _as_primal(_summed(scores[0], rest[-1].shape), rest[-1])
+    return _as_primal(dq, q), _as_primal(dk, k), _as_primal(dv, v), *of_rest
+
+
+attention.defvjp(_attention_fwd, _attention_bwd, symbolic_zeros=True)
+
+
+def _summed(scores: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """The gradient of a bias that was repeated along its dimensions of size 1."""
+    repeated = tuple(i for i, size in enumerate(shape) if size != scores.shape[i])
+    total = scores.astype(jnp.float32).sum(repeated, keepdims=True)
+    return total.astype(scores.dtype)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class _Flag:
+    """A constant among what the backward pass gets."""
+
+    value: bool

@@ -1,0 +1,54 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The handlers of libattn_jax.so (python/jax/handlers.cc), made known to XLA."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import jax
+
+from aiter_attn import _C
+
+__all__ = ["BWD", "FWD", "register"]
+
+FWD: Final = "aiter_attn_fwd"
+BWD: Final = "aiter_attn_bwd"
+_OLDEST: Final = (0, 6)
+_HANDLERS: Final = Path(__file__).with_name("libattn_jax.so")
+
+
+def check_version(version: tuple[int, ...]) -> None:
+    """Raises ImportError for a jax without the FFI that the handlers are written for."""
+    if version[:2] < _OLDEST:
+        raise ImportError(
+            f"aiter_attn.jax: jax {'.'.join(map(str, version))}; allowed: "
+            f"{'.'.join(map(str, _OLDEST))} or newer (pip install -U jax)",
+            name="jax",
+        )
+
+
+@functools.cache
+def register() -> None:
+    """Raises ImportError where XLA does not take the handlers."""
+    check_version(jax.version.__version_info__)
+    library = ctypes.CDLL(str(_HANDLERS))
+    library.attn_jax_bind.restype = ctypes.c_char_p
+    error = library.attn_jax_bind(os.fsencode(_C.__file__))
+    if error:
+        raise ImportError(f"aiter_attn.jax: {os.fsdecode(error)}")
+    for platform, suffix in (("cpu", "cpu"), ("ROCM", "rocm")):
+        for target, name in ((FWD, "fwd"), (BWD, "bwd")):
+            _register(target, getattr(library, f"attn_jax_{name}_{suffix}"), platform)
+
+
+def _register(target: str, handler: Any, platform: str) -> None:
+    try:
+        jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(handler), platform=platform)
+    except Exception as error:  # XLA's, of several kinds
+        raise ImportError(
+            f"aiter_attn.jax: jax {jax.__version__} does not take {target} for {platform}: {error}"
+        ) from error

@@ -1,0 +1,109 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""aiter_attn.jax on emulated GPUs: its custom calls beside kernels that XLA generates, in one
+program, on XLA's streams; against float64."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import aiter_attn
+import aiter_attn.jax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.emulation.hip.emulated_hip import Runtime
+
+_ARCHS = os.environ["EMULATED_HIP_DEVICES"].split(",")
+# Half a unit of bfloat16's last place.
+_ROUNDING = 2.0**-9
+
+
+def draw(seed: int, *shape: int) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(jnp.bfloat16)
+
+
+def qkv(batch: int = 1) -> list[Any]:
+    return [draw(i, batch, length, heads, 64) for i, (length, heads) in enumerate(((33, 2), (47, 1), (47, 1)))]  # fmt: skip
+
+
+def loss(q: Any, k: Any, v: Any) -> Any:
+    """With XLA's kernels on both sides of the call, and behind its gradient."""
+    out = aiter_attn.jax.flash_attn_func(q * 2, k, jnp.tanh(v), causal=True)
+    return (out.astype(jnp.float32) ** 2).sum() / 2
+
+
+def gradients64(q: Any, k: Any, v: Any) -> tuple[np.ndarray, ...]:
+    """The gradients of loss, by hand."""
+    x, k, v = (np.asarray(a, np.float64) for a in (q * 2, k, v))
+    y = np.tanh(v)
+    scale = x.shape[-1] ** -0.5
+    keys, values = (np.repeat(a, 2, 2) for a in (k, y))
+    scores = np.einsum("bihd,bjhd->bhij", x, keys) * scale
+    i, j = np.ogrid[: x.shape[1], : k.shape[1]]
+    scores[..., j > i + k.shape[1] - x.shape[1]] = -np.inf
+    p = np.exp(scores - scores.max(-1, keepdims=True))
+    p /= p.sum(-1, keepdims=True)
+    out = np.einsum("bhij,bjhe->bihe", p, values)
+    dvalues = np.einsum("bhij,bihe->bjhe", p, out)
+    dp = np.einsum("bihe,bjhe->bhij", out, values)
+    ds = p * (dp - (p * dp).sum(-1, keepdims=True)) * scale
+    dx, dkeys = np.einsum("bhij,bjhd->bihd", ds, keys), np.einsum("bhij,bihd->bjhd", ds, x)
+    return 2 * dx, dkeys.sum(2, keepdims=True), dvalues.sum(2, keepdims=True) * (1 - y**2)
+
+
+def relative_error(got: Any, want: np.ndarray) -> float:
+    """Root of the mean square, as a part of the result's."""
+    error = np.asarray(got, np.float64) - want
+    return float(np.sqrt((error**2).mean() / (want**2).mean()))
+
+
+def kinds(runtime: Runtime) -> set[str]:
+    return {
+        launch.symbol.split("_d64")[0] for launch in runtime.launches if "fmha" in launch.symbol
+    }
+
+
+def test_a_gradient_in_one_program(runtime: Runtime) -> None:
+    arrays = qkv()
+    program = jax.jit(jax.grad(loss, (0, 1, 2)))
+    text = program.lower(*arrays).as_text()
+    assert "@aiter_attn_fwd" in text and "@aiter_attn_bwd" in text and "callback" not in text
+    got = program(*arrays)
+    for name, ours, want in zip("qkv", got, gradients64(*arrays), strict=True):
+        error = relative_error(ours, want)
+        print(
+            f"d{name}: relative rms error {error:.2e}, of rounding the result {_ROUNDING / 3**0.5:.2e}"
+        )
+        assert error < 4 * _ROUNDING
+    assert kinds(runtime) == {"fmha_fwd", "fmha_bwd", "fmha_bwd_dot_do_o", "fmha_bwd_convert_dq"}
+    others = [launch.symbol for launch in runtime.launches if "fmha" not in launch.symbol]
+    print("kernels of XLA:", ", ".join(others))
+    assert others
+    # All on a stream of XLA's, none on the default one.
+    assert {launch.stream for launch in runtime.launches if "fmha" in launch.symbol}.isdisjoint({0})
+
+
+def test_a_sharded_gradient_runs_on_both(runtime: Runtime) -> None:
+    arrays = qkv(batch=2)
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("batch",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("batch"))
+    given = [jax.device_put(x, sharding) for x in arrays]
+    got = jax.jit(jax.grad(lambda *x: jax.shard_map(
+        lambda *y: loss(*y)[None], mesh=mesh, in_specs=sharding.spec, out_specs=sharding.spec
+    )(*x).sum(), (0, 1, 2)))(*given)  # fmt: skip
+    for ours, want in zip(got, gradients64(*arrays), strict=True):
+        assert relative_error(ours, want) < 4 * _ROUNDING
+    on = {launch.device for launch in runtime.launches if "fmha" in launch.symbol}
+    assert on == {0, 1}
+
+
+def test_what_no_kernel_serves_is_refused_while_jax_traces(runtime: Runtime) -> None:
+    q = draw(0, 1, 8, 1, 48).astype(np.float32)
+    with pytest.raises(aiter_attn.UnsupportedError, match=_ARCHS[0]):
+        jax.jit(aiter_attn.jax.flash_attn_func).lower(q, q, q)
+    with jax.default_device(jax.devices("cpu")[0]):
+        jax.jit(aiter_attn.jax.flash_attn_func).lower(q, q, q)
+    assert not runtime.launches
