@@ -11,8 +11,10 @@
 #include <dlfcn.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "aiter/attn.h"
 #include "xla/ffi/api/ffi.h"
@@ -21,6 +23,8 @@ namespace AITER_ATTN_NAMESPACE::jax {
 namespace {
 
 namespace ffi = ::xla::ffi;
+
+constexpr size_t kWorkspaceAlignment = 256;
 
 // The functions of the C ABI that are called here.
 struct Library {
@@ -238,14 +242,17 @@ ffi::Error Backward(const Place& place, Frame frame, ffi::ScratchAllocator* scra
     return ErrorOf(failed);
   }
   if (args.workspace_size != 0) {
-    // XLA gives it to others behind what is queued on the stream by then.
-    const std::optional<void*> memory = scratch->Allocate(args.workspace_size, 256);
+    // XLA aligns to less than the library wants, and gives the memory to others behind what is
+    // queued on the stream by then.
+    size_t space = args.workspace_size + kWorkspaceAlignment;
+    const std::optional<void*> memory = scratch->Allocate(space);
     if (!memory.has_value()) {
       return ffi::Error(ffi::ErrorCode::kResourceExhausted,
                         "workspace: no " + std::to_string(args.workspace_size) +
                             " bytes of device memory; allowed here: a smaller batch");
     }
     args.workspace = *memory;
+    std::align(kWorkspaceAlignment, args.workspace_size, args.workspace, space);
   }
   return ErrorOf(library.bwd(&args));
 }

@@ -80,7 +80,7 @@ def check_served(static: Static, arrays: Sequence[Any], backward: bool, bias_gra
     device = _device(arrays)
     if device.platform == "cpu":
         return
-    if not device.client.platform_version.startswith("rocm"):
+    if "rocm" not in device.client.platform_version:
         raise UnsupportedError(
             f"q: jax's device is {device.device_kind}; allowed: an AMD GPU, with jax's ROCm "
             "plugin, or the CPU (jax.default_device(jax.devices('cpu')[0]))"

@@ -26,7 +26,7 @@ def draw(seed: int, *shape: int) -> Any:
 
 
 def qkv(batch: int = 1) -> list[Any]:
-    return [draw(i, batch, length, heads, 64) for i, (length, heads) in enumerate(((33, 2), (47, 1), (47, 1)))]  # fmt: skip
+    return [draw(0, batch, 33, 2, 64), draw(1, batch, 47, 1, 64), draw(2, batch, 47, 1, 64)]
 
 
 def loss(q: Any, k: Any, v: Any) -> Any:
@@ -74,9 +74,7 @@ def test_a_gradient_in_one_program(runtime: Runtime) -> None:
     got = program(*arrays)
     for name, ours, want in zip("qkv", got, gradients64(*arrays), strict=True):
         error = relative_error(ours, want)
-        print(
-            f"d{name}: relative rms error {error:.2e}, of rounding the result {_ROUNDING / 3**0.5:.2e}"
-        )
+        print(f"d{name}: relative rms error {error:.1e}")
         assert error < 4 * _ROUNDING
     assert kinds(runtime) == {"fmha_fwd", "fmha_bwd", "fmha_bwd_dot_do_o", "fmha_bwd_convert_dq"}
     others = [launch.symbol for launch in runtime.launches if "fmha" not in launch.symbol]
@@ -101,7 +99,7 @@ def test_a_sharded_gradient_runs_on_both(runtime: Runtime) -> None:
 
 
 def test_what_no_kernel_serves_is_refused_while_jax_traces(runtime: Runtime) -> None:
-    q = draw(0, 1, 8, 1, 48).astype(np.float32)
+    q = draw(0, 1, 8, 1, 520)
     with pytest.raises(aiter_attn.UnsupportedError, match=_ARCHS[0]):
         jax.jit(aiter_attn.jax.flash_attn_func).lower(q, q, q)
     with jax.default_device(jax.devices("cpu")[0]):
