@@ -1,7 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """jax, on the CPU: its arrays are immutable, so results are written by numpy and handed over.
 
-Its GPU arrays live on streams that jax does not tell, so they are refused.
+Its GPU arrays live on streams that jax does not tell, so they are refused; aiter_attn.jax takes
+them.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ class Adapter(Framework):
     def device(self, name: str, array: Any) -> tuple[int, int]:
         if isinstance(array, self.module.core.Tracer):
             raise UnsupportedError(
-                f"{name}: is being traced (jax.jit, jax.grad, ...), which this version does not "
-                "take part in; call with concrete arrays"
+                f"{name}: is being traced (jax.jit, jax.grad, ...), but this function takes "
+                "concrete arrays; for programs there are aiter_attn.jax.flash_attn_func and "
+                "flash_attn_varlen_func"
             )
         device = super().device(name, array)
         if device[0] != _C.DEVICE_CPU:
             raise UnsupportedError(
-                f"{name}: a jax array on {device_name(device)}; of jax, this version takes arrays "
-                "on the CPU (jax.device_put(x, jax.devices('cpu')[0]))"
+                f"{name}: a jax array on {device_name(device)}; of jax, this function takes arrays "
+                "on the CPU (jax.device_put(x, jax.devices('cpu')[0])); on AMD GPUs there are "
+                "aiter_attn.jax.flash_attn_func and flash_attn_varlen_func"
             )
         return device
 
