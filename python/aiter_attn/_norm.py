@@ -202,7 +202,7 @@ def _numbers(kind: int, call: _Call, zero_centred: bool, epsilon: float) -> dict
     }
 
 
-def _epsilon(value: Any) -> float:
+def read_epsilon(value: Any) -> float:
     epsilon = _arguments.number("epsilon", value, "a finite number from 0 on")
     if not 0 <= epsilon < math.inf:
         raise ValueError(f"epsilon: {epsilon}; allowed: a finite number from 0 on")
@@ -229,7 +229,7 @@ def _forward(
     if residual is not None:
         call.borrow("residual", residual, tensor.shape, tensor.dtype)
         call.make("sum", "x", tensor.shape)
-    numbers = _numbers(kind, call, zero_centred, _epsilon(epsilon))
+    numbers = _numbers(kind, call, zero_centred, read_epsilon(epsilon))
     y_dtype, scale, amax = fp8
     if y_dtype is None:
         if scale is not None or amax is not None:

@@ -23,7 +23,7 @@ def _metadata(wheel: zipfile.ZipFile) -> str:
 
 
 def _exports(wheel: zipfile.ZipFile) -> str:
-    (name,) = [n for n in wheel.namelist() if n.endswith(".so")]
+    (name,) = [n for n in wheel.namelist() if n.startswith("aiter_attn/_C.") and n.endswith(".so")]
     return "".join(f"{symbol}\n" for symbol in elf.read(wheel.read(name)).exported)
 
 

@@ -255,6 +255,61 @@ def test_a_call_is_one_custom_call_and_no_callback() -> None:
     assert program.count("stablehlo.custom_call @aiter_attn_fwd") == 1
 
 
+def rms(x: Any, gamma: Any, residual: Any = 0.0) -> Any:
+    """The definition, in float64."""
+    total, gamma = (jnp.asarray(a, jnp.float64) for a in (x + residual, gamma))
+    return total / jnp.sqrt((total**2).mean(-1, keepdims=True) + 1e-6) * gamma
+
+
+def layer(x: Any, gamma: Any, beta: Any) -> Any:
+    x, gamma, beta = (jnp.asarray(a, jnp.float64) for a in (x, gamma, beta))
+    spread = jnp.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    return (x - x.mean(-1, keepdims=True)) / spread * gamma + beta
+
+
+def test_norms_and_their_gradients() -> None:
+    x, residual, weights = (draw(i, 2, 5, 24) for i in range(3))
+    gamma, beta = draw(4, 24), draw(5, 24)
+
+    def with_residual(x: Any, gamma: Any, residual: Any) -> Any:
+        y, total = aiter_attn.jax.rms_norm(x, gamma, residual=residual)
+        return y + 3 * total  # the residual stream has a gradient of its own
+
+    def its_definition(x: Any, gamma: Any, residual: Any) -> Any:
+        return rms(x, gamma, residual) + 3 * (x + residual)
+
+    for ours, definition, arrays in (
+        (aiter_attn.jax.rms_norm, rms, (x, gamma)),
+        (aiter_attn.jax.layer_norm, layer, (x, gamma, beta)),
+        (with_residual, its_definition, (x, gamma, residual)),
+    ):
+        every = tuple(range(len(arrays)))
+        with jax.enable_x64(True) if hasattr(jax, "enable_x64") else _x64():
+            want = definition(*arrays)
+            wanted = jax.grad(weighted(definition, weights), every)(*arrays)
+        close(jax.jit(ours)(*arrays), want)
+        close(jax.jit(jax.grad(weighted(ours, weights), every))(*arrays), wanted)
+
+
+def test_vmap_of_norms() -> None:
+    stacked, gammas = draw(1, 3, 5, 24), draw(2, 3, 24)
+
+    def gradient(x: Any, gamma: Any) -> Any:
+        return jax.grad(lambda *a: (aiter_attn.jax.rms_norm(*a) ** 2).sum(), (0, 1))(x, gamma)
+
+    for function in (aiter_attn.jax.rms_norm, gradient):
+        for axes in ((0, None), (0, 0), (None, 0)):
+            given = [
+                a if axis == 0 else a[0] for a, axis in zip((stacked, gammas), axes, strict=True)
+            ]
+            each = [
+                function(*(a[i] if axis == 0 else a for a, axis in zip(given, axes, strict=True)))
+                for i in range(3)
+            ]
+            got = jax.jit(jax.vmap(function, axes))(*given)
+            close(got, jax.tree.map(lambda *a: np.stack(a), *each))
+
+
 _Q, _K, _V = qkv()
 
 
@@ -272,6 +327,13 @@ _Q, _K, _V = qkv()
             ),
             aiter_attn.UnsupportedError,
             "^return_attn_probs: with dropout",
+        ),
+        (lambda: aiter_attn.jax.rms_norm(_Q, _K[0, 0, 0, :3]), ValueError, r"^gamma: shape \(3,\)"),
+        (lambda: aiter_attn.jax.rms_norm(_Q, _K[0, 0, 0], epsilon=-1), ValueError, "^epsilon: -1"),
+        (
+            lambda: aiter_attn.jax.rms_norm(_Q, _K[0, 0, 0], residual=_K),
+            ValueError,
+            "^residual: shape",
         ),
         (
             lambda: jax.grad(

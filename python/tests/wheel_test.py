@@ -39,8 +39,11 @@ def information(wheel: zipfile.ZipFile, name: str) -> str:
     return wheel.read(f"aiter_attn-{aiter_attn.__version__}.dist-info/{name}").decode()
 
 
+JAX_HANDLERS = "aiter_attn/jax/libattn_jax.so"
+
+
 def extension(wheel: zipfile.ZipFile) -> tuple[str, bytes]:
-    (name,) = [n for n in wheel.namelist() if n.endswith(".so")]
+    (name,) = [n for n in wheel.namelist() if n.startswith("aiter_attn/_C.") and n.endswith(".so")]
     return name, wheel.read(name)
 
 
@@ -82,9 +85,11 @@ def test_record_lists_every_file_with_its_digest(wheel: zipfile.ZipFile) -> None
 def test_it_tells_neither_when_nor_where_it_was_built(wheel: zipfile.ZipFile) -> None:
     assert {entry.date_time for entry in wheel.infolist()} == {(1980, 1, 1, 0, 0, 0)}
     modes = {entry.filename: entry.external_attr >> 16 & 0o777 for entry in wheel.infolist()}
-    assert {name for name, mode in modes.items() if mode == 0o755} == {extension(wheel)[0]}
+    programs = {name for name, mode in modes.items() if mode == 0o755}
+    assert programs == {extension(wheel)[0], JAX_HANDLERS}
     assert set(modes.values()) == {0o755, 0o644}
-    assert not re.search(rb"/bazel-out/|/execroot/|/sandbox/|/(home|root)/", extension(wheel)[1])
+    for name in programs:
+        assert not re.search(rb"/bazel-out/|/execroot/|/sandbox/|/(home|root)/", wheel.read(name))
 
 
 def test_the_wheel_file(wheel: zipfile.ZipFile) -> None:
@@ -169,6 +174,12 @@ def test_the_extension_exports_the_c_abi_and_its_init_function_only(wheel: zipfi
     headers = [Path(f"aiter/{name}.h").read_text(encoding="utf-8") for name in ("attn", "norm")]
     declared = set(re.findall(r"ATTN_SYMBOL\((\w+)\)$", "".join(headers), re.M))
     assert {f"aiter_attn_{name}" for name in declared} == set(exported) - {"PyInit__C"}
+
+
+def test_the_handlers_of_jax_export_themselves_only(wheel: zipfile.ZipFile) -> None:
+    passes = ["bwd", "fwd", "norm_bwd", "norm_fwd"]
+    handlers = [f"attn_jax_{name}_{platform}" for name in passes for platform in ("cpu", "rocm")]
+    assert elf.read(wheel.read(JAX_HANDLERS)).exported == sorted([*handlers, "attn_jax_bind"])
 
 
 def test_the_extension_needs_what_its_tag_says(wheel: zipfile.ZipFile, tmp_path: Path) -> None:

@@ -28,8 +28,9 @@ from aiter_attn import _arguments, _problem
 from aiter_attn._errors import UnsupportedError
 from aiter_attn.jax import _ffi
 from aiter_attn.jax._calls import Static, attention, problem_of
+from aiter_attn.jax._norms import layer_norm, rms_norm
 
-__all__ = ["flash_attn_func", "flash_attn_varlen_func"]
+__all__ = ["flash_attn_func", "flash_attn_varlen_func", "layer_norm", "rms_norm"]
 
 _ffi.register()
 

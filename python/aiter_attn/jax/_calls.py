@@ -28,6 +28,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from aiter_attn import _C, _problem
 from aiter_attn._errors import UnsupportedError
 from aiter_attn.jax import _ffi
+from aiter_attn.jax._manual import as_primal, as_varying
 
 __all__ = ["Static", "attention"]
 
@@ -315,36 +316,11 @@ def _backward(static: Static, bias_grad: bool) -> Callable[..., tuple[jax.Array,
     return jax.jit(_mapped(static, split, (0, 1, 2, 3, 4, 5)))
 
 
-def _axes(array: Any) -> frozenset[str]:
-    """The mesh's axes along which an array of jax.shard_map differs: jax tells them since 0.7, and
-    by another name since 0.10."""
-    kind = jax.typeof(array) if hasattr(jax, "typeof") else None
-    if hasattr(kind, "manual_axis_type"):
-        return frozenset(kind.manual_axis_type.varying)
-    return frozenset(getattr(kind, "vma", ()))
-
-
-def _as_varying(results: Sequence[jax.Array], operands: Sequence[Any]) -> tuple[jax.Array, ...]:
-    """The results of a custom call, of which jax cannot know along which axes they differ."""
-    axes = frozenset[str]().union(*map(_axes, operands))
-    if not axes:
-        return tuple(results)
-    if hasattr(jax.lax, "pcast"):
-        return tuple(jax.lax.pcast(r, tuple(axes - _axes(r)), to="varying") for r in results)
-    return tuple(jax.lax.pvary(r, tuple(axes - _axes(r))) for r in results)
-
-
-def _as_primal(gradient: jax.Array, primal: jax.Array) -> jax.Array:
-    """The sum over the axes along which the primal does not differ."""
-    axes = tuple(_axes(gradient) - _axes(primal))
-    return jax.lax.psum(gradient, axes) if axes else gradient
-
-
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def attention(static: Static, *arrays: jax.Array) -> tuple[jax.Array, ...]:
     """(out, lse) of q, k, v, and what else static says. lse has no gradient."""
     check_served(static, arrays, False, False)
-    return _as_varying(_forward(static)(*arrays), arrays)
+    return as_varying(_forward(static)(*arrays), arrays)
 
 
 def _attention_fwd(static: Static, *primals: Any) -> tuple[Any, Any]:
@@ -357,7 +333,7 @@ def _attention_fwd(static: Static, *primals: Any) -> tuple[Any, Any]:
         )
     check_served(static, arrays, False, False)
     check_served(static, arrays, True, bias_grad)
-    out, lse = _as_varying(_forward(static)(*arrays), arrays)
+    out, lse = as_varying(_forward(static)(*arrays), arrays)
     return (out, lse), (arrays, out, lse, _Flag(bias_grad))
 
 
@@ -367,11 +343,11 @@ def _attention_bwd(static: Static, kept: Any, cotangents: Any) -> tuple[Any, ...
     if isinstance(dout, SymbolicZero):
         dout = jnp.zeros(out.shape, out.dtype)
     operands = (dout, q, k, v, out, lse, *rest)
-    dq, dk, dv, *scores = _as_varying(_backward(static, flag.value)(*operands), operands)
+    dq, dk, dv, *scores = as_varying(_backward(static, flag.value)(*operands), operands)
     of_rest: list[Any] = [None] * len(rest)
     if flag.value:
-        of_rest[-1] = _as_primal(_summed(scores[0], rest[-1].shape), rest[-1])
-    return _as_primal(dq, q), _as_primal(dk, k), _as_primal(dv, v), *of_rest
+        of_rest[-1] = as_primal(_summed(scores[0], rest[-1].shape), rest[-1])
+    return as_primal(dq, q), as_primal(dk, k), as_primal(dv, v), *of_rest
 
 
 attention.defvjp(_attention_fwd, _attention_bwd, symbolic_zeros=True)

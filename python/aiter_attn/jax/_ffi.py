@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The handlers of libattn_jax.so (python/jax/handlers.cc), made known to XLA."""
+"""The handlers of libattn_jax.so (python/jax), made known to XLA."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import jax
 
 from aiter_attn import _C
 
-__all__ = ["BWD", "FWD", "register"]
+__all__ = ["BWD", "FWD", "NORM_BWD", "NORM_FWD", "register"]
 
 FWD: Final = "aiter_attn_fwd"
 BWD: Final = "aiter_attn_bwd"
+NORM_FWD: Final = "aiter_attn_norm_fwd"
+NORM_BWD: Final = "aiter_attn_norm_bwd"
 _OLDEST: Final = (0, 6)
 _HANDLERS: Final = Path(__file__).with_name("libattn_jax.so")
 
@@ -41,8 +43,9 @@ def register() -> None:
     if error:
         raise ImportError(f"aiter_attn.jax: {os.fsdecode(error)}")
     for platform, suffix in (("cpu", "cpu"), ("ROCM", "rocm")):
-        for target, name in ((FWD, "fwd"), (BWD, "bwd")):
-            _register(target, getattr(library, f"attn_jax_{name}_{suffix}"), platform)
+        for target in (FWD, BWD, NORM_FWD, NORM_BWD):
+            name = target.replace("aiter_attn", "attn_jax")
+            _register(target, getattr(library, f"{name}_{suffix}"), platform)
 
 
 def _register(target: str, handler: Any, platform: str) -> None:

@@ -1,0 +1,215 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""LayerNorm and RMSNorm as functions of jax arrays: one XLA custom call for each pass."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy
+from jax.custom_batching import custom_vmap
+
+from aiter_attn import _C, _arguments, _norm, _problem
+from aiter_attn.jax import _ffi
+from aiter_attn.jax._manual import as_primal, as_varying
+
+__all__ = ["layer_norm", "rms_norm"]
+
+
+class Static(NamedTuple):
+    """What a compiled program has as constants."""
+
+    kind: int
+    epsilon: float
+    zero_centred: bool
+    has_residual: bool
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        return {
+            "kind": numpy.int32(self.kind),
+            "epsilon": numpy.float32(self.epsilon),
+            "zero_centred": numpy.int32(self.zero_centred),
+            "has_residual": numpy.int32(self.has_residual),
+        }
+
+
+def rms_norm(
+    x: jax.Array,
+    gamma: jax.Array,
+    *,
+    residual: jax.Array | None = None,
+    epsilon: float = 1e-6,
+    zero_centred: bool = False,
+) -> Any:
+    """RMSNorm (arXiv:1910.07467): x / sqrt(mean(x^2) + epsilon) * gamma, over the last dimension.
+
+    Args:
+        x: [..., hidden], float16, bfloat16 or float32.
+        gamma: [hidden], one of these dtypes.
+        residual: as x; what is normalised is then x + residual, rounded to x's dtype. None: x.
+        epsilon: 0 or more.
+        zero_centred: gamma is stored less 1.
+
+    Returns:
+        y, as x; with a residual (y, x + residual).
+
+    Raises:
+        TypeError, ValueError: of shapes, dtypes and numbers, while jax traces.
+    """
+    return _apply(_C.NORM_RMS, x, [("gamma", gamma)], residual, epsilon, zero_centred)
+
+
+def layer_norm(
+    x: jax.Array,
+    gamma: jax.Array,
+    beta: jax.Array,
+    *,
+    residual: jax.Array | None = None,
+    epsilon: float = 1e-5,
+    zero_centred: bool = False,
+) -> Any:
+    """LayerNorm (arXiv:1607.06450) over the last dimension: (x - mean) / sqrt(variance + epsilon)
+    * gamma + beta. beta is [hidden], dtype of gamma; all else is as in rms_norm.
+    """
+    weights = [("gamma", gamma), ("beta", beta)]
+    return _apply(_C.NORM_LAYER, x, weights, residual, epsilon, zero_centred)
+
+
+def _apply(
+    kind: int,
+    x: jax.Array,
+    weights: Sequence[tuple[str, jax.Array]],
+    residual: jax.Array | None,
+    epsilon: float,
+    zero_centred: bool,
+) -> Any:
+    static = Static(
+        kind,
+        _norm.read_epsilon(epsilon),
+        _arguments.flag("zero_centred", zero_centred),
+        residual is not None,
+    )
+    arrays = [jnp.asarray(a) for a in (x, *(w for _, w in weights))]
+    _check(["x", *(name for name, _ in weights)], arrays)
+    if residual is not None:
+        arrays.append(jnp.asarray(residual))
+        wanted = _problem.ShapeDtype(arrays[0].shape, arrays[0].dtype.name)
+        if (arrays[-1].shape, arrays[-1].dtype.name) != wanted[:2]:
+            raise ValueError(
+                f"residual: shape {arrays[-1].shape} and dtype {arrays[-1].dtype.name}; allowed "
+                f"here: {wanted.shape} and {wanted.dtype}, as x has"
+            )
+    y, total = _norm_of(static, *arrays)
+    return (y, total) if static.has_residual else y
+
+
+def _check(names: Sequence[str], arrays: Sequence[jax.Array]) -> None:
+    for name, array in zip(names, arrays, strict=True):
+        if array.dtype.name not in _C.DTYPES:
+            raise TypeError(f"{name}: dtype {array.dtype.name}; allowed: {', '.join(_C.DTYPES)}")
+    x, *weights = arrays
+    if x.ndim < 1 or x.shape[-1] == 0:
+        raise ValueError(f"x: shape {x.shape}; allowed: a last dimension of at least 1")
+    for name, weight in zip(names[1:], weights, strict=True):
+        if weight.shape != x.shape[-1:]:
+            raise ValueError(f"{name}: shape {weight.shape}; allowed here: {x.shape[-1:]}")
+        if weight.dtype != weights[0].dtype:
+            raise TypeError(
+                f"{name}: dtype {weight.dtype.name}; allowed here: {weights[0].dtype.name}, as "
+                "gamma has"
+            )
+
+
+def _like(array: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(array.shape, array.dtype)
+
+
+def _of_rows(x: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
+
+
+def _by_rows(
+    call: Callable[..., tuple[jax.Array, ...]], is_row: Sequence[bool], sums: int
+) -> Callable[..., tuple[jax.Array, ...]]:
+    """The call, and what vmap makes of it: more rows, where the weights are the same for all and
+    nothing is summed over rows; else one call after the other.
+
+    is_row: of each operand, whether it has x's rows.
+    """
+    mapped = custom_vmap(call)
+
+    @mapped.def_vmap  # type: ignore[untyped-decorator]
+    def rule(size: int, is_mapped: Sequence[bool], *arrays: jax.Array) -> tuple[Any, Any]:
+        shared = any(m and not r for m, r in zip(is_mapped, is_row, strict=True))
+        whole = [
+            a if m else jnp.broadcast_to(a, (size, *a.shape))
+            for a, m in zip(arrays, is_mapped, strict=True)
+        ]
+        if shared or sums:
+            results = jax.lax.map(lambda each: mapped(*each), tuple(whole))
+        else:
+            results = mapped(
+                *(w if r else a for a, w, r in zip(arrays, whole, is_row, strict=True))
+            )
+        return tuple(results), (True,) * len(results)
+
+    return mapped
+
+
+@functools.lru_cache(maxsize=256)
+def _forward(static: Static) -> Callable[..., tuple[jax.Array, ...]]:
+    """(y, rstd), then (mean,) of LayerNorm, then (sum,) with a residual."""
+    is_layer = static.kind == _C.NORM_LAYER
+
+    def call(x: jax.Array, *rest: jax.Array) -> tuple[jax.Array, ...]:
+        results = [_like(x), *[_of_rows(x)] * (2 if is_layer else 1)]
+        results += [_like(x)] if static.has_residual else []
+        operation = jax.ffi.ffi_call(_ffi.NORM_FWD, tuple(results))
+        return tuple(operation(x, *rest, **static.attributes))
+
+    is_row = [True, *[False] * (2 if is_layer else 1), *[True] * static.has_residual]
+    return jax.jit(_by_rows(call, is_row, 0))
+
+
+@functools.lru_cache(maxsize=256)
+def _backward(static: Static) -> Callable[..., tuple[jax.Array, ...]]:
+    """(dx, dgamma), then (dbeta,) of LayerNorm."""
+    is_layer = static.kind == _C.NORM_LAYER
+
+    def call(dy: jax.Array, x: jax.Array, gamma: jax.Array, *rest: jax.Array) -> Any:
+        results = [_like(x), *[_like(gamma)] * (2 if is_layer else 1)]
+        operation = jax.ffi.ffi_call(_ffi.NORM_BWD, tuple(results))
+        return tuple(operation(dy, x, gamma, *rest, **static.attributes))
+
+    is_row = [True, True, False, *[True] * (2 if is_layer else 1), *[True] * static.has_residual]
+    return jax.jit(_by_rows(call, is_row, 1))
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _norm_of(static: Static, *arrays: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(y, what was normalised)"""
+    return _norm_fwd(static, *arrays)[0]
+
+
+def _norm_fwd(static: Static, *arrays: jax.Array) -> tuple[Any, Any]:
+    y, rstd, *rest = as_varying(_forward(static)(*arrays), arrays)
+    total = rest.pop() if static.has_residual else arrays[0]
+    return (y, total), (arrays, total, (rstd, *rest))
+
+
+def _norm_bwd(static: Static, kept: Any, cotangents: Any) -> tuple[jax.Array, ...]:
+    arrays, total, statistics = kept
+    dy, dh = cotangents
+    operands = (dy, total, arrays[1], *statistics, *((dh,) if static.has_residual else ()))
+    dx, *weights = as_varying(_backward(static)(*operands), operands)
+    if not static.has_residual:
+        return as_primal(dx + dh, arrays[0]), *map(as_primal, weights, arrays[1:])
+    of_weights = map(as_primal, weights, arrays[1:-1])
+    return as_primal(dx, arrays[0]), *of_weights, as_primal(dx, arrays[-1])
+
+
+_norm_of.defvjp(_norm_fwd, _norm_bwd)

@@ -1,0 +1,109 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// What the handlers have in common: the C ABI, where a call computes, and how its operands, results
+// and attributes are read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "aiter/attn.h"
+#include "aiter/norm.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace AITER_ATTN_NAMESPACE::jax {
+
+namespace ffi = ::xla::ffi;
+
+// The functions of the C ABI that are called here.
+struct Library {
+  decltype(&attn_last_error) last_error;
+  decltype(&attn_fwd) fwd;
+  decltype(&attn_bwd) bwd;
+  decltype(&attn_bwd_workspace_size) bwd_workspace_size;
+  decltype(&attn_norm_fwd) norm_fwd;
+  decltype(&attn_norm_bwd) norm_bwd;
+  decltype(&attn_norm_bwd_workspace_size) norm_bwd_workspace_size;
+};
+
+// Of the extension module, once attn_jax_bind has found it.
+extern Library library;
+
+// Where a call computes. scratch: where memory comes from, on a GPU.
+struct Place {
+  attn_device_type type = ATTN_DEVICE_CPU;
+  int32_t ordinal = 0;
+  void* stream = nullptr;
+  ffi::ScratchAllocator* scratch = nullptr;
+};
+
+// The attn_dtype of a buffer; 0, which is none, for what there is none for: the library says what
+// is allowed.
+int32_t DtypeOf(const ffi::AnyBuffer& buffer);
+
+// A status and its message, as XLA has them.
+ffi::Error ErrorOf(attn_status status);
+
+// Memory for the time of a call, aligned as the library wants it. XLA gives it to others behind
+// what is queued on the stream by then.
+ffi::Error Workspace(const Place& place, uint64_t size, void*& workspace);
+
+// Reads operands, results and attributes of a call; the first failure is kept.
+class Frame {
+ public:
+  Frame(ffi::RemainingArgs operands, ffi::RemainingRets results, ffi::Dictionary attributes)
+      : operands_(operands), results_(results), attributes_(attributes) {}
+
+  const ffi::Error& error() const { return error_; }
+
+  ffi::AnyBuffer Operand();
+  ffi::AnyBuffer Result();
+
+  template <typename Number>
+  void Attribute(const char* name, Number& number) {
+    auto found = attributes_.get<Number>(name);
+    if (found.has_value()) {
+      number = found.value();
+    } else if (error_.success()) {
+      error_ = found.error();
+    }
+  }
+
+ private:
+  ffi::AnyBuffer Keep(const ffi::ErrorOr<ffi::AnyBuffer>& buffer);
+
+  ffi::RemainingArgs operands_;
+  ffi::RemainingRets results_;
+  ffi::Dictionary attributes_;
+  size_t operand_ = 0;
+  size_t result_ = 0;
+  ffi::Error error_ = ffi::Error::Success();
+};
+
+template <ffi::Error (*kPass)(const Place&, Frame)>
+ffi::Error OnCpu(ffi::RemainingArgs operands, ffi::RemainingRets results,
+                 ffi::Dictionary attributes) {
+  return kPass({}, Frame(operands, results, attributes));
+}
+
+template <ffi::Error (*kPass)(const Place&, Frame)>
+ffi::Error OnRocm(void* stream, int32_t ordinal, ffi::ScratchAllocator scratch,
+                  ffi::RemainingArgs operands, ffi::RemainingRets results,
+                  ffi::Dictionary attributes) {
+  return kPass({ATTN_DEVICE_ROCM, ordinal, stream, &scratch}, Frame(operands, results, attributes));
+}
+
+// The handlers of a pass: attn_jax_NAME_cpu and attn_jax_NAME_rocm.
+#define ATTN_JAX_HANDLERS(name, pass)                                                      \
+  XLA_FFI_DEFINE_HANDLER_SYMBOL(attn_jax_##name##_cpu, OnCpu<pass>,                        \
+                                ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attrs()); \
+  XLA_FFI_DEFINE_HANDLER_SYMBOL(attn_jax_##name##_rocm, OnRocm<pass>,                      \
+                                ffi::Ffi::Bind()                                           \
+                                    .Ctx<ffi::PlatformStream<void*>>()                     \
+                                    .Ctx<ffi::DeviceOrdinal>()                             \
+                                    .Ctx<ffi::ScratchAllocator>()                          \
+                                    .RemainingArgs()                                       \
+                                    .RemainingRets()                                       \
+                                    .Attrs())
+
+}  // namespace AITER_ATTN_NAMESPACE::jax
