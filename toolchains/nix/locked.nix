@@ -25,7 +25,7 @@ let
     cyclonedx-python-lib = "any";
     defusedxml = "any";
     flash-attn = "sdist";
-    "jaxlib@headers" = "cp313";
+    "jaxlib@oldest" = "cp311";
     license-expression = "any";
     msgpack = "cp313";
     packageurl-python = "any";

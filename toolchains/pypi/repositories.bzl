@@ -177,9 +177,9 @@ def pypi_repositories():
     pypi_archive(
         name = "xla_ffi",
         build_file_content = _XLA_FFI_BUILD,
-        distribution = "jaxlib@headers",
+        distribution = "jaxlib@oldest",
         include = ["jaxlib/include/xla/ffi/api"],
-        kind = "cp313",
+        kind = "cp311",
     )
     pypi_archive(
         name = "cuda_driver",
@@ -218,6 +218,10 @@ def pypi_repositories():
     _pure("pyelftools", bytecode_of = TOOLS_INTERPRETER)
     _pure("jax", ["jaxlib", "ml-dtypes", "numpy", "opt-einsum", "scipy"])
     _compiled("jaxlib", ["ml-dtypes", "numpy", "scipy"])
+    # For one ABI.
+    needs = ["ml-dtypes", "numpy", "opt-einsum", "scipy"]
+    _wheel("pypi_jaxlib_oldest", "jaxlib@oldest", "cp311", "pypi_jaxlib_oldest", needs)
+    _wheel("pypi_jax_oldest", "jax@oldest", "any", "pypi_jax_oldest", ["jaxlib-oldest"])
     _pure("jax-rocm7-pjrt", ["jax"])
     _compiled("jax-rocm7-plugin", ["jax-rocm7-pjrt"])
     _pure("opt-einsum")

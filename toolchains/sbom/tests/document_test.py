@@ -57,7 +57,11 @@ def test_it_has_every_locked_file(locked: list[Material]) -> None:
     pypi = json.loads(LOCKS["pypi"].read_text())["distributions"]
     npm = json.loads(LOCKS["npm"].read_text())["packages"]
     wanted = {(p["name"], p["version"], p["sha256"]) for g in debian for p in g["packages"]}
-    wanted |= {(n, d["version"], f["sha256"]) for n, d in pypi.items() for f in d["files"].values()}
+    wanted |= {
+        (name.partition("@")[0], entry["version"], file["sha256"])
+        for name, entry in pypi.items()
+        for file in entry["files"].values()
+    }
     wanted |= {(name, p["version"], p["sha256"]) for name, p in npm.items()}
     assert listed == wanted
     assert len(components) == len(wanted), "none twice"
