@@ -122,12 +122,14 @@ def _info(arguments: argparse.Namespace) -> int:
 
 
 def _run_selftest(arguments: argparse.Namespace) -> int:
-    try:
-        rows = _selftest.run()
-    except ImportError as error:
-        print(f"selftest: {error}: pip install numpy", file=sys.stderr)
-        return 1
-    passed = _selftest.report(rows, functools.partial(print, flush=True))
+    passed = True
+    for framework in ("numpy", *(["jax"] if arguments.jax else [])):
+        try:
+            rows = _selftest.run(framework=framework)
+        except ImportError as error:
+            print(f"selftest: {error}: pip install {framework}", file=sys.stderr)
+            return 1
+        passed &= _selftest.report(rows, functools.partial(print, flush=True), framework)
     return 0 if passed else 1
 
 
@@ -294,6 +296,7 @@ def _parser() -> argparse.ArgumentParser:
     selftest = commands.add_parser(
         "selftest", help="forward and backward on the CPU against float64 (needs numpy)"
     )
+    selftest.add_argument("--jax", action="store_true", help="also aiter_attn.jax, in programs")
     selftest.set_defaults(run=_run_selftest)
 
     extract = commands.add_parser("extract", help="write a kernel's code object (an AMDGPU ELF)")

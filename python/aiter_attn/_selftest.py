@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Forward and backward on the CPU against float64: `python -m aiter_attn selftest`.
+"""Forward and backward on the CPU against float64: `python -m aiter_attn selftest [--jax]`.
 
 Errors are in units of the last place (ulp) of the storage dtype, so that rounding the exact result
 costs at most 0.5. A value much smaller than its tensor's greatest is measured with the ulp of a
@@ -9,6 +9,7 @@ share of that (_CANCELLED): it is a float32 sum whose terms cancel, which keeps 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -230,7 +231,65 @@ def _listed(numpy: ModuleType, case: Case, q: Any, k: Any, v: Any) -> tuple[Any,
 _FORMS: Final = {"packed": _packed, "pages": _in_pages, "list": _listed}
 
 
-def _run_case(numpy: ModuleType, case: Case, seed: int) -> Row:
+def _with_numpy(
+    numpy: ModuleType, case: Case, q: Any, k: Any, v: Any, dout: Any
+) -> tuple[Any, ...]:
+    if case.form:
+        return _FORMS[case.form](numpy, case, q, k, v)
+    options = {"causal": case.causal, "window_size": case.window}
+    if case.varlen:
+        sequences = (_starts(numpy, case, 0), _starts(numpy, case, 1), *_longest(case))
+        out, lse = _attention.mha_varlen_fwd(q, k, v, *sequences, **options)
+        gradients = _attention.mha_varlen_bwd(dout, q, k, v, out, lse, *sequences, **options)
+        return out, lse, *gradients
+    dout, q, k, v = (_by_sequence(case, x) for x in (dout, q, k, v))
+    out, lse = _attention.mha_fwd(q, k, v, **options)
+    return _packed_again(out, lse, *_attention.mha_bwd(dout, q, k, v, out, lse, **options))
+
+
+def _with_jax(numpy: ModuleType, case: Case, q: Any, k: Any, v: Any, dout: Any) -> tuple[Any, ...]:
+    import jax
+
+    from aiter_attn import jax as front
+
+    options = {"causal": case.causal, "window_size": case.window, "return_attn_probs": True}
+    sequences = (_starts(numpy, case, 0), _starts(numpy, case, 1), *_longest(case))
+
+    @jax.jit
+    def passes(dout: Any, *arrays: Any) -> tuple[Any, ...]:
+        def forward(*x: Any) -> tuple[Any, Any]:
+            if case.varlen:
+                out, lse, _ = front.flash_attn_varlen_func(*x, *sequences, **options)
+            else:
+                out, lse, _ = front.flash_attn_func(*x, **options)
+            return out, lse
+
+        out, pull, lse = jax.vjp(forward, *arrays, has_aux=True)
+        return out, lse, *pull(dout)
+
+    with jax.default_device(jax.devices("cpu")[0]):
+        if case.varlen:
+            return tuple(map(numpy.asarray, passes(dout, q, k, v)))
+        results = passes(*(_by_sequence(case, x) for x in (dout, q, k, v)))
+        return _packed_again(*map(numpy.asarray, results))
+
+
+def _by_sequence(case: Case, packed: Any) -> Any:
+    return packed.reshape(len(case.lengths), -1, *packed.shape[1:])
+
+
+def _packed_again(out: Any, lse: Any, *gradients: Any) -> tuple[Any, ...]:
+    """Results of batch mode, as varlen mode has them."""
+    out, *gradients = (x.reshape(-1, *x.shape[2:]) for x in (out, *gradients))
+    return out, lse.transpose(1, 0, 2).reshape(lse.shape[1], -1), *gradients
+
+
+# Whose arrays a case is computed with. Of packed q, k, v and dout: out, lse, and the gradients
+# where the case has a backward pass.
+_FRAMEWORKS: Final = {"numpy": _with_numpy, "jax": _with_jax}
+
+
+def _run_case(numpy: ModuleType, case: Case, seed: int, framework: str) -> Row:
     try:
         dtype = _dtype(numpy, case.dtype)
     except ImportError:
@@ -248,27 +307,7 @@ def _run_case(numpy: ModuleType, case: Case, seed: int) -> Row:
     v = draw(total_k, case.heads_k, case.head_size_v)
     dout = draw(total_q, case.heads_q, case.head_size_v)
 
-    gradients: tuple[Any, ...] = ()
-    if case.form:
-        out, lse = _FORMS[case.form](numpy, case, q, k, v)
-    elif case.varlen:
-        sequences = (starts_q, starts_k, *_longest(case))
-        out, lse = _attention.mha_varlen_fwd(
-            q, k, v, *sequences, causal=case.causal, window_size=case.window
-        )
-        gradients = _attention.mha_varlen_bwd(
-            dout, q, k, v, out, lse, *sequences, causal=case.causal, window_size=case.window
-        )
-    else:
-        dout4, q4, k4, v4 = (x.reshape(batch, -1, *x.shape[1:]) for x in (dout, q, k, v))
-        out4, lse4 = _attention.mha_fwd(q4, k4, v4, causal=case.causal, window_size=case.window)
-        gradients4 = _attention.mha_bwd(
-            dout4, q4, k4, v4, out4, lse4, causal=case.causal, window_size=case.window
-        )
-        out = out4.reshape(dout.shape)
-        lse = lse4.transpose(1, 0, 2).reshape(case.heads_q, total_q)
-        gradients = tuple(g.reshape(-1, *g.shape[2:]) for g in gradients4)
-
+    out, lse, *gradients = _FRAMEWORKS[framework](numpy, case, q, k, v, dout)
     got = (out, lse.T, *gradients)
     want: list[list[Any]] = [[] for _ in got]
     for i in range(batch):
@@ -294,20 +333,25 @@ def _run_case(numpy: ModuleType, case: Case, seed: int) -> Row:
     return Row(case, tuple(errors))
 
 
-def run(cases: Sequence[Case] = CASES) -> Iterator[Row]:
-    """Each case's row as it is done. Raises ImportError, at once, without numpy."""
+def run(cases: Sequence[Case] = CASES, framework: str = "numpy") -> Iterator[Row]:
+    """Each case's row as it is done; with another framework than numpy, of those with a backward
+    pass. Raises ImportError, at once, without numpy or the framework."""
     import numpy
 
-    return (_run_case(numpy, case, seed) for seed, case in enumerate(cases))
+    if framework != "numpy":
+        importlib.import_module(f"aiter_attn.{framework}")
+        cases = [case for case in cases if not case.form]
+    return (_run_case(numpy, case, seed, framework) for seed, case in enumerate(cases))
 
 
 _COLUMNS: Final = ("out", "lse", "dq", "dk", "dv")
 
 
-def report(rows: Iterable[Row], write: Callable[[str], object]) -> bool:
+def report(rows: Iterable[Row], write: Callable[[str], object], framework: str = "numpy") -> bool:
     """Writes a table, line by line as the rows come, at most 100 columns; whether none failed."""
     write(
-        "forward and backward on the CPU against float64; errors in ulp (units of the last place)"
+        f"{framework}: forward and backward on the CPU against float64; errors in ulp (units of "
+        "the last place)"
     )
     write("")
     columns = "".join(f"{name:>8}" for name in _COLUMNS)

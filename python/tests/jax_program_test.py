@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from aiter_attn import _selftest
 from aiter_attn.jax import _ffi
 from jax.sharding import NamedSharding, PartitionSpec
 
@@ -365,6 +366,12 @@ def test_refused_while_jax_traces(
 ) -> None:
     with pytest.raises(error, match=message):
         jax.jit(call).lower()
+
+
+def test_selftest_covers_jax() -> None:
+    rows = list(_selftest.run(framework="jax"))
+    assert len(rows) > 20
+    assert [row.case for row in rows if not row.passed or len(row.errors) != 5] == []
 
 
 def test_an_old_jax_is_refused_by_its_version() -> None:
