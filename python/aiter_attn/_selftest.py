@@ -236,7 +236,7 @@ def _with_numpy(
 ) -> tuple[Any, ...]:
     if case.form:
         return _FORMS[case.form](numpy, case, q, k, v)
-    options = {"causal": case.causal, "window_size": case.window}
+    options: Any = {"causal": case.causal, "window_size": case.window}
     if case.varlen:
         sequences = (_starts(numpy, case, 0), _starts(numpy, case, 1), *_longest(case))
         out, lse = _attention.mha_varlen_fwd(q, k, v, *sequences, **options)
@@ -252,10 +252,9 @@ def _with_jax(numpy: ModuleType, case: Case, q: Any, k: Any, v: Any, dout: Any) 
 
     from aiter_attn import jax as front
 
-    options = {"causal": case.causal, "window_size": case.window, "return_attn_probs": True}
-    sequences = (_starts(numpy, case, 0), _starts(numpy, case, 1), *_longest(case))
+    options: Any = {"causal": case.causal, "window_size": case.window, "return_attn_probs": True}
+    sequences: Any = (_starts(numpy, case, 0), _starts(numpy, case, 1), *_longest(case))
 
-    @jax.jit
     def passes(dout: Any, *arrays: Any) -> tuple[Any, ...]:
         def forward(*x: Any) -> tuple[Any, Any]:
             if case.varlen:
@@ -267,10 +266,11 @@ def _with_jax(numpy: ModuleType, case: Case, q: Any, k: Any, v: Any, dout: Any) 
         out, pull, lse = jax.vjp(forward, *arrays, has_aux=True)
         return out, lse, *pull(dout)
 
+    program = jax.jit(passes)
     with jax.default_device(jax.devices("cpu")[0]):
         if case.varlen:
-            return tuple(map(numpy.asarray, passes(dout, q, k, v)))
-        results = passes(*(_by_sequence(case, x) for x in (dout, q, k, v)))
+            return tuple(map(numpy.asarray, program(dout, q, k, v)))
+        results = program(*(_by_sequence(case, x) for x in (dout, q, k, v)))
         return _packed_again(*map(numpy.asarray, results))
 
 
@@ -280,8 +280,9 @@ def _by_sequence(case: Case, packed: Any) -> Any:
 
 def _packed_again(out: Any, lse: Any, *gradients: Any) -> tuple[Any, ...]:
     """Results of batch mode, as varlen mode has them."""
-    out, *gradients = (x.reshape(-1, *x.shape[2:]) for x in (out, *gradients))
-    return out, lse.transpose(1, 0, 2).reshape(lse.shape[1], -1), *gradients
+    lse = lse.transpose(1, 0, 2).reshape(lse.shape[1], -1)
+    packed, *others = (x.reshape(-1, *x.shape[2:]) for x in (out, *gradients))
+    return packed, lse, *others
 
 
 # Whose arrays a case is computed with. Of packed q, k, v and dout: out, lse, and the gradients

@@ -39,9 +39,7 @@ def file(distribution: str, entry: Mapping[str, str], environ: Mapping[str, str]
         url, project = index.find(environ), index.project(distribution)
         found = [f.url for f in index.read_page(url, project) if f.filename == name]
         if not found:
-            raise LocksError(
-                f"{index.page_url(url, project)} does not list the locked file {name}"
-            )
+            raise LocksError(f"{index.page_url(url, project)} does not list the locked file {name}")
         yield from found
 
     name = entry["filename"]

@@ -157,8 +157,8 @@ def _compiled(distribution, deps = []):
 def pypi_repositories():
     """Declares what is made of Python distributions.
 
-    @pybind11, @zstd, @nvrtc, @cuda_driver, @xla_ffi, programs of lint and benches, for tests @pypi_NAME (a
-    py_library) and @pypi_tools: one environment of all wheels of the kind "tools".
+    @pybind11, @zstd, @nvrtc, @cuda_driver, @xla_ffi, programs of lint and benches, for tests
+    @pypi_NAME (a py_library) and @pypi_tools: one environment of all wheels of the kind "tools".
     """
     pypi_archive(
         name = "pybind11",
@@ -218,6 +218,7 @@ def pypi_repositories():
     _pure("pyelftools", bytecode_of = TOOLS_INTERPRETER)
     _pure("jax", ["jaxlib", "ml-dtypes", "numpy", "opt-einsum", "scipy"])
     _compiled("jaxlib", ["ml-dtypes", "numpy", "scipy"])
+
     # For one ABI.
     needs = ["ml-dtypes", "numpy", "opt-einsum", "scipy"]
     _wheel("pypi_jaxlib_oldest", "jaxlib@oldest", "cp311", "pypi_jaxlib_oldest", needs)

@@ -28,7 +28,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from aiter_attn import _C, _problem
 from aiter_attn._errors import UnsupportedError
 from aiter_attn.jax import _ffi
-from aiter_attn.jax._manual import as_primal, as_varying
+from aiter_attn.jax._manual import Pass, as_primal, as_varying
 
 __all__ = ["Static", "attention"]
 
@@ -58,11 +58,11 @@ class Static(NamedTuple):
 
 def problem_of(static: Static, arrays: Sequence[Any], bias_grad: bool = False) -> Any:
     """The _problem.Attention of these arrays. Raises TypeError or ValueError as that does."""
-    described = [_problem.ShapeDtype(tuple(a.shape), a.dtype.name) for a in arrays]
+    described: list[Any] = [_problem.ShapeDtype(tuple(a.shape), a.dtype.name) for a in arrays]
     sequences = None
     if static.most is not None:
         sequences = _problem.lengths(_problem.batch_of(described[3], described[4]), *static.most)
-    bias = {static.bias: described[static.common]} if static.bias else {}
+    bias: dict[str, Any] = {static.bias: described[static.common]} if static.bias else {}
     chosen = _problem.options(
         static.dropout_p,
         static.softcap,
@@ -70,8 +70,9 @@ def problem_of(static: Static, arrays: Sequence[Any], bias_grad: bool = False) -
         bias_grad=bias_grad,
         deterministic=static.deterministic,
     )
+    q, k, v = described[:3]
     return _problem.attention(
-        *described[:3], static.softmax_scale, static.causal, static.window_size, sequences, chosen
+        q, k, v, static.softmax_scale, static.causal, static.window_size, sequences, chosen
     )
 
 
@@ -174,10 +175,10 @@ def _is_split(static: Static) -> bool:
 
 def _partitioned(
     static: Static,
-    function: Callable[..., tuple[jax.Array, ...]],
+    function: Pass,
     roles_of: Callable[[Sequence[tuple[int, ...]]], _Roles],
     heads_of: Callable[[Sequence[tuple[int, ...]]], tuple[int, int]],
-) -> Callable[..., tuple[jax.Array, ...]]:
+) -> Any:
     """The function, of which each device computes its batch entries and heads."""
     split = custom_partitioning(function)
 
@@ -242,14 +243,11 @@ def _parts(mesh: Any, axes: Any) -> int:
     return parts
 
 
-def _mapped(
-    static: Static, function: Callable[..., tuple[jax.Array, ...]], is_batched: Sequence[int]
-) -> Callable[..., tuple[jax.Array, ...]]:
+def _mapped(static: Static, function: Pass, is_batched: Sequence[int]) -> Any:
     """The function, and what vmap makes of it: more batch entries. is_batched: which operands have
     a batch dimension as they are; the last of the others is the bias."""
     mapped = custom_vmap(function)
 
-    @mapped.def_vmap  # type: ignore[untyped-decorator]
     def fold(size: int, in_axis: Sequence[bool], *arrays: jax.Array) -> tuple[Any, Any]:
         if static.most is not None or static.dropout_p > 0.0:
             what = "of a varlen call" if static.most is not None else "with dropout_p"
@@ -271,11 +269,12 @@ def _mapped(
         results = mapped(*folded)
         return tuple(r.reshape(size, batch, *r.shape[1:]) for r in results), (True,) * len(results)
 
+    mapped.def_vmap(fold)
     return mapped
 
 
 @functools.lru_cache(maxsize=256)
-def _forward(static: Static) -> Callable[..., tuple[jax.Array, ...]]:
+def _forward(static: Static) -> Any:
     def function(*arrays: jax.Array) -> tuple[jax.Array, ...]:
         return _call_forward(static, *arrays)
 
@@ -295,7 +294,7 @@ def _forward(static: Static) -> Callable[..., tuple[jax.Array, ...]]:
 
 
 @functools.lru_cache(maxsize=256)
-def _backward(static: Static, bias_grad: bool) -> Callable[..., tuple[jax.Array, ...]]:
+def _backward(static: Static, bias_grad: bool) -> Any:
     def function(*arrays: jax.Array) -> tuple[jax.Array, ...]:
         return _call_backward(static, bias_grad, *arrays)
 

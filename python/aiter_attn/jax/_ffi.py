@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The handlers of libattn_jax.so (python/jax), made known to XLA."""
+"""The handlers of libattn_jax.so (python/xla_ffi), made known to XLA."""
 
 from __future__ import annotations
 

@@ -4,17 +4,20 @@ cannot know it of what a custom call gives."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import jax
 
-__all__ = ["as_primal", "as_varying"]
+__all__ = ["Pass", "as_primal", "as_varying"]
+
+# A custom call: jax arrays to a tuple of jax arrays.
+Pass: TypeAlias = Callable[..., Any]
 
 
 def _axes(array: Any) -> frozenset[str]:
     """jax tells them since 0.7, and by another name since 0.10."""
-    kind = jax.typeof(array) if hasattr(jax, "typeof") else None
+    kind: Any = jax.typeof(array) if hasattr(jax, "typeof") else None
     if hasattr(kind, "manual_axis_type"):
         return frozenset(kind.manual_axis_type.varying)
     return frozenset(getattr(kind, "vma", ()))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -14,7 +14,7 @@ from jax.custom_batching import custom_vmap
 
 from aiter_attn import _C, _arguments, _norm, _problem
 from aiter_attn.jax import _ffi
-from aiter_attn.jax._manual import as_primal, as_varying
+from aiter_attn.jax._manual import Pass, as_primal, as_varying
 
 __all__ = ["layer_norm", "rms_norm"]
 
@@ -132,9 +132,7 @@ def _of_rows(x: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
 
 
-def _by_rows(
-    call: Callable[..., tuple[jax.Array, ...]], is_row: Sequence[bool], sums: int
-) -> Callable[..., tuple[jax.Array, ...]]:
+def _by_rows(call: Pass, is_row: Sequence[bool], sums: int) -> Any:
     """The call, and what vmap makes of it: more rows, where the weights are the same for all and
     nothing is summed over rows; else one call after the other.
 
@@ -142,7 +140,6 @@ def _by_rows(
     """
     mapped = custom_vmap(call)
 
-    @mapped.def_vmap  # type: ignore[untyped-decorator]
     def rule(size: int, is_mapped: Sequence[bool], *arrays: jax.Array) -> tuple[Any, Any]:
         shared = any(m and not r for m, r in zip(is_mapped, is_row, strict=True))
         whole = [
@@ -157,11 +154,12 @@ def _by_rows(
             )
         return tuple(results), (True,) * len(results)
 
+    mapped.def_vmap(rule)
     return mapped
 
 
 @functools.lru_cache(maxsize=256)
-def _forward(static: Static) -> Callable[..., tuple[jax.Array, ...]]:
+def _forward(static: Static) -> Any:
     """(y, rstd), then (mean,) of LayerNorm, then (sum,) with a residual."""
     is_layer = static.kind == _C.NORM_LAYER
 
@@ -176,7 +174,7 @@ def _forward(static: Static) -> Callable[..., tuple[jax.Array, ...]]:
 
 
 @functools.lru_cache(maxsize=256)
-def _backward(static: Static) -> Callable[..., tuple[jax.Array, ...]]:
+def _backward(static: Static) -> Any:
     """(dx, dgamma), then (dbeta,) of LayerNorm."""
     is_layer = static.kind == _C.NORM_LAYER
 
@@ -190,7 +188,7 @@ def _backward(static: Static) -> Callable[..., tuple[jax.Array, ...]]:
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _norm_of(static: Static, *arrays: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _norm_of(static: Static, *arrays: jax.Array) -> Any:
     """(y, what was normalised)"""
     return _norm_fwd(static, *arrays)[0]
 

@@ -1,5 +1,5 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "python/jax/frame.h"
+#include "python/xla_ffi/frame.h"
 
 #include <dlfcn.h>
 

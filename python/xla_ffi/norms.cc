@@ -10,7 +10,7 @@
 
 #include "aiter/attn.h"
 #include "aiter/norm.h"
-#include "python/jax/frame.h"
+#include "python/xla_ffi/frame.h"
 
 namespace AITER_ATTN_NAMESPACE::jax {
 namespace {
