@@ -20,6 +20,7 @@ WHEEL = "//python:attn_wheel"
 UNRELATED = {
     *("clang_tidy", "clang_tools", "compiler_rt", "faketime", "googletest", "nginx", "npm"),
     "other_system",
+    "torch",
 }
 
 

@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Building for every ABI at once, with what does not depend on the ABI built once.
+"""Building for every ABI at once, or for one whatever is asked for, with what does not depend on
+the ABI built once.
 
 A transition gives all that it reaches other paths, and so other keys in every cache. What is asked
 for is remembered; abi_independent goes back to it, and so to the very actions of a plain build.
@@ -11,15 +12,15 @@ load("//toolchains/python:abis.bzl", "ABIS")
 _ABI = "//toolchains/python:abi"
 _ASKED = "//toolchains/python:asked_abi"
 
-def _each_abi_impl(settings, _attr):
+def _for_abi(abi, settings):
     asked = settings[_ASKED] or settings[_ABI]
     return {
-        abi: {
-            _ABI: abi,
-            _ASKED: "" if abi == asked else asked,
-        }
-        for abi in ABIS
+        _ABI: abi,
+        _ASKED: "" if abi == asked else asked,
     }
+
+def _each_abi_impl(settings, _attr):
+    return {abi: _for_abi(abi, settings) for abi in ABIS}
 
 each_abi = transition(
     implementation = _each_abi_impl,
@@ -60,4 +61,37 @@ abi_independent = rule(
     },
     # Also of mere files: a cc_shared_library looks behind no rule that does not promise it.
     provides = [CcInfo],
+)
+
+def _one_abi_impl(settings, attr):
+    return _for_abi(attr.abi, settings)
+
+_one_abi = transition(
+    implementation = _one_abi_impl,
+    inputs = [_ABI, _ASKED],
+    outputs = [_ABI, _ASKED],
+)
+
+def _abi_test_impl(ctx):
+    test = ctx.attr.test[0]
+    script = ctx.actions.declare_file(ctx.label.name + ".sh")
+    program = test[DefaultInfo].files_to_run.executable.short_path
+    ctx.actions.write(script, "#!/bin/sh\nexec ./%s \"$@\"\n" % program, is_executable = True)
+    runfiles = ctx.runfiles(transitive_files = test[DefaultInfo].files)
+    return [DefaultInfo(
+        executable = script,
+        runfiles = runfiles.merge(test[DefaultInfo].default_runfiles),
+    )]
+
+abi_test = rule(
+    implementation = _abi_test_impl,
+    doc = "`test` as built for `abi`, whatever is asked for. It gets the arguments of this one.",
+    attrs = {
+        "abi": attr.string(mandatory = True, values = ABIS.keys()),
+        "test": attr.label(mandatory = True, cfg = _one_abi),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+    test = True,
 )
