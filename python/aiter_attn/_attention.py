@@ -31,11 +31,13 @@ from aiter_attn._cache_call import CacheCall, Keys
 from aiter_attn._call import Call
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, ArrayT
+from aiter_attn._fronts import by_framework
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 __all__ = [
+    "check_no_dropout",
     "flash_attn_func",
     "flash_attn_varlen_func",
     "mha_bwd",
@@ -78,7 +80,8 @@ def flash_attn_func(
     return_attn_probs: bool = ...,
     **options: Unpack[Options],
 ) -> Any: ...
-def flash_attn_func(  # type: ignore[misc]  # fewer than *by_place
+@by_framework
+def flash_attn_func(
     q: ArrayT,
     k: Array,
     v: Array,
@@ -192,7 +195,8 @@ def flash_attn_varlen_func(
     return_attn_probs: bool = ...,
     **options: Unpack[_VarlenOptions],
 ) -> Any: ...
-def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
+@by_framework
+def flash_attn_varlen_func(
     q: ArrayT,
     k: Array,
     v: Array,
@@ -243,11 +247,7 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
     with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
     _arguments.flag("deterministic", deterministic)
     if block_table is not None:
-        if _arguments.number("dropout_p", dropout_p, "0.0 with block_table") != 0.0:
-            raise UnsupportedError(
-                f"dropout_p: {dropout_p} beside block_table; Composable Kernel has no kernel that "
-                "drops weights of keys in pages; pass 0.0"
-            )
+        check_no_dropout(dropout_p)
         over = CacheCall(
             q,
             Keys(k, v),
@@ -279,6 +279,15 @@ def flash_attn_varlen_func(  # type: ignore[misc]  # fewer than *by_place
     )
     out, lse = call.forward(None, None)
     return (out, lse, call.probabilities()) if with_lse else out
+
+
+def check_no_dropout(dropout_p: Any) -> None:
+    """Of keys in pages."""
+    if _arguments.number("dropout_p", dropout_p, "0.0 with block_table") != 0.0:
+        raise UnsupportedError(
+            f"dropout_p: {dropout_p} beside block_table; Composable Kernel has no kernel that "
+            "drops weights of keys in pages; pass 0.0"
+        )
 
 
 def mha_fwd(

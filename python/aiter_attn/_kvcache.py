@@ -16,11 +16,18 @@ from aiter_attn import _arguments
 from aiter_attn._cache_call import CacheCall, Keys
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, ArrayT
+from aiter_attn._fronts import by_framework
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["flash_attn_with_kvcache", "mha_batch_prefill"]
+__all__ = [
+    "appending",
+    "check_entries",
+    "check_leftpad",
+    "flash_attn_with_kvcache",
+    "mha_batch_prefill",
+]
 
 
 class _Options(TypedDict, total=False):
@@ -69,7 +76,8 @@ def flash_attn_with_kvcache(
     return_softmax_lse: bool = ...,
     **options: Unpack[_CacheOptions],
 ) -> Any: ...
-def flash_attn_with_kvcache(  # type: ignore[misc]  # fewer than *by_place
+@by_framework
+def flash_attn_with_kvcache(
     q: ArrayT,
     k_cache: Array,
     v_cache: Array,
@@ -138,14 +146,9 @@ def flash_attn_with_kvcache(  # type: ignore[misc]  # fewer than *by_place
     """
     with_lse = _arguments.flag("return_softmax_lse", return_softmax_lse)
     interleaved = _arguments.flag("rotary_interleaved", rotary_interleaved)
-    if cache_leftpad is not None:
-        raise UnsupportedError(
-            "cache_leftpad: Composable Kernel has no kernel that leaves the first keys out; pass "
-            "None, and caches whose keys begin at 0"
-        )
-    if block_table is not None and cache_batch_idx is not None:
-        raise ValueError("cache_batch_idx: given beside block_table; allowed: one of them")
-    tables = _appending(k, v, rotary_cos, rotary_sin, cache_seqlens)
+    check_leftpad(cache_leftpad)
+    check_entries(cache_batch_idx, block_table)
+    tables = appending(k, v, rotary_cos, rotary_sin, cache_seqlens)
     call = CacheCall(
         q,
         Keys(k_cache, v_cache, ("k_cache", "v_cache")),
@@ -166,7 +169,20 @@ def flash_attn_with_kvcache(  # type: ignore[misc]  # fewer than *by_place
     return (out, lse) if with_lse else out
 
 
-def _appending(
+def check_leftpad(cache_leftpad: Array | None) -> None:
+    if cache_leftpad is not None:
+        raise UnsupportedError(
+            "cache_leftpad: Composable Kernel has no kernel that leaves the first keys out; pass "
+            "None, and caches whose keys begin at 0"
+        )
+
+
+def check_entries(cache_batch_idx: Array | None, block_table: Array | None) -> None:
+    if block_table is not None and cache_batch_idx is not None:
+        raise ValueError("cache_batch_idx: given beside block_table; allowed: one of them")
+
+
+def appending(
     k: Array | None,
     v: Array | None,
     cos: Array | None,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 from aiter_attn._arrays import parts_of
 from aiter_attn._attention import Options, RngState, flash_attn_func, flash_attn_varlen_func
 from aiter_attn._frameworks import Array, ArrayT
+from aiter_attn._fronts import by_framework
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -43,7 +44,8 @@ def flash_attn_qkvpacked_func(
     return_attn_probs: bool = ...,
     **options: Unpack[Options],
 ) -> Any: ...
-def flash_attn_qkvpacked_func(  # type: ignore[misc]  # fewer than *by_place
+@by_framework
+def flash_attn_qkvpacked_func(
     qkv: ArrayT,
     dropout_p: float = 0.0,
     softmax_scale: float | None = None,
@@ -108,7 +110,8 @@ def flash_attn_kvpacked_func(
     return_attn_probs: bool = ...,
     **options: Unpack[Options],
 ) -> Any: ...
-def flash_attn_kvpacked_func(  # type: ignore[misc]  # fewer than *by_place
+@by_framework
+def flash_attn_kvpacked_func(
     q: ArrayT,
     kv: Array,
     dropout_p: float = 0.0,
@@ -178,7 +181,8 @@ def flash_attn_varlen_qkvpacked_func(
     return_attn_probs: bool = ...,
     **options: Unpack[Options],
 ) -> Any: ...
-def flash_attn_varlen_qkvpacked_func(  # type: ignore[misc]  # fewer than *by_place
+@by_framework
+def flash_attn_varlen_qkvpacked_func(
     qkv: ArrayT,
     cu_seqlens: Array,
     max_seqlen: SupportsIndex,
@@ -264,7 +268,8 @@ def flash_attn_varlen_kvpacked_func(
     return_attn_probs: bool = ...,
     **options: Unpack[Options],
 ) -> Any: ...
-def flash_attn_varlen_kvpacked_func(  # type: ignore[misc]  # fewer than *by_place
+@by_framework
+def flash_attn_varlen_kvpacked_func(
     q: ArrayT,
     kv: Array,
     cu_seqlens_q: Array,

@@ -105,6 +105,7 @@ def test_the_package_is_whole(wheel: zipfile.ZipFile) -> None:
     needed = ["__init__.py", "__main__.py", "py.typed", "_C.pyi", "manifest.json"]
     frameworks = ["numpy", "torch", "cupy", "jax", "generic", "__init__"]
     needed += [f"_frameworks/{name}.py" for name in frameworks]
+    needed += ["torch/__init__.py"]
     assert {f"aiter_attn/{name}" for name in needed} <= names
     for name in names:
         assert wheel.read(name) == (installed.parent / name).read_bytes()

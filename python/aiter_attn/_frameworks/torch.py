@@ -30,8 +30,8 @@ class Adapter(Framework):
         if array.requires_grad:
             if self.module.is_grad_enabled():
                 raise UnsupportedError(
-                    f"{name}: requires_grad is set, and this version records no autograd graph; "
-                    "call under torch.no_grad(), or in a torch.autograd.Function of your own"
+                    f"{name}: requires_grad is set, and this function records no autograd graph; "
+                    "call a function of aiter_attn.torch, or under torch.no_grad()"
                 )
             array = array.detach()
         if stream is None:

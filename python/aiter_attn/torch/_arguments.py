@@ -1,0 +1,129 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Callers' arguments as operators take them. torch.compile traces what is here."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+from torch.autograd.forward_ad import unpack_dual
+
+from aiter_attn import _arguments, _problem
+from aiter_attn._errors import UnsupportedError
+
+__all__ = [
+    "cap",
+    "cast",
+    "check_no_workspace",
+    "check_tensors",
+    "options",
+    "scale",
+    "size",
+    "window",
+]
+
+_GREATEST_DRAWN: Final = 2**62
+
+
+def check_tensors(**given: Any) -> None:
+    """Raises TypeError where one is given and no tensor, UnsupportedError where its tangent would
+    be lost: torch does not ask operators in forward mode."""
+    for name, value in given.items():
+        if value is None:
+            continue
+        if not isinstance(value, torch.Tensor):
+            raise TypeError(
+                f"{name}: {_arguments.shown(value)}; allowed beside torch tensors: a torch tensor; "
+                "torch.from_dlpack makes one of another framework's array"
+            )
+        if not torch.compiler.is_compiling() and unpack_dual(value).tangent is not None:
+            raise UnsupportedError(
+                f"{name}: has a tangent, but there are no derivatives in forward mode; call "
+                "torch.autograd.grad or backward() of the result, or pass it without tangent"
+            )
+
+
+def cast(*tensors: Any, like: torch.Tensor | None = None) -> tuple[Any, ...]:
+    """The tensors as torch.autocast wants them, where it is on for the device of the first, or of
+    `like`."""
+    device = (tensors[0] if like is None else like).device.type
+    if device == "meta" or not torch.is_autocast_enabled(device):
+        return tensors
+    dtype = torch.get_autocast_dtype(device)
+    return tuple(
+        x.to(dtype) if x is not None and x.is_floating_point() and x.dtype != torch.float64 else x
+        for x in tensors
+    )
+
+
+def size(name: str, value: Any) -> Any:
+    """An integer, which may be a symbol."""
+    if isinstance(value, (int, torch.SymInt)):
+        return value
+    return _arguments.integer(name, value)
+
+
+def scale(softmax_scale: Any) -> float | None:
+    if softmax_scale is None:
+        return None
+    return _arguments.number("softmax_scale", softmax_scale, "a number, or None")
+
+
+def window(window_size: Any) -> tuple[int, int]:
+    return _arguments.pair("window_size", window_size, "two integers (left, right), -1: no bound")
+
+
+def cap(softcap: Any) -> float:
+    return _arguments.number("softcap", softcap, "a number above 0; 0.0: no cap")
+
+
+def check_no_workspace(workspace: Any) -> None:
+    if workspace is not None:
+        raise ValueError(
+            "workspace: given; allowed beside torch tensors: None, as torch's allocator keeps it "
+            "until its stream is done"
+        )
+
+
+def options(
+    *,
+    alibi_slopes: torch.Tensor | None,
+    rng_state: Any,
+    dropout_p: Any,
+    softmax_scale: Any,
+    causal: Any,
+    window_size: Any,
+    softcap: Any,
+    deterministic: Any,
+) -> tuple[Any, ...]:
+    """What an operator of attention gets last: _mha.Options, but for bias. torch 2.6 traces tuples
+    without names."""
+    check_tensors(alibi_slopes=alibi_slopes)
+    probability = _arguments.number("dropout_p", dropout_p, "a probability below 1; 0.0: none")
+    return (
+        alibi_slopes,
+        None if probability == 0.0 else _random_state(probability, rng_state),
+        probability,
+        scale(softmax_scale),
+        _arguments.flag("causal", causal),
+        *window(window_size),
+        cap(softcap),
+        _arguments.flag("deterministic", deterministic)
+        or torch.are_deterministic_algorithms_enabled(),
+    )
+
+
+def _random_state(dropout_p: float, given: Any) -> torch.Tensor:
+    """Seed and offset in host memory: the library gets them as numbers, and nobody waits."""
+    if given is None:
+        return torch.randint(_GREATEST_DRAWN, (2,), dtype=torch.int64, device="cpu")
+    if isinstance(given, torch.Tensor):
+        if given.dtype != torch.int64 or given.shape != (2,) or given.device.type != "cpu":
+            raise ValueError(
+                f"rng_state: dtype {given.dtype}, shape {tuple(given.shape)} on {given.device}; "
+                "allowed: (seed, offset), or an int64 tensor of shape (2,) in host memory"
+            )
+        return given
+    # int64 with the same bits.
+    state = [x - 2**64 if x >= 2**63 else x for x in _problem.rng_state(dropout_p, given)]
+    return torch.tensor(state, dtype=torch.int64, device="cpu")

@@ -1,0 +1,136 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""aiter_attn._kvcache by operators. torch.compile traces what is here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from aiter_attn import _arguments
+from aiter_attn._errors import UnsupportedError
+from aiter_attn._kvcache import appending, check_entries, check_leftpad
+from aiter_attn.torch import _caches
+from aiter_attn.torch._arguments import (
+    cap,
+    cast,
+    check_no_workspace,
+    check_tensors,
+    scale,
+    size,
+    window,
+)
+
+__all__ = ["attend_paged", "flash_attn_with_kvcache"]
+
+
+def flash_attn_with_kvcache(
+    q: torch.Tensor,
+    k_cache: torch.Tensor,
+    v_cache: torch.Tensor,
+    k: torch.Tensor | None = None,
+    v: torch.Tensor | None = None,
+    rotary_cos: torch.Tensor | None = None,
+    rotary_sin: torch.Tensor | None = None,
+    cache_seqlens: int | torch.Tensor | None = None,
+    cache_batch_idx: torch.Tensor | None = None,
+    cache_leftpad: torch.Tensor | None = None,
+    block_table: torch.Tensor | None = None,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    rotary_interleaved: bool = True,
+    alibi_slopes: torch.Tensor | None = None,
+    num_splits: int = 0,
+    return_softmax_lse: bool = False,
+    *,
+    workspace: None = None,
+) -> Any:
+    """aiter_attn.flash_attn_with_kvcache of tensors. There is no backward pass, as in flash-attn:
+    a tensor that requires a gradient is an UnsupportedError.
+
+    Args:
+        workspace: None: torch's allocator has it.
+        The others: see aiter_attn.flash_attn_with_kvcache.
+
+    Returns, raises: see there.
+    """
+    check_leftpad(cache_leftpad)
+    check_entries(cache_batch_idx, block_table)
+    appending(k, v, rotary_cos, rotary_sin, cache_seqlens)
+    check_no_workspace(workspace)
+    tensors = {"k_cache": k_cache, "v_cache": v_cache, "k": k, "v": v, "alibi_slopes": alibi_slopes}
+    tables = {"rotary_cos": rotary_cos, "rotary_sin": rotary_sin}
+    check_tensors(**tensors, **tables, cache_batch_idx=cache_batch_idx, block_table=block_table)
+    _check_inference(q=q, **tensors, **tables)
+    is_array = isinstance(cache_seqlens, torch.Tensor)
+    is_number = not is_array and cache_seqlens is not None
+    chosen = (
+        cache_seqlens if is_array else None,
+        size("cache_seqlens", cache_seqlens) if is_number else None,
+        cache_batch_idx,
+        block_table,
+        size("num_splits", num_splits),
+        *_options(alibi_slopes, softmax_scale, causal, window_size, softcap, return_softmax_lse),
+    )
+    if k is None:
+        out, lse = _caches.mha_fwd_kvcache(*cast(q), k_cache, v_cache, *chosen)
+    else:
+        q, k, v, rotary_cos, rotary_sin = cast(q, k, v, rotary_cos, rotary_sin)
+        interleaved = _arguments.flag("rotary_interleaved", rotary_interleaved)
+        out, lse = _caches.mha_fwd_kvcache_append(
+            q, k_cache, v_cache, k, v, rotary_cos, rotary_sin, interleaved, *chosen
+        )
+    return (out, lse) if return_softmax_lse else out
+
+
+def attend_paged(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    sequences: tuple[Any, ...],
+    block_table: torch.Tensor,
+    alibi_slopes: torch.Tensor | None,
+    softmax_scale: float | None,
+    causal: bool,
+    window_size: tuple[int, int],
+    softcap: float,
+    with_lse: bool,
+) -> Any:
+    """flash_attn_varlen_func with block_table. sequences: its offsets and greatest lengths."""
+    check_tensors(q=q, k=k, v=v, block_table=block_table, alibi_slopes=alibi_slopes)
+    _check_inference(q=q, k=k, v=v, alibi_slopes=alibi_slopes)
+    options = _options(alibi_slopes, softmax_scale, causal, window_size, softcap, with_lse)
+    arguments = (*cast(q), k, v, *sequences, block_table, *options)
+    out, lse = _caches.mha_varlen_fwd_paged(*arguments)
+    return (out, lse, out.new_empty(0)) if with_lse else out
+
+
+def _options(
+    alibi_slopes: Any,
+    softmax_scale: Any,
+    causal: Any,
+    window_size: Any,
+    softcap: Any,
+    return_lse: Any,
+) -> tuple[Any, ...]:
+    return (
+        alibi_slopes,
+        scale(softmax_scale),
+        _arguments.flag("causal", causal),
+        *window(window_size),
+        cap(softcap),
+        _arguments.flag("return_softmax_lse", return_lse),
+    )
+
+
+def _check_inference(**tensors: torch.Tensor | None) -> None:
+    if not torch.is_grad_enabled():
+        return
+    for name, tensor in tensors.items():
+        if tensor is not None and tensor.requires_grad:
+            raise UnsupportedError(
+                f"{name}: requires_grad is set, but attention over a key-value cache has no "
+                "backward pass; call under torch.no_grad() or torch.inference_mode()"
+            )

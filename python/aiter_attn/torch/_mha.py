@@ -1,0 +1,242 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The operators of attention: mha_fwd, mha_bwd, mha_dropout_mask, and their varlen forms."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import torch
+
+from aiter_attn import _problem
+from aiter_attn._call import Call
+from aiter_attn._errors import UnsupportedError
+from aiter_attn.torch import _tracing
+from aiter_attn.torch._operators import operator, restored, rows, save
+
+__all__ = [
+    "Options",
+    "mha_dropout_mask",
+    "mha_fwd",
+    "mha_varlen_dropout_mask",
+    "mha_varlen_fwd",
+]
+
+
+class Options(NamedTuple):
+    """What every operator gets last. rng_state: int64 [2] in host memory, seed and offset."""
+
+    bias: torch.Tensor | None
+    alibi_slopes: torch.Tensor | None
+    rng_state: torch.Tensor | None
+    dropout_p: float
+    softmax_scale: float | None
+    causal: bool
+    window_left: int
+    window_right: int
+    softcap: float
+    deterministic: bool  # of the backward pass
+
+
+_QKV: Final = "Tensor q, Tensor k, Tensor v"
+_SEQUENCES: Final = (
+    "Tensor cu_seqlens_q, Tensor cu_seqlens_k, SymInt max_seqlen_q, SymInt max_seqlen_k"
+)
+_OPTIONS: Final = (
+    "Tensor? bias, Tensor? alibi_slopes, Tensor? rng_state, float dropout_p, float? softmax_scale, "
+    "bool causal, SymInt window_left, SymInt window_right, float softcap, bool deterministic"
+)
+_COUNT: Final = len(Options._fields)
+_UINT64: Final = 2**64 - 1
+
+
+class _Given(NamedTuple):
+    """The arguments of an operator behind its leading ones: q, k, v, the sequences of a varlen
+    form, and Options."""
+
+    q: torch.Tensor
+    k: torch.Tensor
+    v: torch.Tensor
+    sequences: tuple[Any, ...] | None
+    options: Options
+
+
+def _given(arguments: Any) -> _Given:
+    q, k, v, *sequences = arguments[:-_COUNT]
+    return _Given(q, k, v, tuple(sequences) or None, Options(*arguments[-_COUNT:]))
+
+
+def _call(given: _Given, **backward: bool) -> Call:
+    q, k, v, sequences, o = given
+    state = None
+    if o.rng_state is not None:
+        _check_replayed(q)
+        seed, offset = o.rng_state.tolist()
+        state = seed & _UINT64, offset & _UINT64
+    return Call(
+        rows(q),
+        rows(k),
+        rows(v),
+        sequences,
+        o.softmax_scale,
+        o.causal,
+        (o.window_left, o.window_right),
+        None,
+        dropout_p=o.dropout_p,
+        softcap=o.softcap,
+        alibi_slopes=rows(o.alibi_slopes),
+        bias=rows(o.bias),
+        rng_state=state,
+        **backward,
+    )
+
+
+def _check_replayed(q: torch.Tensor) -> None:
+    if q.is_cuda and torch.cuda.is_current_stream_capturing():
+        raise UnsupportedError(
+            "dropout_p: above 0 while a graph is captured, whose every replay would drop the same "
+            "weights; pass 0.0, or call outside of the graph"
+        )
+
+
+def _traced(given: _Given, bias_grad: bool = False, backward: bool = False) -> None:
+    """Raises as the call would, as far as shapes, dtypes and numbers say."""
+    q, k, v, sequences, o = given
+    starts_q, starts_k, *longest = sequences or (None, None)
+    _tracing.check_devices(
+        "q",
+        q=q,
+        k=k,
+        v=v,
+        bias=o.bias,
+        alibi_slopes=o.alibi_slopes,
+        cu_seqlens_q=starts_q,
+        cu_seqlens_k=starts_k,
+    )
+    shapes = _tracing.known(q, k, v, o.bias, o.alibi_slopes, starts_q, starts_k)
+    greatest = [_tracing.known_size(size) for size in longest]
+    if shapes is None or None in greatest:
+        return
+    known_q, known_k, known_v, bias, slopes, starts_q, starts_k = shapes
+    lengths = None
+    if sequences is not None:
+        lengths = _problem.lengths(_problem.batch_of(starts_q, starts_k), *greatest)
+    attention = _problem.attention(
+        known_q,
+        known_k,
+        known_v,
+        o.softmax_scale,
+        o.causal,
+        (_tracing.known_size(o.window_left), _tracing.known_size(o.window_right)),
+        lengths,
+        _problem.options(
+            o.dropout_p, o.softcap, bias, slopes, bias_grad, o.deterministic and backward
+        ),
+    )
+    _tracing.check_served(q.device, attention.problem, backward)
+
+
+def _forward(*arguments: Any) -> Any:
+    return _call(_given(arguments)).forward(None, None)
+
+
+def _fake_forward(*arguments: Any) -> Any:
+    given = _given(arguments)
+    _traced(given)
+    q = given.q
+    out, lse = _problem.results(q.shape, given.v.shape, "")
+    return q.new_empty(out.shape), q.new_empty(lse.shape, dtype=torch.float32)
+
+
+def _mask(*arguments: Any) -> Any:
+    return _call(_given(arguments)).probabilities()
+
+
+def _fake_mask(*arguments: Any) -> Any:
+    given = _given(arguments)
+    _traced(given)
+    if given.options.rng_state is None:
+        return given.q.new_empty(0)
+    return given.q.new_empty(_scores(given), dtype=torch.uint8)
+
+
+def _scores(given: _Given) -> tuple[Any, ...]:
+    q, k, sequences = given.q, given.k, given.sequences
+    keys = k.shape[1] if sequences is None else sequences[3]
+    return (*_problem.results(q.shape, q.shape, "")[1].shape, keys)
+
+
+def _backward(
+    dout: Any, out: Any, lse: Any, bias_grad: bool, *arguments: Any
+) -> tuple[torch.Tensor, ...]:
+    given = _given(arguments)
+    call = _call(given, bias_grad=bias_grad, deterministic=given.options.deterministic)
+    made = call.backward(rows(dout), rows(out), lse.contiguous(), (None, None, None), None, None)
+    return made if bias_grad else (*made, given.q.new_empty(0))
+
+
+def _fake_backward(
+    dout: Any, out: Any, lse: Any, bias_grad: bool, *arguments: Any
+) -> tuple[torch.Tensor, ...]:
+    given = _given(arguments)
+    _traced(given, bias_grad, backward=True)
+    q, k, v = given[:3]
+    dbias = _scores(given) if bias_grad else 0
+    return tuple(q.new_empty(shape) for shape in (q.shape, k.shape, v.shape, dbias))
+
+
+def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    given = _given(inputs)
+    slopes = given.options.alibi_slopes
+    if slopes is not None and slopes.requires_grad:
+        raise UnsupportedError(
+            "alibi_slopes: requires_grad is set, but the backward pass gives gradients of q, k, v "
+            "and bias alone; pass alibi_slopes.detach()"
+        )
+    if _tracing.arch_of(given.q.device) is not None:
+        # A backward pass without a kernel is refused here, and not hours later.
+        _traced(given, ctx.needs_input_grad[len(inputs) - _COUNT], backward=True)
+    save(ctx, inputs, output, constant=[1])
+
+
+def _differentiate(ctx: Any, dout: Any, _: Any) -> tuple[Any, ...]:
+    inputs, (out, lse) = restored(ctx)
+    place = len(inputs) - _COUNT  # of bias
+    gradients: list[Any] = [None] * len(inputs)
+    if dout is None:
+        return tuple(gradients)
+    bias, wants_bias = inputs[place], ctx.needs_input_grad[place]
+    backward = mha_bwd if place == 3 else mha_varlen_bwd
+    *gradients[:3], dbias = backward(dout, out, lse, wants_bias, *inputs)
+    if wants_bias:
+        gradients[place] = dbias.sum_to_size(bias.shape)
+    return tuple(gradients)
+
+
+_GRADIENTS: Final = "(Tensor dq, Tensor dk, Tensor dv, Tensor dbias)"
+
+
+def _operators(form: str, arguments: str) -> tuple[Any, Any, Any]:
+    backward = operator(
+        f"{form}_bwd(Tensor dout, Tensor out, Tensor lse, bool bias_grad, {arguments})"
+        f" -> {_GRADIENTS}",
+        _backward,
+        _fake_backward,
+    )
+    forward = operator(
+        f"{form}_fwd({arguments}) -> (Tensor out, Tensor lse)",
+        _forward,
+        _fake_forward,
+        _setup_context,
+        _differentiate,
+    )
+    return (
+        forward,
+        backward,
+        operator(f"{form}_dropout_mask({arguments}) -> Tensor", _mask, _fake_mask),
+    )
+
+
+mha_fwd, mha_bwd, mha_dropout_mask = _operators("mha", f"{_QKV}, {_OPTIONS}")
+mha_varlen_fwd, mha_varlen_bwd, mha_varlen_dropout_mask = _operators(
+    "mha_varlen", f"{_QKV}, {_SEQUENCES}, {_OPTIONS}"
+)

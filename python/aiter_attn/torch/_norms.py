@@ -1,0 +1,244 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""aiter_attn._norm by operators: differentiable functions, and the operators of their passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from aiter_attn import _C, _arguments, _norm
+from aiter_attn.torch import _tracing
+from aiter_attn.torch._arguments import check_tensors
+from aiter_attn.torch._operators import operator, restored, save
+
+__all__ = ["layer_norm", "rms_norm", "softmax"]
+
+
+def rms_norm(
+    x: torch.Tensor,
+    gamma: torch.Tensor,
+    *,
+    residual: torch.Tensor | None = None,
+    epsilon: float = 1e-6,
+    zero_centred: bool = False,
+) -> Any:
+    """aiter_attn.rms_norm_fwd, differentiable by x, gamma and residual.
+
+    Returns:
+        y; with residual (y, x + residual).
+
+    Arguments, raises: see aiter_attn.rms_norm_fwd.
+    """
+    check_tensors(x=x, gamma=gamma, residual=residual)
+    zero_centred = _arguments.flag("zero_centred", zero_centred)
+    y, _, h = _rms_norm_fwd(x, gamma, residual, epsilon, zero_centred)
+    return y if residual is None else (y, h)
+
+
+def layer_norm(
+    x: torch.Tensor,
+    gamma: torch.Tensor,
+    beta: torch.Tensor | None = None,
+    *,
+    residual: torch.Tensor | None = None,
+    epsilon: float = 1e-5,
+    zero_centred: bool = False,
+) -> Any:
+    """aiter_attn.layer_norm_fwd, differentiable by x, gamma, beta and residual.
+
+    Returns:
+        y; with residual (y, x + residual).
+
+    Arguments, raises: see aiter_attn.layer_norm_fwd.
+    """
+    check_tensors(x=x, gamma=gamma, beta=beta, residual=residual)
+    zero_centred = _arguments.flag("zero_centred", zero_centred)
+    y, _, _, h = _layer_norm_fwd(x, gamma, beta, residual, epsilon, zero_centred)
+    return y if residual is None else (y, h)
+
+
+def softmax(
+    x: torch.Tensor,
+    *,
+    scale: float = 1.0,
+    mask: torch.Tensor | None = None,
+    causal: bool = False,
+) -> torch.Tensor:
+    """aiter_attn.softmax_fwd, differentiable by x. Arguments, returns, raises: see there."""
+    check_tensors(x=x, mask=mask)
+    y: torch.Tensor = _softmax_fwd(x, mask, scale, _arguments.flag("causal", causal))
+    return y
+
+
+def _packed(tensor: torch.Tensor | None) -> Any:
+    """Norms want one stride over all rows."""
+    return None if tensor is None else tensor.contiguous()
+
+
+def _total(x: torch.Tensor, h: torch.Tensor | None) -> torch.Tensor:
+    """x + residual as operators give it: empty without a residual."""
+    return x.new_empty(0) if h is None else h
+
+
+def _check(**tensors: torch.Tensor | None) -> None:
+    """Raises as the call would, as far as it is known before there is memory."""
+    _tracing.check_devices("x", **tensors)
+    for name, tensor in tensors.items():
+        dtype = None if tensor is None else _tracing.described(tensor).dtype
+        if dtype is not None and dtype not in _C.DTYPES:
+            raise TypeError(f"{name}: dtype {dtype}; allowed: {', '.join(_C.DTYPES)}")
+
+
+def _rms_forward(x: Any, gamma: Any, residual: Any, epsilon: float, zero_centred: bool) -> Any:
+    y, rstd, h = _norm.rms_norm_fwd(
+        _packed(x),
+        _packed(gamma),
+        residual=_packed(residual),
+        epsilon=epsilon,
+        zero_centred=zero_centred,
+    )
+    return y, rstd, _total(x, h)
+
+
+def _layer_forward(
+    x: Any, gamma: Any, beta: Any, residual: Any, epsilon: float, zero_centred: bool
+) -> Any:
+    y, mean, rstd, h = _norm.layer_norm_fwd(
+        _packed(x),
+        _packed(gamma),
+        _packed(beta),
+        residual=_packed(residual),
+        epsilon=epsilon,
+        zero_centred=zero_centred,
+    )
+    return y, mean, rstd, _total(x, h)
+
+
+def _statistic(x: torch.Tensor) -> torch.Tensor:
+    return x.new_empty(x.shape[:-1], dtype=torch.float32)
+
+
+def _like(x: torch.Tensor) -> torch.Tensor:
+    return x.new_empty(x.shape)
+
+
+def _fake_rms_forward(x: Any, gamma: Any, residual: Any, *_: Any) -> Any:
+    _check(x=x, gamma=gamma, residual=residual)
+    return _like(x), _statistic(x), x.new_empty(0) if residual is None else _like(x)
+
+
+def _fake_layer_forward(x: Any, gamma: Any, beta: Any, residual: Any, *_: Any) -> Any:
+    _check(x=x, gamma=gamma, beta=beta, residual=residual)
+    h = x.new_empty(0) if residual is None else _like(x)
+    return _like(x), _statistic(x), _statistic(x), h
+
+
+def _rms_backward(dy: Any, x: Any, gamma: Any, rstd: Any, dh: Any, zero_centred: bool) -> Any:
+    return _norm.rms_norm_bwd(
+        _packed(dy),
+        _packed(x),
+        _packed(gamma),
+        _packed(rstd),
+        dh=_packed(dh),
+        zero_centred=zero_centred,
+    )
+
+
+def _layer_backward(
+    dy: Any, x: Any, gamma: Any, mean: Any, rstd: Any, dh: Any, zero_centred: bool
+) -> Any:
+    return _norm.layer_norm_bwd(
+        _packed(dy),
+        _packed(x),
+        _packed(gamma),
+        _packed(mean),
+        _packed(rstd),
+        dh=_packed(dh),
+        zero_centred=zero_centred,
+    )
+
+
+def _softmax_forward(x: Any, mask: Any, scale: float, causal: bool) -> Any:
+    return _norm.softmax_fwd(_packed(x), scale=scale, mask=_packed(mask), causal=causal)
+
+
+def _fake_softmax_forward(x: Any, mask: Any, *_: Any) -> Any:
+    _check(x=x)
+    _tracing.check_devices("x", x=x, mask=mask)
+    return _like(x)
+
+
+def _softmax_backward(dy: Any, y: Any, scale: float, causal: bool) -> Any:
+    return _norm.softmax_bwd(_packed(dy), _packed(y), scale=scale, causal=causal)
+
+
+_rms_norm_bwd = operator(
+    "rms_norm_bwd(Tensor dy, Tensor x, Tensor gamma, Tensor rstd, Tensor? dh, bool zero_centred)"
+    " -> (Tensor dx, Tensor dgamma)",
+    _rms_backward,
+    lambda dy, x, gamma, *_: (_like(x), _like(gamma)),
+)
+_layer_norm_bwd = operator(
+    "layer_norm_bwd(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor rstd, Tensor? dh, "
+    "bool zero_centred) -> (Tensor dx, Tensor dgamma, Tensor dbeta)",
+    _layer_backward,
+    lambda dy, x, gamma, *_: (_like(x), _like(gamma), _like(gamma)),
+)
+_softmax_bwd = operator(
+    "softmax_bwd(Tensor dy, Tensor y, float scale, bool causal) -> Tensor dx",
+    _softmax_backward,
+    lambda dy, y, *_: _like(y),
+)
+
+
+def _differentiate_rms(ctx: Any, dy: Any, _rstd: Any, dh: Any) -> tuple[Any, ...]:
+    (x, gamma, residual, _, zero_centred), (y, rstd, h) = restored(ctx)
+    if residual is None:
+        h, dh = x, None
+    dx, dgamma = _rms_norm_bwd(_or_zero(dy, y), h, gamma, rstd, dh, zero_centred)
+    return dx, dgamma, None if residual is None else dx, None, None
+
+
+def _differentiate_layer(ctx: Any, dy: Any, _mean: Any, _rstd: Any, dh: Any) -> tuple[Any, ...]:
+    (x, gamma, beta, residual, _, zero_centred), (y, mean, rstd, h) = restored(ctx)
+    if residual is None:
+        h, dh = x, None
+    dx, dgamma, dbeta = _layer_norm_bwd(_or_zero(dy, y), h, gamma, mean, rstd, dh, zero_centred)
+    gradients = dx, dgamma, None if beta is None else dbeta, None if residual is None else dx
+    return *gradients, None, None
+
+
+def _or_zero(gradient: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:
+    """None stands for the gradient of a result that nothing was made of."""
+    return torch.zeros_like(like) if gradient is None else gradient
+
+
+def _differentiate_softmax(ctx: Any, dy: Any) -> tuple[Any, ...]:
+    (_, _, scale, causal), (y,) = restored(ctx)
+    return _softmax_bwd(dy, y, scale, causal), None, None, None
+
+
+_rms_norm_fwd = operator(
+    "rms_norm_fwd(Tensor x, Tensor gamma, Tensor? residual, float epsilon, bool zero_centred)"
+    " -> (Tensor y, Tensor rstd, Tensor h)",
+    _rms_forward,
+    _fake_rms_forward,
+    lambda ctx, inputs, output: save(ctx, inputs, output, constant=[1]),
+    _differentiate_rms,
+)
+_layer_norm_fwd = operator(
+    "layer_norm_fwd(Tensor x, Tensor gamma, Tensor? beta, Tensor? residual, float epsilon, "
+    "bool zero_centred) -> (Tensor y, Tensor mean, Tensor rstd, Tensor h)",
+    _layer_forward,
+    _fake_layer_forward,
+    lambda ctx, inputs, output: save(ctx, inputs, output, constant=[1, 2]),
+    _differentiate_layer,
+)
+_softmax_fwd = operator(
+    "softmax_fwd(Tensor x, Tensor? mask, float scale, bool causal) -> Tensor y",
+    _softmax_forward,
+    _fake_softmax_forward,
+    lambda ctx, inputs, output: save(ctx, inputs, (output,), constant=[]),
+    _differentiate_softmax,
+)

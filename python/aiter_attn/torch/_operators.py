@@ -1,0 +1,79 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""How an operator of torch.ops.aiter_attn is made, and what their kernels have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn
+
+import torch
+
+from aiter_attn._errors import UnsupportedError
+
+__all__ = ["operator", "restored", "rows", "save"]
+
+_LIBRARY: Final = torch.library.Library("aiter_attn", "DEF")
+# The fake kernels are right, and the last dimension stays contiguous in compiled code.
+_TAGS: Final = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
+
+
+def operator(
+    schema: str,
+    kernel: Callable[..., Any],
+    fake: Callable[..., Any],
+    setup_context: Callable[..., None] | None = None,
+    backward: Callable[..., Any] | None = None,
+) -> Any:
+    """The operator of a schema in which no argument has a default; torch leaves such out.
+
+    Without a backward pass of its own, or of what it changes in place, derivatives are refused.
+    """
+    name = schema.partition("(")[0]
+    qualified = f"aiter_attn::{name}"
+    _LIBRARY.define(schema, tags=_TAGS)
+    # What a device lacks is the kernel's to say.
+    _LIBRARY.impl(name, kernel, "CompositeExplicitAutograd")
+    torch.library.register_fake(qualified, fake, lib=_LIBRARY)
+    made = getattr(torch.ops.aiter_attn, name).default
+    if not made._schema.is_mutable:  # torch registers no derivatives of those
+        torch.library.register_autograd(
+            qualified,
+            backward or _no_derivative(name),
+            setup_context=setup_context,
+            lib=_LIBRARY,
+        )
+    return made
+
+
+def _no_derivative(name: str) -> Callable[..., NoReturn]:
+    def refuse(*_: Any) -> NoReturn:
+        raise UnsupportedError(
+            f"aiter_attn::{name}: has no derivative; call under torch.no_grad(), and "
+            "torch.autograd.grad with create_graph=False"
+        )
+
+    return refuse
+
+
+def save(
+    ctx: Any, inputs: Sequence[Any], outputs: Sequence[torch.Tensor], constant: Sequence[int]
+) -> None:
+    """Keeps all that restored() gives. constant: the places of outputs without derivative."""
+    ctx.set_materialize_grads(False)
+    ctx.mark_non_differentiable(*(outputs[place] for place in constant))
+    ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in inputs]
+    ctx.save_for_backward(*(x if isinstance(x, torch.Tensor) else None for x in inputs), *outputs)
+
+
+def restored(ctx: Any) -> tuple[list[Any], list[torch.Tensor]]:
+    """The inputs and the outputs of the call that save() got."""
+    saved, numbers = list(ctx.saved_tensors), ctx.numbers
+    inputs = [n if x is None else x for x, n in zip(saved, numbers, strict=False)]
+    return inputs, saved[len(numbers) :]
+
+
+def rows(tensor: torch.Tensor | None) -> Any:
+    """The tensor, or a copy whose last dimension is contiguous, as the library needs it."""
+    if tensor is None or tensor.stride(-1) == 1:
+        return tensor
+    return tensor.contiguous()

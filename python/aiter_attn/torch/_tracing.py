@@ -1,0 +1,72 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""What a call is known to be before it has memory: for fake kernels, and ahead of autograd graphs.
+
+So a call that nothing serves is refused where it is traced, or recorded, and not where it runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from aiter_attn import _C
+from aiter_attn._problem import ShapeDtype
+
+__all__ = ["arch_of", "check_devices", "check_served", "described", "known", "known_size"]
+
+
+def described(tensor: torch.Tensor) -> ShapeDtype:
+    """Sizes may be symbols."""
+    return ShapeDtype(tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
+
+
+def known_size(size: Any) -> Any:
+    """A symbol's is that of the call which is traced. It is only looked at: what is traced serves
+    other sizes, too. None: a size that follows from a tensor's contents."""
+    if not isinstance(size, torch.SymInt):
+        return int(size)
+    return int(size.node.hint) if size.node.has_hint() else None
+
+
+def known(*tensors: torch.Tensor | None) -> list[Any] | None:
+    """The shapes and dtypes of those that are given, in their places; None where a size of one is
+    not known."""
+    shapes: list[ShapeDtype | None] = []
+    for tensor in tensors:
+        if tensor is None:
+            shapes.append(None)
+            continue
+        sizes = [known_size(size) for size in tensor.shape]
+        if None in sizes:
+            return None
+        shapes.append(described(tensor)._replace(shape=tuple(sizes)))
+    return shapes
+
+
+def check_devices(lead: str, /, **tensors: torch.Tensor | None) -> None:
+    """Raises ValueError where one, by its argument's name, is elsewhere than `lead`."""
+    device = tensors[lead].device  # type: ignore[union-attr]  # is always given
+    for name, tensor in tensors.items():
+        if tensor is not None and tensor.device != device:
+            raise ValueError(
+                f"{name}: on {tensor.device}, but {lead} is on {device}; all tensors of a call are "
+                "on one device"
+            )
+
+
+def arch_of(device: torch.device) -> str | None:
+    """Of an AMD GPU that is there, whose kernels a call needs. None: the CPU serves every problem,
+    and what other devices lack is told when it is called."""
+    if device.type != "cuda" or torch.version.hip is None or not torch.cuda.device_count():
+        return None
+    name: str = torch.cuda.get_device_properties(device).gcnArchName
+    return name.partition(":")[0]
+
+
+def check_served(device: torch.device, problem: _C.Problem, backward: bool) -> None:
+    """Raises UnsupportedError where no kernel of this build serves the problem on the device."""
+    arch = arch_of(device)
+    if arch is not None:
+        plan = _C.plan_bwd if backward else _C.plan_fwd
+        plan(problem.on(_C.DEVICE_ROCM, 0, 0), arch)
