@@ -1,11 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""torch tensors in host memory.
-
-Not a Bazel target: the torch of the package index brings gigabytes of another vendor's runtime with
-it, so none is locked. With the wheel, torch, ml_dtypes and pytest installed somewhere:
-
-    pytest python/tests/torch_test.py
-"""
+"""torch tensors in host memory, as arrays that are read in place."""
 
 from __future__ import annotations
 
@@ -37,11 +31,11 @@ def test_torch() -> None:
         assert all(isinstance(g, torch.Tensor) for g in gradients)
     tensors[0].requires_grad_()
     with pytest.raises(NotImplementedError, match=r"^q: requires_grad is set"):
-        aiter_attn.flash_attn_func(*tensors)
+        aiter_attn.mha_fwd(*tensors)
     with torch.no_grad():
-        aiter_attn.flash_attn_func(*tensors)
+        aiter_attn.mha_fwd(*tensors)
     with pytest.raises(ValueError, match="refuses DLPack"):
-        aiter_attn.flash_attn_func(tensors[1], tensors[1], tensors[1].to("meta"))
+        aiter_attn.mha_fwd(tensors[1], tensors[1], tensors[1].to("meta"))
 
 
 def test_caches() -> None:
