@@ -123,7 +123,8 @@ def _info(arguments: argparse.Namespace) -> int:
 
 def _run_selftest(arguments: argparse.Namespace) -> int:
     passed = True
-    for framework in ("numpy", *(["jax"] if arguments.jax else [])):
+    asked = {"numpy": True, "jax": arguments.jax, "torch": arguments.torch}
+    for framework in (name for name, is_asked in asked.items() if is_asked):
         try:
             rows = _selftest.run(framework=framework)
         except ImportError as error:
@@ -297,6 +298,7 @@ def _parser() -> argparse.ArgumentParser:
         "selftest", help="forward and backward on the CPU against float64 (needs numpy)"
     )
     selftest.add_argument("--jax", action="store_true", help="also aiter_attn.jax, in programs")
+    selftest.add_argument("--torch", action="store_true", help="also aiter_attn.torch")
     selftest.set_defaults(run=_run_selftest)
 
     extract = commands.add_parser("extract", help="write a kernel's code object (an AMDGPU ELF)")

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Forward and backward on the CPU against float64: `python -m aiter_attn selftest [--jax]`.
+"""Forward and backward on the CPU against float64: `python -m aiter_attn selftest`.
 
 Errors are in units of the last place (ulp) of the storage dtype, so that rounding the exact result
 costs at most 0.5. A value much smaller than its tensor's greatest is measured with the ulp of a
@@ -274,6 +274,39 @@ def _with_jax(numpy: ModuleType, case: Case, q: Any, k: Any, v: Any, dout: Any) 
         return _packed_again(*map(numpy.asarray, results))
 
 
+def _with_torch(
+    numpy: ModuleType, case: Case, q: Any, k: Any, v: Any, dout: Any
+) -> tuple[Any, ...]:
+    import torch
+
+    from aiter_attn import torch as front
+
+    def tensor(array: Any) -> Any:
+        if case.dtype != "bfloat16":
+            return torch.from_numpy(array)
+        return torch.from_numpy(array.view(numpy.int16)).view(torch.bfloat16)
+
+    def array(given: Any) -> Any:
+        given = given.detach()
+        if given.dtype != torch.bfloat16:
+            return given.numpy()
+        return given.view(torch.int16).numpy().view(q.dtype)
+
+    options: Any = {"causal": case.causal, "window_size": case.window, "return_attn_probs": True}
+    given = (dout, q, k, v) if case.varlen else [_by_sequence(case, x) for x in (dout, q, k, v)]
+    dout, *arrays = map(tensor, given)
+    for each in arrays:
+        each.requires_grad_()
+    if case.varlen:
+        starts = [torch.from_numpy(_starts(numpy, case, side)) for side in (0, 1)]
+        sequences: Any = (*starts, *_longest(case))
+        out, lse, _ = front.flash_attn_varlen_func(*arrays, *sequences, **options)
+    else:
+        out, lse, _ = front.flash_attn_func(*arrays, **options)
+    results = [array(x) for x in (out, lse, *torch.autograd.grad(out, arrays, dout))]
+    return tuple(results) if case.varlen else _packed_again(*results)
+
+
 def _by_sequence(case: Case, packed: Any) -> Any:
     return packed.reshape(len(case.lengths), -1, *packed.shape[1:])
 
@@ -287,7 +320,7 @@ def _packed_again(out: Any, lse: Any, *gradients: Any) -> tuple[Any, ...]:
 
 # Whose arrays a case is computed with. Of packed q, k, v and dout: out, lse, and the gradients
 # where the case has a backward pass.
-_FRAMEWORKS: Final = {"numpy": _with_numpy, "jax": _with_jax}
+_FRAMEWORKS: Final = {"numpy": _with_numpy, "jax": _with_jax, "torch": _with_torch}
 
 
 def _run_case(numpy: ModuleType, case: Case, seed: int, framework: str) -> Row:

@@ -1,0 +1,132 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""aiter_attn.compat.flash_attn, called as flash-attn 2 is."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import aiter_attn.compat.flash_attn
+import pytest
+import torch
+from aiter_attn import _selftest
+
+from python.tests.torch_reference import attention, check_gradients, draw
+
+aiter_attn.compat.flash_attn.install()
+
+import flash_attn  # noqa: E402
+from flash_attn import bert_padding, flash_attn_func, flash_attn_varlen_func  # noqa: E402
+
+_OPTIONS = (
+    "dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, "
+    "alibi_slopes=None, deterministic=False, return_attn_probs=False"
+)
+# As flash_attn/flash_attn_interface.py of flash-attn 2.8.3 has them.
+_SIGNATURES = {
+    "flash_attn_func": f"q, k, v, {_OPTIONS}",
+    "flash_attn_kvpacked_func": f"q, kv, {_OPTIONS}",
+    "flash_attn_qkvpacked_func": f"qkv, {_OPTIONS}",
+    "flash_attn_varlen_func": (
+        f"q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, {_OPTIONS}, "
+        "block_table=None"
+    ),
+    "flash_attn_varlen_kvpacked_func": (
+        f"q, kv, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, {_OPTIONS}"
+    ),
+    "flash_attn_varlen_qkvpacked_func": f"qkv, cu_seqlens, max_seqlen, {_OPTIONS}",
+    "flash_attn_with_kvcache": (
+        "q, k_cache, v_cache, k=None, v=None, rotary_cos=None, rotary_sin=None, "
+        "cache_seqlens=None, cache_batch_idx=None, cache_leftpad=None, block_table=None, "
+        "softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, "
+        "rotary_interleaved=True, alibi_slopes=None, num_splits=0, return_softmax_lse=False"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _SIGNATURES)
+def test_arguments_are_the_originals(name: str) -> None:
+    """By place and by name, with the same defaults; what is added is by name alone."""
+    parameters = inspect.signature(getattr(flash_attn, name)).parameters.values()
+    shared = [
+        p.name if p.default is p.empty else f"{p.name}={p.default}"
+        for p in parameters
+        if p.kind is p.POSITIONAL_OR_KEYWORD
+    ]
+    assert ", ".join(shared) == _SIGNATURES[name]
+
+
+def test_a_padded_batch_as_packed_sequences() -> None:
+    """The way of models: unpad, attend, pad; gradients come back through all three."""
+    lengths, seqlen = [5, 0, 7], 7
+    mask = (torch.arange(seqlen) < torch.tensor(lengths)[:, None]).int()
+
+    def packed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        tokens, indices, starts, most, used = bert_padding.unpad_input(
+            torch.stack([q, k, v], 2), mask
+        )
+        assert used.tolist() == lengths and starts.tolist() == [0, 5, 5, 12] and most == 7
+        out = flash_attn.flash_attn_varlen_qkvpacked_func(tokens, starts, most, causal=True)
+        return bert_padding.pad_input(out, indices, *mask.shape)
+
+    def definition(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        rows = []
+        for b, length in enumerate(lengths):
+            out = attention(*(x[b : b + 1, :length] for x in (q, k, v)), causal=True)
+            rows.append(torch.nn.functional.pad(out, (0, 0, 0, 0, 0, seqlen - length)))
+        return torch.cat(rows)
+
+    check_gradients(packed, definition, [draw(3, seqlen, 2, 16, seed=i) for i in range(3)])
+
+
+def test_what_is_kept_but_does_not_count() -> None:
+    tokens = torch.arange(8).reshape(2, 4, 1)
+    counts, kept = torch.tensor([[1, 1, 0, 0], [1, 0, 0, 0]]), torch.tensor([[0, 0, 1, 0]] * 2)
+    packed, indices, starts, most, used = bert_padding.unpad_input(tokens, counts, kept)
+    assert packed.flatten().tolist() == indices.tolist() == [0, 1, 2, 4, 6]
+    assert (starts.tolist(), most, used.tolist()) == ([0, 3, 5], 3, [2, 1])
+    assert starts.dtype == used.dtype == torch.int32
+
+
+def test_rows_that_hold_several_sequences() -> None:
+    tokens = torch.arange(12).reshape(2, 6, 1)
+    lengths = torch.tensor([[2, 3, 0, 0, 0, 0], [6, 0, 0, 0, 0, 0]])
+    packed, indices, starts, most = bert_padding.unpad_input_for_concatenated_sequences(
+        tokens, lengths
+    )
+    assert packed.flatten().tolist() == indices.tolist() == [0, 1, 2, 3, 4, *range(6, 12)]
+    assert (starts.tolist(), most) == ([0, 2, 5, 11], 6)
+
+
+def test_rows_by_index() -> None:
+    values, indices = draw(3, 2), torch.tensor([4, 0, 2])
+    put = bert_padding.index_put_first_axis(values, indices, 5)
+    torch.testing.assert_close(bert_padding.index_first_axis(put, indices), values)
+    assert not put[[1, 3]].any()
+    rows, residual = bert_padding.index_first_axis_residual(values, torch.tensor([1]))
+    assert rows.requires_grad and not residual.requires_grad
+    torch.testing.assert_close(residual, values)
+
+
+def test_what_is_not_there_is_refused_by_name() -> None:
+    with pytest.raises(ImportError, match="flash_attn_gpu"):
+        from flash_attn import flash_attn_gpu  # noqa: F401
+    with pytest.raises(AttributeError, match=r"^flash_attn\.bert_padding\.IndexFirstAxis: not in"):
+        _ = bert_padding.IndexFirstAxis
+    with pytest.raises(ModuleNotFoundError, match=r"flash_attn\.layers"):
+        __import__("flash_attn.layers")
+    assert flash_attn.__version__ == "2.8.3"
+    assert flash_attn_func is aiter_attn.compat.flash_attn.flash_attn_func
+    assert flash_attn_varlen_func.__name__ == "flash_attn_varlen_func"
+
+
+def test_nothing_is_installed_unasked() -> None:
+    program = "import aiter_attn.compat.flash_attn, sys; sys.exit('flash_attn' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_selftest_covers_torch() -> None:
+    rows = list(_selftest.run(framework="torch"))
+    assert len(rows) > 20
+    assert [row.case for row in rows if not row.passed or len(row.errors) != 5] == []
