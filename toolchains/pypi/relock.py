@@ -8,7 +8,7 @@ The lock's schema:
                               "files": {KIND: {"filename", "sha256"}}}}}
 
 KIND is "sdist", "any" (a wheel for every Python, with x86-64 programs in it or not), an ABI like
-"cp311" (a manylinux x86-64 wheel for it) or "tools" (the wheel that the Python of TOOLS_ABI takes).
+"cp311" (a manylinux x86-64 wheel for it, or for the stable ABI) or "tools" (the wheel that the Python of TOOLS_ABI takes).
 NAME is the index's; another version of a distribution has a name of its own, "NAME@...".
 """
 
@@ -79,10 +79,10 @@ def _kind(filename: str, name: str, version: str) -> str | None:
     return m and (m[1] if m[2] == m[1] else f"{m[1]}.abi3")
 
 
-def _tools_kinds(tools_abi: str) -> list[str]:
-    """Returns the kinds of wheels that the Python of an ABI takes, the best first."""
-    minors = range(int(tools_abi.removeprefix("cp3")), 1, -1)
-    return [tools_abi, *(f"cp3{minor}.abi3" for minor in minors), "any"]
+def _kinds_of(abi: str) -> list[str]:
+    """Returns the kinds of compiled wheels that the Python of an ABI takes, the best first."""
+    minors = range(int(abi.removeprefix("cp3")), 1, -1)
+    return [abi, *(f"cp3{minor}.abi3" for minor in minors)]
 
 
 def choose(
@@ -90,10 +90,11 @@ def choose(
 ) -> dict[str, index.File]:
     """Returns kind -> file. Raises LocksError naming what there is instead."""
     found = {_kind(file.filename, name, version): file for file in files}
-    alternatives = {"tools": _tools_kinds(tools_abi)}
     chosen = {}
     for kind in kinds:
-        served = [k for k in alternatives.get(kind, [kind]) if k in found]
+        taken = [*_kinds_of(tools_abi), "any"] if kind == "tools" else [kind]
+        taken = _kinds_of(kind) if kind.startswith("cp3") else taken
+        served = [k for k in taken if k in found]
         if not served:
             same = [f.filename for f in files if f"-{version}" in f.filename]
             raise LocksError(

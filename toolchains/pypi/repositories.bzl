@@ -219,6 +219,26 @@ def pypi_repositories():
     _pure("jax", ["jaxlib", "ml-dtypes", "numpy", "opt-einsum", "scipy"])
     _compiled("jaxlib", ["ml-dtypes", "numpy", "scipy"])
 
+    # For the Python that torch is locked for.
+    for name in ["regex", "safetensors", "tokenizers"]:
+        _wheel("pypi_" + name, name, "cp313", "pypi_" + name, [])
+    _pure("anyio", ["idna", "typing-extensions"])
+    _pure("filelock")
+    _pure("h11")
+    _pure("httpcore2", ["anyio", "h11", "truststore"])
+    _pure("httpx2", ["anyio", "httpcore2", "idna"])
+    _pure("huggingface-hub", [
+        "filelock",
+        "httpx2",
+        "packaging",
+        "pyyaml",
+        "tqdm",
+        "typing-extensions",
+    ])
+    _pure("tqdm")
+    _pure("transformers", ["huggingface-hub", "numpy", "regex", "safetensors", "tokenizers"])
+    _pure("truststore")
+
     # For one ABI.
     needs = ["ml-dtypes", "numpy", "opt-einsum", "scipy"]
     _wheel("pypi_jaxlib_oldest", "jaxlib@oldest", "cp311", "pypi_jaxlib_oldest", needs)

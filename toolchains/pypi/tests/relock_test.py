@@ -60,8 +60,12 @@ def test_tools_take_the_closest_wheel() -> None:
 
 
 def test_missing_kind_lists_what_there_is() -> None:
-    with pytest.raises(LocksError, match=r"'cp312'; it has .*cp313-cp313-manylinux"):
-        choose(["cp312"])
+    with pytest.raises(LocksError, match=r"'cp38'; it has .*cp313-cp313-manylinux"):
+        choose(["cp38"])
+
+
+def test_an_abi_takes_a_wheel_for_the_stable_one() -> None:
+    assert choose(["cp312", "cp311"]) == {"cp312": NAMES[8], "cp311": NAMES[2]}
 
 
 def test_requirements() -> None:
