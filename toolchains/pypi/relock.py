@@ -8,7 +8,8 @@ The lock's schema:
                               "files": {KIND: {"filename", "sha256"}}}}}
 
 KIND is "sdist", "any" (a wheel for every Python, with x86-64 programs in it or not), an ABI like
-"cp311" (a manylinux x86-64 wheel for it, or for the stable ABI) or "tools" (the wheel that the Python of TOOLS_ABI takes).
+"cp311" (a manylinux x86-64 wheel for it, or for the stable ABI) or "tools" (the wheel that the
+Python of TOOLS_ABI takes).
 NAME is the index's; another version of a distribution has a name of its own, "NAME@...".
 """
 

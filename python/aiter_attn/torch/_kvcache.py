@@ -62,7 +62,9 @@ def flash_attn_with_kvcache(
     check_no_workspace(workspace)
     tensors = {"k_cache": k_cache, "v_cache": v_cache, "k": k, "v": v, "alibi_slopes": alibi_slopes}
     tables = {"rotary_cos": rotary_cos, "rotary_sin": rotary_sin}
-    check_tensors(**tensors, **tables, cache_batch_idx=cache_batch_idx, block_table=block_table)
+    check_tensors(
+        q=q, **tensors, **tables, cache_batch_idx=cache_batch_idx, block_table=block_table
+    )
     _check_inference(q=q, **tensors, **tables)
     is_array = isinstance(cache_seqlens, torch.Tensor)
     is_number = not is_array and cache_seqlens is not None
