@@ -129,6 +129,27 @@ inline attn_bwd_args bwd_args(const attn_problem* problem) {
   return args;
 }
 
+// v by columns: [batch, heads, head_size, seqlen], keys contiguous.
+inline attn_tensor contiguous_columns(const void* data, int64_t seqlen, int64_t heads,
+                                      int64_t head_size) {
+  return {const_cast<void*>(data), heads * head_size * seqlen, seqlen, head_size * seqlen};
+}
+
+// fp8: what elements of q, k and v are multiplied with to be numbers, and results to be stored.
+inline void scaled(attn_fwd_args* args, float descale_q, float descale_k, float descale_v,
+                   float scale_o) {
+  args->descale_q = descale_q;
+  args->descale_k = descale_k;
+  args->descale_v = descale_v;
+  args->scale_o = scale_o;
+}
+
+// fp8 in batch mode, as kernels take it: v is contiguous_columns or strided likewise.
+inline void by_columns(attn_fwd_args* args, const attn_tensor& v) {
+  args->v = v;
+  args->v_layout = ATTN_V_COLUMNS;
+}
+
 // A cache of `entries` sequences, each with the room seqlen_k of the problem. seqlens_k [batch] are
 // the keys in use; batch_index [batch] says which entry is whose, NULL: that of the same number.
 inline attn_kvcache cache_in_place(int32_t entries, const int32_t* seqlens_k,

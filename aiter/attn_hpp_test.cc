@@ -55,6 +55,48 @@ TEST(AttnHppTest, GroupMode) {
   attn::bwd(bwd);
 }
 
+// Scales of powers of two, so that rounding is the same, and v in both layouts.
+TEST(AttnHppTest, Fp8) {
+  TestProblem memory(Shape{2, 4, 2, 5, 6, 8, 16}, ATTN_DTYPE_FP8_E4M3_FNUZ);
+  memory.problem.softmax_scale = 0.5f;
+  attn_fwd_args plain = memory.fwd();
+  attn::fwd(plain);
+  std::vector<double> expected;
+  for (int c = 0; c < 16; ++c) expected.push_back(memory.o.get(1, 4, 3, c));
+  EXPECT_NE(expected[0], 0);
+
+  attn_problem problem = attn::batch_problem(ATTN_DTYPE_FP8_E4M3_FNUZ, {2, 4, 2, 5, 6, 8, 16});
+  problem.softmax_scale = 0.5f;
+  attn_fwd_args args = attn::fwd_args(&problem);
+  args.q = plain.q, args.k = plain.k, args.o = plain.o;
+  attn::scaled(&args, 4, 0.25f, 0.125f, 8);
+  memory.turn_v();
+  attn_tensor columns = memory.v_columns->tensor();
+  // [batch][head_size][heads][seqlen] as [batch][heads][head_size][seqlen]
+  std::vector<uint8_t> dense(size_t{2} * 2 * 16 * 6);
+  const attn_tensor v = attn::contiguous_columns(dense.data(), 6, 2, 16);
+  for (int64_t b = 0; b < 2; ++b) {
+    for (int64_t h = 0; h < 2; ++h) {
+      for (int64_t c = 0; c < 16; ++c) {
+        for (int64_t j = 0; j < 6; ++j) {
+          dense[b * v.stride_batch + c * v.stride_seq + h * v.stride_head + j] =
+              static_cast<const uint8_t*>(
+                  columns.data)[b * columns.stride_batch + c * columns.stride_seq +
+                                h * columns.stride_head + j];
+        }
+      }
+    }
+  }
+  attn::by_columns(&args, v);
+  memory.o.fill(0);
+  attn::fwd(args);
+  for (int c = 0; c < 16; ++c) EXPECT_EQ(memory.o.get(1, 4, 3, c), expected[c]) << c;
+
+  attn::scaled(&args, 4, 0, 0.125f, 8);
+  EXPECT_THROW(attn::fwd(args), attn::Error);
+  EXPECT_THAT(attn_last_error(), HasSubstr("descale_k is 0"));
+}
+
 // The same keys in place, in pages, and listed one by one.
 TEST(AttnHppTest, Caches) {
   TestProblem memory(Shape{2, 4, 2, 5, 8, 8, 8}, ATTN_DTYPE_FP32);

@@ -18,7 +18,12 @@ from typing import Any
 from aiter_attn import _C, AttnError, _files, _selection, _selftest
 
 _WIDTH = 100
-_DTYPES = {"fp16": "float16", "bf16": "bfloat16"}
+_DTYPES = {
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp8-e4m3fn": "float8_e4m3fn",
+    "fp8-e4m3fnuz": "float8_e4m3fnuz",
+}
 
 
 def manifest() -> dict[str, Any]:

@@ -12,8 +12,9 @@ What holds for every function here
   - All arrays of a call are on one device: host memory (the CPU reference) or an AMD GPU.
   - GPU work is queued and not waited for: on the current stream of q's framework, or on `stream`
     (a hipStream_t as int). Whoever passes `stream` keeps the arrays alive until it has got there.
-  - q, k, v, their gradients and `out` have one dtype: float16, bfloat16, or on the CPU float32.
-    Scores and sums are float32. The last dimension is contiguous, the others have any stride.
+  - q, k, v, their gradients and `out` have one dtype: float16, bfloat16, or on the CPU float32; in
+    flash_attn_func and flash_attn_varlen_func fp8, too. Scores and sums are float32. The last
+    dimension is contiguous, the others have any stride.
   - Where a result is of q's framework but not of its dtype or rank, as lse is, its type is Any.
   - Where this differs from flash-attn 2, docs/semantics.md says how and why.
   - TypeError: not an array, or a dtype that is not listed. ValueError: shapes, strides, devices or
@@ -26,12 +27,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, TypedDict, overload
 
-from aiter_attn import _arguments
+from aiter_attn import _arguments, _scales
 from aiter_attn._cache_call import CacheCall, Keys
 from aiter_attn._call import Call
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, ArrayT
 from aiter_attn._fronts import by_framework
+from aiter_attn._scales import Scale
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -63,13 +65,25 @@ class Options(TypedDict, total=False):
     rng_state: RngState | None
 
 
+class _Fp8Options(Options, total=False):
+    q_descale: Scale
+    k_descale: Scale
+    v_descale: Scale
+    out_scale: Scale
+
+
 # For type checkers: return_attn_probs says what comes back. Options by name are checked one by one;
 # options by place are not, and the result of such a call is Any.
 @overload
-def flash_attn_func(q: ArrayT, k: Array, v: Array, **options: Unpack[Options]) -> ArrayT: ...
+def flash_attn_func(q: ArrayT, k: Array, v: Array, **options: Unpack[_Fp8Options]) -> ArrayT: ...
 @overload
 def flash_attn_func(
-    q: ArrayT, k: Array, v: Array, *, return_attn_probs: Literal[True], **options: Unpack[Options]
+    q: ArrayT,
+    k: Array,
+    v: Array,
+    *,
+    return_attn_probs: Literal[True],
+    **options: Unpack[_Fp8Options],
 ) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_func(
@@ -78,7 +92,7 @@ def flash_attn_func(
     v: Array,
     *by_place: Any,
     return_attn_probs: bool = ...,
-    **options: Unpack[Options],
+    **options: Unpack[_Fp8Options],
 ) -> Any: ...
 @by_framework
 def flash_attn_func(
@@ -95,6 +109,10 @@ def flash_attn_func(
     return_attn_probs: bool = False,
     *,
     rng_state: RngState | None = None,
+    q_descale: Scale = None,
+    k_descale: Scale = None,
+    v_descale: Scale = None,
+    out_scale: Scale = None,
 ) -> ArrayT | tuple[ArrayT, Any, Any]:
     """Attention with the arguments of flash-attn's flash_attn_func, and rng_state.
 
@@ -121,6 +139,15 @@ def flash_attn_func(
         rng_state: with dropout (seed, offset), integers below 2**64. Batch entry b and head h take
             the offsets from offset + (b * heads_q + h) * 64 on: a next call with the same seed adds
             batch * heads_q * 64. flash-attn draws them from torch's generator.
+        q_descale, k_descale, v_descale: with fp8, what elements of q, k and v are multiplied with
+            to be the numbers that they stand for: a float, or in host memory flash-attn 3's float32
+            array [batch, heads_k] whose entries are all the same. 1.0 where elements are the
+            numbers.
+        out_scale: likewise, what out is multiplied with before it is rounded. flash-attn 3 has
+            none, as its out is bfloat16.
+
+    fp8: q, k, v and out are float8_e4m3fn or float8_e4m3fnuz, as the GPU's arch has it. v may have
+    the strides of a contiguous [batch, heads_k, head_size_v, seqlen_k], and must on the GPU.
 
     Returns:
         out, [batch, seqlen_q, heads_q, head_size_v], dtype of q; a row that sees no key is 0.
@@ -148,12 +175,13 @@ def flash_attn_func(
         softcap=softcap,
         alibi_slopes=alibi_slopes,
         rng_state=rng_state,
+        scales=(q_descale, k_descale, v_descale, out_scale),
     )
-    out, lse = call.forward(None, None)
+    out, lse = call.forward(None, None, with_lse)
     return (out, lse, call.probabilities()) if with_lse else out
 
 
-class _VarlenOptions(Options, total=False):
+class _VarlenOptions(_Fp8Options, total=False):
     block_table: Array | None
     workspace: Array | None
 
@@ -216,6 +244,10 @@ def flash_attn_varlen_func(
     *,
     rng_state: RngState | None = None,
     workspace: Array | None = None,
+    q_descale: Scale = None,
+    k_descale: Scale = None,
+    v_descale: Scale = None,
+    out_scale: Scale = None,
 ) -> ArrayT | tuple[ArrayT, Any, Any]:
     """Attention over sequences of different lengths, with flash_attn_varlen_func's arguments.
 
@@ -233,6 +265,8 @@ def flash_attn_varlen_func(
             pages, in their order, cu_seqlens_k[b + 1] - cu_seqlens_k[b] of sequence b. Without
             dropout. None: k and v are packed.
         workspace: with block_table, see flash_attn_with_kvcache.
+        q_descale, k_descale, v_descale, out_scale: see flash_attn_func. fp8 is for host memory
+            here, without block_table.
         The others: see flash_attn_func, with the lengths of each sequence; but a window has no
             bound from max_seqlen_k on.
 
@@ -248,6 +282,9 @@ def flash_attn_varlen_func(
     _arguments.flag("deterministic", deterministic)
     if block_table is not None:
         check_no_dropout(dropout_p)
+        _scales.check_none(
+            (q_descale, k_descale, v_descale, out_scale), "there is no fp8 beside block_table"
+        )
         over = CacheCall(
             q,
             Keys(k, v),
@@ -276,8 +313,9 @@ def flash_attn_varlen_func(
         softcap=softcap,
         alibi_slopes=alibi_slopes,
         rng_state=rng_state,
+        scales=(q_descale, k_descale, v_descale, out_scale),
     )
-    out, lse = call.forward(None, None)
+    out, lse = call.forward(None, None, with_lse)
     return (out, lse, call.probabilities()) if with_lse else out
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final, SupportsFloat, SupportsIndex
 
-from aiter_attn import _C, _arguments, _problem
+from aiter_attn import _C, _arguments, _problem, _scales
 from aiter_attn._arrays import Arrays
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array
@@ -48,7 +48,9 @@ class Call(Arrays):
         bias_grad: bool = False,
         deterministic: bool = False,
         min_seqlen_q: SupportsIndex = 0,
+        scales: _scales.Given | None = None,
     ) -> None:
+        """scales: of a function that takes fp8."""
         super().__init__(q, sequences is not None, stream)
 
         lengths = None
@@ -62,6 +64,11 @@ class Call(Arrays):
             lengths = _problem.lengths(batch, max_seqlen_q, max_seqlen_k)
         q_tensor, k_tensor = self._borrow("q", q), self._borrow("k", k)
         v_tensor = self._borrow("v", v)
+        fp8 = None
+        if scales is not None:
+            fp8 = self._fp8(scales, q_tensor, k_tensor, lengths)
+        self._is_fp8 = fp8 is not None
+        v_columns = self._is_fp8 and _lies_by_columns(v_tensor)
         chosen = _problem.options(
             dropout_p,
             softcap,
@@ -70,25 +77,56 @@ class Call(Arrays):
             _arguments.flag("bias_grad", bias_grad),
             _arguments.flag("deterministic", deterministic),
             min_seqlen_q,
+            fp8,
+            v_columns,
         )
         state = _problem.rng_state(chosen.dropout_p, rng_state)
         self.attention = _problem.attention(
             q_tensor, k_tensor, v_tensor, softmax_scale, causal, window_size, lengths, chosen
         )
         for name in ("q", "k", "v", "bias", "alibi_slopes"):
-            if name in self._tensors:
+            if name in self._tensors and not (name == "v" and v_columns):
                 check_rows(name, self._tensors[name])
+        if self._is_fp8 and self._stream is not None and not v_columns:
+            raise UnsupportedError(
+                f"v: strides {v_tensor.strides} (in elements); Composable Kernel's fp8 kernels "
+                "take v with contiguous keys; pass a view of the same shape of a contiguous "
+                "[batch, heads, head size, seqlen]"
+            )
         self.problem = self.attention.problem
         if chosen.dropout_p > 0.0:
             self.problem = self.problem.with_dropout(*state)
         if self._stream is not None:
             self.problem = self.problem.on(*self._device, self._stream)
 
-    def forward(self, out: Any, lse: Any) -> tuple[Any, Any]:
-        """(out, lse): the arrays given, or new ones for None."""
-        made_out, made_lse = self._output("out", out), self._output("lse", lse)
+    def _fp8(
+        self,
+        scales: _scales.Given,
+        q: _C.Tensor,
+        k: _C.Tensor,
+        lengths: _problem.Lengths | None,
+    ) -> _problem.Scales | None:
+        """What is read of the scales; None: q is not fp8."""
+        # What has not so many dimensions is refused once the scales are read.
+        batch = (*q.shape, 0)[0] if lengths is None else lengths.batch
+        read = _scales.read(scales, q, (0, 0, *k.shape)[-2], batch)
+        if read is not None and lengths is not None and self._stream is not None:
+            raise UnsupportedError(
+                f"q: dtype {q.dtype}; Composable Kernel has no fp8 kernel for sequences of "
+                "different lengths; pass sequences of one length to flash_attn_func, or float16 "
+                "or bfloat16"
+            )
+        return read
+
+    def forward(self, out: Any, lse: Any, wants_lse: bool = True) -> tuple[Any, Any]:
+        """(out, lse): the arrays given, or new ones for None. Kernels for fp8 have no lse: it is
+        None then, unless it is wanted."""
+        made_out, made_lse = self._output("out", out), None
+        if wants_lse or not self._is_fp8:
+            made_lse = self._output("lse", lse)
         _C.fwd(self.problem, self._tensors)
-        return self._result(out, made_out), self._result(lse, made_lse)
+        result = self._result(out, made_out)
+        return result, None if made_lse is None else self._result(lse, made_lse)
 
     def probabilities(self) -> Any:
         """What flash-attn calls S_dmask: nothing where there is no dropout, else uint8, as
@@ -135,3 +173,10 @@ class Call(Arrays):
         _C.bwd(self.problem, self._tensors)
         results = self._result(dq, made_dq), self._result(dk, made_dk), self._result(dv, made_dv)
         return (*results, self._result(dbias, made_dbias)) if wants_dbias else results
+
+
+def _lies_by_columns(v: _C.Tensor) -> bool:
+    """Whether the keys of a batch of values are contiguous, and not their elements."""
+    if len(v.shape) != 4 or v.is_contiguous(1):
+        return False
+    return v.shape[1] == 1 or v.strides[1] == 1

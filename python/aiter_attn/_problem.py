@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Final, NamedTuple, Protocol, SupportsFloat, SupportsIndex
+from typing import Any, Final, NamedTuple, Protocol, SupportsFloat, SupportsIndex
 
 from aiter_attn import _C, _arguments
 
@@ -22,6 +22,7 @@ __all__ = [
     "HasShape",
     "Lengths",
     "Options",
+    "Scales",
     "ShapeDtype",
     "attention",
     "batch_of",
@@ -71,9 +72,20 @@ class Lengths(NamedTuple):
     max_seqlen_k: int
 
 
+class Scales(NamedTuple):
+    """Of fp8: what elements of q, k and v are multiplied with to be numbers, and results with
+    before they are rounded."""
+
+    q_descale: float
+    k_descale: float
+    v_descale: float
+    out_scale: float
+
+
 class Options(NamedTuple):
     """What else is done to scores and weights. bias is the shape and dtype of what is added to the
-    scores, or of ALiBi's slopes where is_alibi."""
+    scores, or of ALiBi's slopes where is_alibi. scales: where q, k and v are fp8; v
+    may lie by columns then, its keys contiguous."""
 
     softcap: float = 0.0
     dropout_p: float = 0.0
@@ -82,6 +94,8 @@ class Options(NamedTuple):
     bias_grad: bool = False
     deterministic: bool = False
     min_seqlen_q: int = 0
+    scales: Scales | None = None
+    v_columns: bool = False
 
 
 NO_OPTIONS: Final = Options()
@@ -108,6 +122,8 @@ def options(
     bias_grad: bool = False,
     deterministic: bool = False,
     min_seqlen_q: SupportsIndex = 0,
+    scales: Scales | None = None,
+    v_columns: bool = False,
 ) -> Options:
     """Raises TypeError or ValueError for what no problem takes."""
     probability = _arguments.number("dropout_p", dropout_p, "a probability below 1; 0.0: none")
@@ -131,6 +147,8 @@ def options(
         bias_grad,
         deterministic,
         _arguments.integer("min_seqlen_q", min_seqlen_q),
+        scales,
+        v_columns,
     )
 
 
@@ -256,10 +274,11 @@ def check_packed(name: str, given: HasShape, parts: int, is_varlen: bool) -> int
     return along
 
 
-def check_dims(name: str, given: HasShape, dims: tuple[str, ...]) -> None:
+def check_dims(name: str, given: HasShape, dims: tuple[str, ...], fp8: bool = False) -> None:
     """Raises TypeError or ValueError where attention takes no such dtype, or not so many
-    dimensions."""
-    _check_dtype(name, given.dtype)
+    dimensions. fp8: whether the call has scales."""
+    if not (fp8 and given.dtype in _C.FORWARD_FP8_DTYPES):
+        _check_dtype(name, given.dtype)
     if len(given.shape) != len(dims):
         raise ValueError(f"{name}: shape {given.shape}; allowed: [{', '.join(dims)}]")
 
@@ -276,8 +295,13 @@ def check_heads(name: str, keys: tuple[int, ...], heads_q: int) -> None:
 
 def _check_dtype(name: str, dtype: str) -> None:
     if dtype not in _C.DTYPES:
+        fp8 = (
+            f"; fp8 is {' or '.join(_C.FORWARD_FP8_DTYPES)}, in flash_attn_func and "
+            "flash_attn_varlen_func alone, and has no gradient"
+        )
         raise TypeError(
             f"{name}: dtype {dtype}; allowed: float16, bfloat16, and on the CPU float32"
+            f"{fp8 if dtype.startswith('float8') else ''}"
         )
 
 
@@ -298,7 +322,7 @@ def _attention(
 ) -> Attention:
     dims = BATCH if sequences is None else GROUP
     for name, shape, dtype in (("q", q, q_dtype), ("k", k, k_dtype), ("v", v, v_dtype)):
-        check_dims(name, ShapeDtype(shape, dtype), dims)
+        check_dims(name, ShapeDtype(shape, dtype), dims, fp8=chosen.scales is not None)
     (*batch, seqlen_q, heads_q, head_size), (*_, seqlen_k, heads_k, _), head_size_v = q, k, v[-1]
     check_heads("k", k, heads_q)
     if min(head_size, head_size_v) < 1:
@@ -335,14 +359,16 @@ def _attention(
             f"min_seqlen_q: {chosen.min_seqlen_q}; allowed in batch mode: 0, as its sequences have "
             "one length"
         )
+    softmax_scale = 1.0 / math.sqrt(head_size) if scale is None else _scale(scale)
     problem = _C.Problem(
         **extents,
-        dtype=_C.DTYPES[q_dtype],
+        **_scaled(chosen, softmax_scale),
+        dtype=(_C.DTYPES | _C.FORWARD_FP8_DTYPES)[q_dtype],
         heads_q=_arguments.integer("q: heads", heads_q),
         heads_k=heads_k,
         head_size_qk=_arguments.integer("q: head size", head_size),
         head_size_v=_arguments.integer("v: head size", head_size_v),
-        softmax_scale=1.0 / math.sqrt(head_size) if scale is None else _scale(scale),
+        softmax_scale=softmax_scale,
         mask=_C.MASK_NONE if left == right == -1 else _C.MASK_BOTTOM_RIGHT,
         window_left=left,
         window_right=right,
@@ -356,6 +382,32 @@ def _attention(
     out, lse = results(q, v, q_dtype)
     kept = ShapeDtype(scores.shape, "uint8", scores.dims)
     return Attention(problem, out, lse, ShapeDtype(q, q_dtype, dims), dk, dv, scores, kept)
+
+
+def _scaled(chosen: Options, softmax_scale: float) -> dict[str, Any]:
+    """What the problem says of fp8. Raises ValueError for scales that float32 cannot multiply."""
+    scales = chosen.scales
+    if scales is None:
+        return {}
+    for name, product in (
+        (
+            "softmax_scale * q_descale * k_descale",
+            softmax_scale * scales.q_descale * scales.k_descale,
+        ),
+        ("v_descale * out_scale", scales.v_descale * scales.out_scale),
+    ):
+        if not _LEAST_SCALE <= product <= _GREATEST_SCALE:
+            raise ValueError(
+                f"{name}: {product}; allowed: {_LEAST_SCALE:.3g} to {_GREATEST_SCALE:.3g}: choose "
+                "other scales"
+            )
+    return {
+        "descale_q": scales.q_descale,
+        "descale_k": scales.k_descale,
+        "descale_v": scales.v_descale,
+        "scale_o": scales.out_scale,
+        "v_layout": _C.V_COLUMNS if chosen.v_columns else _C.V_ROWS,
+    }
 
 
 def _kind_of_bias(chosen: Options) -> str:

@@ -61,7 +61,8 @@ def explain(
             [total, heads, head_size].
         dropout_p, softcap, bias_grad, deterministic, min_seqlen_q: as the call gets them.
         bias: "elementwise" where the call gets a bias, "alibi" where it gets alibi_slopes.
-        dtype: of shapes: "float16" or "bfloat16". Arrays have their own.
+        dtype: of shapes: "float16", "bfloat16", or of flash_attn_func with fp8 "float8_e4m3fn" or
+            "float8_e4m3fnuz". Arrays have their own.
         arch: the GPU's, such as "gfx942"; it need not be here. None: that of the GPU that holds the
             arrays, for shapes that of the first GPU.
 
@@ -77,10 +78,13 @@ def explain(
     _check_arch(arch)
     lengths = None if sequences is None else _lengths(sequences)
     described_q, described_k = _describe("q", q, dtype), _describe("k", k, dtype)
+    described_v = _describe("v", v, dtype)
+    is_backward = _arguments.flag("backward", backward)
+    fp8 = described_q.dtype in _C.FORWARD_FP8_DTYPES and not is_backward
     problem = _problem.attention(
         described_q,
         described_k,
-        _describe("v", v, dtype),
+        described_v,
         causal=causal,
         window_size=window_size,
         sequences=lengths,
@@ -91,10 +95,13 @@ def explain(
             bias_grad=_arguments.flag("bias_grad", bias_grad),
             deterministic=_arguments.flag("deterministic", deterministic),
             min_seqlen_q=min_seqlen_q,
+            # As kernels take it; which numbers scales are does not matter.
+            scales=_problem.Scales(1.0, 1.0, 1.0, 1.0) if fp8 else None,
+            v_columns=fp8 and lengths is None,
         ),
     ).problem
     problem = problem.on(*_device(q, arch), 0)
-    if _arguments.flag("backward", backward):
+    if is_backward:
         indices, text = _C.plan_bwd(problem, arch), _C.explain_bwd(problem, arch)
     else:
         indices, text = _C.plan_fwd(problem, arch), _C.explain_fwd(problem, arch)

@@ -10,6 +10,9 @@ namespace {
 // numpy's limit, which is the greatest of all producers'.
 constexpr int32_t kMaxDimensions = 64;
 
+// The codes of fp8, by DLPack 1.1: later than the header.
+constexpr int kFloat8E4m3fn = 10, kFloat8E4m3fnuz = 11, kFloat8E5m2 = 12;
+
 [[noreturn]] void Refuse(const std::string& field, const std::string& value,
                          const std::string& allowed) {
   throw std::invalid_argument(field + " is " + value + "; allowed: " + allowed);
@@ -20,6 +23,11 @@ std::string Indexed(const char* field, size_t index) {
 }
 
 std::string DtypeName(DLDataType dtype) {
+  if (dtype.bits == 8) {
+    if (dtype.code == kFloat8E4m3fn) return "float8_e4m3fn";
+    if (dtype.code == kFloat8E4m3fnuz) return "float8_e4m3fnuz";
+    if (dtype.code == kFloat8E5m2) return "float8_e5m2";
+  }
   const char* kind = "opaque";
   switch (dtype.code) {
     case kDLInt:

@@ -63,6 +63,14 @@ constexpr Field<Problem, int32_t> kPassFields[] = {
     {"min_seqlen_q", &Problem::min_seqlen_q},
     {"bias_grad", &Problem::bias_grad},
     {"deterministic", &Problem::deterministic},
+    {"v_layout", &Problem::v_layout},
+};
+
+constexpr Field<Problem, float> kPassNumbers[] = {
+    {"descale_q", &Problem::descale_q},
+    {"descale_k", &Problem::descale_k},
+    {"descale_v", &Problem::descale_v},
+    {"scale_o", &Problem::scale_o},
 };
 
 constexpr Field<attn_fwd_args, attn_tensor> kFwdTensors[] = {
@@ -103,6 +111,8 @@ Problem MakeProblem(const py::kwargs& fields) {
       *number = py::cast<float>(given.second);
     } else if (int32_t* of_pass = Find(problem, kPassFields, name)) {
       *of_pass = py::cast<int32_t>(given.second);
+    } else if (float* scale = Find(problem, kPassNumbers, name)) {
+      *scale = py::cast<float>(given.second);
     } else {
       throw py::type_error("Problem() has no field \"" + std::string(name) + '"');
     }
@@ -125,12 +135,20 @@ Problem WithDropout(Problem problem, uint64_t seed, uint64_t offset) {
 
 void SetPass(const Problem& problem, attn_fwd_args* args) {
   args->min_seqlen_q = problem.min_seqlen_q;
+  args->v_layout = problem.v_layout;
+  args->descale_q = problem.descale_q;
+  args->descale_k = problem.descale_k;
+  args->descale_v = problem.descale_v;
+  args->scale_o = problem.scale_o;
 }
 
 void SetPass(const Problem& problem, attn_bwd_args* args) {
   args->bias_grad = problem.bias_grad;
   args->deterministic = problem.deterministic;
 }
+
+bool IsByColumns(const attn_fwd_args& args) { return args.v_layout == ATTN_V_COLUMNS; }
+bool IsByColumns(const attn_bwd_args&) { return false; }
 
 // An args struct and the problem it points to.
 template <typename Args>
@@ -155,7 +173,9 @@ class Call {
 
  private:
   void Set(std::string_view name, const Tensor& array) {
-    if (attn_tensor* tensor = Find(args_, TensorsOf(args_), name)) {
+    if (name == "v" && IsByColumns(args_)) {
+      args_.v = array.AsColumns();
+    } else if (attn_tensor* tensor = Find(args_, TensorsOf(args_), name)) {
       *tensor = array.AsAttnTensor();
     } else if (name == "lse") {
       args_.lse = static_cast<float*>(array.data());
@@ -219,17 +239,20 @@ uint64_t WorkspaceSize(const Problem& problem) {
   return bytes;
 }
 
-// What the package's own calls ask for: they always take the lse. Nothing is written there.
+// What the package's own calls ask for: they always take the lse, but with fp8, whose kernels have
+// none. Nothing is written there.
 template <typename Args>
-void WantLse(Args& args) {
+void WantLse(const Problem& problem, Args& args) {
   static float lse;
-  args.lse = &lse;
+  const bool fp8 =
+      problem.dtype == ATTN_DTYPE_FP8_E4M3 || problem.dtype == ATTN_DTYPE_FP8_E4M3_FNUZ;
+  args.lse = fp8 ? nullptr : &lse;
 }
 
 template <typename Args, attn_status (*kPlan)(const Args*, const char*, uint32_t*, uint32_t*)>
 std::vector<uint32_t> Plan(const Problem& problem, const std::optional<std::string>& arch) {
   Call<Args> call(problem);
-  WantLse(call.args());
+  WantLse(problem, call.args());
   const char* name = arch ? arch->c_str() : nullptr;
   uint32_t count = 0;
   CheckUnlocked([&] { return kPlan(&call.args(), name, nullptr, &count); });
@@ -241,7 +264,7 @@ std::vector<uint32_t> Plan(const Problem& problem, const std::optional<std::stri
 template <typename Args, attn_status (*kExplain)(const Args*, const char*, const char**)>
 std::string Explain(const Problem& problem, const std::optional<std::string>& arch) {
   Call<Args> call(problem);
-  WantLse(call.args());
+  WantLse(problem, call.args());
   const char* text = "";
   CheckUnlocked([&] { return kExplain(&call.args(), arch ? arch->c_str() : nullptr, &text); });
   return text;
@@ -280,6 +303,7 @@ void BindTensor(py::module_& module) {
   py::class_<Tensor>(module, "Tensor", py::module_local())
       .def_static("from_dlpack", &Tensor::FromDlpack, "capsule"_a)
       .def_static("from_buffer", &Tensor::FromBuffer, "buffer"_a, "dtype"_a)
+      .def("seen_as", &Tensor::SeenAs, "dtype"_a)
       .def_property_readonly("shape", [](const Tensor& t) { return AsTuple(t.shape()); })
       .def_property_readonly("strides", [](const Tensor& t) { return AsTuple(t.strides()); })
       .def_property_readonly("dtype", &Tensor::dtype)
@@ -291,6 +315,7 @@ void BindTensor(py::module_& module) {
                              })
       .def("entry", &Tensor::Entry, "dimension"_a, "index"_a)
       .def("number", &Tensor::Number, "index"_a)
+      .def("only_number", &Tensor::OnlyNumber)
       .def("is_contiguous", &Tensor::is_contiguous, "dimensions"_a)
       .def("fits", &Tensor::Fits, "shape"_a, "dtype"_a, "dimensions"_a, "written"_a);
 }
@@ -303,6 +328,7 @@ void BindProblem(py::module_& module) {
   for (const auto& field : kProblemFields) problem.def_readonly(field.name, field.member);
   for (const auto& field : kProblemNumbers) problem.def_readonly(field.name, field.member);
   for (const auto& field : kPassFields) problem.def_readonly(field.name, field.member);
+  for (const auto& field : kPassNumbers) problem.def_readonly(field.name, field.member);
 }
 
 }  // namespace
@@ -324,6 +350,11 @@ PYBIND11_MODULE_EXEC(_C, module) {
   module.attr("DTYPES") = py::dict("float16"_a = static_cast<int>(ATTN_DTYPE_FP16),
                                    "bfloat16"_a = static_cast<int>(ATTN_DTYPE_BF16),
                                    "float32"_a = static_cast<int>(ATTN_DTYPE_FP32));
+  module.attr("FORWARD_FP8_DTYPES") =
+      py::dict("float8_e4m3fn"_a = static_cast<int>(ATTN_DTYPE_FP8_E4M3),
+               "float8_e4m3fnuz"_a = static_cast<int>(ATTN_DTYPE_FP8_E4M3_FNUZ));
+  module.attr("V_ROWS") = static_cast<int>(ATTN_V_ROWS);
+  module.attr("V_COLUMNS") = static_cast<int>(ATTN_V_COLUMNS);
   module.attr("MASK_NONE") = static_cast<int>(ATTN_MASK_NONE);
   module.attr("MASK_BOTTOM_RIGHT") = static_cast<int>(ATTN_MASK_BOTTOM_RIGHT);
   module.attr("BIASES") = py::dict("none"_a = static_cast<int>(ATTN_BIAS_NONE),

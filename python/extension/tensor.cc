@@ -19,6 +19,7 @@ constexpr uint32_t kDlpackMajor = 1;
 Py_ssize_t ItemSize(std::string_view dtype) {
   if (dtype == "float16" || dtype == "bfloat16") return 2;
   if (dtype == "float32" || dtype == "int32") return 4;
+  if (dtype.substr(0, 7) == "float8_") return 1;
   return 0;
 }
 
@@ -120,6 +121,19 @@ std::unique_ptr<Tensor> Tensor::FromBuffer(const py::buffer& buffer, std::string
   return tensor;
 }
 
+std::unique_ptr<Tensor> Tensor::SeenAs(std::string dtype) const {
+  if (view_.item_bits != 8) {
+    throw py::value_error("its items have " + std::to_string(view_.item_bits) +
+                          " bits; allowed: 8, as " + dtype + " has");
+  }
+  std::unique_ptr<Tensor> seen(new Tensor);
+  seen->owner_ = owner_;
+  seen->read_only_ = read_only_;
+  seen->view_ = view_;
+  seen->view_.dtype = std::move(dtype);
+  return seen;
+}
+
 std::unique_ptr<Tensor> Tensor::Entry(size_t dimension, int64_t index) const {
   if (dimension >= shape().size() || index < 0 || index >= shape()[dimension]) {
     throw py::index_error("no entry " + std::to_string(index) + " of dimension " +
@@ -146,6 +160,20 @@ int32_t Tensor::Number(int64_t index) const {
     throw py::index_error("no int32 " + std::to_string(index) + " in host memory");
   }
   return static_cast<const int32_t*>(data())[index];
+}
+
+std::optional<float> Tensor::OnlyNumber() const {
+  if (device().device_type != kDLCPU || dtype() != "float32" || size_bytes() == 0) return {};
+  const auto* const first = static_cast<const float*>(data());
+  std::vector<int64_t> index(shape().size(), 0);
+  for (;;) {
+    int64_t offset = 0;
+    for (size_t i = 0; i < index.size(); ++i) offset += index[i] * strides()[i];
+    if (first[offset] != *first) return {};
+    size_t i = index.size();
+    while (i > 0 && ++index[i - 1] == shape()[i - 1]) index[--i] = 0;
+    if (i == 0) return *first;
+  }
 }
 
 uint64_t Tensor::size_bytes() const {
@@ -199,6 +227,13 @@ attn_tensor Tensor::AsAttnTensor() const {
       throw py::value_error("an attention tensor has 3 or 4 dimensions, not " +
                             std::to_string(shape().size()));
   }
+}
+
+attn_tensor Tensor::AsColumns() const {
+  if (shape().size() != 4) {
+    throw py::value_error("v by columns has 4 dimensions, not " + std::to_string(shape().size()));
+  }
+  return {data(), strides()[0], strides()[3], strides()[2]};
 }
 
 attn_tensor Tensor::AsScores() const {

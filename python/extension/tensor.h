@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,9 +32,14 @@ class Tensor {
 
   // Host memory of an object with the buffer protocol, for producers whose dtype DLPack export
   // refuses (numpy: bfloat16, read-only arrays before 2.1). The buffer's items must have the size
-  // of `dtype`'s, "float16", "bfloat16", "float32" or "int32"; others are for messages.
+  // of `dtype`'s, "float16", "bfloat16", "float32", "int32" or one of "float8_"; others
+  // are for messages.
   // Throws py::value_error, also where a stride is no multiple of the item size.
   static std::unique_ptr<Tensor> FromBuffer(const py::buffer& buffer, std::string dtype);
+
+  // The same memory, whose items of 8 bits are a dtype's that a producer could not say ("uint8":
+  // fp8). Throws py::value_error where they have another size.
+  std::unique_ptr<Tensor> SeenAs(std::string dtype) const;
 
   // One entry of a dimension, which the result lacks; it is part of this one's memory. Throws
   // py::index_error where there is none.
@@ -42,6 +48,10 @@ class Tensor {
   // One number of a contiguous int32 array of one dimension in host memory. Throws py::index_error
   // where there is none.
   int32_t Number(int64_t index) const;
+
+  // What all entries of a float32 array in host memory are; none where they differ or there is
+  // none. NaN differs from itself.
+  std::optional<float> OnlyNumber() const;
 
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
@@ -63,6 +73,10 @@ class Tensor {
   // [batch, seqlen, heads, head_size] or [total, heads, head_size]. Throws py::value_error for
   // another rank.
   attn_tensor AsAttnTensor() const;
+
+  // [batch, seqlen, heads, head_size] whose keys are contiguous, as v of ATTN_V_COLUMNS. Throws
+  // py::value_error for another rank.
+  attn_tensor AsColumns() const;
 
   // [batch, heads, queries, keys] or [heads, queries, keys], where one entry stands for all: its
   // stride is 0. Throws py::value_error for another rank.

@@ -23,6 +23,8 @@ _DTYPES = {
     "int32": (0, 32),
     "int64": (0, 64),
     "uint8": (1, 8),
+    "float8_e4m3fn": (10, 8),
+    "float8_e4m3fnuz": (11, 8),
 }
 
 

@@ -132,6 +132,10 @@ def test_what_no_kernel_serves_is_refused_as_it_is_traced(gpu: None) -> None:
     wide = on_gpu(2, 40, 4, 64, dtype=torch.float32)
     with pytest.raises(aiter_attn.UnsupportedError, match="fp32"):
         aiter_attn.flash_attn_func(wide, wide, wide)
+    narrow = on_gpu(2, 64, 4, 64, dtype=torch.float8_e4m3fn)
+    scales = dict.fromkeys(("q_descale", "k_descale", "v_descale", "out_scale"), 1.0)
+    with pytest.raises(aiter_attn.UnsupportedError, match="fp8"):
+        aiter_attn.flash_attn_func(narrow, narrow, narrow, **scales)
 
 
 def test_what_no_backward_kernel_serves_is_refused_as_it_is_traced(gpu: None) -> None:

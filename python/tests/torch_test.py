@@ -64,3 +64,16 @@ def test_caches() -> None:
     packed = torch.randn(2, 5, 3, 2, 8)
     out = aiter_attn.flash_attn_qkvpacked_func(packed)
     assert torch.equal(out, aiter_attn.flash_attn_func(*packed.unbind(2)))
+
+
+def test_fp8() -> None:
+    scales = {"q_descale": 0.5, "k_descale": 2.0, "v_descale": 0.25, "out_scale": 16.0}
+    for kind in ("float8_e4m3fn", "float8_e4m3fnuz"):
+        arrays = [draw(*n).astype(getattr(ml_dtypes, kind)) for n in ((5, 4), (7, 2), (7, 2))]
+        tensors = [torch.from_numpy(x.view(numpy.uint8)).view(getattr(torch, kind)) for x in arrays]
+        arrays_of_one = {name: torch.full((2, 2), scale) for name, scale in scales.items()}
+        want = aiter_attn.flash_attn_func(*arrays, **scales).view(numpy.uint8)
+        for given in (scales, arrays_of_one):
+            out = aiter_attn.flash_attn_func(*tensors, **given)
+            assert out.dtype == getattr(torch, kind)
+            numpy.testing.assert_array_equal(out.view(torch.uint8).numpy(), want)

@@ -43,9 +43,11 @@ class Adapter(Framework):
                     f"{name}: dtype {array.dtype.str} is not in this machine's byte order"
                 )
             kind = array.dtype.name
+            # The dtypes of ml_dtypes have no buffer format; their bits do.
             if kind == "bfloat16":
-                # The dtype of ml_dtypes has no buffer format; its bits do.
                 array = array.view(self.module.uint16)
+            elif kind.startswith("float8"):
+                array = array.view(self.module.uint8)
         try:
             return _C.Tensor.from_buffer(array, kind)
         except (BufferError, ValueError) as error:

@@ -19,6 +19,8 @@ class Adapter(Framework):
 
     def __init__(self, module: Any) -> None:
         super().__init__(module)
+        names = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2")
+        self._fp8 = {getattr(module, name): name for name in names if hasattr(module, name)}
         self._barriers: dict[tuple[Any, int], Any] = {}
 
     def current_stream(self, array: Any) -> int:
@@ -34,6 +36,10 @@ class Adapter(Framework):
                     "call a function of aiter_attn.torch, or under torch.no_grad()"
                 )
             array = array.detach()
+        if array.dtype in self._fp8:
+            # Not every version exports fp8; all export its bytes.
+            kind, array = self._fp8[array.dtype], array.view(self.module.uint8)
+            return self.borrow(name, array, device, stream).seen_as(kind)
         if stream is None:
             return super().borrow(name, array, device, stream)
         with self.module.cuda.device(array.device):

@@ -14,6 +14,7 @@ from aiter_attn._errors import UnsupportedError
 __all__ = [
     "cap",
     "cast",
+    "check_inference",
     "check_no_workspace",
     "check_tensors",
     "options",
@@ -75,6 +76,18 @@ def window(window_size: Any) -> tuple[int, int]:
 
 def cap(softcap: Any) -> float:
     return _arguments.number("softcap", softcap, "a number above 0; 0.0: no cap")
+
+
+def check_inference(what: str, **tensors: torch.Tensor | None) -> None:
+    """Raises UnsupportedError where one requires a gradient, and gradients are recorded."""
+    if not torch.is_grad_enabled():
+        return
+    for name, tensor in tensors.items():
+        if tensor is not None and tensor.requires_grad:
+            raise UnsupportedError(
+                f"{name}: requires_grad is set, but {what} has no backward pass; call under "
+                "torch.no_grad() or torch.inference_mode()"
+            )
 
 
 def check_no_workspace(workspace: Any) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
-from aiter_attn import _arguments, _problem
+from aiter_attn import _arguments, _problem, _scales
 from aiter_attn._attention import check_no_dropout
-from aiter_attn.torch import _mha, _tracing
+from aiter_attn._scales import Scale
+from aiter_attn.torch import _fp8, _mha, _tracing
 from aiter_attn.torch._arguments import (
     cast,
     check_no_workspace,
@@ -45,8 +46,12 @@ def flash_attn_func(
     return_attn_probs: bool = False,
     *,
     rng_state: Any = None,
+    q_descale: Scale = None,
+    k_descale: Scale = None,
+    v_descale: Scale = None,
+    out_scale: Scale = None,
 ) -> Any:
-    """aiter_attn.flash_attn_func, differentiable by q, k and v.
+    """aiter_attn.flash_attn_func, differentiable by q, k and v where they are not fp8.
 
     Args:
         rng_state: with dropout (seed, offset), or int64 [2] in host memory; None: drawn from
@@ -66,6 +71,9 @@ def flash_attn_func(
         softcap=softcap,
         deterministic=deterministic,
     )
+    scales = q_descale, k_descale, v_descale, out_scale
+    if _fp8.is_fp8(q, scales):
+        return _fp8.attend(q, k, v, (), chosen, scales, with_lse)
     return _attend(q, k, v, (), chosen, with_lse)
 
 
@@ -89,8 +97,12 @@ def flash_attn_varlen_func(
     *,
     rng_state: Any = None,
     workspace: None = None,
+    q_descale: Scale = None,
+    k_descale: Scale = None,
+    v_descale: Scale = None,
+    out_scale: Scale = None,
 ) -> Any:
-    """aiter_attn.flash_attn_varlen_func, differentiable by q, k and v, but with block_table.
+    """aiter_attn.flash_attn_varlen_func, differentiable by q, k and v, but with block_table or fp8.
 
     Args:
         rng_state: see flash_attn_func.
@@ -102,8 +114,10 @@ def flash_attn_varlen_func(
     with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
     check_no_workspace(workspace)
     sequences = _sequences(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
+    scales = q_descale, k_descale, v_descale, out_scale
     if block_table is not None:
         check_no_dropout(dropout_p)
+        _scales.check_none(scales, "there is no fp8 beside block_table")
         return attend_paged(
             q,
             k,
@@ -127,6 +141,8 @@ def flash_attn_varlen_func(
         softcap=softcap,
         deterministic=deterministic,
     )
+    if _fp8.is_fp8(q, scales):
+        return _fp8.attend(q, k, v, sequences, chosen, scales, with_lse)
     return _attend(q, k, v, sequences, chosen, with_lse)
 
 

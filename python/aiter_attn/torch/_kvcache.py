@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from aiter_attn import _arguments
-from aiter_attn._errors import UnsupportedError
 from aiter_attn._kvcache import appending, check_entries, check_leftpad
 from aiter_attn.torch import _caches
 from aiter_attn.torch._arguments import (
     cap,
     cast,
+    check_inference,
     check_no_workspace,
     check_tensors,
     scale,
@@ -22,6 +22,8 @@ from aiter_attn.torch._arguments import (
 )
 
 __all__ = ["attend_paged", "flash_attn_with_kvcache"]
+
+_WHAT: Final = "attention over a key-value cache"
 
 
 def flash_attn_with_kvcache(
@@ -65,7 +67,7 @@ def flash_attn_with_kvcache(
     check_tensors(
         q=q, **tensors, **tables, cache_batch_idx=cache_batch_idx, block_table=block_table
     )
-    _check_inference(q=q, **tensors, **tables)
+    check_inference(_WHAT, q=q, **tensors, **tables)
     is_array = isinstance(cache_seqlens, torch.Tensor)
     is_number = not is_array and cache_seqlens is not None
     chosen = (
@@ -102,7 +104,7 @@ def attend_paged(
 ) -> Any:
     """flash_attn_varlen_func with block_table. sequences: its offsets and greatest lengths."""
     check_tensors(q=q, k=k, v=v, block_table=block_table, alibi_slopes=alibi_slopes)
-    _check_inference(q=q, k=k, v=v, alibi_slopes=alibi_slopes)
+    check_inference(_WHAT, q=q, k=k, v=v, alibi_slopes=alibi_slopes)
     options = _options(alibi_slopes, softmax_scale, causal, window_size, softcap, with_lse)
     arguments = (*cast(q), k, v, *sequences, block_table, *options)
     out, lse = _caches.mha_varlen_fwd_paged(*arguments)
@@ -125,14 +127,3 @@ def _options(
         cap(softcap),
         _arguments.flag("return_softmax_lse", return_lse),
     )
-
-
-def _check_inference(**tensors: torch.Tensor | None) -> None:
-    if not torch.is_grad_enabled():
-        return
-    for name, tensor in tensors.items():
-        if tensor is not None and tensor.requires_grad:
-            raise UnsupportedError(
-                f"{name}: requires_grad is set, but attention over a key-value cache has no "
-                "backward pass; call under torch.no_grad() or torch.inference_mode()"
-            )

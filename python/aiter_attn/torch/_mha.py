@@ -65,7 +65,7 @@ def _given(arguments: Any) -> _Given:
     return _Given(q, k, v, tuple(sequences) or None, Options(*arguments[-_COUNT:]))
 
 
-def _call(given: _Given, **backward: bool) -> Call:
+def _call(given: _Given, bias_grad: bool = False, deterministic: bool = False) -> Call:
     q, k, v, sequences, o = given
     state = None
     if o.rng_state is not None:
@@ -86,7 +86,8 @@ def _call(given: _Given, **backward: bool) -> Call:
         alibi_slopes=rows(o.alibi_slopes),
         bias=rows(o.bias),
         rng_state=state,
-        **backward,
+        bias_grad=bias_grad,
+        deterministic=deterministic,
     )
 
 

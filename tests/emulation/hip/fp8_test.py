@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""fp8 through the C ABI of a wheel on device arrays, against float64.
+"""fp8 through a wheel on device arrays, against float64: its C ABI and its Python functions.
 
 Beside each number stands the error that rounding makes there: of the probabilities, which kernels
 hold as fp8 by a scale that uses all of its range, and of o. An error of a right kernel is below
@@ -12,6 +12,7 @@ import ctypes
 import os
 from typing import Any
 
+import aiter_attn
 import ml_dtypes
 import numpy as np
 import pytest
@@ -151,6 +152,23 @@ def test_forward(
     gate = GATES["o"]
     assert np.sqrt((error**2).mean()) < gate.rms, np.sqrt((error**2).mean())
     assert error.max() < gate.largest, error.max()
+
+
+@each_arch
+def test_the_python_function_gives_the_same(hip: Hip, arch: str) -> None:
+    call = Call(hip, arch, (256, 192), CAUSAL, NO_BIAS)
+    expected = call.run()
+    q, k, columns = (hip.array(x, call.stream, call.device) for x in (call.q, call.k, call.v))
+    v = columns.transpose(0, 3, 2, 1)
+    scales = dict(zip(("q_descale", "k_descale", "v_descale"), DESCALES, strict=True))
+    scales["out_scale"] = SCALE_O
+    out = aiter_attn.flash_attn_func(q, k, v, softmax_scale=SCALE, causal=True, **scales)
+    hip.synchronize(call.stream)
+    np.testing.assert_array_equal(out.read().astype(np.float64), expected)
+    served = aiter_attn.explain(q, k, v, causal=True)
+    assert [kernel["kind"] for kernel in served.kernels] == ["fwd"]
+    with pytest.raises(aiter_attn.UnsupportedError, match="lse wanted"):
+        aiter_attn.flash_attn_func(q, k, v, causal=True, return_attn_probs=True, **scales)
 
 
 @each_arch

@@ -28,6 +28,8 @@ DTYPES = {
     "float32": np.dtype(np.float32),
     "int32": np.dtype(np.int32),
     "uint8": np.dtype(np.uint8),
+    "float8_e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn),
+    "float8_e4m3fnuz": np.dtype(ml_dtypes.float8_e4m3fnuz),
 }
 
 
@@ -170,9 +172,15 @@ class DeviceArray(Exporter):
         return part.copy()
 
     def __getitem__(self, key: Any) -> DeviceArray:
+        return self._view(self.array[key])
+
+    def transpose(self, *axes: int) -> DeviceArray:
+        return self._view(self.array.transpose(axes))
+
+    def _view(self, array: np.ndarray[Any, Any]) -> DeviceArray:
         part = DeviceArray.__new__(DeviceArray)
         part.__dict__.update(self.__dict__)
-        part.array = self.array[key]
+        part.array = array
         return part
 
     def __dlpack__(self, *, stream: int | None = None, **newer: Any) -> Any:

@@ -1,0 +1,201 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The operator for fp8, and how callers' scales reach it."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import torch
+
+from aiter_attn import _arguments, _attention, _problem, _scales
+from aiter_attn.torch import _tracing
+from aiter_attn.torch._arguments import check_inference, check_tensors
+from aiter_attn.torch._operators import operator, rows
+
+__all__ = ["attend", "is_fp8"]
+
+_DTYPES: Final = tuple(
+    getattr(torch, name)
+    for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2")
+    if hasattr(torch, name)
+)
+# The sequences are those of the varlen form. A scale is a number, or an array.
+_SCHEMA: Final = (
+    "mha_fp8_fwd(Tensor q, Tensor k, Tensor v, Tensor? cu_seqlens_q, Tensor? cu_seqlens_k, "
+    "SymInt? max_seqlen_q, SymInt? max_seqlen_k, Tensor? alibi_slopes, Tensor? rng_state, "
+    "float dropout_p, float? softmax_scale, bool causal, SymInt window_left, SymInt window_right, "
+    "float softcap, float? q_descale, float? k_descale, float? v_descale, float? out_scale, "
+    "Tensor? q_descales, Tensor? k_descales, Tensor? v_descales, Tensor? out_scales, "
+    "bool return_probs) -> (Tensor out, Tensor lse, Tensor probs)"
+)
+
+
+class _Given(NamedTuple):
+    """The arguments of the operator."""
+
+    q: torch.Tensor
+    k: torch.Tensor
+    v: torch.Tensor
+    cu_seqlens_q: torch.Tensor | None
+    cu_seqlens_k: torch.Tensor | None
+    max_seqlen_q: int | None
+    max_seqlen_k: int | None
+    alibi_slopes: torch.Tensor | None
+    rng_state: torch.Tensor | None
+    dropout_p: float
+    softmax_scale: float | None
+    causal: bool
+    window_left: int
+    window_right: int
+    softcap: float
+    q_descale: float | None
+    k_descale: float | None
+    v_descale: float | None
+    out_scale: float | None
+    q_descales: torch.Tensor | None
+    k_descales: torch.Tensor | None
+    v_descales: torch.Tensor | None
+    out_scales: torch.Tensor | None
+    return_probs: bool
+
+    @property
+    def scales(self) -> tuple[Any, ...]:
+        numbers = self.q_descale, self.k_descale, self.v_descale, self.out_scale
+        arrays = self.q_descales, self.k_descales, self.v_descales, self.out_scales
+        return tuple(n if a is None else a for n, a in zip(numbers, arrays, strict=True))
+
+    @property
+    def is_varlen(self) -> bool:
+        return self.cu_seqlens_q is not None
+
+
+def is_fp8(q: Any, scales: tuple[Any, ...]) -> bool:
+    """Whether attend() is asked for. Raises ValueError for scales beside another dtype."""
+    if isinstance(q, torch.Tensor) and q.dtype in _DTYPES:
+        return True
+    if scales != (None, None, None, None) and isinstance(q, torch.Tensor):
+        _scales.check_none(scales, f"q is {_tracing.described(q).dtype}")
+    return False
+
+
+def attend(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    sequences: tuple[Any, ...],
+    chosen: tuple[Any, ...],
+    scales: tuple[Any, ...],
+    with_lse: bool,
+) -> Any:
+    """out; with_lse (out, lse, probs). sequences, chosen: see aiter_attn.torch._attention."""
+    check_tensors(q=q, k=k, v=v)
+    check_inference("fp8", q=q, k=k, v=v, alibi_slopes=chosen[0])
+    numbers: list[float | None] = []
+    arrays: list[torch.Tensor | None] = []
+    for name, scale in zip(_problem.Scales._fields, scales, strict=True):
+        is_array = isinstance(scale, torch.Tensor)
+        arrays.append(scale if is_array else None)
+        number = None if is_array or scale is None else _arguments.number(name, scale, "a number")
+        numbers.append(number)
+    *options, _ = chosen  # deterministic is about backward passes
+    out, lse, probs = mha_fp8_fwd(
+        q, k, v, *(sequences or (None,) * 4), *options, *numbers, *arrays, with_lse
+    )
+    return (out, lse, probs) if with_lse else out
+
+
+def _is_by_columns(v: torch.Tensor) -> bool:
+    return v.dim() == 4 and bool(_tracing.known_size(v.stride(1)) == 1)
+
+
+def _forward(*arguments: Any) -> Any:
+    given = _Given(*arguments)
+    state = None
+    if given.rng_state is not None:
+        seed, offset = given.rng_state.tolist()
+        state = seed & (2**64 - 1), offset & (2**64 - 1)
+    function: Any = _attention.flash_attn_func
+    sequences: tuple[Any, ...] = ()
+    if given.is_varlen:
+        function = _attention.flash_attn_varlen_func
+        sequences = arguments[3:7]
+    got = function.__wrapped__(
+        rows(given.q),
+        rows(given.k),
+        given.v if _is_by_columns(given.v) else rows(given.v),
+        *sequences,
+        dropout_p=given.dropout_p,
+        softmax_scale=given.softmax_scale,
+        causal=given.causal,
+        window_size=(given.window_left, given.window_right),
+        softcap=given.softcap,
+        alibi_slopes=rows(given.alibi_slopes),
+        rng_state=state,
+        return_attn_probs=given.return_probs,
+        **dict(zip(_problem.Scales._fields, given.scales, strict=True)),
+    )
+    if given.return_probs:
+        return got
+    return got, got.new_empty(0, dtype=torch.float32), got.new_empty(0)
+
+
+def _fake(*arguments: Any) -> Any:
+    given = _Given(*arguments)
+    _traced(given)
+    q = given.q
+    out, lse = _problem.results(q.shape, given.v.shape, "")
+    if not given.return_probs:
+        return q.new_empty(out.shape), q.new_empty(0, dtype=torch.float32), q.new_empty(0)
+    probs = q.new_empty(0)
+    if given.rng_state is not None:
+        keys = given.max_seqlen_k if given.is_varlen else given.k.shape[1]
+        probs = q.new_empty((*lse.shape, keys), dtype=torch.uint8)
+    return q.new_empty(out.shape), q.new_empty(lse.shape, dtype=torch.float32), probs
+
+
+def _traced(given: _Given) -> None:
+    """Raises as the call would, as far as shapes, dtypes and numbers say."""
+    _tracing.check_devices(
+        "q",
+        q=given.q,
+        k=given.k,
+        v=given.v,
+        alibi_slopes=given.alibi_slopes,
+        cu_seqlens_q=given.cu_seqlens_q,
+        cu_seqlens_k=given.cu_seqlens_k,
+    )
+    shapes = _tracing.known(
+        given.q, given.k, given.v, given.alibi_slopes, given.cu_seqlens_q, given.cu_seqlens_k
+    )
+    longest = given.max_seqlen_q, given.max_seqlen_k
+    greatest = [0 if size is None else _tracing.known_size(size) for size in longest]
+    if shapes is None or None in greatest:
+        return
+    q, k, v, slopes, starts_q, starts_k = shapes
+    lengths = None
+    if given.is_varlen:
+        lengths = _problem.lengths(_problem.batch_of(starts_q, starts_k), *greatest)
+    # What an array holds is not known.
+    q_descale, k_descale, v_descale, out_scale = (
+        1.0 if isinstance(scale, torch.Tensor) else scale for scale in given.scales
+    )
+    batch = (*q.shape, 0)[0] if lengths is None else lengths.batch
+    scales = _scales.read(
+        (q_descale, k_descale, v_descale, out_scale), q, (0, 0, *k.shape)[-2], batch
+    )
+    options = _problem.options(
+        given.dropout_p,
+        given.softcap,
+        None,
+        slopes,
+        scales=scales,
+        v_columns=_is_by_columns(given.v),
+    )
+    window = _tracing.known_size(given.window_left), _tracing.known_size(given.window_right)
+    attention = _problem.attention(
+        q, k, v, given.softmax_scale, given.causal, window, lengths, options
+    )
+    _tracing.check_served(given.q.device, attention.problem, backward=False)
+
+
+mha_fp8_fwd = operator(_SCHEMA, _forward, _fake)
