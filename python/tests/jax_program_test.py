@@ -242,6 +242,18 @@ def test_shard_map() -> None:
         close(got, wanted)
 
 
+def test_pmap() -> None:
+    arrays, weights = qkv(batch=8), draw(4, 2, 9, 4, 8)
+
+    def whole(q: Any, k: Any, v: Any) -> Any:
+        return flash_attn_func(q, k, v, causal=True)
+
+    gradient = jax.grad(weighted(whole, weights), (0, 1, 2))
+    got = jax.pmap(gradient)(*(x.reshape(4, 2, *x.shape[1:]) for x in arrays))
+    for i in range(4):
+        close([x[i] for x in got], gradient(*(x[2 * i : 2 * i + 2] for x in arrays)))
+
+
 def test_donated_operands_are_read_first() -> None:
     arrays = [jnp.asarray(x) for x in (draw(1, 2, 9, 4, 16), draw(2, 2, 9, 4, 16))]
     want = np.asarray(flash_attn_func(arrays[0], arrays[1], arrays[1]))

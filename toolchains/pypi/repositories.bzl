@@ -219,6 +219,19 @@ def pypi_repositories():
     _pure("jax", ["jaxlib", "ml-dtypes", "numpy", "opt-einsum", "scipy"])
     _compiled("jaxlib", ["ml-dtypes", "numpy", "scipy"])
 
+    _pure("flax", [
+        "jax",
+        "msgpack",
+        "optax",
+        "pyyaml",
+        "rich",
+        "treescope",
+        "typing-extensions",
+    ])
+    _pure("optax", ["absl-py", "jax", "numpy"])
+    _pure("rich", ["pygments"])
+    _pure("treescope", ["numpy"])
+
     # For the Python that torch is locked for.
     for name in ["regex", "safetensors", "tokenizers"]:
         _wheel("pypi_" + name, name, "cp313", "pypi_" + name, [])

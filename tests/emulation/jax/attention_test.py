@@ -98,6 +98,15 @@ def test_a_sharded_gradient_runs_on_both(runtime: Runtime) -> None:
     assert on == {0, 1}
 
 
+def test_pmap_runs_on_both(runtime: Runtime) -> None:
+    arrays = qkv(batch=2)
+    got = jax.pmap(jax.grad(loss, (0, 1, 2)))(*(x[:, None] for x in arrays))
+    for ours, want in zip(got, gradients64(*arrays), strict=True):
+        assert relative_error(ours[:, 0], want) < 4 * _ROUNDING
+    on = {launch.device for launch in runtime.launches if "fmha" in launch.symbol}
+    assert on == {0, 1}
+
+
 def test_what_no_kernel_serves_is_refused_while_jax_traces(runtime: Runtime) -> None:
     q = draw(0, 1, 8, 1, 520)
     with pytest.raises(aiter_attn.UnsupportedError, match=_ARCHS[0]):

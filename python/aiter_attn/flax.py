@@ -1,0 +1,141 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Attention for flax's modules, of nnx and of linen: with the arguments of their
+dot_product_attention.
+
+    from aiter_attn.flax import dot_product_attention
+    nnx.MultiHeadAttention(..., attention_fn=dot_product_attention)
+    linen.MultiHeadDotProductAttention(..., attention_fn=dot_product_attention)
+
+A mask that is not is_causal becomes a bias: on an AMD GPU that takes a variant set with kernels for
+one (docs/jax.md). Where flax's function gives a query that sees no key the mean of the values, this
+gives 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from aiter_attn import _arguments
+from aiter_attn._errors import UnsupportedError
+from aiter_attn.jax import flash_attn_func
+
+__all__ = ["dot_product_attention"]
+
+
+def dot_product_attention(
+    query: jax.Array,
+    key: jax.Array,
+    value: jax.Array,
+    bias: jax.Array | None = None,
+    mask: jax.Array | None = None,
+    broadcast_dropout: bool = True,
+    dropout_rng: Any = None,
+    dropout_rate: float = 0.0,
+    deterministic: bool = False,
+    dtype: Any = None,
+    precision: Any = None,
+    module: Any = None,
+    is_causal: bool = False,
+) -> jax.Array:
+    """Softmax of (query key^T / sqrt(head_size) + bias) over what the mask leaves, times value.
+
+    Args:
+        query: [batch..., seqlen_q, heads_q, head_size]
+        key: [batch..., seqlen_k, heads_k, head_size]; heads_k divides heads_q.
+        value: [batch..., seqlen_k, heads_k, head_size_v]
+        bias: what broadcasts to [batch..., heads_q, seqlen_q, seqlen_k]; differentiable.
+        mask: likewise, bool or a number: where it is 0 a query does not see the key.
+        dropout_rate, deterministic: weights are not dropped here: one of them is 0.0, or True.
+        broadcast_dropout, dropout_rng: of dropout, so not looked at.
+        dtype: what query, key and value are computed as; None: what jax promotes them to.
+        precision: not looked at: products are summed in float32.
+        module: None. There are no weights that a module could sow.
+        is_causal: query i sees keys up to i, as in flax: aligned at the first, where
+            aiter_attn.jax aligns the last.
+
+    Returns:
+        [batch..., seqlen_q, heads_q, head_size_v], dtype as computed.
+
+    Raises:
+        TypeError, ValueError, UnsupportedError: see aiter_attn.jax.flash_attn_func.
+    """
+    del broadcast_dropout, dropout_rng, precision
+    rate = _arguments.number("dropout_rate", dropout_rate, "a probability below 1; 0.0: none")
+    if rate != 0.0 and not _arguments.flag("deterministic", deterministic):
+        raise UnsupportedError(
+            f"dropout_rate: {rate}, and deterministic is False; no weights are dropped here by a "
+            "key of jax; pass dropout_rate=0.0, and drop what the module gives (nnx.Dropout)"
+        )
+    if module is not None:
+        raise UnsupportedError(
+            f"module: {_arguments.shown(module)}; fused attention has no weights to sow; pass "
+            "sow_weights=False, so that it is None"
+        )
+    arrays = {"query": query, "key": key, "value": value}
+    for name, array in arrays.items():
+        if array.ndim < 3 or array.shape[:-3] != query.shape[:-3]:
+            raise ValueError(
+                f"{name}: shape {array.shape}, where query has {query.shape}; allowed: [batch..., "
+                "seqlen, heads, head size], with the batch dimensions of query"
+            )
+    computed = jnp.result_type(query, key, value) if dtype is None else jnp.dtype(dtype)
+    batch = query.shape[:-3]
+    q, k, v = (
+        x.astype(computed).reshape(math.prod(batch), *x.shape[-3:]) for x in (query, key, value)
+    )
+    scores = (*batch, q.shape[2], q.shape[1], k.shape[1])
+    added = _added(bias, mask, scores, computed)
+    if _arguments.flag("is_causal", is_causal):
+        out = _causal(q, k, v, added)
+    else:
+        out = flash_attn_func(q, k, v, bias=added)
+    return out.reshape(*batch, *out.shape[1:])
+
+
+def _causal(q: jax.Array, k: jax.Array, v: jax.Array, added: jax.Array | None) -> jax.Array:
+    """Aligned at the first query and key: in the square that both have, and with all keys for the
+    queries behind it. No query sees the keys behind it."""
+    most = min(q.shape[1], k.shape[1])
+    parts = [flash_attn_func(
+        q[:, :most], k[:, :most], v[:, :most], causal=True,
+        bias=None if added is None else added[:, :, :most, :most],
+    )]  # fmt: skip
+    if q.shape[1] > most:
+        rest = added if added is None or added.shape[2] == 1 else added[:, :, most:]
+        parts.append(flash_attn_func(q[:, most:], k, v, bias=rest))
+    return jnp.concatenate(parts, axis=1)
+
+
+def _added(bias: Any, mask: Any, scores: tuple[int, ...], dtype: Any) -> jax.Array | None:
+    """bias, and -inf where the mask hides a key, as flash_attn_func takes it: [batch or 1, heads or
+    1, seqlen_q or 1, seqlen_k]."""
+    if bias is not None:
+        bias = _with_four("bias", bias, scores).astype(dtype)
+    if mask is None:
+        return bias
+    seen = _with_four("mask", mask, scores) != 0
+    return jnp.where(seen, jnp.zeros((), dtype) if bias is None else bias, -jnp.inf).astype(dtype)
+
+
+def _with_four(name: str, array: Any, scores: tuple[int, ...]) -> jax.Array:
+    array = jnp.asarray(array)
+    try:
+        fits = jnp.broadcast_shapes(array.shape, scores) == scores
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"{name}: shape {array.shape}; allowed: what broadcasts to {scores} [batch..., heads, "
+            "seqlen_q, seqlen_k]"
+        )
+    array = array.reshape((1,) * (len(scores) - array.ndim) + array.shape)
+    *batch, heads, queries, _ = array.shape
+    if math.prod(batch) != 1:
+        batch = list(scores[:-3])
+        array = jnp.broadcast_to(array, (*batch, *array.shape[-3:]))
+    array = array.reshape(math.prod(batch), *array.shape[-3:])
+    return jnp.broadcast_to(array, (len(array), heads, queries, scores[-1]))

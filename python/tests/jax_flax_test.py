@@ -1,0 +1,135 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""aiter_attn.flax in flax's modules: what they give with flax's own attention."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import aiter_attn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from aiter_attn.flax import dot_product_attention
+from flax import linen, nnx
+
+
+def draw(seed: int, *shape: int) -> jax.Array:
+    return jnp.asarray(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
+
+
+def close(got: Any, want: Any) -> None:
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-5)
+
+
+def masked(seed: int, *shape: int) -> jax.Array:
+    """With at least one key for each query."""
+    return (draw(seed, *shape) > 0).at[..., 0].set(True)
+
+
+@pytest.mark.parametrize("lengths", [(6, 6), (4, 9), (9, 4), (13, 4)], ids=str)
+@pytest.mark.parametrize("batch", [(), (2, 3)], ids=str)
+@pytest.mark.parametrize("given", ["", "bias", "mask", "narrow mask", "both"])
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_numbers_and_gradients(
+    lengths: tuple[int, int], batch: tuple[int, ...], given: str, is_causal: bool
+) -> None:
+    seqlen_q, seqlen_k = lengths
+    arrays = [draw(1, *batch, seqlen_q, 4, 8), draw(2, *batch, seqlen_k, 4, 8),
+              draw(3, *batch, seqlen_k, 4, 8)]  # fmt: skip
+    if given in ("bias", "both"):
+        arrays.append(draw(4, 4, 1, seqlen_k) if given == "bias" else draw(4, seqlen_q, seqlen_k))
+    options: dict[str, Any] = {"is_causal": is_causal}
+    if given in ("mask", "both"):
+        options["mask"] = masked(5, *batch, 1, seqlen_q, seqlen_k)
+    if given == "narrow mask":
+        options["mask"] = masked(5, seqlen_k)
+    weights = draw(6, *batch, seqlen_q, 4, 8)
+
+    def loss(function: Any, *x: Any) -> Any:
+        out = function(*x, **options)
+        return (out * weights).sum(), out
+
+    which = tuple(range(len(arrays)))
+    got = jax.jit(jax.grad(lambda *x: loss(dot_product_attention, *x), which, has_aux=True))(
+        *arrays
+    )
+    # Its other way gives the weights to a module, and takes any shape.
+    full = jnp.zeros((*batch, 4, seqlen_q, seqlen_k))
+    causal = jnp.tril(jnp.ones((seqlen_q, seqlen_k), bool))
+
+    def flax(q: Any, k: Any, v: Any, bias: Any = 0.0, mask: Any = True, **_: Any) -> Any:
+        seen = (full == 0) & mask & (causal if is_causal else True)
+        return nnx.dot_product_attention(q, k, v, bias=full + bias, mask=seen)
+
+    close(got, jax.grad(lambda *x: loss(flax, *x), which, has_aux=True)(*arrays))
+
+
+def test_key_heads_that_query_heads_share() -> None:
+    q, k, v = draw(1, 2, 5, 4, 8), draw(2, 2, 7, 2, 8), draw(3, 2, 7, 2, 8)
+    repeated = [jnp.repeat(x, 2, axis=2) for x in (k, v)]
+    close(dot_product_attention(q, k, v), nnx.dot_product_attention(q, *repeated))
+
+
+def test_a_query_that_sees_no_key() -> None:
+    q, k = draw(1, 1, 3, 2, 8), draw(2, 1, 5, 2, 8)
+    mask = jnp.ones((3, 5), bool).at[1].set(False)
+    both = jax.value_and_grad(lambda *x: dot_product_attention(*x, mask=mask).sum(), (0, 1, 2))
+    out, gradients = dot_product_attention(q, k, k, mask=mask), both(q, k, k)
+    assert not out[0, 1].any()
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(gradients))
+
+
+def test_dtype() -> None:
+    q = draw(1, 1, 4, 2, 8)
+    assert dot_product_attention(q, q, q, dtype=jnp.bfloat16).dtype == jnp.bfloat16
+    half = q.astype(jnp.float16)
+    assert dot_product_attention(half, half, half).dtype == jnp.float16
+
+
+def module(attention: Any) -> Any:
+    return nnx.MultiHeadAttention(
+        4, 32, decode=False, attention_fn=attention, rngs=nnx.Rngs(0), keep_rngs=False
+    )
+
+
+def test_a_module_of_nnx_decodes_by_its_cache() -> None:
+    x = draw(1, 2, 6, 32)
+    ours, theirs = (module(f) for f in (dot_product_attention, nnx.dot_product_attention))
+    whole = theirs(x, mask=nnx.make_causal_mask(x[..., 0]))
+    close(nnx.jit(lambda m, x: m(x, is_causal=True))(ours, x), whole)
+    ours.init_cache(x.shape)
+    steps = [ours(x[:, i : i + 1], decode=True) for i in range(6)]
+    close(jnp.concatenate(steps, axis=1), whole)
+
+
+def test_a_module_of_linen() -> None:
+    x, mask = draw(1, 2, 6, 32), masked(2, 2, 1, 6, 6)
+    results = []
+    for attention in (dot_product_attention, linen.dot_product_attention):
+        layer = linen.MultiHeadDotProductAttention(4, attention_fn=attention)
+        weights = layer.init(jax.random.key(0), x)
+        results.append(layer.apply(weights, x, mask=mask))
+    close(*results)
+
+
+def test_refusals() -> None:
+    q = draw(1, 2, 4, 2, 8)
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"^dropout_rate: 0.1.*nnx.Dropout"):
+        dot_product_attention(q, q, q, dropout_rate=0.1, dropout_rng=jax.random.key(0))
+    dot_product_attention(q, q, q, dropout_rate=0.1, deterministic=True)
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"^module: .*sow_weights=False"):
+        module(dot_product_attention)(draw(1, 2, 6, 32), sow_weights=True)
+    for name, shape in (("mask", (3, 4)), ("bias", (2, 2, 2, 4, 4)), ("mask", (3, 1, 4, 4))):
+        with pytest.raises(ValueError, match=rf"^{name}: shape .* broadcasts to \(2, 2, 4, 4\)"):
+            dot_product_attention(q, q, q, **{name: jnp.ones(shape)})
+    with pytest.raises(ValueError, match=r"^key: shape \(4, 2, 8\), where query has"):
+        dot_product_attention(q, q[0], q)
+    with pytest.raises(ValueError, match=r"^query: shape \(4, 8\)"):
+        dot_product_attention(q[0, :, 0], q[0, :, 0], q[0, :, 0])
+    with pytest.raises(TypeError, match="int32"):
+        dot_product_attention(q, q, q, dtype=jnp.int32)
