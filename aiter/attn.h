@@ -186,13 +186,16 @@ typedef struct attn_problem {
   float logits_soft_cap;
   /* The probability with which a weight is dropped, from 0 to below 1; those that stay are divided
    * by 1 - dropout_p. lse is that of all weights. attn_dropout_mask says which stay: that depends
-   * on the two numbers below, and on a weight's batch entry, head, query and key. */
+   * on seed and offset below, and on a weight's batch entry, head, query and key. */
   float dropout_p;
   uint32_t reserved; /* 0 */
   uint64_t dropout_seed;
   /* Head h of batch entry b has the offsets from dropout_offset + (b * heads_q + h) * 64 on: add
    * batch * heads_q * 64 for other numbers with the same seed. */
   uint64_t dropout_offset;
+  /* {seed, offset} in the memory of device_type, read when the call computes: on a GPU when its
+   * kernels run. The two numbers above are 0 then. NULL: they are meant. */
+  const uint64_t* rng_state;
 } attn_problem;
 
 /* A bias of scores. Elementwise: of the problem's dtype, [batch, heads_q, seqlen_q, seqlen_k], in

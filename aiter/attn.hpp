@@ -104,6 +104,12 @@ inline void dropped(attn_problem* problem, float probability, uint64_t seed, uin
   problem->dropout_offset = offset;
 }
 
+// Likewise; state is {seed, offset} in the memory of the device, read when the call computes.
+inline void dropped(attn_problem* problem, float probability, const uint64_t* state) {
+  problem->dropout_p = probability;
+  problem->rng_state = state;
+}
+
 // [batch, seqlen, heads, head_size] or, in group mode, [total, heads, head_size].
 inline attn_tensor contiguous(void* data, int64_t seqlen, int64_t heads, int64_t head_size) {
   return {data, seqlen * heads * head_size, heads * head_size, head_size};

@@ -88,6 +88,12 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
     p.reserved = static_cast<uint32_t>(number(0, 0));
     p.dropout_seed = input().ConsumeIntegral<uint64_t>();
     p.dropout_offset = input().ConsumeIntegral<uint64_t>();
+    if (input().ConsumeBool()) {
+      auto* const state = static_cast<uint64_t*>(memory(2 * sizeof(uint64_t)));
+      state[0] = p.dropout_seed, state[1] = p.dropout_offset;
+      p.rng_state = state;
+      if (!rarely()) p.dropout_seed = p.dropout_offset = 0;
+    }
   }
 
   // Of a forward or a backward pass.

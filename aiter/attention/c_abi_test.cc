@@ -194,7 +194,7 @@ TEST(CAbiTest, NewerCallersAreServedWhileWhatIsUnknownIsZero) {
   fwd.appended = 0;
   shape.appended = kSet;
   expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH,
-                 "attn_problem.struct_size is 136, and byte 132 is set");
+                 "attn_problem.struct_size is 144, and byte 140 is set");
   Newer<attn_kernel_info_t> info = {{}, 0};
   info.known.struct_size = sizeof(info);
   EXPECT_EQ(attn_kernel_info(0, &info.known), ATTN_OK);
@@ -282,6 +282,27 @@ TEST(CAbiTest, TheWeightsThatDropoutKeeps) {
   EXPECT_THAT(kept, ::testing::Each(::testing::AnyOf(0, 1)));
   EXPECT_THAT(kept, ::testing::Contains(0));
   EXPECT_THAT(kept, ::testing::Contains(1));
+
+  // The same from memory.
+  problem.problem.dropout_seed = 3, problem.problem.dropout_offset = uint64_t{5} << 40;
+  EXPECT_EQ(attn_dropout_mask(&args), ATTN_OK);
+  const std::vector<uint8_t> by_numbers = kept;
+  uint64_t state[] = {3, uint64_t{5} << 40, 0};
+  problem.problem.rng_state = state;
+  expect_refused(attn_dropout_mask(&args), kInvalid, "dropout_seed is 3, but must be 0 beside");
+  problem.problem.dropout_seed = 0;
+  expect_refused(attn_dropout_mask(&args), kInvalid, "dropout_offset is 5497558138880, but must");
+  problem.problem.dropout_offset = 0;
+  kept.assign(kept.size(), 7);
+  EXPECT_EQ(attn_dropout_mask(&args), ATTN_OK);
+  EXPECT_EQ(kept, by_numbers);
+  problem.problem.rng_state =
+      reinterpret_cast<const uint64_t*>(reinterpret_cast<const char*>(state) + 4);
+  expect_refused(attn_dropout_mask(&args), kInvalid, "must be aligned to 8 bytes");
+  problem.problem.rng_state = reinterpret_cast<const uint64_t*>(kept.data());
+  expect_refused(attn_dropout_mask(&args), kInvalid, "kept overlaps");
+  problem.problem.rng_state = nullptr;
+
   problem.problem.dropout_p = 0;
   EXPECT_EQ(attn_dropout_mask(&args), ATTN_OK);
   EXPECT_THAT(kept, ::testing::Each(1));

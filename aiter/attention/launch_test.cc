@@ -397,6 +397,15 @@ TEST(LaunchTest, DropoutAndCaps) {
     EXPECT_EQ(got.drop_offset, 77u);
   }
 
+  // Kernels read what lies on the GPU: the library does not.
+  problem.problem.dropout_seed = problem.problem.dropout_offset = 0;
+  problem.problem.rng_state = reinterpret_cast<const uint64_t*>(0x7f0000000010);
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  const TestKernarg read = kernarg_of<TestKernarg>(recorder.of(kRecordedLaunch).back());
+  EXPECT_EQ(read.problem.rng_state, problem.problem.rng_state);
+  EXPECT_EQ(read.features.drop_seed, 0u);
+  problem.problem.rng_state = nullptr;
+
   problem.problem.dropout_p = 0;
   problem.problem.logits_soft_cap = 30;
   EXPECT_EQ(attn_fwd(&args), ATTN_OK);

@@ -164,6 +164,11 @@ void validate_scores(const attn_problem& p) {
   if (!(p.dropout_p >= 0 && p.dropout_p < 1)) {
     refuse("dropout_p", p.dropout_p, "must be a probability below 1, or 0: no dropout");
   }
+  if (p.rng_state && (p.dropout_seed != 0 || p.dropout_offset != 0)) {
+    refuse(p.dropout_seed != 0 ? "dropout_seed" : "dropout_offset",
+           p.dropout_seed != 0 ? p.dropout_seed : p.dropout_offset,
+           "must be 0 beside rng_state, which is read instead");
+  }
   if (p.reserved != 0) {
     fail(Status::kAbiMismatch, "attn_problem.reserved is ", p.reserved,
          ", but must be 0: zero the struct before you fill it in");

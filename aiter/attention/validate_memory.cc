@@ -168,8 +168,9 @@ class Memory {
     regions_[count_++] = region;
   }
 
-  // Operands, lse, two cu_seqlens, workspace, slopes or two tables, arrays of a cache.
-  static constexpr size_t kMost = 20;
+  // Operands, lse, two cu_seqlens, workspace, slopes or two tables, random state, arrays of a
+  // cache.
+  static constexpr size_t kMost = 21;
 
   const Problem& p_;
   std::array<Region, kMost> regions_;
@@ -230,6 +231,14 @@ void validate_slopes(const Problem& p, Pointers pointers, Memory* memory) {
   }
   const int64_t last = (int64_t{p.batch} - 1) * p.alibi_stride_batch;
   memory->add("alibi_slopes", false, p.alibi_slopes, {last + p.heads_q, sizeof(float)});
+}
+
+void validate_rng_state(const Problem& p, Memory* memory) {
+  if (p.dropout_p == 0) return;
+  if (reinterpret_cast<uintptr_t>(p.rng_state) % alignof(uint64_t) != 0) {
+    refuse("rng_state", static_cast<const void*>(p.rng_state), "must be aligned to 8 bytes");
+  }
+  memory->add("rng_state", false, p.rng_state, {2, sizeof(uint64_t)});
 }
 
 void add_rotary(const Problem& p, Memory* memory) {
@@ -314,6 +323,7 @@ void validate_memory(const Problem& p, Pointers pointers) {
   }
   if (!forward || p.direction == Direction::kKvcacheForward) validate_workspace(p, &memory);
   memory.add("lse", forward, p.lse, {query_rows(p), p.heads_q, sizeof(float)});
+  validate_rng_state(p, &memory);
   memory.add_lengths();
   memory.validate_sharing();
 }
@@ -325,6 +335,7 @@ void validate_kept(const Problem& p, const uint8_t* kept) {
            p.seqlen_k, " bytes");
   }
   memory.add("kept", true, kept, {query_rows(p), p.heads_q, p.seqlen_k});
+  validate_rng_state(p, &memory);
   memory.add_lengths();
   memory.validate_sharing();
 }

@@ -51,7 +51,7 @@ inline fmha_bwd_args bwd_args(const LaunchArgs& args, bool group_mode) {
   }
   ck.p_drop = features.p_drop;
   ck.p_undrop = 1.0f - features.p_drop;
-  ck.drop_seed_offset = std::make_pair(features.drop_seed, features.drop_offset);
+  ck.drop_seed_offset = seed_offset<decltype(ck.drop_seed_offset)>(args);
   return ck;
 }
 

@@ -31,6 +31,14 @@ inline RowStrides row_strides(const attn_problem& problem, bool group_mode) {
   return {index(int64_t{problem.heads_q} * problem.seqlen_q), problem.seqlen_q};
 }
 
+// Upstream's variant of seed and offset: the numbers, or where they are.
+template <typename SeedOffset>
+SeedOffset seed_offset(const LaunchArgs& args) {
+  const uint64_t* const state = args.problem.rng_state;
+  if (state) return std::pair<const void*, const void*>(state, state + 1);
+  return std::pair(args.features.drop_seed, args.features.drop_offset);
+}
+
 // What upstream's argument structs of every direction call the same.
 template <typename CkArgs>
 CkArgs problem_args(const LaunchArgs& args, bool group_mode) {

@@ -19,7 +19,7 @@ void fwd_launch(const LaunchArgs& args, Launch* launch) {
   ck.p_drop = features.p_drop;
   ck.scale_p = features.scale_p;
   ck.scale_o = features.scale_o;
-  ck.drop_seed_offset = std::make_pair(features.drop_seed, features.drop_offset);
+  ck.drop_seed_offset = seed_offset<decltype(ck.drop_seed_offset)>(args);
   store_launch(fmha_fwd_create_kargs_and_grids<Kernel>(ck), launch);
 }
 

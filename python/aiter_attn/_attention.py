@@ -25,11 +25,11 @@ What holds for every function here
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, overload
 
 from aiter_attn import _arguments, _scales
 from aiter_attn._cache_call import CacheCall, Keys
-from aiter_attn._call import Call
+from aiter_attn._call import Call, RngState
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, ArrayT
 from aiter_attn._fronts import by_framework
@@ -47,9 +47,6 @@ __all__ = [
     "mha_varlen_bwd",
     "mha_varlen_fwd",
 ]
-
-
-RngState: TypeAlias = tuple[SupportsIndex, SupportsIndex]
 
 
 class Options(TypedDict, total=False):
@@ -136,9 +133,10 @@ def flash_attn_func(
             number per query, in lse alone. None: nothing is.
         deterministic: about the backward pass; the forward pass always gives the same bits.
         return_attn_probs: see Returns.
-        rng_state: with dropout (seed, offset), integers below 2**64. Batch entry b and head h take
-            the offsets from offset + (b * heads_q + h) * 64 on: a next call with the same seed adds
-            batch * heads_q * 64. flash-attn draws them from torch's generator.
+        rng_state: with dropout (seed, offset), integers below 2**64, or int64 or uint64 [2], an
+            array of them on q's device, which on a GPU is read when the kernels run. Batch entry b
+            and head h take the offsets from offset + (b * heads_q + h) * 64 on: a next call with
+            the same seed adds batch * heads_q * 64. flash-attn draws them from torch's generator.
         q_descale, k_descale, v_descale: with fp8, what elements of q, k and v are multiplied with
             to be the numbers that they stand for: a float, or in host memory flash-attn 3's float32
             array [batch, heads_k] whose entries are all the same. 1.0 where elements are the

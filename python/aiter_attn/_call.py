@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, SupportsFloat, SupportsIndex
+from typing import Any, ClassVar, Final, SupportsFloat, SupportsIndex, TypeAlias
 
 from aiter_attn import _C, _arguments, _problem, _scales
 from aiter_attn._arrays import Arrays
@@ -11,7 +11,9 @@ from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array
 from aiter_attn._frameworks.generic import check_contiguous, check_rows
 
-__all__ = ["Call"]
+__all__ = ["Call", "RngState"]
+
+RngState: TypeAlias = "tuple[SupportsIndex, SupportsIndex] | Array"
 
 _OF_FORWARD: Final = "mha_fwd, mha_varlen_fwd"
 _OF_BACKWARD: Final = "mha_bwd, mha_varlen_bwd"
@@ -44,7 +46,7 @@ class Call(Arrays):
         softcap: SupportsFloat = 0.0,
         alibi_slopes: Array | None = None,
         bias: Array | None = None,
-        rng_state: tuple[SupportsIndex, SupportsIndex] | None = None,
+        rng_state: RngState | None = None,
         bias_grad: bool = False,
         deterministic: bool = False,
         min_seqlen_q: SupportsIndex = 0,
@@ -80,7 +82,11 @@ class Call(Arrays):
             fp8,
             v_columns,
         )
-        state = _problem.rng_state(chosen.dropout_p, rng_state)
+        state = None
+        if rng_state is None or isinstance(rng_state, tuple) or not isinstance(rng_state, Array):
+            state = _problem.rng_state(chosen.dropout_p, rng_state)
+        else:
+            self._borrow_state(chosen.dropout_p, rng_state)
         self.attention = _problem.attention(
             q_tensor, k_tensor, v_tensor, softmax_scale, causal, window_size, lengths, chosen
         )
@@ -94,10 +100,17 @@ class Call(Arrays):
                 "[batch, heads, head size, seqlen]"
             )
         self.problem = self.attention.problem
-        if chosen.dropout_p > 0.0:
+        if state is not None and chosen.dropout_p > 0.0:
             self.problem = self.problem.with_dropout(*state)
         if self._stream is not None:
             self.problem = self.problem.on(*self._device, self._stream)
+
+    def _borrow_state(self, dropout_p: float, given: Array) -> None:
+        tensor = self._lent("rng_state", given)
+        _problem.check_rng_state(tensor)
+        check_contiguous("rng_state", tensor)
+        if dropout_p > 0.0:
+            self._tensors["rng_state"] = tensor
 
     def _fp8(
         self,

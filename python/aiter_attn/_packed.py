@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 from aiter_attn._arrays import parts_of
-from aiter_attn._attention import Options, RngState, flash_attn_func, flash_attn_varlen_func
+from aiter_attn._attention import Options, flash_attn_func, flash_attn_varlen_func
+from aiter_attn._call import RngState
 from aiter_attn._frameworks import Array, ArrayT
 from aiter_attn._fronts import by_framework
 

@@ -30,6 +30,7 @@ __all__ = [
     "check_dims",
     "check_heads",
     "check_packed",
+    "check_rng_state",
     "lengths",
     "options",
     "results",
@@ -156,7 +157,7 @@ def rng_state(
     dropout_p: float, given: tuple[SupportsIndex, SupportsIndex] | None
 ) -> tuple[int, int]:
     """(seed, offset) of a call's random numbers. Raises where it has dropout and none of them."""
-    allowed = f"(seed, offset), integers from 0 to {_GREATEST_STATE}"
+    allowed = f"(seed, offset), integers from 0 to {_GREATEST_STATE}, or an array of them"
     if given is None:
         if dropout_p > 0.0:
             raise ValueError(
@@ -168,6 +169,14 @@ def rng_state(
     if not all(0 <= number <= _GREATEST_STATE for number in state):
         raise ValueError(f"rng_state: {_arguments.shown(state)}; allowed: {allowed}")
     return state
+
+
+def check_rng_state(given: HasShape) -> None:
+    """Raises TypeError or ValueError for an array that has not seed and offset."""
+    if given.dtype not in ("int64", "uint64"):
+        raise TypeError(f"rng_state: dtype {given.dtype}; allowed: int64 or uint64, of any bits")
+    if tuple(given.shape) != (2,):
+        raise ValueError(f"rng_state: shape {given.shape}; allowed: (2,), seed and offset")
 
 
 def attention(

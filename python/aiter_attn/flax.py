@@ -49,8 +49,10 @@ def dot_product_attention(
         value: [batch..., seqlen_k, heads_k, head_size_v]
         bias: what broadcasts to [batch..., heads_q, seqlen_q, seqlen_k]; differentiable.
         mask: likewise, bool or a number: where it is 0 a query does not see the key.
-        dropout_rate, deterministic: weights are not dropped here: one of them is 0.0, or True.
-        broadcast_dropout, dropout_rng: of dropout, so not looked at.
+        dropout_rate: the probability, below 1, with which a weight is dropped where deterministic
+            is False; those that stay are divided by 1 - dropout_rate. dropout_rng, a key of
+            jax.random, says which.
+        broadcast_dropout: not looked at: each batch entry drops its own weights.
         dtype: what query, key and value are computed as; None: what jax promotes them to.
         precision: not looked at: products are summed in float32.
         module: None. There are no weights that a module could sow.
@@ -63,12 +65,14 @@ def dot_product_attention(
     Raises:
         TypeError, ValueError, UnsupportedError: see aiter_attn.jax.flash_attn_func.
     """
-    del broadcast_dropout, dropout_rng, precision
+    del broadcast_dropout, precision
     rate = _arguments.number("dropout_rate", dropout_rate, "a probability below 1; 0.0: none")
-    if rate != 0.0 and not _arguments.flag("deterministic", deterministic):
-        raise UnsupportedError(
-            f"dropout_rate: {rate}, and deterministic is False; no weights are dropped here by a "
-            "key of jax; pass dropout_rate=0.0, and drop what the module gives (nnx.Dropout)"
+    if _arguments.flag("deterministic", deterministic):
+        rate = 0.0
+    if rate != 0.0 and dropout_rng is None:
+        raise ValueError(
+            f"dropout_rng: None, but dropout_rate is {rate} and deterministic is False; allowed: "
+            "a key of jax.random"
         )
     if module is not None:
         raise UnsupportedError(
@@ -89,24 +93,29 @@ def dot_product_attention(
     )
     scores = (*batch, q.shape[2], q.shape[1], k.shape[1])
     added = _added(bias, mask, scores, computed)
+    dropout: list[dict[str, Any]] = [{}, {}]
+    if rate != 0.0:
+        words = jax.random.bits(dropout_rng, (2, 4), "uint32")
+        dropout = [{"dropout_p": rate, "rng_state": state} for state in words]
     if _arguments.flag("is_causal", is_causal):
-        out = _causal(q, k, v, added)
+        out = _causal(q, k, v, added, dropout)
     else:
-        out = flash_attn_func(q, k, v, bias=added)
+        out = flash_attn_func(q, k, v, bias=added, **dropout[0])
     return out.reshape(*batch, *out.shape[1:])
 
 
-def _causal(q: jax.Array, k: jax.Array, v: jax.Array, added: jax.Array | None) -> jax.Array:
+def _causal(
+    q: jax.Array, k: jax.Array, v: jax.Array, added: jax.Array | None, dropout: list[Any]
+) -> jax.Array:
     """Aligned at the first query and key: in the square that both have, and with all keys for the
     queries behind it. No query sees the keys behind it."""
     most = min(q.shape[1], k.shape[1])
-    parts = [flash_attn_func(
-        q[:, :most], k[:, :most], v[:, :most], causal=True,
-        bias=None if added is None else added[:, :, :most, :most],
-    )]  # fmt: skip
+    square = None if added is None else added[:, :, :most, :most]
+    first = q[:, :most], k[:, :most], v[:, :most]
+    parts = [flash_attn_func(*first, causal=True, bias=square, **dropout[0])]
     if q.shape[1] > most:
         rest = added if added is None or added.shape[2] == 1 else added[:, :, most:]
-        parts.append(flash_attn_func(q[:, most:], k, v, bias=rest))
+        parts.append(flash_attn_func(q[:, most:], k, v, bias=rest, **dropout[1]))
     return jnp.concatenate(parts, axis=1)
 
 

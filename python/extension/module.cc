@@ -183,6 +183,8 @@ class Call {
       problem_.cu_seqlens_q = static_cast<const int32_t*>(array.data());
     } else if (name == "cu_seqlens_k") {
       problem_.cu_seqlens_k = static_cast<const int32_t*>(array.data());
+    } else if (name == "rng_state") {
+      problem_.rng_state = static_cast<const uint64_t*>(array.data());
     } else if (name == "bias") {
       args_.bias = array.AsScores();
     } else if (name == "alibi_slopes") {
@@ -225,6 +227,7 @@ void DropoutMask(Problem problem, const py::dict& arrays) {
   };
   problem.cu_seqlens_q = static_cast<const int32_t*>(find("cu_seqlens_q"));
   problem.cu_seqlens_k = static_cast<const int32_t*>(find("cu_seqlens_k"));
+  problem.rng_state = static_cast<const uint64_t*>(find("rng_state"));
   attn_dropout_mask_args args{};
   args.struct_size = sizeof args;
   args.problem = &problem;

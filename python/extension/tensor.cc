@@ -19,6 +19,7 @@ constexpr uint32_t kDlpackMajor = 1;
 Py_ssize_t ItemSize(std::string_view dtype) {
   if (dtype == "float16" || dtype == "bfloat16") return 2;
   if (dtype == "float32" || dtype == "int32") return 4;
+  if (dtype == "int64" || dtype == "uint64") return 8;
   if (dtype.substr(0, 7) == "float8_") return 1;
   return 0;
 }

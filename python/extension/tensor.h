@@ -32,8 +32,8 @@ class Tensor {
 
   // Host memory of an object with the buffer protocol, for producers whose dtype DLPack export
   // refuses (numpy: bfloat16, read-only arrays before 2.1). The buffer's items must have the size
-  // of `dtype`'s, "float16", "bfloat16", "float32", "int32" or one of "float8_"; others
-  // are for messages.
+  // of `dtype`'s, "float16", "bfloat16", "float32", "int32", "int64", "uint64" or one of "float8_";
+  // others are for messages.
   // Throws py::value_error, also where a stride is no multiple of the item size.
   static std::unique_ptr<Tensor> FromBuffer(const py::buffer& buffer, std::string dtype);
 

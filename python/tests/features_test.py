@@ -191,6 +191,11 @@ def test_the_weights_that_stay(group: bool) -> None:
     out, lse, kept = function(call.q, call.k, call.v, *call.more, **options)
     for got, want in zip((out, lse), call.forward(), strict=True):
         numpy.testing.assert_array_equal(got, want)
+    for dtype in (numpy.uint64, numpy.int64):
+        options["rng_state"] = numpy.array(STATE, numpy.uint64).view(dtype)
+        again = function(call.q, call.k, call.v, *call.more, **options)
+        for got, want in zip((out, lse, kept), again, strict=True):
+            numpy.testing.assert_array_equal(got, want)
     assert kept.dtype == numpy.uint8
     longest = max(length for _, length in chosen.lengths)
     want = numpy.zeros((4, chosen.total_q, longest))
@@ -263,6 +268,24 @@ WRONG: dict[str, Refusal] = {
         {"dropout_p": 0.1, "rng_state": (0, 2**64)},
         ValueError,
         "rng_state: (0, 18446744073709551616); allowed: (seed",
+    ),
+    "a state of floats": (
+        forward,
+        {"dropout_p": 0.1, "rng_state": draw(2, dtype=numpy.float32)},
+        TypeError,
+        "rng_state: dtype float32; allowed: int64 or uint64",
+    ),
+    "a state of three numbers": (
+        backward,
+        {"dropout_p": 0.1, "rng_state": numpy.zeros(3, numpy.int64)},
+        ValueError,
+        "rng_state: shape (3,); allowed: (2,), seed and offset",
+    ),
+    "a state with holes": (
+        flash,
+        {"dropout_p": 0.1, "rng_state": numpy.zeros(4, numpy.int64)[::2]},
+        ValueError,
+        "rng_state: strides (2,)",
     ),
     "slopes of another number of heads": (
         forward,

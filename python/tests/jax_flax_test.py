@@ -91,6 +91,31 @@ def test_dtype() -> None:
     assert dot_product_attention(half, half, half).dtype == jnp.float16
 
 
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_a_key_says_which_weights_are_dropped(is_causal: bool) -> None:
+    # Weights of queries alike are alike, and values 1: a result is how many keys stay.
+    q, k, v = jnp.zeros((2, 64, 4, 8)), jnp.zeros((2, 32, 4, 8)), jnp.ones((2, 32, 4, 1))
+
+    @jax.jit
+    def dropped(key: Any) -> Any:
+        return dot_product_attention(
+            q, k, v, dropout_rng=key, dropout_rate=0.25, is_causal=is_causal
+        )
+
+    first, again, other = (dropped(jax.random.key(i)) for i in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    np.testing.assert_allclose(first.mean(), 1, rtol=0.05)
+    # Each head of each batch entry drops its own, and so do queries behind the square of is_causal.
+    rows = np.asarray(first)[..., 0].transpose(0, 2, 1).reshape(-1, 32)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+    gradient = jax.grad(lambda v: (dot_product_attention(
+        q, k, v, dropout_rng=jax.random.key(0), dropout_rate=0.25, is_causal=is_causal
+    )).sum())(v)  # fmt: skip
+    # What stays in the forward pass stays in the backward pass.
+    np.testing.assert_allclose((gradient * v).sum(), first.sum(), rtol=1e-5)
+
+
 def module(attention: Any) -> Any:
     return nnx.MultiHeadAttention(
         4, 32, decode=False, attention_fn=attention, rngs=nnx.Rngs(0), keep_rngs=False
@@ -107,6 +132,22 @@ def test_a_module_of_nnx_decodes_by_its_cache() -> None:
     close(jnp.concatenate(steps, axis=1), whole)
 
 
+def test_modules_drop_weights() -> None:
+    x = draw(1, 2, 6, 32)
+    ours = nnx.MultiHeadAttention(
+        4, 32, decode=False, attention_fn=dot_product_attention, rngs=nnx.Rngs(0), dropout_rate=0.5
+    )
+    training = [ours(x, deterministic=False) for _ in range(2)]
+    assert (training[0] != training[1]).any()
+    np.testing.assert_array_equal(ours(x, deterministic=True), ours(x, deterministic=True))
+    layer = linen.MultiHeadDotProductAttention(
+        4, attention_fn=dot_product_attention, dropout_rate=0.5, deterministic=False
+    )
+    keys = {"params": jax.random.key(0), "dropout": jax.random.key(1)}
+    out, _ = layer.init_with_output(keys, x)
+    assert (out != layer.init_with_output(keys | {"dropout": jax.random.key(2)}, x)[0]).any()
+
+
 def test_a_module_of_linen() -> None:
     x, mask = draw(1, 2, 6, 32), masked(2, 2, 1, 6, 6)
     results = []
@@ -119,8 +160,10 @@ def test_a_module_of_linen() -> None:
 
 def test_refusals() -> None:
     q = draw(1, 2, 4, 2, 8)
-    with pytest.raises(aiter_attn.UnsupportedError, match=r"^dropout_rate: 0.1.*nnx.Dropout"):
-        dot_product_attention(q, q, q, dropout_rate=0.1, dropout_rng=jax.random.key(0))
+    with pytest.raises(ValueError, match=r"^dropout_rng: None, but dropout_rate is 0.1"):
+        dot_product_attention(q, q, q, dropout_rate=0.1)
+    with pytest.raises(ValueError, match=r"^dropout_p: 1.5"):
+        dot_product_attention(q, q, q, dropout_rate=1.5, dropout_rng=jax.random.key(0))
     dot_product_attention(q, q, q, dropout_rate=0.1, deterministic=True)
     with pytest.raises(aiter_attn.UnsupportedError, match=r"^module: .*sow_weights=False"):
         module(dot_product_attention)(draw(1, 2, 6, 32), sow_weights=True)

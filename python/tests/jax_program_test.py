@@ -147,6 +147,21 @@ def test_options_that_the_package_has_give_the_same() -> None:
                     {"dropout_p": 0.3, "rng_state": (5, 2**63)}):  # fmt: skip
         got = jax.jit(lambda *x, options=options: flash_attn_func(*x, **options))(*arrays)
         close(got, aiter_attn.flash_attn_func(*arrays, **options))
+    # By words that are traced, too.
+    state = np.array([5, 2**63], np.uint64)
+    words = jnp.asarray(state.view(np.uint32))
+    weights, options = draw(4, 2, 9, 4, 8), {"dropout_p": 0.3}
+    got = jax.jit(
+        jax.grad(
+            lambda q, k, v, words: (
+                flash_attn_func(q, k, v, rng_state=words, **options) * weights
+            ).sum(),
+            (0, 1, 2),
+        )
+    )(*arrays, words)
+    result = aiter_attn.mha_fwd(*arrays, rng_state=state, **options)
+    want = aiter_attn.mha_bwd(weights, *arrays, *result, rng_state=state, **options)
+    close(got, want)
     out, lse, probs = flash_attn_func(*arrays, return_attn_probs=True)
     close((out, lse), aiter_attn.mha_fwd(*arrays))
     assert probs.shape == (0,)
@@ -333,6 +348,16 @@ _Q, _K, _V = qkv()
         (lambda: flash_attn_func(_Q, _K[..., :1, :], _V), ValueError, r"^v: .* heads 2 instead"),
         (lambda: flash_attn_func(_Q.astype(int), _K, _V), TypeError, r"^q: dtype int32; allowed"),
         (lambda: flash_attn_func(_Q, _K, _V, dropout_p=0.1), ValueError, "^rng_state: None, but"),
+        (
+            lambda: flash_attn_func(_Q, _K, _V, 0.1, rng_state=np.zeros(2, np.uint64)),
+            TypeError,
+            "^rng_state: dtype uint64; allowed: uint32",
+        ),
+        (
+            lambda: flash_attn_func(_Q, _K, _V, 0.1, rng_state=np.zeros(2, np.uint32)),
+            ValueError,
+            r"^rng_state: shape \(2,\)",
+        ),
         (lambda: flash_attn_func(_Q, _K, _V, 1.5), ValueError, r"^dropout_p: 1\.5; allowed"),
         (
             lambda: flash_attn_func(

@@ -3,10 +3,11 @@
 // XLA FFI handlers of attention.
 //
 // Operands, in this order; those in brackets where the attributes say so, or q has three dimensions
-//   forward:  q k v [cu_seqlens_q cu_seqlens_k] [bias | alibi_slopes] -> out lse
-//   backward: dout q k v out lse [cu_seqlens_q cu_seqlens_k] [bias | alibi_slopes]
+//   forward:  q k v [cu_seqlens_q cu_seqlens_k] [rng_state] [bias | alibi_slopes] -> out lse
+//   backward: dout q k v out lse [cu_seqlens_q cu_seqlens_k] [rng_state] [bias | alibi_slopes]
 //             -> dq dk dv [dbias]
-// All are contiguous. Attributes are those of attn_problem and of the args structs, by their names.
+// rng_state is there with dropout. All are contiguous. Attributes are those of attn_problem and of
+// the args structs, by their names.
 #include <cstdint>
 
 #include "aiter/attn.h"
@@ -77,11 +78,6 @@ attn_problem ProblemOf(const ffi::AnyBuffer& q, const ffi::AnyBuffer& k, const f
   frame.Attribute("bias", p.bias);
   frame.Attribute("logits_soft_cap", p.logits_soft_cap);
   frame.Attribute("dropout_p", p.dropout_p);
-  int64_t seed = 0, offset = 0;  // the same bits
-  frame.Attribute("dropout_seed", seed);
-  frame.Attribute("dropout_offset", offset);
-  p.dropout_seed = static_cast<uint64_t>(seed);
-  p.dropout_offset = static_cast<uint64_t>(offset);
   return p;
 }
 
@@ -95,6 +91,8 @@ void TakeOptional(Frame& frame, attn_problem& p, Args& args) {
     const auto entries = starts_q.dimensions();
     p.batch = entries.size() == 1 ? static_cast<int32_t>(entries[0]) - 1 : -1;
   }
+  // Its four words of 32 bits are seed and offset.
+  if (p.dropout_p > 0) p.rng_state = static_cast<uint64_t*>(frame.Operand().untyped_data());
   if (p.bias == ATTN_BIAS_ELEMENTWISE) {
     args.bias = ScoresOf(frame.Operand());
   } else if (p.bias == ATTN_BIAS_ALIBI) {

@@ -101,6 +101,13 @@ void add_group(attn_problem* p, Draw* draw, AddressSpace* addresses) {
   p->cu_seqlens_k = static_cast<int32_t*>(addresses->take(4 * (p->batch + 1)));
 }
 
+// Numbers, or where they will be.
+void add_rng_state(attn_problem* p, Draw* draw, AddressSpace* addresses) {
+  if (p->dropout_p == 0 || draw->one_in(2)) return;
+  p->dropout_seed = p->dropout_offset = 0;
+  p->rng_state = static_cast<uint64_t*>(addresses->take(16));
+}
+
 attn_tensor random_tensor(const Extents& e, Draw* draw, AddressSpace* addresses) {
   attn_tensor t = {};
   // Two of three heads' widths stay unused, as where q, k and v are parts of one row.
@@ -230,6 +237,7 @@ Forward random_forward(std::mt19937* random, AddressSpace* addresses) {
   Forward call = {random_problem(&draw, /*backward=*/false), {}};
   attn_problem& p = call.problem;
   add_group(&p, &draw, addresses);
+  add_rng_state(&p, &draw, addresses);
   attn_fwd_args& args = call.args;
   args.struct_size = sizeof(args);
   args.q = random_tensor(query_extents(p, p.head_size_qk), &draw, addresses);
@@ -252,6 +260,7 @@ Backward random_backward(std::mt19937* random, AddressSpace* addresses) {
   // The gradient of every score is filled.
   if (p.batch * p.heads_q * int64_t{p.seqlen_q} * p.seqlen_k > kMostScores) p.batch = 1;
   add_group(&p, &draw, addresses);
+  add_rng_state(&p, &draw, addresses);
   attn_bwd_args& args = call.args;
   args.struct_size = sizeof(args);
   const Extents query = query_extents(p, p.head_size_qk);

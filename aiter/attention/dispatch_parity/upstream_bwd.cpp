@@ -126,7 +126,11 @@ fmha_bwd_args args_of(const Backward& call) {
   a.mask_type = p.mask == ATTN_MASK_NONE ? call.open_mask : p.mask;
   a.p_drop = p.dropout_p;
   a.p_undrop = 1.0f - p.dropout_p;
-  a.drop_seed_offset = std::make_pair(p.dropout_seed, p.dropout_offset);
+  if (p.rng_state) {
+    a.drop_seed_offset = std::pair<const void*, const void*>(p.rng_state, p.rng_state + 1);
+  } else {
+    a.drop_seed_offset = std::make_pair(p.dropout_seed, p.dropout_offset);
+  }
   return a;
 }
 

@@ -88,7 +88,11 @@ fmha_fwd_args args_of(const Forward& call) {
   a.mask_type = p.mask;
   a.min_seqlen_q = args.min_seqlen_q;
   a.p_drop = p.dropout_p;
-  a.drop_seed_offset = std::make_pair(p.dropout_seed, p.dropout_offset);
+  if (p.rng_state) {
+    a.drop_seed_offset = std::pair<const void*, const void*>(p.rng_state, p.rng_state + 1);
+  } else {
+    a.drop_seed_offset = std::make_pair(p.dropout_seed, p.dropout_offset);
+  }
   return a;
 }
 

@@ -35,8 +35,9 @@ inline Words philox4x32(Words counter, uint64_t seed, int rounds) {
 class Dropout {
  public:
   Dropout(const attn_problem& p, int64_t batch, int64_t head)
-      : seed_(p.dropout_seed),
-        offset_(p.dropout_offset + static_cast<uint64_t>((batch * p.heads_q + head) * kLanes)),
+      : seed_(reads_state(p) ? p.rng_state[0] : p.dropout_seed),
+        offset_((reads_state(p) ? p.rng_state[1] : p.dropout_offset) +
+                static_cast<uint64_t>((batch * p.heads_q + head) * kLanes)),
         // In float32, as kernels compute it.
         threshold_(static_cast<uint32_t>(std::floor((1.0f - p.dropout_p) * 255.0f))),
         factor_(1 / (1 - double{p.dropout_p})),
@@ -53,6 +54,8 @@ class Dropout {
  private:
   static constexpr int64_t kTile = 32, kLanes = 64;
   static constexpr int kRounds = 7;
+
+  static bool reads_state(const attn_problem& p) { return p.dropout_p > 0 && p.rng_state; }
 
   uint32_t byte(int64_t i, int64_t j) const {
     const int64_t row = i % kTile;

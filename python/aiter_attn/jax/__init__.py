@@ -19,16 +19,19 @@ those of aiter_attn's functions of the same names; arrays may be traced, and all
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy
 
 from aiter_attn import _arguments, _problem
 from aiter_attn._errors import UnsupportedError
 from aiter_attn.jax import _ffi
 from aiter_attn.jax._calls import Static, attention, problem_of
 from aiter_attn.jax._norms import layer_norm, rms_norm
+
+RngState: TypeAlias = "tuple[SupportsIndex, SupportsIndex] | jax.Array"
 
 __all__ = ["flash_attn_func", "flash_attn_varlen_func", "layer_norm", "rms_norm"]
 
@@ -49,7 +52,7 @@ def flash_attn_func(
     return_attn_probs: bool = False,
     *,
     bias: jax.Array | None = None,
-    rng_state: tuple[SupportsIndex, SupportsIndex] | None = None,
+    rng_state: RngState | None = None,
 ) -> Any:
     """Attention of jax arrays, as aiter_attn.flash_attn_func has it.
 
@@ -60,7 +63,9 @@ def flash_attn_func(
         alibi_slopes: float32, [heads_q] or [batch, heads_q]; not differentiated.
         bias: what is added to the scores, [batch, heads_q, seqlen_q, seqlen_k], dtype of q; any of
             the first three may be 1, which serves all. Not beside alibi_slopes.
-        rng_state: with dropout (seed, offset), Python integers: constants of the program.
+        rng_state: with dropout (seed, offset), Python integers: constants of the program. Or four
+            words of any random numbers, uint32 [4], which may be traced: jax.random.bits(key, (4,),
+            "uint32"). The low words of seed and offset come first.
         return_attn_probs: see Returns; not with dropout.
         The others: as aiter_attn.flash_attn_func has them.
 
@@ -95,7 +100,7 @@ def flash_attn_varlen_func(
     deterministic: bool = False,
     return_attn_probs: bool = False,
     *,
-    rng_state: tuple[SupportsIndex, SupportsIndex] | None = None,
+    rng_state: RngState | None = None,
 ) -> Any:
     """Attention over packed sequences, as aiter_attn.flash_attn_varlen_func has it.
 
@@ -136,7 +141,7 @@ def _attention(
     bias: jax.Array | None,
     deterministic: bool,
     return_attn_probs: bool,
-    rng_state: tuple[SupportsIndex, SupportsIndex] | None,
+    rng_state: RngState | None,
 ) -> Any:
     with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
     chosen = _problem.options(dropout_p, softcap)
@@ -146,6 +151,7 @@ def _attention(
         )
     if alibi_slopes is not None and bias is not None:
         raise ValueError("bias, alibi_slopes: both given; allowed: one of them")
+    state = _words(chosen.dropout_p, rng_state)
     given = {"alibi_slopes": alibi_slopes, "bias": bias}
     last = [(name, array) for name, array in given.items() if array is not None]
     scale = None
@@ -158,13 +164,26 @@ def _attention(
         _arguments.pair("window_size", window_size, "two integers (left, right), -1: no bound"),
         chosen.softcap,
         chosen.dropout_p,
-        _problem.rng_state(chosen.dropout_p, rng_state),
         _arguments.flag("deterministic", deterministic),
         last[0][0] if last else "",
     )  # fmt: skip
-    whole = [jnp.asarray(array) for array in (*arrays, *(array for _, array in last))]
+    whole = [jnp.asarray(x) for x in (*arrays, *state, *(array for _, array in last))]
     problem_of(static, whole)
     out, lse = attention(static, *whole)
     if not with_lse:
         return out
     return out, jax.lax.stop_gradient(lse), jnp.zeros((0,), out.dtype)
+
+
+def _words(dropout_p: float, given: RngState | None) -> list[Any]:
+    """rng_state as the custom calls take it; [] without dropout."""
+    if isinstance(given, (jax.Array, numpy.ndarray)):
+        if given.dtype != jnp.uint32:
+            raise TypeError(f"rng_state: dtype {given.dtype}; allowed: uint32, as words")
+        if given.shape != (4,):
+            raise ValueError(f"rng_state: shape {given.shape}; allowed: (4,), seed and offset")
+        words: Any = given
+    else:
+        state = _problem.rng_state(dropout_p, given)
+        words = numpy.array(state, numpy.uint64).view(numpy.uint32)
+    return [words] if dropout_p > 0.0 else []

@@ -37,7 +37,8 @@ class Static(NamedTuple):
     """What a compiled program has as constants.
 
     most: (max_seqlen_q, max_seqlen_k) of a varlen call, whose arrays are q, k, v, cu_seqlens_q and
-    cu_seqlens_k; else None. bias: what the last array is: "", "bias" or "alibi_slopes".
+    cu_seqlens_k; else None. With dropout rng_state follows them, uint32 [4]: the words of seed and
+    offset, the low one first. bias: what the last array is: "", "bias" or "alibi_slopes".
     """
 
     most: tuple[int, int] | None
@@ -46,14 +47,13 @@ class Static(NamedTuple):
     window_size: tuple[int, int]
     softcap: float
     dropout_p: float
-    rng_state: tuple[int, int]
     deterministic: bool
     bias: str
 
     @property
     def common(self) -> int:
         """How many arrays there are ahead of the bias."""
-        return 3 if self.most is None else 5
+        return (3 if self.most is None else 5) + (self.dropout_p > 0.0)
 
 
 def problem_of(static: Static, arrays: Sequence[Any], bias_grad: bool = False) -> Any:
@@ -101,15 +101,12 @@ def _device(arrays: Sequence[Any]) -> Any:
     return jax.devices()[0] if chosen is None or isinstance(chosen, str) else chosen
 
 
-def _attributes(problem: Any, state: tuple[int, int]) -> dict[str, Any]:
+def _attributes(problem: Any) -> dict[str, Any]:
     integers = ("seqlen_q", "seqlen_k", "mask", "window_left", "window_right", "bias")
     numbers = ("softmax_scale", "logits_soft_cap", "dropout_p")
     return {
         **{name: numpy.int32(getattr(problem, name)) for name in integers},
         **{name: numpy.float32(getattr(problem, name)) for name in numbers},
-        # jax has no attributes of 2**63 and more: these are the same bits.
-        "dropout_seed": numpy.uint64(state[0]).view(numpy.int64),
-        "dropout_offset": numpy.uint64(state[1]).view(numpy.int64),
     }
 
 
@@ -121,7 +118,7 @@ def _call_forward(static: Static, *arrays: jax.Array) -> tuple[jax.Array, ...]:
     """(out, lse)"""
     attention = problem_of(static, arrays)
     call = jax.ffi.ffi_call(_ffi.FWD, _shaped(attention.out, attention.lse))
-    return tuple(call(*arrays, **_attributes(attention.problem, static.rng_state)))
+    return tuple(call(*arrays, **_attributes(attention.problem)))
 
 
 def _call_backward(static: Static, bias_grad: bool, *arrays: jax.Array) -> tuple[jax.Array, ...]:
@@ -134,7 +131,7 @@ def _call_backward(static: Static, bias_grad: bool, *arrays: jax.Array) -> tuple
     return tuple(
         call(
             dout, q, k, v, out, lse, *rest,
-            **_attributes(attention.problem, static.rng_state),
+            **_attributes(attention.problem),
             bias_grad=numpy.int32(bias_grad),
             deterministic=numpy.int32(static.deterministic),
         )
@@ -158,13 +155,15 @@ class _Roles(NamedTuple):
     results: tuple[tuple[str, ...], ...]
 
 
-def _bias_roles(static: Static, shapes: Sequence[tuple[int, ...]]) -> list[tuple[str, ...]]:
+def _last_roles(static: Static, shapes: Sequence[tuple[int, ...]]) -> list[tuple[str, ...]]:
+    """Of rng_state and the bias, where they are there."""
+    last = [("",)] if static.dropout_p > 0.0 else []
     if not static.bias:
-        return []
+        return last
     shape = shapes[-1]
     roles = _SCORES if static.bias == "bias" else ("b", "gr")[-len(shape) :]
     # What serves all is on every device.
-    return [tuple("" if size == 1 else role for role, size in zip(roles, shape, strict=True))]
+    return [*last, tuple("" if n == 1 else role for role, n in zip(roles, shape, strict=True))]
 
 
 def _is_split(static: Static) -> bool:
@@ -279,7 +278,7 @@ def _forward(static: Static) -> Any:
         return _call_forward(static, *arrays)
 
     def roles(shapes: Sequence[tuple[int, ...]]) -> _Roles:
-        return _Roles((_Q, _K, _V, *_bias_roles(static, shapes)), (_OUT, _LSE))
+        return _Roles((_Q, _K, _V, *_last_roles(static, shapes)), (_OUT, _LSE))
 
     def varlen(shapes: Sequence[tuple[int, ...]]) -> _Roles:
         return _Roles(tuple(("",) * len(s) for s in shapes), (("",) * 3, ("",) * 2))
@@ -299,7 +298,7 @@ def _backward(static: Static, bias_grad: bool) -> Any:
         return _call_backward(static, bias_grad, *arrays)
 
     def roles(shapes: Sequence[tuple[int, ...]]) -> _Roles:
-        operands = (_OUT, _Q, _K, _V, _OUT, _LSE, *_bias_roles(static, shapes))
+        operands = (_OUT, _Q, _K, _V, _OUT, _LSE, *_last_roles(static, shapes))
         return _Roles(operands, (_Q, _K, _V, *([_SCORES] if bias_grad else [])))
 
     def varlen(shapes: Sequence[tuple[int, ...]]) -> _Roles:

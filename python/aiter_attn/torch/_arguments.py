@@ -127,14 +127,14 @@ def options(
 
 
 def _random_state(dropout_p: float, given: Any) -> torch.Tensor:
-    """Seed and offset in host memory: the library gets them as numbers, and nobody waits."""
+    """Seed and offset. Drawn in host memory: the library gets them as numbers, and nobody waits."""
     if given is None:
         return torch.randint(_GREATEST_DRAWN, (2,), dtype=torch.int64, device="cpu")
     if isinstance(given, torch.Tensor):
-        if given.dtype != torch.int64 or given.shape != (2,) or given.device.type != "cpu":
+        if given.dtype != torch.int64 or given.shape != (2,):
             raise ValueError(
-                f"rng_state: dtype {given.dtype}, shape {tuple(given.shape)} on {given.device}; "
-                "allowed: (seed, offset), or an int64 tensor of shape (2,) in host memory"
+                f"rng_state: dtype {given.dtype}, shape {tuple(given.shape)}; allowed: (seed, "
+                "offset), or an int64 tensor of shape (2,), in host memory or where q is"
             )
         return given
     # int64 with the same bits.

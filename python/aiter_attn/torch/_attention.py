@@ -54,8 +54,8 @@ def flash_attn_func(
     """aiter_attn.flash_attn_func, differentiable by q, k and v where they are not fp8.
 
     Args:
-        rng_state: with dropout (seed, offset), or int64 [2] in host memory; None: drawn from
-            torch's default generator on the CPU.
+        rng_state: with dropout (seed, offset), or int64 [2] in host memory or where q is; None:
+            drawn from torch's default generator on the CPU.
         The others: see aiter_attn.flash_attn_func.
 
     Returns, raises: see there. lse and probs of return_attn_probs are not differentiable.

@@ -10,7 +10,7 @@ import torch
 from aiter_attn import _arguments, _attention, _problem, _scales
 from aiter_attn.torch import _tracing
 from aiter_attn.torch._arguments import check_inference, check_tensors
-from aiter_attn.torch._operators import operator, rows
+from aiter_attn.torch._operators import numbers_of, operator, rows
 
 __all__ = ["attend", "is_fp8"]
 
@@ -110,10 +110,6 @@ def _is_by_columns(v: torch.Tensor) -> bool:
 
 def _forward(*arguments: Any) -> Any:
     given = _Given(*arguments)
-    state = None
-    if given.rng_state is not None:
-        seed, offset = given.rng_state.tolist()
-        state = seed & (2**64 - 1), offset & (2**64 - 1)
     function: Any = _attention.flash_attn_func
     sequences: tuple[Any, ...] = ()
     if given.is_varlen:
@@ -130,7 +126,7 @@ def _forward(*arguments: Any) -> Any:
         window_size=(given.window_left, given.window_right),
         softcap=given.softcap,
         alibi_slopes=rows(given.alibi_slopes),
-        rng_state=state,
+        rng_state=numbers_of(given.rng_state, given.q),
         return_attn_probs=given.return_probs,
         **dict(zip(_problem.Scales._fields, given.scales, strict=True)),
     )

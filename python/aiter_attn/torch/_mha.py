@@ -11,7 +11,7 @@ from aiter_attn import _problem
 from aiter_attn._call import Call
 from aiter_attn._errors import UnsupportedError
 from aiter_attn.torch import _tracing
-from aiter_attn.torch._operators import operator, restored, rows, save
+from aiter_attn.torch._operators import numbers_of, operator, restored, rows, save
 
 __all__ = [
     "Options",
@@ -23,7 +23,8 @@ __all__ = [
 
 
 class Options(NamedTuple):
-    """What every operator gets last. rng_state: int64 [2] in host memory, seed and offset."""
+    """What every operator gets last. rng_state: int64 [2], seed and offset, in host memory or
+    where q is."""
 
     bias: torch.Tensor | None
     alibi_slopes: torch.Tensor | None
@@ -46,7 +47,6 @@ _OPTIONS: Final = (
     "bool causal, SymInt window_left, SymInt window_right, float softcap, bool deterministic"
 )
 _COUNT: Final = len(Options._fields)
-_UINT64: Final = 2**64 - 1
 
 
 class _Given(NamedTuple):
@@ -67,11 +67,6 @@ def _given(arguments: Any) -> _Given:
 
 def _call(given: _Given, bias_grad: bool = False, deterministic: bool = False) -> Call:
     q, k, v, sequences, o = given
-    state = None
-    if o.rng_state is not None:
-        _check_replayed(q)
-        seed, offset = o.rng_state.tolist()
-        state = seed & _UINT64, offset & _UINT64
     return Call(
         rows(q),
         rows(k),
@@ -85,18 +80,10 @@ def _call(given: _Given, bias_grad: bool = False, deterministic: bool = False) -
         softcap=o.softcap,
         alibi_slopes=rows(o.alibi_slopes),
         bias=rows(o.bias),
-        rng_state=state,
+        rng_state=numbers_of(o.rng_state, q),
         bias_grad=bias_grad,
         deterministic=deterministic,
     )
-
-
-def _check_replayed(q: torch.Tensor) -> None:
-    if q.is_cuda and torch.cuda.is_current_stream_capturing():
-        raise UnsupportedError(
-            "dropout_p: above 0 while a graph is captured, whose every replay would drop the same "
-            "weights; pass 0.0, or call outside of the graph"
-        )
 
 
 def _traced(given: _Given, bias_grad: bool = False, backward: bool = False) -> None:

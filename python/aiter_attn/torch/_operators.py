@@ -10,8 +10,9 @@ import torch
 
 from aiter_attn._errors import UnsupportedError
 
-__all__ = ["operator", "restored", "rows", "save"]
+__all__ = ["numbers_of", "operator", "restored", "rows", "save"]
 
+_UINT64: Final = 2**64 - 1
 _LIBRARY: Final = torch.library.Library("aiter_attn", "DEF")
 # The fake kernels are right, and the last dimension stays contiguous in compiled code.
 _TAGS: Final = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
@@ -70,6 +71,20 @@ def restored(ctx: Any) -> tuple[list[Any], list[torch.Tensor]]:
     saved, numbers = list(ctx.saved_tensors), ctx.numbers
     inputs = [n if x is None else x for x, n in zip(saved, numbers, strict=False)]
     return inputs, saved[len(numbers) :]
+
+
+def numbers_of(rng_state: torch.Tensor | None, q: torch.Tensor) -> Any:
+    """rng_state as the package takes it: what lies in host memory as numbers. Raises
+    UnsupportedError where a graph would replay them."""
+    if rng_state is None or rng_state.device.type != "cpu":
+        return rng_state
+    if q.is_cuda and torch.cuda.is_current_stream_capturing():
+        raise UnsupportedError(
+            "rng_state: in host memory while a graph is captured, whose every replay would drop "
+            "the same weights; pass an int64 tensor on the GPU, and write to it between replays"
+        )
+    seed, offset = rng_state.tolist()
+    return seed & _UINT64, offset & _UINT64
 
 
 def rows(tensor: torch.Tensor | None) -> Any:

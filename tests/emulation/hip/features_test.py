@@ -38,7 +38,12 @@ class Featured(Problem):
         self.inputs = reference.draw(self.case, "fp16", sizes, seed=7, backward=True)
         self.options: dict[str, Any] = {"stream": self.stream, **mask(shape.window)}
         if self.case.p_drop:
-            self.options |= {"dropout_p": self.case.p_drop, "rng_state": STATE}
+            # Windowed problems have the numbers on the device, where kernels read them.
+            state: Any = STATE
+            if shape.window == WINDOW:
+                words = np.array(STATE, np.uint64).view(np.int64)
+                state = hip.array(words, self.stream, self.device)
+            self.options |= {"dropout_p": self.case.p_drop, "rng_state": state}
         if self.case.soft_cap:
             self.options["softcap"] = self.case.soft_cap
         if self.inputs.slopes is not None:

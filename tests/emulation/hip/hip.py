@@ -27,6 +27,7 @@ DTYPES = {
     "bfloat16": np.dtype(ml_dtypes.bfloat16),
     "float32": np.dtype(np.float32),
     "int32": np.dtype(np.int32),
+    "int64": np.dtype(np.int64),
     "uint8": np.dtype(np.uint8),
     "float8_e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn),
     "float8_e4m3fnuz": np.dtype(ml_dtypes.float8_e4m3fnuz),
