@@ -141,6 +141,11 @@ class Call(Arrays):
         result = self._result(out, made_out)
         return result, None if made_lse is None else self._result(lse, made_lse)
 
+    def prepared(self) -> _C.PreparedForward:
+        """The forward pass, once it has run, for arrays that lie as these do. Of a call without
+        bias, slopes, sequences and numbers in memory."""
+        return _C.PreparedForward(self.problem, self._tensors)
+
     def probabilities(self) -> Any:
         """What flash-attn calls S_dmask: nothing where there is no dropout, else uint8, as
         attn_dropout_mask gives it: 1 where dropout keeps the weight."""

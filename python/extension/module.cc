@@ -221,6 +221,30 @@ void Run(const Problem& problem, const py::dict& arrays) {
   Compute([&] { return kRun(&call.args()); });
 }
 
+// A forward pass whose problem and strides are known, and whose arrays are others each time.
+class PreparedForward {
+ public:
+  PreparedForward(const Problem& problem, const py::dict& arrays) : call_(problem, arrays) {}
+
+  // Addresses of arrays that lie as the ones did which it was prepared with, and the stream.
+  void Run(uintptr_t q, uintptr_t k, uintptr_t v, uintptr_t out, uintptr_t lse, uintptr_t stream) {
+    // Several threads may run it at the same time.
+    attn_fwd_args args = call_.args();
+    attn_problem problem = *args.problem;
+    problem.stream = reinterpret_cast<void*>(stream);
+    args.problem = &problem;
+    args.q.data = reinterpret_cast<void*>(q);
+    args.k.data = reinterpret_cast<void*>(k);
+    args.v.data = reinterpret_cast<void*>(v);
+    args.o.data = reinterpret_cast<void*>(out);
+    args.lse = reinterpret_cast<float*>(lse);
+    Compute([&] { return attn_fwd(&args); });
+  }
+
+ private:
+  Call<attn_fwd_args> call_;
+};
+
 void DropoutMask(Problem problem, const py::dict& arrays) {
   const auto find = [&](const char* name) -> void* {
     return arrays.contains(name) ? py::cast<const Tensor&>(arrays[name]).data() : nullptr;
@@ -375,6 +399,9 @@ PYBIND11_MODULE_EXEC(_C, module) {
   module.def("abi_version", &attn_abi_version);
   module.def("fwd", &Run<attn_fwd_args, attn_fwd>, "problem"_a, "arrays"_a);
   module.def("bwd", &Run<attn_bwd_args, attn_bwd>, "problem"_a, "arrays"_a);
+  py::class_<PreparedForward>(module, "PreparedForward")
+      .def(py::init<const Problem&, const py::dict&>(), "problem"_a, "arrays"_a)
+      .def("run", &PreparedForward::Run, "q"_a, "k"_a, "v"_a, "out"_a, "lse"_a, "stream"_a);
   module.def("dropout_mask", &DropoutMask, "problem"_a, "arrays"_a);
   module.def("bwd_workspace_size", &WorkspaceSize, "problem"_a);
   module.def("plan_fwd", &Plan<attn_fwd_args, attn_plan_fwd>, "problem"_a, "arch"_a);

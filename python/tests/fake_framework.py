@@ -39,12 +39,16 @@ class Fake(Exporter):
     """An array of a framework that is not installed here."""
 
     requires_grad = False
+    framework: FakeFramework
 
     def __init__(self, array: Any, kind: int, made_on: int | None, ordinal: int) -> None:
         super().__init__(array, device=(kind, ordinal))
         self.made_on = made_on
         self.device = DEVICES[ordinal]
         self.dtype = array.dtype
+
+    def new_empty(self, shape: tuple[int, ...], dtype: Any = None) -> Fake:
+        return self.framework.empty(shape, dtype, self.device)
 
 
 class FakeFramework(types.ModuleType):
@@ -58,10 +62,15 @@ class FakeFramework(types.ModuleType):
         self.kind = kind
         self.capturing: set[int] = set()  # the devices whose current stream is being captured
         self.stream_of_allocations: int | None = None
-        self.ndarray = self.Tensor = type("Fake" + name, (Fake,), {})
+        self.ndarray = self.Tensor = type("Fake" + name, (Fake,), {"framework": self})
         self.float16, self.float32, self.uint8 = "float16", "float32", "uint8"
         self.int32 = "int32"
         self.cuda = self
+        # torch.utils.dlpack.to_dlpack, which waits for nothing
+        self.utils = self.dlpack = self
+
+    def to_dlpack(self, array: Fake) -> Any:
+        return array.__dlpack__(stream=-1)
 
     def is_grad_enabled(self) -> bool:
         return True

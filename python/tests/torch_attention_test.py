@@ -175,6 +175,26 @@ def test_refusals() -> None:
         )
 
 
+def test_calls_of_tensors_that_lie_alike() -> None:
+    """Each has its own numbers; one that lies otherwise is another call."""
+
+    def check(*tensors: torch.Tensor) -> None:
+        out, lse, _ = aiter_attn.flash_attn_func(*tensors, causal=True, return_attn_probs=True)
+        want, want_lse = aiter_attn.mha_fwd(*(x.numpy() for x in tensors), causal=True)
+        assert torch.equal(out, torch.from_numpy(want))
+        assert torch.equal(lse, torch.from_numpy(want_lse))
+
+    with torch.no_grad():
+        for seed in range(4):
+            q, k, v = (draw(2, 7, 4, 16, seed=3 * seed + i).detach() for i in range(3))
+            check(q, k, v)
+            check(q.transpose(0, 1), k.transpose(0, 1), v.transpose(0, 1))
+            check(q[:, ::2], k, v)
+            check(q, k.half().float(), v)
+    with pytest.raises(TypeError, match=r"^v: dtype float16"):
+        aiter_attn.flash_attn_func(q, k, v.half())
+
+
 @pytest.mark.parametrize("bias", [None, (2, 4, 5, 7)])
 @pytest.mark.parametrize("dropout_p", [0.0, 0.25])
 def test_operators(bias: tuple[int, ...] | None, dropout_p: float) -> None:

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from aiter_attn import _C
 from aiter_attn._errors import UnsupportedError
-from aiter_attn._frameworks.generic import Framework
+from aiter_attn._frameworks.generic import SAME_STREAM, Framework
 
 
 class Adapter(Framework):
@@ -22,6 +21,16 @@ class Adapter(Framework):
         names = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2")
         self._fp8 = {getattr(module, name): name for name in names if hasattr(module, name)}
         self._barriers: dict[tuple[Any, int], Any] = {}
+        # What tensors' own methods of DLPack come to, where nothing is to be waited for. Those take
+        # longer than all else that a small call costs.
+        self._export = module.utils.dlpack.to_dlpack
+        self._places: dict[Any, tuple[int, int]] = {}
+
+    def device(self, name: str, array: Any) -> tuple[int, int]:
+        place = self._places.get(array.device)
+        if place is None:
+            place = self._places[array.device] = super().device(name, array)
+        return place
 
     def current_stream(self, array: Any) -> int:
         return int(self.module.cuda.current_stream(array.device).cuda_stream)
@@ -29,19 +38,24 @@ class Adapter(Framework):
     def borrow(
         self, name: str, array: Any, device: tuple[int, int], stream: int | None
     ) -> _C.Tensor:
-        if array.requires_grad:
-            if self.module.is_grad_enabled():
-                raise UnsupportedError(
-                    f"{name}: requires_grad is set, and this function records no autograd graph; "
-                    "call a function of aiter_attn.torch, or under torch.no_grad()"
-                )
-            array = array.detach()
+        if array.requires_grad and self.module.is_grad_enabled():
+            raise UnsupportedError(
+                f"{name}: requires_grad is set, and this function records no autograd graph; "
+                "call a function of aiter_attn.torch, or under torch.no_grad()"
+            )
         if array.dtype in self._fp8:
             # Not every version exports fp8; all export its bytes.
             kind, array = self._fp8[array.dtype], array.view(self.module.uint8)
             return self.borrow(name, array, device, stream).seen_as(kind)
-        if stream is None:
-            return super().borrow(name, array, device, stream)
+        if stream is None or stream == SAME_STREAM:
+            try:
+                return _C.Tensor.from_dlpack(self._export(array))
+            except (BufferError, RuntimeError, ValueError) as error:
+                raise ValueError(
+                    f"{name}: {type(array).__name__} refuses DLPack: {error}"
+                ) from error
+        if array.requires_grad:
+            array = array.detach()
         with self.module.cuda.device(array.device):
             return super().borrow(name, array, device, stream)
 
@@ -49,13 +63,12 @@ class Adapter(Framework):
         self, name: str, like: Any, shape: Sequence[int], dtype: str | None, stream: int | None
     ) -> Any:
         torch = self.module
+        kind = like.dtype if dtype is None else getattr(torch, dtype)
+        if stream is None:
+            return like.new_empty(shape, dtype=kind)
         # The allocator hands memory out again in the order of the stream it was taken on.
-        on_stream: AbstractContextManager[Any] = nullcontext()
-        if stream is not None:
-            on_stream = torch.cuda.stream(torch.cuda.ExternalStream(stream, like.device))
-        with on_stream:
-            kind = like.dtype if dtype is None else getattr(torch, dtype)
-            return torch.empty(tuple(shape), dtype=kind, device=like.device)
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream, like.device)):
+            return like.new_empty(shape, dtype=kind)
 
     def full(self, name: str, like: Any, shape: Sequence[int], value: int) -> Any:
         torch = self.module

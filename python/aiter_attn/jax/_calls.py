@@ -157,7 +157,7 @@ class _Roles(NamedTuple):
 
 def _last_roles(static: Static, shapes: Sequence[tuple[int, ...]]) -> list[tuple[str, ...]]:
     """Of rng_state and the bias, where they are there."""
-    last = [("",)] if static.dropout_p > 0.0 else []
+    last: list[tuple[str, ...]] = [("",)] if static.dropout_p > 0.0 else []
     if not static.bias:
         return last
     shape = shapes[-1]

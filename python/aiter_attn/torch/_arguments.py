@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import torch
-from torch.autograd.forward_ad import unpack_dual
+from torch.autograd import forward_ad
 
 from aiter_attn import _arguments, _problem
 from aiter_attn._errors import UnsupportedError
@@ -29,6 +29,7 @@ _GREATEST_DRAWN: Final = 2**62
 def check_tensors(**given: Any) -> None:
     """Raises TypeError where one is given and no tensor, UnsupportedError where its tangent would
     be lost: torch does not ask operators in forward mode."""
+    forward_mode = _in_forward_mode()
     for name, value in given.items():
         if value is None:
             continue
@@ -37,11 +38,16 @@ def check_tensors(**given: Any) -> None:
                 f"{name}: {_arguments.shown(value)}; allowed beside torch tensors: a torch tensor; "
                 "torch.from_dlpack makes one of another framework's array"
             )
-        if not torch.compiler.is_compiling() and unpack_dual(value).tangent is not None:
+        if forward_mode and forward_ad.unpack_dual(value).tangent is not None:
             raise UnsupportedError(
                 f"{name}: has a tangent, but there are no derivatives in forward mode; call "
                 "torch.autograd.grad or backward() of the result, or pass it without tangent"
             )
+
+
+def _in_forward_mode() -> bool:
+    # Private in torch; to ask each tensor takes longer.
+    return not torch.compiler.is_compiling() and getattr(forward_ad, "_current_level", 0) >= 0
 
 
 def cast(*tensors: Any, like: torch.Tensor | None = None) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import torch
 from aiter_attn import _problem
 from aiter_attn._call import Call
 from aiter_attn._errors import UnsupportedError
-from aiter_attn.torch import _tracing
+from aiter_attn.torch import _prepared, _tracing
 from aiter_attn.torch._operators import numbers_of, operator, restored, rows, save
 
 __all__ = [
@@ -124,7 +124,23 @@ def _traced(given: _Given, bias_grad: bool = False, backward: bool = False) -> N
 
 
 def _forward(*arguments: Any) -> Any:
+    if len(arguments) == 3 + _COUNT and arguments[3:6] == (None, None, None):
+        return _plain_forward(arguments)
     return _call(_given(arguments)).forward(None, None)
+
+
+def _plain_forward(arguments: tuple[Any, ...]) -> Any:
+    """Of a call that has no arrays but q, k and v."""
+    q, k, v = arguments[:3]
+    signature = _prepared.signature(q, k, v, arguments[6:])
+    prepared = _prepared.find(signature)
+    if prepared is not None:
+        return prepared(q, k, v)
+    call = _call(_given(arguments))
+    results = call.forward(None, None)
+    if all(x.stride(-1) == 1 for x in (q, k, v)):  # else there are copies
+        _prepared.keep(signature, _prepared.Prepared(call, q.device))
+    return results
 
 
 def _fake_forward(*arguments: Any) -> Any:
