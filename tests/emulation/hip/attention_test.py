@@ -10,7 +10,14 @@ import pytest
 
 from tests.emulation.hip import wheel_contents
 from tests.emulation.hip.hip import Hip
-from tests.emulation.hip.problems import CAUSAL, NO_WINDOW, SHORT, Problem, Shape, backward, mask
+from tests.emulation.hip.problems import (
+    CAUSAL,
+    NO_WINDOW,
+    SHORT,
+    Problem,
+    Shape,
+    forward_and_backward,
+)
 
 KINDS = [(dtype, head_size) for dtype in ("float16", "bfloat16") for head_size in (64, 128)]
 LONG = os.environ.get("EMULATED_HIP_LONG") == "1"
@@ -55,12 +62,4 @@ def cases() -> list[Any]:
 def test_forward_and_backward(
     hip: Hip, arch: str, shape: Shape, dtype: str, head_size: int
 ) -> None:
-    problem = Problem(hip, shape, dtype, head_size, hip.device_of(arch))
-    stream, inputs = problem.stream, problem.inputs
-    q, k, v, dout = map(problem.array, (inputs.q, inputs.k, inputs.v, inputs.dout))
-    fwd, bwd, more = problem.mode()
-    options = {"stream": stream, **mask(shape.window)}
-    out, lse = fwd(q, k, v, *more, **options)
-    (dq, dk, dv), _workspace = backward(problem, bwd, dout, q, k, v, out, lse, *more, **options)
-    hip.synchronize(stream)
-    problem.check(o=out, lse=lse, dq=dq, dk=dk, dv=dv)
+    forward_and_backward(Problem(hip, shape, dtype, head_size, hip.device_of(arch)))

@@ -89,6 +89,14 @@ class Hip:
         else:
             self("hipStreamSynchronize", stream)
 
+    def copy(self, to: int, source: int, size: int, kind: int, stream: int) -> None:
+        """Queues a copy from one address to another; kind: which of them are on a device."""
+        self("hipMemcpyAsync", to, source, size, kind, stream)
+
+    def free(self, address: int) -> None:
+        """Raises nothing: an error was told to whoever waited for the work."""
+        self.library.hipFree(ctypes.c_void_p(address))
+
     def order(self, first: int, then: int) -> None:
         """What is on stream `first` now comes before what will be on `then`."""
         event = self.made("hipEventCreateWithFlags", 0)
@@ -129,8 +137,7 @@ class Allocation:
         self.address = hip.made("hipMalloc", size)
 
     def __del__(self) -> None:
-        # An error was told to whoever waited for the work.
-        self.hip.library.hipFree(ctypes.c_void_p(getattr(self, "address", 0)))
+        self.hip.free(getattr(self, "address", 0))
 
 
 class DeviceArray(Exporter):
@@ -156,15 +163,15 @@ class DeviceArray(Exporter):
         assert data.shape == self.array.shape and self.array.flags.c_contiguous
         data = np.ascontiguousarray(data)
         if data.nbytes:
-            self.block.hip("hipMemcpyAsync", self.array.ctypes.data, data.ctypes.data, data.nbytes,
-                           TO_DEVICE, self.stream)  # fmt: skip
+            here, there = data.ctypes.data, self.array.ctypes.data
+            self.block.hip.copy(there, here, data.nbytes, TO_DEVICE, self.stream)
 
     def read(self) -> np.ndarray[Any, Any]:
         """The content, once its stream has got there."""
         whole = np.empty(self.block.size, np.uint8)
         if self.block.size:
-            self.block.hip("hipMemcpyAsync", whole.ctypes.data, self.block.address, whole.nbytes,
-                           TO_HOST, self.stream)  # fmt: skip
+            here, there = whole.ctypes.data, self.block.address
+            self.block.hip.copy(here, there, whole.nbytes, TO_HOST, self.stream)
             self.block.hip.synchronize(self.stream)
         offset = self.array.ctypes.data - self.block.address if self.array.size else 0
         part = np.ndarray(

@@ -527,6 +527,21 @@ hipError_t hipPointerGetAttribute(void* data, hipPointer_attribute which, hipDev
   return hipSuccess;
 }
 
+hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* pointer) {
+  ENTER();
+  int device = 0;
+  if (!attributes) return finish(hipErrorInvalidValue);
+  if (hipError_t error = hipPointerGetAttribute(&device, HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                                const_cast<void*>(pointer))) {
+    return error;
+  }
+  *attributes = {};
+  attributes->type = hipMemoryTypeDevice;
+  attributes->device = device;
+  attributes->devicePointer = const_cast<void*>(pointer);
+  return hipSuccess;
+}
+
 hipError_t hipDrvPointerGetAttributes(unsigned count, hipPointer_attribute* which, void** data,
                                       hipDeviceptr_t pointer) {
   for (unsigned i = 0; i < count; ++i) {
@@ -539,6 +554,11 @@ hipError_t hipMemsetAsync(void* to, int value, size_t bytes, hipStream_t stream)
   ENTER_BACKEND();
   return finish(
       backend->fill(current_device, number(to), bytes, value, 1, bytes, 1, number(stream)));
+}
+
+hipError_t hipMemset(void* to, int value, size_t bytes) {
+  ENTER();
+  return hipMemsetAsync(to, value, bytes, nullptr);
 }
 
 hipError_t hipMemsetD8Async(hipDeviceptr_t to, unsigned char value, size_t bytes,
@@ -697,6 +717,11 @@ hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
   const int error = backend->create_stream(current_device, !(flags & hipStreamNonBlocking), &made);
   *stream = handle_of<hipStream_t>(made);
   return finish(error);
+}
+
+hipError_t hipStreamCreate(hipStream_t* stream) {
+  ENTER();
+  return hipStreamCreateWithFlags(stream, hipStreamDefault);
 }
 
 hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int) {

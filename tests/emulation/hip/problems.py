@@ -93,6 +93,18 @@ class Problem:
             assert gate.allows(error.rms, error.largest), f"{name}: {error}, allowed: {gate}"
 
 
+def forward_and_backward(problem: Problem) -> None:
+    """Both passes on the problem's stream, and all their results against float64."""
+    inputs = problem.inputs
+    q, k, v, dout = map(problem.array, (inputs.q, inputs.k, inputs.v, inputs.dout))
+    fwd, bwd, more = problem.mode()
+    options = {"stream": problem.stream, **mask(problem.shape.window)}
+    out, lse = fwd(q, k, v, *more, **options)
+    (dq, dk, dv), _workspace = backward(problem, bwd, dout, q, k, v, out, lse, *more, **options)
+    problem.hip.synchronize(problem.stream)
+    problem.check(o=out, lse=lse, dq=dq, dk=dk, dv=dv)
+
+
 def backward(problem: Problem, function: Any, *arguments: Any, **more: Any) -> Any:
     """mha_bwd or mha_varlen_bwd with the workspace that it asks for, and that workspace."""
     with pytest.raises(TypeError, match=r"pass workspace= of \d+ bytes") as caught:
