@@ -78,14 +78,18 @@ def _abi_test_impl(ctx):
     program = test[DefaultInfo].files_to_run.executable.short_path
     ctx.actions.write(script, "#!/bin/sh\nexec ./%s \"$@\"\n" % program, is_executable = True)
     runfiles = ctx.runfiles(transitive_files = test[DefaultInfo].files)
-    return [DefaultInfo(
-        executable = script,
-        runfiles = runfiles.merge(test[DefaultInfo].default_runfiles),
-    )]
+    return [
+        DefaultInfo(
+            executable = script,
+            runfiles = runfiles.merge(test[DefaultInfo].default_runfiles),
+        ),
+        test[RunEnvironmentInfo],
+    ]
 
 abi_test = rule(
     implementation = _abi_test_impl,
-    doc = "`test` as built for `abi`, whatever is asked for. It gets the arguments of this one.",
+    doc = "`test` as built for `abi`, whatever is asked for, with its environment and the " +
+          "arguments of this one.",
     attrs = {
         "abi": attr.string(mandatory = True, values = ABIS.keys()),
         "test": attr.label(mandatory = True, cfg = _one_abi),
