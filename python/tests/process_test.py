@@ -126,16 +126,20 @@ def ask():
     except aiter_attn.DriverError:
         return True
 
-def forever(target, pause):
+# In turns: ThreadSanitizer keeps megabytes of addresses for each dlopen that fails, as `ask` does
+# twice, and nothing forks any more where they are more than the machine has memory.
+def forever(target, turns):
     while True:
+        turns.acquire()
         target()
-        time.sleep(pause)
 
-# A call that computes starts threads, and a sanitizer keeps megabytes for each that ever was.
-for target, pause in ((compute, 0.01), (ask, 0), (ask, 0), (ask, 0)):
-    threading.Thread(target=forever, args=(target, pause), daemon=True).start()
+computing, asking = threading.Semaphore(0), threading.Semaphore(0)
+for target, turns in ((compute, computing), (ask, asking), (ask, asking), (ask, asking)):
+    threading.Thread(target=forever, args=(target, turns), daemon=True).start()
 failed = 0
 for i in range(40):
+    computing.release(2)
+    asking.release(16)
     time.sleep(0.002 * (i % 5))
     child = os.fork()
     if child == 0:
