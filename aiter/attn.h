@@ -229,6 +229,13 @@ typedef struct attn_fwd_args {
   float scale_o;
 } attn_fwd_args;
 
+/* What dbias is summed over, where one entry of the bias serves all of them: or'ed. */
+typedef enum attn_dbias_sum {
+  ATTN_DBIAS_SUM_BATCH = 1, /* batch mode only */
+  ATTN_DBIAS_SUM_HEADS = 2,
+  ATTN_DBIAS_SUM_QUERIES = 4 /* in group mode those of all sequences */
+} attn_dbias_sum;
+
 /* Gradients of attn_fwd. dk and dv have heads_k heads: the sum over their group of query heads. */
 typedef struct attn_bwd_args {
   uint32_t struct_size;
@@ -243,14 +250,19 @@ typedef struct attn_bwd_args {
   attn_tensor bias; /* as attn_fwd got it */
   const float* alibi_slopes;
   int64_t alibi_stride_batch;
-  /* With bias_grad, the gradient of every score: as an elementwise bias, without repeats (where
-   * the bias was repeated, the sum over the repeats is its gradient), 0 where the mask lets a query
-   * not see the key. In group mode keys beyond a sequence's own length give 0 too. */
+  /* With bias_grad, the gradient of every score: as an elementwise bias, without repeats, 0 where
+   * the mask lets a query not see the key. In group mode keys beyond a sequence's own length give 0
+   * too. dbias_sums says where it is summed instead, as the gradient of a bias that was repeated
+   * is: it has one entry there. */
   attn_tensor dbias;
   int32_t bias_grad; /* 1: dbias is wanted; 0: not */
   /* 1: dq is summed in a fixed order, so that the same call gives the same bits; takes more
    * workspace on the GPU. 0: in any order there. The CPU's order is always fixed. */
   int32_t deterministic;
+  /* attn_dbias_sum; without bias_grad 0. On the GPU the gradient of every score is rounded to
+   * dtype, and lies in the workspace, before it is summed in fp32. */
+  int32_t dbias_sums;
+  uint32_t reserved2; /* 0 */
 } attn_bwd_args;
 
 /* Which weights dropout keeps, in a call of the same problem. kept is contiguous,

@@ -156,6 +156,13 @@ inline void by_columns(attn_fwd_args* args, const attn_tensor& v) {
   args->v_layout = ATTN_V_COLUMNS;
 }
 
+// dbias is wanted, summed over what `sums` says: attn_dbias_sum, or'ed. 0: of every score.
+inline void with_dbias(attn_bwd_args* args, const attn_tensor& dbias, int32_t sums = 0) {
+  args->dbias = dbias;
+  args->bias_grad = 1;
+  args->dbias_sums = sums;
+}
+
 // A cache of `entries` sequences, each with the room seqlen_k of the problem. seqlens_k [batch] are
 // the keys in use; batch_index [batch] says which entry is whose, NULL: that of the same number.
 inline attn_kvcache cache_in_place(int32_t entries, const int32_t* seqlens_k,

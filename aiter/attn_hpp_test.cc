@@ -97,6 +97,29 @@ TEST(AttnHppTest, Fp8) {
   EXPECT_THAT(attn_last_error(), HasSubstr("descale_k is 0"));
 }
 
+TEST(AttnHppTest, DbiasIsSummed) {
+  TestProblem memory(Shape{2, 4, 2, 5, 6, 8, 8}, ATTN_DTYPE_FP32);
+  memory.add_bias();
+  attn::fwd(memory.fwd());
+  attn_bwd_args args = memory.bwd();
+  const attn_tensor every = args.dbias;
+  attn::bwd(args);
+  std::vector<float> sums(size_t{5} * 6);
+  attn::with_dbias(&args, attn::contiguous(sums.data(), 5, 1, 6),
+                   ATTN_DBIAS_SUM_BATCH | ATTN_DBIAS_SUM_HEADS);
+  attn::bwd(args);
+  double expected = 0;
+  for (int64_t b = 0; b < 2; ++b) {
+    for (int64_t h = 0; h < 4; ++h) expected += memory.dbias->get(b, 4, h, 3);
+  }
+  EXPECT_NEAR(sums[4 * 6 + 3], expected, 1e-6);
+  memory.dbias->fill(0);
+  attn::with_dbias(&args, every);
+  EXPECT_EQ(args.dbias_sums, 0);
+  attn::bwd(args);
+  EXPECT_NE(memory.dbias->get(1, 4, 3, 2), 0);
+}
+
 // The same keys in place, in pages, and listed one by one.
 TEST(AttnHppTest, Caches) {
   TestProblem memory(Shape{2, 4, 2, 5, 8, 8, 8}, ATTN_DTYPE_FP32);

@@ -76,6 +76,7 @@ Problem read(const attn_fwd_args* given, Pointers pointers) {
 Problem read(const attn_bwd_args* given, Pointers pointers) {
   const attn_bwd_args args = read_struct(given);
   require_zero<attn_bwd_args>("reserved", args.reserved);
+  require_zero<attn_bwd_args>("reserved2", args.reserved2);
   return validated(args, read_struct(args.problem), pointers, [](const Problem& p) {
     // Where no instance serves it, dispatch will say so.
     return std::max<int64_t>(1, most_parts(launch_table(), make_request(p, {})));

@@ -194,8 +194,8 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
   void plan(const Args* args, Plan plan, Explain explain) {
     static constexpr const char* kArchs[] = {"gfx942", "gfx950", "gfx90a", "", nullptr};
     const char* const arch = input().PickValueInArray(kArchs);
-    uint32_t kernels[5];
-    uint32_t count = input().ConsumeIntegralInRange<uint32_t>(0, 5);
+    uint32_t kernels[6];
+    uint32_t count = input().ConsumeIntegralInRange<uint32_t>(0, 6);
     check(plan(args, arch, input().ConsumeBool() ? kernels : nullptr, &count));
     const char* text = nullptr;
     check(explain(args, arch, &text));
@@ -247,7 +247,11 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
     args.dv = key(p.head_size_v);
     fill_bias(&args);
     args.bias_grad = p.bias == ATTN_BIAS_ELEMENTWISE ? number(0, 1) : number(0, 0);
-    if (args.bias_grad != 0) args.dbias = query(p.seqlen_k);
+    if (args.bias_grad != 0) {
+      // With room for every score: a struct that is cut short knows of no sums.
+      args.dbias = query(p.seqlen_k);
+      args.dbias_sums = number(0, 7);
+    }
     args.deterministic = number(0, 1);
     args.problem = sent_problem();
     const attn_bwd_args* const given = sent(args);

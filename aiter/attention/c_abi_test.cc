@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -190,7 +191,7 @@ TEST(CAbiTest, NewerCallersAreServedWhileWhatIsUnknownIsZero) {
   constexpr uint64_t kSet = uint64_t{1} << 32;
   fwd.appended = bwd.appended = kSet;
   expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 228 is set");
-  expect_refused(attn_bwd(&bwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 388 is set");
+  expect_refused(attn_bwd(&bwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 396 is set");
   fwd.appended = 0;
   shape.appended = kSet;
   expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH,
@@ -208,6 +209,9 @@ TEST(CAbiTest, ReservedMustBeZero) {
   attn_fwd_args args = problem.fwd();
   args.reserved = 1;
   expect_refused(attn_fwd(&args), ATTN_ERROR_ABI_MISMATCH, "attn_fwd_args.reserved is 1");
+  attn_bwd_args bwd = problem.bwd();
+  bwd.reserved2 = 2;
+  expect_refused(attn_bwd(&bwd), ATTN_ERROR_ABI_MISMATCH, "attn_bwd_args.reserved2 is 2");
   args.reserved = 0, problem.problem.reserved = 3;
   expect_refused(attn_fwd(&args), ATTN_ERROR_ABI_MISMATCH, "attn_problem.reserved is 3");
 }
@@ -222,6 +226,29 @@ TEST(CAbiTest, OlderCallersAreServed) {
   problem.problem.bias = 77, fwd.min_seqlen_q = -5, bwd.deterministic = 9;
   EXPECT_EQ(attn_fwd(&fwd), ATTN_OK) << attn_last_error();
   EXPECT_EQ(attn_bwd(&bwd), ATTN_OK) << attn_last_error();
+}
+
+// Callers that were compiled before sums of dbias: it is of every score.
+TEST(CAbiTest, OlderCallersSumNoDbias) {
+  TestProblem problem(kShape, ATTN_DTYPE_FP32), newer(kShape, ATTN_DTYPE_FP32);
+  for (TestProblem* p : {&problem, &newer}) {
+    p->add_bias();
+    const attn_fwd_args fwd = p->fwd();
+    EXPECT_EQ(attn_fwd(&fwd), ATTN_OK) << attn_last_error();
+  }
+  const attn_bwd_args want = newer.bwd();
+  EXPECT_EQ(attn_bwd(&want), ATTN_OK) << attn_last_error();
+  AtPageEnd<std::array<char, 384>> given({});
+  attn_bwd_args bwd = problem.bwd();
+  bwd.struct_size = 384;
+  std::memcpy(given.get(), &bwd, 384);
+  EXPECT_EQ(attn_bwd(reinterpret_cast<const attn_bwd_args*>(given.get())), ATTN_OK)
+      << attn_last_error();
+  for (int b = 0; b < kShape.batch; ++b) {
+    for (int h = 0; h < kShape.heads_q; ++h) {
+      EXPECT_EQ(problem.dbias->get(b, 4, h, 5), newer.dbias->get(b, 4, h, 5));
+    }
+  }
 }
 
 TEST(CAbiTest, WhatGoesWithAFeatureIsChecked) {
@@ -271,6 +298,33 @@ TEST(CAbiTest, WhatGoesWithAFeatureBackwardIsChecked) {
           "dbias.stride_head is 0, but rows of an output must not overlap");
   refused([](attn_problem* p, attn_bwd_args* a) { p->bias = 0, a->bias = {}; },
           "bias_grad is 1, but must be 0, as the problem's bias is not");
+  for (const int32_t sums : {-1, 8, 15}) {
+    refused([&](attn_problem*, attn_bwd_args* a) { a->dbias_sums = sums; },
+            "but must be a sum of 1 (batch), 2 (heads) and 4 (queries)");
+  }
+  refused(
+      [](attn_problem*, attn_bwd_args* a) { a->dbias_sums = 1, a->bias_grad = 0, a->dbias = {}; },
+      "dbias_sums is 1, but must be 0, as bias_grad is 0");
+  TestProblem group(Shape{0, 4, 2, 0, 0, 8, 8}, ATTN_DTYPE_FP32, 1, {0, 5}, {0, 6});
+  group.add_bias();
+  attn_bwd_args args = group.bwd();
+  args.dbias_sums = ATTN_DBIAS_SUM_BATCH | ATTN_DBIAS_SUM_HEADS;
+  expect_refused(attn_bwd(&args), kInvalid,
+                 "dbias_sums is 3, but must be without 1 (batch) in group mode");
+}
+
+// What dbias is summed over has one entry, whose strides mean nothing.
+TEST(CAbiTest, StridesOfDbiasThatIsSummed) {
+  TestProblem problem(kShape, ATTN_DTYPE_FP32);
+  problem.add_bias();
+  attn_bwd_args args = problem.bwd();
+  args.dbias_sums = ATTN_DBIAS_SUM_BATCH | ATTN_DBIAS_SUM_HEADS;
+  args.dbias.stride_batch = args.dbias.stride_head = 0;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK) << attn_last_error();
+  args.dbias.stride_seq = 5;
+  expect_refused(attn_bwd(&args), kInvalid, "dbias.stride_seq is 5, but rows of an output");
+  args.dbias_sums |= ATTN_DBIAS_SUM_QUERIES;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK) << attn_last_error();
 }
 
 TEST(CAbiTest, TheWeightsThatDropoutKeeps) {

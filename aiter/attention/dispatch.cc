@@ -161,12 +161,12 @@ Plan plan_pass(const LaunchTable& table, const Pass& pass, const Request& reques
 
 Plan plan_backward(const LaunchTable& table, const Request& request) {
   Plan plan = plan_pass(table, kBackward, request);
-  if (request.sum_heads) {
+  const int sums = (request.sum_heads ? 2 : 0) + (request.sum_bias ? 1 : 0);
+  if (sums != 0) {
     // It knows nothing of sequences, nor of the size of a head.
     const Row* const sum_heads =
         pick(table, Kind::kSumHeads, 0, 0, request, table.find_arch(request.arch));
-    plan.add(Kind::kSumHeads, sum_heads);
-    plan.add(Kind::kSumHeads, sum_heads);
+    for (int i = 0; i < sums; ++i) plan.add(Kind::kSumHeads, sum_heads);
   }
   return plan;
 }
@@ -232,6 +232,7 @@ Request make_request(const Problem& p, std::string_view arch) {
     if (!has_rotary(p)) request.seqlen_q = 0;  // queries are not touched
   }
   request.sum_heads = backward && p.heads_q != p.heads_k;
+  request.sum_bias = p.dbias_sums != 0;
   request.splits = p.splits;
   request.page_size = p.cache.page_size;
   request.page_list = in_pages(p) && in_page_list(p);

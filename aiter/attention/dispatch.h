@@ -31,6 +31,7 @@ struct Request {
   int32_t seqlen_q;
   int32_t seqlen_k;
   bool sum_heads;  // backward: query heads share key heads
+  bool sum_bias;   // backward: dbias is summed
   // Over a cache, and appending to one.
   int32_t splits;          // 0: as many as fill the GPU
   int32_t page_size;       // 0: in place
@@ -74,10 +75,10 @@ struct Step {
 };
 
 // The kernels of a pass in the order of their launches. Backward with shared key heads ends with
-// two sums: of dk, and of dv.
+// two sums: of dk, and of dv; and where dbias is summed, with one of that.
 struct Plan {
   kernels::Kind main = {};  // the kernel that does most of the work
-  std::array<Step, 5> steps;
+  std::array<Step, 6> steps;
   uint32_t count = 0;
   // Parts of the keys, whose results are combined; 0: that is no part of the plan.
   int32_t splits = 0;

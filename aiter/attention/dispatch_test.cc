@@ -103,6 +103,15 @@ TEST(DispatchTest, SharedKeyHeadsAreSummedTwice) {
   EXPECT_EQ(names[4], "attn_sum_heads_bf16");
 }
 
+TEST(DispatchTest, ASumOfTheBiassGradientIsTheLast) {
+  Request r = request(Direction::kBackward);
+  r.sum_bias = true;
+  EXPECT_EQ(chosen(r).size(), 4u);
+  EXPECT_EQ(chosen(r)[3], "attn_sum_heads_bf16");
+  r.sum_heads = true;
+  EXPECT_EQ(chosen(r).size(), 6u);
+}
+
 // One trait after the other is turned away from what the request asks for: the row does not serve,
 // and the trait is named. Dispatch by the index finds no row with it either.
 TEST(DispatchTest, EveryExactTraitIsMatched) {

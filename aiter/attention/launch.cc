@@ -53,6 +53,8 @@ void zero(const Problem& p, const attn_tensor& t, const Extents& e, runtime::Dri
 // row: the instance whose loads the tensors' alignment must suit.
 void require_alignment(const LaunchTable& table, const Problem& p, const Row& row) {
   for (const Operand& operand : Operands(p)) {
+    // What sums takes any.
+    if (p.dbias_sums && operand.tensor == &Problem::dbias) continue;
     const auto element = static_cast<int64_t>(operand.element_size(p));
     const int64_t whole = kVectorBytes / element;
     int64_t elements;
@@ -162,6 +164,13 @@ LaunchArgs make_args(const Problem& p, const BwdWorkspace& layout) {
   args.dout = p.dout, args.dq = p.dq, args.dk = p.dk, args.dv = p.dv;
   args.delta = at<float>(p.workspace, layout.delta);
   args.dq_acc = at<float>(p.workspace, layout.dq_acc);
+  if (p.dbias_sums) {
+    const attn_tensor dscores = dbias_sum(p).dscores;
+    args.features.dbias = at<void>(p.workspace, layout.dscores);
+    args.features.dbias_stride_batch = dscores.stride_batch;
+    args.features.dbias_stride_head = dscores.stride_head;
+    args.features.dbias_stride_seq = dscores.stride_seq;
+  }
   if (p.heads_q != p.heads_k) {
     args.dk =
         contiguous(at<void>(p.workspace, layout.dk), key_extents(p, p.heads_q, p.head_size_qk));
@@ -169,6 +178,32 @@ LaunchArgs make_args(const Problem& p, const BwdWorkspace& layout) {
         contiguous(at<void>(p.workspace, layout.dv), key_extents(p, p.heads_q, p.head_size_v));
   }
   return args;
+}
+
+// What is summed after the main kernel, in this order; each as its launch code reads it.
+std::vector<LaunchArgs> sums_of(const Problem& p, const LaunchArgs& main) {
+  std::vector<LaunchArgs> sums;
+  if (!is_backward(p)) return sums;
+  if (p.heads_q != p.heads_k) {
+    sums.assign(2, main);
+    sums[0].sum_from = main.dk, sums[0].sum_to = p.dk, sums[0].sum_head_size = p.head_size_qk;
+    sums[1].sum_from = main.dv, sums[1].sum_to = p.dv, sums[1].sum_head_size = p.head_size_v;
+  }
+  if (p.dbias_sums) {
+    // The kernel sums over the query heads of a key head. Here all scores that make one of dbias
+    // are such heads, and the keys are a head's size.
+    const DbiasSum sum = dbias_sum(p);
+    LaunchArgs& args = sums.emplace_back(main);
+    args.problem.mode = ATTN_MODE_BATCH;
+    args.problem.batch = static_cast<int32_t>(sum.kept.batch);
+    args.problem.seqlen_k = static_cast<int32_t>(sum.kept.seq);
+    args.problem.heads_k = static_cast<int32_t>(sum.kept.heads);
+    args.problem.heads_q = static_cast<int32_t>(sum.kept.heads * sum.group);
+    args.sum_from = {main.features.dbias, 0, 0, 0};
+    args.sum_to = p.dbias;
+    args.sum_head_size = p.seqlen_k;
+  }
+  return sums;
 }
 
 void launch_row(const LaunchTable& table, const Row& row, const LaunchArgs& args, int arch,
@@ -213,16 +248,21 @@ void launch(const LaunchTable& table, const Problem& p, const Plan& plan, int ar
     args.features.lse_acc = at<float>(p.workspace, parts.lse_acc);
   }
   const runtime::DeviceScope scope(driver, p.device_id);
+  const std::vector<LaunchArgs> sums = sums_of(p, args);
+  size_t summed = 0;
   for (const Step& step : plan) {
     if (step.kind == Kind::kBwdDqDkDv) {
       // Tiles that the mask leaves out are not written.
-      if (p.bias_grad) zero(p, p.dbias, score_extents(p), driver);
+      if (p.bias_grad) {
+        const kernels::Features& f = args.features;
+        const attn_tensor dscores = {f.dbias, f.dbias_stride_batch, f.dbias_stride_seq,
+                                     f.dbias_stride_head};
+        zero(p, dscores, score_extents(p), driver);
+      }
       driver.fill_words(args.dq_acc, 0, layout.dq_acc.size / sizeof(float), p.stream);
     } else if (step.kind == Kind::kSumHeads) {
-      const bool first = args.sum_from.data == nullptr;
-      args.sum_from = first ? args.dk : args.dv;
-      args.sum_to = first ? p.dk : p.dv;
-      args.sum_head_size = first ? p.head_size_qk : p.head_size_v;
+      launch_row(table, *step.row, sums[summed++], arch, driver, loader);
+      continue;
     }
     launch_row(table, *step.row, args, arch, driver, loader);
   }

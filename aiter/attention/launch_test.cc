@@ -48,8 +48,9 @@ class GpuProblem : public TestProblem {
   }
 
   // With a workspace of the size that the library asks for, full of garbage.
-  attn_bwd_args bwd_with_workspace() {
+  attn_bwd_args bwd_with_workspace(int32_t dbias_sums = 0) {
     attn_bwd_args args = bwd();
+    args.dbias_sums = dbias_sums;
     EXPECT_EQ(attn_bwd_workspace_size(&args, &args.workspace_size), ATTN_OK);
     workspace_.assign(args.workspace_size / sizeof(Page) + 1, Page{});
     std::memset(workspace_.data(), 0x5a, workspace_.size() * sizeof(Page));
@@ -356,6 +357,99 @@ TEST(LaunchTest, AnElementwiseBias) {
   EXPECT_EQ(of_backward.dbias_stride_batch, back.dbias.stride_batch);
   EXPECT_EQ(of_backward.dbias_stride_seq, back.dbias.stride_seq);
   EXPECT_EQ(of_backward.dbias_stride_head, back.dbias.stride_head);
+}
+
+// Summed over heads and batch: of every score, in the workspace, with these innermost.
+TEST(LaunchTest, DbiasIsSummed) {
+  GpuProblem problem(Shape{3, 4, 2, 30, 50, 64, 64}, ATTN_DTYPE_FP16);
+  problem.add_bias();
+  attn_bwd_args args = problem.bwd();
+  uint64_t before = 0;
+  EXPECT_EQ(attn_bwd_workspace_size(&args, &before), ATTN_OK);
+  args = problem.bwd_with_workspace(ATTN_DBIAS_SUM_BATCH | ATTN_DBIAS_SUM_HEADS);
+  const uint64_t bytes = 3 * 4 * 30 * 50 * 2;
+  EXPECT_EQ(args.workspace_size, before + (bytes + 255) / 256 * 256);
+  args.dbias.stride_seq = 51;  // what sums takes any
+  const Recorder recorder;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK) << attn_last_error();
+  const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
+  ASSERT_EQ(launches.size(), 6u);
+  char* const scores = static_cast<char*>(args.workspace) + before;
+  expect_fill(recorder.of(kRecordedFill)[0], scores, bytes, 0);
+  const kernels::Features main = kernarg_of<TestKernarg>(launches[1]).features;
+  EXPECT_EQ(main.dbias, scores);
+  EXPECT_EQ(main.dbias_stride_head, 50);
+  EXPECT_EQ(main.dbias_stride_batch, 4 * 50);
+  EXPECT_EQ(main.dbias_stride_seq, 3 * 4 * 50);
+  EXPECT_EQ(kernarg_of<TestKernarg>(launches[3]).sum_to.data, args.dk.data);
+  EXPECT_EQ(kernarg_of<TestKernarg>(launches[4]).sum_to.data, args.dv.data);
+  EXPECT_EQ(std::string(launches[5].symbol), "attn_sum_heads_fp16");
+  const LaunchArgs sum = kernarg_of<TestKernarg>(launches[5]);
+  EXPECT_EQ(sum.sum_from.data, scores);
+  EXPECT_EQ(sum.sum_to.data, args.dbias.data);
+  EXPECT_EQ(sum.sum_to.stride_seq, 51);
+  EXPECT_EQ(sum.sum_head_size, 50);
+  EXPECT_EQ(sum.problem.mode, ATTN_MODE_BATCH);
+  EXPECT_EQ(sum.problem.batch, 1);
+  EXPECT_EQ(sum.problem.seqlen_k, 30);
+  EXPECT_EQ(sum.problem.heads_k, 1);
+  EXPECT_EQ(sum.problem.heads_q, 3 * 4);
+}
+
+TEST(LaunchTest, DbiasIsSummedInGroupMode) {
+  GpuProblem problem(Shape{0, 4, 4, 0, 0, 64, 64}, ATTN_DTYPE_FP16, 1,
+                     std::vector<int32_t>{0, 10, 30}, std::vector<int32_t>{0, 0, 50});
+  problem.add_bias();
+  attn_bwd_args args = problem.bwd_with_workspace(ATTN_DBIAS_SUM_QUERIES);
+  const Recorder recorder;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK) << attn_last_error();
+  const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
+  ASSERT_EQ(launches.size(), 4u);
+  const kernels::Features main = kernarg_of<TestKernarg>(launches[1]).features;
+  EXPECT_EQ(main.dbias_stride_seq, 50);
+  EXPECT_EQ(main.dbias_stride_head, 30 * 50);
+  const LaunchArgs sum = kernarg_of<TestKernarg>(launches[3]);
+  EXPECT_EQ(sum.problem.mode, ATTN_MODE_BATCH);
+  EXPECT_EQ(sum.problem.batch, 1);
+  EXPECT_EQ(sum.problem.seqlen_k, 1);
+  EXPECT_EQ(sum.problem.heads_k, 4);
+  EXPECT_EQ(sum.problem.heads_q, 4 * 30);
+}
+
+// A sum of nothing; no kernel runs.
+TEST(LaunchTest, DbiasOfNoQueryIsZero) {
+  GpuProblem problem(Shape{2, 4, 4, 0, 50, 64, 64}, ATTN_DTYPE_FP16);
+  problem.add_bias();
+  attn_bwd_args args = problem.bwd();
+  std::vector<uint16_t> row(50);
+  args.dbias = {row.data(), 0, 0, 0};
+  args.dbias_sums = 7;
+  const Recorder recorder;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK) << attn_last_error();
+  expect_fill(recorder.of(kRecordedFill).back(), row.data(), 100, 0);
+}
+
+TEST(LaunchTest, DbiasBeforeItsSumIsAddressable) {
+  GpuProblem problem(Shape{2, 1, 1, 1, 1, 64, 64}, ATTN_DTYPE_FP16);
+  problem.add_bias();
+  attn_bwd_args args = problem.bwd();
+  problem.problem.seqlen_q = 1 << 15, problem.problem.seqlen_k = (1 << 16) - 1;
+  for (attn_tensor* t : {&args.q, &args.k, &args.v, &args.o, &args.dout, &args.bias}) {
+    t->stride_batch = 0;
+  }
+  attn_tensor* outputs[] = {&args.dq, &args.dk, &args.dv, &args.dbias};
+  for (size_t i = 0; i < std::size(outputs); ++i) {
+    outputs[i]->data = reinterpret_cast<void*>((i + 1) << 40);
+    outputs[i]->stride_seq = 64, outputs[i]->stride_batch = int64_t{1} << 30;
+  }
+  args.dbias.stride_seq = 1 << 16;
+  args.bias.stride_seq = 0;
+  args.dbias_sums = ATTN_DBIAS_SUM_BATCH;
+  EXPECT_EQ(attn_bwd_workspace_size(&args, &args.workspace_size), ATTN_OK) << attn_last_error();
+  args.workspace = reinterpret_cast<void*>(uint64_t{1} << 44);
+  EXPECT_EQ(attn_bwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(),
+              HasSubstr("dbias, before it is summed, has 2 x 1 x 32768 x 65535 entries"));
 }
 
 TEST(LaunchTest, SlopesOfAlibi) {

@@ -30,6 +30,7 @@ struct Problem : attn_problem {
   float descale_q, descale_k, descale_v, scale_o;
   attn_tensor dbias;  // backward
   bool bias_grad;
+  int32_t dbias_sums;  // attn_dbias_sum
   bool deterministic;
   // On the GPU, results that the workspace keeps apart until they are put together: sums of dq, 1
   // but where backward is deterministic; over a cache, those of parts of the keys, 0 where the
@@ -150,6 +151,17 @@ inline bool has_work(const Problem& p) {
 // Of a bias, and of its gradient; head_size is that of a row: the keys.
 inline Extents score_extents(const attn_problem& p) { return query_extents(p, p.seqlen_k); }
 
+inline bool sums_dbias(const Problem& p, attn_dbias_sum what) { return p.dbias_sums & what; }
+
+// Of dbias: one entry along what it is summed over.
+inline Extents dbias_extents(const Problem& p) {
+  Extents e = score_extents(p);
+  if (sums_dbias(p, ATTN_DBIAS_SUM_BATCH)) e.batch = 1;
+  if (sums_dbias(p, ATTN_DBIAS_SUM_HEADS)) e.heads = 1;
+  if (sums_dbias(p, ATTN_DBIAS_SUM_QUERIES)) e.seq = e.longest = 1;
+  return e;
+}
+
 // A tensor of a problem.
 struct Operand {
   const char* name;
@@ -198,7 +210,9 @@ class Operands {
     if (p.bias == ATTN_BIAS_ELEMENTWISE) {
       all_[count_++] = {"bias", &Problem::bias_matrix, scores, false, false, true};
     }
-    if (p.bias_grad) all_[count_++] = {"dbias", &Problem::dbias, scores, false, true, true};
+    if (p.bias_grad) {
+      all_[count_++] = {"dbias", &Problem::dbias, dbias_extents(p), false, true, true};
+    }
   }
   const Operand* begin() const { return all_.data(); }
   const Operand* end() const { return all_.data() + count_; }

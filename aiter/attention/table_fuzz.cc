@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "aiter/attention/dispatch.h"
@@ -100,13 +101,16 @@ Request any_request(FuzzedDataProvider& input) {
   request.seqlen_q = input.ConsumeIntegralInRange(0, 200);
   request.seqlen_k = input.ConsumeIntegralInRange(0, 200);
   request.sum_heads = input.ConsumeBool();
+  request.sum_bias = input.ConsumeBool();
   request.page_size = input.ConsumeIntegralInRange(0, 200);
   request.traits.paged_kv = request.page_size > 0;
   request.splits = input.ConsumeIntegralInRange(0, 8);
   request.lengths_on_device = input.ConsumeBool();
-  request.batch = input.ConsumeIntegral<int32_t>();
-  request.heads_q = input.ConsumeIntegral<int32_t>();
-  request.query_rows = input.ConsumeIntegral<int32_t>();
+  // Validation lets nothing below 0 through.
+  constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+  request.batch = input.ConsumeIntegralInRange(0, kMost);
+  request.heads_q = input.ConsumeIntegralInRange(0, kMost);
+  request.query_rows = input.ConsumeIntegralInRange(0, kMost);
   request.page_list = input.ConsumeBool();
   request.traits.rotary = input.PickValueInArray(
       {kernels::Rotary::kNone, kernels::Rotary::kHalves, kernels::Rotary::kInterleaved});

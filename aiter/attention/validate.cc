@@ -220,6 +220,18 @@ void validate_bias(const Problem& p) {
     fail(Status::kInvalidArgument,
          "dbias.data is set, but bias_grad is 0: leave it zero, or set bias_grad to 1");
   }
+  constexpr int32_t kAll = ATTN_DBIAS_SUM_BATCH | ATTN_DBIAS_SUM_HEADS | ATTN_DBIAS_SUM_QUERIES;
+  if (p.dbias_sums & ~kAll) {
+    refuse("dbias_sums", p.dbias_sums, "must be a sum of ", int{ATTN_DBIAS_SUM_BATCH}, " (batch), ",
+           int{ATTN_DBIAS_SUM_HEADS}, " (heads) and ", int{ATTN_DBIAS_SUM_QUERIES}, " (queries)");
+  }
+  if (p.dbias_sums && !p.bias_grad) {
+    refuse("dbias_sums", p.dbias_sums, "must be 0, as bias_grad is 0");
+  }
+  if (is_group(p) && sums_dbias(p, ATTN_DBIAS_SUM_BATCH)) {
+    refuse("dbias_sums", p.dbias_sums, "must be without ", int{ATTN_DBIAS_SUM_BATCH},
+           " (batch) in group mode, whose dbias has no entry for each sequence");
+  }
 }
 
 // The scales of fp8, and v's layout.
@@ -336,6 +348,7 @@ Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointe
   p.alibi_stride_batch = args.alibi_stride_batch;
   p.dbias = args.dbias;
   p.bias_grad = args.bias_grad != 0;
+  p.dbias_sums = args.dbias_sums;
   p.deterministic = args.deterministic != 0;
   return validated(p, pointers, most_parts);
 }

@@ -277,6 +277,23 @@ void validate_parts(const Problem& p) {
   }
 }
 
+// Before dbias is summed: by strides of 31 bits, and the sum counts 32 bits of vectors.
+void validate_dbias_sum(const Problem& p) {
+  const Extents all = score_extents(p);
+  const DbiasSum sum = dbias_sum(p);
+  const attn_tensor& t = sum.dscores;
+  int64_t most = std::min(all.seq, all.longest) * t.stride_seq;
+  for (const Dimension& d : Dimensions(t, all)) most = std::max(most, d.stride);
+  const int64_t all_rows = all.batch * all.seq * all.heads;
+  if (most > kMaxInt32 || all_rows > kMaxInt32 || all_rows > kMaxInt32 * int64_t{8} / p.seqlen_k) {
+    fail(Status::kInvalidArgument, "dbias, before it is summed, has ", all.batch, " x ", all.heads,
+         " x ", all.seq, " x ", p.seqlen_k,
+         " entries (batch, heads, queries, keys), too far apart ",
+         "for a GPU kernel, which steps by ", kMaxInt32,
+         " at most: split the batch or the heads over several calls");
+  }
+}
+
 void validate_workspace(const Problem& p, Memory* memory) {
   if (p.device_type == ATTN_DEVICE_CPU || !has_scores(p)) return;
   const uint64_t needed = workspace_size(p);
@@ -294,6 +311,7 @@ void validate_workspace(const Problem& p, Memory* memory) {
   if (has_cache(p)) {
     validate_parts(p);
   } else {
+    if (p.dbias_sums) validate_dbias_sum(p);
     validate_addressable("dq, while it is summed in fp32,", query_extents(p, p.head_size_qk),
                          sizeof(float));
     if (p.heads_q != p.heads_k) {

@@ -35,6 +35,24 @@ class Layout {
 
 }  // namespace
 
+DbiasSum dbias_sum(const Problem& p) {
+  const Extents all = score_extents(p);
+  DbiasSum sum = {{}, dbias_extents(p), 1};
+  int64_t step = p.seqlen_k;
+  const auto place = [&](int64_t* stride, attn_dbias_sum what, bool summed, int64_t extent) {
+    if (sums_dbias(p, what) != summed) return;
+    *stride = step;
+    step *= extent;
+    if (summed) sum.group *= extent;
+  };
+  for (const bool summed : {true, false}) {
+    place(&sum.dscores.stride_head, ATTN_DBIAS_SUM_HEADS, summed, all.heads);
+    place(&sum.dscores.stride_seq, ATTN_DBIAS_SUM_QUERIES, summed, all.seq);
+    place(&sum.dscores.stride_batch, ATTN_DBIAS_SUM_BATCH, summed, all.batch);
+  }
+  return sum;
+}
+
 BwdWorkspace bwd_workspace(const Problem& p) {
   constexpr int64_t kFloat = sizeof(float);
   const int64_t queries = query_rows(p);
@@ -50,6 +68,7 @@ BwdWorkspace bwd_workspace(const Problem& p) {
   w.dq_acc = layout.add({p.most_parts, queries, p.heads_q, p.head_size_qk, kFloat});
   w.dk = layout.add({keys, expanded, p.head_size_qk, element});
   w.dv = layout.add({keys, expanded, p.head_size_v, element});
+  w.dscores = layout.add({p.dbias_sums ? queries : 0, p.heads_q, p.seqlen_k, element});
   w.size = layout.size();
   return w;
 }

@@ -24,8 +24,18 @@ struct BwdWorkspace {
   WorkspacePiece dq_acc;
   WorkspacePiece dk;  // dtype, heads_q heads; empty where heads_q == heads_k
   WorkspacePiece dv;
+  WorkspacePiece dscores;  // dtype, as DbiasSum has it; empty where dbias is not summed
   uint64_t size;
 };
+
+// How the gradient of every score lies in the workspace until it is summed: contiguous, first what
+// dbias keeps of batch, queries and heads, in this order, then what it is summed over, then keys.
+struct DbiasSum {
+  attn_tensor dscores;  // without data
+  Extents kept;         // of dbias
+  int64_t group;        // scores that make one of dbias
+};
+DbiasSum dbias_sum(const Problem& problem);
 
 // Of keys in parts: fp32 [batch, heads_q, splits, seqlen_q] or [heads_q, splits, total_q], and
 // o_acc with head_size_v. Empty where there are 0.

@@ -18,6 +18,8 @@ V_COLUMNS: Final[int]
 MASK_NONE: Final[int]
 MASK_BOTTOM_RIGHT: Final[int]
 BIASES: Final[dict[str, int]]
+# What dbias is summed over: batch, heads, queries.
+DBIAS_SUMS: Final[tuple[int, int, int]]
 FP8_DTYPES: Final[dict[str, int]]
 ROTARY_HALVES: Final[int]
 ROTARY_INTERLEAVED: Final[int]
@@ -75,6 +77,7 @@ class Problem:
     dropout_p: float = 0.0
     min_seqlen_q: int = 0
     bias_grad: int = 0
+    dbias_sums: int = 0
     deterministic: int = 0
     v_layout: int = 0
     descale_q: float = 0.0

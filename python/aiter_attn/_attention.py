@@ -475,7 +475,7 @@ def mha_bwd(
             in a fixed order then, which takes more workspace; else in the order the hardware takes.
         bias_grad: whether the gradient of the bias is wanted.
         dq, dk, dv: where to write the gradients, shaped as q, k and v; None: new arrays.
-        dbias: likewise, [batch, heads_q, seqlen_q, seqlen_k].
+        dbias: likewise, shaped as bias.
         workspace: scratch memory on q's device, bytes; None: a new array from q's framework. The
             error for one that is too small, or that must be passed, has the size.
         stream: the hipStream_t to work on; None: the current stream of q's framework.
@@ -484,8 +484,9 @@ def mha_bwd(
 
     Returns:
         (dq, dk, dv), shaped as q, k and v, and with bias_grad (dq, dk, dv, dbias). dk and dv are
-        summed over the query heads of a group. dbias is of every score: where the bias has 1 for a
-        size, the sum over it is its gradient.
+        summed over the query heads of a group. dbias is summed over what the bias has 1 for; for
+        the gradient of every score pass a bias that is broadcast to all of them: a view does. On
+        the GPU those are rounded to q's dtype before they are summed, and lie in the workspace.
 
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
@@ -546,7 +547,7 @@ def mha_varlen_bwd(
         q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, softmax_scale, causal,
             window_size: as mha_varlen_fwd got them.
         out, lse: as mha_varlen_fwd gave them.
-        dbias: [heads_q, total_q, max_seqlen_k]; keys beyond a sequence's own have 0.
+        dbias: shaped as bias; where it is not summed, keys beyond a sequence's own have 0.
         dropout_p, softcap, alibi_slopes, bias, rng_state: as mha_varlen_fwd got them.
         deterministic, bias_grad, dq, dk, dv, workspace, stream: see mha_bwd.
 

@@ -386,11 +386,13 @@ def _attention(
         dropout_p=chosen.dropout_p,
         min_seqlen_q=chosen.min_seqlen_q,
         bias_grad=chosen.bias_grad,
+        dbias_sums=_dbias_sums(chosen, scores) if chosen.bias_grad else 0,
         deterministic=chosen.deterministic,
     )
     out, lse = results(q, v, q_dtype)
     kept = ShapeDtype(scores.shape, "uint8", scores.dims)
-    return Attention(problem, out, lse, ShapeDtype(q, q_dtype, dims), dk, dv, scores, kept)
+    dbias = scores._replace(shape=chosen.bias.shape) if chosen.bias_grad and chosen.bias else scores
+    return Attention(problem, out, lse, ShapeDtype(q, q_dtype, dims), dk, dv, dbias, kept)
 
 
 def _scaled(chosen: Options, softmax_scale: float) -> dict[str, Any]:
@@ -431,6 +433,14 @@ def _scores(extents: dict[str, int], queries: int, heads_q: int, dtype: str) -> 
     if extents["mode"] == _C.MODE_GROUP:
         return ShapeDtype(shape, dtype, _GROUP_SCORES)
     return ShapeDtype((extents["batch"], *shape), dtype, _BATCH_SCORES)
+
+
+def _dbias_sums(chosen: Options, scores: ShapeDtype) -> int:
+    """What a bias serves all of, by a 1 for its size."""
+    if chosen.bias is None:
+        return 0
+    sizes = zip(chosen.bias.shape[-2::-1], scores.shape[-2::-1], _C.DBIAS_SUMS[::-1], strict=False)
+    return sum(flag for have, size, flag in sizes if have != size)
 
 
 def _check_bias(chosen: Options, scores: ShapeDtype, batch: int, heads_q: int) -> None:

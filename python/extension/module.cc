@@ -60,9 +60,8 @@ constexpr Field<attn_problem, float> kProblemNumbers[] = {
 };
 
 constexpr Field<Problem, int32_t> kPassFields[] = {
-    {"min_seqlen_q", &Problem::min_seqlen_q},
-    {"bias_grad", &Problem::bias_grad},
-    {"deterministic", &Problem::deterministic},
+    {"min_seqlen_q", &Problem::min_seqlen_q}, {"bias_grad", &Problem::bias_grad},
+    {"dbias_sums", &Problem::dbias_sums},     {"deterministic", &Problem::deterministic},
     {"v_layout", &Problem::v_layout},
 };
 
@@ -144,6 +143,7 @@ void SetPass(const Problem& problem, attn_fwd_args* args) {
 
 void SetPass(const Problem& problem, attn_bwd_args* args) {
   args->bias_grad = problem.bias_grad;
+  args->dbias_sums = problem.dbias_sums;
   args->deterministic = problem.deterministic;
 }
 
@@ -387,6 +387,10 @@ PYBIND11_MODULE_EXEC(_C, module) {
   module.attr("BIASES") = py::dict("none"_a = static_cast<int>(ATTN_BIAS_NONE),
                                    "elementwise"_a = static_cast<int>(ATTN_BIAS_ELEMENTWISE),
                                    "alibi"_a = static_cast<int>(ATTN_BIAS_ALIBI));
+  // By the first dimensions of a bias in batch mode.
+  module.attr("DBIAS_SUMS") =
+      py::make_tuple(static_cast<int>(ATTN_DBIAS_SUM_BATCH), static_cast<int>(ATTN_DBIAS_SUM_HEADS),
+                     static_cast<int>(ATTN_DBIAS_SUM_QUERIES));
   module.attr("STATUS") =
       py::dict("invalid_argument"_a = static_cast<int>(ATTN_ERROR_INVALID_ARGUMENT),
                "unsupported"_a = static_cast<int>(ATTN_ERROR_UNSUPPORTED),

@@ -13,6 +13,7 @@ namespace AITER_ATTN_NAMESPACE::python {
 struct Problem : attn_problem {
   int32_t min_seqlen_q;   // forward, also over a cache
   int32_t bias_grad;      // backward
+  int32_t dbias_sums;     // backward
   int32_t deterministic;  // backward
   int32_t v_layout;       // forward, as what follows: fp8
   float descale_q, descale_k, descale_v, scale_o;

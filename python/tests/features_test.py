@@ -4,6 +4,7 @@ reference of the kernels' tests, which was written apart from the library's."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import aiter_attn
@@ -134,6 +135,72 @@ def test_forward_and_backward(features: str, window: tuple[int, int], group: boo
     assert len(gradients) == 3 + want_dbias
     if want_dbias:
         check("dbias", expected["dbias"], call.rows(gradients[3]))
+
+
+def _sum(expected: reference.Expected, sizes: tuple[int, ...], dtype: str) -> reference.Expected:
+    """Over the dimensions whose size is 1, rounded once."""
+    axes = tuple(i for i, size in enumerate(sizes) if size == 1)
+    value = expected.value.sum(axes, keepdims=True)
+    unit = numpy.sqrt((expected.unit**2).sum(axes, keepdims=True))
+    return reference.Expected(value, unit + reference.UNIT[dtype] * abs(value))
+
+
+# Of batch, heads and queries in batch mode, of heads and queries in group mode.
+REPEATS = [
+    (*group, repeats)
+    for group in ((False, 3), (True, 2))
+    for repeats in itertools.product((False, True), repeat=group[1])
+    if any(repeats)
+]
+
+
+@each_window
+@pytest.mark.parametrize("features", ["bias", "bias, dropout"])
+@pytest.mark.parametrize(("group", "_count", "repeats"), REPEATS, ids=str)
+def test_a_bias_that_repeats(
+    features: str, window: tuple[int, int], group: bool, _count: int, repeats: tuple[bool, ...]
+) -> None:
+    chosen = case(FEATURES[features], group, window)
+    dtype = "bf16" if repeats[-1] else "fp16"
+    call = Call(chosen, dtype, group)
+    every = call.options["bias"]
+    index = tuple(slice(1) if repeat else slice(None) for repeat in repeats)
+    bias = call.options["bias"] = every[index]
+    every[...] = bias.copy()
+    call.inputs.bias = numpy.ascontiguousarray(call.rows(every).astype(DTYPES[dtype])).view(
+        numpy.uint16
+    )
+    out, lse = call.forward()
+    gradients = call.backward(out, lse, bias_grad=True)
+    stored = numpy.ascontiguousarray(call.tokens(out).astype(DTYPES[dtype])).view(numpy.uint16)
+    expected = reference.reference(chosen, dtype, call.inputs, stored)
+    expected |= reference.gradients(chosen, dtype, expected)
+    for name, gradient in zip(("dq", "dk", "dv"), gradients[:3], strict=True):
+        check(name, expected[name], call.tokens(gradient))
+    of_scores = expected["dbias"]
+    if not group:
+        split = (4, len(BATCH), -1, of_scores.value.shape[2])
+        of_scores = reference.Expected(
+            *(x.reshape(split).swapaxes(0, 1) for x in (of_scores.value, of_scores.unit))
+        )
+    assert gradients[3].shape == bias.shape
+    check("dbias", _sum(of_scores, bias.shape, dtype), gradients[3].astype(float))
+    # A view that repeats has a gradient of every score.
+    view = numpy.broadcast_to(bias, every.shape)
+    dbias = call.backward(out, lse, bias=view, bias_grad=True)[3]
+    assert dbias.shape == every.shape
+    check("dbias", of_scores, dbias.astype(float))
+    # What is given is written.
+    given = numpy.zeros_like(bias)
+    assert call.backward(out, lse, bias_grad=True, dbias=given)[3] is given
+    numpy.testing.assert_array_equal(given, gradients[3])
+
+
+def test_a_bias_of_no_query_has_a_gradient() -> None:
+    q, out, lse = draw(2, 0, 4, 8), draw(2, 0, 4, 16), draw(2, 4, 0, dtype=numpy.float32)
+    given = numpy.full((1, 4, 1, 7), 7, numpy.float16)
+    backward(q=q, dout=out, out=out, lse=lse, bias=draw(1, 4, 1, 7), bias_grad=True, dbias=given)
+    assert not given.any()
 
 
 @each_mode
@@ -358,6 +425,12 @@ WRONG: dict[str, Refusal] = {
         {"bias": draw(2, 4, 5, 7), "bias_grad": True, "dbias": draw(1, 4, 5, 7)},
         ValueError,
         "dbias: shape (1, 4, 5, 7); allowed here: (2, 4, 5, 7)",
+    ),
+    "a gradient of a bias that repeats": (
+        backward,
+        {"bias": draw(2, 4, 1, 7), "bias_grad": True, "dbias": draw(2, 4, 5, 7)},
+        ValueError,
+        "dbias: shape (2, 4, 5, 7); allowed here: (2, 4, 1, 7)",
     ),
     "a least length below zero": (
         varlen,

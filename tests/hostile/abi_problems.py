@@ -32,7 +32,7 @@ _OF_QK = ("q", "k", "dq", "dk")
 _INT32 = (-(2**31), -2, -1, 0, 1, 2, 3, 5, 8, 17, 64, 1000, 2**30, 2**31 - 1)
 _STRIDES = (-(2**63), -(2**40), -9, -1, 0, 1, 2, 7, 8, 64, 1000, 2**31, 2**62, 2**63 - 1)
 _SCALES = (float("nan"), float("inf"), -float("inf"), -1.0, 0.0, -0.0, 1e-45, 1e-30, 1.0, 3e38)
-_SIZES = (0, 1, 4, 95, 96, 97, 151, 152, 296, 300, 1024, 65536, 65537, 2**31, 2**32 - 1)
+_SIZES = (0, 1, 4, 95, 96, 97, 151, 152, 296, 300, 384, 1024, 65536, 65537, 2**31, 2**32 - 1)
 
 
 # Head sizes; most are of kernels that every variant set has.
@@ -184,6 +184,7 @@ class Call:
         self.args = args
         if d.backward:
             args.bias_grad, args.deterministic = int(d.bias == _ELEMENTWISE), d.bits >> 3 & 1
+            args.dbias_sums = d.bits >> 6 & (6 if d.group else 7) if args.bias_grad else 0
         else:
             args.min_seqlen_q = d.skipped
         if d.bias == _ALIBI:
@@ -223,6 +224,14 @@ class Call:
     def outputs(self) -> tuple[str, ...]:
         grad = self.backward and self.args.bias_grad == 1
         return _OUTPUTS[self.backward] + (("dbias",) if grad else ())
+
+    @property
+    def dbias_sums(self) -> tuple[bool, bool, bool]:
+        """Whether dbias is summed over batch, queries and heads; older structs do not say it."""
+        kind = type(self.args)
+        is_known = self.backward and self.args.struct_size > kind.dbias_sums.offset
+        sums = self.args.dbias_sums if is_known else 0
+        return bool(sums & 1), bool(sums & 4), bool(sums & 2)
 
     def fields(self) -> Iterator[tuple[Any, str, Any]]:
         """(struct, field, its type) of everything that can be changed."""
@@ -278,8 +287,13 @@ class Call:
             size = p.seqlen_k
         heads = p.heads_k if of_keys else p.heads_q
         if self.is_group:
-            return 1, (p.total_k if of_keys else p.total_q), heads, size
-        return p.batch, (p.seqlen_k if of_keys else p.seqlen_q), heads, size
+            extents = (1, (p.total_k if of_keys else p.total_q), heads)
+        else:
+            extents = (p.batch, (p.seqlen_k if of_keys else p.seqlen_q), heads)
+        if name == "dbias":
+            pairs = zip(extents, self.dbias_sums, strict=True)
+            extents = tuple(1 if summed else extent for extent, summed in pairs)
+        return *extents, size
 
     def shape(self, name: str) -> tuple[int, ...]:
         """As drawn: the arrays that a right call has."""

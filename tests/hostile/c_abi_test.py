@@ -77,6 +77,11 @@ def _require_right(call: Call) -> None:
     if not all(v is not None and (abs(v.astype(numpy.float64)) < 100).all() for v in read):
         return
     scale, mask, group = p.softmax_scale, call.mask(), p.heads_q // p.heads_k
+    # Of every score; None: not all are known.
+    dscores: oracle.Exact | None = None
+    if "dbias" in outputs:
+        scores = call.extents("bias")
+        dscores = oracle.Exact(numpy.zeros(scores), numpy.zeros(scores))
     for (index, i, queries, keys), head in itertools.product(call.sequences(), range(p.heads_q)):
         of = {
             name: view[i, keys, head // group] if name in ("k", "v") else view[i, queries, head]
@@ -98,16 +103,22 @@ def _require_right(call: Call) -> None:
         stored = [of[name] for name in ("dout", "q", "k", "v", "o")]
         dq, dk, dv, dbias = oracle.backward(*stored, lse[i, head, queries], scale, mask, more)
         if not all(numpy.isfinite(exact.value).all() for exact in (dq, dk, dv, dbias)):
+            dscores = None
             continue  # an lse that is not of these q and k: exp overflows
         got = {name: view for name, view in outputs.items() if view is not None}
         oracle.require_equal("dq", got["dq"][i, queries, head], dq, dtype)
-        if "dbias" in got:
-            of_sequence = got["dbias"][i, queries, head]
-            oracle.require_equal("dbias", of_sequence[:, : shape[1]], dbias, dtype)
-            assert not of_sequence[:, shape[1] :].any(), "keys beyond the sequence have a gradient"
+        if dscores is not None:
+            # Keys beyond the sequence have no gradient.
+            dscores.value[i, queries, head, : shape[1]] = dbias.value
+            dscores.magnitude[i, queries, head, : shape[1]] = dbias.magnitude
         if group == 1:
             oracle.require_equal("dk", got["dk"][i, keys, head], dk, dtype)
             oracle.require_equal("dv", got["dv"][i, keys, head], dv, dtype)
+    if dscores is not None:
+        axes = tuple(axis for axis, summed in enumerate(call.dbias_sums) if summed)
+        want = oracle.Exact(*(x.sum(axes, keepdims=True) for x in vars(dscores).values()))
+        assert outputs["dbias"] is not None
+        oracle.require_equal("dbias", outputs["dbias"], want, dtype)
 
 
 def _calls(example: Drawn, counts: Counts) -> None:

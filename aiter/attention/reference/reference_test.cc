@@ -6,10 +6,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -353,6 +356,179 @@ TEST(ReferenceTest, GradientsAreFiniteDifferences) {
   }
 }
 
+// dbias of every entry of a bias that repeats along `sums`.
+struct DbiasSums {
+  DbiasSums(TestProblem* problem, int32_t sums) : problem(*problem), args(problem->bwd()) {
+    args.dbias_sums = sums;
+    const Extents all = problem->dbias->extents();
+    Extents e = all;
+    if (sums & ATTN_DBIAS_SUM_BATCH) e.batch = 1;
+    if (sums & ATTN_DBIAS_SUM_HEADS) e.heads = 1;
+    if (sums & ATTN_DBIAS_SUM_QUERIES) e.seq = 1;
+    dbias.emplace(e, static_cast<attn_dtype>(problem->problem.dtype));
+    dbias->fill(7);
+    args.dbias = dbias->tensor();
+  }
+  void compute() { reference_bwd(validated(args, problem.problem, Pointers::kRequired, {})); }
+
+  TestProblem& problem;
+  attn_bwd_args args;
+  std::optional<Buffer> dbias;
+};
+
+template <typename Visit>
+void for_each_entry(const Extents& e, const Visit& visit) {
+  for (int64_t b = 0; b < e.batch; ++b) {
+    for (int64_t i = 0; i < e.seq; ++i) {
+      for (int64_t h = 0; h < e.heads; ++h) {
+        for (int64_t j = 0; j < e.head_size; ++j) visit(b, i, h, j);
+      }
+    }
+  }
+}
+
+// The sums that come out against sums in double of what comes out without.
+void check_dbias_sums(TestProblem* problem, int32_t sums, double allowed) {
+  forward(*problem);
+  DbiasSums summed(problem, sums);
+  summed.compute();
+  const std::vector<double> dq = [&] {
+    std::vector<double> all;
+    for_each_entry(problem->dq.extents(), [&](int64_t b, int64_t i, int64_t h, int64_t c) {
+      all.push_back(problem->dq.get(b, i, h, c));
+    });
+    return all;
+  }();
+  backward(*problem);
+  const Extents& e = summed.dbias->extents();
+  std::vector<double> expected(e.batch * e.seq * e.heads * e.head_size);
+  for_each_entry(problem->dbias->extents(), [&](int64_t b, int64_t i, int64_t h, int64_t j) {
+    const int64_t row = (b % e.batch * e.seq + i % e.seq) * e.heads + h % e.heads;
+    expected[row * e.head_size + j] += problem->dbias->get(b, i, h, j);
+  });
+  double worst = 0;
+  auto next = expected.begin();
+  for_each_entry(e, [&](int64_t b, int64_t i, int64_t h, int64_t j) {
+    worst = std::max(worst, std::fabs(summed.dbias->get(b, i, h, j) - *next++));
+  });
+  EXPECT_LE(worst, allowed) << "sums " << sums;
+  // The other gradients are the same.
+  auto before = dq.begin();
+  for_each_entry(problem->dq.extents(), [&](int64_t b, int64_t i, int64_t h, int64_t c) {
+    ASSERT_EQ(problem->dq.get(b, i, h, c), *before++);
+  });
+}
+
+TEST(ReferenceTest, SumsOfDbias) {
+  for (const MaskCase& mask : kMasks) {
+    for (const double dropout : {0.0, 0.3}) {
+      for (int32_t sums = 1; sums < 8; ++sums) {
+        // Rows beyond the queries that are summed at a time.
+        for (const Shape& shape : {Shape{2, 4, 2, 7, 13, 8, 8}, Shape{3, 2, 1, 131, 9, 4, 5}}) {
+          TestProblem problem(shape, ATTN_DTYPE_FP32);
+          problem.add_bias();
+          set_mask(&problem, mask);
+          problem.problem.dropout_p = static_cast<float>(dropout);
+          check_dbias_sums(&problem, sums, 2e-5);
+        }
+        if (sums & ATTN_DBIAS_SUM_BATCH) continue;
+        TestProblem problem(Shape{0, 4, 2, 0, 0, 8, 12}, ATTN_DTYPE_FP32, 7,
+                            {0, 0, 5, 5, 75, 76, 206, 210, 210}, {0, 2, 5, 11, 11, 22, 40, 44, 44});
+        problem.add_bias();
+        set_mask(&problem, mask);
+        problem.problem.dropout_p = static_cast<float>(dropout);
+        check_dbias_sums(&problem, sums, 2e-5);
+      }
+    }
+  }
+}
+
+// In double, and rounded once: half a unit of fp16 below 8, and what those that are added up lost.
+TEST(ReferenceTest, SumsOfDbiasAreRoundedOnce) {
+  TestProblem exact(Shape{2, 4, 4, 300, 10, 8, 8}, ATTN_DTYPE_FP32);
+  exact.add_bias();
+  TestProblem problem(Shape{2, 4, 4, 300, 10, 8, 8}, ATTN_DTYPE_FP16);
+  problem.add_bias();
+  const Buffer* const from[] = {&problem.q, &problem.k, &problem.v, &problem.dout, &*problem.bias};
+  Buffer* const to[] = {&exact.q, &exact.k, &exact.v, &exact.dout, &*exact.bias};
+  for (size_t n = 0; n < std::size(from); ++n) {
+    for_each_entry(from[n]->extents(), [&](int64_t b, int64_t i, int64_t h, int64_t c) {
+      to[n]->set(b, i, h, c, from[n]->get(b, i, h, c));
+    });
+  }
+  forward(problem);
+  for_each_entry(problem.o.extents(), [&](int64_t b, int64_t i, int64_t h, int64_t c) {
+    exact.o.set(b, i, h, c, problem.o.get(b, i, h, c));
+  });
+  exact.lse = problem.lse;
+  DbiasSums rounded(&problem, 7), sums(&exact, 7);
+  rounded.compute();
+  sums.compute();
+  for (int64_t j = 0; j < 10; ++j) {
+    const double expected = sums.dbias->get(0, 0, 0, j);
+    EXPECT_NEAR(rounded.dbias->get(0, 0, 0, j), expected, std::fabs(expected) * 0x1.02p-11);
+  }
+}
+
+// Of one entry of a bias that serves several scores: the loss is what all of them change.
+TEST(ReferenceTest, SumsOfDbiasAreFiniteDifferences) {
+  for (const bool group : {false, true}) {
+    for (int32_t sums = 1; sums < 8; ++sums) {
+      if (group && (sums & ATTN_DBIAS_SUM_BATCH)) continue;
+      TestProblem problem = group ? TestProblem(Shape{0, 4, 2, 0, 0, 3, 4}, ATTN_DTYPE_FP32, 3,
+                                                {0, 2, 2, 6}, {0, 3, 4, 9})
+                                  : TestProblem(Shape{2, 4, 2, 3, 5, 3, 4}, ATTN_DTYPE_FP32, 3);
+      problem.add_bias();
+      set_mask(&problem, {ATTN_MASK_BOTTOM_RIGHT, 3, 1});
+      problem.problem.dropout_p = 0.3f;
+      problem.problem.logits_soft_cap = 0.7f;
+      DbiasSums summed(&problem, sums);
+      const Extents& e = summed.dbias->extents();
+      Buffer shared(e, ATTN_DTYPE_FP32);
+      std::mt19937 random(5);
+      shared.randomise(&random);
+      const attn_tensor t = shared.tensor();
+      attn_tensor repeated = t;
+      if (e.batch == 1) repeated.stride_batch = 0;
+      if (e.seq == 1) repeated.stride_seq = 0;
+      if (e.heads == 1) repeated.stride_head = 0;
+      const auto loss = [&] {
+        attn_fwd_args args = problem.fwd();
+        args.bias = repeated;
+        reference_fwd(validated(args, problem.problem, Pointers::kRequired));
+        double sum = 0;
+        for_each_entry(problem.o.extents(), [&](int64_t b, int64_t i, int64_t h, int64_t c) {
+          sum += problem.o.get(b, i, h, c) * problem.dout.get(b, i, h, c);
+        });
+        return sum;
+      };
+      loss();
+      summed.args.bias = repeated;
+      summed.compute();
+      for_each_entry(e, [&](int64_t b, int64_t i, int64_t h, int64_t j) {
+        constexpr double kStep = 1.0 / 128;
+        const double x = shared.get(b, i, h, j);
+        shared.set(b, i, h, j, x + kStep);
+        const double above = loss();
+        shared.set(b, i, h, j, x - kStep);
+        const double below = loss();
+        shared.set(b, i, h, j, x);
+        EXPECT_NEAR(summed.dbias->get(b, i, h, j), (above - below) / (2 * kStep), 1e-3) << sums;
+      });
+    }
+  }
+}
+
+TEST(ReferenceTest, SumsOfNothingAreZero) {
+  for (const Shape& shape : {Shape{2, 2, 1, 0, 4, 8, 8}, Shape{0, 2, 1, 3, 4, 8, 8}}) {
+    TestProblem problem(shape, ATTN_DTYPE_FP16);
+    problem.add_bias();
+    DbiasSums summed(&problem, 7);
+    summed.compute();
+    for (int64_t j = 0; j < 4; ++j) EXPECT_EQ(summed.dbias->get(0, 0, 0, j), 0);
+  }
+}
+
 TEST(ReferenceTest, AnyStrides) {
   TestProblem plain(Shape{2, 2, 2, 3, 4, 8, 8}, ATTN_DTYPE_FP32);
   forward(plain);
@@ -466,6 +642,28 @@ TEST(ReferenceTest, ManyThreadsGiveTheSame) {
   const double before = problem.dk.get(1, 5, 3, 7);
   backward(problem);
   EXPECT_EQ(problem.dk.get(1, 5, 3, 7), before);
+}
+
+TEST(ReferenceTest, SumsOfDbiasDoNotDependOnThreads) {
+  TestProblem problem(Shape{4, 4, 2, 200, 64, 64, 64}, ATTN_DTYPE_FP32);
+  problem.add_bias();
+  forward(problem);
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+  CPU_ZERO(&one);
+  for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
+  }
+  for (int32_t sums = 1; sums < 8; ++sums) {
+    DbiasSums many(&problem, sums), alone(&problem, sums);
+    many.compute();
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    alone.compute();
+    ASSERT_EQ(sched_setaffinity(0, sizeof(all), &all), 0);
+    for_each_entry(many.dbias->extents(), [&](int64_t b, int64_t i, int64_t h, int64_t j) {
+      ASSERT_EQ(many.dbias->get(b, i, h, j), alone.dbias->get(b, i, h, j));
+    });
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "aiter/attention/error.h"
+#include "aiter/attention/reference/bias_gradient.h"
 #include "aiter/runtime/parallel.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
@@ -39,7 +40,9 @@ double scratch_bytes(const Problem& p) {
   const double keys = static_cast<double>(most_keys(p));
   // Matrices of the keys' side, the rows of a query, and what a query has of each key.
   const double matrices = !is_backward(p) ? sizes : 2 * sizes + p.head_size_qk;
-  return sizeof(double) * (keys * matrices + 2 * sizes + 2 * keys);
+  // Several queries of sums beside each other.
+  const double sums = p.dbias_sums ? double{kSummedQueries} * p.seqlen_k : 0;
+  return sizeof(double) * (keys * matrices + 2 * sizes + 4 * keys + sums);
 }
 
 void require_scratch(const Problem& p) {

@@ -62,6 +62,10 @@ def problem_of(static: Static, arrays: Sequence[Any], bias_grad: bool = False) -
     sequences = None
     if static.most is not None:
         sequences = _problem.lengths(_problem.batch_of(described[3], described[4]), *static.most)
+    if bias_grad:
+        # The gradient of every score: XLA sums over what the bias serves, and over devices.
+        scores = problem_of(static, arrays).kept.shape
+        described[static.common] = described[static.common]._replace(shape=scores)
     bias: dict[str, Any] = {static.bias: described[static.common]} if static.bias else {}
     chosen = _problem.options(
         static.dropout_p,

@@ -184,7 +184,8 @@ def _fake_backward(
     given = _given(arguments)
     _traced(given, bias_grad, backward=True)
     q, k, v = given[:3]
-    dbias = _scores(given) if bias_grad else 0
+    bias = given.options.bias if bias_grad else None
+    dbias = 0 if bias is None else bias.shape
     return tuple(q.new_empty(shape) for shape in (q.shape, k.shape, v.shape, dbias))
 
 
@@ -208,11 +209,11 @@ def _differentiate(ctx: Any, dout: Any, _: Any) -> tuple[Any, ...]:
     gradients: list[Any] = [None] * len(inputs)
     if dout is None:
         return tuple(gradients)
-    bias, wants_bias = inputs[place], ctx.needs_input_grad[place]
+    wants_bias = ctx.needs_input_grad[place]
     backward = mha_bwd if place == 3 else mha_varlen_bwd
     *gradients[:3], dbias = backward(dout, out, lse, wants_bias, *inputs)
     if wants_bias:
-        gradients[place] = dbias.sum_to_size(bias.shape)
+        gradients[place] = dbias
     return tuple(gradients)
 
 

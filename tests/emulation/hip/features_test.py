@@ -4,6 +4,7 @@ wheel of the variant set `features` on device arrays, against float64."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import aiter_attn
@@ -114,6 +115,50 @@ def test_one_bias_serves_all(hip: Hip, arch: str) -> None:
         results.append((out.read(), lse.read()))
     for one, all_of_them in zip(*results, strict=True):
         np.testing.assert_array_equal(one, all_of_them)
+
+
+# What the bias has; 130 keys are no multiple of what a work-item sums at a time.
+@each_arch
+@pytest.mark.parametrize(
+    ("lengths", "heads", "sizes"),
+    [
+        ((77, 130), (4, 2), (1, 4, 1)),
+        ((64, 128), (2, 2), (1, 1, 64)),
+        ((5, 128), (2, 1), (2, 1, 5)),
+    ],
+    ids=str,
+)
+def test_the_gradient_of_a_bias_that_repeats(
+    hip: Hip,
+    arch: str,
+    lengths: tuple[int, int],
+    heads: tuple[int, int],
+    sizes: tuple[int, int, int],
+) -> None:
+    problem = Featured(hip, Shape((lengths,) * 2, heads, WINDOW), arch)
+    queries, keys = lengths
+    bias = np.random.default_rng(1).standard_normal((*sizes, keys)).astype(np.float16)
+    every = np.broadcast_to(bias, (2, heads[0], queries, keys)).swapaxes(0, 1)
+    problem.case = dataclasses.replace(problem.case, bias="elementwise")
+    problem.inputs.bias = every.reshape(heads[0], -1, keys).view(np.uint16)
+    problem.options["bias"] = problem.hip.array(bias, problem.stream, problem.device)
+    results = _run(problem, bias_grad=True)
+    dbias = results.pop("dbias").read()
+    assert dbias.shape == bias.shape
+    problem.check(**results)
+    stored = problem.read("o", results["o"])
+    bits = np.ascontiguousarray(stored).view(np.uint16)
+    expected = reference.reference(problem.case, "fp16", problem.inputs, bits)["dbias"]
+    value, unit = (
+        x.reshape(heads[0], 2, queries, keys).swapaxes(0, 1)
+        for x in (expected.value, expected.unit)
+    )
+    axes = tuple(axis for axis, size in enumerate(sizes) if size == 1)
+    value = value.sum(axes, keepdims=True)
+    unit = np.sqrt((unit**2).sum(axes, keepdims=True)) + reference.UNIT["fp16"] * abs(value)
+    error = reference.Expected(value, unit).error(dbias.astype(np.float64))
+    print(sizes, error)
+    assert GATES["o"].allows(error.rms, error.largest), f"dbias: {error}"
 
 
 @each_arch
