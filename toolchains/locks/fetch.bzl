@@ -14,7 +14,8 @@ _VARIABLES = [
 
 _LOCKS = {kind: Label("//toolchains/%s:lock.json" % kind) for kind in ["debian", "pypi", "npm"]}
 
-def _run(rctx, arguments):
+def _try(rctx, arguments):
+    """Returns what fetch.py prints, and why it failed, or None."""
     python = rctx.which("python3")
     if not python:
         fail("no python3 on PATH, which fetches what is locked; 3.11 or newer is needed")
@@ -25,11 +26,11 @@ def _run(rctx, arguments):
         timeout = 7200,
     )
     if got.return_code:
-        fail("%s: %s" % (rctx.name, got.stderr.strip()))
+        return None, got.stderr.strip()
     if got.stderr:
         # buildifier: disable=print
         print(got.stderr.strip())
-    return got.stdout.strip()
+    return got.stdout.strip(), None
 
 def fetch_locked(rctx, kind, folder, arguments):
     """Puts locked files into a folder of the repository that rctx makes.
@@ -49,15 +50,39 @@ def fetch_locked(rctx, kind, folder, arguments):
       A list of dicts of the files, sorted by name: name, version (of a Debian package) or filename
       (of a Python distribution's file), sha256, and file, the path below the repository's root.
     """
+    files, trouble = try_fetch_locked(rctx, kind, folder, arguments)
+    if trouble != None:
+        fail("%s: %s" % (rctx.name, trouble))
+    return files
+
+def try_fetch_locked(rctx, kind, folder, arguments):
+    """The same for files that a build can do without.
+
+    Args:
+      rctx: as fetch_locked has them, all four.
+      kind: "debian", "pypi" or "npm".
+      folder: below the repository's root.
+      arguments: which files.
+
+    Returns:
+      What fetch_locked does and None; or an empty list, and why the files cannot be had.
+    """
     rctx.read(_LOCKS[kind])  # a change of the lock fetches anew
     rctx.report_progress("fetching locked files: " + " ".join(arguments))
-    return json.decode(_run(rctx, [kind, folder] + arguments))
+    printed, trouble = _try(rctx, [kind, folder] + arguments)
+    return (json.decode(printed), None) if trouble == None else ([], trouble)
 
 def lock_identity(rctx, digests):
-    """Returns a sha256, 64 hex digits, over names and digests; their order does not matter.
+    """One digest for many; their order does not matter.
 
     Args:
       rctx: the repository context.
       digests: dict of name -> sha256 of a locked file, or of something made of such.
+
+    Returns:
+      A sha256, 64 hex digits, over names and digests.
     """
-    return _run(rctx, ["identity"] + ["%s=%s" % item for item in digests.items()])
+    printed, trouble = _try(rctx, ["identity"] + ["%s=%s" % item for item in digests.items()])
+    if trouble != None:
+        fail("%s: %s" % (rctx.name, trouble))
+    return printed

@@ -1,6 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """`./bazelw --vendor DIR`: every locked file in one folder, for AITER_ATTN_MIRROR.
 
+But for local versions of Python distributions, which only some machines can have: tests do without.
+
 A file is named by its sha256; index.json says what each is. The folder serves whole builds without
 any network, as a folder or behind any HTTP server.
 """
@@ -18,12 +20,13 @@ from toolchains.locks.errors import LocksError, explained
 from toolchains.locks.whole import whole
 from toolchains.npm import fetch as npm
 from toolchains.pypi import fetch as pypi
+from toolchains.pypi import index
 
 INDEX = "index.json"
 
 
 def locked(environ: Mapping[str, str]) -> dict[store.File, dict[str, object]]:
-    """Returns every locked file, and what index.json says of it."""
+    """Returns every locked file that a build may need, and what index.json says of it."""
     files: dict[store.File, dict[str, object]] = {}
     for group in lock.read(lock.LOCK).values():
         for package, file in debian.files(group.packages, environ).items():
@@ -33,6 +36,8 @@ def locked(environ: Mapping[str, str]) -> dict[store.File, dict[str, object]]:
                 "time": package.time,
             }
     for (distribution, _), entry in pypi.locked().items():
+        if index.is_local(entry["filename"]):
+            continue
         file = pypi.file(distribution, entry, environ)
         files[file] = {"file": entry["filename"], "source": f"PyPI {distribution}"}
     for name, entry in npm.locked().items():
@@ -61,7 +66,7 @@ def vendor(
         folder.mkdir(parents=True, exist_ok=True)
     for file in files:
         shelf.place(file, folder / file.sha256)
-    index = {file.sha256: entry for file, entry in sorted(files.items(), key=lambda f: f[0].name)}
+    about = {file.sha256: entry for file, entry in sorted(files.items(), key=lambda f: f[0].name)}
     with whole(folder / INDEX) as part:
-        part.write_text(json.dumps({"files": index}, indent=1) + "\n", encoding="utf-8")
+        part.write_text(json.dumps({"files": about}, indent=1) + "\n", encoding="utf-8")
     return len(files), sum((folder / file.sha256).stat().st_size for file in files)

@@ -36,7 +36,10 @@ def file(distribution: str, entry: Mapping[str, str], environ: Mapping[str, str]
     """Returns the file of a lock's entry, with the place where the index says that it is."""
 
     def urls() -> Iterator[str]:
-        url, project = index.find(environ), index.project(distribution)
+        project = index.project(distribution)
+        if index.is_local(name):
+            yield from (f.url for f in index.read_added(project, environ) if f.filename == name)
+        url = index.find(environ)
         found = [f.url for f in index.read_page(url, project) if f.filename == name]
         if not found:
             raise LocksError(f"{index.page_url(url, project)} does not list the locked file {name}")

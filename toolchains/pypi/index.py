@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import html.parser
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -32,16 +34,15 @@ class File:
     sha256: str
 
 
-def parse_pip_config(output: str) -> str | None:
-    """Returns index-url from the output of `pip config list`, or None.
+def parse_pip_config(output: str, option: str = "index-url") -> str | None:
+    """Returns an option from the output of `pip config list`, or None.
 
-    pip's own precedence: environment, then site, user and global files. Additional indexes are
-    ignored: they serve what a machine adds, not what the lock names.
+    pip's own precedence: environment, then site, user and global files.
     """
     found: dict[str, str] = {}
     for line in output.splitlines():
         m = re.fullmatch(
-            r"(:env:|site|user|global|install|download)\.index-url='(.*)'", line.strip()
+            rf"(:env:|site|user|global|install|download)\.{option}='(.*)'", line.strip()
         )
         if m:
             found[m[1]] = m[2]
@@ -72,6 +73,44 @@ def find(environ: Mapping[str, str] = os.environ) -> str:
             f"set {VARIABLE} to a simple index's URL"
         )
     return url.rstrip("/")
+
+
+def _read_links(place: str) -> list[File]:
+    """Returns the files of a place of find-links: a folder, or a page."""
+    folder = pathlib.Path(place.removeprefix("file://"))
+    if folder.is_absolute() and folder.is_dir():
+        return [File(path.name, path.as_uri(), "") for path in sorted(folder.iterdir())]
+    return read(place, lambda pieces: parse_page(b"".join(pieces).decode(), place))
+
+
+def read_added(distribution: str, environ: Mapping[str, str] = os.environ) -> list[File]:
+    """Returns the files of the places that pip's configuration adds: find-links, extra-index-url.
+
+    They serve what a machine adds, not what the lock names: only local versions ("1.0+cpu"), which
+    public indexes do not take, are looked for in them. A place that cannot be read has none.
+    AITER_ATTN_PYPI_INDEX stands for all of pip's configuration.
+    """
+    if environ.get(VARIABLE):
+        return []
+    output = _python("-m", "pip", "config", "list") or ""
+    # Lists, one place a line or several.
+    links, indexes = (
+        (parse_pip_config(output, option) or "").replace(r"\n", " ").split()
+        for option in ("find-links", "extra-index-url")
+    )
+    files = []
+    for place in links:
+        with contextlib.suppress(LocksError):
+            files += _read_links(place)
+    for url in indexes:
+        with contextlib.suppress(LocksError):
+            files += read_page(url.rstrip("/"), distribution)
+    return files
+
+
+def is_local(version: str) -> bool:
+    """Tells whether a version, or the name of a file, is a local one."""
+    return "+" in version
 
 
 class _Anchors(html.parser.HTMLParser):

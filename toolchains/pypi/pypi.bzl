@@ -2,24 +2,7 @@
 """Repository rules for locked files of Python distributions: sdists and wheels."""
 
 load("//toolchains/locks:fetch.bzl", "fetch_locked")
-
-def _compile_python(rctx, interpreter, folder):
-    """Bytecode beside the modules, the same on every machine: without it each start compiles."""
-    got = rctx.execute(
-        [
-            rctx.path(interpreter),
-            "-m",
-            "compileall",
-            "-q",
-            "-j0",
-            "--invalidation-mode",
-            "unchecked-hash",
-            folder,
-        ],
-        environment = {"PYTHONHASHSEED": "0"},
-    )
-    if got.return_code:
-        fail("cannot compile %s: %s%s" % (rctx.name, got.stdout, got.stderr))
+load(":bytecode.bzl", "compile_python")
 
 def _pypi_archive_impl(rctx):
     attr = rctx.attr
@@ -37,7 +20,7 @@ def _pypi_archive_impl(rctx):
     for patch in attr.patches:
         rctx.patch(patch, strip = 1)
     if attr.bytecode_of:
-        _compile_python(rctx, attr.bytecode_of, attr.output)
+        compile_python(rctx, attr.bytecode_of, attr.output)
     rctx.file("lock_digest.bzl", "LOCK_DIGEST = \"%s\"\n" % entry["sha256"])
     content = rctx.read(attr.build_file) if attr.build_file else attr.build_file_content
     rctx.file("BUILD.bazel", content, executable = False)

@@ -131,11 +131,24 @@ def relock() -> list[str]:
     """Rewrites lock.json. Returns one line per file whose entry changed."""
     wanted = requirements()
     url = index.find()
+    try:
+        old = json.loads(LOCK.read_text(encoding="utf-8"))["distributions"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        old = {}  # all of it is written anew: a damaged lock is no obstacle
     distributions = {}
     for name, (version, kinds) in sorted(wanted.items()):
         project = index.project(name)
         files = index.read_page(url, project)
-        chosen = choose(files, project, version, kinds, _abis()["TOOLS_ABI"])
+        if index.is_local(version):
+            files += index.read_added(project)
+        try:
+            chosen = choose(files, project, version, kinds, _abis()["TOOLS_ABI"])
+        except LocksError:
+            kept = old.get(name, {})
+            if not index.is_local(version) or kept.get("version") != version:
+                raise
+            distributions[name] = kept  # not every machine has a place with local versions
+            continue
         distributions[name] = {
             "version": version,
             "files": {
@@ -143,10 +156,6 @@ def relock() -> list[str]:
                 for kind in sorted(kinds)
             },
         }
-    try:
-        old = json.loads(LOCK.read_text(encoding="utf-8"))["distributions"]
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        old = {}  # all of it is written anew: a damaged lock is no obstacle
     data = {"regenerate": REGENERATE, "distributions": distributions}
     with whole(LOCK) as scratch:
         scratch.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

@@ -252,6 +252,14 @@ def pypi_repositories():
     _pure("transformers", ["huggingface-hub", "numpy", "regex", "safetensors", "tokenizers"])
     _pure("truststore")
 
+    # For torch's wheel, and for its Python: toolchains/torch.
+    _pure("fsspec")
+    _pure("jinja2", ["markupsafe"])
+    _wheel("pypi_markupsafe", "markupsafe", "cp311", "pypi_markupsafe", [])
+    _pure("mpmath")
+    _pure("networkx")
+    _pure("sympy", ["mpmath"])
+
     # For one ABI.
     needs = ["ml-dtypes", "numpy", "opt-einsum", "scipy"]
     _wheel("pypi_jaxlib_oldest", "jaxlib@oldest", "cp311", "pypi_jaxlib_oldest", needs)

@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""debian_packages and pypi_archive, run by a Bazel of their own in a workspace of their own.
+"""debian_packages, pypi_archive and torch_wheel, run by a Bazel of their own in their own
+workspace.
 
 Packages, wheels and sdists are made here and served from local folders.
 """
@@ -50,12 +51,22 @@ pypi_archive(
 )
 pypi_archive(name = "no_kind", distribution = "toy", kind = "any", build_file_content = {ALL})
 pypi_archive(name = "no_dist", distribution = "toys", kind = "any", build_file_content = {ALL})
+torch_wheel(
+    name = "added",
+    distribution = "toy-wheel",
+    interpreter = "//:python.sh",
+    kind = "any",
+    start = "//toolchains/torch:wheel_sitecustomize.py",
+    target = "files",
+)
 """
 MODULE = f"""
 module(name = "aiter_attn")
+bazel_dep(name = "platforms", version = "0.0.10")
 bazel_dep(name = "rules_python", version = "0.22.1")
 debian_packages = use_repo_rule("//toolchains/debian:debian.bzl", "debian_packages")
 pypi_archive = use_repo_rule("//toolchains/pypi:pypi.bzl", "pypi_archive")
+torch_wheel = use_repo_rule("//toolchains/torch:wheel.bzl", "torch_wheel")
 {RULES}
 """
 WORKSPACE = f"""
@@ -63,6 +74,7 @@ workspace(name = "aiter_attn")
 load("//toolchains/debian:debian.bzl", "debian_packages")
 load("//toolchains/debian:repositories.bzl", "rule_set_repositories")
 load("//toolchains/pypi:pypi.bzl", "pypi_archive")
+load("//toolchains/torch:wheel.bzl", "torch_wheel")
 rule_set_repositories()
 {RULES}
 """
@@ -82,14 +94,16 @@ class Workspace(Checkout):
         self.output = root / "output"
         self.index = root / "index" / "simple"
         shutil.copy(TOP / "toolchains/BUILD.bazel", self.root / "toolchains")
-        for folder in ("debian", "debian/private", "locks", "npm", "pypi"):
+        for folder in ("debian", "debian/private", "locks", "npm", "pypi", "torch"):
             (self.root / "toolchains" / folder).mkdir(exist_ok=True)
-            for pattern in ("*.bzl", "*.sh", "BUILD.bazel"):
+            for pattern in ("*.bzl", "*.sh", "BUILD.bazel", "wheel_sitecustomize.py"):
                 for file in (TOP / "toolchains" / folder).glob(pattern):
                     shutil.copy(file, self.root / "toolchains" / folder)
         (self.root / "MODULE.bazel").write_text(MODULE)
         (self.root / "WORKSPACE").write_text(WORKSPACE)
         (self.root / "BUILD.bazel").touch()
+        (self.root / "python.sh").write_text("#!/bin/sh\n")
+        (self.root / "python.sh").chmod(0o755)
         # Of these folders only a file that programs read is needed.
         for folder in ("llvm", "python"):
             build = 'exports_files(glob(["*.bzl"]), visibility = ["//visibility:public"])\n'
@@ -354,6 +368,24 @@ def test_unreachable_index(workspace: Workspace) -> None:
     got = workspace.refetch("wheel", "--repo_env=AITER_ATTN_PYPI_INDEX=http://127.0.0.1:9/simple")
     assert got.returncode != 0
     for part in ("http://127.0.0.1:9/simple/toy-wheel/", "AITER_ATTN_PYPI_INDEX"):
+        assert part in got.log
+
+
+def test_tests_are_incompatible_where_a_dispensable_wheel_is_not_to_be_had(
+    workspace: Workspace,
+) -> None:
+    got = workspace.refetch("added", "--nobuild")
+    assert got.returncode == 0, got.log
+    assert workspace.files("added") == {"site-packages/toy/__init__.py", "sitecustomize.py"}
+    damage(workspace.pypi_lock, "toy_wheel-1.0-", "toy_wheel-1.0+cpu-")
+    got = workspace.fetch("added", "--nobuild")
+    assert got.returncode != 0 and "@platforms//:incompatible" in got.log
+    for part in (
+        "does not list the locked file toy_wheel-1.0+cpu-py3-none-any.whl",
+        "tests with @files are SKIPPED",
+        "find-links or extra-index-url",
+        "fetch --force --repo=@files",
+    ):
         assert part in got.log
 
 

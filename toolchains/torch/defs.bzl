@@ -2,11 +2,9 @@
 """Tests with PyTorch."""
 
 load("//toolchains/python:defs.bzl", "abi_test", "pytest_test")
+load(":versions.bzl", "TORCHES")
 
-# The Python of the Debian suite that torch is locked from: toolchains/debian/packages.toml.
-_ABI = "cp313"
-
-def torch_test(name, srcs, deps = [], data = [], **kwargs):
+def torch_test(name, srcs, deps = [], data = [], tags = [], versions = [""], **kwargs):
     """A pytest_test with torch, on the Python that torch is locked for, whatever is built for.
 
     Args:
@@ -14,19 +12,26 @@ def torch_test(name, srcs, deps = [], data = [], **kwargs):
       srcs: the files with tests.
       deps: py_library targets, beside torch and pytest.
       data: files that they read.
-      **kwargs: of the test: size, tags, shard_count, ...
+      tags: of the test; that with another torch than the first is a long one in any case.
+      versions: of TORCHES (versions.bzl): with each there is a test, NAME + VERSION.
+      **kwargs: of the test: size, shard_count, ...
     """
-    pytest_test(
-        name = name + "." + _ABI,
-        srcs = srcs,
-        data = data,
-        tags = ["manual"],
-        deps = deps + ["@torch"],
-    )
-    abi_test(
-        name = name,
-        abi = _ABI,
-        args = ["%s/%s" % (native.package_name(), src) for src in srcs],
-        test = ":%s.%s" % (name, _ABI),
-        **kwargs
-    )
+    for version in versions:
+        torch = TORCHES[version]
+        test = "%s%s.%s" % (name, version, torch.abi)
+        pytest_test(
+            name = test,
+            srcs = srcs,
+            data = data,
+            tags = ["manual"],
+            deps = deps + [torch.library],
+        )
+        abi_test(
+            name = name + version,
+            abi = torch.abi,
+            args = ["%s/%s" % (native.package_name(), src) for src in srcs],
+            # Of a download that not each package index has: @torch_newest.
+            tags = tags if not version or "long" in tags else tags + ["long"],
+            test = ":" + test,
+            **kwargs
+        )

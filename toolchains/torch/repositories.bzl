@@ -1,8 +1,11 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The repository of PyTorch that tests run with: @torch."""
+"""The repositories of PyTorch that tests run with: versions.bzl."""
 
-load("@python//:trees.bzl", "TOOLS_INTERPRETER")
+load("@python//:trees.bzl", "TOOLS_INTERPRETER", "TREES")
 load("//toolchains/debian:debian.bzl", "debian_tree")
+load("//toolchains/pypi:bytecode.bzl", "compile_python")
+load(":versions.bzl", "TORCHES")
+load(":wheel.bzl", "torch_wheel")
 
 # Thousands of files: a test finds them beside the one that it starts with, whose path tells where.
 _BUILD = """load("@rules_python//python:defs.bzl", "py_library")
@@ -36,21 +39,7 @@ def _torch_tree_impl(rctx):
     rctx.file("BUILD.bazel", _BUILD, executable = False)
 
     # Without bytecode each start compiles a thousand modules.
-    got = rctx.execute(
-        [
-            rctx.path(rctx.attr.interpreter),
-            "-m",
-            "compileall",
-            "-q",
-            "-j0",
-            "--invalidation-mode",
-            "unchecked-hash",
-            _MODULES,
-        ],
-        environment = {"PYTHONHASHSEED": "0"},
-    )
-    if got.return_code:
-        fail("cannot compile the modules of torch: %s%s" % (got.stdout, got.stderr))
+    compile_python(rctx, rctx.attr.interpreter, _MODULES)
 
 _torch_tree = repository_rule(
     implementation = _torch_tree_impl,
@@ -61,9 +50,28 @@ _torch_tree = repository_rule(
 )
 
 def torch_repositories():
-    """Declares @torch, a py_library."""
+    """Declares @torch and @torch_newest, py_libraries."""
     _torch_tree(
         name = "torch",
         interpreter = TOOLS_INTERPRETER,
         start = Label("//toolchains/torch:sitecustomize.py"),
+    )
+    abi = TORCHES["_newest"].abi
+    tree = TREES["python_3_" + abi.removeprefix("cp3")]
+    torch_wheel(
+        name = "torch_newest",
+        distribution = "torch",
+        interpreter = tree.relative(":bin/python3"),
+        kind = abi,
+        needs = ["@pypi_" + name for name in [
+            "filelock",
+            "fsspec",
+            "jinja2",
+            "networkx",
+            "numpy",
+            "sympy",
+            "typing_extensions",
+        ]],
+        start = Label("//toolchains/torch:wheel_sitecustomize.py"),
+        target = "torch_newest",
     )

@@ -88,6 +88,17 @@ def test_every_locked_file_is_there_and_described(locks: pathlib.Path) -> None:
     }
 
 
+def test_local_versions_are_left_out(locks: pathlib.Path) -> None:
+    lock_file = locks / f"{pypi_relock.__name__}.json"
+    text = json.loads(lock_file.read_text())
+    entry = {"filename": "other-1+cpu.tar.gz", "sha256": "0" * 64}
+    text["distributions"]["other"] = {"version": "1+cpu", "files": {"sdist": entry}}
+    lock_file.write_text(json.dumps(text))
+    with serve(SERVED) as server:
+        count, _ = vendor.vendor(locks / "v", environ(locks, server.url), lambda text: None)
+    assert count == 3
+
+
 def test_the_folder_serves_everything_alone(locks: pathlib.Path) -> None:
     folder = locks / "vendored"
     with serve(SERVED) as server:

@@ -42,6 +42,17 @@ def test_the_file_is_found_on_the_page_once(lock: pathlib.Path) -> None:
     assert run(lock, "http://127.0.0.1:9") == BODY
 
 
+def test_a_local_version_may_be_in_a_place_that_pip_adds(
+    lock: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (lock.parent / NAME).write_bytes(BODY)
+    output = f"global.find-links='{lock.parent}'\nglobal.index-url='http://127.0.0.1:9/simple'"
+    monkeypatch.setattr(index, "_python", lambda *arguments: output)
+    environ = {"BAZELW_CACHE": str(lock.parent / "cache")}
+    file = fetch.fetch("some-name", "sdist", environ)
+    assert store.Store(environ).path(file).read_bytes() == BODY
+
+
 @pytest.mark.parametrize(
     ("served", "parts"),
     [

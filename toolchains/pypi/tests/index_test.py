@@ -84,6 +84,31 @@ def test_pip_configuration_then_its_default(monkeypatch: pytest.MonkeyPatch) -> 
     assert index.find({}) == "https://z.example/simple"
 
 
+def test_places_that_pip_adds(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    links, added = tmp_path / "links", tmp_path / "simple/some-name"
+    links.mkdir()
+    added.mkdir(parents=True)
+    (links / "some_name-1.0+cpu-py3-none-any.whl").touch()
+    (added / "index.html").write_text('<a href="some_name-1.0%2Bgpu-py3-none-any.whl">x</a>')
+    (tmp_path / "page.html").write_text('<a href="some_name-1.0%2Bold-py3-none-any.whl">x</a>')
+    output = (
+        f":env:.find-links='{links} file://{links} file://{tmp_path}/page.html'\n"
+        f"global.extra-index-url='file:///nosuch/simple\\nfile://{tmp_path}/simple/'\n"
+        "global.find-links='/overridden'\n"
+    )
+    monkeypatch.setattr(index, "_python", lambda *arguments: output)
+    files = index.read_added("Some_Name", {})
+    cpu = index.File(
+        "some_name-1.0+cpu-py3-none-any.whl",
+        f"file://{links}/some_name-1.0%2Bcpu-py3-none-any.whl",
+        "",
+    )
+    assert files[:2] == [cpu, cpu]
+    assert [f.filename.split("-")[1] for f in files[2:]] == ["1.0+old", "1.0+gpu"]
+    # The variable stands for all of pip's configuration.
+    assert index.read_added("Some_Name", {index.VARIABLE: "file:///srv/simple"}) == []
+
+
 def test_no_pip_says_which_variable_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "_python", lambda *arguments: None)
     with pytest.raises(LocksError, match=index.VARIABLE):

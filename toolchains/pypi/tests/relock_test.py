@@ -134,6 +134,29 @@ def test_relock_from_a_local_index(tmp_path: pathlib.Path, monkeypatch: pytest.M
     ]
 
 
+def test_a_local_version_that_this_machine_has_not_is_kept(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "a-1+cpu.tar.gz").write_bytes(b"contents")
+    (tmp_path / "simple/a").mkdir(parents=True)
+    (tmp_path / "simple/a/index.html").write_text('<a href="a-1.tar.gz">a</a>')
+    requirements = {"a": ("1+cpu", ["sdist"])}
+    output = [f"global.find-links='{links}'\nglobal.index-url='file://{tmp_path}/simple'"]
+    monkeypatch.delenv(index.VARIABLE, raising=False)
+    monkeypatch.setattr(index, "_python", lambda *arguments: output[0])
+    monkeypatch.setattr(relock, "requirements", lambda: requirements)
+    monkeypatch.setattr(relock, "LOCK", tmp_path / "lock.json")
+    assert relock.relock() == ["a: none -> 1+cpu"]
+    output[0] = f"global.index-url='file://{tmp_path}/simple'"
+    assert relock.relock() == []
+    # Another version is not in the lock yet, so there is nothing to keep.
+    requirements["a"] = ("2+cpu", ["sdist"])
+    with pytest.raises(LocksError, match=r"a 2\+cpu: the index has no file of kind 'sdist'"):
+        relock.relock()
+
+
 def test_a_file_that_cannot_be_had_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     page = {"/simple/a/": b'<a href="../../a-1.tar.gz">a</a>'}
     with serve(page) as server:
