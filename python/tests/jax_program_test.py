@@ -201,17 +201,21 @@ def mesh_of(**axes: int) -> Any:
     return jax.sharding.Mesh(devices, tuple(axes))
 
 
-@pytest.mark.parametrize("heads", [(4, 4), (4, 2)])
-def test_sharded_programs_split_batch_and_heads(heads: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("heads", "axis", "part"), [((4, 4), "y", 2), ((4, 2), "y", 2), ((4, 1), None, 4)]
+)
+def test_sharded_programs_split_batch_and_heads(
+    heads: tuple[int, int], axis: str | None, part: int
+) -> None:
     arrays, weights = qkv(heads=heads), draw(4, 2, 9, 4, 8)
     loss = weighted(lambda *x: flash_attn_func(*x, causal=True), weights)
     wanted = jax.value_and_grad(loss, (0, 1, 2))(*arrays)
-    sharding = NamedSharding(mesh_of(x=2, y=2), PartitionSpec("x", None, "y"))
+    sharding = NamedSharding(mesh_of(x=2, y=2), PartitionSpec("x", None, axis))
     given = [jax.device_put(x, sharding) for x in arrays]
     compiled = jax.jit(jax.value_and_grad(loss, (0, 1, 2))).lower(*given).compile()
     close(compiled(*given), wanted)
     program = compiled.as_text()
-    assert "f32[1,9,2,8]" in program  # of one device, batch entry and pair of heads
+    assert f"f32[1,9,{part},8]" in program  # of one device, batch entry and heads
     assert "all-gather" not in program
     for gradient in compiled(*given)[1]:
         assert gradient.sharding.is_equivalent_to(sharding, 4)

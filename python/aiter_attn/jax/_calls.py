@@ -220,16 +220,21 @@ def _partitioned(
         shapes = [tuple(o.shape) for o in operands]
         roles = roles_of(shapes)
         queries, keys = heads_of(shapes)
+        # The heads of queries: those of keys, times r. A factor of 1 may not be one of several.
+        both = _is_split(static) and 1 < keys < queries
         own = iter(range(10**6))  # a factor of its own for what is not shared
 
         def mapping(of: tuple[str, ...]) -> ArrayMapping:
             if not _is_split(static):
                 return ArrayMapping(*(f"own{next(own)}" for _ in of))
-            grouped = CompoundFactor("g", "r") if queries != keys else "g"
-            named = {"b": "b", "g": "g", "gr": grouped}
+            named: dict[str, Any] = {"b": "b", "g": "g", "gr": "g"}
+            if both:
+                named["gr"] = CompoundFactor("g", "r")
+            elif queries != keys:
+                named |= {"g": None, "gr": "r"}
             return ArrayMapping(*(named.get(role) or f"own{next(own)}" for role in of))
 
-        sizes = {"r": queries // keys} if queries != keys and _is_split(static) else {}
+        sizes = {"r": queries // keys} if both else {}
         return SdyShardingRule(
             tuple(map(mapping, roles.operands)), tuple(map(mapping, roles.results)), **sizes
         )
