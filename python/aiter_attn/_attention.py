@@ -8,6 +8,7 @@ fmha_bwd_kernel.hpp), on the CPU by this library's own reference.
 
 What holds for every function here
   - Arrays are numpy, torch, cupy or (on the CPU) jax arrays, or anything else that exports DLPack.
+    flash_attn_func and flash_attn_varlen_func take jax's on AMD GPUs, too: aiter_attn.jax has them.
     They are read in place. Results are made by the framework of `q`, on its device.
   - All arrays of a call are on one device: host memory (the CPU reference) or an AMD GPU.
   - GPU work is queued and not waited for: on the current stream of q's framework, or on `stream`

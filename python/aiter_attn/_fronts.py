@@ -2,8 +2,8 @@
 """Functions that serve a framework's arrays by the framework's own: as operators that it
 differentiates, traces and compiles.
 
-A front is a subpackage with functions of the same names and arguments. It is imported with the
-first of its arrays, so that importing aiter_attn imports no framework.
+A front is a module with functions of the same names and arguments. It is imported with the first of
+its arrays, so that importing aiter_attn imports no framework. What it lacks is the package's own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,20 @@ def _front_of(array: Any) -> ModuleType | None:
         from aiter_attn import torch as front
 
         return front
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(array, getattr(jax, "Array", ())) and _is_on_gpus(jax, array):
+        from aiter_attn.jax import _eager
+
+        return _eager
     return None
+
+
+def _is_on_gpus(jax: ModuleType, array: Any) -> bool:
+    """Whether a jax array is on AMD GPUs. The package's own functions serve those on the CPU, and
+    say what they do not take."""
+    if isinstance(array, jax.core.Tracer):
+        return False
+    return all("rocm" in device.client.platform_version for device in array.devices())
 
 
 def by_framework(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,6 +51,6 @@ def by_framework(function: Callable[..., Any]) -> Callable[..., Any]:
         front = _front_of(arguments[0] if arguments else more.get(first))
         if front is None:
             return function(*arguments, **more)
-        return getattr(front, name)(*arguments, **more)
+        return getattr(front, name, function)(*arguments, **more)
 
     return call

@@ -1,8 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """jax, on the CPU: its arrays are immutable, so results are written by numpy and handed over.
 
-Its GPU arrays live on streams that jax does not tell, so they are refused; aiter_attn.jax takes
-them.
+On GPUs XLA does not learn when work of others that reads an array is done, and may hand its memory
+out again before. So those are refused; aiter_attn.jax takes them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ class Adapter(Framework):
         device = super().device(name, array)
         if device[0] != _C.DEVICE_CPU:
             raise UnsupportedError(
-                f"{name}: a jax array on {device_name(device)}; of jax, this function takes arrays "
-                "on the CPU (jax.device_put(x, jax.devices('cpu')[0])); on AMD GPUs there are "
-                "aiter_attn.jax.flash_attn_func and flash_attn_varlen_func"
+                f"{name}: a jax array on {device_name(device)}, whose memory jax may use again "
+                "before this function's kernels are done; of jax, it takes arrays on the CPU "
+                "(jax.device_put(x, jax.devices('cpu')[0])); flash_attn_func, "
+                "flash_attn_varlen_func and aiter_attn.jax's functions take those on AMD GPUs"
             )
         return device
 
