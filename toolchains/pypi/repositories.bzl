@@ -260,6 +260,16 @@ def pypi_repositories():
     _pure("networkx")
     _pure("sympy", ["mpmath"])
 
+    # For a measurement.
+    pypi_archive(
+        name = "pypi_flash_attn",
+        build_file_content = _WHEEL_BUILD.format(target = "pypi_flash_attn", deps = "[]"),
+        distribution = "flash-attn",
+        include = ["flash_attn"],
+        kind = "sdist",
+        output = "site-packages",
+    )
+
     # For one ABI.
     needs = ["ml-dtypes", "numpy", "opt-einsum", "scipy"]
     _wheel("pypi_jaxlib_oldest", "jaxlib@oldest", "cp311", "pypi_jaxlib_oldest", needs)

@@ -8,6 +8,7 @@ of --//toolchains/python:abi.
 load("//toolchains/python:abis.bzl", _ABIS = "ABIS")
 load(
     "//toolchains/python/private:each_abi.bzl",
+    _abi_binary = "abi_binary",
     _abi_independent = "abi_independent",
     _abi_test = "abi_test",
     _each_abi = "each_abi",
@@ -23,6 +24,7 @@ load("//toolchains/python/private:pytest_test.bzl", _pytest_test = "pytest_test"
 
 ABIS = _ABIS
 PyToolInfo = _PyToolInfo
+abi_binary = _abi_binary
 abi_independent = _abi_independent
 abi_test = _abi_test
 each_abi = _each_abi

@@ -1,7 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Tests with PyTorch."""
+"""Tests and measurements with PyTorch."""
 
-load("//toolchains/python:defs.bzl", "abi_test", "pytest_test")
+load("@rules_python//python:defs.bzl", "py_binary")
+load("//toolchains/python:defs.bzl", "abi_binary", "abi_test", "pytest_test")
 load(":versions.bzl", "TORCHES")
 
 def torch_test(name, srcs, deps = [], data = [], tags = [], versions = [""], **kwargs):
@@ -35,3 +36,31 @@ def torch_test(name, srcs, deps = [], data = [], tags = [], versions = [""], **k
             test = ":" + test,
             **kwargs
         )
+
+def torch_binary(name, srcs, deps = [], **kwargs):
+    """A program with the first torch for `bazel run`, on the Python that torch is locked for.
+
+    Args:
+      name: of the program.
+      srcs: its file.
+      deps: py_library targets, beside torch.
+      **kwargs: of both targets: visibility, ...
+    """
+    torch = TORCHES[""]
+    py_binary(
+        name = "%s.%s" % (name, torch.abi),
+        testonly = True,
+        srcs = srcs,
+        main = srcs[0],
+        tags = ["manual"],
+        deps = deps + [torch.library],
+        **kwargs
+    )
+    abi_binary(
+        name = name,
+        testonly = True,
+        abi = torch.abi,
+        program = ":%s.%s" % (name, torch.abi),
+        tags = ["manual"],
+        **kwargs
+    )

@@ -72,19 +72,22 @@ _one_abi = transition(
     outputs = [_ABI, _ASKED],
 )
 
-def _abi_test_impl(ctx):
-    test = ctx.attr.test[0]
+def _started(ctx, target):
+    """What starts the program that a target is, in its runfiles."""
     script = ctx.actions.declare_file(ctx.label.name + ".sh")
-    program = test[DefaultInfo].files_to_run.executable.short_path
+    program = target[DefaultInfo].files_to_run.executable.short_path
     ctx.actions.write(script, "#!/bin/sh\nexec ./%s \"$@\"\n" % program, is_executable = True)
-    runfiles = ctx.runfiles(transitive_files = test[DefaultInfo].files)
+    runfiles = ctx.runfiles(transitive_files = target[DefaultInfo].files)
     return [
         DefaultInfo(
             executable = script,
-            runfiles = runfiles.merge(test[DefaultInfo].default_runfiles),
+            runfiles = runfiles.merge(target[DefaultInfo].default_runfiles),
         ),
-        test[RunEnvironmentInfo],
+        target[RunEnvironmentInfo],
     ]
+
+def _abi_test_impl(ctx):
+    return _started(ctx, ctx.attr.test[0])
 
 abi_test = rule(
     implementation = _abi_test_impl,
@@ -98,4 +101,20 @@ abi_test = rule(
         ),
     },
     test = True,
+)
+
+def _abi_binary_impl(ctx):
+    return _started(ctx, ctx.attr.program[0])
+
+abi_binary = rule(
+    implementation = _abi_binary_impl,
+    doc = "`program` as built for `abi`, whatever is asked for, for `bazel run`.",
+    attrs = {
+        "abi": attr.string(mandatory = True, values = ABIS.keys()),
+        "program": attr.label(mandatory = True, cfg = _one_abi),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+    executable = True,
 )
