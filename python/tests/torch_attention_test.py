@@ -152,6 +152,17 @@ def test_vmap(place: int) -> None:
         assert torch.equal(one, aiter_attn.flash_attn_func(x, x, x))
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_a_gradient_through_vmap() -> None:
+    """Within, no tensor says that it requires one."""
+    q = draw(3, 2, 5, 2, 16)
+    _, k, v = (x.detach() for x in inputs())
+    k, v = k[:, :5, :2, :16], v[:, :5, :2, :16]
+    got = torch.vmap(lambda q: aiter_attn.flash_attn_func(q, k, v))(q)
+    want = torch.stack([aiter_attn.flash_attn_func(one, k, v) for one in q])
+    assert torch.equal(*(torch.autograd.grad((x * x).sum(), q)[0] for x in (got, want)))
+
+
 def test_refusals() -> None:
     q, k, v = inputs()
     with pytest.raises(aiter_attn.UnsupportedError, match=r"^alibi_slopes: requires_grad is set"):

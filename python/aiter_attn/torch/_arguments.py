@@ -117,7 +117,8 @@ def options(
 ) -> tuple[Any, ...]:
     """What an operator of attention gets last: _mha.Options, but for bias. torch 2.6 traces tuples
     without names."""
-    check_tensors(alibi_slopes=alibi_slopes)
+    if alibi_slopes is not None:
+        check_tensors(alibi_slopes=alibi_slopes)
     probability = _arguments.number("dropout_p", dropout_p, "a probability below 1; 0.0: none")
     return (
         alibi_slopes,

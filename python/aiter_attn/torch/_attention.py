@@ -19,6 +19,7 @@ from aiter_attn.torch._arguments import (
     size,
 )
 from aiter_attn.torch._kvcache import attend_paged
+from aiter_attn.torch._operators import run
 
 __all__ = [
     "flash_attn_func",
@@ -277,9 +278,11 @@ def _forward(
 ) -> tuple[torch.Tensor, torch.Tensor, tuple[Any, ...]]:
     """(out, lse, the operator's arguments)"""
     check_tensors(q=q, k=k, v=v, bias=bias)
-    arguments = (*cast(q, k, v), *sequences, *cast(bias, like=q), *chosen)
+    if bias is not None:
+        (bias,) = cast(bias, like=q)
+    arguments = (*cast(q, k, v), *sequences, bias, *chosen)
     forward = _mha.mha_varlen_fwd if sequences else _mha.mha_fwd
-    return *forward(*arguments), arguments
+    return *run(forward, arguments, (q, k, v, bias, chosen[0])), arguments
 
 
 def _attend(

@@ -11,7 +11,7 @@ from aiter_attn import _problem
 from aiter_attn._call import Call
 from aiter_attn._errors import UnsupportedError
 from aiter_attn.torch import _prepared, _tracing
-from aiter_attn.torch._operators import numbers_of, operator, restored, rows, save
+from aiter_attn.torch._operators import numbers_of, operator, restored, rows, run, save
 
 __all__ = [
     "Options",
@@ -211,7 +211,8 @@ def _differentiate(ctx: Any, dout: Any, _: Any) -> tuple[Any, ...]:
         return tuple(gradients)
     wants_bias = ctx.needs_input_grad[place]
     backward = mha_bwd if place == 3 else mha_varlen_bwd
-    *gradients[:3], dbias = backward(dout, out, lse, wants_bias, *inputs)
+    tensors = (dout, *inputs[:3], inputs[place])
+    *gradients[:3], dbias = run(backward, (dout, out, lse, wants_bias, *inputs), tensors)
     if wants_bias:
         gradients[place] = dbias
     return tuple(gradients)

@@ -10,9 +10,15 @@ import torch
 
 from aiter_attn._errors import UnsupportedError
 
-__all__ = ["numbers_of", "operator", "restored", "rows", "save"]
+__all__ = ["numbers_of", "operator", "restored", "rows", "run", "save"]
 
 _UINT64: Final = 2**64 - 1
+# Private in torch: where a version lacks one, run() takes the plain way.
+_below_autograd: Final[Any] = getattr(torch._C, "_AutoDispatchBelowAutograd", None)
+_are_transforms_active: Final[Any] = getattr(torch._C, "_are_functorch_transforms_active", None)
+_HAS_SHORT_WAY: Final = None not in (_below_autograd, _are_transforms_active)
+# What differentiates an operator in an eager call.
+_FUNCTIONS: Final[dict[Any, Any]] = {}
 _LIBRARY: Final = torch.library.Library("aiter_attn", "DEF")
 # The fake kernels are right, and the last dimension stays contiguous in compiled code.
 _TAGS: Final = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
@@ -43,7 +49,45 @@ def operator(
             setup_context=setup_context,
             lib=_LIBRARY,
         )
+    if setup_context is not None and backward is not None and _HAS_SHORT_WAY:
+        _FUNCTIONS[made] = _function(made, setup_context, backward)
     return made
+
+
+def _function(
+    operator: Any, setup_context: Callable[..., None], backward: Callable[..., Any]
+) -> Any:
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        with _below_autograd():
+            results = operator(*arguments)
+        setup_context(ctx, arguments, results)
+        return results
+
+    methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type(operator._opname, (torch.autograd.Function,), methods)
+
+
+def run(operator: Any, arguments: Sequence[Any], tensors: Sequence[Any]) -> Any:
+    """operator(*arguments). tensors: those of the arguments that may require a gradient, or None.
+
+    What torch registers for an operator's derivatives is in Python, and takes longer than all else
+    that a small call needs: an eager call does the same without the detours.
+    """
+    # Under a transform a tensor does not tell of those that it stands for.
+    if torch.compiler.is_compiling() or not _HAS_SHORT_WAY or _are_transforms_active():
+        return operator(*arguments)
+    if torch.is_grad_enabled() and _requires_grad(tensors):
+        function = _FUNCTIONS.get(operator)
+        return operator(*arguments) if function is None else function.apply(*arguments)
+    with _below_autograd():
+        return operator(*arguments)
+
+
+def _requires_grad(tensors: Sequence[Any]) -> bool:
+    for tensor in tensors:  # noqa: SIM110  # a generator takes twice as long
+        if tensor is not None and tensor.requires_grad:
+            return True
+    return False
 
 
 def _no_derivative(name: str) -> Callable[..., NoReturn]:
