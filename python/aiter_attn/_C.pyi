@@ -1,6 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The extension module (python/extension/module.cc)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypedDict
 
@@ -110,6 +111,20 @@ class PreparedForward:
     def __init__(self, problem: Problem, arrays: dict[str, Tensor]) -> None: ...
     def run(self, q: int, k: int, v: int, out: int, lse: int, stream: int) -> None:
         """Addresses, and the stream's handle; 0 in host memory."""
+
+class PreparedBackward:
+    """A backward pass likewise."""
+
+    def __init__(self, problem: Problem, arrays: dict[str, Tensor]) -> None: ...
+    def run(
+        self,
+        inputs: Sequence[int],
+        gradients: Sequence[int],
+        workspace: int,
+        workspace_bytes: int,
+        stream: int,
+    ) -> None:
+        """inputs: addresses of q, k, v, out, lse, dout; gradients: of dq, dk, dv."""
 
 def dropout_mask(problem: Problem, arrays: dict[str, Tensor]) -> None: ...
 def bwd_workspace_size(problem: Problem) -> int: ...

@@ -153,10 +153,9 @@ class Arrays:
         if given is None:
             if size == 0:
                 return
-            padded = size + _WORKSPACE_ALIGNMENT - 1
             if not self._framework.stream_ordered:
                 to_do = (
-                    f"pass workspace= of {padded} bytes and keep it until the stream is done"
+                    f"pass workspace= of {padded(size)} bytes and keep it until the stream is done"
                     if "workspace" in self.takers
                     else "pass torch or cupy arrays"
                 )
@@ -165,11 +164,16 @@ class Arrays:
                     f"{to_do}"
                 )
             given = self._framework.empty(
-                "workspace", self._lead, (padded,), "uint8", self._given_stream
+                "workspace", self._lead, (padded(size),), "uint8", self._given_stream
             )
         tensor = self._borrow("workspace", given)
         check_contiguous("workspace", tensor)
         _check_writable("workspace", tensor)
+
+
+def padded(size: int) -> int:
+    """Bytes in which a workspace of that size finds room from any address."""
+    return size + _WORKSPACE_ALIGNMENT - 1 if size > 0 else 0
 
 
 def _fits(tensor: _C.Tensor, want: _problem.ShapeDtype, written: bool) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final, SupportsFloat, SupportsIndex, TypeAlias
 
 from aiter_attn import _C, _arguments, _problem, _scales
-from aiter_attn._arrays import Arrays
+from aiter_attn._arrays import Arrays, padded
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array
 from aiter_attn._frameworks.generic import check_contiguous, check_rows
@@ -145,6 +145,11 @@ class Call(Arrays):
         """The forward pass, once it has run, for arrays that lie as these do. Of a call without
         bias, slopes, sequences and numbers in memory."""
         return _C.PreparedForward(self.problem, self._tensors)
+
+    def prepared_backward(self) -> tuple[_C.PreparedBackward, int]:
+        """The backward pass likewise, and the bytes of its workspace, from any address."""
+        size = _C.bwd_workspace_size(self.problem)
+        return _C.PreparedBackward(self.problem, self._tensors), padded(size)
 
     def probabilities(self) -> Any:
         """What flash-attn calls S_dmask: nothing where there is no dropout, else uint8, as

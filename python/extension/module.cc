@@ -7,6 +7,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -245,6 +246,42 @@ class PreparedForward {
   Call<attn_fwd_args> call_;
 };
 
+// A backward pass likewise.
+class PreparedBackward {
+ public:
+  PreparedBackward(const Problem& problem, const py::dict& arrays) : call_(problem, arrays) {}
+
+  // inputs: addresses of q, k, v, out, lse and dout; gradients: of dq, dk and dv. The workspace has
+  // as many bytes as given, from any address.
+  void Run(const std::array<uintptr_t, 6>& inputs, const std::array<uintptr_t, 3>& gradients,
+           uintptr_t workspace, size_t workspace_bytes, uintptr_t stream) {
+    attn_bwd_args args = call_.args();
+    attn_problem problem = *args.problem;
+    problem.stream = reinterpret_cast<void*>(stream);
+    args.problem = &problem;
+    args.q.data = reinterpret_cast<void*>(inputs[0]);
+    args.k.data = reinterpret_cast<void*>(inputs[1]);
+    args.v.data = reinterpret_cast<void*>(inputs[2]);
+    args.o.data = reinterpret_cast<void*>(inputs[3]);
+    args.lse = reinterpret_cast<float*>(inputs[4]);
+    args.dout.data = reinterpret_cast<void*>(inputs[5]);
+    args.dq.data = reinterpret_cast<void*>(gradients[0]);
+    args.dk.data = reinterpret_cast<void*>(gradients[1]);
+    args.dv.data = reinterpret_cast<void*>(gradients[2]);
+    args.workspace = nullptr;
+    args.workspace_size = 0;
+    if (workspace_bytes > 0) {
+      void* data = reinterpret_cast<void*>(workspace);
+      args.workspace = std::align(256, 0, data, workspace_bytes);
+      args.workspace_size = args.workspace == nullptr ? 0 : workspace_bytes;
+    }
+    Compute([&] { return attn_bwd(&args); });
+  }
+
+ private:
+  Call<attn_bwd_args> call_;
+};
+
 void DropoutMask(Problem problem, const py::dict& arrays) {
   const auto find = [&](const char* name) -> void* {
     return arrays.contains(name) ? py::cast<const Tensor&>(arrays[name]).data() : nullptr;
@@ -406,6 +443,10 @@ PYBIND11_MODULE_EXEC(_C, module) {
   py::class_<PreparedForward>(module, "PreparedForward")
       .def(py::init<const Problem&, const py::dict&>(), "problem"_a, "arrays"_a)
       .def("run", &PreparedForward::Run, "q"_a, "k"_a, "v"_a, "out"_a, "lse"_a, "stream"_a);
+  py::class_<PreparedBackward>(module, "PreparedBackward")
+      .def(py::init<const Problem&, const py::dict&>(), "problem"_a, "arrays"_a)
+      .def("run", &PreparedBackward::Run, "inputs"_a, "gradients"_a, "workspace"_a,
+           "workspace_bytes"_a, "stream"_a);
   module.def("dropout_mask", &DropoutMask, "problem"_a, "arrays"_a);
   module.def("bwd_workspace_size", &WorkspaceSize, "problem"_a);
   module.def("plan_fwd", &Plan<attn_fwd_args, attn_plan_fwd>, "problem"_a, "arch"_a);

@@ -152,6 +152,29 @@ def test_vmap(place: int) -> None:
         assert torch.equal(one, aiter_attn.flash_attn_func(x, x, x))
 
 
+def test_gradients_of_tensors_that_lie_alike_and_not() -> None:
+    """What is checked once must be used for no others: values, strides, lengths and options."""
+    q, k, v = (x.detach() for x in inputs())
+    apart = torch.empty(2, 5, 4, 32)[..., :16]
+    for tensors, causal, dout in (
+        ((q, k, v), False, torch.ones_like(q)),
+        ((2 * q, k + 1, v - 1), False, draw(2, 5, 4, 16).detach()),
+        ((q, k, v), False, apart.copy_(q)),
+        ((q, k, v), False, torch.ones(()).expand(q.shape)),
+        ((q, k, v), True, torch.ones_like(q)),
+        ((q, k[:, :6], v[:, :6]), True, torch.ones_like(q)),
+        ((apart.copy_(q), k, v), True, torch.ones_like(q)),
+        ((q, k, v), True, torch.ones_like(q)),
+    ):
+        leaves = [x.requires_grad_() for x in (y.detach() for y in tensors)]
+        wide = [x.double().detach().requires_grad_() for x in tensors]
+        out = aiter_attn.flash_attn_func(*leaves, causal=causal)
+        got = torch.autograd.grad(out, leaves, dout)
+        want = torch.autograd.grad(attention(*wide, causal=causal), wide, dout.double())
+        for x, y in zip(got, want, strict=True):
+            torch.testing.assert_close(x.double(), y, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 def test_a_gradient_through_vmap() -> None:
     """Within, no tensor says that it requires one."""

@@ -172,10 +172,29 @@ def _scores(given: _Given) -> tuple[Any, ...]:
 def _backward(
     dout: Any, out: Any, lse: Any, bias_grad: bool, *arguments: Any
 ) -> tuple[torch.Tensor, ...]:
+    if not bias_grad and len(arguments) == 3 + _COUNT and arguments[3:6] == (None, None, None):
+        return *_plain_backward(dout, out, lse, arguments), arguments[0].new_empty(0)
     given = _given(arguments)
     call = _call(given, bias_grad=bias_grad, deterministic=given.options.deterministic)
     made = call.backward(rows(dout), rows(out), lse.contiguous(), (None, None, None), None, None)
     return made if bias_grad else (*made, given.q.new_empty(0))
+
+
+def _plain_backward(dout: Any, out: Any, lse: Any, arguments: tuple[Any, ...]) -> Any:
+    """Of a call as _plain_forward's."""
+    inputs = (*arguments[:3], out, lse, dout)
+    signature = _prepared.signature_of_backward(inputs, arguments[6:])
+    prepared = _prepared.find(signature)
+    if prepared is not None:
+        return prepared(*inputs)
+    given = _given(arguments)
+    call = _call(given, deterministic=given.options.deterministic)
+    gradients = call.backward(
+        rows(dout), rows(out), lse.contiguous(), (None, None, None), None, None
+    )
+    if lse.is_contiguous() and all(x.stride(-1) == 1 for x in inputs if x is not lse):
+        _prepared.keep(signature, _prepared.PreparedBackward(call, given.q.device))
+    return gradients
 
 
 def _fake_backward(
