@@ -15,7 +15,7 @@ from aiter_attn._frameworks.generic import (
     device_name,
 )
 
-__all__ = ["Arrays", "Part", "parts_of"]
+__all__ = ["Arrays", "Part", "padded", "parts_of"]
 
 # The library aligns the workspace itself.
 _WORKSPACE_ALIGNMENT: Final = 256

@@ -77,9 +77,9 @@ def signature_of_backward(
     inputs: tuple[torch.Tensor, ...], options: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """inputs: q, k, v, out, lse, dout. Unlike any of a forward pass."""
-    _, _, _, out, lse, dout = inputs
+    q, k, v, out, lse, dout = inputs
     return (
-        signature(*inputs[:3], options),
+        signature(q, k, v, options),
         out.shape, out.stride(), out.dtype, out.device,
         lse.shape, lse.stride(), lse.dtype, lse.device,
         dout.shape, dout.stride(), dout.dtype, dout.device,
