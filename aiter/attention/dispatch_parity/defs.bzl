@@ -6,7 +6,14 @@ load("//kernels:defs.bzl", "hip_host_library")
 load("//kernels/ck_fmha:defs.bzl", "ck_host_library")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
-_DIRECTIONS = ["fwd", "bwd", "fwd_splitkv", "fwd_pagedkv"]
+_DIRECTIONS = [
+    "fwd",
+    "bwd",
+    "fwd_splitkv",
+    "fwd_pagedkv",
+    "fwd_appendkv",
+    "fwd_batch_prefill",
+]
 
 def _sources_impl(ctx):
     groups = {
@@ -92,6 +99,8 @@ def dispatch_parity_test(*, name, variant_set, calls, differences, parts = 1, **
     hip_host_library(
         name = name + ".upstream",
         srcs = [
+            "upstream_appendkv.cpp",
+            "upstream_batch_prefill.cpp",
             "upstream_bwd.cpp",
             "upstream_fwd.cpp",
             "upstream_pagedkv.cpp",

@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/attention/dispatch_parity/differences.h"
 
+#include <algorithm>
 #include <cctype>
 #include <iterator>
 #include <string>
@@ -27,6 +28,11 @@ bool computes(const Cached& call) {
          (!packed || p.total_k != 0);
 }
 
+bool computes(const Appended& call) {
+  const bool rotates = call.args.rotary != ATTN_ROTARY_NONE && call.problem.seqlen_q != 0;
+  return call.args.seqlen_new != 0 || rotates;
+}
+
 // In the order in which upstream tries them.
 constexpr std::pair<int32_t, int32_t> kBuckets[] = {{32, 32},   {64, 64},   {96, 128}, {128, 128},
                                                     {192, 128}, {192, 192}, {256, 256}};
@@ -44,24 +50,37 @@ Told told_of(const attn_problem& p) {
 
 void drop_unused_strides(attn_tensor* t, const Extents& e) {
   if (!t->data) return;
-  if (e.heads == 1) t->stride_head = e.head_size;
-  if (e.seq == 1) t->stride_seq = e.heads * e.head_size;
-  if (e.batch == 1) t->stride_batch = 0;
+  if (e.heads <= 1) t->stride_head = e.head_size;
+  if (e.seq <= 1) t->stride_seq = e.heads * e.head_size;
+  if (e.batch <= 1) t->stride_batch = 0;
+}
+
+Extents cache_extents(const attn_problem& p, const attn_kvcache& c, int32_t head_size) {
+  if (c.page_size > 0) return {c.entries, c.page_size, p.heads_k, head_size};
+  if (is_group(p)) return key_extents(p, p.heads_k, head_size);
+  return {c.entries, p.seqlen_k, p.heads_k, head_size};
 }
 
 void drop_unused_strides(Cached* call) {
   const attn_problem& p = call->problem;
-  const attn_kvcache& c = call->cache;
-  const auto keys = [&](int32_t head_size) {
-    if (c.page_size > 0) return Extents{c.entries, c.page_size, p.heads_k, head_size};
-    if (is_group(p)) return key_extents(p, p.heads_k, head_size);
-    return Extents{c.entries, p.seqlen_k, p.heads_k, head_size};
-  };
   attn_kvcache_fwd_args& args = call->args;
   drop_unused_strides(&args.q, query_extents(p, p.head_size_qk));
-  drop_unused_strides(&args.k, keys(p.head_size_qk));
-  drop_unused_strides(&args.v, keys(p.head_size_v));
+  drop_unused_strides(&args.k, cache_extents(p, call->cache, p.head_size_qk));
+  drop_unused_strides(&args.v, cache_extents(p, call->cache, p.head_size_v));
   drop_unused_strides(&args.o, query_extents(p, p.head_size_v));
+}
+
+void drop_unused_strides(Appended* call) {
+  const attn_problem& p = call->problem;
+  attn_append_kv_args& args = call->args;
+  const auto added = [&](int32_t head_size) {
+    return Extents{p.batch, args.seqlen_new, p.heads_k, head_size};
+  };
+  drop_unused_strides(&args.q, query_extents(p, p.head_size_qk));
+  drop_unused_strides(&args.k, cache_extents(p, call->cache, p.head_size_qk));
+  drop_unused_strides(&args.v, cache_extents(p, call->cache, p.head_size_v));
+  drop_unused_strides(&args.k_new, added(p.head_size_qk));
+  drop_unused_strides(&args.v_new, added(p.head_size_v));
 }
 
 template <typename Call>
@@ -87,6 +106,7 @@ void drop_unused_strides(Call* call) {
 // With heads_q == heads_k, dk and dv are the results themselves.
 void take_over(Forward*) {}
 void take_over(Cached*) {}
+void take_over(Appended*) {}
 void take_over(Backward* call) {
   if (call->problem.heads_q != call->problem.heads_k) return;
   call->dk = call->args.dk;
@@ -205,9 +225,35 @@ int32_t keys_in_tile(const std::string& name) {
 }
 
 void without_small_pages(Question<Cached>* question, Answer* answer) {
-  const int32_t page_size = question->call.cache.page_size;
-  if (page_size == 0 || answer->launches.empty()) return;
-  if (page_size % keys_in_tile(answer->launches[0].name) != 0) *answer = {};
+  const attn_kvcache& cache = question->call.cache;
+  if (!cache.block_table || answer->launches.empty()) return;
+  if (cache.page_size % keys_in_tile(answer->launches[0].name) != 0) *answer = {};
+}
+
+void on_a_busy_gpu(Question<Cached>* question, Answer* answer) {
+  if (!question->call.cache.page_indptr) return;
+  question->call.busy = true;
+  *answer = ask(*question);
+}
+
+void without_left_windows(Question<Cached>* question, Answer* answer) {
+  const Cached& call = question->call;
+  if (call.cache.page_indptr && call.problem.window_left >= 0) *answer = {};
+}
+
+void without_queries(Question<Appended>* question, Answer* answer) {
+  Appended& call = question->call;
+  if (call.args.rotary != ATTN_ROTARY_NONE || !computes(call)) return;
+  call.problem.seqlen_q = question->told.seqlen_q = 0;
+  call.problem.heads_q = call.problem.heads_k;
+  *answer = ask(*question);
+}
+
+void without_pages_under_new_keys(Question<Appended>* question, Answer* answer) {
+  const Appended& call = question->call;
+  if (call.cache.page_size == 0 || answer->launches.empty()) return;
+  const int32_t keys = std::min(call.args.seqlen_new, keys_in_tile(answer->launches[0].name));
+  if (keys > call.cache.page_size + 1) *answer = {};
 }
 
 void with_sums(Question<Backward>* question, Answer* answer) {
@@ -217,11 +263,15 @@ void with_sums(Question<Backward>* question, Answer* answer) {
 }
 
 template <typename Call>
+constexpr Difference<Call> kOfStrides = {
+    "unused strides",
+    "The stride of a dimension with one entry may be any number in the C ABI; upstream narrows it "
+    "to 32 bits, and some kernels check bounds by it.",
+    without_unused_strides<Call>};
+
+template <typename Call>
 constexpr Difference<Call> kOfAll[] = {
-    {"unused strides",
-     "The stride of a dimension with one entry may be any number in the C ABI; upstream narrows it "
-     "to 32 bits, and some kernels check bounds by it.",
-     without_unused_strides<Call>},
+    kOfStrides<Call>,
     {"wide windows",
      "A window that reaches beyond all keys is an open one; upstream adds to it in 32 bits.",
      without_wide_windows<Call>},
@@ -249,6 +299,8 @@ Question<Forward> question_of(const Forward& call) { return {call, told_of(call.
 Question<Backward> question_of(const Backward& call) { return {call, told_of(call.problem)}; }
 
 Question<Cached> question_of(const Cached& call) { return {call, told_of(call.problem)}; }
+
+Question<Appended> question_of(const Appended& call) { return {call, told_of(call.problem)}; }
 
 template <>
 const std::vector<Difference<Forward>>& differences() {
@@ -291,6 +343,11 @@ const std::vector<Difference<Cached>>& differences() {
   static const auto* const all = [] {
     auto* list =
         new std::vector<Difference<Cached>>(std::begin(kOfAll<Cached>), std::end(kOfAll<Cached>));
+    list->push_back(
+        {"windows to the left over listed keys",
+         "Where a window begins behind the first tile of keys, upstream's kernels take the "
+         "pages of the first ones for its own: docs/races.md. They are refused.",
+         without_left_windows});
     list->push_back({"starts that are not read",
                      "In group mode upstream's kernels add the start of a sequence to k and v, "
                      "which in pages they do not use; without cu_seqlens_k it is that of queries.",
@@ -308,8 +365,33 @@ const std::vector<Difference<Cached>>& differences() {
                      "Upstream's kernels find a tile of keys by one entry of the block table, and "
                      "read beyond smaller pages; they are refused.",
                      without_small_pages});
+    list->push_back({"one tile of queries",
+                     "Upstream has each kernel over listed keys twice, and takes one with fewer "
+                     "queries in a tile where the other leaves compute units idle; here that "
+                     "other one serves every call.",
+                     on_a_busy_gpu});
     return list;
   }();
+  return *all;
+}
+
+template <>
+const std::vector<Difference<Appended>>& differences() {
+  static const auto* const all = new std::vector<Difference<Appended>>{
+      kOfStrides<Appended>,
+      {"nothing to append",
+       "Without new keys, and without queries to rotate, nothing is launched; upstream launches a "
+       "kernel for it.",
+       without_scores<Appended>},
+      {"queries as they are",
+       "Without rotary embedding no query is touched, and the C ABI takes none; upstream has "
+       "workgroups for their tiles, and appends the same keys once for each head of a group.",
+       without_queries},
+      {"pages under the new keys",
+       "Upstream's kernel writes a tile of new keys to two pages at most, and beyond the second "
+       "one where pages are small; they are refused.",
+       without_pages_under_new_keys},
+  };
   return *all;
 }
 

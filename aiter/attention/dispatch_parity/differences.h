@@ -36,6 +36,7 @@ struct Difference {
 Question<Forward> question_of(const Forward& call);
 Question<Backward> question_of(const Backward& call);
 Question<Cached> question_of(const Cached& call);
+Question<Appended> question_of(const Appended& call);
 
 template <typename Call>
 Answer ask(const Question<Call>& question) {

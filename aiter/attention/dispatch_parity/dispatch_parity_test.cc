@@ -91,7 +91,17 @@ Ours run(Cached* call, AddressSpace* addresses) {
   return ours;
 }
 
+Ours run(Appended* call, AddressSpace*) {
+  call->args.problem = &call->problem;
+  call->args.cache = &call->cache;
+  const testing::Recorder recorder;
+  Ours ours = {attn_append_kv(&call->args), attn_last_error()};
+  ours.launches = recorder.of(kRecordedLaunch);
+  return ours;
+}
+
 void find_scratch(Forward*, const Ours&) {}
+void find_scratch(Appended*, const Ours&) {}
 void find_scratch(Cached*, const Ours&) {}
 
 // Where the library has put the scratch memory, which in upstream is the caller's choice: delta,
@@ -213,12 +223,14 @@ Outcome compare(const Call& call, const Ours& ours) {
   return outcome;
 }
 
-// In upstream the caller chooses between the two directions over a cache, and the splits: the
-// library's choice is asked for, or where it refuses each that the call allows.
+// In upstream the caller chooses between the directions over a cache, and the splits: the library's
+// choice is asked for, or where it refuses each that the call allows.
 Outcome compare(Cached call, const Ours& ours) {
   const attn_problem& p = call.problem;
   std::vector<int32_t> ways;
-  if (ours.launches.empty()) {
+  if (call.cache.page_indptr) {
+    ways.push_back(0);  // listed keys have one direction
+  } else if (ours.launches.empty()) {
     if (call.args.splits <= 1 && call.cache.page_size > 0) ways.push_back(0);
     if (call.args.min_seqlen_q == 0) ways.push_back(std::max(1, call.args.splits));
   } else if (ours.launches.size() == 1) {
@@ -286,6 +298,10 @@ TEST(DispatchParityTest, Backward) { compare_all<Backward>("bwd", random_backwar
 TEST(DispatchParityTest, SplitKeys) { compare_all<Cached>("fwd_splitkv", random_split); }
 
 TEST(DispatchParityTest, PagedKeys) { compare_all<Cached>("fwd_pagedkv", random_paged); }
+
+TEST(DispatchParityTest, ListedKeys) { compare_all<Cached>("fwd_batch_prefill", random_listed); }
+
+TEST(DispatchParityTest, Append) { compare_all<Appended>("fwd_appendkv", random_appended); }
 
 }  // namespace
 }  // namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity

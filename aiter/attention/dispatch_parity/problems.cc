@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <iterator>
 #include <sstream>
@@ -156,7 +157,28 @@ void describe_problem(const attn_problem& p, std::ostream& out) {
       << "), bias " << p.bias << ", cap " << p.logits_soft_cap << ", dropout " << p.dropout_p;
 }
 
-Cached random_cached(std::mt19937* random, AddressSpace* addresses, bool pages, bool one_split) {
+int32_t* take_numbers(int64_t count, AddressSpace* addresses) {
+  return static_cast<int32_t*>(addresses->take(4 * count));
+}
+
+// The room of a sequence becomes that of whole pages.
+void add_pages(attn_problem* p, attn_kvcache* cache, AddressSpace* addresses, Draw* draw) {
+  cache->block_table_stride = (p->seqlen_k + cache->page_size - 1) / cache->page_size;
+  p->seqlen_k = static_cast<int32_t>(cache->block_table_stride) * cache->page_size;
+  cache->block_table = take_numbers(p->batch * cache->block_table_stride, addresses);
+  cache->entries = p->batch * static_cast<int32_t>(cache->block_table_stride) + draw->number(0, 3);
+}
+
+void add_entries(const attn_problem& p, attn_kvcache* cache, AddressSpace* addresses, Draw* draw) {
+  cache->entries = is_group(p) ? p.batch : p.batch + draw->number(0, 2);
+  if (!is_group(p) && draw->one_in(2)) cache->batch_index = take_numbers(p.batch, addresses);
+}
+
+enum class Keys { kInPlace, kInPages, kListed };
+
+Cached random_cached(std::mt19937* random, AddressSpace* addresses, Keys where, bool one_split) {
+  const bool pages = where != Keys::kInPlace;
+  const bool listed = where == Keys::kListed;
   Draw draw(random);
   addresses->clear();
   Cached call = {random_problem(&draw, /*backward=*/false)};
@@ -166,29 +188,32 @@ Cached random_cached(std::mt19937* random, AddressSpace* addresses, bool pages, 
   if (p.bias == ATTN_BIAS_ELEMENTWISE) p.bias = ATTN_BIAS_NONE;
   // Decoding asks for one query.
   if (draw.one_in(3)) p.seqlen_q = 1;
+  // No other mode has kernels over listed keys.
+  if (listed && !draw.one_in(8)) p.mode = ATTN_MODE_GROUP;
   const bool group = is_group(p);
   attn_kvcache& cache = call.cache;
   cache.struct_size = sizeof(cache);
-  const auto take_numbers = [&](int64_t count) {
-    return static_cast<int32_t*>(addresses->take(4 * count));
-  };
-  if (pages) {
+  if (listed) {
+    cache.page_size = 1;
+    // Sequences may share keys.
+    cache.entries = draw.number(0, p.batch * p.seqlen_k + 1);
+    cache.page_indptr = take_numbers(p.batch + 1, addresses);
+    cache.page_indices = take_numbers(p.batch * p.seqlen_k, addresses);
+  } else if (pages) {
     cache.page_size = draw.of({16, 32, 64, 128, 128, 256});
-    cache.block_table_stride = (p.seqlen_k + cache.page_size - 1) / cache.page_size;
-    p.seqlen_k = static_cast<int32_t>(cache.block_table_stride) * cache.page_size;
-    cache.block_table = take_numbers(p.batch * cache.block_table_stride);
-    cache.entries = p.batch * static_cast<int32_t>(cache.block_table_stride) + draw.number(0, 3);
+    add_pages(&p, &cache, addresses, &draw);
   } else {
-    cache.entries = group ? p.batch : p.batch + draw.number(0, 2);
-    if (!group && draw.one_in(2)) cache.batch_index = take_numbers(p.batch);
+    add_entries(p, &cache, addresses, &draw);
   }
   add_group(&p, &draw, addresses);
   if (pages && group && draw.one_in(2)) {
     p.total_k = 0;
     p.cu_seqlens_k = nullptr;
   }
-  if ((pages && group && !p.cu_seqlens_k) || ((pages || !group) && draw.one_in(2))) {
-    cache.seqlens_k = take_numbers(p.batch);
+  const bool needs_lengths = pages && !listed && group && !p.cu_seqlens_k;
+  const bool may_have_lengths = pages || !group;
+  if (needs_lengths || (may_have_lengths && draw.one_in(listed ? 16 : 2))) {
+    cache.seqlens_k = take_numbers(p.batch, addresses);
   }
 
   attn_kvcache_fwd_args& args = call.args;
@@ -211,7 +236,9 @@ Cached random_cached(std::mt19937* random, AddressSpace* addresses, bool pages, 
     args.alibi_slopes = static_cast<float*>(addresses->take(4 * p.batch * p.heads_q));
     args.alibi_stride_batch = draw.of({0, p.heads_q});
   }
-  if (pages && group && args.splits <= 1 && draw.one_in(4)) args.min_seqlen_q = draw.number(1, 200);
+  if (pages && group && args.splits <= 1 && draw.one_in(listed ? 16 : 4)) {
+    args.min_seqlen_q = draw.number(1, 200);
+  }
   return call;
 }
 
@@ -289,11 +316,60 @@ Backward random_backward(std::mt19937* random, AddressSpace* addresses) {
 
 Cached random_split(std::mt19937* random, AddressSpace* addresses) {
   const bool pages = (*random)() % 2 == 0;
-  return random_cached(random, addresses, pages, /*one_split=*/!pages && (*random)() % 4 == 0);
+  return random_cached(random, addresses, pages ? Keys::kInPages : Keys::kInPlace,
+                       /*one_split=*/!pages && (*random)() % 4 == 0);
 }
 
 Cached random_paged(std::mt19937* random, AddressSpace* addresses) {
-  return random_cached(random, addresses, /*pages=*/true, /*one_split=*/true);
+  return random_cached(random, addresses, Keys::kInPages, /*one_split=*/true);
+}
+
+Cached random_listed(std::mt19937* random, AddressSpace* addresses) {
+  return random_cached(random, addresses, Keys::kListed, /*one_split=*/(*random)() % 16 != 0);
+}
+
+Appended random_appended(std::mt19937* random, AddressSpace* addresses) {
+  Draw draw(random);
+  addresses->clear();
+  Appended call = {random_problem(&draw, /*backward=*/false)};
+  attn_problem& p = call.problem;
+  p.mode = ATTN_MODE_BATCH;
+  if (draw.one_in(3)) p.seqlen_q = 1;
+  attn_kvcache& cache = call.cache;
+  cache.struct_size = sizeof(cache);
+  if (draw.one_in(2)) {
+    // A tile of 64 new keys fits two pages of 63.
+    cache.page_size = draw.of({16, 32, 62, 63, 64, 128, 256});
+    add_pages(&p, &cache, addresses, &draw);
+  } else {
+    add_entries(p, &cache, addresses, &draw);
+  }
+  cache.seqlens_k = take_numbers(p.batch, addresses);
+
+  attn_append_kv_args& args = call.args;
+  args.struct_size = sizeof(args);
+  args.seqlen_new = std::min(p.seqlen_k, draw.of({0, 1, 1, p.seqlen_q, draw.number(1, 130)}));
+  const auto keys = [&](int32_t head_size) {
+    const int32_t rows = cache.page_size > 0 ? cache.page_size : p.seqlen_k;
+    return Extents{cache.entries, rows, p.heads_k, head_size};
+  };
+  const auto added = [&](int32_t head_size) {
+    return Extents{p.batch, args.seqlen_new, p.heads_k, head_size};
+  };
+  args.k = random_tensor(keys(p.head_size_qk), &draw, addresses);
+  args.v = random_tensor(keys(p.head_size_v), &draw, addresses);
+  args.k_new = random_tensor(added(p.head_size_qk), &draw, addresses);
+  args.v_new = random_tensor(added(p.head_size_v), &draw, addresses);
+  const int32_t most_units = p.head_size_qk / 16;
+  if (most_units == 0 || draw.one_in(3)) return call;
+  args.rotary = draw.of({ATTN_ROTARY_HALVES, ATTN_ROTARY_INTERLEAVED});
+  args.rotary_size = 16 * draw.number(1, most_units);
+  args.rotary_length = p.seqlen_k + p.seqlen_q;
+  const int64_t table = int64_t{args.rotary_length} * args.rotary_size;
+  args.rotary_cos = addresses->take(table);
+  args.rotary_sin = addresses->take(table);
+  args.q = random_tensor(query_extents(p, p.head_size_qk), &draw, addresses);
+  return call;
 }
 
 std::string describe(const Forward& call) {
@@ -317,6 +393,15 @@ std::string describe(const Cached& call) {
   out << (call.args.lse ? ", lse" : "") << ", least queries " << call.args.min_seqlen_q
       << ", splits " << call.args.splits << ", page size " << call.cache.page_size
       << (call.cache.seqlens_k ? ", lengths" : "") << (call.cache.batch_index ? ", entries" : "");
+  return out.str();
+}
+
+std::string describe(const Appended& call) {
+  std::ostringstream out;
+  describe_problem(call.problem, out);
+  out << ", new keys " << call.args.seqlen_new << ", rotary " << call.args.rotary << " of "
+      << call.args.rotary_size << ", page size " << call.cache.page_size
+      << (call.cache.batch_index ? ", entries" : "");
   return out.str();
 }
 

@@ -34,9 +34,14 @@ Backward random_backward(std::mt19937* random, AddressSpace* addresses);
 // and need not be split.
 Cached random_split(std::mt19937* random, AddressSpace* addresses);
 Cached random_paged(std::mt19937* random, AddressSpace* addresses);
+// Calls whose keys are listed one by one.
+Cached random_listed(std::mt19937* random, AddressSpace* addresses);
+// Calls that put new keys into a cache.
+Appended random_appended(std::mt19937* random, AddressSpace* addresses);
 
 std::string describe(const Forward& call);
 std::string describe(const Backward& call);
 std::string describe(const Cached& call);
+std::string describe(const Appended& call);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity

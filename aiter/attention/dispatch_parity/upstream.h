@@ -57,11 +57,21 @@ struct Cached {
   float* o_acc;
   // Split kernels in the form that serves every call, not in that which upstream chooses.
   bool plain_form;
+  // Kernels over listed keys as for a GPU that has no idle compute units.
+  bool busy;
+};
+
+// What puts new keys and values into a cache.
+struct Appended {
+  attn_problem problem;
+  attn_kvcache cache;
+  attn_append_kv_args args;
 };
 
 // The kernels in the order of their launches; none: it refuses.
 std::vector<Launch> upstream(const Forward& call, const Told& told);
 std::vector<Launch> upstream(const Backward& call, const Told& told);
 std::vector<Launch> upstream(const Cached& call, const Told& told);
+std::vector<Launch> upstream(const Appended& call, const Told& told);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity

@@ -4,13 +4,13 @@
 #include "fmha_fwd.hpp"
 #include "fwd_dispatcher.inc"
 
-// The dispatcher asks for the number of compute units; nothing of its choice depends on it.
+// Upstream's dispatchers of two directions ask for the number of compute units.
 extern "C" hipError_t hipGetDevice(int* device) {
   *device = 0;
   return hipSuccess;
 }
 extern "C" hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int) {
-  properties->multiProcessorCount = 304;
+  properties->multiProcessorCount = AITER_ATTN_NAMESPACE::attention::dispatch_parity::compute_units;
   return hipSuccess;
 }
 

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What upstream's two directions over a cache have in common.
+// What upstream's directions over a cache have in common.
 #pragma once
 
 #include "aiter/attention/dispatch_parity/upstream_stub.h"
@@ -10,6 +10,7 @@ namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity {
 
 std::vector<Launch> upstream_splitkv(const Cached& call, const Told& told);
 std::vector<Launch> upstream_pagedkv(const Cached& call, const Told& told);
+std::vector<Launch> upstream_batch_prefill(const Cached& call, const Told& told);
 
 template <typename Traits>
 Traits cached_traits_of(const Cached& call, const Told& told) {

@@ -17,6 +17,7 @@ std::vector<Launch> upstream_pagedkv(const Cached& call, const Told& told) {
 }
 
 std::vector<Launch> upstream(const Cached& call, const Told& told) {
+  if (call.cache.page_indptr) return upstream_batch_prefill(call, told);
   return call.splits > 0 ? upstream_splitkv(call, told) : upstream_pagedkv(call, told);
 }
 

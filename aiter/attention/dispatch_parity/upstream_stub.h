@@ -47,6 +47,10 @@ inline Launch* recorded = nullptr;
 // Whether split kernels are asked for in the form that serves every call.
 inline bool in_plain_form = false;
 
+// Those of the GPU that upstream's dispatchers ask for.
+constexpr int kComputeUnits = 304;
+inline int compute_units = kComputeUnits;
+
 // A launch by upstream's function that runs an instance: in the form that it chooses at run time,
 // or in the plain one.
 template <typename Args>

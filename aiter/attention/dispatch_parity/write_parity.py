@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from absl import app, flags
 
 from kernels.ck_fmha.ckgen import emission
-from kernels.ck_fmha.ckgen.directions import KINDS, Instance, PoolError, direction_of
+from kernels.ck_fmha.ckgen.directions import KINDS, Candidate, Instance, PoolError, direction_of
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
 from kernels.ck_fmha.ckgen.schema import known_values, parse_variant_set
 from kernels.ck_fmha.ckgen.selection import select
@@ -33,7 +34,14 @@ _OUT = flags.DEFINE_string("out", None, "the folder of what is written", require
 _PARTS = flags.DEFINE_integer("parts", 1, "files that each side of a direction is spread over")
 
 ARCH = "gfx942"
-DIRECTIONS = ("fwd", "bwd", "fwd_splitkv", "fwd_pagedkv")
+DIRECTIONS = (
+    "fwd",
+    "bwd",
+    "fwd_splitkv",
+    "fwd_pagedkv",
+    "fwd_appendkv",
+    "fwd_batch_prefill",
+)
 _NOTICE = "// Generated. Do not edit.\n"
 
 
@@ -65,6 +73,16 @@ STUBS = {
         "float fmha_fwd_pagedkv_",
         "fmha_fwd_pagedkv_args",
         "fmha_fwd_pagedkv_create_kargs_and_grids",
+    ),
+    "fwd_appendkv": Stub(
+        "float fmha_fwd_appendkv_",
+        "fmha_fwd_appendkv_args",
+        "fmha_fwd_appendkv_create_kargs_and_grids",
+    ),
+    "fwd_batch_prefill": Stub(
+        "float fmha_batch_prefill_",
+        "fmha_batch_prefill_args",
+        "fmha_batch_prefill_create_kargs_and_grids",
     ),
     # These choose between forms of the instance at run time, by upstream's text.
     "fwd_splitkv": Stub("void fmha_fwd_splitkv_oneshot_", "fmha_fwd_splitkv_args", ""),
@@ -129,6 +147,34 @@ template <>
 """
 
 
+def for_idle_gpus(candidate: Candidate) -> list[Candidate]:
+    """What upstream has beside a candidate for calls that leave compute units idle.
+
+    Each kernel of batch prefill is there once more with a smaller tile of queries. No variant set
+    has these, but upstream's dispatcher picks them.
+    """
+    if candidate.direction != "fwd_batch_prefill":
+        return []
+    (instance,) = candidate.instances
+    kernel = instance.upstream
+    factory = sys.modules[type(kernel).__module__].CustomFactory
+    found = []
+    for tile in factory.get_hdim_tile_size_dict(kernel.F_dtype)[kernel.F_hdim]:
+        if str(tile.F_constraint) == "true":
+            continue
+        other = dataclasses.replace(kernel, F_tile=tile)
+        found.append(
+            dataclasses.replace(
+                candidate,
+                instances=(dataclasses.replace(instance, name=other.name, upstream=other),),
+                api_trait=other.api_trait(),
+            )
+        )
+    if not found:
+        raise PoolError(f"{instance.name}: upstream has no smaller tile of queries")
+    return found
+
+
 def stubs_file(direction: str, instances: Sequence[Instance]) -> str:
     header = "fmha_bwd.hpp" if direction == "bwd" else "fmha_fwd.hpp"
     return (
@@ -185,17 +231,23 @@ def files(
     chosen = select(parse_variant_set(set_text, set_name, known), pool.candidates)
     chosen = [candidate for candidate in chosen if candidate.direction in DIRECTIONS]
     instances = instances_of(chosen)
+    # As in upstream, which tries a constraint first.
+    of_upstream = [
+        *(other for candidate in chosen for other in for_idle_gpus(candidate)),
+        *chosen,
+    ]
     # Of the whole pool, as libraries have them: who shares a function depends on who comes first.
     functions, texts = emission.launch_functions(instances_of(pool.candidates))
     out: dict[str, str | bytes] = {}
     for direction in DIRECTIONS:
         own = [i for i in instances if direction_of(i.kind) == direction]
         used = list(dict.fromkeys(functions[instance.name] for instance in own))
-        out[f"{direction}_dispatcher.inc"] = pool.dispatcher(direction, chosen)
+        picked = [i for i in instances_of(of_upstream) if direction_of(i.kind) == direction]
+        out[f"{direction}_dispatcher.inc"] = pool.dispatcher(direction, of_upstream)
         for part in range(parts):
             own_texts = [texts[name] for name in used[part::parts]]
             out[f"{direction}_launch_{part}.cpp"] = launch_file(direction, own_texts)
-            out[f"{direction}_stubs_{part}.cpp"] = stubs_file(direction, own[part::parts])
+            out[f"{direction}_stubs_{part}.cpp"] = stubs_file(direction, picked[part::parts])
     rows: list[Mapping[str, Any]] = [
         *(emission.row(instance, functions[instance.name], left_out={}) for instance in instances),
         *own_rows,
