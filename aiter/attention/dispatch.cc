@@ -295,7 +295,9 @@ int64_t most_parts(const LaunchTable& table, Request request) {
     if (plan.main != Kind::kBwdDqDkDv) {
       most = std::max<int64_t>(most, plan.splits);
     } else if (main && main->tile_seqlen_k != 0) {
-      most = std::max(most, tiles(request.seqlen_k, main->tile_seqlen_k));
+      // Upstream's kernels read two sums for a sequence without keys: docs/races.md, N.
+      const int64_t least = request.traits.group_mode ? 2 : 1;
+      most = std::max({most, least, tiles(request.seqlen_k, main->tile_seqlen_k)});
     }
   }
   return most;

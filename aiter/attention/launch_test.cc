@@ -600,6 +600,17 @@ TEST(LaunchTest, ADeterministicBackwardKeepsASumForEachTileOfKeys) {
   }
 }
 
+// Of a sequence without keys two are read: docs/races.md, N.
+TEST(LaunchTest, ADeterministicBackwardOfSequencesHasTwoSumsAtLeast) {
+  GpuProblem problem(Shape{0, 2, 2, 0, 0, 64, 64}, ATTN_DTYPE_FP16, 1,
+                     std::vector<int32_t>{0, 10, 30}, std::vector<int32_t>{0, 0, 20});
+  attn_bwd_args args = problem.bwd_with_workspace();
+  const uint64_t plain = args.workspace_size, dq_acc = 30 * 2 * 64 * 4;
+  args.deterministic = 1;
+  EXPECT_EQ(attn_bwd_workspace_size(&args, &args.workspace_size), ATTN_OK);
+  EXPECT_EQ(args.workspace_size, plain + dq_acc);
+}
+
 TEST(LaunchTest, FeaturesWithoutAnInstanceAreNamed) {
   GpuProblem problem(Shape{1, 2, 2, 30, 50, 128, 128}, ATTN_DTYPE_BF16);
   problem.problem.dropout_p = 0.5f;

@@ -197,6 +197,28 @@ def test_a_deterministic_backward_pass(hip: Hip, arch: str) -> None:
 
 
 @each_arch
+def test_a_deterministic_backward_pass_of_a_sequence_without_keys(hip: Hip, arch: str) -> None:
+    """All keys fit one tile, so that there is one sum of dq, but for defect N."""
+    shape = Shape(((19, 0), (64, 33), (1, 1)), (4, 2), CAUSAL, group=True)
+    problem = Featured(hip, shape, arch)
+    q, k, v, dout = problem.arrays()
+    _, bwd, more = problem.mode()
+    starts = np.cumsum([(0, 0), *shape.lengths], axis=0, dtype=np.int32)
+    starts_q, starts_k = np.ascontiguousarray(starts.T)
+    on_host = [np.ascontiguousarray(x.read()) for x in (q, k, v)]
+    out, lse = (
+        problem.hip.array(x, problem.stream, problem.device)
+        for x in aiter_attn.mha_varlen_fwd(*on_host, starts_q, starts_k, 64, 33, causal=True)
+    )
+    gradients, _workspace = backward(
+        problem, bwd, dout, q, k, v, out, lse, *more, **problem.options, deterministic=True
+    )
+    problem.hip.synchronize(problem.stream)
+    assert not gradients[0].read()[:19].any()
+    problem.check(o=out, lse=lse, **dict(zip(("dq", "dk", "dv"), gradients, strict=True)))
+
+
+@each_arch
 def test_short_sequences_are_left_out(hip: Hip, arch: str) -> None:
     problem = Featured(hip, Shape(GROUP, (4, 2), CAUSAL, group=True), arch, skipped_seqlen_q=5)
     q, k, v, _ = problem.arrays()
