@@ -28,6 +28,7 @@ load("//kernels/private:embedded_pack.bzl", _embedded_pack = "embedded_pack")
 load("//kernels/private:header_tree.bzl", _header_tree = "header_tree")
 load("//kernels/private:hip_host_library.bzl", _hip_host_library = "hip_host_library")
 load("//kernels/private:launch_table.bzl", _launch_table = "launch_table")
+load("//kernels/private:own_kernels.bzl", _own_kernels = "own_kernels")
 load(
     "//kernels/private:providers.bzl",
     _CodeObjectInfo = "CodeObjectInfo",
@@ -49,3 +50,4 @@ embedded_pack = _embedded_pack
 header_tree = _header_tree
 hip_host_library = _hip_host_library
 launch_table = _launch_table
+own_kernels = _own_kernels

@@ -256,11 +256,13 @@ attn_status attn_dropout_mask(const attn_dropout_mask_args* given) {
     const attn_dropout_mask_args args = read_struct(given);
     require_zero<attn_dropout_mask_args>("reserved", args.reserved);
     const Problem problem = validated(args, read_struct(args.problem));
-    if (problem.device_type != ATTN_DEVICE_CPU) {
-      fail(Status::kUnsupported, "device_type is ", problem.device_type, ", but attn_dropout_mask ",
-           "writes host memory: pass ", static_cast<int>(ATTN_DEVICE_CPU), " (CPU)");
-    }
-    reference_dropout_mask(problem, args.kept);
+    if (problem.device_type == ATTN_DEVICE_CPU) return reference_dropout_mask(problem);
+    if (query_rows(problem) == 0 || problem.seqlen_k == 0) return;
+    runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
+    const std::string arch = driver.arch(problem.device_id);
+    const Plan plan = complete_plan(request_for(problem, arch));
+    launch_mask(launch_table(), problem, plan, launch_table().find_arch(arch), driver,
+                rocm_loader(driver));
   });
 }
 

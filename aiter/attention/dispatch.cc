@@ -171,6 +171,14 @@ Plan plan_backward(const LaunchTable& table, const Request& request) {
   return plan;
 }
 
+// There is one, for all dtypes and head sizes.
+Plan plan_mask(const LaunchTable& table, const Request& request) {
+  Plan plan;
+  plan.main = Kind::kDropoutMask;
+  plan.add(plan.main, pick(table, plan.main, 0, 0, request, table.find_arch(request.arch)));
+  return plan;
+}
+
 int64_t tiles(int64_t length, uint16_t tile) { return tile == 0 ? 1 : (length + tile - 1) / tile; }
 
 // As many as the caller asks for, or as fill the GPU.
@@ -280,6 +288,8 @@ Plan dispatch(const LaunchTable& table, const Request& request) {
       return plan_backward(table, request);
     case Direction::kAppendKv:
       return plan_pass(table, kAppend, request);
+    case Direction::kDropoutMask:
+      return plan_mask(table, request);
     case Direction::kKvcacheForward:
       break;
   }

@@ -103,6 +103,15 @@ TEST(DispatchTest, SharedKeyHeadsAreSummedTwice) {
   EXPECT_EQ(names[4], "attn_sum_heads_bf16");
 }
 
+TEST(DispatchTest, OneKernelMakesAllDropoutMasks) {
+  Request r = request(Direction::kDropoutMask);
+  for (const int32_t size : {8, 64, 500}) {
+    r.head_size_qk = r.head_size_v = size;
+    EXPECT_THAT(chosen(r), ElementsAre("attn_dropout_mask_u8"));
+    r.traits.group_mode = !r.traits.group_mode;
+  }
+}
+
 TEST(DispatchTest, ASumOfTheBiassGradientIsTheLast) {
   Request r = request(Direction::kBackward);
   r.sum_bias = true;

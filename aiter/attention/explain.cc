@@ -42,6 +42,8 @@ const char* name_of(Direction direction) {
       return "backward";
     case Direction::kAppendKv:
       return "append";
+    case Direction::kDropoutMask:
+      return "dropout mask";
     case Direction::kKvcacheForward:
       break;
   }

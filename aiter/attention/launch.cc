@@ -268,6 +268,15 @@ void launch(const LaunchTable& table, const Problem& p, const Plan& plan, int ar
   }
 }
 
+void launch_mask(const LaunchTable& table, const Problem& p, const Plan& plan, int arch,
+                 runtime::Driver& driver, runtime::Loader& loader) {
+  LaunchArgs args = {};
+  args.problem = p;
+  args.kept = p.kept;
+  const runtime::DeviceScope scope(driver, p.device_id);
+  launch_row(table, *plan.main_row(), args, arch, driver, loader);
+}
+
 void fill_outputs(const Problem& p, runtime::Driver& driver) {
   const runtime::DeviceScope scope(driver, p.device_id);
   for (const Operand& operand : Operands(p)) {

@@ -600,6 +600,49 @@ TEST(LaunchTest, ADeterministicBackwardKeepsASumForEachTileOfKeys) {
   }
 }
 
+// Which weights dropout keeps: one kernel, whatever the dtype and the head sizes are.
+TEST(LaunchTest, ADropoutMask) {
+  GpuProblem problem(Shape{2, 4, 2, 30, 50, 200, 8}, ATTN_DTYPE_BF16);
+  problem.problem.dropout_p = 0.5f;
+  problem.problem.dropout_seed = 7;
+  std::vector<uint8_t> kept(2 * 4 * 30 * 50);
+  const attn_dropout_mask_args args = {sizeof(args), 0, &problem.problem, kept.data()};
+  const Recorder recorder;
+  EXPECT_EQ(attn_dropout_mask(&args), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(recorder.order(), "lk");
+  const RecordedCall call = recorder.all().back();
+  expect_launch(call, "attn_dropout_mask_u8", 5, 2, 1, 256);
+  const LaunchArgs got = kernarg_of<TestKernarg>(call);
+  EXPECT_EQ(got.kept, kept.data());
+  EXPECT_EQ(got.problem.dropout_seed, 7u);
+  EXPECT_EQ(got.problem.dropout_p, 0.5f);
+  EXPECT_EQ(got.problem.heads_q, 4);
+}
+
+TEST(LaunchTest, ADropoutMaskOfNothing) {
+  GpuProblem problem(Shape{2, 4, 2, 30, 0, 64, 64}, ATTN_DTYPE_FP16);
+  problem.problem.dropout_p = 0.5f;
+  const attn_dropout_mask_args args = {sizeof(args), 0, &problem.problem, nullptr};
+  const Recorder recorder;
+  EXPECT_EQ(attn_dropout_mask(&args), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(recorder.order(), "");
+  problem.problem.seqlen_k = 50;
+  EXPECT_EQ(attn_dropout_mask(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("kept is NULL"));
+}
+
+TEST(LaunchTest, ADropoutMaskOnAnArchThatTheBuildLacks) {
+  GpuProblem problem(Shape{1, 2, 2, 3, 5, 64, 64}, ATTN_DTYPE_FP16);
+  problem.problem.device_id = 8;
+  std::vector<uint8_t> kept(2 * 3 * 5);
+  const attn_dropout_mask_args args = {sizeof(args), 0, &problem.problem, kept.data()};
+  const Environment archs(kArchs, "a,b,c,d,e,f,g,h,gfx90a");
+  const Recorder recorder;
+  EXPECT_EQ(attn_dropout_mask(&args), ATTN_ERROR_UNSUPPORTED);
+  EXPECT_THAT(attn_last_error(), HasSubstr("no dropout_mask kernel in this build for"));
+  EXPECT_THAT(attn_last_error(), HasSubstr("on gfx90a. It has code for gfx942, gfx950 only"));
+}
+
 // Of a sequence without keys two are read: docs/races.md, N.
 TEST(LaunchTest, ADeterministicBackwardOfSequencesHasTwoSumsAtLeast) {
   GpuProblem problem(Shape{0, 2, 2, 0, 0, 64, 64}, ATTN_DTYPE_FP16, 1,

@@ -11,7 +11,7 @@
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
-enum class Direction { kForward, kBackward, kKvcacheForward, kAppendKv };
+enum class Direction { kForward, kBackward, kKvcacheForward, kAppendKv, kDropoutMask };
 
 // What is to be computed, and on what. validate.h makes them of a caller's structs; only what has
 // passed there reaches any other part.
@@ -46,6 +46,7 @@ struct Problem : attn_problem {
   int32_t rotary_length;
   const void* rotary_cos;
   const void* rotary_sin;
+  uint8_t* kept;  // kDropoutMask, which has no tensor
 };
 
 inline bool is_group(const attn_problem& p) { return p.mode == ATTN_MODE_GROUP; }

@@ -25,12 +25,13 @@ using kernels::Kind;
 using kernels::LaunchTable;
 using kernels::Row;
 
-constexpr Kind kKinds[] = {
-    Kind::kFwd,         Kind::kBwdDotDoO,      Kind::kBwdDqDkDv,         Kind::kBwdConvertDq,
-    Kind::kSumHeads,    Kind::kFwdSplitkv,     Kind::kFwdSplitkvCombine, Kind::kFwdPagedkv,
-    Kind::kFwdAppendkv, Kind::kFwdBatchPrefill};
+constexpr Kind kKinds[] = {Kind::kFwd,          Kind::kBwdDotDoO,         Kind::kBwdDqDkDv,
+                           Kind::kBwdConvertDq, Kind::kSumHeads,          Kind::kDropoutMask,
+                           Kind::kFwdSplitkv,   Kind::kFwdSplitkvCombine, Kind::kFwdPagedkv,
+                           Kind::kFwdAppendkv,  Kind::kFwdBatchPrefill};
 constexpr Direction kDirections[] = {Direction::kForward, Direction::kBackward,
-                                     Direction::kKvcacheForward, Direction::kAppendKv};
+                                     Direction::kKvcacheForward, Direction::kAppendKv,
+                                     Direction::kDropoutMask};
 constexpr Dtype kDtypes[] = {Dtype::kFp16, Dtype::kBf16};
 constexpr const char* kArchs[] = {"gfx942", "gfx950", "", "none"};
 
@@ -46,10 +47,11 @@ std::string whole_table() {
       row.head_size_alignment = 8;
       row.tile_seqlen_q = row.tile_seqlen_k = 64;
       row.traits.kind = kind;
-      row.traits.dtype = dtype;
+      if (kind != Kind::kDropoutMask) row.traits.dtype = dtype;
       row.traits.lse = kind == Kind::kFwd || kind == Kind::kFwdSplitkvCombine;
       row.traits.paged_kv = kind == Kind::kFwdPagedkv;
-      if (kind != Kind::kSumHeads) row.traits.head_size_qk = row.traits.head_size_v = 64;
+      const bool own = kind == Kind::kSumHeads || kind == Kind::kDropoutMask;
+      if (!own) row.traits.head_size_qk = row.traits.head_size_v = 64;
       CodeObjectRow object = {};
       object.key[0] = 1;
       builder.add(std::string(name_of(kind)) + "_" + name_of(dtype), row, make_launch,

@@ -394,9 +394,10 @@ Problem validated(const attn_append_kv_args& args, const attn_problem& problem,
 }
 
 Problem validated(const attn_dropout_mask_args& args, const attn_problem& problem) {
-  Problem p = {problem, Direction::kForward};
+  Problem p = {problem, Direction::kDropoutMask};
+  p.kept = args.kept;
   validate_problem(p, Pointers::kRequired);
-  validate_kept(p, args.kept);
+  validate_kept(p);
   return p;
 }
 

@@ -346,13 +346,13 @@ void validate_memory(const Problem& p, Pointers pointers) {
   memory.validate_sharing();
 }
 
-void validate_kept(const Problem& p, const uint8_t* kept) {
+void validate_kept(const Problem& p) {
   Memory memory(p);
-  if (!kept && query_rows(p) != 0 && p.seqlen_k != 0) {
+  if (!p.kept && query_rows(p) != 0 && p.seqlen_k != 0) {
     refuse("kept", "NULL", "this problem has ", p.heads_q, " heads of ", query_rows(p), " rows of ",
            p.seqlen_k, " bytes");
   }
-  memory.add("kept", true, kept, {query_rows(p), p.heads_q, p.seqlen_k});
+  memory.add("kept", true, p.kept, {query_rows(p), p.heads_q, p.seqlen_k});
   validate_rng_state(p, &memory);
   memory.add_lengths();
   memory.validate_sharing();

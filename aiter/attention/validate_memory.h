@@ -14,6 +14,6 @@ namespace AITER_ATTN_NAMESPACE::attention {
 void validate_memory(const Problem& problem, Pointers pointers);
 
 // Likewise of attn_dropout_mask.
-void validate_kept(const Problem& problem, const uint8_t* kept);
+void validate_kept(const Problem& problem);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -71,8 +71,8 @@ bool read_launch_table(const void* data, size_t size) {
     const Row& row = table.row(i);
     read_row(table, row);
     using attention::Direction;
-    for (const auto direction :
-         {Direction::kForward, Direction::kBackward, Direction::kKvcacheForward}) {
+    for (const auto direction : {Direction::kForward, Direction::kBackward,
+                                 Direction::kKvcacheForward, Direction::kDropoutMask}) {
       for (const std::string_view arch : archs) {
         const attention::Request request = request_of(row, direction, arch);
         const attention::Plan plan = dispatch(table, request);

@@ -51,6 +51,8 @@ void make_bwd_by_key(const LaunchArgs& args, Launch* launch) {
 
 void make_sum_heads(const LaunchArgs& args, Launch* launch) { store(args, 7, 1, 1, launch); }
 
+void make_dropout_mask(const LaunchArgs& args, Launch* launch) { store(args, 5, 2, 1, launch); }
+
 void make_splitkv(const LaunchArgs& args, Launch* launch) {
   const attn_problem& p = args.problem;
   store(args, tiles(p.seqlen_q, 64) * args.features.splits, p.heads_q, p.batch, launch);
@@ -109,6 +111,7 @@ class Table {
       }
     }
     for (const Dtype dtype : {Dtype::kFp16, Dtype::kBf16}) add_sum_heads(dtype);
+    add_dropout_mask();
     for (const uint16_t size : {64, 128}) {
       for (const bool group : {false, true}) add_split(size, group);
     }
@@ -197,6 +200,12 @@ class Table {
     Row row = base_row(Kind::kSumHeads, dtype, 0, false);
     row.traits.pad_seqlen_q = false;
     add(std::string("attn_sum_heads_") + name_of(dtype), row, make_sum_heads);
+  }
+
+  void add_dropout_mask() {
+    Row row = base_row(Kind::kDropoutMask, Dtype{}, 0, false);
+    row.traits.pad_seqlen_q = false;
+    add("attn_dropout_mask_u8", row, make_dropout_mask);
   }
 
   void add_split(uint16_t size, bool group) {

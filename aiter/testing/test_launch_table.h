@@ -20,6 +20,7 @@ using TestKernarg = kernels::LaunchArgs;
 //              batch mode also without
 //   bwd_*      as fwd, padded in seqlen; d128 also padded in head size
 //   sum_heads  fp16, bf16
+//   dropout_mask
 //   and of d64 fp16 one of each for each feature: fwd with _bias, _alibi, _dropout, _cap, and in
 //   group mode _skip; bwd_dq_dk_dv with _bias (and its gradient), _alibi, _dropout, and with
 //   bwd_convert_dq _det (deterministic); and of d64 fp8, batch: fwd, without lse and padding

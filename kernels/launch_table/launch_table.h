@@ -75,6 +75,9 @@ struct LaunchArgs {
   // keys.
   attn_tensor sum_from, sum_to;
   int32_t sum_head_size;
+  // dropout_mask: uint8 [batch, heads_q, seqlen_q, seqlen_k], in group mode
+  // [heads_q, total_q, seqlen_k], contiguous.
+  uint8_t* kept;
   Features features;
 };
 

@@ -78,7 +78,9 @@ def _buckets(rows: Sequence[Row]) -> list[tuple[int, int, int, int, int]]:
     found: dict[tuple[int, int], dict[tuple[int, int], None]] = {}
     for row in rows:
         traits = row["traits"]
-        group = found.setdefault((TABLE.kind_number(row["kind"]), dtypes[traits["dtype"]]), {})
+        group = found.setdefault(
+            (TABLE.kind_number(row["kind"]), dtypes.get(traits.get("dtype", ""), 0)), {}
+        )
         group[traits.get("head_size_qk", 0), traits.get("head_size_v", 0)] = None
     return [(*group, *sizes, 0) for group in sorted(found) for sizes in found[group]]
 

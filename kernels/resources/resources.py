@@ -61,7 +61,9 @@ _BAZEL_FLAGS = flags.DEFINE_multi_string("bazel_flag", ["--config=cache"], "of t
 
 # By Bazel.
 _POOL = flags.DEFINE_string("pool", None, "pool.json of @ck_fmha", required=True)
-_OWN_ROWS = flags.DEFINE_string("own_rows", None, "rows of //kernels/sum_heads", required=True)
+_OWN_ROWS = flags.DEFINE_multi_string(
+    "own_rows", None, "rows.json of each package of kernels of our own", required=True
+)
 _README = flags.DEFINE_string("readme", None, "README.md beside the variant sets", required=True)
 _ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.toml", required=True)
 _LOCK = flags.DEFINE_string("lock", None, "groups.lock.bzl", required=True)
@@ -74,7 +76,12 @@ class Kernels:
 
     def __init__(self) -> None:
         self._pool = RecordedPool(Path(_POOL.value).read_text("utf-8"))
-        self._own = {row["name"]: row for row in json.loads(Path(_OWN_ROWS.value).read_bytes())}
+        self._own: dict[str, Row] = {}
+        self._packages = dict(self._pool.packages)  # of labels, by instance
+        for path in map(Path, _OWN_ROWS.value):
+            for row in json.loads(path.read_bytes()):
+                self._own[row["name"]] = row
+                self._packages[row["name"]] = f"{path.parent}"
         self._files = variant_set_files(Path(_README.value))
         self.rows: dict[str, Row] = {**self._pool.rows, **self._own}
 
@@ -96,9 +103,8 @@ class Kernels:
         return [*rows_of_set(self._pool, self._files[name]), *self._own.values()]
 
     def label(self, name: str, arch: str) -> str:
-        if name in self._own:
-            return f"//kernels/sum_heads:{name}.{arch}"
-        return f"@ck_fmha//{self._pool.packages[name]}:{name}.{arch}"
+        repository = "" if name in self._own else "@ck_fmha"
+        return f"{repository}//{self._packages[name]}:{name}.{arch}"
 
     def announce(self, rows: Sequence[Row], arch: str) -> None:
         """Says what compiling them would take."""

@@ -71,6 +71,8 @@ def test_grids(rows):
             "bwd_convert_dq": [blocks_q, 4, 2],
             # Vectors of 8 elements, 256 to a workgroup.
             "sum_heads": [2 * 300 * 4 * 64 // (8 * 256), 1, 1],
+            # Tiles of 32 x 32, four to a workgroup, of each head.
+            "dropout_mask": [-(-7 * 10 // 4), 2 * 4, 1],
         }[instance["kind"]]
         assert row["grid"] == expected, instance["name"]
 

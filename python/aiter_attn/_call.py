@@ -156,12 +156,6 @@ class Call(Arrays):
         attn_dropout_mask gives it: 1 where dropout keeps the weight."""
         if not self.problem.dropout_p > 0.0:
             return self.no_probabilities()
-        if self._device[0] != _C.DEVICE_CPU:
-            raise UnsupportedError(
-                "return_attn_probs: with dropout, this version tells which weights stay for arrays "
-                "in host memory only; pass return_attn_probs=False, or the same rng_state with "
-                "such arrays"
-            )
         made = self._output("kept", None)
         _C.dropout_mask(self.problem, self._tensors)
         return self._result(None, made)

@@ -17,6 +17,6 @@ namespace AITER_ATTN_NAMESPACE::attention {
 void reference_fwd(const Problem& problem);
 void reference_bwd(const Problem& problem);
 void reference_append_kv(const Problem& problem);
-void reference_dropout_mask(const Problem& problem, uint8_t* kept);
+void reference_dropout_mask(const Problem& problem);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -104,7 +104,8 @@ def sizes_of(rows: list[dict], row: dict) -> list[list[int]]:
     same = [
         other["traits"]
         for other in rows
-        if (other["kind"], other["traits"]["dtype"]) == (row["kind"], row["traits"]["dtype"])
+        if (other["kind"], other["traits"].get("dtype"))
+        == (row["kind"], row["traits"].get("dtype"))
     ]
     pairs = [(t.get("head_size_qk", 0), t.get("head_size_v", 0)) for t in same]
     return [list(pair) for pair in dict.fromkeys(pairs)]

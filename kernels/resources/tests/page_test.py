@@ -24,7 +24,11 @@ from kernels.resources.report import records
 _UNITS = compute_units(Path(os.environ["ARCHS"]).read_text("utf-8"))
 _ROWS = {
     **RecordedPool(Path(os.environ["POOL"]).read_text("utf-8")).rows,
-    **{row["name"]: row for row in json.loads(Path(os.environ["OWN_ROWS"]).read_bytes())},
+    **{
+        row["name"]: row
+        for path in os.environ["OWN_ROWS"].split()
+        for row in json.loads(Path(path).read_bytes())
+    },
 }
 _HOW = "./bazelw run //kernels:resources -- --where='vgpr<512'"
 

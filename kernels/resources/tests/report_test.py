@@ -33,7 +33,11 @@ from kernels.resources.report import (
 
 _POOL = RecordedPool(Path(os.environ["POOL"]).read_text("utf-8"))
 _UNITS = compute_units(Path(os.environ["ARCHS"]).read_text("utf-8"))
-_OWN = {row["name"]: row for row in json.loads(Path(os.environ["OWN_ROWS"]).read_bytes())}
+_OWN = {
+    row["name"]: row
+    for path in os.environ["OWN_ROWS"].split()
+    for row in json.loads(Path(path).read_bytes())
+}
 _KERNEL = {
     "agpr_count": 0,
     "lds_size": 0,

@@ -57,12 +57,12 @@ def _checkout(root: Path, scheme: str) -> Path:
 def run(root: Path | None, *arguments: str) -> subprocess.CompletedProcess[str]:
     files = {
         "pool": "POOL",
-        "own_rows": "OWN_ROWS",
         "readme": "SETS_README",
         "archs_file": "ARCHS",
         "lock": "LOCK",
     }
     given = [f"--{flag}={os.environ[name]}" for flag, name in files.items()]
+    given += [f"--own_rows={path}" for path in os.environ["OWN_ROWS"].split()]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     environment.pop("BUILD_WORKSPACE_DIRECTORY", None)
     if root:
@@ -92,12 +92,12 @@ def test_the_table_of_smoke(checkout: Path) -> None:
     # 64 items of the head, 256 threads, LDS of one K and one V tile: as CK's tile has it.
     assert (forward[3], forward[5], forward[9]) == ("13824", "0", "0")
     assert int(forward[12 - 2]) > 0
-    assert len(named) == 6
-    assert "Of 6 kernels: no workgroup fits 0, scratch in loops 0, spills 0, one wave 1." in (
+    assert len(named) == 7
+    assert "Of 7 kernels: no workgroup fits 0, scratch in loops 0, spills 0, one wave 1." in (
         done.stdout
     )
     assert "Bazel's own words" not in done.stdout
-    assert "6 kernels for gfx942; compiling those that are in no cache takes up to" in done.stderr
+    assert "7 kernels for gfx942; compiling those that are in no cache takes up to" in done.stderr
 
 
 def test_bazel_is_asked_for_the_kernels_of_the_sets_and_nothing_else(checkout: Path) -> None:
@@ -110,14 +110,20 @@ def test_bazel_is_asked_for_the_kernels_of_the_sets_and_nothing_else(checkout: P
         "--aspects=//kernels/resources:figures.bzl%code_object_figures",
     ]
     assert "--output_groups=figures" in arguments
-    assert len(labels) == 6
+    assert len(labels) == 7
     assert all(label.endswith(".gfx942") for label in labels)
     assert "@ck_fmha//bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps.gfx942" in labels
     assert "//kernels/sum_heads:attn_sum_heads_fp16.gfx942" in labels
+    assert "//kernels/dropout_mask:attn_dropout_mask_u8.gfx942" in labels
 
 
 def test_json_csv_and_page_agree(checkout: Path) -> None:
-    given = ("--variants=smoke", "--where=kind!=sum_heads", "--sort=-vgpr")
+    given = (
+        "--variants=smoke",
+        "--where=kind!=sum_heads",
+        "--where=kind!=dropout_mask",
+        "--sort=-vgpr",
+    )
     records = json.loads(run(checkout, *given, "--format=json").stdout)
     done = run(checkout, *given, "--format=csv", "--page=page.html")
     assert done.returncode == 0, done.stderr
@@ -132,8 +138,9 @@ def test_json_csv_and_page_agree(checkout: Path) -> None:
     assert page.findtext("./body/h1") == "What kernels need: smoke"
     names = [cell.get("title") for cell in page.findall("./body/section/table/tbody/tr/td[1]")]
     assert names == [row["instance"] for row in rows]
-    assert "--variants=smoke '--where=kind!=sum_heads' --sort=-vgpr" in (
-        page.findtext("./body/p/code") or ""
+    assert (
+        "--variants=smoke '--where=kind!=sum_heads' '--where=kind!=dropout_mask' --sort=-vgpr"
+        in (page.findtext("./body/p/code") or "")
     )
 
 
@@ -156,11 +163,11 @@ def test_a_build_against_another_of_itself_and_of_a_better_one(checkout: Path) -
     before = json.loads(text)
     (checkout / "same.json").write_text(text)
     same = run(checkout, "--variants=smoke", "--against=same.json")
-    assert same.stdout.splitlines()[2:4] == ["kernels 6", "vspill 0 -> 0"]
+    assert same.stdout.splitlines()[2:4] == ["kernels 7", "vspill 0 -> 0"]
     for record in before:
         record["vgpr_spills"] += 3
     (checkout / "worse.json").write_text(json.dumps(before))
-    assert "vspill 18 -> 0" in run(checkout, "--variants=smoke", "--against=worse.json").stdout
+    assert "vspill 21 -> 0" in run(checkout, "--variants=smoke", "--against=worse.json").stdout
 
 
 def test_the_golden_files_are_of_core_alone(checkout: Path) -> None:

@@ -47,9 +47,19 @@ def outputs_of(instance: Instance) -> tuple[str, ...]:
         return ("k", "v") if instance.rotary == "none" else ("k", "v", "q")
     if instance.kind.startswith("fwd"):
         return ("o", "lse") if instance.lse else ("o",)
-    return {"bwd_dot_do_o": ("delta",), "bwd_convert_dq": ("dq",), "sum_heads": ("sum",)}[
-        instance.kind
-    ]
+    return {
+        "bwd_dot_do_o": ("delta",),
+        "bwd_convert_dq": ("dq",),
+        "sum_heads": ("sum",),
+        "dropout_mask": ("kept",),
+    }[instance.kind]
+
+
+def in_group_mode(instance: Instance, case: Case) -> bool:
+    """Kernels are for one mode; that of dropout masks takes what the case needs."""
+    if instance.kind == "dropout_mask":
+        return len(set(case.lengths)) > 1
+    return bool(instance.group_mode)
 
 
 def _untouched(words: Array) -> bool:
@@ -75,12 +85,15 @@ class Arguments:
         self._kept: dict[str, Array] = {}
         self._unwritten: list[str] = []
         # Tokens from one sequence to the next; in group mode they follow one another.
-        batch_mode = not instance.group_mode
+        self._group_mode = in_group_mode(instance, case)
+        batch_mode = not self._group_mode
         self._length_q, self._length_k = case.lengths[0] if batch_mode else (0, 0)
         try:
             self._problem(inputs)
             if instance.kind == "sum_heads":
                 self._sum_heads(inputs)
+            elif instance.kind == "dropout_mask":
+                self._dropout_mask()
             elif instance.kind == "fwd_appendkv":
                 self._append(inputs)
             else:
@@ -143,7 +156,7 @@ class Arguments:
     def _problem(self, inputs: Inputs) -> None:
         case, problem = self.case, self.launch.problem
         problem.struct_size = ctypes.sizeof(problem)
-        problem.mode = 2 if self.instance.group_mode else 1
+        problem.mode = 2 if self._group_mode else 1
         problem.device_type, problem.dtype = 10, 1 if self.instance.dtype == "fp16" else 2
         problem.batch = len(case.lengths)
         problem.heads_q, problem.heads_k = case.heads_q, case.heads_k
@@ -151,7 +164,7 @@ class Arguments:
         problem.softmax_scale = float(inputs.scale)
         problem.seqlen_q, problem.seqlen_k = (max(x) for x in zip(*case.lengths, strict=True))
         problem.mask, (problem.window_left, problem.window_right) = case.mask, case.window
-        if self.instance.group_mode:
+        if self._group_mode:
             starts = np.array(case.starts(), np.int32)
             problem.total_q, problem.total_k = case.total_q, case.total_k
             problem.cu_seqlens_q = self._place("cu_seqlens_q", starts[:, 0])
@@ -165,6 +178,20 @@ class Arguments:
         self.launch.sum_head_size = size
         self.launch.sum_from.data = self._place("src", inputs.q)
         self.launch.sum_to = self._output("sum", tokens, self.case.heads_k, size, length)
+
+    def _dropout_mask(self) -> None:
+        """Where several heads share a key head, seed and offset are in memory."""
+        case, problem = self.case, self.launch.problem
+        problem.dropout_p = case.p_drop
+        if case.heads_q == case.heads_k:
+            problem.dropout_seed, problem.dropout_offset = DROP_SEED, DROP_OFFSET
+        else:
+            state = np.array([DROP_SEED, DROP_OFFSET], np.uint64)
+            problem.rng_state = self._place("rng_state", state)
+        batch = 1 if self._group_mode else len(case.lengths)
+        shape = (batch, case.heads_q, case.total_q // batch, problem.seqlen_k)
+        self._unwritten.append("kept")
+        self.launch.kept = self._place("kept", np.zeros(shape, np.uint8), output=True)
 
     def _append(self, inputs: Inputs) -> None:
         """To a cache that was used before, as nothing but finite numbers in it says."""
@@ -332,6 +359,8 @@ class Arguments:
             if not self.instance.group_mode:
                 array = array.transpose(1, 0, 2).reshape(self.case.heads_q, -1)
             numbers = array.astype(np.float64)
+        elif name == "kept":
+            return array.astype(np.float64).swapaxes(0, 1).reshape(expected.shape)
         elif name == "dq_acc":
             # Deterministic kernels have a sum of their own per tile of keys.
             numbers = array.astype(np.float64).sum(axis=0)

@@ -3,6 +3,7 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 load("//kernels:defs.bzl", "launch_table")
+load("//kernels:own.bzl", "OWN_LAUNCH", "OWN_ROWS")
 load("//tests/emulation:known_findings.bzl", "PATCHES_ENV")
 load("//tests/emulation/gfxemu:defs.bzl", "gfxemu_test")
 
@@ -23,15 +24,9 @@ def kernel_arguments(name, variant_set, repository = None, **kwargs):
     launch_table(
         name = name + ".launch_table",
         testonly = True,
-        rows = [
-            package + ":rows.json",
-            "//kernels/sum_heads:rows.json",
-        ],
+        rows = [package + ":rows.json"] + OWN_ROWS,
         variant_set = variant_set,
-        deps = [
-            package + ":launch",
-            "//kernels/sum_heads:launch",
-        ],
+        deps = [package + ":launch"] + OWN_LAUNCH,
         **kwargs
     )
     cc_binary(

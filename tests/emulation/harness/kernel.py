@@ -28,6 +28,7 @@ from tests.emulation.harness.reference import (
     add_partial_results,
     draw,
     from_storage,
+    kept_of,
     reference,
 )
 
@@ -62,6 +63,8 @@ def prepare(instance: Instance, case: Case, head_sizes: tuple[int, int] | None =
     if instance.kind == "fwd_appendkv":
         added = draw_append(case, instance.dtype, sizes, seed)
         return Prepared(case, added, expected_append(case, instance.dtype, added))
+    if instance.kind == "dropout_mask":
+        return Prepared(case, draw(case, "fp16", sizes, seed, backward), {"kept": kept_of(case)})
     inputs = draw(case, instance.dtype, sizes, seed, backward)
     if instance.kind == "sum_heads":
         expected = {"sum": _sum_over_groups(case, instance.dtype, inputs)}

@@ -287,16 +287,32 @@ def _additions(
     return np.zeros(shape)
 
 
-def _kept(case: Case, index: int, shape: tuple[int, ...]) -> Array:
-    """float64 [head][query][key]: 0 where a probability is dropped, else what it is raised by."""
-    if not case.p_drop:
-        return np.ones(shape)
+def _stays(case: Case, index: int, shape: tuple[int, ...]) -> Array:
+    """bool [head][query][key] of a sequence: False where a probability is dropped."""
     heads, rows, columns = shape
     numbers = [
         dropout.random_bytes(rows, columns, index, head, heads, DROP_SEED, DROP_OFFSET)
         for head in range(heads)
     ]
-    return dropout.kept(case.p_drop, np.stack(numbers)) / (1 - case.p_drop)
+    return dropout.kept(case.p_drop, np.stack(numbers))
+
+
+def _kept(case: Case, index: int, shape: tuple[int, ...]) -> Array:
+    """float64 [head][query][key]: 0 where a probability is dropped, else what it is raised by."""
+    if not case.p_drop:
+        return np.ones(shape)
+    return _stays(case, index, shape) / (1 - case.p_drop)
+
+
+def kept_of(case: Case) -> Expected:
+    """Which probabilities stay: 1, else 0, [heads_q][total_q][longest seqlen_k]."""
+    value = np.zeros((case.heads_q, case.total_q, max(columns for _, columns in case.lengths)))
+    for index, ((first, _), (rows, columns)) in enumerate(
+        zip(case.starts(), case.lengths, strict=False)
+    ):
+        stays = _stays(case, index, (case.heads_q, rows, columns))
+        value[:, first : first + rows, :columns] = stays
+    return Expected(value, np.ones(value.shape))
 
 
 def _sequence(

@@ -89,6 +89,20 @@ def test_forward_and_backward(
 
 
 @each_arch
+@pytest.mark.parametrize("window", [CAUSAL, WINDOW], ids=str)
+def test_the_weights_that_stay(hip: Hip, arch: str, window: tuple[int, int]) -> None:
+    problem = Featured(hip, Shape(BATCH, (4, 2), window), arch, p_drop=0.3)
+    q, k, v, _ = problem.arrays()
+    hip.synchronize(problem.stream)
+    del problem.options["stream"]  # the function has the current one
+    out, lse, kept = aiter_attn.flash_attn_func(q, k, v, **problem.options, return_attn_probs=True)
+    problem.check(o=out, lse=lse)
+    assert kept.dtype == "uint8"
+    want = reference.kept_of(problem.case).value
+    np.testing.assert_array_equal(kept.read().swapaxes(0, 1).reshape(want.shape), want)
+
+
+@each_arch
 def test_a_bias_and_its_gradient(hip: Hip, arch: str) -> None:
     problem = Featured(hip, Shape(BATCH, (4, 2), WINDOW), arch, bias="elementwise")
     results = _run(problem, bias_grad=True)

@@ -29,6 +29,15 @@ FORMAT = 1
 _OPCODE = re.compile(r"0x[0-9a-f]+: (\w+)")
 TOGETHER = "sliced:8"
 OTHER_SCHEDULES = ("barrier", "random:7")
+# Of dropout masks, around tiles of 32 x 32.
+_MASK_CASES = [
+    Case("several tiles", ((77, 130),) * 2, heads_q=2, heads_k=2, p_drop=0.25),
+    Case("one by one", ((1, 1),), heads_q=1, heads_k=1, p_drop=0.5),
+    Case("tile, tile; numbers in memory", ((32, 32),), heads_q=4, heads_k=2, p_drop=0.9),
+    Case("nothing is dropped", ((33, 31),), heads_q=1, heads_k=1),
+    Case("empty sequences", ((17, 0), (3, 3), (0, 0), (33, 65), (0, 5)), heads_k=2, p_drop=0.3),
+    Case("long and short; numbers in memory", ((2, 97), (65, 1)), p_drop=0.3),
+]
 # Kinds whose kernels may write lse.
 _WITH_LSE = ("fwd", "fwd_splitkv_combine", "fwd_pagedkv", "fwd_batch_prefill")
 
@@ -98,6 +107,8 @@ class Verification:
     def _cases(self) -> list[Case]:
         if self.instance.kind == "fwd_appendkv":
             return append.all_cases(self.instance)
+        if self.instance.kind == "dropout_mask":
+            return _MASK_CASES
         if self.instance.kind != "sum_heads":
             return cases(self.instance)
         return [

@@ -1,0 +1,101 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "gtest/gtest.h"
+#include "kernels/dropout_mask/dropout_mask.h"
+#include "kernels/launch_table/launch_table.h"
+
+namespace AITER_ATTN_NAMESPACE::kernels {
+
+void dropout_mask_launch(const LaunchArgs& args, Launch* launch);
+
+namespace {
+
+struct Made {
+  Launch launch = {};
+  dropout_mask::Args args = {};
+};
+
+Made make(const LaunchArgs& args) {
+  alignas(16) unsigned char kernarg[kMostKernargSize];
+  Made made;
+  made.launch.kernarg = kernarg;
+  dropout_mask_launch(args, &made.launch);
+  EXPECT_EQ(made.launch.kernarg_size, sizeof(made.args));
+  std::memcpy(&made.args, kernarg, sizeof(made.args));
+  EXPECT_EQ(made.args.workgroups[0], made.launch.grid[0]);
+  EXPECT_EQ(made.args.workgroups[1], made.launch.grid[1]);
+  EXPECT_EQ(made.launch.grid[2], 1u);
+  return made;
+}
+
+LaunchArgs some_args() {
+  static uint8_t kept;
+  LaunchArgs args = {};
+  args.problem.mode = ATTN_MODE_BATCH;
+  args.problem.batch = 3;
+  args.problem.heads_q = 8;
+  args.problem.heads_k = 2;
+  args.problem.seqlen_q = 70;
+  args.problem.seqlen_k = 100;
+  args.problem.dropout_p = 0.25f;
+  args.problem.dropout_seed = 5;
+  args.problem.dropout_offset = 6;
+  args.kept = &kept;
+  return args;
+}
+
+TEST(DropoutMaskLaunch, BatchMode) {
+  const LaunchArgs args = some_args();
+  const Made made = make(args);
+  EXPECT_EQ(made.args.kept, args.kept);
+  EXPECT_EQ(made.args.cu_seqlens_q, nullptr);
+  EXPECT_EQ(made.args.rng_state, nullptr);
+  EXPECT_EQ(made.args.seed, 5u);
+  EXPECT_EQ(made.args.offset, 6u);
+  EXPECT_EQ(made.args.rows, 70u);
+  EXPECT_EQ(made.args.threshold, 191u);  // floor(0.75 * 255)
+  // 3 x 4 tiles, four to a workgroup, of 24 heads.
+  EXPECT_EQ(made.launch.grid[0], 3u);
+  EXPECT_EQ(made.launch.grid[1], 24u);
+}
+
+TEST(DropoutMaskLaunch, GroupModeHasStartsAndAllRows) {
+  LaunchArgs args = some_args();
+  const int32_t starts_q[4] = {}, starts_k[4] = {};
+  const uint64_t rng_state[2] = {};
+  args.problem.mode = ATTN_MODE_GROUP;
+  args.problem.total_q = 130;
+  args.problem.cu_seqlens_q = starts_q;
+  args.problem.cu_seqlens_k = starts_k;
+  args.problem.rng_state = rng_state;
+  const Made made = make(args);
+  EXPECT_EQ(made.args.cu_seqlens_q, starts_q);
+  EXPECT_EQ(made.args.cu_seqlens_k, starts_k);
+  EXPECT_EQ(made.args.rng_state, rng_state);
+  EXPECT_EQ(made.args.rows, 130u);
+}
+
+TEST(DropoutMaskLaunch, WithoutDropoutEveryByteStays) {
+  LaunchArgs args = some_args();
+  const uint64_t rng_state[2] = {};
+  args.problem.dropout_p = 0;
+  args.problem.rng_state = rng_state;
+  const Made made = make(args);
+  EXPECT_EQ(made.args.threshold, 255u);
+  EXPECT_EQ(made.args.rng_state, nullptr);
+}
+
+TEST(DropoutMaskLaunch, WorkgroupsAreBounded) {
+  LaunchArgs args = some_args();
+  args.problem.batch = 1 << 20;
+  args.problem.seqlen_q = args.problem.seqlen_k = 1 << 20;
+  const Made made = make(args);
+  EXPECT_EQ(made.launch.grid[0], 16u);
+  EXPECT_EQ(made.launch.grid[1], 4096u);
+  args.problem.batch = args.problem.heads_q = 1;
+  EXPECT_EQ(make(args).launch.grid[0], 65536u);
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::kernels
