@@ -19,6 +19,7 @@ import aiter_attn
 import numpy
 import pytest
 from aiter_attn import _C
+from aiter_attn._call import Call
 
 from python.tests.dlpack_exporter import KDL_ROCM, Exporter
 from python.tests.fake_framework import FakeFramework
@@ -164,6 +165,65 @@ def test_backward_launches_its_kernels_in_order(log: Path, heads_k: int) -> None
     if heads_k == 2:
         assert pointer(problem.dk) in passed
         assert pointer(problem.dv) in passed
+
+
+def prepared_passes(problem: Problem, scratch: Exporter, log: Path) -> tuple[Any, Any, int]:
+    """What runs passes of arrays that lie as the problem's, and the backward one's workspace in
+    bytes. The log has nothing of it."""
+    arrays = problem.q, problem.k, problem.v
+    forward, backward = (Call(*arrays, None, None, True, (-1, -1), STREAM) for _ in range(2))
+    out, lse = forward.forward(problem.out, problem.lse)
+    gradients = problem.dq, problem.dk, problem.dv
+    backward.backward(problem.dout, out, lse, gradients, None, scratch)
+    log.unlink()
+    return forward.prepared(), *backward.prepared_backward()
+
+
+def backward_addresses(problem: Problem) -> tuple[list[int], list[int]]:
+    inputs = (problem.q, problem.k, problem.v, problem.out, problem.lse, problem.dout)
+    return [pointer(x) for x in inputs], [pointer(x) for x in (problem.dq, problem.dk, problem.dv)]
+
+
+@pytest.mark.parametrize("heads_k", [2, 1])
+def test_prepared_passes_launch_on_other_arrays_what_calls_do(log: Path, heads_k: int) -> None:
+    first, other, scratch = Problem(heads_k), Problem(heads_k), workspace()
+    forward, backward, size = prepared_passes(first, scratch, log)
+    inputs, gradients = backward_addresses(other)
+    forward.run(*inputs[:5], STREAM)
+    backward.run(inputs, gradients, pointer(scratch), size, STREAM)
+    by_address = calls(log, "launch")
+    log.unlink()
+    other.forward(stream=STREAM)
+    other.backward(stream=STREAM, workspace=scratch)
+    assert by_address == calls(log, "launch")
+
+
+def test_a_prepared_backward_takes_a_workspace_from_any_address(log: Path) -> None:
+    problem, scratch = Problem(), workspace()
+    _, prepared, size = prepared_passes(problem, scratch, log)
+    inputs, gradients = backward_addresses(problem)
+    start = pointer(scratch) + 3
+    prepared.run(inputs, gradients, start, size, STREAM)
+    launches = calls(log, "launch")
+    parts = {word for call in launches for word in words(call) if start <= word < start + size}
+    assert parts
+    assert all(word % 256 == 0 for word in parts)
+    with pytest.raises(ValueError, match="workspace_size is"):
+        prepared.run(inputs, gradients, start, 256, STREAM)
+    with pytest.raises(ValueError, match="workspace_size is 0"):
+        prepared.run(inputs, gradients, 0, 0, STREAM)
+
+
+def test_prepared_passes_refuse_misaligned_addresses(log: Path) -> None:
+    problem, scratch = Problem(), workspace()
+    forward, backward, size = prepared_passes(problem, scratch, log)
+    inputs, gradients = backward_addresses(problem)
+    off = [inputs[0] + 1, *inputs[1:]]
+    with pytest.raises(ValueError, match=r"q\.data is .* must be aligned"):
+        forward.run(*off[:5], STREAM)
+    with pytest.raises(ValueError, match=r"q\.data is .* must be aligned"):
+        backward.run(off, gradients, pointer(scratch), size, STREAM)
+    assert not log.exists(), "something was launched"
 
 
 def test_the_workspace_is_asked_for_by_its_size() -> None:
