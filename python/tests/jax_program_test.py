@@ -167,6 +167,33 @@ def test_options_that_the_package_has_give_the_same() -> None:
     assert probs.shape == (0,)
 
 
+def test_the_weights_that_dropout_keeps() -> None:
+    arrays, bias = qkv(), draw(5, 1, 4, 9, 11)
+    options = {"dropout_p": 0.3, "rng_state": (5, 2**63), "return_attn_probs": True}
+    want = np.asarray(aiter_attn.flash_attn_func(*arrays, **options)[2])
+    assert want.dtype == np.uint8
+
+    def ours(*x: Any) -> Any:
+        out, _, kept = flash_attn_func(*x, bias=bias, **options)
+        return out.sum(), kept
+
+    sharded = jax.device_put(arrays[0], NamedSharding(mesh_of(x=2, y=2), PartitionSpec("x")))
+    for q in (arrays[0], sharded):
+        _, kept = jax.jit(ours)(q, *arrays[1:])
+        np.testing.assert_array_equal(kept, want)
+    (_, kept), gradients = jax.jit(jax.value_and_grad(ours, (0, 1, 2), has_aux=True))(*arrays)
+    np.testing.assert_array_equal(kept, want)
+    close(gradients, jax.grad(lambda *x: ours(*x)[0], (0, 1, 2))(*arrays))
+
+    starts_q, starts_k = np.array([0, 3, 3, 10], np.int32), np.array([0, 5, 9, 20], np.int32)
+    q, k, v = draw(1, 10, 4, 16), draw(2, 20, 2, 16), draw(3, 20, 2, 16)
+    given = (q, k, v, starts_q, starts_k)
+    got = jax.jit(lambda *x: flash_attn_varlen_func(*x, 7, 11, **options))(*given)
+    wanted = aiter_attn.flash_attn_varlen_func(*given, 7, 11, **options)
+    close(got[:2], wanted[:2])
+    np.testing.assert_array_equal(got[2], wanted[2])
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_dtypes(dtype: str) -> None:
     arrays = [x.astype(jnp.dtype(dtype)) for x in qkv()]
@@ -363,13 +390,6 @@ _Q, _K, _V = qkv()
             r"^rng_state: shape \(2,\)",
         ),
         (lambda: flash_attn_func(_Q, _K, _V, 1.5), ValueError, r"^dropout_p: 1\.5; allowed"),
-        (
-            lambda: flash_attn_func(
-                _Q, _K, _V, 0.1, rng_state=(0, 0), return_attn_probs=True
-            ),
-            aiter_attn.UnsupportedError,
-            "^return_attn_probs: with dropout",
-        ),
         (lambda: aiter_attn.jax.rms_norm(_Q, _K[0, 0, 0, :3]), ValueError, r"^gamma: shape \(3,\)"),
         (lambda: aiter_attn.jax.rms_norm(_Q, _K[0, 0, 0], epsilon=-1), ValueError, "^epsilon: -1"),
         (

@@ -178,7 +178,7 @@ def test_the_extension_exports_the_c_abi_and_its_init_function_only(wheel: zipfi
 
 
 def test_the_handlers_of_jax_export_themselves_only(wheel: zipfile.ZipFile) -> None:
-    passes = ["bwd", "fwd", "norm_bwd", "norm_fwd"]
+    passes = ["bwd", "dropout_mask", "fwd", "norm_bwd", "norm_fwd"]
     handlers = [f"attn_jax_{name}_{platform}" for name in passes for platform in ("cpu", "rocm")]
     assert elf.read(wheel.read(JAX_HANDLERS)).exported == tuple(
         sorted([*handlers, "attn_jax_bind"])

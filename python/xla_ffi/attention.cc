@@ -6,6 +6,7 @@
 //   forward:  q k v [cu_seqlens_q cu_seqlens_k] [rng_state] [bias | alibi_slopes] -> out lse
 //   backward: dout q k v out lse [cu_seqlens_q cu_seqlens_k] [rng_state] [bias | alibi_slopes]
 //             -> dq dk dv [dbias]
+//   dropout mask: q k v [cu_seqlens_q cu_seqlens_k] rng_state -> kept
 // rng_state is there with dropout. All are contiguous. Attributes are those of attn_problem and of
 // the args structs, by their names.
 #include <cstdint>
@@ -81,9 +82,8 @@ attn_problem ProblemOf(const ffi::AnyBuffer& q, const ffi::AnyBuffer& k, const f
   return p;
 }
 
-// The operands behind those that every call has.
-template <typename Args>
-void TakeOptional(Frame& frame, attn_problem& p, Args& args) {
+// Sequences, and the state of random numbers.
+void TakeOfProblem(Frame& frame, attn_problem& p) {
   if (p.mode == ATTN_MODE_GROUP) {
     const ffi::AnyBuffer starts_q = frame.Operand(), starts_k = frame.Operand();
     p.cu_seqlens_q = static_cast<const int32_t*>(starts_q.untyped_data());
@@ -93,6 +93,12 @@ void TakeOptional(Frame& frame, attn_problem& p, Args& args) {
   }
   // Its four words of 32 bits are seed and offset.
   if (p.dropout_p > 0) p.rng_state = static_cast<uint64_t*>(frame.Operand().untyped_data());
+}
+
+// The operands behind those that every call has.
+template <typename Args>
+void TakeOptional(Frame& frame, attn_problem& p, Args& args) {
+  TakeOfProblem(frame, p);
   if (p.bias == ATTN_BIAS_ELEMENTWISE) {
     args.bias = ScoresOf(frame.Operand());
   } else if (p.bias == ATTN_BIAS_ALIBI) {
@@ -145,9 +151,22 @@ ffi::Error Backward(const Place& place, Frame frame) {
   return error.failure() ? error : ErrorOf(library.bwd(&args));
 }
 
+ffi::Error DropoutMask(const Place& place, Frame frame) {
+  const ffi::AnyBuffer q = frame.Operand(), k = frame.Operand(), v = frame.Operand();
+  attn_problem problem = ProblemOf(q, k, v, place, frame);
+  TakeOfProblem(frame, problem);
+  attn_dropout_mask_args args{};
+  args.struct_size = sizeof args;
+  args.problem = &problem;
+  args.kept = static_cast<uint8_t*>(frame.Result().untyped_data());
+  if (frame.error().failure()) return frame.error();
+  return ErrorOf(library.dropout_mask(&args));
+}
+
 }  // namespace
 
 ATTN_JAX_HANDLERS(fwd, Forward);
 ATTN_JAX_HANDLERS(bwd, Backward);
+ATTN_JAX_HANDLERS(dropout_mask, DropoutMask);
 
 }  // namespace AITER_ATTN_NAMESPACE::jax

@@ -93,6 +93,7 @@ extern "C" const char* attn_jax_bind(const char* path) {
   find(library.fwd, ATTN_TEXT(attn_fwd));
   find(library.bwd, ATTN_TEXT(attn_bwd));
   find(library.bwd_workspace_size, ATTN_TEXT(attn_bwd_workspace_size));
+  find(library.dropout_mask, ATTN_TEXT(attn_dropout_mask));
   find(library.norm_fwd, ATTN_TEXT(attn_norm_fwd));
   find(library.norm_bwd, ATTN_TEXT(attn_norm_bwd));
   find(library.norm_bwd_workspace_size, ATTN_TEXT(attn_norm_bwd_workspace_size));

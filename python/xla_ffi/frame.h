@@ -21,6 +21,7 @@ struct Library {
   decltype(&attn_fwd) fwd;
   decltype(&attn_bwd) bwd;
   decltype(&attn_bwd_workspace_size) bwd_workspace_size;
+  decltype(&attn_dropout_mask) dropout_mask;
   decltype(&attn_norm_fwd) norm_fwd;
   decltype(&attn_norm_bwd) norm_bwd;
   decltype(&attn_norm_bwd_workspace_size) norm_bwd_workspace_size;

@@ -26,9 +26,8 @@ import jax.numpy as jnp
 import numpy
 
 from aiter_attn import _arguments, _problem
-from aiter_attn._errors import UnsupportedError
 from aiter_attn.jax import _ffi
-from aiter_attn.jax._calls import Static, attention, problem_of
+from aiter_attn.jax._calls import Static, attention, dropout_mask, problem_of
 from aiter_attn.jax._norms import layer_norm, rms_norm
 
 RngState: TypeAlias = "tuple[SupportsIndex, SupportsIndex] | jax.Array"
@@ -66,12 +65,13 @@ def flash_attn_func(
         rng_state: with dropout (seed, offset), Python integers: constants of the program. Or four
             words of any random numbers, uint32 [4], which may be traced: jax.random.bits(key, (4,),
             "uint32"). The low words of seed and offset come first.
-        return_attn_probs: see Returns; not with dropout.
+        return_attn_probs: see Returns.
         The others: as aiter_attn.flash_attn_func has them.
 
     Returns:
         out, [batch, seqlen_q, heads_q, head_size_v], dtype of q. With return_attn_probs
-        (out, lse, probs): lse [batch, heads_q, seqlen_q], float32; probs [0].
+        (out, lse, probs): lse [batch, heads_q, seqlen_q], float32; probs [0], or with dropout
+        uint8 [batch, heads_q, seqlen_q, seqlen_k]: 1 where a weight stays, 0 where it is dropped.
 
     Raises:
         TypeError, ValueError: of shapes, dtypes and numbers. UnsupportedError: no kernel of this
@@ -114,7 +114,8 @@ def flash_attn_varlen_func(
 
     Returns:
         out, [total_q, heads_q, head_size_v], dtype of q. With return_attn_probs (out, lse, probs):
-        lse [heads_q, total_q], float32; probs [0].
+        lse [heads_q, total_q], float32; probs [0], or with dropout uint8
+        [heads_q, total_q, max_seqlen_k]: 1 where a weight stays.
 
     Raises:
         TypeError, ValueError, UnsupportedError: see flash_attn_func.
@@ -145,10 +146,6 @@ def _attention(
 ) -> Any:
     with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
     chosen = _problem.options(dropout_p, softcap)
-    if with_lse and chosen.dropout_p > 0.0:
-        raise UnsupportedError(
-            "return_attn_probs: with dropout; in a jax program allowed: False, or dropout_p=0.0"
-        )
     if alibi_slopes is not None and bias is not None:
         raise ValueError("bias, alibi_slopes: both given; allowed: one of them")
     state = _words(chosen.dropout_p, rng_state)
@@ -172,7 +169,9 @@ def _attention(
     out, lse = attention(static, *whole)
     if not with_lse:
         return out
-    return out, jax.lax.stop_gradient(lse), jnp.zeros((0,), out.dtype)
+    has_dropout = chosen.dropout_p > 0.0
+    probs = dropout_mask(static, *whole) if has_dropout else jnp.zeros((0,), out.dtype)
+    return out, jax.lax.stop_gradient(lse), probs
 
 
 def _words(dropout_p: float, given: RngState | None) -> list[Any]:

@@ -30,7 +30,7 @@ from aiter_attn._errors import UnsupportedError
 from aiter_attn.jax import _ffi
 from aiter_attn.jax._manual import Pass, as_primal, as_varying
 
-__all__ = ["Static", "attention"]
+__all__ = ["Static", "attention", "dropout_mask"]
 
 
 class Static(NamedTuple):
@@ -140,6 +140,12 @@ def _call_backward(static: Static, bias_grad: bool, *arrays: jax.Array) -> tuple
             deterministic=numpy.int32(static.deterministic),
         )
     )  # fmt: skip
+
+
+def _call_mask(static: Static, *arrays: jax.Array) -> tuple[jax.Array, ...]:
+    attention = problem_of(static, arrays)
+    call = jax.ffi.ffi_call(_ffi.DROPOUT_MASK, _shaped(attention.kept))
+    return tuple(call(*arrays, **_attributes(attention.problem)))
 
 
 # Which factor each dimension is: b batch, g heads of keys, r queries' heads for each, and what
@@ -321,6 +327,28 @@ def _backward(static: Static, bias_grad: bool) -> Any:
         lambda shapes: (shapes[1][-2], shapes[2][-2]),
     )
     return jax.jit(_mapped(static, split, (0, 1, 2, 3, 4, 5)))
+
+
+@functools.lru_cache(maxsize=256)
+def _mask(static: Static) -> Any:
+    def function(*arrays: jax.Array) -> tuple[jax.Array, ...]:
+        return _call_mask(static, *arrays)
+
+    def roles(shapes: Sequence[tuple[int, ...]]) -> _Roles:
+        kept = 4 if static.most is None else 3
+        return _Roles(tuple(("",) * len(s) for s in shapes), (("",) * kept,))
+
+    split = _partitioned(static, function, roles, lambda shapes: (shapes[0][-2], shapes[1][-2]))
+    return jax.jit(_mapped(static, split, (0, 1, 2)))
+
+
+def dropout_mask(static: Static, *arrays: jax.Array) -> jax.Array:
+    """Which weights dropout keeps in a call of attention with the same arguments: uint8,
+    [batch, heads_q, seqlen_q, seqlen_k], of a varlen call [heads_q, total_q, max_seqlen_k]."""
+    plain, operands = static._replace(bias=""), arrays[: static.common]
+    constant = tuple(map(jax.lax.stop_gradient, operands))
+    (kept,) = as_varying(_mask(plain)(*constant), constant)
+    return kept
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))

@@ -13,10 +13,11 @@ import jax
 
 from aiter_attn import _C
 
-__all__ = ["BWD", "FWD", "NORM_BWD", "NORM_FWD", "register"]
+__all__ = ["BWD", "DROPOUT_MASK", "FWD", "NORM_BWD", "NORM_FWD", "register"]
 
 FWD: Final = "aiter_attn_fwd"
 BWD: Final = "aiter_attn_bwd"
+DROPOUT_MASK: Final = "aiter_attn_dropout_mask"
 NORM_FWD: Final = "aiter_attn_norm_fwd"
 NORM_BWD: Final = "aiter_attn_norm_bwd"
 _OLDEST: Final = (0, 6)
@@ -43,7 +44,7 @@ def register() -> None:
     if error:
         raise ImportError(f"aiter_attn.jax: {os.fsdecode(error)}")
     for platform, suffix in (("cpu", "cpu"), ("ROCM", "rocm")):
-        for target in (FWD, BWD, NORM_FWD, NORM_BWD):
+        for target in (FWD, BWD, DROPOUT_MASK, NORM_FWD, NORM_BWD):
             name = target.replace("aiter_attn", "attn_jax")
             _register(target, getattr(library, f"{name}_{suffix}"), platform)
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from aiter_attn.jax._calls import Static, dropout_mask
 
 from tests.emulation.hip.emulated_hip import Runtime
 
@@ -86,6 +87,22 @@ def test_a_sharded_array_runs_on_both(runtime: Runtime) -> None:
     out = aiter_attn.flash_attn_func(*(jax.device_put(x, sharding) for x in arrays))
     assert relative_error(out, attention64(*arrays)) < 2 * _ROUNDING
     assert places(runtime) == {0, 1}
+
+
+def test_which_weights_dropout_keeps(runtime: Runtime) -> None:
+    """The mask alone: the wheel has no attention kernel with dropout."""
+    state, arrays = (5, 2**63), [x.astype(np.float16) for x in qkv()]
+    _, _, want = aiter_attn.flash_attn_func(
+        *arrays, dropout_p=0.3, rng_state=state, return_attn_probs=True
+    )
+    static = Static(None, None, False, (-1, -1), 0.0, 0.3, False, "")
+    words = np.array(state, np.uint64).view(np.uint32)
+    number_kept = jax.jit(lambda *x: (kept := dropout_mask(static, *x), kept.astype(int).sum()))
+    kept, number = number_kept(*map(jax.device_put, (*arrays, words)))
+    np.testing.assert_array_equal(kept, want)
+    assert number == want.sum()
+    (launch,) = (x for x in runtime.launches if x.symbol == "attn_dropout_mask_u8")
+    assert launch.stream != 0
 
 
 def test_packed_arrays(runtime: Runtime) -> None:
