@@ -61,6 +61,17 @@ def words(call: dict[str, Any]) -> list[int]:
     return list(struct.unpack_from(f"<{len(kernarg) // 8}Q", kernarg))
 
 
+def launches_of_fields(log: Path) -> list[dict[str, Any]]:
+    """The launches without the four bytes behind the last field of bwd_dot_do_o's arguments
+    (FmhaBwdOGradDotOBatchModeKargs: 68 bytes in 72), which are what lay on the stack."""
+    launches = calls(log, "launch")
+    for launch in launches:
+        if KERNELS[launch["symbol"]]["kind"] == "bwd_dot_do_o":
+            assert len(launch["kernarg"]) == 2 * 72
+            launch["kernarg"] = launch["kernarg"][: 2 * 68]
+    return launches
+
+
 class Problem:
     """Arrays of one call, and where its results go."""
 
@@ -191,11 +202,11 @@ def test_prepared_passes_launch_on_other_arrays_what_calls_do(log: Path, heads_k
     inputs, gradients = backward_addresses(other)
     forward.run(*inputs[:5], STREAM)
     backward.run(inputs, gradients, pointer(scratch), size, STREAM)
-    by_address = calls(log, "launch")
+    by_address = launches_of_fields(log)
     log.unlink()
     other.forward(stream=STREAM)
     other.backward(stream=STREAM, workspace=scratch)
-    assert by_address == calls(log, "launch")
+    assert by_address == launches_of_fields(log)
 
 
 def test_a_prepared_backward_takes_a_workspace_from_any_address(log: Path) -> None:
