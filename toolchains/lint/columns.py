@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 LIMIT = 100
@@ -31,3 +31,9 @@ def too_long(root: Path, path: str) -> Iterator[str]:
                 continue
         if len(line) > LIMIT:
             yield f"{path}:{number}: {len(line)} columns, at most {LIMIT} are allowed"
+
+
+def findings(root: Path, paths: Iterable[str]) -> Iterator[str]:
+    """The findings of all these files."""
+    for path in paths:
+        yield from too_long(root, path)

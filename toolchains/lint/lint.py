@@ -17,7 +17,7 @@ from pathlib import Path
 
 from absl import app, flags
 
-from toolchains.lint import columns
+from toolchains.lint import columns, documents, reference
 
 FIX = flags.DEFINE_bool("fix", False, "rewrite files instead of reporting what differs")
 RUFF = flags.DEFINE_string("ruff", None, "path of the ruff binary", required=True)
@@ -104,6 +104,10 @@ def mypy(root: Path) -> bool:
     return subprocess.run([*command, *roots], cwd=root, env=env).returncode == 0
 
 
+def _lines_of(path: str) -> list[str]:
+    return Path(path).read_text(encoding="utf-8").splitlines()
+
+
 def report(name: str, scope: str, failed: Sequence[str]) -> None:
     print(f"lint: {name}: {scope}: {'FAILED' if name in failed else 'ok'}", flush=True)
 
@@ -126,16 +130,17 @@ def main(argv: Sequence[str]) -> int:
             failed.append(check.name)
         report(check.name, f"{len(chosen)} files", failed)
     unwrapped = [f for f in files if columns.is_unwrapped(f)]
-    findings = [finding for f in unwrapped for finding in columns.too_long(root, f)]
-    if findings:
-        print("\n".join(findings), file=sys.stderr)
-        failed.append("columns")
-    report("columns", f"{len(unwrapped)} files", failed)
-    found = Path(CLANG_TIDY.value).read_text(encoding="utf-8")
-    if found:
-        print(found, file=sys.stderr)
-        failed.append("clang-tidy")
-    report("clang-tidy", "what //:clang_tidy depends on", failed)
+    for name, scope, findings in (
+        ("reference", reference.PAGE, reference.check(root, files, FIX.value)),
+        ("columns", f"{len(unwrapped)} files", columns.findings(root, unwrapped)),
+        ("documents", "links and labels of Markdown files", documents.findings(root, files)),
+        ("clang-tidy", "what //:clang_tidy depends on", _lines_of(CLANG_TIDY.value)),
+    ):
+        lines = list(findings)
+        if lines:
+            print("\n".join(lines), file=sys.stderr)
+            failed.append(name)
+        report(name, scope, failed)
     if not mypy(root):
         failed.append("mypy")
     report("mypy", ", ".join(MYPY_ROOTS), failed)

@@ -34,6 +34,7 @@ UNMENDED = {
     "ruff check": ("c.py", '"""Doc."""\n\nx = y\n'),
     "buildifier": ("a/b.bzl", '"""Doc."""\n\ndef f(x, y):\n    """Calls."""\n    f(x)\n'),
     "columns": ("README.md", "x" * 50 + " " + "y" * 50 + "\n"),
+    "documents": ("DEAD.md", "[a page](gone.md)\n"),
     "mypy": ("python/aiter_attn/bad.py", '"""Doc."""\n\nx: int = "1"\n'),
 }
 Fault = tuple[str, tuple[str, str]]
@@ -98,3 +99,13 @@ def test_what_clang_tidy_found_is_told(lint: Lint) -> None:
     fault = "toolchains/lint/tests/flawed.cc:5:5: "
     check_failed(got, [("clang-tidy", (fault, ""))])
     assert "[bugprone-suspicious-semicolon" in got.stderr
+
+
+def test_reference_page_is_written_by_fix(lint: Lint) -> None:
+    header = {"aiter/attn.h": "ATTN_API int attn_f(void);\n"}
+    line = {"docs/reference.toml": '[c]\nattn_f = "a function"\n'}
+    check_failed(lint(header | line), [("reference", ("docs/reference.md", ""))])
+    assert lint({}, "--fix").returncode == 0
+    assert lint({}).returncode == 0
+    more = {"aiter/attn.h": "ATTN_API int attn_f(void);\nATTN_API int attn_g(void);\n"}
+    check_failed(lint(more, "--fix"), [("reference", ("[c] has no line for attn_g", ""))])
