@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-# For Nix: toolchains/nix/README.md. What the wheel is made of comes from the same locks as in every
+# For Nix: toolchains/nix/README.md. The materials of the wheel come from the same locks as in every
 # other build; of nixpkgs there are only programs that fetch, unpack and start things.
 {
   description = "Fused attention for AMD GPUs, as a Python wheel and a C/C++ library";

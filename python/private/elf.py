@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a shared object needs and exports (ELF64, little-endian)."""
+"""Needs and exports of a shared object (ELF64, little-endian)."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ The build fails unless `glibc` is the oldest that serves all shared objects in i
         "project": attr.label(
             mandatory = True,
             allow_single_file = [".toml"],
-            doc = "TOML with a [project] table, as pyproject.toml has it",
+            doc = "TOML with a [project] table, that of a pyproject.toml",
         ),
         "python_tag": attr.string(mandatory = True, doc = "cp311: the interpreter and its ABI"),
         "readme": attr.label(mandatory = True, allow_single_file = [".md"]),

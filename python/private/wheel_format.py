@@ -45,7 +45,7 @@ _PROJECT_KEYS = frozenset(
 
 
 class WheelError(Exception):
-    """What was asked for makes no true wheel."""
+    """The request makes no true wheel."""
 
 
 def lowest_glibc(objects: Mapping[str, bytes]) -> tuple[int, int]:

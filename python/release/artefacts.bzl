@@ -34,7 +34,7 @@ def _artefacts_impl(ctx):
         "version": ctx.attr.version,
     }) + "\n")
     return [DefaultInfo(
-        # Whoever builds this builds what it lists.
+        # A build of this builds all that it lists.
         files = depset([out] + files),
         runfiles = ctx.runfiles(files = [out] + files),
     )]

@@ -39,7 +39,7 @@ class File:
 
 @dataclasses.dataclass(frozen=True)
 class Artefacts:
-    """What was built of one checkout with one choice of settings."""
+    """Files that were built of one checkout with one choice of settings."""
 
     version: str
     settings: Mapping[str, Any]

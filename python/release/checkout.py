@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What git knows of the checkout that is released."""
+"""Facts of git about the checkout that is released."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from python.release.errors import ReleaseError
 
 @dataclasses.dataclass(frozen=True)
 class Commit:
-    """What is released.
+    """The commit that is released, and files that differ from it.
 
     time: the committer's, in seconds since 1970; all documents bear it
     modified: files that differ from the commit; empty unless that was asked for
@@ -28,7 +28,7 @@ class Commit:
 
 
 def git(root: Path, *arguments: str) -> str:
-    """What git prints. Raises ReleaseError with what it complains about."""
+    """The output of git. Raises ReleaseError with its complaint."""
     try:
         done = subprocess.run(
             ["git", *arguments], cwd=root, capture_output=True, text=True, check=False
@@ -56,7 +56,7 @@ def head(root: Path, allow_modified: bool = False) -> Commit:
         shown = ", ".join(modified[:5]) + (", ..." if len(modified) > 5 else "")
         raise ReleaseError(
             f"{len(modified)} files differ from commit {sha[:12]}: {shown}. Commit them or put "
-            "them away; or release what nobody can build again, with --dirty"
+            "them away; or release, with --dirty, a state that cannot be built again"
         )
     return Commit(sha, int(time), modified)
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What is published beside the files: a release's own document, its page for pip, the index.
+"""Documents that are published beside the files: a release's own document, its page for pip, the index.
 
     files/SHA256/NAME              every file, by the digest of its bytes
     releases/KEY/release.json      one release; KEY is the sha256 of this document
@@ -60,7 +60,7 @@ def release(artefacts: Artefacts, commit: Commit, files: tuple[File, ...]) -> Re
         for f in sorted(files, key=lambda f: (f.kind, f.name))
     ]
     document = _json({"format": FORMAT, **about, "files": listed})
-    # Who builds the same again may be another: that is in the provenance alone.
+    # The builder, who may be another the next time, is in the provenance alone.
     built = [[f["name"], f["sha256"]] for f in listed if f["kind"] != _PROVENANCE]
     entry = {
         **about,

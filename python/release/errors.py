@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What keeps a release from being made or published."""
+"""Errors that keep a release from being made or published."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from python.release.errors import ReleaseError
 from toolchains.locks.errors import LocksError, explained
 from toolchains.locks.whole import whole
 
-# How long another publisher may hold the index. It takes milliseconds.
+# The longest time that another publisher may hold the index. It takes milliseconds.
 _PATIENCE_SECONDS = 60.0
 
 

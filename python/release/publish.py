@@ -20,7 +20,7 @@ _ATTEMPTS = 5
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What was done. `kept` files were there already, with the right bytes."""
+    """The work done. `kept` files were there already, with the right bytes."""
 
     written: int
     kept: int

@@ -28,7 +28,7 @@ class Target(Protocol):
         """The sha256 of a file's bytes, read back, or None where it is not there."""
 
     def write(self, path: str, contents: Path | bytes) -> None:
-        """Writes a file. What another reader sees of it meanwhile is not said."""
+        """Writes a file. Another reader may meanwhile see any part of it."""
 
     def lock(self, path: str) -> contextlib.AbstractContextManager[Callable[[str, bytes], bool]]:
         """Keeps other publishers out.

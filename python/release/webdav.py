@@ -66,7 +66,7 @@ class WebDav:
         self._lease = lease
         self._session = requests.Session()
         self._session.headers["User-Agent"] = "aiter-attn"
-        # What is read back is to be the server's own, and the very bytes.
+        # The file that is read back is to be the server's own, with the very bytes.
         self._session.headers["Accept-Encoding"] = "identity"
         self._session.headers["Cache-Control"] = "no-cache"
         if parts.username is not None:
@@ -154,7 +154,7 @@ class WebDav:
 
     def write(self, path: str, contents: Path | bytes) -> None:
         answer = self._put(path, contents)
-        # What a missing folder is, servers differ in: 409, says the standard; 500, says nginx.
+        # Servers differ on a missing folder: 409, says the standard; 500, says nginx.
         if answer.status_code in (404, 409, 500):
             self._make_folders(path)
             answer = self._put(path, contents)

@@ -33,7 +33,7 @@ _UNUSED = (
     "usr/share/man",
     "usr/share/maven-repo",
 )
-# What patchelf itself runs on; it must not edit the files that it is executed from.
+# The files that patchelf itself runs on; it must not edit the files that it is executed from.
 _PATCHELF_LIBRARIES = (
     "ld-linux-x86-64.so.2",
     "libc.so.6",

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What lies where in a Bazel that was set up; paths are relative to its folder."""
+"""The layout of a Bazel that was set up; paths are relative to its folder."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from toolchains.bazel.messages import Progress, note
 from toolchains.locks.environment import cache_folder
 from toolchains.locks.errors import LocksError
 
-# What a set-up, a relock and vendoring need is imported there: every build waits for this program.
+# Modules of a set-up, a relock and vendoring are imported there: every build waits for this program.
 
 HERE = pathlib.Path(__file__).absolute().parent
 TOP = HERE.parent.parent

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What bazelw says to its user."""
+"""Messages of bazelw to its user."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class GroupSpec:
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """What an index says about one package."""
+    """An index's entry of one package."""
 
     package: Package
     depends: tuple[tuple[str, ...], ...]

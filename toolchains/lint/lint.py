@@ -25,7 +25,7 @@ BUILDIFIER = flags.DEFINE_string("buildifier", None, "path of the buildifier bin
 CLANG_FORMAT = flags.DEFINE_string("clang_format", None, "path of clang-format", required=True)
 CLANG_TIDY = flags.DEFINE_string("clang_tidy", None, "path of clang-tidy's report", required=True)
 
-# What type checking covers: the shipped package, and the tools with a stable interface.
+# Roots of type checking: the shipped package, and the tools with a stable interface.
 MYPY_ROOTS = ("python/aiter_attn",)
 
 

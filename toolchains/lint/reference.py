@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+import tomllib
 
 LINES = "docs/reference.toml"
 PAGE = "docs/reference.md"
@@ -56,7 +57,7 @@ def _module_file(module: str, files: Container[str]) -> str | None:
 
 
 def _line_of(root: Path, path: str, name: str, files: Container[str]) -> str | None:
-    """What the docstring of a module's name says first; imports of the package are followed."""
+    """The first sentence about a module's name; imports of the package are followed."""
     for node in ast.parse((root / path).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             doc = ast.get_docstring(node)
@@ -113,7 +114,9 @@ def differences(found: Mapping[str, Iterable[str]], lines: Lines) -> list[str]:
         have = set(lines.get(kind, {}))
         told += [f"{LINES}: [{kind}] has no line for {n}" for n in sorted(set(there) - have)]
         told += [f"{LINES}: [{kind}] {n}: there is no such name" for n in sorted(have - set(there))]
-    told += [f"{LINES}: [{kind}]: there is no such kind" for kind in sorted(set(lines) - set(found))]
+    told += [
+        f"{LINES}: [{kind}]: there is no such kind" for kind in sorted(set(lines) - set(found))
+    ]
     return told
 
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What only linting needs beside the locked Python distributions."""
+"""Repositories that only linting needs, beside the locked Python distributions."""
 
 load("//toolchains/debian:debian.bzl", "debian_packages")
 load("//toolchains/llvm:versions.bzl", "LLVM")

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the environment says of locked files: where they are kept, and whether others may do."""
+"""Settings of locked files by the environment: their folder, and whether others may do."""
 
 from __future__ import annotations
 

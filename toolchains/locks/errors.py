@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What goes wrong with locks and with the files that they name."""
+"""Errors of locks and of the files that they name."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Locked files in repository rules: what fetch.py does, for Starlark."""
 
-# What fetch.py heeds. A change of one fetches anew.
+# Variables that fetch.py heeds. A change of one fetches anew.
 _VARIABLES = [
     "AITER_ATTN_DEBIAN_MIRROR",
     "AITER_ATTN_DEBIAN_SNAPSHOT",
@@ -35,7 +35,7 @@ def _try(rctx, arguments):
 def fetch_locked(rctx, kind, folder, arguments):
     """Puts locked files into a folder of the repository that rctx makes.
 
-    What has vanished from Debian's archives is replaced by what their signed index has now, with a
+    A package that vanished from Debian's archives is replaced by their signed index's, with a
     warning. With AITER_ATTN_STRICT=1 that is an error (0 is as if it were not set, other values are
     refused), as anything else that is not there always is.
 
@@ -59,7 +59,7 @@ def try_fetch_locked(rctx, kind, folder, arguments):
     """The same for files that a build can do without.
 
     Args:
-      rctx: as fetch_locked has them, all four.
+      rctx: the arguments of fetch_locked, all four.
       kind: "debian", "pypi" or "npm".
       folder: below the repository's root.
       arguments: which files.

@@ -51,7 +51,7 @@ def vendor(
 ) -> tuple[int, int]:
     """Fills `folder`. Returns how many files it holds, and their bytes.
 
-    What is there already is kept. index.json is written last. Raises LocksError where a locked
+    Files that are there already are kept. index.json is written last. Raises LocksError where a locked
     file cannot be had (what is vendored is what is locked), or `folder` cannot be written to.
     """
     files = locked(environ)

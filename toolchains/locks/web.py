@@ -107,7 +107,7 @@ def _pieces(url: str) -> Iterator[bytes]:
         with urllib.request.urlopen(_request(url), timeout=_TIMEOUT_SECONDS) as answer:
             while piece := answer.read(1 << 20):
                 yield piece
-            # What is left of the length that a server announced; others have no such attribute.
+            # The rest of the length that a server announced; others have no such attribute.
             if getattr(answer, "length", None):
                 raise Unavailable("the connection broke off")
     except urllib.error.HTTPError as e:

@@ -34,7 +34,7 @@ let
     # NixOS has nothing but sh in /bin: tests find bash and its like by the shell's PATH.
     test --test_env=PATH
     test --run_under=${runTest}
-    # What genrules of tests are run with.
+    # The shell that genrules of tests run with.
     build --shell_executable=${bash}/bin/bash
   '';
 in
@@ -46,7 +46,7 @@ mkShellNoCC {
     python
   ];
 
-  # What bazelisk downloads expects a system's libraries; the locked Bazel has its own.
+  # The Bazel that bazelisk downloads expects a system's libraries; the locked Bazel has its own.
   BAZELW_MODE = "debian";
   BAZELW_BAZELRC = settings;
   shellHook = ''

@@ -203,7 +203,7 @@ def pypi_repositories():
         unused = ["botocore/data"],
     )
 
-    # What programs of actions start with, thousands of times.
+    # The start of programs of actions, thousands of times.
     _pure("absl-py", bytecode_of = TOOLS_INTERPRETER)
     _pure("iniconfig")
     _pure("packaging")

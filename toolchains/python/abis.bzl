@@ -12,9 +12,9 @@ ABIS = {
     "cp314": "forky",
 }
 
-# What is built for unless something else is asked for, on any host. With this one README's
+# The ABI of a build that asks for none, on any host. With this one README's
 # commands work on Debian 12, the oldest system that bazelw sets up Bazel on.
 DEFAULT_ABI = "cp311"
 
-# What programs of actions run on, whatever is built for.
+# The ABI of programs of actions, whatever is built for.
 TOOLS_ABI = "cp313"

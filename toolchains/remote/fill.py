@@ -72,7 +72,7 @@ def serve_disk_cache(disk_cache: Path) -> Iterator[str]:
 
 
 def link_disk_cache(server: servers.Nginx, disk_cache: Path) -> None:
-    """Has the server begin with all that a disk cache has. What is written stays the server's."""
+    """Has the server begin with all that a disk cache has. New results stay the server's."""
     for kind in ("ac", "cas"):
         (server.data / kind).mkdir(parents=True)
         for file in (disk_cache / kind).glob("??/*"):

@@ -24,7 +24,7 @@ _HTML = b"<html><body><h1>Welcome! Please log in.</h1></body></html>"
 
 
 class Fault(enum.Enum):
-    """What happens to one request. Statuses are the server's refusals."""
+    """The fate of one request. Statuses are the server's refusals."""
 
     CORRUPTED = "one bit of the body differs"
     SHORTENED = "the last half of the body is missing, and Content-Length says so"
@@ -42,7 +42,7 @@ class Fault(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a request gets in place of the server's answer."""
+    """The answer to a request in place of the server's."""
 
     status: int
     body: bytes = b""
@@ -52,7 +52,7 @@ class Answer:
 # Gets the method and the path of a request: /cas/HASH. It is asked before the server is.
 Plan = Callable[[str, str], Fault | Answer | None]
 
-# What of a request the server gets, and of its answer the client.
+# Headers of a request that the server gets, and of its answer that the client gets.
 _ASKED = (
     *("Authorization", "Content-Length", "Content-Type"),
     # MOVE, which nginx does within the host that was asked for.

@@ -158,7 +158,7 @@ class WebDav(Nginx):
 
 
 class BuildGrid(_Server):
-    """Whoever reaches it reads and writes. Results of actions do not outlive the process."""
+    """A server that anybody who reaches it reads and writes. Results of actions do not outlive the process."""
 
     template = "buildgrid.yml"
     scheme = "grpc"

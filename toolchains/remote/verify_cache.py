@@ -29,7 +29,7 @@ from absl import app, flags
 from toolchains.locks.web import hidden
 from toolchains.remote.execution_log import Spawn, read
 
-URL = flags.DEFINE_string("remote_cache", None, "the cache, as Bazel has it", required=True)
+URL = flags.DEFINE_string("remote_cache", None, "URL of the cache, as for Bazel", required=True)
 SAMPLE = flags.DEFINE_integer("sample", 20, "how many results are made again", lower_bound=1)
 SEED = flags.DEFINE_string("seed", None, "draws the same sample again; default: another each time")
 MNEMONIC = flags.DEFINE_string("mnemonic", None, "only actions of this kind, like HipCodeObject")
@@ -46,12 +46,12 @@ DEFAULT_TARGET = "//python:attn_wheel"
 
 
 class Trouble(Exception):
-    """What keeps the cache from being verified, for the user."""
+    """The reason why the cache cannot be verified, for the user."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Build:
-    """What ran or came from a cache; `trouble`: why that is not all of it."""
+    """Actions that ran or came from a cache; `trouble`: why that is not all of it."""
 
     spawns: list[Spawn]
     trouble: Trouble | None = None

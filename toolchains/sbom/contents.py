@@ -17,7 +17,7 @@ from toolchains.sbom.materials import Material
 _TABLES = ("in_wheel", "tools")
 _SOURCES = ("debian", "npm", "pypi")
 
-# SPDX's word for a licence that nobody has looked up.
+# SPDX's word for a licence that was not looked up.
 UNKNOWN = "NOASSERTION"
 
 
@@ -27,7 +27,7 @@ class ContentsError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Contents:
-    """What the two files say.
+    """The contents of the two files.
 
     tables: table -> source -> pattern of a name -> SPDX expression, or a list of files of a Debian
         package's source, whose licence is what the package says

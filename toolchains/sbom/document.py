@@ -59,7 +59,7 @@ def write(
 ) -> str:
     """The SBOM of this project's distribution at `version`, as JSON.
 
-    What is in the wheel has the scope "required"; tools have "excluded". `time` is that of what
+    Parts of the wheel have the scope "required"; tools have "excluded". `time` is that of what
     was built, not of the building; without it the document has none.
     """
     product = Component(

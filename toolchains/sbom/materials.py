@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a build is made of: the files that the locks name, as values."""
+"""Materials of a build: the files that the locks name, as values."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 The first is in toolchains/debian/packages.toml, the other in toolchains/pypi/requirements.toml.
 """
 
-# What a test's name ends with -> its torch and the Python that this is locked for; "" is in the
+# The end of a test's name -> its torch and the Python that this is locked for; "" is in the
 # default suite, the others are long tests.
 TORCHES = {
     "": struct(abi = "cp313", library = "@torch"),

@@ -28,7 +28,7 @@ trap 'rm -f "$rc"' EXIT
 
 configure() {
   case ${CI_EVENT:-} in
-  # Who writes to the cache says what everybody else links: reviewed commits alone.
+  # Writers of the cache decide what all others link: reviewed commits alone.
   main) config=ci ;;
   pull-request) config=remote-cache ;;
   *)

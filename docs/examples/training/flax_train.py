@@ -47,7 +47,7 @@ def step(model: Model, optimizer: nnx.Optimizer, key: jax.Array) -> jax.Array:
 
 
 def write(model: Model, half: jax.Array) -> jax.Array:
-    """What the model takes for the second half, token by token with a cache of keys and values."""
+    """The model's choice for the second half, token by token with a cache of keys and values."""
     model.attention.init_cache((len(half), 2 * LENGTH, SIZE))
     written = half
     for place in range(2 * LENGTH - 1):

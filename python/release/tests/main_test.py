@@ -31,7 +31,7 @@ LOCKS = {
 
 @pytest.fixture
 def runfiles(tmp_path: Path) -> Path:
-    """What the program finds in the folder that Bazel starts it in."""
+    """Files that the program finds in the folder that Bazel starts it in."""
     root = tmp_path / "runfiles"
     builds.build(root)
     for source, lock in LOCKS.items():
@@ -104,7 +104,7 @@ def test_a_dirty_checkout(runfiles: Path, checkout: Path) -> None:
     assert run(runfiles, checkout, "--to=out", "--dirty").returncode == 0
 
 
-def test_a_url_that_nobody_else_sees(runfiles: Path, checkout: Path, server: dav.Server) -> None:
+def test_a_url_that_no_other_user_sees(runfiles: Path, checkout: Path, server: dav.Server) -> None:
     refused = run(runfiles, checkout, AITER_ATTN_RELEASE_TO=server.read_url)
     assert refused.returncode == 1
     assert "HTTP 401" in refused.stderr

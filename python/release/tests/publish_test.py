@@ -47,7 +47,7 @@ def server(tmp_path: Path) -> Iterator[dav.Server]:
 def place(request: pytest.FixtureRequest, tmp_path: Path, server: dav.Server) -> Place:
     if request.param == "folder":
         return Place(lambda: Folder(tmp_path / "folder"), tmp_path / "folder")
-    # Nobody is killed there: a lock that a busy machine keeps for long is not to be taken over.
+    # No process is killed there: a lock that a busy machine keeps for long is not to be taken over.
     return Place(lambda: WebDav(server.write_url), server.root / "attn")
 
 
@@ -228,7 +228,7 @@ def test_a_publisher_that_is_killed_anywhere_is_gone_on_from(
     assert killed >= 5
     check_whole(root, 1)
     assert nothing_is_left(root)
-    # What was there was not sent again, but for the one file at which each kill came.
+    # Files that were there were not sent again, but for the one file at which each kill came.
     sent = [path for path in server.paths("PUT") if "/files/" in path]
     refused_first = [path for path in server.paths("MKCOL") if "/files/" in path]
     assert len(sent) <= len(release.files) + killed + len(refused_first)

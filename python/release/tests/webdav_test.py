@@ -97,7 +97,7 @@ def test_missing_folders_are_made(tmp_path: Path, release: Release, status: int 
 
 
 def test_the_server_of_the_documentation(server: dav.Server) -> None:
-    """What docs/releasing.md has of nginx's configuration is what these tests run."""
+    """The nginx configuration of docs/releasing.md is the one that these tests run."""
     text = (Path(__file__).parents[3] / "docs/releasing.md").read_text(encoding="utf-8")
     location = re.search(r"\n    location /attn/ \{\n(.*?)\n    \}", text, re.DOTALL)
     assert location

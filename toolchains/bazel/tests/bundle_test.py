@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What is written into a bundle: run paths, class path, rc file, trust store."""
+"""Contents that are written into a bundle: run paths, class path, rc file, trust store."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What libFuzzer, compiled against a newer glibc, asks the sysroot's for: C23's names of strtol and
+// Functions that libFuzzer, compiled against a newer glibc, asks the sysroot's for: C23's names of strtol and
 // strtoul, which differ from the old ones in reading "0b" as well.
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the command lines of C++ actions say: nothing of the host's."""
+"""Command lines of C++ actions: nothing of the host is in them."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the C++ toolchain's binaries need and say: glibc only, and nothing of the build's place."""
+"""Needs and contents of the C++ toolchain's binaries: glibc only, nothing of the build's place."""
 
 import pathlib
 import re

@@ -18,7 +18,7 @@ CLOSURE = set(os.environ["LOADER_CLOSURE"].split())
 
 
 def loaded(tool: str) -> dict[str, str]:
-    """What the loader would load for a tool: soname -> path."""
+    """The libraries that the loader would load for a tool: soname -> path."""
     loader = str(LIBRARIES / "ld-linux-x86-64.so.2")
     command = [loader, "--inhibit-cache", "--library-path", str(LIBRARIES), "--list"]
     out = subprocess.run(

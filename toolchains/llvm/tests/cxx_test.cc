@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What host C++ of this project relies on: C++17, exceptions across shared objects, threads,
+// Features that host C++ of this project relies on: C++17, exceptions across shared objects, threads,
 // embedded data, and a binary that needs nothing but glibc.
 #include <dlfcn.h>
 

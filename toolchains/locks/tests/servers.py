@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What tests need of the outside: HTTP servers on the loopback interface, and a full disk."""
+"""Stand-ins for the outside: HTTP servers on the loopback interface, and a full disk."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def serve(files: Mapping[str, bytes], status: int = 200) -> Iterator[Server]:
                 server.broken, body = server.broken - 1, body[:-1]
             self.wfile.write(body)
 
-        # What a proxy is asked for https.
+        # The request of https to a proxy.
         do_CONNECT = do_GET
 
         def log_message(self, *_: object) -> None:

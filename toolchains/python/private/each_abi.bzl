@@ -2,8 +2,9 @@
 """Building for every ABI at once, or for one whatever is asked for, with what does not depend on
 the ABI built once.
 
-A transition gives all that it reaches other paths, and so other keys in every cache. What is asked
-for is remembered; abi_independent goes back to it, and so to the very actions of a plain build.
+A transition gives all that it reaches other paths, and so other keys in every cache. The ABI that
+is asked for is remembered; abi_independent goes back to it, and so to the very actions of a plain
+build.
 """
 
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
@@ -73,7 +74,7 @@ _one_abi = transition(
 )
 
 def _started(ctx, target):
-    """What starts the program that a target is, in its runfiles."""
+    """The file in a target's runfiles that starts its program."""
     script = ctx.actions.declare_file(ctx.label.name + ".sh")
     program = target[DefaultInfo].files_to_run.executable.short_path
     ctx.actions.write(script, "#!/bin/sh\nexec ./%s \"$@\"\n" % program, is_executable = True)

@@ -40,7 +40,7 @@ _extension_file = rule(
     provides = [PyInfo],
 )
 
-# What belongs to every target that a py_extension is made of.
+# Attributes of every target that a py_extension is made of.
 _COMMON = ["compatible_with", "tags", "target_compatible_with", "testonly"]
 
 def py_extension(

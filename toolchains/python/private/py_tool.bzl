@@ -16,7 +16,7 @@ PyToolInfo = provider(
 def _abi_impl(_settings, _attr):
     return {"//toolchains/python:abi": TOOLS_ABI}
 
-# What a program imports is of the ABI that it runs on.
+# A program's imports are of the ABI that it runs on.
 _abi = transition(
     implementation = _abi_impl,
     inputs = [],

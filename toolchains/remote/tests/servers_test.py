@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Who may read and write on nginx as it is configured; what a filled server holds."""
+"""Rights to read and write on nginx as it is configured; the contents of a filled server."""
 
 from __future__ import annotations
 

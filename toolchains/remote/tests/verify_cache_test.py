@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What is drawn, forgotten and compared; execution logs as Bazel writes them."""
+"""Results that are drawn, forgotten and compared; execution logs as Bazel writes them."""
 
 from __future__ import annotations
 

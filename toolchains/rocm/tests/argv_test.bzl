@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the command lines of HIP compiles say."""
+"""Command lines of HIP compiles."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 

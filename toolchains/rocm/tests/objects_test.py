@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the HIP toolchain's outputs are: code for the arch asked for, without traces of a place."""
+"""Outputs of the HIP toolchain: code for the arch asked for, without traces of a place."""
 
 import os
 import pathlib
