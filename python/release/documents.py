@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Documents that are published beside the files: a release's own document, its page for pip, the index.
+"""Documents beside the published files: a release's own, its page for pip, the index.
 
     files/SHA256/NAME              every file, by the digest of its bytes
     releases/KEY/release.json      one release; KEY is the sha256 of this document

@@ -1,8 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """`./bazelw run //:release_notes -- --since=TAG`: release notes, made of the commits' messages.
 
-They are read as Conventional Commits: TYPE(SCOPE)!: DESCRIPTION. Changes that break come first: "!" in
-the first line, or a footer "BREAKING CHANGE: ..." that says more.
+They are read as Conventional Commits: TYPE(SCOPE)!: DESCRIPTION. Changes that break come first: "!"
+in the first line, or a footer "BREAKING CHANGE: ..." that says more.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from toolchains.bazel.messages import Progress, note
 from toolchains.locks.environment import cache_folder
 from toolchains.locks.errors import LocksError
 
-# Modules of a set-up, a relock and vendoring are imported there: every build waits for this program.
+# Modules of a set-up, a relock and vendoring are imported there: each build waits for this one.
 
 HERE = pathlib.Path(__file__).absolute().parent
 TOP = HERE.parent.parent

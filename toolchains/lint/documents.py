@@ -29,10 +29,10 @@ def _broken(root: Path, path: str, target: str) -> str | None:
     file = posixpath.normpath(posixpath.join(posixpath.dirname(path), name)) if name else path
     if not (root / file).exists():
         return f"{target}: there is no {file}"
-    if anchor and file.endswith(".md"):
-        if anchor not in anchors((root / file).read_text(encoding="utf-8")):
-            return f"{target}: {file} has no such heading"
-    return None
+    if not anchor or not file.endswith(".md"):
+        return None
+    there = anchors((root / file).read_text(encoding="utf-8"))
+    return None if anchor in there else f"{target}: {file} has no such heading"
 
 
 def findings(root: Path, files: Sequence[str]) -> Iterator[str]:

@@ -133,8 +133,8 @@ def page(root: Path, files: Sequence[str], lines: Lines) -> str:
     out = [
         "# Reference",
         "",
-        "Every name that can be said to this project. Written by `./bazelw run //:lint -- --fix` of",
-        "the tree and of [reference.toml](reference.toml); do not edit it by hand.",
+        "Every name that can be said to this project. `./bazelw run //:lint -- --fix` writes this",
+        "page from the tree and from [reference.toml](reference.toml); do not edit it by hand.",
         "",
     ]
     for kind, title, head in (

@@ -51,8 +51,8 @@ def vendor(
 ) -> tuple[int, int]:
     """Fills `folder`. Returns how many files it holds, and their bytes.
 
-    Files that are there already are kept. index.json is written last. Raises LocksError where a locked
-    file cannot be had (what is vendored is what is locked), or `folder` cannot be written to.
+    Files that are there already are kept. index.json is written last. Raises LocksError where a
+    locked file cannot be had (no other is vendored), or `folder` cannot be written to.
     """
     files = locked(environ)
     shelf = store.Store(environ)

@@ -158,7 +158,7 @@ class WebDav(Nginx):
 
 
 class BuildGrid(_Server):
-    """A server that anybody who reaches it reads and writes. Results of actions do not outlive the process."""
+    """All who reach it read and write. Results of actions do not outlive the process."""
 
     template = "buildgrid.yml"
     scheme = "grpc"
