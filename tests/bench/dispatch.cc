@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// How long dispatch takes at the size of all that upstream has, against upstream's generated
+// The time of dispatch at the size of all that upstream has, against upstream's generated
 // if-chains over the same instances. Both choose for the same problems, in turns. Argument: the
 // launch table.
 #include <algorithm>

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a wave instruction costs in the emulator with all checks: in step, and wave after wave.
+"""The cost of a wave instruction in the emulator with all checks: in step, and wave after wave.
 
     ./bazelw run --config=cache //tests/bench:emulator [-- --only=TEXT --rounds=N]
 

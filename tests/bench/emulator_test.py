@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How the bench of the emulator chooses and counts; what it counts is measured, not tested."""
+"""Choices and counts of the emulator's bench; its figures are measured, not tested."""
 
 from __future__ import annotations
 

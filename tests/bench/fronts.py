@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a call costs beside its computation: `./bazelw run --config=cache //tests/bench:fronts`.
+"""The cost of a call beside its computation: `./bazelw run --config=cache //tests/bench:fronts`.
 
 One token of one head, in host memory. Processor time of this process, the least of some runs; each
 beside the same call without work, measured in turn with it. Of torch: torch_front.py.

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What loading and analysing a launch table costs, by the number of its kernel instances.
+"""The cost of loading and analysing a launch table, by the number of its kernel instances.
 
     ./bazelw run //tests/bench:scale [-- --tree=DIR --sets=NAME ... --libraries]
 
@@ -24,7 +24,7 @@ from absl import app, flags
 
 from tests.bench.workspace import Workspace
 
-# What is selected, by name: about 50, 500 and 5,000 instances, all of forward and backward, and of
+# The selections, by name: about 50, 500 and 5,000 instances, all of forward and backward, and of
 # every direction.
 _SETS = {
     "50": None,  # core
@@ -65,7 +65,7 @@ class Tree(Workspace):
         return time.monotonic() - start
 
     def server_cpu_seconds(self) -> float:
-        """What the server has used since it started."""
+        """Processor time that the server has used since it started."""
         pid = self.bazel("info", "server_pid").strip()
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -109,7 +109,7 @@ def measure(tree: Tree, name: str) -> str:
     cpu = tree.server_cpu_seconds()
     warm = tree.seconds(*build)
     heap = tree.bazel("info", "used-heap-size-after-gc").strip()
-    # What is counted is what the labels alone need, code objects and rows, not the toolchains.
+    # The counts are of the labels' own needs, code objects and rows, not the toolchains.
     wanted = f"deps(set({' '.join(targets)}))"
     listed = tree.bazel("aquery", *options, wanted, "--output=summary")
     actions, objects = counts(listed)

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What scale.py takes from its surroundings and from Bazel; the rest is measured, not tested."""
+"""Input of scale.py from its surroundings and from Bazel; the rest is measured, not tested."""
 
 from __future__ import annotations
 

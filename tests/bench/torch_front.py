@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a call of torch's front costs: `./bazelw run --config=cache //tests/bench:torch_front`.
+"""The cost of a call of torch's front: `./bazelw run --config=cache //tests/bench:torch_front`.
 
 One token of one head, in host memory. Processor time of this process, the least of some runs, in
 turn with two peers that compute nothing:
@@ -27,7 +27,7 @@ from tests.bench import calls
 _RUNS = flags.DEFINE_integer("runs", 15, "of each call; the least counts", lower_bound=1)
 _CALLS = flags.DEFINE_integer("calls", 500, "in a run", lower_bound=1)
 
-# What mha_fwd's operator gets behind q, k and v for a call without options.
+# The arguments that mha_fwd's operator gets behind q, k and v for a call without options.
 _NO_OPTIONS: Final = (None, None, None, 0.0, None, False, -1, -1, 0.0, False)
 _NO_GRADIENTS: Final = (None,) * len(_NO_OPTIONS)
 _LIBRARY: Final = torch.library.Library("bench", "DEF")

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 GENERATED = "bazel-out/"
-# Who builds, where and when. Bazel writes them; its own action TranslateBuildInfo alone reads them,
-# for programs that ask for a build stamp.
+# The builder, the place and the time. Bazel writes them; its own action TranslateBuildInfo alone
+# reads them, for programs that ask for a build stamp.
 STATUS = ("bazel-out/stable-status.txt", "bazel-out/volatile-status.txt")
 _STATUS_READER = "TranslateBuildInfo"
 

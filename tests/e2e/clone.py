@@ -119,7 +119,7 @@ class Clone:
         subprocess.run(["chmod", "-R", "u+w", str(self.output_root)], check=False)
 
 
-# What compilers and linkers make. It is what a cache is for.
+# Results of compilers and linkers: a cache exists for them.
 COMPILED = frozenset(
     {"CppCompile", "CppLink", "HipCodeObject", "HipCompileGroup", "HipHost"},
 )

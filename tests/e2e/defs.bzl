@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How tests run that make whole builds in fresh clones."""
+"""Attributes of tests that make whole builds in fresh clones."""
 
 # In place (the clone is made of the work tree), one at a time.
 WHOLE_BUILD_TAGS = [
@@ -8,7 +8,7 @@ WHOLE_BUILD_TAGS = [
     "local",
 ]
 
-# What the machine's apt and pip are configured with.
+# The configuration of the machine's apt and pip.
 WHOLE_BUILD_ENVIRONMENT = [
     "AITER_ATTN_DEBIAN_MIRROR",
     "AITER_ATTN_MIRROR",

@@ -15,7 +15,7 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-# What else than its bytes a zip file says of a member.
+# Facts of a zip file about a member, beside its bytes.
 _ATTRIBUTES = ("date_time", "compress_type", "external_attr", "create_system", "extra", "comment")
 
 

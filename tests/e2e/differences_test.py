@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What is said of two wheels that differ: enough to find the cause."""
+"""The report on two wheels that differ: enough to find the cause."""
 
 from __future__ import annotations
 

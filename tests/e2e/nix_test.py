@@ -98,7 +98,7 @@ def test_without_flakes_nix_names_the_setting(machine: NixOS) -> None:
     refused = machine.nix("develop", expect=1, config="").stdout
     assert "experimental" in refused
     assert "--extra-experimental-features nix-command" in refused
-    # What toolchains/nix/README.md says to do.
+    # The commands of toolchains/nix/README.md.
     features = ("--extra-experimental-features", "nix-command flakes")
     machine.nix(*features, "develop", *machine.STUB, "-c", "true", config="")
 

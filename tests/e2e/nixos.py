@@ -12,8 +12,8 @@ from typing import Any
 from tests.e2e import clone, other_system
 
 _FLAKES = "experimental-features = nix-command flakes\n"
-# Nix's sandbox and users need privileges that nobody has in this root. Its build hook is started by
-# the program's own name, which is that of a dynamic loader here.
+# Nix's sandbox and users need privileges that no user of this root has. Its build hook is started
+# by the program's own name, which is that of a dynamic loader here.
 _SETTINGS = "sandbox = false\nsubstituters =\nbuild-users-group =\nbuild-hook =\n"
 _OUTPUT = "/home/neo/.cache/bazel"
 
@@ -33,7 +33,7 @@ class NixOS:
         env = " ".join(other_system.command("env", "/run/system"))
         other_system.script(base / "env", f'exec {env} "$@"')
         other_system.etc(base / "etc", "/home/neo", "neo")
-        # What nixpkgs would have as Python packages.
+        # The Python packages that nixpkgs would have.
         self.site_packages = base / "site-packages"
         self.site_packages.mkdir()
         for folder in ("store", "var/nix/db", "var/nix/gcroots", "var/nix/profiles"):

@@ -2,7 +2,8 @@
 """Where the files come from that enter a build: from the checkout, or from a locked archive.
 
 A file of an external repository is taken for locked only if its bytes are those of a member of an
-archive whose sha256 is in a lock. What a repository rule makes of such is in MADE, with the reason.
+archive whose sha256 is in a lock. Files that a repository rule makes of such are in MADE, with the
+reason.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ FAKETIME = f"{other_system.LIBRARIES}/faketime/libfaketime.so.1"
 PROGRAMS = (
     "ar as c++ cc clang clang++ cmake cpp g++ gcc gold hipcc ld ld.bfd ld.gold ld.lld lld make nm "
     "objcopy objdump perl python python3 python3.13 ranlib readelf strip "
-    # What clang prefers to the linker beside it, where it may search PATH for one.
+    # The linker that clang prefers to the one beside it, where it may search PATH for one.
     "x86_64-linux-gnu-ld.lld"
 )
 # Of these, some that a careless action is likely to start.

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.e2e.action_graph import Action
 
-# What an action may look at outside of its inputs, and why that cannot reach an output.
+# Files outside of its inputs that an action may look at, and why they cannot reach an output.
 HOST = {
     "/bin/sh": "starts the wrappers, which do nothing but start the locked programs",
     "/dev/null": "the kernel's",
@@ -33,7 +33,7 @@ HOST = {
     # A zip of the standard library above the output root would be taken for Python's own: then no
     # action of Python starts, unless it is that very library.
     "*/lib/python3*.zip": "each Python's: it looks for one above its own folder",
-    # What clang decides by them when it links, its link flags decide.
+    # The link flags decide all that clang would decide by them.
     "/etc/*-release": "clang asks which distribution it runs on",
     "/etc/debian_version": "the same",
     "/usr/lib/ssl/openssl.cnf": "hashlib asks how OpenSSL is configured; a sha256 is one",
@@ -128,8 +128,8 @@ def _repositories(inputs: Mapping[str, Path]) -> set[Path]:
 def foreign(paths: set[str], inputs: Mapping[str, Path]) -> list[str]:
     """Returns the paths that are neither of the host's kernel and shell nor inputs' real places.
 
-    What is looked for in an input's repository and is not there, as Python looks for its modules,
-    is not there on any machine: repositories are locked.
+    A file that is looked for in an input's repository and is not there, as Python looks for its
+    modules, is not there on any machine: repositories are locked.
     """
     real = {str(path) for path in inputs.values()}
     parents = {str(parent) for path in inputs.values() for parent in path.parents}

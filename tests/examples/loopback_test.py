@@ -41,7 +41,7 @@ class Ci:
         return self.nginx.writers_url.replace(self.nginx.address, self.cache.url.split("//")[1])
 
     def written(self) -> list[str]:
-        """What the cache was asked to keep."""
+        """Results that the cache was asked to keep."""
         return [path for method, path in self.cache.requests if method == "PUT"]
 
     def environment(self) -> dict[str, str]:

@@ -19,7 +19,7 @@ OK, INVALID_ARGUMENT, UNSUPPORTED, ABI_MISMATCH, DRIVER, OUT_OF_MEMORY = range(6
 CPU, CUDA, ROCM = 1, 2, 10
 BATCH, GROUP = 1, 2
 DTYPES = {1: "float16", 2: "bfloat16", 3: "float32"}
-# What a struct_size may say, whatever the struct (aiter/attn.h).
+# Values that a struct_size may have, whatever the struct (aiter/attn.h).
 MOST_STRUCT_SIZE = 64 << 10
 
 _STRUCTS = (
@@ -77,7 +77,7 @@ def last_error() -> str:
 
 
 class Arena:
-    """Memory with a page before and one behind that nobody may touch.
+    """Memory with a page before and one behind that no access may touch.
 
     bytes is all of it as uint8, and address where that begins.
     """

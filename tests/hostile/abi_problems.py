@@ -97,7 +97,7 @@ def drawn(draw: st.DrawFn, device: int = abi.CPU) -> Drawn:
         (draw(bound), draw(bound)) if mask else (-1, -1),
         draw(st.floats(2.0**-6, 2.0)),
         draw(many_bits()),
-        # What no variant set's kernels have is drawn for the CPU alone.
+        # Traits that no variant set's kernels have are drawn for the CPU alone.
         *((0, 0.0, 0.0, 0) if on_gpu else draw(_features(group))),
         draw(st.lists(st.builds(Change, number, number), max_size=1 if on_gpu else 3).map(tuple)),
         device,
@@ -273,7 +273,7 @@ class Call:
         near = pointers[which // 4 % len(pointers)] if pointers else self.arena.address
         return near + (which // 4 % 64 if which % 4 == 3 else 0)
 
-    # What the structs say.
+    # The structs' numbers.
 
     @property
     def is_group(self) -> bool:
@@ -389,7 +389,7 @@ class Call:
     def more(
         self, index: int, head: int, bias: Array | None, queries: int, keys: int
     ) -> oracle.More:
-        """What else happens to the scores of a head of a sequence; bias: what it has of that."""
+        """Changes of the scores of a head of a sequence; bias: its part of that."""
         p = self.problem
         added: Any = 0.0
         if p.bias == _ELEMENTWISE and bias is not None:
@@ -418,7 +418,7 @@ class Call:
         )
 
     def shared_bytes(self) -> int:
-        """How many bytes of outputs are something else's, too."""
+        """Bytes of outputs that belong to something else, too."""
         outputs = [self.view(name) for name in self.outputs]
         inputs = [self.view(name) for name in self.inputs]
         if self.problem.bias == _ALIBI and self.problem.batch:

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What reaches a GPU of any call of the C ABI, told by a HIP that records: pointers into the
+"""Parts of any call of the C ABI that reach a GPU, told by a HIP that records: pointers into the
 caller's memory, fills of outputs and workspace, and nothing where the call was refused."""
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _ends(view: Array) -> tuple[int, int]:
 
 
 def _regions(call: Call) -> list[tuple[int, int]]:
-    """What a kernel of the call may be told of."""
+    """Memory that a kernel of the call may be told of."""
     regions = []
     for name in call.inputs + call.outputs:
         view = call.view(name)

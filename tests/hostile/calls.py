@@ -13,7 +13,7 @@ from tests.hostile.explore import Counts
 from tests.hostile.memory import Array
 from tests.hostile.problems import Arrays, Problem
 
-# What aiter_attn._attention says that its functions raise; no subclass of these.
+# Exceptions that the documentation of the functions names; no subclass of these.
 _DOCUMENTED = (
     TypeError,
     ValueError,
@@ -31,7 +31,7 @@ _BEGINS_WITH_A_NAME = re.compile(rf"(?:{_NAMES})(?:, (?:{_NAMES}))*(?:\[|\.|:|=|
 
 
 def arguments(problem: Problem, arrays: Arrays, function: str) -> dict[str, Any]:
-    """What a right call of a function of aiter_attn passes, but for the results' arrays.
+    """Arguments of a right call of a function of aiter_attn, but for the results' arrays.
 
     A backward one passes the arrays' own `out` and `lse`.
     """

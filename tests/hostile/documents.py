@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-# What stands in for any part of a document.
+# Values that stand in for any part of a document.
 _ODD = (
     *(None, True, False, 0, 1, -1, 2**40, -(2**70), 0.5, float("inf"), float("nan")),
     *("", "x", "../x", "a" * 64, "\x00", "\u2028", "{python}", "{", "fp16"),

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import configuration
 from hypothesis import strategies as st
 
-# What hypothesis remembers beside its examples, which are not kept.
+# The memory of hypothesis beside its examples, which are not kept.
 configuration.set_hypothesis_home_dir(os.environ.get("TEST_TMPDIR", tempfile.gettempdir()))
 
 _EXAMPLES_AT_ONCE = 400

@@ -34,7 +34,7 @@ def many_bits() -> st.SearchStrategy[int]:
 
 
 class Guarded:
-    """An array within bytes that nobody may touch.
+    """An array within bytes that no access may touch.
 
     layout, from 0 (contiguous) to LAYOUTS - 1, chooses the order of all dimensions but the last in
     memory, which of them run backwards, gaps between rows, and where the first row begins. The last

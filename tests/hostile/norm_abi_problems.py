@@ -80,7 +80,7 @@ def drawn(draw: st.DrawFn) -> Drawn:
 
 @dataclasses.dataclass(frozen=True)
 class Operand:
-    """What the structs say of one: rows of `columns` elements each, `stride` elements apart."""
+    """The structs' numbers of one: rows of `columns` elements each, `stride` elements apart."""
 
     name: str
     is_output: bool
@@ -216,7 +216,7 @@ class Call:
         near = pointers[which // 4 % len(pointers)] if pointers else self.arena.address
         return near + (which // 4 % 64 if which % 4 == 3 else 0)
 
-    # What the structs say.
+    # The structs' numbers.
 
     def is_plausible(self) -> bool:
         """Whether the numbers of the problem are ones that the ABI allows on the CPU."""
@@ -314,7 +314,7 @@ class Call:
         return all(o.address == 0 or self.view(o) is not None for o in self.operands())
 
     def shared_bytes(self) -> int:
-        """How many bytes of outputs are something else's, too."""
+        """Bytes of outputs that belong to something else, too."""
         uses = numpy.zeros(len(self.arena.bytes), numpy.int32)
         operands = [o for o in self.operands() if o.rows and o.columns]
         for operand in [o for o in operands if o.is_output]:

@@ -26,7 +26,7 @@ def norm_forward(
     variance = ((h - mean) ** 2).mean(axis=1, keepdims=True) + numpy.float64(numpy.float32(epsilon))
     with numpy.errstate(divide="ignore", invalid="ignore"):
         rstd = 1.0 / numpy.sqrt(variance)
-        # What cancels in h - mean is what the variance is uncertain by.
+        # The variance is uncertain by the digits that cancel in h - mean.
         condition = 1.0 + (h * h).mean(axis=1, keepdims=True) / variance
         y = (h - mean) * rstd * factor + beta
         magnitude = (abs(h) + abs(mean)) * rstd * abs(factor) * condition + abs(beta)

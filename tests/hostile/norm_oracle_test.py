@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What judges norms is right itself: by hand, and backward as the slope of forward."""
+"""The oracle of norms is right itself: by hand, and backward as the slope of forward."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ GATES = {
     "float8_e4m3fn": 1.0,
     "float8_e5m2": 1.0,
 }
-# What rounding in float64 may cost, relative to the sum of the magnitudes of what is added up.
+# The error that rounding in float64 may cause, relative to the summed magnitudes of the addends.
 _WIDE = 2.0**-40
 
 
@@ -72,7 +72,7 @@ def _product(equation: str, a: Array, b: Array) -> Exact:
 
 @dataclasses.dataclass(frozen=True)
 class More:
-    """What else is done to scores and weights: a cap (0: none), what is added behind it, and which
+    """Changes of scores and weights: a cap (0: none), a bias that is added behind it, and which
     weights stay, with what they are multiplied by. Matrices are [queries, keys]."""
 
     cap: float = 0.0
@@ -163,7 +163,7 @@ def _backward(
 
 
 def ulp_errors(got: Array, want: Exact, dtype: str) -> Array:
-    """How far `got` is from `want` beyond float64's own rounding, in ulp of dtype.
+    """The distance of `got` from `want` beyond float64's own rounding, in ulp of dtype.
 
     0 where both are the same infinity, or `want` rounds to it; infinite where one is NaN.
     """

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What judges is right itself: the oracle by hand, and that the least mistake is seen."""
+"""The oracle is right itself: by hand, and that the least mistake is seen."""
 
 from __future__ import annotations
 

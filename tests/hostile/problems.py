@@ -129,7 +129,7 @@ class Arrays:
         self.problem = problem
         self.of: dict[str, Guarded] = {}
         for i, (name, layout) in enumerate(zip(self._NAMES, problem.layouts, strict=True)):
-            # What is shared is an input, and drawn: only then is a part of it anything's value.
+            # A shared array is an input, and drawn: only then is a part of it anything's value.
             shared = (0,) if problem.shared and name in ("k", "v") else ()
             array = Guarded(problem.shape(name), problem.dtype, layout, shared)
             if i < 4:

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What processes do to the package: exits, forks, signals, limits. The programs: scenarios.py."""
+"""Acts of processes on the package: exits, forks, signals, limits. The programs: scenarios.py."""
 
 from __future__ import annotations
 

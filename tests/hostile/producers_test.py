@@ -51,7 +51,7 @@ class _Returning:
 
 
 def _used_capsule() -> Any:
-    """What numpy has been given already."""
+    """Arrays that numpy has been given already."""
     capsule = Exporter(numpy.zeros((1, 1, 1, 1), numpy.float32)).__dlpack__()
     numpy.from_dlpack(_Returning((1, 0), capsule))
     return capsule

@@ -56,7 +56,7 @@ def _right_calls(problem: Problem, counts: Counts) -> None:
 def _right_calls_of_equal_lengths(
     problem: Problem, arrays: Arrays, results: tuple[Array, ...], counts: Counts
 ) -> None:
-    """What batch mode gives, varlen mode gives to the bit."""
+    """Varlen mode gives the results of batch mode to the bit."""
 
     def flat(array: Array) -> Array:
         return array.reshape(-1, *array.shape[2:])
@@ -86,7 +86,7 @@ def test_right_calls_equal_the_definition(part: int, capsys: pytest.CaptureFixtu
     explore(_right_calls, problems(), part, capsys, share=0.4)
 
 
-# What is passed in place of one argument. Each is made anew, of the right argument.
+# Values that are passed in place of one argument. Each is made anew, of the right argument.
 _WRONG_ARRAYS: dict[str, Any] = {
     "another dtype": lambda x: x.astype(numpy.float64),
     "an integer dtype": lambda x: x.astype(numpy.int8),

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the build reads: any text or bytes are a value, or an error of the reader's own kind."""
+"""Files that the build reads: any bytes are a value, or an error of the reader's own kind."""
 
 from __future__ import annotations
 

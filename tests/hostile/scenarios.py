@@ -69,7 +69,7 @@ def daemon_threads_at_exit() -> None:
 
 
 def _ask() -> None:
-    """What takes locks of the library's own: code objects are looked up and unpacked."""
+    """Work that takes locks of the library's own: code objects are looked up and unpacked."""
     for kernel in aiter_attn.kernels():
         data = aiter_attn._C.code_object(kernel["key"])
         assert data[:4] == b"\x7fELF"
@@ -247,7 +247,7 @@ def import_with_few_files(most: str) -> None:
 
 
 def closed_standard_files(where: str, closed: str) -> None:
-    """closed: digits of file descriptors. What was found goes to the file `where`."""
+    """closed: digits of file descriptors. The findings go to the file `where`."""
     for descriptor in closed:
         os.close(int(descriptor))
     call_and_check()

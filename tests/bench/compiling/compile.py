@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a cold build of kernels costs, beside the way of AITER, QoLA and TransformerEngine.
+"""The cost of a cold build of kernels, beside the way of AITER, QoLA and TransformerEngine.
 
     ./bazelw run //tests/bench:compile [-- --repeat=N --only=REGEX --quick ...]
 
@@ -130,7 +130,7 @@ class Bench:
     def _run(
         self, actions: Sequence[action_graph.Action], wanted: Sequence[str]
     ) -> tuple[list[bytes], runner.Usage]:
-        """What the wanted files have, and what they took."""
+        """Figures of the wanted files, and the cost of making them."""
         with tempfile.TemporaryDirectory(dir=self._base) as folder:
             root = Path(folder) / "root"
             usage = self._runner.run(root, actions, wanted)

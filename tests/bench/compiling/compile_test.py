@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What compile.py takes from its surroundings; the rest is measured, not tested."""
+"""Input of compile.py from its surroundings; the rest is measured, not tested."""
 
 from __future__ import annotations
 

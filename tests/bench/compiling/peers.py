@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How peers compile an instance: for host and device at once, as hipcc does.
+"""Peers' way to compile an instance: for host and device at once, as hipcc does.
 
 QoLA and TransformerEngine build attention by AITER's own function, so that its flags are the flags
 of all three: one object file per instance, by ninja and hipcc.
@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.bench.compiling.plan import CODE_OBJECT
 from tests.e2e.action_graph import Action
 
-# What makes a compile of ours one for the device alone.
+# Flags that make a compile of ours one for the device alone.
 _DEVICE_ALONE = ("--cuda-device-only", "--no-gpu-bundle-output")
 
 # AITER's flags for attention, ROCm 7, without paths and without -D of its own code.
@@ -51,7 +51,7 @@ AITER_OPTIONAL = (
     ("-mllvm", "-amdgpu-coerce-illegal-types=1"),
 )
 
-# What hipcc's way runs of the compiler's tree: the bundler asks for llvm-objcopy.
+# Programs of the compiler's tree that hipcc's way runs: the bundler asks for llvm-objcopy.
 _PROGRAMS = ("clang++", "lld", "llvm-objcopy")
 
 _BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the build runs for code objects, and which of them are made together."""
+"""Actions of the build for code objects, and which of them are made together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Group:
 
     @property
     def unused(self) -> list[str]:
-        """What the actions make for code objects that are not asked for."""
+        """Outputs of the actions for code objects that are not asked for."""
         used = {path for action in self.actions for path in action.inputs} | set(self.outputs)
         made = (path for action in self.actions for path in action.outputs)
         return sorted(path for path in made if path not in used)

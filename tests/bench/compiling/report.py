@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What was measured, as text."""
+"""Measurements as text."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class FailedError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Usage:
-    """What a run took, all of its processes together."""
+    """The cost of a run, all of its processes together."""
 
     cpu: float  # seconds, of user and system
     wall: float  # seconds

@@ -11,7 +11,7 @@ from tests.e2e.remote_cache.conftest import Reference, Stranger
 from toolchains.remote import servers
 from toolchains.remote.proxy import Fault, HttpProxy
 
-# What two programs in Python make: it takes no time without a cache.
+# Results of two programs in Python: they take no time without a cache.
 TARGET = "@ck_fmha//:recipe"
 SECRET = "a-secret-of-tests"  # noqa: S105
 

@@ -2,7 +2,7 @@
 """A stranger's checkout, and servers that hold all results of the wheel.
 
 The stranger has another folder, HOME and output root, no disk cache and, where root runs the tests,
-another user. What the servers hold comes from the disk cache of whoever runs the tests: run them
+another user. The servers hold the contents of the tester's disk cache: run them
 with --config=cache. The variant set and the archs are those of the wheel that was built for them.
 """
 
@@ -82,7 +82,7 @@ class Stranger(clone.Clone):
         )
 
     def cpu_seconds(self) -> float:
-        """What the Bazel server has used since it was started, with all programs that it ran."""
+        """Processor time of the Bazel server since its start, with all programs that it ran."""
         pid = self.bazel("info", "server_pid").stdout.split()[-1]
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
@@ -92,7 +92,7 @@ class Stranger(clone.Clone):
         return self.root.parent / "execution.json"
 
     def spawns(self) -> clone.Spawns:
-        """What the last build ran, and what it had from the cache."""
+        """Actions that the last build ran, and those that it had from the cache."""
         return clone.Spawns(self.log)
 
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Servers and networks that fail, while the wheel is built from a full cache: the right wheel.
 
-What is lost is made again. So that no kernel is compiled, what compilers made is spared where a
+Lost results are made again. So that no kernel is compiled, what compilers made is spared where a
 fault costs the result; faults that pass at a later attempt hit everything.
 """
 
@@ -31,7 +31,7 @@ def counted(proxy: HttpProxy) -> Iterator[None]:
 
 
 def cheap_actions(reference: Reference) -> set[str]:
-    """What programs in Python do: a loss costs seconds."""
+    """Actions of programs in Python: a loss costs seconds."""
     return {s.action for s in reference.actions.all if s.mnemonic not in clone.COMPILED}
 
 

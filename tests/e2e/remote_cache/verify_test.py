@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Whoever may write to a cache may write anything. verify_cache finds it."""
+"""A writer of a cache may write anything. verify_cache finds it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_poisoned_result_is_found(
 def test_poisoned_results_that_break_the_build_are_all_found(
     stranger: Stranger, reference: Reference, nginx: servers.Nginx, program: Path
 ) -> None:
-    """What reads a forged description stops at it: the program must not."""
+    """A reader of a forged description stops at it: the program must not."""
     kind = "CodeObjectDescribe"
     victims = [s for s in reference.actions.all if s.mnemonic == kind][:2]
     with poison(nginx, victims[0]), poison(nginx, victims[1]):
