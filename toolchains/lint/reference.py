@@ -32,17 +32,15 @@ _COMMAND = re.compile(r"\./bazelw run[^\n`]*? (//[\w/.:-]+)")
 Lines = Mapping[str, Mapping[str, str]]
 
 
-def _settings(path: str, text: str) -> Iterator[str]:
-    """Labels of the build settings that a BUILD file declares for users, with their dashes."""
+def _targets(path: str, text: str) -> Iterator[tuple[str, str]]:
+    """The rule and the label of each target of a BUILD file that is named by a literal."""
     package = path.removesuffix("BUILD.bazel").rstrip("/")
     for call in ast.walk(ast.parse(text)):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
             continue
-        if not call.func.id.endswith("_flag"):
-            continue
         for keyword in call.keywords:
             if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
-                yield f"--//{package}:{keyword.value.value}"
+                yield call.func.id, f"//{package}:{keyword.value.value}"
 
 
 def _first_sentence(doc: str) -> str:
@@ -90,12 +88,16 @@ def _faces(files: Sequence[str]) -> Iterator[tuple[str, str]]:
 def names(root: Path, files: Sequence[str]) -> dict[str, set[str]]:
     """Names of each kind that docs/reference.toml must have a line for."""
     found: dict[str, set[str]] = {
-        kind: set() for kind in ("settings", "variables", "commands", "targets", "c")
+        kind: set() for kind in ("settings", "variables", "commands", "targets", "fuzz", "c")
     }
     for path in files:
         if path.endswith("BUILD.bazel") and not _TESTS.search(path):
             text = (root / path).read_text(encoding="utf-8")
-            found["settings"].update(_settings(path, text))
+            for rule, label in _targets(path, text):
+                if rule.endswith("_flag"):
+                    found["settings"].add(f"--{label}")
+                if rule == "fuzz_target":
+                    found["fuzz"].add(label)
         if path.endswith((".py", ".cc", ".h", ".bzl")) and not _TESTS.search(path):
             found["variables"].update(_READ.findall((root / path).read_text(encoding="utf-8")))
         if path.startswith(PACKAGE) and path.endswith(".py"):
@@ -142,6 +144,7 @@ def page(root: Path, files: Sequence[str], lines: Lines) -> str:
         ("variables", "Environment variables", "variable"),
         ("commands", "Commands of the package", "`python -m aiter_attn`"),
         ("targets", "Programs of the checkout", "`./bazelw run`"),
+        ("fuzz", "Fuzz targets", "`./bazelw run`, or a long test"),
         ("c", "C functions", "of `aiter/attn.h` and `aiter/norm.h`"),
     ):
         out += [f"## {title}", ""]

@@ -30,6 +30,7 @@ def tree(tmp_path: pathlib.Path) -> Tree:
     ("path", "text", "kind", "name"),
     [
         ("a/BUILD.bazel", 'x_flag(name = "b")\n', "settings", "--//a:b"),
+        ("a/BUILD.bazel", 'fuzz_target(name = "b")\n', "fuzz", "//a:b"),
         ("a/x.cc", 'get("AITER_ATTN_X");\n', "variables", "AITER_ATTN_X"),
         ("toolchains/x.py", 'V = "BAZELW_Y"\n', "variables", "BAZELW_Y"),
         ("python/aiter_attn/cli/x.py", 'add_parser(\n    "walk")\n', "commands", "walk"),
