@@ -61,4 +61,10 @@ TEST_F(SharedObject, NeedsGlibcAlone) {
   }
 }
 
+// In a program with more rights than its user, the environment names no file to load or to write.
+TEST_F(SharedObject, ReadsTheEnvironmentWhereItMayBeTrusted) {
+  EXPECT_TRUE(symbols_.undefined.count("secure_getenv"));
+  EXPECT_FALSE(symbols_.undefined.count("getenv"));
+}
+
 }  // namespace

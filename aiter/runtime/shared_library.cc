@@ -9,10 +9,10 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
+#include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/text.h"
 
@@ -84,9 +84,8 @@ SharedLibrary::SharedLibrary(void* handle, std::string file)
 }
 
 SharedLibrary SharedLibrary::open(const LibrarySearch& search) {
-  const char* named = std::getenv(search.variable);
-  if (named && *named) {
-    if (void* handle = dlopen(named, kFlags)) return {handle, named};
+  if (const std::string named = variable(search.variable); !named.empty()) {
+    if (void* handle = dlopen(named.c_str(), kFlags)) return {handle, named};
     fail(Status::kDriver, "cannot load the ", search.what, " '", utf8(named), "' that ",
          search.variable, " names: ", dl_error(), "; name another file, or unset the variable");
   }

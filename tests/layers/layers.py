@@ -26,11 +26,13 @@ LAYERS: dict[str, list[str]] = {
     ],
     # Kernels are found and made without any GPU runtime.
     "aiter/runtime/store/*": [
+        "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
         "aiter/runtime/text.h",
         "aiter/runtime/store/*",
     ],
     "aiter/runtime/rtc/*": [
+        "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
         "aiter/runtime/shared_library.h",
         "aiter/runtime/text.h",

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -159,6 +160,20 @@ TEST_F(Rtc, FailuresNameTheCall) {
   setenv("AITER_FAKE_RTC_FAIL", "nvrtcCompileProgram=1", 1);
   EXPECT_EQ(error_of([&] { nvrtc->compile(kSource, {}, {}, "sm_90"); }).status(),
             Status::kOutOfMemory);
+}
+
+TEST_F(Rtc, MissingBuiltinsAreNamed) {
+  setenv("AITER_FAKE_RTC_FAIL", "nvrtcCompileProgram=7", 1);
+  for (const auto& [version, file, package] :
+       std::vector<std::array<const char*, 3>>{
+           {"12.8", "libnvrtc-builtins.so.12.8", "nvidia-cuda-nvrtc-cu12)"},
+           {"13.0", "libnvrtc-builtins.so.13.0", "nvidia-cuda-nvrtc)"}}) {
+    setenv("AITER_FAKE_RTC_VERSION", version, 1);
+    const auto nvrtc = open_nvrtc({});
+    EXPECT_THAT(error_of([&] { nvrtc->compile(kSource, {}, {}, "sm_90"); }).what(),
+                AllOf(HasSubstr(file), HasSubstr(package), HasSubstr(fake("FAKE_NVRTC")),
+                      HasSubstr(kNvrtcLibraryVariable)));
+  }
 }
 
 TEST_F(Rtc, AnotherMajorVersionIsRefused) {

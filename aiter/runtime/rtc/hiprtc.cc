@@ -1,6 +1,5 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include <cstdlib>
-#include <cstring>
+#include "aiter/runtime/environment.h"
 
 #include "aiter/runtime/rtc/rtc_compiler.h"
 
@@ -24,9 +23,9 @@ class HipRtc final : public RtcCompiler {
     std::string text = concat(RtcCompiler::identity(), " comgr ", comgr_);
     // hipRTC reads them at every compile; they may have any bytes.
     for (const char* name : {"HIPRTC_COMPILE_OPTIONS_APPEND", "HIPRTC_LINK_OPTIONS_APPEND"}) {
-      const char* value = std::getenv(name);
-      if (!value || !*value) continue;
-      text += concat(" ", name, " ", hex(sha256(value, std::strlen(value))));
+      const std::string value = variable(name);
+      if (value.empty()) continue;
+      text += concat(" ", name, " ", hex(sha256(value.data(), value.size())));
     }
     return text;
   }

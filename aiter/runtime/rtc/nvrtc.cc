@@ -71,11 +71,22 @@ class Nvrtc final : public RtcCompiler {
   // code. Not all of its wheels say that it is in NVRTC's own folder.
   void load_builtins() {
     const size_t slash = library().file().rfind('/');
-    const std::string name =
-        concat("libnvrtc-builtins.so.", version().first, ".", version().second);
     const std::string folder = library().file().substr(0, slash + 1);
-    const auto found = SharedLibrary::open_one_of({folder + name, name});
-    builtins_ = found ? found->identity() : "not found";  // which NVRTC says by itself
+    const auto found = SharedLibrary::open_one_of({folder + builtins_name(), builtins_name()});
+    builtins_ = found ? found->identity() : "not found";  // NVRTC may know another name
+  }
+
+  std::string builtins_name() const {
+    return concat("libnvrtc-builtins.so.", version().first, ".", version().second);
+  }
+
+  // NVRTC alone gives the number of the failure, and names no file.
+  std::string remedy(rtc::Result result) const override {
+    if (result != rtc::kErrorBuiltinOperation) return "";
+    return concat("NVRTC compiles with ", builtins_name(), ", which belongs beside it: install ",
+                  "both anew (pip install --force-reinstall nvidia-cuda-nvrtc",
+                  version().first == 12 ? "-cu12" : "", "), or name the file of a complete NVRTC ",
+                  "in ", kNvrtcLibraryVariable);
   }
 
   std::string builtins_;  // their identity

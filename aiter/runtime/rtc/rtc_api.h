@@ -13,6 +13,7 @@ inline constexpr Result kSuccess = 0;
 inline constexpr Result kErrorOutOfMemory = 1;
 inline constexpr Result kErrorInvalidOption = 5;
 inline constexpr Result kErrorCompilation = 6;
+inline constexpr Result kErrorBuiltinOperation = 7;
 
 using Program = void*;  // nvrtcProgram, hiprtcProgram
 

@@ -58,6 +58,7 @@ TEST(RtcApi, ResultsAreNvrtcs) {
   EXPECT_EQ(ours::kErrorOutOfMemory, NVRTC_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(ours::kErrorInvalidOption, NVRTC_ERROR_INVALID_OPTION);
   EXPECT_EQ(ours::kErrorCompilation, NVRTC_ERROR_COMPILATION);
+  EXPECT_EQ(ours::kErrorBuiltinOperation, NVRTC_ERROR_BUILTIN_OPERATION_FAILURE);
 }
 
 }  // namespace

@@ -80,8 +80,10 @@ std::string RtcCompiler::identity() const { return identity_; }
 void RtcCompiler::check(rtc::Result result, const std::string& call) const {
   if (result == rtc::kSuccess) return;
   const char* text = get_error_string_(result);
+  const std::string next_step = remedy(result);
   fail(result == rtc::kErrorOutOfMemory ? Status::kOutOfMemory : Status::kDriver, prefix_, call,
-       " failed: ", text ? utf8(text) : "no text", " (", result, "), ", library_.path());
+       " failed: ", text ? utf8(text) : "no text", " (", result, "), ", library_.path(),
+       next_step.empty() ? "" : "; ", next_step);
 }
 
 RtcCompiler::CodeGetter RtcCompiler::code_getter(const std::string& name) const {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/store/cache.h"
 #include "aiter/runtime/store/pack.h"
@@ -115,8 +116,7 @@ class CompilingProvider : public Provider {
 }  // namespace
 
 RunTimeCompile run_time_compile() {
-  const char* value = std::getenv(kSwitch);
-  const std::string text = value ? value : "";
+  const std::string text = variable(kSwitch);
   if (text.empty()) return RunTimeCompile::kMissing;
   if (text == "0") return RunTimeCompile::kNever;
   if (text == "1") return RunTimeCompile::kAlways;

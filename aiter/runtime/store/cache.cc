@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
+#include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/store/file.h"
 #include "aiter/runtime/store/new_file.h"
@@ -28,17 +30,19 @@ struct Header {
 };
 static_assert(sizeof(Header) == 80);
 
-// With its parents, for this user alone. Whether that worked, shows when a file is made in it.
-void make_folder(const std::string& folder) {
-  for (size_t end = folder.find('/', 1); end != folder.npos; end = folder.find('/', end + 1)) {
-    ::mkdir(folder.substr(0, end).c_str(), 0700);
+// With its parents, for this user alone. Why it could not be made; "": it is there.
+std::string make_folder(const std::string& folder) {
+  std::string error;
+  for (size_t end = 0; end != folder.npos && error.empty();) {
+    end = folder.find('/', end + 1);
+    const std::string level = folder.substr(0, end);
+    if (::mkdir(level.c_str(), 0700) == 0) continue;
+    const int number = errno;
+    // A file system may refuse what is there already with another error than that.
+    if (number == EEXIST || ::access(level.c_str(), F_OK) == 0) continue;
+    error = failure("make the folder", level, number);
   }
-  ::mkdir(folder.c_str(), 0700);
-}
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
+  return error;
 }
 
 }  // namespace
@@ -66,18 +70,20 @@ class CacheProvider::Writer {
   Writer(const CacheProvider& cache, const Digest& key)
       : cache_(cache), key_(key), file_(cache.path(key, kNewSuffix)) {
     const std::string& folder = cache.options_.folder;
-    make_folder(folder);
-    if (trusts(folder)) {
-      file_.acquire(cache.options_.patience);
+    error_ = make_folder(folder);
+    if (!error_.empty()) return;
+    struct stat status;
+    if (::stat(folder.c_str(), &status) == 0 && !is_trusted_folder(status)) {
+      error_ = distrust(folder);
     } else {
-      distrust_ = distrust(folder);
+      file_.acquire(cache.options_.patience);  // says why the folder cannot be looked at
     }
   }
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
   // Why nothing can be written; "" if something can.
-  const std::string& error() const { return distrust_.empty() ? file_.error() : distrust_; }
+  const std::string& error() const { return error_.empty() ? file_.error() : error_; }
 
   // Whether the object is kept.
   bool publish(const Bytes& bytes) {
@@ -90,16 +96,9 @@ class CacheProvider::Writer {
   }
 
  private:
-  // In a sticky folder, such as /tmp, others make files, but do not rename this user's.
-  static bool trusts(const std::string& folder) {
-    struct stat status;
-    if (::stat(folder.c_str(), &status) != 0) return true;  // opening the file says why
-    return is_trusted(status) || (status.st_mode & S_ISVTX);
-  }
-
   const CacheProvider& cache_;
   const Digest key_;
-  std::string distrust_;
+  std::string error_;  // of the folder
   NewFile file_;
 };
 
@@ -165,7 +164,8 @@ std::optional<Bytes> CacheProvider::read(const CodeObjectRef& ref) const {
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || !is_trusted(status) ||
       !read_all(file.get(), &header, sizeof(header)) ||
       std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 || header.key != ref.key ||
-      // The size is believed only where the file has it.
+      // The size is believed only where the file has it; a file with holes may have any.
+      header.size > kMostObjectBytes ||
       header.size != static_cast<uint64_t>(status.st_size) - sizeof(header)) {
     return std::nullopt;
   }

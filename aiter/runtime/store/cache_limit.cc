@@ -9,12 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/store/digest.h"
 #include "aiter/runtime/store/new_file.h"
@@ -77,8 +77,8 @@ bool remove(const Object& object) {
 }  // namespace
 
 uint64_t cache_max_size() {
-  const char* value = std::getenv(kCacheSizeVariable);
-  if (!value || !*value) return kDefaultCacheSize;
+  const std::string value = variable(kCacheSizeVariable);
+  if (value.empty()) return kDefaultCacheSize;
   uint64_t size = 0;
   if (parse_size(value, &size) && size >= kLeastCacheSize) return size;
   fail(Status::kInvalidArgument, kCacheSizeVariable, " is '", utf8(value),

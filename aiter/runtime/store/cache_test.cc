@@ -6,11 +6,13 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -21,6 +23,7 @@
 #include <vector>
 
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/store/file.h"
 #include "aiter/testing/forked_child.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -161,6 +164,21 @@ TEST_F(Cache, ADamagedFileIsReplaced) {
   }
 }
 
+// No memory is asked for the holes that a file may have.
+TEST_F(Cache, AFileThatIsNearlyAllHolesIsReplaced) {
+  counting()->get({kKey, {}});
+  const Bytes whole = contents(file(".object"));
+  const uint64_t size = uint64_t{8} << 40;
+  Bytes header(whole.begin(), whole.begin() + 80);
+  std::memcpy(header.data() + 72, &size, sizeof(size));
+  write(file(".object"), header);
+  fs::resize_file(file(".object"), header.size() + size);
+  made_ = 0;
+  EXPECT_EQ(counting()->get({kKey, {}}), kObject);
+  EXPECT_EQ(made_, 1);
+  EXPECT_EQ(contents(file(".object")), whole);
+}
+
 TEST_F(Cache, AFileUnderAnotherKeysNameIsNone) {
   counting()->get({key("another kernel"), {}});
   fs::rename(folder_ / (hex(key("another kernel")) + ".object"), file(".object"));
@@ -234,6 +252,23 @@ TEST_F(Cache, NothingIsWrittenToAFolderOfAll) {
   fs::permissions(folder_, fs::perms(01777));  // as /tmp
   EXPECT_EQ(counting()->get({kKey, {}}), kObject);
   EXPECT_THAT(files(), ElementsAre(hex(kKey) + ".object"));
+}
+
+TEST(Folder, IsTrustedWhereOthersDoNotReplaceFiles) {
+  const auto folder = [](uid_t owner, mode_t mode) {
+    struct stat status = {};
+    status.st_uid = owner;
+    status.st_mode = S_IFDIR | mode;
+    return status;
+  };
+  const uid_t other = geteuid() + 1;
+  for (const uid_t trusted : {geteuid(), uid_t{0}}) {
+    EXPECT_TRUE(is_trusted_folder(folder(trusted, 0755)));
+    EXPECT_TRUE(is_trusted_folder(folder(trusted, 01777)));
+    EXPECT_FALSE(is_trusted_folder(folder(trusted, 0777)));
+  }
+  EXPECT_FALSE(is_trusted_folder(folder(other, 0755)));
+  EXPECT_FALSE(is_trusted_folder(folder(other, 01777)));
 }
 
 TEST_F(Cache, AnErrorIsKeptForItsKey) {
@@ -400,7 +435,30 @@ TEST_F(Cache, AFolderThatCannotBeMadeIsSaidOnce) {
   EXPECT_EQ(made_, 2);
   ASSERT_THAT(warnings_, SizeIs(1));
   EXPECT_THAT(warnings_[0], AllOf(HasSubstr(folder_.string()), HasSubstr("Not a directory"),
-                                  HasSubstr("AITER_ATTN_CACHE_DIR")));
+                                  HasSubstr("remove the file"), HasSubstr("AITER_ATTN_CACHE_DIR")));
+}
+
+// The folder that could not be made is named, with its own reason.
+TEST_F(Cache, AParentThatCannotBeWrittenToIsSaidOnce) {
+  const fs::path parent = folder_.parent_path();
+  fs::remove_all(parent);
+  fs::create_directories(parent.parent_path());
+  fs::permissions(parent.parent_path(), fs::perms(0500));
+  const int result = testing::in_forked_child([&] {
+    // Without its capabilities, root is refused as any user is.
+    uint32_t header[] = {0x20080522, 0};  // the version of capset()'s structs; this process
+    const uint32_t none[6] = {};
+    if (syscall(SYS_capset, header, none) != 0) return 1;
+    const auto cache = counting();
+    if (cache->get({kKey, {}}) != kObject || cache->get({kKey, {}}) != kObject) return 2;
+    if (warnings_.size() != 1 || made_ != 1) return 3;
+    const std::string expected = "cannot make the folder '" + parent.string() +
+                                 "': Permission denied; give this user the right to write there, " +
+                                 "or name another folder in AITER_ATTN_CACHE_DIR";
+    return warnings_[0].find(expected) == std::string::npos ? 4 : 0;
+  });
+  fs::permissions(parent.parent_path(), fs::perms(0700));
+  EXPECT_EQ(result, 0);
 }
 
 TEST_F(Cache, WhatIsInAFolderThatCannotBeWrittenToServes) {

@@ -39,9 +39,20 @@ bool write_all(int fd, const void* data, size_t size) {
   return true;
 }
 
+namespace {
+
+bool has_trusted_owner(const struct stat& status) {
+  return status.st_uid == ::geteuid() || status.st_uid == 0;
+}
+
+}  // namespace
+
 bool is_trusted(const struct stat& status) {
-  return (status.st_uid == ::geteuid() || status.st_uid == 0) &&
-         !(status.st_mode & (S_IWGRP | S_IWOTH));
+  return has_trusted_owner(status) && !(status.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+bool is_trusted_folder(const struct stat& status) {
+  return is_trusted(status) || (has_trusted_owner(status) && (status.st_mode & S_ISVTX));
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -135,9 +135,28 @@ bool NewFile::lock(std::chrono::steady_clock::time_point deadline,
 }
 
 bool NewFile::fail_by(const char* call) {
-  error_ =
-      concat("cannot ", call, " '", utf8(path_), "': ", std::strerror(errno), "; make room there");
+  error_ = failure(call, path_, errno);
   return false;
+}
+
+std::string failure(const char* call, const std::string& path, int error) {
+  const char* remedy = "mend that";
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      remedy = "make room there";
+      break;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      remedy = "give this user the right to write there";
+      break;
+    case ENOTDIR:
+      remedy = "remove the file that stands in a folder's place";
+      break;
+  }
+  return concat("cannot ", call, " '", utf8(path), "': ", std::strerror(error), "; ", remedy);
 }
 
 std::string distrust(const std::string& path) {

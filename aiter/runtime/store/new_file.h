@@ -43,6 +43,8 @@ class NewFile {
   std::string error_;
 };
 
+// The message of a call that failed with an error of errno.h: the reason, and what helps.
+std::string failure(const char* call, const std::string& path, int error);
 // What is said of a file or folder that is_trusted() is false of.
 std::string distrust(const std::string& path);
 

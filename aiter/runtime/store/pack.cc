@@ -15,8 +15,7 @@ namespace {
 constexpr char kMagic[] = {'A', 'T', 'T', 'N', 'P', 'C', 'K', '2'};
 constexpr uint64_t kDictionary = sizeof(kMagic) + sizeof(uint64_t);
 constexpr uint64_t kEntries = kDictionary + sizeof(PackDictionary);
-// What claims to be more is no code object, or no dictionary, and is given no memory.
-constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+// What claims to be more is no dictionary, and is given no memory.
 constexpr uint64_t kMostDictionaryBytes = uint64_t{16} << 20;
 
 struct Free {
@@ -144,9 +143,9 @@ std::optional<Bytes> PackProvider::get(const CodeObjectRef& ref) {
   // Who asks may know the digest from elsewhere; the pack's own proves that it is not damaged.
   const Digest& expected = ref.sha256 ? *ref.sha256 : found->sha256;
   const unsigned char* frame = data_ + found->offset;
-  if (found->size > kMostBytes) {
+  if (found->size > kMostObjectBytes) {
     fail(Status::kCorrupt, "code object ", hex(ref.key), " in ", name_, " has ", found->size,
-         " bytes, but none has more than ", kMostBytes);
+         " bytes, but none has more than ", kMostObjectBytes);
   }
   if (ZSTD_getFrameContentSize(frame, found->packed_size) != found->size) {
     fail(Status::kCorrupt, "code object ", hex(ref.key), " in ", name_, " does not unpack to ",

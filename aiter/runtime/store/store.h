@@ -4,6 +4,7 @@
 // key. Whatever the source, the bytes of a key are the same.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,9 @@
 namespace AITER_ATTN_NAMESPACE::runtime {
 
 using Bytes = std::vector<unsigned char>;
+
+// No code object is larger: what claims to be is damaged, and is given no memory.
+inline constexpr uint64_t kMostObjectBytes = uint64_t{256} << 20;
 
 // A code object as who wants it knows it.
 struct CodeObjectRef {
