@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "aiter/attn.hpp"
-#include "aiter/testing/problems.h"
-#include "aiter/testing/test_launch_table.h"
+#include "tests/support/attention/problems.h"
+#include "tests/support/attention/test_launch_table.h"
 
 namespace AITER_ATTN_NAMESPACE::testing {
 namespace {

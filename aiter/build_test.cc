@@ -12,7 +12,7 @@
 
 #include "aiter/attention/store.h"
 #include "aiter/attn.h"
-#include "aiter/testing/recorder.h"
+#include "tests/support/runtime/recorder.h"
 
 namespace AITER_ATTN_NAMESPACE::testing {
 namespace {

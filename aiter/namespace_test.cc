@@ -12,9 +12,9 @@
 #include <string>
 
 #include "aiter/attn.h"
-#include "aiter/testing/elf_file.h"
-#include "aiter/testing/problems.h"
-#include "aiter/testing/recorder.h"
+#include "tests/support/attention/problems.h"
+#include "tests/support/runtime/elf_file.h"
+#include "tests/support/runtime/recorder.h"
 
 namespace {
 

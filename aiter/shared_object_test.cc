@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "aiter/testing/elf_file.h"
+#include "tests/support/runtime/elf_file.h"
 
 namespace {
 

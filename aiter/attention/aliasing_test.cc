@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "aiter/attn.h"
-#include "aiter/testing/problems.h"
-#include "aiter/testing/test_launch_table.h"
+#include "tests/support/attention/problems.h"
+#include "tests/support/attention/test_launch_table.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "aiter/attn.h"
-#include "aiter/testing/fuzzed_structs.h"
+#include "tests/support/attention/fuzzed_structs.h"
 
 namespace {
 

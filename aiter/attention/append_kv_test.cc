@@ -13,9 +13,9 @@
 #include <string>
 
 #include "aiter/attn.h"
-#include "aiter/testing/append_problem.h"
-#include "aiter/testing/recorder.h"
-#include "aiter/testing/test_launch_table.h"
+#include "tests/support/attention/append_problem.h"
+#include "tests/support/attention/test_launch_table.h"
+#include "tests/support/runtime/recorder.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

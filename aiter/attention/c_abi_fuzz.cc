@@ -9,7 +9,7 @@
 #include <string>
 
 #include "aiter/attn.h"
-#include "aiter/testing/fuzzed_structs.h"
+#include "tests/support/attention/fuzzed_structs.h"
 
 namespace {
 

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "aiter/attn.h"
-#include "aiter/testing/problems.h"
-#include "aiter/testing/test_launch_table.h"
-#include "aiter/testing/tiny_elf.h"
+#include "tests/support/attention/problems.h"
+#include "tests/support/attention/test_launch_table.h"
+#include "tests/support/runtime/tiny_elf.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

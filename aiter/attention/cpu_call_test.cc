@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "aiter/attn.h"
-#include "aiter/testing/forked_child.h"
-#include "aiter/testing/problems.h"
+#include "tests/support/attention/problems.h"
+#include "tests/support/runtime/forked_child.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

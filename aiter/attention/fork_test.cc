@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "aiter/attn.h"
-#include "aiter/testing/forked_child.h"
-#include "aiter/testing/problems.h"
-#include "aiter/testing/recorder.h"
-#include "aiter/testing/test_launch_table.h"
 #include "kernels/code_object/embedded_pack.h"
+#include "tests/support/attention/problems.h"
+#include "tests/support/attention/test_launch_table.h"
+#include "tests/support/runtime/forked_child.h"
+#include "tests/support/runtime/recorder.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "aiter/attn.h"
-#include "aiter/testing/cache_problems.h"
-#include "aiter/testing/recorder.h"
-#include "aiter/testing/test_launch_table.h"
+#include "tests/support/attention/cache_problems.h"
+#include "tests/support/attention/test_launch_table.h"
+#include "tests/support/runtime/recorder.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

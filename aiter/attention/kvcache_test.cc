@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "aiter/attn.h"
-#include "aiter/testing/cache_problems.h"
+#include "tests/support/attention/cache_problems.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

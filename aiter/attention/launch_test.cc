@@ -20,11 +20,11 @@
 #include "aiter/attention/validate.h"
 #include "aiter/attn.h"
 #include "aiter/runtime/store/digest.h"
-#include "aiter/testing/problems.h"
-#include "aiter/testing/recorder.h"
-#include "aiter/testing/table_builder.h"
-#include "aiter/testing/test_launch_table.h"
-#include "aiter/testing/tiny_elf.h"
+#include "tests/support/attention/problems.h"
+#include "tests/support/attention/table_builder.h"
+#include "tests/support/attention/test_launch_table.h"
+#include "tests/support/runtime/recorder.h"
+#include "tests/support/runtime/tiny_elf.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "aiter/attn.h"
-#include "aiter/testing/failing_allocations.h"
-#include "aiter/testing/problems.h"
-#include "aiter/testing/test_launch_table.h"
 #include "kernels/code_object/embedded_pack.h"
+#include "tests/support/attention/problems.h"
+#include "tests/support/attention/test_launch_table.h"
+#include "tests/support/runtime/failing_allocations.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

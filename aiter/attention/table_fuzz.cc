@@ -13,8 +13,8 @@
 
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/explain.h"
-#include "aiter/testing/table_builder.h"
 #include "kernels/launch_table/launch_table.h"
+#include "tests/support/attention/table_builder.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

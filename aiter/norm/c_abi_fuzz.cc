@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "aiter/norm.h"
-#include "aiter/testing/fuzzed_structs.h"
+#include "tests/support/attention/fuzzed_structs.h"
 
 namespace {
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "aiter/norm.h"
-#include "aiter/testing/recorder.h"
 #include "kernels/norm/arguments.h"
+#include "tests/support/runtime/recorder.h"
 
 namespace AITER_ATTN_NAMESPACE::norm {
 namespace {

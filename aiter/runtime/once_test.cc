@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "aiter/testing/forked_child.h"
+#include "tests/support/runtime/forked_child.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/interrupt.h"
-#include "aiter/testing/failing_allocations.h"
+#include "tests/support/runtime/failing_allocations.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {

@@ -14,9 +14,9 @@
 #include <set>
 #include <string>
 
-#include "aiter/testing/elf_file.h"
 #include "kernels/code_object/linked_code_objects.h"
 #include "kernels/tests/linked_object.h"
+#include "tests/support/runtime/elf_file.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 // information; and the prefix of the library's functions.
 #include "aiter/attn.h"
 #include "aiter/norm.h"
-#include "aiter/testing/recording_hip.h"
+#include "tests/support/runtime/recording_hip.h"
 
 #define TEXT_(name) #name
 #define TEXT(name) TEXT_(name)

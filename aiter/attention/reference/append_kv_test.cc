@@ -13,7 +13,7 @@
 
 #include "aiter/attention/reference/reference.h"
 #include "aiter/attention/validate.h"
-#include "aiter/testing/append_problem.h"
+#include "tests/support/attention/append_problem.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

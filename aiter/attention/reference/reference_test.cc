@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "aiter/attention/validate.h"
-#include "aiter/testing/problems.h"
+#include "tests/support/attention/problems.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

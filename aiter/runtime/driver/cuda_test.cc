@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// On a stand-in for the CUDA driver: aiter/testing/recording_cuda.cc.
+// On a stand-in for the CUDA driver: tests/support/runtime/recording_cuda.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// On stand-ins of NVRTC and hipRTC: aiter/testing/fake_rtc.cc.
+// On stand-ins of NVRTC and hipRTC: tests/support/runtime/fake_rtc.cc.
 #include "aiter/runtime/rtc/compiler.h"
 
 #include <gmock/gmock.h>

@@ -12,7 +12,7 @@
 
 #include "aiter/runtime/rtc/compiler.h"
 #include "aiter/runtime/shared_library.h"
-#include "aiter/testing/forked_child.h"
+#include "tests/support/runtime/forked_child.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {

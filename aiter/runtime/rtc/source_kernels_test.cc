@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "aiter/testing/pack.h"
+#include "tests/support/runtime/pack.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {

@@ -24,7 +24,7 @@
 
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/store/file.h"
-#include "aiter/testing/forked_child.h"
+#include "tests/support/runtime/forked_child.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/store/pack.h"
-#include "aiter/testing/pack.h"
+#include "tests/support/runtime/pack.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {

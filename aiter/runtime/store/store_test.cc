@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "aiter/runtime/error.h"
-#include "aiter/testing/pack.h"
+#include "tests/support/runtime/pack.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {

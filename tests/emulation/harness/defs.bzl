@@ -5,7 +5,7 @@ load("@rules_cc//cc:defs.bzl", "cc_binary")
 load("//kernels:defs.bzl", "launch_table")
 load("//kernels:own.bzl", "OWN_LAUNCH", "OWN_ROWS")
 load("//tests/emulation:known_findings.bzl", "PATCHES_ENV")
-load("//tests/emulation/gfxemu:defs.bzl", "gfxemu_test")
+load("//tests/emulator/gfxemu:defs.bzl", "gfxemu_test")
 
 def kernel_arguments(name, variant_set, repository = None, **kwargs):
     """Declares NAME.so: the instances of a set and what makes their arguments, without code.

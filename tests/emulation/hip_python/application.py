@@ -12,10 +12,10 @@ from hip import hip
 
 from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, Case
 from tests.emulation.harness.reference import Inputs, reference
-from tests.emulation.hip.emulated_hip import Runtime
-from tests.emulation.hip.hip import DeviceArray
 from tests.emulation.hip_python.hip_python import HipPython, call
 from tests.emulation.verify.verdict import GATES
+from tests.emulator.hip.emulated_hip import Runtime
+from tests.emulator.hip.hip import DeviceArray
 
 HIP = HipPython()
 RNG = np.random.default_rng(0)

@@ -19,8 +19,9 @@ from pathlib import Path
 import pytest
 from hip import hip
 
-from tests.emulation.hip import emulated_hip
+from tests.emulation import known_findings
 from tests.emulation.hip_python.hip_python import HipPython
+from tests.emulator.hip import emulated_hip
 
 _ROOT = Path(tempfile.mkdtemp(prefix="rocm-", dir=os.environ.get("TEST_TMPDIR")))
 atexit.register(shutil.rmtree, _ROOT, ignore_errors=True)
@@ -29,7 +30,9 @@ _LIBRARY.parent.mkdir()
 _LIBRARY.symlink_to(Path(os.environ["EMULATED_HIP"]).resolve())
 os.environ["ROCM_PATH"] = str(_ROOT)
 hip.hipGetDeviceCount()
-_RUNTIME = emulated_hip.attach(ctypes.CDLL(str(_LIBRARY), os.RTLD_NOLOAD | os.RTLD_NOW))
+_RUNTIME = emulated_hip.attach(
+    ctypes.CDLL(str(_LIBRARY), os.RTLD_NOLOAD | os.RTLD_NOW), known_findings.signatures
+)
 
 _SITE = _ROOT / "site-packages"
 zipfile.ZipFile(os.environ["WHEEL"]).extractall(_SITE)

@@ -10,7 +10,7 @@ from typing import Any
 
 from hip import hip
 
-from tests.emulation.hip.hip import Hip, HipError
+from tests.emulator.hip.hip import Hip, HipError
 
 
 def call(function: str, *arguments: Any) -> Any:

@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 from hip import hip
 
-from tests.emulation.hip import wheel_contents
-from tests.emulation.hip.emulated_hip import EmulatedDeviceError, Runtime
-from tests.emulation.hip.hip import NON_BLOCKING, DeviceArray, HipError
-from tests.emulation.hip.problems import (
+from tests.emulation.hip_python.application import HIP, Q, check, on_device, results, run
+from tests.emulation.hip_python.hip_python import call
+from tests.emulation.wheel import wheel_contents
+from tests.emulation.wheel.problems import (
     CAUSAL,
     SHORT,
     Problem,
     Shape,
     forward_and_backward,
 )
-from tests.emulation.hip_python.application import HIP, Q, check, on_device, results, run
-from tests.emulation.hip_python.hip_python import call
+from tests.emulator.hip.emulated_hip import EmulatedDeviceError, Runtime
+from tests.emulator.hip.hip import NON_BLOCKING, DeviceArray, HipError
 
 SHAPES = [
     Shape(((77, 130),), heads=(3, 1), window=CAUSAL),

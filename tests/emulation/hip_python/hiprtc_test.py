@@ -10,8 +10,8 @@ from typing import Any
 
 from hip import hiprtc
 
-from tests.emulation.hip.emulated_hip import Runtime
 from tests.emulation.hip_python.application import run
+from tests.emulator.hip.emulated_hip import Runtime
 
 HIPRTC = Path(os.environ["HIPRTC"]).absolute()
 # What hipRTC and its compiler load, each after what it needs: the loader of the tests' own Python

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from aiter_attn.jax._calls import Static, dropout_mask
 
-from tests.emulation.hip.emulated_hip import Runtime
+from tests.emulator.hip.emulated_hip import Runtime
 
 # Half a unit of bfloat16's last place.
 _ROUNDING = 2.0**-9

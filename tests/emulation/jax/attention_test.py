@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.emulation.hip.emulated_hip import Runtime
+from tests.emulator.hip.emulated_hip import Runtime
 
 _ARCHS = os.environ["EMULATED_HIP_DEVICES"].split(",")
 # Half a unit of bfloat16's last place.

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.emulation.hip import emulated_hip
 from tests.emulation.jax import emulated_rocm
+from tests.emulator.hip import emulated_hip
 
 _LIBRARIES = os.environ["ROCM_LIBRARIES"].split()
 _RUNTIME = emulated_rocm.bring_up(_LIBRARIES)

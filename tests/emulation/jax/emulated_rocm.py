@@ -16,7 +16,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.emulation.hip import emulated_hip
+from tests.emulation import known_findings
+from tests.emulator.hip import emulated_hip
 
 HIP = "libamdhip64.so.7"
 
@@ -36,7 +37,7 @@ def bring_up(libraries: Sequence[str]) -> emulated_hip.Runtime:
     """
     loaded = {Path(path).name: ctypes.CDLL(str(Path(path).resolve())) for path in libraries}
     hip = loaded[HIP]
-    runtime = emulated_hip.attach(hip)
+    runtime = emulated_hip.attach(hip, known_findings.signatures)
     # The plugin tears its client down after Python has ended.
     atexit.register(hip.emulated_hip_end)
     os.environ["XLA_FLAGS"] = " ".join([*_XLA_FLAGS, os.environ.get("XLA_FLAGS", "")])

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.emulation.hip.emulated_hip import Runtime
+from tests.emulator.hip.emulated_hip import Runtime
 
 _NAMES = {"gfx942": "AMD Instinct MI300X", "gfx950": "AMD Instinct MI350X"}
 _ARCHS = os.environ["EMULATED_HIP_DEVICES"].split(",")

@@ -44,7 +44,7 @@ _CANNOT_BE_PAIRED = {"head_size_qk", "head_size_v"}  # one follows from the othe
 
 def by_kind(pool: RecordedPool) -> dict[str, list[Row]]:
     """Every instance's row, in the order of their names; but those of fp8, whose numbers are not
-    the harness's: //tests/emulation/hip:fp8_test executes some."""
+    the harness's: //tests/emulation/wheel:fp8_test executes some."""
     drawn = [row for row in pool.rows.values() if row["traits"]["dtype"] != "fp8"]
     rows = sorted(drawn, key=lambda row: row["name"])
     return {kind: [row for row in rows if row["kind"] == kind] for kind in COUNTS}

@@ -1,0 +1,112 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "ck_tile/ops/fmha/block/variants.hpp"
+#include "fmha_fwd.hpp"
+#include "fwd_dispatcher.inc"
+#include "tests/dispatch/upstream_stub.h"
+
+// Upstream's dispatchers of two directions ask for the number of compute units.
+extern "C" hipError_t hipGetDevice(int* device) {
+  *device = 0;
+  return hipSuccess;
+}
+extern "C" hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int) {
+  properties->multiProcessorCount = AITER_ATTN_NAMESPACE::attention::dispatch_parity::compute_units;
+  return hipSuccess;
+}
+
+namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity {
+namespace {
+
+using Index = ck_tile::index_t;
+
+fmha_fwd_traits traits_of(const Forward& call, const Told& told) {
+  const attn_problem& p = call.problem;
+  fmha_fwd_traits traits = {};
+  traits.hdim_q = told.bucket_qk;
+  traits.hdim_v = told.bucket_v;
+  traits.data_type = p.dtype == ATTN_DTYPE_BF16 ? "bf16" : "fp16";
+  traits.is_group_mode = p.mode == ATTN_MODE_GROUP;
+  traits.is_v_rowmajor = true;
+  traits.has_logits_soft_cap = p.logits_soft_cap > 0;
+  traits.mask_type = told.mask ? mask_enum::mask_bottom_right : mask_enum::no_mask;
+  traits.bias_type = static_cast<bias_enum>(p.bias);
+  traits.has_lse = call.args.lse != nullptr;
+  traits.has_dropout = p.dropout_p > 0;
+  traits.skip_min_seqlen_q = call.args.min_seqlen_q > 0;
+  return traits;
+}
+
+// As the program beside upstream's kernels fills them in (01_fmha/fmha_fwd.cpp), but that random
+// numbers are not written out.
+fmha_fwd_args args_of(const Forward& call) {
+  const attn_problem& p = call.problem;
+  const attn_fwd_args& args = call.args;
+  const bool group = p.mode == ATTN_MODE_GROUP;
+  const bool alibi = p.bias == ATTN_BIAS_ALIBI;
+  const Index rows_q = group ? p.total_q : p.seqlen_q;
+  const auto index = [](int64_t stride) { return static_cast<Index>(stride); };
+  fmha_fwd_args a = {};
+  a.q_ptr = args.q.data;
+  a.k_ptr = args.k.data;
+  a.v_ptr = args.v.data;
+  a.bias_ptr = alibi ? static_cast<const void*>(args.alibi_slopes) : args.bias.data;
+  a.lse_ptr = args.lse;
+  a.o_ptr = args.o.data;
+  a.seqstart_q_ptr = group ? p.cu_seqlens_q : nullptr;
+  a.seqstart_k_ptr = group ? p.cu_seqlens_k : nullptr;
+  a.seqlen_q = rows_q;
+  a.seqlen_k = group ? p.total_k : p.seqlen_k;
+  a.batch = p.batch;
+  a.max_seqlen_q = p.seqlen_q;
+  a.hdim_q = p.head_size_qk;
+  a.hdim_v = p.head_size_v;
+  a.nhead_q = p.heads_q;
+  a.nhead_k = p.heads_k;
+  a.scale_s = p.softmax_scale;
+  a.scale_p = 1;
+  a.scale_o = 1;
+  a.logits_soft_cap = p.logits_soft_cap;
+  a.stride_q = index(args.q.stride_seq);
+  a.stride_k = index(args.k.stride_seq);
+  a.stride_v = index(args.v.stride_seq);
+  a.stride_bias = index(alibi ? args.alibi_stride_batch : args.bias.stride_seq);
+  a.stride_o = index(args.o.stride_seq);
+  a.nhead_stride_q = index(args.q.stride_head);
+  a.nhead_stride_k = index(args.k.stride_head);
+  a.nhead_stride_v = index(args.v.stride_head);
+  a.nhead_stride_bias = index(args.bias.stride_head);
+  a.nhead_stride_lse = rows_q;
+  a.nhead_stride_o = index(args.o.stride_head);
+  a.batch_stride_q = index(args.q.stride_batch);
+  a.batch_stride_k = index(args.k.stride_batch);
+  a.batch_stride_v = index(args.v.stride_batch);
+  a.batch_stride_bias = index(args.bias.stride_batch);
+  a.batch_stride_lse = p.heads_q * rows_q;
+  a.batch_stride_o = index(args.o.stride_batch);
+  a.window_size_left = p.window_left;
+  a.window_size_right = p.window_right;
+  a.mask_type = p.mask;
+  a.min_seqlen_q = args.min_seqlen_q;
+  a.p_drop = p.dropout_p;
+  if (p.rng_state) {
+    a.drop_seed_offset = std::pair<const void*, const void*>(p.rng_state, p.rng_state + 1);
+  } else {
+    a.drop_seed_offset = std::make_pair(p.dropout_seed, p.dropout_offset);
+  }
+  return a;
+}
+
+}  // namespace
+
+std::vector<Launch> upstream(const Forward& call, const Told& told) {
+  const fmha_fwd_args args = args_of(call);
+  fmha_fwd_args seen = args;
+  seen.seqlen_q = told.seqlen_q;
+  seen.seqlen_k = told.seqlen_k;
+  seen.hdim_q = told.head_size_qk;
+  seen.hdim_v = told.head_size_v;
+  fmha_fwd(traits_of(call, told), seen, ck_tile::stream_config{});
+  return launches_of(args);
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity

@@ -1,0 +1,189 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""fp8 through a wheel on device arrays, against float64: its C ABI and its Python functions.
+
+Beside each number stands the error that rounding makes there: of the probabilities, which kernels
+hold as fp8 by a scale that uses all of its range, and of o. An error of a right kernel is below
+that in root mean square, and nowhere four times as much.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any
+
+import aiter_attn
+import ml_dtypes
+import numpy as np
+import pytest
+from aiter_attn import _C
+
+from tests.emulation.verify.verdict import GATES
+from tests.emulation.wheel import wheel_contents
+from tests.emulation.wheel.problems import CAUSAL, NO_WINDOW
+from tests.emulator.hip.hip import Hip
+
+# The functions of the extension module, which exports the C ABI.
+os.environ["ABI_LIBRARY"] = _C.__file__
+from tests.hostile import abi  # it finds the library now
+
+Array = np.ndarray
+each_arch = pytest.mark.parametrize("arch", wheel_contents.ARCHS)
+
+BATCH, HEADS_Q, HEADS_K, HEAD_SIZE = 2, 4, 2, 64
+SCALE = 0.125
+DESCALES, SCALE_O = (0.5, 2.0, 0.25), 40.0
+NO_BIAS, ELEMENTWISE = range(2)
+NO_MASK, BOTTOM_RIGHT = 0, 2
+WINDOW = (40, 9)
+UNIT = 2.0**-4  # half a unit in the last place of E4M3
+
+# (attn_dtype, numpy's dtype, the largest number, the least normal one) of an arch's kernels.
+FORMATS = {
+    "gfx942": (6, ml_dtypes.float8_e4m3fnuz, 240.0, 2.0**-7),
+    "gfx950": (4, ml_dtypes.float8_e4m3fn, 448.0, 2.0**-6),
+}
+
+
+def new(name: str, **fields: Any) -> Any:
+    """A struct of the C ABI."""
+    struct = abi.struct(name)
+    return struct(struct_size=ctypes.sizeof(struct), **fields)
+
+
+class Call:
+    """Arrays on a device, and the args of a call."""
+
+    def __init__(self, hip: Hip, arch: str, lengths: tuple[int, int], window: tuple[int, int],
+                 bias: int, amplitude: float = 1.0) -> None:  # fmt: skip
+        self.hip, self.device = hip, hip.device_of(arch)
+        hip.make_current(self.device)
+        self.stream = hip.stream()
+        self.number, self.dtype, self.largest, self.least = FORMATS[arch]
+        self.window, (queries, keys) = window, lengths
+        self.kept: list[Any] = []  # what the args point to
+        rng = np.random.default_rng(queries + keys + bias)
+
+        def numbers(*shape: int) -> Array:
+            return (amplitude * rng.standard_normal(shape)).astype(self.dtype)
+
+        self.q = numbers(BATCH, queries, HEADS_Q, HEAD_SIZE)
+        self.k = numbers(BATCH, keys, HEADS_K, HEAD_SIZE)
+        self.v = numbers(BATCH, HEAD_SIZE, HEADS_K, keys)
+        self.o = self.put(np.zeros(self.q.shape, np.uint8))
+        self.bias = rng.standard_normal((HEADS_Q, queries, keys)).astype(np.float32)
+        self.problem = new(
+            "attn_problem", mode=abi.BATCH, device_type=abi.ROCM, device_id=self.device,
+            stream=self.stream, dtype=self.number, batch=BATCH, heads_q=HEADS_Q, heads_k=HEADS_K,
+            head_size_qk=HEAD_SIZE, head_size_v=HEAD_SIZE, seqlen_q=queries, seqlen_k=keys,
+            softmax_scale=SCALE, mask=NO_MASK if window == NO_WINDOW else BOTTOM_RIGHT,
+            window_left=window[0], window_right=window[1], bias=bias,
+        )  # fmt: skip
+        self.args = new(
+            "attn_fwd_args", problem=ctypes.addressof(self.problem), v_layout=1,
+            **{name: self.tensor(self.put(getattr(self, name).view(np.uint8))) for name in "qkv"},
+            o=self.tensor(self.o),
+            **dict(zip(("descale_q", "descale_k", "descale_v"), DESCALES, strict=True)),
+            scale_o=SCALE_O,
+        )  # fmt: skip
+        if bias == ELEMENTWISE:
+            rows = self.put(self.bias)
+            stride = queries * keys
+            where = rows.array.ctypes.data
+            self.args.bias = abi.struct("attn_tensor")(where, 0, keys, stride)
+
+    def put(self, data: Array) -> Any:
+        self.kept.append(self.hip.array(np.ascontiguousarray(data), self.stream, self.device))
+        return self.kept[-1]
+
+    def tensor(self, array: Any) -> Any:
+        return abi.struct("attn_tensor")(array.array.ctypes.data, *array.array.strides[:-1])
+
+    def run(self) -> Array:
+        status = abi.function("fwd")(ctypes.byref(self.args))
+        assert status == abi.OK, abi.last_error()
+        self.hip.synchronize(self.stream)
+        return self.o.read().view(self.dtype).astype(np.float64)
+
+    def expected(self) -> tuple[Array, Array]:
+        """o as it is stored, but for its rounding, and the error that rounding makes."""
+        group = HEADS_Q // HEADS_K
+        q, k, v = (
+            x.astype(np.float64) * by for x, by in zip((self.q, self.k, self.v), DESCALES,
+                                                       strict=True)
+        )  # fmt: skip
+        k, v = np.repeat(k, group, axis=2), np.repeat(v, group, axis=2)
+        scores = SCALE * np.einsum("bihd,bjhd->bhij", q, k)
+        if self.problem.bias == ELEMENTWISE:
+            scores += self.bias
+        if self.problem.mask != NO_MASK:
+            queries, keys = scores.shape[2:]
+            right = np.arange(keys)[None] - (np.arange(queries)[:, None] + keys - queries)
+            left, most = self.window
+            seen = (right <= most) if most >= 0 else np.ones_like(right, bool)
+            if left >= 0:
+                seen &= right >= -left
+            scores = np.where(seen, scores, -np.inf)
+        top = scores.max(axis=3, keepdims=True)
+        p = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
+        total = p.sum(axis=3, keepdims=True)
+        total = np.where(total == 0, 1.0, total)
+        o = SCALE_O * np.einsum("bhij,bdhj->bihd", p / total, v)
+        rounding = UNIT * np.maximum(p, (p > 0) * self.least / self.largest) / total
+        error = SCALE_O * np.sqrt(np.einsum("bhij,bdhj->bihd", rounding**2, v**2))
+        return o, np.hypot(error, UNIT * np.maximum(np.abs(o), self.least))
+
+
+@each_arch
+@pytest.mark.parametrize("lengths", [(128, 64), (256, 192)], ids=str)
+@pytest.mark.parametrize(
+    ("window", "bias"),
+    [(NO_WINDOW, NO_BIAS), (CAUSAL, NO_BIAS), (WINDOW, NO_BIAS), (CAUSAL, ELEMENTWISE)],
+    ids=str,
+)
+def test_forward(
+    hip: Hip, arch: str, window: tuple[int, int], bias: int, lengths: tuple[int, int]
+) -> None:
+    call = Call(hip, arch, lengths, window, bias)
+    actual = call.run()
+    value, unit = call.expected()
+    assert np.abs(value).max() < call.largest
+    error = np.abs(actual - value) / unit
+    gate = GATES["o"]
+    assert np.sqrt((error**2).mean()) < gate.rms, np.sqrt((error**2).mean())
+    assert error.max() < gate.largest, error.max()
+
+
+@each_arch
+def test_the_python_function_gives_the_same(hip: Hip, arch: str) -> None:
+    call = Call(hip, arch, (256, 192), CAUSAL, NO_BIAS)
+    expected = call.run()
+    q, k, columns = (hip.array(x, call.stream, call.device) for x in (call.q, call.k, call.v))
+    v = columns.transpose(0, 3, 2, 1)
+    scales = dict(zip(("q_descale", "k_descale", "v_descale"), DESCALES, strict=True))
+    scales["out_scale"] = SCALE_O
+    out = aiter_attn.flash_attn_func(q, k, v, softmax_scale=SCALE, causal=True, **scales)
+    hip.synchronize(call.stream)
+    np.testing.assert_array_equal(out.read().astype(np.float64), expected)
+    served = aiter_attn.explain(q, k, v, causal=True)
+    assert [kernel["kind"] for kernel in served.kernels] == ["fwd"]
+    with pytest.raises(aiter_attn.UnsupportedError, match="lse wanted"):
+        aiter_attn.flash_attn_func(q, k, v, causal=True, return_attn_probs=True, **scales)
+
+
+@each_arch
+def test_what_is_beyond_the_largest_number_becomes_it(hip: Hip, arch: str) -> None:
+    call = Call(hip, arch, (128, 64), NO_WINDOW, NO_BIAS)
+    call.args.scale_o = scale = 1e7
+    actual = call.run()
+    value, unit = call.expected()
+    beyond = (np.abs(value) - 4 * unit) * scale / SCALE_O > call.largest
+    assert beyond.mean() > 0.5
+    np.testing.assert_array_equal(actual[beyond], np.sign(value[beyond]) * call.largest)
+
+
+@each_arch
+def test_lengths_that_do_not_fill_tiles_are_refused(hip: Hip, arch: str) -> None:
+    call = Call(hip, arch, (128, 72), NO_WINDOW, NO_BIAS)
+    assert abi.function("fwd")(ctypes.byref(call.args)) == abi.UNSUPPORTED
+    assert "lengths in multiples of 128 (q) and 64 (k)" in abi.last_error()
