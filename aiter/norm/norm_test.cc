@@ -363,6 +363,25 @@ TEST(NormTest, ARowSpoilsNoOther) {
   expect_near(y.get(), {-1, 1, kNan, kNan, kNan, kNan, -1, 1}, 1e-5);
 }
 
+TEST(NormTest, NothingIsLeftOfEqualElements) {
+  constexpr int64_t kHidden = 1000;
+  attn_norm_problem p = norm_problem(ATTN_NORM_LAYER, 1, kHidden, kSingle);
+  p.epsilon = 1e-6f;
+  Matrix x(1, kHidden, ATTN_DTYPE_FP32), y(1, kHidden, ATTN_DTYPE_FP32);
+  Matrix gamma(1, kHidden, ATTN_DTYPE_FP32);
+  x.set(Vector(kHidden, 30000.123));
+  gamma.set(Vector(kHidden, 1));
+  float mean = 0;
+  auto args = args_for<attn_norm_fwd_args>(p);
+  args.x = x.rows();
+  args.y = y.rows();
+  args.gamma = gamma.data();
+  args.mean = &mean;
+  ASSERT_EQ(attn_norm_fwd(&args), ATTN_OK) << attn_last_error();
+  EXPECT_THAT(y.get(), Each(0.0));
+  EXPECT_EQ(mean, 30000.123f);
+}
+
 attn_softmax_problem softmax_problem(int32_t mask, int64_t rows, int64_t columns, int64_t queries) {
   attn_softmax_problem p = {};
   p.struct_size = sizeof(p);
@@ -398,6 +417,15 @@ TEST(SoftmaxTest, Scaled) {
   expect_near(
       softmax(softmax_problem(ATTN_SOFTMAX_MASK_NONE, 2, 2, 1), {-kInfinity, -kInfinity, kNan, 0}),
       {kNan, kNan, kNan, kNan}, 0);
+}
+
+TEST(SoftmaxTest, ACommonOffsetChangesNothing) {
+  attn_softmax_problem p = softmax_problem(ATTN_SOFTMAX_MASK_NONE, 1, 4, 1);
+  p.scale = 0.37f;
+  const Vector plain = softmax(p, {0, 1, 2.5, -3});
+  for (const double offset : {300, 3000, 30000, -30000}) {
+    expect_near(softmax(p, {offset, offset + 1, offset + 2.5, offset - 3}), plain, 3e-7);
+  }
 }
 
 TEST(SoftmaxTest, ExplicitMask) {

@@ -77,8 +77,10 @@ void reference(const NormForward& call) {
     const bool adds = call.residual.data != nullptr;
     if (adds) for_columns(p.hidden, pulse, [&](int64_t c) { total.set(c, x[c] + residual[c]); });
     const Row& h = adds ? total : x;
+    // By differences from an element: the mean of equal ones is just that.
     const double mean =
-        layer ? sum_over(p.hidden, pulse, [&](int64_t c) { return h[c]; }) / hidden : 0;
+        layer ? h[0] + sum_over(p.hidden, pulse, [&](int64_t c) { return h[c] - h[0]; }) / hidden
+              : 0;
     const double squares =
         sum_over(p.hidden, pulse, [&](int64_t c) { return (h[c] - mean) * (h[c] - mean); });
     const double rstd = 1 / std::sqrt(squares / hidden + p.epsilon);

@@ -84,11 +84,6 @@ DEVICE float exp2_approx(float v) { return __builtin_amdgcn_exp2f(v); }
 DEVICE float max_of(float a, float b) { return __builtin_fmaxf(a, b); }
 DEVICE float fused_multiply_add(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 DEVICE float inverse_sqrt(float v) { return 1.0f / __builtin_sqrtf(v); }
-/// a - b, rounded for itself: a product in `a` is not fused into it.
-DEVICE float minus(float a, float b) {
-#pragma clang fp contract(off)
-  return a - b;
-}
 DEVICE float fp16_to_float(u16 v) { return (float)__builtin_bit_cast(_Float16, v); }
 DEVICE u16 float_to_fp16(float v) { return __builtin_bit_cast(u16, (_Float16)v); }
 #else
@@ -100,7 +95,6 @@ DEVICE float exp2_approx(float v) {
 DEVICE float max_of(float a, float b) { return fmaxf(a, b); }
 DEVICE float fused_multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 DEVICE float inverse_sqrt(float v) { return 1.0f / sqrtf(v); }
-DEVICE float minus(float a, float b) { return __fsub_rn(a, b); }
 DEVICE float fp16_to_float(u16 v) {
   float r;
   asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(v));

@@ -28,7 +28,9 @@ constexpr bool HOLD = ROW_HOLD && RESIDENT;      // and do; else it is read agai
 constexpr int UNROLL = RESIDENT ? PACKS : 1;
 
 static_assert(HIDDEN > 0 && HIDDEN % VECTOR == 0, "a row is a whole number of vectors");
-static_assert((LANES & (LANES - 1)) == 0 && THREADS % LANES == 0, "lanes: a power of two");
+static_assert((LANES < WARP_SIZE ? WARP_SIZE % LANES : LANES % WARP_SIZE) == 0,
+              "lanes share a warp evenly, or are whole warps");
+static_assert(THREADS % LANES == 0, "a CTA has whole rows in hand");
 static_assert(THREADS % WARP_SIZE == 0, "threads: whole warps");
 static_assert(WARPS == 1 || ROWS <= 15, "a block has 15 barriers beyond its own");
 static_assert(CLUSTER == 1 || ROWS == 1, "a cluster has one row in hand");

@@ -37,8 +37,8 @@ static_assert(!LAG || (HOLD && SLOTS > 1), "there is an exchange to hide");
 /// A row on its way: what is kept of it between its sums and its end.
 struct Row {
   int row;
-  float shift, rstd;  // xhat = x * rstd + shift
-  float own[SUMS];    // this warp's sums of wdy * xhat and wdy
+  float mean, rstd;
+  float own[SUMS];  // this warp's sums of wdy * xhat and wdy
   Values x[HOLD ? PACKS : 1];
   Grads dy[HOLD ? PACKS : 1];
 #if NORM_ADD
@@ -125,7 +125,7 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
   auto add = [&](Row& r, int k, const Values& x, const Grads& dy, const Weights& w) {
 #pragma unroll
     for (int e = 0; e < VECTOR; e++) {
-      float xhat = LAYER ? fused_multiply_add(x.get(e), r.rstd, r.shift) : x.get(e) * r.rstd;
+      float xhat = (LAYER ? x.get(e) - r.mean : x.get(e)) * r.rstd;
       float g = dy.get(e), factor = w.get(e) + ZERO_CENTRED;
       if constexpr (LAYER) {
         float wdy = g * factor;
@@ -147,12 +147,11 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
     const float along = total[0] * (-1.0f / HIDDEN) * r.rstd;  // of xhat, times rstd
     const float shift = LAYER ? total[SUMS - 1] * (-1.0f / HIDDEN) * r.rstd : 0.0f;
     const float of_x = along * r.rstd;
-    const float constant = LAYER ? fused_multiply_add(r.shift, along, shift) : 0.0f;
     float dx[VECTOR];
 #pragma unroll
     for (int e = 0; e < VECTOR; e++) {
       float wdy = dy.get(e) * (w.get(e) + ZERO_CENTRED);
-      float rest = LAYER ? fused_multiply_add(x.get(e), of_x, constant) : x.get(e) * of_x;
+      float rest = LAYER ? fused_multiply_add(x.get(e) - r.mean, of_x, shift) : x.get(e) * of_x;
       dx[e] = fused_multiply_add(wdy, r.rstd, rest);
 #if NORM_ADD
       dx[e] += dh.get(e);
@@ -192,7 +191,7 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
     in.open(at.row);
     r.row = at.row;
     r.rstd = rstds.take();
-    r.shift = LAYER ? -means.take() * r.rstd : 0.0f;
+    r.mean = LAYER ? means.take() : 0.0f;
 #pragma unroll
     for (int s = 0; s < SUMS; s++) r.own[s] = 0;
     if constexpr (HOLD) {

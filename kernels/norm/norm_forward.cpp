@@ -35,18 +35,23 @@ struct Moments {
   float count, mean, squares;
 };
 
-/// Moments of all slices from those of each: exact counts, no cancellation.
+/// What differences can be taken from: of infinity and itself there is none.
+DEVICE float origin(float v) { return v - v == 0 ? v : 0.0f; }
+
+/// Moments of all slices from those of each: exact counts, no cancellation. Means are added up as
+/// differences from the first, so that equal ones give just that.
 DEVICE Moments merged(Exchange<2>& exchange, int i, Moments own) {
   if constexpr (SLOTS == 1) return own;
   const float zero[2] = {0, 0};
   Gathered<2> all = exchange.gather(i, zero);
   float mean = 0, squares = 0;
   if constexpr (LAYER) {
+    const float first = origin(shuffle_from(all.value[0][0], 0, WARP_SIZE));
 #pragma unroll
     for (int j = 0; j < all.PER_LANE; j++)
       mean += (float)Position::columns_of(all.slice(j)) * (1.0f / HIDDEN) *
-              (all.slice(j) < SLOTS ? all.value[j][0] : 0.0f);
-    mean = warp_sum<WARP_SIZE>(mean);
+              (all.slice(j) < SLOTS ? all.value[j][0] - first : 0.0f);
+    mean = first + warp_sum<WARP_SIZE>(mean);
   }
 #pragma unroll
   for (int j = 0; j < all.PER_LANE; j++) {
@@ -141,44 +146,68 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
         }
         own.mean = own.count > 0 ? warp_sum<WARP_LANES>(sum) / own.count : 0.0f;
       }
+      float rest = 0;  // of the sum, when the mean has been taken off
 #pragma unroll
       for (int k = 0; k < PACKS; k++) {
-        float part = 0;
+        float part = 0, part_rest = 0;
 #pragma unroll
         for (int e = 0; e < VECTOR; e++) {
           float off = LAYER ? x[k].get(e) - own.mean : x[k].get(e);
           part = fused_multiply_add(off, off, part);
+          if constexpr (LAYER) part_rest += off;
         }
-        if (!LAYER || at.has(k)) own.squares += part;
+        if (!LAYER || at.has(k)) {
+          own.squares += part;
+          rest += part_rest;
+        }
       }
       own.squares = warp_sum<WARP_LANES>(own.squares);
+      if constexpr (LAYER) {
+        // The rounded sum of equal elements is not their multiple: what is left of it corrects it.
+        rest = warp_sum<WARP_LANES>(rest);
+        const float correction = own.count > 0 ? origin(rest) / own.count : 0.0f;
+        own.mean += correction;
+        own.squares -= rest * correction;
+        if (own.squares < 0) own.squares = 0;
+      }
     } else {
-      // Each lane merges vector after vector (Chan, Golub, LeVeque), then the lanes merge.
+      // Each lane merges vector after vector (Chan, Golub, LeVeque), as differences from its mean
+      // so far, then the lanes merge.
       float mean = 0, squares = 0, count = 0;
 #pragma unroll UNROLL
       for (int k = 0; k < PACKS && at.has(k); k++) {
         Values v = value(k, true);
-        float m = 0, s = 0;
+        if (LAYER && k == 0) mean = v.get(0);
+        float off = 0, part = 0;
         if constexpr (LAYER) {
 #pragma unroll
-          for (int e = 0; e < VECTOR; e++) m += v.get(e) * (1.0f / VECTOR);
+          for (int e = 0; e < VECTOR; e++) off += (v.get(e) - mean) * (1.0f / VECTOR);
         }
+        const float of_pack = mean + off;
 #pragma unroll
-        for (int e = 0; e < VECTOR; e++) s += (v.get(e) - m) * (v.get(e) - m);
-        float off = m - mean, share = VECTOR / (count + VECTOR);
-        squares += s + (LAYER ? off * off * count * share : 0.0f);
-        if constexpr (LAYER) mean += off * share;
+        for (int e = 0; e < VECTOR; e++) {
+          const float left = LAYER ? v.get(e) - of_pack : v.get(e);
+          part = fused_multiply_add(left, left, part);
+        }
+        squares += part;
+        if constexpr (LAYER) {
+          const float share = VECTOR / (count + VECTOR);
+          squares += off * off * count * share;
+          mean += off * share;
+        }
         count += VECTOR;
       }
-      if constexpr (LAYER)
-        own.mean = own.count > 0 ? warp_sum<WARP_LANES>(mean * count) / own.count : 0.0f;
-      float off = mean - own.mean;
-      own.squares = warp_sum<WARP_LANES>(squares + (LAYER ? off * off * count : 0.0f));
+      if constexpr (LAYER) {
+        const float first = origin(shuffle_from(mean, 0, WARP_LANES));
+        const float rest = warp_sum<WARP_LANES>((mean - first) * count);
+        own.mean = own.count > 0 ? first + rest / own.count : 0.0f;
+        squares += (mean - own.mean) * (mean - own.mean) * count;
+      }
+      own.squares = warp_sum<WARP_LANES>(squares);
     }
     exchange.publish(i, {own.mean, own.squares});
     Moments all = merged(exchange, i, own);
     float rstd = inverse_sqrt(all.squares * (1.0f / HIDDEN) + a.epsilon);
-    const float shift = -all.mean * rstd;
     if (at.warp == 0 && at.lane == 0 && at.active(a.rows)) {
       if (LAYER && a.mean) a.mean[at.row] = all.mean;
       if (a.rstd) a.rstd[at.row] = rstd;
@@ -188,7 +217,7 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       float y[VECTOR];
 #pragma unroll
       for (int e = 0; e < VECTOR; e++) {
-        float normed = LAYER ? fused_multiply_add(v.get(e), rstd, shift) : v.get(e) * rstd;
+        float normed = (LAYER ? v.get(e) - all.mean : v.get(e)) * rstd;
         float factor = g.get(e) + ZERO_CENTRED;
         y[e] = BETA ? fused_multiply_add(normed, factor, b.get(e)) : normed * factor;
         if constexpr (FP8) {

@@ -20,7 +20,7 @@
 using X = SOFTMAX_X;
 constexpr int MASK = SOFTMAX_MASK;
 constexpr float LOG2_E = 1.44269504088896340736f;
-constexpr float MASKED = -10000.0f * LOG2_E;
+constexpr float MASKED = -10000.0f;
 
 using Values = Pack<X, VECTOR>;
 
@@ -42,13 +42,30 @@ DEVICE L limit_of(int queries) {
 
 #if !SOFTMAX_BACKWARD
 
-/// Largest s * log2(e) and the sum of exp2 of what is left of each after taking it off.
+/// s = t * magnitude with t = x * sign. Differences are taken of t, where x is exact, and scaled
+/// after that: a product that is rounded first would differ by the more, the larger x is.
+struct Scale {
+  float sign, magnitude;
+  DEVICE explicit Scale(float scale)
+      : sign(scale > 0   ? 1.0f
+             : scale < 0 ? -1.0f
+                         : scale * 0),
+        magnitude(1) {
+    if (sign * scale > 0) magnitude = sign * scale;
+  }
+  /// exp(s - largest s), of their t.
+  DEVICE float exponential(float t, float largest) const {
+    return exp2_approx((t - largest) * (magnitude * LOG2_E));
+  }
+};
+
+/// Largest t and the sum of exponentials relative to it.
 struct Partial {
   float largest, sum;
 };
 
 /// Partial of all slices; on return `factor` turns this warp's exponentials into the softmax.
-DEVICE Partial merged(Exchange<2>& exchange, int i, Partial own) {
+DEVICE Partial merged(Exchange<2>& exchange, int i, Partial own, const Scale& scale) {
   if constexpr (SLOTS == 1) return own;
   const float neutral[2] = {-as_float(INFINITY_BITS), 0};
   Gathered<2> all = exchange.gather(i, neutral);
@@ -60,7 +77,7 @@ DEVICE Partial merged(Exchange<2>& exchange, int i, Partial own) {
 #pragma unroll
   for (int j = 0; j < all.PER_LANE; j++)
     // An empty slice, or one of -inf alone, adds nothing; NaN goes through.
-    if (all.value[j][1] != 0) sum += all.value[j][1] * exp2_approx(all.value[j][0] - largest);
+    if (all.value[j][1] != 0) sum += all.value[j][1] * scale.exponential(all.value[j][0], largest);
   return {largest, warp_sum<WARP_SIZE>(sum)};
 }
 
@@ -75,7 +92,9 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
   Rows in(at, turns, limit_of<Limit>(a.queries), keep_reads_if_many<X>(a.rows), shared, barriers,
           a.x);
   Exchange<2> exchange(storage, at);
-  const float INF = as_float(INFINITY_BITS), scale = a.scale * LOG2_E;
+  const float INF = as_float(INFINITY_BITS);
+  const Scale scale(a.scale);
+  const float masked_t = MASKED / scale.magnitude;
 
   for (int i = 0; at.more(a.rows); i++, at.row = turns.row(i)) {
     in.open(at.row);
@@ -84,9 +103,8 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
       mask = a.mask +
              (i64)(at.row / a.queries / a.mask_repeat * a.queries + at.row % a.queries) * HIDDEN;
     const int columns = in.limit(at.row);
-    // s * log2(e) of pack k; columns that the row lacks are -inf. Both passes must see the same
-    // rounded values, or the exponentials of a large row would not add up: hence minus().
-    auto scores = [&](const Values& x, int k, float (&s)[VECTOR]) {
+    // t of pack k; columns that the row lacks are -inf.
+    auto scores = [&](const Values& x, int k, float (&t)[VECTOR]) {
       Pack<u8, VECTOR> masked;
       if (MASK == EXPLICIT_MASK && at.has(k) && at.active(a.rows))
         masked = *(const Pack<u8, VECTOR>*)(mask + at.column(k));
@@ -95,9 +113,9 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
       int column = at.column(k);
 #pragma unroll
       for (int e = 0; e < VECTOR; e++) {
-        s[e] = x.get(e) * scale;
-        if (MASK == EXPLICIT_MASK && masked.get(e) == 1) s[e] = MASKED;
-        if ((RAGGED || MASK == CAUSAL_MASK) && column + e >= columns) s[e] = -INF;
+        t[e] = x.get(e) * scale.sign;
+        if (MASK == EXPLICIT_MASK && masked.get(e) == 1) t[e] = masked_t;
+        if ((RAGGED || MASK == CAUSAL_MASK) && column + e >= columns) t[e] = -INF;
       }
     };
     auto put = [&](int k, const float (&y)[VECTOR]) {
@@ -126,7 +144,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
       for (int k = 0; k < PACKS; k++) {
         float part = 0;  // short chains of additions
 #pragma unroll
-        for (int e = 0; e < VECTOR; e++) part += s[k][e] = exp2_approx(minus(s[k][e], off));
+        for (int e = 0; e < VECTOR; e++) part += s[k][e] = scale.exponential(s[k][e], off);
         own.sum += part;
       }
       own.sum = warp_sum<WARP_LANES>(own.sum);
@@ -140,23 +158,24 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
 #pragma unroll
         for (int e = 0; e < VECTOR; e++) largest = max_of(largest, v[e]);
         const float off = largest == -INF ? 0.0f : largest;
-        if (sum != 0) sum *= exp2_approx(before - off);
+        if (sum != 0) sum *= scale.exponential(before, off);
 #pragma unroll
-        for (int e = 0; e < VECTOR; e++) sum += exp2_approx(minus(v[e], off));
+        for (int e = 0; e < VECTOR; e++) sum += scale.exponential(v[e], off);
       }
       own.largest = warp_max<WARP_LANES>(largest);
-      own.sum = warp_sum<WARP_LANES>(sum != 0 ? sum * exp2_approx(largest - own.largest) : 0.0f);
+      own.sum =
+          warp_sum<WARP_LANES>(sum != 0 ? sum * scale.exponential(largest, own.largest) : 0.0f);
     }
     exchange.publish(i, {own.largest, own.sum});
-    const Partial all = merged(exchange, i, own);
+    const Partial all = merged(exchange, i, own, scale);
     // Every row of numbers sums to 1 or more. 0: all -inf, which has no softmax, or no columns.
     // A NaN is in the sum alone.
-    const bool nothing = MASK == EXPLICIT_MASK ? all.largest == MASKED && all.sum == all.sum
+    const bool nothing = MASK == EXPLICIT_MASK ? all.largest == masked_t && all.sum == all.sum
                                                : MASK == CAUSAL_MASK && in.limit(at.row) <= 0;
     const float off = HOLD ? own.largest : all.largest;
     float factor = nothing ? 0.0f : 1.0f / all.sum;
     if (HOLD && SLOTS > 1 && own.sum != 0 && !nothing)
-      factor *= exp2_approx(own.largest - all.largest);
+      factor *= scale.exponential(own.largest, all.largest);
     if (!nothing && all.sum == 0) factor = as_float(NAN_BITS);
     if constexpr (HOLD) {
 #pragma unroll
@@ -177,7 +196,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
         for (int e = 0; e < VECTOR; e++)
           v[e] = nothing || (MASK == CAUSAL_MASK && column + e >= columns)
                      ? 0.0f
-                     : exp2_approx(minus(v[e], off)) * factor;
+                     : scale.exponential(v[e], off) * factor;
         put(k, v);
       }
       in.close();

@@ -50,6 +50,7 @@ def _hard_rows(x: Array, dtype: str) -> None:
     rows[5, -1] = np.inf
     rows[6, 0] = large
     rows[7] += 100
+    rows[8] = 30000.123
 
 
 def _count(shape: Shape) -> tuple[int, int]:
@@ -248,6 +249,7 @@ def test_softmax_forward(shape: Shape, schedule: str) -> None:
     _hard_rows(x, "fp16")
     x[9] = -np.inf
     x[10, : shape.hidden // 2] = -np.inf
+    x[11] += 30000
     x = x.astype(TYPES[dtype])
     masked = None
     with Run(shape, schedule) as run:

@@ -82,7 +82,9 @@ class Moments:
 def moments(x: Array, layer: bool, epsilon: float) -> Moments:
     mean = x.mean(-1, keepdims=True) if layer else np.zeros_like(x[:, :1])
     rstd = 1 / np.sqrt(np.square(x - mean).mean(-1, keepdims=True) + epsilon)
-    condition = np.maximum(_finite(_largest(x) * rstd, 1.0), 1)
+    # Where all elements are equal, float32 has their mean, and nothing is left of any.
+    varies = (x != x[:, :1]).any(-1, keepdims=True)
+    condition = np.where(varies, np.maximum(_finite(_largest(x) * rstd, 1.0), 1), 1)
     return Moments(mean, rstd, condition if layer else np.ones_like(condition))
 
 
