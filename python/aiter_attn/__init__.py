@@ -38,6 +38,7 @@ from aiter_attn._errors import (
     CorruptError,
     DriverError,
     OutOfMemoryError,
+    RoomError,
     UnsupportedError,
 )
 from aiter_attn._kvcache import flash_attn_with_kvcache, mha_batch_prefill
@@ -63,6 +64,7 @@ __all__ = [
     "DriverError",
     "Explanation",
     "OutOfMemoryError",
+    "RoomError",
     "UnsupportedError",
     "__version__",
     "explain",

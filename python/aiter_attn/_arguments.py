@@ -50,14 +50,20 @@ def number(name: str, value: Any, allowed: str) -> float:
     raise TypeError(f"{name}: {shown(value)}; allowed: {allowed}")
 
 
-def integer(name: str, value: Any, greatest: int = INT32_MAX, allowed: str = "") -> int:
-    """From 0 to greatest. allowed: that in words."""
+def integer(
+    name: str,
+    value: Any,
+    greatest: int = INT32_MAX,
+    allowed: str = "",
+    error: type[ValueError] = ValueError,
+) -> int:
+    """From 0 to greatest. allowed: that in words. error: what is raised for any other."""
     try:
         index = operator.index(value)
     except TypeError:
         raise TypeError(f"{name}: {shown(value)}; allowed: {allowed or 'an integer'}") from None
     if not 0 <= index <= greatest:
-        raise ValueError(f"{name}: {shown(index)}; allowed: {allowed or f'0 to {greatest}'}")
+        raise error(f"{name}: {shown(index)}; allowed: {allowed or f'0 to {greatest}'}")
     return index
 
 

@@ -169,6 +169,12 @@ class Arrays:
         tensor = self._borrow("workspace", given)
         check_contiguous("workspace", tensor)
         _check_writable("workspace", tensor)
+        room = tensor.size_bytes - -tensor.address % _WORKSPACE_ALIGNMENT
+        if room < size:
+            raise ValueError(
+                f"workspace: {max(0, room)} bytes from a multiple of {_WORKSPACE_ALIGNMENT} on; "
+                f"allowed here: {size} or more, which {padded(size)} bytes at any address have"
+            )
 
 
 def padded(size: int) -> int:

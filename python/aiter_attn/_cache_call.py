@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Final, NamedTuple, SupportsFloat, SupportsInde
 
 from aiter_attn import _C, _arguments, _cache_problem, _problem
 from aiter_attn._arrays import Arrays
-from aiter_attn._errors import UnsupportedError
+from aiter_attn._errors import RoomError, UnsupportedError
 from aiter_attn._frameworks import Array, framework_of
-from aiter_attn._frameworks.generic import check_contiguous, check_rows
+from aiter_attn._frameworks.generic import check_aligned, check_contiguous, check_rows
 
 __all__ = ["CacheCall", "Keys"]
 
@@ -159,6 +159,8 @@ class CacheCall(Arrays):
             self._lend_lengths(self._same_lengths(cache_seqlens, new))
             longer = self._same_lengths(cache_seqlens, new, plus=new)
         if tables is not None:
+            for field in ("k", "v"):
+                self._check_apart(field, "q", self._arrays)
             # The library rotates it in place.
             self._lend("q", self._framework.copy("q", self._lead))
         of_append = dict(self._arrays)
@@ -186,10 +188,29 @@ class CacheCall(Arrays):
         if "workspace" in self._tensors:
             arrays["workspace"] = self._tensors["workspace"]
         if self._appended is not None:
+            self._check_attending(arrays)
             self._append_first(numbers, list(arrays), *self._appended)
         self._asked(lambda: _C.kvcache_fwd(self.problem, numbers, arrays))
         lse = self._result(None, made_lse) if wants_lse else None
         return self._result(out, made_out), lse
+
+    def _check_attending(self, arrays: dict[str, _C.Tensor]) -> None:
+        """Raises ValueError where the library would refuse what attends once the cache is changed,
+        or where appending changes what that reads."""
+        for field in ("q", "alibi_slopes"):
+            if field in arrays:
+                check_aligned(self._names[field], arrays[field])
+        for written in {"k", "v", "workspace"} & arrays.keys():
+            for other in arrays.keys() - {written}:
+                if {written, other} != {"k", "v"}:  # which appending compares
+                    self._check_apart(written, other, arrays)
+
+    def _check_apart(self, written: str, other: str, arrays: dict[str, _C.Tensor]) -> None:
+        if arrays[written].overlaps(arrays[other]):
+            name, beside = self._names.get(written, written), self._names.get(other, other)
+            raise ValueError(
+                f"{name} overlaps {beside}: the call writes to {name}; pass memory of its own"
+            )
 
     def _append_first(
         self,
@@ -242,7 +263,7 @@ class CacheCall(Arrays):
             ) from None
         less = f" less the new keys, {new}" if new else ""
         allowed = f"0 to {most}, the room of a sequence{less}"
-        length = _arguments.integer("cache_seqlens", length, most, allowed) + plus
+        length = _arguments.integer("cache_seqlens", length, most, allowed, RoomError) + plus
         return self._framework.full("cache_seqlens", self._lead, (self.problem.batch,), length)
 
     def _asked(self, ask: Callable[[], _Result]) -> _Result:
@@ -255,4 +276,5 @@ class CacheCall(Arrays):
             # A letter is a name where a message begins, or tells of an overlap.
             pattern = rf"(?<!\w)(?:{long})(?!\w)|(?:^|(?<=overlaps ))[kv](?!\w)"
             message = re.sub(pattern, lambda found: words[found[0]], str(error))
-            raise type(error)(message) from None
+            kind = RoomError if message.startswith("cache_seqlens[") else type(error)
+            raise kind(message) from None

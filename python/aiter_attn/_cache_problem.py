@@ -7,14 +7,16 @@ from __future__ import annotations
 from typing import Final, NamedTuple, SupportsFloat, SupportsIndex
 
 from aiter_attn import _C, _arguments, _problem
+from aiter_attn._errors import RoomError
 from aiter_attn._problem import HasShape, Lengths, ShapeDtype
 
-__all__ = ["Cached", "Rotary", "appended", "cached", "check_numbers", "rotary"]
+__all__ = ["SPLITS", "Cached", "Rotary", "appended", "cached", "check_numbers", "rotary"]
 
 _IN_PLACE: Final = ("entries", "seqlen", "heads", "head size")
 _PAGES: Final = ("pages", "page size", "heads", "head size")
 _PAGES_OF_ONE: Final = ("pages", "heads", "head size")
-_GREATEST_SPLITS: Final = 128
+# The greatest num_splits, and what is allowed in words.
+SPLITS: Final = (128, "1 to 128, or 0: as many as fill the GPU")
 _ROTARY_UNIT: Final = 16
 
 
@@ -58,7 +60,7 @@ def cached(
 
     Raises TypeError or ValueError for what no device would take.
     """
-    parts = _splits(splits)
+    parts = _arguments.integer("num_splits", splits, *SPLITS)
     _problem.check_dims("q", q, _problem.BATCH if sequences is None else _problem.GROUP)
     dims = _PAGES_OF_ONE if page_list else _IN_PLACE if block_table is None else _PAGES
     _check_cache(q, k, v, names, dims)
@@ -157,11 +159,6 @@ def check_numbers(name: str, given: HasShape, shape: tuple[int, ...], dims: str)
         raise ValueError(f"{name}: shape {given.shape}; allowed here: {shape} {dims}")
 
 
-def _splits(given: SupportsIndex) -> int:
-    allowed = f"1 to {_GREATEST_SPLITS}, or 0: as many as fill the GPU"
-    return _arguments.integer("num_splits", given, _GREATEST_SPLITS, allowed)
-
-
 def _check_cache(
     q: HasShape, k: HasShape, v: HasShape, names: tuple[str, str], dims: tuple[str, ...]
 ) -> None:
@@ -186,7 +183,7 @@ def _room(
         return sequences.max_seqlen_k
     room = pages * page_size if page_size else k.shape[1]
     if sequences is not None and sequences.max_seqlen_k > room:
-        raise ValueError(
+        raise RoomError(
             f"max_seqlen_k: {sequences.max_seqlen_k}; allowed here: 0 to {room}: block_table has "
             f"{pages} pages of {page_size} keys for a sequence"
         )

@@ -10,6 +10,7 @@ __all__ = [
     "CorruptError",
     "DriverError",
     "OutOfMemoryError",
+    "RoomError",
     "UnsupportedError",
 ]
 
@@ -32,6 +33,11 @@ class OutOfMemoryError(AttnError, MemoryError):
 
 class CorruptError(AttnError):
     """A code object does not have the digest it was built with."""
+
+
+class RoomError(ValueError, RuntimeError):
+    """A length beyond the room that a sequence has in a cache. A RuntimeError, too, as flash-attn
+    raises."""
 
 
 # What _C raises for an attn_status (aiter/attn.h); for one that is not listed, AttnError. None of

@@ -15,18 +15,18 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from aiter_attn._frameworks import is_array_of
+
 __all__ = ["by_framework"]
 
 
 def _front_of(array: Any) -> ModuleType | None:
     # torch.compile traces this: plain statements, and an import that it can follow.
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(array, torch.Tensor):
+    if is_array_of("torch", array):
         from aiter_attn import torch as front
 
         return front
-    jax = sys.modules.get("jax")
-    if jax is not None and isinstance(array, getattr(jax, "Array", ())) and _is_on_gpus(jax, array):
+    if is_array_of("jax", array) and _is_on_gpus(sys.modules["jax"], array):
         from aiter_attn.jax import _eager
 
         return _eager

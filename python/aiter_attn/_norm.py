@@ -13,9 +13,9 @@ What holds for every function here
   - x, gamma and their like have the dtypes float16, bfloat16 or float32. Results have the dtype of
     x (dgamma and dbeta: of gamma; mean and rstd: float32). In host memory, sums are taken in double
     and each result is rounded once; on a GPU they are taken in float32.
-  - y_dtype: "float8_e4m3fn" or "float8_e5m2": y is multiplied by scale ([1], float32; None: 1) and
-    rounded to that; amax ([1], float32, changed) becomes the largest |y| before that, or stays what
-    it is if that is larger.
+  - y_dtype: the dtype of y; None: that of x. With "float8_e4m3fn" or "float8_e5m2" y is multiplied
+    by scale ([1], float32; None: 1) before it is rounded; amax ([1], float32, changed) becomes the
+    largest |y| before that, or stays what it is if that is larger.
   - The last dimension is contiguous; all others together have one stride.
   - zero_centred: gamma is stored less 1.
   - TypeError: not an array, or a dtype that is not listed. ValueError: shapes, strides, devices or
@@ -231,15 +231,19 @@ def _forward(
         call.make("sum", "x", tensor.shape)
     numbers = _numbers(kind, call, zero_centred, read_epsilon(epsilon))
     y_dtype, scale, amax = fp8
-    if y_dtype is None:
+    y_dtype = tensor.dtype if y_dtype is None else y_dtype
+    dtypes = _C.DTYPES | _C.FP8_DTYPES
+    if not isinstance(y_dtype, str) or y_dtype not in dtypes:
+        raise ValueError(
+            f"y_dtype: {_arguments.shown(y_dtype)}; allowed: None, {', '.join(dtypes)}"
+        )
+    numbers["y_dtype"] = dtypes[y_dtype]
+    if y_dtype in _C.DTYPES:
         if scale is not None or amax is not None:
             name = "scale" if scale is not None else "amax"
-            raise ValueError(f"{name}: is for fp8 results; pass y_dtype, or {name}=None")
-        call.make("y", "x", tensor.shape)
+            raise ValueError(f"{name}: is for fp8 results; pass such a y_dtype, or {name}=None")
+        call.make("y", "x", tensor.shape, None if y_dtype == tensor.dtype else y_dtype)
     else:
-        if y_dtype not in _C.FP8_DTYPES:
-            raise ValueError(f"y_dtype: {y_dtype!r}; allowed: None, {', '.join(_C.FP8_DTYPES)}")
-        numbers["y_dtype"] = _C.FP8_DTYPES[y_dtype]
         # Not every framework exports fp8; all export its bytes.
         call.make("y", "x", tensor.shape, "uint8", y_dtype)
         if scale is not None:

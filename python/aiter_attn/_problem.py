@@ -462,9 +462,11 @@ def _check_bias(chosen: Options, scores: ShapeDtype, batch: int, heads_q: int) -
     if not fits or any(
         have not in (1, size) for have, size in zip(given.shape, scores.shape, strict=True)
     ):
+        missing = len(scores.shape) - len(given.shape)
+        ones = f"; pass a view of shape {(1,) * missing + given.shape}" if missing > 0 else ""
         raise ValueError(
             f"bias: shape {given.shape}; allowed here: {scores.shape} [{', '.join(scores.dims)}], "
-            "with 1 for any size but the last: it serves all"
+            f"with 1 for any size but the last: it serves all{ones}"
         )
 
 
@@ -477,8 +479,9 @@ def _check_tokens(name: str, tokens: int, batch: int, longest: int) -> None:
             f"{name}: {tokens} tokens; allowed here: 0, as cu_seqlens_{name} has no sequence"
         )
     raise ValueError(
-        f"max_seqlen_{name}: {longest}; allowed here: {-(-tokens // batch)} or more, as {name} has "
-        f"{tokens} tokens in {batch} sequence(s)"
+        f"cu_seqlens_{name}, max_seqlen_{name}: {batch} sequence(s) of up to {longest} tokens, but "
+        f"{name} has {tokens}; allowed here: offsets that end at {tokens}, and a max_seqlen_{name} "
+        f"of {-(-tokens // batch)} or more for so many sequences"
     )
 
 

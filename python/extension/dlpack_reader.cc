@@ -28,6 +28,7 @@ std::string DtypeName(DLDataType dtype) {
     if (dtype.code == kFloat8E4m3fnuz) return "float8_e4m3fnuz";
     if (dtype.code == kFloat8E5m2) return "float8_e5m2";
   }
+  if (dtype.code == kDLBool && dtype.bits == 8) return "bool";
   const char* kind = "opaque";
   switch (dtype.code) {
     case kDLInt:

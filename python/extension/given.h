@@ -18,10 +18,16 @@ class Given {
  public:
   explicit Given(const py::dict& all) : rest_(all.attr("copy")()) {}
 
-  // Leaves the field as it is where the name is not given.
+  // Leaves the field as it is where the name is not given. Throws py::value_error for an array that
+  // is none of the field's.
   template <typename Field>
   void Take(const char* name, Field& field) {
-    if (rest_.contains(name)) Set(field, rest_.attr("pop")(name));
+    if (!rest_.contains(name)) return;
+    try {
+      Set(field, rest_.attr("pop")(name));
+    } catch (const py::value_error& error) {
+      throw py::value_error(std::string(name) + ": " + error.what());
+    }
   }
 
   // As the library wants it: aligned to 256 bytes, which not every allocator gives.

@@ -372,6 +372,9 @@ void BindTensor(py::module_& module) {
       .def_property_readonly("strides", [](const Tensor& t) { return AsTuple(t.strides()); })
       .def_property_readonly("dtype", &Tensor::dtype)
       .def_property_readonly("read_only", &Tensor::read_only)
+      .def_property_readonly("address", &Tensor::address)
+      .def_property_readonly("size_bytes", &Tensor::size_bytes)
+      .def("overlaps", &Tensor::Overlaps, "other"_a)
       .def_property_readonly("device",
                              [](const Tensor& t) {
                                return py::make_tuple(static_cast<int>(t.device().device_type),

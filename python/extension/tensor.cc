@@ -2,6 +2,7 @@
 #include "python/extension/tensor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
@@ -170,7 +171,8 @@ std::optional<float> Tensor::OnlyNumber() const {
   for (;;) {
     int64_t offset = 0;
     for (size_t i = 0; i < index.size(); ++i) offset += index[i] * strides()[i];
-    if (first[offset] != *first) return {};
+    const bool both_nan = std::isnan(first[offset]) && std::isnan(*first);
+    if (first[offset] != *first && !both_nan) return {};
     size_t i = index.size();
     while (i > 0 && ++index[i - 1] == shape()[i - 1]) index[--i] = 0;
     if (i == 0) return *first;
@@ -181,6 +183,52 @@ uint64_t Tensor::size_bytes() const {
   uint64_t items = 1;
   for (int64_t extent : shape()) items *= static_cast<uint64_t>(extent);
   return items * view_.item_bits / 8;
+}
+
+uintptr_t Tensor::RowWidth() const {
+  return static_cast<uintptr_t>(shape().empty() ? 1 : shape().back()) * view_.item_bits / 8;
+}
+
+std::pair<uintptr_t, uintptr_t> Tensor::Span() const {
+  const auto item = static_cast<int64_t>(view_.item_bits / 8);
+  uintptr_t begin = address(), end = begin + RowWidth();
+  for (size_t dimension = 0; dimension + 1 < shape().size(); ++dimension) {
+    const int64_t reach = strides()[dimension] * (shape()[dimension] - 1) * item;
+    (reach < 0 ? begin : end) += static_cast<uintptr_t>(reach);
+  }
+  return {begin, end};
+}
+
+std::vector<uintptr_t> Tensor::Rows() const {
+  const auto item = static_cast<int64_t>(view_.item_bits / 8);
+  std::vector<uintptr_t> rows = {address()};
+  for (size_t dimension = 0; dimension + 1 < shape().size(); ++dimension) {
+    const size_t count = rows.size();
+    for (int64_t i = 1; i < shape()[dimension]; ++i) {
+      const auto step = static_cast<uintptr_t>(i * strides()[dimension] * item);
+      for (size_t row = 0; row < count; ++row) rows.push_back(rows[row] + step);
+    }
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+bool Tensor::Overlaps(const Tensor& other) const {
+  if (size_bytes() == 0 || other.size_bytes() == 0) return false;
+  const auto [begin, end] = Span();
+  const auto [other_begin, other_end] = other.Span();
+  if (end <= other_begin || other_end <= begin) return false;
+  const std::vector<uintptr_t> rows = Rows(), others = other.Rows();
+  for (size_t i = 0, j = 0; i < rows.size() && j < others.size();) {
+    if (rows[i] + RowWidth() <= others[j]) {
+      ++i;
+    } else if (others[j] + other.RowWidth() <= rows[i]) {
+      ++j;
+    } else {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool Tensor::is_contiguous(size_t dimensions) const {

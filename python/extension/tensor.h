@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "aiter/attn.h"
@@ -50,7 +51,7 @@ class Tensor {
   int32_t Number(int64_t index) const;
 
   // What all entries of a float32 array in host memory are; none where they differ or there is
-  // none. NaN differs from itself.
+  // none.
   std::optional<float> OnlyNumber() const;
 
   Tensor(const Tensor&) = delete;
@@ -62,7 +63,10 @@ class Tensor {
   const std::vector<int64_t>& strides() const { return view_.strides; }  // in elements
   const std::string& dtype() const { return view_.dtype; }
   bool read_only() const { return read_only_; }
+  uintptr_t address() const { return reinterpret_cast<uintptr_t>(data()); }
   uint64_t size_bytes() const;
+  // Whether it shares a byte with the other. The last dimensions of both are contiguous.
+  bool Overlaps(const Tensor& other) const;
   // Whether the last `dimensions` dimensions lie densely in memory, rows first. Strides of
   // dimensions with one entry do not matter, nor any stride of a tensor without entries.
   bool is_contiguous(size_t dimensions) const;
@@ -88,6 +92,12 @@ class Tensor {
 
  private:
   Tensor() = default;
+  // The bytes of a row, which has the entries of the last dimension.
+  uintptr_t RowWidth() const;
+  // All that the tensor has lies in [first, second).
+  std::pair<uintptr_t, uintptr_t> Span() const;
+  // Where each row begins, in order.
+  std::vector<uintptr_t> Rows() const;
 
   ArrayView view_;
   bool read_only_ = false;

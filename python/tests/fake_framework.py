@@ -47,6 +47,9 @@ class Fake(Exporter):
         self.device = DEVICES[ordinal]
         self.dtype = array.dtype
 
+    def is_neg(self) -> bool:
+        return False
+
     def new_empty(self, shape: tuple[int, ...], dtype: Any = None) -> Fake:
         return self.framework.empty(shape, dtype, self.device)
 

@@ -194,8 +194,14 @@ WRONG: dict[str, Refusal] = {
     "a scale that is no number at all": (
         flash,
         {**FP8, "k_descale": numpy.float32([numpy.nan])},
-        NotImplementedError,
-        "k_descale: entries that differ",
+        ValueError,
+        "k_descale: nan; allowed: a number above 0",
+    ),
+    "scales that are no number at all": (
+        flash,
+        {**FP8, "k_descale": numpy.full((2, 2), numpy.nan, numpy.float32)},
+        ValueError,
+        "k_descale: nan; allowed: a number above 0",
     ),
     "scales of query heads": (
         flash,

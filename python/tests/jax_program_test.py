@@ -405,6 +405,24 @@ _Q, _K, _V = qkv()
             "^alibi_slopes: differentiated",
         ),
         (
+            lambda: jax.hessian(lambda q: flash_attn_func(q, _K, _V).sum())(jnp.asarray(_Q)),
+            aiter_attn.UnsupportedError,
+            r"^aiter_attn.jax: a second derivative.*jax.grad",
+        ),
+        (
+            lambda: jax.hessian(
+                lambda x: aiter_attn.jax.rms_norm(x, _K[0, 0, 0]).sum()
+            )(jnp.asarray(_Q)),
+            aiter_attn.UnsupportedError,
+            "^aiter_attn.jax: a second derivative",
+        ),
+        (
+            lambda: flash_attn_func(_Q, _K, _V, 0.1, rng_state=jax.random.key(0)),
+            TypeError,
+            r"^rng_state: dtype key<fry>; allowed: uint32 \(4,\), such as jax.random.bits",
+        ),
+        (lambda: flash_attn_func(_Q, None, _V), TypeError, "^k: None is no array of jax"),
+        (
             lambda: jax.vmap(
                 lambda q: flash_attn_func(q, _K, _V, 0.1, rng_state=(0, 0))
             )(jnp.asarray(_Q)[None]),

@@ -4,6 +4,7 @@ Nothing is written by a call that is refused."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import aiter_attn
@@ -75,6 +76,11 @@ def explained(**changes: Any) -> Any:
     shape = (2, 12, 2, 64)
     usual = {"q": (2, 5, 4, 64), "k": shape, "v": shape, "dtype": "float16", "arch": "gfx942"}
     return aiter_attn.explain_kvcache(**{**usual, **changes})
+
+
+def misaligned(array: Any) -> Any:
+    memory = numpy.zeros(array.nbytes + 1, numpy.uint8)
+    return memory[1:].view(array.dtype).reshape(array.shape)
 
 
 def read_only(array: Any) -> Any:
@@ -452,6 +458,16 @@ ARRAYS: dict[str, Refusal] = {
     ),
 }
 
+ATTENDING: dict[str, Refusal] = {
+    "a q that is not aligned": (appended, {"q": misaligned(Q)}, ValueError, "q: at 0x"),
+    "slopes that are not aligned": (
+        appended,
+        {"alibi_slopes": misaligned(numpy.zeros(4, numpy.float32))},
+        ValueError,
+        "alibi_slopes: at 0x",
+    ),
+}
+
 ROTARY: dict[str, Refusal] = {
     "a rotation of nothing new": (
         cached,
@@ -619,7 +635,8 @@ EXPLAINED: dict[str, Refusal] = {
     "splits": (explained, {"num_splits": 129}, ValueError, "num_splits: 129; allowed: 1 to 128"),
     "sequences": (explained, {"sequences": 3}, TypeError, "sequences: 3; allowed: (batch, max_"),
 }
-WRONG = LENGTHS | PLACES | ARRAYS | ROTARY | OPTIONS | EXPLAINED
+TABLES_OF_WRONG = (LENGTHS, PLACES, ARRAYS, ATTENDING, ROTARY, OPTIONS, EXPLAINED)
+WRONG = {name: refusal for table in TABLES_OF_WRONG for name, refusal in table.items()}
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -648,4 +665,20 @@ def test_a_refused_call_leaves_the_cache_as_it_was(name: str) -> None:
 
 
 def test_names_are_unique() -> None:
-    assert len(WRONG) == sum(map(len, (LENGTHS, PLACES, ARRAYS, ROTARY, OPTIONS, EXPLAINED)))
+    assert len(WRONG) == sum(map(len, TABLES_OF_WRONG))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: paged(cache_seqlens=13),
+        lambda: paged(cache_seqlens=numbers(12, 13)),
+        lambda: varlen(max_seqlen_k=13),
+    ],
+    ids=["a number", "an array", "max_seqlen_k"],
+)
+def test_lengths_beyond_the_block_table_are_runtime_errors_too(call: Callable[[], Any]) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        call()
+    assert isinstance(caught.value, aiter_attn.RoomError)
+    assert isinstance(caught.value, ValueError)

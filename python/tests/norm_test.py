@@ -309,9 +309,31 @@ def test_fp8_results(y_dtype: str, largest: float, unit: float) -> None:
     numpy.testing.assert_allclose(amax, numpy.abs(want).max(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("y_dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("x_dtype", ["float32", "bfloat16"])
+def test_results_of_another_dtype_than_x(x_dtype: str, y_dtype: str) -> None:
+    x, gamma = draw(x_dtype, 3, 20), draw("float32", 20, seed=1)
+    want = norm(wide(x), wide(gamma), 0.0, False)
+    y, rstd, h = aiter_attn.rms_norm_fwd(x, gamma, epsilon=1e-5, y_dtype=y_dtype, residual=x * 0)
+    assert (y.dtype.name, rstd.dtype.name, h.dtype.name) == (y_dtype, "float32", x_dtype)
+    unit = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-23}[y_dtype]
+    numpy.testing.assert_allclose(wide(y), want, rtol=2 * unit + 1e-5, atol=unit)
+    y, *_ = aiter_attn.layer_norm_fwd(x, gamma, y_dtype=y_dtype)
+    assert y.dtype.name == y_dtype
+
+
+def test_an_array_of_uneven_rows_is_named() -> None:
+    x = numpy.zeros((4, 6, 8), numpy.float32)
+    with pytest.raises(ValueError, match=r"^x: the stride of dimension 0 is 8 elements"):
+        aiter_attn.rms_norm_fwd(x.transpose(1, 0, 2), numpy.ones(8, numpy.float32))
+
+
 def test_fp8_refusals() -> None:
-    with pytest.raises(ValueError, match="y_dtype: 'int8'; allowed: None, float8_e4m3fn, "):
+    allowed = "allowed: None, float16, bfloat16, float32, float8_e4m3fn, float8_e5m2"
+    with pytest.raises(ValueError, match=rf"^y_dtype: 'int8'; {allowed}"):
         aiter_attn.rms_norm_fwd(X, GAMMA, y_dtype="int8")
+    with pytest.raises(ValueError, match=r"^y_dtype: \[1\]; allowed: None"):
+        aiter_attn.rms_norm_fwd(X, GAMMA, y_dtype=[1])  # type: ignore[arg-type]
     one = numpy.ones(1, numpy.float32)
     with pytest.raises(ValueError, match="scale: is for fp8 results"):
         aiter_attn.rms_norm_fwd(X, GAMMA, scale=one)

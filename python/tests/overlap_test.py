@@ -40,6 +40,47 @@ def test_lse_in_the_offsets() -> None:
     assert starts.tolist() == [0, 2, 5]
 
 
+def appending(q: Any, k_cache: Any, v_cache: Any, **more: Any) -> Any:
+    new = numpy.ones((2, 1, *k_cache.shape[2:]), q.dtype)
+    return aiter_attn.flash_attn_with_kvcache(
+        q, k_cache, v_cache, k=new, v=new, cache_seqlens=3, **more
+    )
+
+
+def test_what_is_appended_over_q() -> None:
+    memory = draw(4, 6, 2, 16)
+    q, k_cache = memory[1:3, :1], memory[:2]
+    before = memory.copy()
+    with refused(r"^k_cache overlaps q: the call writes to k_cache"):
+        appending(q, k_cache, draw(2, 6, 2, 16))
+    table = draw(8, 8)
+    with refused(r"^v_cache overlaps q: the call writes to v_cache"):
+        appending(q, draw(2, 6, 2, 16), k_cache, rotary_cos=table, rotary_sin=table)
+    numpy.testing.assert_array_equal(memory, before)
+
+
+def test_what_is_appended_over_slopes() -> None:
+    memory = draw(2, 6, 2, 16, dtype=numpy.float32)
+    slopes = memory[1, 3, 1, :2]
+    with refused(r"^v_cache overlaps alibi_slopes: the call writes to v_cache"):
+        appending(
+            draw(2, 1, 2, 16, dtype=numpy.float32),
+            draw(2, 6, 2, 16, dtype=numpy.float32),
+            memory,
+            alibi_slopes=slopes,
+        )
+    assert not memory.any()
+
+
+def test_q_between_the_rows_of_a_cache() -> None:
+    memory = draw(2, 6, 4, 16)
+    q, k_cache, v_cache = memory[:, :1, :2].copy(), memory[:, :, 2:].copy(), memory[:, :, 2:].copy()
+    want = appending(q, k_cache, v_cache)
+    got = appending(memory[:, :1, :2], memory[:, :, 2:], v_cache)
+    numpy.testing.assert_array_equal(got, want)
+    numpy.testing.assert_array_equal(memory[:, :, 2:], k_cache)
+
+
 def test_lse_in_out() -> None:
     flat = numpy.zeros(640, numpy.float16)
     lse = flat[:80].view(numpy.float32).reshape(LSE.shape)

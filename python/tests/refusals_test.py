@@ -179,7 +179,15 @@ WRONG: dict[str, Refusal] = {
         varlen,
         {"max_seqlen_k": 3},
         ValueError,
-        "max_seqlen_k: 3; allowed here: 4 or more, as k has 7 tokens in 2 sequence(s)",
+        "cu_seqlens_k, max_seqlen_k: 2 sequence(s) of up to 3 tokens, but k has 7; allowed here: "
+        "offsets that end at 7, and a max_seqlen_k of 4 or more",
+    ),
+    "a bias for all batches and heads, without ones": (
+        forward,
+        {"bias": draw(5, 7)},
+        ValueError,
+        "bias: shape (5, 7); allowed here: (2, 4, 5, 7) [batch, heads, queries, keys], with 1 for "
+        "any size but the last: it serves all; pass a view of shape (1, 1, 5, 7)",
     ),
     "tokens of no sequence": (
         varlen,

@@ -50,6 +50,19 @@ def test_one_graph_for_all_lengths() -> None:
     assert len(graphs) == 1
 
 
+@torch._dynamo.config.patch(capture_scalar_outputs=True)
+def test_a_window_of_tensors() -> None:
+    q, k, v = inputs(5)
+
+    def function(q: Any, window: Any) -> Any:
+        return aiter_attn.flash_attn_func(q, k, v, window_size=(window[0] + 1, window[1]))
+
+    traced = compiled(function)
+    for window in ((2, 0), (0, 3)):
+        want = aiter_attn.flash_attn_func(q, k, v, window_size=(window[0] + 1, window[1]))
+        assert torch.equal(traced(q, torch.tensor(window)), want)
+
+
 def test_varlen_and_packed() -> None:
     starts = torch.tensor([0, 2, 6], dtype=torch.int32)
     qkv = draw(6, 3, 2, 16)

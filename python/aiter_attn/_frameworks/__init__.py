@@ -1,23 +1,23 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Whose arrays the caller's are: a file here for each framework, named as its module is imported.
 
-Such a file has a class Adapter, a Framework (generic.py) whose array_type names the class of the
-framework's arrays. It is found by its name, once the framework itself has been imported: an array's
-own is there already, and no other is imported. All other producers of DLPack are generic.
+Such a file has a class Adapter, a Framework (generic.py). It is made once an array of the framework
+is there, and so the framework itself: none is imported for this, and one that another thread is
+importing, or that something else stands for, is asked nothing but the class of its arrays. All
+other producers of DLPack are generic.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-import pkgutil
 import sys
 from types import ModuleType
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from aiter_attn._frameworks.generic import Framework
 
-__all__ = ["Array", "ArrayT", "framework_of"]
+__all__ = ["Array", "ArrayT", "framework_of", "is_array_of"]
 
 
 @runtime_checkable
@@ -31,8 +31,18 @@ class Array(Protocol):
 ArrayT = TypeVar("ArrayT", bound=Array)
 
 _GENERIC: Final = Framework()
+# The class of each framework's arrays, in its module.
+_CLASSES: Final = {"cupy": "ndarray", "jax": "Array", "numpy": "ndarray", "torch": "Tensor"}
 # The answers so far.
 _OF_TYPE: dict[type, Framework] = {}
+
+
+def is_array_of(framework: str, array: Any) -> bool:
+    """Whether the array is one of cupy, jax, numpy or torch; of a framework that is not imported
+    there is none."""
+    # torch.compile traces this: plain statements.
+    kind = getattr(sys.modules.get(framework), _CLASSES[framework], None)
+    return isinstance(kind, type) and isinstance(array, kind)
 
 
 def framework_of(name: str, array: Any) -> Framework:
@@ -45,8 +55,8 @@ def framework_of(name: str, array: Any) -> Framework:
 
 
 @functools.cache
-def _adapter(module: ModuleType) -> Framework:
-    adapter = importlib.import_module(f"{__name__}.{module.__name__}").Adapter
+def _adapter(framework: str, module: ModuleType) -> Framework:
+    adapter = importlib.import_module(f"{__name__}.{framework}").Adapter
     made: Framework = adapter(module)
     return made
 
@@ -54,12 +64,9 @@ def _adapter(module: ModuleType) -> Framework:
 def _find(name: str, array: Any) -> Framework:
     if isinstance(array, type):
         raise TypeError(f"{name}: the class {array.__name__} is no array; pass an array of it")
-    for file in pkgutil.iter_modules(__path__):
-        if module := sys.modules.get(file.name):
-            framework = _adapter(module)
-            kind = getattr(module, framework.array_type, None)
-            if isinstance(kind, type) and isinstance(array, kind):
-                return framework
+    for framework in _CLASSES:
+        if is_array_of(framework, array):
+            return _adapter(framework, sys.modules[framework])
     if isinstance(array, Array):
         return _GENERIC
     raise TypeError(

@@ -12,7 +12,6 @@ from aiter_attn._frameworks.generic import Framework
 
 
 class Adapter(Framework):
-    array_type = "ndarray"
     exact = True
     stream_ordered = True
 

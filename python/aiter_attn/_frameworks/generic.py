@@ -7,6 +7,7 @@ Framework serves every producer of DLPack. Results are made through the array AP
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ __all__ = [
     "DEFAULT_STREAM",
     "SAME_STREAM",
     "Framework",
+    "check_aligned",
     "check_contiguous",
     "check_rows",
     "device_name",
@@ -60,6 +62,16 @@ def check_rows(name: str, tensor: _C.Tensor) -> None:
         )
 
 
+def check_aligned(name: str, tensor: _C.Tensor) -> None:
+    """Raises ValueError where entries do not lie at multiples of their size."""
+    size = tensor.size_bytes // max(1, math.prod(tensor.shape))
+    if size and tensor.address % size:
+        raise ValueError(
+            f"{name}: at {tensor.address:#x}; allowed: multiples of {size} bytes, the size of an "
+            "entry: pass a copy"
+        )
+
+
 def check_contiguous(name: str, tensor: _C.Tensor) -> None:
     """Raises ValueError where any dimension is strided."""
     if not tensor.is_contiguous(len(tensor.shape)):
@@ -82,7 +94,6 @@ def dlpack_stream(kind: int, stream: int) -> int:
 class Framework:
     """Methods that get `name` put it, the argument's name, first in every message."""
 
-    array_type = ""  # the name of the arrays' class in the framework's module
     writable = True  # whether the caller may pass arrays to be written
     # Whether empty() is known to make what it is asked for, so that nobody looks.
     exact = False

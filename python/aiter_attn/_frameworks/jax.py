@@ -16,7 +16,6 @@ from aiter_attn._frameworks.generic import Framework, device_name
 
 
 class Adapter(Framework):
-    array_type = "Array"
     writable = False
     exact = True
 

@@ -11,7 +11,6 @@ from aiter_attn._frameworks.generic import Framework
 
 
 class Adapter(Framework):
-    array_type = "ndarray"
     exact = True
 
     def __init__(self, module: Any) -> None:

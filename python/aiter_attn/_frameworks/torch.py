@@ -12,7 +12,6 @@ from aiter_attn._frameworks.generic import SAME_STREAM, Framework
 
 
 class Adapter(Framework):
-    array_type = "Tensor"
     exact = True
     stream_ordered = True
 
@@ -43,6 +42,11 @@ class Adapter(Framework):
                 f"{name}: requires_grad is set, and this function records no autograd graph; "
                 "call a function of aiter_attn.torch, or under torch.no_grad()"
             )
+        if array.is_neg():
+            raise ValueError(
+                f"{name}: its negative bit is set, which DLPack does not tell; pass a tensor "
+                "without it: resolve_neg() gives one"
+            )
         if array.dtype in self._fp8:
             # Not every version exports fp8; all export its bytes.
             kind, array = self._fp8[array.dtype], array.view(self.module.uint8)
@@ -51,6 +55,7 @@ class Adapter(Framework):
             try:
                 return _C.Tensor.from_dlpack(self._export(array))
             except (BufferError, RuntimeError, ValueError) as error:
+                check_layout(self.module, name, array)
                 raise ValueError(
                     f"{name}: {type(array).__name__} refuses DLPack: {error}"
                 ) from error
@@ -91,3 +96,17 @@ class Adapter(Framework):
 
     def seen_as(self, name: str, array: Any, dtype: str) -> Any:
         return array.view(getattr(self.module, dtype))
+
+
+def check_layout(torch: Any, name: str, tensor: Any) -> None:
+    """Raises TypeError for a tensor whose memory is not that of one array."""
+    # torch.compile traces this.
+    if tensor.is_nested:
+        raise TypeError(
+            f"{name}: a nested tensor; allowed: one array; flash_attn_varlen_func takes values() "
+            "of a nested tensor of layout torch.jagged, and its offsets() as int32"
+        )
+    if tensor.layout is not torch.strided:
+        raise TypeError(
+            f"{name}: layout {tensor.layout}; allowed: torch.strided: pass {name}.to_dense()"
+        )

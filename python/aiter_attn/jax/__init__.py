@@ -149,6 +149,8 @@ def _attention(
     if alibi_slopes is not None and bias is not None:
         raise ValueError("bias, alibi_slopes: both given; allowed: one of them")
     state = _words(chosen.dropout_p, rng_state)
+    names = ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")
+    whole = [_array(name, array) for name, array in zip(names, arrays, strict=False)]
     given = {"alibi_slopes": alibi_slopes, "bias": bias}
     last = [(name, array) for name, array in given.items() if array is not None]
     scale = None
@@ -164,7 +166,8 @@ def _attention(
         _arguments.flag("deterministic", deterministic),
         last[0][0] if last else "",
     )  # fmt: skip
-    whole = [jnp.asarray(x) for x in (*arrays, *state, *(array for _, array in last))]
+    whole += [jnp.asarray(words) for words in state]
+    whole += [_array(name, array) for name, array in last]
     problem_of(static, whole)
     out, lse = attention(static, *whole)
     if not with_lse:
@@ -174,13 +177,21 @@ def _attention(
     return out, jax.lax.stop_gradient(lse), probs
 
 
+def _array(name: str, array: Any) -> jax.Array:
+    try:
+        return jnp.asarray(array)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: {_arguments.shown(array)} is no array of jax: {error}") from error
+
+
 def _words(dropout_p: float, given: RngState | None) -> list[Any]:
     """rng_state as the custom calls take it; [] without dropout."""
     if isinstance(given, (jax.Array, numpy.ndarray)):
+        allowed = 'uint32 (4,), such as jax.random.bits(key, (4,), "uint32") makes of a key'
         if given.dtype != jnp.uint32:
-            raise TypeError(f"rng_state: dtype {given.dtype}; allowed: uint32, as words")
+            raise TypeError(f"rng_state: dtype {given.dtype}; allowed: {allowed}")
         if given.shape != (4,):
-            raise ValueError(f"rng_state: shape {given.shape}; allowed: (4,), seed and offset")
+            raise ValueError(f"rng_state: shape {given.shape}; allowed: {allowed}")
         words: Any = given
     else:
         state = _problem.rng_state(dropout_p, given)

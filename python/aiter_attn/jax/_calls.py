@@ -304,7 +304,7 @@ def _forward(static: Static) -> Any:
         roles if static.most is None else varlen,
         lambda shapes: (shapes[0][-2], shapes[1][-2]),
     )
-    return jax.jit(_mapped(static, split, (0, 1, 2)))
+    return _ffi.without_derivative(jax.jit(_mapped(static, split, (0, 1, 2))))
 
 
 @functools.lru_cache(maxsize=256)
@@ -326,7 +326,7 @@ def _backward(static: Static, bias_grad: bool) -> Any:
         roles if static.most is None else varlen,
         lambda shapes: (shapes[1][-2], shapes[2][-2]),
     )
-    return jax.jit(_mapped(static, split, (0, 1, 2, 3, 4, 5)))
+    return _ffi.without_derivative(jax.jit(_mapped(static, split, (0, 1, 2, 3, 4, 5))))
 
 
 @functools.lru_cache(maxsize=256)

@@ -6,14 +6,24 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import jax
 
 from aiter_attn import _C
+from aiter_attn._errors import UnsupportedError
 
-__all__ = ["BWD", "DROPOUT_MASK", "FWD", "NORM_BWD", "NORM_FWD", "register"]
+__all__ = [
+    "BWD",
+    "DROPOUT_MASK",
+    "FWD",
+    "NORM_BWD",
+    "NORM_FWD",
+    "register",
+    "without_derivative",
+]
 
 FWD: Final = "aiter_attn_fwd"
 BWD: Final = "aiter_attn_bwd"
@@ -47,6 +57,21 @@ def register() -> None:
         for target in (FWD, BWD, DROPOUT_MASK, NORM_FWD, NORM_BWD):
             name = target.replace("aiter_attn", "attn_jax")
             _register(target, getattr(library, f"{name}_{suffix}"), platform)
+
+
+def without_derivative(call: Callable[..., Any]) -> Any:
+    """The custom call, in words of which jax says that it cannot differentiate it."""
+
+    def refuse(primals: Any, tangents: Any) -> NoReturn:
+        raise UnsupportedError(
+            "aiter_attn.jax: a second derivative, or one in forward mode (jax.hessian, jax.jvp of "
+            "jax.grad); allowed: first derivatives of aiter_attn.jax's functions by jax.grad, "
+            "jax.vjp and jax.jacrev"
+        )
+
+    once = jax.custom_jvp(call)
+    once.defjvp(refuse)
+    return once
 
 
 def _register(target: str, handler: Any, platform: str) -> None:

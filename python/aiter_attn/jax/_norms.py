@@ -170,7 +170,7 @@ def _forward(static: Static) -> Any:
         return tuple(operation(x, *rest, **static.attributes))
 
     is_row = [True, *[False] * (2 if is_layer else 1), *[True] * static.has_residual]
-    return jax.jit(_by_rows(call, is_row, 0))
+    return _ffi.without_derivative(jax.jit(_by_rows(call, is_row, 0)))
 
 
 @functools.lru_cache(maxsize=256)
@@ -184,7 +184,7 @@ def _backward(static: Static) -> Any:
         return tuple(operation(dy, x, gamma, *rest, **static.attributes))
 
     is_row = [True, True, False, *[True] * (2 if is_layer else 1), *[True] * static.has_residual]
-    return jax.jit(_by_rows(call, is_row, 1))
+    return _ffi.without_derivative(jax.jit(_by_rows(call, is_row, 1)))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))

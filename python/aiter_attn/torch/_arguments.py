@@ -10,10 +10,12 @@ from torch.autograd import forward_ad
 
 from aiter_attn import _arguments, _problem
 from aiter_attn._errors import UnsupportedError
+from aiter_attn._frameworks.torch import check_layout
 
 __all__ = [
     "cap",
     "cast",
+    "check_given_tensors",
     "check_inference",
     "check_no_workspace",
     "check_tensors",
@@ -27,27 +29,43 @@ _GREATEST_DRAWN: Final = 2**62
 
 
 def check_tensors(**given: Any) -> None:
-    """Raises TypeError where one is given and no tensor, UnsupportedError where its tangent would
-    be lost: torch does not ask operators in forward mode."""
-    forward_mode = _in_forward_mode()
+    """Raises TypeError for what is no tensor of one array, UnsupportedError where its derivative
+    would be lost: torch asks operators neither in forward mode nor for torch.func."""
+    forward_mode, transformed = _in_forward_mode(), _in_transform()
     for name, value in given.items():
-        if value is None:
-            continue
         if not isinstance(value, torch.Tensor):
             raise TypeError(
                 f"{name}: {_arguments.shown(value)}; allowed beside torch tensors: a torch tensor; "
                 "torch.from_dlpack makes one of another framework's array"
             )
+        check_layout(torch, name, value)
         if forward_mode and forward_ad.unpack_dual(value).tangent is not None:
             raise UnsupportedError(
                 f"{name}: has a tangent, but there are no derivatives in forward mode; call "
                 "torch.autograd.grad or backward() of the result, or pass it without tangent"
             )
+        if transformed and torch._C._functorch.is_gradtrackingtensor(value):
+            raise UnsupportedError(
+                f"{name}: torch.func differentiates by it (grad, vjp, jacrev, hessian), which the "
+                "operators here do not take part in; call torch.autograd.grad or backward() of "
+                "the result"
+            )
+
+
+def check_given_tensors(**given: Any) -> None:
+    """check_tensors() of those that are not None."""
+    check_tensors(**{name: value for name, value in given.items() if value is not None})
 
 
 def _in_forward_mode() -> bool:
     # Private in torch; to ask each tensor takes longer.
     return not torch.compiler.is_compiling() and getattr(forward_ad, "_current_level", 0) >= 0
+
+
+def _in_transform() -> bool:
+    # Private in torch.
+    ask = getattr(torch._C, "_are_functorch_transforms_active", None)
+    return not torch.compiler.is_compiling() and ask is not None and ask()
 
 
 def cast(*tensors: Any, like: torch.Tensor | None = None) -> tuple[Any, ...]:
@@ -63,11 +81,11 @@ def cast(*tensors: Any, like: torch.Tensor | None = None) -> tuple[Any, ...]:
     )
 
 
-def size(name: str, value: Any) -> Any:
-    """An integer, which may be a symbol."""
-    if isinstance(value, (int, torch.SymInt)):
+def size(name: str, value: Any, *allowed: Any) -> Any:
+    """An integer, which may be a symbol. allowed: see _arguments.integer."""
+    if isinstance(value, torch.SymInt) or (torch.compiler.is_compiling() and type(value) is int):
         return value
-    return _arguments.integer(name, value)
+    return _arguments.integer(name, value, *allowed)
 
 
 def scale(softmax_scale: Any) -> float | None:
@@ -77,7 +95,16 @@ def scale(softmax_scale: Any) -> float | None:
 
 
 def window(window_size: Any) -> tuple[int, int]:
-    return _arguments.pair("window_size", window_size, "two integers (left, right), -1: no bound")
+    allowed = "two integers (left, right), -1: no bound"
+    if torch.compiler.is_compiling():
+        # operator.index of a tensor is not traced.
+        left, right = window_size
+        left = left.item() if isinstance(left, torch.Tensor) else left
+        return left, right.item() if isinstance(right, torch.Tensor) else right
+    left, right = _arguments.pair("window_size", window_size, allowed)
+    # Keys are never that many, and an operator takes 64 bits.
+    most = _arguments.INT32_MAX
+    return max(-1, min(left, most)), max(-1, min(right, most))
 
 
 def cap(softcap: Any) -> float:

@@ -165,7 +165,8 @@ def _traced(given: _Given) -> None:
     )
     longest = given.max_seqlen_q, given.max_seqlen_k
     greatest = [0 if size is None else _tracing.known_size(size) for size in longest]
-    if shapes is None or None in greatest:
+    window = _tracing.known_size(given.window_left), _tracing.known_size(given.window_right)
+    if shapes is None or None in greatest or None in window:
         return
     q, k, v, slopes, starts_q, starts_k = shapes
     lengths = None
@@ -187,7 +188,6 @@ def _traced(given: _Given) -> None:
         scales=scales,
         v_columns=_is_by_columns(given.v),
     )
-    window = _tracing.known_size(given.window_left), _tracing.known_size(given.window_right)
     attention = _problem.attention(
         q, k, v, given.softmax_scale, given.causal, window, lengths, options
     )

@@ -8,11 +8,13 @@ from typing import Any, Final
 import torch
 
 from aiter_attn import _arguments
+from aiter_attn._cache_problem import SPLITS
 from aiter_attn._kvcache import appending, check_entries, check_leftpad
 from aiter_attn.torch import _caches
 from aiter_attn.torch._arguments import (
     cap,
     cast,
+    check_given_tensors,
     check_inference,
     check_no_workspace,
     check_tensors,
@@ -62,12 +64,11 @@ def flash_attn_with_kvcache(
     check_entries(cache_batch_idx, block_table)
     appending(k, v, rotary_cos, rotary_sin, cache_seqlens)
     check_no_workspace(workspace)
-    tensors = {"k_cache": k_cache, "v_cache": v_cache, "k": k, "v": v, "alibi_slopes": alibi_slopes}
+    more = {"k": k, "v": v, "alibi_slopes": alibi_slopes}
     tables = {"rotary_cos": rotary_cos, "rotary_sin": rotary_sin}
-    check_tensors(
-        q=q, **tensors, **tables, cache_batch_idx=cache_batch_idx, block_table=block_table
-    )
-    check_inference(_WHAT, q=q, **tensors, **tables)
+    check_tensors(q=q, k_cache=k_cache, v_cache=v_cache)
+    check_given_tensors(**more, **tables, cache_batch_idx=cache_batch_idx, block_table=block_table)
+    check_inference(_WHAT, q=q, k_cache=k_cache, v_cache=v_cache, **more, **tables)
     is_array = isinstance(cache_seqlens, torch.Tensor)
     is_number = not is_array and cache_seqlens is not None
     chosen = (
@@ -75,18 +76,29 @@ def flash_attn_with_kvcache(
         size("cache_seqlens", cache_seqlens) if is_number else None,
         cache_batch_idx,
         block_table,
-        size("num_splits", num_splits),
+        size("num_splits", num_splits, *SPLITS),
         *_options(alibi_slopes, softmax_scale, causal, window_size, softcap, return_softmax_lse),
     )
     if k is None:
         out, lse = _caches.mha_fwd_kvcache(*cast(q), k_cache, v_cache, *chosen)
     else:
+        _check_no_negative(k_cache=k_cache, v_cache=v_cache)
         q, k, v, rotary_cos, rotary_sin = cast(q, k, v, rotary_cos, rotary_sin)
         interleaved = _arguments.flag("rotary_interleaved", rotary_interleaved)
         out, lse = _caches.mha_fwd_kvcache_append(
             q, k_cache, v_cache, k, v, rotary_cos, rotary_sin, interleaved, *chosen
         )
     return (out, lse) if return_softmax_lse else out
+
+
+def _check_no_negative(**caches: torch.Tensor) -> None:
+    """Raises ValueError for what torch cannot write in place."""
+    for name, cache in caches.items():
+        if not torch.compiler.is_compiling() and cache.is_neg():
+            raise ValueError(
+                f"{name}: its negative bit is set, and k and v are appended in place; pass a "
+                "tensor without it: resolve_neg() gives one"
+            )
 
 
 def attend_paged(
@@ -103,7 +115,8 @@ def attend_paged(
     with_lse: bool,
 ) -> Any:
     """flash_attn_varlen_func with block_table. sequences: its offsets and greatest lengths."""
-    check_tensors(q=q, k=k, v=v, block_table=block_table, alibi_slopes=alibi_slopes)
+    check_tensors(q=q, k=k, v=v, block_table=block_table)
+    check_given_tensors(alibi_slopes=alibi_slopes)
     check_inference(_WHAT, q=q, k=k, v=v, alibi_slopes=alibi_slopes)
     options = _options(alibi_slopes, softmax_scale, causal, window_size, softcap, with_lse)
     arguments = (*cast(q), k, v, *sequences, block_table, *options)

@@ -102,7 +102,8 @@ def _traced(given: _Given, bias_grad: bool = False, backward: bool = False) -> N
     )
     shapes = _tracing.known(q, k, v, o.bias, o.alibi_slopes, starts_q, starts_k)
     greatest = [_tracing.known_size(size) for size in longest]
-    if shapes is None or None in greatest:
+    window = _tracing.known_size(o.window_left), _tracing.known_size(o.window_right)
+    if shapes is None or None in greatest or None in window:
         return
     known_q, known_k, known_v, bias, slopes, starts_q, starts_k = shapes
     lengths = None
@@ -114,7 +115,7 @@ def _traced(given: _Given, bias_grad: bool = False, backward: bool = False) -> N
         known_v,
         o.softmax_scale,
         o.causal,
-        (_tracing.known_size(o.window_left), _tracing.known_size(o.window_right)),
+        window,
         lengths,
         _problem.options(
             o.dropout_p, o.softcap, bias, slopes, bias_grad, o.deterministic and backward

@@ -9,7 +9,7 @@ import torch
 
 from aiter_attn import _C, _arguments, _norm
 from aiter_attn.torch import _tracing
-from aiter_attn.torch._arguments import check_tensors
+from aiter_attn.torch._arguments import check_given_tensors, check_tensors
 from aiter_attn.torch._operators import operator, restored, save
 
 __all__ = ["layer_norm", "rms_norm", "softmax"]
@@ -30,7 +30,8 @@ def rms_norm(
 
     Arguments, raises: see aiter_attn.rms_norm_fwd.
     """
-    check_tensors(x=x, gamma=gamma, residual=residual)
+    check_tensors(x=x, gamma=gamma)
+    check_given_tensors(residual=residual)
     zero_centred = _arguments.flag("zero_centred", zero_centred)
     y, _, h = _rms_norm_fwd(x, gamma, residual, epsilon, zero_centred)
     return y if residual is None else (y, h)
@@ -52,7 +53,8 @@ def layer_norm(
 
     Arguments, raises: see aiter_attn.layer_norm_fwd.
     """
-    check_tensors(x=x, gamma=gamma, beta=beta, residual=residual)
+    check_tensors(x=x, gamma=gamma)
+    check_given_tensors(beta=beta, residual=residual)
     zero_centred = _arguments.flag("zero_centred", zero_centred)
     y, _, _, h = _layer_norm_fwd(x, gamma, beta, residual, epsilon, zero_centred)
     return y if residual is None else (y, h)
@@ -66,7 +68,8 @@ def softmax(
     causal: bool = False,
 ) -> torch.Tensor:
     """aiter_attn.softmax_fwd, differentiable by x. Arguments, returns, raises: see there."""
-    check_tensors(x=x, mask=mask)
+    check_tensors(x=x)
+    check_given_tensors(mask=mask)
     y: torch.Tensor = _softmax_fwd(x, mask, scale, _arguments.flag("causal", causal))
     return y
 

@@ -133,6 +133,6 @@ def numbers_of(rng_state: torch.Tensor | None, q: torch.Tensor) -> Any:
 
 def rows(tensor: torch.Tensor | None) -> Any:
     """The tensor, or a copy whose last dimension is contiguous, as the library needs it."""
-    if tensor is None or tensor.stride(-1) == 1:
+    if tensor is None or tensor.dim() == 0 or tensor.stride(-1) == 1:
         return tensor
     return tensor.contiguous()
