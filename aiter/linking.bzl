@@ -6,3 +6,6 @@ NO_UNDEFINED = select({
     Label("//toolchains/llvm/sanitizers:any.enabled"): [],
     "//conditions:default": ["-Wl,--no-undefined"],
 })
+
+# The library calls its own functions, whatever another object of the process exports.
+SYMBOLIC = ["-Wl,-Bsymbolic"]

@@ -1,35 +1,22 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // A shared object of the library: what it exports, and what it needs of the machine. Environment:
-// OBJECT and VERSION_SCRIPT are files, NEWEST_GLIBC is what its glibc may not exceed.
+// OBJECT is its file, NEWEST_GLIBC is what its glibc may not exceed.
+#include <elf.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <set>
 #include <string>
 
+#include "aiter/attn.h"
+#include "aiter/functions.h"
 #include "tests/support/runtime/elf_file.h"
 
 namespace {
 
 using AITER_ATTN_NAMESPACE::testing::DynamicSymbols;
-
-// The names between "global:" and "local:".
-std::set<std::string> exported_by(const char* version_script) {
-  std::ifstream file(version_script);
-  std::set<std::string> names;
-  bool global = false;
-  for (std::string word; file >> word;) {
-    if (word == "global:" || word == "local:") {
-      global = word == "global:";
-    } else if (global && word.back() == ';') {
-      names.insert(word.substr(0, word.size() - 1));
-    }
-  }
-  return names;
-}
 
 // "GLIBC_2.17" -> 217, and so on; other versions -> 0.
 int glibc_version(const std::string& version) {
@@ -44,11 +31,17 @@ class SharedObject : public ::testing::Test {
       AITER_ATTN_NAMESPACE::testing::read_dynamic_symbols(std::getenv("OBJECT"));
 };
 
-TEST_F(SharedObject, ExportsWhatTheVersionScriptSays) {
-  const std::set<std::string> wanted = exported_by(std::getenv("VERSION_SCRIPT"));
-  EXPECT_FALSE(wanted.empty());
-  EXPECT_EQ(symbols_.defined, wanted);
+TEST_F(SharedObject, ExportsTheCAbi) {
+#define TEXT_(name) #name
+#define TEXT(name) TEXT_(name)
+#define SYMBOL(name) TEXT(ATTN_SYMBOL(name)),
+  EXPECT_EQ(symbols_.defined, (std::set<std::string>{ATTN_FUNCTIONS(SYMBOL)}));
+  EXPECT_EQ(symbols_.defines,
+            std::set<std::string>{"AITER_ATTN_" + std::to_string(ATTN_ABI_VERSION)});
 }
+
+// Another library of the same names, loaded before, does not take its calls of itself.
+TEST_F(SharedObject, BindsItsSymbolsItself) { EXPECT_TRUE(symbols_.flags & DF_SYMBOLIC); }
 
 // glibc's libraries; neither a C++ runtime nor a GPU's.
 TEST_F(SharedObject, NeedsGlibcAlone) {

@@ -8,10 +8,7 @@ def _version_script_impl(ctx):
     ctx.actions.expand_template(
         template = ctx.file._exports,
         output = out,
-        substitutions = {
-            "  local:": "".join(["    %s;\n" % symbol for symbol in ctx.attr.symbols]) + "  local:",
-            "NAMESPACE": ctx.attr._namespace[NamespaceInfo].name,
-        },
+        substitutions = {"NAMESPACE": ctx.attr._namespace[NamespaceInfo].name},
     )
     return [DefaultInfo(files = depset([out]))]
 
@@ -20,7 +17,6 @@ version_script = rule(
     doc = "exports.lds.tpl under the namespace of --//aiter:namespace. Link with " +
           "-Wl,--version-script=$(execpath ...).",
     attrs = {
-        "symbols": attr.string_list(doc = "exported besides: a Python extension's PyInit_*"),
         "_exports": attr.label(default = "//aiter:exports.lds.tpl", allow_single_file = True),
         "_namespace": attr.label(default = "//aiter:namespace", providers = [NamespaceInfo]),
     },

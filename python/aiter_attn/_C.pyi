@@ -30,6 +30,9 @@ SOFTMAX_MASK_NONE: Final[int]
 SOFTMAX_MASK_EXPLICIT: Final[int]
 SOFTMAX_MASK_CAUSAL: Final[int]
 STATUS: Final[dict[str, int]]
+# The address of const void* find(const char* name): a function of the C ABI by its name without
+# attn_, or NULL.
+FIND_FUNCTION: Final[int]
 
 class Tensor:
     @staticmethod

@@ -19,6 +19,7 @@
 #include "aiter/attn.h"
 #include "python/extension/caches.h"
 #include "python/extension/errors.h"
+#include "python/extension/functions.h"
 #include "python/extension/gil.h"
 #include "python/extension/norms.h"
 #include "python/extension/problem.h"
@@ -439,6 +440,7 @@ PYBIND11_MODULE_EXEC(_C, module) {
                "corrupt"_a = static_cast<int>(ATTN_ERROR_CORRUPT));
 
   module.def("set_errors", &SetErrors, "by_status"_a, "other"_a);
+  module.attr("FIND_FUNCTION") = reinterpret_cast<uintptr_t>(&FindFunction);
   module.def("version", &attn_version);
   module.def("abi_version", &attn_abi_version);
   module.def("fwd", &Run<attn_fwd_args, attn_fwd>, "problem"_a, "arrays"_a);

@@ -13,7 +13,7 @@ import pytest
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(p) for p in sys.path)}
 
 
-def run(code: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+def run(code: str, timeout: float = 60, **environment: str) -> subprocess.CompletedProcess[str]:
     """A deadlock is a failure: subprocess.TimeoutExpired."""
     return subprocess.run(
         [sys.executable, "-c", code],
@@ -21,7 +21,7 @@ def run(code: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
         timeout=timeout,
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | environment,
     )
 
 
@@ -234,3 +234,32 @@ assert heard
 """
     done = run(code)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+FOREIGN = os.path.abspath(os.environ["FOREIGN_LIBRARY"])
+
+# A call, and what the extension module asks its library at import.
+OWN_LIBRARY = """
+import aiter_attn, numpy
+from aiter_attn import _C
+
+q = numpy.ones((1, 4, 1, 8), numpy.float32)
+assert (aiter_attn.flash_attn_func(q, q, q) == q).all()
+assert aiter_attn.__version__ == _C.version()
+aiter_attn.kernels()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "environment"),
+    [
+        ("", {"LD_PRELOAD": FOREIGN}),
+        (f"import ctypes; ctypes.CDLL({FOREIGN!r}, ctypes.RTLD_GLOBAL)", {}),
+    ],
+    ids=["preloaded", "loaded first for all"],
+)
+def test_another_library_of_the_same_names_takes_no_call(
+    before: str, environment: dict[str, str]
+) -> None:
+    done = run(before + OWN_LIBRARY, **environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,8 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "python/xla_ffi/frame.h"
 
-#include <dlfcn.h>
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,32 +69,25 @@ ffi::AnyBuffer Frame::Keep(const ffi::ErrorOr<ffi::AnyBuffer>& buffer) {
   return ffi::AnyBuffer(&nothing);
 }
 
-#define ATTN_TEXT_(name) #name
-#define ATTN_TEXT(name) ATTN_TEXT_(name)
-
-// Finds the C ABI in a library that the process has loaded. Returns NULL, or why it cannot; the
-// text lives until the next call.
-extern "C" const char* attn_jax_bind(const char* path) {
+// Takes the functions of the C ABI from the extension module: find gives a function by its name
+// without attn_. Returns NULL, or why it cannot; the text lives until the next call.
+extern "C" const char* attn_jax_bind(const void* (*find)(const char* name)) {
   static std::string error;
   error.clear();
-  void* const handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-  if (handle == nullptr) {
-    error = std::string(path) + " is not loaded in this process";
-    return error.c_str();
-  }
-  const auto find = [&](auto& function, const char* name) {
-    void* const address = dlsym(handle, name);
-    if (address == nullptr) error = std::string(path) + " has no " + name;
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(address);
+  const auto bind = [&](auto& function, const char* name) {
+    const void* const address = find(name);
+    if (address == nullptr) error = std::string("the extension module has no attn_") + name;
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(const_cast<void*>(address));
   };
-  find(library.last_error, ATTN_TEXT(attn_last_error));
-  find(library.fwd, ATTN_TEXT(attn_fwd));
-  find(library.bwd, ATTN_TEXT(attn_bwd));
-  find(library.bwd_workspace_size, ATTN_TEXT(attn_bwd_workspace_size));
-  find(library.dropout_mask, ATTN_TEXT(attn_dropout_mask));
-  find(library.norm_fwd, ATTN_TEXT(attn_norm_fwd));
-  find(library.norm_bwd, ATTN_TEXT(attn_norm_bwd));
-  find(library.norm_bwd_workspace_size, ATTN_TEXT(attn_norm_bwd_workspace_size));
+  bind(library.last_error, "last_error");
+  bind(library.fwd, "fwd");
+  bind(library.bwd, "bwd");
+  bind(library.bwd_workspace_size, "bwd_workspace_size");
+  bind(library.dropout_mask, "dropout_mask");
+  bind(library.norm_fwd, "norm_fwd");
+  bind(library.norm_bwd, "norm_bwd");
+  bind(library.norm_bwd_workspace_size, "norm_bwd_workspace_size");
   return error.empty() ? nullptr : error.c_str();
 }
 

@@ -27,7 +27,7 @@ struct Library {
   decltype(&attn_norm_bwd_workspace_size) norm_bwd_workspace_size;
 };
 
-// Of the extension module, once attn_jax_bind has found it.
+// Of the extension module, once attn_jax_bind has taken them.
 extern Library library;
 
 // Where a call computes. scratch: where memory comes from, on a GPU.

@@ -60,11 +60,21 @@ def _library() -> tuple[ctypes.CDLL, str]:
     return ctypes.CDLL(os.path.abspath(os.environ["ABI_LIBRARY"])), prefix.decode()
 
 
+def _of_extension(name: str) -> Any:
+    from aiter_attn import _C
+
+    find = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)(_C.FIND_FUNCTION)
+    return ctypes.CFUNCTYPE(ctypes.c_int)(find(name.encode()))
+
+
 @functools.cache
 def function(name: str) -> Any:
-    """attn_NAME"""
-    library, prefix = _library()
-    found = getattr(library, f"{prefix}_attn_{name}")
+    """attn_NAME of the library ABI_LIBRARY; without that variable, of aiter_attn's extension."""
+    if "ABI_LIBRARY" in os.environ:
+        library, prefix = _library()
+        found = getattr(library, f"{prefix}_attn_{name}")
+    else:
+        found = _of_extension(name)
     if name in ("last_error", "version"):
         found.restype = ctypes.c_char_p
     return found

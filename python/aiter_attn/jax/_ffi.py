@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -50,9 +49,9 @@ def register() -> None:
     check_version(jax.version.__version_info__)
     library = ctypes.CDLL(str(_HANDLERS))
     library.attn_jax_bind.restype = ctypes.c_char_p
-    error = library.attn_jax_bind(os.fsencode(_C.__file__))
+    error = library.attn_jax_bind(ctypes.c_void_p(_C.FIND_FUNCTION))
     if error:
-        raise ImportError(f"aiter_attn.jax: {os.fsdecode(error)}")
+        raise ImportError(f"aiter_attn.jax: {error.decode()}")
     for platform, suffix in (("cpu", "cpu"), ("ROCM", "rocm")):
         for target in (FWD, BWD, DROPOUT_MASK, NORM_FWD, NORM_BWD):
             name = target.replace("aiter_attn", "attn_jax")

@@ -7,22 +7,17 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
-import os
 from typing import Any
 
 import numpy as np
 import pytest
-from aiter_attn import _C
 
 from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, MASK_NONE, Case
 from tests.emulation.harness.reference import draw, from_storage, reference
 from tests.emulation.verify.verdict import GATES
 from tests.emulation.wheel import wheel_contents
 from tests.emulator.hip.hip import DeviceArray, Hip
-
-# The functions of the extension module, which exports the C ABI.
-os.environ["ABI_LIBRARY"] = _C.__file__
-from tests.hostile import abi  # it finds the library now
+from tests.hostile import abi
 
 Array = np.ndarray
 _FP16 = 1

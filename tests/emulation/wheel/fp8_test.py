@@ -9,23 +9,18 @@ that in root mean square, and nowhere four times as much.
 from __future__ import annotations
 
 import ctypes
-import os
 from typing import Any
 
 import aiter_attn
 import ml_dtypes
 import numpy as np
 import pytest
-from aiter_attn import _C
 
 from tests.emulation.verify.verdict import GATES
 from tests.emulation.wheel import wheel_contents
 from tests.emulation.wheel.problems import CAUSAL, NO_WINDOW
 from tests.emulator.hip.hip import Hip
-
-# The functions of the extension module, which exports the C ABI.
-os.environ["ABI_LIBRARY"] = _C.__file__
-from tests.hostile import abi  # it finds the library now
+from tests.hostile import abi
 
 Array = np.ndarray
 each_arch = pytest.mark.parametrize("arch", wheel_contents.ARCHS)

@@ -65,6 +65,18 @@ DynamicSymbols read_dynamic_symbols(const std::string& path) {
       for (size_t at = begin; at < end; at += sizeof(Elf64_Dyn)) {
         const auto entry = image.read<Elf64_Dyn>(at);
         if (entry.d_tag == DT_NEEDED) found.needed.insert(image.string(names + entry.d_un.d_val));
+        if (entry.d_tag == DT_FLAGS) found.flags = entry.d_un.d_val;
+      }
+    } else if (section.sh_type == SHT_GNU_verdef) {
+      size_t at = begin;
+      for (size_t i = 0; i < section.sh_info; ++i) {
+        const auto version = image.read<Elf64_Verdef>(at);
+        const auto aux = image.read<Elf64_Verdaux>(at + version.vd_aux);
+        // The first one names the file.
+        if ((version.vd_flags & VER_FLG_BASE) == 0) {
+          found.defines.insert(image.string(names + aux.vda_name));
+        }
+        at += version.vd_next;
       }
     } else if (section.sh_type == SHT_GNU_verneed) {
       size_t at = begin;

@@ -3,6 +3,7 @@
 // What a dynamic linker sees of a shared object's file.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 
@@ -13,6 +14,8 @@ struct DynamicSymbols {
   std::set<std::string> undefined;  // what it takes from others
   std::set<std::string> needed;     // the libraries that it names
   std::set<std::string> versions;   // of the symbols that it takes: "GLIBC_2.34"
+  std::set<std::string> defines;    // versions of the symbols that it exports
+  uint64_t flags = 0;               // DT_FLAGS: DF_SYMBOLIC, DF_STATIC_TLS
 };
 
 // Throws std::runtime_error where path is not a 64-bit ELF file.

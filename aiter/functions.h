@@ -1,0 +1,40 @@
+/* Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+ *
+ * The functions of the C ABI (attn.h, norm.h), by their names without attn_. A name that is added
+ * here is part of the ABI for good. */
+#ifndef AITER_FUNCTIONS_H_
+#define AITER_FUNCTIONS_H_
+
+/* X(name) for each of them. */
+#define ATTN_FUNCTIONS(X)       \
+  X(abi_version)                \
+  X(append_kv)                  \
+  X(bwd)                        \
+  X(bwd_workspace_size)         \
+  X(code_object)                \
+  X(code_object_free)           \
+  X(driver_info)                \
+  X(dropout_mask)               \
+  X(explain_append_kv)          \
+  X(explain_bwd)                \
+  X(explain_fwd)                \
+  X(explain_kvcache_fwd)        \
+  X(fwd)                        \
+  X(kernel_count)               \
+  X(kernel_info)                \
+  X(kvcache_fwd)                \
+  X(kvcache_fwd_workspace_size) \
+  X(last_error)                 \
+  X(norm_bwd)                   \
+  X(norm_bwd_workspace_size)    \
+  X(norm_fwd)                   \
+  X(plan_append_kv)             \
+  X(plan_bwd)                   \
+  X(plan_fwd)                   \
+  X(plan_kvcache_fwd)           \
+  X(set_interrupt)              \
+  X(softmax_bwd)                \
+  X(softmax_fwd)                \
+  X(version)
+
+#endif /* AITER_FUNCTIONS_H_ */
