@@ -43,6 +43,11 @@ TEST_F(SharedObject, ExportsTheCAbi) {
 // Another library of the same names, loaded before, does not take its calls of itself.
 TEST_F(SharedObject, BindsItsSymbolsItself) { EXPECT_TRUE(symbols_.flags & DF_SYMBOLIC); }
 
+// short_memory_test shows what that is for.
+TEST_F(SharedObject, TakesNoMemoryForThreadLocalVariables) {
+  EXPECT_TRUE(symbols_.flags & DF_STATIC_TLS);
+}
+
 // glibc's libraries; neither a C++ runtime nor a GPU's.
 TEST_F(SharedObject, NeedsGlibcAlone) {
   const std::set<std::string> allowed = {"libc.so.6",       "libm.so.6",  "libdl.so.2",

@@ -21,21 +21,25 @@ struct AbiStruct;
 // No struct grows beyond this; a struct_size that exceeds it was never set.
 inline constexpr size_t kMostStructSize = 64 << 10;
 
-// Refuses a struct_size that is too short or absurd, and a longer struct than this library's whose
-// further fields are set.
+// Sizes of structs are multiples of this, so that no field is read in part.
+inline constexpr size_t kStructAlignment = 8;
+
+// Refuses a struct_size that no version of the struct has, and a longer struct than this library's
+// whose further fields are set.
 template <typename T>
 void check_struct(const T* given) {
   constexpr const char* kName = AbiStruct<T>::kName;
   constexpr size_t kLeast = AbiStruct<T>::kLeast;
   static_assert(sizeof(T) >= kLeast, "fields are only ever appended");
+  static_assert(alignof(T) == kStructAlignment && kLeast % kStructAlignment == 0);
   if (!given) {
     fail(Status::kInvalidArgument, kName, " is NULL: pass a pointer to the struct");
   }
   const size_t size = given->struct_size;
-  if (size < kLeast || size > kMostStructSize) {
+  if (size < kLeast || size > kMostStructSize || size % kStructAlignment != 0) {
     fail(Status::kAbiMismatch, kName, ".struct_size is ", size, ", but must be from ", kLeast,
-         " to ", kMostStructSize, ": set it to sizeof(", kName,
-         ") and compile against this library's header");
+         " to ", kMostStructSize, " and a multiple of ", kStructAlignment, ": set it to sizeof(",
+         kName, ") and compile against this library's header");
   }
   const auto* bytes = reinterpret_cast<const unsigned char*>(given);
   for (size_t i = sizeof(T); i < size; ++i) {

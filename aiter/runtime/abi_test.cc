@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace AITER_ATTN_NAMESPACE::runtime {
 
 struct Grown {
@@ -44,9 +46,20 @@ TEST(AbiTest, AnswersEndWhereTheCallersStructDoes) {
   EXPECT_EQ(given.second, 0xdeadu);
 }
 
-TEST(AbiTest, ASizeBetweenTwoVersionsIsReadAsFarAsItGoes) {
-  Grown given = {20, 0, 7, 0xffffffffffffffff};
-  EXPECT_EQ(read_struct(&given).second, 0xffffffffu);
+TEST(AbiTest, ASizeWithinAFieldIsRefused) {
+  for (const uint32_t size : {17u, 20u, 23u, 28u}) {
+    Grown given = {size, 0, 7, 0xffffffffffffffff};
+    try {
+      read_struct(&given);
+      ADD_FAILURE() << size;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), Status::kAbiMismatch);
+      EXPECT_EQ(std::string(error.what()),
+                "Grown.struct_size is " + std::to_string(size) +
+                    ", but must be from 16 to 65536 and a multiple of 8: set it to sizeof(Grown) "
+                    "and compile against this library's header");
+    }
+  }
 }
 
 }  // namespace

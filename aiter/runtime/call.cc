@@ -1,39 +1,72 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/runtime/call.h"
 
+#include <pthread.h>
+
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
-// The message is a pointer of its own so that running out of memory can still be reported.
-struct ThreadState {
-  const char* message = "";
-  std::string message_text;
+struct Texts {
+  std::string message;
   std::string answer;
 };
 
-ThreadState& thread_state() {
-  thread_local ThreadState state;
-  return state;
+// No constructor and no destructor: a thread's first use of it takes no memory, so that running out
+// of memory can be reported. For a destructor glibc takes some, and ends the process where there is
+// none.
+struct ThreadState {
+  const char* message;  // NULL: ""
+  Texts* texts;         // NULL: none yet
+};
+
+thread_local ThreadState thread_state;
+
+// Destroys the texts of threads that end.
+class TextsOfThreads {
+ public:
+  TextsOfThreads() { is_made_ = pthread_key_create(&key_, &destroy) == 0; }
+  ~TextsOfThreads() {
+    if (is_made_) pthread_key_delete(key_);
+  }
+  TextsOfThreads(const TextsOfThreads&) = delete;
+
+  // Where this fails the texts outlive their thread.
+  void add(Texts* texts) const {
+    if (is_made_) pthread_setspecific(key_, texts);
+  }
+
+ private:
+  static void destroy(void* texts) { delete static_cast<Texts*>(texts); }
+
+  pthread_key_t key_;
+  bool is_made_;
+};
+
+Texts& thread_texts() {
+  static const TextsOfThreads all;
+  if (!thread_state.texts) {
+    thread_state.texts = new Texts;
+    all.add(thread_state.texts);
+  }
+  return *thread_state.texts;
 }
 
 }  // namespace
 
-const char* thread_message() noexcept { return thread_state().message; }
+const char* thread_message() noexcept { return thread_state.message ? thread_state.message : ""; }
 
 void set_thread_message(const char* text) noexcept {
-  ThreadState& state = thread_state();
-  if (!*text) {
-    state.message = "";
-    return;
-  }
+  thread_state.message = nullptr;
+  if (!*text) return;
   try {
-    state.message_text = text;
-    state.message = state.message_text.c_str();
+    std::string& message = thread_texts().message;
+    message = text;
+    thread_state.message = message.c_str();
   } catch (...) {
-    state.message = "out of memory while reporting an error";
+    thread_state.message = "out of memory while reporting an error";
   }
 }
 
-std::string& thread_answer() { return thread_state().answer; }
+std::string& thread_answer() { return thread_texts().answer; }
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

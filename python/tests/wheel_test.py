@@ -173,6 +173,14 @@ def test_the_extension_exports_its_init_function_only(wheel: zipfile.ZipFile) ->
     assert elf.read(extension(wheel)[1]).exported == ("PyInit__C",)
 
 
+def test_threads_take_no_memory_for_their_variables_of_the_extension(
+    wheel: zipfile.ZipFile, tmp_path: Path
+) -> None:
+    path = tmp_path / "extension.so"
+    path.write_bytes(extension(wheel)[1])
+    assert re.search(r"\(FLAGS\).*STATIC_TLS", readelf("--dynamic", path))
+
+
 def test_the_extension_finds_the_functions_of_the_c_abi() -> None:
     headers = [Path(f"aiter/{name}.h").read_text(encoding="utf-8") for name in ("attn", "norm")]
     declared = set(re.findall(r"ATTN_SYMBOL\((\w+)\)$", "".join(headers), re.M))

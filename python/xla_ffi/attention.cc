@@ -7,8 +7,10 @@
 //   backward: dout q k v out lse [cu_seqlens_q cu_seqlens_k] [rng_state] [bias | alibi_slopes]
 //             -> dq dk dv [dbias]
 //   dropout mask: q k v [cu_seqlens_q cu_seqlens_k] rng_state -> kept
-// rng_state is there with dropout. All are contiguous. Attributes are those of attn_problem and of
+// rng_state is there with dropout. All are contiguous, and each has the shape and the dtype that
+// follow from q, k and v. Attributes are those of attn_problem and of
 // the args structs, by their names.
+#include <algorithm>
 #include <cstdint>
 
 #include "aiter/attn.h"
@@ -45,105 +47,172 @@ attn_tensor ScoresOf(const ffi::AnyBuffer& buffer) {
   return tensor;
 }
 
-// The problem of q, k and v; seqlen_q and seqlen_k are attributes, the greatest ones in group mode.
-attn_problem ProblemOf(const ffi::AnyBuffer& q, const ffi::AnyBuffer& k, const ffi::AnyBuffer& v,
-                       const Place& place, Frame& frame) {
-  attn_problem p{};
-  p.struct_size = sizeof p;
-  p.device_type = place.type;
-  p.device_id = place.ordinal;
-  p.stream = place.stream;
-  p.dtype = DtypeOf(q);
-  const auto of_q = q.dimensions(), of_k = k.dimensions(), of_v = v.dimensions();
-  const size_t rank = of_q.size();
-  const auto size = [](const auto& dims, size_t from_last) {
-    return from_last < dims.size() ? static_cast<int32_t>(dims[dims.size() - 1 - from_last]) : 0;
-  };
-  p.mode = rank == 3 ? ATTN_MODE_GROUP : ATTN_MODE_BATCH;
-  p.heads_q = size(of_q, 1);
-  p.heads_k = size(of_k, 1);
-  p.head_size_qk = size(of_q, 0);
-  p.head_size_v = size(of_v, 0);
-  if (p.mode == ATTN_MODE_GROUP) {
-    p.total_q = size(of_q, 2);
-    p.total_k = size(of_k, 2);
-  } else {
-    p.batch = size(of_q, 3);
-  }
-  frame.Attribute("seqlen_q", p.seqlen_q);
-  frame.Attribute("seqlen_k", p.seqlen_k);
-  frame.Attribute("softmax_scale", p.softmax_scale);
-  frame.Attribute("mask", p.mask);
-  frame.Attribute("window_left", p.window_left);
-  frame.Attribute("window_right", p.window_right);
-  frame.Attribute("bias", p.bias);
-  frame.Attribute("logits_soft_cap", p.logits_soft_cap);
-  frame.Attribute("dropout_p", p.dropout_p);
-  return p;
+Shape ShapeOf(const ffi::AnyBuffer& buffer) {
+  return {buffer.dimensions().begin(), buffer.dimensions().end()};
 }
 
-// Sequences, and the state of random numbers.
-void TakeOfProblem(Frame& frame, attn_problem& p) {
-  if (p.mode == ATTN_MODE_GROUP) {
-    const ffi::AnyBuffer starts_q = frame.Operand(), starts_k = frame.Operand();
-    p.cu_seqlens_q = static_cast<const int32_t*>(starts_q.untyped_data());
-    p.cu_seqlens_k = static_cast<const int32_t*>(starts_k.untyped_data());
-    const auto entries = starts_q.dimensions();
-    p.batch = entries.size() == 1 ? static_cast<int32_t>(entries[0]) - 1 : -1;
+// A call: its problem, and which shapes and dtypes follow from that.
+class Call {
+ public:
+  // seqlen_q and seqlen_k are attributes, the greatest ones in group mode.
+  Call(const Place& place, Frame& frame) : frame_(frame) {
+    problem.struct_size = sizeof problem;
+    problem.device_type = place.type;
+    problem.device_id = place.ordinal;
+    problem.stream = place.stream;
+    frame.Attribute("seqlen_q", problem.seqlen_q);
+    frame.Attribute("seqlen_k", problem.seqlen_k);
+    frame.Attribute("softmax_scale", problem.softmax_scale);
+    frame.Attribute("mask", problem.mask);
+    frame.Attribute("window_left", problem.window_left);
+    frame.Attribute("window_right", problem.window_right);
+    frame.Attribute("bias", problem.bias);
+    frame.Attribute("logits_soft_cap", problem.logits_soft_cap);
+    frame.Attribute("dropout_p", problem.dropout_p);
   }
-  // Its four words of 32 bits are seed and offset.
-  if (p.dropout_p > 0) p.rng_state = static_cast<uint64_t*>(frame.Operand().untyped_data());
-}
 
-// The operands behind those that every call has.
-template <typename Args>
-void TakeOptional(Frame& frame, attn_problem& p, Args& args) {
-  TakeOfProblem(frame, p);
-  if (p.bias == ATTN_BIAS_ELEMENTWISE) {
-    args.bias = ScoresOf(frame.Operand());
-  } else if (p.bias == ATTN_BIAS_ALIBI) {
-    const ffi::AnyBuffer slopes = frame.Operand();
-    args.alibi_slopes = static_cast<const float*>(slopes.untyped_data());
-    if (slopes.dimensions().size() == 2) args.alibi_stride_batch = slopes.dimensions()[1];
+  // The next three operands.
+  void TakeQkv() {
+    q_ = frame_.Operand("q");
+    k_ = frame_.Operand("k");
+    v_ = frame_.Operand("v");
+    const auto size = [](const ffi::AnyBuffer& buffer, size_t from_last) {
+      const auto dims = buffer.dimensions();
+      return from_last < dims.size() ? static_cast<int32_t>(dims[dims.size() - 1 - from_last]) : 0;
+    };
+    problem.mode = q_.dimensions().size() == 3 ? ATTN_MODE_GROUP : ATTN_MODE_BATCH;
+    problem.dtype = DtypeOf(q_);
+    problem.heads_q = size(q_, 1);
+    problem.heads_k = size(k_, 1);
+    problem.head_size_qk = size(q_, 0);
+    problem.head_size_v = size(v_, 0);
+    if (problem.mode == ATTN_MODE_GROUP) {
+      problem.total_q = size(q_, 2);
+      problem.total_k = size(k_, 2);
+    } else {
+      problem.batch = size(q_, 3);
+    }
+    frame_.Check("q", q_, OfQueries(problem.head_size_qk), dtype());
+    frame_.Check("k", k_, OfKeys(problem.head_size_qk), dtype());
+    frame_.Check("v", v_, OfKeys(problem.head_size_v), dtype());
   }
-}
+
+  // Sequences, and the state of random numbers.
+  void TakeOfProblem() {
+    if (problem.mode == ATTN_MODE_GROUP) {
+      const ffi::AnyBuffer starts = frame_.Operand("cu_seqlens_q");
+      const Shape shape = ShapeOf(starts);
+      problem.batch = shape.size() == 1 ? static_cast<int32_t>(shape[0]) - 1 : 0;
+      const Shape wanted = {int64_t{problem.batch} + 1};
+      frame_.Check("cu_seqlens_q", starts, wanted, ffi::DataType::S32);
+      problem.cu_seqlens_q = static_cast<const int32_t*>(starts.untyped_data());
+      problem.cu_seqlens_k = static_cast<const int32_t*>(
+          frame_.Operand("cu_seqlens_k", wanted, ffi::DataType::S32).untyped_data());
+    }
+    // Its four words of 32 bits are seed and offset.
+    if (problem.dropout_p > 0) {
+      problem.rng_state = static_cast<uint64_t*>(
+          frame_.Operand("rng_state", {4}, ffi::DataType::U32).untyped_data());
+    }
+  }
+
+  // The operands behind those that every call has.
+  template <typename Args>
+  void TakeOptional(Args& args) {
+    TakeOfProblem();
+    if (problem.bias == ATTN_BIAS_ELEMENTWISE) {
+      const ffi::AnyBuffer bias = frame_.Operand("bias");
+      const Shape given = ShapeOf(bias);
+      Shape wanted = OfScores();
+      for (size_t i = 0; i + 1 < std::min(given.size(), wanted.size()); ++i) {
+        if (given[i] == 1) wanted[i] = 1;
+      }
+      frame_.Check("bias", bias, wanted, dtype());
+      args.bias = ScoresOf(bias);
+    } else if (problem.bias == ATTN_BIAS_ALIBI) {
+      const ffi::AnyBuffer slopes = frame_.Operand("alibi_slopes");
+      const bool by_batch = slopes.dimensions().size() == 2;
+      frame_.Check("alibi_slopes", slopes,
+                   by_batch ? Shape{problem.batch, problem.heads_q} : Shape{problem.heads_q},
+                   ffi::DataType::F32);
+      args.alibi_slopes = static_cast<const float*>(slopes.untyped_data());
+      if (by_batch) args.alibi_stride_batch = problem.heads_q;
+    }
+  }
+
+  template <typename Args>
+  void SetQkv(Args& args) const {
+    args.struct_size = sizeof args;
+    args.problem = &problem;
+    args.q = TensorOf(q_);
+    args.k = TensorOf(k_);
+    args.v = TensorOf(v_);
+  }
+
+  ffi::DataType dtype() const { return q_.element_type(); }
+  Shape OfQueries(int64_t size) const {
+    if (problem.mode == ATTN_MODE_GROUP) return {problem.total_q, problem.heads_q, size};
+    return {problem.batch, problem.seqlen_q, problem.heads_q, size};
+  }
+  Shape OfKeys(int64_t size) const {
+    if (problem.mode == ATTN_MODE_GROUP) return {problem.total_k, problem.heads_k, size};
+    return {problem.batch, problem.seqlen_k, problem.heads_k, size};
+  }
+  Shape OfLse() const {
+    if (problem.mode == ATTN_MODE_GROUP) return {problem.heads_q, problem.total_q};
+    return {problem.batch, problem.heads_q, problem.seqlen_q};
+  }
+  Shape OfScores() const {
+    Shape shape = OfLse();
+    shape.push_back(problem.seqlen_k);
+    return shape;
+  }
+
+  attn_problem problem{};
+
+ private:
+  static constexpr XLA_FFI_Buffer kNothing{};
+
+  Frame& frame_;
+  ffi::AnyBuffer q_{&kNothing}, k_{&kNothing}, v_{&kNothing};
+};
 
 ffi::Error Forward(const Place& place, Frame frame) {
+  Call call(place, frame);
+  call.TakeQkv();
   attn_fwd_args args{};
-  args.struct_size = sizeof args;
-  const ffi::AnyBuffer q = frame.Operand(), k = frame.Operand(), v = frame.Operand();
-  attn_problem problem = ProblemOf(q, k, v, place, frame);
-  args.problem = &problem;
-  args.q = TensorOf(q);
-  args.k = TensorOf(k);
-  args.v = TensorOf(v);
-  TakeOptional(frame, problem, args);
-  args.o = TensorOf(frame.Result());
-  args.lse = static_cast<float*>(frame.Result().untyped_data());
-  if (frame.error().failure()) return frame.error();
+  call.SetQkv(args);
+  call.TakeOptional(args);
+  args.o = TensorOf(frame.Result("out", call.OfQueries(call.problem.head_size_v), call.dtype()));
+  args.lse =
+      static_cast<float*>(frame.Result("lse", call.OfLse(), ffi::DataType::F32).untyped_data());
+  if (ffi::Error error = frame.Finish(); error.failure()) return error;
   return ErrorOf(library.fwd(&args));
 }
 
 ffi::Error Backward(const Place& place, Frame frame) {
+  Call call(place, frame);
+  const ffi::AnyBuffer dout = frame.Operand("dout");
+  call.TakeQkv();
   attn_bwd_args args{};
-  args.struct_size = sizeof args;
-  args.dout = TensorOf(frame.Operand());
-  const ffi::AnyBuffer q = frame.Operand(), k = frame.Operand(), v = frame.Operand();
-  attn_problem problem = ProblemOf(q, k, v, place, frame);
-  args.problem = &problem;
-  args.q = TensorOf(q);
-  args.k = TensorOf(k);
-  args.v = TensorOf(v);
-  args.o = TensorOf(frame.Operand());
-  args.lse = static_cast<const float*>(frame.Operand().untyped_data());
+  call.SetQkv(args);
+  const attn_problem& problem = call.problem;
+  const Shape of_out = call.OfQueries(problem.head_size_v);
+  frame.Check("dout", dout, of_out, call.dtype());
+  args.dout = TensorOf(dout);
+  args.o = TensorOf(frame.Operand("out", of_out, call.dtype()));
+  args.lse = static_cast<const float*>(
+      frame.Operand("lse", call.OfLse(), ffi::DataType::F32).untyped_data());
   frame.Attribute("bias_grad", args.bias_grad);
   frame.Attribute("deterministic", args.deterministic);
-  TakeOptional(frame, problem, args);
-  args.dq = TensorOf(frame.Result());
-  args.dk = TensorOf(frame.Result());
-  args.dv = TensorOf(frame.Result());
-  if (args.bias_grad != 0) args.dbias = ScoresOf(frame.Result());
-  if (frame.error().failure()) return frame.error();
+  call.TakeOptional(args);
+  args.dq = TensorOf(frame.Result("dq", call.OfQueries(problem.head_size_qk), call.dtype()));
+  args.dk = TensorOf(frame.Result("dk", call.OfKeys(problem.head_size_qk), call.dtype()));
+  args.dv = TensorOf(frame.Result("dv", call.OfKeys(problem.head_size_v), call.dtype()));
+  if (args.bias_grad != 0) {
+    args.dbias = ScoresOf(frame.Result("dbias", call.OfScores(), call.dtype()));
+  }
+  if (ffi::Error error = frame.Finish(); error.failure()) return error;
   if (attn_status failed = library.bwd_workspace_size(&args, &args.workspace_size)) {
     return ErrorOf(failed);
   }
@@ -152,14 +221,15 @@ ffi::Error Backward(const Place& place, Frame frame) {
 }
 
 ffi::Error DropoutMask(const Place& place, Frame frame) {
-  const ffi::AnyBuffer q = frame.Operand(), k = frame.Operand(), v = frame.Operand();
-  attn_problem problem = ProblemOf(q, k, v, place, frame);
-  TakeOfProblem(frame, problem);
+  Call call(place, frame);
+  call.TakeQkv();
+  call.TakeOfProblem();
   attn_dropout_mask_args args{};
   args.struct_size = sizeof args;
-  args.problem = &problem;
-  args.kept = static_cast<uint8_t*>(frame.Result().untyped_data());
-  if (frame.error().failure()) return frame.error();
+  args.problem = &call.problem;
+  args.kept = static_cast<uint8_t*>(
+      frame.Result("kept", call.OfScores(), ffi::DataType::U8).untyped_data());
+  if (ffi::Error error = frame.Finish(); error.failure()) return error;
   return ErrorOf(library.dropout_mask(&args));
 }
 

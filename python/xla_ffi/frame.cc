@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace AITER_ATTN_NAMESPACE::jax {
 
@@ -54,19 +56,61 @@ ffi::Error Workspace(const Place& place, uint64_t size, void*& workspace) {
   return ffi::Error::Success();
 }
 
-ffi::AnyBuffer Frame::Operand() { return Keep(operands_.get<ffi::AnyBuffer>(operand_++)); }
-
-ffi::AnyBuffer Frame::Result() {
-  auto result = results_.get<ffi::AnyBuffer>(result_++);
-  if (!result.has_value()) return Keep(ffi::ErrorOr<ffi::AnyBuffer>(result.error()));
-  return *result.value();
-}
-
-ffi::AnyBuffer Frame::Keep(const ffi::ErrorOr<ffi::AnyBuffer>& buffer) {
-  if (buffer.has_value()) return buffer.value();
-  if (error_.success()) error_ = buffer.error();
+ffi::AnyBuffer Frame::Operand(const char* name) {
+  const auto operand = operands_.get<ffi::AnyBuffer>(operand_++);
+  if (operand.has_value()) return operand.value();
+  Fail(std::string(name) + ": no such operand");
   static const XLA_FFI_Buffer nothing{};
   return ffi::AnyBuffer(&nothing);
+}
+
+ffi::AnyBuffer Frame::Operand(const char* name, const Shape& shape, ffi::DataType dtype) {
+  const ffi::AnyBuffer operand = Operand(name);
+  Check(name, operand, shape, dtype);
+  return operand;
+}
+
+ffi::AnyBuffer Frame::Result(const char* name, const Shape& shape, ffi::DataType dtype) {
+  auto result = results_.get<ffi::AnyBuffer>(result_++);
+  if (result.has_value()) {
+    Check(name, *result.value(), shape, dtype);
+    return *result.value();
+  }
+  Fail(std::string(name) + ": no such result");
+  static const XLA_FFI_Buffer nothing{};
+  return ffi::AnyBuffer(&nothing);
+}
+
+void Frame::Check(const char* name, const ffi::AnyBuffer& buffer, const Shape& shape,
+                  ffi::DataType dtype) {
+  const Shape given(buffer.dimensions().begin(), buffer.dimensions().end());
+  if (given == shape && buffer.element_type() == dtype) return;
+  std::ostringstream message;
+  const auto say = [&](const Shape& dims, ffi::DataType type) {
+    const char* comma = "";
+    message << "shape [";
+    for (const int64_t size : dims) message << std::exchange(comma, ", ") << size;
+    message << "] and dtype " << type;
+  };
+  message << name << ": ";
+  say(given, buffer.element_type());
+  message << "; allowed here: ";
+  say(shape, dtype);
+  Fail(message.str());
+}
+
+ffi::Error Frame::Finish() {
+  if (operand_ < operands_.size()) {
+    Fail(std::to_string(operands_.size()) + " operands; allowed here: " + std::to_string(operand_));
+  }
+  if (result_ < results_.size()) {
+    Fail(std::to_string(results_.size()) + " results; allowed here: " + std::to_string(result_));
+  }
+  return error_;
+}
+
+void Frame::Fail(const std::string& message) {
+  if (error_.success()) error_ = ffi::Error::InvalidArgument(message);
 }
 
 // Takes the functions of the C ABI from the extension module: find gives a function by its name

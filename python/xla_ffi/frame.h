@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "aiter/attn.h"
 #include "aiter/norm.h"
@@ -49,16 +51,26 @@ ffi::Error ErrorOf(attn_status status);
 // what is queued on the stream by then.
 ffi::Error Workspace(const Place& place, uint64_t size, void*& workspace);
 
-// Reads operands, results and attributes of a call; the first failure is kept.
+using Shape = std::vector<int64_t>;
+
+// Reads operands, results and attributes of a call, and checks them: a program may have been made
+// by anyone. The first failure is kept.
 class Frame {
  public:
   Frame(ffi::RemainingArgs operands, ffi::RemainingRets results, ffi::Dictionary attributes)
       : operands_(operands), results_(results), attributes_(attributes) {}
 
-  const ffi::Error& error() const { return error_; }
+  // The next operand, of any shape and dtype: what is read of it is to be checked.
+  ffi::AnyBuffer Operand(const char* name);
+  // The next operand or result, of this shape and dtype.
+  ffi::AnyBuffer Operand(const char* name, const Shape& shape, ffi::DataType dtype);
+  ffi::AnyBuffer Result(const char* name, const Shape& shape, ffi::DataType dtype);
 
-  ffi::AnyBuffer Operand();
-  ffi::AnyBuffer Result();
+  void Check(const char* name, const ffi::AnyBuffer& buffer, const Shape& shape,
+             ffi::DataType dtype);
+
+  // The first failure, operands and results among them that nothing took.
+  ffi::Error Finish();
 
   template <typename Number>
   void Attribute(const char* name, Number& number) {
@@ -71,7 +83,7 @@ class Frame {
   }
 
  private:
-  ffi::AnyBuffer Keep(const ffi::ErrorOr<ffi::AnyBuffer>& buffer);
+  void Fail(const std::string& message);
 
   ffi::RemainingArgs operands_;
   ffi::RemainingRets results_;

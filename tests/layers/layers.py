@@ -13,6 +13,7 @@ LAYERS: dict[str, list[str]] = {
     # The public face stands alone.
     "aiter/attn.h": [],
     "aiter/attn.hpp": ["aiter/attn.h"],
+    "aiter/functions.h": [],
     "aiter/norm.h": ["aiter/attn.h"],
     "aiter/status.h": ["aiter/attn.h", "aiter/runtime/error.h"],
     # The runtime knows neither attention nor launch tables, and no GPU runtime above its driver.
@@ -102,7 +103,12 @@ LAYERS: dict[str, list[str]] = {
     "kernels/launch_table/*": ["aiter/attn.h", "kernels/launch_table/*"],
     "kernels/*": ["aiter/attn.h", "kernels/*"],
     # Fronts know the public face.
-    "python/extension/*": ["aiter/attn.h", "aiter/norm.h", "python/extension/*"],
+    "python/extension/*": [
+        "aiter/attn.h",
+        "aiter/functions.h",
+        "aiter/norm.h",
+        "python/extension/*",
+    ],
 }
 
 # Nobody outside runtime/driver reaches a GPU runtime's declarations.

@@ -14,8 +14,9 @@ import pytest
 from tests.emulation.harness import reference
 from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, MASK_NONE, Case
 from tests.emulation.verify.verdict import GATES, Gate
+from tests.emulation.wheel import wheel_contents
 from tests.emulation.wheel.problems import CAUSAL, NO_WINDOW
-from tests.emulator.hip import emulated_hip, wheel_contents
+from tests.emulator.hip import emulated_hip
 from tests.emulator.hip.hip import DeviceArray, Hip
 from tests.hostile import abi
 
