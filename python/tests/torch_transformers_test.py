@@ -13,9 +13,21 @@ import aiter_attn
 import aiter_attn.transformers
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    RobertaConfig,
+    RobertaModel,
+    StaticCache,
+    XLMRobertaConfig,
+    XLMRobertaModel,
+)
 
 aiter_attn.transformers.register()
+# On a busy machine threads wait for each other, longer than these models take.
+torch.set_num_threads(1)
 
 _SIZES = {
     "vocab_size": 97,
@@ -79,12 +91,13 @@ def test_training(side: str) -> None:
 
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
+@pytest.mark.parametrize("side", ["no", "left"])
 @pytest.mark.parametrize("kind", _MODELS)
-def test_generation(kind: str, cache: str) -> None:
+def test_generation(kind: str, side: str, cache: str) -> None:
     tokens = [
         model.generate(
             _TOKENS,
-            attention_mask=mask_of("left"),
+            attention_mask=mask_of(side),
             max_new_tokens=9,
             do_sample=False,
             cache_implementation=cache,
@@ -102,13 +115,135 @@ def test_packed_sequences() -> None:
     positions = torch.cat([torch.arange(b - a) for a, b in ends])[None]
     starts = torch.tensor([0, 4, 7, 11], dtype=torch.int32)
     told = {"cu_seq_lens_q": starts, "cu_seq_lens_k": starts, "max_length_q": 4, "max_length_k": 4}
-    for how in ({}, told):
+    for how in ({}, told, {"use_cache": False}):
         got = ours(_TOKENS[:1], position_ids=positions, **how).logits
         torch.testing.assert_close(got, want, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["output_attentions", "position_bias", "s_aux", "cache"])
-def test_what_is_not_there_is_refused_by_name(name: str) -> None:
+def test_packed_sequences_in_each_row() -> None:
+    """transformers' masks say so where there is no cache; another boundary in each row."""
+    eager, ours = models("mistral")
+    ends = [(7, 11), (3, 11), (11,)]
+    positions = torch.stack(
+        [torch.cat([torch.arange(b - a) for a, b in zip((0, *e), e, strict=False)]) for e in ends]
+    )
+    want, got = (m(_TOKENS, position_ids=positions, use_cache=False).logits for m in (eager, ours))
+    torch.testing.assert_close(got, want, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("config", "model"), [(RobertaConfig, RobertaModel), (XLMRobertaConfig, XLMRobertaModel)]
+)
+def test_packed_positions_that_begin_behind_0(config: Any, model: Any) -> None:
+    """RoBERTa's begin at padding_idx + 1."""
+    ours = model._from_config(config(**_SIZES), attn_implementation="aiter_attn").eval()
+    ends = [(0, 4), (4, 11)]
+    want = torch.cat([ours(_TOKENS[:1, a:b])[0] for a, b in ends], 1)
+    positions = torch.cat([torch.arange(b - a) for a, b in ends])[None] + 1
+    got = ours(_TOKENS[:1], position_ids=positions)[0]
+    torch.testing.assert_close(got, want, atol=1e-4, rtol=1e-4)
+
+
+def test_positions_that_are_no_packed_sequences() -> None:
+    """Some begin with another than the least, others jump: one sequence, over a cache."""
+    eager, ours = models("llama")
+    for positions in ([3, 0, 1, 2, 3], [0, 1, 5, 0, 1], [0, 0, 2, 1, 0]):
+        given = torch.tensor([positions])
+        want, got = (m(_TOKENS[:1, :5], position_ids=given).logits for m in (eager, ours))
+        torch.testing.assert_close(got, want, atol=1e-4, rtol=1e-4)
+
+
+def test_a_static_cache_that_is_filled_in_parts() -> None:
+    for kind in _MODELS:
+        outputs = []
+        for model in models(kind):
+            cache = StaticCache(model.config, max_cache_len=32)
+            parts = [(0, 3), (3, 9), (9, 10), (10, 11)]
+            logits = [model(_TOKENS[:, a:b], past_key_values=cache).logits for a, b in parts]
+            outputs.append(torch.cat(logits, 1))
+        torch.testing.assert_close(outputs[1], outputs[0], atol=1e-4, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_compiled_models() -> None:
+    eager, ours = models("llama")
+    for side in ("no", "left"):
+        mask = mask_of(side)
+        want = eager(_TOKENS, attention_mask=mask).logits
+        got = torch.compile(ours, backend="eager")(_TOKENS, attention_mask=mask).logits
+        torch.testing.assert_close(
+            got[mask.bool()], want[mask.bool()], atol=1e-4, rtol=1e-4, msg=side
+        )
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_checkpoints(use_reentrant: bool) -> None:
+    gradients = []
+    for model in models("llama"):
+        model.train()
+        model.gradient_checkpointing_enable({"use_reentrant": use_reentrant})
+        model(_TOKENS, attention_mask=mask_of("left"), labels=_TOKENS).loss.backward()
+        gradients.append(model.model.layers[0].self_attn.v_proj.weight.grad)
+    torch.testing.assert_close(gradients[1], gradients[0], atol=1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning"),
+    [
+        ("block_indices", "sparse attention"),
+        ("cache", "a paged cache"),
+        ("output_attentions", "attention weights"),
+        ("position_bias", "biases by position"),
+        ("s_aux", "attention sinks"),
+    ],
+)
+def test_arguments_that_are_not_there_are_refused_by_name(name: str, meaning: str) -> None:
     x = torch.zeros(1, 2, 3, 8)
-    with pytest.raises(aiter_attn.UnsupportedError, match=f"^{name}: given"):
+    with pytest.raises(aiter_attn.UnsupportedError, match=f"^{name}: given, for {meaning}; .*eag"):
         aiter_attn.transformers.attention(SimpleNamespace(), x, x, x, None, **{name: x})
+
+
+@pytest.mark.parametrize(
+    ("shape", "error", "message"),
+    [
+        ((1, 1, 3, 3), aiter_attn.UnsupportedError, r"\(1, 1, 3, 3\), a mask of scores"),
+        ((1, 4), ValueError, r"\(1, 4\); allowed: \[1, up to 3\] \[batch, keys\]"),
+        ((2, 3), ValueError, r"\(2, 3\); allowed: \[1, up to 3\]"),
+        ((3,), ValueError, r"\(3,\); allowed: \[1, up to 3\]"),
+    ],
+)
+def test_masks_of_other_shapes(
+    shape: tuple[int, ...], error: type[Exception], message: str
+) -> None:
+    x = torch.zeros(1, 2, 3, 8)
+    with pytest.raises(error, match=r"^attention_mask: shape " + message):
+        aiter_attn.transformers.attention(SimpleNamespace(), x, x, x, torch.ones(shape))
+
+
+def test_a_mask_of_scores_is_refused() -> None:
+    scores = torch.zeros(3, 1, 11, 11)
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"^attention_mask: shape .*a mask of"):
+        models("llama")[1](_TOKENS, attention_mask=scores)
+
+
+def test_padding_between_tokens() -> None:
+    """Served, but for a window, which counts it."""
+    mask = torch.ones_like(_TOKENS)
+    mask[1, 3:5] = 0
+    want, got = (m(_TOKENS, attention_mask=mask).logits[mask.bool()] for m in models("llama"))
+    torch.testing.assert_close(got, want, atol=1e-4, rtol=1e-4)
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"^attention_mask: padding between"):
+        models("mistral")[1](_TOKENS, attention_mask=mask)
+
+
+def test_a_mask_that_a_model_reads_is_refused() -> None:
+    mask = aiter_attn.transformers.mask(2, 3, 3)
+    assert mask.shape == (2, 3) and mask.to(torch.bool).pattern.causal
+    for read in (lambda: mask + 1, lambda: mask.all(), lambda: mask[:, None], lambda: mask.view(6)):
+        with pytest.raises(aiter_attn.UnsupportedError, match="reads its attention mask itself"):
+            read()
+
+
+def test_a_name_of_flash_attn_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^name: 'my_flash'; allowed: a name without"):
+        aiter_attn.transformers.register("my_flash")
