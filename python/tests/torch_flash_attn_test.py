@@ -99,8 +99,10 @@ def test_rows_that_hold_several_sequences() -> None:
     assert (starts.tolist(), most) == ([0, 2, 5, 11], 6)
 
 
-def test_rows_by_index() -> None:
-    values, indices = draw(3, 2), torch.tensor([4, 0, 2])
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_rows_by_index(dtype: torch.dtype) -> None:
+    """transformers' generation gives int32."""
+    values, indices = draw(3, 2), torch.tensor([4, 0, 2], dtype=dtype)
     put = bert_padding.index_put_first_axis(values, indices, 5)
     torch.testing.assert_close(bert_padding.index_first_axis(put, indices), values)
     assert not put[[1, 3]].any()

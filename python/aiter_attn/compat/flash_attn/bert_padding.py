@@ -20,7 +20,7 @@ __all__ = [
 
 
 def index_first_axis(input: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
-    """Rows of [rows, ...], [len(indices), ...]."""
+    """Rows of [rows, ...], [len(indices), ...]; indices: int32 or int64."""
     return input.index_select(0, indices)
 
 
@@ -35,7 +35,9 @@ def index_put_first_axis(
     values: torch.Tensor, indices: torch.Tensor, first_axis_dim: int
 ) -> torch.Tensor:
     """[first_axis_dim, ...] with the values at these rows, and 0 elsewhere."""
-    return values.new_zeros((first_axis_dim, *values.shape[1:])).index_copy(0, indices, values)
+    return values.new_zeros((first_axis_dim, *values.shape[1:])).index_copy(
+        0, indices.long(), values
+    )
 
 
 def unpad_input(
