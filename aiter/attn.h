@@ -9,7 +9,8 @@
  *     compiled), and grows at its end, for itself: no struct but attn_tensor lies inside another.
  *     Zero means "as before the field existed". So an older caller is served, and a newer caller
  *     is served as long as the fields that this library does not know are zero, else refused with
- *     ATTN_ERROR_ABI_MISMATCH. Structs of more than 64 KiB are refused.
+ *     ATTN_ERROR_ABI_MISMATCH. Structs of more than 64 KiB are refused, as are sizes that are no
+ *     multiple of a pointer's, 8.
  *   - What is a property of every call (dropout, a bias, a soft cap) is in attn_problem or an args
  *     struct, at its end. Another way of computing (split keys, paged keys, appending to a cache)
  *     gets an args struct and functions of its own, never fields of attn_fwd_args.
@@ -35,7 +36,10 @@
 #define attn_abi_version ATTN_SYMBOL(abi_version)
 #define attn_version ATTN_SYMBOL(version)
 #define attn_last_error ATTN_SYMBOL(last_error)
+#define attn_last_error_field ATTN_SYMBOL(last_error_field)
+#define attn_last_error_index ATTN_SYMBOL(last_error_index)
 #define attn_fwd ATTN_SYMBOL(fwd)
+#define attn_fwd_workspace_size ATTN_SYMBOL(fwd_workspace_size)
 #define attn_bwd ATTN_SYMBOL(bwd)
 #define attn_bwd_workspace_size ATTN_SYMBOL(bwd_workspace_size)
 #define attn_dropout_mask ATTN_SYMBOL(dropout_mask)
@@ -227,6 +231,10 @@ typedef struct attn_fwd_args {
   float descale_k;
   float descale_v;
   float scale_o;
+  /* attn_fwd_workspace_size bytes on the device, 256-byte aligned: the place of an lse that is not
+   * wanted, where the build has only kernels that write one. NULL: such a call is refused. */
+  void* workspace;
+  uint64_t workspace_size;
 } attn_fwd_args;
 
 /* What dbias is summed over, where one entry of the bias serves all of them: or'ed. */
@@ -325,6 +333,10 @@ typedef struct attn_kvcache_fwd_args {
   /* attn_kvcache_fwd_workspace_size bytes on the device, 256-byte aligned; NULL where it is 0. */
   void* workspace;
   uint64_t workspace_size;
+  /* Appended first, in the same call: both are checked before anything is written. It has the same
+   * problem, k and v, with rotary the same q, and in its cache the lengths before. What it writes
+   * shares no byte with anything that attention reads beside these. NULL: nothing is appended. */
+  const struct attn_append_kv_args* append;
 } attn_kvcache_fwd_args;
 
 /* How rotary embedding (arXiv:2104.09864) pairs the elements of a head. */
@@ -354,8 +366,10 @@ typedef struct attn_append_kv_args {
   /* [rotary_length, rotary_size / 2], contiguous, of the problem's dtype: by token. */
   const void* rotary_cos;
   const void* rotary_sin;
-  /* Tokens that the tables have: at least seqlen_k, and the difference more where seqlen_q (without
-   * a mask 1) exceeds seqlen_new. On the GPU the tables begin at multiples of 16 bytes. */
+  /* Tokens that the tables have: at least seqlen_k, and every token that is rotated. On the GPU,
+   * where lengths are not read by the library, that is the caller's to keep: up to seqlens_k[b] +
+   * seqlen_q queries with a mask, seqlens_k[b] + 1 without. Tables there begin at multiples of 16
+   * bytes. */
   int32_t rotary_length;
   uint32_t reserved; /* 0 */
 } attn_append_kv_args;
@@ -379,8 +393,16 @@ ATTN_API uint32_t attn_abi_version(void);
 ATTN_API const char* attn_version(void);
 /* Why this thread's last call failed; "" if it did not. */
 ATTN_API const char* attn_last_error(void);
+/* The field that it is about, by its name in the struct ("cu_seqlens_q", "k.stride_seq"), with
+ * which attn_last_error() begins then; "" where it is about none. It lives as long as the text. */
+ATTN_API const char* attn_last_error_field(void);
+/* The index of the sequence that it is about; -1 where it is about none, or about all. */
+ATTN_API int64_t attn_last_error_index(void);
 
 ATTN_API attn_status attn_fwd(const attn_fwd_args* args);
+/* Bytes of workspace with which attn_fwd serves args (whose pointers may be NULL) without an lse on
+ * every arch that it can. 0 on the CPU, with an lse, and where no kernel needs any. */
+ATTN_API attn_status attn_fwd_workspace_size(const attn_fwd_args* args, uint64_t* bytes);
 ATTN_API attn_status attn_bwd(const attn_bwd_args* args);
 /* Bytes of workspace that attn_bwd needs for args (whose pointers may be NULL). 0 on the CPU. */
 ATTN_API attn_status attn_bwd_workspace_size(const attn_bwd_args* args, uint64_t* bytes);

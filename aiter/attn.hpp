@@ -27,16 +27,26 @@ namespace AITER_ATTN_NAMESPACE::attn {
 
 class Error : public std::runtime_error {
  public:
-  Error(attn_status status, const char* message) : std::runtime_error(message), status_(status) {}
+  // Of the thread's last call.
+  explicit Error(attn_status status)
+      : std::runtime_error(attn_last_error()),
+        status_(status),
+        field_(attn_last_error_field()),
+        index_(attn_last_error_index()) {}
   attn_status status() const noexcept { return status_; }
+  // attn_last_error_field and attn_last_error_index.
+  const std::string& field() const noexcept { return field_; }
+  int64_t index() const noexcept { return index_; }
 
  private:
   attn_status status_;
+  std::string field_;
+  int64_t index_;
 };
 
 // Throws Error with the thread's message unless status is ATTN_OK.
 inline void check(attn_status status) {
-  if (status != ATTN_OK) throw Error(status, attn_last_error());
+  if (status != ATTN_OK) throw Error(status);
 }
 
 struct Sizes {
@@ -243,6 +253,12 @@ class Interruptible {
 };
 
 inline void fwd(const attn_fwd_args& args) { check(attn_fwd(&args)); }
+
+inline uint64_t fwd_workspace_size(const attn_fwd_args& args) {
+  uint64_t bytes = 0;
+  check(attn_fwd_workspace_size(&args, &bytes));
+  return bytes;
+}
 
 // 1 where dropout keeps a weight; kept is as attn_dropout_mask_args says.
 inline void dropout_mask(const attn_problem& problem, uint8_t* kept) {

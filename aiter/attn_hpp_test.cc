@@ -184,6 +184,8 @@ TEST(AttnHppTest, FailuresAreExceptions) {
   } catch (const attn::Error& error) {
     EXPECT_EQ(error.status(), ATTN_ERROR_INVALID_ARGUMENT);
     EXPECT_THAT(error.what(), HasSubstr("q.data is NULL"));
+    EXPECT_EQ(error.field(), "q.data");
+    EXPECT_EQ(error.index(), -1);
   }
 }
 

@@ -20,11 +20,14 @@
   X(explain_fwd)                \
   X(explain_kvcache_fwd)        \
   X(fwd)                        \
+  X(fwd_workspace_size)         \
   X(kernel_count)               \
   X(kernel_info)                \
   X(kvcache_fwd)                \
   X(kvcache_fwd_workspace_size) \
   X(last_error)                 \
+  X(last_error_field)           \
+  X(last_error_index)           \
   X(norm_bwd)                   \
   X(norm_bwd_workspace_size)    \
   X(norm_fwd)                   \

@@ -10,7 +10,9 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <random>
 #include <string>
+#include <vector>
 
 #include "aiter/attn.h"
 #include "tests/support/attention/append_problem.h"
@@ -147,8 +149,9 @@ TEST(AppendRefusalTest, Rotary) {
           {[](Call* c) {
              c->problem.problem.mask = ATTN_MASK_BOTTOM_RIGHT;
              c->problem.problem.seqlen_q = 71;
+             c->problem.seqlens_k[0] = 186;
            },
-           "rotary_length is 256, but tokens up to 257"},
+           "rotary_length is 256, but tokens up to 257 are rotated: seqlens_k[0], 186"},
       });
   Call call(in_place());
   const auto table = [&](const char* field, const void* attn_append_kv_args::* member) {
@@ -165,6 +168,18 @@ TEST(AppendRefusalTest, Rotary) {
                       {[](Call* c) { c->args.rotary_size = 16; }, "rotary_size is set"},
                       {[](Call* c) { c->args.rotary_length = 16; }, "rotary_length is set"},
                   });
+}
+
+// Tables end with the room although queries outnumber the new keys: no token lies beyond them.
+TEST(AppendTest, TablesAsLongAsTheRoom) {
+  AppendShape shape = in_place();
+  shape.seqlen_new = 3;
+  for (const attn_device_type device : {ATTN_DEVICE_CPU, ATTN_DEVICE_ROCM}) {
+    Call call(shape, device);
+    call.problem.problem.mask = ATTN_MASK_BOTTOM_RIGHT;
+    call.problem.seqlens_k[0] = 256 - 70;
+    EXPECT_EQ(attn_append_kv(&call.args), ATTN_OK) << attn_last_error();
+  }
 }
 
 TEST(AppendRefusalTest, OfTheGpuAlone) {
@@ -324,6 +339,151 @@ TEST(AppendPlanTest, WithoutAnyPointer) {
   EXPECT_THAT(text, HasSubstr("append: fp16, head size 64, keys and values in pages, rotation of "
                               "halves, pages of 64, 70 new keys, 70 queries"));
   EXPECT_THAT(text, HasSubstr("for interleaved rotation"));
+}
+
+// An attention call that appends first, of the same cache.
+struct Both {
+  explicit Both(const AppendShape& shape, attn_device_type device = ATTN_DEVICE_CPU)
+      : append(shape, device), o(append.problem.q.extents(), ATTN_DTYPE_FP16) {
+    append.problem.problem.mask = ATTN_MASK_BOTTOM_RIGHT;
+    append.problem.problem.window_right = 0;
+    for (const int32_t length : append.problem.seqlens_k)
+      lengths.push_back(length + shape.seqlen_new);
+    cache = append.problem.cache;
+    cache.seqlens_k = lengths.data();
+    args.struct_size = sizeof(args);
+    args.problem = &append.problem.problem;
+    args.cache = &cache;
+    args.append = &append.args;
+    args.q = append.problem.q.tensor();
+    args.k = append.args.k;
+    args.v = append.args.v;
+    args.o = o.tensor();
+    args.splits = 1;
+    alignas(256) static char workspace[1 << 18];
+    args.workspace = workspace;
+    args.workspace_size = sizeof(workspace);
+  }
+
+  Call append;
+  std::vector<int32_t> lengths;
+  attn_kvcache cache;
+  Buffer o;
+  attn_kvcache_fwd_args args = {};
+};
+
+TEST(AppendFirstTest, OneCallIsAsTwo) {
+  for (const int page_size : {0, 64}) {
+    AppendShape shape = paged();
+    shape.page_size = page_size;
+    Both one(shape), two(shape);
+    for (Both* both : {&one, &two}) {
+      std::mt19937 random(5);
+      AppendProblem& p = both->append.problem;
+      for (Buffer* buffer : {&p.k, &p.v, &p.q, &p.k_new, &p.v_new, &p.cos, &p.sin}) {
+        buffer->randomise(&random);
+      }
+    }
+    ASSERT_EQ(attn_kvcache_fwd(&one.args), ATTN_OK) << attn_last_error();
+    two.args.append = nullptr;
+    ASSERT_EQ(attn_append_kv(&two.append.args), ATTN_OK) << attn_last_error();
+    ASSERT_EQ(attn_kvcache_fwd(&two.args), ATTN_OK) << attn_last_error();
+    for (int b = 0; b < 2; ++b) {
+      for (int i = 0; i < 70; ++i) {
+        for (int h = 0; h < 4; ++h) {
+          for (int c = 0; c < 64; ++c) ASSERT_EQ(one.o.get(b, i, h, c), two.o.get(b, i, h, c));
+        }
+      }
+    }
+  }
+}
+
+TEST(AppendFirstTest, BothAreCheckedBeforeAnythingIsWritten) {
+  struct Case {
+    std::function<void(Both*)> change;
+    const char* message;
+    const char* field;
+  };
+  static float slopes[4];
+  const Case cases[] = {
+      {[](Both* b) { b->args.o.data = nullptr; }, "o.data is NULL", "o.data"},
+      {[](Both* b) { b->append.args.seqlen_new = -1; }, "seqlen_new is -1", "seqlen_new"},
+      {[](Both* b) {
+         b->append.problem.problem.bias = ATTN_BIAS_ALIBI;
+         b->args.alibi_slopes = reinterpret_cast<float*>(reinterpret_cast<char*>(slopes) + 1);
+       },
+       "alibi_slopes is 0x", "alibi_slopes"},
+      {[](Both* b) { b->args.k.stride_head += 8; }, "append.k.data is 0x", "append.k.data"},
+      {[](Both* b) { b->args.problem = nullptr; }, "attn_problem is NULL", ""},
+      {[](Both* b) {
+         static attn_problem other;
+         other = b->append.problem.problem;
+         b->append.args.problem = &other;
+       },
+       "append.problem is another", "append.problem"},
+      // New keys go where attention reads another array.
+      {[](Both* b) {
+         b->append.problem.problem.bias = ATTN_BIAS_ALIBI;
+         b->args.alibi_slopes = static_cast<const float*>(b->args.k.data);
+       },
+       "k overlaps alibi_slopes", "k"},
+      {[](Both* b) { b->args.q = b->args.v; }, "v overlaps q", "v"},
+      {[](Both* b) { b->cache.seqlens_k = static_cast<const int32_t*>(b->args.v.data); },
+       "v overlaps seqlens_k", "v"},
+      // Attention's outputs lie over what is appended.
+      {[](Both* b) { b->args.o = b->append.args.k_new; }, "o overlaps k_new", "o"},
+  };
+  AppendShape shape = in_place();
+  shape.rotary = ATTN_ROTARY_NONE;
+  shape.rotary_size = 0;
+  shape.shape.heads_q = 2;
+  for (const attn_device_type device : {ATTN_DEVICE_CPU, ATTN_DEVICE_ROCM}) {
+    for (const Case& wrong : cases) {
+      Both both(shape, device);
+      both.append.problem.k_new.fill(1);
+      wrong.change(&both);
+      const Recorder recorder;
+      EXPECT_EQ(attn_kvcache_fwd(&both.args), ATTN_ERROR_INVALID_ARGUMENT) << wrong.message;
+      EXPECT_THAT(attn_last_error(), ::testing::StartsWith(wrong.message));
+      EXPECT_EQ(std::string(attn_last_error_field()), wrong.field);
+      EXPECT_EQ(recorder.order(), "");
+      EXPECT_EQ(both.append.problem.k.get(both.append.problem.entry(1, 0), 0, 0, 0), 0)
+          << wrong.message;
+    }
+  }
+}
+
+// The instance of attention loads 16 bytes of q at a time, that of appending does not read q.
+TEST(AppendFirstTest, AlignmentForBothKernelsIsCheckedFirst) {
+  Both both(plain(), ATTN_DEVICE_ROCM);
+  both.args.q.data = static_cast<char*>(both.args.q.data) + 2;
+  const Recorder recorder;
+  EXPECT_EQ(attn_kvcache_fwd(&both.args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("loads 16 bytes at a time"));
+  EXPECT_EQ(std::string(attn_last_error_field()), "q.data");
+  EXPECT_EQ(recorder.of(kRecordedLaunch).size(), 0u);
+}
+
+TEST(AppendFirstTest, PlansAndLaunchesBoth) {
+  Both both(paged(), ATTN_DEVICE_ROCM);
+  const Recorder recorder;
+  ASSERT_EQ(attn_kvcache_fwd(&both.args), ATTN_OK) << attn_last_error();
+  const std::vector<RecordedCall> calls = recorder.of(kRecordedLaunch);
+  ASSERT_EQ(calls.size(), 3u);
+  uint32_t kernels[3], count = 3;
+  ASSERT_EQ(attn_plan_kvcache_fwd(&both.args, "gfx942", kernels, &count), ATTN_OK)
+      << attn_last_error();
+  ASSERT_EQ(count, 3u);
+  for (uint32_t i = 0; i < 3; ++i) {
+    attn_kernel_info_t info = {};
+    info.struct_size = sizeof(info);
+    ASSERT_EQ(attn_kernel_info(kernels[i], &info), ATTN_OK);
+    EXPECT_EQ(std::string(info.name), std::string(calls[i].symbol));
+  }
+  const char* text = nullptr;
+  ASSERT_EQ(attn_explain_kvcache_fwd(&both.args, "gfx942", &text), ATTN_OK);
+  EXPECT_THAT(text, ::testing::StartsWith("append: "));
+  EXPECT_THAT(text, HasSubstr("\nforward over a cache: "));
 }
 
 }  // namespace

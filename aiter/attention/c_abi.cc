@@ -11,6 +11,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "aiter/attention/abi.h"
 #include "aiter/attention/dispatch.h"
@@ -67,10 +68,12 @@ void require_zero(const char* field, uint32_t value) {
        ", but must be 0: zero the struct before you fill it in");
 }
 
+int64_t asked_parts(const Problem& p) { return most_parts(launch_table(), make_request(p, {})); }
+
 Problem read(const attn_fwd_args* given, Pointers pointers) {
   const attn_fwd_args args = read_struct(given);
   require_zero<attn_fwd_args>("reserved", args.reserved);
-  return validated(args, read_struct(args.problem), pointers);
+  return validated(args, read_struct(args.problem), pointers, asked_parts);
 }
 
 Problem read(const attn_bwd_args* given, Pointers pointers) {
@@ -79,8 +82,17 @@ Problem read(const attn_bwd_args* given, Pointers pointers) {
   require_zero<attn_bwd_args>("reserved2", args.reserved2);
   return validated(args, read_struct(args.problem), pointers, [](const Problem& p) {
     // Where no instance serves it, dispatch will say so.
-    return std::max<int64_t>(1, most_parts(launch_table(), make_request(p, {})));
+    return std::max<int64_t>(1, asked_parts(p));
   });
+}
+
+Problem read(const attn_append_kv_args* given, Pointers pointers) {
+  const attn_append_kv_args args = read_struct(given);
+  require_zero<attn_append_kv_args>("reserved", args.reserved);
+  const attn_problem problem = read_struct(args.problem);
+  const attn_kvcache cache = read_struct(args.cache);
+  require_zero<attn_kvcache>("reserved", cache.reserved);
+  return validated(args, problem, cache, pointers);
 }
 
 Problem read(const attn_kvcache_fwd_args* given, Pointers pointers) {
@@ -99,13 +111,24 @@ Problem read(const attn_kvcache_fwd_args* given, Pointers pointers) {
   });
 }
 
-Problem read(const attn_append_kv_args* given, Pointers pointers) {
-  const attn_append_kv_args args = read_struct(given);
-  require_zero<attn_append_kv_args>("reserved", args.reserved);
-  const attn_problem problem = read_struct(args.problem);
-  const attn_kvcache cache = read_struct(args.cache);
-  require_zero<attn_kvcache>("reserved", cache.reserved);
-  return validated(args, problem, cache, pointers);
+// The passes of a call, in the order in which they are computed.
+template <typename Args>
+std::vector<Problem> passes(const Args* given, Pointers pointers) {
+  return {read(given, pointers)};
+}
+
+template <>
+std::vector<Problem> passes(const attn_kvcache_fwd_args* given, Pointers pointers) {
+  const attn_kvcache_fwd_args args = read_struct(given);
+  const Problem attention = read(given, pointers);
+  if (!args.append) return {attention};
+  if (read_struct(args.append).problem != args.problem) {
+    fail(Status::kInvalidArgument, Field("append.problem"),
+         " is another than the call's problem: pass the same pointer");
+  }
+  const Problem append = read(args.append, pointers);
+  if (pointers == Pointers::kRequired) validate_appended(append, attention);
+  return {append, attention};
 }
 
 runtime::Loader& rocm_loader(runtime::Driver& driver) {
@@ -119,7 +142,7 @@ Request request_for(const Problem& p, std::string_view arch) {
   const bool ocp = arch == "gfx950" || arch.substr(0, 5) == "gfx12";
   const int32_t own = ocp ? ATTN_DTYPE_FP8_E4M3 : ATTN_DTYPE_FP8_E4M3_FNUZ;
   if (is_fp8(p.dtype) && p.dtype != own) {
-    fail(Status::kUnsupported, "dtype is ", p.dtype, " (fp8 e4m3", ocp ? " fnuz" : "",
+    fail(Status::kUnsupported, Field("dtype"), " is ", p.dtype, " (fp8 e4m3", ocp ? " fnuz" : "",
          "), but kernels for ", arch, " compute with ", own, " (fp8 e4m3", ocp ? "" : " fnuz",
          "): quantise to that");
   }
@@ -135,20 +158,40 @@ Plan complete_plan(const Request& request) {
   return plan;
 }
 
+void compute_on_cpu(const Problem& p) {
+  if (is_append(p)) return reference_append_kv(p);
+  is_backward(p) ? reference_bwd(p) : reference_fwd(p);
+}
+
+void compute_on_gpu(const std::vector<Problem>& problems) {
+  runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
+  std::string arch;  // asked for where a kernel is
+  std::vector<Plan> plans;
+  for (const Problem& p : problems) {
+    Plan& plan = plans.emplace_back();
+    if (!has_work(p)) continue;
+    if (arch.empty()) arch = driver.arch(p.device_id);
+    plan = complete_plan(request_for(p, arch));
+    require_alignment(launch_table(), p, plan);
+  }
+  for (size_t i = 0; i < problems.size(); ++i) {
+    const Problem& p = problems[i];
+    if (has_work(p)) {
+      launch(launch_table(), p, plans[i], launch_table().find_arch(arch), driver,
+             rocm_loader(driver));
+    } else if (!is_append(p)) {
+      fill_outputs(p, driver);
+    }
+  }
+}
+
+// Nothing is written before all of the call's passes are known to be served.
 template <typename Args>
 attn_status run(const Args* given) {
   return guarded([&] {
-    const Problem problem = read(given, Pointers::kRequired);
-    if (problem.device_type == ATTN_DEVICE_CPU) {
-      if (is_append(problem)) return reference_append_kv(problem);
-      return is_backward(problem) ? reference_bwd(problem) : reference_fwd(problem);
-    }
-    runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
-    if (!has_work(problem)) return is_append(problem) ? void() : fill_outputs(problem, driver);
-    const std::string arch = driver.arch(problem.device_id);
-    const Plan plan = complete_plan(request_for(problem, arch));
-    launch(launch_table(), problem, plan, launch_table().find_arch(arch), driver,
-           rocm_loader(driver));
+    const std::vector<Problem> problems = passes(given, Pointers::kRequired);
+    if (problems[0].device_type != ATTN_DEVICE_CPU) return compute_on_gpu(problems);
+    for (const Problem& p : problems) compute_on_cpu(p);
   });
 }
 
@@ -175,38 +218,54 @@ attn_status plan(const Args* given, const char* arch, uint32_t* kernels, uint32_
     require_place(count, "count", "number of kernels");
     const uint32_t room = kernels ? *count : 0;
     *count = 0;
-    const Problem problem = read(given, Pointers::kIgnored);
-    if (problem.device_type == ATTN_DEVICE_CPU || !has_work(problem)) return;
-    const std::string planned_arch = arch_for(problem, arch);
-    const Request request = request_for(problem, planned_arch);
-    const Plan plan = complete_plan(request);
-    *count = plan.count;
+    std::vector<uint32_t> planned;
+    for (const Problem& problem : passes(given, Pointers::kIgnored)) {
+      if (problem.device_type == ATTN_DEVICE_CPU || !has_work(problem)) continue;
+      const std::string planned_arch = arch_for(problem, arch);
+      const auto arch_index = static_cast<uint32_t>(launch_table().find_arch(planned_arch));
+      for (const Step& step : complete_plan(request_for(problem, planned_arch))) {
+        planned.push_back(kernel_list().index(launch_table().index(*step.row), arch_index));
+      }
+    }
+    *count = static_cast<uint32_t>(planned.size());
     if (!kernels) return;
-    if (room < plan.count) {
-      fail(Status::kInvalidArgument, "count is ", room, ", but the plan has ", plan.count,
-           " kernels: pass as much room");
+    if (room < planned.size()) {
+      fail(Status::kInvalidArgument, Field("count"), " is ", room, ", but the plan has ",
+           planned.size(), " kernels: pass as much room");
     }
-    const auto arch_index = static_cast<uint32_t>(launch_table().find_arch(request.arch));
-    for (const Step& step : plan) {
-      *kernels++ = kernel_list().index(launch_table().index(*step.row), arch_index);
-    }
+    std::copy(planned.begin(), planned.end(), kernels);
   });
 }
 
 template <typename Args>
 attn_status explain_to(const Args* given, const char* arch, const char** text) {
-  return answer_with_text(text, [&]() -> std::string {
+  return answer_with_text(text, [&] {
+    const std::vector<Problem> problems = passes(given, Pointers::kIgnored);
+    if (problems[0].device_type == ATTN_DEVICE_CPU) {
+      return std::string("CPU reference: serves every valid problem\n");
+    }
+    std::string answer;
+    for (const Problem& problem : problems) {
+      if (!has_work(problem)) {
+        answer += is_append(problem) ? "no kernel: nothing is appended or rotated\n"
+                                     : "no kernel: without queries or keys, outputs are filled\n";
+        continue;
+      }
+      const std::string planned_arch = arch_for(problem, arch);
+      const Request request = request_for(problem, planned_arch);
+      answer += explain(launch_table(), request, complete_plan(request));
+    }
+    return answer;
+  });
+}
+
+template <typename Args>
+attn_status workspace_size_of(const Args* given, uint64_t* bytes) {
+  return guarded([&] {
+    require_place(bytes, "bytes", "size");
+    *bytes = 0;
     const Problem problem = read(given, Pointers::kIgnored);
-    if (problem.device_type == ATTN_DEVICE_CPU) {
-      return "CPU reference: serves every valid problem\n";
-    }
-    if (!has_work(problem)) {
-      return is_append(problem) ? "no kernel: nothing is appended or rotated\n"
-                                : "no kernel: without queries or keys, outputs are filled\n";
-    }
-    const std::string planned_arch = arch_for(problem, arch);
-    const Request request = request_for(problem, planned_arch);
-    return explain(launch_table(), request, complete_plan(request));
+    if (problem.device_type != ATTN_DEVICE_CPU) *bytes = workspace_size(problem);
   });
 }
 
@@ -225,30 +284,28 @@ const char* attn_version(void) { return AITER_ATTN_VERSION; }
 
 const char* attn_last_error(void) { return runtime::thread_message(); }
 
+const char* attn_last_error_field(void) { return runtime::thread_field(); }
+
+int64_t attn_last_error_index(void) { return runtime::thread_sequence(); }
+
 attn_status attn_fwd(const attn_fwd_args* args) { return run(args); }
 
 attn_status attn_bwd(const attn_bwd_args* args) { return run(args); }
 
 attn_status attn_kvcache_fwd(const attn_kvcache_fwd_args* args) { return run(args); }
 
-attn_status attn_kvcache_fwd_workspace_size(const attn_kvcache_fwd_args* given, uint64_t* bytes) {
-  return guarded([&] {
-    require_place(bytes, "bytes", "size");
-    *bytes = 0;
-    const Problem problem = read(given, Pointers::kIgnored);
-    if (problem.device_type != ATTN_DEVICE_CPU) *bytes = workspace_size(problem);
-  });
+attn_status attn_kvcache_fwd_workspace_size(const attn_kvcache_fwd_args* args, uint64_t* bytes) {
+  return workspace_size_of(args, bytes);
 }
 
 attn_status attn_append_kv(const attn_append_kv_args* args) { return run(args); }
 
-attn_status attn_bwd_workspace_size(const attn_bwd_args* given, uint64_t* bytes) {
-  return guarded([&] {
-    require_place(bytes, "bytes", "size");
-    *bytes = 0;
-    const Problem problem = read(given, Pointers::kIgnored);
-    if (problem.device_type != ATTN_DEVICE_CPU) *bytes = workspace_size(problem);
-  });
+attn_status attn_fwd_workspace_size(const attn_fwd_args* args, uint64_t* bytes) {
+  return workspace_size_of(args, bytes);
+}
+
+attn_status attn_bwd_workspace_size(const attn_bwd_args* args, uint64_t* bytes) {
+  return workspace_size_of(args, bytes);
 }
 
 attn_status attn_dropout_mask(const attn_dropout_mask_args* given) {
@@ -315,8 +372,8 @@ attn_status attn_kernel_info(uint32_t index, attn_kernel_info_t* info) {
     check_struct(info);
     const KernelList& all = kernel_list();
     if (index >= all.size()) {
-      fail(Status::kInvalidArgument, "index is ", index, ", but this build has ", all.size(),
-           " kernels: pass less than attn_kernel_count()");
+      fail(Status::kInvalidArgument, Field("index"), " is ", index, ", but this build has ",
+           all.size(), " kernels: pass less than attn_kernel_count()");
     }
     const LaunchTable& table = launch_table();
     const Kernel& kernel = all[index];
@@ -357,7 +414,7 @@ attn_status attn_driver_info(int32_t device_type, const char** text) {
       return runtime::driver_for(device_type).describe();
     }
     if (device_type != ATTN_DEVICE_CPU) {
-      fail(Status::kInvalidArgument, "device_type is ", device_type, ", but must be ",
+      fail(Status::kInvalidArgument, Field("device_type"), " is ", device_type, ", but must be ",
            static_cast<int>(ATTN_DEVICE_CPU), " (CPU), ", static_cast<int>(ATTN_DEVICE_CUDA),
            " (CUDA) or ", static_cast<int>(ATTN_DEVICE_ROCM), " (ROCm)");
     }

@@ -190,7 +190,7 @@ TEST(CAbiTest, NewerCallersAreServedWhileWhatIsUnknownIsZero) {
   EXPECT_EQ(attn_bwd(&bwd.known), ATTN_OK);
   constexpr uint64_t kSet = uint64_t{1} << 32;
   fwd.appended = bwd.appended = kSet;
-  expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 228 is set");
+  expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 244 is set");
   expect_refused(attn_bwd(&bwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 396 is set");
   fwd.appended = 0;
   shape.appended = kSet;
@@ -588,6 +588,65 @@ TEST(CAbiTest, MessagesBelongToThreadsAndToTheLastCall) {
   const attn_fwd_args args = problem.fwd();
   EXPECT_EQ(attn_fwd(&args), ATTN_OK);
   EXPECT_EQ(std::string(attn_last_error()), "");
+}
+
+// A window that reaches all keys is not the causal mask, of which ALiBi's lse is another.
+TEST(CAbiTest, WideWindowsAreNoCausalMaskToAlibi) {
+  std::vector<std::vector<float>> lses;
+  for (const int32_t left : {5 + 6 - 1, 5 + 6, std::numeric_limits<int32_t>::max(), -1}) {
+    TestProblem problem(kShape, ATTN_DTYPE_FP32);
+    problem.add_slopes();
+    problem.problem.mask = ATTN_MASK_BOTTOM_RIGHT;
+    problem.problem.window_left = left;
+    problem.problem.window_right = 0;
+    const attn_fwd_args args = problem.fwd();
+    EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
+    lses.push_back(problem.lse);
+  }
+  EXPECT_EQ(lses[1], lses[0]);
+  EXPECT_EQ(lses[2], lses[0]);
+  EXPECT_NE(lses[3], lses[0]);
+}
+
+TEST(CAbiTest, ErrorsNameTheirFieldAndSequence) {
+  static const int32_t late[] = {1, 3, 7}, falling[] = {0, 8, 7}, other[] = {0, 3, 6};
+  struct Case {
+    std::function<void(attn_problem*, attn_fwd_args*)> change;
+    const char* field;
+    int64_t index;
+  };
+  const Case cases[] = {
+      {[](attn_problem* p, attn_fwd_args*) { p->cu_seqlens_q = nullptr; }, "cu_seqlens_q", -1},
+      {[](attn_problem* p, attn_fwd_args*) { p->cu_seqlens_q = late; }, "cu_seqlens_q", 0},
+      {[](attn_problem* p, attn_fwd_args*) { p->cu_seqlens_q = falling, p->seqlen_q = 8; },
+       "cu_seqlens_q", 1},
+      {[](attn_problem* p, attn_fwd_args*) { p->cu_seqlens_q = other; }, "cu_seqlens_q", -1},
+      {[](attn_problem* p, attn_fwd_args*) { p->seqlen_k = 3; }, "cu_seqlens_k", 0},
+      {[](attn_problem* p, attn_fwd_args*) { p->total_q = -1; }, "total_q", -1},
+      {[](attn_problem* p, attn_fwd_args*) { p->heads_k = 3; }, "heads_k", -1},
+      {[](attn_problem*, attn_fwd_args* a) { a->o.stride_seq = 1; }, "o.stride_seq", -1},
+      {[](attn_problem*, attn_fwd_args* a) { a->k.data = nullptr; }, "k.data", -1},
+      {[](attn_problem*, attn_fwd_args* a) { a->o = a->v; }, "o", -1},
+      {[](attn_problem*, attn_fwd_args* a) { a->alibi_stride_batch = 1; }, "alibi_stride_batch",
+       -1},
+  };
+  for (const Case& wrong : cases) {
+    TestProblem problem(Shape{0, 2, 2, 0, 0, 8, 8}, ATTN_DTYPE_FP32, 1, {0, 3, 7}, {0, 4, 6});
+    attn_fwd_args args = problem.fwd();
+    wrong.change(&problem.problem, &args);
+    EXPECT_EQ(attn_fwd(&args), kInvalid) << wrong.field;
+    EXPECT_EQ(std::string(attn_last_error_field()), wrong.field) << attn_last_error();
+    EXPECT_EQ(attn_last_error_index(), wrong.index) << attn_last_error();
+    EXPECT_THAT(attn_last_error(), ::testing::StartsWith(wrong.field));
+  }
+  std::thread([] {
+    EXPECT_EQ(std::string(attn_last_error_field()), "");
+    EXPECT_EQ(attn_last_error_index(), -1);
+  }).join();
+  // The next call's, which is about none.
+  EXPECT_EQ(attn_fwd(nullptr), kInvalid);
+  EXPECT_EQ(std::string(attn_last_error_field()), "");
+  EXPECT_EQ(attn_last_error_index(), -1);
 }
 
 TEST(CAbiTest, WorkspaceSizeNeedsNoPointersAndMayNotOverflow) {

@@ -5,14 +5,17 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aiter/attn.h"
+#include "tests/support/attention/cache_problems.h"
 #include "tests/support/attention/problems.h"
 #include "tests/support/runtime/forked_child.h"
 
@@ -41,6 +44,67 @@ TEST(CpuCallTest, ResultsDoNotDependOnLseBeingWanted) {
   EXPECT_EQ(attn_bwd_workspace_size(&bwd, &bytes), ATTN_OK);
   EXPECT_EQ(bytes, 0u);
   EXPECT_EQ(attn_bwd(&bwd), ATTN_OK);
+}
+
+// While a call computes, the caller's arrays change. They were checked, and are not read again.
+class ArraysOfOthers {
+ public:
+  explicit ArraysOfOthers(std::vector<std::vector<int32_t>*> arrays) : arrays_(std::move(arrays)) {
+    attn_set_interrupt(
+        [](void* self) -> int { return static_cast<ArraysOfOthers*>(self)->change(); }, this);
+  }
+  ~ArraysOfOthers() {
+    attn_set_interrupt(nullptr, nullptr);
+    EXPECT_TRUE(changed_) << "the call was too short";
+  }
+  ArraysOfOthers(const ArraysOfOthers&) = delete;
+
+ private:
+  int change() {
+    changed_ = true;
+    for (std::vector<int32_t>* array : arrays_) {
+      std::fill(array->begin(), array->end(), std::numeric_limits<int32_t>::max());
+    }
+    return 0;
+  }
+
+  std::vector<std::vector<int32_t>*> arrays_;
+  bool changed_ = false;
+};
+
+TEST(CpuCallTest, LengthsAreReadBeforeTheCallComputes) {
+  const Shape shape = {0, 8, 8, 0, 0, 64, 64};
+  const std::vector<int32_t> starts = {0, 200, 500, 700};
+  TestProblem expected(shape, ATTN_DTYPE_FP16, 1, starts, starts);
+  attn_fwd_args args = expected.fwd();
+  ASSERT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
+  TestProblem problem(shape, ATTN_DTYPE_FP16, 1, starts, starts);
+  args = problem.fwd();
+  {
+    const ArraysOfOthers others({&problem.cu_seqlens_q, &problem.cu_seqlens_k});
+    ASSERT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
+  }
+  EXPECT_EQ(problem.lse, expected.lse);
+}
+
+TEST(CpuCallTest, PagesAreReadBeforeTheCallComputes) {
+  for (const Storage storage : {Storage::kInPlace, Storage::kPages, Storage::kPageList}) {
+    CacheShape shape;
+    shape.shape = {0, 8, 8, 200, 0, 64, 64};
+    shape.lengths = {200, 301, 256};
+    shape.storage = storage;
+    CacheProblem expected(shape, ATTN_DTYPE_FP16);
+    attn_kvcache_fwd_args args = expected.args();
+    ASSERT_EQ(attn_kvcache_fwd(&args), ATTN_OK) << attn_last_error();
+    CacheProblem problem(shape, ATTN_DTYPE_FP16);
+    args = problem.args();
+    {
+      const ArraysOfOthers others({&problem.lengths, &problem.batch_index, &problem.block_table,
+                                   &problem.page_indptr, &problem.page_indices});
+      ASSERT_EQ(attn_kvcache_fwd(&args), ATTN_OK) << attn_last_error();
+    }
+    EXPECT_EQ(problem.lse, expected.lse);
+  }
 }
 
 // Of no size by one dimension, and the greatest by another.

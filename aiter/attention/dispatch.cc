@@ -159,6 +159,15 @@ Plan plan_pass(const LaunchTable& table, const Pass& pass, const Request& reques
   return plan;
 }
 
+Plan plan_forward(const LaunchTable& table, Request request) {
+  const Plan plan = plan_pass(table, kForward, request);
+  if (plan.is_complete() || !request.spare_lse) return plan;
+  request.traits.lse = true;
+  Plan with_lse = plan_pass(table, kForward, request);
+  with_lse.spare_lse = true;
+  return with_lse.is_complete() ? with_lse : plan;
+}
+
 Plan plan_backward(const LaunchTable& table, const Request& request) {
   Plan plan = plan_pass(table, kBackward, request);
   const int sums = (request.sum_heads ? 2 : 0) + (request.sum_bias ? 1 : 0);
@@ -239,6 +248,7 @@ Request make_request(const Problem& p, std::string_view arch) {
     request.seqlen_new = p.seqlen_new;
     if (!has_rotary(p)) request.seqlen_q = 0;  // queries are not touched
   }
+  request.spare_lse = p.spare_lse;
   request.sum_heads = backward && p.heads_q != p.heads_k;
   request.sum_bias = p.dbias_sums != 0;
   request.splits = p.splits;
@@ -283,7 +293,7 @@ bool Plan::is_complete() const {
 Plan dispatch(const LaunchTable& table, const Request& request) {
   switch (request.direction) {
     case Direction::kForward:
-      return plan_pass(table, kForward, request);
+      return plan_forward(table, request);
     case Direction::kBackward:
       return plan_backward(table, request);
     case Direction::kAppendKv:
@@ -303,7 +313,7 @@ int64_t most_parts(const LaunchTable& table, Request request) {
     const Plan plan = dispatch(table, request);
     const Row* const main = plan.main_row();
     if (plan.main != Kind::kBwdDqDkDv) {
-      most = std::max<int64_t>(most, plan.splits);
+      most = std::max({most, int64_t{plan.splits}, int64_t{plan.spare_lse}});
     } else if (main && main->tile_seqlen_k != 0) {
       // Upstream's kernels read two sums for a sequence without keys: docs/races.md, N.
       const int64_t least = request.traits.group_mode ? 2 : 1;

@@ -30,6 +30,7 @@ struct Request {
   int32_t head_size_v;
   int32_t seqlen_q;
   int32_t seqlen_k;
+  bool spare_lse;  // forward: a kernel that writes an lse serves where none without does
   bool sum_heads;  // backward: query heads share key heads
   bool sum_bias;   // backward: dbias is summed
   // Over a cache, and appending to one.
@@ -82,6 +83,7 @@ struct Plan {
   uint32_t count = 0;
   // Parts of the keys, whose results are combined; 0: that is no part of the plan.
   int32_t splits = 0;
+  bool spare_lse = false;  // the kernel's lse is not wanted: it stays in the workspace
 
   void add(kernels::Kind kind, const kernels::Row* row) { steps[count++] = {kind, row}; }
   const Step* begin() const { return steps.data(); }
@@ -96,8 +98,8 @@ struct Plan {
 Plan dispatch(const kernels::LaunchTable& table, const Request& request);
 
 // Results that a workspace keeps apart at most, whatever the arch: sums of dq, one per tile of
-// keys, of a deterministic backward pass; parts of the keys of a cache. 0: none, or no instance
-// serves the request on any arch.
+// keys, of a deterministic backward pass; parts of the keys of a cache; a spare lse. 0: none, or no
+// instance serves the request on any arch.
 int64_t most_parts(const kernels::LaunchTable& table, Request request);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

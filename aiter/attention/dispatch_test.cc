@@ -332,8 +332,14 @@ TEST(DispatchTest, ExplanationsTellTheChoiceAndTheOthers) {
   EXPECT_THAT(text, HasSubstr(test_key("fwd_d128_bf16_batch_mask_npad", "gfx942")));
 
   args.lse = nullptr;
+  EXPECT_EQ(attn_explain_fwd(&args, "gfx942", &text), ATTN_OK);
+  EXPECT_THAT(text, HasSubstr("a place for one in the workspace"));
+  EXPECT_THAT(text, HasSubstr("fwd: fwd_d128_bf16_batch_mask_npad\n"));
+
+  p.head_size_qk = 256;
   EXPECT_EQ(attn_explain_fwd(&args, "gfx942", &text), ATTN_ERROR_UNSUPPORTED);
   EXPECT_EQ(text, nullptr);
+  p.head_size_qk = 128;
 
   attn_bwd_args bwd = {};
   bwd.struct_size = sizeof(bwd);

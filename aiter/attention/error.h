@@ -10,6 +10,7 @@ namespace AITER_ATTN_NAMESPACE::attention {
 using runtime::concat;
 using runtime::Error;
 using runtime::fail;
+using runtime::Field;
 using runtime::refuse;
 using runtime::Status;
 

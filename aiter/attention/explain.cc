@@ -66,6 +66,7 @@ std::string describe(const Request& r, const Plan& plan) {
                         trait.offset == offsetof(Traits, lse);
     if (common || value != 0) parts.push_back(trait.texts[value]);
   }
+  if (plan.spare_lse) parts.push_back("a place for one in the workspace");
   if (r.sum_heads) parts.push_back("shared key heads");
   if (r.sum_bias) parts.push_back("a sum of the bias's gradient");
   if (r.page_size != 0) parts.push_back(concat("pages of ", r.page_size));
@@ -146,8 +147,9 @@ std::string explain_step(const LaunchTable& table, const Row& chosen, const Requ
 
 }  // namespace
 
-std::string explain(const LaunchTable& table, const Request& request, const Plan& plan) {
+std::string explain(const LaunchTable& table, Request request, const Plan& plan) {
   std::string text = concat(name_of(request.direction), ": ", describe(request, plan), "\n");
+  request.traits.lse |= plan.spare_lse;
   const Row* previous = nullptr;
   for (const Step& step : plan) {
     if (step.row != previous) text += explain_step(table, *step.row, request);
@@ -210,6 +212,13 @@ std::string explain_unserved(const LaunchTable& table, const Request& request, c
     }
     text += concat(" In the build: ", join(dtypes), "; head sizes up to ", join(sizes), "; ",
                    join(modes), " mode; ", join(built), ".");
+  }
+  if (request.direction == Direction::kForward) {
+    Request with_spare_lse = request;
+    with_spare_lse.spare_lse = !request.traits.lse;
+    if (dispatch(table, with_spare_lse).is_complete()) {
+      text += " With a workspace of attn_fwd_workspace_size bytes a kernel with lse serves it.";
+    }
   }
   return text + concat(" Built with --//kernels:variants=", table.variant_set(),
                        "; build with a wider variant set for more");

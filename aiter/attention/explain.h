@@ -13,7 +13,7 @@ namespace AITER_ATTN_NAMESPACE::attention {
 
 // The instances that serve the request, and per group of the others why they do not. The plan is
 // dispatch's answer to the request, and complete.
-std::string explain(const kernels::LaunchTable& table, const Request& request, const Plan& plan);
+std::string explain(const kernels::LaunchTable& table, Request request, const Plan& plan);
 
 // Why an incomplete plan's kinds have no instance for the request, what this build has, and how to
 // build more.

@@ -50,39 +50,6 @@ void zero(const Problem& p, const attn_tensor& t, const Extents& e, runtime::Dri
   }
 }
 
-// row: the instance whose loads the tensors' alignment must suit.
-void require_alignment(const LaunchTable& table, const Problem& p, const Row& row) {
-  for (const Operand& operand : Operands(p)) {
-    // What sums takes any.
-    if (p.dbias_sums && operand.tensor == &Problem::dbias) continue;
-    const auto element = static_cast<int64_t>(operand.element_size(p));
-    const int64_t whole = kVectorBytes / element;
-    int64_t elements;
-    if (operand.of_scores) {
-      elements = row.traits.pad_seqlen_k ? 1 : whole;
-    } else {
-      const bool padded =
-          operand.has_v_size ? row.traits.pad_head_size_v : row.traits.pad_head_size_qk;
-      elements = padded ? row.head_size_alignment : whole;
-    }
-    if (elements <= 1) continue;
-    const int64_t bytes = elements * element;
-    const auto require = [&](bool holds, const char* field, int64_t value) {
-      if (holds) return;
-      fail(Status::kInvalidArgument, operand.name, ".", field, " is ", value, ", but ",
-           table.name(row), " loads ", bytes, " bytes at a time: data must be a multiple of ",
-           bytes, " bytes and strides of ", elements, " elements; pass a contiguous copy");
-    };
-    const attn_tensor& t = p.*operand.tensor;
-    const Extents& e = operand.extents;
-    const auto data = static_cast<int64_t>(reinterpret_cast<uintptr_t>(t.data));
-    require(data % bytes == 0, "data", data);
-    require(e.batch <= 1 || t.stride_batch % elements == 0, "stride_batch", t.stride_batch);
-    require(e.seq <= 1 || t.stride_seq % elements == 0, "stride_seq", t.stride_seq);
-    require(e.heads <= 1 || t.stride_head % elements == 0, "stride_head", t.stride_head);
-  }
-}
-
 template <typename T>
 T* at(void* base, const WorkspacePiece& piece) {
   return reinterpret_cast<T*>(static_cast<char*>(base) + piece.offset);
@@ -141,11 +108,12 @@ kernels::Features features_of(const Problem& p) {
 
 // What the launch code of all kinds reads. With shared key heads dk and dv lie in the workspace,
 // with heads_q heads, until they are summed.
-LaunchArgs make_args(const Problem& p, const BwdWorkspace& layout) {
+LaunchArgs make_args(const Problem& p, const Plan& plan, const BwdWorkspace& layout) {
   LaunchArgs args = {};
   args.problem = p;
   args.problem.softmax_scale = static_cast<float>(score_scale(p));
   args.q = p.q, args.k = p.k, args.v = p.v, args.o = p.o, args.lse = p.lse;
+  if (plan.spare_lse) args.lse = static_cast<float*>(p.workspace);
   args.features = features_of(p);
   // A mask whose windows are open: ALiBi asks which diagonal it has.
   if (p.mask == ATTN_MASK_NONE && p.bias == ATTN_BIAS_ALIBI) {
@@ -236,11 +204,44 @@ void launch_row(const LaunchTable& table, const Row& row, const LaunchArgs& args
 
 }  // namespace
 
+void require_alignment(const LaunchTable& table, const Problem& p, const Plan& plan) {
+  const Row& row = *plan.main_row();
+  for (const Operand& operand : Operands(p)) {
+    // What sums takes any.
+    if (p.dbias_sums && operand.tensor == &Problem::dbias) continue;
+    const auto element = static_cast<int64_t>(operand.element_size(p));
+    const int64_t whole = kVectorBytes / element;
+    int64_t elements;
+    if (operand.of_scores) {
+      elements = row.traits.pad_seqlen_k ? 1 : whole;
+    } else {
+      const bool padded =
+          operand.has_v_size ? row.traits.pad_head_size_v : row.traits.pad_head_size_qk;
+      elements = padded ? row.head_size_alignment : whole;
+    }
+    if (elements <= 1) continue;
+    const int64_t bytes = elements * element;
+    const auto require = [&](bool holds, const char* field, int64_t value) {
+      if (holds) return;
+      fail(Status::kInvalidArgument, Field(concat(operand.name, ".", field)), " is ", value,
+           ", but ", table.name(row), " loads ", bytes,
+           " bytes at a time: data must be a multiple of ", bytes, " bytes and strides of ",
+           elements, " elements; pass a contiguous copy");
+    };
+    const attn_tensor& t = p.*operand.tensor;
+    const Extents& e = operand.extents;
+    const auto data = static_cast<int64_t>(reinterpret_cast<uintptr_t>(t.data));
+    require(data % bytes == 0, "data", data);
+    require(e.batch <= 1 || t.stride_batch % elements == 0, "stride_batch", t.stride_batch);
+    require(e.seq <= 1 || t.stride_seq % elements == 0, "stride_seq", t.stride_seq);
+    require(e.heads <= 1 || t.stride_head % elements == 0, "stride_head", t.stride_head);
+  }
+}
+
 void launch(const LaunchTable& table, const Problem& p, const Plan& plan, int arch,
             runtime::Driver& driver, runtime::Loader& loader) {
-  require_alignment(table, p, *plan.main_row());
   const BwdWorkspace layout = is_backward(p) ? bwd_workspace(p) : BwdWorkspace{};
-  LaunchArgs args = make_args(p, layout);
+  LaunchArgs args = make_args(p, plan, layout);
   if (plan.splits != 0) {
     const KvcacheWorkspace parts = kvcache_workspace(p, plan.splits);
     args.features.splits = plan.splits;

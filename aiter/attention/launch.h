@@ -10,10 +10,13 @@
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
+// Throws kInvalidArgument where a tensor is not aligned as the instances of a complete plan need
+// it.
+void require_alignment(const kernels::LaunchTable& table, const Problem& problem, const Plan& plan);
+
 // Queues the kernels of a complete plan for arch, the device's own, on the problem's stream and
-// returns. Throws kInvalidArgument where a tensor is not aligned as the chosen instances need it,
-// and what the driver and the store throw; then some of the work may have been queued, and the
-// outputs are undefined.
+// returns. Tensors are aligned. Throws what the driver and the store throw; then some of the work
+// may have been queued, and the outputs are undefined.
 void launch(const kernels::LaunchTable& table, const Problem& problem, const Plan& plan, int arch,
             runtime::Driver& driver, runtime::Loader& loader);
 

@@ -562,6 +562,45 @@ TEST(LaunchTest, Fp8) {
   }
 }
 
+// All of the table's instances write an lse.
+TEST(LaunchTest, AnLseThatIsNotWantedStaysInTheWorkspace) {
+  GpuProblem problem(Shape{2, 4, 2, 300, 200, 64, 64}, ATTN_DTYPE_FP16);
+  attn_fwd_args args = problem.fwd();
+  uint64_t bytes = 1;
+  EXPECT_EQ(attn_fwd_workspace_size(&args, &bytes), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(bytes, 0u) << "it is wanted";
+  args.lse = nullptr;
+  EXPECT_EQ(attn_fwd_workspace_size(&args, &bytes), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(bytes, 2u * 4 * 300 * sizeof(float));
+
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);
+  EXPECT_THAT(attn_last_error(), HasSubstr("With a workspace of attn_fwd_workspace_size bytes"));
+  alignas(256) static char workspace[2 * 4 * 300 * sizeof(float)];
+  args.workspace = workspace;
+  args.workspace_size = bytes - 1;
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("workspace_size is 9599, but this problem needs 9600 "
+                                           "bytes: ask attn_fwd_workspace_size"));
+  args.workspace_size = bytes;
+  args.workspace = workspace + 128;
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("must be aligned to 256 bytes"));
+  args.workspace = workspace;
+  args.o.data = workspace + 64;
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("overlaps"));
+  args.o = problem.o.tensor();
+
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
+  const RecordedCall call = recorder.of(kRecordedLaunch).back();
+  expect_launch(call, "fwd_d64_fp16_batch_nmask_psk", 4, 3, 2, 256);
+  EXPECT_EQ(kernarg_of<TestKernarg>(call).lse, reinterpret_cast<float*>(workspace));
+  // As wide a struct as callers had before.
+  args.struct_size = offsetof(attn_fwd_args, workspace);
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);
+}
+
 TEST(LaunchTest, ShortSequencesAreLeftOut) {
   GpuProblem problem(Shape{0, 2, 2, 0, 0, 64, 64}, ATTN_DTYPE_FP16, 1,
                      std::vector<int32_t>{0, 10, 210}, std::vector<int32_t>{0, 64, 128});
@@ -569,6 +608,20 @@ TEST(LaunchTest, ShortSequencesAreLeftOut) {
   args.min_seqlen_q = 10;
   const Recorder recorder;
   EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  const RecordedCall call = recorder.all().back();
+  EXPECT_EQ(std::string(call.symbol), "fwd_d64_fp16_group_nmask_psk_skip");
+  EXPECT_EQ(kernarg_of<TestKernarg>(call).features.min_seqlen_q, 10);
+}
+
+// Only the kernel can tell which they are, though no sequence has a key.
+TEST(LaunchTest, ShortSequencesWithoutAnyKeyStayAsTheyAre) {
+  GpuProblem problem(Shape{0, 2, 2, 0, 0, 64, 64}, ATTN_DTYPE_FP16, 1,
+                     std::vector<int32_t>{0, 10, 210}, std::vector<int32_t>{0, 0, 0});
+  attn_fwd_args args = problem.fwd();
+  args.min_seqlen_q = 10;
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(recorder.of(kRecordedFill).size(), 0u);
   const RecordedCall call = recorder.all().back();
   EXPECT_EQ(std::string(call.symbol), "fwd_d64_fp16_group_nmask_psk_skip");
   EXPECT_EQ(kernarg_of<TestKernarg>(call).features.min_seqlen_q, 10);

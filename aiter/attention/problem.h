@@ -6,12 +6,20 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "aiter/attn.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
 enum class Direction { kForward, kBackward, kKvcacheForward, kAppendKv, kDropoutMask };
+
+// A caller's arrays of lengths, entries and pages, by the names of their fields.
+struct Arrays {
+  const int32_t *cu_seqlens_q, *cu_seqlens_k;
+  const int32_t *seqlens_k, *batch_index, *block_table, *page_indptr, *page_indices;
+};
 
 // What is to be computed, and on what. validate.h makes them of a caller's structs; only what has
 // passed there reaches any other part.
@@ -20,7 +28,7 @@ struct Problem : attn_problem {
   attn_tensor q, k, v, o;
   attn_tensor dout, dq, dk, dv;  // backward
   float* lse;                    // forward: NULL where it is not wanted
-  void* workspace;               // backward
+  void* workspace;               // forward, backward, kKvcacheForward
   uint64_t workspace_size;
   attn_tensor bias_matrix;    // ATTN_BIAS_ELEMENTWISE
   const float* alibi_slopes;  // ATTN_BIAS_ALIBI
@@ -32,9 +40,11 @@ struct Problem : attn_problem {
   bool bias_grad;
   int32_t dbias_sums;  // attn_dbias_sum
   bool deterministic;
+  // kForward on the GPU without an lse: a kernel may leave one in the workspace.
+  bool spare_lse;
   // On the GPU, results that the workspace keeps apart until they are put together: sums of dq, 1
   // but where backward is deterministic; over a cache, those of parts of the keys, 0 where the
-  // kernels need none.
+  // kernels need none; forward, an lse that is not wanted, or 0.
   int64_t most_parts = 1;
   attn_kvcache cache;  // kKvcacheForward, kAppendKv
   int32_t splits;      // kKvcacheForward; 0: as dispatch chooses
@@ -47,6 +57,10 @@ struct Problem : attn_problem {
   const void* rotary_cos;
   const void* rotary_sin;
   uint8_t* kept;  // kDropoutMask, which has no tensor
+  // Where the caller's arrays lie. On the CPU the fields above are copies, as far as they are read:
+  // the caller's may change after they were checked.
+  Arrays lent;
+  std::vector<std::shared_ptr<const int32_t[]>> copies;
 };
 
 inline bool is_group(const attn_problem& p) { return p.mode == ATTN_MODE_GROUP; }
@@ -145,7 +159,8 @@ inline bool has_scores(const Problem& p) {
 
 // Whether any kernel has something to do.
 inline bool has_work(const Problem& p) {
-  if (!is_append(p)) return has_scores(p);
+  // On a GPU only a kernel knows which sequences min_seqlen_q leaves out.
+  if (!is_append(p)) return has_scores(p) || (p.min_seqlen_q > 0 && query_rows(p) != 0);
   return p.batch != 0 && (p.seqlen_new != 0 || (has_rotary(p) && p.seqlen_q != 0));
 }
 

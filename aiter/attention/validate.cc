@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/attention/validate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -49,8 +50,8 @@ void validate_dtype(const attn_problem& p) {
       return;
     case ATTN_DTYPE_FP32:
       if (p.device_type != ATTN_DEVICE_CPU) {
-        fail(Status::kUnsupported,
-             "dtype is fp32, which only the CPU reference computes: use fp16 or bf16 on the GPU");
+        fail(Status::kUnsupported, Field("dtype"),
+             " is fp32, which only the CPU reference computes: use fp16 or bf16 on the GPU");
       }
       return;
     default:
@@ -98,15 +99,15 @@ void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_proble
     refuse(field, cu, "must be aligned to 4 bytes");
   }
   if (p.device_type != ATTN_DEVICE_CPU) return;
-  if (cu[0] != 0) refuse(concat(field, "[0]"), cu[0], "must be 0");
+  if (cu[0] != 0) refuse({concat(field, "[0]"), 0}, cu[0], "must be 0");
   for (int32_t i = 0; i < p.batch; ++i) {
     const int64_t length = int64_t{cu[i + 1]} - cu[i];
     if (length < 0) {
-      refuse(concat(field, "[", i + 1, "]"), cu[i + 1], "must not be less than the one before, ",
-             cu[i]);
+      refuse({concat(field, "[", i + 1, "]"), i}, cu[i + 1],
+             "must not be less than the one before, ", cu[i]);
     }
     if (length > seqlen) {
-      refuse(concat(field, "[", i + 1, "] - ", field, "[", i, "]"), length, "must not exceed ",
+      refuse({concat(field, "[", i + 1, "] - ", field, "[", i, "]"), i}, length, "must not exceed ",
              longest, ", ", seqlen);
     }
   }
@@ -120,13 +121,14 @@ bool may_lack_cu_seqlens_k(const Problem& p) {
   return in_pages(p) && (p.cache.seqlens_k || p.cache.page_indptr);
 }
 
-void validate_lengths(const Problem& p, Pointers pointers) {
+void validate_lengths(Problem* problem, Pointers pointers) {
+  const Problem& p = *problem;
   require_at_least("seqlen_q", p.seqlen_q, 0);
   require_at_least("seqlen_k", p.seqlen_k, 0);
   if (!is_group(p)) {
     const auto group_only = [](const char* field, bool set) {
       if (set) {
-        fail(Status::kInvalidArgument, field,
+        fail(Status::kInvalidArgument, Field(field),
              " is set, but belongs to group mode: leave it zero, or set mode to ATTN_MODE_GROUP");
       }
     };
@@ -139,6 +141,8 @@ void validate_lengths(const Problem& p, Pointers pointers) {
   validate_total("total_q", p.total_q, p, "seqlen_q", p.seqlen_q);
   validate_total("total_k", p.total_k, p, "seqlen_k", p.seqlen_k);
   if (pointers == Pointers::kIgnored) return;
+  copy_array(problem, &problem->cu_seqlens_q, int64_t{p.batch} + 1);
+  copy_array(problem, &problem->cu_seqlens_k, int64_t{p.batch} + 1);
   validate_cu_seqlens("cu_seqlens_q", p.cu_seqlens_q, p, "total_q", p.total_q, "seqlen_q",
                       p.seqlen_q);
   if (!p.cu_seqlens_k && may_lack_cu_seqlens_k(p)) {
@@ -175,7 +179,8 @@ void validate_scores(const attn_problem& p) {
   }
 }
 
-void validate_problem(const Problem& p, Pointers pointers) {
+void validate_problem(Problem* problem, Pointers pointers) {
+  const Problem& p = *problem;
   validate_mode(p);
   validate_device(p);
   validate_dtype(p);
@@ -193,7 +198,13 @@ void validate_problem(const Problem& p, Pointers pointers) {
   }
   validate_mask(p);
   validate_scores(p);
-  validate_lengths(p, pointers);
+  validate_lengths(problem, pointers);
+}
+
+void set_lent(Problem* p) {
+  const attn_kvcache& c = p->cache;
+  p->lent = {p->cu_seqlens_q, p->cu_seqlens_k, c.seqlens_k,   c.batch_index,
+             c.block_table,   c.page_indptr,   c.page_indices};
 }
 
 void validate_flag(const char* field, int32_t value) {
@@ -203,7 +214,7 @@ void validate_flag(const char* field, int32_t value) {
 // What the args have of a bias is what the problem says.
 void validate_bias(const Problem& p) {
   const auto only_with = [](const char* field, const char* bias) {
-    fail(Status::kInvalidArgument, field, " is set, but the problem's bias is not ", bias,
+    fail(Status::kInvalidArgument, Field(field), " is set, but the problem's bias is not ", bias,
          ": leave it zero, or set bias");
   };
   if (p.bias != ATTN_BIAS_ELEMENTWISE && p.bias_matrix.data) {
@@ -217,8 +228,8 @@ void validate_bias(const Problem& p) {
     refuse("bias_grad", 1, "must be 0, as the problem's bias is not ATTN_BIAS_ELEMENTWISE");
   }
   if (!p.bias_grad && p.dbias.data) {
-    fail(Status::kInvalidArgument,
-         "dbias.data is set, but bias_grad is 0: leave it zero, or set bias_grad to 1");
+    fail(Status::kInvalidArgument, Field("dbias.data"),
+         " is set, but bias_grad is 0: leave it zero, or set bias_grad to 1");
   }
   constexpr int32_t kAll = ATTN_DBIAS_SUM_BATCH | ATTN_DBIAS_SUM_HEADS | ATTN_DBIAS_SUM_QUERIES;
   if (p.dbias_sums & ~kAll) {
@@ -265,7 +276,8 @@ void validate_fp8(const Problem& p) {
   require_normal("softmax_scale * descale_q * descale_k", score_scale(p));
   require_normal("descale_v * scale_o", output_scale(p));
   if (p.device_type != ATTN_DEVICE_CPU && p.v_layout != ATTN_V_COLUMNS) {
-    fail(Status::kUnsupported, "v_layout is ", p.v_layout, " (rows), but Composable Kernel's fp8 ",
+    fail(Status::kUnsupported, Field("v_layout"), " is ", p.v_layout,
+         " (rows), but Composable Kernel's fp8 ",
          "kernels take columns: pass v as [batch, heads_k, head_size_v, seqlen_k] with v_layout ",
          static_cast<int>(ATTN_V_COLUMNS));
   }
@@ -281,7 +293,7 @@ void validate_forward(const Problem& p) {
 
 void validate_backward(const Problem& p) {
   if (p.logits_soft_cap > 0 && p.device_type != ATTN_DEVICE_CPU) {
-    fail(Status::kUnsupported, "logits_soft_cap is ", p.logits_soft_cap,
+    fail(Status::kUnsupported, Field("logits_soft_cap"), " is ", p.logits_soft_cap,
          ", but Composable Kernel has no backward kernel with a cap: pass arrays in host memory, ",
          "or compute without a cap");
   }
@@ -298,19 +310,27 @@ void make_canonical(Problem* p) {
     if (e.batch <= 1) t.stride_batch = 0;
   }
   const int64_t open = int64_t{p->seqlen_q} + p->seqlen_k;
-  if (p->window_left >= open) p->window_left = -1;
   if (p->window_right >= open) p->window_right = -1;
+  if (p->window_left < open) return;
+  // An open window may make the mask causal, which ALiBi is told apart by.
+  const bool keeps_side = p->bias == ATTN_BIAS_ALIBI && p->window_right == 0;
+  p->window_left = keeps_side ? static_cast<int32_t>(open) : -1;
 }
 
-Problem validated(Problem p, Pointers pointers, const MostParts& most_parts = {}) {
-  validate_problem(p, pointers);
+Problem validated(Problem p, Pointers pointers, const MostParts& most_parts) {
+  set_lent(&p);
+  validate_problem(&p, pointers);
   validate_bias(p);
   validate_fp8(p);
   is_backward(p) ? validate_backward(p) : validate_forward(p);
-  if (has_cache(p)) validate_cache(p, pointers);
+  if (has_cache(p)) validate_cache(&p, pointers);
   const bool on_gpu = p.device_type != ATTN_DEVICE_CPU;
-  if (has_cache(p)) p.most_parts = 0;
-  if ((p.deterministic || has_cache(p)) && on_gpu && has_scores(p)) p.most_parts = most_parts(p);
+  if (!is_backward(p)) p.most_parts = 0;
+  p.spare_lse = p.direction == Direction::kForward && !p.lse && on_gpu &&
+                (p.workspace || pointers == Pointers::kIgnored);
+  if ((p.deterministic || has_cache(p) || p.spare_lse) && on_gpu && has_work(p)) {
+    p.most_parts = most_parts(p);
+  }
   validate_memory(p, pointers);
   make_canonical(&p);
   return p;
@@ -318,7 +338,17 @@ Problem validated(Problem p, Pointers pointers, const MostParts& most_parts = {}
 
 }  // namespace
 
-Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointers pointers) {
+void copy_array(Problem* p, const int32_t** array, int64_t count) {
+  const bool is_aligned = reinterpret_cast<uintptr_t>(*array) % alignof(int32_t) == 0;
+  if (!*array || !is_aligned || p->device_type != ATTN_DEVICE_CPU) return;
+  const std::shared_ptr<int32_t[]> copy(new int32_t[count]);
+  std::copy_n(*array, count, copy.get());
+  *array = copy.get();
+  p->copies.push_back(copy);
+}
+
+Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointers pointers,
+                  const MostParts& most_parts) {
   Problem p = {problem, Direction::kForward, args.q, args.k, args.v, args.o};
   p.lse = args.lse;
   p.bias_matrix = args.bias;
@@ -330,7 +360,9 @@ Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointe
   p.descale_k = args.descale_k;
   p.descale_v = args.descale_v;
   p.scale_o = args.scale_o;
-  return validated(p, pointers);
+  p.workspace = args.workspace;
+  p.workspace_size = args.workspace_size;
+  return validated(p, pointers, most_parts);
 }
 
 Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointers pointers,
@@ -380,13 +412,14 @@ Problem validated(const attn_append_kv_args& args, const attn_problem& problem,
   p.rotary_cos = args.rotary_cos;
   p.rotary_sin = args.rotary_sin;
   validate_append_mode(p);
-  validate_problem(p, pointers);
+  set_lent(&p);
+  validate_problem(&p, pointers);
   validate_fp8(p);
   // What else attention does with the cache is no matter here.
   p.bias = ATTN_BIAS_NONE;
   p.logits_soft_cap = p.dropout_p = 0;
   validate_append(p, pointers);
-  validate_cache(p, pointers);
+  validate_cache(&p, pointers);
   validate_appended_places(p, pointers);
   validate_memory(p, pointers);
   make_canonical(&p);
@@ -396,7 +429,8 @@ Problem validated(const attn_append_kv_args& args, const attn_problem& problem,
 Problem validated(const attn_dropout_mask_args& args, const attn_problem& problem) {
   Problem p = {problem, Direction::kDropoutMask};
   p.kept = args.kept;
-  validate_problem(p, Pointers::kRequired);
+  set_lent(&p);
+  validate_problem(&p, Pointers::kRequired);
   validate_kept(p);
   return p;
 }

@@ -13,18 +13,24 @@
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
+// Replaces one of p's arrays by a copy where it is read: in host memory. It stays as it is where it
+// is about to be refused: NULL or misaligned.
+void copy_array(Problem* p, const int32_t** array, int64_t count);
+
 // Whether the pointers matter: they do not where only a plan is asked for.
 enum class Pointers { kRequired, kIgnored };
 
-// A problem's most_parts, where that depends on the kernels: of a deterministic backward pass, and
-// over a cache. Asked of problems with scores on the GPU whose numbers are valid. May throw.
+// A problem's most_parts, where that depends on the kernels: of forward without an lse, of a
+// deterministic backward pass, and over a cache. Asked of problems with scores on the GPU whose
+// numbers are valid. May throw.
 using MostParts = std::function<int64_t(const Problem&)>;
 
 // Throw kInvalidArgument, or kUnsupported where only the device is in the way. Pointers in args
 // to other structs are not followed: their copies are passed. The result is canonical: strides of
 // dimensions with one entry are those of a contiguous tensor, and a window as wide as the sequences
 // is -1.
-Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointers pointers);
+Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointers pointers,
+                  const MostParts& most_parts = {});
 Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointers pointers,
                   const MostParts& most_parts);
 Problem validated(const attn_kvcache_fwd_args& args, const attn_problem& problem,
@@ -32,5 +38,9 @@ Problem validated(const attn_kvcache_fwd_args& args, const attn_problem& problem
 Problem validated(const attn_append_kv_args& args, const attn_problem& problem,
                   const attn_kvcache& cache, Pointers pointers);
 Problem validated(const attn_dropout_mask_args& args, const attn_problem& problem);
+
+// Throws kInvalidArgument where the two do not go together: `append` changes the cache ahead of
+// `attention`, in one call, so what it writes is nothing else that attention reads.
+void validate_appended(const Problem& append, const Problem& attention);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

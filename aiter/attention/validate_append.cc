@@ -19,7 +19,7 @@ constexpr uintptr_t kTableAlignment = 16;
 
 void require_unset(const char* field, bool set) {
   if (!set) return;
-  fail(Status::kInvalidArgument, field, " is set, but rotary is ",
+  fail(Status::kInvalidArgument, Field(field), " is set, but rotary is ",
        static_cast<int>(ATTN_ROTARY_NONE), " (none): leave it zero, or set rotary");
 }
 
@@ -49,14 +49,9 @@ void validate_rotary(const Problem& p, Pointers pointers) {
     refuse("rotary_size", p.rotary_size, "must be a multiple of ", kRotaryUnit, " from ",
            kRotaryUnit, " to head_size_qk, ", p.head_size_qk);
   }
-  // A sequence has seqlen_k - seqlen_new keys before, at most.
-  const int64_t queries = p.mask == ATTN_MASK_NONE ? std::min(p.seqlen_q, 1) : p.seqlen_q;
-  const int64_t tokens =
-      int64_t{p.seqlen_k} - p.seqlen_new + std::max<int64_t>(p.seqlen_new, queries);
-  if (p.rotary_length < tokens) {
-    refuse("rotary_length", p.rotary_length, "tokens up to ", tokens,
-           " may be rotated: seqlen_k less seqlen_new, and the greater of seqlen_new and, with a ",
-           "mask, seqlen_q");
+  if (p.rotary_length < p.seqlen_k) {
+    refuse("rotary_length", p.rotary_length, "must be at least seqlen_k, ", p.seqlen_k,
+           ", the room of a sequence");
   }
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   if (p.device_type != ATTN_DEVICE_CPU && int64_t{p.rotary_length} * (p.rotary_size / 2) > kMost) {
@@ -68,10 +63,23 @@ void validate_rotary(const Problem& p, Pointers pointers) {
   validate_table("rotary_sin", p.rotary_sin, p);
 }
 
+// New keys and queries are rotated by their positions, of which queries may have the greater ones.
+void validate_rotated_tokens(const Problem& p) {
+  const int32_t queries = p.mask == ATTN_MASK_NONE ? std::min(p.seqlen_q, 1) : p.seqlen_q;
+  for (int32_t b = 0; b < p.batch; ++b) {
+    const int64_t tokens = int64_t{p.cache.seqlens_k[b]} + std::max(p.seqlen_new, queries);
+    if (tokens <= p.rotary_length) continue;
+    refuse({"rotary_length", b}, p.rotary_length, "tokens up to ", tokens,
+           " are rotated: ", "seqlens_k[", b, "], ", p.cache.seqlens_k[b],
+           ", and the greater of seqlen_new and, with a mask, seqlen_q");
+  }
+}
+
 // An entry or a page that is written, and what names it.
 struct Place {
   int32_t entry;
   int64_t index;  // in batch_index or block_table
+  int64_t sequence;
 
   bool operator<(const Place& other) const {
     return std::pair(entry, index) < std::pair(other.entry, other.index);
@@ -83,14 +91,14 @@ std::vector<Place> written(const Problem& p) {
   std::vector<Place> places;
   for (int64_t b = 0; b < p.batch; ++b) {
     if (!in_pages(p)) {
-      places.push_back({c.batch_index[b], b});
+      places.push_back({c.batch_index[b], b, b});
       continue;
     }
     const int64_t first = c.seqlens_k[b] / c.page_size;
     const int64_t last = (int64_t{c.seqlens_k[b]} + p.seqlen_new - 1) / c.page_size;
     for (int64_t j = first; j <= last; ++j) {
       const int64_t index = b * c.block_table_stride + j;
-      places.push_back({c.block_table[index], index});
+      places.push_back({c.block_table[index], index, b});
     }
   }
   return places;
@@ -110,7 +118,8 @@ void validate_append(const Problem& p, Pointers pointers) {
            ", the room of a sequence");
   }
   if (in_pages(p) && in_page_list(p)) {
-    fail(Status::kInvalidArgument, "block_table is not given, but appending to pages finds them ",
+    fail(Status::kInvalidArgument, Field("block_table"),
+         " is not given, but appending to pages finds them ",
          "by it: pass block_table and block_table_stride, and no page_indptr");
   }
   switch (p.rotary) {
@@ -133,9 +142,9 @@ void validate_append(const Problem& p, Pointers pointers) {
 }
 
 void validate_appended_places(const Problem& p, Pointers pointers) {
-  if (pointers == Pointers::kIgnored || p.device_type != ATTN_DEVICE_CPU || p.seqlen_new == 0) {
-    return;
-  }
+  if (pointers == Pointers::kIgnored || p.device_type != ATTN_DEVICE_CPU) return;
+  if (has_rotary(p)) validate_rotated_tokens(p);
+  if (p.seqlen_new == 0) return;
   if (!in_pages(p) && !p.cache.batch_index) return;  // each has its own
   const char* const array = in_pages(p) ? "block_table" : "batch_index";
   std::vector<Place> places = written(p);
@@ -143,8 +152,9 @@ void validate_appended_places(const Problem& p, Pointers pointers) {
   for (size_t i = 1; i < places.size(); ++i) {
     const Place &one = places[i - 1], &other = places[i];
     if (one.entry != other.entry) continue;
-    refuse(concat(array, "[", other.index, "]"), other.entry, "is that of ", array, "[", one.index,
-           "], too: what is appended must have ", in_pages(p) ? "pages" : "entries", " of its own");
+    refuse({concat(array, "[", other.index, "]"), other.sequence}, other.entry, "is that of ",
+           array, "[", one.index, "], too: what is appended must have ",
+           in_pages(p) ? "pages" : "entries", " of its own");
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 
 #include "aiter/attention/error.h"
 #include "kernels/launch_table/launch_table.h"
@@ -16,7 +17,7 @@ constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 template <typename T>
 void require_unset(const char* field, T value, const char* belongs) {
   if (value == T{}) return;
-  fail(Status::kInvalidArgument, field, " is set, but ", belongs, ": leave it zero");
+  fail(Status::kInvalidArgument, Field(field), " is set, but ", belongs, ": leave it zero");
 }
 
 void require_array(const char* field, const int32_t* array, int64_t entries) {
@@ -103,15 +104,15 @@ void require_arrays(const Problem& p) {
 
 void validate_page_indptr(const Problem& p) {
   const int32_t* const indptr = p.cache.page_indptr;
-  if (indptr[0] != 0) refuse("page_indptr[0]", indptr[0], "must be 0");
+  if (indptr[0] != 0) refuse({"page_indptr[0]", 0}, indptr[0], "must be 0");
   for (int64_t b = 0; b < p.batch; ++b) {
     const int64_t length = int64_t{indptr[b + 1]} - indptr[b];
     if (length < 0) {
-      refuse(concat("page_indptr[", b + 1, "]"), indptr[b + 1],
+      refuse({concat("page_indptr[", b + 1, "]"), b}, indptr[b + 1],
              "must not be less than the one before, ", indptr[b]);
     }
     if (length > p.seqlen_k) {
-      refuse(concat("page_indptr[", b + 1, "] - page_indptr[", b, "]"), length,
+      refuse({concat("page_indptr[", b + 1, "] - page_indptr[", b, "]"), b}, length,
              "must not exceed seqlen_k, ", p.seqlen_k);
     }
   }
@@ -122,7 +123,8 @@ void validate_length(const Problem& p, int64_t b) {
   if (!c.seqlens_k) return;
   const auto require_room = [&](int64_t room, const char* what) {
     if (c.seqlens_k[b] >= 0 && c.seqlens_k[b] <= room) return;
-    refuse(concat("seqlens_k[", b, "]"), c.seqlens_k[b], "must be from 0 to ", room, ", ", what);
+    refuse({concat("seqlens_k[", b, "]"), b}, c.seqlens_k[b], "must be from 0 to ", room, ", ",
+           what);
   };
   require_room(p.seqlen_k - p.seqlen_new,
                p.seqlen_new == 0 ? "seqlen_k" : "seqlen_k less seqlen_new");
@@ -136,36 +138,47 @@ void validate_length(const Problem& p, int64_t b) {
   }
 }
 
-void validate_entry(const Problem& p, const char* array, int64_t index, int32_t entry) {
+// index: in the array; b: the sequence whose it is.
+void validate_entry(const Problem& p, const char* array, int64_t index, int64_t b, int32_t entry) {
   if (entry >= 0 && entry < p.cache.entries) return;
-  refuse(concat(array, "[", index, "]"), entry, "the cache has ", p.cache.entries,
+  refuse({concat(array, "[", index, "]"), b}, entry, "the cache has ", p.cache.entries,
          in_pages(p) ? " pages" : " entries", ", numbered from 0");
 }
 
-// What is read of host memory is in range.
-void validate_contents(const Problem& p) {
-  const attn_kvcache& c = p.cache;
+// What is read of host memory is in range, and read once: of the pages those that are in use.
+void validate_contents(Problem* problem) {
+  const Problem& p = *problem;
+  attn_kvcache& c = problem->cache;
   if (c.page_indptr) validate_page_indptr(p);
   if (!c.seqlens_k && !c.batch_index && !in_pages(p)) return;
+  const bool list = in_page_list(p);
+  const char* const field = list ? "page_indices" : "block_table";
+  const int32_t* const given = list ? c.page_indices : c.block_table;
+  std::shared_ptr<int32_t[]> pages;
+  if (given)
+    pages.reset(new int32_t[list ? c.page_indptr[p.batch] : p.batch * c.block_table_stride]);
   for (int64_t b = 0; b < p.batch; ++b) {
     validate_length(p, b);
-    if (c.batch_index) validate_entry(p, "batch_index", b, c.batch_index[b]);
+    if (c.batch_index) validate_entry(p, "batch_index", b, b, c.batch_index[b]);
     if (!in_pages(p)) continue;
-    const bool list = in_page_list(p);
     const int64_t first = list ? c.page_indptr[b] : b * c.block_table_stride;
-    const int64_t pages = (keys_of(p, b) + p.seqlen_new + c.page_size - 1) / c.page_size;
-    for (int64_t j = first; j < first + pages; ++j) {
-      list ? validate_entry(p, "page_indices", j, c.page_indices[j])
-           : validate_entry(p, "block_table", j, c.block_table[j]);
+    const int64_t used = (keys_of(p, b) + p.seqlen_new + c.page_size - 1) / c.page_size;
+    for (int64_t j = first; j < first + used; ++j) {
+      pages[j] = given[j];
+      validate_entry(p, field, j, b, pages[j]);
     }
   }
+  if (!pages) return;
+  (list ? c.page_indices : c.block_table) = pages.get();
+  problem->copies.push_back(pages);
 }
 
 // Upstream's kernels over single keys go by page_indptr alone, and address all of the cache at
 // once.
 void validate_page_list_on_gpu(const Problem& p) {
   const auto has_none = [](const char* field, int64_t value, const char* what) {
-    fail(Status::kUnsupported, field, " is ", value, ", but kernels over page_indptr ", what);
+    fail(Status::kUnsupported, Field(field), " is ", value, ", but kernels over page_indptr ",
+         what);
   };
   if (p.splits > 1) has_none("splits", p.splits, "do not split keys: pass 0 or 1");
   if (p.min_seqlen_q > 0) has_none("min_seqlen_q", p.min_seqlen_q, "leave no sequence out: pass 0");
@@ -175,8 +188,8 @@ void validate_page_list_on_gpu(const Problem& p) {
              "begin with a sequence's first key: pass -1, or a block_table");
   }
   if (p.cache.seqlens_k) {
-    fail(Status::kUnsupported,
-         "seqlens_k is set, but kernels over page_indptr take its differences ",
+    fail(Status::kUnsupported, Field("seqlens_k"),
+         " is set, but kernels over page_indptr take its differences ",
          "as lengths: pass NULL, and a page_indptr that says them");
   }
   const auto validate_reach = [&p](const char* field, int64_t stride, int32_t head_size) {
@@ -193,13 +206,18 @@ void validate_page_list_on_gpu(const Problem& p) {
 // What Composable Kernel has no kernel for, or computes in 32 bits.
 void validate_on_gpu(const Problem& p) {
   if (p.splits > kernels::kMostSplits) {
-    fail(Status::kUnsupported, "splits is ", p.splits, ", but kernels combine up to ",
+    fail(Status::kUnsupported, Field("splits"), " is ", p.splits, ", but kernels combine up to ",
          kernels::kMostSplits, ": pass that, or 0 for as many as fill the GPU");
   }
   if (p.splits > 1 && p.min_seqlen_q > 0) {
-    fail(Status::kUnsupported, "splits is ", p.splits,
+    fail(Status::kUnsupported, Field("splits"), " is ", p.splits,
          ", but kernels that leave sequences out, as ",
          "min_seqlen_q asks, do not split keys: pass 1");
+  }
+  if (p.min_seqlen_q > 0 && !has_scores(p) && query_rows(p) != 0) {
+    fail(Status::kUnsupported, Field("min_seqlen_q"), " is ", p.min_seqlen_q,
+         ", but without any key no kernel runs that could tell which sequences it leaves out: ",
+         "leave the call out, or pass 0");
   }
   if (in_pages(p) && in_page_list(p)) validate_page_list_on_gpu(p);
   const int64_t entries = p.batch * p.cache.block_table_stride;
@@ -212,7 +230,8 @@ void validate_on_gpu(const Problem& p) {
 
 }  // namespace
 
-void validate_cache(const Problem& p, Pointers pointers) {
+void validate_cache(Problem* problem, Pointers pointers) {
+  const Problem& p = *problem;
   const attn_kvcache& c = p.cache;
   if (c.entries < 0) refuse("entries", c.entries, "must be at least 0");
   if (c.page_size < 0) refuse("page_size", c.page_size, "must be at least 1, or 0: in place");
@@ -224,14 +243,17 @@ void validate_cache(const Problem& p, Pointers pointers) {
   }
   if (p.device_type != ATTN_DEVICE_CPU) validate_on_gpu(p);
   const auto has_none = [](const char* field, const char* what) {
-    fail(Status::kInvalidArgument, field, " is set, but attention over a cache has no ", what,
-         ": leave it 0, or gather the keys and call attn_fwd");
+    fail(Status::kInvalidArgument, Field(field), " is set, but attention over a cache has no ",
+         what, ": leave it 0, or gather the keys and call attn_fwd");
   };
   if (p.dropout_p > 0) has_none("dropout_p", "dropout");
   if (p.bias == ATTN_BIAS_ELEMENTWISE) has_none("bias", "elementwise bias");
   if (pointers == Pointers::kIgnored) return;
+  copy_array(problem, &problem->cache.seqlens_k, p.batch);
+  copy_array(problem, &problem->cache.batch_index, p.batch);
+  if (in_pages(p)) copy_array(problem, &problem->cache.page_indptr, int64_t{p.batch} + 1);
   require_arrays(p);
-  if (p.device_type == ATTN_DEVICE_CPU) validate_contents(p);
+  if (p.device_type == ATTN_DEVICE_CPU) validate_contents(problem);
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

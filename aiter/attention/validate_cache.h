@@ -8,7 +8,8 @@
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
-// The numbers of the problem itself are valid. Throws kInvalidArgument.
-void validate_cache(const Problem& problem, Pointers pointers);
+// The numbers of the problem itself are valid. Arrays that are read become copies. Throws
+// kInvalidArgument.
+void validate_cache(Problem* problem, Pointers pointers);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -5,8 +5,10 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <initializer_list>
 #include <limits>
+#include <string_view>
 
 #include "aiter/attention/error.h"
 #include "aiter/attention/workspace.h"
@@ -128,17 +130,17 @@ class Memory {
     constexpr int64_t kNumber = sizeof(int32_t);
     const int64_t batch = p_.batch, offsets = batch + 1;
     if (is_group(p_)) {
-      add("cu_seqlens_q", false, p_.cu_seqlens_q, {offsets, kNumber});
-      add("cu_seqlens_k", false, p_.cu_seqlens_k, {offsets, kNumber});
+      add("cu_seqlens_q", false, p_.lent.cu_seqlens_q, {offsets, kNumber});
+      add("cu_seqlens_k", false, p_.lent.cu_seqlens_k, {offsets, kNumber});
     }
     const attn_kvcache& cache = p_.cache;
-    add("seqlens_k", false, cache.seqlens_k, {batch, kNumber});
-    add("batch_index", false, cache.batch_index, {batch, kNumber});
-    add("block_table", false, cache.block_table, {batch, cache.block_table_stride, kNumber});
-    add("page_indptr", false, cache.page_indptr, {offsets, kNumber});
+    add("seqlens_k", false, p_.lent.seqlens_k, {batch, kNumber});
+    add("batch_index", false, p_.lent.batch_index, {batch, kNumber});
+    add("block_table", false, p_.lent.block_table, {batch, cache.block_table_stride, kNumber});
+    add("page_indptr", false, p_.lent.page_indptr, {offsets, kNumber});
     // How many there are is known in host memory only.
     if (cache.page_indices && p_.device_type == ATTN_DEVICE_CPU) {
-      add("page_indices", false, cache.page_indices, {cache.page_indptr[batch], kNumber});
+      add("page_indices", false, p_.lent.page_indices, {cache.page_indptr[batch], kNumber});
     }
   }
 
@@ -151,6 +153,18 @@ class Memory {
     }
   }
 
+  // With that of another call, which may read the tensors that this one writes.
+  void validate_sharing(const Memory& next) const {
+    for (size_t i = 0; i < count_; ++i) {
+      for (size_t j = 0; j < next.count_; ++j) {
+        if (!is_output_[i] && !next.is_output_[j]) continue;
+        const Region &one = regions_[i], &other = next.regions_[j];
+        if (std::string_view(one.name) == other.name) continue;
+        is_output_[i] ? refuse_sharing(one, other) : refuse_sharing(other, one);
+      }
+    }
+  }
+
  private:
   // begin and end are of what the steps add to `first`.
   void add(Region region, bool is_output, const void* data, int64_t width) {
@@ -159,7 +173,7 @@ class Memory {
     region.width = width;
     if (first > kMostAddress || width > kMostAddress || region.first + region.begin < 0 ||
         region.first + region.end + width > kMostAddress) {
-      fail(Status::kInvalidArgument, region.name, " at ", data,
+      fail(Status::kInvalidArgument, Field(region.name), " at ", data,
            " exceeds the address space: check its pointer, its strides and its sizes");
     }
     region.begin += region.first;
@@ -294,13 +308,24 @@ void validate_dbias_sum(const Problem& p) {
   }
 }
 
+const char* workspace_question(Direction direction) {
+  switch (direction) {
+    case Direction::kForward:
+      return "attn_fwd_workspace_size";
+    case Direction::kBackward:
+      return "attn_bwd_workspace_size";
+    default:
+      return "attn_kvcache_fwd_workspace_size";
+  }
+}
+
 void validate_workspace(const Problem& p, Memory* memory) {
-  if (p.device_type == ATTN_DEVICE_CPU || !has_scores(p)) return;
+  if (p.device_type == ATTN_DEVICE_CPU || !has_work(p)) return;
   const uint64_t needed = workspace_size(p);
   if (needed == 0) return;
   if (p.workspace_size < needed) {
     refuse("workspace_size", p.workspace_size, "this problem needs ", needed, " bytes: ask ",
-           has_cache(p) ? "attn_kvcache_fwd_workspace_size" : "attn_bwd_workspace_size");
+           workspace_question(p.direction));
   }
   if (!p.workspace) {
     refuse("workspace", "NULL", "this problem needs ", needed, " bytes of device memory");
@@ -308,9 +333,8 @@ void validate_workspace(const Problem& p, Memory* memory) {
   if (reinterpret_cast<uintptr_t>(p.workspace) % kWorkspaceAlignment != 0) {
     refuse("workspace", p.workspace, "must be aligned to ", kWorkspaceAlignment, " bytes");
   }
-  if (has_cache(p)) {
-    validate_parts(p);
-  } else {
+  if (has_cache(p)) validate_parts(p);
+  if (is_backward(p)) {
     if (p.dbias_sums) validate_dbias_sum(p);
     validate_addressable("dq, while it is summed in fp32,", query_extents(p, p.head_size_qk),
                          sizeof(float));
@@ -326,24 +350,43 @@ void validate_workspace(const Problem& p, Memory* memory) {
   memory->add("workspace", true, p.workspace, {static_cast<int64_t>(std::min(needed, kMost))});
 }
 
-}  // namespace
-
-void validate_memory(const Problem& p, Pointers pointers) {
+// All that the call reads and writes, each valid by itself. Without pointers: nothing.
+Memory memory_of(const Problem& p, Pointers pointers) {
   const bool forward = !is_backward(p);
   Memory memory(p);
   validate_lse(p);
   for (const Operand& operand : Operands(p)) validate_operand(p, operand, pointers, &memory);
   validate_slopes(p, pointers, &memory);
-  if (pointers == Pointers::kIgnored) return;
+  if (pointers == Pointers::kIgnored) return memory;
   if (has_rotary(p)) add_rotary(p, &memory);
   if (!forward && !p.lse && query_rows(p) > 0) {
     refuse("lse", "NULL", "backward needs the lse of forward");
   }
-  if (!forward || p.direction == Direction::kKvcacheForward) validate_workspace(p, &memory);
+  if (!is_append(p)) validate_workspace(p, &memory);
   memory.add("lse", forward, p.lse, {query_rows(p), p.heads_q, sizeof(float)});
   validate_rng_state(p, &memory);
   memory.add_lengths();
-  memory.validate_sharing();
+  return memory;
+}
+
+void require_same(const char* name, const attn_tensor& appended, const attn_tensor& read) {
+  if (std::memcmp(&appended, &read, sizeof(read)) == 0) return;
+  refuse(concat("append.", name, ".data"), appended.data, "must be ", name, " of the call, ",
+         read.data, ", with the same strides");
+}
+
+}  // namespace
+
+void validate_memory(const Problem& p, Pointers pointers) {
+  memory_of(p, pointers).validate_sharing();
+}
+
+void validate_appended(const Problem& append, const Problem& attention) {
+  require_same("k", append.k, attention.k);
+  require_same("v", append.v, attention.v);
+  if (has_rotary(append)) require_same("q", append.q, attention.q);
+  memory_of(append, Pointers::kRequired)
+      .validate_sharing(memory_of(attention, Pointers::kRequired));
 }
 
 void validate_kept(const Problem& p) {

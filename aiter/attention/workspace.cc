@@ -73,6 +73,10 @@ BwdWorkspace bwd_workspace(const Problem& p) {
   return w;
 }
 
+WorkspacePiece fwd_workspace(const Problem& p) {
+  return Layout().add({p.most_parts, query_rows(p), p.heads_q, int64_t{sizeof(float)}});
+}
+
 KvcacheWorkspace kvcache_workspace(const Problem& p, int64_t splits) {
   constexpr int64_t kFloat = sizeof(float);
   const int64_t queries = query_rows(p);
@@ -85,8 +89,16 @@ KvcacheWorkspace kvcache_workspace(const Problem& p, int64_t splits) {
 }
 
 uint64_t workspace_size(const Problem& p) {
-  if (is_backward(p)) return bwd_workspace(p).size;
-  return has_cache(p) ? kvcache_workspace(p, p.most_parts).size : 0;
+  switch (p.direction) {
+    case Direction::kForward:
+      return fwd_workspace(p).size;
+    case Direction::kBackward:
+      return bwd_workspace(p).size;
+    case Direction::kKvcacheForward:
+      return kvcache_workspace(p, p.most_parts).size;
+    default:
+      return 0;
+  }
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

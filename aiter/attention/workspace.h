@@ -45,7 +45,8 @@ struct KvcacheWorkspace {
   uint64_t size;
 };
 
-// Throw kInvalidArgument where a size does not fit into 64 bits.
+// Throw kInvalidArgument where a size does not fit into 64 bits. That of forward is an lse.
+WorkspacePiece fwd_workspace(const Problem& problem);
 BwdWorkspace bwd_workspace(const Problem& problem);
 KvcacheWorkspace kvcache_workspace(const Problem& problem, int64_t splits);
 

@@ -61,7 +61,8 @@ void require_from_to(const char* field, int64_t value, int64_t least, int64_t mo
 
 // Whichever of the two is missing, the caller meant something else.
 void require_null(const char* field, const void* data, const char* why) {
-  if (data) fail(Status::kInvalidArgument, field, " is not NULL, but ", why, ": pass NULL");
+  if (data)
+    fail(Status::kInvalidArgument, runtime::Field(field), " is not NULL, but ", why, ": pass NULL");
 }
 
 void require_device(int32_t device_type, int32_t device_id) {
@@ -165,7 +166,7 @@ class Memory {
 
  private:
   static void require_data(const char* name, const void* data, int64_t element) {
-    if (!data) fail(Status::kInvalidArgument, name, " is NULL: pass its data");
+    if (!data) fail(Status::kInvalidArgument, runtime::Field(name), " is NULL: pass its data");
     if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(element) != 0) {
       refuse(name, data, "must be a multiple of ", element, ", the size of its elements");
     }

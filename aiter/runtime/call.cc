@@ -8,6 +8,7 @@ namespace {
 
 struct Texts {
   std::string message;
+  std::string field;
   std::string answer;
 };
 
@@ -16,7 +17,9 @@ struct Texts {
 // none.
 struct ThreadState {
   const char* message;  // NULL: ""
-  Texts* texts;         // NULL: none yet
+  const char* field;    // NULL: none
+  int64_t sequence;
+  Texts* texts;  // NULL: none yet
 };
 
 thread_local ThreadState thread_state;
@@ -55,13 +58,18 @@ Texts& thread_texts() {
 
 const char* thread_message() noexcept { return thread_state.message ? thread_state.message : ""; }
 
-void set_thread_message(const char* text) noexcept {
-  thread_state.message = nullptr;
+const char* thread_field() noexcept { return thread_state.field ? thread_state.field : ""; }
+
+int64_t thread_sequence() noexcept { return thread_state.field ? thread_state.sequence : -1; }
+
+void set_thread_message(const char* text, const char* field, int64_t sequence) noexcept {
+  thread_state.message = thread_state.field = nullptr;
   if (!*text) return;
   try {
-    std::string& message = thread_texts().message;
-    message = text;
-    thread_state.message = message.c_str();
+    Texts& texts = thread_texts();
+    texts.message = text;
+    texts.field = field;
+    thread_state = {texts.message.c_str(), texts.field.c_str(), sequence, &texts};
   } catch (...) {
     thread_state.message = "out of memory while reporting an error";
   }

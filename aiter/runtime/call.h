@@ -4,6 +4,7 @@
 // behind lives until the thread's next call.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <string>
@@ -15,8 +16,12 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 // Why the calling thread's last call failed; "" if it did not.
 const char* thread_message() noexcept;
 
-// Makes it a copy of `text`.
-void set_thread_message(const char* text) noexcept;
+// The field that it is about, and the index of a sequence; "" and -1: none.
+const char* thread_field() noexcept;
+int64_t thread_sequence() noexcept;
+
+// Makes them copies.
+void set_thread_message(const char* text, const char* field = "", int64_t sequence = -1) noexcept;
 
 // Where the thread's call puts a text that it answers with.
 std::string& thread_answer();
@@ -29,7 +34,7 @@ Status guarded(Body&& body) noexcept {
     body();
     return Status::kOk;
   } catch (const Error& error) {
-    set_thread_message(error.what());
+    set_thread_message(error.what(), error.field().c_str(), error.sequence());
     return error.status();
   } catch (const std::bad_alloc&) {
     set_thread_message("out of host memory");

@@ -4,6 +4,8 @@
 // status and the calling thread's message.
 #pragma once
 
+#include <cstdint>
+#include <ostream>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -24,13 +26,41 @@ enum class Status {
   kInterrupted = 8,
 };
 
+// A field of a caller's struct, with which a message begins: by its name, or an expression that
+// begins with its name ("cu_seqlens_q[3]"). sequence: the index of the one that it is about; -1:
+// none, or all.
+class Field {
+ public:
+  Field(std::string text, int64_t sequence = -1) : text_(std::move(text)), sequence_(sequence) {}
+  Field(const char* text) : Field(std::string(text)) {}
+  std::string name() const { return text_.substr(0, text_.find_first_of("[ ")); }
+  int64_t sequence() const { return sequence_; }
+  friend std::ostream& operator<<(std::ostream& out, const Field& field) {
+    return out << field.text_;
+  }
+
+ private:
+  std::string text_;
+  int64_t sequence_;
+};
+
 class Error : public std::runtime_error {
  public:
   Error(Status status, const std::string& message) : std::runtime_error(message), status_(status) {}
+  Error(Status status, const std::string& message, const Field& field)
+      : std::runtime_error(message),
+        status_(status),
+        field_(field.name()),
+        sequence_(field.sequence()) {}
   Status status() const { return status_; }
+  // "": the error is about none.
+  const std::string& field() const { return field_; }
+  int64_t sequence() const { return sequence_; }
 
  private:
   Status status_;
+  std::string field_;
+  int64_t sequence_ = -1;
 };
 
 // The parts, streamed one after the other.
@@ -48,10 +78,17 @@ template <typename... Parts>
   throw Error(status, concat(std::forward<Parts>(parts)...));
 }
 
+// Likewise, of a caller's field.
+template <typename... Parts>
+[[noreturn]] void fail(Status status, Field field, Parts&&... parts) {
+  throw Error(status, concat(field, std::forward<Parts>(parts)...), field);
+}
+
 // Refuses the value of a caller's field: the rest says what is allowed.
 template <typename Value, typename... Rest>
-[[noreturn]] void refuse(const std::string& field, const Value& value, Rest&&... rest) {
-  fail(Status::kInvalidArgument, field, " is ", value, ", but ", std::forward<Rest>(rest)...);
+[[noreturn]] void refuse(const Field& field, const Value& value, Rest&&... rest) {
+  fail(Status::kInvalidArgument, Field(field), " is ", value, ", but ",
+       std::forward<Rest>(rest)...);
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

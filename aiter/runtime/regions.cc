@@ -99,7 +99,7 @@ void refuse_sharing(const Region& output, const Region& other) {
     case Sharing::kNone:
       return;
     case Sharing::kSome:
-      fail(Status::kInvalidArgument, output.name, " overlaps ", other.name,
+      fail(Status::kInvalidArgument, Field(output.name), " overlaps ", other.name,
            ": an output must share no byte with anything else of the call; pass memory of its own, "
            "or parts of one buffer that do not meet");
     case Sharing::kUndecided:

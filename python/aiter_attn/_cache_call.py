@@ -21,6 +21,7 @@ _Result = TypeVar("_Result")
 _WORDS: Final = {
     "seqlen_k": "the room of a sequence",
     "seqlen_new": "the new keys",
+    "rotary_length": "the length of rotary_cos",
     "splits": "num_splits",
 }
 

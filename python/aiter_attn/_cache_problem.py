@@ -113,13 +113,10 @@ def appended(over: Cached, k: HasShape, v: HasShape, turned: Rotary) -> dict[str
             "a sequence in the cache"
         )
     if turned.kind:
-        # A sequence has room - seqlen_new keys before, at most.
-        queries = min(p.seqlen_q, 1) if p.mask == _C.MASK_NONE else p.seqlen_q
-        tokens = over.room - seqlen_new + max(seqlen_new, queries)
-        if turned.length < tokens:
+        if turned.length < over.room:
             raise ValueError(
-                f"rotary_cos: {turned.length} rows; allowed here: {tokens} or more, the tokens "
-                "that the cache has room for, and with a mask the queries behind its last keys"
+                f"rotary_cos: {turned.length} rows; allowed here: {over.room} or more, the "
+                "tokens that the cache has room for"
             )
     return {
         "seqlen_new": seqlen_new,

@@ -513,9 +513,9 @@ ROTARY: dict[str, Refusal] = {
     ),
     "tables too short for the queries": (
         turned,
-        {"k": NEW_WIDE[:, :3], "v": NEW_WIDE[:, :3], "causal": True},
+        {"k": NEW_WIDE[:, :3], "v": NEW_WIDE[:, :3], "causal": True, "cache_seqlens": 9},
         ValueError,
-        "rotary_cos: 12 rows; allowed here: 14 or more",
+        "the length of rotary_cos is 12, but tokens up to 14 are rotated: cache_seqlens[0], 9",
     ),
     "half a unit": (
         turned,

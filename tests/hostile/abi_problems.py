@@ -208,7 +208,7 @@ class Call:
         lse[...] = 1.5
         if d.backward or d.bits % 8 != 7:
             args.lse = lse.ctypes.data
-        if d.backward and d.device == abi.ROCM:
+        if d.device == abi.ROCM:
             self._at += -self._at % 256
             args.workspace = self.arena.address + self._at
             args.workspace_size = _ROOM - self._at
@@ -371,9 +371,8 @@ class Call:
     def workspace(self) -> Array | None:
         """As many bytes as the library says that it needs there; None: not all in the arena."""
         needed = ctypes.c_uint64(0)
-        if self.backward:
-            args = ctypes.byref(self.args)
-            abi.function("bwd_workspace_size")(args, ctypes.byref(needed))
+        direction = "bwd" if self.backward else "fwd"
+        abi.function(f"{direction}_workspace_size")(ctypes.byref(self.args), ctypes.byref(needed))
         if not needed.value or not self.args.workspace:
             return numpy.zeros(0, numpy.uint8)
         return self.arena.view(self.args.workspace, (needed.value,), (1,), numpy.uint8)
@@ -397,10 +396,7 @@ class Call:
         if p.bias == _ALIBI and (slopes := self.slopes()) is not None:
             # As attn.h says: of a causal mask the key, else the distance from the diagonal.
             rows, columns = numpy.arange(queries)[:, None], numpy.arange(keys)[None]
-            right, left = p.window_right, p.window_left
-            # A window as wide as the sequences is none.
-            wide = p.seqlen_q + p.seqlen_k
-            causal = p.mask != _NONE and right == 0 and (left < 0 or left >= wide) and wide > 0
+            causal = p.mask != _NONE and p.window_right == 0 and p.window_left < 0
             shift = 0 if p.mask == _TOP_LEFT else keys - queries
             distance = columns + 0 * rows if causal else -abs(columns - rows - shift)
             added = numpy.float64(slopes[index, head]) * distance

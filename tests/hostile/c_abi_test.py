@@ -40,10 +40,9 @@ def _plan_and_sizes(call: Call, counts: Counts) -> None:
     _require_told(status, asked)
     assert (text.value is not None) == (status == abi.OK)
     counts[f"plan_{direction}, explain_{direction}"] += 2
-    if call.backward:
-        size = ctypes.c_uint64(1)
-        _require_told(abi.function("bwd_workspace_size")(args, ctypes.byref(size)), asked)
-        counts["bwd_workspace_size"] += 1
+    size = ctypes.c_uint64(1)
+    _require_told(abi.function(f"{direction}_workspace_size")(args, ctypes.byref(size)), asked)
+    counts[f"{direction}_workspace_size"] += 1
 
 
 def _written(call: Call) -> list[Array]:

@@ -16,8 +16,8 @@ inline std::string foreign(const char* text) { return text ? utf8(text) : "no te
 // Throws Status::kInvalidArgument where a caller's device_id is not one of `count`.
 inline void require_device(int device, int count) {
   if (device >= 0 && device < count) return;
-  fail(Status::kInvalidArgument, "device_id is ", device, ", but this machine has ", count,
-       " GPU(s): pass 0 to ", count - 1);
+  fail(Status::kInvalidArgument, Field("device_id"), " is ", device, ", but this machine has ",
+       count, " GPU(s): pass 0 to ", count - 1);
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime
