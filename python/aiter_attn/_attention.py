@@ -34,6 +34,7 @@ from aiter_attn._call import Call, RngState
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, ArrayT
 from aiter_attn._fronts import by_framework
+from aiter_attn._options import options
 from aiter_attn._scales import Scale
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ __all__ = [
 ]
 
 
-class Options(TypedDict, total=False):
+class Keywords(TypedDict, total=False):
     """What a call by name may set; the functions themselves say the rest."""
 
     dropout_p: float
@@ -63,7 +64,7 @@ class Options(TypedDict, total=False):
     rng_state: RngState | None
 
 
-class _Fp8Options(Options, total=False):
+class _Fp8Keywords(Keywords, total=False):
     q_descale: Scale
     k_descale: Scale
     v_descale: Scale
@@ -73,7 +74,7 @@ class _Fp8Options(Options, total=False):
 # For type checkers: return_attn_probs says what comes back. Options by name are checked one by one;
 # options by place are not, and the result of such a call is Any.
 @overload
-def flash_attn_func(q: ArrayT, k: Array, v: Array, **options: Unpack[_Fp8Options]) -> ArrayT: ...
+def flash_attn_func(q: ArrayT, k: Array, v: Array, **options: Unpack[_Fp8Keywords]) -> ArrayT: ...
 @overload
 def flash_attn_func(
     q: ArrayT,
@@ -81,7 +82,7 @@ def flash_attn_func(
     v: Array,
     *,
     return_attn_probs: Literal[True],
-    **options: Unpack[_Fp8Options],
+    **options: Unpack[_Fp8Keywords],
 ) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_func(
@@ -90,7 +91,7 @@ def flash_attn_func(
     v: Array,
     *by_place: Any,
     return_attn_probs: bool = ...,
-    **options: Unpack[_Fp8Options],
+    **options: Unpack[_Fp8Keywords],
 ) -> Any: ...
 @by_framework
 def flash_attn_func(
@@ -160,18 +161,20 @@ def flash_attn_func(
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
     with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
-    _arguments.flag("deterministic", deterministic)
+    chosen = options(
+        dropout_p=dropout_p,
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        deterministic=deterministic,
+    )
     call = Call(
         q,
         k,
         v,
         None,
-        softmax_scale,
-        causal,
-        window_size,
-        None,
-        dropout_p=dropout_p,
-        softcap=softcap,
+        chosen,
         alibi_slopes=alibi_slopes,
         rng_state=rng_state,
         scales=(q_descale, k_descale, v_descale, out_scale),
@@ -180,7 +183,7 @@ def flash_attn_func(
     return (out, lse, call.probabilities()) if with_lse else out
 
 
-class _VarlenOptions(_Fp8Options, total=False):
+class _VarlenKeywords(_Fp8Keywords, total=False):
     block_table: Array | None
     workspace: Array | None
 
@@ -194,7 +197,7 @@ def flash_attn_varlen_func(
     cu_seqlens_k: Array,
     max_seqlen_q: SupportsIndex,
     max_seqlen_k: SupportsIndex,
-    **options: Unpack[_VarlenOptions],
+    **options: Unpack[_VarlenKeywords],
 ) -> ArrayT: ...
 @overload
 def flash_attn_varlen_func(
@@ -207,7 +210,7 @@ def flash_attn_varlen_func(
     max_seqlen_k: SupportsIndex,
     *,
     return_attn_probs: Literal[True],
-    **options: Unpack[_VarlenOptions],
+    **options: Unpack[_VarlenKeywords],
 ) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_varlen_func(
@@ -220,7 +223,7 @@ def flash_attn_varlen_func(
     max_seqlen_k: SupportsIndex,
     *by_place: Any,
     return_attn_probs: bool = ...,
-    **options: Unpack[_VarlenOptions],
+    **options: Unpack[_VarlenKeywords],
 ) -> Any: ...
 @by_framework
 def flash_attn_varlen_func(
@@ -278,7 +281,14 @@ def flash_attn_varlen_func(
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
     with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
-    _arguments.flag("deterministic", deterministic)
+    chosen = options(
+        dropout_p=dropout_p,
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        deterministic=deterministic,
+    )
     if block_table is not None:
         check_no_dropout(dropout_p)
         _scales.check_none(
@@ -289,10 +299,7 @@ def flash_attn_varlen_func(
             Keys(k, v),
             sequences=(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k),
             block_table=block_table,
-            softmax_scale=softmax_scale,
-            causal=causal,
-            window_size=window_size,
-            softcap=softcap,
+            options=chosen,
             alibi_slopes=alibi_slopes,
         )
         out, lse = over.forward(None, with_lse, workspace)
@@ -304,12 +311,7 @@ def flash_attn_varlen_func(
         k,
         v,
         (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k),
-        softmax_scale,
-        causal,
-        window_size,
-        None,
-        dropout_p=dropout_p,
-        softcap=softcap,
+        chosen,
         alibi_slopes=alibi_slopes,
         rng_state=rng_state,
         scales=(q_descale, k_descale, v_descale, out_scale),
@@ -361,17 +363,20 @@ def mha_fwd(
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
+    chosen = options(
+        dropout_p=dropout_p,
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+    )
     call = Call(
         q,
         k,
         v,
         None,
-        softmax_scale,
-        causal,
-        window_size,
+        chosen,
         stream,
-        dropout_p=dropout_p,
-        softcap=softcap,
         alibi_slopes=alibi_slopes,
         bias=bias,
         rng_state=rng_state,
@@ -422,18 +427,21 @@ def mha_varlen_fwd(
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
     sequences = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
+    chosen = options(
+        dropout_p=dropout_p,
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        min_seqlen_q=min_seqlen_q,
+    )
     call = Call(
         q,
         k,
         v,
         sequences,
-        softmax_scale,
-        causal,
-        window_size,
+        chosen,
         stream,
-        min_seqlen_q=min_seqlen_q,
-        dropout_p=dropout_p,
-        softcap=softcap,
         alibi_slopes=alibi_slopes,
         bias=bias,
         rng_state=rng_state,
@@ -492,19 +500,22 @@ def mha_bwd(
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
+    chosen = options(
+        dropout_p=dropout_p,
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        deterministic=deterministic,
+        bias_grad=bias_grad,
+    )
     call = Call(
         q,
         k,
         v,
         None,
-        softmax_scale,
-        causal,
-        window_size,
+        chosen,
         stream,
-        deterministic=deterministic,
-        bias_grad=bias_grad,
-        dropout_p=dropout_p,
-        softcap=softcap,
         alibi_slopes=alibi_slopes,
         bias=bias,
         rng_state=rng_state,
@@ -559,19 +570,22 @@ def mha_varlen_bwd(
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
     sequences = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
+    chosen = options(
+        dropout_p=dropout_p,
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        deterministic=deterministic,
+        bias_grad=bias_grad,
+    )
     call = Call(
         q,
         k,
         v,
         sequences,
-        softmax_scale,
-        causal,
-        window_size,
+        chosen,
         stream,
-        deterministic=deterministic,
-        bias_grad=bias_grad,
-        dropout_p=dropout_p,
-        softcap=softcap,
         alibi_slopes=alibi_slopes,
         bias=bias,
         rng_state=rng_state,

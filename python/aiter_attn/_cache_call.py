@@ -6,13 +6,14 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, NamedTuple, SupportsFloat, SupportsIndex, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, SupportsIndex, TypeVar
 
 from aiter_attn import _C, _arguments, _cache_problem, _problem
 from aiter_attn._arrays import Arrays
 from aiter_attn._errors import RoomError, UnsupportedError
 from aiter_attn._frameworks import Array, framework_of
 from aiter_attn._frameworks.generic import check_aligned, check_contiguous, check_rows
+from aiter_attn._options import Options
 
 __all__ = ["CacheCall", "Keys"]
 
@@ -52,10 +53,7 @@ class CacheCall(Arrays):
         block_table: Array | None = None,
         page_list: tuple[Array, Array] | None = None,
         cache_batch_idx: Array | None = None,
-        softmax_scale: SupportsFloat | None = None,
-        causal: bool = False,
-        window_size: tuple[int, int] = (-1, -1),
-        softcap: SupportsFloat = 0.0,
+        options: Options,
         alibi_slopes: Array | None = None,
         splits: SupportsIndex = 0,
         stream: int | None = None,
@@ -90,10 +88,7 @@ class CacheCall(Arrays):
             page_list=page_list is not None,
             chooses_entries=cache_batch_idx is not None,
             sequences=lengths,
-            softmax_scale=softmax_scale,
-            causal=causal,
-            window_size=window_size,
-            softcap=softcap,
+            options=options,
             alibi_slopes=slopes,
             splits=splits,
         )

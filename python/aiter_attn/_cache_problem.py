@@ -4,10 +4,11 @@ and to the numbers of the cache. Pure functions."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, SupportsFloat, SupportsIndex
+from typing import Final, NamedTuple, SupportsIndex
 
 from aiter_attn import _C, _arguments, _problem
 from aiter_attn._errors import RoomError
+from aiter_attn._options import Options
 from aiter_attn._problem import HasShape, Lengths, ShapeDtype
 
 __all__ = ["SPLITS", "Cached", "Rotary", "appended", "cached", "check_numbers", "rotary"]
@@ -48,10 +49,7 @@ def cached(
     page_list: bool = False,
     chooses_entries: bool = False,
     sequences: Lengths | None = None,
-    softmax_scale: SupportsFloat | None = None,
-    causal: bool = False,
-    window_size: tuple[SupportsIndex, SupportsIndex] = (-1, -1),
-    softcap: SupportsFloat = 0.0,
+    options: Options,
     alibi_slopes: HasShape | None = None,
     splits: SupportsIndex = 0,
 ) -> Cached:
@@ -80,17 +78,16 @@ def cached(
         )
     # One query sits at the last key: with ALiBi the mask says how the lse is counted.
     longest_q = q.shape[1] if sequences is None else sequences.max_seqlen_q
-    masked = _arguments.flag("causal", causal) and (longest_q != 1 or alibi_slopes is not None)
+    if options.causal and longest_q == 1 and alibi_slopes is None:
+        options = options._replace(causal=False)
     lead = (batch, room) if sequences is None else (0,)
     attention = _problem.attention(
         q,
         ShapeDtype((*lead, heads_k, head_size), k.dtype),
         ShapeDtype((*lead, heads_k, v.shape[-1]), v.dtype),
-        softmax_scale,
-        masked,
-        window_size,
+        options,
         sequences,
-        _problem.options(softcap=softcap, alibi_slopes=alibi_slopes),
+        _problem.beside(alibi_slopes=alibi_slopes),
     )
     numbers = {"entries": entries, "page_size": page_size, "block_table_stride": stride}
     return Cached(attention, numbers, parts, room)
@@ -112,12 +109,11 @@ def appended(over: Cached, k: HasShape, v: HasShape, turned: Rotary) -> dict[str
             f"k: {seqlen_new} new keys (shape {k.shape}); allowed: up to {over.room}, the room of "
             "a sequence in the cache"
         )
-    if turned.kind:
-        if turned.length < over.room:
-            raise ValueError(
-                f"rotary_cos: {turned.length} rows; allowed here: {over.room} or more, the "
-                "tokens that the cache has room for"
-            )
+    if turned.kind and turned.length < over.room:
+        raise ValueError(
+            f"rotary_cos: {turned.length} rows; allowed here: {over.room} or more, the tokens "
+            "that the cache has room for"
+        )
     return {
         "seqlen_new": seqlen_new,
         "rotary": turned.kind,

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, SupportsFloat, SupportsIndex, TypeAlias
+from typing import Any, ClassVar, Final, SupportsIndex, TypeAlias
 
-from aiter_attn import _C, _arguments, _problem, _scales
+from aiter_attn import _C, _problem, _scales
 from aiter_attn._arrays import Arrays, padded
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array
 from aiter_attn._frameworks.generic import check_contiguous, check_rows
+from aiter_attn._options import Options
 
 __all__ = ["Call", "RngState"]
 
@@ -37,19 +38,12 @@ class Call(Arrays):
         k: Array,
         v: Array,
         sequences: tuple[Array, Array, SupportsIndex, SupportsIndex] | None,
-        softmax_scale: SupportsFloat | None,
-        causal: bool,
-        window_size: tuple[int, int],
-        stream: int | None,
+        options: Options,
+        stream: int | None = None,
         *,
-        dropout_p: SupportsFloat = 0.0,
-        softcap: SupportsFloat = 0.0,
         alibi_slopes: Array | None = None,
         bias: Array | None = None,
         rng_state: RngState | None = None,
-        bias_grad: bool = False,
-        deterministic: bool = False,
-        min_seqlen_q: SupportsIndex = 0,
         scales: _scales.Given | None = None,
     ) -> None:
         """scales: of a function that takes fp8."""
@@ -71,25 +65,18 @@ class Call(Arrays):
             fp8 = self._fp8(scales, q_tensor, k_tensor, lengths)
         self._is_fp8 = fp8 is not None
         v_columns = self._is_fp8 and _lies_by_columns(v_tensor)
-        chosen = _problem.options(
-            dropout_p,
-            softcap,
+        beside = _problem.beside(
             self._borrow_if_given("bias", bias),
             self._borrow_if_given("alibi_slopes", alibi_slopes),
-            _arguments.flag("bias_grad", bias_grad),
-            _arguments.flag("deterministic", deterministic),
-            min_seqlen_q,
             fp8,
             v_columns,
         )
         state = None
         if rng_state is None or isinstance(rng_state, tuple) or not isinstance(rng_state, Array):
-            state = _problem.rng_state(chosen.dropout_p, rng_state)
+            state = _problem.rng_state(options.dropout_p, rng_state)
         else:
-            self._borrow_state(chosen.dropout_p, rng_state)
-        self.attention = _problem.attention(
-            q_tensor, k_tensor, v_tensor, softmax_scale, causal, window_size, lengths, chosen
-        )
+            self._borrow_state(options.dropout_p, rng_state)
+        self.attention = _problem.attention(q_tensor, k_tensor, v_tensor, options, lengths, beside)
         for name in ("q", "k", "v", "bias", "alibi_slopes"):
             if name in self._tensors and not (name == "v" and v_columns):
                 check_rows(name, self._tensors[name])
@@ -100,7 +87,7 @@ class Call(Arrays):
                 "[batch, heads, head size, seqlen]"
             )
         self.problem = self.attention.problem
-        if state is not None and chosen.dropout_p > 0.0:
+        if state is not None and options.dropout_p > 0.0:
             self.problem = self.problem.with_dropout(*state)
         if self._stream is not None:
             self.problem = self.problem.on(*self._device, self._stream)

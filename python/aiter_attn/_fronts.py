@@ -20,16 +20,24 @@ from aiter_attn._frameworks import is_array_of
 __all__ = ["by_framework"]
 
 
+# Classes of arrays that the package's own functions serve, wherever the arrays are.
+_WITHOUT_FRONT: set[type] = set()
+
+
 def _front_of(array: Any) -> ModuleType | None:
     # torch.compile traces this: plain statements, and an import that it can follow.
     if is_array_of("torch", array):
         from aiter_attn import torch as front
 
         return front
+    if type(array) in _WITHOUT_FRONT:
+        return None
     if is_array_of("jax", array) and _is_on_gpus(sys.modules["jax"], array):
         from aiter_attn.jax import _eager
 
         return _eager
+    if not is_array_of("jax", array):
+        _WITHOUT_FRONT.add(type(array))
     return None
 
 

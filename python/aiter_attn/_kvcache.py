@@ -17,6 +17,7 @@ from aiter_attn._cache_call import CacheCall, Keys
 from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, ArrayT
 from aiter_attn._fronts import by_framework
+from aiter_attn._options import options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-class _Options(TypedDict, total=False):
+class _Keywords(TypedDict, total=False):
     """What a call by name may set; the functions themselves say the rest."""
 
     softmax_scale: float | None
@@ -40,7 +41,7 @@ class _Options(TypedDict, total=False):
     alibi_slopes: Array | None
 
 
-class _CacheOptions(_Options, total=False):
+class _CacheKeywords(_Keywords, total=False):
     k: Array | None
     v: Array | None
     rotary_cos: Array | None
@@ -56,7 +57,7 @@ class _CacheOptions(_Options, total=False):
 
 @overload
 def flash_attn_with_kvcache(
-    q: ArrayT, k_cache: Array, v_cache: Array, **options: Unpack[_CacheOptions]
+    q: ArrayT, k_cache: Array, v_cache: Array, **options: Unpack[_CacheKeywords]
 ) -> ArrayT: ...
 @overload
 def flash_attn_with_kvcache(
@@ -65,7 +66,7 @@ def flash_attn_with_kvcache(
     v_cache: Array,
     *,
     return_softmax_lse: Literal[True],
-    **options: Unpack[_CacheOptions],
+    **options: Unpack[_CacheKeywords],
 ) -> tuple[ArrayT, Any]: ...
 @overload
 def flash_attn_with_kvcache(
@@ -74,7 +75,7 @@ def flash_attn_with_kvcache(
     v_cache: Array,
     *by_place: Any,
     return_softmax_lse: bool = ...,
-    **options: Unpack[_CacheOptions],
+    **options: Unpack[_CacheKeywords],
 ) -> Any: ...
 @by_framework
 def flash_attn_with_kvcache(
@@ -154,10 +155,12 @@ def flash_attn_with_kvcache(
         Keys(k_cache, v_cache, ("k_cache", "v_cache")),
         block_table=block_table,
         cache_batch_idx=cache_batch_idx,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
+        options=options(
+            softmax_scale=softmax_scale,
+            causal=causal,
+            window_size=window_size,
+            softcap=softcap,
+        ),
         alibi_slopes=alibi_slopes,
         splits=num_splits,
     )
@@ -205,7 +208,7 @@ def appending(
     return None if cos is None or sin is None else (cos, sin)
 
 
-class _PrefillOptions(_Options, total=False):
+class _PrefillKeywords(_Keywords, total=False):
     out: Any
     stream: int | None
 
@@ -220,7 +223,7 @@ def mha_batch_prefill(
     kv_page_indices: Array,
     max_seqlen_q: SupportsIndex,
     max_seqlen_k: SupportsIndex,
-    **options: Unpack[_PrefillOptions],
+    **options: Unpack[_PrefillKeywords],
 ) -> ArrayT: ...
 @overload
 def mha_batch_prefill(
@@ -234,7 +237,7 @@ def mha_batch_prefill(
     max_seqlen_k: SupportsIndex,
     *,
     return_lse: Literal[True],
-    **options: Unpack[_PrefillOptions],
+    **options: Unpack[_PrefillKeywords],
 ) -> tuple[ArrayT, Any]: ...
 def mha_batch_prefill(
     q: ArrayT,
@@ -286,10 +289,12 @@ def mha_batch_prefill(
         Keys(k, v),
         sequences=(cu_seqlens_q, None, max_seqlen_q, max_seqlen_k),
         page_list=(kv_indptr, kv_page_indices),
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
+        options=options(
+            softmax_scale=softmax_scale,
+            causal=causal,
+            window_size=window_size,
+            softcap=softcap,
+        ),
         alibi_slopes=alibi_slopes,
         stream=stream,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 from aiter_attn._arrays import parts_of
-from aiter_attn._attention import Options, flash_attn_func, flash_attn_varlen_func
+from aiter_attn._attention import Keywords, flash_attn_func, flash_attn_varlen_func
 from aiter_attn._call import RngState
 from aiter_attn._frameworks import Array, ArrayT
 from aiter_attn._fronts import by_framework
@@ -29,21 +29,21 @@ __all__ = [
 @overload
 def flash_attn_qkvpacked_func(
     qkv: ArrayT,
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> ArrayT: ...
 @overload
 def flash_attn_qkvpacked_func(
     qkv: ArrayT,
     *,
     return_attn_probs: Literal[True],
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_qkvpacked_func(
     qkv: ArrayT,
     *by_place: Any,
     return_attn_probs: bool = ...,
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> Any: ...
 @by_framework
 def flash_attn_qkvpacked_func(
@@ -93,7 +93,7 @@ def flash_attn_qkvpacked_func(
 def flash_attn_kvpacked_func(
     q: ArrayT,
     kv: Array,
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> ArrayT: ...
 @overload
 def flash_attn_kvpacked_func(
@@ -101,7 +101,7 @@ def flash_attn_kvpacked_func(
     kv: Array,
     *,
     return_attn_probs: Literal[True],
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_kvpacked_func(
@@ -109,7 +109,7 @@ def flash_attn_kvpacked_func(
     kv: Array,
     *by_place: Any,
     return_attn_probs: bool = ...,
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> Any: ...
 @by_framework
 def flash_attn_kvpacked_func(
@@ -162,7 +162,7 @@ def flash_attn_varlen_qkvpacked_func(
     qkv: ArrayT,
     cu_seqlens: Array,
     max_seqlen: SupportsIndex,
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> ArrayT: ...
 @overload
 def flash_attn_varlen_qkvpacked_func(
@@ -171,7 +171,7 @@ def flash_attn_varlen_qkvpacked_func(
     max_seqlen: SupportsIndex,
     *,
     return_attn_probs: Literal[True],
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_varlen_qkvpacked_func(
@@ -180,7 +180,7 @@ def flash_attn_varlen_qkvpacked_func(
     max_seqlen: SupportsIndex,
     *by_place: Any,
     return_attn_probs: bool = ...,
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> Any: ...
 @by_framework
 def flash_attn_varlen_qkvpacked_func(
@@ -243,7 +243,7 @@ def flash_attn_varlen_kvpacked_func(
     cu_seqlens_k: Array,
     max_seqlen_q: SupportsIndex,
     max_seqlen_k: SupportsIndex,
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> ArrayT: ...
 @overload
 def flash_attn_varlen_kvpacked_func(
@@ -255,7 +255,7 @@ def flash_attn_varlen_kvpacked_func(
     max_seqlen_k: SupportsIndex,
     *,
     return_attn_probs: Literal[True],
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_varlen_kvpacked_func(
@@ -267,7 +267,7 @@ def flash_attn_varlen_kvpacked_func(
     max_seqlen_k: SupportsIndex,
     *by_place: Any,
     return_attn_probs: bool = ...,
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> Any: ...
 @by_framework
 def flash_attn_varlen_kvpacked_func(

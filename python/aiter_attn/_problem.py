@@ -10,36 +10,35 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Final, NamedTuple, Protocol, SupportsFloat, SupportsIndex
+from typing import Any, Final, NamedTuple, Protocol, SupportsIndex
 
 from aiter_attn import _C, _arguments
+from aiter_attn._options import GREATEST_SCALE, LEAST_SCALE, Options
 
 __all__ = [
     "BATCH",
     "GROUP",
-    "NO_OPTIONS",
+    "NOTHING",
     "Attention",
+    "Beside",
     "HasShape",
     "Lengths",
-    "Options",
     "Scales",
     "ShapeDtype",
     "attention",
     "batch_of",
+    "beside",
     "check",
     "check_dims",
     "check_heads",
     "check_packed",
     "check_rng_state",
     "lengths",
-    "options",
     "results",
     "rng_state",
 ]
 
-# Float32's normal numbers.
-_LEAST_SCALE: Final = 2.0**-126
-_GREATEST_SCALE: Final = (2 - 2**-23) * 2.0**127
+DEFAULTS: Final = Options()
 BATCH: Final = ("batch", "seqlen", "heads", "head size")
 GROUP: Final = ("total tokens", "heads", "head size")
 _BATCH_SCORES: Final = ("batch", "heads", "queries", "keys")
@@ -83,23 +82,18 @@ class Scales(NamedTuple):
     out_scale: float
 
 
-class Options(NamedTuple):
-    """What else is done to scores and weights. bias is the shape and dtype of what is added to the
-    scores, or of ALiBi's slopes where is_alibi. scales: where q, k and v are fp8; v
-    may lie by columns then, its keys contiguous."""
+class Beside(NamedTuple):
+    """What else a call has beside q, k and v, as far as its problem says. bias is the shape and
+    dtype of what is added to the scores, or of ALiBi's slopes where is_alibi. scales: where q, k
+    and v are fp8; v may lie by columns then, its keys contiguous."""
 
-    softcap: float = 0.0
-    dropout_p: float = 0.0
     bias: ShapeDtype | None = None
     is_alibi: bool = False
-    bias_grad: bool = False
-    deterministic: bool = False
-    min_seqlen_q: int = 0
     scales: Scales | None = None
     v_columns: bool = False
 
 
-NO_OPTIONS: Final = Options()
+NOTHING: Final = Beside()
 
 
 class Attention(NamedTuple):
@@ -115,42 +109,18 @@ class Attention(NamedTuple):
     kept: ShapeDtype  # which weights dropout keeps
 
 
-def options(
-    dropout_p: SupportsFloat = 0.0,
-    softcap: SupportsFloat = 0.0,
+def beside(
     bias: HasShape | None = None,
     alibi_slopes: HasShape | None = None,
-    bias_grad: bool = False,
-    deterministic: bool = False,
-    min_seqlen_q: SupportsIndex = 0,
     scales: Scales | None = None,
     v_columns: bool = False,
-) -> Options:
-    """Raises TypeError or ValueError for what no problem takes."""
-    probability = _arguments.number("dropout_p", dropout_p, "a probability below 1; 0.0: none")
-    if not 0.0 <= probability < 1.0:
-        raise ValueError(f"dropout_p: {probability}; allowed: a probability below 1; 0.0: none")
-    cap = _arguments.number("softcap", softcap, "a number above 0; 0.0: no cap")
-    if cap != 0.0 and not _LEAST_SCALE <= cap <= _GREATEST_SCALE:
-        raise ValueError(
-            f"softcap: {cap}; allowed: {_LEAST_SCALE:.3g} to {_GREATEST_SCALE:.3g}; 0.0: no cap"
-        )
+) -> Beside:
+    """Raises ValueError for a bias and slopes at once."""
     if bias is not None and alibi_slopes is not None:
         raise ValueError("bias, alibi_slopes: both given; allowed: one of them")
-    if bias_grad and bias is None:
-        raise ValueError("bias_grad: True, but bias is None; allowed: False without a bias")
     given = bias if alibi_slopes is None else alibi_slopes
-    return Options(
-        cap,
-        probability,
-        None if given is None else ShapeDtype(given.shape, given.dtype),
-        alibi_slopes is not None,
-        bias_grad,
-        deterministic,
-        _arguments.integer("min_seqlen_q", min_seqlen_q),
-        scales,
-        v_columns,
-    )
+    described = None if given is None else ShapeDtype(given.shape, given.dtype)
+    return Beside(described, alibi_slopes is not None, scales, v_columns)
 
 
 def rng_state(
@@ -183,35 +153,16 @@ def attention(
     q: HasShape,
     k: HasShape,
     v: HasShape,
-    softmax_scale: SupportsFloat | None = None,
-    causal: bool = False,
-    window_size: tuple[SupportsIndex, SupportsIndex] = (-1, -1),
+    options: Options = DEFAULTS,
     sequences: Lengths | None = None,
-    chosen: Options = NO_OPTIONS,
+    beside: Beside = NOTHING,
 ) -> Attention:
     """q, k, v are [batch, seqlen, heads, head size], with sequences [total, heads, head size].
 
     Raises TypeError or ValueError for what no device would take. Results are remembered.
     """
-    scale = None
-    if softmax_scale is not None:
-        scale = _arguments.number("softmax_scale", softmax_scale, "a number, or None")
-    left, right = _arguments.pair(
-        "window_size", window_size, "two integers (left, right), -1: no bound"
-    )
     return _attention(
-        q.shape,
-        q.dtype,
-        k.shape,
-        k.dtype,
-        v.shape,
-        v.dtype,
-        scale,
-        _arguments.flag("causal", causal),
-        left,
-        right,
-        sequences,
-        chosen,
+        q.shape, q.dtype, k.shape, k.dtype, v.shape, v.dtype, options, sequences, beside
     )
 
 
@@ -322,16 +273,13 @@ def _attention(
     k_dtype: str,
     v: tuple[int, ...],
     v_dtype: str,
-    scale: float | None,
-    causal: bool,
-    left: int,
-    right: int,
+    options: Options,
     sequences: Lengths | None,
-    chosen: Options,
+    beside: Beside,
 ) -> Attention:
     dims = BATCH if sequences is None else GROUP
     for name, shape, dtype in (("q", q, q_dtype), ("k", k, k_dtype), ("v", v, v_dtype)):
-        check_dims(name, ShapeDtype(shape, dtype), dims, fp8=chosen.scales is not None)
+        check_dims(name, ShapeDtype(shape, dtype), dims, fp8=beside.scales is not None)
     (*batch, seqlen_q, heads_q, head_size), (*_, seqlen_k, heads_k, _), head_size_v = q, k, v[-1]
     check_heads("k", k, heads_q)
     if min(head_size, head_size_v) < 1:
@@ -359,19 +307,23 @@ def _attention(
             "total_q": _arguments.integer("q: total tokens", seqlen_q),
             "total_k": _arguments.integer("k: total tokens", seqlen_k),
         }
-    left, right = _bounds(left, right, extents["seqlen_k"])
-    right = 0 if causal else right
+    left, right = _bounds(*options.window_size, extents["seqlen_k"])
+    right = 0 if options.causal else right
     scores = _scores(extents, seqlen_q, heads_q, q_dtype)
-    _check_bias(chosen, scores, extents["batch"], heads_q)
-    if chosen.min_seqlen_q and sequences is None:
+    _check_bias(beside, scores, extents["batch"], heads_q)
+    if options.bias_grad and (beside.bias is None or beside.is_alibi):
+        raise ValueError("bias_grad: True, but bias is None; allowed: False without a bias")
+    if options.min_seqlen_q and sequences is None:
         raise ValueError(
-            f"min_seqlen_q: {chosen.min_seqlen_q}; allowed in batch mode: 0, as its sequences have "
-            "one length"
+            f"min_seqlen_q: {options.min_seqlen_q}; allowed in batch mode: 0, as its sequences "
+            "have one length"
         )
-    softmax_scale = 1.0 / math.sqrt(head_size) if scale is None else _scale(scale)
+    softmax_scale = options.softmax_scale
+    if softmax_scale is None:
+        softmax_scale = 1.0 / math.sqrt(head_size)
     problem = _C.Problem(
         **extents,
-        **_scaled(chosen, softmax_scale),
+        **_scaled(beside, softmax_scale),
         dtype=(_C.DTYPES | _C.FORWARD_FP8_DTYPES)[q_dtype],
         heads_q=_arguments.integer("q: heads", heads_q),
         heads_k=heads_k,
@@ -381,23 +333,25 @@ def _attention(
         mask=_C.MASK_NONE if left == right == -1 else _C.MASK_BOTTOM_RIGHT,
         window_left=left,
         window_right=right,
-        bias=_C.BIASES[_kind_of_bias(chosen)],
-        logits_soft_cap=chosen.softcap,
-        dropout_p=chosen.dropout_p,
-        min_seqlen_q=chosen.min_seqlen_q,
-        bias_grad=chosen.bias_grad,
-        dbias_sums=_dbias_sums(chosen, scores) if chosen.bias_grad else 0,
-        deterministic=chosen.deterministic,
+        bias=_C.BIASES[_kind_of_bias(beside)],
+        logits_soft_cap=options.softcap,
+        dropout_p=options.dropout_p,
+        min_seqlen_q=options.min_seqlen_q,
+        bias_grad=options.bias_grad,
+        dbias_sums=_dbias_sums(beside, scores) if options.bias_grad else 0,
+        deterministic=options.deterministic,
     )
     out, lse = results(q, v, q_dtype)
     kept = ShapeDtype(scores.shape, "uint8", scores.dims)
-    dbias = scores._replace(shape=chosen.bias.shape) if chosen.bias_grad and chosen.bias else scores
+    dbias = (
+        scores._replace(shape=beside.bias.shape) if options.bias_grad and beside.bias else scores
+    )
     return Attention(problem, out, lse, ShapeDtype(q, q_dtype, dims), dk, dv, dbias, kept)
 
 
-def _scaled(chosen: Options, softmax_scale: float) -> dict[str, Any]:
+def _scaled(beside: Beside, softmax_scale: float) -> dict[str, Any]:
     """What the problem says of fp8. Raises ValueError for scales that float32 cannot multiply."""
-    scales = chosen.scales
+    scales = beside.scales
     if scales is None:
         return {}
     for name, product in (
@@ -407,9 +361,9 @@ def _scaled(chosen: Options, softmax_scale: float) -> dict[str, Any]:
         ),
         ("v_descale * out_scale", scales.v_descale * scales.out_scale),
     ):
-        if not _LEAST_SCALE <= product <= _GREATEST_SCALE:
+        if not LEAST_SCALE <= product <= GREATEST_SCALE:
             raise ValueError(
-                f"{name}: {product}; allowed: {_LEAST_SCALE:.3g} to {_GREATEST_SCALE:.3g}: choose "
+                f"{name}: {product}; allowed: {LEAST_SCALE:.3g} to {GREATEST_SCALE:.3g}: choose "
                 "other scales"
             )
     return {
@@ -417,14 +371,14 @@ def _scaled(chosen: Options, softmax_scale: float) -> dict[str, Any]:
         "descale_k": scales.k_descale,
         "descale_v": scales.v_descale,
         "scale_o": scales.out_scale,
-        "v_layout": _C.V_COLUMNS if chosen.v_columns else _C.V_ROWS,
+        "v_layout": _C.V_COLUMNS if beside.v_columns else _C.V_ROWS,
     }
 
 
-def _kind_of_bias(chosen: Options) -> str:
-    if chosen.bias is None:
+def _kind_of_bias(beside: Beside) -> str:
+    if beside.bias is None:
         return "none"
-    return "alibi" if chosen.is_alibi else "elementwise"
+    return "alibi" if beside.is_alibi else "elementwise"
 
 
 def _scores(extents: dict[str, int], queries: int, heads_q: int, dtype: str) -> ShapeDtype:
@@ -435,19 +389,19 @@ def _scores(extents: dict[str, int], queries: int, heads_q: int, dtype: str) -> 
     return ShapeDtype((extents["batch"], *shape), dtype, _BATCH_SCORES)
 
 
-def _dbias_sums(chosen: Options, scores: ShapeDtype) -> int:
+def _dbias_sums(beside: Beside, scores: ShapeDtype) -> int:
     """What a bias serves all of, by a 1 for its size."""
-    if chosen.bias is None:
+    if beside.bias is None:
         return 0
-    sizes = zip(chosen.bias.shape[-2::-1], scores.shape[-2::-1], _C.DBIAS_SUMS[::-1], strict=False)
+    sizes = zip(beside.bias.shape[-2::-1], scores.shape[-2::-1], _C.DBIAS_SUMS[::-1], strict=False)
     return sum(flag for have, size, flag in sizes if have != size)
 
 
-def _check_bias(chosen: Options, scores: ShapeDtype, batch: int, heads_q: int) -> None:
-    given = chosen.bias
+def _check_bias(beside: Beside, scores: ShapeDtype, batch: int, heads_q: int) -> None:
+    given = beside.bias
     if given is None:
         return
-    if chosen.is_alibi:
+    if beside.is_alibi:
         if given.dtype != "float32":
             raise TypeError(f"alibi_slopes: dtype {given.dtype}; allowed: float32")
         if given.shape not in ((heads_q,), (batch, heads_q)):
@@ -489,12 +443,3 @@ def _bounds(left: int, right: int, seqlen_k: int) -> tuple[int, int]:
     """The window as flash-attn takes it: -1 for any number below 0, and for any that reaches the
     (greatest) number of keys, also where more queries than keys would make it a bound."""
     return (left if 0 <= left < seqlen_k else -1), (right if 0 <= right < seqlen_k else -1)
-
-
-def _scale(scale: float) -> float:
-    if not _LEAST_SCALE <= scale <= _GREATEST_SCALE:
-        raise ValueError(
-            f"softmax_scale: {scale}; allowed: {_LEAST_SCALE:.3g} to {_GREATEST_SCALE:.3g}, or "
-            "None; for a scale below 0 pass -q"
-        )
-    return scale

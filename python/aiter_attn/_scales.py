@@ -26,6 +26,9 @@ _MEANINGS: Final = {
 
 def check_none(given: Given, because: str) -> None:
     """Raises ValueError where a call that has no fp8 gets a scale."""
+    q, k, v, out = given
+    if q is k is v is out is None:
+        return
     for name, scale in zip(Scales._fields, given, strict=True):
         if scale is not None:
             raise ValueError(

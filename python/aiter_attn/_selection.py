@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 from aiter_attn import _C, _arguments, _cache_problem, _problem
 from aiter_attn._frameworks import Array, framework_of
 from aiter_attn._frameworks.generic import SAME_STREAM
+from aiter_attn._options import options
 
 __all__ = ["Explanation", "explain", "explain_kvcache", "kernels"]
 
@@ -85,16 +86,18 @@ def explain(
         described_q,
         described_k,
         described_v,
-        causal=causal,
-        window_size=window_size,
-        sequences=lengths,
-        chosen=_problem.options(
-            dropout_p,
-            softcap,
-            **_bias(bias, described_q, described_k, lengths),
-            bias_grad=_arguments.flag("bias_grad", bias_grad),
-            deterministic=_arguments.flag("deterministic", deterministic),
+        options(
+            dropout_p=dropout_p,
+            causal=causal,
+            window_size=window_size,
+            softcap=softcap,
+            deterministic=deterministic,
+            bias_grad=bias_grad,
             min_seqlen_q=min_seqlen_q,
+        ),
+        lengths,
+        _problem.beside(
+            **_bias(bias, described_q, described_k, lengths),
             # As kernels take it; which numbers scales are does not matter.
             scales=_problem.Scales(1.0, 1.0, 1.0, 1.0) if fp8 else None,
             v_columns=fp8 and lengths is None,
@@ -163,9 +166,7 @@ def explain_kvcache(
         page_list=is_list,
         chooses_entries=True,
         sequences=lengths,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
+        options=options(causal=causal, window_size=window_size, softcap=softcap),
         alibi_slopes=_slopes(described_q) if _arguments.flag("alibi", alibi) else None,
         splits=num_splits,
     )

@@ -20,6 +20,7 @@ import numpy
 import pytest
 from aiter_attn import _C
 from aiter_attn._call import Call
+from aiter_attn._options import options
 
 from python.tests.dlpack_exporter import KDL_ROCM, Exporter
 from python.tests.fake_framework import FakeFramework
@@ -182,7 +183,7 @@ def prepared_passes(problem: Problem, scratch: Exporter, log: Path) -> tuple[Any
     """What runs passes of arrays that lie as the problem's, and the backward one's workspace in
     bytes. The log has nothing of it."""
     arrays = problem.q, problem.k, problem.v
-    forward, backward = (Call(*arrays, None, None, True, (-1, -1), STREAM) for _ in range(2))
+    forward, backward = (Call(*arrays, None, options(causal=True), STREAM) for _ in range(2))
     out, lse = forward.forward(problem.out, problem.lse)
     gradients = problem.dq, problem.dk, problem.dv
     backward.backward(problem.dout, out, lse, gradients, None, scratch)

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import aiter_attn
 import numpy
 import pytest
+from aiter_attn import _C
+from aiter_attn._options import FIELDS, Options, folded, options, schema
 
 from python.tests.calls import (
     Q,
@@ -282,3 +286,53 @@ def test_what_is_a_number(scale: Any) -> None:
         aiter_attn.flash_attn_func(q, q, q, softmax_scale=scale),
         aiter_attn.flash_attn_func(q, q, q, softmax_scale=float(scale)),
     )
+
+
+FUNCTIONS = [
+    function
+    for function in (getattr(aiter_attn, name) for name in aiter_attn.__all__)
+    if inspect.isfunction(function) and "softcap" in inspect.signature(function).parameters
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_signatures_are_those_of_the_record(function: Callable[..., Any]) -> None:
+    """By name and default; and each function has all options that its kind has."""
+    parameters = inspect.signature(function).parameters
+    have = {name: parameters[name].default for name in Options._fields if name in parameters}
+    assert have == {name: Options._field_defaults[name] for name in have}
+    needed = {"causal", "window_size", "softcap"}
+    if not function.__name__.startswith("explain"):
+        needed |= {"softmax_scale"}
+    if "rng_state" in parameters:
+        needed |= {"dropout_p"}
+    assert needed <= have.keys()
+
+
+def test_every_option_becomes_a_field_of_the_problem() -> None:
+    assert len(FUNCTIONS) == 14
+    assert tuple(FIELDS) == Options._fields
+    problem = _C.Problem()
+    for field in FIELDS.values():
+        for name in field.c:
+            getattr(problem, name)
+
+
+def test_the_record_is_checked_when_it_is_made() -> None:
+    assert options() == Options()
+    made = options(dropout_p=numpy.float32(0.5), causal=1, window_size=[3, numpy.int64(-1)])
+    assert made == Options(dropout_p=0.5, causal=True, window_size=(3, -1))
+    assert [type(x) for x in (made.dropout_p, made.causal)] == [float, bool]
+    with pytest.raises(KeyError):
+        options(casual=True)
+
+
+def test_an_operator_gets_the_record_flat() -> None:
+    names = ("softmax_scale", "window_size", "softcap")
+    told = "float? softmax_scale, SymInt window_left, SymInt window_right, float softcap"
+    assert schema(names) == told
+    assert folded(names, (0.5, 1, 2, 3.0)) == {
+        "softmax_scale": 0.5,
+        "window_size": (1, 2),
+        "softcap": 3.0,
+    }

@@ -11,6 +11,7 @@ import aiter_attn
 import numpy
 import pytest
 from aiter_attn import _C, _problem
+from aiter_attn._options import options
 
 # Nothing here asks a GPU runtime: there is none.
 os.environ["AITER_ATTN_HIP_LIBRARY"] = "/nowhere/libamdhip64.so"
@@ -63,7 +64,8 @@ def test_results_of_a_tracers_symbols(batch: tuple[Any, ...]) -> None:
 
 
 def test_the_problem_is_what_was_asked_for() -> None:
-    problem = _problem.attention(*described(*SHAPES), 0.5, True, (7, 9)).problem
+    chosen = options(softmax_scale=0.5, causal=True, window_size=(7, 9))
+    problem = _problem.attention(*described(*SHAPES), chosen).problem
     assert (problem.mode, problem.batch, problem.total_q) == (_C.MODE_BATCH, 2, 0)
     assert (problem.heads_q, problem.heads_k, problem.seqlen_q, problem.seqlen_k) == (4, 2, 40, 50)
     assert (problem.mask, problem.window_left, problem.window_right) == (_C.MASK_BOTTOM_RIGHT, 7, 0)

@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import numpy
 
 from aiter_attn import _arguments, _problem
+from aiter_attn._options import Options, options
 from aiter_attn.jax import _ffi
 from aiter_attn.jax._calls import Static, attention, dropout_mask, problem_of
 from aiter_attn.jax._norms import layer_norm, rms_norm
@@ -77,10 +78,15 @@ def flash_attn_func(
         TypeError, ValueError: of shapes, dtypes and numbers. UnsupportedError: no kernel of this
         build serves the call on jax's GPU.
     """
-    return _attention(
-        (q, k, v), None, dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes,
-        bias, deterministic, return_attn_probs, rng_state,
-    )  # fmt: skip
+    chosen = options(
+        dropout_p=dropout_p,
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        deterministic=deterministic,
+    )
+    return _attention((q, k, v), None, chosen, alibi_slopes, bias, return_attn_probs, rng_state)
 
 
 def flash_attn_varlen_func(
@@ -124,28 +130,28 @@ def flash_attn_varlen_func(
         _arguments.integer("max_seqlen_q", max_seqlen_q),
         _arguments.integer("max_seqlen_k", max_seqlen_k),
     )
-    return _attention(
-        (q, k, v, cu_seqlens_q, cu_seqlens_k), most, dropout_p, softmax_scale, causal, window_size,
-        softcap, alibi_slopes, None, deterministic, return_attn_probs, rng_state,
-    )  # fmt: skip
+    chosen = options(
+        dropout_p=dropout_p,
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window_size=window_size,
+        softcap=softcap,
+        deterministic=deterministic,
+    )
+    arrays = q, k, v, cu_seqlens_q, cu_seqlens_k
+    return _attention(arrays, most, chosen, alibi_slopes, None, return_attn_probs, rng_state)
 
 
 def _attention(
     arrays: Sequence[Any],
     most: tuple[int, int] | None,
-    dropout_p: float,
-    softmax_scale: float | None,
-    causal: bool,
-    window_size: tuple[int, int],
-    softcap: float,
+    chosen: Options,
     alibi_slopes: jax.Array | None,
     bias: jax.Array | None,
-    deterministic: bool,
     return_attn_probs: bool,
     rng_state: RngState | None,
 ) -> Any:
     with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
-    chosen = _problem.options(dropout_p, softcap)
     if alibi_slopes is not None and bias is not None:
         raise ValueError("bias, alibi_slopes: both given; allowed: one of them")
     state = _words(chosen.dropout_p, rng_state)
@@ -153,19 +159,7 @@ def _attention(
     whole = [_array(name, array) for name, array in zip(names, arrays, strict=False)]
     given = {"alibi_slopes": alibi_slopes, "bias": bias}
     last = [(name, array) for name, array in given.items() if array is not None]
-    scale = None
-    if softmax_scale is not None:
-        scale = _arguments.number("softmax_scale", softmax_scale, "a number, or None")
-    static = Static(
-        most,
-        scale,
-        _arguments.flag("causal", causal),
-        _arguments.pair("window_size", window_size, "two integers (left, right), -1: no bound"),
-        chosen.softcap,
-        chosen.dropout_p,
-        _arguments.flag("deterministic", deterministic),
-        last[0][0] if last else "",
-    )  # fmt: skip
+    static = Static(most, chosen, last[0][0] if last else "")
     whole += [jnp.asarray(words) for words in state]
     whole += [_array(name, array) for name, array in last]
     problem_of(static, whole)

@@ -27,6 +27,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from aiter_attn import _C, _problem
 from aiter_attn._errors import UnsupportedError
+from aiter_attn._options import Options
 from aiter_attn.jax import _ffi
 from aiter_attn.jax._manual import Pass, as_primal, as_varying
 
@@ -42,18 +43,13 @@ class Static(NamedTuple):
     """
 
     most: tuple[int, int] | None
-    softmax_scale: float | None
-    causal: bool
-    window_size: tuple[int, int]
-    softcap: float
-    dropout_p: float
-    deterministic: bool
+    options: Options
     bias: str
 
     @property
     def common(self) -> int:
         """How many arrays there are ahead of the bias."""
-        return (3 if self.most is None else 5) + (self.dropout_p > 0.0)
+        return (3 if self.most is None else 5) + (self.options.dropout_p > 0.0)
 
 
 def problem_of(static: Static, arrays: Sequence[Any], bias_grad: bool = False) -> Any:
@@ -67,17 +63,9 @@ def problem_of(static: Static, arrays: Sequence[Any], bias_grad: bool = False) -
         scores = problem_of(static, arrays).kept.shape
         described[static.common] = described[static.common]._replace(shape=scores)
     bias: dict[str, Any] = {static.bias: described[static.common]} if static.bias else {}
-    chosen = _problem.options(
-        static.dropout_p,
-        static.softcap,
-        **bias,
-        bias_grad=bias_grad,
-        deterministic=static.deterministic,
-    )
     q, k, v = described[:3]
-    return _problem.attention(
-        q, k, v, static.softmax_scale, static.causal, static.window_size, sequences, chosen
-    )
+    options = static.options._replace(bias_grad=bias_grad)
+    return _problem.attention(q, k, v, options, sequences, _problem.beside(**bias))
 
 
 def check_served(static: Static, arrays: Sequence[Any], backward: bool, bias_grad: bool) -> None:
@@ -137,7 +125,7 @@ def _call_backward(static: Static, bias_grad: bool, *arrays: jax.Array) -> tuple
             dout, q, k, v, out, lse, *rest,
             **_attributes(attention.problem),
             bias_grad=numpy.int32(bias_grad),
-            deterministic=numpy.int32(static.deterministic),
+            deterministic=numpy.int32(static.options.deterministic),
         )
     )  # fmt: skip
 
@@ -167,7 +155,7 @@ class _Roles(NamedTuple):
 
 def _last_roles(static: Static, shapes: Sequence[tuple[int, ...]]) -> list[tuple[str, ...]]:
     """Of rng_state and the bias, where they are there."""
-    last: list[tuple[str, ...]] = [("",)] if static.dropout_p > 0.0 else []
+    last: list[tuple[str, ...]] = [("",)] if static.options.dropout_p > 0.0 else []
     if not static.bias:
         return last
     shape = shapes[-1]
@@ -179,7 +167,7 @@ def _last_roles(static: Static, shapes: Sequence[tuple[int, ...]]) -> list[tuple
 def _is_split(static: Static) -> bool:
     """Whether devices may share a call. Which weights are dropped follows from the places that
     batch entries and heads have in the whole, and so do the places of packed sequences."""
-    return static.most is None and static.dropout_p == 0.0
+    return static.most is None and static.options.dropout_p == 0.0
 
 
 def _partitioned(
@@ -263,7 +251,7 @@ def _mapped(static: Static, function: Pass, is_batched: Sequence[int]) -> Any:
     mapped = custom_vmap(function)
 
     def fold(size: int, in_axis: Sequence[bool], *arrays: jax.Array) -> tuple[Any, Any]:
-        if static.most is not None or static.dropout_p > 0.0:
+        if static.most is not None or static.options.dropout_p > 0.0:
             what = "of a varlen call" if static.most is not None else "with dropout_p"
             raise UnsupportedError(
                 f"jax.vmap {what}: allowed: batch mode without dropout; call once for each, or "

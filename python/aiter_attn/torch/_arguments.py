@@ -28,17 +28,26 @@ __all__ = [
 _GREATEST_DRAWN: Final = 2**62
 
 
+# Private in torch.
+_are_transforms_active: Final[Any] = getattr(torch._C, "_are_functorch_transforms_active", None)
+
+
 def check_tensors(**given: Any) -> None:
     """Raises TypeError for what is no tensor of one array, UnsupportedError where its derivative
     would be lost: torch asks operators neither in forward mode nor for torch.func."""
-    forward_mode, transformed = _in_forward_mode(), _in_transform()
+    forward_mode = transformed = False
+    if not torch.compiler.is_compiling():
+        # Private in torch; to ask each tensor takes longer.
+        forward_mode = getattr(forward_ad, "_current_level", 0) >= 0
+        transformed = _are_transforms_active is not None and _are_transforms_active()
     for name, value in given.items():
         if not isinstance(value, torch.Tensor):
             raise TypeError(
                 f"{name}: {_arguments.shown(value)}; allowed beside torch tensors: a torch tensor; "
                 "torch.from_dlpack makes one of another framework's array"
             )
-        check_layout(torch, name, value)
+        if value.layout is not torch.strided or value.is_nested:
+            check_layout(torch, name, value)
         if forward_mode and forward_ad.unpack_dual(value).tangent is not None:
             raise UnsupportedError(
                 f"{name}: has a tangent, but there are no derivatives in forward mode; call "
@@ -55,17 +64,6 @@ def check_tensors(**given: Any) -> None:
 def check_given_tensors(**given: Any) -> None:
     """check_tensors() of those that are not None."""
     check_tensors(**{name: value for name, value in given.items() if value is not None})
-
-
-def _in_forward_mode() -> bool:
-    # Private in torch; to ask each tensor takes longer.
-    return not torch.compiler.is_compiling() and getattr(forward_ad, "_current_level", 0) >= 0
-
-
-def _in_transform() -> bool:
-    # Private in torch.
-    ask = getattr(torch._C, "_are_functorch_transforms_active", None)
-    return not torch.compiler.is_compiling() and ask is not None and ask()
 
 
 def cast(*tensors: Any, like: torch.Tensor | None = None) -> tuple[Any, ...]:
@@ -104,6 +102,8 @@ def window(window_size: Any) -> tuple[int, int]:
     left, right = _arguments.pair("window_size", window_size, allowed)
     # Keys are never that many, and an operator takes 64 bits.
     most = _arguments.INT32_MAX
+    if -1 <= left <= most and -1 <= right <= most:
+        return left, right
     return max(-1, min(left, most)), max(-1, min(right, most))
 
 

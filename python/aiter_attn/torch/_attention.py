@@ -13,7 +13,6 @@ from aiter_attn._scales import Scale
 from aiter_attn.torch import _fp8, _mha, _tracing
 from aiter_attn.torch._arguments import (
     cast,
-    check_given_tensors,
     check_no_workspace,
     check_tensors,
     options,
@@ -279,8 +278,8 @@ def _forward(
 ) -> tuple[torch.Tensor, torch.Tensor, tuple[Any, ...]]:
     """(out, lse, the operator's arguments)"""
     check_tensors(q=q, k=k, v=v)
-    check_given_tensors(bias=bias)
     if bias is not None:
+        check_tensors(bias=bias)
         (bias,) = cast(bias, like=q)
     arguments = (*cast(q, k, v), *sequences, bias, *chosen)
     forward = _mha.mha_varlen_fwd if sequences else _mha.mha_fwd

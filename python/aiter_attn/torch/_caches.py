@@ -8,15 +8,14 @@ from typing import Any, Final, NamedTuple
 import torch
 
 from aiter_attn import _C, _attention, _cache_problem, _kvcache, _problem
+from aiter_attn._options import folded, schema
 from aiter_attn.torch import _tracing
 from aiter_attn.torch._operators import operator, rows
 
 __all__ = ["mha_fwd_kvcache", "mha_fwd_kvcache_append", "mha_varlen_fwd_paged"]
 
-_OPTIONS: Final = (
-    "Tensor? alibi_slopes, float? softmax_scale, bool causal, SymInt window_left, "
-    "SymInt window_right, float softcap, bool return_lse"
-)
+_NAMES: Final = ("softmax_scale", "causal", "window_size", "softcap")
+_OPTIONS: Final = f"Tensor? alibi_slopes, {schema(_NAMES)}, bool return_lse"
 # cache_seqlens is an array, or a number: cache_seqlen.
 _CACHED: Final = (
     "Tensor? cache_seqlens, SymInt? cache_seqlen, Tensor? cache_batch_idx, Tensor? block_table, "
@@ -26,23 +25,20 @@ _RESULTS: Final = "(Tensor out, Tensor lse)"
 
 
 class _Options(NamedTuple):
+    """What _OPTIONS has."""
+
     alibi_slopes: torch.Tensor | None
-    softmax_scale: float | None
-    causal: bool
-    window_left: int
-    window_right: int
-    softcap: float
+    numbers: tuple[Any, ...]
     return_lse: bool
 
     def arguments(self) -> dict[str, Any]:
         """Of the package's functions, but for the last."""
-        return {
-            "alibi_slopes": rows(self.alibi_slopes),
-            "softmax_scale": self.softmax_scale,
-            "causal": self.causal,
-            "window_size": (self.window_left, self.window_right),
-            "softcap": self.softcap,
-        }
+        return {"alibi_slopes": rows(self.alibi_slopes), **folded(_NAMES, self.numbers)}
+
+
+def _options(arguments: Any) -> _Options:
+    slopes, *numbers, return_lse = arguments
+    return _Options(slopes, tuple(numbers), return_lse)
 
 
 class _Cached(NamedTuple):
@@ -64,7 +60,7 @@ class _New(NamedTuple):
 
 def _cached(arguments: Any) -> _Cached:
     lengths, length, index, table, splits, *options = arguments
-    return _Cached(lengths, length, index, table, splits, _Options(*options))
+    return _Cached(lengths, length, index, table, splits, _options(options))
 
 
 def _fitting(q: torch.Tensor, given: Any, return_lse: bool) -> tuple[torch.Tensor, torch.Tensor]:
@@ -111,7 +107,7 @@ def _attend_paged(
     table: Any,
     *arguments: Any,
 ) -> Any:
-    options = _Options(*arguments)
+    options = _options(arguments)
     got = _attention.flash_attn_varlen_func.__wrapped__(  # type: ignore[attr-defined]
         rows(q),
         k,
@@ -178,7 +174,7 @@ def _fake_paged(
     table: Any,
     *arguments: Any,
 ) -> Any:
-    options = _Options(*arguments)
+    options = _options(arguments)
     _tracing.check_devices(
         "q", q=q, k=k, v=v, cu_seqlens_q=starts_q, cu_seqlens_k=starts_k, block_table=table
     )
@@ -202,14 +198,12 @@ def _traced(
     _tracing.check_devices("q", q=q, alibi_slopes=options.alibi_slopes)
     starts_q, starts_k, *longest = sequences or (None, None)
     shapes = _tracing.known(q, *keys, options.alibi_slopes, starts_q, starts_k)
-    numbers = [
-        _tracing.known_size(x)
-        for x in (splits, options.window_left, options.window_right, *longest)
-    ]
-    if shapes is None or None in numbers:
+    numbers = [_tracing.known_size(x) for x in (splits, *longest)]
+    chosen = _tracing.known_options(_NAMES, options.numbers)
+    if shapes is None or None in numbers or chosen is None:
         return
     known_q, known_k, known_v, table, slopes, starts_q, starts_k = shapes
-    splits, left, right, *greatest = numbers
+    splits, *greatest = numbers
     lengths = None
     if sequences is not None:
         lengths = _problem.lengths(_problem.batch_of(starts_q, starts_k), *greatest)
@@ -221,10 +215,7 @@ def _traced(
         block_table=table,
         chooses_entries=chooses_entries,
         sequences=lengths,
-        softmax_scale=options.softmax_scale,
-        causal=options.causal,
-        window_size=(left, right),
-        softcap=options.softcap,
+        options=chosen,
         alibi_slopes=slopes,
         splits=splits,
     )

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import torch
 
 from aiter_attn import _arguments, _attention, _problem, _scales
+from aiter_attn._options import folded, schema
 from aiter_attn.torch import _tracing
 from aiter_attn.torch._arguments import check_inference, check_tensors
 from aiter_attn.torch._operators import numbers_of, operator, rows
@@ -19,12 +20,12 @@ _DTYPES: Final = tuple(
     for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2")
     if hasattr(torch, name)
 )
+_NAMES: Final = ("dropout_p", "softmax_scale", "causal", "window_size", "softcap")
 # The sequences are those of the varlen form. A scale is a number, or an array.
 _SCHEMA: Final = (
     "mha_fp8_fwd(Tensor q, Tensor k, Tensor v, Tensor? cu_seqlens_q, Tensor? cu_seqlens_k, "
     "SymInt? max_seqlen_q, SymInt? max_seqlen_k, Tensor? alibi_slopes, Tensor? rng_state, "
-    "float dropout_p, float? softmax_scale, bool causal, SymInt window_left, SymInt window_right, "
-    "float softcap, float? q_descale, float? k_descale, float? v_descale, float? out_scale, "
+    f"{schema(_NAMES)}, float? q_descale, float? k_descale, float? v_descale, float? out_scale, "
     "Tensor? q_descales, Tensor? k_descales, Tensor? v_descales, Tensor? out_scales, "
     "bool return_probs) -> (Tensor out, Tensor lse, Tensor probs)"
 )
@@ -63,6 +64,12 @@ class _Given(NamedTuple):
         numbers = self.q_descale, self.k_descale, self.v_descale, self.out_scale
         arrays = self.q_descales, self.k_descales, self.v_descales, self.out_scales
         return tuple(n if a is None else a for n, a in zip(numbers, arrays, strict=True))
+
+    @property
+    def numbers(self) -> tuple[Any, ...]:
+        """Those of _NAMES."""
+        window = self.window_left, self.window_right
+        return self.dropout_p, self.softmax_scale, self.causal, *window, self.softcap
 
     @property
     def is_varlen(self) -> bool:
@@ -120,11 +127,7 @@ def _forward(*arguments: Any) -> Any:
         rows(given.k),
         given.v if _is_by_columns(given.v) else rows(given.v),
         *sequences,
-        dropout_p=given.dropout_p,
-        softmax_scale=given.softmax_scale,
-        causal=given.causal,
-        window_size=(given.window_left, given.window_right),
-        softcap=given.softcap,
+        **folded(_NAMES, given.numbers),
         alibi_slopes=rows(given.alibi_slopes),
         rng_state=numbers_of(given.rng_state, given.q),
         return_attn_probs=given.return_probs,
@@ -165,8 +168,8 @@ def _traced(given: _Given) -> None:
     )
     longest = given.max_seqlen_q, given.max_seqlen_k
     greatest = [0 if size is None else _tracing.known_size(size) for size in longest]
-    window = _tracing.known_size(given.window_left), _tracing.known_size(given.window_right)
-    if shapes is None or None in greatest or None in window:
+    chosen = _tracing.known_options(_NAMES, given.numbers)
+    if shapes is None or None in greatest or chosen is None:
         return
     q, k, v, slopes, starts_q, starts_k = shapes
     lengths = None
@@ -180,17 +183,8 @@ def _traced(given: _Given) -> None:
     scales = _scales.read(
         (q_descale, k_descale, v_descale, out_scale), q, (0, 0, *k.shape)[-2], batch
     )
-    options = _problem.options(
-        given.dropout_p,
-        given.softcap,
-        None,
-        slopes,
-        scales=scales,
-        v_columns=_is_by_columns(given.v),
-    )
-    attention = _problem.attention(
-        q, k, v, given.softmax_scale, given.causal, window, lengths, options
-    )
+    beside = _problem.beside(None, slopes, scales, _is_by_columns(given.v))
+    attention = _problem.attention(q, k, v, chosen, lengths, beside)
     _tracing.check_served(given.q.device, attention.problem, backward=False)
 
 

@@ -10,11 +10,11 @@ import torch
 from aiter_attn import _problem
 from aiter_attn._call import Call
 from aiter_attn._errors import UnsupportedError
+from aiter_attn._options import folded, options, schema
 from aiter_attn.torch import _prepared, _tracing
 from aiter_attn.torch._operators import numbers_of, operator, restored, rows, run, save
 
 __all__ = [
-    "Options",
     "mha_dropout_mask",
     "mha_fwd",
     "mha_varlen_dropout_mask",
@@ -22,88 +22,70 @@ __all__ = [
 ]
 
 
-class Options(NamedTuple):
-    """What every operator gets last. rng_state: int64 [2], seed and offset, in host memory or
-    where q is."""
-
-    bias: torch.Tensor | None
-    alibi_slopes: torch.Tensor | None
-    rng_state: torch.Tensor | None
-    dropout_p: float
-    softmax_scale: float | None
-    causal: bool
-    window_left: int
-    window_right: int
-    softcap: float
-    deterministic: bool  # of the backward pass
-
-
+# The options that an operator gets last, behind the arrays beside q, k and v.
+_NAMES: Final = (
+    "dropout_p", "softmax_scale", "causal", "window_size", "softcap", "deterministic"
+)  # fmt: skip
 _QKV: Final = "Tensor q, Tensor k, Tensor v"
 _SEQUENCES: Final = (
     "Tensor cu_seqlens_q, Tensor cu_seqlens_k, SymInt max_seqlen_q, SymInt max_seqlen_k"
 )
-_OPTIONS: Final = (
-    "Tensor? bias, Tensor? alibi_slopes, Tensor? rng_state, float dropout_p, float? softmax_scale, "
-    "bool causal, SymInt window_left, SymInt window_right, float softcap, bool deterministic"
-)
-_COUNT: Final = len(Options._fields)
+_OPTIONS: Final = f"Tensor? bias, Tensor? alibi_slopes, Tensor? rng_state, {schema(_NAMES)}"
+_COUNT: Final = _OPTIONS.count(",") + 1
 
 
 class _Given(NamedTuple):
     """The arguments of an operator behind its leading ones: q, k, v, the sequences of a varlen
-    form, and Options."""
+    form, and what _OPTIONS has. rng_state: int64 [2], seed and offset, in host memory or where q
+    is."""
 
     q: torch.Tensor
     k: torch.Tensor
     v: torch.Tensor
     sequences: tuple[Any, ...] | None
-    options: Options
+    bias: torch.Tensor | None
+    alibi_slopes: torch.Tensor | None
+    rng_state: torch.Tensor | None
+    numbers: tuple[Any, ...]
 
 
 def _given(arguments: Any) -> _Given:
     q, k, v, *sequences = arguments[:-_COUNT]
-    return _Given(q, k, v, tuple(sequences) or None, Options(*arguments[-_COUNT:]))
+    bias, slopes, state, *numbers = arguments[-_COUNT:]
+    return _Given(q, k, v, tuple(sequences) or None, bias, slopes, state, tuple(numbers))
 
 
-def _call(given: _Given, bias_grad: bool = False, deterministic: bool = False) -> Call:
-    q, k, v, sequences, o = given
+def _call(given: _Given, bias_grad: bool = False) -> Call:
     return Call(
-        rows(q),
-        rows(k),
-        rows(v),
-        sequences,
-        o.softmax_scale,
-        o.causal,
-        (o.window_left, o.window_right),
-        None,
-        dropout_p=o.dropout_p,
-        softcap=o.softcap,
-        alibi_slopes=rows(o.alibi_slopes),
-        bias=rows(o.bias),
-        rng_state=numbers_of(o.rng_state, q),
-        bias_grad=bias_grad,
-        deterministic=deterministic,
+        rows(given.q),
+        rows(given.k),
+        rows(given.v),
+        given.sequences,
+        options(**folded(_NAMES, given.numbers), bias_grad=bias_grad),
+        alibi_slopes=rows(given.alibi_slopes),
+        bias=rows(given.bias),
+        rng_state=numbers_of(given.rng_state, given.q),
     )
 
 
 def _traced(given: _Given, bias_grad: bool = False, backward: bool = False) -> None:
     """Raises as the call would, as far as shapes, dtypes and numbers say."""
-    q, k, v, sequences, o = given
+    q, k, v, sequences, bias, slopes, _, numbers = given
     starts_q, starts_k, *longest = sequences or (None, None)
     _tracing.check_devices(
         "q",
         q=q,
         k=k,
         v=v,
-        bias=o.bias,
-        alibi_slopes=o.alibi_slopes,
+        bias=bias,
+        alibi_slopes=slopes,
         cu_seqlens_q=starts_q,
         cu_seqlens_k=starts_k,
     )
-    shapes = _tracing.known(q, k, v, o.bias, o.alibi_slopes, starts_q, starts_k)
+    shapes = _tracing.known(q, k, v, bias, slopes, starts_q, starts_k)
     greatest = [_tracing.known_size(size) for size in longest]
-    window = _tracing.known_size(o.window_left), _tracing.known_size(o.window_right)
-    if shapes is None or None in greatest or None in window:
+    chosen = _tracing.known_options(_NAMES, numbers)
+    if shapes is None or None in greatest or chosen is None:
         return
     known_q, known_k, known_v, bias, slopes, starts_q, starts_k = shapes
     lengths = None
@@ -113,13 +95,9 @@ def _traced(given: _Given, bias_grad: bool = False, backward: bool = False) -> N
         known_q,
         known_k,
         known_v,
-        o.softmax_scale,
-        o.causal,
-        window,
+        chosen._replace(bias_grad=bias_grad),
         lengths,
-        _problem.options(
-            o.dropout_p, o.softcap, bias, slopes, bias_grad, o.deterministic and backward
-        ),
+        _problem.beside(bias, slopes),
     )
     _tracing.check_served(q.device, attention.problem, backward)
 
@@ -159,7 +137,7 @@ def _mask(*arguments: Any) -> Any:
 def _fake_mask(*arguments: Any) -> Any:
     given = _given(arguments)
     _traced(given)
-    if given.options.rng_state is None:
+    if given.rng_state is None:
         return given.q.new_empty(0)
     return given.q.new_empty(_scores(given), dtype=torch.uint8)
 
@@ -176,7 +154,7 @@ def _backward(
     if not bias_grad and len(arguments) == 3 + _COUNT and arguments[3:6] == (None, None, None):
         return *_plain_backward(dout, out, lse, arguments), arguments[0].new_empty(0)
     given = _given(arguments)
-    call = _call(given, bias_grad=bias_grad, deterministic=given.options.deterministic)
+    call = _call(given, bias_grad)
     made = call.backward(rows(dout), rows(out), lse.contiguous(), (None, None, None), None, None)
     return made if bias_grad else (*made, given.q.new_empty(0))
 
@@ -189,7 +167,7 @@ def _plain_backward(dout: Any, out: Any, lse: Any, arguments: tuple[Any, ...]) -
     if prepared is not None:
         return prepared(*inputs)
     given = _given(arguments)
-    call = _call(given, deterministic=given.options.deterministic)
+    call = _call(given)
     gradients = call.backward(
         rows(dout), rows(out), lse.contiguous(), (None, None, None), None, None
     )
@@ -204,14 +182,14 @@ def _fake_backward(
     given = _given(arguments)
     _traced(given, bias_grad, backward=True)
     q, k, v = given[:3]
-    bias = given.options.bias if bias_grad else None
+    bias = given.bias if bias_grad else None
     dbias = 0 if bias is None else bias.shape
     return tuple(q.new_empty(shape) for shape in (q.shape, k.shape, v.shape, dbias))
 
 
 def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
     given = _given(inputs)
-    slopes = given.options.alibi_slopes
+    slopes = given.alibi_slopes
     if slopes is not None and slopes.requires_grad:
         raise UnsupportedError(
             "alibi_slopes: requires_grad is set, but the backward pass gives gradients of q, k, v "

@@ -6,14 +6,24 @@ So a call that nothing serves is refused where it is traced, or recorded, and no
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from aiter_attn import _C
+from aiter_attn._options import Options, folded, options
 from aiter_attn._problem import ShapeDtype
 
-__all__ = ["arch_of", "check_devices", "check_served", "described", "known", "known_size"]
+__all__ = [
+    "arch_of",
+    "check_devices",
+    "check_served",
+    "described",
+    "known",
+    "known_options",
+    "known_size",
+]
 
 
 def described(tensor: torch.Tensor) -> ShapeDtype:
@@ -42,6 +52,14 @@ def known(*tensors: torch.Tensor | None) -> list[Any] | None:
             return None
         shapes.append(described(tensor)._replace(shape=tuple(sizes)))
     return shapes
+
+
+def known_options(names: Sequence[str], numbers: Sequence[Any]) -> Options | None:
+    """The record of an operator's numbers; None where one of them is not known."""
+    known = [known_size(x) if isinstance(x, torch.SymInt) else x for x in numbers]
+    if any(x is None and isinstance(y, torch.SymInt) for x, y in zip(known, numbers, strict=True)):
+        return None
+    return options(**folded(names, known))
 
 
 def check_devices(lead: str, /, **tensors: torch.Tensor | None) -> None:
