@@ -131,7 +131,7 @@ const Row* launched_row(const RecordedCall& call, int arch) {
     EXPECT_EQ(call.module_sha256, runtime::hex(digest(object.sha256)));
     EXPECT_EQ(call.module_size, object.size);
     for (int d = 0; d < 3; ++d) {
-      EXPECT_EQ(call.block[d], row.block[d]);
+      EXPECT_EQ(call.block[d], object.block[d]);
       EXPECT_GT(call.grid[d], 0u);
     }
     EXPECT_EQ(call.kernarg_size, row.kernarg_size);

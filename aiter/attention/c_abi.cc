@@ -31,6 +31,7 @@
 #include "aiter/runtime/once.h"
 #include "aiter/runtime/text.h"
 #include "aiter/status.h"
+#include "kernels/archs/archs.h"
 #include "kernels/launch_table/launch_table.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
@@ -136,12 +137,12 @@ runtime::Loader& rocm_loader(runtime::Driver& driver) {
   return loader.get([&] { return std::make_unique<runtime::Loader>(driver, library_store()); });
 }
 
-// Of an arch, whose kernels compute with one format of fp8: as upstream's headers have it for
-// device code (ck_tile/core/config.hpp, CK_TILE_USE_OCP_FP8).
+// Of an arch, whose kernels compute with one format of fp8. Dispatch refuses an arch without.
 Request request_for(const Problem& p, std::string_view arch) {
-  const bool ocp = arch == "gfx950" || arch.substr(0, 5) == "gfx12";
+  const kernels::ArchFacts* const facts = kernels::find_arch(arch);
+  const bool ocp = facts && facts->fp8 == kernels::ArchFp8::kE4m3;
   const int32_t own = ocp ? ATTN_DTYPE_FP8_E4M3 : ATTN_DTYPE_FP8_E4M3_FNUZ;
-  if (is_fp8(p.dtype) && p.dtype != own) {
+  if (facts && facts->fp8 != kernels::ArchFp8::kNone && is_fp8(p.dtype) && p.dtype != own) {
     fail(Status::kUnsupported, Field("dtype"), " is ", p.dtype, " (fp8 e4m3", ocp ? " fnuz" : "",
          "), but kernels for ", arch, " compute with ", own, " (fp8 e4m3", ocp ? "" : " fnuz",
          "): quantise to that");

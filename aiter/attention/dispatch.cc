@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "aiter/attention/splits.h"
+#include "kernels/archs/archs.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
@@ -198,9 +199,9 @@ int32_t splits_for(const Row& row, const Request& request) {
       std::min(request.batch * tiles(request.seqlen_q, row.tile_seqlen_q),
                request.batch + tiles(request.query_rows, row.tile_seqlen_q));
   constexpr int64_t kMany = 1 << 30;  // more than any GPU runs at a time
+  const kernels::ArchFacts* const arch = kernels::find_arch(request.arch);
   return choose_splits(std::min(tiles_of_queries, kMany) * request.heads_q,
-                       tiles(request.seqlen_k, row.tile_seqlen_k),
-                       kernels::compute_units(request.arch));
+                       tiles(request.seqlen_k, row.tile_seqlen_k), arch ? arch->compute_units : 0);
 }
 
 // In pages what is not split is computed by a kernel of its own, in one launch, where there is one:

@@ -11,6 +11,7 @@
 
 #include "aiter/attention/error.h"
 #include "aiter/attention/store.h"
+#include "kernels/archs/archs.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
@@ -159,8 +160,9 @@ std::string explain(const LaunchTable& table, Request request, const Plan& plan)
 }
 
 std::string how_to_build(std::vector<std::string_view> built, std::string_view arch) {
-  const std::vector<std::string_view>& all = kernels::buildable_archs();
-  if (std::find(all.begin(), all.end(), arch) == all.end()) {
+  if (!kernels::find_arch(arch)) {
+    std::vector<std::string_view> all;
+    for (const kernels::ArchFacts& known : kernels::kArchs) all.push_back(known.name);
     return concat("; no build has code for ", arch, ": --//kernels:archs= takes ", join(all));
   }
   built.push_back(arch);

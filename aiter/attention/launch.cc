@@ -10,6 +10,7 @@
 #include "aiter/attention/error.h"
 #include "aiter/attention/store.h"
 #include "aiter/attention/workspace.h"
+#include "aiter/runtime/float8.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
@@ -85,7 +86,8 @@ kernels::Features features_of(const Problem& p) {
   if (is_fp8(p.dtype)) {
     // Upstream's kernels round exp(score - greatest score), which is 1 at most, to fp8: as a
     // multiple that uses all of its range. What they sum is not divided by that again.
-    f.scale_p = p.dtype == ATTN_DTYPE_FP8_E4M3 ? 448.0f : 240.0f;
+    f.scale_p = runtime::fp8_largest(p.dtype == ATTN_DTYPE_FP8_E4M3 ? runtime::Fp8::kE4m3
+                                                                    : runtime::Fp8::kE4m3Fnuz);
     f.scale_o = static_cast<float>(output_scale(p) / f.scale_p);
   }
   f.dq_acc_stride_split = query_rows(p) * p.heads_q * p.head_size_qk;
@@ -192,10 +194,11 @@ void launch_row(const LaunchTable& table, const Row& row, const LaunchArgs& args
          "code makes ", made.kernarg_size, ": the build mixes versions; build it anew");
   }
   if (made.grid[0] == 0 || made.grid[1] == 0 || made.grid[2] == 0) return;
+  const kernels::CodeObjectRow& object = *table.object(row, arch);
   const runtime::Function function =
-      loader.function(args.problem.device_id, code_object_ref(*table.object(row, arch)), name);
+      loader.function(args.problem.device_id, code_object_ref(object), name);
   const runtime::KernelLaunch launch = {{made.grid[0], made.grid[1], made.grid[2]},
-                                        {row.block[0], row.block[1], row.block[2]},
+                                        {object.block[0], object.block[1], object.block[2]},
                                         made.dynamic_lds,
                                         made.kernarg,
                                         made.kernarg_size};

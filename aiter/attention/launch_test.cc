@@ -526,7 +526,8 @@ TEST(LaunchTest, Fp8) {
     const Recorder recorder;
     EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
     const RecordedCall call = recorder.of(kRecordedLaunch).back();
-    expect_launch(call, "fwd_d64_fp8_batch_nmask_npad", 4, 2, 2, 256, ocp ? "gfx950" : "gfx942");
+    expect_launch(call, "fwd_d64_fp8_batch_nmask_npad", 4, 2, 2, ocp ? 128 : 256,
+                  ocp ? "gfx950" : "gfx942");
     const LaunchArgs got = kernarg_of<TestKernarg>(call);
     // From element to element of a head, and the keys of one are contiguous.
     EXPECT_EQ(got.v.stride_seq, 2 * 192);
@@ -776,7 +777,7 @@ TEST(LaunchTest, TheDeviceIsMadeCurrentAndRestored) {
   EXPECT_EQ(recorder.all()[0].device, 2);
   EXPECT_EQ(recorder.all()[1].device, 2);
   EXPECT_EQ(recorder.all()[3].device, 0);
-  expect_launch(recorder.all()[2], "fwd_d64_fp16_batch_nmask_psk", 2, 1, 1, 256, "gfx950");
+  expect_launch(recorder.all()[2], "fwd_d64_fp16_batch_nmask_psk", 2, 1, 1, 128, "gfx950");
 }
 
 TEST(LaunchTest, EveryDeviceLoadsForItself) {

@@ -40,11 +40,5 @@ TEST(SplitsTest, NoMoreThanKernelsCombine) {
 
 TEST(SplitsTest, AnArchThatIsNotKnownIsNotSplitFor) { EXPECT_EQ(choose_splits(1, 64, 0), 1); }
 
-TEST(SplitsTest, EveryBuildableArchHasComputeUnits) {
-  for (const auto& arch : kernels::buildable_archs()) EXPECT_GT(kernels::compute_units(arch), 0);
-  EXPECT_EQ(kernels::compute_units("gfx942"), 304);
-  EXPECT_EQ(kernels::compute_units("none"), 0);
-}
-
 }  // namespace
 }  // namespace AITER_ATTN_NAMESPACE::attention

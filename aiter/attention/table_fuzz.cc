@@ -43,7 +43,6 @@ std::string whole_table() {
   for (const Kind kind : kKinds) {
     for (const Dtype dtype : kDtypes) {
       Row row = {};
-      row.block[0] = row.block[1] = row.block[2] = 1;
       row.head_size_alignment = 8;
       row.tile_seqlen_q = row.tile_seqlen_k = 64;
       row.traits.kind = kind;

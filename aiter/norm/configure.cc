@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "kernels/archs/archs.h"
+
 namespace AITER_ATTN_NAMESPACE::norm {
 namespace {
 
@@ -222,11 +224,16 @@ DeviceTraits device_traits(const std::string& arch, int64_t shared_bytes) {
     }
     return {32, capability >= kBulkCopyCapability, true, shared_bytes};
   }
-  // The kernels are for waves of 64, and use instructions of this family.
-  if (arch.compare(0, 4, "gfx9") == 0) return {64, false, false, shared_bytes};
+  // The kernels are for waves of 64.
+  std::string archs;
+  for (const kernels::ArchFacts& known : kernels::kArchs) {
+    if (known.wave_size != 64) continue;
+    if (known.name == arch) return {known.wave_size, false, false, shared_bytes};
+    archs += (archs.empty() ? "" : ", ") + std::string(known.name);
+  }
   fail(Status::kUnsupported, "the device is ", arch, ", but norms and softmax have kernels for ",
-       "sm_", kOldestCapability, " and newer and for gfx9 (CDNA): use another GPU, or arrays in ",
-       "host memory");
+       "sm_", kOldestCapability, " and newer, ", archs, ": use another GPU, or arrays in host ",
+       "memory");
 }
 
 RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,

@@ -47,6 +47,10 @@ float fp8_to_float(uint8_t bits, Fp8 format) {
   return bits & 0x80 ? -value : value;
 }
 
+float fp8_largest(Fp8 format) {
+  return fp8_to_float(static_cast<uint8_t>(layout_of(format).largest), format);
+}
+
 uint8_t fp8_from_double(double value, Fp8 format) {
   const Layout f = layout_of(format);
   const int sign = std::signbit(value) ? 0x80 : 0;

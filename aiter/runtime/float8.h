@@ -16,6 +16,7 @@ enum class Fp8 {
 };
 
 float fp8_to_float(uint8_t bits, Fp8 format);
+float fp8_largest(Fp8 format);
 uint8_t fp8_from_double(double value, Fp8 format);
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -11,21 +11,18 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from kernels.ck_fmha.ckgen.archs import parse_archs
+from kernels.archs.archs import read_archs
 from kernels.ck_fmha.ckgen.directions import PoolError
 from kernels.ck_fmha.ckgen.emission import RecordedPool, pool_files, set_files
 from kernels.ck_fmha.ckgen.pool import Pool
-from kernels.ck_fmha.ckgen.schema import known_values, parse_variant_set
+from kernels.ck_fmha.ckgen.schema import parse_variant_set
 from kernels.ck_fmha.ckgen.selection import select_instances
 from kernels.ck_fmha.ckgen.values import VariantSetError
 
 
 def pool_repository_files(fmha_dir: Path, archs_file: Path) -> dict[str, str]:
-    """The repository of all instances. Raises PoolError, and VariantSetError for archs.toml."""
-    candidates = Pool(fmha_dir).candidates
-    known = known_values([candidate.traits for candidate in candidates])
-    text = archs_file.read_text("utf-8")
-    return pool_files(candidates, parse_archs(text, "kernels/archs.toml", known))
+    """The repository of all instances. Raises PoolError, and VariantSetError for a record."""
+    return pool_files(Pool(fmha_dir).candidates, read_archs(archs_file))
 
 
 def variant_set_files(pool_file: Path, path: Path) -> dict[str, str]:
@@ -54,7 +51,7 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     pool = commands.add_parser("pool", help="@ck_fmha")
     pool.add_argument("--fmha-dir", type=Path, required=True, help="upstream's 01_fmha folder")
-    pool.add_argument("--archs", type=Path, required=True, help="kernels/archs.toml")
+    pool.add_argument("--archs", type=Path, required=True, help="archs.json of @archs")
     variant_set = commands.add_parser("variant-set", help="the repository of one variant set")
     variant_set.add_argument("--pool", type=Path, required=True, help="pool.json of @ck_fmha")
     variant_set.add_argument("--file", type=Path, required=True, help="the variant set file")

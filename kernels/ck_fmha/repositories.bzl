@@ -40,19 +40,18 @@ def ck_fmha_repositories():
     @composable_kernel_plain      sources with those that mend defects alone
     @composable_kernel_upstream   sources as they are
     @ck_fmha                      the instances: all that upstream's generator knows
-    @variant_sets                 which variant sets, architectures and directions there are
+    @variant_sets                 which variant sets and directions there are
     """
     _composable_kernel("composable_kernel", patches = PATCHES + COMPILE_TIME_PATCHES)
     _composable_kernel("composable_kernel_plain", patches = PATCHES)
     _composable_kernel("composable_kernel_upstream", patches = [])
     pool_repository(
         name = "ck_fmha",
-        archs = Label("//kernels:archs.toml"),
+        archs = "@archs//:archs.json",
         ck_generator = "@composable_kernel//:example/ck_tile/01_fmha/generate.py",
     )
     variant_sets_repository(
         name = "variant_sets",
-        archs = Label("//kernels:archs.toml"),
         readme = VARIANTS_README,
         traits = Label("//kernels/launch_table:traits.toml"),
     )

@@ -167,31 +167,4 @@ Range<uint32_t> LaunchTable::rows(uint64_t exact_key) const {
   return {nullptr, nullptr};
 }
 
-namespace {
-
-struct BuildableArch {
-  std::string_view name;
-  int32_t compute_units;
-};
-
-constexpr BuildableArch kBuildableArchs[] = {AITER_ATTN_BUILDABLE_ARCHS};
-
-}  // namespace
-
-const std::vector<std::string_view>& buildable_archs() {
-  static const std::vector<std::string_view> names = [] {
-    std::vector<std::string_view> all;
-    for (const BuildableArch& arch : kBuildableArchs) all.push_back(arch.name);
-    return all;
-  }();
-  return names;
-}
-
-int32_t compute_units(std::string_view arch) {
-  for (const BuildableArch& known : kBuildableArchs) {
-    if (known.name == arch) return known.compute_units;
-  }
-  return 0;
-}
-
 }  // namespace AITER_ATTN_NAMESPACE::kernels

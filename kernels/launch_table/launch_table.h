@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "aiter/attn.h"
 #include "kernels/launch_table/traits.h"
@@ -109,7 +108,6 @@ struct Row {
   uint32_t name;                 // offset into the strings; also the kernel's symbol
   uint32_t launch;               // index of its launch function
   uint32_t kernarg_size;         // bytes, as the compiler laid it out; 0: no bytes were built
-  uint16_t block[3];             // work-items per workgroup
   uint16_t head_size_alignment;  // padded head sizes must be a multiple of this; 1: any
   // What a dimension must be a multiple of where it is not padded. 0: has no such dimension.
   uint16_t tile_seqlen_q, tile_seqlen_k, tile_head_size_qk, tile_head_size_v;
@@ -121,6 +119,8 @@ struct CodeObjectRow {
   uint8_t key[32];     // all zero: the instance does not exist on this arch
   uint8_t sha256[32];  // of the code object's bytes; all zero: no bytes were built
   uint64_t size;       // of the code object; 0: no bytes were built
+  uint16_t block[3];   // work-items per workgroup: waves differ by arch
+  uint16_t reserved;
 };
 
 // Greatest head sizes that instances of a kind and dtype serve, in the order they are tried.
@@ -208,10 +208,5 @@ class LaunchTable {
 
 // The table of this build: //kernels:launch_table defines it, tests define their own.
 const LaunchTable& launch_table();
-
-// The archs that a build can have code for, the values of --//kernels:archs: kernels/archs.toml.
-const std::vector<std::string_view>& buildable_archs();
-// Those of the largest product of a buildable arch; 0: no build can have code for it.
-int32_t compute_units(std::string_view arch);
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels

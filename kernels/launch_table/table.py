@@ -2,8 +2,9 @@
 """The launch table as one blob: the writer of what launch_table.h reads.
 
 A row, as a mapping: "name", "kind", "traits", "tile" (by dimension), "head_size_alignment",
-"block_size" and "launch", the C++ function that makes its kernel arguments. A code object's
-record: "key", and where its bytes were built "sha256", "size" and "kernel" (describe.py).
+"block" ({"waves": number} or {"work_items": number}) and "launch", the C++ function that makes its
+kernel arguments. A code object's record: "key", and where its bytes were built "sha256", "size" and
+"kernel" (describe.py).
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kernels.archs.archs import block_size
 from kernels.launch_table.traits import TABLE, padded
 
 MAGIC = b"ATTNTBL1"
 _HEADER = struct.Struct("<8s6I7I3I")
 _ARCH = struct.Struct("<16s")
-_ROW = struct.Struct(padded(f"<III3HH4H{struct.calcsize(TABLE.packed_format())}s", 4))
-_OBJECT = struct.Struct("<32s32sQ")
+_ROW = struct.Struct(padded(f"<IIIH4H{struct.calcsize(TABLE.packed_format())}s", 4))
+_OBJECT = struct.Struct("<32s32sQ4H")
 _BUCKET = struct.Struct("<BBHHH")
 _SLOT = struct.Struct("<QII")
 RECORD_SIZES = {
@@ -120,11 +122,12 @@ def check_complete(rows: Sequence[Row], code_objects: CodeObjects, archs: Sequen
 
 
 def launch_table(
-    rows: Sequence[Row], code_objects: CodeObjects, archs: Sequence[str], variant_set: str
+    rows: Sequence[Row], code_objects: CodeObjects, archs: Mapping[str, int], variant_set: str
 ) -> LaunchTable:
     """The table of rows, in their order, which must have kinds together.
 
     code_objects  (instance, arch) -> record; where there is none, the arch lacks the instance
+    archs         arch -> work-items of its waves
     Raises TableError or ValueError.
     """
     strings = _Strings()
@@ -136,20 +139,21 @@ def launch_table(
             _ROW.pack(
                 strings.add(name),
                 launches.setdefault(row["launch"], len(launches)),
-                _kernarg_size(name, archs, code_objects),
-                *(row["block_size"], 1, 1),
+                _kernarg_size(name, list(archs), code_objects),
                 row["head_size_alignment"],
                 *(tile[d] for d in ("seqlen_q", "seqlen_k", "head_size_qk", "head_size_v")),
                 TABLE.pack(row["kind"], row["traits"]),
             )
         )
-        for arch in archs:
+        for arch, wave_size in archs.items():
             record = code_objects.get((name, arch), _NO_CODE_OBJECT)
             packed_objects.append(
                 _OBJECT.pack(
                     bytes.fromhex(record["key"]),
                     bytes.fromhex(record.get("sha256", "")),
                     record.get("size", 0),
+                    *(block_size(row["block"], wave_size), 1, 1),
+                    0,
                 )
             )
     slots, slot_rows = _index([TABLE.exact_key(row["kind"], row["traits"]) for row in rows])

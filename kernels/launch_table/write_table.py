@@ -11,6 +11,8 @@ from typing import Any
 
 from absl import app, flags
 
+from kernels.archs.archs import Arch, ComputeUnit, read_archs
+from kernels.archs.occupancy import waves_per_simd
 from kernels.launch_table.table import (
     CodeObjects,
     LaunchTable,
@@ -19,22 +21,15 @@ from kernels.launch_table.table import (
     check_complete,
     launch_table,
 )
-from kernels.resources.occupancy import (
-    ComputeUnit,
-    ComputeUnitError,
-    compute_units,
-    unit_of,
-    waves_per_simd,
-)
 
-MANIFEST_FORMAT = 2
+MANIFEST_FORMAT = 3
 
 _VARIANT_SET = flags.DEFINE_string("variant_set", None, "the set's name", required=True)
 _ARCHS = flags.DEFINE_multi_string("arch", [], "sorted")
 _TOOLCHAIN = flags.DEFINE_string("toolchain", None, "the toolchain's identity", required=True)
 _ROWS = flags.DEFINE_multi_string("rows", None, "files of rows, in order", required=True)
 _METADATA = flags.DEFINE_multi_string("metadata", [], "what is known of each code object")
-_ARCHS_FILE = flags.DEFINE_string("archs_file", None, "kernels/archs.toml", required=True)
+_ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
 _BLOB = flags.DEFINE_string("blob", None, "the table", required=True)
 _SOURCE = flags.DEFINE_string("source", None, "the C++ around it", required=True)
 _MANIFEST = flags.DEFINE_string("manifest", None, "the same as JSON", required=True)
@@ -75,21 +70,20 @@ const LaunchTable& launch_table() {{
 def manifest(
     rows: Sequence[Row],
     code_objects: CodeObjects,
-    archs: Sequence[str],
+    archs: Mapping[str, Arch],
     variant_set: str,
     toolchain: str,
-    units: Mapping[str, ComputeUnit],
 ) -> dict[str, Any]:
     """The manifest of the same table, for people and tools.
 
     Beside what describe.py knows of a code object stands how many of its waves fit on a SIMD.
-    units has what a compute unit of each architecture has. Raises ComputeUnitError.
+    archs has the facts of the build's architectures.
     """
     shown = []
     for row in rows:
         per_arch = {
-            arch: _shown(code_objects[row["name"], arch], unit_of(arch, units))
-            for arch in archs
+            arch: _shown(code_objects[row["name"], arch], facts.compute_unit)
+            for arch, facts in archs.items()
             if (row["name"], arch) in code_objects
         }
         fields = {field: value for field, value in row.items() if field != "launch"}
@@ -116,13 +110,14 @@ def _records(paths: Sequence[Path]) -> dict[tuple[str, str], Mapping[str, Any]]:
 def main(_arguments: Sequence[str]) -> int:
     rows = [row for path in _ROWS.value for row in json.loads(Path(path).read_text("utf-8"))]
     code_objects = _records([Path(path) for path in _METADATA.value])
-    archs, variant_set = _ARCHS.value, _VARIANT_SET.value
+    known, variant_set = read_archs(_ARCHS_FILE.value), _VARIANT_SET.value
+    archs = {name: known[name] for name in _ARCHS.value}
     try:
-        check_complete(rows, code_objects, archs)
-        table = launch_table(rows, code_objects, archs, variant_set)
-        units = compute_units(Path(_ARCHS_FILE.value).read_text("utf-8"))
-        document = manifest(rows, code_objects, archs, variant_set, _TOOLCHAIN.value, units)
-    except (ComputeUnitError, TableError) as error:
+        check_complete(rows, code_objects, list(archs))
+        wave_sizes = {name: arch.wave_size for name, arch in archs.items()}
+        table = launch_table(rows, code_objects, wave_sizes, variant_set)
+        document = manifest(rows, code_objects, archs, variant_set, _TOOLCHAIN.value)
+    except TableError as error:
         print(error, file=sys.stderr)
         return 1
     Path(_BLOB.value).write_bytes(table.blob)

@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import tomllib
 from absl import app, flags
 
+from kernels.archs.archs import read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.ck_fmha.ckgen.values import VariantSetError
 from kernels.ck_fmha.groups import Groups, LockError, extended, parse_lock, siblings
@@ -28,14 +28,14 @@ from kernels.matrix.cost import FIGURES, CostModel
 from kernels.matrix.counts import GOLDEN_SETS, UPDATE, Row, by_cell, golden, rows_of_set
 
 _VARIANTS = flags.DEFINE_list("variants", ["core"], "variant sets, files of kernels/variants")
-_ARCHS = flags.DEFINE_list("archs", ["gfx942"], "architectures, tables of kernels/archs.toml")
+_ARCHS = flags.DEFINE_list("archs", ["gfx942"], "architectures, records of kernels/archs")
 _FORMAT = flags.DEFINE_enum("format", "text", ["text", "json"], "what is printed")
 _GOLDEN = flags.DEFINE_bool("golden", False, "write the golden file instead")
 
 # By Bazel.
 _POOL = flags.DEFINE_string("pool", None, "pool.json of @ck_fmha", required=True)
 _README = flags.DEFINE_string("readme", None, "README.md beside the variant sets", required=True)
-_ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.toml", required=True)
+_ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
 _LOCK = flags.DEFINE_string("lock", None, "groups.lock.bzl", required=True)
 
 _GOLDEN_FILE = "kernels/matrix/counts.golden"
@@ -142,7 +142,7 @@ def _write_golden(pool: RecordedPool, files: Mapping[str, Path], archs: Sequence
 
 def _run() -> None:
     pool = RecordedPool(Path(_POOL.value).read_text("utf-8"))
-    known_archs = sorted(tomllib.loads(Path(_ARCHS_FILE.value).read_text("utf-8")))
+    known_archs = sorted(read_archs(_ARCHS_FILE.value))
     files = variant_set_files(Path(_README.value))
     if _GOLDEN.value:
         _write_golden(pool, files, known_archs)

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Labels by the architectures of --//kernels:archs."""
 
-load("@variant_sets//:known.bzl", "ARCHS")
+load("@archs//:archs.bzl", "ARCHS")
 
 def chosen_archs(patterns):
     """The labels of the chosen architectures: pattern % arch, for each.

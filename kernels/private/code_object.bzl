@@ -195,7 +195,7 @@ code_object = rule(
     implementation = _code_object_impl,
     doc = "A code object and what is known of it; output groups metadata and spec.",
     attrs = {
-        "arch": attr.string(mandatory = True, doc = "one of archs.toml"),
+        "arch": attr.string(mandatory = True, doc = "one of kernels/archs"),
         "block_size": attr.int(doc = "work-items per workgroup of a lone kernel, to be checked"),
         "copts": attr.string_list(
             doc = "flags of code generation beyond the recipe's; they enter the key",

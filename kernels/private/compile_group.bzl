@@ -99,7 +99,7 @@ compile_group = rule(
     implementation = _compile_group_impl,
     doc = "The optimised modules of several instances, one each, from one compile.",
     attrs = {
-        "arch": attr.string(mandatory = True, doc = "one of archs.toml"),
+        "arch": attr.string(mandatory = True, doc = "one of kernels/archs"),
         "recipe": attr.label(mandatory = True, providers = [CodeObjectRecipeInfo]),
         "srcs": attr.label_list(
             allow_files = [".cpp"],

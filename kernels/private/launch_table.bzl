@@ -77,7 +77,7 @@ Its file is the blob; output group manifest: the same as JSON, for people and to
         ),
         "variant_set": attr.string(mandatory = True, doc = "the name in the table"),
         "_archs_file": attr.label(
-            default = "//kernels:archs.toml",
+            default = "@archs//:archs.json",
             allow_single_file = True,
         ),
         "_launch_table": attr.label(

@@ -1,8 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Kernels of our own, as the variant sets have upstream's."""
 
+load("@archs//:archs.bzl", "ARCHS")
 load("@rules_cc//cc:defs.bzl", "cc_library")
-load("@variant_sets//:known.bzl", "ARCHS")
 load("//kernels/private:chosen_archs.bzl", "chosen_archs")
 load(
     "//kernels/private:code_object.bzl",

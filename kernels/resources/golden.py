@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from kernels.archs.archs import ComputeUnit
 from kernels.resources.measured import HEADINGS, RESOURCES, Measured, short_names, table
-from kernels.resources.occupancy import ComputeUnit
 
 SET = "core"
 UPDATE = "./bazelw run //kernels:resources -- --golden --archs=gfx942,gfx950"

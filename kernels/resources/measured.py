@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kernels.archs.archs import ComputeUnit
+from kernels.archs.occupancy import waves_per_simd
 from kernels.resources.figures import Figures
-from kernels.resources.occupancy import ComputeUnit, unit_of, waves_per_simd
 
 # Column -> what it is; README.md has the same.
 COLUMNS = {
@@ -89,7 +90,7 @@ class Measured:
             raise ValueError(f"not the figures of a code object: {error}") from error
 
     def columns(self, units: Mapping[str, ComputeUnit]) -> dict[str, int | None]:
-        """All of COLUMNS; units has the architectures' limits. Raises ComputeUnitError."""
+        """All of COLUMNS; units has the architectures' limits."""
         kernel = self.kernel
         return {
             "vgpr": kernel["vgpr_count"],
@@ -99,7 +100,7 @@ class Measured:
             "scratch": kernel["scratch_size"],
             "vgpr_spills": kernel["vgpr_spill_count"],
             "sgpr_spills": kernel["sgpr_spill_count"],
-            "waves": waves_per_simd(kernel, unit_of(self.arch, units)),
+            "waves": waves_per_simd(kernel, units[self.arch]),
             **dataclasses.asdict(self.figures),
         }
 

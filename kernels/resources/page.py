@@ -10,9 +10,9 @@ import collections
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
+from kernels.archs.archs import ComputeUnit
 from kernels.resources import plots
 from kernels.resources.measured import COLUMNS, HEADINGS, short_names
-from kernels.resources.occupancy import ComputeUnit
 from kernels.resources.report import Record, concerns_as_text, summary, worst
 
 _MOST_WORST = 20

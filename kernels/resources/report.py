@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from kernels.archs.archs import ComputeUnit
 from kernels.launch_table.traits import TABLE
 from kernels.matrix.counts import Row
 from kernels.resources.measured import COLUMNS, HEADINGS, Measured, short_names, table
-from kernels.resources.occupancy import ComputeUnit
 
 Record = Mapping[str, Any]
 

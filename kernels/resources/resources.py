@@ -18,6 +18,7 @@ from pathlib import Path
 
 from absl import app, flags
 
+from kernels.archs.archs import ComputeUnit, read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.ck_fmha.ckgen.values import VariantSetError
 from kernels.ck_fmha.groups import LockError, parse_lock
@@ -27,7 +28,6 @@ from kernels.matrix.counts import Row, rows_of_set
 from kernels.resources.builds import BuildError, measured_files
 from kernels.resources.golden import SET, UPDATE, golden, golden_name
 from kernels.resources.measured import COLUMNS, Measured, comparison
-from kernels.resources.occupancy import ComputeUnit, ComputeUnitError, compute_units
 from kernels.resources.page import page
 from kernels.resources.report import (
     ALL,
@@ -45,7 +45,7 @@ from kernels.resources.report import (
 
 _VARIANTS = flags.DEFINE_list("variants", [SET], "variant sets, files of kernels/variants")
 _WITHOUT = flags.DEFINE_list("without", [], "variant sets whose kernels are left out")
-_ARCHS = flags.DEFINE_list("archs", ["gfx942"], "architectures, tables of kernels/archs.toml")
+_ARCHS = flags.DEFINE_list("archs", ["gfx942"], "architectures, records of kernels/archs")
 _DRAW = flags.DEFINE_integer("draw", None, "only so many kernels, drawn: of each shape in turn")
 _SEED = flags.DEFINE_integer("seed", 7, "of --draw")
 _TARGETS = flags.DEFINE_list("targets", [], "labels of code objects, in the place of sets")
@@ -65,7 +65,7 @@ _OWN_ROWS = flags.DEFINE_multi_string(
     "own_rows", None, "rows.json of each package of kernels of our own", required=True
 )
 _README = flags.DEFINE_string("readme", None, "README.md beside the variant sets", required=True)
-_ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.toml", required=True)
+_ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
 _LOCK = flags.DEFINE_string("lock", None, "groups.lock.bzl", required=True)
 
 _FOLDER = "kernels/resources"
@@ -188,7 +188,7 @@ def _print(shown: Sequence[Record], columns: Sequence[str] | None) -> None:
 
 
 def _run() -> None:
-    units = compute_units(Path(_ARCHS_FILE.value).read_text("utf-8"))
+    units = {name: arch.compute_unit for name, arch in read_archs(_ARCHS_FILE.value).items()}
     archs = chosen(_ARCHS.value, sorted(units), "archs", "architecture")
     columns = None if _COLUMNS.value is None else known_columns(_COLUMNS.value, "columns")
     known_columns([name.removeprefix("-") for name in _SORT.value], "sort")
@@ -238,7 +238,6 @@ def main(arguments: Sequence[str]) -> int:
     except (
         BuildError,
         ChoiceError,
-        ComputeUnitError,
         LockError,
         ReportError,
         VariantSetError,

@@ -102,9 +102,17 @@ void print_row(const Options& options, const LaunchTable& table, const Row& row)
   Launch launch{};
   launch.kernarg = kernarg;
   table.launch(row)(launch_args(options, row.traits.group_mode), &launch);
-  std::printf("{\"name\": \"%s\", \"block\": [%u, %u, %u], \"grid\": [%u, %u, %u], ",
-              table.name(row).data(), row.block[0], row.block[1], row.block[2], launch.grid[0],
-              launch.grid[1], launch.grid[2]);
+  std::printf("{\"name\": \"%s\", \"grid\": [%u, %u, %u], \"blocks\": {", table.name(row).data(),
+              launch.grid[0], launch.grid[1], launch.grid[2]);
+  const char* separator = "";
+  for (uint32_t a = 0; a < table.arch_count(); ++a) {
+    const CodeObjectRow* const object = table.object(row, static_cast<int>(a));
+    if (!object) continue;
+    std::printf("%s\"%s\": [%u, %u, %u]", separator, table.arch(a).data(), object->block[0],
+                object->block[1], object->block[2]);
+    separator = ", ";
+  }
+  std::printf("}, ");
   std::printf("\"kernarg_size\": %u, \"dynamic_lds\": %u, \"kernarg\": \"", row.kernarg_size,
               launch.dynamic_lds);
   for (uint32_t i = 0; i < launch.kernarg_size; ++i) std::printf("%02x", kernarg[i]);

@@ -36,9 +36,11 @@ def test_kernel_arguments_have_the_size_that_the_kernel_reads(rows):
 
 def test_block_sizes_are_the_kernels(rows):
     for instance, row in rows:
-        for code_object in instance["code_objects"].values():
-            assert code_object["kernel"]["max_workgroup_size"] == row["block"][0]
-        assert row["block"][1:] == [1, 1]
+        sizes = {
+            arch: [code_object["kernel"]["max_workgroup_size"], 1, 1]
+            for arch, code_object in instance["code_objects"].items()
+        }
+        assert row["blocks"] == sizes
 
 
 def test_occupancy_is_what_registers_and_lds_allow(rows):

@@ -97,9 +97,9 @@ def test_unknown_key_in_a_variant_set(project: clone.Clone, edit) -> None:
             ("smoke.toml: [[variants]] #2 is a duplicate: [[variants]] #1",),
         ),
         (
-            "kernels/archs.toml",
-            "[gfx950]",
-            '[[gfx950.left_out]]\nbecause = "no halves"\ndtype = "fp16"\n\n[gfx950]',
+            "kernels/archs/gfx950.json",
+            '"left_out": []',
+            '"left_out": [{"because": "no halves", "dtype": "fp16"}]',
             (
                 "Variant set smoke has no instance for gfx950",
                 "leaves all 4 out: no halves",
@@ -163,7 +163,11 @@ def test_stale_or_edited_lock_of_groups(project: clone.Clone, edit, which: int, 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"gfx942"', '"gfx9999"', ("gfx9999 is no architecture of archs.toml", "gfx942, gfx950")),
+        (
+            '"gfx942"',
+            '"gfx9999"',
+            ("gfx9999 is no architecture of", "gfx942, gfx950"),
+        ),
         (NEIGHBOUR, "bwd/fp16_d128:fmha_bwd_none", ("fmha_bwd_none",)),
         ('"gfx950": {', '"gfx950": {"lone": {"a:b": ["0", "0"]},', ("lone", "two at")),
     ],
@@ -181,7 +185,11 @@ def test_damaged_lock_of_groups(
     [
         ('"fwd/bf16_d128"', '"fwd/bf16_d129"', ("fwd/bf16_d129 is no package of the pool",)),
         ('"fwd_qr_async"', '"fwd_qr_asink"', ("no pipeline fwd_qr_asink", "fwd_qr_async,")),
-        ('"gfx942"', '"gfx9999"', ("gfx9999 is no architecture of archs.toml", "gfx942, gfx950")),
+        (
+            '"gfx942"',
+            '"gfx9999"',
+            ("gfx9999 is no architecture of", "gfx942, gfx950"),
+        ),
     ],
 )
 def test_machine_options_that_hold_for_no_kernel(

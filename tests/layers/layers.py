@@ -68,6 +68,7 @@ LAYERS: dict[str, list[str]] = {
         "aiter/attention/problem.h",
         "aiter/attention/splits.h",
         "aiter/runtime/error.h",
+        "kernels/archs/*",
         "kernels/launch_table/*",
     ],
     "aiter/attention/*": [
@@ -75,6 +76,7 @@ LAYERS: dict[str, list[str]] = {
         "aiter/attention/*",
         "aiter/runtime/*",
         "aiter/status.h",
+        "kernels/archs/*",
         "kernels/code_object/embedded_pack.h",
         "kernels/launch_table/*",
     ],
@@ -84,6 +86,7 @@ LAYERS: dict[str, list[str]] = {
         "aiter/norm.h",
         "aiter/norm/problem.h",
         "aiter/runtime/error.h",
+        "kernels/archs/*",
         "kernels/norm/configurations.h",
     ],
     "aiter/norm/*": [
@@ -92,6 +95,7 @@ LAYERS: dict[str, list[str]] = {
         "aiter/norm/*",
         "aiter/runtime/*",
         "aiter/status.h",
+        "kernels/archs/*",
         "kernels/code_object/ahead_of_time.h",
         "kernels/code_object/embedded_pack.h",
         "kernels/norm/ahead_of_time.h",
@@ -100,6 +104,7 @@ LAYERS: dict[str, list[str]] = {
         "kernels/norm/sources.h",
     ],
     # Kernels know the public face, and the contract.
+    "kernels/archs/*": ["kernels/archs/*"],
     "kernels/launch_table/*": ["aiter/attn.h", "kernels/launch_table/*"],
     "kernels/*": ["aiter/attn.h", "kernels/*"],
     # Fronts know the public face.

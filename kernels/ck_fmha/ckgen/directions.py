@@ -23,7 +23,7 @@ RECEIPT = 600
 # No filter. It is what lists fp8, which has column-major v and static quantisation.
 _RECEIPT_OF_ALL = 0
 MASK_IMPLEMENTATION = "simplified"
-WAVEFRONT_SIZE = 64
+HOST_WAVE_SIZE = 64  # in upstream's headers, as host code includes them
 
 _EVERY_HEAD_SIZE = [-1]
 
@@ -113,7 +113,7 @@ class Instance:
     kind: str
     traits: Mapping[str, TraitValue]
     tile: Tile
-    block_size: int
+    block: Mapping[str, int]  # {"waves": number} or {"work_items": number} per workgroup
     upstream: Any = dataclasses.field(repr=False, compare=False)
     head_size_alignment: int = 1
     tag: str = ""  # of upstream's pipeline, where a kind has several
@@ -160,8 +160,8 @@ def read_traits(kind: str, described: Any) -> dict[str, TraitValue]:
     return out
 
 
-def _waves(tile: Any) -> int:
-    return tile.F_rm0 * tile.F_rn0 * tile.F_rk0
+def _waves(tile: Any) -> dict[str, int]:
+    return {"waves": tile.F_rm0 * tile.F_rn0 * tile.F_rk0}
 
 
 def _forward_instance(module: ModuleType, kind: str, kernel: Any) -> Instance:
@@ -180,7 +180,7 @@ def _forward_instance(module: ModuleType, kind: str, kernel: Any) -> Instance:
         kind=kind,
         traits=read_traits(kind, kernel),
         tile=Tile(tile.F_bm0, tile.F_bn0, head_size_unit, head_size_unit),
-        block_size=_waves(tile) * WAVEFRONT_SIZE,
+        block=_waves(tile),
         upstream=kernel,
         head_size_alignment=alignment,
         tag=pipeline.tag,
@@ -216,7 +216,7 @@ def _fwd_splitkv(module: ModuleType) -> Iterator[Candidate]:
             kind="fwd_splitkv_combine",
             traits=read_traits("fwd_splitkv_combine", kernel),
             tile=Tile(seqlen_q=_COMBINE_TILE),
-            block_size=_COMBINE_WAVES * WAVEFRONT_SIZE,
+            block={"waves": _COMBINE_WAVES},
             upstream=kernel,
         )
         combines[frozenset(instance.traits.items())] = instance
@@ -233,7 +233,7 @@ def _fwd_splitkv(module: ModuleType) -> Iterator[Candidate]:
             yield Candidate("fwd_splitkv", traits, (split, combine), kernel.api_trait())
 
 
-_APPEND_BLOCK = 256  # work-items per workgroup, fixed in upstream's headers
+_APPEND_BLOCK = {"work_items": 256}  # fixed in upstream's headers
 
 
 def _fwd_appendkv(module: ModuleType) -> Iterator[Candidate]:
@@ -248,7 +248,7 @@ def _fwd_appendkv(module: ModuleType) -> Iterator[Candidate]:
             kind="fwd_appendkv",
             traits=read_traits("fwd_appendkv", kernel),
             tile=Tile(tile.F_bs, tile.F_bsk, tile.F_bd, tile.F_bdv),
-            block_size=_APPEND_BLOCK,
+            block=_APPEND_BLOCK,
             upstream=kernel,
         )
         yield Candidate("fwd_appendkv", instance.traits, (instance,), kernel.api_trait())
@@ -283,16 +283,20 @@ def _bwd_candidate(trait: Any) -> Candidate:
     # Upstream's dispatcher asks for the convert kernel that pads as dot_do_o does.
     convert_dq = dataclasses.replace(trait.convert_dq_kernel, F_spad=trait.spad1)
     described = {
-        "bwd_dot_do_o": (dot_do_o, Tile(_DOT_DO_O_BLOCK, 0, 0, trait.bhdv), _DOT_DO_O_BLOCK),
+        "bwd_dot_do_o": (
+            dot_do_o,
+            Tile(_DOT_DO_O_BLOCK, 0, 0, trait.bhdv),
+            {"work_items": _DOT_DO_O_BLOCK},
+        ),
         "bwd_dq_dk_dv": (
             dq_dk_dv,
             Tile(tile.F_bm0, tile.F_bn0, trait.bhdq, trait.bhdv),
-            _waves(tile) * WAVEFRONT_SIZE,
+            _waves(tile),
         ),
         "bwd_convert_dq": (
             convert_dq,
             Tile(convert_dq.F_bm0, convert_dq.F_bn0, trait.bhdq, 0),
-            _CONVERT_DQ_BLOCK,
+            {"work_items": _CONVERT_DQ_BLOCK},
         ),
     }
     instances = tuple(
@@ -301,11 +305,11 @@ def _bwd_candidate(trait: Any) -> Candidate:
             kind,
             read_traits(kind, trait),
             kernel_tile,
-            block_size,
+            block,
             kernel,
             tag=kernel.F_pipeline if kernel is dq_dk_dv else "",
         )
-        for kind, (kernel, kernel_tile, block_size) in described.items()
+        for kind, (kernel, kernel_tile, block) in described.items()
     )
     return Candidate("bwd", read_traits("bwd_dq_dk_dv", trait), instances, trait)
 

@@ -15,8 +15,15 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from kernels.ck_fmha.ckgen.archs import Exclusion, left_out
-from kernels.ck_fmha.ckgen.directions import KINDS, Candidate, Instance, direction_of
+from kernels.archs.archs import Arch, block_size
+from kernels.ck_fmha.ckgen.archs import left_out
+from kernels.ck_fmha.ckgen.directions import (
+    HOST_WAVE_SIZE,
+    KINDS,
+    Candidate,
+    Instance,
+    direction_of,
+)
 from kernels.ck_fmha.ckgen.pool import instances_of
 from kernels.ck_fmha.ckgen.schema import known_values
 from kernels.launch_table.traits import TABLE, TraitValue
@@ -28,7 +35,7 @@ _NAMESPACE = "AITER_ATTN_NAMESPACE::kernels::ck_fmha"
 _LAUNCHES_PER_FILE = 16
 
 
-def instance_source(instance: Instance) -> str:
+def instance_source(instance: Instance, wave_size: int) -> str:
     """The device code of one instance: upstream's type, and an entry point of the instance's name.
 
     The entry does what upstream's own (ck_tile::kentry) does, under a name that needs no
@@ -37,7 +44,7 @@ def instance_source(instance: Instance) -> str:
     return f"""// {_NOTICE}
 {instance.text()}
 using Kernel = {KINDS[instance.kind].kernel};
-static_assert(Kernel::kBlockSize == {instance.block_size});
+static_assert(Kernel::kBlockSize == {block_size(instance.block, wave_size)});
 
 extern "C" __global__ __launch_bounds__(Kernel::kBlockSize, Kernel::kBlockPerCu) void
 {instance.name}(Kernel::Kargs kargs)
@@ -50,7 +57,7 @@ extern "C" __global__ __launch_bounds__(Kernel::kBlockSize, Kernel::kBlockPerCu)
 def _launch_layout(instance: Instance) -> tuple[object, ...]:
     traits = tuple((k, v) for k, v in instance.traits.items() if TABLE.traits[k].launch)
     tile = dataclasses.astuple(instance.tile)
-    return (instance.kind, tile, instance.block_size, instance.scaled, traits)
+    return (instance.kind, tile, tuple(instance.block.items()), instance.scaled, traits)
 
 
 def launch_function(instance: Instance) -> tuple[str, str]:
@@ -61,7 +68,8 @@ def launch_function(instance: Instance) -> tuple[str, str]:
     lines = instance.text().splitlines()
     text = "\n".join(line for line in lines if not line.startswith(("#include", "//")))
     kind = KINDS[instance.kind]
-    digest = hashlib.sha256(f"{kind}\n{instance.block_size}\n{text}".encode()).hexdigest()
+    work_items = block_size(instance.block, HOST_WAVE_SIZE)
+    digest = hashlib.sha256(f"{kind}\n{work_items}\n{text}".encode()).hexdigest()
     name = f"{instance.kind}_{digest[:16]}"
     return (
         name,
@@ -70,7 +78,7 @@ def launch_function(instance: Instance) -> tuple[str, str]:
 namespace of_{name} {{
 {text}
 using Kernel = {kind.kernel};
-static_assert(Kernel::kBlockSize == {instance.block_size});
+static_assert(Kernel::kBlockSize == {work_items});
 }} // namespace of_{name}
 [[gnu::weak]] void {name}(const LaunchArgs& args, Launch* launch)
 {{
@@ -116,7 +124,7 @@ def row(instance: Instance, launch: str, left_out: Mapping[str, str]) -> dict[st
         "traits": dict(instance.traits),
         "tile": dataclasses.asdict(instance.tile),
         "head_size_alignment": instance.head_size_alignment,
-        "block_size": instance.block_size,
+        "block": dict(instance.block),
         "launch": f"ck_fmha::{launch}",
         **({"left_out": dict(left_out)} if left_out else {}),
     }
@@ -127,20 +135,21 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-def pool_files(
-    candidates: Sequence[Candidate], archs: Mapping[str, Sequence[Exclusion]]
-) -> dict[str, str]:
-    """Path -> text of @ck_fmha; archs says what is left out."""
+def pool_files(candidates: Sequence[Candidate], archs: Mapping[str, Arch]) -> dict[str, str]:
+    """Path -> text of @ck_fmha. Raises VariantSetError for a record of archs."""
     instances = instances_of(candidates)
     excluded = left_out(archs, candidates)
+    wave_sizes = {arch.wave_size for arch in archs.values()}
     launches, launch_texts = launch_functions(instances)
-    packages: dict[str, dict[str, dict[str, int]]] = {}
+    packages: dict[str, dict[str, dict[str, Mapping[str, int]]]] = {}
     files = {f"launch/{name}.inc": text for name, text in launch_texts.items()}
     for instance in instances:
         package = _package(instance)
         pipelines = packages.setdefault(package, {})
-        pipelines.setdefault(instance.pipeline, {})[instance.name] = instance.block_size
-        files[f"{package}/{instance.name}.cpp"] = instance_source(instance)
+        pipelines.setdefault(instance.pipeline, {})[instance.name] = instance.block
+        for wave_size in wave_sizes:
+            folder = package if wave_size == HOST_WAVE_SIZE else f"{package}/wave{wave_size}"
+            files[f"{folder}/{instance.name}.cpp"] = instance_source(instance, wave_size)
     known = {package: sorted(pipelines) for package, pipelines in sorted(packages.items())}
     files["pipelines.bzl"] = (
         f"# {_NOTICE}\n"
@@ -153,7 +162,7 @@ def pool_files(
         files[f"{package}/BUILD.bazel"] = (
             f"# {_NOTICE}\n"
             'load("@aiter_attn//kernels/ck_fmha/private:packages.bzl", "instances_package")\n\n'
-            "# Pipeline -> instance -> work-items per workgroup.\n"
+            "# Pipeline -> instance -> waves or work-items per workgroup.\n"
             f"PIPELINES = {_json(pipelines)}\n"
             "# Instance -> architectures that it is left out for, and why.\n"
             f"LEFT_OUT = {_json(left)}\n"

@@ -8,6 +8,7 @@ _GENERATOR = Label("//kernels/ck_fmha:generate.py")
 # Everything that decides what is generated is watched; nothing else is.
 _SOURCES = [
     _GENERATOR,
+    Label("//kernels/archs:archs.py"),
     Label("//kernels/launch_table:traits.py"),
     Label("//kernels/launch_table:traits.toml"),
     Label("//kernels/qola:tables.py"),
@@ -65,7 +66,7 @@ pool_repository = repository_rule(
     implementation = _pool_repository_impl,
     doc = "Every instance that upstream's generator knows: see ckgen/emission.py.",
     attrs = {
-        "archs": attr.label(mandatory = True, doc = "archs.toml"),
+        "archs": attr.label(mandatory = True, doc = "archs.json of @archs"),
         "build_file": attr.label(
             default = "//kernels/ck_fmha:ck_fmha.BUILD.bazel",
             allow_single_file = True,

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Which instances are compiled together: what groups.lock.bzl says, looked up by instance."""
 
-load("@variant_sets//:known.bzl", "ARCHS")
+load("@archs//:archs.bzl", "ARCHS")
 load("//kernels/ck_fmha:groups.lock.bzl", "GROUPS")
 
 def _by_instance():
@@ -9,7 +9,7 @@ def _by_instance():
     index = {}
     for arch, groups in GROUPS.items():
         if arch not in ARCHS:
-            fail("groups.lock.bzl: %s is no architecture of archs.toml; known: %s" %
+            fail("groups.lock.bzl: %s is no architecture of kernels/archs; known: %s" %
                  (arch, ", ".join(ARCHS)))
         for group, members in groups.items():
             if len(members) < 2:

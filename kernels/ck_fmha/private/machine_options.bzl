@@ -7,8 +7,8 @@ anew, of core. A pipeline that was not measured has none: it is compiled as the 
 default.
 """
 
+load("@archs//:archs.bzl", "ARCHS")
 load("@ck_fmha//:pipelines.bzl", "PIPELINES")
-load("@variant_sets//:known.bzl", "ARCHS")
 
 # Addresses and constants are made again in each turn of a loop; kept, they take registers.
 _NO_LICM = "-disable-machine-licm"
@@ -108,7 +108,7 @@ def _check():
                      (package, pipeline, ", ".join(PIPELINES[package])))
             for arch in archs:
                 if arch not in ARCHS:
-                    fail("machine_options.bzl: %s is no architecture of archs.toml; known: %s" %
+                    fail("machine_options.bzl: %s is no architecture of kernels/archs; known: %s" %
                          (arch, ", ".join(ARCHS)))
 
 _check()

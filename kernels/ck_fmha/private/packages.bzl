@@ -1,8 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The targets of the generated repositories. Each macro declares a whole package."""
 
+load("@archs//:archs.bzl", "ARCHS")
 load("@rules_cc//cc:defs.bzl", "cc_library")
-load("@variant_sets//:known.bzl", "ARCHS", "DIRECTIONS")
+load("@variant_sets//:known.bzl", "DIRECTIONS")
 load(
     "//kernels:defs.bzl",
     "chosen_archs",
@@ -27,27 +28,32 @@ def instances_package(pipelines, left_out):
         INSTANCE.ARCH.library   the same as a cc_library
 
     Args:
-      pipelines: pipeline -> instance -> work-items per workgroup.
+      pipelines: pipeline -> instance -> its workgroup, {"waves": N} or {"work_items": N}.
       left_out: instance -> architectures that there is none for, and why.
     """
     grouped = {}
-    for pipeline, block_sizes in pipelines.items():
-        for instance, block_size in block_sizes.items():
+    for pipeline, blocks in pipelines.items():
+        for instance, block in blocks.items():
             for arch in ARCHS:
                 if arch in left_out.get(instance, {}):
                     continue
-                if _instance(instance, block_size, pipeline, arch):
-                    grouped[instance + ".cpp"] = True
+                if _instance(instance, block, pipeline, arch):
+                    grouped[_source(instance, arch)] = True
     native.exports_files(grouped.keys(), visibility = ["@ck_fmha//groups:__pkg__"])
 
-def _instance(instance, block_size, pipeline, arch):
+def _source(instance, arch):
+    """The file of an instance, which asserts the size of its workgroups of waves."""
+    wave_size = ARCHS[arch]["wave_size"]
+    return ("" if wave_size == 64 else "wave%d/" % wave_size) + instance + ".cpp"
+
+def _instance(instance, block, pipeline, arch):
     """The targets of an instance for an architecture. Returns its group's label, if it has one."""
     group, proven = group_of(native.package_name(), instance, arch)
     code_object(
         name = "%s.%s" % (instance, arch),
-        src = instance + ".cpp",
+        src = _source(instance, arch),
         arch = arch,
-        block_size = block_size,
+        block_size = block.get("work_items") or block["waves"] * ARCHS[arch]["wave_size"],
         copts = machine_options(native.package_name(), pipeline, arch),
         group = group and select({
             Label("//kernels/ck_fmha:shortcuts.all"): group,
@@ -80,7 +86,10 @@ def groups_package():
         for group, members in groups.items():
             compile_group(
                 name = "%s.%s" % (group, arch),
-                srcs = ["@ck_fmha//%s.cpp" % member for member in members],
+                srcs = [
+                    "@ck_fmha//%s:%s" % (package, _source(instance, arch))
+                    for package, instance in [member.split(":") for member in members]
+                ],
                 arch = arch,
                 recipe = "@ck_fmha//:recipe",
                 tags = ["manual"],
@@ -101,7 +110,9 @@ def _nothing_there(variant_set, instances, left_out, arch, direction = None):
     )
     if of:
         reasons = {left_out[name][arch]: True for name in of}
-        return message + ", as kernels/archs.toml leaves all %d out: %s. It has some for: %s." % (
+        text = ", as kernels/archs/%s.json leaves all %d out: %s. It has some for: %s."
+        return message + text % (
+            arch,
             len(of),
             "; ".join(sorted(reasons)),
             ", ".join([a for a in ARCHS if [n for n in of if a not in left_out.get(n, {})]]) or

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The repository of the names of variant sets and architectures, without what is in them."""
+"""The repository of the names of variant sets, without what is in them."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -21,48 +21,6 @@ def variant_set_files(context, readme):
             names[name] = entry.basename
     return dict(sorted(names.items()))
 
-def archs(text):
-    """The architectures of archs.toml.
-
-    Args:
-      text: the file's: a table per architecture with its products and its compute_units. Tables
-        within, [ARCH.NAME] and [[ARCH.NAME]], are read by others: ckgen/archs.py,
-        resources/occupancy.py.
-
-    Returns:
-      Name -> compute units, sorted; fails where a table lacks a key, or a line is something else.
-    """
-    tables = {}
-    arch = None
-    within = False
-    for line in text.split("\n"):
-        line = line.strip()
-        if not line or line.startswith("#"):
-            continue
-        key, equals, value = [part.strip() for part in line.partition("=")]
-        if line.startswith("[") and line.endswith("]") and "." in line:
-            within = True
-        elif within and not line.startswith("["):
-            continue
-        elif line.startswith("[") and line.endswith("]"):
-            arch = line[1:-1]
-            within = False
-            tables[arch] = {}
-        elif arch and equals and key == "products" and value.startswith("\""):
-            tables[arch][key] = value
-        elif arch and equals and key == "compute_units" and value.isdigit() and int(value) > 0:
-            tables[arch][key] = int(value)
-        else:
-            fail(("kernels/archs.toml: %r: a line is [ARCH], products = \"...\" or " +
-                  "compute_units = a number.") % line)
-    for key in ("products", "compute_units"):
-        missing = [arch for arch, table in tables.items() if key not in table]
-        if missing:
-            fail("kernels/archs.toml: %s is missing of %s." % (key, ", ".join(missing)))
-    if not tables:
-        fail("kernels/archs.toml: no architecture.")
-    return {arch: tables[arch]["compute_units"] for arch in sorted(tables)}
-
 def direction_names(text):
     """The directions of traits.toml.
 
@@ -76,10 +34,6 @@ def direction_names(text):
     return [line[len(head):-1] for line in lines if line.startswith(head) and line.endswith("]")]
 
 _KNOWN = """\"""Generated. Do not edit.\"""
-
-ARCHS = {archs}
-
-COMPUTE_UNITS = {compute_units}
 
 DIRECTIONS = {directions}
 
@@ -109,13 +63,10 @@ INSTANCES = _INSTANCES
 
 def _variant_sets_repository_impl(rctx):
     files = variant_set_files(rctx, rctx.attr.readme)
-    compute_units = archs(rctx.read(rctx.attr.archs))
     directions = direction_names(rctx.read(rctx.attr.traits))
     texts = {
         "BUILD.bazel": "",
         "known.bzl": _KNOWN.format(
-            archs = compute_units.keys(),
-            compute_units = compute_units,
             directions = directions,
             sets = files.keys(),
         ),
@@ -129,12 +80,11 @@ def _variant_sets_repository_impl(rctx):
 
 variant_sets_repository = repository_rule(
     implementation = _variant_sets_repository_impl,
-    doc = """known.bzl has the names of variant sets and directions, and archs with compute units.
+    doc = """known.bzl has the names of variant sets and directions.
 
 A package per set has aliases into the set's repository, which is fetched when one of them is asked
 for.""",
     attrs = {
-        "archs": attr.label(mandatory = True, doc = "archs.toml"),
         "readme": attr.label(mandatory = True, doc = "README.md of the folder of sets"),
         "traits": attr.label(mandatory = True, doc = "traits.toml"),
     },

@@ -1,58 +1,63 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What archs.toml leaves out, by a made-up architecture."""
+"""Made-up architectures: one that instances are left out for, and one of waves of 32."""
 
 import ast
+import dataclasses
 import json
 import os
 from pathlib import Path
 
 import pytest
 
+from kernels.archs.archs import Arch, read_archs
 from kernels.ck_fmha import generate
-from kernels.ck_fmha.ckgen.archs import left_out, parse_archs
+from kernels.ck_fmha.ckgen.archs import left_out
 from kernels.ck_fmha.ckgen.emission import pool_files
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
 from kernels.ck_fmha.ckgen.values import VariantSetError
-from kernels.launch_table.traits import TraitValue
 
-TEXT = """
-[gfx000]
-products = "Instinct M0"
-
-[[gfx000.left_out]]
-because = "no room for deterministic sums"
-deterministic = true
-direction = "bwd"
-bias_grad = true
-
-[[gfx000.left_out]]
-because = "no wide tiles"
-direction = "bwd"
-head_size_qk = 256
-
-[gfx001]
-products = "Instinct M1"
-"""
+REAL = read_archs(os.environ["ARCHS"])
 
 
-def refusal(text: str, known: dict[str, list[TraitValue]], pool: Pool) -> str:
-    with pytest.raises(VariantSetError) as caught:
-        left_out(parse_archs(text, "archs.toml", known), pool.candidates)
-    return str(caught.value)
+def arch(*left_out: dict[str, object], wave_size: int = 64) -> Arch:
+    return dataclasses.replace(REAL["gfx942"], left_out=left_out, wave_size=wave_size)
 
 
-def test_nothing_is_left_out_of_the_architectures_that_there_are(
-    known: dict[str, list[TraitValue]], pool: Pool
-):
-    archs = parse_archs(Path(os.environ["ARCHS"]).read_text("utf-8"), "archs.toml", known)
-    assert {"gfx942", "gfx950"} <= archs.keys()
-    assert left_out({arch: archs[arch] for arch in ("gfx942", "gfx950")}, pool.candidates) == {}
+MADE_UP = {
+    "gfx000": arch(
+        {
+            "because": "no room for deterministic sums",
+            "deterministic": True,
+            "direction": "bwd",
+            "bias_grad": True,
+        },
+        {"because": "no wide tiles", "direction": "bwd", "head_size_qk": 256},
+    ),
+    "gfx001": arch(wave_size=32),
+}
 
 
-def test_an_instance_is_left_out_where_nothing_that_has_it_is_there(
-    known: dict[str, list[TraitValue]], pool: Pool
-):
-    found = left_out(parse_archs(TEXT, "archs.toml", known), pool.candidates)
+def test_nothing_is_left_out_of_the_architectures_that_there_are(pool: Pool):
+    assert left_out({arch: REAL[arch] for arch in ("gfx942", "gfx950")}, pool.candidates) == {}
+    assert left_out({"gfx90a": REAL["gfx90a"]}, pool.candidates)
+
+
+def test_sources_of_another_wave_are_beside_the_others(pool: Pool):
+    files = pool_files(pool.candidates, MADE_UP)
+    sources = {path for path in files if path.endswith(".cpp")}
+    narrow = {path for path in sources if "/wave32/" in path}
+    assert sources - narrow == {path.replace("/wave32/", "/") for path in narrow}
+    for instance in instances_of(pool.candidates):
+        if instance.kind == "fwd" and "waves" in instance.block:
+            break
+    (path,) = (path for path in narrow if path.endswith(f"/{instance.name}.cpp"))
+    asserted = "static_assert(Kernel::kBlockSize == {});\n"
+    assert asserted.format(32 * instance.block["waves"]) in files[path]
+    assert asserted.format(64 * instance.block["waves"]) in files[path.replace("/wave32/", "/")]
+
+
+def test_an_instance_is_left_out_where_nothing_that_has_it_is_there(pool: Pool):
+    found = left_out(MADE_UP, pool.candidates)
     for instance in instances_of(pool.candidates):
         traits, backward = instance.traits, instance.kind.startswith("bwd_")
         wide = backward and traits["head_size_qk"] == 256
@@ -65,10 +70,8 @@ def test_an_instance_is_left_out_where_nothing_that_has_it_is_there(
             assert found[instance.name] == {"gfx000": "no room for deterministic sums"}
 
 
-def test_what_is_left_out_is_in_rows_and_packages_with_its_reason(
-    known: dict[str, list[TraitValue]], pool: Pool, tmp_path: Path
-):
-    files = pool_files(pool.candidates, parse_archs(TEXT, "archs.toml", known))
+def test_what_is_left_out_is_in_rows_and_packages_with_its_reason(pool: Pool, tmp_path: Path):
+    files = pool_files(pool.candidates, MADE_UP)
     rows = json.loads(files["pool.json"])["rows"]
     assert {row.get("left_out", {}).get("gfx000") for row in rows.values()} == {
         None,
@@ -91,21 +94,14 @@ def test_what_is_left_out_is_in_rows_and_packages_with_its_reason(
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("table", "expected"),
     [
-        ("gfx000 = 1\n", "archs.toml: gfx000 must be written as a table, [gfx000]."),
-        ("[gfx000]\nprodcuts = 1\n", "[gfx000]: unknown key 'prodcuts'; did you mean 'products'?"),
-        ("[gfx000]\nleft_out = 1\n", "gfx000: write left_out as [[gfx000.left_out]] tables."),
-        ('[[gfx000.left_out]]\ndtype = "fp16"\n', "#1: says no reason; write because = "),
-        ('[[gfx000.left_out]]\nbecause = "x"\ndtipe = "fp16"\n', "did you mean 'dtype'?"),
-        (
-            '[[gfx000.left_out]]\nbecause = "x"\ndirection = "bwd"\nhead_size_qk = 96\n',
-            "[[gfx000.left_out]] #1: leaves nothing out; remove it.",
-        ),
-        ("[gfx000", "archs.toml: not TOML"),
+        ({"dtipe": "fp16"}, "did you mean 'dtype'?"),
+        ({"direction": "bwd", "head_size_qk": 96}, "leaves nothing out; remove it."),
     ],
 )
-def test_refusals(text: str, expected: str, known: dict[str, list[TraitValue]], pool: Pool):
-    message = refusal(text, known, pool)
-    assert message.startswith("archs.toml: ")
-    assert expected in message
+def test_refusals(table: dict[str, object], expected: str, pool: Pool):
+    with pytest.raises(VariantSetError) as caught:
+        left_out({"gfx000": arch({"because": "x", **table})}, pool.candidates)
+    assert str(caught.value).startswith("kernels/archs/gfx000.json: left_out #1: ")
+    assert expected in str(caught.value)

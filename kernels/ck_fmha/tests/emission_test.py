@@ -3,6 +3,7 @@
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kernels.archs.archs import block_size, read_archs
 from kernels.ck_fmha import generate
 from kernels.ck_fmha.ckgen.directions import KINDS, Instance
 from kernels.ck_fmha.ckgen.emission import instance_source, launch_functions, pool_files
@@ -32,7 +34,7 @@ skip_min_seqlen_q = false
 @pytest.fixture(scope="module")
 def files(pool: Pool) -> dict[str, str]:
     """@ck_fmha"""
-    return pool_files(pool.candidates, {})
+    return pool_files(pool.candidates, read_archs(os.environ["ARCHS"]))
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +59,10 @@ def of_kind(pool: Pool, kind: str) -> list[Instance]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_instance_source(pool: Pool, kind: str):
     instance = of_kind(pool, kind)[0]
-    text = instance_source(instance)
+    text = instance_source(instance, 64)
     assert f"{instance.name}(Kernel::Kargs kargs)" in text
     assert "__launch_bounds__(Kernel::kBlockSize, Kernel::kBlockPerCu)" in text
-    assert f"static_assert(Kernel::kBlockSize == {instance.block_size});" in text
+    assert f"static_assert(Kernel::kBlockSize == {block_size(instance.block, 64)});" in text
     # Nothing of the host's, and nothing that depends on where the files lie.
     for word in ("iostream>", "__FILE__", "#include </", "external"):
         assert word not in text

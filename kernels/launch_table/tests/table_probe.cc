@@ -25,9 +25,8 @@ std::string hex(const uint8_t (&bytes)[32]) {
 }
 
 void print_row(const LaunchTable& table, const Row& row) {
-  std::printf("{\"name\": \"%s\", \"launch\": %u, \"kernarg_size\": %u, \"block\": [%u, %u, %u], ",
-              table.name(row).data(), row.launch, row.kernarg_size, row.block[0], row.block[1],
-              row.block[2]);
+  std::printf("{\"name\": \"%s\", \"launch\": %u, \"kernarg_size\": %u, ", table.name(row).data(),
+              row.launch, row.kernarg_size);
   std::printf("\"tile\": [%u, %u, %u, %u], \"alignment\": %u, \"kind\": \"%s\", ",
               row.tile_seqlen_q, row.tile_seqlen_k, row.tile_head_size_qk, row.tile_head_size_v,
               row.head_size_alignment, name_of(row.traits.kind));
@@ -55,9 +54,10 @@ void print_row(const LaunchTable& table, const Row& row) {
   for (uint32_t a = 0; a < table.arch_count(); ++a) {
     const CodeObjectRow* const object = table.object(row, static_cast<int>(a));
     if (!object) continue;
-    std::printf("%s\"%s\": [\"%s\", \"%s\", %llu]", separator, table.arch(a).data(),
+    std::printf("%s\"%s\": [\"%s\", \"%s\", %llu, [%u, %u, %u]]", separator, table.arch(a).data(),
                 hex(object->key).c_str(), hex(object->sha256).c_str(),
-                static_cast<unsigned long long>(object->size));
+                static_cast<unsigned long long>(object->size), object->block[0], object->block[1],
+                object->block[2]);
     separator = ", ";
   }
   std::printf("}}");

@@ -14,7 +14,8 @@ import pytest
 from kernels.launch_table import table
 from kernels.launch_table.traits import TABLE, parse
 
-ARCHS = ["gfx942", "gfx950"]
+# Architecture -> its wave: the second has another, as no architecture of today.
+ARCHS = {"gfx942": 64, "gfx950": 32}
 TOML = Path(table.__file__).with_name("traits.toml").read_text()
 
 
@@ -25,7 +26,7 @@ def make_row(name: str, kind: str, number: int, **traits: object) -> dict:
         "traits": traits,
         "tile": {"seqlen_q": 128, "seqlen_k": number, "head_size_qk": 2, "head_size_v": 3},
         "head_size_alignment": 8,
-        "block_size": 256,
+        "block": {"waves": 4},
         "launch": f"launch_{kind}",
     }
 
@@ -87,13 +88,13 @@ def test_cxx_reads_what_python_wrote(tmp_path: Path):
         assert read["kind"] == row["kind"]
         assert read["launch"] == built.launches.index(row["launch"])
         assert read["tile"] == list(row["tile"].values())
-        assert (read["alignment"], read["block"]) == (8, [256, 1, 1])
+        assert read["alignment"] == 8
         assert read["kernarg_size"] == 100
         assert read["exact_key"] == key
         assert read["found"] == [number for number, other in enumerate(keys) if other == key]
         assert read["buckets"] == sizes_of(rows, row)
         assert read["objects"] == {
-            arch: [o["key"], o["sha256"], o["size"]]
+            arch: [o["key"], o["sha256"], o["size"], [4 * ARCHS[arch], 1, 1]]
             for (name, arch), o in objects.items()
             if name == row["name"]
         }
@@ -122,9 +123,17 @@ def test_padding_alone_is_not_in_the_exact_key():
 def test_a_table_without_bytes(tmp_path: Path):
     rows = some_rows()[:1]
     keys = {(rows[0]["name"], "gfx942"): {"key": "ab" * 32}}
-    seen = probe(table.launch_table(rows, keys, ["gfx942"], "keys").blob, tmp_path)
-    assert seen["rows"][0]["objects"] == {"gfx942": ["ab" * 32, "00" * 32, 0]}
+    seen = probe(table.launch_table(rows, keys, {"gfx942": 64}, "keys").blob, tmp_path)
+    assert seen["rows"][0]["objects"] == {"gfx942": ["ab" * 32, "00" * 32, 0, [256, 1, 1]]}
     assert seen["rows"][0]["kernarg_size"] == 0
+
+
+def test_a_workgroup_of_work_items_is_the_same_on_every_wave(tmp_path: Path):
+    row = some_rows()[0] | {"block": {"work_items": 64}}
+    (read,) = probe(table.launch_table([row], some_objects([row]), ARCHS, "a").blob, tmp_path)[
+        "rows"
+    ]
+    assert [read["objects"][arch][3] for arch in ARCHS] == [[64, 1, 1]] * 2
 
 
 def test_no_rows(tmp_path: Path):
@@ -202,12 +211,12 @@ def test_values_that_do_not_fit():
 def test_a_code_object_for_each_row_and_architecture_but_what_is_left_out():
     rows = [make_row("a", "fwd", 1), make_row("b", "fwd", 2)]
     objects = some_objects(rows)
-    table.check_complete(rows, objects, ARCHS)
+    table.check_complete(rows, objects, list(ARCHS))
     rows[1]["left_out"] = {"gfx950": "no room for it"}
     with pytest.raises(table.TableError, match="a code object that no row names: b for gfx950"):
-        table.check_complete(rows, objects, ARCHS)
+        table.check_complete(rows, objects, list(ARCHS))
     del objects["b", "gfx950"]
-    table.check_complete(rows, objects, ARCHS)
+    table.check_complete(rows, objects, list(ARCHS))
     del objects["b", "gfx942"]
     with pytest.raises(table.TableError, match="no code object of b for gfx942"):
-        table.check_complete(rows, objects, ARCHS)
+        table.check_complete(rows, objects, list(ARCHS))

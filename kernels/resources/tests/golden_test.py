@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from kernels.archs.archs import read_archs
 from kernels.resources.golden import UPDATE, golden, golden_name
 from kernels.resources.measured import Measured
-from kernels.resources.occupancy import compute_units
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def measured() -> list[Measured]:
 
 
 def test_the_resources_of_core_are_the_golden_ones(measured: list[Measured]) -> None:
-    units = compute_units(Path(os.environ["ARCHS"]).read_text("utf-8"))
+    units = {name: arch.compute_unit for name, arch in read_archs(os.environ["ARCHS"]).items()}
     archs = {one.arch for one in measured}
     assert archs
     for arch in archs:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kernels.archs.archs import read_archs
 from kernels.resources.figures import Figures
 from kernels.resources.measured import (
     COLUMNS,
@@ -21,9 +22,8 @@ from kernels.resources.measured import (
     short_names,
     table,
 )
-from kernels.resources.occupancy import compute_units
 
-_UNITS = compute_units(Path(os.environ["ARCHS"]).read_text("utf-8"))
+_UNITS = {name: arch.compute_unit for name, arch in read_archs(os.environ["ARCHS"]).items()}
 _FORWARD = (
     "fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_"
     "qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant"

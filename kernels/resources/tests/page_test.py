@@ -14,14 +14,14 @@ from xml.sax.saxutils import escape
 
 import pytest
 
+from kernels.archs.archs import read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.resources import plots
 from kernels.resources.measured import COLUMNS, Measured
-from kernels.resources.occupancy import compute_units
 from kernels.resources.page import page
 from kernels.resources.report import records
 
-_UNITS = compute_units(Path(os.environ["ARCHS"]).read_text("utf-8"))
+_UNITS = {name: arch.compute_unit for name, arch in read_archs(os.environ["ARCHS"]).items()}
 _ROWS = {
     **RecordedPool(Path(os.environ["POOL"]).read_text("utf-8")).rows,
     **{

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from kernels.archs.archs import read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.resources.figures import Figures
 from kernels.resources.measured import Measured
-from kernels.resources.occupancy import compute_units
 from kernels.resources.report import (
     ALL,
     Condition,
@@ -32,7 +32,7 @@ from kernels.resources.report import (
 )
 
 _POOL = RecordedPool(Path(os.environ["POOL"]).read_text("utf-8"))
-_UNITS = compute_units(Path(os.environ["ARCHS"]).read_text("utf-8"))
+_UNITS = {name: arch.compute_unit for name, arch in read_archs(os.environ["ARCHS"]).items()}
 _OWN = {
     row["name"]: row
     for path in os.environ["OWN_ROWS"].split()

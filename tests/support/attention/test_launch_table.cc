@@ -25,6 +25,12 @@ using kernels::Rotary;
 using kernels::Row;
 using kernels::Traits;
 
+// Work-items per workgroup, as if waves were half as wide on the second arch.
+uint16_t block_of(Kind kind, std::string_view arch) {
+  const uint16_t wide = kind == Kind::kBwdDotDoO ? 64 : 256;
+  return arch == kTestArchs[0] ? wide : wide / 2;
+}
+
 uint32_t tiles(int32_t length, uint16_t tile) { return (length + tile - 1) / tile; }
 
 void store(const LaunchArgs& args, uint32_t x, uint32_t y, uint32_t z, Launch* launch) {
@@ -178,7 +184,6 @@ class Table {
         row.tile_seqlen_k = kind == Kind::kBwdDotDoO ? 0 : 128;
         row.tile_head_size_qk = kind == Kind::kBwdDotDoO ? 0 : size;
         row.tile_head_size_v = kind == Kind::kBwdConvertDq ? 0 : size;
-        row.block[0] = kind == Kind::kBwdDotDoO ? 64 : 256;
         const std::string prefix = std::string(name_of(kind)).substr(4);  // without bwd_
         const std::string mask_text = !main ? "" : mask ? "_mask" : "_nmask";
         const std::string name =
@@ -294,7 +299,6 @@ class Table {
   static Row base_row(Kind kind, Dtype dtype, uint16_t size, bool group) {
     Row row = {};
     row.kernarg_size = sizeof(TestKernarg);
-    row.block[0] = 256, row.block[1] = row.block[2] = 1;
     row.head_size_alignment = 1;
     row.traits.kind = kind;
     row.traits.dtype = dtype;
@@ -321,6 +325,8 @@ class Table {
       std::copy(key.begin(), key.end(), objects.back().key);
       std::copy(digest.begin(), digest.end(), objects.back().sha256);
       objects.back().size = image.size();
+      objects.back().block[0] = block_of(row.traits.kind, arch);
+      objects.back().block[1] = objects.back().block[2] = 1;
       if (name == kCorruptName) image[0] ^= 1;
       images_.emplace(key, std::move(image));
     }

@@ -1,31 +1,16 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Waves of a SIMD by the rules of the ISAs, from data; data that is not whole is refused."""
+"""Waves of a SIMD by the rules of the ISAs, from the records."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
-from kernels.resources.occupancy import ComputeUnitError, compute_units, unit_of, waves_per_simd
+from kernels.archs.archs import read_archs
+from kernels.archs.occupancy import waves_per_simd
 
-# A table to be damaged.
-_GFX90A = """
-[gfx90a]
-products = "Instinct MI210"
-
-[gfx90a.compute_unit]
-simds = 4
-waves_per_simd = 8
-vgprs = 512
-vgpr_granule = 8
-sgprs = 800
-sgpr_granule = 16
-lds = 65536
-lds_granule = 512
-"""
-_UNITS = compute_units(Path(os.environ["ARCHS"]).read_text("utf-8"))
+_UNITS = {name: arch.compute_unit for name, arch in read_archs(os.environ["ARCHS"]).items()}
 _KERNEL = {
     "agpr_count": 0,
     "lds_size": 0,
@@ -119,27 +104,3 @@ def test_by_lds_of_whole_workgroups(lds: int, work_items: int, waves: tuple[int,
 def test_by_workgroups_that_fit_as_a_whole(registers: int, work_items: int, waves: int) -> None:
     kernel = _KERNEL | {"vgpr_count": registers, "max_workgroup_size": work_items}
     assert waves_per_simd(kernel, _UNITS["gfx942"]) == waves
-
-
-def test_an_architecture_without_limits_is_an_error_that_says_where_they_go() -> None:
-    with pytest.raises(ComputeUnitError, match=r"gfx1100 .*gfx942.*\[gfx1100.compute_unit\] to "):
-        unit_of("gfx1100", _UNITS)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("lds_granule = 512\n", "", "[gfx90a.compute_unit] has simds, waves_per_simd, vgprs, "),
-        ("simds = 4", "smids = 4", "[gfx90a.compute_unit] has smids, "),
-        (_GFX90A.partition("\n\n")[2], "", "[gfx90a.compute_unit] has nothing; write each of simd"),
-        ("simds = 4", 'simds = "4"', "[gfx90a.compute_unit]: simds = '4'; write a number above 0"),
-        ("simds = 4", "simds = 0", "[gfx90a.compute_unit]: simds = 0; write a number above 0"),
-        ("simds = 4", "simds = true", "simds = True; write a number above 0"),
-    ],
-)
-def test_limits_that_are_not_whole(old: str, new: str, words: str) -> None:
-    assert old in _GFX90A
-    with pytest.raises(ComputeUnitError) as refused:
-        compute_units(_GFX90A.replace(old, new))
-    assert str(refused.value).startswith("kernels/archs.toml: ")
-    assert words in str(refused.value)

@@ -1,0 +1,29 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""How many waves of a kernel fit on a SIMD at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kernels.archs.archs import ComputeUnit
+
+
+def waves_per_simd(kernel: Mapping[str, int], unit: ComputeUnit) -> int:
+    """Of the "kernel" of a code object's metadata (kernels/code_object/describe.py).
+
+    Whole workgroups alone run on a compute unit; their waves are dealt out to its SIMDs in turn.
+    """
+    waves = -(-kernel["max_workgroup_size"] // kernel["wavefront_size"])
+    of_simd = min(
+        unit.waves_per_simd,
+        unit.vgprs // _rounded(max(kernel["vgpr_count"], 1), unit.vgpr_granule),
+        unit.sgprs // _rounded(max(kernel["sgpr_count"], 1), unit.sgpr_granule),
+    )
+    workgroups = unit.simds * of_simd // waves
+    if kernel["lds_size"]:
+        workgroups = min(workgroups, unit.lds // _rounded(kernel["lds_size"], unit.lds_granule))
+    return -(-workgroups * waves // unit.simds)
+
+
+def _rounded(number: int, step: int) -> int:
+    return -(-number // step) * step
