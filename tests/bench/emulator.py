@@ -19,8 +19,8 @@ from absl import app, flags
 from gfxemu import Device, LlvmMc, Report, code_object
 
 from tests.emulation.harness import launches
-from tests.emulation.harness.cases import cases
 from tests.emulation.harness.kernel import Kernel, prepare
+from tests.emulation.harness.kinds.registry import cases
 
 _ARGUMENTS = flags.DEFINE_string("arguments", None, "the library of kernel arguments")
 _LLVM_MC = flags.DEFINE_string("llvm_mc", None, "llvm-mc with the AMDGPU target")

@@ -7,14 +7,13 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tests.emulation.harness.kinds.attention import Attention
     from tests.emulation.harness.launches import Instance
 
 Window = tuple[int, int]
 
 # attn_mask
 MASK_NONE, MASK_TOP_LEFT, MASK_BOTTOM_RIGHT = range(3)
-# Upstream's host code takes multiples of 128 only.
-_PAGE_SIZE = 128
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,8 +27,8 @@ class Case:
     The fields after it are what some kernels have beyond that: a bias ("elementwise", "alibi"), the
     probability of dropout, the cap of the scores (0: none), the least seqlen_q that is skipped
     (sequences up to it keep what their outputs held), the number of parts that keys are split into,
-    the keys per page (0: no pages), and of what appends to a cache (append.py) the new keys of each
-    sequence, and the rotary embedding.
+    the keys per page (0: no pages), and of what appends to a cache (kinds/append.py) the new keys
+    of each sequence, and the rotary embedding.
     """
 
     name: str
@@ -104,12 +103,11 @@ def _round_up(length: int, tile: int) -> int:
     return -(-length // tile) * tile
 
 
-def _for_instance(case: Case, instance: Instance) -> Case:
+def _for_instance(case: Case, instance: Instance, kind: Attention) -> Case:
     """The case with all that the instance does beyond plain attention, and lengths it can take."""
     tile_q = 1 if instance.pad_seqlen_q else instance.tile_seqlen_q or 1
-    tile_k = 1 if instance.pad_seqlen_k else instance.tile_seqlen_k or 1
-    if instance.kind in ("bwd_dot_do_o", "bwd_convert_dq"):
-        tile_k = 1  # keys are not theirs to check
+    fills_tiles = kind.checks_keys and not instance.pad_seqlen_k
+    tile_k = instance.tile_seqlen_k or 1 if fills_tiles else 1
     lengths = tuple((_round_up(a, tile_q), _round_up(b, tile_k)) for a, b in case.lengths)
     skips = instance.skip_min_seqlen_q and instance.group_mode
     mask = case.mask
@@ -124,28 +122,22 @@ def _for_instance(case: Case, instance: Instance) -> Case:
         p_drop=0.25 if instance.dropout else 0.0,
         soft_cap=3.0 if instance.logits_soft_cap else 0.0,
         skipped_seqlen_q=2 if skips else 0,
-        splits=3 if instance.kind.startswith("fwd_splitkv") else 1,
-        page_size=_page_size(instance),
+        splits=kind.splits,
+        page_size=kind.page_size(instance),
     )
 
 
-def _page_size(instance: Instance) -> int:
-    if instance.kind == "fwd_batch_prefill":
-        return 1
-    return _PAGE_SIZE if instance.paged_kv else 0
-
-
-def cases(instance: Instance) -> list[Case]:
-    """All cases of an instance, that of several tiles first."""
+def attention_cases(instance: Instance, kind: Attention) -> list[Case]:
+    """All cases of an instance of attention, that of several tiles first."""
     fitting = {}
-    for case in _all_cases(instance):
-        fits = _for_instance(case, instance)
+    for case in _all_cases(instance, kind):
+        fits = _for_instance(case, instance, kind)
         # Where lengths must fill their tiles, some cases are the same.
         fitting.setdefault(dataclasses.replace(fits, name=""), fits)
     return list(fitting.values())
 
 
-def _all_cases(instance: Instance) -> list[Case]:
+def _all_cases(instance: Instance, kind: Attention) -> list[Case]:
     q, k = instance.tile_seqlen_q or 64, instance.tile_seqlen_k or 64
     out = [_several_tiles(instance)]
     out += (_group_cases if instance.group_mode else _batch_cases)(q, k)
@@ -157,7 +149,7 @@ def _all_cases(instance: Instance) -> list[Case]:
         Case("scores of -inf, a tile but one", _pair(17, k + 1), vanishing=vanishing),
         Case("scores of -inf, all of a tile", _pair(17, k + 1), vanishing=tuple(range(k))),
     ]
-    if instance.kind not in ("bwd_dot_do_o", "bwd_convert_dq", "fwd_splitkv_combine"):
+    if kind.scores:
         out += scores
     if instance.mask:
         out += [
@@ -167,8 +159,7 @@ def _all_cases(instance: Instance) -> list[Case]:
             Case("causal, first keys -inf", _pair(33, 33), mask=MASK_TOP_LEFT, window=(-1, 0),
                  vanishing=(0, 1, 9)),
         ]  # fmt: skip
-        # A window that begins behind the first tile is no matter of batch prefill: defect M.
-        if instance.kind != "fwd_batch_prefill":
+        if kind.far_windows:
             out.insert(-1, Case("diagonal only", _pair(33, 2 * k), mask=MASK_BOTTOM_RIGHT,
                                 window=(0, 0)))  # fmt: skip
     return out

@@ -10,27 +10,15 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 from gfxemu import Checks, Device, LlvmMc, Report, code_object
 from gfxemu.decoder import Program
 
 from tests.emulation.harness import launches
-from tests.emulation.harness.append import draw_append, expected_append
 from tests.emulation.harness.arguments import Arguments
 from tests.emulation.harness.cases import Case
+from tests.emulation.harness.kinds.registry import kind_of
 from tests.emulation.harness.launches import Instance
-from tests.emulation.harness.reference import (
-    UNIT,
-    Error,
-    Expected,
-    Inputs,
-    add_partial_dq,
-    add_partial_results,
-    draw,
-    from_storage,
-    kept_of,
-    reference,
-)
+from tests.emulation.harness.reference import Error, Expected, Inputs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,35 +46,9 @@ def head_sizes_of(instance: Instance) -> tuple[int, int]:
 def prepare(instance: Instance, case: Case, head_sizes: tuple[int, int] | None = None) -> Prepared:
     """`head_sizes` are those of q and k, and of v and o; by default the instance's own."""
     seed = zlib.crc32(f"{case}".encode())
-    backward = instance.kind.startswith("bwd")
-    sizes = head_sizes or head_sizes_of(instance)
-    if instance.kind == "fwd_appendkv":
-        added = draw_append(case, instance.dtype, sizes, seed)
-        return Prepared(case, added, expected_append(case, instance.dtype, added))
-    if instance.kind == "dropout_mask":
-        return Prepared(case, draw(case, "fp16", sizes, seed, backward), {"kept": kept_of(case)})
-    inputs = draw(case, instance.dtype, sizes, seed, backward)
-    if instance.kind == "sum_heads":
-        expected = {"sum": _sum_over_groups(case, instance.dtype, inputs)}
-    elif instance.kind == "fwd_splitkv_combine":
-        expected = add_partial_results(case, instance.dtype, inputs, seed)
-    else:
-        expected = reference(case, instance.dtype, inputs)
-        if instance.kind == "bwd_convert_dq":
-            expected["dq"] = add_partial_dq(
-                case, instance.dtype, inputs, instance.tile_seqlen_k, instance.deterministic, seed
-            )
-    return Prepared(case, inputs, expected)
-
-
-def _sum_over_groups(case: Case, dtype: str, inputs: Inputs) -> Expected:
-    """What sum_heads makes of q: float32 sums, rounded once."""
-    values = from_storage(inputs.q, dtype)
-    tokens, _, size = values.shape
-    grouped = values.reshape(tokens, case.heads_k, -1, size)
-    total = grouped.sum(axis=2)
-    spread = UNIT["fp32"] * np.abs(grouped).sum(axis=2) * 2
-    return Expected(total, UNIT[dtype] * np.abs(total) + spread + 1e-30)
+    kind = kind_of(instance)
+    inputs = kind.draw(instance, case, head_sizes or head_sizes_of(instance), seed)
+    return Prepared(case, inputs, kind.expected(instance, case, inputs, seed))
 
 
 class Kernel:
@@ -122,8 +84,8 @@ class Kernel:
         `in_step` the waves are executed one after the other, as the schedule says.
         """
         arguments = Arguments(
-            self.device.memory, self.instance, prepared.case, prepared.inputs, prepared.expected,
-            finite_gaps=finite_gaps,
+            self.device.memory, self.instance, kind_of(self.instance), prepared.case,
+            prepared.inputs, prepared.expected, finite_gaps=finite_gaps,
         )  # fmt: skip
         try:
             launch = arguments.make()

@@ -18,10 +18,10 @@ import numpy as np
 from gfxemu import Checks, Device, EmulationError, Report
 from gfxemu.profile import Profile
 
-from tests.emulation.harness import append
 from tests.emulation.harness.arguments import Overwritten
-from tests.emulation.harness.cases import Case, cases
+from tests.emulation.harness.cases import Case
 from tests.emulation.harness.kernel import Kernel, Prepared, head_sizes_of, prepare
+from tests.emulation.harness.kinds.registry import cases, kind_of
 from tests.emulation.harness.launches import Instance
 from tests.emulation.harness.reference import Error
 
@@ -29,17 +29,6 @@ FORMAT = 1
 _OPCODE = re.compile(r"0x[0-9a-f]+: (\w+)")
 TOGETHER = "sliced:8"
 OTHER_SCHEDULES = ("barrier", "random:7")
-# Of dropout masks, around tiles of 32 x 32.
-_MASK_CASES = [
-    Case("several tiles", ((77, 130),) * 2, heads_q=2, heads_k=2, p_drop=0.25),
-    Case("one by one", ((1, 1),), heads_q=1, heads_k=1, p_drop=0.5),
-    Case("tile, tile; numbers in memory", ((32, 32),), heads_q=4, heads_k=2, p_drop=0.9),
-    Case("nothing is dropped", ((33, 31),), heads_q=1, heads_k=1),
-    Case("empty sequences", ((17, 0), (3, 3), (0, 0), (33, 65), (0, 5)), heads_k=2, p_drop=0.3),
-    Case("long and short; numbers in memory", ((2, 97), (65, 1)), p_drop=0.3),
-]
-# Kinds whose kernels may write lse.
-_WITH_LSE = ("fwd", "fwd_splitkv_combine", "fwd_pagedkv", "fwd_batch_prefill")
 
 
 def features_of(instance: Instance) -> list[str]:
@@ -51,7 +40,7 @@ def features_of(instance: Instance) -> list[str]:
         "skips short queries": instance.skip_min_seqlen_q and instance.group_mode,
         "deterministic": instance.deterministic,
         "paged": instance.paged_kv,
-        "no lse": instance.kind in _WITH_LSE and not instance.lse,
+        "no lse": kind_of(instance).writes_lse and not instance.lse,
         f"rotary by {instance.rotary}": instance.rotary == "halves",
         f"rotary {instance.rotary}": instance.rotary == "interleaved",
     }
@@ -80,7 +69,7 @@ class Verification:
 
     def run(self) -> dict[str, Any]:
         """The result as a JSON document."""
-        prepared = [prepare_for_verification(self.instance, case) for case in self._cases()]
+        prepared = [prepare_for_verification(self.instance, case) for case in cases(self.instance)]
         for number, problem in enumerate(prepared):
             self._check(problem, TOGETHER, Checks())
             if number == 0:
@@ -103,19 +92,6 @@ class Verification:
             "runs": self.runs,
             "profile": profile,
         }
-
-    def _cases(self) -> list[Case]:
-        if self.instance.kind == "fwd_appendkv":
-            return append.all_cases(self.instance)
-        if self.instance.kind == "dropout_mask":
-            return _MASK_CASES
-        if self.instance.kind != "sum_heads":
-            return cases(self.instance)
-        return [
-            Case("two batches of 33 tokens; heads 8:2", ((33, 1),) * 2, heads_q=8, heads_k=2),
-            Case("one token, one group", ((1, 1),), heads_q=3, heads_k=1),
-            Case("large magnitudes", ((17, 1),), heads_q=4, heads_k=4, amplitude=1000.0),
-        ]
 
     def _check(self, prepared: Prepared, schedule: str, checks: Checks) -> None:
         case = prepared.case

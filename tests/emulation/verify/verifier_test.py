@@ -13,8 +13,8 @@ from gfxemu.disassembler import Instruction
 from gfxemu.profile import Profile, instruction_class
 
 from tests.emulation.harness import launches
-from tests.emulation.harness.cases import cases
 from tests.emulation.harness.kernel import code_objects, prepare
+from tests.emulation.harness.kinds.registry import cases, kind_of
 from tests.emulation.verify.verdict import judge
 from tests.emulation.verify.verification import Verification, verify
 
@@ -73,7 +73,8 @@ def test_cases_have_different_names_and_valid_lengths() -> None:
         assert len({case.name for case in chosen}) == len(chosen)
         for case in chosen:
             assert case.heads_q % case.heads_k == 0
-            assert instance.group_mode or len(set(case.lengths)) == 1
+            group_mode = kind_of(instance).group_mode(instance, case)
+            assert group_mode or len(set(case.lengths)) == 1
             assert instance.mask or case.mask == 0
 
 
