@@ -88,6 +88,24 @@ int vector_for(int64_t hidden, int64_t rows, std::initializer_list<Operand> oper
   return static_cast<int>(vector);
 }
 
+// Whether rows of one type that no vector of 16 bytes divides have their vectors at the same
+// columns in all matrices, so that a kernel can take the first and the last of a row apart.
+bool can_be_shifted(int64_t hidden, int64_t rows, std::initializer_list<Operand> operands) {
+  const auto size = static_cast<uint64_t>(dtype_size(operands.begin()->dtype));
+  const uint64_t vector = kVectorBytes / size;
+  const auto ahead = [&](const Operand& o) {
+    return reinterpret_cast<uintptr_t>(o.data) / size % vector;
+  };
+  const auto step = [&](const Operand& o) {
+    return rows > 1 ? static_cast<uint64_t>(o.stride) % vector : 0;
+  };
+  const Operand& first = *operands.begin();
+  return hidden > static_cast<int64_t>(vector) &&
+         std::all_of(operands.begin(), operands.end(), [&](const Operand& o) {
+           return ahead(o) == ahead(first) && step(o) == step(first);
+         });
+}
+
 Operand matrix(const attn_rows& m, int32_t dtype) { return {m.data, m.stride, dtype}; }
 Operand row(const void* data, int32_t dtype) { return {data, 0, dtype}; }
 
@@ -105,6 +123,9 @@ Shape softmax_shape(const attn_softmax_problem& p, RowOperation operation,
   shape.dtypes = {p.dtype, 0, 0};
   shape.hidden = p.columns;
   shape.vector = vector_for(p.columns, p.rows, operands);
+  const auto whole = static_cast<int32_t>(kVectorBytes / dtype_size(p.dtype));
+  shape.shifted = shape.vector < whole && can_be_shifted(p.columns, p.rows, operands);
+  if (shape.shifted) shape.vector = whole;
   shape.mask = p.mask_kind;
   return shape;
 }
@@ -125,8 +146,8 @@ RowTraits row_traits(const Shape& shape) {
   const int x = static_cast<int>(dtype_size(shape.dtypes[0]));
   const int w = static_cast<int>(dtype_size(shape.dtypes[1]));
   const int y = static_cast<int>(dtype_size(shape.dtypes[2]));
-  RowTraits rows = {
-      shape.hidden, shape.vector, x, 0, 0, int64_t{shape.vector} * x % kVectorBytes == 0};
+  RowTraits rows = {shape.hidden + (shape.shifted ? shape.vector - 1 : 0), shape.vector, x, x, 0, 0,
+                    int64_t{shape.vector} * x % kVectorBytes == 0};
   if (shape.operation == RowOperation::kSoftmaxBackward) rows.element_bytes = 2 * x;
   if (is_softmax(shape.operation)) return rows;
   rows.element_bytes = x * (shape.add ? 2 : 1);
@@ -196,6 +217,7 @@ std::vector<std::string> flags_for(const Shape& shape, const RowConfiguration& c
   if (is_softmax(shape.operation)) {
     define("ROW_HIDDEN", shape.hidden);
     define("ROW_VECTOR", shape.vector);
+    define("ROW_SHIFTED", static_cast<int>(shape.shifted));
     define("SOFTMAX_BACKWARD", static_cast<int>(shape.operation == RowOperation::kSoftmaxBackward));
     define("SOFTMAX_X", type_name(shape.dtypes[0]));
     define("SOFTMAX_MASK", shape.mask);
@@ -236,18 +258,33 @@ DeviceTraits device_traits(const std::string& arch, int64_t shared_bytes) {
        "memory");
 }
 
+// For rows of `width` columns of 16 bits, of what was tuned for `tuned.hidden`.
+RowConfiguration narrowed(const kernels::TunedRow& tuned, int64_t width) {
+  RowConfiguration c = tuned.configuration;
+  if (c.lanes < 32) return c;
+  const int64_t vectors = divided_up(tuned.hidden, int64_t{8} * c.cluster * c.lanes);
+  const int in_hand = c.threads / c.lanes;
+  c.lanes = static_cast<int>(divided_up(divided_up(width, 8 * c.cluster * vectors), 32)) * 32;
+  c.threads = c.lanes * in_hand;
+  return c;
+}
+
 RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
                         const DeviceTraits& device) {
   const kernels::TunedRow* const end = table.tuned + table.count;
+  const int64_t width = rows.hidden * rows.x_bytes / 2;  // the table's columns have 16 bits
   const kernels::TunedRow* const row =
-      std::find_if(table.tuned, end, [&](const auto& r) { return rows.hidden <= r.hidden; });
-  RowConfiguration c = row == end ? table.general : row->configuration;
+      std::find_if(table.tuned, end, [&](const auto& r) { return width <= r.hidden; });
+  RowConfiguration c = row == end ? table.general : narrowed(*row, width);
   if (!device.bulk_copies) {
     c.on_demand = 0;
     if (c.cluster > 1) {
       c.lanes = c.threads = std::min(1024, c.lanes * c.cluster);
       c.cluster = c.ctas_per_sm = 1;
     }
+  }
+  if (c.lanes > device.warp && c.lanes % device.warp != 0) {
+    c.lanes = c.threads = static_cast<int>(divided_up(c.lanes, device.warp)) * device.warp;
   }
   if (!device.bulk_copies || !rows.sixteen_bytes) c.stages = 0;
   if ((c.lanes > device.warp && !device.named_barriers) ||
@@ -306,8 +343,9 @@ Shape shape_of(const NormBackward& call) {
 Shape shape_of(const SoftmaxForward& call) {
   Shape shape = softmax_shape(call.p, RowOperation::kSoftmaxForward,
                               {matrix(call.x, call.p.dtype), matrix(call.y, call.p.dtype)});
-  // The mask is contiguous, a byte a column.
-  while (reinterpret_cast<uintptr_t>(call.mask) % static_cast<uintptr_t>(shape.vector) != 0) {
+  // The mask is contiguous, a byte a column; rows that are shifted read it by the byte.
+  while (!shape.shifted &&
+         reinterpret_cast<uintptr_t>(call.mask) % static_cast<uintptr_t>(shape.vector) != 0) {
     shape.vector /= 2;
   }
   shape.on_demand = call.barrier != nullptr;

@@ -32,8 +32,9 @@ DeviceTraits device_traits(const std::string& arch, int64_t shared_bytes);
 
 // What a configuration follows from, beside the device and the operation.
 struct RowTraits {
-  int64_t hidden;
+  int64_t hidden;      // columns; of shifted rows those of all their vectors
   int vector;          // columns that a thread moves at once
+  int x_bytes;         // of an element of the first matrix read
   int element_bytes;   // of a column, added up over the matrices read
   int weight_bytes;    // of a column of gamma and, if there is one, beta; 0 backward
   int sums;            // of norm_backward: 1 for dgamma, 2 for dgamma and dbeta; else 0
@@ -51,6 +52,7 @@ struct Shape {
   std::array<int32_t, 3> dtypes;  // attn_dtype of x, gamma and y (dy); of softmax the first
   int64_t hidden;
   int32_t vector;
+  bool shifted;       // softmax: rows start at any element of a vector
   bool add;           // a residual, or dh
   bool beta;          // forward
   bool zero_centred;  // gamma is stored less 1
@@ -58,7 +60,8 @@ struct Shape {
   bool on_demand;     // the call has a barrier
 
   auto fields() const {
-    return std::tie(operation, dtypes, hidden, vector, add, beta, zero_centred, mask, on_demand);
+    return std::tie(operation, dtypes, hidden, vector, shifted, add, beta, zero_centred, mask,
+                    on_demand);
   }
   bool operator<(const Shape& other) const { return fields() < other.fields(); }
 };

@@ -276,6 +276,31 @@ TEST(LaunchTest, AlignmentChoosesTheVector) {
       vector([](auto& p, auto&) { p.x_dtype = p.weight_dtype = p.y_dtype = ATTN_DTYPE_FP32; }), 4);
 }
 
+// Softmax takes whole vectors wherever rows start, if they start there in all matrices.
+TEST(LaunchTest, RowsThatNoVectorDividesAreShifted) {
+  const auto shape = [](auto&& change) {
+    attn_softmax_problem p = softmax_problem(ATTN_SOFTMAX_MASK_NONE, 12, 997);
+    attn_softmax_fwd_args args = softmax_args(p);
+    change(p, args);
+    const Recorder recorder(kCuda);
+    expect_ok(attn_softmax_fwd(&args));
+    const RecordedCall call = recorder.of(kRecordedLaunch)[0];
+    return std::make_pair(number(call, "ROW_SHIFTED"), number(call, "ROW_VECTOR"));
+  };
+  EXPECT_EQ(shape([](auto&, auto&) {}), std::make_pair(1, 8));
+  EXPECT_EQ(shape([](auto& p, auto&) { p.dtype = ATTN_DTYPE_FP32; }), std::make_pair(1, 4));
+  EXPECT_EQ(shape([](auto&, auto& args) { args.y.stride = 1005; }), std::make_pair(1, 8));
+  EXPECT_EQ(shape([](auto&, auto& args) { args.y.stride = 998; }), std::make_pair(0, 1));
+  EXPECT_EQ(shape([](auto&, auto& args) { args.x.data = address(1, 2); }), std::make_pair(0, 1));
+  EXPECT_EQ(shape([](auto& p, auto&) { p.columns = 7; }), std::make_pair(0, 1));
+  EXPECT_EQ(
+      shape([](auto& p, auto& args) { p.columns = 1000, args.x.stride = args.y.stride = 1000; }),
+      std::make_pair(0, 8));
+  EXPECT_EQ(
+      shape([](auto& p, auto& args) { p.columns = 1000, args.x.stride = args.y.stride = 1001; }),
+      std::make_pair(1, 8));
+}
+
 TEST(LaunchTest, LongRowsTakeClustersAndABarrier) {
   attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 5000, 131072);
   attn_norm_fwd_args args = forward_args(p);

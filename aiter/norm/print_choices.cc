@@ -10,9 +10,9 @@ int main() {
   norm::RowTraits rows = {};
   norm::DeviceTraits device = {};
   int operation = 0;
-  while (std::cin >> operation >> rows.hidden >> rows.vector >> rows.element_bytes >>
-         rows.weight_bytes >> rows.sums >> rows.sixteen_bytes >> device.warp >>
-         device.bulk_copies >> device.named_barriers >> device.shared_bytes) {
+  while (std::cin >> operation >> rows.hidden >> rows.vector >> rows.x_bytes >>
+         rows.element_bytes >> rows.weight_bytes >> rows.sums >> rows.sixteen_bytes >>
+         device.warp >> device.bulk_copies >> device.named_barriers >> device.shared_bytes) {
     const auto& table = kernels::row_configurations(static_cast<kernels::RowOperation>(operation));
     const kernels::RowConfiguration c = norm::choose(table, rows, device);
     std::cout << c.threads << " " << c.lanes << " " << c.cluster << " " << c.stages << " "

@@ -32,6 +32,10 @@ class Device:
 HOPPER = Device(warp=32, bulk_copies=True, named_barriers=True, shared_bytes=227 * 1024)
 
 
+def _rounded_up(count: int, unit: int) -> int:
+    return -(-count // unit) * unit
+
+
 class TableError(ValueError):
     """The table names something that does not exist, or a configuration that cannot run."""
 
@@ -50,6 +54,15 @@ class Configuration:
     hold_row: int
     lag: int
     on_demand: int
+
+    def narrowed(self, limit: int, width: int) -> Configuration:
+        """For rows of `width` columns of 16 bits, of what was tuned for `limit`: threads have as
+        many vectors of a row, and as many warps share it as that takes."""
+        if self.lanes < 32:
+            return self
+        vectors = -(-limit // (8 * self.cluster * self.lanes))
+        lanes = _rounded_up(-(-width // (8 * self.cluster * vectors)), 32)
+        return dataclasses.replace(self, lanes=lanes, threads=lanes * (self.threads // self.lanes))
 
     def packs(self, hidden: int, vector: int) -> int:
         """Vectors of a row that each thread has."""
@@ -95,7 +108,8 @@ class Configuration:
     def check(self) -> None:
         """Raises TableError for what rows.h would refuse."""
         rules = {
-            "lanes is a power of two": self.lanes & (self.lanes - 1) == 0 and self.lanes > 0,
+            "lanes is a power of two or a multiple of 32": self.lanes > 0
+            and (self.lanes % 32 == 0 or self.lanes & (self.lanes - 1) == 0),
             "threads is a multiple of lanes and of 32": self.threads % max(self.lanes, 32) == 0,
             "threads <= 1024": self.threads <= 1024,
             "cluster is 1, 2, 4, 8 or 16": self.cluster in (1, 2, 4, 8, 16),
@@ -168,6 +182,7 @@ def choose(
     vector: int,
     element_bytes: int,
     *,
+    x_bytes: int,
     weight_bytes: int = 0,
     sums: int = 0,
     sixteen_byte_rows: bool = True,
@@ -182,6 +197,7 @@ def choose(
       hidden: columns, at least 1.
       vector: columns that a thread moves at once.
       element_bytes: bytes of a column, added up over the matrices read.
+      x_bytes: of an element of the first of them.
       weight_bytes: bytes of a column of gamma and, if there is one, beta; 0 backward.
       sums: of norm_backward over the rows: 1 for dgamma, 2 for dgamma and dbeta; else 0.
       sixteen_byte_rows: every row of every matrix read starts at a multiple of 16 bytes and has
@@ -193,12 +209,18 @@ def choose(
     """
     if hidden < 1:
         raise ValueError(f"hidden is {hidden}; a row has at least 1 column")
-    c = next((c for limit, c in entry.tuned if hidden <= limit), entry.general)
+    width = hidden * x_bytes // 2  # in columns of 16 bits, which the table is of
+    c = next(
+        (c.narrowed(limit, width) for limit, c in entry.tuned if width <= limit), entry.general
+    )
     if not device.bulk_copies:
         c = dataclasses.replace(c, on_demand=0)
         if c.cluster > 1:
             lanes = min(1024, c.lanes * c.cluster)
             c = dataclasses.replace(c, cluster=1, lanes=lanes, threads=lanes, ctas_per_sm=1)
+    if c.lanes > device.warp and c.lanes % device.warp:
+        lanes = _rounded_up(c.lanes, device.warp)
+        c = dataclasses.replace(c, lanes=lanes, threads=lanes)
     if not device.bulk_copies or not sixteen_byte_rows:
         c = dataclasses.replace(c, stages=0)
     several_warps = c.lanes > device.warp

@@ -217,6 +217,35 @@ struct alignas(least(16, (int)sizeof(T) * V)) Pack {
 #pragma unroll
     for (int i = 0; i < WORDS; i++) word[i] = 0;
   }
+
+  /// Some of the elements at `from`, the others zero: those of `first` to `end` - 1.
+  DEVICE void read(const T* from, int first, int end) {
+    clear();
+#pragma unroll
+    for (int i = 0; i < V; i++)
+      if (i >= first && i < end) {
+        if constexpr (sizeof(T) == 4) word[i] = *(const u32*)(from + i);
+        if constexpr (sizeof(T) == 2) word[i / 2] |= (u32) * (const u16*)(from + i) << i % 2 * 16;
+      }
+  }
+  /// Elements `at` to `at` + V - 1 of the `count` at `from`; the others are zero. T has 8 bits.
+  DEVICE void gather(const T* from, int at, int count) {
+    constexpr int PER_WORD = (int)sizeof(Word);
+    clear();
+#pragma unroll
+    for (int i = 0; i < V; i++)
+      if (at + i >= 0 && at + i < count)
+        word[i / PER_WORD] |= (Word)(from[at + i] << 8 * (i % PER_WORD));
+  }
+  /// Writes those of `first` to `end` - 1.
+  DEVICE void write(T* to, int first, int end) const {
+#pragma unroll
+    for (int i = 0; i < V; i++)
+      if (i >= first && i < end) {
+        if constexpr (sizeof(T) == 4) *(u32*)(to + i) = word[i];
+        if constexpr (sizeof(T) == 2) *(u16*)(to + i) = (u16)(word[i / 2] >> i % 2 * 16);
+      }
+  }
 };
 
 /// Stops the compiler from keeping what it computed from `pack` so far (converted elements, above

@@ -15,19 +15,26 @@ constexpr int VECTOR = ROW_VECTOR;            // columns that a thread takes at 
 constexpr int STAGES = ROW_STAGES;            // slots of the ring, or 0
 constexpr int CTAS_PER_SM = ROW_CTAS_PER_SM;  // that registers must allow
 constexpr bool ON_DEMAND = ROW_ON_DEMAND;     // a cluster asks for its next row
+#ifdef ROW_SHIFTED                            // of softmax
+constexpr bool SHIFTED = ROW_SHIFTED;         // rows start at any element of a vector
+#else
+constexpr bool SHIFTED = false;
+#endif
 
 constexpr int ROWS = THREADS / LANES;  // rows that a CTA has in hand
 constexpr int WARP_LANES = least(LANES, WARP_SIZE);
-constexpr int WARPS = LANES / WARP_LANES;  // of a CTA, per row
-constexpr int PACKS = divided_up(HIDDEN, CLUSTER * LANES * VECTOR);
+constexpr int WARPS = LANES / WARP_LANES;                  // of a CTA, per row
+constexpr int SPAN = HIDDEN + (SHIFTED ? VECTOR - 1 : 0);  // columns of the vectors of a row
+constexpr int PACKS = divided_up(SPAN, CLUSTER * LANES * VECTOR);
 constexpr int SLICE = PACKS * WARP_LANES * VECTOR;  // columns of one warp
 constexpr int SLOTS = WARPS * CLUSTER;              // slices of a row
-constexpr bool RAGGED = SLICE * SLOTS != HIDDEN;
+constexpr bool RAGGED = SHIFTED || SLICE * SLOTS != HIDDEN;
 constexpr bool RESIDENT = PACKS * VECTOR <= 64;  // registers can hold a row
 constexpr bool HOLD = ROW_HOLD && RESIDENT;      // and do; else it is read again where it came from
 constexpr int UNROLL = RESIDENT ? PACKS : 1;
 
-static_assert(HIDDEN > 0 && HIDDEN % VECTOR == 0, "a row is a whole number of vectors");
+static_assert(SHIFTED ? HIDDEN > VECTOR : HIDDEN > 0 && HIDDEN % VECTOR == 0,
+              "a row is a whole number of vectors, or begins and ends in two");
 static_assert((LANES < WARP_SIZE ? WARP_SIZE % LANES : LANES % WARP_SIZE) == 0,
               "lanes share a warp evenly, or are whole warps");
 static_assert(THREADS % LANES == 0, "a CTA has whole rows in hand");
@@ -57,6 +64,7 @@ struct Position {
   int rank;       // CTA of the cluster
   int group;      // cluster of the grid
   int row, step;  // first row and distance to the next
+  int shift = 0;  // columns by which the row's first vector starts ahead of it
 
   DEVICE explicit Position(int groups) {
     int thread = thread_index();
@@ -77,8 +85,15 @@ struct Position {
     return row - row_slot % (WARP_SIZE / WARP_LANES) < rows;
   }
   DEVICE bool active(int rows) const { return LANES >= WARP_SIZE || row < rows; }
-  DEVICE int column(int pack) const { return warp * SLICE + (pack * WARP_LANES + lane) * VECTOR; }
+  /// First column of a pack; of the row's first pack below 0 where the row is shifted.
+  DEVICE int column(int pack) const {
+    return warp * SLICE + (pack * WARP_LANES + lane) * VECTOR - (SHIFTED ? shift : 0);
+  }
   DEVICE bool has(int pack) const { return !RAGGED || column(pack) < HIDDEN; }
+  /// Whether all of a pack that the row has is of the row.
+  DEVICE bool whole(int pack) const {
+    return !SHIFTED || (column(pack) >= 0 && column(pack) + VECTOR <= HIDDEN);
+  }
   /// Columns of slice `warp` among the first `limit` of the row.
   static DEVICE int columns_of(int warp, int limit = HIDDEN) {
     int left = limit - warp * SLICE;

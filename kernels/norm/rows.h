@@ -3,6 +3,10 @@
 // and empties for itself by bulk copies, so that no barrier of the block guards data; with 0
 // stages, loads go straight to registers. A warp keeps its slice in registers (HOLD) or reads it
 // again.
+//
+// Where rows are SHIFTED, vectors are those of memory: a row's first and last one can be its edges,
+// of which it has only some elements. They are read and written by element, once for each row, by
+// the lanes that have them.
 #pragma once
 
 #include "exchange.h"
@@ -42,8 +46,10 @@ struct Input {
   L2Policy policy;
   Matrix matrix[COUNT];
   int row, turn;
-  int ahead;   // row of the turn that was fetched last, on the lane that fetches
-  int wanted;  // columns of this warp's slice in the current row
+  int ahead;    // row of the turn that was fetched last, on the lane that fetches
+  int wanted;   // columns of this warp's slice in the current row
+  bool copied;  // a bulk copy has brought some of them
+  Pack<typename Nth<0, T...>::type, VECTOR> edge[SHIFTED ? COUNT : 1][2];  // first and last
 #if HAS_BULK_COPY
   u32 ring, barrier;
   const char* slots;
@@ -75,7 +81,8 @@ struct Input {
         matrix{matrices...},
         row(0),
         turn(0),
-        wanted(0) {
+        wanted(0),
+        copied(false) {
 #if HAS_BULK_COPY
     if constexpr (STAGES > 0) {
       int warp = thread_index() / WARP_SIZE;
@@ -92,37 +99,98 @@ struct Input {
 #endif
   }
 
+  /// Of row `of`; the same in all matrices.
+  DEVICE int shift_of(int of) const {
+    if constexpr (!SHIFTED) return 0;
+    return (int)((u64)matrix[0].data / size<0>() + (u64)of * (u64)matrix[0].stride) & (VECTOR - 1);
+  }
   /// Columns of this warp's slice that are wanted of row `of`, in whole vectors.
   DEVICE int columns_wanted(int of) const {
-    int left = position.columns_of(position.warp, limit(of));
+    int left = position.columns_of(position.warp, limit(of) + shift_of(of));
     return (left + VECTOR - 1) / VECTOR * VECTOR;
+  }
+  /// Those of them that no edge has: from the first one to the end.
+  struct Copied {
+    int first, end;
+  };
+  DEVICE Copied columns_copied(int of) const {
+    const int columns = columns_wanted(of);
+    if constexpr (!SHIFTED) return {0, columns};
+    const int shift = shift_of(of);
+    const int whole = (HIDDEN + shift) / VECTOR * VECTOR - position.warp * SLICE;
+    return {position.warp == 0 && shift > 0 ? VECTOR : 0, least(columns, whole)};
   }
 
 #if HAS_BULK_COPY
   template <int I>
-  DEVICE void copy(int from, int to, int columns) {
-    const char* source = (const char*)matrix[I].data +
-                         ((i64)from * matrix[I].stride + position.warp * SLICE) * size<I>();
-    bulk_copy(ring + to * WARP_BYTES + offset<I>(), source, columns * size<I>(), barrier + 8 * to,
-              policy);
+  DEVICE void copy(int from, int to, const Copied& columns) {
+    const int first = position.warp * SLICE + columns.first - shift_of(from);
+    const char* source =
+        (const char*)matrix[I].data + ((i64)from * matrix[I].stride + first) * size<I>();
+    bulk_copy(ring + to * WARP_BYTES + offset<I>() + columns.first * size<I>(), source,
+              (columns.end - columns.first) * size<I>(), barrier + 8 * to, policy);
     if constexpr (I + 1 < COUNT) copy<I + 1>(from, to, columns);
   }
   DEVICE void fetch(int from, int to) {
     if (position.lane != 0 || from >= rows) return;
-    int columns = columns_wanted(from);
-    if (columns == 0) return;
-    barrier_expect(barrier + 8 * to, columns * ((int)sizeof(T) + ...));
+    const Copied columns = columns_copied(from);
+    if (columns.end <= columns.first) return;
+    barrier_expect(barrier + 8 * to, (columns.end - columns.first) * ((int)sizeof(T) + ...));
     copy<0>(from, to, columns);
   }
 #endif
 
-  /// Row `which` is read next: rows come in the order of the turns.
+  /// This lane's edges of the current row: work(which of the two, column of its first element).
+  template <class Work>
+  DEVICE void for_edges(Work work) const {
+    if (!position.active(rows)) return;
+    const int last = (HIDDEN + position.shift) / VECTOR * VECTOR;  // and columns before the row
+    if (position.shift > 0 && position.column(0) == -position.shift) work(0, -position.shift);
+    if (last < HIDDEN + position.shift && last / SLICE == position.warp &&
+        last % SLICE / VECTOR % WARP_LANES == position.lane)
+      work(1, last - position.shift);
+  }
+  template <int I>
+  DEVICE void read_edges() {
+    using Type = typename Nth<I, T...>::type;
+    const Type* from = (const Type*)matrix[I].data + (i64)row * matrix[I].stride;
+    for_edges([&](int which, int column) {
+      if (which == 0) edge[I][0].read(from + column, -column, VECTOR);
+      if (which == 1) edge[I][1].read(from + column, 0, HIDDEN - column);
+    });
+    if constexpr (I + 1 < COUNT) read_edges<I + 1>();
+  }
+  /// `pack` of the row at `to`; write_edges() follows when all are there.
+  template <class P, class Type>
+  DEVICE void put(int k, const P& pack, Type* to) {
+    if (!position.has(k) || !position.active(rows)) return;
+    if (position.whole(k))
+      *(P*)(to + position.column(k)) = pack;
+    else if (position.column(k) < 0)
+      edge[0][0] = pack;
+    else
+      edge[0][1] = pack;
+  }
+  template <class Type>
+  DEVICE void write_edges(Type* to) const {
+    if constexpr (SHIFTED) {
+      for_edges([&](int which, int column) {
+        if (which == 0) edge[0][0].write(to + column, -column, VECTOR);
+        if (which == 1) edge[0][1].write(to + column, 0, HIDDEN - column);
+      });
+    }
+  }
+
+  /// Row `which` is read next: rows come in the order of the turns. position.shift is its.
   DEVICE void open(int which) {
     row = which;
     wanted = position.active(rows) ? columns_wanted(row) : 0;
+    if constexpr (SHIFTED) read_edges<0>();
 #if HAS_BULK_COPY
     if constexpr (STAGES > 0) {
-      if (wanted > 0) barrier_wait(barrier + 8 * slot, phases >> slot & 1);
+      const Copied columns = columns_copied(row);
+      copied = wanted > 0 && columns.first < columns.end;
+      if (copied) barrier_wait(barrier + 8 * slot, phases >> slot & 1);
     }
 #endif
   }
@@ -136,6 +204,16 @@ struct Input {
       pack.clear();
       return pack;
     }
+    if constexpr (SHIFTED) {
+      if (!position.whole(k)) {
+        // Word by word: the choice of a whole would go through local memory.
+        const bool first = position.column(k) < 0;
+#pragma unroll
+        for (int i = 0; i < pack.WORDS; i++)
+          pack.word[i] = first ? edge[I][0].word[i] : edge[I][1].word[i];
+        return pack;
+      }
+    }
 #if HAS_BULK_COPY
     if constexpr (STAGES > 0) {
       pack = *(const decltype(pack)*)(slots + slot * WARP_BYTES + offset<I>() + column * size<I>());
@@ -143,7 +221,7 @@ struct Input {
     }
 #endif
     const char* from = (const char*)matrix[I].data;
-    from += ((i64)row * matrix[I].stride + position.warp * SLICE + column) * size<I>();
+    from += ((i64)row * matrix[I].stride + position.column(k)) * size<I>();
     return load<decltype(pack)>(from, policy);
   }
 
@@ -163,7 +241,7 @@ struct Input {
       } else {
         fetch(ahead, slot);
       }
-      if (wanted > 0) phases ^= 1u << slot;
+      if (copied) phases ^= 1u << slot;
       if (++slot == STAGES) slot = 0;
     }
 #endif

@@ -70,7 +70,12 @@ def _columns(backward):
 
 def _softmax(rows, x, mask):
     masks = ["none", "explicit", "causal"]
-    return rows | {"SOFTMAX_MASK": masks.index(mask), "SOFTMAX_X": x}
+    shifted = rows["ROW_HIDDEN"] % rows["ROW_VECTOR"] > 0
+    return rows | {
+        "ROW_SHIFTED": int(shifted),
+        "SOFTMAX_MASK": masks.index(mask),
+        "SOFTMAX_X": x,
+    }
 
 def _softmax_pass(macros, backward):
     return _shape("softmax", macros | {"SOFTMAX_BACKWARD": backward})
@@ -130,7 +135,11 @@ _SOFTMAX = {
     "softmax_bf16_1024": _softmax(_rows(1024, 256, 64, 8), "bf16", "none"),
     "softmax_bf16_20480": _softmax(_rows(20480, 256, 256, 8), "bf16", "none"),
     "softmax_causal_bf16_1024": _softmax(_rows(1024, 256, 256, 8), "bf16", "causal"),
+    "softmax_bf16_1003": _softmax(_rows(1003, 256, 64, 8), "bf16", "none"),
+    "softmax_bf16_20477": _softmax(_rows(20477, 256, 256, 8), "bf16", "none"),
+    "softmax_causal_fp32_126": _softmax(_rows(126, 128, 16, 4), "fp32", "causal"),
     "softmax_causal_fp32_127": _softmax(_rows(127, 128, 32, 1), "fp32", "causal"),
+    "softmax_explicit_bf16_1001": _softmax(_rows(1001, 128, 128, 8, hold = 0), "bf16", "explicit"),
     "softmax_explicit_bf16_20480": _softmax(_rows(20480, 256, 256, 8), "bf16", "explicit"),
     "softmax_explicit_fp16_1000": _softmax(_rows(1000, 128, 128, 8), "fp16", "explicit"),
 }

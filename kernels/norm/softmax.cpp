@@ -97,6 +97,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
   const float masked_t = MASKED / scale.magnitude;
 
   for (int i = 0; at.more(a.rows); i++, at.row = turns.row(i)) {
+    at.shift = in.shift_of(at.row);
     in.open(at.row);
     const u8* mask = nullptr;
     if constexpr (MASK == EXPLICIT_MASK)
@@ -106,7 +107,9 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
     // t of pack k; columns that the row lacks are -inf.
     auto scores = [&](const Values& x, int k, float (&t)[VECTOR]) {
       Pack<u8, VECTOR> masked;
-      if (MASK == EXPLICIT_MASK && at.has(k) && at.active(a.rows))
+      if (MASK == EXPLICIT_MASK && SHIFTED && at.has(k) && at.active(a.rows))
+        masked.gather(mask, at.column(k), HIDDEN);
+      else if (MASK == EXPLICIT_MASK && at.has(k) && at.active(a.rows))
         masked = *(const Pack<u8, VECTOR>*)(mask + at.column(k));
       else
         masked.clear();
@@ -116,13 +119,14 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
         t[e] = x.get(e) * scale.sign;
         if (MASK == EXPLICIT_MASK && masked.get(e) == 1) t[e] = masked_t;
         if ((RAGGED || MASK == CAUSAL_MASK) && column + e >= columns) t[e] = -INF;
+        if (SHIFTED && column + e < 0) t[e] = -INF;
       }
     };
+    X* const to = (X*)a.y + (i64)at.row * a.y_stride;
     auto put = [&](int k, const float (&y)[VECTOR]) {
       Values out;
       out.set(y);
-      if (at.has(k) && at.active(a.rows))
-        *(decltype(out)*)((X*)a.y + (i64)at.row * a.y_stride + at.column(k)) = out;
+      in.put(k, out, to);
     };
 
     Partial own{-INF, 0};
@@ -201,6 +205,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
       }
       in.close();
     }
+    in.write_edges(to);
   }
   turns.retire(a.groups);
 }
@@ -219,8 +224,10 @@ ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
   Exchange<1> exchange(storage, at);
 
   for (int i = 0; at.more(a.rows); i++, at.row = turns.row(i)) {
+    at.shift = in.shift_of(at.row);
     in.open(at.row);
     const int columns = in.limit(at.row);
+    X* const to = (X*)a.dx + (i64)at.row * a.dx_stride;
     auto put = [&](int k, const Values& y, const Values& dy, float total) {
       float dx[VECTOR];
       int column = at.column(k);
@@ -231,8 +238,7 @@ ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
       }
       Values out;
       out.set(dx);
-      if (at.has(k) && at.active(a.rows))
-        *(decltype(out)*)((X*)a.dx + (i64)at.row * a.dx_stride + at.column(k)) = out;
+      in.put(k, out, to);
     };
     float own[1] = {0}, total[1];
     auto add = [&](int k, const Values& y, const Values& dy) {
@@ -274,6 +280,7 @@ ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
         put(k, in.template get<0>(k), in.template get<1>(k), total[0]);
       in.close();
     }
+    in.write_edges(to);
   }
   turns.retire(a.groups);
 }

@@ -28,7 +28,7 @@ DEVICES = [
     Device(warp=32, bulk_copies=False, named_barriers=True, shared_bytes=64 * 1024),  # sm_75
     Device(warp=64, bulk_copies=False, named_barriers=False, shared_bytes=64 * 1024),  # gfx942
 ]
-TUNED = [1 << power for power in range(10, 18)]
+TUNED = [1 << power for power in range(10, 19)]
 
 
 def _of(operation: str) -> int:
@@ -41,7 +41,8 @@ def test_a_tuned_row_is_used_as_it_was_tuned(operation: str) -> None:
     tuned = dict(entry.tuned)
     for hidden in TUNED:
         weight_bytes = WEIGHT_BYTES.get(operation, 0)
-        assert choose(entry, hidden, 8, _of(operation), weight_bytes=weight_bytes) == tuned[hidden]
+        c = choose(entry, hidden, 8, _of(operation), x_bytes=2, weight_bytes=weight_bytes)
+        assert c == tuned[hidden]
 
 
 @pytest.mark.parametrize("operation", configuration.OPERATIONS)
@@ -57,6 +58,7 @@ def test_what_is_chosen_can_run(operation: str, hidden: int, vector: int, device
         hidden,
         vector,
         element_bytes,
+        x_bytes=4,
         weight_bytes=weight_bytes,
         sixteen_byte_rows=vector == 8,
         sums=sums,
@@ -81,18 +83,30 @@ def test_what_is_chosen_can_run(operation: str, hidden: int, vector: int, device
         assert c.lanes * c.cluster > device.warp
 
 
-def test_a_row_serves_smaller_sizes_down_to_the_row_above() -> None:
-    entry = TABLE["rms_forward"]
-    tuned = dict(entry.tuned)
-    assert choose(entry, 1025, 1, 2, sixteen_byte_rows=True) == tuned[2048]
-    assert choose(entry, 131073, 8, 2) == entry.general
+def test_lanes_follow_the_width() -> None:
+    """A row serves smaller sizes down to the row above, with as many vectors to a thread."""
+    c = Configuration(768, 384, 1, 0, 1, 0, 0, 1, 0, 0)
+    entry = Entry(((1024, Configuration(128, 16, 1, 0, 1, 0, 0, 1, 0, 0)), (6144, c)), c)
+    for hidden, lanes in ((6144, 384), (6143, 384), (5120, 320), (1544, 128), (1032, 96)):
+        narrow = choose(entry, hidden, 8, 2, x_bytes=2)
+        assert narrow == dataclasses.replace(c, lanes=lanes, threads=2 * lanes)
+        assert narrow.packs(hidden, 8) <= 2
+        assert choose(entry, hidden // 2, 4, 4, x_bytes=4).lanes in (lanes, lanes - 32)
+    assert choose(entry, 1000, 8, 2, x_bytes=2).lanes == 16
+    assert choose(entry, 6145, 8, 2, x_bytes=2) == entry.general
+
+
+def test_lanes_are_whole_waves() -> None:
+    c = Configuration(192, 96, 1, 0, 1, 0, 0, 1, 0, 0)
+    narrow = choose(Entry(((1536, c),), c), 1536, 8, 2, x_bytes=2, device=DEVICES[2])
+    assert (narrow.lanes, narrow.threads) == (128, 128)
 
 
 def test_a_ring_that_does_not_fit_loses_slots_first() -> None:
     fits = Configuration(512, 512, 16, 4, 1, 1, 2, 1, 1, 0)
     entry = Entry((), fits)
-    assert choose(entry, 131072, 8, 4) == fits
-    wide = choose(entry, 131072, 8, 12)
+    assert choose(entry, 131072, 8, 4, x_bytes=2) == fits
+    wide = choose(entry, 131072, 8, 12, x_bytes=2)
     assert wide.stages < fits.stages
     assert dataclasses.replace(wide, stages=fits.stages) == fits
 
@@ -100,14 +114,14 @@ def test_a_ring_that_does_not_fit_loses_slots_first() -> None:
 def test_weights_that_do_not_fit_are_read_for_every_row() -> None:
     kept = Configuration(128, 128, 8, 2, 3, 1, WEIGHTS_IN_SHARED_MEMORY, 1, 0, 1)
     entry = Entry((), kept)
-    wide = choose(entry, 65536, 8, 2, weight_bytes=1 << 10)
+    wide = choose(entry, 65536, 8, 2, x_bytes=2, weight_bytes=1 << 10)
     assert wide.keep_weights == 0
-    assert choose(entry, 65536, 8, 2, weight_bytes=4) == kept
+    assert choose(entry, 65536, 8, 2, x_bytes=2, weight_bytes=4) == kept
 
 
 def test_no_columns() -> None:
     with pytest.raises(ValueError, match="hidden is 0"):
-        choose(TABLE["rms_forward"], 0, 8, 2)
+        choose(TABLE["rms_forward"], 0, 8, 2, x_bytes=2)
 
 
 @pytest.mark.parametrize(
@@ -120,21 +134,21 @@ def test_no_columns() -> None:
         (("[64, 128, 8,", "[9999, 128, 8,"), "hidden sizes must rise"),
         (("[64, 128, 8,", "[64, 8,"), "a row has 11 numbers"),
         (
-            ("[64, 128, 8, 1, 0, 8, 0, 1, 1, 0, 0]", "[64, 128, 8, 1, 0, 8, 0, 4, 1, 0, 0]"),
+            ("[64, 128, 8, 1, 0, 8, 0, 0, 1, 0, 0]", "[64, 128, 8, 1, 0, 8, 0, 4, 1, 0, 0]"),
             "0, 1, 2",
         ),
         (("8, 0, 1, 1, 0, 0]", "8, 0, 1, 1, 0, 1]"), "a cluster that asks for rows stays"),
         (
             (
-                "[8192, 1024, 1024, 1, 2, 1, 1, 1, 1, 0, 0]",
-                "[8192, 1024, 1024, 1, 2, 1, 1, 1, 1, 0, 1]",
+                "[16384, 512, 512, 2, 2, 1, 1, 1, 1, 0, 0]",
+                "[16384, 512, 512, 2, 2, 1, 1, 1, 1, 0, 1]",
             ),
             "change dgamma from run to run; use 0",
         ),
         (
             (
-                "[8192, 1024, 1024, 1, 2, 1, 1, 1, 1, 0, 0]",
-                "[8192, 1024, 1024, 1, 2, 1, 1, 3, 1, 0, 0]",
+                "[16384, 512, 512, 2, 2, 1, 1, 1, 1, 0, 0]",
+                "[16384, 512, 512, 2, 2, 1, 1, 3, 1, 0, 0]",
             ),
             "keep_weights is 0, 1 or 2 backward",
         ),

@@ -2,13 +2,13 @@
 """Bandwidth of the norm and softmax kernels and of their peers, on the device at hand.
 
     python3 -m tests.bench.norms.bench --out bench.json [--page bench.html]
-        [--budget 500] [--peers compile --peers quack]
+        [--budget 500] [--peers compile --peers quack] [--hidden 2880] [--dtype fp32]
 
 Each cell is the bytes that the operation must move (every input read once, every output written
 once, weights left out) over its time, as a share of a 2 GiB copy's bandwidth in the same run. Times
 are medians of events with a cold L2 (triton.testing.do_bench), launches included. Peers that are
-installed are measured: torch, torch.compile, Liger, QuACK. Inputs are bf16, and of 2^27 elements
-but for the last two columns. The forward kernels store mean and rstd, as training needs them.
+installed are measured: torch, torch.compile, Liger, QuACK. Inputs are of 2^27 elements, but for two
+shapes without --hidden. The forward kernels store mean and rstd, as training needs them.
 """
 
 from __future__ import annotations
@@ -25,17 +25,23 @@ import torch.nn.functional as F
 from absl import app, flags
 from triton.testing import do_bench
 
-from kernels.norm.configuration import OPERATIONS, choose, load
+from kernels.norm.configuration import OPERATIONS, load
 from tests.bench.norms import cuda
-from tests.bench.norms.cell import VECTOR, WEIGHT_BYTES, Cell, source_and_macros
+from tests.bench.norms.cell import TYPES, Cell, chosen, source_and_macros
 from tests.bench.norms.plots import page
 
 PEERS = ("torch", "compile", "liger", "quack")
-SHAPES = [((1 << 27) // (1 << p), 1 << p) for p in range(10, 18)] + [(4096, 4096), (4096, 8192)]
+ELEMENTS = 1 << 27
+POWERS = [1 << p for p in range(10, 18)]
+SMALL = [(4096, 4096), (4096, 8192)]
 
 _OUT = flags.DEFINE_string("out", "bench.json", "what was measured")
 _PAGE = flags.DEFINE_string("page", None, "an HTML page with a plot an operation")
 _BUDGET = flags.DEFINE_float("budget", 500, "seconds, then peers are left out", lower_bound=0)
+_HIDDEN = flags.DEFINE_multi_integer(
+    "hidden", None, "row lengths; powers of two without it", lower_bound=1
+)
+_DTYPE = flags.DEFINE_enum("dtype", "bf16", list(TYPES), "of all inputs")
 _PEERS = flags.DEFINE_multi_enum("peers", PEERS, [*PEERS, "none"], "none: ours alone")
 
 
@@ -148,13 +154,13 @@ def main(_argv: Sequence[str]) -> None:
             row["error"] = repr(error)[:200]
         rows.append(row)
 
-    for count, hidden in SHAPES:
-        cell = Cell(hidden, count)
+    dtype = TYPES[_DTYPE.value]
+    shapes = [(max(1, ELEMENTS // hidden), hidden) for hidden in _HIDDEN.value or POWERS]
+    for count, hidden in shapes if _HIDDEN.value else shapes + SMALL:
+        cell = Cell(hidden, count, dtype)
         for operation in OPERATIONS:
-            element_bytes = 4 if operation.endswith("backward") else 2
-            weight_bytes = WEIGHT_BYTES.get(operation, 0)
-            c = choose(table[operation], hidden, VECTOR, element_bytes, weight_bytes=weight_bytes)
-            source, macros = source_and_macros(operation, c, hidden)
+            c = chosen(table, operation, hidden, dtype)
+            source, macros = source_and_macros(operation, c, hidden, dtype)
             start = time.time()
             module = cuda.Module(cuda.compile_cubin(source, macros))
             seconds = time.time() - start

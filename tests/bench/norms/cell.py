@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from kernels.norm.configuration import Configuration
+from kernels.norm.configuration import Configuration, Entry, choose
 from tests.bench.norms import cuda
 from tests.bench.norms.operations import (
     norm_backward,
@@ -14,30 +14,59 @@ from tests.bench.norms.operations import (
     softmax_backward,
     softmax_forward,
     softmax_macros,
+    span,
 )
 
-TYPE = torch.bfloat16
-VECTOR = 8
-WEIGHT_BYTES = {"rms_forward": 2, "layer_forward": 4}  # of a column of gamma and beta, bf16
+TYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
+WEIGHTS = {"rms_forward": 1, "layer_forward": 2}  # vectors that norm_forward reads
+SUMS = {"rms_backward": 1, "layer_backward": 2}  # vectors that norm_backward writes
 
 
-def source_and_macros(operation: str, c: Configuration, hidden: int) -> tuple[str, dict]:
+def vector_of(operation: str, hidden: int, dtype: torch.dtype) -> int:
+    """Columns that a thread moves at once; softmax takes rows apart that none divides."""
+    vector = 16 // dtype.itemsize
+    if operation.startswith("softmax") and hidden > vector:
+        return vector
+    while hidden % vector:
+        vector //= 2
+    return vector
+
+
+def chosen(table: dict[str, Entry], operation: str, hidden: int, dtype: torch.dtype):
+    """The table's configuration of dense rows of one type."""
+    size, vector = dtype.itemsize, vector_of(operation, hidden, dtype)
+    return choose(
+        table[operation],
+        span(hidden, vector),
+        vector,
+        size * (2 if operation.endswith("backward") else 1),
+        x_bytes=size,
+        weight_bytes=size * WEIGHTS.get(operation, 0),
+        sums=SUMS.get(operation, 0),
+        sixteen_byte_rows=vector * size == 16,
+    )
+
+
+def source_and_macros(
+    operation: str, c: Configuration, hidden: int, dtype: torch.dtype
+) -> tuple[str, dict]:
     layer, backward = operation.startswith("layer"), operation.endswith("backward")
+    vector = vector_of(operation, hidden, dtype)
     if operation.startswith("softmax"):
-        return "softmax.cpp", softmax_macros(c, hidden, VECTOR, TYPE, "none", backward=backward)
+        return "softmax.cpp", softmax_macros(c, hidden, vector, dtype, "none", backward=backward)
     source = "norm_backward.cpp" if backward else "norm_forward.cpp"
-    types = (TYPE, TYPE, TYPE)
+    types = (dtype, dtype, dtype)
     return source, norm_macros(
-        c, layer, hidden, VECTOR, types, backward=backward, beta=layer and not backward
+        c, layer, hidden, vector, types, backward=backward, beta=layer and not backward
     )
 
 
 class Cell:
     """Tensors and references of one operation and hidden size."""
 
-    def __init__(self, hidden: int, rows: int) -> None:
+    def __init__(self, hidden: int, rows: int, dtype: torch.dtype) -> None:
         self.hidden, self.rows = hidden, rows
-        d = {"device": "cuda", "dtype": TYPE}
+        d = {"device": "cuda", "dtype": dtype}
         torch.manual_seed(hidden)
         self.x = torch.randn(rows, hidden, **d)
         self.g = torch.randn(rows, hidden, **d)
@@ -112,4 +141,4 @@ class Cell:
         return worst
 
     def bytes(self, operation: str) -> int:
-        return (3 if operation.endswith("backward") else 2) * self.x.numel() * 2
+        return (3 if operation.endswith("backward") else 2) * self.x.nbytes

@@ -20,11 +20,12 @@ from absl import app, flags
 
 from kernels.norm.configuration import HOPPER, Device, choose, load
 from tests.bench.norms import cuda, operations
-from tests.bench.norms.cell import VECTOR, WEIGHT_BYTES
+from tests.bench.norms.cell import WEIGHTS
 
 # Of compute capability 8.0.
 AMPERE = Device(warp=32, bulk_copies=False, named_barriers=True, shared_bytes=163 * 1024)
-GENERAL_HIDDEN = 1 << 18  # beyond every tuned row
+GENERAL_HIDDEN = 1 << 19  # beyond every tuned row
+VECTOR = 8  # of bf16
 
 _ARCHS = flags.DEFINE_multi_string("archs", ["sm_80", "sm_90", "sm_100"], "to compile for")
 _PROCESSES = flags.DEFINE_integer(
@@ -52,7 +53,8 @@ def jobs(archs: list[str]) -> list[tuple[str, str, dict[str, object]]]:
                     hidden,
                     VECTOR,
                     4 if backward else 2,
-                    weight_bytes=WEIGHT_BYTES.get(operation, 0),
+                    x_bytes=2,
+                    weight_bytes=2 * WEIGHTS.get(operation, 0),
                     sums=sums,
                     device=device,
                 )

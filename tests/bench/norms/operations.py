@@ -135,6 +135,28 @@ def vector_for(hidden: int, *tensors: torch.Tensor | None) -> int:
     return vector
 
 
+def span(hidden: int, vector: int) -> int:
+    """Columns of all vectors of a row: more than the row's where no vector divides it."""
+    return hidden + (vector - 1 if hidden % vector else 0)
+
+
+def softmax_vector(hidden: int, *tensors: torch.Tensor) -> int:
+    """As vector_for; rows that no vector divides take whole ones all the same, where all tensors
+    have theirs at the same columns."""
+    whole = 16 // tensors[0].element_size()
+    places = {(t.data_ptr() // t.element_size() % whole, t.stride(0) % whole) for t in tensors}
+    if hidden % whole and hidden > whole and len(places) == 1:
+        return whole
+    return vector_for(hidden, *tensors)
+
+
+def softmax_ring_bytes(c: Configuration, *tensors: torch.Tensor) -> int:
+    """Of one matrix."""
+    hidden = tensors[0].shape[1]
+    vector = softmax_vector(hidden, *tensors)
+    return c.ring_bytes(span(hidden, vector), vector, tensors[0].element_size())
+
+
 def grid_groups(kernel: Kernel, c: Configuration, rows: int, most_groups: int | None) -> int:
     """Clusters to launch: as many as the device holds, or one for every row in hand. Clusters that
     stay can be fewer: `most_groups`."""
@@ -206,6 +228,7 @@ def softmax_macros(
     c: Configuration, hidden: int, vector: int, dtype: torch.dtype, mask: str, *, backward: bool
 ) -> dict[str, object]:
     return c.macros(hidden, vector) | {
+        "ROW_SHIFTED": int(hidden % vector > 0),
         "SOFTMAX_BACKWARD": int(backward),
         "SOFTMAX_X": TYPE_NAMES[dtype],
         "SOFTMAX_MASK": MASKS.index(mask),
@@ -356,11 +379,9 @@ def softmax_forward(
     most_groups: int | None = None,
 ):
     """A function that launches the forward kernel on these tensors."""
-    rows, hidden = x.shape
-    vector = vector_for(hidden, x, y)
-    kernel = Kernel(
-        module, "softmax_forward", c.threads, c.ring_bytes(hidden, vector, x.element_size())
-    )
+    rows = x.shape[0]
+    shared = softmax_ring_bytes(c, x, y)
+    kernel = Kernel(module, "softmax_forward", c.threads, shared)
     groups = grid_groups(kernel, c, rows, most_groups)
     counter = turn_counter() if c.on_demand else None
     arguments = SoftmaxForwardArguments(
@@ -391,11 +412,8 @@ def softmax_backward(
     most_groups: int | None = None,
 ):
     """A function that launches the backward kernel on these tensors."""
-    rows, hidden = y.shape
-    vector = vector_for(hidden, y, dy, dx)
-    kernel = Kernel(
-        module, "softmax_backward", c.threads, c.ring_bytes(hidden, vector, 2 * y.element_size())
-    )
+    rows = y.shape[0]
+    kernel = Kernel(module, "softmax_backward", c.threads, 2 * softmax_ring_bytes(c, y, dy, dx))
     groups = grid_groups(kernel, c, rows, most_groups)
     counter = turn_counter() if c.on_demand else None
     arguments = SoftmaxBackwardArguments(

@@ -2,11 +2,12 @@
 """Searches launch configurations on the device at hand; prints the best few of each cell.
 
     python3 -m tests.bench.norms.sweep --budget 300 --out sweep.jsonl
-        [--operations rms_backward] [--hidden 4096 --hidden 8192] [--per_cell 300]
+        [--operations rms_backward] [--hidden 4096 --hidden 8192] [--dtype fp32] [--per_cell 300]
 
-Every candidate is compiled by NVRTC in a pool of processes, checked against a float32 reference of
-the same rows and timed with a cold L2; the best of a cell are timed again. The share is bytes moved
-once over time, as a share of a large copy's bandwidth in the same run.
+The candidates are what the table gives, and variations of that. Every one is compiled by NVRTC in a
+pool of processes, checked against a float32 reference of the same rows and timed with a cold L2;
+the best of a cell are timed again. The share is bytes moved once over time, as a share of a large
+copy's bandwidth in the same run.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import json
 import multiprocessing
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -29,9 +30,12 @@ from kernels.norm.configuration import (
     OPERATIONS,
     REGISTER_ELEMENTS,
     Configuration,
+    TableError,
+    load,
 )
 from tests.bench.norms import cuda
-from tests.bench.norms.cell import VECTOR, WEIGHT_BYTES, Cell, source_and_macros
+from tests.bench.norms.cell import TYPES, Cell, chosen, source_and_macros, vector_of
+from tests.bench.norms.operations import span
 
 ELEMENTS = 1 << 27
 SPARE_REGISTERS = 24  # of a thread, for addresses and temporaries
@@ -42,96 +46,96 @@ _OPERATIONS = flags.DEFINE_multi_enum("operations", OPERATIONS, OPERATIONS, "of 
 _HIDDEN = flags.DEFINE_multi_integer(
     "hidden", [1 << p for p in range(10, 18)], "row lengths", lower_bound=1
 )
+_DTYPE = flags.DEFINE_enum("dtype", "bf16", list(TYPES), "of all matrices")
 _PER_CELL = flags.DEFINE_integer("per_cell", 60, "candidates drawn for a cell", lower_bound=1)
 _PROCESSES = flags.DEFINE_integer("processes", 14, "that compile", lower_bound=1)
 
 
-def shapes(hidden: int) -> Iterator[Configuration]:
-    """Ways to share a row out and to fill a multiprocessor, without regard to the operation."""
-    for cluster, lanes, threads, per_sm, stages in itertools.product(
-        (1, 2, 4, 8, 16),
-        (32, 64, 128, 256, 512, 1024),
-        (64, 128, 256, 384, 512, 768, 1024),
-        (1, 2, 3, 4, 6, 8, 16),
-        (0, 1, 2, 3, 4, 6, 8),
-    ):
-        per_thread = hidden / (cluster * lanes)
-        if (
-            per_thread in (8, 16, 32, 64, 128)
-            and (cluster == 1 or (threads == lanes and hidden // cluster >= 4096))
-            and threads % lanes == 0
-            and (lanes == 32 or threads // lanes <= 15)
-            and 256 <= threads * per_sm <= 2048
-        ):
-            yield Configuration(threads, lanes, cluster, stages, per_sm, 1, 1, 1, 0, 0)
+def shared_out(hidden: int, dtype: torch.dtype, *way: int) -> Configuration | None:
+    """A configuration whose threads have `packs` vectors of a row each: (packs, rows in hand,
+    cluster, and the fields from stages on). None where a CTA cannot have so many threads."""
+    packs, rows, cluster, *rest = way
+    vectors = -(-hidden * dtype.itemsize // 16)
+    lanes = -(-vectors // (cluster * packs))
+    lanes = -(-lanes // 32) * 32 if lanes > 16 else 1 << (lanes - 1).bit_length()
+    threads = -(-lanes * rows // 32) * 32
+    if threads > 1024 or threads % lanes:
+        return None
+    return Configuration(threads, lanes, cluster, *rest)
 
 
-def norm_backward_variants(c: Configuration, per_thread: int, layer: bool) -> Iterator[tuple]:
-    """(keep_weights, hold_row, lag, waves, on_demand) that registers have room for."""
-    registers = 65536 // (c.threads * c.ctas_per_sm) - SPARE_REGISTERS
-    words = per_thread // 2  # registers of a row of one matrix
-    need = per_thread * (2 if layer else 1) + words  # dgamma and dbeta, gamma
-    if per_thread > (64 if layer else 32) or need > registers or c.stages < 2 or c.threads < 128:
-        return
-    for keep, (hold, lag) in itertools.product((1, 2), ((0, 0), (1, 0), (1, 1))):
-        if lag and (c.lanes == 32 or need + 3 * words > registers):
-            continue
-        if (keep == 1 or need + words <= registers) and (hold or c.stages >= 3):
-            yield keep, hold, lag, 1, 0
-
-
-def other_variants(
-    c: Configuration, hidden: int, per_thread: int, operation: str
-) -> Iterator[tuple]:
-    """As above, for operations that keep nothing from row to row."""
-    registers = 65536 // (c.threads * c.ctas_per_sm) - SPARE_REGISTERS
-    softmax = operation.startswith("softmax")
-    words = per_thread // 2  # registers of a row, or of one kept vector of weights
-    held = per_thread if softmax else words
-    if c.stages == 0 and c.threads * c.ctas_per_sm < 1024 and not softmax:
-        return
-    for keep, hold, (waves, on_demand) in itertools.product(
-        (0,) if softmax else (0, 1, 3), (0, 1), ((0, 0), (1, 0), (1, 1))
-    ):
-        kept = words * (2 if operation.startswith("layer") else 1) if keep == 1 else 0
-        if (held if hold else 0) + kept > registers or (hold and per_thread > REGISTER_ELEMENTS):
-            continue
-        if waves == 0 and (c.stages > 1 or keep == 3 or (c.stages == 0 and not hold)):
-            continue
-        if waves and (c.stages == 0 or (hidden >= 4096) != bool(on_demand)):
-            continue
-        if on_demand and (c.threads != c.lanes or c.lanes * c.cluster == 32):
-            continue
-        yield keep, hold, 0, waves, on_demand
-
-
-def candidates(operation: str, hidden: int) -> list[Configuration]:
-    """Every configuration of `operation` that could be fast for bf16 rows of `hidden`."""
+def can_be_fast(operation: str, hidden: int, dtype: torch.dtype, c: Configuration) -> bool:
+    """Whether a device can run it, with registers and shared memory for all that it keeps."""
+    vector = vector_of(operation, hidden, dtype)
     backward, norm = operation.endswith("backward"), not operation.startswith("softmax")
-    found = []
-    weight_bytes = WEIGHT_BYTES.get(operation, 0)
-    for c in shapes(hidden):
-        ring = c.ring_bytes(hidden, VECTOR, 4 if backward else 2)
-        if c.stages and c.ctas_per_sm * ring < 24 * 1024:
-            continue
-        per_thread = hidden // (c.cluster * c.lanes)
-        if norm and backward:
-            variants = norm_backward_variants(c, per_thread, operation.startswith("layer"))
-        else:
-            variants = other_variants(c, hidden, per_thread, operation)
-        for keep, hold, lag, waves, on_demand in variants:
-            candidate = dataclasses.replace(
-                c, keep_weights=keep, hold_row=hold, lag=lag, waves=waves, on_demand=on_demand
-            )
-            weights = candidate.weights_bytes(hidden, VECTOR, weight_bytes)
-            if c.ctas_per_sm * (ring + weights + 3072) <= HOPPER.shared_bytes:
-                found.append(candidate)
-    return found
+    weights = 2 if operation.startswith("layer") else 1
+    columns = c.packs(span(hidden, vector), vector) * vector  # of a thread
+    words = columns * dtype.itemsize // 4  # registers of them as they are stored
+    room = min(255, 65536 // (c.threads * c.ctas_per_sm)) - SPARE_REGISTERS
+    size = dtype.itemsize
+    shared = c.ring_bytes(span(hidden, vector), vector, size * (2 if backward else 1))
+    shared += c.weights_bytes(hidden, vector, size * weights if norm and not backward else 0)
+    try:
+        c.check()
+    except TableError:
+        return False
+    if columns > (REGISTER_ELEMENTS if c.hold_row else 2 * REGISTER_ELEMENTS) or not (
+        192 <= c.threads * c.ctas_per_sm <= 2048
+    ):
+        return False
+    if c.ctas_per_sm * (shared + 3072) > HOPPER.shared_bytes:
+        return False
+    if norm and backward:
+        kept = columns * weights + words * (c.keep_weights > 0)
+        kept += 2 * words * c.hold_row * (1 + c.lag)
+        return columns <= REGISTER_ELEMENTS and kept <= room + 16
+    if c.waves == 0 and (c.stages > 1 or c.keep_weights):
+        return False  # a CTA has one row
+    held = columns if operation == "softmax_forward" else words * (1 + backward)
+    kept = words * weights if norm and c.keep_weights == 1 else 0
+    # Warps of several rows stay for the weights alone.
+    stays = c.stages > 0 or (c.lanes < 32 and norm)
+    return held * c.hold_row + kept <= room and (c.waves == 0 or stays)
+
+
+def candidates(
+    operation: str, hidden: int, dtype: torch.dtype, start: Configuration, count: int
+) -> list[Configuration]:
+    """`start` and others that differ from it, most in one to four ways."""
+    backward, norm = operation.endswith("backward"), not operation.startswith("softmax")
+    sums = norm and backward
+    vectors = -(-hidden * dtype.itemsize // 16)
+    packs = -(-vectors // (start.cluster * start.lanes))
+    fields = dataclasses.astuple(start)
+    way = (packs, start.threads // start.lanes, *fields[2:])
+    axes = (
+        (1, 2, 3, 4, 5, 6, 7, 8, 12, 16),
+        (1, 2, 3, 4, 6, 8, 16, 32),
+        (1, 2, 4, 8, 16),
+        (0, 1, 2, 3, 4, 6),
+        (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20),
+        (1,) if sums else (0, 1),
+        ((1, 2) if backward else (0, 1, 3)) if norm else (0,),
+        (0, 1),
+        (0, 1) if sums else (0,),
+        (0,) if sums else (0, 1),
+    )
+    found = {start: None}
+    for _ in range(300 * count):
+        if len(found) >= count:
+            break
+        changed = list(way)
+        for i in random.sample(range(len(axes)), random.choice((1, 2, 2, 3, 3, 4, len(axes)))):
+            changed[i] = random.choice(axes[i])
+        c = shared_out(hidden, dtype, *changed)
+        if c and can_be_fast(operation, hidden, dtype, c):
+            found[c] = None
+    return list(found)
 
 
 def compile_one(job: tuple) -> tuple:
     operation, hidden, c = job
-    source, macros = source_and_macros(operation, c, hidden)
+    source, macros = source_and_macros(operation, c, hidden, TYPES[_DTYPE.value])
     try:
         return job, cuda.compile_cubin(source, macros)
     except cuda.CompileError as error:
@@ -214,10 +218,11 @@ def main(_argv: Sequence[str]) -> None:
     begin = time.time()
     random.seed(0)
     jobs = []
+    table, dtype = load(), TYPES[_DTYPE.value]
     for hidden, operation in itertools.product(_HIDDEN.value, _OPERATIONS.value):
-        drawn = candidates(operation, hidden)
-        random.shuffle(drawn)
-        jobs += [(operation, hidden, c) for c in drawn[: _PER_CELL.value]]
+        start = chosen(table, operation, hidden, dtype)
+        drawn = candidates(operation, hidden, dtype, start, _PER_CELL.value)
+        jobs += [(operation, hidden, c) for c in drawn]
     print("candidates", len(jobs), flush=True)
     results: list[Result] = []
     failures = []
@@ -240,7 +245,7 @@ def main(_argv: Sequence[str]) -> None:
                 if cell:
                     measure_again(cell, clock, copy, results[first:])
                 cell, first = None, len(results)  # frees its tensors ahead of the next one's
-                cell = Cell(hidden, ELEMENTS // hidden)
+                cell = Cell(hidden, ELEMENTS // hidden, dtype)
                 print(f"hidden {hidden}: {time.time() - begin:.0f} s", flush=True)
             try:
                 run = cell.launcher(operation, c, cuda.Module(cubin))

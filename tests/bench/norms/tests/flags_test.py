@@ -48,6 +48,11 @@ def parse(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         ),
         ("bench", [], {"peers": ["torch", "compile", "liger", "quack"]}),
         ("bench", ["--peers=none"], {"peers": ["none"]}),
+        (
+            "bench",
+            ["--hidden=2880", "--hidden=50257", "--dtype=fp32"],
+            {"hidden": [2880, 50257], "dtype": "fp32"},
+        ),
         ("check", ["--small"], {"small": True}),
         ("check", [], {"small": False}),
         ("compile_table", [], {"archs": ["sm_80", "sm_90", "sm_100"]}),
@@ -70,6 +75,7 @@ def test_flags(program: str, arguments: list[str], values: dict[str, object]) ->
     ("program", "argument", "words"),
     [
         ("bench", "--peers=nobody", ("nobody", "compile", "liger")),
+        ("bench", "--dtype=fp8", ("fp8", "bf16", "fp32")),
         ("compile_table", "--archs=mi300", ("mi300", "sm_90")),
         ("sweep", "--hidden=wide", ("wide", "hidden")),
         ("check", "--processes=0", ("0", "processes")),
