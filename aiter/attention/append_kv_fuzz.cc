@@ -1,7 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// attn_append_kv, its plan and its explanation with problems, caches and tables that are mostly
-// valid: each call answers, and touches no memory but what it was given.
+// attn_append_kv, its plan, its explanation, and attention that appends first, with problems,
+// caches and tables that are mostly valid: each call answers, and touches no memory but what it was
+// given.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -55,9 +56,27 @@ class Caller : testing::FuzzedStructs {
     testing::require_answer(attn_explain_append_kv(given, arch, &text));
     if (text && std::strlen(text) == 0) std::abort();
     if (computable_) testing::require_answer(attn_append_kv(given));
+    attend(args, given);
   }
 
  private:
+  // By a call that appends first.
+  void attend(const attn_append_kv_args& args, const attn_append_kv_args* append) {
+    const attn_problem& p = problem_;
+    attn_kvcache cache = cache_;
+    cache.seqlens_k = numbers(p.batch, p.seqlen_k);
+    attn_kvcache_fwd_args attention = {};
+    attention.struct_size = sizeof(attention);
+    attention.problem = args.problem;
+    attention.cache = sent(cache);
+    attention.q = args.q.data ? args.q : tensor(p.batch, p.seqlen_q, p.heads_q, p.head_size_qk);
+    attention.k = args.k;
+    attention.v = args.v;
+    attention.o = tensor(p.batch, p.seqlen_q, p.heads_q, p.head_size_v);
+    attention.append = append;
+    if (computable_) testing::require_answer(attn_kvcache_fwd(sent(attention)));
+  }
+
   void set_problem() {
     attn_problem& p = problem_;
     p.struct_size = sizeof(p);

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "aiter/attention/reference/reference.h"
 #include "aiter/attention/store.h"
 #include "aiter/attention/validate.h"
+#include "aiter/attention/validate_memory.h"
 #include "aiter/attention/workspace.h"
 #include "aiter/attn.h"
 #include "aiter/runtime/call.h"
@@ -69,47 +71,40 @@ void require_zero(const char* field, uint32_t value) {
        ", but must be 0: zero the struct before you fill it in");
 }
 
-int64_t asked_parts(const Problem& p) { return most_parts(launch_table(), make_request(p, {})); }
-
-Problem read(const attn_fwd_args* given, Pointers pointers) {
-  const attn_fwd_args args = read_struct(given);
-  require_zero<attn_fwd_args>("reserved", args.reserved);
-  return validated(args, read_struct(args.problem), pointers, asked_parts);
+// A problem of which all is valid.
+Problem checked(Problem p, Pointers pointers) {
+  p.most_parts = most_parts(launch_table(), p);
+  validate_memory(p, pointers);
+  return p;
 }
 
-Problem read(const attn_bwd_args* given, Pointers pointers) {
-  const attn_bwd_args args = read_struct(given);
-  require_zero<attn_bwd_args>("reserved", args.reserved);
-  require_zero<attn_bwd_args>("reserved2", args.reserved2);
-  return validated(args, read_struct(args.problem), pointers, [](const Problem& p) {
-    // Where no instance serves it, dispatch will say so.
-    return std::max<int64_t>(1, asked_parts(p));
-  });
+// Of args that have a problem alone.
+template <typename Args>
+Problem read(const Args* given, Pointers pointers) {
+  const Args args = read_struct(given);
+  require_zero<Args>("reserved", args.reserved);
+  if constexpr (std::is_same_v<Args, attn_bwd_args>) {
+    require_zero<Args>("reserved2", args.reserved2);
+  }
+  return checked(validated(args, read_struct(args.problem), pointers), pointers);
+}
+
+template <typename Args>
+Problem read_with_cache(const Args* given, Pointers pointers) {
+  const Args args = read_struct(given);
+  require_zero<Args>("reserved", args.reserved);
+  const attn_problem problem = read_struct(args.problem);
+  const attn_kvcache cache = read_struct(args.cache);
+  require_zero<attn_kvcache>("reserved", cache.reserved);
+  return checked(validated(args, problem, cache, pointers), pointers);
 }
 
 Problem read(const attn_append_kv_args* given, Pointers pointers) {
-  const attn_append_kv_args args = read_struct(given);
-  require_zero<attn_append_kv_args>("reserved", args.reserved);
-  const attn_problem problem = read_struct(args.problem);
-  const attn_kvcache cache = read_struct(args.cache);
-  require_zero<attn_kvcache>("reserved", cache.reserved);
-  return validated(args, problem, cache, pointers);
+  return read_with_cache(given, pointers);
 }
 
 Problem read(const attn_kvcache_fwd_args* given, Pointers pointers) {
-  const attn_kvcache_fwd_args args = read_struct(given);
-  require_zero<attn_kvcache_fwd_args>("reserved", args.reserved);
-  const attn_problem problem = read_struct(args.problem);
-  const attn_kvcache cache = read_struct(args.cache);
-  require_zero<attn_kvcache>("reserved", cache.reserved);
-  return validated(args, problem, cache, pointers, [](const Problem& p) {
-    Request request = make_request(p, {});
-    const int64_t most = most_parts(launch_table(), request);
-    if (request.lengths_on_device) return most;
-    // Who asks for the size may not have passed the lengths yet.
-    request.lengths_on_device = true;
-    return std::max(most, most_parts(launch_table(), request));
-  });
+  return read_with_cache(given, pointers);
 }
 
 // The passes of a call, in the order in which they are computed.
@@ -160,8 +155,17 @@ Plan complete_plan(const Request& request) {
 }
 
 void compute_on_cpu(const Problem& p) {
-  if (is_append(p)) return reference_append_kv(p);
-  is_backward(p) ? reference_bwd(p) : reference_fwd(p);
+  switch (p.direction) {
+    case Direction::kForward:
+    case Direction::kKvcacheForward:
+      return reference_fwd(p);
+    case Direction::kBackward:
+      return reference_bwd(p);
+    case Direction::kAppendKv:
+      return reference_append_kv(p);
+    case Direction::kDropoutMask:
+      return reference_dropout_mask(p);
+  }
 }
 
 void compute_on_gpu(const std::vector<Problem>& problems) {
@@ -180,7 +184,7 @@ void compute_on_gpu(const std::vector<Problem>& problems) {
     if (has_work(p)) {
       launch(launch_table(), p, plans[i], launch_table().find_arch(arch), driver,
              rocm_loader(driver));
-    } else if (!is_append(p)) {
+    } else {
       fill_outputs(p, driver);
     }
   }
@@ -309,20 +313,7 @@ attn_status attn_bwd_workspace_size(const attn_bwd_args* args, uint64_t* bytes) 
   return workspace_size_of(args, bytes);
 }
 
-attn_status attn_dropout_mask(const attn_dropout_mask_args* given) {
-  return guarded([&] {
-    const attn_dropout_mask_args args = read_struct(given);
-    require_zero<attn_dropout_mask_args>("reserved", args.reserved);
-    const Problem problem = validated(args, read_struct(args.problem));
-    if (problem.device_type == ATTN_DEVICE_CPU) return reference_dropout_mask(problem);
-    if (query_rows(problem) == 0 || problem.seqlen_k == 0) return;
-    runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
-    const std::string arch = driver.arch(problem.device_id);
-    const Plan plan = complete_plan(request_for(problem, arch));
-    launch_mask(launch_table(), problem, plan, launch_table().find_arch(arch), driver,
-                rocm_loader(driver));
-  });
-}
+attn_status attn_dropout_mask(const attn_dropout_mask_args* args) { return run(args); }
 
 attn_status attn_plan_fwd(const attn_fwd_args* args, const char* arch, uint32_t* kernels,
                           uint32_t* count) {

@@ -324,4 +324,19 @@ int64_t most_parts(const LaunchTable& table, Request request) {
   return most;
 }
 
+int64_t most_parts(const LaunchTable& table, const Problem& p) {
+  // Where no instance serves a backward pass, dispatch will say so.
+  const int64_t least = is_backward(p) ? 1 : 0;
+  const bool depends = p.deterministic || p.spare_lse || p.direction == Direction::kKvcacheForward;
+  if (!depends || p.device_type == ATTN_DEVICE_CPU || !has_work(p)) return least;
+  Request request = make_request(p, {});
+  int64_t most = std::max(least, most_parts(table, request));
+  if (p.direction == Direction::kKvcacheForward && !request.lengths_on_device) {
+    // The size may be asked for before lengths are passed.
+    request.lengths_on_device = true;
+    most = std::max(most, most_parts(table, request));
+  }
+  return most;
+}
+
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -97,6 +97,9 @@ struct Plan {
 // Where the plan is not complete, the kinds without a row are what the largest bucket lacks.
 Plan dispatch(const kernels::LaunchTable& table, const Request& request);
 
+// A problem's most_parts: what its direction needs, or what the kernels of this build do.
+int64_t most_parts(const kernels::LaunchTable& table, const Problem& problem);
+
 // Results that a workspace keeps apart at most, whatever the arch: sums of dq, one per tile of
 // keys, of a deterministic backward pass; parts of the keys of a cache; a spare lse. 0: none, or no
 // instance serves the request on any arch.

@@ -114,7 +114,7 @@ LaunchArgs make_args(const Problem& p, const Plan& plan, const BwdWorkspace& lay
   LaunchArgs args = {};
   args.problem = p;
   args.problem.softmax_scale = static_cast<float>(score_scale(p));
-  args.q = p.q, args.k = p.k, args.v = p.v, args.o = p.o, args.lse = p.lse;
+  args.q = p.q, args.k = p.k, args.v = p.v, args.o = p.o, args.lse = p.lse, args.kept = p.kept;
   if (plan.spare_lse) args.lse = static_cast<float*>(p.workspace);
   args.features = features_of(p);
   // A mask whose windows are open: ALiBi asks which diagonal it has.
@@ -272,16 +272,8 @@ void launch(const LaunchTable& table, const Problem& p, const Plan& plan, int ar
   }
 }
 
-void launch_mask(const LaunchTable& table, const Problem& p, const Plan& plan, int arch,
-                 runtime::Driver& driver, runtime::Loader& loader) {
-  LaunchArgs args = {};
-  args.problem = p;
-  args.kept = p.kept;
-  const runtime::DeviceScope scope(driver, p.device_id);
-  launch_row(table, *plan.main_row(), args, arch, driver, loader);
-}
-
 void fill_outputs(const Problem& p, runtime::Driver& driver) {
+  if (is_append(p)) return;  // of a cache nothing is written
   const runtime::DeviceScope scope(driver, p.device_id);
   for (const Operand& operand : Operands(p)) {
     if (operand.is_output) zero(p, p.*operand.tensor, operand.extents, driver);

@@ -20,11 +20,7 @@ void require_alignment(const kernels::LaunchTable& table, const Problem& problem
 void launch(const kernels::LaunchTable& table, const Problem& problem, const Plan& plan, int arch,
             runtime::Driver& driver, runtime::Loader& loader);
 
-// Likewise of a dropout mask, whose plan is one kernel.
-void launch_mask(const kernels::LaunchTable& table, const Problem& problem, const Plan& plan,
-                 int arch, runtime::Driver& driver, runtime::Loader& loader);
-
-// The outputs of a problem without scores: queues zeroes, and -inf for lse.
+// The outputs of a problem without work, where it has any: queues zeroes, and -inf for lse.
 void fill_outputs(const Problem& problem, runtime::Driver& driver);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -44,8 +44,8 @@ struct Problem : attn_problem {
   bool spare_lse;
   // On the GPU, results that the workspace keeps apart until they are put together: sums of dq, 1
   // but where backward is deterministic; over a cache, those of parts of the keys, 0 where the
-  // kernels need none; forward, an lse that is not wanted, or 0.
-  int64_t most_parts = 1;
+  // kernels need none; forward, an lse that is not wanted, or 0. dispatch.h tells it.
+  int64_t most_parts = 0;
   attn_kvcache cache;  // kKvcacheForward, kAppendKv
   int32_t splits;      // kKvcacheForward; 0: as dispatch chooses
   // kAppendKv.
@@ -160,6 +160,7 @@ inline bool has_scores(const Problem& p) {
 // Whether any kernel has something to do.
 inline bool has_work(const Problem& p) {
   // On a GPU only a kernel knows which sequences min_seqlen_q leaves out.
+  if (p.direction == Direction::kDropoutMask) return query_rows(p) != 0 && p.seqlen_k != 0;
   if (!is_append(p)) return has_scores(p) || (p.min_seqlen_q > 0 && query_rows(p) != 0);
   return p.batch != 0 && (p.seqlen_new != 0 || (has_rotary(p) && p.seqlen_q != 0));
 }
@@ -196,6 +197,7 @@ struct Operand {
 class Operands {
  public:
   explicit Operands(const Problem& p) {
+    if (p.direction == Direction::kDropoutMask) return;
     if (is_append(p)) {
       of_append(p);
       return;
@@ -249,7 +251,7 @@ class Operands {
   }
 
   std::array<Operand, 10> all_;
-  size_t count_;
+  size_t count_ = 0;
 };
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -11,7 +11,6 @@
 #include "aiter/attention/error.h"
 #include "aiter/attention/validate_append.h"
 #include "aiter/attention/validate_cache.h"
-#include "aiter/attention/validate_memory.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
@@ -317,21 +316,15 @@ void make_canonical(Problem* p) {
   p->window_left = keeps_side ? static_cast<int32_t>(open) : -1;
 }
 
-Problem validated(Problem p, Pointers pointers, const MostParts& most_parts) {
+Problem validated(Problem p, Pointers pointers) {
   set_lent(&p);
   validate_problem(&p, pointers);
   validate_bias(p);
   validate_fp8(p);
   is_backward(p) ? validate_backward(p) : validate_forward(p);
   if (has_cache(p)) validate_cache(&p, pointers);
-  const bool on_gpu = p.device_type != ATTN_DEVICE_CPU;
-  if (!is_backward(p)) p.most_parts = 0;
-  p.spare_lse = p.direction == Direction::kForward && !p.lse && on_gpu &&
+  p.spare_lse = p.direction == Direction::kForward && !p.lse && p.device_type != ATTN_DEVICE_CPU &&
                 (p.workspace || pointers == Pointers::kIgnored);
-  if ((p.deterministic || has_cache(p) || p.spare_lse) && on_gpu && has_work(p)) {
-    p.most_parts = most_parts(p);
-  }
-  validate_memory(p, pointers);
   make_canonical(&p);
   return p;
 }
@@ -347,8 +340,7 @@ void copy_array(Problem* p, const int32_t** array, int64_t count) {
   p->copies.push_back(copy);
 }
 
-Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointers pointers,
-                  const MostParts& most_parts) {
+Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointers pointers) {
   Problem p = {problem, Direction::kForward, args.q, args.k, args.v, args.o};
   p.lse = args.lse;
   p.bias_matrix = args.bias;
@@ -362,11 +354,10 @@ Problem validated(const attn_fwd_args& args, const attn_problem& problem, Pointe
   p.scale_o = args.scale_o;
   p.workspace = args.workspace;
   p.workspace_size = args.workspace_size;
-  return validated(p, pointers, most_parts);
+  return validated(p, pointers);
 }
 
-Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointers pointers,
-                  const MostParts& most_parts) {
+Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointers pointers) {
   validate_flag("bias_grad", args.bias_grad);
   validate_flag("deterministic", args.deterministic);
   Problem p = {
@@ -382,11 +373,11 @@ Problem validated(const attn_bwd_args& args, const attn_problem& problem, Pointe
   p.bias_grad = args.bias_grad != 0;
   p.dbias_sums = args.dbias_sums;
   p.deterministic = args.deterministic != 0;
-  return validated(p, pointers, most_parts);
+  return validated(p, pointers);
 }
 
 Problem validated(const attn_kvcache_fwd_args& args, const attn_problem& problem,
-                  const attn_kvcache& cache, Pointers pointers, const MostParts& most_parts) {
+                  const attn_kvcache& cache, Pointers pointers) {
   Problem p = {problem, Direction::kKvcacheForward, args.q, args.k, args.v, args.o};
   p.lse = args.lse;
   p.workspace = args.workspace;
@@ -396,7 +387,7 @@ Problem validated(const attn_kvcache_fwd_args& args, const attn_problem& problem
   p.min_seqlen_q = args.min_seqlen_q;
   p.cache = cache;
   p.splits = args.splits;
-  return validated(p, pointers, most_parts);
+  return validated(p, pointers);
 }
 
 Problem validated(const attn_append_kv_args& args, const attn_problem& problem,
@@ -421,17 +412,17 @@ Problem validated(const attn_append_kv_args& args, const attn_problem& problem,
   validate_append(p, pointers);
   validate_cache(&p, pointers);
   validate_appended_places(p, pointers);
-  validate_memory(p, pointers);
   make_canonical(&p);
   return p;
 }
 
-Problem validated(const attn_dropout_mask_args& args, const attn_problem& problem) {
+Problem validated(const attn_dropout_mask_args& args, const attn_problem& problem,
+                  Pointers pointers) {
   Problem p = {problem, Direction::kDropoutMask};
   p.kept = args.kept;
   set_lent(&p);
-  validate_problem(&p, Pointers::kRequired);
-  validate_kept(p);
+  validate_problem(&p, pointers);
+  p.bias = ATTN_BIAS_NONE;  // attention's alone
   return p;
 }
 

@@ -350,6 +350,14 @@ void validate_workspace(const Problem& p, Memory* memory) {
   memory->add("workspace", true, p.workspace, {static_cast<int64_t>(std::min(needed, kMost))});
 }
 
+void add_kept(const Problem& p, Memory* memory) {
+  if (!p.kept && has_work(p)) {
+    refuse("kept", "NULL", "this problem has ", p.heads_q, " heads of ", query_rows(p), " rows of ",
+           p.seqlen_k, " bytes");
+  }
+  memory->add("kept", true, p.kept, {query_rows(p), p.heads_q, p.seqlen_k});
+}
+
 // All that the call reads and writes, each valid by itself. Without pointers: nothing.
 Memory memory_of(const Problem& p, Pointers pointers) {
   const bool forward = !is_backward(p);
@@ -363,6 +371,7 @@ Memory memory_of(const Problem& p, Pointers pointers) {
     refuse("lse", "NULL", "backward needs the lse of forward");
   }
   if (!is_append(p)) validate_workspace(p, &memory);
+  if (p.direction == Direction::kDropoutMask) add_kept(p, &memory);
   memory.add("lse", forward, p.lse, {query_rows(p), p.heads_q, sizeof(float)});
   validate_rng_state(p, &memory);
   memory.add_lengths();
@@ -387,18 +396,6 @@ void validate_appended(const Problem& append, const Problem& attention) {
   if (has_rotary(append)) require_same("q", append.q, attention.q);
   memory_of(append, Pointers::kRequired)
       .validate_sharing(memory_of(attention, Pointers::kRequired));
-}
-
-void validate_kept(const Problem& p) {
-  Memory memory(p);
-  if (!p.kept && query_rows(p) != 0 && p.seqlen_k != 0) {
-    refuse("kept", "NULL", "this problem has ", p.heads_q, " heads of ", query_rows(p), " rows of ",
-           p.seqlen_k, " bytes");
-  }
-  memory.add("kept", true, p.kept, {query_rows(p), p.heads_q, p.seqlen_k});
-  validate_rng_state(p, &memory);
-  memory.add_lengths();
-  memory.validate_sharing();
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

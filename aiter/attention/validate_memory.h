@@ -10,10 +10,11 @@
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
-// The problem's numbers are valid. Throws kInvalidArgument.
+// The problem is validated, and its most_parts is that of this build. Throws kInvalidArgument.
 void validate_memory(const Problem& problem, Pointers pointers);
 
-// Likewise of attn_dropout_mask.
-void validate_kept(const Problem& problem);
+// Throws kInvalidArgument where the two do not go together: `append` changes the cache ahead of
+// `attention`, in one call, so what it writes is nothing else that attention reads.
+void validate_appended(const Problem& append, const Problem& attention);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -31,7 +31,7 @@ void forward(TestProblem& problem) {
 }
 
 void backward(TestProblem& problem) {
-  reference_bwd(validated(problem.bwd(), problem.problem, Pointers::kRequired, {}));
+  reference_bwd(validated(problem.bwd(), problem.problem, Pointers::kRequired));
 }
 
 // Row i of sequence b, wherever the mode puts it.
@@ -369,7 +369,7 @@ struct DbiasSums {
     dbias->fill(7);
     args.dbias = dbias->tensor();
   }
-  void compute() { reference_bwd(validated(args, problem.problem, Pointers::kRequired, {})); }
+  void compute() { reference_bwd(validated(args, problem.problem, Pointers::kRequired)); }
 
   TestProblem& problem;
   attn_bwd_args args;
