@@ -7,6 +7,9 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
+# The contract of kernels with the library.
+_CONTRACT = ["aiter/attn.h", "kernels/launch_table/*"]
+
 # The first line that matches a file holds for it; "*" crosses folders. What a file reaches must
 # match one of its patterns. A file may always reach what lies beside it under its own name.
 LAYERS: dict[str, list[str]] = {
@@ -105,9 +108,18 @@ LAYERS: dict[str, list[str]] = {
     ],
     # Kernels know the public face, and the contract.
     "kernels/archs/*": ["kernels/archs/*"],
-    "kernels/launch_table/*": ["aiter/attn.h", "kernels/launch_table/*"],
-    "kernels/*": ["aiter/attn.h", "kernels/*"],
-    # Fronts know the public face.
+    "kernels/launch_table/*": _CONTRACT,
+    "kernels/code_object/*": ["kernels/code_object/*"],
+    # Device code of our own knows its folder; its launch code the contract, too.
+    "kernels/dropout_mask/launch.cc": ["kernels/dropout_mask/*", *_CONTRACT],
+    "kernels/dropout_mask/*": ["kernels/dropout_mask/*"],
+    "kernels/norm/ahead_of_time.h": ["kernels/code_object/*"],
+    "kernels/norm/*": ["kernels/norm/*"],
+    "kernels/sum_heads/launch.cc": ["kernels/sum_heads/*", *_CONTRACT],
+    "kernels/sum_heads/*": ["kernels/sum_heads/*"],
+    "kernels/ck_fmha/*": ["kernels/ck_fmha/*", *_CONTRACT],
+    # Fronts know the public face, and not each other.
+    "python/xla_ffi/*": ["aiter/attn.h", "aiter/norm.h", "python/xla_ffi/*"],
     "python/extension/*": [
         "aiter/attn.h",
         "aiter/functions.h",
@@ -128,14 +140,19 @@ def _matches(name: str, patterns: list[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def includes(text: str) -> list[str]:
-    """The headers of this project and of GPU runtimes that a source includes."""
-    return [name for name in _INCLUDE.findall(text) if name.startswith(_PROJECT)]
+def included(path: str, text: str, files: Mapping[str, str]) -> list[str]:
+    """The headers that a source includes; a name that lies beside the source is that file's."""
+    folder = path.rpartition("/")[0]
+    names = _INCLUDE.findall(text)
+    return [f"{folder}/{name}" if f"{folder}/{name}" in files else name for name in names]
 
 
 def violations(files: Mapping[str, str]) -> list[str]:
     """What is wrong with files (path -> text), one line each; nothing where the layers hold."""
-    direct = {path: includes(text) for path, text in files.items()}
+    direct = {
+        path: [name for name in included(path, text, files) if name.startswith(_PROJECT)]
+        for path, text in files.items()
+    }
     found = []
     used = set()
     for path in sorted(files):

@@ -22,8 +22,14 @@ def test_all_parts_are_looked_at():
         "aiter/norm/c_abi.cc",
         "aiter/runtime/driver/hip.cc",
         "aiter/runtime/store/pack.cc",
+        "kernels/archs/archs.h",
+        "kernels/dropout_mask/dropout_mask_kernel.h",
         "kernels/launch_table/launch_table.h",
+        "kernels/norm/norm_forward.cpp",
+        "kernels/norm/rows.h",
+        "kernels/sum_heads/attn_sum_heads_bf16.cpp",
         "python/extension/module.cc",
+        "python/xla_ffi/attention.cc",
     ]:
         assert path in FILES
 
@@ -52,6 +58,15 @@ def test_all_parts_are_looked_at():
         ("aiter/attention/problem.h", "aiter/runtime/driver/driver.h"),
         ("kernels/launch_table/launch_table.h", "aiter/runtime/error.h"),
         ("python/extension/module.cc", "aiter/attention/problem.h"),
+        ("python/extension/module.cc", "python/xla_ffi/frame.h"),
+        ("python/xla_ffi/attention.cc", "aiter/attention/problem.h"),
+        ("python/xla_ffi/norms.cc", "aiter/runtime/error.h"),
+        ("kernels/norm/norm_forward.cpp", "kernels/launch_table/launch_table.h"),
+        ("kernels/norm/device.h", "aiter/attn.h"),
+        ("kernels/sum_heads/sum_heads_kernel.h", "kernels/launch_table/launch_table.h"),
+        ("kernels/sum_heads/launch.cc", "kernels/dropout_mask/dropout_mask.h"),
+        ("kernels/dropout_mask/launch.cc", "aiter/runtime/error.h"),
+        ("kernels/archs/archs.h", "kernels/launch_table/launch_table.h"),
     ],
 )
 def test_a_wrong_include_is_found(path: str, include: str):
