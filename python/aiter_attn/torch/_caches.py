@@ -7,8 +7,10 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from aiter_attn import _C, _attention, _cache_problem, _kvcache, _problem
-from aiter_attn._options import folded, schema
+from aiter_attn import _C, _cache_problem, _problem
+from aiter_attn._cache_call import CacheCall, Keys
+from aiter_attn._kvcache import appending
+from aiter_attn._options import Options, folded, options, schema
 from aiter_attn.torch import _tracing
 from aiter_attn.torch._operators import operator, rows
 
@@ -31,9 +33,9 @@ class _Options(NamedTuple):
     numbers: tuple[Any, ...]
     return_lse: bool
 
-    def arguments(self) -> dict[str, Any]:
-        """Of the package's functions, but for the last."""
-        return {"alibi_slopes": rows(self.alibi_slopes), **folded(_NAMES, self.numbers)}
+    @property
+    def options(self) -> Options:
+        return options(**folded(_NAMES, self.numbers))
 
 
 def _options(arguments: Any) -> _Options:
@@ -63,9 +65,9 @@ def _cached(arguments: Any) -> _Cached:
     return _Cached(lengths, length, index, table, splits, _options(options))
 
 
-def _fitting(q: torch.Tensor, given: Any, return_lse: bool) -> tuple[torch.Tensor, torch.Tensor]:
+def _results(q: torch.Tensor, out: Any, lse: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """(out, lse) as operators give them: an empty lse where none is wanted."""
-    return given if return_lse else (given, q.new_empty(0, dtype=torch.float32))
+    return out, q.new_empty(0, dtype=torch.float32) if lse is None else lse
 
 
 def _attend(q: Any, k_cache: Any, v_cache: Any, *arguments: Any) -> Any:
@@ -77,23 +79,23 @@ def _append(q: Any, k_cache: Any, v_cache: Any, *arguments: Any) -> Any:
 
 
 def _over_cache(q: Any, k_cache: Any, v_cache: Any, new: _New | None, cached: _Cached) -> Any:
-    lengths, length, index, table, splits, options = cached
-    appended: dict[str, Any] = {} if new is None else new._asdict()
-    for name in ("k", "v"):
-        appended[name] = rows(appended.get(name))
-    got = _kvcache.flash_attn_with_kvcache.__wrapped__(  # type: ignore[attr-defined]
+    lengths, length, index, table, splits, chosen = cached
+    call = CacheCall(
         rows(q),
-        k_cache,
-        v_cache,
-        **appended,
-        cache_seqlens=length if lengths is None else lengths,
-        cache_batch_idx=index,
+        Keys(k_cache, v_cache, ("k_cache", "v_cache")),
         block_table=table,
-        num_splits=splits,
-        return_softmax_lse=options.return_lse,
-        **options.arguments(),
+        cache_batch_idx=index,
+        options=chosen.options,
+        alibi_slopes=rows(chosen.alibi_slopes),
+        splits=splits,
     )
-    return _fitting(q, got, options.return_lse)
+    cache_seqlens = length if lengths is None else lengths
+    if new is not None:
+        tables = appending(new.k, new.v, new.rotary_cos, new.rotary_sin, cache_seqlens)
+        call.append(rows(new.k), rows(new.v), cache_seqlens, tables, new.rotary_interleaved)
+    elif cache_seqlens is not None:
+        call.set_lengths(cache_seqlens)
+    return _results(q, *call.forward(None, chosen.return_lse))
 
 
 def _attend_paged(
@@ -107,20 +109,16 @@ def _attend_paged(
     table: Any,
     *arguments: Any,
 ) -> Any:
-    options = _options(arguments)
-    got = _attention.flash_attn_varlen_func.__wrapped__(  # type: ignore[attr-defined]
+    chosen = _options(arguments)
+    call = CacheCall(
         rows(q),
-        k,
-        v,
-        starts_q,
-        starts_k,
-        longest_q,
-        longest_k,
+        Keys(k, v),
+        sequences=(starts_q, starts_k, longest_q, longest_k),
         block_table=table,
-        return_attn_probs=options.return_lse,
-        **options.arguments(),
+        options=chosen.options,
+        alibi_slopes=rows(chosen.alibi_slopes),
     )
-    return _fitting(q, got[:2] if options.return_lse else got, options.return_lse)
+    return _results(q, *call.forward(None, chosen.return_lse))
 
 
 def _empty(q: torch.Tensor, v: torch.Tensor, return_lse: bool) -> Any:
@@ -137,7 +135,7 @@ def _fake_append(q: Any, k_cache: Any, v_cache: Any, *arguments: Any) -> Any:
 
 
 def _fake_over_cache(q: Any, k: Any, v: Any, new: _New | None, cached: _Cached) -> Any:
-    lengths, length, index, table, splits, options = cached
+    lengths, length, index, table, splits, chosen = cached
     _tracing.check_devices(
         "q",
         q=q,
@@ -154,13 +152,13 @@ def _fake_over_cache(q: Any, k: Any, v: Any, new: _New | None, cached: _Cached) 
     _traced(
         q,
         (k, v, table),
-        options,
+        chosen,
         names=("k_cache", "v_cache"),
         splits=splits,
         chooses_entries=index is not None,
         has_lengths=lengths is not None or length is not None,
     )
-    return _empty(q, v, options.return_lse)
+    return _empty(q, v, chosen.return_lse)
 
 
 def _fake_paged(
@@ -174,12 +172,12 @@ def _fake_paged(
     table: Any,
     *arguments: Any,
 ) -> Any:
-    options = _options(arguments)
+    chosen = _options(arguments)
     _tracing.check_devices(
         "q", q=q, k=k, v=v, cu_seqlens_q=starts_q, cu_seqlens_k=starts_k, block_table=table
     )
-    _traced(q, (k, v, table), options, sequences=(starts_q, starts_k, longest_q, longest_k))
-    return _empty(q, v, options.return_lse)
+    _traced(q, (k, v, table), chosen, sequences=(starts_q, starts_k, longest_q, longest_k))
+    return _empty(q, v, chosen.return_lse)
 
 
 def _traced(

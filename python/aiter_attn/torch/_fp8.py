@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from aiter_attn import _arguments, _attention, _problem, _scales
-from aiter_attn._options import folded, schema
+from aiter_attn import _arguments, _problem, _scales
+from aiter_attn._call import Call
+from aiter_attn._options import folded, options, schema
 from aiter_attn.torch import _tracing
 from aiter_attn.torch._arguments import check_inference, check_tensors
 from aiter_attn.torch._operators import numbers_of, operator, rows
@@ -104,9 +105,9 @@ def attend(
         arrays.append(scale if is_array else None)
         number = None if is_array or scale is None else _arguments.number(name, scale, "a number")
         numbers.append(number)
-    *options, _ = chosen  # deterministic is about backward passes
+    *leading, _ = chosen  # deterministic is about backward passes
     out, lse, probs = mha_fp8_fwd(
-        q, k, v, *(sequences or (None,) * 4), *options, *numbers, *arrays, with_lse
+        q, k, v, *(sequences or (None,) * 4), *leading, *numbers, *arrays, with_lse
     )
     return (out, lse, probs) if with_lse else out
 
@@ -117,25 +118,20 @@ def _is_by_columns(v: torch.Tensor) -> bool:
 
 def _forward(*arguments: Any) -> Any:
     given = _Given(*arguments)
-    function: Any = _attention.flash_attn_func
-    sequences: tuple[Any, ...] = ()
-    if given.is_varlen:
-        function = _attention.flash_attn_varlen_func
-        sequences = arguments[3:7]
-    got = function.__wrapped__(
+    call = Call(
         rows(given.q),
         rows(given.k),
         given.v if _is_by_columns(given.v) else rows(given.v),
-        *sequences,
-        **folded(_NAMES, given.numbers),
+        arguments[3:7] if given.is_varlen else None,
+        options(**folded(_NAMES, given.numbers)),
         alibi_slopes=rows(given.alibi_slopes),
         rng_state=numbers_of(given.rng_state, given.q),
-        return_attn_probs=given.return_probs,
-        **dict(zip(_problem.Scales._fields, given.scales, strict=True)),
+        scales=given.scales,
     )
+    out, lse = call.forward(None, None, given.return_probs)
     if given.return_probs:
-        return got
-    return got, got.new_empty(0, dtype=torch.float32), got.new_empty(0)
+        return out, lse, call.probabilities()
+    return out, out.new_empty(0, dtype=torch.float32), out.new_empty(0)
 
 
 def _fake(*arguments: Any) -> Any:
