@@ -50,7 +50,7 @@ def rows_of(lengths: torch.Tensor, indices: torch.Tensor | None = None) -> Rows:
     return Rows(indices, starts, int(lengths.max()))
 
 
-class Keys(torch.Tensor):
+class Keys(torch.Tensor):  # type: ignore[misc]  # torch has no types here
     """Which keys count: bool, [batch, keys that are there].
 
     A model hands this to `attention` unread. One that reads it computes attention itself, and
