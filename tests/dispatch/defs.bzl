@@ -34,6 +34,7 @@ def _sources_impl(ctx):
     arguments = ctx.actions.args()
     arguments.add("--fmha_dir", ctx.file._ck_generator.dirname)
     arguments.add("--variant_set", ctx.file.variant_set)
+    arguments.add("--archs", ctx.file._archs)
     arguments.add_all(ctx.files._own_rows, before_each = "--rows")
     arguments.add("--parts", ctx.attr.parts)
     arguments.add("--out", outputs["table"][0].dirname)
@@ -41,7 +42,10 @@ def _sources_impl(ctx):
         ctx,
         tool = ctx.attr._write_parity,
         arguments = [arguments],
-        inputs = ctx.files._ck_codegen + ctx.files._own_rows + [ctx.file.variant_set],
+        inputs = ctx.files._ck_codegen + ctx.files._own_rows + [
+            ctx.file._archs,
+            ctx.file.variant_set,
+        ],
         outputs = [file for files in outputs.values() for file in files],
         mnemonic = "DispatchParity",
         progress_message = "Writing both sides of dispatch %{label}",
@@ -56,6 +60,7 @@ _sources = rule(
     attrs = {
         "parts": attr.int(mandatory = True),
         "variant_set": attr.label(allow_single_file = [".toml"], mandatory = True),
+        "_archs": attr.label(allow_single_file = True, default = "@archs//:archs.json"),
         "_ck_codegen": attr.label(default = "@composable_kernel//:generator"),
         "_ck_generator": attr.label(
             allow_single_file = True,

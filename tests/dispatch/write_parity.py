@@ -19,6 +19,7 @@ from typing import Any
 
 from absl import app, flags
 
+from kernels.archs.archs import read_archs
 from kernels.ck_fmha.ckgen import emission
 from kernels.ck_fmha.ckgen.directions import KINDS, Candidate, Instance, PoolError, direction_of
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
@@ -29,6 +30,7 @@ from kernels.launch_table.traits import TABLE
 
 _FMHA_DIR = flags.DEFINE_string("fmha_dir", None, "upstream's 01_fmha folder", required=True)
 _SET = flags.DEFINE_string("variant_set", None, "the variant set file", required=True)
+_ARCHS = flags.DEFINE_string("archs", None, "archs.json of @archs", required=True)
 _ROWS = flags.DEFINE_multi_string("rows", [], "rows of our own kernels")
 _OUT = flags.DEFINE_string("out", None, "the folder of what is written", required=True)
 _PARTS = flags.DEFINE_integer("parts", 1, "files that each side of a direction is spread over")
@@ -224,7 +226,12 @@ const std::vector<kernels::MakeLaunch>& launches() {{
 
 
 def files(
-    pool: Pool, set_text: str, set_name: str, own_rows: Sequence[Mapping[str, Any]], parts: int
+    pool: Pool,
+    set_text: str,
+    set_name: str,
+    own_rows: Sequence[Mapping[str, Any]],
+    wave_size: int,
+    parts: int,
 ) -> dict[str, str | bytes]:
     """Path -> contents."""
     known = known_values([candidate.traits for candidate in pool.candidates])
@@ -256,7 +263,7 @@ def files(
         (row["name"], ARCH): {"key": hashlib.sha256(row["name"].encode()).hexdigest()}
         for row in rows
     }
-    table = launch_table(rows, code_objects, [ARCH], Path(set_name).stem)
+    table = launch_table(rows, code_objects, {ARCH: wave_size}, Path(set_name).stem)
     out["launch_table.blob"] = table.blob
     out["launches.cc"] = launches_source(table.launches)
     return out
@@ -265,8 +272,9 @@ def files(
 def main(_arguments: Sequence[str]) -> None:
     path = Path(_SET.value)
     own_rows = [row for rows in _ROWS.value for row in json.loads(Path(rows).read_text("utf-8"))]
+    wave_size = read_archs(_ARCHS.value)[ARCH].wave_size
     pool = Pool(Path(_FMHA_DIR.value))
-    written = files(pool, path.read_text("utf-8"), path.name, own_rows, _PARTS.value)
+    written = files(pool, path.read_text("utf-8"), path.name, own_rows, wave_size, _PARTS.value)
     for name, contents in written.items():
         data = contents if isinstance(contents, bytes) else contents.encode()
         (Path(_OUT.value) / name).write_bytes(data)
