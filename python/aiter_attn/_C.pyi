@@ -63,8 +63,8 @@ class Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """attn_problem, in host memory until on() puts a copy elsewhere; and the fields of the passes'
-    args that are known without arrays."""
+    """attn_problem, in host memory until on() puts a copy elsewhere; and the options of
+    attn_fwd_args and attn_bwd_args: fields that aiter/fields.h calls extents and options."""
 
     mode: int
     dtype: int
@@ -93,6 +93,9 @@ class Problem:
     descale_k: float = 0.0
     descale_v: float = 0.0
     scale_o: float = 0.0
+    def options(self) -> dict[str, int | float]:
+        """The options of attn_problem (aiter/fields.h), by their names."""
+
     def with_dropout(self, seed: int, offset: int) -> Problem: ...
     def on(self, device_type: int, device_id: int, stream: int) -> Problem: ...
 

@@ -12,15 +12,15 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "aiter/attn.h"
 #include "python/extension/caches.h"
+#include "python/extension/call.h"
 #include "python/extension/errors.h"
 #include "python/extension/functions.h"
 #include "python/extension/gil.h"
+#include "python/extension/given.h"
 #include "python/extension/norms.h"
 #include "python/extension/problem.h"
 #include "python/extension/tensor.h"
@@ -30,203 +30,40 @@ namespace {
 
 using namespace pybind11::literals;
 
-// The problem's numbers, and each args struct's tensors, by their names in Python.
-template <typename Struct, typename Value>
-struct Field {
-  const char* name;
-  Value Struct::* member;
-};
-
-constexpr Field<attn_problem, int32_t> kProblemFields[] = {
-    {"mode", &attn_problem::mode},
-    {"dtype", &attn_problem::dtype},
-    {"batch", &attn_problem::batch},
-    {"heads_q", &attn_problem::heads_q},
-    {"heads_k", &attn_problem::heads_k},
-    {"head_size_qk", &attn_problem::head_size_qk},
-    {"head_size_v", &attn_problem::head_size_v},
-    {"seqlen_q", &attn_problem::seqlen_q},
-    {"seqlen_k", &attn_problem::seqlen_k},
-    {"total_q", &attn_problem::total_q},
-    {"total_k", &attn_problem::total_k},
-    {"mask", &attn_problem::mask},
-    {"window_left", &attn_problem::window_left},
-    {"window_right", &attn_problem::window_right},
-    {"bias", &attn_problem::bias},
-};
-
-constexpr Field<attn_problem, float> kProblemNumbers[] = {
-    {"softmax_scale", &attn_problem::softmax_scale},
-    {"logits_soft_cap", &attn_problem::logits_soft_cap},
-    {"dropout_p", &attn_problem::dropout_p},
-};
-
-constexpr Field<Problem, int32_t> kPassFields[] = {
-    {"min_seqlen_q", &Problem::min_seqlen_q}, {"bias_grad", &Problem::bias_grad},
-    {"dbias_sums", &Problem::dbias_sums},     {"deterministic", &Problem::deterministic},
-    {"v_layout", &Problem::v_layout},
-};
-
-constexpr Field<Problem, float> kPassNumbers[] = {
-    {"descale_q", &Problem::descale_q},
-    {"descale_k", &Problem::descale_k},
-    {"descale_v", &Problem::descale_v},
-    {"scale_o", &Problem::scale_o},
-};
-
-constexpr Field<attn_fwd_args, attn_tensor> kFwdTensors[] = {
-    {"q", &attn_fwd_args::q},
-    {"k", &attn_fwd_args::k},
-    {"v", &attn_fwd_args::v},
-    {"out", &attn_fwd_args::o},
-};
-
-constexpr Field<attn_bwd_args, attn_tensor> kBwdTensors[] = {
-    {"q", &attn_bwd_args::q},       {"k", &attn_bwd_args::k},   {"v", &attn_bwd_args::v},
-    {"out", &attn_bwd_args::o},     {"dq", &attn_bwd_args::dq}, {"dk", &attn_bwd_args::dk},
-    {"dout", &attn_bwd_args::dout}, {"dv", &attn_bwd_args::dv},
-};
-
-constexpr const auto& TensorsOf(const attn_fwd_args&) { return kFwdTensors; }
-constexpr const auto& TensorsOf(const attn_bwd_args&) { return kBwdTensors; }
-
-// NULL where no field has the name.
-template <typename Struct, typename Value, size_t N>
-Value* Find(Struct& object, const Field<Struct, Value> (&fields)[N], std::string_view name) {
-  for (const auto& field : fields) {
-    if (name == field.name) return &(object.*field.member);
-  }
-  return nullptr;
-}
-
-Problem MakeProblem(const py::kwargs& fields) {
-  Problem problem{};
-  problem.struct_size = sizeof(attn_problem);
-  problem.device_type = ATTN_DEVICE_CPU;
-  attn_problem& numbers = problem;
-  for (const auto& given : fields) {
-    const auto name = py::cast<std::string_view>(given.first);
-    if (int32_t* field = Find(numbers, kProblemFields, name)) {
-      *field = py::cast<int32_t>(given.second);
-    } else if (float* number = Find(numbers, kProblemNumbers, name)) {
-      *number = py::cast<float>(given.second);
-    } else if (int32_t* of_pass = Find(problem, kPassFields, name)) {
-      *of_pass = py::cast<int32_t>(given.second);
-    } else if (float* scale = Find(problem, kPassNumbers, name)) {
-      *scale = py::cast<float>(given.second);
-    } else {
-      throw py::type_error("Problem() has no field \"" + std::string(name) + '"');
-    }
-  }
-  return problem;
+Problem MakeProblem(const py::kwargs& given) {
+  Problem made;
+  made.problem.struct_size = sizeof made.problem;
+  made.problem.device_type = ATTN_DEVICE_CPU;
+  TakeNumbers(given, made.problem, made.fwd, made.bwd);
+  return made;
 }
 
 Problem OnDevice(Problem problem, int32_t device_type, int32_t device_id, uintptr_t stream) {
-  problem.device_type = device_type;
-  problem.device_id = device_id;
-  problem.stream = reinterpret_cast<void*>(stream);  // NOLINT(performance-no-int-to-ptr)
+  problem.problem.device_type = device_type;
+  problem.problem.device_id = device_id;
+  problem.problem.stream = reinterpret_cast<void*>(stream);  // NOLINT(performance-no-int-to-ptr)
   return problem;
 }
 
 Problem WithDropout(Problem problem, uint64_t seed, uint64_t offset) {
-  problem.dropout_seed = seed;
-  problem.dropout_offset = offset;
+  problem.problem.dropout_seed = seed;
+  problem.problem.dropout_offset = offset;
   return problem;
 }
 
-void SetPass(const Problem& problem, attn_fwd_args* args) {
-  args->min_seqlen_q = problem.min_seqlen_q;
-  args->v_layout = problem.v_layout;
-  args->descale_q = problem.descale_q;
-  args->descale_k = problem.descale_k;
-  args->descale_v = problem.descale_v;
-  args->scale_o = problem.scale_o;
-}
-
-void SetPass(const Problem& problem, attn_bwd_args* args) {
-  args->bias_grad = problem.bias_grad;
-  args->dbias_sums = problem.dbias_sums;
-  args->deterministic = problem.deterministic;
-}
-
-bool IsByColumns(const attn_fwd_args& args) { return args.v_layout == ATTN_V_COLUMNS; }
-bool IsByColumns(const attn_bwd_args&) { return false; }
-
-// An args struct and the problem it points to.
-template <typename Args>
-class Call {
- public:
-  explicit Call(const Problem& problem) : problem_(problem) {
-    args_.struct_size = sizeof args_;
-    args_.problem = &problem_;
-    SetPass(problem, &args_);
-  }
-
-  Call(const Problem& problem, const py::dict& arrays) : Call(problem) {
-    for (const auto& array : arrays) {
-      Set(py::cast<std::string_view>(array.first), py::cast<const Tensor&>(array.second));
-    }
-  }
-
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-
-  Args& args() { return args_; }
-
- private:
-  void Set(std::string_view name, const Tensor& array) {
-    if (name == "v" && IsByColumns(args_)) {
-      args_.v = array.AsColumns();
-    } else if (attn_tensor* tensor = Find(args_, TensorsOf(args_), name)) {
-      *tensor = array.AsAttnTensor();
-    } else if (name == "lse") {
-      args_.lse = static_cast<float*>(array.data());
-    } else if (name == "cu_seqlens_q") {
-      problem_.cu_seqlens_q = static_cast<const int32_t*>(array.data());
-    } else if (name == "cu_seqlens_k") {
-      problem_.cu_seqlens_k = static_cast<const int32_t*>(array.data());
-    } else if (name == "rng_state") {
-      problem_.rng_state = static_cast<const uint64_t*>(array.data());
-    } else if (name == "bias") {
-      args_.bias = array.AsScores();
-    } else if (name == "alibi_slopes") {
-      args_.alibi_slopes = static_cast<const float*>(array.data());
-      args_.alibi_stride_batch = array.shape().size() == 2 ? array.strides()[0] : 0;
-    } else if (name == "workspace" || name == "dbias") {
-      SetOfBackward(name, array);
-    } else {
-      throw py::type_error("no array of this call is named \"" + std::string(name) + '"');
-    }
-  }
-
-  void SetOfBackward(std::string_view name, const Tensor& array) {
-    if constexpr (std::is_same_v<Args, attn_bwd_args>) {
-      if (name == "dbias") {
-        args_.dbias = array.AsScores();
-        return;
-      }
-      // The library wants 256-byte alignment, which not every allocator gives.
-      void* data = array.data();
-      size_t space = array.size_bytes();
-      args_.workspace = std::align(256, 0, data, space);
-      args_.workspace_size = args_.workspace == nullptr ? 0 : space;
-    }
-  }
-
-  attn_problem problem_;
-  Args args_{};
-};
-
 template <typename Args, attn_status (*kRun)(const Args*)>
 void Run(const Problem& problem, const py::dict& arrays) {
-  Call<Args> call(problem, arrays);
+  Call<Args> call(problem);
+  call.Take(arrays);
   Compute([&] { return kRun(&call.args()); });
 }
 
 // A forward pass whose problem and strides are known, and whose arrays are others each time.
 class PreparedForward {
  public:
-  PreparedForward(const Problem& problem, const py::dict& arrays) : call_(problem, arrays) {}
+  PreparedForward(const Problem& problem, const py::dict& arrays) : call_(problem) {
+    call_.Take(arrays);
+  }
 
   // Addresses of arrays that lie as the ones did which it was prepared with, and the stream.
   void Run(uintptr_t q, uintptr_t k, uintptr_t v, uintptr_t out, uintptr_t lse, uintptr_t stream) {
@@ -250,7 +87,9 @@ class PreparedForward {
 // A backward pass likewise.
 class PreparedBackward {
  public:
-  PreparedBackward(const Problem& problem, const py::dict& arrays) : call_(problem, arrays) {}
+  PreparedBackward(const Problem& problem, const py::dict& arrays) : call_(problem) {
+    call_.Take(arrays);
+  }
 
   // inputs: addresses of q, k, v, out, lse and dout; gradients: of dq, dk and dv. The workspace has
   // as many bytes as given, from any address.
@@ -269,33 +108,14 @@ class PreparedBackward {
     args.dq.data = reinterpret_cast<void*>(gradients[0]);
     args.dk.data = reinterpret_cast<void*>(gradients[1]);
     args.dv.data = reinterpret_cast<void*>(gradients[2]);
-    args.workspace = nullptr;
-    args.workspace_size = 0;
-    if (workspace_bytes > 0) {
-      void* data = reinterpret_cast<void*>(workspace);
-      args.workspace = std::align(256, 0, data, workspace_bytes);
-      args.workspace_size = args.workspace == nullptr ? 0 : workspace_bytes;
-    }
+    SetWorkspace(reinterpret_cast<void*>(workspace), workspace_bytes, args.workspace,
+                 args.workspace_size);
     Compute([&] { return attn_bwd(&args); });
   }
 
  private:
   Call<attn_bwd_args> call_;
 };
-
-void DropoutMask(Problem problem, const py::dict& arrays) {
-  const auto find = [&](const char* name) -> void* {
-    return arrays.contains(name) ? py::cast<const Tensor&>(arrays[name]).data() : nullptr;
-  };
-  problem.cu_seqlens_q = static_cast<const int32_t*>(find("cu_seqlens_q"));
-  problem.cu_seqlens_k = static_cast<const int32_t*>(find("cu_seqlens_k"));
-  problem.rng_state = static_cast<const uint64_t*>(find("rng_state"));
-  attn_dropout_mask_args args{};
-  args.struct_size = sizeof args;
-  args.problem = &problem;
-  args.kept = static_cast<uint8_t*>(find("kept"));
-  Compute([&] { return attn_dropout_mask(&args); });
-}
 
 uint64_t WorkspaceSize(const Problem& problem) {
   Call<attn_bwd_args> call(problem);
@@ -309,8 +129,8 @@ uint64_t WorkspaceSize(const Problem& problem) {
 template <typename Args>
 void WantLse(const Problem& problem, Args& args) {
   static float lse;
-  const bool fp8 =
-      problem.dtype == ATTN_DTYPE_FP8_E4M3 || problem.dtype == ATTN_DTYPE_FP8_E4M3_FNUZ;
+  const bool fp8 = problem.problem.dtype == ATTN_DTYPE_FP8_E4M3 ||
+                   problem.problem.dtype == ATTN_DTYPE_FP8_E4M3_FNUZ;
   args.lse = fp8 ? nullptr : &lse;
 }
 
@@ -318,30 +138,25 @@ template <typename Args, attn_status (*kPlan)(const Args*, const char*, uint32_t
 std::vector<uint32_t> Plan(const Problem& problem, const std::optional<std::string>& arch) {
   Call<Args> call(problem);
   WantLse(problem, call.args());
-  const char* name = arch ? arch->c_str() : nullptr;
-  uint32_t count = 0;
-  CheckUnlocked([&] { return kPlan(&call.args(), name, nullptr, &count); });
-  std::vector<uint32_t> kernels(count);
-  CheckUnlocked([&] { return kPlan(&call.args(), name, kernels.data(), &count); });
-  return kernels;
+  return PlanOf<Args, kPlan>(call.args(), arch);
 }
 
 template <typename Args, attn_status (*kExplain)(const Args*, const char*, const char**)>
 std::string Explain(const Problem& problem, const std::optional<std::string>& arch) {
   Call<Args> call(problem);
   WantLse(problem, call.args());
-  const char* text = "";
-  CheckUnlocked([&] { return kExplain(&call.args(), arch ? arch->c_str() : nullptr, &text); });
-  return text;
+  return ExplanationOf<Args, kExplain>(call.args(), arch);
 }
 
 py::dict KernelInfo(uint32_t index) {
   attn_kernel_info_t info{};
   info.struct_size = sizeof info;
   CheckUnlocked([&] { return attn_kernel_info(index, &info); });
-  return py::dict("name"_a = info.name, "arch"_a = info.arch, "key"_a = py::str(info.key),
-                  "kind"_a = info.kind, "code_object_size"_a = info.code_object_size,
-                  "embedded_size"_a = info.embedded_size);
+  py::dict answer;
+  fields::for_each_field<attn_kernel_info_t>([&](auto kind, const char* name, auto member) {
+    if constexpr (decltype(kind)::value == Kind::kAnswer) answer[name] = py::cast(info.*member);
+  });
+  return answer;
 }
 
 py::bytes CodeObject(const std::string& key) {
@@ -388,15 +203,37 @@ void BindTensor(py::module_& module) {
       .def("fits", &Tensor::Fits, "shape"_a, "dtype"_a, "dimensions"_a, "written"_a);
 }
 
+// The options of attn_problem alone, by their names.
+py::dict OptionsOf(const Problem& problem) {
+  py::dict options;
+  fields::for_each_field<attn_problem>([&](auto kind, const char* name, auto member) {
+    if constexpr (decltype(kind)::value == Kind::kOption) {
+      options[name] = py::cast(problem.problem.*member);
+    }
+  });
+  return options;
+}
+
+// Extents and options, to be read.
+template <typename Struct>
+void BindNumbers(py::class_<Problem>& bound, Struct Problem::* part) {
+  fields::for_each_field<Struct>([&](auto kind, const char* name, auto member) {
+    constexpr Kind kKind = decltype(kind)::value;
+    if constexpr (kKind == Kind::kExtent || kKind == Kind::kOption) {
+      bound.def_property_readonly(name, [=](const Problem& p) { return p.*part.*member; });
+    }
+  });
+}
+
 void BindProblem(py::module_& module) {
   py::class_<Problem> problem(module, "Problem", py::module_local());
   problem.def(py::init(&MakeProblem))
+      .def("options", &OptionsOf)
       .def("on", &OnDevice, "device_type"_a, "device_id"_a, "stream"_a)
       .def("with_dropout", &WithDropout, "seed"_a, "offset"_a);
-  for (const auto& field : kProblemFields) problem.def_readonly(field.name, field.member);
-  for (const auto& field : kProblemNumbers) problem.def_readonly(field.name, field.member);
-  for (const auto& field : kPassFields) problem.def_readonly(field.name, field.member);
-  for (const auto& field : kPassNumbers) problem.def_readonly(field.name, field.member);
+  BindNumbers(problem, &Problem::problem);
+  BindNumbers(problem, &Problem::fwd);
+  BindNumbers(problem, &Problem::bwd);
 }
 
 }  // namespace
@@ -452,7 +289,8 @@ PYBIND11_MODULE_EXEC(_C, module) {
       .def(py::init<const Problem&, const py::dict&>(), "problem"_a, "arrays"_a)
       .def("run", &PreparedBackward::Run, "inputs"_a, "gradients"_a, "workspace"_a,
            "workspace_bytes"_a, "stream"_a);
-  module.def("dropout_mask", &DropoutMask, "problem"_a, "arrays"_a);
+  module.def("dropout_mask", &Run<attn_dropout_mask_args, attn_dropout_mask>, "problem"_a,
+             "arrays"_a);
   module.def("bwd_workspace_size", &WorkspaceSize, "problem"_a);
   module.def("plan_fwd", &Plan<attn_fwd_args, attn_plan_fwd>, "problem"_a, "arch"_a);
   module.def("plan_bwd", &Plan<attn_bwd_args, attn_plan_bwd>, "problem"_a, "arch"_a);

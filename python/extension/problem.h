@@ -3,20 +3,28 @@
 // aiter_attn._C.Problem.
 #pragma once
 
-#include <cstdint>
+#include <type_traits>
 
 #include "aiter/attn.h"
 
 namespace AITER_ATTN_NAMESPACE::python {
 
-// A problem, and what of a pass's args is known before there are arrays.
-struct Problem : attn_problem {
-  int32_t min_seqlen_q;   // forward, also over a cache
-  int32_t bias_grad;      // backward
-  int32_t dbias_sums;     // backward
-  int32_t deterministic;  // backward
-  int32_t v_layout;       // forward, as what follows: fp8
-  float descale_q, descale_k, descale_v, scale_o;
+// A problem, and the options of its passes, which are known before there are arrays.
+struct Problem {
+  attn_problem problem{};
+  attn_fwd_args fwd{};
+  attn_bwd_args bwd{};
+
+  // A pass's args without arrays.
+  template <typename Args>
+  Args ArgsOf() const {
+    Args args{};
+    if constexpr (std::is_same_v<Args, attn_fwd_args>) args = fwd;
+    if constexpr (std::is_same_v<Args, attn_bwd_args>) args = bwd;
+    if constexpr (std::is_same_v<Args, attn_kvcache_fwd_args>) args.min_seqlen_q = fwd.min_seqlen_q;
+    args.struct_size = sizeof args;
+    return args;
+  }
 };
 
 }  // namespace AITER_ATTN_NAMESPACE::python

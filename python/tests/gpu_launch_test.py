@@ -62,14 +62,24 @@ def words(call: dict[str, Any]) -> list[int]:
     return list(struct.unpack_from(f"<{len(kernarg) // 8}Q", kernarg))
 
 
+# Bytes of the arguments' structs, and those between fields or behind the last one: they are what
+# lay on the stack.
+_PADDING = {
+    "bwd_dot_do_o": (72, [(68, 72)]),  # FmhaBwdOGradDotOBatchModeKargs
+    "fwd": (144, [(92, 96), (108, 112)]),  # FmhaFwdBatchModeKargs, with lse and a mask
+}
+
+
 def launches_of_fields(log: Path) -> list[dict[str, Any]]:
-    """The launches without the four bytes behind the last field of bwd_dot_do_o's arguments
-    (FmhaBwdOGradDotOBatchModeKargs: 68 bytes in 72), which are what lay on the stack."""
+    """The launches, zeros where their arguments have padding."""
     launches = calls(log, "launch")
     for launch in launches:
-        if KERNELS[launch["symbol"]]["kind"] == "bwd_dot_do_o":
-            assert len(launch["kernarg"]) == 2 * 72
-            launch["kernarg"] = launch["kernarg"][: 2 * 68]
+        arguments = bytearray.fromhex(launch["kernarg"])
+        size, padding = _PADDING.get(KERNELS[launch["symbol"]]["kind"], (len(arguments), []))
+        assert len(arguments) == size
+        for begin, end in padding:
+            arguments[begin:end] = bytes(end - begin)
+        launch["kernarg"] = arguments.hex()
     return launches
 
 

@@ -8,8 +8,8 @@
 //             -> dq dk dv [dbias]
 //   dropout mask: q k v [cu_seqlens_q cu_seqlens_k] rng_state -> kept
 // rng_state is there with dropout. All are contiguous, and each has the shape and the dtype that
-// follow from q, k and v. Attributes are those of attn_problem and of
-// the args structs, by their names.
+// follow from q, k and v. Attributes are the options of attn_problem (aiter/fields.h), and
+// bias_grad and deterministic of attn_bwd_args; 0 where one is not there.
 #include <algorithm>
 #include <cstdint>
 
@@ -54,21 +54,13 @@ Shape ShapeOf(const ffi::AnyBuffer& buffer) {
 // A call: its problem, and which shapes and dtypes follow from that.
 class Call {
  public:
-  // seqlen_q and seqlen_k are attributes, the greatest ones in group mode.
+  // Among the options are seqlen_q and seqlen_k, the greatest ones in group mode.
   Call(const Place& place, Frame& frame) : frame_(frame) {
     problem.struct_size = sizeof problem;
     problem.device_type = place.type;
     problem.device_id = place.ordinal;
     problem.stream = place.stream;
-    frame.Attribute("seqlen_q", problem.seqlen_q);
-    frame.Attribute("seqlen_k", problem.seqlen_k);
-    frame.Attribute("softmax_scale", problem.softmax_scale);
-    frame.Attribute("mask", problem.mask);
-    frame.Attribute("window_left", problem.window_left);
-    frame.Attribute("window_right", problem.window_right);
-    frame.Attribute("bias", problem.bias);
-    frame.Attribute("logits_soft_cap", problem.logits_soft_cap);
-    frame.Attribute("dropout_p", problem.dropout_p);
+    frame.Options(problem);
   }
 
   // The next three operands.

@@ -106,6 +106,10 @@ ffi::Error Frame::Finish() {
   if (result_ < results_.size()) {
     Fail(std::to_string(results_.size()) + " results; allowed here: " + std::to_string(result_));
   }
+  if (attribute_ < attributes_.size()) {
+    Fail(std::to_string(attributes_.size()) +
+         " attributes; known here: " + std::to_string(attribute_));
+  }
   return error_;
 }
 

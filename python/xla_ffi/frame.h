@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "aiter/attn.h"
+#include "aiter/fields.h"
 #include "aiter/norm.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -69,17 +70,28 @@ class Frame {
   void Check(const char* name, const ffi::AnyBuffer& buffer, const Shape& shape,
              ffi::DataType dtype);
 
-  // The first failure, operands and results among them that nothing took.
+  // The first failure; operands, results and attributes that nothing took are one.
   ffi::Error Finish();
 
+  // 0 where there is none.
   template <typename Number>
   void Attribute(const char* name, Number& number) {
-    auto found = attributes_.get<Number>(name);
+    if (!attributes_.contains(name)) return;
+    ++attribute_;
+    const auto found = attributes_.get<Number>(name);
     if (found.has_value()) {
       number = found.value();
     } else if (error_.success()) {
       error_ = found.error();
     }
+  }
+
+  // The options of a struct: attributes by the names of its fields.
+  template <typename Struct>
+  void Options(Struct& object) {
+    fields::for_each_field<Struct>([&](auto kind, const char* name, auto member) {
+      if constexpr (decltype(kind)::value == fields::Kind::kOption) Attribute(name, object.*member);
+    });
   }
 
  private:
@@ -90,6 +102,7 @@ class Frame {
   ffi::Dictionary attributes_;
   size_t operand_ = 0;
   size_t result_ = 0;
+  size_t attribute_ = 0;
   ffi::Error error_ = ffi::Error::Success();
 };
 

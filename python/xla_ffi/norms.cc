@@ -33,9 +33,7 @@ struct Call {
     for (const int64_t size : by_row) problem.rows *= size;
     problem.x_dtype = problem.y_dtype = DtypeOf(x);
     problem.weight_dtype = DtypeOf(gamma);
-    frame.Attribute("kind", problem.kind);
-    frame.Attribute("zero_centred", problem.zero_centred);
-    frame.Attribute("epsilon", problem.epsilon);
+    frame.Options(problem);
     frame.Attribute("has_residual", has_residual);
     frame.Check("gamma", gamma, weights(), weight_dtype);
   }

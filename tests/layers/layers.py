@@ -16,6 +16,7 @@ LAYERS: dict[str, list[str]] = {
     # The public face stands alone.
     "aiter/attn.h": [],
     "aiter/attn.hpp": ["aiter/attn.h"],
+    "aiter/fields.h": ["aiter/attn.h", "aiter/norm.h"],
     "aiter/functions.h": [],
     "aiter/norm.h": ["aiter/attn.h"],
     "aiter/status.h": ["aiter/attn.h", "aiter/runtime/error.h"],
@@ -122,6 +123,7 @@ LAYERS: dict[str, list[str]] = {
     "python/xla_ffi/*": ["aiter/attn.h", "aiter/norm.h", "python/xla_ffi/*"],
     "python/extension/*": [
         "aiter/attn.h",
+        "aiter/fields.h",
         "aiter/functions.h",
         "aiter/norm.h",
         "python/extension/*",

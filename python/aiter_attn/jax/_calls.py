@@ -94,11 +94,9 @@ def _device(arrays: Sequence[Any]) -> Any:
 
 
 def _attributes(problem: Any) -> dict[str, Any]:
-    integers = ("seqlen_q", "seqlen_k", "mask", "window_left", "window_right", "bias")
-    numbers = ("softmax_scale", "logits_soft_cap", "dropout_p")
     return {
-        **{name: numpy.int32(getattr(problem, name)) for name in integers},
-        **{name: numpy.float32(getattr(problem, name)) for name in numbers},
+        name: numpy.float32(value) if isinstance(value, float) else numpy.int32(value)
+        for name, value in problem.options().items()
     }
 
 
