@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import subprocess
 import sys
+from importlib import metadata
 
 import aiter_attn.compat.flash_attn
 import pytest
@@ -18,6 +20,7 @@ aiter_attn.compat.flash_attn.install()
 
 import flash_attn  # noqa: E402
 from flash_attn import bert_padding, flash_attn_func, flash_attn_varlen_func  # noqa: E402
+from flash_attn.layers.rotary import apply_rotary_emb  # noqa: E402
 
 _OPTIONS = (
     "dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, "
@@ -111,16 +114,75 @@ def test_rows_by_index(dtype: torch.dtype) -> None:
     torch.testing.assert_close(residual, values)
 
 
-def test_what_is_not_there_is_refused_by_name() -> None:
+@pytest.mark.parametrize("varlen", [False, True])
+def test_signs_say_which_weights_stay(varlen: bool) -> None:
+    """`probs >= 0`, as flash-attn's own tests ask."""
+    q, k, v = (draw(2, 40, 3, 16, seed=i).detach() for i in range(3))
+    state = {"dropout_p": 0.4, "return_attn_probs": True, "rng_state": (5, 0)}
+    if varlen:
+        starts = torch.tensor([0, 40, 80], dtype=torch.int32)
+        packed = [x.flatten(0, 1) for x in (q, k, v)], (starts, starts, 40, 40)
+        ours, theirs = (
+            f(*packed[0], *packed[1], **state)[2]
+            for f in (aiter_attn.flash_attn_varlen_func, flash_attn_varlen_func)
+        )
+    else:
+        ours, theirs = (
+            f(q, k, v, **state)[2] for f in (aiter_attn.flash_attn_func, flash_attn_func)
+        )
+    assert theirs.dtype == q.dtype and set(theirs.unique().tolist()) == {-1.0, 1.0}
+    torch.testing.assert_close((theirs >= 0).to(ours.dtype), ours)
+    assert flash_attn_func(q, k, v, return_attn_probs=True)[2].shape == (0,)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_rotary_is_that_of_the_cache(interleaved: bool) -> None:
+    """apply_rotary_emb against flash_attn_with_kvcache, which rotates in the library."""
+    angles = draw(32, 8).detach()
+    cos, sin = angles.cos(), angles.sin()
+    q, new = draw(2, 3, 2, 24, seed=2).detach(), draw(2, 3, 2, 24, seed=3).detach()
+    lengths = torch.tensor([4, 9], dtype=torch.int32)
+    keys, values = (draw(2, 16, 2, 24, seed=i).detach() for i in (4, 5))
+    flash_attn.flash_attn_with_kvcache(
+        q, keys, values, new, new, rotary_cos=cos, rotary_sin=sin, cache_seqlens=lengths,
+        causal=True, rotary_interleaved=interleaved,
+    )  # fmt: skip
+    got = apply_rotary_emb(new, cos, sin, interleaved, seqlen_offsets=lengths)
+    for row, start in enumerate(lengths.tolist()):
+        torch.testing.assert_close(got[row], keys[row, start : start + 3])
+    packed = apply_rotary_emb(
+        new.flatten(0, 1), cos, sin, interleaved, seqlen_offsets=lengths,
+        cu_seqlens=torch.tensor([0, 3, 6], dtype=torch.int32), max_seqlen=3,
+    )  # fmt: skip
+    torch.testing.assert_close(packed, got.flatten(0, 1))
+    at_7 = apply_rotary_emb(new, cos, sin, interleaved, seqlen_offsets=7)
+    torch.testing.assert_close(at_7, apply_rotary_emb(new, cos[7:], sin[7:], interleaved))
+    changed = new.clone()
+    assert apply_rotary_emb(changed, cos, sin, interleaved, True) is changed
+    torch.testing.assert_close(changed, apply_rotary_emb(new, cos, sin, interleaved))
+    with pytest.raises(ValueError, match=r"^cos: shape \(32, 13\); allowed: \[\.\.\., up to 12\]"):
+        apply_rotary_emb(new, torch.ones(32, 13), torch.ones(32, 13))
+
+
+def test_names_that_are_not_there_are_refused_by_name() -> None:
     with pytest.raises(ImportError, match="flash_attn_gpu"):
         from flash_attn import flash_attn_gpu  # noqa: F401
     with pytest.raises(AttributeError, match=r"^flash_attn\.bert_padding\.IndexFirstAxis: not in"):
         _ = bert_padding.IndexFirstAxis
-    with pytest.raises(ModuleNotFoundError, match=r"flash_attn\.layers"):
-        __import__("flash_attn.layers")
+    for name in ("flash_attn.ops", "flash_attn.losses", "flash_attn.layers.patch_embed"):
+        with pytest.raises(ModuleNotFoundError, match=f"^{name}: not in aiter_attn's stand-in"):
+            importlib.import_module(name)
     assert flash_attn.__version__ == "2.8.3"
     assert flash_attn_func is aiter_attn.compat.flash_attn.flash_attn_func
     assert flash_attn_varlen_func.__name__ == "flash_attn_varlen_func"
+
+
+@pytest.mark.parametrize("name", ["flash-attn", "flash_attn"])
+def test_metadata_of_the_distribution(name: str) -> None:
+    assert metadata.version(name) == "2.8.3"
+    assert "flash_attn" in metadata.packages_distributions()
+    with pytest.raises(metadata.PackageNotFoundError):
+        metadata.version(name + "-4")
 
 
 def test_nothing_is_installed_unasked() -> None:

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """A small language model of random weights learns to copy, and then writes: flax with aiter-attn.
 
-pip install 'aiter-attn[jax]' flax
+pip install jax flax  # beside the wheel of this package
 python flax_train.py
 """
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """One layer of attention of random weights learns to copy: jax with aiter-attn.
 
-pip install 'aiter-attn[jax]'
+pip install jax  # beside the wheel of this package
 python jax_train.py
 """
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """A tiny Llama of random weights learns to count, and then counts: transformers with aiter-attn.
 
-pip install 'aiter-attn[torch]' transformers
+pip install torch transformers  # beside the wheel of this package
 python transformers_train.py
 """
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""flash-attn 2's attention functions and bert_padding, by this package.
+"""flash-attn 2's attention functions, bert_padding and layers.rotary, by this package.
 
 import aiter_attn.compat.flash_attn
 aiter_attn.compat.flash_attn.install()
@@ -12,7 +12,7 @@ import sys
 from typing import Final, NoReturn
 
 from aiter_attn.compat import _names
-from aiter_attn.compat.flash_attn import bert_padding, flash_attn_interface
+from aiter_attn.compat.flash_attn import bert_padding, flash_attn_interface, layers
 from aiter_attn.compat.flash_attn.flash_attn_interface import (
     flash_attn_func,
     flash_attn_kvpacked_func,
@@ -34,6 +34,7 @@ __all__ = [
     "flash_attn_varlen_qkvpacked_func",
     "flash_attn_with_kvcache",
     "install",
+    "layers",
 ]
 
 # The flash-attn whose arguments and results these are: whoever asks for its version means that.
@@ -42,7 +43,13 @@ __version__: Final = "2.8.3"
 
 def install() -> None:
     """Makes this package the process's flash_attn. Raises ImportError where there is one."""
-    _names.install("flash_attn", sys.modules[__name__], (bert_padding, flash_attn_interface))
+    modules = {
+        "bert_padding": bert_padding,
+        "flash_attn_interface": flash_attn_interface,
+        "layers": layers,
+        "layers.rotary": layers.rotary,
+    }
+    _names.install("flash_attn", sys.modules[__name__], modules, __version__)
 
 
 def __getattr__(name: str) -> NoReturn:

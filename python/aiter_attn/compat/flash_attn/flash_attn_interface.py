@@ -1,19 +1,14 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""flash_attn.flash_attn_interface: arguments and results are flash-attn's as they are."""
+"""flash_attn.flash_attn_interface: arguments and results are flash-attn's."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+import functools
+from collections.abc import Callable
+from typing import Any, NoReturn
 
-from aiter_attn import (
-    flash_attn_func,
-    flash_attn_kvpacked_func,
-    flash_attn_qkvpacked_func,
-    flash_attn_varlen_func,
-    flash_attn_varlen_kvpacked_func,
-    flash_attn_varlen_qkvpacked_func,
-    flash_attn_with_kvcache,
-)
+import aiter_attn
+from aiter_attn import flash_attn_with_kvcache
 from aiter_attn.compat import _names
 
 __all__ = [
@@ -25,6 +20,30 @@ __all__ = [
     "flash_attn_varlen_qkvpacked_func",
     "flash_attn_with_kvcache",
 ]
+
+
+def _with_signs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with 1 and -1 in out's dtype for probs' 1 and 0: flash-attn's probabilities are
+    negative where a weight is dropped, and `probs >= 0` says which stay."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **more: Any) -> Any:
+        result = function(*arguments, **more)
+        if not isinstance(result, tuple) or 0 in result[2].shape:
+            return result
+        out, lse, kept = result
+        signs = kept.astype(out.dtype) if hasattr(kept, "astype") else kept.to(out.dtype)
+        return out, lse, 2 * signs - 1
+
+    return call
+
+
+flash_attn_func = _with_signs(aiter_attn.flash_attn_func)
+flash_attn_kvpacked_func = _with_signs(aiter_attn.flash_attn_kvpacked_func)
+flash_attn_qkvpacked_func = _with_signs(aiter_attn.flash_attn_qkvpacked_func)
+flash_attn_varlen_func = _with_signs(aiter_attn.flash_attn_varlen_func)
+flash_attn_varlen_kvpacked_func = _with_signs(aiter_attn.flash_attn_varlen_kvpacked_func)
+flash_attn_varlen_qkvpacked_func = _with_signs(aiter_attn.flash_attn_varlen_qkvpacked_func)
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -19,7 +19,9 @@ __all__ = ["install", "mha", "rmsnorm"]
 
 def install() -> None:
     """Makes this package the process's jax_aiter. Raises ImportError where there is one already."""
-    _names.install("jax_aiter", sys.modules[__name__], (mha, rmsnorm))
+    # There each is a package with a module of its own name.
+    modules = {"mha": mha, "mha.mha": mha, "rmsnorm": rmsnorm, "rmsnorm.rmsnorm": rmsnorm}
+    _names.install("jax_aiter", sys.modules[__name__], modules)
 
 
 def __getattr__(name: str) -> NoReturn:

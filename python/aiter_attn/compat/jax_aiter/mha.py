@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+import secrets
+import sys
+from typing import Any
 
 import jax
 
@@ -29,6 +31,8 @@ def flash_attn_func(
     return_attn_probs: bool = False,
     cu_seqlens_q: jax.Array | None = None,
     cu_seqlens_kv: jax.Array | None = None,
+    *,
+    rng_state: front.RngState | None = None,
 ) -> tuple[jax.Array, ...]:
     """aiter_attn.jax.flash_attn_func, with the arguments of jax_aiter.mha.flash_attn_func.
 
@@ -37,18 +41,20 @@ def flash_attn_func(
         k: [batch, seqlen_k, heads_k, head_size]
         v: [batch, seqlen_k, heads_k, head_size_v]
         bias: [seqlen_q, seqlen_k], dtype of q; its gradient is the sum over batch and heads.
+        alibi_slopes: float32, [heads_q] or [batch, heads_q]; its gradient is 0.
+        rng_state: with dropout, which weights are dropped; None: drawn for each call, which in a
+            compiled program is each trace. jax.random.bits(key, (4,), "uint32") is traced.
         return_lse: whether the result has lse, [batch, heads_q, seqlen_q], float32.
-        return_attn_probs: whether it has probs: [0].
+        return_attn_probs: whether it has probs: [0], or with dropout those of
+            aiter_attn.jax.flash_attn_func.
         The others: see aiter_attn.jax.flash_attn_func.
 
     Returns:
         (out,), then lse and probs, where they are asked for.
 
     Raises:
-        UnsupportedError: dropout, or cu_seqlens. TypeError, ValueError: see
-        aiter_attn.jax.flash_attn_func.
+        UnsupportedError: cu_seqlens. TypeError, ValueError: see aiter_attn.jax.flash_attn_func.
     """
-    _check_dropout(dropout_p)
     for name, starts in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_kv", cu_seqlens_kv)):
         if starts is not None:
             raise UnsupportedError(
@@ -60,13 +66,15 @@ def flash_attn_func(
         q,
         k,
         v,
+        dropout_p,
         softmax_scale=softmax_scale,
         causal=causal,
         window_size=window_size,
-        alibi_slopes=alibi_slopes,
+        alibi_slopes=None if alibi_slopes is None else jax.lax.stop_gradient(alibi_slopes),
         deterministic=deterministic,
         return_attn_probs=True,
         bias=None if bias is None else bias[None, None],
+        rng_state=_drawn(dropout_p, rng_state),
     )
     return (out, *([lse] if return_lse else []), *([probs] if return_attn_probs else []))
 
@@ -85,16 +93,21 @@ def flash_attn_varlen(
     window_size: tuple[int, int] = (-1, -1),
     deterministic: bool = False,
     return_lse: bool = False,
+    *,
+    rng_state: front.RngState | None = None,
 ) -> tuple[jax.Array, ...]:
     """aiter_attn.jax.flash_attn_varlen_func, with the arguments of jax_aiter.mha.flash_attn_varlen.
+
+    Args:
+        rng_state: see flash_attn_func.
+        The others: see aiter_attn.jax.flash_attn_varlen_func.
 
     Returns:
         (out,), with return_lse (out, lse): lse [heads_q, total_q], float32.
 
     Raises:
-        UnsupportedError: dropout. TypeError, ValueError: see aiter_attn.jax.flash_attn_varlen_func.
+        TypeError, ValueError: see aiter_attn.jax.flash_attn_varlen_func.
     """
-    _check_dropout(dropout_p)
     out, lse, _ = front.flash_attn_varlen_func(
         q,
         k,
@@ -103,22 +116,22 @@ def flash_attn_varlen(
         cu_seqlens_k,
         max_seqlen_q,
         max_seqlen_k,
+        dropout_p,
         softmax_scale=softmax_scale,
         causal=causal,
         window_size=window_size,
         deterministic=deterministic,
         return_attn_probs=True,
+        rng_state=_drawn(dropout_p, rng_state),
     )
     return (out, lse) if return_lse else (out,)
 
 
-def _check_dropout(dropout_p: float) -> None:
-    if dropout_p != 0.0:
-        raise UnsupportedError(
-            f"dropout_p: {dropout_p}; here allowed: 0.0, as there is no state to draw from. "
-            "aiter_attn.jax.flash_attn_func takes dropout_p with rng_state"
-        )
+def _drawn(dropout_p: float, rng_state: Any) -> Any:
+    return (secrets.randbits(64), 0) if dropout_p != 0.0 and rng_state is None else rng_state
 
 
-def __getattr__(name: str) -> NoReturn:
+def __getattr__(name: str) -> Any:
+    if name == "mha":  # jax_aiter.mha.mha is a module there
+        return sys.modules[__name__]
     raise _names.missing("jax_aiter.mha", name, __all__)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import sys
+from typing import Any
 
 import jax
 
@@ -25,5 +26,7 @@ def rms_norm_with_add(
     return front.rms_norm(x, gamma, residual=residual, epsilon=epsilon)
 
 
-def __getattr__(name: str) -> NoReturn:
+def __getattr__(name: str) -> Any:
+    if name == "rmsnorm":  # jax_aiter.rmsnorm.rmsnorm is a module there
+        return sys.modules[__name__]
     raise _names.missing("jax_aiter.rmsnorm", name, __all__)
