@@ -1,19 +1,23 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""`python -m aiter_attn`: what this build has, what of it serves a call, whether it works here."""
+"""`aiter-attn`, or `python -m aiter_attn`: whether it works here, and what it has for a call."""
 
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import functools
 import json
 import math
 import os
+import platform
+import re
 import signal
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from aiter_attn import _C, AttnError, _files, _selection, _selftest
 
@@ -45,19 +49,47 @@ def drivers() -> list[dict[str, Any]]:
     return found
 
 
+def frameworks() -> dict[str, str | None]:
+    """The installed version of each; None: not installed."""
+    found: dict[str, str | None] = {}
+    for name in ("torch", "jax"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def gpu_verdict(driver: dict[str, Any], archs: Sequence[str]) -> tuple[bool, str]:
+    """Whether attention works on an AMD GPU here, and why, in a line: of a driver of drivers()."""
+    if not driver["usable"]:
+        return False, driver["text"].partition(" (")[0]
+    found = sorted(set(re.findall(r"gfx[0-9a-f]+", driver["text"])))
+    served = [arch for arch in found if arch in archs]
+    if served:
+        return True, f"kernels for {', '.join(served)} are built in"
+    return False, f"{', '.join(found) or 'no GPU'}; built for {', '.join(archs) or 'no arch'}"
+
+
 def facts() -> dict[str, Any]:
     """What `info` tells, as data."""
     kernels = _selection.kernels()
     built = manifest()
+    archs = sorted({kernel["arch"] for kernel in kernels})
+    found = drivers()
+    works, why = gpu_verdict(next(d for d in found if d["name"] == "ROCm"), archs)
     return {
         "version": _C.version(),
         "abi_version": _C.abi_version(),
+        "python": platform.python_version(),
+        "frameworks": frameworks(),
+        "gpu": {"works": works, "text": why},
         "variant_set": built["variant_set"],
         "toolchain": built["toolchain"],
         "not_locked": built["not_locked"],
-        "archs": sorted({kernel["arch"] for kernel in kernels}),
+        "archs": archs,
         "norms": built["norms"],
-        "drivers": drivers(),
+        "drivers": found,
         "kernels": kernels,
     }
 
@@ -78,10 +110,20 @@ def _size(count: int) -> str:
     return f"{count / 2**20:.1f} MiB" if count >= 2**20 else f"{count / 2**10:.1f} KiB"
 
 
-def _info_lines() -> Iterator[str]:
+def _info_lines(pattern: str | None = None) -> Iterator[str]:
+    """Lines for people; kernels whose name, kind, arch or key fits the pattern, one by one."""
     told = facts()
     kernels: list[_C.Kernel] = told["kernels"]
-    yield f"aiter-attn {told['version']} (C ABI {told['abi_version']})"
+    others = ", ".join(
+        f"{name} {version or 'not installed'}" for name, version in told["frameworks"].items()
+    )
+    yield (
+        f"aiter-attn {told['version']} (C ABI {told['abi_version']}), Python {told['python']}, "
+        f"{others}"
+    )
+    state = "works here" if told["gpu"]["works"] else "does not work here"
+    yield f"AMD GPU    {state}: {told['gpu']['text']}"[:_WIDTH]
+    yield "CPU        works here: the reference"
     yield f"variants   {told['variant_set']}"
     yield f"archs      {', '.join(told['archs']) or 'none: built without kernels'}"
     yield f"toolchain  {told['toolchain']}"
@@ -103,10 +145,22 @@ def _info_lines() -> Iterator[str]:
     norms = [(arch, norm) for norm in told["norms"] for arch in norm["code_objects"]]
     archs = ", ".join(sorted({arch for arch, _ in norms}))
     yield f"norms      {len(norms)} code objects built in{archs and f': {archs}'}"
-    for kind in sorted({kernel["kind"] for kernel in kernels}):
+    if pattern is None:
+        return
+    shown = [
+        kernel
+        for kernel in kernels
+        if any(fnmatch.fnmatch(kernel[k], pattern) for k in ("name", "kind", "arch", "key"))
+    ]
+    if not shown:
+        kinds = ", ".join(sorted({kernel["kind"] for kernel in kernels}))
+        raise LookupError(
+            f"--kernels {pattern}: none; allowed: a pattern of a name, key, arch or kind ({kinds})"
+        )
+    for kind in sorted({kernel["kind"] for kernel in shown}):
         yield ""
         yield kind
-        for kernel in kernels:
+        for kernel in shown:
             if kernel["kind"] != kind:
                 continue
             size = _size(kernel["code_object_size"])
@@ -121,22 +175,42 @@ def _info(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(facts(), indent=2))
     else:
-        for line in _info_lines():
+        for line in _info_lines(arguments.kernels):
             print(line)
     return 0
 
 
 def _run_selftest(arguments: argparse.Namespace) -> int:
     passed = True
+    collected: list[dict[str, Any]] = []
     asked = {"numpy": True, "jax": arguments.jax, "torch": arguments.torch}
     for framework in (name for name, is_asked in asked.items() if is_asked):
         try:
             rows = _selftest.run(framework=framework)
         except ImportError as error:
-            print(f"selftest: {error}: pip install {framework}", file=sys.stderr)
+            needed = f"{framework} ml_dtypes" if framework == "numpy" else framework
+            print(f"selftest: {error}: pip install {needed}", file=sys.stderr)
             return 1
-        passed &= _selftest.report(rows, functools.partial(print, flush=True), framework)
+        if arguments.json:
+            told = [_row_as_data(framework, row) for row in rows]
+            passed &= all(row["passed"] is not False for row in told)
+            collected += told
+        else:
+            passed &= _selftest.report(rows, functools.partial(print, flush=True), framework)
+    if arguments.json:
+        print(json.dumps({"passed": passed, "rows": collected}, indent=2))
     return 0 if passed else 1
+
+
+def _row_as_data(framework: str, row: _selftest.Row) -> dict[str, Any]:
+    return {
+        "framework": framework,
+        "case": row.case.name,
+        "dtype": row.case.dtype,
+        "errors": list(row.errors),
+        "skipped": row.skipped,
+        "passed": None if row.skipped else row.passed,
+    }
 
 
 def find_kernel(wanted: str, arch: str | None) -> _C.Kernel:
@@ -155,7 +229,7 @@ def find_kernel(wanted: str, arch: str | None) -> _C.Kernel:
             raise LookupError(f"--arch {arch}: allowed: {', '.join(archs) or 'none is built in'}")
     if not found:
         raise LookupError(
-            f"{wanted}: no such key or instance name; `python -m aiter_attn info` lists the "
+            f"{wanted}: no such key or instance name; `aiter-attn info --kernels` lists the "
             f"{len(kernels)} there are"
         )
     if len({k["key"] for k in found}) > 1:
@@ -168,18 +242,27 @@ def _extract(arguments: argparse.Namespace) -> int:
     kernel = find_kernel(arguments.key, arguments.arch)
     data = _C.code_object(kernel["key"])
     if arguments.output == "-":
+        if arguments.json:
+            raise ValueError("--json: not beside --output -, which takes standard output")
         sys.stdout.buffer.write(data)
         return 0
     output = Path(arguments.output or f"{kernel['name']}.{kernel['arch']}.hsaco")
     _files.write_whole(output, data)
-    print(f"{output}: {len(data)} bytes, {kernel['arch']}, key {kernel['key']}")
+    if arguments.json:
+        told = {k: kernel[k] for k in ("name", "arch", "key")}
+        print(json.dumps({"file": str(output), "size": len(data), **told}, indent=2))
+    else:
+        print(f"{output}: {len(data)} bytes, {kernel['arch']}, key {kernel['key']}")
     return 0
 
 
 def _explain(arguments: argparse.Namespace) -> int:
     _refuse_contradictions(arguments)
     found = _explain_cache(arguments) if arguments.cache else _explain_attention(arguments)
-    print(found.text, end="")
+    if arguments.json:
+        print(json.dumps(found._asdict(), indent=2))
+    else:
+        print(found.text, end="")
     return 0
 
 
@@ -290,13 +373,19 @@ def _file_name(text: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m aiter_attn", description=__doc__)
-    commands = parser.add_subparsers(
-        title="commands", metavar="COMMAND", dest="command", required=True
-    )
+    parser = argparse.ArgumentParser(prog="aiter-attn", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"aiter-attn {_C.version()}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
 
-    info = commands.add_parser("info", help="version, drivers, archs, kernels and their keys")
-    info.add_argument("--json", action="store_true", help="the same as JSON, keys in full")
+    info = commands.add_parser("info", help="whether it works here; versions, drivers, kernels")
+    info.add_argument("--json", action="store_true", help="the same as JSON, with all kernels")
+    info.add_argument(
+        "--kernels",
+        nargs="?",
+        const="*",
+        metavar="GLOB",
+        help="also the kernels, or those whose name, key, arch or kind fits, such as 'fwd*'",
+    )
     info.set_defaults(run=_info)
 
     selftest = commands.add_parser(
@@ -304,6 +393,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     selftest.add_argument("--jax", action="store_true", help="also aiter_attn.jax, in programs")
     selftest.add_argument("--torch", action="store_true", help="also aiter_attn.torch")
+    selftest.add_argument("--json", action="store_true", help="the rows as JSON")
     selftest.set_defaults(run=_run_selftest)
 
     extract = commands.add_parser("extract", help="write a kernel's code object (an AMDGPU ELF)")
@@ -316,6 +406,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_file_name,
         help="default: NAME.ARCH.hsaco; -: stdout",
     )
+    extract.add_argument("--json", action="store_true", help="what was written, as JSON")
     extract.set_defaults(run=_extract)
 
     explain = commands.add_parser("explain", help="which kernels would serve a call, and why")
@@ -351,18 +442,23 @@ def _parser() -> argparse.ArgumentParser:
     number("--append", default=0, help="new keys of each sequence")
     explain.add_argument("--rotary", choices=("interleaved", "halves"), help="rotates new keys")
     explain.add_argument("--lse", action="store_true", help="the call returns it")
+    explain.add_argument("--json", action="store_true", help="text and kernels as JSON")
     explain.set_defaults(run=_explain)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status: 0, 1 where something failed, 2 for wrong arguments (argparse exits)."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.command is None:
+        parser.print_help()
+        return 0
     if sys.stdout is None:
         return _fail(arguments, "standard output is closed; redirect it, at least to /dev/null")
     try:
         status: int = arguments.run(arguments)
-    except (AttnError, LookupError, ValueError) as error:
+    except (AttnError, LookupError, TypeError, ValueError) as error:
         return _fail(arguments, error)
     except OSError as error:
         _discard_output()
@@ -391,10 +487,15 @@ def _discard_output() -> None:
         os.close(nowhere)
 
 
-if __name__ == "__main__":
+def program() -> NoReturn:
+    """`aiter-attn`, and `python -m aiter_attn`."""
     # `| head` ends this quietly, as it ends other commands.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if hasattr(sys.stdout, "reconfigure"):
         # A file's name may be bytes that no encoding has.
         sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(main())
+
+
+if __name__ == "__main__":
+    program()

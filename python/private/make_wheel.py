@@ -38,6 +38,7 @@ def make() -> bytes:
     metadata = wheel_format.metadata(project, _VERSION.value, readme, "LICENSE")
     files |= {
         f"{information}/METADATA": metadata.encode(),
+        f"{information}/entry_points.txt": wheel_format.entry_points(project).encode(),
         f"{information}/WHEEL": wheel_format.wheel_file(tag).encode(),
         f"{information}/licenses/LICENSE": Path(_LICENCE.value).read_bytes(),
         f"{information}/sboms/{Path(_SBOM.value).name}": Path(_SBOM.value).read_bytes(),

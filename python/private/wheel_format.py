@@ -39,6 +39,7 @@ _PROJECT_KEYS = frozenset(
         "keywords",
         "classifiers",
         "optional-dependencies",
+        "scripts",
         "urls",
     }
 )
@@ -109,6 +110,12 @@ def metadata(project: Mapping[str, Any], version: str, readme: str, licence_file
     fields.append(("Description-Content-Type", "text/markdown; charset=UTF-8"))
     head = "".join(f"{key}: {value}\n" for key, value in fields if value)
     return f"{head}\n{readme}"
+
+
+def entry_points(project: Mapping[str, Any]) -> str:
+    """entry_points.txt: the commands of a [project] table."""
+    lines = [f"{name} = {target}\n" for name, target in sorted(project["scripts"].items())]
+    return "".join(["[console_scripts]\n", *lines])
 
 
 def wheel_file(tag: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -39,13 +40,57 @@ def test_info_is_for_people() -> None:
     done = run("info")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == f"aiter-attn {aiter_attn.__version__} (C ABI {_C.abi_version()})"
+    assert re.fullmatch(
+        rf"aiter-attn {re.escape(aiter_attn.__version__)} \(C ABI {_C.abi_version()}\), "
+        r"Python [\d.]+, torch (\S+|not installed), jax (\S+|not installed)",
+        lines[0],
+    )
+    assert lines[1].startswith("AMD GPU    does not work here: ")
+    assert lines[2] == "CPU        works here: the reference"
     assert max(len(line) for line in lines) <= 100
     assert any(line.startswith("driver     CPU ready: ") for line in lines)
     assert any(line.startswith("archs      ") for line in lines)
     assert any(line.startswith(f"kernels    {len(KERNELS)} code objects, ") for line in lines)
-    for kernel in KERNELS:
-        assert any(f"{kernel['arch']:<7} {kernel['key'][:16]}" in line for line in lines)
+    assert not any(kernel["key"][:16] in done.stdout for kernel in KERNELS)
+
+
+def test_info_lists_kernels_that_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    def keys(*arguments: str) -> set[str]:
+        assert __main__.main(["info", "--kernels", *arguments]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert max(len(line) for line in lines) <= 100
+        return set(re.findall(r"^  gfx\w+ +([0-9a-f]{16}) ", "\n".join(lines), re.MULTILINE))
+
+    assert keys() == {kernel["key"][:16] for kernel in KERNELS}
+    first = KERNELS[0]
+    same = {kernel["key"][:16] for kernel in KERNELS if kernel["kind"] == first["kind"]}
+    assert keys(first["kind"]) == same != keys()
+    assert keys(first["key"][:20] + "*") == {first["key"][:16]}
+    assert __main__.main(["info", "--kernels", "nothing"]) == 1
+    assert "info: --kernels nothing: none; allowed: a pattern of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("driver", "archs", "works", "why"),
+    [
+        ((False, "no HIP runtime on this machine (x.so); install"), ["gfx942"], False, "no HIP ru"),
+        ((True, "HIP 7, gfx942 (304 CUs)"), ["gfx90a", "gfx942"], True, "kernels for gfx942 are"),
+        ((True, "HIP 7, gfx942 (304 CUs)"), ["gfx950"], False, "gfx942; built for gfx950"),
+        ((True, "HIP 7, gfx942 (304 CUs)"), [], False, "gfx942; built for no arch"),
+    ],
+)
+def test_whether_a_gpu_works(
+    driver: tuple[bool, str], archs: list[str], works: bool, why: str
+) -> None:
+    told = __main__.gpu_verdict({"usable": driver[0], "text": driver[1]}, archs)
+    assert told[0] is works and told[1].startswith(why)
+
+
+def test_without_a_command_it_helps() -> None:
+    done = run()
+    assert done.returncode == 0 and done.stdout.startswith("usage: aiter-attn ")
+    assert "selftest" in done.stdout
+    assert run("--version").stdout == f"aiter-attn {aiter_attn.__version__}\n"
 
 
 def test_info_says_why_a_driver_is_absent() -> None:
@@ -81,6 +126,9 @@ def test_info_is_for_programs() -> None:
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["version"] == aiter_attn.__version__
+    assert told["python"] == platform.python_version()
+    assert set(told["frameworks"]) == {"torch", "jax"}
+    assert told["gpu"]["works"] is False and told["gpu"]["text"]
     assert told["variant_set"]
     assert len(told["toolchain"]) == 64
     assert told["kernels"] == KERNELS
@@ -96,11 +144,28 @@ def test_selftest_passes_and_shows_its_errors() -> None:
     assert re.fullmatch(r"\d\d passed, 0 failed, 0 skipped \(.*\)", lines[-1])
 
 
+def test_selftest_is_for_programs() -> None:
+    done = run("selftest", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["passed"] is True and len(told["rows"]) > 20
+    row = told["rows"][0]
+    assert row["framework"] == "numpy" and row["passed"] is True and len(row["errors"]) == 5
+
+
+def test_selftest_says_once_what_to_install() -> None:
+    hide = "import sys; sys.modules['ml_dtypes'] = None; from aiter_attn.__main__ import main; "
+    done = python("-c", hide + "sys.exit(main(['selftest']))")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("pip install ml_dtypes") == 1
+    assert done.stdout.count("skipped\n") > 1
+
+
 def test_selftest_without_numpy_says_what_it_needs() -> None:
     hide = "import sys; sys.modules['numpy'] = None; from aiter_attn.__main__ import main; "
     done = python("-c", hide + "sys.exit(main(['selftest']))")
     assert done.returncode == 1
-    assert "pip install numpy" in done.stderr
+    assert "pip install numpy ml_dtypes" in done.stderr
 
 
 def test_extract_by_key_beginning_and_name(tmp_path: Path) -> None:
@@ -121,6 +186,22 @@ def test_extract_by_key_beginning_and_name(tmp_path: Path) -> None:
     assert len(digests) == 1
 
 
+def test_results_are_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kernel, file = KERNELS[0], str(tmp_path / "x")
+    assert __main__.main(["extract", kernel["key"], "-o", file, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == {
+        "file": file,
+        "size": kernel["code_object_size"],
+        **{k: kernel[k] for k in ("name", "arch", "key")},
+    }
+    arch = str(kernel["arch"])
+    assert __main__.main(["explain", *CALL, "--arch", arch, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    want = aiter_attn.explain(*SHAPES, dtype="float16", causal=True, arch=arch)
+    assert told == {"kernels": want.kernels, "text": want.text}
+
+
 def test_extract_names_the_file_after_the_kernel(tmp_path: Path) -> None:
     kernel = KERNELS[-1]
     done = subprocess.run(
@@ -136,15 +217,16 @@ def test_extract_names_the_file_after_the_kernel(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        ((), 2, "the following arguments are required: COMMAND"),
         (("inf",), 2, "invalid choice: 'inf' (choose from"),
         (("info", "--jso", "x"), 2, "unrecognized arguments: x"),
         (("extract",), 2, "the following arguments are required: KEY"),
-        (("extract", "nothing"), 1, "extract: nothing: no such key or instance name; `python -m"),
+        (("extract", "nothing"), 1, "extract: nothing: no such key or instance name; `aiter-attn"),
         (("extract", "nothing", "--arch", "gfx9999"), 1, "extract: --arch gfx9999: allowed: "),
         (("explain",), 2, "the following arguments are required: --dtype, --seqlen-q, --head-size"),
         (("explain", "--dtype", "fp8"), 2, "invalid choice: 'fp8' (choose from"),
         (("explain", *CALL, "--heads-q", "3", "--heads-k", "2"), 1, "explain: k: 2 heads"),
+        (("explain", *CALL, "--arch", "é"), 1, "explain: arch: 'é'; allowed: a name such as"),
+        (("extract", KERNELS[0]["key"], "-o", "-", "--json"), 1, "--json: not beside --output -"),
         (("explain", *CALL, "--batch", "-1"), 1, "explain: q: batch: -1; allowed: 0 to"),
     ],
 )
@@ -186,7 +268,7 @@ def test_finding_a_kernel(
 @pytest.mark.parametrize(
     ("wanted", "arch", "message"),
     [
-        ("three", None, "three: no such key or instance name; `python -m aiter_attn info` lists"),
+        ("three", None, "three: no such key or instance name; `aiter-attn info --kernels` lists"),
         ("bbbbbbb", None, "bbbbbbb: no such key"),
         ("two", "gfx950", "--arch gfx950: allowed: gfx942"),
         ("one", None, "several code objects (gfx942 aaaaaaaa11, gfx950 aaaaaaaa22); add --arch"),

@@ -127,6 +127,12 @@ PROJECT = {
 }
 
 
+def test_commands() -> None:
+    project = PROJECT | {"scripts": {"one": "p.q:f", "an-other": "p:g"}}
+    expected = "[console_scripts]\nan-other = p:g\none = p.q:f\n"
+    assert wheel_format.entry_points(project) == expected
+
+
 def test_metadata() -> None:
     assert wheel_format.metadata(PROJECT, "1.2", "# Title\n", "LICENSE") == (
         "Metadata-Version: 2.4\n"

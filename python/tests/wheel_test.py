@@ -70,6 +70,12 @@ def test_one_version_everywhere(wheel: zipfile.ZipFile) -> None:
     assert email.message_from_string(information(wheel, "METADATA"))["Version"] == declared[1]
 
 
+def test_its_command(wheel: zipfile.ZipFile) -> None:
+    assert information(wheel, "entry_points.txt") == (
+        "[console_scripts]\naiter-attn = aiter_attn.__main__:program\n"
+    )
+
+
 def test_record_lists_every_file_with_its_digest(wheel: zipfile.ZipFile) -> None:
     rows = list(csv.reader(io.StringIO(information(wheel, "RECORD"))))
     assert [row[0] for row in rows] == wheel.namelist()
