@@ -13,14 +13,17 @@ gives 0.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from aiter_attn import _arguments
-from aiter_attn._errors import UnsupportedError
+from aiter_attn._errors import AttnError, UnsupportedError
 from aiter_attn.jax import flash_attn_func
 
 __all__ = ["dot_product_attention"]
@@ -97,11 +100,27 @@ def dot_product_attention(
     if rate != 0.0:
         words = jax.random.bits(dropout_rng, (2, 4), "uint32")
         dropout = [{"dropout_p": rate, "rng_state": state} for state in words]
-    if _arguments.flag("is_causal", is_causal):
-        out = _causal(q, k, v, added, dropout)
-    else:
-        out = flash_attn_func(q, k, v, bias=added, **dropout[0])
+    causal = _arguments.flag("is_causal", is_causal)
+    with _flax_names():
+        if causal:
+            out = _causal(q, k, v, added, dropout)
+        else:
+            out = flash_attn_func(q, k, v, bias=added, **dropout[0])
     return out.reshape(*batch, *out.shape[1:])
+
+
+_NAMES = {"q": "query", "k": "key", "v": "value", "dropout_p": "dropout_rate"}
+
+
+@contextlib.contextmanager
+def _flax_names() -> Iterator[None]:
+    """Errors of aiter_attn.jax's functions in the names that flax's arguments have."""
+    try:
+        yield
+    except (TypeError, ValueError, AttnError) as error:
+        words = rf"\b({'|'.join(_NAMES)})\b"
+        error.args = (re.sub(words, lambda found: _NAMES[found[0]], str(error)),)
+        raise
 
 
 def _causal(

@@ -162,7 +162,7 @@ def test_refusals() -> None:
     q = draw(1, 2, 4, 2, 8)
     with pytest.raises(ValueError, match=r"^dropout_rng: None, but dropout_rate is 0.1"):
         dot_product_attention(q, q, q, dropout_rate=0.1)
-    with pytest.raises(ValueError, match=r"^dropout_p: 1.5"):
+    with pytest.raises(ValueError, match=r"^dropout_rate: 1.5"):
         dot_product_attention(q, q, q, dropout_rate=1.5, dropout_rng=jax.random.key(0))
     dot_product_attention(q, q, q, dropout_rate=0.1, deterministic=True)
     with pytest.raises(aiter_attn.UnsupportedError, match=r"^module: .*sow_weights=False"):
@@ -174,5 +174,9 @@ def test_refusals() -> None:
         dot_product_attention(q, q[0], q)
     with pytest.raises(ValueError, match=r"^query: shape \(4, 8\)"):
         dot_product_attention(q[0, :, 0], q[0, :, 0], q[0, :, 0])
-    with pytest.raises(TypeError, match="int32"):
+    with pytest.raises(ValueError, match=r"^key: 3 heads .*, but query has 2; query's must be a"):
+        dot_product_attention(q, *(draw(i, 2, 4, 3, 8) for i in (2, 3)))
+    with pytest.raises(ValueError, match=r"^value: shape "):
+        dot_product_attention(q, q, q[:, :3])
+    with pytest.raises(TypeError, match=r"^query: dtype int32"):
         dot_product_attention(q, q, q, dtype=jnp.int32)
