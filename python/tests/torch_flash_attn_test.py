@@ -20,6 +20,12 @@ aiter_attn.compat.flash_attn.install()
 
 import flash_attn  # noqa: E402
 from flash_attn import bert_padding, flash_attn_func, flash_attn_varlen_func  # noqa: E402
+from flash_attn.flash_attn_interface import (  # noqa: E402
+    _flash_attn_backward,
+    _flash_attn_forward,
+    _flash_attn_varlen_backward,
+    _flash_attn_varlen_forward,
+)
 from flash_attn.layers.rotary import apply_rotary_emb  # noqa: E402
 
 _OPTIONS = (
@@ -112,6 +118,50 @@ def test_rows_by_index(dtype: torch.dtype) -> None:
     rows, residual = bert_padding.index_first_axis_residual(values, torch.tensor([1]))
     assert rows.requires_grad and not residual.requires_grad
     torch.testing.assert_close(residual, values)
+
+
+@pytest.mark.parametrize("dropout_p", [0.0, 0.3])
+@pytest.mark.parametrize("varlen", [False, True])
+def test_passes_by_private_names(varlen: bool, dropout_p: float) -> None:
+    """As libraries call them in an autograd.Function, of tensors that require a gradient."""
+    q, k, v, dout = (draw(2, 9, 2, 16, seed=i) for i in range(4))
+    arrays, lengths = [q, k, v, dout], []
+    forward, backward = _flash_attn_forward, _flash_attn_backward
+    public = flash_attn_func
+    if varlen:
+        starts = torch.tensor([0, 9, 18], dtype=torch.int32)
+        arrays, lengths = [x.flatten(0, 1) for x in arrays], [starts, starts, 9, 9]
+        forward, backward = _flash_attn_varlen_forward, _flash_attn_varlen_backward
+        public = flash_attn_varlen_func
+    options = (0.3, True, 4, 0, 0.0, None)
+    torch.manual_seed(1)
+    out, lse, signs, state = forward(*arrays[:3], *lengths, dropout_p, *options, True)
+    torch.manual_seed(1)
+    again = forward(*arrays[:3], *lengths, dropout_p, *options, False)
+    assert not out.requires_grad and again[2].numel() == 0
+    torch.testing.assert_close([again[0], again[1], again[3]], [out, lse, state])
+    leaves = [x.detach().requires_grad_() for x in arrays[:3]]
+    chosen = {"softmax_scale": 0.3, "causal": True, "window_size": (4, 0), "rng_state": state}
+    if not dropout_p:
+        del chosen["rng_state"]
+    want = public(*leaves, *lengths, dropout_p, return_attn_probs=True, **chosen)
+    torch.testing.assert_close((out, lse, signs), tuple(x.detach() for x in want))
+    want[0].backward(arrays[3].detach())
+    into = [torch.empty_like(x) for x in leaves]
+    sums = backward(
+        arrays[3], *arrays[:3], out, lse, *into, *lengths, dropout_p, *options, False, state
+    )
+    torch.testing.assert_close(into, [x.grad for x in leaves])
+    assert sums.shape == lse.shape and sums.dtype == torch.float32
+    torch.testing.assert_close(
+        sums, (out * arrays[3].detach()).sum(-1).transpose(-1, -2), check_dtype=False
+    )
+
+
+def test_caches_of_the_private_pass_are_refused() -> None:
+    x, starts = draw(4, 2, 16), torch.tensor([0, 4], dtype=torch.int32)
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"^leftpad_k: given; allowed: None"):
+        _flash_attn_varlen_forward(x, x, x, starts, starts, 4, 4, 0.0, 0.3, False, leftpad_k=starts)
 
 
 @pytest.mark.parametrize("varlen", [False, True])

@@ -3,15 +3,30 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
-import aiter_attn
 from aiter_attn import flash_attn_with_kvcache
 from aiter_attn.compat import _names
+from aiter_attn.compat.flash_attn._passes import (
+    _flash_attn_backward,
+    _flash_attn_forward,
+    _flash_attn_varlen_backward,
+    _flash_attn_varlen_forward,
+)
+from aiter_attn.compat.flash_attn._signed import (
+    flash_attn_func,
+    flash_attn_kvpacked_func,
+    flash_attn_qkvpacked_func,
+    flash_attn_varlen_func,
+    flash_attn_varlen_kvpacked_func,
+    flash_attn_varlen_qkvpacked_func,
+)
 
 __all__ = [
+    "_flash_attn_backward",
+    "_flash_attn_forward",
+    "_flash_attn_varlen_backward",
+    "_flash_attn_varlen_forward",
     "flash_attn_func",
     "flash_attn_kvpacked_func",
     "flash_attn_qkvpacked_func",
@@ -20,30 +35,6 @@ __all__ = [
     "flash_attn_varlen_qkvpacked_func",
     "flash_attn_with_kvcache",
 ]
-
-
-def _with_signs(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with 1 and -1 in out's dtype for probs' 1 and 0: flash-attn's probabilities are
-    negative where a weight is dropped, and `probs >= 0` says which stay."""
-
-    @functools.wraps(function)
-    def call(*arguments: Any, **more: Any) -> Any:
-        result = function(*arguments, **more)
-        if not isinstance(result, tuple) or 0 in result[2].shape:
-            return result
-        out, lse, kept = result
-        signs = kept.astype(out.dtype) if hasattr(kept, "astype") else kept.to(out.dtype)
-        return out, lse, 2 * signs - 1
-
-    return call
-
-
-flash_attn_func = _with_signs(aiter_attn.flash_attn_func)
-flash_attn_kvpacked_func = _with_signs(aiter_attn.flash_attn_kvpacked_func)
-flash_attn_qkvpacked_func = _with_signs(aiter_attn.flash_attn_qkvpacked_func)
-flash_attn_varlen_func = _with_signs(aiter_attn.flash_attn_varlen_func)
-flash_attn_varlen_kvpacked_func = _with_signs(aiter_attn.flash_attn_varlen_kvpacked_func)
-flash_attn_varlen_qkvpacked_func = _with_signs(aiter_attn.flash_attn_varlen_qkvpacked_func)
 
 
 def __getattr__(name: str) -> NoReturn:
