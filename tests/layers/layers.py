@@ -120,7 +120,7 @@ LAYERS: dict[str, list[str]] = {
     "kernels/sum_heads/*": ["kernels/sum_heads/*"],
     "kernels/ck_fmha/*": ["kernels/ck_fmha/*", *_CONTRACT],
     # Fronts know the public face, and not each other.
-    "python/xla_ffi/*": ["aiter/attn.h", "aiter/norm.h", "python/xla_ffi/*"],
+    "python/xla_ffi/*": ["aiter/attn.h", "aiter/fields.h", "aiter/norm.h", "python/xla_ffi/*"],
     "python/extension/*": [
         "aiter/attn.h",
         "aiter/fields.h",
