@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "aiter/attention/store.h"
+#include "aiter/attention/code_object.h"
 #include "aiter/attn.h"
+#include "aiter/runtime/store/library.h"
 #include "tests/support/runtime/recorder.h"
 
 namespace AITER_ATTN_NAMESPACE::testing {
@@ -217,6 +218,23 @@ TEST(BuildTest, EveryRowCanBeLaunchedOnEveryArch) {
         continue;
       }
       EXPECT_TRUE(launched.count(&row)) << "nothing launches " << table.name(row);
+    }
+  }
+}
+
+// What a cache, a server or a compiler is asked by.
+TEST(BuildTest, EveryKeyIsThatOfItsSpec) {
+  const LaunchTable& table = launch_table();
+  for (uint32_t i = 0; i < table.row_count(); ++i) {
+    for (uint32_t arch = 0; arch < table.arch_count(); ++arch) {
+      const kernels::CodeObjectRow* object = table.object(table.row(i), static_cast<int>(arch));
+      if (!object) continue;
+      const runtime::CodeObjectRef ref = attention::code_object_ref(table, *object);
+      ASSERT_TRUE(ref.spec) << table.name(table.row(i));
+      const runtime::CodeObjectSpec spec = ref.spec();
+      EXPECT_EQ(spec.key(), ref.key) << table.name(table.row(i));
+      EXPECT_EQ(spec.arch, table.arch(arch));
+      EXPECT_GT(runtime::embedded_size(spec.key()), 0u) << table.name(table.row(i));
     }
   }
 }

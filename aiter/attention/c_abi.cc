@@ -4,7 +4,6 @@
 // reference, or to dispatch and launch. Nothing is thrown from here.
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -15,13 +14,13 @@
 #include <vector>
 
 #include "aiter/attention/abi.h"
+#include "aiter/attention/code_object.h"
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/error.h"
 #include "aiter/attention/explain.h"
 #include "aiter/attention/kernel_list.h"
 #include "aiter/attention/launch.h"
 #include "aiter/attention/reference/reference.h"
-#include "aiter/attention/store.h"
 #include "aiter/attention/validate.h"
 #include "aiter/attention/validate_memory.h"
 #include "aiter/attention/workspace.h"
@@ -29,8 +28,8 @@
 #include "aiter/runtime/call.h"
 #include "aiter/runtime/driver/driver.h"
 #include "aiter/runtime/interrupt.h"
-#include "aiter/runtime/loader.h"
-#include "aiter/runtime/once.h"
+#include "aiter/runtime/library_loader.h"
+#include "aiter/runtime/store/library.h"
 #include "aiter/runtime/text.h"
 #include "aiter/status.h"
 #include "kernels/archs/archs.h"
@@ -127,11 +126,6 @@ std::vector<Problem> passes(const attn_kvcache_fwd_args* given, Pointers pointer
   return {append, attention};
 }
 
-runtime::Loader& rocm_loader(runtime::Driver& driver) {
-  static runtime::Once<runtime::Loader> loader;
-  return loader.get([&] { return std::make_unique<runtime::Loader>(driver, library_store()); });
-}
-
 // Of an arch, whose kernels compute with one format of fp8. Dispatch refuses an arch without.
 Request request_for(const Problem& p, std::string_view arch) {
   const kernels::ArchFacts* const facts = kernels::find_arch(arch);
@@ -183,7 +177,7 @@ void compute_on_gpu(const std::vector<Problem>& problems) {
     const Problem& p = problems[i];
     if (has_work(p)) {
       launch(launch_table(), p, plans[i], launch_table().find_arch(arch), driver,
-             rocm_loader(driver));
+             runtime::library_loader());
     } else {
       fill_outputs(p, driver);
     }
@@ -205,16 +199,17 @@ std::string arch_for(const Problem& problem, const char* arch) {
   return arch ? runtime::utf8(arch) : runtime::driver_for(ATTN_DEVICE_ROCM).arch(problem.device_id);
 }
 
-// What the launch table knows of the code object with a key.
+// What is known of the code object with a key: by the launch table, or by the key alone, as of
+// norms' kernels.
 runtime::CodeObjectRef ref_of(const char* key) {
   if (!key) fail(Status::kInvalidArgument, "key is NULL: pass a key of attn_kernel_info");
-  if (const std::optional<runtime::Digest> wanted = runtime::parse_hex(key)) {
-    if (const kernels::CodeObjectRow* object = kernel_list().find(*wanted)) {
-      return code_object_ref(*object);
-    }
+  const std::optional<runtime::Digest> wanted = runtime::parse_hex(key);
+  if (!wanted) {
+    fail(Status::kUnsupported, "no code object has the key '", runtime::utf8(key),
+         "': a key is 64 hex digits; attn_kernel_info lists those of attention's kernels");
   }
-  fail(Status::kUnsupported, "no code object has the key '", runtime::utf8(key),
-       "'; attn_kernel_info lists the keys of this build");
+  const kernels::CodeObjectRow* object = kernel_list().find(*wanted);
+  return object ? code_object_ref(launch_table(), *object) : runtime::CodeObjectRef{*wanted, {}};
 }
 
 template <typename Args>
@@ -378,7 +373,7 @@ attn_status attn_kernel_info(uint32_t index, attn_kernel_info_t* info) {
     answer.kind = name_of(row.traits.kind);
     key.copy(answer.key, sizeof(answer.key) - 1);
     answer.code_object_size = object.size;
-    answer.embedded_size = embedded_size(digest(object.key));
+    answer.embedded_size = runtime::embedded_size(digest(object.key));
     write_struct(answer, info);
   });
 }
@@ -389,7 +384,7 @@ attn_status attn_code_object(const char* key, void** data, uint64_t* size) {
     require_place(size, "size", "size");
     *data = nullptr;
     *size = 0;
-    const runtime::Bytes bytes = library_store().get(ref_of(key));
+    const runtime::Bytes bytes = runtime::library_store().get(ref_of(key));
     void* copy = std::malloc(std::max<size_t>(bytes.size(), 1));
     if (!copy) throw std::bad_alloc();
     std::copy(bytes.begin(), bytes.end(), static_cast<unsigned char*>(copy));

@@ -775,6 +775,13 @@ TEST(CAbiTest, CodeObjectsCanBeHad) {
   attn_code_object_free(nullptr);
   expect_refused(attn_code_object("0123", &data, &size), ATTN_ERROR_UNSUPPORTED, "'0123'");
   EXPECT_TRUE(data == nullptr);
+  // Of another embedded pack, which no row of the table knows.
+  EXPECT_EQ(attn_code_object(kKeyWithoutRow, &data, &size), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(std::string(static_cast<const char*>(data), size), kObjectWithoutRow);
+  attn_code_object_free(data);
+  const std::string unknown(64, '0');
+  expect_refused(attn_code_object(unknown.c_str(), &data, &size), ATTN_ERROR_UNSUPPORTED,
+                 "no code object with key '" + unknown + "' (the library: does not have it");
   const std::string corrupt = test_key(kCorruptName, "gfx942");
   expect_refused(attn_code_object(corrupt.c_str(), &data, &size), ATTN_ERROR_CORRUPT, corrupt);
 }

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "aiter/attention/code_object.h"
 #include "aiter/attention/error.h"
-#include "aiter/attention/store.h"
 #include "kernels/archs/archs.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {

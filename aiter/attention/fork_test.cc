@@ -114,7 +114,7 @@ TEST(ForkTest, ChildrenOfAProcessThatCallsOnTheCpuCanDoAll) {
 // What is made at the first use is being made while the process forks.
 TEST(ForkTest, ChildrenOfAProcessAtItsFirstCallsCanDoAll) {
   kernels::launch_table();  // the test's own is made under a lock
-  kernels::embedded_pack();
+  kernels::embedded_packs();
   for (int i = 0; i < 20; ++i) {
     in_fresh_process([i] {
       const Users users(use_all_but_the_gpu);

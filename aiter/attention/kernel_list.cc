@@ -6,7 +6,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "aiter/attention/store.h"
+#include "aiter/attention/code_object.h"
 #include "aiter/runtime/once.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {

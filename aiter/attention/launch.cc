@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "aiter/attention/code_object.h"
 #include "aiter/attention/error.h"
-#include "aiter/attention/store.h"
 #include "aiter/attention/workspace.h"
 #include "aiter/runtime/float8.h"
 
@@ -196,7 +196,7 @@ void launch_row(const LaunchTable& table, const Row& row, const LaunchArgs& args
   if (made.grid[0] == 0 || made.grid[1] == 0 || made.grid[2] == 0) return;
   const kernels::CodeObjectRow& object = *table.object(row, arch);
   const runtime::Function function =
-      loader.function(args.problem.device_id, code_object_ref(object), name);
+      loader.function(driver, args.problem.device_id, code_object_ref(table, object), name);
   const runtime::KernelLaunch launch = {{made.grid[0], made.grid[1], made.grid[2]},
                                         {object.block[0], object.block[1], object.block[2]},
                                         made.dynamic_lds,

@@ -16,10 +16,10 @@
 #include <thread>
 
 #include "aiter/attention/error.h"
-#include "aiter/attention/store.h"
 #include "aiter/attention/validate.h"
 #include "aiter/attn.h"
 #include "aiter/runtime/store/digest.h"
+#include "aiter/runtime/store/library.h"
 #include "tests/support/attention/problems.h"
 #include "tests/support/attention/table_builder.h"
 #include "tests/support/attention/test_launch_table.h"
@@ -894,7 +894,7 @@ std::string refusal(const char* name, kernels::MakeLaunch launch_code,
   GpuProblem problem(Shape{1, 2, 2, 100, 100, 64, 64}, ATTN_DTYPE_FP16);
   const Problem valid = validated(problem.fwd(), problem.problem, Pointers::kRequired);
   runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
-  runtime::Loader loader(driver, library_store());
+  runtime::Loader loader(runtime::library_store());
   try {
     launch(table, valid, plan, 0, driver, loader);
   } catch (const Error& error) {

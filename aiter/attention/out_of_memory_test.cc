@@ -45,7 +45,7 @@ class OutOfMemory : public ::testing::Test {
   // The test's own table and pack, which are made at their first use.
   static void SetUpTestSuite() {
     kernels::launch_table();
-    kernels::embedded_pack();
+    kernels::embedded_packs();
   }
   OutOfMemory() {
     on_gpu_.problem.device_type = ATTN_DEVICE_ROCM;

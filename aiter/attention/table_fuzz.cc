@@ -40,6 +40,7 @@ void make_launch(const kernels::LaunchArgs&, kernels::Launch*) {}
 // Two rows of each kind, on two archs.
 std::string whole_table() {
   testing::TableBuilder builder({"gfx942", "gfx950"});
+  const uint32_t recipe = builder.add_recipe("recipe");
   for (const Kind kind : kKinds) {
     for (const Dtype dtype : kDtypes) {
       Row row = {};
@@ -53,6 +54,7 @@ std::string whole_table() {
       if (!own) row.traits.head_size_qk = row.traits.head_size_v = 64;
       CodeObjectRow object = {};
       object.key[0] = 1;
+      object.recipe = recipe;
       builder.add(std::string(name_of(kind)) + "_" + name_of(dtype), row, make_launch,
                   {object, CodeObjectRow{}});
     }
@@ -131,7 +133,10 @@ uint64_t read_all(const LaunchTable& table) {
     sum += std::string_view(name_of(row.traits.dtype)).size();
     for (uint32_t a = 0; a < table.arch_count(); ++a) {
       const CodeObjectRow* const object = table.object(row, static_cast<int>(a));
-      if (object) sum += object->key[0] + object->sha256[31] + object->size;
+      if (!object) continue;
+      if (table.arch(*object) != table.arch(a)) std::abort();
+      sum += object->key[0] + object->sha256[31] + object->size + object->source[31];
+      if (object->recipe) sum += table.recipe(*object).size();
     }
     for (const uint32_t found : table.rows(exact_key(row.traits))) {
       if (found >= table.row_count()) std::abort();

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "aiter/norm/configure.h"
-#include "aiter/norm/store.h"
+#include "aiter/norm/kernels.h"
 #include "aiter/runtime/driver/driver.h"
-#include "aiter/runtime/loader.h"
+#include "aiter/runtime/library_loader.h"
 #include "aiter/runtime/once.h"
 #include "aiter/runtime/parallel.h"
 #include "kernels/norm/arguments.h"
@@ -46,7 +46,7 @@ struct Plan {
 class Plans {
  public:
   explicit Plans(Driver& driver)
-      : driver_(driver), sources_(norm_kernels()), loader_(driver, sources_.store()) {}
+      : driver_(driver), kernels_(norm_kernels()), loader_(runtime::library_loader()) {}
 
   Driver& driver() { return driver_; }
 
@@ -97,13 +97,14 @@ class Plans {
     Plan plan = {configure(shape, traits), shape.vector, 0, nullptr, nullptr, nullptr};
     const Kernels& k = plan.kernels;
     const auto load_rows = [&] {
-      const runtime::CodeObjectSpec spec = sources_.spec({k.source, k.flags}, arch);
-      plan.rows = loader_.function(device, {spec.key(), {}, &spec}, k.symbol);
+      const runtime::SourceCodeObject object = kernels_.code_object({k.source, k.flags}, arch);
+      plan.rows = loader_.function(driver_, device, object.ref(), k.symbol);
     };
     const auto load_columns = [&] {
-      const runtime::CodeObjectSpec spec = sources_.spec({kColumnsSource, k.columns_flags}, arch);
+      const runtime::SourceCodeObject object =
+          kernels_.code_object({kColumnsSource, k.columns_flags}, arch);
       const auto load = [&](const char* symbol) {
-        return loader_.function(device, {spec.key(), {}, &spec}, symbol);
+        return loader_.function(driver_, device, object.ref(), symbol);
       };
       plan.columns = load("norm_backward_columns");
       plan.reduce = load("norm_backward_reduce");
@@ -125,8 +126,8 @@ class Plans {
   }
 
   Driver& driver_;
-  runtime::SourceKernels& sources_;
-  runtime::Loader loader_;
+  const runtime::SourceKernels& kernels_;
+  runtime::Loader& loader_;
   std::mutex mutex_;
   std::map<std::pair<int, Shape>, std::unique_ptr<Entry>> entries_;
 };

@@ -5,20 +5,21 @@
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 
-Loader::Loaded& Loader::loaded(int device, const Digest& key) {
+Loader::Loaded& Loader::loaded(const Place& place) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::unique_ptr<Loaded>& entry = loaded_[{device, key}];
+  std::unique_ptr<Loaded>& entry = loaded_[place];
   if (!entry) entry = std::make_unique<Loaded>();
   return *entry;
 }
 
-Function Loader::function(int device, const CodeObjectRef& ref, const char* symbol) {
-  Loaded& entry = loaded(device, ref.key);
+Function Loader::function(Driver& driver, int device, const CodeObjectRef& ref,
+                          const char* symbol) {
+  Loaded& entry = loaded({&driver, device, ref.key});
   const std::lock_guard<std::mutex> lock(entry.mutex);
   if (!entry.module) {
     Bytes image = store_.get(ref);
     try {
-      entry.module = driver_.load(image.data());
+      entry.module = driver.load(image.data());
     } catch (const Error& error) {
       fail(error.status(), error.what(), " (code object ", hex(ref.key), " with ", symbol,
            ", device ", device, ")");
@@ -27,7 +28,7 @@ Function Loader::function(int device, const CodeObjectRef& ref, const char* symb
   }
   const auto known = entry.functions.find(std::string_view(symbol));
   if (known != entry.functions.end()) return known->second;
-  const Function function = driver_.function(entry.module, symbol);
+  const Function function = driver.function(entry.module, symbol);
   entry.functions.emplace(symbol, function);
   return function;
 }

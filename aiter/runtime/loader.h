@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 
 #include "aiter/runtime/driver/driver.h"
 #include "aiter/runtime/store/store.h"
@@ -20,9 +20,9 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 // tried again by the next call.
 class Loader {
  public:
-  Loader(Driver& driver, const Store& store) : driver_(driver), store_(store) {}
-  // The kernel `symbol` of the code object, on device, which must be current.
-  Function function(int device, const CodeObjectRef& ref, const char* symbol);
+  explicit Loader(const Store& store) : store_(store) {}
+  // The kernel `symbol` of the code object, on a device of the driver's, which must be current.
+  Function function(Driver& driver, int device, const CodeObjectRef& ref, const char* symbol);
 
  private:
   struct Loaded {
@@ -32,12 +32,13 @@ class Loader {
     std::map<std::string, Function, std::less<>> functions;
   };
 
-  Loaded& loaded(int device, const Digest& key);
+  using Place = std::tuple<const Driver*, int, Digest>;
 
-  Driver& driver_;
+  Loaded& loaded(const Place& place);
+
   const Store& store_;
   std::mutex mutex_;
-  std::map<std::pair<int, Digest>, std::unique_ptr<Loaded>> loaded_;
+  std::map<Place, std::unique_ptr<Loaded>> loaded_;
 };
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -75,39 +75,48 @@ class LoaderTest : public ::testing::Test {
   std::promise<void> asked_, release_;
   CountingDriver driver_;
   Store store_{shelf(&asked_, release_.get_future())};
-  Loader loader_{driver_, store_};
+  Loader loader_{store_};
 };
 
 TEST_F(LoaderTest, LoadsOncePerDeviceAndFindsEachSymbolOnce) {
-  const Function first = loader_.function(0, {key("a"), {}}, "f");
-  EXPECT_EQ(loader_.function(0, {key("a"), {}}, "f"), first);
-  EXPECT_NE(loader_.function(0, {key("a"), {}}, "g"), first);
+  const Function first = loader_.function(driver_, 0, {key("a"), {}}, "f");
+  EXPECT_EQ(loader_.function(driver_, 0, {key("a"), {}}, "f"), first);
+  EXPECT_NE(loader_.function(driver_, 0, {key("a"), {}}, "g"), first);
   EXPECT_EQ(driver_.loads, 1u);
   EXPECT_EQ(driver_.functions, 2u);
-  EXPECT_NE(loader_.function(1, {key("a"), {}}, "f"), first);
-  loader_.function(0, {key("b"), {}}, "f");
+  EXPECT_NE(loader_.function(driver_, 1, {key("a"), {}}, "f"), first);
+  loader_.function(driver_, 0, {key("b"), {}}, "f");
   EXPECT_EQ(driver_.loads, 3u);
+}
+
+TEST_F(LoaderTest, DriversHaveTheirOwnModules) {
+  CountingDriver other;
+  const Function first = loader_.function(driver_, 0, {key("a"), {}}, "f");
+  loader_.function(other, 0, {key("a"), {}}, "f");
+  EXPECT_EQ(loader_.function(driver_, 0, {key("a"), {}}, "f"), first);
+  EXPECT_EQ(driver_.loads, 1u);
+  EXPECT_EQ(other.loads, 1u);
 }
 
 TEST_F(LoaderTest, ALoadThatFailedIsTriedAgain) {
   driver_.fail_next_load = true;
   try {
-    loader_.function(1, {key("a"), {}}, "f");
+    loader_.function(driver_, 1, {key("a"), {}}, "f");
     ADD_FAILURE() << "nothing thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), Status::kDriver);
     EXPECT_THAT(error.what(),
                 AllOf(HasSubstr("asked to fail"), HasSubstr(hex(key("a"))), HasSubstr("device 1")));
   }
-  EXPECT_TRUE(loader_.function(1, {key("a"), {}}, "f"));
+  EXPECT_TRUE(loader_.function(driver_, 1, {key("a"), {}}, "f"));
 }
 
 TEST_F(LoaderTest, NoKeyWaitsForAnother) {
-  auto slow =
-      std::async(std::launch::async, [&] { return loader_.function(0, {key("slow"), {}}, "f"); });
+  auto slow = std::async(std::launch::async,
+                         [&] { return loader_.function(driver_, 0, {key("slow"), {}}, "f"); });
   asked_.get_future().wait();
-  auto fast =
-      std::async(std::launch::async, [&] { return loader_.function(0, {key("a"), {}}, "f"); });
+  auto fast = std::async(std::launch::async,
+                         [&] { return loader_.function(driver_, 0, {key("a"), {}}, "f"); });
   EXPECT_EQ(fast.wait_for(std::chrono::seconds(30)), std::future_status::ready);
   release_.set_value();
   EXPECT_TRUE(slow.get());

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The code objects that a library holds: one pack, read in place.
+// The code objects that a library holds: packs, read in place.
 //
 // A pack is little-endian: a header, `count` entries sorted by key, and the zstd frames that they
 // name: that of the dictionary, then one per code object, each with the size of its contents. The
@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace AITER_ATTN_NAMESPACE::kernels {
 
@@ -34,7 +35,7 @@ struct EmbeddedPack {
   uint64_t size;
 };
 
-// That of this build: //kernels:embedded_pack defines it, tests define their own.
-EmbeddedPack embedded_pack();
+// Those of this build: //kernels:embedded_packs defines it, tests define their own.
+std::vector<EmbeddedPack> embedded_packs();
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels

@@ -90,6 +90,10 @@ class CodeObjectSpec:
         """64 hex digits."""
         return hashlib.sha256(self.canonical()).hexdigest()
 
+    def recipe(self) -> Recipe:
+        """All of it but the source and the arch."""
+        return Recipe(self.flags, self.headers, self.toolchain)
+
     @classmethod
     def parse(cls, data: bytes) -> CodeObjectSpec:
         """The spec of canonical bytes. Raises ValueError for any others."""

@@ -32,7 +32,7 @@ bool sections_fit(const TableHeader& h, uint64_t size) {
          holds(h.buckets, h.bucket_count, sizeof(Bucket)) &&
          holds(h.slots, h.slot_count, sizeof(Slot)) &&
          holds(h.slot_rows, h.slot_row_count, sizeof(uint32_t)) &&
-         holds(h.strings, h.string_size, 1);
+         holds(h.recipes, h.recipe_count, sizeof(uint32_t)) && holds(h.strings, h.string_size, 1);
 }
 
 bool is_kind(uint8_t number) { return number < std::size(kKindNames); }
@@ -77,7 +77,7 @@ bool LaunchTable::valid(const void* blob, uint64_t size) {
   if (reinterpret_cast<uintptr_t>(blob) % 8 != 0 || size < sizeof(TableHeader)) return false;
   const LaunchTable table(blob, nullptr, 0);
   const TableHeader& h = table.header();
-  if (std::memcmp(h.magic, "ATTNTBL1", sizeof(h.magic)) != 0 || h.total_size != size ||
+  if (std::memcmp(h.magic, "ATTNTBL2", sizeof(h.magic)) != 0 || h.total_size != size ||
       !sections_fit(h, size) || !are_strings({table.at<char>(h.strings), h.string_size}) ||
       h.variant_set >= h.string_size || !is_sorted(table.at<Bucket>(h.buckets), h.bucket_count)) {
     return false;
@@ -91,7 +91,17 @@ bool LaunchTable::valid(const void* blob, uint64_t size) {
   for (uint32_t i = 0; i < h.arch_count; ++i) {
     if (!is_padded_name(table.at<Arch>(h.archs)[i].name)) return false;
   }
-  return table.index_is_sound();
+  return table.recipes_are_known() && table.index_is_sound();
+}
+
+bool LaunchTable::recipes_are_known() const {
+  const TableHeader& h = header();
+  const uint32_t* const recipes = at<uint32_t>(h.recipes);
+  const CodeObjectRow* const objects = at<CodeObjectRow>(h.objects);
+  return std::all_of(recipes, recipes + h.recipe_count,
+                     [&](uint32_t offset) { return offset < h.string_size; }) &&
+         std::all_of(objects, objects + uint64_t{h.row_count} * h.arch_count,
+                     [&](const CodeObjectRow& object) { return object.recipe <= h.recipe_count; });
 }
 
 // A power of two of slots, at least two and one of them empty, so that a search ends. Every slot is

@@ -121,6 +121,10 @@ struct CodeObjectRow {
   uint64_t size;       // of the code object; 0: no bytes were built
   uint16_t block[3];   // work-items per workgroup: waves differ by arch
   uint16_t reserved;
+  // With the arch and a recipe, its spec, whose digest is the key (code_object/spec.py).
+  uint8_t source[32];  // sha256 of its source
+  uint32_t recipe;     // from 1: of LaunchTable::recipe(); 0: how it is made is not known
+  uint32_t reserved2;
 };
 
 // Greatest head sizes that instances of a kind and dtype serve, in the order they are tried.
@@ -138,10 +142,12 @@ struct Slot {
 };
 
 struct TableHeader {
-  char magic[8];  // "ATTNTBL1"
-  uint32_t row_count, arch_count, bucket_count, slot_count, slot_row_count, string_size;
-  uint32_t rows, archs, objects, buckets, slots, slot_rows, strings;  // offsets
-  uint32_t variant_set;                                               // offset into the strings
+  char magic[8];  // "ATTNTBL2"
+  uint32_t row_count, arch_count, bucket_count, slot_count, slot_row_count, recipe_count;
+  uint32_t string_size;
+  // Offsets. A recipe is an offset into the strings, uint32_t.
+  uint32_t rows, archs, objects, buckets, slots, slot_rows, recipes, strings;
+  uint32_t variant_set;  // offset into the strings
   uint32_t total_size;
   uint32_t reserved;
 };
@@ -186,6 +192,14 @@ class LaunchTable {
   int find_arch(std::string_view name) const;  // -1: not in this build
   // NULL: the row's instance does not exist on that arch.
   const CodeObjectRow* object(const Row& row, int arch) const;
+  std::string_view arch(const CodeObjectRow& object) const {
+    return arch(static_cast<uint32_t>(&object - at<CodeObjectRow>(header().objects)) %
+                arch_count());
+  }
+  // A serialised recipe: what the specs of many code objects have in common. object.recipe > 0.
+  std::string_view recipe(const CodeObjectRow& object) const {
+    return string(at<uint32_t>(header().recipes)[object.recipe - 1]);
+  }
   std::string_view variant_set() const { return string(header().variant_set); }
 
   Range<Bucket> buckets(Kind kind, Dtype dtype) const;
@@ -193,6 +207,7 @@ class LaunchTable {
   Range<uint32_t> rows(uint64_t exact_key) const;
 
  private:
+  bool recipes_are_known() const;
   bool index_is_sound() const;
   const TableHeader& header() const { return *at<TableHeader>(0); }
   std::string_view string(uint32_t offset) const { return at<char>(header().strings) + offset; }

@@ -3,8 +3,8 @@
 
 A row, as a mapping: "name", "kind", "traits", "tile" (by dimension), "head_size_alignment",
 "block" ({"waves": number} or {"work_items": number}) and "launch", the C++ function that makes its
-kernel arguments. A code object's record: "key", and where its bytes were built "sha256", "size" and
-"kernel" (describe.py).
+kernel arguments. A code object's record: "key"; "spec", a CodeObjectSpec, where it is known how it
+is made; and where its bytes were built "sha256", "size" and "kernel" (describe.py).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 from kernels.archs.archs import block_size
 from kernels.launch_table.traits import TABLE, padded
 
-MAGIC = b"ATTNTBL1"
-_HEADER = struct.Struct("<8s6I7I3I")
+MAGIC = b"ATTNTBL2"
+_HEADER = struct.Struct("<8s7I8I3I")
 _ARCH = struct.Struct("<16s")
 _ROW = struct.Struct(padded(f"<IIIH4H{struct.calcsize(TABLE.packed_format())}s", 4))
-_OBJECT = struct.Struct("<32s32sQ4H")
+_OBJECT = struct.Struct("<32s32sQ4H32sII")
 _BUCKET = struct.Struct("<BBHHH")
 _SLOT = struct.Struct("<QII")
 RECORD_SIZES = {
@@ -132,6 +132,7 @@ def launch_table(
     """
     strings = _Strings()
     launches: dict[str, int] = {}
+    recipes: dict[bytes, int] = {}
     packed_rows, packed_objects = [], []
     for row in rows:
         name, tile = row["name"], row["tile"]
@@ -147,18 +148,24 @@ def launch_table(
         )
         for arch, wave_size in archs.items():
             record = code_objects.get((name, arch), _NO_CODE_OBJECT)
+            spec = record.get("spec")
+            if spec and (spec.arch, spec.key()) != (arch, record["key"]):
+                raise TableError(f"{name} for {arch}: its key is not that of its spec")
             packed_objects.append(
                 _OBJECT.pack(
                     bytes.fromhex(record["key"]),
                     bytes.fromhex(record.get("sha256", "")),
                     record.get("size", 0),
-                    *(block_size(row["block"], wave_size), 1, 1),
+                    *(block_size(row["block"], wave_size), 1, 1, 0),
+                    bytes.fromhex(spec.source if spec else ""),
+                    recipes.setdefault(spec.recipe().serialised(), 1 + len(recipes)) if spec else 0,
                     0,
                 )
             )
     slots, slot_rows = _index([TABLE.exact_key(row["kind"], row["traits"]) for row in rows])
     buckets = _buckets(rows)
     set_name = strings.add(variant_set)
+    recipe_texts = [strings.add(recipe.decode("ascii")) for recipe in recipes]
     sections = [
         b"".join(packed_rows),
         b"".join(_ARCH.pack(arch.encode("ascii")) for arch in archs),
@@ -166,6 +173,7 @@ def launch_table(
         b"".join(_BUCKET.pack(*bucket) for bucket in buckets),
         b"".join(_SLOT.pack(*slot) for slot in slots),
         struct.pack(f"<{len(slot_rows)}I", *slot_rows),
+        struct.pack(f"<{len(recipe_texts)}I", *recipe_texts),
         bytes(strings.data),
     ]
     offsets = []
@@ -173,6 +181,6 @@ def launch_table(
     for section in sections:
         offsets.append(_HEADER.size + len(body))
         body += section + bytes(-len(section) % 8)
-    counts = (len(rows), len(archs), len(buckets), len(slots), len(slot_rows), len(strings.data))
+    counts = map(len, (rows, archs, buckets, slots, slot_rows, recipe_texts, strings.data))
     header = _HEADER.pack(MAGIC, *counts, *offsets, set_name, _HEADER.size + len(body), 0)
     return LaunchTable(header + bytes(body), list(launches))

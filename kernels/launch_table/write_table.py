@@ -13,6 +13,7 @@ from absl import app, flags
 
 from kernels.archs.archs import Arch, ComputeUnit, read_archs
 from kernels.archs.occupancy import waves_per_simd
+from kernels.code_object.spec import CodeObjectSpec
 from kernels.launch_table.table import (
     CodeObjects,
     LaunchTable,
@@ -28,7 +29,9 @@ _VARIANT_SET = flags.DEFINE_string("variant_set", None, "the set's name", requir
 _ARCHS = flags.DEFINE_multi_string("arch", [], "sorted")
 _TOOLCHAIN = flags.DEFINE_string("toolchain", None, "the toolchain's identity", required=True)
 _ROWS = flags.DEFINE_multi_string("rows", None, "files of rows, in order", required=True)
-_METADATA = flags.DEFINE_multi_string("metadata", [], "what is known of each code object")
+_METADATA = flags.DEFINE_multi_string(
+    "metadata", [], "what is known of each code object; .spec is beside it"
+)
 _ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
 _BLOB = flags.DEFINE_string("blob", None, "the table", required=True)
 _SOURCE = flags.DEFINE_string("source", None, "the C++ around it", required=True)
@@ -98,12 +101,15 @@ def manifest(
 
 
 def _shown(code_object: Mapping[str, Any], unit: ComputeUnit) -> dict[str, Any]:
-    shown = {f: value for f, value in code_object.items() if f not in ("arch", "instance")}
+    shown = {f: value for f, value in code_object.items() if f not in ("arch", "instance", "spec")}
     return {**shown, "waves_per_simd": waves_per_simd(code_object["kernel"], unit)}
 
 
 def _records(paths: Sequence[Path]) -> dict[tuple[str, str], Mapping[str, Any]]:
-    records = [json.loads(path.read_text("ascii")) for path in paths]
+    records = []
+    for path in paths:
+        spec = CodeObjectSpec.parse(path.with_suffix(".spec").read_bytes())
+        records.append({**json.loads(path.read_text("ascii")), "spec": spec})
     return {(record["instance"], record["arch"]): record for record in records}
 
 

@@ -1,10 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""ahead_of_time: code objects of kernel sources, and their recipes, as data of a C++ library."""
+"""ahead_of_time: how kernels that exist as source were compiled, as data of a C++ library."""
 
 load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("//kernels/private:embed.bzl", "EMBED_ATTRS", "embedding_library")
-load("//kernels/private:pack.bzl", "PACK_ATTRS", "write_pack")
 load("//kernels/private:providers.bzl", "CodeObjectsInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
@@ -19,7 +18,7 @@ AheadOfTimeKernels {function}();
 
 AheadOfTimeKernels {function}() {{
 {recipes}
-  return {{recipes, count, {{{pack}}}, "{flag}", "{archs}", "{list}"}};
+  return {{recipes, count, "{flag}", "{archs}", "{list}"}};
 }}
 
 }}  // namespace AITER_ATTN_NAMESPACE::kernels
@@ -31,8 +30,6 @@ _RECIPES = """  static const AheadOfTimeRecipe recipes[] = {{
 
 _NO_RECIPES = """  const AheadOfTimeRecipe* const recipes = nullptr;
   const size_t count = 0;"""
-
-_PACK = "{function}_pack, static_cast<uint64_t>({function}_pack_end - {function}_pack)"
 
 def _text(name):
     return "{reinterpret_cast<const char*>(%s), static_cast<size_t>(%s_end - %s)}" % (
@@ -70,8 +67,6 @@ def _ahead_of_time_impl(ctx):
     infos = ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list()
     archs = {info.arch: info.code_object.extension for info in infos}
     embedded = {info.code_object.extension: info.recipe for info in infos}
-    if infos:
-        embedded["pack"] = write_pack(ctx, infos)
     rows = [
         "      {\"%s\", %s},\n" % (arch, _text("%s_%s" % (ctx.attr.function, kind)))
         for arch, kind in archs.items()
@@ -86,7 +81,6 @@ def _ahead_of_time_impl(ctx):
         flag = ctx.attr.build_flag,
         function = ctx.attr.function,
         list = ctx.file.build_list.short_path,
-        pack = _PACK.format(function = ctx.attr.function) if infos else "nullptr, 0",
         recipes = _RECIPES.format(rows = "".join(rows)) if infos else _NO_RECIPES,
     ))
     return [
@@ -130,7 +124,7 @@ Output group manifest: a JSON list of the code objects, by kernel and architectu
             cfg = "exec",
             default = "//kernels/code_object:write_built_in",
         ),
-    } | EMBED_ATTRS | PACK_ATTRS,
+    } | EMBED_ATTRS,
     fragments = ["cpp"],
     provides = [CcInfo],
     toolchains = use_cc_toolchain(),

@@ -11,20 +11,26 @@ _SOURCE = """// Generated. Do not edit.
 #include "kernels/code_object/embedded_pack.h"
 #include "kernels/private/embed.h"
 
-ATTN_EMBED(attn_embedded_pack, "{path}");
+ATTN_EMBED(attn_{function}, "{path}");
 
-AITER_ATTN_NAMESPACE::kernels::EmbeddedPack AITER_ATTN_NAMESPACE::kernels::embedded_pack() {{
-  return {{
-      attn_embedded_pack,
-      static_cast<uint64_t>(attn_embedded_pack_end - attn_embedded_pack),
-  }};
+namespace AITER_ATTN_NAMESPACE::kernels {{
+
+EmbeddedPack {function}();
+
+EmbeddedPack {function}() {{
+  return {{attn_{function}, static_cast<uint64_t>(attn_{function}_end - attn_{function})}};
 }}
+
+}}  // namespace AITER_ATTN_NAMESPACE::kernels
 """
 
 def _embedded_pack_impl(ctx):
     pack = write_pack(ctx, ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list())
     source = ctx.actions.declare_file(ctx.label.name + ".cc")
-    ctx.actions.write(source, _SOURCE.format(path = pack.path))
+    ctx.actions.write(source, _SOURCE.format(
+        function = ctx.attr.function,
+        path = pack.path,
+    ))
     return [
         DefaultInfo(files = depset([pack])),
         embedding_library(ctx, source = source, data = [pack], deps = [ctx.attr._header[CcInfo]]),
@@ -32,11 +38,12 @@ def _embedded_pack_impl(ctx):
 
 embedded_pack = rule(
     implementation = _embedded_pack_impl,
-    doc = """A C++ library that defines embedded_pack() of code_object/embedded_pack.h.
+    doc = """A C++ library that defines a function which returns code objects as an EmbeddedPack.
 
 Its file is the pack.""",
     attrs = {
         "code_objects": attr.label(mandatory = True, providers = [CodeObjectsInfo]),
+        "function": attr.string(mandatory = True, doc = "its name in namespace kernels"),
         "_header": attr.label(
             default = "//kernels/code_object:embedded_pack_h",
             providers = [CcInfo],

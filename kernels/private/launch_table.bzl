@@ -12,10 +12,12 @@ load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "hip_toolchain")
 def _launch_table_impl(ctx):
     name = ctx.label.name
     metadata = []
+    specs = []
     archs = []
     if ctx.attr.code_objects:
         infos = ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list()
         metadata = [info.metadata for info in infos]
+        specs = [info.spec for info in infos]
         archs = sorted({info.arch: None for info in infos})
     if ctx.attr.archs and archs != ctx.attr.archs[ArchsInfo].archs:
         fail("the code objects are for %s, the chosen architectures are %s" %
@@ -40,7 +42,7 @@ def _launch_table_impl(ctx):
         ctx,
         tool = ctx.attr._write_table,
         arguments = [arguments, files],
-        inputs = metadata + ctx.files.rows + [ctx.file._archs_file],
+        inputs = metadata + specs + ctx.files.rows + [ctx.file._archs_file],
         outputs = [blob, source, manifest],
         mnemonic = "LaunchTable",
         progress_message = "Writing the launch table %{label}",

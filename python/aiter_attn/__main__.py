@@ -17,7 +17,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypedDict
 
 from aiter_attn import _C, AttnError, _files, _selection, _selftest
 
@@ -28,6 +28,16 @@ _DTYPES = {
     "fp8-e4m3fn": "float8_e4m3fn",
     "fp8-e4m3fnuz": "float8_e4m3fnuz",
 }
+
+
+class _Named(TypedDict):
+    """A kernel that is built in, of attention's or of the norms'."""
+
+    name: str
+    arch: str
+    key: str
+    kind: str
+    code_object_size: int
 
 
 def manifest() -> dict[str, Any]:
@@ -147,13 +157,14 @@ def _info_lines(pattern: str | None = None) -> Iterator[str]:
     yield f"norms      {len(norms)} code objects built in{archs and f': {archs}'}"
     if pattern is None:
         return
+    known: list[_Named] = [*kernels, *norm_kernels()]
     shown = [
         kernel
-        for kernel in kernels
+        for kernel in known
         if any(fnmatch.fnmatch(kernel[k], pattern) for k in ("name", "kind", "arch", "key"))
     ]
     if not shown:
-        kinds = ", ".join(sorted({kernel["kind"] for kernel in kernels}))
+        kinds = ", ".join(sorted({kernel["kind"] for kernel in known}))
         raise LookupError(
             f"--kernels {pattern}: none; allowed: a pattern of a name, key, arch or kind ({kinds})"
         )
@@ -213,12 +224,27 @@ def _row_as_data(framework: str, row: _selftest.Row) -> dict[str, Any]:
     }
 
 
-def find_kernel(wanted: str, arch: str | None) -> _C.Kernel:
+def norm_kernels() -> list[_Named]:
+    """The norms' kernels that are built in."""
+    return [
+        {
+            "name": norm["name"],
+            "arch": arch,
+            "key": known["key"],
+            "kind": norm["operation"],
+            "code_object_size": known["size"],
+        }
+        for norm in manifest()["norms"]
+        for arch, known in norm["code_objects"].items()
+    ]
+
+
+def find_kernel(wanted: str, arch: str | None) -> _Named:
     """The kernel of a key, of a key's beginning, or of an instance name (and arch).
 
     Raises LookupError that says what there is.
     """
-    kernels = _selection.kernels()
+    kernels: list[_Named] = [*_selection.kernels(), *norm_kernels()]
     found = [k for k in kernels if k["name"] == wanted]
     if not found and len(wanted) >= 8:
         found = [k for k in kernels if k["key"].startswith(wanted.lower())]
@@ -246,7 +272,8 @@ def _extract(arguments: argparse.Namespace) -> int:
             raise ValueError("--json: not beside --output -, which takes standard output")
         sys.stdout.buffer.write(data)
         return 0
-    output = Path(arguments.output or f"{kernel['name']}.{kernel['arch']}.hsaco")
+    suffix = "hsaco" if kernel["arch"].startswith("gfx") else "cubin"
+    output = Path(arguments.output or f"{kernel['name']}.{kernel['arch']}.{suffix}")
     _files.write_whole(output, data)
     if arguments.json:
         told = {k: kernel[k] for k in ("name", "arch", "key")}

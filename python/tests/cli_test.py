@@ -265,6 +265,16 @@ def test_finding_a_kernel(
     assert __main__.find_kernel(wanted, arch) == BUILT[found]
 
 
+@pytest.mark.parametrize(("wanted", "arch"), [("soft", "sm_90"), ("cccccccc4", None)])
+def test_finding_a_norm(wanted: str, arch: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    norm: dict[str, Any] = {"name": "soft", "operation": "softmax_forward"}
+    norm["code_objects"] = {"sm_90": {"key": "cccccccc44", "size": 2048}}
+    built = __main__.manifest()
+    monkeypatch.setattr(__main__, "manifest", lambda: built | {"norms": [norm]})
+    assert __main__.find_kernel(wanted, arch)["key"] == "cccccccc44"
+    assert any(line.endswith("2.0 KiB  soft") for line in __main__._info_lines("soft"))
+
+
 @pytest.mark.parametrize(
     ("wanted", "arch", "message"),
     [

@@ -69,9 +69,9 @@ const LaunchTable& launch_table() {
   return table;
 }
 
-EmbeddedPack embedded_pack() {
+std::vector<EmbeddedPack> embedded_packs() {
   const std::vector<unsigned char>& pack = attention::dispatch_parity::the_table().pack;
-  return {pack.data(), pack.size()};
+  return {{pack.data(), pack.size()}};
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels

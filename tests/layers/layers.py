@@ -29,7 +29,22 @@ LAYERS: dict[str, list[str]] = {
         "aiter/runtime/driver/*",
         "hip/*",
     ],
-    # Kernels are found and made without any GPU runtime.
+    # Code objects are found and made without any GPU runtime. Only the list of providers knows what
+    # the library is linked with.
+    "aiter/runtime/store/library.*": [
+        "aiter/runtime/environment.h",
+        "aiter/runtime/error.h",
+        "aiter/runtime/once.h",
+        "aiter/runtime/text.h",
+        "aiter/runtime/rtc/*",
+        "aiter/runtime/store/*",
+        "kernels/code_object/embedded_pack.h",
+    ],
+    "aiter/runtime/store/compiling.*": [
+        "aiter/runtime/error.h",
+        "aiter/runtime/rtc/*",
+        "aiter/runtime/store/*",
+    ],
     "aiter/runtime/store/*": [
         "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
@@ -47,6 +62,7 @@ LAYERS: dict[str, list[str]] = {
     "aiter/runtime/*": [
         "aiter/runtime/*.h",
         "aiter/runtime/driver/driver.h",
+        "aiter/runtime/rtc/*",
         "aiter/runtime/store/*",
     ],
     # The CPU reference computes; dispatch returns values and never text. Neither launches.
@@ -81,7 +97,6 @@ LAYERS: dict[str, list[str]] = {
         "aiter/runtime/*",
         "aiter/status.h",
         "kernels/archs/*",
-        "kernels/code_object/embedded_pack.h",
         "kernels/launch_table/*",
     ],
     # Norms and attention know nothing of each other. Which kernel serves is values in, values out.
@@ -101,7 +116,6 @@ LAYERS: dict[str, list[str]] = {
         "aiter/status.h",
         "kernels/archs/*",
         "kernels/code_object/ahead_of_time.h",
-        "kernels/code_object/embedded_pack.h",
         "kernels/norm/ahead_of_time.h",
         "kernels/norm/arguments.h",
         "kernels/norm/configurations.h",
@@ -111,6 +125,7 @@ LAYERS: dict[str, list[str]] = {
     "kernels/archs/*": ["kernels/archs/*"],
     "kernels/launch_table/*": _CONTRACT,
     "kernels/code_object/*": ["kernels/code_object/*"],
+    "kernels/embedded_packs.cc": ["kernels/code_object/*"],
     # Device code of our own knows its folder; its launch code the contract, too.
     "kernels/dropout_mask/launch.cc": ["kernels/dropout_mask/*", *_CONTRACT],
     "kernels/dropout_mask/*": ["kernels/dropout_mask/*"],

@@ -72,7 +72,7 @@ Arguments parse(int argc, char** argv) {
 }
 
 Recipe recipe_of(const Arguments& arguments, const Compiler& compiler) {
-  return {arguments.flags, digest_of_headers(arguments.headers), compiler.identity()};
+  return {arguments.flags, header_tree_digest(arguments.headers), compiler.identity()};
 }
 
 void write_object(const Arguments& arguments, const Compiler& compiler) {

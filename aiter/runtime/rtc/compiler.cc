@@ -1,8 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/runtime/rtc/compiler.h"
 
-#include <map>
-#include <string_view>
 #include <utility>
 
 #include "aiter/runtime/text.h"
@@ -20,12 +18,6 @@ std::string message_with(const std::string& message, const std::string& log) {
 }
 
 }  // namespace
-
-std::string digest_of_headers(const std::vector<SourceFile>& headers) {
-  std::map<std::string, std::string_view> tree;
-  for (const SourceFile& header : headers) tree[header.name] = header.text;
-  return header_tree_digest(tree);
-}
 
 CompileError::CompileError(const std::string& message, std::string log)
     : Error(Status::kInternal, message_with(message, log)), log_(std::move(log)) {}

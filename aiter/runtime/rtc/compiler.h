@@ -13,15 +13,6 @@
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 
-// A source or a header, by the name that #include and messages give it.
-struct SourceFile {
-  std::string name;
-  std::string text;
-};
-
-// `headers` of their specs.
-std::string digest_of_headers(const std::vector<SourceFile>& headers);
-
 // The compiler refused a source: the source or the flags are wrong, and trying again is in vain.
 class CompileError : public Error {
  public:

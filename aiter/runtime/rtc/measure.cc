@@ -16,12 +16,16 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
-#include "aiter/runtime/rtc/source_kernels.h"
+#include "aiter/runtime/source_kernels.h"
+#include "aiter/runtime/store/cache.h"
+#include "aiter/runtime/store/compiling.h"
 
 namespace {
 
@@ -80,17 +84,21 @@ int main(int argc, char** argv) try {
 
   const TemporaryFolder folder;
   for (const char* pass : {"compiled", "from the cache"}) {
-    options.cache.folder = folder.path;
-    options.open_compiler = [](const std::string& arch) { return open_compiler(arch, {}); };
-    SourceKernels kernels(options);  // anew: what is in memory does not count
+    // Anew: what is in memory does not count.
+    Compilers compilers([](const std::string& arch) { return open_compiler(arch, {}); });
+    options.compilers = &compilers;
+    const SourceKernels kernels(options);
+    CacheOptions cache_options;
+    cache_options.folder = folder.path;
+    CacheProvider cache(std::move(cache_options), std::make_unique<CompilingProvider>(compilers));
     std::vector<double> times, processor_times;
     for (int kernel = 0; kernel < count; ++kernel) {
       std::vector<std::string> own = flags;
       own.push_back("-DKERNEL=" + std::to_string(kernel));
       const auto start = Clock::now();
       const double processor_start = processor_ms();
-      const CodeObjectSpec spec = kernels.spec({source, own}, arch);
-      kernels.store().get({spec.key(), {}, &spec});
+      const SourceCodeObject object = kernels.code_object({source, own}, arch);
+      cache.get(object.ref());
       processor_times.push_back(processor_ms() - processor_start);
       times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
     }

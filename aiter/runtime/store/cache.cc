@@ -130,6 +130,7 @@ std::optional<Bytes> CacheProvider::get(const CodeObjectRef& ref) {
   if (entry.unkept) return entry.unkept;
   if (options_.folder.empty()) return entry.unkept = make(ref, entry);
   if (std::optional<Bytes> bytes = read(ref)) return bytes;
+  if (!maker_->may_have(ref)) return std::nullopt;
 
   std::optional<Bytes> bytes;
   {

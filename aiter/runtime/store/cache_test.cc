@@ -144,6 +144,26 @@ TEST_F(Cache, WhatCannotBeMadeIsNotKept) {
   EXPECT_THAT(files(), IsEmpty());
 }
 
+// An object that its maker cannot know leaves no trace, and waits for nobody.
+TEST_F(Cache, AnObjectThatItsMakerCannotHaveIsOnlyReadIfItIsThere) {
+  class Particular : public Maker {
+   public:
+    using Maker::Maker;
+    bool may_have(const CodeObjectRef& ref) const override { return static_cast<bool>(ref.spec); }
+  };
+  CacheOptions options;
+  options.folder = folder_;
+  CacheProvider cache(std::move(options), std::make_unique<Particular>([this](const auto&) {
+                        ++made_;
+                        return kObject;
+                      }));
+  EXPECT_EQ(cache.get({kKey, {}}), std::nullopt);
+  EXPECT_FALSE(fs::exists(folder_));
+  EXPECT_EQ(cache.get({kKey, {}, [] { return CodeObjectSpec(); }}), kObject);
+  EXPECT_EQ(cache.get({kKey, {}}), kObject);
+  EXPECT_EQ(made_, 1);
+}
+
 TEST_F(Cache, ADamagedFileIsReplaced) {
   counting()->get({kKey, {}});
   const Bytes whole = contents(file(".object"));

@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/runtime/store/spec.h"
 
+#include <map>
 #include <utility>
 
 #include "aiter/runtime/error.h"
@@ -135,11 +136,13 @@ CodeObjectSpec Recipe::spec(std::string source, std::string arch,
   return spec;
 }
 
-std::string header_tree_digest(const std::map<std::string, std::string_view>& files) {
-  std::string lines;
-  for (const auto& [name, text] : files) {
-    lines += hex(sha256(text.data(), text.size())) + " " + name + "\n";
+std::string header_tree_digest(const std::vector<SourceFile>& files) {
+  std::map<std::string_view, Digest> sorted;
+  for (const SourceFile& file : files) {
+    sorted[file.name] = sha256(file.text.data(), file.text.size());
   }
+  std::string lines;
+  for (const auto& [name, digest] : sorted) lines += concat(hex(digest), " ", name, "\n");
   return hex(sha256(lines.data(), lines.size()));
 }
 

@@ -4,7 +4,6 @@
 // (kernels/code_object/spec.py); spec_test.cc and its Python counterpart share a golden.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,7 +44,13 @@ struct Recipe {
                       const std::vector<std::string>& more_flags) const;
 };
 
-// `headers` of a spec: a digest over files by their names in the tree.
-std::string header_tree_digest(const std::map<std::string, std::string_view>& files);
+// A source or a header, by the name that #include and messages give it.
+struct SourceFile {
+  std::string name;
+  std::string text;
+};
+
+// `headers` of a spec: a digest over the tree's files, whatever their order.
+std::string header_tree_digest(const std::vector<SourceFile>& files);
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,8 +27,12 @@ struct CodeObjectRef {
   // Of the bytes: what proves them, wherever they come from. Nothing: no bytes were built yet, and
   // a provider needs another proof of its own.
   std::optional<Digest> sha256;
-  // How it is made, for a provider that makes it; NULL: not known.
-  const CodeObjectSpec* spec = nullptr;
+  // How it is made, for a provider that makes it; empty: not known. Only a provider that needs it
+  // asks: to put a spec together costs more than to find a module that is loaded.
+  std::function<CodeObjectSpec()> spec = {};
+  // What it is made of, where this process has that.
+  const SourceFile* source = nullptr;
+  const std::vector<SourceFile>* headers = nullptr;
 };
 
 // One source of code objects. Safe to call from several threads; one key must not wait for another.
@@ -35,6 +40,8 @@ class Provider {
  public:
   virtual ~Provider() = default;
   virtual std::string name() const = 0;
+  // false: get() has nothing, whatever this provider holds. Takes no time and no lock.
+  virtual bool may_have(const CodeObjectRef&) const { return true; }
   // Bytes that are proven to be the key's, or nothing. Throws Status::kCorrupt, naming the key,
   // where this provider has bytes but not the right ones.
   virtual std::optional<Bytes> get(const CodeObjectRef& ref) = 0;

@@ -12,11 +12,14 @@
 #include "zstd.h"
 
 namespace AITER_ATTN_NAMESPACE::kernels {
+
+EmbeddedPack attention_pack();
+
 namespace {
 
 class Pack : public testing::Test {
  protected:
-  const EmbeddedPack pack_ = embedded_pack();
+  const EmbeddedPack pack_ = attention_pack();
   EmbeddedPackHeader header_;
   const EmbeddedPackEntry* entries_;
 

@@ -8,10 +8,13 @@
 #include "kernels/code_object/embedded_pack.h"
 
 namespace AITER_ATTN_NAMESPACE::kernels {
+
+EmbeddedPack core_pack();
+
 namespace {
 
 TEST(PackOfCore, TakesLessThanAFifthOfItsCodeObjects) {
-  const EmbeddedPack pack = embedded_pack();
+  const EmbeddedPack pack = core_pack();
   EmbeddedPackHeader header;
   std::memcpy(&header, pack.data, sizeof(header));
   ASSERT_GT(header.count, 40u);

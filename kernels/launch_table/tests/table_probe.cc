@@ -54,10 +54,12 @@ void print_row(const LaunchTable& table, const Row& row) {
   for (uint32_t a = 0; a < table.arch_count(); ++a) {
     const CodeObjectRow* const object = table.object(row, static_cast<int>(a));
     if (!object) continue;
-    std::printf("%s\"%s\": [\"%s\", \"%s\", %llu, [%u, %u, %u]]", separator, table.arch(a).data(),
+    std::printf("%s\"%s\": [\"%s\", \"%s\", %llu, [%u, %u, %u], ", separator, table.arch(a).data(),
                 hex(object->key).c_str(), hex(object->sha256).c_str(),
                 static_cast<unsigned long long>(object->size), object->block[0], object->block[1],
                 object->block[2]);
+    std::printf("\"%s\", \"%s\", %s]", table.arch(*object).data(), hex(object->source).c_str(),
+                object->recipe ? table.recipe(*object).data() : "null");
     separator = ", ";
   }
   std::printf("}}");

@@ -1,7 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Launch tables that Python writes, as C++ reads them."""
 
-import hashlib
 import itertools
 import json
 import os
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kernels.code_object.spec import Recipe
 from kernels.launch_table import table
 from kernels.launch_table.traits import TABLE, parse
 
@@ -56,8 +56,10 @@ def some_rows() -> list[dict]:
 def some_objects(rows: list[dict]) -> dict:
     objects = {}
     for row, arch in itertools.product(rows, ARCHS):
-        digest = hashlib.sha256((row["name"] + arch).encode()).hexdigest()
-        record = {"key": digest, "sha256": digest[::-1], "size": len(row["name"])}
+        recipe = Recipe((f"-D{len(row['name']) % 3}",), "h" * 64, "clang")
+        spec = recipe.spec(row["name"].encode(), arch)
+        digest = spec.key()
+        record = {"key": digest, "sha256": digest[::-1], "size": len(row["name"]), "spec": spec}
         objects[row["name"], arch] = record | {"kernel": {"kernarg_size": 100}}
     return objects
 
@@ -94,7 +96,10 @@ def test_cxx_reads_what_python_wrote(tmp_path: Path):
         assert read["found"] == [number for number, other in enumerate(keys) if other == key]
         assert read["buckets"] == sizes_of(rows, row)
         assert read["objects"] == {
-            arch: [o["key"], o["sha256"], o["size"], [4 * ARCHS[arch], 1, 1]]
+            arch: [
+                *(o["key"], o["sha256"], o["size"], [4 * ARCHS[arch], 1, 1], arch),
+                *(o["spec"].source, json.loads(o["spec"].recipe().serialised())),
+            ]
             for (name, arch), o in objects.items()
             if name == row["name"]
         }
@@ -124,7 +129,9 @@ def test_a_table_without_bytes(tmp_path: Path):
     rows = some_rows()[:1]
     keys = {(rows[0]["name"], "gfx942"): {"key": "ab" * 32}}
     seen = probe(table.launch_table(rows, keys, {"gfx942": 64}, "keys").blob, tmp_path)
-    assert seen["rows"][0]["objects"] == {"gfx942": ["ab" * 32, "00" * 32, 0, [256, 1, 1]]}
+    assert seen["rows"][0]["objects"] == {
+        "gfx942": ["ab" * 32, "00" * 32, 0, [256, 1, 1], "gfx942", "00" * 32, None]
+    }
     assert seen["rows"][0]["kernarg_size"] == 0
 
 
@@ -144,13 +151,31 @@ def test_damaged_tables_are_refused(tmp_path: Path):
     rows = some_rows()[:7]
     blob = table.launch_table(rows, some_objects(rows), ARCHS, "some").blob
     assert probe(blob, tmp_path)["valid"]
-    damaged = [blob[:size] for size in (0, 7, 71, len(blob) - 8)] + [blob + bytes(8)]
-    for field in range(8, 72 - 4, 4):  # every count and offset; the last word is reserved
+    damaged = [blob[:size] for size in (0, 7, 79, len(blob) - 8)] + [blob + bytes(8)]
+    for field in range(8, 80 - 4, 4):  # every count and offset; the last word is reserved
         for value in (0xFFFFFFFF, len(blob) + 8):
             damaged.append(blob[:field] + struct.pack("<I", value) + blob[field + 4 :])
     damaged.append(b"X" + blob[1:])
     for text in damaged:
         assert probe(text, tmp_path) == {"valid": False}
+
+
+def test_recipes_that_do_not_exist_are_refused(tmp_path: Path):
+    rows = some_rows()[:1]
+    blob = table.launch_table(rows, some_objects(rows), ARCHS, "some").blob
+    objects = struct.unpack_from("<I", blob, 8 + 4 * (7 + 2))[0]
+    recipe = objects + 32 + 32 + 8 + 8 + 32
+    assert struct.unpack_from("<I", blob, recipe) == (1,)
+    damaged = blob[:recipe] + struct.pack("<I", 2) + blob[recipe + 4 :]
+    assert probe(damaged, tmp_path) == {"valid": False}
+
+
+def test_a_key_that_is_not_its_specs():
+    rows = some_rows()[:1]
+    objects = some_objects(rows)
+    objects[rows[0]["name"], "gfx950"]["key"] = "ab" * 32
+    with pytest.raises(table.TableError, match="for gfx950: its key is not that of its spec"):
+        table.launch_table(rows, objects, ARCHS, "some")
 
 
 def test_architectures_that_disagree():

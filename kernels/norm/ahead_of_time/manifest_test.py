@@ -14,7 +14,7 @@ CODE_OBJECTS = {
     for path in map(Path, os.environ["CODE_OBJECTS"].split())
     if path.suffix in (".cubin", ".hsaco")
 }
-PACK = next(path for path in map(Path, os.environ["PACK"].split()) if path.suffix == ".pack")
+PACK = Path(os.environ["PACK"])
 # The kernels of an operation.
 SYMBOLS = {
     "layer_backward": {"norm_backward"},

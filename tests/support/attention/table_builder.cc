@@ -63,6 +63,11 @@ uint32_t TableBuilder::keep(const std::string& text) {
   return at;
 }
 
+uint32_t TableBuilder::add_recipe(const std::string& text) {
+  recipes_.push_back(keep(text));
+  return static_cast<uint32_t>(recipes_.size());
+}
+
 void TableBuilder::add(const std::string& name, Row row, kernels::MakeLaunch launch,
                        const std::vector<kernels::CodeObjectRow>& objects) {
   row.name = keep(name);
@@ -90,12 +95,13 @@ kernels::LaunchTable TableBuilder::build(const std::string& variant_set) {
   for (size_t i = 0; i < archs.size(); ++i) archs_[i].copy(archs[i].name, sizeof(archs[i].name));
 
   kernels::TableHeader header = {};
-  std::memcpy(header.magic, "ATTNTBL1", sizeof(header.magic));
+  std::memcpy(header.magic, "ATTNTBL2", sizeof(header.magic));
   header.row_count = static_cast<uint32_t>(rows_.size());
   header.arch_count = static_cast<uint32_t>(archs.size());
   header.bucket_count = static_cast<uint32_t>(buckets.size());
   header.slot_count = static_cast<uint32_t>(slots.size());
   header.slot_row_count = static_cast<uint32_t>(slot_rows.size());
+  header.recipe_count = static_cast<uint32_t>(recipes_.size());
   header.variant_set = keep(variant_set);
   header.string_size = static_cast<uint32_t>(strings_.size());
   Blob blob;
@@ -106,6 +112,7 @@ kernels::LaunchTable TableBuilder::build(const std::string& variant_set) {
   header.buckets = blob.add(buckets);
   header.slots = blob.add(slots);
   header.slot_rows = blob.add(slot_rows);
+  header.recipes = blob.add(recipes_);
   header.strings = blob.add(strings_.data(), strings_.size());
   header.total_size = static_cast<uint32_t>(blob.bytes().size());
   std::memcpy(blob.bytes().data(), &header, sizeof(header));

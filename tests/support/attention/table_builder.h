@@ -15,6 +15,8 @@ namespace AITER_ATTN_NAMESPACE::testing {
 class TableBuilder {
  public:
   explicit TableBuilder(std::vector<std::string> archs) : archs_(std::move(archs)) {}
+  // For CodeObjectRow::recipe.
+  uint32_t add_recipe(const std::string& text);
   // Rows of a kind must follow each other. objects are by arch; one without a key: not on that
   // arch. Of row, name and launch are filled in.
   void add(const std::string& name, kernels::Row row, kernels::MakeLaunch launch,
@@ -33,6 +35,7 @@ class TableBuilder {
   std::vector<kernels::Row> rows_;
   std::vector<kernels::CodeObjectRow> objects_;
   std::vector<kernels::MakeLaunch> launches_;
+  std::vector<uint32_t> recipes_;
   std::string strings_;
   std::vector<uint64_t> blob_;
 };

@@ -342,7 +342,14 @@ Table& table() {
   return *table;
 }
 
+std::vector<unsigned char> pack_without_rows() {
+  const std::string_view object = kObjectWithoutRow;
+  return make_pack({{runtime::parse_hex(kKeyWithoutRow).value(), {object.begin(), object.end()}}});
+}
+
 }  // namespace
+
+const char kKeyWithoutRow[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 const Row& test_row(std::string_view name) {
   const kernels::LaunchTable& table = kernels::launch_table();
@@ -365,10 +372,10 @@ const LaunchTable& launch_table() {
   return table;
 }
 
-EmbeddedPack embedded_pack() {
-  static const std::vector<unsigned char>* const bytes =
-      new std::vector<unsigned char>(testing::table().pack());
-  return {bytes->data(), bytes->size()};
+std::vector<EmbeddedPack> embedded_packs() {
+  static const auto* const packs = new std::vector<std::vector<unsigned char>>{
+      testing::table().pack(), testing::pack_without_rows()};
+  return {{(*packs)[0].data(), (*packs)[0].size()}, {(*packs)[1].data(), (*packs)[1].size()}};
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels

@@ -42,4 +42,8 @@ const kernels::Row& test_row(std::string_view name);
 // The key of a row's code object, as 64 hex digits.
 std::string test_key(std::string_view name, std::string_view arch);
 
+// The embedded packs are two: that of the table, and one with this object, which no row has.
+extern const char kKeyWithoutRow[];  // 64 hex digits
+inline constexpr char kObjectWithoutRow[] = "a norm's";
+
 }  // namespace AITER_ATTN_NAMESPACE::testing

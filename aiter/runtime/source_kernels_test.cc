@@ -1,5 +1,5 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "aiter/runtime/rtc/source_kernels.h"
+#include "aiter/runtime/source_kernels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +8,9 @@
 #include <cstdlib>
 #include <optional>
 
+#include "aiter/runtime/store/cache.h"
+#include "aiter/runtime/store/compiling.h"
+#include "aiter/runtime/store/pack.h"
 #include "tests/support/runtime/pack.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -57,21 +60,23 @@ class Kernels : public ::testing::Test {
     options.headers = {{"x.h", "header"}};
     options.flags = {"-std=c++17"};
     options.ahead_of_time = {{"sm_80", kRecipe}, {"sm_90", kRecipe}};
-    options.pack = pack_.data();
-    options.pack_size = pack_.size();
+    options.is_built_in = [this](const Digest& key) { return pack_.size_of(key) > 0; };
     options.build_flag = "--//kernels:built_in";
     options.build_archs = "gfx942 sm_80 sm_90";
     options.build_list = "kernels.bzl";
     options.run_time_compile = when_;
-    options.open_compiler = [this](const std::string& arch) {
-      opened_.push_back(arch);
-      return std::make_unique<TextCompiler>(compiled_);
-    };
+    options.compilers = &compilers_;
     return options;
   }
-  Bytes get(SourceKernels& kernels, const SourceKernel& kernel, const std::string& arch) {
-    const CodeObjectSpec spec = kernels.spec(kernel, arch);
-    return kernels.store().get({spec.key(), {}, &spec});
+  // From what is built in, else compiled.
+  Bytes get(const CodeObjectRef& ref) {
+    if (when_ != RunTimeCompile::kAlways) {
+      if (std::optional<Bytes> bytes = pack_.get(ref)) return *bytes;
+    }
+    return compiling_.get(ref).value();
+  }
+  Bytes get(const SourceKernels& kernels, const SourceKernel& kernel, const std::string& arch) {
+    return get(kernels.code_object(kernel, arch).ref());
   }
   template <typename Call>
   Error error_of(Call&& call) {
@@ -83,24 +88,31 @@ class Kernels : public ::testing::Test {
     return Error(Status::kOk, "nothing thrown");
   }
 
-  const std::vector<unsigned char> pack_ =
+  const std::vector<unsigned char> packed_ =
       testing::make_pack({{built_in_spec("sm_80").key(), kBuiltIn}});
+  PackProvider pack_{"the library", packed_.data(), packed_.size()};
   RunTimeCompile when_ = RunTimeCompile::kMissing;
   std::atomic<int> compiled_{0};
   std::vector<std::string> opened_;
+  Compilers compilers_{[this](const std::string& arch) {
+    opened_.push_back(arch);
+    return std::make_unique<TextCompiler>(compiled_);
+  }};
+  CacheProvider compiling_{{}, std::make_unique<CompilingProvider>(compilers_)};
 };
 
 TEST_F(Kernels, WhatIsBuiltInNeedsNoCompiler) {
-  SourceKernels kernels(options());
-  EXPECT_EQ(kernels.spec(kKernel, "sm_80").canonical(), built_in_spec("sm_80").canonical());
+  const SourceKernels kernels(options());
+  EXPECT_EQ(kernels.code_object(kKernel, "sm_80").spec.canonical(),
+            built_in_spec("sm_80").canonical());
   EXPECT_EQ(get(kernels, kKernel, "sm_80"), kBuiltIn);
   EXPECT_EQ(get(kernels, kKernel, "sm_89"), kBuiltIn);  // runs the machine code of sm_80
   EXPECT_THAT(opened_, ElementsAre());
 }
 
 TEST_F(Kernels, WhatIsMissingIsCompiled) {
-  SourceKernels kernels(options());
-  const CodeObjectSpec spec = kernels.spec(kKernel, "sm_90");
+  const SourceKernels kernels(options());
+  const CodeObjectSpec spec = kernels.code_object(kKernel, "sm_90").spec;
   EXPECT_EQ(spec.arch, "for sm_90");
   EXPECT_EQ(spec.toolchain, "text 1");
   EXPECT_EQ(spec.source, hex(sha256("source", 6)));
@@ -114,44 +126,44 @@ TEST_F(Kernels, WhatIsMissingIsCompiled) {
 }
 
 TEST_F(Kernels, TheOrderOfAKernelsFlagsIsOfNoMatter) {
-  SourceKernels kernels(options());
-  EXPECT_EQ(kernels.spec({"a.cpp", {"-DB=1", "-DA=1"}}, "sm_90").canonical(),
-            kernels.spec({"a.cpp", {"-DA=1", "-DB=1"}}, "sm_90").canonical());
+  const SourceKernels kernels(options());
+  const SourceCodeObject one = kernels.code_object({"a.cpp", {"-DB=1", "-DA=1"}}, "sm_90");
+  const SourceCodeObject other = kernels.code_object({"a.cpp", {"-DA=1", "-DB=1"}}, "sm_90");
+  EXPECT_EQ(one.spec.canonical(), other.spec.canonical());
 }
 
 TEST_F(Kernels, SwitchedOffWhatIsMissingIsAnErrorWithANextStep) {
   when_ = RunTimeCompile::kNever;
-  SourceKernels kernels(options());
+  const SourceKernels kernels(options());
   EXPECT_EQ(get(kernels, kKernel, "sm_80"), kBuiltIn);
-  const Error error = error_of([&] { kernels.spec(kKernel, "sm_90"); });
+  const Error error = error_of([&] { kernels.code_object(kKernel, "sm_90"); });
   EXPECT_EQ(error.status(), Status::kUnsupported);
   EXPECT_THAT(error.what(),
               AllOf(HasSubstr("a.cpp (-DX=1)"), HasSubstr("sm_90"), HasSubstr("AITER_ATTN_RTC=0"),
                     HasSubstr("kernels.bzl"), EndsWith("--//kernels:built_in=sm_90")));
   // An arch whose machine code the device runs; one that the flag does not take.
-  EXPECT_THAT(error_of([&] { kernels.spec({"a.cpp", {}}, "sm_89"); }).what(),
+  EXPECT_THAT(error_of([&] { kernels.code_object({"a.cpp", {}}, "sm_89"); }).what(),
               EndsWith("--//kernels:built_in=sm_80"));
-  EXPECT_THAT(error_of([&] { kernels.spec(kKernel, "sm_120"); }).what(),
+  EXPECT_THAT(error_of([&] { kernels.code_object(kKernel, "sm_120"); }).what(),
               AllOf(HasSubstr("gfx942 sm_80 sm_90 alone"), Not(HasSubstr("--//"))));
   EXPECT_THAT(opened_, ElementsAre());
 }
 
 TEST_F(Kernels, SwitchedOnWhatIsBuiltInIsCompiledToo) {
   when_ = RunTimeCompile::kAlways;
-  SourceKernels kernels(options());
+  const SourceKernels kernels(options());
   EXPECT_EQ(text(get(kernels, kKernel, "sm_80")), "sourceheaderfor sm_80-std=c++17-DX=1");
 }
 
-TEST_F(Kernels, WithoutAPackAllIsCompiled) {
+TEST_F(Kernels, WithoutRecipesAllIsCompiled) {
   SourceKernelsOptions without = options();
-  without.pack = nullptr;
   without.ahead_of_time.clear();
-  SourceKernels kernels(std::move(without));
+  const SourceKernels kernels(std::move(without));
   EXPECT_EQ(text(get(kernels, kKernel, "sm_80")), "sourceheaderfor sm_80-std=c++17-DX=1");
 }
 
 TEST_F(Kernels, ASourceThatDoesNotCompileIsTriedOnce) {
-  SourceKernels kernels(options());
+  const SourceKernels kernels(options());
   for (int i = 0; i < 2; ++i) {
     const Error error = error_of([&] { get(kernels, {"b.cpp", {}}, "sm_90"); });
     EXPECT_EQ(error.status(), Status::kInternal);
@@ -161,22 +173,25 @@ TEST_F(Kernels, ASourceThatDoesNotCompileIsTriedOnce) {
 }
 
 TEST_F(Kernels, SpecsOfOthersAreNotCompiled) {
-  SourceKernels kernels(options());
-  const CodeObjectSpec ours = kernels.spec(kKernel, "sm_90");
+  const SourceKernels kernels(options());
+  const SourceCodeObject ours = kernels.code_object(kKernel, "sm_90");
   for (std::string CodeObjectSpec::* field :
        {&CodeObjectSpec::headers, &CodeObjectSpec::source, &CodeObjectSpec::toolchain}) {
-    CodeObjectSpec other = ours;
-    other.*field += "x";
-    EXPECT_EQ(error_of([&] { kernels.store().get({other.key(), {}, &other}); }).status(),
-              Status::kUnsupported);
+    SourceCodeObject other = ours;
+    other.spec.*field += "x";
+    EXPECT_EQ(compiling_.get(other.ref()), std::nullopt);
   }
-  EXPECT_EQ(error_of([&] { kernels.store().get({ours.key(), {}}); }).status(),
-            Status::kUnsupported);
+  // Of a row whose source is not in this process; and of nothing but a key.
+  CodeObjectRef ref = ours.ref();
+  ref.source = nullptr;
+  EXPECT_EQ(compiling_.get(ref), std::nullopt);
+  EXPECT_EQ(compiling_.get({ours.spec.key(), {}}), std::nullopt);
   EXPECT_EQ(compiled_, 0);
 }
 
 TEST_F(Kernels, AnUnknownSourceIsNamed) {
-  const Error error = error_of([&] { SourceKernels(options()).spec({"c.cpp", {}}, "sm_90"); });
+  const Error error =
+      error_of([&] { SourceKernels(options()).code_object({"c.cpp", {}}, "sm_90"); });
   EXPECT_EQ(error.status(), Status::kInvalidArgument);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("'c.cpp'"), HasSubstr("a.cpp, b.cpp")));
 }

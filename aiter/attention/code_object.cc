@@ -1,0 +1,29 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/attention/code_object.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+namespace AITER_ATTN_NAMESPACE::attention {
+
+runtime::Digest digest(const uint8_t (&bytes)[32]) {
+  runtime::Digest digest;
+  std::copy(std::begin(bytes), std::end(bytes), digest.begin());
+  return digest;
+}
+
+runtime::CodeObjectRef code_object_ref(const kernels::LaunchTable& table,
+                                       const kernels::CodeObjectRow& object) {
+  runtime::CodeObjectRef ref = {digest(object.key), digest(object.sha256)};
+  if (*ref.sha256 == runtime::Digest{}) ref.sha256.reset();  // no bytes were built
+  if (object.recipe) {
+    ref.spec = [&table, &object] {
+      return runtime::Recipe::parse(table.recipe(object))
+          .spec(runtime::hex(digest(object.source)), std::string(table.arch(object)), {});
+    };
+  }
+  return ref;
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,0 +1,35 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// The library's store: one for all kernels, whatever they compute.
+#pragma once
+
+#include <cstdint>
+
+#include "aiter/runtime/rtc/compilers.h"
+#include "aiter/runtime/store/store.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+
+// AITER_ATTN_RTC: when kernels are compiled at run time.
+inline constexpr char kRunTimeCompileVariable[] = "AITER_ATTN_RTC";
+enum class RunTimeCompile {
+  kMissing,  // not set: those that are not built in
+  kNever,    // "0"
+  kAlways,   // "1": also those that are built in, where their source is
+};
+
+// Reads the variable. Throws Status::kInvalidArgument for any other value.
+RunTimeCompile run_time_compile();
+
+// Its providers are in library.cc, in their order. Throws Status::kInvalidArgument for a wrong
+// AITER_ATTN_RTC, _CACHE_DIR or _CACHE_MAX_SIZE, Status::kCorrupt where an embedded pack is
+// damaged.
+const Store& library_store();
+
+// Those that the store compiles with.
+Compilers& library_compilers();
+
+// Bytes that a code object takes in the library's embedded packs; 0: it is in none.
+uint64_t embedded_size(const Digest& key);
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -1,0 +1,11 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "kernels/code_object/embedded_pack.h"
+
+namespace AITER_ATTN_NAMESPACE::kernels {
+
+EmbeddedPack attention_pack();  // :embedded_pack
+EmbeddedPack norm_pack();       // norm/ahead_of_time:pack
+
+std::vector<EmbeddedPack> embedded_packs() { return {attention_pack(), norm_pack()}; }
+
+}  // namespace AITER_ATTN_NAMESPACE::kernels
