@@ -12,6 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
+def rounded(number: int, step: int) -> int:
+    """The multiple of step that number needs."""
+    return -(-number // step) * step
+
+
 @dataclasses.dataclass(frozen=True)
 class ComputeUnit:
     """A compute unit's registers and memory, and the steps in which they are given out.
@@ -29,6 +34,12 @@ class ComputeUnit:
     sgpr_granule: int
     lds: int
     lds_granule: int
+
+    def waves_by_vgprs(self, count: int) -> int:
+        return self.vgprs // rounded(max(count, 1), self.vgpr_granule)
+
+    def waves_by_sgprs(self, count: int) -> int:
+        return self.sgprs // rounded(max(count, 1), self.sgpr_granule)
 
 
 @dataclasses.dataclass(frozen=True)

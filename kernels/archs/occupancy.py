@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kernels.archs.archs import ComputeUnit
+from kernels.archs.archs import ComputeUnit, rounded
 
 
 def waves_per_simd(kernel: Mapping[str, int], unit: ComputeUnit) -> int:
@@ -16,14 +16,10 @@ def waves_per_simd(kernel: Mapping[str, int], unit: ComputeUnit) -> int:
     waves = -(-kernel["max_workgroup_size"] // kernel["wavefront_size"])
     of_simd = min(
         unit.waves_per_simd,
-        unit.vgprs // _rounded(max(kernel["vgpr_count"], 1), unit.vgpr_granule),
-        unit.sgprs // _rounded(max(kernel["sgpr_count"], 1), unit.sgpr_granule),
+        unit.waves_by_vgprs(kernel["vgpr_count"]),
+        unit.waves_by_sgprs(kernel["sgpr_count"]),
     )
     workgroups = unit.simds * of_simd // waves
     if kernel["lds_size"]:
-        workgroups = min(workgroups, unit.lds // _rounded(kernel["lds_size"], unit.lds_granule))
+        workgroups = min(workgroups, unit.lds // rounded(kernel["lds_size"], unit.lds_granule))
     return -(-workgroups * waves // unit.simds)
-
-
-def _rounded(number: int, step: int) -> int:
-    return -(-number // step) * step
