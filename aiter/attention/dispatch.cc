@@ -64,8 +64,7 @@ bool suits_pages(const Row& row, const Request& request) {
 }
 
 // Why an instance that has the request's exact traits does not serve it.
-Mismatch::Reason shape_mismatch(const LaunchTable& table, const Row& row, const Request& request,
-                                int arch) {
+Mismatch::Reason shape_mismatch(const Row& row, const Request& request) {
   const Traits& traits = row.traits;
   // In group mode every instance checks bounds: the lengths are known on the device only.
   if (!request.traits.group_mode) {
@@ -83,8 +82,11 @@ Mismatch::Reason shape_mismatch(const LaunchTable& table, const Row& row, const 
                         row.head_size_alignment)) {
     return Mismatch::kAlignment;
   }
-  if (arch < 0 || !table.object(row, arch)) return Mismatch::kArch;
   return Mismatch::kNone;
+}
+
+bool is_for(const LaunchTable& table, const Row& row, int arch) {
+  return arch >= 0 && table.object(row, arch);
 }
 
 // The key of the instances of a kind that have the request's exact traits, in one bucket.
@@ -115,7 +117,8 @@ const Row* pick(const LaunchTable& table, Kind kind, uint16_t head_size_qk, uint
   int least = 0;
   for (const uint32_t index : table.rows(key_of(request, kind, head_size_qk, head_size_v))) {
     const Row& row = table.row(index);
-    if (shape_mismatch(table, row, request, arch) != Mismatch::kNone) continue;
+    if (shape_mismatch(row, request) != Mismatch::kNone) continue;
+    if (!is_for(table, row, arch)) continue;
     if (!goes_with(row, before)) continue;
     const int unneeded = unneeded_checks(row, request);
     if (!best || unneeded < least) {
@@ -263,7 +266,7 @@ Request make_request(const Problem& p, std::string_view arch) {
   return request;
 }
 
-Mismatch mismatch(const LaunchTable& table, const Row& row, const Request& request) {
+Mismatch mismatch(const Row& row, const Request& request) {
   const Traits& traits = row.traits;
   for (size_t i = 0; i < std::size(kTraits); ++i) {
     const TraitInfo& trait = kTraits[i];
@@ -277,7 +280,14 @@ Mismatch mismatch(const LaunchTable& table, const Row& row, const Request& reque
          request.head_size_v <= traits.head_size_v);
     if (!serves) return {Mismatch::kTrait, static_cast<uint8_t>(i)};
   }
-  return {shape_mismatch(table, row, request, table.find_arch(request.arch))};
+  return {shape_mismatch(row, request)};
+}
+
+Mismatch mismatch(const LaunchTable& table, const Row& row, const Request& request) {
+  const Mismatch why = mismatch(row, request);
+  const bool suits = why.reason == Mismatch::kNone;
+  if (suits && !is_for(table, row, table.find_arch(request.arch))) return {Mismatch::kArch};
+  return why;
 }
 
 const Row* Plan::row(Kind kind) const {

@@ -66,6 +66,9 @@ struct Mismatch {
   }
 };
 
+// Whatever the arch.
+Mismatch mismatch(const kernels::Row& row, const Request& request);
+
 Mismatch mismatch(const kernels::LaunchTable& table, const kernels::Row& row,
                   const Request& request);
 

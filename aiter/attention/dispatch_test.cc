@@ -25,6 +25,7 @@ using kernels::kTraits;
 using kernels::launch_table;
 using kernels::Row;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 float some_lse;
@@ -287,6 +288,93 @@ TEST(DispatchTest, RefusalsNameTheNearestAndWhatIsThere) {
   r = request();
   r.head_size_qk = 65536 + 64;
   EXPECT_THAT(refusal(r), HasSubstr("head sizes 65600 (q, k) and 128 (v)"));
+}
+
+struct Unserved {
+  const char* what;
+  void (*change)(Request*);
+  const char* set;  // NULL: none
+};
+
+// Forward of 256 x 256, head size 128, bf16, batch mode, with a mask and lse, and what is changed.
+constexpr Unserved kUnserved[] = {
+    {"no lse", [](Request* r) { r->traits.lse = false; }, "inference"},
+    {"dropout without lse", [](Request* r) { r->traits.lse = false, r->traits.dropout = true; },
+     "jax"},
+    {"dropout in group mode",
+     [](Request* r) {
+       r->traits.dropout = true, r->traits.group_mode = true, r->head_size_qk = 200;
+     },
+     "te"},
+    {"ALiBi and dropout",
+     [](Request* r) { r->traits.bias = kernels::Bias::kAlibi, r->traits.dropout = true; }, "te"},
+    {"a bias in group mode",
+     [](Request* r) {
+       r->traits.bias = kernels::Bias::kElementwise, r->traits.group_mode = true;
+       r->traits.dropout = true;
+     },
+     "full"},
+    {"a soft cap", [](Request* r) { r->traits.lse = false, r->traits.logits_soft_cap = true; },
+     "inference"},
+    {"a soft cap and dropout",
+     [](Request* r) { r->traits.logits_soft_cap = r->traits.dropout = true; }, "full"},
+    {"head size 256", [](Request* r) { r->head_size_qk = r->head_size_v = 256; }, "te"},
+    {"head size 264", [](Request* r) { r->head_size_qk = r->head_size_v = 264; }, nullptr},
+    {"an odd head size", [](Request* r) { r->head_size_qk = 100; }, nullptr},
+    {"fp8 of head size 256",
+     [](Request* r) {
+       r->traits.dtype = kernels::Dtype::kFp8, r->traits.lse = false;
+       r->traits.mask = false, r->head_size_qk = r->head_size_v = 256;
+     },
+     "full"},
+    {"fp8 and dropout",
+     [](Request* r) { r->traits.dtype = kernels::Dtype::kFp8, r->traits.dropout = true; }, nullptr},
+    {"backward of head size 96 and dropout",
+     [](Request* r) {
+       r->direction = Direction::kBackward, r->head_size_qk = r->head_size_v = 96;
+       r->traits.dropout = r->traits.deterministic = true;
+     },
+     "te"},
+    {"a cache in bf16",
+     [](Request* r) {
+       r->direction = Direction::kKvcacheForward, r->traits.logits_soft_cap = true;
+     },
+     "inference"},
+    {"a cache in pages that no tile of keys fills",
+     [](Request* r) {
+       r->direction = Direction::kKvcacheForward, r->traits.paged_kv = true, r->page_size = 48;
+     },
+     nullptr},
+    {"a cache with a bias",
+     [](Request* r) {
+       r->direction = Direction::kKvcacheForward;
+       r->traits.bias = kernels::Bias::kElementwise;
+     },
+     "full"},
+    {"what appends, with rotation",
+     [](Request* r) {
+       r->direction = Direction::kAppendKv, r->seqlen_new = 1;
+       r->traits.rotary = kernels::Rotary::kInterleaved;
+       r->head_size_qk = r->head_size_v = 256;
+     },
+     "inference"},
+};
+
+TEST(DispatchTest, RefusalsNameTheSmallestSetThatServes) {
+  for (const Unserved& unserved : kUnserved) {
+    SCOPED_TRACE(unserved.what);
+    Request r = request();
+    unserved.change(&r);
+    const std::string text = refusal(r);
+    if (unserved.set) {
+      EXPECT_THAT(text, EndsWith(std::string("Built with --//kernels:variants=test; build with "
+                                             "--//kernels:variants=") +
+                                 unserved.set));
+    } else {
+      EXPECT_THAT(text, EndsWith("; none of core, te, inference, jax, full serves it: change the "
+                                 "call"));
+    }
+  }
 }
 
 // What a hint says is what the build takes.

@@ -11,7 +11,9 @@
 
 #include "aiter/attention/code_object.h"
 #include "aiter/attention/error.h"
+#include "aiter/attention/published.h"
 #include "kernels/archs/archs.h"
+#include "kernels/variants/published_sets.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
@@ -222,8 +224,12 @@ std::string explain_unserved(const LaunchTable& table, const Request& request, c
       text += " With a workspace of attn_fwd_workspace_size bytes a kernel with lse serves it.";
     }
   }
-  return text + concat(" Built with --//kernels:variants=", table.variant_set(),
-                       "; build with a wider variant set for more");
+  text += concat(" Built with --//kernels:variants=", table.variant_set());
+  const std::string_view wider = smallest_published_set(request, plan);
+  if (!wider.empty()) return text + concat("; build with --//kernels:variants=", wider);
+  const std::vector<std::string_view> sets(kernels::kPublishedSets,
+                                           kernels::kPublishedSets + kernels::kPublishedSetCount);
+  return text + concat("; none of ", join(sets), " serves it: change the call");
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

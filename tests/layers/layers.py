@@ -98,6 +98,7 @@ LAYERS: dict[str, list[str]] = {
         "aiter/status.h",
         "kernels/archs/*",
         "kernels/launch_table/*",
+        "kernels/variants/*",
     ],
     # Norms and attention know nothing of each other. Which kernel serves is values in, values out.
     "aiter/norm/configure.*": [
@@ -124,6 +125,7 @@ LAYERS: dict[str, list[str]] = {
     # Kernels know the public face, and the contract.
     "kernels/archs/*": ["kernels/archs/*"],
     "kernels/launch_table/*": _CONTRACT,
+    "kernels/variants/*": ["kernels/archs/*", "kernels/variants/*", *_CONTRACT],
     "kernels/code_object/*": ["kernels/code_object/*"],
     "kernels/embedded_packs.cc": ["kernels/code_object/*"],
     # Device code of our own knows its folder; its launch code the contract, too.

@@ -1,0 +1,16 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// The published variant set to build for what this build does not serve.
+#pragma once
+
+#include <string_view>
+
+#include "aiter/attention/dispatch.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+
+// The published set with the fewest kernels that has all of the plan's for the request on its arch.
+// Empty: none has.
+std::string_view smallest_published_set(const Request& request, const Plan& plan);
+
+}  // namespace AITER_ATTN_NAMESPACE::attention
