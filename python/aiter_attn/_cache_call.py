@@ -64,6 +64,7 @@ class CacheCall(Arrays):
         self._arrays: dict[str, _C.Tensor] = {}
         self._names: dict[str, str] = {}
         self._appended: tuple[dict[str, int], dict[str, _C.Tensor]] | None = None
+        self._keys_left: tuple[list[int], list[int]] | None = None
 
         lengths = None
         if sequences is not None:
@@ -168,6 +169,30 @@ class CacheCall(Arrays):
         self._appended = numbers, of_append
         self._lend_lengths(longer)
 
+    def leave_out(self, cache_leftpad: Array) -> None:
+        """Has forward() attend to the keys behind the first cache_leftpad, int32 [batch], of each
+        sequence. Comes after set_lengths() or append()."""
+        if self._stream is not None:
+            raise _cache_problem.no_leftpad()
+        for name, array in zip(self._keys.names, self._keys[:2], strict=True):
+            if not hasattr(array, "reshape"):
+                raise TypeError(
+                    f"{name}: {type(array).__name__} has no reshape(), by which cache_leftpad sees "
+                    "keys one by one; pass numpy, torch or jax arrays, or cache_leftpad=None"
+                )
+        batch, room = self.problem.batch, self._over.room
+        leftpad = self._borrow("cache_leftpad", cache_leftpad)
+        _cache_problem.check_numbers("cache_leftpad", leftpad, (batch,), "[batch]")
+        check_contiguous("cache_leftpad", leftpad)
+        lengths, entries = self._arrays.get("seqlens_k"), self._arrays.get("batch_index")
+        self._keys_left = _cache_problem.keys_left(
+            [lengths.number(b) if lengths else room for b in range(batch)],
+            [leftpad.number(b) for b in range(batch)],
+            [entries.number(b) if entries else b for b in range(batch)],
+            (self._over.numbers["entries"], room),
+            self._appended[0]["seqlen_new"] if self._appended else 0,
+        )
+
     def forward(self, out: Any, wants_lse: bool, workspace: Array | None = None) -> tuple[Any, Any]:
         """(out, lse): out is the array given, or a new one for None; lse is None if not wanted."""
         made_out = self._output("out", out)
@@ -186,6 +211,8 @@ class CacheCall(Arrays):
         if self._appended is not None:
             self._check_attending(arrays)
             self._append_first(numbers, list(arrays), *self._appended)
+        if self._keys_left is not None:
+            numbers, arrays = self._key_by_key(numbers, arrays, *self._keys_left)
         self._asked(lambda: _C.kvcache_fwd(self.problem, numbers, arrays))
         lse = self._result(None, made_lse) if wants_lse else None
         return self._result(out, made_out), lse
@@ -220,6 +247,26 @@ class CacheCall(Arrays):
             self._asked(lambda: _C.plan_kvcache_fwd(self.problem, numbers, names, None))
         more_numbers = self._over.numbers | more_numbers
         self._asked(lambda: _C.append_kv(self.problem, more_numbers, arrays))
+
+    def _key_by_key(
+        self,
+        numbers: dict[str, int],
+        arrays: dict[str, _C.Tensor],
+        starts: list[int],
+        keys: list[int],
+    ) -> tuple[dict[str, int], dict[str, _C.Tensor]]:
+        """The call with every key of the cache as a page. What reshape() copies is read once the
+        new keys are there."""
+        count = numbers["entries"] * self._over.room
+        numbers = numbers | {"entries": count, "page_size": 1}
+        arrays = {x: y for x, y in arrays.items() if x not in ("seqlens_k", "batch_index")}
+        for field, name, cache in zip("kv", self._keys.names, self._keys[:2], strict=True):
+            rows: Any = cache
+            arrays[field] = self._borrow(name, rows.reshape((count, *rows.shape[2:])))
+        for field, listed in (("page_indptr", starts), ("page_indices", keys)):
+            made = self._framework.integers("cache_leftpad", self._lead, listed)
+            arrays[field] = self._borrow(field, made)
+        return numbers, arrays
 
     def _lend(self, field: str, array: Any, name: str = "") -> _C.Tensor:
         tensor = self._arrays[field] = self._borrow(name or field, array)

@@ -4,14 +4,25 @@ and to the numbers of the cache. Pure functions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple, SupportsIndex
 
 from aiter_attn import _C, _arguments, _problem
-from aiter_attn._errors import RoomError
+from aiter_attn._errors import RoomError, UnsupportedError
 from aiter_attn._options import Options
 from aiter_attn._problem import HasShape, Lengths, ShapeDtype
 
-__all__ = ["SPLITS", "Cached", "Rotary", "appended", "cached", "check_numbers", "rotary"]
+__all__ = [
+    "SPLITS",
+    "Cached",
+    "Rotary",
+    "appended",
+    "cached",
+    "check_numbers",
+    "keys_left",
+    "no_leftpad",
+    "rotary",
+]
 
 _IN_PLACE: Final = ("entries", "seqlen", "heads", "head size")
 _PAGES: Final = ("pages", "page size", "heads", "head size")
@@ -142,6 +153,56 @@ def rotary(cos: HasShape, sin: HasShape, q: HasShape, interleaved: bool) -> Rota
         )
     kind = _C.ROTARY_INTERLEAVED if interleaved else _C.ROTARY_HALVES
     return Rotary(kind, size, _arguments.integer("rotary_cos: rows", length))
+
+
+def no_leftpad() -> UnsupportedError:
+    """The error for cache_leftpad on a GPU."""
+    return UnsupportedError(
+        "cache_leftpad: given with arrays on a GPU, for which Composable Kernel has no kernel that "
+        "leaves the first keys out; pass None, and caches whose keys begin at 0, or arrays in "
+        "host memory"
+    )
+
+
+def keys_left(
+    lengths: Sequence[int],
+    left_out: Sequence[int],
+    entries: Sequence[int],
+    cache: tuple[int, int],
+    new: int,
+) -> tuple[list[int], list[int]]:
+    """(page_indptr, page_indices) of the keys behind those that each sequence leaves out, where
+    every key of a cache is a page.
+
+    lengths, left_out, entries: of each sequence: its keys, new ones among them, how many of the
+    first are left out, and its entry. cache: its entries, and their room. Raises ValueError for
+    numbers that are out of range.
+    """
+    count, room = cache
+    _arguments.integer(
+        "k_cache: keys in all entries, beside cache_leftpad", count * room, 2**31 - 1
+    )
+    starts, keys = [0], list[int]()
+    for b, (length, first, entry) in enumerate(zip(lengths, left_out, entries, strict=True)):
+        if not new <= length <= room:
+            less = f" less the new keys, {new}" if new else ""
+            raise RoomError(
+                f"cache_seqlens[{b}]: {length - new}; allowed here: 0 to {room - new}, the room of "
+                f"a sequence{less}"
+            )
+        if not 0 <= first <= length - new:
+            raise ValueError(
+                f"cache_leftpad[{b}]: {first}; allowed here: 0 to {length - new}, the keys that "
+                "the sequence has in the cache"
+            )
+        if not 0 <= entry < count:
+            raise ValueError(
+                f"cache_batch_idx[{b}]: {entry}; allowed here: 0 to {count - 1}, the entries of "
+                "k_cache"
+            )
+        keys.extend(range(entry * room + first, entry * room + length))
+        starts.append(len(keys))
+    return starts, keys
 
 
 def check_numbers(name: str, given: HasShape, shape: tuple[int, ...], dims: str) -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, overlo
 
 from aiter_attn import _arguments
 from aiter_attn._cache_call import CacheCall, Keys
-from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array, ArrayT
 from aiter_attn._fronts import by_framework
 from aiter_attn._options import options
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = [
     "appending",
     "check_entries",
-    "check_leftpad",
     "flash_attn_with_kvcache",
     "mha_batch_prefill",
 ]
@@ -123,7 +121,10 @@ def flash_attn_with_kvcache(
         cache_seqlens: how many keys each sequence has in the cache, before k: an int for all, or
             int32 [batch]. None: as many as it has room for; not with k.
         cache_batch_idx: int32 [batch]; not with block_table. None: 0, 1, 2, ...
-        cache_leftpad: None; Composable Kernel has no kernel for it.
+        cache_leftpad: int32 [batch]: how many of the first keys of each sequence are left out, at
+            most cache_seqlens: masks, ALiBi and lse are those of the others alone, and what is left
+            out is not read; k is written, and rotated, where it is without. In host memory, not
+            with block_table. None: none is.
         block_table: int32 [batch, pages of a sequence], contiguous: the pages of each sequence in
             their order. On the GPU kernels want pages in multiples of their tile of keys, and for
             k pages of 63 keys, or of seqlen_new - 1.
@@ -147,8 +148,7 @@ def flash_attn_with_kvcache(
     """
     with_lse = _arguments.flag("return_softmax_lse", return_softmax_lse)
     interleaved = _arguments.flag("rotary_interleaved", rotary_interleaved)
-    check_leftpad(cache_leftpad)
-    check_entries(cache_batch_idx, block_table)
+    check_entries(cache_batch_idx, cache_leftpad, block_table)
     tables = appending(k, v, rotary_cos, rotary_sin, cache_seqlens)
     call = CacheCall(
         q,
@@ -168,21 +168,18 @@ def flash_attn_with_kvcache(
         call.append(k, v, cache_seqlens, tables, interleaved)
     elif cache_seqlens is not None:
         call.set_lengths(cache_seqlens)
+    if cache_leftpad is not None:
+        call.leave_out(cache_leftpad)
     out, lse = call.forward(None, with_lse, workspace)
     return (out, lse) if with_lse else out
 
 
-def check_leftpad(cache_leftpad: Array | None) -> None:
-    if cache_leftpad is not None:
-        raise UnsupportedError(
-            "cache_leftpad: Composable Kernel has no kernel that leaves the first keys out; pass "
-            "None, and caches whose keys begin at 0"
-        )
-
-
-def check_entries(cache_batch_idx: Array | None, block_table: Array | None) -> None:
-    if block_table is not None and cache_batch_idx is not None:
-        raise ValueError("cache_batch_idx: given beside block_table; allowed: one of them")
+def check_entries(
+    cache_batch_idx: Array | None, cache_leftpad: Array | None, block_table: Array | None
+) -> None:
+    for name, given in (("cache_batch_idx", cache_batch_idx), ("cache_leftpad", cache_leftpad)):
+        if block_table is not None and given is not None:
+            raise ValueError(f"{name}: given beside block_table; allowed: one of them")
 
 
 def appending(

@@ -316,6 +316,84 @@ PLACES: dict[str, Refusal] = {
     ),
 }
 
+LEFT_OUT: dict[str, Refusal] = {
+    "more left out than there are": (
+        cached,
+        {"cache_leftpad": numbers(4, 6), "cache_seqlens": numbers(4, 5)},
+        ValueError,
+        "cache_leftpad[1]: 6; allowed here: 0 to 5, the keys that the sequence has in the cache",
+    ),
+    "new keys left out": (
+        appended,
+        {"cache_leftpad": numbers(4, 0)},
+        ValueError,
+        "cache_leftpad[0]: 4; allowed here: 0 to 3, the keys that the sequence has in the cache",
+    ),
+    "fewer than none left out": (
+        cached,
+        {"cache_leftpad": numbers(-1, 0)},
+        ValueError,
+        "cache_leftpad[0]: -1; allowed here: 0 to 12, the keys",
+    ),
+    "keys left out of more than the room": (
+        cached,
+        {"cache_leftpad": numbers(1, 1), "cache_seqlens": numbers(12, 13)},
+        ValueError,
+        "cache_seqlens[1]: 13; allowed here: 0 to 12, the room of a sequence",
+    ),
+    "keys left out where new ones find no room": (
+        appended,
+        {"cache_leftpad": numbers(1, 1), "cache_seqlens": numbers(7, 8)},
+        ValueError,
+        "cache_seqlens[1]: 8; allowed here: 0 to 7, the room of a sequence less the new keys, 5",
+    ),
+    "keys left out of an entry that is not there": (
+        cached,
+        {"cache_leftpad": numbers(1, 1), "cache_batch_idx": numbers(0, 3)},
+        ValueError,
+        "cache_batch_idx[1]: 3; allowed here: 0 to 2, the entries of k_cache",
+    ),
+    "keys left out of one sequence alone": (
+        cached,
+        {"cache_leftpad": numbers(1)},
+        ValueError,
+        "cache_leftpad: shape (1,); allowed here: (2,) [batch]",
+    ),
+    "keys left out in int64": (
+        cached,
+        {"cache_leftpad": numpy.array([1, 1])},
+        TypeError,
+        "cache_leftpad: dtype int64; allowed: int32",
+    ),
+    "keys left out of pages": (
+        paged,
+        {"cache_leftpad": numbers(1, 1)},
+        ValueError,
+        "cache_leftpad: given beside block_table; allowed: one of them",
+    ),
+    "keys left out of caches without reshape": (
+        cached,
+        {"cache_leftpad": numbers(1, 1), "k_cache": Exporter(K)},
+        TypeError,
+        "k_cache: Exporter has no reshape(), by which cache_leftpad sees keys one by one; pass",
+    ),
+    "keys left out on a GPU": (
+        cached,
+        {
+            name: Exporter(array, device=(KDL_ROCM, 0))
+            for name, array in {
+                "q": Q,
+                "k_cache": K,
+                "v_cache": V,
+                "cache_leftpad": numbers(1, 1),
+            }.items()
+        },
+        aiter_attn.UnsupportedError,
+        "cache_leftpad: given with arrays on a GPU, for which Composable Kernel has no kernel that "
+        "leaves the first keys out; pass None",
+    ),
+}
+
 ARRAYS: dict[str, Refusal] = {
     "a cache of three dimensions": (
         cached,
@@ -558,12 +636,6 @@ OPTIONS: dict[str, Refusal] = {
         ValueError,
         "k: given, but cache_seqlens is None; pass cache_seqlens, too",
     ),
-    "keys left out": (
-        cached,
-        {"cache_leftpad": numbers(1, 1)},
-        NotImplementedError,
-        "cache_leftpad: Composable Kernel has no kernel that leaves the first keys out; pass None",
-    ),
     "too many splits": (
         cached,
         {"num_splits": 129},
@@ -635,7 +707,7 @@ EXPLAINED: dict[str, Refusal] = {
     "splits": (explained, {"num_splits": 129}, ValueError, "num_splits: 129; allowed: 1 to 128"),
     "sequences": (explained, {"sequences": 3}, TypeError, "sequences: 3; allowed: (batch, max_"),
 }
-TABLES_OF_WRONG = (LENGTHS, PLACES, ARRAYS, ATTENDING, ROTARY, OPTIONS, EXPLAINED)
+TABLES_OF_WRONG = (LENGTHS, PLACES, LEFT_OUT, ARRAYS, ATTENDING, ROTARY, OPTIONS, EXPLAINED)
 WRONG = {name: refusal for table in TABLES_OF_WRONG for name, refusal in table.items()}
 
 

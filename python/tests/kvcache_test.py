@@ -293,6 +293,72 @@ def test_by_place_the_arguments_are_those_of_flash_attn() -> None:
 
 
 @each_mask
+@each_dtype
+def test_keys_left_out(dtype: str, mask: str) -> None:
+    """Keys left out, and the room behind, hold NaN: neither is read. Entries are chosen; ALiBi
+    counts from the first key that is not left out."""
+    q, (k, v) = queries(3, dtype), caches(dtype, 4)
+    entries, left_out = numbers(3, 1, 1), numbers(2, 0, 9)
+    for b, entry in enumerate(entries[:2]):
+        for cache in (k, v):
+            cache[entry, : left_out[b]] = cache[entry, LENGTHS[b] :] = numpy.nan
+    for cache, fresh in zip((k, v), caches(dtype), strict=True):  # of the second and the third
+        cache[1, 9:17] = fresh[0, 9:17]
+    slopes = None if "window" in mask else SLOPES
+    got = aiter_attn.flash_attn_with_kvcache(
+        q,
+        k,
+        v,
+        cache_seqlens=LENGTHS,
+        cache_batch_idx=entries,
+        cache_leftpad=left_out,
+        return_softmax_lse=True,
+        alibi_slopes=slopes,
+        **MASKS[mask],
+    )
+    for b, entry in enumerate(entries):
+        out, lse, queries_b = (x[b : b + 1] for x in (*got, q))
+        keys_b, values_b = (x[entry : entry + 1, left_out[b] : LENGTHS[b]] for x in (k, v))
+        lengths = [LENGTHS[b] - left_out[b]]
+        check_all((out, lse), queries_b, keys_b, values_b, lengths, slopes=slopes, **MASKS[mask])
+
+
+@pytest.mark.parametrize("strided", [False, True], ids=["contiguous", "strided"])
+@each_mask
+def test_keys_left_out_beside_new_ones(mask: str, strided: bool) -> None:
+    """New keys are written, and rotated, as without: tokens count what is left out."""
+    q, (k, v), (new_k, new_v) = queries(4), caches(), new(3)
+    if strided:  # a cache whose keys cannot be told by one stride
+        k, v = (numpy.concatenate([x, x], 1)[:, :ROOM] for x in (k, v))
+    cos, sin = draw(ROOM + 4, 8, seed=8), draw(ROOM + 4, 8, seed=9)
+    left_out = numbers(5, 0, 9)
+    for b in range(BATCH):
+        k[b, : left_out[b]] = v[b, : left_out[b]] = numpy.nan
+    before_k, before_v = k.copy(), v.copy()
+    appended = {"rotary_cos": cos, "rotary_sin": sin, "cache_seqlens": LENGTHS}
+    other_k, other_v = k.copy(), v.copy()
+    aiter_attn.flash_attn_with_kvcache(q, other_k, other_v, new_k, new_v, **appended)
+    out, lse = aiter_attn.flash_attn_with_kvcache(
+        q, k, v, new_k, new_v, **appended, cache_leftpad=left_out, return_softmax_lse=True,
+        **MASKS[mask],
+    )  # fmt: skip
+    numpy.testing.assert_array_equal(k, other_k)
+    numpy.testing.assert_array_equal(v, other_v)
+    options = dict(MASKS[mask])
+    window = options.pop("window_size", (-1, -1))
+    for b, length in enumerate(LENGTHS):
+        tokens = length + numpy.arange(4)
+        turned_q = rotated(q[b], tokens if mask != "no mask" else length.repeat(4), cos, sin, True)
+        keys = numpy.concatenate(
+            [before_k[b, left_out[b] : length], rotated(new_k[b], tokens[:3], cos, sin, True)]
+        )
+        values = numpy.concatenate([before_v[b, left_out[b] : length], new_v[b]])
+        exact = attention(turned_q, keys, values, window=window, **options)
+        numpy.testing.assert_allclose(out[b], exact[0], 1e-4, 1e-5)
+        numpy.testing.assert_allclose(lse[b], exact[1], 1e-5, 1e-5)
+
+
+@each_mask
 def test_varlen_queries_over_pages(mask: str) -> None:
     lengths_q, lengths_k = (3, 0, 5), (7, 4, 16)
     k, v = caches()

@@ -15,6 +15,7 @@ from python.tests.torch_reference import draw
 LENGTHS = torch.tensor([3, 7], dtype=torch.int32)
 TABLE = torch.tensor([[0, 1], [2, 0]], dtype=torch.int32)
 ENTRIES = torch.tensor([2, 0], dtype=torch.int32)
+LEFT_OUT = torch.tensor([1, 4], dtype=torch.int32)
 
 
 def made(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -32,6 +33,7 @@ def arrays(*tensors: Any) -> list[Any]:
         {"cache_seqlens": LENGTHS, "window_size": (3, 0)},
         {"cache_seqlens": LENGTHS, "cache_batch_idx": ENTRIES, "softcap": 2.0},
         {"cache_seqlens": LENGTHS, "block_table": TABLE, "softmax_scale": 0.3},
+        {"cache_seqlens": LENGTHS, "cache_batch_idx": ENTRIES, "cache_leftpad": LEFT_OUT},
         {"alibi_slopes": torch.tensor([0.5, 0.25, 0.125, 0.1]), "num_splits": 2},
     ],
 )
@@ -46,23 +48,35 @@ def test_as_numpys(options: dict[str, Any]) -> None:
     assert torch.equal(out, got[0])
 
 
-def step(q: Any, k_cache: Any, v_cache: Any, new: Any, table: Any, lengths: Any) -> Any:
+def step(
+    q: Any, k_cache: Any, v_cache: Any, new: Any, table: Any, lengths: Any, left_out: Any = None
+) -> Any:
     """A turn of generation: what it appends is rotated."""
     return aiter_attn.flash_attn_with_kvcache(
-        q, k_cache, v_cache, new, new, table, table, cache_seqlens=lengths, causal=True
+        q,
+        k_cache,
+        v_cache,
+        new,
+        new,
+        table,
+        table,
+        cache_seqlens=lengths,
+        cache_leftpad=left_out,
+        causal=True,
     )
 
 
+@pytest.mark.parametrize("left_out", [None, LEFT_OUT])
 @pytest.mark.parametrize("lengths", [5, LENGTHS])
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_appended_in_compiled_code(lengths: Any, dynamic: bool) -> None:
+def test_appended_in_compiled_code(lengths: Any, dynamic: bool, left_out: Any) -> None:
     q, new, table = made(2, 2, 4, 16), made(2, 2, 2, 16), made(9, 8)
     caches = made(2, 9, 2, 16), made(2, 9, 2, 16, seed=1)
     changed = [x.clone() for x in caches]
     torch.compiler.reset()
     compiled = torch.compile(step, fullgraph=True, backend="aot_eager", dynamic=dynamic)
-    out = compiled(q, *changed, new, table, lengths)
-    of_numpy = arrays(q, *caches, new, table, lengths)
+    out = compiled(q, *changed, new, table, lengths, left_out)
+    of_numpy = arrays(q, *caches, new, table, lengths, left_out)
     numpy.testing.assert_array_equal(out, step(*of_numpy))
     for cache, want, before in zip(changed, of_numpy[1:3], caches, strict=True):
         numpy.testing.assert_array_equal(cache, want)
@@ -87,7 +101,7 @@ def test_operators() -> None:
     q, k, v = made(2, 2, 4, 16), made(3, 9, 2, 16), made(3, 9, 2, 16, seed=1)
     new, table = made(2, 2, 2, 16), made(9, 8)
     options = (None, None, True, -1, -1, 0.0)
-    cached = (LENGTHS, None, None, None, 0, *options)
+    cached = (LENGTHS, None, None, LEFT_OUT, None, 0, *options)
     for with_lse in (False, True):
         torch.library.opcheck(operators.mha_fwd_kvcache.default, (q, k, v, *cached, with_lse))
     appended = (new, new, table, table, True)
@@ -124,5 +138,5 @@ def test_refusals() -> None:
         function(q, k.to("meta"), v)
     with pytest.raises(ValueError, match=r"^cache_seqlens"):
         function(q, k, v, cache_seqlens=torch.tensor([3, 70], dtype=torch.int32))
-    with pytest.raises(NotImplementedError, match=r"^cache_leftpad"):
-        function(q, k, v, cache_leftpad=LENGTHS)
+    with pytest.raises(ValueError, match=r"^cache_leftpad\[1\]: 7; allowed here: 0 to 5"):
+        function(q, k, v, cache_seqlens=5, cache_leftpad=LENGTHS)

@@ -183,6 +183,17 @@ class Framework:
                 f"not follow the array API standard ({error}); pass an int32 array"
             ) from error
 
+    def integers(self, name: str, like: Any, numbers: Sequence[int]) -> Any:
+        """An int32 array of the numbers on like's device. Raises TypeError as empty() does."""
+        try:
+            namespace = like.__array_namespace__()
+            return namespace.asarray(numbers, dtype=namespace.int32, device=like.device)
+        except (AttributeError, TypeError) as error:
+            raise TypeError(
+                f"{name}: an array of numbers cannot be made for {type(like).__name__}, which does "
+                f"not follow the array API standard ({error}); pass numpy, torch or jax arrays"
+            ) from error
+
     def copy(self, name: str, array: Any) -> Any:
         """A writable array with the same numbers. Raises TypeError as empty() does."""
         try:

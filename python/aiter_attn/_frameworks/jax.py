@@ -46,6 +46,11 @@ class Adapter(Framework):
     def full(self, name: str, like: Any, shape: Sequence[int], value: int) -> Any:
         return self.module.numpy.full(shape, value, "int32", device=like.device)
 
+    def integers(self, name: str, like: Any, numbers: Sequence[int]) -> Any:
+        import numpy
+
+        return self.module.device_put(numpy.array(numbers, "int32"), like.device)
+
     def copy(self, name: str, array: Any) -> Any:
         import numpy
 

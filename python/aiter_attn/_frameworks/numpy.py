@@ -61,6 +61,9 @@ class Adapter(Framework):
     def full(self, name: str, like: Any, shape: Sequence[int], value: int) -> Any:
         return self.module.full(shape, value, "int32")
 
+    def integers(self, name: str, like: Any, numbers: Sequence[int]) -> Any:
+        return self.module.array(numbers, "int32")
+
     def copy(self, name: str, array: Any) -> Any:
         return self.module.array(array, order="C")
 

@@ -79,6 +79,10 @@ class Adapter(Framework):
         torch = self.module
         return torch.full(tuple(shape), value, dtype=torch.int32, device=like.device)
 
+    def integers(self, name: str, like: Any, numbers: Sequence[int]) -> Any:
+        torch = self.module
+        return torch.tensor(numbers, dtype=torch.int32, device=like.device)
+
     def copy(self, name: str, array: Any) -> Any:
         return array.detach().clone(memory_format=self.module.contiguous_format)
 

@@ -20,8 +20,8 @@ _NAMES: Final = ("softmax_scale", "causal", "window_size", "softcap")
 _OPTIONS: Final = f"Tensor? alibi_slopes, {schema(_NAMES)}, bool return_lse"
 # cache_seqlens is an array, or a number: cache_seqlen.
 _CACHED: Final = (
-    "Tensor? cache_seqlens, SymInt? cache_seqlen, Tensor? cache_batch_idx, Tensor? block_table, "
-    f"SymInt num_splits, {_OPTIONS}"
+    "Tensor? cache_seqlens, SymInt? cache_seqlen, Tensor? cache_batch_idx, Tensor? cache_leftpad, "
+    f"Tensor? block_table, SymInt num_splits, {_OPTIONS}"
 )
 _RESULTS: Final = "(Tensor out, Tensor lse)"
 
@@ -47,6 +47,7 @@ class _Cached(NamedTuple):
     cache_seqlens: torch.Tensor | None
     cache_seqlen: int | None
     cache_batch_idx: torch.Tensor | None
+    cache_leftpad: torch.Tensor | None
     block_table: torch.Tensor | None
     num_splits: int
     options: _Options
@@ -61,8 +62,7 @@ class _New(NamedTuple):
 
 
 def _cached(arguments: Any) -> _Cached:
-    lengths, length, index, table, splits, *options = arguments
-    return _Cached(lengths, length, index, table, splits, _options(options))
+    return _Cached(*arguments[:6], _options(arguments[6:]))
 
 
 def _results(q: torch.Tensor, out: Any, lse: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -79,7 +79,7 @@ def _append(q: Any, k_cache: Any, v_cache: Any, *arguments: Any) -> Any:
 
 
 def _over_cache(q: Any, k_cache: Any, v_cache: Any, new: _New | None, cached: _Cached) -> Any:
-    lengths, length, index, table, splits, chosen = cached
+    lengths, length, index, leftpad, table, splits, chosen = cached
     call = CacheCall(
         rows(q),
         Keys(k_cache, v_cache, ("k_cache", "v_cache")),
@@ -95,6 +95,8 @@ def _over_cache(q: Any, k_cache: Any, v_cache: Any, new: _New | None, cached: _C
         call.append(rows(new.k), rows(new.v), cache_seqlens, tables, new.rotary_interleaved)
     elif cache_seqlens is not None:
         call.set_lengths(cache_seqlens)
+    if leftpad is not None:
+        call.leave_out(leftpad)
     return _results(q, *call.forward(None, chosen.return_lse))
 
 
@@ -135,7 +137,7 @@ def _fake_append(q: Any, k_cache: Any, v_cache: Any, *arguments: Any) -> Any:
 
 
 def _fake_over_cache(q: Any, k: Any, v: Any, new: _New | None, cached: _Cached) -> Any:
-    lengths, length, index, table, splits, chosen = cached
+    lengths, length, index, leftpad, table, splits, chosen = cached
     _tracing.check_devices(
         "q",
         q=q,
@@ -143,8 +145,11 @@ def _fake_over_cache(q: Any, k: Any, v: Any, new: _New | None, cached: _Cached) 
         v_cache=v,
         cache_seqlens=lengths,
         cache_batch_idx=index,
+        cache_leftpad=leftpad,
         block_table=table,
     )
+    if leftpad is not None and q.is_cuda:
+        raise _cache_problem.no_leftpad()
     if new is not None:
         _tracing.check_devices(
             "q", q=q, k=new.k, v=new.v, rotary_cos=new.rotary_cos, rotary_sin=new.rotary_sin

@@ -9,7 +9,7 @@ import torch
 
 from aiter_attn import _arguments
 from aiter_attn._cache_problem import SPLITS
-from aiter_attn._kvcache import appending, check_entries, check_leftpad
+from aiter_attn._kvcache import appending, check_entries
 from aiter_attn.torch import _caches
 from aiter_attn.torch._arguments import (
     cap,
@@ -60,14 +60,14 @@ def flash_attn_with_kvcache(
 
     Returns, raises: see there.
     """
-    check_leftpad(cache_leftpad)
-    check_entries(cache_batch_idx, block_table)
+    check_entries(cache_batch_idx, cache_leftpad, block_table)
     appending(k, v, rotary_cos, rotary_sin, cache_seqlens)
     check_no_workspace(workspace)
     more = {"k": k, "v": v, "alibi_slopes": alibi_slopes}
     tables = {"rotary_cos": rotary_cos, "rotary_sin": rotary_sin}
     check_tensors(q=q, k_cache=k_cache, v_cache=v_cache)
-    check_given_tensors(**more, **tables, cache_batch_idx=cache_batch_idx, block_table=block_table)
+    chooses = {"cache_batch_idx": cache_batch_idx, "cache_leftpad": cache_leftpad}
+    check_given_tensors(**more, **tables, **chooses, block_table=block_table)
     check_inference(_WHAT, q=q, k_cache=k_cache, v_cache=v_cache, **more, **tables)
     is_array = isinstance(cache_seqlens, torch.Tensor)
     is_number = not is_array and cache_seqlens is not None
@@ -75,6 +75,7 @@ def flash_attn_with_kvcache(
         cache_seqlens if is_array else None,
         size("cache_seqlens", cache_seqlens) if is_number else None,
         cache_batch_idx,
+        cache_leftpad,
         block_table,
         size("num_splits", num_splits, *SPLITS),
         *_options(alibi_slopes, softmax_scale, causal, window_size, softcap, return_softmax_lse),
