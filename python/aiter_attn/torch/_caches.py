@@ -62,7 +62,8 @@ class _New(NamedTuple):
 
 
 def _cached(arguments: Any) -> _Cached:
-    return _Cached(*arguments[:6], _options(arguments[6:]))
+    lengths, length, index, leftpad, table, splits, *options = arguments
+    return _Cached(lengths, length, index, leftpad, table, splits, _options(options))
 
 
 def _results(q: torch.Tensor, out: Any, lse: Any) -> tuple[torch.Tensor, torch.Tensor]:
