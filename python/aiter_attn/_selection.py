@@ -233,7 +233,8 @@ def _slopes(q: _problem.HasShape) -> _problem.ShapeDtype:
 
 def _check_arch(arch: Any) -> None:
     """Which archs there are is the library's to say."""
-    if arch is not None and not (isinstance(arch, str) and arch.isascii() and arch.isprintable()):
+    is_name = isinstance(arch, str) and arch and arch.isascii() and arch.isprintable()
+    if arch is not None and not is_name:
         raise TypeError(f'arch: {_arguments.shown(arch)}; allowed: a name such as "gfx942", None')
 
 

@@ -226,6 +226,7 @@ def test_extract_names_the_file_after_the_kernel(tmp_path: Path) -> None:
         (("explain", "--dtype", "fp8"), 2, "invalid choice: 'fp8' (choose from"),
         (("explain", *CALL, "--heads-q", "3", "--heads-k", "2"), 1, "explain: k: 2 heads"),
         (("explain", *CALL, "--arch", "é"), 1, "explain: arch: 'é'; allowed: a name such as"),
+        (("explain", *CALL, "--arch", ""), 1, "explain: arch: ''; allowed: a name such as"),
         (("extract", KERNELS[0]["key"], "-o", "-", "--json"), 1, "--json: not beside --output -"),
         (("explain", *CALL, "--batch", "-1"), 1, "explain: q: batch: -1; allowed: 0 to"),
     ],

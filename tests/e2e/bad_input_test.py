@@ -55,6 +55,10 @@ def refused(result: subprocess.CompletedProcess, *words: str) -> None:
         ("--//kernels/ck_fmha:shortcuts=some", ("some", "all", "none", "unproven")),
         ("--//kernels/ck_fmha:machine_options=fast", ("fast", "tuned", "upstream")),
         ("--//toolchains/python:abi=cp27", ("cp27", "cp311", "cp313", "cp314")),
+        (
+            "--//toolchains/python:abi=cp312",
+            ("cp312", "cp311 (of Debian bookworm)", "Debian suite"),
+        ),
         ("--//aiter:namespace=9lives", ("9lives", "identifier")),
     ],
 )

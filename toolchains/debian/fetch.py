@@ -75,6 +75,7 @@ def _resolve_anew(
     if not any(failure.answered for failure in failed.values()):
         raise LocksError(
             f"{what}. Check the network, or set {mirrors.VARIABLE} to an archive's URL"
+            f"{store.OFFLINE}"
         )
     if strict:
         raise LocksError(

@@ -25,6 +25,11 @@ from toolchains.locks.errors import LocksError, explained
 from toolchains.locks.whole import PREFIX, whole
 
 MIRROR = "AITER_ATTN_MIRROR"
+# What a machine without a network does.
+OFFLINE = (
+    f"; without a network set {MIRROR} to a folder that ./bazelw --vendor DIR wrote where there "
+    "is one"
+)
 OTHER_CACHE = ", or set BAZELW_CACHE to a folder that you can write to"
 _AT_ONCE = 8
 _STALE_SECONDS = 3600

@@ -83,5 +83,5 @@ def fetch(name: str, environ: Mapping[str, str] = os.environ) -> store.File:
         raise LocksError(f"{LOCK}: no package {name!r}; there are {', '.join(packages)}")
     return store.Store(environ).fetch_one(
         file(name, packages[name], environ),
-        f"Check the network, or set {VARIABLE} to a registry's URL",
+        f"Check the network, or set {VARIABLE} to a registry's URL{store.OFFLINE}",
     )

@@ -72,6 +72,6 @@ def fetch(
         )
     return store.Store(environ).fetch_one(
         file(distribution, files[distribution, kind], environ),
-        f"Check the network, or set {index.VARIABLE} to a simple index's URL; "
-        f"if the lock is wrong, restore it or run {relock.REGENERATE}",
+        f"Check the network, or set {index.VARIABLE} to a simple index's URL"
+        f"{store.OFFLINE}; if the lock is wrong, restore it or run {relock.REGENERATE}",
     )

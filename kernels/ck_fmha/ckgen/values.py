@@ -26,7 +26,13 @@ def listing(values: Iterable[object]) -> str:
 
 
 def _suggestion(word: object, allowed: Sequence[object]) -> str:
-    """'; did you mean X?' where something allowed resembles word, else '.'"""
+    """'; did you mean X?' where something allowed resembles word, else '.'
+
+    Of numbers that is the next one: kernels for a head size serve lesser ones, too.
+    """
+    if type(word) is int:
+        greater = [a for a in allowed if type(a) is int and a > word]
+        return f"; did you mean {min(greater)}, which serves lesser ones?" if greater else "."
     near = difflib.get_close_matches(str(word), [str(a) for a in allowed], n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else "."
 

@@ -130,6 +130,18 @@ def test_unknown_value_names_it_the_allowed_and_the_nearest():
 
 
 @pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (127, "'127' for head_size_qk; did you mean 128, which serves lesser ones? Allowed: "),
+        (80, "'80' for head_size_qk; did you mean 96, which serves lesser ones? Allowed: "),
+        (129, "'129' for head_size_qk. Allowed: 64, 96, 128."),
+    ],
+)
+def test_unknown_head_size_names_the_next_that_serves_it(size: int, said: str):
+    assert said in refusal(f"[[variants]]\nhead_size_qk = {size}\n")
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("[[variants]]\nhead_size_qk = 80\n", "Allowed: 64, 96, 128."),

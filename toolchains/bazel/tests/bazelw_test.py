@@ -129,7 +129,12 @@ def test_unreachable_archive(checkout: Checkout) -> None:
     got = checkout.run(AITER_ATTN_DEBIAN_MIRROR="http://127.0.0.1:9/debian")
     assert got.returncode == 1
     last = got.stderr.splitlines()[-1]
-    for part in ("error:", "http://127.0.0.1:9/debian", "AITER_ATTN_DEBIAN_MIRROR"):
+    for part in (
+        "error:",
+        "http://127.0.0.1:9/debian",
+        "AITER_ATTN_DEBIAN_MIRROR",
+        "set AITER_ATTN_MIRROR to a folder that ./bazelw --vendor DIR wrote",
+    ):
         assert part in last
 
 

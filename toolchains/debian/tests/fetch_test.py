@@ -132,7 +132,7 @@ def test_snapshot_pattern() -> None:
 
 
 def test_unreachable_archive_is_not_a_vanished_package(scene: Scene) -> None:
-    with pytest.raises(LocksError, match=r"127\.0\.0\.1:9.*AITER_ATTN_DEBIAN_MIRROR"):
+    with pytest.raises(LocksError, match=r"127\.0\.0\.1:9.*AITER_ATTN_DEBIAN_MIRROR.*--vendor"):
         scene.fetch("http://127.0.0.1:9")
 
 
