@@ -96,7 +96,7 @@ TEST(AppendRefusalTest, LengthsAndModes) {
                    {[](Call* c) { c->problem.cache.seqlens_k = nullptr; }, "seqlens_k is NULL"},
                    {[](Call* c) { c->problem.seqlens_k[1] = -1; }, "seqlens_k[1] is -1"},
                    {[](Call* c) { c->problem.seqlens_k[1] = 187; },
-                    "seqlens_k[1] is 187, but must be from 0 to 186, seqlen_k less seqlen_new"},
+                    "seqlens_k[1] is 187, but must be from 0 to 186, the room of"},
                    {[](Call* c) { c->problem.seqlens_k[0] = kMost; }, "seqlens_k[0] is 2147483647"},
                    {[](Call* c) { c->problem.order[1] = 3; }, "batch_index[1] is 3"},
                    {[](Call* c) { c->problem.order[1] = c->problem.order[0]; },
@@ -151,7 +151,7 @@ TEST(AppendRefusalTest, Rotary) {
              c->problem.problem.seqlen_q = 71;
              c->problem.seqlens_k[0] = 186;
            },
-           "rotary_length is 256, but tokens up to 257 are rotated: seqlens_k[0], 186"},
+           "rotary_length is 256, but tokens up to 257 are rotated: the 186 of sequence 0"},
       });
   Call call(in_place());
   const auto table = [&](const char* field, const void* attn_append_kv_args::* member) {

@@ -115,13 +115,14 @@ std::vector<Problem> passes(const Args* given, Pointers pointers) {
 template <>
 std::vector<Problem> passes(const attn_kvcache_fwd_args* given, Pointers pointers) {
   const attn_kvcache_fwd_args args = read_struct(given);
+  if (!args.append) return {read(given, pointers)};
+  // First: it has the lengths that the caller counts from.
+  const Problem append = read(args.append, pointers);
   const Problem attention = read(given, pointers);
-  if (!args.append) return {attention};
   if (read_struct(args.append).problem != args.problem) {
     fail(Status::kInvalidArgument, Field("append.problem"),
          " is another than the call's problem: pass the same pointer");
   }
-  const Problem append = read(args.append, pointers);
   if (pointers == Pointers::kRequired) validate_appended(append, attention);
   return {append, attention};
 }

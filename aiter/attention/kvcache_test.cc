@@ -341,7 +341,7 @@ TEST(KvcacheTest, LengthsAndTablesAreChecked) {
     expect_refused(Storage::kInPlace, false, spoil, part);
   };
   in_place([](auto* p) { p->lengths[3] = 15; },
-           "seqlens_k[3] is 15, but must be from 0 to 14, seqlen_k");
+           "seqlens_k[3] is 15, but must be from 0 to 14, the room of a sequence");
   in_place([](auto* p) { p->lengths[1] = -1; }, "seqlens_k[1] is -1, but must be from 0 to 14");
   in_place([](auto* p) { p->batch_index[2] = 6; },
            "batch_index[2] is 6, but the cache has 6 entries, numbered from 0");
@@ -361,7 +361,7 @@ TEST(KvcacheTest, LengthsAndTablesAreChecked) {
   in_list([](auto* p) { p->page_indptr[2] = 5; },
           "page_indptr[2] is 5, but must not be less than the one before, 6");
   in_list([](auto* p) { p->page_indptr[4] = 19; },
-          "page_indptr[4] - page_indptr[3] is 12, but must not exceed seqlen_k, 11");
+          "page_indptr[4] - page_indptr[3] is 12, but must not exceed the room of a sequence, 11");
   in_list([](auto* p) { p->page_indices[17] = 21; },
           "page_indices[17] is 21, but the cache has 21 pages, numbered from 0");
   in_list([](auto* p) { p->cache.seqlens_k = p->lengths.data(), p->lengths[2] = 2; },

@@ -47,10 +47,10 @@ void validate_rotary(const Problem& p, Pointers pointers) {
   if (p.rotary_size < kRotaryUnit || p.rotary_size % kRotaryUnit != 0 ||
       p.rotary_size > p.head_size_qk) {
     refuse("rotary_size", p.rotary_size, "must be a multiple of ", kRotaryUnit, " from ",
-           kRotaryUnit, " to head_size_qk, ", p.head_size_qk);
+           kRotaryUnit, " to the head size, ", p.head_size_qk);
   }
   if (p.rotary_length < p.seqlen_k) {
-    refuse("rotary_length", p.rotary_length, "must be at least seqlen_k, ", p.seqlen_k,
+    refuse("rotary_length", p.rotary_length, "must be at least ", p.seqlen_k,
            ", the room of a sequence");
   }
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
@@ -69,9 +69,9 @@ void validate_rotated_tokens(const Problem& p) {
   for (int32_t b = 0; b < p.batch; ++b) {
     const int64_t tokens = int64_t{p.cache.seqlens_k[b]} + std::max(p.seqlen_new, queries);
     if (tokens <= p.rotary_length) continue;
-    refuse({"rotary_length", b}, p.rotary_length, "tokens up to ", tokens,
-           " are rotated: ", "seqlens_k[", b, "], ", p.cache.seqlens_k[b],
-           ", and the greater of seqlen_new and, with a mask, seqlen_q");
+    refuse({"rotary_length", b}, p.rotary_length, "tokens up to ", tokens, " are rotated: the ",
+           p.cache.seqlens_k[b], " of sequence ", b,
+           ", and its new keys or, with a mask, its queries if they are more");
   }
 }
 

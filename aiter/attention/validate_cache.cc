@@ -113,7 +113,7 @@ void validate_page_indptr(const Problem& p) {
     }
     if (length > p.seqlen_k) {
       refuse({concat("page_indptr[", b + 1, "] - page_indptr[", b, "]"), b}, length,
-             "must not exceed seqlen_k, ", p.seqlen_k);
+             "must not exceed the room of a sequence, ", p.seqlen_k);
     }
   }
 }
@@ -126,8 +126,9 @@ void validate_length(const Problem& p, int64_t b) {
     refuse({concat("seqlens_k[", b, "]"), b}, c.seqlens_k[b], "must be from 0 to ", room, ", ",
            what);
   };
-  require_room(p.seqlen_k - p.seqlen_new,
-               p.seqlen_new == 0 ? "seqlen_k" : "seqlen_k less seqlen_new");
+  require_room(p.seqlen_k - p.seqlen_new, p.seqlen_new == 0
+                                              ? "the room of a sequence"
+                                              : "the room of a sequence less the new keys");
   if (c.page_indptr) {
     require_room(int64_t{c.page_indptr[b + 1]} - c.page_indptr[b],
                  "the keys that page_indptr lists for the sequence");

@@ -107,7 +107,9 @@ class Kernel(TypedDict):
     code_object_size: int
     embedded_size: int
 
-# The exceptions' classes; _errors.py says them.
+# The exceptions' classes; _errors.py says them. An exception that is raised has two attributes, as
+# attn_last_error_field and attn_last_error_index tell them: field, by its name in aiter/attn.h, but
+# for out, and index.
 def set_errors(by_status: dict[int, type[Exception]], other: type[Exception]) -> None: ...
 def version() -> str: ...
 def abi_version() -> int: ...
@@ -141,23 +143,30 @@ def dropout_mask(problem: Problem, arrays: dict[str, Tensor]) -> None: ...
 def bwd_workspace_size(problem: Problem) -> int: ...
 
 # numbers: fields of attn_kvcache and of the args; arrays: by their names in aiter/attn.h, but for
-# out, and for plans the names of those that the call has.
-def kvcache_fwd(problem: Problem, numbers: dict[str, int], arrays: dict[str, Tensor]) -> None: ...
+# out, and for plans the names of those that the call has. appended: the same for what is appended
+# first.
+def kvcache_fwd(
+    problem: Problem,
+    numbers: dict[str, int],
+    arrays: dict[str, Tensor],
+    appended: tuple[dict[str, int], dict[str, Tensor]] | None = None,
+) -> None: ...
 def kvcache_fwd_workspace_size(
     problem: Problem, numbers: dict[str, int], arrays: dict[str, Tensor]
 ) -> int: ...
-def append_kv(problem: Problem, numbers: dict[str, int], arrays: dict[str, Tensor]) -> None: ...
 def plan_kvcache_fwd(
-    problem: Problem, numbers: dict[str, int], arrays: list[str], arch: str | None
-) -> list[int]: ...
-def plan_append_kv(
-    problem: Problem, numbers: dict[str, int], arrays: list[str], arch: str | None
+    problem: Problem,
+    numbers: dict[str, int],
+    arrays: list[str],
+    arch: str | None,
+    appended: tuple[dict[str, int], dict[str, Tensor]] | None = None,
 ) -> list[int]: ...
 def explain_kvcache_fwd(
-    problem: Problem, numbers: dict[str, int], arrays: list[str], arch: str | None
-) -> str: ...
-def explain_append_kv(
-    problem: Problem, numbers: dict[str, int], arrays: list[str], arch: str | None
+    problem: Problem,
+    numbers: dict[str, int],
+    arrays: list[str],
+    arch: str | None,
+    appended: tuple[dict[str, int], dict[str, Tensor]] | None = None,
 ) -> str: ...
 
 # Fields of the problem and arrays of the call, by their names in aiter/norm.h.

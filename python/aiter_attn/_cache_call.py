@@ -4,27 +4,17 @@
 from __future__ import annotations
 
 import operator
-import re
-from collections.abc import Callable
-from typing import Any, ClassVar, Final, NamedTuple, SupportsIndex, TypeVar
+from typing import Any, ClassVar, NamedTuple, SupportsIndex
 
 from aiter_attn import _C, _arguments, _cache_problem, _problem
 from aiter_attn._arrays import Arrays
-from aiter_attn._errors import RoomError, UnsupportedError
+from aiter_attn._errors import RoomError
 from aiter_attn._frameworks import Array, framework_of
-from aiter_attn._frameworks.generic import check_aligned, check_contiguous, check_rows
+from aiter_attn._frameworks.generic import check_contiguous, check_rows
 from aiter_attn._options import Options
+from aiter_attn._refusals import asked
 
 __all__ = ["CacheCall", "Keys"]
-
-_Result = TypeVar("_Result")
-# What the library's messages call by names that no argument here has.
-_WORDS: Final = {
-    "seqlen_k": "the room of a sequence",
-    "seqlen_new": "the new keys",
-    "rotary_length": "the length of rotary_cos",
-    "splits": "num_splits",
-}
 
 
 class Keys(NamedTuple):
@@ -156,9 +146,12 @@ class CacheCall(Arrays):
             self._lend_lengths(self._same_lengths(cache_seqlens, new))
             longer = self._same_lengths(cache_seqlens, new, plus=new)
         if tables is not None:
-            for field in ("k", "v"):
-                self._check_apart(field, "q", self._arrays)
-            # The library rotates it in place.
+            for name in self._keys.names:
+                if self._tensors[name].overlaps(self._arrays["q"]):
+                    raise ValueError(
+                        f"{name} overlaps q: the call writes to {name}; pass memory of its own"
+                    )
+            # The library rotates it in place, and sees the copy alone.
             self._lend("q", self._framework.copy("q", self._lead))
         of_append = dict(self._arrays)
         for field in ("k_new", "v_new", "rotary_cos", "rotary_sin"):
@@ -166,7 +159,7 @@ class CacheCall(Arrays):
         of_append.pop("alibi_slopes", None)
         if tables is None:
             del of_append["q"]
-        self._appended = numbers, of_append
+        self._appended = self._over.numbers | numbers, of_append
         self._lend_lengths(longer)
 
     def leave_out(self, cache_leftpad: Array) -> None:
@@ -204,49 +197,18 @@ class CacheCall(Arrays):
         numbers = self._over.numbers | self._options
         self._borrow_workspace(
             workspace,
-            self._asked(lambda: _C.kvcache_fwd_workspace_size(self.problem, numbers, arrays)),
+            asked(self._names, _C.kvcache_fwd_workspace_size, self.problem, numbers, arrays),
         )
         if "workspace" in self._tensors:
             arrays["workspace"] = self._tensors["workspace"]
-        if self._appended is not None:
-            self._check_attending(arrays)
-            self._append_first(numbers, list(arrays), *self._appended)
+        if self._keys_left is None or self._appended is not None:
+            asked(self._names, _C.kvcache_fwd, self.problem, numbers, arrays, self._appended)
         if self._keys_left is not None:
+            # Once more, where all is checked and appended: without the keys that are left out.
             numbers, arrays = self._key_by_key(numbers, arrays, *self._keys_left)
-        self._asked(lambda: _C.kvcache_fwd(self.problem, numbers, arrays))
+            asked(self._names, _C.kvcache_fwd, self.problem, numbers, arrays)
         lse = self._result(None, made_lse) if wants_lse else None
         return self._result(out, made_out), lse
-
-    def _check_attending(self, arrays: dict[str, _C.Tensor]) -> None:
-        """Raises ValueError where the library would refuse what attends once the cache is changed,
-        or where appending changes what that reads."""
-        for field in ("q", "alibi_slopes"):
-            if field in arrays:
-                check_aligned(self._names[field], arrays[field])
-        for written in {"k", "v", "workspace"} & arrays.keys():
-            for other in arrays.keys() - {written}:
-                if {written, other} != {"k", "v"}:  # which appending compares
-                    self._check_apart(written, other, arrays)
-
-    def _check_apart(self, written: str, other: str, arrays: dict[str, _C.Tensor]) -> None:
-        if arrays[written].overlaps(arrays[other]):
-            name, beside = self._names.get(written, written), self._names.get(other, other)
-            raise ValueError(
-                f"{name} overlaps {beside}: the call writes to {name}; pass memory of its own"
-            )
-
-    def _append_first(
-        self,
-        numbers: dict[str, int],
-        names: list[str],
-        more_numbers: dict[str, int],
-        arrays: dict[str, _C.Tensor],
-    ) -> None:
-        if self._stream is not None:
-            # What no kernel can attend to is not appended either.
-            self._asked(lambda: _C.plan_kvcache_fwd(self.problem, numbers, names, None))
-        more_numbers = self._over.numbers | more_numbers
-        self._asked(lambda: _C.append_kv(self.problem, more_numbers, arrays))
 
     def _key_by_key(
         self,
@@ -308,16 +270,3 @@ class CacheCall(Arrays):
         allowed = f"0 to {most}, the room of a sequence{less}"
         length = _arguments.integer("cache_seqlens", length, most, allowed, RoomError) + plus
         return self._framework.full("cache_seqlens", self._lead, (self.problem.batch,), length)
-
-    def _asked(self, ask: Callable[[], _Result]) -> _Result:
-        """What the library answers; what it refuses is told in the arguments' names."""
-        try:
-            return ask()
-        except (ValueError, UnsupportedError) as error:
-            words = _WORDS | self._names
-            long = "|".join(word for word in words if len(word) > 1)
-            # A letter is a name where a message begins, or tells of an overlap.
-            pattern = rf"(?<!\w)(?:{long})(?!\w)|(?:^|(?<=overlaps ))[kv](?!\w)"
-            message = re.sub(pattern, lambda found: words[found[0]], str(error))
-            kind = RoomError if message.startswith("cache_seqlens[") else type(error)
-            raise kind(message) from None

@@ -29,7 +29,6 @@ _PAGES: Final = ("pages", "page size", "heads", "head size")
 _PAGES_OF_ONE: Final = ("pages", "heads", "head size")
 # The greatest num_splits, and what is allowed in words.
 SPLITS: Final = (128, "1 to 128, or 0: as many as fill the GPU")
-_ROTARY_UNIT: Final = 16
 
 
 class Cached(NamedTuple):
@@ -120,11 +119,6 @@ def appended(over: Cached, k: HasShape, v: HasShape, turned: Rotary) -> dict[str
             f"k: {seqlen_new} new keys (shape {k.shape}); allowed: up to {over.room}, the room of "
             "a sequence in the cache"
         )
-    if turned.kind and turned.length < over.room:
-        raise ValueError(
-            f"rotary_cos: {turned.length} rows; allowed here: {over.room} or more, the tokens "
-            "that the cache has room for"
-        )
     return {
         "seqlen_new": seqlen_new,
         "rotary": turned.kind,
@@ -134,7 +128,7 @@ def appended(over: Cached, k: HasShape, v: HasShape, turned: Rotary) -> dict[str
 
 
 def rotary(cos: HasShape, sin: HasShape, q: HasShape, interleaved: bool) -> Rotary:
-    """Raises TypeError or ValueError for what are no tables of cosines and sines for q's heads."""
+    """Raises TypeError or ValueError for what are no tables of cosines and sines."""
     if len(cos.shape) != 2:
         raise ValueError(f"rotary_cos: shape {cos.shape}; allowed: [seqlen, rotary size / 2]")
     for name, table in (("rotary_cos", cos), ("rotary_sin", sin)):
@@ -145,14 +139,9 @@ def rotary(cos: HasShape, sin: HasShape, q: HasShape, interleaved: bool) -> Rota
             f"rotary_sin: shape {sin.shape}; allowed here: {cos.shape}, as rotary_cos has"
         )
     length, pairs = cos.shape
-    size, head_size = 2 * pairs, q.shape[-1]
-    if size == 0 or size % _ROTARY_UNIT or size > head_size:
-        raise ValueError(
-            f"rotary_cos: {pairs} columns, a rotary size of {size}; allowed here: rotary sizes in "
-            f"multiples of {_ROTARY_UNIT} up to the head size, {head_size}"
-        )
     kind = _C.ROTARY_INTERLEAVED if interleaved else _C.ROTARY_HALVES
-    return Rotary(kind, size, _arguments.integer("rotary_cos: rows", length))
+    columns = _arguments.integer("rotary_cos: columns", pairs, _arguments.INT32_MAX // 2)
+    return Rotary(kind, 2 * columns, _arguments.integer("rotary_cos: rows", length))
 
 
 def no_leftpad() -> UnsupportedError:

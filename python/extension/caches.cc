@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "python/extension/call.h"
@@ -18,53 +18,64 @@ namespace {
 
 using namespace pybind11::literals;
 
-// That a call has these arrays: a plan depends on it, although it reads none.
-template <typename Args>
-void Announce(Call<Args>& call, const std::vector<std::string>& names) {
-  static int32_t number;
-  static float lse;
-  for (const std::string& name : names) {
-    if (name == "seqlens_k") call.cache().seqlens_k = &number;
-    if (name == "page_indptr") call.cache().page_indptr = &number;
-    if constexpr (std::is_same_v<Args, attn_kvcache_fwd_args>) {
-      if (name == "lse") call.args().lse = &lse;
+// The numbers and the arrays of what is appended first.
+using Appended = std::optional<std::pair<py::dict, py::dict>>;
+
+// Attention over a cache, and appending to it, with one problem.
+class CacheCall : public Call<attn_kvcache_fwd_args> {
+ public:
+  CacheCall(const Problem& problem, const py::dict& numbers, const py::dict& arrays,
+            const Appended& appended)
+      : Call(problem), append_(problem) {
+    Take(numbers, arrays);
+    if (!appended) return;
+    append_.Take(appended->first, appended->second);
+    append_.args().problem = args().problem;
+    args().append = &append_.args();
+  }
+
+  // That the call has these arrays: a plan depends on it, although it reads none.
+  void Announce(const std::vector<std::string>& names) {
+    static int32_t number;
+    static float lse;
+    for (const std::string& name : names) {
+      if (name == "seqlens_k") cache().seqlens_k = &number;
+      if (name == "page_indptr") cache().page_indptr = &number;
+      if (name == "lse") args().lse = &lse;
     }
   }
-}
 
-template <typename Args, attn_status (*kRun)(const Args*)>
-void Run(const Problem& problem, const py::dict& numbers, const py::dict& arrays) {
-  Call<Args> call(problem);
-  call.Take(numbers, arrays);
-  Compute([&] { return kRun(&call.args()); });
+ private:
+  Call<attn_append_kv_args> append_;
+};
+
+void Run(const Problem& problem, const py::dict& numbers, const py::dict& arrays,
+         const Appended& appended) {
+  CacheCall call(problem, numbers, arrays, appended);
+  Compute([&] { return attn_kvcache_fwd(&call.args()); });
 }
 
 uint64_t WorkspaceSize(const Problem& problem, const py::dict& numbers, const py::dict& arrays) {
-  Call<attn_kvcache_fwd_args> call(problem);
-  call.Take(numbers, arrays);
+  CacheCall call(problem, numbers, arrays, std::nullopt);
   uint64_t bytes = 0;
   CheckUnlocked([&] { return attn_kvcache_fwd_workspace_size(&call.args(), &bytes); });
   return bytes;
 }
 
-template <typename Args, attn_status (*kPlan)(const Args*, const char*, uint32_t*, uint32_t*)>
 std::vector<uint32_t> Plan(const Problem& problem, const py::dict& numbers,
                            const std::vector<std::string>& arrays,
-                           const std::optional<std::string>& arch) {
-  Call<Args> call(problem);
-  call.Take(numbers, py::dict());
-  Announce(call, arrays);
-  return PlanOf<Args, kPlan>(call.args(), arch);
+                           const std::optional<std::string>& arch, const Appended& appended) {
+  CacheCall call(problem, numbers, py::dict(), appended);
+  call.Announce(arrays);
+  return PlanOf<attn_kvcache_fwd_args, attn_plan_kvcache_fwd>(call.args(), arch);
 }
 
-template <typename Args, attn_status (*kExplain)(const Args*, const char*, const char**)>
 std::string Explain(const Problem& problem, const py::dict& numbers,
-                    const std::vector<std::string>& arrays,
-                    const std::optional<std::string>& arch) {
-  Call<Args> call(problem);
-  call.Take(numbers, py::dict());
-  Announce(call, arrays);
-  return ExplanationOf<Args, kExplain>(call.args(), arch);
+                    const std::vector<std::string>& arrays, const std::optional<std::string>& arch,
+                    const Appended& appended) {
+  CacheCall call(problem, numbers, py::dict(), appended);
+  call.Announce(arrays);
+  return ExplanationOf<attn_kvcache_fwd_args, attn_explain_kvcache_fwd>(call.args(), arch);
 }
 
 }  // namespace
@@ -72,19 +83,12 @@ std::string Explain(const Problem& problem, const py::dict& numbers,
 void BindCaches(py::module_& module) {
   module.attr("ROTARY_HALVES") = static_cast<int>(ATTN_ROTARY_HALVES);
   module.attr("ROTARY_INTERLEAVED") = static_cast<int>(ATTN_ROTARY_INTERLEAVED);
-  module.def("kvcache_fwd", &Run<attn_kvcache_fwd_args, attn_kvcache_fwd>, "problem"_a, "numbers"_a,
-             "arrays"_a);
+  module.def("kvcache_fwd", &Run, "problem"_a, "numbers"_a, "arrays"_a, "appended"_a = py::none());
   module.def("kvcache_fwd_workspace_size", &WorkspaceSize, "problem"_a, "numbers"_a, "arrays"_a);
-  module.def("append_kv", &Run<attn_append_kv_args, attn_append_kv>, "problem"_a, "numbers"_a,
-             "arrays"_a);
-  module.def("plan_kvcache_fwd", &Plan<attn_kvcache_fwd_args, attn_plan_kvcache_fwd>, "problem"_a,
-             "numbers"_a, "arrays"_a, "arch"_a);
-  module.def("plan_append_kv", &Plan<attn_append_kv_args, attn_plan_append_kv>, "problem"_a,
-             "numbers"_a, "arrays"_a, "arch"_a);
-  module.def("explain_kvcache_fwd", &Explain<attn_kvcache_fwd_args, attn_explain_kvcache_fwd>,
-             "problem"_a, "numbers"_a, "arrays"_a, "arch"_a);
-  module.def("explain_append_kv", &Explain<attn_append_kv_args, attn_explain_append_kv>,
-             "problem"_a, "numbers"_a, "arrays"_a, "arch"_a);
+  module.def("plan_kvcache_fwd", &Plan, "problem"_a, "numbers"_a, "arrays"_a, "arch"_a,
+             "appended"_a = py::none());
+  module.def("explain_kvcache_fwd", &Explain, "problem"_a, "numbers"_a, "arrays"_a, "arch"_a,
+             "appended"_a = py::none());
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::python

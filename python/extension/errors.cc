@@ -2,8 +2,11 @@
 #include "python/extension/errors.h"
 
 #include <cctype>
+#include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "python/extension/given.h"
 
 namespace AITER_ATTN_NAMESPACE::python {
 namespace {
@@ -39,8 +42,14 @@ void Raise(attn_status status) {
   const char* const message = attn_last_error();
   const py::str text =
       status == ATTN_ERROR_INVALID_ARGUMENT ? WithPythonNames(message) : std::string(message);
+  const std::string field(PythonName(attn_last_error_field()));
+  const int64_t index = attn_last_error_index();
   PyObject* kind = PyDict_GetItem(classes, py::int_(static_cast<int>(status)).ptr());
-  PyErr_SetObject(kind == nullptr ? other_class : kind, text.ptr());
+  if (kind == nullptr) kind = other_class;
+  const py::object error = py::reinterpret_borrow<py::object>(kind)(text);
+  error.attr("field") = field;
+  error.attr("index") = index;
+  PyErr_SetObject(kind, error.ptr());
   throw py::error_already_set();
 }
 

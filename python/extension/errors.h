@@ -15,8 +15,8 @@ namespace py = pybind11;
 // that Raise runs no Python code, in which a thread could be ended when the interpreter is.
 void SetErrors(const py::dict& by_status, const py::object& other);
 
-// Throws the exception for a status other than ATTN_OK, with the message of this thread's last
-// call.
+// Throws the exception for a status other than ATTN_OK, of this thread's last call: with its
+// message, and its field and index as attributes.
 [[noreturn]] void Raise(attn_status status);
 
 }  // namespace AITER_ATTN_NAMESPACE::python

@@ -270,16 +270,19 @@ def test_nothing_is_appended_where_no_kernel_attends(
 ) -> None:
     framework = FakeFramework("cupy", KDL_ROCM)
     monkeypatch.setitem(sys.modules, "cupy", framework)
-    q, cache, new = (
-        framework.make(numpy.zeros((2, seqlen, 2, 64), numpy.float16)) for seqlen in (1, 40, 1)
+    q, k_cache, v_cache, new = (
+        framework.make(numpy.zeros((2, seqlen, 2, 64), numpy.float16)) for seqlen in (1, 40, 40, 1)
     )
     lengths = framework.make(numpy.zeros(2, numpy.int32))
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"^no fwd_(appendkv|splitkv)"):
+        aiter_attn.flash_attn_with_kvcache(q, k_cache, v_cache, new, new, cache_seqlens=7)
     with pytest.raises(aiter_attn.UnsupportedError, match=r"^no fwd_splitkv, fwd_splitkv_combine"):
-        aiter_attn.flash_attn_with_kvcache(q, cache, cache, new, new, cache_seqlens=7)
-    with pytest.raises(aiter_attn.UnsupportedError, match=r"^no fwd_splitkv, fwd_splitkv_combine"):
-        aiter_attn.flash_attn_with_kvcache(q, cache, cache, cache_seqlens=lengths)
+        aiter_attn.flash_attn_with_kvcache(q, k_cache, v_cache, cache_seqlens=lengths)
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"\b2 splits, seqlen 1 x 40\b"):
+        aiter_attn.flash_attn_with_kvcache(q, k_cache, v_cache, num_splits=2)
     assert not log.exists(), "the runtime was asked for something"
-    assert cache.streams == [-1] * 4  # k and v, twice: nothing was waited for
+    for cache in (k_cache, v_cache):
+        assert cache.streams == [-1] * 3  # three times: nothing was waited for
 
 
 def test_float32_is_for_the_cpu() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import aiter_attn
 import numpy
 import pytest
+from aiter_attn._refusals import asked
 
 from python.tests.caches import numbers
 from python.tests.calls import STARTS_Q, Q, Refusal, check_refused, draw
@@ -537,12 +538,12 @@ ARRAYS: dict[str, Refusal] = {
 }
 
 ATTENDING: dict[str, Refusal] = {
-    "a q that is not aligned": (appended, {"q": misaligned(Q)}, ValueError, "q: at 0x"),
+    "a q that is not aligned": (appended, {"q": misaligned(Q)}, ValueError, "q.data is 0x"),
     "slopes that are not aligned": (
         appended,
         {"alibi_slopes": misaligned(numpy.zeros(4, numpy.float32))},
         ValueError,
-        "alibi_slopes: at 0x",
+        "alibi_slopes is 0x",
     ),
 }
 
@@ -587,26 +588,26 @@ ROTARY: dict[str, Refusal] = {
         turned,
         {"rotary_cos": TABLES[:11], "rotary_sin": TABLES[:11]},
         ValueError,
-        "rotary_cos: 11 rows; allowed here: 12 or more, the tokens that the cache has room for",
+        "the length of rotary_cos is 11, but must be at least 12, the room of a sequence",
     ),
     "tables too short for the queries": (
         turned,
         {"k": NEW_WIDE[:, :3], "v": NEW_WIDE[:, :3], "causal": True, "cache_seqlens": 9},
         ValueError,
-        "the length of rotary_cos is 12, but tokens up to 14 are rotated: cache_seqlens[0], 9",
+        "the length of rotary_cos is 12, but tokens up to 14 are rotated: the 9 of sequence 0",
     ),
     "half a unit": (
         turned,
-        {"rotary_cos": TABLES[:, :4], "rotary_sin": TABLES[:, :4]},
+        {"rotary_cos": draw(12, 4), "rotary_sin": draw(12, 4)},
         ValueError,
-        "rotary_cos: 4 columns, a rotary size of 8; allowed here: rotary sizes in multiples of 16 "
-        "up to the head size, 32",
+        "twice the columns of rotary_cos is 8, but must be a multiple of 16 from 16 to the head "
+        "size, 32",
     ),
     "more than a head": (
         turned,
         {"rotary_cos": draw(12, 24), "rotary_sin": draw(12, 24)},
         ValueError,
-        "rotary_cos: 24 columns, a rotary size of 48; allowed here: ",
+        "twice the columns of rotary_cos is 48, but must be ",
     ),
     "tables with holes": (
         turned,
@@ -734,6 +735,42 @@ def test_a_refused_call_leaves_the_cache_as_it_was(name: str) -> None:
         function(**{"k_cache": k, "v_cache": v, **ones, **changes})
     assert not k.any()
     assert not v.any()
+
+
+@pytest.mark.parametrize(
+    ("field", "message", "want"),
+    [
+        (
+            "seqlen_q",
+            "seqlen_q is 9, but must not exceed 7 with 8 splits of the keys",
+            "seqlen_q is 9, but must not exceed 7 with 8 splits of the keys",
+        ),
+        (
+            "",
+            "no kernel for 2 splits, seqlen_k 64",
+            "no kernel for 2 splits, seqlen_k 64",
+        ),
+        (
+            "k.stride_seq",
+            "k.stride_seq is 1, but over 3 splits: k must be v's",
+            "k_cache.stride_seq is 1, but over 3 splits: k_cache must be v's",
+        ),
+        ("k", "k overlaps k_new: splits, v", "k_cache overlaps k: splits, v"),
+        ("splits", "splits is 9, but seqlen_k is 8", "num_splits is 9, but seqlen_k is 8"),
+    ],
+)
+def test_the_field_alone_gets_the_name_of_its_argument(field: str, message: str, want: str) -> None:
+    class OfLibrary(ValueError):
+        def __init__(self, message: str) -> None:
+            super().__init__(message)
+            self.field = field
+
+    def refuse() -> None:
+        raise OfLibrary(message)
+
+    with pytest.raises(OfLibrary) as caught:
+        asked({"k": "k_cache", "v": "v_cache", "k_new": "k"}, refuse)
+    assert str(caught.value) == want
 
 
 def test_names_are_unique() -> None:

@@ -51,7 +51,7 @@ def test_what_is_appended_over_q() -> None:
     memory = draw(4, 6, 2, 16)
     q, k_cache = memory[1:3, :1], memory[:2]
     before = memory.copy()
-    with refused(r"^k_cache overlaps q: the call writes to k_cache"):
+    with refused(r"^k_cache overlaps q: an output must share no byte"):
         appending(q, k_cache, draw(2, 6, 2, 16))
     table = draw(8, 8)
     with refused(r"^v_cache overlaps q: the call writes to v_cache"):
@@ -62,7 +62,7 @@ def test_what_is_appended_over_q() -> None:
 def test_what_is_appended_over_slopes() -> None:
     memory = draw(2, 6, 2, 16, dtype=numpy.float32)
     slopes = memory[1, 3, 1, :2]
-    with refused(r"^v_cache overlaps alibi_slopes: the call writes to v_cache"):
+    with refused(r"^v_cache overlaps alibi_slopes: "):
         appending(
             draw(2, 1, 2, 16, dtype=numpy.float32),
             draw(2, 6, 2, 16, dtype=numpy.float32),

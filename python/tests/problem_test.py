@@ -89,7 +89,7 @@ def test_the_workspace_is_known_without_a_gpu() -> None:
 
 
 def test_a_problem_has_no_other_fields() -> None:
-    with pytest.raises(TypeError, match='no field "heads"'):
+    with pytest.raises(TypeError, match='no number of this call is named "heads"'):
         _C.Problem(heads=1)  # type: ignore[call-arg]
 
 

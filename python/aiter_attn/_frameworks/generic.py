@@ -7,7 +7,6 @@ Framework serves every producer of DLPack. Results are made through the array AP
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -17,7 +16,6 @@ __all__ = [
     "DEFAULT_STREAM",
     "SAME_STREAM",
     "Framework",
-    "check_aligned",
     "check_contiguous",
     "check_rows",
     "device_name",
@@ -59,16 +57,6 @@ def check_rows(name: str, tensor: _C.Tensor) -> None:
         raise ValueError(
             f"{name}: strides {tensor.strides} (in elements); the last must be 1: pass a copy "
             "whose last dimension is contiguous"
-        )
-
-
-def check_aligned(name: str, tensor: _C.Tensor) -> None:
-    """Raises ValueError where entries do not lie at multiples of their size."""
-    size = tensor.size_bytes // max(1, math.prod(tensor.shape))
-    if size and tensor.address % size:
-        raise ValueError(
-            f"{name}: at {tensor.address:#x}; allowed: multiples of {size} bytes, the size of an "
-            "entry: pass a copy"
         )
 
 
