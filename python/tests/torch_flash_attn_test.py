@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -106,6 +107,20 @@ def test_rows_that_hold_several_sequences() -> None:
     )
     assert packed.flatten().tolist() == indices.tolist() == [0, 1, 2, 3, 4, *range(6, 12)]
     assert (starts.tolist(), most) == ([0, 2, 5, 11], 6)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 6, 6), (2, 5), (12,)])
+def test_masks_of_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
+    """A mask of scores has four dimensions: its entries are no tokens."""
+    tokens, mask = draw(2, 6, 1), torch.ones(2, 6).int()
+    wrong = torch.ones(shape).int()
+    said = rf": shape {re.escape(str(shape))}; allowed here: \(2, 6\) \[batch, seqlen\]"
+    with pytest.raises(ValueError, match="^attention_mask" + said):
+        bert_padding.unpad_input(tokens, wrong)
+    with pytest.raises(ValueError, match="^unused_mask" + said):
+        bert_padding.unpad_input(tokens, mask, wrong)
+    with pytest.raises(ValueError, match="^attention_mask_in_length" + said):
+        bert_padding.unpad_input_for_concatenated_sequences(tokens, wrong)
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])

@@ -55,7 +55,13 @@ def unpad_input(
     Returns:
         (tokens [total, ...], indices [total] in batch * seqlen, cu_seqlens [batch + 1] int32, the
         greatest length, lengths that count [batch] int32)
+
+    Raises:
+        ValueError: a mask of another shape.
     """
+    _check_mask("attention_mask", attention_mask, hidden_states)
+    if unused_mask is not None:
+        _check_mask("unused_mask", unused_mask, hidden_states)
     kept = attention_mask if unused_mask is None else attention_mask + unused_mask
     lengths = kept.sum(-1, dtype=torch.int32)
     indices = kept.flatten().nonzero().flatten()
@@ -77,7 +83,11 @@ def unpad_input_for_concatenated_sequences(
     Returns:
         (tokens [total, ...], indices [total] in batch * seqlen, cu_seqlens [sequences + 1] int32,
         the greatest length of a sequence)
+
+    Raises:
+        ValueError: lengths of another shape.
     """
+    _check_mask("attention_mask_in_length", attention_mask_in_length, hidden_states)
     seqlen = attention_mask_in_length.shape[-1]
     places = torch.arange(seqlen, device=attention_mask_in_length.device)
     kept = places < attention_mask_in_length.sum(-1, keepdim=True)
@@ -94,6 +104,15 @@ def pad_input(
     return index_put_first_axis(hidden_states, indices, batch * seqlen).unflatten(
         0, (batch, seqlen)
     )
+
+
+def _check_mask(name: str, mask: torch.Tensor, hidden_states: torch.Tensor) -> None:
+    """Raises ValueError for a mask that has no entry for each token, such as one of scores."""
+    if mask.shape != hidden_states.shape[:2]:
+        raise ValueError(
+            f"{name}: shape {tuple(mask.shape)}; allowed here: {tuple(hidden_states.shape[:2])} "
+            "[batch, seqlen], an entry for each token"
+        )
 
 
 def _starts(lengths: torch.Tensor) -> torch.Tensor:
