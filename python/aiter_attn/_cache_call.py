@@ -12,7 +12,7 @@ from aiter_attn._errors import RoomError
 from aiter_attn._frameworks import Array, framework_of
 from aiter_attn._frameworks.generic import check_contiguous, check_rows
 from aiter_attn._options import Options
-from aiter_attn._refusals import asked
+from aiter_attn._refusals import ARGUMENTS, asked
 
 __all__ = ["CacheCall", "Keys"]
 
@@ -52,7 +52,8 @@ class CacheCall(Arrays):
         self._keys = keys
         # By the library's names, and the arguments that they are.
         self._arrays: dict[str, _C.Tensor] = {}
-        self._names: dict[str, str] = {}
+        k, v = keys.names
+        self._names = ARGUMENTS | {"k": k, "v": v, "k_new": "k", "v_new": "v"}
         self._appended: tuple[dict[str, int], dict[str, _C.Tensor]] | None = None
         self._keys_left: tuple[list[int], list[int]] | None = None
 
@@ -66,8 +67,7 @@ class CacheCall(Arrays):
                 batch = _problem.batch_of(starts, starts)
             lengths = _problem.lengths(batch, max_seqlen_q, max_seqlen_k)
         q_tensor = self._lend("q", q)
-        k_tensor = self._lend("k", keys.k, keys.names[0])
-        v_tensor = self._lend("v", keys.v, keys.names[1])
+        k_tensor, v_tensor = self._lend("k", keys.k), self._lend("v", keys.v)
         table = None if block_table is None else self._lend("block_table", block_table)
         slopes = None if alibi_slopes is None else self._lend("alibi_slopes", alibi_slopes)
         self._over = _cache_problem.cached(
@@ -91,13 +91,13 @@ class CacheCall(Arrays):
         if slopes is not None and len(slopes.shape) == 2:
             self._options["alibi_stride_batch"] = slopes.strides[0]
         if cache_batch_idx is not None:
-            self._lend("batch_index", cache_batch_idx, "cache_batch_idx")
+            self._lend("batch_index", cache_batch_idx)
             self._check_numbers("batch_index", (self.problem.batch,), "[batch]")
         if page_list is not None:
             self._lend_page_list(*page_list)
         for field in ("q", "k", "v", "alibi_slopes"):
             if field in self._arrays:
-                check_rows(self._names[field], self._arrays[field])
+                check_rows(self._name(field), self._arrays[field])
         for field in ("cu_seqlens_q", "cu_seqlens_k", "block_table"):
             if field in self._arrays:
                 check_contiguous(field, self._arrays[field])
@@ -126,7 +126,7 @@ class CacheCall(Arrays):
                 raise ValueError(
                     f"{name}: is read-only, and k and v are appended in place; pass writable arrays"
                 )
-        new_k, new_v = self._lend("k_new", k, "k"), self._lend("v_new", v, "v")
+        new_k, new_v = self._lend("k_new", k), self._lend("v_new", v)
         turned = _cache_problem.Rotary()
         if tables is not None:
             cos, sin = self._lend("rotary_cos", tables[0]), self._lend("rotary_sin", tables[1])
@@ -230,20 +230,22 @@ class CacheCall(Arrays):
             arrays[field] = self._borrow(field, made)
         return numbers, arrays
 
-    def _lend(self, field: str, array: Any, name: str = "") -> _C.Tensor:
-        tensor = self._arrays[field] = self._borrow(name or field, array)
-        self._names[field] = name or field
+    def _name(self, field: str) -> str:
+        return self._names.get(field, field)
+
+    def _lend(self, field: str, array: Any) -> _C.Tensor:
+        tensor = self._arrays[field] = self._borrow(self._name(field), array)
         return tensor
 
     def _lend_lengths(self, array: Any) -> None:
-        self._lend("seqlens_k", array, "cache_seqlens")
+        self._lend("seqlens_k", array)
         self._check_numbers("seqlens_k", (self.problem.batch,), "[batch]")
 
     def _lend_page_list(self, starts: Array, pages: Array) -> None:
         batch = self.problem.batch
-        self._lend("page_indptr", starts, "kv_indptr")
+        self._lend("page_indptr", starts)
         self._check_numbers("page_indptr", (batch + 1,), "[batch + 1]")
-        listed = self._lend("page_indices", pages, "kv_page_indices")
+        listed = self._lend("page_indices", pages)
         self._check_numbers("page_indices", (listed.shape or (0,))[:1], "[keys of all sequences]")
         if self._stream is None and self._arrays["page_indptr"].number(batch) > listed.shape[0]:
             raise ValueError(
@@ -252,7 +254,7 @@ class CacheCall(Arrays):
             )
 
     def _check_numbers(self, field: str, shape: tuple[int, ...], dims: str) -> None:
-        name, tensor = self._names[field], self._arrays[field]
+        name, tensor = self._name(field), self._arrays[field]
         _cache_problem.check_numbers(name, tensor, shape, dims)
         check_contiguous(name, tensor)
 

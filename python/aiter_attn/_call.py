@@ -11,7 +11,7 @@ from aiter_attn._errors import UnsupportedError
 from aiter_attn._frameworks import Array
 from aiter_attn._frameworks.generic import check_contiguous, check_rows
 from aiter_attn._options import Options
-from aiter_attn._refusals import asked
+from aiter_attn._refusals import ARGUMENTS, asked
 
 __all__ = ["Call", "RngState"]
 
@@ -125,7 +125,7 @@ class Call(Arrays):
         made_out, made_lse = self._output("out", out), None
         if wants_lse or not self._is_fp8:
             made_lse = self._output("lse", lse)
-        asked({}, _C.fwd, self.problem, self._tensors)
+        asked(ARGUMENTS, _C.fwd, self.problem, self._tensors)
         result = self._result(out, made_out)
         return result, None if made_lse is None else self._result(lse, made_lse)
 
@@ -175,7 +175,7 @@ class Call(Arrays):
             )
         made_dbias = self._output("dbias", dbias) if wants_dbias else None
         self._borrow_workspace(workspace, _C.bwd_workspace_size(self.problem))
-        asked({}, _C.bwd, self.problem, self._tensors)
+        asked(ARGUMENTS, _C.bwd, self.problem, self._tensors)
         results = self._result(dq, made_dq), self._result(dk, made_dk), self._result(dv, made_dv)
         return (*results, self._result(dbias, made_dbias)) if wants_dbias else results
 

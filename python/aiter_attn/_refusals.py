@@ -10,11 +10,11 @@ from typing import Any, Final, TypeVar
 from aiter_attn._errors import RoomError, UnsupportedError
 from aiter_attn._options import FIELDS
 
-__all__ = ["asked"]
+__all__ = ["ARGUMENTS", "asked"]
 
 _Result = TypeVar("_Result")
 # The arguments that fields of the C structs are, where those have another name.
-_ARGUMENTS: Final = {c: name for name, field in FIELDS.items() for c in field.c} | {
+ARGUMENTS: Final = {c: name for name, field in FIELDS.items() for c in field.c} | {
     "batch_index": "cache_batch_idx",
     "page_indices": "kv_page_indices",
     "page_indptr": "kv_indptr",
@@ -26,17 +26,15 @@ _ARGUMENTS: Final = {c: name for name, field in FIELDS.items() for c in field.c}
 
 
 def asked(names: dict[str, str], ask: Callable[..., _Result], *given: Any) -> _Result:
-    """ask(*given), an answer of the library. names: the arguments that fields are in this function
-    alone."""
+    """ask(*given), an answer of the library. names: ARGUMENTS, or those of one function."""
     try:
         return ask(*given)
     except (ValueError, UnsupportedError) as error:
         field = getattr(error, "field", "").partition(".")[0]
         if not field:
             raise
-        arguments = _ARGUMENTS | names
         # The field wherever the message names it, and the one that it overlaps.
         pattern = rf"\b{field}\b|(?<=^{field} overlaps )\w+"
-        message = re.sub(pattern, lambda found: arguments.get(found[0], found[0]), str(error))
+        message = re.sub(pattern, lambda found: names.get(found[0], found[0]), str(error))
         is_length = field == "seqlens_k" and getattr(error, "index", -1) >= 0
         raise (RoomError if is_length else type(error))(message) from None

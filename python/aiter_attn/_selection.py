@@ -10,7 +10,7 @@ from aiter_attn import _C, _arguments, _cache_problem, _problem
 from aiter_attn._frameworks import Array, framework_of
 from aiter_attn._frameworks.generic import SAME_STREAM
 from aiter_attn._options import options
-from aiter_attn._refusals import asked
+from aiter_attn._refusals import ARGUMENTS, asked
 
 __all__ = ["Explanation", "explain", "explain_kvcache", "kernels"]
 
@@ -184,12 +184,12 @@ def explain_kvcache(
             f"seqlen_new: {new}; allowed here: 0, as only flash_attn_with_kvcache with "
             "cache_seqlens appends"
         )
-    appended = None
+    appended: tuple[dict[str, int], dict[str, _C.Tensor]] | None = None
     if new or rotary is not None:
         appended = over.numbers | _appended(over, described_q, new, rotary), {}
     numbers = over.numbers | {"splits": over.splits}
-    indices = asked({}, _C.plan_kvcache_fwd, problem, numbers, arrays, arch, appended)
-    text = asked({}, _C.explain_kvcache_fwd, problem, numbers, arrays, arch, appended)
+    indices = asked(ARGUMENTS, _C.plan_kvcache_fwd, problem, numbers, arrays, arch, appended)
+    text = asked(ARGUMENTS, _C.explain_kvcache_fwd, problem, numbers, arrays, arch, appended)
     return Explanation([_C.kernel_info(index) for index in indices], text)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import aiter_attn
 import numpy
 import pytest
-from aiter_attn._refusals import asked
+from aiter_attn._refusals import ARGUMENTS, asked
 
 from python.tests.caches import numbers
 from python.tests.calls import STARTS_Q, Q, Refusal, check_refused, draw
@@ -769,7 +769,7 @@ def test_the_field_alone_gets_the_name_of_its_argument(field: str, message: str,
         raise OfLibrary(message)
 
     with pytest.raises(OfLibrary) as caught:
-        asked({"k": "k_cache", "v": "v_cache", "k_new": "k"}, refuse)
+        asked(ARGUMENTS | {"k": "k_cache", "v": "v_cache", "k_new": "k"}, refuse)
     assert str(caught.value) == want
 
 
