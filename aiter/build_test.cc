@@ -222,7 +222,7 @@ TEST(BuildTest, EveryRowCanBeLaunchedOnEveryArch) {
   }
 }
 
-// What a cache, a server or a compiler is asked by.
+// The question to a cache, a server or a compiler.
 TEST(BuildTest, EveryKeyIsThatOfItsSpec) {
   const LaunchTable& table = launch_table();
   for (uint32_t i = 0; i < table.row_count(); ++i) {

@@ -200,7 +200,7 @@ std::string arch_for(const Problem& problem, const char* arch) {
   return arch ? runtime::utf8(arch) : runtime::driver_for(ATTN_DEVICE_ROCM).arch(problem.device_id);
 }
 
-// What is known of the code object with a key: by the launch table, or by the key alone, as of
+// The facts of the code object with a key: by the launch table, or by the key alone, as of
 // norms' kernels.
 runtime::CodeObjectRef ref_of(const char* key) {
   if (!key) fail(Status::kInvalidArgument, "key is NULL: pass a key of attn_kernel_info");

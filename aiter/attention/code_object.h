@@ -12,7 +12,7 @@ namespace AITER_ATTN_NAMESPACE::attention {
 
 runtime::Digest digest(const uint8_t (&bytes)[32]);
 
-// What a table's row knows of a code object. The table outlives it.
+// The facts of a table's row about a code object. The table outlives it.
 runtime::CodeObjectRef code_object_ref(const kernels::LaunchTable& table,
                                        const kernels::CodeObjectRow& object);
 

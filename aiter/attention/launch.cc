@@ -210,7 +210,7 @@ void launch_row(const LaunchTable& table, const Row& row, const LaunchArgs& args
 void require_alignment(const LaunchTable& table, const Problem& p, const Plan& plan) {
   const Row& row = *plan.main_row();
   for (const Operand& operand : Operands(p)) {
-    // What sums takes any.
+    // The kernel that sums takes any.
     if (p.dbias_sums && operand.tensor == &Problem::dbias) continue;
     const auto element = static_cast<int64_t>(operand.element_size(p));
     const int64_t whole = kVectorBytes / element;

@@ -146,7 +146,7 @@ void validate_entry(const Problem& p, const char* array, int64_t index, int64_t 
          in_pages(p) ? " pages" : " entries", ", numbered from 0");
 }
 
-// What is read of host memory is in range, and read once: of the pages those that are in use.
+// Numbers in host memory are in range, and read once: of the pages those that are in use.
 void validate_contents(Problem* problem) {
   const Problem& p = *problem;
   attn_kvcache& c = problem->cache;

@@ -51,7 +51,7 @@ struct SourceKernels::State {
     fail(Status::kInvalidArgument, "no kernel source '", name, "'; there are ", known);
   }
 
-  // What was compiled ahead of time and runs on arch.
+  // Kernels that were compiled ahead of time and run on arch.
   std::optional<CodeObjectSpec> built_in(const Source& source,
                                          const std::vector<std::string>& flags,
                                          const std::string& arch) const {

@@ -11,8 +11,8 @@
 
 namespace AITER_ATTN_NAMESPACE::kernels {
 
-// What dispatch asks of a kernel, as launch_table.h's Row has it; a tile is 0 where it does not
-// matter. Kernels that serve no more than another of the same sets are left out.
+// The traits that dispatch asks of a kernel, as in launch_table.h's Row; a tile is 0 where it does
+// not matter. Kernels that serve no more than another of the same sets are left out.
 struct PublishedKernel {
   Traits traits;
   uint16_t head_size_alignment;

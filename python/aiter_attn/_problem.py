@@ -83,7 +83,7 @@ class Scales(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What else a call has beside q, k and v, as far as its problem says. bias is the shape and
+    """Everything of a call beside q, k and v, as far as its problem says. bias is the shape and
     dtype of what is added to the scores, or of ALiBi's slopes where is_alibi. scales: where q, k
     and v are fp8; v may lie by columns then, its keys contiguous."""
 

@@ -94,7 +94,7 @@ _IMAGES = {
     "mm_tokens_per_image": 4,
 }
 
-# What a model type's configuration has beside the sizes.
+# Entries of a model type's configuration beside the sizes.
 _DECODERS: dict[str, dict[str, Any]] = {
     "bert": {"is_decoder": True},
     "biogpt": {},

@@ -25,7 +25,7 @@ from toolchains.locks.errors import LocksError, explained
 from toolchains.locks.whole import PREFIX, whole
 
 MIRROR = "AITER_ATTN_MIRROR"
-# What a machine without a network does.
+# The step for a machine without a network.
 OFFLINE = (
     f"; without a network set {MIRROR} to a folder that ./bazelw --vendor DIR wrote where there "
     "is one"

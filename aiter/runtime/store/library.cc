@@ -65,7 +65,7 @@ class Embedded : public Provider {
   const EmbeddedPacks& packs_ = embedded_packs();
 };
 
-// What the compilers make, kept in this user's cache.
+// Objects that the compilers make, kept in this user's cache.
 std::unique_ptr<Provider> compiled() {
   CacheOptions options;
   options.folder = user_cache_folder();

@@ -15,7 +15,7 @@ namespace {
 constexpr char kMagic[] = {'A', 'T', 'T', 'N', 'P', 'C', 'K', '2'};
 constexpr uint64_t kDictionary = sizeof(kMagic) + sizeof(uint64_t);
 constexpr uint64_t kEntries = kDictionary + sizeof(PackDictionary);
-// What claims to be more is no dictionary, and is given no memory.
+// A larger claim is no dictionary, and is given no memory.
 constexpr uint64_t kMostDictionaryBytes = uint64_t{16} << 20;
 
 struct Free {

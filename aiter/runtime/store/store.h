@@ -30,7 +30,7 @@ struct CodeObjectRef {
   // How it is made, for a provider that makes it; empty: not known. Only a provider that needs it
   // asks: to put a spec together costs more than to find a module that is loaded.
   std::function<CodeObjectSpec()> spec = {};
-  // What it is made of, where this process has that.
+  // The source that it is made of, where this process has that.
   const SourceFile* source = nullptr;
   const std::vector<SourceFile>* headers = nullptr;
 };

@@ -13,7 +13,7 @@ from aiter_attn.transformers._masks import ELSE, Keys, Pattern, Rows, rows_of
 
 __all__ = ["attention"]
 
-# What a model may ask of attention and no kernel here has, by transformers' name.
+# Features that a model may ask of attention and no kernel here has, by transformers' name.
 _NOT_THERE = {
     "block_indices": "sparse attention",
     "block_table": "a paged cache",

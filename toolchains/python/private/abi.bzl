@@ -8,9 +8,9 @@ load("//toolchains/python:abis.bzl", "ABIS", "DEFAULT_ABI")
 def _abi_flag_impl(ctx):
     value = ctx.build_setting_value
     if value != "auto" and value not in ABIS:
-        fail(("--//toolchains/python:abi=%s: no such ABI; there is auto (the host's, if it is one " +
-              "of these, else %s), %s. A Python and its headers come from a Debian suite, and these " +
-              "have no other; an ABI is an entry of toolchains/python/abis.bzl") % (
+        fail(("--//toolchains/python:abi=%s: no such ABI; there is auto (the host's, if it is " +
+              "one of these, else %s), %s. A Python and its headers come from a Debian suite, " +
+              "and these have no other; an ABI is an entry of toolchains/python/abis.bzl") % (
             value,
             DEFAULT_ABI,
             ", ".join(["%s (of Debian %s)" % entry for entry in ABIS.items()]),

@@ -105,8 +105,8 @@ class Attention(Kind):
         size = case.page_size
         needed = [math.ceil(length / size) for _, length in case.lengths]
         order = np.random.default_rng(1).permutation(sum(needed))
-        # What no key fills has finite numbers, as a cache that was used before has; the last page
-        # is one that no sequence owns, and what the table has beyond a sequence's pages.
+        # Room that no key fills has finite numbers, as in a cache that was used before; the last
+        # page is one that no sequence owns, and what the table has beyond a sequence's pages.
         pages = np.full((len(order) + 1, size, *stored.shape[1:]), FINITE, np.uint16)
         table = np.full((len(needed), max(1, *needed)), len(order), np.int32)
         at = 0

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the harness asks of a kind of kernels."""
+"""The face of a kind of kernels to the harness."""
 
 from __future__ import annotations
 
