@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, overload
 
-from aiter_attn import _arguments, _scales
+from aiter_attn import _arguments, _scales, _used
 from aiter_attn._cache_call import CacheCall, Keys
 from aiter_attn._call import Call, RngState
 from aiter_attn._errors import UnsupportedError
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_no_dropout",
+    "check_used",
     "flash_attn_func",
     "flash_attn_varlen_func",
     "mha_bwd",
@@ -185,6 +186,8 @@ def flash_attn_func(
 
 class _VarlenKeywords(_Fp8Keywords, total=False):
     block_table: Array | None
+    seqused_q: Array | None
+    seqused_k: Array | None
     workspace: Array | None
 
 
@@ -244,6 +247,8 @@ def flash_attn_varlen_func(
     return_attn_probs: bool = False,
     block_table: Array | None = None,
     *,
+    seqused_q: Array | None = None,
+    seqused_k: Array | None = None,
     rng_state: RngState | None = None,
     workspace: Array | None = None,
     q_descale: Scale = None,
@@ -266,6 +271,11 @@ def flash_attn_varlen_func(
             [pages, page_size, heads_k, head_size], and have the keys of each sequence in these
             pages, in their order, cu_seqlens_k[b + 1] - cu_seqlens_k[b] of sequence b. Without
             dropout. None: k and v are packed.
+        seqused_q: int32 [batch]: how many of the first queries of each sequence are used; out of
+            the others is 0, their lse -inf. max_seqlen_q is of all. In host memory, neither with
+            block_table nor with fp8. None: all are.
+        seqused_k: likewise of k and v: masks, ALiBi and lse are those of the keys that are used,
+            and the others are not read.
         workspace: with block_table, see flash_attn_with_kvcache.
         q_descale, k_descale, v_descale, out_scale: see flash_attn_func. fp8 is for host memory
             here, without block_table.
@@ -289,6 +299,13 @@ def flash_attn_varlen_func(
         softcap=softcap,
         deterministic=deterministic,
     )
+    sequences = cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k
+    if seqused_q is not None or seqused_k is not None:
+        check_used(seqused_q, seqused_k, block_table, (q_descale, k_descale, v_descale, out_scale))
+        of_q, of_k = _used.sides(sequences, (seqused_q, seqused_k), (q, k))
+        starts = _used.split(of_q, of_k)
+        alibi_slopes = _used.per_part(alibi_slopes, starts[0])
+        sequences = *starts, max_seqlen_q, max_seqlen_k
     if block_table is not None:
         check_no_dropout(dropout_p)
         _scales.check_none(
@@ -297,7 +314,7 @@ def flash_attn_varlen_func(
         over = CacheCall(
             q,
             Keys(k, v),
-            sequences=(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k),
+            sequences=sequences,
             block_table=block_table,
             options=chosen,
             alibi_slopes=alibi_slopes,
@@ -310,7 +327,7 @@ def flash_attn_varlen_func(
         q,
         k,
         v,
-        (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k),
+        sequences,
         chosen,
         alibi_slopes=alibi_slopes,
         rng_state=rng_state,
@@ -318,6 +335,19 @@ def flash_attn_varlen_func(
     )
     out, lse = call.forward(None, None, with_lse)
     return (out, lse, call.probabilities()) if with_lse else out
+
+
+def check_used(
+    seqused_q: Any, seqused_k: Any, block_table: Any, scales: tuple[Scale, Scale, Scale, Scale]
+) -> None:
+    """Of a call in which one of the first two is given."""
+    name = "seqused_q" if seqused_k is None else "seqused_k"
+    if block_table is not None:
+        raise ValueError(
+            f"{name}: given beside block_table; allowed: one of them; with block_table pass "
+            "cu_seqlens_q and cu_seqlens_k of the rows that are used"
+        )
+    _scales.check_none(scales, f"there is no fp8 beside {name}")
 
 
 def check_no_dropout(dropout_p: Any) -> None:

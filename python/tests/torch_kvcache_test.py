@@ -9,6 +9,7 @@ import aiter_attn
 import numpy
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from python.tests.torch_reference import draw
 
@@ -140,3 +141,10 @@ def test_refusals() -> None:
         function(q, k, v, cache_seqlens=torch.tensor([3, 70], dtype=torch.int32))
     with pytest.raises(ValueError, match=r"^cache_leftpad\[1\]: 7; allowed here: 0 to 5"):
         function(q, k, v, cache_seqlens=5, cache_leftpad=LENGTHS)
+    with (
+        FakeTensorMode(),
+        pytest.raises(aiter_attn.UnsupportedError, match=r"^cache_leftpad: given .* on a GPU"),
+    ):
+        on_gpu = [torch.empty(x.shape, device="cuda") for x in (q, k, v)]
+        left_out = torch.empty(2, dtype=torch.int32, device="cuda")
+        function(*on_gpu, cache_leftpad=left_out)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from aiter_attn import _arguments, _problem, _scales
-from aiter_attn._attention import check_no_dropout
+from aiter_attn._attention import check_no_dropout, check_used
 from aiter_attn._scales import Scale
 from aiter_attn.torch import _fp8, _mha, _tracing
 from aiter_attn.torch._arguments import (
@@ -20,6 +20,7 @@ from aiter_attn.torch._arguments import (
 )
 from aiter_attn.torch._kvcache import attend_paged
 from aiter_attn.torch._operators import run
+from aiter_attn.torch._used import split
 
 __all__ = [
     "flash_attn_func",
@@ -96,6 +97,8 @@ def flash_attn_varlen_func(
     return_attn_probs: bool = False,
     block_table: torch.Tensor | None = None,
     *,
+    seqused_q: torch.Tensor | None = None,
+    seqused_k: torch.Tensor | None = None,
     rng_state: Any = None,
     workspace: None = None,
     q_descale: Scale = None,
@@ -116,6 +119,9 @@ def flash_attn_varlen_func(
     check_no_workspace(workspace)
     sequences = _sequences(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     scales = q_descale, k_descale, v_descale, out_scale
+    if seqused_q is not None or seqused_k is not None:
+        check_used(seqused_q, seqused_k, block_table, scales)
+        sequences, alibi_slopes = split(q, k, sequences, (seqused_q, seqused_k), alibi_slopes)
     if block_table is not None:
         check_no_dropout(dropout_p)
         _scales.check_none(scales, "there is no fp8 beside block_table")

@@ -70,8 +70,8 @@ def _flash_attn_varlen_forward(
     for name, array in given.items():
         if array is not None:
             raise UnsupportedError(
-                f"{name}: given; allowed: None; flash_attn_varlen_func takes block_table, and "
-                "flash_attn_with_kvcache reads caches"
+                f"{name}: given; allowed: None; flash_attn_varlen_func takes block_table and "
+                "seqused_k, and flash_attn_with_kvcache reads caches"
             )
     window = window_size_left, window_size_right
     options = _options(dropout_p, softmax_scale, causal, window, softcap, alibi_slopes)
