@@ -57,6 +57,8 @@ class Kernel:
     def __init__(self, device: Device, code: bytes, instance: Instance):
         self.device, self.instance = device, instance
         self.kernel, self.program = device.program(code, instance.name)
+        # describe.py holds it against the row's block of the arch.
+        self.block = (self.kernel.metadata[".max_flat_workgroup_size"], 1, 1)
 
     def __str__(self) -> str:
         return f"{self.instance}-{self.device.arch}"
@@ -91,7 +93,7 @@ class Kernel:
             launch = arguments.make()
             report = self.device.launch(
                 self.kernel, self.program if change is None else change(self.program),
-                grid=launch.grid, kernarg=launch.data, block=self.instance.block,
+                grid=launch.grid, kernarg=launch.data, block=self.block,
                 schedule=schedule, checks=checks, uninitialised=arguments.unwritten,
                 instruction_limit=limit, in_step=in_step,
             )  # fmt: skip

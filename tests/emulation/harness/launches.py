@@ -31,7 +31,6 @@ class Instance:
     index: int
     name: str
     kind: str
-    block: tuple[int, int, int]
     tile_seqlen_q: int
     tile_seqlen_k: int
     traits: Mapping[str, TraitValue] = dataclasses.field(hash=False, compare=False, repr=False)
@@ -102,8 +101,8 @@ def instances() -> tuple[Instance, ...]:
             for trait in TABLE.traits.values()
         }
         name = _library().launches_name(index).decode()
-        out.append(Instance(index, name, kinds[row.traits.kind], tuple(row.block),
-                            row.tile_seqlen_q, row.tile_seqlen_k, traits))  # fmt: skip
+        kind = kinds[row.traits.kind]
+        out.append(Instance(index, name, kind, row.tile_seqlen_q, row.tile_seqlen_k, traits))
     return tuple(out)
 
 
