@@ -8,6 +8,7 @@ values are float64's.
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import aiter_attn
@@ -155,3 +156,19 @@ def test_the_lse_of_a_row_without_keys_is_minus_infinity() -> None:
 def test_a_batch_of_none() -> None:
     q = draw(0, 4, 2, 8)
     assert aiter_attn.flash_attn_func(q, q, q).shape == (0, 4, 2, 8)
+
+
+@pytest.mark.parametrize(("p", "stays", "sum_of_weights"), [(0.9, 26, 1.016), (0.999, 1, 3.9)])
+def test_a_byte_decides_which_weights_stay(p: float, stays: int, sum_of_weights: float) -> None:
+    """(floor(255 (1 - p)) + 1) / 256 of them, divided by 1 - p, so that their sum is not 1."""
+    assert stays == math.floor(255 * (1 - p)) + 1
+    q = numpy.zeros((1, 512, 16, 8), numpy.float32)
+    ones = numpy.ones_like(q)
+    out, _, kept = aiter_attn.flash_attn_func(
+        q, q, ones, dropout_p=p, rng_state=(1, 2), return_attn_probs=True
+    )
+    share = stays / 256
+    deviation = math.sqrt(share * (1 - share) / kept.size)
+    assert abs(kept.mean() - share) < 5 * deviation
+    assert out.mean() == pytest.approx(kept.mean() / (1 - p), rel=1e-4)
+    assert out.mean() == pytest.approx(sum_of_weights, rel=max(0.003, 5 * deviation / share))
