@@ -41,6 +41,14 @@ def test_caches() -> None:
             q, k, v, cache_seqlens=numpy.broadcast_to(cache_seqlens, 2).astype(numpy.int32)
         )
         numpy.testing.assert_array_equal(numpy.asarray(out), want)
+    left_out = numpy.array([1, 4], numpy.int32)
+    out = aiter_attn.flash_attn_with_kvcache(
+        *given, cache_seqlens=jax.numpy.asarray(lengths), cache_leftpad=jax.numpy.asarray(left_out)
+    )
+    want = aiter_attn.flash_attn_with_kvcache(
+        q, k, v, cache_seqlens=lengths, cache_leftpad=left_out
+    )
+    numpy.testing.assert_array_equal(numpy.asarray(out), want)
     with pytest.raises(ValueError, match=r"^k_cache: .* is immutable, and k and v are appended"):
         aiter_attn.flash_attn_with_kvcache(*given, new, new, cache_seqlens=5)
     # Appended to numpy's cache, with what jax has else.
@@ -55,6 +63,25 @@ def test_caches() -> None:
         numpy.asarray(aiter_attn.flash_attn_qkvpacked_func(jax.numpy.asarray(packed))),
         aiter_attn.flash_attn_qkvpacked_func(packed),
     )
+
+
+def test_rows_that_are_not_used() -> None:
+    rows = [draw(5, 4)[0], draw(7, 2)[0], draw(7, 2)[1]]
+    starts = [numpy.array(x, numpy.int32) for x in ([0, 3, 5], [0, 3, 7])]
+    used = {"seqused_q": [2, 2], "seqused_k": [1, 4]}
+    arrays = {name: numpy.array(x, numpy.int32) for name, x in used.items()}
+    arrays["alibi_slopes"] = numpy.float32([[0.5, 0.25, 1, 2], [1, 2, 0.5, 0.125]])
+    out = aiter_attn.flash_attn_varlen_func(
+        *map(jax.numpy.asarray, (*rows, *starts)),
+        3,
+        4,
+        **{name: jax.numpy.asarray(x) for name, x in arrays.items()},
+    )
+    assert isinstance(out, jax.Array)
+    want = aiter_attn.flash_attn_varlen_func(*rows, *starts, 3, 4, **arrays)
+    numpy.testing.assert_array_equal(numpy.asarray(out), want)
+    assert want[1].any()
+    assert not want[2].any()
 
 
 def test_norms() -> None:
