@@ -4,6 +4,7 @@ All behind it pass the record on."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
@@ -71,7 +72,7 @@ def _window(value: Any) -> tuple[int, int]:
 
 
 def _flag(name: str) -> Callable[[Any], bool]:
-    return lambda value: _arguments.flag(name, value)
+    return functools.partial(_arguments.flag, name)
 
 
 FIELDS: Final = {
@@ -98,7 +99,9 @@ _READERS: Final = {name: field.read for name, field in FIELDS.items()}
 def options(**given: Any) -> Options:
     """The record of a caller's arguments. Raises TypeError or ValueError for one that no problem
     takes."""
-    return Options(**{name: _READERS[name](value) for name, value in given.items()})
+    for name, value in given.items():
+        given[name] = _READERS[name](value)
+    return Options(**given)
 
 
 def schema(names: Iterable[str]) -> str:
