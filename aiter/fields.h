@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <type_traits>
 
 #include "aiter/attn.h"
@@ -260,8 +261,14 @@ using CodeObjectKey = char[72];
 template <typename Struct>
 struct List;
 
+constexpr size_t sum(std::initializer_list<size_t> sizes) {
+  size_t all = 0;
+  for (const size_t size : sizes) all += size;
+  return all;
+}
+
 #define ATTN_FIELD_DECLARED(kind, type, name) type name;
-#define ATTN_FIELD_SIZE(kind, type, name) +sizeof(type)
+#define ATTN_FIELD_SIZE(kind, type, name) sizeof(type),
 #define ATTN_FIELD_HELD(kind, type, name)                                 \
   static_assert(offsetof(Listed, name) == offsetof(Struct, name), #name); \
   static_assert(std::is_same_v<type, decltype(Struct::name)>, #name);
@@ -270,19 +277,19 @@ struct List;
 
 // The list of a struct, held to it: the same fields with the same types at the same places, none
 // missing, and no room between them.
-#define ATTN_FIELDS(structure, FIELDS)                                                   \
-  template <>                                                                            \
-  struct List<structure> {                                                               \
-    using Struct = structure;                                                            \
-    struct Listed {                                                                      \
-      FIELDS(ATTN_FIELD_DECLARED)                                                        \
-    };                                                                                   \
-    static_assert((0 FIELDS(ATTN_FIELD_SIZE)) == sizeof(Struct), #structure " differs"); \
-    FIELDS(ATTN_FIELD_HELD)                                                              \
-    template <typename Visit>                                                            \
-    static void each(const Visit& visit) {                                               \
-      FIELDS(ATTN_FIELD_VISITED)                                                         \
-    }                                                                                    \
+#define ATTN_FIELDS(structure, FIELDS)                                                      \
+  template <>                                                                               \
+  struct List<structure> {                                                                  \
+    using Struct = structure;                                                               \
+    struct Listed {                                                                         \
+      FIELDS(ATTN_FIELD_DECLARED)                                                           \
+    };                                                                                      \
+    static_assert(sum({FIELDS(ATTN_FIELD_SIZE)}) == sizeof(Struct), #structure " differs"); \
+    FIELDS(ATTN_FIELD_HELD)                                                                 \
+    template <typename Visit>                                                               \
+    static void each(const Visit& visit) {                                                  \
+      FIELDS(ATTN_FIELD_VISITED)                                                            \
+    }                                                                                       \
   };
 
 ATTN_FIELDS(attn_problem, ATTN_PROBLEM_FIELDS)

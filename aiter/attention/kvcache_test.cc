@@ -216,8 +216,7 @@ TEST(KvcacheTest, StructsAreChecked) {
   args.reserved = 1;
   expect_refused(p, args, "attn_kvcache_fwd_args.reserved is 1", ATTN_ERROR_ABI_MISMATCH);
   args.struct_size = 199;
-  expect_refused(p, args,
-                 "attn_kvcache_fwd_args.struct_size is 199, but must be from 200",
+  expect_refused(p, args, "attn_kvcache_fwd_args.struct_size is 199, but must be from 200",
                  ATTN_ERROR_ABI_MISMATCH);
   args = p.args();
   p.cache.reserved = 2;

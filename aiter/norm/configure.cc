@@ -258,16 +258,21 @@ DeviceTraits device_traits(const std::string& arch, int64_t shared_bytes) {
        "memory");
 }
 
+namespace {
+
 // For rows of `width` columns of 16 bits, of what was tuned for `tuned.hidden`.
 RowConfiguration narrowed(const kernels::TunedRow& tuned, int64_t width) {
   RowConfiguration c = tuned.configuration;
   if (c.lanes < 32) return c;
   const int64_t vectors = divided_up(tuned.hidden, int64_t{8} * c.cluster * c.lanes);
   const int in_hand = c.threads / c.lanes;
-  c.lanes = static_cast<int>(divided_up(divided_up(width, 8 * c.cluster * vectors), 32)) * 32;
+  c.lanes =
+      static_cast<int>(divided_up(divided_up(width, int64_t{8} * c.cluster * vectors), 32)) * 32;
   c.threads = c.lanes * in_hand;
   return c;
 }
+
+}  // namespace
 
 RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
                         const DeviceTraits& device) {

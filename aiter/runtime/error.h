@@ -78,9 +78,9 @@ template <typename... Parts>
   throw Error(status, concat(std::forward<Parts>(parts)...));
 }
 
-// Likewise, of a caller's field.
+// The same, of a caller's field, which begins the message.
 template <typename... Parts>
-[[noreturn]] void fail(Status status, Field field, Parts&&... parts) {
+[[noreturn]] void fail(Status status, Field&& field, Parts&&... parts) {
   throw Error(status, concat(field, std::forward<Parts>(parts)...), field);
 }
 

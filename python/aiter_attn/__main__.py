@@ -161,7 +161,10 @@ def _info_lines(pattern: str | None = None) -> Iterator[str]:
     shown = [
         kernel
         for kernel in known
-        if any(fnmatch.fnmatch(kernel[k], pattern) for k in ("name", "kind", "arch", "key"))
+        if any(
+            fnmatch.fnmatch(text, pattern)
+            for text in (kernel["name"], kernel["kind"], kernel["arch"], kernel["key"])
+        )
     ]
     if not shown:
         kinds = ", ".join(sorted({kernel["kind"] for kernel in known}))
@@ -276,7 +279,7 @@ def _extract(arguments: argparse.Namespace) -> int:
     output = Path(arguments.output or f"{kernel['name']}.{kernel['arch']}.{suffix}")
     _files.write_whole(output, data)
     if arguments.json:
-        told = {k: kernel[k] for k in ("name", "arch", "key")}
+        told = {"name": kernel["name"], "arch": kernel["arch"], "key": kernel["key"]}
         print(json.dumps({"file": str(output), "size": len(data), **told}, indent=2))
     else:
         print(f"{output}: {len(data)} bytes, {kernel['arch']}, key {kernel['key']}")

@@ -164,8 +164,7 @@ TEST_F(Rtc, FailuresNameTheCall) {
 
 TEST_F(Rtc, MissingBuiltinsAreNamed) {
   setenv("AITER_FAKE_RTC_FAIL", "nvrtcCompileProgram=7", 1);
-  for (const auto& [version, file, package] :
-       std::vector<std::array<const char*, 3>>{
+  for (const auto& [version, file, package] : std::vector<std::array<const char*, 3>>{
            {"12.8", "libnvrtc-builtins.so.12.8", "nvidia-cuda-nvrtc-cu12)"},
            {"13.0", "libnvrtc-builtins.so.13.0", "nvidia-cuda-nvrtc)"}}) {
     setenv("AITER_FAKE_RTC_VERSION", version, 1);

@@ -1,6 +1,5 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/runtime/environment.h"
-
 #include "aiter/runtime/rtc/rtc_compiler.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {

@@ -66,6 +66,16 @@ class Nvrtc final : public RtcCompiler {
     return compile_with(source, headers, options, machine_code ? cubin_ : ptx_);
   }
 
+ protected:
+  // NVRTC alone gives the number of the failure, and names no file.
+  std::string remedy(rtc::Result result) const override {
+    if (result != rtc::kErrorBuiltinOperation) return "";
+    return concat("NVRTC compiles with ", builtins_name(), ", which belongs beside it: install ",
+                  "both anew (pip install --force-reinstall nvidia-cuda-nvrtc",
+                  version().first == 12 ? "-cu12" : "", "), or name the file of a complete NVRTC ",
+                  "in ", kNvrtcLibraryVariable);
+  }
+
  private:
   // NVRTC looks for this library by its name when it first compiles, and its contents enter the
   // code. Not all of its wheels say that it is in NVRTC's own folder.
@@ -78,15 +88,6 @@ class Nvrtc final : public RtcCompiler {
 
   std::string builtins_name() const {
     return concat("libnvrtc-builtins.so.", version().first, ".", version().second);
-  }
-
-  // NVRTC alone gives the number of the failure, and names no file.
-  std::string remedy(rtc::Result result) const override {
-    if (result != rtc::kErrorBuiltinOperation) return "";
-    return concat("NVRTC compiles with ", builtins_name(), ", which belongs beside it: install ",
-                  "both anew (pip install --force-reinstall nvidia-cuda-nvrtc",
-                  version().first == 12 ? "-cu12" : "", "), or name the file of a complete NVRTC ",
-                  "in ", kNvrtcLibraryVariable);
   }
 
   std::string builtins_;  // their identity

@@ -155,6 +155,8 @@ std::string failure(const char* call, const std::string& path, int error) {
     case ENOTDIR:
       remedy = "remove the file that stands in a folder's place";
       break;
+    default:
+      break;
   }
   return concat("cannot ", call, " '", utf8(path), "': ", std::strerror(error), "; ", remedy);
 }

@@ -111,7 +111,7 @@ def _counted(counts: torch.Tensor) -> Rows:
     return rows_of(counts.sum(1), counts.flatten().nonzero().flatten())
 
 
-@torch.compiler.disable  # it reads values, and closures
+@torch.compiler.disable  # type: ignore[misc]  # it reads values, and closures
 def mask(
     batch_size: int,
     q_length: int,

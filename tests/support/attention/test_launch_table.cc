@@ -2,6 +2,7 @@
 #include "tests/support/attention/test_launch_table.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <stdexcept>
@@ -344,7 +345,9 @@ Table& table() {
 
 std::vector<unsigned char> pack_without_rows() {
   const std::string_view object = kObjectWithoutRow;
-  return make_pack({{runtime::parse_hex(kKeyWithoutRow).value(), {object.begin(), object.end()}}});
+  const auto key = runtime::parse_hex(kKeyWithoutRow);
+  if (!key) std::abort();
+  return make_pack({{*key, {object.begin(), object.end()}}});
 }
 
 }  // namespace

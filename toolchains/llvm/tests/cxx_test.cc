@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Features that host C++ of this project relies on: C++17, exceptions across shared objects, threads,
-// embedded data, and a binary that needs nothing but glibc.
+// Features that host C++ of this project relies on: C++17, exceptions across shared objects,
+// threads, embedded data, and a binary that needs nothing but glibc.
 #include <dlfcn.h>
 
 #include <atomic>
