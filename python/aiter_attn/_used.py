@@ -20,7 +20,7 @@ from aiter_attn._frameworks.generic import check_contiguous
 
 __all__ = ["PARTS", "Side", "no_used", "per_part", "sides", "split"]
 
-# What a sequence becomes.
+# The parts of a sequence.
 PARTS: Final = 3
 
 
