@@ -237,6 +237,8 @@ assert heard
 
 
 FOREIGN = os.path.abspath(os.environ["FOREIGN_LIBRARY"])
+# The runtime of a sanitizer comes before all that it instruments.
+SANITIZERS = os.environ.get("LD_PRELOAD", "").split()
 
 # A call, and what the extension module asks its library at import.
 OWN_LIBRARY = """
@@ -253,7 +255,7 @@ aiter_attn.kernels()
 @pytest.mark.parametrize(
     ("before", "environment"),
     [
-        ("", {"LD_PRELOAD": FOREIGN}),
+        ("", {"LD_PRELOAD": ":".join([*SANITIZERS, FOREIGN])}),
         (f"import ctypes; ctypes.CDLL({FOREIGN!r}, ctypes.RTLD_GLOBAL)", {}),
     ],
     ids=["preloaded", "loaded first for all"],

@@ -123,9 +123,11 @@ void without_unused_strides(Question<Call>* question, Answer* answer) {
 template <typename Call>
 void without_wide_windows(Question<Call>* question, Answer* answer) {
   attn_problem& p = question->call.problem;
-  for (int32_t* const window : {&p.window_left, &p.window_right}) {
-    if (*window >= p.seqlen_q + p.seqlen_k) *window = -1;
-  }
+  const int32_t open = p.seqlen_q + p.seqlen_k;
+  if (p.window_right >= open) p.window_right = -1;
+  // A causal mask decides the form of ALiBi, and an open left side would make this one causal.
+  const bool keeps_side = p.bias == ATTN_BIAS_ALIBI && p.window_right == 0;
+  if (p.window_left >= open) p.window_left = keeps_side ? open : -1;
   *answer = ask(*question);
 }
 

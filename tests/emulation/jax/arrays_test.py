@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from aiter_attn._options import Options
 from aiter_attn.jax._calls import Static, dropout_mask
 
 from tests.emulator.hip.emulated_hip import Runtime
@@ -95,7 +96,7 @@ def test_which_weights_dropout_keeps(runtime: Runtime) -> None:
     _, _, want = aiter_attn.flash_attn_func(
         *arrays, dropout_p=0.3, rng_state=state, return_attn_probs=True
     )
-    static = Static(None, None, False, (-1, -1), 0.0, 0.3, False, "")
+    static = Static(None, Options(dropout_p=0.3), "")
     words = np.array(state, np.uint64).view(np.uint32)
     number_kept = jax.jit(lambda *x: (kept := dropout_mask(static, *x), kept.astype(int).sum()))
     kept, number = number_kept(*map(jax.device_put, (*arrays, words)))
