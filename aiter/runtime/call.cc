@@ -27,7 +27,7 @@ thread_local ThreadState thread_state;
 // Destroys the texts of threads that end.
 class TextsOfThreads {
  public:
-  TextsOfThreads() { is_made_ = pthread_key_create(&key_, &destroy) == 0; }
+  TextsOfThreads() noexcept { is_made_ = pthread_key_create(&key_, &destroy) == 0; }
   ~TextsOfThreads() {
     if (is_made_) pthread_key_delete(key_);
   }
@@ -45,11 +45,14 @@ class TextsOfThreads {
   bool is_made_;
 };
 
+// Made when the library is loaded: the guard of a static local is C++'s own, linked in, so that
+// tsan cannot see what it orders.
+const TextsOfThreads texts_of_threads;
+
 Texts& thread_texts() {
-  static const TextsOfThreads all;
   if (!thread_state.texts) {
     thread_state.texts = new Texts;
-    all.add(thread_state.texts);
+    texts_of_threads.add(thread_state.texts);
   }
   return *thread_state.texts;
 }
