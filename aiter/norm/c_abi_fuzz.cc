@@ -1,8 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // The C ABI of the norms called with structs of any content. On the CPU the pointers alone are
-// right: each operand lies in memory of exactly the bytes that its extents and stride reach, and
-// what is accepted is computed. For a GPU, which is not there, they are any addresses.
+// right: each operand lies in memory of exactly the bytes that its extents and stride reach, and an
+// accepted call is computed. For a GPU, which is not there, they are any addresses.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -97,7 +97,7 @@ class Caller : private FuzzedStructs {
   T* vector(__int128 count, int64_t element = sizeof(T)) {
     return static_cast<T*>(operand(count * element));
   }
-  // What a right call of this kind does not have, or need not.
+  // An operand that a right call of this kind has where `usual`, and need not have elsewhere.
   template <typename T>
   T* given_if(bool usual, __int128 count, int64_t element = sizeof(T)) {
     return usual != rarely() ? vector<T>(count, element) : nullptr;

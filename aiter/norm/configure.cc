@@ -189,7 +189,7 @@ class Defines {
   std::vector<std::string> flags_;
 };
 
-// What the rows of a norm are.
+// The macros of a norm's rows.
 void define_norm(Defines& define, const Shape& shape) {
   define("ROW_HIDDEN", shape.hidden);
   define("ROW_VECTOR", shape.vector);

@@ -19,7 +19,7 @@ using kernels::RowConfiguration;
 using kernels::RowConfigurations;
 using kernels::RowOperation;
 
-// What of a device a choice depends on.
+// The traits of a device that a choice depends on.
 struct DeviceTraits {
   int warp;              // threads
   bool bulk_copies;      // and clusters
@@ -30,7 +30,7 @@ struct DeviceTraits {
 // Of "sm_90", "gfx942", ... Throws Status::kUnsupported where the kernels cannot run there.
 DeviceTraits device_traits(const std::string& arch, int64_t shared_bytes);
 
-// What a configuration follows from, beside the device and the operation.
+// The traits of rows that a configuration follows from, beside the device and the operation.
 struct RowTraits {
   int64_t hidden;      // columns; of shifted rows those of all their vectors
   int vector;          // columns that a thread moves at once
@@ -92,8 +92,8 @@ Kernels configure(const Shape& shape, const DeviceTraits& device);
 // Clusters of a launch for `rows` rows, where the device holds `held` of them at a time.
 int64_t groups_for(const RowConfiguration& c, int64_t rows, int64_t held);
 
-// How norm_backward's sums over the rows are shared out: parts of each sum, and rows of a part
-// where norm_backward_columns makes them (0: norm_backward does).
+// The division of norm_backward's sums over the rows: parts of each sum, and rows of a part where
+// norm_backward_columns makes them (0: norm_backward does).
 struct Parts {
   int64_t count;
   int64_t rows_each;

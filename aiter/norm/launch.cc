@@ -42,7 +42,7 @@ struct Plan {
 };
 
 // The plans of a device type's GPUs, made at their first use. Threads that want the same plan wait
-// for one of them to make it; others are not held up. What failed is tried again by the next call.
+// for one of them to make it; others are not held up. The next call tries a failed plan again.
 class Plans {
  public:
   explicit Plans(Driver& driver)

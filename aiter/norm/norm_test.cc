@@ -24,7 +24,7 @@ using Vector = std::vector<double>;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 const double kNan = std::nan("");
 
-// Elements of a dtype in memory, rows `stride` apart; what lies between rows is 99.
+// Elements of a dtype in memory, rows `stride` apart; the bytes between rows are 99.
 class Matrix {
  public:
   Matrix(int64_t rows, int64_t columns, int32_t dtype, int64_t padding = 0)

@@ -216,7 +216,7 @@ TEST(RefusalsTest, LayoutsAndAlignment) {
       run_forward);
 }
 
-// What a sanitizer sees.
+// A sanitizer would report an overflow here.
 TEST(RefusalsTest, StridesOfWhatIsNotGivenDoNotMatter) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   Call call;

@@ -25,7 +25,7 @@ struct AbiStruct<Grown> {
 namespace {
 
 TEST(AbiTest, WhatAnOlderCallerDoesNotHaveIsZero) {
-  // What follows the older struct is not the caller's.
+  // Memory behind the older struct is not the caller's.
   Grown given = {16, 0, 7, 0xdead};
   const Grown read = read_struct(&given);
   EXPECT_EQ(read.first, 7u);

@@ -12,7 +12,7 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 enum class Fp8 {
   kE4m3,      // OCP: no infinity; NaN where all bits but the sign are set; largest 448
   kE4m3Fnuz,  // no infinity, no negative zero, whose bits are NaN; largest 240
-  kE5m2,      // OCP: as IEEE has it; largest 57344
+  kE5m2,      // OCP: infinities and NaN as in IEEE 754; largest 57344
 };
 
 float fp8_to_float(uint8_t bits, Fp8 format);

@@ -20,7 +20,7 @@ class Once {
   Once(const Once&) = delete;
   Once& operator=(const Once&) = delete;
 
-  // make returns a std::unique_ptr<T>; what it throws is thrown here, and the next call tries
+  // make returns a std::unique_ptr<T>; an exception of it is thrown here, and the next call tries
   // again.
   template <typename Make>
   T& get(Make&& make) {

@@ -15,7 +15,7 @@
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
-// Here they are static, as everywhere: what they made is never freed.
+// Here they are static, as everywhere: the values that they made are never freed.
 
 TEST(OnceTest, TheFirstValueIsEveryones) {
   static Once<const int> once;

@@ -69,7 +69,7 @@ class Team {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Whatever keeps a thread from starting: those that run, and this one, do all of the work.
+  // Where a thread cannot start, those that run, and this one, do all of the work.
   void start(int64_t wanted) noexcept {
     try {
       threads_.reserve(static_cast<size_t>(wanted));

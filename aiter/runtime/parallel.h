@@ -10,7 +10,7 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 
 class Team;  // the threads of one parallel_for
 
-// What a piece of work tells how far it is, and by which it is stopped. One for each thread.
+// The channel by which a piece of work tells its progress, and is stopped. One for each thread.
 class Pulse {
  public:
   // Elementary steps after which work should have called: a fraction of a millisecond.
@@ -44,9 +44,9 @@ struct Pieces {
 double host_memory();
 
 // Calls work(i, pulse) once for every i in [0, count), on as many threads as the steps are worth
-// and as memory and the system allow. What work throws first is thrown here, after all threads have
-// ended; so is Status::kInterrupted where the calling thread's interrupt asks to stop. It is polled
-// by this thread alone, without a lock held.
+// and as memory and the system allow. The first exception of work is thrown here, after all threads
+// have ended; so is Status::kInterrupted where the calling thread's interrupt asks to stop. It is
+// polled by this thread alone, without a lock held.
 void parallel_for(const Pieces& pieces, const std::function<void(int64_t, Pulse&)>& work);
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -89,7 +89,7 @@ SharedLibrary SharedLibrary::open(const LibrarySearch& search) {
     fail(Status::kDriver, "cannot load the ", search.what, " '", utf8(named), "' that ",
          search.variable, " names: ", dl_error(), "; name another file, or unset the variable");
   }
-  // What a framework brought along is likely to fit the driver that it runs on.
+  // A library that a framework brought along is likely to fit the driver that it runs on.
   if (std::optional<SharedLibrary> library = loaded_one_of(search.sonames)) return *library;
   std::string reasons;
   const auto attempt = [&](const std::string& file) -> std::optional<SharedLibrary> {

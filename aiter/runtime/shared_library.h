@@ -38,8 +38,8 @@ class SharedLibrary {
   // Its file, as text, for messages; and as the loader names it.
   std::string path() const;
   const std::string& file() const { return file_; }
-  // What tells its contents from those of other files: the linker's build ID, in hex; where the
-  // linker made none, "file SIZE.TIME", which costs less than the digest of some 100 MB.
+  // A text that tells its contents from those of other files: the linker's build ID, in hex; where
+  // the linker made none, "file SIZE.TIME", which costs less than the digest of some 100 MB.
   std::string identity() const;
 
  private:

@@ -65,7 +65,7 @@ struct SourceKernels::State {
     return std::nullopt;
   }
 
-  // How a kernel for arch could be built in.
+  // The advice, for a message, on building a kernel for arch in.
   std::string how_to_build_in(const std::string& arch) const {
     for (const std::string& known : compatible_archs(arch)) {
       if (concat(" ", options.build_archs, " ").find(" " + known + " ") == std::string::npos) {

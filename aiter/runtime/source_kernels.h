@@ -19,7 +19,7 @@
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 
-// How kernels of one arch were compiled ahead of time.
+// The recipe of one arch's kernels that were compiled ahead of time.
 struct AheadOfTime {
   std::string arch;    // "sm_80", "gfx942"
   std::string recipe;  // serialised, without the flags of the single kernel: see Recipe
@@ -34,7 +34,7 @@ struct SourceKernelsOptions {
   // Whether the library has a code object built in.
   std::function<bool(const Digest& key)> is_built_in;
 
-  // How kernels are compiled ahead of time, for messages.
+  // The build's settings for kernels compiled ahead of time, for messages.
   std::string build_flag;   // "--//kernels/..."
   std::string build_archs;  // that it takes: "gfx942 sm_90"
   std::string build_list;   // the file that says which kernels
@@ -50,7 +50,7 @@ struct SourceKernel {
   std::vector<std::string> flags;
 };
 
-// How a kernel's code object is made. It is valid as long as the SourceKernels.
+// A kernel's source and the spec of its code object. It is valid as long as the SourceKernels.
 struct SourceCodeObject {
   CodeObjectSpec spec;
   const SourceFile* source;
@@ -68,11 +68,11 @@ class SourceKernels {
   explicit SourceKernels(SourceKernelsOptions options);
   ~SourceKernels();
 
-  // How the kernel's code object for devices of arch is made. What was compiled ahead of time comes
-  // first, also for an older arch whose machine code the device runs. Throws Status::kUnsupported,
-  // naming the build flag if it can help, where it was not and may not be compiled now; what
-  // opening the compiler throws; Status::kInvalidArgument for an unknown source. Hashes some
-  // hundred bytes: remember it.
+  // The source and spec of the kernel's code object for devices of arch. One that was compiled
+  // ahead of time comes first, also for an older arch whose machine code the device runs. Throws
+  // Status::kUnsupported, naming the build flag if it can help, where it was not and may not be
+  // compiled now; what opening the compiler throws; Status::kInvalidArgument for an unknown source.
+  // Hashes some hundred bytes: remember it.
   SourceCodeObject code_object(SourceKernel kernel, const std::string& arch) const;
 
  private:

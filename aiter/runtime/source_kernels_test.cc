@@ -22,7 +22,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What it makes is text that says of what.
+// A compiler whose output is a text that names its input.
 class TextCompiler : public Compiler {
  public:
   explicit TextCompiler(std::atomic<int>& compiled) : compiled_(compiled) {}

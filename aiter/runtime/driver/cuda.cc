@@ -198,7 +198,7 @@ class Cuda final : public Driver {
   }
 
   // A device's primary context, from its first use for the life of the process. It takes memory of
-  // the device, and time: nobody waits for another device's.
+  // the device, and time: no thread waits for another device's context.
   void* context(int device) {
     {
       const std::lock_guard<std::mutex> lock(contexts_mutex_);

@@ -42,7 +42,7 @@ Slot slots[] = {
 // A GPU runtime's threads, and its hold on the devices, stay with the parent.
 void in_forked_child() {
   for (Slot& slot : slots) {
-    new (&slot.mutex) std::mutex;  // who held it is in the parent
+    new (&slot.mutex) std::mutex;  // the thread that held it is in the parent
     if (slot.state != State::kClosed) slot.state = State::kInherited;
   }
 }

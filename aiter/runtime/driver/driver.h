@@ -14,31 +14,31 @@ using Stream = void*;
 using Module = void*;
 using Function = void*;
 
-// How a function is launched.
+// The grid, memory and arguments of a launch.
 struct KernelLaunch {
   uint32_t grid[3];            // in workgroups
   uint32_t block[3];           // in work-items
-  uint32_t dynamic_lds;        // bytes of workgroup memory beyond what the kernel has
+  uint32_t dynamic_lds;        // bytes of workgroup memory beyond the kernel's own
   const void* args = nullptr;  // as the kernel lays them out
   size_t args_size = 0;
   // The kernel waits by itself for the one queued before it, and may start ahead of its end.
   bool waits_itself = false;
 };
 
-// What a device has.
+// The limits of a device.
 struct DeviceLimits {
   uint32_t multiprocessors;
   uint32_t lds;  // bytes of workgroup memory that one workgroup can have
 };
 
-// What a kernel's workgroups take of a device.
+// The resources of a device that a kernel's workgroups take.
 struct Residency {
   uint32_t threads;      // of a workgroup
   uint32_t cluster;      // workgroups that run at the same time; 1: each for itself
   uint32_t dynamic_lds;  // as in KernelLaunch
 };
 
-// What was current for a thread before Driver::enter.
+// The context that was current for a thread before Driver::enter.
 struct BeforeEntry {
   bool changed;
   void* context;

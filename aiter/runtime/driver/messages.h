@@ -10,7 +10,7 @@
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 
-// What a runtime says, for our messages.
+// A runtime's text, for our messages.
 inline std::string foreign(const char* text) { return text ? utf8(text) : "no text"; }
 
 // Throws Status::kInvalidArgument where a caller's device_id is not one of `count`.

@@ -18,7 +18,7 @@ class CompileError : public Error {
  public:
   // what() has the log's beginning.
   CompileError(const std::string& message, std::string log);
-  // What the compiler said, as UTF-8.
+  // The compiler's log, as UTF-8.
   const std::string& log() const { return log_; }
 
  private:
@@ -36,7 +36,7 @@ class Compiler {
   // All of the compiler that can change what it makes: `toolchain` of a CodeObjectSpec. Printable
   // ASCII.
   virtual std::string identity() const = 0;
-  // What is compiled for a device of arch: "sm_90" or "gfx942" where the compiler knows it;
+  // The compiler's target for a device of arch: "sm_90" or "gfx942" where the compiler knows it;
   // "compute_90" (PTX, which the driver finishes) where the device is newer than the compiler.
   // Throws Status::kUnsupported where the device is older than any that the compiler knows.
   virtual std::string target(const std::string& arch) const = 0;
@@ -50,15 +50,15 @@ class Compiler {
 inline constexpr char kNvrtcLibraryVariable[] = "AITER_ATTN_NVRTC_LIBRARY";
 inline constexpr char kHipRtcLibraryVariable[] = "AITER_ATTN_HIPRTC_LIBRARY";
 
-// Opens NVRTC 12 or 13: the file that AITER_ATTN_NVRTC_LIBRARY names; else what the process has
-// loaded; else what pip installed (nvidia/*/lib) below one of `folders`, which are site-packages;
-// else the system's. Throws Status::kDriver with the reason and the next step.
+// Opens NVRTC 12 or 13: the file that AITER_ATTN_NVRTC_LIBRARY names; else the one that the process
+// has loaded; else the one that pip installed (nvidia/*/lib) below one of `folders`, which are
+// site-packages; else the system's. Throws Status::kDriver with the reason and the next step.
 std::unique_ptr<Compiler> open_nvrtc(const std::vector<std::string>& folders);
 
-// Opens the hipRTC of ROCm 6 or 7: the file that AITER_ATTN_HIPRTC_LIBRARY names; else what the
-// process has loaded; else what lies beside the HIP runtime that the process has loaded; else what
-// pip installed (_rocm_sdk_core/lib) below one of `folders`; else what is in /opt/rocm; else the
-// system's. Throws as open_nvrtc does.
+// Opens the hipRTC of ROCm 6 or 7: the file that AITER_ATTN_HIPRTC_LIBRARY names; else the one that
+// the process has loaded; else the one beside the HIP runtime that the process has loaded; else the
+// one that pip installed (_rocm_sdk_core/lib) below one of `folders`; else the one in /opt/rocm;
+// else the system's. Throws as open_nvrtc does.
 std::unique_ptr<Compiler> open_hiprtc(const std::vector<std::string>& folders);
 
 // Opens the compiler for devices of arch: NVRTC for sm_*, hipRTC for gfx*.

@@ -15,7 +15,7 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 
 class Compilers {
  public:
-  // open_compiler with its folders, or what a test has in its place.
+  // open_compiler with its folders, or a test's function in its place.
   using Open = std::function<std::unique_ptr<Compiler>(const std::string& arch)>;
   explicit Compilers(Open open) : open_(std::move(open)) {}
 

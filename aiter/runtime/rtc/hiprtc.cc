@@ -45,8 +45,8 @@ class HipRtc final : public RtcCompiler {
   }
 
  private:
-  // hipRTC has it compile: what it has loaded by now, else what it will find, in its own folder or
-  // elsewhere.
+  // Finds the comgr that hipRTC compiles with: the one that is loaded by now, else the one that
+  // hipRTC will find, in its own folder or elsewhere.
   void find_comgr() {
     const std::vector<std::string> names = {"libamd_comgr.so.3", "libamd_comgr.so.2"};
     const std::string folder = folder_of(library());

@@ -84,7 +84,7 @@ int main(int argc, char** argv) try {
 
   const TemporaryFolder folder;
   for (const char* pass : {"compiled", "from the cache"}) {
-    // Anew: what is in memory does not count.
+    // Anew: objects in memory do not count.
     Compilers compilers([](const std::string& arch) { return open_compiler(arch, {}); });
     options.compilers = &compilers;
     const SourceKernels kernels(options);

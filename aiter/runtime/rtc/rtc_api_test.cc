@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The hand-written declarations against NVRTC's own header: what differs does not compile.
+// The hand-written declarations against NVRTC's own header: a difference does not compile.
 #include "aiter/runtime/rtc/rtc_api.h"
 
 #include <gtest/gtest.h>

@@ -28,7 +28,7 @@ class RtcCompiler : public Compiler {
   void bind(const std::string& symbol, F* function) const {
     library_.bind(prefix_ + symbol, versions_, function);
   }
-  // How to mend what a result says; "": the result has no remedy of its own.
+  // The next step after a failed result; "": the result has no remedy of its own.
   virtual std::string remedy(rtc::Result) const { return ""; }
   // Throws where result is not success, naming the call.
   void check(rtc::Result result, const std::string& call) const;

@@ -37,7 +37,7 @@ class Search : public ::testing::Test {
   void place(const char* name, const std::string& file) {
     fs::copy_file(file, folder_ / "nvidia" / name);
   }
-  // What ask() says, or what is wrong, in a child where body() is run first.
+  // The answer of ask(), or an error's text, from a child that ran body() first.
   template <typename Body, typename Ask>
   std::string said(Body&& body, Ask&& ask) {
     const fs::path answer = folder_ / "answer";
@@ -109,7 +109,7 @@ TEST_F(Search, BuiltinsCount) {
   EXPECT_NE(identity(), alone);
 }
 
-// pip's, as the wheel rocm-sdk-core has it, and one beside a HIP runtime elsewhere.
+// pip's, laid out like the wheel rocm-sdk-core, and one beside a HIP runtime elsewhere.
 class HipRtcSearch : public Search {
  protected:
   void SetUp() override {

@@ -64,7 +64,8 @@ std::string user_cache_folder() {
   return "";
 }
 
-// Who may write KEY.new, or why nobody can; or that another process was not done in time.
+// The right to write KEY.new; or the reason why no process can, or that another was not done in
+// time.
 class CacheProvider::Writer {
  public:
   Writer(const CacheProvider& cache, const Digest& key)
@@ -82,7 +83,7 @@ class CacheProvider::Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // Why nothing can be written; "" if something can.
+  // The reason why nothing can be written; "" if something can.
   const std::string& error() const { return error_.empty() ? file_.error() : error_; }
 
   // Whether the object is kept.

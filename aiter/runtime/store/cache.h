@@ -45,11 +45,11 @@ struct CacheOptions {
   uint64_t max_size = kDefaultCacheSize;
 };
 
-// What the maker gives, kept. A damaged file is as none, and replaced; so is one that is another
-// user's (but root's), or that others may write to. Into a folder like that nothing is written.
-// Where the folder cannot be written to, what is in it still serves. An error of the maker's of
-// Status::kInternal (a kernel does not compile) is thrown again for the same key as long as the
-// process lives: nothing is made twice in vain. Others, such as a lack of memory, may pass.
+// A folder that keeps the objects of a maker. A damaged file is as none, and replaced; so is one
+// that is another user's (but root's), or that others may write to. Into a folder like that nothing
+// is written. Where the folder cannot be written to, its objects still serve. An error of the
+// maker's of Status::kInternal (a kernel does not compile) is thrown again for the same key as long
+// as the process lives: nothing is made twice in vain. Others, such as a lack of memory, may pass.
 class CacheProvider : public Provider {
  public:
   CacheProvider(CacheOptions options, std::unique_ptr<Provider> maker);
@@ -63,14 +63,14 @@ class CacheProvider : public Provider {
   struct Entry {
     std::mutex mutex;
     std::exception_ptr error;
-    std::optional<Bytes> unkept;  // what was made and is not in the folder
+    std::optional<Bytes> unkept;  // an object that was made and is not in the folder
   };
 
   Entry& entry(const Digest& key);
   std::optional<Bytes> make(const CodeObjectRef& ref, Entry& entry);
   std::string path(const Digest& key, std::string_view suffix) const;
   std::optional<Bytes> read(const CodeObjectRef& ref) const;
-  // What is added until the next look at the folder.
+  // The bytes that may be added until the next look at the folder.
   uint64_t slack() const { return options_.max_size / 64; }
   bool fits(const Bytes& bytes);
   void limit_size(uint64_t added);

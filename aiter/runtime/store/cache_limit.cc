@@ -64,7 +64,7 @@ bool is_own_file(const struct stat& status) {
 
 // Whether it is gone.
 bool remove(const Object& object) {
-  // Nobody publishes it meanwhile.
+  // No process publishes it meanwhile.
   NewFile lock(concat(object.path, kNewSuffix));
   if (!lock.acquire(std::chrono::milliseconds(0))) return false;
   const std::string path = concat(object.path, kObjectSuffix);
@@ -116,7 +116,7 @@ void make_room(const std::string& folder, uint64_t max_size) {
   }
   for (const std::string& path : unfinished) {
     NewFile left_behind(path);
-    left_behind.acquire(std::chrono::milliseconds(0));  // if it can be, nobody makes it: removed
+    left_behind.acquire(std::chrono::milliseconds(0));  // locked: no process makes it; removed
   }
   std::sort(objects.begin(), objects.end(),
             [](const Object& a, const Object& b) { return a.order() < b.order(); });

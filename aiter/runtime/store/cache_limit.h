@@ -12,11 +12,11 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 inline constexpr char kCacheSizeVariable[] = "AITER_ATTN_CACHE_MAX_SIZE";
 inline constexpr uint64_t kDefaultCacheSize = uint64_t{1} << 30;
 
-// What the variable says, or kDefaultCacheSize. Throws Status::kInvalidArgument where
+// The variable's value, or kDefaultCacheSize. Throws Status::kInvalidArgument where
 // it is no size, or too small a one.
 uint64_t cache_max_size();
 
-// How the files of a folder are named: KEY.object, and KEY.new while it is made.
+// The names of a folder's files: KEY.object, and KEY.new while it is made.
 inline constexpr std::string_view kObjectSuffix = ".object";
 inline constexpr std::string_view kNewSuffix = ".new";
 

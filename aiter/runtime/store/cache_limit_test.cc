@@ -230,7 +230,7 @@ TEST_F(CacheLimit, WhatAKilledProcessLeftBehindGoes) {
   EXPECT_THAT(kept(3), ElementsAre(1, 2));
 }
 
-// Each removes what the other has just made or is about to read: both get what they asked for.
+// Each removes objects that the other has just made or is about to read: both get theirs.
 TEST_F(CacheLimit, TwoProcessesAtATime) {
   constexpr int kRounds = 20, kKernels = 24;
   std::vector<pid_t> children;

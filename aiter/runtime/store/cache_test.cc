@@ -144,7 +144,7 @@ TEST_F(Cache, WhatCannotBeMadeIsNotKept) {
   EXPECT_THAT(files(), IsEmpty());
 }
 
-// An object that its maker cannot know leaves no trace, and waits for nobody.
+// An object that its maker cannot know leaves no trace, and waits for no other process.
 TEST_F(Cache, AnObjectThatItsMakerCannotHaveIsOnlyReadIfItIsThere) {
   class Particular : public Maker {
    public:

@@ -18,7 +18,7 @@ Digest sha256(const void* data, size_t size);
 
 // 64 lower-case hex digits.
 std::string hex(const Digest& digest);
-// What hex() writes; nothing else is a digest.
+// Reads the text that hex() writes; anything else is no digest.
 std::optional<Digest> parse_hex(std::string_view text);
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

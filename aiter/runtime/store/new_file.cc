@@ -121,7 +121,7 @@ bool NewFile::lock(std::chrono::steady_clock::time_point deadline,
   while (::flock(lock_->get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
       fail_by("lock");
-      ::unlink(path_.c_str());  // where nobody can lock it, it is nobody's
+      ::unlink(path_.c_str());  // no process can lock it: it has no owner
       return false;
     }
     if (std::chrono::steady_clock::now() >= deadline) {

@@ -2,7 +2,7 @@
 //
 // A file that one of all threads and processes makes: it is locked (flock) by who makes it, and
 // renamed when it is complete and on the disk. The lock dies with its process (children that it
-// forked give it up at once), and what a killed maker left behind is the next one's file.
+// forked give it up at once), and the next maker takes over the file that a killed one left behind.
 #pragma once
 
 #include <chrono>
@@ -45,7 +45,7 @@ class NewFile {
 
 // The message of a call that failed with an error of errno.h: the reason, and what helps.
 std::string failure(const char* call, const std::string& path, int error);
-// What is said of a file or folder that is_trusted() is false of.
+// The message about a file or folder that is_trusted() is false of.
 std::string distrust(const std::string& path);
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -140,7 +140,7 @@ uint64_t PackProvider::size_of(const Digest& key) const {
 std::optional<Bytes> PackProvider::get(const CodeObjectRef& ref) {
   const std::optional<PackEntry> found = find(ref.key);
   if (!found) return std::nullopt;
-  // Who asks may know the digest from elsewhere; the pack's own proves that it is not damaged.
+  // The caller may know the digest from elsewhere; the pack's own proves that it is not damaged.
   const Digest& expected = ref.sha256 ? *ref.sha256 : found->sha256;
   const unsigned char* frame = data_ + found->offset;
   if (found->size > kMostObjectBytes) {

@@ -29,7 +29,7 @@ struct CodeObjectSpec {
   Digest key() const;
 };
 
-// What the specs of many code objects have in common: all but the source and the arch.
+// The part that the specs of many code objects share: all but the source and the arch.
 struct Recipe {
   std::vector<std::string> flags;
   std::string headers;

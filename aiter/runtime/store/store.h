@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // The code-object store: an ordered list of providers, asked one after the other for the bytes of a
-// key. Whatever the source, the bytes of a key are the same.
+// key. Every provider has the same bytes for a key.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 
 using Bytes = std::vector<unsigned char>;
 
-// No code object is larger: what claims to be is damaged, and is given no memory.
+// No code object is larger: one that claims to be is damaged, and is given no memory.
 inline constexpr uint64_t kMostObjectBytes = uint64_t{256} << 20;
 
-// A code object as who wants it knows it.
+// A code object, as its user knows it.
 struct CodeObjectRef {
   Digest key;
   // Of the bytes: what proves them, wherever they come from. Nothing: no bytes were built yet, and
   // a provider needs another proof of its own.
   std::optional<Digest> sha256;
-  // How it is made, for a provider that makes it; empty: not known. Only a provider that needs it
+  // The spec, for a provider that makes the object; empty: not known. Only a provider that needs it
   // asks: to put a spec together costs more than to find a module that is loaded.
   std::function<CodeObjectSpec()> spec = {};
   // The source that it is made of, where this process has that.

@@ -100,7 +100,7 @@ class PackWithDictionary : public ::testing::Test {
   void set_number(size_t at, uint64_t value) {
     std::memcpy(bytes_.data() + at, &value, sizeof(value));
   }
-  // Every object is refused for the reason, and again: what failed once is not half there.
+  // Every object is refused for the reason, and again: a failed read leaves nothing half done.
   void expect_refused(const std::string& why) {
     PackProvider pack("shelf", bytes_.data(), bytes_.size());
     for (const auto& [key, bytes] : objects_) {
