@@ -26,14 +26,14 @@ def least(
     repeats: int = 2000,
     finish: Callable[[Any], object] = lambda result: None,
 ) -> list[float]:
-    """Of each call, in turn, so that what else the machine does sways all alike. finish waits for
-    a result that is on its way."""
+    """The times of each call, taken in turn, so that other load of the machine sways all alike.
+    finish waits for a result that is on its way."""
     times = [[_microseconds(call, repeats, finish) for call in calls] for _ in range(runs)]
     return [min(column) for column in zip(*times, strict=True)]
 
 
 def table(rows: list[tuple[str, str, float, float]]) -> str:
-    """rows: a call, what it is compared with, microseconds of both."""
+    """rows: a call, its peer, microseconds of both."""
     lines = [f"{'call':<32}{'us':>8}   {'beside':<38}{'us':>8}{'ratio':>8}{'more':>8}"]
     for name, beside, ours, theirs in rows:
         lines.append(

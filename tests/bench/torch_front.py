@@ -122,7 +122,7 @@ def main(argv: list[str]) -> int:
     ):
         everyone = [made(function) for function in (aiter_attn.flash_attn_func, *peers.values())]
         for call in everyone:
-            call()  # what is compiled or remembered once is not counted
+            call()  # compiling and remembering are not counted
         ours, *theirs = calls.least(everyone, _RUNS.value, _CALLS.value)
         for peer, us in zip(peers, theirs, strict=True):
             rows.append((f"torch: {name}", peer, ours, us))

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The measurement runs; what it finds is measured, not tested."""
+"""The measurement runs; its figures are not tested."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def dispatch_parity_test(*, name, variant_set, calls, differences, parts = 1, **
             "//tests/support/runtime:libamdhip64.so",
         ],
         env = {"AITER_ATTN_HIP_LIBRARY": "$(rootpath //tests/support/runtime:libamdhip64.so)"},
-        # What the stack holds before a call tells fields from gaps; a sanitizer writes to it too.
+        # Content of the stack before a call tells fields from gaps; a sanitizer writes to it too.
         target_compatible_with = select({
             "//toolchains/llvm/sanitizers:any.enabled": ["@platforms//:incompatible"],
             "//conditions:default": [],

@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Where this library differs from upstream's dispatchers on purpose: a list. Each difference says
-// what upstream is asked in place of the call, so that what it answers then is what is expected.
+// Where this library differs from upstream's dispatchers on purpose: a list. Each difference gives
+// the call that upstream gets in place of the library's, so that its answer is the expected one.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity {
 
-// What becomes of a call.
+// The answer to a call: its launches, or none.
 struct Answer {
   bool is_served = false;
   std::vector<Launch> launches;

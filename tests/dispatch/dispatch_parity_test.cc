@@ -39,7 +39,7 @@ bool is_sum(const RecordedCall& launch) {
   return std::string_view(launch.symbol).substr(0, kSumHeads.size()) == kSumHeads;
 }
 
-// What the library makes of a call. It lives until the next.
+// The library's answer to a call. It lives until the next.
 struct Ours {
   attn_status status;
   std::string message;
@@ -200,7 +200,7 @@ bool gaps_are_short(const Launch& launch) {
   return true;
 }
 
-// What both make of a call, and why they differ.
+// Upstream's answer to a call, and the differences from the library's.
 struct Outcome {
   Answer theirs;
   std::string text;  // "" where they do not, but for these

@@ -30,8 +30,8 @@ class AddressSpace {
 Forward random_forward(std::mt19937* random, AddressSpace* addresses);
 Backward random_backward(std::mt19937* random, AddressSpace* addresses);
 
-// Likewise the cache. Calls whose keys are split, or in place, and calls whose keys are in pages
-// and need not be split.
+// The cache's memory is made up in the same way. Calls whose keys are split, or in place, and calls
+// whose keys are in pages and need not be split.
 Cached random_split(std::mt19937* random, AddressSpace* addresses);
 Cached random_paged(std::mt19937* random, AddressSpace* addresses);
 // Calls whose keys are listed one by one.

@@ -41,7 +41,7 @@ void read_table(const std::string& path) {
   if (!kernels::LaunchTable::valid(blob.data(), bytes.size())) {
     throw std::runtime_error(path + " is not a launch table");
   }
-  // The rows have keys; what they are the keys of is made here.
+  // The rows have keys; their code objects are made here.
   kernels::TableHeader header;
   std::memcpy(&header, blob.data(), sizeof(header));
   auto* object = reinterpret_cast<kernels::CodeObjectRow*>(reinterpret_cast<char*>(blob.data()) +

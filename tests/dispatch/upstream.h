@@ -17,11 +17,12 @@ struct Launch {
   uint32_t grid[3];
   uint32_t block[3];
   std::vector<unsigned char> kernarg;
-  // 1 for the bytes of kernarg that are part of a field; what lies between fields is anything.
+  // 1 for the bytes of kernarg that are part of a field; bytes between fields may have any value.
   std::vector<unsigned char> is_field;
 };
 
-// What upstream's dispatcher chooses by. Kernel arguments and grids follow from the call alone.
+// The traits that upstream's dispatcher chooses by. Kernel arguments and grids follow from the call
+// alone.
 struct Told {
   bool mask;
   int32_t seqlen_q, seqlen_k;
@@ -61,7 +62,7 @@ struct Cached {
   bool busy;
 };
 
-// What puts new keys and values into a cache.
+// A call that puts new keys and values into a cache.
 struct Appended {
   attn_problem problem;
   attn_kvcache cache;

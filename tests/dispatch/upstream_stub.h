@@ -89,8 +89,7 @@ template <typename Args>
   return launch;
 }
 
-// The launches of all picks, which are forgotten. What lies between fields is what lay on the
-// stack.
+// The launches of all picks, which are forgotten. Bytes between fields are the stack's.
 template <typename Args>
 std::vector<Launch> launches_of(const Args& args) {
   std::vector<Launch> launches;

@@ -49,7 +49,7 @@ _NOTICE = "// Generated. Do not edit.\n"
 
 @dataclasses.dataclass(frozen=True)
 class Stub:
-    """What upstream's dispatcher calls of an instance of a kind.
+    """The function of an instance of a kind that upstream's dispatcher calls.
 
     declared  by upstream, for every instance's file to specialise
     args      its argument
@@ -150,7 +150,7 @@ template <>
 
 
 def for_idle_gpus(candidate: Candidate) -> list[Candidate]:
-    """What upstream has beside a candidate for calls that leave compute units idle.
+    """Upstream's further candidates beside one, for calls that leave compute units idle.
 
     Each kernel of batch prefill is there once more with a smaller tile of queries. No variant set
     has these, but upstream's dispatcher picks them.
@@ -243,7 +243,7 @@ def files(
         *(other for candidate in chosen for other in for_idle_gpus(candidate)),
         *chosen,
     ]
-    # Of the whole pool, as libraries have them: who shares a function depends on who comes first.
+    # Of the whole pool, as in libraries: the instances that share a function depend on their order.
     functions, texts = emission.launch_functions(instances_of(pool.candidates))
     out: dict[str, str | bytes] = {}
     for direction in DIRECTIONS:

@@ -1,9 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Builds the project in a fresh clone, as a user elsewhere would, and reads what Bazel did.
 
-A Clone shares nothing with the checkout under test but what it is told to: it has its own folder,
-HOME and Bazel output root. The disk cache may be shared, so that nothing compiles twice where that
-is not what is tested.
+A Clone shares nothing with the checkout under test but the folders that it is given: it has its own
+folder, HOME and Bazel output root. The disk cache may be shared, so that nothing compiles twice
+where that is not what is tested.
 """
 
 from __future__ import annotations

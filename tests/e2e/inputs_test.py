@@ -16,7 +16,7 @@ from toolchains.locks import vendor
 
 SMOKE = ("--//kernels:variants=smoke",)
 WHEEL = "//python:attn_wheel"
-# Of the lock's groups, what no action of the wheel has to do with.
+# Groups of the lock that no action of the wheel uses.
 UNRELATED = {
     *("clang_tidy", "clang_tools", "compiler_rt", "faketime", "googletest", "nginx", "npm"),
     "other_system",
@@ -78,7 +78,7 @@ def test_actions_look_at_nothing_of_the_host(
     def size(action: action_graph.Action) -> int:
         return sum(file.stat().st_size for file in made(action))
 
-    # Some make what the wheel does not need, and were not run. The smallest is the quickest.
+    # Some make files that the wheel does not need, and were not run. The smallest is the quickest.
     ran = [a for a in actions if all(file.is_file() for file in made(a))]
     by_kind: dict[str, action_graph.Action] = {}
     for action in sorted((a for a in ran if a.arguments), key=size, reverse=True):

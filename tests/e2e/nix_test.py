@@ -76,7 +76,7 @@ def test_a_shell_opens_quickly_and_has_what_readme_asks_for(machine: NixOS) -> N
 
 
 def test_the_shell_builds_the_same_wheel_and_shares_the_cache(machine: NixOS) -> None:
-    """Nothing of the shell is in an action's key: what was built outside is not built again."""
+    """Nothing of the shell is in an action's key: a result from outside is not built again."""
     reference = Path(os.environ["REFERENCE_WHEEL"]).resolve()
     manifest = json.loads(zipfile.ZipFile(reference).read("aiter_attn/manifest.json"))
     spawns, wheel = machine.build(f"--//kernels:variants={manifest['variant_set']}")

@@ -31,7 +31,8 @@ SERVING = [
 
 @pytest.fixture(scope="module")
 def vendored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What --vendor of the checkout under test writes, mostly from this user's own store."""
+    """The folder that --vendor of the checkout under test writes, mostly from this user's own
+    store."""
     folder = tmp_path_factory.mktemp("vendored")
     subprocess.run(
         ["./bazelw", "--vendor", str(folder)],

@@ -89,7 +89,7 @@ def unexplained(
 ) -> list[str]:
     """Returns the inputs that are neither tracked, nor locked, nor made of such.
 
-    `folder` is what their paths are relative to; `archives`: locked file -> its name.
+    Their paths are relative to `folder`; `archives`: locked file -> its name.
     """
     wanted: dict[tuple[int, str], set[str]] = {}
     strangers = []

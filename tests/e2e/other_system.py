@@ -77,7 +77,7 @@ def unpack(group: str, folder: Path) -> Path:
 def locked_files() -> Path:
     """Returns the folder that has every locked file, named by its sha256, fetching what it lacks.
 
-    It is as AITER_ATTN_MIRROR wants it.
+    It has the layout that AITER_ATTN_MIRROR wants.
     """
     shelf = store.Store(os.environ)
     failed = shelf.fetch(vendor.locked(os.environ))

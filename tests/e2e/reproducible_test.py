@@ -108,7 +108,8 @@ def elsewhere(base: Path) -> tuple[clone.Clone, list[str]]:
 
 
 def assert_elsewhere(wrapper: Sequence[str]) -> None:
-    """The root is what it is made to be: else a comparison of what is built there says nothing."""
+    """The root differs in the ways it is made to: else a comparison of wheels built there says
+    nothing."""
     looks = (
         "date +%Y; date +%z; locale country_name; id -un; . /usr/lib/os-release; echo $VERSION_ID"
     )

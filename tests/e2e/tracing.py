@@ -44,7 +44,7 @@ HOST = {
     "/etc/nsswitch.conf": "whose home has .inputrc",
     "/etc/passwd": "the same",
 }
-# What /bin/sh itself is made of: its loader, libraries and their cache. Only the shell, not what it
+# The files of /bin/sh itself: its loader, libraries and their cache. Only the shell, not what it
 # starts, may look at them.
 _SHELL = ("/etc/ld.so.*", "/lib/*", "/lib64/*", "/usr/lib/*", "/nix/store/*")
 

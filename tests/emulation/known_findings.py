@@ -1,12 +1,12 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The defects that are known of our kernels, and what the emulator finds of them.
+"""The defects that are known of our kernels, and the emulator's findings of them.
 
 known_findings.json has two lists. A finding's signature is gfxemu.Finding.signature; an error that
 stops the kernel has its kind, opcode and case.
 
 findings    of the kernels that are in a variant set, and in the default draw of the sample: which
             code objects have a defect (patterns of INSTANCE.ARCH), with exactly which signatures
-recognised  of any other kernel: what a defect looks like where it is. `kernels` has the values that
+recognised  of any other kernel: the signs of a defect where it is. `kernels` has the values that
             traits must have for a kernel to have it; `signatures` are patterns, of the kind of
             finding and of each thing that takes part, such as the opcodes of two accesses
 
@@ -33,7 +33,7 @@ _LISTS = ("findings", "recognised")
 
 
 def patches() -> str:
-    """What the kernels are compiled with."""
+    """The value of //kernels/ck_fmha:patches that the kernels are compiled with."""
     return os.environ["CK_PATCHES"]
 
 
@@ -97,7 +97,7 @@ def recognise(instance: str, kind: str, traits: Mapping[str, Any], signature: st
 
 
 def known_of(result: Mapping[str, Any]) -> dict[str, str]:
-    """What is known of the code object of a verification's result: signatures and defects."""
+    """The known findings of the code object of a verification's result: signatures and defects."""
     which = os.environ.get("KNOWN_FINDINGS", _LISTS[0])
     if which not in _LISTS:
         raise ValueError(f"KNOWN_FINDINGS is {which!r}; want one of {', '.join(_LISTS)}")

@@ -1,6 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Which findings are known of a code object, by the patches it was compiled with, and its name or
-what it is."""
+its features."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_setting_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
         signatures(BACKWARD)
 
 
-# Findings of kernels that nobody listed: recognised by what they are.
+# Findings of kernels that are not listed: recognised by their features.
 
 
 @pytest.fixture(scope="module")

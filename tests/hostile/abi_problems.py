@@ -348,8 +348,8 @@ class Call:
         return None if both[0] is None or both[1] is None else (both[0], both[1])
 
     def is_safe(self) -> bool:
-        """Whether the caller kept the promise that what the structs describe is there, and that
-        is little enough to wait for. A NULL is no promise."""
+        """Whether the caller kept the promise that the memory which the structs describe is there,
+        and is little enough to wait for. A NULL is no promise."""
         if not self.args.problem or not self.is_plausible():
             return True
         p = self.problem

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Whatever the structs of the C ABI hold: a result by the definition, or a status and its reason.
+"""Structs of the C ABI with any content: a result by the definition, or a status and its reason.
 
 The CPU computes; c_abi_gpu_test.py is about what reaches a GPU.
 """

@@ -107,8 +107,8 @@ _NOTHING = st.one_of(
 
 
 def toml(value: dict[str, Any]) -> str:
-    """TOML of JSON's types; what TOML has no word for (null, a name with a line break) is left as
-    JSON spells it, which is no TOML."""
+    """TOML of JSON's types; a value that TOML has no word for (null, a name with a line break) is
+    left in JSON's spelling, which is no TOML."""
     return "".join(f"{json.dumps(key)} = {_inline(part)}\n" for key, part in value.items())
 
 

@@ -30,7 +30,7 @@ DTYPES = {
     4: numpy.dtype(ml_dtypes.float8_e4m3fn),
     5: numpy.dtype(ml_dtypes.float8_e5m2),
 }
-_WIDE = (1, 2, 3)  # what is not fp8
+_WIDE = (1, 2, 3)  # types but fp8
 _FLOAT, _BYTE = numpy.dtype(numpy.float32), numpy.dtype(numpy.uint8)
 FUNCTIONS = ("norm_fwd", "norm_bwd", "softmax_fwd", "softmax_bwd")
 
@@ -49,7 +49,7 @@ class Drawn:
     queries: int
     dtypes: tuple[int, int, int]  # of x, of the weights, of y
     options: int  # a bit for each operand that may be left out
-    strides: int  # two bits for each matrix: what its rows are apart
+    strides: int  # two bits for each matrix: its rows' distance
     number: float  # epsilon or scale
     bits: int
     changes: tuple[tuple[int, int], ...]  # (which field, which of the odd values)
@@ -302,8 +302,8 @@ class Call:
         return self.arena.view(operand.address, shape, (operand.stride, 1), operand.dtype)
 
     def is_safe(self) -> bool:
-        """Whether the caller kept the promise that what the structs describe is there, and that
-        is little enough to wait for. A NULL is no promise."""
+        """Whether the caller kept the promise that the memory which the structs describe is there,
+        and is little enough to wait for. A NULL is no promise."""
         if not self.is_plausible():
             return True
         elements = self.problem.rows * (

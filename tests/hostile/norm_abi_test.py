@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Whatever the structs of aiter/norm.h hold: a result by the definition, or a status and a reason.
+"""Structs of aiter/norm.h with any content: a result by the definition, or a status and a reason.
 
 The CPU computes. A GPU is named too, with operands anywhere: the call is refused for want of one.
 """

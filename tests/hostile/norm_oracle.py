@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """LayerNorm, RMSNorm and softmax from their definitions, dense and in float64.
 
-Written from aiter/norm.h alone. Arrays are [rows, columns], what is of a row is [rows, 1].
+Written from aiter/norm.h alone. Matrices are [rows, columns], values of a row [rows, 1].
 """
 
 from __future__ import annotations

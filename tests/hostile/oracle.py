@@ -60,7 +60,7 @@ class Mask:
 
 @dataclasses.dataclass
 class Exact:
-    """A value in float64, and the sum of the magnitudes of what it was added up from."""
+    """A value in float64, and the sum of its terms' magnitudes."""
 
     value: Array
     magnitude: Array
@@ -72,8 +72,8 @@ def _product(equation: str, a: Array, b: Array) -> Exact:
 
 @dataclasses.dataclass(frozen=True)
 class More:
-    """Changes of scores and weights: a cap (0: none), a bias that is added behind it, and which
-    weights stay, with what they are multiplied by. Matrices are [queries, keys]."""
+    """Changes of scores and weights: a cap (0: none), a bias that is added behind it, and the
+    factors of weights, 0 where they are dropped. Matrices are [queries, keys]."""
 
     cap: float = 0.0
     added: Any = 0.0

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Arrays whose producers are wrong about them: each is taken as what it is, or refused by name.
+"""Arrays whose producers are wrong about them: each is taken by its true form, or refused by name.
 
 A producer may say anything that its memory bears out or that is seen to be nonsense. That memory
 is where a capsule says it is cannot be checked, so none here lies about that.
@@ -36,7 +36,7 @@ def _bytes_as(dtype: Any) -> Callable[[Array], Array]:
 
 
 class _Returning:
-    """A producer whose two methods return these, or raise what of them is an exception."""
+    """A producer whose two methods return these, or raise those that are exceptions."""
 
     def __init__(self, device: Any, capsule: Any) -> None:
         self._device, self._capsule = device, capsule

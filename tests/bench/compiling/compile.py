@@ -11,7 +11,7 @@ this build compiles together, in turns, one process at a time and without any ca
             of their defects
     ours    the actions of this build that make the code objects, with their own command lines,
             taken from Bazel's action graph
-    plain   a compile for the device only per instance: what the code object is defined as
+    plain   a compile for the device only per instance: the definition of the code object
 
 All are run by ninja in a new folder, and all processor time of all processes is counted, user and
 system. Bazel's own time is not (//tests/bench:scale has it), nor are what describes a code object

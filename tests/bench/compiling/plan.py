@@ -12,8 +12,8 @@ from tests.e2e.action_graph import GENERATED, Action
 
 CODE_OBJECT = ".hsaco"
 
-# What Bazel makes of a program's files by itself, without a command: actions, and a folder of
-# things that stand for many files.
+# Mnemonics of actions that Bazel makes of a program's files without a command, and the folder of
+# its files that stand for many.
 _RUNFILES = ("Middleman", "RunfilesTree", "SourceSymlinkManifest", "SymlinkTree")
 _STAND_INS = "/_middlemen/"
 
@@ -91,7 +91,7 @@ def groups(actions: Sequence[Action]) -> list[Group]:
         members, needed = [path], {a.outputs[0]: a for a in behind(path, made_by)}
         apart = []
         for others, theirs in gathered:
-            # Only what runs is a compile: a file that all have in common makes them no group.
+            # Only an action with a command is a compile: a file that all share makes them no group.
             if any(output in theirs and needed[output].arguments for output in needed):
                 members, needed = others + members, theirs | needed
             else:
@@ -104,7 +104,8 @@ def groups(actions: Sequence[Action]) -> list[Group]:
 
 
 def whole(groups: Iterable[Group]) -> tuple[list[Group], list[Group]]:
-    """The groups of which all is asked for, and the others: what they cost is not theirs alone."""
+    """The groups with all members asked for, and the others, whose cost has other members' in
+    it."""
     found: tuple[list[Group], list[Group]] = ([], [])
     for group in groups:
         found[bool(group.unused)].append(group)

@@ -78,7 +78,7 @@ def compile_case(case: Case) -> bytes | str:
 
 
 class Failure(Exception):
-    """What differs."""
+    """A difference between a kernel's results and the reference."""
 
 
 def matrix(case: Case, dtype: torch.dtype, fill: torch.Tensor | None = None) -> torch.Tensor:
@@ -347,7 +347,7 @@ def run(case: Case, kernels: Kernels) -> None:
 
 
 def check_alone(chosen: Sequence[Case]) -> Iterator[str]:
-    """What is wrong with the kernels, a line each."""
+    """The failures of the kernels, a line each."""
     context = multiprocessing.get_context("fork")
     with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value, context) as pool:
         for case, cubin in zip(chosen, pool.map(compile_case, chosen, chunksize=2), strict=True):
@@ -369,7 +369,7 @@ def check_by_library(path: str, case: Case) -> str | None:
 
 
 def check_library(path: str, chosen: Sequence[Case]) -> Iterator[str]:
-    """What is wrong with the library, a line each. Every process compiles and runs its share."""
+    """The failures of the library, a line each. Every process compiles and runs its share."""
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value, context) as pool:
         check = functools.partial(check_by_library, path)
@@ -379,7 +379,7 @@ def check_library(path: str, chosen: Sequence[Case]) -> Iterator[str]:
 def main(_argv: Sequence[str]) -> int:
     chosen = list(cases(_SMALL.value))
     if _LIBRARY.value:
-        # How many clusters there are is the library's to choose.
+        # The library chooses the number of clusters.
         chosen = [case for case in chosen if case.groups is None]
         wrong = check_library(_LIBRARY.value, chosen)
     else:

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What check.py runs: types, sizes, strides, masks, rows on demand."""
+"""The cases of check.py: types, sizes, strides, masks, rows on demand."""
 
 from __future__ import annotations
 

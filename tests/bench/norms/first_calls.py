@@ -1,10 +1,10 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the first call of a kernel costs: compiled by NVRTC, and found in the disk cache.
+"""The cost of a kernel's first call: compiled by NVRTC, and found in the disk cache.
 
     python3 -m tests.bench.norms.first_calls --library libaiter_attn.so [--hidden 4096 ...]
 
 Nine typical kernels, bf16, through the library's C ABI. Each turn has a new cache folder and two
-new processes: the first compiles, the second reads the folder. What opening NVRTC takes is on a
+new processes: the first compiles, the second reads the folder. The time of opening NVRTC is on a
 line of its own, from another kernel ahead of the nine. Times are of the host, in milliseconds, to
 the end of the kernel; CUDA's own cache of compiles is off. Prints a row per kernel: the median and
 the greatest of the turns.

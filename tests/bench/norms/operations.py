@@ -171,7 +171,7 @@ def grid_groups(kernel: Kernel, c: Configuration, rows: int, most_groups: int | 
 
 
 def turn_counter() -> torch.Tensor:
-    """What a launch of rows on demand counts with; launches that may overlap need one each."""
+    """The counter of a launch of rows on demand; launches that may overlap need one each."""
     return torch.zeros(2, dtype=torch.int32, device="cuda")
 
 

@@ -40,7 +40,7 @@ class Stranger(clone.Clone):
         other = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"]
         path = f"PATH={os.defpath}" if root else f"PATH={os.environ['PATH']}"
         fetching = [
-            # From what this machine has fetched before, by name of their sha256.
+            # From the files that this machine has fetched before, by name of their sha256.
             f"AITER_ATTN_MIRROR={mirror}",
             # As --config=ci has it: a build with another value fetches all repositories anew.
             "AITER_ATTN_STRICT=1",
@@ -109,7 +109,8 @@ class Reference:
         return clone.sha256(self.wheel)
 
     def bytes_needed(self) -> int:
-        """What Bazel has to download: the wheel, and the lists of headers that sources include."""
+        """Outputs that Bazel has to download: the wheel, and the lists of headers that sources
+        include."""
         lists = {
             digest
             for spawn in self.actions.all

@@ -57,7 +57,7 @@ class Workspace:
         )
 
     def build(self, *flags: str) -> str:
-        """Builds from a clean tree, checks what it has built, and returns what Bazel said."""
+        """Builds from a clean tree, checks the wheel, and returns Bazel's output."""
         self.bazel("clean")
         own = ["--lockfile_mode=off", f"--disk_cache={self.disk_cache}"]
         got = self.bazel("build", *own, *flags, "//:all")

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Servers and networks that fail, while the wheel is built from a full cache: the right wheel.
 
-Lost results are made again. So that no kernel is compiled, what compilers made is spared where a
+Lost results are made again. So that no kernel is compiled, compilers' outputs are spared where a
 fault costs the result; faults that pass at a later attempt hit everything.
 """
 
@@ -119,7 +119,7 @@ def test_files_that_were_evicted_while_their_results_stayed(
 ) -> None:
     """Bazel relies on results without downloading their files, and then needs them after all.
 
-    Each level of what the wheel is made of is an attempt more: two levels show it.
+    Each level of the wheel's inputs is an attempt more: two levels show it.
     """
     levels = ("Wheel", "WheelManifest")
     lost = [d for s in reference.actions.all if s.mnemonic in levels for _, d in s.outputs]
@@ -145,7 +145,7 @@ def test_a_server_that_takes_nothing(
 def test_a_server_that_is_killed_while_the_wheel_is_built(
     stranger: Stranger, reference: Reference, proxy: HttpProxy, nginx: servers.Nginx
 ) -> None:
-    """It ends when the wheel's result is asked for: what compilers made has come."""
+    """It ends when the wheel's result is asked for: compilers' outputs have come."""
     (last,) = (f"/ac/{s.action}" for s in reference.actions.all if s.mnemonic == "Wheel")
 
     def plan(_method: str, path: str) -> None:

@@ -71,7 +71,7 @@ class Arguments:
 
     @property
     def unwritten(self) -> list[int]:
-        """The addresses of outputs, whose content nobody wrote."""
+        """The addresses of outputs, whose content is not written yet."""
         return [self._addresses[name] for name in self.unwritten_names]
 
     def release(self) -> None:
@@ -115,7 +115,7 @@ class Arguments:
             self.unwritten_names.append(name)
         return self.place(name, rows, output=output)
 
-    # What the kernel is given.
+    # The kernel's arguments.
 
     def _problem(self, inputs: Inputs) -> None:
         case, problem = self.case, self.launch.problem
@@ -134,7 +134,7 @@ class Arguments:
             problem.cu_seqlens_q = self.place("cu_seqlens_q", starts[:, 0])
             problem.cu_seqlens_k = self.place("cu_seqlens_k", starts[:, 1])
 
-    # What the kernel leaves.
+    # The kernel's results.
 
     def read(self) -> dict[str, Array]:
         """The outputs as float64 in the reference's shapes, NaN where that must be and is as it

@@ -24,8 +24,8 @@ class Case:
     keys to the left and right of the diagonal that `mask` names; -1 is all of them. Keys listed in
     `vanishing` have a score of -inf, or as good as that, with every query.
 
-    The fields after it are what some kernels have beyond that: a bias ("elementwise", "alibi"), the
-    probability of dropout, the cap of the scores (0: none), the least seqlen_q that is skipped
+    The fields after it are for kernels with features beyond that: a bias ("elementwise", "alibi"),
+    the probability of dropout, the cap of the scores (0: none), the least seqlen_q that is skipped
     (sequences up to it keep what their outputs held), the number of parts that keys are split into,
     the keys per page (0: no pages), and of what appends to a cache (kinds/append.py) the new keys
     of each sequence, and the rotary embedding.

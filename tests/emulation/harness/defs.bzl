@@ -62,7 +62,7 @@ def kernel_test(
       code_objects: targets of .hsaco files, of instances that `arguments` has.
       deps: py_library targets beside the harness and the verdict.
       env: of the test.
-      patches_env: CK_PATCHES, what the code objects were compiled with.
+      patches_env: CK_PATCHES, the patches that the code objects were compiled with.
       **kwargs: of gfxemu_test.
     """
     gfxemu_test(

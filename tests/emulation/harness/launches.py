@@ -25,7 +25,7 @@ class Instance:
     """A row of the launch table. Its name is the kernel's symbol, too.
 
     `traits` are by field of C++'s Traits, and attributes as well: instance.mask, instance.dtype.
-    What its kind does not have is False, 0 or the first of an enum's names.
+    A trait that its kind does not have is False, 0 or the first of an enum's names.
     """
 
     index: int
@@ -107,7 +107,8 @@ def instances() -> tuple[Instance, ...]:
 
 
 def make(instance: Instance, args: Any) -> KernelArguments:
-    """What the instance's launch function makes of a LaunchArgs."""
+    """The grid, block and kernel arguments that the instance's launch function makes of a
+    LaunchArgs."""
     kernarg = (ctypes.c_uint64 * (_MOST_KERNARG_BYTES // 8))()
     launch: Any = _structs()[1](kernarg=ctypes.addressof(kernarg))
     _library().launches_make(instance.index, ctypes.byref(args), ctypes.byref(launch))

@@ -192,7 +192,7 @@ def _lse_unit(lse: Array) -> Array:
 def add_partial_dq(
     case: Case, dtype: str, inputs: Inputs, tile: int, deterministic: bool, seed: int
 ) -> Expected:
-    """What dq is the sum of, as an input, and dq.
+    """The parts that dq is the sum of, as an input, and dq.
 
     Deterministic kernels have a sum per tile of keys; those beyond a sequence's last tile are NaN.
     Of a sequence without keys they read two, which the library has zeroed: defect N.
@@ -215,7 +215,7 @@ def add_partial_dq(
 
 
 def _alibi_distance(case: Case, length_q: int, length_k: int) -> Array:
-    """[query][key]: what ALiBi's slopes are multiplied with (ck_tile::make_alibi_from_lr_mask).
+    """[query][key]: the factors of ALiBi's slopes (ck_tile::make_alibi_from_lr_mask).
 
     With a causal mask it is the key's position, which differs from the distance by a number per
     query, and so only in lse.
@@ -278,7 +278,7 @@ def gradients(case: Case, dtype: str, expected: dict[str, Expected]) -> dict[str
 def _additions(
     case: Case, dtype: str, inputs: Inputs, index: int, rows: slice, shape: tuple[int, ...]
 ) -> Array:
-    """What is added to the scores [head][query][key] of a sequence."""
+    """The bias that is added to the scores [head][query][key] of a sequence."""
     if inputs.bias is not None:
         return from_storage(inputs.bias[:, rows, : shape[2]], dtype)
     if inputs.slopes is not None:
@@ -298,7 +298,7 @@ def _stays(case: Case, index: int, shape: tuple[int, ...]) -> Array:
 
 
 def _kept(case: Case, index: int, shape: tuple[int, ...]) -> Array:
-    """float64 [head][query][key]: 0 where a probability is dropped, else what it is raised by."""
+    """float64 [head][query][key]: 0 where a probability is dropped, else its factor."""
     if not case.p_drop:
         return np.ones(shape)
     return _stays(case, index, shape) / (1 - case.p_drop)

@@ -41,7 +41,7 @@ site.addsitedir(str(_SITE))
 
 @pytest.fixture(autouse=True)
 def runtime() -> Iterator[emulated_hip.Runtime]:
-    """What the emulator found during a test fails it, unless the test has looked itself."""
+    """A finding of the emulator during a test fails it, unless the test has looked itself."""
     _RUNTIME.launches.clear()
     yield _RUNTIME
     for device in range(HipPython().device_count()):

@@ -63,7 +63,7 @@ def test_streams_are_ordered_by_events_of_hip_python(runtime: Runtime) -> None:
     given = results(work)
     aiter_attn.mha_fwd(*on_device(copies), causal=True, stream=work, **given)
     given["out"].stream = last
-    assert np.isnan(given["out"].read()).any()  # nothing was waited for: nobody wrote it yet
+    assert np.isnan(given["out"].read()).any()  # nothing was waited for: it is not written yet
     HIP.order(work, last)
     check(given["out"].read())
     assert {launch.stream for launch in runtime.launches} == {work}
@@ -109,7 +109,7 @@ def test_a_stream_of_another_device() -> None:
 
 
 def test_a_pointer_that_is_another_device_s(runtime: Runtime) -> None:
-    """DLPack names the device, and nobody asks the pointer: the device finds it, hip-python's next
+    """DLPack names the device, and the pointer is not asked: the device finds it, hip-python's next
     wait tells so, and so does our next call."""
     (q, _, v), (_, k, _) = on_device(), on_device(device=1)
     k.location = k.told = q.told

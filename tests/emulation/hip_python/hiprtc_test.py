@@ -14,8 +14,8 @@ from tests.emulation.hip_python.application import run
 from tests.emulator.hip.emulated_hip import Runtime
 
 HIPRTC = Path(os.environ["HIPRTC"]).absolute()
-# What hipRTC and its compiler load, each after what it needs: the loader of the tests' own Python
-# knows no folder but its own.
+# The libraries that hipRTC and its compiler load, each after those that it needs: the loader of the
+# tests' own Python knows no folder but its own.
 NEEDED = (
     "libz.so.1", "libzstd.so.1", "libffi.so.8", "libmd.so.0", "libbsd.so.0", "libtinfo.so.6",
     "libedit.so.2", "libstdc++.so.6", "libz3.so.4", "libxml2.so.16", "libnuma.so.1",

@@ -4,8 +4,8 @@
     runtime = emulated_rocm.bring_up(libraries)      # before the first use of jax
     jax.devices()                                    # those of EMULATED_HIP_DEVICES
 
-The plugin and jax are as their wheels have them, but for one answer: how many GPUs the machine's
-kernel driver knows.
+The plugin and jax are unchanged from their wheels, but for one answer: the number of GPUs that the
+machine's kernel driver knows.
 """
 
 from __future__ import annotations

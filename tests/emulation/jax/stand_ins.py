@@ -4,7 +4,7 @@
     stand_ins --library librocblas.so.5 ... --out FOLDER PLUGIN.so [EXTENSION.so ...]
 
 For each library, LIBRARY.c and LIBRARY.lds: every symbol that the plugin takes from it, with its
-version. A function says its name and aborts; those that start-up calls answer what ANSWERS says.
+version. A function says its name and aborts; those that start-up calls give the answers in ANSWERS.
 All are weak, so that a real one may be linked in front of them.
 """
 
@@ -24,7 +24,7 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 _LIBRARIES = flags.DEFINE_multi_string("library", None, "soname of a library", required=True)
 _OUT = flags.DEFINE_string("out", None, "folder of the sources", required=True)
 
-# What every host has.
+# Libraries of every host.
 _OF_THE_HOST = re.compile(r"lib(rt|dl|m|pthread|stdc\+\+|c|gcc_s)\.so|ld-linux")
 # A symbol without a version does not say whose it is: by the start of its name.
 _OWNERS = (
@@ -67,7 +67,7 @@ class Symbol:
 
 
 def needed_symbols(path: Path) -> Iterator[Symbol]:
-    """What an ELF file takes from libraries that a host may lack.
+    """The symbols that an ELF file takes from libraries that a host may lack.
 
     Raises ValueError for a symbol without a version that no library is known for.
     """

@@ -72,7 +72,8 @@ class Kind:
 
 _KINDS = [
     Kind("barrier deleted", 0.85, 99),
-    # The patches of kernels/ck_fmha add barriers that wait for what others have waited for already.
+    # The patches of kernels/ck_fmha add barriers that wait for accesses that others have waited for
+    # already.
     Kind("wait deleted", 0.75, 10),
     Kind("wait weakened", 0.5, 10),
     Kind("offset changed", 0.9, 10),
@@ -82,7 +83,7 @@ _KINDS = [
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """What a launch shows: signatures of findings and outputs whose numbers are wrong."""
+    """The signs of a launch: signatures of findings and outputs whose numbers are wrong."""
 
     findings: set[str]
     wrong: set[str]
@@ -118,7 +119,7 @@ class Subject:
         return {schedule: self.run(schedule) for schedule in _SCHEDULES}
 
     def noticed(self, index: int, text: str | None) -> str:
-        """How a mutation was noticed; empty where it was not."""
+        """The sign by which a mutation was noticed; empty where it was not."""
         for schedule, intact in self.intact.items():
             try:
                 seen = self.run(schedule, functools.partial(replace, index=index, text=text))

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""hiprtc_object: a kernel source compiled by the locked hipRTC, as the library does it.
+"""hiprtc_object: a kernel source compiled by the locked hipRTC, in the library's way.
 
 The program that asks hipRTC is the library's own code. It runs with the loader and the libraries
 that hipRTC was built for, which are newer than the C library of most hosts.

@@ -22,7 +22,7 @@ def _paths(variable: str) -> dict[str, Path]:
 RUN_TIME, AHEAD_OF_TIME = _paths("RUN_TIME"), _paths("AHEAD_OF_TIME")
 SPECS = _paths("SPECS")
 SHAPES = json.loads(Path(os.environ["NORM_SHAPES"]).read_text())
-# What a launch goes by; registers are each compiler's own choice.
+# Facts that a launch goes by; registers are each compiler's own choice.
 LAUNCH = ("kernarg_size", "lds_size", "max_workgroup_size", "wavefront_size")
 
 

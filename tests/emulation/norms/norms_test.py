@@ -211,7 +211,8 @@ _BARRIERS = [
 
 @pytest.mark.parametrize(("shape", "kernel"), _BARRIERS, ids=str)
 def test_a_deleted_barrier_is_noticed(shape: Shape, kernel: str) -> None:
-    """The first that guards something: some guard what only CUDA does, or one wave from itself."""
+    """The first that guards something: some guard an access of CUDA alone, or one wave from
+    itself."""
 
     def is_noticed(place: int) -> bool:
         try:

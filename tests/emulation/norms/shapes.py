@@ -76,7 +76,8 @@ class Shape:
         )
 
     def with_kernel(self, kernel: str) -> Shape:
-        """The shape whose code object has a kernel: what sums norm_backward's parts is apart."""
+        """The shape whose code object has a kernel: the one that sums norm_backward's parts is
+        apart."""
         if kernel in self.kernels:
             return self
         name = self.name.replace("_backward_", "_columns_")
@@ -164,7 +165,7 @@ class Run:
         return self._register(array, name)
 
     def place(self, name: str, array: Array) -> tuple[int, Array]:
-        """What a kernel reads and writes; its address and itself."""
+        """Registers an array that a kernel reads and writes; its address and itself."""
         return self._register(array, name), array
 
     def matrix(self, name: str, values: Array) -> tuple[int, int]:
@@ -177,7 +178,7 @@ class Run:
     def output(
         self, kernel: str, name: str, shape: tuple[int, ...], dtype: str
     ) -> tuple[int, Array]:
-        """What `kernel` writes, without gaps; its address and itself."""
+        """Makes an output of `kernel` without gaps; its address and itself."""
         array = np.zeros(shape, TYPES[dtype])
         address = self._register(array, name)
         self._outputs.setdefault(kernel, []).append(address)
@@ -186,13 +187,13 @@ class Run:
     def output_matrix(
         self, kernel: str, name: str, rows: int, dtype: str
     ) -> tuple[int, int, Array]:
-        """What `kernel` writes, with gaps; address, stride, and the array with them."""
+        """Makes an output of `kernel` with gaps; address, stride, and the array with them."""
         stride = self.shape.hidden + self._gap
         address, array = self.output(kernel, name, (rows, stride), dtype)
         return address, stride, array
 
     def result(self, array: Array) -> Array:
-        """What was written to an output with gaps. Raises Overwritten."""
+        """The rows of an output with gaps. Raises Overwritten."""
         got = array.view(np.uint8)
         poison = np.array([POISONS[-1]], np.uint32).view(np.uint8)
         gap = self.shape.hidden * array.itemsize

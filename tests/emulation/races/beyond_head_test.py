@@ -1,8 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """A head that is smaller than the kernel's: the NaNs behind it must not reach its output.
 
-Upstream's forward kernels read them: defect H of docs/races.md. CK_PATCHES is what the code objects
-were compiled with, a value of //kernels/ck_fmha:patches.
+Upstream's forward kernels read them: defect H of docs/races.md. CK_PATCHES is the value of
+//kernels/ck_fmha:patches that the code objects were compiled with.
 """
 
 from __future__ import annotations

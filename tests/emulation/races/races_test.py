@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The races of docs/races.md: exactly those in upstream's kernels, none in the patched ones.
 
-CK_PATCHES is what the code objects were compiled with, a value of //kernels/ck_fmha:patches.
+CK_PATCHES is the value of //kernels/ck_fmha:patches that the code objects were compiled with.
 """
 
 from __future__ import annotations

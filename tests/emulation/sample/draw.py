@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Draws kernel instances from upstream's whole pool: a variant set that nobody wrote.
+"""Draws kernel instances from upstream's whole pool: a variant set made by chance.
 
 Per kind of kernel, instances are taken one after the other: each time the one that shows the most
 pairs of trait values that no instance before it has shown, and among equals the first of an order
@@ -25,9 +25,9 @@ from kernels.ck_fmha.generate import write_files
 Row = Mapping[str, Any]
 
 DRAWS = ("small", "large")
-# How many of each kind are drawn: in the small draw, and in the large one, which has all of the
-# small one. dq_dk_dv and fwd are nearly all of what upstream has. A new kind goes to the end: what
-# is drawn of a kind depends on the kinds before it.
+# The number that is drawn of each kind: in the small draw, and in the large one, which has all of
+# the small one. dq_dk_dv and fwd are nearly all of upstream's instances. A new kind goes to the
+# end: what is drawn of a kind depends on the kinds before it.
 COUNTS = {
     "fwd": (16, 40),
     "bwd_dq_dk_dv": (14, 40),
@@ -64,7 +64,7 @@ def sample(rows: Sequence[Row], count: int, rng: random.Random) -> list[Row]:
     """`count` of the rows, as the module says."""
     shuffled = rng.sample(rows, len(rows))
     pairs = [_pairs(row) for row in shuffled]
-    # What a row has that is new only becomes less: the numbers here are the most that it can be.
+    # The number of a row's new pairs only falls: the numbers here are the most that it can be.
     most = [(-len(of_row), place) for place, of_row in enumerate(pairs)]
     heapq.heapify(most)
     shown: set[tuple[Any, ...]] = set()

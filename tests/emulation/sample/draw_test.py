@@ -58,7 +58,7 @@ def test_every_kind_is_drawn(pool: RecordedPool, which: str) -> None:
 
 
 def test_the_large_draw_has_all_of_the_small_one(pool: RecordedPool, large: list[Row]) -> None:
-    """What is compiled and executed for one is there for the other."""
+    """Objects compiled and executed for one are there for the other."""
     assert {row["name"] for row in draw(pool, 7, "small")} < {row["name"] for row in large}
 
 

@@ -3,7 +3,7 @@
 
 load("//kernels/ck_fmha:repositories.bzl", "generate", "write_set_build")
 
-# What known_findings.json lists the findings of.
+# The draw whose findings known_findings.json lists.
 DEFAULT_SEED = "20261120"
 DEFAULT_DRAW = "small"
 

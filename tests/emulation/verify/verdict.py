@@ -37,13 +37,13 @@ GATES = {"o": Gate(0.9, 4.0), "dk": Gate(0.9, 4.0), "dv": Gate(0.9, 4.0), "dq_ac
 _TRUNCATED = Gate(0.8, 2.0)
 # Waves advance together: here numbers must be right, whatever races there are.
 TOGETHER = "sliced:8"
-# What the known races may spoil in other schedules, by the kind of the kernel.
+# The outputs that the known races may spoil in other schedules, by the kind of the kernel.
 _SPOILT = {"bwd_dq_dk_dv": ("dq_acc",), "fwd": ("o", "lse"), "fwd_splitkv_combine": ("o", "lse")}
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What fails, and which of the known defects (letters of docs/races.md) were found."""
+    """The failures, and the known defects (letters of docs/races.md) that were found."""
 
     failures: list[str]
     defects: list[str]

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The verdict on every code object; the results are those of actions (VerifyCodeObject).
 
-SAMPLE_SEED is what instances were drawn with, if they were drawn.
+SAMPLE_SEED is the seed of the draw, if the instances were drawn.
 """
 
 from __future__ import annotations

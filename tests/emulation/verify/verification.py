@@ -32,7 +32,8 @@ OTHER_SCHEDULES = ("barrier", "random:7")
 
 
 def features_of(instance: Instance) -> list[str]:
-    """What an instance does beyond plain attention, and which dimensions must fill their tiles."""
+    """The features of an instance beyond plain attention, and the dimensions that must fill
+    tiles."""
     flags = {
         "bias gradient": instance.bias_grad,
         "dropout": instance.dropout,

@@ -43,7 +43,7 @@ class Arrays:
         self.hip, self.device = hip, hip.device_of(arch)
         hip.make_current(self.device)
         self.stream = hip.stream()
-        self.kept: list[Any] = []  # what the structs point to
+        self.kept: list[Any] = []  # the arrays that the structs point to
 
     def put(self, data: Array) -> DeviceArray:
         array = self.hip.array(np.ascontiguousarray(data), self.stream, self.device)
@@ -84,7 +84,7 @@ def rotated(rows: Array, tokens: Array, cos: Array, sin: Array, rotary: int) -> 
 
 
 def check_rotated(actual: Array, expected: Array, size: int) -> None:
-    """Rounded once; what is not rotated is copied."""
+    """Rounded once; columns that are not rotated are copied."""
     np.testing.assert_array_equal(actual[..., size:], expected[..., size:])
     # Two products and a sum in float32, of numbers below 32.
     error = np.abs(actual.astype(np.float64) - expected)
@@ -155,7 +155,7 @@ def test_append(hip: Hip, arch: str, rotary: int, page_size: int, head_size: int
 
 @each_arch
 def test_a_token_each_in_small_pages(hip: Hip, arch: str) -> None:
-    """What decoding does: pages may be smaller than a tile where few keys are new."""
+    """A step of decoding: pages may be smaller than a tile where few keys are new."""
     a = Arrays(hip, arch)
     rng = np.random.default_rng(5)
     caches = [rng.standard_normal((7, 16, 1, 64)).astype(np.float16) for _ in "kv"]
@@ -181,7 +181,7 @@ def test_a_token_each_in_small_pages(hip: Hip, arch: str) -> None:
 def _prefill(
     hip: Hip, arch: str, lengths: tuple[tuple[int, int], ...], window: tuple[int, int] | None
 ) -> None:
-    """Keys in a shuffled order, in a cache with pages that nobody owns."""
+    """Keys in a shuffled order, in a cache with pages that no sequence owns."""
     a = Arrays(hip, arch)
     size, masked = 128, window is not None
     case = Case("", lengths, 4, 2, mask=MASK_BOTTOM_RIGHT if masked else MASK_NONE,

@@ -1,6 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Attention over caches through the C ABI, by the wheel of the variant set `features`, on device
-arrays, against float64. What no key fills is NaN, what a table does not need is out of range."""
+arrays, against float64. Room that no key fills is NaN, and entries that a table does not need are
+out of range."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_one_bias_serves_all(hip: Hip, arch: str) -> None:
         np.testing.assert_array_equal(one, all_of_them)
 
 
-# What the bias has; 130 keys are no multiple of what a work-item sums at a time.
+# Shapes of the bias; 130 keys are no multiple of the number that a work-item sums at a time.
 @each_arch
 @pytest.mark.parametrize(
     ("lengths", "heads", "sizes"),

@@ -56,7 +56,7 @@ class Call:
         self.stream = hip.stream()
         self.number, self.dtype, self.largest, self.least = FORMATS[arch]
         self.window, (queries, keys) = window, lengths
-        self.kept: list[Any] = []  # what the args point to
+        self.kept: list[Any] = []  # the arrays that the args point to
         rng = np.random.default_rng(queries + keys + bias)
 
         def numbers(*shape: int) -> Array:

@@ -1,6 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """flash_attn_with_kvcache and flash_attn_varlen_func over pages: the wheel of the variant set
-`features` on device arrays, against float64. What no key fills is NaN."""
+`features` on device arrays, against float64. Room that no key fills is NaN."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Cached:
         return self.put(np.asarray(given, np.int32))
 
     def caches(self) -> list[Any]:
-        """k and v, [batch, ROOM, heads, size], as numpy has them."""
+        """k and v in numpy, [batch, ROOM, heads, size]."""
         made = []
         for tokens in (self.inputs.k, self.inputs.v):
             values = tokens.view(np.float16)

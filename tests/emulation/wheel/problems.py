@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Problems on a device, what the wheel is called with for them, and what is right."""
+"""Problems on a device, the wheel's arguments for them, and the right results."""
 
 from __future__ import annotations
 

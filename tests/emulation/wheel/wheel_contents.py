@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the wheel under test was built with: --//kernels:variants and :archs have many values."""
+"""The variant set and archs of the wheel under test: --//kernels:variants and :archs have many
+values."""
 
 from __future__ import annotations
 

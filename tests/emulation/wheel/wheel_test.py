@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What happens on the way to the numbers: dispatch, modules, queues, streams, and errors."""
+"""The wheel's way to the numbers: dispatch, modules, queues, streams, and errors."""
 
 from __future__ import annotations
 

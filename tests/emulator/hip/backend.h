@@ -47,8 +47,8 @@ struct EmulatedHipBackend {
   // Of a stream of any device; of stream 0, the current device's.
   int (*stream_info)(int current, uint64_t stream, int* device, int* is_blocking);
   int (*wait_device)(int device);
-  // Calls action(data), when the stream gets there. Nobody waits for a stream that tells so when it
-  // is done: the stream runs up to it.
+  // Calls action(data), when the stream gets there. No host thread waits for a stream that tells
+  // when it is done: the stream runs up to it.
   int (*host_function)(int device, uint64_t stream, uint64_t action, uint64_t data);
 
   int (*create_event)(int device, uint64_t* event);
@@ -67,7 +67,7 @@ extern "C" int emulated_hip_attach(const EmulatedHipBackend* backend);
 // The arch of a device, "gfx942"; null where there is no such device.
 extern "C" const char* emulated_hip_arch(int device);
 
-// For a process that tears down HIP's users after Python, when nobody can call the emulator: waits
+// For a process that tears down HIP's users after Python, when the emulator cannot be called: waits
 // until no call is in the backend, and from then on every call succeeds and does nothing. Python's
 // lock must be free meanwhile.
 extern "C" void emulated_hip_end();

@@ -5,8 +5,8 @@
     ...                                          # any code of this process that uses that library
     runtime.raise_failures()                     # what the emulator found
 
-Launches run with all of the emulator's checks. What it finds makes the device fail as a fault of
-the GPU does: waiting for it, and every later call on it, returns an error, until `recover`.
+Launches run with all of the emulator's checks. A finding makes the device fail as a fault of the
+GPU does: waiting for it, and every later call on it, returns an error, until `recover`.
 """
 
 from __future__ import annotations
@@ -110,14 +110,14 @@ class Runtime:
             raise EmulatedDeviceError("\n".join(failures))
 
     def recover(self) -> None:
-        """Makes failed devices usable again: what is queued is dropped, memory and modules stay."""
+        """Makes failed devices usable again: queued work is dropped, memory and modules stay."""
         with self._lock:
             for device in self._devices.values():
                 if device.error:
                     device.streams.wait_all()  # nothing is executed on a failed device
                     device.error = 0
 
-    # What the library calls (backend.h); each returns nothing, or raises _HipError.
+    # The functions that the library calls (backend.h); each returns nothing, or raises _HipError.
 
     def allocate(self, device: int, address: int, size: int) -> None:
         data, written = np.empty(size, np.uint8), np.zeros(size, bool)
@@ -193,7 +193,7 @@ class Runtime:
         code = ctypes.string_at(image, size)
         try:
             parsed = code_object.parse(code)
-        except Exception as error:  # whatever a damaged file makes of the parser
+        except Exception as error:  # any exception that a damaged file causes in the parser
             self._complain(f"module load on device {device}: {type(error).__name__}: {error}")
             raise _HipError(INVALID_IMAGE) from error
         if parsed.arch != state.emulator.arch:
@@ -482,7 +482,7 @@ class _Backend(ctypes.Structure):
     _fields_ = (("size", _U32), *_TYPES.items())
 
 
-# What the library calls into stays for as long as the process.
+# The callbacks stay for as long as the process.
 _ATTACHED: list[tuple[_Backend, Runtime]] = []
 
 

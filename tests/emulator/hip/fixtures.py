@@ -2,8 +2,8 @@
 """The HIP runtime that is under test, and the emulator behind it; conftest.py imports these.
 
 AITER_ATTN_HIP_LIBRARY names the runtime, as for any program; unset, it is the emulated one that
-EMULATED_HIP names, else the machine's own. What only the emulated one can do (the fixture
-`runtime`) is skipped on others. The fixture `hip` is the importer's.
+EMULATED_HIP names, else the machine's own. Tests of the emulated one alone (the fixture `runtime`)
+are skipped on others. The fixture `hip` is the importer's.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def attached(hip: Hip, known: Callable[[str], Collection[str]]) -> emulated_hip.
 
 @pytest.fixture(autouse=True)
 def quiet(hip: Hip, attached: emulated_hip.Runtime | None) -> Iterator[None]:
-    """What the emulator found during a test fails it, unless the test has looked itself."""
+    """A finding of the emulator during a test fails it, unless the test has looked itself."""
     yield
     if attached is not None:
         for device in range(hip.device_count()):

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How a test runs on the machine's own HIP runtime and GPUs, in place of the emulated one."""
+"""Tests that run on the machine's own HIP runtime and GPUs, in place of the emulated one."""
 
 GPU_ENV = [
     "AITER_ATTN_HIP_LIBRARY",

@@ -98,7 +98,7 @@ class Hip:
         self.library.hipFree(ctypes.c_void_p(address))
 
     def order(self, first: int, then: int) -> None:
-        """What is on stream `first` now comes before what will be on `then`."""
+        """Work on stream `first` now comes before later work on `then`."""
         event = self.made("hipEventCreateWithFlags", 0)
         self("hipEventRecord", event, first)
         self("hipStreamWaitEvent", then, event, 0)
@@ -130,7 +130,7 @@ class Hip:
 
 
 class Allocation:
-    """Memory from hipMalloc, until nobody holds it."""
+    """Memory from hipMalloc, freed with its last reference."""
 
     def __init__(self, hip: Hip, size: int) -> None:
         self.hip, self.size = hip, size

@@ -160,7 +160,7 @@ def test_events(hip: Hip, runtime: Runtime) -> None:
 def test_polling_ends(hip: Hip, runtime: Runtime) -> None:
     stream = hip.stream()
     for _ in range(5):
-        hip.array(DATA, stream).block.address = 0  # freed by nobody, or freeing would wait
+        hip.array(DATA, stream).block.address = 0  # not freed here: freeing would wait
     polls = 0
     while hip.library.hipStreamQuery(ctypes.c_void_p(stream)):
         polls += 1

@@ -158,7 +158,7 @@ T handle_of(uint64_t number) {
 
 }  // namespace
 
-// How every function begins: what the environment wants to fail, fails.
+// The start of every function: it fails where the environment asks for that.
 #define ENTER()                                                                                   \
   do {                                                                                            \
     if (int asked = fake_hip::asked_failure("EMULATED_HIP_FAIL", __func__)) return finish(asked); \

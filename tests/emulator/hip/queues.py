@@ -2,7 +2,8 @@
 """Queued work of emulated devices: streams and events.
 
 Work is done as late as HIP allows: nothing runs until somebody waits for it, or for what depends on
-it. So a host that reads too early, or two streams that nothing orders, see memory nobody wrote yet.
+it. So a host that reads too early, or two streams that nothing orders, see memory that is not
+written yet.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class Work:
         return self._action is None
 
     def pending(self) -> list[Work]:
-        """What has to be done for this, in an order that is allowed, this one last."""
+        """The work that this one needs, in an order that is allowed, this one last."""
         order: list[Work] = []
         seen: set[Work] = set()
         stack = [(self, False)]

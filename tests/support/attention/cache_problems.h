@@ -19,7 +19,7 @@ enum class Storage {
   kPageList,  // found one by one
 };
 
-// How a CacheProblem lies in memory.
+// The layout of a CacheProblem in memory.
 struct CacheShape {
   Shape shape;                        // batch and seqlen_k, the room, are taken from below
   std::vector<int32_t> lengths;       // of the keys of each sequence

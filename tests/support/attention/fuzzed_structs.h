@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What fuzz targets of the C ABI have in common: numbers that are mostly right, tensors in memory
-// of exactly the size that they reach, and structs as callers of other versions have them. For
+// Parts that fuzz targets of the C ABI share: numbers that are mostly right, tensors in memory
+// of exactly the size that they reach, and structs of callers of other versions. For
 // fuzz_target()s alone, which bring fuzzer/FuzzedDataProvider.h.
 #pragma once
 
@@ -32,7 +32,7 @@ class FuzzedStructs {
 
   FuzzedDataProvider& input() { return input_; }
 
-  // Mostly what a valid call has.
+  // Mostly the values of a valid call.
   template <typename T>
   T number(T least, T most) {
     if (input_.ConsumeIntegralInRange(0, 63) == 0) return input_.ConsumeIntegral<T>();
@@ -56,8 +56,8 @@ class FuzzedStructs {
     return shared_;
   }
 
-  // A copy of a struct as a caller of another version has it: shorter, longer, or with a size that
-  // was never set. Of the size that it says, as far as a struct can be.
+  // A copy of a struct in the form of a caller of another version: shorter, longer, or with a size
+  // that was never set. Of the size that it says, as far as a struct can be.
   template <typename T>
   T* sent(T value) {
     if (rarely()) value.struct_size = number<int32_t>(0, 2 * sizeof(T));

@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Launch tables and packs with damage of every kind: they are refused, or read without harm. What
-// harm is, the sanitizers say.
+// Launch tables and packs with damage of every kind: they are refused, or read without harm.
+// Sanitizers notice the harm.
 #include "tests/support/attention/readers.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(ReadLaunchTable, EveryByteAndWordMayBeAnything) {
   for (size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(reads(good.substr(0, size)));
 }
 
-// What a reader would stumble over, one by one.
+// Damage that a reader would stumble over, one by one.
 class DamagedTable : public ::testing::Test {
  protected:
   template <typename Record>

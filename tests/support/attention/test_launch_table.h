@@ -2,7 +2,7 @@
 //
 // A launch table by hand, in place of //kernels:launch_table. Its rows have the traits and tiles of
 // real instances, their code objects are tiny ELF files, and their launches are made to be read
-// back: kernel arguments are a copy of what the row was asked to launch.
+// back: kernel arguments are a copy of the launch that the row was asked for.
 #pragma once
 
 #include <string>

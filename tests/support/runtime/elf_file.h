@@ -10,8 +10,8 @@
 namespace AITER_ATTN_NAMESPACE::testing {
 
 struct DynamicSymbols {
-  std::set<std::string> defined;    // what the object exports
-  std::set<std::string> undefined;  // what it takes from others
+  std::set<std::string> defined;    // that the object exports
+  std::set<std::string> undefined;  // that it takes from others
   std::set<std::string> needed;     // the libraries that it names
   std::set<std::string> versions;   // of the symbols that it takes: "GLIBC_2.34"
   std::set<std::string> defines;    // versions of the symbols that it exports

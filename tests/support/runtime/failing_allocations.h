@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// An operator new that fails when it is told to. Who links this has it in the whole program.
+// An operator new that fails when it is told to. A program that links this has it everywhere.
 #pragma once
 
 #include <cstdint>

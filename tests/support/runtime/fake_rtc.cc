@@ -1,8 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// A stand-in for libnvrtc (FAKE_RTC=nvrtc) and libhiprtc (FAKE_RTC=hiprtc). Its code is text that
-// says what it was asked to compile. A source with "#error" does not compile: the log has its
-// text. A source with "crash" ends the process.
+// A stand-in for libnvrtc (FAKE_RTC=nvrtc) and libhiprtc (FAKE_RTC=hiprtc). Its code is a text that
+// names the request. A source with "#error" does not compile: the log has its text. A source with
+// "crash" ends the process.
 //
 // Environment, read at every call:
 //   AITER_FAKE_RTC_VERSION  "13.0" (default)

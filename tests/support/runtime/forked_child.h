@@ -10,8 +10,8 @@
 
 namespace AITER_ATTN_NAMESPACE::testing {
 
-// What body returns in a forked child: a number from 0 to 255. Minus the signal that ended the
-// child where one did; SIGALRM: it hung.
+// The value that body returns in a forked child: a number from 0 to 255. Minus the signal that
+// ended the child where one did; SIGALRM: it hung.
 template <typename Body>
 int in_forked_child(Body&& body) {
   constexpr unsigned kSecondsUntilItHangs = 120;

@@ -45,7 +45,7 @@ char contexts[8];  // the primary ones: addresses alone
 thread_local void* current = nullptr;
 thread_local int capture_mode = 0;  // as if a stream were being captured all the time
 
-// What cuFuncSetAttribute set, by function and attribute.
+// The values that cuFuncSetAttribute set, by function and attribute.
 std::map<std::pair<const void*, int>, int>& attributes() {
   static auto* const attributes = new std::map<std::pair<const void*, int>, int>;
   return *attributes;

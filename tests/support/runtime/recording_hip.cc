@@ -47,7 +47,7 @@ bool is_elf(const unsigned char* image) {
                      4) == 0;
 }
 
-// What the stand-in for hipRTC makes.
+// The form of a code object that the stand-in for hipRTC makes.
 bool is_text(const unsigned char* image) { return std::memcmp(image, "hip ", 4) == 0; }
 
 // The error that the environment asks for.

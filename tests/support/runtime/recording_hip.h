@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// A stand-in for libamdhip64: it records what it is asked to do. Device memory is host memory;
+// A stand-in for libamdhip64: it records all calls. Device memory is host memory;
 // fills are done, kernels are not run. It loads ELF files, and the text that the stand-in for
 // hipRTC makes. Load it by AITER_ATTN_HIP_LIBRARY.
 //

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The flags of the programs, as documents have them. There is no torch here: a double stands in."""
+"""The flags of the programs, in the documents' form. There is no torch here: a double stands in."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Appending to a key-value cache: cases, inputs, memory, and in float64 what must lie where.
+"""Appending to a key-value cache: cases, inputs, memory, and the expected content of caches in
+float64.
 
 In a Case `lengths` has (seqlen_q, keys in the cache before) of every sequence, `new_keys` how many
 each gets, and `page_size` the keys per page (0: in place).
@@ -54,7 +55,7 @@ def _tokens(case: Case) -> int:
 
 
 def _pages(case: Case) -> Array:
-    """Each sequence's pages, or its entry, in a shuffled order; one more is nobody's."""
+    """Each sequence's pages, or its entry, in a shuffled order; one more belongs to none."""
     longest = max(k + case.new_keys for _, k in case.lengths)
     each = -(-longest // case.page_size) if case.page_size else 1
     order = np.random.default_rng(1).permutation(len(case.lengths) * each + 1)

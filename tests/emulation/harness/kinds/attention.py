@@ -70,7 +70,7 @@ class Attention(Kind):
 
     @abc.abstractmethod
     def place_results(self, to: Arguments, inputs: Inputs) -> None:
-        """Room for the outputs, and what else is read."""
+        """Makes room for the outputs, and places the other inputs."""
 
     def _features(self, to: Arguments, inputs: Inputs) -> None:
         case, features = to.case, to.launch.features
@@ -106,7 +106,7 @@ class Attention(Kind):
         needed = [math.ceil(length / size) for _, length in case.lengths]
         order = np.random.default_rng(1).permutation(sum(needed))
         # Room that no key fills has finite numbers, as in a cache that was used before; the last
-        # page is one that no sequence owns, and what the table has beyond a sequence's pages.
+        # page belongs to no sequence, and fills the table beyond a sequence's pages.
         pages = np.full((len(order) + 1, size, *stored.shape[1:]), FINITE, np.uint16)
         table = np.full((len(needed), max(1, *needed)), len(order), np.int32)
         at = 0

@@ -9,10 +9,11 @@
   instructions. "unwaited-write", "unwaited-read": a barrier, but the first access was not waited
   for before it and may still be under way (seen with late landing only). The read form is common
   in CK's asynchronous pipelines; hardware that serves LDS requests in issue order hides it.
-- Uninitialised data: `Checks.uninitialised` executes the kernel twice with different poison in
-  everything nobody wrote (registers, LDS, scratch, memory that the caller names) and compares what
-  leaves a wave: addresses, stored values and branches. Poison that is only moved around or masked
-  away is no finding. Together with late landing it finds uses of results that have not arrived.
+- Uninitialised data: `Checks.uninitialised` executes the kernel twice with different poison in all
+  that was not written (registers, LDS, scratch, memory that the caller names) and compares the
+  values that leave a wave: addresses, stored values and branches. Poison that is only moved around
+  or masked away is no finding. Together with late landing it finds uses of results that have not
+  arrived.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Finding:
 
     @property
     def signature(self) -> str:
-        """What the finding has in common with those of other compilations: kind and opcodes."""
+        """The part that the finding shares with those of other compilations: kind and opcodes."""
         return f"{self.kind}: {', '.join(self.opcodes)}"
 
     def __str__(self) -> str:

@@ -25,7 +25,7 @@ from gfxemu.errors import CodeObjectError
 _MACHINES = {0x3F: "gfx90a", 0x4C: "gfx942", 0x4F: "gfx950"}
 _NT_AMDGPU_METADATA = 32
 
-# What the readers of ELF and of MessagePack raise for bytes that are neither.
+# Exceptions that the readers of ELF and of MessagePack raise for bytes that are neither.
 _DAMAGED = (
     ConstructError,
     ELFError,

@@ -23,7 +23,7 @@ Execute = Callable[[Wave], int | None]
 
 @dataclasses.dataclass(frozen=True)
 class Decoding:
-    """What a builder gets: the instruction, its operands, and the program around it."""
+    """The arguments of a builder: the instruction, its operands, and the program around it."""
 
     instruction: Instruction
     operands: tuple[Operand, ...]

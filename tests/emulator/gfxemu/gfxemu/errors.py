@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What can go wrong: every error says which instruction, where, and what was expected."""
+"""Exceptions: each says which instruction, where, and what was expected."""
 
 from __future__ import annotations
 

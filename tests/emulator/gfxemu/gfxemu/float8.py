@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""8-bit floating point with 4 bits of exponent and 3 of fraction, as an arch has it.
+"""An arch's 8-bit floating point with 4 bits of exponent and 3 of fraction.
 
 gfx942 has E4M3 FNUZ (CDNA3 ISA): bias 8, no infinity, no negative zero, whose encoding is the only
 NaN; the largest number is 240. gfx950 has the OCP's E4M3 (OCP 8-bit Floating Point Specification):

@@ -3,13 +3,13 @@
 
 Without races the order in which waves run changes nothing: each wave computes what it computes in
 every schedule. So waves may run side by side, each a row of one `Wave` object, as long as nothing
-shows that order could matter. What shows it, or is out of the ordinary in any other way, ends the
-attempt (`OrderMatters`, or whatever error it was), and the launch starts again with its schedule,
-one wave after the other (workgroup.py). That run alone makes reports and errors.
+shows that order could matter. A sign of that, or anything else out of the ordinary, ends the
+attempt (`OrderMatters`, or another error), and the launch starts again with its schedule, one wave
+after the other (workgroup.py). That run alone makes reports and errors.
 
 `AccessLog` is stricter than the race detector (lds.RaceDetector), which knows one order only: in
-each interval between barriers, bytes that one wave writes may not be touched by another. What it
-lets pass is no race in any schedule.
+each interval between barriers, bytes that one wave writes may not be touched by another. An access
+that it lets pass is no race in any schedule.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OrderMatters(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """What each row of the Wave is: wave `wave` of workgroup `workgroup`, in the execution with
+    """The rows of the Wave: each is wave `wave` of workgroup `workgroup`, in the execution with
     poison number `copy`. All waves of a copy follow one another, and all workgroups of a wave."""
 
     copies: int
@@ -77,7 +77,7 @@ class SharedLds(Lds):
     def note_write(
         self, w: Wave, place: Place, items: Array, pc: int, late: bool, landing: bool
     ) -> None:
-        # What lands in the interval in which it was issued is known.
+        # An access that lands in the interval in which it was issued is known.
         if self.log is not None and (late or not (landing and w.late)):
             self.log.writes.append((place, self, items))
 
@@ -150,7 +150,7 @@ class AccessLog:
         self.reads, self.writes = {}, []
 
     def _check_shared(self, at: Array) -> None:
-        """What several waves write must be the same value each time."""
+        """Several waves that write a byte must write the same value each time."""
         owners = self._owners[1]
         owners[at] = self._several
         values = np.zeros(owners.size, np.int16) - 1

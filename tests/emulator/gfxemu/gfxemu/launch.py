@@ -37,7 +37,7 @@ from gfxemu.workgroup import Schedule, Sliced, WorkgroupBatch, run
 Dim3 = tuple[int, int, int]
 _LDS_LIMIT = {"gfx90a": 64 << 10, "gfx942": 64 << 10, "gfx950": 160 << 10}
 _SUB_DWORD_LDS = re.compile(r"ds_(read|write)_[bui](8|16)\b|ds_(read|write)_[bui](8|16)_")
-# How many workgroups run in step. More is faster per workgroup until caches overflow.
+# The number of workgroups that run in step. More is faster per workgroup until caches overflow.
 _BATCH = 16
 # The same of waves in step.
 _ROWS = 96
@@ -45,7 +45,7 @@ _ROWS = 96
 
 @dataclasses.dataclass
 class Report:
-    """What a launch did. `wave_instructions` counts every wave of every workgroup, in each
+    """The report of a launch. `wave_instructions` counts every wave of every workgroup, in each
     execution; `seconds` is processor time. `in_step` if the waves were executed in step."""
 
     kernel: str

@@ -444,7 +444,7 @@ def _write(d: Decoding) -> Execute:
 @opcodes("ds_bpermute_b32", "ds_permute_b32")
 def _permute(d: Decoding) -> Execute:
     """Move data between lanes; addresses are bytes, modulo 256. bpermute pulls: inactive source
-    lanes give 0. permute pushes: lanes nobody sends to get 0, and the highest sender wins."""
+    lanes give 0. permute pushes: lanes that none sends to get 0, and the highest sender wins."""
     to = d.destination()
     address, source = (d.vector_range(op, 1) for op in d.operands[1:])
     offset, pull = _U32(d.instruction.int_modifier("offset")), d.name == "ds_bpermute_b32"

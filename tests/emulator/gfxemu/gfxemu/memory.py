@@ -40,7 +40,7 @@ class Buffer:
             scatter(self._marks, offsets, size, ones.view(WORDS[size])[..., 0])
 
     def poison(self, pattern: int) -> None:
-        """Fill what nobody wrote with a repeated 32-bit pattern."""
+        """Fill unwritten bytes with a repeated 32-bit pattern."""
         if self.written is not None and not self.written.all():
             repeated = np.resize(np.array([pattern], np.uint32).view(np.uint8), len(self.data))
             np.copyto(self.data, repeated, where=~self.written)
@@ -68,7 +68,7 @@ class Memory:
         """Map a C-contiguous array; returns its device address.
 
         The array is used in place. Without an address one is invented, 4 KiB aligned. `written` has
-        a bool for every byte, False where the content counts as nobody's; stores set it.
+        a bool for every byte, False where the content counts as unwritten; stores set it.
         """
         if not array.flags.c_contiguous or not array.flags.writeable:
             raise ValueError(f"buffer {name} must be contiguous and writable")
@@ -188,8 +188,8 @@ class Memory:
 
 
 class Copies(Memory):
-    """Copies of a memory, one for each poison, side by side in one array. What unwritten bytes
-    hold is all that they differ in. The last one replaces the memory on `commit`."""
+    """Copies of a memory, one for each poison, side by side in one array. They differ in the
+    content of unwritten bytes alone. The last one replaces the memory on `commit`."""
 
     def __init__(self, memory: Memory, poisons: Sequence[int], uninitialised: Sequence[int]):
         self._addresses, self._originals = memory._addresses, memory._buffers

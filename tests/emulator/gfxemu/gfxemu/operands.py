@@ -2,8 +2,8 @@
 """Operand text -> functions that read the operand from a wave.
 
 CDNA3 ISA, "Scalar/Vector ALU Operands": inline constants are integers -16..64 and a few floats;
-any other number is a literal. What bit pattern a float constant stands for depends on the
-operand's type; the `kind` arguments say which ("b32", "f32", "f16", "b64", "f64").
+any other number is a literal. The bit pattern of a float constant depends on the operand's type;
+the `kind` arguments say which ("b32", "f32", "f16", "b64", "f64").
 """
 
 from __future__ import annotations

@@ -181,7 +181,8 @@ def wait_vector_memory(wave: Wave, count: int) -> None:
 
 
 def wait_lgkm(wave: Wave, count: int) -> None:
-    """s_waitcnt lgkmcnt(count): only what must have arrived in every order the ISA allows.
+    """s_waitcnt lgkmcnt(count): only the results that must have arrived in every order the ISA
+    allows.
 
     An LDS operation has arrived for certain once no more than `count` - 1 LDS operations issued
     after it could still be under way; a scalar load only when the count is zero.

@@ -116,7 +116,7 @@ def _bfe_signed(a: Array, b: Array, c: Array) -> Array:
     """Width 0 gives 0; a field that ends beyond bit 31 takes its sign from bit 31."""
     offset, width = b & _31, c & _31
     left = np.where(offset + width < _32, _32 - offset - width, _U32(0)) & _31
-    # What remains below the field after moving its top bit to bit 31.
+    # The bits below the field that remain after its top bit is moved to bit 31.
     right = np.where(offset + width < _32, _32 - width, offset) & _31
     return np.where(width == 0, _U32(0), as_unsigned(as_signed(a << left) >> as_signed(right)))
 

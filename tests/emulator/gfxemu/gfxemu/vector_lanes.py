@@ -137,7 +137,7 @@ def _read_lane(d: Decoding) -> Execute:
 
 @opcodes("v_writelane_b32")
 def _write_lane(d: Decoding) -> Execute:
-    """Whatever EXEC says."""
+    """For any EXEC."""
     to, value, lane = d.destination(), scalar32(d.operands[1]), scalar32(d.operands[2])
 
     def execute(w: Wave) -> None:

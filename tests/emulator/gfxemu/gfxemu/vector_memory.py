@@ -3,8 +3,8 @@
 
 Raw buffers only (stride 0): each 32-bit component is checked by itself, `offset + 4 * i + size <=
 num_records` with offset = voffset + inst_offset, not wrapped and without soffset. Components out
-of range read as zero and are not written. What the check lets pass must lie in a registered
-buffer; an access that the descriptor allows but no allocation backs is a MemoryFault.
+of range read as zero and are not written. An access that the check lets pass must lie in a
+registered buffer; an access that the descriptor allows but no allocation backs is a MemoryFault.
 
 gfx90a reaches its scratch through a buffer, whose descriptor is SCRATCH. An access there may begin
 at any byte: a lane's bytes follow each other.
@@ -42,7 +42,7 @@ _LANE = np.arange(LANES, dtype=np.uint64)
 
 @dataclasses.dataclass(frozen=True)
 class Access:
-    """What the type part of an opcode says: `size` bytes per component, `count` components."""
+    """The type part of an opcode: `size` bytes per component, `count` components."""
 
     size: int
     count: int
@@ -103,7 +103,8 @@ _STORES = ("byte", "short", "dword", "dwordx2", "dwordx3", "dwordx4", "short_d16
 
 
 def _access(d: Decoding) -> Access:
-    """What a load or a store accesses. Coherence and streaming hints have no effect here."""
+    """The bytes that a load or a store accesses. Coherence and streaming hints have no effect
+    here."""
     for name in ("sc0", "sc1", "nt"):
         d.instruction.flag(name)
     return parse_access(d.name.split("_", 2)[2])
@@ -179,7 +180,8 @@ def _observe(
 
 # Buffer instructions.
 
-# Words of a descriptor: the lane's own memory (stride, add_tid), as no other buffer here has it.
+# Words of a descriptor: the lane's own memory, by a stride and add_tid that no other buffer here
+# has.
 SCRATCH = (0, 1 << 31 | 1 << 16, 0, 1 << 23)
 
 

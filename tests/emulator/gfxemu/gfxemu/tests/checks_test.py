@@ -228,7 +228,7 @@ def test_lds_stores_out_of_bounds_can_be_dropped() -> None:
     beyond = "ds_write_b32 v1, v2 offset:4"  # the last work-item's is out of bounds
     dropping = Checks(lds_stores=False)
     launch = Launch(replaced(ROTATE, "ds_write_b32 v1, v2", beyond), checks=dropping)
-    # A work-item reads what the one before the next wave's has stored.
+    # A work-item reads the value that the one before the next wave's has stored.
     expected = np.roll(launch.input.reshape(-1, 256), -63, axis=1)
     assert np.array_equal(launch.output.reshape(-1, 256)[:, :192], expected[:, :192])
     with pytest.raises(MemoryFault, match="LDS access"):

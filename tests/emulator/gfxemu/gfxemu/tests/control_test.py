@@ -128,7 +128,7 @@ def test_waits_with_nothing_pending(line: str) -> None:
 
 
 def test_wait_selects_its_counter() -> None:
-    """What lands is tested with the loads; here, that each counter reaches its own queue."""
+    """The tests of loads show that results land; here, that each counter reaches its own queue."""
     from gfxemu.pending import RETIRED
 
     for line, left in (

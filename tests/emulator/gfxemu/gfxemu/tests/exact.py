@@ -103,7 +103,7 @@ def floor_log2(x: Fraction) -> int:
 def encode(x: Real, form: Format, *, truncate: bool = False, flush: bool = False) -> int:
     """Round to nearest even, or toward zero; `flush` turns denormal results into zeros.
 
-    What counts as denormal is the value before rounding.
+    A result is denormal by its value before rounding.
     """
     sign = form.sign if x.negative else 0
     if x.is_nan:

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """E4M3: every encoding, conversions by search among all numbers, matrix layouts element by element.
 
-What an encoding stands for is restated here from the formats' definitions, in fractions.
+The value of each encoding is restated here from the formats' definitions, in fractions.
 """
 
 from __future__ import annotations

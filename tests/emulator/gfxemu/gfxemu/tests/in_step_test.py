@@ -29,7 +29,7 @@ _ONE_DWORD = "v_xor_b32_e32 v8, v9, v8"
 
 
 class _Kernel:
-    """A random kernel; `careless` ones may lack waits and barriers, and read what nobody wrote."""
+    """A random kernel; `careless` ones may lack waits and barriers, and read unwritten data."""
 
     def __init__(self, seed: int):
         self._random = random.Random(seed)
@@ -83,7 +83,7 @@ class _Kernel:
         yield from (f"s_cbranch_scc{self._random.randrange(2)} 1", _ONE_DWORD)
 
     def _own_slot(self) -> Iterator[str]:
-        """What a lane itself wrote needs no barrier."""
+        """A lane's own writes need no barrier."""
         width = self._random.choice(("b32", "b16", "b8"))
         read = {"b32": "b32", "b16": "u16", "b8": "i8"}[width]
         at = self._random.choice(("", f" offset:{0 if width == 'b32' else 1}"))

@@ -174,7 +174,7 @@ class _Setup:
 
 
 def _loaded(memory: bytes, text: str, offset: int | None, old: int) -> int:
-    """What a load of that type at an offset makes of the old value; None reads zero."""
+    """The value that a load of that type at an offset makes of the old one; None reads zero."""
     size, sign, half = _LOADS[text]
     raw = 0 if offset is None else int.from_bytes(memory[offset : offset + size], "little")
     if sign:

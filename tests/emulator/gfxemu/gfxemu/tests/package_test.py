@@ -14,7 +14,7 @@ import gfxemu
 
 _PACKAGE = Path(gfxemu.__file__).parent
 _PROJECT = tomllib.loads(_PACKAGE.with_name("pyproject.toml").read_text("utf-8"))["project"]
-# What a distribution is imported as, where that is not its name.
+# The module of a distribution, where that is not its name.
 _MODULES = {"pyelftools": "elftools"}
 
 

@@ -40,7 +40,7 @@ _INTEGER = {
     "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b,
 }
-# What each relation says about less, equal, greater, unordered.
+# The answers of each relation for less, equal, greater, unordered.
 _FLOAT = {
     "eq": "=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lg": "<>", "o": "<=>", "u": "u",
     "neq": "<>u", "nlt": "=>u", "nle": ">u", "ngt": "<=u", "nge": "<u", "nlg": "=u",
