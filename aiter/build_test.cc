@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The launch table of this very build, whatever its variant set and archs: for every row there is a
+// The launch table of this very build, for any variant set and archs: for every row there is a
 // problem that it serves, its code object is whole and has the kernel, and the kernel arguments
 // that upstream's host code makes hold the problem's pointers and scale.
 #include <gtest/gtest.h>

@@ -296,7 +296,7 @@ struct Cast {
   uint8_t bits;
   float amax;
 };
-// LayerNorm of one column is beta, whatever the column holds.
+// LayerNorm of one column is beta for any value.
 Cast cast_to_fp8(float value, float scale, int32_t dtype) {
   attn_norm_problem p = norm_problem(ATTN_NORM_LAYER, 1, 1, kSingle);
   p.y_dtype = dtype;

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The wheel of a given variant set and ABI, whatever the flags of the build say."""
+"""The wheel of a given variant set and ABI, under any flags of the build."""
 
 _VARIANTS = "//kernels:variants"
 _ABI = "//toolchains/python:abi"

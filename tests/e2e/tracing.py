@@ -92,8 +92,8 @@ def is_script(path: Path) -> bool:
 def looked_at(text: str, folder: Path) -> set[str]:
     """Returns the paths outside of `folder` that strace's text has, less those of the shell.
 
-    A path is as the program wrote it: a relative one was looked for in `folder`, and whatever is
-    there is an input.
+    A path is as the program wrote it: a relative one was looked for in `folder`, and a file there
+    is an input.
     """
     found = set()
     shells: set[str] = set()

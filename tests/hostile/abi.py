@@ -19,7 +19,7 @@ OK, INVALID_ARGUMENT, UNSUPPORTED, ABI_MISMATCH, DRIVER, OUT_OF_MEMORY = range(6
 CPU, CUDA, ROCM = 1, 2, 10
 BATCH, GROUP = 1, 2
 DTYPES = {1: "float16", 2: "bfloat16", 3: "float32"}
-# Values that a struct_size may have, whatever the struct (aiter/attn.h).
+# Values that the struct_size of any struct may have (aiter/attn.h).
 MOST_STRUCT_SIZE = 64 << 10
 
 _STRUCTS = (

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Calls of the C ABI as hypothesis draws them: right ones, and what is changed in them.
+"""Calls of the C ABI as hypothesis draws them: right ones, and changes of them.
 
-A call is judged by what its structs say in the end, wherever that came from.
+A call is judged by the final content of its structs, drawn or changed.
 """
 
 from __future__ import annotations

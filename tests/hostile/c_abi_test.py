@@ -28,7 +28,7 @@ def _require_told(status: int, allowed: tuple[int, ...]) -> None:
 
 
 def _plan_and_sizes(call: Call, counts: Counts) -> None:
-    """Questions that may be asked whatever the pointers are."""
+    """Questions that may be asked with any pointers."""
     direction = "bwd" if call.backward else "fwd"
     args = ctypes.byref(call.args)
     count, text = ctypes.c_uint32(0), ctypes.c_char_p()

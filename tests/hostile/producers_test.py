@@ -83,7 +83,7 @@ _FIELDS: tuple[dict[str, Any], ...] = (
 _PRODUCERS: tuple[Callable[[Array], Any], ...] = (
     *(lambda x, told=told: Exporter(x, told=told) for told in _TOLD),
     *(lambda x, fields=fields: Exporter(x, fields=fields) for fields in _FIELDS),
-    # Without strides it is contiguous, which only a copy is whatever the layout.
+    # Without strides it is contiguous, which only a copy is for any layout.
     lambda x: Exporter(numpy.ascontiguousarray(x), fields={"strides": None}),
     *(lambda x, v=v: Exporter(x, version=v) for v in (None, (0, 9), (1, 7), (2, 0), (2**31, 0))),
     *(

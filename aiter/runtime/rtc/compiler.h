@@ -16,7 +16,7 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 // The compiler refused a source: the source or the flags are wrong, and trying again is in vain.
 class CompileError : public Error {
  public:
-  // what() has the log's beginning.
+  // The message has the log's beginning.
   CompileError(const std::string& message, std::string log);
   // The compiler's log, as UTF-8.
   const std::string& log() const { return log_; }

@@ -4,8 +4,8 @@
 // file COUNT times, each time another kernel (-DKERNEL=i) through the cache, and reads all of them
 // back in a second pass. Prints milliseconds: the first compile, with what opening the compiler
 // takes, the median, the greatest; of the wall clock, and of the processor, which another program's
-// load does not change; and the same from the cache. Peak memory shows whether NVRTC gives back
-// what it takes. NVRTC 13 has a cache of its own where there is a driver: CUDA_CACHE_DISABLE=1.
+// load does not change; and the same from the cache. Peak memory shows whether NVRTC gives its
+// memory back. NVRTC 13 has a cache of its own where there is a driver: CUDA_CACHE_DISABLE=1.
 #include <sys/resource.h>
 #include <time.h>
 

@@ -30,7 +30,7 @@ class File {
 bool read_all(int fd, void* data, size_t size);
 bool write_all(int fd, const void* data, size_t size);
 
-// Whether only this user, or root, which may do anyhow what it likes, says what is in it. Images
+// Whether only this user, or root, which has all rights anyhow, can change it. Images
 // have folders of root's.
 bool is_trusted(const struct stat& status);
 // Whether others can neither replace nor remove what this user makes in the folder: it is trusted,

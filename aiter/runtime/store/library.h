@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The library's store: one for all kernels, whatever they compute.
+// The library's store: one for all kernels, of attention and of norms.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ struct SourceFile {
   std::string text;
 };
 
-// `headers` of a spec: a digest over the tree's files, whatever their order.
+// `headers` of a spec: a digest over the tree's files, in any order.
 std::string header_tree_digest(const std::vector<SourceFile>& files);
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -40,7 +40,7 @@ class Provider {
  public:
   virtual ~Provider() = default;
   virtual std::string name() const = 0;
-  // false: get() has nothing, whatever this provider holds. Takes no time and no lock.
+  // false: get() has nothing, for any content of this provider. Takes no time and no lock.
   virtual bool may_have(const CodeObjectRef&) const { return true; }
   // Bytes that are proven to be the key's, or nothing. Throws Status::kCorrupt, naming the key,
   // where this provider has bytes but not the right ones.

@@ -9,9 +9,9 @@ of float32). A kernel rounds
 - every output once, to its own format,
 - scores to float32, with all that is added to them: an error of E in a score is one of E * p in
   the probability p,
-- whatever it computes in float32 and that is denormal, to zero (-fgpu-flush-denormals-to-zero).
+- denormal results in float32 to zero (-fgpu-flush-denormals-to-zero).
 
-Errors in these units are small numbers for a right kernel, whatever the problem: root mean square
+Errors in these units are small numbers for a right kernel and any problem: root mean square
 about 0.5, one element in a million above 5. A missing or doubled term is far outside.
 """
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Code objects compiled with given patches, whatever --//kernels/ck_fmha:patches says."""
+"""Code objects compiled with given patches, under any --//kernels/ck_fmha:patches."""
 
 _SETTING = "//kernels/ck_fmha:patches"
 

@@ -35,7 +35,7 @@ GATES = {"o": Gate(0.9, 4.0), "dk": Gate(0.9, 4.0), "dv": Gate(0.9, 4.0), "dq_ac
          "lse": Gate(0.5, 2.0), "delta": Gate(0.9, 6.0), "kept": Gate(0.0, 0.0)}  # fmt: skip
 # dq where some of its conversions truncate.
 _TRUNCATED = Gate(0.8, 2.0)
-# Waves advance together: here numbers must be right, whatever races there are.
+# Waves advance together: here numbers must be right, with any races.
 TOGETHER = "sliced:8"
 # The outputs that the known races may spoil in other schedules, by the kind of the kernel.
 _SPOILT = {"bwd_dq_dk_dv": ("dq_acc",), "fwd": ("o", "lse"), "fwd_splitkv_combine": ("o", "lse")}

@@ -56,7 +56,7 @@ verification = rule(
     implementation = _verification_impl,
     doc = """Executes code objects and writes down what was found, a JSON file each.
 
-It builds whatever is found: a test over the files has the verdict.""",
+It succeeds with any finding: a test over the files has the verdict.""",
     attrs = {
         "arguments": attr.label(
             allow_single_file = [".so"],

@@ -158,7 +158,7 @@ class Device:
     ) -> int | None:
         """Execute all waves in step, with both poisons at once; memory changes at the end only.
 
-        Gives None where the schedule must decide, for whatever reason: the execution that follows
+        Gives None where the schedule must decide, for any reason: the execution that follows
         finds it again.
         """
         poisons = POISONS if job.checks.uninitialised else POISONS[:1]

@@ -8,7 +8,7 @@ result has, for 32x32, row 8*(i/4) + 4*(lane/32) + i%4 and column lane%32 in reg
 row 4*(lane/16) + i and column lane%16.
 
 EXEC is ignored. Products are exact; each sum is formed in float64 and rounded once to float32.
-gfx90a takes and gives zero for denormals, whatever MODE says; later ones keep them.
+gfx90a takes and gives zero for denormals in any MODE; later ones keep them.
 The hardware's internal order and intermediate rounding are not documented; results agree within
 the float32 error of the sum.
 """
@@ -95,7 +95,7 @@ def _mfma(d: Decoding) -> Execute:
 
     def execute(w: Wave) -> None:
         denormals = w.group.denormals
-        denormals.flush(False)  # matrix instructions keep denormals whatever MODE says
+        denormals.flush(False)  # matrix instructions keep denormals in any MODE
         regs = w.regs
         x = numbers(regs[a : a + registers].take(a_lanes, axis=2))
         y = numbers(regs[b : b + registers])

@@ -124,7 +124,7 @@ def flush(x: Array) -> Array:
 
 
 def _mad(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c, rounded twice, without denormals whatever MODE says (gfx90a has it, not later)."""
+    """a * b + c, rounded twice, without denormals in any MODE (gfx90a has it, not later)."""
     return flush(flush(flush(a) * flush(b)) + flush(c))
 
 

@@ -224,7 +224,7 @@ def test_numerics(arch: str, n: int, k: int, kind: str) -> None:
 
 @pytest.mark.parametrize(("arch", "n", "k", "kind"), _CASES)
 def test_rounding_of_random_sums(arch: str, n: int, k: int, kind: str) -> None:
-    """Within one unit in the last place of the exact sum, whatever the order was."""
+    """Within one unit in the last place of the exact sum, in any order."""
     form, rng = _KINDS[kind], random.Random(5)
     for _ in range(4):
         bits = lambda: rng.randrange(0, form.infinity) // 2 | rng.choice((0, form.sign))  # noqa: E731
