@@ -32,7 +32,7 @@ def _attn_archive_impl(ctx):
         progress_message = "Linking the object of %{label}",
     )
 
-    # An archive's member has a name, and the same whatever the namespace.
+    # An archive's member has a name, the same for every namespace.
     member = ctx.actions.declare_file(ctx.label.name + ".dir/aiter_attn.o")
     ctx.actions.run(
         executable = cc_toolchain.objcopy_executable,

@@ -11,9 +11,9 @@
  *     is served as long as the fields that this library does not know are zero, else refused with
  *     ATTN_ERROR_ABI_MISMATCH. Structs of more than 64 KiB are refused, as are sizes that are no
  *     multiple of a pointer's, 8.
- *   - What is a property of every call (dropout, a bias, a soft cap) is in attn_problem or an args
- *     struct, at its end. Another way of computing (split keys, paged keys, appending to a cache)
- *     gets an args struct and functions of its own, never fields of attn_fwd_args.
+ *   - A property of every call (dropout, a bias, a soft cap) is in attn_problem or an args struct,
+ *     at its end. Another way of computing (split keys, paged keys, appending to a cache) gets an
+ *     args struct and functions of its own, never fields of attn_fwd_args.
  *   - No pointer is kept after the call. GPU work is queued on `stream` and not waited for.
  *   - A process may fork at any time. On the CPU its child can do all that it could itself; on the
  *     GPU the child of a process that had opened the runtime gets ATTN_ERROR_DRIVER.
@@ -89,11 +89,11 @@ typedef enum attn_status {
   /* a code object does not have its digest */
   ATTN_ERROR_CORRUPT = 6,
   ATTN_ERROR_INTERNAL = 7,
-  /* what attn_set_interrupt set asked to stop; the outputs are undefined */
+  /* the callback of attn_set_interrupt asked to stop; the outputs are undefined */
   ATTN_ERROR_INTERRUPTED = 8
 } attn_status;
 
-/* Where the data is. The numbers equal DLPack's kDLCPU, kDLCUDA and kDLROCM. */
+/* The place of the data. The numbers equal DLPack's kDLCPU, kDLCUDA and kDLROCM. */
 typedef enum attn_device_type {
   ATTN_DEVICE_CPU = 1,  /* host memory: the CPU reference */
   ATTN_DEVICE_CUDA = 2, /* memory of an NVIDIA GPU: norms alone (norm.h) */
@@ -104,16 +104,16 @@ typedef enum attn_dtype {
   ATTN_DTYPE_FP16 = 1,
   ATTN_DTYPE_BF16 = 2,
   ATTN_DTYPE_FP32 = 3, /* attention: CPU reference only */
-  /* OCP fp8, for outputs of norms (norm.h). What is beyond the largest number becomes it,
+  /* OCP fp8, for outputs of norms (norm.h). Values beyond the largest number become it,
    * infinities too. */
   ATTN_DTYPE_FP8_E4M3 = 4, /* no infinity, largest 448; attn_fwd: on the CPU and from gfx950 on */
   ATTN_DTYPE_FP8_E5M2 = 5, /* largest 57344; norms only */
   /* attn_fwd only, on the CPU and on archs before gfx950: no infinity, no negative zero, whose bits
-   * are NaN; largest 240. What is beyond becomes it, too. */
+   * are NaN; largest 240. Values beyond become it, too. */
   ATTN_DTYPE_FP8_E4M3_FNUZ = 6
 } attn_dtype;
 
-/* What is contiguous in v. */
+/* The contiguous dimension of v. */
 typedef enum attn_v_layout {
   ATTN_V_ROWS = 0, /* the elements of a head, as in the other tensors */
   /* fp8 in batch mode: the keys. v is [batch, heads_k, head_size_v, seqlen_k], and its stride_seq
@@ -121,22 +121,22 @@ typedef enum attn_v_layout {
   ATTN_V_COLUMNS = 1
 } attn_v_layout;
 
-/* How tensors lie in memory. 0 is no mode, so that it cannot be forgotten. */
+/* The layout of tensors in memory. 0 is no mode, so that it cannot be forgotten. */
 typedef enum attn_mode {
   ATTN_MODE_BATCH = 1, /* equal lengths: [batch, seqlen, heads, head_size] */
   ATTN_MODE_GROUP = 2  /* lengths by cu_seqlens: [total, heads, head_size] */
 } attn_mode;
 
-/* Which diagonal windows are counted from. With window_left = -1 and window_right = 0 this is the
- * causal mask. Windows are exact at any length: flash-attn 2 takes one of seqlen_k keys or more for
- * -1, which with seqlen_q > seqlen_k lets queries see keys that the window does not reach. */
+/* The diagonal that windows are counted from. With window_left = -1 and window_right = 0 this is
+ * the causal mask. Windows are exact at any length: flash-attn 2 takes one of seqlen_k keys or more
+ * for -1, which with seqlen_q > seqlen_k lets queries see keys that the window does not reach. */
 typedef enum attn_mask {
   ATTN_MASK_NONE = 0,        /* windows are ignored and must be -1 */
   ATTN_MASK_TOP_LEFT = 1,    /* query i sits at key i */
   ATTN_MASK_BOTTOM_RIGHT = 2 /* query i sits at key i + seqlen_k - seqlen_q, as in flash-attn */
 } attn_mask;
 
-/* What is added to the scores, after softmax_scale and the cap. */
+/* The term that is added to the scores, after softmax_scale and the cap. */
 typedef enum attn_bias {
   ATTN_BIAS_NONE = 0,
   ATTN_BIAS_ELEMENTWISE = 1, /* a number of its own for every score */
@@ -160,7 +160,7 @@ typedef struct attn_tensor {
   int64_t stride_head;
 } attn_tensor;
 
-/* What all directions have in common. */
+/* The part that all passes share. */
 typedef struct attn_problem {
   uint32_t struct_size;
   int32_t mode;        /* attn_mode */
@@ -176,14 +176,14 @@ typedef struct attn_problem {
   int32_t seqlen_q; /* batch mode: the length; group mode: the greatest length */
   int32_t seqlen_k;
   int32_t total_q; /* group mode: sum of lengths; batch mode: 0 */
-  int32_t total_k; /* likewise */
+  int32_t total_k; /* the same of the keys */
   /* Group mode: [batch + 1], in the memory of device_type; batch mode: NULL. */
   const int32_t* cu_seqlens_q;
   const int32_t* cu_seqlens_k;
   float softmax_scale;  /* positive and finite */
   int32_t mask;         /* attn_mask */
   int32_t window_left;  /* keys to the left of the diagonal that are seen; -1: all */
-  int32_t window_right; /* likewise to the right */
+  int32_t window_right; /* those to the right; -1: all */
   int32_t bias;         /* attn_bias */
   /* c > 0: a scaled score s becomes c * tanh(s / c), ahead of the bias. 0: no cap. On the GPU
    * forward only. */
@@ -219,12 +219,12 @@ typedef struct attn_fwd_args {
   float* lse;
   attn_tensor bias;           /* with ATTN_BIAS_ELEMENTWISE, else zero */
   const float* alibi_slopes;  /* with ATTN_BIAS_ALIBI, else NULL */
-  int64_t alibi_stride_batch; /* likewise */
+  int64_t alibi_stride_batch; /* with ATTN_BIAS_ALIBI, else 0 */
   /* Group mode: sequences of this many queries or fewer are left out: their o and lse stay as they
    * are. 0: none is. */
   int32_t min_seqlen_q;
   int32_t v_layout; /* attn_v_layout; on the GPU ATTN_V_COLUMNS with fp8, else ATTN_V_ROWS */
-  /* fp8: what elements stand for. Those of q, k, v times their descale are the numbers that
+  /* fp8: the scales of elements. Those of q, k, v times their descale are the numbers that
    * attention is computed of, and o holds the result times scale_o. Positive and finite; 1 where
    * elements are the numbers. Zero without fp8. */
   float descale_q;
@@ -237,7 +237,7 @@ typedef struct attn_fwd_args {
   uint64_t workspace_size;
 } attn_fwd_args;
 
-/* What dbias is summed over, where one entry of the bias serves all of them: or'ed. */
+/* Dimensions that dbias is summed over, where one entry of the bias serves all of one: or'ed. */
 typedef enum attn_dbias_sum {
   ATTN_DBIAS_SUM_BATCH = 1, /* batch mode only */
   ATTN_DBIAS_SUM_HEADS = 2,
@@ -273,7 +273,7 @@ typedef struct attn_bwd_args {
   uint32_t reserved2; /* 0 */
 } attn_bwd_args;
 
-/* Which weights dropout keeps, in a call of the same problem. kept is contiguous,
+/* The weights that dropout keeps, in a call of the same problem. kept is contiguous,
  * [batch, heads_q, seqlen_q, seqlen_k], in group mode [heads_q, total_q, seqlen_k]: 1 where a
  * weight stays, 0 where it is dropped, and in group mode 0 for keys beyond a sequence's own. */
 typedef struct attn_dropout_mask_args {
@@ -283,18 +283,17 @@ typedef struct attn_dropout_mask_args {
   uint8_t* kept;
 } attn_dropout_mask_args;
 
-/* Where a call finds the keys and values of each sequence of the problem. They lie in a cache,
- * which has room for more than is in use:
- *   - in place (page_size = 0): k and v are [entries, seqlen_k, heads_k, head_size] (seqlen_k is
- * the
- *     room), and batch entry b has entry batch_index[b], or b where batch_index is NULL;
+/* The place of each sequence's keys and values. They lie in a key-value cache, which has room for
+ * more than is in use:
+ *   - in place (page_size = 0): k and v are [entries, seqlen_k, heads_k, head_size], seqlen_k being
+ *     the room, and batch entry b has entry batch_index[b], or b where batch_index is NULL;
  *   - in pages, k and v are [entries, page_size, heads_k, head_size], entries being all pages:
  *     stride_batch is from page to page, in group mode too. Either page j of sequence b is
  *     block_table[b * block_table_stride + j]; or, with page_size = 1, key j of sequence b is at
- *     page page_indices[page_indptr[b] + j] (SGLang's table).
- * All arrays of numbers are in the memory of device_type. What lies on a GPU is not read by the
- * library: it is the caller's to keep every length and every page number in range there, and to
- * have 159 further entries in page_indices, of pages with finite numbers: kernels read them. */
+ *     page page_indices[page_indptr[b] + j] (SGLang's page list).
+ * All arrays of numbers are in the memory of device_type. The library reads none on a GPU: there
+ * the caller must keep every length and every page number in range, and have 159 further entries in
+ * page_indices, of pages with finite numbers: kernels read them. */
 typedef struct attn_kvcache {
   uint32_t struct_size;
   int32_t entries; /* that k and v have: sequences, or pages */
@@ -325,21 +324,21 @@ typedef struct attn_kvcache_fwd_args {
   const attn_problem* problem;
   const attn_kvcache* cache;
   attn_tensor q, k, v, o;
-  float* lse; /* as attn_fwd_args has it */
+  float* lse; /* as in attn_fwd_args */
   const float* alibi_slopes;
   int64_t alibi_stride_batch;
-  int32_t min_seqlen_q; /* likewise; in pages only */
+  int32_t min_seqlen_q; /* as in attn_fwd_args; in pages only */
   uint32_t reserved;    /* 0 */
   /* attn_kvcache_fwd_workspace_size bytes on the device, 256-byte aligned; NULL where it is 0. */
   void* workspace;
   uint64_t workspace_size;
   /* Appended first, in the same call: both are checked before anything is written. It has the same
-   * problem, k and v, with rotary the same q, and in its cache the lengths before. What it writes
-   * shares no byte with anything that attention reads beside these. NULL: nothing is appended. */
+   * problem, k and v, with rotary the same q, and in its cache the lengths before. Its outputs
+   * share no byte with anything that attention reads beside these. NULL: nothing is appended. */
   const struct attn_append_kv_args* append;
 } attn_kvcache_fwd_args;
 
-/* How rotary embedding (arXiv:2104.09864) pairs the elements of a head. */
+/* The pairs of a head's elements in rotary embedding (arXiv:2104.09864). */
 typedef enum attn_rotary {
   ATTN_ROTARY_NONE = 0,
   ATTN_ROTARY_HALVES = 1,     /* i and i + rotary_size / 2 (GPT-NeoX) */
@@ -350,8 +349,8 @@ typedef enum attn_rotary {
  * rotates the new keys, and q in place, where rotary says so. Batch mode only; the problem's
  * seqlen_k is the room, and its mask matters in one way: with a mask query i is rotated as the
  * token seqlens_k[b] + i, without one all queries of b are as the token seqlens_k[b]. Attention
- * then takes seqlens_k + seqlen_new as lengths. What is written has an entry or pages of its own:
- * no two sequences have one in common. On the GPU a page has 63 keys or more, or seqlen_new - 1. */
+ * then takes seqlens_k + seqlen_new as lengths. Each sequence has an entry or pages of its
+ * own to be written: no two share one. On the GPU a page has 63 keys or more, or seqlen_new - 1. */
 typedef struct attn_append_kv_args {
   uint32_t struct_size;
   int32_t seqlen_new; /* keys that every sequence gets; with seqlens_k, at most the room */
@@ -366,8 +365,8 @@ typedef struct attn_append_kv_args {
   /* [rotary_length, rotary_size / 2], contiguous, of the problem's dtype: by token. */
   const void* rotary_cos;
   const void* rotary_sin;
-  /* Tokens that the tables have: at least seqlen_k, and every token that is rotated. On the GPU,
-   * where lengths are not read by the library, that is the caller's to keep: up to seqlens_k[b] +
+  /* Tokens of the tables: at least seqlen_k, and every token that is rotated. On the GPU, where the
+   * library reads no lengths, the caller must see to that: up to seqlens_k[b] +
    * seqlen_q queries with a mask, seqlens_k[b] + 1 without. Tables there begin at multiples of 16
    * bytes. */
   int32_t rotary_length;
@@ -383,7 +382,7 @@ typedef struct attn_kernel_info_t {
   const char* kind;          /* fwd, bwd_dot_do_o, bwd_dq_dk_dv, bwd_convert_dq, sum_heads, ... */
   char key[72];              /* the code object's key: 64 hex digits and a NUL */
   uint64_t code_object_size; /* bytes, unpacked */
-  uint64_t embedded_size;    /* bytes in this library, with its share of what all have in common;
+  uint64_t embedded_size;    /* bytes in this library, with its share of the pack's dictionary;
                               * 0: its bytes are not in it */
 } attn_kernel_info_t;
 
@@ -391,7 +390,7 @@ typedef struct attn_kernel_info_t {
 ATTN_API uint32_t attn_abi_version(void);
 /* "0.1.0" */
 ATTN_API const char* attn_version(void);
-/* Why this thread's last call failed; "" if it did not. */
+/* The reason why this thread's last call failed; "" if it did not. */
 ATTN_API const char* attn_last_error(void);
 /* The field that it is about, by its name in the struct ("cu_seqlens_q", "k.stride_seq"), with
  * which attn_last_error() begins then; "" where it is about none. It lives as long as the text. */
@@ -413,10 +412,10 @@ ATTN_API attn_status attn_kvcache_fwd_workspace_size(const attn_kvcache_fwd_args
                                                      uint64_t* bytes);
 ATTN_API attn_status attn_append_kv(const attn_append_kv_args* args);
 
-/* Which kernels attn_fwd / attn_bwd would launch for args, in this order, as indices of
+/* The kernels that attn_fwd / attn_bwd would launch for args, in this order, as indices of
  * attn_kernel_info; nothing is launched, and the tensors' data may be NULL. arch is that of the
  * device to plan for; NULL: the problem's device's own. *count is the room in kernels on entry, and
- * how many there are on return; where the room is too small nothing is written to kernels and
+ * their number on return; where the room is too small nothing is written to kernels and
  * ATTN_ERROR_INVALID_ARGUMENT is returned. With kernels = NULL only *count is written. On the CPU,
  * and where there is nothing to compute, there are none. */
 ATTN_API attn_status attn_plan_fwd(const attn_fwd_args* args, const char* arch, uint32_t* kernels,
@@ -439,12 +438,12 @@ ATTN_API attn_status attn_explain_kvcache_fwd(const attn_kvcache_fwd_args* args,
 ATTN_API attn_status attn_explain_append_kv(const attn_append_kv_args* args, const char* arch,
                                             const char** text);
 
-/* How many kernels this build has; 0, and attn_last_error() the reason, where memory is too short
- * to list them. */
+/* The number of kernels of this build; 0, and attn_last_error() the reason, where memory is too
+ * short to list them. */
 ATTN_API uint32_t attn_kernel_count(void);
 /* One of them, by its index. */
 ATTN_API attn_status attn_kernel_info(uint32_t index, attn_kernel_info_t* info);
-/* The code object (an AMDGPU ELF) of a key, unpacked and verified; free it with
+/* The code object of a key (an ELF: AMDGPU's or a cubin), unpacked and verified; free it with
  * attn_code_object_free. */
 ATTN_API attn_status attn_code_object(const char* key, void** data, uint64_t* size);
 ATTN_API void attn_code_object_free(void* data);

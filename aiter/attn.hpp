@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // The C ABI (aiter/attn.h) for C++17: failures are exceptions, args are built by name. Header only;
-// what it declares lies in NAMESPACE::attn, where NAMESPACE is the build setting //aiter:namespace.
+// its declarations lie in NAMESPACE::attn, where NAMESPACE is the build setting //aiter:namespace.
 //
 //   namespace attn = aiter::attn;
 //   attn_problem problem =
@@ -9,7 +9,7 @@
 //   attn::on_rocm(&problem, device, stream);
 //   attn::causal(&problem);
 //   attn_fwd_args args = attn::fwd_args(&problem);
-//   args.q = attn::contiguous(q, seqlen, heads, 128);  // likewise k, v, o
+//   args.q = attn::contiguous(q, seqlen, heads, 128);  // so are k, v and o
 //   attn::fwd(args);
 #pragma once
 
@@ -114,7 +114,8 @@ inline void dropped(attn_problem* problem, float probability, uint64_t seed, uin
   problem->dropout_offset = offset;
 }
 
-// Likewise; state is {seed, offset} in the memory of the device, read when the call computes.
+// As above, but with state: {seed, offset} in the memory of the device, read when the call
+// computes.
 inline void dropped(attn_problem* problem, float probability, const uint64_t* state) {
   problem->dropout_p = probability;
   problem->rng_state = state;
@@ -151,7 +152,7 @@ inline attn_tensor contiguous_columns(const void* data, int64_t seqlen, int64_t 
   return {const_cast<void*>(data), heads * head_size * seqlen, seqlen, head_size * seqlen};
 }
 
-// fp8: what elements of q, k and v are multiplied with to be numbers, and results to be stored.
+// fp8: the factors by which elements of q, k and v become numbers, and results are stored.
 inline void scaled(attn_fwd_args* args, float descale_q, float descale_k, float descale_v,
                    float scale_o) {
   args->descale_q = descale_q;
@@ -160,13 +161,13 @@ inline void scaled(attn_fwd_args* args, float descale_q, float descale_k, float 
   args->scale_o = scale_o;
 }
 
-// fp8 in batch mode, as kernels take it: v is contiguous_columns or strided likewise.
+// fp8 in batch mode, as kernels take it: v is contiguous_columns, or has such strides.
 inline void by_columns(attn_fwd_args* args, const attn_tensor& v) {
   args->v = v;
   args->v_layout = ATTN_V_COLUMNS;
 }
 
-// dbias is wanted, summed over what `sums` says: attn_dbias_sum, or'ed. 0: of every score.
+// dbias is wanted, summed over the dimensions of `sums`: attn_dbias_sum, or'ed. 0: of every score.
 inline void with_dbias(attn_bwd_args* args, const attn_tensor& dbias, int32_t sums = 0) {
   args->dbias = dbias;
   args->bias_grad = 1;
@@ -205,7 +206,7 @@ inline attn_kvcache cache_in_page_list(int32_t pages, const int32_t* page_indptr
   return cache;
 }
 
-// Likewise to the cache.
+// The args point to the problem and to the cache: both must live as long.
 inline attn_kvcache_fwd_args kvcache_fwd_args(const attn_problem* problem,
                                               const attn_kvcache* cache) {
   attn_kvcache_fwd_args args = {};

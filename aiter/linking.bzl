@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How shared libraries are linked."""
+"""Link options of shared libraries."""
 
 # A sanitized library finds the runtime in the program that loads it.
 NO_UNDEFINED = select({
@@ -7,5 +7,5 @@ NO_UNDEFINED = select({
     "//conditions:default": ["-Wl,--no-undefined"],
 })
 
-# The library calls its own functions, whatever another object of the process exports.
+# The library calls its own functions, also where another object of the process exports such names.
 SYMBOLIC = ["-Wl,-Bsymbolic"]

@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The prefix of the library's symbols: the flag, what follows from it, and builds with another."""
+"""The prefix of the library's symbols: the flag, the macro that follows from it, and builds with
+another."""
 
 load("@rules_cc//cc:defs.bzl", "CcInfo", "cc_common")
 

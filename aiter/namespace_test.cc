@@ -2,8 +2,8 @@
 //
 // Two copies of the library in one process, under the namespaces "aiter" and "te": each in a shared
 // object of its own, or both linked into one foreign shared object. Environment: AITER_COPY and
-// TE_COPY are the copies' files, FOREIGN is a regular expression for what else the one file
-// exports.
+// TE_COPY are the copies' files, FOREIGN is a regular expression for the other exports of the one
+// file.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

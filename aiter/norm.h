@@ -1,7 +1,7 @@
 /* Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
  *
  * The C ABI of the norms: LayerNorm, RMSNorm and softmax over the rows of matrices, forward and
- * backward. The rules of attn.h hold here as well; attn_rows is here what attn_tensor is there.
+ * backward. The rules of attn.h hold here as well; attn_rows takes the place of attn_tensor.
  *
  * On the CPU they are computed in double, and each result is rounded once to its type. On NVIDIA
  * GPUs from sm_70 on and on AMD GPUs of the gfx9 family they are computed in float, by kernels that
@@ -59,7 +59,7 @@ typedef struct attn_rows {
  * CPU. */
 #define ATTN_NORM_BARRIER_SIZE 8
 
-/* What forward and backward have in common. */
+/* The part that forward and backward share. */
 typedef struct attn_norm_problem {
   uint32_t struct_size;
   int32_t kind;         /* attn_norm_kind */
@@ -91,7 +91,7 @@ typedef struct attn_norm_fwd_args {
   float* mean;             /* [rows], LayerNorm; NULL: not wanted */
   float* rstd;             /* [rows]; NULL: not wanted */
   /* fp8 outputs: y is multiplied by *scale (NULL: 1) before it is rounded, and *amax becomes the
-   * largest |y| before that, or stays what it is if that is larger; NULL: not wanted. */
+   * largest |y| before that, or stays as it is if that is larger; NULL: not wanted. */
   const float* scale;
   float* amax;
   void* barrier; /* ATTN_NORM_BARRIER_SIZE */
@@ -105,7 +105,7 @@ typedef struct attn_norm_bwd_args {
   uint32_t reserved; /* 0 */
   const attn_norm_problem* problem;
   attn_rows x, dy, dx; /* x: sum, where there was a residual */
-  attn_rows dh;        /* what the residual stream brings back; data NULL: nothing */
+  attn_rows dh;        /* the gradient of the residual stream; data NULL: none */
   const void* gamma;
   const float* mean; /* LayerNorm; as attn_norm_fwd wrote it */
   const float* rstd;

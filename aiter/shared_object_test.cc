@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// A shared object of the library: what it exports, and what it needs of the machine. Environment:
-// OBJECT is its file, NEWEST_GLIBC is what its glibc may not exceed.
+// A shared object of the library: its exports, and its needs of the machine. Environment:
+// OBJECT is its file, NEWEST_GLIBC is the newest glibc that it may need.
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST_F(SharedObject, ExportsTheCAbi) {
 // Another library of the same names, loaded before, does not take its calls of itself.
 TEST_F(SharedObject, BindsItsSymbolsItself) { EXPECT_TRUE(symbols_.flags & DF_SYMBOLIC); }
 
-// short_memory_test shows what that is for.
+// short_memory_test shows the reason.
 TEST_F(SharedObject, TakesNoMemoryForThreadLocalVariables) {
   EXPECT_TRUE(symbols_.flags & DF_STATIC_TLS);
 }

@@ -76,7 +76,7 @@ TEST_F(ShortMemory, AThreadWithoutAnyGetsAStatus) {
   EXPECT_EQ(message, "out of memory while reporting an error");
 }
 
-// On a machine of one CPU the caller does all of the work, and gets what it asks for.
+// On a machine of one CPU the caller does all of the work, and gets the memory for it.
 TEST_F(ShortMemory, ThreadsThatComputeWithoutAnyEndTheCall) {
   TestProblem problem(Shape{2, 4, 4, 200, 200, 64, 64}, ATTN_DTYPE_FP32);
   const attn_fwd_args args = problem.fwd();
