@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Appending to caches, and batch prefill over SGLang's page table, through the C ABI of a wheel on
+"""Appending to caches, and batch prefill over SGLang's page list, through the C ABI of a wheel on
 device arrays, against float64."""
 
 from __future__ import annotations

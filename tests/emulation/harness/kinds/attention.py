@@ -119,10 +119,10 @@ class Attention(Kind):
                 pages[row[page], : len(part)] = part
             at += count
         if name == "k":
-            self._page_table(to, order, table)
+            self._page_list(to, order, table)
         return to.tensor(name, pages.reshape(-1, *stored.shape[1:]), size)
 
-    def _page_table(self, to: Arguments, order: Array, table: Array) -> None:
+    def _page_list(self, to: Arguments, order: Array, table: Array) -> None:
         features = to.launch.features
         features.block_table = to.place("block_table", table)
         features.block_table_stride, features.page_size = table.shape[1], to.case.page_size
@@ -153,7 +153,7 @@ class BatchPrefill(Forward):
     def page_size(self, instance: Instance) -> int:
         return 1
 
-    def _page_table(self, to: Arguments, order: Array, table: Array) -> None:
+    def _page_list(self, to: Arguments, order: Array, table: Array) -> None:
         """The pages of all sequences, of one key each, and what is read behind them."""
         features = to.launch.features
         features.pages = len(order) + 1
