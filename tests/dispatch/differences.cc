@@ -131,11 +131,29 @@ void without_wide_windows(Question<Call>* question, Answer* answer) {
   *answer = ask(*question);
 }
 
+// Whether sequences of few queries keep their results: only a kernel knows on a GPU which they are.
+bool leaves_out(const attn_problem& p, int32_t min_seqlen_q) {
+  return min_seqlen_q > 0 && query_rows(p) != 0;
+}
+
 template <typename Call>
 void without_scores(Question<Call>* question, Answer* answer) {
   if (computes(question->call)) return;
   *answer = {};
   answer->is_served = true;
+}
+
+void without_scores(Question<Forward>* question, Answer* answer) {
+  const Forward& call = question->call;
+  if (leaves_out(call.problem, call.args.min_seqlen_q)) return;
+  without_scores<Forward>(question, answer);
+}
+
+void without_scores(Question<Cached>* question, Answer* answer) {
+  const Cached& call = question->call;
+  if (computes(call)) return;
+  *answer = {};
+  answer->is_served = !leaves_out(call.problem, call.args.min_seqlen_q);
 }
 
 void with_open_mask(Question<Backward>* question, Answer* answer) {
@@ -240,7 +258,9 @@ void on_a_busy_gpu(Question<Cached>* question, Answer* answer) {
 
 void without_left_windows(Question<Cached>* question, Answer* answer) {
   const Cached& call = question->call;
-  if (call.cache.page_indptr && call.problem.window_left >= 0) *answer = {};
+  const attn_problem& p = call.problem;
+  const bool is_wide = p.window_left >= p.seqlen_q + p.seqlen_k;
+  if (call.cache.page_indptr && p.window_left >= 0 && !is_wide) *answer = {};
 }
 
 void without_queries(Question<Appended>* question, Answer* answer) {
@@ -278,8 +298,9 @@ constexpr Difference<Call> kOfAll[] = {
      "A window that reaches beyond all keys is an open one; upstream adds to it in 32 bits.",
      without_wide_windows<Call>},
     {"nothing to compute",
-     "Without queries or without keys the results are filled; upstream launches a kernel for it.",
-     without_scores<Call>},
+     "Without queries or without keys the results are filled; upstream launches a kernel for it. "
+     "Over a cache min_seqlen_q is refused then.",
+     [](Question<Call>* question, Answer* answer) { without_scores(question, answer); }},
 };
 
 template <typename Call>
