@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What norms ask of a GPU runtime and of a compiler, through the C ABI, on stand-ins for them:
+// The norms' calls of a GPU runtime and of a compiler, through the C ABI, on stand-ins for them:
 // which source with which macros, grid, block, shared memory, stream and arguments. The images that
 // the stand-in compilers make are texts that tell what was compiled.
 #include "aiter/norm/launch.h"

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What the norms' C ABI refuses, and in which words.
+// The refusals of the norms' C ABI, with their texts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// How failures travel inside the library: as an Error, up to the C ABI, which turns it into a
+// Failures travel inside the library as an Error, up to the C ABI, which turns it into a
 // status and the calling thread's message.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// How a caller stops a computation: attn_set_interrupt of aiter/attn.h.
+// The means by which a caller stops a computation: attn_set_interrupt of aiter/attn.h.
 #pragma once
 
 namespace AITER_ATTN_NAMESPACE::runtime {

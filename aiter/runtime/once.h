@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What is made at its first use and lives as long as the process.
+// A value that is made at its first use and lives as long as the process.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What upstream's directions over a cache have in common.
+// The common part of upstream's directions over a key-value cache.
 #pragma once
 
 #include "fmha_fwd.hpp"

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What the stubs of upstream's instances record.
+// The records of the stubs of upstream's instances.
 #pragma once
 
 #include <cstring>

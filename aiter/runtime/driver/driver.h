@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What the library asks of a GPU runtime. Nothing here is HIP's or CUDA's: each is an
+// The library's calls of a GPU runtime. Nothing here is HIP's or CUDA's: each is an
 // implementation. Words are HIP's: CUDA calls a workgroup a CTA and its LDS shared memory.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What drivers say alike.
+// Messages that all drivers share.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What NVRTC and hipRTC have in common.
+// The common part of NVRTC and hipRTC.
 #pragma once
 
 #include <string>

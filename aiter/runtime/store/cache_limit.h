@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// How large a folder of code objects that were made at run time may become.
+// The limit on the size of a folder of code objects that were made at run time.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// How a code object is made, and the key that follows from it. The build computes both the same way
-// (kernels/code_object/spec.py); spec_test.cc and its Python counterpart share a golden.
+// The spec of a code object, which says how it is made, and the key that follows from it. The build
+// computes both the same way (kernels/code_object/spec.py); spec_test.cc and its Python counterpart
+// share a golden.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What the emulated HIP runtime asks of the emulator. The library knows errors, devices, addresses
-// and arguments; queues, memory contents and kernels are the backend's (emulated_hip.py).
+// The requests of the emulated HIP runtime to the emulator. The library knows errors, devices,
+// addresses and arguments; queues, memory contents and kernels are the backend's (emulated_hip.py).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What a dynamic linker sees of a shared object's file.
+// The dynamic linker's view of a shared object's file.
 #pragma once
 
 #include <cstdint>

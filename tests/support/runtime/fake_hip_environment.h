@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What environment variables ask of a stand-in for HIP: lists, and failures of its functions.
+// Settings of a stand-in for HIP by environment variables: lists, and failures of its functions.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What the recording runtime that an environment variable names has recorded, and a way to set its
+// The records of the recording runtime that an environment variable names, and a way to set its
 // environment for a scope.
 #pragma once
 

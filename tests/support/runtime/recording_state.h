@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What a stand-in for a GPU runtime keeps of the calls it got.
+// The records that a stand-in for a GPU runtime keeps of its calls.
 #pragma once
 
 #include <cstdio>
