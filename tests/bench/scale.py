@@ -38,7 +38,7 @@ _ARCHS = "gfx942,gfx950"
 _TREE = flags.DEFINE_string(
     "tree", os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."), "the source tree"
 )
-_OUTPUT_ROOT = flags.DEFINE_string("output_root", None, "Bazel's, to keep what is fetched")
+_OUTPUT_ROOT = flags.DEFINE_string("output_root", None, "Bazel's, to keep fetched files")
 _LIBRARIES = flags.DEFINE_bool("libraries", False, "the sets as cc_library targets")
 _CHOSEN = flags.DEFINE_multi_enum("sets", list(_SETS), list(_SETS), "which to measure")
 

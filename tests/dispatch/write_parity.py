@@ -32,7 +32,7 @@ _FMHA_DIR = flags.DEFINE_string("fmha_dir", None, "upstream's 01_fmha folder", r
 _SET = flags.DEFINE_string("variant_set", None, "the variant set file", required=True)
 _ARCHS = flags.DEFINE_string("archs", None, "archs.json of @archs", required=True)
 _ROWS = flags.DEFINE_multi_string("rows", [], "rows of our own kernels")
-_OUT = flags.DEFINE_string("out", None, "the folder of what is written", required=True)
+_OUT = flags.DEFINE_string("out", None, "the folder of the written files", required=True)
 _PARTS = flags.DEFINE_integer("parts", 1, "files that each side of a direction is spread over")
 
 ARCH = "gfx942"

@@ -35,7 +35,7 @@ ELEMENTS = 1 << 27
 POWERS = [1 << p for p in range(10, 18)]
 SMALL = [(4096, 4096), (4096, 8192)]
 
-_OUT = flags.DEFINE_string("out", "bench.json", "what was measured")
+_OUT = flags.DEFINE_string("out", "bench.json", "file of the results")
 _PAGE = flags.DEFINE_string("page", None, "an HTML page with a plot an operation")
 _BUDGET = flags.DEFINE_float("budget", 500, "seconds, then peers are left out", lower_bound=0)
 _HIDDEN = flags.DEFINE_multi_integer(

@@ -19,7 +19,7 @@ from tests.emulation.verify.verification import verify
 
 _CODE_OBJECT = flags.DEFINE_string("code_object", None, "the file", required=True)
 _INSTANCE = flags.DEFINE_string("instance", None, "its instance's name", required=True)
-_ARCH = flags.DEFINE_string("arch", None, "what it is compiled for", required=True)
+_ARCH = flags.DEFINE_string("arch", None, "the arch that it is compiled for", required=True)
 _OUT = flags.DEFINE_string("out", None, "the result, as JSON", required=True)
 
 

@@ -151,7 +151,7 @@ def test_arrays_that_nothing_waits_for_are_found(hip: Hip, runtime: Runtime) -> 
     with pytest.raises(HipError, match="hipErrorLaunchFailure"):
         hip.synchronize(stream)
     runtime.recover()
-    with pytest.raises(EmulatedDeviceError, match="depends on data nobody wrote"):
+    with pytest.raises(EmulatedDeviceError, match="depends on unwritten data"):
         runtime.raise_failures()
 
 
@@ -161,7 +161,7 @@ def test_an_array_that_was_never_written_is_found(hip: Hip, runtime: Runtime) ->
     with pytest.raises(HipError, match="hipErrorLaunchFailure"):
         hip.synchronize()
     runtime.recover()
-    with pytest.raises(EmulatedDeviceError, match="depends on data nobody wrote"):
+    with pytest.raises(EmulatedDeviceError, match="depends on unwritten data"):
         runtime.raise_failures()
 
 

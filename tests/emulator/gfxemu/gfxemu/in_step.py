@@ -184,17 +184,17 @@ class Twins(Observer):
     def observe(self, pc: int, what: str, data: Array) -> None:
         half = len(data) // 2 if data.ndim else 0
         if half and (data[:half] != data[half:]).any():
-            raise OrderMatters(f"{what} depends on data nobody wrote")
+            raise OrderMatters(f"{what} depends on unwritten data")
 
     def observe_lanes(self, pc: int, what: str, data: Array, lanes: Array | None) -> None:
         half = data.shape[-2] // 2
         differs = data[..., :half, :] != data[..., half:, :]
         if lanes is not None:
             if (lanes[:half] != lanes[half:]).any():
-                raise OrderMatters(f"EXEC depends on data nobody wrote, and with it {what}")
+                raise OrderMatters(f"EXEC depends on unwritten data, and with it {what}")
             differs &= lanes[:half]
         if differs.any():
-            raise OrderMatters(f"{what} depends on data nobody wrote")
+            raise OrderMatters(f"{what} depends on unwritten data")
 
 
 def run_in_step(batch: WorkgroupBatch, rows: Rows, limit: int) -> int:

@@ -205,7 +205,7 @@ class Device:
                 raise
         instructions = job.program.instructions
         for (pc, what), times in comparer.differences.items():
-            message = f"{what} depends on data nobody wrote ({times} times): {instructions[pc]!r}"
+            message = f"{what} depends on unwritten data ({times} times): {instructions[pc]!r}"
             findings.append(_finding(job.program, "uninitialised", message, {pc}))
         return Report(job.kernel.name, first + count, time.process_time() - start, findings)
 
