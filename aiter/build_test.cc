@@ -12,7 +12,7 @@
 
 #include "aiter/attention/code_object.h"
 #include "aiter/attn.h"
-#include "aiter/runtime/store/library.h"
+#include "aiter/runtime/library_store.h"
 #include "tests/support/runtime/recorder.h"
 
 namespace AITER_ATTN_NAMESPACE::testing {

@@ -29,7 +29,7 @@
 #include "aiter/runtime/driver/driver.h"
 #include "aiter/runtime/interrupt.h"
 #include "aiter/runtime/library_loader.h"
-#include "aiter/runtime/store/library.h"
+#include "aiter/runtime/library_store.h"
 #include "aiter/runtime/text.h"
 #include "aiter/status.h"
 #include "kernels/archs/archs.h"

@@ -13,7 +13,7 @@
 #include "aiter/attention/error.h"
 #include "aiter/attention/published.h"
 #include "kernels/archs/archs.h"
-#include "kernels/variants/published_sets.h"
+#include "kernels/published_sets/published_sets.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

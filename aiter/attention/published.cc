@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "kernels/archs/archs.h"
-#include "kernels/variants/published_sets.h"
+#include "kernels/published_sets/published_sets.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "aiter/norm/configure.h"
 #include "aiter/norm/kernels.h"
+#include "aiter/runtime/rtc/compiling.h"
 #include "aiter/runtime/source_kernels.h"
-#include "aiter/runtime/store/compiling.h"
 #include "aiter/runtime/store/pack.h"
 #include "kernels/code_object/embedded_pack.h"
 

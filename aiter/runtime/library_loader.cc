@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "aiter/runtime/library_store.h"
 #include "aiter/runtime/once.h"
-#include "aiter/runtime/store/library.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 

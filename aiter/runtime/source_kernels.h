@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "aiter/runtime/library_store.h"
 #include "aiter/runtime/rtc/compilers.h"
-#include "aiter/runtime/store/library.h"
 #include "aiter/runtime/store/store.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {

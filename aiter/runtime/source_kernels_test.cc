@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "aiter/runtime/rtc/compiling.h"
 #include "aiter/runtime/store/cache.h"
-#include "aiter/runtime/store/compiling.h"
 #include "aiter/runtime/store/pack.h"
 #include "tests/support/runtime/pack.h"
 

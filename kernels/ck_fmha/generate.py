@@ -17,7 +17,7 @@ from kernels.ck_fmha.ckgen.emission import RecordedPool, pool_files, set_files
 from kernels.ck_fmha.ckgen.pool import Pool
 from kernels.ck_fmha.ckgen.schema import parse_variant_set
 from kernels.ck_fmha.ckgen.selection import select_instances
-from kernels.ck_fmha.ckgen.values import VariantSetError
+from kernels.variants.values import VariantSetError
 
 
 def pool_repository_files(fmha_dir: Path, archs_file: Path) -> dict[str, str]:

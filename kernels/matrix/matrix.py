@@ -21,11 +21,11 @@ from absl import app, flags
 
 from kernels.archs.archs import read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
-from kernels.ck_fmha.ckgen.values import VariantSetError
 from kernels.ck_fmha.groups import Groups, LockError, extended, parse_lock, siblings
 from kernels.matrix.choice import ChoiceError, chosen, present, variant_set_files
 from kernels.matrix.cost import FIGURES, CostModel
 from kernels.matrix.counts import GOLDEN_SETS, UPDATE, Row, by_cell, golden, rows_of_set
+from kernels.variants.values import VariantSetError
 
 _VARIANTS = flags.DEFINE_list("variants", ["core"], "variant sets, files of kernels/variants")
 _ARCHS = flags.DEFINE_list("archs", ["gfx942"], "architectures, records of kernels/archs")

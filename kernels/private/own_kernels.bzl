@@ -29,7 +29,10 @@ def own_kernels(name, instances):
       instances: names of its kernels.
     """
     header = name + ".h"
-    native.exports_files([i + ".cpp" for i in instances] + ["rows.json"])
+    native.exports_files(
+        [i + ".cpp" for i in instances] + ["rows.json"],
+        visibility = ["//kernels:inside"],
+    )
     cc_library(
         name = name + "_h",
         hdrs = [header],

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kernels.ck_fmha.ckgen.values import VariantSetError, admitted_values
 from kernels.launch_table.traits import TraitValue
+from kernels.variants.values import VariantSetError, admitted_values
 
 TABLES = {"mha_fwd_variants": "fwd", "mha_bwd_variants": "bwd"}  # table -> direction
 

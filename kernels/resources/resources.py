@@ -20,7 +20,6 @@ from absl import app, flags
 
 from kernels.archs.archs import ComputeUnit, read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
-from kernels.ck_fmha.ckgen.values import VariantSetError
 from kernels.ck_fmha.groups import LockError, parse_lock
 from kernels.matrix.choice import ChoiceError, chosen, present, variant_set_files
 from kernels.matrix.cost import FIGURES, CostModel
@@ -42,6 +41,7 @@ from kernels.resources.report import (
     records,
     worst_as_text,
 )
+from kernels.variants.values import VariantSetError
 
 _VARIANTS = flags.DEFINE_list("variants", [SET], "variant sets, files of kernels/variants")
 _WITHOUT = flags.DEFINE_list("without", [], "variant sets whose kernels are left out")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import action_graph, clone, origins, other_system, tracing
+from toolchains.bazel import vendor
 from toolchains.debian import lock
-from toolchains.locks import vendor
 
 SMOKE = ("--//kernels:variants=smoke",)
 WHEEL = "//python:attn_wheel"

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from kernels.ck_fmha.ckgen.schema import parse_variant_set
 from kernels.ck_fmha.ckgen.selection import select
-from kernels.ck_fmha.ckgen.values import VariantSetError
 from kernels.code_object.describe import MetadataError, kernel_record
 from kernels.code_object.spec import CodeObjectSpec
 from kernels.launch_table.traits import TABLE
+from kernels.variants.values import VariantSetError
 from python.private import elf
 from tests.hostile.documents import (
     broken_bytes,

@@ -31,7 +31,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     # Code objects are found and made without any GPU runtime. Only the list of providers knows what
     # the library is linked with.
-    "aiter/runtime/store/library.*": [
+    "aiter/runtime/library_store.*": [
         "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
         "aiter/runtime/once.h",
@@ -40,17 +40,13 @@ LAYERS: dict[str, list[str]] = {
         "aiter/runtime/store/*",
         "kernels/code_object/embedded_pack.h",
     ],
-    "aiter/runtime/store/compiling.*": [
-        "aiter/runtime/error.h",
-        "aiter/runtime/rtc/*",
-        "aiter/runtime/store/*",
-    ],
     "aiter/runtime/store/*": [
         "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
         "aiter/runtime/text.h",
         "aiter/runtime/store/*",
     ],
+    "aiter/runtime/rtc/measure.cc": ["aiter/runtime/*"],  # a program
     "aiter/runtime/rtc/*": [
         "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
@@ -98,7 +94,7 @@ LAYERS: dict[str, list[str]] = {
         "aiter/status.h",
         "kernels/archs/*",
         "kernels/launch_table/*",
-        "kernels/variants/*",
+        "kernels/published_sets/*",
     ],
     # Norms and attention know nothing of each other. Which kernel serves is values in, values out.
     "aiter/norm/configure.*": [
@@ -125,9 +121,10 @@ LAYERS: dict[str, list[str]] = {
     # Kernels know the public face, and the contract.
     "kernels/archs/*": ["kernels/archs/*"],
     "kernels/launch_table/*": _CONTRACT,
-    "kernels/variants/*": ["kernels/archs/*", "kernels/variants/*", *_CONTRACT],
+    "kernels/published_sets/*": ["kernels/archs/*", "kernels/published_sets/*", *_CONTRACT],
     "kernels/code_object/*": ["kernels/code_object/*"],
     "kernels/embedded_packs.cc": ["kernels/code_object/*"],
+    "kernels/private/embed.h": [],
     # Device code of our own knows its folder; its launch code the contract, too.
     "kernels/dropout_mask/launch.cc": ["kernels/dropout_mask/*", *_CONTRACT],
     "kernels/dropout_mask/*": ["kernels/dropout_mask/*"],
@@ -151,8 +148,22 @@ LAYERS: dict[str, list[str]] = {
 _DRIVERS = ["aiter/runtime/driver/cuda*", "aiter/runtime/driver/hip*", "hip/*", "cuda*"]
 _DRIVER_FOLDER = "aiter/runtime/driver/*"
 
+# C and C++ of the library, its Python extension, the XLA handlers and all kernels of our own.
+_ROOMS = ("aiter/", "kernels/", "python/")
+_EXTENSIONS = (".c", ".cc", ".cpp", ".h", ".hip", ".hpp")
+_TEST = re.compile(r"(^|/)tests/|_(test|fuzz)\.(c|cc|cpp)$")
+
 _INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 _PROJECT = ("aiter/", "kernels/", "python/", "hip/", "cuda")
+
+
+def shipped(files: Mapping[str, str]) -> dict[str, str]:
+    """Those of the checkout's files that layers are of: what is shipped, without tests."""
+    return {
+        path: text
+        for path, text in files.items()
+        if path.startswith(_ROOMS) and path.endswith(_EXTENSIONS) and not _TEST.search(path)
+    }
 
 
 def _matches(name: str, patterns: list[str]) -> bool:

@@ -50,7 +50,8 @@ def vendor_locked(folders: Sequence[str]) -> None:
     """Writes every locked file to a folder."""
     if len(folders) != 1:
         raise LocksError(f"--vendor: got {len(folders)} arguments, want one folder")
-    from toolchains.locks import store, vendor
+    from toolchains.bazel import vendor
+    from toolchains.locks import store
 
     progress = Progress()
     folder = pathlib.Path(folders[0]).absolute()

@@ -3,6 +3,8 @@
 
 load("//toolchains/locks:fetch.bzl", "fetch_locked", "lock_identity")
 
+_REGISTRY = Label("//toolchains/debian:fetch.py")
+
 _PATTERN_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-/*?[]@%="
 
 def _patterns(values, attribute):
@@ -34,7 +36,7 @@ def debian_tree(rctx, group, packages = [], keep = [], exclude = [], strip_prefi
       The packages unpacked: name -> sha256.
     """
     kept, excluded = _patterns(keep, "keep"), _patterns(exclude, "exclude")
-    entries = fetch_locked(rctx, "debian", "debs", [group] + packages)
+    entries = fetch_locked(rctx, _REGISTRY, "debs", [group] + packages)
     for entry in entries:
         rctx.report_progress("unpacking " + entry["name"])
         rctx.extract(entry.pop("file"), ".deb")
@@ -123,7 +125,7 @@ debian_packages = repository_rule(
 )
 
 def _debian_archives_impl(rctx):
-    fetch_locked(rctx, "debian", "debs", [rctx.attr.group])
+    fetch_locked(rctx, _REGISTRY, "debs", [rctx.attr.group])
     rctx.file("BUILD.bazel", """filegroup(
     name = "debs",
     srcs = glob(["debs/*.deb"]),

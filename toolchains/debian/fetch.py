@@ -132,3 +132,11 @@ def fetch(
         f"Lock anew with {lock.REGENERATE} and commit it ({STRICT}=1 makes this an error)"
     )
     return wanted
+
+
+def fetched(group: str, *names: str) -> list[store.Fetched]:
+    """The packages of a group, all or those named, for toolchains/locks/fetch.py."""
+    return [
+        store.Fetched(file, ".deb", {"name": package.name, "version": package.version})
+        for package, file in fetch(group, names).items()
+    ]

@@ -96,8 +96,8 @@ def group_specs() -> dict[str, resolve.GroupSpec]:
     return resolve.parse_groups(
         PACKAGES.read_text(encoding="utf-8"),
         PACKAGES.name,
-        constants.read(HERE.parent / "llvm/versions.bzl"),
-        constants.read(HERE.parent / "python/abis.bzl")["ABIS"],
+        constants.read(HERE.parent / "versions/llvm.bzl"),
+        constants.read(HERE.parent / "versions/abis.bzl")["ABIS"],
     )
 
 

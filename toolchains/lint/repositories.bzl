@@ -2,8 +2,8 @@
 """Repositories that only linting needs, beside the locked Python distributions."""
 
 load("//toolchains/debian:debian.bzl", "debian_packages")
-load("//toolchains/llvm:versions.bzl", "LLVM")
 load("//toolchains/npm:npm.bzl", "npm_file")
+load("//toolchains/versions:llvm.bzl", "LLVM")
 
 _CLANG_TIDY = "usr/lib/llvm-%s/bin/clang-tidy" % LLVM
 

@@ -7,8 +7,8 @@ outputs through __FILE__, assert() and debug information unless it is mapped awa
 """
 
 load("@python//:trees.bzl", PYTHONS = "TREES")
-load("//toolchains/llvm:versions.bzl", "GCC")
 load("//toolchains/llvm/private:tools.bzl", "RESOURCES_FOLDER")
+load("//toolchains/versions:llvm.bzl", "GCC")
 
 # Repositories whose files are compiled or included.
 _REPOSITORIES = {

@@ -12,8 +12,6 @@ _VARIABLES = [
     "BAZELW_CACHE",
 ]
 
-_LOCKS = {kind: Label("//toolchains/%s:lock.json" % kind) for kind in ["debian", "pypi", "npm"]}
-
 def _try(rctx, arguments):
     """Returns what fetch.py prints, and why it failed, or None."""
     python = rctx.which("python3")
@@ -32,7 +30,7 @@ def _try(rctx, arguments):
         print(got.stderr.strip())
     return got.stdout.strip(), None
 
-def fetch_locked(rctx, kind, folder, arguments):
+def fetch_locked(rctx, registry, folder, arguments):
     """Puts locked files into a folder of the repository that rctx makes.
 
     A package that vanished from Debian's archives is replaced by their signed index's, with a
@@ -41,7 +39,7 @@ def fetch_locked(rctx, kind, folder, arguments):
 
     Args:
       rctx: the repository context.
-      kind: "debian", "pypi" or "npm".
+      registry: the label of a fetch.py, with fetched(); lock.json lies beside it.
       folder: below the repository's root.
       arguments: which files: a group and names of packages; a distribution and a file's kind; a
         package.
@@ -50,26 +48,27 @@ def fetch_locked(rctx, kind, folder, arguments):
       A list of dicts of the files, sorted by name: name, version (of a Debian package) or filename
       (of a Python distribution's file), sha256, and file, the path below the repository's root.
     """
-    files, trouble = try_fetch_locked(rctx, kind, folder, arguments)
+    files, trouble = try_fetch_locked(rctx, registry, folder, arguments)
     if trouble != None:
         fail("%s: %s" % (rctx.name, trouble))
     return files
 
-def try_fetch_locked(rctx, kind, folder, arguments):
+def try_fetch_locked(rctx, registry, folder, arguments):
     """The same for files that a build can do without.
 
     Args:
       rctx: the arguments of fetch_locked, all four.
-      kind: "debian", "pypi" or "npm".
+      registry: the label of a fetch.py.
       folder: below the repository's root.
       arguments: which files.
 
     Returns:
       What fetch_locked does and None; or an empty list, and why the files cannot be had.
     """
-    rctx.read(_LOCKS[kind])  # a change of the lock fetches anew
+    rctx.read(registry.same_package_label("lock.json"))  # a change of the lock fetches anew
     rctx.report_progress("fetching locked files: " + " ".join(arguments))
-    printed, trouble = _try(rctx, [kind, folder] + arguments)
+    module = "%s/%s" % (registry.package, registry.name.removesuffix(".py"))
+    printed, trouble = _try(rctx, [module.replace("/", "."), folder] + arguments)
     return (json.decode(printed), None) if trouble == None else ([], trouble)
 
 def lock_identity(rctx, digests):

@@ -1,11 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The program that repository rules fetch locked files with; fetch.bzl runs it.
 
-    fetch.py debian FOLDER GROUP [PACKAGE]...
-    fetch.py pypi FOLDER DISTRIBUTION KIND
-    fetch.py npm FOLDER PACKAGE
-        puts files into FOLDER and prints a JSON list of them: name, version (of a Debian package)
-        or filename, sha256, and file, the place below FOLDER
+    fetch.py MODULE FOLDER ARGUMENT...
+        puts the files that MODULE.fetched(ARGUMENT...) gives into FOLDER and prints a JSON list of
+        them: what the module says of each, sha256, and file, the place below FOLDER
     fetch.py identity NAME=DIGEST...
         prints one digest that stands for all; their order does not matter
 
@@ -14,6 +12,7 @@ Warnings and errors go to stderr, the latter with exit status 1.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pathlib
@@ -23,38 +22,24 @@ if sys.version_info < (3, 11):
     sys.exit(f"python3 on PATH is {sys.version.split()[0]}; 3.11 or newer is needed")
 sys.path.insert(0, str(pathlib.Path(__file__).absolute().parent.parent.parent))
 
-from toolchains.debian import fetch as debian
 from toolchains.locks import store
 from toolchains.locks.errors import LocksError, explained
 from toolchains.locks.identity import identity
-from toolchains.npm import fetch as npm
-from toolchains.pypi import fetch as pypi
 
 
-def _place(file: store.File, folder: str, suffix: str, **about: str) -> dict[str, str]:
-    target = pathlib.Path(folder, file.sha256 + suffix)
+def _place(fetched: store.Fetched, folder: str) -> dict[str, str]:
+    target = pathlib.Path(folder, fetched.file.sha256 + fetched.suffix)
     target.parent.mkdir(parents=True, exist_ok=True)
-    store.Store(os.environ).place(file, target)
-    return {**about, "sha256": file.sha256, "file": str(target)}
+    store.Store(os.environ).place(fetched.file, target)
+    return {**fetched.about, "sha256": fetched.file.sha256, "file": str(target)}
 
 
-def _run(kind: str, *arguments: str) -> str:
-    if kind == "identity":
+def _run(module: str, *arguments: str) -> str:
+    if module == "identity":
         return identity([a.split("=") for a in arguments])
-    folder, name, *rest = arguments
-    if kind == "debian":
-        packages = debian.fetch(name, rest)
-        placed = [
-            _place(file, folder, ".deb", name=p.name, version=p.version)
-            for p, file in packages.items()
-        ]
-    elif kind == "pypi":
-        file = pypi.fetch(name, *rest)
-        suffix = ".tar.gz" if file.name.endswith(".tar.gz") else ".zip"
-        placed = [_place(file, folder, suffix, name=name, filename=file.name)]
-    else:
-        placed = [_place(npm.fetch(name), folder, ".tgz", name=name)]
-    return json.dumps(placed)
+    folder, *rest = arguments
+    registry = importlib.import_module(module)
+    return json.dumps([_place(fetched, folder) for fetched in registry.fetched(*rest)])
 
 
 def main() -> None:

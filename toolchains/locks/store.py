@@ -45,6 +45,15 @@ class File:
 
 
 @dataclasses.dataclass(frozen=True)
+class Fetched:
+    """A file in the store: `suffix` of the name that it is placed by, and `about` to print."""
+
+    file: File
+    suffix: str
+    about: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
 class Failure:
     """Why a file could not be had; `answered`: some place was in reach, and has it not."""
 

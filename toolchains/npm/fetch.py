@@ -85,3 +85,8 @@ def fetch(name: str, environ: Mapping[str, str] = os.environ) -> store.File:
         file(name, packages[name], environ),
         f"Check the network, or set {VARIABLE} to a registry's URL{store.OFFLINE}",
     )
+
+
+def fetched(name: str) -> list[store.Fetched]:
+    """A package, for toolchains/locks/fetch.py."""
+    return [store.Fetched(fetch(name), ".tgz", {"name": name})]

@@ -3,9 +3,11 @@
 
 load("//toolchains/locks:fetch.bzl", "fetch_locked")
 
+_REGISTRY = Label("//toolchains/npm:fetch.py")
+
 def _npm_file_impl(rctx):
     attr = rctx.attr
-    (entry,) = fetch_locked(rctx, "npm", ".archive", [attr.package])
+    (entry,) = fetch_locked(rctx, _REGISTRY, ".archive", [attr.package])
     rctx.extract(entry["file"], ".package", "package")
     rctx.delete(".archive")
     rctx.symlink(".package/" + attr.file, attr.output)

@@ -75,3 +75,10 @@ def fetch(
         f"Check the network, or set {index.VARIABLE} to a simple index's URL"
         f"{store.OFFLINE}; if the lock is wrong, restore it or run {relock.REGENERATE}",
     )
+
+
+def fetched(distribution: str, kind: str) -> list[store.Fetched]:
+    """One file of a distribution, for toolchains/locks/fetch.py."""
+    got = fetch(distribution, kind)
+    suffix = ".tar.gz" if got.name.endswith(".tar.gz") else ".zip"
+    return [store.Fetched(got, suffix, {"name": distribution, "filename": got.name})]

@@ -4,11 +4,13 @@
 load("//toolchains/locks:fetch.bzl", "fetch_locked")
 load(":bytecode.bzl", "compile_python")
 
+PYPI = Label("//toolchains/pypi:fetch.py")
+
 def _pypi_archive_impl(rctx):
     attr = rctx.attr
     if bool(attr.build_file) == bool(attr.build_file_content):
         fail("pypi_archive %s: set one of build_file and build_file_content" % rctx.name)
-    (entry,) = fetch_locked(rctx, "pypi", ".archive", [attr.distribution, attr.kind])
+    (entry,) = fetch_locked(rctx, PYPI, ".archive", [attr.distribution, attr.kind])
     filename = entry["filename"]
     rctx.report_progress("unpacking " + filename)
     root = [filename.removesuffix(".tar.gz")] if attr.kind == "sdist" else []
@@ -64,7 +66,7 @@ def _pypi_environment_impl(rctx):
     distributions = json.decode(rctx.read(_LOCK))["distributions"]
     for name in sorted(distributions):
         if kind in distributions[name]["files"]:
-            (entry,) = fetch_locked(rctx, "pypi", ".archive", [name, kind])
+            (entry,) = fetch_locked(rctx, PYPI, ".archive", [name, kind])
             rctx.extract(entry["file"], "site-packages")
     rctx.delete(".archive")
     for folder in rctx.attr.unused:

@@ -118,7 +118,7 @@ def _digest(file: index.File) -> str:
 
 
 def _abis() -> dict[str, Any]:
-    return constants.read(HERE.parent / "python/abis.bzl")
+    return constants.read(HERE.parent / "versions/abis.bzl")
 
 
 def requirements() -> dict[str, tuple[str, list[str]]]:

@@ -2,7 +2,7 @@
 """The repositories made of locked Python distributions; requirements.toml has the versions."""
 
 load("@python//:trees.bzl", "TOOLS_INTERPRETER")
-load("//toolchains/python:abis.bzl", "ABIS")
+load("//toolchains/versions:abis.bzl", "ABIS")
 load(":pypi.bzl", "pypi_archive", "pypi_choice", "pypi_environment")
 
 _WHEEL_BUILD = """load("@rules_python//python:defs.bzl", "py_library")

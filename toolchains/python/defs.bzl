@@ -5,7 +5,6 @@ py_library, py_binary and py_test are rules_python's; the toolchain that they ru
 of --//toolchains/python:abi.
 """
 
-load("//toolchains/python:abis.bzl", _ABIS = "ABIS")
 load(
     "//toolchains/python/private:each_abi.bzl",
     _abi_binary = "abi_binary",
@@ -21,6 +20,7 @@ load(
     _run_py_tool = "run_py_tool",
 )
 load("//toolchains/python/private:pytest_test.bzl", _pytest_test = "pytest_test")
+load("//toolchains/versions:abis.bzl", _ABIS = "ABIS")
 
 ABIS = _ABIS
 PyToolInfo = _PyToolInfo

@@ -1,10 +1,10 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The repositories of the Python toolchain: interpreters and headers per ABI."""
 
-load("//toolchains/python:abis.bzl", "ABIS", "TOOLS_ABI")
 load("//toolchains/python/private:host_python.bzl", "host_python")
 load("//toolchains/python/private:python_hub.bzl", "python_hub")
 load("//toolchains/python/private:python_tree.bzl", "python_tree")
+load("//toolchains/versions:abis.bzl", "ABIS", "TOOLS_ABI")
 
 def python_repositories():
     """Declares @python_3_NN for every ABI, @python with aliases of them, and @host_python."""

@@ -94,7 +94,7 @@ class Workspace(Checkout):
         self.output = root / "output"
         self.index = root / "index" / "simple"
         shutil.copy(TOP / "toolchains/BUILD.bazel", self.root / "toolchains")
-        for folder in ("debian", "debian/private", "locks", "npm", "pypi", "torch"):
+        for folder in ("debian", "debian/private", "locks", "npm", "pypi", "torch", "versions"):
             (self.root / "toolchains" / folder).mkdir(exist_ok=True)
             for pattern in ("*.bzl", "*.sh", "BUILD.bazel", "wheel_sitecustomize.py"):
                 for file in (TOP / "toolchains" / folder).glob(pattern):
@@ -104,10 +104,6 @@ class Workspace(Checkout):
         (self.root / "BUILD.bazel").touch()
         (self.root / "python.sh").write_text("#!/bin/sh\n")
         (self.root / "python.sh").chmod(0o755)
-        # Of these folders only a file that programs read is needed.
-        for folder in ("llvm", "python"):
-            build = 'exports_files(glob(["*.bzl"]), visibility = ["//visibility:public"])\n'
-            (self.root / "toolchains" / folder / "BUILD.bazel").write_text(build)
         (self.root / "toolchains/npm/lock.json").write_text('{"packages": {}}')
         self.pypi_lock = self.root / "toolchains/pypi/lock.json"
 

@@ -3,6 +3,7 @@
 
 load("//toolchains/locks:fetch.bzl", "try_fetch_locked")
 load("//toolchains/pypi:bytecode.bzl", "compile_python")
+load("//toolchains/pypi:pypi.bzl", "PYPI")
 
 _BUILD = """load("@rules_python//python:defs.bzl", "py_library")
 
@@ -29,7 +30,7 @@ _UNUSED = [
 
 def _torch_wheel_impl(rctx):
     attr = rctx.attr
-    got, trouble = try_fetch_locked(rctx, "pypi", ".archive", [attr.distribution, attr.kind])
+    got, trouble = try_fetch_locked(rctx, PYPI, ".archive", [attr.distribution, attr.kind])
     for entry in got:
         rctx.report_progress("unpacking " + entry["filename"])
         rctx.extract(entry["file"], _SITE)

@@ -23,9 +23,9 @@
 #include <utility>
 #include <vector>
 
+#include "aiter/runtime/rtc/compiling.h"
 #include "aiter/runtime/source_kernels.h"
 #include "aiter/runtime/store/cache.h"
-#include "aiter/runtime/store/compiling.h"
 
 namespace {
 

@@ -9,7 +9,7 @@ from kernels.archs.archs import Arch
 from kernels.ck_fmha.ckgen.directions import Candidate
 from kernels.ck_fmha.ckgen.schema import known_values, parse_table
 from kernels.ck_fmha.ckgen.selection import admits
-from kernels.ck_fmha.ckgen.values import VariantSetError
+from kernels.variants.values import VariantSetError
 
 
 def left_out(

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 
 import tomllib
 
-from kernels.ck_fmha.ckgen.values import (
+from kernels.launch_table.traits import TABLE, TraitValue
+from kernels.qola import tables as qola
+from kernels.variants.values import (
     VariantSetError,
     admitted_values,
     listing,
     require_known,
     spell,
 )
-from kernels.launch_table.traits import TABLE, TraitValue
-from kernels.qola import tables as qola
 
 # More instances than all of forward and backward has: whatever QoLA's tables say, and any set of
 # those two directions, is below it. What is above has left out a key by mistake, or says that it

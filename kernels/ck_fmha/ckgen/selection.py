@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from kernels.ck_fmha.ckgen.schema import Selector, VariantSet
-from kernels.ck_fmha.ckgen.values import VariantSetError, listing, spell
 from kernels.launch_table.traits import TraitValue
+from kernels.variants.values import VariantSetError, listing, spell
 
 
 class _Candidate(Protocol):

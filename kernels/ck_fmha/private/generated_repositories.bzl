@@ -12,6 +12,7 @@ _SOURCES = [
     Label("//kernels/launch_table:traits.py"),
     Label("//kernels/launch_table:traits.toml"),
     Label("//kernels/qola:tables.py"),
+    Label("//kernels/variants:values.py"),
 ] + [
     Label("//kernels/ck_fmha:ckgen/%s.py" % module)
     for module in [
@@ -22,7 +23,6 @@ _SOURCES = [
         "pool",
         "schema",
         "selection",
-        "values",
     ]
 ]
 

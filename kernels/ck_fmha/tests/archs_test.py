@@ -14,7 +14,7 @@ from kernels.ck_fmha import generate
 from kernels.ck_fmha.ckgen.archs import left_out
 from kernels.ck_fmha.ckgen.emission import pool_files
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
-from kernels.ck_fmha.ckgen.values import VariantSetError
+from kernels.variants.values import VariantSetError
 
 REAL = read_archs(os.environ["ARCHS"])
 

@@ -16,7 +16,7 @@ from kernels.ck_fmha import generate
 from kernels.ck_fmha.ckgen.directions import KINDS, Instance
 from kernels.ck_fmha.ckgen.emission import instance_source, launch_functions, pool_files
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
-from kernels.ck_fmha.ckgen.values import VariantSetError
+from kernels.variants.values import VariantSetError
 
 SMALL = """
 [[variants]]

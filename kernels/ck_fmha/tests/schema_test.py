@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kernels.ck_fmha.ckgen.schema import DEFAULT_LIMIT, documentation, parse_variant_set
-from kernels.ck_fmha.ckgen.values import VariantSetError
 from kernels.launch_table.traits import TABLE, TraitValue
+from kernels.variants.values import VariantSetError
 
 KNOWN = {
     "dtype": ["bf16", "fp16"],

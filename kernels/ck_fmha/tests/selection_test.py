@@ -12,7 +12,7 @@ from kernels.ck_fmha.ckgen.emission import RecordedCandidate
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
 from kernels.ck_fmha.ckgen.schema import DEFAULT_LIMIT, known_values, parse_variant_set
 from kernels.ck_fmha.ckgen.selection import select, select_instances
-from kernels.ck_fmha.ckgen.values import VariantSetError
+from kernels.variants.values import VariantSetError
 
 
 def picked(pool: Pool, text: str):

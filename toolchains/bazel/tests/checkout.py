@@ -20,8 +20,7 @@ from toolchains.bazel import setup
 from toolchains.debian import lock
 
 TOP = pathlib.Path(setup.__file__).absolute().parent.parent.parent
-# versions.bzl and abis.bzl are read by programs, too.
-FILES = ("*.bazelrc", "*.py", "*.toml", "*.json", "versions.bzl", "abis.bzl")
+FILES = ("*.bazelrc", "*.py", "*.toml", "*.json")
 
 ON_DEBIAN = pytest.mark.skipif(
     not all(map(shutil.which, ("apt-get", "dpkg-deb"))), reason="this is no Debian machine"
@@ -51,10 +50,12 @@ class Checkout:
         self.root = root / "checkout"
         self.cache = root / "cache"
         self.archive = f"file://{archive}"
-        for folder in ("bazel", "debian", "llvm", "locks", "npm", "pypi", "python"):
+        # What versions/ has, programs read, too.
+        patterns = {"versions": ("*.bzl",)}
+        for folder in ("bazel", "debian", "locks", "npm", "pypi", "versions"):
             target = self.root / "toolchains" / folder
             target.mkdir(parents=True)
-            for pattern in FILES:
+            for pattern in patterns.get(folder, FILES):
                 for file in (TOP / "toolchains" / folder).glob(pattern):
                     shutil.copy(file, target)
         for name in ("bazelw", ".bazelversion", "toolchains/__init__.py"):

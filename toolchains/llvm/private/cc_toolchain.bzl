@@ -14,7 +14,7 @@ load(
     "SYSROOT",
     "prefix_maps",
 )
-load("//toolchains/llvm:versions.bzl", "LLVM")
+load("//toolchains/versions:llvm.bzl", "LLVM")
 load(":compiler_rt.bzl", "COMPILER_RT_RESOURCES")
 
 # Same values as Bazel's own toolchain: the time of a build is no part of its outputs.

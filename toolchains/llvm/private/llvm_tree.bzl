@@ -2,8 +2,8 @@
 """The repository rule behind @llvm: unpacked packages plus a wrapper for every tool."""
 
 load("//toolchains/debian:debian.bzl", "debian_tree")
-load("//toolchains/llvm:versions.bzl", "LLVM")
 load("//toolchains/locks:fetch.bzl", "lock_identity")
+load("//toolchains/versions:llvm.bzl", "LLVM")
 load(
     ":tools.bzl",
     "ALLOCATOR",

@@ -6,7 +6,7 @@ sound, old libstdc++ extensions, sanitizer libraries) is left out. libstdc++ and
 there as archives only, so that no link can choose the shared ones.
 """
 
-load("//toolchains/llvm:versions.bzl", "GCC")
+load("//toolchains/versions:llvm.bzl", "GCC")
 
 _LINUX_HEADERS = [
     "byteorder/*",

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """What @llvm consists of: names only, for its repository rule and its BUILD file."""
 
-load("//toolchains/llvm:versions.bzl", "LLVM", "LLVM_LIBRARY")
+load("//toolchains/versions:llvm.bzl", "LLVM", "LLVM_LIBRARY")
 
 # Where the programs are in @llvm, and the folder that clang calls its resources.
 PROGRAMS_FOLDER = "usr/lib/llvm-%s/bin/" % LLVM

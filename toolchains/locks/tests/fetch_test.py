@@ -48,7 +48,7 @@ def test_files_are_placed_and_listed(
     run: Run, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serve({"/a/-/a-1.tgz": BODY}) as server:
-        run(server.url, "npm", tmp_path / "out", "a")
+        run(server.url, npm.__name__, tmp_path / "out", "a")
     file = tmp_path / "out" / f"{DIGEST}.tgz"
     assert json.loads(capsys.readouterr().out) == [
         {"name": "a", "sha256": DIGEST, "file": str(file)}
@@ -59,12 +59,12 @@ def test_files_are_placed_and_listed(
 def test_a_full_disk_is_one_line_and_leaves_nothing(run: Run, tmp_path: pathlib.Path) -> None:
     with serve({"/a/-/a-1.tgz": BODY}) as server:
         with files_up_to(100_000), pytest.raises(SystemExit) as e:
-            run(server.url, "npm", tmp_path / "out", "a")
+            run(server.url, npm.__name__, tmp_path / "out", "a")
         assert f"cannot write {tmp_path}/cache/files/{DIGEST}: " in message(e)
-        run(server.url, "npm", tmp_path / "out", "a")
+        run(server.url, npm.__name__, tmp_path / "out", "a")
     (tmp_path / "out" / f"{DIGEST}.tgz").unlink()
     with files_up_to(100_000), pytest.raises(SystemExit) as e:
-        run("http://127.0.0.1:9", "npm", tmp_path / "out", "a")
+        run("http://127.0.0.1:9", npm.__name__, tmp_path / "out", "a")
     assert f"cannot write {tmp_path}/out/{DIGEST}.tgz: " in message(e)
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -72,23 +72,23 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(run: Run, tmp_path: pathlib.
 def test_a_folder_that_cannot_be_made_is_one_line(run: Run, tmp_path: pathlib.Path) -> None:
     with serve({"/a/-/a-1.tgz": BODY}) as server:
         with pytest.raises(SystemExit) as e:
-            run(server.url, "npm", tmp_path / ("n" * 300), "a")
+            run(server.url, npm.__name__, tmp_path / ("n" * 300), "a")
         for part in ("File name too long", "n" * 300, "a folder with a shorter path"):
             assert part in message(e)
         with pytest.raises(SystemExit) as e:
-            run(server.url, "npm", tmp_path / "lock.json" / "out", "a")
+            run(server.url, npm.__name__, tmp_path / "lock.json" / "out", "a")
         assert f"'{tmp_path}/lock.json/out'; check that path" in message(e)
 
 
 def test_a_lock_that_is_not_there_is_one_line(run: Run, tmp_path: pathlib.Path) -> None:
     npm.LOCK.unlink()
     with pytest.raises(SystemExit) as e:
-        run("http://127.0.0.1:9", "npm", tmp_path / "out", "a")
+        run("http://127.0.0.1:9", npm.__name__, tmp_path / "out", "a")
     assert f"No such file or directory: '{npm.LOCK}'" in message(e)
 
 
 def test_what_no_server_gives_is_one_line(run: Run, tmp_path: pathlib.Path) -> None:
     with serve({}, 403) as server, pytest.raises(SystemExit) as e:
-        run(server.url, "npm", tmp_path / "out", "a")
+        run(server.url, npm.__name__, tmp_path / "out", "a")
     for part in ("cannot fetch a 1", "HTTP 403", "access is refused", npm.VARIABLE):
         assert part in message(e)

@@ -3,14 +3,14 @@
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("@host_python//:abi.bzl", "HOST_ABI")
-load("//toolchains/python:abis.bzl", "ABIS", "DEFAULT_ABI")
+load("//toolchains/versions:abis.bzl", "ABIS", "DEFAULT_ABI")
 
 def _abi_flag_impl(ctx):
     value = ctx.build_setting_value
     if value != "auto" and value not in ABIS:
         fail(("--//toolchains/python:abi=%s: no such ABI; there is auto (the host's, if it is " +
               "one of these, else %s), %s. A Python and its headers come from a Debian suite, " +
-              "and these have no other; an ABI is an entry of toolchains/python/abis.bzl") % (
+              "and these have no other; an ABI is an entry of toolchains/versions/abis.bzl") % (
             value,
             DEFAULT_ABI,
             ", ".join(["%s (of Debian %s)" % entry for entry in ABIS.items()]),
@@ -20,7 +20,7 @@ def _abi_flag_impl(ctx):
 abi_flag = rule(
     implementation = _abi_flag_impl,
     build_setting = config.string(flag = True),
-    doc = "An ABI of abis.bzl, or \"auto\".",
+    doc = "An ABI of versions/abis.bzl, or \"auto\".",
 )
 
 def _resolved_abi_impl(ctx):

@@ -8,7 +8,7 @@ build.
 """
 
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
-load("//toolchains/python:abis.bzl", "ABIS")
+load("//toolchains/versions:abis.bzl", "ABIS")
 
 _ABI = "//toolchains/python:abi"
 _ASKED = "//toolchains/python:asked_abi"

@@ -3,7 +3,7 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_shared_library")
 load("@rules_python//python:defs.bzl", "PyInfo")
-load("//toolchains/python:abis.bzl", "ABIS")
+load("//toolchains/versions:abis.bzl", "ABIS")
 
 def _extension_file_impl(ctx):
     (library,) = ctx.files.deps

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Python programs that run in actions."""
 
-load("//toolchains/python:abis.bzl", "TOOLS_ABI")
+load("//toolchains/versions:abis.bzl", "TOOLS_ABI")
 
 PyToolInfo = provider(
     doc = "A Python program for actions; see run_py_tool.",

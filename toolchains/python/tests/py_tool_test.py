@@ -11,7 +11,7 @@ REPORT = json.loads(pathlib.Path("toolchains/python/tests/report.json").read_tex
 
 def test_the_interpreter_is_the_locked_one():
     major, minor = REPORT["version"]
-    abis = constants.read(pathlib.Path("toolchains/python/abis.bzl"))
+    abis = constants.read(pathlib.Path("toolchains/versions/abis.bzl"))
     assert abis["TOOLS_ABI"] == f"cp{major}{minor}"
     assert f"python_{major}_{minor}" in REPORT["prefix"]
     assert REPORT["flags"] == {"safe_path": True, "no_site": 1}

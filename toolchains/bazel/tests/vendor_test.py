@@ -9,8 +9,9 @@ import pathlib
 
 import pytest
 
+from toolchains.bazel import vendor
 from toolchains.debian import lock, mirrors
-from toolchains.locks import constants, store, vendor
+from toolchains.locks import constants, store
 from toolchains.locks.errors import LocksError
 from toolchains.locks.tests.servers import files_up_to, serve
 from toolchains.npm import fetch as npm

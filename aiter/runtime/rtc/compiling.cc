@@ -1,5 +1,5 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "aiter/runtime/store/compiling.h"
+#include "aiter/runtime/rtc/compiling.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 

@@ -1,5 +1,5 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "aiter/runtime/store/library.h"
+#include "aiter/runtime/library_store.h"
 
 #include <dlfcn.h>
 
@@ -12,8 +12,8 @@
 #include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/once.h"
+#include "aiter/runtime/rtc/compiling.h"
 #include "aiter/runtime/store/cache.h"
-#include "aiter/runtime/store/compiling.h"
 #include "aiter/runtime/store/pack.h"
 #include "aiter/runtime/text.h"
 #include "kernels/code_object/embedded_pack.h"

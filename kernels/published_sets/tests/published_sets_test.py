@@ -12,7 +12,7 @@ from kernels.ck_fmha.ckgen.schema import VariantSet, parse_variant_set
 from kernels.ck_fmha.ckgen.selection import admits
 from kernels.launch_table.traits import TABLE, Trait, TraitValue
 from kernels.matrix.counts import PUBLISHED_SETS
-from kernels.variants import write_published_sets
+from kernels.published_sets import write_published_sets
 
 POOL = RecordedPool(Path(os.environ["POOL"]).read_text("utf-8"))
 ARCHS = list(json.loads(Path(os.environ["ARCHS"]).read_text("utf-8")))

@@ -40,7 +40,7 @@ published_sets = rule(
         ),
         "_write_published_sets": attr.label(
             cfg = "exec",
-            default = "//kernels/variants:write_published_sets",
+            default = "//kernels/published_sets:write_published_sets",
         ),
     },
 )

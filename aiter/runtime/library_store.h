@@ -21,8 +21,8 @@ enum class RunTimeCompile {
 // Reads the variable. Throws Status::kInvalidArgument for any other value.
 RunTimeCompile run_time_compile();
 
-// Its providers are in library.cc, in their order. Throws Status::kInvalidArgument for a wrong
-// AITER_ATTN_RTC, _CACHE_DIR or _CACHE_MAX_SIZE, Status::kCorrupt where an embedded pack is
+// Its providers are in library_store.cc, in their order. Throws Status::kInvalidArgument for a
+// wrong AITER_ATTN_RTC, _CACHE_DIR or _CACHE_MAX_SIZE, Status::kCorrupt where an embedded pack is
 // damaged.
 const Store& library_store();
 

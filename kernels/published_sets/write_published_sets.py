@@ -114,7 +114,7 @@ def source(sets: Mapping[str, Iterable[Row]], archs: Sequence[str]) -> str:
         for number, arch in enumerate(archs)
     )
     return f"""// Generated from the files of variant sets. Do not edit.
-#include "kernels/variants/published_sets.h"
+#include "kernels/published_sets/published_sets.h"
 
 #include <iterator>
 #include <string_view>
