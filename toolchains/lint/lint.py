@@ -97,10 +97,12 @@ def run(command: Sequence[str], files: Iterable[str], root: Path) -> bool:
 
 
 def mypy(root: Path) -> bool:
-    """mypy runs as a module of this interpreter, so that it is the locked one."""
+    """mypy runs as a module of this interpreter, so that it is the locked one. It keeps a cache where
+    MYPY_CACHE_DIR says, else none."""
     roots = [r for r in MYPY_ROOTS if (root / r).is_dir()]
-    env = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
-    command = [sys.executable, "-m", "mypy", "--no-error-summary", "--cache-dir=/dev/null"]
+    path = os.pathsep.join(p for p in sys.path if p)
+    env = {"MYPY_CACHE_DIR": os.devnull, **os.environ, "PYTHONPATH": path}
+    command = [sys.executable, "-m", "mypy", "--no-error-summary"]
     return subprocess.run([*command, *roots], cwd=root, env=env).returncode == 0
 
 

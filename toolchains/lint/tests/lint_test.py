@@ -41,8 +41,14 @@ Fault = tuple[str, tuple[str, str]]
 Lint = Callable[..., subprocess.CompletedProcess[str]]
 
 
+@pytest.fixture(scope="module")
+def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """For all runs, of which each would read the standard library's stubs anew."""
+    return str(tmp_path_factory.mktemp("mypy"))
+
+
 @pytest.fixture
-def lint(tmp_path: pathlib.Path) -> Lint:
+def lint(tmp_path: pathlib.Path, mypy_cache: str) -> Lint:
     """Runs lint over CLEAN and other files; git tracks none of them yet."""
     programs = [
         f"--{name}={pathlib.Path(os.environ[name.upper()]).absolute()}"
@@ -62,7 +68,8 @@ def lint(tmp_path: pathlib.Path) -> Lint:
                 f"--clang_tidy={pathlib.Path(os.environ['CLANG_TIDY_' + tidy]).absolute()}",
                 *options,
             ],
-            env=os.environ | {"BUILD_WORKSPACE_DIRECTORY": str(tmp_path)},
+            env=os.environ
+            | {"BUILD_WORKSPACE_DIRECTORY": str(tmp_path), "MYPY_CACHE_DIR": mypy_cache},
             capture_output=True,
             text=True,
         )
