@@ -97,8 +97,8 @@ def run(command: Sequence[str], files: Iterable[str], root: Path) -> bool:
 
 
 def mypy(root: Path) -> bool:
-    """mypy runs as a module of this interpreter, so that it is the locked one. It keeps a cache where
-    MYPY_CACHE_DIR says, else none."""
+    """Runs mypy as a module of this interpreter, so that it is the locked one. It keeps a cache in
+    MYPY_CACHE_DIR, else none."""
     roots = [r for r in MYPY_ROOTS if (root / r).is_dir()]
     path = os.pathsep.join(p for p in sys.path if p)
     env = {"MYPY_CACHE_DIR": os.devnull, **os.environ, "PYTHONPATH": path}
@@ -135,7 +135,11 @@ def main(argv: Sequence[str]) -> int:
     for name, scope, findings in (
         ("reference", reference.PAGE, reference.check(root, files, FIX.value)),
         ("columns", f"{len(unwrapped)} files", columns.findings(root, unwrapped)),
-        ("documents", "links and labels of Markdown files", documents.findings(root, files)),
+        (
+            "documents",
+            "links, labels and file names of Markdown files",
+            documents.findings(root, files),
+        ),
         ("clang-tidy", "what //:clang_tidy depends on", _lines_of(CLANG_TIDY.value)),
     ):
         lines = list(findings)

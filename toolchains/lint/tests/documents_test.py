@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Links and labels of Markdown files: which lead nowhere."""
+"""Links, labels and file names of Markdown files that lead nowhere."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from toolchains.lint import documents
 
 GOOD = {
     "a/BUILD.bazel": "",
+    "a/c.cc": "",
     "README.md": "# Two `words`, and more\n\n```\n# not a heading\n[x](y)\n```\n",
     "docs/b.md": "[x](../README.md#two-words-and-more) [y](https://example.org) `//a:b` //a/...\n",
 }
@@ -25,6 +26,10 @@ GOOD = {
         ("[x](../README.md#not-a-heading)", "README.md has no such heading"),
         ("`./bazelw test //a/gone:all`", "docs/c.md: //a/gone: there is no such package"),
         ("`@other//gone:all` and https://gone", ""),
+        ("`c.cc`, `a/c.cc`, `../a/c.cc`, `c.*`, `NAME.toml`, `jax_aiter/mha.py`", ""),
+        ("`gone.py`", "docs/c.md: gone.py: there is no such file"),
+        ("`b/c.cc`", "docs/c.md: b/c.cc: there is no such file"),
+        ("    a/\n      c.*, gone.h    two files", "docs/c.md: gone.h: there is no such file"),
     ],
 )
 def test_what_leads_nowhere_is_found(tmp_path: pathlib.Path, text: str, why: str) -> None:
