@@ -2,8 +2,8 @@
 """Makes a relocated Bazel out of unpacked Debian packages.
 
 Every ELF file gets the bundle's own loader and a run path into the bundle, so that nothing of
-the host's C library is used, and nothing (as LD_LIBRARY_PATH would) leaks into what Bazel
-runs. Paths in the bundle are those of its final place: it is made beside it, then renamed.
+the host's C library is used, and nothing (as LD_LIBRARY_PATH would) leaks into Bazel's actions.
+Paths in the bundle are those of its final place: it is made beside it, then renamed.
 """
 
 from __future__ import annotations

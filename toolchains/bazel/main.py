@@ -103,7 +103,7 @@ def _in_workspace(folder: pathlib.Path) -> bool:
 
 def main(arguments: Sequence[str]) -> None:
     """Replaces this process by Bazel. Exits 1 with one message where that is not possible."""
-    # A request to end is an interruption like Ctrl-C: what was begun is tidied up.
+    # A request to end is an interruption like Ctrl-C: unfinished work is tidied up.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if arguments[:1] == ["--relock"]:

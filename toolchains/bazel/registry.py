@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The module registry of the offline Bazel: what MODULE.bazel resolves against.
+"""The module registry of the offline Bazel, which MODULE.bazel resolves against.
 
 MODULE.bazel is written for the public registry. Here the same names resolve to the rule sets
 that the Debian packages hold, each at one version.

@@ -26,7 +26,7 @@ def _in_arguments(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _in_rc(text: str) -> Iterator[str]:
-    """The values in a .bazelrc, whatever command and configuration they are of."""
+    """The values in a .bazelrc, for any command and configuration."""
     for line in text.splitlines():
         words = re.split(r"\s+#", line)[0].split()
         if words and not words[0].startswith("#"):

@@ -11,8 +11,8 @@ import os
 
 MEMORY = "/dev/shm"  # noqa: S108  (Bazel makes a folder of its own in it)
 
-# Beside links there is what an action has written so far, some tens of megabytes. Containers often
-# have 64 MB there.
+# Beside links there are the files that an action has written so far, some tens of megabytes.
+# Containers often have 64 MB there.
 _LEAST_FREE = 1 << 30
 
 

@@ -3,7 +3,7 @@
 
 But for local versions of Python distributions, which only some machines can have: tests do without.
 
-A file is named by its sha256; index.json says what each is. The folder serves whole builds without
+A file is named by its sha256; index.json describes each. The folder serves whole builds without
 any network, as a folder or behind any HTTP server.
 """
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Fetches locked Debian packages; what has vanished is resolved anew, loudly.
+"""Fetches locked Debian packages; one that has vanished is resolved anew, loudly.
 
 A file is looked for in AITER_ATTN_MIRROR, then in the archives of this machine, then in the archive
 of AITER_ATTN_DEBIAN_SNAPSHOT. Only then is the group resolved anew from the archive's signed index.
@@ -66,7 +66,7 @@ def files(
 def _resolve_anew(
     group: str, old: lock.Group, failed: Mapping[store.File, store.Failure], strict: bool
 ) -> lock.Group:
-    """Returns what the archive's signed index has in place of packages that are gone.
+    """Returns the successors, in the archive's signed index, of packages that are gone.
 
     Raises LocksError where that is not allowed (strict), not possible, or where the lock, not the
     archive, is at fault.
@@ -111,7 +111,7 @@ def fetch(
     """Brings packages of a group, all or those named, into the store.
 
     Returns the packages that were taken, by name, with their files: those that are locked, or, if
-    one of them has vanished, what the signed index has now. `warn` is told of that.
+    one of them has vanished, those of the signed index of today. `warn` is told of that.
     """
     strict = is_strict(environ)
     locked = lock.get_group(lock.read(lock.LOCK), group, str(lock.LOCK))

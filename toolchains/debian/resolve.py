@@ -23,7 +23,7 @@ class GroupSpec:
     """A group of packages.toml.
 
     `closure`: glob patterns of the dependencies that are followed, from every package taken.
-    `exclude`: glob patterns of those that are not, whatever `closure` says.
+    `exclude`: glob patterns of those that are not, for any `closure`.
     """
 
     suite: str

@@ -10,7 +10,7 @@ load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 
 _ReportsInfo = provider(
-    doc = "What clang-tidy says of a target and of what it depends on.",
+    doc = "clang-tidy's reports on a target and its dependencies.",
     fields = {"reports": "depset of File"},
 )
 

@@ -19,7 +19,7 @@ from absl import app, flags
 
 from toolchains.lint import columns, documents, reference
 
-FIX = flags.DEFINE_bool("fix", False, "rewrite files instead of reporting what differs")
+FIX = flags.DEFINE_bool("fix", False, "rewrite files instead of reporting differences")
 RUFF = flags.DEFINE_string("ruff", None, "path of the ruff binary", required=True)
 BUILDIFIER = flags.DEFINE_string("buildifier", None, "path of the buildifier binary", required=True)
 CLANG_FORMAT = flags.DEFINE_string("clang_format", None, "path of clang-format", required=True)
@@ -44,7 +44,7 @@ def is_python(path: str) -> bool:
 
 
 def is_foreign_build(path: str) -> bool:
-    """A BUILD file for an external repository; buildifier does not see by its name what it is."""
+    """A BUILD file for an external repository; buildifier does not recognise its name."""
     return path.endswith(".BUILD.bazel")
 
 

@@ -10,8 +10,8 @@
     )
 
 `./bazelw test --config=long //aiter/runtime/store:pack_fuzz` makes a fixed number of runs, the same
-ones each time. `./bazelw run //aiter/runtime/store:pack_fuzz` runs until something is found; what
-follows `--` are libFuzzer's options, a folder for what it learns, or a file to run again.
+ones each time. `./bazelw run //aiter/runtime/store:pack_fuzz` runs until something is found; behind
+`--` are libFuzzer's options, a folder for its inputs, or a file to run again.
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")

@@ -12,7 +12,7 @@ _BUNDLER = PROGRAMS_FOLDER + "clang-offload-bundler"
 def llvm_repositories():
     """Declares @llvm (the programs) and @sysroot (headers and libraries of the target).
 
-    And @compiler_rt, what sanitizers and fuzzers are linked with, and @clang_tools, a program that
+    And @compiler_rt, which sanitizers and fuzzers are linked with, and @clang_tools, a program that
     runs with the loader and libraries of @llvm: fetched when one is asked for.
     """
     llvm_tree(

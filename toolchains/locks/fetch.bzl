@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Locked files in repository rules: what fetch.py does, for Starlark."""
+"""Locked files in repository rules: fetch.py for Starlark."""
 
 # Variables that fetch.py heeds. A change of one fetches anew.
 _VARIABLES = [
@@ -63,7 +63,7 @@ def try_fetch_locked(rctx, registry, folder, arguments):
       arguments: which files.
 
     Returns:
-      What fetch_locked does and None; or an empty list, and why the files cannot be had.
+      The result of fetch_locked and None; or an empty list, and why the files cannot be had.
     """
     rctx.read(registry.same_package_label("lock.json"))  # a change of the lock fetches anew
     rctx.report_progress("fetching locked files: " + " ".join(arguments))

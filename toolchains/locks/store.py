@@ -163,10 +163,10 @@ class Store:
         return file
 
     def _remove_stale_parts(self) -> None:
-        """Removes what a fetch that was killed left behind.
+        """Removes the files that a killed fetch left behind.
 
         Ages are told by the clock that files of the folder are stamped with. This process may have
-        another one, and what others fetch right now is not to be taken for old.
+        another one, and files that others fetch right now are not to be taken for old.
         """
         parts = list(self.folder.glob(f"{PREFIX}*"))
         if not parts:

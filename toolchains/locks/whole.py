@@ -19,7 +19,7 @@ PREFIX = ".part-"
 def whole(path: pathlib.Path, instead: str = "") -> Iterator[pathlib.Path]:
     """Gives a scratch file beside `path`, which replaces `path` at the end.
 
-    Whatever happens before, `path` stays as it was and no scratch file is left. Raises LocksError
+    After an exception `path` is as it was and no scratch file is left. Raises LocksError
     for an OSError; `instead` is what else than mending its cause may help.
     """
     scratch = path.with_name(PREFIX + secrets.token_hex(8))

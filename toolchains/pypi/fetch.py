@@ -1,8 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Fetches locked files of Python distributions.
 
-An index keeps what it has served: a file that is gone was withdrawn, and nothing signed says what
-would stand in for it. So that is an error.
+An index keeps the files that it has served: one that is gone was withdrawn, and no signed document
+names a successor. So that is an error.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def fetch(
 ) -> store.File:
     """Brings one file of a distribution into the store: "sdist", "any", "cp311" ...
 
-    Raises LocksError naming what the lock has, or why the file cannot be had.
+    Raises LocksError naming the lock's files, or why the file cannot be had.
     """
     files = locked()
     if (distribution, kind) not in files:

@@ -89,7 +89,7 @@ def _kinds_of(abi: str) -> list[str]:
 def choose(
     files: list[index.File], name: str, version: str, kinds: list[str], tools_abi: str
 ) -> dict[str, index.File]:
-    """Returns kind -> file. Raises LocksError naming what there is instead."""
+    """Returns kind -> file. Raises LocksError naming the files that there are."""
     found = {_kind(file.filename, name, version): file for file in files}
     chosen = {}
     for kind in kinds:

@@ -6,7 +6,7 @@
 A cache cannot tell whether a result is what its action gives: whoever may write to it may have
 written anything. This has Bazel take all results of the targets from the cache, forgets some of
 them, and has those actions run here, on the same inputs. A result that differs, or an action that
-fails, keeps those that read it from having these inputs: what the cache has is put back, and they
+fails, keeps those that read it from having these inputs: the cache's result is put back, and they
 run in another build. Exit status 1: a result differs, or the sample could not be made.
 """
 

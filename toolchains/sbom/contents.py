@@ -85,7 +85,7 @@ class Contents:
 def read(path: Path, copyrights: Path | None) -> Contents:
     """Raises ContentsError for anything that the file's head does not describe.
 
-    Without `copyrights`, what Debian packages say of themselves is unknown.
+    Without `copyrights`, the licences in Debian packages are unknown.
     """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))

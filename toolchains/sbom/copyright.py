@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 _FORMAT = "debian.org/doc/packaging-manuals/copyright-format/1.0"
 
-# Debian's short names, in lower case; what is not here is not known.
+# Debian's short names, in lower case; another name is unknown.
 _SPDX = {
     "apache-2": "Apache-2.0",
     "apache-2.0": "Apache-2.0",

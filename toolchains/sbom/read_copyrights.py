@@ -66,7 +66,7 @@ def stated(material: Material, sources: Sequence[str] | None, files: Path) -> st
     if sources is None and readable:
         raise CopyrightError(
             f"{material.name}: its copyright file is machine-readable; have contents.toml name the "
-            "sources of what is in the wheel, in place of a licence"
+            "sources of the wheel's materials, in place of a licence"
         )
     if sources is not None and not readable:
         raise CopyrightError(

@@ -28,7 +28,7 @@ def _wheel_sbom_impl(ctx):
 
 wheel_sbom = rule(
     implementation = _wheel_sbom_impl,
-    doc = "What the wheel is made of, in CycloneDX's JSON.",
+    doc = "The materials of the wheel, in CycloneDX's JSON.",
     attrs = {
         "out": attr.output(mandatory = True),
         "used": attr.label_list(

@@ -6,7 +6,7 @@ load("//toolchains/python:defs.bzl", "abi_binary", "abi_test", "pytest_test")
 load(":versions.bzl", "TORCHES")
 
 def torch_test(name, srcs, deps = [], data = [], tags = [], versions = [""], **kwargs):
-    """A pytest_test with torch, on the Python that torch is locked for, whatever is built for.
+    """A pytest_test with torch, on the Python that torch is locked for, under any flag.
 
     Args:
       name: of the test.

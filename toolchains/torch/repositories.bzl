@@ -45,7 +45,7 @@ _torch_tree = repository_rule(
     implementation = _torch_tree_impl,
     attrs = {
         "interpreter": attr.label(mandatory = True, doc = "the Python that torch is built for"),
-        "start": attr.label(mandatory = True, doc = "what that Python runs as it starts"),
+        "start": attr.label(mandatory = True, doc = "the code that that Python runs as it starts"),
     },
 )
 

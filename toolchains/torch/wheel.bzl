@@ -20,7 +20,7 @@ py_library(
 """
 _SITE = "site-packages"
 
-# What C++ extensions of torch are made and tested with, and a module for newer Pythons alone.
+# Parts that C++ extensions of torch are made and tested with, and a module for newer Pythons alone.
 _UNUSED = [
     "torch/include",
     "torch/share",
@@ -61,7 +61,7 @@ Without it the library is incompatible, and so are the tests that need it.""",
         "interpreter": attr.label(mandatory = True, doc = "the Python that the wheel is for"),
         "kind": attr.string(mandatory = True, doc = "which of its files: the ABI"),
         "needs": attr.string_list(doc = "labels of what it imports"),
-        "start": attr.label(mandatory = True, doc = "what that Python runs as it starts"),
+        "start": attr.label(mandatory = True, doc = "the code that that Python runs as it starts"),
         "target": attr.string(mandatory = True, doc = "name of the py_library"),
     },
 )

@@ -16,5 +16,5 @@ ABIS = {
 # commands work on Debian 12, the oldest system that bazelw sets up Bazel on.
 DEFAULT_ABI = "cp311"
 
-# The ABI of programs of actions, whatever is built for.
+# The ABI of programs of actions, for every ABI that is built for.
 TOOLS_ABI = "cp313"

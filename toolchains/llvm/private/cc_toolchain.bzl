@@ -25,8 +25,9 @@ _REDACTED_DATES = [
     "-D__TIME__=\"redacted\"",
 ]
 
-# What --features=asan, ubsan or tsan adds to Bazel's own -fsanitize flags, where one is set: the
-# three are Bazel's names. Code for the GPU is compiled by another toolchain and does not see them.
+# The flags that --features=asan, ubsan or tsan adds to Bazel's own -fsanitize flags, where one is
+# set: the three are Bazel's names. Code for the GPU is compiled by another toolchain and does not
+# see them.
 _SANITIZED = Label("//toolchains/llvm/sanitizers:any.enabled")
 _FUZZED = Label("//toolchains/llvm/sanitizers:fuzzer.enabled")
 

@@ -3,8 +3,7 @@
 
 load("//toolchains/llvm/private:tools.bzl", "RESOURCES_FOLDER")
 
-# Where they lie in @compiler_rt, and from the execution root: what clang is given as its resources
-# when it links.
+# Where they lie in @compiler_rt, and from the execution root: clang's resources when it links.
 COMPILER_RT_LIBRARIES = RESOURCES_FOLDER + "/lib/linux/"
 COMPILER_RT_RESOURCES = "%s/%s" % (
     Label("@compiler_rt//:BUILD.bazel").workspace_root,

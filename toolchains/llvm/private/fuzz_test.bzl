@@ -9,7 +9,7 @@ _FEATURES = [
 ]
 
 def _fuzzed_impl(_settings, _attr):
-    # Whatever else is asked for: thread and address sanitizer cannot be had together.
+    # In place of any other features: thread and address sanitizer cannot be had together.
     return {"//command_line_option:features": _FEATURES}
 
 _fuzzed = transition(
@@ -49,7 +49,7 @@ def _fuzz_test_impl(ctx):
 
 fuzz_test = rule(
     implementation = _fuzz_test_impl,
-    doc = "Runs a program of libFuzzer's, built with what it needs all its dependencies to have.",
+    doc = "Runs a program of libFuzzer's, built with the features that all its dependencies need.",
     attrs = {
         "max_len": attr.int(mandatory = True),
         "program": attr.label(cfg = _fuzzed, executable = True, mandatory = True),

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What @llvm consists of: names only, for its repository rule and its BUILD file."""
+"""The contents of @llvm: names only, for its repository rule and its BUILD file."""
 
 load("//toolchains/versions:llvm.bzl", "LLVM", "LLVM_LIBRARY")
 
@@ -35,7 +35,7 @@ TOOLS = OBJECT_TOOLS + [
     "lld",
 ]
 
-# The files of PROGRAMS_FOLDER that are kept: TOOLS, and what some of them are links to.
+# The files of PROGRAMS_FOLDER that are kept: TOOLS, and the files that some of them link to.
 PROGRAMS = TOOLS + ["llvm-readobj"]
 
 # The shared libraries that LLVM's programs load, by soname, beside libcurl's. The loader

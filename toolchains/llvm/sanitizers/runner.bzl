@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What --run_under names, so that a test of a sanitized build finds all that it needs."""
+"""The target that --run_under names, by which a test of a sanitized build finds all that it
+needs."""
 
 _SCRIPT = """#!/bin/sh
 # Runs a test: "$@". Its working directory is the runfiles of the main repository.
@@ -34,7 +35,7 @@ sanitizer_runner = rule(
     doc = "Runs a test with the options of the sanitizers: names in reports, failing allocations.",
     attrs = {
         "symbolizer": attr.label(allow_single_file = True, mandatory = True),
-        "symbolizer_files": attr.label(doc = "what the symbolizer loads", mandatory = True),
+        "symbolizer_files": attr.label(doc = "the libraries of the symbolizer", mandatory = True),
     },
     executable = True,
 )

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""A static archive of a library with debug information, whatever the command line says."""
+"""A static archive of a library with debug information, under any command line."""
 
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 

@@ -32,7 +32,7 @@ def loaded(tool: str) -> dict[str, str]:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_every_library_is_the_trees_own(tool):
     foreign = {n: p for n, p in loaded(tool).items() if not p.startswith(str(LIBRARIES))}
-    # The loader is the one that was started, whatever path the program names.
+    # The loader is the one that was started, for any path that the program names.
     foreign.pop("ld-linux-x86-64.so.2", None)
     assert foreign == {}
 

@@ -8,8 +8,8 @@ import pytest
 
 HERE = pathlib.Path("toolchains/llvm/tests")
 
-# Kind of action -> most files, most MB. The compiler's libraries alone are 250 MB; what can
-# grow unseen is headers, libraries of the target, and tools that an action does not run.
+# Kind of action -> most files, most MB. The compiler's libraries alone are 250 MB; headers,
+# libraries of the target, and tools that an action does not run can grow unseen.
 BUDGET = {
     "compile": (1300, 275),
     "link": (90, 280),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 
 class Server:
-    """Serves `files` (path -> contents) at `url`, and keeps what it was asked.
+    """Serves `files` (path -> contents) at `url`, and records the requests.
 
     `asked` lists the paths, `credentials` the headers that hold some. The next answers have the
     `statuses`, while there are any; the next `broken` answers lack their last byte.

@@ -37,7 +37,7 @@ class Scene:
 
     def fetch(self, *files: store.File) -> dict[str, store.Failure]:
         failed = self.store.fetch(files)
-        # No part of a file is left behind, whatever happened.
+        # No part of a file is left behind, after any failure.
         assert all(len(p.name) == 64 for p in self.store.folder.iterdir())
         return {file.name: failure for file, failure in failed.items()}
 

@@ -38,7 +38,7 @@ def run(lock: pathlib.Path, url: str, name: str = "some-name", kind: str = "sdis
 def test_the_file_is_found_on_the_page_once(lock: pathlib.Path) -> None:
     with serve(SERVED) as server:
         assert run(lock, server.url) == BODY
-    # Without a network what was fetched before is there.
+    # Without a network the files fetched before are there.
     assert run(lock, "http://127.0.0.1:9") == BODY
 
 

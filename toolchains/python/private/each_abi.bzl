@@ -1,6 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Building for every ABI at once, or for one whatever is asked for, with what does not depend on
-the ABI built once.
+"""Building for every ABI at once, or for one under any flag, with parts that do not depend on the
+ABI built once.
 
 A transition gives all that it reaches other paths, and so other keys in every cache. The ABI that
 is asked for is remembered; abi_independent goes back to it, and so to the very actions of a plain
@@ -53,7 +53,7 @@ def _abi_independent_impl(ctx):
 
 abi_independent = rule(
     implementation = _abi_independent_impl,
-    doc = "`target`, a library or files, which are the same whatever the Python ABI.",
+    doc = "`target`, a library or files, which are the same for every Python ABI.",
     attrs = {
         "target": attr.label(mandatory = True, cfg = _as_asked),
         "_allowlist_function_transition": attr.label(
@@ -109,7 +109,7 @@ def _abi_binary_impl(ctx):
 
 abi_binary = rule(
     implementation = _abi_binary_impl,
-    doc = "`program` as built for `abi`, whatever is asked for, for `bazel run`.",
+    doc = "`program` as built for `abi`, under any flag, for `bazel run`.",
     attrs = {
         "abi": attr.string(mandatory = True, values = ABIS.keys()),
         "program": attr.label(mandatory = True, cfg = _one_abi),

@@ -58,7 +58,7 @@ py_tool = rule(
     implementation = _py_tool_impl,
     doc = """A Python program for actions, to be run by run_py_tool.
 
-It runs on the Python of TOOLS_ABI, whatever ABI is built for. Modules of this repository are
+It runs on the Python of TOOLS_ABI, for every ABI that is built for. Modules of this repository are
 imported by their full names (`from kernels.code_object import spec`); the program's own folder is
 no place of modules.""",
     attrs = {

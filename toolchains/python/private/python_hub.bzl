@@ -45,7 +45,7 @@ python_hub = repository_rule(
 trees.bzl has TREES: the trees' repositories by name, as labels; and TOOLS_INTERPRETER, the program
 of TOOLS_ABI, for repository rules.""",
     attrs = {
-        "tools_abi": attr.string(mandatory = True, doc = "what programs of actions run on"),
+        "tools_abi": attr.string(mandatory = True, doc = "the ABI that programs of actions run on"),
         "trees": attr.string_dict(mandatory = True, doc = "ABI -> repository"),
     },
 )

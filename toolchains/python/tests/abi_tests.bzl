@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Outputs of a target as built for a given Python ABI, whatever the command line says."""
+"""Outputs of a target as built for a given Python ABI, under any command line."""
 
 def _abi_transition_impl(_settings, attr):
     return {"//toolchains/python:abi": attr.abi}

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// A module that tells what it was compiled with.
+// A module that tells the Python that it was compiled for.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

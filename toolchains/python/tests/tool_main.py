@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Writes what the environment of a py_tool's action is."""
+"""Writes the environment of a py_tool's action."""
 
 import json
 import os
