@@ -3,7 +3,9 @@
 
 - Bounds of global, LDS and scratch memory: always on (errors.MemoryFault), but for stores to LDS,
   which `Checks.lds_stores = False` drops out of bounds as hardware does.
-- Barrier divergence: always on (errors.BarrierDivergence).
+- Barriers: waves that meet at different `s_barrier`s, or wait while another has ended, are an
+  error (errors.BarrierDivergence). With `Checks.same_barrier = False` they go on as on hardware,
+  which counts arrivals, whichever instruction they come from, of the waves that have not ended.
 - Late landing: `Checks.late_landing`; see pending.py. A result used before its s_waitcnt is poison.
 - Races in LDS: `Checks.races`; see lds.RaceDetector. "race": no barrier between the
   instructions. "unwaited-write", "unwaited-read": a barrier, but the first access was not waited
@@ -33,10 +35,11 @@ class Checks:
     races: bool = True
     uninitialised: bool = True
     lds_stores: bool = True
+    same_barrier: bool = True
 
     @staticmethod
     def none() -> Checks:
-        return Checks(False, False, False)
+        return Checks(False, False, False, same_barrier=False)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,10 @@
 """AMDGPU code objects: ELF sections and symbols, kernel descriptors, metadata notes.
 
 The formats are those of LLVM's "User Guide for AMDGPU Backend", code object V5:
-kernel descriptor (64 bytes at `<kernel>.kd`), NT_AMDGPU_METADATA note in MessagePack.
+kernel descriptor (64 bytes at `<kernel>.kd`), NT_AMDGPU_METADATA note in MessagePack. Kernels
+written by hand may leave out what a compiler states: without a symbol's size the code goes on to
+the end of its section, and without a size of kernel arguments in the descriptor the metadata has
+it.
 """
 
 from __future__ import annotations
@@ -147,14 +150,29 @@ def _parse(elf: ELFFile) -> CodeObject:
             continue
         name = symbol.removesuffix(".kd")
         descriptor = _descriptor(_read(image, address, 64), address)
-        code = _read(image, descriptor.entry, symbols.get(name, (0, 0))[1])
-        kernels[name] = Kernel(name, descriptor, code, by_symbol.get(name, {}), image)
+        own = by_symbol.get(name, {})
+        if not descriptor.kernarg_size:
+            size = own.get(".kernarg_segment_size", 0)
+            descriptor = dataclasses.replace(descriptor, kernarg_size=size)
+        size = symbols.get(name, (0, 0))[1] or _rest_of_section(sections, descriptor.entry)
+        code = _read(image, descriptor.entry, size)
+        kernels[name] = Kernel(name, descriptor, code, own, image)
     variables = {
         symbol.name: symbols[symbol.name]
         for symbol in entries
         if symbol["st_info"]["type"] == "STT_OBJECT" and not symbol.name.endswith(".kd")
     }
     return CodeObject(arch, kernels, image, variables)
+
+
+def _rest_of_section(sections: list[Section], address: int) -> int:
+    """Bytes from an address to the end of its section of code."""
+    for s in sections:
+        if s["sh_flags"] & SH_FLAGS.SHF_EXECINSTR:
+            rest = s["sh_addr"] + s["sh_size"] - address
+            if 0 < rest <= s["sh_size"]:
+                return rest
+    return 0
 
 
 def _image(sections: list[Section]) -> bytes:

@@ -16,7 +16,7 @@ _COUNTER = re.compile(r"(vmcnt|lgkmcnt|expcnt)\((\d+)\)")
 _HWREG = re.compile(r"hwreg\((\w+)(?:, (\d+), (\d+))?\)")
 
 
-@opcodes("s_nop", "s_sleep", "s_setprio")
+@opcodes("s_nop", "s_sleep", "s_setprio", "v_nop")
 def _no_effect(d: Decoding) -> Execute:
     return lambda w: None
 

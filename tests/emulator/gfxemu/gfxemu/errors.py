@@ -27,7 +27,8 @@ class MemoryFault(EmulationError):
 
 
 class BarrierDivergence(EmulationError):
-    """Waves of one workgroup wait at different barriers, or some ended while others wait."""
+    """Waves of one workgroup wait at different barriers, or some ended while others wait
+    (Checks.same_barrier)."""
 
 
 class Timeout(EmulationError):

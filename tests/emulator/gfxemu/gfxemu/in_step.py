@@ -222,7 +222,8 @@ def run_in_step(batch: WorkgroupBatch, rows: Rows, limit: int) -> int:
                 streams += [current.select(others), current.select(taken)]
             elif outcome == BARRIER:
                 waiting.append(current)
-        _meet(waiting, rows)
+        if batch.checks.same_barrier:
+            _check_meeting(waiting, rows)
         if log is not None:
             log.barrier()
         for stream in waiting:
@@ -231,7 +232,7 @@ def run_in_step(batch: WorkgroupBatch, rows: Rows, limit: int) -> int:
     return count
 
 
-def _meet(waiting: list[WorkgroupBatch], rows: Rows) -> None:
+def _check_meeting(waiting: list[WorkgroupBatch], rows: Rows) -> None:
     """All waves of a workgroup must have come to the same barrier, or have ended."""
     at = np.full((rows.copies, rows.waves, rows.workgroups), -1)
     for stream in waiting:

@@ -273,7 +273,7 @@ class _Job:
         if self.checks.races and self.waves > 1 and self.lds_size:
             lds.races = RaceDetector(len(ids), self.lds_size, self.waves, self.lds_grain)
         batch = WorkgroupBatch(
-            ids, self.program, memory, lds, denormals, observer, image=addresses[2]
+            ids, self.program, memory, lds, denormals, observer, self.checks, addresses[2]
         )
         for index in range(self.waves):
             wave = Wave(batch, index, batch.size, d.vgprs, d.private_segment_size, poison,
@@ -291,7 +291,7 @@ class _Job:
         lds = SharedLds(rows, self.lds_size, poisons, drop_stores=not self.checks.lds_stores)
         batch = WorkgroupBatch(
             ids * (rows.waves * rows.copies), self.program, memory, lds, denormals, observer,
-            image=addresses[2],
+            self.checks, addresses[2],
         )  # fmt: skip
         poison: Scalar = poisons[0]
         copies = None

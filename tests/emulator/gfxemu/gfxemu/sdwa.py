@@ -100,7 +100,8 @@ def _float8(d: Decoding) -> Execute:
 
 _INTEGER_BINARY = [
     n for n in vector_integer.BINARY
-    if n not in ("v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32", "v_bcnt_u32_b32", "v_bfm_b32")
+    if n not in ("v_add_i32", "v_sub_i32", "v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32",
+                 "v_bcnt_u32_b32", "v_bfm_b32")
 ]  # fmt: skip
 
 
@@ -125,9 +126,9 @@ def _float_binary(d: Decoding) -> Execute:
 
 @opcodes(*(n for n in vector_lanes.INTEGER_COMPARES if not n.endswith("64")), form="sdwa")
 def _compare(d: Decoding) -> Execute:
-    to, function = d.operands[0].index, vector_lanes.compare_function(d.name)
+    store, function = vector_lanes.mask_destination(d), vector_lanes.compare_function(d.name)
     a, b = (_source(d, i, op) for i, op in enumerate(d.operands[1:]))
-    return lambda w: vector_lanes.store_mask(w, to, np.asarray(function(a(w), b(w))))
+    return lambda w: store(w, np.asarray(function(a(w), b(w))))
 
 
 @opcodes("v_cndmask_b32", form="sdwa")

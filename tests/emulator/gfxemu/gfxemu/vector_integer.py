@@ -73,6 +73,9 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "v_add_u32": lambda a, b: a + b,
     "v_sub_u32": lambda a, b: a - b,
     "v_subrev_u32": lambda a, b: b - a,
+    # The signed forms differ by their clamp alone, which is refused.
+    "v_add_i32": lambda a, b: a + b,
+    "v_sub_i32": lambda a, b: a - b,
     "v_and_b32": lambda a, b: a & b,
     "v_or_b32": lambda a, b: a | b,
     "v_xor_b32": lambda a, b: a ^ b,
@@ -181,6 +184,8 @@ def _absolute_difference16(a: Array, b: Array) -> Array:
 _DIRECT: dict[str, np.ufunc] = {
     "v_add_u32": np.add,
     "v_sub_u32": np.subtract,
+    "v_add_i32": np.add,
+    "v_sub_i32": np.subtract,
     "v_and_b32": np.bitwise_and,
     "v_or_b32": np.bitwise_or,
     "v_xor_b32": np.bitwise_xor,

@@ -22,6 +22,8 @@ COMPARE_INTEGER: dict[str, Callable[[Array, Array], Array]] = {
     "le": np.less_equal,
     "gt": np.greater,
     "ge": np.greater_equal,
+    "f": lambda a, b: np.zeros(np.broadcast_shapes(a.shape, b.shape), bool),
+    "t": lambda a, b: np.ones(np.broadcast_shapes(a.shape, b.shape), bool),
 }
 
 # Ordered comparisons are false with a NaN; the n-forms are their negations. lg is "less or
@@ -41,6 +43,8 @@ _COMPARE_FLOAT: dict[str, Callable[[Array, Array], Array]] = {
     "ngt": lambda a, b: ~(a > b),
     "nge": lambda a, b: ~(a >= b),
     "nlg": lambda a, b: ~((a < b) | (a > b)),
+    "f": COMPARE_INTEGER["f"],
+    "tru": COMPARE_INTEGER["t"],
 }
 
 _INTEGER_VIEWS: dict[str, Callable[[Array], Array]] = {
@@ -54,56 +58,86 @@ _INTEGER_VIEWS: dict[str, Callable[[Array], Array]] = {
 
 
 def store_mask(w: Wave, to: int, value: Array) -> None:
-    """A comparison's result: bits of inactive lanes are zero."""
+    """Write a comparison's result: bits of inactive lanes are zero."""
     if w.all_lanes and value.shape == w.lanes.shape:
         w.write_mask(to, value)
     else:
         w.write_mask(to, np.logical_and(value, w.lanes))
 
 
+def mask_destination(d: Decoding) -> Callable[[Wave, Array], None]:
+    """The function that writes a comparison's result, which v_cmpx makes the new EXEC too."""
+    to = d.operands[0].index
+    if not d.name.startswith("v_cmpx"):
+        return lambda w, value: store_mask(w, to, value)
+
+    def store(w: Wave, value: Array) -> None:
+        store_mask(w, to, value)
+        w.set_exec_mask(w.read_mask(to))
+
+    return store
+
+
+def _both(*comparisons: str) -> list[str]:
+    """The names of comparisons, and of those that write EXEC beside their result."""
+    return [f"{prefix}_{c}" for prefix in ("v_cmp", "v_cmpx") for c in comparisons]
+
+
 def compare_function(name: str) -> Callable[[Array, Array], Array]:
-    """The comparison of raw 32- or 64-bit integer lanes that v_cmp_<relation>_<type> makes."""
+    """The comparison of raw 32- or 64-bit integer lanes that v_cmp[x]_<relation>_<type> makes."""
     _, _, relation, kind = name.split("_")
     function, view = COMPARE_INTEGER[relation], _INTEGER_VIEWS[kind]
     return lambda a, b: function(view(a), view(b))
 
 
-INTEGER_COMPARES = [f"v_cmp_{r}_{k}" for r in COMPARE_INTEGER for k in _INTEGER_VIEWS]
+INTEGER_COMPARES = _both(*(f"{r}_{k}" for r in COMPARE_INTEGER for k in _INTEGER_VIEWS))
 
 
 @opcodes(*INTEGER_COMPARES)
 def _compare_integer(d: Decoding) -> Execute:
-    to, function = d.operands[0].index, compare_function(d.name)
+    store, function = mask_destination(d), compare_function(d.name)
     read = vector64 if d.name.endswith("64") else vector32
     a, b = read(d.operands[1]), read(d.operands[2])
-    return lambda w: store_mask(w, to, function(a(w), b(w)))
+    return lambda w: store(w, function(a(w), b(w)))
 
 
-@opcodes(*(f"v_cmp_{r}_{k}" for r in _COMPARE_FLOAT for k in ("f32", "f16", "f64")))
+@opcodes(*_both(*(f"{r}_{k}" for r in _COMPARE_FLOAT for k in ("f32", "f16", "f64"))))
 def _compare_float(d: Decoding) -> Execute:
     _, _, relation, kind = d.name.split("_")
-    to, function = d.operands[0].index, _COMPARE_FLOAT[relation]
+    store, function = mask_destination(d), _COMPARE_FLOAT[relation]
     read = {"f32": float32, "f16": float16, "f64": float64}[kind]
     a, b = read(d.operands[1]), read(d.operands[2])
-    return lambda w: store_mask(w, to, function(a(w), b(w)))
+    return lambda w: store(w, function(a(w), b(w)))
 
 
-@opcodes("v_cmp_class_f32")
+# Bits of the fraction, and of all.
+_CLASS_FORMATS = {"f16": (10, 16), "f32": (23, 32), "f64": (52, 64)}
+
+
+@opcodes(*_both(*(f"class_{k}" for k in _CLASS_FORMATS)))
 def _compare_class(d: Decoding) -> Execute:
     """S1 selects classes: signalling NaN, quiet NaN, -inf, -normal, -denormal, -0, +0, ..."""
-    to, a, b = d.operands[0].index, vector32(d.operands[1], "f32"), vector32(d.operands[2])
+    kind = d.name.rpartition("_")[2]
+    fraction, bits = _CLASS_FORMATS[kind]
+    read, store = vector64 if bits == 64 else vector32, mask_destination(d)
+    a, b = read(d.operands[1], kind), vector32(d.operands[2])
+    sign, normal = 1 << (bits - 1), 1 << fraction
+    infinity = sign - normal
+    quiet = infinity | normal >> 1
 
     def execute(w: Wave) -> None:
         x, wanted = a(w), b(w)
-        magnitude, negative = x & np.uint32(0x7FFF_FFFF), x >> np.uint32(31) != 0
-        kind = np.select(
-            [magnitude > 0x7FC0_0000 - 1, magnitude > 0x7F80_0000, magnitude == 0x7F80_0000,
-             magnitude >= 0x0080_0000, magnitude > 0],
+        integer = x.dtype.type
+        magnitude = x & integer(sign - 1)
+        negative = x & integer(sign) != 0
+        number = np.select(
+            [magnitude >= integer(quiet), magnitude > integer(infinity),
+             magnitude == integer(infinity), magnitude >= integer(normal), magnitude != 0],
             [np.uint32(1), np.uint32(0), np.where(negative, 2, 9), np.where(negative, 3, 8),
              np.where(negative, 4, 7)],
             np.where(negative, 5, 6),
         ).astype(np.uint32)  # fmt: skip
-        store_mask(w, to, (wanted >> kind) & np.uint32(1) != 0)
+        store(w, (wanted >> number) & np.uint32(1) != 0)
 
     return execute
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gfxemu.checks import Observer
+from gfxemu.checks import Checks, Observer
 from gfxemu.decoder import Program
 from gfxemu.errors import BarrierDivergence, EmulationError, Timeout
 from gfxemu.float_environment import Float32Denormals
@@ -74,11 +74,11 @@ class WorkgroupBatch:
 
     def __init__(
         self, ids: list[tuple[int, int, int]], program: Program, memory: Memory, lds: Lds,
-        denormals: Float32Denormals, observer: Observer | None, image: int = 0,
+        denormals: Float32Denormals, observer: Observer | None, checks: Checks, image: int = 0,
     ):  # fmt: skip
         self.ids, self.size = ids, len(ids)
         self.program, self.memory, self.lds = program, memory, lds
-        self.denormals, self.observer = denormals, observer
+        self.denormals, self.observer, self.checks = denormals, observer, checks
         self.image = image  # where the code object lies in memory
         self.waves: list[Wave] = []
         self.states: list[int] = []
@@ -91,7 +91,7 @@ class WorkgroupBatch:
     def select(self, chosen: np.ndarray) -> WorkgroupBatch:
         lds = self.lds.select(chosen)
         new = WorkgroupBatch([self.ids[i] for i in chosen], self.program, self.memory, lds,
-                             self.denormals, self.observer, self.image)  # fmt: skip
+                             self.denormals, self.observer, self.checks, self.image)  # fmt: skip
         new.waves = [w.select(new, chosen) for w in self.waves]
         new.states, new.epoch = list(self.states), self.epoch
         return new
@@ -182,7 +182,7 @@ def _where(batch: WorkgroupBatch, wave: Wave, pc: int) -> str:
 def _release_barrier(batch: WorkgroupBatch) -> None:
     waiting = [i for i, state in enumerate(batch.states) if state == WAITING]
     barriers = {batch.waves[i].pc - 1 for i in waiting}
-    if len(barriers) > 1 or ENDED in batch.states:
+    if batch.checks.same_barrier and (len(barriers) > 1 or ENDED in batch.states):
         at = "; ".join(
             f"wave {i} ended" if s == ENDED else f"wave {i} waits at {batch.describe(w.pc - 1)}"
             for i, (s, w) in enumerate(zip(batch.states, batch.waves, strict=True))

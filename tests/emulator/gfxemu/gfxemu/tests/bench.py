@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from gfxemu import decoder
+from gfxemu.checks import Checks
 from gfxemu.decoder import Program
 from gfxemu.disassembler import LlvmMc
 from gfxemu.float_environment import Float32Denormals
@@ -77,7 +78,7 @@ def make_wave(exec_mask: int = FULL, *, flush: bool = False, late: bool = False,
     lds = Lds(WORKGROUPS, _LDS_BYTES, POISON)
     program = Program("gfx942", [], [])
     ids = [(i, 0, 0) for i in range(WORKGROUPS)]
-    batch = WorkgroupBatch(ids, program, memory or Memory(), lds, _denormals(), None)
+    batch = WorkgroupBatch(ids, program, memory or Memory(), lds, _denormals(), None, Checks())
     for index in range(waves):
         batch.add_wave(Wave(batch, index, WORKGROUPS, VGPRS, _SCRATCH_BYTES, POISON, late))
     wave = batch.waves[0]

@@ -35,7 +35,7 @@ _WAITS = [
     "s_waitcnt vmcnt(1) lgkmcnt(1)",
     "s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)",
 ]
-_IDLE = ["s_nop 0", "s_nop 7", "s_sleep 1", "s_setprio 3"]
+_IDLE = ["s_nop 0", "s_nop 7", "s_sleep 1", "s_setprio 3", "v_nop"]
 _LINES = [
     *(f"{b} 2" for b in _BRANCHES),
     "s_nop 1",

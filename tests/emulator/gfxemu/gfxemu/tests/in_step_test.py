@@ -17,10 +17,10 @@ from gfxemu.tests.assembly import EPILOGUE, PROLOGUE, ROTATE, Launch, without
 # v8..v15 and s10..s15 are what random kernels compute with. s14 differs between waves, s15
 # between workgroups.
 _VECTORS, _SCALARS = range(8, 16), range(10, 16)
-_BINARY = ("v_add_u32", "v_sub_u32", "v_and_b32", "v_or_b32", "v_xor_b32", "v_mul_lo_u32",
-           "v_lshlrev_b32", "v_lshrrev_b32", "v_ashrrev_i32", "v_min_u32", "v_max_i32",
-           "v_add_f32", "v_sub_f32", "v_mul_f32", "v_max_f32", "v_cvt_pkrtz_f16_f32",
-           "v_mul_u32_u24")  # fmt: skip
+_BINARY = ("v_add_u32", "v_sub_u32", "v_add_i32", "v_sub_i32", "v_and_b32", "v_or_b32",
+           "v_xor_b32", "v_mul_lo_u32", "v_lshlrev_b32", "v_lshrrev_b32", "v_ashrrev_i32",
+           "v_min_u32", "v_max_i32", "v_add_f32", "v_sub_f32", "v_mul_f32", "v_max_f32",
+           "v_cvt_pkrtz_f16_f32", "v_mul_u32_u24")  # fmt: skip
 _TERNARY = ("v_fma_f32", "v_add3_u32", "v_lshl_add_u32", "v_perm_b32", "v_bfe_u32", "v_bfi_b32",
             "v_max3_f32", "v_alignbit_b32")  # fmt: skip
 _SCALAR = ("s_add_u32", "s_sub_i32", "s_and_b32", "s_xor_b32", "s_mul_i32", "s_lshl_b32",
@@ -70,8 +70,12 @@ class _Kernel:
 
     def _masked(self) -> Iterator[str]:
         """Some lanes only, of some waves perhaps none."""
-        yield f"v_cmp_lt_u32 vcc, {self._random.randrange(40, 230)}, v0"
-        yield "s_and_saveexec_b64 s[20:21], vcc"
+        limit = self._random.randrange(40, 230)
+        if self._random.random() < 0.3:
+            yield from ("s_mov_b64 s[20:21], exec", f"v_cmpx_lt_u32 vcc, {limit}, v0", "v_nop")
+        else:
+            yield f"v_cmp_lt_u32 vcc, {limit}, v0"
+            yield "s_and_saveexec_b64 s[20:21], vcc"
         if self._random.random() < 0.5:
             yield from ("s_cbranch_execz 1", _ONE_DWORD)
         yield from self._random.choice((self._arithmetic, self._own_slot, self._lanes))()
@@ -293,6 +297,65 @@ def test_memory_of_an_attempt_is_dropped() -> None:
     launch = Launch(lines, checks=Checks(uninitialised=False))
     assert not launch.report.in_step and launch.kinds == ["race"]
     assert (launch.input == np.arange(1001, 1001 + launch.input.size)).all()
+
+
+# Waves 0 and 1 meet the others at another barrier than theirs: a ping-pong between halves of a
+# workgroup, where each half reads what the other wrote.
+PING_PONG = (
+    *PROLOGUE,
+    "v_readfirstlane_b32 s10, v0",
+    "ds_write_b32 v1, v2",
+    "s_waitcnt lgkmcnt(0)",
+    "v_xor_b32 v3, 0x200, v1",
+    "s_cmp_lt_u32 s10, 128",
+    "s_cbranch_scc1 5",
+    "s_barrier",
+    "ds_read_b32 v4, v3",
+    "s_waitcnt lgkmcnt(0)",
+    "s_branch 4",
+    "s_barrier",
+    "ds_read_b32 v4, v3",
+    "s_waitcnt lgkmcnt(0)",
+    *EPILOGUE,
+)
+
+
+@pytest.mark.parametrize("schedule", ["sliced:2", "barrier", "random:5"])
+def test_waves_at_different_barriers(schedule: str) -> None:
+    any_barrier = Checks(same_barrier=False)
+    careful, _ = _outcome([*PING_PONG], False, checks=any_barrier, schedule=schedule)
+    assert not careful.error and not careful.findings
+    launch = Launch(PING_PONG, checks=any_barrier, schedule=schedule)
+    assert launch.report.in_step == (schedule == "sliced:2")
+    assert launch.output.tobytes() == careful.output
+    assert launch.report.wave_instructions == careful.instructions
+    swapped = launch.input.reshape(-1, 2, 128)[:, ::-1].reshape(-1)
+    assert np.array_equal(launch.output, swapped)
+    for in_step in (False, True):
+        refused, _ = _outcome([*PING_PONG], in_step, schedule=schedule)
+        assert refused.error.startswith("BarrierDivergence") and "do not meet" in refused.error
+
+
+def test_races_between_different_barriers_are_found() -> None:
+    """What orders accesses is the meeting, wherever each wave waits: without one they race."""
+    for barrier in (i for i, line in enumerate(PING_PONG) if line == "s_barrier"):
+        lines = list(PING_PONG)
+        lines[barrier] = "s_nop 0"
+        for in_step in (False, True):
+            checks = Checks(same_barrier=False, uninitialised=False)
+            outcome, _ = _outcome(lines, in_step, checks=checks)
+            assert any(f.startswith("race") for f in outcome.findings), outcome
+
+
+def test_waves_that_have_ended_do_not_count() -> None:
+    """Wave 0 stores and ends, the others go on from a barrier that it never came to."""
+    lines = [*PROLOGUE, "v_mov_b32 v4, v2", "v_readfirstlane_b32 s10, v0",
+             "s_cmp_eq_u32 s10, 0", "s_cbranch_scc1 1", "s_barrier", *EPILOGUE]  # fmt: skip
+    checks = Checks(same_barrier=False)
+    careful, _ = _outcome(lines, False, checks=checks)
+    actual, in_step = _outcome(lines, True, checks=checks)
+    assert actual == careful and in_step
+    assert careful.output == np.arange(1000, 1768, dtype=np.uint32).tobytes()
 
 
 def test_errors_are_those_of_the_schedule() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import struct
 
+import msgpack
 import numpy as np
 import pytest
 
@@ -30,6 +31,48 @@ def test_unknown_arch() -> None:
     host[:6], host[18] = b"\x7fELF\x02\x01", 62
     with pytest.raises(CodeObjectError, match="supported"):
         parse(bytes(host))
+
+
+def _hand_written(kernarg_size: int, symbol_size: int) -> bytes:
+    """A code object whose code section is 8 instructions, with the kernel at the third."""
+    tool = LlvmMc.from_environment()
+    code = tool.assemble(["s_nop 1"] * 7 + ["s_endpgm"], "gfx942")
+    metadata = msgpack.packb(
+        {"amdhsa.kernels": [{".symbol": "k.kd", ".kernarg_segment_size": 352}]}
+    )
+    note = struct.pack("<III", 7, len(metadata), 32) + b"AMDGPU\0\0" + metadata
+    note += bytes(-len(note) % 4)
+    descriptor = bytearray(64)
+    struct.pack_into("<I", descriptor, 8, kernarg_size)
+    struct.pack_into("<q", descriptor, 16, 0x1000 + 8 - 0x400)  # code from the descriptor
+    names = b"\0k\0k.kd\0"
+    symbols = bytes(24)
+    symbols += struct.pack("<IBBHQQ", 1, 0x12, 0, 3, 0x1008, symbol_size)
+    symbols += struct.pack("<IBBHQQ", 3, 0x11, 0, 2, 0x400, 64)
+    # Section: type, flags (allocated, executed), address, contents, link, entry size.
+    sections = [
+        (0, 0, 0, b"", 0, 0), (7, 2, 0x200, note, 0, 0), (1, 2, 0x400, bytes(descriptor), 0, 0),
+        (1, 6, 0x1000, code, 0, 0), (2, 0, 0, symbols, 5, 24), (3, 0, 0, names, 0, 0),
+    ]  # fmt: skip
+    body, headers = b"", b""
+    for kind, flags, address, data, link, entry in sections:
+        headers += struct.pack("<IIQQQQIIQQ", 0, kind, flags, address, 64 + len(body), len(data),
+                               link, 0, 4, entry)  # fmt: skip
+        body += data + bytes(-len(data) % 8)
+    head = b"\x7fELF\x02\x01\x01\x40\x03".ljust(16, b"\0")
+    head += struct.pack("<HHIQQQIHHHHHH", 3, 224, 1, 0, 0, 64 + len(body), 0x4C, 64, 0, 0, 64,
+                        len(sections), 5)  # fmt: skip
+    return head + body + headers
+
+
+@pytest.mark.parametrize(
+    ("kernarg_size", "symbol_size", "expected"), [(0, 0, (352, 24)), (16, 8, (16, 8))]
+)
+def test_sizes_that_a_code_object_leaves_out(
+    kernarg_size: int, symbol_size: int, expected: tuple[int, int]
+) -> None:
+    kernel = parse(_hand_written(kernarg_size, symbol_size)).kernel("k")
+    assert (kernel.descriptor.kernarg_size, len(kernel.code)) == expected
 
 
 def test_schedules_by_name() -> None:

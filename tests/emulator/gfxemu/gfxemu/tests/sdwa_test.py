@@ -23,9 +23,11 @@ from gfxemu.tests.vector_float_test import _BINARY as FLOAT_BINARY
 from gfxemu.tests.vector_integer_test import _BINARY as INTEGER_BINARY
 from gfxemu.tests.vector_integer_test import _UNARY as INTEGER_UNARY
 from gfxemu.tests.vector_lanes_test import _INTEGER as RELATIONS
+from gfxemu.wave import EXEC, VCC
 
 _SELECTORS = ["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"]
-_NO_SDWA = ("v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32", "v_bcnt_u32_b32", "v_bfm_b32")
+_NO_SDWA = ("v_add_i32", "v_sub_i32", "v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32",
+            "v_bcnt_u32_b32", "v_bfm_b32")  # fmt: skip
 _FLOATS = ("v_add_f32", "v_sub_f32", "v_mul_f32", "v_max_f32", "v_min_f32")
 
 
@@ -153,13 +155,14 @@ def _cases() -> list[VectorCase]:
 _CASES = _cases()
 _COMPARES = [
     (
-        f"v_cmp_{r}_{t}_sdwa vcc, {'sext(v1)' if t[0] == 'i' else 'v1'}, v2 "
+        f"{name}_{r}_{t}_sdwa vcc, {'sext(v1)' if t[0] == 'i' else 'v1'}, v2 "
         f"src0_sel:{a} src1_sel:{b}",
         r,
         t,
         a,
         b,
     )
+    for name in ("v_cmp", "v_cmpx")
     for i, r in enumerate(RELATIONS)
     for j, t in enumerate(("u32", "i32", "u16", "i16"))
     for a, b in [(_SELECTORS[(i + j) % 7], _SELECTORS[(i * 2 + j + 1) % 7])]
@@ -200,7 +203,8 @@ def test_compare(line: str, relation: str, kind: str, a_sel: str, b_sel: str) ->
             )
             for x, y, on in zip(a, b, active(exec_mask), strict=True)
         ]
-        assert get_mask(wave, 106) == wanted
+        assert get_mask(wave, VCC) == wanted
+        assert get_mask(wave, EXEC) == (wanted if "cmpx" in line else active(exec_mask))
 
 
 @pytest.mark.parametrize("exec_mask", MASKS)
@@ -212,7 +216,7 @@ def test_select(exec_mask: int) -> None:
     set_vector(wave, 1, a)
     set_vector(wave, 2, b)
     set_vector(wave, 10, [old] * TOTAL)
-    wave.write64(106, choice)
+    wave.write64(VCC, choice)
     BENCH.run(_SELECT, wave)
     for lane, (value, on) in enumerate(zip(get_vector(wave, 10), active(exec_mask), strict=True)):
         chosen = b[lane] >> 16 if choice >> lane % 64 & 1 else a[lane] >> 8 & 0xFF

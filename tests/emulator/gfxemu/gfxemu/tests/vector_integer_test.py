@@ -41,6 +41,8 @@ _BINARY = {
     "v_add_u32": lambda a, b: a + b,
     "v_sub_u32": lambda a, b: a - b,
     "v_subrev_u32": lambda a, b: b - a,
+    "v_add_i32": lambda a, b: s32(a) + s32(b),
+    "v_sub_i32": lambda a, b: s32(a) - s32(b),
     "v_and_b32": lambda a, b: a & b,
     "v_or_b32": lambda a, b: a | b,
     "v_xor_b32": lambda a, b: a ^ b,

@@ -30,7 +30,7 @@ from gfxemu.tests.exact import (
     M32,
     signed,
 )
-from gfxemu.wave import M0, VCC
+from gfxemu.wave import EXEC, M0, VCC
 
 _INTEGER = {
     "eq": lambda a, b: a == b,
@@ -39,11 +39,14 @@ _INTEGER = {
     "le": lambda a, b: a <= b,
     "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b,
+    "f": lambda a, b: False,
+    "t": lambda a, b: True,
 }
 # The answers of each relation for less, equal, greater, unordered.
 _FLOAT = {
     "eq": "=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lg": "<>", "o": "<=>", "u": "u",
     "neq": "<>u", "nlt": "=>u", "nle": ">u", "ngt": "<=u", "nge": "<u", "nlg": "=u",
+    "f": "", "tru": "<=>u",
 }  # fmt: skip
 _BITS = {"u16": 16, "i16": 16, "u32": 32, "i32": 32, "u64": 64, "i64": 64}
 _FORMS = {"f16": (F16, EDGE_F16), "f32": (F32, EDGE_F32), "f64": (F64, EDGE_F64)}
@@ -51,15 +54,18 @@ _FORMS = {"f16": (F16, EDGE_F16), "f32": (F32, EDGE_F32), "f64": (F64, EDGE_F64)
 
 def _line(name: str) -> str:
     wide = name.endswith("64")
-    return f"{name}_e64 s[40:41], {'v[2:3], v[4:5]' if wide else 'v2, v4'}"
+    second = "v4" if "class" in name or not wide else "v[4:5]"
+    return f"{name}_e64 s[40:41], {'v[2:3]' if wide else 'v2'}, {second}"
 
 
-_INTEGER_NAMES = [f"v_cmp_{r}_{t}" for r in _INTEGER for t in _BITS]
-_FLOAT_NAMES = [f"v_cmp_{r}_{t}" for r in _FLOAT for t in _FORMS]
+_PREFIXES = ("v_cmp", "v_cmpx")
+_INTEGER_NAMES = [f"{p}_{r}_{t}" for p in _PREFIXES for r in _INTEGER for t in _BITS]
+_FLOAT_NAMES = [f"{p}_{r}_{t}" for p in _PREFIXES for r in _FLOAT for t in _FORMS]
+_CLASS_NAMES = [f"{p}_class_{t}" for p in _PREFIXES for t in _FORMS]
 _SWAPS = ["v_permlane32_swap_b32 v2, v4", "v_permlane16_swap_b32 v2, v4"]
 BENCH = Bench(
-    [_line(n) for n in [*_INTEGER_NAMES, *_FLOAT_NAMES]]
-    + ["v_cmp_class_f32 s[40:41], v2, v4", "v_cmp_gt_i32_e32 vcc, s12, v4",
+    [_line(n) for n in [*_INTEGER_NAMES, *_FLOAT_NAMES, *_CLASS_NAMES]]
+    + ["v_cmp_gt_i32_e32 vcc, s12, v4",
        "v_cmp_lt_f32_e64 s[40:41], |v2|, -v4", "v_readfirstlane_b32 s10, v2",
        "v_readlane_b32 s10, v2, s4", "v_readlane_b32 s10, v2, 63", "v_writelane_b32 v2, s10, m0",
        "v_writelane_b32 v2, 17, 5", "v_swap_b32 v2, v4"]
@@ -81,10 +87,11 @@ def _check(name: str, pool: list[int], bits: int, expected) -> None:
             set_vector(wave, 4, [b for _, b in chunk], max(bits, 32))
             wave.write64(40, 0xFFFF_FFFF_FFFF_FFFF)
             BENCH.run(_line(name), wave)
-            result = get_mask(wave, 40)
+            result, enabled = get_mask(wave, 40), get_mask(wave, EXEC)
             for lane, on in enumerate(active(exec_mask)):
                 wanted = int(on and expected(*chunk[lane]))
                 assert result[lane] == wanted, (name, [hex(x) for x in chunk[lane]], lane)
+                assert enabled[lane] == (wanted if "cmpx" in name else on)
 
 
 @pytest.mark.parametrize("name", _INTEGER_NAMES)
@@ -123,15 +130,32 @@ def test_compare_with_modifiers_and_scalars() -> None:
     assert get_mask(wave, VCC) == [int(i < 5) for i in range(TOTAL)]
 
 
-def test_class() -> None:
-    classes = [0x7F800001, 0x7FC00000, 0xFF800000, 0xBF800000, 0x80000001, 0x80000000,
-               0x00000000, 0x007FFFFF, 0x3F800000, 0x7F800000]  # fmt: skip
+# A member of each class, in the order of their bits: signalling and quiet NaN, negative infinity,
+# normal, denormal and zero, then the positive ones from zero up.
+_CLASSES = {
+    "f16": [0x7C01, 0x7E00, 0xFC00, 0xBC00, 0x8001, 0x8000, 0x0000, 0x03FF, 0x3C00, 0x7C00],
+    "f32": [0x7F800001, 0x7FC00000, 0xFF800000, 0xBF800000, 0x80000001, 0x80000000,
+            0x00000000, 0x007FFFFF, 0x3F800000, 0x7F800000],
+    "f64": [0x7FF0000000000001, 0x7FF8000000000000, 0xFFF0000000000000, 0xBFF0000000000000,
+            0x8000000000000001, 0x8000000000000000, 0x0000000000000000, 0x000FFFFFFFFFFFFF,
+            0x3FF0000000000000, 0x7FF0000000000000],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("exec_mask", MASKS)
+@pytest.mark.parametrize("name", _CLASS_NAMES)
+def test_class(name: str, exec_mask: int) -> None:
+    kind = name.rpartition("_")[2]
+    members, on = _CLASSES[kind], active(exec_mask)
     for wanted in range(10):
-        wave = make_wave()
-        set_vector(wave, 2, [classes[i % 10] for i in range(TOTAL)])
+        wave = make_wave(exec_mask)
+        bits = max(_FORMS[kind][0].width, 32)
+        set_vector(wave, 2, [members[i % 10] for i in range(TOTAL)], bits)
         set_vector(wave, 4, [1 << wanted] * TOTAL)
-        BENCH.run("v_cmp_class_f32 s[40:41], v2, v4", wave)
-        assert get_mask(wave, 40) == [int(i % 10 == wanted) for i in range(TOTAL)]
+        BENCH.run(_line(name), wave)
+        result = [int(on[i] and i % 10 == wanted) for i in range(TOTAL)]
+        assert get_mask(wave, 40) == result
+        assert get_mask(wave, EXEC) == (result if "cmpx" in name else on)
 
 
 @pytest.mark.parametrize("exec_mask", [*MASKS, 0, 1 << 63, 0x30])
