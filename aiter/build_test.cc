@@ -212,7 +212,7 @@ TEST(BuildTest, EveryRowCanBeLaunchedOnEveryArch) {
       const Row& row = table.row(i);
       // There for both types, whichever the variant set has.
       if (row.traits.kind == kernels::Kind::kSumHeads || !can_be_asked_for(row)) continue;
-      // The masked row stands in for it: see make_request.
+      // The masked row stands in for it: see passes/backward.
       if (row.traits.kind == kernels::Kind::kBwdDqDkDv && row.traits.group_mode &&
           !row.traits.mask) {
         continue;

@@ -1,7 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The C ABI: reads the caller's structs, has them validated, and hands the problem over to the CPU
-// reference, or to dispatch and launch. Nothing is thrown from here.
+// The C ABI: has the caller's structs read by the pass that they are for, and hands the problem
+// over to the pass's computation on the CPU, or to dispatch and launch. Nothing is thrown from
+// here.
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -9,21 +10,17 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "aiter/attention/abi.h"
 #include "aiter/attention/code_object.h"
 #include "aiter/attention/dispatch.h"
-#include "aiter/attention/error.h"
 #include "aiter/attention/explain.h"
 #include "aiter/attention/kernel_list.h"
 #include "aiter/attention/launch.h"
-#include "aiter/attention/reference/reference.h"
-#include "aiter/attention/validate.h"
-#include "aiter/attention/validate_memory.h"
-#include "aiter/attention/workspace.h"
+#include "aiter/attention/passes/passes.h"
+#include "aiter/attention/problem/error.h"
+#include "aiter/attention/problem/memory.h"
 #include "aiter/attn.h"
 #include "aiter/runtime/call.h"
 #include "aiter/runtime/driver/driver.h"
@@ -35,14 +32,18 @@
 #include "kernels/archs/archs.h"
 #include "kernels/launch_table/launch_table.h"
 
+template <>
+struct AITER_ATTN_NAMESPACE::runtime::AbiStruct<attn_kernel_info_t> {
+  static constexpr const char* kName = "attn_kernel_info_t";
+  static constexpr size_t kLeast = 120;
+};
+
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
 
 using kernels::launch_table;
 using kernels::LaunchTable;
-using runtime::AbiStruct;
 using runtime::check_struct;
-using runtime::read_struct;
 using runtime::require_place;
 using runtime::write_struct;
 
@@ -63,67 +64,33 @@ attn_status answer_with_text(const char** text, Body&& body) noexcept {
   });
 }
 
-template <typename Args>
-void require_zero(const char* field, uint32_t value) {
-  if (value == 0) return;
-  fail(Status::kAbiMismatch, AbiStruct<Args>::kName, ".", field, " is ", value,
-       ", but must be 0: zero the struct before you fill it in");
-}
-
 // A problem of which all is valid.
-Problem checked(Problem p, Pointers pointers) {
-  p.most_parts = most_parts(launch_table(), p);
+template <typename Args>
+Problem checked(const Args* given, Pointers pointers) {
+  Problem p = read(given, pointers);
+  p.most_parts = p.pass->most_parts(launch_table(), p);
   validate_memory(p, pointers);
   return p;
 }
 
-// Of args that have a problem alone.
+// Of the passes of a call, in the order in which they are computed.
 template <typename Args>
-Problem read(const Args* given, Pointers pointers) {
-  const Args args = read_struct(given);
-  require_zero<Args>("reserved", args.reserved);
-  if constexpr (std::is_same_v<Args, attn_bwd_args>) {
-    require_zero<Args>("reserved2", args.reserved2);
-  }
-  return checked(validated(args, read_struct(args.problem), pointers), pointers);
-}
-
-template <typename Args>
-Problem read_with_cache(const Args* given, Pointers pointers) {
-  const Args args = read_struct(given);
-  require_zero<Args>("reserved", args.reserved);
-  const attn_problem problem = read_struct(args.problem);
-  const attn_kvcache cache = read_struct(args.cache);
-  require_zero<attn_kvcache>("reserved", cache.reserved);
-  return checked(validated(args, problem, cache, pointers), pointers);
-}
-
-Problem read(const attn_append_kv_args* given, Pointers pointers) {
-  return read_with_cache(given, pointers);
-}
-
-Problem read(const attn_kvcache_fwd_args* given, Pointers pointers) {
-  return read_with_cache(given, pointers);
-}
-
-// The passes of a call, in the order in which they are computed.
-template <typename Args>
-std::vector<Problem> passes(const Args* given, Pointers pointers) {
-  return {read(given, pointers)};
+std::vector<Problem> problems_of(const Args* given, Pointers pointers) {
+  return {checked(given, pointers)};
 }
 
 template <>
-std::vector<Problem> passes(const attn_kvcache_fwd_args* given, Pointers pointers) {
+std::vector<Problem> problems_of(const attn_kvcache_fwd_args* given, Pointers pointers) {
   const attn_kvcache_fwd_args args = read_struct(given);
-  if (!args.append) return {read(given, pointers)};
+  if (!args.append) return {checked(given, pointers)};
   // First: it has the lengths that the caller counts from.
-  const Problem append = read(args.append, pointers);
-  const Problem attention = read(given, pointers);
+  const Problem append = checked(args.append, pointers);
+  const Problem attention = checked(given, pointers);
   if (read_struct(args.append).problem != args.problem) {
     fail(Status::kInvalidArgument, Field("append.problem"),
          " is another than the call's problem: pass the same pointer");
   }
-  if (pointers == Pointers::kRequired) validate_appended(append, attention);
+  if (pointers == Pointers::kRequired) validate_ahead(append, attention);
   return {append, attention};
 }
 
@@ -149,34 +116,20 @@ Plan complete_plan(const Request& request) {
   return plan;
 }
 
-void compute_on_cpu(const Problem& p) {
-  switch (p.direction) {
-    case Direction::kForward:
-    case Direction::kKvcacheForward:
-      return reference_fwd(p);
-    case Direction::kBackward:
-      return reference_bwd(p);
-    case Direction::kAppendKv:
-      return reference_append_kv(p);
-    case Direction::kDropoutMask:
-      return reference_dropout_mask(p);
-  }
-}
-
 void compute_on_gpu(const std::vector<Problem>& problems) {
   runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
   std::string arch;  // asked for where a kernel is
   std::vector<Plan> plans;
   for (const Problem& p : problems) {
     Plan& plan = plans.emplace_back();
-    if (!has_work(p)) continue;
+    if (!p.pass->has_work(p)) continue;
     if (arch.empty()) arch = driver.arch(p.device_id);
     plan = complete_plan(request_for(p, arch));
     require_alignment(launch_table(), p, plan);
   }
   for (size_t i = 0; i < problems.size(); ++i) {
     const Problem& p = problems[i];
-    if (has_work(p)) {
+    if (p.pass->has_work(p)) {
       launch(launch_table(), p, plans[i], launch_table().find_arch(arch), driver,
              runtime::library_loader());
     } else {
@@ -189,9 +142,9 @@ void compute_on_gpu(const std::vector<Problem>& problems) {
 template <typename Args>
 attn_status run(const Args* given) {
   return guarded([&] {
-    const std::vector<Problem> problems = passes(given, Pointers::kRequired);
+    const std::vector<Problem> problems = problems_of(given, Pointers::kRequired);
     if (problems[0].device_type != ATTN_DEVICE_CPU) return compute_on_gpu(problems);
-    for (const Problem& p : problems) compute_on_cpu(p);
+    for (const Problem& p : problems) p.pass->compute(p);
   });
 }
 
@@ -220,8 +173,8 @@ attn_status plan(const Args* given, const char* arch, uint32_t* kernels, uint32_
     const uint32_t room = kernels ? *count : 0;
     *count = 0;
     std::vector<uint32_t> planned;
-    for (const Problem& problem : passes(given, Pointers::kIgnored)) {
-      if (problem.device_type == ATTN_DEVICE_CPU || !has_work(problem)) continue;
+    for (const Problem& problem : problems_of(given, Pointers::kIgnored)) {
+      if (problem.device_type == ATTN_DEVICE_CPU || !problem.pass->has_work(problem)) continue;
       const std::string planned_arch = arch_for(problem, arch);
       const auto arch_index = static_cast<uint32_t>(launch_table().find_arch(planned_arch));
       for (const Step& step : complete_plan(request_for(problem, planned_arch))) {
@@ -241,15 +194,14 @@ attn_status plan(const Args* given, const char* arch, uint32_t* kernels, uint32_
 template <typename Args>
 attn_status explain_to(const Args* given, const char* arch, const char** text) {
   return answer_with_text(text, [&] {
-    const std::vector<Problem> problems = passes(given, Pointers::kIgnored);
+    const std::vector<Problem> problems = problems_of(given, Pointers::kIgnored);
     if (problems[0].device_type == ATTN_DEVICE_CPU) {
       return std::string("CPU reference: serves every valid problem\n");
     }
     std::string answer;
     for (const Problem& problem : problems) {
-      if (!has_work(problem)) {
-        answer += is_append(problem) ? "no kernel: nothing is appended or rotated\n"
-                                     : "no kernel: without queries or keys, outputs are filled\n";
+      if (!problem.pass->has_work(problem)) {
+        answer += problem.pass->idle;
         continue;
       }
       const std::string planned_arch = arch_for(problem, arch);
@@ -265,8 +217,8 @@ attn_status workspace_size_of(const Args* given, uint64_t* bytes) {
   return guarded([&] {
     require_place(bytes, "bytes", "size");
     *bytes = 0;
-    const Problem problem = read(given, Pointers::kIgnored);
-    if (problem.device_type != ATTN_DEVICE_CPU) *bytes = workspace_size(problem);
+    const Problem problem = checked(given, Pointers::kIgnored);
+    if (problem.device_type != ATTN_DEVICE_CPU) *bytes = problem.pass->workspace_size(problem);
   });
 }
 

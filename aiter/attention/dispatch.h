@@ -7,24 +7,27 @@
 // the padded form is built, and gives up if the first bucket has no match; here a padded instance
 // serves every length, and larger buckets are tried. Where upstream selects an instance, it is the
 // one selected here: of those that serve, the one with the fewest bounds checks that the problem
-// does not need, and the first of equals. One problem is another on purpose: see make_request.
+// does not need, and the first of equals. One problem is another on purpose: see
+// passes/backward.
 //
 // The table's index finds the few instances that differ in bounds checks only, so the time does not
 // grow with the table.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-#include "aiter/attention/problem.h"
+#include "aiter/attention/problem/pass.h"
+#include "aiter/attention/problem/problem.h"
 #include "kernels/launch_table/launch_table.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
-// What a problem asks of the instances of its direction.
+// What a problem asks of the instances of its pass.
 struct Request {
-  Direction direction;
+  const Pass* pass;
   kernels::Traits traits;  // those that are matched exactly; each kind is asked for those it has
   int32_t head_size_qk;
   int32_t head_size_v;
@@ -45,6 +48,7 @@ struct Request {
   std::string_view arch;
 };
 
+// fp8 is one dtype of the table: the kernels for an arch compute with the arch's own format.
 Request make_request(const Problem& problem, std::string_view arch);
 
 // Why an instance does not serve a request.
@@ -78,8 +82,7 @@ struct Step {
   const kernels::Row* row;
 };
 
-// The kernels of a pass in the order of their launches. Backward with shared key heads ends with
-// two sums: of dk, and of dv; and where dbias is summed, with one of that.
+// The kernels of a pass in the order of their launches.
 struct Plan {
   kernels::Kind main = {};  // the kernel that does most of the work
   std::array<Step, 6> steps;
@@ -97,15 +100,34 @@ struct Plan {
   bool is_complete() const;
 };
 
-// Where the plan is not complete, the kinds without a row are what the largest bucket lacks.
-Plan dispatch(const kernels::LaunchTable& table, const Request& request);
+// The pass's plan.
+inline Plan dispatch(const kernels::LaunchTable& table, const Request& request) {
+  return request.pass->plan(table, request);
+}
 
-// A problem's most_parts: what its direction needs, or what the kernels of this build do.
-int64_t most_parts(const kernels::LaunchTable& table, const Problem& problem);
+// ---- for passes
 
-// Results that a workspace keeps apart at most, whatever the arch: sums of dq, one per tile of
-// keys, of a deterministic backward pass; parts of the keys of a cache; a spare lse. 0: none, or no
-// instance serves the request on any arch.
+// The kernels of one way to compute something, in the order of their launches; of all of them there
+// are the same buckets.
+struct KernelSequence {
+  kernels::Kind main;
+  kernels::Kind kinds[3];
+  size_t count;
+};
+
+// Of the first bucket that has all of them.
+Plan plan_kernels(const kernels::LaunchTable& table, const KernelSequence& sequence,
+                  const Request& request);
+
+// An instance of a kind that knows no head size; NULL: none serves.
+const kernels::Row* pick_kernel(const kernels::LaunchTable& table, kernels::Kind kind,
+                                const Request& request);
+
+// The most of Pass::parts over all archs of the table.
 int64_t most_parts(const kernels::LaunchTable& table, Request request);
+
+inline int64_t tiles(int64_t length, uint16_t tile) {
+  return tile == 0 ? 1 : (length + tile - 1) / tile;
+}
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "aiter/attention/explain.h"
+#include "aiter/attention/passes/passes.h"
 #include "aiter/attn.h"
 #include "kernels/archs/archs.h"
 #include "tests/support/attention/problems.h"
@@ -31,10 +32,10 @@ using ::testing::HasSubstr;
 float some_lse;
 
 // Forward with a mask and lse, or backward of it; 256 x 256, head size 128, bf16, batch mode.
-Request request(Direction direction = Direction::kForward) {
+Request request(const Pass& pass = forward_pass()) {
   Problem p = {};
   static_cast<attn_problem&>(p) = make_problem(Shape{1, 4, 4, 256, 256, 128, 128}, ATTN_DTYPE_BF16);
-  p.direction = direction;
+  p.pass = &pass;
   p.mask = ATTN_MASK_BOTTOM_RIGHT;
   p.lse = &some_lse;
   return make_request(p, "gfx942");
@@ -76,13 +77,13 @@ TEST(DispatchTest, SmallestBucketFirst) {
 
 // Multiples of the tiles, where nothing but the padded instance is there.
 TEST(DispatchTest, APaddedInstanceServesMultiples) {
-  EXPECT_THAT(chosen(request(Direction::kBackward)),
+  EXPECT_THAT(chosen(request(backward_pass())),
               ElementsAre("dot_do_o_d128_bf16_batch", "dq_dk_dv_d128_bf16_batch_mask",
                           "convert_dq_d128_bf16_batch"));
 }
 
 TEST(DispatchTest, BackwardKernelsComeFromOneBucket) {
-  Request r = request(Direction::kBackward);
+  Request r = request(backward_pass());
   r.head_size_v = 64;
   EXPECT_THAT(chosen(r),
               ElementsAre("dot_do_o_d128_bf16_batch_pd", "dq_dk_dv_d128_bf16_batch_mask_pd",
@@ -91,13 +92,13 @@ TEST(DispatchTest, BackwardKernelsComeFromOneBucket) {
 
 // The 64 bucket has no padded heads in backward: 56 is served by 128.
 TEST(DispatchTest, LargerBucketsAreTried) {
-  Request r = request(Direction::kBackward);
+  Request r = request(backward_pass());
   r.head_size_qk = r.head_size_v = 56;
   EXPECT_EQ(chosen(r)[1], "dq_dk_dv_d128_bf16_batch_mask_pd");
 }
 
 TEST(DispatchTest, SharedKeyHeadsAreSummedTwice) {
-  Request r = request(Direction::kBackward);
+  Request r = request(backward_pass());
   r.sum_heads = true;
   const std::vector<std::string> names = chosen(r);
   ASSERT_EQ(names.size(), 5u);
@@ -106,7 +107,7 @@ TEST(DispatchTest, SharedKeyHeadsAreSummedTwice) {
 }
 
 TEST(DispatchTest, OneKernelMakesAllDropoutMasks) {
-  Request r = request(Direction::kDropoutMask);
+  Request r = request(dropout_mask_pass());
   for (const int32_t size : {8, 64, 500}) {
     r.head_size_qk = r.head_size_v = size;
     EXPECT_THAT(chosen(r), ElementsAre("attn_dropout_mask_u8"));
@@ -115,7 +116,7 @@ TEST(DispatchTest, OneKernelMakesAllDropoutMasks) {
 }
 
 TEST(DispatchTest, ASumOfTheBiassGradientIsTheLast) {
-  Request r = request(Direction::kBackward);
+  Request r = request(backward_pass());
   r.sum_bias = true;
   EXPECT_EQ(chosen(r).size(), 4u);
   EXPECT_EQ(chosen(r)[3], "attn_sum_heads_bf16");
@@ -149,7 +150,7 @@ Request cache_request(int32_t page_size = 0) {
   static constexpr int32_t kLengths[2] = {};
   Problem p = {};
   static_cast<attn_problem&>(p) = make_problem(Shape{2, 8, 4, 1, 4096, 64, 64}, ATTN_DTYPE_FP16);
-  p.direction = Direction::kKvcacheForward;
+  p.pass = &kvcache_pass();
   p.lse = &some_lse;
   p.cache.page_size = page_size;
   p.cache.seqlens_k = kLengths;
@@ -280,7 +281,7 @@ TEST(DispatchTest, RefusalsNameTheNearestAndWhatIsThere) {
   r.head_size_qk = 100;
   EXPECT_THAT(refusal(r), HasSubstr("is for head sizes in multiples of 8 (q, k) and 8 (v)"));
 
-  r = request(Direction::kBackward);
+  r = request(backward_pass());
   r.head_size_qk = 200;
   EXPECT_THAT(refusal(r), HasSubstr("no bwd_dot_do_o, bwd_dq_dk_dv, bwd_convert_dq kernel"));
 
@@ -331,29 +332,24 @@ constexpr Unserved kUnserved[] = {
      [](Request* r) { r->traits.dtype = kernels::Dtype::kFp8, r->traits.dropout = true; }, nullptr},
     {"backward of head size 96 and dropout",
      [](Request* r) {
-       r->direction = Direction::kBackward, r->head_size_qk = r->head_size_v = 96;
+       r->pass = &backward_pass(), r->head_size_qk = r->head_size_v = 96;
        r->traits.dropout = r->traits.deterministic = true;
      },
      "te"},
     {"a cache in bf16",
-     [](Request* r) {
-       r->direction = Direction::kKvcacheForward, r->traits.logits_soft_cap = true;
-     },
-     "inference"},
+     [](Request* r) { r->pass = &kvcache_pass(), r->traits.logits_soft_cap = true; }, "inference"},
     {"a cache in pages that no tile of keys fills",
-     [](Request* r) {
-       r->direction = Direction::kKvcacheForward, r->traits.paged_kv = true, r->page_size = 48;
-     },
+     [](Request* r) { r->pass = &kvcache_pass(), r->traits.paged_kv = true, r->page_size = 48; },
      nullptr},
     {"a cache with a bias",
      [](Request* r) {
-       r->direction = Direction::kKvcacheForward;
+       r->pass = &kvcache_pass();
        r->traits.bias = kernels::Bias::kElementwise;
      },
      "full"},
     {"what appends, with rotation",
      [](Request* r) {
-       r->direction = Direction::kAppendKv, r->seqlen_new = 1;
+       r->pass = &append_pass(), r->seqlen_new = 1;
        r->traits.rotary = kernels::Rotary::kInterleaved;
        r->head_size_qk = r->head_size_v = 256;
      },

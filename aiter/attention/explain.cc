@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "aiter/attention/code_object.h"
-#include "aiter/attention/error.h"
+#include "aiter/attention/problem/error.h"
 #include "aiter/attention/published.h"
 #include "kernels/archs/archs.h"
 #include "kernels/published_sets/published_sets.h"
@@ -37,22 +37,6 @@ std::string head_size_text(int32_t qk, int32_t v) {
   return qk == v ? concat("head size ", qk) : concat("head sizes ", qk, " (q, k) and ", v, " (v)");
 }
 
-const char* name_of(Direction direction) {
-  switch (direction) {
-    case Direction::kForward:
-      return "forward";
-    case Direction::kBackward:
-      return "backward";
-    case Direction::kAppendKv:
-      return "append";
-    case Direction::kDropoutMask:
-      return "dropout mask";
-    case Direction::kKvcacheForward:
-      break;
-  }
-  return "forward over a cache";
-}
-
 std::string describe(const Request& r, const Plan& plan) {
   std::vector<std::string> parts = {name_of(r.traits.dtype),
                                     head_size_text(r.head_size_qk, r.head_size_v)};
@@ -75,11 +59,8 @@ std::string describe(const Request& r, const Plan& plan) {
   if (r.page_size != 0) parts.push_back(concat("pages of ", r.page_size));
   const int32_t splits = std::max(plan.splits, r.splits);
   if (splits > 1) parts.push_back(concat(splits, " splits"));
-  if (r.direction == Direction::kAppendKv) {
-    parts.push_back(concat(r.seqlen_new, " new keys, ", r.seqlen_q, " queries"));
-  } else {
-    parts.push_back(concat("seqlen ", r.seqlen_q, " x ", r.seqlen_k));
-  }
+  const std::string lengths = r.pass->lengths(r);
+  parts.push_back(lengths.empty() ? concat("seqlen ", r.seqlen_q, " x ", r.seqlen_k) : lengths);
   return join(parts) + concat(", on ", r.arch);
 }
 
@@ -151,7 +132,7 @@ std::string explain_step(const LaunchTable& table, const Row& chosen, const Requ
 }  // namespace
 
 std::string explain(const LaunchTable& table, Request request, const Plan& plan) {
-  std::string text = concat(name_of(request.direction), ": ", describe(request, plan), "\n");
+  std::string text = concat(request.pass->name, ": ", describe(request, plan), "\n");
   request.traits.lse |= plan.spare_lse;
   const Row* previous = nullptr;
   for (const Step& step : plan) {
@@ -217,12 +198,11 @@ std::string explain_unserved(const LaunchTable& table, const Request& request, c
     text += concat(" In the build: ", join(dtypes), "; head sizes up to ", join(sizes), "; ",
                    join(modes), " mode; ", join(built), ".");
   }
-  if (request.direction == Direction::kForward) {
-    Request with_spare_lse = request;
-    with_spare_lse.spare_lse = !request.traits.lse;
-    if (dispatch(table, with_spare_lse).is_complete()) {
-      text += " With a workspace of attn_fwd_workspace_size bytes a kernel with lse serves it.";
-    }
+  Request with_spare_lse = request;
+  with_spare_lse.spare_lse = !request.traits.lse;
+  if (dispatch(table, with_spare_lse).is_complete()) {
+    text += concat(" With a workspace of ", request.pass->workspace_function,
+                   " bytes a kernel with lse serves it.");
   }
   text += concat(" Built with --//kernels:variants=", table.variant_set());
   const std::string_view wider = smallest_published_set(request, plan);

@@ -8,14 +8,11 @@
 #include <vector>
 
 #include "aiter/attention/code_object.h"
-#include "aiter/attention/error.h"
-#include "aiter/attention/workspace.h"
-#include "aiter/runtime/float8.h"
+#include "aiter/attention/problem/error.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
 
-using kernels::Kind;
 using kernels::LaunchArgs;
 using kernels::LaunchTable;
 using kernels::Row;
@@ -51,15 +48,6 @@ void zero(const Problem& p, const attn_tensor& t, const Extents& e, runtime::Dri
   }
 }
 
-template <typename T>
-T* at(void* base, const WorkspacePiece& piece) {
-  return reinterpret_cast<T*>(static_cast<char*>(base) + piece.offset);
-}
-
-attn_tensor contiguous(void* data, const Extents& e) {
-  return {data, e.seq * e.heads * e.head_size, e.heads * e.head_size, e.head_size};
-}
-
 kernels::Features features_of(const Problem& p) {
   kernels::Features f = {};
   if (p.bias == ATTN_BIAS_ELEMENTWISE) {
@@ -72,25 +60,11 @@ kernels::Features features_of(const Problem& p) {
     f.bias = p.alibi_slopes;
     f.bias_stride_seq = p.alibi_stride_batch;
   }
-  if (p.bias_grad) {
-    f.dbias = p.dbias.data;
-    f.dbias_stride_batch = p.dbias.stride_batch;
-    f.dbias_stride_head = p.dbias.stride_head;
-    f.dbias_stride_seq = p.dbias.stride_seq;
-  }
   f.logits_soft_cap = p.logits_soft_cap;
   f.p_drop = p.dropout_p;
   f.drop_seed = p.dropout_seed;
   f.drop_offset = p.dropout_offset;
   f.min_seqlen_q = p.min_seqlen_q;
-  if (is_fp8(p.dtype)) {
-    // Upstream's kernels round exp(score - greatest score), which is 1 at most, to fp8: as a
-    // multiple that uses all of its range. What they sum is not divided by that again.
-    f.scale_p = runtime::fp8_largest(p.dtype == ATTN_DTYPE_FP8_E4M3 ? runtime::Fp8::kE4m3
-                                                                    : runtime::Fp8::kE4m3Fnuz);
-    f.scale_o = static_cast<float>(output_scale(p) / f.scale_p);
-  }
-  f.dq_acc_stride_split = query_rows(p) * p.heads_q * p.head_size_qk;
   f.block_table = p.cache.block_table;
   f.block_table_stride = p.cache.block_table_stride;
   f.page_size = p.cache.page_size;
@@ -99,87 +73,15 @@ kernels::Features features_of(const Problem& p) {
   f.pages = p.cache.entries;
   f.page_indptr = p.cache.page_indptr;
   f.page_indices = p.cache.page_indices;
-  f.seqlen_new = p.seqlen_new;
-  f.k_new = p.k_new;
-  f.v_new = p.v_new;
-  f.rotary_size = p.rotary_size;
-  f.rotary_cos = p.rotary_cos;
-  f.rotary_sin = p.rotary_sin;
   return f;
 }
 
-// What the launch code of all kinds reads. With shared key heads dk and dv lie in the workspace,
-// with heads_q heads, until they are summed.
-LaunchArgs make_args(const Problem& p, const Plan& plan, const BwdWorkspace& layout) {
-  LaunchArgs args = {};
-  args.problem = p;
-  args.problem.softmax_scale = static_cast<float>(score_scale(p));
-  args.q = p.q, args.k = p.k, args.v = p.v, args.o = p.o, args.lse = p.lse, args.kept = p.kept;
-  if (plan.spare_lse) args.lse = static_cast<float*>(p.workspace);
-  args.features = features_of(p);
-  // A mask whose windows are open: ALiBi asks which diagonal it has.
-  if (p.mask == ATTN_MASK_NONE && p.bias == ATTN_BIAS_ALIBI) {
-    args.problem.mask = ATTN_MASK_BOTTOM_RIGHT;
-  }
-  if (has_cache(p) && !p.cu_seqlens_k) {
-    // Kernels in group mode add the start of a sequence to k and v, which in pages they do not use.
-    args.problem.cu_seqlens_k = p.cu_seqlens_q;
-  }
-  if (is_append(p) && !has_rotary(p)) {
-    // No query is touched; a workgroup is for a head of q, of which one per key head will do.
-    args.problem.seqlen_q = 0;
-    args.problem.heads_q = p.heads_k;
-  }
-  if (!is_backward(p)) return args;
-  args.dout = p.dout, args.dq = p.dq, args.dk = p.dk, args.dv = p.dv;
-  args.delta = at<float>(p.workspace, layout.delta);
-  args.dq_acc = at<float>(p.workspace, layout.dq_acc);
-  if (p.dbias_sums) {
-    const attn_tensor dscores = dbias_sum(p).dscores;
-    args.features.dbias = at<void>(p.workspace, layout.dscores);
-    args.features.dbias_stride_batch = dscores.stride_batch;
-    args.features.dbias_stride_head = dscores.stride_head;
-    args.features.dbias_stride_seq = dscores.stride_seq;
-  }
-  if (p.heads_q != p.heads_k) {
-    args.dk =
-        contiguous(at<void>(p.workspace, layout.dk), key_extents(p, p.heads_q, p.head_size_qk));
-    args.dv =
-        contiguous(at<void>(p.workspace, layout.dv), key_extents(p, p.heads_q, p.head_size_v));
-  }
-  return args;
-}
+}  // namespace
 
-// What is summed after the main kernel, in this order; each as its launch code reads it.
-std::vector<LaunchArgs> sums_of(const Problem& p, const LaunchArgs& main) {
-  std::vector<LaunchArgs> sums;
-  if (!is_backward(p)) return sums;
-  if (p.heads_q != p.heads_k) {
-    sums.assign(2, main);
-    sums[0].sum_from = main.dk, sums[0].sum_to = p.dk, sums[0].sum_head_size = p.head_size_qk;
-    sums[1].sum_from = main.dv, sums[1].sum_to = p.dv, sums[1].sum_head_size = p.head_size_v;
-  }
-  if (p.dbias_sums) {
-    // The kernel sums over the query heads of a key head. Here all scores that make one of dbias
-    // are such heads, and the keys are a head's size.
-    const DbiasSum sum = dbias_sum(p);
-    LaunchArgs& args = sums.emplace_back(main);
-    args.problem.mode = ATTN_MODE_BATCH;
-    args.problem.batch = static_cast<int32_t>(sum.kept.batch);
-    args.problem.seqlen_k = static_cast<int32_t>(sum.kept.seq);
-    args.problem.heads_k = static_cast<int32_t>(sum.kept.heads);
-    args.problem.heads_q = static_cast<int32_t>(sum.kept.heads * sum.group);
-    args.sum_from = {main.features.dbias, 0, 0, 0};
-    args.sum_to = p.dbias;
-    args.sum_head_size = p.seqlen_k;
-  }
-  return sums;
-}
-
-void launch_row(const LaunchTable& table, const Row& row, const LaunchArgs& args, int arch,
-                runtime::Driver& driver, runtime::Loader& loader) {
-  const char* const name = table.name(row).data();
-  const kernels::MakeLaunch make_launch = table.launch(row);
+void Queue::launch(const Step& step, const LaunchArgs& args) {
+  const Row& row = *step.row;
+  const char* const name = table_.name(row).data();
+  const kernels::MakeLaunch make_launch = table_.launch(row);
   if (!make_launch) {
     fail(Status::kInternal, name, " has launch code ", row.launch, ", which this build lacks: the ",
          "build mixes versions; build it anew");
@@ -194,24 +96,38 @@ void launch_row(const LaunchTable& table, const Row& row, const LaunchArgs& args
          "code makes ", made.kernarg_size, ": the build mixes versions; build it anew");
   }
   if (made.grid[0] == 0 || made.grid[1] == 0 || made.grid[2] == 0) return;
-  const kernels::CodeObjectRow& object = *table.object(row, arch);
+  const kernels::CodeObjectRow& object = *table_.object(row, arch_);
   const runtime::Function function =
-      loader.function(driver, args.problem.device_id, code_object_ref(table, object), name);
+      loader_.function(driver_, p_.device_id, code_object_ref(table_, object), name);
   const runtime::KernelLaunch launch = {{made.grid[0], made.grid[1], made.grid[2]},
                                         {object.block[0], object.block[1], object.block[2]},
                                         made.dynamic_lds,
                                         made.kernarg,
                                         made.kernarg_size};
-  driver.launch(function, name, launch, args.problem.stream);
+  driver_.launch(function, name, launch, p_.stream);
 }
 
-}  // namespace
+void Queue::zero(const attn_tensor& tensor, const Extents& extents) {
+  attention::zero(p_, tensor, extents, driver_);
+}
+
+LaunchArgs launch_args(const Problem& p) {
+  LaunchArgs args = {};
+  args.problem = p;
+  args.problem.softmax_scale = static_cast<float>(score_scale(p));
+  args.q = p.q, args.k = p.k, args.v = p.v, args.o = p.o, args.lse = p.lse;
+  args.features = features_of(p);
+  // A mask whose windows are open: ALiBi asks which diagonal it has.
+  if (p.mask == ATTN_MASK_NONE && p.bias == ATTN_BIAS_ALIBI) {
+    args.problem.mask = ATTN_MASK_BOTTOM_RIGHT;
+  }
+  return args;
+}
 
 void require_alignment(const LaunchTable& table, const Problem& p, const Plan& plan) {
   const Row& row = *plan.main_row();
-  for (const Operand& operand : Operands(p)) {
-    // The kernel that sums takes any.
-    if (p.dbias_sums && operand.tensor == &Problem::dbias) continue;
+  for (const Operand& operand : p.pass->operands(p)) {
+    if (operand.is_unaligned) continue;
     const auto element = static_cast<int64_t>(operand.element_size(p));
     const int64_t whole = kVectorBytes / element;
     int64_t elements;
@@ -243,43 +159,21 @@ void require_alignment(const LaunchTable& table, const Problem& p, const Plan& p
 
 void launch(const LaunchTable& table, const Problem& p, const Plan& plan, int arch,
             runtime::Driver& driver, runtime::Loader& loader) {
-  const BwdWorkspace layout = is_backward(p) ? bwd_workspace(p) : BwdWorkspace{};
-  LaunchArgs args = make_args(p, plan, layout);
-  if (plan.splits != 0) {
-    const KvcacheWorkspace parts = kvcache_workspace(p, plan.splits);
-    args.features.splits = plan.splits;
-    args.features.o_acc = at<float>(p.workspace, parts.o_acc);
-    args.features.lse_acc = at<float>(p.workspace, parts.lse_acc);
-  }
   const runtime::DeviceScope scope(driver, p.device_id);
-  const std::vector<LaunchArgs> sums = sums_of(p, args);
-  size_t summed = 0;
-  for (const Step& step : plan) {
-    if (step.kind == Kind::kBwdDqDkDv) {
-      // Tiles that the mask leaves out are not written.
-      if (p.bias_grad) {
-        const kernels::Features& f = args.features;
-        const attn_tensor dscores = {f.dbias, f.dbias_stride_batch, f.dbias_stride_seq,
-                                     f.dbias_stride_head};
-        zero(p, dscores, score_extents(p), driver);
-      }
-      driver.fill_words(args.dq_acc, 0, layout.dq_acc.size / sizeof(float), p.stream);
-    } else if (step.kind == Kind::kSumHeads) {
-      launch_row(table, *step.row, sums[summed++], arch, driver, loader);
-      continue;
-    }
-    launch_row(table, *step.row, args, arch, driver, loader);
-  }
+  Queue queue(table, p, arch, driver, loader);
+  p.pass->launch(p, plan, &queue);
 }
 
 void fill_outputs(const Problem& p, runtime::Driver& driver) {
-  if (is_append(p)) return;  // of a cache nothing is written
+  const Operands operands = p.pass->operands(p);
+  const auto is_written = [](const Operand& operand) { return operand.access == Access::kWritten; };
+  if (std::none_of(operands.begin(), operands.end(), is_written)) return;
   const runtime::DeviceScope scope(driver, p.device_id);
-  for (const Operand& operand : Operands(p)) {
-    if (operand.is_output) zero(p, p.*operand.tensor, operand.extents, driver);
+  for (const Operand& operand : operands) {
+    if (is_written(operand)) zero(p, p.*operand.tensor, operand.extents, driver);
   }
   const int64_t rows = query_rows(p) * p.heads_q;
-  if (!is_backward(p) && p.lse && rows != 0) {
+  if (p.pass->writes_lse && p.lse && rows != 0) {
     driver.fill_words(p.lse, kMinusInfinity, rows, p.stream);
   }
 }

@@ -15,8 +15,8 @@
 #include <memory>
 #include <thread>
 
-#include "aiter/attention/error.h"
-#include "aiter/attention/validate.h"
+#include "aiter/attention/passes/passes.h"
+#include "aiter/attention/problem/error.h"
 #include "aiter/attn.h"
 #include "aiter/runtime/library_store.h"
 #include "aiter/runtime/store/digest.h"
@@ -310,7 +310,7 @@ TEST(LaunchTest, BackwardInGroupMode) {
   const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
   EXPECT_EQ(launches.size(), 5u);
   expect_launch(launches[0], "dot_do_o_d64_bf16_group", 4, 4, 2, 64);
-  // The masked kernel, though no mask is asked for: see make_request.
+  // The masked kernel, though no mask is asked for: see passes/backward.
   expect_launch(launches[1], "dq_dk_dv_d64_bf16_group_mask", 2, 4, 2, 256);
   expect_launch(launches[2], "convert_dq_d64_bf16_group", 4, 4, 2, 256);
   EXPECT_EQ(kernarg_of<TestKernarg>(launches[1]).dk.stride_seq, 4 * 64);
@@ -892,7 +892,8 @@ std::string refusal(const char* name, kernels::MakeLaunch launch_code,
   plan.add(kernels::Kind::kFwd, &table.row(0));
 
   GpuProblem problem(Shape{1, 2, 2, 100, 100, 64, 64}, ATTN_DTYPE_FP16);
-  const Problem valid = validated(problem.fwd(), problem.problem, Pointers::kRequired);
+  const attn_fwd_args args = problem.fwd();
+  const Problem valid = read(&args, Pointers::kRequired);
   runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
   runtime::Loader loader(runtime::library_store());
   try {

@@ -13,6 +13,7 @@
 
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/explain.h"
+#include "aiter/attention/passes/passes.h"
 #include "kernels/launch_table/launch_table.h"
 #include "tests/support/attention/table_builder.h"
 
@@ -29,9 +30,6 @@ constexpr Kind kKinds[] = {Kind::kFwd,          Kind::kBwdDotDoO,         Kind::
                            Kind::kBwdConvertDq, Kind::kSumHeads,          Kind::kDropoutMask,
                            Kind::kFwdSplitkv,   Kind::kFwdSplitkvCombine, Kind::kFwdPagedkv,
                            Kind::kFwdAppendkv,  Kind::kFwdBatchPrefill};
-constexpr Direction kDirections[] = {Direction::kForward, Direction::kBackward,
-                                     Direction::kKvcacheForward, Direction::kAppendKv,
-                                     Direction::kDropoutMask};
 constexpr Dtype kDtypes[] = {Dtype::kFp16, Dtype::kBf16};
 constexpr const char* kArchs[] = {"gfx942", "gfx950", "", "none"};
 
@@ -94,7 +92,7 @@ std::string changed_table(FuzzedDataProvider& input) {
 
 Request any_request(FuzzedDataProvider& input) {
   Request request = {};
-  request.direction = input.PickValueInArray(kDirections);
+  request.pass = input.PickValueInArray(passes());
   request.traits.dtype = input.PickValueInArray(kDtypes);
   request.traits.group_mode = input.ConsumeBool();
   request.traits.mask = input.ConsumeBool();

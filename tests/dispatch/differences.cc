@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "aiter/attention/problem.h"
+#include "aiter/attention/problem/problem.h"
 
 namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity {
 namespace {

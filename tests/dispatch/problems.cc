@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "aiter/attention/problem.h"
+#include "aiter/attention/problem/problem.h"
 
 namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity {
 namespace {

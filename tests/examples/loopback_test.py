@@ -98,7 +98,10 @@ def ci(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ci]:
 @pytest.fixture(scope="module")
 def main_run(ci: Ci) -> clone.Spawns:
     """Main has a commit with a change of C++ and one of Python, which no cache has yet."""
-    for name, mark in (("aiter/attention/validate.cc", "//"), ("python/aiter_attn/_call.py", "#")):
+    for name, mark in (
+        ("aiter/attention/problem/validate.cc", "//"),
+        ("python/aiter_attn/_call.py", "#"),
+    ):
         source = ci.project.root / name
         source.write_text(source.read_text() + f"{mark} {os.urandom(8).hex()}\n")
     builds.commit(ci.project.root, "fix: two files")

@@ -61,11 +61,18 @@ LAYERS: dict[str, list[str]] = {
         "aiter/runtime/rtc/*",
         "aiter/runtime/store/*",
     ],
-    # The CPU reference computes; dispatch returns values and never text. Neither launches.
+    # What passes share knows none of them. The CPU reference computes; dispatch returns values and
+    # never text. Neither launches.
+    "aiter/attention/problem/*": [
+        "aiter/attn.h",
+        "aiter/attention/problem/*",
+        "aiter/runtime/abi.h",
+        "aiter/runtime/error.h",
+        "aiter/runtime/regions.h",
+    ],
     "aiter/attention/reference/*": [
         "aiter/attn.h",
-        "aiter/attention/error.h",
-        "aiter/attention/problem.h",
+        "aiter/attention/problem/*",
         "aiter/attention/reference/*",
         "aiter/runtime/error.h",
         "aiter/runtime/float16.h",
@@ -73,17 +80,29 @@ LAYERS: dict[str, list[str]] = {
         "aiter/runtime/interrupt.h",
         "aiter/runtime/parallel.h",
     ],
-    "aiter/attention/splits.*": [
-        "aiter/attn.h",
-        "aiter/attention/splits.h",
-        "kernels/launch_table/*",
-    ],
     "aiter/attention/dispatch.*": [
         "aiter/attn.h",
-        "aiter/attention/error.h",
-        "aiter/attention/problem.h",
-        "aiter/attention/splits.h",
+        "aiter/attention/problem/*",
         "aiter/runtime/error.h",
+        "kernels/launch_table/*",
+    ],
+    "aiter/attention/launch.*": [
+        "aiter/attn.h",
+        "aiter/attention/code_object.h",
+        "aiter/attention/dispatch.h",
+        "aiter/attention/problem/*",
+        "aiter/runtime/*",
+        "kernels/launch_table/*",
+    ],
+    # A pass knows what is below, and no other (ROOMS). The list of them is for all others.
+    "aiter/attention/passes/*/*": [
+        "aiter/attn.h",
+        "aiter/attention/dispatch.h",
+        "aiter/attention/launch.h",
+        "aiter/attention/passes/*/*",
+        "aiter/attention/problem/*",
+        "aiter/attention/reference/*",
+        "aiter/runtime/*",
         "kernels/archs/*",
         "kernels/launch_table/*",
     ],
@@ -144,6 +163,9 @@ LAYERS: dict[str, list[str]] = {
     ],
 }
 
+# Folders of rooms, of which none reaches another.
+ROOMS = ["aiter/attention/passes/"]
+
 # Nobody outside runtime/driver reaches a GPU runtime's declarations.
 _DRIVERS = ["aiter/runtime/driver/cuda*", "aiter/runtime/driver/hip*", "hip/*", "cuda*"]
 _DRIVER_FOLDER = "aiter/runtime/driver/*"
@@ -168,6 +190,15 @@ def shipped(files: Mapping[str, str]) -> dict[str, str]:
 
 def _matches(name: str, patterns: list[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _room(path: str) -> str | None:
+    """The room that a file is in."""
+    for folder in ROOMS:
+        room, slash, _ = path.removeprefix(folder).partition("/")
+        if path.startswith(folder) and slash:
+            return folder + room
+    return None
 
 
 def included(path: str, text: str, files: Mapping[str, str]) -> list[str]:
@@ -204,9 +235,9 @@ def violations(files: Mapping[str, str]) -> list[str]:
             allowed = [*LAYERS[layer], path.rsplit(".", 1)[0] + ".h"]
             if device_code and name.startswith("hip/"):
                 continue
-            if not _matches(name, allowed) or (
-                not fnmatchcase(path, _DRIVER_FOLDER) and _matches(name, _DRIVERS)
-            ):
+            in_other_room = _room(path) and _room(name) not in (None, _room(path))
+            is_driver = not fnmatchcase(path, _DRIVER_FOLDER) and _matches(name, _DRIVERS)
+            if not _matches(name, allowed) or in_other_room or is_driver:
                 found.append(f"{' -> '.join(chain)}: {layer} may not include {name}")
     found += [f"LAYERS: no file is in {layer}" for layer in LAYERS if layer not in used]
     return found

@@ -1,4 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/attention/reference/forward.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,7 +10,6 @@
 #include "aiter/attention/reference/elements.h"
 #include "aiter/attention/reference/heads.h"
 #include "aiter/attention/reference/matrix.h"
-#include "aiter/attention/reference/reference.h"
 #include "aiter/attention/reference/scores.h"
 #include "aiter/attention/reference/sequence.h"
 #include "aiter/runtime/parallel.h"
@@ -80,7 +81,8 @@ void forward_head(const Problem& p, const Sequence& s, int64_t head, runtime::Pu
 
 void reference_fwd(const Problem& p) {
   const double steps = 1.0 * query_rows(p) * p.heads_q * p.seqlen_k * p.head_size_qk;
-  for_each_head(p, p.heads_q, steps, forward_head);
+  const Scratch scratch(p, int64_t{p.head_size_qk} + p.head_size_v);
+  for_each_head(p, {p.heads_q, steps, scratch}, forward_head);
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -4,22 +4,19 @@
 #include <new>
 #include <vector>
 
-#include "aiter/attention/reference/scratch.h"
-
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
 
 // The batch entries that have rows to be written. There may be billions of others.
 class Entries {
  public:
-  explicit Entries(const Problem& p) {
-    const bool forward = !is_backward(p);
-    if (query_rows(p) == 0 && (forward || key_rows(p) == 0)) return;
+  Entries(const Problem& p, bool writes_keys) {
+    if (query_rows(p) == 0 && (!writes_keys || key_rows(p) == 0)) return;
     count_ = p.batch;
     if (!is_group(p)) return;
     for (int32_t i = 0; i < p.batch; ++i) {
       const Sequence sequence(p, i);
-      if (sequence.queries != 0 || (!forward && sequence.keys != 0)) chosen_.push_back(i);
+      if (sequence.queries != 0 || (writes_keys && sequence.keys != 0)) chosen_.push_back(i);
     }
     count_ = static_cast<int64_t>(chosen_.size());
   }
@@ -36,18 +33,18 @@ class Entries {
 }  // namespace
 
 void for_each_head(
-    const Problem& p, int32_t heads, double steps,
+    const Problem& p, const HeadWork& all,
     const std::function<void(const Problem&, const Sequence&, int64_t, runtime::Pulse&)>& work) {
-  if (has_scores(p)) require_scratch(p);
+  if (query_rows(p) != 0) all.scratch.require();
   try {
-    const Entries entries(p);
-    runtime::parallel_for({entries.count() * heads, steps, scratch_bytes(p)},
+    const Entries entries(p, all.writes_keys);
+    runtime::parallel_for({entries.count() * all.heads, all.steps, all.scratch.bytes()},
                           [&](int64_t item, runtime::Pulse& pulse) {
-                            const Sequence sequence(p, entries[item / heads]);
-                            work(p, sequence, item % heads, pulse);
+                            const Sequence sequence(p, entries[item / all.heads]);
+                            work(p, sequence, item % all.heads, pulse);
                           });
   } catch (const std::bad_alloc&) {
-    out_of_scratch(p);
+    all.scratch.refuse();
   }
 }
 

@@ -8,16 +8,24 @@
 #include <cstdint>
 #include <functional>
 
-#include "aiter/attention/problem.h"
+#include "aiter/attention/problem/problem.h"
+#include "aiter/attention/reference/scratch.h"
 #include "aiter/attention/reference/sequence.h"
 #include "aiter/runtime/parallel.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
-// Calls work for every head, of `heads`, of every batch entry that has rows to be written. steps:
-// elementary steps of all of it. Throws what parallel_for does, and Status::kOutOfMemory, naming
-// the sizes, where memory is too short.
-void for_each_head(const Problem& problem, int32_t heads, double steps,
+// A pass over heads of batch entries.
+struct HeadWork {
+  int32_t heads;
+  double steps;  // elementary ones, of all of it
+  Scratch scratch;
+  bool writes_keys = false;  // entries with keys have rows to be written, too
+};
+
+// Calls work for every head of every batch entry that has rows to be written. Throws what
+// parallel_for does, and Status::kOutOfMemory, naming the sizes, where memory is too short.
+void for_each_head(const Problem& problem, const HeadWork& all,
                    const std::function<void(const Problem&, const Sequence&, int64_t head,
                                             runtime::Pulse&)>& work);
 

@@ -2,8 +2,6 @@
 //
 // The reference against a formulation that shares nothing with it: dense matrices of probabilities
 // made entry by entry from the definition, and finite differences for the gradients.
-#include "aiter/attention/reference/reference.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -16,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "aiter/attention/validate.h"
+#include "aiter/attention/passes/passes.h"
 #include "tests/support/attention/problems.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
@@ -26,13 +24,15 @@ using testing::Buffer;
 using testing::Shape;
 using testing::TestProblem;
 
-void forward(TestProblem& problem) {
-  reference_fwd(validated(problem.fwd(), problem.problem, Pointers::kRequired));
+template <typename Args>
+void run(const Args& args) {
+  const Problem problem = read(&args, Pointers::kRequired);
+  problem.pass->compute(problem);
 }
 
-void backward(TestProblem& problem) {
-  reference_bwd(validated(problem.bwd(), problem.problem, Pointers::kRequired));
-}
+void forward(TestProblem& problem) { run(problem.fwd()); }
+
+void backward(TestProblem& problem) { run(problem.bwd()); }
 
 // Row i of sequence b, wherever the mode puts it.
 struct Rows {
@@ -369,7 +369,7 @@ struct DbiasSums {
     dbias->fill(7);
     args.dbias = dbias->tensor();
   }
-  void compute() { reference_bwd(validated(args, problem.problem, Pointers::kRequired)); }
+  void compute() { run(args); }
 
   TestProblem& problem;
   attn_bwd_args args;
@@ -495,7 +495,7 @@ TEST(ReferenceTest, SumsOfDbiasAreFiniteDifferences) {
       const auto loss = [&] {
         attn_fwd_args args = problem.fwd();
         args.bias = repeated;
-        reference_fwd(validated(args, problem.problem, Pointers::kRequired));
+        run(args);
         double sum = 0;
         for_each_entry(problem.o.extents(), [&](int64_t b, int64_t i, int64_t h, int64_t c) {
           sum += problem.o.get(b, i, h, c) * problem.dout.get(b, i, h, c);
@@ -560,7 +560,7 @@ TEST(ReferenceTest, AnyStrides) {
   args.k.stride_seq = -args.k.stride_seq;
   args.v.data = static_cast<float*>(args.v.data) + 3 * args.v.stride_seq;
   args.v.stride_seq = -args.v.stride_seq;
-  reference_fwd(validated(args, turned.problem, Pointers::kRequired));
+  run(args);
   for (int b = 0; b < 2; ++b) {
     for (int i = 0; i < 3; ++i) {
       EXPECT_NEAR(turned.o.get(b, i, 1, 5), plain.o.get(b, i, 1, 5), 1e-6);
@@ -576,7 +576,7 @@ TEST(ReferenceTest, ScalesOfFp8) {
     problem.turn_v();
     attn_fwd_args args = problem.fwd();
     args.descale_q = 0.5f, args.descale_k = 3, args.descale_v = 0.25f, args.scale_o = 16;
-    reference_fwd(validated(args, problem.problem, Pointers::kRequired));
+    run(args);
 
     TestProblem plain(Shape{2, 4, 2, 5, 9, 16, 24}, ATTN_DTYPE_FP32);
     set_mask(&plain, {ATTN_MASK_BOTTOM_RIGHT, -1, 0});
@@ -613,10 +613,10 @@ TEST(ReferenceTest, ScalesOfFp8) {
     const double before = problem.o.get(1, 4, 3, 20);
     args.v = problem.v.tensor(), args.v_layout = ATTN_V_ROWS;
     problem.o.fill(0);
-    reference_fwd(validated(args, problem.problem, Pointers::kRequired));
+    run(args);
     EXPECT_EQ(problem.o.get(1, 4, 3, 20), before);
     args.scale_o = 1e6f;
-    reference_fwd(validated(args, problem.problem, Pointers::kRequired));
+    run(args);
     EXPECT_EQ(std::fabs(problem.o.get(1, 4, 3, 20)), dtype == ATTN_DTYPE_FP8_E4M3 ? 448 : 240);
   }
 }
@@ -630,7 +630,7 @@ TEST(ReferenceTest, BiasOfFp8IsFp32) {
   problem.bias->set(0, 0, 0, 0, 0);
   problem.bias->set(0, 0, 0, 1, 3.0078125);
   problem.bias->set(0, 0, 0, 2, -std::numeric_limits<double>::infinity());
-  reference_fwd(validated(args, problem.problem, Pointers::kRequired));
+  run(args);
   EXPECT_NEAR(problem.lse[0], std::log(1 + std::exp(3.0078125)), 1e-6);
 }
 

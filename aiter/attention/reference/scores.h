@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "aiter/attention/problem.h"
+#include "aiter/attention/problem/problem.h"
 #include "aiter/attention/reference/elements.h"
 #include "aiter/attention/reference/sequence.h"
 

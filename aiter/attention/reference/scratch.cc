@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "aiter/attention/error.h"
-#include "aiter/attention/reference/bias_gradient.h"
+#include "aiter/attention/problem/error.h"
 #include "aiter/runtime/parallel.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
@@ -20,38 +19,32 @@ int64_t most_keys(const Problem& p) {
     for (int32_t i = 0; i < p.batch; ++i) most = std::max(most, keys_of(p, i));
     return most;
   }
-  if (has_cache(p)) return p.seqlen_k;
-  const Extents e = key_extents(p, p.heads_k, p.head_size_qk);
-  return std::min(e.seq, e.longest);
-}
-
-template <typename... Parts>
-[[noreturn]] void refuse_scratch(const Problem& p, Parts&&... parts) {
-  fail(Status::kOutOfMemory, "the CPU reference keeps the keys of a head in double: ", most_keys(p),
-       " keys (seqlen_k) of head_size_qk ", p.head_size_qk, " and head_size_v ", p.head_size_v,
-       " take ", scratch_bytes(p) / (1 << 20), " MiB", std::forward<Parts>(parts)...,
-       ": pass fewer keys or smaller heads");
+  return is_group(p) && !in_pages(p) ? std::min(p.total_k, p.seqlen_k) : p.seqlen_k;
 }
 
 }  // namespace
 
-double scratch_bytes(const Problem& p) {
+Scratch::Scratch(const Problem& p, int64_t columns, double sums) : p_(p) {
+  // Beside the matrices, the rows of a query, and what a query has of each key.
   const double sizes = double{1} * p.head_size_qk + p.head_size_v;
   const double keys = static_cast<double>(most_keys(p));
-  // Matrices of the keys' side, the rows of a query, and what a query has of each key.
-  const double matrices = !is_backward(p) ? sizes : 2 * sizes + p.head_size_qk;
-  // Several queries of sums beside each other.
-  const double sums = p.dbias_sums ? double{kSummedQueries} * p.seqlen_k : 0;
-  return sizeof(double) * (keys * matrices + 2 * sizes + 4 * keys + sums);
+  bytes_ = sizeof(double) * (keys * static_cast<double>(columns + 4) + 2 * sizes + sums);
 }
 
-void require_scratch(const Problem& p) {
+template <typename... Parts>
+void Scratch::fail_with(Parts&&... parts) const {
+  fail(Status::kOutOfMemory,
+       "the CPU reference keeps the keys of a head in double: ", most_keys(p_),
+       " keys (seqlen_k) of head_size_qk ", p_.head_size_qk, " and head_size_v ", p_.head_size_v,
+       " take ", bytes_ / (1 << 20), " MiB", std::forward<Parts>(parts)...,
+       ": pass fewer keys or smaller heads");
+}
+
+void Scratch::require() const {
   const double most = runtime::host_memory();
-  if (scratch_bytes(p) > most) {
-    refuse_scratch(p, ", but this machine has ", most / (1 << 20), " MiB");
-  }
+  if (bytes_ > most) fail_with(", but this machine has ", most / (1 << 20), " MiB");
 }
 
-void out_of_scratch(const Problem& p) { refuse_scratch(p, ", which the system does not give"); }
+void Scratch::refuse() const { fail_with(", which the system does not give"); }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

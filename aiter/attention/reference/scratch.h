@@ -3,18 +3,33 @@
 // The memory that the reference computes in.
 #pragma once
 
-#include "aiter/attention/problem.h"
+#include <cstdint>
+
+#include "aiter/attention/problem/problem.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
-// Bytes that one piece of the problem's work takes: the keys of a head, in double.
-double scratch_bytes(const Problem& problem);
+// What one piece of the problem's work takes: the keys of a head, in double.
+class Scratch {
+ public:
+  // columns: of matrices with a row for each key; sums: numbers beside them.
+  Scratch(const Problem& problem, int64_t columns, double sums = 0);
 
-// Throws Status::kOutOfMemory, naming the sizes, where one piece takes more than this machine has.
-// To ask the system would not do: it promises more than it has, and ends the process later.
-void require_scratch(const Problem& problem);
+  double bytes() const { return bytes_; }
 
-// Likewise, once the system has refused memory.
-[[noreturn]] void out_of_scratch(const Problem& problem);
+  // Throws Status::kOutOfMemory, naming the sizes, where one piece takes more than this machine
+  // has. To ask the system would not do: it promises more than it has, and ends the process later.
+  void require() const;
+
+  // The same, once the system has refused memory.
+  [[noreturn]] void refuse() const;
+
+ private:
+  template <typename... Parts>
+  [[noreturn]] void fail_with(Parts&&... parts) const;
+
+  const Problem& p_;
+  double bytes_;
+};
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

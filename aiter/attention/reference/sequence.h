@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "aiter/attention/problem.h"
+#include "aiter/attention/problem/problem.h"
 #include "aiter/attn.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <vector>
 
+#include "aiter/attention/passes/passes.h"
 #include "kernels/launch_table/launch_table.h"
 #include "tests/bench/dispatch/upstream.h"
 
@@ -41,9 +42,9 @@ std::vector<Problem> all_problems() {
   return problems;
 }
 
-attention::Request request_of(const Problem& p, attention::Direction direction) {
+attention::Request request_of(const Problem& p, const attention::Pass& pass) {
   attention::Request request = {};
-  request.direction = direction;
+  request.pass = &pass;
   request.traits.dtype = p.bf16 ? kernels::Dtype::kBf16 : kernels::Dtype::kFp16;
   request.traits.group_mode = p.group_mode;
   request.traits.mask = p.mask;
@@ -72,13 +73,13 @@ double median(std::vector<double> times) {
 
 // Prints both medians, and how many times ours upstream takes. Counts the problems that either
 // refuses.
-double compare(const char* name, const kernels::LaunchTable& table, attention::Direction direction,
+double compare(const char* name, const kernels::LaunchTable& table, const attention::Pass& pass,
                const void* (*upstream)(const Problem&), const std::vector<Problem>& problems,
                int* refused) {
   std::vector<double> our_times, their_times;
   for (int round = 0; round < kRounds; ++round) {
     our_times.push_back(time_of(problems, [&](const Problem& p) {
-      *refused += !attention::dispatch(table, request_of(p, direction)).is_complete();
+      *refused += !attention::dispatch(table, request_of(p, pass)).is_complete();
     }));
     their_times.push_back(time_of(problems, [&](const Problem& p) { *refused += !upstream(p); }));
   }
@@ -106,10 +107,10 @@ int run(const char* path) {
   std::printf("%u rows; %zu forward and %zu backward problems\n", table.row_count(), forward.size(),
               backward.size());
   int refused = 0;
-  const double forward_ratio = compare("forward", table, attention::Direction::kForward,
-                                       upstream_forward, forward, &refused);
-  const double backward_ratio = compare("backward", table, attention::Direction::kBackward,
-                                        upstream_backward, backward, &refused);
+  const double forward_ratio =
+      compare("forward", table, attention::forward_pass(), upstream_forward, forward, &refused);
+  const double backward_ratio =
+      compare("backward", table, attention::backward_pass(), upstream_backward, backward, &refused);
   std::printf("ratio %.1f\n", std::min(forward_ratio, backward_ratio));
   if (refused) std::printf("%d refused\n", refused);
   return refused != 0;

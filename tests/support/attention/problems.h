@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "aiter/attention/problem.h"
+#include "aiter/attention/problem/problem.h"
 #include "aiter/attn.h"
 
 namespace AITER_ATTN_NAMESPACE::testing {

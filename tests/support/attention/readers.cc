@@ -9,6 +9,7 @@
 
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/explain.h"
+#include "aiter/attention/passes/passes.h"
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/store/pack.h"
 
@@ -40,10 +41,9 @@ void read_row(const LaunchTable& table, const Row& row) {
 }
 
 // As a problem asks that the row serves, if one can.
-attention::Request request_of(const Row& row, attention::Direction direction,
-                              std::string_view arch) {
+attention::Request request_of(const Row& row, const attention::Pass* pass, std::string_view arch) {
   attention::Request request = {};
-  request.direction = direction;
+  request.pass = pass;
   request.traits = row.traits;
   request.head_size_qk = std::max<int32_t>(row.traits.head_size_qk, 1);
   request.head_size_v = std::max<int32_t>(row.traits.head_size_v, 1);
@@ -70,11 +70,9 @@ bool read_launch_table(const void* data, size_t size) {
   for (uint32_t i = 0; i < table.row_count(); ++i) {
     const Row& row = table.row(i);
     read_row(table, row);
-    using attention::Direction;
-    for (const auto direction : {Direction::kForward, Direction::kBackward,
-                                 Direction::kKvcacheForward, Direction::kDropoutMask}) {
+    for (const attention::Pass* const pass : attention::passes()) {
       for (const std::string_view arch : archs) {
-        const attention::Request request = request_of(row, direction, arch);
+        const attention::Request request = request_of(row, pass, arch);
         const attention::Plan plan = dispatch(table, request);
         touch(plan.is_complete() ? explain(table, request, plan)
                                  : explain_unserved(table, request, plan));

@@ -1,0 +1,27 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// attn_append_kv: new keys and values behind those of a cache, rotated where that is asked for.
+#pragma once
+
+#include <cstddef>
+
+#include "aiter/attention/problem/abi.h"
+#include "aiter/attention/problem/pass.h"
+#include "aiter/attn.h"
+
+template <>
+struct AITER_ATTN_NAMESPACE::runtime::AbiStruct<attn_append_kv_args> {
+  static constexpr const char* kName = "attn_append_kv_args";
+  static constexpr size_t kLeast = 216;
+};
+
+namespace AITER_ATTN_NAMESPACE::attention {
+
+const Pass& append_pass();
+Problem read(const attn_append_kv_args* given, Pointers pointers);
+
+// The append of a call goes ahead of its attention: both have the same tensors, and what is
+// appended is nothing else that attention reads. Throws kInvalidArgument.
+void validate_ahead(const Problem& append, const Problem& attention);
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,0 +1,93 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/attention/passes/forward/forward.h"
+
+#include <cstdint>
+
+#include "aiter/attention/dispatch.h"
+#include "aiter/attention/launch.h"
+#include "aiter/attention/problem/workspace.h"
+#include "aiter/attention/reference/forward.h"
+#include "aiter/runtime/float8.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+using kernels::Kind;
+using kernels::LaunchTable;
+
+constexpr KernelSequence kKernels = {Kind::kFwd, {Kind::kFwd}, 1};
+
+class Forward final : public Pass {
+ public:
+  constexpr Forward()
+      : Pass("forward", "no kernel: without queries or keys, outputs are filled\n",
+             "attn_fwd_workspace_size", true) {}
+
+  Operands operands(const Problem& p) const override {
+    Operands all;
+    Extents value = key_extents(p, p.heads_k, p.head_size_v);
+    if (p.v_layout == ATTN_V_COLUMNS) {
+      value = {p.batch, p.head_size_v, p.heads_k, p.seqlen_k, p.head_size_v};
+    }
+    all.add({"q", &Problem::q, query_extents(p, p.head_size_qk), false, Access::kRead});
+    all.add({"k", &Problem::k, key_extents(p, p.heads_k, p.head_size_qk), false, Access::kRead});
+    all.add({"v", &Problem::v, value, true, Access::kRead});
+    all.add({"o", &Problem::o, query_extents(p, p.head_size_v), true, Access::kWritten});
+    all.add_bias(p);
+    return all;
+  }
+
+  bool has_work(const Problem& p) const override {
+    // On a GPU only a kernel knows which sequences min_seqlen_q leaves out.
+    return has_scores(p) || (p.min_seqlen_q > 0 && query_rows(p) != 0);
+  }
+
+  uint64_t workspace_size(const Problem& p) const override {
+    WorkspaceLayout layout;
+    return layout.add({p.most_parts, query_rows(p), p.heads_q, int64_t{sizeof(float)}}).size;
+  }
+
+  void ask(const Problem& p, Request* request) const override { request->spare_lse = p.spare_lse; }
+
+  Plan plan(const LaunchTable& table, const Request& request) const override {
+    const Plan plan = plan_kernels(table, kKernels, request);
+    if (plan.is_complete() || !request.spare_lse) return plan;
+    Request with_lse = request;
+    with_lse.traits.lse = true;
+    Plan spare = plan_kernels(table, kKernels, with_lse);
+    spare.spare_lse = true;
+    return spare.is_complete() ? spare : plan;
+  }
+
+  int64_t parts(const Request&, const Plan& plan) const override { return plan.spare_lse; }
+
+  int64_t most_parts(const LaunchTable& table, const Problem& p) const override {
+    if (!p.spare_lse || !has_work(p)) return 0;
+    return attention::most_parts(table, make_request(p, {}));
+  }
+
+  void launch(const Problem& p, const Plan& plan, Queue* queue) const override {
+    kernels::LaunchArgs args = launch_args(p);
+    if (plan.spare_lse) args.lse = static_cast<float*>(p.workspace);
+    if (is_fp8(p.dtype)) {
+      // Upstream's kernels round exp(score - greatest score), which is 1 at most, to fp8: as a
+      // multiple that uses all of its range. What they sum is not divided by that again.
+      kernels::Features& f = args.features;
+      f.scale_p = runtime::fp8_largest(p.dtype == ATTN_DTYPE_FP8_E4M3 ? runtime::Fp8::kE4m3
+                                                                      : runtime::Fp8::kE4m3Fnuz);
+      f.scale_o = static_cast<float>(output_scale(p) / f.scale_p);
+    }
+    queue->launch(plan, args);
+  }
+
+  void compute(const Problem& p) const override { reference_fwd(p); }
+};
+
+}  // namespace
+
+const Pass& forward_pass() {
+  static constexpr Forward pass;
+  return pass;
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

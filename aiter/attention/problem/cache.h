@@ -1,0 +1,18 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// Validation of a cache: what says where keys lie is there, and in host memory points to keys that
+// are there. Throws kInvalidArgument.
+#pragma once
+
+#include "aiter/attention/problem/pass.h"
+#include "aiter/attention/problem/problem.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+
+// The numbers of the problem itself are valid.
+void validate_places(const Problem& problem);
+
+// The places are valid. Arrays that are read become copies.
+void validate_arrays(Problem* problem, Pointers pointers);
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,0 +1,77 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// A pass: one of the things that the library computes, and all that is particular of it. Every
+// other part is generic over passes: it asks them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "aiter/attention/problem/operands.h"
+#include "aiter/attention/problem/problem.h"
+
+namespace AITER_ATTN_NAMESPACE::kernels {
+class LaunchTable;
+}  // namespace AITER_ATTN_NAMESPACE::kernels
+
+namespace AITER_ATTN_NAMESPACE::attention {
+
+class Memory;
+class Queue;
+struct Plan;
+struct Request;
+
+// Whether the pointers matter: they do not where only a plan is asked for.
+enum class Pointers { kRequired, kIgnored };
+
+// Its room has the function that reads a caller's structs, too:
+//   Problem read(const ARGS*, Pointers);
+// It throws kInvalidArgument, or kUnsupported where only the device is in the way. The problem is
+// canonical: strides of dimensions with one entry are those of a contiguous tensor, and a window as
+// wide as the sequences is -1. The problems below are from there.
+class Pass {
+ public:
+  const char* const name;  // in explanations
+  const char* const idle;  // an explanation where there is no work
+  // The function of the C ABI that tells the size of a workspace; NULL: there is none.
+  const char* const workspace_function;
+  const bool writes_lse;
+
+  virtual Operands operands(const Problem&) const = 0;
+  // Whether any kernel has something to do.
+  virtual bool has_work(const Problem&) const = 0;
+  // Memory beside operands, lse, slopes, lengths, random state and workspace, where it is valid.
+  virtual void add_memory(const Problem&, Memory*) const {}
+
+  // Bytes of workspace on the GPU, for as many parts as kernels keep apart at most. Throws
+  // kInvalidArgument where they do not fit into 64 bits.
+  virtual uint64_t workspace_size(const Problem&) const { return 0; }
+  // Throws kInvalidArgument where kernels do not reach all of a workspace that is not empty.
+  virtual void validate_workspace(const Problem&) const {}
+
+  // Adds its own to a request.
+  virtual void ask(const Problem&, Request*) const {}
+  // Where the plan is not complete, the kinds without a row are what the largest bucket lacks.
+  virtual Plan plan(const kernels::LaunchTable&, const Request&) const = 0;
+  // Results that a plan keeps apart in a workspace; 0: none.
+  virtual int64_t parts(const Request&, const Plan&) const { return 0; }
+  // The problem's most_parts: the most that kernels of this build keep apart, whatever the arch.
+  virtual int64_t most_parts(const kernels::LaunchTable&, const Problem&) const { return 0; }
+  // Lengths in an explanation; "": those of queries and keys.
+  virtual std::string lengths(const Request&) const { return {}; }
+
+  // Queues a complete plan, of a problem that has work.
+  virtual void launch(const Problem&, const Plan&, Queue*) const = 0;
+
+  // On the CPU. Throws kOutOfMemory, naming the sizes, and kInterrupted where the calling thread's
+  // interrupt (interrupt.h) asks to stop.
+  virtual void compute(const Problem&) const = 0;
+
+ protected:
+  constexpr Pass(const char* name, const char* idle, const char* workspace_function,
+                 bool writes_lse)
+      : name(name), idle(idle), workspace_function(workspace_function), writes_lse(writes_lse) {}
+  ~Pass() = default;
+};
+
+}  // namespace AITER_ATTN_NAMESPACE::attention

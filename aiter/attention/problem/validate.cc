@@ -1,0 +1,255 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/attention/problem/validate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "aiter/attention/problem/error.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+void require_at_least(const char* field, int32_t value, int32_t least) {
+  if (value < least) refuse(field, value, "must be at least ", least);
+}
+
+void validate_mode(const attn_problem& p) {
+  if (p.mode != ATTN_MODE_BATCH && p.mode != ATTN_MODE_GROUP) {
+    refuse("mode", p.mode, "must be ATTN_MODE_BATCH (", static_cast<int>(ATTN_MODE_BATCH),
+           ") or ATTN_MODE_GROUP (", static_cast<int>(ATTN_MODE_GROUP), ")");
+  }
+}
+
+void validate_device(const attn_problem& p) {
+  switch (p.device_type) {
+    case ATTN_DEVICE_CPU:
+      if (p.device_id != 0) refuse("device_id", p.device_id, "must be 0 on the CPU");
+      return;
+    case ATTN_DEVICE_ROCM:
+      require_at_least("device_id", p.device_id, 0);
+      return;
+    default:
+      refuse("device_type", p.device_type, "must be ", static_cast<int>(ATTN_DEVICE_CPU),
+             " (CPU) or ", static_cast<int>(ATTN_DEVICE_ROCM), " (ROCm)");
+  }
+}
+
+void validate_dtype(const attn_problem& p) {
+  switch (p.dtype) {
+    case ATTN_DTYPE_FP16:
+    case ATTN_DTYPE_BF16:
+    case ATTN_DTYPE_FP8_E4M3:
+    case ATTN_DTYPE_FP8_E4M3_FNUZ:
+      return;
+    case ATTN_DTYPE_FP32:
+      if (p.device_type != ATTN_DEVICE_CPU) {
+        fail(Status::kUnsupported, Field("dtype"),
+             " is fp32, which only the CPU reference computes: use fp16 or bf16 on the GPU");
+      }
+      return;
+    default:
+      refuse("dtype", p.dtype, "must be ", static_cast<int>(ATTN_DTYPE_FP16), " (fp16), ",
+             static_cast<int>(ATTN_DTYPE_BF16), " (bf16), ", static_cast<int>(ATTN_DTYPE_FP32),
+             " (fp32), ", static_cast<int>(ATTN_DTYPE_FP8_E4M3), " (fp8 e4m3) or ",
+             static_cast<int>(ATTN_DTYPE_FP8_E4M3_FNUZ), " (fp8 e4m3 fnuz)");
+  }
+}
+
+void validate_mask(const attn_problem& p) {
+  const bool none = p.mask == ATTN_MASK_NONE;
+  if (!none && p.mask != ATTN_MASK_TOP_LEFT && p.mask != ATTN_MASK_BOTTOM_RIGHT) {
+    refuse("mask", p.mask, "must be ", static_cast<int>(ATTN_MASK_NONE), " (none), ",
+           static_cast<int>(ATTN_MASK_TOP_LEFT), " (top left) or ",
+           static_cast<int>(ATTN_MASK_BOTTOM_RIGHT), " (bottom right)");
+  }
+  const auto window = [none](const char* field, int32_t value) {
+    if (none && value != -1) {
+      refuse(field, value, "must be -1 without a mask: set mask to top left or bottom right");
+    }
+    if (value < -1) refuse(field, value, "must be -1 (all keys) or a number of keys");
+  };
+  window("window_left", p.window_left);
+  window("window_right", p.window_right);
+}
+
+void validate_total(const char* field, int32_t total, const attn_problem& p, const char* longest,
+                    int32_t seqlen) {
+  require_at_least(field, total, 0);
+  if (total > int64_t{p.batch} * seqlen) {
+    refuse(field, total, "cannot exceed batch (", p.batch, ") times ", longest, " (", seqlen,
+           "), the greatest length");
+  }
+}
+
+void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_problem& p,
+                         const char* total_field, std::optional<int32_t> total, const char* longest,
+                         int32_t seqlen) {
+  if (!cu) {
+    refuse(field, "NULL", "group mode needs batch + 1 = ", int64_t{p.batch} + 1,
+           " offsets in the memory of the device");
+  }
+  if (reinterpret_cast<uintptr_t>(cu) % alignof(int32_t) != 0) {
+    refuse(field, cu, "must be aligned to 4 bytes");
+  }
+  if (p.device_type != ATTN_DEVICE_CPU) return;
+  if (cu[0] != 0) refuse({concat(field, "[0]"), 0}, cu[0], "must be 0");
+  for (int32_t i = 0; i < p.batch; ++i) {
+    const int64_t length = int64_t{cu[i + 1]} - cu[i];
+    if (length < 0) {
+      refuse({concat(field, "[", i + 1, "]"), i}, cu[i + 1],
+             "must not be less than the one before, ", cu[i]);
+    }
+    if (length > seqlen) {
+      refuse({concat(field, "[", i + 1, "] - ", field, "[", i, "]"), i}, length, "must not exceed ",
+             longest, ", ", seqlen);
+    }
+  }
+  if (total && cu[p.batch] != *total) {
+    refuse(concat(field, "[", p.batch, "]"), cu[p.batch], "must equal ", total_field, ", ", *total);
+  }
+}
+
+// Whether cu_seqlens_k may be absent: pages say where keys are.
+bool may_lack_cu_seqlens_k(const Problem& p) {
+  return in_pages(p) && (p.cache.seqlens_k || p.cache.page_indptr);
+}
+
+void validate_lengths(Problem* problem, Pointers pointers) {
+  const Problem& p = *problem;
+  require_at_least("seqlen_q", p.seqlen_q, 0);
+  require_at_least("seqlen_k", p.seqlen_k, 0);
+  if (!is_group(p)) {
+    const auto group_only = [](const char* field, bool set) {
+      if (set) {
+        fail(Status::kInvalidArgument, Field(field),
+             " is set, but belongs to group mode: leave it zero, or set mode to ATTN_MODE_GROUP");
+      }
+    };
+    group_only("total_q", p.total_q != 0);
+    group_only("total_k", p.total_k != 0);
+    group_only("cu_seqlens_q", p.cu_seqlens_q != nullptr);
+    group_only("cu_seqlens_k", p.cu_seqlens_k != nullptr);
+    return;
+  }
+  validate_total("total_q", p.total_q, p, "seqlen_q", p.seqlen_q);
+  validate_total("total_k", p.total_k, p, "seqlen_k", p.seqlen_k);
+  if (pointers == Pointers::kIgnored) return;
+  copy_array(problem, &problem->cu_seqlens_q, int64_t{p.batch} + 1);
+  copy_array(problem, &problem->cu_seqlens_k, int64_t{p.batch} + 1);
+  validate_cu_seqlens("cu_seqlens_q", p.cu_seqlens_q, p, "total_q", p.total_q, "seqlen_q",
+                      p.seqlen_q);
+  if (!p.cu_seqlens_k && may_lack_cu_seqlens_k(p)) {
+    if (p.total_k != 0) refuse("total_k", p.total_k, "must be 0 without cu_seqlens_k");
+    return;
+  }
+  // In pages no array has total_k rows: whoever does not know the sum of lengths leaves it 0.
+  const bool sum_is_known = !in_pages(p) || p.total_k != 0;
+  validate_cu_seqlens("cu_seqlens_k", p.cu_seqlens_k, p, "total_k",
+                      sum_is_known ? std::optional(p.total_k) : std::nullopt, "seqlen_k",
+                      p.seqlen_k);
+}
+
+void validate_scores(const attn_problem& p) {
+  if (p.bias != ATTN_BIAS_NONE && p.bias != ATTN_BIAS_ELEMENTWISE && p.bias != ATTN_BIAS_ALIBI) {
+    refuse("bias", p.bias, "must be ", static_cast<int>(ATTN_BIAS_NONE), " (none), ",
+           static_cast<int>(ATTN_BIAS_ELEMENTWISE), " (elementwise) or ",
+           static_cast<int>(ATTN_BIAS_ALIBI), " (ALiBi)");
+  }
+  if (!std::isfinite(p.logits_soft_cap) || p.logits_soft_cap < 0) {
+    refuse("logits_soft_cap", p.logits_soft_cap, "must be finite and above 0, or 0: no cap");
+  }
+  if (!(p.dropout_p >= 0 && p.dropout_p < 1)) {
+    refuse("dropout_p", p.dropout_p, "must be a probability below 1, or 0: no dropout");
+  }
+  if (p.rng_state && (p.dropout_seed != 0 || p.dropout_offset != 0)) {
+    refuse(p.dropout_seed != 0 ? "dropout_seed" : "dropout_offset",
+           p.dropout_seed != 0 ? p.dropout_seed : p.dropout_offset,
+           "must be 0 beside rng_state, which is read instead");
+  }
+  if (p.reserved != 0) {
+    fail(Status::kAbiMismatch, "attn_problem.reserved is ", p.reserved,
+         ", but must be 0: zero the struct before you fill it in");
+  }
+}
+
+}  // namespace
+
+void copy_array(Problem* p, const int32_t** array, int64_t count) {
+  const bool is_aligned = reinterpret_cast<uintptr_t>(*array) % alignof(int32_t) == 0;
+  if (!*array || !is_aligned || p->device_type != ATTN_DEVICE_CPU) return;
+  const std::shared_ptr<int32_t[]> copy(new int32_t[count]);
+  std::copy_n(*array, count, copy.get());
+  *array = copy.get();
+  p->copies.push_back(copy);
+}
+
+void validate_problem(Problem* problem, Pointers pointers) {
+  const Problem& p = *problem;
+  const attn_kvcache& c = p.cache;
+  problem->lent = {p.cu_seqlens_q, p.cu_seqlens_k, c.seqlens_k,   c.batch_index,
+                   c.block_table,  c.page_indptr,  c.page_indices};
+  validate_mode(p);
+  validate_device(p);
+  validate_dtype(p);
+  require_at_least("batch", p.batch, 0);
+  require_at_least("heads_q", p.heads_q, 1);
+  require_at_least("heads_k", p.heads_k, 1);
+  if (p.heads_q % p.heads_k != 0) {
+    refuse("heads_k", p.heads_k, "must divide heads_q, ", p.heads_q);
+  }
+  require_at_least("head_size_qk", p.head_size_qk, 1);
+  require_at_least("head_size_v", p.head_size_v, 1);
+  if (!std::isfinite(p.softmax_scale) || p.softmax_scale <= 0) {
+    refuse("softmax_scale", p.softmax_scale, "must be positive and finite, e.g. 1/sqrt(",
+           p.head_size_qk, ")");
+  }
+  validate_mask(p);
+  validate_scores(p);
+  validate_lengths(problem, pointers);
+}
+
+void validate_bias(const Problem& p) {
+  const auto only_with = [](const char* field, const char* bias) {
+    fail(Status::kInvalidArgument, Field(field), " is set, but the problem's bias is not ", bias,
+         ": leave it zero, or set bias");
+  };
+  if (p.bias != ATTN_BIAS_ELEMENTWISE && p.bias_matrix.data) {
+    only_with("bias.data", "ATTN_BIAS_ELEMENTWISE");
+  }
+  if (p.bias != ATTN_BIAS_ALIBI && p.alibi_slopes) only_with("alibi_slopes", "ATTN_BIAS_ALIBI");
+  if (p.bias != ATTN_BIAS_ALIBI && p.alibi_stride_batch != 0) {
+    only_with("alibi_stride_batch", "ATTN_BIAS_ALIBI");
+  }
+}
+
+void refuse_fp8(const Problem& p) {
+  if (is_fp8(p.dtype)) refuse("dtype", p.dtype, "fp8 is for attn_fwd alone: use fp16 or bf16");
+}
+
+void validate_min_seqlen_q(const Problem& p) {
+  require_at_least("min_seqlen_q", p.min_seqlen_q, 0);
+  if (p.min_seqlen_q > 0 && !is_group(p)) {
+    refuse("min_seqlen_q", p.min_seqlen_q,
+           "belongs to group mode: leave it 0, or set mode to ATTN_MODE_GROUP");
+  }
+}
+
+void make_canonical(Problem* p) {
+  for (const Operand& operand : p->pass->operands(*p)) {
+    attn_tensor& t = p->*operand.tensor;
+    const Extents& e = operand.extents;
+    if (e.heads <= 1) t.stride_head = e.head_size;
+    if (e.seq <= 1) t.stride_seq = e.heads * e.head_size;
+    if (e.batch <= 1) t.stride_batch = 0;
+  }
+  const int64_t open = int64_t{p->seqlen_q} + p->seqlen_k;
+  if (p->window_right >= open) p->window_right = -1;
+  if (p->window_left < open) return;
+  // An open window may make the mask causal, which ALiBi is told apart by.
+  const bool keeps_side = p->bias == ATTN_BIAS_ALIBI && p->window_right == 0;
+  p->window_left = keeps_side ? static_cast<int32_t>(open) : -1;
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::attention
