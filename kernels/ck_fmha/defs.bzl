@@ -47,6 +47,6 @@ def ck_host_library(name, deps = [], **kwargs):
         name = name,
         copts = CK_COPTS + CK_HOST_COPTS,
         headers = _HOST_HEADERS,
-        deps = [Label("//kernels/ck_fmha:launch_headers")] + deps,
+        deps = [Label("//kernels/ck_fmha/launch")] + deps,
         **kwargs
     )

@@ -129,12 +129,12 @@ def check_proven(key: str, sha256: str, proven: Sequence[str]) -> None:
     if key != known_key:
         raise MetadataError(
             "it was proven for another compiler, source, header or flag: its key is "
-            f"{key}, groups.lock.bzl has {known_key}. {remedy}"
+            f"{key}, groups/lock.json has {known_key}. {remedy}"
         )
     if sha256 != known_sha256:
         raise MetadataError(
             "its group does not give what its own compile gives: its sha256 is "
-            f"{sha256}, groups.lock.bzl has {known_sha256}. {remedy}"
+            f"{sha256}, groups/lock.json has {known_sha256}. {remedy}"
         )
 
 

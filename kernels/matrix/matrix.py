@@ -21,7 +21,7 @@ from absl import app, flags
 
 from kernels.archs.archs import read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
-from kernels.ck_fmha.groups import Groups, LockError, extended, parse_lock, siblings
+from kernels.ck_fmha.groups.groups import Groups, LockError, extended, parse_lock, siblings
 from kernels.matrix.choice import ChoiceError, chosen, present, variant_set_files
 from kernels.matrix.cost import FIGURES, CostModel
 from kernels.matrix.counts import GOLDEN_SETS, UPDATE, Row, by_cell, golden, rows_of_set
@@ -36,7 +36,7 @@ _GOLDEN = flags.DEFINE_bool("golden", False, "write the golden file instead")
 _POOL = flags.DEFINE_string("pool", None, "pool.json of @ck_fmha", required=True)
 _README = flags.DEFINE_string("readme", None, "README.md beside the variant sets", required=True)
 _ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
-_LOCK = flags.DEFINE_string("lock", None, "groups.lock.bzl", required=True)
+_LOCK = flags.DEFINE_string("lock", None, "groups/lock.json", required=True)
 
 _GOLDEN_FILE = "kernels/matrix/counts.golden"
 
@@ -51,7 +51,7 @@ def report(
 ) -> dict[str, Any]:
     """What is printed of a set for an architecture, as JSON has it.
 
-    proven    the compile groups of groups.lock.bzl
+    proven    the compile groups of groups/lock.json
     packages  instance -> its package in the pool
     """
     found = present(variant_set, arch, rows)

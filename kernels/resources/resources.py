@@ -20,7 +20,7 @@ from absl import app, flags
 
 from kernels.archs.archs import ComputeUnit, read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
-from kernels.ck_fmha.groups import LockError, parse_lock
+from kernels.ck_fmha.groups.groups import LockError, parse_lock
 from kernels.matrix.choice import ChoiceError, chosen, present, variant_set_files
 from kernels.matrix.cost import FIGURES, CostModel
 from kernels.matrix.counts import Row, rows_of_set
@@ -66,7 +66,7 @@ _OWN_ROWS = flags.DEFINE_multi_string(
 )
 _README = flags.DEFINE_string("readme", None, "README.md beside the variant sets", required=True)
 _ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
-_LOCK = flags.DEFINE_string("lock", None, "groups.lock.bzl", required=True)
+_LOCK = flags.DEFINE_string("lock", None, "groups/lock.json", required=True)
 
 _FOLDER = "kernels/resources"
 

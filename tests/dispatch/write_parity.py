@@ -194,7 +194,7 @@ def launch_file(direction: str, texts: Sequence[str]) -> str:
     namespace = "AITER_ATTN_NAMESPACE::kernels::ck_fmha"
     header = KINDS[next(iter(TABLE.directions[direction]["kinds"]))].header
     return (
-        f'{_NOTICE}#include "kernels/ck_fmha/{header}"\n\nnamespace {namespace} {{\n'
+        f'{_NOTICE}#include "kernels/ck_fmha/launch/{header}"\n\nnamespace {namespace} {{\n'
         + "".join(texts)
         + f"\n}} // namespace {namespace}\n"
     )

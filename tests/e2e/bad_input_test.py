@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import subprocess
@@ -131,12 +130,12 @@ def test_a_direction_that_a_set_does_not_have(project: clone.Clone) -> None:
 
 SMOKE_MEMBER = "bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps"
 NEIGHBOUR = "bwd/fp16_d128:fmha_bwd_dot_do_o_d128_fp16_batch_o2_ps"
-GROUPS_LOCK = "kernels/ck_fmha/groups.lock.bzl"
+GROUPS_LOCK = "kernels/ck_fmha/groups/lock.json"
 
 
 def proven(project: clone.Clone) -> tuple[str, str]:
     """Key and sha256 that the lock has of an instance of smoke."""
-    lock = ast.literal_eval((project.root / GROUPS_LOCK).read_text().partition("GROUPS = ")[2])
+    lock = json.loads((project.root / GROUPS_LOCK).read_text())
     (found,) = (m[SMOKE_MEMBER] for m in lock["gfx942"].values() if SMOKE_MEMBER in m)
     return tuple(found)
 
@@ -173,6 +172,7 @@ def test_stale_or_edited_lock_of_groups(project: clone.Clone, edit, which: int, 
             ("gfx9999 is no architecture of", "gfx942, gfx950"),
         ),
         (NEIGHBOUR, "bwd/fp16_d128:fmha_bwd_none", ("fmha_bwd_none",)),
+        ('{\n "gfx942"', '"gfx942"', ("groups/lock.json: not a JSON object; restore the file",)),
         ('"gfx950": {', '"gfx950": {"lone": {"a:b": ["0", "0"]},', ("lone", "two at")),
     ],
 )

@@ -151,7 +151,7 @@ LAYERS: dict[str, list[str]] = {
     "kernels/norm/*": ["kernels/norm/*"],
     "kernels/sum_heads/launch.cc": ["kernels/sum_heads/*", *_CONTRACT],
     "kernels/sum_heads/*": ["kernels/sum_heads/*"],
-    "kernels/ck_fmha/*": ["kernels/ck_fmha/*", *_CONTRACT],
+    "kernels/ck_fmha/launch/*": ["kernels/ck_fmha/launch/*", *_CONTRACT],
     # Fronts know the public face, and not each other.
     "python/xla_ffi/*": ["aiter/attn.h", "aiter/fields.h", "aiter/norm.h", "python/xla_ffi/*"],
     "python/extension/*": [

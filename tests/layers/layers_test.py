@@ -34,7 +34,7 @@ def test_all_folders_are_looked_at():
         "aiter/runtime/rtc",
         "aiter/runtime/store",
         "kernels/archs",
-        "kernels/ck_fmha",
+        "kernels/ck_fmha/launch",
         "kernels/code_object",
         "kernels/dropout_mask",
         "kernels/launch_table",

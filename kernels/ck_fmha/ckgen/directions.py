@@ -38,7 +38,7 @@ class Kind:
 
     kernel  the kernel's type in upstream's text
     end     where that text goes on to upstream's dispatcher, which is cut off
-    launch  the function template of launch_*.h that makes its arguments and grid
+    launch  the function template of launch/ that makes its arguments and grid
     header  where that is
     """
 
@@ -49,44 +49,40 @@ class Kind:
 
 
 KINDS = {
-    "fwd": Kind("fmha_kernel_0", "using trait_0 =", "fwd_launch", "launch_fwd.h"),
+    "fwd": Kind("fmha_kernel_0", "using trait_0 =", "fwd_launch", "fwd.h"),
     "bwd_dot_do_o": Kind(
         "fmha_bwd_dot_do_o_kernel_0",
         "using dot_do_o_trait_0 =",
         "bwd_dot_do_o_launch",
-        "launch_bwd.h",
+        "bwd.h",
     ),
     "bwd_dq_dk_dv": Kind(
         "fmha_bwd_dq_dk_dv_kernel_0",
         "using dq_dk_dv_trait_0 =",
         "bwd_dq_dk_dv_launch",
-        "launch_bwd.h",
+        "bwd.h",
     ),
     "bwd_convert_dq": Kind(
         "fmha_bwd_convert_dq_kernel_0",
         "using convert_dq_trait_0 =",
         "bwd_convert_dq_launch",
-        "launch_bwd.h",
+        "bwd.h",
     ),
     # Upstream's text of both split kernels has a class template: the form for any length of keys,
     # and that for up to 2**3 splits.
     "fwd_splitkv": Kind(
-        "instance<true>::fmha_kernel", "using trait_0 =", "fwd_splitkv_launch", "launch_splitkv.h"
+        "instance<true>::fmha_kernel", "using trait_0 =", "fwd_splitkv_launch", "splitkv.h"
     ),
     "fwd_splitkv_combine": Kind(
         "instance<3>::fmha_kernel",
         "using trait_0 =",
         "fwd_splitkv_combine_launch",
-        "launch_splitkv.h",
+        "splitkv.h",
     ),
-    "fwd_pagedkv": Kind(
-        "fmha_kernel_0", "using trait_0 =", "fwd_pagedkv_launch", "launch_pagedkv.h"
-    ),
-    "fwd_appendkv": Kind(
-        "fmha_kernel_0", "using trait_0 =", "fwd_appendkv_launch", "launch_appendkv.h"
-    ),
+    "fwd_pagedkv": Kind("fmha_kernel_0", "using trait_0 =", "fwd_pagedkv_launch", "pagedkv.h"),
+    "fwd_appendkv": Kind("fmha_kernel_0", "using trait_0 =", "fwd_appendkv_launch", "appendkv.h"),
     "fwd_batch_prefill": Kind(
-        "fmha_kernel_0", "using trait_0 =", "fwd_batch_prefill_launch", "launch_batch_prefill.h"
+        "fmha_kernel_0", "using trait_0 =", "fwd_batch_prefill_launch", "batch_prefill.h"
     ),
 }
 

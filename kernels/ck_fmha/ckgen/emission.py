@@ -228,7 +228,7 @@ def set_files(
         for start in range(0, len(names), _LAUNCHES_PER_FILE):
             path = f"launch/{header.removesuffix('.h')}_{start // _LAUNCHES_PER_FILE}.cpp"
             files[path] = (
-                f'// {_NOTICE}\n#include "kernels/ck_fmha/{header}"\n\n'
+                f'// {_NOTICE}\n#include "kernels/ck_fmha/launch/{header}"\n\n'
                 f"namespace {_NAMESPACE} {{\n"
                 + "".join(launch_text(name) for name in names[start : start + _LAUNCHES_PER_FILE])
                 + f"\n}} // namespace {_NAMESPACE}\n"

@@ -2,6 +2,7 @@
 """The targets of the generated repositories. Each macro declares a whole package."""
 
 load("@archs//:archs.bzl", "ARCHS")
+load("@kernel_lists//:groups.bzl", "GROUPS")
 load("@rules_cc//cc:defs.bzl", "cc_library")
 load("@variant_sets//:known.bzl", "DIRECTIONS")
 load(
@@ -13,8 +14,7 @@ load(
     "compile_group",
 )
 load("//kernels/ck_fmha:defs.bzl", "ck_host_library")
-load("//kernels/ck_fmha:groups.lock.bzl", "GROUPS")
-load("//kernels/ck_fmha/private:groups.bzl", "group_of")
+load("//kernels/ck_fmha/groups:groups.bzl", "group_of")
 load("//kernels/ck_fmha/private:machine_options.bzl", "machine_options")
 load("//kernels/ck_fmha/private:no_instances.bzl", "no_instances")
 
@@ -81,7 +81,7 @@ def _instance(instance, block, pipeline, arch):
 
 # buildifier: disable=unnamed-macro
 def groups_package():
-    """The package of the pool's compile groups: GROUP.ARCH for each of groups.lock.bzl."""
+    """The package of the pool's compile groups: GROUP.ARCH for each of groups/lock.json."""
     for arch, groups in GROUPS.items():
         for group, members in groups.items():
             compile_group(

@@ -131,7 +131,7 @@ def test_a_variant_set(pool_file: Path, small: Path):
             f'"@ck_fmha//fwd/{row["traits"]["dtype"]}_d64:{row["name"]}"' in files["instances.bzl"]
         )
         function = row["launch"].removeprefix("ck_fmha::")
-        assert files["launch/launch_fwd_0.cpp"].count(f"void {function}(") == 1
+        assert files["launch/fwd_0.cpp"].count(f"void {function}(") == 1
     for text in files.values():
         assert str(pool_file.parent) not in text
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Code objects of groups, drawn, and what their own compiles give."""
 
-load("//kernels/ck_fmha:groups.lock.bzl", "GROUPS")
+load("@kernel_lists//:groups.bzl", "GROUPS")
 
 def drawn_members(count):
     """Members of groups: others whenever what was proven is something else.

@@ -9,9 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from kernels.ck_fmha import prove_groups
-from kernels.ck_fmha.groups import LockError, Proof, extended, lock_text, parse_lock, siblings
-from kernels.ck_fmha.prove_groups import Trouble
+from kernels.ck_fmha.groups import prove_groups
+from kernels.ck_fmha.groups.groups import (
+    LockError,
+    Proof,
+    extended,
+    lock_text,
+    parse_lock,
+    siblings,
+)
+from kernels.ck_fmha.groups.prove_groups import Trouble
 
 
 def row(kind: str, *tile: int) -> dict[str, object]:
@@ -37,15 +44,14 @@ def test_a_lock_is_read_as_it_was_written(lock: dict):
     "text",
     [
         "",
-        "GROUPS = {}",  # without a line before it
-        "\nGROUPS = {'gfx942': dict()}\n",
-        '\nGROUPS = {"gfx942": []}\n',
-        '\nGROUPS = {"gfx942": {"group": {"member": ["key"]}}}\n',
-        "\nGROUPS = " + 100_000 * "[",
+        "[]",
+        '{"gfx942": []}',
+        '{"gfx942": {"group": {"member": ["key"]}}}',
+        100_000 * "[",
     ],
 )
 def test_another_text_is_refused_with_the_way_out(text: str):
-    with pytest.raises(LockError, match=r"groups.lock.bzl cannot be read.*Restore it"):
+    with pytest.raises(LockError, match=r"groups/lock.json cannot be read.*Restore it"):
         parse_lock(text)
 
 
@@ -104,7 +110,7 @@ class Compiler:
 
 @pytest.fixture
 def lock(tmp_path: Path) -> Path:
-    path = tmp_path / "groups.lock.bzl"
+    path = tmp_path / "lock.json"
     path.write_text(lock_text(LOCK))
     return path
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kernels.ck_fmha.ckgen.emission import RecordedPool
-from kernels.ck_fmha.groups import parse_lock
+from kernels.ck_fmha.groups.groups import parse_lock
 from kernels.matrix.cost import FIGURES, CostModel
 from kernels.matrix.counts import rows_of_set
 

@@ -1,27 +1,27 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Which instances are compiled together: what groups.lock.bzl says, looked up by instance."""
+"""Which instances are compiled together: what groups/lock.json says, looked up by instance."""
 
 load("@archs//:archs.bzl", "ARCHS")
-load("//kernels/ck_fmha:groups.lock.bzl", "GROUPS")
+load("@kernel_lists//:groups.bzl", "GROUPS")
 
 def _by_instance():
     """(architecture, "package:instance") -> (group, [key, sha256])."""
     index = {}
     for arch, groups in GROUPS.items():
         if arch not in ARCHS:
-            fail("groups.lock.bzl: %s is no architecture of kernels/archs; known: %s" %
+            fail("groups/lock.json: %s is no architecture of kernels/archs; known: %s" %
                  (arch, ", ".join(ARCHS)))
         for group, members in groups.items():
             if len(members) < 2:
-                fail("groups.lock.bzl: %s of %s has %d members, a group has two at least" %
+                fail("groups/lock.json: %s of %s has %d members, a group has two at least" %
                      (group, arch, len(members)))
             for member, proven in members.items():
                 if (arch, member) in index:
-                    fail("groups.lock.bzl: %s is in two groups of %s: %s and %s" %
+                    fail("groups/lock.json: %s is in two groups of %s: %s and %s" %
                          (member, arch, index[arch, member][0], group))
                 if len(proven) != 2 or [h for h in proven if len(h) != 64]:
-                    fail("groups.lock.bzl: %s of %s: %s is not a key and a sha256, 64 digits each" %
-                         (member, arch, proven))
+                    fail(("groups/lock.json: %s of %s: %s is not a key and a sha256, " +
+                          "64 digits each") % (member, arch, proven))
                 index[arch, member] = (group, proven)
     return index
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Proves compile groups: writes groups.lock.bzl.
+"""Proves compile groups: writes groups/lock.json.
 
     ./bazelw run //kernels/ck_fmha:prove_groups -- [--variants=core] [--archs=gfx942,gfx950]
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from absl import app, flags
 
-from kernels.ck_fmha.groups import (
+from kernels.ck_fmha.groups.groups import (
     LOCK,
     Groups,
     LockError,
@@ -36,7 +36,7 @@ _VARIANTS = flags.DEFINE_list("variants", ["core"], "variant sets")
 _TARGETS = flags.DEFINE_multi_string(
     "set", [], "further sets, as the package of their targets, like @sample//"
 )
-_ARCHS = flags.DEFINE_list("archs", None, "architectures; default: all that groups.lock.bzl has")
+_ARCHS = flags.DEFINE_list("archs", None, "architectures; default: all that groups/lock.json has")
 _POOL = flags.DEFINE_string("pool", None, "pool.json of @ck_fmha", required=True)
 _BAZEL_FLAGS = flags.DEFINE_multi_string("bazel_flag", ["--config=cache"], "of all builds")
 

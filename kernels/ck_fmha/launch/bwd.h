@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "fmha_bwd.hpp"
-#include "kernels/ck_fmha/launch_common.h"
+#include "kernels/ck_fmha/launch/common.h"
 
 namespace AITER_ATTN_NAMESPACE::kernels::ck_fmha {
 

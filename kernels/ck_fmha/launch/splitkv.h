@@ -4,7 +4,7 @@
 #pragma once
 
 #include "fmha_fwd.hpp"
-#include "kernels/ck_fmha/launch_common.h"
+#include "kernels/ck_fmha/launch/common.h"
 
 namespace AITER_ATTN_NAMESPACE::kernels::ck_fmha {
 
