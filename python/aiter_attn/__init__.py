@@ -25,15 +25,7 @@ except ModuleNotFoundError as error:
     raise ImportError(_missing.why(__path__), name=error.name) from None
 
 from aiter_attn import _C
-from aiter_attn._attention import (
-    flash_attn_func,
-    flash_attn_varlen_func,
-    mha_bwd,
-    mha_fwd,
-    mha_varlen_bwd,
-    mha_varlen_fwd,
-)
-from aiter_attn._errors import (
+from aiter_attn._core.errors import (
     AttnError,
     CorruptError,
     DriverError,
@@ -41,22 +33,33 @@ from aiter_attn._errors import (
     RoomError,
     UnsupportedError,
 )
-from aiter_attn._kvcache import flash_attn_with_kvcache, mha_batch_prefill
-from aiter_attn._norm import (
+from aiter_attn._functions.attention import (
+    flash_attn_func,
+    flash_attn_varlen_func,
+    mha_bwd,
+    mha_fwd,
+    mha_varlen_bwd,
+    mha_varlen_fwd,
+)
+from aiter_attn._functions.kvcache import flash_attn_with_kvcache, mha_batch_prefill
+from aiter_attn._functions.norms import (
+    layer_norm,
     layer_norm_bwd,
     layer_norm_fwd,
+    rms_norm,
     rms_norm_bwd,
     rms_norm_fwd,
+    softmax,
     softmax_bwd,
     softmax_fwd,
 )
-from aiter_attn._packed import (
+from aiter_attn._functions.packed import (
     flash_attn_kvpacked_func,
     flash_attn_qkvpacked_func,
     flash_attn_varlen_kvpacked_func,
     flash_attn_varlen_qkvpacked_func,
 )
-from aiter_attn._selection import Explanation, explain, explain_kvcache, kernels
+from aiter_attn._functions.selection import Explanation, explain, explain_kvcache, kernels
 
 __all__ = [
     "AttnError",
@@ -77,6 +80,7 @@ __all__ = [
     "flash_attn_varlen_qkvpacked_func",
     "flash_attn_with_kvcache",
     "kernels",
+    "layer_norm",
     "layer_norm_bwd",
     "layer_norm_fwd",
     "mha_batch_prefill",
@@ -84,8 +88,10 @@ __all__ = [
     "mha_fwd",
     "mha_varlen_bwd",
     "mha_varlen_fwd",
+    "rms_norm",
     "rms_norm_bwd",
     "rms_norm_fwd",
+    "softmax",
     "softmax_bwd",
     "softmax_fwd",
 ]

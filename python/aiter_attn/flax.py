@@ -22,8 +22,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from aiter_attn import _arguments
-from aiter_attn._errors import AttnError, UnsupportedError
+from aiter_attn._core import reading
+from aiter_attn._core.errors import AttnError, UnsupportedError
 from aiter_attn.jax import flash_attn_func
 
 __all__ = ["dot_product_attention"]
@@ -69,8 +69,8 @@ def dot_product_attention(
         TypeError, ValueError, UnsupportedError: see aiter_attn.jax.flash_attn_func.
     """
     del broadcast_dropout, precision
-    rate = _arguments.number("dropout_rate", dropout_rate, "a probability below 1; 0.0: none")
-    if _arguments.flag("deterministic", deterministic):
+    rate = reading.number("dropout_rate", dropout_rate, "a probability below 1; 0.0: none")
+    if reading.flag("deterministic", deterministic):
         rate = 0.0
     if rate != 0.0 and dropout_rng is None:
         raise ValueError(
@@ -79,7 +79,7 @@ def dot_product_attention(
         )
     if module is not None:
         raise UnsupportedError(
-            f"module: {_arguments.shown(module)}; fused attention has no weights to sow; pass "
+            f"module: {reading.shown(module)}; fused attention has no weights to sow; pass "
             "sow_weights=False, so that it is None"
         )
     arrays = {"query": query, "key": key, "value": value}
@@ -100,7 +100,7 @@ def dot_product_attention(
     if rate != 0.0:
         words = jax.random.bits(dropout_rng, (2, 4), "uint32")
         dropout = [{"dropout_p": rate, "rng_state": state} for state in words]
-    causal = _arguments.flag("is_causal", is_causal)
+    causal = reading.flag("is_causal", is_causal)
     with _flax_names():
         if causal:
             out = _causal(q, k, v, added, dropout)

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "aiter/fields.h"
 #include "aiter/norm.h"
 #include "python/extension/gil.h"
 #include "python/extension/given.h"
@@ -46,6 +47,18 @@ uint64_t NormBackwardWorkspaceSize(const py::dict& numbers, const py::dict& arra
   return bytes;
 }
 
+// The options of a problem by their names, each a 0 of its type.
+template <typename Problem>
+py::dict OptionsOf() {
+  py::dict options;
+  fields::for_each_field<Problem>([&](auto kind, const char* name, auto member) {
+    if constexpr (decltype(kind)::value == fields::Kind::kOption) {
+      options[name] = py::cast(Problem{}.*member);
+    }
+  });
+  return options;
+}
+
 }  // namespace
 
 void BindNorms(py::module_& module) {
@@ -53,6 +66,8 @@ void BindNorms(py::module_& module) {
   module.attr("NORM_RMS") = static_cast<int>(ATTN_NORM_RMS);
   module.attr("FP8_DTYPES") = py::dict("float8_e4m3fn"_a = static_cast<int>(ATTN_DTYPE_FP8_E4M3),
                                        "float8_e5m2"_a = static_cast<int>(ATTN_DTYPE_FP8_E5M2));
+  module.attr("NORM_OPTIONS") = OptionsOf<attn_norm_problem>();
+  module.attr("SOFTMAX_OPTIONS") = OptionsOf<attn_softmax_problem>();
   module.attr("SOFTMAX_MASK_NONE") = static_cast<int>(ATTN_SOFTMAX_MASK_NONE);
   module.attr("SOFTMAX_MASK_EXPLICIT") = static_cast<int>(ATTN_SOFTMAX_MASK_EXPLICIT);
   module.attr("SOFTMAX_MASK_CAUSAL") = static_cast<int>(ATTN_SOFTMAX_MASK_CAUSAL);

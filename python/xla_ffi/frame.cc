@@ -128,14 +128,9 @@ extern "C" const char* attn_jax_bind(const void* (*find)(const char* name)) {
     function =
         reinterpret_cast<std::remove_reference_t<decltype(function)>>(const_cast<void*>(address));
   };
-  bind(library.last_error, "last_error");
-  bind(library.fwd, "fwd");
-  bind(library.bwd, "bwd");
-  bind(library.bwd_workspace_size, "bwd_workspace_size");
-  bind(library.dropout_mask, "dropout_mask");
-  bind(library.norm_fwd, "norm_fwd");
-  bind(library.norm_bwd, "norm_bwd");
-  bind(library.norm_bwd_workspace_size, "norm_bwd_workspace_size");
+#define ATTN_JAX_BIND(name) bind(library.name, #name);
+  ATTN_JAX_FUNCTIONS(ATTN_JAX_BIND)
+#undef ATTN_JAX_BIND
   return error.empty() ? nullptr : error.c_str();
 }
 

@@ -18,16 +18,23 @@ namespace AITER_ATTN_NAMESPACE::jax {
 
 namespace ffi = ::xla::ffi;
 
-// The functions of the C ABI that are called here.
+// The functions of the C ABI that are called here, by their names without attn_.
+#define ATTN_JAX_FUNCTIONS(X) \
+  X(last_error)               \
+  X(fwd)                      \
+  X(bwd)                      \
+  X(bwd_workspace_size)       \
+  X(dropout_mask)             \
+  X(norm_fwd)                 \
+  X(norm_bwd)                 \
+  X(norm_bwd_workspace_size)  \
+  X(softmax_fwd)              \
+  X(softmax_bwd)
+
 struct Library {
-  decltype(&attn_last_error) last_error;
-  decltype(&attn_fwd) fwd;
-  decltype(&attn_bwd) bwd;
-  decltype(&attn_bwd_workspace_size) bwd_workspace_size;
-  decltype(&attn_dropout_mask) dropout_mask;
-  decltype(&attn_norm_fwd) norm_fwd;
-  decltype(&attn_norm_bwd) norm_bwd;
-  decltype(&attn_norm_bwd_workspace_size) norm_bwd_workspace_size;
+#define ATTN_JAX_MEMBER(name) decltype(&attn_##name) name;
+  ATTN_JAX_FUNCTIONS(ATTN_JAX_MEMBER)
+#undef ATTN_JAX_MEMBER
 };
 
 // Of the extension module, once attn_jax_bind has taken them.

@@ -15,11 +15,11 @@ import numpy
 import pytest
 from hypothesis import strategies as st
 
-from python.tests.dlpack_exporter import KDL_CUDA, KDL_ROCM, Exporter
 from tests.hostile.calls import arguments, attempt, function_of
 from tests.hostile.explore import Counts, explore, parts
 from tests.hostile.memory import Array
 from tests.hostile.problems import Arrays, Problem, problems
+from tests.support.python.dlpack_exporter import KDL_CUDA, KDL_ROCM, Exporter
 
 
 def _lying_subclass(**properties: Any) -> Callable[[Array], Array]:

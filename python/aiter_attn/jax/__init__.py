@@ -25,15 +25,35 @@ import jax
 import jax.numpy as jnp
 import numpy
 
-from aiter_attn import _arguments, _problem
-from aiter_attn._options import Options, options
+from aiter_attn._core import problems, reading
+from aiter_attn._core.options import Options, options
 from aiter_attn.jax import _ffi
 from aiter_attn.jax._calls import Static, attention, dropout_mask, problem_of
-from aiter_attn.jax._norms import layer_norm, rms_norm
+from aiter_attn.jax._norms import (
+    layer_norm,
+    layer_norm_bwd,
+    layer_norm_fwd,
+    rms_norm,
+    rms_norm_bwd,
+    rms_norm_fwd,
+)
+from aiter_attn.jax._softmax import softmax, softmax_bwd, softmax_fwd
 
 RngState: TypeAlias = "tuple[SupportsIndex, SupportsIndex] | jax.Array"
 
-__all__ = ["flash_attn_func", "flash_attn_varlen_func", "layer_norm", "rms_norm"]
+__all__ = [
+    "flash_attn_func",
+    "flash_attn_varlen_func",
+    "layer_norm",
+    "layer_norm_bwd",
+    "layer_norm_fwd",
+    "rms_norm",
+    "rms_norm_bwd",
+    "rms_norm_fwd",
+    "softmax",
+    "softmax_bwd",
+    "softmax_fwd",
+]
 
 _ffi.register()
 
@@ -127,8 +147,8 @@ def flash_attn_varlen_func(
         TypeError, ValueError, UnsupportedError: see flash_attn_func.
     """
     most = (
-        _arguments.integer("max_seqlen_q", max_seqlen_q),
-        _arguments.integer("max_seqlen_k", max_seqlen_k),
+        reading.integer("max_seqlen_q", max_seqlen_q),
+        reading.integer("max_seqlen_k", max_seqlen_k),
     )
     chosen = options(
         dropout_p=dropout_p,
@@ -151,7 +171,7 @@ def _attention(
     return_attn_probs: bool,
     rng_state: RngState | None,
 ) -> Any:
-    with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
+    with_lse = reading.flag("return_attn_probs", return_attn_probs)
     if alibi_slopes is not None and bias is not None:
         raise ValueError("bias, alibi_slopes: both given; allowed: one of them")
     state = _words(chosen.dropout_p, rng_state)
@@ -175,7 +195,7 @@ def _array(name: str, array: Any) -> jax.Array:
     try:
         return jnp.asarray(array)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name}: {_arguments.shown(array)} is no array of jax: {error}") from error
+        raise TypeError(f"{name}: {reading.shown(array)} is no array of jax: {error}") from error
 
 
 def _words(dropout_p: float, given: RngState | None) -> list[Any]:
@@ -188,6 +208,6 @@ def _words(dropout_p: float, given: RngState | None) -> list[Any]:
             raise ValueError(f"rng_state: shape {given.shape}; allowed: {allowed}")
         words: Any = given
     else:
-        state = _problem.rng_state(dropout_p, given)
+        state = problems.rng_state(dropout_p, given)
         words = numpy.array(state, numpy.uint64).view(numpy.uint32)
     return [words] if dropout_p > 0.0 else []

@@ -25,9 +25,10 @@ from jax.experimental.custom_partitioning import (
 )
 from jax.sharding import NamedSharding, PartitionSpec
 
-from aiter_attn import _C, _problem
-from aiter_attn._errors import UnsupportedError
-from aiter_attn._options import Options
+from aiter_attn import _C
+from aiter_attn._core import problems
+from aiter_attn._core.errors import UnsupportedError
+from aiter_attn._core.options import Options
 from aiter_attn.jax import _ffi
 from aiter_attn.jax._manual import Pass, as_primal, as_varying
 
@@ -53,11 +54,11 @@ class Static(NamedTuple):
 
 
 def problem_of(static: Static, arrays: Sequence[Any], bias_grad: bool = False) -> Any:
-    """The _problem.Attention of these arrays. Raises TypeError or ValueError as that does."""
-    described: list[Any] = [_problem.ShapeDtype(tuple(a.shape), a.dtype.name) for a in arrays]
+    """The problems.Attention of these arrays. Raises TypeError or ValueError as that does."""
+    described: list[Any] = [problems.ShapeDtype(tuple(a.shape), a.dtype.name) for a in arrays]
     sequences = None
     if static.most is not None:
-        sequences = _problem.lengths(_problem.batch_of(described[3], described[4]), *static.most)
+        sequences = problems.lengths(problems.batch_of(described[3], described[4]), *static.most)
     if bias_grad:
         # The gradient of every score: XLA sums over what the bias serves, and over devices.
         scores = problem_of(static, arrays).kept.shape
@@ -65,7 +66,7 @@ def problem_of(static: Static, arrays: Sequence[Any], bias_grad: bool = False) -
     bias: dict[str, Any] = {static.bias: described[static.common]} if static.bias else {}
     q, k, v = described[:3]
     options = static.options._replace(bias_grad=bias_grad)
-    return _problem.attention(q, k, v, options, sequences, _problem.beside(**bias))
+    return problems.attention(q, k, v, options, sequences, problems.beside(**bias))
 
 
 def check_served(static: Static, arrays: Sequence[Any], backward: bool, bias_grad: bool) -> None:
@@ -93,14 +94,7 @@ def _device(arrays: Sequence[Any]) -> Any:
     return jax.devices()[0] if chosen is None or isinstance(chosen, str) else chosen
 
 
-def _attributes(problem: Any) -> dict[str, Any]:
-    return {
-        name: numpy.float32(value) if isinstance(value, float) else numpy.int32(value)
-        for name, value in problem.options().items()
-    }
-
-
-def _shaped(*wanted: _problem.ShapeDtype) -> tuple[jax.ShapeDtypeStruct, ...]:
+def _shaped(*wanted: problems.ShapeDtype) -> tuple[jax.ShapeDtypeStruct, ...]:
     return tuple(jax.ShapeDtypeStruct(w.shape, jnp.dtype(w.dtype)) for w in wanted)
 
 
@@ -108,7 +102,7 @@ def _call_forward(static: Static, *arrays: jax.Array) -> tuple[jax.Array, ...]:
     """(out, lse)"""
     attention = problem_of(static, arrays)
     call = jax.ffi.ffi_call(_ffi.FWD, _shaped(attention.out, attention.lse))
-    return tuple(call(*arrays, **_attributes(attention.problem)))
+    return tuple(call(*arrays, **_ffi.attributes(attention.problem.options())))
 
 
 def _call_backward(static: Static, bias_grad: bool, *arrays: jax.Array) -> tuple[jax.Array, ...]:
@@ -121,7 +115,7 @@ def _call_backward(static: Static, bias_grad: bool, *arrays: jax.Array) -> tuple
     return tuple(
         call(
             dout, q, k, v, out, lse, *rest,
-            **_attributes(attention.problem),
+            **_ffi.attributes(attention.problem.options()),
             bias_grad=numpy.int32(bias_grad),
             deterministic=numpy.int32(static.options.deterministic),
         )
@@ -131,7 +125,7 @@ def _call_backward(static: Static, bias_grad: bool, *arrays: jax.Array) -> tuple
 def _call_mask(static: Static, *arrays: jax.Array) -> tuple[jax.Array, ...]:
     attention = problem_of(static, arrays)
     call = jax.ffi.ffi_call(_ffi.DROPOUT_MASK, _shaped(attention.kept))
-    return tuple(call(*arrays, **_attributes(attention.problem)))
+    return tuple(call(*arrays, **_ffi.attributes(attention.problem.options())))
 
 
 # Which factor each dimension is: b batch, g heads of keys, r queries' heads for each, and what

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""aiter_attn's functions on concrete arrays of AMD GPUs: the custom calls, run at once by XLA.
+"""The package's functions on concrete arrays of AMD GPUs: the custom calls, run at once by XLA.
 
 Not by DLPack: XLA has no way to learn when work of others that reads an array is done, so it would
 hand the memory out again under a running kernel. A custom call is in the order of XLA's own work.
@@ -12,18 +12,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import aiter_attn
 from aiter_attn import jax as front
-from aiter_attn._errors import UnsupportedError
+from aiter_attn._core.errors import UnsupportedError
 
-__all__ = [
-    "flash_attn_func",
-    "flash_attn_kvpacked_func",
-    "flash_attn_qkvpacked_func",
-    "flash_attn_varlen_func",
-    "flash_attn_varlen_kvpacked_func",
-    "flash_attn_varlen_qkvpacked_func",
-]
+__all__ = ["at_once"]
 
 
 def _parts(name: str, packed: Any, parts: int) -> list[Any]:
@@ -36,9 +28,16 @@ def _parts(name: str, packed: Any, parts: int) -> list[Any]:
     return [packed[..., i, :, :] for i in range(parts)]
 
 
-def _at_once(of_package: Callable[..., Any], of_programs: Callable[..., Any]) -> Any:
-    """of_programs with the arguments of of_package. Raises UnsupportedError for one that it has
-    not."""
+def at_once(of_package: Callable[..., Any]) -> Callable[..., Any]:
+    """The front's function of the name of one of the package's, with the arguments of that; packed
+    arrays go to the function of separate ones. of_package itself where there is none.
+
+    It raises UnsupportedError for an argument that the front's has not.
+    """
+    name = of_package.__name__.replace("_qkvpacked", "").replace("_kvpacked", "")
+    of_programs = getattr(front, name, None)
+    if of_programs is None:
+        return of_package
     package, known = inspect.signature(of_package), inspect.signature(of_programs).parameters
 
     @functools.wraps(of_package)
@@ -61,15 +60,3 @@ def _at_once(of_package: Callable[..., Any], of_programs: Callable[..., Any]) ->
         return of_programs(**{name: value for name, value in given.items() if name in known})
 
     return call
-
-
-flash_attn_func = _at_once(aiter_attn.flash_attn_func, front.flash_attn_func)
-flash_attn_kvpacked_func = _at_once(aiter_attn.flash_attn_kvpacked_func, front.flash_attn_func)
-flash_attn_qkvpacked_func = _at_once(aiter_attn.flash_attn_qkvpacked_func, front.flash_attn_func)
-flash_attn_varlen_func = _at_once(aiter_attn.flash_attn_varlen_func, front.flash_attn_varlen_func)
-flash_attn_varlen_kvpacked_func = _at_once(
-    aiter_attn.flash_attn_varlen_kvpacked_func, front.flash_attn_varlen_func
-)
-flash_attn_varlen_qkvpacked_func = _at_once(
-    aiter_attn.flash_attn_varlen_qkvpacked_func, front.flash_attn_varlen_func
-)

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import jax
+import numpy
 
 from aiter_attn import _C
-from aiter_attn._errors import UnsupportedError
+from aiter_attn._core.errors import UnsupportedError
 
 __all__ = [
     "BWD",
@@ -20,6 +21,9 @@ __all__ = [
     "FWD",
     "NORM_BWD",
     "NORM_FWD",
+    "SOFTMAX_BWD",
+    "SOFTMAX_FWD",
+    "attributes",
     "register",
     "without_derivative",
 ]
@@ -29,6 +33,9 @@ BWD: Final = "aiter_attn_bwd"
 DROPOUT_MASK: Final = "aiter_attn_dropout_mask"
 NORM_FWD: Final = "aiter_attn_norm_fwd"
 NORM_BWD: Final = "aiter_attn_norm_bwd"
+SOFTMAX_FWD: Final = "aiter_attn_softmax_fwd"
+SOFTMAX_BWD: Final = "aiter_attn_softmax_bwd"
+_TARGETS: Final = (FWD, BWD, DROPOUT_MASK, NORM_FWD, NORM_BWD, SOFTMAX_FWD, SOFTMAX_BWD)
 _OLDEST: Final = (0, 6)
 _HANDLERS: Final = Path(__file__).with_name("libattn_jax.so")
 
@@ -53,9 +60,17 @@ def register() -> None:
     if error:
         raise ImportError(f"aiter_attn.jax: {error.decode()}")
     for platform, suffix in (("cpu", "cpu"), ("ROCM", "rocm")):
-        for target in (FWD, BWD, DROPOUT_MASK, NORM_FWD, NORM_BWD):
+        for target in _TARGETS:
             name = target.replace("aiter_attn", "attn_jax")
             _register(target, getattr(library, f"{name}_{suffix}"), platform)
+
+
+def attributes(options: Mapping[str, int | float]) -> dict[str, Any]:
+    """Options of a C struct as a custom call has them."""
+    return {
+        name: numpy.float32(value) if isinstance(value, float) else numpy.int32(value)
+        for name, value in options.items()
+    }
 
 
 def without_derivative(call: Callable[..., Any]) -> Any:

@@ -1,22 +1,30 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""LayerNorm and RMSNorm as functions of jax arrays: one XLA custom call for each pass."""
+"""LayerNorm and RMSNorm as functions of jax arrays: one XLA custom call for each pass. Functions of
+both passes have gradients; the passes by themselves, _fwd and _bwd, have none."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy
 from jax.custom_batching import custom_vmap
 
-from aiter_attn import _C, _arguments, _norm, _problem
+from aiter_attn import _C
+from aiter_attn._core import norms, reading
 from aiter_attn.jax import _ffi
 from aiter_attn.jax._manual import Pass, as_primal, as_varying
 
-__all__ = ["layer_norm", "rms_norm"]
+__all__ = [
+    "layer_norm",
+    "layer_norm_bwd",
+    "layer_norm_fwd",
+    "rms_norm",
+    "rms_norm_bwd",
+    "rms_norm_fwd",
+]
 
 
 class Static(NamedTuple):
@@ -29,12 +37,8 @@ class Static(NamedTuple):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        return {
-            "kind": numpy.int32(self.kind),
-            "epsilon": numpy.float32(self.epsilon),
-            "zero_centred": numpy.int32(self.zero_centred),
-            "has_residual": numpy.int32(self.has_residual),
-        }
+        options = {name: getattr(self, name) for name in _C.NORM_OPTIONS}
+        return _ffi.attributes({**options, "has_residual": self.has_residual})
 
 
 def rms_norm(
@@ -66,45 +70,135 @@ def rms_norm(
 def layer_norm(
     x: jax.Array,
     gamma: jax.Array,
-    beta: jax.Array,
+    beta: jax.Array | None = None,
     *,
     residual: jax.Array | None = None,
     epsilon: float = 1e-5,
     zero_centred: bool = False,
 ) -> Any:
     """LayerNorm (arXiv:1607.06450) over the last dimension: (x - mean) / sqrt(variance + epsilon)
-    * gamma + beta. beta is [hidden], dtype of gamma; all else is as in rms_norm.
+    * gamma + beta. beta is [hidden], dtype of gamma, or None: 0; all else is as in rms_norm.
     """
-    weights = [("gamma", gamma), ("beta", beta)]
+    weights = [("gamma", gamma), ("beta", jnp.zeros_like(gamma) if beta is None else beta)]
     return _apply(_C.NORM_LAYER, x, weights, residual, epsilon, zero_centred)
 
 
-def _apply(
-    kind: int,
+def rms_norm_fwd(
     x: jax.Array,
-    weights: Sequence[tuple[str, jax.Array]],
-    residual: jax.Array | None,
+    gamma: jax.Array,
+    *,
+    residual: jax.Array | None = None,
+    epsilon: float = 1e-6,
+    zero_centred: bool = False,
+) -> tuple[jax.Array, jax.Array, jax.Array | None]:
+    """(y, rstd, h) of aiter_attn.rms_norm_fwd, without derivative."""
+    static, arrays = _given(_C.NORM_RMS, x, [("gamma", gamma)], residual, epsilon, zero_centred)
+    y, rstd, *rest = as_varying(_forward(static)(*arrays), arrays)
+    return y, rstd, rest.pop() if static.has_residual else None
+
+
+def layer_norm_fwd(
+    x: jax.Array,
+    gamma: jax.Array,
+    beta: jax.Array | None = None,
+    *,
+    residual: jax.Array | None = None,
+    epsilon: float = 1e-5,
+    zero_centred: bool = False,
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array | None]:
+    """(y, mean, rstd, h) of aiter_attn.layer_norm_fwd, without derivative."""
+    weights = [("gamma", gamma), ("beta", jnp.zeros_like(gamma) if beta is None else beta)]
+    static, arrays = _given(_C.NORM_LAYER, x, weights, residual, epsilon, zero_centred)
+    y, rstd, mean, *rest = as_varying(_forward(static)(*arrays), arrays)
+    return y, mean, rstd, rest.pop() if static.has_residual else None
+
+
+def rms_norm_bwd(
+    dy: jax.Array,
+    x: jax.Array,
+    gamma: jax.Array,
+    rstd: jax.Array,
+    *,
+    dh: jax.Array | None = None,
+    zero_centred: bool = False,
+) -> tuple[jax.Array, ...]:
+    """(dx, dgamma) of aiter_attn.rms_norm_bwd, without derivative."""
+    return _gradients(_C.NORM_RMS, dy, x, gamma, {"rstd": rstd}, dh, zero_centred)
+
+
+def layer_norm_bwd(
+    dy: jax.Array,
+    x: jax.Array,
+    gamma: jax.Array,
+    mean: jax.Array,
+    rstd: jax.Array,
+    *,
+    dh: jax.Array | None = None,
+    zero_centred: bool = False,
+) -> tuple[jax.Array, ...]:
+    """(dx, dgamma, dbeta) of aiter_attn.layer_norm_bwd, without derivative."""
+    statistics = {"rstd": rstd, "mean": mean}
+    return _gradients(_C.NORM_LAYER, dy, x, gamma, statistics, dh, zero_centred)
+
+
+def _given(
+    kind: int,
+    x: Any,
+    weights: Sequence[tuple[str, Any]],
+    residual: Any,
     epsilon: float,
     zero_centred: bool,
-) -> Any:
+) -> tuple[Static, list[jax.Array]]:
+    """The constants and the operands of a forward pass."""
     static = Static(
         kind,
-        _norm.read_epsilon(epsilon),
-        _arguments.flag("zero_centred", zero_centred),
+        norms.read_epsilon(epsilon),
+        reading.flag("zero_centred", zero_centred),
         residual is not None,
     )
     arrays = [jnp.asarray(a) for a in (x, *(w for _, w in weights))]
     _check(["x", *(name for name, _ in weights)], arrays)
     if residual is not None:
         arrays.append(jnp.asarray(residual))
-        wanted = _problem.ShapeDtype(arrays[0].shape, arrays[0].dtype.name)
-        if (arrays[-1].shape, arrays[-1].dtype.name) != wanted[:2]:
-            raise ValueError(
-                f"residual: shape {arrays[-1].shape} and dtype {arrays[-1].dtype.name}; allowed "
-                f"here: {wanted.shape} and {wanted.dtype}, as x has"
-            )
+        _check_like("residual", arrays[-1], arrays[0].shape, arrays[0].dtype.name)
+    return static, arrays
+
+
+def _apply(*given: Any) -> Any:
+    """Of _given()'s arguments."""
+    static, arrays = _given(*given)
     y, total = _norm_of(static, *arrays)
     return (y, total) if static.has_residual else y
+
+
+def _gradients(
+    kind: int,
+    dy: Any,
+    x: Any,
+    gamma: Any,
+    statistics: Mapping[str, Any],
+    dh: Any,
+    zero_centred: bool,
+) -> tuple[jax.Array, ...]:
+    static = Static(kind, 0.0, reading.flag("zero_centred", zero_centred), dh is not None)
+    x, gamma = jnp.asarray(x), jnp.asarray(gamma)
+    _check(["x", "gamma"], [x, gamma])
+    operands = [jnp.asarray(dy), x, gamma, *map(jnp.asarray, statistics.values())]
+    _check_like("dy", operands[0], x.shape, x.dtype.name)
+    for name, statistic in zip(statistics, operands[3:], strict=True):
+        _check_like(name, statistic, x.shape[:-1], "float32")
+    if dh is not None:
+        operands.append(jnp.asarray(dh))
+        _check_like("dh", operands[-1], x.shape, x.dtype.name)
+    return as_varying(_backward(static)(*operands), operands)
+
+
+def _check_like(name: str, array: jax.Array, shape: tuple[int, ...], dtype: str) -> None:
+    if (array.shape, array.dtype.name) != (shape, dtype):
+        raise ValueError(
+            f"{name}: shape {array.shape} and dtype {array.dtype.name}; allowed here: {shape} and "
+            f"{dtype}"
+        )
 
 
 def _check(names: Sequence[str], arrays: Sequence[jax.Array]) -> None:
@@ -124,7 +218,7 @@ def _check(names: Sequence[str], arrays: Sequence[jax.Array]) -> None:
             )
 
 
-def _like(array: Any) -> jax.ShapeDtypeStruct:
+def like(array: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(array.shape, array.dtype)
 
 
@@ -132,7 +226,7 @@ def _of_rows(x: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
 
 
-def _by_rows(call: Pass, is_row: Sequence[bool], sums: int) -> Any:
+def by_rows(call: Pass, is_row: Sequence[bool], sums: int) -> Any:
     """The call, and what vmap makes of it: more rows, where the weights are the same for all and
     nothing is summed over rows; else one call after the other.
 
@@ -164,13 +258,13 @@ def _forward(static: Static) -> Any:
     is_layer = static.kind == _C.NORM_LAYER
 
     def call(x: jax.Array, *rest: jax.Array) -> tuple[jax.Array, ...]:
-        results = [_like(x), *[_of_rows(x)] * (2 if is_layer else 1)]
-        results += [_like(x)] if static.has_residual else []
+        results = [like(x), *[_of_rows(x)] * (2 if is_layer else 1)]
+        results += [like(x)] if static.has_residual else []
         operation = jax.ffi.ffi_call(_ffi.NORM_FWD, tuple(results))
         return tuple(operation(x, *rest, **static.attributes))
 
     is_row = [True, *[False] * (2 if is_layer else 1), *[True] * static.has_residual]
-    return _ffi.without_derivative(jax.jit(_by_rows(call, is_row, 0)))
+    return _ffi.without_derivative(jax.jit(by_rows(call, is_row, 0)))
 
 
 @functools.lru_cache(maxsize=256)
@@ -179,12 +273,12 @@ def _backward(static: Static) -> Any:
     is_layer = static.kind == _C.NORM_LAYER
 
     def call(dy: jax.Array, x: jax.Array, gamma: jax.Array, *rest: jax.Array) -> Any:
-        results = [_like(x), *[_like(gamma)] * (2 if is_layer else 1)]
+        results = [like(x), *[like(gamma)] * (2 if is_layer else 1)]
         operation = jax.ffi.ffi_call(_ffi.NORM_BWD, tuple(results))
         return tuple(operation(dy, x, gamma, *rest, **static.attributes))
 
     is_row = [True, True, False, *[True] * (2 if is_layer else 1), *[True] * static.has_residual]
-    return _ffi.without_derivative(jax.jit(_by_rows(call, is_row, 1)))
+    return _ffi.without_derivative(jax.jit(by_rows(call, is_row, 1)))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))

@@ -6,7 +6,8 @@
 
 The functions of flash-attn's names have the arguments of those in aiter_attn. mha_fwd and
 mha_varlen_fwd give (out, lse) and take an elementwise bias, of which there is a gradient; rms_norm,
-layer_norm and softmax are here alone. What holds for all:
+layer_norm, softmax and their passes are those of aiter_attn, but for results in fp8. What holds for
+all:
 
   - Each is one operator of torch.library (torch.ops.aiter_attn), with a fake kernel, and all but
     those over key-value caches with a backward pass. There is no second derivative.
@@ -37,7 +38,17 @@ from aiter_attn.torch._attention import (  # noqa: E402  # torch has what these 
     mha_varlen_fwd,
 )
 from aiter_attn.torch._kvcache import flash_attn_with_kvcache  # noqa: E402
-from aiter_attn.torch._norms import layer_norm, rms_norm, softmax  # noqa: E402
+from aiter_attn.torch._norms import (  # noqa: E402
+    layer_norm,
+    layer_norm_bwd,
+    layer_norm_fwd,
+    rms_norm,
+    rms_norm_bwd,
+    rms_norm_fwd,
+    softmax,
+    softmax_bwd,
+    softmax_fwd,
+)
 
 __all__ = [
     "flash_attn_func",
@@ -48,8 +59,14 @@ __all__ = [
     "flash_attn_varlen_qkvpacked_func",
     "flash_attn_with_kvcache",
     "layer_norm",
+    "layer_norm_bwd",
+    "layer_norm_fwd",
     "mha_fwd",
     "mha_varlen_fwd",
     "rms_norm",
+    "rms_norm_bwd",
+    "rms_norm_fwd",
     "softmax",
+    "softmax_bwd",
+    "softmax_fwd",
 ]

@@ -8,9 +8,9 @@ from typing import Any, Final
 import torch
 from torch.autograd import forward_ad
 
-from aiter_attn import _arguments, _problem
-from aiter_attn._errors import UnsupportedError
-from aiter_attn._frameworks.torch import check_layout
+from aiter_attn._core import problems, reading
+from aiter_attn._core.adapters.torch import check_layout
+from aiter_attn._core.errors import UnsupportedError
 
 __all__ = [
     "cap",
@@ -43,7 +43,7 @@ def check_tensors(**given: Any) -> None:
     for name, value in given.items():
         if not isinstance(value, torch.Tensor):
             raise TypeError(
-                f"{name}: {_arguments.shown(value)}; allowed beside torch tensors: a torch tensor; "
+                f"{name}: {reading.shown(value)}; allowed beside torch tensors: a torch tensor; "
                 "torch.from_dlpack makes one of another framework's array"
             )
         if value.layout is not torch.strided or value.is_nested:
@@ -80,16 +80,16 @@ def cast(*tensors: Any, like: torch.Tensor | None = None) -> tuple[Any, ...]:
 
 
 def size(name: str, value: Any, *allowed: Any) -> Any:
-    """An integer, which may be a symbol. allowed: see _arguments.integer."""
+    """An integer, which may be a symbol. allowed: see reading.integer."""
     if isinstance(value, torch.SymInt) or (torch.compiler.is_compiling() and type(value) is int):
         return value
-    return _arguments.integer(name, value, *allowed)
+    return reading.integer(name, value, *allowed)
 
 
 def scale(softmax_scale: Any) -> float | None:
     if softmax_scale is None:
         return None
-    return _arguments.number("softmax_scale", softmax_scale, "a number, or None")
+    return reading.number("softmax_scale", softmax_scale, "a number, or None")
 
 
 def window(window_size: Any) -> tuple[int, int]:
@@ -99,16 +99,16 @@ def window(window_size: Any) -> tuple[int, int]:
         left, right = window_size
         left = left.item() if isinstance(left, torch.Tensor) else left
         return left, right.item() if isinstance(right, torch.Tensor) else right
-    left, right = _arguments.pair("window_size", window_size, allowed)
+    left, right = reading.pair("window_size", window_size, allowed)
     # Keys are never that many, and an operator takes 64 bits.
-    most = _arguments.INT32_MAX
+    most = reading.INT32_MAX
     if -1 <= left <= most and -1 <= right <= most:
         return left, right
     return max(-1, min(left, most)), max(-1, min(right, most))
 
 
 def cap(softcap: Any) -> float:
-    return _arguments.number("softcap", softcap, "a number above 0; 0.0: no cap")
+    return reading.number("softcap", softcap, "a number above 0; 0.0: no cap")
 
 
 def check_inference(what: str, **tensors: torch.Tensor | None) -> None:
@@ -146,16 +146,16 @@ def options(
     without names."""
     if alibi_slopes is not None:
         check_tensors(alibi_slopes=alibi_slopes)
-    probability = _arguments.number("dropout_p", dropout_p, "a probability below 1; 0.0: none")
+    probability = reading.number("dropout_p", dropout_p, "a probability below 1; 0.0: none")
     return (
         alibi_slopes,
         None if probability == 0.0 else _random_state(probability, rng_state),
         probability,
         scale(softmax_scale),
-        _arguments.flag("causal", causal),
+        reading.flag("causal", causal),
         *window(window_size),
         cap(softcap),
-        _arguments.flag("deterministic", deterministic)
+        reading.flag("deterministic", deterministic)
         or torch.are_deterministic_algorithms_enabled(),
     )
 
@@ -172,5 +172,5 @@ def _random_state(dropout_p: float, given: Any) -> torch.Tensor:
             )
         return given
     # int64 with the same bits.
-    state = [x - 2**64 if x >= 2**63 else x for x in _problem.rng_state(dropout_p, given)]
+    state = [x - 2**64 if x >= 2**63 else x for x in problems.rng_state(dropout_p, given)]
     return torch.tensor(state, dtype=torch.int64, device="cpu")

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""aiter_attn._attention and aiter_attn._packed by operators. torch.compile traces what is here."""
+"""Attention, of separate and of packed arrays, by operators. torch.compile traces what is here."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 
-from aiter_attn import _arguments, _problem, _scales
-from aiter_attn._attention import check_no_dropout, check_used
-from aiter_attn._scales import Scale
+from aiter_attn._core import cache_problems, fp8_scales, problems, reading, used_rows
+from aiter_attn._core.fp8_scales import Scale
 from aiter_attn.torch import _fp8, _mha, _tracing
 from aiter_attn.torch._arguments import (
     cast,
@@ -62,7 +61,7 @@ def flash_attn_func(
 
     Returns, raises: see there. lse and probs of return_attn_probs are not differentiable.
     """
-    with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
+    with_lse = reading.flag("return_attn_probs", return_attn_probs)
     chosen = options(
         alibi_slopes=alibi_slopes,
         rng_state=rng_state,
@@ -115,16 +114,16 @@ def flash_attn_varlen_func(
 
     Returns, raises: see there. lse and probs of return_attn_probs are not differentiable.
     """
-    with_lse = _arguments.flag("return_attn_probs", return_attn_probs)
+    with_lse = reading.flag("return_attn_probs", return_attn_probs)
     check_no_workspace(workspace)
     sequences = _sequences(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     scales = q_descale, k_descale, v_descale, out_scale
     if seqused_q is not None or seqused_k is not None:
-        check_used(seqused_q, seqused_k, block_table, scales)
+        used_rows.check(seqused_q, seqused_k, block_table, scales)
         sequences, alibi_slopes = split(q, k, sequences, (seqused_q, seqused_k), alibi_slopes)
     if block_table is not None:
-        check_no_dropout(dropout_p)
-        _scales.check_none(scales, "there is no fp8 beside block_table")
+        cache_problems.check_no_dropout(dropout_p)
+        fp8_scales.check_none(scales, "there is no fp8 beside block_table")
         return attend_paged(
             q,
             k,
@@ -270,7 +269,7 @@ def flash_attn_varlen_kvpacked_func(
 
 def _parts(name: str, packed: Any, count: int, is_varlen: bool = False) -> Any:
     check_tensors(**{name: packed})
-    along = _problem.check_packed(name, _tracing.described(packed), count, is_varlen)
+    along = problems.check_packed(name, _tracing.described(packed), count, is_varlen)
     return packed.unbind(along)
 
 

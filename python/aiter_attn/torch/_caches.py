@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from aiter_attn import _C, _cache_problem, _problem
-from aiter_attn._cache_call import CacheCall, Keys
-from aiter_attn._kvcache import appending
-from aiter_attn._options import Options, folded, options, schema
+from aiter_attn import _C
+from aiter_attn._core import cache_problems, problems
+from aiter_attn._core.cache_call import CacheCall, Keys
+from aiter_attn._core.options import Options, folded, options, schema
 from aiter_attn.torch import _tracing
 from aiter_attn.torch._operators import operator, rows
 
@@ -92,7 +92,9 @@ def _over_cache(q: Any, k_cache: Any, v_cache: Any, new: _New | None, cached: _C
     )
     cache_seqlens = length if lengths is None else lengths
     if new is not None:
-        tables = appending(new.k, new.v, new.rotary_cos, new.rotary_sin, cache_seqlens)
+        tables = cache_problems.appending(
+            new.k, new.v, new.rotary_cos, new.rotary_sin, cache_seqlens
+        )
         call.append(rows(new.k), rows(new.v), cache_seqlens, tables, new.rotary_interleaved)
     elif cache_seqlens is not None:
         call.set_lengths(cache_seqlens)
@@ -125,7 +127,7 @@ def _attend_paged(
 
 
 def _empty(q: torch.Tensor, v: torch.Tensor, return_lse: bool) -> Any:
-    out, lse = _problem.results(q.shape, v.shape, "")
+    out, lse = problems.results(q.shape, v.shape, "")
     return q.new_empty(out.shape), q.new_empty(lse.shape if return_lse else 0, dtype=torch.float32)
 
 
@@ -150,7 +152,7 @@ def _fake_over_cache(q: Any, k: Any, v: Any, new: _New | None, cached: _Cached) 
         block_table=table,
     )
     if leftpad is not None and q.is_cuda:
-        raise _cache_problem.no_leftpad()
+        raise cache_problems.no_leftpad()
     if new is not None:
         _tracing.check_devices(
             "q", q=q, k=new.k, v=new.v, rotary_cos=new.rotary_cos, rotary_sin=new.rotary_sin
@@ -210,8 +212,8 @@ def _traced(
     splits, *greatest = numbers
     lengths = None
     if sequences is not None:
-        lengths = _problem.lengths(_problem.batch_of(starts_q, starts_k), *greatest)
-    over = _cache_problem.cached(
+        lengths = problems.lengths(problems.batch_of(starts_q, starts_k), *greatest)
+    over = cache_problems.cached(
         known_q,
         known_k,
         known_v,

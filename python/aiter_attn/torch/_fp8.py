@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from aiter_attn import _arguments, _problem, _scales
-from aiter_attn._call import Call
-from aiter_attn._options import folded, options, schema
+from aiter_attn._core import fp8_scales, problems, reading
+from aiter_attn._core.call import Call
+from aiter_attn._core.options import folded, options, schema
 from aiter_attn.torch import _tracing
 from aiter_attn.torch._arguments import check_inference, check_tensors
 from aiter_attn.torch._operators import numbers_of, operator, rows
@@ -82,7 +82,7 @@ def is_fp8(q: Any, scales: tuple[Any, ...]) -> bool:
     if isinstance(q, torch.Tensor) and q.dtype in _DTYPES:
         return True
     if scales != (None, None, None, None) and isinstance(q, torch.Tensor):
-        _scales.check_none(scales, f"q is {_tracing.described(q).dtype}")
+        fp8_scales.check_none(scales, f"q is {_tracing.described(q).dtype}")
     return False
 
 
@@ -100,10 +100,10 @@ def attend(
     check_inference("fp8", q=q, k=k, v=v, alibi_slopes=chosen[0])
     numbers: list[float | None] = []
     arrays: list[torch.Tensor | None] = []
-    for name, scale in zip(_problem.Scales._fields, scales, strict=True):
+    for name, scale in zip(problems.Scales._fields, scales, strict=True):
         is_array = isinstance(scale, torch.Tensor)
         arrays.append(scale if is_array else None)
-        number = None if is_array or scale is None else _arguments.number(name, scale, "a number")
+        number = None if is_array or scale is None else reading.number(name, scale, "a number")
         numbers.append(number)
     *leading, _ = chosen  # deterministic is about backward passes
     out, lse, probs = mha_fp8_fwd(
@@ -138,7 +138,7 @@ def _fake(*arguments: Any) -> Any:
     given = _Given(*arguments)
     _traced(given)
     q = given.q
-    out, lse = _problem.results(q.shape, given.v.shape, "")
+    out, lse = problems.results(q.shape, given.v.shape, "")
     if not given.return_probs:
         return q.new_empty(out.shape), q.new_empty(0, dtype=torch.float32), q.new_empty(0)
     probs = q.new_empty(0)
@@ -170,17 +170,17 @@ def _traced(given: _Given) -> None:
     q, k, v, slopes, starts_q, starts_k = shapes
     lengths = None
     if given.is_varlen:
-        lengths = _problem.lengths(_problem.batch_of(starts_q, starts_k), *greatest)
+        lengths = problems.lengths(problems.batch_of(starts_q, starts_k), *greatest)
     # What an array holds is not known.
     q_descale, k_descale, v_descale, out_scale = (
         1.0 if isinstance(scale, torch.Tensor) else scale for scale in given.scales
     )
     batch = (*q.shape, 0)[0] if lengths is None else lengths.batch
-    scales = _scales.read(
+    scales = fp8_scales.read(
         (q_descale, k_descale, v_descale, out_scale), q, (0, 0, *k.shape)[-2], batch
     )
-    beside = _problem.beside(None, slopes, scales, _is_by_columns(given.v))
-    attention = _problem.attention(q, k, v, chosen, lengths, beside)
+    beside = problems.beside(None, slopes, scales, _is_by_columns(given.v))
+    attention = problems.attention(q, k, v, chosen, lengths, beside)
     _tracing.check_served(given.q.device, attention.problem, backward=False)
 
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""aiter_attn._kvcache by operators. torch.compile traces what is here."""
+"""Attention over key-value caches by operators. torch.compile traces what is here."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any, Final
 
 import torch
 
-from aiter_attn import _arguments
-from aiter_attn._cache_problem import SPLITS
-from aiter_attn._kvcache import appending, check_entries
+from aiter_attn._core import reading
+from aiter_attn._core.cache_problems import SPLITS, appending, check_entries
 from aiter_attn.torch import _caches
 from aiter_attn.torch._arguments import (
     cap,
@@ -85,7 +84,7 @@ def flash_attn_with_kvcache(
     else:
         _check_no_negative(k_cache=k_cache, v_cache=v_cache)
         q, k, v, rotary_cos, rotary_sin = cast(q, k, v, rotary_cos, rotary_sin)
-        interleaved = _arguments.flag("rotary_interleaved", rotary_interleaved)
+        interleaved = reading.flag("rotary_interleaved", rotary_interleaved)
         out, lse = _caches.mha_fwd_kvcache_append(
             q, k_cache, v_cache, k, v, rotary_cos, rotary_sin, interleaved, *chosen
         )
@@ -136,8 +135,8 @@ def _options(
     return (
         alibi_slopes,
         scale(softmax_scale),
-        _arguments.flag("causal", causal),
+        reading.flag("causal", causal),
         *window(window_size),
         cap(softcap),
-        _arguments.flag("return_softmax_lse", return_lse),
+        reading.flag("return_softmax_lse", return_lse),
     )

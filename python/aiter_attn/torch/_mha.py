@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from aiter_attn import _problem
-from aiter_attn._call import Call
-from aiter_attn._errors import UnsupportedError
-from aiter_attn._options import folded, options, schema
+from aiter_attn._core import problems
+from aiter_attn._core.call import Call
+from aiter_attn._core.errors import UnsupportedError
+from aiter_attn._core.options import folded, options, schema
 from aiter_attn.torch import _prepared, _tracing
 from aiter_attn.torch._operators import numbers_of, operator, restored, rows, run, save
 
@@ -90,14 +90,14 @@ def _traced(given: _Given, bias_grad: bool = False, backward: bool = False) -> N
     known_q, known_k, known_v, bias, slopes, starts_q, starts_k = shapes
     lengths = None
     if sequences is not None:
-        lengths = _problem.lengths(_problem.batch_of(starts_q, starts_k), *greatest)
-    attention = _problem.attention(
+        lengths = problems.lengths(problems.batch_of(starts_q, starts_k), *greatest)
+    attention = problems.attention(
         known_q,
         known_k,
         known_v,
         chosen._replace(bias_grad=bias_grad),
         lengths,
-        _problem.beside(bias, slopes),
+        problems.beside(bias, slopes),
     )
     _tracing.check_served(q.device, attention.problem, backward)
 
@@ -126,7 +126,7 @@ def _fake_forward(*arguments: Any) -> Any:
     given = _given(arguments)
     _traced(given)
     q = given.q
-    out, lse = _problem.results(q.shape, given.v.shape, "")
+    out, lse = problems.results(q.shape, given.v.shape, "")
     return q.new_empty(out.shape), q.new_empty(lse.shape, dtype=torch.float32)
 
 
@@ -145,7 +145,7 @@ def _fake_mask(*arguments: Any) -> Any:
 def _scores(given: _Given) -> tuple[Any, ...]:
     q, k, sequences = given.q, given.k, given.sequences
     keys = k.shape[1] if sequences is None else sequences[3]
-    return (*_problem.results(q.shape, q.shape, "")[1].shape, keys)
+    return (*problems.results(q.shape, q.shape, "")[1].shape, keys)
 
 
 def _backward(

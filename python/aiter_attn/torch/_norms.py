@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""aiter_attn._norm by operators: differentiable functions, and the operators of their passes."""
+"""Norms by operators: differentiable functions, and the operators of their passes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,45 @@ from typing import Any
 
 import torch
 
-from aiter_attn import _C, _arguments, _norm
+from aiter_attn import _C
+from aiter_attn._core import norms, reading
 from aiter_attn.torch import _tracing
 from aiter_attn.torch._arguments import check_given_tensors, check_tensors
 from aiter_attn.torch._operators import operator, restored, save
 
-__all__ = ["layer_norm", "rms_norm", "softmax"]
+__all__ = [
+    "layer_norm",
+    "layer_norm_bwd",
+    "layer_norm_fwd",
+    "rms_norm",
+    "rms_norm_bwd",
+    "rms_norm_fwd",
+    "softmax",
+    "softmax_bwd",
+    "softmax_fwd",
+]
+
+
+def rms_norm_fwd(
+    x: torch.Tensor,
+    gamma: torch.Tensor,
+    *,
+    residual: torch.Tensor | None = None,
+    epsilon: float = 1e-6,
+    zero_centred: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """aiter_attn.rms_norm_fwd, differentiable by x, gamma and residual.
+
+    Returns:
+        (y, rstd, h); h is None without a residual, and rstd is not differentiable.
+
+    Arguments, raises: see aiter_attn.rms_norm_fwd.
+    """
+    check_tensors(x=x, gamma=gamma)
+    check_given_tensors(residual=residual)
+    zero_centred = reading.flag("zero_centred", zero_centred)
+    y, rstd, h = _rms_norm_fwd(x, gamma, residual, epsilon, zero_centred)
+    return y, rstd, None if residual is None else h
 
 
 def rms_norm(
@@ -23,18 +56,32 @@ def rms_norm(
     epsilon: float = 1e-6,
     zero_centred: bool = False,
 ) -> Any:
-    """aiter_attn.rms_norm_fwd, differentiable by x, gamma and residual.
+    """y of rms_norm_fwd; with residual (y, x + residual). Arguments, raises: see there."""
+    y, _, h = rms_norm_fwd(x, gamma, residual=residual, epsilon=epsilon, zero_centred=zero_centred)
+    return y if h is None else (y, h)
+
+
+def layer_norm_fwd(
+    x: torch.Tensor,
+    gamma: torch.Tensor,
+    beta: torch.Tensor | None = None,
+    *,
+    residual: torch.Tensor | None = None,
+    epsilon: float = 1e-5,
+    zero_centred: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """aiter_attn.layer_norm_fwd, differentiable by x, gamma, beta and residual.
 
     Returns:
-        y; with residual (y, x + residual).
+        (y, mean, rstd, h); h is None without a residual, and mean and rstd are not differentiable.
 
-    Arguments, raises: see aiter_attn.rms_norm_fwd.
+    Arguments, raises: see aiter_attn.layer_norm_fwd.
     """
     check_tensors(x=x, gamma=gamma)
-    check_given_tensors(residual=residual)
-    zero_centred = _arguments.flag("zero_centred", zero_centred)
-    y, _, h = _rms_norm_fwd(x, gamma, residual, epsilon, zero_centred)
-    return y if residual is None else (y, h)
+    check_given_tensors(beta=beta, residual=residual)
+    zero_centred = reading.flag("zero_centred", zero_centred)
+    y, mean, rstd, h = _layer_norm_fwd(x, gamma, beta, residual, epsilon, zero_centred)
+    return y, mean, rstd, None if residual is None else h
 
 
 def layer_norm(
@@ -46,21 +93,13 @@ def layer_norm(
     epsilon: float = 1e-5,
     zero_centred: bool = False,
 ) -> Any:
-    """aiter_attn.layer_norm_fwd, differentiable by x, gamma, beta and residual.
-
-    Returns:
-        y; with residual (y, x + residual).
-
-    Arguments, raises: see aiter_attn.layer_norm_fwd.
-    """
-    check_tensors(x=x, gamma=gamma)
-    check_given_tensors(beta=beta, residual=residual)
-    zero_centred = _arguments.flag("zero_centred", zero_centred)
-    y, _, _, h = _layer_norm_fwd(x, gamma, beta, residual, epsilon, zero_centred)
-    return y if residual is None else (y, h)
+    """y of layer_norm_fwd; with residual (y, x + residual). Arguments, raises: see there."""
+    options: Any = {"residual": residual, "epsilon": epsilon, "zero_centred": zero_centred}
+    y, _, _, h = layer_norm_fwd(x, gamma, beta, **options)
+    return y if h is None else (y, h)
 
 
-def softmax(
+def softmax_fwd(
     x: torch.Tensor,
     *,
     scale: float = 1.0,
@@ -70,8 +109,58 @@ def softmax(
     """aiter_attn.softmax_fwd, differentiable by x. Arguments, returns, raises: see there."""
     check_tensors(x=x)
     check_given_tensors(mask=mask)
-    y: torch.Tensor = _softmax_fwd(x, mask, scale, _arguments.flag("causal", causal))
+    y: torch.Tensor = _softmax_fwd(x, mask, scale, reading.flag("causal", causal))
     return y
+
+
+def softmax(
+    x: torch.Tensor,
+    *,
+    scale: float = 1.0,
+    mask: torch.Tensor | None = None,
+    causal: bool = False,
+) -> torch.Tensor:
+    """y of softmax_fwd. Arguments, raises: see there."""
+    return softmax_fwd(x, scale=scale, mask=mask, causal=causal)
+
+
+def rms_norm_bwd(
+    dy: torch.Tensor,
+    x: torch.Tensor,
+    gamma: torch.Tensor,
+    rstd: torch.Tensor,
+    *,
+    dh: torch.Tensor | None = None,
+    zero_centred: bool = False,
+) -> Any:
+    """aiter_attn.rms_norm_bwd, which has no derivative. Arguments, returns, raises: see there."""
+    check_tensors(dy=dy, x=x, gamma=gamma, rstd=rstd)
+    check_given_tensors(dh=dh)
+    return _rms_norm_bwd(dy, x, gamma, rstd, dh, reading.flag("zero_centred", zero_centred))
+
+
+def layer_norm_bwd(
+    dy: torch.Tensor,
+    x: torch.Tensor,
+    gamma: torch.Tensor,
+    mean: torch.Tensor,
+    rstd: torch.Tensor,
+    *,
+    dh: torch.Tensor | None = None,
+    zero_centred: bool = False,
+) -> Any:
+    """aiter_attn.layer_norm_bwd, which has no derivative. Arguments, returns, raises: see there."""
+    check_tensors(dy=dy, x=x, gamma=gamma, mean=mean, rstd=rstd)
+    check_given_tensors(dh=dh)
+    return _layer_norm_bwd(dy, x, gamma, mean, rstd, dh, reading.flag("zero_centred", zero_centred))
+
+
+def softmax_bwd(
+    dy: torch.Tensor, y: torch.Tensor, *, scale: float = 1.0, causal: bool = False
+) -> Any:
+    """aiter_attn.softmax_bwd, which has no derivative. Arguments, returns, raises: see there."""
+    check_tensors(dy=dy, y=y)
+    return _softmax_bwd(dy, y, scale, reading.flag("causal", causal))
 
 
 def _packed(tensor: torch.Tensor | None) -> Any:
@@ -94,27 +183,16 @@ def _check(**tensors: torch.Tensor | None) -> None:
 
 
 def _rms_forward(x: Any, gamma: Any, residual: Any, epsilon: float, zero_centred: bool) -> Any:
-    y, rstd, h = _norm.rms_norm_fwd(
-        _packed(x),
-        _packed(gamma),
-        residual=_packed(residual),
-        epsilon=epsilon,
-        zero_centred=zero_centred,
-    )
+    arrays = _packed(x), _packed(gamma), None, _packed(residual)
+    y, _, rstd, h = norms.forward(_C.NORM_RMS, *arrays, epsilon, zero_centred)
     return y, rstd, _total(x, h)
 
 
 def _layer_forward(
     x: Any, gamma: Any, beta: Any, residual: Any, epsilon: float, zero_centred: bool
 ) -> Any:
-    y, mean, rstd, h = _norm.layer_norm_fwd(
-        _packed(x),
-        _packed(gamma),
-        _packed(beta),
-        residual=_packed(residual),
-        epsilon=epsilon,
-        zero_centred=zero_centred,
-    )
+    x, gamma, beta, residual = map(_packed, (x, gamma, beta, residual))
+    y, mean, rstd, h = norms.forward(_C.NORM_LAYER, x, gamma, beta, residual, epsilon, zero_centred)
     return y, mean, rstd, _total(x, h)
 
 
@@ -138,32 +216,19 @@ def _fake_layer_forward(x: Any, gamma: Any, beta: Any, residual: Any, *_: Any) -
 
 
 def _rms_backward(dy: Any, x: Any, gamma: Any, rstd: Any, dh: Any, zero_centred: bool) -> Any:
-    return _norm.rms_norm_bwd(
-        _packed(dy),
-        _packed(x),
-        _packed(gamma),
-        _packed(rstd),
-        dh=_packed(dh),
-        zero_centred=zero_centred,
-    )
+    dy, x, gamma, rstd, dh = map(_packed, (dy, x, gamma, rstd, dh))
+    return norms.backward(_C.NORM_RMS, dy, x, gamma, None, rstd, dh, zero_centred)[:2]
 
 
 def _layer_backward(
     dy: Any, x: Any, gamma: Any, mean: Any, rstd: Any, dh: Any, zero_centred: bool
 ) -> Any:
-    return _norm.layer_norm_bwd(
-        _packed(dy),
-        _packed(x),
-        _packed(gamma),
-        _packed(mean),
-        _packed(rstd),
-        dh=_packed(dh),
-        zero_centred=zero_centred,
-    )
+    dy, x, gamma, mean, rstd, dh = map(_packed, (dy, x, gamma, mean, rstd, dh))
+    return norms.backward(_C.NORM_LAYER, dy, x, gamma, mean, rstd, dh, zero_centred)
 
 
 def _softmax_forward(x: Any, mask: Any, scale: float, causal: bool) -> Any:
-    return _norm.softmax_fwd(_packed(x), scale=scale, mask=_packed(mask), causal=causal)
+    return norms.softmax_forward(_packed(x), scale, _packed(mask), causal)
 
 
 def _fake_softmax_forward(x: Any, mask: Any, *_: Any) -> Any:
@@ -173,7 +238,7 @@ def _fake_softmax_forward(x: Any, mask: Any, *_: Any) -> Any:
 
 
 def _softmax_backward(dy: Any, y: Any, scale: float, causal: bool) -> Any:
-    return _norm.softmax_bwd(_packed(dy), _packed(y), scale=scale, causal=causal)
+    return norms.softmax_backward(_packed(dy), _packed(y), scale, causal)
 
 
 _rms_norm_bwd = operator(

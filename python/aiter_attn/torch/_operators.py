@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 
 import torch
 
-from aiter_attn._errors import UnsupportedError
+from aiter_attn._core.errors import UnsupportedError
 
 __all__ = ["numbers_of", "operator", "restored", "rows", "run", "save"]
 

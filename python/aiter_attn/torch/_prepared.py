@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import torch
 
-from aiter_attn._call import Call
+from aiter_attn._core.call import Call
 
 __all__ = ["Prepared", "PreparedBackward", "find", "keep", "signature", "signature_of_backward"]
 

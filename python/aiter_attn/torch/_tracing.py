@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from aiter_attn import _C
-from aiter_attn._options import Options, folded, options
-from aiter_attn._problem import ShapeDtype
+from aiter_attn._core.options import Options, folded, options
+from aiter_attn._core.problems import ShapeDtype
 
 __all__ = [
     "arch_of",

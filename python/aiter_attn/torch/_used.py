@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""aiter_attn._used as an operator, so that compiled code can have it."""
+"""used_rows.py as an operator, so that compiled code can have it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from aiter_attn import _used
+from aiter_attn._core import used_rows
 from aiter_attn.torch._arguments import check_given_tensors, check_tensors
 from aiter_attn.torch._operators import operator
 
@@ -25,7 +25,7 @@ def split(
     check_tensors(q=q, k=k)
     check_given_tensors(seqused_q=used[0], seqused_k=used[1], alibi_slopes=alibi_slopes)
     if q.is_cuda:
-        raise _used.no_used()
+        raise used_rows.no_used()
     starts_q, starts_k, *longest = sequences
     rows = (x.shape[0] if x.dim() else 0 for x in (q, k))
     parts = varlen_used(starts_q, starts_k, *used, *longest, *rows)
@@ -36,7 +36,7 @@ def split(
                 f"alibi_slopes: shape {tuple(alibi_slopes.shape)}; allowed here: [heads_q] or "
                 f"[{batch}, heads_q]"
             )
-        alibi_slopes = alibi_slopes.repeat_interleave(_used.PARTS, 0)
+        alibi_slopes = alibi_slopes.repeat_interleave(used_rows.PARTS, 0)
     return (*parts, *longest), alibi_slopes
 
 
@@ -44,14 +44,16 @@ def _split(
     starts_q: Any, starts_k: Any, used_q: Any, used_k: Any, *numbers: int
 ) -> tuple[Any, Any]:
     longest_q, longest_k, rows_q, rows_k = numbers
-    return _used.split(
-        _used.Side(starts_q, used_q, longest_q, rows_q),
-        _used.Side(starts_k, used_k, longest_k, rows_k),
+    return used_rows.split(
+        used_rows.Side(starts_q, used_q, longest_q, rows_q),
+        used_rows.Side(starts_k, used_k, longest_k, rows_k),
     )
 
 
 def _fake(starts_q: Any, starts_k: Any, *_: Any) -> tuple[Any, Any]:
-    made_q, made_k = (x.new_empty(_used.PARTS * (x.numel() - 1) + 1) for x in (starts_q, starts_k))
+    made_q, made_k = (
+        x.new_empty(used_rows.PARTS * (x.numel() - 1) + 1) for x in (starts_q, starts_k)
+    )
     return made_q, made_k
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface
 
-from aiter_attn._errors import UnsupportedError
+from aiter_attn._core.errors import UnsupportedError
 from aiter_attn.transformers._attention import attention
 from aiter_attn.transformers._masks import ELSE, mask
 

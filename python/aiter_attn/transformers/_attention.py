@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from aiter_attn import flash_attn_func, flash_attn_varlen_func
-from aiter_attn._errors import UnsupportedError
+from aiter_attn._core.errors import UnsupportedError
 from aiter_attn.transformers._masks import ELSE, Keys, Pattern, Rows, rows_of
 
 __all__ = ["attention"]

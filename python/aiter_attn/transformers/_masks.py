@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from transformers import masking_utils
 
-from aiter_attn._errors import UnsupportedError
+from aiter_attn._core.errors import UnsupportedError
 
 __all__ = ["ELSE", "Keys", "Pattern", "Rows", "mask", "rows_of"]
 

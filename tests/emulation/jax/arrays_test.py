@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from aiter_attn._options import Options
+from aiter_attn._core.options import Options
 from aiter_attn.jax._calls import Static, dropout_mask
 
 from tests.emulator.hip.emulated_hip import Runtime

@@ -10,13 +10,13 @@ import aiter_attn
 import numpy as np
 import pytest
 
-from python.tests.caches import in_pages
 from tests.emulation.harness import reference
 from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, Case
 from tests.emulation.verify.verdict import GATES, Gate
 from tests.emulation.wheel.problems import CAUSAL
 from tests.emulator.hip import emulated_hip, wheel_contents
 from tests.emulator.hip.hip import Hip
+from tests.support.python.caches import in_pages
 
 _GATES = {"o": GATES["o"], "lse": Gate(2.0, 8.0)}
 SIZE, ROOM, PAGE = 64, 256, 64

@@ -226,7 +226,7 @@ def test_a_device_that_the_wheel_has_no_kernels_for(hip: Hip, runtime: Runtime) 
 
 LAUNCH = """
 import numpy, sys, aiter_attn
-from python.tests.dlpack_exporter import KDL_ROCM, Exporter
+from tests.support.python.dlpack_exporter import KDL_ROCM, Exporter
 def array(*shape, dtype="float16"):
     return Exporter(numpy.zeros(shape, dtype), device=(KDL_ROCM, 0))
 try:

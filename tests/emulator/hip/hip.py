@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from python.tests.dlpack_exporter import KDL_ROCM, Exporter
+from tests.support.python.dlpack_exporter import KDL_ROCM, Exporter
 
 TO_DEVICE, TO_HOST = 1, 2
 NON_BLOCKING = 1

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 import aiter_attn
-from aiter_attn._errors import UnsupportedError
+from aiter_attn._core.errors import UnsupportedError
 from aiter_attn.compat.flash_attn import _signed
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 
 from aiter_attn import jax as front
-from aiter_attn._errors import UnsupportedError
+from aiter_attn._core.errors import UnsupportedError
 from aiter_attn.compat import _names
 
 __all__ = ["flash_attn_func", "flash_attn_varlen"]

@@ -1,0 +1,188 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""One call: borrows the caller's arrays, makes the results, runs."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final, SupportsIndex, TypeAlias
+
+from aiter_attn import _C
+from aiter_attn._core import fp8_scales, problems
+from aiter_attn._core.adapters import Array
+from aiter_attn._core.adapters.generic import check_contiguous, check_rows
+from aiter_attn._core.arrays import Arrays, padded
+from aiter_attn._core.errors import UnsupportedError
+from aiter_attn._core.options import Options
+from aiter_attn._core.refusals import ARGUMENTS, asked
+
+__all__ = ["Call", "RngState"]
+
+RngState: TypeAlias = "tuple[SupportsIndex, SupportsIndex] | Array"
+
+_OF_FORWARD: Final = "mha_fwd, mha_varlen_fwd"
+_OF_BACKWARD: Final = "mha_bwd, mha_varlen_bwd"
+
+
+class Call(Arrays):
+    """A call's arrays and its problem.
+
+    sequences: (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k) of a varlen call.
+    """
+
+    takers: ClassVar[dict[str, str]] = {
+        "out": _OF_FORWARD,
+        "lse": _OF_FORWARD,
+        **dict.fromkeys(("dq", "dk", "dv", "dbias", "workspace"), _OF_BACKWARD),
+    }
+
+    def __init__(
+        self,
+        q: Array,
+        k: Array,
+        v: Array,
+        sequences: tuple[Array, Array, SupportsIndex, SupportsIndex] | None,
+        options: Options,
+        stream: int | None = None,
+        *,
+        alibi_slopes: Array | None = None,
+        bias: Array | None = None,
+        rng_state: RngState | None = None,
+        scales: fp8_scales.Given | None = None,
+    ) -> None:
+        """scales: of a function that takes fp8."""
+        super().__init__(q, sequences is not None, stream)
+
+        lengths = None
+        if sequences is not None:
+            starts_q, starts_k, max_seqlen_q, max_seqlen_k = sequences
+            batch = problems.batch_of(
+                self._borrow("cu_seqlens_q", starts_q), self._borrow("cu_seqlens_k", starts_k)
+            )
+            for name in ("cu_seqlens_q", "cu_seqlens_k"):
+                check_contiguous(name, self._tensors[name])
+            lengths = problems.lengths(batch, max_seqlen_q, max_seqlen_k)
+        q_tensor, k_tensor = self._borrow("q", q), self._borrow("k", k)
+        v_tensor = self._borrow("v", v)
+        fp8 = None
+        if scales is not None:
+            fp8 = self._fp8(scales, q_tensor, k_tensor, lengths)
+        self._is_fp8 = fp8 is not None
+        v_columns = self._is_fp8 and _lies_by_columns(v_tensor)
+        beside = problems.beside(
+            self._borrow_if_given("bias", bias),
+            self._borrow_if_given("alibi_slopes", alibi_slopes),
+            fp8,
+            v_columns,
+        )
+        state = None
+        if rng_state is None or isinstance(rng_state, tuple) or not isinstance(rng_state, Array):
+            state = problems.rng_state(options.dropout_p, rng_state)
+        else:
+            self._borrow_state(options.dropout_p, rng_state)
+        self.attention = problems.attention(q_tensor, k_tensor, v_tensor, options, lengths, beside)
+        for name in ("q", "k", "v", "bias", "alibi_slopes"):
+            if name in self._tensors and not (name == "v" and v_columns):
+                check_rows(name, self._tensors[name])
+        if self._is_fp8 and self._stream is not None and not v_columns:
+            raise UnsupportedError(
+                f"v: strides {v_tensor.strides} (in elements); Composable Kernel's fp8 kernels "
+                "take v with contiguous keys; pass a view of the same shape of a contiguous "
+                "[batch, heads, head size, seqlen]"
+            )
+        self.problem = self.attention.problem
+        if state is not None and options.dropout_p > 0.0:
+            self.problem = self.problem.with_dropout(*state)
+        if self._stream is not None:
+            self.problem = self.problem.on(*self._device, self._stream)
+
+    def _borrow_state(self, dropout_p: float, given: Array) -> None:
+        tensor = self._lent("rng_state", given)
+        problems.check_rng_state(tensor)
+        check_contiguous("rng_state", tensor)
+        if dropout_p > 0.0:
+            self._tensors["rng_state"] = tensor
+
+    def _fp8(
+        self,
+        scales: fp8_scales.Given,
+        q: _C.Tensor,
+        k: _C.Tensor,
+        lengths: problems.Lengths | None,
+    ) -> problems.Scales | None:
+        """What is read of the scales; None: q is not fp8."""
+        # What has not so many dimensions is refused once the scales are read.
+        batch = (*q.shape, 0)[0] if lengths is None else lengths.batch
+        read = fp8_scales.read(scales, q, (0, 0, *k.shape)[-2], batch)
+        if read is not None and lengths is not None and self._stream is not None:
+            raise UnsupportedError(
+                f"q: dtype {q.dtype}; Composable Kernel has no fp8 kernel for sequences of "
+                "different lengths; pass sequences of one length to flash_attn_func, or float16 "
+                "or bfloat16"
+            )
+        return read
+
+    def forward(self, out: Any, lse: Any, wants_lse: bool = True) -> tuple[Any, Any]:
+        """(out, lse): the arrays given, or new ones for None. Kernels for fp8 have no lse: it is
+        None then, unless it is wanted."""
+        made_out, made_lse = self._output("out", out), None
+        if wants_lse or not self._is_fp8:
+            made_lse = self._output("lse", lse)
+        asked(ARGUMENTS, _C.fwd, self.problem, self._tensors)
+        result = self._result(out, made_out)
+        return result, None if made_lse is None else self._result(lse, made_lse)
+
+    def prepared(self) -> _C.PreparedForward:
+        """The forward pass, once it has run, for arrays that lie as these do. Of a call without
+        bias, slopes, sequences and numbers in memory."""
+        return _C.PreparedForward(self.problem, self._tensors)
+
+    def prepared_backward(self) -> tuple[_C.PreparedBackward, int]:
+        """The backward pass likewise, and the bytes of its workspace, from any address."""
+        size = _C.bwd_workspace_size(self.problem)
+        return _C.PreparedBackward(self.problem, self._tensors), padded(size)
+
+    def probabilities(self) -> Any:
+        """What flash-attn calls S_dmask: nothing where there is no dropout, else uint8, as
+        attn_dropout_mask gives it: 1 where dropout keeps the weight."""
+        if not self.problem.dropout_p > 0.0:
+            return self.no_probabilities()
+        made = self._output("kept", None)
+        _C.dropout_mask(self.problem, self._tensors)
+        return self._result(None, made)
+
+    def backward(
+        self,
+        dout: Array,
+        out: Array,
+        lse: Array,
+        gradients: tuple[Any, Any, Any],
+        dbias: Any,
+        workspace: Any,
+    ) -> tuple[Any, ...]:
+        """(dq, dk, dv), and dbias where bias_grad was asked for: the gradients given, or new arrays
+        for None."""
+        for name, array, want in (
+            ("dout", dout, self.attention.out),
+            ("out", out, self.attention.out),
+            ("lse", lse, self.attention.lse),
+        ):
+            self._check(name, self._borrow(name, array), want)
+        dq, dk, dv = gradients
+        made_dq, made_dk = self._output("dq", dq), self._output("dk", dk)
+        made_dv = self._output("dv", dv)
+        wants_dbias = bool(self.problem.bias_grad)
+        if dbias is not None and not wants_dbias:
+            raise ValueError(
+                "dbias: given, but bias_grad is False; allowed: None, or bias_grad=True"
+            )
+        made_dbias = self._output("dbias", dbias) if wants_dbias else None
+        self._borrow_workspace(workspace, _C.bwd_workspace_size(self.problem))
+        asked(ARGUMENTS, _C.bwd, self.problem, self._tensors)
+        results = self._result(dq, made_dq), self._result(dk, made_dk), self._result(dv, made_dv)
+        return (*results, self._result(dbias, made_dbias)) if wants_dbias else results
+
+
+def _lies_by_columns(v: _C.Tensor) -> bool:
+    """Whether the keys of a batch of values are contiguous, and not their elements."""
+    if len(v.shape) != 4 or v.is_contiguous(1):
+        return False
+    return v.shape[1] == 1 or v.strides[1] == 1

@@ -1,0 +1,92 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The scales of fp8 as callers pass them: numbers, or flash-attn 3's arrays of one number."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+from aiter_attn import _C
+from aiter_attn._core import reading
+from aiter_attn._core.adapters import Array, adapter_of
+from aiter_attn._core.adapters.generic import device_name
+from aiter_attn._core.errors import UnsupportedError
+from aiter_attn._core.problems import HasShape, Scales
+
+__all__ = ["Given", "Scale", "check_none", "read"]
+
+Scale: TypeAlias = "float | Array | None"
+Given: TypeAlias = tuple[Scale, Scale, Scale, Scale]
+
+_MEANINGS: Final = {
+    "q_descale": "what q's elements are multiplied with",
+    "k_descale": "what k's elements are multiplied with",
+    "v_descale": "what v's elements are multiplied with",
+    "out_scale": "what the result is multiplied with before it is rounded",
+}
+
+
+def check_none(given: Given, because: str) -> None:
+    """Raises ValueError where a call that has no fp8 gets a scale."""
+    q, k, v, out = given
+    if q is k is v is out is None:
+        return
+    for name, scale in zip(Scales._fields, given, strict=True):
+        if scale is not None:
+            raise ValueError(
+                f"{name}: {reading.shown(scale)}, but {because}; allowed here: None, as scales "
+                "are for fp8"
+            )
+
+
+def read(given: Given, q: HasShape, heads_k: int, batch: int) -> Scales | None:
+    """q: of the dtype that q, k, v and the result have. None: it has no scales.
+
+    Raises TypeError, ValueError or UnsupportedError for what are no scales of it, or none.
+    """
+    if q.dtype not in _C.FORWARD_FP8_DTYPES:
+        if not q.dtype.startswith("float8"):  # such a dtype is what is wrong then
+            check_none(given, f"q is {q.dtype}")
+        return None
+    return Scales(
+        *(
+            _number(name, scale, q.dtype, (batch, heads_k))
+            for name, scale in zip(Scales._fields, given, strict=True)
+        )
+    )
+
+
+def _number(name: str, scale: Any, dtype: str, shape: tuple[int, int]) -> float:
+    allowed = f"a number above 0, {_MEANINGS[name]}; 1.0: it stays as it is"
+    if scale is None:
+        raise ValueError(f"{name}: None, but q is {dtype}; allowed: {allowed}")
+    if isinstance(scale, Array):
+        scale = _only_number(name, scale, shape)
+    number = reading.number(name, scale, allowed)
+    if not 0.0 < number < float("inf"):
+        raise ValueError(f"{name}: {number}; allowed: {allowed}")
+    return number
+
+
+def _only_number(name: str, array: Any, shape: tuple[int, int]) -> float:
+    adapter = adapter_of(name, array)
+    device = adapter.device(name, array)
+    if device[0] != _C.DEVICE_CPU:
+        raise UnsupportedError(
+            f"{name}: on {device_name(device)}; Composable Kernel's fp8 kernels take scales as "
+            "numbers, and nobody waits to read what lies on a GPU; pass a float"
+        )
+    tensor = adapter.borrow(name, array, device, None)
+    if tensor.dtype != "float32":
+        raise TypeError(f"{name}: dtype {tensor.dtype}; allowed: float32, or a float")
+    if tensor.shape not in ((), (1,), shape):
+        raise ValueError(
+            f"{name}: shape {tensor.shape}; allowed here: {shape} [batch, heads_k], (1,), (), or a "
+            "float"
+        )
+    number = tensor.only_number()
+    if number is None:
+        raise UnsupportedError(
+            f"{name}: entries that differ; Composable Kernel's fp8 kernels have one scale for all "
+            "batch entries and heads; quantise by one, and pass it as a float"
+        )
+    return number

@@ -1,0 +1,115 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The options of attention: one record, made and checked once by the function that a user calls.
+All behind it pass the record on."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from aiter_attn._core import reading
+
+__all__ = ["FIELDS", "GREATEST_SCALE", "LEAST_SCALE", "Options", "folded", "options", "schema"]
+
+# Float32's normal numbers.
+LEAST_SCALE: Final = 2.0**-126
+GREATEST_SCALE: Final = (2 - 2**-23) * 2.0**127
+_RANGE: Final = f"{LEAST_SCALE:.3g} to {GREATEST_SCALE:.3g}"
+
+
+class Options(NamedTuple):
+    """Numbers and flags, by the names and in the order of public functions. What arrays they get
+    beside is no part of it."""
+
+    dropout_p: float = 0.0
+    softmax_scale: float | None = None  # None: 1 / sqrt(head_size)
+    causal: bool = False
+    window_size: tuple[int, int] = (-1, -1)
+    softcap: float = 0.0
+    deterministic: bool = False
+    bias_grad: bool = False
+    min_seqlen_q: int = 0
+
+
+class _Field(NamedTuple):
+    """c: the fields of the C structs that an option becomes. read: makes it of a caller's argument,
+    or raises TypeError or ValueError. schema: it as an argument of torch's operators."""
+
+    c: tuple[str, ...]
+    read: Callable[[Any], Any]
+    schema: str
+
+
+def _probability(value: Any) -> float:
+    allowed = "a probability below 1; 0.0: none"
+    probability = reading.number("dropout_p", value, allowed)
+    if not 0.0 <= probability < 1.0:
+        raise ValueError(f"dropout_p: {probability}; allowed: {allowed}")
+    return probability
+
+
+def _scale(value: Any) -> float | None:
+    if value is None:
+        return None
+    scale = reading.number("softmax_scale", value, "a number, or None")
+    if not LEAST_SCALE <= scale <= GREATEST_SCALE:
+        raise ValueError(
+            f"softmax_scale: {scale}; allowed: {_RANGE}, or None; for a scale below 0 pass -q"
+        )
+    return scale
+
+
+def _cap(value: Any) -> float:
+    cap = reading.number("softcap", value, "a number above 0; 0.0: no cap")
+    if cap != 0.0 and not LEAST_SCALE <= cap <= GREATEST_SCALE:
+        raise ValueError(f"softcap: {cap}; allowed: {_RANGE}; 0.0: no cap")
+    return cap
+
+
+def _window(value: Any) -> tuple[int, int]:
+    return reading.pair("window_size", value, "two integers (left, right), -1: no bound")
+
+
+def _flag(name: str) -> Callable[[Any], bool]:
+    return functools.partial(reading.flag, name)
+
+
+FIELDS: Final = {
+    "dropout_p": _Field(("dropout_p",), _probability, "float dropout_p"),
+    "softmax_scale": _Field(("softmax_scale",), _scale, "float? softmax_scale"),
+    "causal": _Field(("mask", "window_right"), _flag("causal"), "bool causal"),
+    "window_size": _Field(
+        ("mask", "window_left", "window_right"),
+        _window,
+        "SymInt window_left, SymInt window_right",
+    ),
+    "softcap": _Field(("logits_soft_cap",), _cap, "float softcap"),
+    "deterministic": _Field(("deterministic",), _flag("deterministic"), "bool deterministic"),
+    "bias_grad": _Field(("bias_grad",), _flag("bias_grad"), "bool bias_grad"),
+    "min_seqlen_q": _Field(
+        ("min_seqlen_q",),
+        lambda value: reading.integer("min_seqlen_q", value),
+        "SymInt min_seqlen_q",
+    ),
+}
+_READERS: Final = {name: field.read for name, field in FIELDS.items()}
+
+
+def options(**given: Any) -> Options:
+    """The record of a caller's arguments. Raises TypeError or ValueError for one that no problem
+    takes."""
+    for name, value in given.items():
+        given[name] = _READERS[name](value)
+    return Options(**given)
+
+
+def schema(names: Iterable[str]) -> str:
+    """These options as arguments of a torch operator."""
+    return ", ".join(FIELDS[name].schema for name in names)
+
+
+def folded(names: Iterable[str], numbers: Iterable[Any]) -> dict[str, Any]:
+    """options()' arguments of those that schema() tells."""
+    rest = iter(numbers)
+    return {n: (next(rest), next(rest)) if n == "window_size" else next(rest) for n in names}

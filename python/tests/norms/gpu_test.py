@@ -1,0 +1,154 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Norms and softmax of arrays on a GPU, told by stand-ins for the CUDA driver and NVRTC."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import aiter_attn
+import numpy
+import pytest
+
+from tests.support.python.dlpack_exporter import KDL_CUDA, KDL_ROCM, Exporter
+from tests.support.python.fake_framework import FakeFramework
+
+HIDDEN = 131072  # rows that a barrier shares out
+
+
+@pytest.fixture(autouse=True)
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh log for every test."""
+    os.environ["AITER_ATTN_CUDA_LIBRARY"] = str(Path(os.environ["RECORDING_CUDA"]).resolve())
+    os.environ["AITER_ATTN_NVRTC_LIBRARY"] = str(Path(os.environ["FAKE_NVRTC"]).resolve())
+    os.environ["AITER_ATTN_CACHE_DIR"] = str(tmp_path)
+    path = tmp_path / "calls.json"
+    monkeypatch.setenv("AITER_RECORDING_CUDA_LOG", str(path))
+    return path
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> FakeFramework:
+    return imported("torch", monkeypatch)
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> FakeFramework:
+    framework = imported("cupy", monkeypatch)
+    framework.current = 0xCAFE
+    return framework
+
+
+def imported(name: str, monkeypatch: pytest.MonkeyPatch) -> FakeFramework:
+    framework = FakeFramework(name, KDL_CUDA)
+    monkeypatch.setitem(sys.modules, name, framework)
+    return framework
+
+
+def launches(log: Path) -> list[dict[str, Any]]:
+    recorded = [json.loads(line) for line in log.read_text().splitlines()]
+    return [call for call in recorded if call["call"] == "launch"]
+
+
+def has_word(call: dict[str, Any], array: Any) -> bool:
+    """Whether the array's address is among the kernel's arguments."""
+    return int(array.array.ctypes.data).to_bytes(8, "little").hex() in call["kernarg"]
+
+
+def test_forward_is_queued_on_the_frameworks_stream(log: Path, torch: Any) -> None:
+    x = torch.make(numpy.zeros((3, 64), numpy.float16))
+    gamma = torch.make(numpy.zeros(64, numpy.float16))
+    y, rstd, total = aiter_attn.rms_norm_fwd(x, gamma)
+    assert total is None
+    assert isinstance(y, torch.Tensor)
+    assert (y.array.shape, rstd.array.shape) == ((3, 64), (3,))
+    (call,) = launches(log)
+    assert (call["symbol"], call["stream"]) == ("norm_forward", torch.current)
+    for array in (x, gamma, y, rstd):
+        assert has_word(call, array)
+    # On the framework's own current stream there is nothing to wait for.
+    assert set(x.streams) == {-1}
+
+
+def test_an_unknown_frameworks_arrays_wait_for_the_default_stream(torch: Any) -> None:
+    x = torch.make(numpy.zeros((3, 64), numpy.float16))
+    gamma = Exporter(numpy.zeros(64, numpy.float16), device=(KDL_CUDA, 0))
+    torch.current = 0
+    aiter_attn.rms_norm_fwd(x, gamma)
+    assert set(gamma.streams) == {1}  # DLPack's name for it
+
+
+def test_backward_has_a_workspace(log: Path, torch: Any) -> None:
+    x, dy = (torch.make(numpy.zeros((3, 64), numpy.float16)) for _ in range(2))
+    gamma = torch.make(numpy.zeros(64, numpy.float32))
+    mean, rstd = (torch.make(numpy.zeros(3, numpy.float32)) for _ in range(2))
+    dx, dgamma, dbeta = aiter_attn.layer_norm_bwd(dy, x, gamma, mean, rstd)
+    rows, reduce = launches(log)
+    assert (rows["symbol"], reduce["symbol"]) == ("norm_backward", "norm_backward_reduce")
+    assert has_word(rows, dx)
+    assert has_word(reduce, dgamma)
+    assert has_word(reduce, dbeta)
+    assert dgamma.array.dtype == numpy.float32
+
+
+def test_results_of_another_framework_are_made_on_the_stream_of_the_work(
+    log: Path, torch: Any, cupy: Any
+) -> None:
+    x, dy = (cupy.make(numpy.zeros((3, 64), numpy.float16)) for _ in range(2))
+    mean, rstd = (cupy.make(numpy.zeros(3, numpy.float32)) for _ in range(2))
+    gamma = torch.make(numpy.zeros(64, numpy.float16))
+    dx, dgamma, dbeta = aiter_attn.layer_norm_bwd(dy, x, gamma, mean, rstd)
+    assert {call["stream"] for call in launches(log)} == {cupy.current}
+    assert (type(dx), dx.made_on) == (cupy.ndarray, None)  # cupy's own current stream
+    for made in (dgamma, dbeta):
+        assert (type(made), made.made_on) == (torch.Tensor, cupy.current)
+
+
+def test_one_barrier_for_a_stream(log: Path, torch: Any) -> None:
+    x = torch.make(numpy.zeros((2, HIDDEN), numpy.float16))
+    gamma = torch.make(numpy.zeros(HIDDEN, numpy.float16))
+
+    def barrier() -> str:
+        """The kernel's last argument, in hex."""
+        aiter_attn.rms_norm_fwd(x, gamma)
+        kernarg: str = launches(log)[-1]["kernarg"]
+        return kernarg[-16:]
+
+    one, again = barrier(), barrier()
+    torch.current += 1
+    other = barrier()
+    torch.capturing = {0}
+    assert barrier() == "0" * 16
+    assert one == again
+    assert len({one, other, "0" * 16}) == 3
+
+
+@pytest.mark.parametrize(("captured", "lent"), [(0, True), (1, False)])
+def test_capture_is_asked_of_the_arrays_device(
+    log: Path, torch: Any, captured: int, lent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The current device is 0; only a capture on the arrays' own device goes without a barrier."""
+    monkeypatch.setenv("AITER_RECORDING_CUDA_CAPABILITIES", "90,90")
+    x = torch.make(numpy.zeros((2, HIDDEN), numpy.float16), ordinal=1)
+    gamma = torch.make(numpy.zeros(HIDDEN, numpy.float16), ordinal=1)
+    torch.capturing = {captured}
+    aiter_attn.rms_norm_fwd(x, gamma)
+    (call,) = launches(log)
+    assert call["device"] == 1
+    assert (call["kernarg"][-16:] != "0" * 16) == lent
+
+
+def test_refusals(torch: Any) -> None:
+    x = torch.make(numpy.zeros((3, 64), numpy.float16))
+    host = numpy.zeros(64, numpy.float16)
+    with pytest.raises(ValueError, match="gamma: on CPU, but x is on CUDA:0; all arrays"):
+        aiter_attn.rms_norm_fwd(x, host)
+    metal = Exporter(host, device=(8, 0))
+    with pytest.raises(aiter_attn.UnsupportedError, match="x: on Metal:0; allowed: CPU"):
+        aiter_attn.rms_norm_fwd(metal, metal)
+    rocm = Exporter(host, device=(KDL_ROCM, 0))
+    with pytest.raises(TypeError, match="pass x as a torch or cupy array"):
+        aiter_attn.rms_norm_fwd(rocm, rocm)
