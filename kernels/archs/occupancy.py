@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How many waves of a kernel fit on a SIMD at once."""
+"""The number of waves of a kernel that fit on a SIMD at once."""
 
 from __future__ import annotations
 

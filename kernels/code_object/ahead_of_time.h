@@ -9,7 +9,7 @@
 
 namespace AITER_ATTN_NAMESPACE::kernels {
 
-// What the compiles for an arch have in common: a serialised recipe of code_object/spec.py.
+// The part that the compiles for an arch share: a serialised recipe of code_object/spec.py.
 struct AheadOfTimeRecipe {
   std::string_view arch;
   std::string_view text;

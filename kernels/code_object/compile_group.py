@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Compiles the kernels of a group together, to one optimised module each: what compile_group runs.
+"""Compiles the kernels of a group together, to one optimised module each: the program of
+compile_group.
 
     compile_group.py --extract=llvm-extract --unit=GROUP/unit.bc --out=GROUP/KERNEL.bc ... -- CLANG
 
@@ -19,13 +20,13 @@ from pathlib import Path
 from absl import app, flags
 
 _EXTRACT = flags.DEFINE_string("extract", None, "llvm-extract", required=True)
-_UNIT = flags.DEFINE_string("unit", None, "what the compile writes", required=True)
+_UNIT = flags.DEFINE_string("unit", None, "the module that the compile writes", required=True)
 _OUT = flags.DEFINE_multi_string("out", None, "KERNEL.bc, to be written", required=True)
 
 # A variable that clang puts into every unit of HIP, used or not: objects have it.
 _UNIT_ID = "__hip_cuid_"
 
-# How a program ends that gets no memory: killed by the system, or by its own abort.
+# The ends of a program that gets no memory: killed by the system, or by its own abort.
 _OUT_OF_MEMORY = "out of memory"
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 

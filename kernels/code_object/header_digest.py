@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Writes the digest of a header tree: of what its files are called in it and what they hold."""
+"""Writes the digest of a header tree: of its files' names in it and their contents."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-// What linked.S writes: offsets from where each of them stands, and a size.
+// The record that linked.S writes: offsets, each from its own place, and a size.
 typedef struct {
   int64_t instance;
   int64_t arch;

@@ -20,7 +20,7 @@ typedef struct {
   size_t size;
 } attn_linked_code_object;
 
-/* How many the calling program, or shared object, is linked with. */
+/* The number that the calling program, or shared object, is linked with. */
 __attribute__((visibility("hidden"))) size_t attn_linked_code_objects(void);
 
 /* index < attn_linked_code_objects(). The order is the linker's. Memory is never released. */

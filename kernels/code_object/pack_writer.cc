@@ -21,11 +21,11 @@ using Bytes = std::vector<unsigned char>;
 // Code objects are small and compressed once: the strongest level that needs no large window.
 constexpr int kLevel = 19;
 
-// What a dictionary is trained on: of a large pack a part. Keys are digests, so the first objects
-// in their order are a fair sample.
+// The most bytes that a dictionary is trained on: of a large pack a part. Keys are digests, so the
+// first objects in their order are a fair sample.
 constexpr size_t kMostSampleBytes = size_t{8} << 20;
-// A dictionary's size: three eighths of what it is trained on, of which zstd takes the best parts.
-// Less leaves out what siblings share; more is used by single objects.
+// A dictionary's size: three eighths of the bytes that it is trained on, of which zstd takes the
+// best parts. Less leaves out what siblings share; more is used by single objects.
 constexpr size_t kDictionaryEighths = 3;
 constexpr size_t kMostDictionaryBytes = size_t{1} << 20;
 

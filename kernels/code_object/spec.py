@@ -1,11 +1,11 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How a code object is made, and the key that follows from it.
+"""The spec of a code object, which says how it is made, and the key that follows from it.
 
 A spec names everything that can change the object's bytes, and nothing else. Its canonical form is
 JSON with sorted keys, no spaces, and ASCII alone: the very bytes of a .spec file. The key is their
 sha256, so whoever has a spec has its key without reading it.
 
-A recipe is what the specs of many code objects have in common: all but the source and the arch.
+A recipe is the part that the specs of many code objects share: all but the source and the arch.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 from absl import app, flags
 
 _OUT = flags.DEFINE_string("out", None, "a list of kernels, by name", required=True)
-_METADATA = flags.DEFINE_multi_string("metadata", [], "what is known of each code object")
+_METADATA = flags.DEFINE_multi_string("metadata", [], "the description of each code object")
 _OPERATIONS = flags.DEFINE_multi_string("operation", [], "KERNEL=OPERATION")
 
 

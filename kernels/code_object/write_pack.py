@@ -19,7 +19,8 @@ _OBJECTS = flags.DEFINE_multi_string("object", [], "METADATA=CODE_OBJECT, files"
 
 
 def packer_lines(objects: Iterable[tuple[Path, Path]]) -> str:
-    """What packer reads: key, sha256 and path of each code object, in the order of their keys.
+    """The list that packer reads: key, sha256 and path of each code object, in the order of their
+    keys.
 
     objects  the description of each (JSON with its key and sha256), and the code object
     """

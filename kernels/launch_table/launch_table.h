@@ -18,7 +18,8 @@ namespace AITER_ATTN_NAMESPACE::kernels {
 
 // ---- launching ---------------------------------------------------------------------------------
 
-// What some instances take beyond the problem's tensors. Zero: without. Strides are in elements.
+// The arguments that some instances take beyond the problem's tensors. Zero: without. Strides are
+// in elements.
 struct Features {
   // Elementwise: of the problem's dtype (fp32 with fp8), [batch, heads_q, seqlen_q, seqlen_k] by
   // the strides below; its gradient alike, by its own. ALiBi: fp32 slopes [batch, heads_q],
@@ -31,7 +32,7 @@ struct Features {
   float p_drop;
   uint64_t drop_seed, drop_offset;
   int32_t min_seqlen_q;
-  // fp8: what probabilities are multiplied with before they are rounded, and sums of v at last. The
+  // fp8: the factors of probabilities before they are rounded, and of sums of v at last. The
   // problem's softmax_scale has the scales of q and k in it; v's rows are of keys, one per element
   // of a head.
   float scale_p, scale_o;
@@ -59,8 +60,8 @@ struct Features {
   const void* rotary_sin;
 };
 
-// All that the launch code of any kind reads; each kind reads what it has. Not an ABI: it may grow.
-// Valid before any launch code runs: extents and strides fit upstream's 32-bit index.
+// All that the launch code of any kind reads; each kind reads its own part. Not an ABI: it may
+// grow. Valid before any launch code runs: extents and strides fit upstream's 32-bit index.
 struct LaunchArgs {
   attn_problem problem;  // at this library's size
   attn_tensor q, k, v, o, dout, dq;
@@ -196,7 +197,7 @@ class LaunchTable {
     return arch(static_cast<uint32_t>(&object - at<CodeObjectRow>(header().objects)) %
                 arch_count());
   }
-  // A serialised recipe: what the specs of many code objects have in common. object.recipe > 0.
+  // A serialised recipe: the part that the specs of many code objects share. object.recipe > 0.
   std::string_view recipe(const CodeObjectRow& object) const {
     return string(at<uint32_t>(header().recipes)[object.recipe - 1]);
   }

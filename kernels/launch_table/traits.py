@@ -75,7 +75,7 @@ class Table:
         return {name: trait for name, trait in self.traits.items() if kind in trait.kinds}
 
     def number(self, trait: Trait, value: TraitValue) -> int:
-        """A trait's value as the launch table has it. Raises ValueError."""
+        """A trait's value in the launch table. Raises ValueError."""
         if trait.is_size:
             if not isinstance(value, int) or not 0 <= value < 1 << _SIZE_BITS:
                 raise ValueError(f"{trait.name} = {value!r}: not a 16-bit number")

@@ -42,7 +42,7 @@ constexpr const char* name_of({name} value) {{ return k{name}Names[static_cast<i
 
 
 def _texts(trait: Trait) -> list[str]:
-    """What each value is called, by its number."""
+    """The name of each value, by its number."""
     if isinstance(trait.text, str):
         return []
     spelled = {TABLE.number(trait, value): trait.text[str(value).lower()] for value in trait.values}
@@ -142,7 +142,7 @@ inline constexpr TraitInfo kTraits[] = {{
 
 
 def mirror() -> dict[str, object]:
-    """What a ctypes mirror needs: names by number, and the fields of Traits in their order."""
+    """The data of a ctypes mirror: names by number, and the fields of Traits in their order."""
     return {
         "kinds": list(TABLE.kinds),
         "enums": TABLE.enums,

@@ -21,7 +21,7 @@ WEIGHTS_IN_SHARED_MEMORY = 3  # of keep_weights
 
 @dataclasses.dataclass(frozen=True)
 class Device:
-    """What of a device a choice depends on."""
+    """The traits of a device that a choice depends on."""
 
     warp: int  # threads
     bulk_copies: bool  # and clusters
@@ -42,7 +42,7 @@ class TableError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Configuration:
-    """How a kernel shares rows out; README.md explains the fields."""
+    """The division of rows by a kernel; README.md explains the fields."""
 
     threads: int
     lanes: int

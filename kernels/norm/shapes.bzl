@@ -13,7 +13,7 @@ def kernels_of(source, macros):
 
     Args:
       source: its name without .cpp.
-      macros: dict: what it is compiled with.
+      macros: dict, of the compile.
     Returns:
       dict: symbol -> work-items per workgroup.
     """

@@ -100,15 +100,15 @@ ahead_of_time = rule(
 
 Output group manifest: a JSON list of the code objects, by kernel and architecture.""",
     attrs = {
-        "build_archs": attr.string_list(mandatory = True, doc = "what the flag takes"),
+        "build_archs": attr.string_list(mandatory = True, doc = "the flag's values"),
         "build_flag": attr.string(
             mandatory = True,
-            doc = "what chooses the code objects, for messages",
+            doc = "the flag that chooses the code objects, for messages",
         ),
         "build_list": attr.label(
             allow_single_file = True,
             mandatory = True,
-            doc = "what says which kernels there are, for messages",
+            doc = "the list of the kernels, for messages",
         ),
         "code_objects": attr.label(mandatory = True, providers = [CodeObjectsInfo]),
         "function": attr.string(mandatory = True, doc = "its name in namespace kernels"),

@@ -33,7 +33,8 @@ _DEVICE_FLAGS = [
     "--no-gpu-bundle-output",
 ]
 
-# What clang's driver says for HIP and not for the plain target, as far as it is in no module.
+# Options that clang's driver gives for HIP and not for the plain target, as far as they are in no
+# module.
 _BACKEND_FLAGS = [
     "--target=amdgcn-amd-amdhsa",
     "-O3",
@@ -92,7 +93,7 @@ def _code_object_recipe_impl(ctx):
 
 code_object_recipe = rule(
     implementation = _code_object_recipe_impl,
-    doc = "How the code objects of a repository's sources are compiled.",
+    doc = "The compile of the code objects of a repository's sources.",
     attrs = {
         "copts": attr.string_list(doc = "flags beyond the toolchain's; they enter the keys"),
         "headers": attr.label(
@@ -106,7 +107,7 @@ code_object_recipe = rule(
 )
 
 def _compile_resources(_os, _inputs):
-    """What a compile of upstream's larger kernels takes; memory in MB."""
+    """The resources of a compile of upstream's larger kernels; memory in MB."""
     return {"cpu": 1, "memory": 1200}
 
 def _code_object_impl(ctx):
@@ -193,7 +194,7 @@ def _code_object_impl(ctx):
 
 code_object = rule(
     implementation = _code_object_impl,
-    doc = "A code object and what is known of it; output groups metadata and spec.",
+    doc = "A code object and its description; output groups metadata and spec.",
     attrs = {
         "arch": attr.string(mandatory = True, doc = "one of kernels/archs"),
         "block_size": attr.int(doc = "work-items per workgroup of a lone kernel, to be checked"),
@@ -237,7 +238,7 @@ code_object_group = rule(
     implementation = _code_object_group_impl,
     doc = """Code objects as one: their files.
 
-Output groups metadata and spec: what is known of them and how they are made, a file each.""",
+Output groups metadata and spec: their descriptions and specs, a file each.""",
     attrs = {
         "deps": attr.label_list(
             providers = [CodeObjectsInfo],

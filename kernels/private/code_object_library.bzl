@@ -4,9 +4,9 @@
 load("@rules_cc//cc:defs.bzl", "cc_library")
 
 def code_object_library(name, code_object, instance, arch, **kwargs):
-    """A cc_library that puts one code object into whatever depends on it.
+    """A cc_library that puts one code object into every program that depends on it.
 
-    How it is found there, says kernels/code_object/linked_code_objects.h, which comes with it. The
+    kernels/code_object/linked_code_objects.h, which comes with it, finds it there. The
     code object is as it is compiled, not compressed. There is no symbol: any of these libraries
     can be linked together.
 

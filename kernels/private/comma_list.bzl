@@ -8,7 +8,7 @@ def parse_comma_list(text, known, flag, what):
       text: the flag's value.
       known: the allowed names.
       flag: the flag's label, for the message.
-      what: what a name is, for the message.
+      what: the kind of a name, for the message.
     Returns:
       (names, None), or (None, message).
     """

@@ -7,8 +7,8 @@ translation unit of its members, up to optimised IR; from there on each goes its
     combine   sources             -> NAME.cpp
     compile   NAME.cpp, headers   -> NAME/INSTANCE.bc, for each member
 
-code_object makes machine code of a member's module. Whether that is what the member's own compile
-gives is not known here: whoever puts instances into a group must have proven it.
+code_object makes machine code of a member's module. Whether the member's own compile gives the same
+is not known here: a target that puts instances into a group must have it proven.
 """
 
 load(
@@ -39,7 +39,7 @@ def _group_source(sources):
     return "\n".join(lines) + "\n"
 
 def _group_resources(_os, _inputs):
-    """What a group of eight takes; memory in MB."""
+    """The resources of a compile of eight members; memory in MB."""
     return {"cpu": 1, "memory": 1300}
 
 def _compile_group_impl(ctx):

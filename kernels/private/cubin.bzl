@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""cubin: a kernel source compiled by NVRTC for one architecture, as the library does it.
+"""cubin: a kernel source compiled by NVRTC for one architecture, in the library's way.
 
 The compiler is the locked NVRTC, and the program that asks it is the library's own code: so a
 kernel has the same spec, key and bytes as where a process compiles it with that NVRTC.
@@ -8,7 +8,7 @@ kernel has the same spec, key and bytes as where a process compiles it with that
 load("//kernels/private:providers.bzl", "CodeObjectInfo", "CodeObjectsInfo", "HeaderTreeInfo")
 
 CubinRecipeInfo = provider(
-    doc = "What the compiles of many cubins have in common.",
+    doc = "The part that the compiles of many cubins share.",
     fields = {
         "copts": "list of str",
         "headers": "depset of File",
@@ -90,7 +90,7 @@ def _cubin_recipe_impl(ctx):
 
 cubin_recipe = rule(
     implementation = _cubin_recipe_impl,
-    doc = "How NVRTC compiles the kernel sources of a folder.",
+    doc = "NVRTC's compile of the kernel sources of a folder.",
     attrs = {
         "copts": attr.string_list(doc = "NVRTC's options; they enter the keys"),
         "headers": attr.label(

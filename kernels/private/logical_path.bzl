@@ -11,7 +11,7 @@ def apparent_repository(canonical):
     Args:
       canonical: the folder's name under external/.
     Returns:
-      What comes behind the last separator (~ up to Bazel 7, + from Bazel 8).
+      The part behind the last separator (~ up to Bazel 7, + from Bazel 8).
     """
     return canonical.split("~")[-1].split("+")[-1]
 

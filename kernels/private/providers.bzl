@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the rules of this folder tell each other."""
+"""The providers of this folder's rules."""
 
 HeaderTreeInfo = provider(
     doc = "Headers that device code is compiled against.",
@@ -12,7 +12,7 @@ HeaderTreeInfo = provider(
 )
 
 CodeObjectRecipeInfo = provider(
-    doc = "What the compiles of many code objects have in common. It is made once for all of them.",
+    doc = "The part that the compiles of many code objects share, made once for all of them.",
     fields = {
         "arguments": "Args: every flag but the arch and the names of input and output",
         "backend_arguments": "Args: the same for a compile of optimised IR",

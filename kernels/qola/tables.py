@@ -14,7 +14,7 @@ from kernels.variants.values import VariantSetError, admitted_values
 
 TABLES = {"mha_fwd_variants": "fwd", "mha_bwd_variants": "bwd"}  # table -> direction
 
-# What QoLA's own builder reads, and what does its work here.
+# Tables of QoLA's own builder, and the setting that does their work here.
 ELSEWHERE = {
     "qola": "the symbol prefix is the build setting --//aiter:namespace",
     "build": "the architectures are the build setting --//kernels:archs",

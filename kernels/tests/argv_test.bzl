@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the actions of a code object are given."""
+"""The command lines of a code object's actions."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 
@@ -30,7 +30,7 @@ def _argv_test_impl(ctx):
     for argument in compile.argv:
         asserts.false(env, argument.startswith("/"), "an absolute path: " + argument)
 
-    # Without shortcuts, as it is configured here, whatever else is.
+    # Without shortcuts, as it is configured here.
     shortcut = "-enable-global-analyses=0"
     asserts.false(env, shortcut in compile.argv, shortcut + " is there")
 
@@ -41,7 +41,7 @@ def _argv_test_impl(ctx):
     # Nor is a variant set's own repository: sets share the compile.
     asserts.false(env, "variant_set" in " ".join([file.path for file in compile.inputs.to_list()]))
 
-    # Two actions per object, whatever is known of it.
+    # Two actions per object, with a proof or without.
     asserts.equals(env, ["CodeObjectDescribe", "HipCodeObject"], sorted(actions))
     return analysistest.end(env)
 
@@ -57,7 +57,7 @@ def _library_test_impl(ctx):
     env = analysistest.begin(ctx)
     actions = [action.mnemonic for action in analysistest.target_actions(env)]
 
-    # Four per object in all, whatever the toolchain's features would add to its archive.
+    # Four per object in all, with any features of the toolchain that would add to its archive.
     asserts.equals(env, ["CppArchive", "CppCompile"], sorted(actions))
     return analysistest.end(env)
 

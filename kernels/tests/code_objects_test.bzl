@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the targets of a variant set give."""
+"""The files and providers of a variant set's targets."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 

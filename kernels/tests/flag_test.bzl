@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What is said of build settings with unknown values."""
+"""The messages about build settings with unknown values."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 

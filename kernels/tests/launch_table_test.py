@@ -44,7 +44,7 @@ def test_block_sizes_are_the_kernels(rows):
 
 
 def test_occupancy_is_what_registers_and_lds_allow(rows):
-    """By what gfx942 and gfx950 have, of vector registers and LDS alone."""
+    """By the vector registers and LDS of gfx942 and gfx950 alone."""
     lds_of_unit = {"gfx942": 64 * 1024, "gfx950": 160 * 1024}
     seen = set()
     for instance, _ in rows:

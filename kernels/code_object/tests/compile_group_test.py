@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How a group's compile ends, with stand-ins for the compiler; the real one is groups_test's."""
+"""The ends of a group's compile, with stand-ins for the compiler; the real one is groups_test's."""
 
 from __future__ import annotations
 

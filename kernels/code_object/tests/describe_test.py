@@ -96,7 +96,7 @@ def test_what_is_no_code_object(data: bytes, expected: str):
 
 
 def test_manifest_records_the_files():
-    """What the manifest of the smoke set says of the code objects is true."""
+    """The manifest of the smoke set is true of the code objects."""
     records = [json.loads(Path(p).read_text()) for p in os.environ["METADATA"].split()]
     assert {record["instance"] for record in records} == set(CODE_OBJECTS)
     for record in records:

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What the pack of `core` takes: index, dictionary and frames.
+// The size of the pack of `core`: index, dictionary and frames.
 #include <gtest/gtest.h>
 
 #include <cstring>

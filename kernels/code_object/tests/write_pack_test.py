@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the packer gets to pack."""
+"""The list that the packer gets."""
 
 import json
 from pathlib import Path

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a manifest says of the norm kernels that are built in is true of the code objects."""
+"""A manifest's records of norm kernels that are built in are true of the code objects."""
 
 from __future__ import annotations
 

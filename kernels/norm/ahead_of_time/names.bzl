@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What follows from kernels.bzl."""
+"""The names and targets that follow from kernels.bzl."""
 
 load("//kernels/norm:shapes.bzl", "kernels_of")
 load(":kernels.bzl", "KERNELS")
@@ -23,7 +23,7 @@ def flags_for(name, arch):
     return flags
 
 def operation_of(name):
-    """What a kernel computes.
+    """The operation of a kernel.
 
     Args:
       name: of KERNELS.
@@ -63,7 +63,7 @@ def work_items(name, arch):
 
     Args:
       name: of KERNELS.
-      arch: what it is compiled for.
+      arch: the one that it is compiled for.
     Returns:
       dict: symbol -> work-items, as text.
     """

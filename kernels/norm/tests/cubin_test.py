@@ -57,7 +57,7 @@ def test_it_is_described(cubin: Path):
         "sha256": hashlib.sha256(cubin.read_bytes()).hexdigest(),
         "size": cubin.stat().st_size,
     }
-    # What the library has in its hands at run time gives the same key.
+    # The sources in the library give the same key at run time.
     sources = [path.read_bytes() for path in FOLDER.glob("*.cpp")]
     macros = spec.flags[len(RECIPE.flags) :]
     assert spec in [RECIPE.spec(source, arch, macros) for source in sources]
