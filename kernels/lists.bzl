@@ -4,6 +4,7 @@
 # File of the repository -> its constant, and where that is from.
 _LISTS = {
     "groups.bzl": ("GROUPS", Label("//kernels/ck_fmha/groups:lock.json")),
+    "norm_kernels.bzl": ("KERNELS", Label("//kernels/norm/ahead_of_time:kernels.json")),
 }
 
 def _kernel_lists_repository_impl(rctx):

@@ -147,10 +147,10 @@ TEST(AheadOfTime, WhatIsNotBuiltInNamesTheFlagWhereItHelps) {
   EXPECT_THAT(
       refusal("sm_80", 163 << 10),
       AllOf(HasSubstr("AITER_ATTN_RTC=0"), HasSubstr("--//kernels/norm/ahead_of_time:archs=sm_80"),
-            HasSubstr("kernels/norm/ahead_of_time/kernels.bzl")));
+            HasSubstr("kernels/norm/ahead_of_time/kernels.json")));
   EXPECT_THAT(refusal("sm_120", 99 << 10),
               AllOf(HasSubstr("sm_120"), HasSubstr("AITER_ATTN_RTC=0"),
-                    HasSubstr("gfx942 gfx950 sm_100 sm_80 sm_90"), Not(HasSubstr("--//"))));
+                    HasSubstr("gfx90a gfx942 gfx950 sm_100 sm_80 sm_90"), Not(HasSubstr("--//"))));
 }
 
 }  // namespace

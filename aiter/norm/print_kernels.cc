@@ -1,15 +1,15 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Prints kernels/norm/ahead_of_time/kernels.bzl: what configure() gives for the shapes below, on
+// Prints kernels/norm/ahead_of_time/kernels.json: what configure() gives for the shapes below, on
 // the devices below.
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "aiter/norm/configure.h"
+#include "kernels/archs/archs.h"
 
 namespace {
 
@@ -17,14 +17,19 @@ using namespace AITER_ATTN_NAMESPACE;
 using kernels::RowOperation;
 
 struct Device {
-  const char* arch;
+  std::string arch;
   int64_t shared_bytes;  // that a CTA can have, as the driver says
 };
 
-constexpr Device kDevices[] = {
-    {"gfx942", 64 << 10}, {"gfx950", 160 << 10}, {"sm_80", 163 << 10},
-    {"sm_90", 227 << 10}, {"sm_100", 227 << 10},
-};
+// AMD's are those whose waves the kernels are for.
+std::vector<Device> devices() {
+  std::vector<Device> all;
+  for (const kernels::ArchFacts& arch : kernels::kArchs) {
+    if (arch.wave_size == 64) all.push_back({std::string(arch.name), arch.lds});
+  }
+  all.insert(all.end(), {{"sm_80", 163 << 10}, {"sm_90", 227 << 10}, {"sm_100", 227 << 10}});
+  return all;
+}
 
 struct Operation {
   const char* name;
@@ -64,56 +69,56 @@ norm::Kernels kernels_for(const norm::Shape& shape, const Device& device) {
 }
 
 bool uses_a_barrier(const norm::Shape& shape) {
-  return std::any_of(std::begin(kDevices), std::end(kDevices), [&](const Device& device) {
+  const std::vector<Device> all = devices();
+  return std::any_of(all.begin(), all.end(), [&](const Device& device) {
     return kernels_for(shape, device).configuration.on_demand != 0;
   });
 }
 
-void print(const std::string& name, const norm::Shape& shape, bool columns) {
+std::string joined(const std::vector<std::string>& texts, const char* between) {
+  std::string text;
+  for (const std::string& each : texts) text += (text.empty() ? "" : between) + each;
+  return text;
+}
+
+// A kernel's entry: its source, and by architectures the flags that make it.
+std::string entry(const std::string& name, const norm::Shape& shape, bool columns) {
   std::string source;
-  std::map<std::string, std::string> archs_by_flags;
-  for (const Device& device : kDevices) {
+  std::map<std::string, std::vector<std::string>> archs_by_flags;
+  for (const Device& device : devices()) {
     const norm::Kernels k = kernels_for(shape, device);
     source = columns ? norm::kColumnsSource : k.source;
-    std::vector<std::string> sorted_flags = columns ? k.columns_flags : k.flags;
-    std::sort(sorted_flags.begin(), sorted_flags.end());
-    std::string flags;
-    for (const std::string& flag : sorted_flags) flags += "                \"" + flag + "\",\n";
-    std::string& archs = archs_by_flags[flags];
-    archs += (archs.empty() ? "" : " ") + std::string(device.arch);
+    std::vector<std::string> flags = columns ? k.columns_flags : k.flags;
+    std::sort(flags.begin(), flags.end());
+    for (std::string& flag : flags) flag = "    \"" + flag + "\"";
+    archs_by_flags[joined(flags, ",\n")].push_back(device.arch);
   }
-  std::map<std::string, std::string> sorted;
-  for (const auto& [flags, archs] : archs_by_flags) sorted[archs] = flags;
-  std::printf("    \"%s\": struct(\n        flags = {\n", name.c_str());
-  for (const auto& [archs, flags] : sorted) {
-    std::printf("            \"%s\": [\n%s            ],\n", archs.c_str(), flags.c_str());
+  std::vector<std::string> variants;
+  for (const auto& [flags, archs] : archs_by_flags) {
+    variants.push_back("   \"" + joined(archs, " ") + "\": [\n" + flags + "\n   ]");
   }
-  std::printf("        },\n");
-  std::printf("        source = \"%s\",\n    ),\n", source.c_str());
+  std::sort(variants.begin(), variants.end());
+  return " \"" + name + "\": {\n  \"source\": \"" + source + "\",\n  \"flags\": {\n" +
+         joined(variants, ",\n") + "\n  }\n }";
 }
 
 }  // namespace
 
 int main() {
-  std::printf(
-      "# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0\n"
-      "\"\"\"Norm and softmax kernels that a library can have built in, as data.\n\n"
-      "Generated: ./bazelw run //aiter/norm:print_kernels > "
-      "kernels/norm/ahead_of_time/kernels.bzl\n\"\"\"\n\n"
-      "# Name -> its source, and by archs the flags that make it that kernel. dealt_NAME is what\n"
-      "# calls without a barrier take, where that is another kernel for some arch.\nKERNELS = {\n");
+  std::vector<std::string> entries;
   for (const bool on_demand : {false, true}) {
     for (const Operation& operation : kOperations) {
       for (const int64_t hidden : kHidden) {
         const std::string name = std::string(operation.name) + "_bf16_" + std::to_string(hidden);
         const norm::Shape with_barrier = shape(operation, hidden, true);
         if (on_demand) {
-          print(name, with_barrier, operation.columns);
+          entries.push_back(entry(name, with_barrier, operation.columns));
         } else if (uses_a_barrier(with_barrier)) {
-          print("dealt_" + name, shape(operation, hidden, false), operation.columns);
+          entries.push_back(
+              entry("dealt_" + name, shape(operation, hidden, false), operation.columns));
         }
       }
     }
   }
-  std::printf("}\n");
+  std::printf("{\n%s\n}\n", joined(entries, ",\n").c_str());
 }

@@ -63,7 +63,7 @@ class Kernels : public ::testing::Test {
     options.is_built_in = [this](const Digest& key) { return pack_.size_of(key) > 0; };
     options.build_flag = "--//kernels:built_in";
     options.build_archs = "gfx942 sm_80 sm_90";
-    options.build_list = "kernels.bzl";
+    options.build_list = "kernels.json";
     options.run_time_compile = when_;
     options.compilers = &compilers_;
     return options;
@@ -140,7 +140,7 @@ TEST_F(Kernels, SwitchedOffWhatIsMissingIsAnErrorWithANextStep) {
   EXPECT_EQ(error.status(), Status::kUnsupported);
   EXPECT_THAT(error.what(),
               AllOf(HasSubstr("a.cpp (-DX=1)"), HasSubstr("sm_90"), HasSubstr("AITER_ATTN_RTC=0"),
-                    HasSubstr("kernels.bzl"), EndsWith("--//kernels:built_in=sm_90")));
+                    HasSubstr("kernels.json"), EndsWith("--//kernels:built_in=sm_90")));
   // An arch whose machine code the device runs; one that the flag does not take.
   EXPECT_THAT(error_of([&] { kernels.code_object({"a.cpp", {}}, "sm_89"); }).what(),
               EndsWith("--//kernels:built_in=sm_80"));

@@ -1,10 +1,21 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The names and targets that follow from kernels.bzl."""
+"""The names and targets that follow from kernels.json.
 
+KERNELS: name -> its source, and by archs the flags that make it that kernel. dealt_NAME is the
+kernel of calls without a barrier, where that is another for some arch.
+"""
+
+load("@kernel_lists//:norm_kernels.bzl", _KERNELS = "KERNELS")
 load("//kernels/norm:shapes.bzl", "kernels_of")
-load(":kernels.bzl", "KERNELS")
 
-ARCHS = ["gfx942", "gfx950", "sm_100", "sm_80", "sm_90"]
+KERNELS = _KERNELS
+
+ARCHS = sorted({
+    arch: True
+    for kernel in KERNELS.values()
+    for archs in kernel["flags"]
+    for arch in archs.split(" ")
+})
 
 def flags_for(name, arch):
     """The flags that make a kernel.
@@ -17,7 +28,7 @@ def flags_for(name, arch):
     """
     (flags,) = [
         flags
-        for archs, flags in KERNELS[name].flags.items()
+        for archs, flags in KERNELS[name]["flags"].items()
         if arch in archs.split(" ")
     ]
     return flags
@@ -35,7 +46,7 @@ def operation_of(name):
 def _names(arch):
     """Kernels for arch: of several names for one kernel, the last."""
     kernels = {
-        (KERNELS[name].source, tuple(flags_for(name, arch))): name
+        (KERNELS[name]["source"], tuple(flags_for(name, arch))): name
         for name in KERNELS
     }
     return kernels.values()
@@ -68,5 +79,5 @@ def work_items(name, arch):
       dict: symbol -> work-items, as text.
     """
     macros = dict([flag.removeprefix("-D").split("=") for flag in flags_for(name, arch)])
-    found = kernels_of(KERNELS[name].source.removesuffix(".cpp"), macros)
+    found = kernels_of(KERNELS[name]["source"].removesuffix(".cpp"), macros)
     return {symbol: str(items) for symbol, items in found.items()}
