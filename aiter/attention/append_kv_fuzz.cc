@@ -1,8 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // attn_append_kv, its plan, its explanation, and attention that appends first, with problems,
-// caches and tables that are mostly valid: each call answers, and touches no memory but what it was
-// given.
+// caches and tables that are mostly valid: each call answers, and touches no memory but the given.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -81,7 +80,7 @@ class Caller : testing::FuzzedStructs {
     attn_problem& p = problem_;
     p.struct_size = sizeof(p);
     p.mode = rarely() ? number(1, 2) : ATTN_MODE_BATCH;
-    // What is on a GPU is not read: there is none, or no kernel is launched on it.
+    // Arrays on a GPU are not read: there is none, or no kernel is launched on it.
     p.device_type = rarely() ? ATTN_DEVICE_ROCM : ATTN_DEVICE_CPU;
     p.dtype = number(1, 3);
     p.batch = number(0, 3);

@@ -1,8 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// attn_append_kv through the C ABI, on a launch table by hand and a HIP that records: what is
-// refused, which kernel is launched with what, and the words about it. What the CPU computes is
-// reference/append_kv_test.cc's.
+// attn_append_kv through the C ABI, on a launch table by hand and a HIP that records: refusals, the
+// kernel that is launched with its arguments, and the explanation. The CPU's results are in
+// reference/append_kv_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

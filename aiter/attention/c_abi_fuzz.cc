@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // The C ABI called with structs of any content, whose pointers alone are right: each tensor lies in
-// memory of exactly the bytes that its extents and strides reach. What is accepted is computed on
+// memory of exactly the bytes that its extents and strides reach. An accepted call is computed on
 // the CPU, or planned for a GPU.
 #include <algorithm>
 #include <cstdlib>

@@ -90,7 +90,7 @@ TEST(CAbiTest, NullIsRefused) {
   expect_refused(attn_code_object("k", &data, nullptr), kInvalid, "size is NULL");
 }
 
-// Sizes that no caller of any version has, for each struct. What lies behind a struct is not read:
+// Sizes that no caller of any version has, for each struct. Memory behind a struct is not read:
 // these are at the end of their pages.
 TEST(CAbiTest, SizesThatNobodyHasAreRefused) {
   const auto sizes = [](size_t least) {
@@ -222,7 +222,7 @@ TEST(CAbiTest, OlderCallersAreServed) {
   attn_fwd_args fwd = problem.fwd();
   attn_bwd_args bwd = problem.bwd();
   problem.problem.struct_size = 96, fwd.struct_size = 152, bwd.struct_size = 296;
-  // What follows is not theirs, and means nothing.
+  // The fields behind are not theirs, and mean nothing.
   problem.problem.bias = 77, fwd.min_seqlen_q = -5, bwd.deterministic = 9;
   EXPECT_EQ(attn_fwd(&fwd), ATTN_OK) << attn_last_error();
   EXPECT_EQ(attn_bwd(&bwd), ATTN_OK) << attn_last_error();
@@ -313,7 +313,7 @@ TEST(CAbiTest, WhatGoesWithAFeatureBackwardIsChecked) {
                  "dbias_sums is 3, but must be without 1 (batch) in group mode");
 }
 
-// What dbias is summed over has one entry, whose strides mean nothing.
+// A dimension that dbias is summed over has one entry, whose strides mean nothing.
 TEST(CAbiTest, StridesOfDbiasThatIsSummed) {
   TestProblem problem(kShape, ATTN_DTYPE_FP32);
   problem.add_bias();

@@ -49,8 +49,8 @@ bool serves_head_size(int32_t head_size, bool padded, uint16_t tile, uint16_t al
   return is_multiple(head_size, padded ? alignment : tile);
 }
 
-// Upstream's kernels find a tile of keys by one entry of the block table. What appends writes a
-// tile of new keys to the page where it begins and to the next one.
+// Upstream's kernels find a tile of keys by one entry of the block table. The appending kernel
+// writes a tile of new keys to the page where it begins and to the next one.
 bool suits_pages(const Row& row, const Request& request) {
   if (!row.traits.paged_kv) return true;
   if (row.traits.kind != Kind::kFwdAppendkv) {
@@ -99,8 +99,8 @@ uint64_t key_of(const Request& request, Kind kind, uint16_t head_size_qk, uint16
   return kernels::exact_key(traits);
 }
 
-// What combines parts must check the bounds that the kernel which made them does: upstream has the
-// one for the other, and the tiles of the first say nothing of the head size.
+// A kernel that combines parts must check the bounds that the kernel which made them does: upstream
+// has the one for the other, and the tiles of the first say nothing of the head size.
 bool goes_with(const Row& row, const Row* parts) {
   if (row.traits.kind != Kind::kFwdSplitkvCombine) return true;
   return parts && row.traits.pad_seqlen_q == parts->traits.pad_seqlen_q &&

@@ -25,7 +25,7 @@
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
-// What a problem asks of the instances of its pass.
+// A problem's request to the instances of its pass.
 struct Request {
   const Pass* pass;
   kernels::Traits traits;  // those that are matched exactly; each kind is asked for those it has
@@ -58,7 +58,7 @@ struct Mismatch {
     kTrait,      // kTraits[trait] is another, or less than asked for
     kSeqlen,     // a length is not a multiple of the tile, and not padded
     kPageSize,   // a tile of keys lies in more pages than the instance finds
-    kAlignment,  // a head size is not a multiple of what the instance needs
+    kAlignment,  // a head size is not a multiple of the instance's alignment
     kArch,       // the instance has no code object for it
     kNone,
   };
@@ -70,7 +70,7 @@ struct Mismatch {
   }
 };
 
-// Whatever the arch.
+// For any arch.
 Mismatch mismatch(const kernels::Row& row, const Request& request);
 
 Mismatch mismatch(const kernels::LaunchTable& table, const kernels::Row& row,

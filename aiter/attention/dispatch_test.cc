@@ -191,7 +191,7 @@ TEST(DispatchTest, ShortSequencesOfAGroupDoNotCountAsLong) {
   EXPECT_EQ(dispatch(launch_table(), r).splits, 3);
 }
 
-// What only the device knows may not fill the tiles.
+// Lengths that only the device knows may not fill the tiles.
 TEST(DispatchTest, LengthsOnTheDeviceNeedBoundsChecks) {
   Request r = cache_request();
   EXPECT_EQ(chosen(r)[0], "fwd_splitkv_d64_fp16_batch_nmask_psk");
@@ -373,7 +373,7 @@ TEST(DispatchTest, RefusalsNameTheSmallestSetThatServes) {
   }
 }
 
-// What a hint says is what the build takes.
+// The build takes the value of a hint.
 TEST(DispatchTest, HintsNameArchsThatCanBeBuilt) {
   for (const kernels::ArchFacts& known : kernels::kArchs) {
     const std::string_view arch = known.name;

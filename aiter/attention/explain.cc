@@ -46,7 +46,7 @@ std::string describe(const Request& r, const Plan& plan) {
                                      [&trait](const Step& step) { return trait.of(step.kind); });
     if (!of_plan || trait.match != Match::kExact) continue;
     if (trait.offset == offsetof(Traits, dtype)) continue;
-    // What problems rarely ask for is named only where they do.
+    // Traits that problems rarely ask for are named only where they do.
     const uint32_t value = trait.value(r.traits);
     const bool common = trait.offset == offsetof(Traits, group_mode) ||
                         trait.offset == offsetof(Traits, mask) ||

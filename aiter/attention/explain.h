@@ -15,12 +15,13 @@ namespace AITER_ATTN_NAMESPACE::attention {
 // dispatch's answer to the request, and complete.
 std::string explain(const kernels::LaunchTable& table, Request request, const Plan& plan);
 
-// Why an incomplete plan's kinds have no instance for the request, what this build has, and how to
-// build more.
+// Why an incomplete plan's kinds have no instance for the request, the instances of this build, and
+// the setting that builds more.
 std::string explain_unserved(const kernels::LaunchTable& table, const Request& request,
                              const Plan& plan);
 
-// What adds an arch to a build that has code for others, or which archs can be built.
+// The setting that adds an arch to a build that has code for others, or the archs that can be
+// built.
 std::string how_to_build(std::vector<std::string_view> built, std::string_view arch);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -111,7 +111,7 @@ TEST(ForkTest, ChildrenOfAProcessThatCallsOnTheCpuCanDoAll) {
   });
 }
 
-// What is made at the first use is being made while the process forks.
+// Values of the first use are being made while the process forks.
 TEST(ForkTest, ChildrenOfAProcessAtItsFirstCallsCanDoAll) {
   kernels::launch_table();  // the test's own is made under a lock
   kernels::embedded_packs();
@@ -138,7 +138,7 @@ TEST(ForkTest, ChildrenOfAProcessThatUsesTheGpuAreRefusedThere) {
   });
 }
 
-// Another thread is opening the runtime: its file is a pipe that nobody has written to yet.
+// Another thread is opening the runtime: its file is a pipe that has no writer yet.
 TEST(ForkTest, AChildForkedWhileTheRuntimeIsOpenedIsRefused) {
   in_fresh_process([] {
     const std::string pipe = ::testing::TempDir() + "fork_test_pipe." + std::to_string(getpid());

@@ -1,7 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What attention over caches asks of a GPU runtime, through the C ABI, against the recording HIP:
-// which kernels, in which order, with which grids and arguments, and how much workspace.
+// The calls of attention over key-value caches to a GPU runtime, through the C ABI, against the
+// recording HIP: which kernels, in which order, with which grids and arguments, and how much
+// workspace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

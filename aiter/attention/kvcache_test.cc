@@ -133,7 +133,7 @@ TEST(KvcacheTest, NumbersOfEveryStorage) {
   }
 }
 
-// Where nobody says otherwise the problem's own lengths are those of the keys.
+// Without seqlens_k the problem's own lengths are those of the keys.
 TEST(KvcacheTest, LengthsThatAreNotGiven) {
   CacheShape shape = shape_of(Storage::kInPlace, false);
   CacheProblem whole(shape, ATTN_DTYPE_FP32);
@@ -314,7 +314,7 @@ TEST(KvcacheTest, GroupModeIsChecked) {
       "seqlens_k[2] is 1, but must be from 0 to 0, the length of the sequence by cu_seqlens_k");
 }
 
-// Lengths of keys in pages by their offsets alone, as whoever cannot read a GPU's memory has them.
+// Lengths of keys in pages by their offsets alone, for a caller that cannot read a GPU's memory.
 TEST(KvcacheTest, TheSumOfKeysInPagesMayBeLeftOut) {
   CacheProblem p(shape_of(Storage::kPages, true), ATTN_DTYPE_FP32);
   std::vector<int32_t> offsets = {0};

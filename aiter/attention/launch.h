@@ -39,7 +39,8 @@ class Queue {
   runtime::Loader& loader_;
 };
 
-// What the launch code of most kinds reads: of q, k, v, o and lse, of scores and of a cache.
+// The arguments that the launch code of most kinds reads: of q, k, v, o and lse, of scores and of a
+// key-value cache.
 kernels::LaunchArgs launch_args(const Problem& problem);
 
 // Throws kInvalidArgument where a tensor is not aligned as the instances of a complete plan need

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What the library asks of a GPU runtime, through the C ABI, against the recording HIP: which code
+// The library's calls of a GPU runtime, through the C ABI, against the recording HIP: which code
 // object, kernel, grid, block, stream and kernel arguments, in which order.
 #include "aiter/attention/launch.h"
 
@@ -346,7 +346,7 @@ TEST(LaunchTest, AnElementwiseBias) {
   back.bias.stride_batch = 0;
   const Recorder backward;
   EXPECT_EQ(attn_bwd(&back), ATTN_OK);
-  // What no tile writes is zero.
+  // Scores that no tile writes are zero.
   const RecordedCall zeroed = backward.of(kRecordedFill)[0];
   expect_fill(zeroed, back.dbias.data, 2 * 4 * 30 * 50 * 2, 0);
   const RecordedCall call = backward.of(kRecordedLaunch)[1];
@@ -369,7 +369,7 @@ TEST(LaunchTest, DbiasIsSummed) {
   args = problem.bwd_with_workspace(ATTN_DBIAS_SUM_BATCH | ATTN_DBIAS_SUM_HEADS);
   const uint64_t bytes = 3 * 4 * 30 * 50 * 2;
   EXPECT_EQ(args.workspace_size, before + (bytes + 255) / 256 * 256);
-  args.dbias.stride_seq = 51;  // what sums takes any
+  args.dbias.stride_seq = 51;  // the summing kernel takes any
   const Recorder recorder;
   EXPECT_EQ(attn_bwd(&args), ATTN_OK) << attn_last_error();
   const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
@@ -654,7 +654,7 @@ TEST(LaunchTest, ADeterministicBackwardKeepsASumForEachTileOfKeys) {
   }
 }
 
-// Which weights dropout keeps: one kernel, whatever the dtype and the head sizes are.
+// Which weights dropout keeps: one kernel, for any dtype and head sizes.
 TEST(LaunchTest, ADropoutMask) {
   GpuProblem problem(Shape{2, 4, 2, 30, 50, 200, 8}, ATTN_DTYPE_BF16);
   problem.problem.dropout_p = 0.5f;

@@ -90,7 +90,7 @@ TEST_F(OutOfMemory, WhilePlanning) {
     count = 8;
     return attn_plan_bwd(&bwd_, "gfx950", kernels, &count);
   });
-  // What is served is the whole text.
+  // The text is whole where it is given.
   ASSERT_EQ(attn_explain_fwd(&fwd_, "gfx942", &text), ATTN_OK);
   const std::string whole = text;
   expect_served_or_out_of_memory([&] {

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The published variant set to build for what this build does not serve.
+// The published variant set that serves a call which this build does not.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What is known of a code object: its spec and key, its size, its kernel's needs.
+"""The description of a code object: its spec and key, its size, its kernel's resources.
 
 The compiler's metadata is held against what the instance's description promised; a difference
 fails the build.
@@ -25,10 +25,10 @@ from elftools.elf.sections import NoteSection
 from kernels.code_object.spec import Recipe
 
 _CODE_OBJECT = flags.DEFINE_string("code_object", None, "the file", required=True)
-_SOURCE = flags.DEFINE_string("source", None, "what it was compiled from", required=True)
+_SOURCE = flags.DEFINE_string("source", None, "the source that it was compiled from", required=True)
 _RECIPE = flags.DEFINE_string("recipe", None, "how it was compiled", required=True)
 _INSTANCE = flags.DEFINE_string("instance", None, "also the symbol of a lone kernel", required=True)
-_ARCH = flags.DEFINE_string("arch", None, "what it was compiled for", required=True)
+_ARCH = flags.DEFINE_string("arch", None, "the arch that it was compiled for", required=True)
 _BLOCK_SIZE = flags.DEFINE_integer("block_size", None, "work-items per workgroup")
 _KERNELS = flags.DEFINE_multi_string(
     "kernel",
@@ -65,14 +65,15 @@ def read_metadata(code_object: bytes) -> dict[str, Any]:
 
 
 def kernel_record(code_object: bytes, symbol: str, arch: str, block_size: int) -> dict[str, Any]:
-    """What a lone kernel needs. Raises MetadataError if the object is not the promised one."""
+    """The resources of a lone kernel. Raises MetadataError if the object is not the promised
+    one."""
     return kernel_records(code_object, arch, {symbol: block_size})[symbol]
 
 
 def kernel_records(
     code_object: bytes, arch: str, block_sizes: Mapping[str, int]
 ) -> dict[str, dict[str, Any]]:
-    """What each kernel needs, by its symbol, as are the promised work-items per workgroup.
+    """The resources of each kernel, by its symbol, as are the promised work-items per workgroup.
 
     Raises MetadataError if the object is not the promised one.
     """

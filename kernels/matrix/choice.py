@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a user chooses for a program that goes over variant sets: sets and architectures."""
+"""A user's choice for a program that goes over variant sets: sets and architectures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SET_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class ChoiceError(Exception):
-    """What the user asked that there is not."""
+    """The user asked for a name that there is not."""
 
 
 def chosen(names: Sequence[str], known: Sequence[str], flag: str, what: str) -> list[str]:

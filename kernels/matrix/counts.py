@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How many kernel instances variant sets have, by direction, head size and dtype."""
+"""Numbers of kernel instances of variant sets, by direction, head size and dtype."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Prints what variant sets have: kernel instances per direction, head size and dtype.
+"""Prints the numbers of variant sets: kernel instances per direction, head size and dtype.
 
     ./bazelw run //kernels:matrix -- [--variants=te,jax] [--archs=gfx942] [--format=json]
 
@@ -29,7 +29,7 @@ from kernels.variants.values import VariantSetError
 
 _VARIANTS = flags.DEFINE_list("variants", ["core"], "variant sets, files of kernels/variants")
 _ARCHS = flags.DEFINE_list("archs", ["gfx942"], "architectures, records of kernels/archs")
-_FORMAT = flags.DEFINE_enum("format", "text", ["text", "json"], "what is printed")
+_FORMAT = flags.DEFINE_enum("format", "text", ["text", "json"], "form of the output")
 _GOLDEN = flags.DEFINE_bool("golden", False, "write the golden file instead")
 
 # By Bazel.
@@ -49,7 +49,7 @@ def report(
     proven: Groups,
     packages: Mapping[str, str],
 ) -> dict[str, Any]:
-    """What is printed of a set for an architecture, as JSON has it.
+    """The document that is printed of a set for an architecture, for JSON.
 
     proven    the compile groups of groups/lock.json
     packages  instance -> its package in the pool

@@ -16,7 +16,7 @@ _GROUP = "figures"
 
 
 class BuildError(Exception):
-    """Bazel failed, and has said why; or what it made is not to be found."""
+    """Bazel failed, and has said why; or its output is not to be found."""
 
 
 def measured_files(root: Path, labels: Sequence[str], options: Sequence[str]) -> list[Path]:

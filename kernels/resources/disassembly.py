@@ -85,7 +85,7 @@ class Loop:
 
 
 def count(instructions: Iterable[Instruction], prefixes: str | tuple[str, ...]) -> int:
-    """How many instructions have a name that starts so."""
+    """The number of instructions whose names start so."""
     return sum(instruction.name.startswith(prefixes) for instruction in instructions)
 
 
@@ -174,7 +174,7 @@ def _dominators(successors: Sequence[Sequence[int]]) -> dict[int, set[int]]:
 
 
 def _reaching(start: int, stop: int | None, edges: Sequence[Sequence[int]]) -> set[int]:
-    """What is reached from a block over edges, the block included, never beyond `stop`."""
+    """The blocks that are reached from one over edges, itself included, never beyond `stop`."""
     seen = {start}
     waiting = [] if start == stop else [start]
     while waiting:

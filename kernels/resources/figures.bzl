@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What code objects need and do, a cached action for each.
+"""The figures of code objects, by a cached action for each.
 
 An aspect, so that a code object is measured once, whichever sets have it:
 
@@ -11,7 +11,7 @@ load("//kernels:defs.bzl", "CodeObjectInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 _FiguresInfo = provider(
-    doc = "What code objects need and do.",
+    doc = "The figures of code objects.",
     fields = {"figures": "depset of File: JSON of each, see measured.py"},
 )
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the machine code of a kernel does, as numbers."""
+"""The figures of a kernel's machine code."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Writes down what one code object needs and does, as JSON."""
+"""Writes the figures of one code object, as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernels.resources.figures import ToolError, disassemble, figures
 from kernels.resources.measured import Measured, machine_options
 
 _CODE_OBJECT = flags.DEFINE_string("code_object", None, "the file", required=True)
-_METADATA = flags.DEFINE_string("metadata", None, "what describe.py wrote of it", required=True)
+_METADATA = flags.DEFINE_string("metadata", None, "describe.py's record of it", required=True)
 _SPEC = flags.DEFINE_string("spec", None, "how it was made", required=True)
 _OBJDUMP = flags.DEFINE_string("objdump", None, "llvm-objdump", required=True)
 _MCA = flags.DEFINE_string("mca", None, "llvm-mca", required=True)

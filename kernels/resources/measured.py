@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What was measured of code objects: as JSON, as columns, and two builds compared."""
+"""Figures of code objects: as JSON, as columns, and two builds compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernels.archs.archs import ComputeUnit
 from kernels.archs.occupancy import waves_per_simd
 from kernels.resources.figures import Figures
 
-# Column -> what it is; README.md has the same.
+# Column -> its meaning; README.md has the same.
 COLUMNS = {
     "vgpr": "vector registers of a lane, accumulators included",
     "agpr": "accumulators among them",
@@ -32,7 +32,7 @@ COLUMNS = {
     "nops": "`s_nop` among them",
     "cycles": "of a turn of the main loop; of the kernel where it has no loop",
 }
-# What a compiler bump may change without anybody's noticing. Waits, nops and cycles differ with
+# Columns that a new compiler may change unnoticed. Waits, nops and cycles differ with
 # every change of a schedule.
 RESOURCES = (
     "vgpr",
@@ -131,7 +131,7 @@ def short_names(instances: Iterable[str]) -> dict[str, str]:
 
 
 def table(rows: Sequence[Sequence[object]]) -> str:
-    """Rows of cells, headings first; "-" is what is not known. The first column is of text."""
+    """Rows of cells, headings first; "-" is an unknown figure. The first column is of text."""
     cells = [["-" if cell is None else str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = (
@@ -144,11 +144,11 @@ def table(rows: Sequence[Sequence[object]]) -> str:
 def comparison(
     before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
 ) -> str:
-    """What differs between two builds of one architecture, by instance, and a summary.
+    """The differences between two builds of one architecture, by instance, and a summary.
 
     Args:
       before: instance -> its columns, and "options": those of code generation.
-      after: likewise.
+      after: the same of the other build.
     """
     lines = [
         f"only {when}: {instance}"

@@ -23,7 +23,7 @@ WORDS = ("instance", "arch", "direction", "kind")
 ALL = (*WORDS, *TABLE.traits, *COLUMNS, "options", "concerns")
 _NUMBERS = (*COLUMNS, *(name for name, trait in TABLE.traits.items() if trait.is_size))
 
-# What makes a kernel a bad one, the worst first.
+# The concerns, the worst first.
 CONCERNS: Mapping[str, Callable[[Record], bool]] = {
     "no workgroup fits": lambda record: record["waves"] == 0,
     "scratch in loops": lambda record: record["loop_scratch"] > 0,
@@ -47,7 +47,7 @@ _CONDITION = re.compile(r"(\w*)(<=|>=|!=|=|<|>)(.*)")
 
 
 class ReportError(Exception):
-    """What the user asked that there is not."""
+    """The user asked for a name that there is not."""
 
 
 def records(
@@ -79,7 +79,7 @@ def records(
 
 
 def worst(of: Iterable[Record]) -> list[Record]:
-    """Those with a concern, the worst first: MEASURE, each where what stands before it is equal."""
+    """Those with a concern, the worst first: MEASURE, each where those before it are equal."""
     return sorted(
         (record for record in of if record["concerns"]),
         key=lambda record: (
@@ -179,14 +179,14 @@ def _words(value: object) -> list[str]:
 
 
 def _shown(value: object) -> str:
-    """A value as JSON has it, words without quotes."""
+    """A value in JSON's form, words without quotes."""
     if isinstance(value, bool):
         return str(value).lower()
     return ";".join(value) if isinstance(value, list) else str(value)
 
 
 def arranged(of: Iterable[Record], by: Sequence[str]) -> list[Record]:
-    """Sorted by columns; "-COLUMN" has the greatest first. What is not known comes last."""
+    """Sorted by columns; "-COLUMN" has the greatest first. Unknown figures come last."""
     found = list(of)
     for name in reversed(by):
         column = name.removeprefix("-")
@@ -209,7 +209,7 @@ def as_text(of: Sequence[Record], columns: Sequence[str]) -> str:
 
 
 def summary(of: Sequence[Record]) -> str:
-    """How many kernels have which concern, and the measure."""
+    """The number of kernels with each concern, and the measure."""
     counts = ", ".join(
         f"{name} {sum(name in record['concerns'] for record in of)}" for name in CONCERNS
     )
@@ -227,7 +227,7 @@ def worst_as_text(of: Sequence[Record], most: int) -> str:
 
 
 def concerns_as_text(record: Record) -> str:
-    """What is bad about a kernel, with the numbers."""
+    """The concerns of a kernel, with the numbers."""
     numbers = {
         "scratch in loops": f" {record['loop_scratch']}",
         "spills": f" {record['vgpr_spills']} vector, {record['sgpr_spills']} scalar",
@@ -236,7 +236,7 @@ def concerns_as_text(record: Record) -> str:
 
 
 def as_csv(of: Iterable[Record], columns: Sequence[str]) -> str:
-    """Headings, then a line for each kernel; what is not known is empty."""
+    """Headings, then a line for each kernel; an unknown figure is empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)

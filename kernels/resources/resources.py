@@ -51,11 +51,11 @@ _SEED = flags.DEFINE_integer("seed", 7, "of --draw")
 _TARGETS = flags.DEFINE_list("targets", [], "labels of code objects, in the place of sets")
 _WHERE = flags.DEFINE_multi_string("where", [], "COLUMN=VALUE, also != < <= > >=: which are shown")
 _SORT = flags.DEFINE_list("sort", ["instance"], "columns; -COLUMN: the greatest first")
-_COLUMNS = flags.DEFINE_list("columns", None, "what is shown")
-_FORMAT = flags.DEFINE_enum("format", "text", ["text", "json", "csv"], "what is printed")
+_COLUMNS = flags.DEFINE_list("columns", None, "columns to show")
+_FORMAT = flags.DEFINE_enum("format", "text", ["text", "json", "csv"], "form of the output")
 _WORST = flags.DEFINE_integer("worst", 10, "how many of the worst are named", lower_bound=0)
 _PAGE = flags.DEFINE_string("page", None, "write the HTML page into this file, too")
-_AGAINST = flags.DEFINE_string("against", None, "what --format=json printed elsewhere: compare")
+_AGAINST = flags.DEFINE_string("against", None, "--format=json's output elsewhere: compare")
 _GOLDEN = flags.DEFINE_bool("golden", False, f"write the golden files of {SET} instead")
 _BAZEL_FLAGS = flags.DEFINE_multi_string("bazel_flag", ["--config=cache"], "of the build")
 
@@ -86,7 +86,8 @@ class Kernels:
         self.rows: dict[str, Row] = {**self._pool.rows, **self._own}
 
     def wanted(self, arch: str) -> list[Row]:
-        """What the flags ask for. Kernels of our own are in each set, as in each build."""
+        """The kernels that the flags ask for. Those of our own are in each set, as in each
+        build."""
         known = list(self._files)
         out = chosen(_WITHOUT.value, known, "without", "variant set") if _WITHOUT.value else []
         left = {row["name"] for name in out for row in self._of_set(name)}

@@ -14,7 +14,7 @@ from kernels.launch_table.traits import TraitValue
 
 
 class VariantSetError(Exception):
-    """What is wrong with a variant set file, in one or two lines for the person who wrote it."""
+    """A mistake in a variant set file, in one or two lines for the person who wrote it."""
 
 
 def spell(value: object) -> str:

@@ -19,7 +19,7 @@ V_COLUMNS: Final[int]
 MASK_NONE: Final[int]
 MASK_BOTTOM_RIGHT: Final[int]
 BIASES: Final[dict[str, int]]
-# What dbias is summed over: batch, heads, queries.
+# The bits of dbias's sums: over batch, heads, queries.
 DBIAS_SUMS: Final[tuple[int, int, int]]
 FP8_DTYPES: Final[dict[str, int]]
 ROTARY_HALVES: Final[int]
@@ -129,7 +129,7 @@ class PreparedForward:
         """Addresses, and the stream's handle; 0 in host memory."""
 
 class PreparedBackward:
-    """A backward pass likewise."""
+    """The same of a backward pass."""
 
     def __init__(self, problem: Problem, arrays: dict[str, Tensor]) -> None: ...
     def run(

@@ -12,7 +12,7 @@ __all__ = ["why"]
 
 
 def why(folders: Iterable[str]) -> str:
-    """What stands in the way, and what to do. folders: __path__ of the package."""
+    """The reason, and the next step. folders: __path__ of the package."""
     suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
     there = [Path(folder) for folder in folders]
     inside = [folder for folder in there if not folder.is_dir()]

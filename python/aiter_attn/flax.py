@@ -51,7 +51,7 @@ def dot_product_attention(
         key: [batch..., seqlen_k, heads_k, head_size]; heads_k divides heads_q.
         value: [batch..., seqlen_k, heads_k, head_size_v]
         bias: what broadcasts to [batch..., heads_q, seqlen_q, seqlen_k]; differentiable.
-        mask: likewise, bool or a number: where it is 0 a query does not see the key.
+        mask: of the same shapes, bool or a number: where it is 0 a query does not see the key.
         dropout_rate: the probability, below 1, with which a weight is dropped where deterministic
             is False; those that stay are divided by 1 - dropout_rate. dropout_rng, a key of
             jax.random, says which.
@@ -157,8 +157,8 @@ def _with_four(name: str, array: Any, scores: tuple[int, ...]) -> jax.Array:
         fits = False
     if not fits:
         raise ValueError(
-            f"{name}: shape {array.shape}; allowed: what broadcasts to {scores} [batch..., heads, "
-            "seqlen_q, seqlen_k]"
+            f"{name}: shape {array.shape}; allowed: shapes that broadcast to {scores} "
+            "[batch..., heads, seqlen_q, seqlen_k]"
         )
     array = array.reshape((1,) * (len(scores) - array.ndim) + array.shape)
     *batch, heads, queries, _ = array.shape

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What of aiter/attn.h is about key-value caches, for Python.
+// The part of aiter/attn.h about key-value caches, for Python.
 #pragma once
 
 #include <pybind11/pybind11.h>

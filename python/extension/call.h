@@ -47,7 +47,7 @@ class Call {
         args_.v.stride_batch = args_.v.stride_seq;
       }
     } else if constexpr (std::is_same_v<Args, attn_dropout_mask_args>) {
-      attn_fwd_args of_forward{};  // whose arrays may be there, and do not matter
+      attn_fwd_args of_forward{};  // its arrays may be there, and do not matter
       TakeArrays(arrays, args_, problem_, of_forward);
     } else {
       TakeArrays(arrays, args_, problem_);

@@ -81,7 +81,7 @@ std::vector<int64_t> RowMajorStrides(const std::vector<int64_t>& shape) {
   return strides;
 }
 
-// How far the entries lie from data, in bytes to both sides.
+// Checks the distance of the entries from data, in bytes to both sides.
 void CheckReach(const ArrayView& view, const DLTensor& source) {
   const int64_t item = static_cast<int64_t>((view.item_bits + 7) / 8);
   int64_t before = 0, behind = item;

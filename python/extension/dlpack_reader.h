@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What a DLTensor says of its memory, checked. No Python in here.
+// A DLTensor's description of its memory, checked. No Python in here.
 #pragma once
 
 #include <dlpack/dlpack.h>

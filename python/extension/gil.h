@@ -50,7 +50,7 @@ class Interruptible {
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 
-  // Throws what a handler raised, whatever came of the call.
+  // Throws the exception that a handler raised, after any result of the call.
   void Check() const;
 
  private:

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What Python gives by names, into the fields of structs (aiter/fields.h).
+// Values that Python gives by names, into the fields of structs (aiter/fields.h).
 #pragma once
 
 #include <pybind11/pybind11.h>

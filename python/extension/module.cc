@@ -84,7 +84,7 @@ class PreparedForward {
   Call<attn_fwd_args> call_;
 };
 
-// A backward pass likewise.
+// The same of a backward pass.
 class PreparedBackward {
  public:
   PreparedBackward(const Problem& problem, const py::dict& arrays) : call_(problem) {
@@ -124,8 +124,8 @@ uint64_t WorkspaceSize(const Problem& problem) {
   return bytes;
 }
 
-// What the package's own calls ask for: they always take the lse, but with fp8, whose kernels have
-// none. Nothing is written there.
+// The outputs of the package's own calls: they always take the lse, but with fp8, whose kernels
+// have none. Nothing is written there.
 template <typename Args>
 void WantLse(const Problem& problem, Args& args) {
   static float lse;
@@ -319,7 +319,7 @@ int ExecInMainInterpreter(PyObject* module) {
 
 }  // namespace
 
-// What PYBIND11_MODULE would define, which calls pybind11 before the check.
+// The function that PYBIND11_MODULE would define, which calls pybind11 before the check.
 extern "C" PYBIND11_EXPORT PyObject* PyInit__C() {  // NOLINT(bugprone-reserved-identifier)
   PYBIND11_CHECK_PYTHON_VERSION
   static PyModuleDef_Slot slots[] = {

@@ -25,7 +25,7 @@ Py_ssize_t ItemSize(std::string_view dtype) {
   return 0;
 }
 
-// Whatever a Tensor's owner calls may run Python code that fails; it must not lose an exception
+// A call of a Tensor's owner may run Python code that fails; it must not lose an exception
 // that is already on its way.
 template <typename Managed>
 std::shared_ptr<void> Own(Managed* managed) {
@@ -51,7 +51,7 @@ Managed* Take(PyObject* capsule, const char* name, const char* used_name) {
 std::unique_ptr<Tensor> Tensor::FromDlpack(const py::object& capsule) {
   if (!PyCapsule_CheckExact(capsule.ptr())) {
     throw py::type_error(std::string(Py_TYPE(capsule.ptr())->tp_name) +
-                         " is no DLPack capsule; allowed: what the DLPack protocol exports");
+                         " is no DLPack capsule; allowed: one that the DLPack protocol exports");
   }
   std::unique_ptr<Tensor> tensor(new Tensor);
   const DLTensor* source = nullptr;

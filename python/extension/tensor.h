@@ -50,7 +50,7 @@ class Tensor {
   // where there is none.
   int32_t Number(int64_t index) const;
 
-  // What all entries of a float32 array in host memory are; none where they differ or there is
+  // The value of all entries of a float32 array in host memory; none where they differ or there is
   // none.
   std::optional<float> OnlyNumber() const;
 

@@ -2,7 +2,7 @@
 """Writes the wheel's manifest.json; manifest.bzl runs this.
 
 It is that of attention's kernels with two more fields: `norms`, the norm kernels that are built in,
-and `not_locked`, made of the Debian lock and of what the trees were really made of.
+and `not_locked`, made of the Debian lock and of the real materials of the trees.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OUT = flags.DEFINE_string("out", None, "the wheel's manifest", required=True)
 _MANIFEST = flags.DEFINE_string("manifest", None, "that of attention's kernels", required=True)
 _NORMS = flags.DEFINE_string("norms", None, "the norm kernels that are built in", required=True)
 _LOCK = flags.DEFINE_string("lock", None, "the Debian lock", required=True)
-_USED = flags.DEFINE_multi_string("used", [], "what a tree was made of")
+_USED = flags.DEFINE_multi_string("used", [], "the materials of a tree")
 
 
 def not_locked(lock: Mapping[str, Any], used: Iterable[Mapping[str, str]]) -> list[str]:

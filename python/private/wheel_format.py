@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The files of a wheel, as its specifications have them: PEP 427, 600 (manylinux), 621, 639."""
+"""The files of a wheel by its specifications: PEP 427, 600 (manylinux), 621, 639."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from python.private import elf
 
 # The earliest time that a zip file can hold: when a file was made does not show.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-# What PEP 600 lets a manylinux wheel for x86-64 need of a system, as far as this project uses it.
+# Libraries that PEP 600 lets a manylinux wheel for x86-64 need, as far as this project uses them.
 _ALLOWED_NEEDED = frozenset(
     {
         "ld-linux-x86-64.so.2",
@@ -119,7 +119,7 @@ def entry_points(project: Mapping[str, Any]) -> str:
 
 
 def wheel_file(tag: str) -> str:
-    """WHEEL: what the archive is."""
+    """WHEEL: the kind of the archive."""
     return f"Wheel-Version: 1.0\nGenerator: aiter-attn\nRoot-Is-Purelib: false\nTag: {tag}\n"
 
 
@@ -146,7 +146,7 @@ def archive(files: Mapping[str, bytes], information: str) -> bytes:
     with zipfile.ZipFile(buffer, "w") as out:
         for name, data in _with(files, names, record_name, record):
             entry = zipfile.ZipInfo(name, _EPOCH)
-            entry.create_system = 3  # Unix, whatever runs this
+            entry.create_system = 3  # Unix, on any host
             entry.external_attr = (0o100755 if name.endswith(".so") else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             out.writestr(entry, data)

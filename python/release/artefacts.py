@@ -20,8 +20,8 @@ _MANIFEST = "aiter_attn/manifest.json"
 class File:
     """A file that is published under the sha256 of its bytes.
 
-    kind: "wheel", "kernel_pack", "archive", ...; artefacts.bzl has them
-    about: what else is told of it: a wheel's ABI, a pack's code objects
+    kind: "wheel", "kernel_pack", "archive", ...; those of artefacts.bzl
+    about: further facts: a wheel's ABI, a pack's code objects
     """
 
     kind: str
@@ -121,7 +121,7 @@ def _mixed(name: str) -> ReleaseError:
 
 
 def _check_pack(path: Path, manifest: Mapping[str, Any]) -> None:
-    # Whatever its format, a pack names its code objects by their keys.
+    # A pack of any format names its code objects by their keys.
     pack = path.read_bytes()
     if any(bytes.fromhex(key) not in pack for key in _keys(manifest)):
         raise _mixed(path.name)

@@ -30,7 +30,7 @@ BUILDER = flags.DEFINE_string(
     "builder", provenance.LOCAL_BUILDER, "URI of who builds, for the provenance"
 )
 SOURCE = flags.DEFINE_string("source", None, "URI of the repository, for the provenance")
-ARTEFACTS = flags.DEFINE_string("artefacts", None, "set by Bazel: what it built", required=True)
+ARTEFACTS = flags.DEFINE_string("artefacts", None, "set by Bazel: its outputs", required=True)
 # The locks and the SBOM's data of the tree that this is run in.
 _DEBIAN, _PYPI, _NPM = (Path(f"toolchains/{s}/lock.json") for s in ("debian", "pypi", "npm"))
 _CONTENTS = Path("toolchains/sbom/contents.toml")
@@ -38,7 +38,7 @@ _COPYRIGHTS = Path("toolchains/sbom/copyrights.json")
 
 
 def run(root: Path, working_folder: Path) -> str:
-    """Publishes, and returns what there is to say of it. Raises ReleaseError."""
+    """Publishes, and returns the text to print. Raises ReleaseError."""
     to = TO.value if TO.value is not None else os.environ.get(_TO_VARIABLE)
     if to is None:
         raise ReleaseError(f"where to? Give a folder or a URL: --to=FOLDER|URL, or {_TO_VARIABLE}")

@@ -28,10 +28,10 @@ class Report:
 
 
 def publish(release: Release, target: Target, show: Callable[[str], None]) -> Report:
-    """Publishes; what an earlier run has brought there is not sent again.
+    """Publishes; files that an earlier run has brought there are not sent again.
 
-    Nothing names a file before it is there and was read back. Raises ReleaseError; whatever is
-    there then is found again by the next run.
+    Nothing names a file before it is there and was read back. Raises ReleaseError; the next run
+    finds the files that are there by then.
     """
     contents: dict[str, tuple[Path | bytes, str, int]] = {
         file.path: (file.contents, file.sha256, file.size)

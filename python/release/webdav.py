@@ -96,7 +96,7 @@ class WebDav:
         except requests.RequestException as error:
             raise ReleaseError(
                 f"{method} {self._url}{path}: {hidden(str(error))}; check the URL and the "
-                "network, and run this again: what is there already is not sent again"
+                "network, and run this again: files that are there are not sent again"
             ) from error
 
     def _refused(self, answer: requests.Response, path: str) -> ReleaseError:

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What the handlers have in common: the C ABI, where a call computes, and how its operands, results
+// The common part of the handlers: the C ABI, where a call computes, and how its operands, results
 // and attributes are read.
 #pragma once
 
@@ -48,11 +48,11 @@ struct Place {
   ffi::ScratchAllocator* scratch = nullptr;
 };
 
-// The attn_dtype of a buffer; 0, which is none, for what there is none for: the library says what
-// is allowed.
+// The attn_dtype of a buffer; 0, which is none, where there is none for it: the library's refusal
+// lists the allowed ones.
 int32_t DtypeOf(const ffi::AnyBuffer& buffer);
 
-// A status and its message, as XLA has them.
+// A status and its message, in XLA's form.
 ffi::Error ErrorOf(attn_status status);
 
 // Memory for the time of a call, aligned as the library wants it. XLA gives it to others behind
@@ -68,7 +68,7 @@ class Frame {
   Frame(ffi::RemainingArgs operands, ffi::RemainingRets results, ffi::Dictionary attributes)
       : operands_(operands), results_(results), attributes_(attributes) {}
 
-  // The next operand, of any shape and dtype: what is read of it is to be checked.
+  // The next operand, of any shape and dtype, which its reader checks.
   ffi::AnyBuffer Operand(const char* name);
   // The next operand or result, of this shape and dtype.
   ffi::AnyBuffer Operand(const char* name, const Shape& shape, ffi::DataType dtype);

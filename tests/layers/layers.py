@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What each part of the library may include, directly or through what it includes."""
+"""The files that each part of the library may include, directly or through others."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fnmatch import fnmatchcase
 # The contract of kernels with the library.
 _CONTRACT = ["aiter/attn.h", "kernels/launch_table/*"]
 
-# The first line that matches a file holds for it; "*" crosses folders. What a file reaches must
-# match one of its patterns. A file may always reach what lies beside it under its own name.
+# The first line that matches a file holds for it; "*" crosses folders. The files that one reaches
+# must match one of its patterns. A file may always reach what lies beside it under its own name.
 LAYERS: dict[str, list[str]] = {
     # The public face stands alone.
     "aiter/attn.h": [],
@@ -29,8 +29,8 @@ LAYERS: dict[str, list[str]] = {
         "aiter/runtime/driver/*",
         "hip/*",
     ],
-    # Code objects are found and made without any GPU runtime. Only the list of providers knows what
-    # the library is linked with.
+    # Code objects are found and made without any GPU runtime. Only the list of providers knows the
+    # packs that the library is linked with.
     "aiter/runtime/library_store.*": [
         "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
@@ -61,8 +61,8 @@ LAYERS: dict[str, list[str]] = {
         "aiter/runtime/rtc/*",
         "aiter/runtime/store/*",
     ],
-    # What passes share knows none of them. The CPU reference computes; dispatch returns values and
-    # never text. Neither launches.
+    # The part that passes share knows none of them. The CPU reference computes; dispatch returns
+    # values and never text. Neither launches.
     "aiter/attention/problem/*": [
         "aiter/attn.h",
         "aiter/attention/problem/*",
@@ -166,7 +166,7 @@ LAYERS: dict[str, list[str]] = {
 # Folders of rooms, of which none reaches another.
 ROOMS = ["aiter/attention/passes/"]
 
-# Nobody outside runtime/driver reaches a GPU runtime's declarations.
+# No file outside runtime/driver reaches a GPU runtime's declarations.
 _DRIVERS = ["aiter/runtime/driver/cuda*", "aiter/runtime/driver/hip*", "hip/*", "cuda*"]
 _DRIVER_FOLDER = "aiter/runtime/driver/*"
 
@@ -209,7 +209,7 @@ def included(path: str, text: str, files: Mapping[str, str]) -> list[str]:
 
 
 def violations(files: Mapping[str, str]) -> list[str]:
-    """What is wrong with files (path -> text), one line each; nothing where the layers hold."""
+    """The violations in files (path -> text), one line each; none where the layers hold."""
     direct = {
         path: [name for name in included(path, text, files) if name.startswith(_PROJECT)]
         for path, text in files.items()

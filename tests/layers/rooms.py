@@ -30,7 +30,7 @@ PUBLIC = {
     "toolchains/rocm": "the HIP toolchain",
 }
 
-# What packages below may need of a room above them, which is no need of the room: the public
+# Packages of a room that those below may need, which is no need of the room: the public
 # headers, and a program that runs in actions.
 _BELOW = {
     ("kernels", "aiter"),

@@ -93,7 +93,7 @@ void require_arrays(const Problem& p) {
     }
     require_array("page_indptr", c.page_indptr, batch + 1);
     const bool on_cpu = p.device_type == ATTN_DEVICE_CPU;
-    // On the GPU nobody but the caller knows how many there are.
+    // On the GPU the caller alone knows their number.
     require_array("page_indices", c.page_indices,
                   on_cpu ? c.page_indptr[batch] : int64_t{p.seqlen_k});
     return;

@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Validation of a cache: what says where keys lie is there, and in host memory points to keys that
-// are there. Throws kInvalidArgument.
+// Validation of a cache: the arrays that say where keys lie are there, and in host memory point to
+// keys that are there. Throws kInvalidArgument.
 #pragma once
 
 #include "aiter/attention/problem/pass.h"

@@ -19,8 +19,8 @@ using runtime::Region;
 
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
-// What upstream's kernels compute in 32 bits: each stride, and the offsets within one head of one
-// sequence of at most `rows` rows.
+// Refuses numbers beyond those that upstream's kernels compute in 32 bits: each stride, and the
+// offsets within one head of one sequence of at most `rows` rows.
 void validate_gpu_strides(const char* name, const Dimensions& dimensions, const attn_tensor& t,
                           int64_t rows, int64_t head_size) {
   for (const Dimension& d : dimensions) {
@@ -199,7 +199,7 @@ void Memory::add_lengths() {
   add("batch_index", false, p_.lent.batch_index, {batch, kNumber});
   add("block_table", false, p_.lent.block_table, {batch, cache.block_table_stride, kNumber});
   add("page_indptr", false, p_.lent.page_indptr, {offsets, kNumber});
-  // How many there are is known in host memory only.
+  // Their number is known in host memory only.
   if (cache.page_indices && p_.device_type == ATTN_DEVICE_CPU) {
     add("page_indices", false, p_.lent.page_indices, {cache.page_indptr[batch], kNumber});
   }

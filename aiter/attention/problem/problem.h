@@ -20,8 +20,8 @@ struct Arrays {
   const int32_t *seqlens_k, *batch_index, *block_table, *page_indptr, *page_indices;
 };
 
-// What is to be computed, and on what. A pass makes it of a caller's structs and sets the fields
-// that it has; only what is valid reaches any other part.
+// A computation and its operands. A pass makes it of a caller's structs and sets the fields that it
+// has; only a valid one reaches any other part.
 struct Problem : attn_problem {
   const Pass* pass;
   attn_tensor q, k, v, o;
@@ -64,7 +64,7 @@ struct Problem : attn_problem {
 
 inline bool is_group(const attn_problem& p) { return p.mode == ATTN_MODE_GROUP; }
 inline bool in_pages(const Problem& p) { return p.cache.page_size > 0; }
-// Keys are found one by one (SGLang's table), not by a row of pages. A plan has no pointers.
+// Keys are found one by one (SGLang's page list), not by a row of pages. A plan has no pointers.
 inline bool in_page_list(const Problem& p) {
   const attn_kvcache& c = p.cache;
   return c.page_indptr || (c.page_size == 1 && !c.block_table && c.block_table_stride == 0);
@@ -133,7 +133,7 @@ inline bool is_causal(const attn_problem& p) {
   return p.mask != ATTN_MASK_NONE && p.window_left < 0 && p.window_right == 0;
 }
 
-// What the products of elements of q and k are multiplied with, and the sums of v.
+// The factor of products of elements of q and k, and that of sums of v.
 inline double score_scale(const Problem& p) {
   const double scale = p.softmax_scale;
   return is_fp8(p.dtype) ? scale * p.descale_q * p.descale_k : scale;

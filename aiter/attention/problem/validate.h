@@ -21,7 +21,7 @@ void copy_array(Problem* p, const int32_t** array, int64_t count);
 // All that attn_problem has; first, of a problem whose own fields are set.
 void validate_problem(Problem* problem, Pointers pointers);
 
-// What the args have of a bias is what the problem says.
+// The args have the bias that the problem names.
 void validate_bias(const Problem& problem);
 
 // Of every pass but forward.

@@ -45,7 +45,7 @@ class Dropout {
 
   bool drops() const { return drops_; }
 
-  // What a weight that stays is multiplied with.
+  // The factor of a weight that stays.
   double factor() const { return factor_; }
 
   // Whether the weight of query i and key j stays.

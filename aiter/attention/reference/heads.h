@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// How the reference divides its work: heads of sequences, on all cores; and within one query, parts
-// of its keys, between which it can be stopped.
+// The division of the reference's work: heads of sequences, on all cores; and within one query,
+// parts of its keys, between which it can be stopped.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct HeadWork {
   bool writes_keys = false;  // entries with keys have rows to be written, too
 };
 
-// Calls work for every head of every batch entry that has rows to be written. Throws what
+// Calls work for every head of every batch entry that has rows to be written. Throws as
 // parallel_for does, and Status::kOutOfMemory, naming the sizes, where memory is too short.
 void for_each_head(const Problem& problem, const HeadWork& all,
                    const std::function<void(const Problem&, const Sequence&, int64_t head,

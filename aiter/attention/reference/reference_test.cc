@@ -443,7 +443,7 @@ TEST(ReferenceTest, SumsOfDbias) {
   }
 }
 
-// In double, and rounded once: half a unit of fp16 below 8, and what those that are added up lost.
+// In double, and rounded once: half a unit of fp16 below 8, and the roundings of the terms.
 TEST(ReferenceTest, SumsOfDbiasAreRoundedOnce) {
   TestProblem exact(Shape{2, 4, 4, 300, 10, 8, 8}, ATTN_DTYPE_FP32);
   exact.add_bias();
@@ -568,7 +568,7 @@ TEST(ReferenceTest, AnyStrides) {
   }
 }
 
-// What elements stand for is their numbers times the scales; o alone is rounded.
+// Elements stand for their numbers times the scales; o alone is rounded.
 TEST(ReferenceTest, ScalesOfFp8) {
   for (const attn_dtype dtype : {ATTN_DTYPE_FP8_E4M3, ATTN_DTYPE_FP8_E4M3_FNUZ}) {
     TestProblem problem(Shape{2, 4, 2, 5, 9, 16, 24}, dtype);

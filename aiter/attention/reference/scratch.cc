@@ -25,7 +25,7 @@ int64_t most_keys(const Problem& p) {
 }  // namespace
 
 Scratch::Scratch(const Problem& p, int64_t columns, double sums) : p_(p) {
-  // Beside the matrices, the rows of a query, and what a query has of each key.
+  // Beside the matrices, the rows of a query, and the numbers of a query for each key.
   const double sizes = double{1} * p.head_size_qk + p.head_size_v;
   const double keys = static_cast<double>(most_keys(p));
   bytes_ = sizeof(double) * (keys * static_cast<double>(columns + 4) + 2 * sizes + sums);

@@ -9,7 +9,7 @@
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
-// What one piece of the problem's work takes: the keys of a head, in double.
+// The memory of one piece of the problem's work: the keys of a head, in double.
 class Scratch {
  public:
   // columns: of matrices with a row for each key; sums: numbers beside them.

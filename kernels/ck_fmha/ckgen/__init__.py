@@ -3,10 +3,10 @@
 
 directions  upstream's generator, direction by direction, as candidates with traits
 pool        all candidates, and upstream's dispatchers over some of them
-values      what is said of a wrong word in a variant set file
+values      messages about wrong words in a variant set file
 schema      a variant set file as selectors
 selection   selectors -> candidates
-archs       the architectures, and what there is not for each
+archs       the architectures, and the instances that each lacks
 emission    candidates -> sources and data files
 
 Standard library only: it runs while repositories are fetched, before anything is built.

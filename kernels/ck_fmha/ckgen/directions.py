@@ -3,7 +3,7 @@
 
 Upstream describes instances by Python objects before it writes files. They are read here; file
 names are never parsed. Traits are read by the table of traits (kernels/launch_table/traits.toml);
-what a kind needs beyond them is in KINDS, and what a direction needs is in DIRECTIONS. A new one is
+the other facts of a kind are in KINDS, those of a direction in DIRECTIONS. A new one is
 an entry of each, and its launch code.
 """
 
@@ -34,7 +34,7 @@ class PoolError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What is particular about the kernels of one kind.
+    """The particulars of the kernels of one kind.
 
     kernel  the kernel's type in upstream's text
     end     where that text goes on to upstream's dispatcher, which is cut off
@@ -89,7 +89,7 @@ KINDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Tile:
-    """What each dimension must be a multiple of where it is not padded; 0: it has none."""
+    """The numbers that each dimension must be a multiple of where it is not padded; 0: none."""
 
     seqlen_q: int = 0
     seqlen_k: int = 0
@@ -117,7 +117,8 @@ class Instance:
 
     @property
     def pipeline(self) -> str:
-        """What machine code is generated alike for: fwd_qr, fwd_qr_async+alibi+dropout, ..."""
+        """The pipeline that options of code generation go by: fwd_qr, fwd_qr_async+alibi+dropout,
+        ..."""
         values = {trait: self.traits.get(trait) for trait in _COSTLY}
         extras = [
             # ALiBi is computed where an elementwise bias is loaded.
@@ -137,7 +138,7 @@ class Instance:
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """What upstream's dispatcher picks as one; `api_trait` is its entry there."""
+    """The instances that upstream's dispatcher picks together; `api_trait` is their entry there."""
 
     direction: str
     traits: Mapping[str, TraitValue]
@@ -312,7 +313,7 @@ def _bwd_candidate(trait: Any) -> Candidate:
 
 @dataclasses.dataclass(frozen=True)
 class Direction:
-    """How upstream's generator has a direction.
+    """A direction in upstream's generator.
 
     module      of upstream's codegen.ops
     candidates  from that module, in the order in which upstream's dispatcher tries them

@@ -63,7 +63,7 @@ def _launch_layout(instance: Instance) -> tuple[object, ...]:
 def launch_function(instance: Instance) -> tuple[str, str]:
     """(name, text) of the C++ function that makes the instance's kernel arguments and grid.
 
-    It is named by what it is made from, and weak: variant sets that share it link together.
+    It is named by a digest of its inputs, and weak: variant sets that share it link together.
     """
     lines = instance.text().splitlines()
     text = "\n".join(line for line in lines if not line.startswith(("#include", "//")))
@@ -113,7 +113,7 @@ def _package(instance: Instance) -> str:
 
 
 def row(instance: Instance, launch: str, left_out: Mapping[str, str]) -> dict[str, Any]:
-    """What the launch table has of an instance.
+    """The launch table's row of an instance.
 
     launch    its function, without a namespace
     left_out  architecture -> why there is none for it

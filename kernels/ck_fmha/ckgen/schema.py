@@ -18,9 +18,8 @@ from kernels.variants.values import (
     spell,
 )
 
-# More instances than all of forward and backward has: whatever QoLA's tables say, and any set of
-# those two directions, is below it. What is above has left out a key by mistake, or says that it
-# means it.
+# More instances than all of forward and backward has: any set of those two directions, of QoLA's
+# tables too, is below it. A larger set has left out a key by mistake, or has a limit of its own.
 DEFAULT_LIMIT = 8000
 
 

@@ -13,7 +13,7 @@ LOCK = "kernels/ck_fmha/groups/lock.json"
 # The members of a group. More save little, and cost more where one of them is wanted alone.
 _MOST = 8
 
-# Small kernels: a compile of one is little but reading headers, whatever the shape.
+# Small kernels: a compile of one is little but reading headers, for any shape.
 _SMALL = ("bwd_convert_dq", "bwd_dot_do_o", "fwd_splitkv_combine")
 
 # Group -> its members, "package:instance".
@@ -21,7 +21,7 @@ Groups = dict[str, list[str]]
 
 
 class LockError(Exception):
-    """What is wrong with groups/lock.json, for the user."""
+    """A mistake in groups/lock.json, for the user."""
 
 
 @dataclasses.dataclass(frozen=True)

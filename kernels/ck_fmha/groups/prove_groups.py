@@ -42,7 +42,7 @@ _BAZEL_FLAGS = flags.DEFINE_multi_string("bazel_flag", ["--config=cache"], "of a
 
 
 class Trouble(Exception):
-    """What keeps the groups from being proven, for the user."""
+    """An obstacle to the proof of the groups, for the user."""
 
 
 def halves(
@@ -91,8 +91,8 @@ class Builds:
     def metadata(self, shortcuts: str, arch: str) -> dict[str, Proof]:
         """ "package:instance" -> key and sha256 of its code object.
 
-        Of groups, what is not compiled or linked is left out: a function that is not inlined
-        where several kernels call it is missing in each.
+        Members of groups that are not compiled or linked are left out: a function that is not
+        inlined where several kernels call it is missing in each.
         """
         targets = [f"{package}:{arch}" for package in self._sets]
         flag = f"--//kernels/ck_fmha:shortcuts={shortcuts}"
@@ -100,7 +100,7 @@ class Builds:
         union = " + ".join(targets)
         listed = self._bazel("cquery", *options, "--output=files", union, capture=True)
         files = [self._root / line for line in listed.splitlines()]
-        # Bazel leaves what an earlier build has made, where this one does not come to it.
+        # Bazel leaves the outputs of an earlier build, where this one does not come to them.
         for file in files:
             file.unlink(missing_ok=True)
         grouped = shortcuts != "none"

@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// What all launch code of upstream's kernels shares: from this library's arguments to upstream's.
+// The common part of all launch code of upstream's kernels: from this library's arguments to
+// upstream's.
 //
 // Preconditions, checked by dispatch before any of this runs: the arguments are valid, every stride
 // and every extent fits upstream's 32-bit index, and the instance serves the problem.
@@ -39,7 +40,7 @@ SeedOffset seed_offset(const LaunchArgs& args) {
   return std::pair(args.features.drop_seed, args.features.drop_offset);
 }
 
-// What upstream's argument structs of every direction call the same.
+// The fields that upstream's argument structs of all directions share.
 template <typename CkArgs>
 CkArgs problem_args(const LaunchArgs& args, bool group_mode) {
   const attn_problem& problem = args.problem;
@@ -85,7 +86,7 @@ CkArgs problem_args(const LaunchArgs& args, bool group_mode) {
   return ck;
 }
 
-// The same, and what the forward directions have in common.
+// The same, and the fields that the forward directions share.
 template <typename CkArgs>
 CkArgs forward_args(const LaunchArgs& args, bool group_mode) {
   const RowStrides lse = row_strides(args.problem, group_mode);

@@ -2,7 +2,7 @@
 """The flags that Composable Kernel's fused attention is compiled with."""
 
 CK_COPTS = [
-    # exp2 in place of exp, as upstream's build has it.
+    # exp2 in place of exp, as in upstream's build.
     "-DCK_TILE_FMHA_FWD_FAST_EXP2=1",
     # fp32 -> bf16: round to nearest even, with upstream's assembly.
     "-DCK_TILE_FLOAT_TO_BFLOAT16_DEFAULT=3",

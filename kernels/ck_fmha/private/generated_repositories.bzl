@@ -5,7 +5,7 @@ load("@python//:trees.bzl", "TOOLS_INTERPRETER")
 
 _GENERATOR = Label("//kernels/ck_fmha:generate.py")
 
-# Everything that decides what is generated is watched; nothing else is.
+# Every input of the generator is watched; nothing else is.
 _SOURCES = [
     _GENERATOR,
     Label("//kernels/archs:archs.py"),

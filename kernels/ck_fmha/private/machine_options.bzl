@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How machine code is generated, by package of the pool, pipeline and architecture.
+"""Options of code generation, by package of the pool, pipeline and architecture.
 
-These options of LLVM's code generation change no IR, only what becomes of it: registers, schedule,
+These options of LLVM's code generation change no IR, only the machine code: registers, schedule,
 spills. The evidence is in docs/performance.md, and `./bazelw run //kernels:resources` gives it
 anew, of core. A pipeline that was not measured has none: it is compiled as the compiler does by
 default.
@@ -97,7 +97,7 @@ _OPTIONS = {
 }
 
 def _check():
-    """What is misspelt would hold for no kernel, silently."""
+    """Fails on a misspelt name, which would hold for no kernel, silently."""
     for package, pipelines in _OPTIONS.items():
         if package not in PIPELINES:
             fail("machine_options.bzl: %s is no package of the pool; known: %s" %
@@ -118,7 +118,7 @@ def machine_options(package, pipeline, arch):
 
     Args:
       package: of the pool.
-      pipeline: as the package has it.
+      pipeline: of the package.
       arch: the architecture.
     Returns:
       A list of flags, or a select() of such.

@@ -101,7 +101,7 @@ def _direction_of(label):
     return label.partition("//")[2].partition("/")[0]
 
 def _nothing_there(variant_set, instances, left_out, arch, direction = None):
-    """What is said of a target without an instance. Its arguments are as below."""
+    """The message about a target without an instance. Its arguments are as below."""
     of = [name for name, label in instances.items() if direction in (None, _direction_of(label))]
     message = "Variant set %s has no instance%s for %s" % (
         variant_set,

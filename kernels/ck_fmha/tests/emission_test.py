@@ -113,7 +113,7 @@ def test_pipelines_tell_apart_what_takes_registers(files: dict[str, str], pool: 
     assert all("_combine_" in name for name in named["fwd_splitkv_combine"])
     for name in named["fwd_pagedkv_qr_pagedkv+alibi"]:
         assert "_alibi_" in name
-    # What options are given by is what each package has.
+    # Options are given for the pipelines that packages have.
     known = ast.literal_eval(files["pipelines.bzl"].partition("PIPELINES = ")[2])
     assert {p for pipelines in known.values() for p in pipelines} == named.keys()
     assert all(

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What groups/lock.json says is proven, proven again for kernels that are drawn."""
+"""The proofs of groups/lock.json, made again for kernels that are drawn."""
 
 import os
 from pathlib import Path

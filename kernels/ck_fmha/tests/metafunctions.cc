@@ -101,7 +101,7 @@ static_assert(comes_from<2, 0, 0>() && comes_from<5, 1, 2>() && comes_from<9, 4,
 static_assert(!PsYsToXs::get_transform_and_its_upper_dimension(number<10>{})[number<2>{}]);
 static_assert(PsYsToXs::is_static() && PsYsToXs{}.get_element_size() == 8 * 32 * 8 * 4);
 
-// What an encoding knows of itself: R and H lengths, which Y each is, and the spans of Y.
+// The facts of an encoding: R and H lengths, which Y each is, and the spans of Y.
 using Rows = array<array<index_t, 3>, 3>;
 constexpr Rows rows(const index_t (&values)[9]) {
   Rows r;

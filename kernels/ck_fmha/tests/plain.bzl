@@ -4,7 +4,7 @@
 load("@kernel_lists//:groups.bzl", "GROUPS")
 
 def drawn_members(count):
-    """Members of groups: others whenever what was proven is something else.
+    """Members of groups: others whenever the proof is another.
 
     Args:
       count: how many of each architecture.

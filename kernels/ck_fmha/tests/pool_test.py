@@ -42,8 +42,8 @@ def test_every_instance_is_one_of_upstreams(pool: Pool, fmha_dir: Path):
     names = upstream_names(fmha_dir)
     assert all_instances(pool).keys() <= names
     # All of them but those that store their random numbers, the asynchronous ones for split keys,
-    # which upstream lists and lacks, what no split has its parts combined by, paged ones without
-    # pages, what appends fp8 or column-major v, and the small tiles of batch prefill.
+    # which upstream lists and lacks, combining kernels of no split kernel, paged ones without
+    # pages, those that append fp8 or column-major v, and the small tiles of batch prefill.
     left_out = names - all_instances(pool).keys()
     assert left_out and all(
         "storerandval" in name

@@ -81,7 +81,7 @@ def test_no_group_is_larger_than_eight_and_none_has_one():
 
 
 class Compiler:
-    """What builds give, where `spoilt` members come out differently with a neighbour, or fail."""
+    """Builds in which `spoilt` members come out differently with a neighbour, or fail."""
 
     def __init__(
         self, lock: Path, members: list[str], spoilt: Mapping[str, str], fail: bool = False

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a variant set file may say, and what is said of one that does not."""
+"""The form of a variant set file, and the messages about one of another form."""
 
 import os
 from pathlib import Path

@@ -75,7 +75,7 @@ def test_bench_is_families_of_eight_and_four_and_what_is_alone(pool: Pool):
     }
 
 
-# Not whatever lies in the folder: a set of somebody's own is not for our tests.
+# Not every file of the folder: a user's own set is not for our tests.
 SHIPPED = (
     "bench",
     "caches",

@@ -1,8 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The counts of the project's own sets: golden, and counted a second time without our selection.
 
-The second count reads the fields of upstream's generator itself, by what the sets are for. It uses
-neither the table of traits nor candidates.
+The second count reads the fields of upstream's generator itself, by the purposes of the sets. It
+uses neither the table of traits nor candidates.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def upstream() -> Iterator[tuple[str, str, str, str, Any]]:
     _, dots, mains, converts = ck["bwd"].get_bwd_blobs("", 600, "simplified", [-1])
     for kind, kernels in (("dot_do_o", dots), ("main", mains), ("convert_dq", converts)):
         for kernel in kernels:
-            # What stores its random numbers is for debugging.
+            # A kernel that stores its random numbers is for debugging.
             if "storerandval" not in kernel.name:
                 yield "bwd", kind, str(kernel.F_hdim), kernel.name, kernel
 
@@ -250,7 +250,7 @@ def test_a_second_count_from_upstreams_generator_is_the_golden_one() -> None:
     assert {name: sum(of.values()) for name, of in found.items()} == totals
 
 
-# ---- what is asked is served -------------------------------------------------------------------
+# ---- requests are served -------------------------------------------------------------------
 
 _FLAGS = (False, True)
 _MODES_AND_BIASES = (

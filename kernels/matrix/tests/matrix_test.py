@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the program prints, and what it says of a set or an architecture that there is not."""
+"""The output of the program, and its message about an unknown set or architecture."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Loops are found where they are, whatever the order of blocks; what is not understood is said."""
+"""Loops are found where they are, in any order of blocks; a line that is not understood is an
+error."""
 
 from __future__ import annotations
 

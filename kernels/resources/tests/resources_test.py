@@ -89,7 +89,7 @@ def test_the_table_of_smoke(checkout: Path) -> None:
     ]
     named = {row[:46].strip(): row.split()[-14:] for row in rows[: rows.index("")]}
     forward = named["fwd d64 fp16 batch qr async psskddv mask lse"]
-    # 64 items of the head, 256 threads, LDS of one K and one V tile: as CK's tile has it.
+    # 64 items of the head, 256 threads, LDS of one K and one V tile: those of CK's tile.
     assert (forward[3], forward[5], forward[9]) == ("13824", "0", "0")
     assert int(forward[12 - 2]) > 0
     assert len(named) == 7
@@ -178,7 +178,7 @@ def test_the_golden_files_are_of_core_alone(checkout: Path) -> None:
 
 def test_the_draw_of_kernels_outside_another_set(checkout: Path) -> None:
     done = run(checkout, "--variants=te", "--without=core", "--draw=5")
-    # There are no figures of these here: what was asked for is what counts.
+    # There are no figures of these here: the request alone counts.
     assert "resources: ./bazelw build failed: exit status 1" in done.stderr
     _, labels = json.loads((checkout / "called").read_text())
     assert len(set(labels)) == 5

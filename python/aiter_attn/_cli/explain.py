@@ -29,7 +29,7 @@ def explain(arguments: argparse.Namespace) -> int:
     return 0
 
 
-# What each of these flags of `explain` needs; another must not be there.
+# The flags that each of these flags of `explain` needs; another must not be there.
 _NEEDS = {
     "bias_grad": ("backward", "bias"),
     "min_seqlen_q": ("varlen",),

@@ -12,8 +12,8 @@ __all__ = ["write_whole"]
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes the file that path leads to: beside it, then renamed over it, so that on OSError what
-    was there before is there still. A pipe or a device is written as it is."""
+    """Writes the file that path leads to: beside it, then renamed over it, so that on OSError the
+    file is as before. A pipe or a device is written as it is."""
     path = path.resolve()
     if path.exists() and not path.is_file():
         path.write_bytes(data)

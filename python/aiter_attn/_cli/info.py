@@ -57,7 +57,7 @@ def gpu_verdict(driver: dict[str, Any], archs: Sequence[str]) -> tuple[bool, str
 
 
 def facts() -> dict[str, Any]:
-    """What `info` tells, as data."""
+    """The facts that `info` tells."""
     kernels = aiter_attn.kernels()
     built = built_in.manifest()
     archs = sorted({kernel["arch"] for kernel in kernels})

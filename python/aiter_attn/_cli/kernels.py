@@ -27,7 +27,7 @@ class Named(TypedDict):
 
 
 def manifest() -> dict[str, Any]:
-    """What the package was built from."""
+    """The manifest of the package's build."""
     text = Path(__file__).parents[1].joinpath("manifest.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
@@ -51,7 +51,7 @@ def norm_kernels() -> list[Named]:
 def find_kernel(wanted: str, arch: str | None) -> Named:
     """The kernel of a key, of a key's beginning, or of an instance name (and arch).
 
-    Raises LookupError that says what there is.
+    Raises LookupError that lists the names that there are.
     """
     kernels: list[Named] = [*aiter_attn.kernels(), *norm_kernels()]
     found = [k for k in kernels if k["name"] == wanted]

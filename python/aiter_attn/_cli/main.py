@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""`aiter-attn`, or `python -m aiter_attn`: whether it works here, and what it has for a call."""
+"""`aiter-attn`, or `python -m aiter_attn`: whether it works here, and its kernels for a call."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     tested.add_argument("--json", action="store_true", help="the rows as JSON")
     tested.set_defaults(run=_run_selftest)
 
-    extracted = commands.add_parser("extract", help="write a kernel's code object (an AMDGPU ELF)")
+    extracted = commands.add_parser("extract", help="write a kernel's code object (an ELF file)")
     extracted.add_argument("key", metavar="KEY", help="key, its first 8 digits or more, or name")
     extracted.add_argument("--arch", help="of an instance name that is built for several")
     extracted.add_argument(
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_file_name,
         help="default: NAME.ARCH.hsaco; -: stdout",
     )
-    extracted.add_argument("--json", action="store_true", help="what was written, as JSON")
+    extracted.add_argument("--json", action="store_true", help="tell the written file as JSON")
     extracted.set_defaults(run=extract)
 
     explained = commands.add_parser("explain", help="which kernels would serve a call, and why")
@@ -171,7 +171,8 @@ def _fail(arguments: argparse.Namespace, why: object) -> int:
 
 
 def _discard_output() -> None:
-    """What standard output could not take is not tried again when Python exits."""
+    """Discards output that standard output could not take: Python does not try it again at its
+    exit."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -25,7 +25,7 @@ _BITS: Final = {"float16": 10, "bfloat16": 7, "float32": 23}
 # Greatest error that passes, in ulp. One rounding at the end is 0.5; the float32 sums before it are
 # a small part of a 16-bit ulp, and some ulp of float32 itself.
 _GATES: Final = {"float16": 1.0, "bfloat16": 1.0, "float32": 8.0}
-_LSE_GATE: Final = 8.0  # float32, whatever the dtype
+_LSE_GATE: Final = 8.0  # float32, for any dtype
 _CANCELLED: Final = {"float16": 1 / 64, "bfloat16": 1 / 64, "float32": 1.0}
 
 
@@ -48,7 +48,7 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """What came of a case. errors: of out and lse, and of dq, dk and dv where it has a backward
+    """The result of a case. errors: of out and lse, and of dq, dk and dv where it has a backward
     pass; empty where it was skipped."""
 
     case: Case
@@ -311,14 +311,14 @@ def _by_sequence(case: Case, packed: Any) -> Any:
 
 
 def _packed_again(out: Any, lse: Any, *gradients: Any) -> tuple[Any, ...]:
-    """Results of batch mode, as varlen mode has them."""
+    """Results of batch mode, in the layout of varlen mode."""
     lse = lse.transpose(1, 0, 2).reshape(lse.shape[1], -1)
     packed, *others = (x.reshape(-1, *x.shape[2:]) for x in (out, *gradients))
     return packed, lse, *others
 
 
-# Whose arrays a case is computed with. Of packed q, k, v and dout: out, lse, and the gradients
-# where the case has a backward pass.
+# The frameworks that a case is computed with. Of packed q, k, v and dout: out, lse, and the
+# gradients where the case has a backward pass.
 _FRAMEWORKS: Final = {"numpy": _with_numpy, "jax": _with_jax, "torch": _with_torch}
 
 

@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
 
 def parts_of(name: str, whole: Array, parts: int) -> Any:
-    """What functions that take separate arrays are passed for the parts of one."""
+    """The parts of one array, for functions that take separate arrays."""
     return [Part(name, whole, parts, position) for position in range(parts)]
 
 
@@ -51,16 +51,16 @@ class Arrays:
         self._is_varlen = is_varlen
         self._adapter = adapter_of(name, self._lead)
         self._device = self._adapter.device(name, self._lead)
-        # What results are made on: None leaves them to the stream that the caller works on.
+        # The stream that results are made on: None leaves them to the caller's current one.
         self._given_stream = stream
-        # What the work is queued on, None in host memory; and what a producer is told that makes
-        # its arrays ready for that, if it is q's framework.
+        # The stream that the work is queued on, None in host memory; and the stream for which q's
+        # framework makes its arrays ready, if it produces them.
         self._stream, self._own_stream = self._choose_stream(stream)
         self._tensors: dict[str, _C.Tensor] = {}
         self._wholes: dict[str, _C.Tensor] = {}
 
     def no_probabilities(self) -> Any:
-        """What flash-attn calls S_dmask, where there is no dropout."""
+        """flash-attn's S_dmask, where there is no dropout."""
         made = self._adapter.empty("probs", self._lead, (0,), None, None)
         return self._adapter.result(made, self._lead)
 
@@ -144,7 +144,7 @@ class Arrays:
         return made if given is not None else self._adapter.result(made, self._lead)
 
     def _to_pass(self, name: str, want: problems.ShapeDtype) -> str:
-        """What a caller does for whom a result cannot be made, in words."""
+        """The advice to a caller whose result cannot be made."""
         if name not in self.takers:
             return "pass numpy, torch, cupy or jax arrays"
         shape, takers = want.shape, self.takers[name]

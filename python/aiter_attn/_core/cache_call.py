@@ -218,8 +218,8 @@ class CacheCall(Arrays):
         starts: list[int],
         keys: list[int],
     ) -> tuple[dict[str, int], dict[str, _C.Tensor]]:
-        """The call with every key of the cache as a page. What reshape() copies is read once the
-        new keys are there."""
+        """The call with every key of the cache as a page. A copy by reshape() is made once the new
+        keys are there."""
         count = numbers["entries"] * self._over.room
         numbers = numbers | {"entries": count, "page_size": 1}
         arrays = {x: y for x, y in arrays.items() if x not in ("seqlens_k", "batch_index")}

@@ -46,7 +46,7 @@ class Cached(NamedTuple):
 
 
 class Rotary(NamedTuple):
-    """What attn_append_kv_args says of rotary embedding."""
+    """The fields of attn_append_kv_args for rotary embedding."""
 
     kind: int = 0
     size: int = 0
@@ -70,7 +70,7 @@ def cached(
     """names: of the arguments that are k and v. chooses_entries: whether the call says which entry
     each sequence has.
 
-    Raises TypeError or ValueError for what no device would take.
+    Raises TypeError or ValueError for arguments that no device would take.
     """
     parts = reading.integer("num_splits", splits, *SPLITS)
     problems.check_dims("q", q, problems.BATCH if sequences is None else problems.GROUP)

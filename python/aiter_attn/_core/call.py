@@ -108,8 +108,8 @@ class Call(Arrays):
         k: _C.Tensor,
         lengths: problems.Lengths | None,
     ) -> problems.Scales | None:
-        """What is read of the scales; None: q is not fp8."""
-        # What has not so many dimensions is refused once the scales are read.
+        """The scales as numbers; None: q is not fp8."""
+        # An array with fewer dimensions is refused once the scales are read.
         batch = (*q.shape, 0)[0] if lengths is None else lengths.batch
         read = fp8_scales.read(scales, q, (0, 0, *k.shape)[-2], batch)
         if read is not None and lengths is not None and self._stream is not None:
@@ -136,13 +136,13 @@ class Call(Arrays):
         return _C.PreparedForward(self.problem, self._tensors)
 
     def prepared_backward(self) -> tuple[_C.PreparedBackward, int]:
-        """The backward pass likewise, and the bytes of its workspace, from any address."""
+        """The same of the backward pass, and the bytes of its workspace, from any address."""
         size = _C.bwd_workspace_size(self.problem)
         return _C.PreparedBackward(self.problem, self._tensors), padded(size)
 
     def probabilities(self) -> Any:
-        """What flash-attn calls S_dmask: nothing where there is no dropout, else uint8, as
-        attn_dropout_mask gives it: 1 where dropout keeps the weight."""
+        """flash-attn's S_dmask: empty where there is no dropout, else attn_dropout_mask's uint8: 1
+        where dropout keeps the weight."""
         if not self.problem.dropout_p > 0.0:
             return self.no_probabilities()
         made = self._output("kept", None)

@@ -40,8 +40,8 @@ class RoomError(ValueError, RuntimeError):
     raises."""
 
 
-# What _C raises for an attn_status (aiter/attn.h); for one that is not listed, AttnError. None of
-# these classes has Python code that runs when an exception is made.
+# The exceptions that _C raises for an attn_status (aiter/attn.h); for one that is not listed,
+# AttnError. None of these classes has Python code that runs when an exception is made.
 _C.set_errors(
     {
         _C.STATUS["invalid_argument"]: ValueError,

@@ -18,10 +18,10 @@ Scale: TypeAlias = "float | Array | None"
 Given: TypeAlias = tuple[Scale, Scale, Scale, Scale]
 
 _MEANINGS: Final = {
-    "q_descale": "what q's elements are multiplied with",
-    "k_descale": "what k's elements are multiplied with",
-    "v_descale": "what v's elements are multiplied with",
-    "out_scale": "what the result is multiplied with before it is rounded",
+    "q_descale": "the factor of q's elements",
+    "k_descale": "the factor of k's elements",
+    "v_descale": "the factor of v's elements",
+    "out_scale": "the factor of the result before it is rounded",
 }
 
 
@@ -73,7 +73,7 @@ def _only_number(name: str, array: Any, shape: tuple[int, int]) -> float:
     if device[0] != _C.DEVICE_CPU:
         raise UnsupportedError(
             f"{name}: on {device_name(device)}; Composable Kernel's fp8 kernels take scales as "
-            "numbers, and nobody waits to read what lies on a GPU; pass a float"
+            "numbers, and no call waits to read a GPU's memory; pass a float"
         )
     tensor = adapter.borrow(name, array, device, None)
     if tensor.dtype != "float32":

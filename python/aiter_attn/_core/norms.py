@@ -48,7 +48,7 @@ class Norm:
         self._adapter = adapter_of(name, lead)
         self._device = self._adapter.device(name, lead)
         self.place: dict[str, int] = {}
-        # What DLPack's producers are told: those of lead's framework, and all others.
+        # The streams that DLPack's producers are told: those of lead's framework, and all others.
         self._own_stream: int | None = None
         self._stream: int | None = None
         self._barrier_of: int | None = None  # the stream that work is known to be queued on
@@ -61,7 +61,7 @@ class Norm:
             )
         stream = self._adapter.current_stream(lead)
         self._stream = dlpack_stream(self._device[0], stream or 0)
-        # What the framework made before is queued on its own stream, as the work will be.
+        # Earlier work of the framework is queued on its own stream, as the new work will be.
         self._own_stream = self._stream if stream is None else SAME_STREAM
         self._barrier_of = stream
         kind, index = self._device
@@ -74,7 +74,8 @@ class Norm:
         shape: tuple[int, ...] | None = None,
         dtype: str | None = None,
     ) -> _C.Tensor:
-        """shape, dtype: what it must have; None: any of at least one dimension, any listed."""
+        """shape, dtype: those that it must have; None: any of at least one dimension, any
+        listed."""
         adapter = adapter_of(name, array)
         device = adapter.device(name, array)
         if device != self._device:
@@ -108,7 +109,7 @@ class Norm:
             raise ValueError(f"{name}: is read-only; pass a writable array")
 
     def lend_barrier(self) -> None:
-        """What the library shares long rows out by, where there is one."""
+        """The grid barrier by which the library shares long rows out, where there is one."""
         if self._barrier_of is not None:
             barrier = self._adapter.barrier(self._lead, self._barrier_of)
             if barrier is not None:
@@ -143,14 +144,15 @@ class Norm:
         stream = None if adapter is self._adapter else self.place.get("stream")
         try:
             made = adapter.empty(name, given, shape, dtype, stream)
-            # What jax's results are written to is numpy's.
+            # Results for jax are written to numpy arrays.
             maker = adapter_of(name, made)
             tensor = maker.borrow(name, made, self._device, self._stream_of(maker))
             adapter.check_made(name, given, tensor, shape, dtype or self.tensors[like].dtype)
         except TypeError as error:
             takers = "numpy, torch or jax" if self._device == _CPU else "torch or cupy"
             raise TypeError(f"{error}; pass {like} as a {takers} array") from error
-        if seen_as is not None:  # what cannot be had is told before any array is written
+        if seen_as is not None:  # an array that cannot be had is refused before any other is
+            # written
             made = adapter.seen_as(name, made, seen_as)
         self.tensors[name], self._made[name] = tensor, (made, like)
 
@@ -292,7 +294,7 @@ def mask_kind(causal: Any, mask: Any) -> int:
 
 
 def mask_repeat(mask: tuple[int, ...], x: tuple[int, ...]) -> int:
-    """How many of x's matrices share one of the masks; of both arrays' shapes."""
+    """The number of x's matrices that share one of the masks; of both arrays' shapes."""
     matrices = math.prod(x[:-2])
     fits = len(x) > 1 and len(mask) == 3 and mask[1:] == x[-2:]
     if not fits or mask[0] == 0 or matrices % mask[0] != 0:

@@ -19,8 +19,8 @@ _RANGE: Final = f"{LEAST_SCALE:.3g} to {GREATEST_SCALE:.3g}"
 
 
 class Options(NamedTuple):
-    """Numbers and flags, by the names and in the order of public functions. What arrays they get
-    beside is no part of it."""
+    """Numbers and flags, by the names and in the order of public functions. The arrays beside them
+    are no part of it."""
 
     dropout_p: float = 0.0
     softmax_scale: float | None = None  # None: 1 / sqrt(head_size)

@@ -66,7 +66,8 @@ class ShapeDtype(NamedTuple):
 
 
 class Lengths(NamedTuple):
-    """What varlen mode (the C ABI's group mode) has beyond shapes: sequences, greatest lengths."""
+    """The numbers of varlen mode (the C ABI's group mode) beyond shapes: sequences, greatest
+    lengths."""
 
     batch: int
     max_seqlen_q: int
@@ -160,7 +161,7 @@ def attention(
 ) -> Attention:
     """q, k, v are [batch, seqlen, heads, head size], with sequences [total, heads, head size].
 
-    Raises TypeError or ValueError for what no device would take. Results are remembered.
+    Raises TypeError or ValueError for arguments that no device would take. Results are remembered.
     """
     return _attention(
         q.shape, q.dtype, k.shape, k.dtype, v.shape, v.dtype, options, sequences, beside
@@ -186,7 +187,7 @@ def lengths(
 
 
 def batch_of(cu_seqlens_q: HasShape, cu_seqlens_k: HasShape) -> int:
-    """How many sequences begin there; both are [batch + 1], int32."""
+    """The number of sequences that begin there; both are [batch + 1], int32."""
     for name, starts in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_k", cu_seqlens_k)):
         if starts.dtype != "int32":
             raise TypeError(f"{name}: dtype {starts.dtype}; allowed: int32")
@@ -351,7 +352,7 @@ def _attention(
 
 
 def _scaled(beside: Beside, softmax_scale: float) -> dict[str, Any]:
-    """What the problem says of fp8. Raises ValueError for scales that float32 cannot multiply."""
+    """The problem's fields for fp8. Raises ValueError for scales that float32 cannot multiply."""
     scales = beside.scales
     if scales is None:
         return {}
@@ -383,7 +384,7 @@ def _kind_of_bias(beside: Beside) -> str:
 
 
 def _scores(extents: dict[str, int], queries: int, heads_q: int, dtype: str) -> ShapeDtype:
-    """What an array of scores looks like; queries are all that a tensor has."""
+    """The shape of an array of scores; queries are all that a tensor has."""
     shape = (heads_q, queries, extents["seqlen_k"])
     if extents["mode"] == _C.MODE_GROUP:
         return ShapeDtype(shape, dtype, _GROUP_SCORES)
@@ -391,7 +392,7 @@ def _scores(extents: dict[str, int], queries: int, heads_q: int, dtype: str) -> 
 
 
 def _dbias_sums(beside: Beside, scores: ShapeDtype) -> int:
-    """What a bias serves all of, by a 1 for its size."""
+    """The dimensions that a bias serves all of, by a 1 for its size."""
     if beside.bias is None:
         return 0
     sizes = zip(beside.bias.shape[-2::-1], scores.shape[-2::-1], _C.DBIAS_SUMS[::-1], strict=False)

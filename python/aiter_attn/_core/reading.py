@@ -37,7 +37,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def number(name: str, value: Any, allowed: str) -> float:
-    """What float() takes, but for text."""
+    """A number that float() takes, but no text."""
     if type(value) is float:
         return value
     try:

@@ -3,7 +3,7 @@
 
 A sequence becomes three, one behind the other: the rows that are used; the queries that are not,
 with no key, so that their out is 0 and their lse -inf; and the keys that are not, with no query, so
-that nobody reads them and their gradients are 0. All passes serve that, without a copy.
+that they are not read and their gradients are 0. All passes serve that, without a copy.
 """
 
 from __future__ import annotations

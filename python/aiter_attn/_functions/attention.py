@@ -6,7 +6,7 @@ groups of query heads that share keys and values (GQA, arXiv:2305.13245). On AMD
 Composable Kernel's kernels (include/ck_tile/ops/fmha/kernel/fmha_fwd_kernel.hpp and
 fmha_bwd_kernel.hpp), on the CPU by this library's own reference.
 
-What holds for every function here
+Rules of every function here
   - Arrays are numpy, torch, cupy or (on the CPU) jax arrays, or anything else that exports DLPack.
     flash_attn_func and flash_attn_varlen_func take jax's on AMD GPUs, too: aiter_attn.jax has them.
     They are read in place. Results are made by the framework of `q`, on its device.
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class Keywords(TypedDict, total=False):
-    """What a call by name may set; the functions themselves say the rest."""
+    """Options that a call may set by name; the functions themselves have the rest."""
 
     dropout_p: float
     softmax_scale: float | None
@@ -69,8 +69,8 @@ class _Fp8Keywords(Keywords, total=False):
     out_scale: Scale
 
 
-# For type checkers: return_attn_probs says what comes back. Options by name are checked one by one;
-# options by place are not, and the result of such a call is Any.
+# For type checkers: return_attn_probs decides the type of the result. Options by name are checked
+# one by one; options by place are not, and the result of such a call is Any.
 @overload
 def flash_attn_func(q: ArrayT, k: Array, v: Array, **options: Unpack[_Fp8Keywords]) -> ArrayT: ...
 @overload
@@ -137,14 +137,13 @@ def flash_attn_func(
             array of them on q's device, which on a GPU is read when the kernels run. Batch entry b
             and head h take the offsets from offset + (b * heads_q + h) * 64 on: a next call with
             the same seed adds batch * heads_q * 64. flash-attn draws them from torch's generator.
-        q_descale, k_descale, v_descale: with fp8, what elements of q, k and v are multiplied with
-            to be the numbers that they stand for: a float, or in host memory flash-attn 3's float32
-            array [batch, heads_k] whose entries are all the same. 1.0 where elements are the
-            numbers.
-        out_scale: likewise, what out is multiplied with before it is rounded. flash-attn 3 has
-            none, as its out is bfloat16.
+        q_descale, k_descale, v_descale: with fp8, the factors that make elements of q, k and v the
+            numbers that they stand for: a float, or in host memory flash-attn 3's float32 array
+            [batch, heads_k] whose entries are all the same. 1.0 where elements are the numbers.
+        out_scale: the same, the factor of out before it is rounded. flash-attn 3 has none, as its
+            out is bfloat16.
 
-    fp8: q, k, v and out are float8_e4m3fn or float8_e4m3fnuz, as the GPU's arch has it. v may have
+    fp8: q, k, v and out are float8_e4m3fn or float8_e4m3fnuz, the one of the GPU's arch. v may have
     the strides of a contiguous [batch, heads_k, head_size_v, seqlen_k], and must on the GPU.
 
     Returns:
@@ -261,9 +260,9 @@ def flash_attn_varlen_func(
         v: [total_k, heads_k, head_size_v]
         cu_seqlens_q: [batch + 1], int32, on q's device: where each sequence of q begins, and last
             total_q. (Tokens behind the last sequence: pass q without them.)
-        cu_seqlens_k: likewise for k and v.
+        cu_seqlens_k: the same for k and v.
         max_seqlen_q: the greatest length of a sequence of q.
-        max_seqlen_k: likewise for k and v.
+        max_seqlen_k: the same for k and v.
         block_table: int32 [batch, pages of a sequence], contiguous: k and v are then
             [pages, page_size, heads_k, head_size], and have the keys of each sequence in these
             pages, in their order, cu_seqlens_k[b + 1] - cu_seqlens_k[b] of sequence b. Without
@@ -271,7 +270,7 @@ def flash_attn_varlen_func(
         seqused_q: int32 [batch]: how many of the first queries of each sequence are used; out of
             the others is 0, their lse -inf. max_seqlen_q is of all. In host memory, neither with
             block_table nor with fp8. None: all are.
-        seqused_k: likewise of k and v: masks, ALiBi and lse are those of the keys that are used,
+        seqused_k: the same of k and v: masks, ALiBi and lse are those of the keys that are used,
             and the others are not read.
         workspace: with block_table, see flash_attn_with_kvcache.
         q_descale, k_descale, v_descale, out_scale: see flash_attn_func. fp8 is for host memory
@@ -358,10 +357,10 @@ def mha_fwd(
     Args:
         q, k, v, softmax_scale, causal, window_size: see flash_attn_func.
         out: where to write the result, [batch, seqlen_q, heads_q, head_size_v]; None: a new array.
-        lse: likewise, [batch, heads_q, seqlen_q], float32, contiguous.
+        lse: where to write it, [batch, heads_q, seqlen_q], float32, contiguous; None: a new array.
         stream: the hipStream_t to work on; None: the current stream of q's framework.
         dropout_p, softcap, alibi_slopes, rng_state: see flash_attn_func.
-        bias: what is added to the scores, [batch, heads_q, seqlen_q, seqlen_k], dtype of q; any of
+        bias: added to the scores, [batch, heads_q, seqlen_q, seqlen_k], dtype of q; any of
             the first three may be 1, which serves all. Not beside alibi_slopes.
 
     Returns:
@@ -421,10 +420,10 @@ def mha_varlen_fwd(
         min_seqlen_q: sequences of this many queries or fewer are left out: their rows of out and
             lse stay as they are, in new arrays undefined. 0: none is.
         out: where to write the result, [total_q, heads_q, head_size_v]; None: a new array.
-        lse: likewise, [heads_q, total_q], float32, contiguous.
+        lse: where to write it, [heads_q, total_q], float32, contiguous; None: a new array.
         stream: the hipStream_t to work on; None: the current stream of q's framework.
         dropout_p, softcap, alibi_slopes, rng_state: see flash_attn_func.
-        bias: what is added to the scores, [heads_q, total_q, max_seqlen_k], dtype of q; either of
+        bias: added to the scores, [heads_q, total_q, max_seqlen_k], dtype of q; either of
             the first two may be 1, which serves all. Not beside alibi_slopes.
 
     Returns:
@@ -487,11 +486,11 @@ def mha_bwd(
         dout: gradient of out, [batch, seqlen_q, heads_q, head_size_v].
         q, k, v, softmax_scale, causal, window_size: as mha_fwd got them.
         out, lse: as mha_fwd gave them.
-        deterministic: the same bits every time: what the CPU does anyway. On the GPU dq is summed
+        deterministic: the same bits every time, as always on the CPU. On the GPU dq is summed
             in a fixed order then, which takes more workspace; else in the order the hardware takes.
         bias_grad: whether the gradient of the bias is wanted.
         dq, dk, dv: where to write the gradients, shaped as q, k and v; None: new arrays.
-        dbias: likewise, shaped as bias.
+        dbias: where to write it, shaped as bias.
         workspace: scratch memory on q's device, bytes; None: a new array from q's framework. The
             error for one that is too small, or that must be passed, has the size.
         stream: the hipStream_t to work on; None: the current stream of q's framework.
@@ -500,9 +499,10 @@ def mha_bwd(
 
     Returns:
         (dq, dk, dv), shaped as q, k and v, and with bias_grad (dq, dk, dv, dbias). dk and dv are
-        summed over the query heads of a group. dbias is summed over what the bias has 1 for; for
-        the gradient of every score pass a bias that is broadcast to all of them: a view does. On
-        the GPU those are rounded to q's dtype before they are summed, and lie in the workspace.
+        summed over the query heads of a group. dbias is summed over the dimensions that are 1 in
+        the bias; for the gradient of every score pass a bias that is broadcast to all of them: a
+        view does. On the GPU those are rounded to q's dtype before they are summed, and lie in the
+        workspace.
 
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.

@@ -3,8 +3,8 @@
 traces and compiles.
 
 A front's functions have the names and the arguments of the package's. It is imported with the first
-of its arrays, so that importing aiter_attn imports no framework. What it lacks the package's own
-function serves, by the core.
+of its arrays, so that importing aiter_attn imports no framework. A function that it lacks is the
+package's own, by the core.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Attention over key-value caches, as inference has them: in place or in pages (PagedAttention,
+"""Attention over the key-value caches of inference: in place or in pages (PagedAttention,
 arXiv:2309.06180), with new keys appended and rotated (RoPE, arXiv:2104.09864) in the same call.
 
-What holds for every function here, beside what attention.py says
+Rules of every function here, beside what attention.py says
   - There is no backward pass, no dropout and no elementwise bias.
-  - In host memory every length and every page number that is used is checked. On the GPU nobody
-    waits to read them: it is the caller's to keep them in range.
+  - In host memory every length and every page number that is used is checked. On the GPU they are
+    not read: the caller must keep them in range.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class _Keywords(TypedDict, total=False):
-    """What a call by name may set; the functions themselves say the rest."""
+    """Options that a call may set by name; the functions themselves have the rest."""
 
     softmax_scale: float | None
     causal: bool
@@ -107,7 +107,7 @@ def flash_attn_with_kvcache(
         q: [batch, seqlen_q, heads_q, head_size]; it is never changed.
         k_cache: [entries, seqlen_cache, heads_k, head_size], of which sequence b has entry b, or
             cache_batch_idx[b]; with block_table [pages, page_size, heads_k, head_size].
-        v_cache: likewise, with head_size_v.
+        v_cache: the same with head_size_v.
         k: [batch, seqlen_new, heads_k, head_size]: written behind the cache_seqlens keys of each
             sequence, and attended to. None: nothing is appended.
         v: [batch, seqlen_new, heads_k, head_size_v]
@@ -115,14 +115,14 @@ def flash_attn_with_kvcache(
             elements of k's and q's heads; a multiple of 16. Only with k. Key j of k is rotated as
             token cache_seqlens + j; query i as token cache_seqlens + i where causal or a window is
             set, else as token cache_seqlens. None: nothing is rotated.
-        rotary_sin: likewise.
+        rotary_sin: the same of the sines.
         cache_seqlens: how many keys each sequence has in the cache, before k: an int for all, or
             int32 [batch]. None: as many as it has room for; not with k.
         cache_batch_idx: int32 [batch]; not with block_table. None: 0, 1, 2, ...
         cache_leftpad: int32 [batch]: how many of the first keys of each sequence are left out, at
-            most cache_seqlens: masks, ALiBi and lse are those of the others alone, and what is left
-            out is not read; k is written, and rotated, where it is without. In host memory, not
-            with block_table. None: none is.
+            most cache_seqlens: masks, ALiBi and lse are those of the others alone, and the keys
+            that are left out are not read; k is written, and rotated, where it is without. In host
+            memory, not with block_table. None: none is.
         block_table: int32 [batch, pages of a sequence], contiguous: the pages of each sequence in
             their order. On the GPU kernels want pages in multiples of their tile of keys, and for
             k pages of 63 keys, or of seqlen_new - 1.
@@ -222,7 +222,7 @@ def mha_batch_prefill(
     out: ArrayT | None = None,
     stream: int | None = None,
 ) -> ArrayT | tuple[ArrayT, Any]:
-    """Attention over a cache whose keys are listed one by one, as SGLang's page table does.
+    """Attention over a cache whose keys are listed one by one: SGLang's page list.
 
     Args:
         q: [total_q, heads_q, head_size]: the sequences one after the other.

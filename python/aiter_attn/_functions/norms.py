@@ -7,7 +7,7 @@ and jax arrays on AMD GPUs by aiter_attn.jax. Their passes, _fwd and _bwd, are t
 arrays, and record no gradient. aiter_attn.torch and aiter_attn.jax have passes of the same names as
 operators and as custom calls.
 
-What holds for every function here
+Rules of every function here
   - Arrays are numpy, torch, cupy or jax arrays, or anything else that exports DLPack, in host
     memory, on an NVIDIA GPU (CUDA) or an AMD GPU (ROCm); of jax, in host memory. All arrays of a
     call are on one device. They are read in place. Results are made by the framework of the array
@@ -20,7 +20,7 @@ What holds for every function here
     and each result is rounded once; on a GPU they are taken in float32.
   - y_dtype: the dtype of y; None: that of x. With "float8_e4m3fn" or "float8_e5m2" y is multiplied
     by scale ([1], float32; None: 1) before it is rounded; amax ([1], float32, changed) becomes the
-    largest |y| before that, or stays what it is if that is larger.
+    largest |y| before that, or stays as it is if that is larger.
   - The last dimension is contiguous; all others together have one stride.
   - zero_centred: gamma is stored less 1.
   - TypeError: not an array, or a dtype that is not listed. ValueError: shapes, strides, devices or
@@ -239,9 +239,9 @@ def softmax_bwd(dy: Array, y: ArrayT, *, scale: float = 1.0, causal: bool = Fals
 
     Args:
         dy: gradient by y, shape and dtype of y.
-        y: as softmax_fwd gave it, with whatever mask.
+        y: as softmax_fwd gave it, with any mask.
         scale: as softmax_fwd got it.
-        causal: likewise: columns that take no part give 0.
+        causal: as in softmax_fwd: columns that take no part give 0.
 
     Raises:
         TypeError, ValueError, UnsupportedError: see the module.

@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What this build has, and which of it would serve a call: asked without launching anything."""
+"""The kernels of this build, and those that would serve a call: asked without launching
+anything."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ _SHAPE = (tuple, list)
 
 
 class Explanation(NamedTuple):
-    """kernels: what a call launches, in this order, as kernels() has it. text: that in words, and
-    why the others would not serve."""
+    """kernels: those that a call launches, in this order, with kernels()'s fields. text: that in
+    words, and why the others would not serve."""
 
     kernels: list[_C.Kernel]
     text: str

@@ -89,7 +89,7 @@ class _Distribution(metadata.Distribution):
 
 
 def missing(original: str, name: str, there: Iterable[str]) -> AttributeError:
-    """What a module's __getattr__ raises for what the original may have."""
+    """The error of a module's __getattr__ for a name that the original may have."""
     return AttributeError(_not_there(original, name, there), name=name)
 
 

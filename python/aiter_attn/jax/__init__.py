@@ -81,7 +81,8 @@ def flash_attn_func(
         k: [batch, seqlen_k, heads_k, head_size]
         v: [batch, seqlen_k, heads_k, head_size_v]
         alibi_slopes: float32, [heads_q] or [batch, heads_q]; not differentiated.
-        bias: what is added to the scores, [batch, heads_q, seqlen_q, seqlen_k], dtype of q; any of
+        bias: the term that is added to the scores, [batch, heads_q, seqlen_q, seqlen_k], dtype of
+        q; any of
             the first three may be 1, which serves all. Not beside alibi_slopes.
         rng_state: with dropout (seed, offset), Python integers: constants of the program. Or four
             words of any random numbers, uint32 [4], which may be traced: jax.random.bits(key, (4,),

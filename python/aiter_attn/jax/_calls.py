@@ -36,11 +36,11 @@ __all__ = ["Static", "attention", "dropout_mask"]
 
 
 class Static(NamedTuple):
-    """What a compiled program has as constants.
+    """The constants of a compiled program.
 
     most: (max_seqlen_q, max_seqlen_k) of a varlen call, whose arrays are q, k, v, cu_seqlens_q and
     cu_seqlens_k; else None. With dropout rng_state follows them, uint32 [4]: the words of seed and
-    offset, the low one first. bias: what the last array is: "", "bias" or "alibi_slopes".
+    offset, the low one first. bias: the kind of the last array: "", "bias" or "alibi_slopes".
     """
 
     most: tuple[int, int] | None
@@ -49,7 +49,7 @@ class Static(NamedTuple):
 
     @property
     def common(self) -> int:
-        """How many arrays there are ahead of the bias."""
+        """The number of arrays ahead of the bias."""
         return (3 if self.most is None else 5) + (self.options.dropout_p > 0.0)
 
 
@@ -128,8 +128,8 @@ def _call_mask(static: Static, *arrays: jax.Array) -> tuple[jax.Array, ...]:
     return tuple(call(*arrays, **_ffi.attributes(attention.problem.options())))
 
 
-# Which factor each dimension is: b batch, g heads of keys, r queries' heads for each, and what
-# every device has whole.
+# Which factor each dimension is: b batch, g heads of keys, r queries' heads for each, and those
+# that every device has whole.
 _Q: Final = ("b", "i", "gr", "d")
 _K: Final = ("b", "j", "g", "d")
 _V: Final = ("b", "j", "g", "e")
@@ -152,7 +152,7 @@ def _last_roles(static: Static, shapes: Sequence[tuple[int, ...]]) -> list[tuple
         return last
     shape = shapes[-1]
     roles = _SCORES if static.bias == "bias" else ("b", "gr")[-len(shape) :]
-    # What serves all is on every device.
+    # An array that serves all is on every device.
     return [*last, tuple("" if n == 1 else role for role, n in zip(roles, shape, strict=True))]
 
 
@@ -333,7 +333,7 @@ def dropout_mask(static: Static, *arrays: jax.Array) -> jax.Array:
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def attention(static: Static, *arrays: jax.Array) -> tuple[jax.Array, ...]:
-    """(out, lse) of q, k, v, and what else static says. lse has no gradient."""
+    """(out, lse) of q, k, v, and the other arrays that static names. lse has no gradient."""
     check_served(static, arrays, False, False)
     return as_varying(_forward(static)(*arrays), arrays)
 

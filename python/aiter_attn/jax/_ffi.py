@@ -66,7 +66,7 @@ def register() -> None:
 
 
 def attributes(options: Mapping[str, int | float]) -> dict[str, Any]:
-    """Options of a C struct as a custom call has them."""
+    """Options of a C struct as the attributes of a custom call."""
     return {
         name: numpy.float32(value) if isinstance(value, float) else numpy.int32(value)
         for name, value in options.items()

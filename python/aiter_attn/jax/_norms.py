@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Static(NamedTuple):
-    """What a compiled program has as constants."""
+    """The constants of a compiled program."""
 
     kind: int
     epsilon: float
@@ -54,7 +54,7 @@ def rms_norm(
     Args:
         x: [..., hidden], float16, bfloat16 or float32.
         gamma: [hidden], one of these dtypes.
-        residual: as x; what is normalised is then x + residual, rounded to x's dtype. None: x.
+        residual: as x; then x + residual is normalised, rounded to x's dtype. None: x.
         epsilon: 0 or more.
         zero_centred: gamma is stored less 1.
 

@@ -21,7 +21,7 @@ __all__ = ["softmax", "softmax_bwd", "softmax_fwd"]
 
 
 class Static(NamedTuple):
-    """What a compiled program has as constants."""
+    """The constants of a compiled program."""
 
     mask_kind: int
     scale: float
@@ -112,7 +112,7 @@ def _forward(static: Static) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def _backward(static: Static) -> Any:
-    # What a mask hid is 0 in y.
+    # Columns that a mask hid are 0 in y.
     is_causal = static.mask_kind == _C.SOFTMAX_MASK_CAUSAL
     kind = _C.SOFTMAX_MASK_CAUSAL if is_causal else _C.SOFTMAX_MASK_NONE
     attributes = static._replace(mask_kind=kind).attributes

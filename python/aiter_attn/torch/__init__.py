@@ -6,13 +6,13 @@
 
 The functions of flash-attn's names have the arguments of those in aiter_attn. mha_fwd and
 mha_varlen_fwd give (out, lse) and take an elementwise bias, of which there is a gradient; rms_norm,
-layer_norm, softmax and their passes are those of aiter_attn, but for results in fp8. What holds for
-all:
+layer_norm, softmax and their passes are those of aiter_attn, but for results in fp8. Rules of all:
 
-  - Each is one operator of torch.library (torch.ops.aiter_attn), with a fake kernel, and all but
-    those over key-value caches with a backward pass. There is no second derivative.
+  - Each computes by operators of torch.library (torch.ops.aiter_attn) with fake kernels. All but
+    calls over key-value caches (block_table too) and of fp8 have a backward pass. There is no
+    second derivative.
   - Within torch.autocast floating-point arguments get its dtype, but float64.
-  - Strides are any: what the kernels cannot read is copied.
+  - Strides are any: an array that the kernels cannot read is copied.
   - rng_state may be left out where there is dropout: seed and offset are then drawn from torch's
     default generator on the CPU, so that torch.manual_seed and checkpointing replay them.
   - The backward pass is deterministic where that is asked for by the argument or by

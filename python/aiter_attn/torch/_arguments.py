@@ -142,8 +142,8 @@ def options(
     softcap: Any,
     deterministic: Any,
 ) -> tuple[Any, ...]:
-    """What an operator of attention gets last: _mha.Options, but for bias. torch 2.6 traces tuples
-    without names."""
+    """The last arguments of an operator of attention: _mha.Options, but for bias. torch 2.6 traces
+    tuples without names."""
     if alibi_slopes is not None:
         check_tensors(alibi_slopes=alibi_slopes)
     probability = reading.number("dropout_p", dropout_p, "a probability below 1; 0.0: none")
@@ -161,7 +161,7 @@ def options(
 
 
 def _random_state(dropout_p: float, given: Any) -> torch.Tensor:
-    """Seed and offset. Drawn in host memory: the library gets them as numbers, and nobody waits."""
+    """Seed and offset. Drawn in host memory: the library gets them as numbers, without a wait."""
     if given is None:
         return torch.randint(_GREATEST_DRAWN, (2,), dtype=torch.int64, device="cpu")
     if isinstance(given, torch.Tensor):

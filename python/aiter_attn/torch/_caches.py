@@ -27,7 +27,7 @@ _RESULTS: Final = "(Tensor out, Tensor lse)"
 
 
 class _Options(NamedTuple):
-    """What _OPTIONS has."""
+    """The arguments of _OPTIONS."""
 
     alibi_slopes: torch.Tensor | None
     numbers: tuple[Any, ...]

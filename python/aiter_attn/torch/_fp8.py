@@ -171,7 +171,7 @@ def _traced(given: _Given) -> None:
     lengths = None
     if given.is_varlen:
         lengths = problems.lengths(problems.batch_of(starts_q, starts_k), *greatest)
-    # What an array holds is not known.
+    # The numbers of an array are not known.
     q_descale, k_descale, v_descale, out_scale = (
         1.0 if isinstance(scale, torch.Tensor) else scale for scale in given.scales
     )

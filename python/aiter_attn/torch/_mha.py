@@ -36,7 +36,7 @@ _COUNT: Final = _OPTIONS.count(",") + 1
 
 class _Given(NamedTuple):
     """The arguments of an operator behind its leading ones: q, k, v, the sequences of a varlen
-    form, and what _OPTIONS has. rng_state: int64 [2], seed and offset, in host memory or where q
+    form, and those of _OPTIONS. rng_state: int64 [2], seed and offset, in host memory or where q
     is."""
 
     q: torch.Tensor

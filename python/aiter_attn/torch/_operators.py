@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How an operator of torch.ops.aiter_attn is made, and what their kernels have in common."""
+"""The making of operators of torch.ops.aiter_attn, and the common part of their kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UINT64: Final = 2**64 - 1
 _below_autograd: Final[Any] = getattr(torch._C, "_AutoDispatchBelowAutograd", None)
 _are_transforms_active: Final[Any] = getattr(torch._C, "_are_functorch_transforms_active", None)
 _HAS_SHORT_WAY: Final = None not in (_below_autograd, _are_transforms_active)
-# What differentiates an operator in an eager call.
+# The autograd.Functions that differentiate operators in eager calls.
 _FUNCTIONS: Final[dict[Any, Any]] = {}
 _LIBRARY: Final = torch.library.Library("aiter_attn", "DEF")
 # The fake kernels are right, and the last dimension stays contiguous in compiled code.
@@ -38,7 +38,7 @@ def operator(
     name = schema.partition("(")[0]
     qualified = f"aiter_attn::{name}"
     _LIBRARY.define(schema, tags=_TAGS)
-    # What a device lacks is the kernel's to say.
+    # The kernel refuses devices that it does not serve.
     _LIBRARY.impl(name, kernel, "CompositeExplicitAutograd")
     torch.library.register_fake(qualified, fake, lib=_LIBRARY)
     made = getattr(torch.ops.aiter_attn, name).default
@@ -70,8 +70,8 @@ def _function(
 def run(operator: Any, arguments: Sequence[Any], tensors: Sequence[Any]) -> Any:
     """operator(*arguments). tensors: those of the arguments that may require a gradient, or None.
 
-    What torch registers for an operator's derivatives is in Python, and takes longer than all else
-    that a small call needs: an eager call does the same without the detours.
+    The kernel that torch registers for an operator's derivatives is in Python, and takes longer
+    than all else that a small call needs: an eager call does the same without the detours.
     """
     # Under a transform a tensor does not tell of those that it stands for.
     if torch.compiler.is_compiling() or not _HAS_SHORT_WAY or _are_transforms_active():

@@ -1,6 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Calls that are made again and again with tensors that lie alike, as in a loop of training or of
-decoding: what does not depend on the tensors' addresses is checked once."""
+decoding: all that does not depend on the tensors' addresses is checked once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a call is known to be before it has memory: for fake kernels, and ahead of autograd graphs.
+"""The checks of a call before it has memory: for fake kernels, and ahead of autograd graphs.
 
 So a call that nothing serves is refused where it is traced, or recorded, and not where it runs.
 """
@@ -75,7 +75,7 @@ def check_devices(lead: str, /, **tensors: torch.Tensor | None) -> None:
 
 def arch_of(device: torch.device) -> str | None:
     """Of an AMD GPU that is there, whose kernels a call needs. None: the CPU serves every problem,
-    and what other devices lack is told when it is called."""
+    and other devices refuse when they are called."""
     if device.type != "cuda" or torch.version.hip is None or not torch.cuda.device_count():
         return None
     name: str = torch.cuda.get_device_properties(device).gcnArchName

@@ -89,7 +89,8 @@ class Keys(torch.Tensor):  # type: ignore[misc]  # torch has no types here
         if sum(isinstance(x, torch.Tensor) for x in given) == 1:
             with torch._C.DisableTorchFunctionSubclass():
                 result = func(*args, **(kwargs or {}))
-            # Such as its shape; and what torch.compile asks of a tensor that is new to it.
+            # Such as its shape; and attributes that torch.compile asks of a tensor that is new to
+            # it.
             if not isinstance(result, torch.Tensor) or func in _OF_TORCH:
                 return result
             if func in _CARRIED and result.shape == args[0].shape:

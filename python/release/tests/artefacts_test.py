@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What Bazel built, read and checked: files that are missing, or not of one build."""
+"""Bazel's outputs, read and checked: files that are missing, or not of one build."""
 
 from __future__ import annotations
 

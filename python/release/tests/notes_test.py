@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Release notes: what breaks is named, and what cannot be read is an error."""
+"""Release notes: a breaking commit is named, and one that cannot be read is an error."""
 
 from __future__ import annotations
 

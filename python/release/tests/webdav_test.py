@@ -84,7 +84,7 @@ def test_a_server_in_trouble_is_asked_again(server: dav.Server, release: Release
 
 @pytest.mark.parametrize("status", [None, 404, 409])
 def test_missing_folders_are_made(tmp_path: Path, release: Release, status: int | None) -> None:
-    """By whatever status the server says that the folder of a file is not there; nginx by 500."""
+    """By any status that a server has for a folder that is not there; nginx's is 500."""
 
     def fault(method: str, path: str) -> Answer | None:
         missing = method == "PUT" and not (server.root / path.strip("/")).parent.is_dir()

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a call costs beside its computation: `./bazelw run //python/tests/bench:call_benchmark`.
+"""The cost of a call beside its computation: `./bazelw run //python/tests/bench:call_benchmark`.
 
 One token, one head, on the CPU: the computation itself is next to nothing.
 """

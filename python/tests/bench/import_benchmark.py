@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What `import aiter_attn` costs: `./bazelw run //python/tests/bench:import_benchmark`."""
+"""The cost of `import aiter_attn`: `./bazelw run //python/tests/bench:import_benchmark`."""
 
 from __future__ import annotations
 

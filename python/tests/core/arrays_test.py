@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How arrays get in and out: views, protocols, results in the caller's framework, lifetimes."""
+"""Arrays on their way in and out: views, protocols, results in the caller's framework,
+lifetimes."""
 
 from __future__ import annotations
 

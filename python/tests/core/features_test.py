@@ -70,14 +70,15 @@ class Call:
             self.options["bias"] = self.scores(inputs.bias)
 
     def array(self, stored: Any) -> Any:
-        """Bits [tokens][heads][size] as the mode has them."""
+        """Bits [tokens][heads][size] in the layout of the mode."""
         made = numpy.ascontiguousarray(stored).view(DTYPES[self.dtype])
         if self.group:
             return made
         return made.reshape(len(self.case.lengths), -1, *made.shape[1:])
 
     def scores(self, stored: Any) -> Any:
-        """Bits [heads][queries][keys] as the mode has them, in memory that is not contiguous."""
+        """Bits [heads][queries][keys] in the layout of the mode, in memory that is not
+        contiguous."""
         wide = numpy.zeros((*stored.shape[:2], stored.shape[2] + 5), numpy.uint16)
         wide[..., :-5] = stored
         made = wide.view(DTYPES[self.dtype])[..., :-5]
@@ -108,7 +109,7 @@ class Call:
 
 
 def check(name: str, expected: reference.Expected, actual: Any) -> None:
-    """The reference computes in double: what is off is its inputs and outputs' rounding."""
+    """The reference computes in double: the error is the rounding of its inputs and outputs."""
     error = expected.error(actual)
     assert error.largest <= (6.0 if name == "o" else 12.0), f"{name}: {error}"
 
@@ -198,7 +199,7 @@ def test_a_bias_that_repeats(
     dbias = call.backward(out, lse, bias=view, bias_grad=True)[3]
     assert dbias.shape == every.shape
     check("dbias", of_scores, dbias.astype(float))
-    # What is given is written.
+    # A given array is written.
     given = numpy.zeros_like(bias)
     assert call.backward(out, lse, bias_grad=True, dbias=given)[3] is given
     numpy.testing.assert_array_equal(given, gradients[3])

@@ -53,7 +53,7 @@ def attention(q: Any, k: Any, v: Any, scale: float, causal: bool) -> tuple[Any, 
 
 
 def check_rounded(got: Any, exact: Any, dtype: Any) -> None:
-    """The nearest number of the format; what is beyond the largest is the largest."""
+    """The nearest number of the format; numbers beyond the largest become it."""
     largest, least = FORMATS[dtype]
     assert got.dtype == dtype
     exact = numpy.clip(exact, -largest, largest)
@@ -179,7 +179,7 @@ WRONG: dict[str, Refusal] = {
         flash,
         {**FP8, "out_scale": "1"},
         TypeError,
-        "out_scale: '1'; allowed: a number above 0, what the result is multiplied with",
+        "out_scale: '1'; allowed: a number above 0, the factor of the result",
     ),
     "scales that float32 cannot multiply": (
         flash,

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What reaches the GPU runtime, told by a stand-in for it that records calls and runs no kernel.
+"""Calls that reach the GPU runtime, told by a stand-in for it that records them and runs no kernel.
 
 "Device" arrays are host memory exported as ROCm's. fp16, head size 64, batch mode, masked: every
 variant set has that.
@@ -190,7 +190,7 @@ def test_backward_launches_its_kernels_in_order(log: Path, heads_k: int) -> None
 
 
 def prepared_passes(problem: Problem, scratch: Exporter, log: Path) -> tuple[Any, Any, int]:
-    """What runs passes of arrays that lie as the problem's, and the backward one's workspace in
+    """Prepared passes of arrays that lie as the problem's, and the backward one's workspace in
     bytes. The log has nothing of it."""
     arrays = problem.q, problem.k, problem.v
     forward, backward = (Call(*arrays, None, options(causal=True), STREAM) for _ in range(2))
@@ -261,8 +261,8 @@ def test_what_has_no_instance_is_told_with_what_there_is() -> None:
         Problem(head_size=256).forward()
     message = str(caught.value)
     assert "256" in message
-    assert "64" in message  # what there is
-    assert "--//kernels:variants" in message  # how to have more
+    assert "64" in message  # a head size of the build
+    assert "--//kernels:variants" in message  # the setting that adds more
 
 
 def test_nothing_is_appended_where_no_kernel_attends(

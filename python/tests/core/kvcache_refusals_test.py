@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What calls over key-value caches refuse: each names the argument, the value and what is allowed.
+"""Refusals of calls over key-value caches: each names the argument, the value and the allowed ones.
 Nothing is written by a call that is refused."""
 
 from __future__ import annotations

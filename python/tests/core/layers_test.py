@@ -59,7 +59,7 @@ def imported(text: str, files: Mapping[str, str]) -> Iterator[str]:
 
 
 def violations(files: Mapping[str, str]) -> list[str]:
-    """What is wrong, one line each; nothing where the layers hold."""
+    """The violations, one line each; none where the layers hold."""
     direct = {name: sorted(set(imported(text, files))) for name, text in files.items()}
     found = []
     used = set()

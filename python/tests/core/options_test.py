@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Wrong numbers, flags, streams and names: each names itself, what it is, and what is allowed."""
+"""Wrong numbers, flags, streams and names: each refusal has its name, its value and the allowed
+ones."""
 
 from __future__ import annotations
 
@@ -210,7 +211,7 @@ WRONG: dict[str, Refusal] = {
     ),
     "soft caps": (flash, {"softcap": ONES}, TypeError, "softcap: array([1., 1.]); allowed: a num"),
     "no soft cap": (flash, {"softcap": None}, TypeError, "softcap: None; allowed: a number above"),
-    # What flash-attn has and this version has not.
+    # Options that flash-attn has and this version has not.
     # Questions.
     "an arch by number": (
         explained,

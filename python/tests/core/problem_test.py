@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What follows from shapes alone: what calls return, and which kernels would serve them."""
+"""Facts that follow from shapes alone: the results of calls, and the kernels that would serve
+them."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ WRONG: dict[str, Refusal] = {
         forward,
         {"k": NoCapsule(None)},
         TypeError,
-        "k: NoCapsule.__dlpack__(): NoneType is no DLPack capsule; allowed: what the DLPack",
+        "k: NoCapsule.__dlpack__(): NoneType is no DLPack capsule; allowed: one that the DLPack",
     ),
     "a number for a capsule": (
         forward,
@@ -179,7 +179,7 @@ WRONG: dict[str, Refusal] = {
         ValueError,
         "q: Exporter is on ROCm:0 by __dlpack_device__(), but on ROCm:1 by its DLPack capsule",
     ),
-    # What is no array at all.
+    # Objects that are no arrays at all.
     "numpy's class": (
         flash,
         {"q": numpy.ndarray},
@@ -193,7 +193,7 @@ WRONG: dict[str, Refusal] = {
         TypeError,
         "k: NonCallableMock is no array",
     ),
-    # numpy's subclasses are read by what their memory has.
+    # numpy's subclasses are read by their memory.
     "a subclass of another dtype": (
         forward,
         {name: numpy.zeros((1, 4, 1, 8), numpy.int8).view(Subclass) for name in ("q", "k", "v")},

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Wrong arrays: each names itself, what it is, and what is allowed."""
+"""Wrong arrays: each refusal has the name, the value and the allowed ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_only(array: Any) -> Any:
 
 MASKED = numpy.ma.MaskedArray(K)
 WRONG: dict[str, Refusal] = {
-    # What is no array, or of another dtype.
+    # Objects that are no array, or of another dtype.
     "a list": (forward, {"q": [1, 2]}, TypeError, "q: list is no array; allowed: numpy, torch"),
     "nothing": (forward, {"v": None}, TypeError, "v: NoneType is no array"),
     "a numpy scalar": (forward, {"v": numpy.float32(1)}, TypeError, "v: float32 is no array"),

@@ -1,8 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Where a user of flash-attn 2 could be bitten: each row of docs/semantics.md that has numbers.
 
-What is seen is spelled out key by key, or made by flash-attn's rules written down once more; the
-values are float64's.
+The keys that are seen are spelled out one by one, or made by flash-attn's rules written down once
+more; the values are float64's.
 """
 
 from __future__ import annotations

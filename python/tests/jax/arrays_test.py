@@ -51,7 +51,7 @@ def test_caches() -> None:
     numpy.testing.assert_array_equal(numpy.asarray(out), want)
     with pytest.raises(ValueError, match=r"^k_cache: .* is immutable, and k and v are appended"):
         aiter_attn.flash_attn_with_kvcache(*given, new, new, cache_seqlens=5)
-    # Appended to numpy's cache, with what jax has else.
+    # Appended to numpy's cache, with jax's own attributes.
     more = [jax.numpy.asarray(x) for x in (new, new)]
     out = aiter_attn.flash_attn_with_kvcache(
         given[0], k.copy(), v.copy(), *more, cache_seqlens=jax.numpy.asarray(lengths)

@@ -168,7 +168,7 @@ def test_refusals() -> None:
     with pytest.raises(aiter_attn.UnsupportedError, match=r"^module: .*sow_weights=False"):
         module(dot_product_attention)(draw(1, 2, 6, 32), sow_weights=True)
     for name, shape in (("mask", (3, 4)), ("bias", (2, 2, 2, 4, 4)), ("mask", (3, 1, 4, 4))):
-        with pytest.raises(ValueError, match=rf"^{name}: shape .* broadcasts to \(2, 2, 4, 4\)"):
+        with pytest.raises(ValueError, match=rf"^{name}: shape .* broadcast to \(2, 2, 4, 4\)"):
             dot_product_attention(q, q, q, **{name: jnp.ones(shape)})
     with pytest.raises(ValueError, match=r"^key: shape \(4, 2, 8\), where query has"):
         dot_product_attention(q, q[0], q)

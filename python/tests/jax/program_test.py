@@ -118,7 +118,7 @@ def test_the_gradient_of_a_bias_is_summed_where_it_serves_all(shape: tuple[int, 
     with jax.enable_x64(True) if hasattr(jax, "enable_x64") else _x64():
         wanted = jax.grad(weighted(definition, weights), (0, 1, 2, 3))(*arrays)
     close(jax.jit(jax.grad(weighted(ours, weights), (0, 1, 2, 3)))(*arrays), wanted)
-    # Where nobody asks for the bias's gradient, none is computed.
+    # The bias's gradient is computed only where it is asked for.
     program = jax.jit(jax.grad(weighted(ours, weights))).lower(*arrays).as_text()
     assert "bias_grad = 0" in program
 

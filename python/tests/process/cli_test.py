@@ -322,7 +322,7 @@ def test_explain(arguments: tuple[str, ...], same: dict[str, Any]) -> None:
     assert f", on {arch}\n" in done.stdout
 
 
-# What `explain` says of a call that no kernel of the set `core` serves.
+# The text of `explain` about a call that no kernel of the set `core` serves.
 @pytest.mark.parametrize(
     ("flags", "told"),
     [

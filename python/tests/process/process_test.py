@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What happens to whole processes: their end, their children, their signals, their interpreters."""
+"""Events of whole processes: their end, their children, their signals, their interpreters."""
 
 from __future__ import annotations
 

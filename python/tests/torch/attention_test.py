@@ -153,7 +153,7 @@ def test_vmap(place: int) -> None:
 
 
 def test_gradients_of_tensors_that_lie_alike_and_not() -> None:
-    """What is checked once must be used for no others: values, strides, lengths and options."""
+    """A check that is made once serves no other values, strides, lengths or options."""
     q, k, v = (x.detach() for x in inputs())
     apart = torch.empty(2, 5, 4, 32)[..., :16]
     for tensors, causal, dout in (

@@ -1,6 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""torch.compile without a break, on static and on changing shapes; and what is refused as it is
-traced, on an MI300X that is not here."""
+"""torch.compile without a break, on static and on changing shapes; and refusals during tracing, on
+an MI300X that is not here."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ _SIGNATURES = {
 
 @pytest.mark.parametrize("name", _SIGNATURES)
 def test_arguments_are_the_originals(name: str) -> None:
-    """By place and by name, with the same defaults; what is added is by name alone."""
+    """By place and by name, with the same defaults; added ones are by name alone."""
     parameters = inspect.signature(getattr(flash_attn, name)).parameters.values()
     shared = [
         p.name if p.default is p.empty else f"{p.name}={p.default}"

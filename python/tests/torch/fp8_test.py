@@ -84,7 +84,7 @@ def test_compiled(dynamic: bool) -> None:
 def test_operator() -> None:
     operator = torch.ops.aiter_attn.mha_fp8_fwd.default
     given = made(DTYPES[0], (2, 5, 4, 16), (2, 7, 2, 16), (2, 7, 2, 16))
-    # What torch has no fp8 for is left out: comparing results.
+    # Operations that torch has no fp8 for are left out: comparing results.
     checks = ("test_autograd_registration", "test_faketensor")
     none, state = [None] * 4, torch.tensor([3, 4])
     numbers, array = list(SCALES.values()), torch.tensor([2.0])

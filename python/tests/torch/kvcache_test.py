@@ -52,7 +52,7 @@ def test_as_numpys(options: dict[str, Any]) -> None:
 def step(
     q: Any, k_cache: Any, v_cache: Any, new: Any, table: Any, lengths: Any, left_out: Any = None
 ) -> Any:
-    """A turn of generation: what it appends is rotated."""
+    """A turn of generation: appended keys are rotated."""
     return aiter_attn.flash_attn_with_kvcache(
         q,
         k_cache,

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What training does beside gradients: dropout, checkpoints, autocast, determinism."""
+"""Features of training beside gradients: dropout, checkpoints, autocast, determinism."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_too_old(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ImportError) as caught:
         imported_with(version, monkeypatch)
     assert str(caught.value).startswith(f"aiter_attn.torch: torch {version}; allowed: 2.4 or newer")
-    assert "aiter_attn.mha_fwd" in str(caught.value)  # what serves it
+    assert "aiter_attn.mha_fwd" in str(caught.value)  # the function that serves it
 
 
 def test_absent(monkeypatch: pytest.MonkeyPatch) -> None:

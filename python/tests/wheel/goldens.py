@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What the wheel shows the world, as text that is kept beside the tests.
+"""The public face of the wheel, as text that is kept beside the tests.
 
 `./bazelw run //python/tests/wheel:update_goldens` writes the files anew; a test compares.
 """

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The wheel's manifest: what of it is put together, and the packages that are not locked."""
+"""The wheel's manifest: the parts that are put together, and the packages that are not locked."""
 
 from __future__ import annotations
 

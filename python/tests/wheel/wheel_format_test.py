@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""How a wheel is packed, on shared objects written here."""
+"""Wheels packed of shared objects written here."""
 
 from __future__ import annotations
 

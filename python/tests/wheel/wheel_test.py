@@ -163,7 +163,7 @@ def test_the_sbom_is_of_this_wheel(wheel: zipfile.ZipFile) -> None:
     packages = {p["sha256"] for group in locked["groups"].values() for p in group["packages"]}
     debian = [c for c in bom["components"] if c["purl"].startswith("pkg:deb/")]
     changed = [c["name"] for c in debian if c["hashes"][0]["content"] not in packages]
-    # What is not as locked stands in the manifest, too.
+    # A package that is not the locked one stands in the manifest, too.
     manifest = json.loads(wheel.read("aiter_attn/manifest.json"))
     assert sorted({p.split()[0] for p in manifest["not_locked"]}) == sorted(set(changed))
 

@@ -10,7 +10,7 @@ import aiter_attn
 import numpy
 import pytest
 
-# What is called, with which changes, what it raises, and how the message begins or what it has.
+# The function, the changed arguments, the exception, and the start or a part of its message.
 Refusal = tuple[Callable[..., Any], dict[str, Any], type[Exception], str]
 
 

@@ -43,7 +43,8 @@ class _Tensor(ctypes.Structure):
     )
 
 
-# What exported capsules point into: a consumer may give one back after its exporter is gone.
+# The memory that exported capsules point into: a consumer may give one back after its exporter is
+# gone.
 _HELD: list[Any] = []
 
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

@@ -50,7 +50,7 @@ class Checkout:
         self.root = root / "checkout"
         self.cache = root / "cache"
         self.archive = f"file://{archive}"
-        # What versions/ has, programs read, too.
+        # Programs read the files of versions/, too.
         patterns = {"versions": ("*.bzl",)}
         for folder in ("bazel", "debian", "locks", "npm", "pypi", "versions"):
             target = self.root / "toolchains" / folder

@@ -30,8 +30,9 @@ constexpr KernelSequence kKernels = {
 // Key heads that several query heads have in common: their dk and dv are sums.
 bool shares_keys(const Problem& p) { return p.heads_q != p.heads_k; }
 
-// How the gradient of every score lies in the workspace until it is summed: contiguous, first what
-// dbias keeps of batch, queries and heads, in this order, then what it is summed over, then keys.
+// The layout of every score's gradient in the workspace until it is summed: contiguous, first the
+// dimensions that dbias keeps of batch, queries and heads, in this order, then those that it is
+// summed over, then keys.
 struct DbiasSum {
   attn_tensor dscores;  // without data
   Extents kept;         // of dbias
@@ -62,7 +63,7 @@ struct Workspace {
   WorkspacePiece dq_acc;
   WorkspacePiece dk;  // dtype, heads_q heads; empty where no keys are shared
   WorkspacePiece dv;
-  WorkspacePiece dscores;  // dtype, as DbiasSum has it; empty where dbias is not summed
+  WorkspacePiece dscores;  // dtype, in DbiasSum's layout; empty where dbias is not summed
   uint64_t size;
 };
 
@@ -147,7 +148,7 @@ std::vector<LaunchArgs> sums_of(const Problem& p, const LaunchArgs& main) {
   return sums;
 }
 
-// What lies in the workspace is contiguous over all heads; kernels address one sequence of it by
+// A piece of the workspace is contiguous over all heads; kernels address one sequence of it by
 // 32-bit offsets in bytes, and step from sequence to sequence by 31-bit ones in elements.
 void validate_addressable(const char* name, const Extents& e, int64_t element) {
   const int64_t most = std::numeric_limits<uint32_t>::max() / std::max<int64_t>(element, 2);

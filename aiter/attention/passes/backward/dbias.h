@@ -12,7 +12,7 @@ namespace AITER_ATTN_NAMESPACE::attention {
 
 inline bool sums_dbias(const Problem& p, attn_dbias_sum what) { return p.dbias_sums & what; }
 
-// Of dbias: one entry along what it is summed over.
+// Of dbias: one entry along each dimension that it is summed over.
 inline Extents dbias_extents(const Problem& p) {
   Extents e = score_extents(p);
   if (sums_dbias(p, ATTN_DBIAS_SUM_BATCH)) e.batch = 1;

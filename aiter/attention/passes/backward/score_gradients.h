@@ -73,7 +73,7 @@ class ScoreGradients {
     std::copy(product_.begin() + begin, product_.begin() + end, score_.begin() + begin);
     scores_.finish(i_, begin, end, score_.data());
     for (int64_t j = begin; j < end; ++j) {
-      // In the place of the score: what v is weighted with.
+      // In the place of the score: the weight of v.
       const double weight = std::exp(score_[j] - lse_);
       const double kept = dropout_.keeps(i_, j) ? dropout_.factor() : 0;
       dscore_[j] = weight * (kept * dp_[j] - delta_);

@@ -71,7 +71,7 @@ class Forward final : public Pass {
     if (plan.spare_lse) args.lse = static_cast<float*>(p.workspace);
     if (is_fp8(p.dtype)) {
       // Upstream's kernels round exp(score - greatest score), which is 1 at most, to fp8: as a
-      // multiple that uses all of its range. What they sum is not divided by that again.
+      // multiple that uses all of its range. Their sums are not divided by that again.
       kernels::Features& f = args.features;
       f.scale_p = runtime::fp8_largest(p.dtype == ATTN_DTYPE_FP8_E4M3 ? runtime::Fp8::kE4m3
                                                                       : runtime::Fp8::kE4m3Fnuz);

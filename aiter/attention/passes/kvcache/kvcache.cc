@@ -105,7 +105,7 @@ class Kvcache final : public Pass {
     request->page_list = in_pages(p) && in_page_list(p);
   }
 
-  // In pages what is not split is computed by a kernel of its own, in one launch, where there is
+  // In pages a call that is not split has a kernel of its own, in one launch, where there is
   // one: it has no lse. It alone leaves sequences out.
   Plan plan(const LaunchTable& table, const Request& request) const override {
     if (request.page_list) return plan_kernels(table, kPageList, request);

@@ -43,7 +43,7 @@ void validate_page_list_on_gpu(const Problem& p) {
   validate_reach("v.stride_batch", p.v.stride_batch, p.head_size_v);
 }
 
-// What Composable Kernel has no kernel for, or computes in 32 bits.
+// Refuses calls that Composable Kernel has no kernel for, or computes in 32 bits.
 void validate_on_gpu(const Problem& p) {
   if (p.splits > kernels::kMostSplits) {
     fail(Status::kUnsupported, Field("splits"), " is ", p.splits, ", but kernels combine up to ",

@@ -1,8 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// How many workgroups share the keys of a tile of queries. With few queries, as in decoding, there
-// are fewer tiles than a GPU has room for; split keys fill it, at the cost of a second kernel and
-// of partial results in memory.
+// The number of workgroups that share the keys of a tile of queries. With few queries, as in
+// decoding, there are fewer tiles than a GPU has room for; split keys fill it, at the cost of a
+// second kernel and of partial results in memory.
 #pragma once
 
 #include <cstdint>

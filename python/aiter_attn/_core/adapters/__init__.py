@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Whose arrays the caller's are: a file here for each framework, named as its module is imported.
+"""The frameworks of callers' arrays: a file here for each, named as its module is imported.
 
 Such a file has a class Adapter, a GenericAdapter (generic.py). It is made once an array of the
 framework is there, and so the framework itself: none is imported for this, and one that another
@@ -71,5 +71,5 @@ def _find(name: str, array: Any) -> GenericAdapter:
         return _GENERIC
     raise TypeError(
         f"{name}: {type(array).__name__} is no array; allowed: numpy, torch, jax and cupy arrays, "
-        "and whatever exports DLPack (__dlpack__, __dlpack_device__)"
+        "and any object that exports DLPack (__dlpack__, __dlpack_device__)"
     )

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""What a framework is to a call: how its arrays are borrowed and made, and on which stream.
+"""A framework as calls use it: its arrays are borrowed and made by it, on its stream.
 
 GenericAdapter serves every producer of DLPack. Results are made through the array API standard
 (`__array_namespace__`); without that the caller of attention passes the results' arrays.
@@ -76,7 +76,7 @@ def _location(kind: int, index: int) -> tuple[int, int]:
 
 
 def dlpack_stream(kind: int, stream: int) -> int:
-    """What DLPack calls a stream's handle: CUDA's default stream, 0, is 1 there."""
+    """DLPack's number of a stream: CUDA's default stream, 0, is 1 there."""
     return 1 if kind == _C.DEVICE_CUDA and stream == 0 else stream
 
 
@@ -84,7 +84,8 @@ class GenericAdapter:
     """Methods that get `name` put it, the argument's name, first in every message."""
 
     writable = True  # whether the caller may pass arrays to be written
-    # Whether empty() is known to make what it is asked for, so that nobody looks.
+    # Whether empty() is known to make exactly the array that it is asked for, so that no check is
+    # needed.
     exact = False
     # Whether memory that is let go of stays as it is until the GPU work queued on it is done.
     stream_ordered = False
@@ -118,7 +119,7 @@ class GenericAdapter:
         """The array's memory, ready for work on `stream` (None: host memory).
 
         device: what device() told. Raises TypeError or ValueError where the producer refuses, or
-        exports what is no array or is elsewhere.
+        exports something that is no array or is elsewhere.
         """
         arguments = {} if stream is None else {"stream": stream}
         try:

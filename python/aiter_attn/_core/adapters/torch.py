@@ -20,8 +20,8 @@ class Adapter(GenericAdapter):
         names = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2")
         self._fp8 = {getattr(module, name): name for name in names if hasattr(module, name)}
         self._barriers: dict[tuple[Any, int], Any] = {}
-        # What tensors' own methods of DLPack come to, where nothing is to be waited for. Those take
-        # longer than all else that a small call costs.
+        # The functions behind tensors' own methods of DLPack, where nothing is to be waited for.
+        # Those take longer than all else that a small call costs.
         self._export = module.utils.dlpack.to_dlpack
         self._places: dict[Any, tuple[int, int]] = {}
 

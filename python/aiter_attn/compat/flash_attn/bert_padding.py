@@ -50,7 +50,7 @@ def unpad_input(
     Args:
         hidden_states: [batch, seqlen, ...]
         attention_mask: [batch, seqlen], 1 where a token counts, else 0.
-        unused_mask: likewise, where a token is kept but does not count.
+        unused_mask: the same shape, where a token is kept but does not count.
 
     Returns:
         (tokens [total, ...], indices [total] in batch * seqlen, cu_seqlens [batch + 1] int32, the

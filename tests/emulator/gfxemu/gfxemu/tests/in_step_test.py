@@ -337,7 +337,7 @@ def test_waves_at_different_barriers(schedule: str) -> None:
 
 
 def test_races_between_different_barriers_are_found() -> None:
-    """What orders accesses is the meeting, wherever each wave waits: without one they race."""
+    """The meeting orders accesses, wherever each wave waits: without one they race."""
     for barrier in (i for i, line in enumerate(PING_PONG) if line == "s_barrier"):
         lines = list(PING_PONG)
         lines[barrier] = "s_nop 0"
