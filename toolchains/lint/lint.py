@@ -17,7 +17,7 @@ from pathlib import Path
 
 from absl import app, flags
 
-from toolchains.lint import columns, documents, reference
+from toolchains.lint import columns, documents, prose, reference
 
 FIX = flags.DEFINE_bool("fix", False, "rewrite files instead of reporting differences")
 RUFF = flags.DEFINE_string("ruff", None, "path of the ruff binary", required=True)
@@ -140,6 +140,7 @@ def main(argv: Sequence[str]) -> int:
             "links, labels and file names of Markdown files",
             documents.findings(root, files),
         ),
+        ("prose", "comments, docstrings and documents", prose.findings(root, files)),
         ("clang-tidy", "what //:clang_tidy depends on", _lines_of(CLANG_TIDY.value)),
     ):
         lines = list(findings)

@@ -225,8 +225,8 @@ def _listed(numpy: ModuleType, case: Case, q: Any, k: Any, v: Any) -> tuple[Any,
     )
 
 
-# Forward passes whose arrays lie otherwise. Of packed q, k and v: (out, lse), as varlen mode has
-# them.
+# Forward passes whose arrays lie otherwise. Of packed q, k and v: (out, lse), in the layout of
+# varlen mode.
 _FORMS: Final = {"packed": _packed, "pages": _in_pages, "list": _listed}
 
 

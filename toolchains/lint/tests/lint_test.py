@@ -35,6 +35,7 @@ UNMENDED = {
     "buildifier": ("a/b.bzl", '"""Doc."""\n\ndef f(x, y):\n    """Calls."""\n    f(x)\n'),
     "columns": ("README.md", "x" * 50 + " " + "y" * 50 + "\n"),
     "documents": ("DEAD.md", "[a page](gone.md)\n"),
+    "prose": ("SAID.md", "What it is.\n"),
     "mypy": ("python/aiter_attn/bad.py", '"""Doc."""\n\nx: int = "1"\n'),
 }
 Fault = tuple[str, tuple[str, str]]
@@ -109,7 +110,7 @@ def test_what_clang_tidy_found_is_told(lint: Lint) -> None:
 
 
 def test_reference_page_is_written_by_fix(lint: Lint) -> None:
-    header = {"aiter/attn.h": "ATTN_API int attn_f(void);\n"}
+    header = {"aiter/attn.h": "ATTN_API int attn_f(void);\n", "aiter/norm.h": "int norm;\n"}
     line = {"docs/reference.toml": '[c]\nattn_f = "a function"\n'}
     check_failed(lint(header | line), [("reference", ("docs/reference.md", ""))])
     assert lint({}, "--fix").returncode == 0
