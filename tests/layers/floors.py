@@ -21,7 +21,7 @@ FLOORS: dict[str, set[str]] = {
     "_functions": {"_C", "_core", "torch", "jax"},
     "_missing": set(),
     "__init__": {"_C", "_core", "_functions", "_missing"},
-    # What stands on the public functions, or on one front.
+    # Modules on the public functions, or on one front.
     "flax": {"_core", "jax"},
     "compat": {"__init__", "_core", "jax"},
     "transformers": {"__init__", "_core"},
@@ -70,7 +70,7 @@ def _files_of(name: str) -> tuple[str, ...]:
 
 
 def violations(files: Mapping[str, str]) -> list[str]:
-    """What is wrong with the package's files, one line each; nothing where the floors hold."""
+    """The violations in the package's files, one line each; none where the floors hold."""
     found = []
     floors = {path: _floor(path) for path in files}
     for path, text in sorted(files.items()):
