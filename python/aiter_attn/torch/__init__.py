@@ -9,8 +9,8 @@ mha_varlen_fwd give (out, lse) and take an elementwise bias, of which there is a
 layer_norm, softmax and their passes are those of aiter_attn, but for results in fp8. Rules of all:
 
   - Each computes by operators of torch.library (torch.ops.aiter_attn) with fake kernels. All but
-    calls over key-value caches (block_table too) and of fp8 have a backward pass. There is no
-    second derivative.
+    calls over key-value caches (block_table too), calls of fp8, and _bwd have a backward pass.
+    There is no second derivative.
   - Within torch.autocast floating-point arguments get its dtype, but float64.
   - Strides are any: an array that the kernels cannot read is copied.
   - rng_state may be left out where there is dropout: seed and offset are then drawn from torch's
