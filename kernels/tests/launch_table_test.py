@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+ARCHS = json.loads(Path(os.environ["ARCHS"]).read_text())
 MANIFEST = json.loads(Path(os.environ["MANIFEST"]).read_text())
 
 
@@ -44,17 +45,18 @@ def test_block_sizes_are_the_kernels(rows):
 
 
 def test_occupancy_is_what_registers_and_lds_allow(rows):
-    """By the vector registers and LDS of gfx942 and gfx950 alone."""
-    lds_of_unit = {"gfx942": 64 * 1024, "gfx950": 160 * 1024}
+    """By vector registers and LDS alone."""
     seen = set()
     for instance, _ in rows:
         for arch, code_object in instance["code_objects"].items():
             kernel, waves = code_object["kernel"], code_object["waves_per_simd"]
-            assert 1 <= waves <= 8, (instance["name"], arch)
-            assert waves * kernel["vgpr_count"] <= 512
-            # A workgroup's waves are dealt out to four SIMDs.
-            workgroups = waves * 4 * kernel["wavefront_size"] // kernel["max_workgroup_size"]
-            assert workgroups * kernel["lds_size"] <= lds_of_unit[arch]
+            unit = ARCHS[arch]["compute_unit"]
+            assert 1 <= waves <= unit["waves_per_simd"], (instance["name"], arch)
+            assert waves * kernel["vgpr_count"] <= unit["vgprs"]
+            # A workgroup's waves are dealt out to all SIMDs.
+            at_once = waves * unit["simds"] * kernel["wavefront_size"]
+            workgroups = at_once // kernel["max_workgroup_size"]
+            assert workgroups * kernel["lds_size"] <= unit["lds"]
             seen.add(waves)
     # Backward has one wave on each SIMD, converting dq as many as there may be.
     assert {1, 8} <= seen

@@ -12,11 +12,13 @@ import signal
 import numpy as np
 import pytest
 
+from kernels.archs.archs import read_archs
 from tests.emulator.hip.emulated_hip import Runtime
 from tests.emulator.hip.hip import NON_BLOCKING, TO_DEVICE, TO_HOST, Hip, HipError
 
 ON_DEVICE, BY_ADDRESS = 3, 4
-MULTIPROCESSOR_COUNT = 63  # hipDeviceAttributeMultiprocessorCount
+# hipDeviceAttribute...
+MULTIPROCESSOR_COUNT, SHARED_MEMORY_PER_BLOCK, WARP_SIZE = 63, 74, 87
 DATA = np.arange(1000, dtype=np.int32)
 
 
@@ -27,17 +29,23 @@ def code(hip: Hip, function: str, *arguments: object) -> int:
 
 
 def test_devices(hip: Hip, runtime: Runtime) -> None:
-    assert hip.device_count() == 2
-    for device, (arch, units) in enumerate([(b"gfx942", 304), (b"gfx950", 256)]):
+    archs = read_archs(os.environ["ARCHS"])
+    assert hip.device_count() == len(archs)
+    for device, (name, arch) in enumerate(archs.items()):
         properties = ctypes.create_string_buffer(4096)
         hip("hipGetDevicePropertiesR0600", properties, ctypes.c_int(device))
-        assert properties.raw[1160:].startswith(arch + b":sramecc+:xnack-\0")
-        assert properties.value.startswith(b"AMD Instinct MI3")
+        assert properties.raw[1160:].startswith(f"{name}:sramecc+:xnack-\0".encode())
+        assert properties.value == f"AMD {name} (emulated)".encode()
         assert not any(properties.raw[1472:])  # nothing behind the struct
-        value = ctypes.c_int()
-        hip("hipDeviceGetAttribute", ctypes.byref(value), MULTIPROCESSOR_COUNT, device)
-        assert value.value == units
-    assert code(hip, "hipSetDevice", 2) == 101
+        for attribute, want in (
+            (MULTIPROCESSOR_COUNT, arch.compute_units),
+            (SHARED_MEMORY_PER_BLOCK, arch.compute_unit.lds),
+            (WARP_SIZE, arch.wave_size),
+        ):
+            value = ctypes.c_int()
+            hip("hipDeviceGetAttribute", ctypes.byref(value), attribute, device)
+            assert value.value == want
+    assert code(hip, "hipSetDevice", len(archs)) == 101
     assert hip.library.hipGetLastError() == 0  # `hip` has taken it
 
 

@@ -2,8 +2,8 @@
 //
 // A HIP runtime without a GPU: HIP's C ABI in front of an EmulatedHipBackend.
 //
-//   EMULATED_HIP_DEVICES  archs of the devices, by comma; default gfx942
-//   EMULATED_HIP_MEMORY   bytes of memory of each device; default the real GPU's
+//   EMULATED_HIP_DEVICES  archs of the devices, records of kernels/archs, by comma; default gfx942
+//   EMULATED_HIP_MEMORY   bytes of memory of each device; default 192 GiB
 //   EMULATED_HIP_FAIL     FUNCTION=ERROR[,FUNCTION=ERROR...]: these functions return the error
 //
 // They are read at every call. Device pointers are reserved addresses that no host code can read:
@@ -24,35 +24,24 @@
 #include <string>
 #include <vector>
 
+#include "kernels/archs/archs.h"
 #include "tests/emulator/hip/backend.h"
 #include "tests/support/runtime/fake_hip_environment.h"
 #include "tests/support/runtime/tiny_elf.h"
 
 namespace {
 
-struct Model {
-  const char* arch;
-  const char* full_arch;
-  const char* name;
-  int compute_units;
-  size_t lds;
-  size_t memory;
-  int major, minor;
-  int clock_khz;
-  int memory_clock_khz;
-};
+namespace kernels = AITER_ATTN_NAMESPACE::kernels;
+// What a device's arch says; the rest is the same for all devices.
+using kernels::ArchFacts;
 
 constexpr uint16_t kMachineAmdGpu = 224;
 constexpr size_t kGiB = size_t{1} << 30;
 constexpr size_t kPage = 4096;
 constexpr int kWorkgroupsPerUnit = 32;
 constexpr uint32_t kMostArguments = 256;
-constexpr Model kModels[] = {
-    {"gfx942", "gfx942:sramecc+:xnack-", "AMD Instinct MI300X (emulated)", 304, 64 << 10,
-     192 * kGiB, 9, 4, 2100000, 1300000},
-    {"gfx950", "gfx950:sramecc+:xnack-", "AMD Instinct MI350X (emulated)", 256, 160 << 10,
-     288 * kGiB, 9, 5, 2200000, 2000000},
-};
+constexpr size_t kMemory = 192 * kGiB;
+constexpr int kClock = 2100000, kMemoryClock = 1300000;  // kHz
 
 struct ErrorText {
   hipError_t error;
@@ -111,30 +100,31 @@ hipError_t finish(int error) {
   return static_cast<hipError_t>(error);
 }
 
-std::vector<const Model*> devices() {
-  std::vector<const Model*> found;
+std::vector<const ArchFacts*> devices() {
+  std::vector<const ArchFacts*> found;
   for (const std::string& arch : fake_hip::listed("EMULATED_HIP_DEVICES", "gfx942")) {
-    const Model* model = nullptr;
-    for (const Model& known : kModels) {
-      if (arch == known.arch) model = &known;
-    }
-    if (!model) {
-      std::fprintf(stderr, "EMULATED_HIP_DEVICES: %s; known: gfx942, gfx950\n", arch.c_str());
-      std::abort();
-    }
-    found.push_back(model);
+    found.push_back(kernels::find_arch(arch));
+    if (found.back()) continue;
+    std::fprintf(stderr, "EMULATED_HIP_DEVICES: %s; known:", arch.c_str());
+    for (const ArchFacts& known : kernels::kArchs) std::fprintf(stderr, " %s", known.name.data());
+    std::fprintf(stderr, "\n");
+    std::abort();
   }
   return found;
 }
 
-const Model* device_model(int device) {
+const ArchFacts* device_arch(int device) {
   const auto all = devices();
   return device >= 0 && device < static_cast<int>(all.size()) ? all[device] : nullptr;
 }
 
-size_t memory_of(const Model& model) {
+size_t memory() {
   const char* value = std::getenv("EMULATED_HIP_MEMORY");
-  return value ? std::strtoull(value, nullptr, 0) : model.memory;
+  return value ? std::strtoull(value, nullptr, 0) : kMemory;
+}
+
+std::string product_of(const ArchFacts& arch) {
+  return "AMD " + std::string(arch.name) + " (emulated)";
 }
 
 // The allocations' mutex is held.
@@ -186,8 +176,8 @@ void emulated_hip_end() {
 }
 
 const char* emulated_hip_arch(int device) {
-  const Model* const model = device_model(device);
-  return model ? model->arch : nullptr;
+  const ArchFacts* const arch = device_arch(device);
+  return arch ? arch->name.data() : nullptr;
 }
 
 const char* hipGetErrorName(hipError_t error) {
@@ -240,35 +230,37 @@ hipError_t hipGetDevice(int* device) {
 
 hipError_t hipSetDevice(int device) {
   ENTER();
-  if (!device_model(device)) return finish(hipErrorInvalidDevice);
+  if (!device_arch(device)) return finish(hipErrorInvalidDevice);
   current_device = device;
   return hipSuccess;
 }
 
 hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600* properties, int device) {
   ENTER();
-  const Model* const model = device_model(device);
-  if (!model) return finish(hipErrorInvalidDevice);
+  const ArchFacts* const arch = device_arch(device);
+  if (!arch) return finish(hipErrorInvalidDevice);
   hipDeviceProp_tR0600 p = {};
-  std::snprintf(p.name, sizeof(p.name), "%s", model->name);
-  std::snprintf(p.gcnArchName, sizeof(p.gcnArchName), "%s", model->full_arch);
-  p.totalGlobalMem = memory_of(*model);
+  std::snprintf(p.name, sizeof(p.name), "%s", product_of(*arch).c_str());
+  std::snprintf(p.gcnArchName, sizeof(p.gcnArchName), "%s:sramecc+:xnack-", arch->name.data());
+  p.totalGlobalMem = memory();
   p.sharedMemPerBlock = p.sharedMemPerMultiprocessor = p.maxSharedMemoryPerMultiProcessor =
-      model->lds;
+      static_cast<size_t>(arch->lds);
   p.regsPerBlock = p.regsPerMultiprocessor = 65536;
-  p.warpSize = 64;
+  p.warpSize = arch->wave_size;
   p.maxThreadsPerBlock = 1024;
   for (int axis = 0; axis < 3; ++axis) p.maxThreadsDim[axis] = 1024;
   p.maxGridSize[0] = 2147483647;
   p.maxGridSize[1] = p.maxGridSize[2] = 65535;
-  p.clockRate = model->clock_khz;
-  p.memoryClockRate = model->memory_clock_khz;
+  p.clockRate = kClock;
+  p.memoryClockRate = kMemoryClock;
   p.memoryBusWidth = 8192;
   p.l2CacheSize = 4 << 20;
   p.maxThreadsPerMultiProcessor = 2048;
-  p.multiProcessorCount = model->compute_units;
-  p.major = model->major;
-  p.minor = model->minor;
+  p.multiProcessorCount = arch->compute_units;
+  // Of gfx942: 9 and 4; the last digit is the stepping.
+  const std::string version(arch->name.substr(3, arch->name.size() - 4));
+  p.major = std::stoi(version.substr(0, version.size() - 1));
+  p.minor = std::stoi(version.substr(version.size() - 1), nullptr, 16);
   p.pciBusID = device + 1;
   p.concurrentKernels = 1;
   p.ECCEnabled = 1;
@@ -347,31 +339,31 @@ hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int
 
 hipError_t hipDeviceGet(hipDevice_t* device, int ordinal) {
   ENTER();
-  if (!device || !device_model(ordinal)) return finish(hipErrorInvalidDevice);
+  if (!device || !device_arch(ordinal)) return finish(hipErrorInvalidDevice);
   *device = ordinal;
   return hipSuccess;
 }
 
 hipError_t hipDeviceGetName(char* name, int length, hipDevice_t device) {
   ENTER();
-  const Model* const model = device_model(device);
-  if (!name || length < 1 || !model) return finish(hipErrorInvalidDevice);
-  std::snprintf(name, length, "%s", model->name);
+  const ArchFacts* const arch = device_arch(device);
+  if (!name || length < 1 || !arch) return finish(hipErrorInvalidDevice);
+  std::snprintf(name, length, "%s", product_of(*arch).c_str());
   return hipSuccess;
 }
 
 hipError_t hipDeviceGetPCIBusId(char* id, int length, int device) {
   ENTER();
-  if (!id || length < 1 || !device_model(device)) return finish(hipErrorInvalidDevice);
+  if (!id || length < 1 || !device_arch(device)) return finish(hipErrorInvalidDevice);
   std::snprintf(id, length, "0000:%02x:00.0", device + 1);
   return hipSuccess;
 }
 
 hipError_t hipDeviceTotalMem(size_t* bytes, hipDevice_t device) {
   ENTER();
-  const Model* const model = device_model(device);
-  if (!bytes || !model) return finish(hipErrorInvalidDevice);
-  *bytes = memory_of(*model);
+  const ArchFacts* const arch = device_arch(device);
+  if (!bytes || !arch) return finish(hipErrorInvalidDevice);
+  *bytes = memory();
   return hipSuccess;
 }
 
@@ -384,18 +376,18 @@ hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer) {
   ENTER();
-  if (!can || !device_model(device) || !device_model(peer)) return finish(hipErrorInvalidDevice);
+  if (!can || !device_arch(device) || !device_arch(peer)) return finish(hipErrorInvalidDevice);
   *can = 0;
   return hipSuccess;
 }
 
 hipError_t hipMemGetInfo(size_t* free, size_t* total) {
   ENTER();
-  const Model* const model = device_model(current_device);
-  if (!model) return finish(hipErrorInvalidDevice);
+  const ArchFacts* const arch = device_arch(current_device);
+  if (!arch) return finish(hipErrorInvalidDevice);
   const std::lock_guard<std::mutex> lock(allocations_mutex);
   const size_t used = memory_used(current_device);
-  *total = memory_of(*model);
+  *total = memory();
   *free = *total > used ? *total - used : 0;
   return hipSuccess;
 }
@@ -405,8 +397,8 @@ hipError_t hipMalloc(void** pointer, size_t bytes) {
   if (!pointer) return finish(hipErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return hipSuccess;
-  const Model* const model = device_model(current_device);
-  if (!model) return finish(hipErrorInvalidDevice);
+  const ArchFacts* const arch = device_arch(current_device);
+  if (!arch) return finish(hipErrorInvalidDevice);
   const size_t pages = (bytes + kPage - 1) / kPage + 2;  // and one on each side
   void* const reserved =
       mmap(nullptr, pages * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -414,7 +406,7 @@ hipError_t hipMalloc(void** pointer, size_t bytes) {
   const uint64_t address = number(reserved) + kPage;
   {
     const std::lock_guard<std::mutex> lock(allocations_mutex);
-    const size_t used = memory_used(current_device), total = memory_of(*model);
+    const size_t used = memory_used(current_device), total = memory();
     if (bytes > total || used > total - bytes) {
       munmap(reserved, pages * kPage);
       return finish(hipErrorOutOfMemory);
@@ -657,7 +649,7 @@ hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* workgroups,
   if (!workgroups || !function || threads < 1 || threads > 1024) {
     return finish(hipErrorInvalidValue);
   }
-  const size_t lds = device_model(current_device)->lds;
+  const size_t lds = device_arch(current_device)->lds;
   if (dynamic_lds > lds) return finish(hipErrorInvalidValue);
   *workgroups = 2048 / threads;
   if (dynamic_lds) *workgroups = std::min(*workgroups, static_cast<int>(lds / dynamic_lds));
