@@ -7,6 +7,9 @@
   error (errors.BarrierDivergence). With `Checks.same_barrier = False` they go on as on hardware,
   which counts arrivals, whichever instruction they come from, of the waves that have not ended.
 - Late landing: `Checks.late_landing`; see pending.py. A result used before its s_waitcnt is poison.
+- Range checks of raw buffers: `Checks.soffset` says whether soffset is COUNTED, as hardware does
+  (vector_memory.py), or LEFT_OUT. COMPARED counts it, and has a finding "soffset" for each
+  instruction where leaving it out would have put other bytes in range.
 - Races in LDS: `Checks.races`; see lds.RaceDetector. "race": no barrier between the
   instructions. "unwaited-write", "unwaited-read": a barrier, but the first access was not waited
   for before it and may still be under way (seen with late landing only). The read form is common
@@ -25,6 +28,9 @@ import zlib
 
 import numpy as np
 
+# How the range check of a raw buffer treats soffset: Checks.soffset.
+COUNTED, LEFT_OUT, COMPARED = "counted", "left out", "compared"
+
 # The first is a NaN as float32, float16 and bfloat16; the second an unsuspicious 3.0, 2.1, 3.0.
 POISONS = (0x7FF1_7FF1, 0x4040_4040)
 
@@ -36,6 +42,12 @@ class Checks:
     uninitialised: bool = True
     lds_stores: bool = True
     same_barrier: bool = True
+    soffset: str = COUNTED
+
+    def __post_init__(self) -> None:
+        rules = (COUNTED, LEFT_OUT, COMPARED)
+        if self.soffset not in rules:
+            raise ValueError(f"soffset {self.soffset!r}: use {', '.join(map(repr, rules))}")
 
     @staticmethod
     def none() -> Checks:
@@ -44,8 +56,8 @@ class Checks:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """`kind` is "race", "unwaited-read", "unwaited-write" or "uninitialised"; `opcodes` are the
-    names of the instructions that take part, sorted, each once."""
+    """`kind` is "race", "unwaited-read", "unwaited-write", "uninitialised" or "soffset"; `opcodes`
+    are the names of the instructions that take part, sorted, each once."""
 
     kind: str
     message: str

@@ -11,17 +11,27 @@ A launch is synchronous. Decoded kernels are cached by the digest of the code ob
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import hashlib
 import re
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from gfxemu import code_object, decoder, vector_memory
-from gfxemu.checks import POISONS, Checks, Comparer, ControlFlowDiffers, Finding, Observer, Recorder
+from gfxemu.checks import (
+    COMPARED,
+    POISONS,
+    Checks,
+    Comparer,
+    ControlFlowDiffers,
+    Finding,
+    Observer,
+    Recorder,
+)
 from gfxemu.code_object import CodeObject, Kernel
 from gfxemu.decoder import Program
 from gfxemu.disassembler import LlvmMc
@@ -141,7 +151,8 @@ class Device:
         start = time.process_time()
         try:
             sliced = isinstance(Schedule.parse(schedule), Sliced)
-            if in_step and sliced and not program.instrumented:
+            once = program.instrumented or checks.soffset == COMPARED
+            if in_step and sliced and not once:
                 count = self._execute_in_step(job, addresses, uninitialised)
                 if count is not None:
                     return Report(kernel.name, count, time.process_time() - start, [], True)
@@ -218,6 +229,7 @@ class Device:
             if buffer.address in uninitialised:
                 buffer.fill(poison)
         clashes: dict[tuple[int, int, str], Clash] = {}
+        decided: collections.Counter[int] = collections.Counter()
         count = 0
         with Float32Denormals() as denormals, np.errstate(all="ignore"):
             for first in range(0, len(job.workgroups), _BATCH):
@@ -227,7 +239,9 @@ class Device:
                     count += sum(w.executed for w in ended.waves) * ended.size
                     if ended.lds.races is not None:
                         clashes.update(ended.lds.races.clashes)
-        return _race_findings(job.program, list(clashes.values())), count
+                decided.update(batch.soffset_decided)
+        findings = _race_findings(job.program, list(clashes.values()))
+        return findings + _soffset_findings(job.program, decided), count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -393,6 +407,14 @@ def _race_findings(program: Program, clashes: Sequence[Clash]) -> list[Finding]:
         else:
             findings.append(_race_finding(program, kind, members))
     return findings
+
+
+def _soffset_findings(program: Program, decided: Mapping[int, int]) -> list[Finding]:
+    return [
+        _finding(program, "soffset", f"soffset decides the range check of {lanes} lanes: "
+                 f"{program.instructions[pc]!r}", {pc})
+        for pc, lanes in sorted(decided.items())
+    ]  # fmt: skip
 
 
 def _race_finding(program: Program, kind: str, clashes: list[Clash]) -> Finding:

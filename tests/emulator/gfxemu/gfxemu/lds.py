@@ -383,6 +383,29 @@ def _read(d: Decoding) -> Execute:
     return execute
 
 
+@opcodes("ds_read_b64_tr_b16")
+def _read_transposed(d: Decoding) -> Execute:
+    """gfx950: each 16 lanes read 4 rows of 16 halves, a row with 4 lanes; lane i gets column i."""
+    pc, to, offset = d.pc, d.destination(2), d.instruction.int_modifier("offset")
+    address = d.vector_range(d.operands[1], 1)
+
+    def execute(w: Wave) -> None:
+        if not w.all_lanes:
+            raise UnsupportedInstruction("a transposing read with lanes switched off")
+        _observe_address(w, pc, address)
+        if w.late:
+            land_lds_stores(w)
+        lds = w.group.lds
+        place = lds.place_of(w, pc, address, offset, 8, store=False)
+        rows = np.ascontiguousarray(lds.load(w, place, pc)).view(np.uint16)
+        columns = rows.reshape(w.size, LANES // 16, 4, 16).swapaxes(2, 3)
+        pairs = np.ascontiguousarray(columns).view(_U32).reshape(w.size, LANES, 2)
+        values = pairs.transpose(2, 0, 1)
+        deliver(w, LdsRead(place, pc, w.group.epoch, to, values, None), issue_lgkm)
+
+    return execute
+
+
 def _deliver_group(w: Wave, results: list[LdsRead]) -> None:
     """Several results that count as one operation."""
     queue: list[Pending] = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +21,13 @@ _GUARD = 1 << 20
 _FIRST_ADDRESS = 0x7E00_0000_0000
 # numpy types that move n bytes at once. complex128 only carries 16 bytes; nothing computes on it.
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
+
+
+class Update(Protocol):
+    """An operation that changes items of an array in place, as numpy's ufuncs do."""
+
+    def at(self, items: np.ndarray, indices: np.ndarray, values: np.ndarray, /) -> None:
+        """Where indices repeat, one value after the other."""
 
 
 @dataclasses.dataclass
@@ -135,7 +143,7 @@ class Memory:
                 buffer.mark_written(addresses[chosen] - np.uint64(buffer.address), size)
 
     def update(
-        self, operation: np.ufunc, addresses: np.ndarray, data: np.ndarray,
+        self, operation: Update, addresses: np.ndarray, data: np.ndarray,
         copies: np.ndarray | None = None,
     ) -> None:  # fmt: skip
         """Atomic read-modify-writes of 32-bit items, one after the other in lane order."""

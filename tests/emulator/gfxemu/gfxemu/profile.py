@@ -28,7 +28,7 @@ import numpy as np
 from gfxemu import operands
 from gfxemu.decoder import Decoding, Execute, Program
 from gfxemu.disassembler import Instruction
-from gfxemu.vector_memory import buffer_address, global_address, in_range
+from gfxemu.vector_memory import Access, buffer_address, global_address, in_range
 from gfxemu.wave import DIVERGED, LANES, Wave
 
 Array = np.ndarray
@@ -42,9 +42,9 @@ _HALF = [*range(4), *range(20, 24), *range(4, 8), *range(16, 20),
 _READ_16 = np.array(_HALF + [lane + 32 for lane in _HALF])
 _IN_ORDER = np.arange(LANES)
 _DS = re.compile(r"ds_(read|write)(2?)(?:st64)?_[bui](\d+)")
-_GLOBAL = re.compile(r"(buffer|global|flat)_(load|store|atomic)_(?:add_)?([a-z]+\d*)")
+_GLOBAL = re.compile(r"(buffer|global|flat)_(load|store|atomic)_([a-z]+\d*)")
 _BYTES = {"ubyte": 1, "sbyte": 1, "byte": 1, "ushort": 2, "sshort": 2, "short": 2, "dword": 4,
-          "dwordx2": 8, "dwordx3": 12, "dwordx4": 16, "f32": 4}  # fmt: skip
+          "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}  # fmt: skip
 _CLASSES = (
     ("mfma", r"v_mfma"),
     ("accumulator move", r"v_accvgpr"),
@@ -159,11 +159,12 @@ class Profile:
         return probe
 
     def _global_probe(self, d: Decoding, space: str, direction: str, kind: str) -> Probe:
-        size, use = _BYTES[kind], self.memory[direction]
+        size = 4 if direction == "atomic" else _BYTES[kind]
+        use = self.memory[direction]
         own = self.opcodes.setdefault(d.name, Use())
         store = direction != "load"
         if space == "buffer":
-            where = buffer_address(d, 0 if d.instruction.flag("lds") else 1)
+            where = buffer_address(d, 0 if d.instruction.flag("lds") else 1, Access(size, 1))
 
             def active(w: Wave) -> tuple[Array, Array]:
                 addresses, offsets, records = where.resolve(w)

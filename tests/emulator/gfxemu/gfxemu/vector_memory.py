@@ -1,10 +1,12 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Vector memory: buffer, global, flat and scratch instructions (CDNA3 ISA, "Vector Memory").
 
-Raw buffers only (stride 0): each 32-bit component is checked by itself, `offset + 4 * i + size <=
-num_records` with offset = voffset + inst_offset, not wrapped and without soffset. Components out
-of range read as zero and are not written. An access that the check lets pass must lie in a
-registered buffer; an access that the descriptor allows but no allocation backs is a MemoryFault.
+Raw buffers: each 32-bit component is checked by itself, `offset + 4 * i + size <= num_records` with
+offset = voffset + inst_offset, a sum of 32 bits, + soffset, not wrapped any more; README.md ("Range
+checks of buffers") has the sources. Indexed buffers (idxen): `index < num_records` alone decides,
+for all components. Components out of range read as zero and are not written. An access that the
+check lets pass must lie in a registered buffer; an access that the descriptor allows but no
+allocation backs is a MemoryFault.
 
 gfx90a reaches its scratch through a buffer, whose descriptor is SCRATCH. An access there may begin
 at any byte: a lane's bytes follow each other.
@@ -18,9 +20,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from gfxemu.checks import COMPARED, LEFT_OUT
 from gfxemu.decoder import Decoding, Execute, opcodes
 from gfxemu.errors import MemoryFault, UnsupportedInstruction
-from gfxemu.memory import WORDS
+from gfxemu.memory import WORDS, Update
 from gfxemu.operands import Operand, scalar32, scalar64, to_lanes32, to_lanes64
 from gfxemu.pending import (
     RETIRED,
@@ -33,6 +36,7 @@ from gfxemu.pending import (
     issue_vector_memory,
 )
 from gfxemu.scalars import Scalar
+from gfxemu.vector_float import to_bfloat16
 from gfxemu.wave import LANES, M0, LaneMask, Wave
 
 Array = np.ndarray
@@ -183,6 +187,8 @@ def _observe(
 # Words of a descriptor: the lane's own memory, by a stride and add_tid that no other buffer here
 # has.
 SCRATCH = (0, 1 << 31 | 1 << 16, 0, 1 << 23)
+_SWIZZLE, _ADD_TID = 0xC000_0000, 1 << 23  # bits of its second and its last word
+_INDEX_UNIT = _U64(16)  # no access is wider
 
 
 def _scratch_bytes(w: Wave, offsets: Array, size: int) -> Iterator[tuple[tuple[Array, ...], Array]]:
@@ -214,7 +220,10 @@ def _store_scratch(w: Wave, access: Access, offsets: Array, registers: Array) ->
 
 @dataclasses.dataclass(frozen=True)
 class _BufferAddress:
+    pc: int
+    access: Access
     resource: int
+    vindex: int | None
     voffset: int | None
     soffset: Callable[[Wave], Scalar]
     immediate: int
@@ -226,37 +235,76 @@ class _BufferAddress:
         """
         s = self.resource
         low, high, size, flags = words = [w.read32(s + i) for i in range(4)]
-        if _structured(high, flags):
-            if all(np.all(word == wanted) for word, wanted in zip(words, SCRATCH, strict=True)):
-                offsets = to_lanes64(self.soffset(w)) + _U64(self.immediate)
-                if self.voffset is not None:
-                    offsets = w.v[self.voffset] + offsets
-                return offsets, offsets, None
-            raise UnsupportedInstruction("structured buffers (stride, add_tid) are not implemented")
-        base = low | (high & 0xFFFF) << (32 if type(high) is int else _U64(32))
+        soffset = self.soffset(w)
         offsets = _U64(self.immediate)
         if self.voffset is not None:
-            offsets = w.v[self.voffset] + offsets
-        start = to_lanes64(base + self.soffset(w))
-        return start + offsets, offsets, size if type(size) is int else to_lanes64(size)
+            offsets = (w.v[self.voffset] + _U32(self.immediate)).astype(_U64)
+        if _is_swizzled(high, flags):
+            if all(np.all(word == wanted) for word, wanted in zip(words, SCRATCH, strict=True)):
+                offsets = to_lanes64(soffset) + offsets
+                return offsets, offsets, None
+            raise UnsupportedInstruction("swizzled buffers, and add_tid, are not implemented")
+        start = low | (high & 0xFFFF) << (32 if type(high) is int else _U64(32))
+        addresses = to_lanes64(start + soffset) + offsets
+        records = size if type(size) is int else to_lanes64(size)
+        if self.vindex is not None:
+            return self._indexed(w, addresses, high, records)
+        if type(soffset) is not int or soffset:
+            offsets = self._checked(w, offsets, to_lanes64(soffset), records)
+        return addresses, offsets, records
+
+    def _indexed(
+        self, w: Wave, addresses: Array, high: Scalar, records: Scalar | Array
+    ) -> tuple[Array, Array, Scalar | Array]:
+        """Adds the index in strides. The check sees it in units that hold any access whole."""
+        stride = to_lanes64(high) >> _U64(16) & _U64(0x3FFF)
+        if not stride.all():
+            raise UnsupportedInstruction("an index into a buffer without a stride")
+        index = w.v[self.vindex].astype(_U64)
+        records = records << 4 if type(records) is int else records * _INDEX_UNIT
+        return addresses + index * stride, index * _INDEX_UNIT, records
+
+    def _checked(self, w: Wave, offsets: Array, soffset: Array, records: Scalar | Array) -> Array:
+        """The offsets that the range check sees, by the launch's rule (Checks.soffset)."""
+        rule = w.group.checks.soffset
+        if rule == LEFT_OUT:
+            return offsets
+        counted = offsets + soffset
+        if rule == COMPARED:
+            differs = self._components(offsets, records) != self._components(counted, records)
+            lanes = int(np.count_nonzero(differs & w.lanes))
+            if lanes:
+                decided = w.group.soffset_decided
+                decided[self.pc] = decided.get(self.pc, 0) + lanes
+        return counted
+
+    def _components(self, offsets: Array, records: Scalar | Array) -> Array:
+        """How many components are in range."""
+        left = np.where(offsets < records, records - offsets, _U64(0))
+        return np.minimum(left, _U64(self.access.total)) // _U64(self.access.size)
 
 
-def _structured(high: Scalar, flags: Scalar) -> bool:
+def _is_swizzled(high: Scalar, flags: Scalar) -> bool:
     if type(high) is int and type(flags) is int:
-        return bool(high & 0x3FFF_0000 or flags & 0x80_0000)
-    return bool(np.any(high & 0x3FFF_0000) or np.any(flags & 0x80_0000))
+        return bool(high & _SWIZZLE or flags & _ADD_TID)
+    return bool(np.any(high & _SWIZZLE) or np.any(flags & _ADD_TID))
 
 
-def buffer_address(d: Decoding, first: int) -> _BufferAddress:
-    """Operands from position `first`: vaddr (or off), resource, soffset."""
+def buffer_address(d: Decoding, first: int, access: Access) -> _BufferAddress:
+    """Operands from position `first`: vaddr (or off), resource, soffset. With an index and an
+    offset, vaddr is both."""
     instruction = d.instruction
-    if instruction.flag("idxen"):
-        raise UnsupportedInstruction(f"idxen is not implemented: {instruction!r}")
-    offen = instruction.flag("offen")
+    idxen, offen = instruction.flag("idxen"), instruction.flag("offen")
     vaddr, resource, soffset = d.operands[first : first + 3]
-    voffset = d.vector_range(vaddr, 1) if offen else None
+    register = d.vector_range(vaddr, idxen + offen) if idxen or offen else 0
     return _BufferAddress(
-        resource.index, voffset, scalar32(soffset), instruction.int_modifier("offset")
+        pc=d.pc,
+        access=access,
+        resource=resource.index,
+        vindex=register if idxen else None,
+        voffset=register + idxen if offen else None,
+        soffset=scalar32(soffset),
+        immediate=instruction.int_modifier("offset"),
     )
 
 
@@ -285,7 +333,7 @@ def _buffer_load(d: Decoding) -> Execute:
     if d.instruction.flag("lds"):
         return _buffer_load_to_lds(d, access)
     to = d.destination(access.registers)
-    where, pc, bits = buffer_address(d, 1), d.pc, access.bits
+    where, pc, bits = buffer_address(d, 1, access), d.pc, access.bits
 
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
@@ -310,10 +358,12 @@ def _buffer_load(d: Decoding) -> Execute:
 
 
 def _buffer_load_to_lds(d: Decoding, access: Access) -> Execute:
-    """LDS address: M0[15:0] + inst_offset + lane * bytes. Lanes out of range write zeros."""
+    """LDS address: M0 + inst_offset + lane * bytes, of M0 as many bits as the arch's LDS needs.
+    Lanes out of range write zeros."""
     if access.total not in (4, 16):
         raise UnsupportedInstruction(f"loads of {access.total} bytes to LDS: {d.instruction!r}")
-    where, pc = buffer_address(d, 0), d.pc
+    where, pc = buffer_address(d, 0, access), d.pc
+    base_bits = 0x3_FFFC if d.arch == "gfx950" else 0xFFFC
     lane_offsets = _LANE * _U64(access.total) + _U64(where.immediate)
 
     def execute(w: Wave) -> None:
@@ -322,7 +372,7 @@ def _buffer_load_to_lds(d: Decoding, access: Access) -> Execute:
         _observe(w, pc, addresses, valid)
         values = _load_items(w, access, addresses, valid)
         items = access.to_items(values)
-        to = to_lanes64(w.read32(M0) & 0xFFFC) + lane_offsets
+        to = to_lanes64(w.read32(M0) & base_bits) + lane_offsets
         to = np.broadcast_to(to.astype(_U32), (w.size, LANES))
         place = w.group.lds.place(to, access.total, w.active, store=True)
         store = LdsStore(place, items, pc, w.group.epoch)
@@ -339,7 +389,7 @@ def _buffer_load_to_lds(d: Decoding, access: Access) -> Execute:
 def _buffer_store(d: Decoding) -> Execute:
     access = _access(d)
     data = d.vector_range(d.operands[0], access.registers)
-    where, pc = buffer_address(d, 1), d.pc
+    where, pc = buffer_address(d, 1, access), d.pc
 
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
@@ -363,22 +413,61 @@ def _buffer_store(d: Decoding) -> Execute:
     return execute
 
 
-@opcodes("buffer_atomic_add_f32")
+@dataclasses.dataclass(frozen=True)
+class _PackedAdd:
+    """Sums of both halves of dwords, as numpy's ufuncs have it: one lane after the other."""
+
+    add: Callable[[Array, Array], Array]  # of uint16 encodings
+
+    def at(self, dwords: Array, indices: Array, values: Array) -> None:
+        index, halves = indices.astype(np.int64), values[..., None].view(np.uint16)
+        memory = dwords[..., None].view(np.uint16)
+        while index.size:
+            # Different dwords at once; of lanes that share one the first, the others next time.
+            _, first = np.unique(index, return_index=True)
+            memory[index[first]] = self.add(memory[index[first]], halves[first])
+            index, halves = np.delete(index, first), np.delete(halves, first, axis=0)
+
+
+def _add_float16(a: Array, b: Array) -> Array:
+    return (a.view(np.float16) + b.view(np.float16)).view(np.uint16)
+
+
+def _add_bfloat16(a: Array, b: Array) -> Array:
+    x, y = ((half.astype(_U32) << _U32(16)).view(np.float32) for half in (a, b))
+    return to_bfloat16(x + y).astype(np.uint16)
+
+
+# The operation of an atomic and how it sees its operand.
+_ATOMICS: dict[str, tuple[Update, type]] = {
+    "add_f32": (np.add, np.float32),
+    "pk_add_f16": (_PackedAdd(_add_float16), np.uint32),
+    "pk_add_bf16": (_PackedAdd(_add_bfloat16), np.uint32),
+    "umax": (np.maximum, np.uint32),
+}
+
+
+def _operation(d: Decoding) -> tuple[Update, type]:
+    return _ATOMICS[d.name.partition("_atomic_")[2]]
+
+
+@opcodes(*(f"buffer_atomic_{n}" for n in _ATOMICS if n != "umax"))
 def _buffer_atomic(d: Decoding) -> Execute:
+    operation, kind = _operation(d)
     access, data = _atomic(d), d.vector_range(d.operands[0], 1)
-    where, pc = buffer_address(d, 1), d.pc
+    where, pc = buffer_address(d, 1, access), d.pc
 
     def execute(w: Wave) -> None:
         addresses, offsets, records = where.resolve(w)
         valid = in_range(w, offsets, records, 4)
         _observe(w, pc, addresses, valid, access, data)
-        _update(w, np.add, addresses, valid, w.f[data])
+        _update(w, operation, addresses, valid, w.v[data].view(kind))
 
     return execute
 
 
 def _update(
-    w: Wave, operation: np.ufunc, addresses: Array, valid: LaneMask | None, data: Array
+    w: Wave, operation: Update, addresses: Array, valid: LaneMask | None, data: Array
 ) -> None:
     chosen = np.ones((w.size, LANES), bool) if valid is None else valid
     if chosen.any():
@@ -458,15 +547,9 @@ def _global_store(d: Decoding) -> Execute:
     return execute
 
 
-_ATOMICS: dict[str, np.ufunc] = {
-    "global_atomic_add_f32": np.add,
-    "global_atomic_umax": np.maximum,
-}
-
-
-@opcodes(*_ATOMICS)
+@opcodes(*(f"global_atomic_{n}" for n in _ATOMICS))
 def _global_atomic(d: Decoding) -> Execute:
-    operation, is_float = _ATOMICS[d.name], d.name.endswith("f32")
+    operation, kind = _operation(d)
     address = global_address(d, d.operands[0], _saddr(d))
     access, data, pc = _atomic(d), d.vector_range(d.operands[1], 1), d.pc
 
@@ -474,7 +557,7 @@ def _global_atomic(d: Decoding) -> Execute:
         addresses = address(w)
         lanes = w.active
         _observe(w, pc, addresses, lanes, access, data)
-        _update(w, operation, addresses, lanes, w.f[data] if is_float else w.v[data])
+        _update(w, operation, addresses, lanes, w.v[data].view(kind))
 
     return execute
 

@@ -83,6 +83,8 @@ class WorkgroupBatch:
         self.waves: list[Wave] = []
         self.states: list[int] = []
         self.epoch = 0  # barriers passed
+        # Instruction -> in how many lanes soffset has decided its range check (COMPARED).
+        self.soffset_decided: dict[int, int] = {}
 
     def add_wave(self, wave: Wave) -> None:
         self.waves.append(wave)
@@ -94,6 +96,7 @@ class WorkgroupBatch:
                              self.denormals, self.observer, self.checks, self.image)  # fmt: skip
         new.waves = [w.select(new, chosen) for w in self.waves]
         new.states, new.epoch = list(self.states), self.epoch
+        new.soffset_decided = self.soffset_decided
         return new
 
     def describe(self, pc: int) -> str:

@@ -59,11 +59,11 @@ ROTATE = (
 
 
 @functools.cache
-def program(lines: tuple[str, ...]) -> Program:
-    Device("gfx942", LlvmMc.from_environment())  # registers the opcodes
+def program(lines: tuple[str, ...], arch: str = "gfx942") -> Program:
+    Device(arch, LlvmMc.from_environment())  # registers the opcodes
     tool = LlvmMc.from_environment()
-    code = tool.assemble(lines, "gfx942")
-    return decode(tool.disassemble(code, "gfx942"), "gfx942", VGPRS, VGPRS)
+    code = tool.assemble(lines, arch)
+    return decode(tool.disassemble(code, arch), arch, VGPRS, VGPRS)
 
 
 def without(lines: Sequence[str], removed: str) -> tuple[str, ...]:
@@ -81,8 +81,9 @@ class Launch:
 
     def __init__(self, lines: Sequence[str], *, workgroups: int = 3, schedule: str = "sliced:2",
                  checks: Checks | None = None, uninitialised_input: bool = False,
-                 limit: int = 10_000, block: int = _BLOCK, in_step: bool = True):  # fmt: skip
-        device = Device("gfx942", LlvmMc.from_environment())
+                 limit: int = 10_000, block: int = _BLOCK, in_step: bool = True,
+                 arch: str = "gfx942"):  # fmt: skip
+        device = Device(arch, LlvmMc.from_environment())
         count = workgroups * _BLOCK
         self.input = np.arange(1000, 1000 + count, dtype=np.uint32)
         self.output = np.zeros(count, np.uint32)
@@ -92,7 +93,7 @@ class Launch:
         ]
         uninitialised = [addresses[1], *([addresses[0]] if uninitialised_input else [])]
         self.report: Report = device.launch(
-            Kernel("text", DESCRIPTOR, b"", {}), program(tuple(lines)),
+            Kernel("text", DESCRIPTOR, b"", {}), program(tuple(lines), arch),
             grid=(workgroups, 1, 1), block=(block, 1, 1),
             kernarg=np.array(addresses, np.uint64).tobytes(), schedule=schedule,
             checks=checks or Checks(), uninitialised=uninitialised, instruction_limit=limit,

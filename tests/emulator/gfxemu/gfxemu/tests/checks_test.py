@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gfxemu import Checks
-from gfxemu.checks import POISONS
+from gfxemu.checks import COMPARED, LEFT_OUT, POISONS
 from gfxemu.errors import BarrierDivergence, MemoryFault, Timeout
 from gfxemu.tests.assembly import EPILOGUE, PROLOGUE, ROTATE, Launch, replaced, without
 
@@ -236,6 +236,32 @@ def test_lds_stores_out_of_bounds_can_be_dropped() -> None:
             replaced(ROTATE, "ds_read_b32 v4, v3", "ds_read_b64 v[4:5], v3 offset:4"),
             checks=dropping,
         )
+
+
+# Range checks.
+
+
+@pytest.mark.parametrize(("soffset", "lanes"), [("0", 0), ("0x20", 8)])
+def test_where_soffset_decides(soffset: str, lanes: int) -> None:
+    """Work-items whose dword is among the last of the buffer, in each of two workgroups."""
+    lines = (
+        *PROLOGUE,
+        *("s_mov_b32 s24, s4", "s_mov_b32 s25, s5", "s_mov_b32 s26, 0x200"),
+        "s_mov_b32 s27, 0x20000",
+        f"buffer_load_dword v4, v1, s[24:27], {soffset} offen",
+        "s_waitcnt vmcnt(0)",
+        *EPILOGUE,
+    )
+    compared = Launch(lines, workgroups=2, checks=Checks(soffset=COMPARED))
+    counted = Launch(lines, workgroups=2)
+    left_out = Launch(lines, workgroups=2, checks=Checks(soffset=LEFT_OUT))
+    assert compared.kinds == (["soffset"] if lanes else [])
+    for finding in compared.report.findings:
+        assert f"decides the range check of {2 * lanes} lanes" in finding.message
+        assert finding.signature == "soffset: buffer_load_dword"
+    assert not counted.kinds and not left_out.kinds
+    assert np.array_equal(counted.output, compared.output)
+    assert np.count_nonzero(counted.output != left_out.output) == 2 * lanes
 
 
 # Barriers and loops.

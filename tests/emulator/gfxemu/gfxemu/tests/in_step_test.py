@@ -25,6 +25,12 @@ _TERNARY = ("v_fma_f32", "v_add3_u32", "v_lshl_add_u32", "v_perm_b32", "v_bfe_u3
             "v_max3_f32", "v_alignbit_b32")  # fmt: skip
 _SCALAR = ("s_add_u32", "s_sub_i32", "s_and_b32", "s_xor_b32", "s_mul_i32", "s_lshl_b32",
            "s_lshr_b32", "s_max_u32", "s_bfe_u32", "s_mul_hi_u32", "s_cselect_b32")  # fmt: skip
+# Of the workgroup's input: a raw buffer of 896 bytes, and one of 200 dwords with an index.
+_DESCRIPTORS = (
+    "s_mov_b32 s24, s4", "s_mov_b32 s25, s5", "s_mov_b32 s26, 0x380", "s_mov_b32 s27, 0x20000",
+    "s_mov_b32 s28, s4", "s_or_b32 s29, s5, 0x40000", "s_mov_b32 s30, 200",
+    "s_mov_b32 s31, 0x20000",
+)  # fmt: skip
 _ONE_DWORD = "v_xor_b32_e32 v8, v9, v8"
 
 
@@ -34,7 +40,8 @@ class _Kernel:
     def __init__(self, seed: int):
         self._random = random.Random(seed)
         self._careless = seed % 3 == 0
-        self.lines = [*PROLOGUE, "s_mov_b32 s15, s2", "v_readfirstlane_b32 s14, v0"]
+        self._sums = seed % 2 == 1  # changes its input, which others read by buffers
+        self.lines = [*PROLOGUE, *_DESCRIPTORS, "s_mov_b32 s15, s2", "v_readfirstlane_b32 s14, v0"]
         self.lines += [f"s_mov_b32 s{i}, {self._constant()}" for i in range(10, 14)]
         self.lines += [f"v_mul_u32_u24 v{i}, {3 * i + 1}, v2" for i in _VECTORS]
         for _ in range(self._random.randint(6, 14)):
@@ -129,6 +136,23 @@ class _Kernel:
         yield f"s_load_dword s12, s[0:1], {self._random.choice(('0x0', '0x8'))}"
         yield from self._wait()
 
+    def _buffers(self) -> Iterator[str]:
+        """What is in range is in bounds, also with any soffset in the raw buffer."""
+        soffset = self._random.choice(("0", "s15", "s14", "s13", "0x80"))
+        at = self._random.choice((0, 4, 60))
+        if self._sums:
+            kind = self._random.choice(("add_f32", "pk_add_f16", "pk_add_bf16"))
+            yield self._random.choice((
+                f"global_atomic_{kind} v1, {self._vector()}, s[4:5]",
+                f"buffer_atomic_add_f32 {self._vector()}, v1, s[24:27], 0 offen",
+                f"buffer_atomic_pk_add_f16 {self._vector()}, v0, s[28:31], 0 idxen",
+            ))  # fmt: skip
+        elif self._random.random() < 0.5:
+            yield f"buffer_load_dword {self._vector()}, v1, s[24:27], {soffset} offen offset:{at}"
+        else:
+            yield f"buffer_load_dword {self._vector()}, v0, s[28:31], s2 idxen offset:{at}"
+        yield from self._wait()
+
     def _lanes(self) -> Iterator[str]:
         lane = self._random.choice(("s14", "s15", "3"))
         yield f"v_readlane_b32 s11, {self._vector()}, {lane}"
@@ -146,7 +170,7 @@ class _Kernel:
         return self._random.choice((
             self._arithmetic, self._arithmetic, self._masked, self._masked, self._branch,
             self._own_slot, self._exchange, self._same_value, self._loads, self._lanes,
-            self._unwritten,
+            self._buffers, self._buffers, self._unwritten,
         ))()  # fmt: skip
 
 
@@ -345,6 +369,21 @@ def test_races_between_different_barriers_are_found() -> None:
             checks = Checks(same_barrier=False, uninitialised=False)
             outcome, _ = _outcome(lines, in_step, checks=checks)
             assert any(f.startswith("race") for f in outcome.findings), outcome
+
+
+def test_a_transposing_read() -> None:
+    """Each wave transposes another's halves."""
+    lines = [*PROLOGUE, "v_mul_u32_u24 v3, 0x10001, v2", "ds_write_b32 v1, v3",
+             "s_waitcnt lgkmcnt(0)", "s_barrier", "v_lshlrev_b32 v3, 3, v0",
+             "v_and_b32 v3, 0x3f8, v3", "ds_read_b64_tr_b16 v[8:9], v3",
+             "s_waitcnt lgkmcnt(0)", "v_xor_b32 v4, v8, v9", *EPILOGUE]  # fmt: skip
+    careful, _ = _outcome(lines, False, arch="gfx950")
+    assert _outcome(lines, True, arch="gfx950") == (careful, True)
+    assert not careful.error and not careful.findings
+    unwaited = without(lines, "s_barrier")
+    careful, _ = _outcome(list(unwaited), False, arch="gfx950")
+    assert any("ds_read_b64_tr_b16" in f for f in careful.findings)
+    assert _outcome(list(unwaited), True, arch="gfx950") == (careful, False)
 
 
 def test_waves_that_have_ended_do_not_count() -> None:

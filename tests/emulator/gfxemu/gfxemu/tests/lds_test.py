@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gfxemu.errors import MemoryFault
+from gfxemu.errors import MemoryFault, UnsupportedInstruction
 from gfxemu.pending import wait_lgkm
 from gfxemu.tests.bench import (
     LANES,
@@ -75,7 +75,12 @@ _PERMUTES = ["ds_bpermute_b32 v10, v1, v2 offset:8", "ds_permute_b32 v10, v1, v2
 BENCH = Bench([*map(_line, _READS + _READS2 + _WRITES + _WRITES2), *_PERMUTES,
                *(f"ds_swizzle_b32 v10, v2 offset:{offset}" for offset in _SWIZZLES),
                _line("ds_read2_b64").replace("v[10:13]", "v[20:23]")])  # fmt: skip
-TESTED = BENCH.names
+_TRANSPOSED = "ds_read_b64_tr_b16 v[10:11], v1 offset:16"
+BENCH_950 = Bench([_TRANSPOSED], "gfx950")
+
+
+def TESTED() -> set[str]:
+    return BENCH.names() | BENCH_950.names()
 
 
 def _fill(wave: Wave) -> list[bytearray]:
@@ -129,6 +134,30 @@ def test_read(name: str, exec_mask: int) -> None:
             data = content[lane // LANES]
             wanted = _expected_read(name, data, addresses[lane], old) if on else old
             assert result[lane] == wanted, (lane, unaligned)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_transposing_read(late: bool) -> None:
+    """Of each 16 lanes, four hold the addresses of a row's quarters; lane i gets halves i."""
+    wave = make_wave(late=late)
+    content = _fill(wave)
+    addresses = [8 * (i * 11 % LANES) + 512 * (i // LANES) for i in range(TOTAL)]
+    set_vector(wave, 1, addresses)
+    BENCH_950.run(_TRANSPOSED, wave)
+    if late:
+        assert get_vector(wave, 10, 64) == [POISON << 32 | POISON] * TOTAL
+        wait_lgkm(wave, 0)
+    for lane, value in enumerate(get_vector(wave, 10, 64)):
+        first, column = lane // 16 * 16, lane % 16
+        for row in range(4):
+            at = addresses[first + 4 * row + column // 4] + 16 + 2 * (column % 4)
+            wanted = int.from_bytes(content[lane // LANES][at : at + 2], "little")
+            assert value >> 16 * row & 0xFFFF == wanted
+
+
+def test_a_transposing_read_needs_all_lanes() -> None:
+    with pytest.raises(UnsupportedInstruction, match="switched off"):
+        BENCH_950.run(_TRANSPOSED, make_wave(MASKS[1]))
 
 
 @pytest.mark.parametrize("exec_mask", MASKS)

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import random
 import struct
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from gfxemu.checks import COMPARED, COUNTED, LEFT_OUT, Checks
 from gfxemu.errors import MemoryFault, UnsupportedInstruction
+from gfxemu.lds import Lds
 from gfxemu.memory import Memory
 from gfxemu.pending import wait_lgkm, wait_vector_memory
 from gfxemu.tests import exact
@@ -23,7 +27,7 @@ from gfxemu.tests.bench import (
     make_wave,
     set_vector,
 )
-from gfxemu.tests.exact import EDGE_U32, F32, M32, signed
+from gfxemu.tests.exact import BF16, EDGE_F16, EDGE_F32, EDGE_U32, F16, F32, M32, signed
 from gfxemu.vector_memory import SCRATCH
 from gfxemu.wave import M0, Wave
 
@@ -103,9 +107,14 @@ _SMEM = [
     for o in ("0x10", "s5")
 ]
 _ATOMICS = [
-    "buffer_atomic_add_f32 v10, v1, s[8:11], s5 offen offset:20",
-    "global_atomic_add_f32 v1, v10, s[6:7] offset:16",
+    line
+    for kind in ("add_f32", "pk_add_f16", "pk_add_bf16")
+    for line in (
+        f"buffer_atomic_{kind} v10, v1, s[8:11], s5 offen offset:20",
+        f"global_atomic_{kind} v1, v10, s[6:7] offset:16",
+    )
 ]
+_ATOMICS_950 = [line for line in _ATOMICS if line.startswith("buffer_atomic_pk_add_bf16")]
 _UNSIGNED_MAXIMUM = "global_atomic_umax v1, v10, s[6:7] offset:16"
 _TO_LDS = ["buffer_load_dword v1, s[8:11], s5 offen offset:20 lds"]
 _TO_LDS_950 = [
@@ -114,20 +123,31 @@ _TO_LDS_950 = [
 ]
 _ODD = [
     "buffer_load_dword v10, off, s[8:11], 0 offset:4",
-    "buffer_load_dword v10, v1, s[8:11], 0 idxen",
     "buffer_load_dword v10, v1, s[8:11], 0 offen",
 ]
+# The index in v1, or index and offset in v[2:3].
+_INDEXED = [
+    ("load", "dword", "buffer_load_dword v10, v1, s[8:11], s5 idxen offset:8"),
+    ("load", "dwordx4", "buffer_load_dwordx4 v[10:13], v[2:3], s[8:11], s5 idxen offen offset:8"),
+    ("load", "ushort", "buffer_load_ushort v10, v[2:3], s[8:11], s5 idxen offen offset:8"),
+    ("store", "dword", "buffer_store_dword v10, v[2:3], s[8:11], s5 idxen offen offset:8"),
+    ("store", "dwordx4", "buffer_store_dwordx4 v[10:13], v1, s[8:11], s5 idxen offset:8"),
+]
+_INDEXED_ATOMIC = "buffer_atomic_add_f32 v10, v1, s[8:11], s5 idxen offset:8"
+_INDEXED_TO_LDS = "buffer_load_dword v1, s[8:11], s5 idxen offset:8 lds"
 BENCH = Bench(
     [a[4] for a in _ALL]
     + [_buffer_line("load", t, r[0]) for t, r in _LOADS.items()]
     + [_buffer_line("store", t, r[0]) for t, r in _STORES.items()]
     + _SMEM
-    + _ATOMICS
+    + [line for line in _ATOMICS if line not in _ATOMICS_950]
     + [_UNSIGNED_MAXIMUM]
     + _TO_LDS
-    + [_ODD[0], _ODD[2]]
+    + _ODD
+    + [line for _, _, line in _INDEXED]
+    + [_INDEXED_ATOMIC, _INDEXED_TO_LDS]
 )
-BENCH_950 = Bench(_TO_LDS_950[:1], "gfx950")
+BENCH_950 = Bench([_TO_LDS_950[0], *_ATOMICS_950], "gfx950")
 
 
 def _scratch_buffer_lines(kind: str, text: str, size: int) -> list[tuple[str, str]]:
@@ -339,7 +359,7 @@ def test_buffer_per_workgroup_descriptors() -> None:
     setup.wave.write32(10, np.array([64, 200], np.uint64))
     setup.wave.write32(11, 0x00020000)
     set_vector(setup.wave, 1, [4 * (i % LANES) for i in range(TOTAL)])
-    BENCH.run(_ODD[2], setup.wave)
+    BENCH.run(_ODD[1], setup.wave)
     for lane, value in enumerate(get_vector(setup.wave, 10)):
         group, offset = divmod(lane, LANES)
         at = 1024 * group + 4 * offset
@@ -349,14 +369,165 @@ def test_buffer_per_workgroup_descriptors() -> None:
     assert get_vector(setup.wave, 10)[0] == int.from_bytes(setup.bytes[4:8], "little")
 
 
-def test_structured_buffers_are_refused() -> None:
-    with pytest.raises(UnsupportedInstruction, match="idxen"):
-        Bench([_ODD[1]]).program()
+@pytest.mark.parametrize(("high", "flags"), [(1 << 31, 0), (1 << 30, 0), (0, 1 << 23)])
+def test_swizzled_buffers_are_refused(high: int, flags: int) -> None:
+    setup = _Setup(MASKS[0])
+    _resource(setup, 64, 0)
+    setup.wave.write32(9, setup.base >> 32 | 16 << 16 | high)
+    setup.wave.write32(11, 0x00020000 | flags)
+    with pytest.raises(UnsupportedInstruction, match="swizzled"):
+        BENCH.run(_ODD[1], setup.wave)
+
+
+def test_an_index_without_a_stride_is_refused() -> None:
+    setup = _Setup(MASKS[0])
+    _resource(setup, 64, 0)
+    with pytest.raises(UnsupportedInstruction, match="without a stride"):
+        BENCH.run(_INDEXED[0][2], setup.wave)
+
+
+# soffset in the range check.
+
+
+@pytest.mark.parametrize("exec_mask", MASKS)
+@pytest.mark.parametrize("rule", [COUNTED, LEFT_OUT, COMPARED])
+@pytest.mark.parametrize("soffset", [0, 4, 100, [40, 8]])
+@pytest.mark.parametrize("text", ["ubyte", "dword", "dwordx4"])
+def test_soffset_in_the_range_check(
+    text: str, soffset: int | list[int], rule: str, exec_mask: int
+) -> None:
+    """Byte i of a component is at base + soffset + voffset + 20 in any case."""
+    size, records = _LOADS[text][0], 256
+    part = min(size, 4)
+    setup = _Setup(exec_mask)
+    setup.wave.group.checks = Checks(soffset=rule)
+    both = soffset if isinstance(soffset, list) else [soffset] * 2
+    _resource(setup, records, 0)
+    setup.wave.write32(5, soffset if isinstance(soffset, int) else np.array(soffset, np.uint64))
+    offsets = [204 + 4 * (i % 13) for i in range(TOTAL)]
+    set_vector(setup.wave, 1, [o - 20 for o in offsets])
+    bits = 32 * -(-size // 4)
+    set_vector(setup.wave, 10, [_old(size)] * TOTAL, bits)
+    BENCH.run(_buffer_line("load", text, size), setup.wave)
+    decided = 0
+    for lane, value in enumerate(get_vector(setup.wave, 10, bits)):
+        if not setup.on[lane]:
+            assert value == _old(size)
+            continue
+        s, wanted = both[lane // LANES], 0
+        parts = range(offsets[lane], offsets[lane] + size, part)
+        counted = [at for at in parts if at + s + part <= records]
+        left_out = [at for at in parts if at + part <= records]
+        decided += counted != left_out
+        for at in left_out if rule == LEFT_OUT else counted:
+            raw = int.from_bytes(setup.bytes[at + s : at + s + part], "little")
+            wanted |= raw << 8 * (at - offsets[lane])
+        assert value == wanted, lane
+    told = sum(setup.wave.group.soffset_decided.values())
+    assert told == (decided if rule == COMPARED else 0)
+    assert (decided > 0) == (soffset != 0)
+
+
+def test_the_offsets_of_an_instruction_wrap_without_soffset() -> None:
+    """voffset + inst_offset has 32 bits; soffset is added to that in full width."""
+    setup = _Setup(MASKS[0])
+    _resource(setup, 256, 8)
+    set_vector(setup.wave, 1, [M32 - 19 if i % 2 else M32 - 23 for i in range(TOTAL)])
+    BENCH.run(_buffer_line("load", "dword", 4), setup.wave)
+    word = int.from_bytes(setup.bytes[8:12], "little")
+    assert get_vector(setup.wave, 10) == [word if i % 2 else 0 for i in range(TOTAL)]
+
+
+def test_a_store_beyond_the_end_by_its_soffset() -> None:
+    """Is dropped; by the other rule it lands behind what the descriptor says."""
+    for rule in (COUNTED, LEFT_OUT):
+        setup = _Setup(MASKS[0])
+        setup.wave.group.checks = Checks(soffset=rule)
+        _resource(setup, 256, 64)
+        set_vector(setup.wave, 1, [236 - 20] * TOTAL)
+        set_vector(setup.wave, 10, [M32] * TOTAL)
+        BENCH.run(_buffer_line("store", "dword", 4), setup.wave)
+        stored = setup.array[300:304].tolist() == [255] * 4
+        assert stored == (rule == LEFT_OUT)
+
+
+def test_rules_by_name() -> None:
+    with pytest.raises(ValueError, match="'counted', 'left out', 'compared'"):
+        Checks(soffset="ignored")
+
+
+# Indexed buffers.
+
+
+def _index_registers(setup: _Setup, strides: list[int], records: int, line: str) -> list[int]:
+    """Registers of an indexed access; the addresses of all lanes, from the array's start."""
+    wave, soffset = setup.wave, 12
+    _resource(setup, records, soffset)
+    wave.write32(9, np.array([setup.base >> 32 | s << 16 for s in strides], np.uint64))
+    indices = [i * 7 % LANES for i in range(TOTAL)]
+    offsets = [4 * (i % 3) if "offen" in line else 0 for i in range(TOTAL)]
+    set_vector(wave, 1, indices)
+    set_vector(wave, 2, indices)
+    set_vector(wave, 3, offsets)
+    return [
+        soffset + index * strides[i // LANES] + offset + 8
+        for i, (index, offset) in enumerate(zip(indices, offsets, strict=True))
+    ]
+
+
+@pytest.mark.parametrize("exec_mask", MASKS)
+@pytest.mark.parametrize("strides", [[4, 4], [36, 20]])
+@pytest.mark.parametrize(("kind", "text", "line"), _INDEXED)
+def test_indexed_buffer(
+    kind: str, text: str, line: str, strides: list[int], exec_mask: int
+) -> None:
+    """The index alone decides, also where an access is wider than a stride."""
+    if kind == "store" and text == "dwordx4" and strides == [4, 4]:
+        strides = [16, 20]  # stores must not overlap
+    setup = _Setup(exec_mask)
+    records = 50
+    addresses = _index_registers(setup, strides, records, line)
+    inside = [i * 7 % LANES < records for i in range(TOTAL)]
+    if kind == "store":  # of the first workgroup alone: both store to one array
+        on = np.arange(TOTAL).reshape(2, LANES) < LANES
+        setup.wave.set_exec_mask(setup.wave.lanes & on)
+        setup.on = [x and i < LANES for i, x in enumerate(setup.on)]
+    if "offen" in line and kind == "store":
+        set_vector(setup.wave, 3, [0] * TOTAL)
+        addresses = [a - 4 * (i % 3) for i, a in enumerate(addresses)]
+    expected = [a if x else None for a, x in zip(addresses, inside, strict=True)]
+    _access(setup, kind, text, line, expected)
+
+
+def test_indexed_atomics_and_loads_to_lds() -> None:
+    setup = _Setup(MASKS[0])
+    setup.array.view(np.float32)[:] = 1
+    addresses = _index_registers(setup, [8, 8], 50, _INDEXED_ATOMIC)
+    setup.wave.f[10][...] = 2
+    BENCH.run(_INDEXED_ATOMIC, setup.wave)
+    cells = setup.array.view(np.float32)
+    for lane, address in enumerate(addresses):  # both workgroups add
+        assert cells[address // 4] == (5 if lane * 7 % LANES < 50 else 1)
+    setup = _Setup(MASKS[0])
+    addresses = _index_registers(setup, [8, 16], 50, _INDEXED_TO_LDS)
+    setup.wave.write32(M0, 64)
+    BENCH.run(_INDEXED_TO_LDS, setup.wave)
+    for lane, address in enumerate(addresses):
+        at = 64 + 8 + 4 * (lane % LANES)
+        wanted = bytes(setup.bytes[address : address + 4]) if lane * 7 % LANES < 50 else bytes(4)
+        assert bytes(setup.wave.group.lds._data[lane // LANES, at : at + 4]) == wanted
+
+
+def test_a_stride_without_an_index() -> None:
+    """num_records counts bytes."""
     setup = _Setup(MASKS[0])
     _resource(setup, 64, 0)
     setup.wave.write32(9, setup.base >> 32 | 16 << 16)
-    with pytest.raises(UnsupportedInstruction, match="stride"):
-        BENCH.run(_ODD[2], setup.wave)
+    set_vector(setup.wave, 1, [4 * (i % LANES) for i in range(TOTAL)])
+    BENCH.run(_ODD[1], setup.wave)
+    for lane, value in enumerate(get_vector(setup.wave, 10)):
+        at = 4 * (lane % LANES)
+        assert value == (int.from_bytes(setup.bytes[at : at + 4], "little") if at < 64 else 0)
 
 
 @pytest.mark.parametrize("exec_mask", MASKS)
@@ -378,12 +549,19 @@ def test_atomic_unsigned_maximum(exec_mask: int) -> None:
 @pytest.mark.parametrize("exec_mask", MASKS)
 @pytest.mark.parametrize("line", _ATOMICS)
 def test_atomic_add(line: str, exec_mask: int) -> None:
-    """Lanes that meet at one address add one after the other."""
+    """Lanes that meet at one address add one after the other, both halves by themselves."""
     setup = _Setup(exec_mask)
-    numbers = [
-        struct.unpack("<I", struct.pack("<f", 0.1 * i + 1e6 * (i % 5)))[0] for i in range(TOTAL)
+    form = F16 if "pk_add_f16" in line else BF16 if "bf16" in line else F32
+    pool = {F16: EDGE_F16, BF16: [b >> 16 for b in EDGE_F32], F32: EDGE_F32}[form]
+    parts = 32 // form.width
+    small = [exact.encode(exact.from_fraction(Fraction(i, 10)), form) for i in range(60)]
+    rng = random.Random(5)
+    rows = [[rng.choice(small if i % 9 else pool) for _ in range(parts)] for i in range(TOTAL)]
+    numbers = [sum(x << form.width * k for k, x in enumerate(row)) for row in rows]
+    start = [[rng.choice(small) for _ in range(parts)] for _ in range(_SIZE // 4)]
+    setup.array.view(np.uint32)[:] = [
+        sum(x << form.width * k for k, x in enumerate(row)) for row in start
     ]
-    setup.array.view(np.uint32)[:] = np.arange(_SIZE // 4, dtype=np.float32).view(np.uint32)
     cells = [40 + i % 7 for i in range(TOTAL)]
     if "buffer" in line:
         _resource(setup, 4 * 44, 0)  # the cells from 44 on are out of range
@@ -393,14 +571,17 @@ def test_atomic_add(line: str, exec_mask: int) -> None:
         _prepare(setup, "scalar", [4 * c for c in cells], 16)
         inside = [True] * TOTAL
     set_vector(setup.wave, 10, numbers)
-    sums = {c: exact.decode(struct.unpack("<I", struct.pack("<f", c))[0], F32) for c in set(cells)}
-    BENCH.run(line, setup.wave)
+    add = exact.binary(exact.add, form, flush=False)
+    (BENCH_950 if line in _ATOMICS_950 else BENCH).run(line, setup.wave)
     for lane in range(TOTAL):
         if setup.on[lane] and inside[lane]:
-            total = exact.add(sums[cells[lane]], exact.decode(numbers[lane], F32))
-            sums[cells[lane]] = exact.decode(exact.encode(total, F32), F32)
-    for cell, value in sums.items():
-        assert int(setup.array.view(np.uint32)[cell]) == exact.encode(value, F32), cell
+            row = start[cells[lane]]
+            start[cells[lane]] = [add(a, b) for a, b in zip(row, rows[lane], strict=True)]
+    for cell, row in enumerate(start):
+        word = int(setup.array.view(np.uint32)[cell])
+        for k, wanted in enumerate(row):
+            actual = word >> form.width * k & ((1 << form.width) - 1)
+            assert exact.same_float(actual, wanted, form), (cell, k)
 
 
 @pytest.mark.parametrize("exec_mask", MASKS)
@@ -432,6 +613,23 @@ def test_load_to_lds(bench: Bench, line: str, size: int, exec_mask: int) -> None
                     else bytes(size)
                 )
             assert data[at : at + size] == wanted
+
+
+@pytest.mark.parametrize(
+    ("bench", "line", "size", "begin"),
+    [(BENCH_950, _TO_LDS_950[0], 16, 0x1_2340), (BENCH, _TO_LDS[0], 4, 0x2340)],
+)
+def test_where_m0_lets_a_load_to_lds_begin(bench: Bench, line: str, size: int, begin: int) -> None:
+    """At any byte of LDS: gfx950 has 160 KiB of it, gfx942 as much as 16 bits reach."""
+    setup = _Setup(MASKS[0])
+    lds = setup.wave.group.lds = Lds(2, 80 << 10, POISON)
+    _resource(setup, _SIZE, 0)
+    set_vector(setup.wave, 1, [size * (i % LANES) for i in range(TOTAL)])
+    setup.wave.write32(M0, 0x1_2340)
+    bench.run(line, setup.wave)
+    at = begin + 20
+    assert bytes(lds._data[1, at : at + size * LANES]) == setup.bytes[20 : 20 + size * LANES]
+    assert (lds._data[1, :at].view(np.uint32) == POISON).all()
 
 
 def test_other_loads_to_lds_are_refused() -> None:
@@ -551,7 +749,7 @@ def test_descriptor_larger_than_its_buffer() -> None:
     _resource(setup, _SIZE + 4, 0)
     set_vector(setup.wave, 1, [0] * (TOTAL - 1) + [_SIZE])
     with pytest.raises(MemoryFault):
-        BENCH.run(_ODD[2], setup.wave)
+        BENCH.run(_ODD[1], setup.wave)
 
 
 @pytest.mark.parametrize("form", ["fixed", "register"])
