@@ -56,7 +56,10 @@ def test_the_intact_code_object_passes() -> None:
     (lambda i: i.text == "s_waitcnt lgkmcnt(0)", lambda _: _NOP, "new finding"),
     (lambda i: i.name == "ds_read_b128", lambda old: bytes([old[0] ^ 16]) + old[1:], "units off"),
     (lambda i: i.name == "v_exp_f32", lambda old: _NOP * (len(old) // 4), "units off"),
-], ids=["barrier", "wait", "offset", "exponential"])  # fmt: skip
+    # soffset, the last byte, becomes 64.
+    (lambda i: i.name.startswith("buffer_store"), lambda old: old[:7] + bytes([128 + 64]),
+     "new finding: soffset"),
+], ids=["barrier", "wait", "offset", "exponential", "soffset"])  # fmt: skip
 def test_a_broken_code_object_fails(
     which: Callable[[Instruction], bool], change: Callable[[bytes], bytes], noticed: str
 ) -> None:
