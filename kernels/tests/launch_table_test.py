@@ -64,7 +64,9 @@ def test_occupancy_is_what_registers_and_lds_allow(rows):
 
 def test_grids(rows):
     """By upstream's rules, for 2 batches, 4 heads, 200 queries and 300 keys."""
-    for instance, row in rows:
+    upstream = [(instance, row) for instance, row in rows if instance["name"].startswith("fmha_")]
+    assert upstream
+    for instance, row in upstream:
         tile = instance["tile"]
         blocks_q = -(-200 // tile["seqlen_q"]) if tile["seqlen_q"] else 0
         blocks_k = -(-300 // tile["seqlen_k"]) if tile["seqlen_k"] else 0
@@ -73,10 +75,6 @@ def test_grids(rows):
             "bwd_dot_do_o": [blocks_q, 4, 2],
             "bwd_dq_dk_dv": [blocks_k, 4, 2],
             "bwd_convert_dq": [blocks_q, 4, 2],
-            # Vectors of 8 elements, 256 to a workgroup.
-            "sum_heads": [2 * 300 * 4 * 64 // (8 * 256), 1, 1],
-            # Tiles of 32 x 32, four to a workgroup, of each head.
-            "dropout_mask": [-(-7 * 10 // 4), 2 * 4, 1],
         }[instance["kind"]]
         assert row["grid"] == expected, instance["name"]
 

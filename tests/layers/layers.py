@@ -7,6 +7,9 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
+# The files of the file's own folder.
+_BESIDE = "{folder}/*"
+
 # The contract of kernels with the library.
 _CONTRACT = ["aiter/attn.h", "kernels/launch_table/*"]
 
@@ -138,20 +141,14 @@ LAYERS: dict[str, list[str]] = {
         "kernels/norm/sources.h",
     ],
     # Kernels know the public face, and the contract.
-    "kernels/archs/*": ["kernels/archs/*"],
     "kernels/launch_table/*": _CONTRACT,
     "kernels/published_sets/*": ["kernels/archs/*", "kernels/published_sets/*", *_CONTRACT],
-    "kernels/code_object/*": ["kernels/code_object/*"],
     "kernels/embedded_packs.cc": ["kernels/code_object/*"],
-    "kernels/private/embed.h": [],
-    # Device code of our own knows its folder; its launch code the contract, too.
-    "kernels/dropout_mask/launch.cc": ["kernels/dropout_mask/*", *_CONTRACT],
-    "kernels/dropout_mask/*": ["kernels/dropout_mask/*"],
     "kernels/norm/ahead_of_time.h": ["kernels/code_object/*"],
-    "kernels/norm/*": ["kernels/norm/*"],
-    "kernels/sum_heads/launch.cc": ["kernels/sum_heads/*", *_CONTRACT],
-    "kernels/sum_heads/*": ["kernels/sum_heads/*"],
-    "kernels/ck_fmha/launch/*": ["kernels/ck_fmha/launch/*", *_CONTRACT],
+    "kernels/ck_fmha/launch/*": [_BESIDE, *_CONTRACT],
+    # Device code of our own knows its folder; its launch code the contract, too.
+    "kernels/*/launch.cc": [_BESIDE, *_CONTRACT],
+    "kernels/*/*": [_BESIDE],
     # Fronts know the public face, and not each other.
     "python/xla_ffi/*": ["aiter/attn.h", "aiter/fields.h", "aiter/norm.h", "python/xla_ffi/*"],
     "python/extension/*": [
@@ -232,7 +229,9 @@ def violations(files: Mapping[str, str]) -> list[str]:
                     chains[below] = [*chains[name], below]
                     pending.append(below)
         for name, chain in sorted(chains.items()):
-            allowed = [*LAYERS[layer], path.rsplit(".", 1)[0] + ".h"]
+            folder = path.rpartition("/")[0]
+            allowed = [pattern.format(folder=folder) for pattern in LAYERS[layer]]
+            allowed.append(path.rsplit(".", 1)[0] + ".h")
             if device_code and name.startswith("hip/"):
                 continue
             in_other_room = _room(path) and _room(name) not in (None, _room(path))

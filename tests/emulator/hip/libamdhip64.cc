@@ -32,7 +32,7 @@
 namespace {
 
 namespace kernels = AITER_ATTN_NAMESPACE::kernels;
-// What a device's arch says; the rest is the same for all devices.
+// The facts of a device's arch; the rest is the same for all devices.
 using kernels::ArchFacts;
 
 constexpr uint16_t kMachineAmdGpu = 224;

@@ -33,7 +33,7 @@ FIRST = '"""A module."""\n'
         ("a.md", "# A\n\n| a | b |\n|---|---|\n| c | Nobody |\n", "a.md:5: 'Nobody'"),
         ("a.md", "# A\n\n- one\n- What else\n", "a.md:4: 'What'"),
         ("a.sh", "# What it is\n", ""),
-        ("kernels/norm/a.h", "// What it is\n", ""),
+        ("kernels/table/a.h", "// What it is\n", "kernels/table/a.h:1: 'What'"),
     ],
 )
 def test_sentences(tmp_path: pathlib.Path, path: str, text: str, found: str) -> None:
@@ -43,3 +43,12 @@ def test_sentences(tmp_path: pathlib.Path, path: str, text: str, found: str) -> 
     lines = list(prose.findings(tmp_path, [path]))
     assert len(lines) == bool(found), lines
     assert all(found in line for line in lines)
+
+
+def test_device_code_of_ours_is_left_as_it_is(tmp_path: pathlib.Path) -> None:
+    paths = ["kernels/new/a.cpp", "kernels/new/a.h", "kernels/new/launch.cc"]
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("// What it is\n")
+    (line,) = prose.findings(tmp_path, paths)
+    assert line.startswith("kernels/new/launch.cc:1: 'What'")
