@@ -430,7 +430,7 @@ TEST(AppendFirstTest, BothAreCheckedBeforeAnythingIsWritten) {
       {[](Both* b) { b->args.q = b->args.v; }, "v overlaps q", "v"},
       {[](Both* b) { b->cache.seqlens_k = static_cast<const int32_t*>(b->args.v.data); },
        "v overlaps seqlens_k", "v"},
-      // Attention's outputs lie over what is appended.
+      // Attention's outputs lie over appended keys.
       {[](Both* b) { b->args.o = b->append.args.k_new; }, "o overlaps k_new", "o"},
   };
   AppendShape shape = in_place();

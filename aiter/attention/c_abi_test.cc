@@ -1,7 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The C ABI's promises: how structs are read, what is refused and in which words, and what is
-// served on the CPU.
+// The C ABI's promises: the reading of structs, refusals and their texts, and calls on the CPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Calls on the CPU through the C ABI: what sizes they take, and how they are stopped.
+// Calls on the CPU through the C ABI: the sizes that they take, and the way to stop them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -107,7 +107,7 @@ bool goes_with(const Row& row, const Row* parts) {
          row.traits.pad_head_size_v == parts->traits.pad_head_size_v;
 }
 
-// before: what was picked for the step before.
+// before: the row that was picked for the step before.
 const Row* pick(const LaunchTable& table, Kind kind, uint16_t head_size_qk, uint16_t head_size_v,
                 const Request& request, int arch, const Row* before = nullptr) {
   const Row* best = nullptr;

@@ -124,7 +124,7 @@ TEST(DispatchTest, ASumOfTheBiassGradientIsTheLast) {
   EXPECT_EQ(chosen(r).size(), 6u);
 }
 
-// One trait after the other is turned away from what the request asks for: the row does not serve,
+// One trait after the other is turned away from the request's: the row does not serve,
 // and the trait is named. Dispatch by the index finds no row with it either.
 TEST(DispatchTest, EveryExactTraitIsMatched) {
   const Row& row = test_row("fwd_d128_bf16_batch_mask_npad");
@@ -297,7 +297,7 @@ struct Unserved {
   const char* set;  // NULL: none
 };
 
-// Forward of 256 x 256, head size 128, bf16, batch mode, with a mask and lse, and what is changed.
+// Forward of 256 x 256, head size 128, bf16, batch mode, with a mask and lse, and a change.
 constexpr Unserved kUnserved[] = {
     {"no lse", [](Request* r) { r->traits.lse = false; }, "inference"},
     {"dropout without lse", [](Request* r) { r->traits.lse = false, r->traits.dropout = true; },

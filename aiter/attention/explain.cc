@@ -41,7 +41,7 @@ std::string describe(const Request& r, const Plan& plan) {
   std::vector<std::string> parts = {name_of(r.traits.dtype),
                                     head_size_text(r.head_size_qk, r.head_size_v)};
   for (const TraitInfo& trait : kTraits) {
-    // lse is a trait of what combines parts.
+    // lse is a trait of the kernel that combines parts.
     const bool of_plan = std::any_of(plan.begin(), plan.end(),
                                      [&trait](const Step& step) { return trait.of(step.kind); });
     if (!of_plan || trait.match != Match::kExact) continue;

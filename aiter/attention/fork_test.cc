@@ -59,7 +59,7 @@ bool use_all_but_the_gpu() {
          attn_plan_fwd(&args, "gfx90a", nullptr, &count) == ATTN_ERROR_UNSUPPORTED;
 }
 
-// 0 where the child gets what aiter/attn.h promises it.
+// 0 where the child gets the promise of aiter/attn.h.
 int the_cpu_serves_and_the_gpu_is_refused() {
   if (!use_all_but_the_gpu()) return 1;
   if (forward(ATTN_DEVICE_ROCM) != ATTN_ERROR_DRIVER) return 2;

@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // Attention over caches through the C ABI: numbers on the CPU against the definition, in float64,
-// key by key wherever it lies; and what is refused, in which words.
+// key by key wherever it lies; and the refusals, with their texts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -491,7 +491,7 @@ TEST(LaunchTest, DropoutAndCaps) {
     EXPECT_EQ(got.drop_offset, 77u);
   }
 
-  // Kernels read what lies on the GPU: the library does not.
+  // Kernels read arrays on the GPU: the library does not.
   problem.problem.dropout_seed = problem.problem.dropout_offset = 0;
   problem.problem.rng_state = reinterpret_cast<const uint64_t*>(0x7f0000000010);
   EXPECT_EQ(attn_fwd(&args), ATTN_OK);

@@ -21,7 +21,7 @@ constexpr int64_t kMostParts = 128;  // that norm_backward_columns makes
 
 int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// --- What a configuration takes; all as in configuration.py. ---
+// --- The resources of a configuration; all as in configuration.py. ---
 
 int64_t row_elements(const RowConfiguration& c, const RowTraits& rows) {  // of a thread
   return divided_up(rows.hidden, int64_t{c.cluster} * c.lanes * rows.vector) * rows.vector;
@@ -58,7 +58,7 @@ int64_t shared(const RowConfiguration& c, const RowTraits& rows) {
   return ring_bytes(c, rows) + weights_bytes(c, rows) + other_shared(c);
 }
 
-// --- What a call is. ---
+// --- Calls. ---
 
 // A matrix or vector as vectors see it.
 struct Operand {
@@ -130,7 +130,7 @@ Shape softmax_shape(const attn_softmax_problem& p, RowOperation operation,
   return shape;
 }
 
-// --- What a shape is. ---
+// --- Shapes. ---
 
 bool is_softmax(RowOperation o) {
   return o == RowOperation::kSoftmaxForward || o == RowOperation::kSoftmaxBackward;
@@ -260,7 +260,7 @@ DeviceTraits device_traits(const std::string& arch, int64_t shared_bytes) {
 
 namespace {
 
-// For rows of `width` columns of 16 bits, of what was tuned for `tuned.hidden`.
+// For rows of `width` columns of 16 bits, from the row that was tuned for `tuned.hidden`.
 RowConfiguration narrowed(const kernels::TunedRow& tuned, int64_t width) {
   RowConfiguration c = tuned.configuration;
   if (c.lanes < 32) return c;

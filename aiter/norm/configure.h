@@ -71,7 +71,7 @@ Shape shape_of(const NormBackward& call);
 Shape shape_of(const SoftmaxForward& call);
 Shape shape_of(const SoftmaxBackward& call);
 
-// dgamma and dbeta: what norm_backward leaves to be summed, or does not sum at all.
+// dgamma and dbeta: the sums that norm_backward leaves, or does not make at all.
 inline constexpr char kColumnsSource[] = "norm_columns.cpp";
 
 // The kernels of a shape on a device, as they are compiled and launched.

@@ -2,7 +2,7 @@
 //
 // The norms' calls of a GPU runtime and of a compiler, through the C ABI, on stand-ins for them:
 // which source with which macros, grid, block, shared memory, stream and arguments. The images that
-// the stand-in compilers make are texts that tell what was compiled.
+// the stand-in compilers make are texts that name their sources.
 #include "aiter/norm/launch.h"
 
 #include <gmock/gmock.h>

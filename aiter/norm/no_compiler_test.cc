@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Norms on a GPU where the environment names no cache or no compiler that there can be: what is
-// said, and that the CPU serves all the same.
+// Norms on a GPU where the environment names no cache or no compiler that there can be: the
+// messages, and that the CPU serves all the same.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// For choose_test.py: reads problems, a line of numbers each, and prints what choose() gives.
+// For choose_test.py: reads problems, a line of numbers each, and prints choose()'s results.
 #include <iostream>
 
 #include "aiter/norm/configure.h"

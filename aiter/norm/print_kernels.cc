@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Prints kernels/norm/ahead_of_time/kernels.json: what configure() gives for the shapes below, on
+// Prints kernels/norm/ahead_of_time/kernels.json: configure()'s results for the shapes below, on
 // the devices below.
 #include <algorithm>
 #include <cstdio>
@@ -35,7 +35,7 @@ struct Operation {
   const char* name;
   RowOperation operation;
   bool beta;
-  bool columns;  // the sums over the rows, not what takes the rows
+  bool columns;  // the sums over the rows, not the kernel that takes the rows
 };
 
 constexpr Operation kOperations[] = {

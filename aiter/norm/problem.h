@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Calls as the library sees them. validate.h makes them of a caller's structs; only what has passed
-// there reaches any other part.
+// Calls as the library sees them. validate.h makes them of a caller's structs; only calls that have
+// passed there reach any other part.
 #pragma once
 
 #include <cstddef>

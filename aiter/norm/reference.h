@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Norms and softmax on the CPU, in double: the reference for kernels, and what serves host memory.
+// Norms and softmax on the CPU, in double: the reference for kernels, and the computation in host
+// memory.
 #pragma once
 
 #include "aiter/norm/problem.h"

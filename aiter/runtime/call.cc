@@ -46,7 +46,7 @@ class TextsOfThreads {
 };
 
 // Made when the library is loaded: the guard of a static local is C++'s own, linked in, so that
-// tsan cannot see what it orders.
+// tsan cannot see its order.
 const TextsOfThreads texts_of_threads;
 
 Texts& thread_texts() {

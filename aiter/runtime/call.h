@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// A call of the C ABI, as its thread sees it: nothing is thrown out of it, and what it leaves
-// behind lives until the thread's next call.
+// A call of the C ABI, as its thread sees it: nothing is thrown out of it, and its texts live until
+// the thread's next call.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ void set_thread_message(const char* text, const char* field = "", int64_t sequen
 // Where the thread's call puts a text that it answers with.
 std::string& thread_answer();
 
-// Runs body; what it throws becomes a status and the thread's message.
+// Runs body; an exception of it becomes a status and the thread's message.
 template <typename Body>
 Status guarded(Body&& body) noexcept {
   set_thread_message("");

@@ -84,7 +84,7 @@ template <typename... Parts>
   throw Error(status, concat(field, std::forward<Parts>(parts)...), field);
 }
 
-// Refuses the value of a caller's field: the rest says what is allowed.
+// Refuses the value of a caller's field: the rest names the allowed ones.
 template <typename Value, typename... Rest>
 [[noreturn]] void refuse(const Field& field, const Value& value, Rest&&... rest) {
   fail(Status::kInvalidArgument, Field(field), " is ", value, ", but ",

@@ -1,8 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // fp8 as bit patterns: to float, which holds all of it exactly, and from double, rounded once, to
-// nearest, ties to even. NaN stays NaN; what is beyond the largest number becomes it, infinities
-// too.
+// nearest, ties to even. NaN stays NaN; numbers beyond the largest become it, infinities too.
 #pragma once
 
 #include <cstdint>

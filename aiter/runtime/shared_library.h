@@ -14,9 +14,9 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 struct LibrarySearch {
   std::string what;                  // "NVRTC"
   const char* variable;              // names its file in the environment; nothing else counts then
-  std::vector<std::string> sonames;  // the newest first: what is loaded; at last, the system's
+  std::vector<std::string> sonames;  // the newest first: one that is loaded; at last, the system's
   std::vector<std::string> files;    // absolute, tried before the system's
-  std::string remedy;                // what to install
+  std::string remedy;                // the package to install
 };
 
 class SharedLibrary {

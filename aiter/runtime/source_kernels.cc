@@ -81,7 +81,7 @@ struct SourceKernels::State {
   const SourceKernelsOptions options;
   const std::string headers_digest;
   std::map<std::string, Source> sources;  // by name
-  std::map<std::string, Recipe> recipes;  // of what is built in, by arch
+  std::map<std::string, Recipe> recipes;  // of kernels that are built in, by arch
 };
 
 SourceKernels::SourceKernels(SourceKernelsOptions options)

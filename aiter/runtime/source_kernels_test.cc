@@ -68,7 +68,7 @@ class Kernels : public ::testing::Test {
     options.compilers = &compilers_;
     return options;
   }
-  // From what is built in, else compiled.
+  // Built in, else compiled.
   Bytes get(const CodeObjectRef& ref) {
     if (when_ != RunTimeCompile::kAlways) {
       if (std::optional<Bytes> bytes = pack_.get(ref)) return *bytes;

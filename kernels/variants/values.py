@@ -1,8 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The words of a variant set file, and what is said of a wrong one.
+"""The words of a variant set file, and the message about a wrong one.
 
-Every error names the file, the table, the offending word, what is allowed, and the nearest allowed
-word.
+Every error names the file, the table, the offending word, the allowed ones, and the nearest of
+these.
 """
 
 from __future__ import annotations

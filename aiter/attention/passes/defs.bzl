@@ -5,12 +5,12 @@ load("@rules_cc//cc:defs.bzl", "cc_library")
 load("//aiter:copts.bzl", "COPTS")
 
 def attention_pass(name, srcs = None, deps = []):
-    """A library NAME with NAME.h, of what every pass needs.
+    """A library NAME with NAME.h, with the dependencies of every pass.
 
     Args:
       name: of the folder, too.
       srcs: files beside NAME.h and NAME.cc.
-      deps: what this pass alone needs.
+      deps: those of this pass alone.
     """
     cc_library(
         name = name,

@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The one list of passes: each is a room in a folder beside it, which knows what is below and no
-// other room.
+// The one list of passes: each is a room in a folder beside it, which knows the rooms below and
+// none beside it.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The tensors of a problem, each with its extents and with what a call does to it.
+// The tensors of a problem, each with its extents and the way a call uses it.
 #pragma once
 
 #include <algorithm>

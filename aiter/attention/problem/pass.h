@@ -55,7 +55,7 @@ class Pass {
   virtual Plan plan(const kernels::LaunchTable&, const Request&) const = 0;
   // Results that a plan keeps apart in a workspace; 0: none.
   virtual int64_t parts(const Request&, const Plan&) const { return 0; }
-  // The problem's most_parts: the most that kernels of this build keep apart, whatever the arch.
+  // The problem's most_parts: the most that kernels of this build keep apart, on any arch.
   virtual int64_t most_parts(const kernels::LaunchTable&, const Problem&) const { return 0; }
   // Lengths in an explanation; "": those of queries and keys.
   virtual std::string lengths(const Request&) const { return {}; }

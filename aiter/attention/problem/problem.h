@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// A call as the library sees it, and what follows from it by arithmetic alone.
+// A call as the library sees it, and the values that follow from it by arithmetic alone.
 #pragma once
 
 #include <cstddef>

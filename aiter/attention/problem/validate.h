@@ -1,9 +1,9 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // Validation that passes share: a problem's numbers and lengths; cache.h and memory.h look at the
-// rest. It refuses what no build of the library would accept: a message names the field, its value,
-// what is allowed and, where that is not obvious, the next step. All throw kInvalidArgument, or
-// kUnsupported where only the device is in the way.
+// rest. It refuses calls that no build of the library would accept: a message names the field, its
+// value, the allowed ones and, where that is not obvious, the next step. All throw
+// kInvalidArgument, or kUnsupported where only the device is in the way.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The random numbers of dropout against published ones. That kernels have the same is what the
-// tests of the package and of kernels compare, with another implementation.
+// The random numbers of dropout against published ones. The tests of the package and of kernels
+// compare those of kernels with another implementation.
 #include "aiter/attention/reference/dropout.h"
 
 #include <gmock/gmock.h>

@@ -609,7 +609,7 @@ TEST(ReferenceTest, ScalesOfFp8) {
         }
       }
     }
-    // By rows it is the same, and what is beyond the largest number becomes it.
+    // By rows it is the same, and numbers beyond the largest become it.
     const double before = problem.o.get(1, 4, 3, 20);
     args.v = problem.v.tensor(), args.v_layout = ATTN_V_ROWS;
     problem.o.fill(0);

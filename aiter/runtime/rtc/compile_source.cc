@@ -6,7 +6,7 @@
 //   compile_source object STEM ARCH INSTANCE SOURCE_NAME=PATH [--header NAME=PATH]... [-- FLAG...]
 //
 // recipe writes the part that the specs of all kernels share. object writes STEM.cubin (STEM.hsaco
-// for gfx*), how it is made (STEM.spec), and what is known of it (STEM.json); FLAGs are the
+// for gfx*), its spec (STEM.spec), and its description (STEM.json); FLAGs are the
 // recipe's and the kernel's. A FLAG @PATH stands for the lines of a file.
 #include <cstdio>
 #include <exception>

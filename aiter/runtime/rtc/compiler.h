@@ -33,7 +33,7 @@ class Compiler {
 
   // One line: name, version, file.
   virtual std::string describe() const = 0;
-  // All of the compiler that can change what it makes: `toolchain` of a CodeObjectSpec. Printable
+  // All of the compiler that can change its output: `toolchain` of a CodeObjectSpec. Printable
   // ASCII.
   virtual std::string identity() const = 0;
   // The compiler's target for a device of arch: "sm_90" or "gfx942" where the compiler knows it;

@@ -1,11 +1,11 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// measure HEADERS_AND_SOURCE... -- COUNT ARCH FLAG...: what a first use costs. Compiles the last
+// measure HEADERS_AND_SOURCE... -- COUNT ARCH FLAG...: the cost of a first use. Compiles the last
 // file COUNT times, each time another kernel (-DKERNEL=i) through the cache, and reads all of them
-// back in a second pass. Prints milliseconds: the first compile, with what opening the compiler
-// takes, the median, the greatest; of the wall clock, and of the processor, which another program's
-// load does not change; and the same from the cache. Peak memory shows whether NVRTC gives its
-// memory back. NVRTC 13 has a cache of its own where there is a driver: CUDA_CACHE_DISABLE=1.
+// back in a second pass. Prints milliseconds: the first compile, with the opening of the compiler,
+// the median, the greatest; of the wall clock, and of the processor, which another program's load
+// does not change; and the same from the cache. Peak memory shows whether NVRTC gives its memory
+// back. NVRTC 13 has a cache of its own where there is a driver: CUDA_CACHE_DISABLE=1.
 #include <sys/resource.h>
 #include <time.h>
 

@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 
 namespace fs = std::filesystem;
 
-// As pip lays it out. Each in a process of its own: what is loaded stays.
+// As pip lays it out. Each in a process of its own: a loaded library stays.
 class Search : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -38,7 +38,7 @@ std::string make_folder(const std::string& folder) {
     const std::string level = folder.substr(0, end);
     if (::mkdir(level.c_str(), 0700) == 0) continue;
     const int number = errno;
-    // A file system may refuse what is there already with another error than that.
+    // A file system may refuse a folder that is there with another error than that.
     if (number == EEXIST || ::access(level.c_str(), F_OK) == 0) continue;
     error = failure("make the folder", level, number);
   }

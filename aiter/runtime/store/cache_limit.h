@@ -24,8 +24,8 @@ inline constexpr std::string_view kNewSuffix = ".new";
 void mark_as_used(int fd);
 
 // Removes objects of this user's from the folder, the least recently used first, until those that
-// are left have at most max_size bytes; and what killed processes left behind. An object that
-// another thread or process is making, or has just used, stays. Several may do it at a time.
+// are left have at most max_size bytes; and the files that killed processes left behind. An object
+// that another thread or process is making, or has just used, stays. Several may do it at a time.
 void make_room(const std::string& folder, uint64_t max_size);
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -33,7 +33,7 @@ bool write_all(int fd, const void* data, size_t size);
 // Whether only this user, or root, which has all rights anyhow, can change it. Images
 // have folders of root's.
 bool is_trusted(const struct stat& status);
-// Whether others can neither replace nor remove what this user makes in the folder: it is trusted,
+// Whether others can neither replace nor remove this user's files in the folder: it is trusted,
 // or a sticky one of this user's or of root's, such as /tmp. The owner of a sticky folder can.
 bool is_trusted_folder(const struct stat& status);
 

@@ -26,7 +26,7 @@ class NewFile {
   // Writes it, and renames it to `target`. false: that failed, or it is not this process's.
   bool publish(const void* header, size_t header_size, const Bytes& bytes,
                const std::string& target);
-  // Why something of that failed, and what helps; "": nothing did.
+  // The reason of a failure of that, and the remedy; "": there was none.
   const std::string& error() const { return error_; }
 
  private:
@@ -43,7 +43,7 @@ class NewFile {
   std::string error_;
 };
 
-// The message of a call that failed with an error of errno.h: the reason, and what helps.
+// The message of a call that failed with an error of errno.h: the reason, and the remedy.
 std::string failure(const char* call, const std::string& path, int error);
 // The message about a file or folder that is_trusted() is false of.
 std::string distrust(const std::string& path);

@@ -72,7 +72,7 @@ std::vector<std::string> read_list(Reader& reader) {
   return texts;
 }
 
-// Escapes that are not needed, and what follows the end, are not canonical either.
+// Escapes that are not needed, and text behind the end, are not canonical either.
 void require_canonical(std::string_view text, const std::string& canonical) {
   if (text == canonical) return;
   fail(Status::kInvalidArgument, "not the canonical form of a code object's spec: ", text,

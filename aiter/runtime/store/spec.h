@@ -19,7 +19,7 @@ struct CodeObjectSpec {
   std::vector<std::string> flags;  // every flag of the compile, in order; paths in logical form
   std::string headers;             // digest of the header tree that the source is compiled against
   std::string source;              // digest of the source
-  std::string toolchain;           // identity of the compiler and of what comes with it
+  std::string toolchain;           // identity of the compiler and of its libraries and headers
 
   // Reads canonical(); throws Status::kInvalidArgument where text is anything else.
   static CodeObjectSpec parse(std::string_view text);

@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // Any text as a code object's spec: it is refused with kInvalidArgument, or is the canonical form
-// of what was read, so that no two texts have one key.
+// of its spec, so that no two texts have one key.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <cstdlib>

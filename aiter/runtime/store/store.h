@@ -24,7 +24,7 @@ inline constexpr uint64_t kMostObjectBytes = uint64_t{256} << 20;
 // A code object, as its user knows it.
 struct CodeObjectRef {
   Digest key;
-  // Of the bytes: what proves them, wherever they come from. Nothing: no bytes were built yet, and
+  // Of the bytes: their proof, wherever they come from. Nothing: no bytes were built yet, and
   // a provider needs another proof of its own.
   std::optional<Digest> sha256;
   // The spec, for a provider that makes the object; empty: not known. Only a provider that needs it
@@ -51,8 +51,8 @@ class Store {
  public:
   explicit Store(std::vector<std::unique_ptr<Provider>> providers);
   // The bytes from the first provider that has them. Where none has, throws what the first provider
-  // that failed threw, or else Status::kUnsupported; the message names the key, and what each
-  // provider said.
+  // that failed threw, or else Status::kUnsupported; the message names the key, and each provider's
+  // reason.
   Bytes get(const CodeObjectRef& ref) const;
 
  private:

@@ -65,7 +65,7 @@ class Arrays:
         return self._adapter.result(made, self._lead)
 
     def _choose_stream(self, stream: int | None) -> tuple[int | None, int | None]:
-        """(the stream, and what q's framework is told of it)"""
+        """(the stream, and the value by which q's framework knows it)"""
         if self._device[0] == _C.DEVICE_CPU:
             if stream is not None:
                 raise ValueError("stream: the arrays are in host memory; pass stream=None")

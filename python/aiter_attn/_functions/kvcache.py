@@ -2,7 +2,7 @@
 """Attention over the key-value caches of inference: in place or in pages (PagedAttention,
 arXiv:2309.06180), with new keys appended and rotated (RoPE, arXiv:2104.09864) in the same call.
 
-Rules of every function here, beside what attention.py says
+Rules of every function here, beside those of attention.py
   - There is no backward pass, no dropout and no elementwise bias.
   - In host memory every length and every page number that is used is checked. On the GPU they are
     not read: the caller must keep them in range.

@@ -151,7 +151,7 @@ WRONG: dict[str, Refusal] = {
             flash,
             {**FP8, name: None},
             ValueError,
-            f"{name}: None, but q is float8_e4m3fn; allowed: a number above 0, what ",
+            f"{name}: None, but q is float8_e4m3fn; allowed: a number above 0, the factor of ",
         )
         for name in SCALES
     },

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""A plain compile as a peer would do it, and a peer's object file beside a code object."""
+"""A plain compile in a peer's way, and a peer's object file beside a code object."""
 
 from __future__ import annotations
 

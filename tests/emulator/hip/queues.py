@@ -58,7 +58,7 @@ class Stream:
 
 class Streams:
     """The streams of one device. Stream 0, the default one, is in order with all blocking streams:
-    what is queued on it comes after all that was queued there, and before what will be."""
+    its work comes after all that was queued there, and before all that will be."""
 
     def __init__(self) -> None:
         self._streams: dict[int, Stream] = {0: Stream(blocking=False)}

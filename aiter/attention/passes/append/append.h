@@ -20,8 +20,8 @@ namespace AITER_ATTN_NAMESPACE::attention {
 const Pass& append_pass();
 Problem read(const attn_append_kv_args* given, Pointers pointers);
 
-// The append of a call goes ahead of its attention: both have the same tensors, and what is
-// appended is nothing else that attention reads. Throws kInvalidArgument.
+// The append of a call goes ahead of its attention: both have the same tensors, and appended keys
+// lie over nothing else that attention reads. Throws kInvalidArgument.
 void validate_ahead(const Problem& append, const Problem& attention);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

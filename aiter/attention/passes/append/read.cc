@@ -77,7 +77,7 @@ void validate_rotated_tokens(const Problem& p) {
   }
 }
 
-// An entry or a page that is written, and what names it.
+// An entry or a page that is written, and the array that names it.
 struct Place {
   int32_t entry;
   int64_t index;  // in batch_index or block_table

@@ -18,7 +18,7 @@ Scratch backward_scratch(const Problem& problem);
 // Throw what Pass::compute does.
 void compute_backward(const Problem& problem);
 // dbias of a problem that has dbias_sums: summed in double and in a fixed order. The rest goes by
-// key heads, which share what is summed here.
+// key heads, which share the sums of here.
 void compute_dbias_sums(const Problem& problem);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The gradient of a bias, and what it is summed over.
+// The gradient of a bias, and the dimensions that it is summed over.
 #pragma once
 
 #include <cstdint>
