@@ -12,8 +12,8 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-# Behind a sentence's end, at the start of a text, of a list's item or of a table's cell.
-_START = r"(?:\A|[.!?:;]\s+|\n\s*\n\s*|\n\s*- |\|\s+)"
+# Behind a sentence's end or the licence, at the start of a text, of a list's item, of a table's cell.
+_START = r"(?:\A|[.!?:;]\s+|Apache-2.0\s+|\n\s*\n\s*|\n\s*- |\A--+ |\|\s+)"
 # Refused words -> advice.
 _RULES = {
     re.compile(_START + r"(What|Whatever|Who|Whose|How|Nobody)\b"): "name the subject first",

@@ -1,5 +1,5 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-// What Composable Kernel's metafunctions give. It must compile against upstream's sources and
+// The results of Composable Kernel's metafunctions. It must compile against upstream's sources and
 // against those with the patches that make it cheaper to compile.
 #include <type_traits>
 

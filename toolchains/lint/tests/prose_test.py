@@ -26,6 +26,7 @@ FIRST = '"""A module."""\n'
         ("BUILD.bazel", "# The list, as numpy\n# has it.\n", "BUILD.bazel:1: 'as numpy has it'"),
         ("a.cc", '// A. Who\nchar x[] = "// What";\n', "a.cc:1: 'Who'"),
         ("a.h", "/* It is.\n *\n * What it is.\n */\n", "a.h:3: 'What'"),
+        ("a.h", "// Copyright X.  SPDX: Apache-2.0\n//\n// What it is.\n", "a.h:3: 'What'"),
         ("a.h", "int a;  // likewise\n", "a.h:1: 'likewise'"),
         ("a.toml", "# Whatever it is.\na = 1\n", "a.toml:1: 'Whatever'"),
         ("a.toml", "a = 'What it is'\n", ""),

@@ -28,7 +28,7 @@ import zlib
 
 import numpy as np
 
-# How the range check of a raw buffer treats soffset: Checks.soffset.
+# The treatment of soffset by the range check of a raw buffer: Checks.soffset.
 COUNTED, LEFT_OUT, COMPARED = "counted", "left out", "compared"
 
 # The first is a NaN as float32, float16 and bfloat16; the second an unsuspicious 3.0, 2.1, 3.0.

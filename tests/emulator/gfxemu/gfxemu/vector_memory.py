@@ -279,7 +279,7 @@ class _BufferAddress:
         return counted
 
     def _components(self, offsets: Array, records: Scalar | Array) -> Array:
-        """How many components are in range."""
+        """The number of components in range."""
         left = np.where(offsets < records, records - offsets, _U64(0))
         return np.minimum(left, _U64(self.access.total)) // _U64(self.access.size)
 
@@ -415,7 +415,7 @@ def _buffer_store(d: Decoding) -> Execute:
 
 @dataclasses.dataclass(frozen=True)
 class _PackedAdd:
-    """Sums of both halves of dwords, as numpy's ufuncs have it: one lane after the other."""
+    """Sums of both halves of dwords, in the way of numpy's ufuncs: one lane after the other."""
 
     add: Callable[[Array, Array], Array]  # of uint16 encodings
 

@@ -137,7 +137,7 @@ class _Kernel:
         yield from self._wait()
 
     def _buffers(self) -> Iterator[str]:
-        """What is in range is in bounds, also with any soffset in the raw buffer."""
+        """An access in range is in bounds, also with any soffset in the raw buffer."""
         soffset = self._random.choice(("0", "s15", "s14", "s13", "0x80"))
         at = self._random.choice((0, 4, 60))
         if self._sums:
