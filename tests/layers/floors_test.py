@@ -35,6 +35,7 @@ def test_no_floor_is_above_itself():
         ("torch/__init__.py", "def late():\n    from aiter_attn import rms_norm", "__init__"),
         ("jax/_calls.py", "import aiter_attn.torch._operators", "torch"),
         ("jax/_eager.py", "from .._functions import attention", "_functions"),
+        ("_functions/norms.py", "from aiter_attn.torch import rms_norm", "torch"),
         ("_functions/packed.py", "from aiter_attn.compat import flash_attn", "compat"),
         ("__init__.py", "from . import _cli", "_cli"),
         ("transformers/_masks.py", "from aiter_attn._functions import kvcache", "_functions"),
@@ -47,6 +48,14 @@ def test_a_wrong_import_is_found(path: str, line: str, other: str):
         found.startswith(f"{path} -> ") and found.endswith(f"may not import {other}")
         for found in violations(wrong)
     )
+
+
+def test_a_circle_of_files_is_found():
+    path = PACKAGE + "_core/options.py"
+    back = FILES[path] + "\ndef f():\n    from aiter_attn._core import call\n"
+    found = violations({**FILES, path: back})
+    assert found and all(line.startswith("a circle: ") for line in found)
+    assert any(f"{PACKAGE}_core/call.py" in line for line in found)
 
 
 def test_a_file_on_no_floor_is_found():

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any, ClassVar, NamedTuple, SupportsIndex
 
@@ -10,7 +11,7 @@ from aiter_attn import _C
 from aiter_attn._core import cache_problems, problems, reading
 from aiter_attn._core.adapters import Array, adapter_of
 from aiter_attn._core.adapters.generic import check_contiguous, check_rows
-from aiter_attn._core.arrays import Arrays
+from aiter_attn._core.arrays import Arrays, those_given
 from aiter_attn._core.errors import RoomError
 from aiter_attn._core.options import Options
 from aiter_attn._core.refusals import ARGUMENTS, asked
@@ -24,6 +25,14 @@ class Keys(NamedTuple):
     k: Array
     v: Array
     names: tuple[str, str] = ("k", "v")
+
+
+@functools.cache
+def _names(k: str, v: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The arguments' names by the library's, and the other way; of the arguments that keys and
+    values are."""
+    names = ARGUMENTS | {"k": k, "v": v, "k_new": "k", "v_new": "v"}
+    return names, {k: "k", v: "v"} | {name: field for field, name in ARGUMENTS.items()}
 
 
 class CacheCall(Arrays):
@@ -49,34 +58,37 @@ class CacheCall(Arrays):
         splits: SupportsIndex = 0,
         stream: int | None = None,
     ) -> None:
-        super().__init__(q, sequences is not None, stream)
-        self._keys = keys
-        # By the library's names, and the arguments that they are.
-        self._arrays: dict[str, _C.Tensor] = {}
         k, v = keys.names
-        self._names = ARGUMENTS | {"k": k, "v": v, "k_new": "k", "v_new": "v"}
+        given: dict[str, Any] = {"q": q, k: keys.k, v: keys.v}
+        if sequences is not None:
+            given["cu_seqlens_q"] = sequences[0]
+            if page_list is None:
+                given["cu_seqlens_k"] = sequences[1]
+            else:
+                given["kv_indptr"], given["kv_page_indices"] = page_list
+        given |= those_given(
+            block_table=block_table, alibi_slopes=alibi_slopes, cache_batch_idx=cache_batch_idx
+        )
+        super().__init__(given, stream)
+        self._keys = keys
+        # The arguments that the library's fields are, and the arrays by its names.
+        self._names, fields = _names(k, v)
+        self._arrays = {fields.get(name, name): x for name, x in self.tensors.items()}
         self._appended: tuple[dict[str, int], dict[str, _C.Tensor]] | None = None
         self._keys_left: tuple[list[int], list[int]] | None = None
 
         lengths = None
         if sequences is not None:
-            starts_q, starts_k, max_seqlen_q, max_seqlen_k = sequences
-            starts = self._lend("cu_seqlens_q", starts_q)
-            if starts_k is not None:
-                batch = problems.batch_of(starts, self._lend("cu_seqlens_k", starts_k))
-            else:
-                batch = problems.batch_of(starts, starts)
-            lengths = problems.lengths(batch, max_seqlen_q, max_seqlen_k)
-        q_tensor = self._lend("q", q)
-        k_tensor, v_tensor = self._lend("k", keys.k), self._lend("v", keys.v)
-        table = None if block_table is None else self._lend("block_table", block_table)
-        slopes = None if alibi_slopes is None else self._lend("alibi_slopes", alibi_slopes)
+            starts = self._arrays["cu_seqlens_q"]
+            batch = problems.batch_of(starts, self._arrays.get("cu_seqlens_k", starts))
+            lengths = problems.lengths(batch, *sequences[2:])
+        slopes = self._arrays.get("alibi_slopes")
         self._over = cache_problems.cached(
-            q_tensor,
-            k_tensor,
-            v_tensor,
+            self._arrays["q"],
+            self._arrays["k"],
+            self._arrays["v"],
             keys.names,
-            block_table=table,
+            block_table=self._arrays.get("block_table"),
             page_list=page_list is not None,
             chooses_entries=cache_batch_idx is not None,
             sequences=lengths,
@@ -88,14 +100,13 @@ class CacheCall(Arrays):
         self.problem = self.attention.problem
         if self._stream is not None:
             self.problem = self.problem.on(*self._device, self._stream)
-        self._options = {"splits": self._over.splits}
+        self._numbers = self._over.numbers | {"splits": self._over.splits}
         if slopes is not None and len(slopes.shape) == 2:
-            self._options["alibi_stride_batch"] = slopes.strides[0]
+            self._numbers["alibi_stride_batch"] = slopes.strides[0]
         if cache_batch_idx is not None:
-            self._lend("batch_index", cache_batch_idx)
             self._check_numbers("batch_index", (self.problem.batch,), "[batch]")
         if page_list is not None:
-            self._lend_page_list(*page_list)
+            self._check_page_list()
         for field in ("q", "k", "v", "alibi_slopes"):
             if field in self._arrays:
                 check_rows(self._name(field), self._arrays[field])
@@ -123,7 +134,7 @@ class CacheCall(Arrays):
                     f"{name}: {type(array).__name__} is immutable, and k and v are appended in "
                     "place; pass numpy, torch or cupy arrays"
                 )
-            if self._tensors[name].read_only:
+            if self.tensors[name].read_only:
                 raise ValueError(
                     f"{name}: is read-only, and k and v are appended in place; pass writable arrays"
                 )
@@ -148,7 +159,7 @@ class CacheCall(Arrays):
             longer = self._same_lengths(cache_seqlens, new, plus=new)
         if tables is not None:
             for name in self._keys.names:
-                if self._tensors[name].overlaps(self._arrays["q"]):
+                if self.tensors[name].overlaps(self._arrays["q"]):
                     raise ValueError(
                         f"{name} overlaps q: the call writes to {name}; pass memory of its own"
                     )
@@ -175,7 +186,7 @@ class CacheCall(Arrays):
                     "keys one by one; pass numpy, torch or jax arrays, or cache_leftpad=None"
                 )
         batch, room = self.problem.batch, self._over.room
-        leftpad = self._borrow("cache_leftpad", cache_leftpad)
+        leftpad = self.borrow("cache_leftpad", cache_leftpad)
         cache_problems.check_numbers("cache_leftpad", leftpad, (batch,), "[batch]")
         check_contiguous("cache_leftpad", leftpad)
         lengths, entries = self._arrays.get("seqlens_k"), self._arrays.get("batch_index")
@@ -189,27 +200,29 @@ class CacheCall(Arrays):
 
     def forward(self, out: Any, wants_lse: bool, workspace: Array | None = None) -> tuple[Any, Any]:
         """(out, lse): out is the array given, or a new one for None; lse is None if not wanted."""
-        made_out = self._output("out", out)
-        arrays = {**self._arrays, "out": self._tensors["out"]}
-        made_lse = None
+        outputs = {"out": (out, self.attention.out)}
         if wants_lse:
-            made_lse = self._output("lse", None)
-            arrays["lse"] = self._tensors["lse"]
-        numbers = self._over.numbers | self._options
-        self._borrow_workspace(
-            workspace,
-            asked(self._names, _C.kvcache_fwd_workspace_size, self.problem, numbers, arrays),
-        )
-        if "workspace" in self._tensors:
-            arrays["workspace"] = self._tensors["workspace"]
+            outputs["lse"] = None, self.attention.lse
+        made = self.written(outputs, self._run, self._workspace_size, workspace)
+        return made[0], made[1] if wants_lse else None
+
+    def _workspace_size(self) -> int:
+        self._arrays["out"] = self.tensors["out"]
+        if "lse" in self.tensors:
+            self._arrays["lse"] = self.tensors["lse"]
+        ask = _C.kvcache_fwd_workspace_size
+        return asked(self._names, ask, self.problem, self._numbers, self._arrays)
+
+    def _run(self) -> None:
+        if "workspace" in self.tensors:
+            self._arrays["workspace"] = self.tensors["workspace"]
+        numbers, arrays = self._numbers, self._arrays
         if self._keys_left is None or self._appended is not None:
             asked(self._names, _C.kvcache_fwd, self.problem, numbers, arrays, self._appended)
         if self._keys_left is not None:
             # Once more, where all is checked and appended: without the keys that are left out.
-            numbers, arrays = self._key_by_key(numbers, arrays, *self._keys_left)
-            asked(self._names, _C.kvcache_fwd, self.problem, numbers, arrays)
-        lse = self._result(None, made_lse) if wants_lse else None
-        return self._result(out, made_out), lse
+            left = self._key_by_key(numbers, arrays, *self._keys_left)
+            asked(self._names, _C.kvcache_fwd, self.problem, *left)
 
     def _key_by_key(
         self,
@@ -225,28 +238,27 @@ class CacheCall(Arrays):
         arrays = {x: y for x, y in arrays.items() if x not in ("seqlens_k", "batch_index")}
         for field, name, cache in zip("kv", self._keys.names, self._keys[:2], strict=True):
             rows: Any = cache
-            arrays[field] = self._borrow(name, rows.reshape((count, *rows.shape[2:])))
+            arrays[field] = self.borrow(name, rows.reshape((count, *rows.shape[2:])))
         for field, listed in (("page_indptr", starts), ("page_indices", keys)):
             made = self._adapter.integers("cache_leftpad", self._lead, listed)
-            arrays[field] = self._borrow(field, made)
+            arrays[field] = self.borrow(field, made)
         return numbers, arrays
 
     def _name(self, field: str) -> str:
         return self._names.get(field, field)
 
     def _lend(self, field: str, array: Any) -> _C.Tensor:
-        tensor = self._arrays[field] = self._borrow(self._name(field), array)
+        tensor = self._arrays[field] = self.borrow(self._name(field), array)
         return tensor
 
     def _lend_lengths(self, array: Any) -> None:
         self._lend("seqlens_k", array)
         self._check_numbers("seqlens_k", (self.problem.batch,), "[batch]")
 
-    def _lend_page_list(self, starts: Array, pages: Array) -> None:
+    def _check_page_list(self) -> None:
         batch = self.problem.batch
-        self._lend("page_indptr", starts)
         self._check_numbers("page_indptr", (batch + 1,), "[batch + 1]")
-        listed = self._lend("page_indices", pages)
+        listed = self._arrays["page_indices"]
         self._check_numbers("page_indices", (listed.shape or (0,))[:1], "[keys of all sequences]")
         if self._stream is None and self._arrays["page_indptr"].number(batch) > listed.shape[0]:
             raise ValueError(

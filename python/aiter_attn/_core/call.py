@@ -49,39 +49,40 @@ class Call(Arrays):
         scales: fp8_scales.Given | None = None,
     ) -> None:
         """scales: of a function that takes fp8."""
-        super().__init__(q, sequences is not None, stream)
-
+        given = {"q": q, "k": k, "v": v}
+        if sequences is not None:
+            given["cu_seqlens_q"], given["cu_seqlens_k"] = sequences[:2]
+        if bias is not None:
+            given["bias"] = bias
+        if alibi_slopes is not None:
+            given["alibi_slopes"] = alibi_slopes
+        state = None
+        if rng_state is None or type(rng_state) is tuple or not isinstance(rng_state, Array):
+            state = problems.rng_state(options.dropout_p, rng_state)
+        else:
+            given["rng_state"] = rng_state
+        super().__init__(given, stream)
+        tensors = self.tensors
         lengths = None
         if sequences is not None:
-            starts_q, starts_k, max_seqlen_q, max_seqlen_k = sequences
-            batch = problems.batch_of(
-                self._borrow("cu_seqlens_q", starts_q), self._borrow("cu_seqlens_k", starts_k)
-            )
-            for name in ("cu_seqlens_q", "cu_seqlens_k"):
-                check_contiguous(name, self._tensors[name])
-            lengths = problems.lengths(batch, max_seqlen_q, max_seqlen_k)
-        q_tensor, k_tensor = self._borrow("q", q), self._borrow("k", k)
-        v_tensor = self._borrow("v", v)
+            batch = problems.batch_of(tensors["cu_seqlens_q"], tensors["cu_seqlens_k"])
+            check_contiguous("cu_seqlens_q", tensors["cu_seqlens_q"])
+            check_contiguous("cu_seqlens_k", tensors["cu_seqlens_k"])
+            lengths = problems.lengths(batch, *sequences[2:])
+        q_tensor, k_tensor, v_tensor = tensors["q"], tensors["k"], tensors["v"]
         fp8 = None
         if scales is not None:
             fp8 = self._fp8(scales, q_tensor, k_tensor, lengths)
         self._is_fp8 = fp8 is not None
         v_columns = self._is_fp8 and _lies_by_columns(v_tensor)
-        beside = problems.beside(
-            self._borrow_if_given("bias", bias),
-            self._borrow_if_given("alibi_slopes", alibi_slopes),
-            fp8,
-            v_columns,
-        )
-        state = None
-        if rng_state is None or isinstance(rng_state, tuple) or not isinstance(rng_state, Array):
-            state = problems.rng_state(options.dropout_p, rng_state)
-        else:
-            self._borrow_state(options.dropout_p, rng_state)
+        beside = problems.beside(tensors.get("bias"), tensors.get("alibi_slopes"), fp8, v_columns)
+        if state is None:
+            self._check_state(options.dropout_p)
         self.attention = problems.attention(q_tensor, k_tensor, v_tensor, options, lengths, beside)
         for name in ("q", "k", "v", "bias", "alibi_slopes"):
-            if name in self._tensors and not (name == "v" and v_columns):
-                check_rows(name, self._tensors[name])
+            is_wrong = name in tensors and not tensors[name].is_contiguous(1)
+            if is_wrong and not (v_columns and name == "v"):
+                check_rows(name, tensors[name])
         if self._is_fp8 and self._stream is not None and not v_columns:
             raise UnsupportedError(
                 f"v: strides {v_tensor.strides} (in elements); Composable Kernel's fp8 kernels "
@@ -94,12 +95,12 @@ class Call(Arrays):
         if self._stream is not None:
             self.problem = self.problem.on(*self._device, self._stream)
 
-    def _borrow_state(self, dropout_p: float, given: Array) -> None:
-        tensor = self._lent("rng_state", given)
+    def _check_state(self, dropout_p: float) -> None:
+        tensor = self.tensors["rng_state"]
         problems.check_rng_state(tensor)
         check_contiguous("rng_state", tensor)
-        if dropout_p > 0.0:
-            self._tensors["rng_state"] = tensor
+        if dropout_p == 0.0:
+            del self.tensors["rng_state"]
 
     def _fp8(
         self,
@@ -123,31 +124,31 @@ class Call(Arrays):
     def forward(self, out: Any, lse: Any, wants_lse: bool = True) -> tuple[Any, Any]:
         """(out, lse): the arrays given, or new ones for None. Kernels for fp8 have no lse: it is
         None then, unless it is wanted."""
-        made_out, made_lse = self._output("out", out), None
+        attention = self.attention
+        outputs = {"out": (out, attention.out)}
         if wants_lse or not self._is_fp8:
-            made_lse = self._output("lse", lse)
-        asked(ARGUMENTS, _C.fwd, self.problem, self._tensors)
-        result = self._result(out, made_out)
-        return result, None if made_lse is None else self._result(lse, made_lse)
+            outputs["lse"] = lse, attention.lse
+        made = self.written(outputs, self._run_forward)
+        return made[0], made[1] if len(made) > 1 else None
 
     def prepared(self) -> _C.PreparedForward:
         """The forward pass, once it has run, for arrays that lie as these do. Of a call without
         bias, slopes, sequences and numbers in memory."""
-        return _C.PreparedForward(self.problem, self._tensors)
+        return _C.PreparedForward(self.problem, self.tensors)
 
     def prepared_backward(self) -> tuple[_C.PreparedBackward, int]:
         """The same of the backward pass, and the bytes of its workspace, from any address."""
         size = _C.bwd_workspace_size(self.problem)
-        return _C.PreparedBackward(self.problem, self._tensors), padded(size)
+        return _C.PreparedBackward(self.problem, self.tensors), padded(size)
 
     def probabilities(self) -> Any:
         """flash-attn's S_dmask: empty where there is no dropout, else attn_dropout_mask's uint8: 1
         where dropout keeps the weight."""
         if not self.problem.dropout_p > 0.0:
             return self.no_probabilities()
-        made = self._output("kept", None)
-        _C.dropout_mask(self.problem, self._tensors)
-        return self._result(None, made)
+        outputs = {"kept": (None, self.attention.kept)}
+        (kept,) = self.written(outputs, lambda: _C.dropout_mask(self.problem, self.tensors))
+        return kept
 
     def backward(
         self,
@@ -160,25 +161,34 @@ class Call(Arrays):
     ) -> tuple[Any, ...]:
         """(dq, dk, dv), and dbias where bias_grad was asked for: the gradients given, or new arrays
         for None."""
-        for name, array, want in (
-            ("dout", dout, self.attention.out),
-            ("out", out, self.attention.out),
-            ("lse", lse, self.attention.lse),
-        ):
-            self._check(name, self._borrow(name, array), want)
-        dq, dk, dv = gradients
-        made_dq, made_dk = self._output("dq", dq), self._output("dk", dk)
-        made_dv = self._output("dv", dv)
-        wants_dbias = bool(self.problem.bias_grad)
-        if dbias is not None and not wants_dbias:
+        attention = self.attention
+        self.lend_results(
+            {
+                "dout": (dout, attention.out),
+                "out": (out, attention.out),
+                "lse": (lse, attention.lse),
+            }
+        )
+        outputs = {
+            name: (given, getattr(attention, name))
+            for name, given in zip(("dq", "dk", "dv"), gradients, strict=True)
+        }
+        if self.problem.bias_grad:
+            outputs["dbias"] = dbias, attention.dbias
+        elif dbias is not None:
             raise ValueError(
                 "dbias: given, but bias_grad is False; allowed: None, or bias_grad=True"
             )
-        made_dbias = self._output("dbias", dbias) if wants_dbias else None
-        self._borrow_workspace(workspace, _C.bwd_workspace_size(self.problem))
-        asked(ARGUMENTS, _C.bwd, self.problem, self._tensors)
-        results = self._result(dq, made_dq), self._result(dk, made_dk), self._result(dv, made_dv)
-        return (*results, self._result(dbias, made_dbias)) if wants_dbias else results
+        return tuple(self.written(outputs, self._run_backward, self._workspace_size, workspace))
+
+    def _run_forward(self) -> None:
+        asked(ARGUMENTS, _C.fwd, self.problem, self.tensors)
+
+    def _run_backward(self) -> None:
+        asked(ARGUMENTS, _C.bwd, self.problem, self.tensors)
+
+    def _workspace_size(self) -> int:
+        return _C.bwd_workspace_size(self.problem)
 
 
 def _lies_by_columns(v: _C.Tensor) -> bool:

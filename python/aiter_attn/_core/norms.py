@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 from aiter_attn import _C
@@ -15,8 +16,8 @@ from aiter_attn._core.adapters.generic import (
     check_contiguous,
     check_rows,
     device_name,
-    dlpack_stream,
 )
+from aiter_attn._core.arrays import Arrays, those_given
 from aiter_attn._core.errors import UnsupportedError
 
 __all__ = [
@@ -30,61 +31,36 @@ __all__ = [
     "softmax_forward",
 ]
 
-_CPU: Final = (_C.DEVICE_CPU, 0)
+_DTYPES: Final = tuple(_C.DTYPES)
 _GPUS: Final = (_C.DEVICE_CUDA, _C.DEVICE_ROCM)
-# The library aligns the workspace itself.
-_WORKSPACE_ALIGNMENT: Final = 256
 
 
-class Norm:
-    """The arrays of a call by their names, borrowed as long as it lives, and where it runs: on the
-    device of `lead`, on the stream that its framework's work is queued on."""
+class Norm(Arrays):
+    """The arrays of a call, and where it runs."""
 
-    def __init__(self, name: str, lead: Array) -> None:
-        self.tensors: dict[str, _C.Tensor] = {}
-        self._given: dict[str, Any] = {}
-        self._made: dict[str, tuple[Any, str]] = {}  # a result, and like which array it is made
-        self._lead, self._lead_name = lead, name
-        self._adapter = adapter_of(name, lead)
-        self._device = self._adapter.device(name, lead)
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        super().__init__(given)
+        self._given = given
+        self._made: dict[str, tuple[Any, Any, GenericAdapter]] = {}  # like which, and by whom
         self.place: dict[str, int] = {}
-        # The streams that DLPack's producers are told: those of lead's framework, and all others.
-        self._own_stream: int | None = None
-        self._stream: int | None = None
-        self._barrier_of: int | None = None  # the stream that work is known to be queued on
-        if self._device == _CPU:
-            return
+        if self._stream is not None:
+            kind, index = self._device
+            self.place = {"device_type": kind, "device_id": index, "stream": self._stream}
+
+    def _check_device(self) -> None:
         if self._device[0] not in _GPUS:
             raise UnsupportedError(
-                f"{name}: on {device_name(self._device)}; allowed: CPU (host memory), CUDA (NVIDIA "
-                "GPUs) and ROCm (AMD GPUs); copy the arrays to one of them"
+                f"{self._lead_name}: on {device_name(self._device)}; allowed: CPU (host memory), "
+                "CUDA (NVIDIA GPUs) and ROCm (AMD GPUs); copy the arrays to one of them"
             )
-        stream = self._adapter.current_stream(lead)
-        self._stream = dlpack_stream(self._device[0], stream or 0)
-        # Earlier work of the framework is queued on its own stream, as the new work will be.
-        self._own_stream = self._stream if stream is None else SAME_STREAM
-        self._barrier_of = stream
-        kind, index = self._device
-        self.place = {"device_type": kind, "device_id": index, "stream": stream or 0}
 
-    def borrow(
-        self,
-        name: str,
-        array: Any,
-        shape: tuple[int, ...] | None = None,
-        dtype: str | None = None,
+    def has(
+        self, name: str, shape: tuple[int, ...] | None = None, dtype: str | None = None
     ) -> _C.Tensor:
-        """shape, dtype: those that it must have; None: any of at least one dimension, any
-        listed."""
-        adapter = adapter_of(name, array)
-        device = adapter.device(name, array)
-        if device != self._device:
-            raise ValueError(
-                f"{name}: on {device_name(device)}, but {self._lead_name} is on "
-                f"{device_name(self._device)}; all arrays of a call are on one device"
-            )
-        tensor = adapter.borrow(name, array, device, self._stream_of(adapter))
-        allowed = tuple(_C.DTYPES) if dtype is None else (dtype,)
+        """An array, checked. shape, dtype: what it must have; None: any of at least one dimension,
+        any listed."""
+        tensor = self.tensors[name]
+        allowed = _DTYPES if dtype is None else (dtype,)
         if tensor.dtype not in allowed:
             raise TypeError(f"{name}: dtype {tensor.dtype}; allowed: {', '.join(allowed)}")
         if shape is None and not tensor.shape:
@@ -92,43 +68,35 @@ class Norm:
         if shape is not None and tensor.shape != shape:
             raise ValueError(f"{name}: shape {tensor.shape}; allowed: {shape}")
         check_rows(name, tensor)
-        self.tensors[name], self._given[name] = tensor, array
         return tensor
 
-    def vector(self, name: str, array: Any, count: int, dtype: str | None = None) -> _C.Tensor:
-        return self.borrow(name, array, (count,), dtype)
-
-    def _stream_of(self, adapter: GenericAdapter) -> int | None:
-        return self._own_stream if adapter is self._adapter else self._stream
-
-    def written(self, name: str, array: Any, shape: tuple[int, ...], dtype: str) -> None:
-        """An array of the caller's that is changed."""
-        if not adapter_of(name, array).writable:
-            raise ValueError(f"{name}: {type(array).__name__} is immutable")
-        if self.borrow(name, array, shape, dtype).read_only:
+    def has_written(self, name: str, shape: tuple[int, ...], dtype: str) -> None:
+        """An array of the caller's that is changed, checked."""
+        given = self._given[name]
+        if not adapter_of(name, given).writable:
+            raise ValueError(f"{name}: {type(given).__name__} is immutable")
+        if self.has(name, shape, dtype).read_only:
             raise ValueError(f"{name}: is read-only; pass a writable array")
 
     def lend_barrier(self) -> None:
-        """The grid barrier by which the library shares long rows out, where there is one."""
-        if self._barrier_of is not None:
-            barrier = self._adapter.barrier(self._lead, self._barrier_of)
+        """Lends the memory by which the library shares long rows out, where there is any."""
+        # The stream that work is known to be queued on, which is the framework's own.
+        if self._own_stream == SAME_STREAM and self._stream is not None:
+            barrier = self._adapter.barrier(self._lead, self._stream)
             if barrier is not None:
                 self.borrow("barrier", barrier)
 
     def lend_workspace(self, size: int) -> None:
         if size == 0:
             return
-        adapter, lead = self._adapter, self._lead
-        if not adapter.stream_ordered:
+        if not self._adapter.stream_ordered:
             raise TypeError(
-                f"{self._lead_name}: when {type(lead).__name__} uses memory again is not known; on "
-                "a GPU, pass torch or cupy arrays"
+                f"{self._lead_name}: when {type(self._lead).__name__} uses memory again is not "
+                "known; on a GPU, pass torch or cupy arrays"
             )
-        padded = (size + _WORKSPACE_ALIGNMENT - 1,)
-        made = adapter.empty("workspace", lead, padded, "uint8", None)
-        self.borrow("workspace", made, padded, "uint8")
+        self.make_workspace(size, None)
 
-    def make(
+    def make_like(
         self,
         name: str,
         like: str,
@@ -136,29 +104,26 @@ class Norm:
         dtype: str | None = None,
         seen_as: str | None = None,
     ) -> None:
-        """A result, by the framework of the array `like`; dtype None: of its dtype. seen_as: what
-        the caller gets its bytes as."""
+        """A result, by the framework of the array `like`; dtype None: of its dtype. seen_as: the
+        dtype as which the caller gets its bytes."""
         given = self._given[like]
-        adapter = adapter_of(like, given)
+        adapter = self._adapter if given is self._lead else adapter_of(like, given)
         # Another framework would hand the memory out in the order of its own current stream.
-        stream = None if adapter is self._adapter else self.place.get("stream")
+        stream = None if adapter is self._adapter else self._stream
+        want = shape, dtype or self.tensors[like].dtype
         try:
-            made = adapter.empty(name, given, shape, dtype, stream)
-            # Results for jax are written to numpy arrays.
-            maker = adapter_of(name, made)
-            tensor = maker.borrow(name, made, self._device, self._stream_of(maker))
-            adapter.check_made(name, given, tensor, shape, dtype or self.tensors[like].dtype)
+            made = self.make(name, adapter, given, want, dtype, stream)
         except TypeError as error:
-            takers = "numpy, torch or jax" if self._device == _CPU else "torch or cupy"
+            takers = "torch or cupy" if self.place else "numpy, torch or jax"
             raise TypeError(f"{error}; pass {like} as a {takers} array") from error
         if seen_as is not None:  # an array that cannot be had is refused before any other is
             # written
             made = adapter.seen_as(name, made, seen_as)
-        self.tensors[name], self._made[name] = tensor, (made, like)
+        self._made[name] = made, given, adapter
 
     def result(self, name: str) -> Any:
-        made, like = self._made[name]
-        return adapter_of(like, self._given[like]).result(made, self._given[like])
+        made, like, adapter = self._made[name]
+        return adapter.result(made, like)
 
 
 def _row_shape(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
@@ -204,17 +169,20 @@ def forward(
 ) -> tuple[Any, Any, Any, Any]:
     """(y, mean, rstd, h) of rms_norm_fwd or layer_norm_fwd; None for the mean of RMSNorm, and for h
     without a residual. fp8: y_dtype, scale and amax."""
-    call = Norm("x", x)
-    tensor = call.borrow("x", x)
-    _, hidden = _row_shape("x", tensor.shape)
-    weights = call.vector("gamma", gamma, hidden)
-    if beta is not None:
-        call.vector("beta", beta, hidden, weights.dtype)
-    if residual is not None:
-        call.borrow("residual", residual, tensor.shape, tensor.dtype)
-        call.make("sum", "x", tensor.shape)
-    numbers = _numbers(kind, call, zero_centred, read_epsilon(epsilon))
     y_dtype, scale, amax = fp8
+    given = {"x": x, "gamma": gamma}
+    if not (beta is residual is scale is amax is None):
+        given |= those_given(beta=beta, residual=residual, scale=scale, amax=amax)
+    call = Norm(given)
+    tensor = call.has("x")
+    _, hidden = _row_shape("x", tensor.shape)
+    weights = call.has("gamma", (hidden,))
+    if beta is not None:
+        call.has("beta", (hidden,), weights.dtype)
+    if residual is not None:
+        call.has("residual", tensor.shape, tensor.dtype)
+        call.make_like("sum", "x", tensor.shape)
+    numbers = _numbers(kind, call, zero_centred, read_epsilon(epsilon))
     y_dtype = tensor.dtype if y_dtype is None else y_dtype
     dtypes = _C.DTYPES | _C.FP8_DTYPES
     if not isinstance(y_dtype, str) or y_dtype not in dtypes:
@@ -224,17 +192,17 @@ def forward(
         if scale is not None or amax is not None:
             name = "scale" if scale is not None else "amax"
             raise ValueError(f"{name}: is for fp8 results; pass such a y_dtype, or {name}=None")
-        call.make("y", "x", tensor.shape, None if y_dtype == tensor.dtype else y_dtype)
+        call.make_like("y", "x", tensor.shape, None if y_dtype == tensor.dtype else y_dtype)
     else:
         # Not every framework exports fp8; all export its bytes.
-        call.make("y", "x", tensor.shape, "uint8", y_dtype)
+        call.make_like("y", "x", tensor.shape, "uint8", y_dtype)
         if scale is not None:
-            call.borrow("scale", scale, (1,), "float32")
+            call.has("scale", (1,), "float32")
         if amax is not None:
-            call.written("amax", amax, (1,), "float32")
-    call.make("rstd", "x", tensor.shape[:-1], "float32")
+            call.has_written("amax", (1,), "float32")
+    call.make_like("rstd", "x", tensor.shape[:-1], "float32")
     if kind == _C.NORM_LAYER:
-        call.make("mean", "x", tensor.shape[:-1], "float32")
+        call.make_like("mean", "x", tensor.shape[:-1], "float32")
     call.lend_barrier()
     _C.norm_fwd(numbers, call.tensors)
     mean = call.result("mean") if kind == _C.NORM_LAYER else None
@@ -253,21 +221,23 @@ def backward(
     zero_centred: bool,
 ) -> tuple[Any, Any, Any]:
     """(dx, dgamma, dbeta) of rms_norm_bwd or layer_norm_bwd; dbeta is LayerNorm's, else None."""
-    call = Norm("x", x)
-    tensor = call.borrow("x", x)
-    _, hidden = _row_shape("x", tensor.shape)
-    call.borrow("dy", dy, tensor.shape)
-    call.vector("gamma", gamma, hidden)
-    for name, statistic in (("rstd", rstd), ("mean", mean)):
-        if statistic is None:
-            continue
-        check_contiguous(name, call.borrow(name, statistic, tensor.shape[:-1], "float32"))
+    statistics = {"rstd": rstd} if kind == _C.NORM_RMS else {"rstd": rstd, "mean": mean}
+    given = {"x": x, "dy": dy, "gamma": gamma, **statistics}
     if dh is not None:
-        call.borrow("dh", dh, tensor.shape, tensor.dtype)
-    call.make("dx", "x", tensor.shape)
-    call.make("dgamma", "gamma", (hidden,))
+        given["dh"] = dh
+    call = Norm(given)
+    tensor = call.has("x")
+    _, hidden = _row_shape("x", tensor.shape)
+    call.has("dy", tensor.shape)
+    call.has("gamma", (hidden,))
+    for name in statistics:
+        check_contiguous(name, call.has(name, tensor.shape[:-1], "float32"))
+    if dh is not None:
+        call.has("dh", tensor.shape, tensor.dtype)
+    call.make_like("dx", "x", tensor.shape)
+    call.make_like("dgamma", "gamma", (hidden,))
     if kind == _C.NORM_LAYER:
-        call.make("dbeta", "gamma", (hidden,))
+        call.make_like("dbeta", "gamma", (hidden,))
     numbers = _numbers(kind, call, zero_centred, 0.0)
     if call.place:
         call.lend_workspace(_C.norm_bwd_workspace_size(numbers, call.tensors))
@@ -323,14 +293,14 @@ def _softmax_numbers(call: Norm, name: str, scale: Any, kind: int, repeat: int) 
 
 def softmax_forward(x: Any, scale: Any, mask: Any, causal: Any) -> Any:
     """y of softmax_fwd."""
-    call = Norm("x", x)
-    tensor = call.borrow("x", x)
+    call = Norm({"x": x} if mask is None else {"x": x, "mask": mask})
+    tensor = call.has("x")
     kind, repeat = mask_kind(causal, mask), 0
     if mask is not None:
-        given = call.borrow("mask", mask, dtype="uint8")
+        given = call.has("mask", dtype="uint8")
         repeat = mask_repeat(given.shape, tensor.shape)
         check_contiguous("mask", given)
-    call.make("y", "x", tensor.shape)
+    call.make_like("y", "x", tensor.shape)
     call.lend_barrier()
     _C.softmax_fwd(_softmax_numbers(call, "x", scale, kind, repeat), call.tensors)
     return call.result("y")
@@ -338,10 +308,10 @@ def softmax_forward(x: Any, scale: Any, mask: Any, causal: Any) -> Any:
 
 def softmax_backward(dy: Any, y: Any, scale: Any, causal: Any) -> Any:
     """dx of softmax_bwd."""
-    call = Norm("y", y)
-    tensor = call.borrow("y", y)
-    call.borrow("dy", dy, tensor.shape, tensor.dtype)
-    call.make("dx", "y", tensor.shape)
+    call = Norm({"y": y, "dy": dy})
+    tensor = call.has("y")
+    call.has("dy", tensor.shape, tensor.dtype)
+    call.make_like("dx", "y", tensor.shape)
     kind = mask_kind(causal, None)
     call.lend_barrier()
     _C.softmax_bwd(_softmax_numbers(call, "y", scale, kind, 0), call.tensors)

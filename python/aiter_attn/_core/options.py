@@ -42,6 +42,8 @@ class _Field(NamedTuple):
 
 
 def _probability(value: Any) -> float:
+    if type(value) is float and 0.0 <= value < 1.0:
+        return value
     allowed = "a probability below 1; 0.0: none"
     probability = reading.number("dropout_p", value, allowed)
     if not 0.0 <= probability < 1.0:
@@ -61,6 +63,8 @@ def _scale(value: Any) -> float | None:
 
 
 def _cap(value: Any) -> float:
+    if type(value) is float and value == 0.0:
+        return value
     cap = reading.number("softcap", value, "a number above 0; 0.0: no cap")
     if cap != 0.0 and not LEAST_SCALE <= cap <= GREATEST_SCALE:
         raise ValueError(f"softcap: {cap}; allowed: {_RANGE}; 0.0: no cap")
@@ -68,6 +72,8 @@ def _cap(value: Any) -> float:
 
 
 def _window(value: Any) -> tuple[int, int]:
+    if type(value) is tuple and len(value) == 2 and type(value[0]) is type(value[1]) is int:
+        return value
     return reading.pair("window_size", value, "two integers (left, right), -1: no bound")
 
 
@@ -94,13 +100,15 @@ FIELDS: Final = {
     ),
 }
 _READERS: Final = {name: field.read for name, field in FIELDS.items()}
+_FLAGS: Final = {name for name, default in Options._field_defaults.items() if default is False}
 
 
 def options(**given: Any) -> Options:
     """The record of a caller's arguments. Raises TypeError or ValueError for one that no problem
     takes."""
     for name, value in given.items():
-        given[name] = _READERS[name](value)
+        if not (type(value) is bool and name in _FLAGS):  # the usual case, at no cost
+            given[name] = _READERS[name](value)
     return Options(**given)
 
 

@@ -45,6 +45,7 @@ GROUP: Final = ("total tokens", "heads", "head size")
 _BATCH_SCORES: Final = ("batch", "heads", "queries", "keys")
 _GROUP_SCORES: Final = ("heads", "total queries", "most keys")
 _GREATEST_STATE: Final = 2**64 - 1
+_STATES: Final = f"(seed, offset), integers from 0 to {_GREATEST_STATE}, or an array of them"
 _LSE: Final = {BATCH: ("batch", "heads", "seqlen"), GROUP: ("heads", "total tokens")}
 
 
@@ -129,17 +130,16 @@ def rng_state(
     dropout_p: float, given: tuple[SupportsIndex, SupportsIndex] | None
 ) -> tuple[int, int]:
     """(seed, offset) of a call's random numbers. Raises where it has dropout and none of them."""
-    allowed = f"(seed, offset), integers from 0 to {_GREATEST_STATE}, or an array of them"
     if given is None:
         if dropout_p > 0.0:
             raise ValueError(
-                f"rng_state: None, but dropout_p is {dropout_p}; allowed: {allowed}, which the "
+                f"rng_state: None, but dropout_p is {dropout_p}; allowed: {_STATES}, which the "
                 "backward pass gets again"
             )
         return 0, 0
-    state = reading.pair("rng_state", given, allowed)
+    state = reading.pair("rng_state", given, _STATES)
     if not all(0 <= number <= _GREATEST_STATE for number in state):
-        raise ValueError(f"rng_state: {reading.shown(state)}; allowed: {allowed}")
+        raise ValueError(f"rng_state: {reading.shown(state)}; allowed: {_STATES}")
     return state
 
 
@@ -188,17 +188,20 @@ def lengths(
 
 def batch_of(cu_seqlens_q: HasShape, cu_seqlens_k: HasShape) -> int:
     """The number of sequences that begin there; both are [batch + 1], int32."""
-    for name, starts in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_k", cu_seqlens_k)):
+    shapes = cu_seqlens_q.shape, cu_seqlens_k.shape
+    for name, starts, shape in zip(
+        ("cu_seqlens_q", "cu_seqlens_k"), (cu_seqlens_q, cu_seqlens_k), shapes, strict=True
+    ):
         if starts.dtype != "int32":
             raise TypeError(f"{name}: dtype {starts.dtype}; allowed: int32")
-        if len(starts.shape) != 1 or starts.shape[0] < 1:
-            raise ValueError(f"{name}: shape {starts.shape}; allowed: [batch + 1]")
-    if cu_seqlens_q.shape != cu_seqlens_k.shape:
+        if len(shape) != 1 or shape[0] < 1:
+            raise ValueError(f"{name}: shape {shape}; allowed: [batch + 1]")
+    (of_q,), (of_k,) = shapes
+    if of_q != of_k:
         raise ValueError(
-            f"cu_seqlens_k: {cu_seqlens_k.shape[0]} entries, but cu_seqlens_q has "
-            f"{cu_seqlens_q.shape[0]}; both have batch + 1"
+            f"cu_seqlens_k: {of_k} entries, but cu_seqlens_q has {of_q}; both have batch + 1"
         )
-    return cu_seqlens_q.shape[0] - 1
+    return of_q - 1
 
 
 def check(name: str, given: HasShape, want: ShapeDtype) -> None:

@@ -214,7 +214,7 @@ def flash_attn_varlen_qkvpacked_func(
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see attention.py.
     """
-    q, k, v = parts_of("qkv", qkv, 3)
+    q, k, v = parts_of("qkv", qkv, 3, is_varlen=True)
     return flash_attn_varlen_func(  # type: ignore[no-any-return]
         q,
         k,
@@ -302,7 +302,7 @@ def flash_attn_varlen_kvpacked_func(
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see attention.py.
     """
-    k, v = parts_of("kv", kv, 2)
+    k, v = parts_of("kv", kv, 2, is_varlen=True)
     return flash_attn_varlen_func(  # type: ignore[no-any-return]
         q,
         k,

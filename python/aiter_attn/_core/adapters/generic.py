@@ -87,6 +87,8 @@ class GenericAdapter:
     # Whether empty() is known to make exactly the array that it is asked for, so that no check is
     # needed.
     exact = False
+    # Whether result() is something else than the array.
+    hands_over = False
     # Whether memory that is let go of stays as it is until the GPU work queued on it is done.
     stream_ordered = False
 
@@ -209,7 +211,7 @@ class GenericAdapter:
         self, name: str, like: Any, made: _C.Tensor, shape: tuple[int, ...], dtype: str
     ) -> None:
         """Raises TypeError where empty() made something else than it was asked for."""
-        if self.exact or made.fits(shape, dtype, len(shape), written=True):
+        if made.fits(shape, dtype, len(shape), written=True):
             return
         access = "read-only, " if made.read_only else ""
         raise TypeError(

@@ -18,6 +18,7 @@ from aiter_attn._core.errors import UnsupportedError
 class Adapter(GenericAdapter):
     writable = False
     exact = True
+    hands_over = True
 
     def device(self, name: str, array: Any) -> tuple[int, int]:
         if isinstance(array, self.module.core.Tracer):
