@@ -32,11 +32,7 @@
 #include "kernels/archs/archs.h"
 #include "kernels/launch_table/launch_table.h"
 
-template <>
-struct AITER_ATTN_NAMESPACE::runtime::AbiStruct<attn_kernel_info_t> {
-  static constexpr const char* kName = "attn_kernel_info_t";
-  static constexpr size_t kLeast = 120;
-};
+ATTN_ABI_STRUCT(attn_kernel_info_t, 120);
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
@@ -44,6 +40,7 @@ namespace {
 using kernels::launch_table;
 using kernels::LaunchTable;
 using runtime::check_struct;
+using runtime::read_struct;
 using runtime::require_place;
 using runtime::write_struct;
 
@@ -241,65 +238,35 @@ const char* attn_last_error_field(void) { return runtime::thread_field(); }
 
 int64_t attn_last_error_index(void) { return runtime::thread_sequence(); }
 
-attn_status attn_fwd(const attn_fwd_args* args) { return run(args); }
+// The functions of a pass.
+#define ATTN_RUN(pass) \
+  attn_status attn_##pass(const attn_##pass##_args* args) { return run(args); }
+#define ATTN_WORKSPACE_SIZE(pass)                                                             \
+  attn_status attn_##pass##_workspace_size(const attn_##pass##_args* args, uint64_t* bytes) { \
+    return workspace_size_of(args, bytes);                                                    \
+  }
+#define ATTN_PLAN(pass)                                                             \
+  attn_status attn_plan_##pass(const attn_##pass##_args* args, const char* arch,    \
+                               uint32_t* kernels, uint32_t* count) {                \
+    return plan(args, arch, kernels, count);                                        \
+  }                                                                                 \
+  attn_status attn_explain_##pass(const attn_##pass##_args* args, const char* arch, \
+                                  const char** text) {                              \
+    return explain_to(args, arch, text);                                            \
+  }
 
-attn_status attn_bwd(const attn_bwd_args* args) { return run(args); }
-
-attn_status attn_kvcache_fwd(const attn_kvcache_fwd_args* args) { return run(args); }
-
-attn_status attn_kvcache_fwd_workspace_size(const attn_kvcache_fwd_args* args, uint64_t* bytes) {
-  return workspace_size_of(args, bytes);
-}
-
-attn_status attn_append_kv(const attn_append_kv_args* args) { return run(args); }
-
-attn_status attn_fwd_workspace_size(const attn_fwd_args* args, uint64_t* bytes) {
-  return workspace_size_of(args, bytes);
-}
-
-attn_status attn_bwd_workspace_size(const attn_bwd_args* args, uint64_t* bytes) {
-  return workspace_size_of(args, bytes);
-}
-
-attn_status attn_dropout_mask(const attn_dropout_mask_args* args) { return run(args); }
-
-attn_status attn_plan_fwd(const attn_fwd_args* args, const char* arch, uint32_t* kernels,
-                          uint32_t* count) {
-  return plan(args, arch, kernels, count);
-}
-
-attn_status attn_plan_bwd(const attn_bwd_args* args, const char* arch, uint32_t* kernels,
-                          uint32_t* count) {
-  return plan(args, arch, kernels, count);
-}
-
-attn_status attn_plan_kvcache_fwd(const attn_kvcache_fwd_args* args, const char* arch,
-                                  uint32_t* kernels, uint32_t* count) {
-  return plan(args, arch, kernels, count);
-}
-
-attn_status attn_plan_append_kv(const attn_append_kv_args* args, const char* arch,
-                                uint32_t* kernels, uint32_t* count) {
-  return plan(args, arch, kernels, count);
-}
-
-attn_status attn_explain_fwd(const attn_fwd_args* args, const char* arch, const char** text) {
-  return explain_to(args, arch, text);
-}
-
-attn_status attn_explain_bwd(const attn_bwd_args* args, const char* arch, const char** text) {
-  return explain_to(args, arch, text);
-}
-
-attn_status attn_explain_kvcache_fwd(const attn_kvcache_fwd_args* args, const char* arch,
-                                     const char** text) {
-  return explain_to(args, arch, text);
-}
-
-attn_status attn_explain_append_kv(const attn_append_kv_args* args, const char* arch,
-                                   const char** text) {
-  return explain_to(args, arch, text);
-}
+ATTN_RUN(fwd)
+ATTN_RUN(bwd)
+ATTN_RUN(kvcache_fwd)
+ATTN_RUN(append_kv)
+ATTN_RUN(dropout_mask)
+ATTN_WORKSPACE_SIZE(fwd)
+ATTN_WORKSPACE_SIZE(bwd)
+ATTN_WORKSPACE_SIZE(kvcache_fwd)
+ATTN_PLAN(fwd)
+ATTN_PLAN(bwd)
+ATTN_PLAN(kvcache_fwd)
+ATTN_PLAN(append_kv)
 
 uint32_t attn_kernel_count(void) {
   uint32_t count = 0;

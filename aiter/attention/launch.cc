@@ -24,7 +24,7 @@ constexpr int64_t kVectorBytes = 16;
 // Zeroes a tensor: as few and as wide fills as its strides allow.
 void zero(const Problem& p, const attn_tensor& t, const Extents& e, runtime::Driver& driver) {
   if (e.batch == 0 || e.seq == 0 || e.head_size == 0) return;
-  const int64_t element = static_cast<int64_t>(dtype_size(p.dtype));
+  const int64_t element = dtype_size(p.dtype);
   std::vector<std::pair<int64_t, int64_t>> steps;  // stride, extent
   for (const auto& [stride, extent] :
        {std::pair(t.stride_batch, e.batch), std::pair(t.stride_seq, e.seq),
@@ -128,7 +128,7 @@ void require_alignment(const LaunchTable& table, const Problem& p, const Plan& p
   const Row& row = *plan.main_row();
   for (const Operand& operand : p.pass->operands(p)) {
     if (operand.is_unaligned) continue;
-    const auto element = static_cast<int64_t>(operand.element_size(p));
+    const auto element = operand.element_size(p);
     const int64_t whole = kVectorBytes / element;
     int64_t elements;
     if (operand.of_scores) {

@@ -9,41 +9,13 @@
 #include "aiter/runtime/abi.h"
 #include "aiter/runtime/regions.h"
 
-namespace AITER_ATTN_NAMESPACE::runtime {
-
-template <>
-struct AbiStruct<attn_norm_problem> {
-  static constexpr const char* kName = "attn_norm_problem";
-  static constexpr size_t kLeast = 64;
-};
-template <>
-struct AbiStruct<attn_norm_fwd_args> {
-  static constexpr const char* kName = "attn_norm_fwd_args";
-  static constexpr size_t kLeast = 128;
-};
-template <>
-struct AbiStruct<attn_norm_bwd_args> {
-  static constexpr const char* kName = "attn_norm_bwd_args";
-  static constexpr size_t kLeast = 120;
-};
-template <>
-struct AbiStruct<attn_softmax_problem> {
-  static constexpr const char* kName = "attn_softmax_problem";
-  static constexpr size_t kLeast = 64;
-};
-template <>
-struct AbiStruct<attn_softmax_fwd_args> {
-  static constexpr const char* kName = "attn_softmax_fwd_args";
-  static constexpr size_t kLeast = 56;
-};
-template <>
-struct AbiStruct<attn_softmax_bwd_args> {
-  static constexpr const char* kName = "attn_softmax_bwd_args";
-  static constexpr size_t kLeast = 64;
-};
+ATTN_ABI_STRUCT(attn_norm_problem, 64);
+ATTN_ABI_STRUCT(attn_norm_fwd_args, 128);
+ATTN_ABI_STRUCT(attn_norm_bwd_args, 120);
+ATTN_ABI_STRUCT(attn_softmax_problem, 64);
+ATTN_ABI_STRUCT(attn_softmax_fwd_args, 56);
+ATTN_ABI_STRUCT(attn_softmax_bwd_args, 64);
 static_assert(sizeof(attn_rows) == 16, "frozen");
-
-}  // namespace AITER_ATTN_NAMESPACE::runtime
 
 namespace AITER_ATTN_NAMESPACE::norm {
 namespace {

@@ -17,6 +17,12 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 // Its layout up to there is frozen.
 template <typename T>
 struct AbiStruct;
+#define ATTN_ABI_STRUCT(type, least)                      \
+  template <>                                             \
+  struct AITER_ATTN_NAMESPACE::runtime::AbiStruct<type> { \
+    static constexpr const char* kName = #type;           \
+    static constexpr size_t kLeast = least;               \
+  }
 
 // No struct grows beyond this; a struct_size that exceeds it was never set.
 inline constexpr size_t kMostStructSize = 64 << 10;

@@ -13,6 +13,9 @@ _BESIDE = "{folder}/*"
 # The contract of kernels with the library.
 _CONTRACT = ["aiter/attn.h", "kernels/launch_table/*"]
 
+# The structs of the C ABI, and their fields as data.
+_STRUCTS = ["aiter/attn.h", "aiter/fields.h", "aiter/norm.h"]
+
 # The first line that matches a file holds for it; "*" crosses folders. The files that one reaches
 # must match one of its patterns. A file may always reach what lies beside it under its own name.
 LAYERS: dict[str, list[str]] = {
@@ -67,7 +70,7 @@ LAYERS: dict[str, list[str]] = {
     # The part that passes share knows none of them. The CPU reference computes; dispatch returns
     # values and never text. Neither launches.
     "aiter/attention/problem/*": [
-        "aiter/attn.h",
+        *_STRUCTS,
         "aiter/attention/problem/*",
         "aiter/runtime/abi.h",
         "aiter/runtime/error.h",
@@ -99,7 +102,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     # A pass knows what is below, and no other (ROOMS). The list of them is for all others.
     "aiter/attention/passes/*/*": [
-        "aiter/attn.h",
+        *_STRUCTS,
         "aiter/attention/dispatch.h",
         "aiter/attention/launch.h",
         "aiter/attention/passes/*/*",
@@ -110,7 +113,7 @@ LAYERS: dict[str, list[str]] = {
         "kernels/launch_table/*",
     ],
     "aiter/attention/*": [
-        "aiter/attn.h",
+        *_STRUCTS,
         "aiter/attention/*",
         "aiter/runtime/*",
         "aiter/status.h",

@@ -4,18 +4,27 @@
 load("@rules_cc//cc:defs.bzl", "cc_library")
 load("//aiter:copts.bzl", "COPTS")
 
-def attention_pass(name, srcs = None, deps = []):
-    """A library NAME with NAME.h, with the dependencies of every pass.
+def attention_pass(name, deps = []):
+    """A library of all of a folder but its tests, with the dependencies of every pass.
 
     Args:
-      name: of the folder, too.
-      srcs: files beside NAME.h and NAME.cc.
+      name: of the folder, whose header for others is NAME.h.
       deps: those of this pass alone.
     """
+    header = name + ".h"
     cc_library(
         name = name,
-        srcs = [name + ".cc"] + (srcs or []),
-        hdrs = [name + ".h"],
+        srcs = native.glob(
+            [
+                "*.cc",
+                "*.h",
+            ],
+            exclude = [
+                "*_test.cc",
+                header,
+            ],
+        ),
+        hdrs = [header],
         # The computation on the CPU takes its time.
         copts = COPTS + ["-O2"],
         visibility = ["//aiter/attention/passes:__pkg__"],

@@ -1,45 +1,33 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "aiter/attention/problem/cache.h"
-
 #include <cstdint>
-#include <limits>
 #include <memory>
 
-#include "aiter/attention/problem/error.h"
+#include "aiter/attention/problem/checks.h"
 #include "aiter/attention/problem/validate.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
-
-constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
-
-// A field that a cache of this kind does not have.
-template <typename T>
-void require_unset(const char* field, T value, const char* belongs) {
-  if (value == T{}) return;
-  fail(Status::kInvalidArgument, Field(field), " is set, but ", belongs, ": leave it zero");
-}
 
 void require_array(const char* field, const int32_t* array, int64_t entries) {
   if (entries == 0) return;
   if (!array) {
     refuse(field, "NULL", "this cache needs ", entries, " numbers in the memory of the device");
   }
-  if (reinterpret_cast<uintptr_t>(array) % alignof(int32_t) != 0) {
-    refuse(field, array, "must be aligned to 4 bytes");
-  }
+  require_aligned(field, array, alignof(int32_t));
 }
 
 void validate_in_place(const Problem& p) {
   const attn_kvcache& c = p.cache;
-  const char* const pages = "keys are in place, as page_size is 0, and it belongs to pages";
+  const char* const pages =
+      "keys are in place, as page_size is 0, and it belongs to pages: leave it zero";
   require_unset("block_table", c.block_table, pages);
   require_unset("block_table_stride", c.block_table_stride, pages);
   require_unset("page_indptr", c.page_indptr, pages);
   require_unset("page_indices", c.page_indices, pages);
   require_unset("min_seqlen_q", p.min_seqlen_q, pages);
   if (is_group(p)) {
-    const char* const packed = "in group mode keys in place are packed by cu_seqlens_k";
+    const char* const packed =
+        "in group mode keys in place are packed by cu_seqlens_k: leave it zero";
     require_unset("seqlens_k", c.seqlens_k, packed);
     require_unset("batch_index", c.batch_index, packed);
     if (c.entries != p.batch) {
@@ -66,7 +54,7 @@ void validate_block_table(const Problem& p) {
 
 void validate_page_list(const Problem& p) {
   const attn_kvcache& c = p.cache;
-  const char* const list = "page_indptr says where keys are";
+  const char* const list = "page_indptr says where keys are: leave it zero";
   require_unset("block_table", c.block_table, list);
   require_unset("block_table_stride", c.block_table_stride, list);
   if (c.page_size != 1) {
@@ -76,7 +64,7 @@ void validate_page_list(const Problem& p) {
 
 void validate_in_pages(const Problem& p) {
   require_unset("batch_index", p.cache.batch_index,
-                "pages are found by block_table or page_indices");
+                "pages are found by block_table or page_indices: leave it zero");
   in_page_list(p) ? validate_page_list(p) : validate_block_table(p);
 }
 
@@ -98,7 +86,8 @@ void require_arrays(const Problem& p) {
                   on_cpu ? c.page_indptr[batch] : int64_t{p.seqlen_k});
     return;
   }
-  require_unset("page_indices", c.page_indices, "belongs to page_indptr, which is NULL");
+  require_unset("page_indices", c.page_indices,
+                "belongs to page_indptr, which is NULL: leave it zero");
   require_array("block_table", c.block_table, batch * c.block_table_stride);
 }
 

@@ -2,13 +2,16 @@
 #include "aiter/attention/problem/memory.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <string_view>
 
-#include "aiter/attention/problem/error.h"
+#include "aiter/attention/problem/checks.h"
+#include "aiter/attention/problem/operands.h"
 #include "aiter/attention/problem/workspace.h"
+#include "aiter/runtime/regions.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
@@ -16,8 +19,6 @@ namespace {
 using runtime::kMostAddress;
 using runtime::refuse_sharing;
 using runtime::Region;
-
-constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 // Refuses numbers beyond those that upstream's kernels compute in 32 bits: each stride, and the
 // offsets within one head of one sequence of at most `rows` rows.
@@ -61,6 +62,100 @@ void validate_no_overlap(const char* name, Dimensions dimensions, int64_t head_s
   }
 }
 
+// All memory of a pass, and which of it is written.
+class Memory {
+ public:
+  explicit Memory(const Problem& p) : p_(p) {}
+
+  void add(const char* name, bool is_output, const attn_tensor& t, const Dimensions& dimensions,
+           int64_t head_size, int64_t element) {
+    Region region = {};
+    region.name = name;
+    for (const Dimension& d : dimensions) {
+      const int64_t reach = d.stride * (d.extent - 1) * element;
+      (reach < 0 ? region.begin : region.end) += reach;
+      region.steps[region.step_count++] = {d.stride * element, d.extent};
+    }
+    add(region, is_output, t.data, head_size * element);
+  }
+
+  void add(const char* name, bool is_output, const void* data, std::array<int64_t, 3> factors) {
+    int64_t bytes = 1;
+    for (const int64_t factor : factors) {
+      if (__builtin_mul_overflow(bytes, factor, &bytes)) bytes = kMostAddress + 1;
+    }
+    if (!data || bytes == 0) return;
+    Region region = {};
+    region.name = name;
+    add(region, is_output, data, bytes);
+  }
+
+  void add_lengths() {
+    constexpr int64_t kNumber = sizeof(int32_t);
+    const int64_t batch = p_.batch, offsets = batch + 1;
+    if (is_group(p_)) {
+      add("cu_seqlens_q", false, p_.lent.cu_seqlens_q, {offsets, kNumber, 1});
+      add("cu_seqlens_k", false, p_.lent.cu_seqlens_k, {offsets, kNumber, 1});
+    }
+    const attn_kvcache& cache = p_.cache;
+    add("seqlens_k", false, p_.lent.seqlens_k, {batch, kNumber, 1});
+    add("batch_index", false, p_.lent.batch_index, {batch, kNumber, 1});
+    add("block_table", false, p_.lent.block_table, {batch, cache.block_table_stride, kNumber});
+    add("page_indptr", false, p_.lent.page_indptr, {offsets, kNumber, 1});
+    // Their number is known in host memory only.
+    if (cache.page_indices && p_.device_type == ATTN_DEVICE_CPU) {
+      add("page_indices", false, p_.lent.page_indices, {cache.page_indptr[batch], kNumber, 1});
+    }
+  }
+
+  void validate_sharing() const {
+    for (size_t i = 0; i < count_; ++i) {
+      for (size_t j = 0; is_output_[i] && j < count_; ++j) {
+        if (j == i || (is_output_[j] && j < i)) continue;  // compared before
+        refuse_sharing(regions_[i], regions_[j]);
+      }
+    }
+  }
+
+  // With that of another pass, which may read the tensors that this one writes.
+  void validate_sharing(const Memory& next) const {
+    for (size_t i = 0; i < count_; ++i) {
+      for (size_t j = 0; j < next.count_; ++j) {
+        if (!is_output_[i] && !next.is_output_[j]) continue;
+        const Region &one = regions_[i], &other = next.regions_[j];
+        if (std::string_view(one.name) == other.name) continue;
+        is_output_[i] ? refuse_sharing(one, other) : refuse_sharing(other, one);
+      }
+    }
+  }
+
+ private:
+  // begin and end are those of the steps from `first` on.
+  void add(Region region, bool is_output, const void* data, int64_t width) {
+    const auto first = reinterpret_cast<uintptr_t>(data);
+    region.first = static_cast<int64_t>(first);
+    region.width = width;
+    if (first > kMostAddress || width > kMostAddress || region.first + region.begin < 0 ||
+        region.first + region.end + width > kMostAddress) {
+      fail(Status::kInvalidArgument, Field(region.name), " at ", data,
+           " exceeds the address space: check its pointer, its strides and its sizes");
+    }
+    region.begin += region.first;
+    region.end += region.first + width;
+    is_output_[count_] = is_output;
+    regions_[count_++] = region;
+  }
+
+  // Operands, lse, two cu_seqlens, workspace, slopes or two tables, random state, arrays of a
+  // cache.
+  static constexpr size_t kMost = 21;
+
+  const Problem& p_;
+  std::array<Region, kMost> regions_;
+  std::array<bool, kMost> is_output_;
+  size_t count_ = 0;
+};
+
 void validate_operand(const Problem& p, const Operand& operand, Pointers pointers, Memory* memory) {
   const char* const name = operand.name;
   const attn_tensor& t = p.*operand.tensor;
@@ -70,7 +165,7 @@ void validate_operand(const Problem& p, const Operand& operand, Pointers pointer
   if (pointers == Pointers::kIgnored && !t.data) return;  // not filled in yet
   if (pointers == Pointers::kRequired) {
     if (!t.data) refuse(concat(name, ".data"), "NULL", "the tensor has entries");
-    const size_t size = operand.element_size(p);
+    const int64_t size = operand.element_size(p);
     if (reinterpret_cast<uintptr_t>(t.data) % size != 0) {
       refuse(concat(name, ".data"), t.data, "must be aligned to its elements' ", size, " bytes");
     }
@@ -86,9 +181,7 @@ void validate_operand(const Problem& p, const Operand& operand, Pointers pointer
 }
 
 void validate_lse(const Problem& p) {
-  if (reinterpret_cast<uintptr_t>(p.lse) % alignof(float) != 0) {
-    refuse("lse", p.lse, "must be aligned to 4 bytes");
-  }
+  require_aligned("lse", p.lse, alignof(float));
   if (p.device_type != ATTN_DEVICE_CPU && p.batch > 1 &&
       int64_t{p.heads_q} * p.seqlen_q > kMaxInt32) {
     refuse("heads_q * seqlen_q", int64_t{p.heads_q} * p.seqlen_q, "must not exceed ", kMaxInt32,
@@ -109,19 +202,15 @@ void validate_slopes(const Problem& p, Pointers pointers, Memory* memory) {
     refuse("alibi_slopes", "NULL", "ALiBi needs ", p.heads_q,
            " fp32 slopes in the memory of the device");
   }
-  if (reinterpret_cast<uintptr_t>(p.alibi_slopes) % alignof(float) != 0) {
-    refuse("alibi_slopes", p.alibi_slopes, "must be aligned to 4 bytes");
-  }
+  require_aligned("alibi_slopes", p.alibi_slopes, alignof(float));
   const int64_t last = (int64_t{p.batch} - 1) * p.alibi_stride_batch;
-  memory->add("alibi_slopes", false, p.alibi_slopes, {last + p.heads_q, sizeof(float)});
+  memory->add("alibi_slopes", false, p.alibi_slopes, {last + p.heads_q, kFloat, 1});
 }
 
 void validate_rng_state(const Problem& p, Memory* memory) {
   if (p.dropout_p == 0) return;
-  if (reinterpret_cast<uintptr_t>(p.rng_state) % alignof(uint64_t) != 0) {
-    refuse("rng_state", static_cast<const void*>(p.rng_state), "must be aligned to 8 bytes");
-  }
-  memory->add("rng_state", false, p.rng_state, {2, sizeof(uint64_t)});
+  require_aligned("rng_state", p.rng_state, alignof(uint64_t));
+  memory->add("rng_state", false, p.rng_state, {2, sizeof(uint64_t), 1});
 }
 
 void validate_workspace(const Problem& p, Memory* memory) {
@@ -135,12 +224,11 @@ void validate_workspace(const Problem& p, Memory* memory) {
   if (!p.workspace) {
     refuse("workspace", "NULL", "this problem needs ", needed, " bytes of device memory");
   }
-  if (reinterpret_cast<uintptr_t>(p.workspace) % kWorkspaceAlignment != 0) {
-    refuse("workspace", p.workspace, "must be aligned to ", kWorkspaceAlignment, " bytes");
-  }
+  require_aligned("workspace", p.workspace, kWorkspaceAlignment);
   p.pass->validate_workspace(p);
   constexpr uint64_t kMost = kMostAddress;
-  memory->add("workspace", true, p.workspace, {static_cast<int64_t>(std::min(needed, kMost))});
+  memory->add("workspace", true, p.workspace,
+              {static_cast<int64_t>(std::min(needed, kMost)), 1, 1});
 }
 
 // All that the call reads and writes, each valid by itself. Without pointers: nothing.
@@ -152,8 +240,8 @@ Memory memory_of(const Problem& p, Pointers pointers) {
   }
   validate_slopes(p, pointers, &memory);
   if (pointers == Pointers::kIgnored) return memory;
-  p.pass->add_memory(p, &memory);
   validate_workspace(p, &memory);
+  for (const Array& a : p.pass->arrays(p)) memory.add(a.name, a.is_output, a.data, a.factors);
   memory.add("lse", p.pass->writes_lse, p.lse, {query_rows(p), p.heads_q, sizeof(float)});
   validate_rng_state(p, &memory);
   memory.add_lengths();
@@ -161,84 +249,6 @@ Memory memory_of(const Problem& p, Pointers pointers) {
 }
 
 }  // namespace
-
-void Memory::add(const char* name, bool is_output, const attn_tensor& t,
-                 const Dimensions& dimensions, int64_t head_size, size_t element_size) {
-  const auto element = static_cast<int64_t>(element_size);
-  Region region = {};
-  region.name = name;
-  for (const Dimension& d : dimensions) {
-    const int64_t reach = d.stride * (d.extent - 1) * element;
-    (reach < 0 ? region.begin : region.end) += reach;
-    region.steps[region.step_count++] = {d.stride * element, d.extent};
-  }
-  add(region, is_output, t.data, head_size * element);
-}
-
-void Memory::add(const char* name, bool is_output, const void* data,
-                 std::initializer_list<int64_t> factors) {
-  int64_t bytes = 1;
-  for (const int64_t factor : factors) {
-    if (__builtin_mul_overflow(bytes, factor, &bytes)) bytes = kMostAddress + 1;
-  }
-  if (!data || bytes == 0) return;
-  Region region = {};
-  region.name = name;
-  add(region, is_output, data, bytes);
-}
-
-void Memory::add_lengths() {
-  constexpr int64_t kNumber = sizeof(int32_t);
-  const int64_t batch = p_.batch, offsets = batch + 1;
-  if (is_group(p_)) {
-    add("cu_seqlens_q", false, p_.lent.cu_seqlens_q, {offsets, kNumber});
-    add("cu_seqlens_k", false, p_.lent.cu_seqlens_k, {offsets, kNumber});
-  }
-  const attn_kvcache& cache = p_.cache;
-  add("seqlens_k", false, p_.lent.seqlens_k, {batch, kNumber});
-  add("batch_index", false, p_.lent.batch_index, {batch, kNumber});
-  add("block_table", false, p_.lent.block_table, {batch, cache.block_table_stride, kNumber});
-  add("page_indptr", false, p_.lent.page_indptr, {offsets, kNumber});
-  // Their number is known in host memory only.
-  if (cache.page_indices && p_.device_type == ATTN_DEVICE_CPU) {
-    add("page_indices", false, p_.lent.page_indices, {cache.page_indptr[batch], kNumber});
-  }
-}
-
-void Memory::validate_sharing() const {
-  for (size_t i = 0; i < count_; ++i) {
-    for (size_t j = 0; is_output_[i] && j < count_; ++j) {
-      if (j == i || (is_output_[j] && j < i)) continue;  // compared before
-      refuse_sharing(regions_[i], regions_[j]);
-    }
-  }
-}
-
-void Memory::validate_sharing(const Memory& next) const {
-  for (size_t i = 0; i < count_; ++i) {
-    for (size_t j = 0; j < next.count_; ++j) {
-      if (!is_output_[i] && !next.is_output_[j]) continue;
-      const Region &one = regions_[i], &other = next.regions_[j];
-      if (std::string_view(one.name) == other.name) continue;
-      is_output_[i] ? refuse_sharing(one, other) : refuse_sharing(other, one);
-    }
-  }
-}
-
-void Memory::add(Region region, bool is_output, const void* data, int64_t width) {
-  const auto first = reinterpret_cast<uintptr_t>(data);
-  region.first = static_cast<int64_t>(first);
-  region.width = width;
-  if (first > kMostAddress || width > kMostAddress || region.first + region.begin < 0 ||
-      region.first + region.end + width > kMostAddress) {
-    fail(Status::kInvalidArgument, Field(region.name), " at ", data,
-         " exceeds the address space: check its pointer, its strides and its sizes");
-  }
-  region.begin += region.first;
-  region.end += region.first + width;
-  is_output_[count_] = is_output;
-  regions_[count_++] = region;
-}
 
 void validate_memory(const Problem& p, Pointers pointers) {
   memory_of(p, pointers).validate_sharing();

@@ -26,7 +26,7 @@ struct Operand {
   bool of_scores = false;     // a row is of keys, not of a head
   bool is_unaligned = false;  // kernels take any multiple of its elements
 
-  size_t element_size(const attn_problem& p) const {
+  int64_t element_size(const attn_problem& p) const {
     return dtype_size(of_scores ? bias_dtype(p) : p.dtype);
   }
   bool is_output() const { return access != Access::kRead; }
@@ -47,6 +47,14 @@ class Operands {
  private:
   std::array<Operand, 10> all_;
   size_t count_ = 0;
+};
+
+// Contiguous memory beside operands: of as many bytes as the product of the factors.
+struct Array {
+  const char* name;
+  bool is_output;
+  const void* data;
+  std::array<int64_t, 3> factors;
 };
 
 struct Dimension {

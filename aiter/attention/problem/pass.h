@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "aiter/attention/problem/operands.h"
 #include "aiter/attention/problem/problem.h"
@@ -16,7 +17,6 @@ class LaunchTable;
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
-class Memory;
 class Queue;
 struct Plan;
 struct Request;
@@ -40,8 +40,8 @@ class Pass {
   virtual Operands operands(const Problem&) const = 0;
   // Whether any kernel has something to do.
   virtual bool has_work(const Problem&) const = 0;
-  // Memory beside operands, lse, slopes, lengths, random state and workspace, where it is valid.
-  virtual void add_memory(const Problem&, Memory*) const {}
+  // Memory beside operands, lse, slopes, lengths, random state and workspace.
+  virtual std::vector<Array> arrays(const Problem&) const { return {}; }
 
   // Bytes of workspace on the GPU, for as many parts as kernels keep apart at most. Throws
   // kInvalidArgument where they do not fit into 64 bits.

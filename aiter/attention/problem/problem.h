@@ -20,8 +20,8 @@ struct Arrays {
   const int32_t *seqlens_k, *batch_index, *block_table, *page_indptr, *page_indices;
 };
 
-// A computation and its operands. A pass makes it of a caller's structs and sets the fields that it
-// has; only a valid one reaches any other part.
+// A computation and its operands. A pass makes it of a caller's structs, whose fields have their
+// names here; only a valid one reaches any other part.
 struct Problem : attn_problem {
   const Pass* pass;
   attn_tensor q, k, v, o;
@@ -35,10 +35,10 @@ struct Problem : attn_problem {
   int32_t min_seqlen_q;  // forward
   int32_t v_layout;      // forward, as the fields below
   float descale_q, descale_k, descale_v, scale_o;
-  attn_tensor dbias;  // backward
-  bool bias_grad;
+  attn_tensor dbias_matrix;  // backward
+  int32_t bias_grad;
   int32_t dbias_sums;  // attn_dbias_sum
-  bool deterministic;
+  int32_t deterministic;
   // forward on the GPU without an lse: a kernel may leave one in the workspace.
   bool spare_lse;
   // On the GPU, results that the workspace keeps apart until they are put together: sums of dq, 1
@@ -74,7 +74,7 @@ inline bool is_fp8(int32_t dtype) {
   return dtype == ATTN_DTYPE_FP8_E4M3 || dtype == ATTN_DTYPE_FP8_E4M3_FNUZ;
 }
 
-inline size_t dtype_size(int32_t dtype) {
+inline int64_t dtype_size(int32_t dtype) {
   return is_fp8(dtype) ? 1 : dtype == ATTN_DTYPE_FP32 ? 4 : 2;
 }
 

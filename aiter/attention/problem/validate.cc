@@ -6,14 +6,10 @@
 #include <cstdint>
 #include <optional>
 
-#include "aiter/attention/problem/error.h"
+#include "aiter/attention/problem/checks.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
-
-void require_at_least(const char* field, int32_t value, int32_t least) {
-  if (value < least) refuse(field, value, "must be at least ", least);
-}
 
 void validate_mode(const attn_problem& p) {
   if (p.mode != ATTN_MODE_BATCH && p.mode != ATTN_MODE_GROUP) {
@@ -23,47 +19,31 @@ void validate_mode(const attn_problem& p) {
 }
 
 void validate_device(const attn_problem& p) {
-  switch (p.device_type) {
-    case ATTN_DEVICE_CPU:
-      if (p.device_id != 0) refuse("device_id", p.device_id, "must be 0 on the CPU");
-      return;
-    case ATTN_DEVICE_ROCM:
-      require_at_least("device_id", p.device_id, 0);
-      return;
-    default:
-      refuse("device_type", p.device_type, "must be ", static_cast<int>(ATTN_DEVICE_CPU),
-             " (CPU) or ", static_cast<int>(ATTN_DEVICE_ROCM), " (ROCm)");
-  }
+  require_one_of("device_type", p.device_type,
+                 {{ATTN_DEVICE_CPU, "CPU"}, {ATTN_DEVICE_ROCM, "ROCm"}});
+  if (p.device_type != ATTN_DEVICE_CPU) return require_at_least("device_id", p.device_id, 0);
+  if (p.device_id != 0) refuse("device_id", p.device_id, "must be 0 on the CPU");
 }
 
 void validate_dtype(const attn_problem& p) {
-  switch (p.dtype) {
-    case ATTN_DTYPE_FP16:
-    case ATTN_DTYPE_BF16:
-    case ATTN_DTYPE_FP8_E4M3:
-    case ATTN_DTYPE_FP8_E4M3_FNUZ:
-      return;
-    case ATTN_DTYPE_FP32:
-      if (p.device_type != ATTN_DEVICE_CPU) {
-        fail(Status::kUnsupported, Field("dtype"),
-             " is fp32, which only the CPU reference computes: use fp16 or bf16 on the GPU");
-      }
-      return;
-    default:
-      refuse("dtype", p.dtype, "must be ", static_cast<int>(ATTN_DTYPE_FP16), " (fp16), ",
-             static_cast<int>(ATTN_DTYPE_BF16), " (bf16), ", static_cast<int>(ATTN_DTYPE_FP32),
-             " (fp32), ", static_cast<int>(ATTN_DTYPE_FP8_E4M3), " (fp8 e4m3) or ",
-             static_cast<int>(ATTN_DTYPE_FP8_E4M3_FNUZ), " (fp8 e4m3 fnuz)");
+  require_one_of("dtype", p.dtype,
+                 {{ATTN_DTYPE_FP16, "fp16"},
+                  {ATTN_DTYPE_BF16, "bf16"},
+                  {ATTN_DTYPE_FP32, "fp32"},
+                  {ATTN_DTYPE_FP8_E4M3, "fp8 e4m3"},
+                  {ATTN_DTYPE_FP8_E4M3_FNUZ, "fp8 e4m3 fnuz"}});
+  if (p.dtype == ATTN_DTYPE_FP32 && p.device_type != ATTN_DEVICE_CPU) {
+    fail(Status::kUnsupported, Field("dtype"),
+         " is fp32, which only the CPU reference computes: use fp16 or bf16 on the GPU");
   }
 }
 
 void validate_mask(const attn_problem& p) {
+  require_one_of("mask", p.mask,
+                 {{ATTN_MASK_NONE, "none"},
+                  {ATTN_MASK_TOP_LEFT, "top left"},
+                  {ATTN_MASK_BOTTOM_RIGHT, "bottom right"}});
   const bool none = p.mask == ATTN_MASK_NONE;
-  if (!none && p.mask != ATTN_MASK_TOP_LEFT && p.mask != ATTN_MASK_BOTTOM_RIGHT) {
-    refuse("mask", p.mask, "must be ", static_cast<int>(ATTN_MASK_NONE), " (none), ",
-           static_cast<int>(ATTN_MASK_TOP_LEFT), " (top left) or ",
-           static_cast<int>(ATTN_MASK_BOTTOM_RIGHT), " (bottom right)");
-  }
   const auto window = [none](const char* field, int32_t value) {
     if (none && value != -1) {
       refuse(field, value, "must be -1 without a mask: set mask to top left or bottom right");
@@ -90,9 +70,7 @@ void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_proble
     refuse(field, "NULL", "group mode needs batch + 1 = ", int64_t{p.batch} + 1,
            " offsets in the memory of the device");
   }
-  if (reinterpret_cast<uintptr_t>(cu) % alignof(int32_t) != 0) {
-    refuse(field, cu, "must be aligned to 4 bytes");
-  }
+  require_aligned(field, cu, alignof(int32_t));
   if (p.device_type != ATTN_DEVICE_CPU) return;
   if (cu[0] != 0) refuse({concat(field, "[0]"), 0}, cu[0], "must be 0");
   for (int32_t i = 0; i < p.batch; ++i) {
@@ -121,16 +99,12 @@ void validate_lengths(Problem* problem, Pointers pointers) {
   require_at_least("seqlen_q", p.seqlen_q, 0);
   require_at_least("seqlen_k", p.seqlen_k, 0);
   if (!is_group(p)) {
-    const auto group_only = [](const char* field, bool set) {
-      if (set) {
-        fail(Status::kInvalidArgument, Field(field),
-             " is set, but belongs to group mode: leave it zero, or set mode to ATTN_MODE_GROUP");
-      }
-    };
-    group_only("total_q", p.total_q != 0);
-    group_only("total_k", p.total_k != 0);
-    group_only("cu_seqlens_q", p.cu_seqlens_q != nullptr);
-    group_only("cu_seqlens_k", p.cu_seqlens_k != nullptr);
+    const char* const group =
+        "belongs to group mode: leave it zero, or set mode to ATTN_MODE_GROUP";
+    require_unset("total_q", p.total_q, group);
+    require_unset("total_k", p.total_k, group);
+    require_unset("cu_seqlens_q", p.cu_seqlens_q, group);
+    require_unset("cu_seqlens_k", p.cu_seqlens_k, group);
     return;
   }
   validate_total("total_q", p.total_q, p, "seqlen_q", p.seqlen_q);
@@ -152,11 +126,10 @@ void validate_lengths(Problem* problem, Pointers pointers) {
 }
 
 void validate_scores(const attn_problem& p) {
-  if (p.bias != ATTN_BIAS_NONE && p.bias != ATTN_BIAS_ELEMENTWISE && p.bias != ATTN_BIAS_ALIBI) {
-    refuse("bias", p.bias, "must be ", static_cast<int>(ATTN_BIAS_NONE), " (none), ",
-           static_cast<int>(ATTN_BIAS_ELEMENTWISE), " (elementwise) or ",
-           static_cast<int>(ATTN_BIAS_ALIBI), " (ALiBi)");
-  }
+  require_one_of("bias", p.bias,
+                 {{ATTN_BIAS_NONE, "none"},
+                  {ATTN_BIAS_ELEMENTWISE, "elementwise"},
+                  {ATTN_BIAS_ALIBI, "ALiBi"}});
   if (!std::isfinite(p.logits_soft_cap) || p.logits_soft_cap < 0) {
     refuse("logits_soft_cap", p.logits_soft_cap, "must be finite and above 0, or 0: no cap");
   }
@@ -211,17 +184,13 @@ void validate_problem(Problem* problem, Pointers pointers) {
 }
 
 void validate_bias(const Problem& p) {
-  const auto only_with = [](const char* field, const char* bias) {
-    fail(Status::kInvalidArgument, Field(field), " is set, but the problem's bias is not ", bias,
-         ": leave it zero, or set bias");
+  const auto only_with = [&p](int32_t bias, const char* name, const char* field, auto value) {
+    if (p.bias == bias) return;
+    require_unset(field, value, "the problem's bias is not ", name, ": leave it zero, or set bias");
   };
-  if (p.bias != ATTN_BIAS_ELEMENTWISE && p.bias_matrix.data) {
-    only_with("bias.data", "ATTN_BIAS_ELEMENTWISE");
-  }
-  if (p.bias != ATTN_BIAS_ALIBI && p.alibi_slopes) only_with("alibi_slopes", "ATTN_BIAS_ALIBI");
-  if (p.bias != ATTN_BIAS_ALIBI && p.alibi_stride_batch != 0) {
-    only_with("alibi_stride_batch", "ATTN_BIAS_ALIBI");
-  }
+  only_with(ATTN_BIAS_ELEMENTWISE, "ATTN_BIAS_ELEMENTWISE", "bias.data", p.bias_matrix.data);
+  only_with(ATTN_BIAS_ALIBI, "ATTN_BIAS_ALIBI", "alibi_slopes", p.alibi_slopes);
+  only_with(ATTN_BIAS_ALIBI, "ATTN_BIAS_ALIBI", "alibi_stride_batch", p.alibi_stride_batch);
 }
 
 void refuse_fp8(const Problem& p) {

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/launch.h"
@@ -40,12 +41,12 @@ class Append final : public Pass {
     return p.batch != 0 && (p.seqlen_new != 0 || (has_rotary(p) && p.seqlen_q != 0));
   }
 
-  void add_memory(const Problem& p, Memory* memory) const override {
-    if (!has_rotary(p)) return;
-    const auto element = static_cast<int64_t>(dtype_size(p.dtype));
+  std::vector<Array> arrays(const Problem& p) const override {
+    if (!has_rotary(p)) return {};
+    const auto element = dtype_size(p.dtype);
     const int64_t pairs = p.rotary_size / 2;
-    memory->add("rotary_cos", false, p.rotary_cos, {p.rotary_length, pairs, element});
-    memory->add("rotary_sin", false, p.rotary_sin, {p.rotary_length, pairs, element});
+    return {{"rotary_cos", false, p.rotary_cos, {p.rotary_length, pairs, element}},
+            {"rotary_sin", false, p.rotary_sin, {p.rotary_length, pairs, element}}};
   }
 
   void ask(const Problem& p, Request* request) const override {

@@ -3,17 +3,11 @@
 // attn_append_kv: new keys and values behind those of a cache, rotated where that is asked for.
 #pragma once
 
-#include <cstddef>
-
-#include "aiter/attention/problem/abi.h"
 #include "aiter/attention/problem/pass.h"
+#include "aiter/attention/problem/read.h"
 #include "aiter/attn.h"
 
-template <>
-struct AITER_ATTN_NAMESPACE::runtime::AbiStruct<attn_append_kv_args> {
-  static constexpr const char* kName = "attn_append_kv_args";
-  static constexpr size_t kLeast = 216;
-};
+ATTN_PASS_ARGS(attn_append_kv_args, ATTN_APPEND_KV_ARGS_FIELDS, 216)
 
 namespace AITER_ATTN_NAMESPACE::attention {
 

@@ -15,7 +15,7 @@ namespace {
 // Bits as they are.
 void copy_row(const Problem& p, const attn_tensor& from, int64_t from_offset, const attn_tensor& to,
               int64_t to_offset, int64_t count) {
-  const auto element = static_cast<int64_t>(dtype_size(p.dtype));
+  const auto element = dtype_size(p.dtype);
   std::memcpy(static_cast<char*>(to.data) + to_offset * element,
               static_cast<const char*>(from.data) + from_offset * element, count * element);
 }

@@ -1,14 +1,12 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "aiter/attention/passes/append/append.h"
 #include "aiter/attention/passes/append/compute.h"
-#include "aiter/attention/problem/cache.h"
-#include "aiter/attention/problem/error.h"
+#include "aiter/attention/problem/checks.h"
 #include "aiter/attention/problem/validate.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
@@ -19,18 +17,13 @@ constexpr int32_t kRotaryUnit = 16;
 // Bytes of the tables that a kernel loads at a time.
 constexpr uintptr_t kTableAlignment = 16;
 
-void require_unset(const char* field, bool set) {
-  if (!set) return;
-  fail(Status::kInvalidArgument, Field(field), " is set, but rotary is ",
-       static_cast<int>(ATTN_ROTARY_NONE), " (none): leave it zero, or set rotary");
-}
-
 void validate_no_rotary(const Problem& p) {
-  require_unset("q.data", p.q.data != nullptr);
-  require_unset("rotary_size", p.rotary_size != 0);
-  require_unset("rotary_length", p.rotary_length != 0);
-  require_unset("rotary_cos", p.rotary_cos != nullptr);
-  require_unset("rotary_sin", p.rotary_sin != nullptr);
+  const char* const none = "rotary is 0 (none): leave it zero, or set rotary";
+  require_unset("q.data", p.q.data, none);
+  require_unset("rotary_size", p.rotary_size, none);
+  require_unset("rotary_length", p.rotary_length, none);
+  require_unset("rotary_cos", p.rotary_cos, none);
+  require_unset("rotary_sin", p.rotary_sin, none);
 }
 
 void validate_table(const char* field, const void* table, const Problem& p) {
@@ -40,9 +33,7 @@ void validate_table(const char* field, const void* table, const Problem& p) {
     refuse(field, "NULL", "rotary embedding needs a table of ", p.rotary_length, " rows of ",
            p.rotary_size / 2, " numbers in the memory of the device");
   }
-  if (reinterpret_cast<uintptr_t>(table) % alignment != 0) {
-    refuse(field, table, "must be aligned to ", alignment, " bytes");
-  }
+  require_aligned(field, table, alignment);
 }
 
 void validate_rotary(const Problem& p, Pointers pointers) {
@@ -55,10 +46,11 @@ void validate_rotary(const Problem& p, Pointers pointers) {
     refuse("rotary_length", p.rotary_length, "must be at least ", p.seqlen_k,
            ", the room of a sequence");
   }
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  if (p.device_type != ATTN_DEVICE_CPU && int64_t{p.rotary_length} * (p.rotary_size / 2) > kMost) {
-    refuse("rotary_length", p.rotary_length, "a GPU kernel addresses ", kMost / (p.rotary_size / 2),
-           " rows of ", p.rotary_size / 2, " numbers: pass those that the cache has room for");
+  if (p.device_type != ATTN_DEVICE_CPU &&
+      int64_t{p.rotary_length} * (p.rotary_size / 2) > kMaxInt32) {
+    refuse("rotary_length", p.rotary_length, "a GPU kernel addresses ",
+           kMaxInt32 / (p.rotary_size / 2), " rows of ", p.rotary_size / 2,
+           " numbers: pass those that the cache has room for");
   }
   if (pointers == Pointers::kIgnored) return;
   validate_table("rotary_cos", p.rotary_cos, p);
@@ -122,19 +114,11 @@ void validate_append(const Problem& p, Pointers pointers) {
          " is not given, but appending to pages finds them ",
          "by it: pass block_table and block_table_stride, and no page_indptr");
   }
-  switch (p.rotary) {
-    case ATTN_ROTARY_NONE:
-      validate_no_rotary(p);
-      break;
-    case ATTN_ROTARY_HALVES:
-    case ATTN_ROTARY_INTERLEAVED:
-      validate_rotary(p, pointers);
-      break;
-    default:
-      refuse("rotary", p.rotary, "must be ", static_cast<int>(ATTN_ROTARY_NONE), " (none), ",
-             static_cast<int>(ATTN_ROTARY_HALVES), " (halves) or ",
-             static_cast<int>(ATTN_ROTARY_INTERLEAVED), " (interleaved)");
-  }
+  require_one_of("rotary", p.rotary,
+                 {{ATTN_ROTARY_NONE, "none"},
+                  {ATTN_ROTARY_HALVES, "halves"},
+                  {ATTN_ROTARY_INTERLEAVED, "interleaved"}});
+  has_rotary(p) ? validate_rotary(p, pointers) : validate_no_rotary(p);
   if (pointers == Pointers::kRequired && p.batch > 0 && !p.cache.seqlens_k) {
     refuse("seqlens_k", "NULL", "appending needs the ", p.batch,
            " lengths before it, in the memory of the device");
@@ -161,20 +145,7 @@ void validate_appended_places(const Problem& p, Pointers pointers) {
 }  // namespace
 
 Problem read(const attn_append_kv_args* given, Pointers pointers) {
-  const attn_append_kv_args args = read_struct(given);
-  require_zero<attn_append_kv_args>("reserved", args.reserved);
-  const attn_problem problem = read_struct(args.problem);
-  Problem p = {problem, &append_pass(), args.q, args.k, args.v};
-  p.cache = read_struct(args.cache);
-  require_zero<attn_kvcache>("reserved", p.cache.reserved);
-  p.k_new = args.k_new;
-  p.v_new = args.v_new;
-  p.seqlen_new = args.seqlen_new;
-  p.rotary = args.rotary;
-  p.rotary_size = args.rotary_size;
-  p.rotary_length = args.rotary_length;
-  p.rotary_cos = args.rotary_cos;
-  p.rotary_sin = args.rotary_sin;
+  Problem p = read_problem(given, append_pass());
   validate_append_mode(p);  // before all that depends on it
   validate_problem(&p, pointers);
   refuse_fp8(p);

@@ -9,10 +9,7 @@
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/launch.h"
 #include "aiter/attention/passes/backward/compute.h"
-#include "aiter/attention/passes/backward/dbias.h"
-#include "aiter/attention/problem/error.h"
-#include "aiter/attention/problem/memory.h"
-#include "aiter/attention/problem/validate.h"
+#include "aiter/attention/problem/checks.h"
 #include "aiter/attention/problem/workspace.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
@@ -21,8 +18,6 @@ namespace {
 using kernels::Kind;
 using kernels::LaunchArgs;
 using kernels::LaunchTable;
-
-constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 constexpr KernelSequence kKernels = {
     Kind::kBwdDqDkDv, {Kind::kBwdDotDoO, Kind::kBwdDqDkDv, Kind::kBwdConvertDq}, 3};
@@ -71,7 +66,7 @@ Workspace workspace_of(const Problem& p) {
   constexpr int64_t kFloat = sizeof(float);
   const int64_t queries = query_rows(p);
   const int64_t keys = key_rows(p);
-  const int64_t element = static_cast<int64_t>(dtype_size(p.dtype));
+  const int64_t element = dtype_size(p.dtype);
   const int64_t expanded = shares_keys(p) ? p.heads_q : 0;
 
   WorkspaceLayout layout;
@@ -100,7 +95,7 @@ void set_dbias(const attn_tensor& t, kernels::Features* f) {
 
 // The gradient of every score, as the main kernel writes it.
 attn_tensor dscores_of(const Problem& p, const Workspace& workspace) {
-  if (!p.dbias_sums) return p.dbias;
+  if (!p.dbias_sums) return p.dbias_matrix;
   attn_tensor dscores = dbias_sum(p).dscores;
   dscores.data = workspace.dscores.in<void>(p.workspace);
   return dscores;
@@ -142,7 +137,7 @@ std::vector<LaunchArgs> sums_of(const Problem& p, const LaunchArgs& main) {
     args.problem.heads_k = static_cast<int32_t>(sum.kept.heads);
     args.problem.heads_q = static_cast<int32_t>(sum.kept.heads * sum.group);
     args.sum_from = {main.features.dbias, 0, 0, 0};
-    args.sum_to = p.dbias;
+    args.sum_to = p.dbias_matrix;
     args.sum_head_size = p.seqlen_k;
   }
   return sums;
@@ -200,17 +195,13 @@ class Backward final : public Pass {
     all.add_bias(p);
     if (p.bias_grad) {
       // The kernel that sums takes any alignment.
-      all.add({"dbias", &Problem::dbias, dbias_extents(p), false, Access::kWritten, true,
+      all.add({"dbias", &Problem::dbias_matrix, dbias_extents(p), false, Access::kWritten, true,
                p.dbias_sums != 0});
     }
     return all;
   }
 
   bool has_work(const Problem& p) const override { return has_scores(p); }
-
-  void add_memory(const Problem& p, Memory*) const override {
-    if (!p.lse && query_rows(p) > 0) refuse("lse", "NULL", "backward needs the lse of forward");
-  }
 
   uint64_t workspace_size(const Problem& p) const override { return workspace_of(p).size; }
 
@@ -219,7 +210,7 @@ class Backward final : public Pass {
     validate_addressable("dq, while it is summed in fp32,", query_extents(p, p.head_size_qk),
                          sizeof(float));
     if (!shares_keys(p)) return;
-    const auto element = static_cast<int64_t>(dtype_size(p.dtype));
+    const auto element = dtype_size(p.dtype);
     validate_addressable("dk, before the sum over shared heads,",
                          key_extents(p, p.heads_q, p.head_size_qk), element);
     validate_addressable("dv, before the sum over shared heads,",

@@ -3,17 +3,11 @@
 // attn_bwd: the gradients of q, k, v and a bias.
 #pragma once
 
-#include <cstddef>
-
-#include "aiter/attention/problem/abi.h"
 #include "aiter/attention/problem/pass.h"
+#include "aiter/attention/problem/read.h"
 #include "aiter/attn.h"
 
-template <>
-struct AITER_ATTN_NAMESPACE::runtime::AbiStruct<attn_bwd_args> {
-  static constexpr const char* kName = "attn_bwd_args";
-  static constexpr size_t kLeast = 296;
-};
+ATTN_PASS_ARGS(attn_bwd_args, ATTN_BWD_ARGS_FIELDS, 296)
 
 namespace AITER_ATTN_NAMESPACE::attention {
 

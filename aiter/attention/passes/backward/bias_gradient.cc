@@ -4,7 +4,6 @@
 #include <new>
 
 #include "aiter/attention/passes/backward/compute.h"
-#include "aiter/attention/passes/backward/dbias.h"
 #include "aiter/attention/passes/backward/score_gradients.h"
 #include "aiter/attention/reference/elements.h"
 #include "aiter/attention/reference/heads.h"
@@ -108,7 +107,7 @@ void sum_piece(const Problem& p, const Piece& piece, runtime::Pulse& pulse) {
   }
   for (int64_t i = 0; i < kept_rows; ++i) {
     const int64_t row = all_rows ? 0 : rows.begin + i;
-    const attn_tensor& t = p.dbias;
+    const attn_tensor& t = p.dbias_matrix;
     const int64_t offset =
         piece.entry * t.stride_batch + row * t.stride_seq + piece.dbias_head * t.stride_head;
     store_row(t, p.dtype, offset, p.seqlen_k, sums.row(i));

@@ -60,7 +60,8 @@ void backward_key_head(const Problem& p, const Sequence& s, int64_t key_head,
       }
       store_row(p.dq, p.dtype, s.query_row(p.dq, head, i), size_qk, dq.data());
       if (has_dbias) {
-        store_row(p.dbias, p.dtype, s.query_row(p.dbias, head, i), p.seqlen_k, dbias.data());
+        store_row(p.dbias_matrix, p.dtype, s.query_row(p.dbias_matrix, head, i), p.seqlen_k,
+                  dbias.data());
       }
       pulse(2 * (size_qk + size_v));
     }

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/launch.h"
 #include "aiter/attention/problem/error.h"
-#include "aiter/attention/problem/memory.h"
 #include "aiter/attention/problem/validate.h"
 #include "aiter/attention/reference/dropout.h"
 #include "aiter/attention/reference/heads.h"
@@ -27,12 +27,8 @@ class DropoutMask final : public Pass {
 
   bool has_work(const Problem& p) const override { return query_rows(p) != 0 && p.seqlen_k != 0; }
 
-  void add_memory(const Problem& p, Memory* memory) const override {
-    if (!p.kept && has_work(p)) {
-      refuse("kept", "NULL", "this problem has ", p.heads_q, " heads of ", query_rows(p),
-             " rows of ", p.seqlen_k, " bytes");
-    }
-    memory->add("kept", true, p.kept, {query_rows(p), p.heads_q, p.seqlen_k});
+  std::vector<Array> arrays(const Problem& p) const override {
+    return {{"kept", true, p.kept, {query_rows(p), p.heads_q, p.seqlen_k}}};
   }
 
   // One kernel, for all dtypes and head sizes.
@@ -74,12 +70,13 @@ const Pass& dropout_mask_pass() {
 }
 
 Problem read(const attn_dropout_mask_args* given, Pointers pointers) {
-  const attn_dropout_mask_args args = read_struct(given);
-  require_zero<attn_dropout_mask_args>("reserved", args.reserved);
-  Problem p = {read_struct(args.problem), &dropout_mask_pass()};
-  p.kept = args.kept;
+  Problem p = read_problem(given, dropout_mask_pass());
   validate_problem(&p, pointers);
   p.bias = ATTN_BIAS_NONE;  // attention's alone
+  if (pointers == Pointers::kRequired && !p.kept && p.pass->has_work(p)) {
+    refuse("kept", "NULL", "this problem has ", p.heads_q, " heads of ", query_rows(p), " rows of ",
+           p.seqlen_k, " bytes");
+  }
   return p;
 }
 

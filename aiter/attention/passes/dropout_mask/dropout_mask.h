@@ -3,17 +3,11 @@
 // attn_dropout_mask: which weights dropout keeps.
 #pragma once
 
-#include <cstddef>
-
-#include "aiter/attention/problem/abi.h"
 #include "aiter/attention/problem/pass.h"
+#include "aiter/attention/problem/read.h"
 #include "aiter/attn.h"
 
-template <>
-struct AITER_ATTN_NAMESPACE::runtime::AbiStruct<attn_dropout_mask_args> {
-  static constexpr const char* kName = "attn_dropout_mask_args";
-  static constexpr size_t kLeast = 24;
-};
+ATTN_PASS_ARGS(attn_dropout_mask_args, ATTN_DROPOUT_MASK_ARGS_FIELDS, 24)
 
 namespace AITER_ATTN_NAMESPACE::attention {
 

@@ -1,10 +1,15 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/attention/passes/forward/forward.h"
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <utility>
 
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/launch.h"
+#include "aiter/attention/problem/checks.h"
+#include "aiter/attention/problem/validate.h"
 #include "aiter/attention/problem/workspace.h"
 #include "aiter/attention/reference/forward.h"
 #include "aiter/runtime/float8.h"
@@ -16,6 +21,38 @@ using kernels::Kind;
 using kernels::LaunchTable;
 
 constexpr KernelSequence kKernels = {Kind::kFwd, {Kind::kFwd}, 1};
+
+// The scales of fp8, and v's layout.
+void validate_fp8(const Problem& p) {
+  require_one_of("v_layout", p.v_layout, {{ATTN_V_ROWS, "rows"}, {ATTN_V_COLUMNS, "columns"}});
+  const bool fp8 = is_fp8(p.dtype);
+  if (p.v_layout == ATTN_V_COLUMNS && (!fp8 || is_group(p))) {
+    refuse("v_layout", p.v_layout, "columns are for fp8 in batch mode: set it to ",
+           static_cast<int>(ATTN_V_ROWS), " (rows)");
+  }
+  for (const auto& [field, scale] :
+       {std::pair("descale_q", p.descale_q), std::pair("descale_k", p.descale_k),
+        std::pair("descale_v", p.descale_v), std::pair("scale_o", p.scale_o)}) {
+    if (fp8 && !(std::isfinite(scale) && scale > 0)) {
+      refuse(field, scale, "fp8 needs a positive and finite scale: 1 where there is none");
+    }
+    if (!fp8 && scale != 0) refuse(field, scale, "belongs to fp8: leave it 0");
+  }
+  if (!fp8) return;
+  const auto require_normal = [](const char* product, double value) {
+    if (value < std::numeric_limits<float>::min() || value > std::numeric_limits<float>::max()) {
+      refuse(product, value, "must be a normal number in fp32: choose other scales");
+    }
+  };
+  require_normal("softmax_scale * descale_q * descale_k", score_scale(p));
+  require_normal("descale_v * scale_o", output_scale(p));
+  if (p.device_type != ATTN_DEVICE_CPU && p.v_layout != ATTN_V_COLUMNS) {
+    fail(Status::kUnsupported, Field("v_layout"), " is ", p.v_layout,
+         " (rows), but Composable Kernel's fp8 ",
+         "kernels take columns: pass v as [batch, heads_k, head_size_v, seqlen_k] with v_layout ",
+         static_cast<int>(ATTN_V_COLUMNS));
+  }
+}
 
 class Forward final : public Pass {
  public:
@@ -88,6 +125,18 @@ class Forward final : public Pass {
 const Pass& forward_pass() {
   static constexpr Forward pass;
   return pass;
+}
+
+Problem read(const attn_fwd_args* given, Pointers pointers) {
+  Problem p = read_problem(given, forward_pass());
+  validate_problem(&p, pointers);
+  validate_bias(p);
+  validate_fp8(p);
+  validate_min_seqlen_q(p);
+  p.spare_lse =
+      !p.lse && p.device_type != ATTN_DEVICE_CPU && (p.workspace || pointers == Pointers::kIgnored);
+  make_canonical(&p);
+  return p;
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

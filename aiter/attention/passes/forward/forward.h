@@ -3,17 +3,11 @@
 // attn_fwd: o and lse.
 #pragma once
 
-#include <cstddef>
-
-#include "aiter/attention/problem/abi.h"
 #include "aiter/attention/problem/pass.h"
+#include "aiter/attention/problem/read.h"
 #include "aiter/attn.h"
 
-template <>
-struct AITER_ATTN_NAMESPACE::runtime::AbiStruct<attn_fwd_args> {
-  static constexpr const char* kName = "attn_fwd_args";
-  static constexpr size_t kLeast = 152;
-};
+ATTN_PASS_ARGS(attn_fwd_args, ATTN_FWD_ARGS_FIELDS, 152)
 
 namespace AITER_ATTN_NAMESPACE::attention {
 

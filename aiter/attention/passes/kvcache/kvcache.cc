@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/launch.h"
 #include "aiter/attention/passes/kvcache/splits.h"
-#include "aiter/attention/problem/error.h"
+#include "aiter/attention/problem/checks.h"
 #include "aiter/attention/problem/workspace.h"
 #include "aiter/attention/reference/forward.h"
 #include "kernels/archs/archs.h"
@@ -20,7 +19,6 @@ using kernels::Kind;
 using kernels::LaunchTable;
 using kernels::Row;
 
-constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 constexpr KernelSequence kSplitKeys = {
     Kind::kFwdSplitkv, {Kind::kFwdSplitkv, Kind::kFwdSplitkvCombine}, 2};
 constexpr KernelSequence kPageList = {Kind::kFwdBatchPrefill, {Kind::kFwdBatchPrefill}, 1};

@@ -3,17 +3,11 @@
 // attn_kvcache_fwd: o and lse over keys and values in a cache.
 #pragma once
 
-#include <cstddef>
-
-#include "aiter/attention/problem/abi.h"
 #include "aiter/attention/problem/pass.h"
+#include "aiter/attention/problem/read.h"
 #include "aiter/attn.h"
 
-template <>
-struct AITER_ATTN_NAMESPACE::runtime::AbiStruct<attn_kvcache_fwd_args> {
-  static constexpr const char* kName = "attn_kvcache_fwd_args";
-  static constexpr size_t kLeast = 200;
-};
+ATTN_PASS_ARGS(attn_kvcache_fwd_args, ATTN_KVCACHE_FWD_ARGS_FIELDS, 200)
 
 namespace AITER_ATTN_NAMESPACE::attention {
 

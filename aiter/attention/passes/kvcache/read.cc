@@ -1,17 +1,13 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
-#include <limits>
 
 #include "aiter/attention/passes/kvcache/kvcache.h"
-#include "aiter/attention/problem/cache.h"
-#include "aiter/attention/problem/error.h"
+#include "aiter/attention/problem/checks.h"
 #include "aiter/attention/problem/validate.h"
 #include "kernels/launch_table/launch_table.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
-
-constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 // Upstream's kernels over single keys go by page_indptr alone, and address all of the cache at
 // once.
@@ -69,30 +65,18 @@ void validate_attention(const Problem& p) {
            ", or 0: as many as fill the GPU");
   }
   if (p.device_type != ATTN_DEVICE_CPU) validate_on_gpu(p);
-  const auto has_none = [](const char* field, const char* what) {
-    fail(Status::kInvalidArgument, Field(field), " is set, but attention over a cache has no ",
-         what, ": leave it 0, or gather the keys and call attn_fwd");
+  const auto has_none = [](const char* field, bool set, const char* what) {
+    require_unset(field, set, "attention over a cache has no ", what,
+                  ": leave it 0, or gather the keys and call attn_fwd");
   };
-  if (p.dropout_p > 0) has_none("dropout_p", "dropout");
-  if (p.bias == ATTN_BIAS_ELEMENTWISE) has_none("bias", "elementwise bias");
+  has_none("dropout_p", p.dropout_p > 0, "dropout");
+  has_none("bias", p.bias == ATTN_BIAS_ELEMENTWISE, "elementwise bias");
 }
 
 }  // namespace
 
 Problem read(const attn_kvcache_fwd_args* given, Pointers pointers) {
-  const attn_kvcache_fwd_args args = read_struct(given);
-  require_zero<attn_kvcache_fwd_args>("reserved", args.reserved);
-  const attn_problem problem = read_struct(args.problem);
-  Problem p = {problem, &kvcache_pass(), args.q, args.k, args.v, args.o};
-  p.cache = read_struct(args.cache);
-  require_zero<attn_kvcache>("reserved", p.cache.reserved);
-  p.lse = args.lse;
-  p.workspace = args.workspace;
-  p.workspace_size = args.workspace_size;
-  p.alibi_slopes = args.alibi_slopes;
-  p.alibi_stride_batch = args.alibi_stride_batch;
-  p.min_seqlen_q = args.min_seqlen_q;
-  p.splits = args.splits;
+  Problem p = read_problem(given, kvcache_pass());
   validate_problem(&p, pointers);
   validate_bias(p);
   refuse_fp8(p);
