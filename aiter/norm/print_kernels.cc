@@ -81,7 +81,7 @@ std::string joined(const std::vector<std::string>& texts, const char* between) {
   return text;
 }
 
-// A kernel's entry: its source, and by architectures the flags that make it.
+// A kernel's entry: its source, and by arch the flags that make it.
 std::string entry(const std::string& name, const norm::Shape& shape, bool columns) {
   std::string source;
   std::map<std::string, std::vector<std::string>> archs_by_flags;

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The architectures' facts, for the library: README.md explains them.
+// The archs' facts, for the library: README.md explains them.
 #pragma once
 
 #include <cstdint>

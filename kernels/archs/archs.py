@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The architectures' facts, for Python: README.md explains them.
+"""The archs' facts, for Python: README.md explains them.
 
 Standard library only: it runs while repositories are fetched, before anything is built.
 """
@@ -44,7 +44,7 @@ class ComputeUnit:
 
 @dataclasses.dataclass(frozen=True)
 class Arch:
-    """The record of an architecture."""
+    """The record of an arch."""
 
     products: str
     wave_size: int
@@ -55,7 +55,7 @@ class Arch:
 
 
 def read_archs(path: Path | str) -> dict[str, Arch]:
-    """Architecture -> its facts, of archs.json of @archs, which has checked them."""
+    """Arch -> its facts, of archs.json of @archs, which has checked them."""
     document = json.loads(Path(path).read_text("utf-8"))
     return {
         name: Arch(
@@ -70,7 +70,7 @@ def read_archs(path: Path | str) -> dict[str, Arch]:
 
 
 def block_size(block: Mapping[str, int], wave_size: int) -> int:
-    """Work-items per workgroup on an architecture with waves of wave_size.
+    """Work-items per workgroup on an arch with waves of wave_size.
 
     block  {"waves": number}, or {"work_items": number} where it does not depend on the wave
     """

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The module extension of the architectures' facts."""
+"""The module extension of the archs' facts."""
 
 load(":repositories.bzl", "archs_repositories")
 

@@ -69,7 +69,7 @@ def _archs_repository_impl(rctx):
                 fail("kernels/archs/%s: %s." % (entry.basename, problem))
             records[name] = record
     if not records:
-        fail("kernels/archs: no ARCH.json: no architecture.")
+        fail("kernels/archs: no ARCH.json: no arch.")
     records = dict(sorted(records.items()))
     rctx.file("BUILD.bazel", "exports_files([\"archs.json\"])\n", executable = False)
     rctx.file(
@@ -81,7 +81,7 @@ def _archs_repository_impl(rctx):
 
 _archs_repository = repository_rule(
     implementation = _archs_repository_impl,
-    doc = "archs.bzl and archs.json: architecture -> its facts, sorted.",
+    doc = "archs.bzl and archs.json: arch -> its facts, sorted.",
     attrs = {"readme": attr.label(mandatory = True, doc = "README.md of the folder of records")},
 )
 

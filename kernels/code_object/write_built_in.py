@@ -18,7 +18,7 @@ _OPERATIONS = flags.DEFINE_multi_string("operation", [], "KERNEL=OPERATION")
 def built_in(
     records: Iterable[Mapping[str, Any]], operations: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Each kernel by its name, with its operation and its code objects by architecture.
+    """Each kernel by its name, with its operation and its code objects by arch.
 
     Raises KeyError for a kernel without an operation.
     """

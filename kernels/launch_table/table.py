@@ -70,7 +70,7 @@ def _kernarg_size(name: str, archs: Sequence[str], code_objects: CodeObjects) ->
         if "kernel" in code_objects.get((name, arch), {})
     }
     if len(set(sizes.values())) > 1:
-        raise TableError(f"{name}: the architectures' kernels take other arguments: {sizes}")
+        raise TableError(f"{name}: the archs' kernels take other arguments: {sizes}")
     return next(iter(sizes.values()), 0)
 
 
@@ -107,7 +107,7 @@ def _index(keys: Sequence[int]) -> tuple[list[tuple[int, int, int]], list[int]]:
 def check_complete(rows: Sequence[Row], code_objects: CodeObjects, archs: Sequence[str]) -> None:
     """Raises TableError unless there is one code object per instance and arch, and no other.
 
-    A row says for which architectures it is left out.
+    A row says for which archs it is left out.
     """
     wanted = {
         (row["name"], arch) for row in rows for arch in archs if arch not in row.get("left_out", {})

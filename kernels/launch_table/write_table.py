@@ -80,7 +80,7 @@ def manifest(
     """The manifest of the same table, for people and tools.
 
     Beside what describe.py knows of a code object stands how many of its waves fit on a SIMD.
-    archs has the facts of the build's architectures.
+    archs has the facts of the build's archs.
     """
     shown = []
     for row in rows:

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""A user's choice for a program that goes over variant sets: sets and architectures."""
+"""A user's choice for a program that goes over variant sets: sets and archs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def variant_set_files(readme: Path) -> dict[str, Path]:
 
 
 def present(variant_set: str, arch: str, rows: Sequence[Row]) -> list[Row]:
-    """The instances that there are for an architecture. Raises ChoiceError if there is none."""
+    """The instances that there are for an arch. Raises ChoiceError if there is none."""
     found = [row for row in rows if arch not in row.get("left_out", {})]
     if not found:
         reasons = sorted({row["left_out"][arch] for row in rows})

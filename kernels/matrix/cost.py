@@ -33,7 +33,7 @@ class _Kind:
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """Of some kernels for one architecture.
+    """Of some kernels for one arch.
 
     seconds  with these groups
     alone    if each were compiled by itself

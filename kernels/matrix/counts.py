@@ -68,8 +68,8 @@ def golden(sets: Mapping[str, Iterable[Row]], archs: Iterable[str]) -> str:
     """The text of the golden file."""
     lines = [
         "# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0",
-        "# Kernel instances of the variant sets for one architecture, by direction, head size and",
-        "# dtype; as many for each architecture, but for what kernels/archs leaves out of it.",
+        "# Kernel instances of the variant sets for one arch, by direction, head size and",
+        "# dtype; as many for each arch, but for what kernels/archs leaves out of it.",
         f"# Written by {UPDATE}",
     ]
     for name, rows in sets.items():

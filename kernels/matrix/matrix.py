@@ -28,7 +28,7 @@ from kernels.matrix.counts import GOLDEN_SETS, UPDATE, Row, by_cell, golden, row
 from kernels.variants.values import VariantSetError
 
 _VARIANTS = flags.DEFINE_list("variants", ["core"], "variant sets, files of kernels/variants")
-_ARCHS = flags.DEFINE_list("archs", ["gfx942"], "architectures, records of kernels/archs")
+_ARCHS = flags.DEFINE_list("archs", ["gfx942"], "archs, records of kernels/archs")
 _FORMAT = flags.DEFINE_enum("format", "text", ["text", "json"], "form of the output")
 _GOLDEN = flags.DEFINE_bool("golden", False, "write the golden file instead")
 
@@ -49,7 +49,7 @@ def report(
     proven: Groups,
     packages: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The document that is printed of a set for an architecture, for JSON.
+    """The document that is printed of a set for an arch, for JSON.
 
     proven    the compile groups of groups/lock.json
     packages  instance -> its package in the pool
@@ -148,7 +148,7 @@ def _run() -> None:
         _write_golden(pool, files, known_archs)
         return
     names = chosen(_VARIANTS.value, list(files), "variants", "variant set")
-    archs = chosen(_ARCHS.value, known_archs, "archs", "architecture")
+    archs = chosen(_ARCHS.value, known_archs, "archs", "arch")
     model = CostModel(FIGURES.read_text("utf-8"), pool.rows)
     lock = parse_lock(Path(_LOCK.value).read_text("utf-8"))
     reports = []

@@ -98,7 +98,7 @@ ahead_of_time = rule(
     implementation = _ahead_of_time_impl,
     doc = """A C++ library that defines a function which returns an AheadOfTimeKernels.
 
-Output group manifest: a JSON list of the code objects, by kernel and architecture.""",
+Output group manifest: a JSON list of the code objects, by kernel and arch.""",
     attrs = {
         "build_archs": attr.string_list(mandatory = True, doc = "the flag's values"),
         "build_flag": attr.string(

@@ -1,10 +1,10 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Labels by the architectures of --//kernels:archs."""
+"""Labels by the archs of --//kernels:archs."""
 
 load("@archs//:archs.bzl", "ARCHS")
 
 def chosen_archs(patterns):
-    """The labels of the chosen architectures: pattern % arch, for each.
+    """The labels of the chosen archs: pattern % arch, for each.
 
     Args:
       patterns: labels with one %s.

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""code_object: one kernel instance, compiled for the device only and for one architecture.
+"""code_object: one kernel instance, compiled for the device only and for one arch.
 
 Two actions, each with just the inputs it needs, so that a change recompiles only what it touches:
 

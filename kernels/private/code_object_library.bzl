@@ -14,7 +14,7 @@ def code_object_library(name, code_object, instance, arch, **kwargs):
       name: of the target.
       code_object: label of the code_object.
       instance: the instance's name.
-      arch: the architecture.
+      arch: one of kernels/archs.
       **kwargs: of cc_library: tags, visibility, ...
     """
     cc_library(

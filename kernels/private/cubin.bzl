@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""cubin: a kernel source compiled by NVRTC for one architecture, in the library's way.
+"""cubin: a kernel source compiled by NVRTC for one arch, in the library's way.
 
 The compiler is the locked NVRTC, and the program that asks it is the library's own code: so a
 kernel has the same spec, key and bytes as where a process compiles it with that NVRTC.

@@ -4,7 +4,7 @@
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("//kernels/private:comma_list.bzl", "parse_comma_list")
 
-ArchsInfo = provider(doc = "The chosen architectures.", fields = {"archs": "sorted list of str"})
+ArchsInfo = provider(doc = "The chosen archs.", fields = {"archs": "sorted list of str"})
 VariantSetInfo = provider(doc = "The chosen variant set.", fields = {"name": "str"})
 
 def _archs_flag_impl(ctx):
@@ -12,7 +12,7 @@ def _archs_flag_impl(ctx):
         ctx.build_setting_value,
         ctx.attr.known,
         "--" + str(ctx.label).removeprefix("@@").removeprefix("@"),
-        "architecture",
+        "arch",
     )
     if message:
         fail(message)
@@ -21,7 +21,7 @@ def _archs_flag_impl(ctx):
 archs_flag = rule(
     implementation = _archs_flag_impl,
     build_setting = config.string(flag = True),
-    doc = "A comma-separated list of architectures: gfx942 or gfx942,gfx950.",
+    doc = "A comma-separated list of archs: gfx942 or gfx942,gfx950.",
     attrs = {"known": attr.string_list(mandatory = True)},
 )
 

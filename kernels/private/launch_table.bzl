@@ -20,7 +20,7 @@ def _launch_table_impl(ctx):
         specs = [info.spec for info in infos]
         archs = sorted({info.arch: None for info in infos})
     if ctx.attr.archs and archs != ctx.attr.archs[ArchsInfo].archs:
-        fail("the code objects are for %s, the chosen architectures are %s" %
+        fail("the code objects are for %s, the chosen archs are %s" %
              (archs, ctx.attr.archs[ArchsInfo].archs))
     blob = ctx.actions.declare_file(name + ".blob")
     source = ctx.actions.declare_file(name + ".cc")

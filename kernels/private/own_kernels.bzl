@@ -20,7 +20,7 @@ def own_kernels(name, instances):
     NAME_kernel.h the device code; INSTANCE.cpp an instance; launch.cc the launch code; rows.json
     the rows of the launch table.
 
-    Targets: `NAME`, the code objects for the chosen architectures; `ARCH`, those for one, and
+    Targets: `NAME`, the code objects for the chosen archs; `ARCH`, those for one, and
     `ARCH.library`; `INSTANCE.ARCH`, one of them; `headers`, their header tree; `NAME_h` and
     `launch` for the host.
 

@@ -32,7 +32,7 @@ CompileGroupInfo = provider(
 )
 
 CodeObjectInfo = provider(
-    doc = "One kernel instance compiled for one architecture.",
+    doc = "One kernel instance compiled for one arch.",
     fields = {
         "arch": "str",
         "code_object": "File: the AMDGPU ELF",

@@ -17,7 +17,7 @@ TABLES = {"mha_fwd_variants": "fwd", "mha_bwd_variants": "bwd"}  # table -> dire
 # Tables of QoLA's own builder, and the setting that does their work here.
 ELSEWHERE = {
     "qola": "the symbol prefix is the build setting --//aiter:namespace",
-    "build": "the architectures are the build setting --//kernels:archs",
+    "build": "the archs are the build setting --//kernels:archs",
     "modules": "what is built is the Bazel target that is asked for",
 }
 

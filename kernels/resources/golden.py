@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The golden files: the resources of core's kernels, an architecture each."""
+"""The golden files: the resources of core's kernels, an arch each."""
 
 from __future__ import annotations
 

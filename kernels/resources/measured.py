@@ -90,7 +90,7 @@ class Measured:
             raise ValueError(f"not the figures of a code object: {error}") from error
 
     def columns(self, units: Mapping[str, ComputeUnit]) -> dict[str, int | None]:
-        """All of COLUMNS; units has the architectures' limits."""
+        """All of COLUMNS; units has the archs' limits."""
         kernel = self.kernel
         return {
             "vgpr": kernel["vgpr_count"],
@@ -144,7 +144,7 @@ def table(rows: Sequence[Sequence[object]]) -> str:
 def comparison(
     before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
 ) -> str:
-    """The differences between two builds of one architecture, by instance, and a summary.
+    """The differences between two builds of one arch, by instance, and a summary.
 
     Args:
       before: instance -> its columns, and "options": those of code generation.

@@ -62,7 +62,7 @@ def page(title: str, of: Sequence[Record], units: Mapping[str, ComputeUnit], how
     Args:
       title: its heading.
       of: the kernels.
-      units: architecture -> its compute unit.
+      units: arch -> its compute unit.
       how: the command that makes it.
     """
     archs = sorted({record["arch"] for record in of})

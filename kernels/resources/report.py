@@ -53,12 +53,12 @@ class ReportError(Exception):
 def records(
     measured: Iterable[Measured], rows: Mapping[str, Row], units: Mapping[str, ComputeUnit]
 ) -> list[dict[str, Any]]:
-    """A record for each code object, by instance and architecture: all of ALL.
+    """A record for each code object, by instance and arch: all of ALL.
 
     Args:
       measured: the code objects' figures.
       rows: instance -> its row of the launch table.
-      units: architecture -> its compute unit.
+      units: arch -> its compute unit.
     """
     directions = {kind: name for name, of in TABLE.directions.items() for kind in of["kinds"]}
     found = []

@@ -45,7 +45,7 @@ from kernels.variants.values import VariantSetError
 
 _VARIANTS = flags.DEFINE_list("variants", [SET], "variant sets, files of kernels/variants")
 _WITHOUT = flags.DEFINE_list("without", [], "variant sets whose kernels are left out")
-_ARCHS = flags.DEFINE_list("archs", ["gfx942"], "architectures, records of kernels/archs")
+_ARCHS = flags.DEFINE_list("archs", ["gfx942"], "archs, records of kernels/archs")
 _DRAW = flags.DEFINE_integer("draw", None, "only so many kernels, drawn: of each shape in turn")
 _SEED = flags.DEFINE_integer("seed", 7, "of --draw")
 _TARGETS = flags.DEFINE_list("targets", [], "labels of code objects, in the place of sets")
@@ -190,7 +190,7 @@ def _print(shown: Sequence[Record], columns: Sequence[str] | None) -> None:
 
 def _run() -> None:
     units = {name: arch.compute_unit for name, arch in read_archs(_ARCHS_FILE.value).items()}
-    archs = chosen(_ARCHS.value, sorted(units), "archs", "architecture")
+    archs = chosen(_ARCHS.value, sorted(units), "archs", "arch")
     columns = None if _COLUMNS.value is None else known_columns(_COLUMNS.value, "columns")
     known_columns([name.removeprefix("-") for name in _SORT.value], "sort")
     conditions = [Condition.parse(text) for text in _WHERE.value]

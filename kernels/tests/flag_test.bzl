@@ -6,7 +6,7 @@ load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 
 def _archs_test_impl(ctx):
     env = analysistest.begin(ctx)
-    asserts.expect_failure(env, "//kernels:archs=gfx942,gfx9999: unknown architecture " +
+    asserts.expect_failure(env, "//kernels:archs=gfx942,gfx9999: unknown arch " +
                                 "\"gfx9999\"; known: %s." % ", ".join(ARCHS))
     return analysistest.end(env)
 

@@ -5,7 +5,7 @@
 
 For each variant set below, in a copy of the tree that has no other large set: repositories are
 fetched by a first run, the server is stopped, and `build --nobuild //kernels:launch_table` (or,
-with --libraries, the set's cc_library targets) is timed for two architectures: cold (a new server;
+with --libraries, the set's cc_library targets) is timed for two archs: cold (a new server;
 also its processor time, which other work on the machine does not lengthen as much) and again
 (warm). Then come the actions behind that label (`aquery`), and the server's heap after a garbage
 collection.

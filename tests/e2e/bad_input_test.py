@@ -169,7 +169,7 @@ def test_stale_or_edited_lock_of_groups(project: clone.Clone, edit, which: int, 
         (
             '"gfx942"',
             '"gfx9999"',
-            ("gfx9999 is no architecture of", "gfx942, gfx950"),
+            ("gfx9999 is no arch of", "gfx942, gfx950"),
         ),
         (NEIGHBOUR, "bwd/fp16_d128:fmha_bwd_none", ("fmha_bwd_none",)),
         ('{\n "gfx942"', '"gfx942"', ("groups/lock.json: not a JSON object; restore the file",)),
@@ -192,7 +192,7 @@ def test_damaged_lock_of_groups(
         (
             '"gfx942"',
             '"gfx9999"',
-            ("gfx9999 is no architecture of", "gfx942, gfx950"),
+            ("gfx9999 is no arch of", "gfx942, gfx950"),
         ),
     ],
 )

@@ -12,7 +12,7 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-# Behind a sentence's end or the licence, at the start of a text, of a list's item, of a table's cell.
+# Behind a sentence's end or the licence; at the start of a text, a list's item or a table's cell.
 _START = r"(?:\A|[.!?:;]\s+|Apache-2.0\s+|\n\s*\n\s*|\n\s*- |\A--+ |\|\s+)"
 # Refused words -> advice.
 _RULES = {

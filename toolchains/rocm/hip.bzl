@@ -23,7 +23,7 @@ HipToolchainInfo = provider(
         "compiler": "File: the clang++ to execute",
         "files": "depset of File: all that device and host compiles need beside the sources",
         "flags": "list of str: flags for any HIP compile, paths from the execution root. The " +
-                 "language (-x hip), the pass and the architecture are the caller's",
+                 "language (-x hip), the pass and the arch are the caller's",
         "identity": "str: 64 hex digits that stand for compiler, headers and device libraries",
     },
 )

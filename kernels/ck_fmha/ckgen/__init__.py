@@ -6,7 +6,7 @@ pool        all candidates, and upstream's dispatchers over some of them
 values      messages about wrong words in a variant set file
 schema      a variant set file as selectors
 selection   selectors -> candidates
-archs       the architectures, and the instances that each lacks
+archs       the archs, and the instances that each lacks
 emission    candidates -> sources and data files
 
 Standard library only: it runs while repositories are fetched, before anything is built.

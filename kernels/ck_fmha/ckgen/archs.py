@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Instances that there are none of on an architecture: `left_out` of the records."""
+"""Instances that there are none of on an arch: `left_out` of the records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernels.variants.values import VariantSetError
 def left_out(
     archs: Mapping[str, Arch], candidates: Sequence[Candidate]
 ) -> dict[str, dict[str, str]]:
-    """Instance -> architecture -> why there is none for it.
+    """Instance -> arch -> why there is none for it.
 
     An instance is left out where all candidates that it is of are. Raises VariantSetError for a
     table that is none of a variant set file, or leaves nothing out.

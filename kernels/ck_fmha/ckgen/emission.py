@@ -116,7 +116,7 @@ def row(instance: Instance, launch: str, left_out: Mapping[str, str]) -> dict[st
     """The launch table's row of an instance.
 
     launch    its function, without a namespace
-    left_out  architecture -> why there is none for it
+    left_out  arch -> why there is none for it
     """
     return {
         "name": instance.name,
@@ -164,7 +164,7 @@ def pool_files(candidates: Sequence[Candidate], archs: Mapping[str, Arch]) -> di
             'load("@aiter_attn//kernels/ck_fmha/private:packages.bzl", "instances_package")\n\n'
             "# Pipeline -> instance -> waves or work-items per workgroup.\n"
             f"PIPELINES = {_json(pipelines)}\n"
-            "# Instance -> architectures that it is left out for, and why.\n"
+            "# Instance -> archs that it is left out for, and why.\n"
             f"LEFT_OUT = {_json(left)}\n"
             "instances_package(PIPELINES, LEFT_OUT)\n"
         )
@@ -239,7 +239,7 @@ def set_files(
         f'"""{_NOTICE}"""\n\n'
         "# Instance -> its label; a code object's is that with .ARCH behind it.\n"
         f"INSTANCES = {_json(labels)}\n"
-        "# Instance -> architectures that it is left out for, and why.\n"
+        "# Instance -> archs that it is left out for, and why.\n"
         f"LEFT_OUT = {_json({r['name']: r['left_out'] for r in rows if 'left_out' in r})}\n"
         "# The host code that makes their kernel arguments.\n"
         f"LAUNCH_SOURCES = {_json(sources)}"

@@ -111,7 +111,7 @@ def select_instances(variant_set: VariantSet, candidates: Sequence[_Named]) -> l
     names = list(dict.fromkeys(n for c in select(variant_set, candidates) for n in c.instances))
     if len(names) > variant_set.limit:
         raise VariantSetError(
-            f"{variant_set.path}: selects {len(names)} kernel instances for each architecture, "
+            f"{variant_set.path}: selects {len(names)} kernel instances for each arch, "
             f"and its limit is {variant_set.limit}. Narrow its tables, or write "
             f"`limit = {len(names)}` above the first of them."
         )

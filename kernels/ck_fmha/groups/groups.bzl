@@ -5,11 +5,11 @@ load("@archs//:archs.bzl", "ARCHS")
 load("@kernel_lists//:groups.bzl", "GROUPS")
 
 def _by_instance():
-    """(architecture, "package:instance") -> (group, [key, sha256])."""
+    """(arch, "package:instance") -> (group, [key, sha256])."""
     index = {}
     for arch, groups in GROUPS.items():
         if arch not in ARCHS:
-            fail("groups/lock.json: %s is no architecture of kernels/archs; known: %s" %
+            fail("groups/lock.json: %s is no arch of kernels/archs; known: %s" %
                  (arch, ", ".join(ARCHS)))
         for group, members in groups.items():
             if len(members) < 2:
@@ -33,7 +33,7 @@ def group_of(package, instance, arch):
     Args:
       package: of the pool.
       instance: its name.
-      arch: the architecture.
+      arch: one of kernels/archs.
     Returns:
       The label of its compile_group, and its key and sha256; (None, []) if it is in no group.
     """

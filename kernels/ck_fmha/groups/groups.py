@@ -31,7 +31,7 @@ class Proof:
 
 
 def parse_lock(text: str) -> dict[str, dict[str, dict[str, Proof]]]:
-    """Architecture -> group -> member -> proof. Raises LockError for a text of another form."""
+    """Arch -> group -> member -> proof. Raises LockError for a text of another form."""
     try:
         return {
             arch: {

@@ -36,7 +36,7 @@ _VARIANTS = flags.DEFINE_list("variants", ["core"], "variant sets")
 _TARGETS = flags.DEFINE_multi_string(
     "set", [], "further sets, as the package of their targets, like @sample//"
 )
-_ARCHS = flags.DEFINE_list("archs", None, "architectures; default: all that groups/lock.json has")
+_ARCHS = flags.DEFINE_list("archs", None, "archs; default: all that groups/lock.json has")
 _POOL = flags.DEFINE_string("pool", None, "pool.json of @ck_fmha", required=True)
 _BAZEL_FLAGS = flags.DEFINE_multi_string("bazel_flag", ["--config=cache"], "of all builds")
 
@@ -121,7 +121,7 @@ def prove(
     plain: Mapping[str, Proof],
     taken: Iterable[str] = (),
 ) -> dict[str, dict[str, Proof]]:
-    """The groups, as far as they are proven, of one architecture.
+    """The groups, as far as they are proven, of one arch.
 
     plain  "package:instance" -> its code object of a compile by itself
     taken  names of other groups
@@ -178,7 +178,7 @@ def main(arguments: Sequence[str]) -> int:
         known = parse_lock(before)
         archs = _ARCHS.value or sorted(known)
         if not archs:
-            raise Trouble(f"{LOCK} has no architecture: name some with --archs")
+            raise Trouble(f"{LOCK} has no arch: name some with --archs")
         for arch in archs:
             plain = builds.metadata("none", arch)
             found = siblings({m: pool["rows"][m.partition(":")[2]] for m in plain})

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Options of code generation, by package of the pool, pipeline and architecture.
+"""Options of code generation, by package of the pool, pipeline and arch.
 
 These options of LLVM's code generation change no IR, only the machine code: registers, schedule,
 spills. The evidence is in docs/performance.md, and `./bazelw run //kernels:resources` gives it
@@ -23,7 +23,7 @@ _SELECT_FOR_PARALLELISM = "-pre-RA-sched=list-ilp"
 _FEWEST_REGISTERS = [_SCHEDULE_FOR_REGISTERS, _NO_LICM, _SELECT_FOR_REGISTERS]
 _FEW_REGISTERS = [_SCHEDULE_FOR_REGISTERS, _NO_LICM, _SELECT_FOR_PARALLELISM]
 
-# Package of the pool -> pipeline -> architecture -> options. Cycles are llvm-mca's for a turn of
+# Package of the pool -> pipeline -> arch -> options. Cycles are llvm-mca's for a turn of
 # the main loop.
 _OPTIONS = {
     "bwd/bf16_d128": {
@@ -108,7 +108,7 @@ def _check():
                      (package, pipeline, ", ".join(PIPELINES[package])))
             for arch in archs:
                 if arch not in ARCHS:
-                    fail("machine_options.bzl: %s is no architecture of kernels/archs; known: %s" %
+                    fail("machine_options.bzl: %s is no arch of kernels/archs; known: %s" %
                          (arch, ", ".join(ARCHS)))
 
 _check()
@@ -119,7 +119,7 @@ def machine_options(package, pipeline, arch):
     Args:
       package: of the pool.
       pipeline: of the package.
-      arch: the architecture.
+      arch: one of kernels/archs.
     Returns:
       A list of flags, or a select() of such.
     """

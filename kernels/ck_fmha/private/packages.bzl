@@ -29,7 +29,7 @@ def instances_package(pipelines, left_out):
 
     Args:
       pipelines: pipeline -> instance -> its workgroup, {"waves": N} or {"work_items": N}.
-      left_out: instance -> architectures that there is none for, and why.
+      left_out: instance -> archs that there is none for, and why.
     """
     grouped = {}
     for pipeline, blocks in pipelines.items():
@@ -47,7 +47,7 @@ def _source(instance, arch):
     return ("" if wave_size == 64 else "wave%d/" % wave_size) + instance + ".cpp"
 
 def _instance(instance, block, pipeline, arch):
-    """The targets of an instance for an architecture. Returns its group's label, if it has one."""
+    """The targets of an instance for an arch. Returns its group's label, if it has one."""
     group, proven = group_of(native.package_name(), instance, arch)
     code_object(
         name = "%s.%s" % (instance, arch),
@@ -125,18 +125,18 @@ def _nothing_there(variant_set, instances, left_out, arch, direction = None):
 def variant_set_package(variant_set, instances, left_out, launch_sources, testonly = False):
     """The package of a variant set:
 
-        ARCH                    its code objects for one architecture
+        ARCH                    its code objects for one arch
         ARCH.library            the same as a cc_library
         ARCH.DIRECTION          those of one direction
         ARCH.DIRECTION.library  the same as a cc_library
-        code_objects            for the chosen architectures
+        code_objects            for the chosen archs
         launch                  the host code that makes their kernel arguments
         rows.json               their rows of the launch table
 
     Args:
       variant_set: its name, for messages.
       instances: instance -> its label.
-      left_out: instance -> architectures that there is none for, and why.
+      left_out: instance -> archs that there is none for, and why.
       launch_sources: the host sources.
       testonly: of the targets.
     """

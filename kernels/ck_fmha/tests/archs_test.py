@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Made-up architectures: one that instances are left out for, and one of waves of 32."""
+"""Made-up archs: one that instances are left out for, and one of waves of 32."""
 
 import ast
 import dataclasses

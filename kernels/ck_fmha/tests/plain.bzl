@@ -7,7 +7,7 @@ def drawn_members(count):
     """Members of groups: others whenever the proof is another.
 
     Args:
-      count: how many of each architecture.
+      count: how many of each arch.
     Returns:
       The labels of their code objects.
     """

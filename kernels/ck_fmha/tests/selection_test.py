@@ -115,7 +115,7 @@ def test_a_product_that_explodes_is_refused_with_count_and_limit(pool: Pool):
     with pytest.raises(VariantSetError) as caught:
         chosen_names(pool, "[[variants]]\n")
     assert str(caught.value) == (
-        f"set.toml: selects {total} kernel instances for each architecture, and its limit is "
+        f"set.toml: selects {total} kernel instances for each arch, and its limit is "
         f"{DEFAULT_LIMIT}. Narrow its tables, or write `limit = {total}` above the first of them."
     )
     assert len(chosen_names(pool, f"limit = {total}\n[[variants]]\n")) == total

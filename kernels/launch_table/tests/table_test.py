@@ -14,7 +14,7 @@ from kernels.code_object.spec import Recipe
 from kernels.launch_table import table
 from kernels.launch_table.traits import TABLE, parse
 
-# Architecture -> its wave: the second has another, as no architecture of today.
+# Arch -> its wave: the second has another, as no arch of today.
 ARCHS = {"gfx942": 64, "gfx950": 32}
 TOML = Path(table.__file__).with_name("traits.toml").read_text()
 

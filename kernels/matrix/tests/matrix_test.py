@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The output of the program, and its message about an unknown set or architecture."""
+"""The output of the program, and its message about an unknown set or arch."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_json_has_each_set_for_each_architecture() -> None:
         (["--variants="], "matrix: --variants: name at least one variant set; known: bench"),
         (
             ["--archs=gfx942,gfx9"],
-            f"--archs: unknown architecture 'gfx9'; known: {KNOWN}",
+            f"--archs: unknown arch 'gfx9'; known: {KNOWN}",
         ),
         (["te"], "what is 'te'?"),
         (["--golden"], "run it through Bazel: ./bazelw run //kernels:matrix -- --golden"),

@@ -54,7 +54,7 @@ def _names(arch):
 NAMES = {arch: _names(arch) for arch in ARCHS}
 
 def chosen_of(archs):
-    """The groups of the architectures of the flag.
+    """The groups of the archs of the flag.
 
     Args:
       archs: of ARCHS.

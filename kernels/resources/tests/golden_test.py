@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The kernels of core need what the golden files say, for the architectures of this build."""
+"""The kernels of core need what the golden files say, for the archs of this build."""
 
 from __future__ import annotations
 

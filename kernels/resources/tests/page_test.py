@@ -39,7 +39,7 @@ def _parsed(text: str) -> ElementTree.Element:
 
 @pytest.fixture(scope="module")
 def smoke() -> list[dict[str, Any]]:
-    """Of the real code objects of smoke, and one of them for another architecture, spoilt."""
+    """Of the real code objects of smoke, and one of them for another arch, spoilt."""
     listed = Path(os.environ["FIGURES"]).read_text("ascii").split()
     measured = [Measured.parse(Path(name).read_text("ascii")) for name in listed]
     forward = next(one for one in measured if one.instance.startswith("fmha_fwd"))

@@ -210,8 +210,8 @@ def test_files_that_bazel_left_on_a_server(tmp_path: Path) -> None:
     [
         (["--variants=smock"], "resources: --variants: unknown variant set 'smock'; known: bench"),
         (["--without=nil"], "resources: --without: unknown variant set 'nil'; known: bench, "),
-        (["--archs=gfx9"], f"--archs: unknown architecture 'gfx9'; known: {KNOWN}"),
-        (["--archs="], f"--archs: name at least one architecture; known: {KNOWN}"),
+        (["--archs=gfx9"], f"--archs: unknown arch 'gfx9'; known: {KNOWN}"),
+        (["--archs="], f"--archs: name at least one arch; known: {KNOWN}"),
         (["--sort=-cycle"], "--sort: unknown column 'cycle'; known: instance, arch, "),
         (["--columns=vgprs"], "--columns: unknown column 'vgprs'; known: instance, arch, "),
         (["--where=vgpr~3"], "--where=vgpr~3: write COLUMN, one of <= >= != = < >, and a value"),

@@ -41,7 +41,7 @@ _TREE = flags.DEFINE_string(
 _NINJA = flags.DEFINE_string("ninja", None, "ninja", required=True)
 _BUNDLER = flags.DEFINE_string("bundler", None, "clang-offload-bundler", required=True)
 _VARIANTS = flags.DEFINE_string("variants", "bench", "the variant set")
-_ARCH = flags.DEFINE_string("arch", "gfx942", "the architecture")
+_ARCH = flags.DEFINE_string("arch", "gfx942", "the arch")
 _ONLY = flags.DEFINE_string("only", "", "groups with a code object whose name has this (a regex)")
 _QUICK = flags.DEFINE_bool("quick", False, "one group of each of the two least sizes")
 _REPEAT = flags.DEFINE_integer("repeat", 1, "how often all is compiled", lower_bound=1)

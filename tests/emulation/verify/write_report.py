@@ -72,7 +72,7 @@ COLUMNS = (
 def document(
     results: Sequence[dict[str, Any]], metadata: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Results with their code objects' metadata, by architecture and name.
+    """Results with their code objects' metadata, by arch and name.
 
     Raises ValueError unless both are of the same code objects.
     """
