@@ -4,7 +4,7 @@
 def _patches(names):
     return [Label("//kernels/ck_fmha:patches/%s.patch" % name) for name in names]
 
-# Each list in the order in which it is applied: what mends defects, ...
+# Each list in the order in which it is applied: those that mend defects, ...
 PATCHES = _patches([
     "01-bwd-barrier-before-last-ds",
     "02-bwd-barrier-before-bias",
@@ -19,7 +19,7 @@ PATCHES = _patches([
     "11-bf16-rounding-early-clobber",
 ])
 
-# ... and then what makes compiling cheaper and changes no code object.
+# ... and then those that make compiling cheaper and change no code object.
 COMPILE_TIME_PATCHES = _patches([
     "compile_time/20-sequence-metafunctions",
     "compile_time/21-space-filling-curve",

@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Writes a recipe: what the rule code_object_recipe runs. The compiler's flags come behind `--`."""
+"""Writes a recipe: the program of the rule code_object_recipe. The compiler's flags come behind
+`--`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The contract between kernels/, which generates it, and the library, which dispatches by it: what
-// is known of every kernel instance of a build, as data that is read in place.
+// The contract between kernels/, which generates it, and the library, which dispatches by it: the
+// facts of every kernel instance of a build, as data that is read in place.
 //
 // A launch table is one blob (table.py writes it): a header, and sections of fixed-size records. A
 // row needs no code object's bytes, only its key: where the bytes are is the store's matter.

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The launch table as one blob: the writer of what launch_table.h reads.
+"""The launch table as one blob: the writer for launch_table.h.
 
 A row, as a mapping: "name", "kind", "traits", "tile" (by dimension), "head_size_alignment",
 "block" ({"waves": number} or {"work_items": number}) and "launch", the C++ function that makes its

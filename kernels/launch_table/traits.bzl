@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""traits: what is generated from traits.toml."""
+"""traits: the files generated from traits.toml."""
 
 load("//toolchains/python:defs.bzl", "run_py_tool")
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Writes what C++ and the ctypes mirrors of the tests need of the table of traits."""
+"""Writes the table of traits for C++ and for the ctypes mirrors of the tests."""
 
 from __future__ import annotations
 

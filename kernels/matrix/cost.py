@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""An estimate of what compiling kernels costs, in seconds of processor time.
+"""An estimate of kernels' compile time, in seconds of processor time.
 
 A kernel that is in no proven compile group is compiled alone. A group is compiled as a whole if any
 of its members is wanted: its costliest member as if alone, and each other one as a sibling. The
@@ -74,7 +74,7 @@ class CostModel:
         return kind.sibling * kind.factor(row)
 
     def _group(self, rows: Iterable[Row]) -> float:
-        """The compile of a group, without what each of its code objects takes."""
+        """The compile of a group, without its code objects' machine code."""
         first, *others = sorted(rows, key=self.alone, reverse=True)
         return self.alone(first) - self._object + sum(map(self._sibling, others))
 

@@ -106,7 +106,7 @@ class Configuration:
         }
 
     def check(self) -> None:
-        """Raises TableError for what rows.h would refuse."""
+        """Raises TableError for a configuration that rows.h would refuse."""
         rules = {
             "lanes is a power of two or a multiple of 32": self.lanes > 0
             and (self.lanes % 32 == 0 or self.lanes & (self.lanes - 1) == 0),
@@ -137,7 +137,7 @@ class Configuration:
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """The tuned rows of one operation, by rising hidden size, and what is used beyond them."""
+    """The tuned rows of one operation, by rising hidden size, and the configuration beyond them."""
 
     tuned: tuple[tuple[int, Configuration], ...]
     general: Configuration
@@ -169,7 +169,7 @@ def load(path: Path = TABLE) -> dict[str, Entry]:
 
 
 def _check_norm_backward(operation: str, c: Configuration) -> None:
-    """Raises TableError for what norm_backward.cpp would refuse."""
+    """Raises TableError for a configuration that norm_backward.cpp would refuse."""
     if c.on_demand:
         raise TableError(f"{operation} {c}: on_demand would change dgamma from run to run; use 0")
     if c.keep_weights == WEIGHTS_IN_SHARED_MEMORY:

@@ -24,7 +24,7 @@ def _impl(ctx):
 
 norm_library_sources = rule(
     implementation = _impl,
-    doc = "Defines what configurations.h and sources.h declare.",
+    doc = "Defines the variables that configurations.h and sources.h declare.",
     attrs = {
         "srcs": attr.label_list(
             allow_files = [".cpp", ".h"],

@@ -28,7 +28,7 @@ def _initialiser(c: Configuration) -> str:
 
 
 def configurations(table: dict[str, Entry]) -> str:
-    """Defines what configurations.h declares."""
+    """Defines the variables that configurations.h declares."""
     lines = [
         "// Generated from configurations.toml. Do not edit.",
         '#include "kernels/norm/configurations.h"',
@@ -62,7 +62,7 @@ def _literal(text: str) -> str:
 
 
 def sources(files: Sequence[Path]) -> str:
-    """Defines what sources.h declares."""
+    """Defines the variables that sources.h declares."""
     lines = [
         "// Generated from the kernels' sources. Do not edit.",
         '#include "kernels/norm/sources.h"',

@@ -1,12 +1,13 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """code_object: one kernel instance, compiled for the device only and for one arch.
 
-Two actions, each with just the inputs it needs, so that a change recompiles only what it touches:
+Two actions, each with just the inputs it needs, so that a change recompiles only the objects that
+it touches:
 
     compile   source, headers, toolchain  -> NAME.hsaco
     describe  NAME.hsaco, source, recipe  -> NAME.json, NAME.spec
 
-A code object is what the compile of its source alone gives. Where that is known, it may be made
+A code object is the result of compiling its source alone. Where that is known, it may be made
 another way: of its module of a compile_group. `describe` holds its key and its digest against the
 known ones, whenever something depends on the code object.
 """

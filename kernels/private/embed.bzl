@@ -11,8 +11,8 @@ def embedding_library(ctx, *, source, data, deps):
     Args:
       ctx: the rule's context; it needs the fragment "cpp" and use_cc_toolchain().
       source: File: the source. It names `data` by their paths, see embed.h.
-      data: list of File: what it embeds.
-      deps: list of CcInfo: what the source includes and refers to.
+      data: list of File: those that it embeds.
+      deps: list of CcInfo: those that the source includes and refers to.
     Returns:
       The CcInfo of the library.
     """

@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""launch_table: the rows of launch_table/launch_table.h, and the manifest, of what is shipped."""
+"""launch_table: the rows of launch_table/launch_table.h, and the manifest, of the shipped
+kernels."""
 
 load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")

@@ -31,7 +31,7 @@ def logical_path(text):
     return "".join(parts)
 
 def prefix_maps(roots):
-    """Flags that keep the paths of repositories out of what the compiler writes.
+    """Flags that keep the paths of repositories out of the compiler's output.
 
     Args:
       roots: repositories' folders, from the execution root; "" is the main repository's.

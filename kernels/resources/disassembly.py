@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The instructions of a kernel and its loops, from what llvm-objdump prints."""
+"""The instructions of a kernel and its loops, from llvm-objdump's output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DisassemblyError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Instruction:
-    """target: where a branch goes to; None for what is no branch."""
+    """target: where a branch goes to; None for any other instruction."""
 
     address: int
     text: str
@@ -43,7 +43,7 @@ class Instruction:
 
 
 def parse(listing: str, symbol: str) -> list[Instruction]:
-    """The instructions of a kernel, of what `llvm-objdump -d -t` prints. Raises DisassemblyError.
+    """The instructions of a kernel, of the output of `llvm-objdump -d -t`. Raises DisassemblyError.
 
     The symbol table tells where it ends: behind it the section is filled up with s_nop.
     """

@@ -76,7 +76,7 @@ class Measured:
 
     @classmethod
     def parse(cls, text: str) -> Measured:
-        """Raises ValueError for what serialised() has not written."""
+        """Raises ValueError for a text that serialised() has not written."""
         try:
             document = json.loads(text)
             return cls(

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Reports what kernels need and do: registers, LDS, scratch, spills, occupancy, loops, cycles.
+"""Reports the resources of kernels: registers, LDS, scratch, spills, occupancy, loops, cycles.
 
     ./bazelw run //kernels:resources -- [--variants=core] [--archs=gfx942] [--page=FILE.html]
 
@@ -108,7 +108,7 @@ class Kernels:
         return f"{repository}//{self._packages[name]}:{name}.{arch}"
 
     def announce(self, rows: Sequence[Row], arch: str) -> None:
-        """Says what compiling them would take."""
+        """Tells the time that compiling them would take."""
         names = [row["name"] for row in rows if row["name"] in self._pool.rows]
         model = CostModel(FIGURES.read_text("utf-8"), self._pool.rows)
         groups = parse_lock(Path(_LOCK.value).read_text("utf-8")).get(arch, {})

@@ -44,19 +44,20 @@ def dot_product_attention(
     module: Any = None,
     is_causal: bool = False,
 ) -> jax.Array:
-    """Softmax of (query key^T / sqrt(head_size) + bias) over what the mask leaves, times value.
+    """Softmax of (query key^T / sqrt(head_size) + bias) over the keys that the mask leaves, times
+    value.
 
     Args:
         query: [batch..., seqlen_q, heads_q, head_size]
         key: [batch..., seqlen_k, heads_k, head_size]; heads_k divides heads_q.
         value: [batch..., seqlen_k, heads_k, head_size_v]
-        bias: what broadcasts to [batch..., heads_q, seqlen_q, seqlen_k]; differentiable.
+        bias: an array that broadcasts to [batch..., heads_q, seqlen_q, seqlen_k]; differentiable.
         mask: of the same shapes, bool or a number: where it is 0 a query does not see the key.
         dropout_rate: the probability, below 1, with which a weight is dropped where deterministic
             is False; those that stay are divided by 1 - dropout_rate. dropout_rng, a key of
             jax.random, says which.
         broadcast_dropout: not looked at: each batch entry drops its own weights.
-        dtype: what query, key and value are computed as; None: what jax promotes them to.
+        dtype: that of the computation; None: the one that jax promotes query, key and value to.
         precision: not looked at: products are summed in float32.
         module: None. There are no weights that a module could sow.
         is_causal: query i sees keys up to i, as in flax: aligned at the first, where

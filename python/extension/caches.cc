@@ -18,7 +18,7 @@ namespace {
 
 using namespace pybind11::literals;
 
-// The numbers and the arrays of what is appended first.
+// The numbers and the arrays of the append that comes first.
 using Appended = std::optional<std::pair<py::dict, py::dict>>;
 
 // Attention over a cache, and appending to it, with one problem.

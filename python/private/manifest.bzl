@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The manifest of all kernels, where the package looks for it, with what is not as locked."""
+"""The manifest of all kernels, where the package looks for it, with the packages that are not the
+locked ones."""
 
 load("//toolchains/python:defs.bzl", "PyToolInfo", "run_py_tool")
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The files of a release: what Bazel built, checked against each other, under their names."""
+"""The files of a release: Bazel's outputs, checked against each other, under their names."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Artefacts:
 
 
 def file(kind: str, name: str, contents: Path | bytes, **about: Any) -> File:
-    """Reads what is to be published."""
+    """Reads the files to be published."""
     if isinstance(contents, bytes):
         return File(
             kind, name, contents, hashlib.sha256(contents).hexdigest(), len(contents), about

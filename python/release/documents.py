@@ -46,7 +46,8 @@ def _json(value: Any) -> bytes:
 
 
 def release(artefacts: Artefacts, commit: Commit, files: tuple[File, ...]) -> Release:
-    """Makes the documents of a release of `files`: those of artefacts, and what tells of them."""
+    """Makes the documents of a release of `files`: those of artefacts, and the documents about
+    them."""
     about = {
         "commit": commit.sha,
         "modified": bool(commit.modified),

@@ -5,4 +5,4 @@ from __future__ import annotations
 
 
 class ReleaseError(Exception):
-    """The message names the value, what is allowed and the next step."""
+    """The message names the value, the allowed ones and the next step."""

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Makes a release of what Bazel built and of what the checkout says."""
+"""Makes a release of Bazel's outputs and of the checkout's documents."""
 
 from __future__ import annotations
 

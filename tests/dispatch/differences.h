@@ -28,7 +28,7 @@ template <typename Call>
 struct Difference {
   const char* name;
   const char* reason;
-  // Changes the question, and the answer to what is expected; leaves both where it says nothing.
+  // Changes the question, and the answer to the expected one; leaves both where it says nothing.
   void (*apply)(Question<Call>* question, Answer* answer);
 };
 

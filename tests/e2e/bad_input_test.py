@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Wrong flags, files and locks: errors that name the value, what is allowed, the next step."""
+"""Wrong flags, files and locks: errors that name the value, the allowed ones, the next step."""
 
 from __future__ import annotations
 

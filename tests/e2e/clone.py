@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Builds the project in a fresh clone, as a user elsewhere would, and reads what Bazel did.
+"""Builds the project in a fresh clone, as a user elsewhere would, and reads Bazel's logs.
 
 A Clone shares nothing with the checkout under test but the folders that it is given: it has its own
 folder, HOME and Bazel output root. The disk cache may be shared, so that nothing compiles twice
@@ -33,7 +33,7 @@ def shared_disk_cache() -> Path:
 
 
 def stranger_environment() -> dict[str, str]:
-    """The environment less what a Bazel test adds, plus what must make no difference."""
+    """The environment less a Bazel test's variables, plus some that must make no difference."""
     ours = ("JAVA_RUNFILES", "PYTHON", "RUNFILES_", "TEST_", "TESTBRIDGE_", "XML_OUTPUT_FILE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     hostile = {"PYTHONSAFEPATH": "1", "USER": "someone-else", "CC": "/no/such/cc", "LANG": "xx_YY"}

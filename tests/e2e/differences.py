@@ -20,7 +20,7 @@ _ATTRIBUTES = ("date_time", "compress_type", "external_attr", "create_system", "
 
 
 def _first_difference(one: bytes, other: bytes) -> str:
-    """Names the first byte that differs, with what is around it."""
+    """Names the first byte that differs, with those around it."""
     pairs = enumerate(zip(one, other, strict=False))
     at = next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
     around = slice(max(at - 8, 0), at + 24)

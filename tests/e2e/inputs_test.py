@@ -69,7 +69,7 @@ def test_every_input_is_tracked_or_locked(
 def test_actions_look_at_nothing_of_the_host(
     tmp_path: Path, execution_root: Path, actions: list[action_graph.Action]
 ) -> None:
-    """One action of each kind runs again under strace, and makes what it made before."""
+    """One action of each kind runs again under strace, and makes the same files."""
 
     def made(action: action_graph.Action) -> list[Path]:
         # Lists of headers are Bazel's own and not kept.

@@ -1,6 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Builds from what `./bazelw --vendor` wrote, where there is no network but the loopback interface,
-and builds after an archive dropped what is locked."""
+"""Builds from the folder of `./bazelw --vendor`, where there is no network but the loopback
+interface, and builds after an archive dropped a locked file."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def patched_files(checkout: Path) -> set[str]:
 
 
 def is_made(path: str, file: Path, checkout: Path) -> bool:
-    """Whether a repository rule makes a file of what is locked."""
+    """Whether a repository rule makes a file of locked files."""
     for pattern, how in MADE.items():
         if fnmatchcase(path, pattern):
             return isinstance(how, str) or is_made_of(

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The proof that inputs are locked notices what is not: bytes, names and templates."""
+"""The proof that inputs are locked notices others: bytes, names and templates."""
 
 from __future__ import annotations
 

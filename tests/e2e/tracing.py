@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Runs an action again, under strace, where nothing but its inputs is, and says what it looked at.
+"""Runs an action again, under strace, where nothing but its inputs is, and lists the files that it
+looked for.
 
 Bazel's own sandbox hides undeclared files of the checkout; files of the host are as visible there
 as anywhere. Here each access to one is seen, also one that failed: the next host may have the file.

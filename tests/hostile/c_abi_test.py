@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Structs of the C ABI with any content: a result by the definition, or a status and its reason.
 
-The CPU computes; c_abi_gpu_test.py is about what reaches a GPU.
+The CPU computes; c_abi_gpu_test.py is about calls that reach a GPU.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Calls of the Python functions by arguments' names, and what is documented of their errors."""
+"""Calls of the Python functions by arguments' names, and their documented errors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Documents that are nearly right, and bytes that are nothing: what hypothesis gives to readers."""
+"""Documents that are nearly right, and bytes that are nothing, which hypothesis gives to
+readers."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class Arrays:
 
 
 def require_forward(problem: Problem, arrays: Arrays, out: Array, lse: Array) -> None:
-    """Asserts that out and lse are what the definition says."""
+    """Asserts that out and lse are those of the definition."""
     _require_like("out", out, problem.shape("out"), problem.dtype)
     _require_like("lse", lse, problem.shape("lse"), "float32")
     q, k, v = (arrays[name] for name in ("q", "k", "v"))
@@ -172,7 +172,7 @@ def require_forward(problem: Problem, arrays: Arrays, out: Array, lse: Array) ->
 def require_backward(
     problem: Problem, arrays: Arrays, out: Array, lse: Array, gradients: tuple[Array, Array, Array]
 ) -> None:
-    """Asserts that (dq, dk, dv) are what the definition says, with this out and lse."""
+    """Asserts that (dq, dk, dv) are those of the definition, with this out and lse."""
     for name, array in zip(("dq", "dk", "dv"), gradients, strict=True):
         _require_like(name, array, problem.shape(name), problem.dtype)
     dout, q, k, v = (arrays[name] for name in ("dout", "q", "k", "v"))

@@ -1,8 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Programs that use the package as its authors did not think of: python -m tests.hostile.scenarios
 
-Each is a function here, run in a process of its own (processes_test.py). It prints what it found;
-an exception, a signal or a word on standard error is a failure.
+Each is a function here, run in a process of its own (processes_test.py). It prints its results; an
+exception, a signal or a word on standard error is a failure.
 """
 
 from __future__ import annotations

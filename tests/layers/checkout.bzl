@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """@checkout: the sources of this checkout, all of them, as they are in its folders."""
 
-# Folders of the checkout; what Bazel or an editor keeps there is of no room.
+# Folders of the checkout; a folder that Bazel or an editor keeps there is of no room.
 _ROOMS = ["aiter", "docs", "kernels", "python", "tests", "toolchains"]
 _EXTENSIONS = ["bazel", "bzl", "c", "cc", "cpp", "h", "hip", "hpp", "py", "pyi", "S"]
 

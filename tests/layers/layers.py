@@ -17,7 +17,7 @@ _CONTRACT = ["aiter/attn.h", "kernels/launch_table/*"]
 _STRUCTS = ["aiter/attn.h", "aiter/fields.h", "aiter/norm.h"]
 
 # The first line that matches a file holds for it; "*" crosses folders. The files that one reaches
-# must match one of its patterns. A file may always reach what lies beside it under its own name.
+# must match one of its patterns. A file may always reach those beside it under its own name.
 LAYERS: dict[str, list[str]] = {
     # The public face stands alone.
     "aiter/attn.h": [],
@@ -100,7 +100,7 @@ LAYERS: dict[str, list[str]] = {
         "aiter/runtime/*",
         "kernels/launch_table/*",
     ],
-    # A pass knows what is below, and no other (ROOMS). The list of them is for all others.
+    # A pass knows the rooms below, and no other pass (ROOMS). The list of them is for all others.
     "aiter/attention/passes/*/*": [
         *_STRUCTS,
         "aiter/attention/dispatch.h",
@@ -180,7 +180,7 @@ _PROJECT = ("aiter/", "kernels/", "python/", "hip/", "cuda")
 
 
 def shipped(files: Mapping[str, str]) -> dict[str, str]:
-    """Those of the checkout's files that layers are of: what is shipped, without tests."""
+    """Those of the checkout's files that layers are of: shipped ones, without tests."""
     return {
         path: text
         for path, text in files.items()

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The includes of what is shipped keep to the layers, and a wrong one is found."""
+"""The includes of shipped files keep to the layers, and a wrong one is found."""
 
 import json
 import os

@@ -114,7 +114,7 @@ def _starlark(path: str, text: str) -> frozenset[str]:
 
 @functools.cache
 def _modules(text: str) -> frozenset[str]:
-    """The full names that a Python file imports: of modules, or of what is in them."""
+    """The full names that a Python file imports: of modules, or of names in them."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:

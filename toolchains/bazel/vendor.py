@@ -26,7 +26,7 @@ INDEX = "index.json"
 
 
 def locked(environ: Mapping[str, str]) -> dict[store.File, dict[str, object]]:
-    """Returns every locked file that a build may need, and what index.json says of it."""
+    """Returns every locked file that a build may need, and its entry in index.json."""
     files: dict[store.File, dict[str, object]] = {}
     for group in lock.read(lock.LOCK).values():
         for package, file in debian.files(group.packages, environ).items():

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The module extension that declares what tests need of repositories.bzl."""
+"""The module extension that declares the repositories of repositories.bzl for tests."""
 
 load(
     ":repositories.bzl",

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""clang_tidy_report: what clang-tidy says of C++ targets, a cached action per source.
+"""clang_tidy_report: clang-tidy's report on C++ targets, a cached action per source.
 
 The report is a file that is empty where there is nothing to say.
 """

@@ -5,7 +5,7 @@ The names are read from the tree: build settings from BUILD files, environment v
 code that reads them, subcommands from the parsers that define them, C functions from the public
 headers, Python functions from `__all__`. The lines are those of docs/reference.toml, and for Python
 functions the first lines of their docstrings. A name without a line, or a line without a name, is a
-finding; so is a page that differs from what the tree gives.
+finding; so is a page that differs from the tree's.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Reads the entries of a lock file, and of the file that says what to lock."""
+"""Reads the entries of a lock file, and of the file that it is made from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read(
     fields: Mapping[str, str],
     restore: str,
 ) -> dict[_Name, dict[str, str]]:
-    """Returns what `pick` finds in the JSON at `path`: name -> entry.
+    """Returns the entries that `pick` finds in the JSON at `path`: name -> entry.
 
     `fields`: key of an entry -> the pattern of its value. Raises LocksError for a file that is not
     like that; it ends with `restore`, the next step. Raises OSError for one that cannot be read.

@@ -31,7 +31,7 @@ def cache_folder(environ: Mapping[str, str]) -> str:
 
 
 def is_strict(environ: Mapping[str, str]) -> bool:
-    """Returns whether AITER_ATTN_STRICT allows nothing but what is locked."""
+    """Returns whether AITER_ATTN_STRICT allows locked files alone."""
     value = environ.get(STRICT, "")
     if value not in ("", "0", "1"):
         raise LocksError(f"{STRICT} is {value!r}; it may be 1, or 0 as if it were not set")

@@ -13,7 +13,7 @@ _VARIABLES = [
 ]
 
 def _try(rctx, arguments):
-    """Returns what fetch.py prints, and why it failed, or None."""
+    """Returns fetch.py's output, and why it failed, or None."""
     python = rctx.which("python3")
     if not python:
         fail("no python3 on PATH, which fetches what is locked; 3.11 or newer is needed")

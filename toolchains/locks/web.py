@@ -34,7 +34,7 @@ class Trouble(Exception):
 
 
 class Lacking(Trouble):
-    """The server answers, and has not what is asked for."""
+    """The server answers, and has no such file."""
 
 
 class Refused(Trouble):

@@ -122,7 +122,7 @@ def _abis() -> dict[str, Any]:
 
 
 def requirements() -> dict[str, tuple[str, list[str]]]:
-    """Returns what the committed requirements.toml asks for."""
+    """Returns the requests of the committed requirements.toml."""
     text = REQUIREMENTS.read_text(encoding="utf-8")
     return parse_requirements(text, REQUIREMENTS.name, _abis()["ABIS"])
 

@@ -155,7 +155,7 @@ def _compiled(distribution, deps = []):
     )
 
 def pypi_repositories():
-    """Declares what is made of Python distributions.
+    """Declares the repositories that are made of Python distributions.
 
     @pybind11, @zstd, @nvrtc, @cuda_driver, @xla_ffi, programs of lint and benches, for tests
     @pypi_NAME (a py_library) and @pypi_tools: one environment of all wheels of the kind "tools".

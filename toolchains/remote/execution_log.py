@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Reads what Bazel writes with --execution_log_json_file: one JSON object per spawn."""
+"""Reads the file of Bazel's --execution_log_json_file: one JSON object per spawn."""
 
 from __future__ import annotations
 

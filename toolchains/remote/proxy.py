@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Proxies in front of a server, for tests: they count bytes and do what networks and broken servers
+"""Proxies in front of a server, for tests: they count bytes and fail as networks and broken servers
 do.
 
 `HttpProxy` knows requests: each may get a `Fault`. `TcpProxy` knows connections alone, which is

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The HIP toolchain: what a rule needs to compile for AMD GPUs.
+"""The HIP toolchain: all that a rule needs to compile for AMD GPUs.
 
     load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "hip_toolchain")
 

@@ -22,7 +22,8 @@ UNKNOWN = "NOASSERTION"
 
 
 class ContentsError(Exception):
-    """contents.toml is not what its head says. The message names the place and the next step."""
+    """contents.toml has another form than its head says. The message names the place and the next
+    step."""
 
 
 @dataclasses.dataclass(frozen=True)

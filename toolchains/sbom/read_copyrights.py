@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Writes copyrights.json: licences that Debian packages themselves state, of what is in the wheel.
+"""Writes copyrights.json: licences that Debian packages themselves state, of the wheel's materials.
 
     ./bazelw run //toolchains/sbom:read_copyrights
 
@@ -29,7 +29,8 @@ FILES = flags.DEFINE_string(
 
 
 class CopyrightError(Exception):
-    """A package does not have what contents.toml expects. The message names the next step."""
+    """A package does not have the files that contents.toml expects. The message names the next
+    step."""
 
 
 def read_deb(deb: Path, name: str) -> str | None:

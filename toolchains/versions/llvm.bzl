@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The versions of compilers: what Debian's packages, and folders in them, are named by.
+"""The versions of compilers, by which Debian's packages, and folders in them, are named.
 
 packages.toml names them as {llvm} and so on: the lock and this file cannot differ. After a change
 here: ./bazelw --relock debian

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Records that are not whole are refused, with the value, what is allowed and the next step."""
+"""Records that are not whole are refused, with the value, the allowed ones and the next step."""
 
 load("@archs//:archs.bzl", "ARCHS")
 load("@bazel_skylib//lib:unittest.bzl", "asserts", "unittest")

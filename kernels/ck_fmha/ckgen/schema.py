@@ -27,7 +27,7 @@ DEFAULT_LIMIT = 8000
 class Selector:
     """One table of a variant set file: the admitted values per trait. Others are free.
 
-    QoLA folds what its tables say twice, so it is no error in them.
+    QoLA folds candidates that its tables select twice, so they are no error there.
     """
 
     where: str

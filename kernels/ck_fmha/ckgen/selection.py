@@ -104,7 +104,7 @@ def select(variant_set: VariantSet, candidates: Sequence[_AnyCandidate]) -> list
 
 
 def select_instances(variant_set: VariantSet, candidates: Sequence[_Named]) -> list[str]:
-    """The names of the instances of what is selected, each once.
+    """The names of the instances of a selection, each once.
 
     Raises VariantSetError also if they are more than the set's limit.
     """

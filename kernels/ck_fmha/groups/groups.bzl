@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Which instances are compiled together: what groups/lock.json says, looked up by instance."""
+"""The instances that are compiled together: groups/lock.json, looked up by instance."""
 
 load("@archs//:archs.bzl", "ARCHS")
 load("@kernel_lists//:groups.bzl", "GROUPS")

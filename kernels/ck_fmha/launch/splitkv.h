@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// Kernel arguments and grids of a forward pass with split keys: its parts, and what combines them.
+// Kernel arguments and grids of a forward pass with split keys: its parts, and their combination.
 #pragma once
 
 #include "fmha_fwd.hpp"

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The repository of the names of variant sets, without what is in them."""
+"""The repository of the names of variant sets, without their contents."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

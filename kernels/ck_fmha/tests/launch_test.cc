@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The launch code of every direction, on the variant set `directions`: what LaunchArgs holds
-// arrives in the kernel arguments. That the places are right shows where kernels are executed.
+// The launch code of every direction, on the variant set `directions`: the fields of LaunchArgs
+// arrive in the kernel arguments. That the places are right shows where kernels are executed.
 #include <cstring>
 #include <string_view>
 #include <vector>

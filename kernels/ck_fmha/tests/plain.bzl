@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Code objects of groups, drawn, and what their own compiles give."""
+"""Code objects of groups, drawn, and those of their own compiles."""
 
 load("@kernel_lists//:groups.bzl", "GROUPS")
 

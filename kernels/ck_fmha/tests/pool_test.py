@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The reading of upstream's generator, held against what upstream itself writes."""
+"""The reading of upstream's generator, held against upstream's own output."""
 
 import importlib
 import re

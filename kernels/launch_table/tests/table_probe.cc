@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// table_probe BLOB: what C++ reads of a launch table, as one JSON document; "valid": false alone
+// table_probe BLOB: C++'s reading of a launch table, as one JSON document; "valid": false alone
 // where it is none.
 #include <cstdio>
 #include <fstream>

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The table of launch configurations, and what is chosen from it."""
+"""The table of launch configurations, and choices from it."""
 
 from __future__ import annotations
 

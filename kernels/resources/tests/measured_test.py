@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Figures are kept as they are; two kernels never share a name; comparisons say what differs."""
+"""Figures are kept as they are; two kernels never share a name; comparisons name the
+differences."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The program from its command line to what it prints, with figures of real code objects.
+"""The program from its command line to its output, with figures of real code objects.
 
 In the place of Bazel stands a program that gives the figures of smoke by Bazel's events.
 """

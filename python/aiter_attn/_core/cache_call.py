@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""One call over a key-value cache: its arrays, its problem, and what is appended first."""
+"""One call over a key-value cache: its arrays, its problem, and the append that comes first."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""From shapes, dtypes and options to the problem, and to what its results look like.
+"""From shapes, dtypes and options to the problem, and to the shapes of its results.
 
 Pure functions: no memory is read and no device is asked. So they serve a call, a question about one
 (explain), and whoever evaluates a call in the abstract: a torch fake kernel, a JAX abstract
@@ -76,8 +76,8 @@ class Lengths(NamedTuple):
 
 
 class Scales(NamedTuple):
-    """Of fp8: what elements of q, k and v are multiplied with to be numbers, and results with
-    before they are rounded."""
+    """Of fp8: the factors by which elements of q, k and v are numbers, and that of results before
+    they are rounded."""
 
     q_descale: float
     k_descale: float

@@ -1,6 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Numbers and flags as callers pass them. Each is read by its argument's name, which every message
-begins with; so does the value, and what is allowed."""
+begins with; so does the value, with the allowed ones."""
 
 from __future__ import annotations
 

@@ -364,7 +364,7 @@ def mha_fwd(
             the first three may be 1, which serves all. Not beside alibi_slopes.
 
     Returns:
-        (out, lse). lse is what mha_bwd needs.
+        (out, lse). mha_bwd needs lse.
 
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
@@ -427,7 +427,7 @@ def mha_varlen_fwd(
             the first two may be 1, which serves all. Not beside alibi_slopes.
 
     Returns:
-        (out, lse). lse is what mha_varlen_bwd needs.
+        (out, lse). mha_varlen_bwd needs lse.
 
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.

@@ -75,8 +75,8 @@ def explain(
         serves, and where there is nothing to compute.
 
     Raises:
-        UnsupportedError: no kernel of this build serves the call; the message says what stands in
-            the way. DriverError: no arch is given and there is no GPU. TypeError, ValueError: of
+        UnsupportedError: no kernel of this build serves the call; the message has the reason.
+        DriverError: no arch is given and there is no GPU. TypeError, ValueError: of
             shapes, dtypes and numbers as the call raises them.
     """
     _check_arch(arch)

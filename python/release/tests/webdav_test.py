@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Servers that refuse, are broken, or are no WebDAV servers; and what must never be printed."""
+"""Servers that refuse, are broken, or are no WebDAV servers; and secrets that must never be
+printed."""
 
 from __future__ import annotations
 

@@ -326,7 +326,7 @@ def test_keys_left_out(dtype: str, mask: str) -> None:
 @pytest.mark.parametrize("strided", [False, True], ids=["contiguous", "strided"])
 @each_mask
 def test_keys_left_out_beside_new_ones(mask: str, strided: bool) -> None:
-    """New keys are written, and rotated, as without: tokens count what is left out."""
+    """New keys are written, and rotated, as without: tokens count the keys that are left out."""
     q, (k, v), (new_k, new_v) = queries(4), caches(), new(3)
     if strided:  # a cache whose keys cannot be told by one stride
         k, v = (numpy.concatenate([x, x], 1)[:, :ROOM] for x in (k, v))

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Producers of arrays that tell what is not so: a lie is an error, never an access."""
+"""Producers of arrays that do not tell the truth: a lie is an error, never an access."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.python.calls import (
 from tests.support.python.dlpack_exporter import KDL_CPU, KDL_CUDA, KDL_ROCM, Exporter, Standard
 
 FAR = 2**62
-# Fields of a capsule's tensor, and what is said of them.
+# Fields of a capsule's tensor, and the messages about them.
 FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "ndim below 0": ({"ndim": -1}, "ndim is -1; allowed: 0 to 64"),
     "ndim below 0 without a shape": ({"ndim": -1, "shape": None}, "ndim is -1; allowed: 0 to 64"),

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""aiter_attn.flax in flax's modules: what they give with flax's own attention."""
+"""aiter_attn.flax in flax's modules, against flax's own attention."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """aiter_attn.jax in jax's programs, on four CPU devices: numbers against the definition in float64,
-each transformation against calls without it, and what is refused while jax traces."""
+each transformation against calls without it, and refusals while jax traces."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ flash_attn_varlen_func = aiter_attn.jax.flash_attn_varlen_func
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """A call's options, and what they do to the scores of one sequence."""
+    """A call's options, and their effect on the scores of one sequence."""
 
     causal: bool = False
     window_size: tuple[int, int] = (-1, -1)

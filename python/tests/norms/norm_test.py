@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Norms and softmax on host arrays, against float64, and what they refuse."""
+"""Norms and softmax on host arrays, against float64, and their refusals."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""`python -m aiter_attn` and what an import brings along, each in a process of its own."""
+"""`python -m aiter_attn` and the modules that an import brings along, each in a process of its
+own."""
 
 from __future__ import annotations
 

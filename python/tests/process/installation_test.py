@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""A package whose extension module Python cannot load says why, and what to do."""
+"""A package whose extension module Python cannot load says why, with the next step."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def probe(plain: Action, flag: Sequence[str], path: str) -> list[str]:
 
 
 def write_programs(folder: Path, tree: Path, bundler: Path) -> None:
-    """Writes what a peer's compile runs: the same programs, with the C library's allocator.
+    """Writes the programs of a peer's compile: the same ones, with the C library's allocator.
 
     tree     that of our compiler, whose own wrapper loads another allocator
     bundler  clang-offload-bundler, which is of another tree and runs with the same libraries
@@ -95,7 +95,7 @@ def write_programs(folder: Path, tree: Path, bundler: Path) -> None:
 
 
 def compile_of(plain: Action, flags: Sequence[str] | None, path: str) -> Action:
-    """A peer's compile of what `plain` compiles, by the programs of the folder `path`.
+    """A peer's compile of the source of `plain`, by the programs of the folder `path`.
 
     With `flags` in place of ours, or with ours if there are none.
     """
@@ -118,7 +118,7 @@ def compile_of(plain: Action, flags: Sequence[str] | None, path: str) -> Action:
 
 
 def device_code(host_object: bytes, arch: str) -> bytes:
-    """The code object in what a peer's compile makes. Raises ValueError if there is none."""
+    """The code object in the output of a peer's compile. Raises ValueError if there is none."""
     start = host_object.find(_BUNDLE)
     if start < 0:
         raise ValueError("no offload bundle in the object file: is it of a HIP source?")

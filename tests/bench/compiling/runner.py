@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Runs actions outside of Bazel, by ninja, and counts what they take."""
+"""Runs actions outside of Bazel, by ninja, and counts their time and memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOG_TAIL = 4000
 
 
 class FailedError(Exception):
-    """An action failed; the message has what it said."""
+    """An action failed; the message has its output."""
 
 
 @dataclasses.dataclass(frozen=True)

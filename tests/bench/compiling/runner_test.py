@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Actions run by the real ninja, and what they took."""
+"""Actions run by the real ninja, and their time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""One shape of the bench: its tensors, what is right, and a launch of each operation on it."""
+"""One shape of the bench: its tensors, the right results, and a launch of each operation on it."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Cell:
         return norm_backward(module, c, self.x, self.g, self.w, mean, rstd, self.out, self.dw, db)
 
     def error(self, operation: str) -> float:
-        """The largest relative error (norm over norm) of what was written."""
+        """The largest relative error (norm over norm) of the results."""
 
         def off(a, b):
             value = ((a.double() - b.double()).norm() / b.double().norm()).item()

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""NVRTC and the CUDA driver through ctypes: what is needed to compile and launch one kernel."""
+"""NVRTC and the CUDA driver through ctypes: the part that compiles and launches one kernel."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The page of plots, of what bench.py measured before.
+"""The page of plots, of earlier results of bench.py.
 
     python3 -m tests.bench.norms.page bench.json --out bench.html
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""One HTML page of what bench.py measured: bandwidth over hidden size, a plot an operation."""
+"""One HTML page of bench.py's results: bandwidth over hidden size, a plot an operation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ td,th{border:1px solid #bbb;padding:2px 6px;text-align:right}td:first-child{text
 
 
 class PageError(ValueError):
-    """The file is not what bench.py writes."""
+    """The file is not one of bench.py's."""
 
 
 Row = Mapping[str, Any]

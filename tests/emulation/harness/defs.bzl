@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Kernels of a variant set in the emulator: what makes their arguments, and tests of them."""
+"""Kernels of a variant set in the emulator: the library that makes their arguments, and tests of
+them."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 load("//kernels:defs.bzl", "launch_table")
@@ -8,7 +9,7 @@ load("//tests/emulation:known_findings.bzl", "PATCHES_ENV")
 load("//tests/emulator/gfxemu:defs.bzl", "gfxemu_test")
 
 def kernel_arguments(name, variant_set, repository = None, **kwargs):
-    """Declares NAME.so: the instances of a set and what makes their arguments, without code.
+    """Declares NAME.so: the instances of a set and their launch functions, without code.
 
     It changes when the instances do, not when their code does, so that the results of verified code
     objects outlive the compilation of others.

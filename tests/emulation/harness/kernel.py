@@ -23,7 +23,7 @@ from tests.emulation.harness.reference import Error, Expected, Inputs
 
 @dataclasses.dataclass(frozen=True)
 class Prepared:
-    """A case for an instance: its inputs, the same in every run, and what is expected."""
+    """A case for an instance: its inputs, the same in every run, and the expected results."""
 
     case: Case
     inputs: Inputs

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""jax on emulated GPUs; what the emulator finds during a test fails it."""
+"""jax on emulated GPUs; a finding of the emulator during a test fails it."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _TIMING = ("s_nop", "s_sleep", "s_setprio")
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """A way to break a kernel: which instructions, and what becomes of them."""
+    """A way to break a kernel: its instructions, and their replacement."""
 
     name: str
     least: float  # share of mutations that must be detected

@@ -30,7 +30,7 @@ _FLOAT32 = 1e-5  # of the largest element of a row, for arithmetic in float32
 
 @dataclasses.dataclass(frozen=True)
 class Expected:
-    """A result in float64, and what may be added to the rounding of its type."""
+    """A result in float64, and the error that may be added to the rounding of its type."""
 
     value: Array
     slack: Array | float

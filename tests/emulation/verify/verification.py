@@ -61,7 +61,7 @@ def prepare_for_verification(instance: Instance, case: Case) -> Prepared:
 
 
 class Verification:
-    """Collects what is found about one instance on one device."""
+    """Collects the findings of one instance on one device."""
 
     def __init__(self, device: Device, code: bytes, instance: Instance):
         self.device, self.instance = device, instance

@@ -5,7 +5,7 @@ load("//kernels:defs.bzl", "CodeObjectsInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 VerificationInfo = provider(
-    doc = "Code objects and what their verification found.",
+    doc = "Code objects and the findings of their verification.",
     fields = {
         "metadata": "list of File: JSON, see kernels/code_object/describe.py",
         "results": "list of File: JSON, see verification.py",
@@ -54,7 +54,7 @@ def _verification_impl(ctx):
 
 verification = rule(
     implementation = _verification_impl,
-    doc = """Executes code objects and writes down what was found, a JSON file each.
+    doc = """Executes code objects and writes down the findings, a JSON file each.
 
 It succeeds with any finding: a test over the files has the verdict.""",
     attrs = {

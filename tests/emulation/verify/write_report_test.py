@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The report: what it counts, shows and refuses."""
+"""The report: its counts, its rows and its refusals."""
 
 from __future__ import annotations
 

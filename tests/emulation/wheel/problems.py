@@ -39,7 +39,7 @@ class Shape:
 
 
 class Problem:
-    """Arrays on the host, their copies on a device, and what is right."""
+    """Arrays on the host, their copies on a device, and the right results."""
 
     def __init__(self, hip: Hip, shape: Shape, dtype: str, head_size: int, device: int) -> None:
         """On a stream of the device, which becomes the current one."""

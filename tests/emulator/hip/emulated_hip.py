@@ -103,7 +103,7 @@ class Runtime:
         self.failures: list[str] = []
 
     def raise_failures(self) -> None:
-        """Raises EmulatedDeviceError for what was found since the last call, and forgets it."""
+        """Raises EmulatedDeviceError for findings since the last call, and forgets them."""
         with self._lock:
             failures, self.failures = self.failures, []
         if failures:

@@ -1,9 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Queued work of emulated devices: streams and events.
 
-Work is done as late as HIP allows: nothing runs until somebody waits for it, or for what depends on
-it. So a host that reads too early, or two streams that nothing orders, see memory that is not
-written yet.
+Work is done as late as HIP allows: nothing runs until a thread waits for it, or for work that
+depends on it. So a host that reads too early, or two streams that nothing orders, see memory that
+is not written yet.
 """
 
 from __future__ import annotations

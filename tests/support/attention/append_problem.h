@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// A call of attn_append_kv for tests: a cache with random numbers everywhere, and what is appended.
+// A call of attn_append_kv for tests: a cache with random numbers everywhere, and new keys and
+// values.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The usual calls, with changes: what tests of refusals share."""
+"""The usual calls, with changes, which tests of refusals share."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""A producer of DLPack written here, so that every field of a capsule can be what a test wants."""
+"""A producer of DLPack written here, so that a test can choose every field of a capsule."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Exporter:
     ) -> None:
         """version None: the protocol from before DLPack 1.0, which knows no max_version.
 
-        told: what __dlpack_device__ says, where that is not `device`. fields: of the capsule's
+        told: the answer of __dlpack_device__, where that is not `device`. fields: of the capsule's
         tensor, as they are to be; shape and strides are sequences, or None.
         """
         self.array = array

@@ -1,6 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// A child of this process, for tests of what it inherits.
+// A child of this process, for tests of its inheritance.
 #pragma once
 
 #include <sys/wait.h>

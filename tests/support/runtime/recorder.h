@@ -18,7 +18,7 @@ namespace AITER_ATTN_NAMESPACE::testing {
 
 class Recorder {
  public:
-  // Forgets what was recorded before.
+  // Forgets earlier records.
   explicit Recorder(const char* variable = "AITER_ATTN_HIP_LIBRARY") {
     const char* path = std::getenv(variable);
     void* library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;

@@ -1,8 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // A stand-in for libcuda, as recording_hip.h describes one for HIP; recording_hip_calls and
-// recording_hip_reset are in it, too. It loads what the stand-in for NVRTC makes. A multiprocessor
-// holds 2048 threads, a device has 132 of them.
+// recording_hip_reset are in it, too. It loads the images that the stand-in for NVRTC makes. A
+// multiprocessor holds 2048 threads, a device has 132 of them.
 //
 // Environment, read at every call:
 //   AITER_RECORDING_CUDA_CAPABILITIES  one per device; default "90": compute capability 9.0

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""--vendor: a folder of all locked files, and what it says of them."""
+"""--vendor: a folder of all locked files, and its index of them."""
 
 from __future__ import annotations
 

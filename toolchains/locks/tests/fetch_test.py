@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The program of the repository rules: what it prints, and how it fails."""
+"""The program of the repository rules: its output, and its failures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def message(e: pytest.ExceptionInfo[SystemExit]) -> str:
-    """Returns what is printed to stderr: one line, with exit status 1."""
+    """Returns the text on stderr: one line, with exit status 1."""
     assert isinstance(e.value.code, str)
     assert "\n" not in e.value.code
     return e.value.code

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Which index is asked, and what its pages say."""
+"""The index that is asked, and its pages."""
 
 from __future__ import annotations
 

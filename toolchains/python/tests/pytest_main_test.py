@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""pytest_main.py as Bazel calls it: what fails, what is reported, what a shard runs."""
+"""pytest_main.py as Bazel calls it: failures, reports, shards."""
 
 import os
 import pathlib

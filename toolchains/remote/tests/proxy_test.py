@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The proxies do to requests and connections what they say, and count it."""
+"""The proxies change requests and connections as they say, and count that."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The package's functions, with flash-attn's signs for what dropout drops."""
+"""The package's functions, with flash-attn's signs of dropped weights."""
 
 from __future__ import annotations
 

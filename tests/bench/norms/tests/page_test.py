@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The page of the bench: what is drawn where."""
+"""The page of the bench: its plots and their places."""
 
 from __future__ import annotations
 

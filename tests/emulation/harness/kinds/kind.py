@@ -40,11 +40,11 @@ class Kind(abc.ABC):
     def expected(
         self, instance: Instance, case: Case, inputs: Inputs, seed: int
     ) -> dict[str, Expected]:
-        """The outputs in float64, and what is needed beside them. May complete the inputs."""
+        """The outputs in float64, and the values needed beside them. May complete the inputs."""
 
     @abc.abstractmethod
     def outputs(self, instance: Instance) -> tuple[str, ...]:
-        """The names of what is compared with `expected`."""
+        """The names of the outputs that are compared with `expected`."""
 
     @abc.abstractmethod
     def place(self, to: Arguments, inputs: Inputs) -> None:

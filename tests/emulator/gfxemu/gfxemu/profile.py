@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Statistics of a launch: what is executed, and how memory is accessed.
+"""Statistics of a launch: executed instructions, and accesses of memory.
 
     profile = Profile("gfx942")
     device.launch(kernel, profile.instrument(program), ..., checks=Checks.none())

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Program control: branches, waits, MODE, and what has no effect."""
+"""Program control: branches, waits, MODE, and instructions without effect."""
 
 from __future__ import annotations
 

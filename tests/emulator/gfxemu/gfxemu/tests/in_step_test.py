@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Waves in step give what a schedule gives, wave after wave: random kernels, and hard cases."""
+"""Waves in step give the results of a schedule, wave after wave: random kernels, and hard cases."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""gfxemu stands alone: it imports itself, the standard library, and what pyproject.toml names."""
+"""gfxemu stands alone: it imports itself, the standard library, and the packages of
+pyproject.toml."""
 
 from __future__ import annotations
 
