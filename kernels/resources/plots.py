@@ -50,7 +50,7 @@ def scatter(
 
     Args:
       title: above it.
-      axes: what x and y are.
+      axes: the names of x and y.
       points: what is drawn.
       colour_of: series -> colour.
       guides: x -> words, of vertical lines.
@@ -82,7 +82,7 @@ def bars(
 
     Args:
       title: above it.
-      axes: what x and y are.
+      axes: the names of x and y.
       counts: bar -> series -> how many.
       colour_of: series -> colour.
     """

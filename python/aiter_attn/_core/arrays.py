@@ -59,8 +59,8 @@ class Arrays:
     takers: ClassVar[dict[str, str]] = {}
     # The stream that results are made on: None leaves them to the one that the caller works on.
     _given_stream: int | None = None
-    # The stream that the work is queued on, None in host memory; and what DLPack's producers are
-    # told that makes their arrays ready for that: those of the lead's framework, and all others.
+    # The stream that the work is queued on, None in host memory; and the values by which DLPack's
+    # producers make their arrays ready for that: those of the lead's framework, and all others.
     _stream: int | None = None
     _own_stream: int | None = None
     _others_stream: int | None = None

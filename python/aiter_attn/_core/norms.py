@@ -57,8 +57,8 @@ class Norm(Arrays):
     def has(
         self, name: str, shape: tuple[int, ...] | None = None, dtype: str | None = None
     ) -> _C.Tensor:
-        """An array, checked. shape, dtype: what it must have; None: any of at least one dimension,
-        any listed."""
+        """An array, checked. shape, dtype: those that it must have; None: any of at least one
+        dimension, any listed."""
         tensor = self.tensors[name]
         allowed = _DTYPES if dtype is None else (dtype,)
         if tensor.dtype not in allowed:
