@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,61 @@ FIELDS = {
     s.target.id: ast.unparse(s.annotation) for s in CLASSES["Problem"].body
     if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
 }  # fmt: skip
+
+
+# struct -> its fields by name: (kind, type), as the header lists them.
+LISTED = {
+    found["struct"].lower(): {
+        name: (kind, of_c)
+        for kind, of_c, name in re.findall(r"X\((\w+), ([^,]+), (\w+)\)", found["fields"])
+    }
+    for found in re.finditer(
+        r"#define (?P<struct>ATTN_\w+)_FIELDS\(X\)(?P<fields>(?:.*\\\n)*.*)",
+        Path("aiter/fields.h").read_text(encoding="utf-8"),
+    )
+}
+OF_C = {"int32_t": "int", "int64_t": "int", "float": "float"}
+
+
+def test_a_problem_has_the_numbers_that_the_header_lists() -> None:
+    """Extents and options of the problem and of its passes, by name and type."""
+    wanted: dict[str, str] = {}
+    for struct in ("attn_problem", "attn_fwd_args", "attn_bwd_args"):
+        for name, (kind, of_c) in LISTED[struct].items():
+            if kind in ("kExtent", "kOption"):
+                wanted.setdefault(name, OF_C[of_c])
+    assert wanted == FIELDS
+
+
+@pytest.mark.parametrize(
+    ("struct", "options"),
+    [("attn_norm_problem", _C.NORM_OPTIONS), ("attn_softmax_problem", _C.SOFTMAX_OPTIONS)],
+)
+def test_options_of_norms_are_those_that_the_header_lists(
+    struct: str, options: dict[str, int | float]
+) -> None:
+    listed = {n: OF_C[of_c] for n, (kind, of_c) in LISTED[struct].items() if kind == "kOption"}
+    assert {name: type(value).__name__ for name, value in options.items()} == listed
+    assert not any(options.values())
+
+
+def test_a_kernel_has_the_answers_that_the_header_lists() -> None:
+    answers = {n for n, (kind, _) in LISTED["attn_kernel_info"].items() if kind == "kAnswer"}
+    assert answers == set(_C.kernel_info(0))
+
+
+FUNCTIONS = {s.name: s for s in MODULE.body if isinstance(s, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_stub_has_the_arguments_of_each_function(name: str) -> None:
+    """By name, place and default: the first line of a function's docstring is pybind11's."""
+    line = str(getattr(_C, name).__doc__).splitlines()[0]
+    (told,) = ast.parse(f"def {line}: ...").body
+    assert isinstance(told, ast.FunctionDef)
+    stub = FUNCTIONS[name].args
+    assert [a.arg for a in stub.args] == [a.arg for a in told.args.args]
+    assert [ast.unparse(d) for d in stub.defaults] == [ast.unparse(d) for d in told.args.defaults]
 
 
 def test_the_stub_has_the_names_of_the_module() -> None:

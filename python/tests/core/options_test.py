@@ -4,8 +4,10 @@ ones."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import aiter_attn
@@ -308,6 +310,65 @@ def test_signatures_are_those_of_the_record(function: Callable[..., Any]) -> Non
     if "rng_state" in parameters:
         needed |= {"dropout_p"}
     assert needed <= have.keys()
+
+
+def written(front: str) -> dict[str, dict[str, Any]]:
+    """The functions of a front that take options: their arguments with defaults, as the file says
+    them; the front is not imported for that."""
+    functions = {}
+    for path in sorted((Path(aiter_attn.__file__).parent / front).glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
+                continue
+            by_place = [argument.arg for argument in node.args.args]
+            defaults = dict(zip(reversed(by_place), reversed(node.args.defaults), strict=False))
+            arguments: dict[str, Any] = dict.fromkeys(by_place, inspect.Parameter.empty)
+            by_name = zip((a.arg for a in node.args.kwonlyargs), node.args.kw_defaults, strict=True)
+            for name, default in [*defaults.items(), *by_name]:
+                is_there = default is not None
+                arguments[name] = ast.literal_eval(default) if is_there else inspect.Parameter.empty
+            if "softcap" in arguments and arguments["softcap"] is not inspect.Parameter.empty:
+                functions[node.name] = arguments
+    return functions
+
+
+# The arguments of a front's functions that the package's lack, and the other way.
+MORE = {
+    ("torch", "mha_fwd"): {"deterministic"},  # their backward passes come by themselves
+    ("torch", "mha_varlen_fwd"): {"deterministic"},
+    ("jax", "flash_attn_func"): {"bias"},
+}
+_MEMORY = {"out", "lse", "stream"}
+_FP8 = {"q_descale", "k_descale", "v_descale", "out_scale"}
+LESS = {
+    ("torch", "mha_fwd"): _MEMORY,
+    ("torch", "mha_varlen_fwd"): {*_MEMORY, "min_seqlen_q"},
+    ("jax", "flash_attn_func"): _FP8,
+    ("jax", "flash_attn_varlen_func"): {
+        *_FP8, "block_table", "seqused_q", "seqused_k", "workspace",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("front", ["torch", "jax"])
+def test_signatures_of_fronts_are_those_of_the_record_and_of_the_package(front: str) -> None:
+    functions = written(front)
+    wanted = {"flash_attn_func", "flash_attn_varlen_func"}
+    if front == "torch":
+        wanted |= {"flash_attn_with_kvcache", "mha_fwd", "mha_varlen_fwd"}
+    assert functions.keys() == wanted
+    for function, arguments in functions.items():
+        of_record = {name: arguments[name] for name in Options._fields if name in arguments}
+        assert of_record == {name: Options._field_defaults[name] for name in of_record}
+        parameters = inspect.signature(getattr(aiter_attn, function)).parameters
+        more, less = (x.get((front, function), set()) for x in (MORE, LESS))
+        assert set(arguments) - set(parameters) == more, function
+        assert set(parameters) - set(arguments) == less, function
+        for name in set(arguments) - more:
+            assert arguments[name] == parameters[name].default, (function, name)
+        by_place = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        order = [name for name in arguments if name in by_place]
+        assert order == [name for name in by_place if name not in less], function
 
 
 def test_every_option_becomes_a_field_of_the_problem() -> None:

@@ -196,6 +196,13 @@ def test_the_extension_finds_the_functions_of_the_c_abi() -> None:
     assert not find(b"no_function")
 
 
+def test_extras_that_messages_name_are_there(wheel: zipfile.ZipFile) -> None:
+    extras = email.message_from_string(information(wheel, "METADATA")).get_all("Provides-Extra")
+    sources = [wheel.read(n).decode() for n in wheel.namelist() if n.endswith(".py")]
+    named = {extra for text in sources for extra in re.findall(r"aiter-attn\[(\w+)\]", text)}
+    assert "torch" in named <= set(extras or [])
+
+
 def test_the_handlers_of_jax_export_themselves_only(wheel: zipfile.ZipFile) -> None:
     passes = ["bwd", "dropout_mask", "fwd"]
     passes += [f"{norm}_{way}" for norm in ("norm", "softmax") for way in ("bwd", "fwd")]
