@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy
 import pytest
 
+from tests.support.python.attention import attention
 from tests.support.python.calls import (
     Refusal,
     backward,
@@ -34,22 +35,12 @@ def numbers(dtype: Any, *shape: int, seed: int = 0) -> Any:
     return numpy.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
-def attention(q: Any, k: Any, v: Any, scale: float, causal: bool) -> tuple[Any, Any]:
+def exact_of(q: Any, k: Any, v: Any, scale: float, causal: bool) -> tuple[Any, Any]:
     """(out, lse) of one sequence, [tokens, heads, size], with SCALES; in float64."""
-    group = q.shape[1] // k.shape[1]
-    q = q.astype(float) * SCALES["q_descale"]
-    k = numpy.repeat(k.astype(float) * SCALES["k_descale"], group, axis=1)
-    v = numpy.repeat(v.astype(float) * SCALES["v_descale"], group, axis=1)
-    scores = scale * numpy.einsum("ihd,jhd->hij", q, k)
-    if causal:
-        queries, keys = scores.shape[1:]
-        seen = numpy.arange(keys) <= numpy.arange(queries)[:, None] + keys - queries
-        scores = numpy.where(seen, scores, -numpy.inf)
-    top = scores.max(axis=2, keepdims=True)
-    weights = numpy.exp(scores - top)
-    total = weights.sum(axis=2, keepdims=True)
-    lse = (top + numpy.log(total))[..., 0]
-    return SCALES["out_scale"] * numpy.einsum("hij,jhd->ihd", weights / total, v), lse
+    descales = (SCALES[f"{x}_descale"] for x in "qkv")
+    q, k, v = (x.astype(float) * by for x, by in zip((q, k, v), descales, strict=True))
+    out, lse = attention(q, k, v, scale=scale, causal=causal)
+    return SCALES["out_scale"] * out, lse
 
 
 def check_rounded(got: Any, exact: Any, dtype: Any) -> None:
@@ -69,7 +60,7 @@ def test_one_length(dtype: Any, causal: bool) -> None:
     given = {"softmax_scale": 0.3, "causal": causal, **SCALES}
     out, lse, _ = aiter_attn.flash_attn_func(q, k, v, return_attn_probs=True, **given)
     for b in range(2):
-        exact, exact_lse = attention(q[b], k[b], v[b], 0.3, causal)
+        exact, exact_lse = exact_of(q[b], k[b], v[b], 0.3, causal)
         check_rounded(out[b], exact, dtype)
         numpy.testing.assert_allclose(lse[b], exact_lse, rtol=1e-6)
     by_columns = numpy.ascontiguousarray(v.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
@@ -86,7 +77,7 @@ def test_lengths_that_differ(dtype: Any) -> None:
     )
     for b in range(2):
         rows, keys = slice(*starts_q[b : b + 2]), slice(*starts_k[b : b + 2])
-        exact, _ = attention(q[rows], k[keys], v[keys], 0.25, True)
+        exact, _ = exact_of(q[rows], k[keys], v[keys], 0.25, True)
         check_rounded(out[rows], exact, dtype)
 
 

@@ -12,7 +12,8 @@ import numpy
 import pytest
 from aiter_attn._cli import selftest
 
-from tests.support.python.caches import GATES, attention, draw, gathered, in_pages, numbers, rotated
+from tests.support.python.attention import attention
+from tests.support.python.caches import GATES, draw, gathered, in_pages, numbers, rotated
 from tests.support.python.dlpack_exporter import Exporter, Standard
 
 BATCH, HEADS_Q, HEADS_K, SIZE, SIZE_V = 3, 4, 2, 32, 24

@@ -13,6 +13,7 @@ from aiter_attn._cli import selftest
 
 from tests.emulation.harness import reference
 from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, Case
+from tests.support.python import attention
 
 SHAPES = [
     pytest.param(5, 7, 4, 2, id="grouped heads"),
@@ -41,7 +42,7 @@ def draw(seqlen_q: int, seqlen_k: int, heads_q: int, heads_k: int) -> tuple[Any,
 
 @pytest.mark.parametrize("shape", [p.values for p in SHAPES], ids=[p.id for p in SHAPES])
 @pytest.mark.parametrize(("causal", "window"), MASKS)
-def test_both_references_agree(shape: Any, causal: bool, window: tuple[int, int]) -> None:
+def test_all_references_agree(shape: Any, causal: bool, window: tuple[int, int]) -> None:
     seqlen_q, seqlen_k, heads_q, heads_k = shape
     window = (window[0], 0) if causal else window
     case = Case("", ((seqlen_q, seqlen_k),), heads_q, heads_k, MASK_BOTTOM_RIGHT, window)
@@ -50,10 +51,16 @@ def test_both_references_agree(shape: Any, causal: bool, window: tuple[int, int]
     right |= reference.gradients(case, "fp16", right)
     stored_o = reference.to_storage(right["o"].value, "fp16")
     arrays = (inputs.q, inputs.k, inputs.v, inputs.dout, stored_o)
-    wide = (reference.from_storage(x, "fp16") for x in arrays)
-    results = selftest.reference(numpy, *wide, causal=causal, window=window)
+    q, k, v, dout, stored = (reference.from_storage(x, "fp16") for x in arrays)
+    results = selftest.reference(numpy, q, k, v, dout, stored, causal=causal, window=window)
     for name, result in zip(("o", "lse", "dq", "dk", "dv"), results, strict=True):
         numpy.testing.assert_allclose(result, right[name].value, rtol=1e-12, atol=1e-12)
+    options: Any = {"causal": causal, "window": window}
+    passes = attention.attention(q, k, v, **options)
+    passes += attention.gradients(dout, q, k, v, **options)
+    exact = selftest.reference(numpy, q, k, v, dout, passes[0], **options)
+    for result, other in zip(passes, exact, strict=True):
+        numpy.testing.assert_allclose(result, other, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [p.values for p in SHAPES], ids=[p.id for p in SHAPES])

@@ -9,7 +9,8 @@ import aiter_attn
 import numpy
 import pytest
 
-from tests.support.python.caches import attention, draw, numbers
+from tests.support.python.attention import attention
+from tests.support.python.caches import draw, numbers
 from tests.support.python.calls import Refusal, check_refused, varlen
 from tests.support.python.dlpack_exporter import KDL_ROCM, Exporter
 

@@ -14,6 +14,7 @@ from aiter_attn._core.options import Options
 from aiter_attn.jax._calls import Static, dropout_mask
 
 from tests.emulator.hip.emulated_hip import Runtime
+from tests.support.python.attention import attention, relative_error
 
 # Half a unit of bfloat16's last place.
 _ROUNDING = 2.0**-9
@@ -32,20 +33,10 @@ def turned(x: Any) -> Any:
     return jax.jit(lambda y: jnp.flip(y, 1) * 2)(x)
 
 
-def attention64(q: Any, k: Any, v: Any) -> np.ndarray:
-    """Without a mask."""
-    q, k, v = (np.asarray(x, np.float64) for x in (q, k, v))
-    keys, values = (np.repeat(x, q.shape[2] // x.shape[2], 2) for x in (k, v))
-    scores = np.einsum("bihd,bjhd->bhij", q, keys) * q.shape[-1] ** -0.5
-    p = np.exp(scores - scores.max(-1, keepdims=True))
-    p /= p.sum(-1, keepdims=True)
-    return np.einsum("bhij,bjhe->bihe", p, values)
-
-
-def relative_error(got: Any, want: np.ndarray) -> float:
-    """Root of the mean square, as a part of the result's."""
-    error = np.asarray(got, np.float64) - want
-    return float(np.sqrt((error**2).mean() / (want**2).mean()))
+def attention64(*arrays: Any) -> np.ndarray:
+    """out of q, k and v, without a mask."""
+    batches = zip(*(np.asarray(x) for x in arrays), strict=True)
+    return np.stack([attention(*batch)[0] for batch in batches])
 
 
 def places(runtime: Runtime) -> set[int]:

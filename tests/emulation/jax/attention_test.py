@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.emulator.hip.emulated_hip import Runtime
+from tests.support.python.attention import attention, gradients, relative_error
 
 _ARCHS = os.environ["EMULATED_HIP_DEVICES"].split(",")
 # Half a unit of bfloat16's last place.
@@ -35,29 +36,15 @@ def loss(q: Any, k: Any, v: Any) -> Any:
     return (out.astype(jnp.float32) ** 2).sum() / 2
 
 
-def gradients64(q: Any, k: Any, v: Any) -> tuple[np.ndarray, ...]:
+def gradients64(q: Any, k: Any, v: Any) -> list[np.ndarray]:
     """The gradients of loss, by hand."""
-    x, k, v = (np.asarray(a, np.float64) for a in (q * 2, k, v))
-    y = np.tanh(v)
-    scale = x.shape[-1] ** -0.5
-    keys, values = (np.repeat(a, 2, 2) for a in (k, y))
-    scores = np.einsum("bihd,bjhd->bhij", x, keys) * scale
-    i, j = np.ogrid[: x.shape[1], : k.shape[1]]
-    scores[..., j > i + k.shape[1] - x.shape[1]] = -np.inf
-    p = np.exp(scores - scores.max(-1, keepdims=True))
-    p /= p.sum(-1, keepdims=True)
-    out = np.einsum("bhij,bjhe->bihe", p, values)
-    dvalues = np.einsum("bhij,bihe->bjhe", p, out)
-    dp = np.einsum("bihe,bjhe->bhij", out, values)
-    ds = p * (dp - (p * dp).sum(-1, keepdims=True)) * scale
-    dx, dkeys = np.einsum("bhij,bjhd->bihd", ds, keys), np.einsum("bhij,bihd->bjhd", ds, x)
-    return 2 * dx, dkeys.sum(2, keepdims=True), dvalues.sum(2, keepdims=True) * (1 - y**2)
-
-
-def relative_error(got: Any, want: np.ndarray) -> float:
-    """Root of the mean square, as a part of the result's."""
-    error = np.asarray(got, np.float64) - want
-    return float(np.sqrt((error**2).mean() / (want**2).mean()))
+    of_batches = []
+    for x, key, value in zip(*(np.asarray(a, np.float64) for a in (q * 2, k, v)), strict=True):
+        y = np.tanh(value)
+        out, _ = attention(x, key, y, causal=True)
+        dx, dk, dy = gradients(out, x, key, y, causal=True)
+        of_batches.append((2 * dx, dk, dy * (1 - y**2)))
+    return [np.stack(each) for each in zip(*of_batches, strict=True)]
 
 
 def kinds(runtime: Runtime) -> set[str]:

@@ -21,6 +21,7 @@ from tests.emulation.wheel import wheel_contents
 from tests.emulation.wheel.problems import CAUSAL, NO_WINDOW
 from tests.emulator.hip.hip import Hip
 from tests.hostile import abi
+from tests.support.python.attention import probabilities, seen
 
 Array = np.ndarray
 each_arch = pytest.mark.parametrize("arch", wheel_contents.ARCHS)
@@ -113,18 +114,12 @@ class Call:
             scores += self.bias
         if self.problem.mask != NO_MASK:
             queries, keys = scores.shape[2:]
-            right = np.arange(keys)[None] - (np.arange(queries)[:, None] + keys - queries)
-            left, most = self.window
-            seen = (right <= most) if most >= 0 else np.ones_like(right, bool)
-            if left >= 0:
-                seen &= right >= -left
-            scores = np.where(seen, scores, -np.inf)
-        top = scores.max(axis=3, keepdims=True)
-        p = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
-        total = p.sum(axis=3, keepdims=True)
+            visible = seen(queries, keys, self.window)
+            scores = np.where(visible, scores, -np.inf)
+        p, _, total, _ = probabilities(scores)
         total = np.where(total == 0, 1.0, total)
-        o = SCALE_O * np.einsum("bhij,bdhj->bihd", p / total, v)
-        rounding = UNIT * np.maximum(p, (p > 0) * self.least / self.largest) / total
+        o = SCALE_O * np.einsum("bhij,bdhj->bihd", p, v)
+        rounding = UNIT * np.maximum(p, (p > 0) * self.least / self.largest / total)
         error = SCALE_O * np.sqrt(np.einsum("bhij,bdhj->bihd", rounding**2, v**2))
         return o, np.hypot(error, UNIT * np.maximum(np.abs(o), self.least))
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Attention, rotary embedding and pages once more, in float64, one sequence at a time."""
+"""Key-value caches once more, in float64, one sequence at a time: rotary embedding and pages."""
 
 from __future__ import annotations
 
@@ -17,44 +17,6 @@ def draw(*shape: int, dtype: Any = numpy.float32, seed: int = 0) -> Any:
 
 def numbers(*given: Any) -> Any:
     return numpy.array(given, numpy.int32)
-
-
-def attention(
-    q: Any,
-    k: Any,
-    v: Any,
-    *,
-    causal: bool = False,
-    window: tuple[int, int] = (-1, -1),
-    softcap: float = 0.0,
-    slopes: Any = None,
-) -> tuple[Any, Any]:
-    """(out [seqlen, heads, head_size_v], lse [heads, seqlen]) of one sequence."""
-    q, k, v = (x.astype(numpy.float64) for x in (q, k, v))
-    group = q.shape[1] // k.shape[1]
-    left, right = window[0], 0 if causal else window[1]
-    rows = numpy.arange(len(q))[:, None] + len(k) - len(q)
-    columns = numpy.arange(len(k))[None, :]
-    seen = numpy.ones((len(q), len(k)), bool)
-    if left >= 0:
-        seen &= columns >= rows - left
-    if right >= 0:
-        seen &= columns <= rows + right
-    wide_k, wide_v = numpy.repeat(k, group, axis=1), numpy.repeat(v, group, axis=1)
-    scores = numpy.einsum("ihd,jhd->hij", q, wide_k) / q.shape[2] ** 0.5
-    if softcap:
-        scores = softcap * numpy.tanh(scores / softcap)
-    if slopes is not None:
-        distance = columns if causal else -abs(rows - columns)
-        scores = scores + slopes[:, None, None].astype(numpy.float64) * distance
-    scores = numpy.where(seen, scores, -numpy.inf)
-    top = numpy.max(scores, axis=2, keepdims=True, initial=-1e300)
-    weights = numpy.exp(scores - top)
-    total = weights.sum(axis=2, keepdims=True)
-    out = numpy.einsum("hij,jhd->ihd", weights / numpy.where(total == 0, 1, total), wide_v)
-    with numpy.errstate(divide="ignore"):
-        lse = numpy.log(total[..., 0]) + numpy.where(total[..., 0] == 0, 0, top[..., 0])
-    return out, lse
 
 
 def rotated(x: Any, tokens: Any, cos: Any, sin: Any, interleaved: bool) -> Any:
