@@ -54,7 +54,7 @@ def test_all_folders_are_looked_at():
         ("aiter/attn.h", "aiter/runtime/error.h"),
         ("aiter/runtime/loader.h", "aiter/attention/problem/problem.h"),
         ("aiter/runtime/loader.cc", "aiter/attn.h"),
-        ("aiter/runtime/loader.cc", "aiter/runtime/driver/hip.h"),
+        ("aiter/runtime/loader.cc", "aiter/runtime/driver/drivers.h"),
         ("aiter/runtime/store/pack.cc", "kernels/code_object/embedded_pack.h"),
         ("aiter/runtime/store/store.h", "aiter/runtime/driver/driver.h"),
         ("aiter/attention/dispatch.cc", "aiter/attention/explain.h"),

@@ -1,6 +1,4 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "aiter/runtime/driver/cuda.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "aiter/runtime/driver/cuda_api.h"
+#include "aiter/runtime/driver/drivers.h"
 #include "aiter/runtime/driver/messages.h"
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/shared_library.h"

@@ -38,6 +38,11 @@ class Cuda : public ::testing::Test {
   Driver& cuda_ = driver_for(2);
 };
 
+TEST(DriverFor, AnotherDeviceTypeNamesThoseThatHaveOne) {
+  EXPECT_THAT(error_of([] { driver_for(8); }).what(),
+              HasSubstr("device type 8 has no driver; there are: CUDA (2), HIP (10)"));
+}
+
 // A context takes memory of the device, and a device that others hold may have none.
 TEST_F(Cuda, WhatADeviceIsIsKnownWithoutAContext) {
   setenv(kFail, "cuDevicePrimaryCtxRetain=2", 1);

@@ -4,12 +4,13 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string>
 
-#include "aiter/runtime/driver/cuda.h"
-#include "aiter/runtime/driver/hip.h"
+#include "aiter/runtime/driver/drivers.h"
 #include "aiter/runtime/error.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -25,19 +26,14 @@ enum class State {
 
 // A runtime of this process.
 struct Slot {
-  int32_t device_type;  // DLDeviceType
-  const char* name;
-  std::unique_ptr<Driver> (*open)();
-  std::mutex mutex = {};  // while it is opened
+  std::mutex mutex;  // while it is opened
   std::atomic<State> state = State::kClosed;
   std::atomic<Driver*> driver = nullptr;
 };
 
-// Made before anything runs, never destroyed: a runtime may be torn down before this library is.
-Slot slots[] = {
-    {2, "CUDA", open_cuda},  // kDLCUDA
-    {10, "HIP", open_hip},   // kDLROCM
-};
+// Of kDrivers. Made before anything runs, never destroyed: a runtime may be torn down before this
+// library is.
+Slot slots[std::size(kDrivers)];
 
 // A GPU runtime's threads, and its hold on the devices, stay with the parent.
 void in_forked_child() {
@@ -50,12 +46,13 @@ void in_forked_child() {
 // When the library is loaded: later, another thread may fork meanwhile.
 [[maybe_unused]] const int fork_watch = pthread_atfork(nullptr, nullptr, in_forked_child);
 
-Slot& slot_of(int32_t device_type) {
-  for (Slot& slot : slots) {
-    if (slot.device_type == device_type) return slot;
+const KnownDriver& known_driver(int32_t device_type) {
+  std::string known;
+  for (const KnownDriver& each : kDrivers) {
+    if (each.device_type == device_type) return each;
+    known += concat(known.empty() ? "" : ", ", each.name, " (", each.device_type, ")");
   }
-  fail(Status::kDriver, "device type ", device_type,
-       " has no driver; there is one for CUDA (2) and one for ROCm (10)");
+  fail(Status::kDriver, "device type ", device_type, " has no driver; there are: ", known);
 }
 
 }  // namespace
@@ -73,9 +70,10 @@ DeviceScope::~DeviceScope() {
 }
 
 Driver& driver_for(int32_t device_type) {
-  Slot& slot = slot_of(device_type);
+  const KnownDriver& known = known_driver(device_type);
+  Slot& slot = slots[&known - kDrivers];
   if (slot.state == State::kInherited) {
-    fail(Status::kDriver, "this process was forked from one that had opened the ", slot.name,
+    fail(Status::kDriver, "this process was forked from one that had opened the ", known.name,
          " runtime, which does not survive that: start processes that use a GPU by spawn, or ",
          "before the first use of the GPU");
   }
@@ -84,7 +82,7 @@ Driver& driver_for(int32_t device_type) {
   if (!slot.driver) {
     slot.state = State::kOpening;
     try {
-      slot.driver = slot.open().release();
+      slot.driver = known.open().release();
       slot.state = State::kOpen;
     } catch (...) {
       slot.state = State::kClosed;

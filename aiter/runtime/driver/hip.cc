@@ -1,6 +1,4 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "aiter/runtime/driver/hip.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "aiter/runtime/driver/drivers.h"
 #include "aiter/runtime/driver/hip_api.h"
 #include "aiter/runtime/driver/messages.h"
 #include "aiter/runtime/error.h"
