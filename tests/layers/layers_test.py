@@ -69,8 +69,8 @@ def test_all_folders_are_looked_at():
         ("aiter/attention/dispatch.cc", "aiter/attention/passes/backward/backward.h"),
         ("aiter/attention/launch.cc", "aiter/attention/passes/passes.h"),
         # Passes know each other neither directly nor by the list.
-        ("aiter/attention/passes/kvcache/read.cc", "aiter/attention/passes/forward/forward.h"),
-        ("aiter/attention/passes/backward/compute.h", "aiter/attention/passes/append/compute.h"),
+        ("aiter/attention/passes/kvcache/kvcache.cc", "aiter/attention/passes/forward/forward.h"),
+        ("aiter/attention/passes/backward/compute.h", "aiter/attention/passes/append/append.h"),
         ("aiter/attention/passes/append/append.cc", "aiter/attention/passes/passes.h"),
         ("aiter/attention/passes/forward/forward.cc", "aiter/attention/explain.h"),
         ("aiter/norm/validate.cc", "aiter/attention/problem/problem.h"),

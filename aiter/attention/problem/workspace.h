@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "aiter/attention/problem/error.h"
+
 namespace AITER_ATTN_NAMESPACE::attention {
 
 inline constexpr uint64_t kWorkspaceAlignment = 256;
@@ -26,7 +28,23 @@ class WorkspaceLayout {
  public:
   // Of as many bytes as the product of the factors. Throws kInvalidArgument where the size does not
   // fit into 64 bits.
-  WorkspacePiece add(std::initializer_list<int64_t> factors);
+  WorkspacePiece add(std::initializer_list<int64_t> factors) {
+    uint64_t bytes = 1;
+    bool overflow = false;
+    for (int64_t factor : factors) {
+      overflow |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(factor), &bytes);
+    }
+    const uint64_t offset = size_;
+    const uint64_t padding =
+        (kWorkspaceAlignment - bytes % kWorkspaceAlignment) % kWorkspaceAlignment;
+    overflow |= __builtin_add_overflow(bytes, padding, &bytes);
+    overflow |= __builtin_add_overflow(size_, bytes, &size_);
+    if (overflow) {
+      fail(Status::kInvalidArgument,
+           "the workspace of this problem exceeds 2^64 bytes: pass smaller batches");
+    }
+    return {offset, bytes - padding};
+  }
   uint64_t size() const { return size_; }
 
  private:

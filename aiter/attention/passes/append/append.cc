@@ -7,7 +7,6 @@
 
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/launch.h"
-#include "aiter/attention/passes/append/compute.h"
 #include "aiter/attention/problem/error.h"
 #include "aiter/attention/problem/memory.h"
 

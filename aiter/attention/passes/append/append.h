@@ -18,4 +18,9 @@ Problem read(const attn_append_kv_args* given, Pointers pointers);
 // lie over nothing else that attention reads. Throws kInvalidArgument.
 void validate_ahead(const Problem& append, const Problem& attention);
 
+inline bool has_rotary(const Problem& p) { return p.rotary != ATTN_ROTARY_NONE; }
+
+// Throws what Pass::compute does.
+void compute_append(const Problem& problem);
+
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -1,10 +1,9 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include "aiter/attention/passes/append/compute.h"
-
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
+#include "aiter/attention/passes/append/append.h"
 #include "aiter/attention/reference/elements.h"
 #include "aiter/attention/reference/sequence.h"
 #include "aiter/runtime/parallel.h"

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "aiter/attention/passes/append/append.h"
-#include "aiter/attention/passes/append/compute.h"
 #include "aiter/attention/problem/checks.h"
 #include "aiter/attention/problem/validate.h"
 

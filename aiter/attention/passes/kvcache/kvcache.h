@@ -14,9 +14,4 @@ namespace AITER_ATTN_NAMESPACE::attention {
 const Pass& kvcache_pass();
 Problem read(const attn_kvcache_fwd_args* given, Pointers pointers);
 
-inline bool has_keys(const Problem& p) {
-  const Extents e = cache_extents(p, p.head_size_qk);
-  return p.seqlen_k != 0 && e.batch != 0 && e.seq != 0;
-}
-
 }  // namespace AITER_ATTN_NAMESPACE::attention
