@@ -10,6 +10,7 @@ import jax
 import ml_dtypes
 import numpy
 import pytest
+from aiter_attn.jax import _eager
 
 
 def draw(seqlen: int, heads: int) -> Any:
@@ -98,3 +99,29 @@ def test_norms() -> None:
     assert isinstance(dgamma, numpy.ndarray)
     numpy.testing.assert_array_equal(dgamma, want_dgamma)
     assert isinstance(aiter_attn.softmax_bwd(want, y), jax.Array)
+
+
+def test_functions_that_run_at_once_have_the_packages_arguments() -> None:
+    """The functions that serve jax arrays on GPUs; they run on any device."""
+    x, gamma = (jax.numpy.asarray(draw(n, 4)) for n in (5, 4))
+    gamma = gamma[0, 0, 0]
+    for function, given in (
+        (aiter_attn.rms_norm, {"x": x, "gamma": gamma, "residual": x}),
+        (aiter_attn.layer_norm, {"x": x, "gamma": gamma, "epsilon": 1e-3}),
+        (aiter_attn.softmax, {"x": x, "causal": True}),
+        (aiter_attn.flash_attn_func, {"q": x, "k": x, "v": x, "causal": True}),
+        (aiter_attn.flash_attn_qkvpacked_func, {"qkv": jax.numpy.stack([x, x, x], 2)}),
+        (aiter_attn.flash_attn_kvpacked_func, {"q": x, "kv": jax.numpy.stack([x, x], 2)}),
+    ):
+        made = _eager.at_once(function)(**given)
+        assert all(isinstance(array, jax.Array) for array in jax.tree.leaves(made))
+        arrays = {name: numpy.asarray(a) for name, a in given.items() if isinstance(a, jax.Array)}
+        want = function(**{**given, **arrays})
+        jax.tree.map(numpy.testing.assert_array_equal, made, want)
+    attend = _eager.at_once(aiter_attn.flash_attn_func)
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"^q_descale: given with jax arrays"):
+        attend(x, x, x, q_descale=1.0)
+    with pytest.raises(ValueError, match=r"^kv: shape \(2, 5, 4, 8\); allowed"):
+        _eager.at_once(aiter_attn.flash_attn_kvpacked_func)(x, x)
+    without = aiter_attn.flash_attn_with_kvcache
+    assert _eager.at_once(without) is without
