@@ -10,7 +10,16 @@ from typing import Any, Final, NamedTuple
 
 from aiter_attn._core import reading
 
-__all__ = ["FIELDS", "GREATEST_SCALE", "LEAST_SCALE", "Options", "folded", "options", "schema"]
+__all__ = [
+    "FIELDS",
+    "GREATEST_SCALE",
+    "LEAST_SCALE",
+    "Options",
+    "folded",
+    "names",
+    "options",
+    "schema",
+]
 
 # Float32's normal numbers.
 LEAST_SCALE: Final = 2.0**-126
@@ -101,6 +110,12 @@ FIELDS: Final = {
 }
 _READERS: Final = {name: field.read for name, field in FIELDS.items()}
 _FLAGS: Final = {name for name, default in Options._field_defaults.items() if default is False}
+
+
+def names(*without: str) -> tuple[str, ...]:
+    """The options of a call in which none of its passes has one of its own, but for some."""
+    of_passes = {"bias_grad", "min_seqlen_q"}
+    return tuple(name for name in Options._fields if name not in of_passes.union(without))
 
 
 def options(**given: Any) -> Options:

@@ -10,13 +10,13 @@ import torch
 from aiter_attn import _C
 from aiter_attn._core import cache_problems, problems
 from aiter_attn._core.cache_call import CacheCall, Keys
-from aiter_attn._core.options import Options, folded, options, schema
+from aiter_attn._core.options import Options, folded, names, options, schema
 from aiter_attn.torch import _tracing
 from aiter_attn.torch._operators import operator, rows
 
 __all__ = ["mha_fwd_kvcache", "mha_fwd_kvcache_append", "mha_varlen_fwd_paged"]
 
-_NAMES: Final = ("softmax_scale", "causal", "window_size", "softcap")
+_NAMES: Final = names("dropout_p", "deterministic")
 _OPTIONS: Final = f"Tensor? alibi_slopes, {schema(_NAMES)}, bool return_lse"
 # cache_seqlens is an array, or a number: cache_seqlen.
 _CACHED: Final = (

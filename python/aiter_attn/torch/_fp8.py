@@ -9,7 +9,7 @@ import torch
 
 from aiter_attn._core import fp8_scales, problems, reading
 from aiter_attn._core.call import Call
-from aiter_attn._core.options import folded, options, schema
+from aiter_attn._core.options import folded, names, options, schema
 from aiter_attn.torch import _tracing
 from aiter_attn.torch._arguments import check_inference, check_tensors
 from aiter_attn.torch._operators import numbers_of, operator, rows
@@ -21,7 +21,7 @@ _DTYPES: Final = tuple(
     for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2")
     if hasattr(torch, name)
 )
-_NAMES: Final = ("dropout_p", "softmax_scale", "causal", "window_size", "softcap")
+_NAMES: Final = names("deterministic")
 # The sequences are those of the varlen form. A scale is a number, or an array.
 _SCHEMA: Final = (
     "mha_fp8_fwd(Tensor q, Tensor k, Tensor v, Tensor? cu_seqlens_q, Tensor? cu_seqlens_k, "
@@ -44,12 +44,7 @@ class _Given(NamedTuple):
     max_seqlen_k: int | None
     alibi_slopes: torch.Tensor | None
     rng_state: torch.Tensor | None
-    dropout_p: float
-    softmax_scale: float | None
-    causal: bool
-    window_left: int
-    window_right: int
-    softcap: float
+    numbers: tuple[Any, ...]  # those of _NAMES
     q_descale: float | None
     k_descale: float | None
     v_descale: float | None
@@ -67,14 +62,15 @@ class _Given(NamedTuple):
         return tuple(n if a is None else a for n, a in zip(numbers, arrays, strict=True))
 
     @property
-    def numbers(self) -> tuple[Any, ...]:
-        """Those of _NAMES."""
-        window = self.window_left, self.window_right
-        return self.dropout_p, self.softmax_scale, self.causal, *window, self.softcap
-
-    @property
     def is_varlen(self) -> bool:
         return self.cu_seqlens_q is not None
+
+
+def _given(arguments: tuple[Any, ...]) -> _Given:
+    place = _Given._fields.index("numbers")
+    behind = len(_Given._fields) - place - 1
+    numbers = arguments[place:-behind]
+    return _Given._make((*arguments[:place], numbers, *arguments[-behind:]))
 
 
 def is_fp8(q: Any, scales: tuple[Any, ...]) -> bool:
@@ -117,7 +113,7 @@ def _is_by_columns(v: torch.Tensor) -> bool:
 
 
 def _forward(*arguments: Any) -> Any:
-    given = _Given(*arguments)
+    given = _given(arguments)
     call = Call(
         rows(given.q),
         rows(given.k),
@@ -135,7 +131,7 @@ def _forward(*arguments: Any) -> Any:
 
 
 def _fake(*arguments: Any) -> Any:
-    given = _Given(*arguments)
+    given = _given(arguments)
     _traced(given)
     q = given.q
     out, lse = problems.results(q.shape, given.v.shape, "")

@@ -10,7 +10,7 @@ import torch
 from aiter_attn._core import problems
 from aiter_attn._core.call import Call
 from aiter_attn._core.errors import UnsupportedError
-from aiter_attn._core.options import folded, options, schema
+from aiter_attn._core.options import folded, names, options, schema
 from aiter_attn.torch import _prepared, _tracing
 from aiter_attn.torch._operators import numbers_of, operator, restored, rows, run, save
 
@@ -23,9 +23,7 @@ __all__ = [
 
 
 # The options that an operator gets last, behind the arrays beside q, k and v.
-_NAMES: Final = (
-    "dropout_p", "softmax_scale", "causal", "window_size", "softcap", "deterministic"
-)  # fmt: skip
+_NAMES: Final = names()
 _QKV: Final = "Tensor q, Tensor k, Tensor v"
 _SEQUENCES: Final = (
     "Tensor cu_seqlens_q, Tensor cu_seqlens_k, SymInt max_seqlen_q, SymInt max_seqlen_k"
