@@ -5,6 +5,7 @@ floor, files import each other in no circle."""
 from __future__ import annotations
 
 import ast
+import functools
 import posixpath
 from collections.abc import Iterator, Mapping
 
@@ -46,10 +47,13 @@ def _floor(path: str) -> str:
     return path.removeprefix(PACKAGE).partition("/")[0].partition(".")[0]
 
 
+_parsed = functools.cache(ast.parse)
+
+
 def _imported(path: str, text: str, files: Mapping[str, str]) -> Iterator[str]:
     """The files of the package that a file imports."""
     here = posixpath.dirname(path)
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(_parsed(text)):
         names = []
         if isinstance(node, ast.Import):
             names = ["python/" + alias.name.replace(".", "/") for alias in node.names]
