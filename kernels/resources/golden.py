@@ -26,6 +26,6 @@ def golden(measured: Iterable[Measured], units: Mapping[str, ComputeUnit]) -> st
         rows.append([names[instance], *(columns[column] for column in RESOURCES)])
     return (
         "# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0\n"
-        f"# What the kernels of {SET} need; the columns are explained in README.md. Written by\n"
+        f"# The resources of the kernels of {SET}; README.md explains the columns. Written by\n"
         f"#   {UPDATE}\n" + table(rows)
     )

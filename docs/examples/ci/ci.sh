@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-# What CI does with a commit: docs/examples/ci/ci.sh [STEP]... from anywhere; without a step, all.
+# CI's steps for a commit: docs/examples/ci/ci.sh [STEP]... from anywhere; without a step, all.
 # workflow.yml has the same steps for GitHub Actions; a test compares the two.
 #
 #   lint      formatters, linters, types
