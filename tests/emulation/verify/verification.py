@@ -1,6 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Execute one code object: all cases with all checks, one in other schedules too, and statistics.
-Each case is executed once more to tell where the other rule of range checks would differ.
 
 Nothing is judged here (verdict.py does): errors are measured, and what is found gets a signature,
 its kind and the opcodes that take part.
@@ -74,8 +73,7 @@ class Verification:
         """The result as a JSON document."""
         prepared = [prepare_for_verification(self.instance, case) for case in cases(self.instance)]
         for number, problem in enumerate(prepared):
-            self._check(problem, TOGETHER, Checks())
-            self._compare_range_rules(problem)
+            self._check(problem, TOGETHER, Checks(soffset=COMPARED))
             if number == 0:
                 for schedule in OTHER_SCHEDULES:
                     self._check(problem, schedule, Checks(uninitialised=False))
@@ -138,15 +136,6 @@ class Verification:
             "wave_instructions": outcome.report.wave_instructions,
             "errors": {n: _finite(e) for n, e in outcome.errors.items()},
         })  # fmt: skip
-
-    def _compare_range_rules(self, prepared: Prepared) -> None:
-        """Notes where a range check depends on whether soffset counts (gfxemu/README.md)."""
-        checks = dataclasses.replace(Checks.none(), lds_stores=self.lds_stores, soffset=COMPARED)
-        try:
-            outcome = self.kernel.run(prepared, schedule=TOGETHER, checks=checks)
-        except (EmulationError, Overwritten):
-            return  # _check has noted it
-        self._note_findings(outcome.report, f"{prepared.case.name} [soffset]")
 
     def _stop(self, signature: str, message: str, case: Case, schedule: str) -> None:
         """A run that has no errors to measure."""

@@ -22,16 +22,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gfxemu import code_object, decoder, vector_memory
-from gfxemu.checks import (
-    COMPARED,
-    POISONS,
-    Checks,
-    Comparer,
-    ControlFlowDiffers,
-    Finding,
-    Observer,
-    Recorder,
-)
+from gfxemu.checks import POISONS, Checks, Comparer, ControlFlowDiffers, Finding, Observer, Recorder
 from gfxemu.code_object import CodeObject, Kernel
 from gfxemu.decoder import Program
 from gfxemu.disassembler import LlvmMc
@@ -151,8 +142,7 @@ class Device:
         start = time.process_time()
         try:
             sliced = isinstance(Schedule.parse(schedule), Sliced)
-            once = program.instrumented or checks.soffset == COMPARED
-            if in_step and sliced and not once:
+            if in_step and sliced and not program.instrumented:
                 count = self._execute_in_step(job, addresses, uninitialised)
                 if count is not None:
                     return Report(kernel.name, count, time.process_time() - start, [], True)
@@ -185,6 +175,8 @@ class Device:
                         rows, ids, memory, addresses, poisons, denormals, observer
                     )
                     count += run_in_step(batch, rows, job.instruction_limit)
+                    if batch.soffset_decided:
+                        return None
         except Exception:
             return None
         memory.commit()

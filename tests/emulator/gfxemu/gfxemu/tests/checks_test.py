@@ -256,6 +256,7 @@ def test_where_soffset_decides(soffset: str, lanes: int) -> None:
     counted = Launch(lines, workgroups=2)
     left_out = Launch(lines, workgroups=2, checks=Checks(soffset=LEFT_OUT))
     assert compared.kinds == (["soffset"] if lanes else [])
+    assert compared.report.in_step == (not lanes)
     for finding in compared.report.findings:
         assert f"decides the range check of {2 * lanes} lanes" in finding.message
         assert finding.signature == "soffset: buffer_load_dword"
