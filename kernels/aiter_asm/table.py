@@ -123,7 +123,7 @@ class AsmObject:
         return tuple(sizes[name] for name in self.grid)
 
     def option(self, longest_q: int, heads_q: int) -> int:
-        """How workgroups are mapped to tiles and heads: the argument `option`.
+        """The mapping of workgroups to tiles and heads: the argument `option`.
 
         5 is right for multiples of 8 heads alone where the object has a mask: it maps others to
         rows that do not exist.
