@@ -32,6 +32,7 @@ namespace ffi = ::xla::ffi;
   X(softmax_bwd)
 
 struct Library {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): it is the name that is declared.
 #define ATTN_JAX_MEMBER(name) decltype(&attn_##name) name;
   ATTN_JAX_FUNCTIONS(ATTN_JAX_MEMBER)
 #undef ATTN_JAX_MEMBER

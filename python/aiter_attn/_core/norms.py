@@ -221,7 +221,9 @@ def backward(
     zero_centred: bool,
 ) -> tuple[Any, Any, Any]:
     """(dx, dgamma, dbeta) of rms_norm_bwd or layer_norm_bwd; dbeta is LayerNorm's, else None."""
-    statistics = {"rstd": rstd} if kind == _C.NORM_RMS else {"rstd": rstd, "mean": mean}
+    statistics: dict[str, Any] = {"rstd": rstd}
+    if kind != _C.NORM_RMS:
+        statistics["mean"] = mean
     given = {"x": x, "dy": dy, "gamma": gamma, **statistics}
     if dh is not None:
         given["dh"] = dh
