@@ -8,8 +8,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from toolchains.bazel import vendor
 from toolchains.debian import fetch
-from toolchains.locks import store, vendor
+from toolchains.locks import store
 
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 # Of the user inside: none that this machine has.

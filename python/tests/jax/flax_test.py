@@ -112,7 +112,7 @@ def test_a_key_says_which_weights_are_dropped(is_causal: bool) -> None:
     gradient = jax.grad(lambda v: (dot_product_attention(
         q, k, v, dropout_rng=jax.random.key(0), dropout_rate=0.25, is_causal=is_causal
     )).sum())(v)  # fmt: skip
-    # What stays in the forward pass stays in the backward pass.
+    # The same weights are dropped in both passes.
     np.testing.assert_allclose((gradient * v).sum(), first.sum(), rtol=1e-5)
 
 

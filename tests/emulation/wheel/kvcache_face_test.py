@@ -13,8 +13,9 @@ import pytest
 from tests.emulation.harness import reference
 from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, Case
 from tests.emulation.verify.verdict import GATES, Gate
+from tests.emulation.wheel import wheel_contents
 from tests.emulation.wheel.problems import CAUSAL
-from tests.emulator.hip import emulated_hip, wheel_contents
+from tests.emulator.hip import emulated_hip
 from tests.emulator.hip.hip import Hip
 from tests.support.python.caches import in_pages
 
