@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // aiter_attn._C: the C ABI (aiter/attn.h, aiter/norm.h) for Python, one function each. Checks that
-// name the caller's arguments are the package's (aiter_attn/_problem.py, _call.py, _norm.py); what
+// name the caller's arguments are the package's (aiter_attn/_core); what
 // the library itself refuses arrives here as a status and leaves as an exception of
 // aiter_attn._core.errors.
 #include <pybind11/pybind11.h>

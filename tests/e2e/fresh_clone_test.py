@@ -48,7 +48,7 @@ def test_both_dependency_modes_build_the_same_wheel(other: clone.Clone) -> None:
 
 def test_touching_python_recompiles_nothing(other: clone.Clone) -> None:
     other.build(WHEEL)
-    module = other.root / "python/aiter_attn/_errors.py"
+    module = other.root / "python/aiter_attn/_core/errors.py"
     module.write_text(module.read_text() + "# touched\n")
     spawns = other.build(WHEEL)
     ran = spawns.executed + spawns.cached

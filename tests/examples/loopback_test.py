@@ -100,7 +100,7 @@ def main_run(ci: Ci) -> clone.Spawns:
     """Main has a commit with a change of C++ and one of Python, which no cache has yet."""
     for name, mark in (
         ("aiter/attention/problem/validate.cc", "//"),
-        ("python/aiter_attn/_call.py", "#"),
+        ("python/aiter_attn/_core/call.py", "#"),
     ):
         source = ci.project.root / name
         source.write_text(source.read_text() + f"{mark} {os.urandom(8).hex()}\n")
@@ -169,7 +169,7 @@ def test_pip_takes_a_published_wheel(ci: Ci, main_run: clone.Spawns, tmp_path: P
 def test_a_pull_request_compiles_nothing_and_writes_nothing(
     ci: Ci, main_run: clone.Spawns, tmp_path: Path
 ) -> None:
-    module = ci.project.root / "python/aiter_attn/_errors.py"
+    module = ci.project.root / "python/aiter_attn/_core/errors.py"
     module.write_text(module.read_text() + "# a change of Python alone\n")
     builds.commit(ci.project.root, "fix: a message")
     # As on a fresh machine, but for the unpacked repositories: nothing that was built is left.
