@@ -35,6 +35,12 @@ _KINDS = {
     "fwd_batch_prefill": "batch prefill",
 }
 
+
+def _name(kind: str) -> str:
+    """The name of a kind in the report; one that is not listed, a kernel of our own, is its own."""
+    return _KINDS.get(kind) or kind.replace("_", " ")
+
+
 # Heading, what it means, whether it is a number.
 COLUMNS = (
     (
@@ -156,7 +162,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
     return [
         row["verdict"],
         row["arch"],
-        _KINDS.get(row["kind"]) or row["kind"].replace("_", " "),
+        _name(row["kind"]),
         row["dtype"],
         str(row["head_size"] or ""),
         row["mode"] if row["kind"] in _KINDS else "",
@@ -257,7 +263,7 @@ def page(report: dict[str, Any], template: str) -> str:
         for letter, count in report["known_defects"].items()
     )
     figures = "".join(
-        f"<tr><td>{escape(_KINDS[f['kind']])}</td><td>{escape(f['feature'] or 'all')}</td>"
+        f"<tr><td>{escape(_name(f['kind']))}</td><td>{escape(f['feature'] or 'all')}</td>"
         + "".join(
             f"<td class=n>{value}</td>"
             for value in (

@@ -93,6 +93,13 @@ def test_figures_are_of_kinds_and_features() -> None:
     assert ["backward", "ALiBi", "1", "0", "3", "0.50", "2.25"] in _parsed(report).rows
 
 
+def test_a_kind_without_a_name_of_its_own_is_in_both_tables() -> None:
+    own = {**RESULT, "kind": "dropout_mask", "features": []}
+    rows = _parsed(document([own], [METADATA])).rows
+    assert any("dropout mask" in row for row in rows if len(row) == len(COLUMNS))
+    assert ["dropout mask", "all", "1", "1", "3", "inf", "inf"] in rows
+
+
 def test_results_and_metadata_must_agree() -> None:
     with pytest.raises(ValueError, match=r"fwd_b\.gfx942 has a result or metadata, but not both"):
         document([RESULT, {**RESULT, "instance": "fwd_b"}], [METADATA])
