@@ -3,14 +3,16 @@
 
 load("//toolchains/pypi:pypi.bzl", "pypi_archive")
 
-_BUILD = """filegroup(
-    name = "forward",
-    srcs = glob(["aiter_meta/hsa/*/fmha_v3_fwd/**/*.co"]),
-    # The wheel is large: whoever needs no object does not fetch it.
+_DIRECTIONS = {"backward": "fmha_v3_bwd", "forward": "fmha_v3_fwd"}
+
+# The wheel is large: whoever needs no object does not fetch it.
+_BUILD = """[filegroup(
+    name = direction,
+    srcs = glob(["aiter_meta/hsa/*/%s/**/*.co" % folder]),
     tags = ["manual"],
     visibility = ["//visibility:public"],
-)
-"""
+) for direction, folder in {directions}.items()]
+""".format(directions = _DIRECTIONS)
 
 def aiter_asm_repositories():
     """Declares @aiter_asm, the objects of the wheel and nothing else of it."""
@@ -18,6 +20,10 @@ def aiter_asm_repositories():
         name = "aiter_asm",
         build_file_content = _BUILD,
         distribution = "amd-aiter",
-        include = ["aiter_meta/hsa/gfx942/fmha_v3_fwd"],
+        include = [
+            "aiter_meta/hsa/%s/%s" % (arch, folder)
+            for arch in ["gfx942", "gfx950"]
+            for folder in _DIRECTIONS.values()
+        ],
         kind = "any",
     )

@@ -1,8 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The table of AITER's assembly kernels: objects, their arguments and grids.
 
-A table (forward.toml) describes families of objects; `read` expands them, and `check` holds each
-object's description against the metadata in its file.
+The table's text is in TOML files (forward.toml, backward.toml), each of which describes families of
+objects; `read` expands them, and `check` holds each object's description against the metadata in
+its file.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import dataclasses
 import io
 import itertools
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tomllib
@@ -19,13 +20,37 @@ from elftools.elf.elffile import ELFFile
 
 from kernels.code_object.describe import MetadataError, read_metadata
 
-# Kind of an argument -> its format for struct, and the kind in metadata.
-_KINDS = {"pointer": ("Q", "global_buffer"), "u32": ("I", "by_value"), "f32": ("f", "by_value")}
+# Kind of an argument -> its format for struct, and the size and kind in metadata.
+_KINDS = {
+    "pointer": ("Q", 8, "global_buffer"),
+    "undeclared_pointer": ("Q", 4, "by_value"),  # which metadata has as a number of four bytes
+    "u32": ("I", 4, "by_value"),
+    "i32": ("i", 4, "by_value"),
+    "f32": ("f", 4, "by_value"),
+}
 # The name in metadata of what fills slots.
 _PADDING = "pad"
-_CHOICES = ("mask", "mode", "rounding", "schedule")
-_FAMILY = {"arch", "dtype", "head_size_qk", "head_size_v", "tile_q", "tile_k", "block", "lds",
-           "layout", "name", "folder", "grid", "tiles_per_workgroup", *_CHOICES}  # fmt: skip
+
+# The sections of a table. The first must be there, once; the others add up over files.
+_SECTIONS = ("elf_machine", "family", "layout", "left_out", "missing")
+
+# Traits that a family has one value of, or several with their suffixes in names; and their values.
+_CHOICES = {
+    "arch": (),  # those of elf_machine
+    "mask": ("none", "causal", "causal_top_left", "window"),
+    "mode": ("batch", "group"),
+    "accumulator": ("none", "a16", "a32"),
+    "padding": ("none", "seqlen", "head", "both"),
+    "schedule": ("any", "mi300", "mi308"),
+}
+_FIXED = {"head_size_qk", "head_size_v", "tile_q", "tile_k", "block", "lds"}
+_VALUES = {
+    "direction": ("forward", "backward", "dq_shuffle"),
+    "tiles_of": ("q", "k"),
+}
+_FAMILY = {*_CHOICES, *_FIXED, *_VALUES, "rounding", "layout", "name", "symbol", "folder",
+           "shuffle", "grid", "tiles_per_workgroup"}  # fmt: skip
+_ROUNDINGS = ("rtne", "rtna", "rtz", "none")
 _DIMENSIONS = ("tiles", "heads_q", "batch")
 
 
@@ -81,13 +106,29 @@ class Layout:
 class AsmObject:
     """One object: a kernel of AITER's.
 
-    `name` is the stem of its file, in `folder` of the wheel's objects. `mask` is none or causal
-    (bottom right), `mode` batch or group. Tiles are rows, `block` work-items, `lds` bytes. `grid`
-    has the dimensions' names, x first. `elf_machine` is the arch in an ELF file's flags.
+    name         the stem of its file, in `folder` of the wheel's objects
+    direction    forward; backward (dq, dk, dv); dq_shuffle, which makes dq of a backward kernel's
+                 16-bit sums
+    elf_machine  the arch in an ELF file's flags
+    dtype        fp16, bf16; 16bit for a kernel that moves either
+    head_size_*  of a token's head, the largest where `padding` is of heads
+    mask         none, causal (aligned to the bottom right), causal_top_left, window
+    mode         batch, group
+    rounding     of float32 to dtype: rtne (nearest, ties to even), rtna (ties away), rtz (toward
+                 zero), none
+    schedule     of compute units: mi300, mi308, any
+    accumulator  of dq: a16 (adds in the dtype), a32 (in float32), none
+    padding      which sizes may be other than the tiles': seqlen, head, both, none
+    tiles_of     the sequence that a grid's `tiles` divide: q, k
+    tile_q, _k   rows; `block` is work-items, `lds` bytes
+    grid         the dimensions' names, x first
+    shuffle      the object that has to finish dq, "" if none has to
     """
 
     name: str
+    symbol: str
     folder: str
+    direction: str
     arch: str
     elf_machine: int
     dtype: str
@@ -97,6 +138,9 @@ class AsmObject:
     mode: str
     rounding: str
     schedule: str
+    accumulator: str
+    padding: str
+    tiles_of: str
     tile_q: int
     tile_k: int
     block: int
@@ -104,6 +148,7 @@ class AsmObject:
     layout: Layout
     grid: tuple[str, ...]
     tiles_per_workgroup: int
+    shuffle: str
 
     @property
     def file(self) -> str:
@@ -111,24 +156,37 @@ class AsmObject:
         return f"{self.folder}/{self.name}.co"
 
     @property
-    def symbol(self) -> str:
-        """aiter::fmha_NAME, mangled."""
-        function = "fmha_" + self.name
-        return f"_ZN5aiter{len(function)}{function}E"
+    def pads_seqlen(self) -> bool:
+        return self.padding in ("seqlen", "both")
 
-    def workgroups(self, longest_q: int, heads_q: int, batch: int) -> tuple[int, ...]:
-        """The grid of a problem, x first."""
-        tiles = -(-longest_q // (self.tile_q * self.tiles_per_workgroup))
+    @property
+    def pads_head(self) -> bool:
+        return self.padding in ("head", "both")
+
+    def workgroups(self, longest: int, heads_q: int, batch: int) -> tuple[int, ...]:
+        """The grid of a problem, x first. `longest` is the longest sequence of `tiles_of`."""
+        tile = {"q": self.tile_q, "k": self.tile_k}[self.tiles_of]
+        tiles = -(-longest // (tile * self.tiles_per_workgroup))
         sizes = {"tiles": tiles, "heads_q": heads_q, "batch": batch}
         return tuple(sizes[name] for name in self.grid)
 
     def option(self, longest_q: int, heads_q: int) -> int:
-        """The mapping of workgroups to tiles and heads: the argument `option`.
+        """The mapping of a forward kernel's workgroups to tiles and heads: the argument `option`.
 
         5 is right for multiples of 8 heads alone where the object has a mask: it maps others to
         rows that do not exist.
         """
         return 3 if self.mask == "causal" and (heads_q % 8 or longest_q > 16384) else 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """All objects; and by file, with the reason: `left_out`, those of the same folders that are
+    not described, and `missing`, those that AITER's code names and its wheel does not have."""
+
+    objects: tuple[AsmObject, ...]
+    left_out: Mapping[str, str]
+    missing: Mapping[str, str]
 
 
 def _keys(where: str, entry: Mapping[str, Any], wanted: set[str]) -> None:
@@ -139,16 +197,18 @@ def _keys(where: str, entry: Mapping[str, Any], wanted: set[str]) -> None:
         )
 
 
+def _one_of(where: str, value: object, choices: Iterable[str]) -> None:
+    if value not in choices:
+        raise TableError(f"{where} {value!r}; use {', '.join(choices)}")
+
+
 def _layout(name: str, entry: Mapping[str, Any]) -> Layout:
     where = f"layout {name}"
     _keys(where, entry, {"size", "arguments"})
     arguments = []
     for argument, about in entry["arguments"].items():
         _keys(f"{where}: {argument}", about, {"metadata", "offset", "kind"})
-        if about["kind"] not in _KINDS:
-            raise TableError(
-                f"{where}: {argument}: kind {about['kind']!r}; use {', '.join(_KINDS)}"
-            )
+        _one_of(f"{where}: {argument}: kind", about["kind"], _KINDS)
         arguments.append(Argument(argument, **about))
     for before, after in itertools.pairwise(arguments):
         if before.offset + before.size > after.offset:
@@ -158,46 +218,97 @@ def _layout(name: str, entry: Mapping[str, Any]) -> Layout:
     return Layout(name, entry["size"], tuple(arguments))
 
 
-def read(text: str) -> list[AsmObject]:
-    """The objects of a table (TOML). Raises TableError."""
-    table = tomllib.loads(text)
-    _keys("table", table, {"elf_machine", "family", "layout"})
-    machines = table["elf_machine"]
-    layouts = {name: _layout(name, entry) for name, entry in table["layout"].items()}
+def _choices(where: str, entry: Mapping[str, Any], archs: Iterable[str]) -> list[dict[str, Any]]:
+    """Each combination of a family's choices: trait -> (value, suffix)."""
+    axes = []
+    for trait, allowed in _CHOICES.items():
+        values = entry[trait] if isinstance(entry[trait], dict) else {entry[trait]: ""}
+        for value in values:
+            _one_of(f"{where}: {trait}", value, allowed or archs)
+        axes.append([{trait: chosen} for chosen in values.items()])
+    numbers = []
+    for dtype, roundings in entry["rounding"].items():
+        for rounding in roundings:
+            _one_of(f"{where}: rounding.{dtype}", rounding, _ROUNDINGS)
+        numbers += [{"dtype": (dtype, dtype), "rounding": r} for r in roundings.items()]
+    axes.append(numbers)
+    return [
+        {name: chosen for part in parts for name, chosen in part.items()}
+        for parts in itertools.product(*axes)
+    ]
+
+
+def _family(
+    name: str, entry: Mapping[str, Any], machines: Mapping[str, int], layouts: Mapping[str, Layout]
+) -> list[AsmObject]:
+    where = f"family {name}"
+    entry = {"shuffle": ""} | dict(entry)
+    _keys(where, entry, _FAMILY)
+    _one_of(f"{where}: layout", entry["layout"], layouts)
+    for key, allowed in _VALUES.items():
+        _one_of(f"{where}: {key}", entry[key], allowed)
+    combinations = _choices(where, entry, machines)
+    for mode, grid in entry["grid"].items():
+        if sorted(grid) != sorted(_DIMENSIONS):
+            raise TableError(f"{where}: grid.{mode} is {grid}; it orders {', '.join(_DIMENSIONS)}")
+    for key, trait in (("grid", "mode"), ("tiles_per_workgroup", "mask")):
+        _keys(f"{where}: {key}", entry[key], {chosen[trait][0] for chosen in combinations})
     objects = []
-    for family, entry in table["family"].items():
-        where = f"family {family}"
-        _keys(where, entry, _FAMILY)
-        if entry["layout"] not in layouts:
-            raise TableError(f"{where}: layout {entry['layout']!r}; use {', '.join(layouts)}")
-        if entry["arch"] not in machines:
-            raise TableError(
-                f"{where}: arch {entry['arch']!r} has no elf_machine; use {', '.join(machines)}"
+    for combination in combinations:
+        values = {trait: value for trait, (value, _) in combination.items()}
+        suffixes = {trait: suffix for trait, (_, suffix) in combination.items()}
+        stem = entry["name"].format(**suffixes)
+        function = entry["symbol"].format(name=stem, **suffixes)
+        shuffled = entry["shuffle"] if values["accumulator"] == "a16" else ""
+        objects.append(
+            AsmObject(
+                name=stem,
+                # aiter::FUNCTION, mangled
+                symbol=f"_ZN5aiter{len(function)}{function}E",
+                folder=f"{values['arch']}/" + entry["folder"].format(**suffixes),
+                elf_machine=machines[values["arch"]],
+                layout=layouts[entry["layout"]],
+                grid=tuple(entry["grid"][values["mode"]]),
+                tiles_per_workgroup=entry["tiles_per_workgroup"][values["mask"]],
+                shuffle=shuffled.format(**suffixes),
+                **values,
+                **{key: entry[key] for key in (*_FIXED, *_VALUES)},
             )
-        for mode, grid in entry["grid"].items():
-            if sorted(grid) != sorted(_DIMENSIONS):
-                raise TableError(
-                    f"{where}: grid.{mode} is {grid}; it orders {', '.join(_DIMENSIONS)}"
-                )
-        _keys(f"{where}: grid", entry["grid"], set(entry["mode"]))
-        _keys(f"{where}: tiles_per_workgroup", entry["tiles_per_workgroup"], set(entry["mask"]))
-        for chosen in itertools.product(*(entry[choice] for choice in _CHOICES)):
-            choice = dict(zip(_CHOICES, chosen, strict=True))
-            suffixes = {name: entry[name][value] for name, value in choice.items()}
-            rest = _FAMILY - {*_CHOICES, "name", "folder", "layout", "grid", "tiles_per_workgroup"}
-            objects.append(
-                AsmObject(
-                    elf_machine=machines[entry["arch"]],
-                    name=entry["name"].format(**suffixes),
-                    folder=entry["folder"].format(**suffixes),
-                    layout=layouts[entry["layout"]],
-                    grid=tuple(entry["grid"][choice["mode"]]),
-                    tiles_per_workgroup=entry["tiles_per_workgroup"][choice["mask"]],
-                    **choice,
-                    **{key: entry[key] for key in rest},
-                )
-            )
+        )
     return objects
+
+
+def read_table(*texts: str) -> Table:
+    """The table that files (TOML) make together. Raises TableError."""
+    table: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
+    for text in texts:
+        for section, entries in tomllib.loads(text).items():
+            _one_of("section", section, _SECTIONS)
+            if twice := sorted(table[section].keys() & entries.keys()):
+                raise TableError(f"{section}: {', '.join(twice)}: in two files")
+            table[section] |= entries
+    if not table["elf_machine"]:
+        raise TableError("the table has no section elf_machine")
+    layouts = {name: _layout(name, entry) for name, entry in table["layout"].items()}
+    objects: dict[str, AsmObject] = {}
+    for name, entry in table["family"].items():
+        for described in _family(name, entry, table["elf_machine"], layouts):
+            if described.file in objects:
+                raise TableError(f"family {name}: {described.file} is described twice")
+            objects[described.file] = described
+    for section in ("left_out", "missing"):
+        if both := sorted(objects.keys() & table[section].keys()):
+            raise TableError(f"{section}: {', '.join(both)}: described")
+    for described in objects.values():
+        shuffle = f"{described.folder}/{described.shuffle}.co"
+        if described.shuffle and objects.get(shuffle, described).direction != "dq_shuffle":
+            raise TableError(f"{described.file}: no object of dq_shuffle is {shuffle}")
+    return Table(tuple(objects.values()), table["left_out"], table["missing"])
+
+
+def read(*texts: str) -> list[AsmObject]:
+    """The objects of a table. Raises TableError."""
+    return list(read_table(*texts).objects)
 
 
 def check(described: AsmObject, code: bytes) -> None:
@@ -231,7 +342,7 @@ def compare(described: AsmObject, machine: int, kernel: Mapping[str, Any]) -> No
             raise TableError(f"{where}: {name} is {found.get(name)!r}, the table says {value!r}")
     fields = (".name", ".offset", ".size", ".value_kind")
     arguments = [tuple(a.get(field) for field in fields) for a in kernel.get(".args", ())]
-    wanted = [(a.metadata, a.offset, a.size, _KINDS[a.kind][1]) for a in described.layout.arguments]
+    wanted = [(a.metadata, a.offset, *_KINDS[a.kind][1:]) for a in described.layout.arguments]
     real = (a for a in arguments if a[0] != _PADDING)
     for actual, expected in itertools.zip_longest(real, wanted):
         if actual != expected:

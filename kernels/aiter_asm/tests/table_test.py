@@ -1,10 +1,11 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The table of AITER's forward kernels: its expansion, its arguments, and mistakes in it."""
+"""The table of AITER's kernels: its expansion, its arguments, and mistakes in it."""
 
 from __future__ import annotations
 
 import copy
 import struct
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,19 +15,47 @@ import pytest
 from kernels.aiter_asm import table
 from kernels.aiter_asm.table import AsmObject, TableError
 
-TEXT = Path("kernels/aiter_asm/forward.toml").read_text("utf-8")
-OBJECTS = {f"{o.schedule} {o.name}": o for o in table.read(TEXT)}
-CAUSAL_GROUP = OBJECTS["mi308 fwd_hd128_bf16_causal_rtne_group"]
-PLAIN = OBJECTS["mi300 fwd_hd128_bf16_rtz"]
+TEXT, BACKWARD = (
+    Path(f"kernels/aiter_asm/{name}.toml").read_text("utf-8") for name in ("forward", "backward")
+)
+TABLE = table.read_table(TEXT, BACKWARD)
+OBJECTS = {o.file: o for o in TABLE.objects}
+CAUSAL_GROUP = OBJECTS["gfx942/fmha_v3_fwd/MI308/fwd_hd128_bf16_causal_rtne_group.co"]
+PLAIN = OBJECTS["gfx942/fmha_v3_fwd/MI300/fwd_hd128_bf16_rtz.co"]
+NATIVE = OBJECTS["gfx950/fmha_v3_bwd/bwd_hd128_bf16_causal_br_a16_psskddv_group.co"]
+RECOMPILED = OBJECTS["gfx950/fmha_v3_bwd/bwd_hd64_fp16_causal_a32_pssk.co"]
 
 
 def test_objects() -> None:
-    assert len(OBJECTS) == 24
-    assert CAUSAL_GROUP.file == ("gfx942/fmha_v3_fwd/MI308/fwd_hd128_bf16_causal_rtne_group.co")
+    counts = Counter((o.arch, o.direction) for o in TABLE.objects)
+    assert counts == {
+        ("gfx942", "forward"): 24, ("gfx942", "backward"): 120,
+        ("gfx950", "forward"): 8, ("gfx950", "backward"): 92, ("gfx950", "dq_shuffle"): 3,
+    }  # fmt: skip
+    assert (len(TABLE.left_out), len(TABLE.missing)) == (8, 8)
     assert CAUSAL_GROUP.symbol == "_ZN5aiter37fmha_fwd_hd128_bf16_causal_rtne_groupE"
     assert (CAUSAL_GROUP.mask, CAUSAL_GROUP.mode, PLAIN.mask, PLAIN.mode) == (
         "causal", "group", "none", "batch",
     )  # fmt: skip
+
+
+def test_traits_of_backward_objects() -> None:
+    traits = ("arch", "dtype", "mask", "mode", "rounding", "accumulator", "padding", "shuffle")
+    assert [getattr(NATIVE, trait) for trait in traits] == [
+        "gfx950", "bf16", "causal", "group", "rtne", "a16", "both", "bwd_hd128_dq_shuffle_group",
+    ]  # fmt: skip
+    assert [getattr(RECOMPILED, trait) for trait in traits] == [
+        "gfx950", "fp16", "causal_top_left", "batch", "rtz", "a32", "seqlen", "",
+    ]  # fmt: skip
+    assert NATIVE.symbol == "_ZN5aiter47fmha_bwd_hd128_bf16_causal_br_a16_psskddv_groupE"
+    assert RECOMPILED.symbol == "_ZN5aiter44fmha_bwd_hd64_fp16_causal_a32_pssk_recompileE"
+    paddings = {(o.padding, o.pads_seqlen, o.pads_head) for o in TABLE.objects}
+    assert paddings == {
+        ("none", False, False), ("seqlen", True, False), ("head", False, True),
+        ("both", True, True),
+    }  # fmt: skip
+    of_sixteen_bits = {o.layout.name for o in TABLE.objects if o.shuffle}
+    assert of_sixteen_bits == {"backward_native"}
 
 
 @pytest.mark.parametrize(("longest", "plain", "causal"), [
@@ -35,6 +64,17 @@ def test_objects() -> None:
 def test_grids(longest: int, plain: int, causal: int) -> None:
     assert PLAIN.workgroups(longest, heads_q=6, batch=5) == (plain, 6, 5)
     assert CAUSAL_GROUP.workgroups(longest, heads_q=6, batch=5) == (6, 5, causal)
+
+
+@pytest.mark.parametrize(("file", "tiles"), [
+    ("bwd_hd128_bf16_a32_psskddv", 3), ("bwd_hd128_bf16_causal_br_a32_psskddv_group", 2),
+    ("bwd_hd128_bf16_swa_a32_rtz_psskddv", 4), ("bwd_hd64_fp16_causal_a16", 2),
+    ("bwd_hd192_fp16_a32_psskddv", 10), ("bwd_hd192_hd128_fp16_a32_pssk", 4),
+    ("bwd_hd192_dq_shuffle", 10),
+])  # fmt: skip
+def test_grids_of_backward_objects(file: str, tiles: int) -> None:
+    chosen = OBJECTS[f"gfx950/fmha_v3_bwd/{file}.co"]
+    assert chosen.workgroups(600, heads_q=6, batch=5) == (tiles, 6, 5)
 
 
 def test_options() -> None:
@@ -54,6 +94,13 @@ def test_arguments() -> None:
     assert struct.unpack_from("<Q", block, 496) == (32,)
 
 
+def test_arguments_of_other_kinds() -> None:
+    values: dict[str, float] = {a.name: 0 for a in NATIVE.layout.arguments}
+    block = NATIVE.layout.pack(values | {"seqstart_q": 1 << 40, "mask_x": -2})
+    assert struct.unpack_from("<Q", block, 592) == (1 << 40,)
+    assert struct.unpack_from("<i", block, 672) == (-2,)
+
+
 @pytest.mark.parametrize(("change", "message"), [
     ({"scale": None}, r"missing \['scale'\], unknown \[\]"),
     ({"scales": 1}, r"missing \[\], unknown \['scales'\]"),
@@ -68,13 +115,20 @@ def test_arguments_that_do_not_fit(change: dict[str, Any], message: str) -> None
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [
-    ('dtype = "bf16"', "", r"family forward_d128: missing \['dtype'\]"),
+    ("head_size_qk = 192\n", "", r"family forward_d192_d128_gfx950: missing \['head_size_qk'\]"),
     ("tile_k = 32", "tile_k = 32\nstages = 2", r"unknown \['stages'\]"),
-    ('layout = "forward"', 'layout = "fwd"', "layout 'fwd'; use forward"),
-    ('arch = "gfx942"', 'arch = "gfx950"', "arch 'gfx950' has no elf_machine; use gfx942"),
-    ('batch = ["tiles", "heads_q", "batch"]', 'batch = ["tiles", "heads_q"]', "it orders tiles"),
-    ("causal = 2", "", r"tiles_per_workgroup: missing \['causal'\]"),
-    ('offset = 80, kind = "f32"', 'offset = 80, kind = "f64"', "kind 'f64'; use pointer, u32"),
+    ('layout = "forward"\nname = "fwd_hd128_bf16{mask}_', 'layout = "fwd"\nname = "{mask}_',
+     "layout 'fwd'; use forward"),
+    ('arch = "gfx942"', 'arch = "gfx90a"', "arch 'gfx90a'; use gfx942, gfx950"),
+    ("gfx950 = 0x4F", "", "arch 'gfx950'; use gfx942"),
+    ("gfx942 = 0x4C\ngfx950 = 0x4F", "", "no section elf_machine"),
+    ('rtna = "rtna"', 'near = "rtna"', "rounding.bf16 'near'; use rtne, rtna, rtz, none"),
+    ('mi308 = "MI308"', 'mi250 = "MI308"', "schedule 'mi250'; use any, mi300, mi308"),
+    ('mi308 = "MI308"', 'mi308 = "MI300"', "MI300/fwd_hd128_bf16_rtne.co is described twice"),
+    ("MI308/fwd_hd128_bf16.co", "MI308/fwd_hd128_bf16_rtz.co", "left_out: .*_rtz.co: described"),
+    ("[left_out]", "[unused]", "section 'unused'; use elf_machine, family"),
+    ("none = 1\ncausal = 2", "none = 1", r"tiles_per_workgroup: missing \['causal'\]"),
+    ('offset = 80, kind = "f32"', 'offset = 80, kind = "f64"', "kind 'f64'; use pointer, und"),
     ("offset = 80,", "offset = 98,", "seqlen_q overlaps scale"),
     ("offset = 496,", "offset = 508,", "padded_seqstart_k is beyond its 512 bytes"),
 ])  # fmt: skip
@@ -82,6 +136,24 @@ def test_mistakes_in_a_table(old: str, new: str, message: str) -> None:
     assert TEXT.count(old) == 1
     with pytest.raises(TableError, match=message):
         table.read(TEXT.replace(old, new))
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ('direction = "dq_shuffle"', 'direction = "shuffle"', "direction 'shuffle'; use forward"),
+    ('tiles_of = "k"', 'tiles_of = "v"', "tiles_of 'v'; use q, k"),
+    ('grid.group = ["tiles", "heads_q", "batch"]', 'grid.group = ["tiles", "batch"]',
+     r"grid.group is \['tiles', 'batch'\]; it orders tiles, heads_q, batch"),
+    ('shuffle = "bwd_hd192_dq_shuffle"', 'shuffle = "bwd_hd192_shuffle"',
+     "object of dq_shuffle is .*192_shuffle.co"),
+])  # fmt: skip
+def test_mistakes_in_the_table_of_backward(old: str, new: str, message: str) -> None:
+    with pytest.raises(TableError, match=message):
+        table.read(TEXT, BACKWARD.replace(old, new))
+
+
+def test_a_section_in_two_files() -> None:
+    with pytest.raises(TableError, match="elf_machine: gfx942: in two files"):
+        table.read(TEXT, BACKWARD, "elf_machine.gfx942 = 1")
 
 
 def _metadata(described: AsmObject) -> dict[str, Any]:

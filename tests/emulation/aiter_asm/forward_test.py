@@ -26,7 +26,11 @@ _TRUNCATED = Gate(1.2, 4.0)
 _NAN, _UNTOUCHED = 0x7FC0, 0x5A5A
 _GAP = 24  # elements between the heads of two tokens
 
-_OBJECTS = table.read(Path("kernels/aiter_asm/forward.toml").read_text("utf-8"))
+_OBJECTS = [
+    chosen
+    for chosen in table.read(Path("kernels/aiter_asm/forward.toml").read_text("utf-8"))
+    if chosen.arch == "gfx942"
+]
 _CASES = {
     "batch": [
         Case("one by one", ((1, 1),)),
