@@ -37,13 +37,15 @@ struct Choice {
 
 inline void require_one_of(const char* field, int32_t value,
                            std::initializer_list<Choice> choices) {
-  std::string text;
-  const Choice* const last = choices.end() - 1;
   for (const Choice& choice : choices) {
     if (value == choice.value) return;
-    text += concat(text.empty()      ? ""
-                   : &choice == last ? " or "
-                                     : ", ",
+  }
+  std::string text;
+  for (const Choice& choice : choices) {
+    const bool is_last = &choice == choices.end() - 1;
+    text += concat(text.empty() ? ""
+                   : is_last    ? " or "
+                                : ", ",
                    choice.value, " (", choice.name, ")");
   }
   refuse(field, value, "must be ", text);
