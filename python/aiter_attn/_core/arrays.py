@@ -198,7 +198,8 @@ class Arrays:
                     raise ValueError(
                         f"{name}: {type(given).__name__} is immutable; pass {name}=None"
                     )
-                self._check(name, self.borrow(name, given), want, written=True)
+                self.borrow(name, given)
+                self.check(name, want, written=True)
                 arrays.append(given)
                 continue
             # lse and the dropout mask have a dtype of their own.
@@ -217,15 +218,9 @@ class Arrays:
             for array, (given, _) in zip(arrays, outputs.values(), strict=True)
         ]
 
-    def lend_results(self, given: Mapping[str, tuple[Any, problems.ShapeDtype]]) -> None:
-        """Borrows and checks what a forward pass gave, or is like that."""
-        self.lend({name: array for name, (array, _) in given.items()})
-        for name, (_, want) in given.items():
-            self._check(name, self.tensors[name], want)
-
-    def _check(
-        self, name: str, tensor: _C.Tensor, want: problems.ShapeDtype, written: bool = False
-    ) -> None:
+    def check(self, name: str, want: problems.ShapeDtype, written: bool = False) -> None:
+        """Raises TypeError or ValueError where a borrowed array is not what the call wants."""
+        tensor = self.tensors[name]
         if _fits(tensor, want, written):
             return
         problems.check(name, tensor, want)

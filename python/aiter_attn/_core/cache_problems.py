@@ -250,13 +250,7 @@ def check_entries(cache_batch_idx: Any, cache_leftpad: Any, block_table: Any) ->
             raise ValueError(f"{name}: given beside block_table; allowed: one of them")
 
 
-def appending(
-    k: Any,
-    v: Any,
-    cos: Any,
-    sin: Any,
-    cache_seqlens: Any,
-) -> tuple[Any, Any] | None:
+def appending(k: Any, v: Any, cos: Any, sin: Any, cache_seqlens: Any) -> tuple[Any, Any] | None:
     """(rotary_cos, rotary_sin). Raises ValueError where one argument lacks another."""
     for name, given, other, needed in (
         ("k", k, "v", v),

@@ -103,11 +103,7 @@ class Call(Arrays):
             del self.tensors["rng_state"]
 
     def _fp8(
-        self,
-        scales: fp8_scales.Given,
-        q: _C.Tensor,
-        k: _C.Tensor,
-        lengths: problems.Lengths | None,
+        self, scales: fp8_scales.Given, q: _C.Tensor, k: _C.Tensor, lengths: problems.Lengths | None
     ) -> problems.Scales | None:
         """The scales as numbers; None: q is not fp8."""
         # An array with fewer dimensions is refused once the scales are read.
@@ -162,17 +158,11 @@ class Call(Arrays):
         """(dq, dk, dv), and dbias where bias_grad was asked for: the gradients given, or new arrays
         for None."""
         attention = self.attention
-        self.lend_results(
-            {
-                "dout": (dout, attention.out),
-                "out": (out, attention.out),
-                "lse": (lse, attention.lse),
-            }
-        )
-        outputs = {
-            name: (given, getattr(attention, name))
-            for name, given in zip(("dq", "dk", "dv"), gradients, strict=True)
-        }
+        self.lend({"dout": dout, "out": out, "lse": lse})
+        for name, want in (("dout", attention.out), ("out", attention.out), ("lse", attention.lse)):
+            self.check(name, want)
+        dq, dk, dv = gradients
+        outputs = {"dq": (dq, attention.dq), "dk": (dk, attention.dk), "dv": (dv, attention.dv)}
         if self.problem.bias_grad:
             outputs["dbias"] = dbias, attention.dbias
         elif dbias is not None:

@@ -4,8 +4,7 @@ All behind it pass the record on."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from aiter_attn._core import reading
@@ -42,11 +41,10 @@ class Options(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """c: the fields of the C structs that an option becomes. read: makes it of a caller's argument,
-    or raises TypeError or ValueError. schema: it as an argument of torch's operators."""
+    """c: the fields of the C structs that an option becomes. schema: it as an argument of torch's
+    operators."""
 
     c: tuple[str, ...]
-    read: Callable[[Any], Any]
     schema: str
 
 
@@ -86,30 +84,18 @@ def _window(value: Any) -> tuple[int, int]:
     return reading.pair("window_size", value, "two integers (left, right), -1: no bound")
 
 
-def _flag(name: str) -> Callable[[Any], bool]:
-    return functools.partial(reading.flag, name)
-
-
 FIELDS: Final = {
-    "dropout_p": _Field(("dropout_p",), _probability, "float dropout_p"),
-    "softmax_scale": _Field(("softmax_scale",), _scale, "float? softmax_scale"),
-    "causal": _Field(("mask", "window_right"), _flag("causal"), "bool causal"),
+    "dropout_p": _Field(("dropout_p",), "float dropout_p"),
+    "softmax_scale": _Field(("softmax_scale",), "float? softmax_scale"),
+    "causal": _Field(("mask", "window_right"), "bool causal"),
     "window_size": _Field(
-        ("mask", "window_left", "window_right"),
-        _window,
-        "SymInt window_left, SymInt window_right",
+        ("mask", "window_left", "window_right"), "SymInt window_left, SymInt window_right"
     ),
-    "softcap": _Field(("logits_soft_cap",), _cap, "float softcap"),
-    "deterministic": _Field(("deterministic",), _flag("deterministic"), "bool deterministic"),
-    "bias_grad": _Field(("bias_grad",), _flag("bias_grad"), "bool bias_grad"),
-    "min_seqlen_q": _Field(
-        ("min_seqlen_q",),
-        lambda value: reading.integer("min_seqlen_q", value),
-        "SymInt min_seqlen_q",
-    ),
+    "softcap": _Field(("logits_soft_cap",), "float softcap"),
+    "deterministic": _Field(("deterministic",), "bool deterministic"),
+    "bias_grad": _Field(("bias_grad",), "bool bias_grad"),
+    "min_seqlen_q": _Field(("min_seqlen_q",), "SymInt min_seqlen_q"),
 }
-_READERS: Final = {name: field.read for name, field in FIELDS.items()}
-_FLAGS: Final = {name for name, default in Options._field_defaults.items() if default is False}
 
 
 def names(*without: str) -> tuple[str, ...]:
@@ -118,13 +104,28 @@ def names(*without: str) -> tuple[str, ...]:
     return tuple(name for name in Options._fields if name not in of_passes.union(without))
 
 
-def options(**given: Any) -> Options:
+def options(
+    dropout_p: Any = 0.0,
+    softmax_scale: Any = None,
+    causal: Any = False,
+    window_size: Any = (-1, -1),
+    softcap: Any = 0.0,
+    deterministic: Any = False,
+    bias_grad: Any = False,
+    min_seqlen_q: Any = 0,
+) -> Options:
     """The record of a caller's arguments. Raises TypeError or ValueError for one that no problem
     takes."""
-    for name, value in given.items():
-        if not (type(value) is bool and name in _FLAGS):  # the usual case, at no cost
-            given[name] = _READERS[name](value)
-    return Options(**given)
+    return Options(
+        _probability(dropout_p),
+        _scale(softmax_scale),
+        reading.flag("causal", causal),
+        _window(window_size),
+        _cap(softcap),
+        reading.flag("deterministic", deterministic),
+        reading.flag("bias_grad", bias_grad),
+        reading.integer("min_seqlen_q", min_seqlen_q),
+    )
 
 
 def schema(names: Iterable[str]) -> str:

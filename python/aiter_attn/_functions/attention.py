@@ -158,23 +158,10 @@ def flash_attn_func(
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
     with_lse = reading.flag("return_attn_probs", return_attn_probs)
-    chosen = options(
-        dropout_p=dropout_p,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        deterministic=deterministic,
-    )
+    scales = q_descale, k_descale, v_descale, out_scale
+    chosen = options(dropout_p, softmax_scale, causal, window_size, softcap, deterministic)
     call = Call(
-        q,
-        k,
-        v,
-        None,
-        chosen,
-        alibi_slopes=alibi_slopes,
-        rng_state=rng_state,
-        scales=(q_descale, k_descale, v_descale, out_scale),
+        q, k, v, None, chosen, alibi_slopes=alibi_slopes, rng_state=rng_state, scales=scales
     )
     out, lse = call.forward(None, None, with_lse)
     return (out, lse, call.probabilities()) if with_lse else out
@@ -287,28 +274,18 @@ def flash_attn_varlen_func(
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
     with_lse = reading.flag("return_attn_probs", return_attn_probs)
-    chosen = options(
-        dropout_p=dropout_p,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        deterministic=deterministic,
-    )
+    scales = q_descale, k_descale, v_descale, out_scale
+    chosen = options(dropout_p, softmax_scale, causal, window_size, softcap, deterministic)
     sequences = cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k
     if seqused_q is not None or seqused_k is not None:
-        used_rows.check(
-            seqused_q, seqused_k, block_table, (q_descale, k_descale, v_descale, out_scale)
-        )
+        used_rows.check(seqused_q, seqused_k, block_table, scales)
         of_q, of_k = used_rows.sides(sequences, (seqused_q, seqused_k), (q, k))
         starts = used_rows.split(of_q, of_k)
         alibi_slopes = used_rows.per_part(alibi_slopes, starts[0])
         sequences = *starts, max_seqlen_q, max_seqlen_k
     if block_table is not None:
         cache_problems.check_no_dropout(dropout_p)
-        fp8_scales.check_none(
-            (q_descale, k_descale, v_descale, out_scale), "there is no fp8 beside block_table"
-        )
+        fp8_scales.check_none(scales, "there is no fp8 beside block_table")
         over = CacheCall(
             q,
             Keys(k, v),
@@ -322,14 +299,7 @@ def flash_attn_varlen_func(
     if workspace is not None:
         raise ValueError("workspace: given, but block_table is None; allowed: None without it")
     call = Call(
-        q,
-        k,
-        v,
-        sequences,
-        chosen,
-        alibi_slopes=alibi_slopes,
-        rng_state=rng_state,
-        scales=(q_descale, k_descale, v_descale, out_scale),
+        q, k, v, sequences, chosen, alibi_slopes=alibi_slopes, rng_state=rng_state, scales=scales
     )
     out, lse = call.forward(None, None, with_lse)
     return (out, lse, call.probabilities()) if with_lse else out
@@ -369,23 +339,9 @@ def mha_fwd(
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
-    chosen = options(
-        dropout_p=dropout_p,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-    )
+    chosen = options(dropout_p, softmax_scale, causal, window_size, softcap)
     call = Call(
-        q,
-        k,
-        v,
-        None,
-        chosen,
-        stream,
-        alibi_slopes=alibi_slopes,
-        bias=bias,
-        rng_state=rng_state,
+        q, k, v, None, chosen, stream, alibi_slopes=alibi_slopes, bias=bias, rng_state=rng_state
     )
     return call.forward(out, lse)
 
@@ -434,12 +390,7 @@ def mha_varlen_fwd(
     """
     sequences = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     chosen = options(
-        dropout_p=dropout_p,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        min_seqlen_q=min_seqlen_q,
+        dropout_p, softmax_scale, causal, window_size, softcap, min_seqlen_q=min_seqlen_q
     )
     call = Call(
         q,
@@ -508,24 +459,10 @@ def mha_bwd(
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
     chosen = options(
-        dropout_p=dropout_p,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        deterministic=deterministic,
-        bias_grad=bias_grad,
+        dropout_p, softmax_scale, causal, window_size, softcap, deterministic, bias_grad
     )
     call = Call(
-        q,
-        k,
-        v,
-        None,
-        chosen,
-        stream,
-        alibi_slopes=alibi_slopes,
-        bias=bias,
-        rng_state=rng_state,
+        q, k, v, None, chosen, stream, alibi_slopes=alibi_slopes, bias=bias, rng_state=rng_state
     )
     return call.backward(dout, out, lse, (dq, dk, dv), dbias, workspace)
 
@@ -578,13 +515,7 @@ def mha_varlen_bwd(
     """
     sequences = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     chosen = options(
-        dropout_p=dropout_p,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        deterministic=deterministic,
-        bias_grad=bias_grad,
+        dropout_p, softmax_scale, causal, window_size, softcap, deterministic, bias_grad
     )
     call = Call(
         q,

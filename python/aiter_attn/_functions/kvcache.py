@@ -21,10 +21,7 @@ from aiter_attn._functions.fronts import by_front
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = [
-    "flash_attn_with_kvcache",
-    "mha_batch_prefill",
-]
+__all__ = ["flash_attn_with_kvcache", "mha_batch_prefill"]
 
 
 class _Keywords(TypedDict, total=False):
@@ -153,12 +150,7 @@ def flash_attn_with_kvcache(
         Keys(k_cache, v_cache, ("k_cache", "v_cache")),
         block_table=block_table,
         cache_batch_idx=cache_batch_idx,
-        options=options(
-            softmax_scale=softmax_scale,
-            causal=causal,
-            window_size=window_size,
-            softcap=softcap,
-        ),
+        options=options(0.0, softmax_scale, causal, window_size, softcap),
         alibi_slopes=alibi_slopes,
         splits=num_splits,
     )
@@ -253,12 +245,7 @@ def mha_batch_prefill(
         Keys(k, v),
         sequences=(cu_seqlens_q, None, max_seqlen_q, max_seqlen_k),
         page_list=(kv_indptr, kv_page_indices),
-        options=options(
-            softmax_scale=softmax_scale,
-            causal=causal,
-            window_size=window_size,
-            softcap=softcap,
-        ),
+        options=options(0.0, softmax_scale, causal, window_size, softcap),
         alibi_slopes=alibi_slopes,
         stream=stream,
     )

@@ -27,23 +27,14 @@ __all__ = [
 
 
 @overload
-def flash_attn_qkvpacked_func(
-    qkv: ArrayT,
-    **options: Unpack[Keywords],
-) -> ArrayT: ...
+def flash_attn_qkvpacked_func(qkv: ArrayT, **options: Unpack[Keywords]) -> ArrayT: ...
 @overload
 def flash_attn_qkvpacked_func(
-    qkv: ArrayT,
-    *,
-    return_attn_probs: Literal[True],
-    **options: Unpack[Keywords],
+    qkv: ArrayT, *, return_attn_probs: Literal[True], **options: Unpack[Keywords]
 ) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_qkvpacked_func(
-    qkv: ArrayT,
-    *by_place: Any,
-    return_attn_probs: bool = ...,
-    **options: Unpack[Keywords],
+    qkv: ArrayT, *by_place: Any, return_attn_probs: bool = ..., **options: Unpack[Keywords]
 ) -> Any: ...
 @by_front
 def flash_attn_qkvpacked_func(
@@ -72,44 +63,21 @@ def flash_attn_qkvpacked_func(
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see attention.py.
     """
-    q, k, v = parts_of("qkv", qkv, 3)
+    options = dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic
     return flash_attn_func(  # type: ignore[no-any-return]
-        q,
-        k,
-        v,
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        alibi_slopes,
-        deterministic,
-        return_attn_probs,
-        rng_state=rng_state,
+        *parts_of("qkv", qkv, 3), *options, return_attn_probs, rng_state=rng_state
     )
 
 
 @overload
-def flash_attn_kvpacked_func(
-    q: ArrayT,
-    kv: Array,
-    **options: Unpack[Keywords],
-) -> ArrayT: ...
+def flash_attn_kvpacked_func(q: ArrayT, kv: Array, **options: Unpack[Keywords]) -> ArrayT: ...
 @overload
 def flash_attn_kvpacked_func(
-    q: ArrayT,
-    kv: Array,
-    *,
-    return_attn_probs: Literal[True],
-    **options: Unpack[Keywords],
+    q: ArrayT, kv: Array, *, return_attn_probs: Literal[True], **options: Unpack[Keywords]
 ) -> tuple[ArrayT, Any, Any]: ...
 @overload
 def flash_attn_kvpacked_func(
-    q: ArrayT,
-    kv: Array,
-    *by_place: Any,
-    return_attn_probs: bool = ...,
-    **options: Unpack[Keywords],
+    q: ArrayT, kv: Array, *by_place: Any, return_attn_probs: bool = ..., **options: Unpack[Keywords]
 ) -> Any: ...
 @by_front
 def flash_attn_kvpacked_func(
@@ -140,29 +108,15 @@ def flash_attn_kvpacked_func(
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see attention.py.
     """
-    k, v = parts_of("kv", kv, 2)
+    options = dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic
     return flash_attn_func(  # type: ignore[no-any-return]
-        q,
-        k,
-        v,
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        alibi_slopes,
-        deterministic,
-        return_attn_probs,
-        rng_state=rng_state,
+        q, *parts_of("kv", kv, 2), *options, return_attn_probs, rng_state=rng_state
     )
 
 
 @overload
 def flash_attn_varlen_qkvpacked_func(
-    qkv: ArrayT,
-    cu_seqlens: Array,
-    max_seqlen: SupportsIndex,
-    **options: Unpack[Keywords],
+    qkv: ArrayT, cu_seqlens: Array, max_seqlen: SupportsIndex, **options: Unpack[Keywords]
 ) -> ArrayT: ...
 @overload
 def flash_attn_varlen_qkvpacked_func(
@@ -215,23 +169,10 @@ def flash_attn_varlen_qkvpacked_func(
         TypeError, ValueError, UnsupportedError, DriverError: see attention.py.
     """
     q, k, v = parts_of("qkv", qkv, 3, is_varlen=True)
+    sequences = cu_seqlens, cu_seqlens, max_seqlen, max_seqlen
+    options = dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic
     return flash_attn_varlen_func(  # type: ignore[no-any-return]
-        q,
-        k,
-        v,
-        cu_seqlens,
-        cu_seqlens,
-        max_seqlen,
-        max_seqlen,
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        alibi_slopes,
-        deterministic,
-        return_attn_probs,
-        rng_state=rng_state,
+        q, k, v, *sequences, *options, return_attn_probs, rng_state=rng_state
     )
 
 
@@ -303,21 +244,8 @@ def flash_attn_varlen_kvpacked_func(
         TypeError, ValueError, UnsupportedError, DriverError: see attention.py.
     """
     k, v = parts_of("kv", kv, 2, is_varlen=True)
+    sequences = cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k
+    options = dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic
     return flash_attn_varlen_func(  # type: ignore[no-any-return]
-        q,
-        k,
-        v,
-        cu_seqlens_q,
-        cu_seqlens_k,
-        max_seqlen_q,
-        max_seqlen_k,
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        alibi_slopes,
-        deterministic,
-        return_attn_probs,
-        rng_state=rng_state,
+        q, k, v, *sequences, *options, return_attn_probs, rng_state=rng_state
     )

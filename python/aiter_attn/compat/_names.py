@@ -52,10 +52,7 @@ class _Finder(metadata.DistributionFinder, MetaPathFinder):
         self.original, self._there, self._version = original, there, version
 
     def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None = None,
-        target: ModuleType | None = None,
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname.startswith(self.original + "."):
             package, _, name = fullname.rpartition(".")

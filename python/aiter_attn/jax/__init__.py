@@ -99,14 +99,7 @@ def flash_attn_func(
         TypeError, ValueError: of shapes, dtypes and numbers. UnsupportedError: no kernel of this
         build serves the call on jax's GPU.
     """
-    chosen = options(
-        dropout_p=dropout_p,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        deterministic=deterministic,
-    )
+    chosen = options(dropout_p, softmax_scale, causal, window_size, softcap, deterministic)
     return _attention((q, k, v), None, chosen, alibi_slopes, bias, return_attn_probs, rng_state)
 
 
@@ -151,14 +144,7 @@ def flash_attn_varlen_func(
         reading.integer("max_seqlen_q", max_seqlen_q),
         reading.integer("max_seqlen_k", max_seqlen_k),
     )
-    chosen = options(
-        dropout_p=dropout_p,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        deterministic=deterministic,
-    )
+    chosen = options(dropout_p, softmax_scale, causal, window_size, softcap, deterministic)
     arrays = q, k, v, cu_seqlens_q, cu_seqlens_k
     return _attention(arrays, most, chosen, alibi_slopes, None, return_attn_probs, rng_state)
 

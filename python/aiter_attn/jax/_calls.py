@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -156,6 +157,11 @@ def _last_roles(static: Static, shapes: Sequence[tuple[int, ...]]) -> list[tuple
     return [*last, tuple("" if n == 1 else role for role, n in zip(roles, shape, strict=True))]
 
 
+def _whole(shapes: Sequence[tuple[int, ...]], *results: int) -> _Roles:
+    """Every device has all. results: their numbers of dimensions."""
+    return _Roles(tuple(("",) * len(s) for s in shapes), tuple(("",) * n for n in results))
+
+
 def _is_split(static: Static) -> bool:
     """Whether devices may share a call. Which weights are dropped follows from the places that
     batch entries and heads have in the whole, and so do the places of packed sequences."""
@@ -231,10 +237,7 @@ def _partitioned(
 
 def _parts(mesh: Any, axes: Any) -> int:
     names = () if axes is None else (axes,) if isinstance(axes, str) else tuple(axes)
-    parts = 1
-    for name in names:
-        parts *= mesh.shape[name]
-    return parts
+    return math.prod(mesh.shape[name] for name in names)
 
 
 def _mapped(static: Static, function: Pass, is_batched: Sequence[int]) -> Any:
@@ -273,17 +276,11 @@ def _forward(static: Static) -> Any:
         return _call_forward(static, *arrays)
 
     def roles(shapes: Sequence[tuple[int, ...]]) -> _Roles:
+        if static.most is not None:
+            return _whole(shapes, 3, 2)
         return _Roles((_Q, _K, _V, *_last_roles(static, shapes)), (_OUT, _LSE))
 
-    def varlen(shapes: Sequence[tuple[int, ...]]) -> _Roles:
-        return _Roles(tuple(("",) * len(s) for s in shapes), (("",) * 3, ("",) * 2))
-
-    split = _partitioned(
-        static,
-        function,
-        roles if static.most is None else varlen,
-        lambda shapes: (shapes[0][-2], shapes[1][-2]),
-    )
+    split = _partitioned(static, function, roles, lambda shapes: (shapes[0][-2], shapes[1][-2]))
     return _ffi.without_derivative(jax.jit(_mapped(static, split, (0, 1, 2))))
 
 
@@ -293,19 +290,12 @@ def _backward(static: Static, bias_grad: bool) -> Any:
         return _call_backward(static, bias_grad, *arrays)
 
     def roles(shapes: Sequence[tuple[int, ...]]) -> _Roles:
+        if static.most is not None:
+            return _whole(shapes, *[3] * (4 if bias_grad else 3))
         operands = (_OUT, _Q, _K, _V, _OUT, _LSE, *_last_roles(static, shapes))
         return _Roles(operands, (_Q, _K, _V, *([_SCORES] if bias_grad else [])))
 
-    def varlen(shapes: Sequence[tuple[int, ...]]) -> _Roles:
-        results = (("",) * 3,) * (4 if bias_grad else 3)
-        return _Roles(tuple(("",) * len(s) for s in shapes), results)
-
-    split = _partitioned(
-        static,
-        function,
-        roles if static.most is None else varlen,
-        lambda shapes: (shapes[1][-2], shapes[2][-2]),
-    )
+    split = _partitioned(static, function, roles, lambda shapes: (shapes[1][-2], shapes[2][-2]))
     return _ffi.without_derivative(jax.jit(_mapped(static, split, (0, 1, 2, 3, 4, 5))))
 
 
@@ -315,8 +305,7 @@ def _mask(static: Static) -> Any:
         return _call_mask(static, *arrays)
 
     def roles(shapes: Sequence[tuple[int, ...]]) -> _Roles:
-        kept = 4 if static.most is None else 3
-        return _Roles(tuple(("",) * len(s) for s in shapes), (("",) * kept,))
+        return _whole(shapes, 4 if static.most is None else 3)
 
     split = _partitioned(static, function, roles, lambda shapes: (shapes[0][-2], shapes[1][-2]))
     return jax.jit(_mapped(static, split, (0, 1, 2)))

@@ -132,15 +132,14 @@ def check_no_workspace(workspace: Any) -> None:
 
 
 def options(
-    *,
-    alibi_slopes: torch.Tensor | None,
-    rng_state: Any,
     dropout_p: Any,
     softmax_scale: Any,
     causal: Any,
     window_size: Any,
     softcap: Any,
     deterministic: Any,
+    alibi_slopes: torch.Tensor | None,
+    rng_state: Any,
 ) -> tuple[Any, ...]:
     """The last arguments of an operator of attention: _mha.Options, but for bias. torch 2.6 traces
     tuples without names."""

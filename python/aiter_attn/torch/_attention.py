@@ -10,13 +10,7 @@ import torch
 from aiter_attn._core import cache_problems, fp8_scales, problems, reading, used_rows
 from aiter_attn._core.fp8_scales import Scale
 from aiter_attn.torch import _fp8, _mha, _tracing
-from aiter_attn.torch._arguments import (
-    cast,
-    check_no_workspace,
-    check_tensors,
-    options,
-    size,
-)
+from aiter_attn.torch._arguments import cast, check_no_workspace, check_tensors, options, size
 from aiter_attn.torch._kvcache import attend_paged
 from aiter_attn.torch._operators import run
 from aiter_attn.torch._used import split
@@ -63,14 +57,14 @@ def flash_attn_func(
     """
     with_lse = reading.flag("return_attn_probs", return_attn_probs)
     chosen = options(
-        alibi_slopes=alibi_slopes,
-        rng_state=rng_state,
-        dropout_p=dropout_p,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        deterministic=deterministic,
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        deterministic,
+        alibi_slopes,
+        rng_state,
     )
     scales = q_descale, k_descale, v_descale, out_scale
     if _fp8.is_fp8(q, scales):
@@ -138,14 +132,14 @@ def flash_attn_varlen_func(
             with_lse,
         )
     chosen = options(
-        alibi_slopes=alibi_slopes,
-        rng_state=rng_state,
-        dropout_p=dropout_p,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        deterministic=deterministic,
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        deterministic,
+        alibi_slopes,
+        rng_state,
     )
     if _fp8.is_fp8(q, scales):
         return _fp8.attend(q, k, v, sequences, chosen, scales, with_lse)
@@ -180,14 +174,14 @@ def mha_fwd(
     Raises: see aiter_attn.mha_fwd.
     """
     chosen = options(
-        alibi_slopes=alibi_slopes,
-        rng_state=rng_state,
-        dropout_p=dropout_p,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        deterministic=deterministic,
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        deterministic,
+        alibi_slopes,
+        rng_state,
     )
     return _forward(q, k, v, bias, (), chosen)[:2]
 
@@ -214,14 +208,14 @@ def mha_varlen_fwd(
     """aiter_attn.mha_varlen_fwd, differentiable by q, k, v and bias; see mha_fwd."""
     sequences = _sequences(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     chosen = options(
-        alibi_slopes=alibi_slopes,
-        rng_state=rng_state,
-        dropout_p=dropout_p,
-        softmax_scale=softmax_scale,
-        causal=causal,
-        window_size=window_size,
-        softcap=softcap,
-        deterministic=deterministic,
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        deterministic,
+        alibi_slopes,
+        rng_state,
     )
     return _forward(q, k, v, bias, sequences, chosen)[:2]
 

@@ -61,9 +61,14 @@ class _New(NamedTuple):
     rotary_interleaved: bool
 
 
-def _cached(arguments: Any) -> _Cached:
-    lengths, length, index, leftpad, table, splits, *options = arguments
-    return _Cached(lengths, length, index, leftpad, table, splits, _options(options))
+_COUNT: Final = _CACHED.count(",") + 1
+_AHEAD: Final = _Cached._fields.index("options")
+
+
+def _given(arguments: Any) -> tuple[_New | None, _Cached]:
+    """The arguments behind q and the caches."""
+    new, cached = arguments[:-_COUNT], arguments[-_COUNT:]
+    return _New(*new) if new else None, _Cached(*cached[:_AHEAD], _options(cached[_AHEAD:]))
 
 
 def _results(q: torch.Tensor, out: Any, lse: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -71,15 +76,8 @@ def _results(q: torch.Tensor, out: Any, lse: Any) -> tuple[torch.Tensor, torch.T
     return out, q.new_empty(0, dtype=torch.float32) if lse is None else lse
 
 
-def _attend(q: Any, k_cache: Any, v_cache: Any, *arguments: Any) -> Any:
-    return _over_cache(q, k_cache, v_cache, None, _cached(arguments))
-
-
-def _append(q: Any, k_cache: Any, v_cache: Any, *arguments: Any) -> Any:
-    return _over_cache(q, k_cache, v_cache, _New(*arguments[:5]), _cached(arguments[5:]))
-
-
-def _over_cache(q: Any, k_cache: Any, v_cache: Any, new: _New | None, cached: _Cached) -> Any:
+def _over_cache(q: Any, k_cache: Any, v_cache: Any, *arguments: Any) -> Any:
+    new, cached = _given(arguments)
     lengths, length, index, leftpad, table, splits, chosen = cached
     call = CacheCall(
         rows(q),
@@ -103,22 +101,12 @@ def _over_cache(q: Any, k_cache: Any, v_cache: Any, new: _New | None, cached: _C
     return _results(q, *call.forward(None, chosen.return_lse))
 
 
-def _attend_paged(
-    q: Any,
-    k: Any,
-    v: Any,
-    starts_q: Any,
-    starts_k: Any,
-    longest_q: int,
-    longest_k: int,
-    table: Any,
-    *arguments: Any,
-) -> Any:
-    chosen = _options(arguments)
+def _attend_paged(q: Any, k: Any, v: Any, *arguments: Any) -> Any:
+    sequences, table, chosen = arguments[:4], arguments[4], _options(arguments[5:])
     call = CacheCall(
         rows(q),
         Keys(k, v),
-        sequences=(starts_q, starts_k, longest_q, longest_k),
+        sequences=sequences,
         block_table=table,
         options=chosen.options,
         alibi_slopes=rows(chosen.alibi_slopes),
@@ -131,25 +119,11 @@ def _empty(q: torch.Tensor, v: torch.Tensor, return_lse: bool) -> Any:
     return q.new_empty(out.shape), q.new_empty(lse.shape if return_lse else 0, dtype=torch.float32)
 
 
-def _fake_attend(q: Any, k_cache: Any, v_cache: Any, *arguments: Any) -> Any:
-    return _fake_over_cache(q, k_cache, v_cache, None, _cached(arguments))
-
-
-def _fake_append(q: Any, k_cache: Any, v_cache: Any, *arguments: Any) -> Any:
-    return _fake_over_cache(q, k_cache, v_cache, _New(*arguments[:5]), _cached(arguments[5:]))
-
-
-def _fake_over_cache(q: Any, k: Any, v: Any, new: _New | None, cached: _Cached) -> Any:
+def _fake_over_cache(q: Any, k_cache: Any, v_cache: Any, *arguments: Any) -> Any:
+    new, cached = _given(arguments)
     lengths, length, index, leftpad, table, splits, chosen = cached
     _tracing.check_devices(
-        "q",
-        q=q,
-        k_cache=k,
-        v_cache=v,
-        cache_seqlens=lengths,
-        cache_batch_idx=index,
-        cache_leftpad=leftpad,
-        block_table=table,
+        "q", q=q, cache_seqlens=lengths, cache_batch_idx=index, cache_leftpad=leftpad
     )
     if leftpad is not None and q.is_cuda:
         raise cache_problems.no_leftpad()
@@ -158,91 +132,70 @@ def _fake_over_cache(q: Any, k: Any, v: Any, new: _New | None, cached: _Cached) 
             "q", q=q, k=new.k, v=new.v, rotary_cos=new.rotary_cos, rotary_sin=new.rotary_sin
         )
     _traced(
-        q,
-        (k, v, table),
+        {"q": q, "k_cache": k_cache, "v_cache": v_cache, "block_table": table},
         chosen,
-        names=("k_cache", "v_cache"),
         splits=splits,
         chooses_entries=index is not None,
         has_lengths=lengths is not None or length is not None,
     )
-    return _empty(q, v, chosen.return_lse)
+    return _empty(q, v_cache, chosen.return_lse)
 
 
-def _fake_paged(
-    q: Any,
-    k: Any,
-    v: Any,
-    starts_q: Any,
-    starts_k: Any,
-    longest_q: int,
-    longest_k: int,
-    table: Any,
-    *arguments: Any,
-) -> Any:
-    chosen = _options(arguments)
-    _tracing.check_devices(
-        "q", q=q, k=k, v=v, cu_seqlens_q=starts_q, cu_seqlens_k=starts_k, block_table=table
-    )
-    _traced(q, (k, v, table), chosen, sequences=(starts_q, starts_k, longest_q, longest_k))
+def _fake_paged(q: Any, k: Any, v: Any, *arguments: Any) -> Any:
+    sequences, table, chosen = arguments[:4], arguments[4], _options(arguments[5:])
+    arrays = {"q": q, "k": k, "v": v, "block_table": table}
+    _traced(arrays, chosen, sequences=sequences)
     return _empty(q, v, chosen.return_lse)
 
 
 def _traced(
-    q: Any,
-    keys: tuple[Any, Any, Any],
+    arrays: dict[str, Any],
     options: _Options,
     *,
-    names: tuple[str, str] = ("k", "v"),
     sequences: tuple[Any, ...] | None = None,
     splits: int = 0,
     chooses_entries: bool = False,
     has_lengths: bool = False,
 ) -> None:
-    """Raises as the call would, as far as shapes, dtypes and numbers say. keys: k, v, and the table
-    of their pages."""
-    _tracing.check_devices("q", q=q, alibi_slopes=options.alibi_slopes)
-    starts_q, starts_k, *longest = sequences or (None, None)
-    shapes = _tracing.known(q, *keys, options.alibi_slopes, starts_q, starts_k)
-    numbers = [_tracing.known_size(x) for x in (splits, *longest)]
-    chosen = _tracing.known_options(_NAMES, options.numbers)
-    if shapes is None or None in numbers or chosen is None:
+    """Raises as the call would, as far as shapes, dtypes and numbers say. arrays: q, keys, values,
+    and the table of their pages."""
+    _, k_name, v_name, _ = arrays
+    given = arrays | {"alibi_slopes": options.alibi_slopes}
+    known = _tracing.known_call(given, sequences, _NAMES, options.numbers)
+    parts = _tracing.known_size(splits)
+    if known is None or parts is None:
         return
-    known_q, known_k, known_v, table, slopes, starts_q, starts_k = shapes
-    splits, *greatest = numbers
-    lengths = None
-    if sequences is not None:
-        lengths = problems.lengths(problems.batch_of(starts_q, starts_k), *greatest)
+    (q, k, v, table, slopes), chosen, lengths = known
     over = cache_problems.cached(
-        known_q,
-        known_k,
-        known_v,
-        names,
+        q,
+        k,
+        v,
+        (k_name, v_name),
         block_table=table,
         chooses_entries=chooses_entries,
         sequences=lengths,
         options=chosen,
         alibi_slopes=slopes,
-        splits=splits,
+        splits=parts,
     )
-    arch = _tracing.arch_of(q.device)
+    arch = _tracing.arch_of(arrays["q"].device)
     if arch is not None:
         problem = over.attention.problem.on(_C.DEVICE_ROCM, 0, 0)
-        arrays = ["seqlens_k"] * has_lengths + ["lse"] * options.return_lse
-        _C.plan_kvcache_fwd(problem, over.numbers | {"splits": over.splits}, arrays, arch)
+        told = ["seqlens_k"] * has_lengths + ["lse"] * options.return_lse
+        _C.plan_kvcache_fwd(problem, over.numbers | {"splits": over.splits}, told, arch)
 
 
 mha_fwd_kvcache = operator(
     f"mha_fwd_kvcache(Tensor q, Tensor k_cache, Tensor v_cache, {_CACHED}) -> {_RESULTS}",
-    _attend,
-    _fake_attend,
+    _over_cache,
+    _fake_over_cache,
 )
 mha_fwd_kvcache_append = operator(
     "mha_fwd_kvcache_append(Tensor q, Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor k, Tensor v, "
     "Tensor? rotary_cos, Tensor? rotary_sin, bool rotary_interleaved, "
     f"{_CACHED}) -> {_RESULTS}",
-    _append,
-    _fake_append,
+    _over_cache,
+    _fake_over_cache,
 )
 mha_varlen_fwd_paged = operator(
     "mha_varlen_fwd_paged(Tensor q, Tensor k, Tensor v, Tensor cu_seqlens_q, Tensor cu_seqlens_k, "

@@ -33,44 +33,26 @@ _SCHEMA: Final = (
 
 
 class _Given(NamedTuple):
-    """The arguments of the operator."""
+    """The arguments of the operator. sequences: None of the form without. scales: each a number, or
+    an array."""
 
     q: torch.Tensor
     k: torch.Tensor
     v: torch.Tensor
-    cu_seqlens_q: torch.Tensor | None
-    cu_seqlens_k: torch.Tensor | None
-    max_seqlen_q: int | None
-    max_seqlen_k: int | None
+    sequences: tuple[Any, ...] | None
     alibi_slopes: torch.Tensor | None
     rng_state: torch.Tensor | None
     numbers: tuple[Any, ...]  # those of _NAMES
-    q_descale: float | None
-    k_descale: float | None
-    v_descale: float | None
-    out_scale: float | None
-    q_descales: torch.Tensor | None
-    k_descales: torch.Tensor | None
-    v_descales: torch.Tensor | None
-    out_scales: torch.Tensor | None
+    scales: tuple[Any, ...]
     return_probs: bool
-
-    @property
-    def scales(self) -> tuple[Any, ...]:
-        numbers = self.q_descale, self.k_descale, self.v_descale, self.out_scale
-        arrays = self.q_descales, self.k_descales, self.v_descales, self.out_scales
-        return tuple(n if a is None else a for n, a in zip(numbers, arrays, strict=True))
-
-    @property
-    def is_varlen(self) -> bool:
-        return self.cu_seqlens_q is not None
 
 
 def _given(arguments: tuple[Any, ...]) -> _Given:
-    place = _Given._fields.index("numbers")
-    behind = len(_Given._fields) - place - 1
-    numbers = arguments[place:-behind]
-    return _Given._make((*arguments[:place], numbers, *arguments[-behind:]))
+    sequences = None if arguments[3] is None else arguments[3:7]
+    numbers, arrays = arguments[-9:-5], arguments[-5:-1]
+    scales = tuple(n if a is None else a for n, a in zip(numbers, arrays, strict=True))
+    options = arguments[9:-9]
+    return _Given(*arguments[:3], sequences, *arguments[7:9], options, scales, arguments[-1])
 
 
 def is_fp8(q: Any, scales: tuple[Any, ...]) -> bool:
@@ -118,7 +100,7 @@ def _forward(*arguments: Any) -> Any:
         rows(given.q),
         rows(given.k),
         given.v if _is_by_columns(given.v) else rows(given.v),
-        arguments[3:7] if given.is_varlen else None,
+        given.sequences,
         options(**folded(_NAMES, given.numbers)),
         alibi_slopes=rows(given.alibi_slopes),
         rng_state=numbers_of(given.rng_state, given.q),
@@ -139,34 +121,18 @@ def _fake(*arguments: Any) -> Any:
         return q.new_empty(out.shape), q.new_empty(0, dtype=torch.float32), q.new_empty(0)
     probs = q.new_empty(0)
     if given.rng_state is not None:
-        keys = given.max_seqlen_k if given.is_varlen else given.k.shape[1]
+        keys = given.k.shape[1] if given.sequences is None else given.sequences[3]
         probs = q.new_empty((*lse.shape, keys), dtype=torch.uint8)
     return q.new_empty(out.shape), q.new_empty(lse.shape, dtype=torch.float32), probs
 
 
 def _traced(given: _Given) -> None:
     """Raises as the call would, as far as shapes, dtypes and numbers say."""
-    _tracing.check_devices(
-        "q",
-        q=given.q,
-        k=given.k,
-        v=given.v,
-        alibi_slopes=given.alibi_slopes,
-        cu_seqlens_q=given.cu_seqlens_q,
-        cu_seqlens_k=given.cu_seqlens_k,
-    )
-    shapes = _tracing.known(
-        given.q, given.k, given.v, given.alibi_slopes, given.cu_seqlens_q, given.cu_seqlens_k
-    )
-    longest = given.max_seqlen_q, given.max_seqlen_k
-    greatest = [0 if size is None else _tracing.known_size(size) for size in longest]
-    chosen = _tracing.known_options(_NAMES, given.numbers)
-    if shapes is None or None in greatest or chosen is None:
+    arrays = {"q": given.q, "k": given.k, "v": given.v, "alibi_slopes": given.alibi_slopes}
+    known = _tracing.known_call(arrays, given.sequences, _NAMES, given.numbers)
+    if known is None:
         return
-    q, k, v, slopes, starts_q, starts_k = shapes
-    lengths = None
-    if given.is_varlen:
-        lengths = problems.lengths(problems.batch_of(starts_q, starts_k), *greatest)
+    (q, k, v, slopes), chosen, lengths = known
     # The numbers of an array are not known.
     q_descale, k_descale, v_descale, out_scale = (
         1.0 if isinstance(scale, torch.Tensor) else scale for scale in given.scales

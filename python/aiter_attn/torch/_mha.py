@@ -14,12 +14,7 @@ from aiter_attn._core.options import folded, names, options, schema
 from aiter_attn.torch import _prepared, _tracing
 from aiter_attn.torch._operators import numbers_of, operator, restored, rows, run, save
 
-__all__ = [
-    "mha_dropout_mask",
-    "mha_fwd",
-    "mha_varlen_dropout_mask",
-    "mha_varlen_fwd",
-]
+__all__ = ["mha_dropout_mask", "mha_fwd", "mha_varlen_dropout_mask", "mha_varlen_fwd"]
 
 
 # The options that an operator gets last, behind the arrays beside q, k and v.
@@ -69,34 +64,13 @@ def _call(given: _Given, bias_grad: bool = False) -> Call:
 def _traced(given: _Given, bias_grad: bool = False, backward: bool = False) -> None:
     """Raises as the call would, as far as shapes, dtypes and numbers say."""
     q, k, v, sequences, bias, slopes, _, numbers = given
-    starts_q, starts_k, *longest = sequences or (None, None)
-    _tracing.check_devices(
-        "q",
-        q=q,
-        k=k,
-        v=v,
-        bias=bias,
-        alibi_slopes=slopes,
-        cu_seqlens_q=starts_q,
-        cu_seqlens_k=starts_k,
-    )
-    shapes = _tracing.known(q, k, v, bias, slopes, starts_q, starts_k)
-    greatest = [_tracing.known_size(size) for size in longest]
-    chosen = _tracing.known_options(_NAMES, numbers)
-    if shapes is None or None in greatest or chosen is None:
+    arrays = {"q": q, "k": k, "v": v, "bias": bias, "alibi_slopes": slopes}
+    known = _tracing.known_call(arrays, sequences, _NAMES, numbers)
+    if known is None:
         return
-    known_q, known_k, known_v, bias, slopes, starts_q, starts_k = shapes
-    lengths = None
-    if sequences is not None:
-        lengths = problems.lengths(problems.batch_of(starts_q, starts_k), *greatest)
-    attention = problems.attention(
-        known_q,
-        known_k,
-        known_v,
-        chosen._replace(bias_grad=bias_grad),
-        lengths,
-        problems.beside(bias, slopes),
-    )
+    (*qkv, bias, slopes), chosen, lengths = known
+    chosen = chosen._replace(bias_grad=bias_grad)
+    attention = problems.attention(*qkv, chosen, lengths, problems.beside(bias, slopes))
     _tracing.check_served(q.device, attention.problem, backward)
 
 

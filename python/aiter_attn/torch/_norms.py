@@ -100,11 +100,7 @@ def layer_norm(
 
 
 def softmax_fwd(
-    x: torch.Tensor,
-    *,
-    scale: float = 1.0,
-    mask: torch.Tensor | None = None,
-    causal: bool = False,
+    x: torch.Tensor, *, scale: float = 1.0, mask: torch.Tensor | None = None, causal: bool = False
 ) -> torch.Tensor:
     """aiter_attn.softmax_fwd, differentiable by x. Arguments, returns, raises: see there."""
     check_tensors(x=x)
@@ -114,11 +110,7 @@ def softmax_fwd(
 
 
 def softmax(
-    x: torch.Tensor,
-    *,
-    scale: float = 1.0,
-    mask: torch.Tensor | None = None,
-    causal: bool = False,
+    x: torch.Tensor, *, scale: float = 1.0, mask: torch.Tensor | None = None, causal: bool = False
 ) -> torch.Tensor:
     """y of softmax_fwd. Arguments, raises: see there."""
     return softmax_fwd(x, scale=scale, mask=mask, causal=causal)
@@ -168,11 +160,6 @@ def _packed(tensor: torch.Tensor | None) -> Any:
     return None if tensor is None else tensor.contiguous()
 
 
-def _total(x: torch.Tensor, h: torch.Tensor | None) -> torch.Tensor:
-    """x + residual as operators give it: empty without a residual."""
-    return x.new_empty(0) if h is None else h
-
-
 def _check(**tensors: torch.Tensor | None) -> None:
     """Raises as the call would, as far as it is known before there is memory."""
     _tracing.check_devices("x", **tensors)
@@ -182,49 +169,42 @@ def _check(**tensors: torch.Tensor | None) -> None:
             raise TypeError(f"{name}: dtype {dtype}; allowed: {', '.join(_C.DTYPES)}")
 
 
-def _rms_forward(x: Any, gamma: Any, residual: Any, epsilon: float, zero_centred: bool) -> Any:
-    arrays = _packed(x), _packed(gamma), None, _packed(residual)
-    y, _, rstd, h = norms.forward(_C.NORM_RMS, *arrays, epsilon, zero_centred)
-    return y, rstd, _total(x, h)
-
-
-def _layer_forward(
-    x: Any, gamma: Any, beta: Any, residual: Any, epsilon: float, zero_centred: bool
-) -> Any:
-    x, gamma, beta, residual = map(_packed, (x, gamma, beta, residual))
-    y, mean, rstd, h = norms.forward(_C.NORM_LAYER, x, gamma, beta, residual, epsilon, zero_centred)
-    return y, mean, rstd, _total(x, h)
-
-
-def _statistic(x: torch.Tensor) -> torch.Tensor:
-    return x.new_empty(x.shape[:-1], dtype=torch.float32)
-
-
 def _like(x: torch.Tensor) -> torch.Tensor:
     return x.new_empty(x.shape)
 
 
-def _fake_rms_forward(x: Any, gamma: Any, residual: Any, *_: Any) -> Any:
-    _check(x=x, gamma=gamma, residual=residual)
-    return _like(x), _statistic(x), x.new_empty(0) if residual is None else _like(x)
+def _forward(kind: int, x: Any, gamma: Any, beta: Any, residual: Any, *options: Any) -> Any:
+    """The results of an operator; h is empty without a residual, and RMSNorm has no mean."""
+    arrays = map(_packed, (x, gamma, beta, residual))
+    y, mean, rstd, h = norms.forward(kind, *arrays, *options)
+    statistics = (rstd,) if mean is None else (mean, rstd)
+    return y, *statistics, x.new_empty(0) if h is None else h
 
 
-def _fake_layer_forward(x: Any, gamma: Any, beta: Any, residual: Any, *_: Any) -> Any:
+def _fake_forward(kind: int, x: Any, gamma: Any, beta: Any, residual: Any) -> Any:
     _check(x=x, gamma=gamma, beta=beta, residual=residual)
-    h = x.new_empty(0) if residual is None else _like(x)
-    return _like(x), _statistic(x), _statistic(x), h
+    count = 2 if kind == _C.NORM_LAYER else 1
+    statistics = [x.new_empty(x.shape[:-1], dtype=torch.float32) for _ in range(count)]
+    return _like(x), *statistics, x.new_empty(0) if residual is None else _like(x)
 
 
-def _rms_backward(dy: Any, x: Any, gamma: Any, rstd: Any, dh: Any, zero_centred: bool) -> Any:
-    dy, x, gamma, rstd, dh = map(_packed, (dy, x, gamma, rstd, dh))
-    return norms.backward(_C.NORM_RMS, dy, x, gamma, None, rstd, dh, zero_centred)[:2]
+def _backward(kind: int, *arguments: Any) -> Any:
+    """arguments: dy, x, gamma, mean, rstd, dh, zero_centred."""
+    *arrays, zero_centred = arguments
+    gradients = norms.backward(kind, *map(_packed, arrays), zero_centred)
+    return gradients if kind == _C.NORM_LAYER else gradients[:2]
 
 
-def _layer_backward(
-    dy: Any, x: Any, gamma: Any, mean: Any, rstd: Any, dh: Any, zero_centred: bool
-) -> Any:
-    dy, x, gamma, mean, rstd, dh = map(_packed, (dy, x, gamma, mean, rstd, dh))
-    return norms.backward(_C.NORM_LAYER, dy, x, gamma, mean, rstd, dh, zero_centred)
+def _differentiated(backward: Any, ctx: Any, dy: Any, *others: Any) -> tuple[Any, ...]:
+    (x, gamma, *beta, residual, _, zero_centred), (y, *statistics, h) = restored(ctx)
+    *_, dh = others  # statistics have no gradient
+    if residual is None:
+        h, dh = x, None
+    if dy is None:  # of a result that nothing was made of
+        dy = torch.zeros_like(y)
+    dx, dgamma, *dbeta = backward(dy, h, gamma, *statistics, dh, zero_centred)
+    dbeta = [None if b is None else db for b, db in zip(beta, dbeta, strict=True)]
+    return dx, dgamma, *dbeta, None if residual is None else dx, None, None
 
 
 def _softmax_forward(x: Any, mask: Any, scale: float, causal: bool) -> Any:
@@ -237,76 +217,48 @@ def _fake_softmax_forward(x: Any, mask: Any, *_: Any) -> Any:
     return _like(x)
 
 
-def _softmax_backward(dy: Any, y: Any, scale: float, causal: bool) -> Any:
-    return norms.softmax_backward(_packed(dy), _packed(y), scale, causal)
+def _differentiated_softmax(ctx: Any, dy: Any) -> tuple[Any, ...]:
+    (_, _, scale, causal), (y,) = restored(ctx)
+    return _softmax_bwd(dy, y, scale, causal), None, None, None
 
 
 _rms_norm_bwd = operator(
     "rms_norm_bwd(Tensor dy, Tensor x, Tensor gamma, Tensor rstd, Tensor? dh, bool zero_centred)"
     " -> (Tensor dx, Tensor dgamma)",
-    _rms_backward,
+    lambda dy, x, gamma, *rest: _backward(_C.NORM_RMS, dy, x, gamma, None, *rest),
     lambda dy, x, gamma, *_: (_like(x), _like(gamma)),
 )
 _layer_norm_bwd = operator(
     "layer_norm_bwd(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor rstd, Tensor? dh, "
     "bool zero_centred) -> (Tensor dx, Tensor dgamma, Tensor dbeta)",
-    _layer_backward,
+    lambda *arguments: _backward(_C.NORM_LAYER, *arguments),
     lambda dy, x, gamma, *_: (_like(x), _like(gamma), _like(gamma)),
 )
 _softmax_bwd = operator(
     "softmax_bwd(Tensor dy, Tensor y, float scale, bool causal) -> Tensor dx",
-    _softmax_backward,
+    lambda dy, y, scale, causal: norms.softmax_backward(_packed(dy), _packed(y), scale, causal),
     lambda dy, y, *_: _like(y),
 )
-
-
-def _differentiate_rms(ctx: Any, dy: Any, _rstd: Any, dh: Any) -> tuple[Any, ...]:
-    (x, gamma, residual, _, zero_centred), (y, rstd, h) = restored(ctx)
-    if residual is None:
-        h, dh = x, None
-    dx, dgamma = _rms_norm_bwd(_or_zero(dy, y), h, gamma, rstd, dh, zero_centred)
-    return dx, dgamma, None if residual is None else dx, None, None
-
-
-def _differentiate_layer(ctx: Any, dy: Any, _mean: Any, _rstd: Any, dh: Any) -> tuple[Any, ...]:
-    (x, gamma, beta, residual, _, zero_centred), (y, mean, rstd, h) = restored(ctx)
-    if residual is None:
-        h, dh = x, None
-    dx, dgamma, dbeta = _layer_norm_bwd(_or_zero(dy, y), h, gamma, mean, rstd, dh, zero_centred)
-    gradients = dx, dgamma, None if beta is None else dbeta, None if residual is None else dx
-    return *gradients, None, None
-
-
-def _or_zero(gradient: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:
-    """None stands for the gradient of a result that nothing was made of."""
-    return torch.zeros_like(like) if gradient is None else gradient
-
-
-def _differentiate_softmax(ctx: Any, dy: Any) -> tuple[Any, ...]:
-    (_, _, scale, causal), (y,) = restored(ctx)
-    return _softmax_bwd(dy, y, scale, causal), None, None, None
-
-
 _rms_norm_fwd = operator(
     "rms_norm_fwd(Tensor x, Tensor gamma, Tensor? residual, float epsilon, bool zero_centred)"
     " -> (Tensor y, Tensor rstd, Tensor h)",
-    _rms_forward,
-    _fake_rms_forward,
+    lambda x, gamma, *rest: _forward(_C.NORM_RMS, x, gamma, None, *rest),
+    lambda x, gamma, residual, *_: _fake_forward(_C.NORM_RMS, x, gamma, None, residual),
     lambda ctx, inputs, output: save(ctx, inputs, output, constant=[1]),
-    _differentiate_rms,
+    lambda ctx, *given: _differentiated(_rms_norm_bwd, ctx, *given),
 )
 _layer_norm_fwd = operator(
     "layer_norm_fwd(Tensor x, Tensor gamma, Tensor? beta, Tensor? residual, float epsilon, "
     "bool zero_centred) -> (Tensor y, Tensor mean, Tensor rstd, Tensor h)",
-    _layer_forward,
-    _fake_layer_forward,
+    lambda *arguments: _forward(_C.NORM_LAYER, *arguments),
+    lambda *arguments: _fake_forward(_C.NORM_LAYER, *arguments[:4]),
     lambda ctx, inputs, output: save(ctx, inputs, output, constant=[1, 2]),
-    _differentiate_layer,
+    lambda ctx, *given: _differentiated(_layer_norm_bwd, ctx, *given),
 )
 _softmax_fwd = operator(
     "softmax_fwd(Tensor x, Tensor? mask, float scale, bool causal) -> Tensor y",
     _softmax_forward,
     _fake_softmax_forward,
     lambda ctx, inputs, output: save(ctx, inputs, (output,), constant=[]),
-    _differentiate_softmax,
+    _differentiated_softmax,
 )

@@ -44,10 +44,7 @@ def operator(
     made = getattr(torch.ops.aiter_attn, name).default
     if not made._schema.is_mutable:  # torch registers no derivatives of those
         torch.library.register_autograd(
-            qualified,
-            backward or _no_derivative(name),
-            setup_context=setup_context,
-            lib=_LIBRARY,
+            qualified, backward or _no_derivative(name), setup_context=setup_context, lib=_LIBRARY
         )
     if setup_context is not None and backward is not None and _HAS_SHORT_WAY:
         _FUNCTIONS[made] = _function(made, setup_context, backward)

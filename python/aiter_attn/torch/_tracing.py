@@ -12,16 +12,16 @@ from typing import Any
 import torch
 
 from aiter_attn import _C
+from aiter_attn._core import problems
 from aiter_attn._core.options import Options, folded, options
-from aiter_attn._core.problems import ShapeDtype
+from aiter_attn._core.problems import Lengths, ShapeDtype
 
 __all__ = [
     "arch_of",
     "check_devices",
     "check_served",
     "described",
-    "known",
-    "known_options",
+    "known_call",
     "known_size",
 ]
 
@@ -39,7 +39,7 @@ def known_size(size: Any) -> Any:
     return int(size.node.hint) if size.node.has_hint() else None
 
 
-def known(*tensors: torch.Tensor | None) -> list[Any] | None:
+def _known(*tensors: torch.Tensor | None) -> list[Any] | None:
     """The shapes and dtypes of those that are given, in their places; None where a size of one is
     not known."""
     shapes: list[ShapeDtype | None] = []
@@ -54,7 +54,7 @@ def known(*tensors: torch.Tensor | None) -> list[Any] | None:
     return shapes
 
 
-def known_options(names: Sequence[str], numbers: Sequence[Any]) -> Options | None:
+def _options(names: Sequence[str], numbers: Sequence[Any]) -> Options | None:
     """The record of an operator's numbers; None where one of them is not known."""
     known = [known_size(x) if isinstance(x, torch.SymInt) else x for x in numbers]
     if any(x is None and isinstance(y, torch.SymInt) for x, y in zip(known, numbers, strict=True)):
@@ -71,6 +71,28 @@ def check_devices(lead: str, /, **tensors: torch.Tensor | None) -> None:
                 f"{name}: on {tensor.device}, but {lead} is on {device}; all tensors of a call are "
                 "on one device"
             )
+
+
+def known_call(
+    arrays: dict[str, Any],
+    sequences: Sequence[Any] | None,
+    names: Sequence[str],
+    numbers: Sequence[Any],
+) -> tuple[list[Any], Options, Lengths | None] | None:
+    """The shapes and dtypes of the arrays, q first, the record of an operator's numbers, and the
+    lengths of sequences; None where one is not known. Raises ValueError for arrays that are not all
+    on one device."""
+    starts_q, starts_k, *longest = sequences or (None, None)
+    check_devices("q", **arrays, cu_seqlens_q=starts_q, cu_seqlens_k=starts_k)
+    shapes = _known(*arrays.values(), starts_q, starts_k)
+    greatest = [known_size(size) for size in longest]
+    chosen = _options(names, numbers)
+    if shapes is None or None in greatest or chosen is None:
+        return None
+    *described, of_q, of_k = shapes
+    if sequences is None:
+        return described, chosen, None
+    return described, chosen, problems.lengths(problems.batch_of(of_q, of_k), *greatest)
 
 
 def arch_of(device: torch.device) -> str | None:

@@ -70,10 +70,7 @@ class Keys(torch.Tensor):  # type: ignore[misc]  # torch has no types here
             # Only under a causal mask or a window are queries known to be the last of the keys.
             is_aligned = pattern.causal or pattern.window != (-1, -1)
             queries = counts[:, -seqlen_q:] if is_aligned else counts.new_ones(1, seqlen_q)
-            made.rows = (
-                _counted(queries.expand(len(counts), seqlen_q)),
-                _counted(counts),
-            )
+            made.rows = (_counted(queries.expand(len(counts), seqlen_q)), _counted(counts))
         elif pattern.packed is not None:
             begins = pattern.packed.diff(dim=1, prepend=pattern.packed[:, :1] - 1) != 0
             begins = begins.flatten().nonzero().flatten()

@@ -22,9 +22,7 @@ LOCKS = {
     },
     "npm": {"packages": {}},
     "pypi": {
-        "distributions": {
-            "flash-attn": {"version": "2", "files": {"sdist": {"sha256": "d" * 64}}},
-        }
+        "distributions": {"flash-attn": {"version": "2", "files": {"sdist": {"sha256": "d" * 64}}}}
     },
 }
 

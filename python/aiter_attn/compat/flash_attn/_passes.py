@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -102,10 +102,9 @@ def _flash_attn_backward(
     """The sums of out * dout, float32 [batch, heads_q, seqlen_q]; writes dq, dk and dv."""
     window = window_size_left, window_size_right
     options = _options(dropout_p, softmax_scale, causal, window, softcap, alibi_slopes)
+    options |= {"dq": dq, "dk": dk, "dv": dv, "deterministic": deterministic}
     arrays = _detached(dout, q, k, v, out, softmax_lse)
-    into = {"dq": dq, "dk": dk, "dv": dv, "deterministic": deterministic}
-    _package.mha_bwd(*arrays, **options, **into, **_state(dropout_p, rng_state))
-    return (arrays[4].float() * arrays[0].float()).sum(-1).transpose(1, 2)
+    return _backward(_package.mha_bwd, arrays, (), options, rng_state)
 
 
 def _flash_attn_varlen_backward(
@@ -137,29 +136,19 @@ def _flash_attn_varlen_backward(
     del zero_tensors
     window = window_size_left, window_size_right
     options = _options(dropout_p, softmax_scale, causal, window, softcap, alibi_slopes)
+    options |= {"dq": dq, "dk": dk, "dv": dv, "deterministic": deterministic}
     arrays = _detached(dout, q, k, v, out, softmax_lse)
     lengths = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
-    into = {"dq": dq, "dk": dk, "dv": dv, "deterministic": deterministic}
-    _package.mha_varlen_bwd(*arrays, *lengths, **options, **into, **_state(dropout_p, rng_state))
-    return (arrays[4].float() * arrays[0].float()).sum(-1).transpose(0, 1)
+    return _backward(_package.mha_varlen_bwd, arrays, lengths, options, rng_state)
 
 
-def _options(
-    dropout_p: float,
-    softmax_scale: float,
-    causal: bool,
-    window_size: tuple[int, int],
-    softcap: float,
-    alibi_slopes: torch.Tensor | None,
-) -> dict[str, Any]:
-    return {
-        "dropout_p": dropout_p,
-        "softmax_scale": softmax_scale,
-        "causal": causal,
-        "window_size": window_size,
-        "softcap": softcap,
-        "alibi_slopes": alibi_slopes,
-    }
+_NAMES: Final = (
+    "dropout_p", "softmax_scale", "causal", "window_size", "softcap", "alibi_slopes"
+)  # fmt: skip
+
+
+def _options(*given: Any) -> dict[str, Any]:
+    return dict(zip(_NAMES, given, strict=True))
 
 
 def _detached(*arrays: torch.Tensor) -> list[torch.Tensor]:
@@ -187,3 +176,15 @@ def _forward(
         out, lse = run(*arrays, *lengths, **options, **more)
         signs = out.new_empty(0)
     return out, lse, signs, drawn
+
+
+def _backward(
+    run: Any,
+    arrays: list[torch.Tensor],
+    lengths: tuple[Any, ...],
+    options: dict[str, Any],
+    rng_state: torch.Tensor | None,
+) -> torch.Tensor:
+    run(*arrays, *lengths, **options, **_state(options["dropout_p"], rng_state))
+    dout, *_, out, _ = arrays
+    return (out.float() * dout.float()).sum(-1).transpose(-1, -2)
