@@ -21,8 +21,8 @@ def _pypi_archive_impl(rctx):
     rctx.delete(".archive")
     for patch in attr.patches:
         rctx.patch(patch, strip = 1)
-    if attr.bytecode_of:
-        compile_python(rctx, attr.bytecode_of, attr.output)
+    for interpreter in attr.bytecode_of:
+        compile_python(rctx, interpreter, attr.output)
     rctx.file("lock_digest.bzl", "LOCK_DIGEST = \"%s\"\n" % entry["sha256"])
     content = rctx.read(attr.build_file) if attr.build_file else attr.build_file_content
     rctx.file("BUILD.bazel", content, executable = False)
@@ -37,7 +37,7 @@ pypi_archive = repository_rule(
             allow_single_file = True,
         ),
         "build_file_content": attr.string(doc = "the same, given as text"),
-        "bytecode_of": attr.label(doc = "a Python that the modules are compiled for, if any"),
+        "bytecode_of": attr.label_list(doc = "the Pythons that the modules are compiled for"),
         "distribution": attr.string(mandatory = True, doc = "its name, as in the lock"),
         "include": attr.string_list(
             doc = "folders below strip_prefix that are unpacked, keeping their paths; " +

@@ -1,11 +1,24 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The repositories made of locked Python distributions; requirements.toml has the versions."""
 
-load("@python//:trees.bzl", "TOOLS_INTERPRETER")
-load("//toolchains/versions:abis.bzl", "ABIS")
+load("@python//:trees.bzl", "TOOLS_INTERPRETER", "TREES")
+load("//toolchains/versions:abis.bzl", "ABIS", "DEFAULT_ABI")
 load(":pypi.bzl", "pypi_archive", "pypi_choice", "pypi_environment")
 
+# The folder is one input of a test and one link in its runfiles, instead of a thousand.
 _WHEEL_BUILD = """load("@rules_python//python:defs.bzl", "py_library")
+
+py_library(
+    name = "{target}",
+    data = ["site-packages"],
+    imports = ["site-packages"],
+    visibility = ["//visibility:public"],
+    deps = {deps},
+)
+"""
+
+# Of programs of actions: each file is an input, which every remote executor knows.
+_FILES_BUILD = """load("@rules_python//python:defs.bzl", "py_library")
 
 py_library(
     name = "{target}",
@@ -118,10 +131,19 @@ _PROGRAM_BUILD = """filegroup(
 )
 """
 
-def _wheel(name, distribution, kind, target, deps, bytecode_of = None):
+def _interpreter(abi):
+    return TREES["python_3_" + abi.removeprefix("cp3")].relative(":bin/python3")
+
+def _wheel(name, distribution, kind, target, deps, build = _WHEEL_BUILD, bytecode_of = None):
+    if bytecode_of == None:
+        # Tests with torch run on the Python of tools.
+        bytecode_of = [_interpreter(kind)] if kind in ABIS else [
+            _interpreter(DEFAULT_ABI),
+            TOOLS_INTERPRETER,
+        ]
     pypi_archive(
         name = name,
-        build_file_content = _WHEEL_BUILD.format(
+        build_file_content = build.format(
             target = target,
             deps = json.encode(["@pypi_%s" % d.replace("-", "_") for d in deps]),
         ),
@@ -139,14 +161,14 @@ def _program(name, distribution, path):
         kind = "any",
     )
 
-def _pure(distribution, deps = [], bytecode_of = None):
+def _pure(distribution, deps = [], **kwargs):
     name = "pypi_" + distribution.replace("-", "_")
-    _wheel(name, distribution, "any", name, deps, bytecode_of)
+    _wheel(name, distribution, "any", name, deps, **kwargs)
 
-def _compiled(distribution, deps = []):
+def _compiled(distribution, deps = [], **kwargs):
     name = "pypi_" + distribution.replace("-", "_")
     for abi in ABIS:
-        _wheel("%s_%s" % (name, abi), distribution, abi, name, deps)
+        _wheel("%s_%s" % (name, abi), distribution, abi, name, deps, **kwargs)
     pypi_choice(
         name = name,
         settings = {abi: str(Label("//toolchains/python:%s.selected" % abi)) for abi in ABIS},
@@ -203,8 +225,11 @@ def pypi_repositories():
         unused = ["botocore/data"],
     )
 
-    # The start of programs of actions, thousands of times.
-    _pure("absl-py", bytecode_of = TOOLS_INTERPRETER)
+    # What programs of actions import, thousands of times.
+    _pure("absl-py", build = _FILES_BUILD, bytecode_of = [TOOLS_INTERPRETER])
+    _pure("pyelftools", build = _FILES_BUILD, bytecode_of = [TOOLS_INTERPRETER])
+    _compiled("msgpack", build = _FILES_BUILD, bytecode_of = [])
+
     _pure("iniconfig")
     _pure("packaging")
     _pure("pluggy")
@@ -214,8 +239,6 @@ def pypi_repositories():
     _compiled("hypothesis", ["sortedcontainers"])
     _compiled("numpy")
     _compiled("ml-dtypes", ["numpy"])
-    _compiled("msgpack")
-    _pure("pyelftools", bytecode_of = TOOLS_INTERPRETER)
     _pure("jax", ["jaxlib", "ml-dtypes", "numpy", "opt-einsum", "scipy"])
     _compiled("jaxlib", ["ml-dtypes", "numpy", "scipy"])
 

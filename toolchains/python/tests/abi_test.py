@@ -51,10 +51,13 @@ def test_the_users_site_packages_are_not_used(tmp_path, monkeypatch):
     assert "No module named 'intruder'" in out.stderr
 
 
-def test_the_standard_library_is_compiled_beforehand():
+def test_modules_are_compiled_beforehand():
     import json
 
-    assert pathlib.Path(json.__cached__).exists()
+    import numpy
+
+    for module in (json, numpy):
+        assert pathlib.Path(module.__cached__).exists()
 
 
 def test_numpy_is_the_abis_own():
