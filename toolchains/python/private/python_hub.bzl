@@ -41,7 +41,7 @@ def _python_hub_impl(rctx):
 
 python_hub = repository_rule(
     implementation = _python_hub_impl,
-    doc = """Aliases ABI_files, ABI_headers, ABI_interpreter, ABI_lock and ABI_tree, also of the ABI "tools".
+    doc = """Aliases ABI_NAME of files, headers, interpreter, lock, tree, also of the ABI "tools".
 
 trees.bzl has TREES: the trees' repositories by name, as labels; and TOOLS_INTERPRETER, the program
 of TOOLS_ABI, for repository rules.""",

@@ -17,8 +17,8 @@ def _runfiles_test_impl(ctx):
         found = [repository for repository in counts if part in repository]
         asserts.equals(env, 1, len(found), "repositories named *%s*: %s" % (part, found))
     for repository, count in counts.items():
-        asserts.true(env, count <= _MOST, "%s gives %d entries to the runfiles, more than %d: let " %
-                                          (repository, count, _MOST) + "a folder be one of them")
+        said = "%s gives the runfiles %d entries, more than %d: let a folder be one of them"
+        asserts.true(env, count <= _MOST, said % (repository, count, _MOST))
     return analysistest.end(env)
 
 runfiles_test = analysistest.make(_runfiles_test_impl)
