@@ -2,8 +2,7 @@
 """The extension module (python/extension/module.cc)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 from typing_extensions import Buffer
 
@@ -64,38 +63,13 @@ class Tensor:
     def is_contiguous(self, dimensions: int) -> bool: ...
     def fits(self, shape: tuple[int, ...], dtype: str, dimensions: int, written: bool) -> bool: ...
 
-@dataclass(frozen=True, kw_only=True)
 class Problem:
     """attn_problem, in host memory until on() puts a copy elsewhere; and the options of
-    attn_fwd_args and attn_bwd_args: fields that aiter/fields.h calls extents and options."""
+    attn_fwd_args and attn_bwd_args: fields that aiter/fields.h calls extents and options, by their
+    names. Those that are not given are 0. Raises TypeError for another name."""
 
-    mode: int
-    dtype: int
-    batch: int
-    heads_q: int
-    heads_k: int
-    head_size_qk: int
-    head_size_v: int
-    seqlen_q: int
-    seqlen_k: int
-    total_q: int = 0
-    total_k: int = 0
-    softmax_scale: float
-    mask: int
-    window_left: int
-    window_right: int
-    bias: int = 0
-    logits_soft_cap: float = 0.0
-    dropout_p: float = 0.0
-    min_seqlen_q: int = 0
-    bias_grad: int = 0
-    dbias_sums: int = 0
-    deterministic: int = 0
-    v_layout: int = 0
-    descale_q: float = 0.0
-    descale_k: float = 0.0
-    descale_v: float = 0.0
-    scale_o: float = 0.0
+    def __init__(self, **numbers: float) -> None: ...
+    def __getattr__(self, name: str) -> Any: ...
     def options(self) -> dict[str, int | float]:
         """The options of attn_problem (aiter/fields.h), by their names."""
 

@@ -4,19 +4,62 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
+from typing import Any
 
 import aiter_attn
 
-__all__ = ["DTYPES", "explain"]
+__all__ = ["add_to"]
 
-DTYPES = {
+_DTYPES = {
     "fp16": "float16",
     "bf16": "bfloat16",
     "fp8-e4m3fn": "float8_e4m3fn",
     "fp8-e4m3fnuz": "float8_e4m3fnuz",
 }
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to argparse's sub-commands."""
+    explained = commands.add_parser("explain", help="which kernels would serve a call, and why")
+    explained.add_argument("--arch", help="such as gfx942, here or not; default: the first GPU's")
+    explained.add_argument("--dtype", choices=_DTYPES, required=True)
+    number = functools.partial(explained.add_argument, type=int, metavar="N")
+    number("--batch", default=1, help="default: 1")
+    number("--seqlen-q", required=True, help="with --varlen: of each sequence")
+    number("--seqlen-k", help="default: as of q")
+    number("--heads-q", default=1, help="default: 1")
+    number("--heads-k", help="default: as of q")
+    number("--head-size", required=True, help="of q and k")
+    number("--head-size-v", help="default: as of q and k")
+    explained.add_argument("--causal", action="store_true")
+    explained.add_argument(
+        "--window", nargs=2, type=int, default=(-1, -1), metavar=("LEFT", "RIGHT")
+    )
+    explained.add_argument("--varlen", action="store_true", help="sequences of different lengths")
+    explained.add_argument("--backward", action="store_true")
+    explained.add_argument("--dropout", type=float, default=0.0, metavar="P")
+    explained.add_argument("--softcap", type=float, default=0.0, metavar="CAP")
+    explained.add_argument("--bias", action="store_true", help="an elementwise one")
+    explained.add_argument("--bias-grad", action="store_true", help="and its gradient")
+    explained.add_argument("--alibi", action="store_true")
+    explained.add_argument("--deterministic", action="store_true", help="the backward pass")
+    number("--min-seqlen-q", default=0, help="sequences of so many queries or fewer are left out")
+    explained.add_argument(
+        "--cache",
+        action="store_true",
+        help="over a key-value cache with room for --seqlen-k keys; with --varlen and without "
+        "--page-size, keys listed one by one",
+    )
+    number("--page-size", default=0, help="of a cache in pages; default: in place")
+    number("--splits", default=0, help="of the keys; default: as many as fill the GPU")
+    number("--append", default=0, help="new keys of each sequence")
+    explained.add_argument("--rotary", choices=("interleaved", "halves"), help="rotates new keys")
+    explained.add_argument("--lse", action="store_true", help="the call returns it")
+    explained.add_argument("--json", action="store_true", help="text and kernels as JSON")
+    explained.set_defaults(run=explain)
 
 
 def explain(arguments: argparse.Namespace) -> int:
@@ -83,7 +126,7 @@ def _explain_attention(a: argparse.Namespace) -> aiter_attn.Explanation:
         bias_grad=a.bias_grad,
         deterministic=a.deterministic,
         min_seqlen_q=a.min_seqlen_q,
-        dtype=DTYPES[a.dtype],
+        dtype=_DTYPES[a.dtype],
         arch=a.arch,
     )
 
@@ -113,7 +156,7 @@ def _explain_cache(a: argparse.Namespace) -> aiter_attn.Explanation:
         rotary=a.rotary,
         num_splits=a.splits,
         return_lse=a.lse,
-        dtype=DTYPES[a.dtype],
+        dtype=_DTYPES[a.dtype],
         arch=a.arch,
     )
 

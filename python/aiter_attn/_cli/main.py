@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from aiter_attn import _C
-from aiter_attn._cli import selftest
-from aiter_attn._cli.explain import DTYPES, explain
+from aiter_attn._cli import explain, selftest
 from aiter_attn._cli.info import info
 from aiter_attn._cli.kernels import extract
 from aiter_attn._core.errors import AttnError
@@ -100,43 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     extracted.add_argument("--json", action="store_true", help="tell the written file as JSON")
     extracted.set_defaults(run=extract)
 
-    explained = commands.add_parser("explain", help="which kernels would serve a call, and why")
-    explained.add_argument("--arch", help="such as gfx942, here or not; default: the first GPU's")
-    explained.add_argument("--dtype", choices=DTYPES, required=True)
-    number = functools.partial(explained.add_argument, type=int, metavar="N")
-    number("--batch", default=1, help="default: 1")
-    number("--seqlen-q", required=True, help="with --varlen: of each sequence")
-    number("--seqlen-k", help="default: as of q")
-    number("--heads-q", default=1, help="default: 1")
-    number("--heads-k", help="default: as of q")
-    number("--head-size", required=True, help="of q and k")
-    number("--head-size-v", help="default: as of q and k")
-    explained.add_argument("--causal", action="store_true")
-    explained.add_argument(
-        "--window", nargs=2, type=int, default=(-1, -1), metavar=("LEFT", "RIGHT")
-    )
-    explained.add_argument("--varlen", action="store_true", help="sequences of different lengths")
-    explained.add_argument("--backward", action="store_true")
-    explained.add_argument("--dropout", type=float, default=0.0, metavar="P")
-    explained.add_argument("--softcap", type=float, default=0.0, metavar="CAP")
-    explained.add_argument("--bias", action="store_true", help="an elementwise one")
-    explained.add_argument("--bias-grad", action="store_true", help="and its gradient")
-    explained.add_argument("--alibi", action="store_true")
-    explained.add_argument("--deterministic", action="store_true", help="the backward pass")
-    number("--min-seqlen-q", default=0, help="sequences of so many queries or fewer are left out")
-    explained.add_argument(
-        "--cache",
-        action="store_true",
-        help="over a key-value cache with room for --seqlen-k keys; with --varlen and without "
-        "--page-size, keys listed one by one",
-    )
-    number("--page-size", default=0, help="of a cache in pages; default: in place")
-    number("--splits", default=0, help="of the keys; default: as many as fill the GPU")
-    number("--append", default=0, help="new keys of each sequence")
-    explained.add_argument("--rotary", choices=("interleaved", "halves"), help="rotates new keys")
-    explained.add_argument("--lse", action="store_true", help="the call returns it")
-    explained.add_argument("--json", action="store_true", help="text and kernels as JSON")
-    explained.set_defaults(run=explain)
+    explain.add_to(commands)
     return parser
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "Options",
     "folded",
     "names",
+    "numbers",
     "options",
     "schema",
 ]
@@ -126,6 +127,12 @@ def options(
         reading.flag("bias_grad", bias_grad),
         reading.integer("min_seqlen_q", min_seqlen_q),
     )
+
+
+def numbers(options: Options) -> dict[str, Any]:
+    """The options that are one field of the C structs, by its name."""
+    fields = zip(FIELDS.values(), options, strict=True)
+    return {field.c[0]: value for field, value in fields if len(field.c) == 1}
 
 
 def schema(names: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol, SupportsIndex
 
 from aiter_attn import _C
 from aiter_attn._core import reading
-from aiter_attn._core.options import GREATEST_SCALE, LEAST_SCALE, Options
+from aiter_attn._core.options import GREATEST_SCALE, LEAST_SCALE, Options, numbers
 
 __all__ = [
     "BATCH",
@@ -326,26 +326,21 @@ def _attention(
     softmax_scale = options.softmax_scale
     if softmax_scale is None:
         softmax_scale = 1.0 / math.sqrt(head_size)
-    problem = _C.Problem(
-        **extents,
-        **_scaled(beside, softmax_scale),
-        dtype=(_C.DTYPES | _C.FORWARD_FP8_DTYPES)[q_dtype],
-        heads_q=reading.integer("q: heads", heads_q),
-        heads_k=heads_k,
-        head_size_qk=reading.integer("q: head size", head_size),
-        head_size_v=reading.integer("v: head size", head_size_v),
-        softmax_scale=softmax_scale,
-        mask=_C.MASK_NONE if left == right == -1 else _C.MASK_BOTTOM_RIGHT,
-        window_left=left,
-        window_right=right,
-        bias=_C.BIASES[_kind_of_bias(beside)],
-        logits_soft_cap=options.softcap,
-        dropout_p=options.dropout_p,
-        min_seqlen_q=options.min_seqlen_q,
-        bias_grad=options.bias_grad,
-        dbias_sums=_dbias_sums(beside, scores) if options.bias_grad else 0,
-        deterministic=options.deterministic,
-    )
+    given = extents | numbers(options) | _scaled(beside, softmax_scale)
+    given |= {
+        "dtype": (_C.DTYPES | _C.FORWARD_FP8_DTYPES)[q_dtype],
+        "heads_q": reading.integer("q: heads", heads_q),
+        "heads_k": heads_k,
+        "head_size_qk": reading.integer("q: head size", head_size),
+        "head_size_v": reading.integer("v: head size", head_size_v),
+        "softmax_scale": softmax_scale,
+        "mask": _C.MASK_NONE if left == right == -1 else _C.MASK_BOTTOM_RIGHT,
+        "window_left": left,
+        "window_right": right,
+        "bias": _C.BIASES[_kind_of_bias(beside)],
+        "dbias_sums": _dbias_sums(beside, scores) if options.bias_grad else 0,
+    }
+    problem = _C.Problem(**given)
     out, lse = results(q, v, q_dtype)
     kept = ShapeDtype(scores.shape, "uint8", scores.dims)
     dbias = (

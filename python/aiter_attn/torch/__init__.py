@@ -34,10 +34,10 @@ from aiter_attn.torch._attention import (  # noqa: E402  # torch has what these 
     flash_attn_varlen_func,
     flash_attn_varlen_kvpacked_func,
     flash_attn_varlen_qkvpacked_func,
+    flash_attn_with_kvcache,
     mha_fwd,
     mha_varlen_fwd,
 )
-from aiter_attn.torch._kvcache import flash_attn_with_kvcache  # noqa: E402
 from aiter_attn.torch._norms import (  # noqa: E402
     layer_norm,
     layer_norm_bwd,

@@ -8,25 +8,18 @@ from typing import Any, Final
 import torch
 from torch.autograd import forward_ad
 
-from aiter_attn._core import problems, reading
+from aiter_attn._core import reading
 from aiter_attn._core.adapters.torch import check_layout
 from aiter_attn._core.errors import UnsupportedError
 
 __all__ = [
-    "cap",
     "cast",
     "check_given_tensors",
     "check_inference",
     "check_no_workspace",
     "check_tensors",
-    "options",
-    "scale",
     "size",
-    "window",
 ]
-
-_GREATEST_DRAWN: Final = 2**62
-
 
 # Private in torch.
 _are_transforms_active: Final[Any] = getattr(torch._C, "_are_functorch_transforms_active", None)
@@ -86,31 +79,6 @@ def size(name: str, value: Any, *allowed: Any) -> Any:
     return reading.integer(name, value, *allowed)
 
 
-def scale(softmax_scale: Any) -> float | None:
-    if softmax_scale is None:
-        return None
-    return reading.number("softmax_scale", softmax_scale, "a number, or None")
-
-
-def window(window_size: Any) -> tuple[int, int]:
-    allowed = "two integers (left, right), -1: no bound"
-    if torch.compiler.is_compiling():
-        # operator.index of a tensor is not traced.
-        left, right = window_size
-        left = left.item() if isinstance(left, torch.Tensor) else left
-        return left, right.item() if isinstance(right, torch.Tensor) else right
-    left, right = reading.pair("window_size", window_size, allowed)
-    # Keys are never that many, and an operator takes 64 bits.
-    most = reading.INT32_MAX
-    if -1 <= left <= most and -1 <= right <= most:
-        return left, right
-    return max(-1, min(left, most)), max(-1, min(right, most))
-
-
-def cap(softcap: Any) -> float:
-    return reading.number("softcap", softcap, "a number above 0; 0.0: no cap")
-
-
 def check_inference(what: str, **tensors: torch.Tensor | None) -> None:
     """Raises UnsupportedError where one requires a gradient, and gradients are recorded."""
     if not torch.is_grad_enabled():
@@ -129,47 +97,3 @@ def check_no_workspace(workspace: Any) -> None:
             "workspace: given; allowed beside torch tensors: None, as torch's allocator keeps it "
             "until its stream is done"
         )
-
-
-def options(
-    dropout_p: Any,
-    softmax_scale: Any,
-    causal: Any,
-    window_size: Any,
-    softcap: Any,
-    deterministic: Any,
-    alibi_slopes: torch.Tensor | None,
-    rng_state: Any,
-) -> tuple[Any, ...]:
-    """The last arguments of an operator of attention: _mha.Options, but for bias. torch 2.6 traces
-    tuples without names."""
-    if alibi_slopes is not None:
-        check_tensors(alibi_slopes=alibi_slopes)
-    probability = reading.number("dropout_p", dropout_p, "a probability below 1; 0.0: none")
-    return (
-        alibi_slopes,
-        None if probability == 0.0 else _random_state(probability, rng_state),
-        probability,
-        scale(softmax_scale),
-        reading.flag("causal", causal),
-        *window(window_size),
-        cap(softcap),
-        reading.flag("deterministic", deterministic)
-        or torch.are_deterministic_algorithms_enabled(),
-    )
-
-
-def _random_state(dropout_p: float, given: Any) -> torch.Tensor:
-    """Seed and offset. Drawn in host memory: the library gets them as numbers, without a wait."""
-    if given is None:
-        return torch.randint(_GREATEST_DRAWN, (2,), dtype=torch.int64, device="cpu")
-    if isinstance(given, torch.Tensor):
-        if given.dtype != torch.int64 or given.shape != (2,):
-            raise ValueError(
-                f"rng_state: dtype {given.dtype}, shape {tuple(given.shape)}; allowed: (seed, "
-                "offset), or an int64 tensor of shape (2,), in host memory or where q is"
-            )
-        return given
-    # int64 with the same bits.
-    state = [x - 2**64 if x >= 2**63 else x for x in problems.rng_state(dropout_p, given)]
-    return torch.tensor(state, dtype=torch.int64, device="cpu")

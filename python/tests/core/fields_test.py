@@ -37,10 +37,6 @@ CLASSES = {
     s.name: s for s in MODULE.body
     if isinstance(s, ast.ClassDef) and not any(ast.unparse(b) == "TypedDict" for b in s.bases)
 }  # fmt: skip
-FIELDS = {
-    s.target.id: ast.unparse(s.annotation) for s in CLASSES["Problem"].body
-    if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
-}  # fmt: skip
 
 
 # struct -> its fields by name: (kind, type), as the header lists them.
@@ -57,14 +53,13 @@ LISTED = {
 OF_C = {"int32_t": "int", "int64_t": "int", "float": "float"}
 
 
-def test_a_problem_has_the_numbers_that_the_header_lists() -> None:
-    """Extents and options of the problem and of its passes, by name and type."""
-    wanted: dict[str, str] = {}
-    for struct in ("attn_problem", "attn_fwd_args", "attn_bwd_args"):
-        for name, (kind, of_c) in LISTED[struct].items():
-            if kind in ("kExtent", "kOption"):
-                wanted.setdefault(name, OF_C[of_c])
-    assert wanted == FIELDS
+# Extents and options of a problem and of its passes, by name and type.
+FIELDS = {
+    name: OF_C[of_c]
+    for struct in ("attn_problem", "attn_fwd_args", "attn_bwd_args")
+    for name, (kind, of_c) in LISTED[struct].items()
+    if kind in ("kExtent", "kOption")
+}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +99,8 @@ def test_the_stub_has_the_names_of_the_module() -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_the_stub_has_the_names_of_each_class(name: str) -> None:
-    assert names(CLASSES[name].body) == public(getattr(_C, name))
+    listed = set(FIELDS) if name == "Problem" else set()
+    assert names(CLASSES[name].body) | listed == public(getattr(_C, name))
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -118,7 +114,7 @@ def test_each_field_of_a_problem_is_kept(name: str) -> None:
 
 
 def test_options_are_those_of_the_problem() -> None:
-    problem: Any = _C.Problem(mask=2, softmax_scale=0.5, batch=7, min_seqlen_q=9)  # type: ignore[call-arg]
+    problem: Any = _C.Problem(mask=2, softmax_scale=0.5, batch=7, min_seqlen_q=9)
     options = problem.options()
     assert (options["mask"], options["softmax_scale"]) == (2, 0.5)
     assert {"batch", "min_seqlen_q"}.isdisjoint(options)
@@ -132,4 +128,4 @@ def test_a_kernel_has_the_fields_of_its_type() -> None:
 
 def test_a_number_that_no_struct_has_is_refused() -> None:
     with pytest.raises(TypeError, match='no number of this call is named "heads"'):
-        _C.Problem(heads=1)  # type: ignore[call-arg]
+        _C.Problem(heads=1)
