@@ -68,7 +68,8 @@ _AHEAD: Final = _Cached._fields.index("options")
 def _given(arguments: Any) -> tuple[_New | None, _Cached]:
     """The arguments behind q and the caches."""
     new, cached = arguments[:-_COUNT], arguments[-_COUNT:]
-    return _New(*new) if new else None, _Cached(*cached[:_AHEAD], _options(cached[_AHEAD:]))
+    of_cache = _Cached._make((*cached[:_AHEAD], _options(cached[_AHEAD:])))
+    return _New(*new) if new else None, of_cache
 
 
 def _results(q: torch.Tensor, out: Any, lse: Any) -> tuple[torch.Tensor, torch.Tensor]:

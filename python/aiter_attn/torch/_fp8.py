@@ -52,7 +52,9 @@ def _given(arguments: tuple[Any, ...]) -> _Given:
     numbers, arrays = arguments[-9:-5], arguments[-5:-1]
     scales = tuple(n if a is None else a for n, a in zip(numbers, arrays, strict=True))
     options = arguments[9:-9]
-    return _Given(*arguments[:3], sequences, *arguments[7:9], options, scales, arguments[-1])
+    return _Given._make(
+        (*arguments[:3], sequences, *arguments[7:9], options, scales, arguments[-1])
+    )
 
 
 def is_fp8(q: Any, scales: tuple[Any, ...]) -> bool:

@@ -68,10 +68,10 @@ def _traced(given: _Given, bias_grad: bool = False, backward: bool = False) -> N
     known = _tracing.known_call(arrays, sequences, _NAMES, numbers)
     if known is None:
         return
-    (*qkv, bias, slopes), chosen, lengths = known
+    (q, k, v, bias, slopes), chosen, lengths = known
     chosen = chosen._replace(bias_grad=bias_grad)
-    attention = problems.attention(*qkv, chosen, lengths, problems.beside(bias, slopes))
-    _tracing.check_served(q.device, attention.problem, backward)
+    attention = problems.attention(q, k, v, chosen, lengths, problems.beside(bias, slopes))
+    _tracing.check_served(given.q.device, attention.problem, backward)
 
 
 def _forward(*arguments: Any) -> Any:

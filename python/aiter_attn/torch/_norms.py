@@ -190,8 +190,8 @@ def _fake_forward(kind: int, x: Any, gamma: Any, beta: Any, residual: Any) -> An
 
 def _backward(kind: int, *arguments: Any) -> Any:
     """arguments: dy, x, gamma, mean, rstd, dh, zero_centred."""
-    *arrays, zero_centred = arguments
-    gradients = norms.backward(kind, *map(_packed, arrays), zero_centred)
+    dy, x, gamma, mean, rstd, dh = map(_packed, arguments[:-1])
+    gradients = norms.backward(kind, dy, x, gamma, mean, rstd, dh, arguments[-1])
     return gradients if kind == _C.NORM_LAYER else gradients[:2]
 
 
