@@ -21,7 +21,7 @@ constexpr int64_t kMostParts = 128;  // that norm_backward_columns makes
 
 int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// --- The resources of a configuration; all as in configuration.py. ---
+// --- The resources of a configuration. ---
 
 int64_t row_elements(const RowConfiguration& c, const RowTraits& rows) {  // of a thread
   return divided_up(rows.hidden, int64_t{c.cluster} * c.lanes * rows.vector) * rows.vector;

@@ -41,7 +41,7 @@ struct RowTraits {
   bool sixteen_bytes;  // every row of every matrix read starts and ends at 16 bytes
 };
 
-// As kernels/norm/configuration.py chooses; configure_test compares the two.
+// From a table of kernels/norm, so that the device can run it.
 RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
                         const DeviceTraits& device);
 

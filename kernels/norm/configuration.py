@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Launch configurations of the norm and softmax kernels: the table and the choice from it."""
+"""Launch configurations of the norm and softmax kernels: the table. The library chooses from it
+(aiter/norm/configure.cc)."""
 
 from __future__ import annotations
 
@@ -15,25 +16,7 @@ OPERATIONS = tuple(
     for name in ("rms", "layer", "softmax")
 )
 REGISTER_ELEMENTS = 64  # of a row, that a thread keeps at most; rows.h: RESIDENT
-RESERVED_SHARED_BYTES = 1024  # of each CTA
 WEIGHTS_IN_SHARED_MEMORY = 3  # of keep_weights
-
-
-@dataclasses.dataclass(frozen=True)
-class Device:
-    """The traits of a device that a choice depends on."""
-
-    warp: int  # threads
-    bulk_copies: bool  # and clusters
-    named_barriers: bool  # rows of several warps can share a CTA
-    shared_bytes: int  # that one CTA, or all of a multiprocessor, can have
-
-
-HOPPER = Device(warp=32, bulk_copies=True, named_barriers=True, shared_bytes=227 * 1024)
-
-
-def _rounded_up(count: int, unit: int) -> int:
-    return -(-count // unit) * unit
 
 
 class TableError(ValueError):
@@ -54,15 +37,6 @@ class Configuration:
     hold_row: int
     lag: int
     on_demand: int
-
-    def narrowed(self, limit: int, width: int) -> Configuration:
-        """For rows of `width` columns of 16 bits, of what was tuned for `limit`: threads have as
-        many vectors of a row, and as many warps share it as that takes."""
-        if self.lanes < 32:
-            return self
-        vectors = -(-limit // (8 * self.cluster * self.lanes))
-        lanes = _rounded_up(-(-width // (8 * self.cluster * vectors)), 32)
-        return dataclasses.replace(self, lanes=lanes, threads=lanes * (self.threads // self.lanes))
 
     def packs(self, hidden: int, vector: int) -> int:
         """Vectors of a row that each thread has."""
@@ -174,88 +148,3 @@ def _check_norm_backward(operation: str, c: Configuration) -> None:
         raise TableError(f"{operation} {c}: on_demand would change dgamma from run to run; use 0")
     if c.keep_weights == WEIGHTS_IN_SHARED_MEMORY:
         raise TableError(f"{operation} {c}: keep_weights is 0, 1 or 2 backward")
-
-
-def choose(
-    entry: Entry,
-    hidden: int,
-    vector: int,
-    element_bytes: int,
-    *,
-    x_bytes: int,
-    weight_bytes: int = 0,
-    sums: int = 0,
-    sixteen_byte_rows: bool = True,
-    device: Device = HOPPER,
-) -> Configuration:
-    """The configuration for rows of `hidden` columns.
-
-    aiter/norm/configure.cc chooses the same; its test compares the two.
-
-    Args:
-      entry: of the operation.
-      hidden: columns, at least 1.
-      vector: columns that a thread moves at once.
-      element_bytes: bytes of a column, added up over the matrices read.
-      x_bytes: of an element of the first of them.
-      weight_bytes: bytes of a column of gamma and, if there is one, beta; 0 backward.
-      sums: of norm_backward over the rows: 1 for dgamma, 2 for dgamma and dbeta; else 0.
-      sixteen_byte_rows: every row of every matrix read starts at a multiple of 16 bytes and has
-        a multiple of 16 bytes, which bulk copies need.
-      device: that the kernel is for.
-
-    Raises:
-      ValueError: hidden is below 1.
-    """
-    if hidden < 1:
-        raise ValueError(f"hidden is {hidden}; a row has at least 1 column")
-    width = hidden * x_bytes // 2  # in columns of 16 bits, which the table is of
-    c = next(
-        (c.narrowed(limit, width) for limit, c in entry.tuned if width <= limit), entry.general
-    )
-    if not device.bulk_copies:
-        c = dataclasses.replace(c, on_demand=0)
-        if c.cluster > 1:
-            lanes = min(1024, c.lanes * c.cluster)
-            c = dataclasses.replace(c, cluster=1, lanes=lanes, threads=lanes, ctas_per_sm=1)
-    if c.lanes > device.warp and c.lanes % device.warp:
-        lanes = _rounded_up(c.lanes, device.warp)
-        c = dataclasses.replace(c, lanes=lanes, threads=lanes)
-    if not device.bulk_copies or not sixteen_byte_rows:
-        c = dataclasses.replace(c, stages=0)
-    several_warps = c.lanes > device.warp
-    combine = _other_shared(c) + c.combine_bytes(hidden, vector, sums)
-    if (several_warps and not device.named_barriers) or combine > device.shared_bytes:
-        c = dataclasses.replace(c, threads=max(c.lanes, device.warp))
-    while (c.stages or c.keep_weights == WEIGHTS_IN_SHARED_MEMORY) and c.ctas_per_sm * _shared(
-        c, hidden, vector, element_bytes, weight_bytes
-    ) > device.shared_bytes:
-        if c.stages > 1:
-            c = dataclasses.replace(c, stages=c.stages - 1)
-        elif c.keep_weights == WEIGHTS_IN_SHARED_MEMORY:
-            c = dataclasses.replace(c, keep_weights=0)
-        elif c.ctas_per_sm > 1:
-            c = dataclasses.replace(c, ctas_per_sm=c.ctas_per_sm - 1)
-        else:
-            c = dataclasses.replace(c, stages=0)
-    if c.lag and not (c.resident(hidden, vector) and c.lanes * c.cluster > device.warp):
-        c = dataclasses.replace(c, lag=0)
-    return c
-
-
-def _other_shared(c: Configuration) -> int:
-    """Shared memory that a CTA takes beside rows and weights: the ring's barriers, exchange and
-    turns (rows.h), what is reserved."""
-    slots = c.cluster * max(1, c.lanes // 32)
-    exchange = (4 if slots > 1 else 1) * (c.threads // c.lanes) * slots * 2 * 4 + 32
-    barriers = 8 * c.stages * (c.threads // 32)
-    turns = 16 * max(4, 2 * (c.stages + 3))
-    return barriers + exchange + turns + RESERVED_SHARED_BYTES
-
-
-def _shared(
-    c: Configuration, hidden: int, vector: int, element_bytes: int, weight_bytes: int
-) -> int:
-    """Shared memory that a CTA takes."""
-    ring = c.ring_bytes(hidden, vector, element_bytes)
-    return ring + c.weights_bytes(hidden, vector, weight_bytes) + _other_shared(c)

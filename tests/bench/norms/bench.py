@@ -23,7 +23,7 @@ import torch
 from absl import app, flags
 from triton.testing import do_bench
 
-from kernels.norm.configuration import OPERATIONS, load
+from kernels.norm.configuration import OPERATIONS
 from tests.bench.norms import cuda
 from tests.bench.norms.cell import TYPES, Cell, chosen, source_and_macros
 from tests.bench.norms.peers import PEERS, Peers
@@ -56,7 +56,6 @@ def main(_argv: Sequence[str]) -> None:
     del x, y
     print(f"copy {copy:.3f} TB/s, {torch.cuda.get_device_name()}, torch {torch.__version__}")
     peers = Peers() if wanted else None
-    table = load()
     rows: list[dict] = []
 
     def put(who: str, operation: str, cell: Cell, function: Callable[[], object]) -> None:
@@ -75,7 +74,7 @@ def main(_argv: Sequence[str]) -> None:
     for count, hidden in shapes if _HIDDEN.value else shapes + SMALL:
         cell = Cell(hidden, count, dtype)
         for operation in OPERATIONS:
-            c = chosen(table, operation, hidden, dtype)
+            c = chosen(operation, hidden, dtype)
             source, macros = source_and_macros(operation, c, hidden, dtype)
             start = time.time()
             module = cuda.Module(cuda.compile_cubin(source, macros))

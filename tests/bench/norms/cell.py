@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from kernels.norm.configuration import Configuration, Entry, choose
+from kernels.norm.configuration import Configuration
 from tests.bench.norms import cuda
 from tests.bench.norms.operations import (
     norm_backward,
@@ -16,6 +16,7 @@ from tests.bench.norms.operations import (
     softmax_macros,
     span,
 )
+from tests.support.norms.choices import Rows, choose
 
 TYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 WEIGHTS = {"rms_forward": 1, "layer_forward": 2}  # vectors that norm_forward reads
@@ -32,19 +33,20 @@ def vector_of(operation: str, hidden: int, dtype: torch.dtype) -> int:
     return vector
 
 
-def chosen(table: dict[str, Entry], operation: str, hidden: int, dtype: torch.dtype):
-    """The table's configuration of dense rows of one type."""
+def chosen(operation: str, hidden: int, dtype: torch.dtype) -> Configuration:
+    """The library's choice for dense rows of one type."""
     size, vector = dtype.itemsize, vector_of(operation, hidden, dtype)
-    return choose(
-        table[operation],
+    rows = Rows(
+        operation,
         span(hidden, vector),
         vector,
+        size,
         size * (2 if operation.endswith("backward") else 1),
-        x_bytes=size,
-        weight_bytes=size * WEIGHTS.get(operation, 0),
-        sums=SUMS.get(operation, 0),
-        sixteen_byte_rows=vector * size == 16,
+        size * WEIGHTS.get(operation, 0),
+        SUMS.get(operation, 0),
+        sixteen_bytes=vector * size == 16,
     )
+    return choose([rows])[0]
 
 
 def source_and_macros(

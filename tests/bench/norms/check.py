@@ -17,10 +17,10 @@ from collections.abc import Iterator, Sequence
 import torch
 from absl import app, flags
 
-from kernels.norm.configuration import choose, load
 from tests.bench.norms import cuda, operations
 from tests.bench.norms.check_cases import E4, E5, B, Case, F, H, cases
 from tests.bench.norms.library import Library
+from tests.support.norms.choices import Rows, choose
 
 _SMALL = flags.DEFINE_bool("small", False, "fewer and smaller cases")
 _LIBRARY = flags.DEFINE_string("library", None, "libaiter_attn.so, to be checked by its C ABI")
@@ -41,15 +41,16 @@ FLOAT32_SLACK = 1e-5  # of the largest element of the row, for arithmetic in flo
 def prepare(case: Case):
     """The configuration, source and macros of a case."""
     vector = case.vector()
-    c = choose(
-        load()[case.operation],
+    rows = Rows(
+        case.operation,
         operations.span(case.hidden, vector),
         vector,
+        case.types[0].itemsize,
         sum(t.itemsize for t in case.reads()),
-        x_bytes=case.types[0].itemsize,
-        weight_bytes=case.weight_bytes(),
-        sixteen_byte_rows=all(vector * t.itemsize % 16 == 0 for t in case.reads()),
+        case.weight_bytes(),
+        sixteen_bytes=all(vector * t.itemsize % 16 == 0 for t in case.reads()),
     )
+    (c,) = choose([rows])
     if case.operation.startswith("softmax"):
         macros = operations.softmax_macros(
             c, case.hidden, vector, case.types[0], case.mask, backward=case.backward

@@ -18,9 +18,10 @@ from collections.abc import Sequence
 import torch
 from absl import app, flags
 
-from kernels.norm.configuration import HOPPER, Device, choose, load
+from kernels.norm.configuration import load
 from tests.bench.norms import cuda, operations
-from tests.bench.norms.cell import WEIGHTS
+from tests.bench.norms.cell import SUMS, WEIGHTS
+from tests.support.norms.choices import HOPPER, Device, Rows, choose
 
 # Of compute capability 8.0.
 AMPERE = Device(warp=32, bulk_copies=False, named_barriers=True, shared_bytes=163 * 1024)
@@ -47,17 +48,17 @@ def jobs(archs: list[str]) -> list[tuple[str, str, dict[str, object]]]:
         for hidden in [hidden for hidden, _ in entry.tuned] + [GENERAL_HIDDEN]:
             for arch in archs:
                 device = HOPPER if int(arch.removeprefix("sm_")) >= 90 else AMPERE
-                sums = {"rms_backward": 1, "layer_backward": 2}.get(operation, 0)
-                c = choose(
-                    entry,
+                rows = Rows(
+                    operation,
                     hidden,
                     VECTOR,
+                    2,
                     4 if backward else 2,
-                    x_bytes=2,
-                    weight_bytes=2 * WEIGHTS.get(operation, 0),
-                    sums=sums,
+                    2 * WEIGHTS.get(operation, 0),
+                    SUMS.get(operation, 0),
                     device=device,
                 )
+                (c,) = choose([rows])
                 if operation.startswith("softmax"):
                     for mask in operations.MASKS:
                         macros = operations.softmax_macros(

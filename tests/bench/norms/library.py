@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from ctypes import c_float, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from pathlib import Path
 
 import torch
 
@@ -25,100 +27,32 @@ class _Rows(ctypes.Structure):
     _fields_ = [("data", c_void_p), ("stride", c_int64)]
 
 
-class _NormProblem(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("kind", c_int32),
-        ("device_type", c_int32),
-        ("device_id", c_int32),
-        ("stream", c_void_p),
-        ("rows", c_int64),
-        ("hidden", c_int64),
-        ("x_dtype", c_int32),
-        ("weight_dtype", c_int32),
-        ("y_dtype", c_int32),
-        ("zero_centred", c_int32),
-        ("epsilon", c_float),
-        ("reserved", c_uint32),
-    ]
+_FIELDS = Path(__file__).parents[3] / "aiter/fields.h"
+_TYPES = {
+    "uint32_t": c_uint32,
+    "int32_t": c_int32,
+    "uint64_t": c_uint64,
+    "int64_t": c_int64,
+    "float": c_float,
+    "attn_rows": _Rows,
+}
 
 
-class _NormForward(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("reserved", c_uint32),
-        ("problem", c_void_p),
-        ("x", _Rows),
-        ("y", _Rows),
-        ("residual", _Rows),
-        ("sum", _Rows),
-        ("gamma", c_void_p),
-        ("beta", c_void_p),
-        ("mean", c_void_p),
-        ("rstd", c_void_p),
-        ("scale", c_void_p),
-        ("amax", c_void_p),
-        ("barrier", c_void_p),
-    ]
+def _struct(name: str) -> type[ctypes.Structure]:
+    """A struct of the C ABI, by its list of fields."""
+    lists = _FIELDS.read_text(encoding="utf-8")
+    found = re.search(rf"#define {name.upper()}_FIELDS\(X\)((?:.*\\\n)*.*)", lists)
+    fields = re.findall(r"X\(\w+, ([^,]+), (\w+)\)", found[1])
+    types = [(field, c_void_p if c.endswith("*") else _TYPES[c]) for c, field in fields]
+    return type(name, (ctypes.Structure,), {"_fields_": types})
 
 
-class _NormBackward(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("reserved", c_uint32),
-        ("problem", c_void_p),
-        ("x", _Rows),
-        ("dy", _Rows),
-        ("dx", _Rows),
-        ("dh", _Rows),
-        ("gamma", c_void_p),
-        ("mean", c_void_p),
-        ("rstd", c_void_p),
-        ("dgamma", c_void_p),
-        ("dbeta", c_void_p),
-        ("workspace", c_void_p),
-        ("workspace_size", c_uint64),
-    ]
-
-
-class _SoftmaxProblem(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("mask_kind", c_int32),
-        ("device_type", c_int32),
-        ("device_id", c_int32),
-        ("stream", c_void_p),
-        ("rows", c_int64),
-        ("columns", c_int64),
-        ("queries", c_int64),
-        ("mask_repeat", c_int64),
-        ("dtype", c_int32),
-        ("scale", c_float),
-    ]
-
-
-class _SoftmaxForward(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("reserved", c_uint32),
-        ("problem", c_void_p),
-        ("x", _Rows),
-        ("y", _Rows),
-        ("mask", c_void_p),
-        ("barrier", c_void_p),
-    ]
-
-
-class _SoftmaxBackward(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("reserved", c_uint32),
-        ("problem", c_void_p),
-        ("y", _Rows),
-        ("dy", _Rows),
-        ("dx", _Rows),
-        ("barrier", c_void_p),
-    ]
+_NormProblem, _NormForward, _NormBackward = map(
+    _struct, ("attn_norm_problem", "attn_norm_fwd_args", "attn_norm_bwd_args")
+)
+_SoftmaxProblem, _SoftmaxForward, _SoftmaxBackward = map(
+    _struct, ("attn_softmax_problem", "attn_softmax_fwd_args", "attn_softmax_bwd_args")
+)
 
 
 def _rows(t: torch.Tensor | None) -> _Rows:

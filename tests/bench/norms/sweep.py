@@ -26,16 +26,15 @@ import torch
 from absl import app, flags
 
 from kernels.norm.configuration import (
-    HOPPER,
     OPERATIONS,
     REGISTER_ELEMENTS,
     Configuration,
     TableError,
-    load,
 )
 from tests.bench.norms import cuda
 from tests.bench.norms.cell import TYPES, Cell, chosen, source_and_macros, vector_of
 from tests.bench.norms.operations import span
+from tests.support.norms.choices import HOPPER
 
 ELEMENTS = 1 << 27
 SPARE_REGISTERS = 24  # of a thread, for addresses and temporaries
@@ -218,9 +217,9 @@ def main(_argv: Sequence[str]) -> None:
     begin = time.time()
     random.seed(0)
     jobs = []
-    table, dtype = load(), TYPES[_DTYPE.value]
+    dtype = TYPES[_DTYPE.value]
     for hidden, operation in itertools.product(_HIDDEN.value, _OPERATIONS.value):
-        start = chosen(table, operation, hidden, dtype)
+        start = chosen(operation, hidden, dtype)
         drawn = candidates(operation, hidden, dtype, start, _PER_CELL.value)
         jobs += [(operation, hidden, c) for c in drawn]
     print("candidates", len(jobs), flush=True)
