@@ -68,16 +68,8 @@ def flash_attn_func(
     Returns, raises: see there. lse and probs of return_attn_probs are not differentiable.
     """
     with_lse = reading.flag("return_attn_probs", return_attn_probs)
-    chosen = _all_options(
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        deterministic,
-        alibi_slopes,
-        rng_state,
-    )
+    numbers = dropout_p, softmax_scale, causal, window_size, softcap, deterministic
+    chosen = _all_options(*numbers, alibi_slopes, rng_state)
     scales = q_descale, k_descale, v_descale, out_scale
     if _fp8.is_fp8(q, scales):
         return _fp8.attend(q, k, v, (), chosen, scales, with_lse)
@@ -132,16 +124,8 @@ def flash_attn_varlen_func(
         fp8_scales.check_none(scales, "there is no fp8 beside block_table")
         over = _options(softmax_scale, causal, window_size, softcap)
         return _attend_paged(q, k, v, sequences, block_table, alibi_slopes, over, with_lse)
-    chosen = _all_options(
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        deterministic,
-        alibi_slopes,
-        rng_state,
-    )
+    numbers = dropout_p, softmax_scale, causal, window_size, softcap, deterministic
+    chosen = _all_options(*numbers, alibi_slopes, rng_state)
     if _fp8.is_fp8(q, scales):
         return _fp8.attend(q, k, v, sequences, chosen, scales, with_lse)
     return _attend(q, k, v, sequences, chosen, with_lse)
@@ -174,16 +158,8 @@ def mha_fwd(
 
     Raises: see aiter_attn.mha_fwd.
     """
-    chosen = _all_options(
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        deterministic,
-        alibi_slopes,
-        rng_state,
-    )
+    numbers = dropout_p, softmax_scale, causal, window_size, softcap, deterministic
+    chosen = _all_options(*numbers, alibi_slopes, rng_state)
     return _forward(q, k, v, bias, (), chosen)[:2]
 
 
@@ -208,16 +184,8 @@ def mha_varlen_fwd(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """aiter_attn.mha_varlen_fwd, differentiable by q, k, v and bias; see mha_fwd."""
     sequences = _sequences(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
-    chosen = _all_options(
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        deterministic,
-        alibi_slopes,
-        rng_state,
-    )
+    numbers = dropout_p, softmax_scale, causal, window_size, softcap, deterministic
+    chosen = _all_options(*numbers, alibi_slopes, rng_state)
     return _forward(q, k, v, bias, sequences, chosen)[:2]
 
 
