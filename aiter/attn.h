@@ -60,6 +60,7 @@
 #define attn_code_object_free ATTN_SYMBOL(code_object_free)
 #define attn_driver_info ATTN_SYMBOL(driver_info)
 #define attn_set_interrupt ATTN_SYMBOL(set_interrupt)
+#define attn_set_kernels ATTN_SYMBOL(set_kernels)
 
 #if defined(__GNUC__)
 #define ATTN_API __attribute__((visibility("default")))
@@ -146,6 +147,27 @@ typedef enum attn_bias {
   ATTN_BIAS_ALIBI = 2
 } attn_bias;
 
+/* The provider of the kernels that serve a call on the GPU, where a build has those of several: for
+ * attn_fwd alone, so far. */
+typedef enum attn_kernels {
+  /* attn_set_kernels's; without, what the environment variable AITER_ATTN_KERNELS names at the
+   * first call; without, the fastest */
+  ATTN_KERNELS_DEFAULT = 0,
+  ATTN_KERNELS_FASTEST = 1, /* AITER's assembly where AITER takes it, else Composable Kernel's */
+  ATTN_KERNELS_CK = 2,      /* Composable Kernel's */
+  /* AITER's assembly; calls that it does not serve are refused. Group mode without a mask is
+   * served, too: there every sequence with queries must have a key. */
+  ATTN_KERNELS_ASM = 3
+} attn_kernels;
+
+/* The rounding of probabilities to bf16 in AITER's assembly. Composable Kernel's kernels round to nearest, ties
+ * to even. */
+typedef enum attn_rounding {
+  ATTN_ROUNDING_NEAREST_EVEN = 0,
+  ATTN_ROUNDING_NEAREST_AWAY = 1, /* ties away from zero */
+  ATTN_ROUNDING_TOWARD_ZERO = 2
+} attn_rounding;
+
 /* A tensor, laid out as attn_mode says; group mode ignores stride_batch. Strides are in elements;
  * the head_size dimension is contiguous; the stride of a dimension with one entry is ignored.
  * Outputs (lse and the workspace too) share no byte with anything else of the call, nor with
@@ -200,6 +222,10 @@ typedef struct attn_problem {
   /* {seed, offset} in the memory of device_type, read when the call computes: on a GPU when its
    * kernels run. The two numbers above are 0 then. NULL: they are meant. */
   const uint64_t* rng_state;
+  /* attn_kernels and attn_rounding: on the CPU neither matters. A rounding that is not 0 is for
+   * attn_fwd, and needs a kernel of AITER's: without one the call is refused. */
+  int32_t kernels;
+  int32_t rounding;
 } attn_problem;
 
 /* A bias of scores. Elementwise: of the problem's dtype, [batch, heads_q, seqlen_q, seqlen_k], in
@@ -377,13 +403,15 @@ typedef struct attn_append_kv_args {
 typedef struct attn_kernel_info_t {
   uint32_t struct_size;
   uint32_t reserved;         /* 0 */
-  const char* name;          /* upstream's name of the instance, and the kernel's symbol */
+  const char* name;          /* upstream's name of the instance; but for asm the kernel's symbol */
   const char* arch;          /* gfx942 */
   const char* kind;          /* fwd, bwd_dot_do_o, bwd_dq_dk_dv, bwd_convert_dq, sum_heads, ... */
   char key[72];              /* the code object's key: 64 hex digits and a NUL */
   uint64_t code_object_size; /* bytes, unpacked */
   uint64_t embedded_size;    /* bytes in this library, with its share of the pack's dictionary;
                               * 0: its bytes are not in it */
+  const char* provider;      /* whose it is: ck (Composable Kernel), asm (AITER), own (this
+                              * project) */
 } attn_kernel_info_t;
 
 /* ATTN_ABI_VERSION of the library: compare it with the header's before the first call. */
@@ -458,6 +486,11 @@ ATTN_API attn_status attn_driver_info(int32_t device_type, const char** text);
  * NULL, which is how a thread starts: its calls run to their end. Calls on the GPU queue their work
  * and do not poll. */
 ATTN_API void attn_set_interrupt(int (*poll)(void* context), void* context);
+
+/* The process's preference among providers of kernels, for calls with ATTN_KERNELS_DEFAULT:
+ * fastest, ck or asm. NULL, which is how a process starts: that of the environment variable
+ * AITER_ATTN_KERNELS, or fastest. */
+ATTN_API attn_status attn_set_kernels(const char* kernels);
 
 #ifdef __cplusplus
 }

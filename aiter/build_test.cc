@@ -34,6 +34,8 @@ int32_t length(bool padded, uint16_t tile) { return padded ? 2 * tile + 1 : 2 * 
 // A head size that needs the row's bounds checks, if it makes them, and no smaller bucket.
 int32_t head_size(bool padded, uint16_t greatest) { return padded ? greatest - 8 : greatest; }
 
+bool is_asm(const Row& row) { return row.traits.kind == kernels::Kind::kFwdAsm; }
+
 attn_problem problem_for(const Row& row, int32_t device) {
   const kernels::Traits& t = row.traits;
   attn_problem p = {};
@@ -54,6 +56,8 @@ attn_problem problem_for(const Row& row, int32_t device) {
   p.mask = t.mask ? ATTN_MASK_BOTTOM_RIGHT : ATTN_MASK_NONE;
   p.window_left = -1;
   p.window_right = t.mask ? 0 : -1;
+  p.kernels = is_asm(row) ? ATTN_KERNELS_ASM : ATTN_KERNELS_CK;
+  p.rounding = static_cast<int32_t>(t.rounding);
   if (t.group_mode) {
     p.total_q = 2 * p.seqlen_q;
     p.total_k = 2 * p.seqlen_k;
@@ -127,8 +131,10 @@ const Row* launched_row(const RecordedCall& call, int arch) {
   const LaunchTable& table = launch_table();
   for (uint32_t i = 0; i < table.row_count(); ++i) {
     const Row& row = table.row(i);
-    if (table.name(row) != call.symbol) continue;
+    if (table.symbol(row) != call.symbol) continue;
     const kernels::CodeObjectRow& object = *table.object(row, arch);
+    // Two schedules of AITER's have one symbol.
+    if (is_asm(row) && call.module_sha256 != runtime::hex(digest(object.sha256))) continue;
     EXPECT_EQ(call.module_sha256, runtime::hex(digest(object.sha256)));
     EXPECT_EQ(call.module_size, object.size);
     for (int d = 0; d < 3; ++d) {
@@ -177,6 +183,8 @@ void launch_backward(const Row& row, int32_t device, std::set<const Row*>* launc
 
 // Whether a problem of the C ABI can ask for the row: its traits but those are zero.
 bool can_be_asked_for(const Row& row) {
+  // The other schedule is for devices of other compute units.
+  if (is_asm(row)) return row.traits.schedule == kernels::Schedule::kMi300;
   if (row.traits.kind > kernels::Kind::kSumHeads) return false;  // directions of their own
   for (const kernels::TraitInfo& trait : kernels::kTraits) {
     const bool asked = trait.match != kernels::Match::kExact ||
@@ -203,15 +211,19 @@ TEST(BuildTest, EveryRowCanBeLaunchedOnEveryArch) {
     std::set<const Row*> launched;
     for (uint32_t i = 0; i < table.row_count(); ++i) {
       const Row& row = table.row(i);
+      if (is_asm(row) && !table.object(row, device)) continue;
       EXPECT_NE(table.object(row, device), nullptr) << table.name(row);
       if (!can_be_asked_for(row)) continue;
-      if (row.traits.kind == kernels::Kind::kFwd) launch_forward(row, device, &launched);
+      if (row.traits.kind == kernels::Kind::kFwd || is_asm(row)) {
+        launch_forward(row, device, &launched);
+      }
       if (row.traits.kind == kernels::Kind::kBwdDqDkDv) launch_backward(row, device, &launched);
     }
     for (uint32_t i = 0; i < table.row_count(); ++i) {
       const Row& row = table.row(i);
       // There for both types, whichever the variant set has.
       if (row.traits.kind == kernels::Kind::kSumHeads || !can_be_asked_for(row)) continue;
+      if (is_asm(row) && !table.object(row, device)) continue;
       // The masked row stands in for it: see passes/backward.
       if (row.traits.kind == kernels::Kind::kBwdDqDkDv && row.traits.group_mode &&
           !row.traits.mask) {
@@ -230,6 +242,11 @@ TEST(BuildTest, EveryKeyIsThatOfItsSpec) {
       const kernels::CodeObjectRow* object = table.object(table.row(i), static_cast<int>(arch));
       if (!object) continue;
       const runtime::CodeObjectRef ref = attention::code_object_ref(table, *object);
+      if (is_asm(table.row(i))) {  // it comes as an object
+        EXPECT_FALSE(ref.spec);
+        EXPECT_GT(runtime::embedded_size(ref.key), 0u) << table.name(table.row(i));
+        continue;
+      }
       ASSERT_TRUE(ref.spec) << table.name(table.row(i));
       const runtime::CodeObjectSpec spec = ref.spec();
       EXPECT_EQ(spec.key(), ref.key) << table.name(table.row(i));

@@ -68,7 +68,9 @@ enum class Kind {
   X(kReserved, uint32_t, reserved)        \
   X(kRandom, uint64_t, dropout_seed)      \
   X(kRandom, uint64_t, dropout_offset)    \
-  X(kArray, const uint64_t*, rng_state)
+  X(kArray, const uint64_t*, rng_state)   \
+  X(kOption, int32_t, kernels)            \
+  X(kOption, int32_t, rounding)
 
 #define ATTN_FWD_ARGS_FIELDS(X)            \
   X(kStructSize, uint32_t, struct_size)    \
@@ -178,7 +180,8 @@ using CodeObjectKey = char[72];
   X(kAnswer, const char*, kind)          \
   X(kAnswer, CodeObjectKey, key)         \
   X(kAnswer, uint64_t, code_object_size) \
-  X(kAnswer, uint64_t, embedded_size)
+  X(kAnswer, uint64_t, embedded_size)    \
+  X(kAnswer, const char*, provider)
 
 #define ATTN_NORM_PROBLEM_FIELDS(X)     \
   X(kStructSize, uint32_t, struct_size) \

@@ -36,6 +36,7 @@
   X(plan_fwd)                   \
   X(plan_kvcache_fwd)           \
   X(set_interrupt)              \
+  X(set_kernels)                \
   X(softmax_bwd)                \
   X(softmax_fwd)                \
   X(version)

@@ -19,6 +19,7 @@
 #include "aiter/attention/kernel_list.h"
 #include "aiter/attention/launch.h"
 #include "aiter/attention/passes/passes.h"
+#include "aiter/attention/preference.h"
 #include "aiter/attention/problem/error.h"
 #include "aiter/attention/problem/memory.h"
 #include "aiter/attn.h"
@@ -65,6 +66,7 @@ attn_status answer_with_text(const char** text, Body&& body) noexcept {
 template <typename Args>
 Problem checked(const Args* given, Pointers pointers) {
   Problem p = read(given, pointers);
+  if (p.device_type != ATTN_DEVICE_CPU) p.preference = preferred_kernels(p.kernels);
   p.most_parts = p.pass->most_parts(launch_table(), p);
   validate_memory(p, pointers);
   return p;
@@ -92,7 +94,7 @@ std::vector<Problem> problems_of(const attn_kvcache_fwd_args* given, Pointers po
 }
 
 // Of an arch, whose kernels compute with one format of fp8. Dispatch refuses an arch without.
-Request request_for(const Problem& p, std::string_view arch) {
+Request request_for(const Problem& p, std::string_view arch, uint32_t compute_units) {
   const kernels::ArchFacts* const facts = kernels::find_arch(arch);
   const bool ocp = facts && facts->fp8 == kernels::ArchFp8::kE4m3;
   const int32_t own = ocp ? ATTN_DTYPE_FP8_E4M3 : ATTN_DTYPE_FP8_E4M3_FNUZ;
@@ -101,7 +103,7 @@ Request request_for(const Problem& p, std::string_view arch) {
          "), but kernels for ", arch, " compute with ", own, " (fp8 e4m3", ocp ? "" : " fnuz",
          "): quantise to that");
   }
-  return make_request(p, arch);
+  return make_request(p, arch, compute_units);
 }
 
 // Dispatch's answer, complete. Throws kUnsupported where there is none.
@@ -116,12 +118,16 @@ Plan complete_plan(const Request& request) {
 void compute_on_gpu(const std::vector<Problem>& problems) {
   runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
   std::string arch;  // asked for where a kernel is
+  uint32_t compute_units = 0;
   std::vector<Plan> plans;
   for (const Problem& p : problems) {
     Plan& plan = plans.emplace_back();
     if (!p.pass->has_work(p)) continue;
-    if (arch.empty()) arch = driver.arch(p.device_id);
-    plan = complete_plan(request_for(p, arch));
+    if (arch.empty()) {
+      arch = driver.arch(p.device_id);
+      compute_units = driver.limits(p.device_id).multiprocessors;
+    }
+    plan = complete_plan(request_for(p, arch, compute_units));
     require_alignment(launch_table(), p, plan);
   }
   for (size_t i = 0; i < problems.size(); ++i) {
@@ -145,9 +151,20 @@ attn_status run(const Args* given) {
   });
 }
 
-// For planning: the arch that the caller names, or else the device's own.
-std::string arch_for(const Problem& problem, const char* arch) {
-  return arch ? runtime::utf8(arch) : runtime::driver_for(ATTN_DEVICE_ROCM).arch(problem.device_id);
+struct Target {
+  std::string arch;
+  uint32_t compute_units;
+};
+
+// For planning: the arch that the caller names, with the compute units of its largest product, or
+// else the device's own.
+Target target_for(const Problem& problem, const char* arch) {
+  if (arch) {
+    const kernels::ArchFacts* const facts = kernels::find_arch(arch);
+    return {runtime::utf8(arch), static_cast<uint32_t>(facts ? facts->compute_units : 0)};
+  }
+  runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
+  return {driver.arch(problem.device_id), driver.limits(problem.device_id).multiprocessors};
 }
 
 // The facts of the code object with a key: by the launch table, or by the key alone, as of
@@ -172,9 +189,10 @@ attn_status plan(const Args* given, const char* arch, uint32_t* kernels, uint32_
     std::vector<uint32_t> planned;
     for (const Problem& problem : problems_of(given, Pointers::kIgnored)) {
       if (problem.device_type == ATTN_DEVICE_CPU || !problem.pass->has_work(problem)) continue;
-      const std::string planned_arch = arch_for(problem, arch);
-      const auto arch_index = static_cast<uint32_t>(launch_table().find_arch(planned_arch));
-      for (const Step& step : complete_plan(request_for(problem, planned_arch))) {
+      const Target target = target_for(problem, arch);
+      const auto arch_index = static_cast<uint32_t>(launch_table().find_arch(target.arch));
+      const Request request = request_for(problem, target.arch, target.compute_units);
+      for (const Step& step : complete_plan(request)) {
         planned.push_back(kernel_list().index(launch_table().index(*step.row), arch_index));
       }
     }
@@ -201,8 +219,8 @@ attn_status explain_to(const Args* given, const char* arch, const char** text) {
         answer += problem.pass->idle;
         continue;
       }
-      const std::string planned_arch = arch_for(problem, arch);
-      const Request request = request_for(problem, planned_arch);
+      const Target target = target_for(problem, arch);
+      const Request request = request_for(problem, target.arch, target.compute_units);
       answer += explain(launch_table(), request, complete_plan(request));
     }
     return answer;
@@ -291,6 +309,7 @@ attn_status attn_kernel_info(uint32_t index, attn_kernel_info_t* info) {
     answer.name = table.name(row).data();
     answer.arch = table.arch(kernel.arch).data();
     answer.kind = name_of(row.traits.kind);
+    answer.provider = kernels::provider_of(row.traits.kind);
     key.copy(answer.key, sizeof(answer.key) - 1);
     answer.code_object_size = object.size;
     answer.embedded_size = runtime::embedded_size(digest(object.key));
@@ -328,6 +347,10 @@ attn_status attn_driver_info(int32_t device_type, const char** text) {
     return concat("CPU reference, ", std::max(1u, std::thread::hardware_concurrency()),
                   " thread(s)");
   });
+}
+
+attn_status attn_set_kernels(const char* kernels) {
+  return guarded([&] { set_kernels(kernels); });
 }
 
 void attn_set_interrupt(int (*poll)(void*), void* context) {

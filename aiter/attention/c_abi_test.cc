@@ -194,13 +194,13 @@ TEST(CAbiTest, NewerCallersAreServedWhileWhatIsUnknownIsZero) {
   fwd.appended = 0;
   shape.appended = kSet;
   expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH,
-                 "attn_problem.struct_size is 144, and byte 140 is set");
+                 "attn_problem.struct_size is 152, and byte 148 is set");
   Newer<attn_kernel_info_t> info = {{}, 0};
   info.known.struct_size = sizeof(info);
   EXPECT_EQ(attn_kernel_info(0, &info.known), ATTN_OK);
   EXPECT_EQ(info.known.struct_size, sizeof(info));
   info.appended = kSet;
-  expect_refused(attn_kernel_info(0, &info.known), ATTN_ERROR_ABI_MISMATCH, "byte 124 is set");
+  expect_refused(attn_kernel_info(0, &info.known), ATTN_ERROR_ABI_MISMATCH, "byte 132 is set");
 }
 
 TEST(CAbiTest, ReservedMustBeZero) {

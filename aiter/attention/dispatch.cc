@@ -126,9 +126,16 @@ const Row* pick(const LaunchTable& table, Kind kind, uint16_t head_size_qk, uint
   return best;
 }
 
+// AITER's assembly comes in two schedules. AITER knows these counts of compute units and 304, and
+// has no kernel for devices with others, such as an MI300A's 228: these get the MI300X's here.
+kernels::Schedule schedule_for(uint32_t compute_units) {
+  return compute_units == 80 || compute_units == 64 ? kernels::Schedule::kMi308
+                                                    : kernels::Schedule::kMi300;
+}
+
 }  // namespace
 
-Request make_request(const Problem& p, std::string_view arch) {
+Request make_request(const Problem& p, std::string_view arch, uint32_t compute_units) {
   Request request = {};
   request.pass = p.pass;
   request.traits.dtype =
@@ -141,6 +148,10 @@ Request make_request(const Problem& p, std::string_view arch) {
   request.traits.logits_soft_cap = p.logits_soft_cap > 0;
   request.traits.skip_min_seqlen_q = p.min_seqlen_q > 0;
   request.traits.paged_kv = in_pages(p);
+  request.traits.rounding = static_cast<kernels::Rounding>(p.rounding);
+  request.traits.schedule = schedule_for(compute_units);
+  request.preference = p.preference;
+  request.named_kernels = p.kernels;
   request.head_size_qk = p.head_size_qk;
   request.head_size_v = p.head_size_v;
   request.seqlen_q = p.seqlen_q;

@@ -45,11 +45,29 @@ struct Request {
   int32_t heads_q;
   int64_t query_rows;  // over all batch entries
   int32_t seqlen_new;  // appending: keys that a sequence gets
+  // Where the pass has kernels of several providers.
+  int32_t preference;       // attn_kernels
+  int32_t named_kernels;    // the same, in the call itself: it may be the default
+  const char* not_asm;      // why AITER's assembly does not serve it; NULL: it does
+  const char* asm_by_name;  // why only where it is asked for by name; NULL: always
   std::string_view arch;
 };
 
 // fp8 is one dtype of the table: the kernels for an arch compute with the arch's own format.
-Request make_request(const Problem& problem, std::string_view arch);
+// compute_units: the device's; 0: not known.
+Request make_request(const Problem& problem, std::string_view arch, uint32_t compute_units = 0);
+
+// Whether AITER's assembly is asked for by name, or by what it alone does.
+inline bool needs_asm(const Request& request) {
+  return request.preference == ATTN_KERNELS_ASM ||
+         request.traits.rounding != kernels::Rounding::kNearestEven;
+}
+
+// Whether kernels of AITER's assembly may serve the request, if the build has them.
+inline bool may_take_asm(const Request& request) {
+  if (request.preference == ATTN_KERNELS_CK || request.not_asm) return false;
+  return needs_asm(request) || !request.asm_by_name;
+}
 
 // Why an instance does not serve a request.
 struct Mismatch {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "aiter/attention/code_object.h"
+#include "aiter/attention/preference.h"
 #include "aiter/attention/problem/error.h"
 #include "aiter/attention/published.h"
 #include "kernels/archs/archs.h"
@@ -111,7 +112,8 @@ std::string explain_step(const LaunchTable& table, const Row& chosen, const Requ
   const Kind kind = chosen.traits.kind;
   const int arch = table.find_arch(request.arch);
   std::string text = concat(name_of(kind), ": ", table.name(chosen), "\n  code object ",
-                            runtime::hex(digest(table.object(chosen, arch)->key)), "\n");
+                            runtime::hex(digest(table.object(chosen, arch)->key)), "\n  provider ",
+                            kernels::provider_of(kind), "\n");
   struct Group {
     size_t count = 0;
     std::string_view example;
@@ -129,10 +131,46 @@ std::string explain_step(const LaunchTable& table, const Row& chosen, const Requ
   return text;
 }
 
+// Why AITER's assembly has no kernel for a request that it may take: the build lacks it.
+std::string asm_absence(const LaunchTable& table, const Request& request) {
+  bool any = false;
+  for (uint32_t i = 0; i < table.row_count() && !any; ++i) {
+    const Row& row = table.row(i);
+    any = row.traits.kind == Kind::kFwdAsm;
+    const int arch = table.find_arch(request.arch);
+    if (any && arch >= 0 && !table.object(row, arch)) {
+      return concat("it has no kernels for ", request.arch);
+    }
+  }
+  return any ? "it has no such kernel"
+             : "this build has none of it: build with --//kernels:providers=ck,asm";
+}
+
+// Why the kernels of AITER's assembly do not serve a request; "" where they do.
+std::string why_not_asm(const LaunchTable& table, const Request& request) {
+  if (request.not_asm) return concat("its kernels ", request.not_asm);
+  if (request.preference == ATTN_KERNELS_CK) return "kernels is ck";
+  if (!may_take_asm(request)) return concat("its kernels ", request.asm_by_name);
+  return asm_absence(table, request);
+}
+
+// The preference among providers, and why another than the chosen one was passed over.
+std::string explain_choice(const LaunchTable& table, const Request& request, const Plan& plan) {
+  std::string text = concat("  kernels ", describe_preference(request.named_kernels), "\n");
+  if (plan.main != Kind::kFwdAsm) {
+    return text + concat("  asm passed over: ", why_not_asm(table, request), "\n");
+  }
+  return text +
+         concat("  ck passed over: ",
+                needs_asm(request) ? "asm is asked for" : "asm is taken where AITER takes it",
+                "\n");
+}
+
 }  // namespace
 
 std::string explain(const LaunchTable& table, Request request, const Plan& plan) {
   std::string text = concat(request.pass->name, ": ", describe(request, plan), "\n");
+  if (request.pass->chooses_provider()) text += explain_choice(table, request, plan);
   request.traits.lse |= plan.spare_lse;
   const Row* previous = nullptr;
   for (const Step& step : plan) {
@@ -167,6 +205,14 @@ std::string explain_unserved(const LaunchTable& table, const Request& request, c
   if (table.find_arch(request.arch) < 0) {
     return text + concat(" It has code for ", built.empty() ? "no arch" : join(built), " only",
                          how_to_build(built, request.arch));
+  }
+
+  if (plan.main == Kind::kFwdAsm) {
+    return text + concat(" AITER's assembly, which ",
+                         request.preference == ATTN_KERNELS_ASM ? "kernels (asm)" : "rounding",
+                         " asks for, was passed over: ", why_not_asm(table, request),
+                         ". With kernels = fastest and rounding = 0 Composable Kernel's may serve "
+                         "the call");
   }
 
   std::set<std::string_view> dtypes, modes;

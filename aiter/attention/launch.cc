@@ -97,8 +97,9 @@ void Queue::launch(const Step& step, const LaunchArgs& args) {
   }
   if (made.grid[0] == 0 || made.grid[1] == 0 || made.grid[2] == 0) return;
   const kernels::CodeObjectRow& object = *table_.object(row, arch_);
+  const char* const symbol = table_.symbol(row).data();
   const runtime::Function function =
-      loader_.function(driver_, p_.device_id, code_object_ref(table_, object), name);
+      loader_.function(driver_, p_.device_id, code_object_ref(table_, object), symbol);
   const runtime::KernelLaunch launch = {{made.grid[0], made.grid[1], made.grid[2]},
                                         {object.block[0], object.block[1], object.block[2]},
                                         made.dynamic_lds,

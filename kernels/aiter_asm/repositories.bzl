@@ -12,6 +12,14 @@ _BUILD = """[filegroup(
     tags = ["manual"],
     visibility = ["//visibility:public"],
 ) for direction, folder in {directions}.items()]
+
+# Those that builds take (kernels/aiter_asm/launch.py): their names have a rounding.
+filegroup(
+    name = "shipped",
+    srcs = glob(["aiter_meta/hsa/gfx942/fmha_v3_fwd/**/*_rt*.co"]),
+    tags = ["manual"],
+    visibility = ["//visibility:public"],
+)
 """.format(directions = _DIRECTIONS)
 
 def aiter_asm_repositories():

@@ -18,7 +18,7 @@ from typing import Any
 import tomllib
 from elftools.elf.elffile import ELFFile
 
-from kernels.code_object.describe import MetadataError, read_metadata
+from kernels.code_object.metadata import MetadataError, read_metadata
 
 # Kind of an argument -> its format for struct, and the size and kind in metadata.
 _KINDS = {

@@ -8,20 +8,15 @@ fails the build.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgpack
 from absl import app, flags
-from elftools.common.exceptions import ELFError
-from elftools.construct import ConstructError
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import NoteSection
 
+from kernels.code_object.metadata import MetadataError, read_metadata
 from kernels.code_object.spec import Recipe
 
 _CODE_OBJECT = flags.DEFINE_string("code_object", None, "the file", required=True)
@@ -38,30 +33,6 @@ _KERNELS = flags.DEFINE_multi_string(
 _FLAG = flags.DEFINE_multi_string("flag", [], "flags of the compile that the recipe lacks")
 _PROVEN = flags.DEFINE_list("proven", None, "the key, and the object's sha256, that are known")
 _OUT = flags.DEFINE_string("out", None, ".json; .spec is beside it", required=True)
-
-_NT_AMDGPU_METADATA = 32
-
-
-class MetadataError(Exception):
-    """The bytes are no code object, or not the promised one."""
-
-
-def read_metadata(code_object: bytes) -> dict[str, Any]:
-    """The metadata of a code object, as LLVM's AMDGPU guide names its fields.
-
-    Raises MetadataError.
-    """
-    try:
-        elf = ELFFile(io.BytesIO(code_object))
-        if elf["e_machine"] != "EM_AMDGPU":
-            raise MetadataError(f"an ELF file for {elf['e_machine']}, not EM_AMDGPU")
-        for section in elf.iter_sections():
-            for note in section.iter_notes() if isinstance(section, NoteSection) else ():
-                if (note["n_name"], note["n_type"]) == ("AMDGPU", _NT_AMDGPU_METADATA):
-                    return msgpack.unpackb(note["n_descdata"])
-    except (ConstructError, ELFError, ValueError, msgpack.UnpackException) as error:
-        raise MetadataError(f"not a code object: {error}") from error
-    raise MetadataError("no AMDGPU metadata note")
 
 
 def kernel_record(code_object: bytes, symbol: str, arch: str, block_size: int) -> dict[str, Any]:

@@ -5,6 +5,8 @@ A spec names everything that can change the object's bytes, and nothing else. It
 JSON with sorted keys, no spaces, and ASCII alone: the very bytes of a .spec file. The key is their
 sha256, so whoever has a spec has its key without reading it.
 
+An object that comes as one, not compiled here, has another spec: its own digest.
+
 A recipe is the part that the specs of many code objects share: all but the source and the arch.
 """
 
@@ -108,3 +110,38 @@ class CodeObjectSpec:
         if canonical != data:
             raise ValueError("a spec that is not in its canonical form has no key")
         return spec
+
+
+@dataclasses.dataclass(frozen=True)
+class ForeignSpec:
+    """The spec of an object that comes as one.
+
+    arch    gfx942
+    object  sha256 of its bytes: 64 hex digits
+    """
+
+    arch: str
+    object: str
+
+    def canonical(self) -> bytes:
+        """The serialised spec. Its sha256 is the key."""
+        return _canonical({"format": FORMAT, **dataclasses.asdict(self)})
+
+    def key(self) -> str:
+        """64 hex digits."""
+        return hashlib.sha256(self.canonical()).hexdigest()
+
+
+def parse(data: bytes) -> CodeObjectSpec | ForeignSpec:
+    """The spec of canonical bytes, of either form. Raises ValueError for any others."""
+    try:
+        document = json.loads(data)
+        foreign = document.keys() == {"arch", "format", "object"}
+    except (AttributeError, RecursionError) as error:
+        raise ValueError(f"not a code object's spec: {error}") from error
+    if not foreign:
+        return CodeObjectSpec.parse(data)
+    spec = ForeignSpec(document["arch"], document["object"])
+    if spec.canonical() != data:
+        raise ValueError("a spec that is not in its canonical form has no key")
+    return spec

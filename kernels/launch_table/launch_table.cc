@@ -77,14 +77,15 @@ bool LaunchTable::valid(const void* blob, uint64_t size) {
   if (reinterpret_cast<uintptr_t>(blob) % 8 != 0 || size < sizeof(TableHeader)) return false;
   const LaunchTable table(blob, nullptr, 0);
   const TableHeader& h = table.header();
-  if (std::memcmp(h.magic, "ATTNTBL2", sizeof(h.magic)) != 0 || h.total_size != size ||
+  if (std::memcmp(h.magic, "ATTNTBL3", sizeof(h.magic)) != 0 || h.total_size != size ||
       !sections_fit(h, size) || !are_strings({table.at<char>(h.strings), h.string_size}) ||
       h.variant_set >= h.string_size || !is_sorted(table.at<Bucket>(h.buckets), h.bucket_count)) {
     return false;
   }
   for (uint32_t i = 0; i < h.row_count; ++i) {
     const Row& row = table.row(i);
-    if (row.name >= h.string_size || table.name(row).empty() || !traits_are_known(row.traits)) {
+    if (row.name >= h.string_size || table.name(row).empty() || row.symbol >= h.string_size ||
+        table.symbol(row).empty() || !traits_are_known(row.traits)) {
       return false;
     }
   }

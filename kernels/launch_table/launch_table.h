@@ -106,7 +106,8 @@ struct Arch {
 // One instance. Kinds are together, and within a kind rows come in the order in which upstream's
 // dispatcher tries them.
 struct Row {
-  uint32_t name;                 // offset into the strings; also the kernel's symbol
+  uint32_t name;                 // offset into the strings
+  uint32_t symbol;               // the kernel's, alike; in most rows the name
   uint32_t launch;               // index of its launch function
   uint32_t kernarg_size;         // bytes, as the compiler laid it out; 0: no bytes were built
   uint16_t head_size_alignment;  // padded head sizes must be a multiple of this; 1: any
@@ -143,7 +144,7 @@ struct Slot {
 };
 
 struct TableHeader {
-  char magic[8];  // "ATTNTBL2"
+  char magic[8];  // "ATTNTBL3"
   uint32_t row_count, arch_count, bucket_count, slot_count, slot_row_count, recipe_count;
   uint32_t string_size;
   // Offsets. A recipe is an offset into the strings, uint32_t.
@@ -183,6 +184,7 @@ class LaunchTable {
     return static_cast<uint32_t>(&row - at<Row>(header().rows));
   }
   std::string_view name(const Row& row) const { return string(row.name); }
+  std::string_view symbol(const Row& row) const { return string(row.symbol); }
   // NULL: the row's is not among the launches.
   MakeLaunch launch(const Row& row) const {
     return row.launch < launch_count_ ? launches_[row.launch] : nullptr;

@@ -1,10 +1,11 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The launch table as one blob: the writer for launch_table.h.
 
-A row, as a mapping: "name", "kind", "traits", "tile" (by dimension), "head_size_alignment",
-"block" ({"waves": number} or {"work_items": number}) and "launch", the C++ function that makes its
-kernel arguments. A code object's record: "key"; "spec", a CodeObjectSpec, where it is known how it
-is made; and where its bytes were built "sha256", "size" and "kernel" (describe.py).
+A row, as a mapping: "name", which is also the kernel's symbol unless there is a "symbol", "kind",
+"traits", "tile" (by dimension), "head_size_alignment", "block" ({"waves": number} or
+{"work_items": number}) and "launch", the C++ function that makes its kernel arguments. A code
+object's record: "key"; "spec", a CodeObjectSpec or ForeignSpec, where there is one; and where its
+bytes were built "sha256", "size" and "kernel" (describe.py).
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernels.archs.archs import block_size
+from kernels.code_object.spec import CodeObjectSpec
 from kernels.launch_table.traits import TABLE, padded
 
-MAGIC = b"ATTNTBL2"
+MAGIC = b"ATTNTBL3"
 _HEADER = struct.Struct("<8s7I8I3I")
 _ARCH = struct.Struct("<16s")
-_ROW = struct.Struct(padded(f"<IIIH4H{struct.calcsize(TABLE.packed_format())}s", 4))
+_ROW = struct.Struct(padded(f"<IIIIH4H{struct.calcsize(TABLE.packed_format())}s", 4))
 _OBJECT = struct.Struct("<32s32sQ4H32sII")
 _BUCKET = struct.Struct("<BBHHH")
 _SLOT = struct.Struct("<QII")
@@ -136,9 +138,11 @@ def launch_table(
     packed_rows, packed_objects = [], []
     for row in rows:
         name, tile = row["name"], row["tile"]
+        name_at = strings.add(name)
         packed_rows.append(
             _ROW.pack(
-                strings.add(name),
+                name_at,
+                strings.add(row["symbol"]) if "symbol" in row else name_at,
                 launches.setdefault(row["launch"], len(launches)),
                 _kernarg_size(name, list(archs), code_objects),
                 row["head_size_alignment"],
@@ -151,14 +155,17 @@ def launch_table(
             spec = record.get("spec")
             if spec and (spec.arch, spec.key()) != (arch, record["key"]):
                 raise TableError(f"{name} for {arch}: its key is not that of its spec")
+            made_here = spec if isinstance(spec, CodeObjectSpec) else None
             packed_objects.append(
                 _OBJECT.pack(
                     bytes.fromhex(record["key"]),
                     bytes.fromhex(record.get("sha256", "")),
                     record.get("size", 0),
                     *(block_size(row["block"], wave_size), 1, 1, 0),
-                    bytes.fromhex(spec.source if spec else ""),
-                    recipes.setdefault(spec.recipe().serialised(), 1 + len(recipes)) if spec else 0,
+                    bytes.fromhex(made_here.source if made_here else ""),
+                    recipes.setdefault(made_here.recipe().serialised(), 1 + len(recipes))
+                    if made_here
+                    else 0,
                     0,
                 )
             )

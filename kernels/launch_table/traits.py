@@ -16,7 +16,8 @@ import tomllib
 
 TraitValue = str | int | bool
 
-_KIND_BITS, _ENUM_BITS, _SIZE_BITS = 8, 4, 16  # of an exact key
+_KIND_BITS, _SIZE_BITS = 8, 16  # of an exact key
+_ENUM_BITS = 4  # of an exact key, at most
 
 
 def padded(fields: str, alignment: int) -> str:
@@ -60,7 +61,9 @@ class Table:
 
     enums: Mapping[str, Mapping[str, int]]
     directions: Mapping[str, Mapping[str, Any]]
+    providers: Mapping[str, str]  # name -> doc
     kinds: Mapping[str, str]  # name -> doc, by number
+    provider_of: Mapping[str, str]  # kind -> provider
     traits: Mapping[str, Trait]
 
     def kind_number(self, kind: str) -> int:
@@ -108,6 +111,12 @@ class Table:
             at += size
         return out
 
+    def _bits(self, trait: Trait) -> int:
+        """Of a trait in an exact key."""
+        if trait.is_size:
+            return _SIZE_BITS
+        return 1 if trait.is_flag else max(self.enums[trait.type].values()).bit_length()
+
     def exact_key_layout(self) -> list[tuple[Trait | None, int]]:
         """(trait, first bit) of exact_key, the kind (None) first. Raises ValueError."""
         layout: list[tuple[Trait | None, int]] = [(None, 0)]
@@ -115,7 +124,7 @@ class Table:
         for trait in self.traits.values():
             if trait.in_exact_key:
                 layout.append((trait, bit))
-                bit += _SIZE_BITS if trait.is_size else 1 if trait.is_flag else _ENUM_BITS
+                bit += self._bits(trait)
         if bit > 64:
             raise ValueError(f"the exact traits take {bit} bits, and a key has 64")
         return layout
@@ -149,10 +158,20 @@ def parse(text: str) -> Table:
             raise ValueError(f"{name}: unknown kinds {sorted(unknown)}")
         entry.setdefault("field", name)
         traits[name] = Trait(**{**entry, "values": tuple(entry.get("values", (False, True)))})
+    for entry in document["kinds"]:
+        if entry["provider"] not in document["providers"]:
+            raise ValueError(f"{entry['name']}: unknown provider {entry['provider']!r}")
     for name, direction in document["directions"].items():
         if unknown := set(direction["kinds"]) - kinds.keys():
             raise ValueError(f"{name}: unknown kinds {sorted(unknown)}")
-    return Table(document["enums"], document["directions"], kinds, traits)
+    return Table(
+        enums=document["enums"],
+        directions=document["directions"],
+        providers={name: entry["doc"] for name, entry in document["providers"].items()},
+        kinds=kinds,
+        provider_of={entry["name"]: entry["provider"] for entry in document["kinds"]},
+        traits=traits,
+    )
 
 
 TABLE = parse(Path(__file__).with_name("traits.toml").read_text("utf-8"))

@@ -13,7 +13,7 @@ from absl import app, flags
 
 from kernels.archs.archs import Arch, ComputeUnit, read_archs
 from kernels.archs.occupancy import waves_per_simd
-from kernels.code_object.spec import CodeObjectSpec
+from kernels.code_object import spec as specs
 from kernels.launch_table.table import (
     CodeObjects,
     LaunchTable,
@@ -22,6 +22,7 @@ from kernels.launch_table.table import (
     check_complete,
     launch_table,
 )
+from kernels.launch_table.traits import TABLE
 
 MANIFEST_FORMAT = 3
 
@@ -90,7 +91,9 @@ def manifest(
             if (row["name"], arch) in code_objects
         }
         fields = {field: value for field, value in row.items() if field != "launch"}
-        shown.append({**fields, "symbol": row["name"], "code_objects": per_arch})
+        provider = TABLE.provider_of[row["kind"]]
+        symbol = row.get("symbol", row["name"])
+        shown.append({**fields, "provider": provider, "symbol": symbol, "code_objects": per_arch})
     return {
         "format": MANIFEST_FORMAT,
         "variant_set": variant_set,
@@ -108,7 +111,7 @@ def _shown(code_object: Mapping[str, Any], unit: ComputeUnit) -> dict[str, Any]:
 def _records(paths: Sequence[Path]) -> dict[tuple[str, str], Mapping[str, Any]]:
     records = []
     for path in paths:
-        spec = CodeObjectSpec.parse(path.with_suffix(".spec").read_bytes())
+        spec = specs.parse(path.with_suffix(".spec").read_bytes())
         records.append({**json.loads(path.read_text("ascii")), "spec": spec})
     return {(record["instance"], record["arch"]): record for record in records}
 

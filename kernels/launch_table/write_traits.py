@@ -81,6 +81,7 @@ def header() -> str:
         for trait in TABLE.traits.values()
         if not trait.is_size
     )
+    providers = ", ".join(f'"{TABLE.provider_of[kind]}"' for kind in TABLE.kinds)
     sizes = "".join(
         f"inline constexpr uint32_t kPacked{name}Size = {size};\n"
         for name, size in table.RECORD_SIZES.items()
@@ -98,7 +99,11 @@ namespace AITER_ATTN_NAMESPACE::kernels {{
 
 {_enum("Kind", kinds, dict(TABLE.kinds))}{
         "".join(_enum(name, dict(values), {}) for name, values in TABLE.enums.items())
-    }// What an instance was compiled for. A trait that its kind does not have is 0.
+    }// By kind: who brings its kernels.
+inline constexpr const char* kProviders[] = {{{providers}}};
+constexpr const char* provider_of(Kind kind) {{ return kProviders[static_cast<int>(kind)]; }}
+
+// What an instance was compiled for. A trait that its kind does not have is 0.
 struct Traits {{
   Kind kind;
 {fields}}};

@@ -5,18 +5,25 @@ load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("//kernels/private:comma_list.bzl", "parse_comma_list")
 
 ArchsInfo = provider(doc = "The chosen archs.", fields = {"archs": "sorted list of str"})
+ProvidersInfo = provider(
+    doc = "The chosen providers of kernels.",
+    fields = {"providers": "sorted list of str"},
+)
 VariantSetInfo = provider(doc = "The chosen variant set.", fields = {"name": "str"})
 
-def _archs_flag_impl(ctx):
-    archs, message = parse_comma_list(
+def _chosen(ctx, known, what):
+    names, message = parse_comma_list(
         ctx.build_setting_value,
-        ctx.attr.known,
+        known,
         "--" + str(ctx.label).removeprefix("@@").removeprefix("@"),
-        "arch",
+        what,
     )
     if message:
         fail(message)
-    return [ArchsInfo(archs = archs)]
+    return names
+
+def _archs_flag_impl(ctx):
+    return [ArchsInfo(archs = _chosen(ctx, ctx.attr.known, "arch"))]
 
 archs_flag = rule(
     implementation = _archs_flag_impl,
@@ -35,6 +42,29 @@ arch_choice = rule(
     attrs = {
         "arch": attr.string(mandatory = True),
         "archs": attr.label(mandatory = True, providers = [ArchsInfo]),
+    },
+)
+
+def _providers_flag_impl(ctx):
+    return [ProvidersInfo(providers = _chosen(ctx, ctx.attr.known.keys(), "provider"))]
+
+providers_flag = rule(
+    implementation = _providers_flag_impl,
+    build_setting = config.string(flag = True),
+    doc = "A comma-separated list of providers of kernels: ck or ck,asm.",
+    attrs = {"known": attr.string_dict(mandatory = True, doc = "provider -> who it is")},
+)
+
+def _provider_choice_impl(ctx):
+    chosen = ctx.attr.provider in ctx.attr.providers[ProvidersInfo].providers
+    return [config_common.FeatureFlagInfo(value = "selected" if chosen else "left_out")]
+
+provider_choice = rule(
+    implementation = _provider_choice_impl,
+    doc = "\"selected\" where provider is among the chosen ones, else \"left_out\".",
+    attrs = {
+        "provider": attr.string(mandatory = True),
+        "providers": attr.label(mandatory = True, providers = [ProvidersInfo]),
     },
 )
 

@@ -50,3 +50,27 @@ shortcuts_test = analysistest.make(
     config_settings = {str(Label("//kernels/ck_fmha:shortcuts")): "some"},
     expect_failure = True,
 )
+
+def _providers_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    asserts.expect_failure(env, "//kernels:providers=ck,isa: unknown provider \"isa\"; known: " +
+                                "asm, ck. Write ")
+    return analysistest.end(env)
+
+providers_test = analysistest.make(
+    _providers_test_impl,
+    config_settings = {str(Label("//kernels:providers")): "ck,isa"},
+    expect_failure = True,
+)
+
+def _no_objects_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    asserts.expect_failure(env, "has kernels for gfx942 alone, but --//kernels:archs=gfx950: " +
+                                "leave asm out, or add gfx942")
+    return analysistest.end(env)
+
+no_objects_test = analysistest.make(
+    _no_objects_test_impl,
+    config_settings = {str(Label("//kernels:archs")): "gfx950"},
+    expect_failure = True,
+)

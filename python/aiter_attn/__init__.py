@@ -59,7 +59,13 @@ from aiter_attn._functions.packed import (
     flash_attn_varlen_kvpacked_func,
     flash_attn_varlen_qkvpacked_func,
 )
-from aiter_attn._functions.selection import Explanation, explain, explain_kvcache, kernels
+from aiter_attn._functions.selection import (
+    Explanation,
+    configure,
+    explain,
+    explain_kvcache,
+    kernels,
+)
 
 __all__ = [
     "AttnError",
@@ -70,6 +76,7 @@ __all__ = [
     "RoomError",
     "UnsupportedError",
     "__version__",
+    "configure",
     "explain",
     "explain_kvcache",
     "flash_attn_func",

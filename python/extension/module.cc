@@ -167,6 +167,10 @@ py::bytes CodeObject(const std::string& key) {
   return py::bytes(static_cast<const char*>(data), size);
 }
 
+void SetKernels(const std::optional<std::string>& kernels) {
+  CheckUnlocked([&] { return attn_set_kernels(kernels ? kernels->c_str() : nullptr); });
+}
+
 std::string DriverInfo(int32_t device_type) {
   const char* text = "";
   CheckUnlocked([&] { return attn_driver_info(device_type, &text); });
@@ -300,6 +304,7 @@ PYBIND11_MODULE_EXEC(_C, module) {
   module.def("kernel_info", &KernelInfo, "index"_a);
   module.def("code_object", &CodeObject, "key"_a);
   module.def("driver_info", &DriverInfo, "device_type"_a);
+  module.def("set_kernels", &SetKernels, "kernels"_a);
 }
 
 namespace {

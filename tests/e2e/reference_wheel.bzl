@@ -1,17 +1,23 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The wheel of a given variant set and ABI, under any flags of the build."""
+"""The wheel of a given variant set, ABI and providers, under any flags of the build."""
 
 _VARIANTS = "//kernels:variants"
+_PROVIDERS = "//kernels:providers"
 _ABI = "//toolchains/python:abi"
 
-def _settings_transition_impl(_settings, attr):
-    return {_ABI: attr.abi, _VARIANTS: attr.variants}
+def _settings_transition_impl(settings, attr):
+    return {
+        _ABI: attr.abi,
+        _PROVIDERS: attr.providers or settings[_PROVIDERS],
+        _VARIANTS: attr.variants,
+    }
 
 _settings_transition = transition(
     implementation = _settings_transition_impl,
-    inputs = [],
+    inputs = [_PROVIDERS],
     outputs = [
         _ABI,
+        _PROVIDERS,
         _VARIANTS,
     ],
 )
@@ -25,6 +31,7 @@ reference_wheel = rule(
     doc = "A wheel to compare others with. Its objects lie in another folder of bazel-out.",
     attrs = {
         "abi": attr.string(mandatory = True, doc = "a value of the build setting"),
+        "providers": attr.string(doc = "a value of the build setting; empty: it stays"),
         "variants": attr.string(mandatory = True, doc = "a value of the build setting"),
         "wheel": attr.label(cfg = _settings_transition, mandatory = True),
         "_allowlist_function_transition": attr.label(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from cyclonedx.contrib.license.factories import LicenseFactory
 from cyclonedx.model import HashAlgorithm, HashType
@@ -36,8 +36,8 @@ def purl(material: Material) -> PackageURL:
     return PackageURL(kind, namespace, name, material.version)
 
 
-def _component(material: Material, contents: Contents) -> Component:
-    scope = ComponentScope.REQUIRED if contents.is_in_wheel(material) else ComponentScope.EXCLUDED
+def _component(material: Material, contents: Contents, is_in_wheel: bool) -> Component:
+    scope = ComponentScope.REQUIRED if is_in_wheel else ComponentScope.EXCLUDED
     return Component(
         name=material.name,
         type=ComponentType.LIBRARY,
@@ -56,11 +56,13 @@ def write(
     materials: Iterable[Material],
     contents: Contents,
     time: datetime.datetime | None = None,
+    added: Container[str] = (),
 ) -> str:
     """The SBOM of this project's distribution at `version`, as JSON.
 
     Parts of the wheel have the scope "required"; tools have "excluded". `time` is that of what
-    was built, not of the building; without it the document has none.
+    was built, not of the building; without it the document has none. `added` are names of materials
+    that are parts of this wheel though not of each.
     """
     product = Component(
         name="aiter-attn",
@@ -70,7 +72,10 @@ def write(
         licenses=[LicenseFactory().make_from_string("Apache-2.0")],
         purl=PackageURL("pypi", None, "aiter-attn", version),
     )
-    components = [_component(material, contents) for material in sorted(set(materials))]
+    components = [
+        _component(material, contents, contents.is_in_wheel(material) or material.name in added)
+        for material in sorted(set(materials))
+    ]
     bom = Bom(
         components=components,
         metadata=BomMetaData(component=product, timestamp=time or _EPOCH),

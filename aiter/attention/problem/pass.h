@@ -49,6 +49,8 @@ class Pass {
   // Throws kInvalidArgument where kernels do not reach all of a workspace that is not empty.
   virtual void validate_workspace(const Problem&) const {}
 
+  // Whether several providers have kernels for it: then the problem's kernels and rounding matter.
+  virtual bool chooses_provider() const { return false; }
   // Adds its own to a request.
   virtual void ask(const Problem&, Request*) const {}
   // Where the plan is not complete, the kinds without a row are what the largest bucket lacks.

@@ -39,6 +39,7 @@ struct Problem : attn_problem {
   int32_t bias_grad;
   int32_t dbias_sums;  // attn_dbias_sum
   int32_t deterministic;
+  int32_t preference;  // on the GPU: of attn_kernels, what `kernels` means; no default
   // forward on the GPU without an lse: a kernel may leave one in the workspace.
   bool spare_lse;
   // On the GPU, results that the workspace keeps apart until they are put together: sums of dq, 1

@@ -94,6 +94,25 @@ bool may_lack_cu_seqlens_k(const Problem& p) {
   return in_pages(p) && (p.cache.seqlens_k || p.cache.page_indptr);
 }
 
+void validate_kernels(const Problem& p) {
+  require_one_of("kernels", p.kernels,
+                 {{ATTN_KERNELS_DEFAULT, "default"},
+                  {ATTN_KERNELS_FASTEST, "fastest"},
+                  {ATTN_KERNELS_CK, "ck"},
+                  {ATTN_KERNELS_ASM, "asm"}});
+  require_one_of("rounding", p.rounding,
+                 {{ATTN_ROUNDING_NEAREST_EVEN, "nearest, ties to even"},
+                  {ATTN_ROUNDING_NEAREST_AWAY, "nearest, ties away from zero"},
+                  {ATTN_ROUNDING_TOWARD_ZERO, "toward zero"}});
+  if (p.rounding != ATTN_ROUNDING_NEAREST_EVEN && !p.pass->chooses_provider()) {
+    refuse("rounding", p.rounding, "belongs to attn_fwd: leave it 0");
+  }
+  if (p.rounding != ATTN_ROUNDING_NEAREST_EVEN && p.kernels == ATTN_KERNELS_CK) {
+    refuse("rounding", p.rounding,
+           "is AITER's alone, but kernels asks for Composable Kernel's: leave one of them 0");
+  }
+}
+
 void validate_lengths(Problem* problem, Pointers pointers) {
   const Problem& p = *problem;
   require_at_least("seqlen_q", p.seqlen_q, 0);
@@ -180,6 +199,7 @@ void validate_problem(Problem* problem, Pointers pointers) {
   }
   validate_mask(p);
   validate_scores(p);
+  validate_kernels(p);
   validate_lengths(problem, pointers);
 }
 

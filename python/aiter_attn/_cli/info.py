@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import collections
 import fnmatch
 import json
 import platform
@@ -20,6 +21,7 @@ from aiter_attn._cli import kernels as built_in
 __all__ = ["facts", "gpu_verdict", "info", "info_lines"]
 
 _WIDTH = 100
+_PROVIDERS = {"ck": "Composable Kernel", "asm": "AITER's assembly", "own": "this project"}
 
 
 def drivers() -> list[dict[str, Any]]:
@@ -127,6 +129,8 @@ def info_lines(pattern: str | None = None) -> Iterator[str]:
         f"kernels    {len(kernels)} code objects, {_size(embedded)} embedded, "
         f"{_size(unpacked)} unpacked"
     )
+    for provider, count in sorted(collections.Counter(k["provider"] for k in kernels).items()):
+        yield f"           {count} of {provider}: {_PROVIDERS.get(provider, 'another')}"
     norms = [(arch, norm) for norm in told["norms"] for arch in norm["code_objects"]]
     archs = ", ".join(sorted({arch for arch, _ in norms}))
     yield f"norms      {len(norms)} code objects built in{archs and f': {archs}'}"

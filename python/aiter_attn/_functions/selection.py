@@ -14,7 +14,7 @@ from aiter_attn._core.adapters.generic import SAME_STREAM
 from aiter_attn._core.options import options
 from aiter_attn._core.refusals import ARGUMENTS, asked
 
-__all__ = ["Explanation", "explain", "explain_kvcache", "kernels"]
+__all__ = ["Explanation", "configure", "explain", "explain_kvcache", "kernels"]
 
 _ArrayOrShape: TypeAlias = "Array | tuple[int, ...] | list[int]"
 _SHAPE = (tuple, list)
@@ -32,9 +32,28 @@ class Explanation(NamedTuple):
 
 
 def kernels() -> list[_C.Kernel]:
-    """All kernels of this build: name (upstream's, and the kernel's symbol), arch, key (of the code
-    object), kind (fwd, bwd_dot_do_o, ...), code_object_size and embedded_size (bytes)."""
+    """All kernels of this build: name (upstream's), arch, key (of the code object), kind (fwd,
+    bwd_dot_do_o, ...), provider (ck: Composable Kernel, asm: AITER's assembly, own: this project),
+    code_object_size and embedded_size (bytes)."""
     return [_C.kernel_info(index) for index in range(_C.kernel_count())]
+
+
+def configure(*, kernels: str | None) -> None:
+    """Sets the process's preference among providers of kernels, for calls on GPU arrays to come.
+
+    Args:
+        kernels: "fastest": AITER's assembly where AITER takes it, else Composable Kernel's; "ck":
+            Composable Kernel's; "asm": AITER's, and forward calls that it does not serve are
+            refused. None, which is how a process starts: what the environment variable
+            AITER_ATTN_KERNELS says, without it "fastest". Passes that one provider alone has
+            kernels for take these.
+
+    Raises:
+        TypeError, ValueError: of another value; the message has those that there are.
+    """
+    if kernels is not None and not isinstance(kernels, str):
+        raise TypeError(f"kernels: {reading.shown(kernels)}; allowed: fastest, ck, asm, or None")
+    _C.set_kernels(kernels)
 
 
 def explain(

@@ -107,7 +107,9 @@ def test_explained_from_shapes_or_arrays(backward: bool) -> None:
     for kernel in shapes.kernels:
         assert kernel in aiter_attn.kernels()
         assert kernel["arch"] == ARCH
-        assert f"{kernel['kind']}: {kernel['name']}\n  code object {kernel['key']}\n" in shapes.text
+        assert kernel["provider"] in ("ck", "own")
+        named = f"{kernel['kind']}: {kernel['name']}\n  code object {kernel['key']}\n"
+        assert f"{named}  provider {kernel['provider']}\n" in shapes.text
 
 
 def test_host_arrays_are_served_by_the_reference() -> None:

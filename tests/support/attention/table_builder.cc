@@ -70,7 +70,7 @@ uint32_t TableBuilder::add_recipe(const std::string& text) {
 
 void TableBuilder::add(const std::string& name, Row row, kernels::MakeLaunch launch,
                        const std::vector<kernels::CodeObjectRow>& objects) {
-  row.name = keep(name);
+  row.name = row.symbol = keep(name);
   row.launch = static_cast<uint32_t>(launches_.size());
   rows_.push_back(row);
   launches_.push_back(launch);
@@ -95,7 +95,7 @@ kernels::LaunchTable TableBuilder::build(const std::string& variant_set) {
   for (size_t i = 0; i < archs.size(); ++i) archs_[i].copy(archs[i].name, sizeof(archs[i].name));
 
   kernels::TableHeader header = {};
-  std::memcpy(header.magic, "ATTNTBL2", sizeof(header.magic));
+  std::memcpy(header.magic, "ATTNTBL3", sizeof(header.magic));
   header.row_count = static_cast<uint32_t>(rows_.size());
   header.arch_count = static_cast<uint32_t>(archs.size());
   header.bucket_count = static_cast<uint32_t>(buckets.size());

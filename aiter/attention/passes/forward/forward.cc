@@ -8,6 +8,7 @@
 
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/launch.h"
+#include "aiter/attention/passes/forward/asm.h"
 #include "aiter/attention/problem/checks.h"
 #include "aiter/attention/problem/validate.h"
 #include "aiter/attention/problem/workspace.h"
@@ -21,6 +22,7 @@ using kernels::Kind;
 using kernels::LaunchTable;
 
 constexpr KernelSequence kKernels = {Kind::kFwd, {Kind::kFwd}, 1};
+constexpr KernelSequence kAsmKernels = {Kind::kFwdAsm, {Kind::kFwdAsm}, 1};
 
 // The scales of fp8, and v's layout.
 void validate_fp8(const Problem& p) {
@@ -84,9 +86,29 @@ class Forward final : public Pass {
     return layout.add({p.most_parts, query_rows(p), p.heads_q, int64_t{sizeof(float)}}).size;
   }
 
-  void ask(const Problem& p, Request* request) const override { request->spare_lse = p.spare_lse; }
+  bool chooses_provider() const override { return true; }
+
+  void ask(const Problem& p, Request* request) const override {
+    request->spare_lse = p.spare_lse;
+    request->not_asm = why_not_asm(p);
+    if (!request->not_asm) request->asm_by_name = why_asm_by_name(p);
+  }
 
   Plan plan(const LaunchTable& table, const Request& request) const override {
+    const bool by_name = needs_asm(request);
+    if (may_take_asm(request)) {
+      const Plan plan = plan_kernels(table, kAsmKernels, request);
+      if (plan.is_complete() || by_name) return plan;
+    } else if (by_name) {
+      Plan none;
+      none.main = Kind::kFwdAsm;
+      none.add(Kind::kFwdAsm, nullptr);
+      return none;
+    }
+    return plan_ck(table, request);
+  }
+
+  Plan plan_ck(const LaunchTable& table, const Request& request) const {
     const Plan plan = plan_kernels(table, kKernels, request);
     if (plan.is_complete() || !request.spare_lse) return plan;
     Request with_lse = request;
@@ -100,7 +122,11 @@ class Forward final : public Pass {
 
   int64_t most_parts(const LaunchTable& table, const Problem& p) const override {
     if (!p.spare_lse || !has_work(p)) return 0;
-    return attention::most_parts(table, make_request(p, {}));
+    // Where assembly serves a call it needs no workspace: it takes any lse, or none.
+    Request request = make_request(p, {});
+    request.preference = ATTN_KERNELS_CK;
+    request.traits.rounding = {};
+    return attention::most_parts(table, request);
   }
 
   void launch(const Problem& p, const Plan& plan, Queue* queue) const override {

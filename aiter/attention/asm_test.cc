@@ -1,0 +1,485 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// The choice between Composable Kernel's and AITER's forward kernels, on a launch table that has
+// both: a table of calls, AITER's own rules over random calls, the preference and its words.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "aiter/attention/dispatch.h"
+#include "aiter/attention/passes/passes.h"
+#include "aiter/attention/preference.h"
+#include "aiter/attn.h"
+#include "kernels/code_object/embedded_pack.h"
+#include "kernels/launch_table/launch_table.h"
+#include "tests/support/attention/problems.h"
+#include "tests/support/attention/table_builder.h"
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+using kernels::Bias;
+using kernels::Dtype;
+using kernels::Kind;
+using kernels::LaunchTable;
+using kernels::Rounding;
+using kernels::Row;
+using kernels::Schedule;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::make_problem;
+using ::testing::Not;
+using testing::Shape;
+using testing::TableBuilder;
+
+constexpr const char* kRoundings[] = {"rtne", "rtna", "rtz"};
+constexpr const char* kSchedules[] = {"mi300", "mi308"};
+
+void make_nothing(const kernels::LaunchArgs&, kernels::Launch*) {}
+
+std::vector<kernels::CodeObjectRow> objects(uint8_t number, bool on_both) {
+  std::vector<kernels::CodeObjectRow> rows(2);
+  for (size_t arch = 0; arch < (on_both ? 2 : 1); ++arch) {
+    std::fill(std::begin(rows[arch].key), std::end(rows[arch].key), number);
+    rows[arch].key[0] = static_cast<uint8_t>(arch);
+  }
+  return rows;
+}
+
+// As write_launch.py names them.
+std::string asm_name(bool mask, int rounding, bool group, int schedule) {
+  return std::string("fmha_fwd_hd128_bf16") + (mask ? "_causal" : "") + "_" + kRoundings[rounding] +
+         (group ? "_group" : "") + "_" + kSchedules[schedule];
+}
+
+// Of Composable Kernel one kernel for each dtype, mode, mask and feature, for any size up to 256.
+LaunchTable make_table(TableBuilder* builder) {
+  uint8_t number = 1;
+  const auto add_ck = [&](const char* feature, Dtype dtype, bool group, bool mask, Bias bias,
+                          bool dropout, bool cap, bool skip) {
+    for (const bool lse : {true, false}) {
+      Row row = {};
+      row.head_size_alignment = 1;
+      row.tile_seqlen_q = row.tile_seqlen_k = 64;
+      row.tile_head_size_qk = row.tile_head_size_v = 256;
+      kernels::Traits& t = row.traits;
+      t.kind = Kind::kFwd;
+      t.dtype = dtype;
+      t.head_size_qk = t.head_size_v = 256;
+      t.group_mode = group;
+      t.mask = mask;
+      t.bias = bias;
+      t.dropout = dropout;
+      t.logits_soft_cap = cap;
+      t.skip_min_seqlen_q = skip;
+      t.lse = lse;
+      t.pad_seqlen_q = t.pad_seqlen_k = t.pad_head_size_qk = t.pad_head_size_v = true;
+      builder->add(std::string("ck_") + feature + (group ? "_group" : "_batch") +
+                       (mask ? "_mask" : "") + (lse ? "" : "_nlse"),
+                   row, make_nothing, objects(number++, true));
+    }
+  };
+  for (const bool group : {false, true}) {
+    for (const bool mask : {false, true}) {
+      add_ck("bf16", Dtype::kBf16, group, mask, Bias::kNone, false, false, false);
+      add_ck("fp16", Dtype::kFp16, group, mask, Bias::kNone, false, false, false);
+      add_ck("bias", Dtype::kBf16, group, mask, Bias::kElementwise, false, false, false);
+      add_ck("alibi", Dtype::kBf16, group, mask, Bias::kAlibi, false, false, false);
+      add_ck("dropout", Dtype::kBf16, group, mask, Bias::kNone, true, false, false);
+      add_ck("cap", Dtype::kBf16, group, mask, Bias::kNone, false, true, false);
+      if (group) add_ck("skip", Dtype::kBf16, group, mask, Bias::kNone, false, false, true);
+    }
+  }
+  for (const bool mask : {false, true}) {
+    for (const bool group : {false, true}) {
+      for (int rounding = 0; rounding < 3; ++rounding) {
+        for (int schedule = 0; schedule < 2; ++schedule) {
+          Row row = {};
+          row.head_size_alignment = 8;
+          row.tile_seqlen_q = 256;
+          row.tile_seqlen_k = 32;
+          row.tile_head_size_qk = row.tile_head_size_v = 128;
+          kernels::Traits& t = row.traits;
+          t.kind = Kind::kFwdAsm;
+          t.dtype = Dtype::kBf16;
+          t.head_size_qk = t.head_size_v = 128;
+          t.group_mode = group;
+          t.mask = mask;
+          t.rounding = static_cast<Rounding>(rounding);
+          t.schedule = static_cast<Schedule>(schedule);
+          t.pad_seqlen_q = t.pad_seqlen_k = true;
+          builder->add(asm_name(mask, rounding, group, schedule), row, make_nothing,
+                       objects(number++, false));
+        }
+      }
+    }
+  }
+  return builder->build("both");
+}
+
+float some_lse;
+
+// bf16, 128 elements, 300 x 300, causal, with an lse.
+struct Call {
+  attn_problem problem;
+  attn_fwd_args args = {};
+
+  explicit Call(bool group = false, const Shape& shape = {2, 8, 2, 300, 300, 128, 128})
+      : problem(make_problem(shape, ATTN_DTYPE_BF16)) {
+    problem.device_type = ATTN_DEVICE_ROCM;
+    problem.mask = ATTN_MASK_BOTTOM_RIGHT;
+    problem.window_right = 0;
+    problem.kernels = ATTN_KERNELS_FASTEST;
+    if (group) {
+      problem.mode = ATTN_MODE_GROUP;
+      problem.total_q = problem.total_k = 2 * 300;
+    }
+    args.struct_size = sizeof(args);
+    args.lse = &some_lse;
+    const auto contiguous = [&](attn_tensor* t, int32_t seqlen, int32_t heads) {
+      *t = {nullptr, int64_t{seqlen} * heads * 128, int64_t{heads} * 128, 128};
+    };
+    contiguous(&args.q, shape.seqlen_q, shape.heads_q);
+    contiguous(&args.k, shape.seqlen_k, shape.heads_k);
+    contiguous(&args.v, shape.seqlen_k, shape.heads_k);
+    contiguous(&args.o, shape.seqlen_q, shape.heads_q);
+  }
+
+  Request request(uint32_t compute_units = 304, const char* arch = "gfx942") {
+    args.problem = &problem;
+    Problem p = read(&args, Pointers::kIgnored);
+    p.preference = preferred_kernels(p.kernels);
+    return make_request(p, arch, compute_units);
+  }
+
+  // The kernel's name; "" where it is refused.
+  std::string chosen(uint32_t compute_units = 304, const char* arch = "gfx942") {
+    const Plan plan = dispatch(kernels::launch_table(), request(compute_units, arch));
+    if (!plan.is_complete()) return "";
+    return std::string(kernels::launch_table().name(*plan.main_row()));
+  }
+
+  std::string explained(attn_status expected = ATTN_OK, const char* arch = "gfx942") {
+    args.problem = &problem;
+    const char* text = nullptr;
+    EXPECT_EQ(attn_explain_fwd(&args, arch, &text), expected) << attn_last_error();
+    return text ? text : attn_last_error();
+  }
+};
+
+struct Case {
+  const char* what;
+  void (*change)(Call*);
+  bool group;
+  const char* fastest;
+  const char* by_name;  // with kernels = asm; "" where it is refused
+};
+
+TEST(AsmTest, ATableOfCalls) {
+  const char* const causal = "fmha_fwd_hd128_bf16_causal_rtne_mi300";
+  const char* const plain = "fmha_fwd_hd128_bf16_rtne_mi300";
+  const char* const causal_group = "fmha_fwd_hd128_bf16_causal_rtne_group_mi300";
+  const char* const plain_group = "fmha_fwd_hd128_bf16_rtne_group_mi300";
+  const auto without_mask = [](Call* c) { c->problem.mask = 0, c->problem.window_right = -1; };
+  const Case cases[] = {
+      {"causal", [](Call*) {}, false, causal, causal},
+      {"no mask", without_mask, false, plain, plain},
+      {"causal, group", [](Call*) {}, true, causal_group, causal_group},
+      {"no mask, group: lengths of keys are not known", without_mask, true, "ck_bf16_group",
+       plain_group},
+      {"without lse", [](Call* c) { c->args.lse = nullptr; }, false, causal, causal},
+      {"fp16", [](Call* c) { c->problem.dtype = ATTN_DTYPE_FP16; }, false, "ck_fp16_batch_mask",
+       ""},
+      {"head size 64", [](Call* c) { c->problem.head_size_qk = c->problem.head_size_v = 64; },
+       false, "ck_bf16_batch_mask", ""},
+      {"head sizes 128 and 64", [](Call* c) { c->problem.head_size_v = 64; }, false,
+       "ck_bf16_batch_mask", ""},
+      {"bias", [](Call* c) { c->problem.bias = ATTN_BIAS_ELEMENTWISE; }, false,
+       "ck_bias_batch_mask", ""},
+      {"ALiBi", [](Call* c) { c->problem.bias = ATTN_BIAS_ALIBI; }, false, "ck_alibi_batch_mask",
+       ""},
+      {"dropout", [](Call* c) { c->problem.dropout_p = .5f; }, false, "ck_dropout_batch_mask", ""},
+      {"soft cap", [](Call* c) { c->problem.logits_soft_cap = 30; }, false, "ck_cap_batch_mask",
+       ""},
+      {"soft cap, group", [](Call* c) { c->problem.logits_soft_cap = 30; }, true,
+       "ck_cap_group_mask", ""},
+      {"sequences left out", [](Call* c) { c->args.min_seqlen_q = 4; }, true, "ck_skip_group_mask",
+       ""},
+      {"window", [](Call* c) { c->problem.window_left = 40; }, false, "ck_bf16_batch_mask", ""},
+      {"window as wide as all lengths", [](Call* c) { c->problem.window_left = 600; }, false,
+       causal, causal},
+      {"future keys", [](Call* c) { c->problem.window_right = 1; }, false, "ck_bf16_batch_mask",
+       ""},
+      {"top left, equal lengths", [](Call* c) { c->problem.mask = ATTN_MASK_TOP_LEFT; }, false,
+       causal, causal},
+      {"top left, other lengths",
+       [](Call* c) { c->problem.mask = ATTN_MASK_TOP_LEFT, c->problem.seqlen_k = 299; }, false,
+       "ck_bf16_batch_mask", ""},
+      {"top left, group", [](Call* c) { c->problem.mask = ATTN_MASK_TOP_LEFT; }, true,
+       "ck_bf16_group_mask", ""},
+      {"128 queries", [](Call* c) { c->problem.seqlen_q = 128; }, false, "ck_bf16_batch_mask",
+       causal},
+      {"129 queries", [](Call* c) { c->problem.seqlen_q = 129; }, false, causal, causal},
+      {"one query, group", [](Call* c) { c->problem.seqlen_q = 1, c->problem.total_q = 2; }, true,
+       causal_group, causal_group},
+      {"4 GiB of q", [](Call* c) { c->args.q.stride_batch = int64_t{1} << 30; }, false,
+       "ck_bf16_batch_mask", ""},
+      {"2 GiB and a half of q", [](Call* c) { c->args.q.stride_batch = int64_t{5} << 27; }, false,
+       causal, causal},
+      {"4 GiB of the tiles of k",
+       [](Call* c) { c->args.k.stride_seq = (int64_t{1} << 31) / (300 + 512); }, false,
+       "ck_bf16_batch_mask", ""},
+      {"rows of v that overlap",
+       [](Call* c) { c->args.v.stride_seq = 120, c->args.v.stride_head = 300 * 128; }, false,
+       "ck_bf16_batch_mask", ""},
+      {"strides that are not 16 bytes", [](Call* c) { c->args.k.stride_head = 132; }, false,
+       "ck_bf16_batch_mask", ""},
+      {"data that is not at 16 bytes",
+       [](Call* c) { c->args.v.data = reinterpret_cast<void*>(uintptr_t{0x1008}); }, false,
+       "ck_bf16_batch_mask", ""},
+  };
+  for (const Case& each : cases) {
+    Call call(each.group);
+    each.change(&call);
+    EXPECT_EQ(call.chosen(), each.fastest) << each.what;
+    call.problem.kernels = ATTN_KERNELS_ASM;
+    EXPECT_EQ(call.chosen(), each.by_name) << each.what;
+    call.problem.kernels = ATTN_KERNELS_CK;
+    EXPECT_EQ(call.chosen().substr(0, 3), "ck_") << each.what;
+  }
+}
+
+TEST(AsmTest, TheScheduleIsOfTheComputeUnits) {
+  Call call;
+  for (const auto& [count, name] : std::map<uint32_t, const char*>{
+           {304, "mi300"}, {228, "mi300"}, {80, "mi308"}, {64, "mi308"}, {38, "mi300"}}) {
+    EXPECT_EQ(call.chosen(count), std::string("fmha_fwd_hd128_bf16_causal_rtne_") + name) << count;
+  }
+}
+
+TEST(AsmTest, AnArchWithoutObjects) {
+  Call call;
+  EXPECT_EQ(call.chosen(256, "gfx950"), "ck_bf16_batch_mask");
+  EXPECT_THAT(call.explained(ATTN_OK, "gfx950"),
+              HasSubstr("asm passed over: it has no kernels for gfx950\n"));
+  call.problem.kernels = ATTN_KERNELS_ASM;
+  EXPECT_THAT(call.explained(ATTN_ERROR_UNSUPPORTED, "gfx950"),
+              HasSubstr("AITER's assembly, which kernels (asm) asks for, was passed over: it has "
+                        "no kernels for gfx950"));
+}
+
+TEST(AsmTest, ARoundingNeedsAsm) {
+  Call call;
+  call.problem.rounding = ATTN_ROUNDING_NEAREST_AWAY;
+  EXPECT_EQ(call.chosen(), "fmha_fwd_hd128_bf16_causal_rtna_mi300");
+  call.problem.rounding = ATTN_ROUNDING_TOWARD_ZERO;
+  EXPECT_EQ(call.chosen(), "fmha_fwd_hd128_bf16_causal_rtz_mi300");
+  call.problem.dtype = ATTN_DTYPE_FP16;
+  EXPECT_EQ(call.chosen(), "");
+  EXPECT_THAT(call.explained(ATTN_ERROR_UNSUPPORTED),
+              HasSubstr("which rounding asks for, was passed over: its kernels are for bf16"));
+  call.problem.kernels = ATTN_KERNELS_CK;
+  EXPECT_THAT(call.explained(ATTN_ERROR_INVALID_ARGUMENT),
+              HasSubstr("rounding is 2, but is AITER's alone"));
+  call.problem.kernels = 0;
+  call.problem.rounding = 3;
+  EXPECT_THAT(call.explained(ATTN_ERROR_INVALID_ARGUMENT), HasSubstr("rounding is 3, but must be"));
+
+  attn_bwd_args backward = {};
+  backward.struct_size = sizeof(backward);
+  backward.problem = &call.problem;
+  call.problem.rounding = ATTN_ROUNDING_NEAREST_AWAY;
+  const char* text = nullptr;
+  EXPECT_EQ(attn_explain_bwd(&backward, "gfx942", &text), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("rounding is 1, but belongs to attn_fwd"));
+}
+
+TEST(AsmTest, APreferenceThatDoesNotExist) {
+  Call call;
+  call.problem.kernels = 4;
+  EXPECT_THAT(call.explained(ATTN_ERROR_INVALID_ARGUMENT),
+              HasSubstr("kernels is 4, but must be 0 (default), 1 (fastest), 2 (ck) or 3 (asm)"));
+  EXPECT_EQ(attn_set_kernels("assembly"), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(),
+              HasSubstr("kernels is 'assembly', but must be fastest, ck or asm"));
+  EXPECT_STREQ(attn_last_error_field(), "kernels");
+  EXPECT_EQ(attn_set_kernels("default"), ATTN_ERROR_INVALID_ARGUMENT);
+}
+
+TEST(AsmTest, TheProcessPreferenceStandsInForTheDefault) {
+  Call call;
+  call.problem.kernels = ATTN_KERNELS_DEFAULT;
+  EXPECT_THAT(call.explained(), HasSubstr("fwd_asm: fmha_fwd_hd128_bf16_causal_rtne_mi300\n"));
+  ASSERT_EQ(attn_set_kernels("ck"), ATTN_OK);
+  EXPECT_THAT(call.explained(), AllOf(HasSubstr("fwd: ck_bf16_batch_mask\n"),
+                                      HasSubstr("kernels ck (the call: default; attn_set_kernels: "
+                                                "ck; AITER_ATTN_KERNELS: not set)"),
+                                      HasSubstr("asm passed over: kernels is ck\n")));
+  call.problem.kernels = ATTN_KERNELS_FASTEST;
+  EXPECT_THAT(call.explained(), AllOf(HasSubstr("  provider asm\n"),
+                                      HasSubstr("(the call: fastest; attn_set_kernels: ck;"),
+                                      HasSubstr("ck passed over: asm is taken where AITER")));
+  ASSERT_EQ(attn_set_kernels(nullptr), ATTN_OK);
+}
+
+TEST(AsmTest, ExplanationsTellWhyAsmIsPassedOver) {
+  Call call(/*group=*/true);
+  call.problem.mask = ATTN_MASK_NONE;
+  call.problem.window_right = -1;
+  EXPECT_THAT(call.explained(), HasSubstr("asm passed over: its kernels leave rows of a sequence "
+                                          "without keys unwritten"));
+  call.problem.logits_soft_cap = 30;
+  EXPECT_THAT(call.explained(), HasSubstr("asm passed over: its kernels have no soft cap\n"));
+  call.problem.kernels = ATTN_KERNELS_ASM;
+  EXPECT_THAT(call.explained(ATTN_ERROR_UNSUPPORTED), HasSubstr("have no soft cap. With kernels"));
+}
+
+TEST(AsmTest, KernelInfoNamesTheProvider) {
+  std::set<std::string> providers;
+  for (uint32_t i = 0; i < attn_kernel_count(); ++i) {
+    attn_kernel_info_t info = {};
+    info.struct_size = sizeof(info);
+    ASSERT_EQ(attn_kernel_info(i, &info), ATTN_OK);
+    const bool is_asm = std::string(info.name).substr(0, 4) == "fmha";
+    EXPECT_STREQ(info.provider, is_asm ? "asm" : "ck") << info.name;
+    providers.insert(info.provider);
+  }
+  EXPECT_THAT(providers, ElementsAre("asm", "ck"));
+}
+
+// ---- AITER's own choice
+
+// The object that AITER's forward selects, by its Python checks (mha.py) and those of its C++
+// (asm_mha_fwd); "": its choice is Composable Kernel.
+std::string aiter_object(const Call& call, uint32_t compute_units) {
+  const attn_problem& p = call.problem;
+  const bool group = p.mode == ATTN_MODE_GROUP;
+  const bool open = p.window_left == -1 && p.window_right == -1;
+  const bool causal = p.window_left == -1 && p.window_right == 0;
+  if (p.dtype != ATTN_DTYPE_BF16 || p.head_size_qk != 128 || p.head_size_v != 128) return "";
+  if (p.bias != ATTN_BIAS_NONE || p.dropout_p > 0) return "";
+  if (!group && p.seqlen_q <= 128) return "";
+  if (!group && p.logits_soft_cap > 0) return "";  // its batch function has no cap at all
+  const bool none = p.mask == ATTN_MASK_NONE && open;
+  const bool bottom_right =
+      causal && (p.mask == ATTN_MASK_BOTTOM_RIGHT ||
+                 (p.mask == ATTN_MASK_TOP_LEFT && !group && p.seqlen_q == p.seqlen_k));
+  if (!none && !bottom_right) return "";
+  if (compute_units != 304 && compute_units != 80 && compute_units != 64) return "";
+  return asm_name(bottom_right, p.rounding, group, compute_units == 304 ? 0 : 1);
+}
+
+// The reason of a difference; "": there is none.
+std::string reason(const Call& call, uint32_t compute_units, const std::string& ours,
+                   const std::string& theirs) {
+  const attn_problem& p = call.problem;
+  const bool group = p.mode == ATTN_MODE_GROUP;
+  const bool we_take = ours.substr(0, 4) == "fmha";
+  if (we_take && theirs.empty()) {
+    if (compute_units == 228 || compute_units == 20) return "a device that AITER has no kernel for";
+    if (p.mask != ATTN_MASK_NONE && p.window_left >= p.seqlen_q + p.seqlen_k) {
+      return "a window as wide as the sequences";
+    }
+    if (p.rounding != 0 && !group && p.seqlen_q <= 128) return "few queries, with a rounding";
+    return "";
+  }
+  if (we_take) return "";
+  if (group && p.logits_soft_cap > 0) return "a soft cap, which AITER drops";
+  if (group && p.mask == ATTN_MASK_NONE) return "keys that a sequence may lack";
+  for (const attn_tensor* t : {&call.args.q, &call.args.k, &call.args.v, &call.args.o}) {
+    if (t->stride_batch * p.batch * 2 >= int64_t{1} << 32) return "tensors of 4 GiB";
+    if (t->stride_head % 8 != 0) return "strides that are not 16 bytes";
+  }
+  return "";
+}
+
+TEST(AsmTest, RandomCallsAreServedAsAiterServesThem) {
+  std::mt19937 random(7);
+  const auto any = [&random](std::initializer_list<int64_t> choices) {
+    return choices.begin()[random() % choices.size()];
+  };
+  std::map<std::string, int> differences;
+  int taken = 0, left = 0;
+  for (int i = 0; i < 100000; ++i) {
+    const bool group = random() % 2;
+    const auto heads_k = static_cast<int32_t>(any({1, 2, 4}));
+    const auto seqlen_q = static_cast<int32_t>(any({1, 100, 128, 129, 300, 1000, 20000}));
+    const bool equal = random() % 2;
+    const auto other = static_cast<int32_t>(any({1, 77, 300, 4096}));
+    Call call(group,
+              {static_cast<int32_t>(any({1, 2, 3})), heads_k * static_cast<int32_t>(any({1, 3, 8})),
+               heads_k, seqlen_q, equal ? seqlen_q : other, 128, 128});
+    attn_problem& p = call.problem;
+    if (group) {
+      p.total_q = p.batch * p.seqlen_q;
+      p.total_k = p.batch * p.seqlen_k;
+    }
+    if (random() % 8 == 0) p.dtype = ATTN_DTYPE_FP16;
+    if (random() % 8 == 0) p.head_size_v = static_cast<int32_t>(any({64, 96, 128}));
+    if (random() % 8 == 0) p.head_size_qk = static_cast<int32_t>(any({64, 120, 128}));
+    if (random() % 8 == 0) p.bias = static_cast<int32_t>(any({1, 2}));
+    if (random() % 8 == 0) p.dropout_p = .25f;
+    if (random() % 8 == 0) p.logits_soft_cap = 20;
+    p.mask = static_cast<int32_t>(any({0, 1, 2, 2}));
+    p.window_left = -1;
+    p.window_right = p.mask == 0 ? -1 : static_cast<int32_t>(any({0, 0, 0, 5, -1}));
+    if (p.mask != 0 && random() % 4 == 0) {
+      p.window_left = static_cast<int32_t>(any({10, 1 << 20}));
+    }
+    if (random() % 4 == 0) call.args.lse = nullptr;
+    if (random() % 16 == 0) call.args.k.stride_head += 4;
+    if (random() % 16 == 0) call.args.q.stride_batch = int64_t{3} << 29;
+    if (random() % 4 == 0) p.rounding = static_cast<int32_t>(any({1, 2}));
+    const auto units = static_cast<uint32_t>(any({304, 80, 64, 228, 20}));
+
+    const std::string ours = call.chosen(units), theirs = aiter_object(call, units);
+    const bool we_take = ours.substr(0, 4) == "fmha";
+    (we_take ? taken : left) += 1;
+    // Composable Kernel's are as good as a refusal here: a rounding may be in their way.
+    if (we_take ? ours == theirs : theirs.empty()) continue;
+    const std::string why = reason(call, units, ours, theirs);
+    ASSERT_NE(why, "") << "ours " << ours << ", AITER's " << theirs << ", mode " << p.mode
+                       << ", mask " << p.mask << ", window " << p.window_left << ", "
+                       << p.window_right << ", seqlens " << p.seqlen_q << ", " << p.seqlen_k
+                       << ", rounding " << p.rounding << ", compute units " << units;
+    ++differences[why];
+  }
+  std::printf("%d taken by AITER's kernels, %d not\n", taken, left);
+  std::set<std::string> reasons;
+  for (const auto& [why, count] : differences) {
+    std::printf("  %s: %d\n", why.c_str(), count);
+    reasons.insert(why);
+  }
+  EXPECT_THAT(reasons,
+              ElementsAre("a device that AITER has no kernel for", "a soft cap, which AITER drops",
+                          "a window as wide as the sequences", "few queries, with a rounding",
+                          "keys that a sequence may lack", "strides that are not 16 bytes",
+                          "tensors of 4 GiB"));
+  EXPECT_GT(taken, 1000);
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::attention
+
+namespace AITER_ATTN_NAMESPACE::kernels {
+
+const LaunchTable& launch_table() {
+  static auto* const builder = new testing::TableBuilder({"gfx942", "gfx950"});
+  static const LaunchTable table = attention::make_table(builder);
+  return table;
+}
+
+std::vector<EmbeddedPack> embedded_packs() { return {}; }
+
+}  // namespace AITER_ATTN_NAMESPACE::kernels

@@ -1,0 +1,30 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Writes the rows of AITER's kernels, and the C++ header of their arguments: launch.py."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from absl import app, flags
+
+from kernels.aiter_asm import launch
+from kernels.archs.archs import read_archs
+
+_TABLE = flags.DEFINE_string("table", None, "forward.toml", required=True)
+_ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
+_ROWS = flags.DEFINE_string("rows", None, "the rows, JSON", required=True)
+_HEADER = flags.DEFINE_string("header", None, "the block of arguments, C++", required=True)
+
+
+def main(_arguments: Sequence[str]) -> None:
+    objects = launch.read_shipped(Path(_TABLE.value).read_text("utf-8"))
+    archs = read_archs(_ARCHS_FILE.value)
+    rows = [launch.row(described, archs) for described in objects]
+    Path(_ROWS.value).write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    Path(_HEADER.value).write_text(launch.header(objects), "utf-8")
+
+
+if __name__ == "__main__":
+    app.run(main)
