@@ -116,6 +116,17 @@ RowOperation norm_operation(int32_t kind, bool forward) {
   return forward ? RowOperation::kRmsForward : RowOperation::kRmsBackward;
 }
 
+Shape norm_shape(const attn_norm_problem& p, bool forward,
+                 std::initializer_list<Operand> operands) {
+  Shape shape = {};
+  shape.operation = norm_operation(p.kind, forward);
+  shape.dtypes = {p.x_dtype, p.weight_dtype, p.y_dtype};
+  shape.hidden = p.hidden;
+  shape.vector = vector_for(p.hidden, p.rows, operands);
+  shape.zero_centred = p.zero_centred != 0;
+  return shape;
+}
+
 Shape softmax_shape(const attn_softmax_problem& p, RowOperation operation,
                     std::initializer_list<Operand> operands) {
   Shape shape = {};
@@ -314,34 +325,24 @@ RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
 
 Shape shape_of(const NormForward& call) {
   const attn_norm_problem& p = call.p;
-  Shape shape = {};
-  shape.operation = norm_operation(p.kind, true);
-  shape.dtypes = {p.x_dtype, p.weight_dtype, p.y_dtype};
-  shape.hidden = p.hidden;
-  shape.vector = vector_for(
-      p.hidden, p.rows,
+  Shape shape = norm_shape(
+      p, true,
       {matrix(call.x, p.x_dtype), row(call.gamma, p.weight_dtype), row(call.beta, p.weight_dtype),
        matrix(call.y, p.y_dtype), matrix(call.residual, p.x_dtype), matrix(call.sum, p.x_dtype)});
   shape.add = call.residual.data != nullptr;
   shape.beta = call.beta != nullptr;
-  shape.zero_centred = p.zero_centred != 0;
   shape.on_demand = call.barrier != nullptr;
   return shape;
 }
 
 Shape shape_of(const NormBackward& call) {
   const attn_norm_problem& p = call.p;
-  Shape shape = {};
-  shape.operation = norm_operation(p.kind, false);
-  shape.dtypes = {p.x_dtype, p.weight_dtype, p.y_dtype};
-  shape.hidden = p.hidden;
-  shape.vector = vector_for(
-      p.hidden, p.rows,
+  Shape shape = norm_shape(
+      p, false,
       {matrix(call.x, p.x_dtype), row(call.gamma, p.weight_dtype), matrix(call.dy, p.y_dtype),
        matrix(call.dx, p.x_dtype), matrix(call.dh, p.x_dtype), row(call.dgamma, p.weight_dtype),
        row(call.dbeta, p.weight_dtype)});
   shape.add = call.dh.data != nullptr;
-  shape.zero_centred = p.zero_centred != 0;
   return shape;
 }
 

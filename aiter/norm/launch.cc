@@ -183,16 +183,21 @@ class Launcher {
 
 Matrix matrix(const attn_rows& m) { return {m.data, m.stride}; }
 
-row_kernels::TurnCounter* counter(const Plan& plan, void* barrier) {
-  const bool counts = plan.kernels.configuration.on_demand != 0;
-  return counts ? static_cast<row_kernels::TurnCounter*>(barrier) : nullptr;
+// Launches with the arguments, to which it adds those that tell rows apart.
+template <typename Call, typename Arguments>
+void launch_rows(const Call& call, Arguments& a) {
+  if (call.p.rows == 0) return;
+  Launcher launcher(call);
+  const bool counts = launcher.plan().kernels.configuration.on_demand != 0;
+  a.rows = static_cast<int>(call.p.rows);
+  a.groups = static_cast<int>(launcher.groups());
+  a.counter = counts ? static_cast<row_kernels::TurnCounter*>(call.barrier) : nullptr;
+  launcher.launch_rows(a);
 }
 
 }  // namespace
 
 void launch(const NormForward& call) {
-  if (call.p.rows == 0) return;
-  Launcher launcher(call);
   row_kernels::NormForwardArguments a = {};
   a.x = matrix(call.x);
   a.residual = matrix(call.residual);
@@ -201,42 +206,29 @@ void launch(const NormForward& call) {
   a.gamma = call.gamma, a.beta = call.beta;
   a.mean = call.mean, a.rstd = call.rstd;
   a.scale = call.scale, a.amax = call.amax;
-  a.rows = static_cast<int>(call.p.rows);
   a.epsilon = call.p.epsilon;
-  a.groups = static_cast<int>(launcher.groups());
-  a.counter = counter(launcher.plan(), call.barrier);
-  launcher.launch_rows(a);
+  launch_rows(call, a);
 }
 
 void launch(const SoftmaxForward& call) {
-  if (call.p.rows == 0) return;
-  Launcher launcher(call);
   row_kernels::SoftmaxForwardArguments a = {};
   a.x = matrix(call.x);
   a.y = call.y.data, a.y_stride = call.y.stride;
   a.mask = call.mask;
   a.queries = static_cast<int>(call.p.queries);
   a.mask_repeat = static_cast<int>(call.p.mask_repeat);
-  a.rows = static_cast<int>(call.p.rows);
   a.scale = call.p.scale;
-  a.groups = static_cast<int>(launcher.groups());
-  a.counter = counter(launcher.plan(), call.barrier);
-  launcher.launch_rows(a);
+  launch_rows(call, a);
 }
 
 void launch(const SoftmaxBackward& call) {
-  if (call.p.rows == 0) return;
-  Launcher launcher(call);
   row_kernels::SoftmaxBackwardArguments a = {};
   a.y = matrix(call.y);
   a.dy = matrix(call.dy);
   a.dx = call.dx.data, a.dx_stride = call.dx.stride;
   a.queries = static_cast<int>(call.p.queries);
-  a.rows = static_cast<int>(call.p.rows);
   a.scale = call.p.scale;
-  a.groups = static_cast<int>(launcher.groups());
-  a.counter = counter(launcher.plan(), call.barrier);
-  launcher.launch_rows(a);
+  launch_rows(call, a);
 }
 
 void launch(const NormBackward& call) {

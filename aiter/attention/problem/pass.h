@@ -70,8 +70,8 @@ class Pass {
   virtual void compute(const Problem&) const = 0;
 
  protected:
-  constexpr Pass(const char* name, const char* idle, const char* workspace_function,
-                 bool writes_lse)
+  constexpr Pass(const char* name, const char* workspace_function, bool writes_lse = false,
+                 const char* idle = "no kernel: without queries or keys, outputs are filled\n")
       : name(name), idle(idle), workspace_function(workspace_function), writes_lse(writes_lse) {}
   ~Pass() = default;
 };

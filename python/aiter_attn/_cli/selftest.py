@@ -170,13 +170,16 @@ def _longest(case: Case) -> tuple[int, int]:
     return max(pair[0] for pair in case.lengths), max(pair[1] for pair in case.lengths)
 
 
+def _sequences(numpy: ModuleType, case: Case) -> tuple[Any, Any, int, int]:
+    """cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k."""
+    return _starts(numpy, case, 0), _starts(numpy, case, 1), *_longest(case)
+
+
 def _packed(numpy: ModuleType, case: Case, q: Any, k: Any, v: Any) -> tuple[Any, Any]:
     out, lse, _ = aiter_attn.flash_attn_varlen_kvpacked_func(
         q,
         numpy.stack([k, v], axis=1),
-        _starts(numpy, case, 0),
-        _starts(numpy, case, 1),
-        *_longest(case),
+        *_sequences(numpy, case),
         causal=case.causal,
         return_attn_probs=True,
     )
@@ -237,7 +240,7 @@ def _with_numpy(
         return _FORMS[case.form](numpy, case, q, k, v)
     options: Any = {"causal": case.causal, "window_size": case.window}
     if case.varlen:
-        sequences = (_starts(numpy, case, 0), _starts(numpy, case, 1), *_longest(case))
+        sequences = _sequences(numpy, case)
         out, lse = aiter_attn.mha_varlen_fwd(q, k, v, *sequences, **options)
         gradients = aiter_attn.mha_varlen_bwd(dout, q, k, v, out, lse, *sequences, **options)
         return out, lse, *gradients
@@ -252,7 +255,7 @@ def _with_jax(numpy: ModuleType, case: Case, q: Any, k: Any, v: Any, dout: Any) 
     from aiter_attn import jax as front
 
     options: Any = {"causal": case.causal, "window_size": case.window, "return_attn_probs": True}
-    sequences: Any = (_starts(numpy, case, 0), _starts(numpy, case, 1), *_longest(case))
+    sequences: Any = _sequences(numpy, case)
 
     def passes(dout: Any, *arrays: Any) -> tuple[Any, ...]:
         def forward(*x: Any) -> tuple[Any, Any]:

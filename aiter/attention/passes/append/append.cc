@@ -18,7 +18,7 @@ constexpr KernelSequence kKernels = {kernels::Kind::kFwdAppendkv, {kernels::Kind
 class Append final : public Pass {
  public:
   constexpr Append()
-      : Pass("append", "no kernel: nothing is appended or rotated\n", nullptr, false) {}
+      : Pass("append", nullptr, false, "no kernel: nothing is appended or rotated\n") {}
 
   Operands operands(const Problem& p) const override {
     const Extents added = {p.batch, p.seqlen_new, p.heads_k, p.head_size_qk, p.seqlen_new};

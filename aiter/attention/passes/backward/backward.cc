@@ -174,9 +174,7 @@ void validate_dbias_sum(const Problem& p) {
 
 class Backward final : public Pass {
  public:
-  constexpr Backward()
-      : Pass("backward", "no kernel: without queries or keys, outputs are filled\n",
-             "attn_bwd_workspace_size", false) {}
+  constexpr Backward() : Pass("backward", "attn_bwd_workspace_size") {}
 
   Operands operands(const Problem& p) const override {
     const Extents query = query_extents(p, p.head_size_qk);

@@ -19,9 +19,7 @@ namespace {
 
 class DropoutMask final : public Pass {
  public:
-  constexpr DropoutMask()
-      : Pass("dropout mask", "no kernel: without queries or keys, outputs are filled\n", nullptr,
-             false) {}
+  constexpr DropoutMask() : Pass("dropout mask", nullptr) {}
 
   Operands operands(const Problem&) const override { return {}; }
 

@@ -58,9 +58,7 @@ void validate_fp8(const Problem& p) {
 
 class Forward final : public Pass {
  public:
-  constexpr Forward()
-      : Pass("forward", "no kernel: without queries or keys, outputs are filled\n",
-             "attn_fwd_workspace_size", true) {}
+  constexpr Forward() : Pass("forward", "attn_fwd_workspace_size", true) {}
 
   Operands operands(const Problem& p) const override {
     Operands all;

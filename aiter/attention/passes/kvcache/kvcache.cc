@@ -128,9 +128,7 @@ int32_t splits_for(const Row& row, const Request& request) {
 
 class Kvcache final : public Pass {
  public:
-  constexpr Kvcache()
-      : Pass("forward over a cache", "no kernel: without queries or keys, outputs are filled\n",
-             "attn_kvcache_fwd_workspace_size", true) {}
+  constexpr Kvcache() : Pass("forward over a cache", "attn_kvcache_fwd_workspace_size", true) {}
 
   Operands operands(const Problem& p) const override {
     const Extents key = cache_extents(p, p.head_size_qk), value = cache_extents(p, p.head_size_v);
