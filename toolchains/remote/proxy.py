@@ -117,6 +117,8 @@ class HttpProxy:
     def _handler(proxy) -> type[http.server.BaseHTTPRequestHandler]:
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # A body does not wait until the client has acknowledged the headers, 40 ms later.
+            disable_nagle_algorithm = True
 
             def _answer(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)

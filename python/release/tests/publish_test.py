@@ -44,9 +44,10 @@ def server(tmp_path: Path) -> Iterator[dav.Server]:
 
 
 @pytest.fixture(params=["folder", "webdav"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, server: dav.Server) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "folder":
         return Place(lambda: Folder(tmp_path / "folder"), tmp_path / "folder")
+    server = request.getfixturevalue("server")
     # No process is killed there: a lock that a busy machine keeps for long is not to be taken over.
     return Place(lambda: WebDav(server.write_url), server.root / "attn")
 
