@@ -260,6 +260,15 @@ TEST(AsmTest, ATableOfCalls) {
   }
 }
 
+TEST(AsmTest, APlanWithoutTensors) {
+  Call call;
+  call.args.q = call.args.k = call.args.v = call.args.o = {};
+  EXPECT_EQ(call.chosen(), "fmha_fwd_hd128_bf16_causal_rtne_mi300");
+  call.problem.seqlen_k = 1 << 24;  // k and v of 16 GiB
+  call.problem.mask = ATTN_MASK_BOTTOM_RIGHT;
+  EXPECT_EQ(call.chosen(), "ck_bf16_batch_mask");
+}
+
 TEST(AsmTest, TheScheduleIsOfTheComputeUnits) {
   Call call;
   for (const auto& [count, name] : std::map<uint32_t, const char*>{

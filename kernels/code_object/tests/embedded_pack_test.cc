@@ -78,7 +78,7 @@ TEST_F(Pack, HasTheCodeObjectOfEveryRow) {
                                           dictionary.data(), dictionary.size()),
                 entry->size);
       EXPECT_EQ(std::memcmp(bytes.data(), "\177ELF", 4), 0);
-      EXPECT_NE(std::string_view(bytes.data(), bytes.size()).find(table.name(row)),
+      EXPECT_NE(std::string_view(bytes.data(), bytes.size()).find(table.symbol(row)),
                 std::string_view::npos);
       ++objects;
     }

@@ -48,6 +48,13 @@ bool fits_32_bits(const attn_tensor& t, const Extents& e) {
          kLimit;
 }
 
+// A plan may have no tensors: they are taken for contiguous ones.
+attn_tensor given_or_contiguous(const attn_tensor& t, const Extents& e) {
+  if (t.data || t.stride_seq != 0) return t;
+  const int64_t row = e.heads * e.head_size;
+  return {nullptr, e.batch > 1 ? e.seq * row : 0, row, e.head_size};
+}
+
 bool lse_fits_32_bits(const Problem& p) {
   return query_rows(p) < kLimit / static_cast<int64_t>(sizeof(float)) / p.heads_q;
 }
@@ -63,7 +70,7 @@ const char* why_not_asm(const Problem& p) {
   if (p.min_seqlen_q > 0) return "leave no sequence out, as min_seqlen_q asks";
   if (!has_mask(p)) return "have no mask but the causal one, aligned to the bottom right";
   for (const Operand& operand : p.pass->operands(p)) {
-    const attn_tensor& t = p.*operand.tensor;
+    const attn_tensor t = given_or_contiguous(p.*operand.tensor, operand.extents);
     if (t.stride_seq < kHeadSize) return "take no rows that overlap";
     if (!fits_32_bits(t, operand.extents)) return "address a tensor in 32 bits of bytes";
     if (!is_aligned(t)) return "take data and strides that are multiples of 16 bytes";

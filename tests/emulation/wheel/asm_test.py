@@ -1,0 +1,102 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""A wheel with AITER's assembly: forward calls through it, against float64, and the preference
+among providers of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import aiter_attn
+import pytest
+from gfxemu import Checks
+
+from tests.emulation.wheel.problems import CAUSAL, Problem, Shape, forward_and_backward, mask
+from tests.emulator.hip import emulated_hip
+from tests.emulator.hip.hip import Hip
+
+_PROVIDER = {kernel["name"]: kernel["provider"] for kernel in aiter_attn.kernels()}
+
+
+def _symbol(stem: str) -> str:
+    return f"_ZN5aiter{len(stem)}{stem}E"
+
+
+@pytest.fixture(autouse=True)
+def settled(runtime: emulated_hip.Runtime) -> Iterator[None]:
+    """The halves of a workgroup of AITER's take turns, at barriers of their own."""
+    before, runtime.checks = runtime.checks, Checks(same_barrier=False)
+    yield
+    runtime.checks = before
+    aiter_attn.configure(kernels=None)
+
+
+def _forward(hip: Hip, runtime: emulated_hip.Runtime, shape: Shape, dtype: str) -> list[str]:
+    """A forward pass, whose results are held against float64: the symbols that it launched."""
+    problem = Problem(hip, shape, dtype, 128, 0)
+    inputs = problem.inputs
+    q, k, v = map(problem.array, (inputs.q, inputs.k, inputs.v))
+    function, _, more = problem.mode()
+    runtime.launches.clear()
+    out, lse = function(q, k, v, *more, stream=problem.stream, **mask(shape.window))
+    hip.synchronize(problem.stream)
+    problem.check(o=out, lse=lse)
+    return [launch.symbol for launch in runtime.launches]
+
+
+@pytest.mark.parametrize(("shape", "stem"), [
+    (Shape(((257, 300),) * 2, heads=(4, 2)), "fmha_fwd_hd128_bf16_rtne"),
+    (Shape(((300, 40),), heads=(3, 1), window=CAUSAL), "fmha_fwd_hd128_bf16_causal_rtne"),
+    (Shape(((520, 520),), heads=(8, 2), window=CAUSAL), "fmha_fwd_hd128_bf16_causal_rtne"),
+    (Shape(((257, 300), (0, 7), (255, 64), (5, 0)), heads=(4, 2), window=CAUSAL, group=True),
+     "fmha_fwd_hd128_bf16_causal_rtne_group"),
+], ids=str)  # fmt: skip
+def test_asm_serves_what_aiter_gives_it(
+    hip: Hip, runtime: emulated_hip.Runtime, shape: Shape, stem: str
+) -> None:
+    assert _forward(hip, runtime, shape, "bfloat16") == [_symbol(stem)]
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [
+    (Shape(((128, 300),), heads=(4, 2)), "bfloat16"),
+    (Shape(((257, 300),), heads=(4, 2)), "float16"),
+    (Shape(((257, 300), (17, 0)), heads=(4, 2), group=True), "bfloat16"),
+    (Shape(((257, 300),), heads=(2, 2), window=(64, 0)), "bfloat16"),
+], ids=str)  # fmt: skip
+def test_composable_kernel_serves_the_rest(
+    hip: Hip, runtime: emulated_hip.Runtime, shape: Shape, dtype: str
+) -> None:
+    assert {_PROVIDER[symbol] for symbol in _forward(hip, runtime, shape, dtype)} == {"ck"}
+
+
+def test_preferences(hip: Hip, runtime: emulated_hip.Runtime) -> None:
+    shape = Shape(((257, 300),), heads=(2, 2))
+    aiter_attn.configure(kernels="ck")
+    assert {_PROVIDER[s] for s in _forward(hip, runtime, shape, "bfloat16")} == {"ck"}
+    aiter_attn.configure(kernels="asm")
+    # Without a mask in group mode: each sequence has a key here.
+    group = Shape(((257, 300), (3, 31)), heads=(4, 2), group=True)
+    assert _forward(hip, runtime, group, "bfloat16") == [_symbol("fmha_fwd_hd128_bf16_rtne_group")]
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"kernels \(asm\) asks for.*for bf16"):
+        _forward(hip, runtime, shape, "float16")
+    with pytest.raises(ValueError, match="kernels is 'isa', but must be fastest, ck or asm"):
+        aiter_attn.configure(kernels="isa")
+    with pytest.raises(TypeError, match="kernels: 3; allowed: fastest, ck, asm, or None"):
+        aiter_attn.configure(kernels=3)  # type: ignore[arg-type]
+
+
+def test_backward_takes_the_lse_of_asm(hip: Hip, runtime: emulated_hip.Runtime) -> None:
+    problem = Problem(hip, Shape(((200, 200),), heads=(2, 1), window=CAUSAL), "bfloat16", 128, 0)
+    runtime.launches.clear()
+    forward_and_backward(problem)
+    assert runtime.launches[0].symbol == _symbol("fmha_fwd_hd128_bf16_causal_rtne")
+
+
+def test_explanations_name_the_provider() -> None:
+    told = aiter_attn.explain(
+        (1, 300, 2, 128), (1, 300, 2, 128), (1, 300, 2, 128), dtype="bfloat16", arch="gfx942"
+    )
+    assert [kernel["provider"] for kernel in told.kernels] == ["asm"]
+    (kernel,) = told.kernels
+    named = f"fwd_asm: {kernel['name']}\n  code object {kernel['key']}\n  provider asm\n"
+    assert kernel["name"] == "fmha_fwd_hd128_bf16_rtne_mi300" and named in told.text
+    assert "kernels fastest (the call: default; attn_set_kernels: default;" in told.text
