@@ -17,7 +17,7 @@ py_library(
 )
 """
 
-# Of programs of actions: each file is an input, which every remote executor knows.
+# Of programs of actions, and where rules look for a file: each file is an input.
 _FILES_BUILD = """load("@rules_python//python:defs.bzl", "py_library")
 
 py_library(
@@ -297,8 +297,10 @@ def pypi_repositories():
     needs = ["ml-dtypes", "numpy", "opt-einsum", "scipy"]
     _wheel("pypi_jaxlib_oldest", "jaxlib@oldest", "cp311", "pypi_jaxlib_oldest", needs)
     _wheel("pypi_jax_oldest", "jax@oldest", "any", "pypi_jax_oldest", ["jaxlib-oldest"])
-    _pure("jax-rocm7-pjrt", ["jax"])
-    _compiled("jax-rocm7-plugin", ["jax-rocm7-pjrt"])
+
+    # Actions read some of their files.
+    _pure("jax-rocm7-pjrt", ["jax"], build = _FILES_BUILD)
+    _compiled("jax-rocm7-plugin", ["jax-rocm7-pjrt"], build = _FILES_BUILD)
     _pure("hip-python", ["rocm-bindings-hip"])
     _compiled("rocm-bindings-hip", ["rocm-bindings-core"])
     _compiled("rocm-bindings-core")
