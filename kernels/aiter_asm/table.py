@@ -2,13 +2,14 @@
 """The table of AITER's assembly kernels: objects, their arguments and grids.
 
 The table's text is in TOML files (forward.toml, backward.toml), each of which describes families of
-objects; `read` expands them, and `check` holds each object's description against the metadata in
-its file.
+objects, and defects.toml. `read` expands them, and `check` holds each object's description against
+the metadata in its file.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import io
 import itertools
 import struct
@@ -32,7 +33,7 @@ _KINDS = {
 _PADDING = "pad"
 
 # The sections of a table. The first must be there, once; the others add up over files.
-_SECTIONS = ("elf_machine", "family", "layout", "left_out", "missing")
+_SECTIONS = ("elf_machine", "family", "layout", "left_out", "missing", "defect")
 
 # Traits that a family has one value of, or several with their suffixes in names; and their values.
 _CHOICES = {
@@ -50,6 +51,27 @@ _VALUES = {
 }
 _FAMILY = {*_CHOICES, *_FIXED, *_VALUES, "rounding", "layout", "name", "symbol", "folder",
            "shuffle", "grid", "tiles_per_workgroup"}  # fmt: skip
+# The problems that meet a defect.
+WHEN = {
+    "always": "every problem",
+    "two_tiles": "a workgroup takes two tiles: the mask is causal, and a sequence has two tiles",
+    "two_tiles_of_queries": "a sequence has more queries than a tile",
+    "several_rows_of_lse": "there are several heads or batches",
+    "gaps_after_padded_heads": "heads are smaller than the object's, and memory of others lies "
+    "after them",
+    "gaps_in_batches": "there are several batches, and a batch is not packed",
+    "no_keys": "a sequence with queries has no keys",
+    "no_queries": "a sequence with keys has no queries",
+    "two_tiles_without_keys": "the first two tiles of a sequence's queries, or more, see no key",
+}
+# How a launch avoids a defect.
+AVOIDED_BY = {
+    "": "no way is known",
+    "tiles_as_sequences": "each tile is a sequence of its own, in group mode: split.py",
+    "numbers_behind": "lse and delta are followed by 64 finite numbers",
+    "packed_inputs": "heads, tokens and batches follow each other without gaps",
+    "zeroed_dk_dv": "dk and dv are zero before",
+}
 _ROUNDINGS = ("rtne", "rtna", "rtz", "none")
 _DIMENSIONS = ("tiles", "heads_q", "batch")
 
@@ -103,6 +125,18 @@ class Layout:
 
 
 @dataclasses.dataclass(frozen=True)
+class Defect:
+    """A defect of objects, by its letter in docs/asm-findings.md. `when` and `avoided_by` are keys
+    of WHEN and AVOIDED_BY."""
+
+    letter: str
+    objects: tuple[str, ...]
+    when: str
+    changes_results: bool
+    avoided_by: str
+
+
+@dataclasses.dataclass(frozen=True)
 class AsmObject:
     """One object: a kernel of AITER's.
 
@@ -123,6 +157,7 @@ class AsmObject:
     tile_q, _k   rows; `block` is work-items, `lds` bytes
     grid         the dimensions' names, x first
     shuffle      the object that has to finish dq, "" if none has to
+    defects      that are known of it
     """
 
     name: str
@@ -149,6 +184,7 @@ class AsmObject:
     grid: tuple[str, ...]
     tiles_per_workgroup: int
     shuffle: str
+    defects: tuple[Defect, ...]
 
     @property
     def file(self) -> str:
@@ -238,6 +274,33 @@ def _choices(where: str, entry: Mapping[str, Any], archs: Iterable[str]) -> list
     ]
 
 
+def _defect(letter: str, entry: Mapping[str, Any]) -> Defect:
+    where = f"defect {letter}"
+    _keys(where, entry, {field.name for field in dataclasses.fields(Defect)} - {"letter"})
+    _one_of(f"{where}: when", entry["when"], WHEN)
+    _one_of(f"{where}: avoided_by", entry["avoided_by"], AVOIDED_BY)
+    return Defect(letter, **(dict(entry) | {"objects": tuple(entry["objects"])}))
+
+
+def _with_defects(objects: list[AsmObject], defects: list[Defect]) -> list[AsmObject]:
+    """Raises TableError for a pattern that no object fits."""
+    for defect in defects:
+        for pattern in defect.objects:
+            if not any(fnmatch.fnmatchcase(o.file, pattern) for o in objects):
+                raise TableError(f"defect {defect.letter}: no object is {pattern}")
+    return [
+        dataclasses.replace(
+            described,
+            defects=tuple(
+                defect
+                for defect in defects
+                if any(fnmatch.fnmatchcase(described.file, p) for p in defect.objects)
+            ),
+        )
+        for described in objects
+    ]
+
+
 def _family(
     name: str, entry: Mapping[str, Any], machines: Mapping[str, int], layouts: Mapping[str, Layout]
 ) -> list[AsmObject]:
@@ -271,6 +334,7 @@ def _family(
                 grid=tuple(entry["grid"][values["mode"]]),
                 tiles_per_workgroup=entry["tiles_per_workgroup"][values["mask"]],
                 shuffle=shuffled.format(**suffixes),
+                defects=(),
                 **values,
                 **{key: entry[key] for key in (*_FIXED, *_VALUES)},
             )
@@ -303,7 +367,9 @@ def read_table(*texts: str) -> Table:
         shuffle = f"{described.folder}/{described.shuffle}.co"
         if described.shuffle and objects.get(shuffle, described).direction != "dq_shuffle":
             raise TableError(f"{described.file}: no object of dq_shuffle is {shuffle}")
-    return Table(tuple(objects.values()), table["left_out"], table["missing"])
+    defects = [_defect(letter, entry) for letter, entry in table["defect"].items()]
+    known = _with_defects(list(objects.values()), defects)
+    return Table(tuple(known), table["left_out"], table["missing"])
 
 
 def read(*texts: str) -> list[AsmObject]:

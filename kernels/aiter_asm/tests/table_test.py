@@ -15,10 +15,11 @@ import pytest
 from kernels.aiter_asm import table
 from kernels.aiter_asm.table import AsmObject, TableError
 
-TEXT, BACKWARD = (
-    Path(f"kernels/aiter_asm/{name}.toml").read_text("utf-8") for name in ("forward", "backward")
+TEXT, BACKWARD, DEFECTS = (
+    Path(f"kernels/aiter_asm/{name}.toml").read_text("utf-8")
+    for name in ("forward", "backward", "defects")
 )
-TABLE = table.read_table(TEXT, BACKWARD)
+TABLE = table.read_table(TEXT, BACKWARD, DEFECTS)
 OBJECTS = {o.file: o for o in TABLE.objects}
 CAUSAL_GROUP = OBJECTS["gfx942/fmha_v3_fwd/MI308/fwd_hd128_bf16_causal_rtne_group.co"]
 PLAIN = OBJECTS["gfx942/fmha_v3_fwd/MI300/fwd_hd128_bf16_rtz.co"]
@@ -56,6 +57,29 @@ def test_traits_of_backward_objects() -> None:
     }  # fmt: skip
     of_sixteen_bits = {o.layout.name for o in TABLE.objects if o.shuffle}
     assert of_sixteen_bits == {"backward_native"}
+
+
+def test_defects() -> None:
+    letters = {o.file: "".join(d.letter for d in o.defects) for o in TABLE.objects}
+    assert (letters[PLAIN.file], letters[CAUSAL_GROUP.file]) == ("U", "")
+    assert (letters[NATIVE.file], letters[RECOMPILED.file]) == ("QTY", "")
+    folder = "gfx942/fmha_v3_bwd/"
+    assert letters[folder + "bwd_hd128_bf16_causal_a32_rtne.co"] == "VW"
+    assert letters[folder + "bwd_hd128_bf16_causal_a32_rtne_psskddv.co"] == ""
+    assert letters[folder + "bwd_hd128_fp16_swa_a32_psskddv.co"] == "S"
+    assert letters["gfx950/fmha_v3_fwd/fwd_hd192_hd128_bf16_causal.co"] == "PRX"
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ('when = "always"', 'when = "often"', "defect R: when 'often'; use always, two_tiles"),
+    ('"numbers_behind"', '"luck"', "defect S: avoided_by 'luck'; use , tiles_as_sequences"),
+    ("changes_results = false\n", "", r"defect V: missing \['changes_results'\]"),
+    ("fwd_hd192_hd128_*.co", "fwd_hd64_*.co", "defect R: no object is .*fwd_hd64"),
+])  # fmt: skip
+def test_mistakes_in_defects(old: str, new: str, message: str) -> None:
+    assert DEFECTS.count(old) == 1
+    with pytest.raises(TableError, match=message):
+        table.read(TEXT, BACKWARD, DEFECTS.replace(old, new))
 
 
 @pytest.mark.parametrize(("longest", "plain", "causal"), [
