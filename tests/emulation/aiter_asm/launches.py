@@ -89,6 +89,7 @@ class Tokens:
     heads: int
     size: int
     gap: int
+    zeroed: Array | None = None
 
     @classmethod
     def of(cls, values: Array, gap: int) -> Tokens:
@@ -116,10 +117,12 @@ class Tokens:
         return self.heads * self.head_stride
 
     def zero(self, first: int, tokens: int) -> None:
-        """Zeros for these tokens."""
+        """Zeros for these tokens, which count as written."""
         at = np.zeros((self.tokens, self.heads, self.size + self.gap), bool)
         at[first : first + tokens, :, : self.size] = True
-        self.flat[at.reshape(-1)[: self.flat.size]] = 0
+        flat = at.reshape(-1)[: self.flat.size]
+        self.flat[flat] = 0
+        self.zeroed = flat if self.zeroed is None else self.zeroed | flat
 
     def _rows(self) -> Array:
         full = np.full(self.tokens * self.heads * (self.size + self.gap), _UNTOUCHED, np.uint16)
@@ -133,11 +136,12 @@ class Tokens:
     def gaps_untouched(self) -> bool:
         return bool((self._rows()[..., self.size :] == _UNTOUCHED).all())
 
-    def is_gap(self) -> Array:
-        """Of each byte."""
+    def written(self) -> Array:
+        """Of each byte of an output, whether it counts as written: gaps, and zeros."""
         rows = np.zeros((self.tokens, self.heads, self.size + self.gap), bool)
         rows[..., self.size :] = True
-        return np.repeat(rows.reshape(-1)[: self.flat.size], 2)
+        flat = rows.reshape(-1)[: self.flat.size]
+        return np.repeat(flat if self.zeroed is None else flat | self.zeroed, 2)
 
 
 class _Session:
@@ -173,7 +177,7 @@ class _Session:
         """Places outputs, whose contents but for the gaps count as unwritten."""
         for name, tokens in outputs.items():
             self.addresses[name] = self._device.memory.register(
-                tokens.flat, name, written=tokens.is_gap()
+                tokens.flat, name, written=tokens.written()
             )
 
     def launch(
@@ -353,6 +357,11 @@ def backward(
     arrays["do"] = Tokens.of(inputs.dout, gap)
     arrays["dk"] = Tokens.output(case.total_k, heads, sizes[0], gap)
     arrays["dv"] = Tokens.output(case.total_k, heads, sizes[1], gap)
+    causal, open_pieces, unseen = split.backward(case.lengths, chosen.tile_k, bottom_right)
+    if unmasked is not None:
+        for name in ("dk", "dv"):
+            for piece in unseen:
+                arrays[name].zero(piece.first_k, piece.seqlen_k)
     # What a kernel adds to is zero.
     zero_or_unwritten = 0 if a16 and not shuffled else _UNTOUCHED
     dq = Tokens.output(case.total_q, heads, sizes[0], gap, zero_or_unwritten)
@@ -401,10 +410,6 @@ def backward(
         if unmasked is None:
             session.launch(chosen, chosen.workgroups(longest_k, heads, batch), values)
         else:
-            causal, open_pieces, unseen = split.backward(case.lengths, chosen.tile_k, bottom_right)
-            for name in ("dk", "dv"):
-                for piece in unseen:
-                    arrays[name].zero(piece.first_k, piece.seqlen_k)
             for launched, pieces in ((chosen, causal), (unmasked, open_pieces)):
                 if pieces:
                     session.replace(_piece_starts(pieces))
