@@ -80,7 +80,9 @@ def backward(
     """Of the gradient of causal attention, aligned to the top left or to the bottom right: pieces
     of one tile of keys for an object that is causal from the top left, pieces for one without a
     mask, and pieces of keys that no query sees, whose dk and dv are zero."""
-    causal, whole, unseen = [], [], []
+    causal: list[Piece] = []
+    whole: list[Piece] = []
+    unseen: list[Piece] = []
     for first_q, first_k, seqlen_q, seqlen_k in _placed(lengths):
         further = seqlen_k - seqlen_q if bottom_right else 0
         seen_by_all, blind = max(further, 0), max(-further, 0)

@@ -13,7 +13,7 @@ import fnmatch
 import io
 import itertools
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import tomllib
@@ -233,7 +233,7 @@ def _keys(where: str, entry: Mapping[str, Any], wanted: set[str]) -> None:
         )
 
 
-def _one_of(where: str, value: object, choices: Iterable[str]) -> None:
+def _one_of(where: str, value: str, choices: Collection[str]) -> None:
     if value not in choices:
         raise TableError(f"{where} {value!r}; use {', '.join(choices)}")
 
@@ -254,7 +254,7 @@ def _layout(name: str, entry: Mapping[str, Any]) -> Layout:
     return Layout(name, entry["size"], tuple(arguments))
 
 
-def _choices(where: str, entry: Mapping[str, Any], archs: Iterable[str]) -> list[dict[str, Any]]:
+def _choices(where: str, entry: Mapping[str, Any], archs: Collection[str]) -> list[dict[str, Any]]:
     """Each combination of a family's choices: trait -> (value, suffix)."""
     axes = []
     for trait, allowed in _CHOICES.items():

@@ -195,7 +195,8 @@ class _Session:
         kernarg = chosen.layout.pack({n: v for n, v in values.items() if n in names})
         try:
             report = self._device.launch(
-                kernel, program, grid=grid, block=(chosen.block, 1, 1), kernarg=kernarg,
+                kernel, program, grid=(grid[0], grid[1], grid[2]),
+                block=(chosen.block, 1, 1), kernarg=kernarg,
                 checks=self._checks, schedule=self._schedule,
                 uninitialised=[self.addresses[name] for name in unwritten],
             )  # fmt: skip

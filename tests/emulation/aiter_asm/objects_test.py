@@ -8,7 +8,7 @@ import os
 import re
 
 import pytest
-from gfxemu.checks import COMPARED, LEFT_OUT
+from gfxemu.checks import COMPARED, COUNTED, LEFT_OUT
 
 from kernels.aiter_asm import table
 from kernels.aiter_asm.table import AsmObject
@@ -51,12 +51,12 @@ _OBJECTS = [
 ]
 
 
-def _launch(chosen: AsmObject, problem: Problem, **options: str) -> Result:
+def _launch(chosen: AsmObject, problem: Problem, soffset: str = COUNTED) -> Result:
     if chosen.direction == "forward":
-        return launches.forward(chosen, problem.case, gap=problem.gap, **options)
+        return launches.forward(chosen, problem.case, gap=problem.gap, soffset=soffset)
     return launches.backward(
         chosen, problem.case, head_size=problem.head_size, gap=problem.gap, behind=problem.behind,
-        **options,
+        soffset=soffset,
     )  # fmt: skip
 
 
