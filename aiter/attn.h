@@ -160,8 +160,8 @@ typedef enum attn_kernels {
   ATTN_KERNELS_ASM = 3
 } attn_kernels;
 
-/* The rounding of probabilities to bf16 in AITER's assembly. Composable Kernel's kernels round to nearest, ties
- * to even. */
+/* The rounding of probabilities to bf16 in AITER's assembly. Composable Kernel's kernels round to
+ * nearest, ties to even. */
 typedef enum attn_rounding {
   ATTN_ROUNDING_NEAREST_EVEN = 0,
   ATTN_ROUNDING_NEAREST_AWAY = 1, /* ties away from zero */

@@ -24,7 +24,7 @@ from kernels.code_object.metadata import MetadataError, read_metadata
 # Kind of an argument -> its format for struct, and the size and kind in metadata.
 _KINDS = {
     "pointer": ("Q", 8, "global_buffer"),
-    "undeclared_pointer": ("Q", 4, "by_value"),  # which metadata has as a number of four bytes
+    "untyped_pointer": ("Q", 4, "by_value"),  # which metadata has as a number of four bytes
     "u32": ("I", 4, "by_value"),
     "i32": ("i", 4, "by_value"),
     "f32": ("f", 4, "by_value"),
@@ -360,8 +360,12 @@ def read_table(*texts: str) -> Table:
             if described.file in objects:
                 raise TableError(f"family {name}: {described.file} is described twice")
             objects[described.file] = described
-    for section in ("left_out", "missing"):
-        if both := sorted(objects.keys() & table[section].keys()):
+    reasons = {
+        section: {file: reason for reason, files in table[section].items() for file in files}
+        for section in ("left_out", "missing")
+    }
+    for section, left in reasons.items():
+        if both := sorted(objects.keys() & left.keys()):
             raise TableError(f"{section}: {', '.join(both)}: described")
     for described in objects.values():
         shuffle = f"{described.folder}/{described.shuffle}.co"
@@ -369,7 +373,7 @@ def read_table(*texts: str) -> Table:
             raise TableError(f"{described.file}: no object of dq_shuffle is {shuffle}")
     defects = [_defect(letter, entry) for letter, entry in table["defect"].items()]
     known = _with_defects(list(objects.values()), defects)
-    return Table(tuple(known), table["left_out"], table["missing"])
+    return Table(tuple(known), reasons["left_out"], reasons["missing"])
 
 
 def read(*texts: str) -> list[AsmObject]:

@@ -225,7 +225,7 @@ def pypi_repositories():
         unused = ["botocore/data"],
     )
 
-    # What programs of actions import, thousands of times.
+    # Programs of actions import these, thousands of times.
     _pure("absl-py", build = _FILES_BUILD, bytecode_of = [TOOLS_INTERPRETER])
     _pure("pyelftools", build = _FILES_BUILD, bytecode_of = [TOOLS_INTERPRETER])
     _compiled("msgpack", build = _FILES_BUILD, bytecode_of = [])

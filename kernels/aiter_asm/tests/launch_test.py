@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Rows, the header of arguments and descriptions, as they follow from the table of kernels."""
+"""Rows, the header of arguments and descriptions, by the table of kernels."""
 
 from __future__ import annotations
 

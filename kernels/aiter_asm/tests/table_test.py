@@ -152,7 +152,7 @@ def test_arguments_that_do_not_fit(change: dict[str, Any], message: str) -> None
     ("MI308/fwd_hd128_bf16.co", "MI308/fwd_hd128_bf16_rtz.co", "left_out: .*_rtz.co: described"),
     ("[left_out]", "[unused]", "section 'unused'; use elf_machine, family"),
     ("none = 1\ncausal = 2", "none = 1", r"tiles_per_workgroup: missing \['causal'\]"),
-    ('offset = 80, kind = "f32"', 'offset = 80, kind = "f64"', "kind 'f64'; use pointer, und"),
+    ('offset = 80, kind = "f32"', 'offset = 80, kind = "f64"', "kind 'f64'; use pointer, unt"),
     ("offset = 80,", "offset = 98,", "seqlen_q overlaps scale"),
     ("offset = 496,", "offset = 508,", "padded_seqstart_k is beyond its 512 bytes"),
 ])  # fmt: skip
