@@ -83,8 +83,7 @@ def parse_table(
     admitted = {}
     for name, value in table.items():
         key = spelled.get(name, name)
-        if key in TABLE.traits and key not in own:
-            owners = [d for d in TABLE.directions if key in TABLE.of_direction(d)]
+        if key not in own and (owners := _owners(key)):
             raise VariantSetError(
                 f"{where}: {key} is a trait of {listing(owners)} only, "
                 f"and this table selects {listing(directions)}."
@@ -145,11 +144,18 @@ def parse_variant_set(
     return VariantSet(path, tuple(selectors), limit)
 
 
+def _owners(trait: str) -> list[str]:
+    """The directions whose candidates have a trait."""
+    return [d for d in TABLE.directions if trait in TABLE.of_direction(d)]
+
+
 def documentation(known: Mapping[str, Sequence[TraitValue]]) -> str:
     """The table of keys in kernels/variants/README.md."""
     rows = [("direction", list(TABLE.directions), "", "what is selected, below")]
     for name, trait in TABLE.traits.items():
-        owners = [d for d in TABLE.directions if name in TABLE.of_direction(d)]
+        owners = _owners(name)
+        if not owners:
+            continue  # a trait of other providers' kernels
         of = "all" if len(owners) == len(TABLE.directions) else listing(owners)
         rows.append((name, list(known[name] if trait.is_size else trait.values), of, trait.doc))
     text = "| key | values | of | selects |\n|---|---|---|---|\n"

@@ -169,6 +169,7 @@ def test_unknown_head_size_names_the_next_that_serves_it(size: int, said: str):
         ("variants", "not TOML"),
         ('[[mha_fwd_variants]]\ndirection = "fwd"\n', "unknown key 'direction'"),
         ("[[mha_fwd_variants]]\nhas_sink = true\n", "has_sink = true selects nothing"),
+        ('[[variants]]\nschedule = "mi300"\n', "unknown key 'schedule'"),
         ("[[mha_bwd_variants]]\nhas_lse = true\n", "unknown key 'has_lse'"),
         ("[[mha_fwd_variants]]\nreceipt = 700\n", "unknown value '700' for receipt"),
         ("[[mha_fwd_variants]]\nhas_bias = 2\n", "unknown value '2' for has_bias"),
