@@ -40,7 +40,7 @@ class Arguments:
         def starts(lengths: list[int]) -> list[int]:
             return [0, *itertools.accumulate(lengths)]
 
-        # What stands behind the last place is not used.
+        # Places behind the last are not used.
         return cls(
             starts([piece.seqlen_q for piece in pieces]),
             starts([piece.seqlen_k for piece in pieces]),

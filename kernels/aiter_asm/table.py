@@ -64,7 +64,7 @@ WHEN = {
     "no_queries": "a sequence with keys has no queries",
     "two_tiles_without_keys": "the first two tiles of a sequence's queries, or more, see no key",
 }
-# How a launch avoids a defect.
+# Ways in which a launch avoids a defect.
 AVOIDED_BY = {
     "": "no way is known",
     "tiles_as_sequences": "each tile is a sequence of its own, in group mode: split.py",

@@ -363,7 +363,7 @@ def backward(
         for name in ("dk", "dv"):
             for piece in unseen:
                 arrays[name].zero(piece.first_k, piece.seqlen_k)
-    # What a kernel adds to is zero.
+    # A sum starts at zero.
     zero_or_unwritten = 0 if a16 and not shuffled else _UNTOUCHED
     dq = Tokens.output(case.total_q, heads, sizes[0], gap, zero_or_unwritten)
     rows = longest_q if group else lengths[0]
