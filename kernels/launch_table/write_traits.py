@@ -103,7 +103,7 @@ namespace AITER_ATTN_NAMESPACE::kernels {{
 inline constexpr const char* kProviders[] = {{{providers}}};
 constexpr const char* provider_of(Kind kind) {{ return kProviders[static_cast<int>(kind)]; }}
 
-// What an instance was compiled for. A trait that its kind does not have is 0.
+// The choices of which an instance was compiled. A trait that its kind does not have is 0.
 struct Traits {{
   Kind kind;
 {fields}}};

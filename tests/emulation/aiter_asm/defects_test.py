@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
+from gfxemu.checks import COMPARED, LEFT_OUT
 
 from kernels.aiter_asm.table import AsmObject
 from tests.emulation.aiter_asm import launches
 from tests.emulation.aiter_asm.launches import Result
-from tests.emulation.aiter_asm.problems import BEHIND
+from tests.emulation.aiter_asm.problems import BEHIND, problems
 from tests.emulation.harness.cases import MASK_TOP_LEFT, Case
 from tests.emulation.verify.verdict import GATES
 
@@ -81,3 +83,15 @@ def test_s_takes_what_lies_behind(arch: str) -> None:
     case = Case("window", ((100, 252),) * 2, 2, 1, mask=MASK_TOP_LEFT, window=(70, 30))
     _right(launches.backward(chosen, case, behind=BEHIND))
     assert _wrong(launches.backward(chosen, case, behind=(BEHIND[0], math.nan))) >= {"dk", "dv"}
+
+
+@pytest.mark.parametrize("mode", ["", "_group"])
+def test_the_kernels_rely_on_soffset_in_range_checks(mode: str) -> None:
+    """By the other rule gfx942's forward kernels read behind K, even for a single key."""
+    chosen = _OBJECTS[f"gfx942/fmha_v3_fwd/MI300/fwd_hd128_bf16_rtne{mode}.co"]
+    case = problems(chosen)[0].case
+    signatures = launches.forward(chosen, case, soffset=COMPARED).signatures
+    assert signatures
+    assert all(signature.startswith("soffset: buffer_load_dword") for signature in signatures)
+    fault = launches.forward(chosen, case, soffset=LEFT_OUT).fault
+    assert re.search(r"MemoryFault: .*nearest: k .* and v ", fault), fault

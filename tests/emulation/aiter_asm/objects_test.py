@@ -8,7 +8,6 @@ import os
 import re
 
 import pytest
-from gfxemu.checks import COMPARED, COUNTED, LEFT_OUT
 
 from kernels.aiter_asm import table
 from kernels.aiter_asm.table import AsmObject
@@ -51,13 +50,12 @@ _OBJECTS = [
 ]
 
 
-def _launch(chosen: AsmObject, problem: Problem, soffset: str = COUNTED) -> Result:
+def _launch(chosen: AsmObject, problem: Problem) -> Result:
     if chosen.direction == "forward":
-        return launches.forward(chosen, problem.case, gap=problem.gap, soffset=soffset)
+        return launches.forward(chosen, problem.case, gap=problem.gap)
     return launches.backward(
-        chosen, problem.case, head_size=problem.head_size, gap=problem.gap, behind=problem.behind,
-        soffset=soffset,
-    )  # fmt: skip
+        chosen, problem.case, head_size=problem.head_size, gap=problem.gap, behind=problem.behind
+    )
 
 
 def _right(chosen: AsmObject, result: Result) -> dict[str, bool]:
@@ -113,16 +111,3 @@ def test_every_file_is_described_or_left_out() -> None:
     mine = {name for name in described | known.left_out.keys() if name.split("/")[1] in folders}
     assert paths == mine
     assert not paths & known.missing.keys()
-
-
-@pytest.mark.skipif(_KERNELS != "forward gfx942", reason="of gfx942's forward kernels")
-@pytest.mark.parametrize("mode", ["batch", "group"])
-def test_the_kernels_rely_on_soffset_in_range_checks(mode: str) -> None:
-    """By the other rule they read behind K, even for a single key."""
-    chosen = next(o for o in _OBJECTS if o.mode == mode)
-    one_key = problems(chosen)[0]
-    signatures = _launch(chosen, one_key, soffset=COMPARED).signatures
-    assert signatures
-    assert all(signature.startswith("soffset: buffer_load_dword") for signature in signatures)
-    fault = _launch(chosen, one_key, soffset=LEFT_OUT).fault
-    assert re.search(r"MemoryFault: .*nearest: k .* and v ", fault), fault
