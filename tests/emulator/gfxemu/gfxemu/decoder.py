@@ -61,12 +61,13 @@ class Decoding:
 
 Builder = Callable[[Decoding], Execute]
 _BUILDERS: dict[str, Builder] = {}
-# By encoding: sub-dword operands, operands of other lanes. All other encodings mean the same.
-_FORMS: dict[str, dict[str, Builder]] = {"sdwa": {}, "dpp": {}}
+# By encoding: sub-dword operands, operands of other lanes; and, though no encoding tells it,
+# registers by number (mark_relative). All other encodings mean the same.
+_FORMS: dict[str, dict[str, Builder]] = {"sdwa": {}, "dpp": {}, "relative": {}}
 
 
 def opcodes(*names: str, form: str = "") -> Callable[[Builder], Builder]:
-    """Register a builder for opcodes, or for their form "sdwa" or "dpp"."""
+    """Register a builder for opcodes, or for their form "sdwa", "dpp" or "relative"."""
     table = _FORMS[form] if form else _BUILDERS
 
     def register(builder: Builder) -> Builder:
@@ -80,7 +81,7 @@ def opcodes(*names: str, form: str = "") -> Callable[[Builder], Builder]:
 
 
 def implemented() -> list[str]:
-    """All opcodes, those of SDWA and DPP with their suffix."""
+    """All opcodes, those of other forms with their suffix."""
     return sorted([*_BUILDERS, *(f"{n}_{form}" for form, table in _FORMS.items() for n in table)])
 
 
@@ -109,11 +110,33 @@ def replace(program: Program, index: int, text: str | None) -> Program:
     old = program.instructions[index]
     functions, instructions = list(program.functions), list(program.instructions)
     instructions[index] = Instruction(text or "s_nop 0", old.address, old.size, index)
+    if text and old.encoding == "relative":
+        instructions[index].encoding = old.encoding
     functions[index] = _build(
         instructions[index], program.arch, program.vgprs, program.accum_offset,
-        {i.address: i.index for i in instructions},
+        _targets(instructions),
     )  # fmt: skip
     return dataclasses.replace(program, functions=functions, instructions=instructions)
+
+
+def mark_relative(instructions: Iterable[Instruction]) -> None:
+    """Gives the instructions between s_set_gpr_idx_on and s_set_gpr_idx_off their form. Raises
+    UnsupportedInstruction where that does not follow from their place: for a branch."""
+    on = False
+    for instruction in instructions:
+        if instruction.name in ("s_set_gpr_idx_on", "s_set_gpr_idx_off"):
+            on = instruction.name.endswith("on")
+        elif on and not instruction.name.startswith("v_"):
+            raise UnsupportedInstruction(f"after s_set_gpr_idx_on: {instruction!r}")
+        elif on and instruction.encoding in _FORMS:
+            raise UnsupportedInstruction(f"registers by number in another form: {instruction!r}")
+        elif on:
+            instruction.encoding = "relative"
+
+
+def _targets(instructions: Iterable[Instruction]) -> dict[int, int]:
+    """By address, the indices of instructions that a branch may lead to."""
+    return {i.address: i.index for i in instructions if i.encoding != "relative"}
 
 
 def decode(
@@ -121,7 +144,8 @@ def decode(
 ) -> Program:
     """Resolve every instruction. Raises UnsupportedInstruction naming opcode and address."""
     listing = list(instructions)
-    index_of = {i.address: i.index for i in listing}
+    mark_relative(listing)
+    index_of = _targets(listing)
     functions = []
     for instruction in listing:
         functions.append(_build(instruction, arch, vgprs, accum_offset, index_of))
@@ -142,7 +166,7 @@ def _build(
         parsed = tuple(
             operands.parse(text, accum_offset)
             for text in instruction.operands
-            if not text.startswith(("hwreg(", "vmcnt(", "lgkmcnt(", "expcnt("))
+            if not text.startswith(("hwreg(", "vmcnt(", "lgkmcnt(", "expcnt(", "gpr_idx("))
         )
         for op in parsed:
             if op.kind == "v" and op.index + op.count > vgprs:
@@ -163,6 +187,7 @@ def load_all() -> None:
         dpp,
         lds,
         matrix,
+        relative,
         scalar,
         sdwa,
         vector_float,

@@ -21,7 +21,7 @@ Array = np.ndarray
 OPCODES = (
     "v_mov_b32", "v_not_b32", "v_add_f32", "v_sub_f32", "v_subrev_f32", "v_mul_f32", "v_max_f32",
     "v_min_f32", "v_fmac_f32", "v_add_u32", "v_sub_u32", "v_subrev_u32", "v_and_b32", "v_or_b32",
-    "v_xor_b32", "v_min_i32", "v_max_i32", "v_min_u32", "v_max_u32",
+    "v_xor_b32", "v_min_i32", "v_max_i32", "v_min_u32", "v_max_u32", "v_mul_u32_u24",
 )  # fmt: skip
 
 _NOWHERE = -1

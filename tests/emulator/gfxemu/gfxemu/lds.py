@@ -383,9 +383,11 @@ def _read(d: Decoding) -> Execute:
     return execute
 
 
-@opcodes("ds_read_b64_tr_b16")
+@opcodes("ds_read_b64_tr_b8", "ds_read_b64_tr_b16")
 def _read_transposed(d: Decoding) -> Execute:
-    """gfx950: each 16 lanes read 4 rows of 16 halves, a row with 4 lanes; lane i gets column i."""
+    """gfx950: each 16 lanes read 4 rows of 16 halves, a row with 4 lanes, or 8 rows of 16 bytes, a
+    row with 2; lane i gets column i."""
+    item: type = np.uint8 if d.name.endswith("b8") else np.uint16
     pc, to, offset = d.pc, d.destination(2), d.instruction.int_modifier("offset")
     address = d.vector_range(d.operands[1], 1)
 
@@ -397,8 +399,8 @@ def _read_transposed(d: Decoding) -> Execute:
             land_lds_stores(w)
         lds = w.group.lds
         place = lds.place_of(w, pc, address, offset, 8, store=False)
-        rows = np.ascontiguousarray(lds.load(w, place, pc)).view(np.uint16)
-        columns = rows.reshape(w.size, LANES // 16, 4, 16).swapaxes(2, 3)
+        rows = np.ascontiguousarray(lds.load(w, place, pc)).view(item)
+        columns = rows.reshape(w.size, LANES // 16, -1, 16).swapaxes(2, 3)
         pairs = np.ascontiguousarray(columns).view(_U32).reshape(w.size, LANES, 2)
         values = pairs.transpose(2, 0, 1)
         deliver(w, LdsRead(place, pc, w.group.epoch, to, values, None), issue_lgkm)

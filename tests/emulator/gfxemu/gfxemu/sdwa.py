@@ -98,6 +98,20 @@ def _float8(d: Decoding) -> Execute:
     return lambda w: write(w, form.decode(a(w) & _U32(0xFF)).astype(np.float32).view(_U32))
 
 
+@opcodes("v_cvt_pk_f32_fp8", form="sdwa")
+def _float8_pair(d: Decoding) -> Execute:
+    """Of a word, whose low byte becomes the first register."""
+    form, to, a = float8.of_arch(d.arch), d.destination(2), _source(d, 0, d.operands[1])
+
+    def execute(w: Wave) -> None:
+        pair = a(w)
+        high = form.decode(pair >> _U32(8) & _U32(0xFF))
+        w.write_float(to, form.decode(pair & _U32(0xFF)).astype(np.float32))
+        w.write_float(to + 1, high.astype(np.float32))
+
+    return execute
+
+
 _INTEGER_BINARY = [
     n for n in vector_integer.BINARY
     if n not in ("v_add_i32", "v_sub_i32", "v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32",

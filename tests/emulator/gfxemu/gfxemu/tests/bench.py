@@ -58,7 +58,7 @@ class Bench:
     def name(self, line: str) -> str:
         """The opcode as decoder.implemented() spells it."""
         instruction = self.program().instructions[self._index[line]]
-        other = instruction.encoding in ("sdwa", "dpp")
+        other = instruction.encoding in ("sdwa", "dpp", "relative")
         return instruction.name + (f"_{instruction.encoding}" if other else "")
 
     def run(self, line: str, wave: Wave) -> int | None:

@@ -13,6 +13,7 @@ from gfxemu.tests import (
     lds_test,
     matrix_test,
     memory_test,
+    relative_test,
     scalar_test,
     sdwa_test,
     vector_float_test,
@@ -20,8 +21,9 @@ from gfxemu.tests import (
     vector_lanes_test,
 )
 
-_MODULES = (control_test, dpp_test, float8_test, lds_test, matrix_test, memory_test, scalar_test,
-            sdwa_test, vector_float_test, vector_integer_test, vector_lanes_test)  # fmt: skip
+_MODULES = (control_test, dpp_test, float8_test, lds_test, matrix_test, memory_test, relative_test,
+            scalar_test, sdwa_test, vector_float_test, vector_integer_test,
+            vector_lanes_test)  # fmt: skip
 
 
 def test_every_opcode_is_tested() -> None:

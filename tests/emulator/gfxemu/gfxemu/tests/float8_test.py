@@ -14,7 +14,7 @@ import pytest
 from gfxemu.errors import UnsupportedInstruction
 from gfxemu.tests import exact
 from gfxemu.tests.bench import LANES, WORKGROUPS, Bench, VectorCase, check_vector, make_wave
-from gfxemu.tests.exact import EDGE_F32, EDGE_U32, F32
+from gfxemu.tests.exact import EDGE_F32, EDGE_U32, F32, M32
 
 _ARCHS = ("gfx942", "gfx950")
 _BIAS = {"gfx942": 8, "gfx950": 7}
@@ -60,6 +60,10 @@ def _to_float(code: int, arch: str) -> int:
     return exact.encode(exact.from_fraction(value, code == 0x80), F32)
 
 
+def _pair_to_floats(codes: int, arch: str) -> int:
+    return _to_float(codes & 0xFF, arch) | _to_float(codes >> 8, arch) << 32
+
+
 def _float_of(value: Fraction) -> int:
     return exact.encode(exact.from_fraction(value), F32)
 
@@ -79,6 +83,10 @@ def _pool(arch: str) -> list[int]:
 
 def _same(actual: int, expected: int) -> bool:
     return exact.same_float(actual, expected, F32)
+
+
+def _same_pair(actual: int, expected: int) -> bool:
+    return _same(actual & M32, expected & M32) and _same(actual >> 32, expected >> 32)
 
 
 def _cases(arch: str) -> list[VectorCase]:
@@ -111,29 +119,51 @@ def _cases(arch: str) -> list[VectorCase]:
     ]
 
 
-_CASES = [(arch, case) for arch in _ARCHS for case in _cases(arch)]
-# gfx950 has no SDWA.
-_SDWA = [
-    VectorCase(
-        f"v_cvt_f32_fp8_sdwa v10, v1 src0_sel:BYTE_{byte}",
-        ((1, 32, EDGE_U32),),
-        lambda a, byte=byte: _to_float(a >> 8 * byte & 0xFF, "gfx942"),
-        agree=_same,
-    )
-    for byte in range(4)
-]
-_CASES += [("gfx942", case) for case in _SDWA]
+def _of_parts(arch: str) -> list[VectorCase]:
+    bytes_of = [
+        VectorCase(
+            f"v_cvt_f32_fp8_sdwa v10, v1 src0_sel:BYTE_{byte}",
+            ((1, 32, EDGE_U32),),
+            lambda a, byte=byte: _to_float(a >> 8 * byte & 0xFF, arch),
+            agree=_same,
+        )
+        for byte in range(4)
+    ]
+    pairs = [c | c * 37 % 256 << 8 | c * 5 % 256 << 16 | c << 24 for c in range(256)]
+    words_of = [
+        VectorCase(
+            f"v_cvt_pk_f32_fp8_sdwa v[10:11], v1 src0_sel:WORD_{word}",
+            ((1, 32, pairs),),
+            lambda a, word=word: _pair_to_floats(a >> 16 * word & 0xFFFF, arch),
+            bits=64,
+            agree=_same_pair,
+        )
+        for word in range(2)
+    ]
+    return bytes_of + words_of
 
-_SHAPES = ((32, 16), (16, 32))
+
+_CASES = [(arch, case) for arch in _ARCHS for case in _cases(arch) + _of_parts(arch)]
+
+_SHAPES = {
+    "gfx942": ((32, 16), (16, 32)), "gfx950": ((32, 16), (16, 32), (32, 64), (16, 128)),
+}  # fmt: skip
+_MATRICES = [(arch, *shape) for arch, shapes in _SHAPES.items() for shape in shapes]
 _A, _B, _C, _D = 16, 24, 64, 128
 
 
+def _registers(n: int, k: int) -> int:
+    """Of an input."""
+    return n * k // LANES // 4
+
+
 def _line(n: int, k: int, addend: str = "") -> str:
-    results = n * n // LANES
+    results, last = n * n // LANES, _registers(n, k) - 1
     c = addend or f"v[{_C}:{_C + results - 1}]"
+    kind = "f8f6f4" if last > 1 else "fp8_fp8"
     return (
-        f"v_mfma_f32_{n}x{n}x{k}_fp8_fp8 v[{_D}:{_D + results - 1}], "
-        f"v[{_A}:{_A + 1}], v[{_B}:{_B + 1}], {c}"
+        f"v_mfma_f32_{n}x{n}x{k}_{kind} v[{_D}:{_D + results - 1}], "
+        f"v[{_A}:{_A + last}], v[{_B}:{_B + last}], {c}"
     )
 
 
@@ -141,7 +171,7 @@ _LOW_OF_A_SOURCE = "v_cvt_pk_fp8_f32 v10, v1, v2 op_sel:[1,0,0]"
 BENCHES = {
     arch: Bench(
         [case.line for of, case in _CASES if of == arch]
-        + [_line(*shape, c) for shape in _SHAPES for c in ("", "0")],
+        + [_line(*shape, c) for shape in _SHAPES[arch] for c in ("", "0")],
         arch,
     )
     for arch in _ARCHS
@@ -157,11 +187,10 @@ def test_conversion(arch: str, case: VectorCase) -> None:
     check_vector(BENCHES[arch], case)
 
 
-@pytest.mark.parametrize("arch", _ARCHS)
-@pytest.mark.parametrize(("n", "k"), _SHAPES)
+@pytest.mark.parametrize(("arch", "n", "k"), _MATRICES)
 def test_matrix(arch: str, n: int, k: int) -> None:
-    """Numbers of the format whose sums are exact in any order. Lane n of group g holds 8 elements
-    of row n, from k = 8 g on."""
+    """Numbers of the format whose sums are exact in any order. Lane n of group g holds 1/G of the
+    elements of row n, in order."""
     rng = random.Random(n)
     codes = [c for c in range(256) if (v := _value(c, arch)) is not None and abs(v) in (0, 1, 3, 6)]
     wave = make_wave()
@@ -169,8 +198,8 @@ def test_matrix(arch: str, n: int, k: int) -> None:
     for first, rows in ((_A, a), (_B, b)):
         for row in range(n):
             for group in range(LANES // n):
-                for register in range(2):
-                    start = 8 * group + 4 * register
+                for register in range(_registers(n, k)):
+                    start = 4 * (_registers(n, k) * group + register)
                     word = sum(rows[row][start + i] << 8 * i for i in range(4))
                     wave.v[first + register][:, row + n * group] = word
     for register in range(n * n // LANES):

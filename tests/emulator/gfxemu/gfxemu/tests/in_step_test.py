@@ -407,3 +407,36 @@ def test_errors_are_those_of_the_schedule() -> None:
         careful, _ = _outcome([*lines], False)
         assert careful.error.startswith(kind.__name__) and "wave" in careful.error
         assert _outcome([*lines], True)[0] == careful
+
+
+# Of 256 dwords v2 each work-item has one; v4 is what it stores.
+_ALONE = {
+    "operands of other lanes": ("v_mul_u32_u24_dpp v4, v2, v1 row_newbcast:5 row_mask:0xf "
+                                "bank_mask:0xf",),
+    "a pair of E4M3": ("v_cvt_pk_f32_fp8_sdwa v[4:5], v2 src0_sel:WORD_0", "v_add_f32 v4, v4, v5"),
+    "a matrix of integers": (
+        "v_mov_b32 v8, v1", "v_mov_b32 v9, v2", "s_nop 1",
+        "v_mfma_i32_16x16x32_i8 v[12:15], v[8:9], v[8:9], 3", "s_nop 7", "v_xor_b32 v4, v12, v15",
+    ),
+    "a matrix of E4M3": (
+        *(f"v_and_b32 v{i}, 0x3f3f3f3f, v{1 + i % 2}" for i in range(8, 16)), "s_nop 1",
+        "v_mfma_f32_16x16x128_f8f6f4 v[16:19], v[8:15], v[8:15], 0", "s_nop 7", "v_mov_b32 v4, v17",
+    ),
+    "a transposing read": (
+        "v_lshlrev_b32 v3, 3, v0", "v_and_b32 v3, 0x1f8, v3",
+        "ds_write_b32 v1, v2", "s_waitcnt lgkmcnt(0)", "s_barrier", "ds_read_b64_tr_b8 v[4:5], v3",
+        "s_waitcnt lgkmcnt(0)", "v_xor_b32 v4, v4, v5",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pieces", _ALONE.values(), ids=_ALONE)
+def test_opcodes_alone(pieces: tuple[str, ...]) -> None:
+    lines = (*PROLOGUE, *pieces, *EPILOGUE)
+    one, other = (
+        Launch(lines, in_step=x, schedule="sliced:8", arch="gfx950") for x in (True, False)
+    )
+    assert one.report.in_step and not other.report.in_step
+    assert not one.report.findings and not other.report.findings
+    assert len(set(one.output.tolist())) > 4
+    assert one.output.tobytes() == other.output.tobytes()

@@ -75,8 +75,8 @@ _PERMUTES = ["ds_bpermute_b32 v10, v1, v2 offset:8", "ds_permute_b32 v10, v1, v2
 BENCH = Bench([*map(_line, _READS + _READS2 + _WRITES + _WRITES2), *_PERMUTES,
                *(f"ds_swizzle_b32 v10, v2 offset:{offset}" for offset in _SWIZZLES),
                _line("ds_read2_b64").replace("v[10:13]", "v[20:23]")])  # fmt: skip
-_TRANSPOSED = "ds_read_b64_tr_b16 v[10:11], v1 offset:16"
-BENCH_950 = Bench([_TRANSPOSED], "gfx950")
+_TRANSPOSED = {bits: f"ds_read_b64_tr_b{bits} v[10:11], v1 offset:16" for bits in (8, 16)}
+BENCH_950 = Bench(_TRANSPOSED.values(), "gfx950")
 
 
 def TESTED() -> set[str]:
@@ -137,27 +137,30 @@ def test_read(name: str, exec_mask: int) -> None:
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_transposing_read(late: bool) -> None:
-    """Of each 16 lanes, four hold the addresses of a row's quarters; lane i gets halves i."""
+@pytest.mark.parametrize("bits", _TRANSPOSED)
+def test_transposing_read(bits: int, late: bool) -> None:
+    """Of each 16 lanes, some hold the addresses of a row's parts; lane i gets the items i."""
     wave = make_wave(late=late)
     content = _fill(wave)
     addresses = [8 * (i * 11 % LANES) + 512 * (i // LANES) for i in range(TOTAL)]
     set_vector(wave, 1, addresses)
-    BENCH_950.run(_TRANSPOSED, wave)
+    BENCH_950.run(_TRANSPOSED[bits], wave)
     if late:
         assert get_vector(wave, 10, 64) == [POISON << 32 | POISON] * TOTAL
         wait_lgkm(wave, 0)
     for lane, value in enumerate(get_vector(wave, 10, 64)):
         first, column = lane // 16 * 16, lane % 16
-        for row in range(4):
-            at = addresses[first + 4 * row + column // 4] + 16 + 2 * (column % 4)
-            wanted = int.from_bytes(content[lane // LANES][at : at + 2], "little")
-            assert value >> 16 * row & 0xFFFF == wanted
+        size, together = bits // 8, 64 // bits  # bytes of an item, items that a lane reads
+        for row in range(64 // bits):
+            holder = first + 16 // together * row + column // together
+            at = addresses[holder] + 16 + size * (column % together)
+            wanted = int.from_bytes(content[lane // LANES][at : at + size], "little")
+            assert value >> bits * row & (1 << bits) - 1 == wanted
 
 
 def test_a_transposing_read_needs_all_lanes() -> None:
     with pytest.raises(UnsupportedInstruction, match="switched off"):
-        BENCH_950.run(_TRANSPOSED, make_wave(MASKS[1]))
+        BENCH_950.run(_TRANSPOSED[16], make_wave(MASKS[1]))
 
 
 @pytest.mark.parametrize("exec_mask", MASKS)

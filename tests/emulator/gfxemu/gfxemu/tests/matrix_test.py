@@ -47,6 +47,10 @@ def _line_of(arch: str, *what: Any) -> str:
 
 
 _ACCUMULATE = "v_mfma_f32_32x32x8_f16 a[0:15], a[100:101], v[24:25], a[0:15]"
+_OF_INTEGERS = [
+    f"v_mfma_i32_16x16x32_i8 v[{_D}:{_D + 3}], a[16:17], v[24:25], {c}"
+    for c in ("v[64:67]", "0", "-7")
+]
 _KINDS = {"f16": F16, "bf16": BF16}
 BENCHES = {
     arch: Bench(
@@ -56,7 +60,7 @@ BENCHES = {
             for kind in _KINDS
             for c in ("", "0", "1.0")
         ]
-        + ([_ACCUMULATE] if arch == "gfx942" else []),
+        + ([_ACCUMULATE, *_OF_INTEGERS] if arch == "gfx942" else []),
         arch,
     )
     for arch, shapes in _SHAPES.items()
@@ -260,3 +264,28 @@ def test_gfx950_shapes_do_not_exist_on_gfx942() -> None:
     listing = tool.disassemble(tool.assemble([line], "gfx950"), "gfx950")
     with pytest.raises(UnsupportedInstruction, match="gfx950 only"):
         decoder.decode(listing, "gfx942", 512, 256)
+
+
+@pytest.mark.parametrize("exec_mask", [FULL, PARTIAL])
+@pytest.mark.parametrize("line", _OF_INTEGERS)
+def test_integers(line: str, exec_mask: int) -> None:
+    """All bytes, with a sum that wraps; lane n of group g holds 8 elements of row n."""
+    rng, n, k = random.Random(3), 16, 32
+    wave = make_wave(exec_mask)
+    rows = [[[rng.randint(-128, 127) for _ in range(k)] for _ in range(n)] for _ in range(2)]
+    rows[0][0] = rows[1][0] = [-128] * k
+    for first, matrix in ((256 + 16, rows[0]), (24, rows[1])):
+        for row in range(n):
+            for place in range(k // 4):
+                word = sum((matrix[row][4 * place + i] & 0xFF) << 8 * i for i in range(4))
+                wave.v[first + place % 2][:, row + n * (place // 2)] = word
+    for register in range(4):
+        wave.v[64 + register][...] = 0x7FFF_FFFF - register
+    BENCHES["gfx942"].run(line, wave)
+    for row in range(n):
+        for column in range(n):
+            lane, register = _result_place(n, row, column)
+            addend = 0x7FFF_FFFF - register if line.endswith("]") else int(line.rpartition(" ")[2])
+            total = addend + sum(rows[0][row][i] * rows[1][column][i] for i in range(k))
+            for group in range(WORKGROUPS):
+                assert int(wave.v[_D + register][group, lane]) == total % 2**32
