@@ -26,12 +26,8 @@ def code_object_library(name, code_object, instance, arch, **kwargs):
             "-DCODE_OBJECT='\"$(execpath %s)\"'" % code_object,
             "-DINSTANCE='\"%s\"'" % instance,
         ],
-        features = [
-            # An archive of one object needs no file for its arguments, which were an action more.
-            "-archive_param_file",
-            # Data is position-independent, whichever way it is compiled: once is enough.
-            "-supports_pic",
-        ],
+        # An archive of one object needs no file for its arguments, which were an action more.
+        features = ["-archive_param_file"],
         linkstatic = True,
         deps = [Label("//kernels/code_object:linked_code_objects")],
         alwayslink = True,
