@@ -8,6 +8,7 @@
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
 
+using kernels::CodeObjectRow;
 using kernels::Kind;
 using kernels::kTraits;
 using kernels::LaunchTable;
@@ -82,8 +83,9 @@ Mismatch::Reason shape_mismatch(const Row& row, const Request& request) {
   return Mismatch::kNone;
 }
 
-bool is_for(const LaunchTable& table, const Row& row, int arch) {
-  return arch >= 0 && table.object(row, arch);
+// NULL: the instance does not exist on that arch.
+const CodeObjectRow* object_for(const LaunchTable& table, const Row& row, int arch) {
+  return arch < 0 ? nullptr : table.object(row, arch);
 }
 
 // The key of the instances of a kind that have the request's exact traits, in one bucket.
@@ -115,7 +117,8 @@ const Row* pick(const LaunchTable& table, Kind kind, uint16_t head_size_qk, uint
   for (const uint32_t index : table.rows(key_of(request, kind, head_size_qk, head_size_v))) {
     const Row& row = table.row(index);
     if (shape_mismatch(row, request) != Mismatch::kNone) continue;
-    if (!is_for(table, row, arch)) continue;
+    const CodeObjectRow* const object = object_for(table, row, arch);
+    if (!object || hazards_met(*object, row, request) != 0) continue;
     if (!goes_with(row, before)) continue;
     const int unneeded = unneeded_checks(row, request);
     if (!best || unneeded < least) {
@@ -126,9 +129,11 @@ const Row* pick(const LaunchTable& table, Kind kind, uint16_t head_size_qk, uint
   return best;
 }
 
-// AITER's assembly comes in two schedules. AITER knows these counts of compute units and 304, and
-// has no kernel for devices with others, such as an MI300A's 228: these get the MI300X's here.
-kernels::Schedule schedule_for(uint32_t compute_units) {
+// AITER's assembly for gfx942 comes in two schedules. AITER knows these counts of compute units and
+// 304, and has no kernel for devices with others, such as an MI300A's 228: these get the MI300X's
+// here.
+kernels::Schedule schedule_for(std::string_view arch, uint32_t compute_units) {
+  if (arch != "gfx942") return kernels::Schedule::kAny;
   return compute_units == 80 || compute_units == 64 ? kernels::Schedule::kMi308
                                                     : kernels::Schedule::kMi300;
 }
@@ -149,7 +154,7 @@ Request make_request(const Problem& p, std::string_view arch, uint32_t compute_u
   request.traits.skip_min_seqlen_q = p.min_seqlen_q > 0;
   request.traits.paged_kv = in_pages(p);
   request.traits.rounding = static_cast<kernels::Rounding>(p.rounding);
-  request.traits.schedule = schedule_for(compute_units);
+  request.traits.schedule = schedule_for(arch, compute_units);
   request.preference = p.preference;
   request.named_kernels = p.kernels;
   request.head_size_qk = p.head_size_qk;
@@ -185,9 +190,16 @@ Mismatch mismatch(const Row& row, const Request& request) {
 
 Mismatch mismatch(const LaunchTable& table, const Row& row, const Request& request) {
   const Mismatch why = mismatch(row, request);
-  const bool suits = why.reason == Mismatch::kNone;
-  if (suits && !is_for(table, row, table.find_arch(request.arch))) return {Mismatch::kArch};
+  if (why.reason != Mismatch::kNone) return why;
+  const CodeObjectRow* const object = object_for(table, row, table.find_arch(request.arch));
+  if (!object) return {Mismatch::kArch};
+  if (hazards_met(*object, row, request) != 0) return {Mismatch::kHazard};
   return why;
+}
+
+uint32_t hazards_met(const CodeObjectRow& object, const Row& row, const Request& request) {
+  if (object.hazards == 0 || needs_asm(request)) return 0;
+  return object.hazards & request.pass->hazards(request, row);
 }
 
 const Row* Plan::row(Kind kind) const {

@@ -78,6 +78,7 @@ struct Mismatch {
     kPageSize,   // a tile of keys lies in more pages than the instance finds
     kAlignment,  // a head size is not a multiple of the instance's alignment
     kArch,       // the instance has no code object for it
+    kHazard,     // its results may be wrong
     kNone,
   };
   Reason reason = kNone;
@@ -93,6 +94,11 @@ Mismatch mismatch(const kernels::Row& row, const Request& request);
 
 Mismatch mismatch(const kernels::LaunchTable& table, const kernels::Row& row,
                   const Request& request);
+
+// The problems (bits of kernels::Hazard) because of which the results of a row's object may be
+// wrong for a request; 0: none, or the object is asked for by name.
+uint32_t hazards_met(const kernels::CodeObjectRow& object, const kernels::Row& row,
+                     const Request& request);
 
 // A kernel of a pass. row is NULL where no instance serves.
 struct Step {

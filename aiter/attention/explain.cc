@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -102,6 +103,8 @@ std::string reason(const LaunchTable& table, const Row& row, const Request& requ
                     t.pad_head_size_v ? row.head_size_alignment : row.tile_head_size_v, " (v)");
     case Mismatch::kArch:
       return join(archs(table, &row));
+    case Mismatch::kHazard:
+      return "other problems: on this one its results may be wrong";
     case Mismatch::kNone:
       break;
   }
@@ -133,17 +136,34 @@ std::string explain_step(const LaunchTable& table, const Row& chosen, const Requ
 
 // Why AITER's assembly has no kernel for a request that it may take: the build lacks it.
 std::string asm_absence(const LaunchTable& table, const Request& request) {
-  bool any = false;
-  for (uint32_t i = 0; i < table.row_count() && !any; ++i) {
+  const int arch = table.find_arch(request.arch);
+  bool any = false, any_of_arch = false;
+  for (uint32_t i = 0; i < table.row_count(); ++i) {
     const Row& row = table.row(i);
-    any = row.traits.kind == Kind::kFwdAsm;
-    const int arch = table.find_arch(request.arch);
-    if (any && arch >= 0 && !table.object(row, arch)) {
-      return concat("it has no kernels for ", request.arch);
-    }
+    if (row.traits.kind != Kind::kFwdAsm) continue;
+    any = true;
+    any_of_arch = any_of_arch || (arch >= 0 && table.object(row, arch));
   }
-  return any ? "it has no such kernel"
-             : "this build has none of it: build with --//kernels:providers=ck,asm";
+  if (!any) return "this build has none of it: build with --//kernels:providers=ck,asm";
+  return any_of_arch ? "it has no such kernel" : concat("it has no kernels for ", request.arch);
+}
+
+// The problems because of which the kernel that serves a request by name may be wrong; "": there
+// is no such kernel, or it is right.
+std::string defects_met(const LaunchTable& table, const Request& request) {
+  Request by_name = request;
+  by_name.preference = ATTN_KERNELS_ASM;
+  const Row* const row = dispatch(table, by_name).main_row();
+  if (!row) return {};
+  const uint32_t met =
+      hazards_met(*table.object(*row, table.find_arch(request.arch)), *row, request);
+  std::vector<const char*> texts;
+  for (size_t i = 0; i < std::size(kernels::kHazardTexts); ++i) {
+    if (met >> i & 1) texts.push_back(kernels::kHazardTexts[i]);
+  }
+  if (texts.empty()) return {};
+  return concat("results of ", table.name(*row), " may be wrong ", join(texts, ", and "),
+                " (docs/asm-findings.md)");
 }
 
 // Why the kernels of AITER's assembly do not serve a request; "" where they do.
@@ -151,7 +171,8 @@ std::string why_not_asm(const LaunchTable& table, const Request& request) {
   if (request.not_asm) return concat("its kernels ", request.not_asm);
   if (request.preference == ATTN_KERNELS_CK) return "kernels is ck";
   if (!may_take_asm(request)) return concat("its kernels ", request.asm_by_name);
-  return asm_absence(table, request);
+  const std::string defects = defects_met(table, request);
+  return defects.empty() ? asm_absence(table, request) : defects;
 }
 
 // The preference among providers, and why another than the chosen one was passed over.

@@ -14,12 +14,12 @@ from kernels.aiter_asm import table
 from kernels.aiter_asm.descriptions import describe, find
 from kernels.aiter_asm.launch import read_shipped
 
-_TABLE = flags.DEFINE_string("table", None, "forward.toml", required=True)
+_TABLES = flags.DEFINE_multi_string("table", None, "the table's files", required=True)
 _OBJECTS = flags.DEFINE_multi_string("object", [], "CODE_OBJECT=OUT.json; OUT.spec is beside it")
 
 
 def main(_arguments: Sequence[str]) -> int:
-    objects = read_shipped(Path(_TABLE.value).read_text("utf-8"))
+    objects = read_shipped(*(Path(path).read_text("utf-8") for path in _TABLES.value))
     for pair in _OBJECTS.value:
         code_object, out = pair.split("=")
         try:

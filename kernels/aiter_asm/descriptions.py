@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The descriptions of AITER's objects: spec and key, size, resources.
+"""The descriptions of AITER's objects: spec and key, size, resources, defects.
 
 An object is held against the table (table.py), its metadata and its ELF flags. Resources that the
 metadata does not tell, such as spills, are null.
@@ -59,6 +59,7 @@ def describe(described: AsmObject, code: bytes) -> tuple[dict[str, Any], Foreign
         raise table.TableError(f"{described.file}: its metadata has no {error}") from error
     record = {
         "arch": described.arch,
+        "defects": {d.letter: d.when if d.changes_results else "" for d in described.defects},
         "instance": instance(described),
         "kernel": resources,
         "key": spec.key(),

@@ -68,17 +68,29 @@ void forward_launch(const Shape& shape, const LaunchArgs& args, Launch* launch) 
 
 // The launch table names them.
 // NOLINTBEGIN(misc-use-internal-linkage)
-void forward_none_batch(const LaunchArgs& args, Launch* launch) {
-  forward_launch(kNoneBatch, args, launch);
+void forward_256_none_batch(const LaunchArgs& args, Launch* launch) {
+  forward_launch(kForward256NoneBatch, args, launch);
 }
-void forward_none_group(const LaunchArgs& args, Launch* launch) {
-  forward_launch(kNoneGroup, args, launch);
+void forward_256_none_group(const LaunchArgs& args, Launch* launch) {
+  forward_launch(kForward256NoneGroup, args, launch);
 }
-void forward_causal_batch(const LaunchArgs& args, Launch* launch) {
-  forward_launch(kCausalBatch, args, launch);
+void forward_256_causal_batch(const LaunchArgs& args, Launch* launch) {
+  forward_launch(kForward256CausalBatch, args, launch);
 }
-void forward_causal_group(const LaunchArgs& args, Launch* launch) {
-  forward_launch(kCausalGroup, args, launch);
+void forward_256_causal_group(const LaunchArgs& args, Launch* launch) {
+  forward_launch(kForward256CausalGroup, args, launch);
+}
+void forward_128_none_batch(const LaunchArgs& args, Launch* launch) {
+  forward_launch(kForward128NoneBatch, args, launch);
+}
+void forward_128_none_group(const LaunchArgs& args, Launch* launch) {
+  forward_launch(kForward128NoneGroup, args, launch);
+}
+void forward_128_causal_batch(const LaunchArgs& args, Launch* launch) {
+  forward_launch(kForward128CausalBatch, args, launch);
+}
+void forward_128_causal_group(const LaunchArgs& args, Launch* launch) {
+  forward_launch(kForward128CausalGroup, args, launch);
 }
 // NOLINTEND(misc-use-internal-linkage)
 

@@ -15,14 +15,23 @@ _CXX_TYPES = {"pointer": "const void*", "u32": "uint32_t", "f32": "float"}
 _ROUNDINGS = {"rtne": "nearest_even", "rtna": "nearest_away", "rtz": "toward_zero"}
 
 
-def read_shipped(text: str) -> list[AsmObject]:
-    """Those objects of a table (TOML) that builds take: forward on gfx942. Raises TableError."""
-    return [o for o in table.read(text) if (o.direction, o.arch) == ("forward", "gfx942")]
+def read_shipped(*texts: str) -> list[AsmObject]:
+    """Those objects of a table (TOML) that builds take: forward's. Raises TableError."""
+    return [o for o in table.read(*texts) if o.direction == "forward"]
 
 
 def instance(described: AsmObject) -> str:
-    """The name of an object's row: two schedules have the same symbol."""
-    return f"fmha_{described.name}_{described.schedule}"
+    """The name of an object's row: schedules, and archs, have the same symbols."""
+    return f"fmha_{described.name}_{_folder(described)}"
+
+
+def _folder(described: AsmObject) -> str:
+    return described.arch if described.schedule == "any" else described.schedule
+
+
+def _shape(described: AsmObject) -> str:
+    """The name of its launch, which objects of the same tiles, mask and mode share."""
+    return f"forward_{described.tile_q}_{described.mask}_{described.mode}"
 
 
 def row(described: AsmObject, archs: Iterable[str]) -> dict[str, Any]:
@@ -50,7 +59,7 @@ def row(described: AsmObject, archs: Iterable[str]) -> dict[str, Any]:
         },
         "head_size_alignment": 8,
         "block": {"work_items": described.block},
-        "launch": f"aiter_asm::forward_{described.mask}_{described.mode}",
+        "launch": f"aiter_asm::{_shape(described)}",
         "left_out": {
             arch: f"AITER has this kernel for {described.arch}"
             for arch in archs
@@ -79,12 +88,13 @@ def _struct(layout: Layout) -> str:
 
 
 def _shapes(objects: Sequence[AsmObject]) -> str:
-    """The launches of the objects of a mask and a mode. Raises TableError where they differ."""
+    """The launches of the objects, by their names. Raises TableError where objects that share a
+    name differ."""
     shapes: dict[str, str] = {}
     for o in objects:
         dimensions = ", ".join(str(o.grid.index(name)) for name in ("tiles", "heads_q", "batch"))
         masked = "true" if o.mask == "causal" else "false"
-        name = f"k{o.mask.capitalize()}{o.mode.capitalize()}"
+        name = f"k{_shape(o).title().replace('_', '')}"
         shape = f"{{{o.tile_q}, {o.tiles_per_workgroup}, {masked}, {dimensions}}}"
         if shapes.setdefault(name, shape) != shape:
             raise table.TableError(f"{o.file}: launched as {shape}, others as {shapes[name]}")
@@ -105,7 +115,7 @@ def header(objects: Sequence[AsmObject]) -> str:
 namespace AITER_ATTN_NAMESPACE::kernels::aiter_asm {{
 
 {_struct(layouts.pop())}
-// The launches of the objects of a mask and a mode: the last three are dimensions of the grid.
+// Launches of objects: the last three are dimensions of the grid.
 struct Shape {{
   uint32_t tile_q, tiles_per_workgroup;
   bool causal;

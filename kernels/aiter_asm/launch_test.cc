@@ -7,10 +7,12 @@
 
 namespace AITER_ATTN_NAMESPACE::kernels::aiter_asm {
 
-void forward_none_batch(const LaunchArgs& args, Launch* launch);
-void forward_none_group(const LaunchArgs& args, Launch* launch);
-void forward_causal_batch(const LaunchArgs& args, Launch* launch);
-void forward_causal_group(const LaunchArgs& args, Launch* launch);
+void forward_256_none_batch(const LaunchArgs& args, Launch* launch);
+void forward_256_none_group(const LaunchArgs& args, Launch* launch);
+void forward_256_causal_batch(const LaunchArgs& args, Launch* launch);
+void forward_256_causal_group(const LaunchArgs& args, Launch* launch);
+void forward_128_none_batch(const LaunchArgs& args, Launch* launch);
+void forward_128_causal_group(const LaunchArgs& args, Launch* launch);
 
 namespace {
 
@@ -60,7 +62,7 @@ LaunchArgs some_args() {
 
 TEST(AsmLaunch, BatchMode) {
   const LaunchArgs args = some_args();
-  const Made made = make(forward_none_batch, args);
+  const Made made = make(forward_256_none_batch, args);
   expect_grid(made, 3, 6, 3);
   EXPECT_EQ(made.args.q, args.q.data);
   EXPECT_EQ(made.args.o, args.o.data);
@@ -90,7 +92,7 @@ TEST(AsmLaunch, GroupModeHasTotalsAndNoBatchStrides) {
   args.problem.total_k = 1100;
   args.problem.cu_seqlens_q = starts_q;
   args.problem.cu_seqlens_k = starts_k;
-  const Made made = make(forward_none_group, args);
+  const Made made = make(forward_256_none_group, args);
   expect_grid(made, 6, 3, 3);
   EXPECT_EQ(made.args.seqlen_q, 1000u);
   EXPECT_EQ(made.args.seqlen_k, 1100u);
@@ -100,34 +102,46 @@ TEST(AsmLaunch, GroupModeHasTotalsAndNoBatchStrides) {
   EXPECT_EQ(made.args.padded_seqstart_q, starts_q);
   EXPECT_EQ(made.args.seqstart_k, starts_k);
   EXPECT_EQ(made.args.padded_seqstart_k, starts_k);
-  expect_grid(make(forward_causal_group, args), 6, 3, 2);
+  expect_grid(make(forward_256_causal_group, args), 6, 3, 2);
 }
 
 TEST(AsmLaunch, WithAMaskAWorkgroupHasTwoTiles) {
   LaunchArgs args = some_args();
-  expect_grid(make(forward_causal_batch, args), 2, 6, 3);
+  expect_grid(make(forward_256_causal_batch, args), 2, 6, 3);
   args.problem.seqlen_q = 513;
-  expect_grid(make(forward_causal_batch, args), 2, 6, 3);
+  expect_grid(make(forward_256_causal_batch, args), 2, 6, 3);
   args.problem.seqlen_q = 512;
-  expect_grid(make(forward_causal_batch, args), 1, 6, 3);
+  expect_grid(make(forward_256_causal_batch, args), 1, 6, 3);
+}
+
+TEST(AsmLaunch, HeadsOfTwoSizesHaveTilesOf128) {
+  LaunchArgs args = some_args();
+  args.problem.head_size_qk = 192;
+  const Made made = make(forward_128_none_batch, args);
+  expect_grid(made, 5, 6, 3);
+  EXPECT_EQ(made.args.tile_stride_q, 128 * 2048u);
+  EXPECT_EQ(made.args.head_size_qk, 192u);
+  EXPECT_EQ(made.args.head_size_v, 128u);
+  args.problem.mode = ATTN_MODE_GROUP;
+  expect_grid(make(forward_128_causal_group, args), 6, 3, 3);
 }
 
 TEST(AsmLaunch, TheOptionIsOfHeadsAndLengths) {
   LaunchArgs args = some_args();
-  EXPECT_EQ(make(forward_causal_batch, args).args.option, 3u);
+  EXPECT_EQ(make(forward_256_causal_batch, args).args.option, 3u);
   args.problem.heads_q = 16;
-  EXPECT_EQ(make(forward_causal_batch, args).args.option, 5u);
+  EXPECT_EQ(make(forward_256_causal_batch, args).args.option, 5u);
   args.problem.seqlen_q = 16384;
-  EXPECT_EQ(make(forward_causal_batch, args).args.option, 5u);
+  EXPECT_EQ(make(forward_256_causal_batch, args).args.option, 5u);
   args.problem.seqlen_q = 16385;
-  EXPECT_EQ(make(forward_causal_batch, args).args.option, 3u);
-  EXPECT_EQ(make(forward_none_batch, args).args.option, 5u);
+  EXPECT_EQ(make(forward_256_causal_batch, args).args.option, 3u);
+  EXPECT_EQ(make(forward_256_none_batch, args).args.option, 5u);
 }
 
 TEST(AsmLaunch, WithoutLse) {
   LaunchArgs args = some_args();
   args.lse = nullptr;
-  EXPECT_EQ(make(forward_none_batch, args).args.store_lse, 0u);
+  EXPECT_EQ(make(forward_256_none_batch, args).args.store_lse, 0u);
 }
 
 }  // namespace

@@ -2,30 +2,22 @@
 """AITER's objects as code objects of a build, and what the build takes from their table."""
 
 load("//kernels:defs.bzl", "CodeObjectInfo", "CodeObjectsInfo")
-load("//kernels/private:flags.bzl", "ArchsInfo")
+load("//kernels/private:flags.bzl", "ArchsInfo", "ProvidersInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
-def _instance(file):
-    """The name that write_launch.py gives an object: of its file and the folder of its schedule."""
+def _instance(file, arch):
+    """The name that launch.py gives an object: of its file, and of its schedule's folder or arch."""
     folder = file.dirname.rpartition("/")[2]
-    return "fmha_%s_%s" % (file.basename.removesuffix(".co"), folder.lower())
+    where = arch if folder.startswith("fmha_") else folder.lower()
+    return "fmha_%s_%s" % (file.basename.removesuffix(".co"), where)
 
 def _asm_code_objects_impl(ctx):
-    chosen = ctx.attr.archs[ArchsInfo].archs
-    lacking = [arch for arch in chosen if arch != ctx.attr.arch]
-    if lacking == chosen:
-        fail("--//kernels:providers has asm, which has kernels for %s alone, " % ctx.attr.arch +
-             "but --//kernels:archs=%s: leave asm out, or add %s" %
-             (",".join(chosen), ctx.attr.arch))
-    if lacking:
-        # buildifier: disable=print
-        print("asm has no kernels for %s, only for %s" % (", ".join(lacking), ctx.attr.arch))
     infos = []
     arguments = ctx.actions.args()
-    arguments.add("--table", ctx.file.table)
+    arguments.add_all(ctx.files.tables, before_each = "--table")
     outputs = []
     for file in ctx.files.srcs:
-        instance = _instance(file)
+        instance = _instance(file, ctx.attr.arch)
         metadata = ctx.actions.declare_file(instance + ".json")
         spec = ctx.actions.declare_file(instance + ".spec")
         arguments.add("--object", "%s=%s" % (file.path, metadata.path))
@@ -42,7 +34,7 @@ def _asm_code_objects_impl(ctx):
         ctx,
         tool = ctx.attr._describe,
         arguments = [arguments],
-        inputs = ctx.files.srcs + [ctx.file.table],
+        inputs = ctx.files.srcs + ctx.files.tables,
         outputs = outputs,
         mnemonic = "AsmDescribe",
         progress_message = "Describing %{label}",
@@ -54,15 +46,36 @@ def _asm_code_objects_impl(ctx):
 
 asm_code_objects = rule(
     implementation = _asm_code_objects_impl,
-    doc = """Objects that come as such, with descriptions held against their table.
-
-The build stops where none of the chosen archs is theirs, and tells which others are not.""",
+    doc = "Objects that come as such, with descriptions held against their table.",
     attrs = {
         "arch": attr.string(mandatory = True, doc = "that of all of them"),
-        "archs": attr.label(mandatory = True, providers = [ArchsInfo], doc = "the chosen archs"),
         "srcs": attr.label_list(allow_files = [".co"], mandatory = True),
-        "table": attr.label(allow_single_file = [".toml"], mandatory = True),
+        "tables": attr.label_list(allow_files = [".toml"], mandatory = True),
         "_describe": attr.label(cfg = "exec", default = ":describe_objects"),
+    },
+    provides = [CodeObjectsInfo],
+)
+
+def _asm_archs_check_impl(ctx):
+    chosen = ctx.attr.archs[ArchsInfo].archs
+    known = ctx.attr.known
+    served = [arch for arch in chosen if arch in known]
+    if ctx.attr.chosen[ProvidersInfo].providers == ["asm"] and not served:
+        fail("--//kernels:providers=asm has kernels for %s alone, but --//kernels:archs=%s: " %
+             (", ".join(known), ",".join(chosen)) + "add ck to the providers, or one of these archs")
+    return [CodeObjectsInfo(code_objects = depset())]
+
+asm_archs_check = rule(
+    implementation = _asm_archs_check_impl,
+    doc = "No code objects. It stops a build that would have no kernel for any of its archs.",
+    attrs = {
+        "archs": attr.label(mandatory = True, providers = [ArchsInfo], doc = "the chosen archs"),
+        "chosen": attr.label(
+            mandatory = True,
+            providers = [ProvidersInfo],
+            doc = "the chosen providers",
+        ),
+        "known": attr.string_list(mandatory = True, doc = "the archs that there are objects for"),
     },
     provides = [CodeObjectsInfo],
 )
@@ -71,15 +84,16 @@ def _asm_launch_impl(ctx):
     rows = ctx.outputs.rows
     header = ctx.outputs.header
     arguments = ctx.actions.args()
-    arguments.add("--table", ctx.file.table)
+    arguments.add_all(ctx.files.tables, before_each = "--table")
     arguments.add("--archs_file", ctx.file._archs_file)
+    arguments.add_all(ctx.attr.archs[ArchsInfo].archs, before_each = "--arch")
     arguments.add("--rows", rows)
     arguments.add("--header", header)
     run_py_tool(
         ctx,
         tool = ctx.attr._write_launch,
         arguments = [arguments],
-        inputs = [ctx.file.table, ctx.file._archs_file],
+        inputs = ctx.files.tables + [ctx.file._archs_file],
         outputs = [rows, header],
         mnemonic = "AsmLaunch",
         progress_message = "Writing %{label}",
@@ -88,11 +102,13 @@ def _asm_launch_impl(ctx):
 
 asm_launch = rule(
     implementation = _asm_launch_impl,
-    doc = "The rows of the launch table, and the header of kernel arguments, of a table.",
+    doc = """The rows of the launch table for the chosen archs, and the header of kernel arguments,
+of a table.""",
     attrs = {
+        "archs": attr.label(mandatory = True, providers = [ArchsInfo], doc = "the chosen archs"),
         "header": attr.output(mandatory = True),
         "rows": attr.output(mandatory = True),
-        "table": attr.label(allow_single_file = [".toml"], mandatory = True),
+        "tables": attr.label_list(allow_files = [".toml"], mandatory = True),
         "_archs_file": attr.label(default = "@archs//:archs.json", allow_single_file = True),
         "_write_launch": attr.label(cfg = "exec", default = ":write_launch"),
     },

@@ -5,6 +5,8 @@ load("//toolchains/pypi:pypi.bzl", "pypi_archive")
 
 _DIRECTIONS = {"backward": "fmha_v3_bwd", "forward": "fmha_v3_fwd"}
 
+_SHIPPED = {"gfx942": "*/*_rt*.co", "gfx950": "*.co"}
+
 # The wheel is large: whoever needs no object does not fetch it.
 _BUILD = """[filegroup(
     name = direction,
@@ -13,14 +15,14 @@ _BUILD = """[filegroup(
     visibility = ["//visibility:public"],
 ) for direction, folder in {directions}.items()]
 
-# Those that builds take (kernels/aiter_asm/launch.py): their names have a rounding.
-filegroup(
-    name = "shipped",
-    srcs = glob(["aiter_meta/hsa/gfx942/fmha_v3_fwd/**/*_rt*.co"]),
+# Those that builds take (kernels/aiter_asm/launch.py). Of gfx942's the names have a rounding.
+[filegroup(
+    name = arch + ".shipped",
+    srcs = glob(["aiter_meta/hsa/%s/fmha_v3_fwd/%s" % (arch, names)]),
     tags = ["manual"],
     visibility = ["//visibility:public"],
-)
-""".format(directions = _DIRECTIONS)
+) for arch, names in {shipped}.items()]
+""".format(directions = _DIRECTIONS, shipped = _SHIPPED)
 
 def aiter_asm_repositories():
     """Declares @aiter_asm, the objects of the wheel and nothing else of it."""

@@ -20,6 +20,7 @@ import tomllib
 from elftools.elf.elffile import ELFFile
 
 from kernels.code_object.metadata import MetadataError, read_metadata
+from kernels.launch_table.traits import TABLE
 
 # Kind of an argument -> its format for struct, and the size and kind in metadata.
 _KINDS = {
@@ -51,19 +52,6 @@ _VALUES = {
 }
 _FAMILY = {*_CHOICES, *_FIXED, *_VALUES, "rounding", "layout", "name", "symbol", "folder",
            "shuffle", "grid", "tiles_per_workgroup"}  # fmt: skip
-# The problems that meet a defect.
-WHEN = {
-    "always": "every problem",
-    "two_tiles": "a workgroup takes two tiles: the mask is causal, and a sequence has two tiles",
-    "two_tiles_of_queries": "a sequence has more queries than a tile",
-    "several_rows_of_lse": "there are several heads or batches",
-    "gaps_after_padded_heads": "heads are smaller than the object's, and memory of others lies "
-    "after them",
-    "gaps_in_batches": "there are several batches, and a batch is not packed",
-    "no_keys": "a sequence with queries has no keys",
-    "no_queries": "a sequence with keys has no queries",
-    "two_tiles_without_keys": "the first two tiles of a sequence's queries, or more, see no key",
-}
 # Ways in which a launch avoids a defect.
 AVOIDED_BY = {
     "": "no way is known",
@@ -126,8 +114,8 @@ class Layout:
 
 @dataclasses.dataclass(frozen=True)
 class Defect:
-    """A defect of objects, by its letter in docs/asm-findings.md. `when` and `avoided_by` are keys
-    of WHEN and AVOIDED_BY."""
+    """A defect of objects, by its letter in docs/asm-findings.md. `when` is a hazard of
+    launch_table/traits.toml, `avoided_by` a key of AVOIDED_BY."""
 
     letter: str
     objects: tuple[str, ...]
@@ -277,7 +265,7 @@ def _choices(where: str, entry: Mapping[str, Any], archs: Collection[str]) -> li
 def _defect(letter: str, entry: Mapping[str, Any]) -> Defect:
     where = f"defect {letter}"
     _keys(where, entry, {field.name for field in dataclasses.fields(Defect)} - {"letter"})
-    _one_of(f"{where}: when", entry["when"], WHEN)
+    _one_of(f"{where}: when", entry["when"], TABLE.hazards)
     _one_of(f"{where}: avoided_by", entry["avoided_by"], AVOIDED_BY)
     return Defect(letter, **(dict(entry) | {"objects": tuple(entry["objects"])}))
 

@@ -12,16 +12,17 @@ from absl import app, flags
 from kernels.aiter_asm import launch
 from kernels.archs.archs import read_archs
 
-_TABLE = flags.DEFINE_string("table", None, "forward.toml", required=True)
+_TABLES = flags.DEFINE_multi_string("table", None, "the table's files", required=True)
 _ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
+_ARCHS = flags.DEFINE_multi_string("arch", [], "those of the build")
 _ROWS = flags.DEFINE_string("rows", None, "the rows, JSON", required=True)
 _HEADER = flags.DEFINE_string("header", None, "the block of arguments, C++", required=True)
 
 
 def main(_arguments: Sequence[str]) -> None:
-    objects = launch.read_shipped(Path(_TABLE.value).read_text("utf-8"))
+    objects = launch.read_shipped(*(Path(path).read_text("utf-8") for path in _TABLES.value))
     archs = read_archs(_ARCHS_FILE.value)
-    rows = [launch.row(described, archs) for described in objects]
+    rows = [launch.row(o, archs) for o in objects if o.arch in _ARCHS.value]
     Path(_ROWS.value).write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     Path(_HEADER.value).write_text(launch.header(objects), "utf-8")
 

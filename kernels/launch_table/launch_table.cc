@@ -92,7 +92,7 @@ bool LaunchTable::valid(const void* blob, uint64_t size) {
   for (uint32_t i = 0; i < h.arch_count; ++i) {
     if (!is_padded_name(table.at<Arch>(h.archs)[i].name)) return false;
   }
-  return table.recipes_are_known() && table.index_is_sound();
+  return table.recipes_are_known() && table.hazards_are_known() && table.index_is_sound();
 }
 
 bool LaunchTable::recipes_are_known() const {
@@ -103,6 +103,13 @@ bool LaunchTable::recipes_are_known() const {
                      [&](uint32_t offset) { return offset < h.string_size; }) &&
          std::all_of(objects, objects + uint64_t{h.row_count} * h.arch_count,
                      [&](const CodeObjectRow& object) { return object.recipe <= h.recipe_count; });
+}
+
+bool LaunchTable::hazards_are_known() const {
+  const CodeObjectRow* const objects = at<CodeObjectRow>(header().objects);
+  return std::all_of(
+      objects, objects + uint64_t{row_count()} * arch_count(),
+      [](const CodeObjectRow& object) { return object.hazards >> std::size(kHazardNames) == 0; });
 }
 
 // A power of two of slots, at least two and one of them empty, so that a search ends. Every slot is

@@ -122,7 +122,7 @@ struct CodeObjectRow {
   uint8_t sha256[32];  // of the code object's bytes; all zero: no bytes were built
   uint64_t size;       // of the code object; 0: no bytes were built
   uint16_t block[3];   // work-items per workgroup: waves differ by arch
-  uint16_t reserved;
+  uint16_t hazards;    // bit of a Hazard: its results may be wrong on such problems
   // With the arch and a recipe, its spec, whose digest is the key (code_object/spec.py).
   uint8_t source[32];  // sha256 of its source
   uint32_t recipe;     // from 1: of LaunchTable::recipe(); 0: how it is made is not known
@@ -170,8 +170,9 @@ struct Range {
 class LaunchTable {
  public:
   // Whether the blob is a well-formed table: 8-byte aligned; all that the functions below read is
-  // in bounds, and all that they promise holds; every kind and trait is one that traits.h knows;
-  // texts are printable ASCII and end with a zero. So any bytes are either refused or can be read.
+  // in bounds, and all that they promise holds; every kind, trait and hazard is one that
+  // traits.h knows; texts are printable ASCII and end with a zero. So any bytes are either refused
+  // or can be read.
   static bool valid(const void* blob, uint64_t size);
 
   // The blob must be valid.
@@ -211,6 +212,7 @@ class LaunchTable {
 
  private:
   bool recipes_are_known() const;
+  bool hazards_are_known() const;
   bool index_is_sound() const;
   const TableHeader& header() const { return *at<TableHeader>(0); }
   std::string_view string(uint32_t offset) const { return at<char>(header().strings) + offset; }

@@ -5,7 +5,8 @@ A row, as a mapping: "name", which is also the kernel's symbol unless there is a
 "traits", "tile" (by dimension), "head_size_alignment", "block" ({"waves": number} or
 {"work_items": number}) and "launch", the C++ function that makes its kernel arguments. A code
 object's record: "key"; "spec", a CodeObjectSpec or ForeignSpec, where there is one; and where its
-bytes were built "sha256", "size" and "kernel" (describe.py).
+bytes were built "sha256", "size" and "kernel" (describe.py); "defects" where some are known: by
+the name of each, the hazard of traits.toml on which it makes results wrong, "" where it makes none.
 """
 
 from __future__ import annotations
@@ -161,7 +162,8 @@ def launch_table(
                     bytes.fromhex(record["key"]),
                     bytes.fromhex(record.get("sha256", "")),
                     record.get("size", 0),
-                    *(block_size(row["block"], wave_size), 1, 1, 0),
+                    *(block_size(row["block"], wave_size), 1, 1),
+                    TABLE.hazard_bits({*record.get("defects", {}).values()} - {""}),
                     bytes.fromhex(made_here.source if made_here else ""),
                     recipes.setdefault(made_here.recipe().serialised(), 1 + len(recipes))
                     if made_here

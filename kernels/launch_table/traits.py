@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ TraitValue = str | int | bool
 
 _KIND_BITS, _SIZE_BITS = 8, 16  # of an exact key
 _ENUM_BITS = 4  # of an exact key, at most
+_HAZARD_BITS = 16  # of an object's record
 
 
 def padded(fields: str, alignment: int) -> str:
@@ -64,10 +65,18 @@ class Table:
     providers: Mapping[str, str]  # name -> doc
     kinds: Mapping[str, str]  # name -> doc, by number
     provider_of: Mapping[str, str]  # kind -> provider
+    hazards: Mapping[str, str]  # name -> doc, by bit
     traits: Mapping[str, Trait]
 
     def kind_number(self, kind: str) -> int:
         return list(self.kinds).index(kind)
+
+    def hazard_bits(self, hazards: Collection[str]) -> int:
+        """Their bits in the launch table. Raises ValueError for one that there is not."""
+        bits = {hazard: 1 << bit for bit, hazard in enumerate(self.hazards)}
+        if unknown := sorted(set(hazards) - bits.keys()):
+            raise ValueError(f"unknown hazards: {', '.join(unknown)}; known: {', '.join(bits)}")
+        return sum(bits[hazard] for hazard in set(hazards))
 
     def of_direction(self, direction: str) -> dict[str, Trait]:
         """The traits that any kind of a direction has."""
@@ -164,12 +173,16 @@ def parse(text: str) -> Table:
     for name, direction in document["directions"].items():
         if unknown := set(direction["kinds"]) - kinds.keys():
             raise ValueError(f"{name}: unknown kinds {sorted(unknown)}")
+    hazards = {entry["name"]: entry["doc"] for entry in document["hazards"]}
+    if len(hazards) > _HAZARD_BITS:
+        raise ValueError(f"there are {len(hazards)} hazards, and a row has {_HAZARD_BITS} bits")
     return Table(
         enums=document["enums"],
         directions=document["directions"],
         providers={name: entry["doc"] for name, entry in document["providers"].items()},
         kinds=kinds,
         provider_of={entry["name"]: entry["provider"] for entry in document["kinds"]},
+        hazards=hazards,
         traits=traits,
     )
 

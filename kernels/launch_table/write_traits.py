@@ -81,6 +81,8 @@ def header() -> str:
         for trait in TABLE.traits.values()
         if not trait.is_size
     )
+    hazards = {hazard: bit for bit, hazard in enumerate(TABLE.hazards)}
+    hazard_texts = ", ".join(json.dumps(text) for text in TABLE.hazards.values())
     providers = ", ".join(f'"{TABLE.provider_of[kind]}"' for kind in TABLE.kinds)
     sizes = "".join(
         f"inline constexpr uint32_t kPacked{name}Size = {size};\n"
@@ -102,6 +104,11 @@ namespace AITER_ATTN_NAMESPACE::kernels {{
     }// By kind: who brings its kernels.
 inline constexpr const char* kProviders[] = {{{providers}}};
 constexpr const char* provider_of(Kind kind) {{ return kProviders[static_cast<int>(kind)]; }}
+
+// The problems on which an object that is known to be wrong may be wrong: bits of
+// CodeObjectRow::hazards.
+{_enum("Hazard", hazards, {})}inline constexpr const char* kHazardTexts[] = {{{hazard_texts}}};
+constexpr uint32_t bit(Hazard hazard) {{ return uint32_t{{1}} << static_cast<int>(hazard); }}
 
 // The choices of which an instance was compiled. A trait that its kind does not have is 0.
 struct Traits {{

@@ -65,12 +65,16 @@ providers_test = analysistest.make(
 
 def _no_objects_test_impl(ctx):
     env = analysistest.begin(ctx)
-    asserts.expect_failure(env, "has kernels for gfx942 alone, but --//kernels:archs=gfx950: " +
-                                "leave asm out, or add gfx942")
+    asserts.expect_failure(env, "has kernels for gfx942, gfx950 alone, but " +
+                                "--//kernels:archs=gfx90a: add ck to the providers, or one of " +
+                                "these archs")
     return analysistest.end(env)
 
 no_objects_test = analysistest.make(
     _no_objects_test_impl,
-    config_settings = {str(Label("//kernels:archs")): "gfx950"},
+    config_settings = {
+        str(Label("//kernels:archs")): "gfx90a",
+        str(Label("//kernels:providers")): "asm",
+    },
     expect_failure = True,
 )

@@ -13,6 +13,7 @@
 
 namespace AITER_ATTN_NAMESPACE::kernels {
 class LaunchTable;
+struct Row;
 }  // namespace AITER_ATTN_NAMESPACE::kernels
 
 namespace AITER_ATTN_NAMESPACE::attention {
@@ -53,6 +54,9 @@ class Pass {
   virtual bool chooses_provider() const { return false; }
   // Adds its own to a request.
   virtual void ask(const Problem&, Request*) const {}
+  // The problems on which an object may be known to be wrong (bits of kernels::Hazard) and that a
+  // request may have on a row's kernel, but for those that the launch avoids.
+  virtual uint32_t hazards(const Request&, const kernels::Row&) const { return ~uint32_t{0}; }
   // Where the plan is not complete, the kinds without a row are what the largest bucket lacks.
   virtual Plan plan(const kernels::LaunchTable&, const Request&) const = 0;
   // Results that a plan keeps apart in a workspace; 0: none.

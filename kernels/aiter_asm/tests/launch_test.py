@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,40 +13,53 @@ import pytest
 from kernels.aiter_asm import descriptions, launch, table
 from kernels.code_object import spec as specs
 
-TEXT = Path("kernels/aiter_asm/forward.toml").read_text("utf-8")
-OBJECTS = launch.read_shipped(TEXT)
+TEXTS = [
+    Path(f"kernels/aiter_asm/{name}.toml").read_text("utf-8")
+    for name in ("forward", "backward", "defects")
+]
+OBJECTS = launch.read_shipped(*TEXTS)
 
 
 def test_the_objects_that_builds_take() -> None:
-    assert len(OBJECTS) == 24
-    assert {o.schedule for o in OBJECTS} == {"mi300", "mi308"}
+    assert Counter((o.arch, o.schedule) for o in OBJECTS) == {
+        ("gfx942", "mi300"): 12, ("gfx942", "mi308"): 12, ("gfx950", "any"): 8,
+    }  # fmt: skip
     # As objects.bzl names them, by their files.
-    assert {launch.instance(o) for o in OBJECTS} == {
-        f"fmha_{Path(o.file).stem}_{Path(o.file).parent.name.lower()}" for o in OBJECTS
-    }
-    assert len({launch.instance(o) for o in OBJECTS}) == 24
+    names = set()
+    for described in OBJECTS:
+        path = Path(described.file)
+        folder = path.parent.name
+        where = described.arch if folder.startswith("fmha_") else folder.lower()
+        names.add(f"fmha_{path.stem}_{where}")
+    assert names == {launch.instance(o) for o in OBJECTS} and len(names) == 32
 
 
 def test_rows() -> None:
-    rows = {row["name"]: row for row in (launch.row(o, ["gfx90a", "gfx942"]) for o in OBJECTS)}
+    archs = ["gfx90a", "gfx942", "gfx950"]
+    rows = {row["name"]: row for row in (launch.row(o, archs) for o in OBJECTS)}
     row = rows["fmha_fwd_hd128_bf16_causal_rtz_group_mi308"]
     assert row["symbol"] == "_ZN5aiter36fmha_fwd_hd128_bf16_causal_rtz_groupE"
-    assert row["launch"] == "aiter_asm::forward_causal_group"
-    assert row["left_out"] == {"gfx90a": "AITER has this kernel for gfx942"}
+    assert row["launch"] == "aiter_asm::forward_256_causal_group"
+    assert row["left_out"]["gfx90a"] == "AITER has this kernel for gfx942"
     assert row["traits"] | {"rounding": 0} == row["traits"] | {"rounding": 0, "mask": True}
     assert (row["traits"]["rounding"], row["traits"]["schedule"]) == ("toward_zero", "mi308")
     assert not rows["fmha_fwd_hd128_bf16_rtne_mi300"]["traits"]["mask"]
+    row = rows["fmha_fwd_hd192_hd128_bf16_group_gfx950"]
+    assert row["launch"] == "aiter_asm::forward_128_none_group"
+    assert set(row["left_out"]) == {"gfx90a", "gfx942"}
+    assert row["traits"]["schedule"] == "any" and row["traits"]["head_size_qk"] == 192
 
 
 def test_the_header_of_arguments() -> None:
     text = launch.header(OBJECTS)
     assert "static_assert(sizeof(ForwardArguments) == 512);" in text
     assert "static_assert(offsetof(ForwardArguments, head_stride_lse) == 464);" in text
-    assert "constexpr Shape kNoneBatch = {256, 1, false, 0, 1, 2};" in text
-    assert "constexpr Shape kCausalGroup = {256, 2, true, 2, 0, 1};" in text
-    others = [o for o in table.read(TEXT) if o.arch == "gfx950"]
+    assert "constexpr Shape kForward256NoneBatch = {256, 1, false, 0, 1, 2};" in text
+    assert "constexpr Shape kForward256CausalGroup = {256, 2, true, 2, 0, 1};" in text
+    assert "constexpr Shape kForward128CausalBatch = {128, 2, true, 0, 1, 2};" in text
+    other = dataclasses.replace(OBJECTS[0], tiles_per_workgroup=2)
     with pytest.raises(table.TableError, match=r"launched as .*, others as \{256, 1, false"):
-        launch.header([*OBJECTS, *(o for o in others if o.tile_q == 128)])
+        launch.header([*OBJECTS, other])
 
 
 def test_a_file_that_the_table_has_not() -> None:

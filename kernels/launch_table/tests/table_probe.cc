@@ -58,8 +58,8 @@ void print_row(const LaunchTable& table, const Row& row) {
                 hex(object->key).c_str(), hex(object->sha256).c_str(),
                 static_cast<unsigned long long>(object->size), object->block[0], object->block[1],
                 object->block[2]);
-    std::printf("\"%s\", \"%s\", %s]", table.arch(*object).data(), hex(object->source).c_str(),
-                object->recipe ? table.recipe(*object).data() : "null");
+    std::printf("\"%s\", \"%s\", %s, %u]", table.arch(*object).data(), hex(object->source).c_str(),
+                object->recipe ? table.recipe(*object).data() : "null", object->hazards);
     separator = ", ";
   }
   std::printf("}}");

@@ -75,6 +75,10 @@ def test_cxx_reads_what_python_wrote(tmp_path: Path):
     objects = some_objects(rows)
     absent = objects.pop((rows[1]["name"], "gfx950"))
     assert absent
+    # Two of results, on two kinds of problems, and one of nothing that results show.
+    defects = {"P": "two_tiles", "U": "no_keys", "V": ""}
+    objects[rows[2]["name"], "gfx942"]["defects"] = defects
+    hazards = sum(1 << list(TABLE.hazards).index(name) for name in ("two_tiles", "no_keys"))
     built = table.launch_table(rows, objects, ARCHS, "some")
     assert built.launches == [f"launch_{kind}" for kind in TABLE.kinds]
     seen = probe(built.blob, tmp_path)
@@ -99,6 +103,7 @@ def test_cxx_reads_what_python_wrote(tmp_path: Path):
             arch: [
                 *(o["key"], o["sha256"], o["size"], [4 * ARCHS[arch], 1, 1], arch),
                 *(o["spec"].source, json.loads(o["spec"].recipe().serialised())),
+                hazards if "defects" in o else 0,
             ]
             for (name, arch), o in objects.items()
             if name == row["name"]
@@ -130,7 +135,7 @@ def test_a_table_without_bytes(tmp_path: Path):
     keys = {(rows[0]["name"], "gfx942"): {"key": "ab" * 32}}
     seen = probe(table.launch_table(rows, keys, {"gfx942": 64}, "keys").blob, tmp_path)
     assert seen["rows"][0]["objects"] == {
-        "gfx942": ["ab" * 32, "00" * 32, 0, [256, 1, 1], "gfx942", "00" * 32, None]
+        "gfx942": ["ab" * 32, "00" * 32, 0, [256, 1, 1], "gfx942", "00" * 32, None, 0]
     }
     assert seen["rows"][0]["kernarg_size"] == 0
 
@@ -168,6 +173,20 @@ def test_recipes_that_do_not_exist_are_refused(tmp_path: Path):
     assert struct.unpack_from("<I", blob, recipe) == (1,)
     damaged = blob[:recipe] + struct.pack("<I", 2) + blob[recipe + 4 :]
     assert probe(damaged, tmp_path) == {"valid": False}
+
+
+def test_hazards_that_do_not_exist_are_refused(tmp_path: Path):
+    rows = some_rows()[:1]
+    blob = table.launch_table(rows, some_objects(rows), ARCHS, "some").blob
+    hazards = struct.unpack_from("<I", blob, 8 + 4 * (7 + 2))[0] + 32 + 32 + 8 + 6
+    assert struct.unpack_from("<H", blob, hazards) == (0,)
+    for bits, valid in ((1, True), (1 << len(TABLE.hazards), False)):
+        changed = blob[:hazards] + struct.pack("<H", bits) + blob[hazards + 2 :]
+        assert probe(changed, tmp_path)["valid"] == valid
+    objects = some_objects(rows)
+    objects[rows[0]["name"], "gfx942"]["defects"] = {"Z": "moonlight"}
+    with pytest.raises(ValueError, match="unknown hazards: moonlight; known: always, two_tiles, "):
+        table.launch_table(rows, objects, ARCHS, "some")
 
 
 def test_a_key_that_is_not_its_specs():

@@ -115,7 +115,7 @@ def problems(chosen: AsmObject) -> list[Problem]:
 
 
 def meets(defect: Defect, chosen: AsmObject, problem: Problem) -> bool:
-    """Whether a launch of the problem, as it is, meets the defect: WHEN in table.py."""
+    """Whether a launch of the problem, as it is, meets the defect."""
     case, lengths = problem.case, problem.case.lengths
     tile = {"q": chosen.tile_q, "k": chosen.tile_k}[chosen.tiles_of]
     longest = max(pair[chosen.tiles_of == "k"] for pair in lengths)

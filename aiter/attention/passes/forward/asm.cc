@@ -9,7 +9,6 @@
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
 
-constexpr int32_t kHeadSize = 128;
 constexpr int64_t kElement = 2;  // bytes
 constexpr int64_t kVector = 16;  // bytes that they load and store at a time
 // AITER's: fewer queries are another kernel's.
@@ -63,7 +62,9 @@ bool lse_fits_32_bits(const Problem& p) {
 
 const char* why_not_asm(const Problem& p) {
   if (p.dtype != ATTN_DTYPE_BF16) return "are for bf16";
-  if (p.head_size_qk != kHeadSize || p.head_size_v != kHeadSize) return "are for head size 128";
+  if (p.head_size_v != 128 || (p.head_size_qk != 128 && p.head_size_qk != 192)) {
+    return "are for head size 128, or 192 (q, k) and 128 (v)";
+  }
   if (p.bias != ATTN_BIAS_NONE) return "have no bias";
   if (p.dropout_p > 0) return "have no dropout";
   if (p.logits_soft_cap > 0) return "have no soft cap";
@@ -71,7 +72,7 @@ const char* why_not_asm(const Problem& p) {
   if (!has_mask(p)) return "have no mask but the causal one, aligned to the bottom right";
   for (const Operand& operand : p.pass->operands(p)) {
     const attn_tensor t = given_or_contiguous(p.*operand.tensor, operand.extents);
-    if (t.stride_seq < kHeadSize) return "take no rows that overlap";
+    if (t.stride_seq < operand.extents.head_size) return "take no rows that overlap";
     if (!fits_32_bits(t, operand.extents)) return "address a tensor in 32 bits of bytes";
     if (!is_aligned(t)) return "take data and strides that are multiples of 16 bytes";
   }
@@ -80,12 +81,20 @@ const char* why_not_asm(const Problem& p) {
 }
 
 const char* why_asm_by_name(const Problem& p) {
-  if (!is_group(p)) {
-    return p.seqlen_q > kMostShortQueries ? nullptr
-                                          : "are for more than 128 queries where AITER chooses";
-  }
-  if (p.mask != ATTN_MASK_NONE) return nullptr;
-  return "leave rows of a sequence without keys unwritten, and lengths are on the device";
+  if (is_group(p) || p.seqlen_q > kMostShortQueries) return nullptr;
+  return "are for more than 128 queries where AITER chooses";
+}
+
+uint32_t asm_hazards(const Request& request, const kernels::Row& row) {
+  using kernels::Hazard;
+  const bool group = request.traits.group_mode, mask = request.traits.mask;
+  // Group mode has the greatest lengths: a sequence may have any below.
+  const int64_t without_keys = request.seqlen_q - (group ? 0 : int64_t{request.seqlen_k});
+  uint32_t met = bit(Hazard::kAlways);
+  if (group) met |= bit(Hazard::kNoKeys);
+  if (mask && request.seqlen_q > row.tile_seqlen_q) met |= bit(Hazard::kTwoTiles);
+  if (mask && without_keys >= 2 * row.tile_seqlen_q) met |= bit(Hazard::kTwoTilesWithoutKeys);
+  return met;
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

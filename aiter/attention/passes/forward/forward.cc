@@ -92,6 +92,10 @@ class Forward final : public Pass {
     if (!request->not_asm) request->asm_by_name = why_asm_by_name(p);
   }
 
+  uint32_t hazards(const Request& request, const kernels::Row& row) const override {
+    return asm_hazards(request, row);
+  }
+
   Plan plan(const LaunchTable& table, const Request& request) const override {
     const bool by_name = needs_asm(request);
     if (may_take_asm(request)) {
