@@ -5,6 +5,7 @@ table, and the block of kernel arguments for C++."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from kernels.aiter_asm import table
@@ -18,6 +19,12 @@ _ROUNDINGS = {"rtne": "nearest_even", "rtna": "nearest_away", "rtz": "toward_zer
 def read_shipped(*texts: str) -> list[AsmObject]:
     """Those objects of a table (TOML) that builds take: forward's. Raises TableError."""
     return [o for o in table.read(*texts) if o.direction == "forward"]
+
+
+def shipped() -> list[AsmObject]:
+    """The same, of the table beside this module."""
+    files = ("forward.toml", "backward.toml", "defects.toml")
+    return read_shipped(*(Path(__file__).with_name(file).read_text("utf-8") for file in files))
 
 
 def instance(described: AsmObject) -> str:

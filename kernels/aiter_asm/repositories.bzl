@@ -15,6 +15,14 @@ _BUILD = """[filegroup(
     visibility = ["//visibility:public"],
 ) for direction, folder in {directions}.items()]
 
+# That of the objects.
+filegroup(
+    name = "licence",
+    srcs = ["dist-info/LICENSE"],
+    tags = ["manual"],
+    visibility = ["//visibility:public"],
+)
+
 # Those that builds take (kernels/aiter_asm/launch.py). Of gfx942's the names have a rounding.
 [filegroup(
     name = arch + ".shipped",
@@ -25,10 +33,11 @@ _BUILD = """[filegroup(
 """.format(directions = _DIRECTIONS, shipped = _SHIPPED)
 
 def aiter_asm_repositories():
-    """Declares @aiter_asm, the objects of the wheel and nothing else of it."""
+    """Declares @aiter_asm, the objects of the wheel, its licence and nothing else of it."""
     pypi_archive(
         name = "aiter_asm",
         build_file_content = _BUILD,
+        dist_info = True,
         distribution = "amd-aiter",
         include = [
             "aiter_meta/hsa/%s/%s" % (arch, folder)

@@ -4,12 +4,14 @@
     ./bazelw run //kernels:matrix -- [--variants=te,jax] [--archs=gfx942] [--format=json]
 
 Beside the counts stands an estimate of the processor time that compiling them takes: cost.py has
-the model, compile_cost.toml the figures and where they are from. Nothing is compiled. `--golden`
-writes the golden file of counts anew.
+the model, compile_cost.toml the figures and where they are from. Nothing is compiled. AITER's
+objects, which a build with --//kernels:providers=ck,asm has in addition, are counted, too: they
+take no time. `--golden` writes the golden file of counts anew.
 """
 
 from __future__ import annotations
 
+import collections
 import json
 import os
 import sys
@@ -19,6 +21,7 @@ from typing import Any
 
 from absl import app, flags
 
+from kernels.aiter_asm.launch import shipped
 from kernels.archs.archs import read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.ck_fmha.groups.groups import Groups, LockError, extended, parse_lock, siblings
@@ -39,6 +42,29 @@ _ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", re
 _LOCK = flags.DEFINE_string("lock", None, "groups/lock.json", required=True)
 
 _GOLDEN_FILE = "kernels/matrix/counts.golden"
+
+# Of AITER's objects -> as traits.toml has it.
+_DIRECTIONS = {"forward": "fwd", "backward": "bwd", "dq_shuffle": "bwd"}
+
+
+def _asm_counts(arch: str) -> list[dict[str, Any]]:
+    """AITER's objects for an arch, as report() counts instances."""
+    cells: collections.Counter[tuple[str, int, int, str]] = collections.Counter(
+        (_DIRECTIONS[o.direction], o.head_size_qk, o.head_size_v, o.dtype)
+        for o in shipped()
+        if o.arch == arch
+    )
+    return [
+        {
+            "provider": "asm",
+            "direction": direction,
+            "head_size": "x".join(map(str, dict.fromkeys((qk, v)))),
+            "dtype": dtype,
+            "instances": number,
+            "cpu_seconds_alone": 0.0,
+        }
+        for (direction, qk, v, dtype), number in sorted(cells.items())
+    ]
 
 
 def report(
@@ -66,6 +92,7 @@ def report(
         "left_out": len(rows) - len(found),
         "counts": [
             {
+                "provider": "ck",
                 "direction": where.direction_name,
                 "head_size": where.head_size,
                 "dtype": where.dtype,
@@ -73,7 +100,8 @@ def report(
                 "cpu_seconds_alone": round(sum(map(model.alone, of)), 1),
             }
             for where, of in by_cell(found).items()
-        ],
+        ]
+        + _asm_counts(arch),
         "compile": {
             "cpu_seconds": round(now.seconds),
             "cpu_seconds_alone": round(now.alone),
@@ -104,14 +132,16 @@ def text(reported: Mapping[str, Any]) -> str:
     counts = reported["counts"]
     columns = [*sorted({entry["dtype"] for entry in counts}), "all", "cpu"]
 
-    def line(direction: str, head_size: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    def line(
+        provider: str, direction: str, head_size: str, entries: Sequence[Mapping[str, Any]]
+    ) -> str:
         numbers = dict.fromkeys(columns, 0.0)
         for entry in entries:
             numbers[entry["dtype"]] += entry["instances"]
             numbers["all"] += entry["instances"]
             numbers["cpu"] += entry["cpu_seconds_alone"]
         *shown, cpu = (f"{numbers[column]:>8,.0f}" for column in columns)
-        return f"{direction:<14}{head_size:>9}{''.join(shown)}{cpu:>13}"
+        return f"{provider:<10}{direction:<14}{head_size:>9}{''.join(shown)}{cpu:>13}"
 
     heads = "".join(f"{column:>8}" for column in columns[:-1])
     left = f" ({reported['left_out']} are left out)" if reported["left_out"] else ""
@@ -119,15 +149,17 @@ def text(reported: Mapping[str, Any]) -> str:
         f"{reported['variant_set']} for {reported['arch']}: "
         f"{reported['instances']:,} kernel instances{left}",
         "",
-        f"{'direction':<14}{'head size':>9}{heads}{'CPU s alone':>13}",
+        f"{'provider':<10}{'direction':<14}{'head size':>9}{heads}{'CPU s alone':>13}",
     ]
-    for direction in dict.fromkeys(entry["direction"] for entry in counts):
-        own = [entry for entry in counts if entry["direction"] == direction]
-        for head_size in dict.fromkeys(entry["head_size"] for entry in own):
-            of_size = [entry for entry in own if entry["head_size"] == head_size]
-            lines.append(line(direction, head_size, of_size))
-        lines.append(line(direction, "all", own))
-    lines.append(line("all", "all", counts))
+    for provider in dict.fromkeys(entry["provider"] for entry in counts):
+        of_provider = [entry for entry in counts if entry["provider"] == provider]
+        for direction in dict.fromkeys(entry["direction"] for entry in of_provider):
+            own = [entry for entry in of_provider if entry["direction"] == direction]
+            for head_size in dict.fromkeys(entry["head_size"] for entry in own):
+                of_size = [entry for entry in own if entry["head_size"] == head_size]
+                lines.append(line(provider, direction, head_size, of_size))
+            lines.append(line(provider, direction, "all", own))
+        lines.append(line(provider, "all", "all", of_provider))
     return "\n".join(lines) + "\n\n" + _compile_text(reported["compile"], reported["instances"])
 
 

@@ -19,7 +19,7 @@ from kernels.resources.measured import COLUMNS, HEADINGS, Measured, short_names,
 
 Record = Mapping[str, Any]
 
-WORDS = ("instance", "arch", "direction", "kind")
+WORDS = ("instance", "arch", "provider", "direction", "kind")
 ALL = (*WORDS, *TABLE.traits, *COLUMNS, "options", "concerns")
 _NUMBERS = (*COLUMNS, *(name for name, trait in TABLE.traits.items() if trait.is_size))
 
@@ -67,6 +67,7 @@ def records(
         record = {
             "instance": one.instance,
             "arch": one.arch,
+            "provider": TABLE.provider_of[row["kind"]],
             "direction": directions.get(row["kind"]),
             "kind": row["kind"],
             **{trait: row["traits"].get(trait) for trait in TABLE.traits},

@@ -183,7 +183,8 @@ def _print(shown: Sequence[Record], columns: Sequence[str] | None) -> None:
     else:
         for arch in sorted({record["arch"] for record in shown}):
             of = [record for record in shown if record["arch"] == arch]
-            print(f"{arch}\n\n{as_text(of, columns or tuple(COLUMNS))}")
+            shown_columns = columns or ("provider", *COLUMNS)
+            print(f"{arch}\n\n{as_text(of, shown_columns)}")
             if _WORST.value:
                 print(worst_as_text(of, _WORST.value))
 

@@ -19,6 +19,9 @@ _PYTHON_TAG = flags.DEFINE_string("python_tag", None, "cp311", required=True)
 _GLIBC = flags.DEFINE_string("glibc", None, "2.34", required=True)
 _README = flags.DEFINE_string("readme", None, "the description", required=True)
 _LICENCE = flags.DEFINE_string("licence", None, "the licence's text", required=True)
+_OTHER_LICENCES = flags.DEFINE_multi_string(
+    "other_licence", [], "DISTRIBUTION=PATH: a licence's text, of one that parts are from"
+)
 _SBOM = flags.DEFINE_string("sbom", None, "goes to sboms/ (PEP 770)", required=True)
 _FILES = flags.DEFINE_multi_string("file", None, "NAME_IN_THE_WHEEL=PATH", required=True)
 
@@ -35,12 +38,16 @@ def make() -> bytes:
     tag = f"{_PYTHON_TAG.value}-{_PYTHON_TAG.value}-{platform}"
     information = wheel_format.dist_info(project["name"], _VERSION.value)
     readme = Path(_README.value).read_text(encoding="utf-8")
-    metadata = wheel_format.metadata(project, _VERSION.value, readme, "LICENSE")
+    licences = {"LICENSE": Path(_LICENCE.value).read_bytes()}
+    for pair in sorted(_OTHER_LICENCES.value):
+        distribution, _, path = pair.partition("=")
+        licences[f"{distribution}/LICENSE"] = Path(path).read_bytes()
+    metadata = wheel_format.metadata(project, _VERSION.value, readme, list(licences))
     files |= {
         f"{information}/METADATA": metadata.encode(),
         f"{information}/entry_points.txt": wheel_format.entry_points(project).encode(),
         f"{information}/WHEEL": wheel_format.wheel_file(tag).encode(),
-        f"{information}/licenses/LICENSE": Path(_LICENCE.value).read_bytes(),
+        **{f"{information}/licenses/{name}": text for name, text in licences.items()},
         f"{information}/sboms/{Path(_SBOM.value).name}": Path(_SBOM.value).read_bytes(),
     }
     return wheel_format.archive(files, information)

@@ -30,6 +30,10 @@ def _wheel_impl(ctx):
     arguments.add(ctx.attr.glibc, format = "--glibc=%s")
     arguments.add(ctx.file.readme, format = "--readme=%s")
     arguments.add(ctx.file.licence, format = "--licence=%s")
+    arguments.add_all([
+        "--other_licence=%s=%s" % (distribution, file.files.to_list()[0].path)
+        for file, distribution in ctx.attr.other_licences.items()
+    ])
     arguments.add(ctx.file.sbom, format = "--sbom=%s")
     arguments.add_all(
         ["--file=%s=%s" % (_name_in_wheel(ctx, file), file.path) for file in ctx.files.srcs],
@@ -38,7 +42,7 @@ def _wheel_impl(ctx):
         ctx,
         tool = ctx.attr._make_wheel,
         arguments = [arguments],
-        inputs = ctx.files.srcs + [
+        inputs = ctx.files.srcs + ctx.files.other_licences + [
             ctx.file.licence,
             ctx.file.project,
             ctx.file.readme,
@@ -59,6 +63,10 @@ The build fails unless `glibc` is the oldest that serves all shared objects in i
         "distribution": attr.string(mandatory = True, doc = "name, as in `project`"),
         "glibc": attr.string(mandatory = True, doc = "2.35: the tag manylinux_2_35"),
         "licence": attr.label(mandatory = True, allow_single_file = True),
+        "other_licences": attr.label_keyed_string_dict(
+            allow_files = True,
+            doc = "a file, the licence of a distribution that parts are from -> its name",
+        ),
         "project": attr.label(
             mandatory = True,
             allow_single_file = [".toml"],

@@ -8,7 +8,7 @@ import hashlib
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from python.private import elf
@@ -84,8 +84,10 @@ def platform_tag(glibc: str, objects: Mapping[str, bytes]) -> str:
     return f"manylinux_{glibc.replace('.', '_')}_x86_64"
 
 
-def metadata(project: Mapping[str, Any], version: str, readme: str, licence_file: str) -> str:
-    """METADATA from a [project] table (PEP 621's names).
+def metadata(
+    project: Mapping[str, Any], version: str, readme: str, licence_files: Sequence[str]
+) -> str:
+    """METADATA from a [project] table (PEP 621's names). Licence files lie in licenses/ (PEP 639).
 
     Raises WheelError for a key that is not known here.
     """
@@ -102,7 +104,7 @@ def metadata(project: Mapping[str, Any], version: str, readme: str, licence_file
         *(("Project-URL", f"{k}, {v}") for k, v in sorted(project.get("urls", {}).items())),
         ("Requires-Python", project["requires-python"]),
         ("License-Expression", project["license"]),
-        ("License-File", licence_file),
+        *(("License-File", name) for name in licence_files),
     ]
     for extra, requirements in sorted(project.get("optional-dependencies", {}).items()):
         fields.append(("Provides-Extra", extra))

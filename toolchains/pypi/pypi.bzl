@@ -18,6 +18,9 @@ def _pypi_archive_impl(rctx):
     for folder in attr.include or [""]:
         inside = "/".join(root + ([folder] if folder else []))
         rctx.extract(entry["file"], "%s/%s" % (attr.output, folder), inside)
+    if attr.dist_info:
+        inside = "-".join(filename.split("-")[:2]) + ".dist-info"
+        rctx.extract(entry["file"], "%s/dist-info" % attr.output, inside)
     rctx.delete(".archive")
     for patch in attr.patches:
         rctx.patch(patch, strip = 1)
@@ -38,6 +41,7 @@ pypi_archive = repository_rule(
         ),
         "build_file_content": attr.string(doc = "the same, given as text"),
         "bytecode_of": attr.label_list(doc = "the Pythons that the modules are compiled for"),
+        "dist_info": attr.bool(doc = "a wheel's dist-info folder is there, too, under this name"),
         "distribution": attr.string(mandatory = True, doc = "its name, as in the lock"),
         "include": attr.string_list(
             doc = "folders below strip_prefix that are unpacked, keeping their paths; " +

@@ -13,11 +13,7 @@ import pytest
 from kernels.aiter_asm import descriptions, launch, table
 from kernels.code_object import spec as specs
 
-TEXTS = [
-    Path(f"kernels/aiter_asm/{name}.toml").read_text("utf-8")
-    for name in ("forward", "backward", "defects")
-]
-OBJECTS = launch.read_shipped(*TEXTS)
+OBJECTS = launch.shipped()
 
 
 def test_the_objects_that_builds_take() -> None:

@@ -33,9 +33,10 @@ def test_the_text_adds_up() -> None:
     done = run("--variants=core", "--archs=gfx950")
     assert done.returncode == 0, done.stderr
     assert "core for gfx950: 48 kernel instances" in done.stdout
-    lines = re.findall(r"^(\w+) +(\w+) +(\d+) +(\d+) +(\d+) +(\d+)$", done.stdout, re.M)
-    table = {(direction, size): tuple(map(int, rest)) for direction, size, *rest in lines}
-    assert {key: numbers[:3] for key, numbers in table.items()} == {
+    lines = re.findall(r"^(\w+) +(\w+) +(\w+) +(\d+) +(\d+) +(\d+) +(\d+)$", done.stdout, re.M)
+    table = {tuple(found[:3]): tuple(map(int, found[3:])) for found in lines}
+    ck = {key[1:]: numbers for key, numbers in table.items() if key[0] == "ck"}
+    assert {key: numbers[:3] for key, numbers in ck.items()} == {
         ("fwd", "64"): (4, 4, 8),
         ("fwd", "128"): (4, 4, 8),
         ("fwd", "all"): (8, 8, 16),
@@ -44,9 +45,10 @@ def test_the_text_adds_up() -> None:
         ("bwd", "all"): (16, 16, 32),
         ("all", "all"): (24, 24, 48),
     }
-    assert table["all", "all"][3] == pytest.approx(
-        table["fwd", "all"][3] + table["bwd", "all"][3], abs=2
-    )
+    assert ck["all", "all"][3] == pytest.approx(ck["fwd", "all"][3] + ck["bwd", "all"][3], abs=2)
+    # AITER's objects: with and without a mask, in batch and group mode, not compiled.
+    assert table["asm", "fwd", "128"] == table["asm", "fwd", "192x128"] == (4, 0, 4, 0)
+    assert table["asm", "fwd", "all"] == (8, 0, 8, 0)
     assert "48 instances in 6 proven compile groups, 0 alone" in done.stdout
 
 
@@ -60,7 +62,11 @@ def test_json_has_each_set_for_each_architecture() -> None:
         ("directions", "gfx950"),
     ]
     for each in reports:
-        assert sum(entry["instances"] for entry in each["counts"]) == each["instances"]
+        of_ck = [entry for entry in each["counts"] if entry["provider"] == "ck"]
+        assert sum(entry["instances"] for entry in of_ck) == each["instances"]
+        asm = [e for e in each["counts"] if (e["provider"], e["direction"]) == ("asm", "fwd")]
+        objects = sum(entry["instances"] for entry in asm)
+        assert objects == {"gfx942": 24, "gfx950": 8}[each["arch"]]
         of_cells = sum(entry["cpu_seconds_alone"] for entry in each["counts"])
         assert each["compile"]["cpu_seconds_alone"] == pytest.approx(of_cells, abs=2)
     assert {entry["direction"] for entry in reports[2]["counts"]} == {

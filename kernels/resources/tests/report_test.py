@@ -75,6 +75,7 @@ def test_a_record_has_traits_and_resources_of_kernels_of_all_kinds() -> None:
     assert (forward["direction"], forward["vgpr"], forward["waves"]) == ("fwd", 130, 3)
     assert forward["head_size_qk"] == _POOL.rows[_NAMES[0]]["traits"]["head_size_qk"]
     assert (own["direction"], own["dtype"], own["mask"]) == (None, "fp16", None)
+    assert (forward["provider"], own["provider"]) == ("ck", "own")
 
 
 def test_the_worst_are_ordered_by_the_stated_measure() -> None:
@@ -150,7 +151,7 @@ def test_flags_are_compared_as_json_has_them() -> None:
     ("text", "words"),
     [
         ("vgpr", "--where=vgpr: write COLUMN, one of <= >= != = < >, and a value, like dtype=fp16"),
-        ("vgrp>3", "--where: unknown column 'vgrp'; known: instance, arch, direction, kind, dtype"),
+        ("vgrp>3", "--where: unknown column 'vgrp'; known: instance, arch, provider, direction, kind"),
         ("vgpr>many", "--where=vgpr>many: vgpr is a number, 'many' is none"),
         ("dtype>fp16", "--where=dtype>fp16: dtype is no number; compare it with = or !="),
     ],

@@ -89,7 +89,7 @@ def test_the_table_of_smoke(checkout: Path) -> None:
     arch, _, heads, *rows = done.stdout.splitlines()
     assert arch == "gfx942"
     assert heads.split() == [
-        *("vgpr", "agpr", "sgpr", "lds", "scratch", "vspill", "sspill", "waves"),
+        *("provider", "vgpr", "agpr", "sgpr", "lds", "scratch", "vspill", "sspill", "waves"),
         *("insts", "loopscr", "loop", "waits", "nops", "cycles"),
     ]
     named = {row[:46].strip(): row.split()[-14:] for row in rows[: rows.index("")]}

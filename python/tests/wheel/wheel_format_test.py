@@ -134,7 +134,7 @@ def test_commands() -> None:
 
 
 def test_metadata() -> None:
-    assert wheel_format.metadata(PROJECT, "1.2", "# Title\n", "LICENSE") == (
+    assert wheel_format.metadata(PROJECT, "1.2", "# Title\n", ["LICENSE", "other/LICENSE"]) == (
         "Metadata-Version: 2.4\n"
         "Name: some-thing\n"
         "Version: 1.2\n"
@@ -144,6 +144,7 @@ def test_metadata() -> None:
         "Requires-Python: >=3.10\n"
         "License-Expression: Apache-2.0\n"
         "License-File: LICENSE\n"
+        "License-File: other/LICENSE\n"
         "Provides-Extra: selftest\n"
         'Requires-Dist: numpy>=1.26; extra == "selftest"\n'
         "Description-Content-Type: text/markdown; charset=UTF-8\n"
@@ -154,7 +155,7 @@ def test_metadata() -> None:
 
 def test_an_unknown_key_is_refused() -> None:
     with pytest.raises(wheel_format.WheelError, match=r"unknown keys \['sumary'\]"):
-        wheel_format.metadata({**PROJECT, "sumary": "x"}, "1.2", "", "LICENSE")
+        wheel_format.metadata({**PROJECT, "sumary": "x"}, "1.2", "", ["LICENSE"])
 
 
 def test_the_archive_is_a_function_of_its_files() -> None:

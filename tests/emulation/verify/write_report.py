@@ -12,6 +12,7 @@ from typing import Any
 
 from absl import app, flags
 
+from kernels.launch_table.traits import TABLE
 from tests.emulation import known_findings
 from tests.emulation.verify.verdict import excused, judge
 
@@ -50,6 +51,7 @@ COLUMNS = (
     ),
     ("Arch", "what the code object is compiled for", False),
     ("Kernel", "what it computes", False),
+    ("Provider", "who brings it: ck, asm or own", False),
     ("Type", "storage format", False),
     ("d", "head size", True),
     ("Mode", "batch, or group: sequences of any lengths", False),
@@ -101,6 +103,7 @@ def document(
         verdict = judge(result)
         rows.append({
             **result,
+            "provider": TABLE.provider_of[kind],
             "runs": runs,
             "verdict": str(verdict),
             "failures": verdict.failures,
@@ -163,6 +166,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
         row["verdict"],
         row["arch"],
         _name(row["kind"]),
+        row["provider"],
         row["dtype"],
         str(row["head_size"] or ""),
         row["mode"] if row["kind"] in _KINDS else "",
