@@ -3,6 +3,7 @@
 
 OWN_KERNELS = [
     "//kernels/dropout_mask",
+    "//kernels/no_keys",
     "//kernels/sum_heads",
 ]
 

@@ -146,6 +146,12 @@ LaunchTable make_table(TableBuilder* builder) {
       }
     }
   }
+  Row row = {};
+  row.head_size_alignment = 8;
+  row.traits.kind = Kind::kNoKeys;
+  row.traits.dtype = Dtype::kBf16;
+  row.traits.group_mode = true;
+  builder->add("attn_no_keys_bf16", row, make_nothing, objects(number++, {0, 1, 2}));
   return builder->build("both");
 }
 
@@ -218,8 +224,7 @@ TEST(AsmTest, ATableOfCalls) {
       {"causal", [](Call*) {}, false, causal, causal},
       {"no mask", without_mask, false, plain, plain},
       {"causal, group", [](Call*) {}, true, causal_group, causal_group},
-      {"no mask, group: lengths of keys are not known", without_mask, true, "ck_bf16_group",
-       plain_group},
+      {"no mask, group", without_mask, true, plain_group, plain_group},
       {"without lse", [](Call* c) { c->args.lse = nullptr; }, false, causal, causal},
       {"fp16", [](Call* c) { c->problem.dtype = ATTN_DTYPE_FP16; }, false, "ck_fp16_batch_mask",
        ""},
@@ -338,7 +343,8 @@ TEST(AsmTest, DefectsOfGfx950) {
          "fmha_fwd_hd128_bf16_causal_group_gfx950");
   expect(Call(true, two_tiles), "ck_bf16_group_mask", "fmha_fwd_hd128_bf16_causal_group_gfx950");
   expect(without_mask(false, two_tiles), plain, plain);
-  expect(without_mask(true, two_tiles), "ck_bf16_group", "fmha_fwd_hd128_bf16_group_gfx950");
+  expect(without_mask(true, two_tiles), "fmha_fwd_hd128_bf16_group_gfx950",
+         "fmha_fwd_hd128_bf16_group_gfx950");
   expect(without_mask(false, two_sizes), "ck_bf16_batch", "fmha_fwd_hd192_hd128_bf16_gfx950");
   expect(Call(false, two_sizes), "ck_bf16_batch_mask", "fmha_fwd_hd192_hd128_bf16_causal_gfx950");
 }
@@ -427,13 +433,28 @@ TEST(AsmTest, TheProcessPreferenceStandsInForTheDefault) {
 
 TEST(AsmTest, ExplanationsTellWhyAsmIsPassedOver) {
   Call call = without_mask(/*group=*/true);
-  EXPECT_THAT(call.explained(),
-              HasSubstr("asm passed over: results of fmha_fwd_hd128_bf16_rtne_group_mi300 may be "
-                        "wrong where a sequence with queries has no keys (docs/asm-findings.md)"));
   call.problem.logits_soft_cap = 30;
   EXPECT_THAT(call.explained(), HasSubstr("asm passed over: its kernels have no soft cap\n"));
   call.problem.kernels = ATTN_KERNELS_ASM;
   EXPECT_THAT(call.explained(ATTN_ERROR_UNSUPPORTED), HasSubstr("have no soft cap. With kernels"));
+}
+
+// A sequence may lack keys where the host does not know the lengths: its rows are filled behind.
+TEST(AsmTest, RowsWithoutKeysAreFilledInGroupModeWithoutAMask) {
+  const auto kinds = [](Call call, const char* arch) {
+    std::vector<Kind> found;
+    const Plan plan = dispatch(kernels::launch_table(), call.request(304, arch));
+    for (const Step& step : plan) found.push_back(step.kind);
+    return found;
+  };
+  EXPECT_THAT(kinds(without_mask(true), "gfx942"), ElementsAre(Kind::kFwdAsm, Kind::kNoKeys));
+  EXPECT_THAT(kinds(without_mask(true), "gfx950"), ElementsAre(Kind::kFwdAsm, Kind::kNoKeys));
+  EXPECT_THAT(kinds(without_mask(false), "gfx942"), ElementsAre(Kind::kFwdAsm));
+  EXPECT_THAT(kinds(Call(true), "gfx942"), ElementsAre(Kind::kFwdAsm));
+  EXPECT_THAT(kinds(without_mask(true), "gfx90a"), ElementsAre(Kind::kFwd));
+  EXPECT_THAT(without_mask(true).explained(),
+              AllOf(HasSubstr("fwd_asm: fmha_fwd_hd128_bf16_rtne_group_mi300\n"),
+                    HasSubstr("no_keys: attn_no_keys_bf16\n")));
 }
 
 TEST(AsmTest, KernelInfoNamesTheProvider) {
@@ -442,11 +463,11 @@ TEST(AsmTest, KernelInfoNamesTheProvider) {
     attn_kernel_info_t info = {};
     info.struct_size = sizeof(info);
     ASSERT_EQ(attn_kernel_info(i, &info), ATTN_OK);
-    const bool is_asm = std::string(info.name).substr(0, 4) == "fmha";
-    EXPECT_STREQ(info.provider, is_asm ? "asm" : "ck") << info.name;
+    const std::string prefix = std::string(info.name).substr(0, 4);
+    EXPECT_STREQ(info.provider, prefix == "fmha" ? "asm" : prefix == "attn" ? "own" : "ck");
     providers.insert(info.provider);
   }
-  EXPECT_THAT(providers, ElementsAre("asm", "ck"));
+  EXPECT_THAT(providers, ElementsAre("asm", "ck", "own"));
 }
 
 // ---- AITER's own choice
@@ -504,7 +525,6 @@ std::string reason(const Call& call, const Device& device, const std::string& ou
     if (p.head_size_qk == 192) return "a defect of heads of 192 and 128";
     if (p.mask != ATTN_MASK_NONE && p.seqlen_q > 256) return "a defect of two tiles";
   }
-  if (group && p.mask == ATTN_MASK_NONE) return "keys that a sequence may lack";
   for (const attn_tensor* t : {&call.args.q, &call.args.k, &call.args.v, &call.args.o}) {
     if (t->stride_batch * p.batch * 2 >= int64_t{1} << 32) return "tensors of 4 GiB";
     if (t->stride_head % 8 != 0) return "strides that are not 16 bytes";
@@ -572,13 +592,13 @@ TEST(AsmTest, RandomCallsAreServedAsAiterServesThem) {
     std::printf("  %s: %d\n", why.c_str(), count);
     reasons.insert(why);
   }
-  EXPECT_THAT(reasons,
-              ElementsAre("a defect of heads of 192 and 128", "a defect of two tiles",
-                          "a device that AITER has no kernel for",
-                          "a rounding that gfx950's kernels do not have",
-                          "a soft cap, which AITER drops", "a window as wide as the sequences",
-                          "few queries, with a rounding", "keys that a sequence may lack",
-                          "strides that are not 16 bytes", "tensors of 4 GiB"));
+  EXPECT_THAT(
+      reasons,
+      ElementsAre("a defect of heads of 192 and 128", "a defect of two tiles",
+                  "a device that AITER has no kernel for",
+                  "a rounding that gfx950's kernels do not have", "a soft cap, which AITER drops",
+                  "a window as wide as the sequences", "few queries, with a rounding",
+                  "strides that are not 16 bytes", "tensors of 4 GiB"));
   EXPECT_GT(taken, 1000);
 }
 

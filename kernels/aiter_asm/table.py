@@ -59,6 +59,7 @@ AVOIDED_BY = {
     "numbers_behind": "lse and delta are followed by 64 finite numbers",
     "packed_inputs": "heads, tokens and batches follow each other without gaps",
     "zeroed_dk_dv": "dk and dv are zero before",
+    "filled_rows": "o and lse of sequences without keys are filled behind it: kernels/no_keys",
 }
 _ROUNDINGS = ("rtne", "rtna", "rtz", "none")
 _DIMENSIONS = ("tiles", "heads_q", "batch")

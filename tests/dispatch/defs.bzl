@@ -20,6 +20,7 @@ def _sources_impl(ctx):
         "dispatchers": [direction + "_dispatcher.inc" for direction in _DIRECTIONS],
         "listing": ["launches.cc"],
         "table": ["launch_table.blob"],
+        "with_asm": ["with_asm.blob"],
     }
     for group in ["launch", "stubs"]:
         groups[group] = [
@@ -36,6 +37,7 @@ def _sources_impl(ctx):
     arguments.add("--variant_set", ctx.file.variant_set)
     arguments.add("--archs", ctx.file._archs)
     arguments.add_all(ctx.files._own_rows, before_each = "--rows")
+    arguments.add("--asm_rows", ctx.file._asm_rows)
     arguments.add("--parts", ctx.attr.parts)
     arguments.add("--out", outputs["table"][0].dirname)
     run_py_tool(
@@ -44,6 +46,7 @@ def _sources_impl(ctx):
         arguments = [arguments],
         inputs = ctx.files._ck_codegen + ctx.files._own_rows + [
             ctx.file._archs,
+            ctx.file._asm_rows,
             ctx.file.variant_set,
         ],
         outputs = [file for files in outputs.values() for file in files],
@@ -61,6 +64,7 @@ _sources = rule(
         "parts": attr.int(mandatory = True),
         "variant_set": attr.label(allow_single_file = [".toml"], mandatory = True),
         "_archs": attr.label(allow_single_file = True, default = "@archs//:archs.json"),
+        "_asm_rows": attr.label(allow_single_file = True, default = "//kernels/no_keys:rows.json"),
         "_ck_codegen": attr.label(default = "@composable_kernel//:generator"),
         "_ck_generator": attr.label(
             allow_single_file = True,
@@ -88,7 +92,7 @@ def dispatch_parity_test(*, name, variant_set, calls, differences, parts = 1, **
     sources = name + ".sources"
     common = {"tags": ["manual"]}
     _sources(name = sources, parts = parts, variant_set = variant_set, **common)
-    for group in ["launch", "listing", "stubs", "table"]:
+    for group in ["launch", "listing", "stubs", "table", "with_asm"]:
         native.filegroup(
             name = "%s.%s" % (name, group),
             srcs = [sources],

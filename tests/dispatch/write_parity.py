@@ -3,7 +3,8 @@
 
 Upstream's side is its generated dispatchers, and for each instance a stub that records the pick and
 makes the launch by upstream's host code of the instance's own type. This library's is a launch
-table, whose rows have a key and no code, and its launch functions.
+table, whose rows have a key and no code, and its launch functions. A second table has the rows of
+AITER's assembly as well, for a measurement.
 """
 
 from __future__ import annotations
@@ -19,19 +20,21 @@ from typing import Any
 
 from absl import app, flags
 
+from kernels.aiter_asm import launch as asm
 from kernels.archs.archs import read_archs
 from kernels.ck_fmha.ckgen import emission
 from kernels.ck_fmha.ckgen.directions import KINDS, Candidate, Instance, PoolError, direction_of
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
 from kernels.ck_fmha.ckgen.schema import known_values, parse_variant_set
 from kernels.ck_fmha.ckgen.selection import select
-from kernels.launch_table.table import launch_table
+from kernels.launch_table.table import LaunchTable, launch_table
 from kernels.launch_table.traits import TABLE
 
 _FMHA_DIR = flags.DEFINE_string("fmha_dir", None, "upstream's 01_fmha folder", required=True)
 _SET = flags.DEFINE_string("variant_set", None, "the variant set file", required=True)
 _ARCHS = flags.DEFINE_string("archs", None, "archs.json of @archs", required=True)
 _ROWS = flags.DEFINE_multi_string("rows", [], "rows of our own kernels")
+_ASM_ROWS = flags.DEFINE_string("asm_rows", None, "rows that go with AITER's", required=True)
 _OUT = flags.DEFINE_string("out", None, "the folder of the written files", required=True)
 _PARTS = flags.DEFINE_integer("parts", 1, "files that each side of a direction is spread over")
 
@@ -230,6 +233,7 @@ def files(
     set_text: str,
     set_name: str,
     own_rows: Sequence[Mapping[str, Any]],
+    asm_rows: Sequence[Mapping[str, Any]],
     wave_size: int,
     parts: int,
 ) -> dict[str, str | bytes]:
@@ -259,14 +263,20 @@ def files(
         *(emission.row(instance, functions[instance.name], left_out={}) for instance in instances),
         *own_rows,
     ]
+    table = _table(rows, wave_size, set_name)
+    out["launch_table.blob"] = table.blob
+    out["launches.cc"] = launches_source(table.launches)
+    with_asm = [*rows, *(asm.row(o, []) for o in asm.shipped() if o.arch == ARCH), *asm_rows]
+    out["with_asm.blob"] = _table(with_asm, wave_size, set_name).blob
+    return out
+
+
+def _table(rows: Sequence[Mapping[str, Any]], wave_size: int, set_name: str) -> LaunchTable:
     code_objects = {
         (row["name"], ARCH): {"key": hashlib.sha256(row["name"].encode()).hexdigest()}
         for row in rows
     }
-    table = launch_table(rows, code_objects, {ARCH: wave_size}, Path(set_name).stem)
-    out["launch_table.blob"] = table.blob
-    out["launches.cc"] = launches_source(table.launches)
-    return out
+    return launch_table(rows, code_objects, {ARCH: wave_size}, Path(set_name).stem)
 
 
 def main(_arguments: Sequence[str]) -> None:
@@ -274,7 +284,10 @@ def main(_arguments: Sequence[str]) -> None:
     own_rows = [row for rows in _ROWS.value for row in json.loads(Path(rows).read_text("utf-8"))]
     wave_size = read_archs(_ARCHS.value)[ARCH].wave_size
     pool = Pool(Path(_FMHA_DIR.value))
-    written = files(pool, path.read_text("utf-8"), path.name, own_rows, wave_size, _PARTS.value)
+    written = files(
+        pool, path.read_text("utf-8"), path.name, own_rows,
+        json.loads(Path(_ASM_ROWS.value).read_text("utf-8")), wave_size, _PARTS.value,
+    )  # fmt: skip
     for name, contents in written.items():
         data = contents if isinstance(contents, bytes) else contents.encode()
         (Path(_OUT.value) / name).write_bytes(data)

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import json
 import re
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -247,6 +250,29 @@ def test_damaged_digest_in_the_debian_lock(project: clone.Clone, edit) -> None:
         "not-a-digest",
         "--relock debian",
     )
+
+
+@pytest.mark.parametrize("strict", ["0", "1"])
+def test_aiters_wheel_is_gone_from_the_index(
+    project: clone.Clone, edit, tmp_path: Path, strict: str
+) -> None:
+    """Neither the mirror nor the index has it. Strict or not, nothing takes its place."""
+    lock = json.loads((project.root / "toolchains/pypi/lock.json").read_text())
+    digest = lock["distributions"]["amd-aiter"]["files"]["any"]["sha256"]
+    edit("toolchains/pypi/lock.json", digest, "2" * 64)
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        result = project.bazel(
+            "fetch",
+            "--repo=@aiter_asm",
+            f"--repo_env=AITER_ATTN_MIRROR={tmp_path}",
+            f"--repo_env=AITER_ATTN_PYPI_INDEX=http://127.0.0.1:{server.server_port}/simple",
+            f"--repo_env=AITER_ATTN_STRICT={strict}",
+            expect=None,
+        )
+        server.shutdown()
+    refused(result, "amd-aiter", "404", "--relock pypi")
 
 
 def test_unreachable_mirror(project: clone.Clone, edit) -> None:

@@ -38,6 +38,7 @@ def test_all_folders_are_looked_at():
         "kernels/code_object",
         "kernels/dropout_mask",
         "kernels/launch_table",
+        "kernels/no_keys",
         "kernels/norm",
         "kernels/private",
         "kernels/published_sets",

@@ -118,6 +118,12 @@ def test_arguments() -> None:
     assert struct.unpack_from("<Q", block, 496) == (32,)
 
 
+def test_no_forward_kernel_has_an_argument_for_a_soft_cap() -> None:
+    """Nor any other but these floating-point numbers: docs/asm-findings.md says so."""
+    layouts = {o.layout for o in TABLE.objects if o.direction == "forward"}
+    assert [[a.name for a in x.arguments if a.kind == "f32"] for x in layouts] == [["scale"]]
+
+
 def test_arguments_of_other_kinds() -> None:
     values: dict[str, float] = {a.name: 0 for a in NATIVE.layout.arguments}
     block = NATIVE.layout.pack(values | {"seqstart_q": 1 << 40, "mask_x": -2})

@@ -93,6 +93,7 @@ def test_machine_options_are_those_behind_mllvm() -> None:
         ("fmha_bwd_convert_dq_d32_bf16_b64x128_batch_o2_npad_ndeterministic",
          "bwd convert dq d32 bf16 batch npad"),
         ("attn_sum_heads_fp16", "attn sum heads fp16"),
+        ("attn_no_keys_bf16", "attn no keys bf16"),
     ],
 )  # fmt: skip
 def test_short_names_have_what_tells_kernels_apart(instance: str, name: str) -> None:

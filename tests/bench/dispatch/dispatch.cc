@@ -1,8 +1,9 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // The time of dispatch at the size of all that upstream has, against upstream's generated
-// if-chains over the same instances. Both choose for the same problems, in turns. Argument: the
-// launch table.
+// if-chains over the same instances. Both choose for the same problems, in turns. Arguments: launch
+// tables, with upstream's rows alone and with AITER's assembly as well, which is then looked for
+// first.
 #include "aiter/attention/dispatch.h"
 
 #include <algorithm>
@@ -49,6 +50,7 @@ attention::Request request_of(const Problem& p, const attention::Pass& pass) {
   request.traits.group_mode = p.group_mode;
   request.traits.mask = p.mask;
   request.traits.lse = p.lse;
+  request.traits.schedule = kernels::Schedule::kMi300;
   request.head_size_qk = p.head_size_qk;
   request.head_size_v = p.head_size_v;
   request.seqlen_q = p.seqlen_q;
@@ -120,5 +122,8 @@ int run(const char* path) {
 }  // namespace AITER_ATTN_NAMESPACE::bench
 
 int main(int argc, char** argv) {
-  return argc == 2 ? AITER_ATTN_NAMESPACE::bench::run(argv[1]) : 2;
+  if (argc < 2) return 2;
+  int failed = 0;
+  for (int i = 1; i < argc; ++i) failed |= AITER_ATTN_NAMESPACE::bench::run(argv[i]);
+  return failed;
 }

@@ -86,6 +86,22 @@ def test_s_takes_what_lies_behind(arch: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["", "_group"])
+def test_option_5_is_for_multiples_of_8_heads(mode: str) -> None:
+    """It maps the workgroups of other counts to heads and rows that there are not, if it has a
+    mask."""
+    causal, plain = (
+        _OBJECTS[f"gfx942/fmha_v3_fwd/MI300/fwd_hd128_bf16{mask}_rtne{mode}.co"]
+        for mask in ("_causal", "")
+    )
+    three, eight = (Case(f"{heads} heads", ((600, 97),), heads, 1) for heads in (3, 8))
+    wrong = launches.forward(causal, three, option=5)
+    assert wrong.fault or _wrong(wrong), wrong
+    _right(launches.forward(causal, three, option=3))
+    _right(launches.forward(causal, eight, option=5))
+    _right(launches.forward(plain, three, option=5))
+
+
+@pytest.mark.parametrize("mode", ["", "_group"])
 def test_the_kernels_rely_on_soffset_in_range_checks(mode: str) -> None:
     """By the other rule gfx942's forward kernels read behind K, even for a single key."""
     chosen = _OBJECTS[f"gfx942/fmha_v3_fwd/MI300/fwd_hd128_bf16_rtne{mode}.co"]

@@ -244,8 +244,10 @@ def forward(
     schedule: str = "sliced:8",
     soffset: str = COUNTED,
     tiles_as_sequences: bool = False,
+    option: int | None = None,
 ) -> Result:
-    """o and lse of a forward kernel; by split.py with `tiles_as_sequences`."""
+    """o and lse of a forward kernel; by split.py with `tiles_as_sequences`, with an `option` that
+    is not the one for the case."""
     case = masked(chosen, case)
     sizes = chosen.head_size_qk, chosen.head_size_v
     inputs = reference.draw(case, chosen.dtype, sizes, 1, backward=False)
@@ -273,7 +275,7 @@ def forward(
             "tile_stride_q": chosen.tile_q * arrays["q"].stride,
             "heads_q": case.heads_q,
             "heads_q_per_head_k": case.heads_q // case.heads_k,
-            "option": chosen.option(longest, case.heads_q),
+            "option": chosen.option(longest, case.heads_q) if option is None else option,
             "store_lse": 1,
             "head_size_qk": sizes[0],
             "head_size_v": sizes[1],

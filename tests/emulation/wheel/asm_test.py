@@ -4,6 +4,10 @@ among providers of kernels."""
 
 from __future__ import annotations
 
+import email
+import json
+import os
+import zipfile
 from collections.abc import Iterator
 
 import aiter_attn
@@ -15,6 +19,9 @@ from tests.emulator.hip import emulated_hip
 from tests.emulator.hip.hip import Hip
 
 _PROVIDER = {kernel["name"]: kernel["provider"] for kernel in aiter_attn.kernels()}
+
+
+_FILLED = "attn_no_keys_bf16"
 
 
 def _symbol(stem: str) -> str:
@@ -56,10 +63,21 @@ def test_asm_serves_what_aiter_gives_it(
     assert _forward(hip, runtime, shape, "bfloat16") == [_symbol(stem)]
 
 
+@pytest.mark.parametrize("lengths", [
+    ((257, 300), (17, 0), (3, 31), (300, 0)),
+    ((257, 300), (3, 31)),
+], ids=str)  # fmt: skip
+def test_sequences_without_keys(
+    hip: Hip, runtime: emulated_hip.Runtime, lengths: tuple[tuple[int, int], ...]
+) -> None:
+    """Without a mask AITER's kernel leaves their rows undefined, and ours fills them."""
+    launched = _forward(hip, runtime, Shape(lengths, heads=(4, 2), group=True), "bfloat16")
+    assert launched == [_symbol("fmha_fwd_hd128_bf16_rtne_group"), _FILLED]
+
+
 @pytest.mark.parametrize(("shape", "dtype"), [
     (Shape(((128, 300),), heads=(4, 2)), "bfloat16"),
     (Shape(((257, 300),), heads=(4, 2)), "float16"),
-    (Shape(((257, 300), (17, 0)), heads=(4, 2), group=True), "bfloat16"),
     (Shape(((257, 300),), heads=(2, 2), window=(64, 0)), "bfloat16"),
 ], ids=str)  # fmt: skip
 def test_composable_kernel_serves_the_rest(
@@ -73,11 +91,16 @@ def test_preferences(hip: Hip, runtime: emulated_hip.Runtime) -> None:
     aiter_attn.configure(kernels="ck")
     assert {_PROVIDER[s] for s in _forward(hip, runtime, shape, "bfloat16")} == {"ck"}
     aiter_attn.configure(kernels="asm")
-    # Without a mask in group mode: each sequence has a key here.
-    group = Shape(((257, 300), (3, 31)), heads=(4, 2), group=True)
-    assert _forward(hip, runtime, group, "bfloat16") == [_symbol("fmha_fwd_hd128_bf16_rtne_group")]
+    # AITER leaves so few queries to others.
+    few = Shape(((128, 300),), heads=(4, 2))
+    assert _forward(hip, runtime, few, "bfloat16") == [_symbol("fmha_fwd_hd128_bf16_rtne")]
     with pytest.raises(aiter_attn.UnsupportedError, match=r"kernels \(asm\) asks for.*for bf16"):
         _forward(hip, runtime, shape, "float16")
+    sizes = [(600, 2, 128), (600, 2, 128), (600, 2, 128)]
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"kernels \(asm\).*have no soft cap"):
+        aiter_attn.explain(
+            *sizes, sequences=(2, 300, 300), softcap=30.0, dtype="bfloat16", arch="gfx942"
+        )
     with pytest.raises(ValueError, match="kernels is 'isa', but must be fastest, ck or asm"):
         aiter_attn.configure(kernels="isa")
     with pytest.raises(TypeError, match="kernels: 3; allowed: fastest, ck, asm, or None"):
@@ -89,6 +112,18 @@ def test_backward_takes_the_lse_of_asm(hip: Hip, runtime: emulated_hip.Runtime) 
     runtime.launches.clear()
     forward_and_backward(problem)
     assert runtime.launches[0].symbol == _symbol("fmha_fwd_hd128_bf16_causal_rtne")
+
+
+def test_the_licence_of_the_objects_is_in_the_wheel() -> None:
+    wheel = zipfile.ZipFile(os.environ["WHEEL"])
+    (folder,) = {n.partition("/")[0] for n in wheel.namelist() if ".dist-info/" in n}
+    licence = wheel.read(f"{folder}/licenses/amd-aiter/LICENSE").decode()
+    assert "Advanced Micro Devices" in licence and "MIT License" in licence
+    fields = email.message_from_bytes(wheel.read(f"{folder}/METADATA"))
+    assert fields.get_all("License-File") == ["LICENSE", "amd-aiter/LICENSE"]
+    bom = json.loads(wheel.read(f"{folder}/sboms/aiter-attn.cdx.json"))
+    (component,) = (c for c in bom["components"] if c["name"] == "amd-aiter")
+    assert component["scope"] == "required"
 
 
 def test_explanations_name_the_provider() -> None:

@@ -88,10 +88,10 @@ const char* why_asm_by_name(const Problem& p) {
 uint32_t asm_hazards(const Request& request, const kernels::Row& row) {
   using kernels::Hazard;
   const bool group = request.traits.group_mode, mask = request.traits.mask;
-  // Group mode has the greatest lengths: a sequence may have any below.
+  // Not kNoKeys: such rows are filled afterwards. Group mode has the greatest lengths: a sequence
+  // may have any below.
   const int64_t without_keys = request.seqlen_q - (group ? 0 : int64_t{request.seqlen_k});
   uint32_t met = bit(Hazard::kAlways);
-  if (group) met |= bit(Hazard::kNoKeys);
   if (mask && request.seqlen_q > row.tile_seqlen_q) met |= bit(Hazard::kTwoTiles);
   if (mask && without_keys >= 2 * row.tile_seqlen_q) met |= bit(Hazard::kTwoTilesWithoutKeys);
   return met;

@@ -24,6 +24,16 @@ using kernels::LaunchTable;
 constexpr KernelSequence kKernels = {Kind::kFwd, {Kind::kFwd}, 1};
 constexpr KernelSequence kAsmKernels = {Kind::kFwdAsm, {Kind::kFwdAsm}, 1};
 
+// AITER's kernel; where it has no mask, it leaves the rows of sequences without keys undefined,
+// whose lengths are known on the device only.
+Plan plan_asm(const LaunchTable& table, const Request& request) {
+  Plan plan = plan_kernels(table, kAsmKernels, request);
+  if (request.traits.group_mode && !request.traits.mask) {
+    plan.add(Kind::kNoKeys, pick_kernel(table, Kind::kNoKeys, request));
+  }
+  return plan;
+}
+
 // The scales of fp8, and v's layout.
 void validate_fp8(const Problem& p) {
   require_one_of("v_layout", p.v_layout, {{ATTN_V_ROWS, "rows"}, {ATTN_V_COLUMNS, "columns"}});
@@ -99,7 +109,7 @@ class Forward final : public Pass {
   Plan plan(const LaunchTable& table, const Request& request) const override {
     const bool by_name = needs_asm(request);
     if (may_take_asm(request)) {
-      const Plan plan = plan_kernels(table, kAsmKernels, request);
+      const Plan plan = plan_asm(table, request);
       if (plan.is_complete() || by_name) return plan;
     } else if (by_name) {
       Plan none;

@@ -9,6 +9,7 @@ from tests.emulation.harness.kinds.attention import BatchPrefill, Combine, Forwa
 from tests.emulation.harness.kinds.backward import ConvertDq, DotDoO, Gradients
 from tests.emulation.harness.kinds.dropout_mask import DropoutMask
 from tests.emulation.harness.kinds.kind import Kind
+from tests.emulation.harness.kinds.no_keys import NoKeys
 from tests.emulation.harness.kinds.sum_heads import SumHeads
 from tests.emulation.harness.launches import Instance
 
@@ -24,6 +25,7 @@ KINDS: dict[str, Kind] = {
     "bwd_convert_dq": ConvertDq(),
     "sum_heads": SumHeads(),
     "dropout_mask": DropoutMask(),
+    "no_keys": NoKeys(),
 }
 
 
