@@ -234,6 +234,14 @@ typedef struct attn_problem {
  * [heads_q], or with alibi_stride_batch > 0 [batch, heads_q]. On the GPU alibi_stride_batch is at
  * most 2^31 - 1. With fp8 an elementwise bias is fp32. */
 
+/* A sink of attention: fp32 [heads_q], NULL: none. sink[h] is one more score of every query of head
+ * h, after scale, soft cap and bias, of a key whose value is 0: it is in the softmax's denominator
+ * and in lse. -inf is as none, +inf is not allowed. Dropout does not drop it. A row with no key
+ * gives o = 0 and lse = sink[h]. Backward takes the o and lse of forward with the sink, and from
+ * them alone gives the gradients of q, k, v and the bias. On the GPU a kernel of this library's
+ * scales o, of the problem's dtype, once it has been written, and it takes no fp8
+ * (docs/semantics.md). */
+
 /* o = softmax(softmax_scale * q k^T + bias + mask) v; lse = log sum exp of the masked scores
  * (natural log). A row with no key gives o = 0 and lse = -inf. */
 typedef struct attn_fwd_args {
@@ -258,9 +266,11 @@ typedef struct attn_fwd_args {
   float descale_v;
   float scale_o;
   /* attn_fwd_workspace_size bytes on the device, 256-byte aligned: the place of an lse that is not
-   * wanted, where the build has only kernels that write one. NULL: such a call is refused. */
+   * wanted, where the build has only kernels that write one, or where there is a sink. NULL: such a
+   * call is refused. */
   void* workspace;
   uint64_t workspace_size;
+  const float* sink;
 } attn_fwd_args;
 
 /* Dimensions that dbias is summed over, where one entry of the bias serves all of one: or'ed. */
@@ -297,6 +307,9 @@ typedef struct attn_bwd_args {
    * dtype, and lies in the workspace, before it is summed in fp32. */
   int32_t dbias_sums;
   uint32_t reserved2; /* 0 */
+  const float* sink;  /* as attn_fwd got it */
+  /* fp32 [heads_q]: the gradient of sink, summed in a fixed order. NULL: not wanted. */
+  float* dsink;
 } attn_bwd_args;
 
 /* The weights that dropout keeps, in a call of the same problem. kept is contiguous,
@@ -362,6 +375,8 @@ typedef struct attn_kvcache_fwd_args {
    * problem, k and v, with rotary the same q, and in its cache the lengths before. Its outputs
    * share no byte with anything that attention reads beside these. NULL: nothing is appended. */
   const struct attn_append_kv_args* append;
+  /* As in attn_fwd_args. On the GPU it takes more workspace where lse is not wanted. */
+  const float* sink;
 } attn_kvcache_fwd_args;
 
 /* The pairs of a head's elements in rotary embedding (arXiv:2104.09864). */

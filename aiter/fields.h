@@ -72,26 +72,27 @@ enum class Kind {
   X(kOption, int32_t, kernels)            \
   X(kOption, int32_t, rounding)
 
-#define ATTN_FWD_ARGS_FIELDS(X)            \
-  X(kStructSize, uint32_t, struct_size)    \
-  X(kReserved, uint32_t, reserved)         \
-  X(kStruct, const attn_problem*, problem) \
-  X(kTensor, attn_tensor, q)               \
-  X(kTensor, attn_tensor, k)               \
-  X(kTensor, attn_tensor, v)               \
-  X(kTensor, attn_tensor, o)               \
-  X(kArray, float*, lse)                   \
-  X(kScores, attn_tensor, bias)            \
-  X(kArray, const float*, alibi_slopes)    \
-  X(kStride, int64_t, alibi_stride_batch)  \
-  X(kOption, int32_t, min_seqlen_q)        \
-  X(kOption, int32_t, v_layout)            \
-  X(kOption, float, descale_q)             \
-  X(kOption, float, descale_k)             \
-  X(kOption, float, descale_v)             \
-  X(kOption, float, scale_o)               \
-  X(kWorkspace, void*, workspace)          \
-  X(kWorkspaceSize, uint64_t, workspace_size)
+#define ATTN_FWD_ARGS_FIELDS(X)               \
+  X(kStructSize, uint32_t, struct_size)       \
+  X(kReserved, uint32_t, reserved)            \
+  X(kStruct, const attn_problem*, problem)    \
+  X(kTensor, attn_tensor, q)                  \
+  X(kTensor, attn_tensor, k)                  \
+  X(kTensor, attn_tensor, v)                  \
+  X(kTensor, attn_tensor, o)                  \
+  X(kArray, float*, lse)                      \
+  X(kScores, attn_tensor, bias)               \
+  X(kArray, const float*, alibi_slopes)       \
+  X(kStride, int64_t, alibi_stride_batch)     \
+  X(kOption, int32_t, min_seqlen_q)           \
+  X(kOption, int32_t, v_layout)               \
+  X(kOption, float, descale_q)                \
+  X(kOption, float, descale_k)                \
+  X(kOption, float, descale_v)                \
+  X(kOption, float, scale_o)                  \
+  X(kWorkspace, void*, workspace)             \
+  X(kWorkspaceSize, uint64_t, workspace_size) \
+  X(kArray, const float*, sink)
 
 #define ATTN_BWD_ARGS_FIELDS(X)               \
   X(kStructSize, uint32_t, struct_size)       \
@@ -115,7 +116,9 @@ enum class Kind {
   X(kOption, int32_t, bias_grad)              \
   X(kOption, int32_t, deterministic)          \
   X(kOption, int32_t, dbias_sums)             \
-  X(kReserved, uint32_t, reserved2)
+  X(kReserved, uint32_t, reserved2)           \
+  X(kArray, const float*, sink)               \
+  X(kArray, float*, dsink)
 
 #define ATTN_DROPOUT_MASK_ARGS_FIELDS(X)   \
   X(kStructSize, uint32_t, struct_size)    \
@@ -135,23 +138,24 @@ enum class Kind {
   X(kArray, const int32_t*, page_indptr)  \
   X(kArray, const int32_t*, page_indices)
 
-#define ATTN_KVCACHE_FWD_ARGS_FIELDS(X)       \
-  X(kStructSize, uint32_t, struct_size)       \
-  X(kOption, int32_t, splits)                 \
-  X(kStruct, const attn_problem*, problem)    \
-  X(kStruct, const attn_kvcache*, cache)      \
-  X(kTensor, attn_tensor, q)                  \
-  X(kTensor, attn_tensor, k)                  \
-  X(kTensor, attn_tensor, v)                  \
-  X(kTensor, attn_tensor, o)                  \
-  X(kArray, float*, lse)                      \
-  X(kArray, const float*, alibi_slopes)       \
-  X(kStride, int64_t, alibi_stride_batch)     \
-  X(kOption, int32_t, min_seqlen_q)           \
-  X(kReserved, uint32_t, reserved)            \
-  X(kWorkspace, void*, workspace)             \
-  X(kWorkspaceSize, uint64_t, workspace_size) \
-  X(kStruct, const attn_append_kv_args*, append)
+#define ATTN_KVCACHE_FWD_ARGS_FIELDS(X)          \
+  X(kStructSize, uint32_t, struct_size)          \
+  X(kOption, int32_t, splits)                    \
+  X(kStruct, const attn_problem*, problem)       \
+  X(kStruct, const attn_kvcache*, cache)         \
+  X(kTensor, attn_tensor, q)                     \
+  X(kTensor, attn_tensor, k)                     \
+  X(kTensor, attn_tensor, v)                     \
+  X(kTensor, attn_tensor, o)                     \
+  X(kArray, float*, lse)                         \
+  X(kArray, const float*, alibi_slopes)          \
+  X(kStride, int64_t, alibi_stride_batch)        \
+  X(kOption, int32_t, min_seqlen_q)              \
+  X(kReserved, uint32_t, reserved)               \
+  X(kWorkspace, void*, workspace)                \
+  X(kWorkspaceSize, uint64_t, workspace_size)    \
+  X(kStruct, const attn_append_kv_args*, append) \
+  X(kArray, const float*, sink)
 
 #define ATTN_APPEND_KV_ARGS_FIELDS(X)      \
   X(kStructSize, uint32_t, struct_size)    \

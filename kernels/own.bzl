@@ -4,6 +4,7 @@
 OWN_KERNELS = [
     "//kernels/dropout_mask",
     "//kernels/no_keys",
+    "//kernels/sinks",
     "//kernels/sum_heads",
 ]
 

@@ -103,9 +103,20 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
     fill_slopes(args);
   }
 
+  // One float for every query head; NULL where that is many.
+  float* of_heads() {
+    const int64_t bytes = int64_t{std::max(problem_.heads_q, 0)} * 4;
+    if (bytes > kMostBytes) {
+      computable_ = false;
+      return nullptr;
+    }
+    return static_cast<float*>(tensor_memory(bytes));
+  }
+
   template <typename Args>
   void fill_slopes(Args* args) {
     const attn_problem& p = problem_;
+    if (rarely()) args->sink = of_heads();
     if (p.bias != ATTN_BIAS_ALIBI && !rarely()) return;
     args->alibi_stride_batch = number(0, 6);
     const __int128 floats =

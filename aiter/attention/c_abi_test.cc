@@ -189,8 +189,8 @@ TEST(CAbiTest, NewerCallersAreServedWhileWhatIsUnknownIsZero) {
   EXPECT_EQ(attn_bwd(&bwd.known), ATTN_OK);
   constexpr uint64_t kSet = uint64_t{1} << 32;
   fwd.appended = bwd.appended = kSet;
-  expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 244 is set");
-  expect_refused(attn_bwd(&bwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 396 is set");
+  expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 252 is set");
+  expect_refused(attn_bwd(&bwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 412 is set");
   fwd.appended = 0;
   shape.appended = kSet;
   expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH,
@@ -272,6 +272,9 @@ TEST(CAbiTest, WhatGoesWithAFeatureIsChecked) {
         a->alibi_slopes = reinterpret_cast<float*>(2);
       },
       "alibi_slopes is 0x2, but must be aligned to 4 bytes");
+  refused([](TestProblem*, attn_fwd_args* a) { a->sink = reinterpret_cast<float*>(2); },
+          "sink is 0x2, but must be aligned to 4 bytes");
+  refused([](TestProblem*, attn_fwd_args* a) { a->sink = a->lse; }, "lse overlaps sink");
   refused([](TestProblem*, attn_fwd_args* a) { a->min_seqlen_q = -1; }, "min_seqlen_q is -1");
   refused([](TestProblem*, attn_fwd_args* a) { a->min_seqlen_q = 3; },
           "min_seqlen_q is 3, but belongs to group mode");
@@ -291,6 +294,17 @@ TEST(CAbiTest, WhatGoesWithAFeatureBackwardIsChecked) {
           "deterministic is -1, but must be 0 or 1");
   refused([](attn_problem*, attn_bwd_args* a) { a->bias_grad = 0; },
           "dbias.data is set, but bias_grad is 0");
+  static float number[64];
+  refused([](attn_problem*, attn_bwd_args* a) { a->dsink = number; },
+          "dsink is set, but sink is NULL: leave dsink NULL, or set sink");
+  refused([](attn_problem*, attn_bwd_args* a) { a->sink = a->dsink = number; },
+          "dsink overlaps sink");
+  refused(
+      [](attn_problem*, attn_bwd_args* a) {
+        a->sink = number;
+        a->dsink = reinterpret_cast<float*>(2);
+      },
+      "dsink is 0x2, but must be aligned to 4 bytes");
   refused([](attn_problem*, attn_bwd_args* a) { a->dbias.data = nullptr; }, "dbias.data is NULL");
   refused([](attn_problem*, attn_bwd_args* a) { a->dbias = a->bias; }, "dbias overlaps");
   refused([](attn_problem*, attn_bwd_args* a) { a->dbias.stride_head = 0; },

@@ -36,6 +36,7 @@ struct Request {
   bool spare_lse;  // forward: a kernel that writes an lse serves where none without does
   bool sum_heads;  // backward: query heads share key heads
   bool sum_bias;   // backward: dbias is summed
+  bool sink;       // forward, kvcache: o and lse get a sink; backward: its gradient is wanted
   // Over a cache, and appending to one.
   int32_t splits;          // 0: as many as fill the GPU
   int32_t page_size;       // 0: in place
@@ -109,7 +110,7 @@ struct Step {
 // The kernels of a pass in the order of their launches.
 struct Plan {
   kernels::Kind main = {};  // the kernel that does most of the work
-  std::array<Step, 6> steps;
+  std::array<Step, 7> steps;
   uint32_t count = 0;
   // Parts of the keys, whose results are combined; 0: that is no part of the plan.
   int32_t splits = 0;

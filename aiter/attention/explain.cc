@@ -58,6 +58,7 @@ std::string describe(const Request& r, const Plan& plan) {
   if (plan.spare_lse) parts.push_back("a place for one in the workspace");
   if (r.sum_heads) parts.push_back("shared key heads");
   if (r.sum_bias) parts.push_back("a sum of the bias's gradient");
+  if (r.sink) parts.push_back("a sink");
   if (r.page_size != 0) parts.push_back(concat("pages of ", r.page_size));
   const int32_t splits = std::max(plan.splits, r.splits);
   if (splits > 1) parts.push_back(concat(splits, " splits"));

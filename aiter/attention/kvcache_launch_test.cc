@@ -97,6 +97,32 @@ TEST(KvcacheLaunchTest, PartsAndTheirCombinationInPlace) {
   }
 }
 
+TEST(KvcacheLaunchTest, ASinkFollowsAndNeedsAnLse) {
+  GpuCache p(shape_of(Storage::kInPlace, false), ATTN_DTYPE_FP16);
+  static const float sink[4] = {};
+  attn_kvcache_fwd_args args = p.with_workspace(3);
+  const uint64_t without = args.workspace_size;
+  args.sink = sink;
+  std::vector<RecordedCall> calls = launches(args);
+  ASSERT_EQ(calls.size(), 3u);
+  expect_launch(calls[2], "attn_sink_fp16", 3, 4, 1);
+  EXPECT_EQ(kernarg_of<TestKernarg>(calls[2]).lse, args.lse);
+  EXPECT_EQ(kernarg_of<TestKernarg>(calls[2]).sink, sink);
+
+  args.lse = nullptr;
+  EXPECT_EQ(attn_kvcache_fwd_workspace_size(&args, &args.workspace_size), ATTN_OK);
+  EXPECT_EQ(args.workspace_size, without + 3584);  // [3][4][70] floats, and room to the next piece
+  std::vector<char> room(args.workspace_size + 256);
+  args.workspace = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(room.data()) + 255) & ~255);
+  calls = launches(args);
+  ASSERT_EQ(calls.size(), 3u);
+  expect_launch(calls[1], "combine_d64_fp16_batch_lse", 3, 4, 3);
+  for (const size_t i : {1, 2}) {
+    EXPECT_EQ(reinterpret_cast<char*>(kernarg_of<TestKernarg>(calls[i]).lse),
+              static_cast<char*>(args.workspace) + without);
+  }
+}
+
 TEST(KvcacheLaunchTest, PagesInGroupMode) {
   GpuCache p(shape_of(Storage::kPages, true), ATTN_DTYPE_FP16);
   p.problem.mask = ATTN_MASK_BOTTOM_RIGHT;

@@ -117,6 +117,7 @@ LaunchArgs launch_args(const Problem& p) {
   args.problem = p;
   args.problem.softmax_scale = static_cast<float>(score_scale(p));
   args.q = p.q, args.k = p.k, args.v = p.v, args.o = p.o, args.lse = p.lse;
+  args.sink = p.sink;
   args.features = features_of(p);
   // A mask whose windows are open: ALiBi asks which diagonal it has.
   if (p.mask == ATTN_MASK_NONE && p.bias == ATTN_BIAS_ALIBI) {
@@ -167,11 +168,23 @@ void launch(const LaunchTable& table, const Problem& p, const Plan& plan, int ar
 
 void fill_outputs(const Problem& p, runtime::Driver& driver) {
   const Operands operands = p.pass->operands(p);
+  const std::vector<Array> arrays = p.pass->arrays(p);
   const auto is_written = [](const Operand& operand) { return operand.access == Access::kWritten; };
-  if (std::none_of(operands.begin(), operands.end(), is_written)) return;
+  const auto is_filled = [](const Array& a) {
+    return a.is_output && a.data && a.factors[0] != 0 && a.factors[1] != 0 && a.factors[2] != 0;
+  };
+  if (std::none_of(operands.begin(), operands.end(), is_written) &&
+      std::none_of(arrays.begin(), arrays.end(), is_filled)) {
+    return;
+  }
   const runtime::DeviceScope scope(driver, p.device_id);
   for (const Operand& operand : operands) {
     if (is_written(operand)) zero(p, p.*operand.tensor, operand.extents, driver);
+  }
+  for (const Array& array : arrays) {
+    if (!is_filled(array)) continue;
+    const int64_t bytes = array.factors[0] * array.factors[1] * array.factors[2];
+    driver.zero_rows(const_cast<void*>(array.data), bytes, bytes, 1, p.stream);
   }
   const int64_t rows = query_rows(p) * p.heads_q;
   if (p.pass->writes_lse && p.lse && rows != 0) {

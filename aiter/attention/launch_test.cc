@@ -602,6 +602,119 @@ TEST(LaunchTest, AnLseThatIsNotWantedStaysInTheWorkspace) {
   EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);
 }
 
+TEST(LaunchTest, ASinkFollowsTheForwardPass) {
+  GpuProblem problem(Shape{2, 4, 2, 300, 200, 64, 64}, ATTN_DTYPE_FP16);
+  attn_fwd_args args = problem.fwd();
+  static const float sink[4] = {};
+  args.sink = sink;
+  uint64_t bytes = 1;
+  EXPECT_EQ(attn_fwd_workspace_size(&args, &bytes), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(bytes, 0u) << "lse is the caller's";
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
+  const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
+  ASSERT_EQ(launches.size(), 2u);
+  expect_launch(launches[0], "fwd_d64_fp16_batch_nmask_psk", 4, 3, 2, 256);
+  expect_launch(launches[1], "attn_sink_fp16", 3, 4, 1, 256);
+  for (const RecordedCall& call : launches) {
+    const LaunchArgs got = kernarg_of<TestKernarg>(call);
+    EXPECT_EQ(got.lse, args.lse);
+    EXPECT_EQ(got.sink, sink);
+    expect_same(got.o, args.o);
+  }
+}
+
+TEST(LaunchTest, ASinkNeedsAnLseThatTheCallerDoesNot) {
+  GpuProblem problem(Shape{2, 4, 2, 300, 200, 64, 64}, ATTN_DTYPE_FP16);
+  attn_fwd_args args = problem.fwd();
+  static const float sink[4] = {};
+  args.sink = sink;
+  args.lse = nullptr;
+  uint64_t bytes = 0;
+  EXPECT_EQ(attn_fwd_workspace_size(&args, &bytes), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(bytes, 2u * 4 * 300 * sizeof(float));
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("workspace_size is 0, but this problem needs 9600"));
+  alignas(256) static char workspace[2 * 4 * 300 * sizeof(float)];
+  args.workspace = workspace;
+  args.workspace_size = bytes;
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
+  const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
+  ASSERT_EQ(launches.size(), 2u);
+  for (const RecordedCall& call : launches) {
+    EXPECT_EQ(kernarg_of<TestKernarg>(call).lse, reinterpret_cast<float*>(workspace));
+  }
+  // As wide a struct as callers had before: no sink, and no place for an lse is needed then.
+  args.struct_size = offsetof(attn_fwd_args, sink);
+  const Recorder older;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(older.of(kRecordedLaunch).size(), 1u);
+}
+
+// Their lse is the sink, which the kernel alone can write.
+TEST(LaunchTest, ASinkWithoutKeysIsWrittenByItsKernel) {
+  GpuProblem problem(Shape{2, 4, 2, 5, 0, 64, 64}, ATTN_DTYPE_FP16);
+  attn_fwd_args args = problem.fwd();
+  static const float sink[4] = {};
+  args.sink = sink;
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(recorder.of(kRecordedFill).size(), 0u);
+  const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
+  ASSERT_EQ(launches.size(), 2u);
+  expect_launch(launches[1], "attn_sink_fp16", 3, 4, 1, 256);
+}
+
+TEST(LaunchTest, TheGradientOfASink) {
+  GpuProblem problem(Shape{2, 4, 2, 300, 200, 64, 64}, ATTN_DTYPE_FP16);
+  attn_bwd_args args = problem.bwd_with_workspace();
+  static const float sink[4] = {};
+  static float dsink[4] = {};
+  args.sink = sink;
+  Recorder recorder;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(recorder.of(kRecordedLaunch).size(), 5u) << "it is not wanted";
+  args.dsink = dsink;
+  recorder = Recorder();
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK) << attn_last_error();
+  const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
+  ASSERT_EQ(launches.size(), 6u);
+  expect_launch(launches[3], "attn_sink_grad", 4, 1, 1, 256);
+  const LaunchArgs got = kernarg_of<TestKernarg>(launches[3]);
+  EXPECT_EQ(got.sink, sink);
+  EXPECT_EQ(got.dsink, dsink);
+  EXPECT_EQ(got.lse, args.lse);
+  EXPECT_EQ(got.delta, kernarg_of<TestKernarg>(launches[0]).delta);
+}
+
+TEST(LaunchTest, TheGradientOfASinkWithoutKeysIsZero) {
+  GpuProblem problem(Shape{2, 4, 2, 3, 0, 64, 64}, ATTN_DTYPE_FP16);
+  attn_bwd_args args = problem.bwd_with_workspace();
+  static const float sink[4] = {};
+  float dsink[4] = {1, 2, 3, 4};
+  args.sink = sink;
+  args.dsink = dsink;
+  const Recorder recorder;
+  EXPECT_EQ(attn_bwd(&args), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(recorder.order(), "ff");
+  EXPECT_THAT(dsink, ::testing::Each(0.0f));
+}
+
+TEST(LaunchTest, ASinkTakesNoFp8) {
+  GpuProblem problem(Shape{2, 2, 2, 128, 128, 64, 64}, ATTN_DTYPE_FP8_E4M3_FNUZ);
+  attn_fwd_args args = problem.fwd();
+  static const float sink[2] = {};
+  args.sink = sink;
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);
+  EXPECT_STREQ(attn_last_error_field(), "v_layout");
+  problem.turn_v();
+  args = problem.fwd();
+  args.sink = sink;
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);
+  EXPECT_STREQ(attn_last_error_field(), "sink");
+}
+
 TEST(LaunchTest, ShortSequencesAreLeftOut) {
   GpuProblem problem(Shape{0, 2, 2, 0, 0, 64, 64}, ATTN_DTYPE_FP16, 1,
                      std::vector<int32_t>{0, 10, 210}, std::vector<int32_t>{0, 64, 128});

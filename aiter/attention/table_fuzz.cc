@@ -103,6 +103,7 @@ Request any_request(FuzzedDataProvider& input) {
   request.seqlen_k = input.ConsumeIntegralInRange(0, 200);
   request.sum_heads = input.ConsumeBool();
   request.sum_bias = input.ConsumeBool();
+  request.sink = input.ConsumeBool();
   request.page_size = input.ConsumeIntegralInRange(0, 200);
   request.traits.paged_kv = request.page_size > 0;
   request.splits = input.ConsumeIntegralInRange(0, 8);

@@ -78,6 +78,9 @@ struct LaunchArgs {
   // dropout_mask: uint8 [batch, heads_q, seqlen_q, seqlen_k], in group mode
   // [heads_q, total_q, seqlen_k], contiguous.
   uint8_t* kept;
+  // sink: fp32 [heads_q], which o and lse get; sink_grad: of lse with it and delta, to dsink.
+  const float* sink;
+  float* dsink;
   Features features;
 };
 

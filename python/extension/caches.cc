@@ -37,11 +37,12 @@ class CacheCall : public Call<attn_kvcache_fwd_args> {
   // That the call has these arrays: a plan depends on it, although it reads none.
   void Announce(const std::vector<std::string>& names) {
     static int32_t number;
-    static float lse;
+    static float lse, sink;
     for (const std::string& name : names) {
       if (name == "seqlens_k") cache().seqlens_k = &number;
       if (name == "page_indptr") cache().page_indptr = &number;
       if (name == "lse") args().lse = &lse;
+      if (name == "sink") args().sink = &sink;
     }
   }
 

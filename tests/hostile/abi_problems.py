@@ -360,6 +360,8 @@ class Call:
             return False
         if self.args.lse and self.extents("q")[0] and self.lse_view() is None:
             return False
+        if self.args.sink or (self.backward and self.args.dsink):
+            return False  # no problem here has one
         if p.device_type == abi.ROCM and self.workspace() is None:
             return False
         if self.is_group and p.cu_seqlens_q and p.cu_seqlens_k and self.starts() is None:

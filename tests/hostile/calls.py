@@ -23,9 +23,9 @@ _DOCUMENTED = (
     aiter_attn.CorruptError,
 )
 _NAMES = (
-    "alibi_slopes|bias|bias_grad|block_table|causal|cu_seqlens_k|cu_seqlens_q|dbias|deterministic|"
-    "dk|dout|dq|dropout_p|dv|k|lse|max_seqlen_k|max_seqlen_q|out|q|return_attn_probs|rng_state|"
-    "softcap|softmax_scale|stream|v|window_size|workspace"
+    "alibi_slopes|bias|bias_grad|block_table|causal|cu_seqlens_k|cu_seqlens_q|dbias|"
+    "deterministic|dk|dout|dq|dropout_p|dsink|dv|k|lse|max_seqlen_k|max_seqlen_q|out|q|"
+    "return_attn_probs|rng_state|sink|softcap|softmax_scale|stream|v|window_size|workspace"
 )
 _BEGINS_WITH_A_NAME = re.compile(rf"(?:{_NAMES})(?:, (?:{_NAMES}))*(?:\[|\.|:|=| )")
 

@@ -127,15 +127,16 @@ _ODD_VALUES = (
     *((1, 2), (-1, -1), [3, 3], (2**31, 2**31)),
     *(numpy.zeros(2), numpy.zeros((2, 2), numpy.int32), numpy.array(0.5)),
 )
-_SCORES = ("dropout_p", "softcap", "alibi_slopes", "bias", "rng_state")
+_SCORES = ("dropout_p", "softcap", "alibi_slopes", "bias", "rng_state", "sink")
 _OPTIONS = {
     "fwd": ("softmax_scale", "causal", "window_size", "stream", *_SCORES),
     "bwd": (
         *("softmax_scale", "causal", "window_size", "stream", "deterministic", "workspace"),
-        *(*_SCORES, "bias_grad", "dbias"),
+        *(*_SCORES, "bias_grad", "dbias", "dsink"),
     ),
     "func": (
         "rng_state",
+        "sink",
         "softmax_scale",
         "causal",
         "window_size",

@@ -42,6 +42,7 @@ def test_all_folders_are_looked_at():
         "kernels/norm",
         "kernels/private",
         "kernels/published_sets",
+        "kernels/sinks",
         "kernels/sum_heads",
         "python/extension",
         "python/xla_ffi",

@@ -146,9 +146,9 @@ class Memory {
     regions_[count_++] = region;
   }
 
-  // Operands, lse, two cu_seqlens, workspace, slopes or two tables, random state, arrays of a
-  // cache.
-  static constexpr size_t kMost = 21;
+  // Operands, lse, two cu_seqlens, workspace, slopes or two tables, sink, its gradient, random
+  // state, arrays of a cache.
+  static constexpr size_t kMost = 23;
 
   const Problem& p_;
   std::array<Region, kMost> regions_;
@@ -207,6 +207,11 @@ void validate_slopes(const Problem& p, Pointers pointers, Memory* memory) {
   memory->add("alibi_slopes", false, p.alibi_slopes, {last + p.heads_q, kFloat, 1});
 }
 
+void validate_sink(const Problem& p, Memory* memory) {
+  require_aligned("sink", p.sink, alignof(float));
+  memory->add("sink", false, p.sink, {p.heads_q, sizeof(float), 1});
+}
+
 void validate_rng_state(const Problem& p, Memory* memory) {
   if (p.dropout_p == 0) return;
   require_aligned("rng_state", p.rng_state, alignof(uint64_t));
@@ -243,6 +248,7 @@ Memory memory_of(const Problem& p, Pointers pointers) {
   validate_workspace(p, &memory);
   for (const Array& a : p.pass->arrays(p)) memory.add(a.name, a.is_output, a.data, a.factors);
   memory.add("lse", p.pass->writes_lse, p.lse, {query_rows(p), p.heads_q, sizeof(float)});
+  validate_sink(p, &memory);
   validate_rng_state(p, &memory);
   memory.add_lengths();
   return memory;

@@ -41,7 +41,8 @@ class Pass {
   virtual Operands operands(const Problem&) const = 0;
   // Whether any kernel has something to do.
   virtual bool has_work(const Problem&) const = 0;
-  // Memory beside operands, lse, slopes, lengths, random state and workspace.
+  // Memory beside operands, lse, slopes, sink, lengths, random state and workspace. Where a pass
+  // has no work, outputs of these become zero, too.
   virtual std::vector<Array> arrays(const Problem&) const { return {}; }
 
   // Bytes of workspace on the GPU, for as many parts as kernels keep apart at most. Throws

@@ -32,6 +32,8 @@ struct Problem : attn_problem {
   attn_tensor bias_matrix;    // ATTN_BIAS_ELEMENTWISE
   const float* alibi_slopes;  // ATTN_BIAS_ALIBI
   int64_t alibi_stride_batch;
+  const float* sink;     // forward, backward, kvcache: NULL where there is none
+  float* dsink;          // backward: NULL where it is not wanted
   int32_t min_seqlen_q;  // forward
   int32_t v_layout;      // forward, as the fields below
   float descale_q, descale_k, descale_v, scale_o;
@@ -101,6 +103,11 @@ inline Extents query_extents(const attn_problem& p, int32_t head_size) {
 inline Extents key_extents(const attn_problem& p, int32_t heads, int32_t head_size) {
   if (is_group(p)) return {1, p.total_k, heads, head_size, p.seqlen_k};
   return {p.batch, p.seqlen_k, heads, head_size, p.seqlen_k};
+}
+
+// On the GPU: an lse that the caller does not want, but the kernel of the sink does.
+inline bool keeps_lse(const Problem& p) {
+  return p.sink && !p.lse && p.device_type != ATTN_DEVICE_CPU;
 }
 
 // Rows over all batch entries.

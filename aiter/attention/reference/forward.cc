@@ -41,13 +41,15 @@ void forward_head(const Problem& p, const Sequence& s, int64_t head, runtime::Pu
     }
   }
 
+  // A score of every query, of a key whose value is 0.
+  const double sink = p.sink ? p.sink[head] : -kInfinity;
   Scores scores(p, s, head);
   const Dropout dropout(p, s.batch, head);
   std::vector<double> q(size_qk), o(size_v), score(s.keys);
   for (int64_t i = 0; i < s.queries; ++i) {
     const KeyRange seen = s.visible(i);
     load_row(p.q, p.dtype, s.query_row(p.q, head, i), size_qk, q.data());
-    double greatest = -kInfinity;
+    double greatest = sink;
     in_parts(seen, size_qk, pulse, [&](int64_t begin, int64_t end) {
       multiply(q.data(), size_qk, k_transposed, score.data(), begin, end);
       scores.finish(i, begin, end, score.data());
@@ -56,7 +58,7 @@ void forward_head(const Problem& p, const Sequence& s, int64_t head, runtime::Pu
     // Where every score is -inf, nothing is seen; -inf - -inf would be NaN.
     if (greatest == -kInfinity) greatest = 0;
 
-    double sum = 0;
+    double sum = std::exp(sink - greatest);
     o.assign(o.size(), 0);
     in_parts(seen, size_v, pulse, [&](int64_t begin, int64_t end) {
       for (int64_t j = begin; j < end; ++j) {

@@ -202,8 +202,8 @@ class Arrays:
                 self.check(name, want, written=True)
                 arrays.append(given)
                 continue
-            # lse and the dropout mask have a dtype of their own.
-            dtype = want.dtype if name in ("lse", "kept") else None
+            # These have a dtype of their own.
+            dtype = want.dtype if name in ("lse", "kept", "dsink") else None
             try:
                 arrays.append(self.make(name, adapter, lead, want[:2], dtype, self._given_stream))
             except TypeError as error:
@@ -224,7 +224,7 @@ class Arrays:
         if _fits(tensor, want, written):
             return
         problems.check(name, tensor, want)
-        (check_contiguous if name == "lse" else check_rows)(name, tensor)
+        (check_contiguous if name in ("lse", "dsink") else check_rows)(name, tensor)
         if written:
             _check_writable(name, tensor)
 

@@ -55,6 +55,7 @@ class CacheCall(Arrays):
         cache_batch_idx: Array | None = None,
         options: Options,
         alibi_slopes: Array | None = None,
+        sink: Array | None = None,
         splits: SupportsIndex = 0,
         stream: int | None = None,
     ) -> None:
@@ -67,7 +68,10 @@ class CacheCall(Arrays):
             else:
                 given["kv_indptr"], given["kv_page_indices"] = page_list
         given |= those_given(
-            block_table=block_table, alibi_slopes=alibi_slopes, cache_batch_idx=cache_batch_idx
+            block_table=block_table,
+            alibi_slopes=alibi_slopes,
+            sink=sink,
+            cache_batch_idx=cache_batch_idx,
         )
         super().__init__(given, stream)
         self._keys = keys
@@ -103,6 +107,9 @@ class CacheCall(Arrays):
         self._numbers = self._over.numbers | {"splits": self._over.splits}
         if slopes is not None and len(slopes.shape) == 2:
             self._numbers["alibi_stride_batch"] = slopes.strides[0]
+        if sink is not None:
+            problems.check_sink(self._arrays["sink"], self.problem.heads_q)
+            check_contiguous("sink", self._arrays["sink"])
         if cache_batch_idx is not None:
             self._check_numbers("batch_index", (self.problem.batch,), "[batch]")
         if page_list is not None:
@@ -168,7 +175,8 @@ class CacheCall(Arrays):
         of_append = dict(self._arrays)
         for field in ("k_new", "v_new", "rotary_cos", "rotary_sin"):
             self._arrays.pop(field, None)
-        of_append.pop("alibi_slopes", None)
+        for field in ("alibi_slopes", "sink"):
+            of_append.pop(field, None)
         if tables is None:
             del of_append["q"]
         self._appended = self._over.numbers | numbers, of_append

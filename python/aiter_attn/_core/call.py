@@ -31,7 +31,7 @@ class Call(Arrays):
     takers: ClassVar[dict[str, str]] = {
         "out": _OF_FORWARD,
         "lse": _OF_FORWARD,
-        **dict.fromkeys(("dq", "dk", "dv", "dbias", "workspace"), _OF_BACKWARD),
+        **dict.fromkeys(("dq", "dk", "dv", "dbias", "dsink", "workspace"), _OF_BACKWARD),
     }
 
     def __init__(
@@ -46,6 +46,7 @@ class Call(Arrays):
         alibi_slopes: Array | None = None,
         bias: Array | None = None,
         rng_state: RngState | None = None,
+        sink: Array | None = None,
         scales: fp8_scales.Given | None = None,
     ) -> None:
         """scales: of a function that takes fp8."""
@@ -56,6 +57,8 @@ class Call(Arrays):
             given["bias"] = bias
         if alibi_slopes is not None:
             given["alibi_slopes"] = alibi_slopes
+        if sink is not None:
+            given["sink"] = sink
         state = None
         if rng_state is None or type(rng_state) is tuple or not isinstance(rng_state, Array):
             state = problems.rng_state(options.dropout_p, rng_state)
@@ -83,6 +86,9 @@ class Call(Arrays):
             is_wrong = name in tensors and not tensors[name].is_contiguous(1)
             if is_wrong and not (v_columns and name == "v"):
                 check_rows(name, tensors[name])
+        if sink is not None:
+            problems.check_sink(tensors["sink"], self.attention.problem.heads_q)
+            check_contiguous("sink", tensors["sink"])
         if self._is_fp8 and self._stream is not None and not v_columns:
             raise UnsupportedError(
                 f"v: strides {v_tensor.strides} (in elements); Composable Kernel's fp8 kernels "
@@ -129,7 +135,7 @@ class Call(Arrays):
 
     def prepared(self) -> _C.PreparedForward:
         """The forward pass, once it has run, for arrays that lie as these do. Of a call without
-        bias, slopes, sequences and numbers in memory."""
+        bias, slopes, sink, sequences and numbers in memory."""
         return _C.PreparedForward(self.problem, self.tensors)
 
     def prepared_backward(self) -> tuple[_C.PreparedBackward, int]:
@@ -154,9 +160,10 @@ class Call(Arrays):
         gradients: tuple[Any, Any, Any],
         dbias: Any,
         workspace: Any,
+        dsink: Any = None,
     ) -> tuple[Any, ...]:
-        """(dq, dk, dv), and dbias where bias_grad was asked for: the gradients given, or new arrays
-        for None."""
+        """(dq, dk, dv), dbias where bias_grad was asked for, and dsink where there is a sink: the
+        gradients given, or new arrays for None."""
         attention = self.attention
         self.lend({"dout": dout, "out": out, "lse": lse})
         for name, want in (("dout", attention.out), ("out", attention.out), ("lse", attention.lse)):
@@ -169,6 +176,10 @@ class Call(Arrays):
             raise ValueError(
                 "dbias: given, but bias_grad is False; allowed: None, or bias_grad=True"
             )
+        if "sink" in self.tensors:
+            outputs["dsink"] = dsink, attention.dsink
+        elif dsink is not None:
+            raise ValueError("dsink: given, but sink is None; allowed: None, or with a sink")
         return tuple(self.written(outputs, self._run_backward, self._workspace_size, workspace))
 
     def _run_forward(self) -> None:

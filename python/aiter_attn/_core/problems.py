@@ -34,6 +34,7 @@ __all__ = [
     "check_heads",
     "check_packed",
     "check_rng_state",
+    "check_sink",
     "lengths",
     "results",
     "rng_state",
@@ -110,6 +111,7 @@ class Attention(NamedTuple):
     dv: ShapeDtype
     dbias: ShapeDtype
     kept: ShapeDtype  # which weights dropout keeps
+    dsink: ShapeDtype
 
 
 def beside(
@@ -149,6 +151,21 @@ def check_rng_state(given: HasShape) -> None:
         raise TypeError(f"rng_state: dtype {given.dtype}; allowed: int64 or uint64, of any bits")
     if tuple(given.shape) != (2,):
         raise ValueError(f"rng_state: shape {given.shape}; allowed: (2,), seed and offset")
+
+
+def _sink(heads_q: int) -> ShapeDtype:
+    return ShapeDtype((heads_q,), "float32", ("heads",))
+
+
+def check_sink(given: HasShape, heads_q: int) -> None:
+    """Raises TypeError or ValueError for an array that is no sink of so many heads."""
+    want = _sink(heads_q)
+    if given.dtype != want.dtype:
+        raise TypeError(f"sink: dtype {given.dtype}; allowed: {want.dtype}")
+    if tuple(given.shape) != want.shape:
+        raise ValueError(
+            f"sink: shape {tuple(given.shape)}; allowed here: {want.shape} [heads of q]"
+        )
 
 
 def attention(
@@ -346,7 +363,8 @@ def _attention(
     dbias = (
         scores._replace(shape=beside.bias.shape) if options.bias_grad and beside.bias else scores
     )
-    return Attention(problem, out, lse, ShapeDtype(q, q_dtype, dims), dk, dv, dbias, kept)
+    dq = ShapeDtype(q, q_dtype, dims)
+    return Attention(problem, out, lse, dq, dk, dv, dbias, kept, _sink(heads_q))
 
 
 def _scaled(beside: Beside, softmax_scale: float) -> dict[str, Any]:

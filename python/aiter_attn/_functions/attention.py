@@ -60,6 +60,7 @@ class Keywords(TypedDict, total=False):
     alibi_slopes: Array | None
     deterministic: bool
     rng_state: RngState | None
+    sink: Array | None
 
 
 class _Fp8Keywords(Keywords, total=False):
@@ -106,6 +107,7 @@ def flash_attn_func(
     return_attn_probs: bool = False,
     *,
     rng_state: RngState | None = None,
+    sink: Array | None = None,
     q_descale: Scale = None,
     k_descale: Scale = None,
     v_descale: Scale = None,
@@ -137,6 +139,9 @@ def flash_attn_func(
             array of them on q's device, which on a GPU is read when the kernels run. Batch entry b
             and head h take the offsets from offset + (b * heads_q + h) * 64 on: a next call with
             the same seed adds batch * heads_q * 64. flash-attn draws them from torch's generator.
+        sink: float32 [heads_q], on q's device: one more score of every query of a head, of a key
+            whose value is 0 (an attention sink of gpt-oss). It counts in lse. -inf is as
+            none. On the GPU not with fp8. None: there is none.
         q_descale, k_descale, v_descale: with fp8, the factors that make elements of q, k and v the
             numbers that they stand for: a float, or in host memory flash-attn 3's float32 array
             [batch, heads_k] whose entries are all the same. 1.0 where elements are the numbers.
@@ -149,10 +154,10 @@ def flash_attn_func(
     Returns:
         out, [batch, seqlen_q, heads_q, head_size_v], dtype of q; a row that sees no key is 0.
         With return_attn_probs: (out, lse, probs). lse, [batch, heads_q, seqlen_q], float32, is
-        the log of the sum of exp of the masked scores; -inf for a row that sees no key, where
-        flash-attn has +inf. Without dropout probs has shape [0], as flash-attn's has. With dropout
-        it is uint8, [batch, heads_q, seqlen_q, seqlen_k]: 1 where a weight stays, 0 where it is
-        dropped. It never holds the probabilities.
+        the log of the sum of exp of the masked scores; for a row that sees no key the sink, or
+        without one -inf, where flash-attn has +inf. Without dropout probs has shape [0], as
+        flash-attn's has. With dropout it is uint8, [batch, heads_q, seqlen_q, seqlen_k]: 1 where a
+        weight stays, 0 where it is dropped. It never holds the probabilities.
 
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
@@ -161,7 +166,15 @@ def flash_attn_func(
     scales = q_descale, k_descale, v_descale, out_scale
     chosen = options(dropout_p, softmax_scale, causal, window_size, softcap, deterministic)
     call = Call(
-        q, k, v, None, chosen, alibi_slopes=alibi_slopes, rng_state=rng_state, scales=scales
+        q,
+        k,
+        v,
+        None,
+        chosen,
+        alibi_slopes=alibi_slopes,
+        rng_state=rng_state,
+        sink=sink,
+        scales=scales,
     )
     out, lse = call.forward(None, None, with_lse)
     return (out, lse, call.probabilities()) if with_lse else out
@@ -233,6 +246,7 @@ def flash_attn_varlen_func(
     seqused_q: Array | None = None,
     seqused_k: Array | None = None,
     rng_state: RngState | None = None,
+    sink: Array | None = None,
     workspace: Array | None = None,
     q_descale: Scale = None,
     k_descale: Scale = None,
@@ -255,8 +269,8 @@ def flash_attn_varlen_func(
             pages, in their order, cu_seqlens_k[b + 1] - cu_seqlens_k[b] of sequence b. Without
             dropout. None: k and v are packed.
         seqused_q: int32 [batch]: how many of the first queries of each sequence are used; out of
-            the others is 0, their lse -inf. max_seqlen_q is of all. In host memory, neither with
-            block_table nor with fp8. None: all are.
+            the others is 0, their lse -inf, or the sink. max_seqlen_q is of all. In host memory,
+            neither with block_table nor with fp8. None: all are.
         seqused_k: the same of k and v: masks, ALiBi and lse are those of the keys that are used,
             and the others are not read.
         workspace: with block_table, see flash_attn_with_kvcache.
@@ -293,13 +307,22 @@ def flash_attn_varlen_func(
             block_table=block_table,
             options=chosen,
             alibi_slopes=alibi_slopes,
+            sink=sink,
         )
         out, lse = over.forward(None, with_lse, workspace)
         return (out, lse, over.no_probabilities()) if with_lse else out
     if workspace is not None:
         raise ValueError("workspace: given, but block_table is None; allowed: None without it")
     call = Call(
-        q, k, v, sequences, chosen, alibi_slopes=alibi_slopes, rng_state=rng_state, scales=scales
+        q,
+        k,
+        v,
+        sequences,
+        chosen,
+        alibi_slopes=alibi_slopes,
+        rng_state=rng_state,
+        sink=sink,
+        scales=scales,
     )
     out, lse = call.forward(None, None, with_lse)
     return (out, lse, call.probabilities()) if with_lse else out
@@ -321,6 +344,7 @@ def mha_fwd(
     alibi_slopes: Array | None = None,
     bias: Array | None = None,
     rng_state: RngState | None = None,
+    sink: Array | None = None,
 ) -> tuple[ArrayT, Any]:
     """The forward pass in batch mode.
 
@@ -329,7 +353,7 @@ def mha_fwd(
         out: where to write the result, [batch, seqlen_q, heads_q, head_size_v]; None: a new array.
         lse: where to write it, [batch, heads_q, seqlen_q], float32, contiguous; None: a new array.
         stream: the hipStream_t to work on; None: the current stream of q's framework.
-        dropout_p, softcap, alibi_slopes, rng_state: see flash_attn_func.
+        dropout_p, softcap, alibi_slopes, rng_state, sink: see flash_attn_func.
         bias: added to the scores, [batch, heads_q, seqlen_q, seqlen_k], dtype of q; any of
             the first three may be 1, which serves all. Not beside alibi_slopes.
 
@@ -341,7 +365,16 @@ def mha_fwd(
     """
     chosen = options(dropout_p, softmax_scale, causal, window_size, softcap)
     call = Call(
-        q, k, v, None, chosen, stream, alibi_slopes=alibi_slopes, bias=bias, rng_state=rng_state
+        q,
+        k,
+        v,
+        None,
+        chosen,
+        stream,
+        alibi_slopes=alibi_slopes,
+        bias=bias,
+        rng_state=rng_state,
+        sink=sink,
     )
     return call.forward(out, lse)
 
@@ -367,6 +400,7 @@ def mha_varlen_fwd(
     alibi_slopes: Array | None = None,
     bias: Array | None = None,
     rng_state: RngState | None = None,
+    sink: Array | None = None,
 ) -> tuple[ArrayT, Any]:
     """The forward pass in varlen mode.
 
@@ -378,7 +412,7 @@ def mha_varlen_fwd(
         out: where to write the result, [total_q, heads_q, head_size_v]; None: a new array.
         lse: where to write it, [heads_q, total_q], float32, contiguous; None: a new array.
         stream: the hipStream_t to work on; None: the current stream of q's framework.
-        dropout_p, softcap, alibi_slopes, rng_state: see flash_attn_func.
+        dropout_p, softcap, alibi_slopes, rng_state, sink: see flash_attn_func.
         bias: added to the scores, [heads_q, total_q, max_seqlen_k], dtype of q; either of
             the first two may be 1, which serves all. Not beside alibi_slopes.
 
@@ -402,6 +436,7 @@ def mha_varlen_fwd(
         alibi_slopes=alibi_slopes,
         bias=bias,
         rng_state=rng_state,
+        sink=sink,
     )
     return call.forward(out, lse)
 
@@ -423,6 +458,7 @@ def mha_bwd(
     dk: ArrayT | None = None,
     dv: ArrayT | None = None,
     dbias: ArrayT | None = None,
+    dsink: Array | None = None,
     workspace: Array | None = None,
     stream: int | None = None,
     dropout_p: float = 0.0,
@@ -430,6 +466,7 @@ def mha_bwd(
     alibi_slopes: Array | None = None,
     bias: Array | None = None,
     rng_state: RngState | None = None,
+    sink: Array | None = None,
 ) -> tuple[ArrayT, ...]:
     """The backward pass in batch mode: gradients of sum(out * dout).
 
@@ -442,18 +479,21 @@ def mha_bwd(
         bias_grad: whether the gradient of the bias is wanted.
         dq, dk, dv: where to write the gradients, shaped as q, k and v; None: new arrays.
         dbias: where to write it, shaped as bias.
+        dsink: where to write the gradient of sink, float32 [heads_q], contiguous.
         workspace: scratch memory on q's device, bytes; None: a new array from q's framework. The
             error for one that is too small, or that must be passed, has the size.
         stream: the hipStream_t to work on; None: the current stream of q's framework.
         dropout_p, softcap, alibi_slopes, bias, rng_state: as mha_fwd got them. On the GPU there is
             no backward pass with softcap.
+        sink: as mha_fwd got it; None where its gradient is not wanted: the others follow from out
+            and lse.
 
     Returns:
-        (dq, dk, dv), shaped as q, k and v, and with bias_grad (dq, dk, dv, dbias). dk and dv are
-        summed over the query heads of a group. dbias is summed over the dimensions that are 1 in
-        the bias; for the gradient of every score pass a bias that is broadcast to all of them: a
-        view does. On the GPU those are rounded to q's dtype before they are summed, and lie in the
-        workspace.
+        (dq, dk, dv), shaped as q, k and v, then with bias_grad dbias, and with a sink dsink, which
+        is summed in a fixed order. dk and dv are summed over the query heads of a group. dbias is
+        summed over the dimensions that are 1 in the bias; for the gradient of every score pass a
+        bias that is broadcast to all of them: a view does. On the GPU those are rounded to q's
+        dtype before they are summed, and lie in the workspace.
 
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
@@ -462,9 +502,18 @@ def mha_bwd(
         dropout_p, softmax_scale, causal, window_size, softcap, deterministic, bias_grad
     )
     call = Call(
-        q, k, v, None, chosen, stream, alibi_slopes=alibi_slopes, bias=bias, rng_state=rng_state
+        q,
+        k,
+        v,
+        None,
+        chosen,
+        stream,
+        alibi_slopes=alibi_slopes,
+        bias=bias,
+        rng_state=rng_state,
+        sink=sink,
     )
-    return call.backward(dout, out, lse, (dq, dk, dv), dbias, workspace)
+    return call.backward(dout, out, lse, (dq, dk, dv), dbias, workspace, dsink)
 
 
 def mha_varlen_bwd(
@@ -488,6 +537,7 @@ def mha_varlen_bwd(
     dk: ArrayT | None = None,
     dv: ArrayT | None = None,
     dbias: ArrayT | None = None,
+    dsink: Array | None = None,
     workspace: Array | None = None,
     stream: int | None = None,
     dropout_p: float = 0.0,
@@ -495,6 +545,7 @@ def mha_varlen_bwd(
     alibi_slopes: Array | None = None,
     bias: Array | None = None,
     rng_state: RngState | None = None,
+    sink: Array | None = None,
 ) -> tuple[ArrayT, ...]:
     """The backward pass in varlen mode.
 
@@ -505,10 +556,10 @@ def mha_varlen_bwd(
         out, lse: as mha_varlen_fwd gave them.
         dbias: shaped as bias; where it is not summed, keys beyond a sequence's own have 0.
         dropout_p, softcap, alibi_slopes, bias, rng_state: as mha_varlen_fwd got them.
-        deterministic, bias_grad, dq, dk, dv, workspace, stream: see mha_bwd.
+        deterministic, bias_grad, dq, dk, dv, sink, dsink, workspace, stream: see mha_bwd.
 
     Returns:
-        (dq, dk, dv), shaped as q, k and v, and with bias_grad (dq, dk, dv, dbias).
+        (dq, dk, dv), shaped as q, k and v, then with bias_grad dbias, and with a sink dsink.
 
     Raises:
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
@@ -527,5 +578,6 @@ def mha_varlen_bwd(
         alibi_slopes=alibi_slopes,
         bias=bias,
         rng_state=rng_state,
+        sink=sink,
     )
-    return call.backward(dout, out, lse, (dq, dk, dv), dbias, workspace)
+    return call.backward(dout, out, lse, (dq, dk, dv), dbias, workspace, dsink)

@@ -32,6 +32,7 @@ class _Keywords(TypedDict, total=False):
     window_size: tuple[int, int]
     softcap: float
     alibi_slopes: Array | None
+    sink: Array | None
 
 
 class _CacheKeywords(_Keywords, total=False):
@@ -92,10 +93,11 @@ def flash_attn_with_kvcache(
     num_splits: SupportsIndex = 0,
     return_softmax_lse: bool = False,
     *,
+    sink: Array | None = None,
     workspace: Array | None = None,
 ) -> ArrayT | tuple[ArrayT, Any]:
     """Attention over a cache, with the arguments of flash-attn's flash_attn_with_kvcache, and
-    workspace.
+    sink and workspace.
 
     With k and v they are first appended to the cache, in place. A call that is refused leaves the
     cache as it was.
@@ -127,7 +129,7 @@ def flash_attn_with_kvcache(
             length after appending; but a window has no bound from the room of a sequence on.
         rotary_interleaved: True: elements 2 i and 2 i + 1 are a pair (GPT-J); False: i and
             i + rotary_size / 2 (GPT-NeoX).
-        alibi_slopes: see flash_attn_func.
+        alibi_slopes, sink: see flash_attn_func.
         num_splits: workgroups that share the keys of a tile of queries, up to 128; 1: none do; 0:
             as many as fill the GPU. The CPU ignores it.
         return_softmax_lse: see Returns.
@@ -152,6 +154,7 @@ def flash_attn_with_kvcache(
         cache_batch_idx=cache_batch_idx,
         options=options(0.0, softmax_scale, causal, window_size, softcap),
         alibi_slopes=alibi_slopes,
+        sink=sink,
         splits=num_splits,
     )
     if k is not None and v is not None:
@@ -210,6 +213,7 @@ def mha_batch_prefill(
     window_size: tuple[int, int] = (-1, -1),
     softcap: float = 0.0,
     alibi_slopes: Array | None = None,
+    sink: Array | None = None,
     return_lse: bool = False,
     out: ArrayT | None = None,
     stream: int | None = None,
@@ -228,7 +232,8 @@ def mha_batch_prefill(
             GPU kernels read 159 further entries, of pages with finite numbers.
         max_seqlen_q: the greatest length of a sequence of q.
         max_seqlen_k: the greatest number of keys of a sequence.
-        softmax_scale, causal, window_size, softcap, alibi_slopes: see flash_attn_varlen_func.
+        softmax_scale, causal, window_size, softcap, alibi_slopes, sink: see
+            flash_attn_varlen_func.
         return_lse: see Returns.
         out: where to write the result, [total_q, heads_q, head_size_v]; None: a new array.
         stream: the hipStream_t to work on; None: the current stream of q's framework.
@@ -247,6 +252,7 @@ def mha_batch_prefill(
         page_list=(kv_indptr, kv_page_indices),
         options=options(0.0, softmax_scale, causal, window_size, softcap),
         alibi_slopes=alibi_slopes,
+        sink=sink,
         stream=stream,
     )
     made, lse = call.forward(out, with_lse)

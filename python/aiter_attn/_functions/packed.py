@@ -49,6 +49,7 @@ def flash_attn_qkvpacked_func(
     return_attn_probs: bool = False,
     *,
     rng_state: RngState | None = None,
+    sink: Array | None = None,
 ) -> ArrayT | tuple[ArrayT, Any, Any]:
     """flash_attn_func of qkv's parts, with the arguments of flash-attn's
     flash_attn_qkvpacked_func.
@@ -65,7 +66,7 @@ def flash_attn_qkvpacked_func(
     """
     options = dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic
     return flash_attn_func(  # type: ignore[no-any-return]
-        *parts_of("qkv", qkv, 3), *options, return_attn_probs, rng_state=rng_state
+        *parts_of("qkv", qkv, 3), *options, return_attn_probs, rng_state=rng_state, sink=sink
     )
 
 
@@ -93,6 +94,7 @@ def flash_attn_kvpacked_func(
     return_attn_probs: bool = False,
     *,
     rng_state: RngState | None = None,
+    sink: Array | None = None,
 ) -> ArrayT | tuple[ArrayT, Any, Any]:
     """flash_attn_func of q and kv's parts, with the arguments of flash-attn's
     flash_attn_kvpacked_func.
@@ -110,7 +112,7 @@ def flash_attn_kvpacked_func(
     """
     options = dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic
     return flash_attn_func(  # type: ignore[no-any-return]
-        q, *parts_of("kv", kv, 2), *options, return_attn_probs, rng_state=rng_state
+        q, *parts_of("kv", kv, 2), *options, return_attn_probs, rng_state=rng_state, sink=sink
     )
 
 
@@ -151,6 +153,7 @@ def flash_attn_varlen_qkvpacked_func(
     return_attn_probs: bool = False,
     *,
     rng_state: RngState | None = None,
+    sink: Array | None = None,
 ) -> ArrayT | tuple[ArrayT, Any, Any]:
     """flash_attn_varlen_func of qkv's parts, with the arguments of flash-attn's
     flash_attn_varlen_qkvpacked_func.
@@ -172,7 +175,7 @@ def flash_attn_varlen_qkvpacked_func(
     sequences = cu_seqlens, cu_seqlens, max_seqlen, max_seqlen
     options = dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic
     return flash_attn_varlen_func(  # type: ignore[no-any-return]
-        q, k, v, *sequences, *options, return_attn_probs, rng_state=rng_state
+        q, k, v, *sequences, *options, return_attn_probs, rng_state=rng_state, sink=sink
     )
 
 
@@ -228,6 +231,7 @@ def flash_attn_varlen_kvpacked_func(
     return_attn_probs: bool = False,
     *,
     rng_state: RngState | None = None,
+    sink: Array | None = None,
 ) -> ArrayT | tuple[ArrayT, Any, Any]:
     """flash_attn_varlen_func of q and kv's parts, with the arguments of flash-attn's
     flash_attn_varlen_kvpacked_func.
@@ -247,5 +251,5 @@ def flash_attn_varlen_kvpacked_func(
     sequences = cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k
     options = dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic
     return flash_attn_varlen_func(  # type: ignore[no-any-return]
-        q, k, v, *sequences, *options, return_attn_probs, rng_state=rng_state
+        q, k, v, *sequences, *options, return_attn_probs, rng_state=rng_state, sink=sink
     )

@@ -8,7 +8,7 @@ A call is one custom call of XLA's FFI (no callback into Python, no copy), on an
 ROCm plugin by Composable Kernel's kernels, on the CPU by the reference. Arguments and results are
 those of aiter_attn's functions of the same names; arrays may be traced, and all else is constant.
 
-  - Gradients: of q, k, v, and bias. lse has none (jax.lax.stop_gradient is applied to it).
+  - Gradients: of q, k, v, bias and sink. lse has none (jax.lax.stop_gradient is applied to it).
   - A sharded program computes a device's own batch entries and heads, where the number of devices
     divides the heads of keys. Other dimensions are gathered first; so is all of a varlen call, and
     of one with dropout.
@@ -73,6 +73,7 @@ def flash_attn_func(
     *,
     bias: jax.Array | None = None,
     rng_state: RngState | None = None,
+    sink: jax.Array | None = None,
 ) -> Any:
     """Attention of jax arrays, as aiter_attn.flash_attn_func has it.
 
@@ -87,6 +88,7 @@ def flash_attn_func(
         rng_state: with dropout (seed, offset), Python integers: constants of the program. Or four
             words of any random numbers, uint32 [4], which may be traced: jax.random.bits(key, (4,),
             "uint32"). The low words of seed and offset come first.
+        sink: float32 [heads_q]: one more score of every query of a head, of a key whose value is 0.
         return_attn_probs: see Returns.
         The others: as aiter_attn.flash_attn_func has them.
 
@@ -100,7 +102,8 @@ def flash_attn_func(
         build serves the call on jax's GPU.
     """
     chosen = options(dropout_p, softmax_scale, causal, window_size, softcap, deterministic)
-    return _attention((q, k, v), None, chosen, alibi_slopes, bias, return_attn_probs, rng_state)
+    more = {"alibi_slopes": alibi_slopes, "bias": bias}
+    return _attention((q, k, v), None, chosen, more, sink, return_attn_probs, rng_state)
 
 
 def flash_attn_varlen_func(
@@ -121,6 +124,7 @@ def flash_attn_varlen_func(
     return_attn_probs: bool = False,
     *,
     rng_state: RngState | None = None,
+    sink: jax.Array | None = None,
 ) -> Any:
     """Attention over packed sequences, as aiter_attn.flash_attn_varlen_func has it.
 
@@ -146,31 +150,36 @@ def flash_attn_varlen_func(
     )
     chosen = options(dropout_p, softmax_scale, causal, window_size, softcap, deterministic)
     arrays = q, k, v, cu_seqlens_q, cu_seqlens_k
-    return _attention(arrays, most, chosen, alibi_slopes, None, return_attn_probs, rng_state)
+    more = {"alibi_slopes": alibi_slopes}
+    return _attention(arrays, most, chosen, more, sink, return_attn_probs, rng_state)
 
 
 def _attention(
     arrays: Sequence[Any],
     most: tuple[int, int] | None,
     chosen: Options,
-    alibi_slopes: jax.Array | None,
-    bias: jax.Array | None,
+    given: dict[str, jax.Array | None],
+    sink: jax.Array | None,
     return_attn_probs: bool,
     rng_state: RngState | None,
 ) -> Any:
     with_lse = reading.flag("return_attn_probs", return_attn_probs)
-    if alibi_slopes is not None and bias is not None:
+    last = [(name, array) for name, array in given.items() if array is not None]
+    if len(last) > 1:
         raise ValueError("bias, alibi_slopes: both given; allowed: one of them")
     state = _words(chosen.dropout_p, rng_state)
     names = ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")
     whole = [_array(name, array) for name, array in zip(names, arrays, strict=False)]
-    given = {"alibi_slopes": alibi_slopes, "bias": bias}
-    last = [(name, array) for name, array in given.items() if array is not None]
     static = Static(most, chosen, last[0][0] if last else "")
     whole += [jnp.asarray(words) for words in state]
     whole += [_array(name, array) for name, array in last]
-    problem_of(static, whole)
-    out, lse = attention(static, *whole)
+    heads_q = problem_of(static, whole).problem.heads_q
+    of_call, operands = static, whole
+    if sink is not None:
+        sink = _array("sink", sink)
+        problems.check_sink(problems.ShapeDtype(sink.shape, sink.dtype.name), heads_q)
+        of_call, operands = static._replace(has_sink=True), [*whole, sink]
+    out, lse = attention(of_call, *operands)
     if not with_lse:
         return out
     has_dropout = chosen.dropout_p > 0.0

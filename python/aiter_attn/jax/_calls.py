@@ -41,12 +41,14 @@ class Static(NamedTuple):
 
     most: (max_seqlen_q, max_seqlen_k) of a varlen call, whose arrays are q, k, v, cu_seqlens_q and
     cu_seqlens_k; else None. With dropout rng_state follows them, uint32 [4]: the words of seed and
-    offset, the low one first. bias: the kind of the last array: "", "bias" or "alibi_slopes".
+    offset, the low one first. bias: the kind of the next array: "", "bias" or "alibi_slopes".
+    has_sink: whether the last array is a sink, which attention() alone takes.
     """
 
     most: tuple[int, int] | None
     options: Options
     bias: str
+    has_sink: bool = False
 
     @property
     def common(self) -> int:
@@ -323,34 +325,68 @@ def dropout_mask(static: Static, *arrays: jax.Array) -> jax.Array:
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def attention(static: Static, *arrays: jax.Array) -> tuple[jax.Array, ...]:
     """(out, lse) of q, k, v, and the other arrays that static names. lse has no gradient."""
-    check_served(static, arrays, False, False)
-    return as_varying(_forward(static)(*arrays), arrays)
+    plain, operands, sink = _apart(static, arrays)
+    check_served(plain, operands, False, False)
+    return _with_sink(*as_varying(_forward(plain)(*operands), operands), sink)
+
+
+def _apart(static: Static, arrays: Sequence[Any]) -> tuple[Static, Sequence[Any], Any]:
+    """The call without the sink, its arrays, and the sink, or None."""
+    if not static.has_sink:
+        return static, arrays, None
+    return static._replace(has_sink=False), arrays[:-1], arrays[-1]
+
+
+def _with_sink(out: jax.Array, lse: jax.Array, sink: jax.Array | None) -> tuple[jax.Array, ...]:
+    """(out, lse) of those without a sink, by kernels/sinks/sinks.h's algebra: XLA makes one pass
+    over out of it, and it is partitioned and mapped as all else."""
+    if sink is None:
+        return out, lse
+    with_sink = jnp.logaddexp(lse, sink[:, None])
+    factor = jnp.where(jnp.isneginf(lse), 0.0, jnp.exp(lse - with_sink))
+    scaled = out.astype(jnp.float32) * jnp.swapaxes(factor, -1, -2)[..., None]
+    return scaled.astype(out.dtype), with_sink
+
+
+def _sink_gradient(dout: jax.Array, out: jax.Array, lse: jax.Array, sink: jax.Array) -> jax.Array:
+    """Of out and lse with the sink."""
+    delta = (dout.astype(jnp.float32) * out.astype(jnp.float32)).sum(-1)
+    weight = jnp.where(jnp.isneginf(lse), 0.0, jnp.exp(sink[:, None] - lse))
+    rows = weight * jnp.swapaxes(delta, -1, -2)
+    return -rows.sum([axis for axis in range(rows.ndim) if axis != rows.ndim - 2])
 
 
 def _attention_fwd(static: Static, *primals: Any) -> tuple[Any, Any]:
-    arrays = [p.value for p in primals]
-    bias_grad = static.bias == "bias" and primals[-1].perturbed
-    if static.bias == "alibi_slopes" and primals[-1].perturbed:
+    plain, operands, sink = _apart(static, primals)
+    arrays = [p.value for p in operands]
+    bias_grad = plain.bias == "bias" and operands[-1].perturbed
+    if plain.bias == "alibi_slopes" and operands[-1].perturbed:
         raise UnsupportedError(
             "alibi_slopes: differentiated, but Composable Kernel has no gradient of slopes; pass "
             "jax.lax.stop_gradient(alibi_slopes)"
         )
-    check_served(static, arrays, False, False)
-    check_served(static, arrays, True, bias_grad)
-    out, lse = as_varying(_forward(static)(*arrays), arrays)
-    return (out, lse), (arrays, out, lse, _Flag(bias_grad))
+    check_served(plain, arrays, False, False)
+    check_served(plain, arrays, True, bias_grad)
+    given = None if sink is None else sink.value
+    out, lse = _with_sink(*as_varying(_forward(plain)(*arrays), arrays), given)
+    of_sink = given if sink is not None and sink.perturbed else None
+    return (out, lse), (arrays, of_sink, out, lse, _Flag(bias_grad))
 
 
 def _attention_bwd(static: Static, kept: Any, cotangents: Any) -> tuple[Any, ...]:
-    (q, k, v, *rest), out, lse, flag = kept
+    (q, k, v, *rest), sink, out, lse, flag = kept
     dout = cotangents[0]
     if isinstance(dout, SymbolicZero):
         dout = jnp.zeros(out.shape, out.dtype)
     operands = (dout, q, k, v, out, lse, *rest)
-    dq, dk, dv, *scores = as_varying(_backward(static, flag.value)(*operands), operands)
+    backward = _backward(static._replace(has_sink=False), flag.value)
+    dq, dk, dv, *scores = as_varying(backward(*operands), operands)
     of_rest: list[Any] = [None] * len(rest)
     if flag.value:
         of_rest[-1] = as_primal(_summed(scores[0], rest[-1].shape), rest[-1])
+    if static.has_sink:
+        dsink = None if sink is None else _sink_gradient(dout, out, lse, sink)
+        of_rest.append(None if dsink is None else as_primal(dsink, sink))
     return as_primal(dq, q), as_primal(dk, k), as_primal(dv, v), *of_rest
 
 

@@ -53,12 +53,13 @@ def flash_attn_func(
     return_attn_probs: bool = False,
     *,
     rng_state: Any = None,
+    sink: torch.Tensor | None = None,
     q_descale: Scale = None,
     k_descale: Scale = None,
     v_descale: Scale = None,
     out_scale: Scale = None,
 ) -> Any:
-    """aiter_attn.flash_attn_func, differentiable by q, k and v where they are not fp8.
+    """aiter_attn.flash_attn_func, differentiable by q, k, v and sink where they are not fp8.
 
     Args:
         rng_state: with dropout (seed, offset), or int64 [2] in host memory or where q is; None:
@@ -69,7 +70,7 @@ def flash_attn_func(
     """
     with_lse = reading.flag("return_attn_probs", return_attn_probs)
     numbers = dropout_p, softmax_scale, causal, window_size, softcap, deterministic
-    chosen = _all_options(*numbers, alibi_slopes, rng_state)
+    chosen = _all_options(*numbers, alibi_slopes, rng_state, sink)
     scales = q_descale, k_descale, v_descale, out_scale
     if _fp8.is_fp8(q, scales):
         return _fp8.attend(q, k, v, (), chosen, scales, with_lse)
@@ -97,13 +98,15 @@ def flash_attn_varlen_func(
     seqused_q: torch.Tensor | None = None,
     seqused_k: torch.Tensor | None = None,
     rng_state: Any = None,
+    sink: torch.Tensor | None = None,
     workspace: None = None,
     q_descale: Scale = None,
     k_descale: Scale = None,
     v_descale: Scale = None,
     out_scale: Scale = None,
 ) -> Any:
-    """aiter_attn.flash_attn_varlen_func, differentiable by q, k and v, but with block_table or fp8.
+    """aiter_attn.flash_attn_varlen_func, differentiable by q, k, v and sink, but neither with
+    block_table nor with fp8.
 
     Args:
         rng_state: see flash_attn_func.
@@ -122,10 +125,10 @@ def flash_attn_varlen_func(
     if block_table is not None:
         cache_problems.check_no_dropout(dropout_p)
         fp8_scales.check_none(scales, "there is no fp8 beside block_table")
-        over = _options(softmax_scale, causal, window_size, softcap)
-        return _attend_paged(q, k, v, sequences, block_table, alibi_slopes, over, with_lse)
+        over = (alibi_slopes, sink, *_options(softmax_scale, causal, window_size, softcap))
+        return _attend_paged(q, k, v, sequences, block_table, over, with_lse)
     numbers = dropout_p, softmax_scale, causal, window_size, softcap, deterministic
-    chosen = _all_options(*numbers, alibi_slopes, rng_state)
+    chosen = _all_options(*numbers, alibi_slopes, rng_state, sink)
     if _fp8.is_fp8(q, scales):
         return _fp8.attend(q, k, v, sequences, chosen, scales, with_lse)
     return _attend(q, k, v, sequences, chosen, with_lse)
@@ -145,8 +148,9 @@ def mha_fwd(
     bias: torch.Tensor | None = None,
     deterministic: bool = False,
     rng_state: Any = None,
+    sink: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """aiter_attn.mha_fwd, differentiable by q, k, v and bias.
+    """aiter_attn.mha_fwd, differentiable by q, k, v, bias and sink.
 
     Args:
         deterministic: about the backward pass.
@@ -159,7 +163,7 @@ def mha_fwd(
     Raises: see aiter_attn.mha_fwd.
     """
     numbers = dropout_p, softmax_scale, causal, window_size, softcap, deterministic
-    chosen = _all_options(*numbers, alibi_slopes, rng_state)
+    chosen = _all_options(*numbers, alibi_slopes, rng_state, sink)
     return _forward(q, k, v, bias, (), chosen)[:2]
 
 
@@ -181,11 +185,12 @@ def mha_varlen_fwd(
     bias: torch.Tensor | None = None,
     deterministic: bool = False,
     rng_state: Any = None,
+    sink: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """aiter_attn.mha_varlen_fwd, differentiable by q, k, v and bias; see mha_fwd."""
+    """aiter_attn.mha_varlen_fwd, differentiable by q, k, v, bias and sink; see mha_fwd."""
     sequences = _sequences(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     numbers = dropout_p, softmax_scale, causal, window_size, softcap, deterministic
-    chosen = _all_options(*numbers, alibi_slopes, rng_state)
+    chosen = _all_options(*numbers, alibi_slopes, rng_state, sink)
     return _forward(q, k, v, bias, sequences, chosen)[:2]
 
 
@@ -251,6 +256,7 @@ def flash_attn_with_kvcache(
     num_splits: int = 0,
     return_softmax_lse: bool = False,
     *,
+    sink: torch.Tensor | None = None,
     workspace: None = None,
 ) -> Any:
     """aiter_attn.flash_attn_with_kvcache of tensors. There is no backward pass, as in flash-attn:
@@ -265,7 +271,7 @@ def flash_attn_with_kvcache(
     check_entries(cache_batch_idx, cache_leftpad, block_table)
     appending(k, v, rotary_cos, rotary_sin, cache_seqlens)
     check_no_workspace(workspace)
-    more = {"k": k, "v": v, "alibi_slopes": alibi_slopes}
+    more = {"k": k, "v": v, "alibi_slopes": alibi_slopes, "sink": sink}
     tables = {"rotary_cos": rotary_cos, "rotary_sin": rotary_sin}
     check_tensors(q=q, k_cache=k_cache, v_cache=v_cache)
     chooses = {"cache_batch_idx": cache_batch_idx, "cache_leftpad": cache_leftpad}
@@ -281,6 +287,7 @@ def flash_attn_with_kvcache(
         block_table,
         size("num_splits", num_splits, *SPLITS),
         alibi_slopes,
+        sink,
         *_options(softmax_scale, causal, window_size, softcap),
         reading.flag("return_softmax_lse", return_softmax_lse),
     )
@@ -334,15 +341,16 @@ def _all_options(
     deterministic: Any,
     alibi_slopes: torch.Tensor | None,
     rng_state: Any,
+    sink: torch.Tensor | None,
 ) -> tuple[Any, ...]:
     """The last arguments of an operator of attention: _mha.Options, but for bias. torch 2.6 traces
     tuples without names."""
-    if alibi_slopes is not None:
-        check_tensors(alibi_slopes=alibi_slopes)
+    check_given_tensors(alibi_slopes=alibi_slopes, sink=sink)
     probability = reading.number("dropout_p", dropout_p, "a probability below 1; 0.0: none")
     return (
         alibi_slopes,
         None if probability == 0.0 else _random_state(probability, rng_state),
+        sink,
         probability,
         *_options(softmax_scale, causal, window_size, softcap),
         reading.flag("deterministic", deterministic)
@@ -387,7 +395,7 @@ def _forward(
         (bias,) = cast(bias, like=q)
     arguments = (*cast(q, k, v), *sequences, bias, *chosen)
     forward = _mha.mha_varlen_fwd if sequences else _mha.mha_fwd
-    return *run(forward, arguments, (q, k, v, bias, chosen[0])), arguments
+    return *run(forward, arguments, (q, k, v, bias, chosen[0], chosen[2])), arguments
 
 
 def _attend(
@@ -424,15 +432,16 @@ def _attend_paged(
     v: torch.Tensor,
     sequences: tuple[Any, ...],
     block_table: torch.Tensor,
-    alibi_slopes: torch.Tensor | None,
     options: tuple[Any, ...],
     with_lse: bool,
 ) -> Any:
-    """flash_attn_varlen_func with block_table. sequences: its offsets and greatest lengths."""
+    """flash_attn_varlen_func with block_table. sequences: its offsets and greatest lengths.
+    options: slopes and sink first."""
     check_tensors(q=q, k=k, v=v, block_table=block_table)
-    check_given_tensors(alibi_slopes=alibi_slopes)
-    check_inference(_OVER_CACHE, q=q, k=k, v=v, alibi_slopes=alibi_slopes)
-    arguments = (*cast(q), k, v, *sequences, block_table, alibi_slopes, *options, with_lse)
+    more = {"alibi_slopes": options[0], "sink": options[1]}
+    check_given_tensors(**more)
+    check_inference(_OVER_CACHE, q=q, k=k, v=v, **more)
+    arguments = (*cast(q), k, v, *sequences, block_table, *options, with_lse)
     out, lse = _caches.mha_varlen_fwd_paged(*arguments)
     return (out, lse, out.new_empty(0)) if with_lse else out
 

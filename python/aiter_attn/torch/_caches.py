@@ -17,7 +17,7 @@ from aiter_attn.torch._operators import operator, rows
 __all__ = ["mha_fwd_kvcache", "mha_fwd_kvcache_append", "mha_varlen_fwd_paged"]
 
 _NAMES: Final = names("dropout_p", "deterministic")
-_OPTIONS: Final = f"Tensor? alibi_slopes, {schema(_NAMES)}, bool return_lse"
+_OPTIONS: Final = f"Tensor? alibi_slopes, Tensor? sink, {schema(_NAMES)}, bool return_lse"
 # cache_seqlens is an array, or a number: cache_seqlen.
 _CACHED: Final = (
     "Tensor? cache_seqlens, SymInt? cache_seqlen, Tensor? cache_batch_idx, Tensor? cache_leftpad, "
@@ -30,6 +30,7 @@ class _Options(NamedTuple):
     """The arguments of _OPTIONS."""
 
     alibi_slopes: torch.Tensor | None
+    sink: torch.Tensor | None
     numbers: tuple[Any, ...]
     return_lse: bool
 
@@ -39,8 +40,8 @@ class _Options(NamedTuple):
 
 
 def _options(arguments: Any) -> _Options:
-    slopes, *numbers, return_lse = arguments
-    return _Options(slopes, tuple(numbers), return_lse)
+    slopes, sink, *numbers, return_lse = arguments
+    return _Options(slopes, sink, tuple(numbers), return_lse)
 
 
 class _Cached(NamedTuple):
@@ -87,6 +88,7 @@ def _over_cache(q: Any, k_cache: Any, v_cache: Any, *arguments: Any) -> Any:
         cache_batch_idx=index,
         options=chosen.options,
         alibi_slopes=rows(chosen.alibi_slopes),
+        sink=None if chosen.sink is None else chosen.sink.contiguous(),
         splits=splits,
     )
     cache_seqlens = length if lengths is None else lengths
@@ -111,6 +113,7 @@ def _attend_paged(q: Any, k: Any, v: Any, *arguments: Any) -> Any:
         block_table=table,
         options=chosen.options,
         alibi_slopes=rows(chosen.alibi_slopes),
+        sink=None if chosen.sink is None else chosen.sink.contiguous(),
     )
     return _results(q, *call.forward(None, chosen.return_lse))
 
@@ -161,12 +164,12 @@ def _traced(
     """Raises as the call would, as far as shapes, dtypes and numbers say. arrays: q, keys, values,
     and the table of their pages."""
     _, k_name, v_name, _ = arrays
-    given = arrays | {"alibi_slopes": options.alibi_slopes}
+    given = arrays | {"alibi_slopes": options.alibi_slopes, "sink": options.sink}
     known = _tracing.known_call(given, sequences, _NAMES, options.numbers)
     parts = _tracing.known_size(splits)
     if known is None or parts is None:
         return
-    (q, k, v, table, slopes), chosen, lengths = known
+    (q, k, v, table, slopes, sink), chosen, lengths = known
     over = cache_problems.cached(
         q,
         k,
@@ -179,10 +182,13 @@ def _traced(
         alibi_slopes=slopes,
         splits=parts,
     )
+    if sink is not None:
+        problems.check_sink(sink, over.attention.problem.heads_q)
     arch = _tracing.arch_of(arrays["q"].device)
     if arch is not None:
         problem = over.attention.problem.on(_C.DEVICE_ROCM, 0, 0)
         told = ["seqlens_k"] * has_lengths + ["lse"] * options.return_lse
+        told += ["sink"] * (sink is not None)
         _C.plan_kvcache_fwd(problem, over.numbers | {"splits": over.splits}, told, arch)
 
 

@@ -26,6 +26,7 @@ _NAMES: Final = names("deterministic")
 _SCHEMA: Final = (
     "mha_fp8_fwd(Tensor q, Tensor k, Tensor v, Tensor? cu_seqlens_q, Tensor? cu_seqlens_k, "
     "SymInt? max_seqlen_q, SymInt? max_seqlen_k, Tensor? alibi_slopes, Tensor? rng_state, "
+    "Tensor? sink, "
     f"{schema(_NAMES)}, float? q_descale, float? k_descale, float? v_descale, float? out_scale, "
     "Tensor? q_descales, Tensor? k_descales, Tensor? v_descales, Tensor? out_scales, "
     "bool return_probs) -> (Tensor out, Tensor lse, Tensor probs)"
@@ -42,6 +43,7 @@ class _Given(NamedTuple):
     sequences: tuple[Any, ...] | None
     alibi_slopes: torch.Tensor | None
     rng_state: torch.Tensor | None
+    sink: torch.Tensor | None
     numbers: tuple[Any, ...]  # those of _NAMES
     scales: tuple[Any, ...]
     return_probs: bool
@@ -51,9 +53,9 @@ def _given(arguments: tuple[Any, ...]) -> _Given:
     sequences = None if arguments[3] is None else arguments[3:7]
     numbers, arrays = arguments[-9:-5], arguments[-5:-1]
     scales = tuple(n if a is None else a for n, a in zip(numbers, arrays, strict=True))
-    options = arguments[9:-9]
+    options = arguments[10:-9]
     return _Given._make(
-        (*arguments[:3], sequences, *arguments[7:9], options, scales, arguments[-1])
+        (*arguments[:3], sequences, *arguments[7:10], options, scales, arguments[-1])
     )
 
 
@@ -77,7 +79,7 @@ def attend(
 ) -> Any:
     """out; with_lse (out, lse, probs). sequences, chosen: see aiter_attn.torch._attention."""
     check_tensors(q=q, k=k, v=v)
-    check_inference("fp8", q=q, k=k, v=v, alibi_slopes=chosen[0])
+    check_inference("fp8", q=q, k=k, v=v, alibi_slopes=chosen[0], sink=chosen[2])
     numbers: list[float | None] = []
     arrays: list[torch.Tensor | None] = []
     for name, scale in zip(problems.Scales._fields, scales, strict=True):
@@ -106,6 +108,7 @@ def _forward(*arguments: Any) -> Any:
         options(**folded(_NAMES, given.numbers)),
         alibi_slopes=rows(given.alibi_slopes),
         rng_state=numbers_of(given.rng_state, given.q),
+        sink=None if given.sink is None else given.sink.contiguous(),
         scales=given.scales,
     )
     out, lse = call.forward(None, None, given.return_probs)
@@ -130,11 +133,12 @@ def _fake(*arguments: Any) -> Any:
 
 def _traced(given: _Given) -> None:
     """Raises as the call would, as far as shapes, dtypes and numbers say."""
-    arrays = {"q": given.q, "k": given.k, "v": given.v, "alibi_slopes": given.alibi_slopes}
+    arrays = {"q": given.q, "k": given.k, "v": given.v}
+    arrays |= {"alibi_slopes": given.alibi_slopes, "sink": given.sink}
     known = _tracing.known_call(arrays, given.sequences, _NAMES, given.numbers)
     if known is None:
         return
-    (q, k, v, slopes), chosen, lengths = known
+    (q, k, v, slopes, sink), chosen, lengths = known
     # The numbers of an array are not known.
     q_descale, k_descale, v_descale, out_scale = (
         1.0 if isinstance(scale, torch.Tensor) else scale for scale in given.scales
@@ -145,6 +149,8 @@ def _traced(given: _Given) -> None:
     )
     beside = problems.beside(None, slopes, scales, _is_by_columns(given.v))
     attention = problems.attention(q, k, v, chosen, lengths, beside)
+    if sink is not None:
+        problems.check_sink(sink, attention.problem.heads_q)
     _tracing.check_served(given.q.device, attention.problem, backward=False)
 
 

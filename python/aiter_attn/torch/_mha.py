@@ -23,7 +23,10 @@ _QKV: Final = "Tensor q, Tensor k, Tensor v"
 _SEQUENCES: Final = (
     "Tensor cu_seqlens_q, Tensor cu_seqlens_k, SymInt max_seqlen_q, SymInt max_seqlen_k"
 )
-_OPTIONS: Final = f"Tensor? bias, Tensor? alibi_slopes, Tensor? rng_state, {schema(_NAMES)}"
+_BESIDE: Final = ("bias", "alibi_slopes", "rng_state", "sink")
+_OPTIONS: Final = f"{''.join(f'Tensor? {name}, ' for name in _BESIDE)}{schema(_NAMES)}"
+_NO_ARRAYS: Final = (None,) * len(_BESIDE)
+_PLAIN: Final = 3 + len(_BESIDE)  # where options begin in a form without sequences
 _COUNT: Final = _OPTIONS.count(",") + 1
 
 
@@ -39,13 +42,14 @@ class _Given(NamedTuple):
     bias: torch.Tensor | None
     alibi_slopes: torch.Tensor | None
     rng_state: torch.Tensor | None
+    sink: torch.Tensor | None
     numbers: tuple[Any, ...]
 
 
 def _given(arguments: Any) -> _Given:
     q, k, v, *sequences = arguments[:-_COUNT]
-    bias, slopes, state, *numbers = arguments[-_COUNT:]
-    return _Given(q, k, v, tuple(sequences) or None, bias, slopes, state, tuple(numbers))
+    bias, slopes, state, sink, *numbers = arguments[-_COUNT:]
+    return _Given(q, k, v, tuple(sequences) or None, bias, slopes, state, sink, tuple(numbers))
 
 
 def _call(given: _Given, bias_grad: bool = False) -> Call:
@@ -58,24 +62,27 @@ def _call(given: _Given, bias_grad: bool = False) -> Call:
         alibi_slopes=rows(given.alibi_slopes),
         bias=rows(given.bias),
         rng_state=numbers_of(given.rng_state, given.q),
+        sink=None if given.sink is None else given.sink.contiguous(),
     )
 
 
 def _traced(given: _Given, bias_grad: bool = False, backward: bool = False) -> None:
     """Raises as the call would, as far as shapes, dtypes and numbers say."""
-    q, k, v, sequences, bias, slopes, _, numbers = given
-    arrays = {"q": q, "k": k, "v": v, "bias": bias, "alibi_slopes": slopes}
+    q, k, v, sequences, bias, slopes, _, sink, numbers = given
+    arrays = {"q": q, "k": k, "v": v, "bias": bias, "alibi_slopes": slopes, "sink": sink}
     known = _tracing.known_call(arrays, sequences, _NAMES, numbers)
     if known is None:
         return
-    (q, k, v, bias, slopes), chosen, lengths = known
+    (q, k, v, bias, slopes, sink), chosen, lengths = known
     chosen = chosen._replace(bias_grad=bias_grad)
     attention = problems.attention(q, k, v, chosen, lengths, problems.beside(bias, slopes))
+    if sink is not None:
+        problems.check_sink(sink, attention.problem.heads_q)
     _tracing.check_served(given.q.device, attention.problem, backward)
 
 
 def _forward(*arguments: Any) -> Any:
-    if len(arguments) == 3 + _COUNT and arguments[3:6] == (None, None, None):
+    if len(arguments) == 3 + _COUNT and arguments[3:_PLAIN] == _NO_ARRAYS:
         return _plain_forward(arguments)
     return _call(_given(arguments)).forward(None, None)
 
@@ -83,7 +90,7 @@ def _forward(*arguments: Any) -> Any:
 def _plain_forward(arguments: tuple[Any, ...]) -> Any:
     """Of a call that has no arrays but q, k and v."""
     q, k, v = arguments[:3]
-    signature = _prepared.signature(q, k, v, arguments[6:])
+    signature = _prepared.signature(q, k, v, arguments[_PLAIN:])
     prepared = _prepared.find(signature)
     if prepared is not None:
         return prepared(q, k, v)
@@ -123,18 +130,23 @@ def _scores(given: _Given) -> tuple[Any, ...]:
 def _backward(
     dout: Any, out: Any, lse: Any, bias_grad: bool, *arguments: Any
 ) -> tuple[torch.Tensor, ...]:
-    if not bias_grad and len(arguments) == 3 + _COUNT and arguments[3:6] == (None, None, None):
-        return *_plain_backward(dout, out, lse, arguments), arguments[0].new_empty(0)
+    if not bias_grad and len(arguments) == 3 + _COUNT and arguments[3:_PLAIN] == _NO_ARRAYS:
+        q = arguments[0]
+        gradients = _plain_backward(dout, out, lse, arguments)
+        return *gradients, q.new_empty(0), q.new_empty(0, dtype=torch.float32)
     given = _given(arguments)
+    q = given.q
     call = _call(given, bias_grad)
     made = call.backward(rows(dout), rows(out), lse.contiguous(), (None, None, None), None, None)
-    return made if bias_grad else (*made, given.q.new_empty(0))
+    dbias = made[3] if bias_grad else q.new_empty(0)
+    dsink = q.new_empty(0, dtype=torch.float32) if given.sink is None else made[-1]
+    return *made[:3], dbias, dsink
 
 
 def _plain_backward(dout: Any, out: Any, lse: Any, arguments: tuple[Any, ...]) -> Any:
     """Of a call as _plain_forward's."""
     inputs = (*arguments[:3], out, lse, dout)
-    signature = _prepared.signature_of_backward(inputs, arguments[6:])
+    signature = _prepared.signature_of_backward(inputs, arguments[_PLAIN:])
     prepared = _prepared.find(signature)
     if prepared is not None:
         return prepared(*inputs)
@@ -156,7 +168,9 @@ def _fake_backward(
     q, k, v = given[:3]
     bias = given.bias if bias_grad else None
     dbias = 0 if bias is None else bias.shape
-    return tuple(q.new_empty(shape) for shape in (q.shape, k.shape, v.shape, dbias))
+    made = [q.new_empty(shape) for shape in (q.shape, k.shape, v.shape, dbias)]
+    dsink = 0 if given.sink is None else given.sink.shape
+    return *made, q.new_empty(dsink, dtype=torch.float32)
 
 
 def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -164,8 +178,8 @@ def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
     slopes = given.alibi_slopes
     if slopes is not None and slopes.requires_grad:
         raise UnsupportedError(
-            "alibi_slopes: requires_grad is set, but the backward pass gives gradients of q, k, v "
-            "and bias alone; pass alibi_slopes.detach()"
+            "alibi_slopes: requires_grad is set, but the backward pass gives gradients of q, k, v, "
+            "bias and sink alone; pass alibi_slopes.detach()"
         )
     if _tracing.arch_of(given.q.device) is not None:
         # A backward pass without a kernel is refused here, and not hours later.
@@ -176,19 +190,24 @@ def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
 def _differentiate(ctx: Any, dout: Any, _: Any) -> tuple[Any, ...]:
     inputs, (out, lse) = restored(ctx)
     place = len(inputs) - _COUNT  # of bias
+    of_sink = place + _BESIDE.index("sink")
     gradients: list[Any] = [None] * len(inputs)
     if dout is None:
         return tuple(gradients)
-    wants_bias = ctx.needs_input_grad[place]
+    wants_bias, wants_sink = (ctx.needs_input_grad[x] for x in (place, of_sink))
+    if not wants_sink:  # the other gradients take it from out and lse
+        inputs = (*inputs[:of_sink], None, *inputs[of_sink + 1 :])
     backward = mha_bwd if place == 3 else mha_varlen_bwd
-    tensors = (dout, *inputs[:3], inputs[place])
-    *gradients[:3], dbias = run(backward, (dout, out, lse, wants_bias, *inputs), tensors)
+    tensors = (dout, *inputs[:3], inputs[place], inputs[of_sink])
+    *gradients[:3], dbias, dsink = run(backward, (dout, out, lse, wants_bias, *inputs), tensors)
     if wants_bias:
         gradients[place] = dbias
+    if wants_sink:
+        gradients[of_sink] = dsink
     return tuple(gradients)
 
 
-_GRADIENTS: Final = "(Tensor dq, Tensor dk, Tensor dv, Tensor dbias)"
+_GRADIENTS: Final = "(Tensor dq, Tensor dk, Tensor dv, Tensor dbias, Tensor dsink)"
 
 
 def _operators(form: str, arguments: str) -> tuple[Any, Any, Any]:

@@ -50,7 +50,7 @@ def qkv(batch: int = 2, heads: tuple[int, int] = (4, 2)) -> list[np.ndarray]:
             draw(3, batch, 11, heads[1], 8)]  # fmt: skip
 
 
-def softmax64(q: Any, k: Any, v: Any, options: Options, bias: Any = 0.0) -> Any:
+def softmax64(q: Any, k: Any, v: Any, options: Options, bias: Any = 0.0, sink: Any = None) -> Any:
     """The definition, [batch, seqlen, heads, size], in float64 and differentiable by jax."""
     q, k, v, bias = (jnp.asarray(x, jnp.float64) for x in (q, k, v, bias))
     k, v = (jnp.repeat(x, q.shape[2] // x.shape[2], 2) for x in (k, v))
@@ -65,7 +65,11 @@ def softmax64(q: Any, k: Any, v: Any, options: Options, bias: Any = 0.0) -> Any:
     seen = (left < 0) | (key >= at - left)
     seen &= (right < 0) | (key <= at + right)
     scores = jnp.where(seen, scores + bias, -jnp.inf)
-    return jnp.einsum("bhij,bjhe->bihe", jax.nn.softmax(scores, -1), v)
+    if sink is not None:  # a score more, whose weight is left out
+        column = jnp.asarray(sink, jnp.float64)[None, :, None, None]
+        scores = jnp.concatenate([scores, jnp.broadcast_to(column, (*scores.shape[:3], 1))], -1)
+    weights = jax.nn.softmax(scores, -1)[..., : k.shape[1]]
+    return jnp.einsum("bhij,bjhe->bihe", weights, v)
 
 
 def weighted(function: Callable[..., Any], weights: Any) -> Callable[..., Any]:
@@ -121,6 +125,98 @@ def test_the_gradient_of_a_bias_is_summed_where_it_serves_all(shape: tuple[int, 
     # The bias's gradient is computed only where it is asked for.
     program = jax.jit(jax.grad(weighted(ours, weights))).lower(*arrays).as_text()
     assert "bias_grad = 0" in program
+
+
+SINK = np.array([0.5, -1.0, 2.0, 0.25], np.float32)
+
+
+@pytest.mark.parametrize("options", _OPTIONS[:3], ids=str)
+def test_a_sink_and_its_gradient(options: Options) -> None:
+    arrays, weights = [*qkv(), SINK], draw(4, 2, 9, 4, 8)
+
+    def ours(q: Any, k: Any, v: Any, sink: Any) -> Any:
+        return flash_attn_func(q, k, v, sink=sink, **options.given())
+
+    def definition(q: Any, k: Any, v: Any, sink: Any) -> Any:
+        return softmax64(q, k, v, options, sink=sink)
+
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else _x64():
+        want = definition(*arrays)
+        wanted = jax.grad(weighted(definition, weights), (0, 1, 2, 3))(*arrays)
+    close(jax.jit(ours)(*arrays), want)
+    close(jax.jit(jax.grad(weighted(ours, weights), (0, 1, 2, 3)))(*arrays), wanted)
+    close(jax.jit(jax.grad(weighted(ours, weights), 3))(*arrays), wanted[3])
+    close(jax.jit(jax.grad(weighted(ours, weights), 0))(*arrays), wanted[0])
+
+
+def test_a_sink_gives_what_the_package_gives() -> None:
+    arrays, weights, bias = qkv(), draw(4, 2, 9, 4, 8), draw(5, 1, 4, 9, 11)
+    options = {"dropout_p": 0.3, "rng_state": (5, 2**63)}
+
+    def ours(q: Any, k: Any, v: Any, bias: Any, sink: Any) -> Any:
+        return flash_attn_func(q, k, v, bias=bias, sink=sink, **options)
+
+    got = jax.jit(jax.grad(weighted(ours, weights), (0, 1, 2, 3, 4)))(*arrays, bias, SINK)
+    given = options | {"bias": bias, "sink": SINK}
+    out, lse = aiter_attn.mha_fwd(*arrays, **given)
+    close(ours(*arrays, bias, SINK), out)
+    close(got, aiter_attn.mha_bwd(weights, *arrays, out, lse, bias_grad=True, **given))
+    # A window of which the first rows see no key: their lse is the sink.
+    given = {"window_size": (0, 0), "return_attn_probs": True, "sink": SINK}
+    q, k, v = arrays[0], arrays[1][:, :5], arrays[2][:, :5]
+    _, lse, _ = flash_attn_func(q, k, v, **given)
+    close(lse, aiter_attn.flash_attn_func(q, k, v, **given)[1])
+    np.testing.assert_array_equal(lse[0, :, 0], SINK)
+    starts_q, starts_k = np.array([0, 3, 3, 10], np.int32), np.array([0, 5, 9, 20], np.int32)
+    q, k, v = draw(1, 10, 4, 16), draw(2, 20, 2, 16), draw(3, 20, 2, 16)
+    packed, weights = (q, k, v, starts_q, starts_k), draw(4, 10, 4, 16)
+
+    def varlen(*x: Any) -> Any:
+        return flash_attn_varlen_func(*x[:5], 7, 11, causal=True, sink=x[5])
+
+    got = jax.jit(jax.grad(weighted(varlen, weights), (0, 1, 2, 5)))(*packed, SINK)
+    more = {"causal": True, "sink": SINK}
+    out, lse = aiter_attn.mha_varlen_fwd(*packed, 7, 11, **more)
+    of_keys = packed[3:]
+    close(got, aiter_attn.mha_varlen_bwd(weights, q, k, v, out, lse, *of_keys, 7, 11, **more))
+
+
+def test_a_sink_in_mapped_and_sharded_programs() -> None:
+    (q, k, v), weights = qkv(heads=(4, 4)), draw(4, 2, 9, 4, 8)
+    loss = weighted(lambda q, k, v, sink: flash_attn_func(q, k, v, sink=sink), weights)
+    stacked = np.stack([q, 2 * q]), np.stack([SINK, SINK + 1])
+    got = jax.jit(jax.vmap(jax.grad(loss, (0, 3)), (0, None, None, 0)))(
+        stacked[0], k, v, stacked[1]
+    )
+    each = [jax.grad(loss, (0, 3))(one, k, v, sink) for one, sink in zip(*stacked, strict=True)]
+    close(got, jax.tree.map(lambda *x: np.stack(x), *each))
+
+    wanted = jax.value_and_grad(loss, (0, 1, 2, 3))(q, k, v, SINK)
+    mesh = mesh_of(x=2, y=2)
+    sharding = NamedSharding(mesh, PartitionSpec("x", None, "y"))
+    given = [jax.device_put(x, sharding) for x in (q, k, v)]
+    given.append(jax.device_put(SINK, NamedSharding(mesh, PartitionSpec("y"))))
+    close(jax.jit(jax.value_and_grad(loss, (0, 1, 2, 3)))(*given), wanted)
+
+    # Each device has batch entries of its own, and all have the sinks.
+    on, all_have = PartitionSpec("x"), PartitionSpec()
+    mapped = _shard_map()(
+        lambda q, k, v, sink: flash_attn_func(q, k, v, sink=sink),
+        mesh=mesh,
+        in_specs=(on, on, on, all_have),
+        out_specs=on,
+    )
+    close(
+        jax.jit(jax.value_and_grad(weighted(mapped, weights), (0, 1, 2, 3)))(q, k, v, SINK), wanted
+    )
+
+
+def test_sinks_that_are_none() -> None:
+    arrays = qkv()
+    with pytest.raises(ValueError, match=r"^sink: shape \(2,\); allowed here: \(4,\)"):
+        flash_attn_func(*arrays, sink=SINK[:2])
+    with pytest.raises(TypeError, match=r"^sink: dtype float16; allowed: float32"):
+        jax.jit(flash_attn_func)(*arrays, sink=SINK.astype(np.float16))
 
 
 def test_lengths_by_cu_seqlens() -> None:

@@ -79,6 +79,64 @@ def test_bias_has_a_gradient(shape: tuple[int, ...]) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["plain", "causal", "window"])
+def test_a_sink_has_a_gradient(name: str) -> None:
+    given, of_reference = OPTIONS[name]
+    sink = draw(4)
+    check_gradients(
+        lambda q, k, v, sink: aiter_attn.flash_attn_func(q, k, v, sink=sink, **given),
+        lambda q, k, v, sink: attention(q, k, v, sink=sink, **of_reference),
+        [*inputs(8), sink],
+    )
+    fixed = sink.detach()
+    check_gradients(
+        lambda q, k, v: aiter_attn.flash_attn_func(q, k, v, sink=fixed, **given),
+        lambda q, k, v: attention(q, k, v, sink=fixed, **of_reference),
+        inputs(8),
+    )
+    check_gradients(
+        lambda sink: aiter_attn.flash_attn_func(*(x.detach() for x in inputs()), sink=sink),
+        lambda sink: attention(*(x.detach() for x in inputs()), sink=sink),
+        [sink],
+    )
+
+
+def test_a_sink_of_packed_sequences_beside_a_bias_and_dropout() -> None:
+    starts = torch.tensor([0, 5], dtype=torch.int32), torch.tensor([0, 7], dtype=torch.int32)
+    check_gradients(
+        lambda q, k, v, sink: aiter_attn.flash_attn_varlen_func(q, k, v, *starts, 5, 7, sink=sink),
+        lambda q, k, v, sink: attention(q[None], k[None], v[None], sink=sink)[0],
+        [draw(5, 4, 16), draw(7, 2, 16), draw(7, 2, 16, seed=1), draw(4)],
+    )
+    check_gradients(
+        lambda q, k, v, bias, sink: aiter_attn.torch.mha_fwd(q, k, v, bias=bias, sink=sink)[0],
+        lambda q, k, v, bias, sink: attention(q, k, v, bias=bias, sink=sink),
+        [*inputs(), draw(1, 4, 1, 7), draw(4)],
+    )
+    dropout = {"dropout_p": 0.25, "rng_state": (3, 4)}
+    kept = aiter_attn.flash_attn_func(*inputs(), return_attn_probs=True, **dropout)[2]
+    check_gradients(
+        lambda q, k, v, sink: aiter_attn.flash_attn_func(q, k, v, sink=sink, **dropout),
+        lambda q, k, v, sink: attention(q, k, v, sink=sink, kept=kept, dropout_p=0.25),
+        [*inputs(), draw(4)],
+    )
+
+
+def test_sinks_that_are_none() -> None:
+    q, k, v = inputs()
+    for sink, kind, message in (
+        (draw(2), ValueError, r"^sink: shape \(2,\); allowed here: \(4,\) \[heads of q\]"),
+        (draw(4).double(), TypeError, r"^sink: dtype float64; allowed: float32"),
+        ([0.0] * 4, TypeError, r"^sink: \[0.0, 0.0, 0.0, 0.0\]; allowed beside torch tensors"),
+        (draw(4).to("meta"), ValueError, r"^sink: "),
+    ):
+        with pytest.raises(kind, match=message):
+            aiter_attn.flash_attn_func(q, k, v, sink=sink)
+    wide = draw(8)[::2]
+    with_gaps = aiter_attn.flash_attn_func(q, k, v, sink=wide)
+    assert torch.equal(with_gaps, aiter_attn.flash_attn_func(q, k, v, sink=wide.contiguous()))
+
+
 def test_packed() -> None:
     starts = torch.tensor([0, 6], dtype=torch.int32)
     check_gradients(
@@ -231,13 +289,14 @@ def test_calls_of_tensors_that_lie_alike() -> None:
 
 @pytest.mark.parametrize("bias", [None, (2, 4, 5, 7)])
 @pytest.mark.parametrize("dropout_p", [0.0, 0.25])
-def test_operators(bias: tuple[int, ...] | None, dropout_p: float) -> None:
+@pytest.mark.parametrize("sink", [False, True], ids=["no sink", "a sink"])
+def test_operators(bias: tuple[int, ...] | None, dropout_p: float, sink: bool) -> None:
     """torch's own examination: schema, autograd registration, fake kernels, compiled code."""
     operators = torch.ops.aiter_attn
     q, k, v = inputs()
     state = torch.tensor([3, 4]) if dropout_p else None
-    options = (None if bias is None else draw(*bias), None, state, dropout_p, None)
-    options += (bias is None, -1, -1, 0.0, False)
+    beside = (None if bias is None else draw(*bias), None, state, draw(4) if sink else None)
+    options = (*beside, dropout_p, None, bias is None, -1, -1, 0.0, False)
     torch.library.opcheck(operators.mha_fwd.default, (q, k, v, *options))
     with torch.no_grad():
         out, lse = operators.mha_fwd(q, k, v, *options)
@@ -250,7 +309,7 @@ def test_varlen_operators() -> None:
     operators = torch.ops.aiter_attn
     q, k, v = draw(8, 4, 16), draw(10, 2, 16), draw(10, 2, 16, seed=1)
     starts_q, starts_k = (torch.tensor(x, dtype=torch.int32) for x in ([0, 3, 8], [0, 6, 10]))
-    rest = (starts_q, starts_k, 5, 6, None, SLOPES, None, 0.0, None, True, -1, -1, 0.0, False)
+    rest = (starts_q, starts_k, 5, 6, None, SLOPES, None, None, 0.0, None, True, -1, -1, 0.0, False)
     torch.library.opcheck(operators.mha_varlen_fwd.default, (q, k, v, *rest))
     with torch.no_grad():
         out, lse = operators.mha_varlen_fwd(q, k, v, *rest)

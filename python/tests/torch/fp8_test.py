@@ -90,14 +90,24 @@ def test_operator() -> None:
     numbers, array = list(SCALES.values()), torch.tensor([2.0])
     options = [0.5, None, True, -1, -1, 0.0]
     for return_probs in (False, True):
-        arguments = [*given, *none, None, state, *options, *numbers, *none, return_probs]
+        arguments = [
+            *given,
+            *none,
+            None,
+            state,
+            torch.zeros(4),
+            *options,
+            *numbers,
+            *none,
+            return_probs,
+        ]
         torch.library.opcheck(operator, tuple(arguments), test_utils=checks)
     numbers[1] = None
     options[0] = 0.0
     given_arrays = [None, array, None, None]
     torch.library.opcheck(
         operator,
-        (*given, *none, None, None, *options, *numbers, *given_arrays, True),
+        (*given, *none, None, None, None, *options, *numbers, *given_arrays, True),
         test_utils=checks,
     )
 

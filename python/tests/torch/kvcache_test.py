@@ -36,6 +36,7 @@ def arrays(*tensors: Any) -> list[Any]:
         {"cache_seqlens": LENGTHS, "block_table": TABLE, "softmax_scale": 0.3},
         {"cache_seqlens": LENGTHS, "cache_batch_idx": ENTRIES, "cache_leftpad": LEFT_OUT},
         {"alibi_slopes": torch.tensor([0.5, 0.25, 0.125, 0.1]), "num_splits": 2},
+        {"cache_seqlens": LENGTHS, "sink": torch.tensor([0.5, -1.0, 2.0, 0.0])},
     ],
 )
 def test_as_numpys(options: dict[str, Any]) -> None:

@@ -28,8 +28,10 @@ def attention(
     bias: Any = None,
     kept: Any = None,
     dropout_p: float = 0.0,
+    sink: Any = None,
 ) -> torch.Tensor:
-    """out of [batch, seqlen, heads, head size]. kept: which weights dropout keeps."""
+    """out of [batch, seqlen, heads, head size]. kept: which weights dropout keeps. sink: a score
+    more, whose weight is left out."""
     q, k, v = (x.double() for x in (q, k, v))
     group = q.shape[2] // k.shape[2]
     k, v = (x.repeat_interleave(group, 2) for x in (k, v))
@@ -48,7 +50,11 @@ def attention(
         hidden |= j > i + (0 if causal else right)
     if left >= 0:
         hidden |= j < i - left
-    weights = scores.masked_fill(hidden, -torch.inf).softmax(3).nan_to_num()
+    scores = scores.masked_fill(hidden, -torch.inf)
+    if sink is not None:
+        column = sink.double()[None, :, None, None].expand(*scores.shape[:3], 1)
+        scores = torch.cat([scores, column], 3)
+    weights = scores.softmax(3).nan_to_num()[..., : len(j)]
     if kept is not None:
         weights = weights * kept / (1 - dropout_p)
     return torch.einsum("bhij,bjhd->bihd", weights, v)

@@ -148,7 +148,7 @@ class Arguments:
         """One output, as `read` gives it."""
         array, expected = self.arrays[name], self.expected[name].value
         if name in ("lse", "delta"):
-            if not self.instance.group_mode:
+            if not self.group_mode:
                 array = array.transpose(1, 0, 2).reshape(self.case.heads_q, -1)
             numbers = array.astype(np.float64)
         elif name == "kept":

@@ -94,6 +94,8 @@ class Inputs:
     `bias` is [heads_q][total_q][longest seqlen_k]; `slopes` are ALiBi's, float32 [batch][heads_q].
     Float32 inputs of the kernels that put parts together: `o_acc` [splits][heads_q][total_q][d]
     with `lse_acc` [splits][heads_q][total_q], and `dq_acc` [tiles of keys][total_q][heads_q][d].
+    Of attention with sinks, `sink` float32 [heads_q]; kinds/sinks.py has lse and delta in
+    `lse_acc`.
     Of rotary embedding, `rotary_cos` and `rotary_sin` [tokens][pairs], bit patterns.
     """
 
@@ -106,6 +108,7 @@ class Inputs:
     slopes: Array | None = None
     o_acc: Array | None = None
     lse_acc: Array | None = None
+    sink: Array | None = None
     dq_acc: Array | None = None
     rotary_cos: Array | None = None
     rotary_sin: Array | None = None
@@ -344,9 +347,14 @@ def _sequence(
         seen = visible(case, *scores.shape[1:])
         scores = np.where(seen, scores, -np.inf)
         top = np.max(scores, axis=2, keepdims=True, initial=-np.inf)
+        if inputs.sink is not None:
+            sink = inputs.sink.astype(np.float64)[:, None, None]
+            top = np.maximum(top, sink)
         top = np.where(np.isfinite(top), top, 0.0)
         p = np.exp(scores - top)
         total = p.sum(axis=2, keepdims=True)
+        if inputs.sink is not None:
+            total += np.exp(sink - top)
         lse = (top + np.log(total))[..., 0]
         p /= np.where(total == 0, 1.0, total)
         spread = np.where(
@@ -364,8 +372,11 @@ def _sequence(
     kept = _kept(case, index, p.shape)
     o = np.einsum("hij,jhd->ihd", p * kept, v)
     largest = np.max(np.where(p > 0, spread, 0.0), axis=2, initial=0.0)
+    # With a sink o is rounded once more, as is lse.
+    again = np.zeros_like(o) if inputs.sink is None else u * np.abs(o)
+    products = _product_unit("hij,jhd->ihd", kept * _norm(p_rounding, forward_spread), v)
     out = {
-        "o": stored(o, _product_unit("hij,jhd->ihd", kept * _norm(p_rounding, forward_spread), v)),
+        "o": stored(o, products, again),
         "lse": Expected(lse, _lse_unit(lse) + largest),
     }
     # With dropout upstream's delta lacks a factor, which its dq_dk_dv kernels supply.

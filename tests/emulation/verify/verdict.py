@@ -32,7 +32,8 @@ class Gate:
 GATES = {"o": Gate(0.9, 4.0), "dk": Gate(0.9, 4.0), "dv": Gate(0.9, 4.0), "dq_acc": Gate(0.9, 4.0),
          "dbias": Gate(0.9, 4.0), "dq": Gate(0.8, 1.01), "sum": Gate(0.8, 1.01),
          "k": Gate(0.8, 1.01), "v": Gate(0.8, 1.01), "q": Gate(0.8, 1.01),
-         "lse": Gate(0.5, 2.0), "delta": Gate(0.9, 6.0), "kept": Gate(0.0, 0.0)}  # fmt: skip
+         "lse": Gate(0.5, 2.0), "delta": Gate(0.9, 6.0), "kept": Gate(0.0, 0.0),
+         "dsink": Gate(0.9, 4.0)}  # fmt: skip
 # dq where some of its conversions truncate.
 _TRUNCATED = Gate(0.8, 2.0)
 # Waves advance together: here numbers must be right, with any races.

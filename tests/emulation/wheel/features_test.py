@@ -15,12 +15,21 @@ from tests.emulation.harness import reference
 from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, MASK_NONE, Case
 from tests.emulation.verify.verdict import GATES
 from tests.emulation.wheel import wheel_contents
-from tests.emulation.wheel.problems import CAUSAL, NO_WINDOW, Problem, Shape, backward, mask
+from tests.emulation.wheel.problems import (
+    CAUSAL,
+    NO_WINDOW,
+    Problem,
+    Shape,
+    backward,
+    check_with_sink,
+    mask,
+)
 from tests.emulator.hip.hip import Hip
 
 WINDOW = (40, 9)
 DTYPE, HEAD_SIZE = "float16", 64
 STATE = (reference.DROP_SEED, reference.DROP_OFFSET)
+SINK = np.array([-2.0, 5.0, -np.inf, 0.5], np.float32)
 BATCH, GROUP = ((77, 130),) * 2, ((19, 40), (5, 0), (64, 33), (1, 1))
 
 each_arch = pytest.mark.parametrize("arch", wheel_contents.ARCHS)
@@ -173,6 +182,24 @@ def test_the_gradient_of_a_bias_that_repeats(
     error = reference.Expected(value, unit).error(dbias.astype(np.float64))
     print(sizes, error)
     assert GATES["o"].allows(error.rms, error.largest), f"dbias: {error}"
+
+
+@each_arch
+@pytest.mark.parametrize("window", [CAUSAL, WINDOW], ids=str)
+@pytest.mark.parametrize("features", [{"bias": "elementwise"}, {"p_drop": 0.3}], ids=str)
+def test_a_sink(hip: Hip, arch: str, features: dict[str, Any], window: tuple[int, int]) -> None:
+    """Its gradient is taken of row sums that lack the factor of dropout."""
+    problem = Featured(hip, Shape(BATCH, (4, 2), window), arch, **features)
+    problem.inputs.sink = SINK
+    problem.options["sink"] = hip.array(SINK, problem.stream, problem.device)
+    q, k, v, dout = problem.arrays()
+    out, lse = aiter_attn.mha_fwd(q, k, v, **problem.options)
+    gradients, _workspace = backward(
+        problem, aiter_attn.mha_bwd, dout, q, k, v, out, lse,
+        **problem.options, bias_grad="bias" in features,
+    )  # fmt: skip
+    problem.hip.synchronize(problem.stream)
+    check_with_sink(problem, out, lse, [*gradients[:3], gradients[-1]])
 
 
 @each_arch

@@ -112,6 +112,31 @@ def test_keys_in_place(
 
 
 @each_arch
+@pytest.mark.parametrize("paged", [False, True], ids=["in place", "in pages"])
+@pytest.mark.parametrize("splits", [1, 3])
+def test_a_sink(hip: Hip, arch: str, splits: int, paged: bool) -> None:
+    """Its kernel needs an lse also where the call wants none."""
+    problem = Cached(hip, arch, BATCH)
+    problem.inputs.sink = np.array([-2.0, 5.0, -np.inf, 0.5], np.float32)
+    table = None
+    if paged:
+        k, v, table = problem.pages(PAGE)
+    else:
+        k, v = (problem.put(x) for x in problem.caches())
+    options: dict[str, Any] = {
+        "cache_seqlens": problem.lengths(),
+        "block_table": table,
+        "causal": True,
+        "num_splits": splits,
+        "sink": problem.put(problem.inputs.sink),
+        "workspace": problem.workspace,
+    }
+    q = problem.queries(len(BATCH), -1)
+    problem.check(*aiter_attn.flash_attn_with_kvcache(q, k, v, return_softmax_lse=True, **options))
+    problem.check(aiter_attn.flash_attn_with_kvcache(q, k, v, **options))
+
+
+@each_arch
 @pytest.mark.parametrize("splits", [1, 3])
 def test_keys_in_pages(hip: Hip, arch: str, splits: int) -> None:
     problem = Cached(hip, arch, BATCH)

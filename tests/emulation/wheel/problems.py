@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, MASK_NONE, Case
-from tests.emulation.harness.reference import Array, draw, from_storage, gradients, reference
+from tests.emulation.harness.reference import (
+    Array,
+    Expected,
+    draw,
+    from_storage,
+    gradients,
+    reference,
+)
 from tests.emulation.verify.verdict import GATES, Gate
 from tests.emulator.hip.hip import DTYPES, DeviceArray, Hip
 
@@ -112,6 +119,29 @@ def backward(problem: Problem, function: Any, *arguments: Any, **more: Any) -> A
     size = int(re.search(r"of (\d+) bytes", str(caught.value))[1])
     workspace = problem.hip.empty((size,), "uint8", problem.stream, problem.device)
     return function(*arguments, workspace=workspace, **more), workspace
+
+
+def _dsink_of(problem: Problem, stored: Any) -> Expected:
+    """Of o as it was stored."""
+    expected = reference(problem.case, SHORT[problem.dtype], problem.inputs, stored)
+    lse, delta = (expected[name].value for name in ("lse", "delta"))
+    sink = problem.inputs.sink
+    assert sink is not None
+    with np.errstate(invalid="ignore"):
+        weight = np.where(np.isneginf(lse), 0.0, np.exp(sink.astype(float)[:, None] - lse))
+    parts = -weight * delta / (1 - problem.case.p_drop)
+    spread = weight * (expected["delta"].unit + 2e-6 * np.abs(delta)) / (1 - problem.case.p_drop)
+    unit = np.sqrt((spread**2).sum(axis=1)) + 1e-30
+    return Expected(parts.sum(axis=1), unit)
+
+
+def check_with_sink(problem: Problem, out: Any, lse: Any, gradients: Any) -> None:
+    dq, dk, dv, dsink = gradients
+    problem.check(o=out, lse=lse, dq=dq, dk=dk, dv=dv)
+    bits = np.ascontiguousarray(problem.read("o", out)).view(np.uint16)
+    error = _dsink_of(problem, bits).error(dsink.read().astype(float))
+    print(error)
+    assert error.largest < 8, error
 
 
 def mask(window: tuple[int, int]) -> dict[str, Any]:

@@ -50,6 +50,8 @@ attention::Request request_of(const Row& row, const attention::Pass* pass, std::
   request.seqlen_q = std::max<int32_t>(row.tile_seqlen_q, 1);
   request.seqlen_k = std::max<int32_t>(row.tile_seqlen_k, 1);
   request.sum_heads = row.traits.kind == kernels::Kind::kSumHeads;
+  request.sink =
+      row.traits.kind == kernels::Kind::kSink || row.traits.kind == kernels::Kind::kSinkGrad;
   request.page_size = row.traits.paged_kv ? request.seqlen_k : 0;
   request.batch = request.heads_q = 1;
   request.query_rows = request.seqlen_q;

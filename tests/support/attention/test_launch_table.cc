@@ -60,6 +60,12 @@ void make_sum_heads(const LaunchArgs& args, Launch* launch) { store(args, 7, 1, 
 
 void make_dropout_mask(const LaunchArgs& args, Launch* launch) { store(args, 5, 2, 1, launch); }
 
+void make_sink(const LaunchArgs& args, Launch* launch) { store(args, 3, 4, 1, launch); }
+
+void make_sink_grad(const LaunchArgs& args, Launch* launch) {
+  store(args, args.problem.heads_q, 1, 1, launch);
+}
+
 void make_splitkv(const LaunchArgs& args, Launch* launch) {
   const attn_problem& p = args.problem;
   store(args, tiles(p.seqlen_q, 64) * args.features.splits, p.heads_q, p.batch, launch);
@@ -130,6 +136,8 @@ class Table {
       for (const bool paged : {false, true}) add_append(size, paged);
     }
     for (const bool mask : {true, false}) add_prefill(mask);
+    for (const Dtype dtype : {Dtype::kFp16, Dtype::kBf16}) add_sink(dtype);
+    add_sink_grad();
   }
   kernels::LaunchTable table() { return builder_.build("test"); }
   std::vector<unsigned char> pack() const { return make_pack(images_); }
@@ -212,6 +220,18 @@ class Table {
     Row row = base_row(Kind::kDropoutMask, Dtype{}, 0, false);
     row.traits.pad_seqlen_q = false;
     add("attn_dropout_mask_u8", row, make_dropout_mask);
+  }
+
+  void add_sink(Dtype dtype) {
+    Row row = base_row(Kind::kSink, dtype, 0, false);
+    row.traits.pad_seqlen_q = false;
+    add(std::string("attn_sink_") + name_of(dtype), row, make_sink);
+  }
+
+  void add_sink_grad() {
+    Row row = base_row(Kind::kSinkGrad, Dtype{}, 0, false);
+    row.traits.pad_seqlen_q = false;
+    add("attn_sink_grad", row, make_sink_grad);
   }
 
   void add_split(uint16_t size, bool group) {

@@ -63,7 +63,9 @@ def _weights(
     window: tuple[int, int],
     softcap: float,
     slopes: Any,
+    sink: Any,
 ) -> Weights:
+    """Those of a sink are last, where there is one: of a key that every query sees."""
     scores = numpy.einsum("ihd,jhd->hij", q, k)
     scores *= q.shape[2] ** -0.5 if scale is None else scale
     if softcap:
@@ -75,7 +77,15 @@ def _weights(
         distance = columns if causal else -abs(rows - columns)
         scores = scores + slopes[:, None, None].astype(numpy.float64) * distance
     left, right = window[0], 0 if causal else window[1]
-    return probabilities(numpy.where(seen(queries, keys, (left, right)), scores, -numpy.inf))
+    scores = numpy.where(seen(queries, keys, (left, right)), scores, -numpy.inf)
+    if sink is not None:
+        column = numpy.broadcast_to(_one_each(sink), (*scores.shape[:2], 1))
+        scores = numpy.concatenate([scores, column], axis=2)
+    return probabilities(scores)
+
+
+def _one_each(sink: Any) -> Any:
+    return numpy.asarray(sink).astype(numpy.float64)[:, None, None]
 
 
 def attention(
@@ -88,11 +98,15 @@ def attention(
     window: tuple[int, int] = (-1, -1),
     softcap: float = 0.0,
     slopes: Any = None,
+    sink: Any = None,
+    kept: Any = 1.0,
 ) -> tuple[Any, Any]:
-    """(out [seqlen, heads, head_size_v], lse [heads, seqlen]). scale: None: 1 / sqrt(head size)."""
+    """(out [seqlen, heads, head_size_v], lse [heads, seqlen]). scale: None: 1 / sqrt(head size).
+    kept: of dropout, factors [heads, queries, keys] of weights."""
     group = q.shape[1] // k.shape[1]
-    weights = _weights(_wide(q), _wide(k, group), scale, causal, window, softcap, slopes)
-    return numpy.einsum("hij,jhd->ihd", weights.p, _wide(v, group)), weights.lse
+    weights = _weights(_wide(q), _wide(k, group), scale, causal, window, softcap, slopes, sink)
+    p = weights.p[..., : len(k)] * kept
+    return numpy.einsum("hij,jhd->ihd", p, _wide(v, group)), weights.lse
 
 
 def gradients(
@@ -104,17 +118,22 @@ def gradients(
     scale: float | None = None,
     causal: bool = False,
     window: tuple[int, int] = (-1, -1),
-) -> tuple[Any, Any, Any]:
-    """(dq, dk, dv) of sum(out * dout)."""
+    sink: Any = None,
+    kept: Any = 1.0,
+) -> tuple[Any, ...]:
+    """(dq, dk, dv) of sum(out * dout), with a sink and its gradient. kept: see attention."""
     group = q.shape[1] // k.shape[1]
     dout, q, wide_k, wide_v = _wide(dout), _wide(q), _wide(k, group), _wide(v, group)
-    p = _weights(q, wide_k, scale, causal, window, 0.0, None).p
-    dp = numpy.einsum("ihd,jhd->hij", dout, wide_v)
+    p = _weights(q, wide_k, scale, causal, window, 0.0, None, sink).p
+    dp = numpy.zeros_like(p)  # a sink has no value
+    dp[..., : len(k)] = numpy.einsum("ihd,jhd->hij", dout, wide_v) * kept
     ds = p * (dp - (p * dp).sum(axis=2, keepdims=True))
-    ds *= q.shape[2] ** -0.5 if scale is None else scale
+    of_sink = () if sink is None else (ds[..., -1].sum(axis=1),)
+    p, ds = p[..., : len(k)] * kept, ds[..., : len(k)]
+    ds = ds * (q.shape[2] ** -0.5 if scale is None else scale)
     dk, dv = numpy.einsum("hij,ihd->jhd", ds, q), numpy.einsum("hij,ihd->jhd", p, dout)
-    shared = (x.reshape(len(x), k.shape[1], group, -1).sum(axis=2) for x in (dk, dv))
-    return numpy.einsum("hij,jhd->ihd", ds, wide_k), *shared
+    shared = (x.reshape(len(x), k.shape[1], group, x.shape[2]).sum(axis=2) for x in (dk, dv))
+    return numpy.einsum("hij,jhd->ihd", ds, wide_k), *shared, *of_sink
 
 
 def relative_error(got: Any, want: Any) -> float:

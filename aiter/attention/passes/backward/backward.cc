@@ -107,6 +107,7 @@ LaunchArgs args_of(const Problem& p, const Workspace& workspace) {
   args.dout = p.dout, args.dq = p.dq, args.dk = p.dk, args.dv = p.dv;
   args.delta = workspace.delta.in<float>(p.workspace);
   args.dq_acc = workspace.dq_acc.in<float>(p.workspace);
+  args.dsink = p.dsink;
   args.features.dq_acc_stride_split = query_rows(p) * p.heads_q * p.head_size_qk;
   if (p.bias_grad) set_dbias(dscores_of(p, workspace), &args.features);
   if (shares_keys(p)) {
@@ -201,6 +202,10 @@ class Backward final : public Pass {
 
   bool has_work(const Problem& p) const override { return has_scores(p); }
 
+  std::vector<Array> arrays(const Problem& p) const override {
+    return {{"dsink", true, p.dsink, {p.heads_q, sizeof(float), 1}}};
+  }
+
   uint64_t workspace_size(const Problem& p) const override { return workspace_of(p).size; }
 
   void validate_workspace(const Problem& p) const override {
@@ -225,11 +230,13 @@ class Backward final : public Pass {
     request->traits.deterministic = p.deterministic;
     request->sum_heads = shares_keys(p);
     request->sum_bias = p.dbias_sums != 0;
+    request->sink = p.dsink != nullptr;
   }
 
   // Shared key heads make two sums at the end: of dk, and of dv. A dbias that is summed makes one.
   Plan plan(const LaunchTable& table, const Request& request) const override {
     Plan plan = plan_kernels(table, kKernels, request);
+    if (request.sink) plan.add(Kind::kSinkGrad, pick_kernel(table, Kind::kSinkGrad, request));
     const int sums = (request.sum_heads ? 2 : 0) + (request.sum_bias ? 1 : 0);
     if (sums == 0) return plan;
     const kernels::Row* const sum_heads = pick_kernel(table, Kind::kSumHeads, request);

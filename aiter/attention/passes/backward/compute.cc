@@ -86,6 +86,7 @@ void compute_backward(const Problem& p) {
   const double steps = 4.0 * query_rows(p) * p.heads_q * p.seqlen_k * p.head_size_qk;
   for_each_head(p, {p.heads_k, steps, backward_scratch(p), true}, backward_key_head);
   if (p.dbias_sums) compute_dbias_sums(p);
+  if (p.dsink) compute_dsink(p);
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -32,5 +32,7 @@ void compute_backward(const Problem& problem);
 // dbias of a problem that has dbias_sums: summed in double and in a fixed order. The rest goes by
 // key heads, which share the sums of here.
 void compute_dbias_sums(const Problem& problem);
+// dsink, summed alike.
+void compute_dsink(const Problem& problem);
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

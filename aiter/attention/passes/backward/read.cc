@@ -41,6 +41,12 @@ void validate_cap(const Problem& p) {
   }
 }
 
+// The other gradients take it from o and lse.
+void validate_dsink(const Problem& p) {
+  if (!p.sink) require_unset("dsink", p.dsink, "sink is NULL: leave dsink NULL, or set sink");
+  require_aligned("dsink", p.dsink, alignof(float));
+}
+
 }  // namespace
 
 Problem read(const attn_bwd_args* given, Pointers pointers) {
@@ -50,6 +56,7 @@ Problem read(const attn_bwd_args* given, Pointers pointers) {
   validate_problem(&p, pointers);
   validate_bias(p);
   validate_dbias(p);
+  validate_dsink(p);
   refuse_fp8(p);
   validate_cap(p);
   if (pointers == Pointers::kRequired && !p.lse && query_rows(p) > 0) {

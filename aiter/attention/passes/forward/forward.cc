@@ -66,6 +66,15 @@ void validate_fp8(const Problem& p) {
   }
 }
 
+// Its kernel takes o as it has been written, and numbers of fp8 would be rounded twice.
+void validate_sink(const Problem& p) {
+  if (p.sink && is_fp8(p.dtype) && p.device_type != ATTN_DEVICE_CPU) {
+    fail(Status::kUnsupported, Field("sink"),
+         " is set, but on the GPU a sink needs an o of fp16 or ",
+         "bf16: quantise later, or leave sink NULL");
+  }
+}
+
 class Forward final : public Pass {
  public:
   constexpr Forward() : Pass("forward", "attn_fwd_workspace_size", true) {}
@@ -85,8 +94,8 @@ class Forward final : public Pass {
   }
 
   bool has_work(const Problem& p) const override {
-    // On a GPU only a kernel knows which sequences min_seqlen_q leaves out.
-    return has_scores(p) || (p.min_seqlen_q > 0 && query_rows(p) != 0);
+    // On a GPU only a kernel knows which sequences min_seqlen_q leaves out, and the sink.
+    return has_scores(p) || ((p.min_seqlen_q > 0 || p.sink) && query_rows(p) != 0);
   }
 
   uint64_t workspace_size(const Problem& p) const override {
@@ -98,6 +107,8 @@ class Forward final : public Pass {
 
   void ask(const Problem& p, Request* request) const override {
     request->spare_lse = p.spare_lse;
+    request->sink = p.sink != nullptr;
+    request->traits.lse |= request->sink;
     request->not_asm = why_not_asm(p);
     if (!request->not_asm) request->asm_by_name = why_asm_by_name(p);
   }
@@ -107,6 +118,12 @@ class Forward final : public Pass {
   }
 
   Plan plan(const LaunchTable& table, const Request& request) const override {
+    Plan plan = plan_attention(table, request);
+    if (request.sink) plan.add(Kind::kSink, pick_kernel(table, Kind::kSink, request));
+    return plan;
+  }
+
+  Plan plan_attention(const LaunchTable& table, const Request& request) const {
     const bool by_name = needs_asm(request);
     if (may_take_asm(request)) {
       const Plan plan = plan_asm(table, request);
@@ -133,7 +150,9 @@ class Forward final : public Pass {
   int64_t parts(const Request&, const Plan& plan) const override { return plan.spare_lse; }
 
   int64_t most_parts(const LaunchTable& table, const Problem& p) const override {
-    if (!p.spare_lse || !has_work(p)) return 0;
+    if (!has_work(p)) return 0;
+    if (keeps_lse(p)) return 1;
+    if (!p.spare_lse) return 0;
     // Where assembly serves a call it needs no workspace: it takes any lse, or none.
     Request request = make_request(p, {});
     request.preference = ATTN_KERNELS_CK;
@@ -143,7 +162,7 @@ class Forward final : public Pass {
 
   void launch(const Problem& p, const Plan& plan, Queue* queue) const override {
     kernels::LaunchArgs args = launch_args(p);
-    if (plan.spare_lse) args.lse = static_cast<float*>(p.workspace);
+    if (plan.spare_lse || keeps_lse(p)) args.lse = static_cast<float*>(p.workspace);
     if (is_fp8(p.dtype)) {
       // Upstream's kernels round exp(score - greatest score), which is 1 at most, to fp8: as a
       // multiple that uses all of its range. Their sums are not divided by that again.
@@ -170,6 +189,7 @@ Problem read(const attn_fwd_args* given, Pointers pointers) {
   validate_problem(&p, pointers);
   validate_bias(p);
   validate_fp8(p);
+  validate_sink(p);
   validate_min_seqlen_q(p);
   p.spare_lse =
       !p.lse && p.device_type != ATTN_DEVICE_CPU && (p.workspace || pointers == Pointers::kIgnored);

@@ -76,6 +76,11 @@ void validate_on_gpu(const Problem& p) {
          ", but without any key no kernel runs that could tell which sequences it leaves out: ",
          "leave the call out, or pass 0");
   }
+  if (p.sink && p.lse && query_rows(p) != 0 && !has_keys(p)) {
+    fail(Status::kUnsupported, Field("sink"),
+         " is set, but without any key no kernel runs that could write it to lse: leave lse NULL, ",
+         "or leave the call out");
+  }
   if (in_pages(p) && in_page_list(p)) validate_page_list_on_gpu(p);
 }
 
@@ -99,6 +104,7 @@ void validate_attention(const Problem& p) {
 struct Workspace {
   WorkspacePiece lse_acc;
   WorkspacePiece o_acc;
+  WorkspacePiece lse;  // as the caller's, where the sink alone needs one
   uint64_t size;
 };
 
@@ -109,6 +115,7 @@ Workspace workspace_of(const Problem& p, int64_t splits) {
   Workspace w = {};
   w.lse_acc = layout.add({splits, queries, p.heads_q, kFloat});
   w.o_acc = layout.add({splits, queries, p.heads_q, p.head_size_v, kFloat});
+  w.lse = layout.add({keeps_lse(p) ? queries : 0, p.heads_q, kFloat});
   w.size = layout.size();
   return w;
 }
@@ -153,6 +160,7 @@ class Kvcache final : public Pass {
   // are used up to the next multiple of 4 parts, and from sequence to sequence by 31-bit ones in
   // elements.
   void validate_workspace(const Problem& p) const override {
+    if (p.most_parts == 0) return;
     const int64_t rows = is_group(p) ? p.total_q : p.seqlen_q;
     const int64_t row = int64_t{p.head_size_v} * static_cast<int64_t>(sizeof(float));
     const int64_t parts = (p.most_parts + 3) / 4 * 4;
@@ -169,11 +177,19 @@ class Kvcache final : public Pass {
   void ask(const Problem& p, Request* request) const override {
     request->splits = p.splits;
     request->page_list = in_pages(p) && in_page_list(p);
+    request->sink = p.sink != nullptr;
+    request->traits.lse |= request->sink;
+  }
+
+  Plan plan(const LaunchTable& table, const Request& request) const override {
+    Plan plan = plan_attention(table, request);
+    if (request.sink) plan.add(Kind::kSink, pick_kernel(table, Kind::kSink, request));
+    return plan;
   }
 
   // In pages a call that is not split has a kernel of its own, in one launch, where there is
   // one: it has no lse. It alone leaves sequences out.
-  Plan plan(const LaunchTable& table, const Request& request) const override {
+  Plan plan_attention(const LaunchTable& table, const Request& request) const {
     if (request.page_list) return plan_kernels(table, kPageList, request);
     const Plan paged = plan_kernels(table, kPagedKeys, request);
     if (request.traits.skip_min_seqlen_q) return paged;
@@ -199,8 +215,9 @@ class Kvcache final : public Pass {
     kernels::LaunchArgs args = launch_args(p);
     // Kernels in group mode add the start of a sequence to k and v, which in pages they do not use.
     if (!p.cu_seqlens_k) args.problem.cu_seqlens_k = p.cu_seqlens_q;
+    const Workspace workspace = workspace_of(p, plan.splits);
+    if (keeps_lse(p)) args.lse = workspace.lse.in<float>(p.workspace);
     if (plan.splits != 0) {
-      const Workspace workspace = workspace_of(p, plan.splits);
       args.features.splits = plan.splits;
       args.features.o_acc = workspace.o_acc.in<float>(p.workspace);
       args.features.lse_acc = workspace.lse_acc.in<float>(p.workspace);

@@ -10,6 +10,7 @@ from tests.emulation.harness.kinds.backward import ConvertDq, DotDoO, Gradients
 from tests.emulation.harness.kinds.dropout_mask import DropoutMask
 from tests.emulation.harness.kinds.kind import Kind
 from tests.emulation.harness.kinds.no_keys import NoKeys
+from tests.emulation.harness.kinds.sinks import Sink, SinkGrad
 from tests.emulation.harness.kinds.sum_heads import SumHeads
 from tests.emulation.harness.launches import Instance
 
@@ -26,6 +27,8 @@ KINDS: dict[str, Kind] = {
     "sum_heads": SumHeads(),
     "dropout_mask": DropoutMask(),
     "no_keys": NoKeys(),
+    "sink": Sink(),
+    "sink_grad": SinkGrad(),
 }
 
 
