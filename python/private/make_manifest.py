@@ -2,7 +2,8 @@
 """Writes the wheel's manifest.json; manifest.bzl runs this.
 
 It is that of attention's kernels with two more fields: `norms`, the norm kernels that are built in,
-and `not_locked`, made of the Debian lock and of the real materials of the trees.
+and `not_locked`, made of the Debian lock and of the real materials of the trees. A wheel that was
+built with Python headers of the machine's has a third, `machine_headers`: their version and sha256.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ _OUT = flags.DEFINE_string("out", None, "the wheel's manifest", required=True)
 _MANIFEST = flags.DEFINE_string("manifest", None, "that of attention's kernels", required=True)
 _NORMS = flags.DEFINE_string("norms", None, "the norm kernels that are built in", required=True)
 _LOCK = flags.DEFINE_string("lock", None, "the Debian lock", required=True)
+_MACHINE_HEADERS = flags.DEFINE_string("machine_headers", None, "the machine's Python headers")
 _USED = flags.DEFINE_multi_string("used", [], "the materials of a tree")
 
 
@@ -36,6 +38,8 @@ def main(_arguments: Sequence[str]) -> None:
     used = [package for tree in _USED.value for package in _read(tree)]
     data["norms"] = _read(_NORMS.value)
     data["not_locked"] = not_locked(_read(_LOCK.value), used)
+    if _MACHINE_HEADERS.value:
+        data["machine_headers"] = _read(_MACHINE_HEADERS.value)
     Path(_OUT.value).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 

@@ -11,11 +11,13 @@ def _manifest_impl(ctx):
     arguments.add("--norms", ctx.file.norms)
     arguments.add("--lock", ctx.file.lock)
     arguments.add_all(ctx.files.used, before_each = "--used")
+    arguments.add_all(ctx.files.machine_headers, before_each = "--machine_headers")
     run_py_tool(
         ctx,
         tool = ctx.attr._make_manifest,
         arguments = [arguments],
-        inputs = [ctx.file.src, ctx.file.norms, ctx.file.lock] + ctx.files.used,
+        inputs = [ctx.file.src, ctx.file.norms, ctx.file.lock] + ctx.files.used +
+                 ctx.files.machine_headers,
         outputs = [ctx.outputs.out],
         mnemonic = "WheelManifest",
     )
@@ -28,11 +30,17 @@ manifest = rule(
     implementation = _manifest_impl,
     doc = """`src` by the name `out`, with the lists `norms` and `not_locked`.
 
-The latter has the packages that the build used in the place of those that `lock` names.""",
+The latter has the packages that the build used in the place of those that `lock` names. With
+Python headers of the machine's there is `machine_headers`, too.""",
     attrs = {
         "lock": attr.label(
             default = "//toolchains/debian:lock.json",
             allow_single_file = True,
+        ),
+        "machine_headers": attr.label(
+            mandatory = True,
+            allow_files = True,  # as there may be none
+            doc = "version and sha256 of Python headers that are the machine's; no file: locked",
         ),
         "norms": attr.label(
             mandatory = True,

@@ -59,7 +59,7 @@ def refused(result: subprocess.CompletedProcess, *words: str) -> None:
         ("--//toolchains/python:abi=cp27", ("cp27", "cp311", "cp313", "cp314")),
         (
             "--//toolchains/python:abi=cp312",
-            ("cp312", "cp311 (of Debian bookworm)", "Debian suite"),
+            ("cp312", "cp311 (of Debian bookworm)", "Debian suite", "host, the machine's python3"),
         ),
         ("--//aiter:namespace=9lives", ("9lives", "identifier")),
     ],

@@ -12,8 +12,7 @@ import json
 import re
 from collections.abc import Callable
 
-import tomllib
-
+from toolchains.locks import toml
 from toolchains.locks.errors import LocksError
 
 
@@ -36,7 +35,7 @@ class Offline:
 def parse_offline(text: str, where: str) -> Offline:
     """Parses offline.toml. Raises LocksError naming what is wrong in it."""
     try:
-        data = tomllib.loads(text)
+        data = toml.loads(text)
         return Offline(
             extra_jars=tuple(data["extra_jars"]),
             modules={
@@ -46,7 +45,7 @@ def parse_offline(text: str, where: str) -> Offline:
             stubs={name: tuple(versions) for name, versions in data["stub"].items()},
         )
     except (
-        tomllib.TOMLDecodeError,
+        toml.TomlError,
         KeyError,
         TypeError,
         AttributeError,

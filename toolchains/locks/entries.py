@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import tomllib
-
+from toolchains.locks import toml
 from toolchains.locks.errors import LocksError
 
 SHA256 = r"[0-9a-f]{64}"
@@ -44,8 +43,8 @@ def read(
 def wanted(text: str, where: str, table: str) -> dict[str, dict[str, Any]]:
     """Returns the entries of the one table of a TOML file. Raises LocksError for any other."""
     try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as e:
+        data = toml.loads(text)
+    except (toml.TomlError, RecursionError) as e:
         raise LocksError(f"{where}: {e}") from e
     entries = data.pop(table, {})
     if data:

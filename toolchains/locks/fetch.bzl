@@ -16,7 +16,7 @@ def _try(rctx, arguments):
     """Returns fetch.py's output, and why it failed, or None."""
     python = rctx.which("python3")
     if not python:
-        fail("no python3 on PATH, which fetches what is locked; 3.11 or newer is needed")
+        fail("no python3 on PATH, which fetches what is locked; 3.10 or newer is needed")
     environment = {name: rctx.getenv(name) for name in _VARIABLES}
     got = rctx.execute(
         [python, "-B", rctx.path(Label("//toolchains/locks:fetch.py"))] + arguments,

@@ -70,8 +70,11 @@ def mirror_url(environ: Mapping[str, str]) -> str | None:
 
 
 def _sha256(path: pathlib.Path) -> str:
+    digest = hashlib.sha256()
     with path.open("rb") as f:
-        return hashlib.file_digest(f, "sha256").hexdigest()
+        while piece := f.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def _write(path: pathlib.Path, pieces: Iterable[bytes]) -> None:

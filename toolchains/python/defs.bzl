@@ -12,7 +12,11 @@ load(
     _abi_test = "abi_test",
     _each_abi = "each_abi",
 )
-load("//toolchains/python/private:py_extension.bzl", _py_extension = "py_extension")
+load(
+    "//toolchains/python/private:py_extension.bzl",
+    _ABI_TAGS = "ABI_TAGS",
+    _py_extension = "py_extension",
+)
 load(
     "//toolchains/python/private:py_tool.bzl",
     _PyToolInfo = "PyToolInfo",
@@ -23,6 +27,7 @@ load("//toolchains/python/private:pytest_test.bzl", _pytest_test = "pytest_test"
 load("//toolchains/versions:abis.bzl", _ABIS = "ABIS")
 
 ABIS = _ABIS
+ABI_TAGS = _ABI_TAGS
 PyToolInfo = _PyToolInfo
 abi_binary = _abi_binary
 abi_independent = _abi_independent

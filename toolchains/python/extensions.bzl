@@ -9,5 +9,5 @@ def _python_impl(mctx):
 
 python = module_extension(
     implementation = _python_impl,
-    doc = "Declares @python, @python_3_NN for every ABI, and @host_python.",
+    doc = "Declares @python, @python_3_NN for every ABI, @host_python and @host_python_headers.",
 )

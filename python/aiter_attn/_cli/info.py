@@ -74,6 +74,7 @@ def facts() -> dict[str, Any]:
         "variant_set": built["variant_set"],
         "toolchain": built["toolchain"],
         "not_locked": built["not_locked"],
+        "machine_headers": built.get("machine_headers"),
         "archs": archs,
         "norms": built["norms"],
         "drivers": found,
@@ -116,6 +117,11 @@ def info_lines(pattern: str | None = None) -> Iterator[str]:
     yield f"toolchain  {told['toolchain']}"
     for package in told["not_locked"]:
         yield f"not locked {package}: built with it in the place of a package that was gone"
+    if headers := told["machine_headers"]:
+        yield (
+            f"not locked headers of Python {headers['version']}: those of the machine that built it"
+        )
+        yield f"           (sha256 {headers['sha256']})"
     for driver in told["drivers"]:
         state = "ready" if driver["usable"] else "absent"
         yield from textwrap.wrap(

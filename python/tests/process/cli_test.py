@@ -114,6 +114,19 @@ def test_info_says_what_was_not_locked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert info.facts()["not_locked"] == ["clang-22 1:22.1.9"]
 
 
+def test_info_says_whose_the_python_headers_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    # These tests run on a locked Python.
+    assert info.facts()["machine_headers"] is None
+    headers = {"version": "3.12.1", "sha256": "5" * 64}
+    built = kernels.manifest() | {"not_locked": [], "machine_headers": headers}
+    monkeypatch.setattr(kernels, "manifest", lambda: built)
+    lines = list(info.info_lines())
+    (at,) = [i for i, line in enumerate(lines) if "not locked" in line]
+    assert "headers of Python 3.12.1: those of the machine" in lines[at]
+    assert "5" * 64 in lines[at + 1]
+    assert info.facts()["machine_headers"] == headers
+
+
 def test_info_says_which_norms_are_built_in(monkeypatch: pytest.MonkeyPatch) -> None:
     built = kernels.manifest()
     norm = {"name": "rms", "operation": "rms", "code_objects": {"sm_90": {}, "gfx942": {}}}

@@ -50,3 +50,8 @@ def test_the_manifest_is_kept_beside_it(tmp_path: Path) -> None:
     got = json.loads((tmp_path / "out").read_text())
     added = {"norms": files["norms"], "not_locked": ["clang 2"]}
     assert got == files["manifest"] | added
+    headers = {"version": "3.12.1", "sha256": "1" * 64}
+    (tmp_path / "headers").write_text(json.dumps(headers))
+    subprocess.run([*run, f"--machine_headers={tmp_path / 'headers'}"], check=True)
+    got = json.loads((tmp_path / "out").read_text())
+    assert got == files["manifest"] | added | {"machine_headers": headers}

@@ -4,6 +4,7 @@
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_shared_library")
 load("@rules_python//python:defs.bzl", "PyInfo")
 load("//toolchains/versions:abis.bzl", "ABIS")
+load(":abi.bzl", "HOST", "HOST_TAG")
 
 def _extension_file_impl(ctx):
     (library,) = ctx.files.deps
@@ -39,6 +40,9 @@ _extension_file = rule(
     },
     provides = [PyInfo],
 )
+
+# Values of resolved_abi -> the ABI tag of wheels.
+ABI_TAGS = {abi: abi for abi in ABIS} | {HOST: HOST_TAG}
 
 # Attributes of every target that a py_extension is made of.
 _COMMON = ["compatible_with", "tags", "target_compatible_with", "testonly"]
@@ -121,8 +125,8 @@ def py_extension(
         py_limited_api = py_limited_api,
         soabi = select({
             Label("//toolchains/python:%s.selected" % abi): "cpython-%s-x86_64-linux-gnu" %
-                                                            abi.removeprefix("cp")
-            for abi in ABIS
+                                                            tag.removeprefix("cp")
+            for abi, tag in ABI_TAGS.items()
         }),
         visibility = visibility,
         deps = [":_%s_shared" % name],
