@@ -22,8 +22,7 @@ _NOT_THERE = {
     "k_cache": "a paged cache",
     "output_attentions": "attention weights",
     "position_bias": "biases by position",
-    "s_aux": "attention sinks",
-    "sinks": "attention sinks",
+    "sinks": "sinks by another name than s_aux",
     "v_cache": "a paged cache",
 }
 
@@ -44,6 +43,7 @@ def attention(
     cu_seq_lens_k: torch.Tensor | None = None,
     max_length_q: int | None = None,
     max_length_k: int | None = None,
+    s_aux: torch.Tensor | None = None,
     **others: Any,
 ) -> tuple[torch.Tensor, None]:
     """Attention as each layer of a model calls it.
@@ -58,6 +58,7 @@ def attention(
         position_ids: [1, seqlen]; where several sequences are packed, each counts up from the same
             first position.
         cu_seq_lens_q, cu_seq_lens_k, max_length_q, max_length_k: the same, told by the caller.
+        s_aux: [heads_q], of any dtype: the sink of aiter_attn.flash_attn_func.
         The others: those of aiter_attn.flash_attn_func, by transformers' names.
 
     Returns:
@@ -65,7 +66,7 @@ def attention(
         padding under a causal mask.
 
     Raises:
-        UnsupportedError: attention weights, sinks, biases by position, sparse attention, a paged
+        UnsupportedError: attention weights, biases by position, sparse attention, a paged
             cache, or a mask of scores. ValueError: a mask of another batch, or of more keys.
     """
     for name, meaning in _NOT_THERE.items():
@@ -85,6 +86,7 @@ def attention(
         "causal": causal,
         "window_size": window,
         "softcap": softcap or 0.0,
+        "sink": None if s_aux is None else s_aux.float(),
     }
     q, k, v = (x.transpose(1, 2) for x in (query, key, value))
     rows = None if seen is None else seen.rows

@@ -108,6 +108,7 @@ _DECODERS: dict[str, dict[str, Any]] = {
     "glm4": _HEADS,
     "gpt2": _GPT | {"scale_attn_by_inverse_layer_idx": True},
     "gpt_bigcode": _GPT,
+    "gpt_oss": _EXPERTS | _LAYERS,
     "gpt_neox": {},
     "granite": {},
     "llama": {},
@@ -190,9 +191,6 @@ _REFUSED: dict[str, dict[str, tuple[Any, dict[str, Any]]]] = {
             AutoModelForCausalLM,
             _EXPERTS | _HEADS | {"attention_chunk_size": 5, "intermediate_size_mlp": 128},
         ),
-    },
-    "s_aux: given, for attention sinks": {
-        "gpt_oss": (AutoModelForCausalLM, _EXPERTS | _LAYERS),
     },
     "position_bias: given, for biases by position": {
         "t5": (
@@ -333,7 +331,6 @@ def test_the_documents_table() -> None:
         "refused: computes attention itself": set(_REFUSED["computes attention itself"]),
         "refused: reads its mask itself": set(_REFUSED["reads its attention mask itself"]),
         "refused: longer than one chunk": set(_REFUSED["attention_chunk_size: 5"]),
-        "refused: attention sinks": set(_REFUSED["s_aux: given, for attention sinks"]),
         "refused: biases by position": set(
             _REFUSED["position_bias: given, for biases by position"]
         ),

@@ -182,7 +182,7 @@ def test_checkpoints(use_reentrant: bool) -> None:
         ("cache", "a paged cache"),
         ("output_attentions", "attention weights"),
         ("position_bias", "biases by position"),
-        ("s_aux", "attention sinks"),
+        ("sinks", "sinks by another name than s_aux"),
     ],
 )
 def test_arguments_that_are_not_there_are_refused_by_name(name: str, meaning: str) -> None:
