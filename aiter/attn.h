@@ -148,7 +148,7 @@ typedef enum attn_bias {
 } attn_bias;
 
 /* The provider of the kernels that serve a call on the GPU, where a build has those of several: for
- * attn_fwd alone, so far. */
+ * attn_fwd and attn_bwd. */
 typedef enum attn_kernels {
   /* attn_set_kernels's; without, what the environment variable AITER_ATTN_KERNELS names at the
    * first call; without, the fastest */
@@ -160,8 +160,8 @@ typedef enum attn_kernels {
   ATTN_KERNELS_ASM = 3
 } attn_kernels;
 
-/* The rounding of probabilities to bf16 in AITER's assembly. Composable Kernel's kernels round to
- * nearest, ties to even. */
+/* The rounding of probabilities, and in attn_bwd of gradients, to bf16 in AITER's assembly; to fp16
+ * it rounds toward zero alone. Composable Kernel's kernels round to nearest, ties to even. */
 typedef enum attn_rounding {
   ATTN_ROUNDING_NEAREST_EVEN = 0,
   ATTN_ROUNDING_NEAREST_AWAY = 1, /* ties away from zero */
@@ -223,7 +223,7 @@ typedef struct attn_problem {
    * kernels run. The two numbers above are 0 then. NULL: they are meant. */
   const uint64_t* rng_state;
   /* attn_kernels and attn_rounding: on the CPU neither matters. A rounding that is not 0 is for
-   * attn_fwd, and needs a kernel of AITER's: without one the call is refused. */
+   * attn_fwd and attn_bwd, and needs a kernel of AITER's: without one the call is refused. */
   int32_t kernels;
   int32_t rounding;
 } attn_problem;

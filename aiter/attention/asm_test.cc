@@ -394,13 +394,12 @@ TEST(AsmTest, ARoundingNeedsAsm) {
   call.problem.rounding = 3;
   EXPECT_THAT(call.explained(ATTN_ERROR_INVALID_ARGUMENT), HasSubstr("rounding is 3, but must be"));
 
-  attn_bwd_args backward = {};
-  backward.struct_size = sizeof(backward);
-  backward.problem = &call.problem;
+  attn_dropout_mask_args mask = {};
+  mask.struct_size = sizeof(mask);
+  mask.problem = &call.problem;
   call.problem.rounding = ATTN_ROUNDING_NEAREST_AWAY;
-  const char* text = nullptr;
-  EXPECT_EQ(attn_explain_bwd(&backward, "gfx942", &text), ATTN_ERROR_INVALID_ARGUMENT);
-  EXPECT_THAT(attn_last_error(), HasSubstr("rounding is 1, but belongs to attn_fwd"));
+  EXPECT_EQ(attn_dropout_mask(&mask), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("rounding is 1, but belongs to attn_fwd and attn_bwd"));
 }
 
 TEST(AsmTest, APreferenceThatDoesNotExist) {

@@ -49,6 +49,7 @@ struct Request {
   // Where the pass has kernels of several providers.
   int32_t preference;       // attn_kernels
   int32_t named_kernels;    // the same, in the call itself: it may be the default
+  kernels::Kind asm_main;   // the kind of AITER's assembly
   const char* not_asm;      // why AITER's assembly does not serve it; NULL: it does
   const char* asm_by_name;  // why only where it is asked for by name; NULL: always
   std::string_view arch;
@@ -143,6 +144,22 @@ struct KernelSequence {
 // Of the first bucket that has all of them.
 Plan plan_kernels(const kernels::LaunchTable& table, const KernelSequence& sequence,
                   const Request& request);
+
+// Of a pass with kernels of several providers: the plan of AITER's assembly where that may serve a
+// request and the build has it, else the other one; where it is asked for by name never another.
+template <typename PlanAsm, typename PlanOther>
+Plan plan_by_provider(const Request& request, const PlanAsm& plan_asm,
+                      const PlanOther& plan_other) {
+  if (may_take_asm(request)) {
+    const Plan plan = plan_asm();
+    if (plan.is_complete() || needs_asm(request)) return plan;
+  }
+  if (!needs_asm(request)) return plan_other();
+  Plan none;
+  none.main = request.asm_main;
+  none.add(request.asm_main, nullptr);
+  return none;
+}
 
 // An instance of a kind that knows no head size; NULL: none serves.
 const kernels::Row* pick_kernel(const kernels::LaunchTable& table, kernels::Kind kind,

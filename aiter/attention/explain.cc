@@ -135,18 +135,48 @@ std::string explain_step(const LaunchTable& table, const Row& chosen, const Requ
   return text;
 }
 
+// The kinds of a plan that no instance serves.
+std::set<Kind> missing_kinds(const Plan& plan) {
+  std::set<Kind> missing;
+  for (const Step& step : plan) {
+    if (!step.row) missing.insert(step.kind);
+  }
+  return missing;
+}
+
+std::string names_of(const std::set<Kind>& kinds) {
+  std::vector<const char*> names;
+  names.reserve(kinds.size());
+  for (const Kind kind : kinds) names.push_back(name_of(kind));
+  return join(names);
+}
+
+bool is_asm(const Request& request, const Plan& plan) {
+  return request.pass->chooses_provider() && plan.main == request.asm_main;
+}
+
 // Why AITER's assembly has no kernel for a request that it may take: the build lacks it.
 std::string asm_absence(const LaunchTable& table, const Request& request) {
   const int arch = table.find_arch(request.arch);
   bool any = false, any_of_arch = false;
   for (uint32_t i = 0; i < table.row_count(); ++i) {
     const Row& row = table.row(i);
-    if (row.traits.kind != Kind::kFwdAsm) continue;
+    if (row.traits.kind != request.asm_main) continue;
     any = true;
     any_of_arch = any_of_arch || (arch >= 0 && table.object(row, arch));
   }
   if (!any) return "this build has none of it: build with --//kernels:providers=ck,asm";
-  return any_of_arch ? "it has no such kernel" : concat("it has no kernels for ", request.arch);
+  if (!any_of_arch) return concat("it has no kernels for ", request.arch);
+  Request by_name = request;
+  by_name.preference = ATTN_KERNELS_ASM;
+  const Plan plan = dispatch(table, by_name);
+  const Row* const row = plan.main_row();
+  if (!row) return "it has no such kernel";
+  if (row->traits.rounding != request.traits.rounding) {
+    return concat("its kernel rounds ",
+                  kernels::kTexts_rounding[static_cast<int>(row->traits.rounding)]);
+  }
+  return concat("the build lacks ", names_of(missing_kinds(plan)), ", which goes with its kernel");
 }
 
 // The problems because of which the kernel that serves a request by name may be wrong; "": there
@@ -179,7 +209,7 @@ std::string why_not_asm(const LaunchTable& table, const Request& request) {
 // The preference among providers, and why another than the chosen one was passed over.
 std::string explain_choice(const LaunchTable& table, const Request& request, const Plan& plan) {
   std::string text = concat("  kernels ", describe_preference(request.named_kernels), "\n");
-  if (plan.main != Kind::kFwdAsm) {
+  if (!is_asm(request, plan)) {
     return text + concat("  asm passed over: ", why_not_asm(table, request), "\n");
   }
   return text +
@@ -213,15 +243,9 @@ std::string how_to_build(std::vector<std::string_view> built, std::string_view a
 }
 
 std::string explain_unserved(const LaunchTable& table, const Request& request, const Plan& plan) {
-  std::set<Kind> missing;
-  for (const Step& step : plan) {
-    if (!step.row) missing.insert(step.kind);
-  }
-  std::vector<const char*> kinds;
-  kinds.reserve(missing.size());
-  for (const Kind kind : missing) kinds.push_back(name_of(kind));
+  const std::set<Kind> missing = missing_kinds(plan);
   std::string text =
-      concat("no ", join(kinds), " kernel in this build for ", describe(request, plan), ".");
+      concat("no ", names_of(missing), " kernel in this build for ", describe(request, plan), ".");
 
   const std::vector<std::string_view> built = archs(table);
   if (table.find_arch(request.arch) < 0) {
@@ -229,7 +253,7 @@ std::string explain_unserved(const LaunchTable& table, const Request& request, c
                          how_to_build(built, request.arch));
   }
 
-  if (plan.main == Kind::kFwdAsm) {
+  if (is_asm(request, plan) && !plan.main_row()) {
     return text + concat(" AITER's assembly, which ",
                          request.preference == ATTN_KERNELS_ASM ? "kernels (asm)" : "rounding",
                          " asks for, was passed over: ", why_not_asm(table, request),

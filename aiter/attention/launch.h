@@ -26,6 +26,10 @@ class Queue {
   void launch(const Plan& plan, const kernels::LaunchArgs& args) {
     for (const Step& step : plan) launch(step, args);
   }
+  // Whether a step's object is known to be wrong on such problems, unless its launch avoids it.
+  bool has_hazard(const Step& step, kernels::Hazard hazard) const {
+    return table_.object(*step.row, arch_)->hazards & bit(hazard);
+  }
   // Zeroes a tensor of the problem's dtype: as few and as wide fills as its strides allow.
   void zero(const attn_tensor& tensor, const Extents& extents);
   // count: 32-bit words.

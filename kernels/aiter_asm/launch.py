@@ -9,16 +9,32 @@ from pathlib import Path
 from typing import Any
 
 from kernels.aiter_asm import table
-from kernels.aiter_asm.table import AsmObject, Layout
+from kernels.aiter_asm.table import Argument, AsmObject, Layout
 
-_CXX_TYPES = {"pointer": "const void*", "u32": "uint32_t", "f32": "float"}
+_CXX_TYPES = {
+    "pointer": "const void*", "untyped_pointer": "const void*", "u32": "uint32_t",
+    "i32": "int32_t", "f32": "float",
+}  # fmt: skip
+# Of backward, the layouts of the objects that builds take, which add to dq in float32: without the
+# ones for whole tiles alone and for windows.
+_BACKWARD = ("backward_general", "backward_group", "backward_native")
 # As traits of a launch table call them.
+_MASK_SHAPES = {"none": "none", "causal_top_left": "top_left", "causal": "bottom_right"}
 _ROUNDINGS = {"rtne": "nearest_even", "rtna": "nearest_away", "rtz": "toward_zero"}
 
 
 def read_shipped(*texts: str) -> list[AsmObject]:
-    """Those objects of a table (TOML) that builds take: forward's. Raises TableError."""
-    return [o for o in table.read(*texts) if o.direction == "forward"]
+    """Those objects of a table (TOML) that builds take, kinds together, and in the order in which
+    their head sizes are tried. Raises TableError."""
+    shipped = [
+        o for o in table.read(*texts)
+        if o.direction == "forward" or (o.layout.name in _BACKWARD and o.accumulator == "a32")
+    ]  # fmt: skip
+    return sorted(shipped, key=lambda o: (o.direction != "forward", o.head_size_qk, o.head_size_v))
+
+
+def of_direction(objects: Iterable[AsmObject], direction: str) -> list[AsmObject]:
+    return [o for o in objects if o.direction == direction]
 
 
 def shipped() -> list[AsmObject]:
@@ -37,26 +53,39 @@ def _folder(described: AsmObject) -> str:
 
 
 def _shape(described: AsmObject) -> str:
-    """The name of its launch, which objects of the same tiles, mask and mode share."""
+    """The name of its launch, which objects of the same arguments and grid share."""
+    if described.direction == "backward":
+        return f"{described.layout.name}_{described.tile_k}_{described.tiles_per_workgroup}"
     return f"forward_{described.tile_q}_{described.mask}_{described.mode}"
+
+
+def _kind(described: AsmObject) -> tuple[str, dict[str, Any]]:
+    """The kind of an object's row, and the traits that this kind alone has."""
+    if described.direction == "backward":
+        return "bwd_asm", {
+            "mask_shape": _MASK_SHAPES[described.mask],
+            "pad_head_size_qk": described.pads_head,
+            "pad_head_size_v": described.pads_head,
+        }
+    return "fwd_asm", {"mask": described.mask != "none", "schedule": described.schedule}
 
 
 def row(described: AsmObject, archs: Iterable[str]) -> dict[str, Any]:
     """The object's row, for builds of any of these archs."""
+    kind, traits = _kind(described)
     return {
         "name": instance(described),
         "symbol": described.symbol,
-        "kind": "fwd_asm",
+        "kind": kind,
         "traits": {
             "dtype": described.dtype,
             "head_size_qk": described.head_size_qk,
             "head_size_v": described.head_size_v,
             "mode": described.mode,
-            "mask": described.mask != "none",
             "rounding": _ROUNDINGS[described.rounding],
-            "schedule": described.schedule,
-            "pad_seqlen_q": True,
-            "pad_seqlen_k": True,
+            "pad_seqlen_q": described.pads_seqlen,
+            "pad_seqlen_k": described.pads_seqlen,
+            **traits,
         },
         "tile": {
             "seqlen_q": described.tile_q,
@@ -75,22 +104,31 @@ def row(described: AsmObject, archs: Iterable[str]) -> dict[str, Any]:
     }
 
 
+def _arguments(layout: Layout) -> str:
+    """The name of its struct."""
+    return f"{layout.name}_arguments".title().replace("_", "")
+
+
+def _field(argument: Argument) -> str:
+    """Its name in C++, where `do` is no name."""
+    return "do_" if argument.name == "do" else argument.name
+
+
 def _struct(layout: Layout) -> str:
-    lines, at = [], 0
+    name, lines, at = _arguments(layout), [], 0
     for argument in layout.arguments:
         if argument.offset > at:
             lines.append(f"  unsigned char unused{at}[{argument.offset - at}];\n")
-        lines.append(f"  {_CXX_TYPES[argument.kind]} {argument.name};\n")
+        lines.append(f"  {_CXX_TYPES[argument.kind]} {_field(argument)};\n")
         at = argument.offset + argument.size
     if layout.size > at:
         lines.append(f"  unsigned char unused{at}[{layout.size - at}];\n")
     held = "".join(
-        f"static_assert(offsetof(ForwardArguments, {a.name}) == {a.offset});\n"
-        for a in layout.arguments
+        f"static_assert(offsetof({name}, {_field(a)}) == {a.offset});\n" for a in layout.arguments
     )
     return (
-        f"struct ForwardArguments {{\n{''.join(lines)}}};\n"
-        f"static_assert(sizeof(ForwardArguments) == {layout.size});\n{held}"
+        f"struct {name} {{\n{''.join(lines)}}};\n"
+        f"static_assert(sizeof({name}) == {layout.size});\n{held}"
     )
 
 
@@ -108,12 +146,8 @@ def _shapes(objects: Sequence[AsmObject]) -> str:
     return "".join(f"inline constexpr Shape {name} = {text};\n" for name, text in shapes.items())
 
 
-def header(objects: Sequence[AsmObject]) -> str:
-    """The C++ header of these objects, which share one layout. Raises TableError."""
-    layouts = {o.layout for o in objects}
-    if len(layouts) != 1:
-        raise table.TableError(f"one layout is wanted, there are {sorted(x.name for x in layouts)}")
-    return f"""// Generated from forward.toml. Do not edit.
+def _header(table_file: str, body: str) -> str:
+    return f"""// Generated from {table_file}. Do not edit.
 #pragma once
 
 #include <cstddef>
@@ -121,13 +155,45 @@ def header(objects: Sequence[AsmObject]) -> str:
 
 namespace AITER_ATTN_NAMESPACE::kernels::aiter_asm {{
 
-{_struct(layouts.pop())}
+{body}
+}}  // namespace AITER_ATTN_NAMESPACE::kernels::aiter_asm
+"""
+
+
+def forward_header(objects: Sequence[AsmObject]) -> str:
+    """The C++ header of forward's objects, which share one layout. Raises TableError."""
+    layouts = {o.layout for o in objects}
+    if len(layouts) != 1:
+        raise table.TableError(f"one layout is wanted, there are {sorted(x.name for x in layouts)}")
+    return _header(
+        "forward.toml",
+        f"""{_struct(layouts.pop())}
 // Launches of objects: the last three are dimensions of the grid.
 struct Shape {{
   uint32_t tile_q, tiles_per_workgroup;
   bool causal;
   int tiles, heads_q, batch;
 }};
-{_shapes(objects)}
-}}  // namespace AITER_ATTN_NAMESPACE::kernels::aiter_asm
-"""
+{_shapes(objects)}""",
+    )
+
+
+def backward_header(objects: Sequence[AsmObject]) -> str:
+    """The C++ header of backward's objects. Raises TableError."""
+    for o in objects:
+        if o.grid != ("tiles", "heads_q", "batch"):
+            raise table.TableError(f"{o.file}: its grid is {o.grid}, others have the tiles first")
+    layouts = {o.layout.name: o.layout for o in objects}
+    launches = {
+        _shape(o): f"X({_shape(o)}, {_arguments(o.layout)}, {o.tile_k}, {o.tiles_per_workgroup})"
+        for o in objects
+    }
+    listed = "".join(f" \\\n  {launches[name]}" for name in sorted(launches))
+    structs = "\n".join(_struct(layouts[name]) for name in sorted(layouts))
+    return _header(
+        "backward.toml",
+        f"""{structs}
+// Launches of objects: name, arguments, keys of a tile, tiles of a workgroup.
+#define AITER_ASM_BACKWARD_LAUNCHES(X){listed}
+""",
+    )

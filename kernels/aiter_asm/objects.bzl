@@ -82,31 +82,34 @@ asm_archs_check = rule(
 
 def _asm_launch_impl(ctx):
     rows = ctx.outputs.rows
-    header = ctx.outputs.header
+    forward = ctx.outputs.forward_header
+    backward = ctx.outputs.backward_header
     arguments = ctx.actions.args()
     arguments.add_all(ctx.files.tables, before_each = "--table")
     arguments.add("--archs_file", ctx.file._archs_file)
     arguments.add_all(ctx.attr.archs[ArchsInfo].archs, before_each = "--arch")
     arguments.add("--rows", rows)
-    arguments.add("--header", header)
+    arguments.add("--forward_header", forward)
+    arguments.add("--backward_header", backward)
     run_py_tool(
         ctx,
         tool = ctx.attr._write_launch,
         arguments = [arguments],
         inputs = ctx.files.tables + [ctx.file._archs_file],
-        outputs = [rows, header],
+        outputs = [rows, forward, backward],
         mnemonic = "AsmLaunch",
         progress_message = "Writing %{label}",
     )
-    return [DefaultInfo(files = depset([rows, header]))]
+    return [DefaultInfo(files = depset([rows, forward, backward]))]
 
 asm_launch = rule(
     implementation = _asm_launch_impl,
-    doc = """The rows of the launch table for the chosen archs, and the header of kernel arguments,
+    doc = """The rows of the launch table for the chosen archs, and the headers of kernel arguments,
 of a table.""",
     attrs = {
         "archs": attr.label(mandatory = True, providers = [ArchsInfo], doc = "the chosen archs"),
-        "header": attr.output(mandatory = True),
+        "backward_header": attr.output(mandatory = True),
+        "forward_header": attr.output(mandatory = True),
         "rows": attr.output(mandatory = True),
         "tables": attr.label_list(allow_files = [".toml"], mandatory = True),
         "_archs_file": attr.label(default = "@archs//:archs.json", allow_single_file = True),

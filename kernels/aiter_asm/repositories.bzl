@@ -5,7 +5,16 @@ load("//toolchains/pypi:pypi.bzl", "pypi_archive")
 
 _DIRECTIONS = {"backward": "fmha_v3_bwd", "forward": "fmha_v3_fwd"}
 
-_SHIPPED = {"gfx942": "*/*_rt*.co", "gfx950": "*.co"}
+_SHIPPED = {
+    "gfx942": [
+        "fmha_v3_fwd/*/*_rt*.co",
+        "fmha_v3_bwd/*_a32_*pssk*.co",
+    ],
+    "gfx950": [
+        "fmha_v3_fwd/*.co",
+        "fmha_v3_bwd/*_a32_*pssk*.co",
+    ],
+}
 
 # The wheel is large: whoever needs no object does not fetch it.
 _BUILD = """[filegroup(
@@ -23,13 +32,17 @@ filegroup(
     visibility = ["//visibility:public"],
 )
 
-# Those that builds take (kernels/aiter_asm/launch.py). Of gfx942's the names have a rounding.
+# Those that builds take (kernels/aiter_asm/launch.py). Of gfx942's forward
+# the names have a rounding.
 [filegroup(
     name = arch + ".shipped",
-    srcs = glob(["aiter_meta/hsa/%s/fmha_v3_fwd/%s" % (arch, names)]),
+    srcs = glob(
+        ["aiter_meta/hsa/%s/%s" % (arch, path) for path in paths],
+        exclude = ["**/*_swa_*"],
+    ),
     tags = ["manual"],
     visibility = ["//visibility:public"],
-) for arch, names in {shipped}.items()]
+) for arch, paths in {shipped}.items()]
 """.format(directions = _DIRECTIONS, shipped = _SHIPPED)
 
 def aiter_asm_repositories():

@@ -68,8 +68,10 @@ struct LaunchArgs {
   attn_tensor dk, dv;  // with heads_q heads: where there are fewer key heads, sum_heads follows
   float* lse;          // [batch, heads_q, seqlen_q] or [heads_q, total_q]; NULL: not wanted
   float* delta;        // backward, as lse
-  // Backward: fp32 [batch, seqlen_q, heads_q, head_size_qk] or [total_q, ...], contiguous, zeroed.
+  // Backward: fp32 [batch, seqlen_q, heads_q, head_size_qk] or [total_q, ...], contiguous, zeroed;
+  // by head as lse, [batch, heads_q, seqlen_q, head_size_qk] or [heads_q, total_q, ...].
   float* dq_acc;
+  bool dq_acc_by_head;
   // sum_heads: [batch, seqlen, heads_q, sum_head_size], contiguous, to
   // [batch, seqlen, heads_k, sum_head_size]; in group mode [total, ...]. The seqlen is that of
   // keys.

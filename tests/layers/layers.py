@@ -150,7 +150,7 @@ LAYERS: dict[str, list[str]] = {
     "kernels/norm/ahead_of_time.h": ["kernels/code_object/*"],
     "kernels/ck_fmha/launch/*": [_BESIDE, *_CONTRACT],
     # Device code of our own knows its folder; its launch code the contract, too.
-    "kernels/*/launch.cc": [_BESIDE, *_CONTRACT],
+    "kernels/*/*launch.cc": [_BESIDE, *_CONTRACT],
     "kernels/*/*": [_BESIDE],
     # Fronts know the public face, and not each other.
     "python/xla_ffi/*": ["aiter/attn.h", "aiter/fields.h", "aiter/norm.h", "python/xla_ffi/*"],

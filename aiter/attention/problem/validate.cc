@@ -105,7 +105,7 @@ void validate_kernels(const Problem& p) {
                   {ATTN_ROUNDING_NEAREST_AWAY, "nearest, ties away from zero"},
                   {ATTN_ROUNDING_TOWARD_ZERO, "toward zero"}});
   if (p.rounding != ATTN_ROUNDING_NEAREST_EVEN && !p.pass->chooses_provider()) {
-    refuse("rounding", p.rounding, "belongs to attn_fwd: leave it 0");
+    refuse("rounding", p.rounding, "belongs to attn_fwd and attn_bwd: leave it 0");
   }
   if (p.rounding != ATTN_ROUNDING_NEAREST_EVEN && p.kernels == ATTN_KERNELS_CK) {
     refuse("rounding", p.rounding,

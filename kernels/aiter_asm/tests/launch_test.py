@@ -14,12 +14,26 @@ from kernels.aiter_asm import descriptions, launch, table
 from kernels.code_object import spec as specs
 
 OBJECTS = launch.shipped()
+FORWARD = launch.of_direction(OBJECTS, "forward")
+BACKWARD = launch.of_direction(OBJECTS, "backward")
 
 
 def test_the_objects_that_builds_take() -> None:
-    assert Counter((o.arch, o.schedule) for o in OBJECTS) == {
+    assert Counter((o.arch, o.schedule) for o in FORWARD) == {
         ("gfx942", "mi300"): 12, ("gfx942", "mi308"): 12, ("gfx950", "any"): 8,
     }  # fmt: skip
+    assert Counter((o.arch, o.mode, o.head_size_qk) for o in BACKWARD) == {
+        ("gfx942", "batch", 64): 12, ("gfx942", "batch", 128): 12, ("gfx942", "batch", 192): 12,
+        ("gfx942", "group", 64): 12, ("gfx942", "group", 128): 24, ("gfx942", "group", 192): 12,
+        # 192 with 192 (recompiled), and with 128.
+        ("gfx950", "batch", 64): 12, ("gfx950", "batch", 128): 6, ("gfx950", "batch", 192): 12 + 4,
+        ("gfx950", "group", 64): 12, ("gfx950", "group", 128): 6, ("gfx950", "group", 192): 12,
+    }  # fmt: skip
+    assert {o.accumulator for o in BACKWARD} == {"a32"}
+    # Kinds are together, and smaller head sizes are tried first.
+    assert [*FORWARD, *BACKWARD] == OBJECTS
+    sizes = [(o.head_size_qk, o.head_size_v) for o in BACKWARD]
+    assert sizes == sorted(sizes)
     # As objects.bzl names them, by their files.
     names = set()
     for described in OBJECTS:
@@ -27,7 +41,7 @@ def test_the_objects_that_builds_take() -> None:
         folder = path.parent.name
         where = described.arch if folder.startswith("fmha_") else folder.lower()
         names.add(f"fmha_{path.stem}_{where}")
-    assert names == {launch.instance(o) for o in OBJECTS} and len(names) == 32
+    assert names == {launch.instance(o) for o in OBJECTS} and len(names) == 32 + 84 + 64
 
 
 def test_rows() -> None:
@@ -46,8 +60,42 @@ def test_rows() -> None:
     assert row["traits"]["schedule"] == "any" and row["traits"]["head_size_qk"] == 192
 
 
+def test_rows_of_backward() -> None:
+    rows = {row["name"]: row for row in (launch.row(o, ["gfx942", "gfx950"]) for o in BACKWARD)}
+    row = rows["fmha_bwd_hd128_bf16_causal_br_a32_rtna_pssk_group_gfx942"]
+    assert (row["kind"], row["launch"]) == ("bwd_asm", "aiter_asm::backward_group_192_2")
+    assert row["symbol"] == "_ZN5aiter49fmha_bwd_hd128_bf16_causal_br_a32_rtna_pssk_groupE"
+    assert row["traits"] == {
+        "dtype": "bf16", "head_size_qk": 128, "head_size_v": 128, "mode": "group",
+        "mask_shape": "bottom_right", "rounding": "nearest_away", "pad_seqlen_q": True,
+        "pad_seqlen_k": True, "pad_head_size_qk": False, "pad_head_size_v": False,
+    }  # fmt: skip
+    row = rows["fmha_bwd_hd192_fp16_causal_a32_psskddv_gfx942"]
+    assert row["launch"] == "aiter_asm::backward_general_64_2"
+    assert row["traits"]["rounding"] == "toward_zero" and row["traits"]["pad_head_size_v"]
+    assert row["traits"]["mask_shape"] == "top_left"
+    assert row["tile"]["seqlen_k"] == 64
+    assert set(row["left_out"]) == {"gfx950"}
+    row = rows["fmha_bwd_hd192_hd128_fp16_causal_a32_pssk_gfx950"]
+    assert row["launch"] == "aiter_asm::backward_native_192_2"
+    assert row["traits"]["rounding"] == "nearest_even" and row["traits"]["head_size_v"] == 128
+    row = rows["fmha_bwd_hd64_fp16_a32_pssk_gfx950"]
+    assert row["symbol"] == "_ZN5aiter37fmha_bwd_hd64_fp16_a32_pssk_recompileE"
+
+
+def test_the_header_of_backwards_arguments() -> None:
+    text = launch.backward_header(BACKWARD)
+    assert "static_assert(sizeof(BackwardGeneralArguments) == 272);" in text
+    assert "static_assert(offsetof(BackwardGroupArguments, do_) == 48);" in text
+    assert "  X(backward_general_64_2, BackwardGeneralArguments, 64, 2)" in text
+    assert "  X(backward_group_192_1, BackwardGroupArguments, 192, 1)" in text
+    other = dataclasses.replace(BACKWARD[0], grid=("heads_q", "tiles", "batch"))
+    with pytest.raises(table.TableError, match=r"its grid is \('heads_q', .* have the tiles first"):
+        launch.backward_header([*BACKWARD, other])
+
+
 def test_the_header_of_arguments() -> None:
-    text = launch.header(OBJECTS)
+    text = launch.forward_header(FORWARD)
     assert "static_assert(sizeof(ForwardArguments) == 512);" in text
     assert "static_assert(offsetof(ForwardArguments, head_stride_lse) == 464);" in text
     assert "constexpr Shape kForward256NoneBatch = {256, 1, false, 0, 1, 2};" in text
@@ -55,7 +103,7 @@ def test_the_header_of_arguments() -> None:
     assert "constexpr Shape kForward128CausalBatch = {128, 2, true, 0, 1, 2};" in text
     other = dataclasses.replace(OBJECTS[0], tiles_per_workgroup=2)
     with pytest.raises(table.TableError, match=r"launched as .*, others as \{256, 1, false"):
-        launch.header([*OBJECTS, other])
+        launch.forward_header([*FORWARD, other])
 
 
 def test_a_file_that_the_table_has_not() -> None:

@@ -37,14 +37,15 @@ inline fmha_bwd_args bwd_args(const LaunchArgs& args, bool group_mode) {
   ck.nhead_stride_dv = index(args.dv.stride_head);
   ck.nhead_stride_dbias = index(features.dbias_stride_head);
   ck.batch_stride_dbias = index(features.dbias_stride_batch);
-  // dq_acc is contiguous [batch, seqlen_q, heads_q, head_size_qk].
-  ck.stride_dq_acc = index(int64_t{problem.heads_q} * problem.head_size_qk);
-  ck.nhead_stride_dq_acc = problem.head_size_qk;
+  const int64_t dq_acc_row = int64_t{problem.heads_q} * problem.head_size_qk;
+  const int64_t size = problem.head_size_qk, queries = ck.seqlen_q;
+  ck.stride_dq_acc = index(args.dq_acc_by_head ? size : dq_acc_row);
+  ck.nhead_stride_dq_acc = index(args.dq_acc_by_head ? queries * size : size);
   ck.split_stride_dq_acc = index(features.dq_acc_stride_split);
   if (!group_mode) {
     ck.batch_stride_do = index(args.dout.stride_batch);
     ck.batch_stride_lsed = rows.batch;
-    ck.batch_stride_dq_acc = index(int64_t{problem.seqlen_q} * ck.stride_dq_acc);
+    ck.batch_stride_dq_acc = index(queries * dq_acc_row);
     ck.batch_stride_dq = index(args.dq.stride_batch);
     ck.batch_stride_dk = index(args.dk.stride_batch);
     ck.batch_stride_dv = index(args.dv.stride_batch);

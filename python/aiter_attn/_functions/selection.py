@@ -43,8 +43,8 @@ def configure(*, kernels: str | None) -> None:
 
     Args:
         kernels: "fastest": AITER's assembly where AITER takes it, else Composable Kernel's; "ck":
-            Composable Kernel's; "asm": AITER's, and forward calls that it does not serve are
-            refused. None, which is how a process starts: what the environment variable
+            Composable Kernel's; "asm": AITER's, and forward and backward calls that it does not
+            serve are refused. None, which is how a process starts: what the environment variable
             AITER_ATTN_KERNELS says, without it "fastest". Passes that one provider alone has
             kernels for take these.
 

@@ -8,6 +8,7 @@
 
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/launch.h"
+#include "aiter/attention/passes/backward/asm.h"
 #include "aiter/attention/passes/backward/compute.h"
 #include "aiter/attention/problem/checks.h"
 #include "aiter/attention/problem/workspace.h"
@@ -54,7 +55,8 @@ DbiasSum dbias_sum(const Problem& p) {
 
 struct Workspace {
   WorkspacePiece delta;  // fp32 [batch, heads_q, seqlen_q] or [heads_q, total_q]
-  // fp32 [most_parts, batch, seqlen_q, heads_q, head_size_qk] or [most_parts, total_q, ...]
+  // fp32 [most_parts, batch, seqlen_q, heads_q, head_size_qk] or [most_parts, total_q, ...]; where
+  // AITER's kernels add to it, [batch, heads_q, seqlen_q, head_size_qk] or [heads_q, total_q, ...]
   WorkspacePiece dq_acc;
   WorkspacePiece dk;  // dtype, heads_q heads; empty where no keys are shared
   WorkspacePiece dv;
@@ -206,6 +208,8 @@ class Backward final : public Pass {
     return {{"dsink", true, p.dsink, {p.heads_q, sizeof(float), 1}}};
   }
 
+  bool chooses_provider() const override { return true; }
+
   uint64_t workspace_size(const Problem& p) const override { return workspace_of(p).size; }
 
   void validate_workspace(const Problem& p) const override {
@@ -231,11 +235,18 @@ class Backward final : public Pass {
     request->sum_heads = shares_keys(p);
     request->sum_bias = p.dbias_sums != 0;
     request->sink = p.dsink != nullptr;
+    ask_asm_backward(p, request);
+  }
+
+  uint32_t hazards(const Request& request, const kernels::Row& row) const override {
+    return asm_backward_hazards(request, row);
   }
 
   // Shared key heads make two sums at the end: of dk, and of dv. A dbias that is summed makes one.
   Plan plan(const LaunchTable& table, const Request& request) const override {
-    Plan plan = plan_kernels(table, kKernels, request);
+    Plan plan = plan_by_provider(
+        request, [&] { return plan_asm_backward(table, request); },
+        [&] { return plan_kernels(table, kKernels, request); });
     if (request.sink) plan.add(Kind::kSinkGrad, pick_kernel(table, Kind::kSinkGrad, request));
     const int sums = (request.sum_heads ? 2 : 0) + (request.sum_bias ? 1 : 0);
     if (sums == 0) return plan;
@@ -261,14 +272,19 @@ class Backward final : public Pass {
 
   void launch(const Problem& p, const Plan& plan, Queue* queue) const override {
     const Workspace workspace = workspace_of(p);
-    const LaunchArgs args = args_of(p, workspace);
+    LaunchArgs args = args_of(p, workspace);
+    args.dq_acc_by_head = plan.main == Kind::kBwdAsm;
     const std::vector<LaunchArgs> sums = sums_of(p, args);
     size_t summed = 0;
     for (const Step& step : plan) {
-      if (step.kind == Kind::kBwdDqDkDv) {
+      if (step.kind == plan.main) {
         // Tiles that the mask leaves out are not written.
         if (p.bias_grad) queue->zero(dscores_of(p, workspace), score_extents(p));
         queue->zero(args.dq_acc, workspace.dq_acc.size / sizeof(float));
+        if (queue->has_hazard(step, kernels::Hazard::kNoQueries)) {
+          queue->zero(args.dk, key_extents(p, p.heads_q, p.head_size_qk));
+          queue->zero(args.dv, key_extents(p, p.heads_q, p.head_size_v));
+        }
       }
       queue->launch(step, step.kind == Kind::kSumHeads ? sums[summed++] : args);
     }

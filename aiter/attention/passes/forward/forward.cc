@@ -109,6 +109,7 @@ class Forward final : public Pass {
     request->spare_lse = p.spare_lse;
     request->sink = p.sink != nullptr;
     request->traits.lse |= request->sink;
+    request->asm_main = Kind::kFwdAsm;
     request->not_asm = why_not_asm(p);
     if (!request->not_asm) request->asm_by_name = why_asm_by_name(p);
   }
@@ -118,23 +119,10 @@ class Forward final : public Pass {
   }
 
   Plan plan(const LaunchTable& table, const Request& request) const override {
-    Plan plan = plan_attention(table, request);
+    Plan plan = plan_by_provider(
+        request, [&] { return plan_asm(table, request); }, [&] { return plan_ck(table, request); });
     if (request.sink) plan.add(Kind::kSink, pick_kernel(table, Kind::kSink, request));
     return plan;
-  }
-
-  Plan plan_attention(const LaunchTable& table, const Request& request) const {
-    const bool by_name = needs_asm(request);
-    if (may_take_asm(request)) {
-      const Plan plan = plan_asm(table, request);
-      if (plan.is_complete() || by_name) return plan;
-    } else if (by_name) {
-      Plan none;
-      none.main = Kind::kFwdAsm;
-      none.add(Kind::kFwdAsm, nullptr);
-      return none;
-    }
-    return plan_ck(table, request);
   }
 
   Plan plan_ck(const LaunchTable& table, const Request& request) const {
