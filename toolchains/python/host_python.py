@@ -169,11 +169,12 @@ def copy(described: "dict[str, str]", target: str) -> "dict[str, str]":
 
 
 def main(arguments: "list[str]") -> int:
+    folder = os.environ.get(HEADERS) or sysconfig.get_path("include")
     try:
         described = check(dict(os.environ))
     except Refused as refused:
         if arguments == ["describe"]:
-            trouble = {"abi": refused.abi, "version": "", "folder": "", "trouble": str(refused)}
+            trouble = {"abi": refused.abi, "version": "", "folder": folder, "trouble": str(refused)}
             print(json.dumps(trouble))
             return 0
         print(refused, file=sys.stderr)

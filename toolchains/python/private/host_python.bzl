@@ -31,8 +31,11 @@ def _describe(rctx):
 
 def _host_python_impl(rctx):
     described = _describe(rctx)
-    if described["folder"]:
-        rctx.watch(described["folder"] + "/patchlevel.h")
+
+    # Headers may come after a refusal: what it looked at is looked at again.
+    if described["folder"].startswith("/"):
+        for header in ["Python.h", "patchlevel.h", "pyconfig.h"]:
+            rctx.watch("%s/%s" % (described["folder"], header))
     rctx.file("abi.bzl", "\n".join([
         "HOST_ABI = %r" % described["abi"],
         "HOST_VERSION = %r" % described["version"],

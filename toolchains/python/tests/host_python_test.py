@@ -203,10 +203,11 @@ def test_debians_folder_of_the_machine_type_is_copied_and_read(tmp_path: Path) -
 def test_the_program_tells_a_refusal_as_a_description(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv(host_python.HEADERS, str(headers(tmp_path / "include", "3.9.1")))
+    folder = headers(tmp_path / "include", "3.9.1")
+    monkeypatch.setenv(host_python.HEADERS, str(folder))
     assert host_python.main(["describe"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["abi"], told["folder"]) == ("cp39", "")
+    assert (told["abi"], told["folder"]) == ("cp39", str(folder))
     assert "too old" in told["trouble"]
     assert host_python.main(["copy", str(tmp_path / "copy")]) == 1
     assert "too old" in capsys.readouterr().err
