@@ -3,7 +3,12 @@
 
 load("//toolchains/pypi:pypi.bzl", "pypi_archive")
 
-_DIRECTIONS = {"backward": "fmha_v3_bwd", "forward": "fmha_v3_fwd"}
+_DIRECTIONS = {
+    "backward": "fmha_v3_bwd",
+    "forward": "fmha_v3_fwd",
+    "latent": "mla",
+    "paged": "pa",
+}
 
 _SHIPPED = {
     "gfx942": [

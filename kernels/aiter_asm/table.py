@@ -14,7 +14,7 @@ import io
 import itertools
 import struct
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import tomllib
 from elftools.elf.elffile import ELFFile
@@ -214,7 +214,7 @@ class Table:
     missing: Mapping[str, str]
 
 
-def _keys(where: str, entry: Mapping[str, Any], wanted: set[str]) -> None:
+def keys(where: str, entry: Mapping[str, Any], wanted: set[str]) -> None:
     if entry.keys() != wanted:
         raise TableError(
             f"{where}: missing {sorted(wanted - entry.keys())}, unknown "
@@ -222,18 +222,18 @@ def _keys(where: str, entry: Mapping[str, Any], wanted: set[str]) -> None:
         )
 
 
-def _one_of(where: str, value: str, choices: Collection[str]) -> None:
+def one_of(where: str, value: str, choices: Collection[str]) -> None:
     if value not in choices:
         raise TableError(f"{where} {value!r}; use {', '.join(choices)}")
 
 
-def _layout(name: str, entry: Mapping[str, Any]) -> Layout:
+def layout(name: str, entry: Mapping[str, Any]) -> Layout:
     where = f"layout {name}"
-    _keys(where, entry, {"size", "arguments"})
+    keys(where, entry, {"size", "arguments"})
     arguments = []
     for argument, about in entry["arguments"].items():
-        _keys(f"{where}: {argument}", about, {"metadata", "offset", "kind"})
-        _one_of(f"{where}: {argument}: kind", about["kind"], _KINDS)
+        keys(f"{where}: {argument}", about, {"metadata", "offset", "kind"})
+        one_of(f"{where}: {argument}: kind", about["kind"], _KINDS)
         arguments.append(Argument(argument, **about))
     for before, after in itertools.pairwise(arguments):
         if before.offset + before.size > after.offset:
@@ -249,12 +249,12 @@ def _choices(where: str, entry: Mapping[str, Any], archs: Collection[str]) -> li
     for trait, allowed in _CHOICES.items():
         values = entry[trait] if isinstance(entry[trait], dict) else {entry[trait]: ""}
         for value in values:
-            _one_of(f"{where}: {trait}", value, allowed or archs)
+            one_of(f"{where}: {trait}", value, allowed or archs)
         axes.append([{trait: chosen} for chosen in values.items()])
     numbers = []
     for dtype, roundings in entry["rounding"].items():
         for rounding in roundings:
-            _one_of(f"{where}: rounding.{dtype}", rounding, _ROUNDINGS)
+            one_of(f"{where}: rounding.{dtype}", rounding, _ROUNDINGS)
         numbers += [{"dtype": (dtype, dtype), "rounding": r} for r in roundings.items()]
     axes.append(numbers)
     return [
@@ -265,9 +265,9 @@ def _choices(where: str, entry: Mapping[str, Any], archs: Collection[str]) -> li
 
 def _defect(letter: str, entry: Mapping[str, Any]) -> Defect:
     where = f"defect {letter}"
-    _keys(where, entry, {field.name for field in dataclasses.fields(Defect)} - {"letter"})
-    _one_of(f"{where}: when", entry["when"], TABLE.hazards)
-    _one_of(f"{where}: avoided_by", entry["avoided_by"], AVOIDED_BY)
+    keys(where, entry, {field.name for field in dataclasses.fields(Defect)} - {"letter"})
+    one_of(f"{where}: when", entry["when"], TABLE.hazards)
+    one_of(f"{where}: avoided_by", entry["avoided_by"], AVOIDED_BY)
     return Defect(letter, **(dict(entry) | {"objects": tuple(entry["objects"])}))
 
 
@@ -295,16 +295,16 @@ def _family(
 ) -> list[AsmObject]:
     where = f"family {name}"
     entry = {"shuffle": ""} | dict(entry)
-    _keys(where, entry, _FAMILY)
-    _one_of(f"{where}: layout", entry["layout"], layouts)
+    keys(where, entry, _FAMILY)
+    one_of(f"{where}: layout", entry["layout"], layouts)
     for key, allowed in _VALUES.items():
-        _one_of(f"{where}: {key}", entry[key], allowed)
+        one_of(f"{where}: {key}", entry[key], allowed)
     combinations = _choices(where, entry, machines)
     for mode, grid in entry["grid"].items():
         if sorted(grid) != sorted(_DIMENSIONS):
             raise TableError(f"{where}: grid.{mode} is {grid}; it orders {', '.join(_DIMENSIONS)}")
     for key, trait in (("grid", "mode"), ("tiles_per_workgroup", "mask")):
-        _keys(f"{where}: {key}", entry[key], {chosen[trait][0] for chosen in combinations})
+        keys(f"{where}: {key}", entry[key], {chosen[trait][0] for chosen in combinations})
     objects = []
     for combination in combinations:
         values = {trait: value for trait, (value, _) in combination.items()}
@@ -336,13 +336,13 @@ def read_table(*texts: str) -> Table:
     table: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
     for text in texts:
         for section, entries in tomllib.loads(text).items():
-            _one_of("section", section, _SECTIONS)
+            one_of("section", section, _SECTIONS)
             if twice := sorted(table[section].keys() & entries.keys()):
                 raise TableError(f"{section}: {', '.join(twice)}: in two files")
             table[section] |= entries
     if not table["elf_machine"]:
         raise TableError("the table has no section elf_machine")
-    layouts = {name: _layout(name, entry) for name, entry in table["layout"].items()}
+    layouts = {name: layout(name, entry) for name, entry in table["layout"].items()}
     objects: dict[str, AsmObject] = {}
     for name, entry in table["family"].items():
         for described in _family(name, entry, table["elf_machine"], layouts):
@@ -370,7 +370,24 @@ def read(*texts: str) -> list[AsmObject]:
     return list(read_table(*texts).objects)
 
 
-def check(described: AsmObject, code: bytes) -> None:
+class Described(Protocol):
+    """A description of an object, as metadata can contradict it."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def symbol(self) -> str: ...
+    @property
+    def elf_machine(self) -> int: ...
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def block(self) -> int: ...
+    @property
+    def lds(self) -> int: ...
+
+
+def check(described: Described, code: bytes) -> None:
     """Holds a description against the metadata of its object.
 
     Raises TableError, which names the file, what differs and both values.
@@ -385,7 +402,7 @@ def check(described: AsmObject, code: bytes) -> None:
     compare(described, machine, kernel)
 
 
-def compare(described: AsmObject, machine: int, kernel: Mapping[str, Any]) -> None:
+def compare(described: Described, machine: int, kernel: Mapping[str, Any]) -> None:
     """The same for what a file says: its ELF flags' machine, and a kernel's metadata."""
     where = described.file
     promised = {

@@ -20,6 +20,7 @@ from gfxemu.checks import COUNTED
 from gfxemu.errors import MemoryFault
 
 from kernels.aiter_asm import split, table
+from kernels.aiter_asm.decode import DecodeObject
 from kernels.aiter_asm.table import AsmObject
 from tests.emulation.harness import reference
 from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, MASK_NONE, MASK_TOP_LEFT, Case
@@ -144,17 +145,17 @@ class Tokens:
         return np.repeat(flat if self.zeroed is None else flat | self.zeroed, 2)
 
 
-class _Session:
+class Session:
     """Buffers of launches that follow each other, and what came of the launches."""
 
-    def __init__(self, arch: str, schedule: str, soffset: str):
+    def __init__(self, arch: str, schedule: str, soffset: str = COUNTED, late: bool = True):
         self.result = Result()
         self.addresses: dict[str, int] = {}
         self._device = device(arch)
         self._schedule = schedule
-        self._checks = Checks(same_barrier=False, soffset=soffset)
+        self._checks = Checks(same_barrier=False, soffset=soffset, late_landing=late)
 
-    def __enter__(self) -> _Session:
+    def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -176,13 +177,15 @@ class _Session:
     def unwritten(self, outputs: Mapping[str, Tokens]) -> None:
         """Places outputs, whose contents but for the gaps count as unwritten."""
         for name, tokens in outputs.items():
-            self.addresses[name] = self._device.memory.register(
-                tokens.flat, name, written=tokens.written()
-            )
+            self.output(name, tokens.flat, tokens.written())
+
+    def output(self, name: str, array: Array, written: Array) -> None:
+        """Places an output; of each byte, `written` tells whether it was written, also later."""
+        self.addresses[name] = self._device.memory.register(array, name, written=written)
 
     def launch(
         self,
-        chosen: AsmObject,
+        chosen: AsmObject | DecodeObject,
         grid: tuple[int, ...],
         values: Mapping[str, float],
         unwritten: Collection[str] = (),
@@ -262,7 +265,7 @@ def forward(
     if tiles_as_sequences:
         pieces = split.forward(case.lengths, chosen.tile_q)
         longest, sequences, starts = chosen.tile_q, len(pieces), _piece_starts(pieces)
-    with _Session(chosen.arch, schedule, soffset) as session:
+    with Session(chosen.arch, schedule, soffset) as session:
         session.place({n: arrays[n] for n in "qkv"} | {"lse": lse} | starts)
         session.unwritten({"o": arrays["o"]})
         values = {
@@ -376,7 +379,7 @@ def backward(
         dq_acc = np.zeros((heads, case.total_q, sizes[0]), np.float32)
     else:
         dq_acc = np.zeros((batch, heads, lengths[0], sizes[0]), np.float32)
-    with _Session(chosen.arch, schedule, soffset) as session:
+    with Session(chosen.arch, schedule, soffset) as session:
         more = np.full(*behind, np.float32)
         rows_of = {
             name: np.concatenate([_by_head(expected[name], case, group).reshape(-1), more])
