@@ -57,7 +57,7 @@ runtime::SourceKernels source_kernels(RunTimeCompile when) {
 }
 
 Kernels configured(RowOperation operation, int64_t hidden, bool on_demand, const std::string& arch,
-                   int64_t shared_bytes) {
+                   int64_t shared_bytes, bool few_rows = false) {
   Shape shape = {};
   shape.operation = operation;
   shape.dtypes = {ATTN_DTYPE_BF16, ATTN_DTYPE_BF16, ATTN_DTYPE_BF16};
@@ -65,6 +65,7 @@ Kernels configured(RowOperation operation, int64_t hidden, bool on_demand, const
   shape.vector = 8;
   shape.beta = operation == RowOperation::kLayerForward;
   shape.on_demand = on_demand;
+  shape.few_rows = few_rows;
   return configure(shape, device_traits(arch, shared_bytes));
 }
 
@@ -99,6 +100,8 @@ TEST(AheadOfTime, TheKeysOfThePackAreThoseOfTheSpecs) {
         RowOperation::kRmsBackward, RowOperation::kSoftmaxForward,
         RowOperation::kSoftmaxBackward}) {
     for (const int64_t hidden : {4096, 8192}) {
+      const Kernels few = configured(operation, hidden, false, "sm_90", 227 << 10, true);
+      computed.insert(built_in.code_object({few.source, few.flags}, "sm_90").spec.key());
       for (const bool on_demand : {false, true}) {
         const Kernels k = configured(operation, hidden, on_demand, "sm_90", 227 << 10);
         computed.insert(built_in.code_object({k.source, k.flags}, "sm_90").spec.key());

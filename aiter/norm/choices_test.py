@@ -52,10 +52,12 @@ def test_what_is_chosen_can_run(operation: str) -> None:
             2 * weights * WEIGHT_BYTES.get(operation, 0),
             SUMS.get(operation, 0),
             sixteen_bytes=vector * x_bytes % 16 == 0,
+            shifted=operation not in SUMS and hidden % vector > 0,
+            count=count,
             device=device,
         )
-        for hidden, vector, x_bytes, read, weights, device in itertools.product(
-            HIDDEN, (1, 2, 4, 8), (2, 4), (1, 3), (0, 1), DEVICES
+        for hidden, vector, x_bytes, read, weights, device, count in itertools.product(
+            HIDDEN, (1, 2, 4, 8), (2, 4), (1, 3), (0, 1), DEVICES, (1, 1 << 20)
         )
     ]
     for rows, c in zip(asked, choose(asked), strict=True):
@@ -70,6 +72,9 @@ def test_what_is_chosen_can_run(operation: str) -> None:
         assert device.bulk_copies or (c.cluster, c.stages, c.on_demand) == (1, 0, 0)
         assert c.lanes <= device.warp or device.named_barriers or c.threads == c.lanes
         assert rows.sixteen_bytes or c.stages == 0
+        assert not c.few_rows or operation in SUMS
+        if rows.shifted and rows.weight_bytes:
+            assert c.keep_weights in (0, 3)
         if c.lag:
             assert c.resident(hidden, vector)
             assert c.lanes * c.cluster > device.warp

@@ -25,7 +25,7 @@ auto numbers(const RowConfiguration& c) {
 
 // Of dense rows: x_bytes are those of an element, all_bytes those of a column of all matrices.
 RowTraits rows(int64_t hidden, int vector, int x_bytes, int all_bytes, int weight_bytes = 0) {
-  return {hidden, vector, x_bytes, all_bytes, weight_bytes, 0, true};
+  return {hidden, vector, x_bytes, all_bytes, weight_bytes, 0, true, false, false};
 }
 
 // A row serves smaller sizes down to the row above, with as many vectors to a thread.
@@ -71,6 +71,68 @@ TEST(Choose, WeightsThatDoNotFitAreReadForEveryRow) {
   const RowConfigurations table = {nullptr, 0, kept};
   EXPECT_EQ(choose(table, rows(65536, 8, 2, 2, 1 << 10), kHopper).keep_weights, 0);
   EXPECT_EQ(numbers(choose(table, rows(65536, 8, 2, 2, 4), kHopper)), numbers(kept));
+}
+
+// Few rows: few vectors to a thread, and several CTAs of a cluster to a row.
+TEST(Choose, FewRowsAreSharedByMoreThreads) {
+  const RowConfigurations table = {nullptr, 0, {}};
+  const auto of = [&](int64_t hidden, const DeviceTraits& device) {
+    RowTraits few = rows(hidden, 8, 2, 4);
+    few.sums = 2;
+    few.few_rows = true;
+    return choose(table, few, device);
+  };
+  for (const auto& [hidden, threads, cluster] : std::array<std::tuple<int, int, int>, 5>{
+           {{1024, 64, 1}, {4096, 256, 1}, {8192, 256, 2}, {32768, 256, 8}, {65536, 256, 8}}}) {
+    const RowConfiguration c = of(hidden, kHopper);
+    EXPECT_EQ(c.lanes, threads) << hidden;
+    EXPECT_EQ(c.threads, threads) << hidden;
+    EXPECT_EQ(c.cluster, cluster) << hidden;
+    EXPECT_EQ(c.waves, 0) << hidden;
+    EXPECT_EQ(c.few_rows, hidden <= 8192 ? 8 : 32) << hidden;
+  }
+  EXPECT_EQ(of(8192, kGfx942).threads, 512);
+  EXPECT_EQ(of(8192, kGfx942).cluster, 1);
+}
+
+TEST(Choose, RowsAreFewByOperationAndSize) {
+  const auto few = [](RowOperation operation, int64_t count, int64_t hidden, int vector = 8) {
+    RowTraits traits = rows(hidden, vector, 2, 4);
+    traits.sixteen_bytes = vector == 8;
+    return has_few_rows(operation, count, traits);
+  };
+  EXPECT_TRUE(few(RowOperation::kRmsForward, 64, 4096));
+  EXPECT_FALSE(few(RowOperation::kRmsForward, 65, 4096));
+  EXPECT_TRUE(few(RowOperation::kLayerForward, 256, 4096));
+  EXPECT_FALSE(few(RowOperation::kLayerForward, 1, 1024));
+  EXPECT_FALSE(few(RowOperation::kLayerForward, 64, 65536));
+  EXPECT_TRUE(few(RowOperation::kSoftmaxBackward, 128, 4096));
+  EXPECT_TRUE(few(RowOperation::kRmsBackward, 512, 16384));
+  EXPECT_FALSE(few(RowOperation::kRmsBackward, 512, 16392));
+  EXPECT_FALSE(few(RowOperation::kRmsBackward, 513, 64));
+  EXPECT_FALSE(few(RowOperation::kLayerBackward, 1, 50257, 1));
+}
+
+// Of shifted rows of a norm, shared memory has gamma as long as it fits.
+TEST(Choose, ShiftedNormsKeepTheirWeightsInSharedMemory) {
+  const RowConfiguration unused = {1024, 1024, 1, 0, 1, 0, 0, 0, 0, 0};
+  const RowConfigurations table = {nullptr, 0, unused};
+  const auto of = [&](int64_t hidden, const DeviceTraits& device) {
+    RowTraits shifted = rows(hidden + 7, 8, 2, 2, 4);
+    shifted.shifted = true;
+    return choose(table, shifted, device);
+  };
+  for (const auto& [hidden, lanes, cluster] : std::array<std::tuple<int, int, int>, 4>{
+           {{2881, 64, 1}, {4097, 96, 1}, {50257, 160, 8}, {201089, 640, 8}}}) {
+    const RowConfiguration c = of(hidden, kHopper);
+    EXPECT_EQ(c.lanes, lanes) << hidden;
+    EXPECT_EQ(c.cluster, cluster) << hidden;
+    EXPECT_EQ(c.keep_weights, 3) << hidden;
+    EXPECT_EQ(c.hold_row, 1) << hidden;
+  }
+  EXPECT_EQ(of(4097, kGfx942).keep_weights, 3);
+  EXPECT_EQ(of(50257, kGfx942).keep_weights, 0);
+  EXPECT_EQ(of(1001, kHopper).keep_weights, 0);
 }
 
 }  // namespace

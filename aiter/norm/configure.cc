@@ -19,6 +19,20 @@ constexpr int kBulkCopyCapability = 90;
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kMostParts = 128;  // that norm_backward_columns makes
 
+// Of few rows. Their time is how long a row takes, not bandwidth.
+constexpr int64_t kNarrow = 1024;                 // columns of 16 bits that a few warps have anyway
+constexpr int64_t kFewColumns = 1 << 21;          // of 16 bits, of all rows: all but norm_backward
+constexpr int64_t kFewBytes = int64_t{32} << 20;  // of x and dy, which L2 holds: norm_backward
+constexpr int64_t kVectors = 2;                   // of a row, that a thread should have
+constexpr int64_t kMostVectors = 4;
+constexpr int64_t kUsualThreads = 256;  // of a CTA
+constexpr int64_t kMostThreads = 1024;
+constexpr int kMostCluster = 8;         // that every device with clusters holds
+constexpr int64_t kMostHeldBytes = 64;  // of a row, by a thread
+constexpr int64_t kColumnCtas = 128;    // that sum columns, or fewer
+constexpr int kLeastColumnLanes = 8;    // of them, side by side: 128 bytes of bfloat16
+constexpr int kMostColumnLanes = 32;
+
 int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // --- The resources of a configuration. ---
@@ -38,11 +52,11 @@ int64_t ring_bytes(const RowConfiguration& c, const RowTraits& rows) {
 
 int64_t weights_bytes(const RowConfiguration& c, const RowTraits& rows) {
   if (c.keep_weights != kWeightsInSharedMemory) return 0;
-  return c.threads * row_elements(c, rows) * rows.weight_bytes;
+  return (c.threads * row_elements(c, rows) + 2 * rows.vector) * rows.weight_bytes;
 }
 
 int64_t combine_bytes(const RowConfiguration& c, const RowTraits& rows) {
-  if (c.threads == c.lanes || !is_resident(c, rows)) return 0;
+  if (c.few_rows || c.threads == c.lanes || !is_resident(c, rows)) return 0;
   return c.threads * row_elements(c, rows) * 4 * rows.sums;
 }
 
@@ -67,12 +81,17 @@ struct Operand {
   int32_t dtype;
 };
 
-// Columns that a thread can move at once: 16 bytes of the narrowest input, or fewer.
-int vector_for(int64_t hidden, int64_t rows, std::initializer_list<Operand> operands) {
+// Columns of 16 bytes of the narrowest operand.
+int whole_vector(std::initializer_list<Operand> operands) {
   int64_t narrowest = 4;
   for (const Operand& o : operands) {
     if (o.data) narrowest = std::min(narrowest, std::max<int64_t>(dtype_size(o.dtype), 2));
   }
+  return static_cast<int>(kVectorBytes / narrowest);
+}
+
+// Columns that a thread can move at once: a whole vector, or fewer.
+int vector_for(int64_t hidden, int64_t rows, std::initializer_list<Operand> operands) {
   const auto fits = [&](int64_t vector) {
     if (hidden % vector != 0) return false;
     for (const Operand& o : operands) {
@@ -83,27 +102,34 @@ int vector_for(int64_t hidden, int64_t rows, std::initializer_list<Operand> oper
     }
     return true;
   };
-  int64_t vector = kVectorBytes / narrowest;
+  int vector = whole_vector(operands);
   while (vector > 1 && !fits(vector)) vector /= 2;
-  return static_cast<int>(vector);
+  return vector;
 }
 
-// Whether rows of one type that no vector of 16 bytes divides have their vectors at the same
-// columns in all matrices, so that a kernel can take the first and the last of a row apart.
-bool can_be_shifted(int64_t hidden, int64_t rows, std::initializer_list<Operand> operands) {
-  const auto size = static_cast<uint64_t>(dtype_size(operands.begin()->dtype));
-  const uint64_t vector = kVectorBytes / size;
+// Whether rows that no whole vector divides have their vectors at the same columns in all
+// matrices, so that a kernel can take the first and the last of a row apart.
+bool can_be_shifted(int64_t hidden, int64_t rows, int whole,
+                    std::initializer_list<Operand> matrices) {
+  const auto vector = static_cast<uint64_t>(whole);
   const auto ahead = [&](const Operand& o) {
+    const auto size = static_cast<uint64_t>(dtype_size(o.dtype));
     return reinterpret_cast<uintptr_t>(o.data) / size % vector;
   };
   const auto step = [&](const Operand& o) {
     return rows > 1 ? static_cast<uint64_t>(o.stride) % vector : 0;
   };
-  const Operand& first = *operands.begin();
-  return hidden > static_cast<int64_t>(vector) &&
-         std::all_of(operands.begin(), operands.end(), [&](const Operand& o) {
-           return ahead(o) == ahead(first) && step(o) == step(first);
+  const Operand& first = *matrices.begin();
+  return hidden > whole && std::all_of(matrices.begin(), matrices.end(), [&](const Operand& o) {
+           return !o.data || (ahead(o) == ahead(first) && step(o) == step(first));
          });
+}
+
+// Takes whole vectors where the rows allow fewer columns at once otherwise.
+void shift_if_possible(Shape& shape, int64_t rows, int whole,
+                       std::initializer_list<Operand> matrices) {
+  shape.shifted = shape.vector < whole && can_be_shifted(shape.hidden, rows, whole, matrices);
+  if (shape.shifted) shape.vector = whole;
 }
 
 Operand matrix(const attn_rows& m, int32_t dtype) { return {m.data, m.stride, dtype}; }
@@ -134,9 +160,7 @@ Shape softmax_shape(const attn_softmax_problem& p, RowOperation operation,
   shape.dtypes = {p.dtype, 0, 0};
   shape.hidden = p.columns;
   shape.vector = vector_for(p.columns, p.rows, operands);
-  const auto whole = static_cast<int32_t>(kVectorBytes / dtype_size(p.dtype));
-  shape.shifted = shape.vector < whole && can_be_shifted(p.columns, p.rows, operands);
-  if (shape.shifted) shape.vector = whole;
+  shift_if_possible(shape, p.rows, whole_vector(operands), operands);
   shape.mask = p.mask_kind;
   return shape;
 }
@@ -157,8 +181,15 @@ RowTraits row_traits(const Shape& shape) {
   const int x = static_cast<int>(dtype_size(shape.dtypes[0]));
   const int w = static_cast<int>(dtype_size(shape.dtypes[1]));
   const int y = static_cast<int>(dtype_size(shape.dtypes[2]));
-  RowTraits rows = {shape.hidden + (shape.shifted ? shape.vector - 1 : 0), shape.vector, x, x, 0, 0,
-                    int64_t{shape.vector} * x % kVectorBytes == 0};
+  RowTraits rows = {shape.hidden + (shape.shifted ? shape.vector - 1 : 0),
+                    shape.vector,
+                    x,
+                    x,
+                    0,
+                    0,
+                    int64_t{shape.vector} * x % kVectorBytes == 0,
+                    shape.shifted,
+                    shape.few_rows};
   if (shape.operation == RowOperation::kSoftmaxBackward) rows.element_bytes = 2 * x;
   if (is_softmax(shape.operation)) return rows;
   rows.element_bytes = x * (shape.add ? 2 : 1);
@@ -210,6 +241,12 @@ void define_norm(Defines& define, const Shape& shape) {
   define("NORM_Y", type_name(shape.dtypes[2]));
 }
 
+int64_t column_ctas(const Shape& shape, const RowConfiguration& c) {
+  if (c.few_rows == 0) return 0;
+  return divided_up(divided_up(shape.hidden, int64_t{c.few_rows} * shape.vector), c.cluster) *
+         c.cluster;
+}
+
 std::vector<std::string> columns_flags_for(const Shape& shape) {
   Defines define;
   define_norm(define, shape);
@@ -225,10 +262,10 @@ std::vector<std::string> flags_for(const Shape& shape, const RowConfiguration& c
   define("ROW_CTAS_PER_SM", c.ctas_per_sm);
   define("ROW_HOLD", c.hold_row);
   define("ROW_ON_DEMAND", c.on_demand);
+  define("ROW_SHIFTED", static_cast<int>(shape.shifted));
   if (is_softmax(shape.operation)) {
     define("ROW_HIDDEN", shape.hidden);
     define("ROW_VECTOR", shape.vector);
-    define("ROW_SHIFTED", static_cast<int>(shape.shifted));
     define("SOFTMAX_BACKWARD", static_cast<int>(shape.operation == RowOperation::kSoftmaxBackward));
     define("SOFTMAX_X", type_name(shape.dtypes[0]));
     define("SOFTMAX_MASK", shape.mask);
@@ -240,10 +277,16 @@ std::vector<std::string> flags_for(const Shape& shape, const RowConfiguration& c
   define("NORM_ZERO_CENTRED", static_cast<int>(shape.zero_centred));
   if (is_norm_backward(shape.operation)) {
     define("NORM_LAG", c.lag);
+    define("NORM_FEW_ROWS", c.few_rows);
   } else {
     define("NORM_BETA", static_cast<int>(shape.beta));
   }
   return std::move(define).flags();
+}
+
+void set_few_rows(Shape& shape, int64_t rows) {
+  shape.few_rows = has_few_rows(shape.operation, rows, row_traits(shape));
+  if (shape.few_rows) shape.on_demand = false;  // there are no rows to wait for
 }
 
 }  // namespace
@@ -283,15 +326,83 @@ RowConfiguration narrowed(const kernels::TunedRow& tuned, int64_t width) {
   return c;
 }
 
+RowConfiguration for_few_rows(const RowTraits& rows, const DeviceTraits& device) {
+  RowConfiguration c = {};
+  const int64_t vectors = divided_up(rows.hidden, rows.vector);
+  int64_t most = device.bulk_copies ? kUsualThreads : kMostThreads;
+  c.cluster = 1;
+  while (device.bulk_copies && c.cluster < kMostCluster && vectors > kVectors * most * c.cluster) {
+    c.cluster *= 2;
+  }
+  while (most < kMostThreads && vectors > kMostVectors * most * c.cluster) most *= 2;
+  const int64_t each = std::max(kVectors, divided_up(vectors, most * c.cluster));
+  c.lanes = static_cast<int>(divided_up(vectors, c.cluster * each * device.warp)) * device.warp;
+  c.threads = c.lanes;
+  c.ctas_per_sm = 1;
+  if (rows.sums > 0) {
+    c.few_rows = kLeastColumnLanes;
+    while (c.few_rows < kMostColumnLanes && vectors > kColumnCtas * c.few_rows) c.few_rows *= 2;
+    // CTAs that sum columns have to find registers beside others.
+    c.ctas_per_sm = std::max(1, static_cast<int>(3 * kUsualThreads) / c.threads);
+  }
+  c.hold_row = each * rows.vector * rows.x_bytes <= kMostHeldBytes;
+  c.keep_weights = c.hold_row && !rows.shifted && rows.sums + rows.weight_bytes > 0;
+  return c;
+}
+
+// Of many rows of a norm that start at any element of a vector. Registers hold a row, and shared
+// memory has gamma.
+RowConfiguration for_shifted_norm(const RowTraits& rows) {
+  constexpr int64_t kLanes = 160, kLeastVectors = 5, kMostVectors = 8;
+  constexpr int kThreads = 640;  // of a multiprocessor, with 102 registers each
+  RowConfiguration c = {};
+  const int64_t vectors = divided_up(rows.hidden, rows.vector);
+  c.cluster = 1;
+  while (c.cluster < kMostCluster && vectors > kLeastVectors * kLanes * c.cluster) c.cluster *= 2;
+  // A thread has as many vectors as leave the fewest threads idle.
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int64_t each = kLeastVectors; each <= kMostVectors; ++each) {
+    const int64_t lanes = divided_up(vectors, 32 * each * c.cluster) * 32;
+    if (lanes * each >= least) continue;
+    least = lanes * each;
+    c.lanes = static_cast<int>(std::min(kMostThreads, lanes));
+  }
+  c.threads = c.lanes;
+  c.stages = 1;
+  c.ctas_per_sm = std::max(1, kThreads / c.threads);
+  c.waves = 1;
+  c.keep_weights = kWeightsInSharedMemory;
+  c.hold_row = 1;
+  c.on_demand = c.lanes * c.cluster > 32;
+  return c;
+}
+
 }  // namespace
+
+bool has_few_rows(RowOperation operation, int64_t count, const RowTraits& rows) {
+  if (is_norm_backward(operation)) {
+    return rows.sixteen_bytes && count <= 512 &&
+           count * rows.hidden * rows.element_bytes <= kFewBytes;
+  }
+  const int64_t width = rows.hidden * rows.x_bytes / 2;
+  const int64_t most = operation == RowOperation::kRmsForward     ? 64
+                       : operation == RowOperation::kLayerForward ? 256
+                                                                  : 128;
+  return count <= most && width > kNarrow && count * width <= kFewColumns;
+}
 
 RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
                         const DeviceTraits& device) {
+  if (rows.few_rows) return for_few_rows(rows, device);
   const kernels::TunedRow* const end = table.tuned + table.count;
   const int64_t width = rows.hidden * rows.x_bytes / 2;  // the table's columns have 16 bits
   const kernels::TunedRow* const row =
       std::find_if(table.tuned, end, [&](const auto& r) { return width <= r.hidden; });
   RowConfiguration c = row == end ? table.general : narrowed(*row, width);
+  if (rows.shifted && rows.weight_bytes > 0) {
+    c.keep_weights = 0;
+    if (width > kNarrow) c = for_shifted_norm(rows);
+  }
   if (!device.bulk_copies) {
     c.on_demand = 0;
     if (c.cluster > 1) {
@@ -302,6 +413,7 @@ RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
   if (c.lanes > device.warp && c.lanes % device.warp != 0) {
     c.lanes = c.threads = static_cast<int>(divided_up(c.lanes, device.warp)) * device.warp;
   }
+  c.threads = std::max(c.threads, device.warp);
   if (!device.bulk_copies || !rows.sixteen_bytes) c.stages = 0;
   if ((c.lanes > device.warp && !device.named_barriers) ||
       other_shared(c) + combine_bytes(c, rows) > device.shared_bytes) {
@@ -311,6 +423,8 @@ RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
          c.ctas_per_sm * shared(c, rows) > device.shared_bytes) {
     if (c.stages > 1) {
       --c.stages;
+    } else if (rows.shifted && c.ctas_per_sm > 1) {
+      --c.ctas_per_sm;
     } else if (c.keep_weights == kWeightsInSharedMemory) {
       c.keep_weights = 0;
     } else if (c.ctas_per_sm > 1) {
@@ -325,13 +439,16 @@ RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
 
 Shape shape_of(const NormForward& call) {
   const attn_norm_problem& p = call.p;
-  Shape shape = norm_shape(
-      p, true,
-      {matrix(call.x, p.x_dtype), row(call.gamma, p.weight_dtype), row(call.beta, p.weight_dtype),
-       matrix(call.y, p.y_dtype), matrix(call.residual, p.x_dtype), matrix(call.sum, p.x_dtype)});
+  const Operand x = matrix(call.x, p.x_dtype), y = matrix(call.y, p.y_dtype);
+  const Operand residual = matrix(call.residual, p.x_dtype), sum = matrix(call.sum, p.x_dtype);
+  const std::initializer_list<Operand> operands = {
+      x, y, residual, sum, row(call.gamma, p.weight_dtype), row(call.beta, p.weight_dtype)};
+  Shape shape = norm_shape(p, true, operands);
+  shift_if_possible(shape, p.rows, whole_vector(operands), {x, y, residual, sum});
   shape.add = call.residual.data != nullptr;
   shape.beta = call.beta != nullptr;
   shape.on_demand = call.barrier != nullptr;
+  set_few_rows(shape, p.rows);
   return shape;
 }
 
@@ -343,6 +460,7 @@ Shape shape_of(const NormBackward& call) {
        matrix(call.dx, p.x_dtype), matrix(call.dh, p.x_dtype), row(call.dgamma, p.weight_dtype),
        row(call.dbeta, p.weight_dtype)});
   shape.add = call.dh.data != nullptr;
+  set_few_rows(shape, p.rows);
   return shape;
 }
 
@@ -355,6 +473,7 @@ Shape shape_of(const SoftmaxForward& call) {
     shape.vector /= 2;
   }
   shape.on_demand = call.barrier != nullptr;
+  set_few_rows(shape, call.p.rows);
   return shape;
 }
 
@@ -364,6 +483,7 @@ Shape shape_of(const SoftmaxBackward& call) {
       {matrix(call.y, call.p.dtype), matrix(call.dy, call.p.dtype), matrix(call.dx, call.p.dtype)});
   if (shape.mask == ATTN_SOFTMAX_MASK_EXPLICIT) shape.mask = ATTN_SOFTMAX_MASK_NONE;  // y tells
   shape.on_demand = call.barrier != nullptr;
+  set_few_rows(shape, call.p.rows);
   return shape;
 }
 
@@ -374,7 +494,8 @@ Kernels configure(const Shape& shape, const DeviceTraits& device) {
   // Rows are the same whoever takes them.
   if (!shape.on_demand) k.configuration.on_demand = 0;
   k.flags = flags_for(shape, k.configuration);
-  k.sums = rows.sums;
+  k.column_ctas = column_ctas(shape, k.configuration);
+  k.sums = k.column_ctas > 0 ? 0 : rows.sums;
   k.resident = is_resident(k.configuration, rows);
   // norm_backward lets it start early, where the device can; norm_backward_columns does not.
   k.waits_itself = k.resident && device.bulk_copies;
@@ -387,7 +508,7 @@ Kernels configure(const Shape& shape, const DeviceTraits& device) {
   } else if (is_norm_backward(shape.operation)) {
     k.source = "norm_backward.cpp";
     k.symbol = "norm_backward";
-    k.columns_flags = columns_flags_for(shape);
+    if (k.sums > 0) k.columns_flags = columns_flags_for(shape);
     bytes = std::max(ring, combine_bytes(k.configuration, rows));
   } else {
     k.source = "norm_forward.cpp";

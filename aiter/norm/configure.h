@@ -39,9 +39,14 @@ struct RowTraits {
   int weight_bytes;    // of a column of gamma and, if there is one, beta; 0 backward
   int sums;            // of norm_backward: 1 for dgamma, 2 for dgamma and dbeta; else 0
   bool sixteen_bytes;  // every row of every matrix read starts and ends at 16 bytes
+  bool shifted;        // of a Shape
+  bool few_rows;       // as has_few_rows() says
 };
 
-// From a table of kernels/norm, so that the device can run it.
+// Whether `count` rows are so few that a call's time is how long a row takes, not bandwidth.
+bool has_few_rows(RowOperation operation, int64_t count, const RowTraits& rows);
+
+// From a table of kernels/norm or, of few rows, by a rule, so that the device can run it.
 RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
                         const DeviceTraits& device);
 
@@ -52,16 +57,17 @@ struct Shape {
   std::array<int32_t, 3> dtypes;  // attn_dtype of x, gamma and y (dy); of softmax the first
   int64_t hidden;
   int32_t vector;
-  bool shifted;       // softmax: rows start at any element of a vector
+  bool shifted;       // not of norm_backward: rows start at any element of a vector
   bool add;           // a residual, or dh
   bool beta;          // forward
   bool zero_centred;  // gamma is stored less 1
   int32_t mask;       // attn_softmax_mask
   bool on_demand;     // the call has a barrier
+  bool few_rows;      // as has_few_rows() says
 
   auto fields() const {
     return std::tie(operation, dtypes, hidden, vector, shifted, add, beta, zero_centred, mask,
-                    on_demand);
+                    on_demand, few_rows);
   }
   bool operator<(const Shape& other) const { return fields() < other.fields(); }
 };
@@ -71,7 +77,8 @@ Shape shape_of(const NormBackward& call);
 Shape shape_of(const SoftmaxForward& call);
 Shape shape_of(const SoftmaxBackward& call);
 
-// dgamma and dbeta: the sums that norm_backward leaves, or does not make at all.
+// dgamma and dbeta: the sums that norm_backward leaves, or does not make at all. Of few rows it
+// makes all of them.
 inline constexpr char kColumnsSource[] = "norm_columns.cpp";
 
 // The kernels of a shape on a device, as they are compiled and launched.
@@ -82,9 +89,10 @@ struct Kernels {
   const char* symbol;                      // of the kernel that takes the rows
   std::vector<std::string> columns_flags;  // norm_backward: of kColumnsSource; else none
   uint32_t dynamic_shared_bytes;
-  int sums;           // norm_backward: of columns, which a second launch adds up; else 0
-  bool resident;      // registers hold a row: norm_backward itself sums its columns
-  bool waits_itself;  // norm_backward_reduce, for the end of norm_backward
+  int sums;             // norm_backward: of columns, which a second launch adds up; else 0
+  int64_t column_ctas;  // norm_backward of few rows: of the grid, which sum columns; else 0
+  bool resident;        // registers hold a row: norm_backward itself sums its columns
+  bool waits_itself;    // norm_backward_reduce, for the end of norm_backward
 };
 
 Kernels configure(const Shape& shape, const DeviceTraits& device);

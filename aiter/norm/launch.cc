@@ -159,7 +159,7 @@ class Launcher {
   void launch_rows(const Arguments& arguments) {
     const RowConfiguration& c = plan_.kernels.configuration;
     launch(plan_.rows, plan_.kernels.symbol,
-           {{static_cast<uint32_t>(groups_ * c.cluster), 1, 1},
+           {{static_cast<uint32_t>(plan_.kernels.column_ctas + groups_ * c.cluster), 1, 1},
             {static_cast<uint32_t>(c.threads), 1, 1},
             plan_.kernels.dynamic_shared_bytes},
            arguments);
@@ -245,13 +245,10 @@ void launch(const NormBackward& call) {
   const Kernels& k = launcher.plan().kernels;
   const Parts parts = parts_for(k, p.rows, launcher.groups());
   const uint64_t needed = workspace_bytes(k, parts, p.hidden);
-  if (!call.workspace || call.workspace_size < needed) {
+  if (needed > 0 && (!call.workspace || call.workspace_size < needed)) {
     refuse("workspace_size", call.workspace ? call.workspace_size : 0, "this problem needs ",
            needed, " bytes of device memory: ask attn_norm_bwd_workspace_size");
   }
-  float* const dgamma_parts = static_cast<float*>(call.workspace);
-  float* const dbeta_parts = dgamma_parts + (k.sums - 1) * parts.count * p.hidden;
-
   row_kernels::NormBackwardArguments a = {};
   a.x = matrix(call.x);
   a.dy = matrix(call.dy);
@@ -259,9 +256,16 @@ void launch(const NormBackward& call) {
   a.dx = call.dx.data, a.dx_stride = call.dx.stride;
   a.gamma = call.gamma;
   a.mean = call.mean, a.rstd = call.rstd;
-  a.dgamma_parts = dgamma_parts, a.dbeta_parts = dbeta_parts;
   a.rows = static_cast<int>(p.rows);
   a.groups = static_cast<int>(launcher.groups());
+  if (k.sums == 0) {
+    a.dgamma = call.dgamma, a.dbeta = call.dbeta;
+    launcher.launch_rows(a);
+    return;
+  }
+  float* const dgamma_parts = static_cast<float*>(call.workspace);
+  float* const dbeta_parts = dgamma_parts + (k.sums - 1) * parts.count * p.hidden;
+  a.dgamma = dgamma_parts, a.dbeta = dbeta_parts;
   launcher.launch_rows(a);
 
   const auto blocks = [](int64_t columns, int64_t each) {

@@ -247,7 +247,7 @@ TEST(LaunchTest, ASecondCallLoadsNothing) {
   attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 100, 2000);
   const attn_norm_fwd_args args = forward_args(p);
   expect_ok(attn_norm_fwd(&args));
-  p.rows = 3, p.epsilon = 0;  // not compiled in
+  p.rows = 90, p.epsilon = 0;  // not compiled in
   const Recorder recorder(kCuda);
   expect_ok(attn_norm_fwd(&args));
   EXPECT_EQ(recorder.order(), "sks");
@@ -266,14 +266,45 @@ TEST(LaunchTest, AlignmentChoosesTheVector) {
   EXPECT_EQ(vector([](auto&, auto&) {}), 8);
   EXPECT_EQ(vector([](auto&, auto& args) { args.x.data = address(1, 8); }), 4);
   EXPECT_EQ(vector([](auto&, auto& args) { args.y.data = address(2, 4); }), 2);
-  EXPECT_EQ(vector([](auto&, auto& args) { args.gamma = address(3, 2); }), 1);
+  EXPECT_EQ(vector([](auto&, auto& args) { args.gamma = address(3, 2); }), 8);
   EXPECT_EQ(vector([](auto&, auto& args) { args.x.stride = 1004; }), 4);
   EXPECT_EQ(vector([](auto&, auto& args) { args.y.stride = 1001; }), 1);
   EXPECT_EQ(vector([](auto& p, auto& args) { p.rows = 1, args.y.stride = 1001; }), 8);
-  EXPECT_EQ(vector([](auto& p, auto&) { p.hidden = 998; }), 2);
-  EXPECT_EQ(vector([](auto& p, auto&) { p.hidden = 997; }), 1);
+  EXPECT_EQ(vector([](auto& p, auto&) { p.hidden = 998; }), 8);
+  EXPECT_EQ(vector([](auto& p, auto&) { p.hidden = 7; }), 1);
   EXPECT_EQ(
       vector([](auto& p, auto&) { p.x_dtype = p.weight_dtype = p.y_dtype = ATTN_DTYPE_FP32; }), 4);
+}
+
+// As softmax does. gamma may be anywhere.
+TEST(LaunchTest, RowsOfANormThatNoVectorDividesAreShifted) {
+  const auto shape = [](auto&& change) {
+    attn_norm_problem p = norm_problem(ATTN_NORM_LAYER, 1000, 3001);
+    attn_norm_fwd_args args = forward_args(p);
+    change(p, args);
+    const Recorder recorder(kCuda);
+    expect_ok(attn_norm_fwd(&args));
+    const RecordedCall call = recorder.of(kRecordedLaunch)[0];
+    return std::make_pair(number(call, "ROW_SHIFTED"), number(call, "ROW_VECTOR"));
+  };
+  EXPECT_EQ(shape([](auto&, auto&) {}), std::make_pair(1, 8));
+  EXPECT_EQ(shape([](auto&, auto& args) { args.gamma = address(3, 2); }), std::make_pair(1, 8));
+  EXPECT_EQ(shape([](auto& p, auto&) { p.x_dtype = p.y_dtype = ATTN_DTYPE_FP32; }),
+            std::make_pair(1, 8));
+  EXPECT_EQ(shape([](auto& p, auto&) { p.y_dtype = ATTN_DTYPE_FP8_E4M3; }), std::make_pair(1, 8));
+  EXPECT_EQ(shape([](auto&, auto& args) { args.y.stride = 3002; }), std::make_pair(0, 1));
+  EXPECT_EQ(shape([](auto&, auto& args) { args.y.data = address(2, 2); }), std::make_pair(0, 1));
+  EXPECT_EQ(shape([](auto&, auto& args) {
+              args.residual = {address(5), 3009};
+              args.sum = {address(6), 3001};
+            }),
+            std::make_pair(1, 8));
+  EXPECT_EQ(shape([](auto&, auto& args) {
+              args.residual = {address(5, 2), 3001};
+              args.sum = {address(6), 3001};
+            }),
+            std::make_pair(0, 1));
+  EXPECT_EQ(shape([](auto& p, auto&) { p.hidden = 3000; }), std::make_pair(1, 8));  // by stride
 }
 
 // Softmax takes whole vectors wherever rows start, if they start there in all matrices.
@@ -405,8 +436,8 @@ TEST(LaunchTest, NormBackward) {
   EXPECT_EQ(a.rstd, args.rstd);
   EXPECT_EQ(a.rows, 4096);
   EXPECT_EQ(a.groups, groups);
-  EXPECT_EQ(a.dgamma_parts, args.workspace);
-  EXPECT_EQ(a.dbeta_parts, static_cast<float*>(args.workspace) + groups * 4096);
+  EXPECT_EQ(a.dgamma, args.workspace);
+  EXPECT_EQ(a.dbeta, static_cast<float*>(args.workspace) + groups * 4096);
 
   const RecordedCall reduce = recorder.of(kRecordedLaunch)[1];
   expect_shape(reduce, "norm_backward_reduce", 4096 / 32, 2, 256);
@@ -420,11 +451,44 @@ TEST(LaunchTest, NormBackward) {
   EXPECT_EQ(reduce.shared_bytes, 0u);
   EXPECT_EQ(reduce.waits_itself, 1u);
   const auto r = kernarg_of<row_kernels::NormReduceArguments>(reduce);
-  EXPECT_EQ(r.parts[0], a.dgamma_parts);
-  EXPECT_EQ(r.parts[1], a.dbeta_parts);
+  EXPECT_EQ(r.parts[0], a.dgamma);
+  EXPECT_EQ(r.parts[1], a.dbeta);
   EXPECT_EQ(r.sum[0], args.dgamma);
   EXPECT_EQ(r.sum[1], args.dbeta);
   EXPECT_EQ(r.count, groups);
+}
+
+TEST(LaunchTest, NormBackwardOfFewRowsIsOneLaunch) {
+  attn_norm_problem p = norm_problem(ATTN_NORM_LAYER, 64, 8192);
+  attn_norm_bwd_args args = backward_args(p);
+  const Recorder recorder(kCuda);
+  expect_ok(attn_norm_bwd_workspace_size(&args, &args.workspace_size));
+  EXPECT_EQ(args.workspace_size, 0u);
+  EXPECT_EQ(recorder.of(kRecordedLoad).size(), 1u);
+  expect_ok(attn_norm_bwd(&args));
+  const std::vector<RecordedCall> calls = recorder.of(kRecordedLaunch);
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(number(calls[0], "NORM_LAG"), 0);
+  // CTAs that sum columns, several vectors of them each, and a cluster for every row.
+  const int columns = 8 * number(calls[0], "NORM_FEW_ROWS");
+  ASSERT_GT(columns, 0);
+  const int cluster = number(calls[0], "ROW_CLUSTER");
+  expect_shape(calls[0], "norm_backward", static_cast<uint32_t>(8192 / columns + 64 * cluster), 1,
+               static_cast<uint32_t>(number(calls[0], "ROW_THREADS")));
+  const auto a = kernarg_of<row_kernels::NormBackwardArguments>(calls[0]);
+  EXPECT_EQ(a.dgamma, args.dgamma);
+  EXPECT_EQ(a.dbeta, args.dbeta);
+  EXPECT_EQ(a.groups, 64);
+  EXPECT_EQ(a.rows, 64);
+
+  // Any other number of few rows: the same kernel. Many: others.
+  p.rows = 3;
+  expect_ok(attn_norm_bwd(&args));
+  EXPECT_EQ(recorder.of(kRecordedLoad).size(), 1u);
+  p.rows = 513;
+  expect_ok(attn_norm_bwd_workspace_size(&args, &args.workspace_size));
+  EXPECT_GT(args.workspace_size, 0u);
+  EXPECT_EQ(recorder.of(kRecordedLoad).size(), 3u);
 }
 
 TEST(LaunchTest, NormBackwardOfRowsBeyondRegisters) {

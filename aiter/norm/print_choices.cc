@@ -21,15 +21,18 @@ int main() {
   norm::RowTraits rows = {};
   norm::DeviceTraits device = {};
   std::string operation;
+  int64_t count = 0;  // of rows
   while (std::cin >> operation >> rows.hidden >> rows.vector >> rows.x_bytes >>
          rows.element_bytes >> rows.weight_bytes >> rows.sums >> rows.sixteen_bytes >>
-         device.warp >> device.bulk_copies >> device.named_barriers >> device.shared_bytes) {
+         rows.shifted >> count >> device.warp >> device.bulk_copies >> device.named_barriers >>
+         device.shared_bytes) {
     const auto found = operations.find(operation);
     if (found == operations.end()) return 1;
+    rows.few_rows = norm::has_few_rows(found->second, count, rows);
     const auto& table = kernels::row_configurations(found->second);
     const kernels::RowConfiguration c = norm::choose(table, rows, device);
     std::cout << c.threads << " " << c.lanes << " " << c.cluster << " " << c.stages << " "
               << c.ctas_per_sm << " " << c.waves << " " << c.keep_weights << " " << c.hold_row
-              << " " << c.lag << " " << c.on_demand << "\n";
+              << " " << c.lag << " " << c.on_demand << " " << c.few_rows << "\n";
   }
 }

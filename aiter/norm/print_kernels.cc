@@ -51,8 +51,10 @@ constexpr Operation kOperations[] = {
 
 constexpr int64_t kHidden[] = {4096, 8192};
 
-// Dense rows of bfloat16; on_demand: of a call with a barrier.
-norm::Shape shape(const Operation& operation, int64_t hidden, bool on_demand) {
+enum class Call { kDealt, kWithBarrier, kOfFewRows };
+
+// Dense rows of bfloat16.
+norm::Shape shape(const Operation& operation, int64_t hidden, Call call) {
   norm::Shape shape = {};
   shape.operation = operation.operation;
   shape.dtypes = {ATTN_DTYPE_BF16, ATTN_DTYPE_BF16, ATTN_DTYPE_BF16};
@@ -60,7 +62,8 @@ norm::Shape shape(const Operation& operation, int64_t hidden, bool on_demand) {
   shape.vector = 8;
   shape.beta = operation.beta;
   shape.mask = ATTN_SOFTMAX_MASK_NONE;
-  shape.on_demand = on_demand;
+  shape.on_demand = call == Call::kWithBarrier;
+  shape.few_rows = call == Call::kOfFewRows;
   return shape;
 }
 
@@ -106,17 +109,17 @@ std::string entry(const std::string& name, const norm::Shape& shape, bool column
 
 int main() {
   std::vector<std::string> entries;
-  for (const bool on_demand : {false, true}) {
+  for (const Call call : {Call::kDealt, Call::kOfFewRows, Call::kWithBarrier}) {
     for (const Operation& operation : kOperations) {
       for (const int64_t hidden : kHidden) {
         const std::string name = std::string(operation.name) + "_bf16_" + std::to_string(hidden);
-        const norm::Shape with_barrier = shape(operation, hidden, true);
-        if (on_demand) {
-          entries.push_back(entry(name, with_barrier, operation.columns));
-        } else if (uses_a_barrier(with_barrier)) {
-          entries.push_back(
-              entry("dealt_" + name, shape(operation, hidden, false), operation.columns));
-        }
+        const bool differs = uses_a_barrier(shape(operation, hidden, Call::kWithBarrier));
+        if (call == Call::kDealt && !differs) continue;               // the same with a barrier
+        if (call == Call::kOfFewRows && operation.columns) continue;  // one kernel sums them
+        const char* prefix = call == Call::kDealt       ? "dealt_"
+                             : call == Call::kOfFewRows ? "few_"
+                                                        : "";
+        entries.push_back(entry(prefix + name, shape(operation, hidden, call), operation.columns));
       }
     }
   }

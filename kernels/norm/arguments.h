@@ -45,11 +45,13 @@ struct NormBackwardArguments {
   const void* gamma;
   const float* mean;  // of LayerNorm
   const float* rstd;
-  float* dgamma_parts;  // groups x ROW_HIDDEN
-  float* dbeta_parts;   // likewise, of LayerNorm
+  void* dgamma;  // parts: groups x ROW_HIDDEN floats; with NORM_FEW_ROWS the sums, as gamma is
+  void* dbeta;   // the same of LayerNorm; the sums may be null
   int rows;
-  int groups;  // clusters of the grid
+  int groups;  // clusters of the grid that take rows
+  // NVRTC makes slower code of a kernel that has more than 128 bytes of arguments.
 };
+static_assert(sizeof(NormBackwardArguments) <= 128, "");
 
 struct NormColumnsArguments {
   Matrix x, dy;

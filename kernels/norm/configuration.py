@@ -37,6 +37,7 @@ class Configuration:
     hold_row: int
     lag: int
     on_demand: int
+    few_rows: int = 0  # not of the table
 
     def packs(self, hidden: int, vector: int) -> int:
         """Vectors of a row that each thread has."""
@@ -56,12 +57,12 @@ class Configuration:
         `weight_bytes`: of a column of both."""
         if self.keep_weights != WEIGHTS_IN_SHARED_MEMORY:
             return 0
-        return self.threads * self.packs(hidden, vector) * vector * weight_bytes
+        return (self.threads * self.packs(hidden, vector) + 2) * vector * weight_bytes
 
     def combine_bytes(self, hidden: int, vector: int, sums: int) -> int:
         """Shared memory in which norm_backward adds the rows of a CTA up, in the ring's place;
         `sums`: 1 for dgamma, 2 for dgamma and dbeta."""
-        if self.threads == self.lanes or not self.resident(hidden, vector):
+        if self.few_rows or self.threads == self.lanes or not self.resident(hidden, vector):
             return 0
         return self.threads * self.packs(hidden, vector) * vector * 4 * sums
 
@@ -77,6 +78,7 @@ class Configuration:
             "ROW_CTAS_PER_SM": self.ctas_per_sm,
             "ROW_HOLD": self.hold_row,
             "ROW_ON_DEMAND": self.on_demand,
+            "ROW_SHIFTED": int(hidden % vector > 0),
         }
 
     def check(self) -> None:
@@ -120,7 +122,8 @@ class Entry:
 def load(path: Path = TABLE) -> dict[str, Entry]:
     """The table, checked. Raises TableError."""
     data = tomllib.loads(path.read_text())
-    columns = ["hidden", *(f.name for f in dataclasses.fields(Configuration))]
+    fields = dataclasses.fields(Configuration)
+    columns = ["hidden", *(f.name for f in fields if f.default is dataclasses.MISSING)]
     if data.pop("columns", None) != columns:
         raise TableError(f"{path.name}: columns must be {columns}")
     if sorted(data) != sorted(OPERATIONS):

@@ -11,6 +11,7 @@ namespace AITER_ATTN_NAMESPACE::kernels {
 // How a kernel shares rows out; README.md explains the fields.
 struct RowConfiguration {
   int threads, lanes, cluster, stages, ctas_per_sm, waves, keep_weights, hold_row, lag, on_demand;
+  int few_rows = 0;  // not of the table
 };
 
 enum class RowOperation {

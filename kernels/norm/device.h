@@ -77,6 +77,9 @@ __device__ constexpr u32 INFINITY_BITS = 0x7f800000, NAN_BITS = 0x7fffffff;
 DEVICE float as_float(u32 bits) { return __builtin_bit_cast(float, bits); }
 DEVICE u32 as_bits(float value) { return __builtin_bit_cast(u32, value); }
 
+/// 32 bits of `high` above `low`, from bit `shift` of `low` on; shift < 32.
+DEVICE u32 funnel(u32 low, u32 high, int shift) { return (u32)(((u64)high << 32 | low) >> shift); }
+
 // --- Numbers -----------------------------------------------------------------------------------
 
 #if defined(__HIP__)
@@ -226,16 +229,41 @@ struct alignas(least(16, (int)sizeof(T) * V)) Pack {
       if (i >= first && i < end) {
         if constexpr (sizeof(T) == 4) word[i] = *(const u32*)(from + i);
         if constexpr (sizeof(T) == 2) word[i / 2] |= (u32) * (const u16*)(from + i) << i % 2 * 16;
+        if constexpr (sizeof(T) == 1) word[i / 4] |= (u32) * (const u8*)(from + i) << i % 4 * 8;
       }
   }
-  /// Elements `at` to `at` + V - 1 of the `count` at `from`; the others are zero. T has 8 bits.
+  /// Elements `at` to `at` + V - 1 of the `count` at `from`, wherever they lie; the others are
+  /// zero. Of two packs of memory where the `count` have all of both.
   DEVICE void gather(const T* from, int at, int count) {
-    constexpr int PER_WORD = (int)sizeof(Word);
-    clear();
+    const int off = (int)((u64)(from + at) / sizeof(T)) & (V - 1);
+    const int first = at - off;
+    if (first < 0 || first + 2 * V > count) {
+      read(from + at, -at, count - at);
+      return;
+    }
+    between(*(const Pack*)(from + first), *(const Pack*)(from + first + V), off);
+  }
+  /// Elements `off` to `off` + V - 1 of those of `low` and, behind them, `high`; off < V.
+  DEVICE void between(const Pack& low, const Pack& high, int off) {
+    Word both[2 * WORDS];
+#pragma unroll
+    for (int i = 0; i < WORDS; i++) both[i] = low.word[i], both[WORDS + i] = high.word[i];
+    const int bytes = off * (int)sizeof(T);
+#pragma unroll
+    for (int step = WORDS / 2; step; step /= 2)
+#pragma unroll
+      for (int i = 0; i + step < 2 * WORDS; i++)
+        if (bytes & (4 * step)) both[i] = both[i + step];
+#pragma unroll
+    for (int i = 0; i < WORDS; i++)
+      word[i] = sizeof(T) < 4 ? funnel(both[i], both[i + 1], bytes % 4 * 8) : both[i];
+  }
+  /// Makes all but those of `first` to `end` - 1 zero. T has 16 or 32 bits.
+  DEVICE void keep(int first, int end) {
 #pragma unroll
     for (int i = 0; i < V; i++)
-      if (at + i >= 0 && at + i < count)
-        word[i / PER_WORD] |= (Word)(from[at + i] << 8 * (i % PER_WORD));
+      if (i < first || i >= end)
+        word[i * (int)sizeof(T) / 4] &= sizeof(T) == 4 ? 0 : 0xffff0000u >> i % 2 * 16;
   }
   /// Writes those of `first` to `end` - 1.
   DEVICE void write(T* to, int first, int end) const {
@@ -244,6 +272,7 @@ struct alignas(least(16, (int)sizeof(T) * V)) Pack {
       if (i >= first && i < end) {
         if constexpr (sizeof(T) == 4) *(u32*)(to + i) = word[i];
         if constexpr (sizeof(T) == 2) *(u16*)(to + i) = (u16)(word[i / 2] >> i % 2 * 16);
+        if constexpr (sizeof(T) == 1) *(u8*)(to + i) = (u8)(word[i / 4] >> i % 4 * 8);
       }
   }
 };

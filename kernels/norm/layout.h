@@ -15,11 +15,7 @@ constexpr int VECTOR = ROW_VECTOR;            // columns that a thread takes at 
 constexpr int STAGES = ROW_STAGES;            // slots of the ring, or 0
 constexpr int CTAS_PER_SM = ROW_CTAS_PER_SM;  // that registers must allow
 constexpr bool ON_DEMAND = ROW_ON_DEMAND;     // a cluster asks for its next row
-#ifdef ROW_SHIFTED                            // of softmax
 constexpr bool SHIFTED = ROW_SHIFTED;         // rows start at any element of a vector
-#else
-constexpr bool SHIFTED = false;
-#endif
 
 constexpr int ROWS = THREADS / LANES;  // rows that a CTA has in hand
 constexpr int WARP_LANES = least(LANES, WARP_SIZE);
@@ -66,7 +62,8 @@ struct Position {
   int row, step;  // first row and distance to the next
   int shift = 0;  // columns by which the row's first vector starts ahead of it
 
-  DEVICE explicit Position(int groups) {
+  /// `blocks` of the grid come before its clusters.
+  DEVICE explicit Position(int groups, int blocks = 0) {
     int thread = thread_index();
     lane = thread % WARP_LANES;
     row_slot = thread / LANES;
@@ -75,7 +72,7 @@ struct Position {
     if constexpr (CLUSTER > 1) rank = cluster_rank();
 #endif
     warp = rank * WARPS + thread % LANES / WARP_LANES;
-    group = block_index() / CLUSTER;
+    group = (block_index() - blocks) / CLUSTER;
     row = group * ROWS + row_slot;
     step = groups * ROWS;
   }
@@ -94,7 +91,16 @@ struct Position {
   DEVICE bool whole(int pack) const {
     return !SHIFTED || (column(pack) >= 0 && column(pack) + VECTOR <= HIDDEN);
   }
-  /// Columns of slice `warp` among the first `limit` of the row.
+  /// Whether element `e` of a pack that the row has is of the row.
+  DEVICE bool inside(int pack, int e) const {
+    return !SHIFTED || (u32)(column(pack) + e) < (u32)HIDDEN;
+  }
+  /// Columns of slice `warp`.
+  DEVICE int count_of(int warp) const {
+    if constexpr (!SHIFTED) return columns_of(warp);
+    return columns_of(warp, HIDDEN + shift) - (warp == 0 ? shift : 0);
+  }
+  /// Columns of slice `warp` among the first `limit` of the vectors of the row.
   static DEVICE int columns_of(int warp, int limit = HIDDEN) {
     int left = limit - warp * SLICE;
     return left < 0 ? 0 : left < SLICE ? left : SLICE;

@@ -8,7 +8,9 @@
 //   dgamma = sum over rows of dy * xhat,  dbeta = sum over rows of dy
 //
 // norm_backward writes dx and, of each cluster, its part of dgamma and dbeta. Where a row is too
-// long to stay in registers it writes dx alone. norm_columns.cpp does the rest.
+// long to stay in registers it writes dx alone. norm_columns.cpp does the rest. Of few rows
+// (NORM_FEW_ROWS) its first CTAs sum the columns, as mean and rstd are there: it is all of the
+// pass.
 #include "rows.h"
 
 using X = NORM_X;
@@ -18,6 +20,13 @@ constexpr bool LAYER = NORM_LAYER;                        // LayerNorm, else RMS
 constexpr bool KEEP = NORM_KEEP_WEIGHTS > 0 && RESIDENT;  // gamma stays in registers,
 constexpr bool PACKED = NORM_KEEP_WEIGHTS == 1;           // 1: as stored, 2: converted
 constexpr bool LAG = NORM_LAG;  // finish a row while the next is summed: hides the exchange
+constexpr bool FEW_ROWS = NORM_FEW_ROWS > 0;
+// The first CTAs of the grid sum columns of few rows: NORM_FEW_ROWS threads of one are side by
+// side.
+constexpr int COLUMN_LANES = FEW_ROWS ? NORM_FEW_ROWS : WARP_SIZE;
+constexpr int COLUMN_CTAS =
+    FEW_ROWS ? divided_up(divided_up(HIDDEN, COLUMN_LANES* VECTOR), CLUSTER) * CLUSTER : 0;
+constexpr bool SUM_ROWS = RESIDENT && !FEW_ROWS;   // for dgamma and dbeta, in registers
 constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;  // 1 if gamma is stored as gamma - 1
 constexpr int SUMS = LAYER ? 2 : 1;
 
@@ -25,12 +34,13 @@ using Values = Pack<X, VECTOR>;
 using Grads = Pack<Y, VECTOR>;
 using Weights = Pack<W, VECTOR>;
 #if NORM_ADD
-using Rows = Input<WholeRow, X, Y, X>;
+using Rows = Input<WholeRow, false, X, Y, X>;
 #else
-using Rows = Input<WholeRow, X, Y>;
+using Rows = Input<WholeRow, false, X, Y>;
 #endif
 
 static_assert(!ON_DEMAND, "a cluster's part of dgamma has the same rows every time");
+static_assert(!SHIFTED, "dgamma's vectors are those of the rows");
 static_assert(NORM_KEEP_WEIGHTS < 3, "gamma stays in registers");
 static_assert(!LAG || (HOLD && SLOTS > 1), "there is an exchange to hide");
 
@@ -77,13 +87,67 @@ DEVICE void write_part(const Position& at, const float (&sum)[COUNT][VECTOR], fl
   }
 }
 
+/// Of few rows: dgamma and dbeta of the columns of block `block`.
+DEVICE void sum_columns(const NormBackwardArguments& a, int block) {
+  constexpr int COLUMNS = COLUMN_LANES * VECTOR;
+  constexpr int STEP = THREADS / COLUMN_LANES;         // rows that are read at a time
+  constexpr int WARP_STEP = WARP_SIZE / COLUMN_LANES;  // by a warp
+  __shared__ float parts[SUMS][THREADS / WARP_SIZE][COLUMNS];
+  const int thread = thread_index(), first = block * COLUMNS;
+  const int column = first + thread % COLUMN_LANES * VECTOR;
+  float sum[SUMS][VECTOR] = {};
+  if (column < HIDDEN) {
+#pragma unroll 4
+    for (int row = thread / COLUMN_LANES; row < a.rows; row += STEP) {
+      const Values x = *(const Values*)((const X*)a.x.data + (i64)row * a.x.stride + column);
+      const Grads dy = *(const Grads*)((const Y*)a.dy.data + (i64)row * a.dy.stride + column);
+      const float rstd = a.rstd[row], mean = LAYER ? a.mean[row] : 0.0f;
+#pragma unroll
+      for (int e = 0; e < VECTOR; e++) {
+        const float xhat = (LAYER ? x.get(e) - mean : x.get(e)) * rstd;
+        sum[0][e] = fused_multiply_add(dy.get(e), xhat, sum[0][e]);
+        if constexpr (LAYER) sum[SUMS - 1][e] += dy.get(e);
+      }
+    }
+  }
+  // Groups of a warp add up in registers, then warps in shared memory.
+#pragma unroll
+  for (int s = 0; s < SUMS; s++)
+#pragma unroll
+    for (int e = 0; e < VECTOR; e++) {
+#pragma unroll
+      for (int mask = COLUMN_LANES; mask < WARP_SIZE; mask *= 2)
+        sum[s][e] += shuffle_xor(sum[s][e], mask);
+      if (lane_index() < COLUMN_LANES)
+        parts[s][thread / WARP_SIZE][lane_index() * VECTOR + e] = sum[s][e];
+    }
+  block_barrier();
+  const int warps = least(THREADS / WARP_SIZE, divided_up(a.rows, WARP_STEP));  // that had a row
+  for (int i = thread; i < SUMS * COLUMNS; i += THREADS) {
+    const int s = i / COLUMNS, of = i % COLUMNS;
+    W* const to = (W*)(s == 0 ? a.dgamma : a.dbeta);
+    if (first + of >= HIDDEN || !to) continue;
+    float total[1] = {0};
+    for (int w = 0; w < warps; w++) total[0] += parts[s][w][of];
+    Pack<W, 1> out;
+    out.set(total);
+    *(Pack<W, 1>*)(to + first + of) = out;
+  }
+}
+
 ROW_KERNEL norm_backward(NormBackwardArguments a) {
+  if constexpr (FEW_ROWS) {
+    if (block_index() < COLUMN_CTAS) {
+      sum_columns(a, block_index());
+      return;
+    }
+  }
   DYNAMIC_SHARED(shared);
   __shared__ u64 barriers[Rows::BARRIERS];
   __shared__ TurnStorage turn_storage;
   __shared__ ExchangeStorage<SUMS> storage;
   let_dependents_start();
-  Position at(a.groups);
+  Position at(a.groups, COLUMN_CTAS);
   Turns turns(turn_storage, at, a.rows, nullptr);
 #if NORM_ADD
   Rows in(at, turns, WholeRow{}, evict_last(true), shared, barriers, a.x, a.dy, a.dh);
@@ -102,15 +166,17 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
     return w;
   };
   Weights gamma[KEEP ? PACKS : 1];
-  float dgamma[RESIDENT ? PACKS : 1][VECTOR], dbeta[RESIDENT && LAYER ? PACKS : 1][VECTOR];
+  float dgamma[SUM_ROWS ? PACKS : 1][VECTOR], dbeta[SUM_ROWS && LAYER ? PACKS : 1][VECTOR];
   if constexpr (RESIDENT) {
 #pragma unroll
     for (int k = 0; k < PACKS; k++) {
       if constexpr (KEEP) gamma[k] = weights(k);
+      if constexpr (SUM_ROWS) {
 #pragma unroll
-      for (int e = 0; e < VECTOR; e++) {
-        dgamma[k][e] = 0;
-        if constexpr (LAYER) dbeta[k][e] = 0;
+        for (int e = 0; e < VECTOR; e++) {
+          dgamma[k][e] = 0;
+          if constexpr (LAYER) dbeta[k][e] = 0;
+        }
       }
     }
   }
@@ -131,14 +197,14 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
         float wdy = g * factor;
         r.own[0] = fused_multiply_add(wdy, xhat, r.own[0]);
         r.own[LAYER] += wdy;
-        if constexpr (RESIDENT) {
+        if constexpr (SUM_ROWS) {
           dgamma[k][e] = fused_multiply_add(g, xhat, dgamma[k][e]);
-          dbeta[RESIDENT && LAYER ? k : 0][e] += g;
+          dbeta[SUM_ROWS && LAYER ? k : 0][e] += g;
         }
       } else {
         float product = g * xhat;
         r.own[0] = fused_multiply_add(product, factor, r.own[0]);
-        if constexpr (RESIDENT) dgamma[k][e] += product;
+        if constexpr (SUM_ROWS) dgamma[k][e] += product;
       }
     }
   };
@@ -225,10 +291,10 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
   if constexpr (LAG) {
     if (i > 0) finish(last, i - 1);
   }
-  if constexpr (RESIDENT) {
+  if constexpr (SUM_ROWS) {
     if constexpr (ROWS > 1) block_barrier();  // the ring is read out
     float* room = (float*)shared;
-    write_part(at, dgamma, a.dgamma_parts, room);
-    if constexpr (LAYER) write_part(at, dbeta, a.dbeta_parts, room + PACKS * VECTOR * THREADS);
+    write_part(at, dgamma, (float*)a.dgamma, room);
+    if constexpr (LAYER) write_part(at, dbeta, (float*)a.dbeta, room + PACKS * VECTOR * THREADS);
   }
 }

@@ -16,18 +16,21 @@ constexpr bool LAYER = NORM_LAYER;  // LayerNorm, else RMSNorm
 constexpr bool BETA = NORM_BETA;
 constexpr bool FP8 = sizeof(Y) == 1;
 // Where gamma and beta stay: in registers as stored (1) or converted (2), in shared memory (3).
+// Those of shifted rows do not stay in registers: a thread's columns differ from row to row.
 constexpr bool KEEP = (NORM_KEEP_WEIGHTS == 1 || NORM_KEEP_WEIGHTS == 2) && RESIDENT;
 constexpr bool PACKED = NORM_KEEP_WEIGHTS == 1;
 constexpr bool SHARED_WEIGHTS = NORM_KEEP_WEIGHTS == 3;
+static_assert(!SHIFTED || !KEEP, "columns of shifted rows change their threads");
 constexpr bool CONVERT_AGAIN = PACKS * VECTOR > 32;  // x, rather than keep it converted
 constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;    // 1 if gamma is stored as gamma - 1
 
 using Values = Pack<X, VECTOR>;
 using Weights = Pack<W, VECTOR>;
+using Results = Pack<Y, VECTOR>;
 #if NORM_ADD
-using Rows = Input<WholeRow, X, X>;
+using Rows = Input<WholeRow, false, X, X>;
 #else
-using Rows = Input<WholeRow, X>;
+using Rows = Input<WholeRow, false, X>;
 #endif
 
 /// Count, mean and sum of squared deviations; for RMSNorm the mean is 0.
@@ -40,7 +43,7 @@ DEVICE float origin(float v) { return v - v == 0 ? v : 0.0f; }
 
 /// Moments of all slices from those of each: exact counts, no cancellation. Means are added up as
 /// differences from the first, so that equal ones give just that.
-DEVICE Moments merged(Exchange<2>& exchange, int i, Moments own) {
+DEVICE Moments merged(Exchange<2>& exchange, const Position& at, int i, Moments own) {
   if constexpr (SLOTS == 1) return own;
   const float zero[2] = {0, 0};
   Gathered<2> all = exchange.gather(i, zero);
@@ -49,7 +52,7 @@ DEVICE Moments merged(Exchange<2>& exchange, int i, Moments own) {
     const float first = origin(shuffle_from(all.value[0][0], 0, WARP_SIZE));
 #pragma unroll
     for (int j = 0; j < all.PER_LANE; j++)
-      mean += (float)Position::columns_of(all.slice(j)) * (1.0f / HIDDEN) *
+      mean += (float)at.count_of(all.slice(j)) * (1.0f / HIDDEN) *
               (all.slice(j) < SLOTS ? all.value[j][0] - first : 0.0f);
     mean = first + warp_sum<WARP_SIZE>(mean);
   }
@@ -57,10 +60,24 @@ DEVICE Moments merged(Exchange<2>& exchange, int i, Moments own) {
   for (int j = 0; j < all.PER_LANE; j++) {
     float off = all.value[j][0] - mean;
     squares += all.value[j][1];
-    if (LAYER && all.slice(j) < SLOTS)
-      squares += (float)Position::columns_of(all.slice(j)) * off * off;
+    if (LAYER && all.slice(j) < SLOTS) squares += (float)at.count_of(all.slice(j)) * off * off;
   }
   return {(float)HIDDEN, mean, warp_sum<WARP_SIZE>(squares)};
+}
+
+/// Squares and sum of what is left, without `from`, of the elements of a pack that has its first
+/// one at `column`. Of elements outside of the row nothing is.
+template <bool ALL>
+DEVICE void add_rest(const Values& v, int column, float from, float& squares, float& sum) {
+  float of_squares = 0, of_sum = 0;  // short chains of additions
+#pragma unroll
+  for (int e = 0; e < VECTOR; e++) {
+    const float off = ALL || (u32)(column + e) < (u32)HIDDEN ? v.get(e) - from : 0.0f;
+    of_squares = fused_multiply_add(off, off, of_squares);
+    of_sum += off;
+  }
+  squares += of_squares;
+  sum += of_sum;
 }
 
 ROW_KERNEL norm_forward(NormForwardArguments a) {
@@ -82,7 +99,9 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
 
   auto weights = [&](const void* of, int k) {
     Weights w;
-    if (at.has(k))
+    if constexpr (SHIFTED)
+      w.gather((const W*)of, at.column(k), HIDDEN);
+    else if (at.has(k))
       w = *((const Weights*)of + at.column(k) / VECTOR);
     else
       w.clear();
@@ -96,24 +115,43 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       if constexpr (BETA) beta[k] = weights(a.beta, k);
     }
   }
-  // Each thread reads only what it wrote: no barrier.
-  Weights* shared_gamma = (Weights*)(shared + Rows::BYTES) + thread_index();
-  Weights* shared_beta = shared_gamma + PACKS * THREADS;
-  if constexpr (SHARED_WEIGHTS) {
+  // Of rows that are not shifted, each thread reads only what it wrote: no barrier. Of shifted ones
+  // the vectors of the CTA's columns lie in order, one more ahead of them and one behind.
+  Weights* shared_gamma = (Weights*)(shared + Rows::BYTES);
+  Weights* shared_beta = shared_gamma + PACKS * THREADS + 2;
+  if constexpr (SHARED_WEIGHTS && SHIFTED) {
+    const int first = at.rank * WARPS * SLICE - VECTOR;
+    for (int i = thread_index(); i < PACKS * LANES + 2; i += THREADS) {
+      shared_gamma[i].gather((const W*)a.gamma, first + i * VECTOR, HIDDEN);
+      if constexpr (BETA) shared_beta[i].gather((const W*)a.beta, first + i * VECTOR, HIDDEN);
+    }
+    block_barrier();
+  } else if constexpr (SHARED_WEIGHTS) {
 #pragma unroll 4
     for (int k = 0; k < PACKS; k++) {
-      shared_gamma[k * THREADS] = weights(a.gamma, k);
-      if constexpr (BETA) shared_beta[k * THREADS] = weights(a.beta, k);
+      shared_gamma[k * THREADS + thread_index()] = weights(a.gamma, k);
+      if constexpr (BETA) shared_beta[k * THREADS + thread_index()] = weights(a.beta, k);
     }
   }
   auto kept = [&](const Weights* registers, const Weights* shared, const void* of, int k) {
-    if constexpr (SHARED_WEIGHTS) return shared[k * THREADS];
+    if constexpr (SHARED_WEIGHTS && SHIFTED) {
+      const int whole = at.warp % WARPS * (SLICE / VECTOR) + k * WARP_LANES + at.lane + 1;
+      const Weights* low = shared + whole - (at.shift > 0);
+      Weights w;
+      w.between(low[0], low[1], (VECTOR - at.shift) % VECTOR);
+      return w;
+    }
+    if constexpr (SHARED_WEIGHTS) return shared[k * THREADS + thread_index()];
     if constexpr (!KEEP) return weights(of, k);
     if constexpr (PACKED) return opaque(registers[k], (u32)(at.row >> 31));
     return registers[k];
   };
+  Results y_edges[2];
+#if NORM_ADD
+  Values sum_edges[2];
+#endif
   // The row's pack k, with the residual added; stores the sum on the first reading.
-  auto value = [&](int k, bool first) {
+  auto value = [&](int k, bool first) __attribute__((always_inline)) {
     Values x = in.template get<0>(k);
 #if NORM_ADD
     Values residual = in.template get<1>(k);
@@ -121,19 +159,41 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
 #pragma unroll
     for (int e = 0; e < VECTOR; e++) sum[e] = x.get(e) + residual.get(e);
     x.set(sum);
-    if (first && at.has(k) && at.active(a.rows))
-      *(decltype(x)*)((X*)a.sum + (i64)in.row * a.sum_stride + at.column(k)) = x;
+    if (first) in.put(k, x, (X*)a.sum + (i64)in.row * a.sum_stride, sum_edges);
 #endif
     return x;
   };
 
+  // add_rest of the row's edges, where its packs are held.
+  auto add_rest_of_edges = [&](float from, float& squares, float& sum) {
+    if constexpr (LAYER && SHIFTED)
+      in.for_edges([&](int which, int column) {
+        Values v;
+#pragma unroll
+        for (int i = 0; i < v.WORDS; i++)
+#if NORM_ADD
+          v.word[i] = which == 0 ? sum_edges[0].word[i] : sum_edges[1].word[i];
+#else
+          v.word[i] = which == 0 ? in.edge[0][0].word[i] : in.edge[0][1].word[i];
+#endif
+        add_rest<false>(v, column, from, squares, sum);
+      });
+  };
+  auto write_sum_edges = [&] {
+#if NORM_ADD
+    in.write_edges(sum_edges, (X*)a.sum + (i64)in.row * a.sum_stride);
+#endif
+  };
+
   for (int i = 0; at.more(a.rows); i++, at.row = turns.row(i)) {
+    at.shift = in.shift_of(at.row);
     in.open(at.row);
     Values x[HOLD ? PACKS : 1];
-    Moments own{(float)Position::columns_of(at.warp), 0, 0};
+    Moments own{(float)at.count_of(at.warp), 0, 0};
     if constexpr (HOLD) {
 #pragma unroll
       for (int k = 0; k < PACKS; k++) x[k] = value(k, true);
+      write_sum_edges();
       in.close();
       if constexpr (LAYER) {
         float sum = 0;
@@ -149,18 +209,10 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       float rest = 0;  // of the sum, when the mean has been taken off
 #pragma unroll
       for (int k = 0; k < PACKS; k++) {
-        float part = 0, part_rest = 0;
-#pragma unroll
-        for (int e = 0; e < VECTOR; e++) {
-          float off = LAYER ? x[k].get(e) - own.mean : x[k].get(e);
-          part = fused_multiply_add(off, off, part);
-          if constexpr (LAYER) part_rest += off;
-        }
-        if (!LAYER || at.has(k)) {
-          own.squares += part;
-          rest += part_rest;
-        }
+        if (!LAYER || (at.has(k) && at.whole(k)))
+          add_rest<true>(x[k], at.column(k), own.mean, own.squares, rest);
       }
+      add_rest_of_edges(own.mean, own.squares, rest);
       own.squares = warp_sum<WARP_LANES>(own.squares);
       if constexpr (LAYER) {
         // The rounded sum of equal elements is not their multiple: what is left of it corrects it.
@@ -177,26 +229,28 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
 #pragma unroll UNROLL
       for (int k = 0; k < PACKS && at.has(k); k++) {
         Values v = value(k, true);
-        if (LAYER && k == 0) mean = v.get(0);
-        float off = 0, part = 0;
+        float columns = VECTOR, each = 1.0f / VECTOR;  // of the row; their shares of the mean
+        if (LAYER && !at.whole(k)) {
+          columns = (float)(at.column(k) < 0 ? VECTOR + at.column(k) : HIDDEN - at.column(k));
+          each = 1.0f / columns;
+        }
+        // The first pack's last element is of the row, the last pack's first one.
+        if (LAYER && k == 0)
+          mean = origin(SHIFTED && at.column(0) < 0 ? v.get(VECTOR - 1) : v.get(0));
+        float off = 0, rest = 0;
         if constexpr (LAYER) {
 #pragma unroll
-          for (int e = 0; e < VECTOR; e++) off += (v.get(e) - mean) * (1.0f / VECTOR);
+          for (int e = 0; e < VECTOR; e++) off += at.inside(k, e) ? (v.get(e) - mean) * each : 0.0f;
         }
-        const float of_pack = mean + off;
-#pragma unroll
-        for (int e = 0; e < VECTOR; e++) {
-          const float left = LAYER ? v.get(e) - of_pack : v.get(e);
-          part = fused_multiply_add(left, left, part);
-        }
-        squares += part;
+        add_rest<!LAYER || !SHIFTED>(v, at.column(k), mean + off, squares, rest);
         if constexpr (LAYER) {
-          const float share = VECTOR / (count + VECTOR);
+          const float share = columns / (count + columns);
           squares += off * off * count * share;
           mean += off * share;
         }
-        count += VECTOR;
+        count += columns;
       }
+      write_sum_edges();
       if constexpr (LAYER) {
         const float first = origin(shuffle_from(mean, 0, WARP_LANES));
         const float rest = warp_sum<WARP_LANES>((mean - first) * count);
@@ -206,31 +260,32 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       own.squares = warp_sum<WARP_LANES>(squares);
     }
     exchange.publish(i, {own.mean, own.squares});
-    Moments all = merged(exchange, i, own);
-    float rstd = inverse_sqrt(all.squares * (1.0f / HIDDEN) + a.epsilon);
+    Moments row = merged(exchange, at, i, own);
+    float rstd = inverse_sqrt(row.squares * (1.0f / HIDDEN) + a.epsilon);
     if (at.warp == 0 && at.lane == 0 && at.active(a.rows)) {
-      if (LAYER && a.mean) a.mean[at.row] = all.mean;
+      if (LAYER && a.mean) a.mean[at.row] = row.mean;
       if (a.rstd) a.rstd[at.row] = rstd;
     }
 
+    Y* const to = (Y*)a.y + (i64)at.row * a.y_stride;
     auto finish = [&](int k, const Values& v, const Weights& g, const Weights& b) {
       float y[VECTOR];
 #pragma unroll
       for (int e = 0; e < VECTOR; e++) {
-        float normed = (LAYER ? v.get(e) - all.mean : v.get(e)) * rstd;
+        float normed = (LAYER ? v.get(e) - row.mean : v.get(e)) * rstd;
         float factor = g.get(e) + ZERO_CENTRED;
         y[e] = BETA ? fused_multiply_add(normed, factor, b.get(e)) : normed * factor;
         if constexpr (FP8) {
           // A comparison with NaN is false: amax keeps to numbers, as fmax does.
           float size = y[e] < 0 ? -y[e] : y[e];
-          amax = at.has(k) && at.active(a.rows) && size > amax ? size : amax;
+          const bool counts = at.has(k) && at.inside(k, e) && at.active(a.rows);
+          amax = counts && size > amax ? size : amax;
           y[e] *= scale;
         }
       }
-      Pack<Y, VECTOR> out;
+      Results out;
       out.set(y);
-      if (at.has(k) && at.active(a.rows))
-        *(decltype(out)*)((Y*)a.y + (i64)at.row * a.y_stride + at.column(k)) = out;
+      in.put(k, out, to, y_edges);
     };
     auto row_value = [&](int k) {
       if constexpr (!HOLD) return value(k, false);
@@ -242,6 +297,7 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
     for (int k = 0; k < PACKS && at.has(k); k++)
       finish(k, row_value(k), kept(gamma, shared_gamma, a.gamma, k),
              BETA ? kept(beta, shared_beta, a.beta, k) : Weights{});
+    in.write_edges(y_edges, to);
     if (!HOLD) in.close();
   }
   if (FP8 && a.amax) {

@@ -5,8 +5,9 @@
 // again.
 //
 // Where rows are SHIFTED, vectors are those of memory: a row's first and last one can be its edges,
-// of which it has only some elements. They are read and written by element, once for each row, by
-// the lanes that have them.
+// of which it has only some elements; the others read as zero. Edges are written by element, by the
+// lanes that have them. They are read so, too, where they reach out of a matrix: ahead of its first
+// row and behind its last one.
 #pragma once
 
 #include "exchange.h"
@@ -31,8 +32,9 @@ DEVICE L2Policy keep_reads_if_many(int rows) {
 }
 
 /// The matrices that a kernel reads row by row, elements of types T. Limit gives the columns of a
-/// row that are wanted; what lies beyond reads as zero.
-template <class Limit, class... T>
+/// row that are wanted; what lies beyond reads as zero. EDGES_APART: all edges are read by element,
+/// while the rest of the row is on its way, which is faster where a CTA has one row alone.
+template <class Limit, bool EDGES_APART, class... T>
 struct Input {
   static constexpr int COUNT = sizeof...(T);
   static constexpr int WARP_BYTES = SLICE * ((int)sizeof(T) + ...);  // per slot
@@ -46,9 +48,10 @@ struct Input {
   L2Policy policy;
   Matrix matrix[COUNT];
   int row, turn;
-  int ahead;    // row of the turn that was fetched last, on the lane that fetches
-  int wanted;   // columns of this warp's slice in the current row
-  bool copied;  // a bulk copy has brought some of them
+  int ahead;                    // row of the turn that was fetched last, on the lane that fetches
+  int wanted;                   // columns of this warp's slice in the current row
+  bool copied;                  // a bulk copy has brought some of them
+  bool head_apart, tail_apart;  // edges of the current row that are read by element
   Pack<typename Nth<0, T...>::type, VECTOR> edge[SHIFTED ? COUNT : 1][2];  // first and last
 #if HAS_BULK_COPY
   u32 ring, barrier;
@@ -109,16 +112,34 @@ struct Input {
     int left = position.columns_of(position.warp, limit(of) + shift_of(of));
     return (left + VECTOR - 1) / VECTOR * VECTOR;
   }
-  /// Those of them that no edge has: from the first one to the end.
+  /// Whether the first vector of row `of` begins ahead of a matrix.
+  template <int I = 0>
+  DEVICE bool head_leaves(int of) const {
+    if constexpr (EDGES_APART) return true;
+    if ((i64)of * matrix[I].stride < shift_of(of)) return true;
+    if constexpr (I + 1 < COUNT) return head_leaves<I + 1>(of);
+    return false;
+  }
+  /// Whether the last one ends behind a matrix.
+  template <int I = 0>
+  DEVICE bool tail_leaves(int of) const {
+    if constexpr (EDGES_APART) return true;
+    const int shift = shift_of(of);
+    const int behind = (HIDDEN + shift + VECTOR - 1) / VECTOR * VECTOR - HIDDEN - shift;
+    if ((i64)(rows - 1 - of) * matrix[I].stride < behind) return true;
+    if constexpr (I + 1 < COUNT) return tail_leaves<I + 1>(of);
+    return false;
+  }
+  /// Those of them that are not read by element: from the first one to the end.
   struct Copied {
     int first, end;
   };
   DEVICE Copied columns_copied(int of) const {
     const int columns = columns_wanted(of);
     if constexpr (!SHIFTED) return {0, columns};
-    const int shift = shift_of(of);
-    const int whole = (HIDDEN + shift) / VECTOR * VECTOR - position.warp * SLICE;
-    return {position.warp == 0 && shift > 0 ? VECTOR : 0, least(columns, whole)};
+    const int whole = (HIDDEN + shift_of(of)) / VECTOR * VECTOR - position.warp * SLICE;
+    return {position.warp == 0 && shift_of(of) > 0 && head_leaves(of) ? VECTOR : 0,
+            tail_leaves(of) ? least(columns, whole) : columns};
   }
 
 #if HAS_BULK_COPY
@@ -150,33 +171,57 @@ struct Input {
         last % SLICE / VECTOR % WARP_LANES == position.lane)
       work(1, last - position.shift);
   }
+  /// Those that need not be read by element.
+  template <int I>
+  DEVICE void take_edges() {
+    for_edges([&](int which, int column) {
+      if (which == 0 ? head_apart : tail_apart) return;
+      using P = Pack<typename Nth<I, T...>::type, VECTOR>;
+      P pack;
+#if HAS_BULK_COPY
+      if constexpr (STAGES > 0) {
+        const int of_slice = column + position.shift - position.warp * SLICE;
+        pack = *(const P*)(slots + slot * WARP_BYTES + offset<I>() + of_slice * size<I>());
+      }
+#endif
+      if constexpr (STAGES == 0)
+        pack = load<P>(
+            (const char*)matrix[I].data + ((i64)row * matrix[I].stride + column) * size<I>(),
+            policy);
+      // Not edge[I][which]: that would go through local memory.
+      if (which == 0) edge[I][0] = pack, edge[I][0].keep(-column, VECTOR);
+      if (which == 1) edge[I][1] = pack, edge[I][1].keep(0, HIDDEN - column);
+    });
+    if constexpr (I + 1 < COUNT) take_edges<I + 1>();
+  }
   template <int I>
   DEVICE void read_edges() {
     using Type = typename Nth<I, T...>::type;
     const Type* from = (const Type*)matrix[I].data + (i64)row * matrix[I].stride;
     for_edges([&](int which, int column) {
-      if (which == 0) edge[I][0].read(from + column, -column, VECTOR);
-      if (which == 1) edge[I][1].read(from + column, 0, HIDDEN - column);
+      if (which == 0 && head_apart) edge[I][0].read(from + column, -column, VECTOR);
+      if (which == 1 && tail_apart) edge[I][1].read(from + column, 0, HIDDEN - column);
     });
     if constexpr (I + 1 < COUNT) read_edges<I + 1>();
   }
-  /// `pack` of the row at `to`; write_edges() follows when all are there.
+  /// Writes `pack` to the row at `to`, or keeps it in `edges`: write_edges() follows when all are
+  /// there.
   template <class P, class Type>
-  DEVICE void put(int k, const P& pack, Type* to) {
+  DEVICE void put(int k, const P& pack, Type* to, P (&edges)[2]) const {
     if (!position.has(k) || !position.active(rows)) return;
     if (position.whole(k))
       *(P*)(to + position.column(k)) = pack;
     else if (position.column(k) < 0)
-      edge[0][0] = pack;
+      edges[0] = pack;
     else
-      edge[0][1] = pack;
+      edges[1] = pack;
   }
-  template <class Type>
-  DEVICE void write_edges(Type* to) const {
+  template <class P, class Type>
+  DEVICE void write_edges(const P (&edges)[2], Type* to) const {
     if constexpr (SHIFTED) {
       for_edges([&](int which, int column) {
-        if (which == 0) edge[0][0].write(to + column, -column, VECTOR);
-        if (which == 1) edge[0][1].write(to + column, 0, HIDDEN - column);
+        if (which == 0) edges[0].write(to + column, -column, VECTOR);
+        if (which == 1) edges[1].write(to + column, 0, HIDDEN - column);
       });
     }
   }
@@ -185,7 +230,10 @@ struct Input {
   DEVICE void open(int which) {
     row = which;
     wanted = position.active(rows) ? columns_wanted(row) : 0;
-    if constexpr (SHIFTED) read_edges<0>();
+    if constexpr (SHIFTED) {
+      head_apart = head_leaves(row), tail_apart = tail_leaves(row);
+      if (head_apart || tail_apart) read_edges<0>();
+    }
 #if HAS_BULK_COPY
     if constexpr (STAGES > 0) {
       const Copied columns = columns_copied(row);
@@ -193,8 +241,20 @@ struct Input {
       if (copied) barrier_wait(barrier + 8 * slot, phases >> slot & 1);
     }
 #endif
+    if constexpr (SHIFTED && !EDGES_APART) take_edges<0>();
   }
 
+  /// An edge in the place of `pack`, where pack k is one.
+  template <int I, class P>
+  DEVICE void or_edge(int k, P& pack) const {
+    if constexpr (SHIFTED) {
+      if (position.whole(k)) return;
+      // Word by word: the choice of a whole would go through local memory.
+#pragma unroll
+      for (int i = 0; i < P::WORDS; i++)
+        pack.word[i] = position.column(k) < 0 ? edge[I][0].word[i] : edge[I][1].word[i];
+    }
+  }
   /// Pack `k` of matrix I; T of 16 bits has the packs of 16 bytes that the ring is laid out for.
   template <int I>
   DEVICE auto get(int k) const {
@@ -204,19 +264,16 @@ struct Input {
       pack.clear();
       return pack;
     }
-    if constexpr (SHIFTED) {
+    if constexpr (SHIFTED && (EDGES_APART || STAGES == 0)) {
       if (!position.whole(k)) {
-        // Word by word: the choice of a whole would go through local memory.
-        const bool first = position.column(k) < 0;
-#pragma unroll
-        for (int i = 0; i < pack.WORDS; i++)
-          pack.word[i] = first ? edge[I][0].word[i] : edge[I][1].word[i];
+        or_edge<I>(k, pack);
         return pack;
       }
     }
 #if HAS_BULK_COPY
     if constexpr (STAGES > 0) {
       pack = *(const decltype(pack)*)(slots + slot * WARP_BYTES + offset<I>() + column * size<I>());
+      or_edge<I>(k, pack);
       return pack;
     }
 #endif

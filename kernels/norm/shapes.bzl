@@ -39,6 +39,7 @@ def _rows(hidden, threads, lanes, vector, hold = 1):
         "ROW_HOLD": hold,
         "ROW_LANES": lanes,
         "ROW_ON_DEMAND": 0,
+        "ROW_SHIFTED": int(hidden % vector > 0),
         "ROW_STAGES": 0,
         "ROW_THREADS": threads,
         "ROW_VECTOR": vector,
@@ -60,8 +61,9 @@ def _forward(*args, **kwargs):
     macros = _norm(*args, **kwargs)
     return _shape("norm_forward", macros | {"NORM_BETA": macros["NORM_LAYER"]})
 
-def _backward(*args, lag = 0, **kwargs):
-    return _shape("norm_backward", _norm(*args, **kwargs) | {"NORM_LAG": lag})
+def _backward(*args, lag = 0, few_rows = 0, **kwargs):
+    own = {"NORM_FEW_ROWS": few_rows, "NORM_LAG": lag}
+    return _shape("norm_backward", _norm(*args, **kwargs) | own)
 
 def _columns(backward):
     """Of a shape of norm_backward: the sums over its rows."""
@@ -70,9 +72,7 @@ def _columns(backward):
 
 def _softmax(rows, x, mask):
     masks = ["none", "explicit", "causal"]
-    shifted = rows["ROW_HIDDEN"] % rows["ROW_VECTOR"] > 0
     return rows | {
-        "ROW_SHIFTED": int(shifted),
         "SOFTMAX_MASK": masks.index(mask),
         "SOFTMAX_X": x,
     }
@@ -88,10 +88,26 @@ _NORMS = {
     "layer_backward_bf16_1000": _backward(_rows(1000, 128, 64, 8, hold = 0), 1, _BF16),
     "layer_backward_bf16_4096": _backward(_rows(4096, 256, 256, 8), 1, _BF16),
     "layer_backward_fp16_20480": _backward(_rows(20480, 256, 256, 8), 1, _FP16, keep_weights = 0),
+    "layer_backward_few_bf16_1000": _backward(_rows(1000, 128, 128, 8), 1, _BF16, few_rows = 8),
     "layer_backward_fp32_127": _backward(_rows(127, 64, 16, 1), 1, _FP32),
     "layer_forward_bf16_1000": _forward(_rows(1000, 128, 64, 8), 1, _BF16),
+    "layer_forward_bf16_1003": _forward(_rows(1003, 128, 64, 8), 1, _BF16, keep_weights = 3),
+    "layer_forward_bf16_1005": _forward(
+        _rows(1005, 128, 128, 8, hold = 0),
+        1,
+        _BF16,
+        keep_weights = 0,
+    ),
+    "layer_forward_bf16_20477": _forward(_rows(20477, 256, 256, 8), 1, _BF16, keep_weights = 0),
     "layer_forward_bf16_20480": _forward(_rows(20480, 256, 256, 8), 1, _BF16),
     "layer_forward_fp32_127": _forward(_rows(127, 64, 16, 1), 1, _FP32),
+    "layer_forward_fp8_769": _forward(
+        _rows(769, 128, 128, 8),
+        1,
+        ["fp16", "fp32", "fp8_e4m3"],
+        keep_weights = 3,
+        zero_centred = 1,
+    ),
     "layer_forward_fp8_768": _forward(
         _rows(768, 128, 128, 4),
         1,
@@ -104,6 +120,20 @@ _NORMS = {
         _BF16,
         add = 1,
         zero_centred = 1,
+    ),
+    "rms_add_backward_few_fp32_508": _backward(
+        _rows(508, 128, 64, 4),
+        0,
+        _FP32,
+        add = 1,
+        few_rows = 32,
+    ),
+    "rms_add_forward_bf16_1001": _forward(
+        _rows(1001, 128, 64, 8),
+        0,
+        _BF16,
+        add = 1,
+        keep_weights = 0,
     ),
     "rms_add_forward_bf16_20480": _forward(_rows(20480, 256, 256, 8), 0, _BF16, add = 1),
     "rms_add_forward_fp16_512": _forward(
@@ -148,7 +178,7 @@ _SOFTMAX = {
 SHAPES = _NORMS | {
     name.replace("_backward_", "_columns_"): _columns(shape)
     for name, shape in _NORMS.items()
-    if shape.source == "norm_backward"
+    if shape.source == "norm_backward" and not shape.macros["NORM_FEW_ROWS"]
 } | {
     name.replace("softmax_", "softmax_forward_"): _softmax_pass(macros, 0)
     for name, macros in _SOFTMAX.items()

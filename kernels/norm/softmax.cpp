@@ -83,7 +83,7 @@ DEVICE Partial merged(Exchange<2>& exchange, int i, Partial own, const Scale& sc
 
 ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
   DYNAMIC_SHARED(shared);
-  using Rows = Input<Limit, X>;
+  using Rows = Input<Limit, true, X>;
   __shared__ u64 barriers[Rows::BARRIERS];
   __shared__ TurnStorage turn_storage;
   __shared__ ExchangeStorage<2> storage;
@@ -126,7 +126,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
     auto put = [&](int k, const float (&y)[VECTOR]) {
       Values out;
       out.set(y);
-      in.put(k, out, to);
+      in.put(k, out, to, in.edge[0]);
     };
 
     Partial own{-INF, 0};
@@ -205,7 +205,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
       }
       in.close();
     }
-    in.write_edges(to);
+    in.write_edges(in.edge[0], to);
   }
   turns.retire(a.groups);
 }
@@ -214,7 +214,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
 
 ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
   DYNAMIC_SHARED(shared);
-  using Rows = Input<Limit, X, X>;
+  using Rows = Input<Limit, STAGES == 0 || PACKS == 1, X, X>;
   __shared__ u64 barriers[Rows::BARRIERS];
   __shared__ TurnStorage turn_storage;
   __shared__ ExchangeStorage<1> storage;
@@ -238,7 +238,7 @@ ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
       }
       Values out;
       out.set(dx);
-      in.put(k, out, to);
+      in.put(k, out, to, in.edge[0]);
     };
     float own[1] = {0}, total[1];
     auto add = [&](int k, const Values& y, const Values& dy) {
@@ -280,7 +280,7 @@ ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
         put(k, in.template get<0>(k), in.template get<1>(k), total[0]);
       in.close();
     }
-    in.write_edges(to);
+    in.write_edges(in.edge[0], to);
   }
   turns.retire(a.groups);
 }

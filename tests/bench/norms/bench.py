@@ -74,7 +74,7 @@ def main(_argv: Sequence[str]) -> None:
     for count, hidden in shapes if _HIDDEN.value else shapes + SMALL:
         cell = Cell(hidden, count, dtype)
         for operation in OPERATIONS:
-            c = chosen(operation, hidden, dtype)
+            c = chosen(operation, hidden, dtype, count)
             source, macros = source_and_macros(operation, c, hidden, dtype)
             start = time.time()
             module = cuda.Module(cuda.compile_cubin(source, macros))

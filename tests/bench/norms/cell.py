@@ -24,17 +24,18 @@ SUMS = {"rms_backward": 1, "layer_backward": 2}  # vectors that norm_backward wr
 
 
 def vector_of(operation: str, hidden: int, dtype: torch.dtype) -> int:
-    """Columns that a thread moves at once; softmax takes rows apart that none divides."""
+    """Columns that a thread moves at once; all but norm_backward take rows apart that none
+    divides."""
     vector = 16 // dtype.itemsize
-    if operation.startswith("softmax") and hidden > vector:
+    if operation not in SUMS and hidden > vector:
         return vector
     while hidden % vector:
         vector //= 2
     return vector
 
 
-def chosen(operation: str, hidden: int, dtype: torch.dtype) -> Configuration:
-    """The library's choice for dense rows of one type."""
+def chosen(operation: str, hidden: int, dtype: torch.dtype, count: int) -> Configuration:
+    """The library's choice for `count` dense rows of one type."""
     size, vector = dtype.itemsize, vector_of(operation, hidden, dtype)
     rows = Rows(
         operation,
@@ -45,6 +46,8 @@ def chosen(operation: str, hidden: int, dtype: torch.dtype) -> Configuration:
         size * WEIGHTS.get(operation, 0),
         SUMS.get(operation, 0),
         sixteen_bytes=vector * size == 16,
+        shifted=hidden % vector > 0,
+        count=count,
     )
     return choose([rows])[0]
 

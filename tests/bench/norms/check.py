@@ -48,7 +48,10 @@ def prepare(case: Case):
         case.types[0].itemsize,
         sum(t.itemsize for t in case.reads()),
         case.weight_bytes(),
+        case.sums(),
         sixteen_bytes=all(vector * t.itemsize % 16 == 0 for t in case.reads()),
+        shifted=case.hidden % vector > 0,
+        count=case.count or case.rows,
     )
     (c,) = choose([rows])
     if case.operation.startswith("softmax"):
@@ -380,8 +383,8 @@ def check_library(path: str, chosen: Sequence[Case]) -> Iterator[str]:
 def main(_argv: Sequence[str]) -> int:
     chosen = list(cases(_SMALL.value))
     if _LIBRARY.value:
-        # The library chooses the number of clusters.
-        chosen = [case for case in chosen if case.groups is None]
+        # The library chooses the kernel and the number of clusters.
+        chosen = [case for case in chosen if case.groups is None and case.count is None]
         wrong = check_library(_LIBRARY.value, chosen)
     else:
         wrong = check_alone(chosen)

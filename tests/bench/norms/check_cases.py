@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -12,8 +13,9 @@ from tests.bench.norms import operations
 
 HIDDEN = (1, 3, 40, 64, 100, 127, 256, 768, 1000, 1024, 1025, 2048, 2304, 3072, 4096, 5120, 8192)
 HIDDEN += (8200, 12288, 16384, 20480, 32768, 50257, 65536, 131072, 131073, 262144)
-MIXED_HIDDEN = (768, 1024, 4096, 16384, 65536)
-SMALL_HIDDEN = (3, 1000, 1024, 16384, 65536)
+MIXED_HIDDEN = (768, 1003, 1024, 4096, 16384, 50257, 65536)
+SMALL_HIDDEN = (3, 1000, 1003, 1024, 16384, 65536)
+MANY = 1 << 20  # rows
 B, H, F = torch.bfloat16, torch.float16, torch.float32
 E4, E5 = torch.float8_e4m3fn, torch.float8_e5m2
 TYPES = ((B, B, B), (H, H, H), (F, F, F), (F, F, B), (F, F, H), (B, F, B), (H, F, H))
@@ -32,11 +34,13 @@ class Case:
     mask: str = "none"
     queries: int = 1
     groups: int | None = None  # clusters that share the rows out, where they stay
+    count: int | None = None  # rows for which the kernel is chosen, where not for `rows`
 
     def __str__(self) -> str:
         types = "/".join(operations.TYPE_NAMES[t] for t in self.types)
         rest = f"add={self.add} centred={self.zero_centred} pad={self.padding} mask={self.mask}"
         rest += f" groups={self.groups}" if self.groups else ""
+        rest += f" count={self.count}" if self.count else ""
         return f"{self.operation} {self.rows}x{self.hidden} {types} {rest}"
 
     @property
@@ -59,10 +63,17 @@ class Case:
             return 0
         return self.types[1].itemsize * (2 if self.layer and not self.backward else 1)
 
+    def sums(self) -> int:
+        """Vectors that norm_backward writes."""
+        if self.operation.startswith("softmax") or not self.backward:
+            return 0
+        return 2 if self.layer else 1
+
     def vector(self) -> int:
         x, w, y = self.types
         vector = 16 // min(max(t.itemsize, 2) for t in (x, w, y))
-        if self.operation.startswith("softmax") and self.hidden % vector and self.hidden > vector:
+        norm_backward = self.backward and not self.operation.startswith("softmax")
+        if not norm_backward and self.hidden % vector and self.hidden > vector:
             return vector  # rows.h: SHIFTED
         stride = self.hidden + self.padding
         while self.hidden % vector or stride % vector:
@@ -70,23 +81,34 @@ class Case:
         return vector
 
 
-def cases(small: bool) -> Iterator[Case]:
-    rows = 5 if small else 301
-    for operation in ("rms_forward", "layer_forward", "rms_backward", "layer_backward"):
+def norm_cases(operation: str, small: bool) -> Iterator[Case]:
+    """Of many rows, and of few, which have kernels of their own (configure.h: has_few_rows)."""
+    for rows, count in ((5, MANY), (5, None)) if small else ((601, None), (40, None)):
+
+        def case(hidden: int, types: tuple = (B, B, B), rows: int = rows, **more: Any) -> Case:
+            return Case(operation, hidden, rows, types, count=count, **more)  # noqa: B023
+
         for hidden in SMALL_HIDDEN if small else HIDDEN:
-            yield Case(operation, hidden, rows if hidden < 1 << 17 else 40, (B, B, B))
+            yield case(hidden, rows=rows if hidden < 1 << 17 else min(rows, 80))
         for hidden in (1024,) if small else MIXED_HIDDEN:
             for types in TYPES[1:]:
-                yield Case(operation, hidden, rows, types)
-            yield Case(operation, hidden, rows, (B, B, B), zero_centred=True, padding=24)
-            yield Case(operation, hidden, rows, (B, B, B), padding=1)
+                yield case(hidden, types)
+            yield case(hidden, zero_centred=True, padding=24)
+            yield case(hidden, padding=1)
             if operation.startswith("rms"):
-                yield Case(operation, hidden, rows, (B, B, B), add=True)
-                yield Case(operation, hidden, rows, (F, F, F), add=True)
+                yield case(hidden, add=True)
+                yield case(hidden, (F, F, F), add=True)
             if operation.endswith("forward"):
                 for types in FP8_TYPES:
-                    yield Case(operation, hidden, rows, types)
-        yield Case(operation, 4096, 1, (B, B, B))
+                    yield case(hidden, types)
+    yield Case(operation, 4096, 1, (B, B, B))
+    yield Case(operation, 8192, 128, (B, B, B))
+    yield Case(operation, 8192, 129, (B, B, B))
+
+
+def cases(small: bool) -> Iterator[Case]:
+    for operation in ("rms_forward", "layer_forward", "rms_backward", "layer_backward"):
+        yield from norm_cases(operation, small)
     for operation in ("softmax_forward", "softmax_backward"):
         for mask in operations.MASKS:
             for hidden in SMALL_HIDDEN if small else HIDDEN:

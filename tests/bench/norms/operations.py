@@ -58,8 +58,8 @@ class NormBackwardArguments(ctypes.Structure):
         ("gamma", c_void_p),
         ("mean", c_void_p),
         ("rstd", c_void_p),
-        ("dgamma_parts", c_void_p),
-        ("dbeta_parts", c_void_p),
+        ("dgamma", c_void_p),
+        ("dbeta", c_void_p),
         ("rows", c_int),
         ("groups", c_int),
     ]
@@ -140,11 +140,16 @@ def span(hidden: int, vector: int) -> int:
     return hidden + (vector - 1 if hidden % vector else 0)
 
 
-def softmax_vector(hidden: int, *tensors: torch.Tensor) -> int:
-    """As vector_for; rows that no vector divides take whole ones all the same, where all tensors
+def shifted_vector(hidden: int, *tensors: torch.Tensor | None) -> int:
+    """As vector_for; rows that no vector divides take whole ones all the same, where all matrices
     have theirs at the same columns."""
-    whole = 16 // tensors[0].element_size()
-    places = {(t.data_ptr() // t.element_size() % whole, t.stride(0) % whole) for t in tensors}
+    present = [t for t in tensors if t is not None]
+    whole = 16 // min(max(t.element_size(), 2) for t in present)
+    places = {
+        (t.data_ptr() // t.element_size() % whole, t.stride(0) % whole)
+        for t in present
+        if t.dim() > 1
+    }
     if hidden % whole and hidden > whole and len(places) == 1:
         return whole
     return vector_for(hidden, *tensors)
@@ -153,7 +158,7 @@ def softmax_vector(hidden: int, *tensors: torch.Tensor) -> int:
 def softmax_ring_bytes(c: Configuration, *tensors: torch.Tensor) -> int:
     """Of one matrix."""
     hidden = tensors[0].shape[1]
-    vector = softmax_vector(hidden, *tensors)
+    vector = shifted_vector(hidden, *tensors)
     return c.ring_bytes(span(hidden, vector), vector, tensors[0].element_size())
 
 
@@ -199,7 +204,7 @@ def norm_macros(
         "NORM_ZERO_CENTRED": int(zero_centred),
     }
     if backward:
-        return macros | {"NORM_LAG": c.lag}
+        return macros | {"NORM_LAG": c.lag, "NORM_FEW_ROWS": c.few_rows}
     return macros | {"NORM_BETA": int(beta)}
 
 
@@ -228,7 +233,6 @@ def softmax_macros(
     c: Configuration, hidden: int, vector: int, dtype: torch.dtype, mask: str, *, backward: bool
 ) -> dict[str, object]:
     return c.macros(hidden, vector) | {
-        "ROW_SHIFTED": int(hidden % vector > 0),
         "SOFTMAX_BACKWARD": int(backward),
         "SOFTMAX_X": TYPE_NAMES[dtype],
         "SOFTMAX_MASK": MASKS.index(mask),
@@ -257,11 +261,12 @@ def norm_forward(
 ):
     """A function that launches the forward kernel on these tensors."""
     rows, hidden = x.shape
-    vector = vector_for(hidden, x, gamma, beta, y, residual, total)
+    vector = shifted_vector(hidden, x, gamma, beta, y, residual, total)
+    columns = span(hidden, vector)
     matrices = 2 if residual is not None else 1
-    shared = c.ring_bytes(hidden, vector, matrices * x.element_size())
+    shared = c.ring_bytes(columns, vector, matrices * x.element_size())
     weight_bytes = gamma.element_size() * (2 if beta is not None else 1)
-    shared += c.weights_bytes(hidden, vector, weight_bytes)
+    shared += c.weights_bytes(columns, vector, weight_bytes)
     kernel = Kernel(module, "norm_forward", c.threads, shared)
     groups = grid_groups(kernel, c, rows, most_groups)
     counter = turn_counter() if c.on_demand else None
@@ -308,9 +313,29 @@ def norm_backward(
     combine = c.combine_bytes(hidden, vector, 2 if dbeta is not None else 1)
     shared = max(c.ring_bytes(hidden, vector, element_bytes), combine)
     kernel = Kernel(module, "norm_backward", c.threads, shared)
+    groups = grid_groups(kernel, c, rows, None)
+    if c.few_rows:
+        ctas = -(-hidden // (c.few_rows * vector))
+        ctas += -ctas % c.cluster
+        arguments = NormBackwardArguments(
+            _matrix(x),
+            _matrix(dy),
+            _matrix(dh),
+            dx.data_ptr(),
+            dx.stride(0),
+            gamma.data_ptr(),
+            _pointer(mean),
+            rstd.data_ptr(),
+            dgamma.data_ptr(),
+            _pointer(dbeta),
+            rows,
+            groups,
+        )
+        run = kernel.launcher((ctas + groups * c.cluster, 1), arguments, stream())
+        run.kernel = kernel
+        return run
     types = (x.dtype, gamma.dtype, dy.dtype)
     sums = columns_module(tuple(columns_macros(dbeta is not None, hidden, vector, types).items()))
-    groups = grid_groups(kernel, c, rows, None)
     resident = c.resident(hidden, vector)
     parts = groups if resident else min(rows, 128)
     storage = torch.empty(2 if dbeta is not None else 1, parts, hidden, device=x.device)

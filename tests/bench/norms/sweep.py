@@ -219,7 +219,7 @@ def main(_argv: Sequence[str]) -> None:
     jobs = []
     dtype = TYPES[_DTYPE.value]
     for hidden, operation in itertools.product(_HIDDEN.value, _OPERATIONS.value):
-        start = chosen(operation, hidden, dtype)
+        start = chosen(operation, hidden, dtype, ELEMENTS // hidden)
         drawn = candidates(operation, hidden, dtype, start, _PER_CELL.value)
         jobs += [(operation, hidden, c) for c in drawn]
     print("candidates", len(jobs), flush=True)

@@ -148,6 +148,7 @@ def _norm_backward(
     m = reference.Moments(mean.astype(np.float64), rstd.astype(np.float64), m.condition)
     configuration, sums = shape.configuration, 2 if shape.layer else 1
     resident = configuration.resident(shape.hidden, shape.vector)
+    few = configuration.few_rows > 0
     parts_kernel = kernel if resident else "norm_backward_columns"
     parts = groups if resident else 3
     with Run(shape, schedule, without) as run:
@@ -162,15 +163,20 @@ def _norm_backward(
         set_pointer(a, "gamma", run.vector("gamma", gamma))
         at_rstd = run.vector("rstd", rstd)
         at_mean = run.vector("mean", mean) if shape.layer else 0
-        at_parts = [
-            run.output(parts_kernel, f"parts {i}", (parts, shape.hidden), "fp32")[0]
-            for i in range(sums)
-        ]
+        results = []
+        at_parts = []
+        for i in range(sums):
+            if few:
+                at, array = run.output(kernel, f"sum {i}", (shape.hidden,), wt)
+                results.append(array)
+            else:
+                at, _ = run.output(parts_kernel, f"parts {i}", (parts, shape.hidden), "fp32")
+            at_parts.append(at)
         a.rstd, a.mean = at_rstd, at_mean
-        a.dgamma_parts, a.dbeta_parts = at_parts[0], at_parts[-1]
+        a.dgamma, a.dbeta = at_parts[0], at_parts[-1]
         lds = configuration.combine_bytes(shape.hidden, shape.vector, sums)
         run.launch_rows(kernel, a, groups, lds)
-        if not resident:
+        if not resident and not few:
             c = arguments_of(parts_kernel)
             set_pointer(c, "x", *at_x)
             set_pointer(c, "dy", *at_dy)
@@ -178,13 +184,13 @@ def _norm_backward(
             c.dgamma_parts, c.dbeta_parts = at_parts[0], at_parts[-1]
             run.launch_columns(c, parts)
         r, reduce = arguments_of("norm_backward_reduce"), "norm_backward_reduce"
-        results = []
-        for i in range(sums):
+        for i in range(0 if few else sums):
             r.parts[i] = at_parts[i]
             r.sum[i], array = run.output(reduce, f"sum {i}", (shape.hidden,), wt)
             results.append(array)
         r.count = parts
-        run.launch_reduce(r, sums)
+        if not few:
+            run.launch_reduce(r, sums)
         factor = gamma.astype(np.float64) + shape.macros["NORM_ZERO_CENTRED"]
         want = reference.norm_backward(
             x.astype(np.float64), dy.astype(np.float64),

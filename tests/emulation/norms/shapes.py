@@ -73,6 +73,7 @@ class Shape:
             hold_row=m["ROW_HOLD"],
             lag=m.get("NORM_LAG", 0),
             on_demand=0,
+            few_rows=m.get("NORM_FEW_ROWS", 0),
         )
 
     def with_kernel(self, kernel: str) -> Shape:
@@ -226,7 +227,10 @@ class Run:
                 raise Overwritten(f"{kernel} changed {name}")
 
     def launch_rows(self, kernel: str, arguments: Any, groups: int, dynamic_lds: int = 0) -> None:
-        self.launch(kernel, arguments, (groups, 1), dynamic_lds)
+        """Workgroups that sum columns come ahead of those that take rows."""
+        columns = self.shape.configuration.few_rows * self.shape.vector
+        blocks = -(-self.shape.hidden // columns) if columns else 0
+        self.launch(kernel, arguments, (blocks + groups, 1), dynamic_lds)
 
     def launch_columns(self, arguments: Any, parts: int) -> None:
         kernel = "norm_backward_columns"

@@ -41,6 +41,8 @@ class Rows:
     weight_bytes: int = 0
     sums: int = 0
     sixteen_bytes: bool = True
+    shifted: bool = False  # rows start at any element of a vector
+    count: int = 1 << 20  # of rows
     device: Device = HOPPER
 
     def line(self) -> str:

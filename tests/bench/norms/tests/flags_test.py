@@ -53,6 +53,7 @@ def parse(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
             ["--hidden=2880", "--hidden=50257", "--dtype=fp32"],
             {"hidden": [2880, 50257], "dtype": "fp32"},
         ),
+        ("small", ["--shape=1x64", "--peers=none"], {"shape": ["1x64"], "peers": ["none"]}),
         ("check", ["--small"], {"small": True}),
         ("check", [], {"small": False}),
         ("compile_table", [], {"archs": ["sm_80", "sm_90", "sm_100"]}),
@@ -79,6 +80,7 @@ def test_flags(program: str, arguments: list[str], values: dict[str, object]) ->
         ("compile_table", "--archs=mi300", ("mi300", "sm_90")),
         ("sweep", "--hidden=wide", ("wide", "hidden")),
         ("check", "--processes=0", ("0", "processes")),
+        ("small", "--shape=8by8", ("8by8", "64x8192")),
     ],
 )
 def test_what_is_refused(program: str, argument: str, words: tuple[str, ...]) -> None:
