@@ -327,7 +327,8 @@ def attention(static: Static, *arrays: jax.Array) -> tuple[jax.Array, ...]:
     """(out, lse) of q, k, v, and the other arrays that static names. lse has no gradient."""
     plain, operands, sink = _apart(static, arrays)
     check_served(plain, operands, False, False)
-    return _with_sink(*as_varying(_forward(plain)(*operands), operands), sink)
+    out, lse = as_varying(_forward(plain)(*operands), operands)
+    return _with_sink(out, lse, sink)
 
 
 def _apart(static: Static, arrays: Sequence[Any]) -> tuple[Static, Sequence[Any], Any]:
@@ -368,7 +369,8 @@ def _attention_fwd(static: Static, *primals: Any) -> tuple[Any, Any]:
     check_served(plain, arrays, False, False)
     check_served(plain, arrays, True, bias_grad)
     given = None if sink is None else sink.value
-    out, lse = _with_sink(*as_varying(_forward(plain)(*arrays), arrays), given)
+    out, lse = as_varying(_forward(plain)(*arrays), arrays)
+    out, lse = _with_sink(out, lse, given)
     of_sink = given if sink is not None and sink.perturbed else None
     return (out, lse), (arrays, of_sink, out, lse, _Flag(bias_grad))
 

@@ -196,7 +196,7 @@ def _differentiate(ctx: Any, dout: Any, _: Any) -> tuple[Any, ...]:
         return tuple(gradients)
     wants_bias, wants_sink = (ctx.needs_input_grad[x] for x in (place, of_sink))
     if not wants_sink:  # the other gradients take it from out and lse
-        inputs = (*inputs[:of_sink], None, *inputs[of_sink + 1 :])
+        inputs = [*inputs[:of_sink], None, *inputs[of_sink + 1 :]]
     backward = mha_bwd if place == 3 else mha_varlen_bwd
     tensors = (dout, *inputs[:3], inputs[place], inputs[of_sink])
     *gradients[:3], dbias, dsink = run(backward, (dout, out, lse, wants_bias, *inputs), tensors)
