@@ -70,7 +70,9 @@ def test_asm_serves_what_aiter_gives_it(
 def test_sequences_without_keys(
     hip: Hip, runtime: emulated_hip.Runtime, lengths: tuple[tuple[int, int], ...]
 ) -> None:
-    """Without a mask AITER's kernel leaves their rows undefined, and ours fills them."""
+    """Without a mask AITER's kernel leaves their rows undefined, which is U of
+    docs/asm-findings.md, and ours fills them."""
+    runtime.checks = Checks(same_barrier=False, uninitialised=False)
     launched = _forward(hip, runtime, Shape(lengths, heads=(4, 2), group=True), "bfloat16")
     assert launched == [_symbol("fmha_fwd_hd128_bf16_rtne_group"), _FILLED]
 
