@@ -28,7 +28,7 @@ _RUNS = flags.DEFINE_integer("runs", 15, "of each call; the least counts", lower
 _CALLS = flags.DEFINE_integer("calls", 500, "in a run", lower_bound=1)
 
 # The arguments that mha_fwd's operator gets behind q, k and v for a call without options.
-_NO_OPTIONS: Final = (None, None, None, 0.0, None, False, -1, -1, 0.0, False)
+_NO_OPTIONS: Final = (None, None, None, None, 0.0, None, False, -1, -1, 0.0, False)
 _NO_GRADIENTS: Final = (None,) * len(_NO_OPTIONS)
 _LIBRARY: Final = torch.library.Library("bench", "DEF")
 
@@ -49,14 +49,14 @@ def without_work() -> Any:
         return q.new_empty(q.shape), q.new_empty(q.shape[:-1], dtype=torch.float32)
 
     def backward(dout: Any, out: Any, lse: Any, bias_grad: bool, q: Any, *_: Any) -> Any:
-        return *(q.new_empty(q.shape) for _ in range(3)), q.new_empty(0)
+        return *(q.new_empty(q.shape) for _ in range(3)), q.new_empty(0), q.new_empty(0)
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.save_for_backward(*inputs[:3], *output)
 
     def differentiate(ctx: Any, dout: Any, _: Any) -> Any:
         q, k, v, out, lse = ctx.saved_tensors
-        *gradients, _ = backward_operator(dout, out, lse, False, q, k, v, *_NO_OPTIONS)
+        *gradients, _, _ = backward_operator(dout, out, lse, False, q, k, v, *_NO_OPTIONS)
         return *gradients, *_NO_GRADIENTS
 
     backward_operator = _define("mha_bwd", backward, backward)

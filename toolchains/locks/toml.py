@@ -2,7 +2,8 @@
 """Reads the TOML of this folder's neighbours: Python 3.10, which bazelw runs on, has no tomllib.
 
 That is a part of TOML: tables, also nested ones, keys that are bare or quoted, and values that are
-texts in one line, booleans, whole numbers and arrays of such. The rest of TOML is refused.
+texts in one line, booleans, whole numbers, and arrays and inline tables of such. The rest of TOML
+is refused.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text.replace("\r\n", "\n")
         self.at = 0
+        self.inlines: set[int] = set()  # the ids of tables that no [name] adds to
         found = _CONTROL.search(self.text)
         if found:
             self.at = found.start()
@@ -96,8 +98,12 @@ class _Reader:
         word = self.take(_WORD)
         if word is not None:
             return word == "true" if word in ("true", "false") else int(word)
+        if self.sign("{"):
+            return self.inline()
         if not self.sign("["):
-            raise self.error("want a text in one line, true, false, a whole number or an array")
+            raise self.error(
+                "want a text in one line, true, false, a whole number, an array or a table"
+            )
         values: list[Any] = []
         while True:
             self.take(_SPACE)
@@ -107,6 +113,34 @@ class _Reader:
             self.take(_SPACE)
             if not self.sign(",") and not self.text.startswith("]", self.at):
                 raise self.error("want a comma or the end of the array")
+
+    def pair(self, table: dict[str, Any]) -> None:
+        """Puts a key with its value into its table."""
+        start = self.at
+        parts = self.key()
+        if not self.sign("="):
+            raise self.error("want a key and =")
+        self.take(_BLANK)
+        value = self.value()
+        if len(parts) > 1 or parts[0] in table:
+            self.at = start
+            raise self.error("a key with dots, or one that is there already")
+        table[parts[0]] = value
+
+    def inline(self) -> dict[str, Any]:
+        """A table in one line, behind its {."""
+        table: dict[str, Any] = {}
+        self.inlines.add(id(table))
+        self.take(_BLANK)
+        if self.sign("}"):
+            return table
+        while True:
+            self.pair(table)
+            self.take(_BLANK)
+            if self.sign("}"):
+                return table
+            if not self.sign(","):
+                raise self.error("want a comma or the end of the table")
 
     def end(self) -> None:
         if self.take(_END) is None:
@@ -131,20 +165,13 @@ def loads(text: str) -> dict[str, Any]:
             table = root
             for part in parts:
                 table = table.setdefault(part, {})
-                if not isinstance(table, dict):
+                if not isinstance(table, dict) or id(table) in reader.inlines:
                     break
-            if not isinstance(table, dict) or tuple(parts) in headed:
+            added_to = isinstance(table, dict) and id(table) not in reader.inlines
+            if not added_to or tuple(parts) in headed:
                 reader.at = start
                 raise reader.error("a table that is there already")
             headed.add(tuple(parts))
         else:
-            parts = reader.key()
-            if not reader.sign("="):
-                raise reader.error("want a key and =")
-            reader.take(_BLANK)
-            value = reader.value()
-            if len(parts) > 1 or parts[0] in table:
-                reader.at = start
-                raise reader.error("a key with dots, or one that is there already")
-            table[parts[0]] = value
+            reader.pair(table)
         reader.end()

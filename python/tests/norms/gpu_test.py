@@ -16,7 +16,8 @@ import pytest
 from tests.support.python.dlpack_exporter import KDL_CUDA, KDL_ROCM, Exporter
 from tests.support.python.fake_framework import FakeFramework
 
-HIDDEN = 131072  # rows that a barrier shares out
+HIDDEN = 131072  # rows that a barrier shares out,
+ROWS = 65  # where these are more than few
 
 
 @pytest.fixture(autouse=True)
@@ -81,16 +82,25 @@ def test_an_unknown_frameworks_arrays_wait_for_the_default_stream(torch: Any) ->
     assert set(gamma.streams) == {1}  # DLPack's name for it
 
 
-def test_backward_has_a_workspace(log: Path, torch: Any) -> None:
-    x, dy = (torch.make(numpy.zeros((3, 64), numpy.float16)) for _ in range(2))
+@pytest.mark.parametrize(
+    ("count", "symbols"),
+    [
+        (3, ["norm_backward"]),
+        (600, ["norm_backward", "norm_backward_reduce"]),  # with a workspace between the two
+    ],
+)
+def test_backward_is_one_launch_of_few_rows_and_two_of_many(
+    log: Path, torch: Any, count: int, symbols: list[str]
+) -> None:
+    x, dy = (torch.make(numpy.zeros((count, 64), numpy.float16)) for _ in range(2))
     gamma = torch.make(numpy.zeros(64, numpy.float32))
-    mean, rstd = (torch.make(numpy.zeros(3, numpy.float32)) for _ in range(2))
+    mean, rstd = (torch.make(numpy.zeros(count, numpy.float32)) for _ in range(2))
     dx, dgamma, dbeta = aiter_attn.layer_norm_bwd(dy, x, gamma, mean, rstd)
-    rows, reduce = launches(log)
-    assert (rows["symbol"], reduce["symbol"]) == ("norm_backward", "norm_backward_reduce")
-    assert has_word(rows, dx)
-    assert has_word(reduce, dgamma)
-    assert has_word(reduce, dbeta)
+    calls = launches(log)
+    assert [call["symbol"] for call in calls] == symbols
+    assert has_word(calls[0], dx)
+    assert has_word(calls[-1], dgamma)
+    assert has_word(calls[-1], dbeta)
     assert dgamma.array.dtype == numpy.float32
 
 
@@ -108,7 +118,7 @@ def test_results_of_another_framework_are_made_on_the_stream_of_the_work(
 
 
 def test_one_barrier_for_a_stream(log: Path, torch: Any) -> None:
-    x = torch.make(numpy.zeros((2, HIDDEN), numpy.float16))
+    x = torch.make(numpy.zeros((ROWS, HIDDEN), numpy.float16))
     gamma = torch.make(numpy.zeros(HIDDEN, numpy.float16))
 
     def barrier() -> str:
@@ -132,7 +142,7 @@ def test_capture_is_asked_of_the_arrays_device(
 ) -> None:
     """The current device is 0; only a capture on the arrays' own device goes without a barrier."""
     monkeypatch.setenv("AITER_RECORDING_CUDA_CAPABILITIES", "90,90")
-    x = torch.make(numpy.zeros((2, HIDDEN), numpy.float16), ordinal=1)
+    x = torch.make(numpy.zeros((ROWS, HIDDEN), numpy.float16), ordinal=1)
     gamma = torch.make(numpy.zeros(HIDDEN, numpy.float16), ordinal=1)
     torch.capturing = {captured}
     aiter_attn.rms_norm_fwd(x, gamma)

@@ -24,6 +24,7 @@ list = [1, "two", [true, false], # three
 e = ""
 [c]
 f = []
+inline = { "g.h" = "i", j = [{}, {k = 1}], l = {m = true} }
 [c.d.e2]
 """
 
@@ -65,6 +66,9 @@ def test_a_changed_text_is_read_as_python_reads_it_or_refused(seed: int) -> None
         ('\n\na = """x"""\n', "line 3: want a text in one line"),
         ("[[a]]\n", r"want a key, at '\[a\]\]'"),
         ('a = ["x" "y"]\n', "want a comma or the end of the array, at '\"y\"]'"),
+        ("a = {b = 1 c = 2}\n", "want a comma or the end of the table, at 'c = 2}'"),
+        ("a = {b = {}}\n[a.b.c]\n", "line 2: a table that is there already"),
+        ("a = {b = 1, b = 2}\n", "there already, at ' b = 2}'"),
         ('a = "x" y\n', "want the end of the line, at ' y'"),
         ('a = "\\ud800"\n', "is no text"),
         ("a = 'x\x00'\n", r"a control character, '\\x00'"),
