@@ -52,7 +52,7 @@ int64_t ring_bytes(const RowConfiguration& c, const RowTraits& rows) {
 
 int64_t weights_bytes(const RowConfiguration& c, const RowTraits& rows) {
   if (c.keep_weights != kWeightsInSharedMemory) return 0;
-  return (c.threads * row_elements(c, rows) + 2 * rows.vector) * rows.weight_bytes;
+  return (c.threads * row_elements(c, rows) + int64_t{2} * rows.vector) * rows.weight_bytes;
 }
 
 int64_t combine_bytes(const RowConfiguration& c, const RowTraits& rows) {
@@ -421,14 +421,14 @@ RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
   }
   while ((c.stages > 0 || c.keep_weights == kWeightsInSharedMemory) &&
          c.ctas_per_sm * shared(c, rows) > device.shared_bytes) {
+    // Shifted rows keep their weights there as long as they can.
+    const bool weights_go_first = c.keep_weights == kWeightsInSharedMemory && !rows.shifted;
     if (c.stages > 1) {
       --c.stages;
-    } else if (rows.shifted && c.ctas_per_sm > 1) {
+    } else if (c.ctas_per_sm > 1 && !weights_go_first) {
       --c.ctas_per_sm;
     } else if (c.keep_weights == kWeightsInSharedMemory) {
       c.keep_weights = 0;
-    } else if (c.ctas_per_sm > 1) {
-      --c.ctas_per_sm;
     } else {
       c.stages = 0;
     }

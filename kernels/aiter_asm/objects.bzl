@@ -6,7 +6,7 @@ load("//kernels/private:flags.bzl", "ArchsInfo", "ProvidersInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 def _instance(file, arch):
-    """The name that launch.py gives an object: of its file, and of its schedule's folder or arch."""
+    """The name that launch.py gives an object: of its file, and its schedule's folder or arch."""
     folder = file.dirname.rpartition("/")[2]
     where = arch if folder.startswith("fmha_") else folder.lower()
     return "fmha_%s_%s" % (file.basename.removesuffix(".co"), where)
@@ -61,8 +61,8 @@ def _asm_archs_check_impl(ctx):
     known = ctx.attr.known
     served = [arch for arch in chosen if arch in known]
     if ctx.attr.chosen[ProvidersInfo].providers == ["asm"] and not served:
-        fail("--//kernels:providers=asm has kernels for %s alone, but --//kernels:archs=%s: " %
-             (", ".join(known), ",".join(chosen)) + "add ck to the providers, or one of these archs")
+        fail(("--//kernels:providers=asm has kernels for %s alone, but --//kernels:archs=%s: add " +
+              "ck to the providers, or one of these archs") % (", ".join(known), ",".join(chosen)))
     return [CodeObjectsInfo(code_objects = depset())]
 
 asm_archs_check = rule(

@@ -151,7 +151,10 @@ def test_flags_are_compared_as_json_has_them() -> None:
     ("text", "words"),
     [
         ("vgpr", "--where=vgpr: write COLUMN, one of <= >= != = < >, and a value, like dtype=fp16"),
-        ("vgrp>3", "--where: unknown column 'vgrp'; known: instance, arch, provider, direction, kind"),
+        (
+            "vgrp>3",
+            "--where: unknown column 'vgrp'; known: instance, arch, provider, direction, kind",
+        ),
         ("vgpr>many", "--where=vgpr>many: vgpr is a number, 'many' is none"),
         ("dtype>fp16", "--where=dtype>fp16: dtype is no number; compare it with = or !="),
     ],
