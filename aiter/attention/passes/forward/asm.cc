@@ -54,7 +54,8 @@ uint32_t asm_hazards(const Request& request, const kernels::Row& row) {
   const int64_t without_keys = request.seqlen_q - (group ? 0 : int64_t{request.seqlen_k});
   uint32_t met = bit(Hazard::kAlways);
   if (mask && request.seqlen_q > row.tile_seqlen_q) met |= bit(Hazard::kTwoTiles);
-  if (mask && without_keys >= int64_t{2} * row.tile_seqlen_q) met |= bit(Hazard::kTwoTilesWithoutKeys);
+  const int64_t two_tiles = int64_t{2} * row.tile_seqlen_q;
+  if (mask && without_keys >= two_tiles) met |= bit(Hazard::kTwoTilesWithoutKeys);
   return met;
 }
 
