@@ -153,7 +153,7 @@ def test_what_no_kernel_serves_is_refused_as_it_is_traced(gpu: None) -> None:
 
 def test_what_no_backward_kernel_serves_is_refused_as_it_is_traced(gpu: None) -> None:
     # The forward pass pads to any multiple of 8. A torch without GPUs records no graph of theirs.
-    options = (None, None, None, 0.0, None, False, -1, -1, 0.0, False)
+    options = (None, None, None, None, 0.0, None, False, -1, -1, 0.0, False)
 
     def backward(head_size: int) -> Any:
         q = on_gpu(2, 40, 4, head_size)

@@ -102,7 +102,8 @@ def test_operators() -> None:
     operators = torch.ops.aiter_attn
     q, k, v = made(2, 2, 4, 16), made(3, 9, 2, 16), made(3, 9, 2, 16, seed=1)
     new, table = made(2, 2, 2, 16), made(9, 8)
-    options = (None, None, True, -1, -1, 0.0)
+    sink = torch.tensor([-1.0, 0.0, 0.5, 2.0])
+    options = (None, sink, None, True, -1, -1, 0.0)
     cached = (LENGTHS, None, None, LEFT_OUT, None, 0, *options)
     for with_lse in (False, True):
         torch.library.opcheck(operators.mha_fwd_kvcache.default, (q, k, v, *cached, with_lse))
