@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import html.parser
 import json
 import os
@@ -52,8 +53,26 @@ def parse_pip_config(output: str, option: str = "index-url") -> str | None:
     return None
 
 
+@functools.cache
+def _python_with_pip() -> str | None:
+    """Returns a Python that has pip: this one, or the first of PATH that has it.
+
+    A hermetic Python has no pip, and a build that runs under it is on the same machine, with the
+    same configuration of pip.
+    """
+    folders = os.get_exec_path()
+    for python in (sys.executable, *(os.path.join(folder, "python3") for folder in folders)):
+        with contextlib.suppress(OSError):
+            if not subprocess.run([python, "-c", "import pip"], capture_output=True).returncode:
+                return python
+    return None
+
+
 def _python(*arguments: str) -> str | None:
-    got = subprocess.run([sys.executable, *arguments], capture_output=True, text=True)
+    python = _python_with_pip()
+    if not python:
+        return None
+    got = subprocess.run([python, *arguments], capture_output=True, text=True)
     return got.stdout.strip() if got.returncode == 0 else None
 
 
@@ -69,7 +88,7 @@ def find(environ: Mapping[str, str] = os.environ) -> str:
     url = configured or _python("-c", _PIP_DEFAULT)
     if not url:
         raise LocksError(
-            f"{sys.executable} has no pip to ask for a package index; "
+            f"neither {sys.executable} nor a python3 of PATH has a pip to ask for a package index; "
             f"set {VARIABLE} to a simple index's URL"
         )
     return url.rstrip("/")

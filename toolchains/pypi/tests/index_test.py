@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import sys
 
 import pytest
 
@@ -112,6 +113,27 @@ def test_places_that_pip_adds(tmp_path: pathlib.Path, monkeypatch: pytest.Monkey
 def test_no_pip_says_which_variable_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "_python", lambda *arguments: None)
     with pytest.raises(LocksError, match=index.VARIABLE):
+        index.find({})
+
+
+def _interpreter(folder: pathlib.Path, script: str) -> None:
+    folder.mkdir()
+    (folder / "python3").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "python3").chmod(0o755)
+
+
+def test_a_python_without_pip_asks_the_one_that_has_it(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has = "case $* in *config*) echo \"global.index-url='https://a.example/simple'\" ;; esac"
+    _interpreter(tmp_path / "without", "exit 1")
+    _interpreter(tmp_path / "with", has)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "without/python3"))
+    monkeypatch.setattr(index, "_python_with_pip", index._python_with_pip.__wrapped__)
+    monkeypatch.setenv("PATH", f"/nosuch:{tmp_path}/without:{tmp_path}/with")
+    assert index.find({}) == "https://a.example/simple"
+    monkeypatch.setenv("PATH", f"{tmp_path}/without")
+    with pytest.raises(LocksError, match=rf"without/python3 nor .*; set {index.VARIABLE} "):
         index.find({})
 
 
