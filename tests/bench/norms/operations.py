@@ -314,10 +314,9 @@ def norm_backward(
     shared = max(c.ring_bytes(hidden, vector, element_bytes), combine)
     kernel = Kernel(module, "norm_backward", c.threads, shared)
     groups = grid_groups(kernel, c, rows, None)
-    if c.few_rows:
-        ctas = -(-hidden // (c.few_rows * vector))
-        ctas += -ctas % c.cluster
-        arguments = NormBackwardArguments(
+
+    def arguments_for(dgamma_or_parts: int, dbeta_or_parts: int | None) -> NormBackwardArguments:
+        return NormBackwardArguments(
             _matrix(x),
             _matrix(dy),
             _matrix(dh),
@@ -326,11 +325,16 @@ def norm_backward(
             gamma.data_ptr(),
             _pointer(mean),
             rstd.data_ptr(),
-            dgamma.data_ptr(),
-            _pointer(dbeta),
+            dgamma_or_parts,
+            dbeta_or_parts,
             rows,
             groups,
         )
+
+    if c.few_rows:
+        ctas = -(-hidden // (c.few_rows * vector))
+        ctas += -ctas % c.cluster
+        arguments = arguments_for(dgamma.data_ptr(), _pointer(dbeta))
         run = kernel.launcher((ctas + groups * c.cluster, 1), arguments, stream())
         run.kernel = kernel
         return run
@@ -339,20 +343,7 @@ def norm_backward(
     resident = c.resident(hidden, vector)
     parts = groups if resident else min(rows, 128)
     storage = torch.empty(2 if dbeta is not None else 1, parts, hidden, device=x.device)
-    arguments = NormBackwardArguments(
-        _matrix(x),
-        _matrix(dy),
-        _matrix(dh),
-        dx.data_ptr(),
-        dx.stride(0),
-        gamma.data_ptr(),
-        _pointer(mean),
-        rstd.data_ptr(),
-        storage[0].data_ptr(),
-        storage[-1].data_ptr(),
-        rows,
-        groups,
-    )
+    arguments = arguments_for(storage[0].data_ptr(), storage[-1].data_ptr())
     run_rows = kernel.launcher((groups * c.cluster, 1), arguments, stream())
     run_columns = None
     if not resident:
