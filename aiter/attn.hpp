@@ -167,6 +167,15 @@ inline void by_columns(attn_fwd_args* args, const attn_tensor& v) {
   args->v_layout = ATTN_V_COLUMNS;
 }
 
+// One more score of every query of a head, of a key whose value is 0: fp32 [heads_q].
+inline void with_sink(attn_fwd_args* args, const float* sink) { args->sink = sink; }
+inline void with_sink(attn_kvcache_fwd_args* args, const float* sink) { args->sink = sink; }
+// The sink that forward got, and memory for its gradient: fp32 [heads_q], NULL: not wanted.
+inline void with_sink(attn_bwd_args* args, const float* sink, float* dsink) {
+  args->sink = sink;
+  args->dsink = dsink;
+}
+
 // dbias is wanted, summed over the dimensions of `sums`: attn_dbias_sum, or'ed. 0: of every score.
 inline void with_dbias(attn_bwd_args* args, const attn_tensor& dbias, int32_t sums = 0) {
   args->dbias = dbias;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,36 @@ TEST(AttnHppTest, Fp8) {
   attn::scaled(&args, 4, 0, 0.125f, 8);
   EXPECT_THROW(attn::fwd(args), attn::Error);
   EXPECT_THAT(attn_last_error(), HasSubstr("descale_k is 0"));
+}
+
+// Of so much weight that nothing else has any; over a cache the same as without.
+TEST(AttnHppTest, Sinks) {
+  TestProblem memory(Shape{2, 4, 2, 5, 6, 8, 8}, ATTN_DTYPE_FP32);
+  const std::vector<float> sink = {0.5f, -1, 40, 0};
+  attn_fwd_args fwd = memory.fwd();
+  attn::fwd(fwd);
+  const double without = memory.o.get(1, 4, 3, 7);
+  attn::with_sink(&fwd, sink.data());
+  attn::fwd(fwd);
+  const double with = memory.o.get(1, 4, 3, 7);
+  EXPECT_LT(std::abs(with), std::abs(without));
+  EXPECT_NEAR(memory.o.get(1, 4, 2, 7), 0, 1e-12);
+
+  attn_bwd_args bwd = memory.bwd();
+  std::vector<float> dsink(4);
+  attn::with_sink(&bwd, sink.data(), dsink.data());
+  attn::bwd(bwd);
+  EXPECT_NE(dsink[0], 0);
+  EXPECT_NEAR(dsink[2], 0, 1e-12);
+
+  const std::vector<int32_t> lengths = {6, 6};
+  const attn_kvcache cache = attn::cache_in_place(2, lengths.data());
+  attn_kvcache_fwd_args over_cache = attn::kvcache_fwd_args(&memory.problem, &cache);
+  over_cache.q = fwd.q, over_cache.k = fwd.k, over_cache.v = fwd.v, over_cache.o = fwd.o;
+  attn::with_sink(&over_cache, sink.data());
+  memory.o.fill(0);
+  attn::kvcache_fwd(over_cache);
+  EXPECT_NEAR(memory.o.get(1, 4, 3, 7), with, 1e-6);
 }
 
 TEST(AttnHppTest, DbiasIsSummed) {

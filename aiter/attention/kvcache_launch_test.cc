@@ -162,6 +162,18 @@ TEST(KvcacheLaunchTest, PagesThatAreNotSplitNeedNoWorkspace) {
   EXPECT_EQ(kernarg_of<TestKernarg>(calls[0]).features.min_seqlen_q, 1);
 }
 
+TEST(KvcacheLaunchTest, ASinkBesideSequencesThatAreLeftOutHasNoKernel) {
+  GpuCache p(shape_of(Storage::kPages, true, 128), ATTN_DTYPE_FP16);
+  static const float sink[4] = {};
+  attn_kvcache_fwd_args args = p.args();
+  args.min_seqlen_q = 1;
+  args.sink = sink;
+  EXPECT_EQ(attn_kvcache_fwd(&args), ATTN_ERROR_UNSUPPORTED);
+  EXPECT_THAT(attn_last_error(), HasSubstr("sink is set, but kernels that leave sequences out"));
+  EXPECT_THAT(attn_last_error(), HasSubstr("pass min_seqlen_q 0, or leave sink NULL"));
+  EXPECT_STREQ(attn_last_error_field(), "sink");
+}
+
 TEST(KvcacheLaunchTest, KeysOneByOne) {
   GpuCache p(shape_of(Storage::kPageList, true, 128), ATTN_DTYPE_FP16);
   const attn_kvcache_fwd_args args = p.with_workspace(0);

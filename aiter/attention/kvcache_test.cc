@@ -64,10 +64,12 @@ double score(const CacheProblem& p, int b, int64_t i, int64_t j, int64_t h) {
   return s + slope * static_cast<double>(causal ? j : -std::abs(distance(p, b, i, j)));
 }
 
-// Every o and lse, but those of sequences that are left out, which are as they were: NaN.
-void check_numbers(CacheProblem* p) {
+// Every o and lse, but those of sequences that are left out, which are as they were: NaN. sink: of
+// each head, or none.
+void check_numbers(CacheProblem* p, const std::vector<float>& sink = {}) {
   const attn_problem& a = p->problem;
   attn_kvcache_fwd_args args = p->args();
+  if (!sink.empty()) args.sink = sink.data();
   args.min_seqlen_q = a.mode == ATTN_MODE_GROUP && p->cache.page_size > 0 ? 2 : 0;
   for (float& value : p->lse) value = std::nanf("");
   ASSERT_EQ(attn_kvcache_fwd(&args), ATTN_OK) << attn_last_error();
@@ -75,7 +77,7 @@ void check_numbers(CacheProblem* p) {
     const bool left_out = p->queries(b) <= args.min_seqlen_q && args.min_seqlen_q > 0;
     for (int64_t i = 0; i < p->queries(b); ++i) {
       for (int64_t h = 0; h < a.heads_q; ++h) {
-        double sum = 0;
+        double sum = sink.empty() ? 0 : std::exp(static_cast<double>(sink[h]));
         std::vector<double> o(a.head_size_v);
         for (int64_t j = 0; j < p->lengths[b]; ++j) {
           if (!sees(*p, b, i, j)) continue;
@@ -128,6 +130,22 @@ TEST(KvcacheTest, NumbersOfEveryStorage) {
           if (extras) p.add_slopes(), p.problem.logits_soft_cap = 0.8f;
           check_numbers(&p);
         }
+      }
+    }
+  }
+}
+
+// A key more of each query, which has no value: also of rows that see no other, and beside
+// sequences that are left out.
+TEST(KvcacheTest, ASinkCountsInEveryStorage) {
+  for (const Storage storage : {Storage::kInPlace, Storage::kPages, Storage::kPageList}) {
+    for (const bool group : {false, true}) {
+      for (const MaskCase& mask : kMasks) {
+        CacheProblem p(shape_of(storage, group), ATTN_DTYPE_FP32);
+        p.problem.mask = mask.mask;
+        p.problem.window_left = mask.left;
+        p.problem.window_right = mask.right;
+        check_numbers(&p, {-2, 0.5f, 3, 1});
       }
     }
   }

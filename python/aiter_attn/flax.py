@@ -13,17 +13,15 @@ gives 0.
 
 from __future__ import annotations
 
-import contextlib
 import math
-import re
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import jax
 import jax.numpy as jnp
 
 from aiter_attn._core import reading
-from aiter_attn._core.errors import AttnError, UnsupportedError
+from aiter_attn._core.errors import UnsupportedError
+from aiter_attn._core.refusals import renamed
 from aiter_attn.jax import flash_attn_func
 
 __all__ = ["dot_product_attention"]
@@ -43,6 +41,8 @@ def dot_product_attention(
     precision: Any = None,
     module: Any = None,
     is_causal: bool = False,
+    *,
+    sink: jax.Array | None = None,
 ) -> jax.Array:
     """Softmax of (query key^T / sqrt(head_size) + bias) over the keys that the mask leaves, times
     value.
@@ -62,6 +62,9 @@ def dot_product_attention(
         module: None. There are no weights that a module could sow.
         is_causal: query i sees keys up to i, as in flax: aligned at the first, where
             aiter_attn.jax aligns the last.
+        sink: float32 [heads_q]: one more score of every query of a head, of a key whose value is 0;
+            differentiable. A query that sees no key gives 0. flax's function has none: modules
+            take it by functools.partial(dot_product_attention, sink=...).
 
     Returns:
         [batch..., seqlen_q, heads_q, head_size_v], dtype as computed.
@@ -102,26 +105,15 @@ def dot_product_attention(
         words = jax.random.bits(dropout_rng, (2, 4), "uint32")
         dropout = [{"dropout_p": rate, "rng_state": state} for state in words]
     causal = reading.flag("is_causal", is_causal)
-    with _flax_names():
+    with renamed(_NAMES):
         if causal:
-            out = _causal(q, k, v, added, dropout)
+            out = _causal(q, k, v, added, [{"sink": sink, **of_part} for of_part in dropout])
         else:
-            out = flash_attn_func(q, k, v, bias=added, **dropout[0])
+            out = flash_attn_func(q, k, v, bias=added, sink=sink, **dropout[0])
     return out.reshape(*batch, *out.shape[1:])
 
 
-_NAMES = {"q": "query", "k": "key", "v": "value", "dropout_p": "dropout_rate"}
-
-
-@contextlib.contextmanager
-def _flax_names() -> Iterator[None]:
-    """Errors of aiter_attn.jax's functions in the names that flax's arguments have."""
-    try:
-        yield
-    except (TypeError, ValueError, AttnError) as error:
-        words = rf"\b({'|'.join(_NAMES)})\b"
-        error.args = (re.sub(words, lambda found: _NAMES[found[0]], str(error)),)
-        raise
+_NAMES: Final = {"q": "query", "k": "key", "v": "value", "dropout_p": "dropout_rate"}
 
 
 def _causal(

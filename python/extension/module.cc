@@ -134,17 +134,28 @@ void WantLse(const Problem& problem, Args& args) {
   args.lse = fp8 ? nullptr : &lse;
 }
 
+// A sink, and of a backward pass its gradient. Nothing is read or written there.
+template <typename Args>
+void AnnounceSink(Args& args) {
+  static float sink, dsink;
+  args.sink = &sink;
+  if constexpr (std::is_same_v<Args, attn_bwd_args>) args.dsink = &dsink;
+}
+
 template <typename Args, attn_status (*kPlan)(const Args*, const char*, uint32_t*, uint32_t*)>
-std::vector<uint32_t> Plan(const Problem& problem, const std::optional<std::string>& arch) {
+std::vector<uint32_t> Plan(const Problem& problem, const std::optional<std::string>& arch,
+                           bool sink) {
   Call<Args> call(problem);
   WantLse(problem, call.args());
+  if (sink) AnnounceSink(call.args());
   return PlanOf<Args, kPlan>(call.args(), arch);
 }
 
 template <typename Args, attn_status (*kExplain)(const Args*, const char*, const char**)>
-std::string Explain(const Problem& problem, const std::optional<std::string>& arch) {
+std::string Explain(const Problem& problem, const std::optional<std::string>& arch, bool sink) {
   Call<Args> call(problem);
   WantLse(problem, call.args());
+  if (sink) AnnounceSink(call.args());
   return ExplanationOf<Args, kExplain>(call.args(), arch);
 }
 
@@ -296,10 +307,14 @@ PYBIND11_MODULE_EXEC(_C, module) {
   module.def("dropout_mask", &Run<attn_dropout_mask_args, attn_dropout_mask>, "problem"_a,
              "arrays"_a);
   module.def("bwd_workspace_size", &WorkspaceSize, "problem"_a);
-  module.def("plan_fwd", &Plan<attn_fwd_args, attn_plan_fwd>, "problem"_a, "arch"_a);
-  module.def("plan_bwd", &Plan<attn_bwd_args, attn_plan_bwd>, "problem"_a, "arch"_a);
-  module.def("explain_fwd", &Explain<attn_fwd_args, attn_explain_fwd>, "problem"_a, "arch"_a);
-  module.def("explain_bwd", &Explain<attn_bwd_args, attn_explain_bwd>, "problem"_a, "arch"_a);
+  module.def("plan_fwd", &Plan<attn_fwd_args, attn_plan_fwd>, "problem"_a, "arch"_a,
+             "sink"_a = false);
+  module.def("plan_bwd", &Plan<attn_bwd_args, attn_plan_bwd>, "problem"_a, "arch"_a,
+             "sink"_a = false);
+  module.def("explain_fwd", &Explain<attn_fwd_args, attn_explain_fwd>, "problem"_a, "arch"_a,
+             "sink"_a = false);
+  module.def("explain_bwd", &Explain<attn_bwd_args, attn_explain_bwd>, "problem"_a, "arch"_a,
+             "sink"_a = false);
   module.def("kernel_count", &attn_kernel_count);
   module.def("kernel_info", &KernelInfo, "index"_a);
   module.def("code_object", &CodeObject, "key"_a);

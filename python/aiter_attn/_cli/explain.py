@@ -45,6 +45,7 @@ def add_to(commands: Any) -> None:
     explained.add_argument("--bias", action="store_true", help="an elementwise one")
     explained.add_argument("--bias-grad", action="store_true", help="and its gradient")
     explained.add_argument("--alibi", action="store_true")
+    explained.add_argument("--sink", action="store_true", help="with --backward: and its gradient")
     explained.add_argument("--deterministic", action="store_true", help="the backward pass")
     number("--min-seqlen-q", default=0, help="sequences of so many queries or fewer are left out")
     explained.add_argument(
@@ -126,6 +127,7 @@ def _explain_attention(a: argparse.Namespace) -> aiter_attn.Explanation:
         bias_grad=a.bias_grad,
         deterministic=a.deterministic,
         min_seqlen_q=a.min_seqlen_q,
+        sink=a.sink,
         dtype=_DTYPES[a.dtype],
         arch=a.arch,
     )
@@ -156,6 +158,7 @@ def _explain_cache(a: argparse.Namespace) -> aiter_attn.Explanation:
         rotary=a.rotary,
         num_splits=a.splits,
         return_lse=a.lse,
+        sink=a.sink,
         dtype=_DTYPES[a.dtype],
         arch=a.arch,
     )

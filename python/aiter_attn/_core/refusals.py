@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from aiter_attn._core.errors import RoomError, UnsupportedError
+from aiter_attn._core.errors import AttnError, RoomError, UnsupportedError
 from aiter_attn._core.options import FIELDS
 
-__all__ = ["ARGUMENTS", "asked"]
+__all__ = ["ARGUMENTS", "asked", "renamed"]
 
 _Result = TypeVar("_Result")
 # The arguments that fields of the C structs are, where those have another name.
@@ -23,6 +24,21 @@ ARGUMENTS: Final = {c: name for name, field in FIELDS.items() for c in field.c} 
     "seqlens_k": "cache_seqlens",
     "splits": "num_splits",
 }
+
+
+@contextlib.contextmanager
+def renamed(names: Mapping[str, str]) -> Iterator[None]:
+    """Errors of the package's functions in the names that another function's arguments have.
+
+    Args:
+        names: by the package's.
+    """
+    try:
+        yield
+    except (TypeError, ValueError, AttnError) as error:
+        words = rf"\b({'|'.join(names)})\b"
+        error.args = (re.sub(words, lambda found: names[found[0]], str(error)),)
+        raise
 
 
 def asked(names: dict[str, str], ask: Callable[..., _Result], *given: Any) -> _Result:

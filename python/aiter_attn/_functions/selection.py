@@ -71,6 +71,7 @@ def explain(
     bias_grad: bool = False,
     deterministic: bool = False,
     min_seqlen_q: SupportsIndex = 0,
+    sink: bool = False,
     dtype: str | None = None,
     arch: str | None = None,
 ) -> Explanation:
@@ -84,6 +85,7 @@ def explain(
             [total, heads, head_size].
         dropout_p, softcap, bias_grad, deterministic, min_seqlen_q: as the call gets them.
         bias: "elementwise" where the call gets a bias, "alibi" where it gets alibi_slopes.
+        sink: whether the call gets one; a backward pass gives its gradient then.
         dtype: of shapes: "float16", "bfloat16", or of flash_attn_func with fp8 "float8_e4m3fn" or
             "float8_e4m3fnuz". Arrays have their own.
         arch: the GPU's, such as "gfx942"; it need not be here. None: that of the GPU that holds the
@@ -125,11 +127,11 @@ def explain(
             v_columns=fp8 and lengths is None,
         ),
     ).problem
-    problem = problem.on(*_device(q, arch), 0)
+    asked_for = problem.on(*_device(q, arch), 0), arch, reading.flag("sink", sink)
     if is_backward:
-        indices, text = _C.plan_bwd(problem, arch), _C.explain_bwd(problem, arch)
+        indices, text = _C.plan_bwd(*asked_for), _C.explain_bwd(*asked_for)
     else:
-        indices, text = _C.plan_fwd(problem, arch), _C.explain_fwd(problem, arch)
+        indices, text = _C.plan_fwd(*asked_for), _C.explain_fwd(*asked_for)
     return Explanation([_C.kernel_info(index) for index in indices], text)
 
 
@@ -149,6 +151,7 @@ def explain_kvcache(
     rotary: str | None = None,
     num_splits: SupportsIndex = 0,
     return_lse: bool = False,
+    sink: bool = False,
     dtype: str | None = None,
     arch: str | None = None,
 ) -> Explanation:
@@ -168,6 +171,7 @@ def explain_kvcache(
         rotary: "interleaved" or "halves" where it gets rotary_cos and rotary_sin: for whole heads,
             as far as they are whole multiples of 16.
         return_lse: whether the call returns the lse, too.
+        sink: whether it gets one.
         dtype, arch: see explain.
 
     Returns, raises: see explain.
@@ -198,6 +202,8 @@ def explain_kvcache(
     arrays = ["page_indptr"] if is_list else []
     if reading.flag("return_lse", return_lse):
         arrays.append("lse")
+    if reading.flag("sink", sink):
+        arrays.append("sink")
     if reading.flag("cache_seqlens", cache_seqlens) and lengths is None:
         arrays.append("seqlens_k")
     elif new:

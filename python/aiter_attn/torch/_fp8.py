@@ -151,7 +151,7 @@ def _traced(given: _Given) -> None:
     attention = problems.attention(q, k, v, chosen, lengths, beside)
     if sink is not None:
         problems.check_sink(sink, attention.problem.heads_q)
-    _tracing.check_served(given.q.device, attention.problem, backward=False)
+    _tracing.check_served(given.q.device, attention.problem, False, sink is not None)
 
 
 mha_fp8_fwd = operator(_SCHEMA, _forward, _fake)

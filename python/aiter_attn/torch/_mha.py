@@ -24,6 +24,7 @@ _SEQUENCES: Final = (
     "Tensor cu_seqlens_q, Tensor cu_seqlens_k, SymInt max_seqlen_q, SymInt max_seqlen_k"
 )
 _BESIDE: Final = ("bias", "alibi_slopes", "rng_state", "sink")
+_OF_SINK: Final = _BESIDE.index("sink")
 _OPTIONS: Final = f"{''.join(f'Tensor? {name}, ' for name in _BESIDE)}{schema(_NAMES)}"
 _NO_ARRAYS: Final = (None,) * len(_BESIDE)
 _PLAIN: Final = 3 + len(_BESIDE)  # where options begin in a form without sequences
@@ -78,7 +79,7 @@ def _traced(given: _Given, bias_grad: bool = False, backward: bool = False) -> N
     attention = problems.attention(q, k, v, chosen, lengths, problems.beside(bias, slopes))
     if sink is not None:
         problems.check_sink(sink, attention.problem.heads_q)
-    _tracing.check_served(given.q.device, attention.problem, backward)
+    _tracing.check_served(given.q.device, attention.problem, backward, sink is not None)
 
 
 def _forward(*arguments: Any) -> Any:
@@ -183,14 +184,16 @@ def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         )
     if _tracing.arch_of(given.q.device) is not None:
         # A backward pass without a kernel is refused here, and not hours later.
-        _traced(given, ctx.needs_input_grad[len(inputs) - _COUNT], backward=True)
+        place = len(inputs) - _COUNT  # of bias
+        wants_bias, wants_sink = (ctx.needs_input_grad[x] for x in (place, place + _OF_SINK))
+        _traced(given if wants_sink else given._replace(sink=None), wants_bias, backward=True)
     save(ctx, inputs, output, constant=[1])
 
 
 def _differentiate(ctx: Any, dout: Any, _: Any) -> tuple[Any, ...]:
     inputs, (out, lse) = restored(ctx)
     place = len(inputs) - _COUNT  # of bias
-    of_sink = place + _BESIDE.index("sink")
+    of_sink = place + _OF_SINK
     gradients: list[Any] = [None] * len(inputs)
     if dout is None:
         return tuple(gradients)

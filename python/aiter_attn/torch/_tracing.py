@@ -104,9 +104,12 @@ def arch_of(device: torch.device) -> str | None:
     return name.partition(":")[0]
 
 
-def check_served(device: torch.device, problem: _C.Problem, backward: bool) -> None:
-    """Raises UnsupportedError where no kernel of this build serves the problem on the device."""
+def check_served(
+    device: torch.device, problem: _C.Problem, backward: bool, sink: bool = False
+) -> None:
+    """Raises UnsupportedError where no kernel of this build serves the problem on the device, with
+    a sink in a forward pass, or with its gradient in a backward pass."""
     arch = arch_of(device)
     if arch is not None:
         plan = _C.plan_bwd if backward else _C.plan_fwd
-        plan(problem.on(_C.DEVICE_ROCM, 0, 0), arch)
+        plan(problem.on(_C.DEVICE_ROCM, 0, 0), arch, sink)

@@ -705,6 +705,7 @@ EXPLAINED: dict[str, Refusal] = {
         "block_table: shape (3, 3); allowed here: (2, 3) [batch, pages of a sequence]",
     ),
     "a flag": (explained, {"alibi": "yes"}, TypeError, "alibi: 'yes'; allowed: True or False"),
+    "a sink": (explained, {"sink": 1.0}, TypeError, "sink: 1.0; allowed: True or False"),
     "splits": (explained, {"num_splits": 129}, ValueError, "num_splits: 129; allowed: 1 to 128"),
     "sequences": (explained, {"sequences": 3}, TypeError, "sequences: 3; allowed: (batch, max_"),
 }

@@ -124,6 +124,15 @@ def explain(**changes: Any) -> aiter_attn.Explanation:
     return aiter_attn.explain(**{**usual, "causal": True, **changes})
 
 
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_sink_is_one_launch_more(backward: bool) -> None:
+    without, told = (explain(backward=backward, sink=sink) for sink in (False, True))
+    (added,) = (kernel for kernel in told.kernels if kernel not in without.kernels)
+    assert len(told.kernels) == len(without.kernels) + 1
+    assert added["kind"] == ("sink_grad" if backward else "sink")
+    assert f"{added['kind']}: {added['name']}\n" in told.text
+
+
 @pytest.mark.parametrize(
     ("changes", "kind", "message"),
     [
@@ -132,6 +141,8 @@ def explain(**changes: Any) -> aiter_attn.Explanation:
         ({"arch": None}, aiter_attn.DriverError, "/nowhere/libamdhip64.so"),
         ({"dtype": None}, TypeError, "^dtype: None, but q is a shape; allowed: float16, bfloat16"),
         ({"dtype": "float8"}, TypeError, "^q: dtype float8; allowed: float16"),
+        ({"sink": 1.0}, TypeError, "^sink: 1.0; allowed: True or False"),
+        ({"dtype": "float8_e4m3fnuz", "sink": True}, aiter_attn.UnsupportedError, "^sink is set"),
         ({"q": (2, 40, 4)}, ValueError, r"^q: shape \(2, 40, 4\); allowed: \[batch, "),
         ({"q": "shape"}, TypeError, "^q: str is no array"),
         ({"sequences": (2, -1, 5)}, ValueError, "^max_seqlen_q: -1; allowed: 0 to"),

@@ -84,6 +84,27 @@ def test_a_query_that_sees_no_key() -> None:
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(gradients))
 
 
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_a_sink(is_causal: bool) -> None:
+    """A key more, whose value is 0, at the end of keys that the mask leaves to all queries."""
+    q, k, v = draw(1, 2, 7, 4, 8), draw(2, 2, 5, 4, 8), draw(3, 2, 5, 4, 8)
+    sink, weights = draw(4, 4), draw(5, 2, 7, 4, 8)
+
+    def ours(*x: Any) -> Any:
+        return (dot_product_attention(*x[:3], sink=x[3], is_causal=is_causal) * weights).sum()
+
+    def theirs(q: Any, k: Any, v: Any, sink: Any) -> Any:
+        seen = jnp.tril(jnp.ones((7, 5), bool)) if is_causal else jnp.ones((7, 5), bool)
+        seen = jnp.pad(seen, ((0, 0), (0, 1)), constant_values=True)
+        bias = jnp.zeros((2, 4, 7, 6)).at[..., 5].set(sink[:, None])
+        k, v = (jnp.pad(x, ((0, 0), (0, 1), (0, 0), (0, 0))) for x in (k, v))
+        return (nnx.dot_product_attention(q, k, v, bias=bias, mask=seen) * weights).sum()
+
+    which = (0, 1, 2, 3)
+    got, want = (jax.value_and_grad(f, which)(q, k, v, sink) for f in (ours, theirs))
+    close(got, want)
+
+
 def test_dtype() -> None:
     q = draw(1, 1, 4, 2, 8)
     assert dot_product_attention(q, q, q, dtype=jnp.bfloat16).dtype == jnp.bfloat16
@@ -170,6 +191,10 @@ def test_refusals() -> None:
     for name, shape in (("mask", (3, 4)), ("bias", (2, 2, 2, 4, 4)), ("mask", (3, 1, 4, 4))):
         with pytest.raises(ValueError, match=rf"^{name}: shape .* broadcast to \(2, 2, 4, 4\)"):
             dot_product_attention(q, q, q, **{name: jnp.ones(shape)})
+    with pytest.raises(ValueError, match=r"^sink: shape \(3,\); allowed here: \(2,\) \[heads"):
+        dot_product_attention(q, q, q, sink=jnp.ones(3))
+    with pytest.raises(TypeError, match=r"^sink: dtype bfloat16; allowed: float32"):
+        dot_product_attention(q, q, q, sink=jnp.ones(2, jnp.bfloat16))
     with pytest.raises(ValueError, match=r"^key: shape \(4, 2, 8\), where query has"):
         dot_product_attention(q, q[0], q)
     with pytest.raises(ValueError, match=r"^query: shape \(4, 8\)"):

@@ -323,6 +323,8 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
         ((), {}),
         (("--backward", "--batch", "3", "--heads-q", "4"), {"backward": True}),
         (("--seqlen-k", "50", "--head-size-v", "64", "--window", "2", "-1"), {}),
+        (("--sink",), {"sink": True}),
+        (("--sink", "--backward"), {"sink": True, "backward": True}),
     ],
 )
 def test_explain(arguments: tuple[str, ...], same: dict[str, Any]) -> None:
@@ -353,6 +355,7 @@ def test_explain(arguments: tuple[str, ...], same: dict[str, Any]) -> None:
         (("--cache", "--page-size", "128"), "keys and values in pages, pages of 128, seqlen"),
         (("--cache", "--page-size", "128", "--varlen"), "group mode, a mask, lse not wanted, keys"),
         (("--cache", "--lse"), "lse wanted"),
+        (("--cache", "--sink"), "a mask, lse wanted, a sink"),
         (("--cache", "--varlen"), "fwd_batch_prefill kernel in this build for fp16, head size 64"),
         (("--cache", "--append", "2"), "fwd_appendkv kernel in this build for fp16, head size 64"),
         (("--cache", "--append", "2", "--rotary", "halves"), "rotation of halves, 2 new keys"),

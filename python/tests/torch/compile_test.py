@@ -165,6 +165,32 @@ def test_what_no_backward_kernel_serves_is_refused_as_it_is_traced(gpu: None) ->
         backward(40)
 
 
+def test_the_plan_of_a_traced_call_has_its_sink(gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of backward only where the sink's gradient is wanted."""
+    asked: list[tuple[bool, bool]] = []
+    for backward, name in ((False, "plan_fwd"), (True, "plan_bwd")):
+        plan = getattr(aiter_attn._C, name)
+
+        def recorded(
+            problem: Any, arch: Any, sink: bool, plan: Any = plan, backward: bool = backward
+        ) -> Any:
+            asked.append((backward, sink))
+            return plan(problem, arch, sink)
+
+        monkeypatch.setattr(aiter_attn._C, name, recorded)
+    q, sink = on_gpu(2, 40, 4, 64), on_gpu(4, dtype=torch.float32)
+    for given in (None, sink):
+        arrays = (q, q, q, None, None, None, given, 0.0, None, True, -1, -1, 0.0, False)
+        out, lse = torch.ops.aiter_attn.mha_fwd(*arrays)
+        torch.ops.aiter_attn.mha_bwd(out, out, lse, False, *arrays)
+    assert asked == [(False, False), (True, False), (False, True), (True, True)]
+    narrow = on_gpu(2, 64, 4, 64, dtype=torch.float8_e4m3fnuz)
+    scales = dict.fromkeys(("q_descale", "k_descale", "v_descale", "out_scale"), 1.0)
+    with pytest.raises(aiter_attn.UnsupportedError, match="sink is set"):
+        by_columns = on_gpu(2, 4, 64, 64, dtype=narrow.dtype).permute(0, 3, 1, 2)
+        aiter_attn.flash_attn_func(narrow, narrow, by_columns, sink=sink, **scales)
+
+
 def test_a_refusal_names_the_argument_in_compiled_code_too() -> None:
     q, *_ = inputs(5)
     with pytest.raises(Exception, match=r"k: 3 heads .*, but q has 4"):

@@ -81,6 +81,11 @@ void validate_on_gpu(const Problem& p) {
          " is set, but without any key no kernel runs that could write it to lse: leave lse NULL, ",
          "or leave the call out");
   }
+  if (p.sink && p.min_seqlen_q > 0 && query_rows(p) != 0) {
+    fail(Status::kUnsupported, Field("sink"), " is set, but kernels that leave sequences out, as ",
+         "min_seqlen_q asks, write no lse, which a sink needs: pass min_seqlen_q 0, or leave sink ",
+         "NULL");
+  }
   if (in_pages(p) && in_page_list(p)) validate_page_list_on_gpu(p);
 }
 
