@@ -30,6 +30,7 @@ LAYERS: dict[str, list[str]] = {
     "aiter/runtime/error.h": [],
     "aiter/runtime/driver/*": [
         "aiter/runtime/error.h",
+        "aiter/runtime/hip_versions.h",
         "aiter/runtime/shared_library.h",
         "aiter/runtime/text.h",
         "aiter/runtime/driver/*",
@@ -56,6 +57,7 @@ LAYERS: dict[str, list[str]] = {
     "aiter/runtime/rtc/*": [
         "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
+        "aiter/runtime/hip_versions.h",
         "aiter/runtime/shared_library.h",
         "aiter/runtime/text.h",
         "aiter/runtime/rtc/*",

@@ -19,8 +19,8 @@ inline constexpr char kHipLibraryVariable[] = "AITER_ATTN_HIP_LIBRARY";
 std::unique_ptr<Driver> open_cuda();
 
 // Opens the HIP runtime: the file that AITER_ATTN_HIP_LIBRARY names; else the libamdhip64 that the
-// process has loaded already; else the newest of libamdhip64.so.7 and .6. Throws Status::kDriver
-// where there is none, or where it lacks a function or a device.
+// process has loaded already; else the newest of hip_versions.h's. Throws Status::kDriver where
+// there is none, or where it lacks a function or a device.
 std::unique_ptr<Driver> open_hip();
 
 struct KnownDriver {

@@ -12,6 +12,7 @@
 #include "aiter/runtime/driver/hip_api.h"
 #include "aiter/runtime/driver/messages.h"
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/hip_versions.h"
 #include "aiter/runtime/shared_library.h"
 #include "aiter/runtime/text.h"
 
@@ -138,7 +139,7 @@ class Hip final : public Driver {
 
   template <typename F>
   void bind(const char* symbol, F* function) {
-    library_.bind(symbol, "the HIP runtime of ROCm 6 or 7", function);
+    library_.bind(symbol, "the HIP runtime of ROCm " + hip_versions(), function);
   }
 
   // HIP's own name for the struct is another one, which ubsan would take for another type.
@@ -198,11 +199,12 @@ class Hip final : public Driver {
 }  // namespace
 
 std::unique_ptr<Driver> open_hip() {
-  return std::make_unique<Hip>(SharedLibrary::open({"HIP runtime",
-                                                    kHipLibraryVariable,
-                                                    {"libamdhip64.so.7", "libamdhip64.so.6"},
-                                                    {},
-                                                    "install ROCm's libamdhip64 6 or 7"}));
+  return std::make_unique<Hip>(
+      SharedLibrary::open({"HIP runtime",
+                           kHipLibraryVariable,
+                           hip_sonames("libamdhip64"),
+                           {},
+                           "install ROCm's libamdhip64 " + hip_versions()}));
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

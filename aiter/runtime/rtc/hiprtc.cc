@@ -1,5 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/runtime/environment.h"
+#include "aiter/runtime/hip_versions.h"
 #include "aiter/runtime/rtc/rtc_compiler.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -63,16 +64,17 @@ class HipRtc final : public RtcCompiler {
 }  // namespace
 
 std::unique_ptr<Compiler> open_hiprtc(const std::vector<std::string>& folders) {
-  LibrarySearch search = {"hipRTC",
-                          kHipRtcLibraryVariable,
-                          {"libhiprtc.so.7", "libhiprtc.so.6"},
-                          {},
-                          "install ROCm's libhiprtc 6 or 7 (its wheel is rocm-sdk-core)"};
+  LibrarySearch search = {
+      "hipRTC",
+      kHipRtcLibraryVariable,
+      hip_sonames("libhiprtc"),
+      {},
+      "install ROCm's libhiprtc " + hip_versions() + " (its wheel is rocm-sdk-core)"};
   const auto look_in = [&](const std::string& folder) {
     for (const std::string& soname : search.sonames) search.files.push_back(folder + soname);
   };
   // The two lie side by side in every ROCm, also in one that the dynamic linker does not know.
-  if (auto hip = SharedLibrary::loaded_one_of({"libamdhip64.so.7", "libamdhip64.so.6"})) {
+  if (auto hip = SharedLibrary::loaded_one_of(hip_sonames("libamdhip64"))) {
     look_in(folder_of(*hip));
   }
   for (const std::string& folder : folders) look_in(folder + "/_rocm_sdk_core/lib/");

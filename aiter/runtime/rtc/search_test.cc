@@ -142,6 +142,8 @@ TEST_F(HipRtcSearch, TheNewestOfPips) {
   EXPECT_THAT(found(), HasSubstr((pips_ / "libhiprtc.so.6").string()));
   place_hiprtc(pips_ / "libhiprtc.so.7");
   EXPECT_THAT(found(), HasSubstr((pips_ / "libhiprtc.so.7").string()));
+  place_hiprtc(pips_ / "libhiprtc.so.8");
+  EXPECT_THAT(found(), HasSubstr((pips_ / "libhiprtc.so.8").string()));
 }
 
 TEST_F(HipRtcSearch, TheOneBesideTheHipThatIsLoadedComesFirst) {

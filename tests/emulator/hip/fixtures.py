@@ -20,20 +20,18 @@ import pytest
 from tests.emulator.hip import emulated_hip
 from tests.emulator.hip.hip import Hip
 
-_SONAMES = ("libamdhip64.so.7", "libamdhip64.so.6")  # as aiter/runtime/driver/hip.cc has them
+_LIBRARY = "libamdhip64.so"
 
 
 def _installed() -> str:
-    """The HIP runtime that the machine's loader finds, or "". The loader of the tests' own Python
-    knows neither LD_LIBRARY_PATH nor the machine's cache."""
+    """The newest HIP runtime that the machine's loader finds, or "". The loader of the tests' own
+    Python knows neither LD_LIBRARY_PATH nor the machine's cache."""
     listed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True)
-    for soname in _SONAMES:
-        for folder in filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")):
-            if (Path(folder) / soname).exists():
-                return str(Path(folder) / soname)
-        if found := re.search(rf"^\s*{soname} \(.*x86-64.*\) => (.*)$", listed.stdout, re.M):
-            return found[1]
-    return ""
+    line = rf"^\s*{re.escape(_LIBRARY)}\.\d+ \(.*x86-64.*\) => (.*)$"
+    found = [Path(path) for path in re.findall(line, listed.stdout, re.M)]
+    for folder in filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")):
+        found = [*Path(folder).glob(f"{_LIBRARY}.[0-9]"), *found]
+    return str(max(found, key=lambda path: path.name)) if found else ""
 
 
 if not os.environ.get("AITER_ATTN_HIP_LIBRARY"):
@@ -49,7 +47,7 @@ def library() -> str:
     path = os.environ["AITER_ATTN_HIP_LIBRARY"]
     if not path:
         end(
-            f"neither {' nor '.join(_SONAMES)} is in LD_LIBRARY_PATH or in the loader's cache "
+            f"no {_LIBRARY} of a version is in LD_LIBRARY_PATH or in the loader's cache "
             "(ldconfig -p): install ROCm's HIP runtime, or name its file with "
             "--test_env=AITER_ATTN_HIP_LIBRARY=/opt/rocm/lib/libamdhip64.so.6"
         )
