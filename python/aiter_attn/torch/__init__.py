@@ -6,7 +6,8 @@
 
 The functions of flash-attn's names have the arguments of those in aiter_attn. mha_fwd and
 mha_varlen_fwd give (out, lse) and take an elementwise bias, of which there is a gradient; rms_norm,
-layer_norm, softmax and their passes are those of aiter_attn, but for results in fp8. Rules of all:
+layer_norm, softmax and their passes are those of aiter_attn, but for results in fp8.
+scaled_dot_product_attention is torch's, and within sdpa() torch's is that one. Rules of all:
 
   - Each computes by operators of torch.library (torch.ops.aiter_attn) with fake kernels. All but
     calls over key-value caches (block_table too), calls of fp8, and _bwd have a backward pass.
@@ -49,6 +50,10 @@ from aiter_attn.torch._norms import (  # noqa: E402
     softmax_bwd,
     softmax_fwd,
 )
+from aiter_attn.torch._provider import register as _register  # noqa: E402
+from aiter_attn.torch._sdpa import scaled_dot_product_attention, sdpa  # noqa: E402
+
+_register()
 
 __all__ = [
     "flash_attn_func",
@@ -66,6 +71,8 @@ __all__ = [
     "rms_norm",
     "rms_norm_bwd",
     "rms_norm_fwd",
+    "scaled_dot_product_attention",
+    "sdpa",
     "softmax",
     "softmax_bwd",
     "softmax_fwd",

@@ -33,6 +33,7 @@ __all__ = [
     "flash_attn_with_kvcache",
     "mha_fwd",
     "mha_varlen_fwd",
+    "random_state",
 ]
 
 _OVER_CACHE: Final = "attention over a key-value cache"
@@ -349,7 +350,7 @@ def _all_options(
     probability = reading.number("dropout_p", dropout_p, "a probability below 1; 0.0: none")
     return (
         alibi_slopes,
-        None if probability == 0.0 else _random_state(probability, rng_state),
+        None if probability == 0.0 else random_state(probability, rng_state),
         sink,
         probability,
         *_options(softmax_scale, causal, window_size, softcap),
@@ -358,7 +359,7 @@ def _all_options(
     )
 
 
-def _random_state(dropout_p: float, given: Any) -> torch.Tensor:
+def random_state(dropout_p: float, given: Any) -> torch.Tensor:
     """Seed and offset. Drawn in host memory: the library gets them as numbers, without a wait."""
     if given is None:
         return torch.randint(_GREATEST_DRAWN, (2,), dtype=torch.int64, device="cpu")
