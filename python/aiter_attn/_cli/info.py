@@ -18,7 +18,7 @@ import aiter_attn
 from aiter_attn import _C
 from aiter_attn._cli import kernels as built_in
 
-__all__ = ["facts", "gpu_verdict", "info", "info_lines"]
+__all__ = ["facts", "gpu_verdict", "info", "info_lines", "versions_line"]
 
 _WIDTH = 100
 _PROVIDERS = {"ck": "Composable Kernel", "asm": "AITER's assembly", "own": "this project"}
@@ -82,6 +82,17 @@ def facts() -> dict[str, Any]:
     }
 
 
+def versions_line(told: dict[str, Any]) -> str:
+    """A line of the versions among facts()."""
+    others = ", ".join(
+        f"{name} {version or 'not installed'}" for name, version in told["frameworks"].items()
+    )
+    return (
+        f"aiter-attn {told['version']} (C ABI {told['abi_version']}), Python {told['python']}, "
+        f"{others}"
+    )
+
+
 def _wrap_name(name: str, width: int) -> Iterator[str]:
     """A CK instance name (over 100 letters, words joined by _) in lines of at most width."""
     line = ""
@@ -102,13 +113,7 @@ def info_lines(pattern: str | None = None) -> Iterator[str]:
     """Lines for people; kernels whose name, kind, arch or key fits the pattern, one by one."""
     told = facts()
     kernels: list[_C.Kernel] = told["kernels"]
-    others = ", ".join(
-        f"{name} {version or 'not installed'}" for name, version in told["frameworks"].items()
-    )
-    yield (
-        f"aiter-attn {told['version']} (C ABI {told['abi_version']}), Python {told['python']}, "
-        f"{others}"
-    )
+    yield versions_line(told)
     state = "works here" if told["gpu"]["works"] else "does not work here"
     yield f"AMD GPU    {state}: {told['gpu']['text']}"[:_WIDTH]
     yield "CPU        works here: the reference"

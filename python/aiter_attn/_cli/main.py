@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from aiter_attn import _C
 from aiter_attn._cli import explain, selftest
+from aiter_attn._cli.doctor import doctor
 from aiter_attn._cli.info import info
 from aiter_attn._cli.kernels import extract
 from aiter_attn._core.errors import AttnError
@@ -77,6 +78,12 @@ def _parser() -> argparse.ArgumentParser:
         help="also the kernels, or those whose name, key, arch or kind fits, such as 'fwd*'",
     )
     told.set_defaults(run=info)
+
+    judged = commands.add_parser(
+        "doctor", help="what is wrong on this machine, and the next step; exit status 1 if anything"
+    )
+    judged.add_argument("--json", action="store_true", help="the findings as JSON")
+    judged.set_defaults(run=doctor)
 
     tested = commands.add_parser(
         "selftest", help="forward and backward on the CPU against float64 (needs numpy)"
