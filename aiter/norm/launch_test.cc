@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "aiter/norm.h"
@@ -253,15 +254,24 @@ TEST(LaunchTest, ASecondCallLoadsNothing) {
   EXPECT_EQ(recorder.order(), "sks");
 }
 
+attn_status launch(const attn_norm_fwd_args& args) { return attn_norm_fwd(&args); }
+attn_status launch(const attn_softmax_fwd_args& args) { return attn_softmax_fwd(&args); }
+
+// Whether the rows of a changed call are shifted, and the elements of its vectors.
+template <typename P, typename Args, typename Change>
+std::pair<int, int> vectors_of(P p, Args (*args_of)(const P&), const Change& change) {
+  Args args = args_of(p);
+  change(p, args);
+  const Recorder recorder(kCuda);
+  expect_ok(launch(args));
+  const RecordedCall call = recorder.of(kRecordedLaunch)[0];
+  return {number(call, "ROW_SHIFTED"), number(call, "ROW_VECTOR")};
+}
+
 // Addresses and strides decide how many columns a thread moves at once.
 TEST(LaunchTest, AlignmentChoosesTheVector) {
-  const auto vector = [](auto&& change) {
-    attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 100, 1000);
-    attn_norm_fwd_args args = forward_args(p);
-    change(p, args);
-    const Recorder recorder(kCuda);
-    expect_ok(attn_norm_fwd(&args));
-    return number(recorder.of(kRecordedLaunch)[0], "ROW_VECTOR");
+  const auto vector = [](const auto& change) {
+    return vectors_of(norm_problem(ATTN_NORM_RMS, 100, 1000), forward_args, change).second;
   };
   EXPECT_EQ(vector([](auto&, auto&) {}), 8);
   EXPECT_EQ(vector([](auto&, auto& args) { args.x.data = address(1, 8); }), 4);
@@ -278,14 +288,8 @@ TEST(LaunchTest, AlignmentChoosesTheVector) {
 
 // As softmax does. gamma may be anywhere.
 TEST(LaunchTest, RowsOfANormThatNoVectorDividesAreShifted) {
-  const auto shape = [](auto&& change) {
-    attn_norm_problem p = norm_problem(ATTN_NORM_LAYER, 1000, 3001);
-    attn_norm_fwd_args args = forward_args(p);
-    change(p, args);
-    const Recorder recorder(kCuda);
-    expect_ok(attn_norm_fwd(&args));
-    const RecordedCall call = recorder.of(kRecordedLaunch)[0];
-    return std::make_pair(number(call, "ROW_SHIFTED"), number(call, "ROW_VECTOR"));
+  const auto shape = [](const auto& change) {
+    return vectors_of(norm_problem(ATTN_NORM_LAYER, 1000, 3001), forward_args, change);
   };
   EXPECT_EQ(shape([](auto&, auto&) {}), std::make_pair(1, 8));
   EXPECT_EQ(shape([](auto&, auto& args) { args.gamma = address(3, 2); }), std::make_pair(1, 8));
@@ -309,14 +313,8 @@ TEST(LaunchTest, RowsOfANormThatNoVectorDividesAreShifted) {
 
 // Softmax takes whole vectors wherever rows start, if they start there in all matrices.
 TEST(LaunchTest, RowsThatNoVectorDividesAreShifted) {
-  const auto shape = [](auto&& change) {
-    attn_softmax_problem p = softmax_problem(ATTN_SOFTMAX_MASK_NONE, 12, 997);
-    attn_softmax_fwd_args args = softmax_args(p);
-    change(p, args);
-    const Recorder recorder(kCuda);
-    expect_ok(attn_softmax_fwd(&args));
-    const RecordedCall call = recorder.of(kRecordedLaunch)[0];
-    return std::make_pair(number(call, "ROW_SHIFTED"), number(call, "ROW_VECTOR"));
+  const auto shape = [](const auto& change) {
+    return vectors_of(softmax_problem(ATTN_SOFTMAX_MASK_NONE, 12, 997), softmax_args, change);
   };
   EXPECT_EQ(shape([](auto&, auto&) {}), std::make_pair(1, 8));
   EXPECT_EQ(shape([](auto& p, auto&) { p.dtype = ATTN_DTYPE_FP32; }), std::make_pair(1, 4));
