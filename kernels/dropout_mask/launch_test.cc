@@ -1,9 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include <cstring>
-
 #include "gtest/gtest.h"
 #include "kernels/dropout_mask/dropout_mask.h"
 #include "kernels/launch_table/launch_table.h"
+#include "tests/support/attention/made_launch.h"
 
 namespace AITER_ATTN_NAMESPACE::kernels {
 
@@ -11,33 +10,15 @@ void dropout_mask_launch(const LaunchArgs& args, Launch* launch);
 
 namespace {
 
-struct Made {
-  Launch launch = {};
-  dropout_mask::Args args = {};
-};
-
-Made make(const LaunchArgs& args) {
-  alignas(16) unsigned char kernarg[kMostKernargSize];
-  Made made;
-  made.launch.kernarg = kernarg;
-  dropout_mask_launch(args, &made.launch);
-  EXPECT_EQ(made.launch.kernarg_size, sizeof(made.args));
-  std::memcpy(&made.args, kernarg, sizeof(made.args));
-  EXPECT_EQ(made.args.workgroups[0], made.launch.grid[0]);
-  EXPECT_EQ(made.args.workgroups[1], made.launch.grid[1]);
-  EXPECT_EQ(made.launch.grid[2], 1u);
+testing::MadeLaunch<dropout_mask::Args> make(const LaunchArgs& args) {
+  const auto made = testing::make_launch<dropout_mask::Args>(dropout_mask_launch, args);
+  testing::expect_grid(made.launch, made.args.workgroups[0], made.args.workgroups[1], 1);
   return made;
 }
 
 LaunchArgs some_args() {
   static uint8_t kept;
-  LaunchArgs args = {};
-  args.problem.mode = ATTN_MODE_BATCH;
-  args.problem.batch = 3;
-  args.problem.heads_q = 8;
-  args.problem.heads_k = 2;
-  args.problem.seqlen_q = 70;
-  args.problem.seqlen_k = 100;
+  LaunchArgs args = testing::launch_args(8, 2, 70, 100);
   args.problem.dropout_p = 0.25f;
   args.problem.dropout_seed = 5;
   args.problem.dropout_offset = 6;
@@ -47,7 +28,7 @@ LaunchArgs some_args() {
 
 TEST(DropoutMaskLaunch, BatchMode) {
   const LaunchArgs args = some_args();
-  const Made made = make(args);
+  const auto made = make(args);
   EXPECT_EQ(made.args.kept, args.kept);
   EXPECT_EQ(made.args.cu_seqlens_q, nullptr);
   EXPECT_EQ(made.args.rng_state, nullptr);
@@ -62,16 +43,13 @@ TEST(DropoutMaskLaunch, BatchMode) {
 
 TEST(DropoutMaskLaunch, GroupModeHasStartsAndAllRows) {
   LaunchArgs args = some_args();
-  const int32_t starts_q[4] = {}, starts_k[4] = {};
+  const testing::Group group = {130, 300};
   const uint64_t rng_state[2] = {};
-  args.problem.mode = ATTN_MODE_GROUP;
-  args.problem.total_q = 130;
-  args.problem.cu_seqlens_q = starts_q;
-  args.problem.cu_seqlens_k = starts_k;
+  group.set(&args);
   args.problem.rng_state = rng_state;
-  const Made made = make(args);
-  EXPECT_EQ(made.args.cu_seqlens_q, starts_q);
-  EXPECT_EQ(made.args.cu_seqlens_k, starts_k);
+  const auto made = make(args);
+  EXPECT_EQ(made.args.cu_seqlens_q, group.starts_q);
+  EXPECT_EQ(made.args.cu_seqlens_k, group.starts_k);
   EXPECT_EQ(made.args.rng_state, rng_state);
   EXPECT_EQ(made.args.rows, 130u);
 }
@@ -81,7 +59,7 @@ TEST(DropoutMaskLaunch, WithoutDropoutEveryByteStays) {
   const uint64_t rng_state[2] = {};
   args.problem.dropout_p = 0;
   args.problem.rng_state = rng_state;
-  const Made made = make(args);
+  const auto made = make(args);
   EXPECT_EQ(made.args.threshold, 255u);
   EXPECT_EQ(made.args.rng_state, nullptr);
 }
@@ -90,7 +68,7 @@ TEST(DropoutMaskLaunch, WorkgroupsAreBounded) {
   LaunchArgs args = some_args();
   args.problem.batch = 1 << 20;
   args.problem.seqlen_q = args.problem.seqlen_k = 1 << 20;
-  const Made made = make(args);
+  const auto made = make(args);
   EXPECT_EQ(made.launch.grid[0], 16u);
   EXPECT_EQ(made.launch.grid[1], 4096u);
   args.problem.batch = args.problem.heads_q = 1;

@@ -2,7 +2,7 @@
 """Kernels of our own, as the variant sets have upstream's."""
 
 load("@archs//:archs.bzl", "ARCHS")
-load("@rules_cc//cc:defs.bzl", "cc_library")
+load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
 load("//kernels/private:chosen_archs.bzl", "chosen_archs")
 load(
     "//kernels/private:code_object.bzl",
@@ -17,12 +17,12 @@ def own_kernels(name, instances):
     """Declares the kernels of a package that has its name: NAME/.
 
     Sources are by convention: NAME.h has the arguments and the grid, for device and host;
-    NAME_kernel.h the device code; INSTANCE.cpp an instance; launch.cc the launch code; rows.json
-    the rows of the launch table.
+    NAME_kernel.h the device code; INSTANCE.cpp an instance; launch.cc the launch code, launch_test.cc
+    its test; rows.json the rows of the launch table.
 
     Targets: `NAME`, the code objects for the chosen archs; `ARCH`, those for one, and
     `ARCH.library`; `INSTANCE.ARCH`, one of them; `headers`, their header tree; `NAME_h` and
-    `launch` for the host.
+    `launch` for the host; `launch_test`.
 
     Args:
       name: of the package.
@@ -44,6 +44,18 @@ def own_kernels(name, instances):
         deps = [
             name + "_h",
             "//kernels/launch_table",
+        ],
+    )
+    cc_test(
+        name = "launch_test",
+        size = "small",
+        srcs = ["launch_test.cc"],
+        deps = [
+            "launch",
+            name + "_h",
+            "//kernels/launch_table",
+            "//tests/support:gtest",
+            "//tests/support/attention:made_launch",
         ],
     )
     header_tree(

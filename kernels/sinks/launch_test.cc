@@ -1,9 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include <cstring>
-
 #include "gtest/gtest.h"
 #include "kernels/launch_table/launch_table.h"
 #include "kernels/sinks/sinks.h"
+#include "tests/support/attention/made_launch.h"
 
 namespace AITER_ATTN_NAMESPACE::kernels {
 
@@ -12,40 +11,17 @@ void sink_grad_launch(const LaunchArgs& args, Launch* launch);
 
 namespace {
 
-template <typename Args>
-struct Made {
-  Launch launch = {};
-  Args args = {};
-};
+using testing::make_launch;
 
-template <typename Args>
-Made<Args> make(MakeLaunch function, const LaunchArgs& args) {
-  alignas(16) unsigned char kernarg[kMostKernargSize];
-  Made<Args> made;
-  made.launch.kernarg = kernarg;
-  function(args, &made.launch);
-  EXPECT_EQ(made.launch.kernarg_size, sizeof(made.args));
-  std::memcpy(&made.args, kernarg, sizeof(made.args));
-  return made;
-}
-
-Made<sinks::Args> make_sink(const LaunchArgs& args) {
-  const auto made = make<sinks::Args>(sink_launch, args);
-  EXPECT_EQ(made.args.workgroups[0], made.launch.grid[0]);
-  EXPECT_EQ(made.args.workgroups[1], made.launch.grid[1]);
-  EXPECT_EQ(made.launch.grid[2], 1u);
+testing::MadeLaunch<sinks::Args> make_sink(const LaunchArgs& args) {
+  const auto made = make_launch<sinks::Args>(sink_launch, args);
+  testing::expect_grid(made.launch, made.args.workgroups[0], made.args.workgroups[1], 1);
   return made;
 }
 
 LaunchArgs some_args() {
   static float lse, sink, dsink, delta;
-  LaunchArgs args = {};
-  args.problem.mode = ATTN_MODE_BATCH;
-  args.problem.batch = 3;
-  args.problem.heads_q = 8;
-  args.problem.heads_k = 2;
-  args.problem.seqlen_q = 70;
-  args.problem.seqlen_k = 100;
+  LaunchArgs args = testing::launch_args(8, 2, 70, 100);
   args.problem.head_size_qk = 128;
   args.problem.head_size_v = 72;
   args.o = {&lse, 70 * 576, 576, 72};
@@ -59,7 +35,7 @@ LaunchArgs some_args() {
 
 TEST(SinksLaunch, BatchMode) {
   const LaunchArgs args = some_args();
-  const Made<sinks::Args> made = make_sink(args);
+  const auto made = make_sink(args);
   EXPECT_EQ(made.args.o, args.o.data);
   EXPECT_EQ(made.args.lse, args.lse);
   EXPECT_EQ(made.args.sink, args.sink);
@@ -78,15 +54,13 @@ TEST(SinksLaunch, BatchMode) {
 
 TEST(SinksLaunch, GroupModeHasStartsAndAllRows) {
   LaunchArgs args = some_args();
-  const int32_t starts[4] = {};
-  args.problem.mode = ATTN_MODE_GROUP;
-  args.problem.total_q = 130;
-  args.problem.cu_seqlens_q = starts;
-  const Made<sinks::Args> made = make_sink(args);
-  EXPECT_EQ(made.args.cu_seqlens_q, starts);
+  const testing::Group group = {130, 300};
+  group.set(&args);
+  const auto made = make_sink(args);
+  EXPECT_EQ(made.args.cu_seqlens_q, group.starts_q);
   EXPECT_EQ(made.args.rows, 130u);
   EXPECT_EQ(made.launch.grid[0], 5u) << "of the longest";
-  const auto grad = make<sinks::GradArgs>(sink_grad_launch, args);
+  const auto grad = make_launch<sinks::GradArgs>(sink_grad_launch, args);
   EXPECT_EQ(grad.args.runs, 1u);
   EXPECT_EQ(grad.args.rows, 130u);
 }
@@ -102,7 +76,7 @@ TEST(SinksLaunch, RowsAreOfOneWave) {
 TEST(SinksLaunch, WorkgroupsAreBounded) {
   LaunchArgs args = some_args();
   args.problem.batch = args.problem.seqlen_q = 1 << 20;
-  const Made<sinks::Args> made = make_sink(args);
+  const auto made = make_sink(args);
   EXPECT_EQ(made.launch.grid[0], 16u);
   EXPECT_EQ(made.launch.grid[1], 4096u);
 }
@@ -110,7 +84,7 @@ TEST(SinksLaunch, WorkgroupsAreBounded) {
 TEST(SinksLaunch, TheGradient) {
   LaunchArgs args = some_args();
   args.features.p_drop = 0.75f;
-  const auto made = make<sinks::GradArgs>(sink_grad_launch, args);
+  const auto made = make_launch<sinks::GradArgs>(sink_grad_launch, args);
   EXPECT_EQ(made.args.dsink, args.dsink);
   EXPECT_EQ(made.args.sink, args.sink);
   EXPECT_EQ(made.args.lse, args.lse);

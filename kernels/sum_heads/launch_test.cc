@@ -1,9 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include <cstring>
-
 #include "gtest/gtest.h"
 #include "kernels/launch_table/launch_table.h"
 #include "kernels/sum_heads/sum_heads.h"
+#include "tests/support/attention/made_launch.h"
 
 namespace AITER_ATTN_NAMESPACE::kernels {
 
@@ -11,29 +10,12 @@ void sum_heads_launch(const LaunchArgs& args, Launch* launch);
 
 namespace {
 
-struct Made {
-  Launch launch = {};
-  sum_heads::Args args = {};
-};
-
-Made make(const LaunchArgs& args) {
-  alignas(16) unsigned char kernarg[kMostKernargSize];
-  Made made;
-  made.launch.kernarg = kernarg;
-  sum_heads_launch(args, &made.launch);
-  EXPECT_EQ(made.launch.kernarg_size, sizeof(made.args));
-  std::memcpy(&made.args, kernarg, sizeof(made.args));
-  return made;
+testing::MadeLaunch<sum_heads::Args> make(const LaunchArgs& args) {
+  return testing::make_launch<sum_heads::Args>(sum_heads_launch, args);
 }
 
 LaunchArgs some_args() {
-  LaunchArgs args = {};
-  args.problem.mode = ATTN_MODE_BATCH;
-  args.problem.batch = 3;
-  args.problem.heads_q = 8;
-  args.problem.heads_k = 2;
-  args.problem.seqlen_q = 7;
-  args.problem.seqlen_k = 100;
+  LaunchArgs args = testing::launch_args(8, 2, 7, 100);
   args.sum_from = {&args, 1, 2, 3};
   args.sum_to = {&args.problem, 40000, 400, 200};
   args.sum_head_size = 100;
@@ -41,7 +23,7 @@ LaunchArgs some_args() {
 }
 
 TEST(SumHeadsLaunch, BatchMode) {
-  const Made made = make(some_args());
+  const auto made = make(some_args());
   EXPECT_EQ(made.args.seqlen, 100);
   EXPECT_EQ(made.args.tokens, 300);
   EXPECT_EQ(made.args.group, 4);
@@ -57,9 +39,9 @@ TEST(SumHeadsLaunch, BatchMode) {
 
 TEST(SumHeadsLaunch, GroupModeIsOneSequence) {
   LaunchArgs args = some_args();
-  args.problem.mode = ATTN_MODE_GROUP;
-  args.problem.total_k = 130;
-  const Made made = make(args);
+  const testing::Group group = {21, 130};
+  group.set(&args);
+  const auto made = make(args);
   EXPECT_EQ(made.args.seqlen, 130);
   EXPECT_EQ(made.args.tokens, 130);
 }
