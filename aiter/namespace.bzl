@@ -3,6 +3,7 @@
 another."""
 
 load("@rules_cc//cc:defs.bzl", "CcInfo", "cc_common")
+load(":version.bzl", "ABI_VERSION")
 
 NamespaceInfo = provider(
     doc = "The prefix of exported symbols.",
@@ -35,6 +36,7 @@ def _namespace_flag_impl(ctx):
              (str(ctx.label).lstrip("@"), name, name))
     return [
         NamespaceInfo(name = name),
+        platform_common.TemplateVariableInfo({"ATTN_NAMESPACE": name}),
         CcInfo(compilation_context = cc_common.create_compilation_context(
             defines = depset(["AITER_ATTN_NAMESPACE=" + name]),
         )),
@@ -43,8 +45,24 @@ def _namespace_flag_impl(ctx):
 namespace_flag = rule(
     implementation = _namespace_flag_impl,
     doc = "--//aiter:namespace=NAME: exported symbols are called NAME_attn_*. As a dependency of " +
-          "C++ code it defines AITER_ATTN_NAMESPACE.",
+          "C++ code it defines AITER_ATTN_NAMESPACE; among `toolchains` it is the variable " +
+          "ATTN_NAMESPACE.",
     build_setting = config.string(flag = True),
+)
+
+def _named_library_impl(ctx):
+    name = "lib%s_attn.so.%d" % (ctx.attr._namespace[NamespaceInfo].name, ABI_VERSION)
+    out = ctx.actions.declare_file(ctx.label.name + "/" + name)
+    ctx.actions.symlink(output = out, target_file = ctx.file.library)
+    return [DefaultInfo(files = depset([out]), runfiles = ctx.runfiles([out]))]
+
+named_library = rule(
+    implementation = _named_library_impl,
+    doc = "The shared library by its SONAME, which programs that are linked with it look for.",
+    attrs = {
+        "library": attr.label(mandatory = True, allow_single_file = [".so"]),
+        "_namespace": attr.label(default = "//aiter:namespace", providers = [NamespaceInfo]),
+    },
 )
 
 def _other_namespace_impl(_settings, attr):

@@ -55,6 +55,14 @@ class Namespaces : public ::testing::Test {
   const Copy ours_{"aiter", "AITER_COPY"}, theirs_{"te", "TE_COPY"};
 };
 
+// A foreign object that both are linked into has a name of its own, or none.
+TEST_F(Namespaces, EachLibraryHasItsName) {
+  const bool is_library = variable("FOREIGN") == "none";
+  EXPECT_EQ(read_dynamic_symbols(variable("AITER_COPY")).soname,
+            is_library ? "libaiter_attn.so.1" : "");
+  EXPECT_EQ(read_dynamic_symbols(variable("TE_COPY")).soname, is_library ? "libte_attn.so.1" : "");
+}
+
 TEST_F(Namespaces, NothingElseIsExported) {
   for (const char* file : {"AITER_COPY", "TE_COPY"}) {
     EXPECT_THAT(read_dynamic_symbols(variable(file)).defined,

@@ -40,6 +40,12 @@ TEST_F(SharedObject, ExportsTheCAbi) {
             std::set<std::string>{"AITER_ATTN_" + std::to_string(ATTN_ABI_VERSION)});
 }
 
+// soname_test has a program that is linked with such a library.
+TEST_F(SharedObject, HasAName) {
+  EXPECT_EQ(symbols_.soname, std::string("lib") + TEXT(AITER_ATTN_NAMESPACE) + "_attn.so." +
+                                 std::to_string(ATTN_ABI_VERSION));
+}
+
 // Another library of the same names, loaded before, does not take its calls of itself.
 TEST_F(SharedObject, BindsItsSymbolsItself) { EXPECT_TRUE(symbols_.flags & DF_SYMBOLIC); }
 

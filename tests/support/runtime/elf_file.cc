@@ -65,6 +65,7 @@ DynamicSymbols read_dynamic_symbols(const std::string& path) {
       for (size_t at = begin; at < end; at += sizeof(Elf64_Dyn)) {
         const auto entry = image.read<Elf64_Dyn>(at);
         if (entry.d_tag == DT_NEEDED) found.needed.insert(image.string(names + entry.d_un.d_val));
+        if (entry.d_tag == DT_SONAME) found.soname = image.string(names + entry.d_un.d_val);
         if (entry.d_tag == DT_FLAGS) found.flags = entry.d_un.d_val;
       }
     } else if (section.sh_type == SHT_GNU_verdef) {

@@ -13,6 +13,7 @@ struct DynamicSymbols {
   std::set<std::string> defined;    // that the object exports
   std::set<std::string> undefined;  // that it takes from others
   std::set<std::string> needed;     // the libraries that it names
+  std::string soname;               // the name that programs need it by; "" if it has none
   std::set<std::string> versions;   // of the symbols that it takes: "GLIBC_2.34"
   std::set<std::string> defines;    // versions of the symbols that it exports
   uint64_t flags = 0;               // DT_FLAGS: DF_SYMBOLIC, DF_STATIC_TLS
