@@ -12,6 +12,7 @@ def _only_file(target):
     return files[0]
 
 def _artefacts_impl(ctx):
+    namespace = ctx.attr._namespace[NamespaceInfo].name
     files = []
     entries = []
     for abi, target in sorted(ctx.split_attr.wheel.items()):
@@ -19,7 +20,7 @@ def _artefacts_impl(ctx):
         files.append(file)
         entries.append({"abi": abi, "file": file.short_path, "kind": "wheel"})
     for target, what in ctx.attr.files.items():
-        kind, name = what.split(" ")
+        kind, name = what.replace("NAMESPACE", namespace).split(" ")
         file = _only_file(target)
         files.append(file)
         entries.append({"file": file.short_path, "kind": kind, "name": name})
@@ -28,7 +29,7 @@ def _artefacts_impl(ctx):
         "abis": sorted(ABIS),
         "files": entries,
         "settings": {
-            "namespace": ctx.attr._namespace[NamespaceInfo].name,
+            "namespace": namespace,
             "patches": ctx.attr._patches[BuildSettingInfo].value,
         },
         "version": ctx.attr.version,
@@ -46,7 +47,8 @@ artefacts = rule(
         "files": attr.label_keyed_string_dict(
             mandatory = True,
             allow_files = True,
-            doc = "file -> its kind and its name in the release: \"archive libx.a\"",
+            doc = "file -> its kind and its name in the release: \"archive libx.a\". The word " +
+                  "NAMESPACE stands for that of --//aiter:namespace",
         ),
         "version": attr.string(mandatory = True),
         "wheel": attr.label(

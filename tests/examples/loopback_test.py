@@ -132,7 +132,7 @@ def test_main_publishes_all_of_it(ci: Ci, main_run: clone.Spawns) -> None:
     files = published(ci)
     wheels = [file for file in files.values() if file["kind"] == "wheel"]
     assert sorted(wheel["abi"] for wheel in wheels) == list(builds.ABIS)
-    for name in ("libaiter_attn.a", "libaiter_attn.so", "kernels.pack", "manifest.json"):
+    for name in ("libaiter_attn.a", "libaiter_attn.so.1", "kernels.pack", "manifest.json"):
         assert name in files
     for header in ("attn.h", "attn.hpp", "norm.h"):
         assert header in files
