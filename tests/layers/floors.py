@@ -27,7 +27,7 @@ FLOORS: dict[str, set[str]] = {
     "__init__": {"_C", "_core", "_functions", "_missing"},
     # Modules on the public functions, or on one front.
     "flax": {"_core", "jax"},
-    "compat": {"__init__", "_core", "jax"},
+    "compat": {"__init__", "_core", "jax", "torch"},
     "transformers": {"__init__", "_core"},
     "_cli": {"__init__", "_C", "_core", "torch", "jax"},
     "__main__": {"_cli"},

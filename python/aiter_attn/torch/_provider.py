@@ -170,7 +170,7 @@ def _attend(
             rows(query),
             rows(key),
             rows(value),
-            None if cum_seq_q is None else (cum_seq_q, cum_seq_k, max_q, max_k),
+            _sequences(cum_seq_q, cum_seq_k, max_q, max_k),
             options(dropout_p, scale, is_causal, window),
             alibi_slopes=rows(alibi_slopes),
             rng_state=numbers_of(state, query),
@@ -198,10 +198,13 @@ def _attend_used(
     if starts_k is None:
         raise ValueError("cum_seq_k, seqused_k: None; allowed with block_table: one of them")
     with torch.no_grad():
-        made, lse, _ = flash_attn_varlen_func(
-            *arrays, starts_q, starts_k, max_q, max_k, return_attn_probs=True, **options
+        q, k, v = arrays
+        options["return_attn_probs"] = True
+        made, of_made, _ = flash_attn_varlen_func(
+            q, k, v, starts_q, starts_k, max_q, max_k, **options
         )
         out.copy_(made)
+    lse: torch.Tensor = of_made
     return lse
 
 
@@ -237,7 +240,7 @@ def _backward(
             q,
             k,
             v,
-            None if cum_seq_q is None else (cum_seq_q, cum_seq_k, max_q, max_k),
+            _sequences(cum_seq_q, cum_seq_k, max_q, max_k),
             options(dropout_p, scale, is_causal, window, deterministic=deterministic),
             rng_state=numbers_of(state, q),
         )
@@ -287,6 +290,11 @@ def _sdpa_backward(
     numbers = (max_q, max_k, dropout_p, is_causal, philox_seed, philox_offset)
     made = _backward(dout, q, k, v, of_forward, logsumexp, None, None, *numbers, scale=scale)
     return tuple(x.transpose(1, 2) for x in made)
+
+
+def _sequences(*given: Any) -> Any:
+    """None where they are as long as each other."""
+    return None if given[0] is None else given
 
 
 def _window(left: int | None, right: int | None) -> tuple[int, int]:
