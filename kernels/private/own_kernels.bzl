@@ -17,8 +17,8 @@ def own_kernels(name, instances):
     """Declares the kernels of a package that has its name: NAME/.
 
     Sources are by convention: NAME.h has the arguments and the grid, for device and host;
-    NAME_kernel.h the device code; INSTANCE.cpp an instance; launch.cc the launch code, launch_test.cc
-    its test; rows.json the rows of the launch table.
+    NAME_kernel.h the device code; INSTANCE.cpp an instance; launch.cc the launch code,
+    launch_test.cc its test; rows.json the rows of the launch table.
 
     Targets: `NAME`, the code objects for the chosen archs; `ARCH`, those for one, and
     `ARCH.library`; `INSTANCE.ARCH`, one of them; `headers`, their header tree; `NAME_h` and

@@ -1,6 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Writes a public header for a release, in which each file lies in a folder of its own, so that none
-can include another. Headers of the library are put in the place of their #include, and the
+"""Writes a public header for a release, in which each file lies in a folder of its own, so that
+none can include another. Headers of the library are put in the place of their #include, and the
 namespace of the build is the default."""
 
 from __future__ import annotations
