@@ -11,10 +11,18 @@ import zipfile
 from collections.abc import Iterator
 
 import aiter_attn
+import numpy as np
 import pytest
 from gfxemu import Checks
 
-from tests.emulation.wheel.problems import CAUSAL, Problem, Shape, backward, mask
+from tests.emulation.wheel.problems import (
+    CAUSAL,
+    Problem,
+    Shape,
+    backward,
+    check_with_sink,
+    mask,
+)
 from tests.emulator.hip import emulated_hip
 from tests.emulator.hip.hip import Hip
 
@@ -22,6 +30,7 @@ _PROVIDER = {kernel["name"]: kernel["provider"] for kernel in aiter_attn.kernels
 
 
 _FILLED = "attn_no_keys_bf16"
+_SINK = np.array([-2.0, 5.0, -np.inf, 0.5], np.float32)
 
 
 def _symbol(stem: str) -> str:
@@ -75,6 +84,48 @@ def test_sequences_without_keys(
     runtime.checks = Checks(same_barrier=False, uninitialised=False)
     launched = _forward(hip, runtime, Shape(lengths, heads=(4, 2), group=True), "bfloat16")
     assert launched == [_symbol("fmha_fwd_hd128_bf16_rtne_group"), _FILLED]
+
+
+def test_a_sink_beside_asm(hip: Hip, runtime: emulated_hip.Runtime) -> None:
+    """Both passes: the kernels of the sink follow AITER's."""
+    problem = Problem(hip, Shape(((200, 200),), heads=(2, 1), window=CAUSAL), "bfloat16", 128, 0)
+    inputs = problem.inputs
+    inputs.sink = _SINK[:2]
+    q, k, v, dout = map(problem.array, (inputs.q, inputs.k, inputs.v, inputs.dout))
+    sink = hip.array(inputs.sink, problem.stream, problem.device)
+    options = {"stream": problem.stream, "sink": sink, "causal": True}
+    runtime.launches.clear()
+    out, lse = aiter_attn.mha_fwd(q, k, v, **options)
+    gradients, _workspace = backward(
+        problem, aiter_attn.mha_bwd, dout, q, k, v, out, lse, **options
+    )
+    hip.synchronize(problem.stream)
+    check_with_sink(problem, out, lse, gradients)
+    launched = [launch.symbol for launch in runtime.launches]
+    assert launched[:2] == [_symbol("fmha_fwd_hd128_bf16_causal_rtne"), "attn_sink_bf16"]
+    assert launched[3] == _symbol("fmha_bwd_hd128_bf16_causal_a32_rtne_psskddv")
+    assert launched.count("attn_sink_grad") == 1
+
+
+def test_a_sink_of_sequences_without_keys(hip: Hip, runtime: emulated_hip.Runtime) -> None:
+    """Their rows are filled first, so that the sink is their lse."""
+    runtime.checks = Checks(same_barrier=False, uninitialised=False)
+    shape = Shape(((257, 300), (17, 0), (3, 31)), heads=(4, 2), group=True)
+    problem = Problem(hip, shape, "bfloat16", 128, 0)
+    inputs = problem.inputs
+    inputs.sink = _SINK
+    q, k, v = map(problem.array, (inputs.q, inputs.k, inputs.v))
+    sink = hip.array(_SINK, problem.stream, problem.device)
+    runtime.launches.clear()
+    out, lse = aiter_attn.mha_varlen_fwd(
+        q, k, v, *problem.mode()[2], stream=problem.stream, sink=sink
+    )
+    hip.synchronize(problem.stream)
+    problem.check(o=out, lse=lse)
+    without_keys = np.broadcast_to(_SINK[:, None], (4, 17))
+    np.testing.assert_array_equal(lse.read()[:, 257:274], without_keys)
+    launched = [launch.symbol for launch in runtime.launches]
+    assert launched == [_symbol("fmha_fwd_hd128_bf16_rtne_group"), _FILLED, "attn_sink_bf16"]
 
 
 @pytest.mark.parametrize(("shape", "dtype"), [

@@ -214,14 +214,18 @@ def test_a_soft_cap(hip: Hip, arch: str) -> None:
 
 
 @each_arch
-def test_a_deterministic_backward_pass(hip: Hip, arch: str) -> None:
+@pytest.mark.parametrize("sink", [None, SINK], ids=["", "sink"])
+def test_a_deterministic_backward_pass(hip: Hip, arch: str, sink: Any) -> None:
     problem = Featured(hip, Shape(BATCH, (4, 2), CAUSAL), arch)
     q, k, v, dout = problem.arrays()
+    problem.inputs.sink = sink
+    if sink is not None:
+        problem.options["sink"] = hip.array(sink, problem.stream, problem.device)
     # The set has no plain forward kernel: the host's arrays are computed by the reference.
     on_host = [np.ascontiguousarray(x.read()) for x in (q, k, v)]
     out, lse = (
         problem.hip.array(x, problem.stream, problem.device)
-        for x in aiter_attn.mha_fwd(*on_host, causal=True)
+        for x in aiter_attn.mha_fwd(*on_host, causal=True, sink=sink)
     )
     results = []
     for _ in range(2):
@@ -231,8 +235,11 @@ def test_a_deterministic_backward_pass(hip: Hip, arch: str) -> None:
         )  # fmt: skip
         problem.hip.synchronize(problem.stream)
         results.append([gradient.read() for gradient in gradients])
-    names = ("dq", "dk", "dv")
-    problem.check(o=out, lse=lse, **dict(zip(names, gradients, strict=True)))
+    if sink is None:
+        names = ("dq", "dk", "dv")
+        problem.check(o=out, lse=lse, **dict(zip(names, gradients, strict=True)))
+    else:
+        check_with_sink(problem, out, lse, gradients)
     for first, second in zip(*results, strict=True):
         np.testing.assert_array_equal(first, second)
 
