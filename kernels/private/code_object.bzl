@@ -12,7 +12,12 @@ another way: of its module of a compile_group. `describe` holds its key and its 
 known ones, whenever something depends on the code object.
 """
 
-load("//kernels/private:logical_path.bzl", "logical_path", "prefix_maps")
+load(
+    "//kernels/private:logical_path.bzl",
+    "logical_path",
+    "logical_prefix_maps",
+    "prefix_maps",
+)
 load(
     "//kernels/private:providers.bzl",
     "CodeObjectInfo",
@@ -53,14 +58,10 @@ def _code_object_recipe_impl(ctx):
     hip = hip_toolchain(ctx)
     headers = ctx.attr.headers[HeaderTreeInfo]
     repository = ctx.label.workspace_root
-    flags = (
-        hip.flags + _DEVICE_FLAGS +
-        ["-I" + include for include in headers.includes] +
-        prefix_maps([headers.root, repository]) +
-        ctx.attr.copts
-    )
+    flags = hip.flags + _DEVICE_FLAGS + ["-I" + include for include in headers.includes]
+    roots = [headers.root, repository]
     compile_arguments = ctx.actions.args()
-    compile_arguments.add_all(flags)
+    compile_arguments.add_all(flags + prefix_maps(roots) + ctx.attr.copts)
     backend_arguments = ctx.actions.args()
     backend_arguments.add_all(hip.flags + _BACKEND_FLAGS)
 
@@ -71,6 +72,8 @@ def _code_object_recipe_impl(ctx):
     arguments.add("--out", recipe)
     arguments.add("--")
     arguments.add_all([logical_path(flag) for flag in flags])
+    arguments.add_all(logical_prefix_maps(roots))
+    arguments.add_all([logical_path(flag) for flag in ctx.attr.copts])
     run_py_tool(
         ctx,
         tool = ctx.attr._recipe,

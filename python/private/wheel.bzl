@@ -6,6 +6,8 @@ load("//toolchains/python:defs.bzl", "PyToolInfo", "run_py_tool")
 def _name_in_wheel(ctx, file):
     """Where a file of this package belongs: as it lies in it."""
     prefix = ctx.label.package + "/"
+    if ctx.label.workspace_name:
+        prefix = "../%s/%s" % (ctx.label.workspace_name, prefix)
     path = file.short_path
     if not path.startswith(prefix):
         fail("%s: %s is not of package //%s: a wheel holds files of its own package" %

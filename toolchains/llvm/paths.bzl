@@ -39,6 +39,10 @@ def prefix_maps(repositories = sorted(_REPOSITORIES)):
             flags.append("-ffile-prefix-map=%s=external/%s" % (label.workspace_root, name))
     return flags
 
+# This project's own files are named from its root, also where another module is the main one.
+_OWN_ROOT = Label("//:BUILD.bazel").workspace_root
+OWN_PREFIX_MAPS = ["-ffile-prefix-map=%s/=" % _OWN_ROOT] if _OWN_ROOT else []
+
 # Debug information calls the folder of a compile ".", wherever that is.
 COMPILATION_FOLDER = "-ffile-compilation-dir=."
 

@@ -30,7 +30,10 @@ case $runfiles in
 *) runfiles=$PWD/$runfiles ;;
 esac
 
-path=$runfiles:$runfiles/%workspace_name%
+# Modules of the program's own repository and of the main one are imported by their full names.
+main=%main%
+path=$runfiles:$runfiles/${main%%/*}
+[ "${main%%/*}" = %workspace_name% ] || path=$path:$runfiles/%workspace_name%
 imports=%imports%
 while [ -n "$imports" ]; do
     path=$path:$runfiles/${imports%%:*}

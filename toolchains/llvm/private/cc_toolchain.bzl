@@ -10,6 +10,7 @@ load(
     "COMPILATION_FOLDER",
     "DRIVER_FLAGS",
     "LINKER",
+    "OWN_PREFIX_MAPS",
     "RESOURCES",
     "SYSROOT",
     "prefix_maps",
@@ -81,7 +82,7 @@ def hermetic_cc_toolchain(name):
         abi_libc_version = "glibc-2.36",
         abi_version = "gcc",
         builtin_sysroot = SYSROOT,
-        compile_flags = DRIVER_FLAGS + prefix_maps() + [
+        compile_flags = DRIVER_FLAGS + OWN_PREFIX_MAPS + prefix_maps() + [
             COMPILATION_FOLDER,
             "-Wall",
             "-fno-omit-frame-pointer",

@@ -15,7 +15,8 @@ def _extension_file_impl(ctx):
         target[DefaultInfo].default_runfiles
         for target in ctx.attr.data + ctx.attr.deps
     ])
-    folder = "/".join([part for part in [ctx.workspace_name, ctx.label.package] if part])
+    repository = ctx.label.workspace_name or ctx.workspace_name
+    folder = "/".join([part for part in [repository, ctx.label.package] if part])
     return [
         DefaultInfo(files = depset([module]), runfiles = runfiles),
         PyInfo(

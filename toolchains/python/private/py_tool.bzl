@@ -23,9 +23,15 @@ _abi = transition(
     outputs = ["//toolchains/python:abi"],
 )
 
+# This repository, from the execution root; empty where it is the main one.
+_OWN_ROOT = Label("//:BUILD.bazel").workspace_root
+
 def _module_folders(ctx, imports):
     """Import paths, which start with a repository's name, as folders of the execution root."""
-    folders = {".": None, ctx.bin_dir.path: None}
+    folders = {}
+    for root in [_OWN_ROOT, ctx.label.workspace_root]:
+        folders[root or "."] = None
+        folders["/".join([part for part in [ctx.bin_dir.path, root] if part])] = None
     for path in imports:
         repository, _, rest = path.partition("/")
         for root in ["", ctx.bin_dir.path + "/"]:
@@ -58,9 +64,9 @@ py_tool = rule(
     implementation = _py_tool_impl,
     doc = """A Python program for actions, to be run by run_py_tool.
 
-It runs on the Python of TOOLS_ABI, for every ABI that is built for. Modules of this repository are
-imported by their full names (`from kernels.code_object import spec`); the program's own folder is
-no place of modules.""",
+It runs on the Python of TOOLS_ABI, for every ABI that is built for. Modules of this repository and
+of the target's own are imported by their full names (`from kernels.code_object import spec`); the
+program's own folder is no place of modules.""",
     attrs = {
         "data": attr.label_list(allow_files = True),
         "deps": attr.label_list(cfg = _abi, providers = [PyInfo], doc = "py_library targets"),
