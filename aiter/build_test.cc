@@ -39,11 +39,15 @@ bool is_asm(const Row& row) {
   return std::string_view(kernels::provider_of(row.traits.kind)) == "asm";
 }
 
+bool is_asm_backward(kernels::Kind kind) {
+  return kind == kernels::Kind::kBwdAsm || kind == kernels::Kind::kBwdAsmWhole;
+}
+
 // The mask that a row is for, as attn_mask.
 int32_t mask_of(const kernels::Traits& t) {
   static_assert(static_cast<int>(kernels::MaskShape::kTopLeft) == ATTN_MASK_TOP_LEFT);
   static_assert(static_cast<int>(kernels::MaskShape::kBottomRight) == ATTN_MASK_BOTTOM_RIGHT);
-  if (t.kind == kernels::Kind::kBwdAsm) return static_cast<int32_t>(t.mask_shape);
+  if (is_asm_backward(t.kind)) return static_cast<int32_t>(t.mask_shape);
   return t.mask ? ATTN_MASK_BOTTOM_RIGHT : ATTN_MASK_NONE;
 }
 
@@ -226,7 +230,7 @@ void launch_asm_backward(const Row& row, int32_t device, std::set<const Row*>* l
 
 // Whether a problem of the C ABI can ask for the row: its traits but those are zero.
 bool can_be_asked_for(const Row& row) {
-  if (row.traits.kind == kernels::Kind::kBwdAsm) return has_companions(problem_for(row, 0));
+  if (is_asm_backward(row.traits.kind)) return has_companions(problem_for(row, 0));
   // The other schedule is for devices of other compute units.
   if (is_asm(row)) return row.traits.schedule == kernels::Schedule::kMi300;
   if (row.traits.kind > kernels::Kind::kSumHeads) return false;  // directions of their own
@@ -257,7 +261,7 @@ TEST(BuildTest, EveryRowCanBeLaunchedOnEveryArch) {
       const Row& row = table.row(i);
       if (is_asm(row) && !table.object(row, device)) continue;
       EXPECT_NE(table.object(row, device), nullptr) << table.name(row);
-      if (row.traits.kind == kernels::Kind::kBwdAsm) launch_asm_backward(row, device, &launched);
+      if (is_asm_backward(row.traits.kind)) launch_asm_backward(row, device, &launched);
       if (!can_be_asked_for(row)) continue;
       if (row.traits.kind == kernels::Kind::kFwd || row.traits.kind == kernels::Kind::kFwdAsm) {
         launch_forward(row, device, &launched);

@@ -5,23 +5,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <iterator>
 #include <map>
-#include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "aiter/attention/dispatch.h"
-#include "aiter/attention/passes/passes.h"
-#include "aiter/attention/preference.h"
 #include "aiter/attn.h"
 #include "kernels/code_object/embedded_pack.h"
 #include "kernels/launch_table/launch_table.h"
+#include "tests/support/attention/asm_calls.h"
 #include "tests/support/attention/problems.h"
 #include "tests/support/attention/table_builder.h"
 
@@ -37,36 +32,21 @@ using kernels::Rounding;
 using kernels::Row;
 using kernels::Schedule;
 using ::testing::AllOf;
+using testing::asm_objects;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::make_problem;
-using ::testing::Not;
+using testing::is_asm;
+using testing::kAsmRoundings;
 using testing::Shape;
 using testing::TableBuilder;
 
-constexpr const char* kArchs[] = {"gfx90a", "gfx942", "gfx950"};
-constexpr const char* kRoundings[] = {"rtne", "rtna", "rtz"};
 constexpr const char* kSchedules[] = {"gfx950", "mi300", "mi308"};
-
-void make_nothing(const kernels::LaunchArgs&, kernels::Launch*) {}
-
-// For these of the table's archs.
-std::vector<kernels::CodeObjectRow> objects(uint8_t number, std::set<size_t> archs,
-                                            uint32_t hazards = 0) {
-  std::vector<kernels::CodeObjectRow> rows(std::size(kArchs));
-  for (const size_t arch : archs) {
-    std::fill(std::begin(rows[arch].key), std::end(rows[arch].key), number);
-    rows[arch].key[0] = static_cast<uint8_t>(arch);
-    rows[arch].hazards = static_cast<uint16_t>(hazards);
-  }
-  return rows;
-}
 
 // As launch.py names them; schedule 0 is gfx950's.
 std::string asm_name(bool mask, int rounding, bool group, int schedule, int head_size_qk = 128) {
   std::string name = head_size_qk == 128 ? "fmha_fwd_hd128_bf16" : "fmha_fwd_hd192_hd128_bf16";
   if (mask) name += "_causal";
-  if (schedule != 0) name += std::string("_") + kRoundings[rounding];
+  if (schedule != 0) name += kAsmRoundings[rounding];
   return name + (group ? "_group_" : "_") + kSchedules[schedule];
 }
 
@@ -92,8 +72,9 @@ void add_asm(TableBuilder* builder, uint8_t number, bool mask, bool group, int r
   uint32_t hazards = mask ? 0 : bit(Hazard::kNoKeys);
   if (schedule == 0 && mask) hazards |= bit(Hazard::kTwoTiles);
   if (head_size_qk != 128) hazards |= bit(Hazard::kAlways);
-  builder->add(asm_name(mask, rounding, group, schedule, head_size_qk), row, make_nothing,
-               objects(number, {size_t{schedule == 0 ? 2u : 1u}}, hazards));
+  builder->add(asm_name(mask, rounding, group, schedule, head_size_qk), row,
+               testing::make_no_launch,
+               asm_objects(number, {size_t{schedule == 0 ? 2u : 1u}}, hazards));
 }
 
 // Of Composable Kernel one kernel for each dtype, mode, mask and feature, for any size up to 256.
@@ -120,7 +101,7 @@ LaunchTable make_table(TableBuilder* builder) {
       t.pad_seqlen_q = t.pad_seqlen_k = t.pad_head_size_qk = t.pad_head_size_v = true;
       builder->add(std::string("ck_") + feature + (group ? "_group" : "_batch") +
                        (mask ? "_mask" : "") + (lse ? "" : "_nlse"),
-                   row, make_nothing, objects(number++, {0, 1, 2}));
+                   row, testing::make_no_launch, asm_objects(number++, {0, 1, 2}));
     }
   };
   for (const bool group : {false, true}) {
@@ -151,67 +132,22 @@ LaunchTable make_table(TableBuilder* builder) {
   row.traits.kind = Kind::kNoKeys;
   row.traits.dtype = Dtype::kBf16;
   row.traits.group_mode = true;
-  builder->add("attn_no_keys_bf16", row, make_nothing, objects(number++, {0, 1, 2}));
+  builder->add("attn_no_keys_bf16", row, testing::make_no_launch, asm_objects(number++, {0, 1, 2}));
   return builder->build("both");
 }
 
 float some_lse;
 
 // bf16, 128 elements, 300 x 300, causal, with an lse.
-struct Call {
-  attn_problem problem;
-  attn_fwd_args args = {};
-
+struct Call : testing::AsmCall<attn_fwd_args> {
   explicit Call(bool group = false, const Shape& shape = {2, 8, 2, 300, 300, 128, 128})
-      : problem(make_problem(shape, ATTN_DTYPE_BF16)) {
-    problem.device_type = ATTN_DEVICE_ROCM;
-    problem.mask = ATTN_MASK_BOTTOM_RIGHT;
-    problem.window_right = 0;
-    problem.kernels = ATTN_KERNELS_FASTEST;
-    if (group) {
-      problem.mode = ATTN_MODE_GROUP;
-      problem.total_q = shape.batch * shape.seqlen_q;
-      problem.total_k = shape.batch * shape.seqlen_k;
-    }
-    args.struct_size = sizeof(args);
+      : AsmCall(group, shape) {
     args.lse = &some_lse;
-    const auto contiguous = [](attn_tensor* t, int64_t seqlen, int64_t heads, int64_t head_size) {
-      *t = {nullptr, seqlen * heads * head_size, heads * head_size, head_size};
-    };
-    contiguous(&args.q, shape.seqlen_q, shape.heads_q, shape.head_size_qk);
-    contiguous(&args.k, shape.seqlen_k, shape.heads_k, shape.head_size_qk);
-    contiguous(&args.v, shape.seqlen_k, shape.heads_k, shape.head_size_v);
-    contiguous(&args.o, shape.seqlen_q, shape.heads_q, shape.head_size_v);
+    lay_out({&args.q}, shape.seqlen_q, shape.heads_q, shape.head_size_qk);
+    lay_out({&args.k}, shape.seqlen_k, shape.heads_k, shape.head_size_qk);
+    lay_out({&args.v}, shape.seqlen_k, shape.heads_k, shape.head_size_v);
+    lay_out({&args.o}, shape.seqlen_q, shape.heads_q, shape.head_size_v);
   }
-
-  Request request(uint32_t compute_units = 304, const char* arch = "gfx942") {
-    args.problem = &problem;
-    Problem p = read(&args, Pointers::kIgnored);
-    p.preference = preferred_kernels(p.kernels);
-    return make_request(p, arch, compute_units);
-  }
-
-  // The kernel's name; "" where it is refused.
-  std::string chosen(uint32_t compute_units = 304, const char* arch = "gfx942") {
-    const Plan plan = dispatch(kernels::launch_table(), request(compute_units, arch));
-    if (!plan.is_complete()) return "";
-    return std::string(kernels::launch_table().name(*plan.main_row()));
-  }
-
-  std::string explained(attn_status expected = ATTN_OK, const char* arch = "gfx942") {
-    args.problem = &problem;
-    const char* text = nullptr;
-    EXPECT_EQ(attn_explain_fwd(&args, arch, &text), expected) << attn_last_error();
-    return text ? text : attn_last_error();
-  }
-};
-
-struct Case {
-  const char* what;
-  void (*change)(Call*);
-  bool group;
-  const char* fastest;
-  const char* by_name;  // with kernels = asm; "" where it is refused
 };
 
 TEST(AsmTest, ATableOfCalls) {
@@ -219,72 +155,57 @@ TEST(AsmTest, ATableOfCalls) {
   const char* const plain = "fmha_fwd_hd128_bf16_rtne_mi300";
   const char* const causal_group = "fmha_fwd_hd128_bf16_causal_rtne_group_mi300";
   const char* const plain_group = "fmha_fwd_hd128_bf16_rtne_group_mi300";
-  const auto without_mask = [](Call* c) { c->problem.mask = 0, c->problem.window_right = -1; };
-  const Case cases[] = {
-      {"causal", [](Call*) {}, false, causal, causal},
-      {"no mask", without_mask, false, plain, plain},
-      {"causal, group", [](Call*) {}, true, causal_group, causal_group},
-      {"no mask, group", without_mask, true, plain_group, plain_group},
-      {"without lse", [](Call* c) { c->args.lse = nullptr; }, false, causal, causal},
-      {"fp16", [](Call* c) { c->problem.dtype = ATTN_DTYPE_FP16; }, false, "ck_fp16_batch_mask",
-       ""},
+  const testing::AsmCase<Call> cases[] = {
+      {"causal", [](Call*) {}, causal, causal},
+      {"no mask", [](Call* c) { c->remove_mask(); }, plain, plain},
+      {"causal, group", [](Call*) {}, causal_group, causal_group, true},
+      {"no mask, group", [](Call* c) { c->remove_mask(); }, plain_group, plain_group, true},
+      {"without lse", [](Call* c) { c->args.lse = nullptr; }, causal, causal},
+      {"fp16", [](Call* c) { c->problem.dtype = ATTN_DTYPE_FP16; }, "ck_fp16_batch_mask", ""},
       {"head size 64", [](Call* c) { c->problem.head_size_qk = c->problem.head_size_v = 64; },
-       false, "ck_bf16_batch_mask", ""},
-      {"head sizes 128 and 64", [](Call* c) { c->problem.head_size_v = 64; }, false,
        "ck_bf16_batch_mask", ""},
-      {"bias", [](Call* c) { c->problem.bias = ATTN_BIAS_ELEMENTWISE; }, false,
-       "ck_bias_batch_mask", ""},
-      {"ALiBi", [](Call* c) { c->problem.bias = ATTN_BIAS_ALIBI; }, false, "ck_alibi_batch_mask",
+      {"head sizes 128 and 64", [](Call* c) { c->problem.head_size_v = 64; }, "ck_bf16_batch_mask",
        ""},
-      {"dropout", [](Call* c) { c->problem.dropout_p = .5f; }, false, "ck_dropout_batch_mask", ""},
-      {"soft cap", [](Call* c) { c->problem.logits_soft_cap = 30; }, false, "ck_cap_batch_mask",
-       ""},
-      {"soft cap, group", [](Call* c) { c->problem.logits_soft_cap = 30; }, true,
-       "ck_cap_group_mask", ""},
-      {"sequences left out", [](Call* c) { c->args.min_seqlen_q = 4; }, true, "ck_skip_group_mask",
-       ""},
-      {"window", [](Call* c) { c->problem.window_left = 40; }, false, "ck_bf16_batch_mask", ""},
-      {"window as wide as all lengths", [](Call* c) { c->problem.window_left = 600; }, false,
-       causal, causal},
-      {"future keys", [](Call* c) { c->problem.window_right = 1; }, false, "ck_bf16_batch_mask",
-       ""},
-      {"top left, equal lengths", [](Call* c) { c->problem.mask = ATTN_MASK_TOP_LEFT; }, false,
-       causal, causal},
-      {"top left, other lengths",
-       [](Call* c) { c->problem.mask = ATTN_MASK_TOP_LEFT, c->problem.seqlen_k = 299; }, false,
-       "ck_bf16_batch_mask", ""},
-      {"top left, group", [](Call* c) { c->problem.mask = ATTN_MASK_TOP_LEFT; }, true,
-       "ck_bf16_group_mask", ""},
-      {"128 queries", [](Call* c) { c->problem.seqlen_q = 128; }, false, "ck_bf16_batch_mask",
+      {"bias", [](Call* c) { c->problem.bias = ATTN_BIAS_ELEMENTWISE; }, "ck_bias_batch_mask", ""},
+      {"ALiBi", [](Call* c) { c->problem.bias = ATTN_BIAS_ALIBI; }, "ck_alibi_batch_mask", ""},
+      {"dropout", [](Call* c) { c->problem.dropout_p = .5f; }, "ck_dropout_batch_mask", ""},
+      {"soft cap", [](Call* c) { c->problem.logits_soft_cap = 30; }, "ck_cap_batch_mask", ""},
+      {"soft cap, group", [](Call* c) { c->problem.logits_soft_cap = 30; }, "ck_cap_group_mask", "",
+       true},
+      {"sequences left out", [](Call* c) { c->args.min_seqlen_q = 4; }, "ck_skip_group_mask", "",
+       true},
+      {"window", [](Call* c) { c->problem.window_left = 40; }, "ck_bf16_batch_mask", ""},
+      {"window as wide as all lengths", [](Call* c) { c->problem.window_left = 600; }, causal,
        causal},
-      {"129 queries", [](Call* c) { c->problem.seqlen_q = 129; }, false, causal, causal},
-      {"one query, group", [](Call* c) { c->problem.seqlen_q = 1, c->problem.total_q = 2; }, true,
-       causal_group, causal_group},
-      {"4 GiB of q", [](Call* c) { c->args.q.stride_batch = int64_t{1} << 30; }, false,
+      {"future keys", [](Call* c) { c->problem.window_right = 1; }, "ck_bf16_batch_mask", ""},
+      {"top left, equal lengths", [](Call* c) { c->problem.mask = ATTN_MASK_TOP_LEFT; }, causal,
+       causal},
+      {"top left, other lengths",
+       [](Call* c) { c->problem.mask = ATTN_MASK_TOP_LEFT, c->problem.seqlen_k = 299; },
        "ck_bf16_batch_mask", ""},
-      {"2 GiB and a half of q", [](Call* c) { c->args.q.stride_batch = int64_t{5} << 27; }, false,
-       causal, causal},
+      {"top left, group", [](Call* c) { c->problem.mask = ATTN_MASK_TOP_LEFT; },
+       "ck_bf16_group_mask", "", true},
+      {"128 queries", [](Call* c) { c->problem.seqlen_q = 128; }, "ck_bf16_batch_mask", causal},
+      {"129 queries", [](Call* c) { c->problem.seqlen_q = 129; }, causal, causal},
+      {"one query, group", [](Call* c) { c->problem.seqlen_q = 1, c->problem.total_q = 2; },
+       causal_group, causal_group, true},
+      {"4 GiB of q", [](Call* c) { c->args.q.stride_batch = int64_t{1} << 30; },
+       "ck_bf16_batch_mask", ""},
+      {"2 GiB and a half of q", [](Call* c) { c->args.q.stride_batch = int64_t{5} << 27; }, causal,
+       causal},
       {"4 GiB of the tiles of k",
-       [](Call* c) { c->args.k.stride_seq = (int64_t{1} << 31) / (300 + 512); }, false,
+       [](Call* c) { c->args.k.stride_seq = (int64_t{1} << 31) / (300 + 512); },
        "ck_bf16_batch_mask", ""},
       {"rows of v that overlap",
-       [](Call* c) { c->args.v.stride_seq = 120, c->args.v.stride_head = 300 * 128; }, false,
+       [](Call* c) { c->args.v.stride_seq = 120, c->args.v.stride_head = 300 * 128; },
        "ck_bf16_batch_mask", ""},
-      {"strides that are not 16 bytes", [](Call* c) { c->args.k.stride_head = 132; }, false,
+      {"strides that are not 16 bytes", [](Call* c) { c->args.k.stride_head = 132; },
        "ck_bf16_batch_mask", ""},
       {"data that is not at 16 bytes",
-       [](Call* c) { c->args.v.data = reinterpret_cast<void*>(uintptr_t{0x1008}); }, false,
+       [](Call* c) { c->args.v.data = reinterpret_cast<void*>(uintptr_t{0x1008}); },
        "ck_bf16_batch_mask", ""},
   };
-  for (const Case& each : cases) {
-    Call call(each.group);
-    each.change(&call);
-    EXPECT_EQ(call.chosen(), each.fastest) << each.what;
-    call.problem.kernels = ATTN_KERNELS_ASM;
-    EXPECT_EQ(call.chosen(), each.by_name) << each.what;
-    call.problem.kernels = ATTN_KERNELS_CK;
-    EXPECT_EQ(call.chosen().substr(0, 3), "ck_") << each.what;
-  }
+  for (const auto& each : cases) expect_served(each);
 }
 
 TEST(AsmTest, APlanWithoutTensors) {
@@ -300,13 +221,14 @@ TEST(AsmTest, TheScheduleIsOfTheComputeUnits) {
   Call call;
   for (const auto& [count, name] : std::map<uint32_t, const char*>{
            {304, "mi300"}, {228, "mi300"}, {80, "mi308"}, {64, "mi308"}, {38, "mi300"}}) {
-    EXPECT_EQ(call.chosen(count), std::string("fmha_fwd_hd128_bf16_causal_rtne_") + name) << count;
+    EXPECT_EQ(call.chosen("gfx942", count), std::string("fmha_fwd_hd128_bf16_causal_rtne_") + name)
+        << count;
   }
 }
 
 TEST(AsmTest, AnArchWithoutObjects) {
   Call call;
-  EXPECT_EQ(call.chosen(104, "gfx90a"), "ck_bf16_batch_mask");
+  EXPECT_EQ(call.chosen("gfx90a", 104), "ck_bf16_batch_mask");
   EXPECT_THAT(call.explained(ATTN_OK, "gfx90a"),
               HasSubstr("asm passed over: it has no kernels for gfx90a\n"));
   call.problem.kernels = ATTN_KERNELS_ASM;
@@ -317,8 +239,7 @@ TEST(AsmTest, AnArchWithoutObjects) {
 
 Call without_mask(bool group, const Shape& shape = {2, 8, 2, 300, 300, 128, 128}) {
   Call call(group, shape);
-  call.problem.mask = ATTN_MASK_NONE;
-  call.problem.window_right = -1;
+  call.remove_mask();
   return call;
 }
 
@@ -329,9 +250,9 @@ TEST(AsmTest, DefectsOfGfx950) {
   const auto expect = [](Call call, const char* fastest, const char* by_name) {
     // Any number of compute units: those of an MI350X, and of a quarter of one.
     for (const uint32_t count : {256, 64}) {
-      EXPECT_EQ(call.chosen(count, "gfx950"), fastest) << by_name;
+      EXPECT_EQ(call.chosen("gfx950", count), fastest) << by_name;
       call.problem.kernels = ATTN_KERNELS_ASM;
-      EXPECT_EQ(call.chosen(count, "gfx950"), by_name);
+      EXPECT_EQ(call.chosen("gfx950", count), by_name);
       call.problem.kernels = ATTN_KERNELS_FASTEST;
     }
   };
@@ -372,7 +293,7 @@ TEST(AsmTest, HeadsOfTwoSizesAreGfx950s) {
 TEST(AsmTest, Gfx950RoundsAsItsHardware) {
   Call call = without_mask(false);
   call.problem.rounding = ATTN_ROUNDING_TOWARD_ZERO;
-  EXPECT_EQ(call.chosen(256, "gfx950"), "");
+  EXPECT_EQ(call.chosen("gfx950", 256), "");
   EXPECT_THAT(call.explained(ATTN_ERROR_UNSUPPORTED, "gfx950"),
               HasSubstr("which rounding asks for, was passed over: it has no such kernel"));
 }
@@ -442,8 +363,7 @@ TEST(AsmTest, ExplanationsTellWhyAsmIsPassedOver) {
 TEST(AsmTest, RowsWithoutKeysAreFilledInGroupModeWithoutAMask) {
   const auto kinds = [](Call call, const char* arch) {
     std::vector<Kind> found;
-    const Plan plan = dispatch(kernels::launch_table(), call.request(304, arch));
-    for (const Step& step : plan) found.push_back(step.kind);
+    for (const Step& step : call.plan(arch)) found.push_back(step.kind);
     return found;
   };
   EXPECT_THAT(kinds(without_mask(true), "gfx942"), ElementsAre(Kind::kFwdAsm, Kind::kNoKeys));
@@ -506,7 +426,7 @@ std::string reason(const Call& call, const Device& device, const std::string& ou
                    const std::string& theirs) {
   const attn_problem& p = call.problem;
   const bool group = p.mode == ATTN_MODE_GROUP;
-  const bool we_take = ours.substr(0, 4) == "fmha";
+  const bool we_take = is_asm(ours);
   if (we_take && theirs.empty()) {
     if (!device.is_gfx950() && (device.compute_units == 228 || device.compute_units == 20)) {
       return "a device that AITER has no kernel for";
@@ -532,73 +452,31 @@ std::string reason(const Call& call, const Device& device, const std::string& ou
 }
 
 TEST(AsmTest, RandomCallsAreServedAsAiterServesThem) {
-  std::mt19937 random(7);
-  const auto any = [&random](std::initializer_list<int64_t> choices) {
-    return choices.begin()[random() % choices.size()];
-  };
-  std::map<std::string, int> differences;
-  int taken = 0, left = 0;
+  testing::AsmRandom random(7);
+  testing::AsmComparison comparison;
   for (int i = 0; i < 100000; ++i) {
-    const bool group = random() % 2;
-    const auto heads_k = static_cast<int32_t>(any({1, 2, 4}));
-    const auto seqlen_q = static_cast<int32_t>(any({1, 100, 128, 129, 300, 1000, 20000}));
-    const bool equal = random() % 2;
-    const auto other = static_cast<int32_t>(any({1, 77, 300, 4096}));
-    Call call(group,
-              {static_cast<int32_t>(any({1, 2, 3})), heads_k * static_cast<int32_t>(any({1, 3, 8})),
-               heads_k, seqlen_q, equal ? seqlen_q : other, 128, 128});
+    Shape shape = random.shape({1, 100, 128, 129, 300, 1000, 20000});
+    shape.head_size_qk = shape.head_size_v = 128;
+    Call call(random.one_in(2), shape);
     attn_problem& p = call.problem;
-    if (group) {
-      p.total_q = p.batch * p.seqlen_q;
-      p.total_k = p.batch * p.seqlen_k;
-    }
-    if (random() % 8 == 0) p.dtype = ATTN_DTYPE_FP16;
-    if (random() % 8 == 0) p.head_size_v = static_cast<int32_t>(any({64, 96, 128}));
-    if (random() % 8 == 0) p.head_size_qk = static_cast<int32_t>(any({64, 120, 128, 192}));
-    if (random() % 8 == 0) p.bias = static_cast<int32_t>(any({1, 2}));
-    if (random() % 8 == 0) p.dropout_p = .25f;
-    if (random() % 8 == 0) p.logits_soft_cap = 20;
-    p.mask = static_cast<int32_t>(any({0, 1, 2, 2}));
-    p.window_left = -1;
-    p.window_right = p.mask == 0 ? -1 : static_cast<int32_t>(any({0, 0, 0, 5, -1}));
-    if (p.mask != 0 && random() % 4 == 0) {
-      p.window_left = static_cast<int32_t>(any({10, 1 << 20}));
-    }
-    if (random() % 4 == 0) call.args.lse = nullptr;
-    if (random() % 16 == 0) call.args.k.stride_head += 4;
-    if (random() % 16 == 0) call.args.q.stride_batch = int64_t{3} << 29;
-    if (random() % 4 == 0) p.rounding = static_cast<int32_t>(any({1, 2}));
-    const Device device = {random() % 3 == 0 ? "gfx950" : "gfx942",
-                           static_cast<uint32_t>(any({304, 80, 64, 228, 20}))};
-
-    const std::string ours = call.chosen(device.compute_units, device.arch);
+    random.change(&p);
+    random.change_strides(&call.args);
+    if (random.one_in(8)) p.head_size_v = random.any32({64, 96, 128});
+    if (random.one_in(8)) p.head_size_qk = random.any32({64, 120, 128, 192});
+    if (random.one_in(8)) p.logits_soft_cap = 20;
+    if (random.one_in(4)) call.args.lse = nullptr;
+    const Device device = {random.one_in(3) ? "gfx950" : "gfx942",
+                           static_cast<uint32_t>(random.any({304, 80, 64, 228, 20}))};
+    const std::string ours = call.chosen(device.arch, device.compute_units);
     const std::string theirs = aiter_object(call, device);
-    const bool we_take = ours.substr(0, 4) == "fmha";
-    (we_take ? taken : left) += 1;
-    // Composable Kernel's are as good as a refusal here: a rounding may be in their way.
-    if (we_take ? ours == theirs : theirs.empty()) continue;
-    const std::string why = reason(call, device, ours, theirs);
-    ASSERT_NE(why, "") << "ours " << ours << ", AITER's " << theirs << ", mode " << p.mode
-                       << ", mask " << p.mask << ", window " << p.window_left << ", "
-                       << p.window_right << ", seqlens " << p.seqlen_q << ", " << p.seqlen_k
-                       << ", rounding " << p.rounding << ", " << device.arch << " of "
-                       << device.compute_units << " compute units";
-    ++differences[why];
+    comparison.add(ours, theirs, p, [&] { return reason(call, device, ours, theirs); });
+    if (HasFatalFailure()) return;
   }
-  std::printf("%d taken by AITER's kernels, %d not\n", taken, left);
-  std::set<std::string> reasons;
-  for (const auto& [why, count] : differences) {
-    std::printf("  %s: %d\n", why.c_str(), count);
-    reasons.insert(why);
-  }
-  EXPECT_THAT(
-      reasons,
-      ElementsAre("a defect of heads of 192 and 128", "a defect of two tiles",
-                  "a device that AITER has no kernel for",
-                  "a rounding that gfx950's kernels do not have", "a soft cap, which AITER drops",
-                  "a window as wide as the sequences", "few queries, with a rounding",
-                  "strides that are not 16 bytes", "tensors of 4 GiB"));
-  EXPECT_GT(taken, 1000);
+  comparison.expect(
+      {"a defect of heads of 192 and 128", "a defect of two tiles",
+       "a device that AITER has no kernel for", "a rounding that gfx950's kernels do not have",
+       "a soft cap, which AITER drops", "a window as wide as the sequences",
+       "few queries, with a rounding", "strides that are not 16 bytes", "tensors of 4 GiB"});
 }
 
 }  // namespace
@@ -608,7 +486,7 @@ namespace AITER_ATTN_NAMESPACE::kernels {
 
 const LaunchTable& launch_table() {
   static auto* const builder =
-      new testing::TableBuilder({std::begin(attention::kArchs), std::end(attention::kArchs)});
+      new testing::TableBuilder({std::begin(testing::kAsmArchs), std::end(testing::kAsmArchs)});
   static const LaunchTable table = attention::make_table(builder);
   return table;
 }

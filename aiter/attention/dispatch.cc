@@ -129,15 +129,6 @@ const Row* pick(const LaunchTable& table, Kind kind, uint16_t head_size_qk, uint
   return best;
 }
 
-// AITER's assembly for gfx942 comes in two schedules. AITER knows these counts of compute units and
-// 304, and has no kernel for devices with others, such as an MI300A's 228: these get the MI300X's
-// here.
-kernels::Schedule schedule_for(std::string_view arch, uint32_t compute_units) {
-  if (arch != "gfx942") return kernels::Schedule::kAny;
-  return compute_units == 80 || compute_units == 64 ? kernels::Schedule::kMi308
-                                                    : kernels::Schedule::kMi300;
-}
-
 }  // namespace
 
 Request make_request(const Problem& p, std::string_view arch, uint32_t compute_units) {
@@ -154,7 +145,7 @@ Request make_request(const Problem& p, std::string_view arch, uint32_t compute_u
   request.traits.skip_min_seqlen_q = p.min_seqlen_q > 0;
   request.traits.paged_kv = in_pages(p);
   request.traits.rounding = static_cast<kernels::Rounding>(p.rounding);
-  request.traits.schedule = schedule_for(arch, compute_units);
+  request.traits.schedule = kernels::schedule_of(arch, compute_units);
   request.preference = p.preference;
   request.named_kernels = p.kernels;
   request.head_size_qk = p.head_size_qk;

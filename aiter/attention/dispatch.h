@@ -52,6 +52,7 @@ struct Request {
   kernels::Kind asm_main;   // the kind of AITER's assembly
   const char* not_asm;      // why AITER's assembly does not serve it; NULL: it does
   const char* asm_by_name;  // why only where it is asked for by name; NULL: always
+  bool asm_whole;           // backward: kernels for whole tiles serve it, too
   std::string_view arch;
 };
 

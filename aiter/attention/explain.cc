@@ -152,7 +152,8 @@ std::string names_of(const std::set<Kind>& kinds) {
 }
 
 bool is_asm(const Request& request, const Plan& plan) {
-  return request.pass->chooses_provider() && plan.main == request.asm_main;
+  return request.pass->chooses_provider() &&
+         std::string_view(kernels::provider_of(plan.main)) == "asm";
 }
 
 // Why AITER's assembly has no kernel for a request that it may take: the build lacks it.

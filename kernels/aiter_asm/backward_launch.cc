@@ -15,6 +15,11 @@ constexpr float kLog2E = 1.4426950408889634f;
 
 uint32_t bytes(int64_t elements) { return static_cast<uint32_t>(elements * kElement); }
 
+void set_strides(const attn_tensor& t, uint32_t* row, uint32_t* head) {
+  *row = bytes(t.stride_seq);
+  *head = bytes(t.stride_head);
+}
+
 template <typename Arguments>
 void set_common(const LaunchArgs& args, Arguments* made) {
   const attn_problem& p = args.problem;
@@ -31,16 +36,17 @@ void set_common(const LaunchArgs& args, Arguments* made) {
   made->log2e = kLog2E;
   made->heads_q_per_head_k = p.heads_q / p.heads_k;
   made->head_size_qk = p.head_size_qk;
-  const auto set = [](const attn_tensor& t, uint32_t* row, uint32_t* head) {
-    *row = bytes(t.stride_seq);
-    *head = bytes(t.stride_head);
-  };
-  set(args.q, &made->stride_q, &made->head_stride_q);
-  set(args.k, &made->stride_k, &made->head_stride_k);
-  set(args.v, &made->stride_v, &made->head_stride_v);
-  set(args.dout, &made->stride_do, &made->head_stride_do);
-  set(args.dk, &made->stride_dk, &made->head_stride_dk);
-  set(args.dv, &made->stride_dv, &made->head_stride_dv);
+  set_strides(args.q, &made->stride_q, &made->head_stride_q);
+  set_strides(args.k, &made->stride_k, &made->head_stride_k);
+}
+
+// Of the kernels that know strides of each tensor.
+template <typename Arguments>
+void set_other_strides(const LaunchArgs& args, Arguments* made) {
+  set_strides(args.v, &made->stride_v, &made->head_stride_v);
+  set_strides(args.dout, &made->stride_do, &made->head_stride_do);
+  set_strides(args.dk, &made->stride_dk, &made->head_stride_dk);
+  set_strides(args.dv, &made->stride_dv, &made->head_stride_dv);
 }
 
 template <typename Arguments>
@@ -63,6 +69,7 @@ uint32_t lse_stride(int32_t rows) { return rows * static_cast<uint32_t>(sizeof(f
 
 void set_arguments(const LaunchArgs& args, uint32_t /*tile_k*/, BackwardGeneralArguments* made) {
   set_common(args, made);
+  set_other_strides(args, made);
   set_batch_strides(args, made);
   const attn_problem& p = args.problem;
   made->seqlen_q = p.seqlen_q;
@@ -72,6 +79,7 @@ void set_arguments(const LaunchArgs& args, uint32_t /*tile_k*/, BackwardGeneralA
 
 void set_arguments(const LaunchArgs& args, uint32_t /*tile_k*/, BackwardGroupArguments* made) {
   set_common(args, made);
+  set_other_strides(args, made);
   set_sequences(args.problem, made);
   made->seqlen_k = args.problem.total_k;
   made->head_stride_lse = lse_stride(args.problem.total_q);
@@ -79,6 +87,7 @@ void set_arguments(const LaunchArgs& args, uint32_t /*tile_k*/, BackwardGroupArg
 
 void set_arguments(const LaunchArgs& args, uint32_t tile_k, BackwardNativeArguments* made) {
   set_common(args, made);
+  set_other_strides(args, made);
   const attn_problem& p = args.problem;
   const bool group = p.mode == ATTN_MODE_GROUP;
   if (group) {
@@ -93,6 +102,16 @@ void set_arguments(const LaunchArgs& args, uint32_t tile_k, BackwardNativeArgume
   made->head_size_v = p.head_size_v;
   made->head_stride_lse = lse_stride(group ? p.total_q : p.seqlen_q);
   made->max_seqlen_dq = p.seqlen_q;
+}
+
+// q and dout lie alike, and k, v, and with all query heads dk and dv.
+void set_arguments(const LaunchArgs& args, uint32_t tile_k, BackwardPlainArguments* made) {
+  set_common(args, made);
+  made->batch_stride_q = bytes(args.q.stride_batch);
+  made->batch_stride_k = bytes(args.k.stride_batch);
+  made->stride_dk = bytes(args.dk.stride_seq);
+  made->seqlen = args.problem.seqlen_q;
+  made->tile_stride_k = tile_k * made->stride_k;
 }
 
 template <typename Arguments>

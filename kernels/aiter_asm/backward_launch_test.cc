@@ -1,9 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include <cstring>
-
 #include "gtest/gtest.h"
 #include "kernels/aiter_asm/backward_arguments.h"
 #include "kernels/launch_table/launch_table.h"
+#include "tests/support/attention/made_launch.h"
 
 namespace AITER_ATTN_NAMESPACE::kernels::aiter_asm {
 
@@ -13,42 +12,15 @@ AITER_ASM_BACKWARD_LAUNCHES(AITER_ASM_DECLARE)
 
 namespace {
 
-template <typename Arguments>
-struct Made {
-  Launch launch = {};
-  Arguments args = {};
-};
-
-template <typename Arguments>
-Made<Arguments> make(MakeLaunch make_launch, const LaunchArgs& args) {
-  alignas(16) unsigned char kernarg[kMostKernargSize];
-  Made<Arguments> made;
-  made.launch.kernarg = kernarg;
-  make_launch(args, &made.launch);
-  EXPECT_EQ(made.launch.kernarg_size, sizeof(Arguments));
-  EXPECT_EQ(made.launch.dynamic_lds, 0u);
-  std::memcpy(&made.args, kernarg, sizeof(made.args));
-  return made;
-}
-
-void expect_grid(const Launch& launch, uint32_t x, uint32_t y, uint32_t z) {
-  EXPECT_EQ(launch.grid[0], x);
-  EXPECT_EQ(launch.grid[1], y);
-  EXPECT_EQ(launch.grid[2], z);
-}
+using testing::expect_grid;
+using testing::make_launch;
 
 float numbers[12];
 
 // 3 batch entries of 300 queries and 700 keys; no two strides are the same.
 LaunchArgs some_args() {
-  LaunchArgs args = {};
-  args.problem.mode = ATTN_MODE_BATCH;
-  args.problem.batch = 3;
-  args.problem.heads_q = 6;
-  args.problem.heads_k = 2;
+  LaunchArgs args = testing::launch_args(6, 2, 300, 700);
   args.problem.head_size_qk = args.problem.head_size_v = 104;
-  args.problem.seqlen_q = 300;
-  args.problem.seqlen_k = 700;
   args.problem.softmax_scale = 0.25f;
   args.q = {&numbers[0], 1000000, 1024, 136};
   args.k = {&numbers[1], 200000, 256, 128};
@@ -65,7 +37,7 @@ LaunchArgs some_args() {
 
 TEST(AsmBackwardLaunch, BatchMode) {
   const LaunchArgs args = some_args();
-  const auto made = make<BackwardGeneralArguments>(backward_general_192_1, args);
+  const auto made = make_launch<BackwardGeneralArguments>(backward_general_192_1, args);
   expect_grid(made.launch, 4, 6, 3);
   EXPECT_EQ(made.args.dq, args.dq_acc);
   EXPECT_EQ(made.args.dk, args.dk.data);
@@ -106,20 +78,16 @@ TEST(AsmBackwardLaunch, BatchMode) {
 
 TEST(AsmBackwardLaunch, GroupModeHasTheTotalOfKeysAndNoBatchStrides) {
   LaunchArgs args = some_args();
-  const int32_t starts_q[4] = {}, starts_k[4] = {};
-  args.problem.mode = ATTN_MODE_GROUP;
-  args.problem.total_q = 1000;
-  args.problem.total_k = 1100;
-  args.problem.cu_seqlens_q = starts_q;
-  args.problem.cu_seqlens_k = starts_k;
-  const auto made = make<BackwardGroupArguments>(backward_group_192_2, args);
+  const testing::Group sequences = {1000, 1100};
+  sequences.set(&args);
+  const auto made = make_launch<BackwardGroupArguments>(backward_group_192_2, args);
   expect_grid(made.launch, 2, 6, 3);
   EXPECT_EQ(made.args.seqlen_k, 1100u);
   EXPECT_EQ(made.args.head_stride_lse, 4000u);
-  EXPECT_EQ(made.args.seqstart_q, starts_q);
-  EXPECT_EQ(made.args.padded_seqstart_q, starts_q);
-  EXPECT_EQ(made.args.seqstart_k, starts_k);
-  EXPECT_EQ(made.args.padded_seqstart_k, starts_k);
+  EXPECT_EQ(made.args.seqstart_q, sequences.starts_q);
+  EXPECT_EQ(made.args.padded_seqstart_q, sequences.starts_q);
+  EXPECT_EQ(made.args.seqstart_k, sequences.starts_k);
+  EXPECT_EQ(made.args.padded_seqstart_k, sequences.starts_k);
   EXPECT_EQ(made.args.dq, args.dq_acc);
   EXPECT_EQ(made.args.stride_dv, 1264u);
   EXPECT_EQ(made.args.head_stride_dv, 224u);
@@ -130,7 +98,7 @@ TEST(AsmBackwardLaunch, KernelsOfGfx950HaveAllArgumentsAtOnce) {
   LaunchArgs args = some_args();
   args.problem.head_size_qk = 192;
   args.problem.head_size_v = 128;
-  const auto batch = make<BackwardNativeArguments>(backward_native_192_1, args);
+  const auto batch = make_launch<BackwardNativeArguments>(backward_native_192_1, args);
   expect_grid(batch.launch, 4, 6, 3);
   EXPECT_EQ(batch.args.dq, args.dq_acc);
   EXPECT_EQ(batch.args.seqlen_q, 300u);
@@ -144,28 +112,46 @@ TEST(AsmBackwardLaunch, KernelsOfGfx950HaveAllArgumentsAtOnce) {
   EXPECT_EQ(batch.args.seqstart_q, nullptr);
   EXPECT_EQ(batch.args.max_seqlen_dq, 300u);
 
-  const int32_t starts_q[4] = {}, starts_k[4] = {};
-  args.problem.mode = ATTN_MODE_GROUP;
-  args.problem.total_q = 1000;
-  args.problem.total_k = 1100;
-  args.problem.cu_seqlens_q = starts_q;
-  args.problem.cu_seqlens_k = starts_k;
-  const auto group = make<BackwardNativeArguments>(backward_native_256_2, args);
+  const testing::Group sequences = {1000, 1100};
+  sequences.set(&args);
+  const auto group = make_launch<BackwardNativeArguments>(backward_native_256_2, args);
   expect_grid(group.launch, 2, 6, 3);
   EXPECT_EQ(group.args.seqlen_q, 1000u);
   EXPECT_EQ(group.args.seqlen_k, 1100u);
   EXPECT_EQ(group.args.tile_stride_k, 256 * 512u);
   EXPECT_EQ(group.args.batch_stride_q, 0u);
   EXPECT_EQ(group.args.head_stride_lse, 4000u);
-  EXPECT_EQ(group.args.seqstart_q, starts_q);
-  EXPECT_EQ(group.args.padded_seqstart_k, starts_k);
+  EXPECT_EQ(group.args.seqstart_q, sequences.starts_q);
+  EXPECT_EQ(group.args.padded_seqstart_k, sequences.starts_k);
   EXPECT_EQ(group.args.max_seqlen_dq, 300u);
+}
+
+TEST(AsmBackwardLaunch, WholeTilesHaveOneLengthAndStridesOfQAndK) {
+  LaunchArgs args = some_args();
+  args.problem.head_size_qk = args.problem.head_size_v = 128;
+  args.problem.seqlen_q = args.problem.seqlen_k = 448;
+  const auto made = make_launch<BackwardPlainArguments>(backward_plain_192_2, args);
+  expect_grid(made.launch, 2, 6, 3);
+  EXPECT_EQ(made.args.dq, args.dq_acc);
+  EXPECT_EQ(made.args.dv, args.dv.data);
+  EXPECT_EQ(made.args.do_, args.dout.data);
+  EXPECT_EQ(made.args.seqlen, 448u);
+  EXPECT_EQ(made.args.tile_stride_k, 192 * 512u);
+  EXPECT_EQ(made.args.stride_q, 2048u);
+  EXPECT_EQ(made.args.head_stride_q, 272u);
+  EXPECT_EQ(made.args.batch_stride_q, 2000000u);
+  EXPECT_EQ(made.args.stride_k, 512u);
+  EXPECT_EQ(made.args.head_stride_k, 256u);
+  EXPECT_EQ(made.args.batch_stride_k, 400000u);
+  EXPECT_EQ(made.args.stride_dk, 1248u);
+  EXPECT_EQ(made.args.heads_q_per_head_k, 3u);
+  EXPECT_EQ(make_launch<BackwardPlainArguments>(backward_plain_192_1, args).launch.grid[0], 3u);
 }
 
 TEST(AsmBackwardLaunch, AWorkgroupHasOneOrTwoTilesOfKeys) {
   LaunchArgs args = some_args();
-  const auto tiles = [&args](MakeLaunch make_launch) {
-    return make<BackwardGeneralArguments>(make_launch, args).launch.grid[0];
+  const auto tiles = [&args](MakeLaunch function) {
+    return make_launch<BackwardGeneralArguments>(function, args).launch.grid[0];
   };
   EXPECT_EQ(tiles(backward_general_192_2), 2u);
   EXPECT_EQ(tiles(backward_general_64_1), 11u);

@@ -13,6 +13,13 @@ namespace {
 constexpr int64_t kElement = 2;  // bytes: bf16
 constexpr int32_t kLongForOption5 = 16384;
 
+// The last three are dimensions of the grid.
+struct Shape {
+  uint32_t tile_q, tiles_per_workgroup;
+  bool causal;
+  int tiles, heads_q, batch;
+};
+
 uint32_t bytes(int64_t elements) { return static_cast<uint32_t>(elements * kElement); }
 
 // The mapping of workgroups to tiles and heads. With a mask 5 maps to rows that do not exist where
@@ -68,30 +75,10 @@ void forward_launch(const Shape& shape, const LaunchArgs& args, Launch* launch) 
 
 // The launch table names them.
 // NOLINTBEGIN(misc-use-internal-linkage)
-void forward_256_none_batch(const LaunchArgs& args, Launch* launch) {
-  forward_launch(kForward256NoneBatch, args, launch);
-}
-void forward_256_none_group(const LaunchArgs& args, Launch* launch) {
-  forward_launch(kForward256NoneGroup, args, launch);
-}
-void forward_256_causal_batch(const LaunchArgs& args, Launch* launch) {
-  forward_launch(kForward256CausalBatch, args, launch);
-}
-void forward_256_causal_group(const LaunchArgs& args, Launch* launch) {
-  forward_launch(kForward256CausalGroup, args, launch);
-}
-void forward_128_none_batch(const LaunchArgs& args, Launch* launch) {
-  forward_launch(kForward128NoneBatch, args, launch);
-}
-void forward_128_none_group(const LaunchArgs& args, Launch* launch) {
-  forward_launch(kForward128NoneGroup, args, launch);
-}
-void forward_128_causal_batch(const LaunchArgs& args, Launch* launch) {
-  forward_launch(kForward128CausalBatch, args, launch);
-}
-void forward_128_causal_group(const LaunchArgs& args, Launch* launch) {
-  forward_launch(kForward128CausalGroup, args, launch);
-}
+#define AITER_ASM_LAUNCH(name, ...) \
+  void name(const LaunchArgs& args, Launch* launch) { forward_launch({__VA_ARGS__}, args, launch); }
+AITER_ASM_FORWARD_LAUNCHES(AITER_ASM_LAUNCH)
+#undef AITER_ASM_LAUNCH
 // NOLINTEND(misc-use-internal-linkage)
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels::aiter_asm

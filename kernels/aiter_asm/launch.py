@@ -4,7 +4,7 @@ table, and the block of kernel arguments for C++."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ _CXX_TYPES = {
     "i32": "int32_t", "f32": "float",
 }  # fmt: skip
 # Of backward, the layouts of the objects that builds take, which add to dq in float32: without the
-# ones for whole tiles alone and for windows.
-_BACKWARD = ("backward_general", "backward_group", "backward_native")
+# one for windows.
+_BACKWARD = ("backward_general", "backward_group", "backward_native", "backward_plain")
+# The kinds of rows, in their order in a launch table.
+_KINDS = ("fwd_asm", "bwd_asm", "bwd_asm_whole")
 # As traits of a launch table call them.
 _MASK_SHAPES = {"none": "none", "causal_top_left": "top_left", "causal": "bottom_right"}
 _ROUNDINGS = {"rtne": "nearest_even", "rtna": "nearest_away", "rtz": "toward_zero"}
@@ -30,7 +32,7 @@ def read_shipped(*texts: str) -> list[AsmObject]:
         o for o in table.read(*texts)
         if o.direction == "forward" or (o.layout.name in _BACKWARD and o.accumulator == "a32")
     ]  # fmt: skip
-    return sorted(shipped, key=lambda o: (o.direction != "forward", o.head_size_qk, o.head_size_v))
+    return sorted(shipped, key=lambda o: (_KINDS.index(_kind(o)[0]), o.head_size_qk, o.head_size_v))
 
 
 def of_direction(objects: Iterable[AsmObject], direction: str) -> list[AsmObject]:
@@ -62,7 +64,7 @@ def _shape(described: AsmObject) -> str:
 def _kind(described: AsmObject) -> tuple[str, dict[str, Any]]:
     """The kind of an object's row, and the traits that this kind alone has."""
     if described.direction == "backward":
-        return "bwd_asm", {
+        return "bwd_asm" if described.pads_seqlen else "bwd_asm_whole", {
             "mask_shape": _MASK_SHAPES[described.mask],
             "pad_head_size_qk": described.pads_head,
             "pad_head_size_v": described.pads_head,
@@ -88,8 +90,8 @@ def row(described: AsmObject, archs: Iterable[str]) -> dict[str, Any]:
             **traits,
         },
         "tile": {
-            "seqlen_q": described.tile_q,
-            "seqlen_k": described.tile_k,
+            "seqlen_q": described.tile_q if described.pads_seqlen else described.multiple,
+            "seqlen_k": described.tile_k if described.pads_seqlen else described.multiple,
             "head_size_qk": described.head_size_qk,
             "head_size_v": described.head_size_v,
         },
@@ -132,18 +134,23 @@ def _struct(layout: Layout) -> str:
     )
 
 
-def _shapes(objects: Sequence[AsmObject]) -> str:
-    """The launches of the objects, by their names. Raises TableError where objects that share a
-    name differ."""
+def _launches(direction: str, arguments: Mapping[str, str]) -> str:
+    """A macro of a direction's launches: by their names, what follows these."""
+    listed = "".join(f" \\\n  X({name}, {arguments[name]})" for name in sorted(arguments))
+    return f"#define AITER_ASM_{direction}_LAUNCHES(X){listed}"
+
+
+def _shapes(objects: Sequence[AsmObject]) -> dict[str, str]:
+    """By the names of launches of forward, their shapes. Raises TableError where objects that
+    share a name differ."""
     shapes: dict[str, str] = {}
     for o in objects:
         dimensions = ", ".join(str(o.grid.index(name)) for name in ("tiles", "heads_q", "batch"))
         masked = "true" if o.mask == "causal" else "false"
-        name = f"k{_shape(o).title().replace('_', '')}"
-        shape = f"{{{o.tile_q}, {o.tiles_per_workgroup}, {masked}, {dimensions}}}"
-        if shapes.setdefault(name, shape) != shape:
-            raise table.TableError(f"{o.file}: launched as {shape}, others as {shapes[name]}")
-    return "".join(f"inline constexpr Shape {name} = {text};\n" for name, text in shapes.items())
+        shape = f"{o.tile_q}, {o.tiles_per_workgroup}, {masked}, {dimensions}"
+        if shapes.setdefault(_shape(o), shape) != shape:
+            raise table.TableError(f"{o.file}: launched as {shape}, others as {shapes[_shape(o)]}")
+    return shapes
 
 
 def _header(table_file: str, body: str) -> str:
@@ -168,13 +175,10 @@ def forward_header(objects: Sequence[AsmObject]) -> str:
     return _header(
         "forward.toml",
         f"""{_struct(layouts.pop())}
-// Launches of objects: the last three are dimensions of the grid.
-struct Shape {{
-  uint32_t tile_q, tiles_per_workgroup;
-  bool causal;
-  int tiles, heads_q, batch;
-}};
-{_shapes(objects)}""",
+// Launches of objects: name, rows of a tile, tiles of a workgroup, whether they are causal, and the
+// dimensions of the grid for tiles, heads of q and batches.
+{_launches("FORWARD", _shapes(objects))}
+""",
     )
 
 
@@ -185,15 +189,13 @@ def backward_header(objects: Sequence[AsmObject]) -> str:
             raise table.TableError(f"{o.file}: its grid is {o.grid}, others have the tiles first")
     layouts = {o.layout.name: o.layout for o in objects}
     launches = {
-        _shape(o): f"X({_shape(o)}, {_arguments(o.layout)}, {o.tile_k}, {o.tiles_per_workgroup})"
-        for o in objects
+        _shape(o): f"{_arguments(o.layout)}, {o.tile_k}, {o.tiles_per_workgroup}" for o in objects
     }
-    listed = "".join(f" \\\n  {launches[name]}" for name in sorted(launches))
     structs = "\n".join(_struct(layouts[name]) for name in sorted(layouts))
     return _header(
         "backward.toml",
         f"""{structs}
 // Launches of objects: name, arguments, keys of a tile, tiles of a workgroup.
-#define AITER_ASM_BACKWARD_LAUNCHES(X){listed}
+{_launches("BACKWARD", launches)}
 """,
     )

@@ -1,41 +1,21 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-#include <cstring>
-
 #include "gtest/gtest.h"
 #include "kernels/aiter_asm/forward_arguments.h"
 #include "kernels/launch_table/launch_table.h"
+#include "tests/support/attention/made_launch.h"
 
 namespace AITER_ATTN_NAMESPACE::kernels::aiter_asm {
 
-void forward_256_none_batch(const LaunchArgs& args, Launch* launch);
-void forward_256_none_group(const LaunchArgs& args, Launch* launch);
-void forward_256_causal_batch(const LaunchArgs& args, Launch* launch);
-void forward_256_causal_group(const LaunchArgs& args, Launch* launch);
-void forward_128_none_batch(const LaunchArgs& args, Launch* launch);
-void forward_128_causal_group(const LaunchArgs& args, Launch* launch);
+#define AITER_ASM_DECLARE(name, ...) void name(const LaunchArgs& args, Launch* launch);
+AITER_ASM_FORWARD_LAUNCHES(AITER_ASM_DECLARE)
+#undef AITER_ASM_DECLARE
 
 namespace {
 
-struct Made {
-  Launch launch = {};
-  ForwardArguments args = {};
-};
+using testing::expect_grid;
 
-Made make(MakeLaunch make_launch, const LaunchArgs& args) {
-  alignas(16) unsigned char kernarg[kMostKernargSize];
-  Made made;
-  made.launch.kernarg = kernarg;
-  make_launch(args, &made.launch);
-  EXPECT_EQ(made.launch.kernarg_size, 512u);
-  EXPECT_EQ(made.launch.dynamic_lds, 0u);
-  std::memcpy(&made.args, kernarg, sizeof(made.args));
-  return made;
-}
-
-void expect_grid(const Made& made, uint32_t x, uint32_t y, uint32_t z) {
-  EXPECT_EQ(made.launch.grid[0], x);
-  EXPECT_EQ(made.launch.grid[1], y);
-  EXPECT_EQ(made.launch.grid[2], z);
+testing::MadeLaunch<ForwardArguments> make(MakeLaunch function, const LaunchArgs& args) {
+  return testing::make_launch<ForwardArguments>(function, args);
 }
 
 float lse;
@@ -43,14 +23,8 @@ float lse;
 // 3 batch entries of 600 queries and 700 keys; strides of q are unlike those of a contiguous
 // tensor.
 LaunchArgs some_args() {
-  LaunchArgs args = {};
-  args.problem.mode = ATTN_MODE_BATCH;
-  args.problem.batch = 3;
-  args.problem.heads_q = 6;
-  args.problem.heads_k = 2;
+  LaunchArgs args = testing::launch_args(6, 2, 600, 700);
   args.problem.head_size_qk = args.problem.head_size_v = 128;
-  args.problem.seqlen_q = 600;
-  args.problem.seqlen_k = 700;
   args.problem.softmax_scale = 0.25f;
   args.q = {&args, 1000000, 1024, 136};
   args.k = {&lse, 200000, 256, 128};
@@ -62,8 +36,8 @@ LaunchArgs some_args() {
 
 TEST(AsmLaunch, BatchMode) {
   const LaunchArgs args = some_args();
-  const Made made = make(forward_256_none_batch, args);
-  expect_grid(made, 3, 6, 3);
+  const auto made = make(forward_256_none_batch, args);
+  expect_grid(made.launch, 3, 6, 3);
   EXPECT_EQ(made.args.q, args.q.data);
   EXPECT_EQ(made.args.o, args.o.data);
   EXPECT_EQ(made.args.lse, &lse);
@@ -86,44 +60,40 @@ TEST(AsmLaunch, BatchMode) {
 
 TEST(AsmLaunch, GroupModeHasTotalsAndNoBatchStrides) {
   LaunchArgs args = some_args();
-  const int32_t starts_q[4] = {}, starts_k[4] = {};
-  args.problem.mode = ATTN_MODE_GROUP;
-  args.problem.total_q = 1000;
-  args.problem.total_k = 1100;
-  args.problem.cu_seqlens_q = starts_q;
-  args.problem.cu_seqlens_k = starts_k;
-  const Made made = make(forward_256_none_group, args);
-  expect_grid(made, 6, 3, 3);
+  const testing::Group sequences = {1000, 1100};
+  sequences.set(&args);
+  const auto made = make(forward_256_none_group, args);
+  expect_grid(made.launch, 6, 3, 3);
   EXPECT_EQ(made.args.seqlen_q, 1000u);
   EXPECT_EQ(made.args.seqlen_k, 1100u);
   EXPECT_EQ(made.args.batch_stride_q, 0u);
   EXPECT_EQ(made.args.head_stride_lse, 4000u);
-  EXPECT_EQ(made.args.seqstart_q, starts_q);
-  EXPECT_EQ(made.args.padded_seqstart_q, starts_q);
-  EXPECT_EQ(made.args.seqstart_k, starts_k);
-  EXPECT_EQ(made.args.padded_seqstart_k, starts_k);
-  expect_grid(make(forward_256_causal_group, args), 6, 3, 2);
+  EXPECT_EQ(made.args.seqstart_q, sequences.starts_q);
+  EXPECT_EQ(made.args.padded_seqstart_q, sequences.starts_q);
+  EXPECT_EQ(made.args.seqstart_k, sequences.starts_k);
+  EXPECT_EQ(made.args.padded_seqstart_k, sequences.starts_k);
+  expect_grid(make(forward_256_causal_group, args).launch, 6, 3, 2);
 }
 
 TEST(AsmLaunch, WithAMaskAWorkgroupHasTwoTiles) {
   LaunchArgs args = some_args();
-  expect_grid(make(forward_256_causal_batch, args), 2, 6, 3);
+  expect_grid(make(forward_256_causal_batch, args).launch, 2, 6, 3);
   args.problem.seqlen_q = 513;
-  expect_grid(make(forward_256_causal_batch, args), 2, 6, 3);
+  expect_grid(make(forward_256_causal_batch, args).launch, 2, 6, 3);
   args.problem.seqlen_q = 512;
-  expect_grid(make(forward_256_causal_batch, args), 1, 6, 3);
+  expect_grid(make(forward_256_causal_batch, args).launch, 1, 6, 3);
 }
 
 TEST(AsmLaunch, HeadsOfTwoSizesHaveTilesOf128) {
   LaunchArgs args = some_args();
   args.problem.head_size_qk = 192;
-  const Made made = make(forward_128_none_batch, args);
-  expect_grid(made, 5, 6, 3);
+  const auto made = make(forward_128_none_batch, args);
+  expect_grid(made.launch, 5, 6, 3);
   EXPECT_EQ(made.args.tile_stride_q, 128 * 2048u);
   EXPECT_EQ(made.args.head_size_qk, 192u);
   EXPECT_EQ(made.args.head_size_v, 128u);
   args.problem.mode = ATTN_MODE_GROUP;
-  expect_grid(make(forward_128_causal_group, args), 6, 3, 3);
+  expect_grid(make(forward_128_causal_group, args).launch, 6, 3, 3);
 }
 
 TEST(AsmLaunch, TheOptionIsOfHeadsAndLengths) {

@@ -13,11 +13,11 @@ _DIRECTIONS = {
 _SHIPPED = {
     "gfx942": [
         "fmha_v3_fwd/*/*_rt*.co",
-        "fmha_v3_bwd/*_a32_*pssk*.co",
+        "fmha_v3_bwd/*_a32*.co",
     ],
     "gfx950": [
         "fmha_v3_fwd/*.co",
-        "fmha_v3_bwd/*_a32_*pssk*.co",
+        "fmha_v3_bwd/*_a32*.co",
     ],
 }
 

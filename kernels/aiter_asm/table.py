@@ -51,7 +51,7 @@ _VALUES = {
     "tiles_of": ("q", "k"),
 }
 _FAMILY = {*_CHOICES, *_FIXED, *_VALUES, "rounding", "layout", "name", "symbol", "folder",
-           "shuffle", "grid", "tiles_per_workgroup"}  # fmt: skip
+           "shuffle", "multiple", "grid", "tiles_per_workgroup"}  # fmt: skip
 # Ways in which a launch avoids a defect.
 AVOIDED_BY = {
     "": "no way is known",
@@ -116,13 +116,16 @@ class Layout:
 @dataclasses.dataclass(frozen=True)
 class Defect:
     """A defect of objects, by its letter in docs/asm-findings.md. `when` is a hazard of
-    launch_table/traits.toml, `avoided_by` a key of AVOIDED_BY."""
+    launch_table/traits.toml, `avoided_by` a key of AVOIDED_BY. The last two are signatures of the
+    emulator's findings: those that show it, and others that may come with them."""
 
     letter: str
     objects: tuple[str, ...]
     when: str
     changes_results: bool
     avoided_by: str
+    findings: tuple[str, ...]
+    accompanied_by: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,6 +148,7 @@ class AsmObject:
     tiles_of     the sequence that a grid's `tiles` divide: q, k
     tile_q, _k   rows; `block` is work-items, `lds` bytes
     grid         the dimensions' names, x first
+    multiple     what lengths must be multiples of, where `padding` is not of them
     shuffle      the object that has to finish dq, "" if none has to
     defects      that are known of it
     """
@@ -172,6 +176,7 @@ class AsmObject:
     layout: Layout
     grid: tuple[str, ...]
     tiles_per_workgroup: int
+    multiple: int
     shuffle: str
     defects: tuple[Defect, ...]
 
@@ -265,10 +270,12 @@ def _choices(where: str, entry: Mapping[str, Any], archs: Collection[str]) -> li
 
 def _defect(letter: str, entry: Mapping[str, Any]) -> Defect:
     where = f"defect {letter}"
+    entry = {"findings": (), "accompanied_by": ()} | dict(entry)
     keys(where, entry, {field.name for field in dataclasses.fields(Defect)} - {"letter"})
     one_of(f"{where}: when", entry["when"], TABLE.hazards)
     one_of(f"{where}: avoided_by", entry["avoided_by"], AVOIDED_BY)
-    return Defect(letter, **(dict(entry) | {"objects": tuple(entry["objects"])}))
+    lists = ("objects", "findings", "accompanied_by")
+    return Defect(letter, **(entry | {name: tuple(entry[name]) for name in lists}))
 
 
 def _with_defects(objects: list[AsmObject], defects: list[Defect]) -> list[AsmObject]:
@@ -294,7 +301,7 @@ def _family(
     name: str, entry: Mapping[str, Any], machines: Mapping[str, int], layouts: Mapping[str, Layout]
 ) -> list[AsmObject]:
     where = f"family {name}"
-    entry = {"shuffle": ""} | dict(entry)
+    entry = {"shuffle": "", "multiple": 1} | dict(entry)
     keys(where, entry, _FAMILY)
     one_of(f"{where}: layout", entry["layout"], layouts)
     for key, allowed in _VALUES.items():
@@ -322,6 +329,7 @@ def _family(
                 layout=layouts[entry["layout"]],
                 grid=tuple(entry["grid"][values["mode"]]),
                 tiles_per_workgroup=entry["tiles_per_workgroup"][values["mask"]],
+                multiple=entry["multiple"],
                 shuffle=shuffled.format(**suffixes),
                 defects=(),
                 **values,

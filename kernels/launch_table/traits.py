@@ -61,6 +61,7 @@ class Table:
     """All of traits.toml."""
 
     enums: Mapping[str, Mapping[str, int]]
+    schedules: Mapping[str, Mapping[str, Collection[int]]]  # arch -> schedule -> compute units
     directions: Mapping[str, Mapping[str, Any]]
     providers: Mapping[str, str]  # name -> doc
     kinds: Mapping[str, str]  # name -> doc, by number
@@ -173,11 +174,15 @@ def parse(text: str) -> Table:
     for name, direction in document["directions"].items():
         if unknown := set(direction["kinds"]) - kinds.keys():
             raise ValueError(f"{name}: unknown kinds {sorted(unknown)}")
+    for arch, schedules in document["schedules"].items():
+        if unknown := schedules.keys() - document["enums"]["Schedule"].keys():
+            raise ValueError(f"schedules.{arch}: unknown schedules {sorted(unknown)}")
     hazards = {entry["name"]: entry["doc"] for entry in document["hazards"]}
     if len(hazards) > _HAZARD_BITS:
         raise ValueError(f"there are {len(hazards)} hazards, and a row has {_HAZARD_BITS} bits")
     return Table(
         enums=document["enums"],
+        schedules=document["schedules"],
         directions=document["directions"],
         providers={name: entry["doc"] for name, entry in document["providers"].items()},
         kinds=kinds,

@@ -58,6 +58,18 @@ def _info(trait: Trait) -> str:
     )
 
 
+def _schedules() -> str:
+    """Those of devices: of an arch the first that has the device's compute units, or 0."""
+    return "".join(
+        f'    {{"{arch}", {count}, Schedule::{_constant(schedule)}}},\n'
+        for arch, schedules in TABLE.schedules.items()
+        for schedule, count in (
+            *((name, count) for name, counts in schedules.items() for count in counts),
+            (next(iter(schedules)), 0),
+        )
+    )
+
+
 def header() -> str:
     """traits.h"""
     cxx_types = {"flag": "uint8_t", "size": "uint16_t"}
@@ -94,6 +106,7 @@ def header() -> str:
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include "aiter/attn.h"
 
@@ -104,6 +117,22 @@ namespace AITER_ATTN_NAMESPACE::kernels {{
     }// By kind: who brings its kernels.
 inline constexpr const char* kProviders[] = {{{providers}}};
 constexpr const char* provider_of(Kind kind) {{ return kProviders[static_cast<int>(kind)]; }}
+
+// The schedules of devices: of an arch's, the first that has a device's compute units, or 0.
+struct DeviceSchedule {{
+  std::string_view arch;
+  uint32_t compute_units;
+  Schedule schedule;
+}};
+inline constexpr DeviceSchedule kDeviceSchedules[] = {{
+{_schedules()}}};
+constexpr Schedule schedule_of(std::string_view arch, uint32_t compute_units) {{
+  for (const DeviceSchedule& device : kDeviceSchedules) {{
+    const bool counts = device.compute_units == 0 || device.compute_units == compute_units;
+    if (device.arch == arch && counts) return device.schedule;
+  }}
+  return Schedule{{}};
+}}
 
 // The problems on which an object that is known to be wrong may be wrong: bits of
 // CodeObjectRow::hazards.

@@ -33,13 +33,13 @@ bool fits_32_bits(const attn_tensor& t, const Extents& e) {
          kLimit;
 }
 
+}  // namespace
+
 attn_tensor given_or_contiguous(const attn_tensor& t, const Extents& e) {
   if (t.data || t.stride_seq != 0) return t;
   const int64_t row = e.heads * e.head_size;
   return {nullptr, e.batch > 1 ? e.seq * row : 0, row, e.head_size};
 }
-
-}  // namespace
 
 const char* why_not_asm_operand(const Problem& p, const Operand& operand) {
   const attn_tensor t = given_or_contiguous(p.*operand.tensor, operand.extents);

@@ -11,6 +11,9 @@
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
+// A tensor, or where a plan is asked for without it a contiguous one.
+attn_tensor given_or_contiguous(const attn_tensor& tensor, const Extents& extents);
+
 // Why its kernels do not take an operand of 16-bit elements, as the end of a sentence about them;
 // NULL: they do. A plan may have no tensors: they are taken for contiguous ones.
 const char* why_not_asm_operand(const Problem& problem, const Operand& operand);

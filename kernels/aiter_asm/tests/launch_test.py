@@ -23,7 +23,8 @@ def test_the_objects_that_builds_take() -> None:
         ("gfx942", "mi300"): 12, ("gfx942", "mi308"): 12, ("gfx950", "any"): 8,
     }  # fmt: skip
     assert Counter((o.arch, o.mode, o.head_size_qk) for o in BACKWARD) == {
-        ("gfx942", "batch", 64): 12, ("gfx942", "batch", 128): 12, ("gfx942", "batch", 192): 12,
+        # 128: for any lengths, and for whole tiles.
+        ("gfx942", "batch", 64): 12, ("gfx942", "batch", 128): 12 + 8, ("gfx942", "batch", 192): 12,
         ("gfx942", "group", 64): 12, ("gfx942", "group", 128): 24, ("gfx942", "group", 192): 12,
         # 192 with 192 (recompiled), and with 128.
         ("gfx950", "batch", 64): 12, ("gfx950", "batch", 128): 6, ("gfx950", "batch", 192): 12 + 4,
@@ -32,7 +33,7 @@ def test_the_objects_that_builds_take() -> None:
     assert {o.accumulator for o in BACKWARD} == {"a32"}
     # Kinds are together, and smaller head sizes are tried first.
     assert [*FORWARD, *BACKWARD] == OBJECTS
-    sizes = [(o.head_size_qk, o.head_size_v) for o in BACKWARD]
+    sizes = [(not o.pads_seqlen, o.head_size_qk, o.head_size_v) for o in BACKWARD]
     assert sizes == sorted(sizes)
     # As objects.bzl names them, by their files.
     names = set()
@@ -41,7 +42,7 @@ def test_the_objects_that_builds_take() -> None:
         folder = path.parent.name
         where = described.arch if folder.startswith("fmha_") else folder.lower()
         names.add(f"fmha_{path.stem}_{where}")
-    assert names == {launch.instance(o) for o in OBJECTS} and len(names) == 32 + 84 + 64
+    assert names == {launch.instance(o) for o in OBJECTS} and len(names) == 32 + 92 + 64
 
 
 def test_rows() -> None:
@@ -79,6 +80,10 @@ def test_rows_of_backward() -> None:
     row = rows["fmha_bwd_hd192_hd128_fp16_causal_a32_pssk_gfx950"]
     assert row["launch"] == "aiter_asm::backward_native_192_2"
     assert row["traits"]["rounding"] == "nearest_even" and row["traits"]["head_size_v"] == 128
+    row = rows["fmha_bwd_hd128_bf16_causal_a32_rtne_gfx942"]
+    assert (row["kind"], row["launch"]) == ("bwd_asm_whole", "aiter_asm::backward_plain_192_2")
+    assert row["tile"]["seqlen_q"] == row["tile"]["seqlen_k"] == 64
+    assert not row["traits"]["pad_seqlen_q"] and not row["traits"]["pad_head_size_qk"]
     row = rows["fmha_bwd_hd64_fp16_a32_pssk_gfx950"]
     assert row["symbol"] == "_ZN5aiter37fmha_bwd_hd64_fp16_a32_pssk_recompileE"
 
@@ -89,6 +94,7 @@ def test_the_header_of_backwards_arguments() -> None:
     assert "static_assert(offsetof(BackwardGroupArguments, do_) == 48);" in text
     assert "  X(backward_general_64_2, BackwardGeneralArguments, 64, 2)" in text
     assert "  X(backward_group_192_1, BackwardGroupArguments, 192, 1)" in text
+    assert "  X(backward_plain_192_2, BackwardPlainArguments, 192, 2)" in text
     other = dataclasses.replace(BACKWARD[0], grid=("heads_q", "tiles", "batch"))
     with pytest.raises(table.TableError, match=r"its grid is \('heads_q', .* have the tiles first"):
         launch.backward_header([*BACKWARD, other])
@@ -98,11 +104,11 @@ def test_the_header_of_arguments() -> None:
     text = launch.forward_header(FORWARD)
     assert "static_assert(sizeof(ForwardArguments) == 512);" in text
     assert "static_assert(offsetof(ForwardArguments, head_stride_lse) == 464);" in text
-    assert "constexpr Shape kForward256NoneBatch = {256, 1, false, 0, 1, 2};" in text
-    assert "constexpr Shape kForward256CausalGroup = {256, 2, true, 2, 0, 1};" in text
-    assert "constexpr Shape kForward128CausalBatch = {128, 2, true, 0, 1, 2};" in text
+    assert "  X(forward_256_none_batch, 256, 1, false, 0, 1, 2)" in text
+    assert "  X(forward_256_causal_group, 256, 2, true, 2, 0, 1)" in text
+    assert "  X(forward_128_causal_batch, 128, 2, true, 0, 1, 2)" in text
     other = dataclasses.replace(OBJECTS[0], tiles_per_workgroup=2)
-    with pytest.raises(table.TableError, match=r"launched as .*, others as \{256, 1, false"):
+    with pytest.raises(table.TableError, match=r"launched as .*, others as 256, 1, false"):
         launch.forward_header([*FORWARD, other])
 
 

@@ -240,6 +240,7 @@ fwd = "F_pipeline.F_sink"
         ('fwd = "F_mode"', 'fwt = "F_mode"', r"mode: unknown kinds \['fwt'\]"),
         ('kinds = ["fwd"]', 'kinds = ["forward"]', r"fwd: unknown kinds \['forward'\]"),
         ("alibi = 2", "alibi = 16", "more than 4 bits"),
+        ("mi300 = [304]", "mi30 = [304]", r"schedules.gfx942: unknown schedules \['mi30'\]"),
     ],
 )
 def test_a_table_of_traits_that_contradicts_itself(old: str, new: str, message: str):

@@ -114,6 +114,21 @@ def problems(chosen: AsmObject) -> list[Problem]:
     return (_plain if chosen.layout.name == "backward_plain" else _backward)(chosen)
 
 
+def brief(chosen: AsmObject) -> Problem:
+    """A small one, for schedules that take long: of one head, with two tiles, and in group mode a
+    second sequence."""
+    if chosen.direction == "forward":
+        lengths = [(chosen.tile_q + 1, 100), (3, 31)]
+    elif chosen.layout.name == "backward_plain":
+        lengths = [(256, 256)]
+    else:
+        lengths = [(33, chosen.tile_k + 9), (18, 20)]
+    case = Case("brief", tuple(lengths if chosen.mode == "group" else lengths[:1]), 1, 1)
+    if chosen.mask == "window":
+        case = dataclasses.replace(case, mask=MASK_TOP_LEFT, window=(70, 30))
+    return Problem(case)
+
+
 def meets(defect: Defect, chosen: AsmObject, problem: Problem) -> bool:
     """Whether a launch of the problem, as it is, meets the defect."""
     case, lengths = problem.case, problem.case.lengths

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection
 import pytest
 
 from tests.emulation import known_findings
+from tests.emulation.aiter_asm import known as known_of_asm
 from tests.emulator.hip.fixtures import attached, end, library, quiet, runtime
 from tests.emulator.hip.hip import Hip
 
@@ -50,4 +51,4 @@ def hip() -> Hip:
 
 @pytest.fixture(scope="session")
 def known() -> Callable[[str], Collection[str]]:
-    return known_findings.signatures
+    return lambda kernel: known_findings.signatures(kernel) | known_of_asm.signatures(kernel)

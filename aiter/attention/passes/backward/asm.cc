@@ -78,20 +78,47 @@ const char* why_by_name(const Problem& p, std::string_view arch) {
   return own ? nullptr : "are not what AITER chooses for these head sizes on gfx950";
 }
 
+// Whether kernels for whole tiles serve the problem. They have one length, one set of strides for q
+// and dout and one for k and v, from which the places of dk and dv follow, too; and those of lse,
+// delta and the sums of dq follow from q's stride of batches.
+bool has_whole_tiles(const Problem& p) {
+  if (is_group(p) || p.seqlen_q != p.seqlen_k || p.head_size_qk != p.head_size_v) return false;
+  const bool batches = p.batch > 1;
+  const auto lie_alike = [batches](const attn_tensor& a, const attn_tensor& b) {
+    return a.stride_head == b.stride_head && a.stride_seq == b.stride_seq &&
+           (!batches || a.stride_batch == b.stride_batch);
+  };
+  const Extents query = query_extents(p, p.head_size_qk);
+  const Extents key = key_extents(p, p.heads_k, p.head_size_qk);
+  const attn_tensor q = given_or_contiguous(p.q, query), k = given_or_contiguous(p.k, key);
+  if (!lie_alike(q, given_or_contiguous(p.dout, query))) return false;
+  if (!lie_alike(k, given_or_contiguous(p.v, key))) return false;
+  const int64_t size = p.head_size_qk, rows = p.seqlen_q;
+  if (batches && q.stride_batch != rows * p.heads_q * size) return false;
+  if (p.heads_q != p.heads_k) {
+    // Until they are summed, dk and dv are contiguous.
+    return k.stride_head == size && (!batches || k.stride_batch == rows * p.heads_k * size);
+  }
+  const attn_tensor dk = given_or_contiguous(p.dk, key), dv = given_or_contiguous(p.dv, key);
+  return lie_alike(dk, dv) && dk.stride_head == k.stride_head &&
+         (!batches || dk.stride_batch == k.stride_batch);
+}
+
 // The kernel of a kind, by its own buckets of head sizes.
 const kernels::Row* kernel_of(const kernels::LaunchTable& table, Kind kind,
                               const Request& request) {
   return plan_kernels(table, {kind, {kind}, 1}, request).main_row();
 }
 
-const kernels::Row* main_kernel(const kernels::LaunchTable& table, const Request& request) {
-  const kernels::Row* row = kernel_of(table, Kind::kBwdAsm, request);
+const kernels::Row* main_kernel(const kernels::LaunchTable& table, Kind kind,
+                                const Request& request) {
+  const kernels::Row* row = kernel_of(table, kind, request);
   if (!row && request.preference == ATTN_KERNELS_ASM &&
       request.traits.dtype == kernels::Dtype::kFp16) {
     // gfx942's kernels have this one rounding to fp16.
     Request truncated = request;
     truncated.traits.rounding = kernels::Rounding::kTowardZero;
-    row = kernel_of(table, Kind::kBwdAsm, truncated);
+    row = kernel_of(table, kind, truncated);
   }
   // A larger kernel stands in for none, and those of one head size know no other of v.
   const bool suits = row && row->traits.head_size_qk - request.head_size_qk < kApart &&
@@ -106,13 +133,18 @@ void ask_asm_backward(const Problem& p, Request* request) {
   request->asm_main = Kind::kBwdAsm;
   request->traits.mask_shape = mask_shape(p);
   request->not_asm = why_not(p);
-  if (!request->not_asm) request->asm_by_name = why_by_name(p, request->arch);
+  if (request->not_asm) return;
+  request->asm_by_name = why_by_name(p, request->arch);
+  request->asm_whole = has_whole_tiles(p);
 }
+
+bool is_asm_backward(Kind main) { return main == Kind::kBwdAsm || main == Kind::kBwdAsmWhole; }
 
 uint32_t asm_backward_hazards(const Request& request, const kernels::Row& row) {
   using kernels::Hazard;
   // dk and dv are zeroed for the kernels that leave them unwritten where there are no queries.
-  uint32_t met = ~bit(Hazard::kNoQueries);
+  // Kernels that are wrong for gaps in batches are asked for problems without them alone.
+  uint32_t met = ~(bit(Hazard::kNoQueries) | bit(Hazard::kGapsInBatches));
   if (row.traits.mask_shape == MaskShape::kNone || request.seqlen_k <= row.tile_seqlen_k) {
     met &= ~bit(Hazard::kTwoTiles);
   }
@@ -121,11 +153,13 @@ uint32_t asm_backward_hazards(const Request& request, const kernels::Row& row) {
 }
 
 Plan plan_asm_backward(const kernels::LaunchTable& table, const Request& request) {
+  const kernels::Row* main =
+      request.asm_whole ? main_kernel(table, Kind::kBwdAsmWhole, request) : nullptr;
   Plan plan;
-  plan.main = Kind::kBwdAsm;
-  const kernels::Row* const main = main_kernel(table, request);
+  plan.main = main ? Kind::kBwdAsmWhole : Kind::kBwdAsm;
+  if (!main) main = main_kernel(table, Kind::kBwdAsm, request);
   if (main) plan.add(Kind::kBwdDotDoO, kernel_of(table, Kind::kBwdDotDoO, request));
-  plan.add(Kind::kBwdAsm, main);
+  plan.add(plan.main, main);
   if (main) plan.add(Kind::kBwdConvertDq, kernel_of(table, Kind::kBwdConvertDq, request));
   return plan;
 }

@@ -15,6 +15,9 @@ namespace AITER_ATTN_NAMESPACE::attention {
 // Adds to a request which of them it needs, or why they do not serve it.
 void ask_asm_backward(const Problem& problem, Request* request);
 
+// Whether kernels of a kind are AITER's, which add to dq by head.
+bool is_asm_backward(kernels::Kind main);
+
 // As Pass::hazards.
 uint32_t asm_backward_hazards(const Request& request, const kernels::Row& row);
 

@@ -273,7 +273,7 @@ class Backward final : public Pass {
   void launch(const Problem& p, const Plan& plan, Queue* queue) const override {
     const Workspace workspace = workspace_of(p);
     LaunchArgs args = args_of(p, workspace);
-    args.dq_acc_by_head = plan.main == Kind::kBwdAsm;
+    args.dq_acc_by_head = is_asm_backward(plan.main);
     const std::vector<LaunchArgs> sums = sums_of(p, args);
     size_t summed = 0;
     for (const Step& step : plan) {
