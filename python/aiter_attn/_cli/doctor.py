@@ -43,6 +43,9 @@ def examine(machine: Machine, told: dict[str, Any]) -> list[Finding]:
     archs: Sequence[str] = told["archs"]
     rocm = next(d for d in told["drivers"] if d["name"] == "ROCm")
     device = [*_gpu(machine, archs), *_nodes(machine)]
+    if rocm["usable"]:
+        # Where HIP finds a GPU the rest is no hindrance: another GPU's, or a runtime without any.
+        device = [dataclasses.replace(f, state=NOTE) if f.state == WRONG else f for f in device]
     return [
         _package(told),
         *device,
