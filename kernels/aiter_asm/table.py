@@ -270,12 +270,13 @@ def _choices(where: str, entry: Mapping[str, Any], archs: Collection[str]) -> li
 
 def _defect(letter: str, entry: Mapping[str, Any]) -> Defect:
     where = f"defect {letter}"
-    entry = {"findings": (), "accompanied_by": ()} | dict(entry)
+    optional: dict[str, Any] = {"findings": (), "accompanied_by": ()}
+    entry = optional | dict(entry)
     keys(where, entry, {field.name for field in dataclasses.fields(Defect)} - {"letter"})
     one_of(f"{where}: when", entry["when"], TABLE.hazards)
     one_of(f"{where}: avoided_by", entry["avoided_by"], AVOIDED_BY)
     lists = ("objects", "findings", "accompanied_by")
-    return Defect(letter, **(entry | {name: tuple(entry[name]) for name in lists}))
+    return Defect(letter, **(dict(entry) | {name: tuple(entry[name]) for name in lists}))
 
 
 def _with_defects(objects: list[AsmObject], defects: list[Defect]) -> list[AsmObject]:
@@ -301,7 +302,8 @@ def _family(
     name: str, entry: Mapping[str, Any], machines: Mapping[str, int], layouts: Mapping[str, Layout]
 ) -> list[AsmObject]:
     where = f"family {name}"
-    entry = {"shuffle": "", "multiple": 1} | dict(entry)
+    optional: dict[str, Any] = {"shuffle": "", "multiple": 1}
+    entry = optional | dict(entry)
     keys(where, entry, _FAMILY)
     one_of(f"{where}: layout", entry["layout"], layouts)
     for key, allowed in _VALUES.items():
