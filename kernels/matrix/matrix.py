@@ -5,8 +5,8 @@
 
 Beside the counts stands an estimate of the processor time that compiling them takes: cost.py has
 the model, compile_cost.toml the figures and where they are from. Nothing is compiled. AITER's
-objects, which a build with --//kernels:providers=ck,asm has in addition, are counted, too: they
-take no time. `--golden` writes the golden file of counts anew.
+objects, which a build has in addition unless --//kernels:providers leaves them out, are counted,
+too: they take no time. `--golden` writes the golden file of counts anew.
 """
 
 from __future__ import annotations

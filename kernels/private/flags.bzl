@@ -46,13 +46,28 @@ arch_choice = rule(
 )
 
 def _providers_flag_impl(ctx):
-    return [ProvidersInfo(providers = _chosen(ctx, ctx.attr.known.keys(), "provider"))]
+    if ctx.build_setting_value == "default":
+        quick = ctx.attr.variants[VariantSetInfo].name in ctx.attr.quick_sets
+        providers = ctx.attr.quick if quick else ctx.attr.known.keys()
+    else:
+        providers = _chosen(ctx, ctx.attr.known.keys(), "provider")
+    return [ProvidersInfo(providers = sorted(providers))]
 
 providers_flag = rule(
     implementation = _providers_flag_impl,
     build_setting = config.string(flag = True),
-    doc = "A comma-separated list of providers of kernels: ck or ck,asm.",
-    attrs = {"known": attr.string_dict(mandatory = True, doc = "provider -> who it is")},
+    doc = """A comma-separated list of providers of kernels, ck or ck,asm, or `default`: all that
+are known, but for a variant set of quick work.""",
+    attrs = {
+        "known": attr.string_dict(mandatory = True, doc = "provider -> who it is"),
+        "quick": attr.string_list(mandatory = True, doc = "the default's providers for quick_sets"),
+        "quick_sets": attr.string_list(mandatory = True),
+        "variants": attr.label(
+            mandatory = True,
+            providers = [VariantSetInfo],
+            doc = "the chosen variant set",
+        ),
+    },
 )
 
 def _provider_choice_impl(ctx):

@@ -7,7 +7,7 @@ An aspect, so that a code object is measured once, whichever sets have it:
         --output_groups=figures LABEL...
 """
 
-load("//kernels:defs.bzl", "CodeObjectInfo")
+load("//kernels:defs.bzl", "CodeObjectInfo", "CodeObjectsInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 _FiguresInfo = provider(
@@ -18,6 +18,9 @@ _FiguresInfo = provider(
 def _code_object_figures_impl(target, ctx):
     deps = getattr(ctx.rule.attr, "deps", [])
     direct = []
+    if ctx.rule.kind == "asm_code_objects":
+        # Their descriptions have all that is known of them: they are not disassembled.
+        direct += [info.metadata for info in target[CodeObjectsInfo].code_objects.to_list()]
     if CodeObjectInfo in target:
         info = target[CodeObjectInfo]
         result = ctx.actions.declare_file(target.label.name + ".figures.json")

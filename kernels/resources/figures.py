@@ -50,14 +50,16 @@ class Figures:
     waits, nops       s_waitcnt and s_nop among them
     cycles            of a turn of the main loop, or of the kernel where there is none: llvm-mca's
                       estimate for one wave alone; None where it comes to no end
+
+    All are None for a kernel that is not disassembled.
     """
 
-    instructions: int
-    loop_scratch: int
-    loop: int
-    waits: int
-    nops: int
-    cycles: int | None
+    instructions: int | None = None
+    loop_scratch: int | None = None
+    loop: int | None = None
+    waits: int | None = None
+    nops: int | None = None
+    cycles: int | None = None
 
 
 def main_loop(found: Sequence[Loop]) -> Loop | None:

@@ -68,7 +68,7 @@ class Measured:
     instance: str
     arch: str
     options: tuple[str, ...]
-    kernel: Mapping[str, int]
+    kernel: Mapping[str, int | None]
     figures: Figures
 
     def serialised(self) -> str:
@@ -76,9 +76,14 @@ class Measured:
 
     @classmethod
     def parse(cls, text: str) -> Measured:
-        """Raises ValueError for a text that serialised() has not written."""
+        """Of what serialised() has written, or of the description of an object that comes as one.
+        Raises ValueError for another text."""
         try:
             document = json.loads(text)
+            if "key" in document:
+                return cls(
+                    document["instance"], document["arch"], (), document["kernel"], Figures()
+                )
             return cls(
                 **{
                     **document,
@@ -172,7 +177,7 @@ def comparison(
             ratios[instance] = new["cycles"] / old["cycles"]
     lines.append(f"kernels {len(common)}")
     for column in ("vgpr_spills", "sgpr_spills", "loop_scratch"):
-        sums = (sum(ones[i][column] for i in common) for ones in (before, after))
+        sums = (sum(ones[i][column] or 0 for i in common) for ones in (before, after))
         lines.append(f"{HEADINGS[column]} " + " -> ".join(map(str, sums)))
     if ratios:
         mean = math.exp(math.fsum(map(math.log, ratios.values())) / len(ratios))

@@ -142,7 +142,11 @@ def _plots(
         plots.scatter(
             "Spills and scratch in loops",
             ("registers spilled, vector and scalar", "accesses to scratch in loops"),
-            [point(r, r["vgpr_spills"] + r["sgpr_spills"], r["loop_scratch"], False) for r in of],
+            [
+                point(r, r["vgpr_spills"] + r["sgpr_spills"], r["loop_scratch"], False)
+                for r in of
+                if r["loop_scratch"] is not None
+            ],
             colour_of,
         ),
     ]

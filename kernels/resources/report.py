@@ -26,8 +26,8 @@ _NUMBERS = (*COLUMNS, *(name for name, trait in TABLE.traits.items() if trait.is
 # The concerns, the worst first.
 CONCERNS: Mapping[str, Callable[[Record], bool]] = {
     "no workgroup fits": lambda record: record["waves"] == 0,
-    "scratch in loops": lambda record: record["loop_scratch"] > 0,
-    "spills": lambda record: record["vgpr_spills"] + record["sgpr_spills"] > 0,
+    "scratch in loops": lambda record: (record["loop_scratch"] or 0) > 0,
+    "spills": lambda record: (record["vgpr_spills"] or 0) + (record["sgpr_spills"] or 0) > 0,
     "one wave": lambda record: record["waves"] == 1,
 }
 MEASURE = (
@@ -85,9 +85,9 @@ def worst(of: Iterable[Record]) -> list[Record]:
         (record for record in of if record["concerns"]),
         key=lambda record: (
             record["waves"] != 0,
-            -record["loop_scratch"],
-            -record["vgpr_spills"],
-            -record["sgpr_spills"],
+            -(record["loop_scratch"] or 0),
+            -(record["vgpr_spills"] or 0),
+            -(record["sgpr_spills"] or 0),
             record["waves"],
             -(record["cycles"] or 0),
             record["instance"],

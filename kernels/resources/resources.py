@@ -18,6 +18,7 @@ from pathlib import Path
 
 from absl import app, flags
 
+from kernels.aiter_asm import launch
 from kernels.archs.archs import ComputeUnit, read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.ck_fmha.groups.groups import LockError, parse_lock
@@ -64,6 +65,7 @@ _POOL = flags.DEFINE_string("pool", None, "pool.json of @ck_fmha", required=True
 _OWN_ROWS = flags.DEFINE_multi_string(
     "own_rows", None, "rows.json of each package of kernels of our own", required=True
 )
+_QUICK_SETS = flags.DEFINE_multi_string("quick_sets", [], "variant sets without AITER's kernels")
 _README = flags.DEFINE_string("readme", None, "README.md beside the variant sets", required=True)
 _ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
 _LOCK = flags.DEFINE_string("lock", None, "groups/lock.json", required=True)
@@ -82,12 +84,16 @@ class Kernels:
             for row in json.loads(path.read_bytes()):
                 self._own[row["name"]] = row
                 self._packages[row["name"]] = f"{path.parent}"
+        archs = read_archs(_ARCHS_FILE.value)
+        self._asm: dict[str, Row] = {
+            launch.instance(each): launch.row(each, archs) for each in launch.shipped()
+        }
         self._files = variant_set_files(Path(_README.value))
-        self.rows: dict[str, Row] = {**self._pool.rows, **self._own}
+        self.rows: dict[str, Row] = {**self._pool.rows, **self._own, **self._asm}
 
     def wanted(self, arch: str) -> list[Row]:
-        """The kernels that the flags ask for. Those of our own are in each set, as in each
-        build."""
+        """The kernels that the flags ask for. Those of our own are in each set, as in each build;
+        AITER's in all but those of quick work."""
         known = list(self._files)
         out = chosen(_WITHOUT.value, known, "without", "variant set") if _WITHOUT.value else []
         left = {row["name"] for name in out for row in self._of_set(name)}
@@ -101,9 +107,14 @@ class Kernels:
         return rows if _DRAW.value is None else drawn(rows, _DRAW.value, _SEED.value)
 
     def _of_set(self, name: str) -> list[Row]:
-        return [*rows_of_set(self._pool, self._files[name]), *self._own.values()]
+        # The golden files are of what a compiler has made.
+        asm = () if _GOLDEN.value or name in _QUICK_SETS.value else self._asm.values()
+        return [*rows_of_set(self._pool, self._files[name]), *self._own.values(), *asm]
 
     def label(self, name: str, arch: str) -> str:
+        """Of AITER's kernels all of an arch are one target."""
+        if name in self._asm:
+            return f"//kernels/aiter_asm:{arch}"
         repository = "" if name in self._own else "@ck_fmha"
         return f"{repository}//{self._packages[name]}:{name}.{arch}"
 
@@ -133,16 +144,20 @@ def _from_where_it_was_called(path: str) -> Path:
 
 def _measured(kernels: Kernels, archs: Sequence[str]) -> list[Measured]:
     labels = list(_TARGETS.value)
+    wanted = kernels.rows.keys()
     if not labels:
-        for arch in archs:
-            rows = kernels.wanted(arch)
+        by_arch = {arch: kernels.wanted(arch) for arch in archs}
+        for arch, rows in by_arch.items():
             kernels.announce(rows, arch)
-            labels += [kernels.label(row["name"], arch) for row in rows]
+        asked = [(row["name"], arch) for arch, rows in by_arch.items() for row in rows]
+        labels = list(dict.fromkeys(kernels.label(name, arch) for name, arch in asked))
+        wanted = {name for name, _ in asked}
     options = [*_BAZEL_FLAGS.value, f"--//kernels:archs={','.join(sorted(archs))}"]
     files = measured_files(_checkout(), labels, options)
     found = [Measured.parse(file.read_text("ascii")) for file in files]
     if unknown := sorted({one.instance for one in found} - kernels.rows.keys()):
         raise ChoiceError(f"--targets: no attention kernels: {', '.join(unknown)}")
+    found = [one for one in found if one.instance in wanted]
     if not found:
         raise ChoiceError(f"--targets: no attention kernel in {', '.join(_TARGETS.value)}")
     return found
@@ -228,7 +243,7 @@ def _title() -> str:
 
 def _given() -> list[str]:
     """The flags of the user, without those of Bazel's."""
-    own = ("--pool=", "--own_rows=", "--readme=", "--archs_file=", "--lock=")
+    own = ("--pool=", "--own_rows=", "--quick_sets=", "--readme=", "--archs_file=", "--lock=")
     return [argument for argument in sys.argv[1:] if not argument.startswith(own)]
 
 

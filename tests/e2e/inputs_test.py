@@ -14,7 +14,8 @@ from tests.e2e import action_graph, clone, origins, other_system, tracing
 from toolchains.bazel import vendor
 from toolchains.debian import lock
 
-SMOKE = ("--//kernels:variants=smoke",)
+# With the actions of AITER's objects, which smoke alone is built without.
+_FLAGS = ("--//kernels:variants=smoke", "--//kernels:providers=ck,asm")
 WHEEL = "//python:attn_wheel"
 # Groups of the lock that no action of the wheel uses.
 UNRELATED = {
@@ -26,14 +27,14 @@ UNRELATED = {
 
 @pytest.fixture(scope="module")
 def execution_root(other: clone.Clone) -> Path:
-    other.build(*SMOKE, "--remote_download_outputs=all", WHEEL)
+    other.build(*_FLAGS, "--remote_download_outputs=all", WHEEL)
     return Path(other.bazel("info", "execution_root").stdout.split()[-1])
 
 
 @pytest.fixture(scope="module")
 def actions(other: clone.Clone, execution_root: Path) -> list[action_graph.Action]:
     flags = ("--include_param_files", "--output=jsonproto")
-    said = other.bazel("aquery", *SMOKE, *flags, f"deps({WHEEL})", stderr=subprocess.PIPE)
+    said = other.bazel("aquery", *_FLAGS, *flags, f"deps({WHEEL})", stderr=subprocess.PIPE)
     return action_graph.parse(json.loads(said.stdout))
 
 

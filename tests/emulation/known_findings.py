@@ -27,6 +27,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from tests.emulation.aiter_asm import known as of_asm
+
 # Between the tile and the traits of an instance's name.
 _PIPELINE = re.compile(r"_(q[rs](?:_[a-z0-9]+)*?)_v[rc]_|_(kr_ktr_vr(?:_[a-z0-9]+?)?)_n?p")
 _LISTS = ("findings", "recognised")
@@ -59,9 +61,15 @@ def known(code_object: str) -> dict[str, str]:
     }
 
 
-def signatures(code_object: str) -> set[str]:
-    """Of a code object, named INSTANCE.ARCH, as it was compiled."""
-    return set(known(code_object))
+def signatures(kernel: str) -> set[str]:
+    """Of a code object, named INSTANCE.ARCH, as it was compiled; or of a kernel of AITER's, named
+    SYMBOL.ARCH."""
+    return set(known(kernel)) | of_asm.signatures(kernel)
+
+
+def takes_turns(kernel: str) -> bool:
+    """Whether waves of a kernel, SYMBOL.ARCH, may meet at different barriers: of AITER's alone."""
+    return of_asm.takes_turns(kernel)
 
 
 def pipeline_of(instance: str) -> str:

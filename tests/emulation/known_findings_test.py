@@ -19,6 +19,7 @@ from tests.emulation.known_findings import (
     pipeline_of,
     recognise,
     signatures,
+    takes_turns,
 )
 from tests.emulation.verify.verdict import judge
 
@@ -55,6 +56,33 @@ def test_a_setting_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CK_PATCHES", "some")
     with pytest.raises(KeyError, match="some"):
         signatures(BACKWARD)
+
+
+def _of_aiter(name: str, arch: str) -> str:
+    return f"_ZN5aiter{len(name)}{name}E.{arch}"
+
+
+@pytest.mark.parametrize(("name", "arch", "expected"), [
+    ("fmha_bwd_hd64_bf16_a32_rtne_pssk_group", "gfx942",
+     {"unwaited-read: ds_read_b128, ds_write_b32"}),
+    ("fmha_fwd_hd128_bf16_rtne_group", "gfx942",
+     {"uninitialised: buffer_store_dword", "uninitialised: buffer_store_dwordx4"}),
+    # A batch without keys is never launched.
+    ("fmha_fwd_hd128_bf16_rtne", "gfx942", set()),
+    # P makes outputs wrong.
+    ("fmha_fwd_hd128_bf16_causal", "gfx950", set()),
+])  # fmt: skip
+def test_of_aiters_kernels_harmless_findings_are_excepted(
+    monkeypatch: pytest.MonkeyPatch, name: str, arch: str, expected: set[str]
+) -> None:
+    monkeypatch.setenv("CK_PATCHES", "default")
+    assert takes_turns(_of_aiter(name, arch))
+    assert signatures(_of_aiter(name, arch)) == expected
+
+
+def test_waves_of_other_kernels_meet_at_one_barrier() -> None:
+    assert not takes_turns(BACKWARD)
+    assert not takes_turns("attn_no_keys_bf16.gfx942")
 
 
 # Findings of kernels that are not listed: recognised by their features.

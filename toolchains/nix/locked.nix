@@ -21,6 +21,7 @@ let
   ];
   distributions = {
     absl-py = "any";
+    amd-aiter = "any"; # its objects, for sets other than smoke
     boolean-py = "any";
     cyclonedx-python-lib = "any";
     defusedxml = "any";

@@ -5,6 +5,7 @@ differences."""
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
 from pathlib import Path
@@ -53,6 +54,18 @@ def _record(**changes: Any) -> dict[str, Any]:
 
 def test_figures_are_read_as_they_were_written() -> None:
     assert Measured.parse(_MEASURED.serialised()) == _MEASURED
+
+
+def test_an_object_that_comes_as_one_has_what_its_description_tells() -> None:
+    kernel = {**_KERNEL, "agpr_count": None, "sgpr_spill_count": None, "vgpr_spill_count": None}
+    record = {
+        "instance": "fmha_fwd_hd128_bf16_rtne_mi300", "arch": "gfx942", "key": "0" * 64,
+        "size": 25864, "kernel": kernel,
+    }  # fmt: skip
+    columns = Measured.parse(json.dumps(record)).columns(_UNITS)
+    assert (columns["vgpr"], columns["lds"], columns["waves"]) == (256, 31744, 2)
+    unknown = ("agpr", "vgpr_spills", "sgpr_spills", "instructions", "loop_scratch", "cycles")
+    assert [columns[name] for name in unknown] == [None] * len(unknown)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"figures": {"loop": 1}, "options": []}'])

@@ -102,6 +102,16 @@ def test_the_worst_are_ordered_by_the_stated_measure() -> None:
     assert "  3. " not in text
 
 
+def test_a_figure_that_nothing_tells_is_no_concern() -> None:
+    kernel = {**_KERNEL, "vgpr_count": 300, "vgpr_spill_count": None, "sgpr_spill_count": None}
+    described = Measured(_NAMES[0], "gfx942", (), kernel, Figures())
+    of = _records(described, _measured(_NAMES[1], vgpr_count=300, vgpr_spill_count=1))
+    assert [(record["instance"], record["concerns"]) for record in worst(of)] == [
+        (_NAMES[1], ["spills", "one wave"]),
+        (_NAMES[0], ["one wave"]),
+    ]
+
+
 def test_accesses_to_scratch_count_before_spills_and_cycles_break_a_tie() -> None:
     few, many, slow, quick = _NAMES
     of = _records(

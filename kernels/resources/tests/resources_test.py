@@ -68,6 +68,7 @@ def run(root: Path | None, *arguments: str) -> subprocess.CompletedProcess[str]:
     }
     given = [f"--{flag}={os.environ[name]}" for flag, name in files.items()]
     given += [f"--own_rows={path}" for path in os.environ["OWN_ROWS"].split()]
+    given += ["--quick_sets=smoke"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     environment.pop("BUILD_WORKSPACE_DIRECTORY", None)
     if root:
@@ -124,6 +125,19 @@ def test_bazel_is_asked_for_the_kernels_of_the_sets_and_nothing_else(checkout: P
     assert "@ck_fmha//bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps.gfx942" in labels
     assert "//kernels/sum_heads:attn_sum_heads_fp16.gfx942" in labels
     assert "//kernels/dropout_mask:attn_dropout_mask_u8.gfx942" in labels
+
+
+def test_aiters_kernels_are_asked_for_but_of_sets_of_quick_work(checkout: Path) -> None:
+    def labels(*arguments: str) -> list[str]:
+        run(checkout, *arguments)
+        asked: list[str] = json.loads((checkout / "called").read_text())[1]
+        return [label for label in asked if "aiter_asm" in label]
+
+    both = "--archs=gfx942,gfx950"
+    assert labels(both) == ["//kernels/aiter_asm:gfx942", "//kernels/aiter_asm:gfx950"]
+    assert labels("--archs=gfx90a") == []
+    assert labels("--variants=smoke", both) == []
+    assert labels("--golden", both) == []  # of what a compiler has made
 
 
 def test_json_csv_and_page_agree(checkout: Path) -> None:

@@ -161,9 +161,10 @@ def info_lines(pattern: str | None = None) -> Iterator[str]:
         raise LookupError(
             f"--kernels {pattern}: none; allowed: a pattern of a name, key, arch or kind ({kinds})"
         )
+    providers = {kernel["kind"]: kernel["provider"] for kernel in kernels}  # norms are our own
     for kind in sorted({kernel["kind"] for kernel in shown}):
         yield ""
-        yield kind
+        yield f"{kind}, of {providers.get(kind, 'own')}"
         for kernel in shown:
             if kernel["kind"] != kind:
                 continue

@@ -65,6 +65,9 @@ def test_info_lists_kernels_that_are_asked_for(capsys: pytest.CaptureFixture[str
         return set(re.findall(r"^  gfx\w+ +([0-9a-f]{16}) ", "\n".join(lines), re.MULTILINE))
 
     assert keys() == {kernel["key"][:16] for kernel in KERNELS}
+    assert main(["info", "--kernels"]) == 0
+    headings = set(re.findall(r"^(\w+), of (\w+)$", capsys.readouterr().out, re.MULTILINE))
+    assert headings == {(kernel["kind"], kernel["provider"]) for kernel in KERNELS}
     first = KERNELS[0]
     same = {kernel["key"][:16] for kernel in KERNELS if kernel["kind"] == first["kind"]}
     assert keys(first["kind"]) == same != keys()

@@ -31,7 +31,9 @@ _LIBRARY.symlink_to(Path(os.environ["EMULATED_HIP"]).resolve())
 os.environ["ROCM_PATH"] = str(_ROOT)
 hip.hipGetDeviceCount()
 _RUNTIME = emulated_hip.attach(
-    ctypes.CDLL(str(_LIBRARY), os.RTLD_NOLOAD | os.RTLD_NOW), known_findings.signatures
+    ctypes.CDLL(str(_LIBRARY), os.RTLD_NOLOAD | os.RTLD_NOW),
+    known_findings.signatures,
+    known_findings.takes_turns,
 )
 
 _SITE = _ROOT / "site-packages"

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.emulation.wheel.wheel_contents import KINDS
 from tests.emulator.hip.emulated_hip import Runtime
 from tests.support.python.attention import attention, gradients, relative_error
 
@@ -47,12 +48,6 @@ def gradients64(q: Any, k: Any, v: Any) -> list[np.ndarray]:
     return [np.stack(each) for each in zip(*of_batches, strict=True)]
 
 
-def kinds(runtime: Runtime) -> set[str]:
-    return {
-        launch.symbol.split("_d64")[0] for launch in runtime.launches if "fmha" in launch.symbol
-    }
-
-
 def test_a_gradient_in_one_program(runtime: Runtime) -> None:
     arrays = qkv()
     program = jax.jit(jax.grad(loss, (0, 1, 2)))
@@ -63,12 +58,14 @@ def test_a_gradient_in_one_program(runtime: Runtime) -> None:
         error = relative_error(ours, want)
         print(f"d{name}: relative rms error {error:.1e}")
         assert error < 4 * _ROUNDING
-    assert kinds(runtime) == {"fmha_fwd", "fmha_bwd", "fmha_bwd_dot_do_o", "fmha_bwd_convert_dq"}
-    others = [launch.symbol for launch in runtime.launches if "fmha" not in launch.symbol]
+    launched = [KINDS[launch.symbol] for launch in runtime.launches if launch.symbol in KINDS]
+    backward = ["bwd_dot_do_o", "bwd_asm", "bwd_convert_dq", "sum_heads", "sum_heads"]
+    assert launched == ["fwd", *backward]
+    others = [launch.symbol for launch in runtime.launches if launch.symbol not in KINDS]
     print("kernels of XLA:", ", ".join(others))
     assert others
     # All on a stream of XLA's, none on the default one.
-    assert {launch.stream for launch in runtime.launches if "fmha" in launch.symbol}.isdisjoint({0})
+    assert 0 not in {launch.stream for launch in runtime.launches if launch.symbol in KINDS}
 
 
 def test_a_sharded_gradient_runs_on_both(runtime: Runtime) -> None:
@@ -81,7 +78,7 @@ def test_a_sharded_gradient_runs_on_both(runtime: Runtime) -> None:
     )(*x).sum(), (0, 1, 2)))(*given)  # fmt: skip
     for ours, want in zip(got, gradients64(*arrays), strict=True):
         assert relative_error(ours, want) < 4 * _ROUNDING
-    on = {launch.device for launch in runtime.launches if "fmha" in launch.symbol}
+    on = {launch.device for launch in runtime.launches if launch.symbol in KINDS}
     assert on == {0, 1}
 
 
@@ -90,7 +87,7 @@ def test_pmap_runs_on_both(runtime: Runtime) -> None:
     got = jax.pmap(jax.grad(loss, (0, 1, 2)))(*(x[:, None] for x in arrays))
     for ours, want in zip(got, gradients64(*arrays), strict=True):
         assert relative_error(ours[:, 0], want) < 4 * _ROUNDING
-    on = {launch.device for launch in runtime.launches if "fmha" in launch.symbol}
+    on = {launch.device for launch in runtime.launches if launch.symbol in KINDS}
     assert on == {0, 1}
 
 

@@ -37,7 +37,7 @@ def bring_up(libraries: Sequence[str]) -> emulated_hip.Runtime:
     """
     loaded = {Path(path).name: ctypes.CDLL(str(Path(path).resolve())) for path in libraries}
     hip = loaded[HIP]
-    runtime = emulated_hip.attach(hip, known_findings.signatures)
+    runtime = emulated_hip.attach(hip, known_findings.signatures, known_findings.takes_turns)
     # The plugin tears its client down after Python has ended.
     atexit.register(hip.emulated_hip_end)
     os.environ["XLA_FLAGS"] = " ".join([*_XLA_FLAGS, os.environ.get("XLA_FLAGS", "")])

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 import aiter_attn
 import numpy as np
 import pytest
-from gfxemu import Checks
 
 from tests.emulation.wheel.problems import (
     CAUSAL,
@@ -23,11 +22,9 @@ from tests.emulation.wheel.problems import (
     check_with_sink,
     mask,
 )
+from tests.emulation.wheel.wheel_contents import PROVIDERS
 from tests.emulator.hip import emulated_hip
 from tests.emulator.hip.hip import Hip
-
-_PROVIDER = {kernel["name"]: kernel["provider"] for kernel in aiter_attn.kernels()}
-
 
 _FILLED = "attn_no_keys_bf16"
 _SINK = np.array([-2.0, 5.0, -np.inf, 0.5], np.float32)
@@ -38,11 +35,8 @@ def _symbol(stem: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-def settled(runtime: emulated_hip.Runtime) -> Iterator[None]:
-    """The halves of a workgroup of AITER's take turns, at barriers of their own."""
-    before, runtime.checks = runtime.checks, Checks(same_barrier=False)
+def settled() -> Iterator[None]:
     yield
-    runtime.checks = before
     aiter_attn.configure(kernels=None)
 
 
@@ -81,7 +75,6 @@ def test_sequences_without_keys(
 ) -> None:
     """Without a mask AITER's kernel leaves their rows undefined, which is U of
     docs/asm-findings.md, and ours fills them."""
-    runtime.checks = Checks(same_barrier=False, uninitialised=False)
     launched = _forward(hip, runtime, Shape(lengths, heads=(4, 2), group=True), "bfloat16")
     assert launched == [_symbol("fmha_fwd_hd128_bf16_rtne_group"), _FILLED]
 
@@ -109,7 +102,6 @@ def test_a_sink_beside_asm(hip: Hip, runtime: emulated_hip.Runtime) -> None:
 
 def test_a_sink_of_sequences_without_keys(hip: Hip, runtime: emulated_hip.Runtime) -> None:
     """Their rows are filled first, so that the sink is their lse."""
-    runtime.checks = Checks(same_barrier=False, uninitialised=False)
     shape = Shape(((257, 300), (17, 0), (3, 31)), heads=(4, 2), group=True)
     problem = Problem(hip, shape, "bfloat16", 128, 0)
     inputs = problem.inputs
@@ -136,13 +128,13 @@ def test_a_sink_of_sequences_without_keys(hip: Hip, runtime: emulated_hip.Runtim
 def test_composable_kernel_serves_the_rest(
     hip: Hip, runtime: emulated_hip.Runtime, shape: Shape, dtype: str
 ) -> None:
-    assert {_PROVIDER[symbol] for symbol in _forward(hip, runtime, shape, dtype)} == {"ck"}
+    assert {PROVIDERS[symbol] for symbol in _forward(hip, runtime, shape, dtype)} == {"ck"}
 
 
 def test_preferences(hip: Hip, runtime: emulated_hip.Runtime) -> None:
     shape = Shape(((257, 300),), heads=(2, 2))
     aiter_attn.configure(kernels="ck")
-    assert {_PROVIDER[s] for s in _forward(hip, runtime, shape, "bfloat16")} == {"ck"}
+    assert {PROVIDERS[s] for s in _forward(hip, runtime, shape, "bfloat16")} == {"ck"}
     aiter_attn.configure(kernels="asm")
     # AITER leaves so few queries to others.
     few = Shape(((128, 300),), heads=(4, 2))
@@ -208,7 +200,7 @@ def test_backward_of_either_takes_the_lse_of_the_other(
     hip: Hip, runtime: emulated_hip.Runtime
 ) -> None:
     shape = Shape(((200, 200),), heads=(2, 1), window=CAUSAL)  # forward by asm
-    assert {_PROVIDER[s] for s in _backward(hip, runtime, shape, 128, "ck")} == {"ck", "own"}
+    assert {PROVIDERS[s] for s in _backward(hip, runtime, shape, 128, "ck")} == {"ck", "own"}
     few = Shape(((100, 100),), heads=(2, 1), window=CAUSAL)  # forward by Composable Kernel
     assert _backward(hip, runtime, few, 128, "asm")[1] == _symbol(
         "fmha_bwd_hd128_bf16_causal_a32_rtne_psskddv"

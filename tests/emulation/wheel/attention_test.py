@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
+import aiter_attn
 import pytest
 
 from tests.emulation.wheel import wheel_contents
@@ -17,12 +19,14 @@ from tests.emulation.wheel.problems import (
     Shape,
     forward_and_backward,
 )
+from tests.emulation.wheel.wheel_contents import PROVIDERS
 from tests.emulator.hip.hip import Hip
 
 KINDS = [(dtype, head_size) for dtype in ("float16", "bfloat16") for head_size in (64, 128)]
 LONG = os.environ.get("EMULATED_HIP_LONG") == "1"
 
-# Each runs every kernel of its mode and mask, in every dtype and head size.
+# Each runs every kernel of Composable Kernel's of its mode and mask, in every dtype and head
+# size.
 SHAPES = [
     Shape(((33, 47),) * 2, heads=(2, 1)),
     Shape(((77, 130),), heads=(3, 1), window=CAUSAL),
@@ -48,18 +52,35 @@ def built(shape: Shape, dtype: str, head_size: int) -> bool:
 
 
 def cases() -> list[Any]:
-    """All that the wheel has kernels for; --//kernels:variants=core has them for all."""
+    """All that the wheel has kernels for; --//kernels:variants=core has them for all. AITER's serve
+    some of them, and where they may Composable Kernel's are asked for, too."""
     if LONG:
         chosen = [(shape, *kind) for shape in LONG_SHAPES for kind in KINDS]
     else:
         chosen = [(shape, *kind) for shape in SHAPES for kind in KINDS]
         chosen += [(shape, *kind) for shape in MORE_SHAPES for kind in (KINDS[0], KINDS[3])]
-    return [pytest.param(*case, id="-".join(map(str, case))) for case in chosen if built(*case)]
+    params = []
+    for shape, dtype, head_size in chosen:
+        if not built(shape, dtype, head_size):
+            continue
+        aiters = dtype == "bfloat16" and shape.window in (NO_WINDOW, CAUSAL)
+        either = aiters and "asm" in PROVIDERS.values()
+        for kernels in ("fastest", "ck") if either else ("fastest",):
+            name = f"{shape}-{dtype}-{head_size}-{kernels}"
+            params.append(pytest.param(shape, dtype, head_size, kernels, id=name))
+    return params
+
+
+@pytest.fixture(autouse=True)
+def no_preference() -> Iterator[None]:
+    yield
+    aiter_attn.configure(kernels=None)
 
 
 @pytest.mark.parametrize("arch", wheel_contents.ARCHS)
-@pytest.mark.parametrize(("shape", "dtype", "head_size"), cases())
+@pytest.mark.parametrize(("shape", "dtype", "head_size", "kernels"), cases())
 def test_forward_and_backward(
-    hip: Hip, arch: str, shape: Shape, dtype: str, head_size: int
+    hip: Hip, arch: str, shape: Shape, dtype: str, head_size: int, kernels: str
 ) -> None:
+    aiter_attn.configure(kernels=kernels)
     forward_and_backward(Problem(hip, shape, dtype, head_size, hip.device_of(arch)))

@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection
 import pytest
 
 from tests.emulation import known_findings
-from tests.emulation.aiter_asm import known as known_of_asm
 from tests.emulator.hip.fixtures import attached, end, library, quiet, runtime
 from tests.emulator.hip.hip import Hip
 
@@ -51,4 +50,9 @@ def hip() -> Hip:
 
 @pytest.fixture(scope="session")
 def known() -> Callable[[str], Collection[str]]:
-    return lambda kernel: known_findings.signatures(kernel) | known_of_asm.signatures(kernel)
+    return known_findings.signatures
+
+
+@pytest.fixture(scope="session")
+def takes_turns() -> Callable[[str], bool]:
+    return known_findings.takes_turns

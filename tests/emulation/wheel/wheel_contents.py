@@ -11,6 +11,9 @@ import aiter_attn
 
 _MANIFEST = json.loads(Path(aiter_attn.__file__).with_name("manifest.json").read_text())
 ARCHS: list[str] = _MANIFEST["archs"]
+# By the symbol of a kernel.
+KINDS: dict[str, str] = {i["symbol"]: i["kind"] for i in _MANIFEST["instances"]}
+PROVIDERS: dict[str, str] = {i["symbol"]: i["provider"] for i in _MANIFEST["instances"]}
 
 
 def has(mode: str, mask: bool, dtype: str = "fp16", head_size: int = 64) -> bool:

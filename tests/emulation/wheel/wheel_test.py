@@ -25,7 +25,6 @@ from tests.emulation.wheel.wheel_contents import has
 from tests.emulator.hip.emulated_hip import EmulatedDeviceError, Runtime
 from tests.emulator.hip.hip import NON_BLOCKING, DeviceArray, Hip, HipError
 
-KINDS = {kernel["name"]: kernel["kind"] for kernel in aiter_attn.kernels()}
 needs_varlen = pytest.mark.skipif(
     not has("group", mask=True), reason="no varlen kernels were built"
 )
@@ -59,7 +58,7 @@ def check_out(out: DeviceArray) -> None:
 
 
 def kinds(runtime: Runtime) -> list[str]:
-    return [KINDS[launch.symbol] for launch in runtime.launches]
+    return [wheel_contents.KINDS[launch.symbol] for launch in runtime.launches]
 
 
 @pytest.fixture

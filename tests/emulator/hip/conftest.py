@@ -5,10 +5,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.emulator.hip.fixtures import attached, end, known, library, quiet, runtime
+from tests.emulator.hip.fixtures import (
+    attached,
+    end,
+    known,
+    library,
+    quiet,
+    runtime,
+    takes_turns,
+)
 from tests.emulator.hip.hip import Hip, HipError
 
-__all__ = ["attached", "known", "quiet", "runtime"]
+__all__ = ["attached", "known", "quiet", "runtime", "takes_turns"]
 
 
 @pytest.fixture(scope="session")

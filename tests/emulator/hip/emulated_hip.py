@@ -86,9 +86,12 @@ class Runtime:
     """Devices, their memory and their queues; `attach` makes the one that a library calls."""
 
     def __init__(
-        self, arch_of: Callable[[int], str], known: Callable[[str], Collection[str]]
+        self,
+        arch_of: Callable[[int], str],
+        known: Callable[[str], Collection[str]],
+        takes_turns: Callable[[str], bool],
     ) -> None:
-        self._arch_of, self._known = arch_of, known
+        self._arch_of, self._known, self._takes_turns = arch_of, known, takes_turns
         self._lock = threading.RLock()
         self._devices: dict[int, _EmulatedDevice] = {}
         self._modules: dict[int, _Module] = {}
@@ -265,18 +268,21 @@ class Runtime:
         groups, items = (grid[0], grid[1], grid[2]), (block[0], block[1], block[2])
         arguments = ctypes.string_at(kernarg, size) if kernarg else b""
         emulator = self._device(device).emulator
+        name = f"{symbol}.{emulator.arch}"
 
         def action() -> None:
-            report = None
+            checks, report = self.checks, None
+            if self._takes_turns(name):
+                checks = dataclasses.replace(checks, same_barrier=False)
             try:
                 report = emulator.launch(
                     *emulator.program(module.code, symbol), grid=groups, block=items,
                     kernarg=arguments, dynamic_lds=dynamic_lds, schedule=self.schedule,
-                    checks=self.checks, image=module.image,
+                    checks=checks, image=module.image,
                 )  # fmt: skip
             finally:
                 self.launches.append(Launch(device, symbol, groups, stream, report))
-            known = self._known(f"{symbol}.{emulator.arch}")
+            known = self._known(name)
             unexpected = [f for f in report.findings if f.signature not in known]
             if unexpected:
                 raise EmulationError("\n".join(map(str, unexpected)))
@@ -491,18 +497,21 @@ def is_emulated(library: ctypes.CDLL) -> bool:
 
 
 def attach(
-    library: ctypes.CDLL, known: Callable[[str], Collection[str]] = lambda kernel: ()
+    library: ctypes.CDLL,
+    known: Callable[[str], Collection[str]] = lambda kernel: (),
+    takes_turns: Callable[[str], bool] = lambda kernel: False,
 ) -> Runtime:
     """Puts a new Runtime behind the library, in place of the one before.
 
-    `known` gives the signatures of findings that are no faults of a kernel, SYMBOL.ARCH.
+    `known` gives the signatures of findings that are no faults of a kernel, SYMBOL.ARCH;
+    `takes_turns` says whether its waves may meet at different barriers (Checks.same_barrier).
 
     Raises ValueError for a HIP runtime that is not this folder's.
     """
     if not is_emulated(library):
         raise ValueError(f"{library._name} is not the emulated HIP runtime of tests/emulator/hip")
     library.emulated_hip_arch.restype = ctypes.c_char_p
-    runtime = Runtime(lambda device: library.emulated_hip_arch(device).decode(), known)
+    runtime = Runtime(lambda device: library.emulated_hip_arch(device).decode(), known, takes_turns)
     backend = _Backend(ctypes.sizeof(_Backend))
     for name, kind in _TYPES.items():
         setattr(backend, name, kind(_bound(runtime, name)))

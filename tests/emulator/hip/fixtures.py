@@ -65,10 +65,18 @@ def known() -> Callable[[str], Collection[str]]:
 
 
 @pytest.fixture(scope="session")
-def attached(hip: Hip, known: Callable[[str], Collection[str]]) -> emulated_hip.Runtime | None:
-    return (
-        emulated_hip.attach(hip.library, known) if emulated_hip.is_emulated(hip.library) else None
-    )
+def takes_turns() -> Callable[[str], bool]:
+    """Whether the waves of a kernel, SYMBOL.ARCH, may meet at different barriers."""
+    return lambda kernel: False
+
+
+@pytest.fixture(scope="session")
+def attached(
+    hip: Hip, known: Callable[[str], Collection[str]], takes_turns: Callable[[str], bool]
+) -> emulated_hip.Runtime | None:
+    if not emulated_hip.is_emulated(hip.library):
+        return None
+    return emulated_hip.attach(hip.library, known, takes_turns)
 
 
 @pytest.fixture(autouse=True)
