@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from aiter_attn._core.errors import AttnError, RoomError, UnsupportedError
@@ -14,6 +13,7 @@ from aiter_attn._core.options import FIELDS
 __all__ = ["ARGUMENTS", "asked", "renamed"]
 
 _Result = TypeVar("_Result")
+_TOLD: Final = (TypeError, ValueError, AttnError)  # errors that are about arguments
 # The arguments that fields of the C structs are, where those have another name.
 ARGUMENTS: Final = {c: name for name, field in FIELDS.items() for c in field.c} | {
     "batch_index": "cache_batch_idx",
@@ -26,19 +26,28 @@ ARGUMENTS: Final = {c: name for name, field in FIELDS.items() for c in field.c} 
 }
 
 
-@contextlib.contextmanager
-def renamed(names: Mapping[str, str]) -> Iterator[None]:
+class renamed:
     """Errors of the package's functions in the names that another function's arguments have.
+
+        with renamed({"q": "query"}):
+            ...
 
     Args:
         names: by the package's.
     """
-    try:
-        yield
-    except (TypeError, ValueError, AttnError) as error:
-        words = rf"\b({'|'.join(names)})\b"
-        error.args = (re.sub(words, lambda found: names[found[0]], str(error)),)
-        raise
+
+    # torch 2.6 traces no generator of contextlib.
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and isinstance(error, _TOLD):
+            names = self._names
+            words = rf"\b({'|'.join(names)})\b"
+            error.args = (re.sub(words, lambda found: names[found[0]], str(error)),)
 
 
 def asked(names: dict[str, str], ask: Callable[..., _Result], *given: Any) -> _Result:

@@ -89,9 +89,7 @@ def scaled_dot_product_attention(
         mask = attn_mask if has_heads or attn_mask.dim() < 3 else attn_mask.unsqueeze(-3)
         bias = _bias(mask, query.dtype, batch, (q.shape[2], q.shape[1], k.shape[1]))
     options: dict[str, Any] = {"softmax_scale": scale, "dropout_p": dropout_p}
-    # torch traces no generator of a context.
-    compiling = torch.compiler.is_compiling()
-    with contextlib.nullcontext() if compiling else renamed(NAMES):
+    with renamed(NAMES):
         if causal and not aligned_last and q.shape[1] != k.shape[1]:
             out = _causal(q, k, v, options)
         else:

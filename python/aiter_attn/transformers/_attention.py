@@ -9,6 +9,7 @@ import torch
 
 from aiter_attn import flash_attn_func, flash_attn_varlen_func
 from aiter_attn._core.errors import UnsupportedError
+from aiter_attn._core.refusals import renamed
 from aiter_attn.transformers._masks import ELSE, Keys, Pattern, Rows, rows_of
 
 __all__ = ["attention"]
@@ -98,9 +99,10 @@ def attention(
             )
         elif rows is None and len(q) == 1 and k.shape[1] == q.shape[1]:
             rows = _by_positions(position_ids)
-    if rows is None:
-        return flash_attn_func(q, k, v, **options), None
-    return _by_rows(q, k, v, rows, options), None
+    with renamed({"sink": "s_aux"}):
+        if rows is None:
+            return flash_attn_func(q, k, v, **options), None
+        return _by_rows(q, k, v, rows, options), None
 
 
 def _seen(

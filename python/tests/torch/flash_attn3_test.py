@@ -61,6 +61,19 @@ def test_a_sink_of_the_models_dtype(dtype: torch.dtype) -> None:
     )
 
 
+def test_compiled() -> None:
+    sink = draw(4).detach()
+    check_gradients(
+        torch.compile(
+            lambda *x: flash_attn_func(*x, causal=True, s_aux=sink),
+            backend="aot_eager",
+            fullgraph=True,
+        ),
+        lambda *x: attention(*x, causal=True, sink=sink),
+        inputs(),
+    )
+
+
 def test_options_by_place() -> None:
     q, k, v = (x.detach() for x in inputs())
     want = aiter_attn.flash_attn_func(q, k, v, softmax_scale=0.5, causal=True)

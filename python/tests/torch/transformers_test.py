@@ -208,6 +208,14 @@ def test_masks_of_other_shapes(
         aiter_attn.transformers.attention(SimpleNamespace(), x, x, x, torch.ones(shape))
 
 
+def test_a_sink_of_another_shape_is_refused_by_its_name() -> None:
+    x = torch.zeros(1, 2, 3, 8)
+    with pytest.raises(ValueError, match=r"^s_aux: shape \(3,\); allowed here: \(2,\) \[heads"):
+        aiter_attn.transformers.attention(
+            SimpleNamespace(), x, x, x, None, s_aux=torch.zeros(3, dtype=torch.bfloat16)
+        )
+
+
 def test_a_mask_of_scores_is_refused() -> None:
     scores = torch.zeros(3, 1, 11, 11)
     with pytest.raises(aiter_attn.UnsupportedError, match=r"^attention_mask: shape .*a mask of"):

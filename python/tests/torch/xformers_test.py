@@ -215,6 +215,19 @@ def test_dropout() -> None:
     torch.testing.assert_close(out.mean(), torch.tensor(1.0), rtol=0.05, atol=0)
 
 
+def test_compiled() -> None:
+    mask = attn_bias.LowerTriangularFromBottomRightMask()
+    check_gradients(
+        torch.compile(
+            lambda *x: memory_efficient_attention(*x, attn_bias=mask),
+            backend="aot_eager",
+            fullgraph=True,
+        ),
+        lambda *x: attention(*x, causal=True),
+        inputs(),
+    )
+
+
 class OfAnotherKind(attn_bias.AttentionBias):
     pass
 
