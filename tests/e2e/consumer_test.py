@@ -1,0 +1,47 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The project as a Bazel module of another one: all of it is analysed, and kernels that are sources
+of the module's own have the keys that they have here. The whole build is in consumer_build_test."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.consumer import VARIANTS, Consumer
+
+ARCH = "gfx942"
+OWN = ("dropout_mask", "no_keys", "sinks", "sum_heads")
+KERNELS = [f"@aiter_attn//kernels/{name}:{ARCH}" for name in OWN]
+WHOLE = ("//:static", "//:shared", "@aiter_attn//python:attn_wheel", "@aiter_attn//kernels:matrix")
+
+
+@pytest.fixture(scope="module")
+def consumer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Consumer]:
+    made = Consumer(tmp_path_factory.mktemp("modules"))
+    yield made
+    made.close()
+
+
+def test_programs_wheel_and_tools_are_analysed(consumer: Consumer) -> None:
+    consumer.bazel("build", "--nobuild", VARIANTS, *WHOLE)
+
+
+def test_own_kernels_have_the_same_keys(consumer: Consumer) -> None:
+    consumer.bazel(
+        "build", VARIANTS, "--output_groups=metadata", "--remote_download_outputs=all", *KERNELS
+    )
+    folder = consumer.folder / "bazel-bin/external/aiter_attn~/kernels"
+    files = [file for name in OWN for file in folder.glob(f"{name}/*.{ARCH}.json")]
+    made = {file.name.removesuffix(f".{ARCH}.json"): json.loads(file.read_text()) for file in files}
+    instances = json.loads(Path(os.environ["MANIFEST"]).read_text(encoding="utf-8"))["instances"]
+    expected = {
+        kernel["name"]: kernel["code_objects"][ARCH]["key"]
+        for kernel in instances
+        if kernel["provider"] == "own"
+    }
+    assert len(expected) > len(OWN)
+    assert {name: description["key"] for name, description in made.items()} == expected
