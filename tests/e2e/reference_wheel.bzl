@@ -1,6 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The wheel of a given variant set, ABI and providers, under any flags of the build."""
+"""The wheel of a given variant set, ABI, archs and providers, under any flags of the build."""
 
+_ARCHS = "//kernels:archs"
 _VARIANTS = "//kernels:variants"
 _PROVIDERS = "//kernels:providers"
 _ABI = "//toolchains/python:abi"
@@ -8,15 +9,20 @@ _ABI = "//toolchains/python:abi"
 def _settings_transition_impl(settings, attr):
     return {
         _ABI: attr.abi,
+        _ARCHS: attr.archs or settings[_ARCHS],
         _PROVIDERS: attr.providers or settings[_PROVIDERS],
         _VARIANTS: attr.variants,
     }
 
 _settings_transition = transition(
     implementation = _settings_transition_impl,
-    inputs = [_PROVIDERS],
+    inputs = [
+        _ARCHS,
+        _PROVIDERS,
+    ],
     outputs = [
         _ABI,
+        _ARCHS,
         _PROVIDERS,
         _VARIANTS,
     ],
@@ -31,6 +37,7 @@ reference_wheel = rule(
     doc = "A wheel to compare others with. Its objects lie in another folder of bazel-out.",
     attrs = {
         "abi": attr.string(mandatory = True, doc = "a value of the build setting"),
+        "archs": attr.string(doc = "a value of the build setting; empty: it stays"),
         "providers": attr.string(doc = "a value of the build setting; empty: it stays"),
         "variants": attr.string(mandatory = True, doc = "a value of the build setting"),
         "wheel": attr.label(cfg = _settings_transition, mandatory = True),
