@@ -8,7 +8,7 @@ translation unit of its members, up to optimised IR; from there on each goes its
     compile   NAME.cpp, headers   -> NAME/INSTANCE.bc, for each member
 
 code_object makes machine code of a member's module. Whether the member's own compile gives the same
-is not known here: where nobody has proven that, the code object's key is of the group.
+is not known here: until that is proven, the code object's key is of the group.
 """
 
 load(

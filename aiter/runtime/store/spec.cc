@@ -107,9 +107,10 @@ CodeObjectSpec CodeObjectSpec::parse(std::string_view text) {
 
 std::string CodeObjectSpec::canonical() const {
   return concat("{\"arch\":", quoted(arch), ",\"flags\":", json_list(flags),
-                ",\"format\":", kFormat, group.empty() ? "" : ",\"group\":",
-                group.empty() ? "" : quoted(group), ",\"headers\":", quoted(headers),
-                ",\"source\":", quoted(source), ",\"toolchain\":", quoted(toolchain), "}");
+                ",\"format\":", kFormat,
+                group.empty() ? "" : ",\"group\":", group.empty() ? "" : quoted(group),
+                ",\"headers\":", quoted(headers), ",\"source\":", quoted(source),
+                ",\"toolchain\":", quoted(toolchain), "}");
 }
 
 Digest CodeObjectSpec::key() const {

@@ -32,7 +32,7 @@ class LockError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Proof:
-    """What is known of a member under a key: the sha256 of the object that its own compile gives.
+    """The knowledge about a member under a key: the sha256 of the object that its own compile gives.
 
     key     of its own compile
     differs why its group does not give the same; empty: it does
@@ -102,7 +102,7 @@ def cut(rows: Mapping[str, Mapping[str, Any]], pipelines: Mapping[str, str]) -> 
     """The groups of the pool, the same for all variant sets: so sets share code objects.
 
     rows       "package:instance" -> its row of the launch table
-    pipelines  likewise -> its pipeline, as upstream names it
+    pipelines  "package:instance" -> its pipeline, as upstream names it
     """
     shapes: dict[str, list[str]] = collections.defaultdict(list)
     for member, row in sorted(rows.items()):

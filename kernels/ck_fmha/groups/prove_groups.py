@@ -120,7 +120,7 @@ def _holds(proof: Proof, made: Made) -> bool:
 def of_group(
     builds: Builds, members: Sequence[str], arch: str, known: Mapping[str, Proof]
 ) -> dict[str, Proof]:
-    """What is known of a group's members once it has been compiled.
+    """The proofs of a group's members, once it has been compiled.
 
     known  of these members, maybe by another compiler, headers or flags
     """

@@ -209,9 +209,10 @@ def test_a_folder_that_may_not_be_written_is_found(tmp_path: Path) -> None:
 
 
 def test_the_kernels_are_of_the_version_that_old_runtimes_refuse() -> None:
-    # EI_ABIVERSION of an ELF file; 4 is that of code objects of version 6.
+    # EI_ABIVERSION of an ELF file; 4 is that of code objects of version 6. AITER's are older.
     for kernel in aiter_attn.kernels():
-        assert _C.code_object(kernel["key"])[8] == 4, kernel["name"]
+        version = 3 if kernel["provider"] == "asm" else 4
+        assert _C.code_object(kernel["key"])[8] == version, kernel["name"]
 
 
 @pytest.mark.parametrize(
