@@ -82,7 +82,9 @@ def test_the_shell_builds_the_same_wheel_and_shares_the_cache(machine: NixOS) ->
     spawns, wheel = machine.build(f"--//kernels:variants={manifest['variant_set']}")
     compiled = clone.COMPILED | {"CodeObjectDescribe", "CppArchive"}
     assert not compiled & set(spawns.executed), spawns.executed
-    assert spawns.cached["HipCodeObject"] == len(manifest["instances"])
+    # But for objects that come compiled.
+    made_here = [i for i in manifest["instances"] if i["provider"] != "asm"]
+    assert spawns.cached["HipCodeObject"] == len(made_here)
     found = differences.of_wheels(reference, wheel)
     assert not found, "\n".join(found)
 
