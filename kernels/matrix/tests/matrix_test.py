@@ -82,7 +82,10 @@ def test_json_has_each_set_for_each_architecture() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--variants=tee"], "matrix: --variants: unknown variant set 'tee'; known: bench, caches"),
+        (
+            ["--variants=tee"],
+            "matrix: --variants: unknown variant set 'tee'; known: bench, beside_asm",
+        ),
         (["--variants="], "matrix: --variants: name at least one variant set; known: bench"),
         (
             ["--archs=gfx942,gfx9"],

@@ -209,10 +209,11 @@ def test_a_folder_that_may_not_be_written_is_found(tmp_path: Path) -> None:
 
 
 def test_the_kernels_are_of_the_version_that_old_runtimes_refuse() -> None:
-    # EI_ABIVERSION of an ELF file; 4 is that of code objects of version 6. AITER's are older.
+    # EI_ABIVERSION of an ELF file; 4 is that of code objects of version 6. AITER's objects are of
+    # version 5 or 6.
     for kernel in aiter_attn.kernels():
-        version = 3 if kernel["provider"] == "asm" else 4
-        assert _C.code_object(kernel["key"])[8] == version, kernel["name"]
+        versions = (3, 4) if kernel["provider"] == "asm" else (4,)
+        assert _C.code_object(kernel["key"])[8] in versions, kernel["name"]
 
 
 @pytest.mark.parametrize(
