@@ -19,8 +19,11 @@ runtime::CodeObjectRef code_object_ref(const kernels::LaunchTable& table,
   if (*ref.sha256 == runtime::Digest{}) ref.sha256.reset();  // no bytes were built
   if (object.recipe) {
     ref.spec = [&table, &object] {
-      return runtime::Recipe::parse(table.recipe(object))
-          .spec(runtime::hex(digest(object.source)), std::string(table.arch(object)), {});
+      runtime::CodeObjectSpec spec =
+          runtime::Recipe::parse(table.recipe(object))
+              .spec(runtime::hex(digest(object.source)), std::string(table.arch(object)), {});
+      spec.group = table.group(object);
+      return spec;
     };
   }
   return ref;

@@ -53,6 +53,7 @@ std::string whole_table() {
       CodeObjectRow object = {};
       object.key[0] = 1;
       object.recipe = recipe;
+      object.group = 1;  // within the recipe's text
       builder.add(std::string(name_of(kind)) + "_" + name_of(dtype), row, make_launch,
                   {object, CodeObjectRow{}});
     }
@@ -136,6 +137,7 @@ uint64_t read_all(const LaunchTable& table) {
       if (table.arch(*object) != table.arch(a)) std::abort();
       sum += object->key[0] + object->sha256[31] + object->size + object->source[31];
       if (object->recipe) sum += table.recipe(*object).size();
+      sum += table.group(*object).size();
     }
     for (const uint32_t found : table.rows(exact_key(row.traits))) {
       if (found >= table.row_count()) std::abort();

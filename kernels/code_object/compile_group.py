@@ -2,11 +2,16 @@
 """Compiles the kernels of a group together, to one optimised module each: the program of
 compile_group.
 
-    compile_group.py --extract=llvm-extract --unit=GROUP/unit.bc --out=GROUP/KERNEL.bc ... -- CLANG
+    compile_group.py --extract=llvm-extract --unit=GROUP/unit.bc --out=GROUP/KERNEL.bc ... \\
+        --source=KERNEL.cpp ... -- CLANG ... -o GROUP/unit.bc GROUP.cpp
 
 The compile, of all behind `--`, writes the unit; llvm-extract takes each kernel out of it. A
 kernel takes along the variables that it uses, and no other function: one that was not inlined into
 it would be missing at its link, which says so.
+
+Where the unit does not compile, each source is compiled by itself, so that one that is wrong takes
+no other along. It has no module then, but a line that says so, which the compiler refuses to make
+code of.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from absl import app, flags
 _EXTRACT = flags.DEFINE_string("extract", None, "llvm-extract", required=True)
 _UNIT = flags.DEFINE_string("unit", None, "the module that the compile writes", required=True)
 _OUT = flags.DEFINE_multi_string("out", None, "KERNEL.bc, to be written", required=True)
+_SOURCE = flags.DEFINE_multi_string("source", None, "of each kernel, in that order", required=True)
 
 # A variable that clang puts into every unit of HIP, used or not: objects have it.
 _UNIT_ID = "__hip_cuid_"
@@ -31,20 +37,31 @@ _OUT_OF_MEMORY = "out of memory"
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 
-def _compile(command: Sequence[str]) -> int:
+class _NoMemory(Exception):
+    """A compile that got no memory; what was said of it."""
+
+
+def _compiles(command: Sequence[str]) -> bool:
+    """Tells whether a compile succeeded. Raises _NoMemory where that is no matter of its source."""
     got = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace")
     print(got.stderr, end="", file=sys.stderr)
     said_so = _OUT_OF_MEMORY in got.stderr.lower()
     if got.returncode in _KILLED or (got.returncode and said_so):
-        group = Path(_UNIT.value).parent.name
-        end = "ran out of memory" if said_so else "was killed"
-        print(
-            f"{group}: the compile of {len(_OUT.value)} kernels together {end}. Free some memory, "
-            "let fewer run at once (--jobs=1), or have each kernel compiled by itself, in less at "
-            "a time and the same to the byte: --//kernels/ck_fmha:shortcuts=none",
-            file=sys.stderr,
-        )
-    return got.returncode
+        raise _NoMemory("ran out of memory" if said_so else "was killed")
+    return not got.returncode
+
+
+def _compile_alone(compile: Sequence[str]) -> int:
+    """Compiles each source by itself. Returns an exit status: 0 where any compiles."""
+    failed = []
+    for source, out in zip(_SOURCE.value, map(Path, _OUT.value), strict=True):
+        if not _compiles([*compile, "-o", str(out), source]):
+            failed.append(out.stem)
+            out.write_text(f"{out.stem} does not compile: its compile group says why\n", "utf-8")
+    group = Path(_UNIT.value).parent.name
+    alone = f"the other {len(_OUT.value) - len(failed)} of its group {group}, each by itself, do"
+    print(f"{', '.join(failed)} does not compile; {alone}", file=sys.stderr)
+    return 1 if len(failed) == len(_OUT.value) else 0
 
 
 def _extract() -> int:
@@ -58,8 +75,20 @@ def _extract() -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
+    *compile, _, unit, source = arguments[1:]
     try:
-        return 1 if _compile(arguments[1:]) else _extract()
+        if _compiles([*compile, "-o", unit, source]):
+            return _extract()
+        return _compile_alone(compile)
+    except _NoMemory as end:
+        group = Path(_UNIT.value).parent.name
+        print(
+            f"{group}: the compile of {len(_OUT.value)} kernels together {end}. Free some memory, "
+            "let fewer run at once (--jobs=1), or have each kernel compiled by itself, in less at "
+            "a time: --//kernels/ck_fmha:shortcuts=none",
+            file=sys.stderr,
+        )
+        return 1
     finally:
         Path(_UNIT.value).unlink(missing_ok=True)
 

@@ -17,7 +17,7 @@ from typing import Any
 from absl import app, flags
 
 from kernels.code_object.metadata import MetadataError, read_metadata
-from kernels.code_object.spec import Recipe
+from kernels.code_object.spec import CodeObjectSpec, Recipe
 
 _CODE_OBJECT = flags.DEFINE_string("code_object", None, "the file", required=True)
 _SOURCE = flags.DEFINE_string("source", None, "the source that it was compiled from", required=True)
@@ -31,7 +31,12 @@ _KERNELS = flags.DEFINE_multi_string(
     "SYMBOL=WORK_ITEMS, of each kernel of an object with several; no --block_size then",
 )
 _FLAG = flags.DEFINE_multi_string("flag", [], "flags of the compile that the recipe lacks")
-_PROVEN = flags.DEFINE_list("proven", None, "the key, and the object's sha256, that are known")
+_MEMBERS = flags.DEFINE_multi_string(
+    "member", [], "the sources that it was compiled together with, and its own, in order"
+)
+_PROVEN = flags.DEFINE_list(
+    "proven", None, "the key of the source's own compile, and the sha256 that it is known to give"
+)
 _OUT = flags.DEFINE_string("out", None, ".json; .spec is beside it", required=True)
 
 
@@ -90,30 +95,31 @@ def _record(symbol: str, kernel: Any, block_size: int) -> dict[str, Any]:
     }
 
 
-def check_proven(key: str, sha256: str, proven: Sequence[str]) -> None:
-    """Raises MetadataError unless `proven` has this key and this digest."""
+def proven_spec(spec: CodeObjectSpec, sha256: str, proven: Sequence[str]) -> CodeObjectSpec:
+    """The spec of an object, given the key of its source's own compile and the sha256 of what that
+    is known to give: that of the own compile, if they are of this one; otherwise as it is.
+
+    Raises MetadataError where the object is another than is known.
+    """
     known_key, known_sha256 = proven
-    remedy = (
-        "Prove the groups anew: ./bazelw run //kernels/ck_fmha:prove_groups. Or have each kernel "
-        "compiled by itself: --//kernels/ck_fmha:shortcuts=none; or do without the proof for "
-        "a while: --//kernels/ck_fmha:shortcuts=unproven"
-    )
-    if key != known_key:
-        raise MetadataError(
-            "it was proven for another compiler, source, header or flag: its key is "
-            f"{key}, groups/lock.json has {known_key}. {remedy}"
-        )
+    if spec.alone().key() != known_key:
+        return spec
     if sha256 != known_sha256:
+        made = "its group does" if spec.group else "its own compile does"
         raise MetadataError(
-            "its group does not give what its own compile gives: its sha256 is "
-            f"{sha256}, groups/lock.json has {known_sha256}. {remedy}"
+            f"{made} not give what is proven of its own compile: its sha256 is {sha256}, "
+            f"groups/lock.json has {known_sha256}. Prove the groups anew: ./bazelw run "
+            "//kernels/ck_fmha:prove_groups; or restore the lock"
         )
+    return spec.alone()
 
 
 def main(_arguments: Sequence[str]) -> int:
     code_object = Path(_CODE_OBJECT.value).read_bytes()
     recipe = Recipe.parse(Path(_RECIPE.value).read_bytes())
-    spec = recipe.spec(Path(_SOURCE.value).read_bytes(), _ARCH.value, _FLAG.value)
+    source = Path(_SOURCE.value).read_bytes()
+    members = [Path(member).read_bytes() for member in _MEMBERS.value]
+    spec = recipe.spec(source, _ARCH.value, _FLAG.value, members)
     sha256 = hashlib.sha256(code_object).hexdigest()
     try:
         if _KERNELS.value:
@@ -124,7 +130,12 @@ def main(_arguments: Sequence[str]) -> int:
             size = _BLOCK_SIZE.value
             kernels = {"kernel": kernel_record(code_object, _INSTANCE.value, _ARCH.value, size)}
         if _PROVEN.value:
-            check_proven(spec.key(), sha256, _PROVEN.value)
+            spec = proven_spec(spec, sha256, _PROVEN.value)
+            if spec.group:
+                print(
+                    f"{_INSTANCE.value}, {_ARCH.value}: its group was proven for another compiler, "
+                    "source, header or flag, so that its key is of the group"
+                )
     except MetadataError as error:
         print(f"{_INSTANCE.value}, {_ARCH.value}: {error}", file=sys.stderr)
         return 1

@@ -5,6 +5,9 @@ A spec names everything that can change the object's bytes, and nothing else. It
 JSON with sorted keys, no spaces, and ASCII alone: the very bytes of a .spec file. The key is their
 sha256, so whoever has a spec has its key without reading it.
 
+An object that is made of its source alone has no group. One that is compiled together with others
+names them: the optimiser may decide otherwise where it sees more.
+
 An object that comes as one, not compiled here, has another spec: its own digest.
 
 A recipe is the part that the specs of many code objects share: all but the source and the arch.
@@ -34,6 +37,14 @@ def header_tree_digest(files: Mapping[str, bytes]) -> str:
     return digest.hexdigest()
 
 
+def group_digest(sources: Sequence[bytes]) -> str:
+    """sha256 over the digests of sources that are compiled together, in order, as 64 hex digits."""
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(f"{hashlib.sha256(source).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
 @dataclasses.dataclass(frozen=True)
 class Recipe:
     """headers, toolchain: 64 hex digits; flags: as in CodeObjectSpec."""
@@ -50,11 +61,15 @@ class Recipe:
         document = json.loads(data)
         return cls(**{**document, "flags": tuple(document["flags"])})
 
-    def spec(self, source: bytes, arch: str, flags: Sequence[str] = ()) -> CodeObjectSpec:
-        """The spec of a source's code object, compiled with these flags behind the recipe's."""
+    def spec(
+        self, source: bytes, arch: str, flags: Sequence[str] = (), group: Sequence[bytes] = ()
+    ) -> CodeObjectSpec:
+        """The spec of a source's code object, compiled with these flags behind the recipe's, and
+        together with the sources of a group, which it is one of."""
         return CodeObjectSpec(
             arch=arch,
             flags=(*self.flags, *flags),
+            group=group_digest(group) if group else "",
             headers=self.headers,
             source=hashlib.sha256(source).hexdigest(),
             toolchain=self.toolchain,
@@ -67,6 +82,8 @@ class CodeObjectSpec:
     arch       gfx942; the compile has --offload-arch of it
     flags      every other flag of the compile but the names of input and output, in order, with
                paths in their logical form
+    group      digest of the sources that are compiled together (group_digest); empty: the source
+               alone, and the spec has no such field
     headers    digest of the header tree that the source is compiled against (header_tree_digest)
     source     sha256 of the source
     toolchain  identity of the compiler, its own headers and the device libraries
@@ -77,16 +94,24 @@ class CodeObjectSpec:
     headers: str
     source: str
     toolchain: str
+    group: str = ""
 
     def canonical(self) -> bytes:
         """The serialised spec. Its sha256 is the key.
 
         Raises ValueError where text is not printable ASCII, which others would escape otherwise.
         """
-        for text in (self.arch, *self.flags, self.headers, self.source, self.toolchain):
+        fields = dataclasses.asdict(self)
+        if not self.group:
+            del fields["group"]
+        for text in (*fields.pop("flags"), *fields.values()):
             if not (text.isascii() and text.isprintable()):
                 raise ValueError(f"a code object's spec has {text!r}: not printable ASCII")
-        return _canonical({"format": FORMAT, **dataclasses.asdict(self)})
+        return _canonical({"format": FORMAT, "flags": self.flags, **fields})
+
+    def alone(self) -> CodeObjectSpec:
+        """The spec of the object that the source's own compile gives."""
+        return dataclasses.replace(self, group="")
 
     def key(self) -> str:
         """64 hex digits."""

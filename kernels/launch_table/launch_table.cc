@@ -92,17 +92,19 @@ bool LaunchTable::valid(const void* blob, uint64_t size) {
   for (uint32_t i = 0; i < h.arch_count; ++i) {
     if (!is_padded_name(table.at<Arch>(h.archs)[i].name)) return false;
   }
-  return table.recipes_are_known() && table.hazards_are_known() && table.index_is_sound();
+  return table.specs_are_known() && table.hazards_are_known() && table.index_is_sound();
 }
 
-bool LaunchTable::recipes_are_known() const {
+bool LaunchTable::specs_are_known() const {
   const TableHeader& h = header();
   const uint32_t* const recipes = at<uint32_t>(h.recipes);
   const CodeObjectRow* const objects = at<CodeObjectRow>(h.objects);
   return std::all_of(recipes, recipes + h.recipe_count,
                      [&](uint32_t offset) { return offset < h.string_size; }) &&
          std::all_of(objects, objects + uint64_t{h.row_count} * h.arch_count,
-                     [&](const CodeObjectRow& object) { return object.recipe <= h.recipe_count; });
+                     [&](const CodeObjectRow& object) {
+                       return object.recipe <= h.recipe_count && object.group < h.string_size;
+                     });
 }
 
 bool LaunchTable::hazards_are_known() const {

@@ -131,7 +131,7 @@ struct CodeObjectRow {
   // With the arch and a recipe, its spec, whose digest is the key (code_object/spec.py).
   uint8_t source[32];  // sha256 of its source
   uint32_t recipe;     // from 1: of LaunchTable::recipe(); 0: how it is made is not known
-  uint32_t reserved2;
+  uint32_t group;      // of LaunchTable::group(); 0: it is compiled by itself
 };
 
 // Greatest head sizes that instances of a kind and dtype serve, in the order they are tried.
@@ -209,6 +209,10 @@ class LaunchTable {
   std::string_view recipe(const CodeObjectRow& object) const {
     return string(at<uint32_t>(header().recipes)[object.recipe - 1]);
   }
+  // The digest of the sources that an object was compiled together with, in hex; "": alone.
+  std::string_view group(const CodeObjectRow& object) const {
+    return object.group ? string(object.group) : std::string_view();
+  }
   std::string_view variant_set() const { return string(header().variant_set); }
 
   Range<Bucket> buckets(Kind kind, Dtype dtype) const;
@@ -216,7 +220,7 @@ class LaunchTable {
   Range<uint32_t> rows(uint64_t exact_key) const;
 
  private:
-  bool recipes_are_known() const;
+  bool specs_are_known() const;
   bool hazards_are_known() const;
   bool index_is_sound() const;
   const TableHeader& header() const { return *at<TableHeader>(0); }

@@ -136,6 +136,7 @@ def launch_table(
     strings = _Strings()
     launches: dict[str, int] = {}
     recipes: dict[bytes, int] = {}
+    groups = {"": 0}  # the first string is a row's name
     packed_rows, packed_objects = [], []
     for row in rows:
         name, tile = row["name"], row["tile"]
@@ -157,6 +158,9 @@ def launch_table(
             if spec and (spec.arch, spec.key()) != (arch, record["key"]):
                 raise TableError(f"{name} for {arch}: its key is not that of its spec")
             made_here = spec if isinstance(spec, CodeObjectSpec) else None
+            group = made_here.group if made_here else ""
+            if group not in groups:
+                groups[group] = strings.add(group)
             packed_objects.append(
                 _OBJECT.pack(
                     bytes.fromhex(record["key"]),
@@ -168,7 +172,7 @@ def launch_table(
                     recipes.setdefault(made_here.recipe().serialised(), 1 + len(recipes))
                     if made_here
                     else 0,
-                    0,
+                    groups[group],
                 )
             )
     slots, slot_rows = _index([TABLE.exact_key(row["kind"], row["traits"]) for row in rows])

@@ -3,10 +3,11 @@
 
     ./bazelw run //kernels:matrix -- [--variants=te,jax] [--archs=gfx942] [--format=json]
 
-Beside the counts stands an estimate of the processor time that compiling them takes: cost.py has
-the model, compile_cost.toml the figures and where they are from. Nothing is compiled. AITER's
-objects, which a build has in addition unless --//kernels:providers leaves them out, are counted,
-too: they take no time. `--golden` writes the golden file of counts anew.
+Beside the counts stands an estimate of the processor time that compiling them takes:
+ck_fmha/groups/cost.py has the model, compile_cost.toml beside it the figures and where they are
+from. Nothing is compiled. AITER's objects, which a build has in addition unless
+--//kernels:providers leaves them out, are counted, too: they take no time. `--golden` writes the
+golden file of counts anew.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from absl import app, flags
 from kernels.aiter_asm.launch import shipped
 from kernels.archs.archs import read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
-from kernels.ck_fmha.groups.groups import Groups, LockError, extended, parse_lock, siblings
+from kernels.ck_fmha.groups.cost import FIGURES, CostModel
+from kernels.ck_fmha.groups.groups import LockError, Proof, parse_lock
 from kernels.matrix.choice import ChoiceError, chosen, present, variant_set_files
-from kernels.matrix.cost import FIGURES, CostModel
 from kernels.matrix.counts import GOLDEN_SETS, UPDATE, Row, by_cell, golden, rows_of_set
 from kernels.variants.values import VariantSetError
 
@@ -72,19 +73,22 @@ def report(
     arch: str,
     rows: Sequence[Row],
     model: CostModel,
-    proven: Groups,
-    packages: Mapping[str, str],
+    pool: RecordedPool,
+    lock: Mapping[str, Mapping[str, Proof]],
 ) -> dict[str, Any]:
     """The document that is printed of a set for an arch, for JSON.
 
-    proven    the compile groups of groups/lock.json
-    packages  instance -> its package in the pool
+    lock  of groups/lock.json, what is proven for the arch: group -> member -> proof
     """
     found = present(variant_set, arch, rows)
     names = [row["name"] for row in found]
-    alike = siblings({f"{packages[row['name']]}:{row['name']}": row for row in found})
-    now = model.estimate(names, proven.values())
-    then = model.estimate(names, extended(proven, alike).values())
+    cost = model.estimate(names, pool.groups.values())
+    proven = {
+        member.partition(":")[2]
+        for members in lock.values()
+        for member, proof in members.items()
+        if not proof.differs
+    }
     return {
         "variant_set": variant_set,
         "arch": arch,
@@ -103,12 +107,12 @@ def report(
         ]
         + _asm_counts(arch),
         "compile": {
-            "cpu_seconds": round(now.seconds),
-            "cpu_seconds_alone": round(now.alone),
-            "cpu_seconds_all_in_groups": round(then.seconds),
-            "instances_in_groups": now.grouped,
-            "groups": now.groups,
-            "other_members_of_groups": now.others,
+            "cpu_seconds": round(cost.seconds),
+            "cpu_seconds_alone": round(cost.alone),
+            "instances_in_groups": cost.grouped,
+            "instances_proven": len(proven & set(names)),
+            "groups": cost.groups,
+            "other_members_of_groups": cost.others,
         },
     }
 
@@ -121,9 +125,9 @@ def _compile_text(estimate: Mapping[str, Any], instances: int) -> str:
     beside = f" (with {others} kernels of other sets)" if others else ""
     return (
         f"Compiling takes about {time('cpu_seconds')}: {grouped} instances in "
-        f"{estimate['groups']} proven compile groups{beside}, {instances - grouped} alone.\n"
-        f"Each of them alone: {time('cpu_seconds_alone')}. All siblings in groups, once they are "
-        f"proven: {time('cpu_seconds_all_in_groups')}.\n"
+        f"{estimate['groups']} compile groups{beside}, {instances - grouped} alone. Each of them "
+        f"alone: {time('cpu_seconds_alone')}.\n"
+        f"Proven to be the same in both ways: {estimate['instances_proven']}.\n"
     )
 
 
@@ -187,14 +191,13 @@ def _run() -> None:
     for name in names:
         rows = rows_of_set(pool, files[name])
         for arch in archs:
-            proven = {group: list(members) for group, members in lock.get(arch, {}).items()}
-            reports.append(report(name, arch, rows, model, proven, pool.packages))
+            reports.append(report(name, arch, rows, model, pool, lock.get(arch, {})))
     if _FORMAT.value == "json":
         print(json.dumps(reports, indent=1))
         return
     for each in reports:
         print(text(each))
-    print("CPU seconds are estimated: kernels/matrix/compile_cost.toml says from what.")
+    print("CPU seconds are estimated: compile_cost.toml of kernels/ck_fmha/groups says how.")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,9 +7,10 @@ it touches:
     compile   source, headers, toolchain  -> NAME.hsaco
     describe  NAME.hsaco, source, recipe  -> NAME.json, NAME.spec
 
-A code object is the result of compiling its source alone. Where that is known, it may be made
-another way: of its module of a compile_group. `describe` holds its key and its digest against the
-known ones, whenever something depends on the code object.
+A code object is the result of compiling its source alone, or of its module of a compile_group. The
+latter has a key of its own, which names the group, but where it is proven that both are the same:
+`describe` then holds its digest against the known one, whenever something depends on the code
+object.
 """
 
 load(
@@ -125,11 +126,13 @@ def _code_object_impl(ctx):
              (source.owner.workspace_root or "the main repository", recipe.repository or "it"))
 
     code_object = ctx.actions.declare_file(name + ".hsaco")
+    members = []
     if ctx.attr.group:
         group = ctx.attr.group[CompileGroupInfo]
         if group.arch != arch or instance not in group.modules:
             fail("%s has no %s for %s" % (ctx.attr.group.label, instance, arch))
         compiled = group.modules[instance]
+        members = group.sources
         flags = [recipe.backend_arguments, "-mcpu=" + arch]
         language = ["-x", "ir"]
     else:
@@ -164,6 +167,7 @@ def _code_object_impl(ctx):
     else:
         arguments.add("--block_size", ctx.attr.block_size)
     arguments.add_all(ctx.attr.copts, format_each = "--flag=%s")
+    arguments.add_all(members, before_each = "--member")
     if ctx.attr.proven:
         arguments.add_joined("--proven", ctx.attr.proven, join_with = ",")
     arguments.add("--out", metadata)
@@ -171,7 +175,7 @@ def _code_object_impl(ctx):
         ctx,
         tool = ctx.attr._describe,
         arguments = [arguments],
-        inputs = [code_object, source, recipe.recipe],
+        inputs = [code_object, source, recipe.recipe] + members,
         outputs = [metadata, spec],
         mnemonic = "CodeObjectDescribe",
         progress_message = "Describing %{label}",

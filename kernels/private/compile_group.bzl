@@ -8,7 +8,7 @@ translation unit of its members, up to optimised IR; from there on each goes its
     compile   NAME.cpp, headers   -> NAME/INSTANCE.bc, for each member
 
 code_object makes machine code of a member's module. Whether the member's own compile gives the same
-is not known here: a target that puts instances into a group must have it proven.
+is not known here: until that is proven, the code object's key is of the group.
 """
 
 load(
@@ -65,6 +65,7 @@ def _compile_group_impl(ctx):
     arguments.add("--extract", extract.executable)
     arguments.add("--unit", unit)
     arguments.add_all(modules.values(), format_each = "--out=%s")
+    arguments.add_all(sources, format_each = "--source=%s")
     arguments.add("--")
     arguments.add(recipe.compiler)
     run_py_tool(
@@ -79,9 +80,9 @@ def _compile_group_impl(ctx):
             ".",
             "-c",
             "-emit-llvm",
-            source.path,
             "-o",
             unit,
+            source.path,
         ],
         inputs = depset([source] + sources, transitive = [recipe.inputs]),
         outputs = modules.values(),
@@ -92,7 +93,7 @@ def _compile_group_impl(ctx):
     )
     return [
         DefaultInfo(files = depset(modules.values())),
-        CompileGroupInfo(arch = ctx.attr.arch, modules = modules),
+        CompileGroupInfo(arch = ctx.attr.arch, modules = modules, sources = sources),
     ]
 
 compile_group = rule(

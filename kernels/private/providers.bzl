@@ -28,6 +28,7 @@ CompileGroupInfo = provider(
     fields = {
         "arch": "str",
         "modules": "dict: instance -> File, the bitcode of its kernel alone",
+        "sources": "list of File: of the members, in order",
     },
 )
 

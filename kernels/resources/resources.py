@@ -21,9 +21,8 @@ from absl import app, flags
 from kernels.aiter_asm import launch
 from kernels.archs.archs import ComputeUnit, read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
-from kernels.ck_fmha.groups.groups import LockError, parse_lock
+from kernels.ck_fmha.groups.cost import FIGURES, CostModel
 from kernels.matrix.choice import ChoiceError, chosen, present, variant_set_files
-from kernels.matrix.cost import FIGURES, CostModel
 from kernels.matrix.counts import Row, rows_of_set
 from kernels.resources.builds import BuildError, measured_files
 from kernels.resources.golden import SET, UPDATE, golden, golden_name
@@ -68,7 +67,6 @@ _OWN_ROWS = flags.DEFINE_multi_string(
 _QUICK_SETS = flags.DEFINE_multi_string("quick_sets", [], "variant sets without AITER's kernels")
 _README = flags.DEFINE_string("readme", None, "README.md beside the variant sets", required=True)
 _ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
-_LOCK = flags.DEFINE_string("lock", None, "groups/lock.json", required=True)
 
 _FOLDER = "kernels/resources"
 
@@ -79,11 +77,11 @@ class Kernels:
     def __init__(self) -> None:
         self._pool = RecordedPool(Path(_POOL.value).read_text("utf-8"))
         self._own: dict[str, Row] = {}
-        self._packages = dict(self._pool.packages)  # of labels, by instance
+        self._own_packages: dict[str, str] = {}
         for path in map(Path, _OWN_ROWS.value):
             for row in json.loads(path.read_bytes()):
                 self._own[row["name"]] = row
-                self._packages[row["name"]] = f"{path.parent}"
+                self._own_packages[row["name"]] = f"{path.parent}"
         archs = read_archs(_ARCHS_FILE.value)
         self._asm: dict[str, Row] = {
             launch.instance(each): launch.row(each, archs) for each in launch.shipped()
@@ -111,19 +109,23 @@ class Kernels:
         asm = () if _GOLDEN.value or name in _QUICK_SETS.value else self._asm.values()
         return [*rows_of_set(self._pool, self._files[name]), *self._own.values(), *asm]
 
-    def label(self, name: str, arch: str) -> str:
-        """Of AITER's kernels all of an arch are one target."""
-        if name in self._asm:
-            return f"//kernels/aiter_asm:{arch}"
-        repository = "" if name in self._own else "@ck_fmha"
-        return f"{repository}//{self._packages[name]}:{name}.{arch}"
+    def labels(self, rows: Sequence[Row], arch: str) -> list[str]:
+        """Of their code objects, each once. Of AITER's kernels all of an arch are one target."""
+        names = [row["name"] for row in rows]
+        pooled = self._pool.labels(name for name in names if name in self._pool.rows)
+        own = {name: f"//{package}:{name}" for name, package in self._own_packages.items()}
+        compiled = own | pooled
+        found = (
+            f"//kernels/aiter_asm:{arch}" if name in self._asm else f"{compiled[name]}.{arch}"
+            for name in names
+        )
+        return list(dict.fromkeys(found))
 
     def announce(self, rows: Sequence[Row], arch: str) -> None:
         """Tells the time that compiling them would take."""
         names = [row["name"] for row in rows if row["name"] in self._pool.rows]
         model = CostModel(FIGURES.read_text("utf-8"), self._pool.rows)
-        groups = parse_lock(Path(_LOCK.value).read_text("utf-8")).get(arch, {})
-        seconds = model.estimate(names, groups.values()).seconds
+        seconds = model.estimate(names, self._pool.groups.values()).seconds
         print(
             f"resources: {len(rows)} kernels for {arch}; compiling those that are in no cache "
             f"takes up to about {seconds:,.0f} CPU s",
@@ -149,9 +151,8 @@ def _measured(kernels: Kernels, archs: Sequence[str]) -> list[Measured]:
         by_arch = {arch: kernels.wanted(arch) for arch in archs}
         for arch, rows in by_arch.items():
             kernels.announce(rows, arch)
-        asked = [(row["name"], arch) for arch, rows in by_arch.items() for row in rows]
-        labels = list(dict.fromkeys(kernels.label(name, arch) for name, arch in asked))
-        wanted = {name for name, _ in asked}
+            labels += kernels.labels(rows, arch)
+        wanted = {row["name"] for rows in by_arch.values() for row in rows}
     options = [*_BAZEL_FLAGS.value, f"--//kernels:archs={','.join(sorted(archs))}"]
     files = measured_files(_checkout(), labels, options)
     found = [Measured.parse(file.read_text("ascii")) for file in files]
@@ -255,7 +256,6 @@ def main(arguments: Sequence[str]) -> int:
     except (
         BuildError,
         ChoiceError,
-        LockError,
         ReportError,
         VariantSetError,
     ) as error:

@@ -104,10 +104,10 @@ class Clone:
         return result
 
     def build(self, *args: str) -> Spawns:
-        """Builds and returns which spawns ran and which came from a cache."""
+        """Builds and returns which spawns ran and which came from a cache, and the output."""
         log = self.root.parent / "execution.json"
-        self.bazel("build", f"--execution_log_json_file={log}", *args)
-        return Spawns(log)
+        built = self.bazel("build", f"--execution_log_json_file={log}", *args)
+        return Spawns(log, built.stdout)
 
     def wheel(self) -> Path:
         (wheel,) = (self.root / "bazel-bin/python").glob("*.whl")
@@ -128,7 +128,8 @@ COMPILED = frozenset(
 class Spawns:
     """The spawns of one build by mnemonic, split into executed here and answered by a cache."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, output: str = "") -> None:
+        self.output = output
         self.all = execution_log.read(log)
         self.executed = collections.Counter(s.mnemonic for s in self.all if not s.cached)
         self.cached = collections.Counter(s.mnemonic for s in self.all if s.cached)

@@ -227,3 +227,36 @@ def test_wrong_input(run, arguments: tuple[str, ...], environ: dict[str, str], w
     assert "s3cret" not in done.output
     for word in words:
         assert word in done.output
+
+
+def test_every_night_proves_the_next_part(tmp_path: Path) -> None:
+    folder = tmp_path / "docs/examples/ci"
+    folder.mkdir(parents=True)
+    shutil.copy(SCRIPT.with_name("prove.sh"), folder)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for path, text in {
+        tmp_path / "bazelw": '#!/bin/sh\necho "$@"\n',
+        tools / "date": '#!/bin/sh\necho "$((86400 * DAY))"\n',
+    }.items():
+        path.write_text(text)
+        path.chmod(0o755)
+    said = []
+    for day in range(20000, 20004):
+        environment = {
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            "DAY": str(day),
+            "PROVE_SHARDS": "3",
+            "PROVE_VARIANTS": "core",
+        }
+        command = [folder / "prove.sh"]
+        got = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert "//kernels/ck_fmha:prove_groups -- --variants=core --archs=gfx942,gfx950" in (
+            got.stdout
+        )
+        assert got.stdout.endswith(" --budget=60\n")
+        match = re.search(r"--shard=(\d)/3 ", got.stdout)
+        assert match
+        said.append(match[1])
+    assert sorted(said[:3]) == ["1", "2", "3"]
+    assert said[3] == said[0]

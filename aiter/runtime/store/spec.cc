@@ -90,6 +90,11 @@ CodeObjectSpec CodeObjectSpec::parse(std::string_view text) {
   spec.flags = read_list(reader);
   reader.skip(",\"format\":");
   reader.skip(kFormat);
+  constexpr std::string_view kGroup = ",\"group\":";
+  if (reader.next_is(kGroup)) {
+    reader.skip(kGroup);
+    spec.group = reader.string();
+  }
   reader.skip(",\"headers\":");
   spec.headers = reader.string();
   reader.skip(",\"source\":");
@@ -102,8 +107,10 @@ CodeObjectSpec CodeObjectSpec::parse(std::string_view text) {
 
 std::string CodeObjectSpec::canonical() const {
   return concat("{\"arch\":", quoted(arch), ",\"flags\":", json_list(flags),
-                ",\"format\":", kFormat, ",\"headers\":", quoted(headers),
-                ",\"source\":", quoted(source), ",\"toolchain\":", quoted(toolchain), "}");
+                ",\"format\":", kFormat,
+                group.empty() ? "" : ",\"group\":", group.empty() ? "" : quoted(group),
+                ",\"headers\":", quoted(headers), ",\"source\":", quoted(source),
+                ",\"toolchain\":", quoted(toolchain), "}");
 }
 
 Digest CodeObjectSpec::key() const {
@@ -131,7 +138,7 @@ std::string Recipe::serialised() const {
 
 CodeObjectSpec Recipe::spec(std::string source, std::string arch,
                             const std::vector<std::string>& more_flags) const {
-  CodeObjectSpec spec = {std::move(arch), flags, headers, std::move(source), toolchain};
+  CodeObjectSpec spec = {std::move(arch), flags, headers, std::move(source), toolchain, {}};
   spec.flags.insert(spec.flags.end(), more_flags.begin(), more_flags.end());
   return spec;
 }

@@ -20,6 +20,7 @@ struct CodeObjectSpec {
   std::string headers;             // digest of the header tree that the source is compiled against
   std::string source;              // digest of the source
   std::string toolchain;           // identity of the compiler and of its libraries and headers
+  std::string group;  // digest of the sources that are compiled together; empty: it is alone
 
   // Reads canonical(); throws Status::kInvalidArgument where text is anything else.
   static CodeObjectSpec parse(std::string_view text);

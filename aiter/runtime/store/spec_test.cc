@@ -34,11 +34,22 @@ TEST(Spec, CanonicalFormAndKeyAreTheBuilds) {
   EXPECT_EQ(hex(spec.key()), kGoldenKey);
 }
 
+TEST(Spec, AGroupIsNamed) {
+  std::string grouped = kGolden;
+  grouped.replace(grouped.find(",\"headers"), 0, ",\"group\":\"" + std::string(64, '2') + "\"");
+  const CodeObjectSpec spec = CodeObjectSpec::parse(grouped);
+  EXPECT_EQ(spec.group, std::string(64, '2'));
+  EXPECT_EQ(spec.canonical(), grouped);
+  EXPECT_EQ(hex(spec.key()), "ecdd7249052129bb15f69e86e627c8e74b789052c29cea6829a756a4de6f4ace");
+  grouped.replace(grouped.find(std::string(64, '2')), 64, "");
+  EXPECT_THROW(CodeObjectSpec::parse(grouped), Error) << grouped;
+}
+
 TEST(Spec, EveryFieldChangesTheKey) {
   const CodeObjectSpec spec = CodeObjectSpec::parse(kGolden);
   for (std::string CodeObjectSpec::* field :
        {&CodeObjectSpec::arch, &CodeObjectSpec::headers, &CodeObjectSpec::source,
-        &CodeObjectSpec::toolchain}) {
+        &CodeObjectSpec::toolchain, &CodeObjectSpec::group}) {
     CodeObjectSpec other = spec;
     other.*field += "x";
     EXPECT_NE(other.key(), spec.key());

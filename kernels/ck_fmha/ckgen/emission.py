@@ -2,9 +2,9 @@
 """The files of the generated repositories, as text. Nothing depends on where they are written.
 
 @ck_fmha has the whole pool: a package per direction, dtype and head sizes with a source per
-instance, the launch functions, and pool.json, from which a variant set is selected without
-upstream's generator. The repository of a set has labels into the pool, rows for the launch table,
-and host files that hold the launch functions of its instances.
+instance, packages of compile groups, the launch functions, and pool.json, from which a variant set
+is selected without upstream's generator. The repository of a set has labels into the pool, rows for
+the launch table, and host files that hold the launch functions of its instances.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from kernels.ck_fmha.ckgen.directions import (
 )
 from kernels.ck_fmha.ckgen.pool import instances_of
 from kernels.ck_fmha.ckgen.schema import known_values
+from kernels.ck_fmha.groups.cost import FIGURES, CostModel
+from kernels.ck_fmha.groups.groups import Groups, cut
 from kernels.launch_table.traits import TABLE, TraitValue
 
 _NOTICE = "Generated from upstream's description of the instance. Do not edit."
@@ -135,12 +137,46 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
+def _groups_files(groups: Groups, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Path -> text of the packages of compile groups: a package per direction and head sizes.
+
+    rows  instance -> its row
+    """
+    packages: dict[str, dict[str, Sequence[str]]] = {}
+    left: dict[str, dict[str, Sequence[str]]] = {}
+    for group, members in groups.items():
+        package, _, name = group.partition(":")
+        packages.setdefault(package, {})[name] = members
+        # All members have the same.
+        if archs := rows[members[0].partition(":")[2]].get("left_out"):
+            left.setdefault(package, {})[name] = sorted(archs)
+    return {
+        f"groups/{package}/BUILD.bazel": (
+            f"# {_NOTICE}\n"
+            'load("@aiter_attn//kernels/ck_fmha/private:packages.bzl", "groups_package")\n\n'
+            "# Group -> its members.\n"
+            f"GROUPS = {_json(of_package)}\n"
+            "# Group -> archs that it is left out for.\n"
+            f"LEFT_OUT = {_json(left.get(package, {}))}\n"
+            "groups_package(GROUPS, LEFT_OUT)\n"
+        )
+        for package, of_package in packages.items()
+    }
+
+
 def pool_files(candidates: Sequence[Candidate], archs: Mapping[str, Arch]) -> dict[str, str]:
     """Path -> text of @ck_fmha. Raises VariantSetError for a record of archs."""
     instances = instances_of(candidates)
     excluded = left_out(archs, candidates)
     wave_sizes = {arch.wave_size for arch in archs.values()}
     launches, launch_texts = launch_functions(instances)
+    rows = {i.name: row(i, launches[i.name], excluded.get(i.name, {})) for i in instances}
+    members = {i.name: f"{_package(i)}:{i.name}" for i in instances}
+    groups = cut(
+        {members[name]: of for name, of in rows.items()},
+        {members[i.name]: i.tag for i in instances},
+    )
+    group_of = {member: group for group, of_group in groups.items() for member in of_group}
     packages: dict[str, dict[str, dict[str, Mapping[str, int]]]] = {}
     files = {f"launch/{name}.inc": text for name, text in launch_texts.items()}
     for instance in instances:
@@ -159,24 +195,28 @@ def pool_files(candidates: Sequence[Candidate], archs: Mapping[str, Arch]) -> di
     for package, pipelines in packages.items():
         of_package = {name for names in pipelines.values() for name in names}
         left = {name: archs for name, archs in excluded.items() if name in of_package}
+        grouped = {
+            name: group_of[members[name]]
+            for name in sorted(of_package)
+            if members[name] in group_of
+        }
         files[f"{package}/BUILD.bazel"] = (
             f"# {_NOTICE}\n"
             'load("@aiter_attn//kernels/ck_fmha/private:packages.bzl", "instances_package")\n\n'
             "# Pipeline -> instance -> waves or work-items per workgroup.\n"
             f"PIPELINES = {_json(pipelines)}\n"
+            "# Instance -> its compile group.\n"
+            f"GROUPS = {_json(grouped)}\n"
             "# Instance -> archs that it is left out for, and why.\n"
             f"LEFT_OUT = {_json(left)}\n"
-            "instances_package(PIPELINES, LEFT_OUT)\n"
+            "instances_package(PIPELINES, LEFT_OUT, GROUPS)\n"
         )
-    files["groups/BUILD.bazel"] = (
-        f"# {_NOTICE}\n"
-        'load("@aiter_attn//kernels/ck_fmha/private:packages.bzl", "groups_package")\n\n'
-        "groups_package()\n"
-    )
+    files |= _groups_files(groups, rows)
     document = {
         "known_values": known_values([candidate.traits for candidate in candidates]),
-        "rows": {i.name: row(i, launches[i.name], excluded.get(i.name, {})) for i in instances},
+        "rows": rows,
         "packages": {i.name: _package(i) for i in instances},
+        "groups": groups,
         "candidates": [
             [c.direction, c.traits, [instance.name for instance in c.instances]] for c in candidates
         ],
@@ -202,10 +242,24 @@ class RecordedPool:
         self.known_values: dict[str, list[TraitValue]] = document["known_values"]
         self.rows: dict[str, dict[str, Any]] = document["rows"]
         self.packages: dict[str, str] = document["packages"]
+        self.groups: Groups = document["groups"]
         self.candidates = [
             RecordedCandidate(direction, traits, tuple(names))
             for direction, traits, names in document["candidates"]
         ]
+
+    def labels(self, names: Iterable[str]) -> dict[str, str]:
+        """Instance -> the label of the way in which it is compiled for a build of all of these,
+        whichever costs less: by itself, or (.grouped) with its group."""
+        wanted = set(names)
+        model = CostModel(FIGURES.read_text("utf-8"), self.rows)
+        grouped = {
+            name for of_these, _ in model.grouped(wanted, self.groups.values()) for name in of_these
+        }
+        return {
+            name: f"@ck_fmha//{self.packages[name]}:{name}{'.grouped' * (name in grouped)}"
+            for name in sorted(wanted)
+        }
 
 
 def set_files(
@@ -233,12 +287,12 @@ def set_files(
                 + "".join(launch_text(name) for name in names[start : start + _LAUNCHES_PER_FILE])
                 + f"\n}} // namespace {_NAMESPACE}\n"
             )
-    labels = {r["name"]: f"@ck_fmha//{pool.packages[r['name']]}:{r['name']}" for r in rows}
+    labels = pool.labels(wanted)
     sources = [path for path in files if path.startswith("launch/")]
     files["instances.bzl"] = (
         f'"""{_NOTICE}"""\n\n'
         "# Instance -> its label; a code object's is that with .ARCH behind it.\n"
-        f"INSTANCES = {_json(labels)}\n"
+        f"INSTANCES = {_json({r['name']: labels[r['name']] for r in rows})}\n"
         "# Instance -> archs that it is left out for, and why.\n"
         f"LEFT_OUT = {_json({r['name']: r['left_out'] for r in rows if 'left_out' in r})}\n"
         "# The host code that makes their kernel arguments.\n"

@@ -1,23 +1,29 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Compile groups: which kernels are siblings, and groups/lock.json, which of them are proven."""
+"""Compile groups: how the pool is cut into them, and lock.json, which says of whose members it is
+proven that their own compiles give the same."""
 
 from __future__ import annotations
 
 import collections
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 LOCK = "kernels/ck_fmha/groups/lock.json"
 
 # The members of a group. More save little, and cost more where one of them is wanted alone.
 _MOST = 8
 
-# Small kernels: a compile of one is little but reading headers, for any shape.
-_SMALL = ("bwd_convert_dq", "bwd_dot_do_o", "fwd_splitkv_combine")
+# Members differ in these traits and in the dtype, as far as its width is the same: whoever wants
+# one of them wants the others. An elementwise bias is not wanted in group mode, but with dropout
+# and without.
+_TOGETHER = ("mask", "mode")
+_TOGETHER_WITH_BIAS = ("dropout", "mask")
+_DTYPES = {"bf16": "16 bits", "fp16": "16 bits"}
 
 # Group -> its members, "package:instance".
-Groups = dict[str, list[str]]
+Groups = Mapping[str, Sequence[str]]
 
 
 class LockError(Exception):
@@ -26,12 +32,23 @@ class LockError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Proof:
+    """The knowledge about a member under a key: the sha256 of the object that its own compile gives.
+
+    key     of its own compile
+    differs why its group does not give the same; empty: it does
+    """
+
     key: str
     sha256: str
+    differs: str = ""
 
 
-def parse_lock(text: str) -> dict[str, dict[str, dict[str, Proof]]]:
-    """Arch -> group -> member -> proof. Raises LockError for a text of another form."""
+# Arch -> group -> member -> proof.
+Lock = dict[str, dict[str, dict[str, Proof]]]
+
+
+def parse_lock(text: str) -> Lock:
+    """The lock of a text. Raises LockError for one of another form."""
     try:
         return {
             arch: {
@@ -42,8 +59,7 @@ def parse_lock(text: str) -> dict[str, dict[str, dict[str, Proof]]]:
         }
     except (AttributeError, RecursionError, TypeError, ValueError) as error:
         raise LockError(
-            f"{LOCK} cannot be read: {error}. Restore it, or let it be {{}}: all groups are found "
-            "again then"
+            f"{LOCK} cannot be read: {error}. Restore it, or let it be {{}}: nothing is proven then"
         ) from error
 
 
@@ -51,46 +67,54 @@ def lock_text(lock: Mapping[str, Mapping[str, Mapping[str, Proof]]]) -> str:
     """The file."""
     document = {
         arch: {
-            group: {member: [proof.key, proof.sha256] for member, proof in members.items()}
+            group: {
+                member: [each for each in dataclasses.astuple(proof) if each]
+                for member, proof in sorted(members.items())
+            }
             for group, members in sorted(groups.items())
+            if members
         }
         for arch, groups in sorted(lock.items())
     }
     return json.dumps(document, indent=1) + "\n"
 
 
-def siblings(rows: Mapping[str, Mapping[str, object]]) -> Groups:
-    """Groups of instances that share most of their compile: of a kind, a head size and a tile.
+def _shape(row: Mapping[str, Any], pipeline: str) -> str:
+    """Of instances that share most of their compile, and are wanted together."""
+    traits = row["traits"]
+    elementwise = traits.get("bias") == "elementwise"
+    free = {"dtype", *(_TOGETHER_WITH_BIAS if elementwise else _TOGETHER)}
+    return json.dumps(
+        [
+            row["kind"],
+            pipeline,
+            row["tile"],
+            row["block"],
+            sorted(row.get("left_out", ())),
+            _DTYPES.get(traits["dtype"], traits["dtype"]),
+            {name: value for name, value in traits.items() if name not in free},
+        ],
+        sort_keys=True,
+    )
 
-    Types of elements may differ: of tiles' distributions, most of the compile, few know of them.
 
-    rows  "package:instance" -> its row of the launch table
+def cut(rows: Mapping[str, Mapping[str, Any]], pipelines: Mapping[str, str]) -> Groups:
+    """The groups of the pool, the same for all variant sets: so sets share code objects.
+
+    rows       "package:instance" -> its row of the launch table
+    pipelines  "package:instance" -> its pipeline, as upstream names it
     """
-    shapes: dict[tuple[str, ...], list[str]] = collections.defaultdict(list)
+    shapes: dict[str, list[str]] = collections.defaultdict(list)
     for member, row in sorted(rows.items()):
-        kind, package = str(row["kind"]), member.partition(":")[0]
-        tile = json.dumps(row["tile"], sort_keys=True)
-        shape = (kind,) if kind in _SMALL else (kind, package.rpartition("_")[2], tile)
-        shapes[shape].append(member)
-    groups: Groups = {}
-    for shape, alike in shapes.items():
+        shapes[_shape(row, pipelines[member])].append(member)
+    groups: dict[str, Sequence[str]] = {}
+    numbers: collections.Counter[str] = collections.Counter()
+    for alike in shapes.values():
         for start in range(0, len(alike), _MOST):
             if len(part := alike[start : start + _MOST]) > 1:
-                groups[free_name("_".join(shape[:2]), groups)] = part
-    return groups
-
-
-def free_name(stem: str, taken: Iterable[str]) -> str:
-    """STEM_NUMBER, with the first number that is free."""
-    names = set(taken)
-    return next(name for n in range(len(names) + 1) if (name := f"{stem}_{n}") not in names)
-
-
-def extended(known: Mapping[str, Sequence[str]], found: Groups) -> Groups:
-    """The known groups, and new ones of the members that are in none."""
-    groups = {name: list(members) for name, members in known.items()}
-    taken = {member for members in groups.values() for member in members}
-    for name, members in found.items():
-        if len(new := [member for member in members if member not in taken]) > 1:
-            groups[free_name(name.rpartition("_")[0], groups)] = new
+                package = part[0].partition(":")[0]
+                direction, _, dtype_and_size = package.partition("/")
+                stem = f"{direction}/{dtype_and_size.partition('_')[2]}:{rows[part[0]]['kind']}"
+                groups[f"{stem}_{numbers[stem]}"] = part
+                numbers[stem] += 1
     return groups

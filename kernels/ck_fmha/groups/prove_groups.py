@@ -1,12 +1,15 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Proves compile groups: writes groups/lock.json.
 
-    ./bazelw run //kernels/ck_fmha:prove_groups -- [--variants=core] [--archs=gfx942,gfx950]
+    ./bazelw run //kernels/ck_fmha:prove_groups -- [--variants=core] [--archs=gfx942,gfx950] \\
+        [--shard=2/7] [--budget=45]
 
-The kernels of the variant sets are compiled twice: each by itself without any shortcut, and in
-groups of siblings with all of them. A group whose code objects are all the same, byte for byte, is
-locked. One that is not is divided, and in the end its members are compiled by themselves. Groups
-that were locked before stay together, and are proven again where they are of these sets.
+The kernels of the variant sets are compiled twice: with their groups, and each by itself without
+any shortcut. A member whose code objects are the same, byte for byte, is locked as proven, with the
+key and the digest; one whose are not is recorded as different, and keeps the key that names its
+group. It goes on where an earlier run ended: what the lock has for the compiler, the headers and
+the flags of today is not compiled again by itself. The lock is written after each group, sorted, so
+that locks of several shards merge line by line. Groups that the pool has no longer are left out.
 """
 
 from __future__ import annotations
@@ -15,67 +18,55 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from absl import app, flags
 
 from kernels.ck_fmha.groups.groups import (
     LOCK,
     Groups,
+    Lock,
     LockError,
     Proof,
-    extended,
-    free_name,
     lock_text,
     parse_lock,
-    siblings,
 )
+from kernels.code_object.spec import CodeObjectSpec
 
 _VARIANTS = flags.DEFINE_list("variants", ["core"], "variant sets")
 _TARGETS = flags.DEFINE_multi_string(
     "set", [], "further sets, as the package of their targets, like @sample//"
 )
-_ARCHS = flags.DEFINE_list("archs", None, "archs; default: all that groups/lock.json has")
+_ARCHS = flags.DEFINE_list("archs", ["gfx942", "gfx950"], "archs")
+_SHARD = flags.DEFINE_string("shard", "1/1", "which part of the groups: I/N, from 1/N to N/N")
+_BUDGET = flags.DEFINE_float("budget", None, "minutes after which no further group is begun")
 _POOL = flags.DEFINE_string("pool", None, "pool.json of @ck_fmha", required=True)
 _BAZEL_FLAGS = flags.DEFINE_multi_string("bazel_flag", ["--config=cache"], "of all builds")
+
+DIFFERENT = "another code object"
+MISSING = "no code object"
 
 
 class Trouble(Exception):
     """An obstacle to the proof of the groups, for the user."""
 
 
-def halves(
-    groups: Mapping[str, Sequence[str]], failed: Iterable[str], taken: Iterable[str]
-) -> Groups:
-    """The groups, with each that failed in two: less and less is compiled together.
+class Made(NamedTuple):
+    """A code object of a build: the key of its source's own compile by this build's recipe."""
 
-    taken  names of other groups
-    """
-    result = {name: list(members) for name, members in groups.items()}
-    for name in failed:
-        members = result.pop(name)
-        middle = len(members) // 2
-        for part in (members[:middle], members[middle:]):
-            if len(part) > 1:
-                result[free_name(name, [*result, *groups, *taken])] = part
-    return result
+    alone_key: str
+    sha256: str
 
 
 class Builds:
-    """Builds of this checkout's code objects.
+    """Builds of this checkout's code objects."""
 
-    sets     the packages of their targets
-    folders  instance -> its package in the pool
-    """
-
-    def __init__(
-        self, root: Path, options: Sequence[str], sets: Sequence[str], folders: Mapping[str, str]
-    ):
+    def __init__(self, root: Path, options: Sequence[str]):
         self._root = root
         self._options = options
-        self._sets = sets
-        self._folders = folders
 
     def _bazel(self, *arguments: str, capture: bool = False, may_fail: bool = False) -> str:
         got = subprocess.run(
@@ -88,29 +79,83 @@ class Builds:
             raise Trouble(f"./bazelw {' '.join(arguments)} failed: exit status {got.returncode}")
         return got.stdout or ""
 
-    def metadata(self, shortcuts: str, arch: str) -> dict[str, Proof]:
-        """ "package:instance" -> key and sha256 of its code object.
+    def instances(self, sets: Iterable[str], arch: str) -> set[str]:
+        """The instances that sets have for an arch."""
+        of = " + ".join(f"deps({package}:{arch}, 3)" for package in sets)
+        listed = self._bazel("query", f'kind("code_object rule", {of})', capture=True)
+        names = (label.rpartition(":")[2] for label in listed.splitlines())
+        return {name.removesuffix(f".{arch}").removesuffix(".grouped") for name in names}
 
-        Members of groups that are not compiled or linked are left out: a function that is not
-        inlined where several kernels call it is missing in each.
+    def made(self, members: Sequence[str], arch: str, grouped: bool) -> dict[str, Made]:
+        """Member, "package:instance" -> its code object, compiled with its group or by itself.
+
+        Those that are not compiled or linked are left out: a function that is not inlined where
+        several kernels call it is missing in each.
         """
-        targets = [f"{package}:{arch}" for package in self._sets]
-        flag = f"--//kernels/ck_fmha:shortcuts={shortcuts}"
-        options = [*self._options, flag, "--output_groups=metadata"]
-        union = " + ".join(targets)
+        suffix = f"{'.grouped' * grouped}.{arch}"
+        targets = {member: f"@ck_fmha//{member}{suffix}" for member in members}
+        shortcuts = f"--//kernels/ck_fmha:shortcuts={'all' if grouped else 'none'}"
+        options = [*self._options, shortcuts, "--output_groups=metadata,spec"]
+        union = " + ".join(targets.values())
         listed = self._bazel("cquery", *options, "--output=files", union, capture=True)
         files = [self._root / line for line in listed.splitlines()]
         # Bazel leaves the outputs of an earlier build, where this one does not come to them.
         for file in files:
             file.unlink(missing_ok=True)
-        grouped = shortcuts != "none"
-        self._bazel("build", "--keep_going", *options, *targets, may_fail=grouped)
-        known = {}
-        for file in filter(Path.exists, files):
-            record = json.loads(file.read_text("ascii"))
-            member = f"{self._folders[record['instance']]}:{record['instance']}"
-            known[member] = Proof(record["key"], record["sha256"])
-        return known
+        self._bazel("build", "--keep_going", *options, *targets.values(), may_fail=grouped)
+        records = {}
+        for file in files:
+            if file.suffix == ".json" and file.exists():
+                record = json.loads(file.read_text("ascii"))
+                spec = CodeObjectSpec.parse(file.with_suffix(".spec").read_bytes())
+                records[record["instance"]] = Made(spec.alone().key(), record["sha256"])
+        return {m: records[m.partition(":")[2]] for m in members if m.partition(":")[2] in records}
+
+
+def _holds(proof: Proof, made: Made) -> bool:
+    """Whether what is known of a member is of the object that its group gives."""
+    return proof.key == made.alone_key and (bool(proof.differs) or proof.sha256 == made.sha256)
+
+
+def of_group(
+    builds: Builds, members: Sequence[str], arch: str, known: Mapping[str, Proof]
+) -> dict[str, Proof]:
+    """The proofs of a group's members, once it has been compiled.
+
+    known  of these members, maybe by another compiler, headers or flags
+    """
+    grouped = builds.made(members, arch, grouped=True)
+    if all(m in grouped and m in known and _holds(known[m], grouped[m]) for m in members):
+        return dict(known)
+    plain = builds.made(members, arch, grouped=False)
+    if missing := [member for member in members if member not in plain]:
+        raise Trouble(f"{', '.join(missing)}: no code object of {arch} even alone")
+    proofs = {}
+    for member in members:
+        made, sha256 = grouped.get(member), plain[member].sha256
+        differs = "" if made and made.sha256 == sha256 else DIFFERENT if made else MISSING
+        # A member that has no code object has no key by this recipe either: it is tried again.
+        proofs[member] = Proof(made.alone_key if made else "0" * 64, sha256, differs)
+    return proofs
+
+
+def shard(groups: Sequence[str], text: str) -> list[str]:
+    """The part I/N of some groups. Raises Trouble for a text that names none."""
+    part, _, parts = text.partition("/")
+    if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+        raise Trouble(f"--shard={text}: not a part; allowed: I/N with I from 1 to N, like 2/7")
+    return list(groups[int(part) - 1 :: int(parts)])
+
+
+def without_old(lock: Lock, groups: Groups) -> Lock:
+    """The lock without groups and members that the pool has no longer."""
+    return {
+        arch: {
+            name: {m: proof for m, proof in members.items() if m in groups.get(name, ())}
+            for name, members in of_arch.items()
+        }
+        for arch, of_arch in lock.items()
+    }
 
 
 def prove(
@@ -118,48 +163,24 @@ def prove(
     lock_file: Path,
     arch: str,
     groups: Groups,
-    plain: Mapping[str, Proof],
-    taken: Iterable[str] = (),
-) -> dict[str, dict[str, Proof]]:
-    """The groups, as far as they are proven, of one arch.
-
-    plain  "package:instance" -> its code object of a compile by itself
-    taken  names of other groups
-    """
-    others = parse_lock(lock_file.read_text())
-    while True:
-        unknown = Proof("0" * 64, "0" * 64)
-        attempt = {name: dict.fromkeys(members, unknown) for name, members in groups.items()}
-        lock_file.write_text(lock_text({**others, arch: attempt}))
-        made = builds.metadata("unproven", arch)
-        different = {m for m, p in plain.items() if m not in made or made[m].sha256 != p.sha256}
-        failed = [name for name, members in groups.items() if different & set(members)]
-        if alone := different - {m for name in failed for m in groups[name]}:
-            raise Trouble(
-                f"shortcuts other than groups change or break code objects of {arch}: "
-                + ", ".join(sorted(alone))
-            )
-        if not failed:
-            return {
-                name: {member: made[member] for member in members}
-                for name, members in groups.items()
-            }
-        for name in failed:
-            bad = sum(member in different for member in groups[name])
-            print(f"{arch}: {name}: {bad} of {len(groups[name])} differ or fail; dividing it")
-        groups = halves(groups, failed, taken)
-
-
-def to_prove(
-    known: Mapping[str, Mapping[str, Proof]], found: Groups, members: Container[str]
-) -> tuple[Groups, dict[str, Mapping[str, Proof]]]:
-    """The groups, known or found, of these members; and the known ones that others are in."""
-    groups = {
-        name: group
-        for name, group in extended({n: list(m) for n, m in known.items()}, found).items()
-        if all(member in members for member in group)
-    }
-    return groups, {name: group for name, group in known.items() if name not in groups}
+    in_time: Callable[[], bool],
+) -> list[str]:
+    """Writes the proofs of groups of an arch into the lock. Returns the groups that are left."""
+    names = list(groups)
+    while names and in_time():
+        name = names.pop(0)
+        lock = parse_lock(lock_file.read_text())
+        known = lock.setdefault(arch, {}).pop(name, {})
+        # Without it, so that the builds hold no code object against it.
+        lock_file.write_text(lock_text(lock))
+        try:
+            known = of_group(builds, groups[name], arch, known)
+        finally:
+            lock[arch][name] = known
+            lock_file.write_text(lock_text(lock))
+        bad = [member for member, proof in known.items() if proof.differs]
+        print(f"{arch}: {name}: {len(known) - len(bad)} of {len(known)} the same", flush=True)
+    return names
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -169,33 +190,35 @@ def main(arguments: Sequence[str]) -> int:
     if not root:
         raise app.UsageError("run it through Bazel: ./bazelw run //kernels/ck_fmha:prove_groups")
     lock_file = Path(root) / LOCK
-    before = lock_file.read_text()
     packages = [f"@variant_sets//{name}" for name in _VARIANTS.value] + _TARGETS.value
-    pool = json.loads(Path(_POOL.value).read_text("utf-8"))
-    builds = Builds(Path(root), _BAZEL_FLAGS.value, packages, pool["packages"])
-    lock = before
+    pool: Groups = json.loads(Path(_POOL.value).read_text("utf-8"))["groups"]
+    builds = Builds(Path(root), _BAZEL_FLAGS.value)
+    end = None if _BUDGET.value is None else time.monotonic() + 60 * _BUDGET.value
     try:
-        known = parse_lock(before)
-        archs = _ARCHS.value or sorted(known)
-        if not archs:
-            raise Trouble(f"{LOCK} has no arch: name some with --archs")
-        for arch in archs:
-            plain = builds.metadata("none", arch)
-            found = siblings({m: pool["rows"][m.partition(":")[2]] for m in plain})
-            groups, rest = to_prove(known.get(arch, {}), found, plain)
-            proven = prove(builds, lock_file, arch, groups, plain, rest)
-            known[arch] = {**rest, **proven}
-            lock = lock_text(known)
-            members = sum(map(len, proven.values()))
+        if _BUDGET.value is not None and _BUDGET.value <= 0:
+            raise Trouble(f"--budget={_BUDGET.value:g}: no time; allowed: minutes above 0")
+        shard([], _SHARD.value)
+        lock_file.write_text(lock_text(without_old(parse_lock(lock_file.read_text()), pool)))
+        for arch in _ARCHS.value:
+            wanted = builds.instances(packages, arch)
+            found = {
+                name: members
+                for name, members in pool.items()
+                if any(member.partition(":")[2] in wanted for member in members)
+            }
+            mine = {name: found[name] for name in shard(sorted(found), _SHARD.value)}
+            left = prove(builds, lock_file, arch, mine, lambda: not end or time.monotonic() < end)
+            of_mine = parse_lock(lock_file.read_text()).get(arch, {})
+            proofs = [p for name in mine for p in of_mine.get(name, {}).values()]
+            different = sum(bool(proof.differs) for proof in proofs)
             print(
-                f"{arch}: {len(plain)} code objects compared; {len(proven)} groups of "
-                f"{members} kernels, {len(plain) - members} kernels by themselves"
+                f"{arch}: {len(mine) - len(left)} of {len(mine)} groups; {len(proofs)} kernels, "
+                f"{different} of them different in their groups"
+                + (f"; {len(left)} groups are left: run it again" if left else "")
             )
     except (LockError, Trouble) as trouble:
         print(f"prove_groups: {trouble}", file=sys.stderr)
         return 1
-    finally:
-        lock_file.write_text(lock)
     return 0
 
 

@@ -9,6 +9,9 @@ _GENERATOR = Label("//kernels/ck_fmha:generate.py")
 _SOURCES = [
     _GENERATOR,
     Label("//kernels/archs:archs.py"),
+    Label("//kernels/ck_fmha/groups:compile_cost.toml"),
+    Label("//kernels/ck_fmha/groups:cost.py"),
+    Label("//kernels/ck_fmha/groups:groups.py"),
     Label("//kernels/launch_table:traits.py"),
     Label("//kernels/launch_table:traits.toml"),
     Label("//kernels/qola:tables.py"),

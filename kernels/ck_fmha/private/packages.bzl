@@ -2,7 +2,6 @@
 """The targets of the generated repositories. Each macro declares a whole package."""
 
 load("@archs//:archs.bzl", "ARCHS")
-load("@kernel_lists//:groups.bzl", "GROUPS")
 load("@rules_cc//cc:defs.bzl", "cc_library")
 load("@variant_sets//:known.bzl", "DIRECTIONS")
 load(
@@ -14,55 +13,62 @@ load(
     "compile_group",
 )
 load("//kernels/ck_fmha:defs.bzl", "ck_host_library")
-load("//kernels/ck_fmha/groups:groups.bzl", "group_of")
+load("//kernels/ck_fmha/groups:proofs.bzl", "proof_of")
 load("//kernels/ck_fmha/private:machine_options.bzl", "machine_options")
 load("//kernels/ck_fmha/private:no_instances.bzl", "no_instances")
 
 _PUBLIC = ["//visibility:public"]
 
 # buildifier: disable=unnamed-macro
-def instances_package(pipelines, left_out):
+def instances_package(pipelines, left_out, groups):
     """A package of the pool:
 
-        INSTANCE.ARCH           the code object
-        INSTANCE.ARCH.library   the same as a cc_library
+        INSTANCE.ARCH           the code object, compiled by itself
+        INSTANCE.grouped.ARCH   the code object, compiled with its group
+        ... .library            the same as a cc_library
 
     Args:
       pipelines: pipeline -> instance -> its workgroup, {"waves": N} or {"work_items": N}.
       left_out: instance -> archs that there is none for, and why.
+      groups: instance -> its compile group, "PACKAGE:NAME" in @ck_fmha//groups.
     """
-    grouped = {}
+    sources = {}
     for pipeline, blocks in pipelines.items():
         for instance, block in blocks.items():
             for arch in ARCHS:
                 if arch in left_out.get(instance, {}):
                     continue
-                if _instance(instance, block, pipeline, arch):
-                    grouped[_source(instance, arch)] = True
-    native.exports_files(grouped.keys(), visibility = ["@ck_fmha//groups:__pkg__"])
+                _instance(instance, block, pipeline, arch, instance)
+                if instance in groups:
+                    sources[_source(instance, arch)] = True
+                    group = "@ck_fmha//groups/%s.%s" % (groups[instance], arch)
+                    _instance(instance, block, pipeline, arch, instance + ".grouped", group)
+    native.exports_files(sources.keys(), visibility = ["@ck_fmha//groups:__subpackages__"])
 
 def _source(instance, arch):
     """The file of an instance, which asserts the size of its workgroups of waves."""
     wave_size = ARCHS[arch]["wave_size"]
     return ("" if wave_size == 64 else "wave%d/" % wave_size) + instance + ".cpp"
 
-def _instance(instance, block, pipeline, arch):
-    """The targets of an instance for an arch. Returns its group's label, if it has one."""
-    group, proven = group_of(native.package_name(), instance, arch)
+def _instance(instance, block, pipeline, arch, name, group = None):
+    """The targets of an instance for an arch, named NAME.ARCH."""
     code_object(
-        name = "%s.%s" % (instance, arch),
+        name = "%s.%s" % (name, arch),
         src = _source(instance, arch),
         arch = arch,
         block_size = block.get("work_items") or block["waves"] * ARCHS[arch]["wave_size"],
         copts = machine_options(native.package_name(), pipeline, arch),
         group = group and select({
             Label("//kernels/ck_fmha:shortcuts.all"): group,
-            Label("//kernels/ck_fmha:shortcuts.unproven"): group,
             "//conditions:default": None,
         }),
         instance = instance,
-        proven = proven and select({
-            Label("//kernels/ck_fmha:shortcuts.all"): proven,
+        proven = select({
+            Label("//kernels/ck_fmha:shortcuts.all"): proof_of(
+                native.package_name(),
+                instance,
+                arch,
+            ),
             "//conditions:default": [],
         }),
         recipe = "@ck_fmha//:recipe",
@@ -70,20 +76,26 @@ def _instance(instance, block, pipeline, arch):
         visibility = _PUBLIC,
     )
     code_object_library(
-        name = "%s.%s.library" % (instance, arch),
+        name = "%s.%s.library" % (name, arch),
         arch = arch,
-        code_object = ":%s.%s" % (instance, arch),
+        code_object = ":%s.%s" % (name, arch),
         instance = instance,
         tags = ["manual"],
         visibility = _PUBLIC,
     )
-    return group
 
 # buildifier: disable=unnamed-macro
-def groups_package():
-    """The package of the pool's compile groups: GROUP.ARCH for each of groups/lock.json."""
-    for arch, groups in GROUPS.items():
-        for group, members in groups.items():
+def groups_package(groups, left_out):
+    """A package of the pool's compile groups: GROUP.ARCH.
+
+    Args:
+      groups: group -> its members, "package:instance".
+      left_out: group -> archs that there is none for.
+    """
+    for group, members in groups.items():
+        for arch in ARCHS:
+            if arch in left_out.get(group, []):
+                continue
             compile_group(
                 name = "%s.%s" % (group, arch),
                 srcs = [

@@ -14,7 +14,12 @@ import pytest
 from kernels.archs.archs import block_size, read_archs
 from kernels.ck_fmha import generate
 from kernels.ck_fmha.ckgen.directions import KINDS, Instance
-from kernels.ck_fmha.ckgen.emission import instance_source, launch_functions, pool_files
+from kernels.ck_fmha.ckgen.emission import (
+    RecordedPool,
+    instance_source,
+    launch_functions,
+    pool_files,
+)
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
 from kernels.variants.values import VariantSetError
 
@@ -96,10 +101,40 @@ def test_the_pool(files: dict[str, str], pool: Pool):
     assert sources == {f"{document['packages'][i.name]}/{i.name}.cpp" for i in instances}
     packages = set(document["packages"].values())
     builds = {p.removesuffix("/BUILD.bazel") for p in files if p.endswith("BUILD.bazel")}
-    assert builds == packages | {"groups"}
+    groups = {f"groups/{group.partition(':')[0]}" for group in document["groups"]}
+    assert builds == packages | groups
     assert "fwd/bf16_d192x128" in packages
     functions = {row["launch"].removeprefix("ck_fmha::") for row in document["rows"].values()}
     assert functions == {Path(path).stem for path in files if path.endswith(".inc")}
+
+
+def test_groups_are_of_whom_sets_want_together(files: dict[str, str]):
+    document = json.loads(files["pool.json"])
+    rows, groups = document["rows"], document["groups"]
+    members = [member for group in groups.values() for member in group]
+    assert len(members) == len(set(members))
+    assert {len(group) for group in groups.values()} <= set(range(2, 9))
+    for group in groups.values():
+        of = [rows[member.partition(":")[2]] for member in group]
+        for same in ("kind", "tile", "block"):
+            assert all(row[same] == of[0][same] for row in of)
+        assert all(row.get("left_out") == of[0].get("left_out") for row in of)
+        different = {
+            name for name in of[0]["traits"] if len({str(row["traits"][name]) for row in of}) > 1
+        }
+        assert different <= {"dtype", "mask", "mode"} or different <= {"dtype", "dropout", "mask"}
+    # All the rest are alone in their shape.
+    assert len(members) > 0.9 * len(rows)
+
+
+def test_the_members_that_pay_are_compiled_with_their_group(pool_file: Path):
+    pool = RecordedPool(pool_file.read_text("utf-8"))
+    group = next(g for name, g in pool.groups.items() if "bwd_dq_dk_dv" in name and len(g) == 8)
+    names = [member.partition(":")[2] for member in group]
+    for count, grouped in ((1, False), (2, False), (4, True), (8, True)):
+        labels = pool.labels(names[:count])
+        assert labels.keys() == set(names[:count])
+        assert all(label.endswith(".grouped") == grouped for label in labels.values()), count
 
 
 def test_pipelines_tell_apart_what_takes_registers(files: dict[str, str], pool: Pool):
@@ -127,9 +162,8 @@ def test_a_variant_set(pool_file: Path, small: Path):
     assert {row["kind"] for row in rows} == {"fwd"}
     assert {row["traits"]["mask"] for row in rows} == {True, False}
     for row in rows:
-        assert (
-            f'"@ck_fmha//fwd/{row["traits"]["dtype"]}_d64:{row["name"]}"' in files["instances.bzl"]
-        )
+        label = f"@ck_fmha//fwd/{row['traits']['dtype']}_d64:{row['name']}"
+        assert re.search(rf'"{re.escape(label)}(\.grouped)?"', files["instances.bzl"])
         function = row["launch"].removeprefix("ck_fmha::")
         assert files["launch/fwd_0.cpp"].count(f"void {function}(") == 1
     for text in files.values():

@@ -4,7 +4,7 @@
 load("@kernel_lists//:groups.bzl", "GROUPS")
 
 def drawn_members(count):
-    """Members of groups: others whenever the proof is another.
+    """Proven members of groups: others whenever the proof is another.
 
     Args:
       count: how many of each arch.
@@ -13,9 +13,14 @@ def drawn_members(count):
     """
     labels = []
     for arch, groups in GROUPS.items():
-        members = [item for group in groups.values() for item in group.items()]
-        by_chance = sorted([(hash(sha256), member) for member, (_, sha256) in members])
-        labels += ["@ck_fmha//%s.%s" % (member, arch) for _, member in by_chance[:count]]
+        proven = [
+            (hash(proof[1]), member)
+            for members in groups.values()
+            # Of many, which a build is likely to have compiled together.
+            for member, proof in members.items()
+            if len(proof) == 2 and len(members) > 2
+        ]
+        labels += ["@ck_fmha//%s.grouped.%s" % (m, arch) for _, m in sorted(proven)[:count]]
     return labels
 
 def _without_shortcuts_impl(_settings, _attr):

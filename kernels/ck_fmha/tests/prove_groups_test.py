@@ -1,36 +1,32 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Groups are locked only where every object is that of its own compile; the lock is never lost."""
+"""Members are locked as proven only where every object is that of its own compile, and nothing of
+the lock is lost."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from kernels.ck_fmha.groups import prove_groups
-from kernels.ck_fmha.groups.groups import (
-    LockError,
-    Proof,
-    extended,
-    lock_text,
-    parse_lock,
-    siblings,
-)
-from kernels.ck_fmha.groups.prove_groups import Trouble
+from kernels.ck_fmha.groups.groups import LockError, Proof, cut, lock_text, parse_lock
+from kernels.ck_fmha.groups.prove_groups import DIFFERENT, MISSING, Made, Trouble
 
 
-def row(kind: str, *tile: int) -> dict[str, object]:
-    return {"kind": kind, "tile": {"values": tile}}
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def proof(text: str) -> Proof:
-    return Proof(*(hashlib.sha256(f"{text} {what}".encode()).hexdigest() for what in "ab"))
+def proof(member: str, differs: str = "") -> Proof:
+    return Proof(digest(f"{member} key"), digest(f"{member} object"), differs)
 
 
+A, B, C, D = (f"fwd/fp16_d64:{letter}" for letter in "abcd")
 LOCK = {
-    "gfx942": {"fwd_fp16_d64_0": {"fwd/fp16_d64:a": proof("a"), "fwd/fp16_d64:b": proof("b")}},
+    "gfx942": {"fwd/d64:fwd_0": {A: proof(A), B: proof(B, DIFFERENT)}},
     "gfx950": {},
 }
 
@@ -55,57 +51,69 @@ def test_another_text_is_refused_with_the_way_out(text: str):
         parse_lock(text)
 
 
-def test_siblings_are_of_one_kind_head_size_and_tile():
+def row(kind: str, *tile: int, **traits: object) -> dict[str, object]:
+    return {"kind": kind, "tile": tile, "block": {"waves": 4}, "traits": traits}
+
+
+def groups_of(rows: dict[str, dict], pipelines: dict[str, str] | None = None) -> list[list[str]]:
+    found = cut(rows, dict.fromkeys(rows, "qr") | (pipelines or {}))
+    return sorted(sorted(member.partition(":")[2] for member in group) for group in found.values())
+
+
+def test_members_differ_in_dtype_mask_and_mode_alone():
     rows = {
-        "fwd/fp16_d64:a": row("fwd", 64),
-        "fwd/fp16_d64:b": row("fwd", 64),
-        "fwd/fp16_d64:other_tile": row("fwd", 32),
-        "fwd/fp16_d32:other_head_size": row("fwd", 64),
-        "fwd/bf16_d64:other_dtype": row("fwd", 64),
-        "bwd/fp16_d64:other_kind": row("bwd_dq_dk_dv", 64),
+        f"fwd/{dtype}_d64:{dtype}_{mode}_{mask}": row("fwd", 64, dtype=dtype, mode=mode, mask=mask)
+        for dtype, mode, mask in itertools.product(("bf16", "fp16"), ("batch", "group"), (0, 1))
     }
-    alike = ["fwd/bf16_d64:other_dtype", "fwd/fp16_d64:a", "fwd/fp16_d64:b"]
-    assert siblings(rows) == {"fwd_d64_0": alike}
+    others = {
+        "fwd/fp16_d64:other_tile": row("fwd", 32, dtype="fp16", mode="batch", mask=0),
+        "fwd/fp16_d32:other_trait": row("fwd", 64, dtype="fp16", mode="batch", mask=0, lse=1),
+        "fwd/fp8_d64:other_width": row("fwd", 64, dtype="fp8", mode="batch", mask=0),
+        "bwd/fp16_d64:other_kind": row("bwd_dq_dk_dv", 64, dtype="fp16", mode="batch", mask=0),
+        "fwd/fp16_d64:other_arch": row("fwd", 64, dtype="fp16", mode="batch", mask=0)
+        | {"left_out": {"gfx90a": "why"}},
+        "fwd/fp16_d64:other_pipeline": row("fwd", 64, dtype="fp16", mode="batch", mask=0),
+    }
+    found = groups_of(rows | others, {"fwd/fp16_d64:other_pipeline": "qr_async"})
+    assert found == [sorted(member.partition(":")[2] for member in rows)]
 
 
-def test_small_kernels_are_compiled_together_whatever_their_shape():
-    rows = {f"bwd/fp16_d{d}:o{d}": row("bwd_dot_do_o", d) for d in (32, 64, 128)}
-    assert list(map(len, siblings(rows).values())) == [3]
+def test_with_an_elementwise_bias_they_differ_in_dropout_and_not_in_mode():
+    rows = {
+        f"bwd/fp16_d64:{mode}_{dropout}": row(
+            "bwd_dq_dk_dv", 64, dtype="fp16", mode=mode, dropout=dropout, bias="elementwise"
+        )
+        for mode, dropout in itertools.product(("batch", "group"), (0, 1))
+    }
+    assert groups_of(rows) == [["batch_0", "batch_1"], ["group_0", "group_1"]]
 
 
 def test_no_group_is_larger_than_eight_and_none_has_one():
-    rows = {f"fwd/fp16_d64:{n:02}": row("fwd", 64) for n in range(17)}
-    groups = siblings(rows)
-    assert sorted(map(len, groups.values())) == [8, 8]
-    assert len({m for members in groups.values() for m in members}) == 16
+    rows = {f"fwd/fp16_d64:{n:02}": row("fwd", 64, dtype="fp16") for n in range(17)}
+    assert list(map(len, groups_of(rows))) == [8, 8]
 
 
 class Compiler:
-    """Builds in which `spoilt` members come out differently with a neighbour, or fail."""
+    """Builds in which `spoilt` members come out differently with others, or (missing) fail."""
 
-    def __init__(
-        self, lock: Path, members: list[str], spoilt: Mapping[str, str], fail: bool = False
-    ):
-        self.lock = lock
-        self.members = members
+    def __init__(self, spoilt: Sequence[str] = (), missing: Sequence[str] = ()) -> None:
         self.spoilt = spoilt
-        self.fail = fail
-        self.attempts: list[list[list[str]]] = []
+        self.missing = missing
+        self.calls: list[tuple[tuple[str, ...], bool]] = []
 
-    def metadata(self, shortcuts: str, arch: str) -> dict[str, Proof]:
-        made = {member: proof(member) for member in self.members}
-        if shortcuts == "none":
-            return made
-        assert shortcuts == "unproven"
-        groups = parse_lock(self.lock.read_text())[arch]
-        self.attempts.append([list(members) for members in groups.values()])
-        for members in groups.values():
-            for member, neighbour in self.spoilt.items():
-                if {member, neighbour} <= members.keys():
-                    made[member] = proof("something else")
-                    if self.fail:
-                        del made[member]
-        return made
+    def made(self, members: Sequence[str], arch: str, grouped: bool) -> dict[str, Made]:
+        self.calls.append((tuple(members), grouped))
+        found = {m: Made(proof(m).key, proof(m).sha256) for m in members}
+        if grouped:
+            for member in members:
+                if member in self.spoilt:
+                    found[member] = found[member]._replace(sha256=digest("something else"))
+                if member in self.missing:
+                    del found[member]
+        else:
+            # The plainest way has a recipe of its own.
+            found = {m: Made(digest("plain"), made.sha256) for m, made in found.items()}
+        return found
 
 
 @pytest.fixture
@@ -115,72 +123,78 @@ def lock(tmp_path: Path) -> Path:
     return path
 
 
-MEMBERS = [f"fwd/fp16_d64:{letter}" for letter in "cdef"]
+def always() -> bool:
+    return True
 
 
-def proven(compiler: Compiler, members: list[str]) -> list[set[str]]:
-    plain = compiler.metadata("none", "gfx950")
-    groups = prove_groups.prove(compiler, compiler.lock, "gfx950", {"g_0": members}, plain)
-    for group in groups.values():
-        assert all(value == proof(member) for member, value in group.items())
-    return [set(group) for group in groups.values()]
+def run(
+    compiler: Compiler, lock: Path, arch: str = "gfx950", in_time: Callable[[], bool] = always
+) -> list[str]:
+    groups = {"fwd/d64:fwd_0": [A, B], "fwd/d64:fwd_1": [C, D]}
+    return prove_groups.prove(compiler, lock, arch, groups, in_time)
 
 
-def test_equal_objects_are_locked(lock: Path):
-    assert proven(Compiler(lock, MEMBERS, {}), MEMBERS) == [set(MEMBERS)]
+def test_equal_objects_are_proven_and_others_recorded(lock: Path):
+    assert run(Compiler(spoilt=[B], missing=[C]), lock) == []
+    found = parse_lock(lock.read_text())
+    assert found["gfx942"] == LOCK["gfx942"]
+    one, two = found["gfx950"].values()
+    assert one == {A: proof(A), B: proof(B, DIFFERENT)}
+    assert two[D] == proof(D)
+    assert (two[C].sha256, two[C].differs) == (proof(C).sha256, MISSING)
 
 
-def test_a_group_that_differs_is_divided(lock: Path):
-    c, d, e, f = MEMBERS
-    assert proven(Compiler(lock, MEMBERS, {c: f}), MEMBERS) == [{c, d}, {e, f}]
-    # In the end its members are compiled by themselves.
-    assert proven(Compiler(lock, MEMBERS, {c: d}), MEMBERS) == [{e, f}]
-    assert proven(Compiler(lock, MEMBERS, {c: d, f: e}), MEMBERS) == []
+def test_a_second_run_compiles_nothing_by_itself(lock: Path):
+    run(Compiler(spoilt=[B]), lock)
+    text = lock.read_text()
+    again = Compiler(spoilt=[B])
+    run(again, lock)
+    assert [grouped for _, grouped in again.calls] == [True, True]
+    assert lock.read_text() == text
 
 
-def test_a_group_that_does_not_link_is_divided(lock: Path):
-    c, d, e, f = MEMBERS
-    assert proven(Compiler(lock, MEMBERS, {c: f}, fail=True), MEMBERS) == [{c, d}, {e, f}]
-    assert proven(Compiler(lock, MEMBERS, {c: d, d: c}, fail=True), MEMBERS) == [{e, f}]
+def test_another_compiler_is_proven_anew(lock: Path):
+    # All of fwd_0 is known of gfx942, under other keys.
+    stale = lock.read_text().replace(proof(A).key, digest("older"))
+    lock.write_text(stale)
+    compiler = Compiler()
+    run(compiler, lock, "gfx942")
+    assert ((A, B), False) in compiler.calls
+    assert parse_lock(lock.read_text())["gfx942"]["fwd/d64:fwd_0"] == {A: proof(A), B: proof(B)}
 
 
-def test_other_shortcuts_that_change_objects_are_no_matter_of_groups(lock: Path):
-    class Spoilt(Compiler):
-        def metadata(self, shortcuts: str, arch: str) -> dict[str, Proof]:
-            made = super().metadata(shortcuts, arch)
-            return made if shortcuts == "none" else {**made, MEMBERS[3]: proof("x")}
-
-    with pytest.raises(
-        Trouble, match=rf"shortcuts other than groups change or break.*{MEMBERS[3]}"
-    ):
-        proven(Spoilt(lock, MEMBERS, {}), MEMBERS[:3])
+def test_a_budget_ends_between_groups_and_nothing_is_lost(lock: Path):
+    times = iter([True, False])
+    assert run(Compiler(), lock, in_time=lambda: next(times)) == ["fwd/d64:fwd_1"]
+    assert list(parse_lock(lock.read_text())["gfx950"]) == ["fwd/d64:fwd_0"]
+    assert run(Compiler(), lock) == []
+    assert list(parse_lock(lock.read_text())["gfx950"]) == ["fwd/d64:fwd_0", "fwd/d64:fwd_1"]
 
 
-def test_known_groups_stay_together_and_new_ones_join():
-    known = {"fwd_fp16_d64_0": ["a", "b"]}
-    found = {"fwd_fp16_d64_0": ["a", "b", "c", "d"], "fwd_bf16_d64_0": ["x", "b"]}
-    assert extended(known, found) == {
-        "fwd_fp16_d64_0": ["a", "b"],
-        "fwd_fp16_d64_1": ["c", "d"],
-    }
+def test_a_build_that_fails_leaves_the_lock_as_it_was(lock: Path):
+    class Broken(Compiler):
+        def made(self, members: Sequence[str], arch: str, grouped: bool) -> dict[str, Made]:
+            if not grouped:
+                raise Trouble("./bazelw build failed")
+            return super().made(members, arch, grouped)
+
+    with pytest.raises(Trouble, match="build failed"):
+        run(Broken(spoilt=[A]), lock, "gfx942")
+    assert (
+        parse_lock(lock.read_text())["gfx942"]["fwd/d64:fwd_0"] == LOCK["gfx942"]["fwd/d64:fwd_0"]
+    )
 
 
-def test_groups_of_other_sets_keep_their_names_and_proofs():
-    known = LOCK["gfx942"]
-    (other,) = known
-    found = {other: ["fwd/fp16_d64:a", *MEMBERS]}
-    groups, rest = prove_groups.to_prove(known, found, ["fwd/fp16_d64:a", *MEMBERS])
-    assert rest == known
-    assert groups == {"fwd_fp16_d64_1": MEMBERS}
-    # Nor does one that is divided take a name of theirs.
-    halves = prove_groups.halves({"fwd_fp16_d64_1": MEMBERS}, ["fwd_fp16_d64_1"], rest)
-    assert not halves.keys() & rest.keys()
-    assert sorted(map(len, halves.values())) == [2, 2]
+def test_what_the_pool_has_no_longer_is_left_out():
+    left = prove_groups.without_old(LOCK, {"fwd/d64:fwd_0": [A, C]})
+    assert left == {"gfx942": {"fwd/d64:fwd_0": {A: proof(A)}}, "gfx950": {}}
+    assert "fwd_0" not in lock_text(prove_groups.without_old(LOCK, {}))
 
 
-def test_groups_of_these_sets_are_proven_again():
-    known = LOCK["gfx942"]
-    members = [member for group in known.values() for member in group]
-    groups, rest = prove_groups.to_prove(known, {"fwd_fp16_d64_0": members}, members)
-    assert {name: list(group) for name, group in known.items()} == groups
-    assert not rest
+def test_shards_are_all_of_it():
+    names = [f"g{n}" for n in range(10)]
+    parts = [prove_groups.shard(names, f"{part}/3") for part in (1, 2, 3)]
+    assert sorted(name for part in parts for name in part) == names
+    for text in ("0/3", "4/3", "1", "a/b", "1/0", "-1/3"):
+        with pytest.raises(Trouble, match=rf"--shard={text}: not a part; allowed: I/N"):
+            prove_groups.shard(names, text)

@@ -27,29 +27,43 @@ def extract(tmp_path: Path) -> Path:
     return path
 
 
-def run(extract: Path, compile: str) -> subprocess.CompletedProcess:
-    """Compiles a group of two by a line of shell, where $0 is the module to be written."""
-    unit = extract.with_name("bwd_3") / "unit.bc"
-    unit.parent.mkdir()
+# A compiler: COMPILER -o OUT SOURCE. It runs the lines of shell that stand in the source.
+COMPILER = """#!/bin/sh
+exec sh "$3" "$2"
+"""
+MEMBERS = ("one", "two")
+
+
+def run(extract: Path, unit_source: str, **members: str) -> subprocess.CompletedProcess:
+    """Compiles a group of two. A source is lines of shell, where $1 is the module to be written."""
+    folder = extract.with_name("bwd_3")
+    folder.mkdir()
+    compiler = extract.with_name("clang")
+    compiler.write_text(COMPILER)
+    compiler.chmod(0o755)
+    for name, text in {"unit": unit_source, **members}.items():
+        (folder / f"{name}.cpp").write_text(text)
+    unit = folder / "unit.bc"
     command = [sys.executable, "-B", compile_group.__file__, f"--extract={extract}"]
-    command += [f"--unit={unit}", *(f"--out={unit.with_name(k)}.bc" for k in ("one", "two"))]
+    command += [f"--unit={unit}", *(f"--out={folder}/{name}.bc" for name in MEMBERS)]
+    command += [f"--source={folder}/{name}.cpp" for name in MEMBERS]
     got = subprocess.run(
-        [*command, "--", "sh", "-c", compile, str(unit)], capture_output=True, text=True
+        [*command, "--", compiler, "-o", unit, folder / "unit.cpp"], capture_output=True, text=True
     )
     assert not unit.exists()
     return got
 
 
 def test_each_kernel_is_taken_out(extract: Path) -> None:
-    got = run(extract, 'echo "one two" > "$0"; echo "a warning" >&2')
+    got = run(extract, 'echo "one two" > "$1"; echo "a warning" >&2')
     assert (got.returncode, got.stderr) == (0, "a warning\n")
-    for kernel in ("one", "two"):
+    for kernel in MEMBERS:
         text = (extract.with_name("bwd_3") / f"{kernel}.bc").read_text()
         assert text == f"--func={kernel} --glob=__hip_cuid_\n"
 
 
 def test_kernel_that_the_unit_lacks(extract: Path) -> None:
-    got = run(extract, 'echo one > "$0"')
+    got = run(extract, 'echo one > "$1"')
     assert got.returncode == 1
     assert "bwd_3/unit.bc: no module of two: no function 'two' in module" in got.stderr
 
@@ -71,8 +85,22 @@ def test_memory_runs_out(extract: Path, compile: str, words: str) -> None:
     assert "--//kernels/ck_fmha:shortcuts=none" in got.stderr
 
 
-def test_errors_read_as_the_compilers(extract: Path) -> None:
-    said = "one.cpp:1:1: error: expected unqualified-id"
-    got = run(extract, f"echo '{said}' >&2; exit 1")
-    assert (got.returncode, got.stderr) == (1, said + "\n")
-    assert not (extract.with_name("bwd_3") / "one.bc").exists()
+SAID = "one.cpp:1:1: error: expected unqualified-id"
+WRONG = f"echo '{SAID}' >&2; exit 1"
+
+
+def test_a_member_that_is_wrong_takes_no_other_along(extract: Path) -> None:
+    got = run(extract, WRONG, one=WRONG, two='echo "two alone" > "$1"')
+    assert got.returncode == 0
+    assert got.stderr == f"{SAID}\n{SAID}\n" + (
+        "one does not compile; the other 1 of its group bwd_3, each by itself, do\n"
+    )
+    folder = extract.with_name("bwd_3")
+    assert (folder / "two.bc").read_text() == "two alone\n"
+    assert "one does not compile" in (folder / "one.bc").read_text()
+
+
+def test_where_none_compiles_the_group_fails(extract: Path) -> None:
+    got = run(extract, WRONG, one=WRONG, two="exit 1")
+    assert got.returncode == 1
+    assert SAID in got.stderr

@@ -1,6 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Reading and checking the metadata of code objects, on real ones."""
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -12,12 +13,12 @@ import pytest
 
 from kernels.code_object.describe import (
     MetadataError,
-    check_proven,
     kernel_record,
     kernel_records,
+    proven_spec,
     read_metadata,
 )
-from kernels.code_object.spec import CodeObjectSpec
+from kernels.code_object.spec import CodeObjectSpec, Recipe
 
 FILES = [Path(path) for path in os.environ["CODE_OBJECTS"].split()]
 CODE_OBJECTS = {path.name.removesuffix(".gfx942.hsaco"): path for path in FILES}
@@ -54,12 +55,29 @@ def test_record(name: str):
     assert record["max_workgroup_size"] == block_size(name)
 
 
-def test_a_stale_or_edited_lock_is_refused():
-    check_proven("a" * 64, "b" * 64, ["a" * 64, "b" * 64])
-    with pytest.raises(MetadataError, match=r"another compiler, source, header or flag.*prove_"):
-        check_proven("c" * 64, "b" * 64, ["a" * 64, "b" * 64])
-    with pytest.raises(MetadataError, match=r"not give what its own compile gives.*shortcuts=none"):
-        check_proven("a" * 64, "c" * 64, ["a" * 64, "b" * 64])
+ALONE = Recipe(("-O3",), "0" * 64, "1" * 64).spec(b"source", "gfx942")
+GROUPED = Recipe(("-O3",), "0" * 64, "1" * 64).spec(
+    b"source", "gfx942", group=[b"source", b"other"]
+)
+PROVEN = [ALONE.key(), "b" * 64]
+
+
+@pytest.mark.parametrize("spec", [ALONE, GROUPED])
+def test_a_proven_object_has_the_key_of_its_own_compile(spec: CodeObjectSpec):
+    assert proven_spec(spec, "b" * 64, PROVEN) == ALONE
+
+
+@pytest.mark.parametrize("spec", [ALONE, GROUPED])
+def test_a_proof_of_other_headers_is_none(spec: CodeObjectSpec):
+    stale = dataclasses.replace(spec, headers="2" * 64)
+    for sha256 in ("b" * 64, "c" * 64):
+        assert proven_spec(stale, sha256, PROVEN) == stale
+
+
+@pytest.mark.parametrize(("spec", "maker"), [(ALONE, "its own compile"), (GROUPED, "its group")])
+def test_another_object_than_is_proven_is_refused(spec: CodeObjectSpec, maker: str):
+    with pytest.raises(MetadataError, match=rf"{maker} does not give what is proven.*prove_groups"):
+        proven_spec(spec, "c" * 64, PROVEN)
 
 
 def test_a_broken_promise_is_refused():

@@ -29,6 +29,23 @@ def test_pinned():
     assert SPEC.key() == "c7658226ea5b48e620d89184fdae16d67e5836befee55d1d9c7eb8fe6a2cb259"
 
 
+def test_a_group_is_named_and_an_object_alone_has_none():
+    grouped = dataclasses.replace(SPEC, group="2" * 64)
+    assert grouped.key() == "ecdd7249052129bb15f69e86e627c8e74b789052c29cea6829a756a4de6f4ace"
+    assert CodeObjectSpec.parse(grouped.canonical()) == grouped
+    assert grouped.alone() == SPEC
+    empty = grouped.canonical().replace(b"2" * 64, b"")
+    with pytest.raises(ValueError, match="not in its canonical form"):
+        CodeObjectSpec.parse(empty)
+
+
+def test_members_and_their_order_are_the_group():
+    groups = [[b"source", b"a"], [b"a", b"source"], [b"source", b"b"], [b"source"], []]
+    specs = [RECIPE.spec(b"source", "gfx942", group=group) for group in groups]
+    assert len({each.key() for each in specs}) == len(groups)
+    assert specs[-1] == SPEC
+
+
 def test_the_key_is_the_sha256_of_the_serialised_spec():
     assert hashlib.sha256(SPEC.canonical()).hexdigest() == SPEC.key()
 
@@ -69,6 +86,7 @@ def test_every_ingredient_matters(monkeypatch: pytest.MonkeyPatch):
         "headers": "2" * 64,
         "toolchain": "3" * 64,
         "arch": "gfx950",
+        "group": "4" * 64,
     }
     assert changed.keys() | {"flags"} == {field.name for field in dataclasses.fields(SPEC)}
     keys = [SPEC.key()]

@@ -58,8 +58,10 @@ void print_row(const LaunchTable& table, const Row& row) {
                 hex(object->key).c_str(), hex(object->sha256).c_str(),
                 static_cast<unsigned long long>(object->size), object->block[0], object->block[1],
                 object->block[2]);
-    std::printf("\"%s\", \"%s\", %s, %u]", table.arch(*object).data(), hex(object->source).c_str(),
+    std::printf("\"%s\", \"%s\", %s, %u, ", table.arch(*object).data(), hex(object->source).c_str(),
                 object->recipe ? table.recipe(*object).data() : "null", object->hazards);
+    const std::string_view group = table.group(*object);
+    std::printf("\"%.*s\"]", static_cast<int>(group.size()), group.data());
     separator = ", ";
   }
   std::printf("}}");

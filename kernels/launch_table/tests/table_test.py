@@ -57,7 +57,9 @@ def some_objects(rows: list[dict]) -> dict:
     objects = {}
     for row, arch in itertools.product(rows, ARCHS):
         recipe = Recipe((f"-D{len(row['name']) % 3}",), "h" * 64, "clang")
-        spec = recipe.spec(row["name"].encode(), arch)
+        # Some are alone.
+        group = [row["name"].encode(), arch.encode()] if len(row["name"]) % 2 else []
+        spec = recipe.spec(row["name"].encode(), arch, group=group)
         digest = spec.key()
         record = {"key": digest, "sha256": digest[::-1], "size": len(row["name"]), "spec": spec}
         objects[row["name"], arch] = record | {"kernel": {"kernarg_size": 100}}
@@ -103,7 +105,7 @@ def test_cxx_reads_what_python_wrote(tmp_path: Path):
             arch: [
                 *(o["key"], o["sha256"], o["size"], [4 * ARCHS[arch], 1, 1], arch),
                 *(o["spec"].source, json.loads(o["spec"].recipe().serialised())),
-                hazards if "defects" in o else 0,
+                *(hazards if "defects" in o else 0, o["spec"].group),
             ]
             for (name, arch), o in objects.items()
             if name == row["name"]
@@ -135,7 +137,7 @@ def test_a_table_without_bytes(tmp_path: Path):
     keys = {(rows[0]["name"], "gfx942"): {"key": "ab" * 32}}
     seen = probe(table.launch_table(rows, keys, {"gfx942": 64}, "keys").blob, tmp_path)
     assert seen["rows"][0]["objects"] == {
-        "gfx942": ["ab" * 32, "00" * 32, 0, [256, 1, 1], "gfx942", "00" * 32, None, 0]
+        "gfx942": ["ab" * 32, "00" * 32, 0, [256, 1, 1], "gfx942", "00" * 32, None, 0, ""]
     }
     assert seen["rows"][0]["kernarg_size"] == 0
 
@@ -165,14 +167,15 @@ def test_damaged_tables_are_refused(tmp_path: Path):
         assert probe(text, tmp_path) == {"valid": False}
 
 
-def test_recipes_that_do_not_exist_are_refused(tmp_path: Path):
+def test_recipes_and_groups_that_do_not_exist_are_refused(tmp_path: Path):
     rows = some_rows()[:1]
     blob = table.launch_table(rows, some_objects(rows), ARCHS, "some").blob
     objects = struct.unpack_from("<I", blob, 8 + 4 * (7 + 2))[0]
     recipe = objects + 32 + 32 + 8 + 8 + 32
     assert struct.unpack_from("<I", blob, recipe) == (1,)
-    damaged = blob[:recipe] + struct.pack("<I", 2) + blob[recipe + 4 :]
-    assert probe(damaged, tmp_path) == {"valid": False}
+    for field, value in ((recipe, 2), (recipe + 4, len(blob))):
+        damaged = blob[:field] + struct.pack("<I", value) + blob[field + 4 :]
+        assert probe(damaged, tmp_path) == {"valid": False}
 
 
 def test_hazards_that_do_not_exist_are_refused(tmp_path: Path):

@@ -64,7 +64,6 @@ def run(root: Path | None, *arguments: str) -> subprocess.CompletedProcess[str]:
         "pool": "POOL",
         "readme": "SETS_README",
         "archs_file": "ARCHS",
-        "lock": "LOCK",
     }
     given = [f"--{flag}={os.environ[name]}" for flag, name in files.items()]
     given += [f"--own_rows={path}" for path in os.environ["OWN_ROWS"].split()]

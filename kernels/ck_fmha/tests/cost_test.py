@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from kernels.ck_fmha.ckgen.emission import RecordedPool
-from kernels.ck_fmha.groups.groups import parse_lock
-from kernels.matrix.cost import FIGURES, CostModel
+from kernels.ck_fmha.groups.cost import FIGURES, CostModel
 from kernels.matrix.counts import rows_of_set
 
 TEXT = """
@@ -51,10 +50,18 @@ def test_alone() -> None:
 
 
 def test_a_group_is_compiled_as_a_whole() -> None:
-    estimate = CostModel(TEXT, ROWS).estimate(["a"], GROUPS)
-    assert estimate.seconds == 10 + 4 + 1  # b is compiled, and no object made of it
-    assert estimate.alone == 11
-    assert (estimate.grouped, estimate.groups, estimate.others) == (1, 1, 1)
+    groups = [["p:a", "p:b", "p:e"]]
+    estimate = CostModel(TEXT, {**ROWS, "e": ROWS["a"]}).estimate(["a", "b"], groups)
+    # The third is compiled, and no object made of it.
+    assert estimate.seconds == 10 + 4 + 4 + 2 * 1
+    assert estimate.alone == 22
+    assert (estimate.grouped, estimate.groups, estimate.others) == (2, 1, 1)
+
+
+def test_a_group_that_costs_more_than_its_wanted_members_is_left_out() -> None:
+    estimate = CostModel(TEXT, ROWS).estimate(["a", "c"], GROUPS)
+    assert (estimate.seconds, estimate.alone) == (32, 32)
+    assert (estimate.grouped, estimate.groups, estimate.others) == (0, 0, 0)
 
 
 def test_the_costliest_of_a_group_is_its_first() -> None:
@@ -76,7 +83,7 @@ def test_there_are_figures_for_every_instance(pool: RecordedPool) -> None:
 def test_core_takes_what_it_was_measured_to_take(pool: RecordedPool) -> None:
     """222.4 s, and 9 of descriptions: docs/performance.md."""
     core = rows_of_set(pool, Path(os.environ["README"]).parent / "core.toml")
-    lock = parse_lock(Path(os.environ["LOCK"]).read_text("utf-8"))
     model = CostModel(FIGURES.read_text("utf-8"), pool.rows)
-    estimate = model.estimate([each["name"] for each in core], lock["gfx942"].values())
+    estimate = model.estimate([each["name"] for each in core], pool.groups.values())
     assert estimate.seconds == pytest.approx(231, rel=0.05)
+    assert (estimate.grouped, estimate.others) == (48, 0)

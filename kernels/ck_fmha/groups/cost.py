@@ -1,15 +1,15 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """An estimate of kernels' compile time, in seconds of processor time.
 
-A kernel that is in no proven compile group is compiled alone. A group is compiled as a whole if any
-of its members is wanted: its costliest member as if alone, and each other one as a sibling. The
+A group is compiled as a whole: its costliest member as if alone, and each other one as a sibling.
+Where that costs more than the members that are wanted do alone, these are compiled alone. The
 figures, and where they are from, are in compile_cost.toml.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Estimate:
 
     seconds  with these groups
     alone    if each were compiled by itself
-    grouped  how many of them are in groups
+    grouped  how many of them are compiled with their groups
     groups   how many groups these are
     others   how many more kernels these groups have
     """
@@ -78,19 +78,34 @@ class CostModel:
         first, *others = sorted(rows, key=self.alone, reverse=True)
         return self.alone(first) - self._object + sum(map(self._sibling, others))
 
+    def grouped(
+        self, wanted: Container[str], groups: Iterable[Iterable[str]]
+    ) -> list[tuple[set[str], set[str]]]:
+        """The groups that are compiled as a whole for the wanted instances: (the wanted ones, all).
+
+        groups  of members, "package:instance"
+        """
+        found = []
+        for group in groups:
+            members = {member.partition(":")[2] for member in group}
+            of_these = {name for name in members if name in wanted}
+            alone = sum(self.alone(self._rows[name]) - self._object for name in of_these)
+            if of_these and self._group(self._rows[name] for name in members) < alone:
+                found.append((of_these, members))
+        return found
+
     def estimate(self, wanted: Iterable[str], groups: Iterable[Iterable[str]]) -> Estimate:
         """Of the wanted instances; members of compile groups are "package:instance"."""
         names = set(wanted)
-        listed = ({member.partition(":")[2] for member in members} for members in groups)
-        used = [members for members in listed if members & names]
-        inside = set().union(*used)
+        used = self.grouped(names, groups)
+        inside = set().union(*(of_these for of_these, _ in used))
         alone = {name: self.alone(self._rows[name]) for name in names}
         return Estimate(
             seconds=sum(alone[name] for name in names - inside)
-            + sum(self._group(self._rows[name] for name in members) for members in used)
-            + self._object * len(names & inside),
+            + sum(self._group(self._rows[name] for name in members) for _, members in used)
+            + self._object * len(inside),
             alone=sum(alone.values()),
-            grouped=len(names & inside),
+            grouped=len(inside),
             groups=len(used),
-            others=len(inside - names),
+            others=sum(len(members) - len(of_these) for of_these, members in used),
         )
