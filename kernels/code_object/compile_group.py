@@ -6,8 +6,8 @@ compile_group.
         --source=KERNEL.cpp ... -- CLANG ... -o GROUP/unit.bc GROUP.cpp
 
 The compile, of all behind `--`, writes the unit; llvm-extract takes each kernel out of it. A
-kernel takes along the variables that it uses, and no other function: one that was not inlined into
-it would be missing at its link, which says so.
+kernel takes along the variables that it uses, and no other function. One that calls a function of
+the unit, which was not inlined since others call it, too, is compiled by itself.
 
 Where the unit does not compile, each source is compiled by itself, so that one that is wrong takes
 no other along. It has no module then, but a line that says so, which the compiler refuses to make
@@ -16,6 +16,7 @@ code of.
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,9 @@ _SOURCE = flags.DEFINE_multi_string("source", None, "of each kernel, in that ord
 
 # A variable that clang puts into every unit of HIP, used or not: objects have it.
 _UNIT_ID = "__hip_cuid_"
+
+# A function that is missing in a module of text; those of LLVM's own become instructions.
+_MISSING = re.compile(r"^declare\b.* @(?!llvm\.)\"?([\w.$]+)", re.MULTILINE)
 
 # The ends of a program that gets no memory: killed by the system, or by its own abort.
 _OUT_OF_MEMORY = "out of memory"
@@ -64,13 +68,18 @@ def _compile_alone(compile: Sequence[str]) -> int:
     return 1 if len(failed) == len(_OUT.value) else 0
 
 
-def _extract() -> int:
-    for out in map(Path, _OUT.value):
+def _extract(compile: Sequence[str]) -> int:
+    for source, out in zip(_SOURCE.value, map(Path, _OUT.value), strict=True):
         command = [_EXTRACT.value, f"--func={out.stem}", f"--glob={_UNIT_ID}", _UNIT.value]
-        got = subprocess.run([*command, "-o", str(out)], stderr=subprocess.PIPE, text=True)
-        if got.returncode:
-            print(f"{_UNIT.value}: no module of {out.stem}: {got.stderr}", file=sys.stderr)
-            return 1
+        for arguments in ([*command, "-o", str(out)], [*command, "-S", "-o", "-"]):
+            got = subprocess.run(arguments, capture_output=True, text=True)
+            if got.returncode:
+                print(f"{_UNIT.value}: no module of {out.stem}: {got.stderr}", file=sys.stderr)
+                return 1
+        if missing := _MISSING.search(got.stdout):
+            print(f"{out.stem} calls {missing[1]}: it is compiled by itself", file=sys.stderr)
+            if not _compiles([*compile, "-o", str(out), source]):
+                return 1
     return 0
 
 
@@ -78,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
     *compile, _, unit, source = arguments[1:]
     try:
         if _compiles([*compile, "-o", unit, source]):
-            return _extract()
+            return _extract(compile)
         return _compile_alone(compile)
     except _NoMemory as end:
         group = Path(_UNIT.value).parent.name

@@ -22,6 +22,10 @@ _TOGETHER = ("mask", "mode")
 _TOGETHER_WITH_BIAS = ("dropout", "mask")
 _DTYPES = {"bf16": "16 bits", "fp16": "16 bits"}
 
+# Kernels of these kinds call a function that is inlined where one kernel calls it, and not where
+# several of a unit do: none of a group's members could be taken out of it.
+_ALONE = ("fwd_splitkv_combine",)
+
 # Group -> its members, "package:instance".
 Groups = Mapping[str, Sequence[str]]
 
@@ -32,7 +36,7 @@ class LockError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Proof:
-    """The knowledge about a member under a key: the sha256 of the object that its own compile gives.
+    """The knowledge about a member under a key: the sha256 of the object of its own compile.
 
     key     of its own compile
     differs why its group does not give the same; empty: it does
@@ -106,6 +110,8 @@ def cut(rows: Mapping[str, Mapping[str, Any]], pipelines: Mapping[str, str]) -> 
     """
     shapes: dict[str, list[str]] = collections.defaultdict(list)
     for member, row in sorted(rows.items()):
+        if row["kind"] in _ALONE:
+            continue
         shapes[_shape(row, pipelines[member])].append(member)
     groups: dict[str, Sequence[str]] = {}
     numbers: collections.Counter[str] = collections.Counter()

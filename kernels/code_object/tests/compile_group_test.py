@@ -13,8 +13,10 @@ from kernels.code_object import compile_group
 
 EXTRACT = """#!/bin/sh
 # llvm-extract --func=KERNEL --glob=... MODULE -o OUT
+# llvm-extract --func=KERNEL --glob=... MODULE -S -o -
 kernel=${1#--func=}
 grep -q "$kernel" "$3" || { echo "no function '$kernel' in module" >&2; exit 1; }
+[ "$4" = -S ] && exec cat "$3"
 echo "$1 $2" > "$5"
 """
 
@@ -60,6 +62,38 @@ def test_each_kernel_is_taken_out(extract: Path) -> None:
     for kernel in MEMBERS:
         text = (extract.with_name("bwd_3") / f"{kernel}.bc").read_text()
         assert text == f"--func={kernel} --glob=__hip_cuid_\n"
+
+
+# Modules of text have these in any order.
+CALLS = """define amdgpu_kernel void @one() {
+declare noundef i32 @llvm.amdgcn.workitem.id.x() #1
+declare void @llvm.memcpy.p5.p4.i64(ptr addrspace(5) noalias writeonly captures(none))
+"""
+MISSING = "declare hidden fastcc void @_ZN7ck_tile6to_lse.1Ef(float noundef) unnamed_addr #2\n"
+
+
+@pytest.mark.parametrize("calls", [False, True])
+def test_a_kernel_that_calls_a_function_of_the_unit_is_compiled_by_itself(
+    extract: Path, calls: bool
+) -> None:
+    unit = CALLS + "define @two\n" + MISSING * calls
+    got = run(
+        extract,
+        f"cat > \"$1\" <<'end'\n{unit}end",
+        one='echo "one alone" > "$1"',
+        two='echo "two alone" > "$1"',
+    )
+    assert got.returncode == 0
+    folder = extract.with_name("bwd_3")
+    if calls:
+        assert got.stderr.splitlines() == [
+            f"{name} calls _ZN7ck_tile6to_lse.1Ef: it is compiled by itself" for name in MEMBERS
+        ]
+        assert (folder / "one.bc").read_text() == "one alone\n"
+        assert (folder / "two.bc").read_text() == "two alone\n"
+    else:
+        assert not got.stderr
+        assert (folder / "one.bc").read_text() == "--func=one --glob=__hip_cuid_\n"
 
 
 def test_kernel_that_the_unit_lacks(extract: Path) -> None:
