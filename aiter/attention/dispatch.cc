@@ -2,31 +2,43 @@
 #include "aiter/attention/dispatch.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
 
+using kernels::Bucket;
 using kernels::CodeObjectRow;
 using kernels::Kind;
 using kernels::kTraits;
 using kernels::LaunchTable;
 using kernels::Match;
+using kernels::Range;
 using kernels::Row;
 using kernels::TraitInfo;
 using kernels::Traits;
 
-bool is_multiple(int32_t value, uint16_t tile) { return tile == 0 || value % tile == 0; }
-
-constexpr bool has_trait(Kind kind, size_t offset) {
-  for (const TraitInfo& trait : kTraits) {
-    if (trait.offset == offset) return trait.of(kind);
-  }
-  return false;
+// Most tiles are powers of two, which need no division.
+bool is_multiple(int32_t value, uint16_t tile) {
+  if (tile == 0) return true;
+  const int32_t rest = tile - 1;
+  return (tile & rest) == 0 ? (value & rest) == 0 : value % tile == 0;
 }
 
-constexpr bool reads_keys(Kind kind) { return has_trait(kind, offsetof(Traits, pad_seqlen_k)); }
+// Bit k: kind k has the trait at that offset in Traits.
+constexpr uint32_t kinds_with(size_t offset) {
+  for (const TraitInfo& trait : kTraits) {
+    if (trait.offset == offset) return trait.kinds;
+  }
+  return 0;
+}
+
+bool reads_keys(Kind kind) {
+  constexpr uint32_t kKinds = kinds_with(offsetof(Traits, pad_seqlen_k));
+  return kKinds >> static_cast<int>(kind) & 1;
+}
 
 // Whether the keys fill the instance's tiles. Upstream's forward kernels need at least one tile.
 bool keys_fill_tiles(const Row& row, const Request& request) {
@@ -35,19 +47,32 @@ bool keys_fill_tiles(const Row& row, const Request& request) {
   return is_multiple(request.seqlen_k, row.tile_seqlen_k);
 }
 
-// Bounds checks that the instance makes and the request does not need.
-int unneeded_checks(const Row& row, const Request& request) {
-  const Traits& traits = row.traits;
-  int count = 0;
-  count += traits.pad_seqlen_q && is_multiple(request.seqlen_q, row.tile_seqlen_q);
-  count += traits.pad_seqlen_k && keys_fill_tiles(row, request);
-  count += traits.pad_head_size_qk && is_multiple(request.head_size_qk, row.tile_head_size_qk);
-  count += traits.pad_head_size_v && is_multiple(request.head_size_v, row.tile_head_size_v);
-  return count;
+// The dimensions of a request that fill an instance's tiles. The same for all instances of a kind
+// with these tiles.
+struct Filled {
+  bool seqlen_q, seqlen_k, head_size_qk, head_size_v;
+
+  Filled(const Row& row, const Request& request)
+      : seqlen_q(is_multiple(request.seqlen_q, row.tile_seqlen_q)),
+        seqlen_k(keys_fill_tiles(row, request)),
+        head_size_qk(is_multiple(request.head_size_qk, row.tile_head_size_qk)),
+        head_size_v(is_multiple(request.head_size_v, row.tile_head_size_v)) {}
+};
+
+bool has_same_tiles(const Row& a, const Row& b) {
+  return a.tile_seqlen_q == b.tile_seqlen_q && a.tile_seqlen_k == b.tile_seqlen_k &&
+         a.tile_head_size_qk == b.tile_head_size_qk && a.tile_head_size_v == b.tile_head_size_v;
 }
 
-bool serves_head_size(int32_t head_size, bool padded, uint16_t tile, uint16_t alignment) {
-  return is_multiple(head_size, padded ? alignment : tile);
+// Bounds checks that the instance makes and the request does not need.
+int unneeded_checks(const Row& row, const Filled& filled) {
+  const Traits& traits = row.traits;
+  int count = 0;
+  count += traits.pad_seqlen_q && filled.seqlen_q;
+  count += traits.pad_seqlen_k && filled.seqlen_k;
+  count += traits.pad_head_size_qk && filled.head_size_qk;
+  count += traits.pad_head_size_v && filled.head_size_v;
+  return count;
 }
 
 // Upstream's kernels find a tile of keys by one entry of the block table. The appending kernel
@@ -62,22 +87,21 @@ bool suits_pages(const Row& row, const Request& request) {
 }
 
 // Why an instance that has the request's exact traits does not serve it.
-Mismatch::Reason shape_mismatch(const Row& row, const Request& request) {
+Mismatch::Reason shape_mismatch(const Row& row, const Filled& filled, const Request& request) {
   const Traits& traits = row.traits;
   // In group mode every instance checks bounds: the lengths are known on the device only.
   if (!request.traits.group_mode) {
-    if (!traits.pad_seqlen_q && !is_multiple(request.seqlen_q, row.tile_seqlen_q)) {
-      return Mismatch::kSeqlen;
-    }
-    if (!traits.pad_seqlen_k && reads_keys(traits.kind) && !keys_fill_tiles(row, request)) {
+    if (!traits.pad_seqlen_q && !filled.seqlen_q) return Mismatch::kSeqlen;
+    if (!traits.pad_seqlen_k && !filled.seqlen_k && reads_keys(traits.kind)) {
       return Mismatch::kSeqlen;
     }
   }
   if (!suits_pages(row, request)) return Mismatch::kPageSize;
-  if (!serves_head_size(request.head_size_qk, traits.pad_head_size_qk, row.tile_head_size_qk,
-                        row.head_size_alignment) ||
-      !serves_head_size(request.head_size_v, traits.pad_head_size_v, row.tile_head_size_v,
-                        row.head_size_alignment)) {
+  const auto serves = [&row](bool padded, bool fills, int32_t head_size) {
+    return padded ? is_multiple(head_size, row.head_size_alignment) : fills;
+  };
+  if (!serves(traits.pad_head_size_qk, filled.head_size_qk, request.head_size_qk) ||
+      !serves(traits.pad_head_size_v, filled.head_size_v, request.head_size_v)) {
     return Mismatch::kAlignment;
   }
   return Mismatch::kNone;
@@ -88,17 +112,36 @@ const CodeObjectRow* object_for(const LaunchTable& table, const Row& row, int ar
   return arch < 0 ? nullptr : table.object(row, arch);
 }
 
+// By kind: the bits of an exact key that a row of it may have.
+using KeyMasks = std::array<uint64_t, std::size(kernels::kKindNames)>;
+
+KeyMasks make_key_masks() {
+  KeyMasks masks = {};
+  for (size_t kind = 0; kind < masks.size(); ++kind) {
+    masks[kind] = kind;
+    for (const TraitInfo& trait : kTraits) {
+      if (!trait.of(static_cast<Kind>(kind))) continue;
+      // Of a size, which has no texts, any bit.
+      const uint32_t values = trait.texts ? trait.text_count : uint32_t{1} << 8 * trait.size;
+      for (uint32_t value = 1; value < values; value *= 2) {
+        Traits traits = {};
+        const auto bits = static_cast<uint16_t>(value);
+        std::memcpy(reinterpret_cast<char*>(&traits) + trait.offset, &bits, trait.size);
+        masks[kind] |= kernels::exact_key(traits);
+      }
+    }
+  }
+  return masks;
+}
+
 // The key of the instances of a kind that have the request's exact traits, in one bucket.
 uint64_t key_of(const Request& request, Kind kind, uint16_t head_size_qk, uint16_t head_size_v) {
+  static const KeyMasks masks = make_key_masks();
   Traits traits = request.traits;
   traits.kind = kind;
   traits.head_size_qk = head_size_qk;
   traits.head_size_v = head_size_v;
-  for (const TraitInfo& trait : kTraits) {
-    if (!trait.of(kind))
-      std::memset(reinterpret_cast<char*>(&traits) + trait.offset, 0, trait.size);
-  }
-  return kernels::exact_key(traits);
+  return kernels::exact_key(traits) & masks[static_cast<size_t>(kind)];
 }
 
 // A kernel that combines parts must check the bounds that the kernel which made them does: upstream
@@ -114,17 +157,25 @@ const Row* pick(const LaunchTable& table, Kind kind, uint16_t head_size_qk, uint
                 const Request& request, int arch, const Row* before = nullptr) {
   const Row* best = nullptr;
   int least = 0;
-  for (const uint32_t index : table.rows(key_of(request, kind, head_size_qk, head_size_v))) {
+  const Range<uint32_t> rows = table.rows(key_of(request, kind, head_size_qk, head_size_v));
+  if (rows.empty()) return nullptr;
+  const Row* tiled = &table.row(*rows.begin());
+  Filled filled(*tiled, request);
+  for (const uint32_t index : rows) {
     const Row& row = table.row(index);
-    if (shape_mismatch(row, request) != Mismatch::kNone) continue;
+    if (!has_same_tiles(row, *tiled)) {
+      tiled = &row;
+      filled = Filled(row, request);
+    }
+    const int unneeded = unneeded_checks(row, filled);
+    if (best && unneeded >= least) continue;
+    if (shape_mismatch(row, filled, request) != Mismatch::kNone) continue;
+    if (!goes_with(row, before)) continue;
     const CodeObjectRow* const object = object_for(table, row, arch);
     if (!object || hazards_met(*object, row, request) != 0) continue;
-    if (!goes_with(row, before)) continue;
-    const int unneeded = unneeded_checks(row, request);
-    if (!best || unneeded < least) {
-      best = &row;
-      least = unneeded;
-    }
+    best = &row;
+    least = unneeded;
+    if (unneeded == 0) break;
   }
   return best;
 }
@@ -176,7 +227,7 @@ Mismatch mismatch(const Row& row, const Request& request) {
          request.head_size_v <= traits.head_size_v);
     if (!serves) return {Mismatch::kTrait, static_cast<uint8_t>(i)};
   }
-  return {shape_mismatch(row, request)};
+  return {shape_mismatch(row, Filled(row, request), request)};
 }
 
 Mismatch mismatch(const LaunchTable& table, const Row& row, const Request& request) {
@@ -200,26 +251,26 @@ const Row* Plan::row(Kind kind) const {
   return nullptr;
 }
 
-bool Plan::is_complete() const {
-  return std::all_of(begin(), end(), [](const Step& step) { return step.row != nullptr; });
-}
-
 Plan plan_kernels(const LaunchTable& table, const KernelSequence& sequence,
                   const Request& request) {
-  const int arch = table.find_arch(request.arch);
   Plan plan;
   plan.main = sequence.main;
   for (size_t i = 0; i < sequence.count; ++i) plan.add(sequence.kinds[i], nullptr);
-  for (const kernels::Bucket& bucket : table.buckets(sequence.main, request.traits.dtype)) {
+  const Range<Bucket> buckets = table.buckets(sequence.main, request.traits.dtype);
+  if (buckets.empty()) return plan;
+  const int arch = table.find_arch(request.arch);
+  for (const Bucket& bucket : buckets) {
     if (request.head_size_qk > bucket.head_size_qk) continue;
     if (request.head_size_v > bucket.head_size_v) continue;
     const Row* before = nullptr;
+    bool is_complete = true;
     for (size_t i = 0; i < sequence.count; ++i) {
       before = pick(table, sequence.kinds[i], bucket.head_size_qk, bucket.head_size_v, request,
                     arch, before);
       plan.steps[i].row = before;
+      is_complete &= before != nullptr;
     }
-    if (plan.is_complete()) break;
+    if (is_complete) break;
   }
   return plan;
 }

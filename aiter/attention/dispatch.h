@@ -124,7 +124,12 @@ struct Plan {
   // Those of a kind; NULL: no instance serves, or the plan has none of it.
   const kernels::Row* row(kernels::Kind kind) const;
   const kernels::Row* main_row() const { return row(main); }
-  bool is_complete() const;
+  bool is_complete() const {
+    for (const Step& step : *this) {
+      if (!step.row) return false;
+    }
+    return true;
+  }
 };
 
 // The pass's plan.

@@ -152,27 +152,37 @@ std::string_view LaunchTable::arch(uint32_t index) const {
 }
 
 int LaunchTable::find_arch(std::string_view name) const {
+  // A name has no zeros; in the table at least one follows it.
+  if (name.empty() || name.size() >= sizeof(Arch::name)) return -1;
   for (uint32_t i = 0; i < arch_count(); ++i) {
-    if (arch(i) == name) return static_cast<int>(i);
+    const char* const known = at<Arch>(header().archs)[i].name;
+    if (known[name.size()] == 0 && std::memcmp(known, name.data(), name.size()) == 0) {
+      return static_cast<int>(i);
+    }
   }
   return -1;
 }
 
 const CodeObjectRow* LaunchTable::object(const Row& row, int arch) const {
-  static constexpr uint8_t kNone[sizeof(CodeObjectRow::key)] = {};
   const CodeObjectRow* const object =
       at<CodeObjectRow>(header().objects) + size_t{index(row)} * arch_count() + arch;
-  return std::memcmp(object->key, kNone, sizeof(kNone)) == 0 ? nullptr : object;
+  uint64_t words[sizeof(object->key) / sizeof(uint64_t)];
+  std::memcpy(words, object->key, sizeof(words));
+  return (words[0] | words[1] | words[2] | words[3]) == 0 ? nullptr : object;
 }
 
 Range<Bucket> LaunchTable::buckets(Kind kind, Dtype dtype) const {
-  const auto is_other = [=](const Bucket& bucket) {
-    return bucket.kind != static_cast<uint8_t>(kind) || bucket.dtype != static_cast<uint8_t>(dtype);
+  const auto place = [](uint8_t of_kind, uint8_t of_dtype) { return of_kind << 8 | of_dtype; };
+  const auto is_before = [place](const Bucket& bucket, int wanted) {
+    return place(bucket.kind, bucket.dtype) < wanted;
   };
+  const int wanted = place(static_cast<uint8_t>(kind), static_cast<uint8_t>(dtype));
   const Bucket* const all = at<Bucket>(header().buckets);
   const Bucket* const end = all + header().bucket_count;
-  const Bucket* const first = std::find_if_not(all, end, is_other);
-  return {first, std::find_if(first, end, is_other)};
+  const Bucket* const first = std::lower_bound(all, end, wanted, is_before);
+  const Bucket* last = first;
+  while (last != end && is_before(*last, wanted + 1)) ++last;
+  return {first, last};
 }
 
 Range<uint32_t> LaunchTable::rows(uint64_t exact_key) const {

@@ -28,7 +28,9 @@ constexpr KernelSequence kAsmKernels = {Kind::kFwdAsm, {Kind::kFwdAsm}, 1};
 // whose lengths are known on the device only.
 Plan plan_asm(const LaunchTable& table, const Request& request) {
   Plan plan = plan_kernels(table, kAsmKernels, request);
-  if (request.traits.group_mode && !request.traits.mask) {
+  // An incomplete plan counts only where nothing else may serve the request.
+  const bool counts = plan.is_complete() || needs_asm(request);
+  if (counts && request.traits.group_mode && !request.traits.mask) {
     plan.add(Kind::kNoKeys, pick_kernel(table, Kind::kNoKeys, request));
   }
   return plan;
@@ -126,13 +128,15 @@ class Forward final : public Pass {
   }
 
   Plan plan_ck(const LaunchTable& table, const Request& request) const {
-    const Plan plan = plan_kernels(table, kKernels, request);
-    if (plan.is_complete() || !request.spare_lse) return plan;
-    Request with_lse = request;
-    with_lse.traits.lse = true;
-    Plan spare = plan_kernels(table, kKernels, with_lse);
-    spare.spare_lse = true;
-    return spare.is_complete() ? spare : plan;
+    Plan plan = plan_kernels(table, kKernels, request);
+    if (!plan.is_complete() && request.spare_lse) {
+      Request with_lse = request;
+      with_lse.traits.lse = true;
+      Plan spare = plan_kernels(table, kKernels, with_lse);
+      spare.spare_lse = true;
+      if (spare.is_complete()) plan = spare;
+    }
+    return plan;
   }
 
   int64_t parts(const Request&, const Plan& plan) const override { return plan.spare_lse; }
