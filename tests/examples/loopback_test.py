@@ -155,7 +155,7 @@ def test_pip_takes_a_published_wheel(ci: Ci, main_run: clone.Spawns, tmp_path: P
     subprocess.run(
         [
             *("python3", "-m", "pip", "download", "--quiet", "--isolated", "--no-deps"),
-            *("--no-index", "--only-binary=:all:", "--platform=manylinux_2_35_x86_64", *options),
+            *("--no-index", "--only-binary=:all:", "--platform=manylinux_2_17_x86_64", *options),
             f"--find-links={ci.releases.read_url}/releases/{entry['key']}/index.html",
             *("--dest", str(tmp_path), "aiter-attn"),
         ],

@@ -11,6 +11,7 @@ load(
     _abi_independent = "abi_independent",
     _abi_test = "abi_test",
     _each_abi = "each_abi",
+    _for_each_abi = "for_each_abi",
 )
 load(
     "//toolchains/python/private:py_extension.bzl",
@@ -33,6 +34,7 @@ abi_binary = _abi_binary
 abi_independent = _abi_independent
 abi_test = _abi_test
 each_abi = _each_abi
+for_each_abi = _for_each_abi
 py_extension = _py_extension
 py_tool = _py_tool
 pytest_test = _pytest_test

@@ -56,7 +56,7 @@ def manifest(seed: str = "kernels", norms: str = "norms", not_locked: tuple[str,
 
 
 def wheel_name(abi: str) -> str:
-    return f"aiter_attn-0.1.0-{abi}-{abi}-manylinux_2_35_x86_64.whl"
+    return f"aiter_attn-0.1.0-{abi}-{abi}-manylinux_2_17_x86_64.whl"
 
 
 def write_wheel(path: Path, text: str) -> None:

@@ -29,6 +29,22 @@ each_abi = transition(
     outputs = [_ABI, _ASKED],
 )
 
+def _for_each_abi_impl(ctx):
+    return [DefaultInfo(
+        files = depset(transitive = [t[DefaultInfo].files for t in ctx.split_attr.target.values()]),
+    )]
+
+for_each_abi = rule(
+    implementation = _for_each_abi_impl,
+    doc = "The files of `target` as built for every ABI, in one build, under any flag.",
+    attrs = {
+        "target": attr.label(mandatory = True, cfg = each_abi),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+)
+
 def _as_asked_impl(settings, _attr):
     return {
         _ABI: settings[_ASKED] or settings[_ABI],
