@@ -58,6 +58,9 @@
 #define attn_kernel_info ATTN_SYMBOL(kernel_info)
 #define attn_code_object ATTN_SYMBOL(code_object)
 #define attn_code_object_free ATTN_SYMBOL(code_object_free)
+#define attn_find_code_object ATTN_SYMBOL(find_code_object)
+#define attn_set_cache_dir ATTN_SYMBOL(set_cache_dir)
+#define attn_cache_dir ATTN_SYMBOL(cache_dir)
 #define attn_driver_info ATTN_SYMBOL(driver_info)
 #define attn_set_interrupt ATTN_SYMBOL(set_interrupt)
 #define attn_set_kernels ATTN_SYMBOL(set_kernels)
@@ -490,6 +493,19 @@ ATTN_API attn_status attn_kernel_info(uint32_t index, attn_kernel_info_t* info);
  * attn_code_object_free. */
 ATTN_API attn_status attn_code_object(const char* key, void** data, uint64_t* size);
 ATTN_API void attn_code_object_free(void* data);
+/* Where the code object of a key comes from: *provider is the name of the first provider that has
+ * it, "" where none has, and *text has a line for each that is asked, in their order, with its
+ * answer. Nothing is unpacked or made for it. Both live until this thread's next call. */
+ATTN_API attn_status attn_find_code_object(const char* key, const char** provider,
+                                           const char** text);
+
+/* The folder that holds this user's cache, by an absolute path, in the place of the environment
+ * variable AITER_ATTN_CACHE_DIR; NULL: as before. It must come before the first call that launches
+ * a kernel or asks for a code object, and is refused after it. */
+ATTN_API attn_status attn_set_cache_dir(const char* folder);
+/* The folder of the cache's files; "" where there is none. *text lives until this thread's next
+ * call. */
+ATTN_API attn_status attn_cache_dir(const char** text);
 
 /* ATTN_OK and a one-line description where the driver of device_type can be used, else
  * ATTN_ERROR_DRIVER and the reason. *text lives until this thread's next call. */

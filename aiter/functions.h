@@ -11,6 +11,7 @@
   X(append_kv)                  \
   X(bwd)                        \
   X(bwd_workspace_size)         \
+  X(cache_dir)                  \
   X(code_object)                \
   X(code_object_free)           \
   X(driver_info)                \
@@ -19,6 +20,7 @@
   X(explain_bwd)                \
   X(explain_fwd)                \
   X(explain_kvcache_fwd)        \
+  X(find_code_object)           \
   X(fwd)                        \
   X(fwd_workspace_size)         \
   X(kernel_count)               \
@@ -35,6 +37,7 @@
   X(plan_bwd)                   \
   X(plan_fwd)                   \
   X(plan_kvcache_fwd)           \
+  X(set_cache_dir)              \
   X(set_interrupt)              \
   X(set_kernels)                \
   X(softmax_bwd)                \

@@ -334,6 +334,32 @@ attn_status attn_code_object(const char* key, void** data, uint64_t* size) {
 
 void attn_code_object_free(void* data) { std::free(data); }
 
+attn_status attn_find_code_object(const char* key, const char** provider, const char** text) {
+  return guarded([&] {
+    require_place(provider, "provider", "provider's name");
+    require_place(text, "text", "answer");
+    *provider = *text = nullptr;
+    std::string& answer = runtime::thread_answer();
+    std::string name, lines;
+    for (const runtime::Store::Told& told : runtime::library_store().look(ref_of(key))) {
+      if (told.answer.has && name.empty()) name = told.provider;
+      lines += concat(told.provider, ": ", told.answer.text, "\n");
+    }
+    // Both in the thread's one text, a zero between them.
+    answer = concat(lines, '\0', name);
+    *text = answer.c_str();
+    *provider = answer.c_str() + lines.size() + 1;
+  });
+}
+
+attn_status attn_set_cache_dir(const char* folder) {
+  return guarded([&] { runtime::set_cache_folder(folder); });
+}
+
+attn_status attn_cache_dir(const char** text) {
+  return answer_with_text(text, [] { return runtime::cache_folder(); });
+}
+
 attn_status attn_driver_info(int32_t device_type, const char** text) {
   return answer_with_text(text, [&] {
     if (device_type == ATTN_DEVICE_CUDA || device_type == ATTN_DEVICE_ROCM) {

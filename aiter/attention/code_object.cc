@@ -5,6 +5,8 @@
 #include <iterator>
 #include <string>
 
+#include "aiter/attention/problem/error.h"
+
 namespace AITER_ATTN_NAMESPACE::attention {
 
 runtime::Digest digest(const uint8_t (&bytes)[32]) {
@@ -17,6 +19,12 @@ runtime::CodeObjectRef code_object_ref(const kernels::LaunchTable& table,
                                        const kernels::CodeObjectRow& object) {
   runtime::CodeObjectRef ref = {digest(object.key), digest(object.sha256)};
   if (*ref.sha256 == runtime::Digest{}) ref.sha256.reset();  // no bytes were built
+  ref.remedy = [&table, &object] {
+    const std::string pack =
+        concat("aiter-attn-kernels-", table.arch(object), "-", table.variant_set());
+    return concat("install its pack, ", pack, "==", AITER_ATTN_VERSION, ", or name the pack's ",
+                  "file in AITER_ATTN_PACK_PATH");
+  };
   if (object.recipe) {
     ref.spec = [&table, &object] {
       runtime::CodeObjectSpec spec =

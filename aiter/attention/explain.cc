@@ -14,6 +14,7 @@
 #include "aiter/attention/preference.h"
 #include "aiter/attention/problem/error.h"
 #include "aiter/attention/published.h"
+#include "aiter/runtime/library_store.h"
 #include "kernels/archs/archs.h"
 #include "kernels/published_sets/published_sets.h"
 
@@ -112,12 +113,23 @@ std::string reason(const LaunchTable& table, const Row& row, const Request& requ
   return "the same, with bounds checks that are not needed here or later in order";
 }
 
+// Where a code object's bytes come from, and why the providers before it do not have them.
+std::string explain_bytes(const runtime::CodeObjectRef& ref) {
+  std::string text;
+  for (const runtime::Store::Told& told : runtime::library_store().look(ref)) {
+    if (told.answer.has) return concat("  bytes from ", told.provider, "\n", text);
+    text += concat("    not from ", told.provider, ": ", told.answer.text, "\n");
+  }
+  return concat("  bytes from nowhere: ", ref.remedy(), "\n", text);
+}
+
 std::string explain_step(const LaunchTable& table, const Row& chosen, const Request& request) {
   const Kind kind = chosen.traits.kind;
   const int arch = table.find_arch(request.arch);
   std::string text = concat(name_of(kind), ": ", table.name(chosen), "\n  code object ",
                             runtime::hex(digest(table.object(chosen, arch)->key)), "\n  provider ",
-                            kernels::provider_of(kind), "\n");
+                            kernels::provider_of(kind), "\n",
+                            explain_bytes(code_object_ref(table, *table.object(chosen, arch))));
   struct Group {
     size_t count = 0;
     std::string_view example;

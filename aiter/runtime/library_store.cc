@@ -2,7 +2,10 @@
 #include "aiter/runtime/library_store.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +18,7 @@
 #include "aiter/runtime/rtc/compiling.h"
 #include "aiter/runtime/store/cache.h"
 #include "aiter/runtime/store/pack.h"
+#include "aiter/runtime/store/pack_file.h"
 #include "aiter/runtime/text.h"
 #include "kernels/code_object/embedded_pack.h"
 
@@ -23,6 +27,9 @@ namespace {
 
 // Both sides of the format, which know nothing of each other.
 static_assert(sizeof(PackEntry) == sizeof(kernels::EmbeddedPackEntry));
+
+// Of a Python installation: where wheels of packs put them.
+constexpr char kPacksFolder[] = "/aiter_attn_kernels";
 
 using Providers = std::vector<std::unique_ptr<Provider>>;
 
@@ -60,30 +67,31 @@ class Embedded : public Provider {
  public:
   std::string name() const override { return "the library"; }
   std::optional<Bytes> get(const CodeObjectRef& ref) override { return packs_.get(ref); }
+  Answer look(const CodeObjectRef& ref) override {
+    return packs_.size_of(ref.key) ? Answer{true, "has it"} : Answer{};
+  }
 
  private:
   const EmbeddedPacks& packs_ = embedded_packs();
 };
 
-// Objects that the compilers make, kept in this user's cache.
-std::unique_ptr<Provider> compiled() {
+// The folder that set_cache_folder() named; NULL: none. It is never freed.
+std::atomic<const std::string*> named_cache_folder{nullptr};
+std::atomic<bool> store_is_used{false};
+
+// This user's cache, and the objects that the compilers make, which are kept there.
+std::unique_ptr<Provider> cache(RunTimeCompile when) {
   CacheOptions options;
-  options.folder = user_cache_folder();
+  options.folder = cache_folder();
   options.max_size = cache_max_size();
-  return std::make_unique<CacheProvider>(std::move(options),
-                                         std::make_unique<CompilingProvider>(library_compilers()));
+  std::unique_ptr<Provider> maker;
+  if (when != RunTimeCompile::kNever) {
+    maker = std::make_unique<CompilingProvider>(library_compilers());
+  }
+  return std::make_unique<CacheProvider>(std::move(options), std::move(maker));
 }
 
-// All providers, the first that is asked first.
-Providers providers(RunTimeCompile when) {
-  Providers list;
-  if (when == RunTimeCompile::kAlways) list.push_back(compiled());
-  list.push_back(std::make_unique<Embedded>());
-  if (when == RunTimeCompile::kMissing) list.push_back(compiled());
-  return list;
-}
-
-// Where this library lies in a Python installation, pip's compilers lie two folders up.
+// Where this library lies in a Python installation, pip's compilers and packs lie two folders up.
 std::vector<std::string> site_packages() {
   Dl_info info = {};
   if (!dladdr(reinterpret_cast<const void*>(&library_store), &info) || !info.dli_fname) return {};
@@ -94,6 +102,31 @@ std::vector<std::string> site_packages() {
     folder.resize(slash);
   }
   return {folder};
+}
+
+// The folders of packs that are installed beside this library.
+std::vector<std::string> installed_packs() {
+  std::vector<std::string> folders;
+  for (const std::string& site : site_packages()) {
+    const std::string folder = site + kPacksFolder;
+    if (::access(folder.c_str(), F_OK) == 0) folders.push_back(folder);
+  }
+  return folders;
+}
+
+void append(Providers& list, Providers more) {
+  std::move(more.begin(), more.end(), std::back_inserter(list));
+}
+
+// All providers, the first that is asked first. A new one is a class, and a line here.
+Providers providers(RunTimeCompile when) {
+  Providers list;
+  if (when == RunTimeCompile::kAlways) list.push_back(cache(when));
+  list.push_back(std::make_unique<Embedded>());
+  append(list, pack_files(installed_packs(), AITER_ATTN_VERSION));
+  append(list, pack_files(named_pack_places(), AITER_ATTN_VERSION));
+  if (when != RunTimeCompile::kAlways) list.push_back(cache(when));
+  return list;
 }
 
 }  // namespace
@@ -109,8 +142,27 @@ RunTimeCompile run_time_compile() {
       "in are)");
 }
 
+std::string cache_folder() {
+  const std::string* const named = named_cache_folder;
+  return named ? *named + "/code-objects" : user_cache_folder();
+}
+
+void set_cache_folder(const char* folder) {
+  if (folder && folder[0] != '/') {
+    fail(Status::kInvalidArgument, Field("folder"), " is '", utf8(folder),
+         "', but must be an absolute path: the working directory differs between processes");
+  }
+  if (store_is_used) {
+    fail(Status::kInvalidArgument, "this process has looked for kernels already, in '",
+         utf8(cache_folder()), "': name the cache before the first call, or in ", kCacheVariable,
+         " before the process starts");
+  }
+  named_cache_folder = folder ? new std::string(folder) : nullptr;
+}
+
 const Store& library_store() {
   static Once<const Store> store;
+  store_is_used = true;
   return store.get([] { return std::make_unique<const Store>(providers(run_time_compile())); });
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "aiter/runtime/rtc/compilers.h"
 #include "aiter/runtime/store/store.h"
@@ -22,9 +23,17 @@ enum class RunTimeCompile {
 RunTimeCompile run_time_compile();
 
 // Its providers are in library_store.cc, in their order. Throws Status::kInvalidArgument for a
-// wrong AITER_ATTN_RTC, _CACHE_DIR or _CACHE_MAX_SIZE, Status::kCorrupt where an embedded pack is
-// damaged.
+// wrong AITER_ATTN_RTC, _CACHE_DIR, _CACHE_MAX_SIZE or _PACK_PATH, Status::kCorrupt where an
+// embedded pack is damaged.
 const Store& library_store();
+
+// The folder of this user's cache, "" where there is none. Throws Status::kInvalidArgument for a
+// wrong AITER_ATTN_CACHE_DIR.
+std::string cache_folder();
+
+// Names the folder that holds the cache, in the place of AITER_ATTN_CACHE_DIR; NULL: as before.
+// Throws Status::kInvalidArgument for a relative path, and once the store is used.
+void set_cache_folder(const char* folder);
 
 // Those that the store compiles with.
 Compilers& library_compilers();

@@ -178,6 +178,25 @@ py::bytes CodeObject(const std::string& key) {
   return py::bytes(static_cast<const char*>(data), size);
 }
 
+// The first provider that has it (None: none has), and a line for each.
+py::tuple FindCodeObject(const std::string& key) {
+  const char* provider = "";
+  const char* text = "";
+  CheckUnlocked([&] { return attn_find_code_object(key.c_str(), &provider, &text); });
+  const py::object named = *provider ? py::object(py::str(provider)) : py::none();
+  return py::make_tuple(named, text);
+}
+
+void SetCacheDir(const std::optional<std::string>& folder) {
+  CheckUnlocked([&] { return attn_set_cache_dir(folder ? folder->c_str() : nullptr); });
+}
+
+std::string CacheDir() {
+  const char* text = "";
+  CheckUnlocked([&] { return attn_cache_dir(&text); });
+  return text;
+}
+
 void SetKernels(const std::optional<std::string>& kernels) {
   CheckUnlocked([&] { return attn_set_kernels(kernels ? kernels->c_str() : nullptr); });
 }
@@ -318,6 +337,9 @@ PYBIND11_MODULE_EXEC(_C, module) {
   module.def("kernel_count", &attn_kernel_count);
   module.def("kernel_info", &KernelInfo, "index"_a);
   module.def("code_object", &CodeObject, "key"_a);
+  module.def("find_code_object", &FindCodeObject, "key"_a);
+  module.def("set_cache_dir", &SetCacheDir, "folder"_a);
+  module.def("cache_dir", &CacheDir);
   module.def("driver_info", &DriverInfo, "device_type"_a);
   module.def("set_kernels", &SetKernels, "kernels"_a);
 }

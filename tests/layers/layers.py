@@ -148,7 +148,7 @@ LAYERS: dict[str, list[str]] = {
     # Kernels know the public face, and the contract.
     "kernels/launch_table/*": _CONTRACT,
     "kernels/published_sets/*": ["kernels/archs/*", "kernels/published_sets/*", *_CONTRACT],
-    "kernels/embedded_packs.cc": ["kernels/code_object/*"],
+    "kernels/*embedded_packs.cc": ["kernels/code_object/*"],
     "kernels/norm/ahead_of_time.h": ["kernels/code_object/*"],
     "kernels/ck_fmha/launch/*": [_BESIDE, *_CONTRACT],
     # Device code of our own knows its folder; its launch code the contract, too.

@@ -19,7 +19,6 @@
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
-constexpr char kCacheVariable[] = "AITER_ATTN_CACHE_DIR";
 constexpr char kMagic[8] = {'A', 'T', 'T', 'N', 'O', 'B', 'J', '1'};
 
 struct Header {
@@ -109,8 +108,9 @@ CacheProvider::CacheProvider(CacheOptions options, std::unique_ptr<Provider> mak
 CacheProvider::~CacheProvider() = default;
 
 std::string CacheProvider::name() const {
-  if (options_.folder.empty()) return maker_->name();
-  return concat(maker_->name(), ", kept in '", utf8(options_.folder), "'");
+  if (options_.folder.empty()) return maker_ ? maker_->name() : "no cache, as HOME is not set";
+  return concat("the cache '", utf8(options_.folder), "'", maker_ ? ", then " : "",
+                maker_ ? maker_->name() : "");
 }
 
 std::string CacheProvider::path(const Digest& key, std::string_view suffix) const {
@@ -129,15 +129,21 @@ std::optional<Bytes> CacheProvider::get(const CodeObjectRef& ref) {
   const std::lock_guard<std::mutex> lock(entry.mutex);
   if (entry.error) std::rethrow_exception(entry.error);
   if (entry.unkept) return entry.unkept;
-  if (options_.folder.empty()) return entry.unkept = make(ref, entry);
-  if (std::optional<Bytes> bytes = read(ref)) return bytes;
-  if (!maker_->may_have(ref)) return std::nullopt;
+  if (options_.folder.empty()) {
+    if (may_make(ref)) entry.unkept = make(ref, entry);
+    return entry.unkept;
+  }
+  std::string refused;
+  if (std::optional<Bytes> bytes = read(ref, refused)) return bytes;
+  if (!may_make(ref) && refused.empty()) return std::nullopt;
 
   std::optional<Bytes> bytes;
   {
     Writer writer(*this, ref.key);
     // Another process may have been faster.
-    if (std::optional<Bytes> others = read(ref)) return others;
+    if (std::optional<Bytes> others = read(ref, refused)) return others;
+    if (!refused.empty()) set_aside(ref.key, refused, writer);
+    if (!may_make(ref)) fail(Status::kCorrupt, refused);
     bytes = make(ref, entry);
     if (!bytes) return bytes;
     if (!fits(*bytes) || !writer.publish(*bytes)) entry.unkept = bytes;
@@ -149,6 +155,26 @@ std::optional<Bytes> CacheProvider::get(const CodeObjectRef& ref) {
   return bytes;
 }
 
+Answer CacheProvider::look(const CodeObjectRef& ref) {
+  std::string refused;
+  if (!options_.folder.empty() && read(ref, refused)) return {true, "keeps it"};
+  if (may_make(ref)) return maker_->look(ref);
+  if (!refused.empty()) fail(Status::kCorrupt, refused);
+  return {};
+}
+
+void CacheProvider::set_aside(const Digest& key, const std::string& refused,
+                              const Writer& writer) const {
+  std::string done = concat("it is set aside as ", hex(key), kRefusedSuffix);
+  // Without the right to write, another process may be replacing it.
+  if (!writer.error().empty()) {
+    done = concat("it cannot be set aside: ", writer.error());
+  } else if (::rename(path(key, kObjectSuffix).c_str(), path(key, kRefusedSuffix).c_str()) != 0) {
+    done = concat("it cannot be set aside: ", failure("rename", path(key, kObjectSuffix), errno));
+  }
+  warn(concat("aiter-attn: ", refused, ", and is not believed; ", done));
+}
+
 std::optional<Bytes> CacheProvider::make(const CodeObjectRef& ref, Entry& entry) {
   try {
     return maker_->get(ref);
@@ -158,23 +184,46 @@ std::optional<Bytes> CacheProvider::make(const CodeObjectRef& ref, Entry& entry)
   }
 }
 
-std::optional<Bytes> CacheProvider::read(const CodeObjectRef& ref) const {
-  const File file(path(ref.key, kObjectSuffix), O_RDONLY);
+std::optional<Bytes> CacheProvider::read(const CodeObjectRef& ref, std::string& refused) const {
+  refused.clear();
+  const std::string name = path(ref.key, kObjectSuffix);
+  const auto refuse = [&](const auto&... why) {
+    refused = concat("'", utf8(name), "' ", why...);
+    return std::nullopt;
+  };
+  const File file(name, O_RDONLY);
+  if (!file && errno == ELOOP) return refuse("is a link");
   if (!file) return std::nullopt;
   Header header;
   struct stat status;
-  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || !is_trusted(status) ||
-      !read_all(file.get(), &header, sizeof(header)) ||
-      std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 || header.key != ref.key ||
-      // The size is believed only where the file has it; a file with holes may have any.
-      header.size > kMostObjectBytes ||
+  if (::fstat(file.get(), &status) != 0) return std::nullopt;
+  if (!S_ISREG(status.st_mode)) return refuse("is no regular file");
+  if (!is_trusted(status)) return refuse("belongs to another user, or others may write to it");
+  // An error of the disk or of the network says nothing about the file, and may pass.
+  errno = 0;
+  if (!read_all(file.get(), &header, sizeof(header))) {
+    if (errno != 0) return std::nullopt;
+    return refuse("is cut off: it has ", status.st_size, " bytes");
+  }
+  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
+    return refuse("is no code object of a cache");
+  }
+  if (header.key != ref.key) return refuse("is the code object of the key ", hex(header.key));
+  // The size is believed only where the file has it; a file with holes may have any.
+  if (header.size > kMostObjectBytes ||
       header.size != static_cast<uint64_t>(status.st_size) - sizeof(header)) {
-    return std::nullopt;
+    return refuse("is cut off: it has ", status.st_size, " bytes");
   }
   Bytes bytes(header.size);
-  if (!read_all(file.get(), bytes.data(), bytes.size())) return std::nullopt;
+  if (!read_all(file.get(), bytes.data(), bytes.size())) {
+    if (errno != 0) return std::nullopt;
+    return refuse("was cut off while it was read");
+  }
   const Digest digest = sha256(bytes.data(), bytes.size());
-  if (digest != header.sha256 || (ref.sha256 && digest != *ref.sha256)) return std::nullopt;
+  const Digest& expected = ref.sha256 ? *ref.sha256 : header.sha256;
+  if (digest != header.sha256 || digest != expected) {
+    return refuse("has sha256 ", hex(digest), " instead of ", hex(expected));
+  }
   mark_as_used(file.get());
   return bytes;
 }
@@ -195,8 +244,10 @@ void CacheProvider::limit_size(uint64_t added) {
 
 void CacheProvider::warn_once(const std::string& reason) {
   if (warned_.exchange(true)) return;
-  const std::string line =
-      concat("aiter-attn: kernels compiled at run time are not kept: ", reason);
+  warn(concat("aiter-attn: kernels compiled at run time are not kept: ", reason));
+}
+
+void CacheProvider::warn(const std::string& line) const {
   if (options_.warn) return options_.warn(line);
   std::fprintf(stderr, "%s\n", line.c_str());
 }

@@ -27,6 +27,8 @@
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 
+inline constexpr char kCacheVariable[] = "AITER_ATTN_CACHE_DIR";
+
 // Where this user's code objects are kept: `code-objects` in the folder that AITER_ATTN_CACHE_DIR
 // names, or in aiter-attn of XDG_CACHE_HOME or of ~/.cache; "" where none of them is set. Throws
 // Status::kInvalidArgument where AITER_ATTN_CACHE_DIR is relative.
@@ -35,7 +37,8 @@ std::string user_cache_folder();
 struct CacheOptions {
   // "": nothing is kept. It is made when it is first written to.
   std::string folder;
-  // Gets one line, once, where something that is made cannot be kept. By default it goes to stderr.
+  // Gets one line, once, where something that is made cannot be kept, and one for each file that is
+  // refused. By default they go to stderr.
   std::function<void(const std::string&)> warn;
   // For another process that makes the same object, which takes less than a second. One that takes
   // longer, or is stopped, is not waited for: this process makes it for itself.
@@ -45,18 +48,21 @@ struct CacheOptions {
   uint64_t max_size = kDefaultCacheSize;
 };
 
-// A folder that keeps the objects of a maker. A damaged file is as none, and replaced; so is one
-// that is another user's (but root's), or that others may write to. Into a folder like that nothing
-// is written. Where the folder cannot be written to, its objects still serve. An error of the
-// maker's of Status::kInternal (a kernel does not compile) is thrown again for the same key as long
-// as the process lives: nothing is made twice in vain. Others, such as a lack of memory, may pass.
+// A folder that keeps the objects of a maker, and objects that were put there. A file that is
+// damaged, that is another user's (but root's), or that others may write to, is refused: it is
+// told, set aside as KEY.refused, and replaced. Into a folder like that nothing is written. Where
+// the folder cannot be written to, its objects still serve. An error of the maker's of
+// Status::kInternal (a kernel does not compile) is thrown again for the same key as long as the
+// process lives: nothing is made twice in vain. Others, such as a lack of memory, may pass.
 class CacheProvider : public Provider {
  public:
+  // maker: NULL: nothing is made.
   CacheProvider(CacheOptions options, std::unique_ptr<Provider> maker);
   ~CacheProvider() override;
   std::string name() const override;
   // Only threads that want the same key wait for each other.
   std::optional<Bytes> get(const CodeObjectRef& ref) override;
+  Answer look(const CodeObjectRef& ref) override;
 
  private:
   class Writer;
@@ -69,7 +75,11 @@ class CacheProvider : public Provider {
   Entry& entry(const Digest& key);
   std::optional<Bytes> make(const CodeObjectRef& ref, Entry& entry);
   std::string path(const Digest& key, std::string_view suffix) const;
-  std::optional<Bytes> read(const CodeObjectRef& ref) const;
+  bool may_make(const CodeObjectRef& ref) const { return maker_ && maker_->may_have(ref); }
+  // refused: the reason, where there is a file and it is not believed.
+  std::optional<Bytes> read(const CodeObjectRef& ref, std::string& refused) const;
+  void set_aside(const Digest& key, const std::string& refused, const Writer& writer) const;
+  void warn(const std::string& line) const;
   // The bytes that may be added until the next look at the folder.
   uint64_t slack() const { return options_.max_size / 64; }
   bool fits(const Bytes& bytes);

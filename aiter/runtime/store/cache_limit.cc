@@ -97,6 +97,7 @@ void make_room(const std::string& folder, uint64_t max_size) {
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), ::closedir);
   if (!listing) return;
   std::vector<Object> objects;
+  std::vector<Object> refused;
   std::vector<std::string> unfinished;
   uint64_t size = 0;
   while (const dirent* entry = ::readdir(listing.get())) {
@@ -107,6 +108,11 @@ void make_room(const std::string& folder, uint64_t max_size) {
       continue;
     }
     struct stat status;
+    if (is_named(name, kRefusedSuffix) && ::lstat(path.c_str(), &status) == 0) {
+      refused.push_back({path, status});
+      size += static_cast<uint64_t>(status.st_size);
+      continue;
+    }
     if (!is_named(name, kObjectSuffix) || ::lstat(path.c_str(), &status) != 0 ||
         !is_own_file(status)) {
       continue;
@@ -117,6 +123,10 @@ void make_room(const std::string& folder, uint64_t max_size) {
   for (const std::string& path : unfinished) {
     NewFile left_behind(path);
     left_behind.acquire(std::chrono::milliseconds(0));  // locked: no process makes it; removed
+  }
+  for (const Object& object : refused) {
+    if (size <= max_size) return;
+    if (::unlink(object.path.c_str()) == 0) size -= static_cast<uint64_t>(object.status.st_size);
   }
   std::sort(objects.begin(), objects.end(),
             [](const Object& a, const Object& b) { return a.order() < b.order(); });

@@ -200,13 +200,14 @@ TEST_F(CacheLimit, OtherFilesAreLeftAlone) {
 TEST_F(CacheLimit, WhatAnotherProcessMakesStays) {
   use({0, 1, 2, 3});
   for (int i = 0; i < 4; ++i) age(i, 1000 * (4 - i));
-  // It is damaged, and a process replaces it: both its files are the oldest that there are.
+  // It is damaged, and a process sets it aside and makes it anew.
   std::ofstream(file(0), std::ios::in | std::ios::binary) << "damaged";
   age(0, 5000);
   const auto maker = start_maker(0);
   max_size_ = 2 * kFileSize + kFileSize / 2;
   use({4});
-  EXPECT_THAT(kept(5), ElementsAre(0, 4));
+  EXPECT_THAT(kept(5), ElementsAre(3, 4));
+  EXPECT_FALSE(std::filesystem::exists(file(0, ".refused")));
   EXPECT_THAT(unfinished(), ElementsAre(hex(key(0)) + ".new"));
   ASSERT_EQ(::write(maker.go, "x", 1), 1);
   EXPECT_EQ(end_of(maker.child), 0);

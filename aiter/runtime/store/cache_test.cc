@@ -64,6 +64,18 @@ void write(const fs::path& path, const Bytes& bytes) {
              static_cast<std::streamsize>(bytes.size()));
 }
 
+// The message with which a call is refused.
+template <typename Call>
+std::string refusal(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), Status::kCorrupt);
+    return error.what();
+  }
+  return "nothing thrown";
+}
+
 class Cache : public ::testing::Test {
  protected:
   Cache() {
@@ -224,13 +236,50 @@ TEST_F(Cache, AnObjectThatOthersCouldHaveMadeIsReplaced) {
     fs::remove(file(".object"));
     place();
     made_ = 0;
+    warnings_.clear();
     ASSERT_EQ(counting()->get({kKey, {}}), kObject);
     ASSERT_EQ(counting()->get({kKey, {}}), kObject);
     ASSERT_EQ(made_, 1);
     ASSERT_TRUE(fs::is_regular_file(fs::symlink_status(file(".object"))));
     ASSERT_EQ(contents(elsewhere), whole);
+    ASSERT_THAT(warnings_, ElementsAre(AllOf(HasSubstr(file(".object").string()),
+                                             HasSubstr("is set aside as " + hex(kKey)))));
   }
-  EXPECT_THAT(warnings_, IsEmpty());
+}
+
+// Objects that were put there serve without a maker, as far as they can be believed.
+TEST_F(Cache, WithoutAMakerItHasWhatIsThere) {
+  CacheOptions options;
+  options.folder = folder_;
+  options.warn = [this](const std::string& line) { warnings_.push_back(line); };
+  CacheProvider cache(std::move(options), nullptr);
+  EXPECT_EQ(cache.get({kKey, {}}), std::nullopt);
+  EXPECT_FALSE(cache.look({kKey, {}}).has);
+  EXPECT_FALSE(fs::exists(folder_));
+  counting()->get({kKey, {}});
+  EXPECT_EQ(cache.get({kKey, {}}), kObject);
+  EXPECT_TRUE(cache.look({kKey, {}}).has);
+
+  // The library knows better than the file.
+  const Digest other = key("other bytes");
+  const std::string why = "instead of " + hex(other);
+  EXPECT_THAT(refusal([&] { cache.look({kKey, other}); }), HasSubstr(why));
+  EXPECT_TRUE(fs::exists(file(".object")));
+  EXPECT_THAT(refusal([&] { cache.get({kKey, other}); }), HasSubstr(why));
+  EXPECT_THAT(files(), ElementsAre(hex(kKey) + ".refused"));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr(why)));
+  EXPECT_EQ(cache.get({kKey, other}), std::nullopt);  // it recovers
+}
+
+TEST_F(Cache, AFileThatCannotBeSetAsideIsToldAndNotBelieved) {
+  counting()->get({kKey, {}});
+  Bytes damaged = contents(file(".object"));
+  damaged.back() ^= 1;
+  write(file(".object"), damaged);
+  fs::permissions(folder_, fs::perms(0777));  // it may be anybody's: nothing is written there
+  EXPECT_EQ(counting()->get({kKey, {}}), kObject);
+  EXPECT_EQ(contents(file(".object")), damaged);
+  EXPECT_THAT(warnings_, ::testing::Contains(HasSubstr("cannot be set aside")));
 }
 
 TEST_F(Cache, AFileThatOthersPutInTheWritersPlaceIsLeftAlone) {

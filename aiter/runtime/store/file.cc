@@ -8,8 +8,10 @@
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 
-File::File(const std::string& path, int flags)
-    : fd_(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600)) {}
+File::File(const std::string& path, int flags, Links links)
+    : fd_(::open(path.c_str(),
+                 flags | O_CLOEXEC | O_NONBLOCK | (links == Links::kRefused ? O_NOFOLLOW : 0),
+                 0600)) {}
 
 File::~File() {
   if (fd_ >= 0) ::close(fd_);
@@ -23,6 +25,19 @@ bool read_all(int fd, void* data, size_t size) {
     if (got <= 0) return false;
     at += got;
     size -= static_cast<size_t>(got);
+  }
+  return true;
+}
+
+bool read_all_at(int fd, void* data, size_t size, uint64_t offset) {
+  auto* at = static_cast<char*>(data);
+  while (size > 0) {
+    const ssize_t got = ::pread(fd, at, size, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    size -= static_cast<size_t>(got);
+    offset += static_cast<uint64_t>(got);
   }
   return true;
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -13,8 +14,10 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 // An open file, if it could be opened. Children that are started by exec do not have it.
 class File {
  public:
-  // flags: open()'s. Links and pipes, which have no end, do not hold it up.
-  File(const std::string& path, int flags);
+  enum class Links { kRefused, kFollowed };
+  // flags: open()'s. Links and pipes, which have no end, do not hold it up. Where it could not be
+  // opened errno says why.
+  File(const std::string& path, int flags, Links links = Links::kRefused);
   ~File();
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -28,6 +31,7 @@ class File {
 
 // Whether all of it was read or written.
 bool read_all(int fd, void* data, size_t size);
+bool read_all_at(int fd, void* data, size_t size, uint64_t offset);
 bool write_all(int fd, const void* data, size_t size);
 
 // Whether only this user, or root, which has all rights anyhow, can change it. Images

@@ -3,9 +3,11 @@
 
 #include <zstd.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "aiter/runtime/error.h"
 
@@ -34,6 +36,19 @@ bool lies_outside(uint64_t offset, uint64_t size, uint64_t whole) {
   return offset > whole || size > whole - offset;
 }
 
+class PackMemory : public PackData {
+ public:
+  PackMemory(const unsigned char* data, uint64_t size) : data_(data), size_(size) {}
+  uint64_t size() const override { return size_; }
+  const unsigned char* at(uint64_t offset, uint64_t, Bytes&) const override {
+    return data_ + offset;
+  }
+
+ private:
+  const unsigned char* data_;
+  uint64_t size_;
+};
+
 }  // namespace
 
 // Without a zstd dictionary where the pack has none.
@@ -42,22 +57,27 @@ struct PackProvider::Dictionary {
   unsigned id = 0;
 };
 
-PackProvider::PackProvider(std::string name, const unsigned char* data, uint64_t size)
-    : name_(std::move(name)), data_(data), size_(size) {
+PackProvider::PackProvider(std::string name, std::unique_ptr<const PackData> data)
+    : name_(std::move(name)), data_(std::move(data)), size_(data_->size()) {
   constexpr size_t kName = sizeof(kMagic) - 1;
-  if (size < kEntries || std::memcmp(data, kMagic, kName) != 0) {
+  using Magic = std::array<char, sizeof(kMagic)>;
+  const Magic magic = size_ < kEntries ? Magic{} : record<Magic>(0);
+  if (std::memcmp(magic.data(), kMagic, kName) != 0) {
     fail(Status::kCorrupt, name_, " is not a pack of code objects");
   }
-  if (data[kName] != kMagic[kName]) {
+  if (magic[kName] != kMagic[kName]) {
     fail(Status::kCorrupt, name_, " is a pack of another format than ", kMagic[kName],
          ", the one that this library reads; make it again");
   }
-  std::memcpy(&count_, data + sizeof(kMagic), sizeof(count_));
-  if (count_ > (size - kEntries) / sizeof(PackEntry)) {
-    fail(Status::kCorrupt, name_, " is a pack of ", count_, " code objects, but has ", size,
+  count_ = record<uint64_t>(sizeof(kMagic));
+  if (count_ > (size_ - kEntries) / sizeof(PackEntry)) {
+    fail(Status::kCorrupt, name_, " is a pack of ", count_, " code objects, but has ", size_,
          " bytes");
   }
 }
+
+PackProvider::PackProvider(std::string name, const unsigned char* data, uint64_t size)
+    : PackProvider(std::move(name), std::make_unique<const PackMemory>(data, size)) {}
 
 PackProvider::~PackProvider() { delete dictionary_.load(std::memory_order_acquire); }
 
@@ -72,7 +92,8 @@ std::unique_ptr<const PackProvider::Dictionary> PackProvider::unpacked_dictionar
     fail(Status::kCorrupt, "the dictionary of ", name_, " has ", place.size,
          " bytes, but none has more than ", kMostDictionaryBytes);
   }
-  const unsigned char* frame = data_ + place.offset;
+  Bytes room;
+  const unsigned char* frame = data_->at(place.offset, place.packed_size, room);
   if (ZSTD_getFrameContentSize(frame, place.packed_size) != place.size) {
     fail(Status::kCorrupt, "the dictionary of ", name_, " does not unpack to ", place.size,
          " bytes");
@@ -91,10 +112,16 @@ std::unique_ptr<const PackProvider::Dictionary> PackProvider::unpacked_dictionar
   return made;
 }
 
+template <typename Record>
+Record PackProvider::record(uint64_t offset) const {
+  Bytes room;
+  Record record;
+  std::memcpy(&record, data_->at(offset, sizeof(record), room), sizeof(record));
+  return record;
+}
+
 PackDictionary PackProvider::dictionary_place() const {
-  PackDictionary place;
-  std::memcpy(&place, data_ + kDictionary, sizeof(place));
-  return place;
+  return record<PackDictionary>(kDictionary);
 }
 
 const PackProvider::Dictionary& PackProvider::dictionary() {
@@ -108,9 +135,7 @@ const PackProvider::Dictionary& PackProvider::dictionary() {
 }
 
 PackEntry PackProvider::entry(uint64_t index) const {
-  PackEntry entry;
-  std::memcpy(&entry, data_ + kEntries + index * sizeof(entry), sizeof(entry));
-  return entry;
+  return record<PackEntry>(kEntries + index * sizeof(PackEntry));
 }
 
 std::optional<PackEntry> PackProvider::find(const Digest& key) const {
@@ -137,16 +162,21 @@ uint64_t PackProvider::size_of(const Digest& key) const {
   return found ? found->packed_size + dictionary_place().packed_size / count_ : 0;
 }
 
+Answer PackProvider::look(const CodeObjectRef& ref) {
+  return find(ref.key) ? Answer{true, "has it"} : Answer{};
+}
+
 std::optional<Bytes> PackProvider::get(const CodeObjectRef& ref) {
   const std::optional<PackEntry> found = find(ref.key);
   if (!found) return std::nullopt;
   // The caller may know the digest from elsewhere; the pack's own proves that it is not damaged.
   const Digest& expected = ref.sha256 ? *ref.sha256 : found->sha256;
-  const unsigned char* frame = data_ + found->offset;
   if (found->size > kMostObjectBytes) {
     fail(Status::kCorrupt, "code object ", hex(ref.key), " in ", name_, " has ", found->size,
          " bytes, but none has more than ", kMostObjectBytes);
   }
+  Bytes room;
+  const unsigned char* frame = data_->at(found->offset, found->packed_size, room);
   if (ZSTD_getFrameContentSize(frame, found->packed_size) != found->size) {
     fail(Status::kCorrupt, "code object ", hex(ref.key), " in ", name_, " does not unpack to ",
          found->size, " bytes");

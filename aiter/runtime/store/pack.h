@@ -36,14 +36,27 @@ struct PackDictionary {
   uint64_t size;
 };
 
-// A pack's code objects. The memory must outlive the provider.
+// The bytes of a pack, in memory or elsewhere.
+class PackData {
+ public:
+  virtual ~PackData() = default;
+  virtual uint64_t size() const = 0;
+  // The size bytes at offset, which lie in the pack; they are put into room unless they are in
+  // memory, and live as long as that. Throws Status::kCorrupt where they can no longer be read.
+  virtual const unsigned char* at(uint64_t offset, uint64_t size, Bytes& room) const = 0;
+};
+
+// A pack's code objects.
 class PackProvider : public Provider {
  public:
-  // Throws Status::kCorrupt where the memory does not hold a pack.
+  // Throws Status::kCorrupt where the data is no pack.
+  PackProvider(std::string name, std::unique_ptr<const PackData> data);
+  // In memory, which must outlive the provider.
   PackProvider(std::string name, const unsigned char* data, uint64_t size);
   ~PackProvider() override;
   std::string name() const override { return name_; }
   std::optional<Bytes> get(const CodeObjectRef& ref) override;
+  Answer look(const CodeObjectRef& ref) override;
   // Throws Status::kCorrupt where the entry lies outside the pack.
   std::optional<PackEntry> find(const Digest& key) const;
   // The bytes that a code object takes in the pack: its frame, and its share of the dictionary.
@@ -60,10 +73,12 @@ class PackProvider : public Provider {
   std::unique_ptr<const Dictionary> unpacked_dictionary() const;
   // It may be damaged.
   PackDictionary dictionary_place() const;
+  template <typename Record>
+  Record record(uint64_t offset) const;
 
   std::string name_;
-  const unsigned char* data_;
-  uint64_t size_;
+  const std::unique_ptr<const PackData> data_;
+  const uint64_t size_;
   uint64_t count_;
   std::atomic<const Dictionary*> dictionary_{nullptr};
 };

@@ -21,7 +21,24 @@ Bytes Store::get(const CodeObjectRef& ref) const {
     }
     answers += (answers.empty() ? "" : "; ") + provider->name() + ": " + answer;
   }
-  fail(status, "no code object with key '", hex(ref.key), "' (", answers, ")");
+  const std::string remedy = ref.remedy ? ref.remedy() : "";
+  fail(status, "no code object with key '", hex(ref.key), "' (", answers, ")",
+       remedy.empty() ? "" : ": ", remedy);
+}
+
+std::vector<Store::Told> Store::look(const CodeObjectRef& ref) const {
+  std::vector<Told> told;
+  told.reserve(providers_.size());
+  for (const auto& provider : providers_) {
+    Answer answer;
+    try {
+      answer = provider->look(ref);
+    } catch (const Error& error) {
+      answer = {false, error.what()};
+    }
+    told.push_back({provider->name(), std::move(answer)});
+  }
+  return told;
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -33,6 +33,14 @@ struct CodeObjectRef {
   // The source that it is made of, where this process has that.
   const SourceFile* source = nullptr;
   const std::vector<SourceFile>* headers = nullptr;
+  // The next step where no provider has it, for a message; empty: none is known.
+  std::function<std::string()> remedy = {};
+};
+
+// A provider's answer to the question whether it has a key's bytes. They are not unpacked for it.
+struct Answer {
+  bool has = false;
+  std::string text = "does not have it";
 };
 
 // One source of code objects. Safe to call from several threads; one key must not wait for another.
@@ -45,6 +53,10 @@ class Provider {
   // Bytes that are proven to be the key's, or nothing. Throws Status::kCorrupt, naming the key,
   // where this provider has bytes but not the right ones.
   virtual std::optional<Bytes> get(const CodeObjectRef& ref) = 0;
+  // Whether get() would give bytes, for people: nothing is made for it. Throws as get() does.
+  virtual Answer look(const CodeObjectRef& ref) {
+    return may_have(ref) ? Answer{true, "makes it at its first use"} : Answer{};
+  }
 };
 
 class Store {
@@ -54,6 +66,13 @@ class Store {
   // that failed threw, or else Status::kUnsupported; the message names the key, and each provider's
   // reason.
   Bytes get(const CodeObjectRef& ref) const;
+
+  struct Told {
+    std::string provider;
+    Answer answer;
+  };
+  // The answers of all providers in their order; a failure of one is its answer.
+  std::vector<Told> look(const CodeObjectRef& ref) const;
 
  private:
   std::vector<std::unique_ptr<Provider>> providers_;

@@ -51,6 +51,7 @@ def examine(machine: Machine, told: dict[str, Any]) -> list[Finding]:
         *device,
         *_runtime(machine, rocm, all(finding.state == OK for finding in device)),
         *_kernels(rocm, archs),
+        *_packs(told),
         _cache(machine),
         *_variables(machine),
     ]
@@ -154,6 +155,27 @@ def _kernels(rocm: dict[str, Any], archs: Sequence[str]) -> Iterator[Finding]:
         text,
         f"install a wheel for {found}, or build one with --//kernels:archs={found}",
     )
+
+
+def _packs(told: dict[str, Any]) -> Iterator[Finding]:
+    """Packs that are refused, and kernels that no provider has."""
+    for provider in told["providers"]:
+        if provider["refused"]:
+            text, _, step = provider["refused"].rpartition("; ")
+            step = step if text else "mend AITER_ATTN_PACK_PATH, or remove the file"
+            yield Finding(
+                "packs", WRONG, f"{provider['name']}: {text or provider['refused']}", step
+            )
+    missing = sorted({kernel["arch"] for kernel in told["kernels"] if not kernel["found_in"]})
+    if missing:
+        named = [f"aiter-attn-kernels-{arch}-{told['variant_set']}" for arch in missing]
+        yield Finding(
+            "packs",
+            WRONG,
+            f"kernels for {', '.join(missing)} are not in the library, and in no pack",
+            f"pip install {' '.join(named)}, of version {told['version']}; or name their packs in "
+            "AITER_ATTN_PACK_PATH",
+        )
 
 
 def _cache(machine: Machine) -> Finding:

@@ -17,6 +17,7 @@ from typing import Any
 import aiter_attn
 from aiter_attn import _C
 from aiter_attn._cli import kernels as built_in
+from aiter_attn._cli import store
 
 __all__ = ["facts", "gpu_verdict", "info", "info_lines", "versions_line"]
 
@@ -61,10 +62,15 @@ def gpu_verdict(driver: dict[str, Any], archs: Sequence[str]) -> tuple[bool, str
 def facts() -> dict[str, Any]:
     """The facts that `info` tells."""
     kernels = aiter_attn.kernels()
+    origins = store.found_in(kernel["key"] for kernel in kernels)
     built = built_in.manifest()
     archs = sorted({kernel["arch"] for kernel in kernels})
     found = drivers()
-    works, why = gpu_verdict(next(d for d in found if d["name"] == "ROCm"), archs)
+    rocm = next(d for d in found if d["name"] == "ROCm")
+    works, why = gpu_verdict(rocm, archs)
+    here = {kernel["arch"] for kernel in kernels if origins[kernel["key"]]}
+    if works and not gpu_verdict(rocm, sorted(here))[0]:
+        works, why = False, "its kernels are in no pack here; aiter-attn doctor has the next step"
     return {
         "version": _C.version(),
         "abi_version": _C.abi_version(),
@@ -78,7 +84,8 @@ def facts() -> dict[str, Any]:
         "archs": archs,
         "norms": built["norms"],
         "drivers": found,
-        "kernels": kernels,
+        "providers": store.providers(origins),
+        "kernels": [{**kernel, "found_in": origins[kernel["key"]]} for kernel in kernels],
     }
 
 
@@ -112,7 +119,7 @@ def _size(count: int) -> str:
 def info_lines(pattern: str | None = None) -> Iterator[str]:
     """Lines for people; kernels whose name, kind, arch or key fits the pattern, one by one."""
     told = facts()
-    kernels: list[_C.Kernel] = told["kernels"]
+    kernels = told["kernels"]
     yield versions_line(told)
     state = "works here" if told["gpu"]["works"] else "does not work here"
     yield f"AMD GPU    {state}: {told['gpu']['text']}"[:_WIDTH]
@@ -142,6 +149,9 @@ def info_lines(pattern: str | None = None) -> Iterator[str]:
     )
     for provider, count in sorted(collections.Counter(k["provider"] for k in kernels).items()):
         yield f"           {count} of {provider}: {_PROVIDERS.get(provider, 'another')}"
+    missing = sum(kernel["found_in"] is None for kernel in kernels)
+    for line in store.lines(told["providers"], missing):
+        yield from textwrap.wrap(f"           from {line}", _WIDTH, subsequent_indent=" " * 13)
     norms = [(arch, norm) for norm in told["norms"] for arch in norm["code_objects"]]
     archs = ", ".join(sorted({arch for arch, _ in norms}))
     yield f"norms      {len(norms)} code objects built in{archs and f': {archs}'}"
@@ -161,6 +171,7 @@ def info_lines(pattern: str | None = None) -> Iterator[str]:
         raise LookupError(
             f"--kernels {pattern}: none; allowed: a pattern of a name, key, arch or kind ({kinds})"
         )
+    origins = {kernel["key"]: kernel["found_in"] for kernel in kernels}
     providers = {kernel["kind"]: kernel["provider"] for kernel in kernels}  # norms are our own
     for kind in sorted({kernel["kind"] for kernel in shown}):
         yield ""
@@ -174,6 +185,18 @@ def info_lines(pattern: str | None = None) -> Iterator[str]:
             yield start + first
             for line in rest:
                 yield " " * len(start) + line
+            if kernel["key"] in origins and origins[kernel["key"]] != "the library":
+                yield from _wrap_origin(kernel["key"])
+
+
+def _wrap_origin(key: str) -> Iterator[str]:
+    """Where a code object is that is not built in, and why the providers before do not have it."""
+    provider, text = _C.find_code_object(key)
+    yield f"          from {provider or 'nowhere'}"
+    for line in text.splitlines():
+        if provider and line.startswith(f"{provider}: "):
+            return
+        yield from textwrap.wrap(f"            not from {line}", _WIDTH, subsequent_indent=" " * 14)
 
 
 def info(arguments: argparse.Namespace) -> int:

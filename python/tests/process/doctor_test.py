@@ -66,6 +66,8 @@ class Case:
     denied: tuple[str, ...] = ()
     runtime: str = "libamdhip64.so.6.4.43484"
     archs: tuple[str, ...] = ("gfx942",)
+    refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    missing: tuple[str, ...] = ()
 
     def made(self, root: Path) -> Made:
         for number, version in enumerate(self.versions):
@@ -98,6 +100,14 @@ class Case:
             "not_locked": [],
             "archs": list(self.archs),
             "drivers": [driver],
+            "providers": [
+                {"name": "the library", "kernels": 5, "refused": ""},
+                *({"name": n, "kernels": 0, "refused": why} for n, why in self.refused.items()),
+            ],
+            "kernels": [
+                *({"arch": arch, "found_in": "the library"} for arch in self.archs),
+                *({"arch": arch, "found_in": None} for arch in self.missing),
+            ],
         }
 
 
@@ -120,6 +130,16 @@ CASES = {
     "without_kernels": Case(WORKS, archs=()),
     "cache_that_cannot_be_written": Case(
         WORKS, environ={"AITER_ATTN_CACHE_DIR": "/home/ada"}, denied=("/home/ada",)
+    ),
+    "packs": Case(
+        WORKS,
+        archs=("gfx942", "gfx950"),
+        refused={
+            "pack '/packs/old.attnpack'": "was made with aiter-attn 1.2.2, but this is 1.2.3; "
+            "install aiter-attn-kernels-gfx942-core==1.2.3",
+            "pack '/nowhere'": "cannot be found: No such file or directory",
+        },
+        missing=("gfx950", "gfx942", "gfx950"),
     ),
     "variables_of_others": Case(
         WORKS,

@@ -16,6 +16,22 @@ std::vector<unsigned char> make_pack(const std::map<runtime::Digest, runtime::By
   return kernels::write_pack(std::move(packed));
 }
 
+std::vector<unsigned char> make_pack_file(const std::map<runtime::Digest, runtime::Bytes>& objects,
+                                          const std::string& version) {
+  const std::vector<unsigned char> pack = make_pack(objects);
+  const uint64_t sizes[] = {pack.size(), 40 + 88 * objects.size()};
+  const runtime::Digest index = runtime::sha256(pack.data(), sizes[1]);
+  std::string header = "ATTNPKF1" + version;
+  header.resize(40);
+  header += "aiter-attn-kernels-test";
+  header.resize(104);
+  header.append(reinterpret_cast<const char*>(sizes), sizeof(sizes));
+  header.append(index.begin(), index.end());
+  std::vector<unsigned char> file(header.begin(), header.end());
+  file.insert(file.end(), pack.begin(), pack.end());
+  return file;
+}
+
 std::map<runtime::Digest, runtime::Bytes> similar_objects() {
   std::map<runtime::Digest, runtime::Bytes> objects;
   for (unsigned char i = 0; i < 12; ++i) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "aiter/runtime/store/pack.h"
@@ -12,6 +13,10 @@ namespace AITER_ATTN_NAMESPACE::testing {
 
 // The entries are right; a test that wants another digest writes it where the entry says.
 std::vector<unsigned char> make_pack(const std::map<runtime::Digest, runtime::Bytes>& objects);
+
+// The file of a pack (aiter/runtime/store/pack_file.h), right in all.
+std::vector<unsigned char> make_pack_file(const std::map<runtime::Digest, runtime::Bytes>& objects,
+                                          const std::string& version);
 
 // Objects that have enough in common for a pack of them to have a dictionary.
 std::map<runtime::Digest, runtime::Bytes> similar_objects();
