@@ -2,6 +2,7 @@
 """The rules that make, describe, embed and list code objects.
 
 header_tree -> code_object_recipe -> code_object -> code_object_group -> embedded_pack, launch_table
+                                                    code_object_group -> pack_files
                                     code_object -> code_object_library
 header_tree -> cubin_recipe -> cubin -> code_object_group -> ahead_of_time
 """
@@ -29,14 +30,17 @@ load("//kernels/private:header_tree.bzl", _header_tree = "header_tree")
 load("//kernels/private:hip_host_library.bzl", _hip_host_library = "hip_host_library")
 load("//kernels/private:launch_table.bzl", _launch_table = "launch_table")
 load("//kernels/private:own_kernels.bzl", _own_kernels = "own_kernels")
+load("//kernels/private:pack_files.bzl", _pack_files = "pack_files")
 load(
     "//kernels/private:providers.bzl",
     _CodeObjectInfo = "CodeObjectInfo",
     _CodeObjectsInfo = "CodeObjectsInfo",
+    _PackFilesInfo = "PackFilesInfo",
 )
 
 CodeObjectInfo = _CodeObjectInfo
 CodeObjectsInfo = _CodeObjectsInfo
+PackFilesInfo = _PackFilesInfo
 ahead_of_time = _ahead_of_time
 chosen_archs = _chosen_archs
 code_object = _code_object
@@ -51,3 +55,4 @@ header_tree = _header_tree
 hip_host_library = _hip_host_library
 launch_table = _launch_table
 own_kernels = _own_kernels
+pack_files = _pack_files

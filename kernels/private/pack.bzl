@@ -6,16 +6,17 @@ load("//toolchains/python:defs.bzl", "run_py_tool")
 def _pair(info):
     return "%s=%s" % (info.metadata.path, info.code_object.path)
 
-def write_pack(ctx, infos):
+def write_pack(ctx, infos, name = None):
     """Declares the action.
 
     Args:
       ctx: the rule's context; its rule has PACK_ATTRS.
       infos: list of CodeObjectInfo.
+      name: of the pack, without .pack; the target's by default.
     Returns:
       The pack, a File.
     """
-    pack = ctx.actions.declare_file(ctx.label.name + ".pack")
+    pack = ctx.actions.declare_file((name or ctx.label.name) + ".pack")
     arguments = ctx.actions.args()
     arguments.add("--packer", ctx.executable._packer)
     arguments.add("--out", pack)

@@ -48,3 +48,11 @@ CodeObjectsInfo = provider(
     doc = "Code objects that are shipped together.",
     fields = {"code_objects": "depset of CodeObjectInfo"},
 )
+
+PackFilesInfo = provider(
+    doc = "Code objects in files for the library to find.",
+    fields = {
+        "files": "dict: distribution -> struct(arch: str, file: File)",
+        "variant_set": "str",
+    },
+)

@@ -16,7 +16,8 @@ _OUTPUT = flags.DEFINE_string("output", None, "the wheel", required=True)
 _PROJECT = flags.DEFINE_string("project", None, "TOML with a [project] table", required=True)
 _VERSION = flags.DEFINE_string("version", None, "of the distribution", required=True)
 _PYTHON_TAG = flags.DEFINE_string("python_tag", None, "cp311", required=True)
-_GLIBC = flags.DEFINE_string("glibc", None, "2.34", required=True)
+_GLIBC = flags.DEFINE_string("glibc", None, "2.34; without: for any platform")
+_DISTRIBUTION = flags.DEFINE_string("distribution", None, "its name; by default the project's")
 _README = flags.DEFINE_string("readme", None, "the description", required=True)
 _LICENCE = flags.DEFINE_string("licence", None, "the licence's text", required=True)
 _OTHER_LICENCES = flags.DEFINE_multi_string(
@@ -34,8 +35,15 @@ def make() -> bytes:
         files[name] = Path(path).read_bytes()
     objects = {name: data for name, data in files.items() if name.endswith(".so")}
     project = tomllib.loads(Path(_PROJECT.value).read_text(encoding="utf-8"))["project"]
-    platform = wheel_format.platform_tag(_GLIBC.value, objects)
-    tag = f"{_PYTHON_TAG.value}-{_PYTHON_TAG.value}-{platform}"
+    if _DISTRIBUTION.value:
+        project["name"] = _DISTRIBUTION.value
+    if _GLIBC.value:
+        platform = wheel_format.platform_tag(_GLIBC.value, objects)
+        tag = f"{_PYTHON_TAG.value}-{_PYTHON_TAG.value}-{platform}"
+    elif objects:
+        raise wheel_format.WheelError(f"{min(objects)} is not for any platform: give --glibc")
+    else:
+        tag = f"{_PYTHON_TAG.value}-none-any"
     information = wheel_format.dist_info(project["name"], _VERSION.value)
     readme = Path(_README.value).read_text(encoding="utf-8")
     licences = {"LICENSE": Path(_LICENCE.value).read_bytes()}
@@ -45,11 +53,12 @@ def make() -> bytes:
     metadata = wheel_format.metadata(project, _VERSION.value, readme, list(licences))
     files |= {
         f"{information}/METADATA": metadata.encode(),
-        f"{information}/entry_points.txt": wheel_format.entry_points(project).encode(),
         f"{information}/WHEEL": wheel_format.wheel_file(tag).encode(),
         **{f"{information}/licenses/{name}": text for name, text in licences.items()},
         f"{information}/sboms/{Path(_SBOM.value).name}": Path(_SBOM.value).read_bytes(),
     }
+    if "scripts" in project:
+        files[f"{information}/entry_points.txt"] = wheel_format.entry_points(project).encode()
     return wheel_format.archive(files, information)
 
 

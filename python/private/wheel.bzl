@@ -4,7 +4,7 @@
 load("//toolchains/python:defs.bzl", "PyToolInfo", "run_py_tool")
 
 def _name_in_wheel(ctx, file):
-    """Where a file of this package belongs: as it lies in it."""
+    """Where a file of this package belongs: as it lies in it, or in its folder of this wheel."""
     prefix = ctx.label.package + "/"
     if ctx.label.workspace_name:
         prefix = "../%s/%s" % (ctx.label.workspace_name, prefix)
@@ -12,10 +12,10 @@ def _name_in_wheel(ctx, file):
     if not path.startswith(prefix):
         fail("%s: %s is not of package //%s: a wheel holds files of its own package" %
              (ctx.label, path, ctx.label.package))
-    return path[len(prefix):]
+    return path[len(prefix):].removeprefix(ctx.attr.folder)
 
 def _wheel_impl(ctx):
-    wheel = ctx.actions.declare_file("-".join([
+    wheel = ctx.actions.declare_file(ctx.attr.folder + "-".join([
         ctx.attr.distribution.replace("-", "_"),
         ctx.attr.version,
         ctx.attr.python_tag,
@@ -63,6 +63,10 @@ wheel = rule(
 The build fails unless `glibc` is the oldest that serves all shared objects in it.""",
     attrs = {
         "distribution": attr.string(mandatory = True, doc = "name, as in `project`"),
+        "folder": attr.string(
+            doc = """of this package: the wheel's place, and that of files which other wheels have \
+in another form; NAME/""",
+        ),
         "glibc": attr.string(mandatory = True, doc = "2.35: the tag manylinux_2_35"),
         "licence": attr.label(mandatory = True, allow_single_file = True),
         "other_licences": attr.label_keyed_string_dict(

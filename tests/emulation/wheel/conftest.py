@@ -22,7 +22,8 @@ __all__ = ["attached", "quiet", "runtime"]
 
 _SITE = tempfile.mkdtemp(prefix="site-packages-", dir=os.environ.get("TEST_TMPDIR"))
 atexit.register(shutil.rmtree, _SITE, ignore_errors=True)
-zipfile.ZipFile(os.environ["WHEEL"]).extractall(_SITE)
+for _wheel in (os.environ["WHEEL"], *os.environ.get("KERNELS_WHEELS", "").split()):
+    zipfile.ZipFile(_wheel).extractall(_SITE)
 site.addsitedir(_SITE)
 
 import aiter_attn  # noqa: E402  (it is found now)
