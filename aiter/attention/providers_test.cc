@@ -133,6 +133,9 @@ TEST_F(Providers, TheCacheIsNamedBeforeTheFirstCall) {
     setenv("AITER_ATTN_RTC", compile ? "" : "0", 1);
     in_child([&] {
       const char* text = nullptr;
+      setenv("AITER_ATTN_PACK_PATH", "packs", 1);
+      EXPECT_FALSE(serves());  // refused before the cache is looked at
+      unsetenv("AITER_ATTN_PACK_PATH");
       ASSERT_EQ(attn_cache_dir(&text), ATTN_OK);
       EXPECT_EQ(text, folder_ / "empty/code-objects");
       EXPECT_EQ(attn_set_cache_dir("cache"), ATTN_ERROR_INVALID_ARGUMENT);

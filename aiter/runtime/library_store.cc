@@ -162,8 +162,11 @@ void set_cache_folder(const char* folder) {
 
 const Store& library_store() {
   static Once<const Store> store;
-  store_is_used = true;
-  return store.get([] { return std::make_unique<const Store>(providers(run_time_compile())); });
+  return store.get([] {
+    auto made = std::make_unique<const Store>(providers(run_time_compile()));
+    store_is_used = true;  // a call that failed before may name another folder
+    return made;
+  });
 }
 
 Compilers& library_compilers() {
