@@ -6,14 +6,8 @@ def _patches(names):
 
 # Each list in the order in which it is applied: those that mend defects, ...
 PATCHES = _patches([
-    "01-bwd-barrier-before-last-ds",
-    "02-bwd-barrier-before-bias",
     "03-fwd-async-barrier-before-first-v",
     "04-fwd-async-wait-for-k-at-barriers",
-    "05-fwd-v-tile-divided-among-waves",
-    "06-splitkv-combine-barrier-before-weights",
-    "07-fwd-dropout-barrier-before-random-numbers",
-    "08-fwd-async-k-zeros-behind-head",
     "09-fwd-tile-of-infinite-scores",
     "10-bwd-no-queries",
     "11-bf16-rounding-early-clobber",

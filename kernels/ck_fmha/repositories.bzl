@@ -23,14 +23,15 @@ def _composable_kernel(name, patches):
     pypi_archive(
         name = name,
         build_file = Label("//kernels/ck_fmha:composable_kernel.BUILD.bazel"),
-        distribution = "flash-attn",
+        distribution = "amd-aiter",
+        files = ["LICENSE"],
         include = [
             "include/ck_tile",
             "example/ck_tile/01_fmha",
         ],
-        kind = "sdist",
+        kind = "any",
         patches = patches,
-        strip_prefix = "csrc/composable_kernel",
+        strip_prefix = "aiter_meta/3rdparty/composable_kernel",
     )
 
 def ck_fmha_repositories():

@@ -21,11 +21,10 @@ let
   ];
   distributions = {
     absl-py = "any";
-    amd-aiter = "any"; # its objects, for sets other than smoke
+    amd-aiter = "any"; # Composable Kernel, and AITER's objects
     boolean-py = "any";
     cyclonedx-python-lib = "any";
     defusedxml = "any";
-    flash-attn = "sdist";
     "jaxlib@oldest" = "cp311";
     license-expression = "any";
     msgpack = "cp313";

@@ -6,6 +6,18 @@ load(":bytecode.bzl", "compile_python")
 
 PYPI = Label("//toolchains/pypi:fetch.py")
 
+# extract() takes folders.
+_EXTRACT_FILE = """
+import pathlib, sys, zipfile
+archive, inside, path = sys.argv[1:]
+pathlib.Path(path).write_bytes(zipfile.ZipFile(archive).read(inside))
+"""
+
+def _extract_file(rctx, wheel, inside, path):
+    got = rctx.execute([rctx.which("python3"), "-B", "-c", _EXTRACT_FILE, wheel, inside, path])
+    if got.return_code:
+        fail("%s: %s: no %s can be taken from it: %s" % (rctx.name, wheel, inside, got.stderr))
+
 def _pypi_archive_impl(rctx):
     attr = rctx.attr
     if bool(attr.build_file) == bool(attr.build_file_content):
@@ -18,6 +30,8 @@ def _pypi_archive_impl(rctx):
     for folder in attr.include or [""]:
         inside = "/".join(root + ([folder] if folder else []))
         rctx.extract(entry["file"], "%s/%s" % (attr.output, folder), inside)
+    for path in attr.files:
+        _extract_file(rctx, entry["file"], "/".join(root + [path]), "%s/%s" % (attr.output, path))
     if attr.dist_info:
         inside = "-".join(filename.split("-")[:2]) + ".dist-info"
         rctx.extract(entry["file"], "%s/dist-info" % attr.output, inside)
@@ -43,6 +57,9 @@ pypi_archive = repository_rule(
         "bytecode_of": attr.label_list(doc = "the Pythons that the modules are compiled for"),
         "dist_info": attr.bool(doc = "a wheel's dist-info folder is there, too, under this name"),
         "distribution": attr.string(mandatory = True, doc = "its name, as in the lock"),
+        "files": attr.string_list(
+            doc = "of a wheel: single files below strip_prefix that are unpacked beside include",
+        ),
         "include": attr.string_list(
             doc = "folders below strip_prefix that are unpacked, keeping their paths; " +
                   "empty: everything",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime
 import json
 import uuid
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 
 from cyclonedx.contrib.license.factories import LicenseFactory
 from cyclonedx.model import HashAlgorithm, HashType
@@ -56,13 +56,11 @@ def write(
     materials: Iterable[Material],
     contents: Contents,
     time: datetime.datetime | None = None,
-    added: Container[str] = (),
 ) -> str:
     """The SBOM of this project's distribution at `version`, as JSON.
 
     Parts of the wheel have the scope "required"; tools have "excluded". `time` is that of what
-    was built, not of the building; without it the document has none. `added` are names of materials
-    that are parts of this wheel though not of each.
+    was built, not of the building; without it the document has none.
     """
     product = Component(
         name="aiter-attn",
@@ -73,7 +71,7 @@ def write(
         purl=PackageURL("pypi", None, "aiter-attn", version),
     )
     components = [
-        _component(material, contents, contents.is_in_wheel(material) or material.name in added)
+        _component(material, contents, contents.is_in_wheel(material))
         for material in sorted(set(materials))
     ]
     bom = Bom(

@@ -11,7 +11,6 @@ def _wheel_sbom_impl(ctx):
     arguments.add("--copyrights", ctx.file._copyrights)
     arguments.add("--pypi_lock", ctx.file._pypi_lock)
     arguments.add_all(ctx.files.used, before_each = "--tree")
-    arguments.add_all(ctx.attr.added, before_each = "--added")
     run_py_tool(
         ctx,
         tool = ctx.attr._write,
@@ -31,9 +30,6 @@ wheel_sbom = rule(
     implementation = _wheel_sbom_impl,
     doc = "The materials of the wheel, in CycloneDX's JSON.",
     attrs = {
-        "added": attr.string_list(
-            doc = "distributions that a wheel may have parts of, and this one has",
-        ),
         "out": attr.output(mandatory = True),
         "used": attr.label_list(
             mandatory = True,

@@ -20,7 +20,6 @@ VERSION = flags.DEFINE_string("wheel_version", None, "of the wheel", required=Tr
 CONTENTS = flags.DEFINE_string("contents", None, "contents.toml", required=True)
 COPYRIGHTS = flags.DEFINE_string("copyrights", None, "copyrights.json", required=True)
 PYPI_LOCK = flags.DEFINE_string("pypi_lock", None, "the lock of distributions", required=True)
-ADDED = flags.DEFINE_multi_string("added", [], "a tool's distribution that this wheel has parts of")
 TREES = flags.DEFINE_multi_string("tree", [], "debian_lock.json of a tree")
 
 
@@ -29,17 +28,13 @@ def make(
     known: contents.Contents,
     pypi_lock: str,
     trees: Sequence[str],
-    added: Sequence[str] = (),
 ) -> str:
-    """The SBOM's text, from the texts of the lock and of the trees' lists.
-
-    added  distributions that a wheel may have parts of, and this one has
-    """
+    """The SBOM's text, from the texts of the lock and of the trees' lists."""
     distributions = materials.of_pypi_lock(json.loads(pypi_lock))
-    used = {m for m in distributions if known.is_in_wheel(m) or m.name in added}
+    used = {m for m in distributions if known.is_in_wheel(m)}
     for tree in trees:
         used |= materials.of_debian(json.loads(tree))
-    return document.write(version, used, known, added=added)
+    return document.write(version, used, known)
 
 
 def main(argv: Sequence[str]) -> None:
@@ -48,7 +43,7 @@ def main(argv: Sequence[str]) -> None:
     trees = [Path(tree).read_text(encoding="utf-8") for tree in TREES.value]
     lock = Path(PYPI_LOCK.value).read_text(encoding="utf-8")
     known = contents.read(Path(CONTENTS.value), Path(COPYRIGHTS.value))
-    text = make(VERSION.value, known, lock, trees, ADDED.value)
+    text = make(VERSION.value, known, lock, trees)
     Path(OUT.value).write_text(text, encoding="utf-8")
 
 
