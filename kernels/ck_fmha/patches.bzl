@@ -8,9 +8,13 @@ def _patches(names):
 PATCHES = _patches([
     "03-fwd-async-barrier-before-first-v",
     "04-fwd-async-wait-for-k-at-barriers",
+    "08-fwd-async-k-zeros-behind-head",
     "09-fwd-tile-of-infinite-scores",
     "10-bwd-no-queries",
     "11-bf16-rounding-early-clobber",
+    "12-batch-prefill-as-qr-async",
+    "13-batch-prefill-pages-of-a-window",
+    "14-bwd-sum-of-no-tile",
 ])
 
 # ... and then those that make compiling cheaper and change no code object.
