@@ -20,6 +20,9 @@ using kernels::Row;
 using kernels::TraitInfo;
 using kernels::Traits;
 
+// Elements of a head that upstream's backward kernels check at once.
+constexpr uint16_t kVector = 8;
+
 // Most tiles are powers of two, which need no division.
 bool is_multiple(int32_t value, uint16_t tile) {
   if (tile == 0) return true;
@@ -35,7 +38,12 @@ constexpr uint32_t kinds_with(size_t offset) {
   return 0;
 }
 
-bool reads_keys(Kind kind) {
+// Whether the instances of a kind may leave out bounds checks along the queries, or the keys.
+bool may_fill_tiles_of_q(Kind kind) {
+  constexpr uint32_t kKinds = kinds_with(offsetof(Traits, pad_seqlen_q));
+  return kKinds >> static_cast<int>(kind) & 1;
+}
+bool may_fill_tiles_of_k(Kind kind) {
   constexpr uint32_t kKinds = kinds_with(offsetof(Traits, pad_seqlen_k));
   return kKinds >> static_cast<int>(kind) & 1;
 }
@@ -51,12 +59,16 @@ bool keys_fill_tiles(const Row& row, const Request& request) {
 // with these tiles.
 struct Filled {
   bool seqlen_q, seqlen_k, head_size_qk, head_size_v;
+  // Vectors in place of tiles.
+  bool vectors_qk, vectors_v;
 
   Filled(const Row& row, const Request& request)
       : seqlen_q(is_multiple(request.seqlen_q, row.tile_seqlen_q)),
         seqlen_k(keys_fill_tiles(row, request)),
         head_size_qk(is_multiple(request.head_size_qk, row.tile_head_size_qk)),
-        head_size_v(is_multiple(request.head_size_v, row.tile_head_size_v)) {}
+        head_size_v(is_multiple(request.head_size_v, row.tile_head_size_v)),
+        vectors_qk(is_multiple(request.head_size_qk, kVector)),
+        vectors_v(is_multiple(request.head_size_v, kVector)) {}
 };
 
 bool has_same_tiles(const Row& a, const Row& b) {
@@ -64,14 +76,16 @@ bool has_same_tiles(const Row& a, const Row& b) {
          a.tile_head_size_qk == b.tile_head_size_qk && a.tile_head_size_v == b.tile_head_size_v;
 }
 
-// Bounds checks that the instance makes and the request does not need.
+// Bounds checks that the instance makes and the request does not need: along a padded head size
+// none where it fills the tile, and none of each element where it is whole vectors.
 int unneeded_checks(const Row& row, const Filled& filled) {
   const Traits& traits = row.traits;
+  const bool by_element = traits.head_size_step == 1;
   int count = 0;
   count += traits.pad_seqlen_q && filled.seqlen_q;
   count += traits.pad_seqlen_k && filled.seqlen_k;
-  count += traits.pad_head_size_qk && filled.head_size_qk;
-  count += traits.pad_head_size_v && filled.head_size_v;
+  count += traits.pad_head_size_qk && (filled.head_size_qk || (by_element && filled.vectors_qk));
+  count += traits.pad_head_size_v && (filled.head_size_v || (by_element && filled.vectors_v));
   return count;
 }
 
@@ -91,8 +105,10 @@ Mismatch::Reason shape_mismatch(const Row& row, const Filled& filled, const Requ
   const Traits& traits = row.traits;
   // In group mode every instance checks bounds: the lengths are known on the device only.
   if (!request.traits.group_mode) {
-    if (!traits.pad_seqlen_q && !filled.seqlen_q) return Mismatch::kSeqlen;
-    if (!traits.pad_seqlen_k && !filled.seqlen_k && reads_keys(traits.kind)) {
+    if (!traits.pad_seqlen_q && !filled.seqlen_q && may_fill_tiles_of_q(traits.kind)) {
+      return Mismatch::kSeqlen;
+    }
+    if (!traits.pad_seqlen_k && !filled.seqlen_k && may_fill_tiles_of_k(traits.kind)) {
       return Mismatch::kSeqlen;
     }
   }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
@@ -18,10 +19,14 @@ from typing import Any
 
 from kernels.launch_table.traits import TABLE, TraitValue
 
-# Upstream's filter for its C++ interface: fp16 and bf16, row-major v, no static quantisation.
+# Upstream's filter for its C++ interface: fp16 and bf16, and fp8 with bf16 results.
 RECEIPT = 600
-# No filter. It is what lists fp8, which has column-major v and static quantisation.
+# No filter. It is what lists fp8 with fp8 results, with static quantisation and without.
 _RECEIPT_OF_ALL = 0
+# Upstream's name of the archs whose kernels are read. Its text is the same for gfx950, which has
+# further ones (trload).
+TARGETS = ("gfx9",)
+_DTYPES = ("fp16", "bf16")
 MASK_IMPLEMENTATION = "simplified"
 HOST_WAVE_SIZE = 64  # in upstream's headers, as host code includes them
 
@@ -133,7 +138,16 @@ class Instance:
         head, found, _ = self.upstream.template.partition(KINDS[self.kind].end)
         if not found:
             raise PoolError(f"{self.name}: upstream's text has no {KINDS[self.kind].end!r}")
-        return head.rstrip() + "\n"
+        lines = [line for line in head.splitlines() if line not in _unused(self.upstream)]
+        return "\n".join(lines).rstrip() + "\n"
+
+
+def _unused(described: Any) -> tuple[str, ...]:
+    """Lines of upstream's text: it leaves an instance out where it is compiled for another arch
+    than its own, and a code object is for one; its printing is cut off."""
+    arch = getattr(described, "F_arch", None)
+    check = arch and f"#if !defined(__HIP_DEVICE_COMPILE__) || ({arch.preprocessor_check})"
+    return ("#include <iostream>", check or "")[: 2 if check else 1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,10 +164,12 @@ def read_traits(kind: str, described: Any) -> dict[str, TraitValue]:
     """The traits of a kind, of an object of upstream's generator. Raises PoolError."""
     out: dict[str, TraitValue] = {}
     for name, trait in TABLE.of_kind(kind).items():
+        if not trait.kinds[kind]:
+            continue  # no field of upstream's
         value = operator.attrgetter(trait.kinds[kind])(described)
-        if not trait.is_size and value not in trait.upstream:
+        if not trait.is_size and str(value) not in trait.upstream:
             raise PoolError(f"{kind}: unknown value {value!r} of {trait.kinds[kind]}")
-        out[name] = int(value) if trait.is_size else trait.upstream[value]
+        out[name] = int(value) if trait.is_size else trait.upstream[str(value)]
     return out
 
 
@@ -185,16 +201,27 @@ def _forward_instance(module: ModuleType, kind: str, kernel: Any) -> Instance:
     )
 
 
+def _with_columns(kernel: Any) -> Iterator[Any]:
+    """The kernels of fp8 whose v lies by columns, beside one for rows: upstream's sources have
+    these, and its lists had them once, with a soft cap and without."""
+    if kernel.F_pipeline.F_spad == "f":
+        for logits in ("f", "t") if kernel.F_pipeline.F_bias == "no" else ("f",):
+            pipeline = dataclasses.replace(kernel.F_pipeline, F_vlayout="col", F_logits=logits)
+            yield dataclasses.replace(kernel, F_pipeline=pipeline)
+
+
 def _fwd(module: ModuleType) -> Iterator[Candidate]:
-    _, kernels = module.get_fwd_blobs("", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
-    _, fp8 = module.get_fwd_blobs("*_fp8_*", _RECEIPT_OF_ALL, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
-    for kernel in [*kernels, *fp8]:
+    rest = (_EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
+    _, kernels = module.get_fwd_blobs(TARGETS, "", RECEIPT, *rest)
+    _, fp8 = module.get_fwd_blobs(TARGETS, "*_fp8_*_squant_*", _RECEIPT_OF_ALL, *rest)
+    listed = [kernel for kernel in kernels if kernel.F_dtype in _DTYPES]
+    for kernel in [*listed, *itertools.chain.from_iterable(map(_with_columns, fp8))]:
         instance = _forward_instance(module, "fwd", kernel)
         yield Candidate("fwd", instance.traits, (instance,), kernel.api_trait())
 
 
 def _fwd_pagedkv(module: ModuleType) -> Iterator[Candidate]:
-    _, kernels = module.get_fwd_blobs("", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
+    _, kernels = module.get_fwd_blobs(TARGETS, "", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
     for kernel in kernels:
         instance = _forward_instance(module, "fwd_pagedkv", kernel)
         # Those without pages are the plain forward kernels again.
@@ -207,7 +234,7 @@ _COMBINE_WAVES, _COMBINE_TILE = 4, 32  # fixed in upstream's templates
 
 def _fwd_splitkv(module: ModuleType) -> Iterator[Candidate]:
     combines = {}
-    for kernel in module.get_fwd_splitkv_combine_blobs("", RECEIPT, _EVERY_HEAD_SIZE):
+    for kernel in module.get_fwd_splitkv_combine_blobs(TARGETS, "", RECEIPT, _EVERY_HEAD_SIZE):
         instance = Instance(
             name=kernel.name,
             kind="fwd_splitkv_combine",
@@ -217,27 +244,42 @@ def _fwd_splitkv(module: ModuleType) -> Iterator[Candidate]:
             upstream=kernel,
         )
         combines[frozenset(instance.traits.items())] = instance
-    _, kernels = module.get_fwd_splitkv_blobs("", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE)
-    for kernel in kernels:
-        # The asynchronous pipeline is listed, for head sizes 96 and 160, but upstream lacks it.
-        if kernel.F_pipeline.tag == "qr_async":
-            continue
+    for kernel in module.get_fwd_splitkv_blobs(
+        TARGETS, "", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE
+    ):
         split = _forward_instance(module, "fwd_splitkv", kernel)
         for lse in (True, False):
             traits = {**split.traits, "lse": lse}
             wanted = {name: traits[name] for name in TABLE.of_kind("fwd_splitkv_combine")}
             combine = combines[frozenset(wanted.items())]
-            yield Candidate("fwd_splitkv", traits, (split, combine), kernel.api_trait())
+            api_trait = _splitkv_api_trait(module, kernel, combine.upstream)
+            yield Candidate("fwd_splitkv", traits, (split, combine), api_trait)
+
+
+def _splitkv_api_trait(module: ModuleType, kernel: Any, combine: Any) -> Any:
+    """The entry of a dispatcher, which upstream makes where it writes one."""
+    fields = {
+        "arch": kernel.F_arch,
+        "pipeline_tag": kernel.F_pipeline.tag,
+        "bn1comb": combine.F_tile.F_bn1,
+    }
+    for field in dataclasses.fields(module.FmhaFwdSplitKVApiTrait):
+        for part in (kernel, kernel.F_tile, kernel.F_pipeline):
+            if field.name not in fields and hasattr(part, f"F_{field.name}"):
+                fields[field.name] = getattr(part, f"F_{field.name}")
+    return module.FmhaFwdSplitKVApiTrait(**fields)
 
 
 _APPEND_BLOCK = {"work_items": 256}  # fixed in upstream's headers
 
 
 def _fwd_appendkv(module: ModuleType) -> Iterator[Candidate]:
-    # Upstream's filter is not applied to what appends: column-major v and fp8 are listed too.
-    _, kernels = module.get_fwd_appendkv_blobs("", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE)
+    # Upstream's filter is not applied to what appends: fp8 is listed too.
+    _, kernels = module.get_fwd_appendkv_blobs(
+        TARGETS, "", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE
+    )
     for kernel in kernels:
-        if kernel.F_dtype not in ("fp16", "bf16") or kernel.F_pipeline.F_vlayout != "row":
+        if kernel.F_dtype not in _DTYPES:
             continue
         tile = kernel.F_tile
         instance = Instance(
@@ -267,18 +309,36 @@ _DOT_DO_O_BLOCK, _CONVERT_DQ_BLOCK = 64, 256
 
 
 def _bwd(module: ModuleType) -> Iterator[Candidate]:
-    api_pool, *_ = module.get_bwd_blobs("", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE)
-    for by_head_size in api_pool.dq_dk_dv_pool.values():
-        for traits in by_head_size.values():
-            # Instances that write out their random numbers are upstream's debugging aid.
-            yield from (_bwd_candidate(t) for t in traits if not t.dropout.endswith("storerandval"))
+    api_pool, *_ = module.get_bwd_blobs(
+        TARGETS, "", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE
+    )
+    for by_dtype in api_pool.dq_dk_dv_pool.values():
+        for by_head_size in by_dtype.values():
+            for traits in by_head_size.values():
+                # Instances that write out their random numbers are upstream's debugging aid.
+                yield from map(_bwd_candidate, filter(_keeps_random_numbers, traits))
+
+
+def _keeps_random_numbers(trait: Any) -> bool:
+    return not trait.dropout.endswith("storerandval")
+
+
+def _bwd_pipeline(kernel: Any) -> str:
+    """The pipeline that upstream's headers choose (block_fmha_bwd_dq_dk_dv_pipeline_selector)."""
+    if kernel.F_trload == "t":
+        raise PoolError(f"{kernel.name}: transposed loads have no launch-table field")
+    return "kr_ktr_vr" if 1 in (kernel.F_dpad, kernel.F_dvpad) else "kr_ktr_vr_iglp"
+
+
+def _head_size_step(trait: Any) -> int:
+    """What padded head sizes must be a multiple of."""
+    return 8 if (trait.dpad, trait.dvpad) == (8, 8) else 1
 
 
 def _bwd_candidate(trait: Any) -> Candidate:
     tile = trait.tile
     dot_do_o, dq_dk_dv = trait.dot_do_o_kernel, trait.dq_dk_dv_kernel
-    # Upstream's dispatcher asks for the convert kernel that pads as dot_do_o does.
-    convert_dq = dataclasses.replace(trait.convert_dq_kernel, F_spad=trait.spad1)
+    convert_dq = trait.convert_dq_kernel
     described = {
         "bwd_dot_do_o": (
             dot_do_o,
@@ -292,23 +352,27 @@ def _bwd_candidate(trait: Any) -> Candidate:
         ),
         "bwd_convert_dq": (
             convert_dq,
-            Tile(convert_dq.F_bm0, convert_dq.F_bn0, trait.bhdq, 0),
+            Tile(convert_dq.F_bm0, 0, trait.bhdq, 0),
             {"work_items": _CONVERT_DQ_BLOCK},
         ),
     }
+    step = _head_size_step(trait)
+    main = {**read_traits("bwd_dq_dk_dv", trait), "head_size_step": step}
     instances = tuple(
         Instance(
             kernel.name,
             kind,
-            read_traits(kind, trait),
+            main if kernel is dq_dk_dv else read_traits(kind, trait),
             kernel_tile,
             block,
             kernel,
-            tag=kernel.F_pipeline if kernel is dq_dk_dv else "",
+            head_size_alignment=step if kernel is dq_dk_dv else 1,
+            tag=_bwd_pipeline(kernel) if kernel is dq_dk_dv else "",
         )
         for kind, (kernel, kernel_tile, block) in described.items()
     )
-    return Candidate("bwd", read_traits("bwd_dq_dk_dv", trait), instances, trait)
+    traits = {**read_traits("bwd_dot_do_o", trait), **main}
+    return Candidate("bwd", traits, instances, trait)
 
 
 @dataclasses.dataclass(frozen=True)
