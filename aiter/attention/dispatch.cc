@@ -198,6 +198,10 @@ const Row* pick(const LaunchTable& table, Kind kind, uint16_t head_size_qk, uint
 
 }  // namespace
 
+bool checks_keys(const Row& row) {
+  return row.traits.pad_seqlen_k || !may_fill_tiles_of_k(row.traits.kind);
+}
+
 Request make_request(const Problem& p, std::string_view arch, uint32_t compute_units) {
   Request request = {};
   request.pass = p.pass;

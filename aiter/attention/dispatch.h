@@ -174,6 +174,9 @@ const kernels::Row* pick_kernel(const kernels::LaunchTable& table, kernels::Kind
 // The most of Pass::parts over all archs of the table.
 int64_t most_parts(const kernels::LaunchTable& table, Request request);
 
+// Whether an instance checks bounds along the keys, as some kinds always do.
+bool checks_keys(const kernels::Row& row);
+
 inline int64_t tiles(int64_t length, uint16_t tile) {
   return tile == 0 ? 1 : (length + tile - 1) / tile;
 }

@@ -134,7 +134,7 @@ void require_alignment(const LaunchTable& table, const Problem& p, const Plan& p
     const int64_t whole = kVectorBytes / element;
     int64_t elements;
     if (operand.of_scores) {
-      elements = row.traits.pad_seqlen_k ? 1 : whole;
+      elements = checks_keys(row) ? 1 : whole;
     } else {
       const bool padded =
           operand.has_v_size ? row.traits.pad_head_size_v : row.traits.pad_head_size_qk;

@@ -20,7 +20,11 @@ _SETS = flags.DEFINE_multi_string("set", None, "a variant set file", required=Tr
 _SOURCE = flags.DEFINE_string("source", None, "the C++ source", required=True)
 
 
-_PADDING = [name for name, trait in TABLE.traits.items() if trait.match == "padding"]
+_PADDING = [
+    name
+    for name, trait in TABLE.traits.items()
+    if trait.match == "padding" and not trait.is_size
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +61,7 @@ def _kernel(row: Row, archs: Sequence[str]) -> Kernel:
     traits: Mapping[str, TraitValue] = row["traits"]
     # A tile matters where bounds are not checked, and that of keys in pages, too.
     tiles = [
-        0 if traits.get(name) else row["tile"].get(name.removeprefix("pad_"), 0)
+        0 if traits.get(name, True) else row["tile"].get(name.removeprefix("pad_"), 0)
         for name in _PADDING
     ]
     if traits.get("paged_kv"):

@@ -3,26 +3,26 @@
 #include "tests/dispatch/upstream_stub.h"
 
 // Instances' files define what they are called, which the dispatcher may print.
-template <typename Traits>
+template <typename Traits, typename Arch>
 std::string fmha_bwd_dot_do_o_get_name_() {
   return "";
 }
-template <typename Traits>
+template <typename Traits, typename Arch>
 std::string fmha_bwd_dq_dk_dv_get_name_() {
   return "";
 }
-template <typename Traits>
+template <typename Traits, typename Arch>
 std::string fmha_bwd_convert_dq_get_name_() {
   return "";
 }
 
 namespace ck_tile {
 // Preferred to upstream's own, which times kernels and asks HIP for errors.
-template <typename A, typename B, typename C>
-float launch_kernel(const stream_config& s, A&& a, B&& b, C&& c) {
+template <typename A, typename B, typename... More>
+float launch_kernel(const stream_config& s, A&& a, B&& b, More&&... more) {
   a(s);
   b(s);
-  c(s);
+  (more(s), ...);
   return 0;
 }
 }  // namespace ck_tile

@@ -1,16 +1,19 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
 #include "ck_tile/ops/fmha/block/variants.hpp"
 #include "fmha_fwd.hpp"
 #include "fwd_dispatcher.inc"
 #include "tests/dispatch/upstream_stub.h"
 
-// Upstream's dispatchers of two directions ask for the number of compute units.
+// Upstream's dispatchers ask for the device's arch, and two of them for its compute units.
 extern "C" hipError_t hipGetDevice(int* device) {
   *device = 0;
   return hipSuccess;
 }
 extern "C" hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int) {
   properties->multiProcessorCount = AITER_ATTN_NAMESPACE::attention::dispatch_parity::compute_units;
+  std::strcpy(properties->gcnArchName, AITER_ATTN_NAMESPACE::attention::dispatch_parity::kArch);
   return hipSuccess;
 }
 

@@ -3,11 +3,11 @@
 #include "tests/dispatch/upstream_kvcache.h"
 
 // Instances' files define what they are called, which the dispatcher may print.
-template <typename Traits>
+template <typename Traits, typename Arch>
 std::string fmha_fwd_splitkv_get_name_() {
   return "";
 }
-template <typename Traits>
+template <typename Traits, typename Arch>
 std::string fmha_fwd_splitkv_combine_get_name_() {
   return "";
 }

@@ -34,7 +34,7 @@ template <typename Kernel, typename Made>
 void store(const Made& made, Launch* launch) {
   const auto& kargs = made.at(ck_tile::number<0>{});
   const dim3& grid = made.at(ck_tile::number<1>{});
-  constexpr dim3 block = Kernel::BlockSize();
+  constexpr dim3 block(Kernel::kBlockSize);
   launch->grid[0] = grid.x, launch->grid[1] = grid.y, launch->grid[2] = grid.z;
   launch->block[0] = block.x, launch->block[1] = block.y, launch->block[2] = block.z;
   const auto* bytes = reinterpret_cast<const unsigned char*>(&kargs);
@@ -47,7 +47,8 @@ inline Launch* recorded = nullptr;
 // Whether split kernels are asked for in the form that serves every call.
 inline bool in_plain_form = false;
 
-// Those of the GPU that upstream's dispatchers ask for.
+// Those of the GPU that upstream's dispatchers ask for, and its arch (write_parity.py).
+constexpr const char* kArch = "gfx942";
 constexpr int kComputeUnits = 304;
 inline int compute_units = kComputeUnits;
 
@@ -109,7 +110,7 @@ std::vector<Launch> launches_of(const Args& args) {
 namespace ck_tile {
 
 // In place of make_kernel(), which makes what launches.
-template <int, int, typename Kernel, typename Kargs>
+template <int, typename Arch, typename Kernel, typename Kargs>
 auto recorded_kernel(Kernel, dim3 grid, dim3, size_t, const Kargs& kargs) {
   namespace parity = AITER_ATTN_NAMESPACE::attention::dispatch_parity;
   parity::store<Kernel>(ck_tile::make_tuple(kargs, grid), parity::recorded);

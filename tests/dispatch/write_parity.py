@@ -97,7 +97,9 @@ STUBS = {
 }
 
 
-_ONESHOT = re.compile(r"template<>\s*void \w+<\w+>\([^)]*\)\s*(\{.*?\n\})", re.DOTALL)
+_ONESHOT = re.compile(
+    r"template<>\s*void \w+<\w+, [\w:]+>\([^)]*\)\s*(\{.*?\n\})", re.DOTALL
+)
 
 
 def _without_includes(text: str) -> str:
@@ -133,6 +135,8 @@ def stub(instance: Instance, number: int) -> str:
         raise PoolError(f"{instance.name}: upstream's text has no {kind.end!r}")
     known_by, _, behind = behind.partition(";")
     trait = kind.end.removeprefix("using ").removesuffix("=").strip()
+    arch = getattr(instance.upstream, "F_arch", None)
+    of_arch = f", {arch.tag}" if arch else ""
     returns = " return 0;" if declared.declared.startswith("float") else ""
     beside, statements = _launching(instance, behind)
     return f"""
@@ -142,7 +146,7 @@ namespace of_{number} {{
 {beside}
 }} // namespace of_{number}
 template <>
-{declared.declared}<of_{number}::{trait}>(const ck_tile::stream_config&, {declared.args})
+{declared.declared}<of_{number}::{trait}{of_arch}>(const ck_tile::stream_config&, {declared.args})
 {{
     pick<{declared.args}>("{instance.name}", [](const {declared.args}& args, Launch* launch) {{
         namespace of = of_{number};

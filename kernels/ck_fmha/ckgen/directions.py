@@ -201,13 +201,16 @@ def _forward_instance(module: ModuleType, kind: str, kernel: Any) -> Instance:
     )
 
 
+def _other(kernel: Any, **fields: str) -> Any:
+    """Another kernel: upstream's sources have it, and its lists had it once."""
+    return dataclasses.replace(kernel, F_pipeline=dataclasses.replace(kernel.F_pipeline, **fields))
+
+
 def _with_columns(kernel: Any) -> Iterator[Any]:
-    """The kernels of fp8 whose v lies by columns, beside one for rows: upstream's sources have
-    these, and its lists had them once, with a soft cap and without."""
+    """The kernels of fp8 whose v lies by columns, beside one for rows."""
     if kernel.F_pipeline.F_spad == "f":
         for logits in ("f", "t") if kernel.F_pipeline.F_bias == "no" else ("f",):
-            pipeline = dataclasses.replace(kernel.F_pipeline, F_vlayout="col", F_logits=logits)
-            yield dataclasses.replace(kernel, F_pipeline=pipeline)
+            yield _other(kernel, F_vlayout="col", F_logits=logits)
 
 
 def _fwd(module: ModuleType) -> Iterator[Candidate]:
@@ -222,10 +225,9 @@ def _fwd(module: ModuleType) -> Iterator[Candidate]:
 
 def _fwd_pagedkv(module: ModuleType) -> Iterator[Candidate]:
     _, kernels = module.get_fwd_blobs(TARGETS, "", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
-    for kernel in kernels:
-        instance = _forward_instance(module, "fwd_pagedkv", kernel)
-        # Those without pages are the plain forward kernels again.
-        if instance.traits["paged_kv"]:
+    for listed in kernels:
+        for kernel in (_other(listed, F_skip="t"), listed):
+            instance = _forward_instance(module, "fwd_pagedkv", kernel)
             yield Candidate("fwd_pagedkv", instance.traits, (instance,), kernel.api_trait())
 
 
@@ -392,8 +394,10 @@ class Direction:
         """Upstream's dispatcher, in C++, over some of the direction's candidates."""
         cls, register = self.api_pool
         pool = getattr(module, cls)(MASK_IMPLEMENTATION)
-        for candidate in candidates:
-            getattr(pool, register)(candidate.api_trait)
+        # Candidates of split keys with an lse and without have one entry, which is asked for both.
+        entries = {repr(candidate.api_trait): candidate.api_trait for candidate in candidates}
+        for entry in entries.values():
+            getattr(pool, register)(entry)
         return str(pool.api)
 
 
