@@ -24,5 +24,5 @@ CK_SHORTCUTS = [
 
 CK_HOST_COPTS = [
     "-include",
-    "kernels/ck_fmha/launch/no_iostream.h",
+    "kernels/ck_fmha/launch/before_upstream.h",
 ]

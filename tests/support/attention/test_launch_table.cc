@@ -186,7 +186,7 @@ class Table {
         if (pad_head && size == 64) continue;
         Row row = base_row(kind, dtype, size, group);
         row.traits.mask = mask;
-        row.traits.pad_seqlen_k = main;
+        if (main) row.traits.pad_seqlen_q = false, row.traits.head_size_step = 1;
         row.traits.pad_head_size_qk = pad_head && kind != Kind::kBwdDotDoO;
         row.traits.pad_head_size_v = pad_head && kind != Kind::kBwdConvertDq;
         row.tile_seqlen_q = !main ? 64 : size == 64 ? 32 : 16;
