@@ -30,7 +30,7 @@ from typing import Any
 from tests.emulation.aiter_asm import known as of_asm
 
 # Between the tile and the traits of an instance's name.
-_PIPELINE = re.compile(r"_(q[rs](?:_[a-z0-9]+)*?)_v[rc]_|_(kr_ktr_vr(?:_[a-z0-9]+?)?)_n?p")
+_PIPELINE = re.compile(r"_(q[rs](?:_[a-z0-9]+)*?)_v[rc]_")
 _LISTS = ("findings", "recognised")
 
 
@@ -75,7 +75,7 @@ def takes_turns(kernel: str) -> bool:
 def pipeline_of(instance: str) -> str:
     """Upstream's pipeline, as the name of an instance says it; "" where a kind has none."""
     found = _PIPELINE.search(instance)
-    return (found[1] or found[2]) if found else ""
+    return found[1] if found else ""
 
 
 def _matches(signature: str, pattern: str) -> bool:

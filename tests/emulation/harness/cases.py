@@ -156,10 +156,8 @@ def _all_cases(instance: Instance, kind: Attention) -> list[Case]:
             Case("window 40:10, rows without a key", _pair(q + 9, k // 2), mask=MASK_BOTTOM_RIGHT,
                  window=(40, 10)),
             Case("top-left window 7:3", _pair(q + 9, k + 9), mask=MASK_TOP_LEFT, window=(7, 3)),
+            Case("diagonal only", _pair(33, 2 * k), mask=MASK_BOTTOM_RIGHT, window=(0, 0)),
             Case("causal, first keys -inf", _pair(33, 33), mask=MASK_TOP_LEFT, window=(-1, 0),
                  vanishing=(0, 1, 9)),
         ]  # fmt: skip
-        if kind.far_windows:
-            out.insert(-1, Case("diagonal only", _pair(33, 2 * k), mask=MASK_BOTTOM_RIGHT,
-                                window=(0, 0)))  # fmt: skip
     return out

@@ -197,19 +197,17 @@ def add_partial_dq(
 ) -> Expected:
     """The parts that dq is the sum of, as an input, and dq.
 
-    Deterministic kernels have a sum per tile of keys; those beyond a sequence's last tile are NaN.
-    Of a sequence without keys they read two, which the library has zeroed: defect N.
+    Deterministic kernels have a sum per tile of keys; those beyond a sequence's last tile are NaN,
+    and of a sequence without keys all.
     """
     rng = np.random.default_rng(seed)
     longest = max(length for _, length in case.lengths)
-    tiles = max(2, -(-longest // tile)) if deterministic else 1
+    tiles = max(1, -(-longest // tile)) if deterministic else 1
     parts = rng.standard_normal((tiles, *inputs.q.shape)).astype(np.float32)
     own = np.ones(parts.shape, bool)
     if deterministic:
         for (first, _), (rows, columns) in zip(case.starts(), case.lengths, strict=False):
-            own[-(-columns // tile) or 2 :, first : first + rows] = False
-            if not columns:
-                parts[:, first : first + rows] = 0
+            own[-(-columns // tile) :, first : first + rows] = False
     inputs.dq_acc = np.where(own, parts, np.float32(np.nan))
     summed = np.where(own, parts, 0.0).astype(np.float64)
     value = summed.sum(axis=0)

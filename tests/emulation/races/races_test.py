@@ -58,7 +58,7 @@ def test_findings(kernel: Kernel, schedule: str) -> None:
 @pytest.mark.parametrize("kernel", kernels(), ids=str)
 def test_numbers(kernel: Kernel, schedule: str) -> None:
     """A race shows itself where a wave runs ahead, in the outputs it is over and in no other."""
-    racing = {"fwd": {"o", "lse"}, "bwd_dq_dk_dv": {"dq_acc"}}[kernel.instance.kind]
+    racing = {"fwd": {"o", "lse"}}.get(kernel.instance.kind, set())
     racy = any(s.startswith("race") for s in expected(kernel))
     errors = _run(kernel, schedule).errors
     print(kernel, schedule, errors)

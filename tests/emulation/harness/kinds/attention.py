@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tests.emulation.harness.arguments import FINITE, GAP, NAN
-from tests.emulation.harness.cases import Case, attention_cases
+from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, Case, attention_cases
 from tests.emulation.harness.kinds.kind import Array, Kind
 from tests.emulation.harness.launches import Instance
 from tests.emulation.harness.reference import (
@@ -36,14 +36,12 @@ class Attention(Kind):
 
     checks_keys  whether the kernels have bounds of keys to check
     scores       whether they compute scores
-    far_windows  whether a window may begin behind the first tile of keys
     splits       parts of the keys
     """
 
     backward = False
     checks_keys = True
     scores = True
-    far_windows = True
     splits = 1
 
     def page_size(self, instance: Instance) -> int:
@@ -146,12 +144,20 @@ class Forward(Attention):
 
 
 class BatchPrefill(Forward):
-    """Over keys that are listed one by one. Of far windows: defect M of docs/races.md."""
-
-    far_windows = False
+    """Over keys that are listed one by one."""
 
     def page_size(self, instance: Instance) -> int:
         return 1
+
+    def _keys(self, to: Arguments, name: str, stored: Array) -> Any:
+        """NaNs before the tile in which the first window begins: no kernel may look there."""
+        case, stored = to.case, stored.copy()
+        if case.mask and case.window[0] >= 0:
+            for (_, start), (rows, keys) in zip(case.starts(), case.lengths, strict=False):
+                diagonal = keys - rows if case.mask == MASK_BOTTOM_RIGHT else 0
+                tile = max(0, diagonal - case.window[0]) // to.instance.tile_seqlen_k
+                stored[start : start + tile * to.instance.tile_seqlen_k] = NAN
+        return super()._keys(to, name, stored)
 
     def _page_list(self, to: Arguments, order: Array, table: Array) -> None:
         """The pages of all sequences, of one key each, and what is read behind them."""
