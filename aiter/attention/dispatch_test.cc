@@ -319,9 +319,9 @@ constexpr Unserved kUnserved[] = {
      "inference"},
     {"a soft cap and dropout",
      [](Request* r) { r->traits.logits_soft_cap = r->traits.dropout = true; }, "full"},
-    {"head size 256", [](Request* r) { r->head_size_qk = r->head_size_v = 256; }, "te"},
+    {"head size 256", [](Request* r) { r->head_size_qk = r->head_size_v = 256; }, "inference"},
     {"head size 264", [](Request* r) { r->head_size_qk = r->head_size_v = 264; }, nullptr},
-    {"an odd head size", [](Request* r) { r->head_size_qk = 100; }, nullptr},
+    {"an odd head size", [](Request* r) { r->head_size_qk = 100; }, "inference"},
     {"fp8 of head size 256",
      [](Request* r) {
        r->traits.dtype = kernels::Dtype::kFp8, r->traits.lse = false;
@@ -367,7 +367,7 @@ TEST(DispatchTest, RefusalsNameTheSmallestSetThatServes) {
                                              "--//kernels:variants=") +
                                  unserved.set));
     } else {
-      EXPECT_THAT(text, EndsWith("; none of core, te, inference, jax, full serves it: change the "
+      EXPECT_THAT(text, EndsWith("; none of core, inference, te, jax, full serves it: change the "
                                  "call"));
     }
   }

@@ -40,7 +40,7 @@ std::string some_table() {
       row.traits.kind = kind;
       row.traits.dtype = Dtype::kFp16;
       row.traits.head_size_qk = row.traits.head_size_v = 64;
-      row.traits.pad_seqlen_q = padded;
+      (kind == Kind::kBwdDqDkDv ? row.traits.pad_head_size_v : row.traits.pad_seqlen_q) = padded;
       row.tile_seqlen_q = row.tile_seqlen_k = 128;
       builder.add(std::string(name_of(kind)) + (padded ? "_p" : "_n"), row, nullptr,
                   {object, object});
