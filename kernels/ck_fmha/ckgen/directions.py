@@ -355,7 +355,7 @@ def _bwd_candidate(trait: Any) -> Candidate:
         ),
         "bwd_convert_dq": (
             convert_dq,
-            Tile(convert_dq.F_bm0, 0, trait.bhdq, 0),
+            Tile(convert_dq.F_bm0, convert_dq.F_bn0, trait.bhdq, 0),
             {"work_items": _CONVERT_DQ_BLOCK},
         ),
     }
