@@ -14,7 +14,8 @@ from gfxemu import Checks
 from tests.emulation import known_findings
 from tests.emulation.harness.cases import Case
 from tests.emulation.harness.kernel import Kernel, Outcome, Prepared, kernels, prepare
-from tests.emulation.verify.verdict import GATES
+from tests.emulation.harness.kinds.registry import kind_of
+from tests.emulation.verify.verdict import gates_of
 
 # Waves advance together, evenly or finely; a wave runs ahead as far as it may; by chance.
 _SCHEDULES = ("sliced:8", "sliced:1", "barrier", "random:1", "random:2")
@@ -32,7 +33,8 @@ def _prepared(kernel: Kernel) -> Prepared:
     """Several tiles both ways, the last ones not full."""
     i = kernel.instance
     lengths = (2 * i.tile_seqlen_q + 1, 3 * i.tile_seqlen_k - 1)
-    return prepare(i, Case("several tiles", (lengths,), heads_q=1))
+    page_size = kind_of(i).page_size(i)
+    return prepare(i, Case("several tiles", (lengths,), heads_q=1, page_size=page_size))
 
 
 @functools.cache
@@ -60,11 +62,12 @@ def test_numbers(kernel: Kernel, schedule: str) -> None:
     """A race shows itself where a wave runs ahead, in the outputs it is over and in no other."""
     racing = {"fwd": {"o", "lse"}}.get(kernel.instance.kind, set())
     racy = any(s.startswith("race") for s in expected(kernel))
+    gates = gates_of(known_findings.signatures(kernel.name))
     errors = _run(kernel, schedule).errors
     print(kernel, schedule, errors)
     for name, error in errors.items():
         if not (racy and name in racing and not schedule.startswith("sliced")):
-            gate = GATES[name]
+            gate = gates[name]
             assert gate.allows(error.rms, error.largest), f"{name}: {error}, allowed: {gate}"
     if racy and schedule == "barrier":
         assert max(errors[name].rms for name in racing) > _WRONG

@@ -54,6 +54,10 @@ class Kind(abc.ABC):
         """The outputs as float64 in the reference's shapes."""
         return {name: of.output_of(name) for name in of.outputs}
 
+    def page_size(self, instance: Instance) -> int:
+        """The keys per page that an instance takes; 0: none are in pages."""
+        return 0
+
     def group_mode(self, instance: Instance, case: Case) -> bool:
         """Whether the sequences of a case follow one another in memory."""
         return bool(instance.group_mode)
