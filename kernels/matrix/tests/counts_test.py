@@ -7,6 +7,7 @@ uses neither the table of traits nor candidates.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import itertools
 import os
@@ -70,45 +71,58 @@ def modules() -> dict[str, Any]:
         sys.path.remove(folder)
 
 
+def forward_kernels(fwd: Any) -> Iterator[Any]:
+    """Those of receipt 600 for 16 bits, and those of fp8 with scales: for v by columns, which
+    upstream lists no more, without bounds checks, and where there is no bias with a soft cap."""
+    for kernel in fwd.get_fwd_blobs(["gfx942"], "", 600, [-1], "simplified")[1]:
+        if kernel.F_dtype in ("fp16", "bf16"):
+            yield kernel
+    for kernel in fwd.get_fwd_blobs(["gfx942"], "", 0, [-1], "simplified")[1]:
+        p = kernel.F_pipeline
+        if kernel.F_dtype == "fp8" and (p.F_squant, p.F_spad) == ("t", "f"):
+            for logits in ("f", "t") if p.F_bias == "no" else ("f",):
+                columns = dataclasses.replace(p, F_vlayout="col", F_logits=logits)
+                yield dataclasses.replace(kernel, F_pipeline=columns)
+
+
 def upstream() -> Iterator[tuple[str, str, str, str, Any]]:
     """(direction, kind, head size, name, fields) of every kernel of receipt 600 that can be had,
     and of fp8, which that leaves out."""
     ck = modules()
+    archs = ["gfx942"]
     arguments = ("", 600, [-1], "simplified")
-    everything = ck["fwd"].get_fwd_blobs("", 0, *arguments[2:])[1]
-    fp8 = [kernel for kernel in everything if kernel.F_dtype == "fp8"]
-    for kernel in [*ck["fwd"].get_fwd_blobs(*arguments)[1], *fp8]:
+    for kernel in forward_kernels(ck["fwd"]):
         sizes = (kernel.F_hdim, kernel.F_tile.F_bn1)
         size = str(sizes[0]) if sizes[0] == sizes[1] else "{}x{}".format(*sizes)
         yield "fwd", "fwd", size, kernel.name, kernel
-    for kernel in ck["pagedkv_prefill"].get_fwd_blobs(*arguments)[1]:
-        if kernel.F_pipeline.F_pagedkv == "t":  # the others are forward again
-            yield "fwd_pagedkv", "fwd_pagedkv", str(kernel.F_hdim), kernel.name, kernel
-    splits = [
-        kernel
-        for kernel in ck["fwd_splitkv"].get_fwd_splitkv_blobs("", 600, "simplified", [-1])[1]
-        if kernel.F_pipeline.tag != "qr_async"  # listed, and not there
-    ]
+    for kernel in ck["pagedkv_prefill"].get_fwd_blobs(archs, *arguments)[1]:
+        # Upstream has those that leave short sequences out, and lists them no more.
+        for skips in ("nskip", "skip"):
+            name = kernel.name.replace("nskip", skips)
+            yield "fwd_pagedkv", "fwd_pagedkv", str(kernel.F_hdim), name, kernel
+    splits = ck["fwd_splitkv"].get_fwd_splitkv_blobs(archs, "", 600, "simplified", [-1])
     for kernel in splits:
         yield "fwd_splitkv", "split", str(kernel.F_hdim), kernel.name, kernel
     split_sizes = {kernel.F_hdim for kernel in splits}
-    for kernel in ck["fwd_splitkv"].get_fwd_splitkv_combine_blobs("", 600, [-1]):
+    for kernel in ck["fwd_splitkv"].get_fwd_splitkv_combine_blobs(archs, "", 600, [-1]):
         # No split pads its head size and not its queries.
         pads = (kernel.F_pipeline.F_spad, kernel.F_pipeline.F_dvpad)
         if kernel.F_hdim in split_sizes and pads != ("f", "t"):
             yield "fwd_splitkv", "combine", str(kernel.F_hdim), kernel.name, kernel
-    for kernel in ck["fwd_appendkv"].get_fwd_appendkv_blobs("", 600, "simplified", [-1])[1]:
-        # Receipt 600 means nothing there: v by columns and fp8 are listed too.
-        if kernel.F_dtype in ("fp16", "bf16") and kernel.F_pipeline.F_vlayout == "row":
+    for kernel in ck["fwd_appendkv"].get_fwd_appendkv_blobs(archs, "", 600, "simplified", [-1])[1]:
+        # Receipt 600 means nothing there: fp8 is listed too.
+        if kernel.F_dtype in ("fp16", "bf16"):
             yield "fwd_appendkv", "fwd_appendkv", str(kernel.F_hdim), kernel.name, kernel
     for kernel in ck["batch_prefill"].get_fwd_blobs(*arguments)[1]:
         if kernel.F_tile.F_bm0 == 128:  # the smaller tile is for some calls of a few queries
             yield "fwd_batch_prefill", "prefill", str(kernel.F_hdim), kernel.name, kernel
-    _, dots, mains, converts = ck["bwd"].get_bwd_blobs("", 600, "simplified", [-1])
+    _, dots, mains, converts = ck["bwd"].get_bwd_blobs(archs, "", 600, "simplified", [-1])
     for kind, kernels in (("dot_do_o", dots), ("main", mains), ("convert_dq", converts)):
         for kernel in kernels:
-            # A kernel that stores its random numbers is for debugging.
-            if "storerandval" not in kernel.name:
+            # A kernel that stores its random numbers is for debugging; of those that check one
+            # head size by elements and the other by eight, none is taken.
+            pads = (getattr(kernel, "F_dpad", 0), getattr(kernel, "F_dvpad", 0))
+            if "storerandval" not in kernel.name and set(pads) != {1, 8}:
                 yield "bwd", kind, str(kernel.F_hdim), kernel.name, kernel
 
 
@@ -131,8 +145,8 @@ def forward(lse: str, *, group_bias: tuple[str, ...] = ("no",)) -> Callable[[Any
 def training(lse: str, backward: Callable[[Any], bool]) -> Wanted:
     def main(kernel: Any) -> bool:
         return (
-            padded(kernel)
-            and kernel.F_dpad == kernel.F_dvpad
+            kernel.F_dpad == kernel.F_dvpad
+            and kernel.F_dpad != 8
             and (kernel.F_mode == "batch" or kernel.F_bias == "no")
             and backward(kernel)
         )
@@ -151,12 +165,11 @@ def plain(kernel: Any) -> bool:
     if p is not None and not isinstance(p, str):
         return forward("t")(kernel) and p.F_bias == "no" and p.F_dropout == "f"
     return (
-        kernel.F_spad == "t"
-        and getattr(kernel, "F_skpad", "t") == "t"
+        getattr(kernel, "F_spad", "t") == "t"
         and getattr(kernel, "F_bias", "no") == "no"
         and getattr(kernel, "F_dropout", "no") == "no"
         and getattr(kernel, "F_deterministic", "f") == "f"
-        and getattr(kernel, "F_dpad", "f") + getattr(kernel, "F_dvpad", "f") == "ff"
+        and {getattr(kernel, "F_dpad", 0), getattr(kernel, "F_dvpad", 0)} <= {0, "f"}
     )
 
 

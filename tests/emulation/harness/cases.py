@@ -105,8 +105,8 @@ def _round_up(length: int, tile: int) -> int:
 
 def _for_instance(case: Case, instance: Instance, kind: Attention) -> Case:
     """The case with all that the instance does beyond plain attention, and lengths it can take."""
-    tile_q = 1 if instance.pad_seqlen_q else instance.tile_seqlen_q or 1
-    fills_tiles = kind.checks_keys and not instance.pad_seqlen_k
+    tile_q = 1 if kind.any_length or instance.pad_seqlen_q else instance.tile_seqlen_q or 1
+    fills_tiles = kind.checks_keys and not (kind.any_length or instance.pad_seqlen_k)
     tile_k = instance.tile_seqlen_k or 1 if fills_tiles else 1
     lengths = tuple((_round_up(a, tile_q), _round_up(b, tile_k)) for a, b in case.lengths)
     skips = instance.skip_min_seqlen_q and instance.group_mode

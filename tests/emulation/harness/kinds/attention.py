@@ -35,12 +35,14 @@ class Attention(Kind):
     """All that takes q, k and v.
 
     checks_keys  whether the kernels have bounds of keys to check
+    any_length   whether all of them check the bounds of lengths
     scores       whether they compute scores
     splits       parts of the keys
     """
 
     backward = False
     checks_keys = True
+    any_length = False
     scores = True
     splits = 1
 

@@ -52,6 +52,8 @@ class _Backward(Attention):
 class Gradients(_Backward):
     """dq as a sum in float32, dk and dv: dq_dk_dv."""
 
+    any_length = True
+
     def outputs(self, instance: Instance) -> tuple[str, ...]:
         return ("dq_acc", "dk", "dv", *(("dbias",) if instance.bias_grad else ()))
 
