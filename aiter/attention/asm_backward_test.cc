@@ -167,7 +167,9 @@ LaunchTable make_table(TableBuilder* builder) {
     });
   }
   each([&](kernels::Traits t, const std::string& name) {
-    t.pad_seqlen_k = t.pad_head_size_qk = t.pad_head_size_v = true;
+    t.pad_seqlen_q = false;
+    t.pad_head_size_qk = t.pad_head_size_v = true;
+    t.head_size_step = 1;
     for (const bool mask : {false, true}) {
       for (const Bias bias : {Bias::kNone, Bias::kElementwise, Bias::kAlibi}) {
         for (const bool dropout : {false, true}) {
