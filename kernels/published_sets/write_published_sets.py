@@ -21,9 +21,7 @@ _SOURCE = flags.DEFINE_string("source", None, "the C++ source", required=True)
 
 
 _PADDING = [
-    name
-    for name, trait in TABLE.traits.items()
-    if trait.match == "padding" and not trait.is_size
+    name for name, trait in TABLE.traits.items() if trait.match == "padding" and not trait.is_size
 ]
 
 

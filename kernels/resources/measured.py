@@ -54,7 +54,7 @@ HEADINGS = {
 }
 # Parts of an instance's name that every instance of a set of the usual traits has alike: the
 # folder's name, the tile, how V lies in memory; and traits that it has not.
-_SILENT = re.compile(r"fmha|[brw]\d+(x\d+)+|o\d|kr|ktr|vr|n(?!pad|o$)[a-z]+|nmask")
+_SILENT = re.compile(r"fmha|[brw]\d+(x\d+)*|o\d|maxq0|vr|n(?!pad|o$)[a-z]+|nmask")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -97,9 +97,7 @@ STUBS = {
 }
 
 
-_ONESHOT = re.compile(
-    r"template<>\s*void \w+<\w+, [\w:]+>\([^)]*\)\s*(\{.*?\n\})", re.DOTALL
-)
+_ONESHOT = re.compile(r"template<>\s*void \w+<\w+, [\w:]+>\([^)]*\)\s*(\{.*?\n\})", re.DOTALL)
 
 
 def _without_includes(text: str) -> str:

@@ -131,7 +131,7 @@ def test_a_direction_that_a_set_does_not_have(project: clone.Clone) -> None:
     )
 
 
-SMOKE_MEMBER = "bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps"
+SMOKE_MEMBER = "bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_b64_batch_o2_ps"
 GROUPS_LOCK = "kernels/ck_fmha/groups/lock.json"
 
 

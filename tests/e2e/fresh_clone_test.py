@@ -58,7 +58,7 @@ def test_touching_python_recompiles_nothing(other: clone.Clone) -> None:
 
 def test_touching_one_instance_recompiles_its_group_alone(other: clone.Clone) -> None:
     external = other.bazel("info", "output_base").stdout.strip().splitlines()[-1]
-    instance = "fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps"
+    instance = "fmha_bwd_dot_do_o_d64_fp16_b64_batch_o2_ps"
     (source,) = Path(external).glob(f"external/_main*ck_fmha/bwd/*/{instance}.cpp")
     source.chmod(0o644)
     source.write_text(source.read_text() + "// touched\n")

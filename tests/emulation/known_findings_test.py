@@ -82,7 +82,7 @@ def test_of_aiters_kernels_harmless_findings_are_excepted(
 
 
 def test_waves_of_other_kernels_meet_at_one_barrier() -> None:
-    assert not takes_turns(BACKWARD)
+    assert not takes_turns(FORWARD)
     assert not takes_turns("attn_no_keys_bf16.gfx942")
 
 

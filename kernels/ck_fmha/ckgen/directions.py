@@ -311,9 +311,7 @@ _DOT_DO_O_BLOCK, _CONVERT_DQ_BLOCK = 64, 256
 
 
 def _bwd(module: ModuleType) -> Iterator[Candidate]:
-    api_pool, *_ = module.get_bwd_blobs(
-        TARGETS, "", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE
-    )
+    api_pool, *_ = module.get_bwd_blobs(TARGETS, "", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE)
     for by_dtype in api_pool.dq_dk_dv_pool.values():
         for by_head_size in by_dtype.values():
             for traits in by_head_size.values():
@@ -334,7 +332,7 @@ def _bwd_pipeline(kernel: Any) -> str:
 
 
 def _head_size_step(trait: Any) -> int:
-    """What padded head sizes must be a multiple of."""
+    """Padded head sizes must be a multiple of it."""
     return 8 if 8 in (trait.dpad, trait.dvpad) else 1
 
 

@@ -28,7 +28,7 @@ from kernels.resources.measured import (
 _UNITS = {name: arch.compute_unit for name, arch in read_archs(os.environ["ARCHS"]).items()}
 _FORWARD = (
     "fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_"
-    "qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant"
+    "qr_async_vr_psskddv_nlogits_nbias_mask_lse_ndropout_nskip_nsquant_ntrload"
 )
 _NMASK = _FORWARD.replace("_mask_", "_nmask_")
 _KERNEL = {
@@ -102,8 +102,11 @@ def test_machine_options_are_those_behind_mllvm() -> None:
     [
         (_FORWARD, "fwd d128 bf16 batch qr async psskddv mask lse"),
         (_NMASK, "fwd d128 bf16 batch qr async psskddv lse"),
-        ("fmha_bwd_dot_do_o_d64_fp16_group_o2_ps", "bwd dot do o d64 fp16 group ps"),
-        ("fmha_bwd_convert_dq_d32_bf16_b64x128_batch_o2_npad_ndeterministic",
+        ("fmha_bwd_d64_fp16_batch_b32x128x64x32x64x32x32x64x64_r1x4x1_r4x1x1_r1x4x1_w16x16x32_"
+         "w16x16x16_o1_maxq0_pd8dv8_nbias_ndbias_mask_ndropout_ndeterministic_ntrload",
+         "bwd d64 fp16 batch pd8dv8 mask"),
+        ("fmha_bwd_dot_do_o_d64_fp16_b64_group_o2_ps", "bwd dot do o d64 fp16 group ps"),
+        ("fmha_bwd_convert_dq_d32_bf16_b64x0_batch_o2_npad_ndeterministic",
          "bwd convert dq d32 bf16 batch npad"),
         ("attn_sum_heads_fp16", "attn sum heads fp16"),
         ("attn_no_keys_bf16", "attn no keys bf16"),

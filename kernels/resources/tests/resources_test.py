@@ -121,7 +121,7 @@ def test_bazel_is_asked_for_the_kernels_of_the_sets_and_nothing_else(checkout: P
     assert "--output_groups=figures" in arguments
     assert len(labels) == 4 + len(OWN)
     assert all(label.endswith(".gfx942") for label in labels)
-    assert "@ck_fmha//bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps.gfx942" in labels
+    assert "@ck_fmha//bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_b64_batch_o2_ps.gfx942" in labels
     assert "//kernels/sum_heads:attn_sum_heads_fp16.gfx942" in labels
     assert "//kernels/dropout_mask:attn_dropout_mask_u8.gfx942" in labels
 
@@ -170,7 +170,7 @@ def test_chosen_columns_of_chosen_kernels(checkout: Path) -> None:
         "--worst=0",
     )
     assert done.stdout.split("\n\n")[1].splitlines()[1:] == [
-        "bwd d64 fp16 batch iglp pssk mask bwd_dq_dk_dv     1"
+        "bwd d64 fp16 batch npad mask bwd_dq_dk_dv     1"
     ]
 
 
@@ -207,7 +207,7 @@ def test_the_draw_of_kernels_outside_another_set(checkout: Path) -> None:
 
 
 def test_labels_in_the_place_of_sets(checkout: Path) -> None:
-    label = "@ck_fmha//bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_batch_o2_ps.gfx942"
+    label = "@ck_fmha//bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_b64_batch_o2_ps.gfx942"
     records = json.loads(run(checkout, f"--targets={label}", "--format=json").stdout)
     assert [record["kind"] for record in records] == ["bwd_dot_do_o"]
     done = run(checkout, "--targets=//kernels:none.gfx942")
