@@ -98,7 +98,7 @@ def test_what_is_left_out_is_in_rows_and_packages_with_its_reason(pool: Pool, tm
     ("table", "expected"),
     [
         ({"dtipe": "fp16"}, "did you mean 'dtype'?"),
-        ({"direction": "bwd", "head_size_qk": 96}, "leaves nothing out; remove it."),
+        ({"direction": "bwd", "head_size_qk": 192}, "leaves nothing out; remove it."),
     ],
 )
 def test_refusals(table: dict[str, object], expected: str, pool: Pool):

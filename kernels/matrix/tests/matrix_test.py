@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kernels.archs.archs import read_archs
+from kernels.ck_fmha.groups.groups import Proof, lock_text
 from kernels.matrix import choice, matrix
 
 KNOWN = ", ".join(read_archs(os.environ["ARCHS"]))
@@ -50,7 +51,21 @@ def test_the_text_adds_up() -> None:
     assert table["asm", "fwd", "128"] == table["asm", "fwd", "192x128"] == (4, 0, 4, 0)
     assert table["asm", "fwd", "all"] == (8, 0, 8, 0)
     assert "48 instances in 8 compile groups, 0 alone" in done.stdout
-    assert "the same in both ways: 48." in done.stdout
+
+
+def test_what_is_proven_is_counted(tmp_path: Path) -> None:
+    """Of each group all members but the first."""
+    groups = json.loads(Path(os.environ["POOL"]).read_text("utf-8"))["groups"]
+    proofs = {
+        group: {member: Proof("0" * 64, "1" * 64, "" if number else "differs")
+                for number, member in enumerate(members)}
+        for group, members in groups.items()
+    }  # fmt: skip
+    lock = tmp_path / "lock.json"
+    lock.write_text(lock_text({"gfx942": {}, "gfx950": proofs}))
+    of_core = ("--variants=core", f"--lock={lock}")
+    assert "the same in both ways: 40." in run(*of_core, "--archs=gfx950").stdout
+    assert "the same in both ways: 0." in run(*of_core, "--archs=gfx942").stdout
 
 
 def test_json_has_each_set_for_each_architecture() -> None:
