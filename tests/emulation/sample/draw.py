@@ -31,7 +31,7 @@ DRAWS = ("small", "large")
 COUNTS = {
     "fwd": (16, 40),
     "bwd_dq_dk_dv": (14, 40),
-    "bwd_dot_do_o": (1, 8),
+    "bwd_dot_do_o": (1, 11),
     "bwd_convert_dq": (3, 10),
     "fwd_splitkv": (6, 16),
     "fwd_splitkv_combine": (2, 10),

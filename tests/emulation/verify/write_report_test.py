@@ -16,16 +16,17 @@ from tests.emulation.verify.write_report import COLUMNS, document, page
 TEMPLATE = Path(__file__).with_name("report.html").read_text("utf-8")
 
 RESULT: dict[str, Any] = {
-    "instance": "fmha_bwd_d1_iglp_x_ndbias_", "arch": "gfx942", "kind": "bwd_dq_dk_dv",
+    "instance": "fmha_fwd_d96_x_qr_async_vr_x", "arch": "gfx942", "kind": "fwd",
     "dtype": "fp16",
     "head_size": 64, "mode": "batch", "mask": True, "features": ["ALiBi", "dropout"],
-    "findings": [{"signature": "race: ds_read_b128, ds_write_b16", "message": "where",
+    "findings": [{"signature": "beyond-head: NaN", "message": "there", "runs": ["x [barrier]"]},
+                 {"signature": "race: ds_read_b128, ds_write2_b32", "message": "where",
                   "runs": ["x [barrier]"]}],
     "runs": [
         {"case": "x", "schedule": "sliced:8", "wave_instructions": 1_500_000,
          "errors": {"o": {"rms": 0.5, "largest": 2.25, "where": [1]}}},
         {"case": "x", "schedule": "barrier", "wave_instructions": 500_000,
-         "errors": {"dq_acc": {"rms": "inf", "largest": "inf", "where": [0]}}},
+         "errors": {"o": {"rms": "inf", "largest": "inf", "where": [0]}}},
         {"case": "y", "schedule": "sliced:8", "stopped": "MemoryFault: ds_read_b32"},
     ],
     "profile": {"case": "x", "wave_instructions": 100, "classes": {"mfma": 7, "vector": 93},
@@ -34,7 +35,7 @@ RESULT: dict[str, Any] = {
                 "opcode_efficiency": {"ds_read_b32": 0.5}},
 }  # fmt: skip
 METADATA: dict[str, Any] = {
-    "instance": "fmha_bwd_d1_iglp_x_ndbias_", "arch": "gfx942", "key": "0123", "data_symbol": "s",
+    "instance": "fmha_fwd_d96_x_qr_async_vr_x", "arch": "gfx942", "key": "0123", "data_symbol": "s",
     "kernel": {"vgpr_count": 128, "lds_size": 1024, "scratch_size": 0},
 }  # fmt: skip
 
@@ -81,16 +82,16 @@ def test_document() -> None:
 def test_figures_are_of_kinds_and_features() -> None:
     """A kernel counts for each of its features; an error that is infinite is not lost."""
     run = {"case": "z", "schedule": "sliced:8", "wave_instructions": 1,
-           "errors": {"dv": {"rms": "inf", "largest": "inf", "where": [0]}}}  # fmt: skip
-    other = {**RESULT, "instance": "fmha_bwd_d2_x", "features": ["dropout"], "findings": [],
+           "errors": {"o": {"rms": "inf", "largest": "inf", "where": [0]}}}  # fmt: skip
+    other = {**RESULT, "instance": "fmha_fwd_d2_x", "features": ["dropout"], "findings": [],
              "runs": [run]}  # fmt: skip
     report = document([RESULT, other], [METADATA, {**METADATA, "instance": other["instance"]}])
     figures = {(f.pop("kind"), f.pop("feature")): f for f in copy.deepcopy(report["figures"])}
     of_both = {"code_objects": 2, "failed": 1, "runs": 4, "worst_rms": "inf", "worst": "inf"}
     of_one = {"code_objects": 1, "failed": 0, "runs": 3, "worst_rms": 0.5, "worst": 2.25}
-    kind = "bwd_dq_dk_dv"
+    kind = "fwd"
     assert figures == {(kind, ""): of_both, (kind, "dropout"): of_both, (kind, "ALiBi"): of_one}
-    assert ["backward", "ALiBi", "1", "0", "3", "0.50", "2.25"] in _parsed(report).rows
+    assert ["forward", "ALiBi", "1", "0", "3", "0.50", "2.25"] in _parsed(report).rows
 
 
 def test_a_kind_without_a_name_of_its_own_is_in_both_tables() -> None:
@@ -106,16 +107,16 @@ def test_results_and_metadata_must_agree() -> None:
 
 
 def test_known_defects_are_no_clean_pass() -> None:
-    clean = {**RESULT, "instance": "fmha_bwd_d1_x", "findings": [], "runs": RESULT["runs"][:1]}
+    clean = {**RESULT, "instance": "fmha_fwd_d1_x", "findings": [], "runs": RESULT["runs"][:1]}
     metadata = [METADATA, {**METADATA, "instance": clean["instance"]}]
     report = document([RESULT, clean], metadata)
     assert (report["failed"], report["with_known_defects"], report["passed"]) == (0, 1, 1)
-    assert report["known_defects"] == {"A": 1}
-    assert [r["verdict"] for r in report["results"]] == ["known: A", "pass"]
+    assert report["known_defects"] == {"C": 1, "H": 1}
+    assert [r["verdict"] for r in report["results"]] == ["known: C, H", "pass"]
     text = page(report, TEMPLATE)
     assert "2 code objects, 1 with known defects, 1 pass" in text
-    title = "dS is stored to LDS while other waves may still read the tile before it"
-    assert ["1", "A", title] in _parsed(report).rows
+    title = "the first slice of V is stored to LDS while other waves may still read K there"
+    assert ["1", "C", title] in _parsed(report).rows
 
 
 def test_patches_leave_no_race(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,18 +127,18 @@ def test_patches_leave_no_race(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_excused_errors_do_not_count() -> None:
-    """The race is known, and its dq may be wrong where the waves do not advance together."""
+    """The race is known, and its o may be wrong where the waves do not advance together."""
     verdict = judge(RESULT)
     assert not verdict.failures and (verdict.worst_rms, verdict.worst) == (0.5, 2.25)
     wrong = copy.deepcopy(RESULT)
     wrong["runs"][1]["schedule"] = "sliced:8"
-    assert "dq_acc is inf units off" in judge(wrong).failures[0]
+    assert "o is inf units off" in judge(wrong).failures[0]
 
 
 def test_findings_are_expected_exactly() -> None:
     assert "new finding: race" in judge(RESULT, known={}).failures[-1]
-    known = {finding["signature"]: "A" for finding in RESULT["findings"]}
-    assert "not found any more" in judge(RESULT, known | {"race: nowhere": "A"}).failures[0]
+    known = {finding["signature"]: "C" for finding in RESULT["findings"]}
+    assert "not found any more" in judge(RESULT, known | {"race: nowhere": "C"}).failures[0]
 
 
 def test_page() -> None:
@@ -146,11 +147,11 @@ def test_page() -> None:
     table = _parsed(document([RESULT], [METADATA]))
     assert table.rows[0] == [name for name, _, _ in COLUMNS]
     cells = dict(zip(table.rows[0], table.rows[1], strict=True))
-    assert (cells["Result"], cells["Kernel"], cells["d"]) == ("known: A", "backward", "64")
+    assert (cells["Result"], cells["Kernel"], cells["d"]) == ("known: C, H", "forward", "64")
     assert cells["Provider"] == "ck"
     assert (cells["Error"], cells["Largest"], cells["MFMA %"]) == ("0.50", "2.25", "7")
     assert (cells["LDS read %"], cells["LDS write %"], cells["Store %"]) == ("50", "", "25")
-    assert ["1", "race: ds_read_b128, ds_write_b16"] in table.rows
+    assert ["1", "race: ds_read_b128, ds_write2_b32"] in table.rows
     assert ["y", "sliced:8", "", "stopped by MemoryFault: ds_read_b32"] in table.rows
 
 
