@@ -67,7 +67,7 @@ def words(call: dict[str, Any]) -> list[int]:
 _PADDING = {
     "bwd_dot_do_o": (72, [(68, 72)]),  # FmhaBwdOGradDotOBatchModeKargs
     "bwd_dq_dk_dv": (216, [(164, 168)]),  # FmhaBwdBatchModeKargs, with a mask
-    "fwd": (144, [(92, 96), (108, 112)]),  # FmhaFwdBatchModeKargs, with lse and a mask
+    "fwd": (160, [(92, 96), (108, 112)]),  # FmhaFwdBatchModeKargs, with lse and a mask
 }
 
 
