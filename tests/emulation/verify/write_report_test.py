@@ -107,7 +107,7 @@ def test_results_and_metadata_must_agree() -> None:
 
 
 def test_known_defects_are_no_clean_pass() -> None:
-    clean = {**RESULT, "instance": "fmha_fwd_d1_x", "findings": [], "runs": RESULT["runs"][:1]}
+    clean = {**RESULT, "instance": "fmha_fwd_d99_x", "findings": [], "runs": RESULT["runs"][:1]}
     metadata = [METADATA, {**METADATA, "instance": clean["instance"]}]
     report = document([RESULT, clean], metadata)
     assert (report["failed"], report["with_known_defects"], report["passed"]) == (0, 1, 1)
