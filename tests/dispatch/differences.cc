@@ -343,8 +343,8 @@ const std::vector<Difference<Backward>>& differences() {
                                                        std::end(kOfAll<Backward>));
     list->push_back(
         {"a mask that is open",
-         "In group mode lengths are known on the device only, and upstream's backward kernels "
-         "without a mask do not exit early where a sequence has no queries: docs/races.md.",
+         "In group mode lengths are known on the device only, and backward kernels without a mask, "
+         "before 1.2.0, did not exit early where a sequence has no queries: docs/races.md, J.",
          with_open_mask});
     list->insert(list->end(), std::begin(kOfForms<Backward>), std::end(kOfForms<Backward>));
     list->push_back(
@@ -369,7 +369,7 @@ const std::vector<Difference<Cached>>& differences() {
     list->push_back(
         {"windows to the left over listed keys",
          "Where a window begins behind the first tile of keys, upstream's kernels take the "
-         "pages of the first ones for its own: docs/races.md. They are refused.",
+         "pages of the first ones for its own: docs/races.md, M. They are refused.",
          without_left_windows});
     list->push_back({"starts that are not read",
                      "In group mode upstream's kernels add the start of a sequence to k and v, "

@@ -224,10 +224,10 @@ class Backward final : public Pass {
                          key_extents(p, p.heads_q, p.head_size_v), element);
   }
 
-  // Upstream's unmasked kernels have no early exit: where a sequence has keys but no queries, they
-  // read and add outside of their buffers (block_fmha_bwd_dq_dk_dv_pipeline_*.hpp, "check early
-  // exit"). In group mode the lengths are known on the device only, so the masked kernels, which do
-  // exit, serve every problem there: no mask is a mask whose windows are open.
+  // In group mode the lengths are known on the device only. Where a sequence has keys but no
+  // queries, unmasked kernels of Composable Kernel before 1.2.0 access memory outside of their
+  // buffers (docs/races.md, J). The masked kernels serve every problem there, as they always have:
+  // no mask is a mask whose windows are open.
   void ask(const Problem& p, Request* request) const override {
     request->traits.mask |= is_group(p);
     request->traits.bias_grad = p.bias_grad;
