@@ -421,7 +421,8 @@ typedef struct attn_append_kv_args {
 typedef struct attn_kernel_info_t {
   uint32_t struct_size;
   uint32_t reserved;         /* 0 */
-  const char* name;          /* upstream's name of the instance; but for asm the kernel's symbol */
+  const char* name;          /* upstream's name of the instance; of asm, AITER's name of the kernel
+                              * and, at its end, the arch or the compute units that it is for */
   const char* arch;          /* gfx942 */
   const char* kind;          /* fwd, bwd_dot_do_o, bwd_dq_dk_dv, bwd_convert_dq, sum_heads, ... */
   char key[72];              /* the code object's key: 64 hex digits and a NUL */

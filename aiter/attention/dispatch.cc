@@ -2,7 +2,6 @@
 #include "aiter/attention/dispatch.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <iterator>
 
@@ -128,36 +127,13 @@ const CodeObjectRow* object_for(const LaunchTable& table, const Row& row, int ar
   return arch < 0 ? nullptr : table.object(row, arch);
 }
 
-// By kind: the bits of an exact key that a row of it may have.
-using KeyMasks = std::array<uint64_t, std::size(kernels::kKindNames)>;
-
-KeyMasks make_key_masks() {
-  KeyMasks masks = {};
-  for (size_t kind = 0; kind < masks.size(); ++kind) {
-    masks[kind] = kind;
-    for (const TraitInfo& trait : kTraits) {
-      if (!trait.of(static_cast<Kind>(kind))) continue;
-      // Of a size, which has no texts, any bit.
-      const uint32_t values = trait.texts ? trait.text_count : uint32_t{1} << 8 * trait.size;
-      for (uint32_t value = 1; value < values; value *= 2) {
-        Traits traits = {};
-        const auto bits = static_cast<uint16_t>(value);
-        std::memcpy(reinterpret_cast<char*>(&traits) + trait.offset, &bits, trait.size);
-        masks[kind] |= kernels::exact_key(traits);
-      }
-    }
-  }
-  return masks;
-}
-
 // The key of the instances of a kind that have the request's exact traits, in one bucket.
 uint64_t key_of(const Request& request, Kind kind, uint16_t head_size_qk, uint16_t head_size_v) {
-  static const KeyMasks masks = make_key_masks();
   Traits traits = request.traits;
   traits.kind = kind;
   traits.head_size_qk = head_size_qk;
   traits.head_size_v = head_size_v;
-  return kernels::exact_key(traits) & masks[static_cast<size_t>(kind)];
+  return kernels::exact_key(traits) & kernels::kExactKeyMasks[static_cast<size_t>(kind)];
 }
 
 // A kernel that combines parts must check the bounds that the kernel which made them does: upstream

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,7 @@ class Table:
 
     enums: Mapping[str, Mapping[str, int]]
     schedules: Mapping[str, Mapping[str, Collection[int]]]  # arch -> schedule -> compute units
+    backward_choices: Mapping[str, Sequence[Mapping[str, Any]]]  # arch -> the problems
     directions: Mapping[str, Mapping[str, Any]]
     providers: Mapping[str, str]  # name -> doc
     kinds: Mapping[str, str]  # name -> doc, by number
@@ -139,6 +140,15 @@ class Table:
             raise ValueError(f"the exact traits take {bit} bits, and a key has 64")
         return layout
 
+    def exact_key_mask(self, kind: str) -> int:
+        """The bits of an exact key that a row of the kind may have."""
+        mask = (1 << _KIND_BITS) - 1
+        for trait, bit in self.exact_key_layout()[1:]:
+            assert trait is not None
+            if kind in trait.kinds:
+                mask |= (1 << self._bits(trait)) - 1 << bit
+        return mask
+
     def exact_key(self, kind: str, traits: Mapping[str, TraitValue]) -> int:
         """All traits that are matched exactly, and the greatest head sizes, as one number."""
         key = self.kind_number(kind)
@@ -177,12 +187,17 @@ def parse(text: str) -> Table:
     for arch, schedules in document["schedules"].items():
         if unknown := schedules.keys() - document["enums"]["Schedule"].keys():
             raise ValueError(f"schedules.{arch}: unknown schedules {sorted(unknown)}")
+    for arch, choices in document["backward_choices"].items():
+        for choice in choices:
+            if unknown := set(choice["mask_shape"]) - document["enums"]["MaskShape"].keys():
+                raise ValueError(f"backward_choices.{arch}: unknown masks {sorted(unknown)}")
     hazards = {entry["name"]: entry["doc"] for entry in document["hazards"]}
     if len(hazards) > _HAZARD_BITS:
         raise ValueError(f"there are {len(hazards)} hazards, and a row has {_HAZARD_BITS} bits")
     return Table(
         enums=document["enums"],
         schedules=document["schedules"],
+        backward_choices=document["backward_choices"],
         directions=document["directions"],
         providers={name: entry["doc"] for name, entry in document["providers"].items()},
         kinds=kinds,

@@ -16,6 +16,7 @@ from kernels.launch_table.traits import TABLE, Trait
 _HEADER = flags.DEFINE_string("header", None, "traits.h", required=True)
 _JSON = flags.DEFINE_string("json", None, "traits.json", required=True)
 
+_SIZES = ("head_size_qk", "head_size_v")
 _MATCHES = {"exact": "kExact", "at_least": "kAtLeast", "padding": "kPadding"}
 
 
@@ -70,6 +71,17 @@ def _schedules() -> str:
     )
 
 
+def _backward_choices() -> str:
+    masks = TABLE.enums["MaskShape"]
+    return "".join(
+        f'    {{"{arch}", '
+        + "".join(f"{{{least}, {greatest}}}, " for least, greatest in (c[s] for s in _SIZES))
+        + f"{sum(1 << masks[mask] for mask in c['mask_shape']):#x}}},\n"
+        for arch, choices in TABLE.backward_choices.items()
+        for c in choices
+    )
+
+
 def header() -> str:
     """traits.h"""
     cxx_types = {"flag": "uint8_t", "size": "uint16_t"}
@@ -86,6 +98,9 @@ def header() -> str:
         f" |\n         uint64_t{{static_cast<uint16_t>(traits.{trait.field})}} << {bit}"
         for trait, bit in TABLE.exact_key_layout()
         if trait is not None
+    )
+    key_masks = "".join(
+        f"    {TABLE.exact_key_mask(kind):#x},  // {kind}\n" for kind in TABLE.kinds
     )
     texts = "".join(
         f"inline constexpr const char* kTexts_{trait.field}[] = "
@@ -134,6 +149,33 @@ constexpr Schedule schedule_of(std::string_view arch, uint32_t compute_units) {{
   return Schedule{{}};
 }}
 
+// The problems for which AITER chooses its backward kernels on an arch: some of those that they
+// serve. Where an arch has none of these, it is all of them.
+struct BackwardChoice {{
+  struct Sizes {{
+    int32_t least, greatest;
+    constexpr bool has(int32_t size) const {{ return least <= size && size <= greatest; }}
+  }};
+  std::string_view arch;
+  Sizes head_size_qk, head_size_v;
+  uint32_t mask_shapes;  // bit s: MaskShape s
+}};
+inline constexpr BackwardChoice kBackwardChoices[] = {{
+{_backward_choices()}}};
+constexpr bool is_backward_choice(std::string_view arch, int32_t head_size_qk, int32_t head_size_v,
+                                  MaskShape mask_shape) {{
+  bool is_known = false;
+  for (const BackwardChoice& choice : kBackwardChoices) {{
+    if (choice.arch != arch) continue;
+    is_known = true;
+    if (choice.head_size_qk.has(head_size_qk) && choice.head_size_v.has(head_size_v) &&
+        choice.mask_shapes >> static_cast<int>(mask_shape) & 1) {{
+      return true;
+    }}
+  }}
+  return !is_known;
+}}
+
 // The problems on which an object that is known to be wrong may be wrong: bits of
 // CodeObjectRow::hazards.
 {_enum("Hazard", hazards, {})}inline constexpr const char* kHazardTexts[] = {{{hazard_texts}}};
@@ -149,6 +191,10 @@ static_assert(sizeof(Traits) == {struct.calcsize(TABLE.packed_format())});
 constexpr uint64_t exact_key(const Traits& traits) {{
   return uint64_t{{static_cast<uint8_t>(traits.kind)}}{key};
 }}
+
+// By kind: the bits of an exact key that its rows may have.
+inline constexpr uint64_t kExactKeyMasks[] = {{
+{key_masks}}};
 
 enum class Match : uint8_t {{
   kExact,

@@ -124,6 +124,15 @@ def sizes_of(rows: list[dict], row: dict) -> list[list[int]]:
     return [list(pair) for pair in dict.fromkeys(pairs)]
 
 
+def test_the_mask_of_a_kind_has_the_bits_of_its_own_traits():
+    for kind in TABLE.kinds:
+        mask = TABLE.exact_key_mask(kind)
+        for trait in TABLE.traits.values():
+            value = 65535 if trait.is_size else trait.values[-1]
+            bits = TABLE.exact_key(kind, {trait.name: value}) & ~TABLE.exact_key(kind, {})
+            assert bits & mask == (bits if kind in trait.kinds else 0)
+
+
 def test_padding_alone_is_not_in_the_exact_key():
     for kind in TABLE.kinds:
         for name, trait in TABLE.of_kind(kind).items():
@@ -244,6 +253,11 @@ fwd = "F_pipeline.F_sink"
         ('kinds = ["fwd"]', 'kinds = ["forward"]', r"fwd: unknown kinds \['forward'\]"),
         ("alibi = 2", "alibi = 16", "more than 4 bits"),
         ("mi300 = [304]", "mi30 = [304]", r"schedules.gfx942: unknown schedules \['mi30'\]"),
+        (
+            'mask_shape = ["none"]',
+            'mask_shape = ["non"]',
+            r"backward_choices.gfx950: unknown masks \['non'\]",
+        ),
     ],
 )
 def test_a_table_of_traits_that_contradicts_itself(old: str, new: str, message: str):

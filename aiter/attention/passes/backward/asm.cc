@@ -70,12 +70,10 @@ const char* why_by_name(const Problem& p, std::string_view arch) {
   if (!is_group(p) && p.seqlen_q <= kMostShortQueries) {
     return "are for more than 16 queries where AITER chooses";
   }
-  if (arch != "gfx950") return nullptr;
-  // AITER has gfx942's kernels for other head sizes there, recompiled, and does not choose them.
-  const bool own = has_two_head_sizes(p)
-                       ? p.mask == ATTN_MASK_NONE
-                       : p.head_size_qk > kLeastHeadSize && p.head_size_qk <= kOtherHeadSize;
-  return own ? nullptr : "are not what AITER chooses for these head sizes on gfx950";
+  if (kernels::is_backward_choice(arch, p.head_size_qk, p.head_size_v, mask_shape(p))) {
+    return nullptr;
+  }
+  return "are not what AITER chooses for these head sizes on this arch";
 }
 
 // Whether kernels for whole tiles serve the problem. They have one length, one set of strides for q
