@@ -123,7 +123,7 @@ def _path(folder: CacheFolder, _: argparse.Namespace) -> int:
 def _ls(folder: CacheFolder, arguments: argparse.Namespace) -> int:
     names = {k["key"]: f"{k['arch']} {k['name']}" for k in aiter_attn.kernels()}
     names |= {k["key"]: f"{k['arch']} {k['name']}" for k in built_in.norm_kernels()}
-    told = [
+    told: list[dict[str, Any]] = [
         {
             "key": entry.key,
             "kind": entry.kind,

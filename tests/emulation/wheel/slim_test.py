@@ -48,7 +48,8 @@ def names(wheel: Path) -> list[str]:
 def distribution(wheel: Path) -> str:
     (metadata,) = (name for name in names(wheel) if name.endswith(".dist-info/METADATA"))
     text = zipfile.ZipFile(wheel).read(metadata).decode()
-    return re.findall(r"^Name: (.+)$", text, re.M)[0]
+    (name,) = re.findall(r"^Name: (.+)$", text, re.M)
+    return str(name)
 
 
 @pytest.fixture(scope="module")
