@@ -53,7 +53,7 @@ kernels_wheel = rule(
         "licence": attr.label(mandatory = True, allow_single_file = True),
         "other_licences": attr.label_keyed_string_dict(
             allow_files = True,
-            doc = "a file, the licence of a distribution that kernels are from -> its name",
+            doc = "a file, the licence of something that kernels are from -> its name",
         ),
         "packs": attr.label(mandatory = True, providers = [PackFilesInfo]),
         "project": attr.label(

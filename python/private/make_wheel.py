@@ -21,7 +21,7 @@ _DISTRIBUTION = flags.DEFINE_string("distribution", None, "its name; by default 
 _README = flags.DEFINE_string("readme", None, "the description", required=True)
 _LICENCE = flags.DEFINE_string("licence", None, "the licence's text", required=True)
 _OTHER_LICENCES = flags.DEFINE_multi_string(
-    "other_licence", [], "DISTRIBUTION=PATH: a licence's text, of one that parts are from"
+    "other_licence", [], "NAME=PATH: a licence's text, of something that parts are from"
 )
 _SBOM = flags.DEFINE_string("sbom", None, "goes to sboms/ (PEP 770)", required=True)
 _FILES = flags.DEFINE_multi_string("file", None, "NAME_IN_THE_WHEEL=PATH", required=True)
@@ -48,8 +48,8 @@ def make() -> bytes:
     readme = Path(_README.value).read_text(encoding="utf-8")
     licences = {"LICENSE": Path(_LICENCE.value).read_bytes()}
     for pair in sorted(_OTHER_LICENCES.value):
-        distribution, _, path = pair.partition("=")
-        licences[f"{distribution}/LICENSE"] = Path(path).read_bytes()
+        name, _, path = pair.partition("=")
+        licences[f"{name}/LICENSE"] = Path(path).read_bytes()
     metadata = wheel_format.metadata(project, _VERSION.value, readme, list(licences))
     files |= {
         f"{information}/METADATA": metadata.encode(),

@@ -71,7 +71,7 @@ in another form; NAME/""",
         "licence": attr.label(mandatory = True, allow_single_file = True),
         "other_licences": attr.label_keyed_string_dict(
             allow_files = True,
-            doc = "a file, the licence of a distribution that parts are from -> its name",
+            doc = "a file, the licence of something that parts are from -> its name",
         ),
         "project": attr.label(
             mandatory = True,

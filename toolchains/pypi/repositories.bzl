@@ -35,6 +35,12 @@ py_library(
 
 _PYBIND11_BUILD = """load("@rules_cc//cc:defs.bzl", "cc_library")
 
+filegroup(
+    name = "licence",
+    srcs = ["dist-info/licenses/LICENSE"],
+    visibility = ["//visibility:public"],
+)
+
 cc_library(
     name = "pybind11",
     hdrs = glob(["pybind11/include/**/*.h"]),
@@ -46,6 +52,12 @@ cc_library(
 # One thread and C only: the decoder's bytes do not depend on either, and its object needs
 # neither an assembler nor pthread.
 _ZSTD_BUILD = """load("@rules_cc//cc:defs.bzl", "cc_library")
+
+filegroup(
+    name = "licence",
+    srcs = ["zstd/LICENSE"],
+    visibility = ["//visibility:public"],
+)
 
 cc_library(
     name = "zstd",
@@ -185,6 +197,7 @@ def pypi_repositories():
     pypi_archive(
         name = "pybind11",
         build_file_content = _PYBIND11_BUILD,
+        dist_info = True,
         distribution = "pybind11",
         include = ["pybind11/include"],
         kind = "any",

@@ -18,6 +18,7 @@ def rocm_repositories():
         keep = [
             "usr/include/hip/*",
             BITCODE_FOLDER + "/*",
+            "usr/share/doc/*/copyright",
             "usr/share/hip/version",
         ],
     )
@@ -25,7 +26,10 @@ def rocm_repositories():
         name = "dlpack",
         build_file = Label("//toolchains/rocm:dlpack.BUILD.bazel"),
         group = "dlpack",
-        keep = ["usr/include/dlpack/*"],
+        keep = [
+            "usr/include/dlpack/*",
+            "usr/share/doc/*/copyright",
+        ],
     )
 
 def hiprtc_repositories():

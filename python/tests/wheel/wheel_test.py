@@ -121,14 +121,29 @@ def test_the_package_is_whole(wheel: zipfile.ZipFile) -> None:
     assert information(wheel, "licenses/LICENSE") == Path("LICENSE").read_text(encoding="utf-8")
 
 
+# Words of the licence of each.
+PARTS = {
+    "amd-aiter": "MIT License",
+    "composable-kernel": "Copyright (c) 2018-2025, Advanced Micro Devices, Inc.",
+    "dlpack": "Apache",
+    "hip": "Permission is hereby granted, free of charge",
+    "pybind11": "Wenzel Jakob",
+    "rocm-device-libs": "University of Illinois/NCSA",
+    "zstd": "Meta Platforms",
+}
+
+
 def test_licences_are_those_of_its_parts(wheel: zipfile.ZipFile) -> None:
     manifest = json.loads(wheel.read("aiter_attn/manifest.json"))
     has_asm = any(i["provider"] == "asm" and i["code_objects"] for i in manifest["instances"])
-    wanted = ["LICENSE", *(["amd-aiter/LICENSE"] if has_asm else []), "composable-kernel/LICENSE"]
+    wanted = ["LICENSE", *(f"{part}/LICENSE" for part in PARTS if part != "amd-aiter" or has_asm)]
     fields = email.message_from_string(information(wheel, "METADATA"))
     assert fields.get_all("License-File") == wanted
     inside = [name.partition("/licenses/")[2] for name in wheel.namelist() if "/licenses/" in name]
     assert sorted(inside) == sorted(wanted)
+    for part, words in PARTS.items():
+        if f"{part}/LICENSE" in wanted:
+            assert words in information(wheel, f"licenses/{part}/LICENSE")
     bom = json.loads(information(wheel, "sboms/aiter-attn.cdx.json"))
     assert any(c["name"] == "amd-aiter" for c in bom["components"])
 

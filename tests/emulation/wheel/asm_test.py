@@ -179,11 +179,7 @@ def test_the_licence_of_the_objects_is_in_the_wheel() -> None:
     licence = wheel.read(f"{folder}/licenses/amd-aiter/LICENSE").decode()
     assert "Advanced Micro Devices" in licence and "MIT License" in licence
     fields = email.message_from_bytes(wheel.read(f"{folder}/METADATA"))
-    assert fields.get_all("License-File") == [
-        "LICENSE",
-        "amd-aiter/LICENSE",
-        "composable-kernel/LICENSE",
-    ]
+    assert "amd-aiter/LICENSE" in fields.get_all("License-File", [])
     bom = json.loads(wheel.read(f"{folder}/sboms/aiter-attn.cdx.json"))
     (component,) = (c for c in bom["components"] if c["name"] == "amd-aiter")
     assert component["scope"] == "required"

@@ -1,0 +1,28 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The texts of licences that go into wheels beside the project's own: file -> what it is of.
+
+Code of these is in the wheel. No text is there of what needs none in binaries: the runtime
+libraries of GCC and LLVM and the start-up code of glibc, by the exceptions of their licences; nor
+of XLA's headers, whose licence is the project's own, Apache-2.0.
+"""
+
+_BOTH = {
+    # Host code and code objects are compiled with its headers.
+    "@composable_kernel//:LICENSE": "composable-kernel",
+    "@rocm//:headers.licence": "hip",
+}
+
+# Of the library and its extension module.
+LIBRARY_LICENCES = _BOTH | {
+    "@dlpack//:licence": "dlpack",
+    "@pybind11//:licence": "pybind11",
+    "@zstd//:licence": "zstd",
+}
+
+# Of code objects.
+KERNEL_LICENCES = _BOTH | {
+    "@rocm//:device_libraries.licence": "rocm-device-libs",
+}
+
+# Of AITER's.
+ASM_LICENCES = {"@aiter_asm//:licence": "amd-aiter"}
