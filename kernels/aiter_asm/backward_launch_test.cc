@@ -35,6 +35,17 @@ LaunchArgs some_args() {
   return args;
 }
 
+// In bytes.
+template <typename Arguments>
+void expect_strides_of_q_and_k(const Arguments& made) {
+  EXPECT_EQ(made.stride_q, 2048u);
+  EXPECT_EQ(made.head_stride_q, 272u);
+  EXPECT_EQ(made.batch_stride_q, 2000000u);
+  EXPECT_EQ(made.stride_k, 512u);
+  EXPECT_EQ(made.head_stride_k, 256u);
+  EXPECT_EQ(made.batch_stride_k, 400000u);
+}
+
 TEST(AsmBackwardLaunch, BatchMode) {
   const LaunchArgs args = some_args();
   const auto made = make_launch<BackwardGeneralArguments>(backward_general_192_1, args);
@@ -55,13 +66,7 @@ TEST(AsmBackwardLaunch, BatchMode) {
   EXPECT_EQ(made.args.seqlen_k, 700u);
   EXPECT_EQ(made.args.head_size_qk, 104u);
   EXPECT_EQ(made.args.heads_q, 6u);
-  // In bytes.
-  EXPECT_EQ(made.args.stride_q, 2048u);
-  EXPECT_EQ(made.args.head_stride_q, 272u);
-  EXPECT_EQ(made.args.batch_stride_q, 2000000u);
-  EXPECT_EQ(made.args.stride_k, 512u);
-  EXPECT_EQ(made.args.head_stride_k, 256u);
-  EXPECT_EQ(made.args.batch_stride_k, 400000u);
+  expect_strides_of_q_and_k(made.args);
   EXPECT_EQ(made.args.stride_v, 528u);
   EXPECT_EQ(made.args.head_stride_v, 288u);
   EXPECT_EQ(made.args.batch_stride_v, 600000u);
@@ -137,12 +142,7 @@ TEST(AsmBackwardLaunch, WholeTilesHaveOneLengthAndStridesOfQAndK) {
   EXPECT_EQ(made.args.do_, args.dout.data);
   EXPECT_EQ(made.args.seqlen, 448u);
   EXPECT_EQ(made.args.tile_stride_k, 192 * 512u);
-  EXPECT_EQ(made.args.stride_q, 2048u);
-  EXPECT_EQ(made.args.head_stride_q, 272u);
-  EXPECT_EQ(made.args.batch_stride_q, 2000000u);
-  EXPECT_EQ(made.args.stride_k, 512u);
-  EXPECT_EQ(made.args.head_stride_k, 256u);
-  EXPECT_EQ(made.args.batch_stride_k, 400000u);
+  expect_strides_of_q_and_k(made.args);
   EXPECT_EQ(made.args.stride_dk, 1248u);
   EXPECT_EQ(made.args.heads_q_per_head_k, 3u);
   EXPECT_EQ(make_launch<BackwardPlainArguments>(backward_plain_192_1, args).launch.grid[0], 3u);

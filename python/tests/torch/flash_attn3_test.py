@@ -11,6 +11,7 @@ from typing import Any
 import aiter_attn.compat.flash_attn_interface
 import pytest
 import torch
+from aiter_attn import UnsupportedError
 
 from python.tests.torch.reference import attention, check_gradients, draw
 
@@ -136,10 +137,10 @@ def test_a_cache_in_pages_that_is_appended_to() -> None:
 
 ONE = torch.ones(1)
 REFUSALS: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
-    "qv": (flash_attn_func, {"qv": ONE}, NotImplementedError, "qv: given; allowed: None; pass q a"),
-    "fp8": (flash_attn_func, {"k_descale": ONE}, NotImplementedError, "k_descale: given; allowed:"),
-    "chunks": (flash_attn_func, {"attention_chunk": 64}, NotImplementedError, "attention_chunk: 6"),
-    "splits": (flash_attn_func, {"num_splits": 2}, NotImplementedError, "num_splits: 2; allowed:"),
+    "qv": (flash_attn_func, {"qv": ONE}, UnsupportedError, "qv: given; allowed: None; pass q a"),
+    "fp8": (flash_attn_func, {"k_descale": ONE}, UnsupportedError, "k_descale: given; allowed:"),
+    "chunks": (flash_attn_func, {"attention_chunk": 64}, UnsupportedError, "attention_chunk: 6"),
+    "splits": (flash_attn_func, {"num_splits": 2}, UnsupportedError, "num_splits: 2; allowed:"),
     "a sink": (flash_attn_func, {"s_aux": ONE}, ValueError, "s_aux: shape (1,); allowed here"),
     "an integer sink": (
         flash_attn_func, {"s_aux": [0.5] * 4}, TypeError, "s_aux: [0.5, 0.5, 0.5, 0.5]; allowed"
@@ -147,13 +148,13 @@ REFUSALS: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     "packed queries": (
         flash_attn_with_kvcache,
         {"cu_seqlens_q": STARTS_Q},
-        NotImplementedError,
+        UnsupportedError,
         "cu_seqlens_q: given; allowed: None; aiter_attn.flash_attn_varlen_func takes packed",
     ),
     "metadata": (
         flash_attn_with_kvcache,
         {"scheduler_metadata": ONE},
-        NotImplementedError,
+        UnsupportedError,
         "scheduler_metadata: given; allowed: None; splits are chosen from the shapes",
     ),
     "a table": (

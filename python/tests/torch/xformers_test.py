@@ -11,6 +11,7 @@ from typing import Any
 import aiter_attn.compat.xformers
 import pytest
 import torch
+from aiter_attn import UnsupportedError
 
 from python.tests.torch.reference import attention, check_gradients, draw
 
@@ -144,7 +145,7 @@ def test_blocks(make: Any, same: bool) -> None:
     arrays = [x[:1] for x in inputs(sum(queries), sum(keys))]
     if not same and type(mask).__name__.endswith(("CausalMask", "CausalLocalAttentionMask")):
         with pytest.raises(
-            aiter_attn.UnsupportedError, match=r"other lengths of keys.*make_causal_from_bottomri"
+            UnsupportedError, match=r"other lengths of keys.*make_causal_from_bottomri"
         ):
             memory_efficient_attention(*arrays, attn_bias=mask)
     else:
@@ -191,7 +192,7 @@ def test_padded_keys(name: str) -> None:
         k[:, unused] = v[:, unused] = torch.nan
     out = memory_efficient_attention(q, k, v, attn_bias=mask)
     torch.testing.assert_close(out.double(), want, rtol=1e-5, atol=1e-5)
-    with pytest.raises(aiter_attn.UnsupportedError, match=r"^query: requires_grad is set"):
+    with pytest.raises(UnsupportedError, match=r"^query: requires_grad is set"):
         memory_efficient_attention(q.requires_grad_(), k, v, attn_bias=mask)
 
 
@@ -233,11 +234,11 @@ class OfAnotherKind(attn_bias.AttentionBias):
 
 
 REFUSALS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "a bias": ({"attn_bias": OfAnotherKind()}, NotImplementedError, "attn_bias: OfAnotherKind; al"),
+    "a bias": ({"attn_bias": OfAnotherKind()}, UnsupportedError, "attn_bias: OfAnotherKind; al"),
     "a tensor": ({"attn_bias": torch.ones(5, 8)}, ValueError, "attn_bias: shape (5, 8); allowed h"),
     "a dtype": (
         {"output_dtype": torch.float16},
-        NotImplementedError,
+        UnsupportedError,
         "output_dtype: torch.float16",
     ),
     "dimensions": ({"key": torch.ones(2, 7, 16)}, ValueError, "key: shape (2, 7, 16); allowed: ["),
@@ -254,7 +255,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     ),
     "a triangle and a tensor": (
         {"attn_bias": attn_bias.LowerTriangularMask().add_bias(torch.ones(5, 7))},
-        NotImplementedError,
+        UnsupportedError,
         "attn_bias: a triangle and a tensor, with 5 queries and 7 keys; allowed: as many",
     ),
 }
