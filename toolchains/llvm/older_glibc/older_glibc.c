@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/single_threaded.h>
@@ -64,6 +63,15 @@ int fstat(int file, struct stat* status) { return __fxstat(STAT_VERSION, file, s
 // 2.32's hint for atomic operations that may be left out: none may.
 char __libc_single_threaded = 0;
 
+// Two functions of newer glibcs have a replacement here, for an older one. They are looked for when
+// the object is loaded: the loader's lock, which dlsym() takes, and dl_iterate_phdr(), may be held
+// for ever in the child of a process whose threads were in the loader when it forked.
+int older_cond_clockwait(pthread_cond_t*, pthread_mutex_t*, clockid_t, const struct timespec*);
+int older_dl_find_object(void*, struct dl_find_object*);
+static int (*cond_clockwait)(pthread_cond_t*, pthread_mutex_t*, clockid_t,
+                             const struct timespec*) = older_cond_clockwait;
+static int (*find_object)(void*, struct dl_find_object*) = older_dl_find_object;
+
 // 2.30's wait until a time of a given clock, where there is none. A condition variable waits by
 // the real-time clock then, which somebody may set: a wait ends after a second at the latest, as a
 // wait may without a reason, and its caller looks at its own clock and waits again.
@@ -88,19 +96,9 @@ int older_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cloc
   return status == ETIMEDOUT && !all ? 0 : status;
 }
 
-typedef int (*CondClockwait)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const struct timespec*);
-
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const struct timespec* end) {
-  static _Atomic(CondClockwait) function;
-  CondClockwait wait = atomic_load_explicit(&function, memory_order_relaxed);
-  if (wait == NULL) {
-    void* found = dlsym(RTLD_DEFAULT, "pthread_cond_clockwait");
-    memcpy(&wait, &found, sizeof wait);
-    if (wait == NULL) wait = older_cond_clockwait;
-    atomic_store_explicit(&function, wait, memory_order_relaxed);
-  }
-  return wait(condition, mutex, clock, end);
+  return cond_clockwait(condition, mutex, clock, end);
 }
 
 // 2.35's way of the unwinder to the tables of an address's object. It reads dlfo_eh_frame alone,
@@ -133,7 +131,18 @@ static int is_object(struct dl_phdr_info* info, size_t size, void* data) {
   return 1;
 }
 
-int _dl_find_object(void* address, struct dl_find_object* found) {
+int older_dl_find_object(void* address, struct dl_find_object* found) {
   struct Search search = {(uintptr_t)address, found};
   return dl_iterate_phdr(is_object, &search) ? 0 : -1;
+}
+
+int _dl_find_object(void* address, struct dl_find_object* found) {
+  return find_object(address, found);
+}
+
+__attribute__((constructor(101))) static void take_functions_of_a_newer_glibc(void) {
+  void* found = dlsym(RTLD_DEFAULT, "pthread_cond_clockwait");
+  if (found) memcpy(&cond_clockwait, &found, sizeof found);
+  found = dlsym(RTLD_DEFAULT, "_dl_find_object");
+  if (found) memcpy(&find_object, &found, sizeof found);
 }

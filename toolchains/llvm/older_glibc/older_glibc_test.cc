@@ -19,6 +19,7 @@
 #include <string>
 #include <thread>
 
+extern "C" int older_dl_find_object(void*, dl_find_object*);
 extern "C" int older_cond_clockwait(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
 
 namespace {
@@ -39,22 +40,28 @@ TEST(OlderGlibc, ExceptionsFindTheirHandlers) {
   EXPECT_THROW((void)std::stoi("no number"), std::invalid_argument);
 }
 
-TEST(OlderGlibc, ObjectsOfAddresses) {
+// This glibc's, and that for older ones.
+class Objects : public ::testing::TestWithParam<int (*)(void*, dl_find_object*)> {};
+
+TEST_P(Objects, OfAddresses) {
   const auto function = reinterpret_cast<char*>(&older_cond_clockwait);
   dl_find_object found;
-  ASSERT_EQ(_dl_find_object(function, &found), 0);
+  ASSERT_EQ(GetParam()(function, &found), 0);
   EXPECT_LE(found.dlfo_map_start, function);
   EXPECT_GT(found.dlfo_map_end, function);
   ASSERT_NE(found.dlfo_eh_frame, nullptr);
   EXPECT_EQ(*static_cast<unsigned char*>(found.dlfo_eh_frame), 1);  // the tables' version
 
   dl_find_object of_libc;
-  ASSERT_EQ(_dl_find_object(dlsym(RTLD_DEFAULT, "malloc"), &of_libc), 0);
+  ASSERT_EQ(GetParam()(dlsym(RTLD_DEFAULT, "malloc"), &of_libc), 0);
   EXPECT_NE(of_libc.dlfo_map_start, found.dlfo_map_start);
 
-  EXPECT_EQ(_dl_find_object(std::malloc(1), &found), -1);
-  EXPECT_EQ(_dl_find_object(nullptr, &found), -1);
+  EXPECT_EQ(GetParam()(std::malloc(1), &found), -1);
+  EXPECT_EQ(GetParam()(nullptr, &found), -1);
 }
+
+INSTANTIATE_TEST_SUITE_P(OlderGlibc, Objects,
+                         ::testing::Values(_dl_find_object, older_dl_find_object));
 
 timespec after(milliseconds time) {
   const auto end = std::chrono::duration_cast<std::chrono::nanoseconds>(
