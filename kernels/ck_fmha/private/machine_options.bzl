@@ -28,8 +28,6 @@ _FEW_REGISTERS = [_SCHEDULE_FOR_REGISTERS, _NO_LICM, _SELECT_FOR_PARALLELISM]
 _OPTIONS = {
     "bwd/bf16_d128": {
         "bwd_dq_dk_dv_kr_ktr_vr_iglp": {
-            # 0.5 to 6.5 % fewer cycles.
-            "gfx942": [_NO_LICM],
             # 2.3 to 7.5 %.
             "gfx950": [_NO_LICM, _SELECT_FOR_PARALLELISM],
         },
