@@ -66,7 +66,7 @@ def words(call: dict[str, Any]) -> list[int]:
 # lay on the stack.
 _PADDING = {
     "bwd_dot_do_o": (72, [(68, 72)]),  # FmhaBwdOGradDotOBatchModeKargs
-    "bwd_dq_dk_dv": (216, [(164, 168)]),  # FmhaBwdBatchModeKargs, with a mask
+    "bwd_dq_dk_dv": (216, [(164, 168), (212, 216)]),  # FmhaBwdBatchModeKargs, with a mask
     "fwd": (160, [(92, 96), (108, 112)]),  # FmhaFwdBatchModeKargs, with lse and a mask
 }
 
