@@ -27,8 +27,8 @@ void mark_as_used(int fd);
 
 // Removes objects of this user's from the folder, refused ones first, then the least recently used,
 // until those that are left have at most max_size bytes; and the files that killed processes left
-// behind. An object
-// that another thread or process is making, or has just used, stays. Several may do it at a time.
+// behind. An object that another thread or process is making, or has just used, stays. Several may
+// do it at a time.
 void make_room(const std::string& folder, uint64_t max_size);
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime
