@@ -14,7 +14,6 @@
 
 #include "aiter/attention/dispatch.h"
 #include "aiter/attn.h"
-#include "kernels/code_object/embedded_pack.h"
 #include "kernels/launch_table/launch_table.h"
 #include "tests/support/attention/asm_calls.h"
 #include "tests/support/attention/problems.h"
@@ -490,7 +489,5 @@ const LaunchTable& launch_table() {
   static const LaunchTable table = attention::make_table(builder);
   return table;
 }
-
-std::vector<EmbeddedPack> embedded_packs() { return {}; }
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels
