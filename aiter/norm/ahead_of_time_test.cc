@@ -154,9 +154,10 @@ TEST(AheadOfTime, WhatIsNotBuiltInNamesTheFlagWhereItHelps) {
             HasSubstr("kernels/norm/ahead_of_time/kernels.json")));
   std::string known;
   for (const kernels::ArchFacts& arch : kernels::kArchs) known += std::string(arch.name) + " ";
-  EXPECT_THAT(refusal("sm_120", 99 << 10),
-              AllOf(HasSubstr("sm_120"), HasSubstr("AITER_ATTN_RTC=0"),
-                    HasSubstr(known + "sm_100 sm_80 sm_90"), Not(HasSubstr("--//"))));
+  EXPECT_THAT(
+      refusal("sm_75", 64 << 10),
+      AllOf(HasSubstr("sm_75"), HasSubstr("AITER_ATTN_RTC=0"),
+            HasSubstr(known + "sm_100 sm_103 sm_120 sm_80 sm_89 sm_90"), Not(HasSubstr("--//"))));
 }
 
 }  // namespace

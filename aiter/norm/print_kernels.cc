@@ -27,7 +27,12 @@ std::vector<Device> devices() {
   for (const kernels::ArchFacts& arch : kernels::kArchs) {
     if (arch.wave_size == 64) all.push_back({std::string(arch.name), arch.lds});
   }
-  all.insert(all.end(), {{"sm_80", 163 << 10}, {"sm_90", 227 << 10}, {"sm_100", 227 << 10}});
+  all.insert(all.end(), {{"sm_80", 163 << 10},
+                         {"sm_89", 99 << 10},
+                         {"sm_90", 227 << 10},
+                         {"sm_100", 227 << 10},
+                         {"sm_103", 227 << 10},
+                         {"sm_120", 99 << 10}});
   return all;
 }
 

@@ -28,7 +28,7 @@ LOADER = Path(os.environ["LOADER"])
 
 def test_there_is_one_of_each_source_and_arch():
     archs = {cubin.name.split(".")[1] for cubin in CUBINS}
-    assert archs == {"sm_80", "sm_90"}
+    assert archs == {"sm_80", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120"}
     assert len(CUBINS) == len(KERNELS) * len(archs)
 
 
