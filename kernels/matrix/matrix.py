@@ -2,12 +2,14 @@
 """Prints the numbers of variant sets: kernel instances per direction, head size and dtype.
 
     ./bazelw run //kernels:matrix -- [--variants=te,jax] [--archs=gfx942] [--format=json]
+        [--missing [--jobs=N] [--bazel_flag=--config=remote-cache]]
 
 Beside the counts stands an estimate of the processor time that compiling them takes:
 ck_fmha/groups/cost.py has the model, compile_cost.toml beside it the figures and where they are
 from. Nothing is compiled. AITER's objects, which a build has in addition unless
---//kernels:providers leaves them out, are counted, too: they take no time. `--golden` writes the
-golden file of counts anew.
+--//kernels:providers leaves them out, are counted, too: they take no time. `--missing` asks Bazel
+which of a set's code objects no cache has, and estimates how long these take: missing.py.
+`--golden` writes the golden file of counts anew.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from kernels.archs.archs import read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.ck_fmha.groups.cost import FIGURES, CostModel
 from kernels.ck_fmha.groups.groups import LockError, Proof, parse_lock
+from kernels.matrix import missing
 from kernels.matrix.choice import ChoiceError, chosen, present, variant_set_files
 from kernels.matrix.counts import GOLDEN_SETS, UPDATE, Row, by_cell, golden, rows_of_set
 from kernels.variants.values import VariantSetError
@@ -34,6 +37,13 @@ from kernels.variants.values import VariantSetError
 _VARIANTS = flags.DEFINE_list("variants", ["core"], "variant sets, files of kernels/variants")
 _ARCHS = flags.DEFINE_list("archs", ["gfx942"], "archs, records of kernels/archs")
 _FORMAT = flags.DEFINE_enum("format", "text", ["text", "json"], "form of the output")
+_MISSING = flags.DEFINE_bool("missing", False, "say what the caches lack, and how long it takes")
+_JOBS = flags.DEFINE_integer(
+    "jobs", None, "compiles at a time, of --missing; default: as many as there are processors"
+)
+_BAZEL_FLAGS = flags.DEFINE_multi_string(
+    "bazel_flag", ["--config=cache"], "of the build that --missing asks about"
+)
 _GOLDEN = flags.DEFINE_bool("golden", False, "write the golden file instead")
 
 # By Bazel.
@@ -42,6 +52,7 @@ _README = flags.DEFINE_string("readme", None, "README.md beside the variant sets
 _ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
 _LOCK = flags.DEFINE_string("lock", None, "groups/lock.json", required=True)
 
+_MISSING_COMMAND = "./bazelw run //kernels:matrix -- --missing"
 _GOLDEN_FILE = "kernels/matrix/counts.golden"
 
 # Of AITER's objects -> as traits.toml has it.
@@ -164,16 +175,44 @@ def text(reported: Mapping[str, Any]) -> str:
                 lines.append(line(provider, direction, head_size, of_size))
             lines.append(line(provider, direction, "all", own))
         lines.append(line(provider, "all", "all", of_provider))
-    return "\n".join(lines) + "\n\n" + _compile_text(reported["compile"], reported["instances"])
+    lacking = reported.get("missing")
+    return (
+        "\n".join(lines)
+        + "\n\n"
+        + _compile_text(reported["compile"], reported["instances"])
+        + (missing.text(lacking, reported["instances"]) if lacking else "")
+    )
+
+
+def _checkout(flag: str, use: str, command: str) -> Path:
+    root = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
+    if not root:
+        raise ChoiceError(f"--{flag} {use}; run it through Bazel: {command}")
+    return Path(root)
 
 
 def _write_golden(pool: RecordedPool, files: Mapping[str, Path], archs: Sequence[str]) -> None:
-    root = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
-    if not root:
-        raise ChoiceError(f"--golden writes into the source tree; run it through Bazel: {UPDATE}")
+    root = _checkout("golden", "writes into the source tree", UPDATE)
     sets = {name: rows_of_set(pool, files[name]) for name in GOLDEN_SETS}
-    (Path(root) / _GOLDEN_FILE).write_text(golden(sets, archs), "ascii")
+    (root / _GOLDEN_FILE).write_text(golden(sets, archs), "ascii")
     print(_GOLDEN_FILE)
+
+
+def _jobs() -> int:
+    """The compiles at a time: as many as there are jobs, and no more than processors."""
+    processors = len(os.sched_getaffinity(0))
+    jobs = processors if _JOBS.value is None else _JOBS.value
+    if jobs < 1:
+        raise ChoiceError(f"--jobs={jobs}: no compile would run; allowed: numbers from 1")
+    if _JOBS.value is not None and not _MISSING.value:
+        raise ChoiceError(f"--jobs={jobs} is of --missing: give that, too")
+    if jobs > processors:
+        print(
+            f"matrix: --jobs={jobs}: this machine has {processors} processors, and the estimate is "
+            f"of {processors} compiles at a time",
+            file=sys.stderr,
+        )
+    return min(jobs, processors)
 
 
 def _run() -> None:
@@ -187,11 +226,18 @@ def _run() -> None:
     archs = chosen(_ARCHS.value, known_archs, "archs", "arch")
     model = CostModel(FIGURES.read_text("utf-8"), pool.rows)
     lock = parse_lock(Path(_LOCK.value).read_text("utf-8"))
+    jobs = _jobs()
     reports = []
     for name in names:
         rows = rows_of_set(pool, files[name])
         for arch in archs:
-            reports.append(report(name, arch, rows, model, pool, lock.get(arch, {})))
+            reported = report(name, arch, rows, model, pool, lock.get(arch, {}))
+            if _MISSING.value:
+                root = _checkout("missing", "asks Bazel", _MISSING_COMMAND)
+                compiles = missing.ask(root, name, arch, _BAZEL_FLAGS.value)
+                of_arch = [row["name"] for row in present(name, arch, rows)]
+                reported["missing"] = missing.report(compiles, of_arch, model, pool, jobs)
+            reports.append(reported)
     if _FORMAT.value == "json":
         print(json.dumps(reports, indent=1))
         return
@@ -205,7 +251,7 @@ def main(arguments: Sequence[str]) -> int:
         raise app.UsageError(f"what is {arguments[1]!r}? See --help")
     try:
         _run()
-    except (LockError, ChoiceError, VariantSetError) as error:
+    except (LockError, ChoiceError, VariantSetError, missing.MissingError) as error:
         print(f"matrix: {error}", file=sys.stderr)
         return 1
     return 0

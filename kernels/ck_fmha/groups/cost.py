@@ -55,7 +55,7 @@ class CostModel:
     def __init__(self, text: str, rows: Mapping[str, Row]):
         self._rows = rows
         figures = tomllib.loads(text)
-        self._object = float(figures.pop("object"))
+        self.seconds_of_object = float(figures.pop("object"))
         self._kinds = {
             kind: _Kind(
                 entry["alone"],
@@ -67,16 +67,16 @@ class CostModel:
 
     def alone(self, row: Row) -> float:
         kind = self._kinds[row["kind"]]
-        return kind.alone * kind.factor(row) + self._object
+        return kind.alone * kind.factor(row) + self.seconds_of_object
 
     def _sibling(self, row: Row) -> float:
         kind = self._kinds[row["kind"]]
         return kind.sibling * kind.factor(row)
 
-    def _group(self, rows: Iterable[Row]) -> float:
+    def compile_of_group(self, rows: Iterable[Row]) -> float:
         """The compile of a group, without its code objects' machine code."""
         first, *others = sorted(rows, key=self.alone, reverse=True)
-        return self.alone(first) - self._object + sum(map(self._sibling, others))
+        return self.alone(first) - self.seconds_of_object + sum(map(self._sibling, others))
 
     def grouped(
         self, wanted: Container[str], groups: Iterable[Iterable[str]]
@@ -89,8 +89,8 @@ class CostModel:
         for group in groups:
             members = {member.partition(":")[2] for member in group}
             of_these = {name for name in members if name in wanted}
-            alone = sum(self.alone(self._rows[name]) - self._object for name in of_these)
-            if of_these and self._group(self._rows[name] for name in members) < alone:
+            alone = sum(self.alone(self._rows[name]) - self.seconds_of_object for name in of_these)
+            if of_these and self.compile_of_group(self._rows[name] for name in members) < alone:
                 found.append((of_these, members))
         return found
 
@@ -102,8 +102,10 @@ class CostModel:
         alone = {name: self.alone(self._rows[name]) for name in names}
         return Estimate(
             seconds=sum(alone[name] for name in names - inside)
-            + sum(self._group(self._rows[name] for name in members) for _, members in used)
-            + self._object * len(inside),
+            + sum(
+                self.compile_of_group(self._rows[name] for name in members) for _, members in used
+            )
+            + self.seconds_of_object * len(inside),
             alone=sum(alone.values()),
             grouped=len(inside),
             groups=len(used),

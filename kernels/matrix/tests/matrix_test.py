@@ -108,6 +108,9 @@ def test_json_has_each_set_for_each_architecture() -> None:
             f"--archs: unknown arch 'gfx9'; known: {KNOWN}",
         ),
         (["te"], "what is 'te'?"),
+        (["--missing"], "run it through Bazel: ./bazelw run //kernels:matrix -- --missing"),
+        (["--missing", "--jobs=0"], "--jobs=0: no compile would run; allowed: numbers from 1"),
+        (["--jobs=1"], "--jobs=1 is of --missing: give that, too"),
         (["--golden"], "run it through Bazel: ./bazelw run //kernels:matrix -- --golden"),
     ],
 )
