@@ -435,10 +435,6 @@ TEST(KvcacheTest, WhatAGpuCannotDoIsRefused) {
       "min_seqlen_q is 1, but kernels over page_indptr leave no sequence out",
       ATTN_ERROR_UNSUPPORTED);
   refused(
-      Storage::kPageList, true,
-      [](auto* p, auto*) { p->problem.mask = ATTN_MASK_BOTTOM_RIGHT, p->problem.window_left = 5; },
-      "window_left is 5, but kernels over page_indptr begin with", ATTN_ERROR_UNSUPPORTED);
-  refused(
       Storage::kPageList, true, [](auto* p, auto*) { p->cache.seqlens_k = p->lengths.data(); },
       "seqlens_k is set, but kernels over page_indptr take its differences",
       ATTN_ERROR_UNSUPPORTED);

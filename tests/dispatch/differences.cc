@@ -225,12 +225,6 @@ void with_starts_of_queries(Question<Cached>* question, Answer* answer) {
   *answer = ask(*question);
 }
 
-void with_any_length(Question<Cached>* question, Answer* answer) {
-  if (!question->call.cache.seqlens_k || is_group(question->call.problem)) return;
-  question->told.seqlen_k = 1;
-  *answer = ask(*question);
-}
-
 void in_one_form(Question<Cached>* question, Answer* answer) {
   question->call.plain_form = true;
   *answer = ask(*question);
@@ -254,13 +248,6 @@ void on_a_busy_gpu(Question<Cached>* question, Answer* answer) {
   if (!question->call.cache.page_indptr) return;
   question->call.busy = true;
   *answer = ask(*question);
-}
-
-void without_left_windows(Question<Cached>* question, Answer* answer) {
-  const Cached& call = question->call;
-  const attn_problem& p = call.problem;
-  const bool is_wide = p.window_left >= p.seqlen_q + p.seqlen_k;
-  if (call.cache.page_indptr && p.window_left >= 0 && !is_wide) *answer = {};
 }
 
 void without_queries(Question<Appended>* question, Answer* answer) {
@@ -366,11 +353,6 @@ const std::vector<Difference<Cached>>& differences() {
   static const auto* const all = [] {
     auto* list =
         new std::vector<Difference<Cached>>(std::begin(kOfAll<Cached>), std::end(kOfAll<Cached>));
-    list->push_back(
-        {"windows to the left over listed keys",
-         "Where a window begins behind the first tile of keys, upstream's kernels take the "
-         "pages of the first ones for its own: docs/races.md, M. They are refused.",
-         without_left_windows});
     list->push_back({"starts that are not read",
                      "In group mode upstream's kernels add the start of a sequence to k and v, "
                      "which in pages they do not use; without cu_seqlens_k it is that of queries.",
@@ -379,10 +361,6 @@ const std::vector<Difference<Cached>>& differences() {
                      "Of a split kernel one form is built, which serves any length of keys; "
                      "upstream has others for parts of equal length and for single queries.",
                      in_one_form});
-    list->push_back({"lengths on the device",
-                     "Where seqlens_k says how many keys there are, they need not fill tiles; "
-                     "upstream judges by the room of the cache.",
-                     with_any_length});
     list->insert(list->end(), std::begin(kOfForms<Cached>), std::end(kOfForms<Cached>));
     list->push_back({"pages under a tile",
                      "Upstream's kernels find a tile of keys by one entry of the block table, and "

@@ -39,11 +39,6 @@ void validate_page_list_on_gpu(const Problem& p) {
   };
   if (p.splits > 1) has_none("splits", p.splits, "do not split keys: pass 0 or 1");
   if (p.min_seqlen_q > 0) has_none("min_seqlen_q", p.min_seqlen_q, "leave no sequence out: pass 0");
-  // docs/races.md, M.
-  if (p.window_left >= 0 && p.window_left < int64_t{p.seqlen_q} + p.seqlen_k) {
-    has_none("window_left", p.window_left,
-             "begin with a sequence's first key: pass -1, or a block_table");
-  }
   if (p.cache.seqlens_k) {
     fail(Status::kUnsupported, Field("seqlens_k"),
          " is set, but kernels over page_indptr take its differences ",
