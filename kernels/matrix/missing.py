@@ -5,7 +5,8 @@ Bazel alone knows under which digest a cache has an action's outputs, so it is a
 which compiles of kernels cannot run: their sandbox has a mount whose source cannot exist, which
 Bazel finds out before it starts a compiler and after it has looked into its caches (its own of the
 checkout, the disk cache, a server). Outputs that are found there are taken, as by any build; each
-other compile fails at once, and the build's events name it. No option of this enters an action's digest.
+other compile fails at once, and the build's events name it. No option of this enters an action's
+digest.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ _ASKING = (
     f"--sandbox_add_mount_pair={_NOWHERE}:/tmp",
     "--noshow_progress",
     "--show_result=0",
-    # Each compile that is refused would be an error on the screen.
-    "--ui_event_filters=-info,-warning,-error,-debug,-stderr",
+    # An error says why Bazel cannot answer. It is also said of each compile that is refused.
+    "--ui_event_filters=-info,-warning,-debug,-stderr",
 )
 
 

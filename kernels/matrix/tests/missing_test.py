@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The kernels that caches lack: the events of a build whose compiles are refused, and the time that is left."""
+"""The kernels that caches lack: the events of a build whose compiles are refused, and the time."""
 
 from __future__ import annotations
 
