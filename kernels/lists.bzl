@@ -1,5 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""@kernel_lists: JSON lists of kernels/, for Starlark, which reads no file while it loads."""
+"""@kernel_lists: JSON lists of kernels/, for Starlark, which reads no file while it loads.
+
+The lock of compile groups is joined with those of variant sets that have one of their own; of a
+group that both have, the latter's is taken.
+"""
 
 # File of the repository -> its constant, and where that is from.
 _LISTS = {
@@ -7,12 +11,35 @@ _LISTS = {
     "norm_kernels.bzl": ("KERNELS", Label("//kernels/norm/ahead_of_time:kernels.json")),
 }
 
+_VARIANTS_README = Label("//kernels/variants:README.md")
+_OWN_LOCK = ".lock.json"
+
+def _object(rctx, file, name):
+    """The JSON object that a file has."""
+    value = json.decode(rctx.read(file), default = None)
+    if type(value) != "dict":
+        fail("%s: not a JSON object; restore the file." % name)
+    return value
+
+def _own_locks(rctx):
+    """The locks of variant sets that have one of their own, by name, beside their files."""
+    return [
+        (entry.basename, _object(rctx, entry, "kernels/variants/" + entry.basename))
+        for entry in rctx.path(_VARIANTS_README).dirname.readdir()
+        if entry.basename.endswith(_OWN_LOCK)
+    ]
+
 def _kernel_lists_repository_impl(rctx):
     rctx.file("BUILD.bazel", executable = False)
     for file, (constant, source) in _LISTS.items():
-        value = json.decode(rctx.read(source), default = None)
-        if type(value) != "dict":
-            fail("%s/%s: not a JSON object; restore the file." % (source.package, source.name))
+        value = _object(rctx, source, "%s/%s" % (source.package, source.name))
+        if constant == "GROUPS":
+            for name, lock in sorted(_own_locks(rctx)):
+                for arch, groups in lock.items():
+                    if type(groups) != "dict":
+                        fail(("kernels/variants/%s: %s has no groups; restore the file, or " +
+                              "delete it: nothing is proven then.") % (name, arch))
+                    value[arch] = value.get(arch, {}) | groups
         text = "\"\"\"Generated. Do not edit.\"\"\"\n\n%s = %s\n" % (constant, repr(value))
         rctx.file(file, text, executable = False)
 

@@ -28,7 +28,7 @@ from kernels.aiter_asm.launch import shipped
 from kernels.archs.archs import read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.ck_fmha.groups.cost import FIGURES, CostModel
-from kernels.ck_fmha.groups.groups import LockError, Proof, parse_lock
+from kernels.ck_fmha.groups.groups import OWN_LOCKS, LockError, Proof, merged, parse_lock
 from kernels.matrix import missing
 from kernels.matrix.choice import ChoiceError, chosen, present, variant_set_files
 from kernels.matrix.counts import GOLDEN_SETS, UPDATE, Row, by_cell, golden, rows_of_set
@@ -226,6 +226,8 @@ def _run() -> None:
     archs = chosen(_ARCHS.value, known_archs, "archs", "arch")
     model = CostModel(FIGURES.read_text("utf-8"), pool.rows)
     lock = parse_lock(Path(_LOCK.value).read_text("utf-8"))
+    for own in sorted(Path(_README.value).parent.glob(OWN_LOCKS)):
+        lock = merged(lock, parse_lock(own.read_text("utf-8"), f"kernels/variants/{own.name}"))
     jobs = _jobs()
     reports = []
     for name in names:

@@ -12,6 +12,10 @@ from typing import Any
 
 LOCK = "kernels/ck_fmha/groups/lock.json"
 
+# The lock of a variant set that is not the project's: what LOCK lacks of its groups.
+OWN_LOCK = "kernels/variants/{variant_set}.lock.json"
+OWN_LOCKS = "*.lock.json"  # in the folder of the variant sets
+
 # The members of a group. More save little, and cost more where one of them is wanted alone.
 _MOST = 8
 
@@ -31,7 +35,7 @@ Groups = Mapping[str, Sequence[str]]
 
 
 class LockError(Exception):
-    """A mistake in groups/lock.json, for the user."""
+    """A mistake in a lock, for the user."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,8 +55,8 @@ class Proof:
 Lock = dict[str, dict[str, dict[str, Proof]]]
 
 
-def parse_lock(text: str) -> Lock:
-    """The lock of a text. Raises LockError for one of another form."""
+def parse_lock(text: str, name: str = LOCK) -> Lock:
+    """The lock of a text, of the file `name`. Raises LockError for one of another form."""
     try:
         return {
             arch: {
@@ -63,8 +67,16 @@ def parse_lock(text: str) -> Lock:
         }
     except (AttributeError, RecursionError, TypeError, ValueError) as error:
         raise LockError(
-            f"{LOCK} cannot be read: {error}. Restore it, or let it be {{}}: nothing is proven then"
+            f"{name} cannot be read: {error}. Restore it, or let it be {{}}: nothing is proven then"
         ) from error
+
+
+def merged(lock: Lock, further: Lock) -> Lock:
+    """Both; of a group that both have, the further one's members."""
+    found = {arch: dict(groups) for arch, groups in lock.items()}
+    for arch, groups in further.items():
+        found.setdefault(arch, {}).update(groups)
+    return found
 
 
 def lock_text(lock: Mapping[str, Mapping[str, Mapping[str, Proof]]]) -> str:

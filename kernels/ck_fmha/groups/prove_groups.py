@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Proves compile groups: writes groups/lock.json.
+"""Proves compile groups: writes groups/lock.json, or the lock of a set of the user's own.
 
     ./bazelw run //kernels/ck_fmha:prove_groups -- [--variants=core] [--archs=gfx942,gfx950] \\
         [--shard=2/7] [--budget=45]
@@ -10,6 +10,10 @@ key and the digest; one whose are not is recorded as different, and keeps the ke
 group. It goes on where an earlier run ended: what the lock has for the compiler, the headers and
 the flags of today is not compiled again by itself. The lock is written after each group, sorted, so
 that locks of several shards merge line by line. Groups that the pool has no longer are left out.
+
+A variant set whose file git does not track, or that has one already, has a lock of its own beside
+that file: NAME.lock.json. It gets the proofs that groups/lock.json lacks, and no file that git
+tracks is changed.
 """
 
 from __future__ import annotations
@@ -27,11 +31,13 @@ from absl import app, flags
 
 from kernels.ck_fmha.groups.groups import (
     LOCK,
+    OWN_LOCK,
     Groups,
     Lock,
     LockError,
     Proof,
     lock_text,
+    merged,
     parse_lock,
 )
 from kernels.code_object.spec import CodeObjectSpec
@@ -147,6 +153,35 @@ def shard(groups: Sequence[str], text: str) -> list[str]:
     return list(groups[int(part) - 1 :: int(parts)])
 
 
+def lock_of(root: Path, variant_sets: Sequence[str]) -> str:
+    """The lock that the proofs of sets are written to, from the checkout's root. Raises Trouble."""
+    own = [name for name in variant_sets if _is_own(root, name)]
+    if not own:
+        return LOCK
+    if len(variant_sets) > 1:
+        raise Trouble(
+            f"--variants={','.join(variant_sets)}: {own[0]} has a lock of its own, "
+            f"{OWN_LOCK.format(variant_set=own[0])}; allowed: --variants={own[0]} alone"
+        )
+    return OWN_LOCK.format(variant_set=own[0])
+
+
+def _is_own(root: Path, variant_set: str) -> bool:
+    """Whether a variant set is the user's: git does not track its file, or it has a lock."""
+    if (root / OWN_LOCK.format(variant_set=variant_set)).exists():
+        return True
+    file = f"kernels/variants/{variant_set}.toml"
+    # Outside of a clone nothing is tracked, and all sets are taken for the project's.
+    listed = subprocess.run(
+        ["git", "ls-files", "--others", "--", file], cwd=root, text=True, capture_output=True
+    )
+    return listed.returncode == 0 and file in listed.stdout.splitlines()
+
+
+def _read(lock_file: Path) -> Lock:
+    return parse_lock(lock_file.read_text(), str(lock_file)) if lock_file.exists() else {}
+
+
 def without_old(lock: Lock, groups: Groups) -> Lock:
     """The lock without groups and members that the pool has no longer."""
     return {
@@ -164,19 +199,25 @@ def prove(
     arch: str,
     groups: Groups,
     in_time: Callable[[], bool],
+    elsewhere: Mapping[str, Mapping[str, Proof]] | None = None,
 ) -> list[str]:
-    """Writes the proofs of groups of an arch into the lock. Returns the groups that are left."""
+    """Writes the proofs of groups of an arch into the lock. Returns the groups that are left.
+
+    elsewhere  group -> proofs, of another lock: what holds of these is not written
+    """
+    elsewhere = elsewhere or {}
     names = list(groups)
     while names and in_time():
         name = names.pop(0)
-        lock = parse_lock(lock_file.read_text())
-        known = lock.setdefault(arch, {}).pop(name, {})
+        lock = _read(lock_file)
+        known = lock.setdefault(arch, {}).pop(name, dict(elsewhere.get(name, {})))
         # Without it, so that the builds hold no code object against it.
         lock_file.write_text(lock_text(lock))
         try:
             known = of_group(builds, groups[name], arch, known)
         finally:
-            lock[arch][name] = known
+            if known != elsewhere.get(name, {}):
+                lock[arch][name] = known
             lock_file.write_text(lock_text(lock))
         bad = [member for member, proof in known.items() if proof.differs]
         print(f"{arch}: {name}: {len(known) - len(bad)} of {len(known)} the same", flush=True)
@@ -189,7 +230,6 @@ def main(arguments: Sequence[str]) -> int:
     root = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
     if not root:
         raise app.UsageError("run it through Bazel: ./bazelw run //kernels/ck_fmha:prove_groups")
-    lock_file = Path(root) / LOCK
     packages = [f"@variant_sets//{name}" for name in _VARIANTS.value] + _TARGETS.value
     pool: Groups = json.loads(Path(_POOL.value).read_text("utf-8"))["groups"]
     builds = Builds(Path(root), _BAZEL_FLAGS.value)
@@ -198,7 +238,10 @@ def main(arguments: Sequence[str]) -> int:
         if _BUDGET.value is not None and _BUDGET.value <= 0:
             raise Trouble(f"--budget={_BUDGET.value:g}: no time; allowed: minutes above 0")
         shard([], _SHARD.value)
-        lock_file.write_text(lock_text(without_old(parse_lock(lock_file.read_text()), pool)))
+        name = lock_of(Path(root), _VARIANTS.value)
+        lock_file = Path(root) / name
+        elsewhere: Lock = {} if name == LOCK else _read(Path(root) / LOCK)
+        lock_file.write_text(lock_text(without_old(_read(lock_file), pool)))
         for arch in _ARCHS.value:
             wanted = builds.instances(packages, arch)
             found = {
@@ -207,8 +250,15 @@ def main(arguments: Sequence[str]) -> int:
                 if any(member.partition(":")[2] in wanted for member in members)
             }
             mine = {name: found[name] for name in shard(sorted(found), _SHARD.value)}
-            left = prove(builds, lock_file, arch, mine, lambda: not end or time.monotonic() < end)
-            of_mine = parse_lock(lock_file.read_text()).get(arch, {})
+            left = prove(
+                builds,
+                lock_file,
+                arch,
+                mine,
+                lambda: not end or time.monotonic() < end,
+                elsewhere.get(arch, {}),
+            )
+            of_mine = merged(elsewhere, _read(lock_file)).get(arch, {})
             proofs = [p for name in mine for p in of_mine.get(name, {}).values()]
             different = sum(bool(proof.differs) for proof in proofs)
             print(

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from kernels.ck_fmha.groups import prove_groups
-from kernels.ck_fmha.groups.groups import LockError, Proof, cut, lock_text, parse_lock
+from kernels.ck_fmha.groups.groups import LOCK as LOCK_FILE
+from kernels.ck_fmha.groups.groups import LockError, Proof, cut, lock_text, merged, parse_lock
 from kernels.ck_fmha.groups.prove_groups import DIFFERENT, MISSING, Made, Trouble
 
 
@@ -198,3 +200,66 @@ def test_shards_are_all_of_it():
     for text in ("0/3", "4/3", "1", "a/b", "1/0", "-1/3"):
         with pytest.raises(Trouble, match=rf"--shard={text}: not a part; allowed: I/N"):
             prove_groups.shard(names, text)
+
+
+# ---- the lock of a user's own set --------------------------------------------------------------
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A clone with a set of the project's, core, and one of the user's, mine."""
+    folder = tmp_path / "kernels/variants"
+    folder.mkdir(parents=True)
+    (folder / "core.toml").touch()
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "core"]):
+        subprocess.run([*git, *command], cwd=tmp_path, check=True)
+    (folder / "mine.toml").touch()
+    return tmp_path
+
+
+def test_a_set_that_git_does_not_track_has_a_lock_beside_its_file(clone: Path):
+    assert prove_groups.lock_of(clone, ["core"]) == LOCK_FILE
+    assert prove_groups.lock_of(clone, ["core", "te"]) == LOCK_FILE
+    assert prove_groups.lock_of(clone, ["mine"]) == "kernels/variants/mine.lock.json"
+    subprocess.run(["git", "add", "."], cwd=clone, check=True)
+    assert prove_groups.lock_of(clone, ["mine"]) == LOCK_FILE
+    (clone / "kernels/variants/mine.lock.json").write_text("{}")
+    assert prove_groups.lock_of(clone, ["mine"]) == "kernels/variants/mine.lock.json"
+
+
+def test_a_set_with_a_lock_of_its_own_is_proven_by_itself(clone: Path):
+    with pytest.raises(Trouble) as raised:
+        prove_groups.lock_of(clone, ["core", "mine"])
+    assert str(raised.value) == (
+        "--variants=core,mine: mine has a lock of its own, kernels/variants/mine.lock.json; "
+        "allowed: --variants=mine alone"
+    )
+
+
+def test_outside_of_a_clone_all_sets_are_the_projects(tmp_path: Path):
+    assert prove_groups.lock_of(tmp_path, ["mine"]) == LOCK_FILE
+
+
+def test_an_own_lock_gets_what_the_other_lacks(lock: Path, tmp_path: Path):
+    own = tmp_path / "mine.lock.json"
+    groups = {"fwd/d64:fwd_0": [A, B], "fwd/d64:fwd_1": [C, D]}
+    before = lock.read_text()
+    elsewhere = parse_lock(before)["gfx942"]
+    compiler = Compiler(spoilt=[B])
+    assert prove_groups.prove(compiler, own, "gfx942", groups, always, elsewhere) == []
+    assert lock.read_text() == before
+    assert parse_lock(own.read_text()) == {"gfx942": {"fwd/d64:fwd_1": {C: proof(C), D: proof(D)}}}
+    # Nothing that the other lock has is compiled by itself.
+    assert ((A, B), False) not in compiler.calls
+
+    # Of another compiler, all of it is.
+    stale = {"fwd/d64:fwd_0": {A: Proof(digest("older"), proof(A).sha256), B: proof(B)}}
+    prove_groups.prove(Compiler(), own, "gfx942", groups, always, stale)
+    both = merged(parse_lock(before), parse_lock(own.read_text()))["gfx942"]
+    assert both["fwd/d64:fwd_0"] == {A: proof(A), B: proof(B)}
+
+
+def test_an_own_lock_that_cannot_be_read_is_named():
+    with pytest.raises(LockError, match=r"^kernels/variants/mine.lock.json cannot be read"):
+        parse_lock("[]", "kernels/variants/mine.lock.json")

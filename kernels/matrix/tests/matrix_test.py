@@ -68,6 +68,22 @@ def test_what_is_proven_is_counted(tmp_path: Path) -> None:
     assert "the same in both ways: 0." in run(*of_core, "--archs=gfx942").stdout
 
 
+def test_locks_beside_variant_sets_count_as_well(tmp_path: Path) -> None:
+    groups = json.loads(Path(os.environ["POOL"]).read_text("utf-8"))["groups"]
+    proofs = {name: dict.fromkeys(ms, Proof("0" * 64, "1" * 64)) for name, ms in groups.items()}
+    (tmp_path / "README.md").touch()
+    core = Path(os.environ["README"]).with_name("core.toml").read_text()
+    (tmp_path / "mine.toml").write_text(core)
+    own = tmp_path / "mine.lock.json"
+    own.write_text(lock_text({"gfx942": proofs}))
+    asked = ("--variants=mine", f"--readme={tmp_path / 'README.md'}")
+    assert "the same in both ways: 48." in run(*asked).stdout
+    own.write_text("[]")
+    done = run(*asked)
+    assert done.returncode == 1
+    assert done.stderr.startswith("matrix: kernels/variants/mine.lock.json cannot be read: ")
+
+
 def test_json_has_each_set_for_each_architecture() -> None:
     done = run("--variants=smoke,directions", "--archs=gfx942,gfx950", "--format=json")
     reports = json.loads(done.stdout)
