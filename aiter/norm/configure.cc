@@ -32,6 +32,7 @@ constexpr int64_t kMostHeldBytes = 64;  // of a row, by a thread
 constexpr int64_t kColumnCtas = 128;    // that sum columns, or fewer
 constexpr int kLeastColumnLanes = 8;    // of them, side by side: 128 bytes of bfloat16
 constexpr int kMostColumnLanes = 32;
+constexpr int64_t kColumnBytes = 32 << 10;  // of their shared memory
 
 int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -45,9 +46,11 @@ bool is_resident(const RowConfiguration& c, const RowTraits& rows) {
   return row_elements(c, rows) <= kRegisterElements;
 }
 
+// Of norm_backward's rows that are shifted, a slot has a vector more than a warp has columns.
 int64_t ring_bytes(const RowConfiguration& c, const RowTraits& rows) {
-  return int64_t{c.stages} * (c.threads / 32) * row_elements(c, rows) * std::min(c.lanes, 32) *
-         rows.element_bytes;
+  const int64_t columns = row_elements(c, rows) * std::min(c.lanes, 32) +
+                          (rows.shifted && rows.sums > 0 ? rows.vector : 0);
+  return int64_t{c.stages} * (c.threads / 32) * columns * rows.element_bytes;
 }
 
 int64_t weights_bytes(const RowConfiguration& c, const RowTraits& rows) {
@@ -181,7 +184,8 @@ RowTraits row_traits(const Shape& shape) {
   const int x = static_cast<int>(dtype_size(shape.dtypes[0]));
   const int w = static_cast<int>(dtype_size(shape.dtypes[1]));
   const int y = static_cast<int>(dtype_size(shape.dtypes[2]));
-  RowTraits rows = {shape.hidden + (shape.shifted ? shape.vector - 1 : 0),
+  const bool of_memory = shape.shifted && !is_norm_backward(shape.operation);
+  RowTraits rows = {shape.hidden + (of_memory ? shape.vector - 1 : 0),
                     shape.vector,
                     x,
                     x,
@@ -231,10 +235,10 @@ class Defines {
   std::vector<std::string> flags_;
 };
 
-// The macros of a norm's rows.
-void define_norm(Defines& define, const Shape& shape) {
+// The macros of a norm's rows, for vectors of `vector` columns.
+void define_norm(Defines& define, const Shape& shape, int vector) {
   define("ROW_HIDDEN", shape.hidden);
-  define("ROW_VECTOR", shape.vector);
+  define("ROW_VECTOR", vector);
   define("NORM_LAYER", static_cast<int>(is_layer(shape.operation)));
   define("NORM_X", type_name(shape.dtypes[0]));
   define("NORM_W", type_name(shape.dtypes[1]));
@@ -247,9 +251,12 @@ int64_t column_ctas(const Shape& shape, const RowConfiguration& c) {
          c.cluster;
 }
 
+// Of parts of sums no row but the first needs to be aligned.
+int columns_vector(const Shape& shape) { return shape.shifted ? 1 : shape.vector; }
+
 std::vector<std::string> columns_flags_for(const Shape& shape) {
   Defines define;
-  define_norm(define, shape);
+  define_norm(define, shape, columns_vector(shape));
   return std::move(define).flags();
 }
 
@@ -271,7 +278,7 @@ std::vector<std::string> flags_for(const Shape& shape, const RowConfiguration& c
     define("SOFTMAX_MASK", shape.mask);
     return std::move(define).flags();
   }
-  define_norm(define, shape);
+  define_norm(define, shape, shape.vector);
   define("NORM_ADD", static_cast<int>(shape.add));
   define("NORM_KEEP_WEIGHTS", c.keep_weights);
   define("NORM_ZERO_CENTRED", static_cast<int>(shape.zero_centred));
@@ -340,13 +347,19 @@ RowConfiguration for_few_rows(const RowTraits& rows, const DeviceTraits& device)
   c.threads = c.lanes;
   c.ctas_per_sm = 1;
   if (rows.sums > 0) {
+    // Its warps' sums lie in shared memory.
+    const int64_t lane_bytes = rows.sums * (c.threads / device.warp) * rows.vector * 4;
     c.few_rows = kLeastColumnLanes;
-    while (c.few_rows < kMostColumnLanes && vectors > kColumnCtas * c.few_rows) c.few_rows *= 2;
+    while (c.few_rows < kMostColumnLanes && vectors > kColumnCtas * c.few_rows &&
+           2 * c.few_rows * lane_bytes <= kColumnBytes) {
+      c.few_rows *= 2;
+    }
     // CTAs that sum columns have to find registers beside others.
     c.ctas_per_sm = std::max(1, static_cast<int>(3 * kUsualThreads) / c.threads);
   }
   c.hold_row = each * rows.vector * rows.x_bytes <= kMostHeldBytes;
-  c.keep_weights = c.hold_row && !rows.shifted && rows.sums + rows.weight_bytes > 0;
+  // A thread's columns are the same in every row, but forward not where rows are shifted.
+  c.keep_weights = c.hold_row && (rows.sums > 0 || (!rows.shifted && rows.weight_bytes > 0));
   return c;
 }
 
@@ -454,11 +467,17 @@ Shape shape_of(const NormForward& call) {
 
 Shape shape_of(const NormBackward& call) {
   const attn_norm_problem& p = call.p;
-  Shape shape = norm_shape(
-      p, false,
-      {matrix(call.x, p.x_dtype), row(call.gamma, p.weight_dtype), matrix(call.dy, p.y_dtype),
-       matrix(call.dx, p.x_dtype), matrix(call.dh, p.x_dtype), row(call.dgamma, p.weight_dtype),
-       row(call.dbeta, p.weight_dtype)});
+  const Operand x = matrix(call.x, p.x_dtype), dy = matrix(call.dy, p.y_dtype);
+  const Operand dx = matrix(call.dx, p.x_dtype), dh = matrix(call.dh, p.x_dtype);
+  const std::initializer_list<Operand> operands = {x,
+                                                   dy,
+                                                   dx,
+                                                   dh,
+                                                   row(call.gamma, p.weight_dtype),
+                                                   row(call.dgamma, p.weight_dtype),
+                                                   row(call.dbeta, p.weight_dtype)};
+  Shape shape = norm_shape(p, false, operands);
+  shift_if_possible(shape, p.rows, whole_vector(operands), {x, dy, dx, dh});
   shape.add = call.dh.data != nullptr;
   set_few_rows(shape, p.rows);
   return shape;
@@ -509,6 +528,7 @@ Kernels configure(const Shape& shape, const DeviceTraits& device) {
     k.source = "norm_backward.cpp";
     k.symbol = "norm_backward";
     if (k.sums > 0) k.columns_flags = columns_flags_for(shape);
+    k.columns_vector = columns_vector(shape);
     bytes = std::max(ring, combine_bytes(k.configuration, rows));
   } else {
     k.source = "norm_forward.cpp";

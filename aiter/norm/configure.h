@@ -32,13 +32,14 @@ DeviceTraits device_traits(const std::string& arch, int64_t shared_bytes);
 
 // The traits of rows that a configuration follows from, beside the device and the operation.
 struct RowTraits {
-  int64_t hidden;      // columns; of shifted rows those of all their vectors
+  int64_t hidden;      // columns; of shifted rows those of all their vectors of memory, but
+                       // norm_backward's vectors are those of the row
   int vector;          // columns that a thread moves at once
   int x_bytes;         // of an element of the first matrix read
   int element_bytes;   // of a column, added up over the matrices read
   int weight_bytes;    // of a column of gamma and, if there is one, beta; 0 backward
   int sums;            // of norm_backward: 1 for dgamma, 2 for dgamma and dbeta; else 0
-  bool sixteen_bytes;  // every row of every matrix read starts and ends at 16 bytes
+  bool sixteen_bytes;  // vectors of every matrix read are whole ones, of 16 bytes
   bool shifted;        // of a Shape
   bool few_rows;       // as has_few_rows() says
 };
@@ -57,7 +58,7 @@ struct Shape {
   std::array<int32_t, 3> dtypes;  // attn_dtype of x, gamma and y (dy); of softmax the first
   int64_t hidden;
   int32_t vector;
-  bool shifted;       // not of norm_backward: rows start at any element of a vector
+  bool shifted;       // rows start at any element of a vector
   bool add;           // a residual, or dh
   bool beta;          // forward
   bool zero_centred;  // gamma is stored less 1
@@ -88,6 +89,7 @@ struct Kernels {
   std::vector<std::string> flags;          // -DNAME=VALUE
   const char* symbol;                      // of the kernel that takes the rows
   std::vector<std::string> columns_flags;  // norm_backward: of kColumnsSource; else none
+  int columns_vector;                      // norm_backward: ROW_VECTOR of those; else 0
   uint32_t dynamic_shared_bytes;
   int sums;             // norm_backward: of columns, which a second launch adds up; else 0
   int64_t column_ctas;  // norm_backward of few rows: of the grid, which sum columns; else 0

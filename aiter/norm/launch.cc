@@ -35,7 +35,6 @@ constexpr double kCompileBytes = 1e8;
 // The kernels of a shape on a device, ready to be launched.
 struct Plan {
   Kernels kernels;
-  int vector;    // of the shape
   int64_t held;  // clusters that the device holds at a time
   Function rows;
   Function columns, reduce;  // of norm_backward, from kColumnsSource
@@ -94,7 +93,7 @@ class Plans {
   }
 
   Plan make(int device, const Shape& shape, const std::string& arch, const DeviceTraits& traits) {
-    Plan plan = {configure(shape, traits), shape.vector, 0, nullptr, nullptr, nullptr};
+    Plan plan = {configure(shape, traits), 0, nullptr, nullptr, nullptr};
     const Kernels& k = plan.kernels;
     const auto load_rows = [&] {
       const runtime::SourceCodeObject object = kernels_.code_object({k.source, k.flags}, arch);
@@ -271,7 +270,7 @@ void launch(const NormBackward& call) {
   const auto blocks = [](int64_t columns, int64_t each) {
     return static_cast<uint32_t>((columns + each - 1) / each);
   };
-  const int64_t vector = launcher.plan().vector;
+  const int64_t vector = k.columns_vector;
   if (!k.resident) {
     row_kernels::NormColumnsArguments c = {};
     c.x = a.x, c.dy = a.dy;

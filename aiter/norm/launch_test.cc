@@ -255,6 +255,7 @@ TEST(LaunchTest, ASecondCallLoadsNothing) {
 }
 
 attn_status launch(const attn_norm_fwd_args& args) { return attn_norm_fwd(&args); }
+attn_status launch(const attn_norm_bwd_args& args) { return attn_norm_bwd(&args); }
 attn_status launch(const attn_softmax_fwd_args& args) { return attn_softmax_fwd(&args); }
 
 // Whether the rows of a changed call are shifted, and the elements of its vectors.
@@ -309,6 +310,30 @@ TEST(LaunchTest, RowsOfANormThatNoVectorDividesAreShifted) {
             }),
             std::make_pair(0, 1));
   EXPECT_EQ(shape([](auto& p, auto&) { p.hidden = 3000; }), std::make_pair(1, 8));  // by stride
+}
+
+// dgamma's columns keep their threads: gamma, dgamma and dbeta may be anywhere.
+TEST(LaunchTest, RowsOfANormsBackwardPassThatNoVectorDividesAreShifted) {
+  const auto shape = [](const auto& change) {
+    return vectors_of(norm_problem(ATTN_NORM_RMS, 40, 3001), backward_args, change);
+  };
+  EXPECT_EQ(shape([](auto&, auto&) {}), std::make_pair(1, 8));
+  EXPECT_EQ(shape([](auto&, auto& args) { args.gamma = address(4, 2); }), std::make_pair(1, 8));
+  EXPECT_EQ(shape([](auto& p, auto&) { p.x_dtype = ATTN_DTYPE_FP32; }), std::make_pair(1, 8));
+  EXPECT_EQ(shape([](auto&, auto& args) { args.dh = {address(7), 3009}; }), std::make_pair(1, 8));
+  EXPECT_EQ(shape([](auto& p, auto&) { p.hidden = 3000; }), std::make_pair(1, 8));  // by stride
+  // Few enough for one kernel: without vectors two more have to sum dgamma, in a workspace.
+  const auto refused = [](const auto& change) {
+    attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 40, 3001);
+    attn_norm_bwd_args args = backward_args(p);
+    change(args);
+    uint64_t size = 0;
+    expect_ok(attn_norm_bwd_workspace_size(&args, &size));
+    return size > 0;
+  };
+  EXPECT_FALSE(refused([](auto&) {}));
+  EXPECT_TRUE(refused([](auto& args) { args.dx.stride = 3002; }));
+  EXPECT_TRUE(refused([](auto& args) { args.dh = {address(7, 2), 3001}; }));
 }
 
 // Softmax takes whole vectors wherever rows start, if they start there in all matrices.
@@ -517,15 +542,24 @@ TEST(LaunchTest, NormBackwardOfRowsBeyondRegisters) {
 
 // dgamma is stored four columns at a time, or one by one.
 TEST(LaunchTest, MisalignedDgammaIsServed) {
-  attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 10, 1024);
+  attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 1000, 1024);
   attn_norm_bwd_args args = backward_args(p);
   args.dgamma = address(6, 2);
   expect_ok(attn_norm_bwd_workspace_size(&args, &args.workspace_size));
   args.workspace = address(10);
   const Recorder recorder(kCuda);
   expect_ok(attn_norm_bwd(&args));
-  EXPECT_EQ(number(recorder.of(kRecordedLaunch)[0], "ROW_VECTOR"), 1);
-  EXPECT_EQ(recorder.of(kRecordedLaunch)[1].grid[0], 1024u / 8);
+  const RecordedCall rows = recorder.of(kRecordedLaunch)[0];
+  EXPECT_EQ(number(rows, "ROW_VECTOR"), 8);
+  EXPECT_EQ(number(rows, "ROW_SHIFTED"), 1);
+  // A slot of a warp's ring has a vector of memory more than the warp has of the row.
+  const int stages = number(rows, "ROW_STAGES"), warps = number(rows, "ROW_THREADS") / 32;
+  const int columns = 1024 * warps * 32 / number(rows, "ROW_LANES");
+  EXPECT_GT(stages, 0);
+  EXPECT_EQ(rows.shared_bytes, static_cast<uint32_t>(stages * (columns + 8 * warps) * 2 * 2));
+  const RecordedCall sums = recorder.of(kRecordedLaunch)[1];
+  EXPECT_EQ(number(sums, "ROW_VECTOR"), 1);
+  EXPECT_EQ(sums.grid[0], 1024u / 8);
 }
 
 TEST(LaunchTest, Softmax) {

@@ -47,10 +47,11 @@ class Configuration:
         """Whether registers can hold a row."""
         return self.packs(hidden, vector) * vector <= REGISTER_ELEMENTS
 
-    def ring_bytes(self, hidden: int, vector: int, element_bytes: int) -> int:
-        """Shared memory of a CTA's ring; `element_bytes` adds up over the matrices read."""
-        slice_columns = self.packs(hidden, vector) * min(self.lanes, 32) * vector
-        return self.stages * (self.threads // 32) * slice_columns * element_bytes
+    def ring_bytes(self, hidden: int, vector: int, element_bytes: int, beyond: int = 0) -> int:
+        """Shared memory of a CTA's ring; `element_bytes` adds up over the matrices read; `beyond`:
+        a slot's columns that are not the warp's own."""
+        slot_columns = self.packs(hidden, vector) * min(self.lanes, 32) * vector + beyond
+        return self.stages * (self.threads // 32) * slot_columns * element_bytes
 
     def weights_bytes(self, hidden: int, vector: int, weight_bytes: int) -> int:
         """Shared memory in which norm_forward keeps gamma and beta, behind the ring;

@@ -87,6 +87,7 @@ DEVICE float exp2_approx(float v) { return __builtin_amdgcn_exp2f(v); }
 DEVICE float max_of(float a, float b) { return __builtin_fmaxf(a, b); }
 DEVICE float fused_multiply_add(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 DEVICE float inverse_sqrt(float v) { return 1.0f / __builtin_sqrtf(v); }
+DEVICE float inverse_approx(float v) { return __builtin_amdgcn_rcpf(v); }
 DEVICE float fp16_to_float(u16 v) { return (float)__builtin_bit_cast(_Float16, v); }
 DEVICE u16 float_to_fp16(float v) { return __builtin_bit_cast(u16, (_Float16)v); }
 #else
@@ -98,6 +99,11 @@ DEVICE float exp2_approx(float v) {
 DEVICE float max_of(float a, float b) { return fmaxf(a, b); }
 DEVICE float fused_multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 DEVICE float inverse_sqrt(float v) { return 1.0f / sqrtf(v); }
+DEVICE float inverse_approx(float v) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+  return r;
+}
 DEVICE float fp16_to_float(u16 v) {
   float r;
   asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(v));
@@ -264,6 +270,19 @@ struct alignas(least(16, (int)sizeof(T) * V)) Pack {
     for (int i = 0; i < V; i++)
       if (i < first || i >= end)
         word[i * (int)sizeof(T) / 4] &= sizeof(T) == 4 ? 0 : 0xffff0000u >> i % 2 * 16;
+  }
+  /// Writes element `i` alone. T has 16 or 32 bits.
+  DEVICE void write_one(T* to, int i) const {
+    Word left[WORDS];  // not word[...]: that would go through local memory
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) left[w] = word[w];
+#pragma unroll
+    for (int step = WORDS / 2; step; step /= 2)
+#pragma unroll
+      for (int w = 0; w < step; w++)
+        if (i * (int)sizeof(T) / 4 & step) left[w] = left[w + step];
+    if constexpr (sizeof(T) == 4) *(u32*)to = left[0];
+    if constexpr (sizeof(T) == 2) *(u16*)to = (u16)(left[0] >> i % 2 * 16);
   }
   /// Writes those of `first` to `end` - 1.
   DEVICE void write(T* to, int first, int end) const {

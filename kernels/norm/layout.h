@@ -15,7 +15,14 @@ constexpr int VECTOR = ROW_VECTOR;            // columns that a thread takes at 
 constexpr int STAGES = ROW_STAGES;            // slots of the ring, or 0
 constexpr int CTAS_PER_SM = ROW_CTAS_PER_SM;  // that registers must allow
 constexpr bool ON_DEMAND = ROW_ON_DEMAND;     // a cluster asks for its next row
-constexpr bool SHIFTED = ROW_SHIFTED;         // rows start at any element of a vector
+
+// Where rows start at any element of a vector of memory, threads take such vectors or, with
+// ROW_REALIGNED, vectors of the row, each made of two of memory: columns then keep their threads.
+#ifndef ROW_REALIGNED
+#define ROW_REALIGNED 0
+#endif
+constexpr bool SHIFTED = ROW_SHIFTED && !ROW_REALIGNED;
+constexpr bool REALIGNED = ROW_SHIFTED && ROW_REALIGNED;
 
 constexpr int ROWS = THREADS / LANES;  // rows that a CTA has in hand
 constexpr int WARP_LANES = least(LANES, WARP_SIZE);
@@ -29,7 +36,7 @@ constexpr bool RESIDENT = PACKS * VECTOR <= 64;  // registers can hold a row
 constexpr bool HOLD = ROW_HOLD && RESIDENT;      // and do; else it is read again where it came from
 constexpr int UNROLL = RESIDENT ? PACKS : 1;
 
-static_assert(SHIFTED ? HIDDEN > VECTOR : HIDDEN > 0 && HIDDEN % VECTOR == 0,
+static_assert(ROW_SHIFTED ? HIDDEN > VECTOR : HIDDEN > 0 && HIDDEN % VECTOR == 0,
               "a row is a whole number of vectors, or begins and ends in two");
 static_assert((LANES < WARP_SIZE ? WARP_SIZE % LANES : LANES % WARP_SIZE) == 0,
               "lanes share a warp evenly, or are whole warps");
@@ -95,14 +102,25 @@ struct Position {
   DEVICE bool inside(int pack, int e) const {
     return !SHIFTED || (u32)(column(pack) + e) < (u32)HIDDEN;
   }
+  /// Columns of this thread.
+  DEVICE int count() const {
+    if constexpr (!RAGGED) return PACKS * VECTOR;
+    constexpr int STEP = WARP_LANES * VECTOR;  // from one pack to the next
+    const int first = column(0), left = most(0, HIDDEN - first), packs = left / STEP;
+    const int columns =
+        packs < PACKS ? packs * VECTOR + least(VECTOR, left % STEP) : PACKS * VECTOR;
+    return SHIFTED && first < 0 ? columns + first : columns;
+  }
   /// Columns of slice `warp`.
   DEVICE int count_of(int warp) const {
+    if constexpr (!RAGGED) return SLICE;
     if constexpr (!SHIFTED) return columns_of(warp);
     return columns_of(warp, HIDDEN + shift) - (warp == 0 ? shift : 0);
   }
-  /// Columns of slice `warp` among the first `limit` of the vectors of the row.
-  static DEVICE int columns_of(int warp, int limit = HIDDEN) {
+  /// Columns of slice `warp`, or of the first `most` from its start on, among the first `limit` of
+  /// the vectors of the row.
+  static DEVICE int columns_of(int warp, int limit = HIDDEN, int most = SLICE) {
     int left = limit - warp * SLICE;
-    return left < 0 ? 0 : left < SLICE ? left : SLICE;
+    return left < 0 ? 0 : left < most ? left : most;
   }
 };

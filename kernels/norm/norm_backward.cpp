@@ -11,6 +11,7 @@
 // long to stay in registers it writes dx alone. norm_columns.cpp does the rest. Of few rows
 // (NORM_FEW_ROWS) its first CTAs sum the columns, as mean and rstd are there: it is all of the
 // pass.
+#define ROW_REALIGNED 1  // dgamma's columns keep their threads
 #include "rows.h"
 
 using X = NORM_X;
@@ -40,13 +41,12 @@ using Rows = Input<WholeRow, false, X, Y>;
 #endif
 
 static_assert(!ON_DEMAND, "a cluster's part of dgamma has the same rows every time");
-static_assert(!SHIFTED, "dgamma's vectors are those of the rows");
 static_assert(NORM_KEEP_WEIGHTS < 3, "gamma stays in registers");
 static_assert(!LAG || (HOLD && SLOTS > 1), "there is an exchange to hide");
 
 /// A row on its way: what is kept of it between its sums and its end.
 struct Row {
-  int row;
+  int row, shift;
   float mean, rstd;
   float own[SUMS];  // this warp's sums of wdy * xhat and wdy
   Values x[HOLD ? PACKS : 1];
@@ -83,7 +83,11 @@ DEVICE void write_part(const Position& at, const float (&sum)[COUNT][VECTOR], fl
     if (!at.has(k)) continue;
     Pack<fp32, VECTOR> out;
     out.set(total);
-    *(Pack<fp32, VECTOR>*)(parts + (i64)at.group * HIDDEN + at.column(k)) = out;
+    float* const to = parts + (i64)at.group * HIDDEN + at.column(k);
+    if constexpr (REALIGNED)
+      out.write(to, 0, HIDDEN - at.column(k));
+    else
+      *(Pack<fp32, VECTOR>*)to = out;
   }
 }
 
@@ -99,8 +103,17 @@ DEVICE void sum_columns(const NormBackwardArguments& a, int block) {
   if (column < HIDDEN) {
 #pragma unroll 4
     for (int row = thread / COLUMN_LANES; row < a.rows; row += STEP) {
-      const Values x = *(const Values*)((const X*)a.x.data + (i64)row * a.x.stride + column);
-      const Grads dy = *(const Grads*)((const Y*)a.dy.data + (i64)row * a.dy.stride + column);
+      const X* const x_row = (const X*)a.x.data + (i64)row * a.x.stride;
+      const Y* const dy_row = (const Y*)a.dy.data + (i64)row * a.dy.stride;
+      Values x;
+      Grads dy;
+      if constexpr (REALIGNED) {
+        x.gather(x_row, column, HIDDEN);
+        dy.gather(dy_row, column, HIDDEN);
+      } else {
+        x = *(const Values*)(x_row + column);
+        dy = *(const Grads*)(dy_row + column);
+      }
       const float rstd = a.rstd[row], mean = LAYER ? a.mean[row] : 0.0f;
 #pragma unroll
       for (int e = 0; e < VECTOR; e++) {
@@ -159,7 +172,9 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
 
   auto weights = [&](int k) {
     Weights w;
-    if (at.has(k))
+    if constexpr (REALIGNED)
+      w.gather((const W*)a.gamma, at.column(k), HIDDEN);
+    else if (at.has(k))
       w = *((const Weights*)a.gamma + at.column(k) / VECTOR);
     else
       w.clear();
@@ -208,8 +223,8 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
       }
     }
   };
-  auto put = [&](const Row& r, const float (&total)[SUMS], int k, const Values& x, const Grads& dy,
-                 const Weights& w, const Values& dh) {
+  auto result = [&](const Row& r, const float (&total)[SUMS], const Values& x, const Grads& dy,
+                    const Weights& w, const Values& dh) {
     const float along = total[0] * (-1.0f / HIDDEN) * r.rstd;  // of xhat, times rstd
     const float shift = LAYER ? total[SUMS - 1] * (-1.0f / HIDDEN) * r.rstd : 0.0f;
     const float of_x = along * r.rstd;
@@ -225,29 +240,45 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
     }
     Values out;
     out.set(dx);
-    if (at.has(k) && at.active(a.rows))
-      *(decltype(out)*)((X*)a.dx + (i64)r.row * a.dx_stride + at.column(k)) = out;
+    return out;
   };
   auto finish = [&](Row& r, int i) {
     float total[SUMS];
     exchange.sum(i, r.own, total);
-    auto put_pack = [&](int k) {
+    auto result_of = [&](int k) {
       Values dh;
       if constexpr (HOLD) {
 #if NORM_ADD
         dh = r.dh[k];
 #endif
         const u32 zero = (u32)(r.row >> 31);
-        put(r, total, k, opaque(r.x[k], zero), opaque(r.dy[k], zero), gamma_of(k), dh);
+        return result(r, total, opaque(r.x[k], zero), opaque(r.dy[k], zero), gamma_of(k), dh);
       } else {
 #if NORM_ADD
         dh = in.template get<2>(k);
 #endif
-        put(r, total, k, in.template get<0>(k), in.template get<1>(k), gamma_of(k), dh);
+        return result(r, total, in.template get<0>(k), in.template get<1>(k), gamma_of(k), dh);
       }
     };
+    X* const to = (X*)a.dx + (i64)r.row * a.dx_stride;
+    if constexpr (REALIGNED) {
+      Values before, first;
+      before.clear();
 #pragma unroll UNROLL
-    for (int k = 0; k < PACKS && at.has(k); k++) put_pack(k);
+      for (int k = 0; k < PACKS; k++) {
+        const Values out = result_of(k);
+        in.put_realigned(k, r.shift, before, out, to);
+        if (k == 0) first = out;
+        before = out;
+      }
+      in.put_ends(r.shift, first, before, to);
+    } else {
+#pragma unroll UNROLL
+      for (int k = 0; k < PACKS && at.has(k); k++) {
+        const Values out = result_of(k);
+        if (at.active(a.rows)) *(Values*)(to + at.column(k)) = out;
+      }
+    }
   };
 
   Row last;
@@ -256,6 +287,7 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
     Row r;
     in.open(at.row);
     r.row = at.row;
+    r.shift = in.shift_of(at.row);
     r.rstd = rstds.take();
     r.mean = LAYER ? means.take() : 0.0f;
 #pragma unroll
@@ -274,7 +306,7 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
       for (int k = 0; k < PACKS; k++) add(r, k, r.x[k], r.dy[k], gamma_of(k));
     } else {
 #pragma unroll UNROLL
-      for (int k = 0; k < PACKS && at.has(k); k++)
+      for (int k = 0; k < PACKS && (REALIGNED || at.has(k)); k++)
         add(r, k, in.template get<0>(k), in.template get<1>(k), gamma_of(k));
     }
 #pragma unroll

@@ -41,12 +41,30 @@ struct Moments {
 /// What differences can be taken from: of infinity and itself there is none.
 DEVICE float origin(float v) { return v - v == 0 ? v : 0.0f; }
 
+/// Moments of LANES lanes together, `count` columns, from those of each; lane `first` has some.
+/// Differences are taken from its mean: equal means give just that, and what cancels in the squares
+/// is at most as many times the result as `count` is the count of that lane.
+template <int LANES>
+DEVICE Moments of_lanes(Moments own, float count, float inverse, int first) {
+  const float from = origin(shuffle_from(own.mean, first, LANES));
+  const float off = own.count > 0 ? own.mean - from : 0.0f, share = own.count * off;
+  const float shares = warp_sum<LANES>(share), mean = shares * inverse;
+  const float squares = warp_sum<LANES>(fused_multiply_add(share, off, own.squares));
+  const float rest = squares - shares * mean;
+  return {count, from + mean, rest < 0 ? 0.0f : rest};
+}
+
 /// Moments of all slices from those of each: exact counts, no cancellation. Means are added up as
 /// differences from the first, so that equal ones give just that.
 DEVICE Moments merged(Exchange<2>& exchange, const Position& at, int i, Moments own) {
   if constexpr (SLOTS == 1) return own;
   const float zero[2] = {0, 0};
   Gathered<2> all = exchange.gather(i, zero);
+  if constexpr (LAYER && SLOTS <= WARP_SIZE) {
+    const int slice = all.slice(0);
+    const float count = slice < SLOTS ? (float)at.count_of(slice) : 0.0f;
+    return of_lanes<WARP_SIZE>({count, all.value[0][0], all.value[0][1]}, HIDDEN, 1.0f / HIDDEN, 0);
+  }
   float mean = 0, squares = 0;
   if constexpr (LAYER) {
     const float first = origin(shuffle_from(all.value[0][0], 0, WARP_SIZE));
@@ -117,13 +135,22 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
   }
   // Of rows that are not shifted, each thread reads only what it wrote: no barrier. Of shifted ones
   // the vectors of the CTA's columns lie in order, one more ahead of them and one behind.
+  // They are stored word by word, the first words of all ahead of the second ones: threads read
+  // words that lie side by side, from any word of a vector on.
   Weights* shared_gamma = (Weights*)(shared + Rows::BYTES);
   Weights* shared_beta = shared_gamma + PACKS * THREADS + 2;
+  constexpr int WORDS = Weights::WORDS, STEP = PACKS * LANES + 2;
   if constexpr (SHARED_WEIGHTS && SHIFTED) {
     const int first = at.rank * WARPS * SLICE - VECTOR;
-    for (int i = thread_index(); i < PACKS * LANES + 2; i += THREADS) {
-      shared_gamma[i].gather((const W*)a.gamma, first + i * VECTOR, HIDDEN);
-      if constexpr (BETA) shared_beta[i].gather((const W*)a.beta, first + i * VECTOR, HIDDEN);
+    for (int i = thread_index(); i < STEP; i += THREADS) {
+      auto put = [&](Weights* to, const void* of) {
+        Weights w;
+        w.gather((const W*)of, first + i * VECTOR, HIDDEN);
+#pragma unroll
+        for (int word = 0; word < WORDS; word++) ((u32*)to)[word * STEP + i] = w.word[word];
+      };
+      put(shared_gamma, a.gamma);
+      if constexpr (BETA) put(shared_beta, a.beta);
     }
     block_barrier();
   } else if constexpr (SHARED_WEIGHTS) {
@@ -135,10 +162,19 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
   }
   auto kept = [&](const Weights* registers, const Weights* shared, const void* of, int k) {
     if constexpr (SHARED_WEIGHTS && SHIFTED) {
-      const int whole = at.warp % WARPS * (SLICE / VECTOR) + k * WARP_LANES + at.lane + 1;
-      const Weights* low = shared + whole - (at.shift > 0);
+      const int whole = at.warp % WARPS * (SLICE / VECTOR) + at.lane + 1;
+      const int bytes = (VECTOR - at.shift) % VECTOR * (int)sizeof(W);  // of the vector ahead
+      const u32* const from = (const u32*)shared + whole - (at.shift > 0);
+      u32 word[WORDS + 1];
+#pragma unroll
+      for (int i = 0; i < WORDS + (sizeof(W) < 4); i++) {
+        const int which = bytes / 4 + i;
+        word[i] = from[which % WORDS * STEP + which / WORDS + k * WARP_LANES];
+      }
       Weights w;
-      w.between(low[0], low[1], (VECTOR - at.shift) % VECTOR);
+#pragma unroll
+      for (int i = 0; i < WORDS; i++)
+        w.word[i] = sizeof(W) < 4 ? funnel(word[i], word[i + 1], bytes % 4 * 8) : word[i];
       return w;
     }
     if constexpr (SHARED_WEIGHTS) return shared[k * THREADS + thread_index()];
@@ -195,6 +231,8 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       for (int k = 0; k < PACKS; k++) x[k] = value(k, true);
       write_sum_edges();
       in.close();
+      Moments of_lane{LAYER ? (float)at.count() : 0.0f, 0, 0};
+      const float inverse = of_lane.count > 0 ? inverse_approx(of_lane.count) : 0.0f;
       if constexpr (LAYER) {
         float sum = 0;
 #pragma unroll
@@ -204,23 +242,32 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
           for (int e = 0; e < VECTOR; e++) part += x[k].get(e);
           sum += part;
         }
-        own.mean = own.count > 0 ? warp_sum<WARP_LANES>(sum) / own.count : 0.0f;
+        of_lane.mean = sum * inverse;
+        if constexpr (PACKS * VECTOR >= 32) {  // else it would keep all of it converted
+#pragma unroll
+          for (int k = 0; k < PACKS; k++)
+            x[k] = opaque(x[k], as_bits(of_lane.mean) & (u32)(at.row >> 31));
+        }
       }
       float rest = 0;  // of the sum, when the mean has been taken off
 #pragma unroll
       for (int k = 0; k < PACKS; k++) {
         if (!LAYER || (at.has(k) && at.whole(k)))
-          add_rest<true>(x[k], at.column(k), own.mean, own.squares, rest);
+          add_rest<true>(x[k], at.column(k), of_lane.mean, of_lane.squares, rest);
       }
-      add_rest_of_edges(own.mean, own.squares, rest);
-      own.squares = warp_sum<WARP_LANES>(own.squares);
+      add_rest_of_edges(of_lane.mean, of_lane.squares, rest);
       if constexpr (LAYER) {
         // The rounded sum of equal elements is not their multiple: what is left of it corrects it.
-        rest = warp_sum<WARP_LANES>(rest);
-        const float correction = own.count > 0 ? origin(rest) / own.count : 0.0f;
-        own.mean += correction;
-        own.squares -= rest * correction;
-        if (own.squares < 0) own.squares = 0;
+        const float correction = origin(rest) * inverse;
+        of_lane.mean += correction;
+        of_lane.squares -= rest * correction;
+        if (of_lane.squares < 0) of_lane.squares = 0;
+        // The first lane may have a few columns of the row's first vector alone.
+        own = of_lanes<WARP_LANES>(of_lane, own.count,
+                                   own.count > 0 ? inverse_approx(own.count) : 0.0f,
+                                   SHIFTED && at.warp == 0);
+      } else {
+        own.squares = warp_sum<WARP_LANES>(of_lane.squares);
       }
     } else {
       // Each lane merges vector after vector (Chan, Golub, LeVeque), as differences from its mean

@@ -7,7 +7,8 @@
 // Where rows are SHIFTED, vectors are those of memory: a row's first and last one can be its edges,
 // of which it has only some elements; the others read as zero. Edges are written by element, by the
 // lanes that have them. They are read so, too, where they reach out of a matrix: ahead of its first
-// row and behind its last one.
+// row and behind its last one. Where rows are REALIGNED, a slot has the vectors of memory that the
+// slice's columns lie in, one more than they fill.
 #pragma once
 
 #include "exchange.h"
@@ -37,7 +38,8 @@ DEVICE L2Policy keep_reads_if_many(int rows) {
 template <class Limit, bool EDGES_APART, class... T>
 struct Input {
   static constexpr int COUNT = sizeof...(T);
-  static constexpr int WARP_BYTES = SLICE * ((int)sizeof(T) + ...);  // per slot
+  static constexpr int COLUMNS = SLICE + (REALIGNED ? VECTOR : 0);     // of a warp, per slot
+  static constexpr int WARP_BYTES = COLUMNS * ((int)sizeof(T) + ...);  // likewise
   static constexpr int BYTES = STAGES * (THREADS / WARP_SIZE) * WARP_BYTES;
   static constexpr int BARRIERS = most(1, STAGES*(THREADS / WARP_SIZE));
 
@@ -48,6 +50,7 @@ struct Input {
   L2Policy policy;
   Matrix matrix[COUNT];
   int row, turn;
+  int shift = 0;                // REALIGNED: shift_of(row)
   int ahead;                    // row of the turn that was fetched last, on the lane that fetches
   int wanted;                   // columns of this warp's slice in the current row
   bool copied;                  // a bulk copy has brought some of them
@@ -69,7 +72,7 @@ struct Input {
     if constexpr (I == 0) {
       return 0;
     } else {
-      return offset<I - 1>() + SLICE * size<I - 1>();
+      return offset<I - 1>() + COLUMNS * size<I - 1>();
     }
   }
 
@@ -104,12 +107,12 @@ struct Input {
 
   /// Of row `of`; the same in all matrices.
   DEVICE int shift_of(int of) const {
-    if constexpr (!SHIFTED) return 0;
+    if constexpr (!SHIFTED && !REALIGNED) return 0;
     return (int)((u64)matrix[0].data / size<0>() + (u64)of * (u64)matrix[0].stride) & (VECTOR - 1);
   }
-  /// Columns of this warp's slice that are wanted of row `of`, in whole vectors.
+  /// Columns of this warp's slot that are wanted of row `of`, in whole vectors.
   DEVICE int columns_wanted(int of) const {
-    int left = position.columns_of(position.warp, limit(of) + shift_of(of));
+    int left = position.columns_of(position.warp, limit(of) + shift_of(of), COLUMNS);
     return (left + VECTOR - 1) / VECTOR * VECTOR;
   }
   /// Whether the first vector of row `of` begins ahead of a matrix.
@@ -136,7 +139,7 @@ struct Input {
   };
   DEVICE Copied columns_copied(int of) const {
     const int columns = columns_wanted(of);
-    if constexpr (!SHIFTED) return {0, columns};
+    if constexpr (!SHIFTED && !REALIGNED) return {0, columns};
     const int whole = (HIDDEN + shift_of(of)) / VECTOR * VECTOR - position.warp * SLICE;
     return {position.warp == 0 && shift_of(of) > 0 && head_leaves(of) ? VECTOR : 0,
             tail_leaves(of) ? least(columns, whole) : columns};
@@ -204,6 +207,25 @@ struct Input {
     });
     if constexpr (I + 1 < COUNT) read_edges<I + 1>();
   }
+  /// REALIGNED: brings the elements of the current row's edges, of which some leave a matrix, to
+  /// their places in the slot.
+  template <int I>
+  DEVICE void fill_edges(bool head, bool tail) {
+#if HAS_BULK_COPY
+    using Type = typename Nth<I, T...>::type;
+    Type* const to = (Type*)(slots + slot * WARP_BYTES + offset<I>());
+    const Type* const from = (const Type*)matrix[I].data + (i64)row * matrix[I].stride;
+    const int first = position.warp * SLICE - shift;  // column at the slot's begin
+    const int last = (HIDDEN + shift) / VECTOR * VECTOR - shift;
+    const int e = position.lane;
+    if (e < VECTOR) {
+      if (head && position.warp == 0 && e >= shift) to[e] = from[e - shift];
+      if (tail && last + e < HIDDEN && last >= first && last < first + COLUMNS)
+        to[last + e - first] = from[last + e];
+    }
+    if constexpr (I + 1 < COUNT) fill_edges<I + 1>(head, tail);
+#endif
+  }
   /// Writes `pack` to the row at `to`, or keeps it in `edges`: write_edges() follows when all are
   /// there.
   template <class P, class Type>
@@ -226,6 +248,56 @@ struct Input {
     }
   }
 
+  /// Writes the row's vector k to the row at `to`, in vectors of memory: the first part of each
+  /// comes from the lane ahead, `before` is this lane's vector k - 1. put_ends() follows. All lanes
+  /// of a warp call both, this for every k.
+  template <class P, class Type>
+  DEVICE void put_realigned(int k, int of_row, const P& before, const P& pack, Type* to) const {
+    constexpr int LAST = WARP_LANES - 1;
+    const bool sends_before = of_row > 0 && position.lane == LAST;
+    const int from = of_row > 0 ? (position.lane + LAST) % WARP_LANES : position.lane;
+    P ahead, out;
+#pragma unroll
+    for (int i = 0; i < P::WORDS; i++) {
+      const u32 own = sends_before ? before.word[i] : pack.word[i];
+      ahead.word[i] = as_bits(shuffle_from(as_float(own), from, WARP_LANES));
+    }
+    out.between(ahead, pack, (VECTOR - of_row) % VECTOR);
+    const int first = position.column(k) - of_row;
+    const bool all = position.active(rows) && (k > 0 || position.lane > 0 || of_row == 0);
+    if (all && first + VECTOR <= HIDDEN) *(P*)(to + first) = out;
+    if (row_ends() && all && first + VECTOR > HIDDEN) out.write(to + first, 0, HIDDEN - first);
+  }
+  /// The elements of a slice's ends, of its vectors `first` and `last`, that share their vectors of
+  /// memory with other slices.
+  template <class P, class Type>
+  DEVICE void put_ends(int of_row, const P& first, const P& last, Type* to) const {
+    constexpr int LAST = WARP_LANES - 1;
+    const int begin = position.warp * SLICE, end = begin + SLICE - VECTOR;  // columns of both
+    if constexpr (LANES < WARP_SIZE) {
+      if (!position.active(rows)) return;
+      if (position.lane == 0 && of_row > 0)
+        first.write(to + begin, 0, least(VECTOR - of_row, HIDDEN - begin));
+      if (position.lane == LAST) last.write(to + end, VECTOR - of_row, HIDDEN - end);
+    } else {
+      if (of_row == 0) return;
+      // An element each, side by side.
+      const int e = position.lane % VECTOR;
+      const bool of_last = position.lane >= VECTOR;
+      P pack;
+#pragma unroll
+      for (int i = 0; i < P::WORDS; i++) {
+        const u32 own = position.lane == LAST ? last.word[i] : first.word[i];
+        pack.word[i] = as_bits(shuffle_from(as_float(own), of_last ? LAST : 0, WARP_LANES));
+      }
+      const int column = (of_last ? end : begin) + e;
+      if (position.lane < 2 * VECTOR && of_last == (e >= VECTOR - of_row) && column < HIDDEN)
+        pack.write_one(to + column, e);
+    }
+  }
+  /// REALIGNED: whether the row ends in this warp's columns or its last vector of memory.
+  DEVICE bool row_ends() const { return (position.warp + 1) * SLICE + VECTOR > HIDDEN; }
+
   /// Row `which` is read next: rows come in the order of the turns. position.shift is its.
   DEVICE void open(int which) {
     row = which;
@@ -242,6 +314,14 @@ struct Input {
     }
 #endif
     if constexpr (SHIFTED && !EDGES_APART) take_edges<0>();
+    if constexpr (REALIGNED) {
+      shift = shift_of(row);
+      const bool head = shift > 0 && head_leaves(row), tail = tail_leaves(row);
+      if (STAGES > 0 && (head || tail)) {
+        fill_edges<0>(head, tail);
+        warp_barrier();
+      }
+    }
   }
 
   /// An edge in the place of `pack`, where pack k is one.
@@ -260,6 +340,23 @@ struct Input {
   DEVICE auto get(int k) const {
     Pack<typename Nth<I, T...>::type, VECTOR> pack;
     int column = (k * WARP_LANES + position.lane) * VECTOR;
+    if constexpr (REALIGNED) {
+      using Type = typename Nth<I, T...>::type;
+      const int of_row = position.column(k);
+#if HAS_BULK_COPY
+      if constexpr (STAGES > 0) {
+        const auto* low =
+            (const decltype(pack)*)(slots + slot * WARP_BYTES + offset<I>() + column * size<I>());
+        pack.between(low[0], low[1], shift);
+        if (row_ends()) pack.keep(0, HIDDEN - of_row);
+        return pack;
+      }
+#endif
+      pack.clear();
+      if (wanted == 0 || of_row >= HIDDEN) return pack;
+      pack.gather((const Type*)matrix[I].data + (i64)row * matrix[I].stride, of_row, HIDDEN);
+      return pack;
+    }
     if ((RAGGED || !same<Limit, WholeRow> || LANES < WARP_SIZE) && column >= wanted) {
       pack.clear();
       return pack;

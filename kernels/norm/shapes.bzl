@@ -67,8 +67,10 @@ def _backward(*args, lag = 0, few_rows = 0, **kwargs):
 
 def _columns(backward):
     """Of a shape of norm_backward: the sums over its rows."""
-    names = ["NORM_LAYER", "NORM_W", "NORM_X", "NORM_Y", "ROW_HIDDEN", "ROW_VECTOR"]
-    return _shape("norm_columns", {name: backward.macros[name] for name in names})
+    names = ["NORM_LAYER", "NORM_W", "NORM_X", "NORM_Y", "ROW_HIDDEN"]
+    vector = 1 if backward.macros["ROW_SHIFTED"] else backward.macros["ROW_VECTOR"]
+    macros = {name: backward.macros[name] for name in names}
+    return _shape("norm_columns", macros | {"ROW_VECTOR": vector})
 
 def _softmax(rows, x, mask):
     masks = ["none", "explicit", "causal"]
@@ -86,6 +88,8 @@ _FP32 = ["fp32", "fp32", "fp32"]
 
 _NORMS = {
     "layer_backward_bf16_1000": _backward(_rows(1000, 128, 64, 8, hold = 0), 1, _BF16),
+    "layer_backward_bf16_1003": _backward(_rows(1003, 128, 64, 8), 1, _BF16),
+    "layer_backward_bf16_20477": _backward(_rows(20477, 256, 256, 8), 1, _BF16, keep_weights = 0),
     "layer_backward_bf16_4096": _backward(_rows(4096, 256, 256, 8), 1, _BF16),
     "layer_backward_fp16_20480": _backward(_rows(20480, 256, 256, 8), 1, _FP16, keep_weights = 0),
     "layer_backward_few_bf16_1000": _backward(_rows(1000, 128, 128, 8), 1, _BF16, few_rows = 8),
@@ -142,6 +146,21 @@ _NORMS = {
         _FP16,
         add = 1,
         zero_centred = 1,
+    ),
+    "rms_add_backward_fp32_251": _backward(
+        _rows(251, 128, 16, 4),
+        0,
+        _FP32,
+        add = 1,
+        keep_weights = 2,
+    ),
+    "rms_backward_few_bf16_1001": _backward(_rows(1001, 128, 128, 8), 0, _BF16, few_rows = 8),
+    "rms_backward_bf16_2045": _backward(
+        _rows(2045, 256, 256, 8),
+        0,
+        ["fp32", "bf16", "bf16"],
+        keep_weights = 2,
+        lag = 1,
     ),
     "rms_backward_bf16_2048": _backward(
         _rows(2048, 256, 256, 8),

@@ -23,11 +23,10 @@ WEIGHTS = {"rms_forward": 1, "layer_forward": 2}  # vectors that norm_forward re
 SUMS = {"rms_backward": 1, "layer_backward": 2}  # vectors that norm_backward writes
 
 
-def vector_of(operation: str, hidden: int, dtype: torch.dtype) -> int:
-    """Columns that a thread moves at once; all but norm_backward take rows apart that none
-    divides."""
+def vector_of(hidden: int, dtype: torch.dtype) -> int:
+    """Columns that a thread moves at once; rows that none divides are taken apart."""
     vector = 16 // dtype.itemsize
-    if operation not in SUMS and hidden > vector:
+    if hidden > vector:
         return vector
     while hidden % vector:
         vector //= 2
@@ -36,10 +35,10 @@ def vector_of(operation: str, hidden: int, dtype: torch.dtype) -> int:
 
 def chosen(operation: str, hidden: int, dtype: torch.dtype, count: int) -> Configuration:
     """The library's choice for `count` dense rows of one type."""
-    size, vector = dtype.itemsize, vector_of(operation, hidden, dtype)
+    size, vector = dtype.itemsize, vector_of(hidden, dtype)
     rows = Rows(
         operation,
-        span(hidden, vector),
+        span(hidden, vector, SUMS.get(operation, 0)),
         vector,
         size,
         size * (2 if operation.endswith("backward") else 1),
@@ -56,7 +55,7 @@ def source_and_macros(
     operation: str, c: Configuration, hidden: int, dtype: torch.dtype
 ) -> tuple[str, dict]:
     layer, backward = operation.startswith("layer"), operation.endswith("backward")
-    vector = vector_of(operation, hidden, dtype)
+    vector = vector_of(hidden, dtype)
     if operation.startswith("softmax"):
         return "softmax.cpp", softmax_macros(c, hidden, vector, dtype, "none", backward=backward)
     source = "norm_backward.cpp" if backward else "norm_forward.cpp"

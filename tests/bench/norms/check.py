@@ -43,7 +43,7 @@ def prepare(case: Case):
     vector = case.vector()
     rows = Rows(
         case.operation,
-        operations.span(case.hidden, vector),
+        operations.span(case.hidden, vector, case.sums()),
         vector,
         case.types[0].itemsize,
         sum(t.itemsize for t in case.reads()),

@@ -58,10 +58,10 @@ class Case:
         return [x] * (2 if self.add else 1) + ([y] if self.backward else [])
 
     def weight_bytes(self) -> int:
-        """Of a column of gamma and beta."""
-        if self.operation.startswith("softmax"):
+        """Of a column of gamma and beta, as norm_forward reads them."""
+        if self.operation.startswith("softmax") or self.backward:
             return 0
-        return self.types[1].itemsize * (2 if self.layer and not self.backward else 1)
+        return self.types[1].itemsize * (2 if self.layer else 1)
 
     def sums(self) -> int:
         """Vectors that norm_backward writes."""
@@ -72,9 +72,8 @@ class Case:
     def vector(self) -> int:
         x, w, y = self.types
         vector = 16 // min(max(t.itemsize, 2) for t in (x, w, y))
-        norm_backward = self.backward and not self.operation.startswith("softmax")
-        if not norm_backward and self.hidden % vector and self.hidden > vector:
-            return vector  # rows.h: SHIFTED
+        if self.hidden % vector and self.hidden > vector:
+            return vector  # rows.h: SHIFTED, REALIGNED
         stride = self.hidden + self.padding
         while self.hidden % vector or stride % vector:
             vector //= 2

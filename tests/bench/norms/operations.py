@@ -135,9 +135,15 @@ def vector_for(hidden: int, *tensors: torch.Tensor | None) -> int:
     return vector
 
 
-def span(hidden: int, vector: int) -> int:
-    """Columns of all vectors of a row: more than the row's where no vector divides it."""
-    return hidden + (vector - 1 if hidden % vector else 0)
+def span(hidden: int, vector: int, sums: int = 0) -> int:
+    """Columns of all vectors of memory of a row: more than the row's where no vector divides it.
+    norm_backward, which has sums, takes the row's own."""
+    return hidden + (vector - 1 if hidden % vector and not sums else 0)
+
+
+def columns_vector(hidden: int, vector: int) -> int:
+    """As norm_columns.cpp takes the columns of norm_backward's rows."""
+    return 1 if hidden % vector else vector
 
 
 def shifted_vector(hidden: int, *tensors: torch.Tensor | None) -> int:
@@ -308,10 +314,11 @@ def norm_backward(
 ):
     """A function that launches the backward kernels on these tensors."""
     rows, hidden = x.shape
-    vector = vector_for(hidden, x, gamma, dy, dx, dh, dgamma, dbeta)
+    vector = shifted_vector(hidden, x, gamma, dy, dx, dh, dgamma, dbeta)
     element_bytes = x.element_size() * (2 if dh is not None else 1) + dy.element_size()
     combine = c.combine_bytes(hidden, vector, 2 if dbeta is not None else 1)
-    shared = max(c.ring_bytes(hidden, vector, element_bytes), combine)
+    beyond = vector if hidden % vector else 0
+    shared = max(c.ring_bytes(hidden, vector, element_bytes, beyond), combine)
     kernel = Kernel(module, "norm_backward", c.threads, shared)
     groups = grid_groups(kernel, c, rows, None)
 
@@ -339,8 +346,9 @@ def norm_backward(
         run.kernel = kernel
         return run
     types = (x.dtype, gamma.dtype, dy.dtype)
-    sums = columns_module(tuple(columns_macros(dbeta is not None, hidden, vector, types).items()))
     resident = c.resident(hidden, vector)
+    vector = columns_vector(hidden, vector)
+    sums = columns_module(tuple(columns_macros(dbeta is not None, hidden, vector, types).items()))
     parts = groups if resident else min(rows, 128)
     storage = torch.empty(2 if dbeta is not None else 1, parts, hidden, device=x.device)
     arguments = arguments_for(storage[0].data_ptr(), storage[-1].data_ptr())

@@ -65,14 +65,16 @@ def shared_out(hidden: int, dtype: torch.dtype, *way: int) -> Configuration | No
 
 def can_be_fast(operation: str, hidden: int, dtype: torch.dtype, c: Configuration) -> bool:
     """Whether a device can run it, with registers and shared memory for all that it keeps."""
-    vector = vector_of(operation, hidden, dtype)
+    vector = vector_of(hidden, dtype)
     backward, norm = operation.endswith("backward"), not operation.startswith("softmax")
     weights = 2 if operation.startswith("layer") else 1
-    columns = c.packs(span(hidden, vector), vector) * vector  # of a thread
+    sums = weights if norm and backward else 0
+    columns = c.packs(span(hidden, vector, sums), vector) * vector  # of a thread
     words = columns * dtype.itemsize // 4  # registers of them as they are stored
     room = min(255, 65536 // (c.threads * c.ctas_per_sm)) - SPARE_REGISTERS
     size = dtype.itemsize
-    shared = c.ring_bytes(span(hidden, vector), vector, size * (2 if backward else 1))
+    beyond = vector if sums and hidden % vector else 0
+    shared = c.ring_bytes(span(hidden, vector, sums), vector, size * (2 if backward else 1), beyond)
     shared += c.weights_bytes(hidden, vector, size * weights if norm and not backward else 0)
     try:
         c.check()

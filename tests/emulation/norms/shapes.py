@@ -239,7 +239,8 @@ class Run:
         self.launch(kernel, arguments, (blocks, parts))
 
     def launch_reduce(self, arguments: Any, sums: int) -> None:
-        columns = _REDUCE_LANES * (4 if self.shape.vector % 4 == 0 else 1)
+        vector = self.shape.with_kernel("norm_backward_reduce").vector
+        columns = _REDUCE_LANES * (4 if vector % 4 == 0 else 1)
         grid = (-(-self.shape.hidden // columns), sums)
         self.launch("norm_backward_reduce", arguments, grid)
 
