@@ -178,6 +178,10 @@ def test_a_token_each_in_small_pages(hip: Hip, arch: str) -> None:
         np.testing.assert_array_equal(result.read(), expected)
 
 
+# Entries behind the last key that kernels read, as attn.h says.
+_FURTHER = 159
+
+
 def _prefill(
     hip: Hip, arch: str, lengths: tuple[tuple[int, int], ...], window: tuple[int, int] | None
 ) -> None:
@@ -195,8 +199,7 @@ def _prefill(
         array[order] = stored.view(np.float16)
         cache_arrays.append(a.put(array[:, None]))
     starts = np.array(case.starts(), np.int32)
-    # Entries that a kernel reads behind the last key, as attn.h says.
-    listed = np.concatenate([order, np.full(160, order[0], np.int32)])
+    listed = np.concatenate([order, np.full(_FURTHER, order[0], np.int32)])
     q = a.put(inputs.q.view(np.float16))
     o = a.put(np.full((case.total_q, 4, size), 7, np.float16))
     lse = a.put(np.full((4, case.total_q), 7, np.float32))
@@ -230,6 +233,16 @@ _RAGGED = ((17, 17), (0, 40), (3, 0), (130, 300), (1, 129), (0, 0))
 def test_batch_prefill(hip: Hip, arch: str, window: tuple[int, int] | None) -> None:
     """Ragged lengths, with sequences without queries, without keys, and without either."""
     _prefill(hip, arch, _RAGGED, window)
+
+
+@each_arch
+@pytest.mark.parametrize("window", [None, (-1, 0)], ids=["open", "causal"])
+def test_aiter_3032_the_page_list_ends_with_a_tile(
+    hip: Hip, arch: str, window: tuple[int, int] | None
+) -> None:
+    """Kernels read entries behind a list that ends where a tile of keys does: a fault, or pages of
+    others. Here these entries are asked of the caller, and no kernel reads more."""
+    _prefill(hip, arch, ((1, 128), (130, 256)), window)
 
 
 @each_arch

@@ -29,11 +29,18 @@ each_arch = pytest.mark.parametrize("arch", wheel_contents.ARCHS)
 
 
 class Cached:
-    """A causal case, and its arrays on a device."""
+    """A case, causal if nothing else is said, and its arrays on a device."""
 
-    def __init__(self, hip: Hip, arch: str, lengths: Any, size: int = SIZE) -> None:
+    def __init__(
+        self,
+        hip: Hip,
+        arch: str,
+        lengths: Any,
+        size: int = SIZE,
+        window: tuple[int, int] = CAUSAL,
+    ) -> None:
         self.hip, self.device = hip, hip.device_of(arch)
-        self.case = Case("", lengths, 4, 2, mask=MASK_BOTTOM_RIGHT, window=CAUSAL)
+        self.case = Case("", lengths, 4, 2, mask=MASK_BOTTOM_RIGHT, window=window)
         self.inputs = reference.draw(self.case, "fp16", (size, size), seed=7, backward=False)
         self.workspace = hip.empty((1 << 23,), "uint8", 0, self.device)
 
@@ -148,6 +155,26 @@ def test_keys_in_pages(hip: Hip, arch: str, splits: int) -> None:
         cache_seqlens=problem.lengths(),
         block_table=table,
         causal=True,
+        num_splits=splits,
+        return_softmax_lse=True,
+        workspace=problem.workspace,
+    )
+    problem.check(*results)
+
+
+@each_arch
+@pytest.mark.parametrize("splits", [1, 3])
+def test_vllm_34570_decoding_with_a_window(hip: Hip, arch: str, splits: int) -> None:
+    """A token of decoding over pages with a sliding window was wrong from the second token on."""
+    problem = Cached(hip, arch, DECODING, window=(63, 0))
+    k, v, table = problem.pages(PAGE)
+    results = aiter_attn.flash_attn_with_kvcache(
+        problem.queries(len(DECODING), -1),
+        k,
+        v,
+        cache_seqlens=problem.lengths(),
+        block_table=table,
+        window_size=(63, 0),
         num_splits=splits,
         return_softmax_lse=True,
         workspace=problem.workspace,
