@@ -17,6 +17,9 @@ All are run by ninja in a new folder, and all processor time of all processes is
 system. Bazel's own time is not (//tests/bench:scale has it), nor are what describes a code object
 and a peer's dispatcher, host bindings and links. Every code object of ours must be, byte for byte,
 the plain compile's; if one is not, its name and an exit status of 1 say so.
+
+With --nopeers only ours is run, and nothing compared: for the figures of
+kernels/ck_fmha/groups/compile_cost.toml.
 """
 
 from __future__ import annotations
@@ -46,6 +49,7 @@ _ONLY = flags.DEFINE_string("only", "", "groups with a code object whose name ha
 _QUICK = flags.DEFINE_bool("quick", False, "one group of each of the two least sizes")
 _REPEAT = flags.DEFINE_integer("repeat", 1, "how often all is compiled", lower_bound=1)
 _JOBS = flags.DEFINE_integer("jobs", 1, "how many processes at once", lower_bound=1)
+_PEERS = flags.DEFINE_bool("peers", True, "compile by the peers' way as well, and compare")
 _FLAGS = flags.DEFINE_enum(
     "peer_flags",
     "aiter",
@@ -63,7 +67,6 @@ class Bench:
         self._workspace = Workspace(Path(_TREE.value))
         self._target = f"@variant_sets//{_VARIANTS.value}:{self._arch}"
         self.ours = plan.groups(self._actions())
-        self._plain = self._plain_compiles()
         # The action graph has made Bazel fetch all that actions read.
         output_base = Path(self._workspace.bazel("info", "output_base").strip())
         self._runner = runner.Runner(
@@ -72,8 +75,13 @@ class Bench:
             sources=Path(_TREE.value),
             external=output_base / "external",
         )
+        if _PEERS.value:
+            self._prepare_peers()
+
+    def _prepare_peers(self) -> None:
+        self._plain = self._plain_compiles()
         some = next(iter(self._plain.values()))
-        self._programs = base / "programs"
+        self._programs = self._base / "programs"
         programs_folder = self._folder / Path(some.arguments[0]).parent.parent
         peers.write_programs(self._programs, programs_folder, Path(_BUNDLER.value).absolute())
         self._flags = self._peer_flags(some)
@@ -161,17 +169,42 @@ class Bench:
             self._compare(name, name, code_object)
         return report.Measured(len(names), their_usage, our_usage)
 
+    def cost(self, group: plan.Group) -> runner.Usage:
+        """Compiles a group in our way alone."""
+        return self._run(group.actions, group.outputs)[1]
+
     def _compare(self, what: str, name: str, code_object: bytes) -> None:
         same = code_object == self._defined[name]
         self.identical[what] = same and self.identical.get(what, True)
 
 
-def measure(bench: Bench) -> list[report.Measured]:
-    """All that is asked for, with a line for each group. Raises ValueError if that is nothing."""
+def asked_for(bench: Bench) -> list[plan.Group]:
+    """The groups that the flags choose. Raises ValueError if that is nothing."""
     whole, partly = plan.whole(bench.ours)
     for group in partly:
         print(f"left out, as others are compiled with it: {group.name}")
-    groups = plan.chosen(whole, _ONLY.value, _QUICK.value)
+    return plan.chosen(whole, _ONLY.value, _QUICK.value)
+
+
+def measure_ours(bench: Bench) -> None:
+    """All that is asked for in our way, with a line for each group."""
+    groups = asked_for(bench)
+    total = 0.0
+    for turn in range(_REPEAT.value):
+        for group in groups:
+            usage = bench.cost(group)
+            total += usage.cpu
+            print(
+                f"{turn + 1}/{_REPEAT.value}: {usage.cpu:.1f} CPU s, {usage.wall:.1f} s, "
+                f"{usage.memory / 1e9:.2f} GB: {group.name}",
+                flush=True,
+            )
+    print(f"{total / _REPEAT.value:.1f} CPU s in all")
+
+
+def measure(bench: Bench) -> list[report.Measured]:
+    """All that is asked for, with a line for each group."""
+    groups = asked_for(bench)
     measured = []
     for turn in range(_REPEAT.value):
         for group in groups:
@@ -191,6 +224,9 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="compile-") as base:
         try:
             bench = Bench(Path(base))
+            if not _PEERS.value:
+                measure_ours(bench)
+                return 0
             measured = measure(bench)
         except (ValueError, runner.FailedError) as error:
             print(error, file=sys.stderr)
