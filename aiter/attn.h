@@ -198,7 +198,7 @@ typedef struct attn_problem {
   int32_t heads_k; /* divides heads_q */
   int32_t head_size_qk;
   int32_t head_size_v;
-  int32_t seqlen_q; /* batch mode: the length; group mode: the greatest length */
+  int32_t seqlen_q; /* batch mode: the length; group mode: the greatest one */
   int32_t seqlen_k;
   int32_t total_q; /* group mode: sum of lengths; batch mode: 0 */
   int32_t total_k; /* the same of the keys */
@@ -229,6 +229,13 @@ typedef struct attn_problem {
    * attn_fwd and attn_bwd, and needs a kernel of AITER's: without one the call is refused. */
   int32_t kernels;
   int32_t rounding;
+  /* Padded sequences: how many rows of each are used, from its first one on: [batch], in the memory
+   * of device_type. NULL: all. Other rows are padding: of no tensor are they read or written, nor
+   * of lse. Group mode: cu_seqlens say where sequences begin, and seqlen_q and seqlen_k are the
+   * greatest numbers of used rows. For attn_fwd, attn_bwd and attn_dropout_mask; over a cache
+   * seqlens_k says it. On the GPU in group mode alone. */
+  const int32_t* seqused_q;
+  const int32_t* seqused_k;
 } attn_problem;
 
 /* A bias of scores. Elementwise: of the problem's dtype, [batch, heads_q, seqlen_q, seqlen_k], in

@@ -70,7 +70,9 @@ enum class Kind {
   X(kRandom, uint64_t, dropout_offset)    \
   X(kArray, const uint64_t*, rng_state)   \
   X(kOption, int32_t, kernels)            \
-  X(kOption, int32_t, rounding)
+  X(kOption, int32_t, rounding)           \
+  X(kArray, const int32_t*, seqused_q)    \
+  X(kArray, const int32_t*, seqused_k)
 
 #define ATTN_FWD_ARGS_FIELDS(X)               \
   X(kStructSize, uint32_t, struct_size)       \

@@ -55,6 +55,17 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
     return cu;
   }
 
+  // Rows of each sequence that are used, of a problem in four.
+  const int32_t* used(int32_t batch, int32_t seqlen) {
+    if (input().ConsumeIntegralInRange(0, 3) != 0 || batch < 0 || batch > 8) return nullptr;
+    auto* rows = static_cast<int32_t*>(tensor_memory(batch * sizeof(int32_t)));
+    for (int32_t i = 0; i < batch; ++i) {
+      rows[i] = rarely() ? input().ConsumeIntegral<int32_t>()
+                         : input().ConsumeIntegralInRange(0, std::clamp(seqlen, 0, 4));
+    }
+    return rows;
+  }
+
   void fill_problem() {
     attn_problem& p = problem_;
     p.struct_size = sizeof(p);
@@ -76,6 +87,8 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
       p.cu_seqlens_q = offsets(p.batch, p.seqlen_q, &p.total_q);
       p.cu_seqlens_k = offsets(p.batch, p.seqlen_k, &p.total_k);
     }
+    p.seqused_q = used(p.batch, p.seqlen_q);
+    p.seqused_k = used(p.batch, p.seqlen_k);
     p.softmax_scale = rarely() ? input().ConsumeFloatingPoint<float>() : 0.25f;
     p.mask = number(0, 2);
     const bool open = p.mask == ATTN_MASK_NONE && !rarely();

@@ -18,6 +18,8 @@ struct Args {
   uint8_t* kept;
   const int32_t* cu_seqlens_q;  // [batch + 1] in group mode, else NULL
   const int32_t* cu_seqlens_k;  // likewise
+  const int32_t* seqused_q;     // [batch]: rows beyond are padding; or NULL
+  const int32_t* seqused_k;     // the same of keys
   const uint64_t* rng_state;    // {seed, offset}; NULL: the two below
   uint64_t seed, offset;
   uint32_t batch, heads;

@@ -45,8 +45,9 @@ __device__ inline Head head_of(const Args& args, uint64_t index, uint64_t offset
   if (args.cu_seqlens_q) {
     const uint64_t batch = index / args.heads, head = index - batch * args.heads;
     const uint32_t start = args.cu_seqlens_q[batch];
-    h.queries = args.cu_seqlens_q[batch + 1] - start;
-    h.keys = args.cu_seqlens_k[batch + 1] - args.cu_seqlens_k[batch];
+    h.queries = args.seqused_q ? args.seqused_q[batch] : args.cu_seqlens_q[batch + 1] - start;
+    h.keys = args.seqused_k ? args.seqused_k[batch]
+                            : args.cu_seqlens_k[batch + 1] - args.cu_seqlens_k[batch];
     row = head * args.rows + start;
   }
   h.kept += row * args.seqlen_k;

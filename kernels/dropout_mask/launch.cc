@@ -29,6 +29,8 @@ void dropout_mask_launch(const LaunchArgs& args, Launch* launch) {
   if (group_mode) {
     made.cu_seqlens_q = problem.cu_seqlens_q;
     made.cu_seqlens_k = problem.cu_seqlens_k;
+    made.seqused_q = problem.seqused_q;
+    made.seqused_k = problem.seqused_k;
   }
   // Without dropout it may be anything.
   if (problem.dropout_p > 0) made.rng_state = problem.rng_state;

@@ -80,7 +80,7 @@ __device__ inline void apply_to_all(const Args& args) {
     uint32_t queries = args.rows;
     if (args.cu_seqlens_q) {
       const uint32_t start = args.cu_seqlens_q[batch];
-      queries = args.cu_seqlens_q[batch + 1] - start;
+      queries = args.seqused_q ? args.seqused_q[batch] : args.cu_seqlens_q[batch + 1] - start;
       o += int64_t{start} * args.stride_seq;
       lse += head * args.rows + start;
     } else {
@@ -105,20 +105,32 @@ __device__ inline void apply(const Args& args) {
   }
 }
 
+// Those of one head that lie side by side.
+__device__ inline void sum_rows(const GradArgs& args, uint64_t first, uint32_t rows, float sink,
+                                double* sum) {
+  const float* const lse = args.lse + first;
+  const float* const delta = args.delta + first;
+#pragma unroll 4
+  for (uint32_t i = threadIdx.x; i < rows; i += kBlockSize) {
+    // Where neither a key nor a sink has a weight.
+    const float weight = lse[i] == -kInfinity ? 0.0f : exponential(sink - lse[i]);
+    *sum -= static_cast<double>(weight * delta[i]);
+  }
+}
+
 __device__ inline void sum_gradient(const GradArgs& args) {
   __shared__ double sums[kBlockSize];
   const uint32_t head = blockIdx.x;
   const float sink = args.sink[head];
   double sum = 0;
-  for (uint32_t run = 0; run < args.runs; ++run) {
-    const uint64_t first = (uint64_t{run} * args.heads + head) * args.rows;
-    const float* const lse = args.lse + first;
-    const float* const delta = args.delta + first;
-#pragma unroll 4
-    for (uint32_t i = threadIdx.x; i < args.rows; i += kBlockSize) {
-      // Where neither a key nor a sink has a weight.
-      const float weight = lse[i] == -kInfinity ? 0.0f : exponential(sink - lse[i]);
-      sum -= static_cast<double>(weight * delta[i]);
+  if (args.seqused_q) {
+    const uint64_t first = uint64_t{head} * args.rows;
+    for (uint32_t b = 0; b < args.batch; ++b) {
+      sum_rows(args, first + args.cu_seqlens_q[b], args.seqused_q[b], sink, &sum);
+    }
+  } else {
+    for (uint32_t run = 0; run < args.runs; ++run) {
+      sum_rows(args, (uint64_t{run} * args.heads + head) * args.rows, args.rows, sink, &sum);
     }
   }
   sums[threadIdx.x] = sum;

@@ -18,6 +18,12 @@ void sum_heads_launch(const LaunchArgs& args, Launch* launch) {
   sum_heads::Args made = {};
   made.src = args.sum_from.data;
   made.dst = args.sum_to.data;
+  // dbias, which is summed as a problem of batch mode, is never of padded sequences.
+  if (group_mode && problem.seqused_k) {
+    made.cu_seqlens = problem.cu_seqlens_k;
+    made.seqused = problem.seqused_k;
+    made.batch = problem.batch;
+  }
   made.seqlen = group_mode ? problem.total_k : problem.seqlen_k;
   made.tokens = group_mode ? made.seqlen : int64_t{problem.batch} * made.seqlen;
   made.dst_stride_batch = args.sum_to.stride_batch;

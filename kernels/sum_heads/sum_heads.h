@@ -7,6 +7,8 @@
 //
 //   src  [tokens, heads_k * group, head_size], contiguous
 //   dst  [tokens, heads_k, head_size]; token t lies at batch t / seqlen, position t % seqlen
+//
+// Where sequences are padded, tokens of padding are neither read nor written.
 #pragma once
 
 #include <stdint.h>
@@ -17,6 +19,8 @@ namespace sum_heads {
 struct Args {
   const void* src;
   void* dst;
+  const int32_t* cu_seqlens;  // [batch + 1] where sequences are padded, else NULL
+  const int32_t* seqused;     // [batch]: those that are used; else NULL
   int64_t tokens;
   int64_t seqlen;  // tokens per batch entry; in group mode all of them
   int64_t dst_stride_batch;
@@ -25,6 +29,7 @@ struct Args {
   int32_t heads_k;
   int32_t group;  // query heads per key head
   int32_t head_size;
+  int32_t batch;        // sequences, where they are padded
   uint32_t workgroups;  // workgroups_for(...): the kernel asks for no hidden argument
 };
 

@@ -42,6 +42,22 @@ __device__ inline void sum_one_vector(const Element* src, int64_t src_stride_hea
   }
 }
 
+// Of a token of padded sequences: whether it is padding.
+__device__ inline bool is_padding(const Args& args, int32_t token) {
+  // The last sequence that begins at the token or before.
+  int32_t first = 0, count = args.batch;
+  while (count > 1) {
+    const int32_t half = count / 2;
+    if (args.cu_seqlens[first + half] <= token) {
+      first += half;
+      count -= half;
+    } else {
+      count = half;
+    }
+  }
+  return token - args.cu_seqlens[first] >= args.seqused[first];
+}
+
 template <bool kVectorised, typename Element>
 __device__ inline void sum_all_vectors(const Args& args) {
   const Element* const src = static_cast<const Element*>(args.src);
@@ -58,6 +74,7 @@ __device__ inline void sum_all_vectors(const Args& args) {
     const uint32_t column = (vector - row * row_vectors) * kVector;
     const uint32_t token = row / heads_k;
     const uint32_t head = row - token * heads_k;
+    if (args.seqused && is_padding(args, static_cast<int32_t>(token))) continue;
     const uint32_t batch = token / seqlen;
     const uint32_t position = token - batch * seqlen;
     sum_one_vector<kVectorised>(

@@ -27,6 +27,7 @@ _STRUCTS = (
     "attn_problem",
     "attn_fwd_args",
     "attn_bwd_args",
+    "attn_dropout_mask_args",
     "attn_kvcache",
     "attn_kvcache_fwd_args",
     "attn_append_kv_args",

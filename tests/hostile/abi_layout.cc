@@ -18,6 +18,7 @@ struct {
   attn_problem problem;
   attn_fwd_args fwd_args;
   attn_bwd_args bwd_args;
+  attn_dropout_mask_args dropout_mask_args;
   attn_kvcache kvcache;
   attn_kvcache_fwd_args kvcache_fwd_args;
   attn_append_kv_args append_kv_args;

@@ -362,6 +362,8 @@ class Call:
             return False
         if self.args.sink or (self.backward and self.args.dsink):
             return False  # no problem here has one
+        if p.seqused_q or p.seqused_k:
+            return False  # none is padded here
         if p.device_type == abi.ROCM and self.workspace() is None:
             return False
         if self.is_group and p.cu_seqlens_q and p.cu_seqlens_k and self.starts() is None:

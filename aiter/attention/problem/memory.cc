@@ -97,6 +97,8 @@ class Memory {
       add("cu_seqlens_q", false, p_.lent.cu_seqlens_q, {offsets, kNumber, 1});
       add("cu_seqlens_k", false, p_.lent.cu_seqlens_k, {offsets, kNumber, 1});
     }
+    add("seqused_q", false, p_.lent.seqused_q, {batch, kNumber, 1});
+    add("seqused_k", false, p_.lent.seqused_k, {batch, kNumber, 1});
     const attn_kvcache& cache = p_.cache;
     add("seqlens_k", false, p_.lent.seqlens_k, {batch, kNumber, 1});
     add("batch_index", false, p_.lent.batch_index, {batch, kNumber, 1});
@@ -146,9 +148,9 @@ class Memory {
     regions_[count_++] = region;
   }
 
-  // Operands, lse, two cu_seqlens, workspace, slopes or two tables, sink, its gradient, random
-  // state, arrays of a cache.
-  static constexpr size_t kMost = 23;
+  // Operands, lse, two cu_seqlens, two seqused, workspace, slopes or two tables, sink, its
+  // gradient, random state, arrays of a cache.
+  static constexpr size_t kMost = 25;
 
   const Problem& p_;
   std::array<Region, kMost> regions_;

@@ -53,6 +53,8 @@ class Pass {
 
   // Whether several providers have kernels for it: then the problem's kernels and rounding matter.
   virtual bool chooses_provider() const { return false; }
+  // Whether it takes seqused_q and seqused_k.
+  virtual bool takes_padding() const { return false; }
   // Adds its own to a request.
   virtual void ask(const Problem&, Request*) const {}
   // The problems on which an object may be known to be wrong (bits of kernels::Hazard) and that a

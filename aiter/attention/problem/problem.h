@@ -16,7 +16,7 @@ class Pass;
 
 // A caller's arrays of lengths, entries and pages, by the names of their fields.
 struct Arrays {
-  const int32_t *cu_seqlens_q, *cu_seqlens_k;
+  const int32_t *cu_seqlens_q, *cu_seqlens_k, *seqused_q, *seqused_k;
   const int32_t *seqlens_k, *batch_index, *block_table, *page_indptr, *page_indices;
 };
 
@@ -127,9 +127,19 @@ inline Extents cache_extents(const Problem& p, int32_t head_size) {
   return {c.entries, p.seqlen_k, p.heads_k, head_size, p.seqlen_k};
 }
 
-// Keys of a sequence, where the arrays of lengths can be read: in host memory.
+// Whether some rows of tensors are padding.
+inline bool is_padded(const attn_problem& p) { return p.seqused_q || p.seqused_k; }
+
+// Queries and keys of a sequence, where the arrays of lengths can be read: in host memory.
+inline int64_t queries_of(const attn_problem& p, int64_t batch) {
+  if (p.seqused_q) return p.seqused_q[batch];
+  if (is_group(p)) return int64_t{p.cu_seqlens_q[batch + 1]} - p.cu_seqlens_q[batch];
+  return p.seqlen_q;
+}
+
 inline int64_t keys_of(const Problem& p, int64_t batch) {
   const attn_kvcache& c = p.cache;
+  if (p.seqused_k) return p.seqused_k[batch];
   if (c.seqlens_k) return c.seqlens_k[batch];
   if (c.page_indptr) return int64_t{c.page_indptr[batch + 1]} - c.page_indptr[batch];
   if (is_group(p)) return int64_t{p.cu_seqlens_k[batch + 1]} - p.cu_seqlens_k[batch];
@@ -153,6 +163,11 @@ inline double output_scale(const Problem& p) {
 // Whether any score is computed, over keys that are not in a cache. Without, outputs that have
 // entries become zero, and lse -inf.
 inline bool has_scores(const attn_problem& p) { return query_rows(p) != 0 && key_rows(p) != 0; }
+
+// The same, or that padding must be told apart from rows of zeros.
+inline bool has_rows(const attn_problem& p) {
+  return has_scores(p) || (is_padded(p) && (query_rows(p) != 0 || key_rows(p) != 0));
+}
 
 // Of a bias, and of its gradient; head_size is that of a row: the keys.
 inline Extents score_extents(const attn_problem& p) { return query_extents(p, p.seqlen_k); }

@@ -55,9 +55,9 @@ void validate_mask(const attn_problem& p) {
 }
 
 void validate_total(const char* field, int32_t total, const attn_problem& p, const char* longest,
-                    int32_t seqlen) {
+                    int32_t seqlen, bool is_padded) {
   require_at_least(field, total, 0);
-  if (total > int64_t{p.batch} * seqlen) {
+  if (!is_padded && total > int64_t{p.batch} * seqlen) {
     refuse(field, total, "cannot exceed batch (", p.batch, ") times ", longest, " (", seqlen,
            "), the greatest length");
   }
@@ -65,7 +65,7 @@ void validate_total(const char* field, int32_t total, const attn_problem& p, con
 
 void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_problem& p,
                          const char* total_field, std::optional<int32_t> total, const char* longest,
-                         int32_t seqlen) {
+                         int32_t seqlen, const int32_t* seqused) {
   if (!cu) {
     refuse(field, "NULL", "group mode needs batch + 1 = ", int64_t{p.batch} + 1,
            " offsets in the memory of the device");
@@ -79,7 +79,7 @@ void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_proble
       refuse({concat(field, "[", i + 1, "]"), i}, cu[i + 1],
              "must not be less than the one before, ", cu[i]);
     }
-    if (length > seqlen) {
+    if (length > seqlen && !seqused) {
       refuse({concat(field, "[", i + 1, "] - ", field, "[", i, "]"), i}, length, "must not exceed ",
              longest, ", ", seqlen);
     }
@@ -87,6 +87,50 @@ void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_proble
   if (total && cu[p.batch] != *total) {
     refuse(concat(field, "[", p.batch, "]"), cu[p.batch], "must equal ", total_field, ", ", *total);
   }
+}
+
+// Of rows that are used, with the room that each sequence has for them.
+template <typename Room>
+void validate_seqused(const char* field, const int32_t* used, const attn_problem& p,
+                      const char* longest, int32_t seqlen, const Room& room) {
+  if (!used) return;
+  require_aligned(field, used, alignof(int32_t));
+  if (p.device_type != ATTN_DEVICE_CPU) return;
+  for (int32_t i = 0; i < p.batch; ++i) {
+    const int64_t most = std::min<int64_t>(room(i), seqlen);
+    if (used[i] >= 0 && used[i] <= most) continue;
+    refuse({concat(field, "[", i, "]"), i}, used[i], "must be from 0 to ", most,
+           most == seqlen ? concat(", ", longest) : std::string(", the rows of the sequence"));
+  }
+}
+
+void validate_padding(Problem* problem, Pointers pointers) {
+  const Problem& p = *problem;
+  if (!is_padded(p)) return;
+  const bool of_queries = p.seqused_q;
+  const char* const field = of_queries ? "seqused_q" : "seqused_k";
+  const void* const array = of_queries ? p.seqused_q : p.seqused_k;
+  if (!p.pass->takes_padding()) {
+    refuse(field, array, "belongs to attn_fwd, attn_bwd and attn_dropout_mask: leave it NULL; ",
+           "over a cache seqlens_k says how many keys are used");
+  }
+  if (p.device_type != ATTN_DEVICE_CPU && !is_group(p)) {
+    fail(Status::kUnsupported, Field(field), " is set in batch mode, but kernels take padded ",
+         "sequences in group mode alone: set mode to ATTN_MODE_GROUP, and cu_seqlens_q and ",
+         "cu_seqlens_k to the multiples of seqlen_q and seqlen_k");
+  }
+  if (pointers == Pointers::kIgnored) return;
+  copy_array(problem, &problem->seqused_q, p.batch);
+  copy_array(problem, &problem->seqused_k, p.batch);
+  const auto rows = [&p](const int32_t* cu, int32_t seqlen) {
+    return [&p, cu, seqlen](int32_t i) {
+      return is_group(p) ? int64_t{cu[i + 1]} - cu[i] : int64_t{seqlen};
+    };
+  };
+  validate_seqused("seqused_q", p.seqused_q, p, "seqlen_q", p.seqlen_q,
+                   rows(p.cu_seqlens_q, p.seqlen_q));
+  validate_seqused("seqused_k", p.seqused_k, p, "seqlen_k", p.seqlen_k,
+                   rows(p.cu_seqlens_k, p.seqlen_k));
 }
 
 // Whether cu_seqlens_k may be absent: pages say where keys are.
@@ -126,13 +170,13 @@ void validate_lengths(Problem* problem, Pointers pointers) {
     require_unset("cu_seqlens_k", p.cu_seqlens_k, group);
     return;
   }
-  validate_total("total_q", p.total_q, p, "seqlen_q", p.seqlen_q);
-  validate_total("total_k", p.total_k, p, "seqlen_k", p.seqlen_k);
+  validate_total("total_q", p.total_q, p, "seqlen_q", p.seqlen_q, p.seqused_q);
+  validate_total("total_k", p.total_k, p, "seqlen_k", p.seqlen_k, p.seqused_k);
   if (pointers == Pointers::kIgnored) return;
   copy_array(problem, &problem->cu_seqlens_q, int64_t{p.batch} + 1);
   copy_array(problem, &problem->cu_seqlens_k, int64_t{p.batch} + 1);
   validate_cu_seqlens("cu_seqlens_q", p.cu_seqlens_q, p, "total_q", p.total_q, "seqlen_q",
-                      p.seqlen_q);
+                      p.seqlen_q, p.seqused_q);
   if (!p.cu_seqlens_k && may_lack_cu_seqlens_k(p)) {
     if (p.total_k != 0) refuse("total_k", p.total_k, "must be 0 without cu_seqlens_k");
     return;
@@ -141,7 +185,7 @@ void validate_lengths(Problem* problem, Pointers pointers) {
   const bool sum_is_known = !in_pages(p) || p.total_k != 0;
   validate_cu_seqlens("cu_seqlens_k", p.cu_seqlens_k, p, "total_k",
                       sum_is_known ? std::optional(p.total_k) : std::nullopt, "seqlen_k",
-                      p.seqlen_k);
+                      p.seqlen_k, p.seqused_k);
 }
 
 void validate_scores(const attn_problem& p) {
@@ -180,8 +224,8 @@ void copy_array(Problem* p, const int32_t** array, int64_t count) {
 void validate_problem(Problem* problem, Pointers pointers) {
   const Problem& p = *problem;
   const attn_kvcache& c = p.cache;
-  problem->lent = {p.cu_seqlens_q, p.cu_seqlens_k, c.seqlens_k,   c.batch_index,
-                   c.block_table,  c.page_indptr,  c.page_indices};
+  problem->lent = {p.cu_seqlens_q, p.cu_seqlens_k, p.seqused_q,   p.seqused_k,   c.seqlens_k,
+                   c.batch_index,  c.block_table,  c.page_indptr, c.page_indices};
   validate_mode(p);
   validate_device(p);
   validate_dtype(p);
@@ -201,6 +245,7 @@ void validate_problem(Problem* problem, Pointers pointers) {
   validate_scores(p);
   validate_kernels(p);
   validate_lengths(problem, pointers);
+  validate_padding(problem, pointers);
 }
 
 void validate_bias(const Problem& p) {

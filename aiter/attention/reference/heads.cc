@@ -13,7 +13,7 @@ class Entries {
   Entries(const Problem& p, bool writes_keys) {
     if (query_rows(p) == 0 && (!writes_keys || key_rows(p) == 0)) return;
     count_ = p.batch;
-    if (!is_group(p)) return;
+    if (!is_group(p) && !is_padded(p)) return;
     for (int32_t i = 0; i < p.batch; ++i) {
       const Sequence sequence(p, i);
       if (sequence.queries != 0 || (writes_keys && sequence.keys != 0)) chosen_.push_back(i);

@@ -19,15 +19,14 @@ struct KeyRange {
 class Sequence {
  public:
   Sequence(const Problem& p, int32_t batch) : batch(batch), problem_(p) {
+    queries = queries_of(p, batch);
     keys = keys_of(p, batch);
     if (is_group(p)) {
       first_query_ = p.cu_seqlens_q[batch];
-      queries = p.cu_seqlens_q[batch + 1] - first_query_;
       lse_head_stride_ = p.total_q;
       lse_start_ = first_query_;
     } else {
       query_entry_ = batch;
-      queries = p.seqlen_q;
       lse_head_stride_ = p.seqlen_q;
       lse_start_ = int64_t{batch} * p.heads_q * p.seqlen_q;
     }

@@ -15,6 +15,8 @@ void fwd_launch(const LaunchArgs& args, Launch* launch) {
   const Features& features = args.features;
   auto ck = forward_args<fmha_fwd_args>(args, Kernel::kIsGroupMode);
   ck.seqstart_k_ptr = args.problem.cu_seqlens_k;
+  ck.seqlen_q_ptr = args.problem.seqused_q;
+  ck.seqlen_k_ptr = args.problem.seqused_k;
   ck.min_seqlen_q = features.min_seqlen_q;
   ck.p_drop = features.p_drop;
   ck.scale_p = features.scale_p;

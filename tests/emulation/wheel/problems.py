@@ -15,6 +15,7 @@ from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, MASK_NONE, Case
 from tests.emulation.harness.reference import (
     Array,
     Expected,
+    Inputs,
     draw,
     from_storage,
     gradients,
@@ -121,16 +122,16 @@ def backward(problem: Problem, function: Any, *arguments: Any, **more: Any) -> A
     return function(*arguments, workspace=workspace, **more), workspace
 
 
-def _dsink_of(problem: Problem, stored: Any) -> Expected:
+def dsink_of(case: Case, dtype: str, inputs: Inputs, stored: Array) -> Expected:
     """Of o as it was stored."""
-    expected = reference(problem.case, SHORT[problem.dtype], problem.inputs, stored)
+    expected = reference(case, dtype, inputs, stored)
     lse, delta = (expected[name].value for name in ("lse", "delta"))
-    sink = problem.inputs.sink
+    sink = inputs.sink
     assert sink is not None
     with np.errstate(invalid="ignore"):
         weight = np.where(np.isneginf(lse), 0.0, np.exp(sink.astype(float)[:, None] - lse))
-    parts = -weight * delta / (1 - problem.case.p_drop)
-    spread = weight * (expected["delta"].unit + 2e-6 * np.abs(delta)) / (1 - problem.case.p_drop)
+    parts = -weight * delta / (1 - case.p_drop)
+    spread = weight * (expected["delta"].unit + 2e-6 * np.abs(delta)) / (1 - case.p_drop)
     unit = np.sqrt((spread**2).sum(axis=1)) + 1e-30
     return Expected(parts.sum(axis=1), unit)
 
@@ -139,7 +140,8 @@ def check_with_sink(problem: Problem, out: Any, lse: Any, gradients: Any) -> Non
     dq, dk, dv, dsink = gradients
     problem.check(o=out, lse=lse, dq=dq, dk=dk, dv=dv)
     bits = np.ascontiguousarray(problem.read("o", out)).view(np.uint16)
-    error = _dsink_of(problem, bits).error(dsink.read().astype(float))
+    expected = dsink_of(problem.case, SHORT[problem.dtype], problem.inputs, bits)
+    error = expected.error(dsink.read().astype(float))
     print(error)
     assert error.largest < 8, error
 

@@ -49,6 +49,7 @@ const char* why_not(const Problem& p) {
   }
   if (p.bias != ATTN_BIAS_NONE) return "have no bias";
   if (p.dropout_p > 0) return "have no dropout";
+  if (is_padded(p)) return "have no padded sequences";
   if (p.deterministic) return "add to dq in any order, and the call is deterministic";
   if (!is_open_or_causal(p)) return "have no mask but the causal one";
   for (const Operand& operand : p.pass->operands(p)) {

@@ -74,7 +74,7 @@ Workspace workspace_of(const Problem& p) {
   WorkspaceLayout layout;
   Workspace w = {};
   // Without queries or without keys nothing is computed: the gradients are zero.
-  if (!has_scores(p)) return w;
+  if (!has_rows(p)) return w;
   w.delta = layout.add({queries, p.heads_q, kFloat});
   w.dq_acc = layout.add({p.most_parts, queries, p.heads_q, p.head_size_qk, kFloat});
   w.dk = layout.add({keys, expanded, p.head_size_qk, element});
@@ -202,13 +202,14 @@ class Backward final : public Pass {
     return all;
   }
 
-  bool has_work(const Problem& p) const override { return has_scores(p); }
+  bool has_work(const Problem& p) const override { return has_rows(p); }
 
   std::vector<Array> arrays(const Problem& p) const override {
     return {{"dsink", true, p.dsink, {p.heads_q, sizeof(float), 1}}};
   }
 
   bool chooses_provider() const override { return true; }
+  bool takes_padding() const override { return true; }
 
   uint64_t workspace_size(const Problem& p) const override { return workspace_of(p).size; }
 

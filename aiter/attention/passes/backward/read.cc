@@ -24,6 +24,10 @@ void validate_dbias(const Problem& p) {
     refuse("dbias_sums", p.dbias_sums, "must be a sum of ", int{ATTN_DBIAS_SUM_BATCH}, " (batch), ",
            int{ATTN_DBIAS_SUM_HEADS}, " (heads) and ", int{ATTN_DBIAS_SUM_QUERIES}, " (queries)");
   }
+  if (p.bias_grad && is_padded(p) && p.device_type != ATTN_DEVICE_CPU) {
+    fail(Status::kUnsupported, Field("bias_grad"), " is 1 with seqused_q or seqused_k, but on the ",
+         "GPU dbias is written whole: pass sequences without padding, or arrays in host memory");
+  }
   if (p.dbias_sums && !p.bias_grad) {
     refuse("dbias_sums", p.dbias_sums, "must be 0, as bias_grad is 0");
   }

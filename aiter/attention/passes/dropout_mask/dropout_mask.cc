@@ -25,6 +25,8 @@ class DropoutMask final : public Pass {
 
   bool has_work(const Problem& p) const override { return query_rows(p) != 0 && p.seqlen_k != 0; }
 
+  bool takes_padding() const override { return true; }
+
   std::vector<Array> arrays(const Problem& p) const override {
     return {{"kept", true, p.kept, {query_rows(p), p.heads_q, p.seqlen_k}}};
   }

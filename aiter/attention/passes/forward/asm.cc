@@ -30,6 +30,7 @@ const char* why_not_asm(const Problem& p) {
   if (p.bias != ATTN_BIAS_NONE) return "have no bias";
   if (p.dropout_p > 0) return "have no dropout";
   if (p.logits_soft_cap > 0) return "have no soft cap";
+  if (is_padded(p)) return "have no padded sequences";
   if (!has_scores(p)) return "need a key";
   if (p.min_seqlen_q > 0) return "leave no sequence out, as min_seqlen_q asks";
   if (!has_mask(p)) return "have no mask but the causal one, aligned to the bottom right";

@@ -96,8 +96,10 @@ class Forward final : public Pass {
   }
 
   bool has_work(const Problem& p) const override {
-    // On a GPU only a kernel knows which sequences min_seqlen_q leaves out, and the sink.
-    return has_scores(p) || ((p.min_seqlen_q > 0 || p.sink) && query_rows(p) != 0);
+    // On a GPU only a kernel knows which sequences min_seqlen_q leaves out, which rows are padding,
+    // and the sink.
+    const bool kernel_knows = p.min_seqlen_q > 0 || p.sink || is_padded(p);
+    return has_scores(p) || (kernel_knows && query_rows(p) != 0);
   }
 
   uint64_t workspace_size(const Problem& p) const override {
@@ -106,6 +108,7 @@ class Forward final : public Pass {
   }
 
   bool chooses_provider() const override { return true; }
+  bool takes_padding() const override { return true; }
 
   void ask(const Problem& p, Request* request) const override {
     request->spare_lse = p.spare_lse;
