@@ -189,6 +189,26 @@ def test_damaged_lock_of_groups(
 
 
 @pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[", "not a JSON object; restore the file"),
+        ('{"gfx942": 3}', "gfx942 has no groups; restore the file, or delete it"),
+    ],
+)
+def test_damaged_lock_of_a_set_of_the_users_own(
+    project: clone.Clone, text: str, words: str
+) -> None:
+    lock = project.root / "kernels/variants/mine.lock.json"
+    lock.write_text(text)
+    try:
+        smoke = "--//kernels:variants=smoke"
+        built = project.bazel("build", smoke, "@variant_sets//smoke:gfx942", expect=None)
+        refused(built, f"kernels/variants/mine.lock.json: {words}")
+    finally:
+        lock.unlink()
+
+
+@pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ('"fwd/bf16_d128"', '"fwd/bf16_d129"', ("fwd/bf16_d129 is no package of the pool",)),
