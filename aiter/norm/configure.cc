@@ -348,10 +348,10 @@ RowConfiguration for_few_rows(const RowTraits& rows, const DeviceTraits& device)
   c.ctas_per_sm = 1;
   if (rows.sums > 0) {
     // Its warps' sums lie in shared memory.
-    const int64_t lane_bytes = rows.sums * (c.threads / device.warp) * rows.vector * 4;
+    const int64_t lane_bytes = int64_t{rows.sums} * (c.threads / device.warp) * rows.vector * 4;
     c.few_rows = kLeastColumnLanes;
     while (c.few_rows < kMostColumnLanes && vectors > kColumnCtas * c.few_rows &&
-           2 * c.few_rows * lane_bytes <= kColumnBytes) {
+           int64_t{2} * c.few_rows * lane_bytes <= kColumnBytes) {
       c.few_rows *= 2;
     }
     // CTAs that sum columns have to find registers beside others.
