@@ -323,7 +323,7 @@ TEST(LaunchTest, RowsOfANormsBackwardPassThatNoVectorDividesAreShifted) {
   EXPECT_EQ(shape([](auto&, auto& args) { args.dh = {address(7), 3009}; }), std::make_pair(1, 8));
   EXPECT_EQ(shape([](auto& p, auto&) { p.hidden = 3000; }), std::make_pair(1, 8));  // by stride
   // Few enough for one kernel: without vectors two more have to sum dgamma, in a workspace.
-  const auto refused = [](const auto& change) {
+  const auto needs_workspace = [](const auto& change) {
     attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 40, 3001);
     attn_norm_bwd_args args = backward_args(p);
     change(args);
@@ -331,9 +331,9 @@ TEST(LaunchTest, RowsOfANormsBackwardPassThatNoVectorDividesAreShifted) {
     expect_ok(attn_norm_bwd_workspace_size(&args, &size));
     return size > 0;
   };
-  EXPECT_FALSE(refused([](auto&) {}));
-  EXPECT_TRUE(refused([](auto& args) { args.dx.stride = 3002; }));
-  EXPECT_TRUE(refused([](auto& args) { args.dh = {address(7, 2), 3001}; }));
+  EXPECT_FALSE(needs_workspace([](auto&) {}));
+  EXPECT_TRUE(needs_workspace([](auto& args) { args.dx.stride = 3002; }));
+  EXPECT_TRUE(needs_workspace([](auto& args) { args.dh = {address(7, 2), 3001}; }));
 }
 
 // Softmax takes whole vectors wherever rows start, if they start there in all matrices.

@@ -18,6 +18,7 @@ import pytest
 
 from tests.emulation.verify.verdict import GATES
 from tests.emulation.wheel import wheel_contents
+from tests.emulation.wheel.c_abi import new
 from tests.emulation.wheel.problems import CAUSAL, NO_WINDOW
 from tests.emulator.hip.hip import Hip
 from tests.hostile import abi
@@ -39,12 +40,6 @@ FORMATS = {
     "gfx942": (6, ml_dtypes.float8_e4m3fnuz, 240.0, 2.0**-7),
     "gfx950": (4, ml_dtypes.float8_e4m3fn, 448.0, 2.0**-6),
 }
-
-
-def new(name: str, **fields: Any) -> Any:
-    """A struct of the C ABI."""
-    struct = abi.struct(name)
-    return struct(struct_size=ctypes.sizeof(struct), **fields)
 
 
 class Call:
