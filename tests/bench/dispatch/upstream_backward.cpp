@@ -9,41 +9,41 @@ static const void* picked_beside;
 
 // Upstream declares these for every instance's file to specialise. Here all of them record.
 
-template <typename Traits>
+template <typename Traits, typename Arch>
 void fmha_bwd_dot_do_o_oneshot_(const ck_tile::stream_config&, fmha_bwd_args) {
   picked_beside = &bench::instance_of<Traits>;
 }
 
-template <typename Traits>
+template <typename Traits, typename Arch>
 void fmha_bwd_dq_dk_dv_oneshot_(const ck_tile::stream_config&, fmha_bwd_args) {
   picked = &bench::instance_of<Traits>;
 }
 
-template <typename Traits>
+template <typename Traits, typename Arch>
 void fmha_bwd_convert_dq_oneshot_(const ck_tile::stream_config&, fmha_bwd_args) {
   picked_beside = &bench::instance_of<Traits>;
 }
 
-template <typename Traits>
+template <typename Traits, typename Arch>
 std::string fmha_bwd_dot_do_o_get_name_() {
   return "";
 }
-template <typename Traits>
+template <typename Traits, typename Arch>
 std::string fmha_bwd_dq_dk_dv_get_name_() {
   return "";
 }
-template <typename Traits>
+template <typename Traits, typename Arch>
 std::string fmha_bwd_convert_dq_get_name_() {
   return "";
 }
 
 namespace ck_tile {
 // Preferred to upstream's own, which times kernels and asks HIP for errors.
-template <typename A, typename B, typename C>
-float launch_kernel(const stream_config& s, A&& a, B&& b, C&& c) {
+template <typename A, typename B, typename... More>
+float launch_kernel(const stream_config& s, A&& a, B&& b, More&&... more) {
   a(s);
   b(s);
-  c(s);
+  (more(s), ...);
   return 0;
 }
 }  // namespace ck_tile

@@ -1,4 +1,6 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
 #include "ck_tile/ops/fmha/block/variants.hpp"
 #include "fmha_fwd.hpp"
 #include "tests/bench/dispatch/upstream.h"
@@ -8,7 +10,7 @@ namespace bench = AITER_ATTN_NAMESPACE::bench;
 static const void* picked;
 
 // Upstream declares this for every instance's file to specialise. Here all of them record.
-template <typename Traits>
+template <typename Traits, typename Arch>
 float fmha_fwd_(const ck_tile::stream_config&, fmha_fwd_args) {
   picked = &bench::instance_of<Traits>;
   return 0;
@@ -16,13 +18,13 @@ float fmha_fwd_(const ck_tile::stream_config&, fmha_fwd_args) {
 
 #include "fwd_dispatcher.inc"
 
-// Upstream's forward dispatcher asks for the number of compute units; nothing of its choice depends
-// on it.
+// Upstream's dispatchers ask for the device's name in every call.
 extern "C" hipError_t hipGetDevice(int* device) {
   *device = 0;
   return hipSuccess;
 }
 extern "C" hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int) {
+  std::strcpy(properties->gcnArchName, "gfx942");
   properties->multiProcessorCount = 304;
   return hipSuccess;
 }
