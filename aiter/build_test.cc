@@ -66,6 +66,7 @@ attn_problem problem_for(const Row& row, int32_t device) {
   p.head_size_qk = head_size(t.pad_head_size_qk, t.head_size_qk);
   p.head_size_v = head_size(t.pad_head_size_v, t.head_size_v);
   p.seqlen_q = length(t.pad_seqlen_q, row.tile_seqlen_q);
+  if (t.max_seqlen_q != 0) p.seqlen_q = t.max_seqlen_q;
   p.seqlen_k = length(t.pad_seqlen_k, row.tile_seqlen_k);
   p.softmax_scale = 0.123f;
   p.mask = mask_of(t);
@@ -245,6 +246,26 @@ bool can_be_asked_for(const Row& row) {
   return true;
 }
 
+bool is_of_other_archs(const Row& row, int32_t device) {
+  const bool may_be = is_asm(row) || row.traits.transposed_loads;
+  return may_be && !launch_table().object(row, device);
+}
+
+// Whether kernels with transposed loads serve all that the row does on the device's arch.
+bool is_behind_transposed(const Row& row, int32_t device) {
+  const LaunchTable& table = launch_table();
+  if (row.traits.kind != kernels::Kind::kFwd || row.traits.transposed_loads) return false;
+  for (const uint32_t index : table.rows(kernels::exact_key(row.traits))) {
+    const Row& other = table.row(index);
+    const kernels::Traits& t = other.traits;
+    if (t.transposed_loads && t.max_seqlen_q == 0 && t.pad_head_size_qk && t.pad_head_size_v &&
+        table.object(other, device)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Forward rows and backward's main rows are asked for one by one; the others come along.
 TEST(BuildTest, EveryRowCanBeLaunchedOnEveryArch) {
   const LaunchTable& table = launch_table();
@@ -259,7 +280,7 @@ TEST(BuildTest, EveryRowCanBeLaunchedOnEveryArch) {
     std::set<const Row*> launched;
     for (uint32_t i = 0; i < table.row_count(); ++i) {
       const Row& row = table.row(i);
-      if (is_asm(row) && !table.object(row, device)) continue;
+      if (is_of_other_archs(row, device)) continue;
       EXPECT_NE(table.object(row, device), nullptr) << table.name(row);
       if (is_asm_backward(row.traits.kind)) launch_asm_backward(row, device, &launched);
       if (!can_be_asked_for(row)) continue;
@@ -274,7 +295,7 @@ TEST(BuildTest, EveryRowCanBeLaunchedOnEveryArch) {
       const Row& row = table.row(i);
       // There for both types, whichever the variant set has.
       if (row.traits.kind == kernels::Kind::kSumHeads || !can_be_asked_for(row)) continue;
-      if (is_asm(row) && !table.object(row, device)) continue;
+      if (is_of_other_archs(row, device) || is_behind_transposed(row, device)) continue;
       // The masked row stands in for it: see passes/backward.
       if (row.traits.kind == kernels::Kind::kBwdDqDkDv && row.traits.group_mode &&
           !row.traits.mask) {

@@ -76,13 +76,15 @@ bool has_same_tiles(const Row& a, const Row& b) {
 }
 
 // Bounds checks that the instance makes and the request does not need: along a padded head size
-// none where it fills the tile, and none of each element where it is whole vectors.
+// none where it fills the tile, and none of each element where it is whole vectors. With transposed
+// loads lengths cost no checks: buffers end where sequences do.
 int unneeded_checks(const Row& row, const Filled& filled) {
   const Traits& traits = row.traits;
   const bool by_element = traits.head_size_step == 1;
+  const bool checks_lengths = !traits.transposed_loads;
   int count = 0;
-  count += traits.pad_seqlen_q && filled.seqlen_q;
-  count += traits.pad_seqlen_k && filled.seqlen_k;
+  count += checks_lengths && traits.pad_seqlen_q && filled.seqlen_q;
+  count += checks_lengths && traits.pad_seqlen_k && filled.seqlen_k;
   count += traits.pad_head_size_qk && (filled.head_size_qk || (by_element && filled.vectors_qk));
   count += traits.pad_head_size_v && (filled.head_size_v || (by_element && filled.vectors_v));
   return count;
@@ -102,6 +104,9 @@ bool suits_pages(const Row& row, const Request& request) {
 // Why an instance that has the request's exact traits does not serve it.
 Mismatch::Reason shape_mismatch(const Row& row, const Filled& filled, const Request& request) {
   const Traits& traits = row.traits;
+  if (traits.max_seqlen_q != 0 && request.seqlen_q > traits.max_seqlen_q) {
+    return Mismatch::kQueries;
+  }
   // In group mode every instance checks bounds: the lengths are known on the device only.
   if (!request.traits.group_mode) {
     if (!traits.pad_seqlen_q && !filled.seqlen_q && may_fill_tiles_of_q(traits.kind)) {
@@ -215,7 +220,7 @@ Mismatch mismatch(const Row& row, const Request& request) {
     const TraitInfo& trait = kTraits[i];
     if (!trait.of(traits.kind)) continue;
     const bool serves =
-        trait.match == Match::kPadding ||
+        trait.match == Match::kPadding || trait.match == Match::kOther ||
         (trait.match == Match::kExact && trait.value(traits) == trait.value(request.traits)) ||
         (trait.offset == offsetof(Traits, head_size_qk) &&
          request.head_size_qk <= traits.head_size_qk) ||

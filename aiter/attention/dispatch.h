@@ -77,6 +77,7 @@ struct Mismatch {
   // The first that holds. Those further down are nearer to serving.
   enum Reason : uint8_t {
     kTrait,      // kTraits[trait] is another, or less than asked for
+    kQueries,    // there are more queries than the instance is for
     kSeqlen,     // a length is not a multiple of the tile, and not padded
     kPageSize,   // a tile of keys lies in more pages than the instance finds
     kAlignment,  // a head size is not a multiple of the instance's alignment

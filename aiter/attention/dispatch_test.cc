@@ -16,6 +16,7 @@
 #include "aiter/attn.h"
 #include "kernels/archs/archs.h"
 #include "tests/support/attention/problems.h"
+#include "tests/support/attention/table_builder.h"
 #include "tests/support/attention/test_launch_table.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
@@ -397,6 +398,90 @@ TEST(DispatchTest, RefusalsNameArchs) {
   EXPECT_THAT(chosen(r), ElementsAre("fwd_d128_bf16_group_mask_psk"));
   r.arch = "gfx950";
   EXPECT_THAT(refusal(r), HasSubstr("fwd_d128_bf16_group_mask_psk, is for gfx942"));
+}
+
+// Forward on gfx950: kernels with transposed loads, for few queries and for any number, in
+// front of those of every arch.
+kernels::LaunchTable transposed_table(TableBuilder* builder, size_t archs = 2) {
+  uint8_t number = 1;
+  const auto add = [&](const std::string& name, Row row, bool transposed) {
+    row.head_size_alignment = 8;
+    row.tile_head_size_qk = row.tile_head_size_v = 128;
+    row.tile_seqlen_k = 64;
+    row.traits.kind = kernels::Kind::kFwd;
+    row.traits.dtype = kernels::Dtype::kBf16;
+    row.traits.head_size_qk = row.traits.head_size_v = 128;
+    row.traits.mask = row.traits.lse = row.traits.pad_seqlen_q = true;
+    row.traits.transposed_loads = transposed;
+    std::vector<kernels::CodeObjectRow> objects(archs);
+    for (size_t arch = transposed ? 1 : 0; arch < archs; ++arch) objects[arch].key[0] = number++;
+    builder->add(name, row, [](const kernels::LaunchArgs&, kernels::Launch*) {}, objects);
+  };
+  for (const uint16_t queries : {16, 0}) {
+    for (const bool pad_head : {false, true}) {
+      Row row = {};
+      row.tile_seqlen_q = queries ? queries : 128;
+      row.traits.max_seqlen_q = queries;
+      row.traits.pad_seqlen_k = true;
+      row.traits.pad_head_size_qk = row.traits.pad_head_size_v = pad_head;
+      add(std::string(queries ? "few" : "any") + (pad_head ? "_pd" : ""), row, true);
+    }
+  }
+  for (const bool pad_k : {false, true}) {
+    Row row = {};
+    row.tile_seqlen_q = 128;
+    row.traits.pad_seqlen_k = pad_k;
+    row.traits.pad_head_size_qk = row.traits.pad_head_size_v = true;
+    add(pad_k ? "plain_psk" : "plain", row, false);
+  }
+  return builder->build("transposed");
+}
+
+TEST(DispatchTest, TransposedLoadsAreFirstWhereTheArchHasThem) {
+  TableBuilder builder({"gfx942", "gfx950"});
+  const kernels::LaunchTable table = transposed_table(&builder);
+  Request r = request();
+  const auto chosen_row = [&] {
+    const Row* const row = dispatch(table, r).main_row();
+    return row ? std::string(table.name(*row)) : "none";
+  };
+  EXPECT_EQ(chosen_row(), "plain");
+  r.arch = "gfx950";
+  EXPECT_EQ(chosen_row(), "any");
+  // They take any lengths, at no cost in bounds checks.
+  r.seqlen_q = 255, r.seqlen_k = 63;
+  EXPECT_EQ(chosen_row(), "any");
+  r.seqlen_q = 17;
+  EXPECT_EQ(chosen_row(), "any");
+  r.seqlen_q = 16;
+  EXPECT_EQ(chosen_row(), "few");
+  r.head_size_v = 120;
+  EXPECT_EQ(chosen_row(), "few_pd");
+  r.seqlen_q = 128;
+  EXPECT_EQ(chosen_row(), "any_pd");
+  // Copies are of whole vectors.
+  r.head_size_v = 116;
+  EXPECT_EQ(chosen_row(), "none");
+  r.head_size_v = 128;
+  r.traits.group_mode = true;
+  EXPECT_EQ(chosen_row(), "none");
+}
+
+TEST(DispatchTest, ExplanationsNameTheMostQueries) {
+  TableBuilder builder({"gfx942", "gfx950"});
+  const kernels::LaunchTable table = transposed_table(&builder);
+  Request r = request();
+  r.arch = "gfx950";
+  EXPECT_THAT(explain(table, r, dispatch(table, r)), HasSubstr("for 16 queries at most"));
+  EXPECT_EQ(mismatch(table.row(0), r).reason, Mismatch::kQueries);
+  r.arch = "gfx942";
+  EXPECT_THAT(explain(table, r, dispatch(table, r)), HasSubstr("for gfx950"));
+  r.seqlen_q = 16;
+  EXPECT_EQ(mismatch(table.row(0), r).reason, Mismatch::kNone);
+  TableBuilder of_one({"gfx942"});
+  const kernels::LaunchTable small = transposed_table(&of_one, 1);
+  EXPECT_THAT(explain(small, r, dispatch(small, r)),
+              HasSubstr("for archs that are not in this build"));
 }
 
 TEST(DispatchTest, ExplanationsTellTheChoiceAndTheOthers) {

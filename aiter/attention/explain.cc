@@ -86,6 +86,8 @@ std::string reason(const LaunchTable& table, const Row& row, const Request& requ
       if (trait.match == Match::kExact) return trait.texts[trait.value(t)];
       return head_size_text(t.head_size_qk, t.head_size_v) + " at most";
     }
+    case Mismatch::kQueries:
+      return concat(t.max_seqlen_q, " queries at most");
     case Mismatch::kSeqlen: {
       std::vector<std::string> tiles;
       if (!t.pad_seqlen_q) tiles.push_back(concat(row.tile_seqlen_q, " (q)"));
@@ -103,8 +105,10 @@ std::string reason(const LaunchTable& table, const Row& row, const Request& requ
                     t.pad_head_size_qk ? row.head_size_alignment : row.tile_head_size_qk,
                     " (q, k) and ",
                     t.pad_head_size_v ? row.head_size_alignment : row.tile_head_size_v, " (v)");
-    case Mismatch::kArch:
-      return join(archs(table, &row));
+    case Mismatch::kArch: {
+      const std::vector<std::string_view> of_row = archs(table, &row);
+      return of_row.empty() ? "archs that are not in this build" : join(of_row);
+    }
     case Mismatch::kHazard:
       return "other problems: on this one its results may be wrong";
     case Mismatch::kNone:

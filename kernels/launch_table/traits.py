@@ -53,7 +53,7 @@ class Trait:
 
     @property
     def in_exact_key(self) -> bool:
-        return self.match != "padding"
+        return self.match in ("exact", "at_least")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,7 +172,7 @@ def parse(text: str) -> Table:
                 raise ValueError(f"{kind}: a value needs more than {_ENUM_BITS} bits")
         elif kind not in ("flag", "size"):
             raise ValueError(f"{name}: unknown type {kind!r}")
-        if entry["match"] not in ("exact", "at_least", "padding"):
+        if entry["match"] not in ("exact", "at_least", "padding", "other"):
             raise ValueError(f"{name}: unknown match {entry['match']!r}")
         if unknown := entry["kinds"].keys() - kinds.keys():
             raise ValueError(f"{name}: unknown kinds {sorted(unknown)}")

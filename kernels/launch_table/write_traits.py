@@ -17,7 +17,7 @@ _HEADER = flags.DEFINE_string("header", None, "traits.h", required=True)
 _JSON = flags.DEFINE_string("json", None, "traits.json", required=True)
 
 _SIZES = ("head_size_qk", "head_size_v")
-_MATCHES = {"exact": "kExact", "at_least": "kAtLeast", "padding": "kPadding"}
+_MATCHES = {"exact": "kExact", "at_least": "kAtLeast", "padding": "kPadding", "other": "kOther"}
 
 
 def _constant(name: str) -> str:
@@ -200,6 +200,7 @@ enum class Match : uint8_t {{
   kExact,
   kAtLeast,  // serves a problem's value and those below
   kPadding,  // whether a dimension's bounds are checked
+  kOther,    // by a rule of its own, in dispatch
 }};
 
 // A trait, for what is the same for all of them.

@@ -40,7 +40,7 @@ class Kernel:
         exact = [
             number
             for trait, number in zip(TABLE.traits.values(), self.traits, strict=True)
-            if trait.in_exact_key
+            if trait.match != "padding"
         ]
         paged = self.traits[list(TABLE.traits).index("paged_kv")]
         return (self.kind, *exact, self.left_out, self.tiles[1] if paged else 0)

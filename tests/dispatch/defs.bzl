@@ -37,6 +37,7 @@ def _sources_impl(ctx):
     arguments.add("--variant_set", ctx.file.variant_set)
     arguments.add("--archs", ctx.file._archs)
     arguments.add_all(ctx.files._own_rows, before_each = "--rows")
+    arguments.add("--arch", ctx.attr.arch)
     arguments.add("--asm_rows", ctx.file._asm_rows)
     arguments.add("--parts", ctx.attr.parts)
     arguments.add("--out", outputs["table"][0].dirname)
@@ -61,6 +62,7 @@ def _sources_impl(ctx):
 _sources = rule(
     implementation = _sources_impl,
     attrs = {
+        "arch": attr.string(mandatory = True),
         "parts": attr.int(mandatory = True),
         "variant_set": attr.label(allow_single_file = [".toml"], mandatory = True),
         "_archs": attr.label(allow_single_file = True, default = "@archs//:archs.json"),
@@ -78,7 +80,15 @@ _sources = rule(
     },
 )
 
-def dispatch_parity_test(*, name, variant_set, calls, differences, parts = 1, **kwargs):
+def dispatch_parity_test(
+        *,
+        name,
+        variant_set,
+        calls,
+        differences,
+        arch = "gfx942",
+        parts = 1,
+        **kwargs):
     """A test that both dispatch random calls alike.
 
     Args:
@@ -86,12 +96,13 @@ def dispatch_parity_test(*, name, variant_set, calls, differences, parts = 1, **
       variant_set: a file of kernels/variants.
       calls: of each direction.
       differences: direction -> the deliberate differences that occur (differences.cc).
+      arch: that they dispatch for.
       parts: compiles that each side of a direction is spread over.
       **kwargs: of the test.
     """
     sources = name + ".sources"
     common = {"tags": ["manual"]}
-    _sources(name = sources, parts = parts, variant_set = variant_set, **common)
+    _sources(name = sources, arch = arch, parts = parts, variant_set = variant_set, **common)
     for group in ["launch", "listing", "stubs", "table", "with_asm"]:
         native.filegroup(
             name = "%s.%s" % (name, group),
@@ -121,6 +132,7 @@ def dispatch_parity_test(*, name, variant_set, calls, differences, parts = 1, **
             "-DCK_TILE_FMHA_FWD_FAST_EXP2=1",
             "-Wno-deprecated-attributes",
             "-O0",
+            "-DAITER_PARITY_ARCH=\"%s\"" % arch,
         ],
         headers = "//kernels/ck_fmha:headers",
         deps = [
@@ -149,7 +161,10 @@ def dispatch_parity_test(*, name, variant_set, calls, differences, parts = 1, **
             name + ".table",
             "//tests/support/runtime:libamdhip64.so",
         ],
-        env = {"AITER_ATTN_HIP_LIBRARY": "$(rootpath //tests/support/runtime:libamdhip64.so)"},
+        env = {
+            "AITER_ATTN_HIP_LIBRARY": "$(rootpath //tests/support/runtime:libamdhip64.so)",
+            "AITER_RECORDING_HIP_ARCHS": arch + ":sramecc+:xnack-",
+        },
         # Content of the stack before a call tells fields from gaps; a sanitizer writes to it too.
         target_compatible_with = select({
             "//toolchains/llvm/sanitizers:any.enabled": ["@platforms//:incompatible"],

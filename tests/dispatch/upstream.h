@@ -29,6 +29,8 @@ struct Told {
   int32_t head_size_qk, head_size_v;
   // Its traits have the head sizes again, and find the bucket by them.
   int32_t bucket_qk, bucket_v;
+  // Kernels with transposed loads take head sizes in vectors alone, as asynchronous ones do.
+  bool in_vectors = false;
 };
 
 struct Forward {

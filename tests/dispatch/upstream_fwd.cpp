@@ -22,6 +22,8 @@ namespace {
 
 using Index = ck_tile::index_t;
 
+constexpr Index kVector = 8;
+
 fmha_fwd_traits traits_of(const Forward& call, const Told& told) {
   const attn_problem& p = call.problem;
   fmha_fwd_traits traits = {};
@@ -99,6 +101,10 @@ fmha_fwd_args args_of(const Forward& call) {
   return a;
 }
 
+bool reads_transposed(const std::vector<Launch>& launches) {
+  return !launches.empty() && launches[0].name.find("_qr_async_trload_") != std::string::npos;
+}
+
 }  // namespace
 
 std::vector<Launch> upstream(const Forward& call, const Told& told) {
@@ -109,7 +115,10 @@ std::vector<Launch> upstream(const Forward& call, const Told& told) {
   seen.hdim_q = told.head_size_qk;
   seen.hdim_v = told.head_size_v;
   fmha_fwd(traits_of(call, told), seen, ck_tile::stream_config{});
-  return launches_of(args);
+  std::vector<Launch> launches = launches_of(args);
+  const bool are_vectors = seen.hdim_q % kVector == 0 && seen.hdim_v % kVector == 0;
+  if (told.in_vectors && !are_vectors && reads_transposed(launches)) return {};
+  return launches;
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity

@@ -47,8 +47,8 @@ inline Launch* recorded = nullptr;
 // Whether split kernels are asked for in the form that serves every call.
 inline bool in_plain_form = false;
 
-// Those of the GPU that upstream's dispatchers ask for, and its arch (write_parity.py).
-constexpr const char* kArch = "gfx942";
+// Those of the GPU that upstream's dispatchers ask for, and its arch (defs.bzl).
+constexpr const char* kArch = AITER_PARITY_ARCH;
 constexpr int kComputeUnits = 304;
 inline int compute_units = kComputeUnits;
 

@@ -21,8 +21,9 @@ from typing import Any
 from absl import app, flags
 
 from kernels.aiter_asm import launch as asm
-from kernels.archs.archs import read_archs
+from kernels.archs.archs import Arch, read_archs
 from kernels.ck_fmha.ckgen import emission
+from kernels.ck_fmha.ckgen.archs import left_out
 from kernels.ck_fmha.ckgen.directions import KINDS, Candidate, Instance, PoolError, direction_of
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
 from kernels.ck_fmha.ckgen.schema import known_values, parse_variant_set
@@ -35,10 +36,10 @@ _SET = flags.DEFINE_string("variant_set", None, "the variant set file", required
 _ARCHS = flags.DEFINE_string("archs", None, "archs.json of @archs", required=True)
 _ROWS = flags.DEFINE_multi_string("rows", [], "rows of our own kernels")
 _ASM_ROWS = flags.DEFINE_string("asm_rows", None, "rows that go with AITER's", required=True)
+_ARCH = flags.DEFINE_string("arch", None, "the arch that both sides dispatch for", required=True)
 _OUT = flags.DEFINE_string("out", None, "the folder of the written files", required=True)
 _PARTS = flags.DEFINE_integer("parts", 1, "files that each side of a direction is spread over")
 
-ARCH = "gfx942"
 DIRECTIONS = (
     "fwd",
     "bwd",
@@ -154,6 +155,20 @@ template <>
 """
 
 
+def as_listed(candidate: Candidate, arch: str) -> Candidate:
+    """The candidate as upstream lists it for an arch: kernels of forward have its name."""
+    if candidate.direction != "fwd":
+        return candidate
+    (instance,) = candidate.instances
+    factory = sys.modules[type(instance.upstream).__module__].get_factory(arch)
+    kernel = dataclasses.replace(instance.upstream, F_arch=factory.arch)
+    return dataclasses.replace(
+        candidate,
+        instances=(dataclasses.replace(instance, upstream=kernel),),
+        api_trait=kernel.api_trait(),
+    )
+
+
 def for_idle_gpus(candidate: Candidate) -> list[Candidate]:
     """Upstream's further candidates beside one, for calls that leave compute units idle.
 
@@ -236,13 +251,20 @@ def files(
     set_name: str,
     own_rows: Sequence[Mapping[str, Any]],
     asm_rows: Sequence[Mapping[str, Any]],
-    wave_size: int,
+    archs: Mapping[str, Arch],
+    arch: str,
     parts: int,
 ) -> dict[str, str | bytes]:
     """Path -> contents."""
+    excluded = left_out(archs, pool.candidates)
     known = known_values([candidate.traits for candidate in pool.candidates])
     chosen = select(parse_variant_set(set_text, set_name, known), pool.candidates)
-    chosen = [candidate for candidate in chosen if candidate.direction in DIRECTIONS]
+    chosen = [
+        as_listed(candidate, arch)
+        for candidate in chosen
+        if candidate.direction in DIRECTIONS
+        and not any(arch in excluded.get(each.name, {}) for each in candidate.instances)
+    ]
     instances = instances_of(chosen)
     # As in upstream, which tries a constraint first.
     of_upstream = [
@@ -265,30 +287,33 @@ def files(
         *(emission.row(instance, functions[instance.name], left_out={}) for instance in instances),
         *own_rows,
     ]
-    table = _table(rows, wave_size, set_name)
+    table = _table(rows, archs, arch, set_name)
     out["launch_table.blob"] = table.blob
     out["launches.cc"] = launches_source(table.launches)
-    with_asm = [*rows, *(asm.row(o, []) for o in asm.shipped() if o.arch == ARCH), *asm_rows]
-    out["with_asm.blob"] = _table(with_asm, wave_size, set_name).blob
+    with_asm = [*rows, *(asm.row(o, []) for o in asm.shipped() if o.arch == arch), *asm_rows]
+    out["with_asm.blob"] = _table(with_asm, archs, arch, set_name).blob
     return out
 
 
-def _table(rows: Sequence[Mapping[str, Any]], wave_size: int, set_name: str) -> LaunchTable:
+def _table(
+    rows: Sequence[Mapping[str, Any]], archs: Mapping[str, Arch], arch: str, set_name: str
+) -> LaunchTable:
     code_objects = {
-        (row["name"], ARCH): {"key": hashlib.sha256(row["name"].encode()).hexdigest()}
+        (row["name"], arch): {"key": hashlib.sha256(row["name"].encode()).hexdigest()}
         for row in rows
     }
-    return launch_table(rows, code_objects, {ARCH: wave_size}, Path(set_name).stem)
+    wave_sizes = {arch: archs[arch].wave_size}
+    return launch_table(rows, code_objects, wave_sizes, Path(set_name).stem)
 
 
 def main(_arguments: Sequence[str]) -> None:
     path = Path(_SET.value)
     own_rows = [row for rows in _ROWS.value for row in json.loads(Path(rows).read_text("utf-8"))]
-    wave_size = read_archs(_ARCHS.value)[ARCH].wave_size
     pool = Pool(Path(_FMHA_DIR.value))
     written = files(
         pool, path.read_text("utf-8"), path.name, own_rows,
-        json.loads(Path(_ASM_ROWS.value).read_text("utf-8")), wave_size, _PARTS.value,
+        json.loads(Path(_ASM_ROWS.value).read_text("utf-8")), read_archs(_ARCHS.value),
+        _ARCH.value, _PARTS.value,
     )  # fmt: skip
     for name, contents in written.items():
         data = contents if isinstance(contents, bytes) else contents.encode()

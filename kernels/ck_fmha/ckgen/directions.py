@@ -24,8 +24,10 @@ RECEIPT = 600
 # No filter. It is what lists fp8 with fp8 results, with static quantisation and without.
 _RECEIPT_OF_ALL = 0
 # Upstream's name of the archs whose kernels are read. Its text is the same for gfx950, which has
-# further ones (trload).
+# further ones of forward.
 TARGETS = ("gfx9",)
+_TARGETS_WITH_TRANSPOSED_LOADS = ("gfx950",)
+_TRANSPOSED = "qr_async_trload"  # the pipeline of these
 _DTYPES = ("fp16", "bf16")
 MASK_IMPLEMENTATION = "simplified"
 HOST_WAVE_SIZE = 64  # in upstream's headers, as host code includes them
@@ -177,21 +179,27 @@ def _waves(tile: Any) -> dict[str, int]:
     return {"waves": tile.F_rm0 * tile.F_rn0 * tile.F_rk0}
 
 
-def _forward_instance(module: ModuleType, kind: str, kernel: Any) -> Instance:
+def _forward_instance(module: ModuleType, kind: str, kernel: Any, **more: TraitValue) -> Instance:
+    """more: its traits that are no field of upstream's."""
     tile, pipeline = kernel.F_tile, kernel.F_pipeline
     for constraint in (tile, pipeline):
         if str(getattr(constraint, "F_constraint", "true")) != "true":
             raise PoolError(f"{kernel.name}: a constraint has no launch-table field")
-    if pipeline.tag not in ("qr", "qr_async", "qr_pagedkv"):
+    if pipeline.tag not in ("qr", "qr_async", "qr_pagedkv", _TRANSPOSED):
         raise PoolError(f"{kernel.name}: unknown pipeline {pipeline.tag}")
     # Upstream holds both head sizes against the width in which q is loaded.
     head_size_unit = module.K0_MAX_SUBMAX_MAP.get(tile.F_bk0max, tile.F_bk0max)
     # Asynchronous copies move 16 bytes at a time; the other pipelines copy by element.
-    alignment = 128 // module.DTYPE_BITS[kernel.F_dtype] if pipeline.tag == "qr_async" else 1
+    is_async = pipeline.tag in ("qr_async", _TRANSPOSED)
+    alignment = 128 // module.DTYPE_BITS[kernel.F_dtype] if is_async else 1
+    traits = read_traits(kind, kernel)
+    if pipeline.tag == _TRANSPOSED:
+        # Named without them, and dispatched for any lengths: its buffers end with the sequences.
+        traits |= {"pad_seqlen_q": True, "pad_seqlen_k": True}
     return Instance(
         name=kernel.name,
         kind=kind,
-        traits=read_traits(kind, kernel),
+        traits=traits | more,
         tile=Tile(tile.F_bm0, tile.F_bn0, head_size_unit, head_size_unit),
         block=_waves(tile),
         upstream=kernel,
@@ -213,13 +221,45 @@ def _with_columns(kernel: Any) -> Iterator[Any]:
             yield _other(kernel, F_vlayout="col", F_logits=logits)
 
 
+def _listed_fwd(module: ModuleType) -> list[Any]:
+    """Those of all archs in the order in which gfx950 tries them, which has those of the others."""
+    rest = ("", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
+    _, common = module.get_fwd_blobs(TARGETS, *rest)
+    _, every = module.get_fwd_blobs(_TARGETS_WITH_TRANSPOSED_LOADS, *rest)
+    by_name = {kernel.name: kernel for kernel in common}
+    if not by_name.keys() <= {kernel.name for kernel in every}:
+        raise PoolError("gfx950 lacks a kernel of forward that the other archs have")
+    return [by_name.get(kernel.name, kernel) for kernel in every if kernel.F_dtype in _DTYPES]
+
+
+def _sizes(kernel: Any) -> tuple[str, int, int]:
+    return kernel.F_dtype, kernel.F_hdim, kernel.F_tile.F_bn1
+
+
 def _fwd(module: ModuleType) -> Iterator[Candidate]:
     rest = (_EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
-    _, kernels = module.get_fwd_blobs(TARGETS, "", RECEIPT, *rest)
     _, fp8 = module.get_fwd_blobs(TARGETS, "*_fp8_*_squant_*", _RECEIPT_OF_ALL, *rest)
-    listed = [kernel for kernel in kernels if kernel.F_dtype in _DTYPES]
-    for kernel in [*listed, *itertools.chain.from_iterable(map(_with_columns, fp8))]:
-        instance = _forward_instance(module, "fwd", kernel)
+    kernels = [*_listed_fwd(module), *itertools.chain.from_iterable(map(_with_columns, fp8))]
+    # Those with the greatest tile of queries serve any number, the others what is in one tile.
+    greatest: dict[tuple[str, int, int], int] = {}
+    for kernel in kernels:
+        greatest[_sizes(kernel)] = max(greatest.get(_sizes(kernel), 0), kernel.F_tile.F_bm0)
+    tried: set[frozenset[tuple[str, TraitValue]]] = set()
+    for kernel in kernels:
+        rows = kernel.F_tile.F_bm0
+        most = 0 if rows == greatest[_sizes(kernel)] else rows
+        instance = _forward_instance(module, "fwd", kernel, max_seqlen_q=most)
+        exact = frozenset(
+            (name, value)
+            for name, value in instance.traits.items()
+            if TABLE.traits[name].in_exact_key
+        )
+        # Upstream lists these behind others for the same problems, and so it never picks them but
+        # for head sizes that their copies of 16 bytes do not fit.
+        if instance.traits["transposed_loads"] and exact in tried:
+            continue
+        if not instance.traits["transposed_loads"]:
+            tried.add(exact)
         yield Candidate("fwd", instance.traits, (instance,), kernel.api_trait())
 
 

@@ -37,14 +37,20 @@ _NAMESPACE = "AITER_ATTN_NAMESPACE::kernels::ck_fmha"
 _LAUNCHES_PER_FILE = 16
 
 
+# Upstream's pipelines with transposed loads assert on the device: that is a call, and a hidden
+# argument that no launch fills. In the recipe it would change the keys of all other kernels.
+_NO_ASSERTS = "#define NDEBUG\n"
+
+
 def instance_source(instance: Instance, wave_size: int) -> str:
     """The device code of one instance: upstream's type, and an entry point of the instance's name.
 
     The entry does what upstream's own (ck_tile::kentry) does, under a name that needs no
     demangling.
     """
+    no_asserts = _NO_ASSERTS if instance.traits.get("transposed_loads") else ""
     return f"""// {_NOTICE}
-{instance.text()}
+{no_asserts}{instance.text()}
 using Kernel = {KINDS[instance.kind].kernel};
 static_assert(Kernel::kBlockSize == {block_size(instance.block, wave_size)});
 

@@ -82,7 +82,8 @@ def test_there_are_figures_for_every_instance(pool: RecordedPool) -> None:
 
 def test_core_takes_what_it_was_measured_to_take(pool: RecordedPool) -> None:
     """222.4 s, and 9 of descriptions: docs/performance.md."""
-    core = rows_of_set(pool, Path(os.environ["README"]).parent / "core.toml")
+    listed = rows_of_set(pool, Path(os.environ["README"]).parent / "core.toml")
+    core = [each for each in listed if "gfx942" not in each.get("left_out", {})]
     model = CostModel(FIGURES.read_text("utf-8"), pool.rows)
     estimate = model.estimate([each["name"] for each in core], pool.groups.values())
     assert estimate.seconds == pytest.approx(231, rel=0.05)

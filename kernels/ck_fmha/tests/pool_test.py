@@ -1,14 +1,16 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The reading of upstream's generator, held against upstream's own output."""
 
+import dataclasses
 import importlib
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kernels.ck_fmha.ckgen.directions import DIRECTIONS, KINDS, PoolError
+from kernels.ck_fmha.ckgen.directions import DIRECTIONS, KINDS, Candidate, PoolError
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
 from kernels.launch_table.traits import TABLE, TraitValue
 
@@ -26,7 +28,8 @@ def upstream_names(fmha_dir: Path) -> set[str]:
     sys.path.remove(str(fmha_dir))
     archs = ["gfx942"]
     listed = [
-        fwd.get_fwd_blobs(archs, "", 600, [-1], "simplified")[1],
+        # It has what the others have, too.
+        fwd.get_fwd_blobs(["gfx950"], "", 600, [-1], "simplified")[1],
         # fp8, which the filter leaves out.
         [k for k in fwd.get_fwd_blobs(archs, "", 0, [-1], "simplified")[1] if k.F_dtype == "fp8"],
         *bwd.get_bwd_blobs(archs, "", 600, "simplified", [-1])[1:],
@@ -54,7 +57,7 @@ def test_every_instance_is_one_of_upstreams(pool: Pool, fmha_dir: Path):
     assert len([name for name in known if name not in names]) == 72
     # All of them but those that store their random numbers, combining kernels of no split kernel,
     # those with two ways to check head sizes, fp8 for v by rows, to bf16, in caches and without
-    # scales, and the small tiles of batch prefill.
+    # scales, the small tiles of batch prefill, and transposed loads that others come before.
     left_out = names - known
     assert left_out and all(
         "storerandval" in name
@@ -62,6 +65,7 @@ def test_every_instance_is_one_of_upstreams(pool: Pool, fmha_dir: Path):
         or "_pd1dv8_" in name
         or re.search("_fp8(bf16)?_", name)
         or ("_batch_prefill_" in name and "_b64x" in name)
+        or ("_d64_" in name and "_b128x" in name and "_qr_async_trload_" in name)
         for name in left_out
     )
 
@@ -106,11 +110,14 @@ def test_traits_say_what_the_name_says(pool: Pool):
             assert step == 8 or not re.search("_p(d|dv|d8dv)8_", name)
             for checked in (f"d{step}", f"d{step}dv{step}", f"dv{step}"):
                 name = name.replace(f"_p{checked}_", f"_p{checked.replace(str(step), '')}_")
+        # With transposed loads lengths are free, and the name does not say so.
+        transposed = traits.get("transposed_loads", False)
+        assert ("_qr_async_trload_" in name) == transposed
         padding = "".join(
             letters
             for trait, letters in (
-                ("pad_seqlen_q", "s"),
-                ("pad_seqlen_k", "sk"),
+                ("pad_seqlen_q", "" if transposed else "s"),
+                ("pad_seqlen_k", "" if transposed else "sk"),
                 ("pad_head_size_qk", "d"),
                 ("pad_head_size_v", "dv"),
             )
@@ -152,6 +159,39 @@ def test_tiles_say_what_the_name_says(pool: Pool):
             assert match
             expected = tuple(map(int, match.groups()))
             assert (instance.tile.seqlen_q, instance.tile.seqlen_k) == expected
+
+
+def test_transposed_loads_serve_what_upstreams_dispatcher_asks_them_for(pool: Pool):
+    """Its conditions: any lengths, but for smaller tiles than the greatest as many queries as one
+    has; nothing else comes before them for the same problems."""
+    forward = [c for c in pool.candidates if c.direction == "fwd"]
+    transposed = [c for c in forward if c.traits["transposed_loads"]]
+    assert len(transposed) == 80
+    for candidate in transposed:
+        traits, (instance,) = candidate.traits, candidate.instances
+        # One for any number decides which tile is the greatest.
+        others = [
+            c
+            for c in forward
+            if (c.traits["dtype"], c.traits["head_size_qk"], c.traits["head_size_v"])
+            == (traits["dtype"], traits["head_size_qk"], traits["head_size_v"])
+            and c.instances[0].tile.seqlen_q == 128
+        ]
+        text = pool.dispatcher(
+            "fwd", [candidate, dataclasses.replace(others[-1], api_trait=gfx950s(others[-1]))]
+        )
+        condition = text.partition("t.is_group_mode == ")[2].partition("using trait_")[0]
+        assert "a.seqlen_k" not in condition and "a.seqlen_q %" not in condition
+        most = re.findall(r"a\.seqlen_q <= (\d+)", condition)
+        assert [int(number) for number in most] == [n for n in [traits["max_seqlen_q"]] if n]
+        assert traits["mode"] == "batch" and instance.head_size_alignment == 8
+
+
+def gfx950s(candidate: Candidate) -> Any:
+    """A candidate's entry in the dispatcher for gfx950, which has all of them."""
+    kernel = candidate.instances[0].upstream
+    factory = sys.modules[type(kernel).__module__].get_factory("gfx950")
+    return dataclasses.replace(candidate.api_trait, arch=factory.arch)
 
 
 def test_order_is_the_order_in_upstreams_dispatchers(pool: Pool):

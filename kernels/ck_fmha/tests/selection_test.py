@@ -31,8 +31,15 @@ def shipped(pool: Pool, name: str):
     return picked(pool, Path(path).read_text("utf-8"))
 
 
-def test_core_is_48_instances(pool: Pool):
-    instances = instances_of(shipped(pool, "core"))
+def test_core_is_48_instances_and_four_of_gfx950(pool: Pool):
+    core = instances_of(shipped(pool, "core"))
+    transposed = [i for i in core if i.traits.get("transposed_loads")]
+    assert {(i.traits["dtype"], i.traits["mask"]) for i in transposed} == {
+        (dtype, mask) for dtype in ("fp16", "bf16") for mask in (False, True)
+    }
+    assert len(transposed) == 4
+    assert {(i.traits["head_size_qk"], i.traits["max_seqlen_q"]) for i in transposed} == {(128, 0)}
+    instances = [i for i in core if i not in transposed]
     assert Counter(i.kind for i in instances) == {
         "fwd": 16,
         "bwd_dot_do_o": 8,
@@ -89,6 +96,7 @@ SHIPPED = (
     "races",
     "smoke",
     "te",
+    "transposed",
 )
 
 

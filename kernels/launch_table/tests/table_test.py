@@ -133,12 +133,13 @@ def test_the_mask_of_a_kind_has_the_bits_of_its_own_traits():
             assert bits & mask == (bits if kind in trait.kinds else 0)
 
 
-def test_padding_alone_is_not_in_the_exact_key():
+def test_what_is_matched_exactly_is_in_the_exact_key():
     for kind in TABLE.kinds:
         for name, trait in TABLE.of_kind(kind).items():
             values = [1, 2] if trait.is_size else trait.values
             keys = {TABLE.exact_key(kind, {name: value}) for value in values}
-            assert len(keys) == (1 if trait.match == "padding" else len(values)), name
+            is_exact = trait.match in ("exact", "at_least")
+            assert len(keys) == (len(values) if is_exact else 1), name
 
 
 def test_a_table_without_bytes(tmp_path: Path):

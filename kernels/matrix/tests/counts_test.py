@@ -71,11 +71,18 @@ def modules() -> dict[str, Any]:
         sys.path.remove(folder)
 
 
+def transposed(kernel: Any) -> bool:
+    return getattr(kernel.F_pipeline, "F_trload", "f") == "t"
+
+
 def forward_kernels(fwd: Any) -> Iterator[Any]:
     """Those of receipt 600 for 16 bits, and those of fp8 with scales: for v by columns, which
-    upstream lists no more, without bounds checks, and where there is no bias with a soft cap."""
-    for kernel in fwd.get_fwd_blobs(["gfx942"], "", 600, [-1], "simplified")[1]:
-        if kernel.F_dtype in ("fp16", "bf16"):
+    upstream lists no more, without bounds checks, and where there is no bias with a soft cap. Of
+    gfx950, which has all, transposed loads of head size 64 are for few queries alone: for others
+    upstream tries a kernel of every arch first."""
+    for kernel in fwd.get_fwd_blobs(["gfx950"], "", 600, [-1], "simplified")[1]:
+        late = transposed(kernel) and (kernel.F_hdim, kernel.F_tile.F_bm0) == (64, 128)
+        if kernel.F_dtype in ("fp16", "bf16") and not late:
             yield kernel
     for kernel in fwd.get_fwd_blobs(["gfx942"], "", 0, [-1], "simplified")[1]:
         p = kernel.F_pipeline
@@ -130,7 +137,8 @@ Wanted = dict[str, Callable[[Any], bool]]  # kind -> whether a kernel of it is w
 
 
 def padded(fields: Any) -> bool:
-    return (fields.F_spad, fields.F_skpad) == ("t", "t")
+    # With transposed loads lengths are free, and not said to be padded.
+    return getattr(fields, "F_trload", "f") == "t" or (fields.F_spad, fields.F_skpad) == ("t", "t")
 
 
 def forward(lse: str, *, group_bias: tuple[str, ...] = ("no",)) -> Callable[[Any], bool]:
@@ -176,10 +184,16 @@ def plain(kernel: Any) -> bool:
 def core(kernel: Any) -> bool:
     tile = getattr(kernel, "F_tile", None)
     value_size = getattr(tile, "F_bn1", kernel.F_hdim)
-    return plain(kernel) and kernel.F_hdim in (64, 128) and value_size in (64, 128)
+    if kernel.F_hdim not in (64, 128) or value_size not in (64, 128) or not plain(kernel):
+        return False
+    if not tile or not hasattr(kernel, "F_pipeline") or not transposed(kernel):
+        return True
+    return (kernel.F_hdim, tile.F_bm0, kernel.F_pipeline.F_dpad) == (128, 128, "f")
 
 
 def smoke(kernel: Any) -> bool:
+    if hasattr(kernel, "F_pipeline") and transposed(kernel):
+        return False
     mask = getattr(kernel, "F_mask", None) or getattr(
         getattr(kernel, "F_pipeline", None), "F_mask", "s_mask"
     )
@@ -296,11 +310,14 @@ def test_every_call_is_served_at_any_length_and_head_size(
     parsed = parse_variant_set(file.read_text("utf-8"), file.name, pool.known_values)
     served: dict[object, list[tuple[int, int]]] = {}
     for c in select(parsed, pool.candidates):
+        if c.traits.get("transposed_loads"):
+            continue  # of one arch alone
         if all(value for name, value in c.traits.items() if name.startswith("pad_")):
             exact = frozenset(
                 (name, value)
                 for name, value in c.traits.items()
                 if not name.startswith(("pad_", "head_size_"))
+                and name not in ("transposed_loads", "max_seqlen_q")
             )
             sizes = (c.traits["head_size_qk"], c.traits["head_size_v"])
             served.setdefault((c.direction, exact), []).append(sizes)
