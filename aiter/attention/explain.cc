@@ -239,6 +239,11 @@ std::string explain_choice(const LaunchTable& table, const Request& request, con
 
 std::string explain(const LaunchTable& table, Request request, const Plan& plan) {
   std::string text = concat(request.pass->name, ": ", describe(request, plan), "\n");
+  const kernels::ArchFacts* const facts = kernels::find_arch(request.arch);
+  if (facts && !facts->executed) {
+    text += concat("  kernels for ", request.arch, " are built and not executed: the emulator ",
+                   "lacks it, and no GPU has run them (docs/emulation.md#gfx12)\n");
+  }
   if (request.pass->chooses_provider()) text += explain_choice(table, request, plan);
   request.traits.lse |= plan.spare_lse;
   const Row* previous = nullptr;
@@ -318,7 +323,12 @@ std::string explain_unserved(const LaunchTable& table, const Request& request, c
   if (!wider.empty()) return text + concat("; build with --//kernels:variants=", wider);
   const std::vector<std::string_view> sets(kernels::kPublishedSets,
                                            kernels::kPublishedSets + kernels::kPublishedSetCount);
-  return text + concat("; none of ", join(sets), " serves it: change the call");
+  text += concat("; none of ", join(sets), " serves it");
+  const std::vector<std::string_view> others = archs_served_by_published_sets(request, plan);
+  if (others.empty()) return text + ": change the call";
+  return text + concat(" on ", request.arch,
+                       ", which Composable Kernel has no such kernel for: ", "use a GPU of ",
+                       join(others), ", or change the call");
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

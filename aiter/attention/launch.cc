@@ -89,6 +89,8 @@ void Queue::launch(const Step& step, const LaunchArgs& args) {
   alignas(16) unsigned char kernarg[kernels::kMostKernargSize];
   kernels::Launch made = {};
   made.kernarg = kernarg;
+  const kernels::CodeObjectRow& object = *table_.object(row, arch_);
+  made.work_items = object.block[0];
   make_launch(args, &made);
   // 0: not known, as no bytes were built; whether there are any by now is the store's matter.
   if (row.kernarg_size != 0 && made.kernarg_size != row.kernarg_size) {
@@ -96,7 +98,6 @@ void Queue::launch(const Step& step, const LaunchArgs& args) {
          "code makes ", made.kernarg_size, ": the build mixes versions; build it anew");
   }
   if (made.grid[0] == 0 || made.grid[1] == 0 || made.grid[2] == 0) return;
-  const kernels::CodeObjectRow& object = *table_.object(row, arch_);
   const char* const symbol = table_.symbol(row).data();
   const runtime::Function function =
       loader_.function(driver_, p_.device_id, code_object_ref(table_, object), symbol);

@@ -57,4 +57,13 @@ std::string_view smallest_published_set(const Request& request, const Plan& plan
   return {};
 }
 
+std::vector<std::string_view> archs_served_by_published_sets(Request request, const Plan& plan) {
+  std::vector<std::string_view> archs;
+  for (const kernels::ArchFacts& arch : kernels::kArchs) {
+    request.arch = arch.name;
+    if (!smallest_published_set(request, plan).empty()) archs.push_back(arch.name);
+  }
+  return archs;
+}
+
 }  // namespace AITER_ATTN_NAMESPACE::attention

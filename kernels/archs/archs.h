@@ -15,6 +15,7 @@ struct ArchFacts {
   std::string_view name;  // "gfx942"
   int32_t wave_size;      // work-items
   ArchFp8 fp8;
+  bool executed;          // by this project's tests; else its kernels are built and not executed
   int32_t compute_units;  // of the largest product
   int64_t lds;            // of a compute unit, bytes
 };

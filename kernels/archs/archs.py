@@ -49,6 +49,7 @@ class Arch:
     products: str
     wave_size: int
     fp8: str
+    executed: bool
     compute_units: int
     compute_unit: ComputeUnit
     left_out: tuple[Mapping[str, object], ...] = ()

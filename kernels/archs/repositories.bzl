@@ -33,6 +33,7 @@ _FACTS = {
         lambda value: value in ["e4m3", "e4m3fnuz", "none"],
         "\"e4m3\", \"e4m3fnuz\" or \"none\"",
     ),
+    "executed": (lambda value: type(value) == "bool", "true or false"),
     "compute_units": (_is_count, "a number above 0"),
     "compute_unit": (_is_compute_unit, "numbers above 0 for each of " + ", ".join(_COMPUTE_UNIT)),
     "left_out": (_is_left_out, "a list of tables, each with a reason, \"because\": \"...\""),

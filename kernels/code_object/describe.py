@@ -68,10 +68,10 @@ def _records(metadata: Any, arch: str, block_sizes: Mapping[str, int]) -> dict[s
     kernels = {kernel[".name"]: kernel for kernel in metadata["amdhsa.kernels"]}
     if sorted(kernels) != sorted(block_sizes):
         raise MetadataError(f"the kernels are {sorted(kernels)}, not {sorted(block_sizes)}")
-    return {name: _record(name, kernels[name], size) for name, size in block_sizes.items()}
+    return {name: _record(name, kernels[name], arch, size) for name, size in block_sizes.items()}
 
 
-def _record(symbol: str, kernel: Any, block_size: int) -> dict[str, Any]:
+def _record(symbol: str, kernel: Any, arch: str, block_size: int) -> dict[str, Any]:
     if kernel[".max_flat_workgroup_size"] != block_size:
         raise MetadataError(
             f"{symbol}: compiled for workgroups of {kernel['.max_flat_workgroup_size']}, "
@@ -81,7 +81,8 @@ def _record(symbol: str, kernel: Any, block_size: int) -> dict[str, Any]:
     if len(explicit) != 1 or explicit[0][".value_kind"] != "by_value" or explicit[0][".offset"]:
         raise MetadataError(f"{symbol}: its arguments are not one struct by value: {explicit}")
     return {
-        "agpr_count": kernel[".agpr_count"],
+        # LLVM writes it for archs that have accumulators of their own.
+        "agpr_count": kernel[".agpr_count"] if arch.startswith("gfx9") else 0,
         "kernarg_segment_size": kernel[".kernarg_segment_size"],
         "kernarg_size": explicit[0][".size"],
         "lds_size": kernel[".group_segment_fixed_size"],

@@ -98,6 +98,8 @@ struct Launch {
   uint32_t dynamic_lds;    // bytes
   uint32_t kernarg_size;   // bytes written
   unsigned char* kernarg;  // the caller's: kMostKernargSize bytes, 16-byte aligned
+  // The caller's: work-items of a workgroup on the device; 0: as with waves of 64.
+  uint32_t work_items;
 };
 using MakeLaunch = void (*)(const LaunchArgs&, Launch*);
 

@@ -107,6 +107,15 @@ def _index(keys: Sequence[int]) -> tuple[list[tuple[int, int, int]], list[int]]:
     return slots, slot_rows
 
 
+def of_archs(rows: Sequence[Row], archs: Sequence[str]) -> list[Row]:
+    """The rows that a table for these archs has: those of their targets, if they are of some."""
+    return [
+        {field: value for field, value in row.items() if field != "targets"}
+        for row in rows
+        if any(arch.startswith(t) for t in row.get("targets", ("",)) for arch in archs)
+    ]
+
+
 def check_complete(rows: Sequence[Row], code_objects: CodeObjects, archs: Sequence[str]) -> None:
     """Raises TableError unless there is one code object per instance and arch, and no other.
 

@@ -21,6 +21,7 @@ from kernels.launch_table.table import (
     TableError,
     check_complete,
     launch_table,
+    of_archs,
 )
 from kernels.launch_table.traits import TABLE
 
@@ -33,6 +34,7 @@ _ROWS = flags.DEFINE_multi_string("rows", None, "files of rows, in order", requi
 _METADATA = flags.DEFINE_multi_string(
     "metadata", [], "what is known of each code object; .spec is beside it"
 )
+_ROWS_OF = flags.DEFINE_multi_string("rows_of_arch", [], "rows of these archs' targets are taken")
 _ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
 _BLOB = flags.DEFINE_string("blob", None, "the table", required=True)
 _SOURCE = flags.DEFINE_string("source", None, "the C++ around it", required=True)
@@ -91,6 +93,9 @@ def manifest(
             if (row["name"], arch) in code_objects
         }
         fields = {field: value for field, value in row.items() if field != "launch"}
+        left_out = {a: why for a, why in fields.pop("left_out", {}).items() if a in archs}
+        if left_out:
+            fields["left_out"] = left_out
         provider = TABLE.provider_of[row["kind"]]
         symbol = row.get("symbol", row["name"])
         shown.append({**fields, "provider": provider, "symbol": symbol, "code_objects": per_arch})
@@ -98,6 +103,8 @@ def manifest(
         "format": MANIFEST_FORMAT,
         "variant_set": variant_set,
         "archs": list(archs),
+        # Those whose kernels are built and not executed by this project's tests.
+        "not_executed": [name for name, facts in archs.items() if not facts.executed],
         "toolchain": toolchain,
         "instances": shown,
     }
@@ -121,6 +128,7 @@ def main(_arguments: Sequence[str]) -> int:
     code_objects = _records([Path(path) for path in _METADATA.value])
     known, variant_set = read_archs(_ARCHS_FILE.value), _VARIANT_SET.value
     archs = {name: known[name] for name in _ARCHS.value}
+    rows = of_archs(rows, _ROWS_OF.value)
     try:
         check_complete(rows, code_objects, list(archs))
         wave_sizes = {name: arch.wave_size for name, arch in archs.items()}

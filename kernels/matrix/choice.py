@@ -38,7 +38,7 @@ def present(variant_set: str, arch: str, rows: Sequence[Row]) -> list[Row]:
     if not found:
         reasons = sorted({row["left_out"][arch] for row in rows})
         raise ChoiceError(
-            f"variant set {variant_set} has no instance for {arch}: kernels/archs/{arch}.json "
-            f"leaves all {len(rows)} out: {'; '.join(reasons)}"
+            f"variant set {variant_set} has no instance for {arch}: all {len(rows)} are left out: "
+            f"{'; '.join(reasons)} (kernels/archs/{arch}.json)"
         )
     return found

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kernels.ck_fmha.ckgen.directions import direction_of
+from kernels.ck_fmha.ckgen.archs import target_of
+from kernels.ck_fmha.ckgen.directions import TARGETS, direction_of
 from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.ck_fmha.ckgen.schema import parse_variant_set
 from kernels.ck_fmha.ckgen.selection import select_instances
@@ -64,21 +65,30 @@ def rows_of_set(pool: RecordedPool, file: Path) -> list[Row]:
     return [pool.rows[name] for name in select_instances(variant_set, pool.candidates)]
 
 
+def of_target(rows: Iterable[Row], target: str) -> list[Row]:
+    """Those that upstream has for the archs of one of TARGETS."""
+    return [row for row in rows if target in row["targets"]]
+
+
 def golden(sets: Mapping[str, Iterable[Row]], archs: Iterable[str]) -> str:
     """The text of the golden file."""
     lines = [
         "# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0",
         "# Kernel instances of the variant sets for one arch, by direction, head size and",
-        "# dtype; as many for each arch, but for what kernels/archs leaves out of it.",
+        "# dtype; as many for each arch, but for what kernels/archs leaves out of it. SET@TARGET",
+        f"# has those of other archs than {TARGETS[0]}'s.",
         f"# Written by {UPDATE}",
     ]
     for name, rows in sets.items():
-        listed = list(rows)
-        lines += ["", f"{name} {len(listed)}"]
-        for where, found in by_cell(listed).items():
-            words = (name, where.direction_name, where.head_size, where.dtype, len(found))
-            lines.append(" ".join(map(str, words)))
-        for arch in archs:
-            if left := sum(arch in row.get("left_out", {}) for row in listed):
-                lines.append(f"{name} without for {arch}: {left}")
+        every = list(rows)
+        for target in TARGETS:
+            listed = of_target(every, target)
+            shown = name if target == TARGETS[0] else f"{name}@{target}"
+            lines += ["", f"{shown} {len(listed)}"]
+            for where, found in by_cell(listed).items():
+                words = (shown, where.direction_name, where.head_size, where.dtype, len(found))
+                lines.append(" ".join(map(str, words)))
+            for arch in (arch for arch in archs if target_of(arch) == target):
+                if left := sum(arch in row.get("left_out", {}) for row in listed):
+                    lines.append(f"{shown} without for {arch}: {left}")
     return "\n".join(lines) + "\n"

@@ -26,12 +26,21 @@ from absl import app, flags
 
 from kernels.aiter_asm.launch import shipped
 from kernels.archs.archs import read_archs
+from kernels.ck_fmha.ckgen.archs import target_of
 from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.ck_fmha.groups.cost import FIGURES, CostModel
 from kernels.ck_fmha.groups.groups import OWN_LOCKS, LockError, Proof, merged, parse_lock
 from kernels.matrix import missing
 from kernels.matrix.choice import ChoiceError, chosen, present, variant_set_files
-from kernels.matrix.counts import GOLDEN_SETS, UPDATE, Row, by_cell, golden, rows_of_set
+from kernels.matrix.counts import (
+    GOLDEN_SETS,
+    UPDATE,
+    Row,
+    by_cell,
+    golden,
+    of_target,
+    rows_of_set,
+)
 from kernels.variants.values import VariantSetError
 
 _VARIANTS = flags.DEFINE_list("variants", ["core"], "variant sets, files of kernels/variants")
@@ -92,6 +101,7 @@ def report(
     lock  of groups/lock.json, what is proven for the arch: group -> member -> proof
     """
     found = present(variant_set, arch, rows)
+    of_its_target = of_target(rows, target_of(arch))
     names = [row["name"] for row in found]
     cost = model.estimate(names, pool.groups.values())
     proven = {
@@ -104,7 +114,7 @@ def report(
         "variant_set": variant_set,
         "arch": arch,
         "instances": len(found),
-        "left_out": len(rows) - len(found),
+        "left_out": len(of_its_target) - len(found),
         "counts": [
             {
                 "provider": "ck",

@@ -28,7 +28,7 @@ load(
     "HeaderTreeInfo",
 )
 load("//toolchains/python:defs.bzl", "run_py_tool")
-load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "hip_toolchain")
+load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "family_of", "hip_toolchain")
 
 _DEVICE_FLAGS = [
     "-x",
@@ -90,6 +90,7 @@ def _code_object_recipe_impl(ctx):
             arguments = compile_arguments,
             backend_arguments = backend_arguments,
             compiler = hip.compiler,
+            families = hip.families,
             inputs = depset(transitive = [hip.files, headers.headers]),
             recipe = recipe,
             repository = repository,
@@ -120,6 +121,8 @@ def _code_object_impl(ctx):
     instance = ctx.attr.instance or name
     arch = ctx.attr.arch
     recipe = ctx.attr.recipe[CodeObjectRecipeInfo]
+    family = family_of(recipe.families, arch)
+    copts = family.flags + ctx.attr.copts
     source = ctx.file.src
     if source.is_source and source.owner.workspace_root != recipe.repository:
         fail("src is of %s, the recipe for sources of %s" %
@@ -141,8 +144,8 @@ def _code_object_impl(ctx):
         language = ["-c"]
     ctx.actions.run(
         executable = recipe.compiler,
-        arguments = flags + ctx.attr.copts + language + [compiled.path, "-o", code_object.path],
-        inputs = depset([compiled], transitive = [recipe.inputs]),
+        arguments = flags + copts + language + [compiled.path, "-o", code_object.path],
+        inputs = depset([compiled], transitive = [recipe.inputs, family.files]),
         outputs = [code_object],
         mnemonic = "HipCodeObject",
         resource_set = None if ctx.attr.group else _compile_resources,
@@ -166,7 +169,7 @@ def _code_object_impl(ctx):
         )
     else:
         arguments.add("--block_size", ctx.attr.block_size)
-    arguments.add_all(ctx.attr.copts, format_each = "--flag=%s")
+    arguments.add_all(copts, format_each = "--flag=%s")
     arguments.add_all(members, before_each = "--member")
     if ctx.attr.proven:
         arguments.add_joined("--proven", ctx.attr.proven, join_with = ",")

@@ -17,6 +17,7 @@ load(
     "CompileGroupInfo",
 )
 load("//toolchains/python:defs.bzl", "run_py_tool")
+load("//toolchains/rocm:hip.bzl", "family_of")
 
 def _group_source(sources):
     """The translation unit of a group's members.
@@ -45,6 +46,7 @@ def _group_resources(_os, _inputs):
 def _compile_group_impl(ctx):
     name = ctx.label.name
     recipe = ctx.attr.recipe[CodeObjectRecipeInfo]
+    family = family_of(recipe.families, ctx.attr.arch)
     sources = ctx.files.srcs
     if len(sources) < 2:
         fail("srcs has %d members: a group of compiles has two at least" % len(sources))
@@ -75,6 +77,7 @@ def _compile_group_impl(ctx):
             arguments,
             recipe.arguments,
             "--offload-arch=" + ctx.attr.arch,
+        ] + family.flags + [
             # Members are named by their paths from the execution root.
             "-iquote",
             ".",
@@ -84,7 +87,7 @@ def _compile_group_impl(ctx):
             unit,
             source.path,
         ],
-        inputs = depset([source] + sources, transitive = [recipe.inputs]),
+        inputs = depset([source] + sources, transitive = [recipe.inputs, family.files]),
         outputs = modules.values(),
         tools = [extract, recipe.compiler],
         mnemonic = "HipCompileGroup",

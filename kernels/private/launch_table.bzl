@@ -29,6 +29,10 @@ def _launch_table_impl(ctx):
     arguments = ctx.actions.args()
     arguments.add("--variant_set", ctx.attr.variant_set)
     arguments.add_all(archs, before_each = "--arch")
+    arguments.add_all(
+        archs or ctx.attr._chosen_archs[ArchsInfo].archs,
+        before_each = "--rows_of_arch",
+    )
     arguments.add("--archs_file", ctx.file._archs_file)
     arguments.add("--toolchain", hip_toolchain(ctx).identity)
     arguments.add_all(ctx.files.rows, before_each = "--rows")
@@ -82,6 +86,11 @@ Its file is the blob; output group manifest: the same as JSON, for people and to
         "_archs_file": attr.label(
             default = "@archs//:archs.json",
             allow_single_file = True,
+        ),
+        "_chosen_archs": attr.label(
+            default = "//kernels:archs",
+            providers = [ArchsInfo],
+            doc = "those whose rows a table without code objects has",
         ),
         "_launch_table": attr.label(
             default = "//kernels/launch_table",

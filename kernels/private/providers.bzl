@@ -17,6 +17,7 @@ CodeObjectRecipeInfo = provider(
         "arguments": "Args: every flag but the arch and the names of input and output",
         "backend_arguments": "Args: the same for a compile of optimised IR",
         "compiler": "File",
+        "families": "of the HIP toolchain: flags and files that archs have in addition",
         "inputs": "depset of File: all but the source",
         "recipe": "File: the same for keys, see code_object/spec.py",
         "repository": "str: where sources must lie, from the execution root",

@@ -35,9 +35,9 @@ def _sources_impl(ctx):
     arguments = ctx.actions.args()
     arguments.add("--fmha_dir", ctx.file._ck_generator.dirname)
     arguments.add("--variant_set", ctx.file.variant_set)
+    arguments.add("--arch", ctx.attr.arch)
     arguments.add("--archs", ctx.file._archs)
     arguments.add_all(ctx.files._own_rows, before_each = "--rows")
-    arguments.add("--arch", ctx.attr.arch)
     arguments.add("--asm_rows", ctx.file._asm_rows)
     arguments.add("--parts", ctx.attr.parts)
     arguments.add("--out", outputs["table"][0].dirname)
@@ -62,7 +62,7 @@ def _sources_impl(ctx):
 _sources = rule(
     implementation = _sources_impl,
     attrs = {
-        "arch": attr.string(mandatory = True),
+        "arch": attr.string(mandatory = True, doc = "one of kernels/archs"),
         "parts": attr.int(mandatory = True),
         "variant_set": attr.label(allow_single_file = [".toml"], mandatory = True),
         "_archs": attr.label(allow_single_file = True, default = "@archs//:archs.json"),
@@ -96,7 +96,7 @@ def dispatch_parity_test(
       variant_set: a file of kernels/variants.
       calls: of each direction.
       differences: direction -> the deliberate differences that occur (differences.cc).
-      arch: that they dispatch for.
+      arch: of the device.
       parts: compiles that each side of a direction is spread over.
       **kwargs: of the test.
     """
@@ -131,8 +131,8 @@ def dispatch_parity_test(
         copts = [
             "-DCK_TILE_FMHA_FWD_FAST_EXP2=1",
             "-Wno-deprecated-attributes",
-            "-O0",
             "-DAITER_PARITY_ARCH=\"%s\"" % arch,
+            "-O0",
         ],
         headers = "//kernels/ck_fmha:headers",
         deps = [
@@ -163,7 +163,7 @@ def dispatch_parity_test(
         ],
         env = {
             "AITER_ATTN_HIP_LIBRARY": "$(rootpath //tests/support/runtime:libamdhip64.so)",
-            "AITER_RECORDING_HIP_ARCHS": arch + ":sramecc+:xnack-",
+            "AITER_RECORDING_HIP_ARCHS": arch,
         },
         # Content of the stack before a call tells fields from gaps; a sanitizer writes to it too.
         target_compatible_with = select({

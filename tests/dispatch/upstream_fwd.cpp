@@ -1,4 +1,5 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
 #include <cstring>
 
 #include "ck_tile/ops/fmha/block/variants.hpp"
@@ -6,14 +7,17 @@
 #include "fwd_dispatcher.inc"
 #include "tests/dispatch/upstream_stub.h"
 
-// Upstream's dispatchers ask for the device's arch, and two of them for its compute units.
+// Upstream's dispatchers ask for the device's arch, and two of them for its compute units. Its host
+// code knows waves of 32 by the major version: gfx942 is 9.4.2, gfx1201 is 12.0.1.
 extern "C" hipError_t hipGetDevice(int* device) {
   *device = 0;
   return hipSuccess;
 }
 extern "C" hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int) {
   properties->multiProcessorCount = AITER_ATTN_NAMESPACE::attention::dispatch_parity::compute_units;
-  std::strcpy(properties->gcnArchName, AITER_ATTN_NAMESPACE::attention::dispatch_parity::kArch);
+  const char* const arch = AITER_ATTN_NAMESPACE::attention::dispatch_parity::kArch;
+  std::strcpy(properties->gcnArchName, arch);
+  properties->major = std::atoi(arch + std::strlen("gfx")) / 100;
   return hipSuccess;
 }
 

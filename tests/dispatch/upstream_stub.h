@@ -34,7 +34,7 @@ template <typename Kernel, typename Made>
 void store(const Made& made, Launch* launch) {
   const auto& kargs = made.at(ck_tile::number<0>{});
   const dim3& grid = made.at(ck_tile::number<1>{});
-  constexpr dim3 block(Kernel::kBlockSize);
+  const dim3 block = Kernel::BlockSize();
   launch->grid[0] = grid.x, launch->grid[1] = grid.y, launch->grid[2] = grid.z;
   launch->block[0] = block.x, launch->block[1] = block.y, launch->block[2] = block.z;
   const auto* bytes = reinterpret_cast<const unsigned char*>(&kargs);

@@ -23,7 +23,7 @@ from absl import app, flags
 from kernels.aiter_asm import launch as asm
 from kernels.archs.archs import Arch, read_archs
 from kernels.ck_fmha.ckgen import emission
-from kernels.ck_fmha.ckgen.archs import left_out
+from kernels.ck_fmha.ckgen.archs import left_out, target_of
 from kernels.ck_fmha.ckgen.directions import KINDS, Candidate, Instance, PoolError, direction_of
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
 from kernels.ck_fmha.ckgen.schema import known_values, parse_variant_set
@@ -263,6 +263,7 @@ def files(
         as_listed(candidate, arch)
         for candidate in chosen
         if candidate.direction in DIRECTIONS
+        and candidate.target == target_of(arch)
         and not any(arch in excluded.get(each.name, {}) for each in candidate.instances)
     ]
     instances = instances_of(chosen)
@@ -284,7 +285,7 @@ def files(
             out[f"{direction}_launch_{part}.cpp"] = launch_file(direction, own_texts)
             out[f"{direction}_stubs_{part}.cpp"] = stubs_file(direction, picked[part::parts])
     rows: list[Mapping[str, Any]] = [
-        *(emission.row(instance, functions[instance.name], left_out={}) for instance in instances),
+        *(emission.row(instance, functions[instance.name], {}, ()) for instance in instances),
         *own_rows,
     ]
     table = _table(rows, archs, arch, set_name)

@@ -12,13 +12,15 @@ def _without(record, key):
 
 # Record -> words of its refusal.
 _REFUSED = [
-    (None, "not a JSON object of facts; write products, wave_size, fp8, compute_units, "),
+    (None, "not a JSON object of facts; write products, wave_size, fp8, executed, "),
     ([], "not a JSON object of facts"),
     (_WHOLE | {"prodcuts": "M0"}, "unknown fact \"prodcuts\"; known: products, wave_size, "),
     (_without(_WHOLE, "wave_size"), "wave_size is missing; write 32 or 64"),
     (_WHOLE | {"wave_size": 48}, "wave_size is 48; write 32 or 64"),
     (_WHOLE | {"wave_size": "64"}, "wave_size is \"64\"; write 32 or 64"),
     (_WHOLE | {"fp8": "e5m2"}, "fp8 is \"e5m2\"; write \"e4m3\", \"e4m3fnuz\" or \"none\""),
+    (_without(_WHOLE, "executed"), "executed is missing; write true or false"),
+    (_WHOLE | {"executed": "no"}, "executed is \"no\"; write true or false"),
     (_WHOLE | {"products": ""}, "products is \"\"; write a text"),
     (_WHOLE | {"compute_units": 0}, "compute_units is 0; write a number above 0"),
     (_WHOLE | {"compute_units": True}, "compute_units is true; write a number above 0"),

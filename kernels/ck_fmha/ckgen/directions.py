@@ -23,11 +23,29 @@ from kernels.launch_table.traits import TABLE, TraitValue
 RECEIPT = 600
 # No filter. It is what lists fp8 with fp8 results, with static quantisation and without.
 _RECEIPT_OF_ALL = 0
-# Upstream's name of the archs whose kernels are read. Its text is the same for gfx950, which has
-# further ones of forward.
-TARGETS = ("gfx9",)
-_TARGETS_WITH_TRANSPOSED_LOADS = ("gfx950",)
-_TRANSPOSED = "qr_async_trload"  # the pipeline of these
+
+
+@dataclasses.dataclass(frozen=True)
+class _Target:
+    """Archs for which upstream has the same kernels, but for further ones of some.
+
+    fwd            upstream's name of the arch that has the forward kernels of all these, in the
+                   order in which it tries them
+    batch_prefill  whether upstream has kernels of batch prefill for them
+    """
+
+    fwd: str
+    batch_prefill: bool
+
+
+# Upstream's name of archs, the start of theirs. Its text for gfx9 is the same for gfx950, which has
+# further kernels, of forward with transposed loads.
+_TARGETS = {
+    "gfx9": _Target(fwd="gfx950", batch_prefill=True),
+    "gfx12": _Target(fwd="gfx12", batch_prefill=False),
+}
+TARGETS = tuple(_TARGETS)
+_TRANSPOSED = "qr_async_trload"  # the pipeline with transposed loads
 _DTYPES = ("fp16", "bf16")
 MASK_IMPLEMENTATION = "simplified"
 HOST_WAVE_SIZE = 64  # in upstream's headers, as host code includes them
@@ -154,12 +172,16 @@ def _unused(described: Any) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """The instances that upstream's dispatcher picks together; `api_trait` is their entry there."""
+    """The instances that upstream's dispatcher picks together; `api_trait` is their entry there.
+
+    target  the archs that upstream has it for, one of TARGETS
+    """
 
     direction: str
     traits: Mapping[str, TraitValue]
     instances: tuple[Instance, ...]
     api_trait: Any = dataclasses.field(repr=False, compare=False)
+    target: str = TARGETS[0]
 
 
 def read_traits(kind: str, described: Any) -> dict[str, TraitValue]:
@@ -221,14 +243,15 @@ def _with_columns(kernel: Any) -> Iterator[Any]:
             yield _other(kernel, F_vlayout="col", F_logits=logits)
 
 
-def _listed_fwd(module: ModuleType) -> list[Any]:
-    """Those of all archs in the order in which gfx950 tries them, which has those of the others."""
+def _listed_fwd(module: ModuleType, target: str) -> list[Any]:
+    """Those of the target's archs in the order in which the arch that has them all tries them."""
     rest = ("", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
-    _, common = module.get_fwd_blobs(TARGETS, *rest)
-    _, every = module.get_fwd_blobs(_TARGETS_WITH_TRANSPOSED_LOADS, *rest)
+    with_all = _TARGETS[target].fwd
+    _, common = module.get_fwd_blobs([target], *rest)
+    _, every = module.get_fwd_blobs([with_all], *rest)
     by_name = {kernel.name: kernel for kernel in common}
     if not by_name.keys() <= {kernel.name for kernel in every}:
-        raise PoolError("gfx950 lacks a kernel of forward that the other archs have")
+        raise PoolError(f"{with_all} lacks a kernel of forward that others of {target} have")
     return [by_name.get(kernel.name, kernel) for kernel in every if kernel.F_dtype in _DTYPES]
 
 
@@ -236,10 +259,11 @@ def _sizes(kernel: Any) -> tuple[str, int, int]:
     return kernel.F_dtype, kernel.F_hdim, kernel.F_tile.F_bn1
 
 
-def _fwd(module: ModuleType) -> Iterator[Candidate]:
+def _fwd(module: ModuleType, target: str) -> Iterator[Candidate]:
     rest = (_EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
-    _, fp8 = module.get_fwd_blobs(TARGETS, "*_fp8_*_squant_*", _RECEIPT_OF_ALL, *rest)
-    kernels = [*_listed_fwd(module), *itertools.chain.from_iterable(map(_with_columns, fp8))]
+    _, fp8 = module.get_fwd_blobs([target], "*_fp8_*_squant_*", _RECEIPT_OF_ALL, *rest)
+    listed = _listed_fwd(module, target)
+    kernels = [*listed, *itertools.chain.from_iterable(map(_with_columns, fp8))]
     # Those with the greatest tile of queries serve any number, the others what is in one tile.
     greatest: dict[tuple[str, int, int], int] = {}
     for kernel in kernels:
@@ -263,8 +287,8 @@ def _fwd(module: ModuleType) -> Iterator[Candidate]:
         yield Candidate("fwd", instance.traits, (instance,), kernel.api_trait())
 
 
-def _fwd_pagedkv(module: ModuleType) -> Iterator[Candidate]:
-    _, kernels = module.get_fwd_blobs(TARGETS, "", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
+def _fwd_pagedkv(module: ModuleType, target: str) -> Iterator[Candidate]:
+    _, kernels = module.get_fwd_blobs([target], "", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
     for listed in kernels:
         for kernel in (_other(listed, F_skip="t"), listed):
             instance = _forward_instance(module, "fwd_pagedkv", kernel)
@@ -274,9 +298,9 @@ def _fwd_pagedkv(module: ModuleType) -> Iterator[Candidate]:
 _COMBINE_WAVES, _COMBINE_TILE = 4, 32  # fixed in upstream's templates
 
 
-def _fwd_splitkv(module: ModuleType) -> Iterator[Candidate]:
+def _fwd_splitkv(module: ModuleType, target: str) -> Iterator[Candidate]:
     combines = {}
-    for kernel in module.get_fwd_splitkv_combine_blobs(TARGETS, "", RECEIPT, _EVERY_HEAD_SIZE):
+    for kernel in module.get_fwd_splitkv_combine_blobs([target], "", RECEIPT, _EVERY_HEAD_SIZE):
         instance = Instance(
             name=kernel.name,
             kind="fwd_splitkv_combine",
@@ -287,7 +311,7 @@ def _fwd_splitkv(module: ModuleType) -> Iterator[Candidate]:
         )
         combines[frozenset(instance.traits.items())] = instance
     for kernel in module.get_fwd_splitkv_blobs(
-        TARGETS, "", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE
+        [target], "", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE
     ):
         split = _forward_instance(module, "fwd_splitkv", kernel)
         for lse in (True, False):
@@ -315,10 +339,10 @@ def _splitkv_api_trait(module: ModuleType, kernel: Any, combine: Any) -> Any:
 _APPEND_BLOCK = {"work_items": 256}  # fixed in upstream's headers
 
 
-def _fwd_appendkv(module: ModuleType) -> Iterator[Candidate]:
+def _fwd_appendkv(module: ModuleType, target: str) -> Iterator[Candidate]:
     # Upstream's filter is not applied to what appends: fp8 is listed too.
     _, kernels = module.get_fwd_appendkv_blobs(
-        TARGETS, "", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE
+        [target], "", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE
     )
     for kernel in kernels:
         if kernel.F_dtype not in _DTYPES:
@@ -335,7 +359,9 @@ def _fwd_appendkv(module: ModuleType) -> Iterator[Candidate]:
         yield Candidate("fwd_appendkv", instance.traits, (instance,), kernel.api_trait())
 
 
-def _fwd_batch_prefill(module: ModuleType) -> Iterator[Candidate]:
+def _fwd_batch_prefill(module: ModuleType, target: str) -> Iterator[Candidate]:
+    if not _TARGETS[target].batch_prefill:
+        return  # upstream has one list, whichever the arch
     _, kernels = module.get_fwd_blobs("", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
     for kernel in kernels:
         # Each is there once more with a smaller tile of queries, for calls that leave compute units
@@ -350,8 +376,10 @@ def _fwd_batch_prefill(module: ModuleType) -> Iterator[Candidate]:
 _DOT_DO_O_BLOCK, _CONVERT_DQ_BLOCK = 64, 256
 
 
-def _bwd(module: ModuleType) -> Iterator[Candidate]:
-    api_pool, *_ = module.get_bwd_blobs(TARGETS, "", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE)
+def _bwd(module: ModuleType, target: str) -> Iterator[Candidate]:
+    api_pool, *_ = module.get_bwd_blobs(
+        [target], "", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE
+    )
     for by_dtype in api_pool.dq_dk_dv_pool.values():
         for by_head_size in by_dtype.values():
             for traits in by_head_size.values():
@@ -401,7 +429,8 @@ def _bwd_candidate(trait: Any) -> Candidate:
     main = {**read_traits("bwd_dq_dk_dv", trait), "head_size_step": step}
     instances = tuple(
         Instance(
-            kernel.name,
+            # A symbol: upstream's names may have an occupancy of -1.
+            kernel.name.replace("-", "m"),
             kind,
             main if kernel is dq_dk_dv else read_traits(kind, trait),
             kernel_tile,
@@ -421,12 +450,13 @@ class Direction:
     """A direction in upstream's generator.
 
     module      of upstream's codegen.ops
-    candidates  from that module, in the order in which upstream's dispatcher tries them
+    candidates  from that module for one of TARGETS, in the order in which upstream's dispatcher
+                tries them
     api_pool    its class that writes the dispatcher, and the method that takes an api_trait
     """
 
     module: str
-    candidates: Callable[[ModuleType], Iterator[Candidate]]
+    candidates: Callable[[ModuleType, str], Iterator[Candidate]]
     api_pool: tuple[str, str]
 
     def dispatcher(self, module: ModuleType, candidates: list[Candidate]) -> str:

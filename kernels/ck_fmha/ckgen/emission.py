@@ -1,10 +1,11 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The files of the generated repositories, as text. Nothing depends on where they are written.
 
-@ck_fmha has the whole pool: a package per direction, dtype and head sizes with a source per
-instance, packages of compile groups, the launch functions, and pool.json, from which a variant set
-is selected without upstream's generator. The repository of a set has labels into the pool, rows for
-the launch table, and host files that hold the launch functions of its instances.
+@ck_fmha has the whole pool: a package per direction, dtype and head sizes (and target, where it is
+not the first) with a source per instance, packages of compile groups, the launch functions, and
+pool.json, from which a variant set is selected without upstream's generator. The repository of a
+set has labels into the pool, rows for the launch table, and host files that hold the launch
+functions of its instances.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from kernels.ck_fmha.ckgen.archs import left_out
 from kernels.ck_fmha.ckgen.directions import (
     HOST_WAVE_SIZE,
     KINDS,
+    TARGETS,
     Candidate,
     Instance,
     direction_of,
 )
-from kernels.ck_fmha.ckgen.pool import instances_of
+from kernels.ck_fmha.ckgen.pool import instances_of, targets_of
 from kernels.ck_fmha.ckgen.schema import known_values
 from kernels.ck_fmha.groups.cost import FIGURES, CostModel
 from kernels.ck_fmha.groups.groups import Groups, cut
@@ -113,18 +115,23 @@ def launch_functions(instances: Iterable[Instance]) -> tuple[dict[str, str], dic
     return names, texts
 
 
-def _package(instance: Instance) -> str:
+def _package(instance: Instance, targets: Sequence[str]) -> str:
+    """Those that the first target lacks have packages of their own: no other changes by them."""
     traits = instance.traits
     sizes = dict.fromkeys((traits["head_size_qk"], traits["head_size_v"]))
     shape = "x".join(str(size) for size in sizes)
-    return f"{direction_of(instance.kind)}/{traits['dtype']}_d{shape}"
+    of = "" if TARGETS[0] in targets else f"_{targets[0]}"
+    return f"{direction_of(instance.kind)}/{traits['dtype']}_d{shape}{of}"
 
 
-def row(instance: Instance, launch: str, left_out: Mapping[str, str]) -> dict[str, Any]:
+def row(
+    instance: Instance, launch: str, left_out: Mapping[str, str], targets: Sequence[str]
+) -> dict[str, Any]:
     """The launch table's row of an instance.
 
     launch    its function, without a namespace
     left_out  arch -> why there is none for it
+    targets   that it is of: tables without an arch of these do not have the row
     """
     return {
         "name": instance.name,
@@ -134,6 +141,7 @@ def row(instance: Instance, launch: str, left_out: Mapping[str, str]) -> dict[st
         "head_size_alignment": instance.head_size_alignment,
         "block": dict(instance.block),
         "launch": f"ck_fmha::{launch}",
+        "targets": list(targets),
         **({"left_out": dict(left_out)} if left_out else {}),
     }
 
@@ -174,10 +182,14 @@ def pool_files(candidates: Sequence[Candidate], archs: Mapping[str, Arch]) -> di
     """Path -> text of @ck_fmha. Raises VariantSetError for a record of archs."""
     instances = instances_of(candidates)
     excluded = left_out(archs, candidates)
-    wave_sizes = {arch.wave_size for arch in archs.values()}
+    targets = targets_of(candidates)
+    package_of = {i.name: _package(i, targets[i.name]) for i in instances}
     launches, launch_texts = launch_functions(instances)
-    rows = {i.name: row(i, launches[i.name], excluded.get(i.name, {})) for i in instances}
-    members = {i.name: f"{_package(i)}:{i.name}" for i in instances}
+    rows = {
+        i.name: row(i, launches[i.name], excluded.get(i.name, {}), targets[i.name])
+        for i in instances
+    }
+    members = {i.name: f"{package_of[i.name]}:{i.name}" for i in instances}
     groups = cut(
         {members[name]: of for name, of in rows.items()},
         {members[i.name]: i.tag for i in instances},
@@ -186,10 +198,11 @@ def pool_files(candidates: Sequence[Candidate], archs: Mapping[str, Arch]) -> di
     packages: dict[str, dict[str, dict[str, Mapping[str, int]]]] = {}
     files = {f"launch/{name}.inc": text for name, text in launch_texts.items()}
     for instance in instances:
-        package = _package(instance)
+        package = package_of[instance.name]
         pipelines = packages.setdefault(package, {})
         pipelines.setdefault(instance.pipeline, {})[instance.name] = instance.block
-        for wave_size in wave_sizes:
+        absent = excluded.get(instance.name, {})
+        for wave_size in {arch.wave_size for name, arch in archs.items() if name not in absent}:
             folder = package if wave_size == HOST_WAVE_SIZE else f"{package}/wave{wave_size}"
             files[f"{folder}/{instance.name}.cpp"] = instance_source(instance, wave_size)
     known = {package: sorted(pipelines) for package, pipelines in sorted(packages.items())}
@@ -200,7 +213,7 @@ def pool_files(candidates: Sequence[Candidate], archs: Mapping[str, Arch]) -> di
     )
     for package, pipelines in packages.items():
         of_package = {name for names in pipelines.values() for name in names}
-        left = {name: archs for name, archs in excluded.items() if name in of_package}
+        left = {name: sorted(archs) for name, archs in excluded.items() if name in of_package}
         grouped = {
             name: group_of[members[name]]
             for name in sorted(of_package)
@@ -213,7 +226,7 @@ def pool_files(candidates: Sequence[Candidate], archs: Mapping[str, Arch]) -> di
             f"PIPELINES = {_json(pipelines)}\n"
             "# Instance -> its compile group.\n"
             f"GROUPS = {_json(grouped)}\n"
-            "# Instance -> archs that it is left out for, and why.\n"
+            "# Instance -> archs that it is left out for.\n"
             f"LEFT_OUT = {_json(left)}\n"
             "instances_package(PIPELINES, LEFT_OUT, GROUPS)\n"
         )
@@ -221,10 +234,11 @@ def pool_files(candidates: Sequence[Candidate], archs: Mapping[str, Arch]) -> di
     document = {
         "known_values": known_values([candidate.traits for candidate in candidates]),
         "rows": rows,
-        "packages": {i.name: _package(i) for i in instances},
+        "packages": package_of,
         "groups": groups,
         "candidates": [
-            [c.direction, c.traits, [instance.name for instance in c.instances]] for c in candidates
+            [c.direction, c.traits, [instance.name for instance in c.instances], c.target]
+            for c in candidates
         ],
     }
     files["pool.json"] = json.dumps(document) + "\n"
@@ -238,6 +252,7 @@ class RecordedCandidate:
     direction: str
     traits: Mapping[str, TraitValue]
     instances: tuple[str, ...]
+    target: str
 
 
 class RecordedPool:
@@ -250,8 +265,8 @@ class RecordedPool:
         self.packages: dict[str, str] = document["packages"]
         self.groups: Groups = document["groups"]
         self.candidates = [
-            RecordedCandidate(direction, traits, tuple(names))
-            for direction, traits, names in document["candidates"]
+            RecordedCandidate(direction, traits, tuple(names), target)
+            for direction, traits, names, target in document["candidates"]
         ]
 
     def labels(self, names: Iterable[str]) -> dict[str, str]:
@@ -278,15 +293,26 @@ def set_files(
     """
     wanted = set(chosen)
     rows = [r for name, r in pool.rows.items() if name in wanted]  # the pool's order
-    by_header: dict[str, dict[str, None]] = {}
-    for each in rows:
-        function = each["launch"].removeprefix("ck_fmha::")
-        by_header.setdefault(KINDS[each["kind"]].header, {})[function] = None
+    # Target -> header -> functions, each with the first target that needs it.
+    needed: dict[str, dict[str, dict[str, None]]] = {target: {} for target in TARGETS}
+    placed: set[str] = set()
+    for target in TARGETS:
+        for each in (each for each in rows if target in each["targets"]):
+            function = each["launch"].removeprefix("ck_fmha::")
+            if function not in placed:
+                needed[target].setdefault(KINDS[each["kind"]].header, {})[function] = None
+                placed.add(function)
     files = {"rows.json": json.dumps(rows, indent=1) + "\n"}
-    for header, functions in by_header.items():
-        names = list(functions)
+    sources: dict[str, list[str]] = {target: [] for target in TARGETS}
+    for target, header, names in (
+        (target, header, list(functions))
+        for target, by_header in needed.items()
+        for header, functions in by_header.items()
+    ):
+        of = "" if target == TARGETS[0] else f"{target}_"
         for start in range(0, len(names), _LAUNCHES_PER_FILE):
-            path = f"launch/{header.removesuffix('.h')}_{start // _LAUNCHES_PER_FILE}.cpp"
+            path = f"launch/{of}{header.removesuffix('.h')}_{start // _LAUNCHES_PER_FILE}.cpp"
+            sources[target].append(path)
             files[path] = (
                 f'// {_NOTICE}\n#include "kernels/ck_fmha/launch/{header}"\n\n'
                 f"namespace {_NAMESPACE} {{\n"
@@ -294,14 +320,13 @@ def set_files(
                 + f"\n}} // namespace {_NAMESPACE}\n"
             )
     labels = pool.labels(wanted)
-    sources = [path for path in files if path.startswith("launch/")]
     files["instances.bzl"] = (
         f'"""{_NOTICE}"""\n\n'
         "# Instance -> its label; a code object's is that with .ARCH behind it.\n"
         f"INSTANCES = {_json({r['name']: labels[r['name']] for r in rows})}\n"
         "# Instance -> archs that it is left out for, and why.\n"
         f"LEFT_OUT = {_json({r['name']: r['left_out'] for r in rows if 'left_out' in r})}\n"
-        "# The host code that makes their kernel arguments.\n"
+        "# Target -> the host code that makes their kernel arguments, beside that of the first.\n"
         f"LAUNCH_SOURCES = {_json(sources)}"
     )
     return files

@@ -23,6 +23,9 @@ class _Named(_Candidate, Protocol):
     @property
     def instances(self) -> tuple[str, ...]: ...
 
+    @property
+    def target(self) -> str: ...
+
 
 _AnyCandidate = TypeVar("_AnyCandidate", bound=_Candidate)
 
@@ -108,11 +111,15 @@ def select_instances(variant_set: VariantSet, candidates: Sequence[_Named]) -> l
 
     Raises VariantSetError also if they are more than the set's limit.
     """
-    names = list(dict.fromkeys(n for c in select(variant_set, candidates) for n in c.instances))
-    if len(names) > variant_set.limit:
+    selected = select(variant_set, candidates)
+    by_target: dict[str, set[str]] = {}
+    for candidate in selected:
+        by_target.setdefault(candidate.target, set()).update(candidate.instances)
+    most = max(map(len, by_target.values()))
+    if most > variant_set.limit:
         raise VariantSetError(
-            f"{variant_set.path}: selects {len(names)} kernel instances for each arch, "
+            f"{variant_set.path}: selects {most} kernel instances for each arch, "
             f"and its limit is {variant_set.limit}. Narrow its tables, or write "
-            f"`limit = {len(names)}` above the first of them."
+            f"`limit = {most}` above the first of them."
         )
-    return names
+    return list(dict.fromkeys(name for c in selected for name in c.instances))

@@ -30,6 +30,8 @@ inline fmha_fwd_splitkv_args splitkv_args(const LaunchArgs& args, bool group_mod
   return ck;
 }
 
+inline uint32_t blocks_of(uint32_t size, uint32_t block) { return (size + block - 1) / block; }
+
 template <typename Kernel>
 void fwd_splitkv_launch(const LaunchArgs& args, Launch* launch) {
   const auto ck = splitkv_args(args, Kernel::kIsGroupMode);
@@ -41,6 +43,14 @@ void fwd_splitkv_combine_launch(const LaunchArgs& args, Launch* launch) {
   static_assert(Kernel::FmhaPipeline::kMaxSplits == kMostSplits);
   const auto ck = splitkv_args(args, Kernel::kIsGroupMode);
   store_launch(fmha_fwd_splitkv_combine_create_kargs_and_grids<Kernel>(ck), launch);
+  // Upstream's host code would ask the device for the size of its waves: half as many work-items
+  // combine half as many rows.
+  const uint32_t work_items = launch->work_items;
+  if (work_items != 0 && work_items < Kernel::kBlockSize) {
+    using Problem = typename Kernel::FmhaPipeline::Problem;
+    const uint32_t rows = Problem::kM0 * work_items / Kernel::kBlockSize;
+    launch->grid[0] = blocks_of(ck.max_seqlen_q, rows) * blocks_of(ck.hdim_v, Problem::kN1);
+  }
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels::ck_fmha

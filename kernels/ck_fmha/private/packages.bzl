@@ -19,6 +19,9 @@ load("//kernels/ck_fmha/private:no_instances.bzl", "no_instances")
 
 _PUBLIC = ["//visibility:public"]
 
+# TARGETS of ckgen/directions.py, but the first: upstream's names of archs.
+_FURTHER_TARGETS = ["gfx12"]
+
 # buildifier: disable=unnamed-macro
 def instances_package(pipelines, left_out, groups):
     """A package of the pool:
@@ -29,14 +32,14 @@ def instances_package(pipelines, left_out, groups):
 
     Args:
       pipelines: pipeline -> instance -> its workgroup, {"waves": N} or {"work_items": N}.
-      left_out: instance -> archs that there is none for, and why.
+      left_out: instance -> archs that there is none for.
       groups: instance -> its compile group, "PACKAGE:NAME" in @ck_fmha//groups.
     """
     sources = {}
     for pipeline, blocks in pipelines.items():
         for instance, block in blocks.items():
             for arch in ARCHS:
-                if arch in left_out.get(instance, {}):
+                if arch in left_out.get(instance, []):
                     continue
                 _instance(instance, block, pipeline, arch, instance)
                 if instance in groups:
@@ -122,16 +125,27 @@ def _nothing_there(variant_set, instances, left_out, arch, direction = None):
     )
     if of:
         reasons = {left_out[name][arch]: True for name in of}
-        text = ", as kernels/archs/%s.json leaves all %d out: %s. It has some for: %s."
+        text = ", as all %d are left out: %s (kernels/archs/%s.json). It has some for: %s."
         return message + text % (
-            arch,
             len(of),
             "; ".join(sorted(reasons)),
+            arch,
             ", ".join([a for a in ARCHS if [n for n in of if a not in left_out.get(n, {})]]) or
             "none",
         )
     known = {_direction_of(label): True for label in instances.values()}
     return message + ". Its directions: %s." % ", ".join(sorted(known))
+
+def _for_chosen_archs(targets):
+    """The further host code of each target that the build has an arch of."""
+    deps = []
+    for target in targets:
+        deps += select({
+            Label("//kernels:%s.selected" % arch): [":launch." + target]
+            for arch in ARCHS
+            if arch.startswith(target)
+        } | {"//conditions:default": []})
+    return deps
 
 # buildifier: disable=unnamed-macro
 def variant_set_package(variant_set, instances, left_out, launch_sources, testonly = False):
@@ -142,14 +156,16 @@ def variant_set_package(variant_set, instances, left_out, launch_sources, teston
         ARCH.DIRECTION          those of one direction
         ARCH.DIRECTION.library  the same as a cc_library
         code_objects            for the chosen archs
-        launch                  the host code that makes their kernel arguments
+        launch                  the host code that makes their kernel arguments, of chosen archs
+        launch.TARGET           the part of it that archs need which are not of the first target
         rows.json               their rows of the launch table
 
     Args:
       variant_set: its name, for messages.
       instances: instance -> its label.
       left_out: instance -> archs that there is none for, and why.
-      launch_sources: the host sources.
+      launch_sources: upstream's name of archs, as gfx12 -> the host sources that they need beyond
+        those of the first name.
       testonly: of the targets.
     """
     for arch in ARCHS:
@@ -191,12 +207,25 @@ def variant_set_package(variant_set, instances, left_out, launch_sources, teston
         tags = ["manual"],
         visibility = _PUBLIC,
     )
+    first, others = launch_sources.keys()[0], launch_sources.keys()[1:]
+    if others != _FURTHER_TARGETS:
+        fail("ckgen/directions.py has the further targets %s, packages.bzl %s: write the same" %
+             (others, _FURTHER_TARGETS))
+    for target in others:
+        ck_host_library(
+            name = "launch." + target,
+            testonly = testonly,
+            srcs = launch_sources[target],
+            tags = ["manual"],
+            visibility = _PUBLIC,
+        )
     ck_host_library(
         name = "launch",
         testonly = testonly,
-        srcs = launch_sources,
+        srcs = launch_sources[first],
         tags = ["manual"],
         visibility = _PUBLIC,
+        deps = _for_chosen_archs(others),
     )
     native.exports_files(["rows.json"], visibility = _PUBLIC)
 
@@ -208,6 +237,7 @@ def variant_set_aliases(repository):
       repository: of the variant set.
     """
     names = ["code_objects", "launch", "rows.json"]
+    names += ["launch." + target for target in _FURTHER_TARGETS]
     for arch in ARCHS:
         for name in [arch] + ["%s.%s" % (arch, direction) for direction in DIRECTIONS]:
             names += [name, name + ".library"]

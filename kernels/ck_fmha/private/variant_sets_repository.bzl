@@ -56,9 +56,17 @@ variant_set_aliases("@variant_set_{name}//")
 
 _SET_INSTANCES = """\"""Generated. Do not edit.\"""
 
-load("@variant_set_{name}//:instances.bzl", _INSTANCES = "INSTANCES")
+load("@variant_set_{name}//:instances.bzl", _INSTANCES = "INSTANCES", _LEFT_OUT = "LEFT_OUT")
 
 INSTANCES = _INSTANCES
+
+def instances_for(arch):
+    # Instance -> its label, of those that there are for the arch.
+    return {{
+        name: label
+        for name, label in INSTANCES.items()
+        if arch not in _LEFT_OUT.get(name, {{}})
+    }}
 """
 
 def _variant_sets_repository_impl(rctx):

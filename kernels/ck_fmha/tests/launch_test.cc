@@ -82,8 +82,9 @@ LaunchArgs some_args() {
   return args;
 }
 
-Made make(Kind kind, LaunchArgs args = some_args()) {
+Made make(Kind kind, LaunchArgs args = some_args(), uint32_t work_items = 0) {
   Made made;
+  made.launch.work_items = work_items;
   const LaunchTable& table = launch_table();
   for (uint32_t i = 0; i < table.row_count(); ++i) {
     const Row& row = table.row(i);
@@ -151,6 +152,12 @@ TEST(LaunchCode, CombinationOfSplits) {
   const Made combine = make(Kind::kFwdSplitkvCombine);
   for (const int number : {4, 5, 14, 15}) EXPECT_TRUE(combine.holds(address<void>(number)));
   EXPECT_TRUE(combine.holds(int32_t{7 * 450})) << "between the heads of lse_acc";
+
+  // Four waves of 64, and of 32: these combine half as many rows.
+  const Made wide = make(Kind::kFwdSplitkvCombine, some_args(), 256);
+  const Made narrow = make(Kind::kFwdSplitkvCombine, some_args(), 128);
+  EXPECT_EQ(wide.launch.grid[0], combine.launch.grid[0]);
+  EXPECT_EQ(narrow.launch.grid[0], 2 * wide.launch.grid[0]);
 }
 
 TEST(LaunchCode, PagedKeys) {

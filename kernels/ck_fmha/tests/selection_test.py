@@ -110,7 +110,7 @@ def test_every_shipped_set_is_within_its_limit(pool: Pool, name: str):
 
 def named(pool: Pool) -> list[RecordedCandidate]:
     return [
-        RecordedCandidate(c.direction, c.traits, tuple(i.name for i in c.instances))
+        RecordedCandidate(c.direction, c.traits, tuple(i.name for i in c.instances), c.target)
         for c in pool.candidates
     ]
 
@@ -145,6 +145,17 @@ def test_all_that_qolas_tables_can_say_is_within_the_default_limit(pool: Pool):
     everything = chosen_names(pool, "[[mha_fwd_variants]]\n[[mha_bwd_variants]]\n")
     forward_and_backward = [c for c in pool.candidates if c.direction in ("fwd", "bwd")]
     assert len(everything) == len(instances_of(forward_and_backward))
+
+
+def test_the_limit_is_of_one_targets_instances(pool: Pool, whole_pool: Pool):
+    text = '[[variants]]\ndirection = "fwd"\nhead_size_qk = 64\n'
+    known = known_values([candidate.traits for candidate in whole_pool.candidates])
+    of_gfx9 = len(chosen_names(pool, text))
+    limited = parse_variant_set(f"limit = {of_gfx9}\n{text}", "set.toml", known)
+    assert len(select_instances(limited, named(whole_pool))) > of_gfx9
+    less = parse_variant_set(f"limit = {of_gfx9 - 1}\n{text}", "set.toml", known)
+    with pytest.raises(VariantSetError, match=f"selects {of_gfx9} kernel instances for each arch"):
+        select_instances(less, named(whole_pool))
 
 
 def test_an_omitted_key_admits_every_value(pool: Pool):

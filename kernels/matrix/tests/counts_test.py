@@ -75,16 +75,23 @@ def transposed(kernel: Any) -> bool:
     return getattr(kernel.F_pipeline, "F_trload", "f") == "t"
 
 
-def forward_kernels(fwd: Any) -> Iterator[Any]:
+# Upstream's names of archs, each with one that it takes for such.
+TARGETS = {"": "gfx942", "@gfx12": "gfx1201"}
+# Those that another has more forward kernels than.
+MORE_FORWARD = {"gfx942": "gfx950"}
+
+
+def forward_kernels(fwd: Any, arch: str) -> Iterator[Any]:
     """Those of receipt 600 for 16 bits, and those of fp8 with scales: for v by columns, which
     upstream lists no more, without bounds checks, and where there is no bias with a soft cap. Of
-    gfx950, which has all, transposed loads of head size 64 are for few queries alone: for others
-    upstream tries a kernel of every arch first."""
-    for kernel in fwd.get_fwd_blobs(["gfx950"], "", 600, [-1], "simplified")[1]:
+    gfx950, which has all of gfx9, transposed loads of head size 64 are for few queries alone: for
+    others upstream tries a kernel of every arch first."""
+    with_all = MORE_FORWARD.get(arch, arch)
+    for kernel in fwd.get_fwd_blobs([with_all], "", 600, [-1], "simplified")[1]:
         late = transposed(kernel) and (kernel.F_hdim, kernel.F_tile.F_bm0) == (64, 128)
         if kernel.F_dtype in ("fp16", "bf16") and not late:
             yield kernel
-    for kernel in fwd.get_fwd_blobs(["gfx942"], "", 0, [-1], "simplified")[1]:
+    for kernel in fwd.get_fwd_blobs([arch], "", 0, [-1], "simplified")[1]:
         p = kernel.F_pipeline
         if kernel.F_dtype == "fp8" and (p.F_squant, p.F_spad) == ("t", "f"):
             for logits in ("f", "t") if p.F_bias == "no" else ("f",):
@@ -92,13 +99,13 @@ def forward_kernels(fwd: Any) -> Iterator[Any]:
                 yield dataclasses.replace(kernel, F_pipeline=columns)
 
 
-def upstream() -> Iterator[tuple[str, str, str, str, Any]]:
+def upstream(arch: str) -> Iterator[tuple[str, str, str, str, Any]]:
     """(direction, kind, head size, name, fields) of every kernel of receipt 600 that can be had,
     and of fp8, which that leaves out."""
     ck = modules()
-    archs = ["gfx942"]
+    archs = [arch]
     arguments = ("", 600, [-1], "simplified")
-    for kernel in forward_kernels(ck["fwd"]):
+    for kernel in forward_kernels(ck["fwd"], arch):
         sizes = (kernel.F_hdim, kernel.F_tile.F_bn1)
         size = str(sizes[0]) if sizes[0] == sizes[1] else "{}x{}".format(*sizes)
         yield "fwd", "fwd", size, kernel.name, kernel
@@ -121,7 +128,9 @@ def upstream() -> Iterator[tuple[str, str, str, str, Any]]:
         if kernel.F_dtype in ("fp16", "bf16"):
             yield "fwd_appendkv", "fwd_appendkv", str(kernel.F_hdim), kernel.name, kernel
     for kernel in ck["batch_prefill"].get_fwd_blobs(*arguments)[1]:
-        if kernel.F_tile.F_bm0 == 128:  # the smaller tile is for some calls of a few queries
+        if (
+            arch.startswith("gfx9") and kernel.F_tile.F_bm0 == 128
+        ):  # the smaller tile is for some calls of a few queries
             yield "fwd_batch_prefill", "prefill", str(kernel.F_hdim), kernel.name, kernel
     _, dots, mains, converts = ck["bwd"].get_bwd_blobs(archs, "", 600, "simplified", [-1])
     for kind, kernels in (("dot_do_o", dots), ("main", mains), ("convert_dq", converts)):
@@ -248,19 +257,21 @@ SETS: dict[str, Wanted] = {
 
 
 def counted() -> dict[str, Counts]:
-    kernels = {name: rest for *rest, name, fields in upstream() for rest in [(*rest, fields)]}
-    return {
-        variant_set: Counter(
-            (direction, size, fields.F_dtype)
-            for direction, kind, size, fields in kernels.values()
-            if kind in wanted and wanted[kind](fields)
-        )
-        for variant_set, wanted in SETS.items()
-    }
+    found = {}
+    for suffix, arch in TARGETS.items():
+        kernels = {name: (*rest, fields) for *rest, name, fields in upstream(arch)}
+        for variant_set, wanted in SETS.items():
+            found[variant_set + suffix] = Counter(
+                (direction, size, fields.F_dtype)
+                for direction, kind, size, fields in kernels.values()
+                if kind in wanted and wanted[kind](fields)
+            )
+    return found
 
 
 def golden_counts() -> tuple[dict[str, int], dict[str, Counts]]:
-    totals, counts = {}, {name: Counter() for name in GOLDEN_SETS}
+    totals = {}
+    counts = {name + suffix: Counter() for name in GOLDEN_SETS for suffix in TARGETS}
     for line in GOLDEN.read_text("ascii").splitlines():
         words = line.split()
         if words and words[0] != "#" and len(words) == 2:
@@ -303,8 +314,9 @@ def asked(variant_set: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("variant_set", ["te", "jax"])
+@pytest.mark.parametrize("target", ["gfx9", "gfx12"])
 def test_every_call_is_served_at_any_length_and_head_size(
-    pool: RecordedPool, variant_set: str
+    pool: RecordedPool, variant_set: str, target: str
 ) -> None:
     file = file_of(variant_set)
     parsed = parse_variant_set(file.read_text("utf-8"), file.name, pool.known_values)
@@ -312,7 +324,8 @@ def test_every_call_is_served_at_any_length_and_head_size(
     for c in select(parsed, pool.candidates):
         if c.traits.get("transposed_loads"):
             continue  # of one arch alone
-        if all(value for name, value in c.traits.items() if name.startswith("pad_")):
+        checks = all(value for name, value in c.traits.items() if name.startswith("pad_"))
+        if checks and c.target == target:
             exact = frozenset(
                 (name, value)
                 for name, value in c.traits.items()

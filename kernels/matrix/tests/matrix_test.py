@@ -158,6 +158,6 @@ def test_an_architecture_without_any_instance_of_a_set() -> None:
     with pytest.raises(choice.ChoiceError) as refused:
         choice.present("te", "gfx90a", rows)
     assert str(refused.value) == (
-        "variant set te has no instance for gfx90a: kernels/archs/gfx90a.json leaves all 2 out: "
-        "no fp8; too little LDS"
+        "variant set te has no instance for gfx90a: all 2 are left out: "
+        "no fp8; too little LDS (kernels/archs/gfx90a.json)"
     )

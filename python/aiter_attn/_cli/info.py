@@ -82,6 +82,7 @@ def facts() -> dict[str, Any]:
         "not_locked": built["not_locked"],
         "machine_headers": built.get("machine_headers"),
         "archs": archs,
+        "not_executed": built["not_executed"],
         "norms": built["norms"],
         "drivers": found,
         "providers": store.providers(origins),
@@ -126,6 +127,8 @@ def info_lines(pattern: str | None = None) -> Iterator[str]:
     yield "CPU        works here: the reference"
     yield f"variants   {told['variant_set']}"
     yield f"archs      {', '.join(told['archs']) or 'none: built without kernels'}"
+    if not_executed := ", ".join(told["not_executed"]):
+        yield f"           {not_executed}: built and not executed, docs/emulation.md#gfx12"
     yield f"toolchain  {told['toolchain']}"
     for package in told["not_locked"]:
         yield f"not locked {package}: built with it in the place of a package that was gone"

@@ -51,7 +51,10 @@ def by_kind(pool: RecordedPool) -> dict[str, list[Row]]:
     drawn = [
         row
         for row in pool.rows.values()
-        if row["traits"]["dtype"] != "fp8" and not row["traits"].get("transposed_loads")
+        # Of the archs that the emulator has.
+        if "gfx9" in row["targets"]
+        and row["traits"]["dtype"] != "fp8"
+        and not row["traits"].get("transposed_loads")
     ]
     rows = sorted(drawn, key=lambda row: row["name"])
     return {kind: [row for row in rows if row["kind"] == kind] for kind in COUNTS}

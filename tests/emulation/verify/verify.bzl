@@ -2,6 +2,7 @@
 """Verification of code objects in the emulator, one cached action each."""
 
 load("//kernels:defs.bzl", "CodeObjectsInfo")
+load("//tests/emulator/gfxemu:defs.bzl", "EMULATED_ARCHS")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 VerificationInfo = provider(
@@ -20,6 +21,19 @@ def _verification_impl(ctx):
         transitive = [dep[CodeObjectsInfo].code_objects for dep in ctx.attr.deps],
     ).to_list()
     results = []
+    not_executed = sorted({
+        info.arch: True
+        for info in code_objects
+        if info.arch not in EMULATED_ARCHS
+    })
+    if not_executed:
+        fail(("%s: kernels for %s are built and not executed: the emulator knows %s. " +
+              "Verify with --//kernels:archs=%s, or run them on a GPU") % (
+            ctx.label,
+            ", ".join(not_executed),
+            ", ".join(EMULATED_ARCHS),
+            ",".join(EMULATED_ARCHS),
+        ))
     for info in code_objects:
         name = "%s.%s" % (info.instance, info.arch)
         result = ctx.actions.declare_file("%s/%s.json" % (ctx.label.name, name))

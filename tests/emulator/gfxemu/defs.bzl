@@ -3,6 +3,13 @@
 
 load("//toolchains/python:defs.bzl", "pytest_test")
 
+# Those whose code objects can be executed (gfxemu/launch.py).
+EMULATED_ARCHS = [
+    "gfx90a",
+    "gfx942",
+    "gfx950",
+]
+
 def gfxemu_test(name, srcs, deps = [], data = [], env = {}, **kwargs):
     """A pytest_test with the emulator and the llvm-mc that it decodes with.
 

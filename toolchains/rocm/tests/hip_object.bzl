@@ -1,10 +1,11 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The least rule that compiles with the HIP toolchain: for the device, or host code."""
 
-load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "hip_toolchain")
+load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "family_of", "hip_toolchain")
 
 def _hip_object_impl(ctx):
     hip = hip_toolchain(ctx)
+    family = family_of(hip.families, ctx.attr.arch)
     output = ctx.actions.declare_file(ctx.label.name + (".hsaco" if ctx.attr.arch else ".o"))
     target = [
         "--cuda-device-only",
@@ -13,13 +14,14 @@ def _hip_object_impl(ctx):
     ] if ctx.attr.arch else ["--cuda-host-only"]
     ctx.actions.run(
         executable = hip.compiler,
-        arguments = hip.flags + ["-x", "hip", "-std=c++17", "-O3", "-fPIC"] + target + [
+        arguments = hip.flags + ["-x", "hip", "-std=c++17", "-O3", "-fPIC"] + target +
+                    family.flags + [
             "-c",
             ctx.file.src.path,
             "-o",
             output.path,
         ],
-        inputs = depset([ctx.file.src], transitive = [hip.files]),
+        inputs = depset([ctx.file.src], transitive = [hip.files, family.files]),
         outputs = [output],
         mnemonic = "HipObject",
     )

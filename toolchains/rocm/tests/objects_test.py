@@ -10,6 +10,7 @@ import pytest
 
 HERE = pathlib.Path("toolchains/rocm/tests")
 ARCHS = os.environ["ARCHS"].split()
+WAVE_SIZES = dict(zip(ARCHS, os.environ["WAVE_SIZES"].split(), strict=True))
 TOOLS = pathlib.Path(next(iter(pathlib.Path("..").glob("*llvm/llvm-readelf")))).parent
 
 
@@ -34,14 +35,16 @@ def test_its_metadata_names_the_kernel_and_its_arguments(arch):
     notes = tool("llvm-readelf", "--notes", str(device(arch)))
     assert ".name:           scale\n" in notes
     assert f"amdgcn-amd-amdhsa--{arch}" in notes
-    assert re.search(r"\.wavefront_size: 64\b", notes)
+    assert re.search(rf"\.wavefront_size: {WAVE_SIZES[arch]}\b", notes)
 
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_it_holds_matrix_instructions(arch):
     code = tool("llvm-objdump", "-d", str(device(arch)))
     # gfx90a's spelling has no underscore before the type.
-    assert re.search(r"\bv_mfma_f32_16x16x4_?f32\b", code)
+    gfx9 = r"\bv_mfma_f32_16x16x4_?f32\b"
+    gfx12 = r"\bv_wmma_f32_16x16x16_f16\b"
+    assert re.search(gfx12 if arch.startswith("gfx12") else gfx9, code)
 
 
 def test_host_code_without_a_launch_needs_no_runtime():
