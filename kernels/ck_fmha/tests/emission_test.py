@@ -73,6 +73,15 @@ def test_instance_source(pool: Pool, kind: str):
         assert word not in text
 
 
+def test_transposed_loads_alone_are_compiled_without_assertions(pool: Pool):
+    """In front of all headers; a definition anywhere else would change keys of kernels that had
+    none."""
+    for instance in instances_of(pool.candidates):
+        before, defined, _ = instance_source(instance, 64).partition("#define NDEBUG\n")
+        assert bool(defined) == instance.traits.get("transposed_loads", False), instance.name
+        assert not defined or "#include" not in before
+
+
 def test_launch_functions_are_shared_by_what_no_launch_depends_on(pool: Pool):
     instances = [
         i
