@@ -648,6 +648,17 @@ TEST(LaunchTest, AnAmdGpu) {
   EXPECT_EQ(calls[0].stream, kStream);
 }
 
+TEST(LaunchTest, AnAmdGpuOfWavesOf32IsRefused) {
+  attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 5000, 4096, ATTN_DEVICE_ROCM);
+  p.device_id = 1;
+  const Environment archs("AITER_RECORDING_HIP_ARCHS", "gfx942,gfx1201");
+  const Recorder recorder(kHip);
+  const attn_norm_fwd_args args = forward_args(p);
+  expect_refused(attn_norm_fwd(&args), ATTN_ERROR_UNSUPPORTED,
+                 "the device is gfx1201, but norms and softmax have kernels for sm_70 and newer, "
+                 "gfx90a, gfx942, gfx950: use another GPU, or arrays in host memory");
+}
+
 // HIP takes at most 2^32 - 1 work-items in a grid.
 TEST(LaunchTest, GridsOfAnAmdGpuAreAsItTakesThem) {
   attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 2, (int64_t{1} << 27) - 8, ATTN_DEVICE_ROCM);

@@ -29,10 +29,9 @@ def _launch_table_impl(ctx):
     arguments = ctx.actions.args()
     arguments.add("--variant_set", ctx.attr.variant_set)
     arguments.add_all(archs, before_each = "--arch")
-    arguments.add_all(
-        archs or ctx.attr._chosen_archs[ArchsInfo].archs,
-        before_each = "--rows_of_arch",
-    )
+    if bool(archs) == bool(ctx.attr.rows_of_archs):
+        fail("%s: give code_objects, or rows_of_archs where there are none" % ctx.label)
+    arguments.add_all(archs or ctx.attr.rows_of_archs, before_each = "--rows_of_arch")
     arguments.add("--archs_file", ctx.file._archs_file)
     arguments.add("--toolchain", hip_toolchain(ctx).identity)
     arguments.add_all(ctx.files.rows, before_each = "--rows")
@@ -82,15 +81,13 @@ Its file is the blob; output group manifest: the same as JSON, for people and to
             mandatory = True,
             doc = "the rows, in table order; see launch_table/table.py",
         ),
+        "rows_of_archs": attr.string_list(
+            doc = "of a table without code objects: the archs whose rows it has",
+        ),
         "variant_set": attr.string(mandatory = True, doc = "the name in the table"),
         "_archs_file": attr.label(
             default = "@archs//:archs.json",
             allow_single_file = True,
-        ),
-        "_chosen_archs": attr.label(
-            default = "//kernels:archs",
-            providers = [ArchsInfo],
-            doc = "those whose rows a table without code objects has",
         ),
         "_launch_table": attr.label(
             default = "//kernels/launch_table",

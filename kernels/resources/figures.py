@@ -30,7 +30,7 @@ _CYCLES = re.compile(r"^Total Cycles:\s+(\d+)$", re.MULTILINE)
 _WIDE_MULTIPLY = re.compile(
     r"v_mad_[iu]64_[iu]32 v\[(?P<low>\d+):\d+\], [^,]+, (?P<a>[^,]+), (?P<b>[^,]+), .*"
 )
-_MATRIX = ("v_mfma_", "v_smfmac_")
+_MATRIX = ("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")
 
 
 class ToolError(Exception):
@@ -116,7 +116,7 @@ def figures(instructions: Sequence[Instruction], arch: str, mca: Path) -> Figure
         instructions=len(instructions),
         loop_scratch=count(in_loops.values(), "scratch_"),
         loop=len(turn),
-        waits=count(turn, "s_waitcnt"),
+        waits=count(turn, ("s_waitcnt", "s_wait_")),  # gfx12 has one for each counter
         nops=count(turn, "s_nop"),
         cycles=_cycles(turn, instructions, arch, mca),
     )

@@ -28,7 +28,7 @@ COLUMNS = {
     "instructions": "instructions of the kernel",
     "loop_scratch": "accesses to scratch in any loop",
     "loop": "instructions of the main loop: the innermost one with most matrix instructions",
-    "waits": "`s_waitcnt` among them",
+    "waits": "`s_waitcnt`, or `s_wait_*`, among them",
     "nops": "`s_nop` among them",
     "cycles": "of a turn of the main loop; of the kernel where it has no loop",
 }

@@ -100,6 +100,18 @@ def test_metadata_without_a_field_is_refused():
         kernel_record(damaged, name, "gfx942", block_size(name))
 
 
+def test_accumulators_are_told_of_archs_that_have_them():
+    name, path = next(iter(CODE_OBJECTS.items()))
+    data = path.read_bytes()
+    # LLVM writes no count of them for gfx12.
+    without = data.replace(b".agpr_count", b".agpr_c0unt")
+    assert without != data
+    with pytest.raises(MetadataError, match="KeyError"):
+        kernel_record(without, name, "gfx942", block_size(name))
+    other = without.replace(b"amdgcn-amd-amdhsa--gfx942", b"amdgcn-amd-amdhsa--gfx12x")
+    assert kernel_record(other, name, "gfx12x", block_size(name))["agpr_count"] == 0
+
+
 @pytest.mark.parametrize(
     ("data", "expected"),
     [

@@ -283,3 +283,20 @@ def test_a_code_object_for_each_row_and_architecture_but_what_is_left_out():
     del objects["b", "gfx942"]
     with pytest.raises(table.TableError, match="no code object of b for gfx942"):
         table.check_complete(rows, objects, list(ARCHS))
+
+
+def test_a_table_has_the_rows_of_its_archs_targets() -> None:
+    rows = [
+        {**make_row("a", "fwd", 1), "targets": ["gfx9"]},
+        {**make_row("b", "fwd", 2), "targets": ["gfx12"]},
+        {**make_row("c", "fwd", 3), "targets": ["gfx9", "gfx12"]},
+        make_row("ours", "fwd", 4),
+    ]
+    for archs, names in {
+        ("gfx942",): ["a", "c", "ours"],
+        ("gfx1201",): ["b", "c", "ours"],
+        ("gfx1200", "gfx950"): ["a", "b", "c", "ours"],
+    }.items():
+        taken = table.of_archs(rows, archs)
+        assert [row["name"] for row in taken] == names
+        assert all("targets" not in row for row in taken)

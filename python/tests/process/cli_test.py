@@ -117,6 +117,16 @@ def test_info_says_what_was_not_locked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert info.facts()["not_locked"] == ["clang-22 1:22.1.9"]
 
 
+def test_info_says_which_kernels_nothing_has_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = kernels.manifest()
+    assert built["not_executed"] == []
+    assert not [line for line in info.info_lines() if "not executed" in line]
+    monkeypatch.setattr(kernels, "manifest", lambda: built | {"not_executed": ["gfx1201"]})
+    (line,) = [line for line in info.info_lines() if "not executed" in line]
+    assert "gfx1201: built and not executed, docs/emulation.md#gfx12" in line
+    assert info.facts()["not_executed"] == ["gfx1201"]
+
+
 def test_info_says_whose_the_python_headers_were(monkeypatch: pytest.MonkeyPatch) -> None:
     # These tests run on a locked Python.
     assert info.facts()["machine_headers"] is None
@@ -413,7 +423,8 @@ def test_explain_says_why_nothing_serves() -> None:
         "explain: no fwd kernel in this build for fp16, head size 64, group mode" in varlen.stderr
     )
     assert "on gfx9999" in varlen.stderr
-    assert "no build has code for gfx9999: --//kernels:archs= takes gfx90a, gfx942" in varlen.stderr
+    known = "gfx1200, gfx1201, gfx90a, gfx942"
+    assert f"no build has code for gfx9999: --//kernels:archs= takes {known}" in varlen.stderr
     assert "Traceback" not in varlen.stderr
 
 

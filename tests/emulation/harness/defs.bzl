@@ -6,7 +6,7 @@ load("@rules_cc//cc:defs.bzl", "cc_binary")
 load("//kernels:defs.bzl", "launch_table")
 load("//kernels:own.bzl", "OWN_LAUNCH", "OWN_ROWS")
 load("//tests/emulation:known_findings.bzl", "PATCHES_ENV")
-load("//tests/emulator/gfxemu:defs.bzl", "gfxemu_test")
+load("//tests/emulator/gfxemu:defs.bzl", "EMULATED_ARCHS", "gfxemu_test")
 
 def kernel_arguments(name, variant_set, repository = None, **kwargs):
     """Declares NAME.so: the instances of a set and their launch functions, without code.
@@ -26,6 +26,7 @@ def kernel_arguments(name, variant_set, repository = None, **kwargs):
         name = name + ".launch_table",
         testonly = True,
         rows = [package + ":rows.json"] + OWN_ROWS,
+        rows_of_archs = EMULATED_ARCHS,
         variant_set = variant_set,
         deps = [package + ":launch"] + OWN_LAUNCH,
         **kwargs
