@@ -32,7 +32,8 @@ def test_kernel_arguments_have_the_size_that_the_kernel_reads(rows):
         size = len(bytes.fromhex(row["kernarg"]))
         for arch, code_object in instance["code_objects"].items():
             assert code_object["kernel"]["kernarg_size"] == size, (instance["name"], arch)
-        assert row["kernarg_size"] == size
+        # An instance that every arch of the build lacks has no metadata.
+        assert row["kernarg_size"] == (size if instance["code_objects"] else 0), instance["name"]
 
 
 def test_block_sizes_are_the_kernels(rows):
