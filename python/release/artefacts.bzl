@@ -15,10 +15,17 @@ def _artefacts_impl(ctx):
     namespace = ctx.attr._namespace[NamespaceInfo].name
     files = []
     entries = []
-    for abi, target in sorted(ctx.split_attr.wheel.items()):
-        file = _only_file(target)
+    for kind, targets in {
+        "slim_wheel": ctx.split_attr.slim_wheel,
+        "wheel": ctx.split_attr.wheel,
+    }.items():
+        for abi, target in sorted(targets.items()):
+            file = _only_file(target)
+            files.append(file)
+            entries.append({"abi": abi, "file": file.short_path, "kind": kind})
+    for file in ctx.files.kernels_wheels:
         files.append(file)
-        entries.append({"abi": abi, "file": file.short_path, "kind": "wheel"})
+        entries.append({"file": file.short_path, "kind": "kernels_wheel"})
     for target, what in ctx.attr.files.items():
         kind, name = what.replace("NAMESPACE", namespace).split(" ")
         file = _only_file(target)
@@ -49,6 +56,15 @@ artefacts = rule(
             allow_files = True,
             doc = "file -> its kind and its name in the release: \"archive libx.a\". The word " +
                   "NAMESPACE stands for that of --//aiter:namespace",
+        ),
+        "kernels_wheels": attr.label(
+            mandatory = True,
+            doc = "a wheel of kernels for each arch",
+        ),
+        "slim_wheel": attr.label(
+            mandatory = True,
+            cfg = each_abi,
+            doc = "is built for each ABI",
         ),
         "version": attr.string(mandatory = True),
         "wheel": attr.label(

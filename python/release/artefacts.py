@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import email.parser
 import hashlib
 import json
 import zipfile
@@ -14,6 +15,7 @@ from typing import Any
 from python.release.errors import ReleaseError
 
 _MANIFEST = "aiter_attn/manifest.json"
+_PACK_SUFFIX = ".attnpack"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,12 +72,13 @@ def read(path: Path, root: Path) -> Artefacts:
             f"the {missing[0]['kind']} {missing[0]['file']} is missing; build it with "
             "./bazelw build //:release"
         )
-    abis = [entry["abi"] for entry in listed["files"] if entry["kind"] == "wheel"]
-    if sorted(abis) != sorted(listed["abis"]):
-        raise ReleaseError(
-            f"there are wheels for {', '.join(abis) or 'no ABI'}; a release has one for each of "
-            f"{', '.join(listed['abis'])}"
-        )
+    for kind in ("wheel", "slim_wheel"):
+        abis = [entry["abi"] for entry in listed["files"] if entry["kind"] == kind]
+        if sorted(abis) != sorted(listed["abis"]):
+            raise ReleaseError(
+                f"there are files of the kind {kind} for {', '.join(abis) or 'no ABI'}; a release "
+                f"has one for each of {', '.join(listed['abis'])}"
+            )
     (manifest,) = (
         json.loads((root / entry["file"]).read_text(encoding="utf-8"))
         for entry in listed["files"]
@@ -93,9 +96,13 @@ def read(path: Path, root: Path) -> Artefacts:
 
 def _read_one(entry: Mapping[str, str], root: Path, manifest: Mapping[str, Any]) -> File:
     path = root / entry["file"]
-    if entry["kind"] == "wheel":
+    if entry["kind"] in ("wheel", "slim_wheel"):
         _check_wheel(path, manifest)
-        return file("wheel", path.name, path, abi=entry["abi"])
+        needs = _requires_python(path)
+        return file(entry["kind"], path.name, path, abi=entry["abi"], requires_python=needs)
+    if entry["kind"] == "kernels_wheel":
+        _check_kernels_wheel(path, manifest)
+        return file(entry["kind"], path.name, path, requires_python=_requires_python(path))
     if entry["kind"] == "kernel_pack":
         _check_pack(path, manifest)
         return file("kernel_pack", entry["name"], path, code_objects=_keys(manifest))
@@ -125,6 +132,30 @@ def _check_pack(path: Path, manifest: Mapping[str, Any]) -> None:
     pack = path.read_bytes()
     if any(bytes.fromhex(key) not in pack for key in _keys(manifest)):
         raise _mixed(path.name)
+
+
+def _check_kernels_wheel(path: Path, manifest: Mapping[str, Any]) -> None:
+    """All code objects of the manifest for one arch are in the wheel's pack, or none is."""
+    with zipfile.ZipFile(path) as wheel:
+        packs = [wheel.read(name) for name in wheel.namelist() if name.endswith(_PACK_SUFFIX)]
+    if len(packs) != 1:
+        raise ReleaseError(f"{path.name} has {len(packs)} packs of kernels; it has one")
+    for arch in manifest["archs"]:
+        keys = {
+            kernel["code_objects"][arch]["key"]
+            for kernel in manifest["instances"]
+            if arch in kernel["code_objects"]
+        }
+        if keys and all(bytes.fromhex(key) in packs[0] for key in keys):
+            return
+    raise _mixed(path.name)
+
+
+def _requires_python(path: Path) -> str:
+    with zipfile.ZipFile(path) as wheel:
+        (name,) = (n for n in wheel.namelist() if n.endswith(".dist-info/METADATA"))
+        text = wheel.read(name).decode()
+    return str(email.parser.HeaderParser().parsestr(text)["Requires-Python"])
 
 
 def _check_locked(where: str, manifest: Mapping[str, Any]) -> None:

@@ -1,12 +1,13 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Documents beside the published files: a release's own, its page for pip, the index.
+"""Documents beside the published files: a release's own, its page for pip, the list of all.
 
     files/SHA256/NAME              every file, by the digest of its bytes
     releases/KEY/release.json      one release; KEY is the sha256 of this document
     releases/KEY/index.html        its wheels, for `pip install --find-links`
     index.json                     all releases
 
-All but index.json never change once they are there.
+All but index.json, and the package indexes that are made of it (simple.py), never change once they
+are there.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from python.release import simple
 from python.release.artefacts import Artefacts, File
 from python.release.checkout import Commit
 from python.release.errors import ReleaseError
@@ -67,6 +69,7 @@ def release(artefacts: Artefacts, commit: Commit, files: tuple[File, ...]) -> Re
         **about,
         "contents": hashlib.sha256(_json(built)).hexdigest(),
         "key": hashlib.sha256(document).hexdigest(),
+        "wheels": simple.wheels(files),
     }
     return Release(files, document, _page(artefacts.version, files), entry)
 
@@ -97,6 +100,11 @@ def with_entry(index: bytes | None, entry: Mapping[str, Any], where: str) -> byt
     return _json({"format": FORMAT, "releases": ordered})
 
 
+def pages(index: bytes) -> dict[str, bytes]:
+    """Path -> contents of the pages of the package indexes, of an index as with_entry makes it."""
+    return simple.pages(json.loads(index)["releases"])
+
+
 def _check_contents(other: Mapping[str, Any], entry: Mapping[str, Any], where: str) -> None:
     if other["contents"] != entry["contents"]:
         raise ReleaseError(
@@ -107,7 +115,7 @@ def _check_contents(other: Mapping[str, Any], entry: Mapping[str, Any], where: s
 
 
 def _entries(index: bytes, where: str) -> list[dict[str, Any]]:
-    keys = {"commit", "contents", "key", "modified", "settings", "time", "version"}
+    keys = {"commit", "contents", "key", "modified", "settings", "time", "version", "wheels"}
     try:
         data = json.loads(index)
         if data["format"] != FORMAT:

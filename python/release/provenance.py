@@ -35,6 +35,11 @@ def check_uri(flag: str, uri: str) -> None:
         )
 
 
+def _subject(file: File) -> str:
+    # The slim wheel and the other have one name.
+    return f"slim/{file.name}" if file.kind == "slim_wheel" else file.name
+
+
 def write(
     files: Iterable[File],
     commit: Commit,
@@ -61,8 +66,8 @@ def write(
     statement = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [
-            {"name": f.name, "digest": {"sha256": f.sha256}}
-            for f in sorted(files, key=lambda f: f.name)
+            {"name": _subject(f), "digest": {"sha256": f.sha256}}
+            for f in sorted(files, key=_subject)
         ],
         "predicateType": "https://slsa.dev/provenance/v1",
         "predicate": {

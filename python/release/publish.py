@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Brings a release to a target: its files first, the index last, each read back."""
+"""Brings a release to a target: its files first, then pages of package indexes, the index last,
+each read back."""
 
 from __future__ import annotations
 
@@ -64,6 +65,19 @@ def _verify(target: Target, path: str, digest: str) -> None:
         )
 
 
+def _replace(
+    target: Target, replace: Callable[[str, bytes], bool], path: str, contents: bytes
+) -> bool:
+    """False: the lock was lost."""
+    digest = hashlib.sha256(contents).hexdigest()
+    if target.digest(path) == digest:
+        return True
+    if not replace(path, contents):
+        return False
+    _verify(target, path, digest)
+    return True
+
+
 def _enter(release: Release, target: Target) -> None:
     """Enters the release into the index, which other publishers change, too."""
     where = f"{target.shown}: {documents.INDEX}"
@@ -73,8 +87,11 @@ def _enter(release: Release, target: Target) -> None:
             new = documents.with_entry(old, release.entry, where)
             if new == old:
                 return
-            if replace(documents.INDEX, new):
-                _verify(target, documents.INDEX, hashlib.sha256(new).hexdigest())
+            # The index last: a publisher that comes after one that was killed before it makes the
+            # pages anew.
+            if all(_replace(target, replace, *page) for page in documents.pages(new).items()) and (
+                _replace(target, replace, documents.INDEX, new)
+            ):
                 return
     raise ReleaseError(
         f"{where}: other publishers took over the lock {_ATTEMPTS} times while it was written; "

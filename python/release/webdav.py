@@ -187,6 +187,7 @@ class WebDav:
             if not is_held():
                 self._do("DELETE", scratch, (200, 204, 404))
                 return False
+            self._make_folders(name)
             headers = {"Destination": self._url + urllib.parse.quote(name), "Overwrite": "T"}
             return self._do("MOVE", scratch, (200, 201, 204, 404), headers=headers) != 404
 

@@ -111,7 +111,9 @@ def main_run(ci: Ci) -> clone.Spawns:
 
 def test_main_compiles_what_is_new_and_writes_it(ci: Ci, main_run: clone.Spawns) -> None:
     assert main_run.executed["CppCompile"] >= 1
-    assert main_run.executed["Wheel"] == len(builds.ABIS)
+    # With kernels and without, and that of kernels.
+    assert main_run.executed["Wheel"] + main_run.cached["Wheel"] == 2 * len(builds.ABIS) + 1
+    assert main_run.executed["Wheel"] >= 2 * len(builds.ABIS)
     assert ci.written()
 
 
@@ -148,22 +150,22 @@ def test_main_publishes_all_of_it(ci: Ci, main_run: clone.Spawns) -> None:
     assert [p for p in ci.releases.paths("PUT") if "index.lock" not in p] == []
 
 
-def test_pip_takes_a_published_wheel(ci: Ci, main_run: clone.Spawns, tmp_path: Path) -> None:
-    root = ci.releases.root / "attn"
-    (entry,) = json.loads((root / "index.json").read_text())["releases"]
+def test_pip_takes_published_wheels(ci: Ci, main_run: clone.Spawns, tmp_path: Path) -> None:
     options = ["--python-version=3.13", "--implementation=cp", "--abi=cp313"]
     subprocess.run(
         [
             *("python3", "-m", "pip", "download", "--quiet", "--isolated", "--no-deps"),
-            *("--no-index", "--only-binary=:all:", "--platform=manylinux_2_17_x86_64", *options),
-            f"--find-links={ci.releases.read_url}/releases/{entry['key']}/index.html",
-            *("--dest", str(tmp_path), "aiter-attn"),
+            *("--only-binary=:all:", "--platform=manylinux_2_17_x86_64", *options),
+            f"--index-url={ci.releases.read_url}/smoke.gfx942/simple/",
+            *("--dest", str(tmp_path), "aiter-attn", "aiter-attn-kernels-gfx942-smoke"),
         ],
         env=clone.stranger_environment() | {"LANG": "C.UTF-8"},
         check=True,
     )
-    (wheel,) = tmp_path.iterdir()
-    assert clone.sha256(wheel) == published(ci)[wheel.name]["sha256"]
+    wheels = sorted(tmp_path.iterdir())
+    assert len(wheels) == 2
+    for wheel in wheels:
+        assert clone.sha256(wheel) == published(ci)[wheel.name]["sha256"]
 
 
 def test_a_pull_request_compiles_nothing_and_writes_nothing(
@@ -182,9 +184,9 @@ def test_a_pull_request_compiles_nothing_and_writes_nothing(
     output, _ = ci.run("pull-request", "collect", "publish", CI_OUT=out, CI_PUBLISH=to)
     assert not clone.COMPILED & set(spawns.executed), spawns.executed
     assert spawns.cached["HipCodeObject"] >= 4
-    assert spawns.executed["Wheel"] == len(builds.ABIS)
+    assert spawns.executed["Wheel"] == 2 * len(builds.ABIS)
     assert not ci.written()
     assert "a pull request publishes nothing" in output
     assert (ci.releases.root / "attn/index.json").read_bytes() == index
-    assert len(list((tmp_path / "out/files").glob("*/*.whl"))) == len(builds.ABIS)
+    assert len(list((tmp_path / "out/files").glob("*/*.whl"))) == 2 * len(builds.ABIS) + 1
     shutil.rmtree(tmp_path / "out")

@@ -245,6 +245,7 @@ def pypi_repositories():
 
     _pure("iniconfig")
     _pure("packaging")
+    _pure("pip")
     _pure("pluggy")
     _pure("pygments")
     _pure("pytest", ["iniconfig", "packaging", "pluggy", "pygments"])
@@ -350,3 +351,4 @@ def pypi_repositories():
     _program("clang_format", "clang-format", "clang_format/data/bin/clang-format")
     _program("ninja", "ninja", "*.data/scripts/ninja")
     _program("ruff", "ruff", "*.data/scripts/ruff")
+    _program("uv", "uv", "*.data/scripts/uv")

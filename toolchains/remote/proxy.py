@@ -54,7 +54,7 @@ Plan = Callable[[str, str], Fault | Answer | None]
 
 # Headers of a request that the server gets, and of its answer that the client gets.
 _ASKED = (
-    *("Authorization", "Content-Length", "Content-Type"),
+    *("Accept", "Authorization", "Content-Length", "Content-Type"),
     # MOVE, which nginx does within the host that was asked for.
     *("Destination", "Host", "Overwrite"),
 )

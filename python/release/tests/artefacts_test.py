@@ -33,11 +33,15 @@ def test_what_is_read(tmp_path: Path) -> None:
         "variant_set": "smoke",
     }
     kinds = [file.kind for file in found.files]
-    assert kinds == ["wheel"] * 3 + ["manifest", "kernel_pack", "archive"]
+    wheels = ["wheel", "slim_wheel"] * 3 + ["kernels_wheel"]
+    assert kinds == [*wheels, "manifest", "kernel_pack", "archive"]
     (pack,) = (file for file in found.files if file.kind == "kernel_pack")
     assert pack.about == {"code_objects": sorted(builds.keys("kernels"))}
     assert pack.name == "kernels.pack"
-    assert [file.about["abi"] for file in found.files if file.kind == "wheel"] == list(builds.ABIS)
+    for kind in ("wheel", "slim_wheel"):
+        its = [file for file in found.files if file.kind == kind]
+        assert [file.about["abi"] for file in its] == list(builds.ABIS)
+        assert {file.about["requires_python"] for file in its} == {">=3.10"}
 
 
 @pytest.mark.parametrize("name", [builds.wheel_name("cp313"), "libaiter_attn.a"])
@@ -54,7 +58,7 @@ def test_a_missing_wheel(tmp_path: Path) -> None:
     files = json.loads(listed.read_text())["files"]
     change(listed, files=[f for f in files if f.get("abi") != "cp314"])
     message = refused(listed)
-    assert "wheels for cp311, cp313;" in message
+    assert "the kind wheel for cp311, cp313;" in message
     assert "cp311, cp313, cp314" in message
 
 
@@ -75,6 +79,12 @@ def test_a_pack_of_other_kernels(tmp_path: Path) -> None:
     listed = builds.build(tmp_path)
     (tmp_path / "embedded_pack.pack").write_bytes(b"PACK" + bytes.fromhex(builds.keys("others")[0]))
     assert "embedded_pack.pack has other code objects" in refused(listed)
+
+
+def test_a_wheel_of_other_packed_kernels(tmp_path: Path) -> None:
+    listed = builds.build(tmp_path)
+    builds.write_kernels_wheel(tmp_path / builds.KERNELS_WHEEL, builds.pack("others"))
+    assert f"{builds.KERNELS_WHEEL} has other code objects" in refused(listed)
 
 
 @pytest.mark.parametrize("contents", [b"", b"PK\x03\x04 cut off", b"<html>"])

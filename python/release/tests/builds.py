@@ -59,23 +59,53 @@ def wheel_name(abi: str) -> str:
     return f"aiter_attn-0.1.0-{abi}-{abi}-manylinux_2_17_x86_64.whl"
 
 
-def write_wheel(path: Path, text: str) -> None:
+def _write_wheel(path: Path, distribution: str, tag: str, files: dict[str, str | bytes]) -> None:
+    info = f"{path.name.split('-')[0]}-0.1.0.dist-info"
+    metadata = f"Name: {distribution}\nVersion: 0.1.0\nRequires-Python: >=3.10\n"
+    path.parent.mkdir(exist_ok=True)
     with zipfile.ZipFile(path, "w") as wheel:
-        wheel.writestr(zipfile.ZipInfo("aiter_attn/manifest.json"), text)
-        wheel.writestr(zipfile.ZipInfo("aiter_attn/name"), path.name)
+        for name, data in {
+            **files,
+            f"{info}/METADATA": "Metadata-Version: 2.1\n" + metadata,
+            f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {tag}\n",
+            f"{info}/RECORD": f"{info}/RECORD,,\n",
+        }.items():
+            wheel.writestr(zipfile.ZipInfo(name), data)
 
 
-def build(root: Path, library: bytes = b"ELF") -> Path:
-    """Writes a build below root. Returns its list, as artefacts.bzl writes it."""
+def write_wheel(path: Path, text: str) -> None:
+    files: dict[str, str | bytes] = {
+        "aiter_attn/manifest.json": text,
+        "aiter_attn/name": f"slim/{path.name}" if path.parent.name == "slim" else path.name,
+    }
+    _write_wheel(path, "aiter-attn", path.stem.split("-", 2)[2], files)
+
+
+def pack(seed: str = "kernels") -> bytes:
+    return b"PACK" + b"".join(map(bytes.fromhex, keys(seed)))
+
+
+KERNELS_WHEEL = "aiter_attn_kernels_gfx942_smoke-0.1.0-py3-none-any.whl"
+
+
+def write_kernels_wheel(path: Path, contents: bytes) -> None:
+    name = "aiter-attn-kernels-gfx942-smoke"
+    _write_wheel(path, name, "py3-none-any", {f"aiter_attn_kernels/{name}.attnpack": contents})
+
+
+def build(root: Path, library: bytes = b"ELF", spaces: int = 0) -> Path:
+    """Writes a build below root, with `spaces` in its wheels. Returns artefacts.bzl's list."""
     root.mkdir(parents=True, exist_ok=True)
     files = []
     for abi in ABIS:
-        write_wheel(root / wheel_name(abi), manifest())
+        write_wheel(root / wheel_name(abi), manifest() + " " * spaces)
         files.append({"abi": abi, "file": wheel_name(abi), "kind": "wheel"})
+        write_wheel(root / "slim" / wheel_name(abi), manifest())
+        files.append({"abi": abi, "file": f"slim/{wheel_name(abi)}", "kind": "slim_wheel"})
+    write_kernels_wheel(root / KERNELS_WHEEL, pack())
+    files.append({"file": KERNELS_WHEEL, "kind": "kernels_wheel"})
     (root / "manifest.json").write_text(manifest())
-    (root / "embedded_pack.pack").write_bytes(
-        b"PACK" + b"".join(map(bytes.fromhex, keys("kernels")))
-    )
+    (root / "embedded_pack.pack").write_bytes(pack())
     (root / "libaiter_attn.a").write_bytes(library)
     files += [
         {"file": "manifest.json", "kind": "manifest", "name": "manifest.json"},
@@ -91,10 +121,14 @@ def build(root: Path, library: bytes = b"ELF") -> Path:
 
 
 def release(
-    root: Path, commit: Commit = COMMIT, library: bytes = b"ELF", builder: str = "urn:x:builder"
+    root: Path,
+    commit: Commit = COMMIT,
+    library: bytes = b"ELF",
+    builder: str = "urn:x:builder",
+    spaces: int = 0,
 ) -> Release:
     """A release of a build below root."""
-    return make(build(root, library), root, commit, MATERIALS, CONTENTS, builder)
+    return make(build(root, library, spaces), root, commit, MATERIALS, CONTENTS, builder)
 
 
 def git(root: Path, *arguments: str) -> str:
