@@ -29,6 +29,7 @@ FLOORS: dict[str, set[str]] = {
     "flax": {"_core", "jax"},
     "compat": {"__init__", "_core", "jax", "torch"},
     "transformers": {"__init__", "_core"},
+    "diffusers": {"_core", "torch"},
     "_cli": {"__init__", "_C", "_core", "torch", "jax"},
     "__main__": {"_cli"},
 }

@@ -270,7 +270,7 @@ def pypi_repositories():
     _pure("treescope", ["numpy"])
 
     # For the Python that torch is locked for.
-    for name in ["regex", "safetensors", "tokenizers"]:
+    for name in ["pillow", "regex", "safetensors", "tokenizers"]:
         _wheel("pypi_" + name, name, "cp313", "pypi_" + name, [])
     _pure("anyio", ["idna", "typing-extensions"])
     _pure("filelock")
@@ -288,6 +288,18 @@ def pypi_repositories():
     _pure("tqdm")
     _pure("transformers", ["huggingface-hub", "numpy", "regex", "safetensors", "tokenizers"])
     _pure("truststore")
+    _pure("diffusers", [
+        "filelock",
+        "huggingface-hub",
+        "importlib-metadata",
+        "numpy",
+        "pillow",
+        "regex",
+        "requests",
+        "safetensors",
+    ])
+    _pure("importlib-metadata", ["zipp"])
+    _pure("zipp")
 
     # For torch's wheel, and for its Python: toolchains/torch.
     _pure("fsspec")
