@@ -56,8 +56,7 @@ runtime::SourceKernels source_kernels(RunTimeCompile when) {
   return runtime::SourceKernels(std::move(options));
 }
 
-Kernels configured(RowOperation operation, int64_t hidden, bool on_demand, const std::string& arch,
-                   int64_t shared_bytes, bool few_rows = false) {
+Shape bf16_shape(RowOperation operation, int64_t hidden, bool on_demand, int few_rows = 0) {
   Shape shape = {};
   shape.operation = operation;
   shape.dtypes = {ATTN_DTYPE_BF16, ATTN_DTYPE_BF16, ATTN_DTYPE_BF16};
@@ -66,12 +65,16 @@ Kernels configured(RowOperation operation, int64_t hidden, bool on_demand, const
   shape.beta = operation == RowOperation::kLayerForward;
   shape.on_demand = on_demand;
   shape.few_rows = few_rows;
+  return shape;
+}
+
+Kernels configured(const Shape& shape, const std::string& arch, int64_t shared_bytes) {
   return configure(shape, device_traits(arch, shared_bytes));
 }
 
 runtime::SourceKernel kernel_of(RowOperation operation, int64_t hidden, bool on_demand,
                                 const std::string& arch, int64_t shared_bytes) {
-  const Kernels kernels = configured(operation, hidden, on_demand, arch, shared_bytes);
+  const Kernels kernels = configured(bf16_shape(operation, hidden, on_demand), arch, shared_bytes);
   return {kernels.source, kernels.flags};
 }
 
@@ -100,10 +103,14 @@ TEST(AheadOfTime, TheKeysOfThePackAreThoseOfTheSpecs) {
         RowOperation::kRmsBackward, RowOperation::kSoftmaxForward,
         RowOperation::kSoftmaxBackward}) {
     for (const int64_t hidden : {4096, 8192}) {
-      const Kernels few = configured(operation, hidden, false, "sm_90", 227 << 10, true);
-      computed.insert(built_in.code_object({few.source, few.flags}, "sm_90").spec.key());
+      for (const int kind : {kHandful, kDozens, kHundreds}) {
+        const Shape shape = bf16_shape(operation, hidden, false, kind);
+        if (!has_kind(shape)) continue;
+        const Kernels few = configured(shape, "sm_90", 227 << 10);
+        computed.insert(built_in.code_object({few.source, few.flags}, "sm_90").spec.key());
+      }
       for (const bool on_demand : {false, true}) {
-        const Kernels k = configured(operation, hidden, on_demand, "sm_90", 227 << 10);
+        const Kernels k = configured(bf16_shape(operation, hidden, on_demand), "sm_90", 227 << 10);
         computed.insert(built_in.code_object({k.source, k.flags}, "sm_90").spec.key());
         if (k.sums == 0) continue;
         computed.insert(

@@ -53,6 +53,7 @@ def test_what_is_chosen_can_run(operation: str) -> None:
             SUMS.get(operation, 0),
             sixteen_bytes=vector * x_bytes % 16 == 0,
             shifted=hidden % vector > 0,
+            largest_bytes=x_bytes,
             count=count,
             device=device,
         )

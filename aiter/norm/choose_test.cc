@@ -25,7 +25,7 @@ auto numbers(const RowConfiguration& c) {
 
 // Of dense rows: x_bytes are those of an element, all_bytes those of a column of all matrices.
 RowTraits rows(int64_t hidden, int vector, int x_bytes, int all_bytes, int weight_bytes = 0) {
-  return {hidden, vector, x_bytes, all_bytes, weight_bytes, 0, true, false, false};
+  return {hidden, vector, x_bytes, all_bytes, weight_bytes, 0, true, false, 0, x_bytes};
 }
 
 // A row serves smaller sizes down to the row above, with as many vectors to a thread.
@@ -79,7 +79,7 @@ TEST(Choose, FewRowsAreSharedByMoreThreads) {
   const auto of = [&](int64_t hidden, const DeviceTraits& device) {
     RowTraits few = rows(hidden, 8, 2, 4);
     few.sums = 2;
-    few.few_rows = true;
+    few.few_rows = kHundreds;
     return choose(table, few, device);
   };
   for (const auto& [hidden, threads, cluster] : std::array<std::tuple<int, int, int>, 5>{
@@ -99,18 +99,86 @@ TEST(Choose, RowsAreFewByOperationAndSize) {
   const auto few = [](RowOperation operation, int64_t count, int64_t hidden, int vector = 8) {
     RowTraits traits = rows(hidden, vector, 2, 4);
     traits.sixteen_bytes = vector == 8;
-    return has_few_rows(operation, count, traits);
+    return few_rows(operation, count, traits);
   };
-  EXPECT_TRUE(few(RowOperation::kRmsForward, 64, 4096));
-  EXPECT_FALSE(few(RowOperation::kRmsForward, 65, 4096));
-  EXPECT_TRUE(few(RowOperation::kLayerForward, 256, 4096));
-  EXPECT_FALSE(few(RowOperation::kLayerForward, 1, 1024));
-  EXPECT_FALSE(few(RowOperation::kLayerForward, 64, 65536));
-  EXPECT_TRUE(few(RowOperation::kSoftmaxBackward, 128, 4096));
-  EXPECT_TRUE(few(RowOperation::kRmsBackward, 512, 16384));
-  EXPECT_FALSE(few(RowOperation::kRmsBackward, 512, 16392));
-  EXPECT_FALSE(few(RowOperation::kRmsBackward, 513, 64));
-  EXPECT_FALSE(few(RowOperation::kLayerBackward, 1, 50257, 1));
+  EXPECT_EQ(few(RowOperation::kRmsForward, 16, 4096), kHandful);
+  EXPECT_EQ(few(RowOperation::kRmsForward, 64, 4096), kDozens);
+  EXPECT_EQ(few(RowOperation::kRmsForward, 65, 4096), 0);
+  EXPECT_EQ(few(RowOperation::kLayerForward, 256, 4096), kDozens);
+  EXPECT_EQ(few(RowOperation::kLayerForward, 512, 4096), kHundreds);
+  EXPECT_EQ(few(RowOperation::kLayerForward, 513, 4096), 0);
+  EXPECT_EQ(few(RowOperation::kLayerForward, 512, 2048), 0);
+  EXPECT_EQ(few(RowOperation::kLayerForward, 1, 1024), 0);
+  EXPECT_EQ(few(RowOperation::kLayerForward, 64, 65536), 0);
+  EXPECT_EQ(few(RowOperation::kSoftmaxBackward, 128, 4096), kDozens);
+  EXPECT_EQ(few(RowOperation::kSoftmaxBackward, 129, 4096), 0);
+  EXPECT_EQ(few(RowOperation::kSoftmaxBackward, 512, 8192), kHundreds);
+  EXPECT_EQ(few(RowOperation::kSoftmaxForward, 512, 8192), 0);
+  EXPECT_EQ(few(RowOperation::kRmsBackward, 512, 16384), kHundreds);
+  EXPECT_EQ(few(RowOperation::kRmsBackward, 512, 16392), 0);
+  EXPECT_EQ(few(RowOperation::kRmsBackward, 513, 64), 0);
+  EXPECT_EQ(few(RowOperation::kLayerBackward, 1, 50257, 1), 0);
+}
+
+// A row of a handful has as many CTAs as leave a thread one vector; of dozens and hundreds, fewer.
+TEST(Choose, FewRowsForward) {
+  const RowConfigurations table = {nullptr, 0, {1024, 1024, 1, 0, 1, 0, 0, 0, 0, 0}};
+  const auto of = [&](int few, int all_bytes, int weight_bytes, int64_t hidden,
+                      const DeviceTraits& device = kHopper) {
+    RowTraits traits = rows(hidden, 8, 2, all_bytes, weight_bytes);
+    traits.few_rows = few;
+    return choose(table, traits, device);
+  };
+  const RowConfiguration handful = of(kHandful, 2, 2, 8192), dozens = of(kDozens, 2, 2, 8192);
+  EXPECT_EQ(numbers(handful), numbers({128, 128, 8, 0, 1, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(numbers(dozens), numbers({128, 128, 2, 1, 1, 0, 1, 1, 0, 0}));
+  // Copied rows leave no thread idle.
+  EXPECT_EQ(numbers(of(kDozens, 2, 2, 5120)), numbers({160, 160, 2, 0, 1, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(numbers(of(kDozens, 2, 2, 6144)), numbers({96, 96, 2, 1, 1, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(numbers(of(kHundreds, 2, 4, 8192)), numbers({256, 256, 1, 1, 4, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(numbers(of(kHundreds, 4, 0, 8192)), numbers({512, 512, 1, 0, 4, 0, 0, 1, 0, 0}));
+  // Without clusters, of a handful as of dozens; hundreds are many.
+  EXPECT_EQ(numbers(of(kHandful, 2, 2, 8192, kGfx942)),
+            numbers({512, 512, 1, 0, 1, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(numbers(of(kDozens, 2, 2, 8192, kGfx942)), numbers(of(kHandful, 2, 2, 8192, kGfx942)));
+  EXPECT_EQ(numbers(of(kHundreds, 2, 4, 8192, kGfx942)), numbers(of(0, 2, 4, 8192, kGfx942)));
+}
+
+// A bulk copy brings whole vectors of 16 bytes.
+TEST(Choose, FewRowsOfOtherVectorsHaveNoRing) {
+  const RowConfigurations table = {nullptr, 0, {}};
+  for (const int few : {kHandful, kDozens, kHundreds}) {
+    RowTraits traits = rows(4096, 4, 2, 2, 4);
+    traits.few_rows = few, traits.sixteen_bytes = false;
+    EXPECT_EQ(choose(table, traits, kHopper).stages, 0) << few;
+  }
+}
+
+// Of shifted rows of a norm's backward pass, as many vectors to a thread as leave the fewest idle.
+TEST(Choose, ShiftedBackwardPassesHaveFewIdleThreads) {
+  const RowConfigurations table = {nullptr, 0, {1024, 1024, 1, 0, 1, 0, 0, 0, 0, 0}};
+  const auto of = [&](int64_t hidden, int sums, const DeviceTraits& device = kHopper,
+                      int x_bytes = 2, int all_bytes = 4, int largest_bytes = 2) {
+    RowTraits shifted = rows(hidden, 16 / x_bytes, x_bytes, all_bytes);
+    shifted.shifted = true, shifted.sums = sums, shifted.largest_bytes = largest_bytes;
+    return choose(table, shifted, device);
+  };
+  EXPECT_EQ(numbers(of(2881, 1)), numbers({384, 128, 1, 2, 1, 1, 2, 1, 0, 0}));
+  EXPECT_EQ(numbers(of(4097, 1)), numbers({192, 192, 1, 2, 1, 1, 1, 1, 0, 0}));
+  EXPECT_EQ(numbers(of(4097, 1, kHopper, 2, 6)), numbers({384, 192, 1, 2, 1, 1, 2, 1, 0, 0}));
+  EXPECT_EQ(numbers(of(50257, 1)), numbers({320, 320, 4, 2, 1, 1, 2, 1, 0, 0}));
+  EXPECT_EQ(numbers(of(8193, 2)), numbers({352, 352, 1, 2, 1, 1, 2, 1, 0, 0}));
+  EXPECT_EQ(numbers(of(50257, 2)), numbers({416, 416, 8, 2, 1, 1, 2, 1, 0, 0}));
+  EXPECT_EQ(numbers(of(65537, 2)), numbers({352, 352, 8, 2, 1, 1, 2, 1, 0, 0}));
+  EXPECT_EQ(numbers(of(201089, 2)), numbers({256, 256, 16, 2, 1, 1, 2, 0, 0, 0}));
+  // The table's: of few columns and of very many, of float32 alone or beside 16 bits, and without
+  // clusters.
+  EXPECT_EQ(of(1001, 1).lanes, 1024);
+  EXPECT_EQ(of((1 << 18) + 1, 1).lanes, 1024);
+  EXPECT_EQ(of(12289, 1).lanes, 224);
+  EXPECT_EQ(of(12289, 1, kHopper, 4, 8, 4).lanes, 1024);
+  EXPECT_EQ(of(12289, 1, kHopper, 2, 6, 4).lanes, 1024);
+  EXPECT_EQ(of(12289, 1, kGfx942).lanes, 1024);
 }
 
 // Of shifted rows of a norm, shared memory has gamma as long as it fits.

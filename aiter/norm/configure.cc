@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -19,6 +20,8 @@ constexpr int kBulkCopyCapability = 90;
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kMostParts = 128;  // that norm_backward_columns makes
 
+constexpr int64_t kWidestShifted = 1 << 18;  // columns: shifted rows of norm_backward
+
 // Of few rows. Their time is how long a row takes, not bandwidth.
 constexpr int64_t kNarrow = 1024;                 // columns of 16 bits that a few warps have anyway
 constexpr int64_t kFewColumns = 1 << 21;          // of 16 bits, of all rows: all but norm_backward
@@ -27,6 +30,7 @@ constexpr int64_t kVectors = 2;                   // of a row, that a thread sho
 constexpr int64_t kMostVectors = 4;
 constexpr int64_t kUsualThreads = 256;  // of a CTA
 constexpr int64_t kMostThreads = 1024;
+constexpr int64_t kWidest = 8192;       // columns of 16 bits of hundreds of rows
 constexpr int kMostCluster = 8;         // that every device with clusters holds
 constexpr int64_t kMostHeldBytes = 64;  // of a row, by a thread
 constexpr int64_t kColumnCtas = 128;    // that sum columns, or fewer
@@ -193,12 +197,14 @@ RowTraits row_traits(const Shape& shape) {
                     0,
                     int64_t{shape.vector} * x % kVectorBytes == 0,
                     shape.shifted,
-                    shape.few_rows};
+                    shape.few_rows,
+                    x};
   if (shape.operation == RowOperation::kSoftmaxBackward) rows.element_bytes = 2 * x;
   if (is_softmax(shape.operation)) return rows;
   rows.element_bytes = x * (shape.add ? 2 : 1);
   if (is_norm_backward(shape.operation)) {
     rows.element_bytes += y;
+    rows.largest_bytes = std::max(x, y);
     rows.sums = is_layer(shape.operation) ? 2 : 1;
     rows.sixteen_bytes = rows.sixteen_bytes && int64_t{shape.vector} * y % kVectorBytes == 0;
   } else {
@@ -292,7 +298,7 @@ std::vector<std::string> flags_for(const Shape& shape, const RowConfiguration& c
 }
 
 void set_few_rows(Shape& shape, int64_t rows) {
-  shape.few_rows = has_few_rows(shape.operation, rows, row_traits(shape));
+  shape.few_rows = few_rows(shape.operation, rows, row_traits(shape));
   if (shape.few_rows) shape.on_demand = false;  // there are no rows to wait for
 }
 
@@ -333,16 +339,39 @@ RowConfiguration narrowed(const kernels::TunedRow& tuned, int64_t width) {
   return c;
 }
 
+// CTAs for a row of `vectors` vectors, of which one takes `each`.
+int clusters_for(int64_t vectors, int64_t each) {
+  int cluster = 1;
+  while (cluster < kMostCluster && vectors > each * cluster) cluster *= 2;
+  return cluster;
+}
+
 RowConfiguration for_few_rows(const RowTraits& rows, const DeviceTraits& device) {
   RowConfiguration c = {};
   const int64_t vectors = divided_up(rows.hidden, rows.vector);
-  int64_t most = device.bulk_copies ? kUsualThreads : kMostThreads;
-  c.cluster = 1;
-  while (device.bulk_copies && c.cluster < kMostCluster && vectors > kVectors * most * c.cluster) {
-    c.cluster *= 2;
-  }
+  const bool norm_forward = rows.weight_bytes > 0;
+  // Of a handful, many CTAs for every row; of dozens of a norm's, rows come by bulk copies where
+  // that leaves no thread idle.
+  const bool tells_kinds = device.bulk_copies && rows.sums == 0;
+  const bool handful = tells_kinds && rows.few_rows == kHandful;
+  const bool hundreds = tells_kinds && rows.few_rows == kHundreds;
+  const bool is_whole =
+      hundreds || vectors % (kMostVectors * device.warp *
+                             clusters_for(vectors, kMostVectors * kUsualThreads / 2)) ==
+                      0;
+  const bool copied = tells_kinds && norm_forward && !handful && !rows.shifted && is_whole &&
+                      rows.sixteen_bytes &&
+                      kMostVectors * rows.vector * rows.x_bytes <= kMostHeldBytes;
+  const int64_t usual_vectors = handful ? 1 : copied ? kMostVectors : kVectors;
+  int64_t most = kUsualThreads;
+  if (!device.bulk_copies) most = kMostThreads;
+  if (hundreds && !norm_forward) most = 2 * kUsualThreads;
+  if (!hundreds && (handful || copied)) most = kUsualThreads / 2;
+  const bool clusters = device.bulk_copies && !hundreds;
+  c.cluster = clusters ? clusters_for(vectors, usual_vectors * most) : 1;
   while (most < kMostThreads && vectors > kMostVectors * most * c.cluster) most *= 2;
-  const int64_t each = std::max(kVectors, divided_up(vectors, most * c.cluster));
+  const int64_t each =
+      std::max(hundreds ? 1 : usual_vectors, divided_up(vectors, most * c.cluster));
   c.lanes = static_cast<int>(divided_up(vectors, c.cluster * each * device.warp)) * device.warp;
   c.threads = c.lanes;
   c.ctas_per_sm = 1;
@@ -358,8 +387,63 @@ RowConfiguration for_few_rows(const RowTraits& rows, const DeviceTraits& device)
     c.ctas_per_sm = std::max(1, static_cast<int>(3 * kUsualThreads) / c.threads);
   }
   c.hold_row = each * rows.vector * rows.x_bytes <= kMostHeldBytes;
+  c.stages = copied && c.hold_row && (!hundreds || each > kVectors) ? 1 : 0;
+  if (hundreds) {
+    const int64_t threads = norm_forward ? kMostThreads : 2 * kMostThreads;  // of a multiprocessor
+    c.ctas_per_sm = std::max(1, static_cast<int>(threads) / c.threads);
+    return c;
+  }
   // A thread's columns are the same in every row, but forward not where rows are shifted.
   c.keep_weights = c.hold_row && (rows.sums > 0 || (!rows.shifted && rows.weight_bytes > 0));
+  return c;
+}
+
+// Of many rows of a norm's backward pass that start at any element of a vector, all matrices of 16
+// bits. Registers hold a row and its sums: the fewer threads of a multiprocessor, the more vectors
+// to each. Idle threads cost most. tests/bench/norms/sweep.py found the bounds at seven odd widths
+// of bf16; of float32, and of both types, the table's configurations are faster.
+RowConfiguration for_shifted_backward(const RowTraits& rows) {
+  struct Way {
+    int64_t vectors;  // of a thread
+    int64_t lanes;    // at most: their registers are there
+  };
+  static constexpr Way kRms[] = {{3, 448}, {4, 416}, {5, 352}, {6, 320}, {7, 256}, {8, 256}};
+  static constexpr Way kLayer[] = {{3, 384}, {2, 512}, {4, 352}};
+  constexpr int64_t kThreads = 384;  // of a multiprocessor, where they have several rows in hand
+  constexpr int64_t kMostRows = 15, kLanes = 256, kMostEach = 8;
+  const bool rms = rows.sums == 1;
+  const int64_t most = rms ? 2048 : 1408;  // vectors of a CTA
+  RowConfiguration c = {};
+  const int64_t vectors = divided_up(rows.hidden, rows.vector);
+  c.cluster = 1;
+  while (c.cluster < 2 * kMostCluster && vectors > most * c.cluster) c.cluster *= 2;
+  c.hold_row = 1;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  const auto consider = [&](const Way& way) {
+    const int64_t lanes = divided_up(vectors, 32 * way.vectors * c.cluster) * 32;
+    if (lanes > way.lanes || lanes * way.vectors >= least) return;
+    least = lanes * way.vectors;
+    c.lanes = static_cast<int>(lanes);
+  };
+  if (rms) {
+    std::for_each(std::begin(kRms), std::end(kRms), consider);
+  } else {
+    std::for_each(std::begin(kLayer), std::end(kLayer), consider);
+  }
+  if (c.lanes == 0) {  // registers do not have room for the row beside its sums
+    c.hold_row = 0;
+    const int64_t lanes = divided_up(vectors, 32 * kMostEach * c.cluster) * 32;
+    c.lanes = static_cast<int>(std::min(kMostThreads, std::max(kLanes, lanes)));
+  }
+  // Of 4097 columns one row in hand and gamma as it is stored were faster, but not with dh.
+  const bool is_alone = rms && 2 * c.lanes == kThreads && rows.element_bytes == 4;
+  const int64_t in_hand =
+      c.cluster > 1 || is_alone ? 1 : std::clamp<int64_t>(kThreads / c.lanes, 1, kMostRows);
+  c.threads = static_cast<int>(c.lanes * in_hand);
+  c.stages = 2;
+  c.ctas_per_sm = 1;
+  c.waves = 1;
+  c.keep_weights = is_alone ? 1 : 2;
   return c;
 }
 
@@ -392,21 +476,31 @@ RowConfiguration for_shifted_norm(const RowTraits& rows) {
 
 }  // namespace
 
-bool has_few_rows(RowOperation operation, int64_t count, const RowTraits& rows) {
+int few_rows(RowOperation operation, int64_t count, const RowTraits& rows) {
   if (is_norm_backward(operation)) {
-    return rows.sixteen_bytes && count <= 512 &&
-           count * rows.hidden * rows.element_bytes <= kFewBytes;
+    return rows.sixteen_bytes && count <= kHundreds &&
+                   count * rows.hidden * rows.element_bytes <= kFewBytes
+               ? kHundreds
+               : 0;
   }
   const int64_t width = rows.hidden * rows.x_bytes / 2;
+  if (width <= kNarrow) return 0;
+  if (count <= kHandful && count * width <= kFewColumns) return kHandful;
   const int64_t most = operation == RowOperation::kRmsForward     ? 64
                        : operation == RowOperation::kLayerForward ? 256
                                                                   : 128;
-  return count <= most && width > kNarrow && count * width <= kFewColumns;
+  if (count <= most && count * width <= kFewColumns) return kDozens;
+  const int64_t least = operation == RowOperation::kLayerForward      ? 2048
+                        : operation == RowOperation::kSoftmaxBackward ? 4096
+                                                                      : kWidest;
+  return count <= kHundreds && width > least && width <= kWidest && !rows.shifted ? kHundreds : 0;
 }
 
 RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
                         const DeviceTraits& device) {
-  if (rows.few_rows) return for_few_rows(rows, device);
+  // Where one CTA has a row anyway, hundreds of rows are many.
+  const bool are_many = rows.few_rows == kHundreds && rows.sums == 0 && !device.bulk_copies;
+  if (rows.few_rows && !are_many) return for_few_rows(rows, device);
   const kernels::TunedRow* const end = table.tuned + table.count;
   const int64_t width = rows.hidden * rows.x_bytes / 2;  // the table's columns have 16 bits
   const kernels::TunedRow* const row =
@@ -415,6 +509,10 @@ RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
   if (rows.shifted && rows.weight_bytes > 0) {
     c.keep_weights = 0;
     if (width > kNarrow) c = for_shifted_norm(rows);
+  }
+  if (rows.shifted && rows.sums > 0 && device.bulk_copies && rows.largest_bytes == 2 &&
+      width > kNarrow && width <= kWidestShifted) {
+    c = for_shifted_backward(rows);
   }
   if (!device.bulk_copies) {
     c.on_demand = 0;
@@ -504,6 +602,13 @@ Shape shape_of(const SoftmaxBackward& call) {
   shape.on_demand = call.barrier != nullptr;
   set_few_rows(shape, call.p.rows);
   return shape;
+}
+
+bool has_kind(const Shape& shape) {
+  const RowTraits rows = row_traits(shape);
+  int64_t count = 1;
+  while (count <= kHundreds && few_rows(shape.operation, count, rows) != shape.few_rows) ++count;
+  return count <= kHundreds || shape.few_rows == 0;
 }
 
 Kernels configure(const Shape& shape, const DeviceTraits& device) {

@@ -41,11 +41,14 @@ struct RowTraits {
   int sums;            // of norm_backward: 1 for dgamma, 2 for dgamma and dbeta; else 0
   bool sixteen_bytes;  // vectors of every matrix read are whole ones, of 16 bytes
   bool shifted;        // of a Shape
-  bool few_rows;       // as has_few_rows() says
+  int few_rows;        // as few_rows() says
+  int largest_bytes;   // of an element, the largest of the matrices read
 };
 
-// Whether `count` rows are so few that a call's time is how long a row takes, not bandwidth.
-bool has_few_rows(RowOperation operation, int64_t count, const RowTraits& rows);
+// Of how few rows a kernel is the one of `count` rows, whose time is how long a row takes rather
+// than bandwidth; 0: of many.
+inline constexpr int kHandful = 16, kDozens = 256, kHundreds = 512;
+int few_rows(RowOperation operation, int64_t count, const RowTraits& rows);
 
 // From a table of kernels/norm or, of few rows, by a rule, so that the device can run it.
 RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
@@ -64,7 +67,7 @@ struct Shape {
   bool zero_centred;  // gamma is stored less 1
   int32_t mask;       // attn_softmax_mask
   bool on_demand;     // the call has a barrier
-  bool few_rows;      // as has_few_rows() says
+  int few_rows;       // as few_rows() says
 
   auto fields() const {
     return std::tie(operation, dtypes, hidden, vector, shifted, add, beta, zero_centred, mask,
@@ -77,6 +80,9 @@ Shape shape_of(const NormForward& call);
 Shape shape_of(const NormBackward& call);
 Shape shape_of(const SoftmaxForward& call);
 Shape shape_of(const SoftmaxBackward& call);
+
+// Whether few_rows() says shape.few_rows of the shape for some number of rows.
+bool has_kind(const Shape& shape);
 
 // dgamma and dbeta: the sums that norm_backward leaves, or does not make at all. Of few rows it
 // makes all of them.

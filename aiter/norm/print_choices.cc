@@ -24,11 +24,11 @@ int main() {
   int64_t count = 0;  // of rows
   while (std::cin >> operation >> rows.hidden >> rows.vector >> rows.x_bytes >>
          rows.element_bytes >> rows.weight_bytes >> rows.sums >> rows.sixteen_bytes >>
-         rows.shifted >> count >> device.warp >> device.bulk_copies >> device.named_barriers >>
-         device.shared_bytes) {
+         rows.shifted >> rows.largest_bytes >> count >> device.warp >> device.bulk_copies >>
+         device.named_barriers >> device.shared_bytes) {
     const auto found = operations.find(operation);
     if (found == operations.end()) return 1;
-    rows.few_rows = norm::has_few_rows(found->second, count, rows);
+    rows.few_rows = norm::few_rows(found->second, count, rows);
     const auto& table = kernels::row_configurations(found->second);
     const kernels::RowConfiguration c = norm::choose(table, rows, device);
     std::cout << c.threads << " " << c.lanes << " " << c.cluster << " " << c.stages << " "

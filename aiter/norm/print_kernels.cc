@@ -56,10 +56,21 @@ constexpr Operation kOperations[] = {
 
 constexpr int64_t kHidden[] = {4096, 8192};
 
-enum class Call { kDealt, kWithBarrier, kOfFewRows };
+struct Call {
+  const char* prefix;  // of the kernel's name
+  int few_rows;        // of a Shape
+  bool on_demand;      // of a Shape
+};
+
+constexpr Call kWithBarrier = {"", 0, true};
+constexpr Call kCalls[] = {{"dealt_", 0, false},
+                           {"dozens_", norm::kDozens, false},
+                           {"handful_", norm::kHandful, false},
+                           {"hundreds_", norm::kHundreds, false},
+                           kWithBarrier};
 
 // Dense rows of bfloat16.
-norm::Shape shape(const Operation& operation, int64_t hidden, Call call) {
+norm::Shape shape(const Operation& operation, int64_t hidden, const Call& call) {
   norm::Shape shape = {};
   shape.operation = operation.operation;
   shape.dtypes = {ATTN_DTYPE_BF16, ATTN_DTYPE_BF16, ATTN_DTYPE_BF16};
@@ -67,8 +78,8 @@ norm::Shape shape(const Operation& operation, int64_t hidden, Call call) {
   shape.vector = 8;
   shape.beta = operation.beta;
   shape.mask = ATTN_SOFTMAX_MASK_NONE;
-  shape.on_demand = call == Call::kWithBarrier;
-  shape.few_rows = call == Call::kOfFewRows;
+  shape.on_demand = call.on_demand;
+  shape.few_rows = call.few_rows;
   return shape;
 }
 
@@ -114,17 +125,18 @@ std::string entry(const std::string& name, const norm::Shape& shape, bool column
 
 int main() {
   std::vector<std::string> entries;
-  for (const Call call : {Call::kDealt, Call::kOfFewRows, Call::kWithBarrier}) {
+  for (const Call& call : kCalls) {
     for (const Operation& operation : kOperations) {
       for (const int64_t hidden : kHidden) {
-        const std::string name = std::string(operation.name) + "_bf16_" + std::to_string(hidden);
-        const bool differs = uses_a_barrier(shape(operation, hidden, Call::kWithBarrier));
-        if (call == Call::kDealt && !differs) continue;               // the same with a barrier
-        if (call == Call::kOfFewRows && operation.columns) continue;  // one kernel sums them
-        const char* prefix = call == Call::kDealt       ? "dealt_"
-                             : call == Call::kOfFewRows ? "few_"
-                                                        : "";
-        entries.push_back(entry(prefix + name, shape(operation, hidden, call), operation.columns));
+        const norm::Shape called = shape(operation, hidden, call);
+        if (call.few_rows > 0) {
+          if (operation.columns || !norm::has_kind(called)) continue;  // one kernel sums them
+        } else if (!call.on_demand && !uses_a_barrier(shape(operation, hidden, kWithBarrier))) {
+          continue;  // the same with a barrier
+        }
+        const std::string name =
+            std::string(call.prefix) + operation.name + "_bf16_" + std::to_string(hidden);
+        entries.push_back(entry(name, called, operation.columns));
       }
     }
   }

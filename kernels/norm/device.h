@@ -80,6 +80,18 @@ DEVICE u32 as_bits(float value) { return __builtin_bit_cast(u32, value); }
 /// 32 bits of `high` above `low`, from bit `shift` of `low` on; shift < 32.
 DEVICE u32 funnel(u32 low, u32 high, int shift) { return (u32)(((u64)high << 32 | low) >> shift); }
 
+/// `yes` or `no`, by choice_of(which), in one instruction that takes no predicate.
+DEVICE u32 choice_of(bool which) { return which ? 0x7654 : 0x3210; }
+DEVICE u32 either(u32 no, u32 yes, u32 choice) {
+#if defined(__HIP__)
+  return choice == choice_of(true) ? yes : no;
+#else
+  u32 r;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(no), "r"(yes), "r"(choice));
+  return r;
+#endif
+}
+
 // --- Numbers -----------------------------------------------------------------------------------
 
 #if defined(__HIP__)
@@ -249,17 +261,25 @@ struct alignas(least(16, (int)sizeof(T) * V)) Pack {
     }
     between(*(const Pack*)(from + first), *(const Pack*)(from + first + V), off);
   }
-  /// Elements `off` to `off` + V - 1 of those of `low` and, behind them, `high`; off < V.
+  /// Elements `off` to `off` + V - 1 of those of `low` and, behind them, `high`; off < V. PERMUTED:
+  /// by either(), which can be faster.
+  template <bool PERMUTED = false>
   DEVICE void between(const Pack& low, const Pack& high, int off) {
     Word both[2 * WORDS];
 #pragma unroll
     for (int i = 0; i < WORDS; i++) both[i] = low.word[i], both[WORDS + i] = high.word[i];
     const int bytes = off * (int)sizeof(T);
 #pragma unroll
-    for (int step = WORDS / 2; step; step /= 2)
+    for (int step = WORDS / 2; step; step /= 2) {
+      const bool moved = bytes & (4 * step);
 #pragma unroll
-      for (int i = 0; i + step < 2 * WORDS; i++)
-        if (bytes & (4 * step)) both[i] = both[i + step];
+      for (int i = 0; i + step < 2 * WORDS; i++) {
+        if constexpr (PERMUTED)
+          both[i] = (Word)either(both[i], both[i + step], choice_of(moved));
+        else if (moved)
+          both[i] = both[i + step];
+      }
+    }
 #pragma unroll
     for (int i = 0; i < WORDS; i++)
       word[i] = sizeof(T) < 4 ? funnel(both[i], both[i + 1], bytes % 4 * 8) : both[i];

@@ -18,6 +18,11 @@ struct WholeRow {
   DEVICE int operator()(int) const { return HIDDEN; }
 };
 
+/// Vectors of T that are made of two are so by either(): faster where there is a ring, but not of
+/// float32 rows that are read twice.
+template <class T>
+constexpr bool PERMUTED = STAGES > 0 && (HOLD || sizeof(T) < 4);
+
 template <int I, class First, class... Rest>
 struct Nth : Nth<I - 1, Rest...> {};
 template <class First, class... Rest>
@@ -262,7 +267,7 @@ struct Input {
       const u32 own = sends_before ? before.word[i] : pack.word[i];
       ahead.word[i] = as_bits(shuffle_from(as_float(own), from, WARP_LANES));
     }
-    out.between(ahead, pack, (VECTOR - of_row) % VECTOR);
+    out.template between<PERMUTED<Type>>(ahead, pack, (VECTOR - of_row) % VECTOR);
     const int first = position.column(k) - of_row;
     const bool all = position.active(rows) && (k > 0 || position.lane > 0 || of_row == 0);
     if (all && first + VECTOR <= HIDDEN) *(P*)(to + first) = out;
@@ -347,7 +352,7 @@ struct Input {
       if constexpr (STAGES > 0) {
         const auto* low =
             (const decltype(pack)*)(slots + slot * WARP_BYTES + offset<I>() + column * size<I>());
-        pack.between(low[0], low[1], shift);
+        pack.template between<PERMUTED<Type>>(low[0], low[1], shift);
         if (row_ends()) pack.keep(0, HIDDEN - of_row);
         return pack;
       }

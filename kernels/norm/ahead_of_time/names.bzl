@@ -2,7 +2,8 @@
 """The names and targets that follow from kernels.json.
 
 KERNELS: name -> its source, and by archs the flags that make it that kernel. dealt_NAME is the
-kernel of calls without a barrier, where that is another for some arch, few_NAME that of few rows.
+kernel of calls without a barrier, where that is another for some arch; handful_NAME, dozens_NAME
+and hundreds_NAME those of few rows.
 """
 
 load("@kernel_lists//:norm_kernels.bzl", _KERNELS = "KERNELS")
@@ -41,7 +42,9 @@ def operation_of(name):
     Returns:
       "layer_forward" of "dealt_layer_forward_bf16_8192".
     """
-    return "_".join(name.removeprefix("dealt_").removeprefix("few_").split("_")[:-2])
+    for prefix in ["dealt_", "dozens_", "handful_", "hundreds_"]:
+        name = name.removeprefix(prefix)
+    return "_".join(name.split("_")[:-2])
 
 def _names(arch):
     """Kernels for arch: of several names for one kernel, the last."""

@@ -46,6 +46,7 @@ def chosen(operation: str, hidden: int, dtype: torch.dtype, count: int) -> Confi
         SUMS.get(operation, 0),
         sixteen_bytes=vector * size == 16,
         shifted=hidden % vector > 0,
+        largest_bytes=size,
         count=count,
     )
     return choose([rows])[0]

@@ -51,6 +51,7 @@ def prepare(case: Case):
         case.sums(),
         sixteen_bytes=all(vector * t.itemsize % 16 == 0 for t in case.reads()),
         shifted=case.hidden % vector > 0,
+        largest_bytes=max(t.itemsize for t in case.reads()),
         count=case.count or case.rows,
     )
     (c,) = choose([rows])

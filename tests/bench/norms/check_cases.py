@@ -11,9 +11,11 @@ import torch
 
 from tests.bench.norms import operations
 
-HIDDEN = (1, 3, 40, 64, 100, 127, 256, 768, 1000, 1024, 1025, 2048, 2304, 3072, 4096, 5120, 8192)
-HIDDEN += (8200, 12288, 16384, 20480, 32768, 50257, 65536, 131072, 131073, 262144)
+HIDDEN = (1, 3, 40, 64, 100, 127, 256, 768, 1000, 1024, 1025, 2048, 2304, 2881, 3072, 4096, 4097)
+HIDDEN += (5120, 8192, 8193, 8200, 12288, 12289, 16384, 20480, 32768, 50257, 65536, 131072, 131073)
+HIDDEN += (201089, 262144)
 MIXED_HIDDEN = (768, 1003, 1024, 4096, 16384, 50257, 65536)
+ODD_HIDDEN = (1025, 2881, 4097, 8193, 12289, 50257, 131073, 201089)
 SMALL_HIDDEN = (3, 1000, 1003, 1024, 16384, 65536)
 MANY = 1 << 20  # rows
 B, H, F = torch.bfloat16, torch.float16, torch.float32
@@ -81,7 +83,7 @@ class Case:
 
 
 def norm_cases(operation: str, small: bool) -> Iterator[Case]:
-    """Of many rows, and of few, which have kernels of their own (configure.h: has_few_rows)."""
+    """Of many rows, and of few, which have kernels of their own (configure.h: few_rows)."""
     for rows, count in ((5, MANY), (5, None)) if small else ((601, None), (40, None)):
 
         def case(hidden: int, types: tuple = (B, B, B), rows: int = rows, **more: Any) -> Case:
@@ -100,6 +102,9 @@ def norm_cases(operation: str, small: bool) -> Iterator[Case]:
             if operation.endswith("forward"):
                 for types in FP8_TYPES:
                     yield case(hidden, types)
+    for hidden in (1003, 50257) if small else ODD_HIDDEN if operation.endswith("backward") else ():
+        yield Case(operation, hidden, 40, (B, B, B), add=True, count=MANY)
+        yield Case(operation, hidden, 40, (B, B, F), count=MANY)
     yield Case(operation, 4096, 1, (B, B, B))
     yield Case(operation, 8192, 128, (B, B, B))
     yield Case(operation, 8192, 129, (B, B, B))

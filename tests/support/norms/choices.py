@@ -42,6 +42,7 @@ class Rows:
     sums: int = 0
     sixteen_bytes: bool = True
     shifted: bool = False  # rows start at any element of a vector
+    largest_bytes: int = 2  # of an element, the largest of the matrices read
     count: int = 1 << 20  # of rows
     device: Device = HOPPER
 
