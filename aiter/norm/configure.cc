@@ -436,7 +436,7 @@ RowConfiguration for_shifted_backward(const RowTraits& rows) {
     c.lanes = static_cast<int>(std::min(kMostThreads, std::max(kLanes, lanes)));
   }
   // Of 4097 columns one row in hand and gamma as it is stored were faster, but not with dh.
-  const bool is_alone = rms && 2 * c.lanes == kThreads && rows.element_bytes == 4;
+  const bool is_alone = rms && c.lanes == kThreads / 2 && rows.element_bytes == 4;
   const int64_t in_hand =
       c.cluster > 1 || is_alone ? 1 : std::clamp<int64_t>(kThreads / c.lanes, 1, kMostRows);
   c.threads = static_cast<int>(c.lanes * in_hand);
