@@ -115,17 +115,13 @@ def register(name: str = "aiter_attn") -> None:
     """
     if name != name.lower() or not name.isidentifier():
         raise ValueError(f"name: {name!r}; allowed: a name of lower-case letters, digits and _")
-    registered = _AttentionBackendRegistry._backends
-    if name in registered and registered[name] is not attention:
+    if _AttentionBackendRegistry._backends.get(name) is attention:
+        return
+    if name in {member.value for member in AttentionBackendName}:
         raise ValueError(
             f"name: {name!r} is a backend of diffusers; allowed: another, such as 'aiter_attn'"
         )
-    if name in {member.value for member in AttentionBackendName} and name not in registered:
-        raise ValueError(
-            f"name: {name!r} is kept by diffusers; allowed: another, such as 'aiter_attn'"
-        )
-    if name not in registered:
-        _AttentionBackendRegistry.register(_member(name))(attention)
+    _AttentionBackendRegistry.register(_member(name))(attention)
 
 
 def _member(name: str) -> AttentionBackendName:

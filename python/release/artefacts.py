@@ -136,8 +136,11 @@ def _check_pack(path: Path, manifest: Mapping[str, Any]) -> None:
 
 def _check_kernels_wheel(path: Path, manifest: Mapping[str, Any]) -> None:
     """All code objects of the manifest for one arch are in the wheel's pack, or none is."""
-    with zipfile.ZipFile(path) as wheel:
-        packs = [wheel.read(name) for name in wheel.namelist() if name.endswith(_PACK_SUFFIX)]
+    try:
+        with zipfile.ZipFile(path) as wheel:
+            packs = [wheel.read(name) for name in wheel.namelist() if name.endswith(_PACK_SUFFIX)]
+    except zipfile.BadZipFile as error:
+        raise ReleaseError(f"{path.name} is no wheel of this project: {error}") from error
     if len(packs) != 1:
         raise ReleaseError(f"{path.name} has {len(packs)} packs of kernels; it has one")
     for arch in manifest["archs"]:

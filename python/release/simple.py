@@ -26,6 +26,8 @@ _KINDS = frozenset(kind for kinds in _INDEXES.values() for kind in kinds)
 # Settings that most builds have: an index is not named after them.
 _USUAL = {"namespace": "aiter", "patches": "default"}
 _API = "1.0"
+# From a distribution's page to the folder that releases are in.
+_UP = "../../../"
 
 
 def wheels(files: Iterable[File]) -> list[dict[str, Any]]:
@@ -93,10 +95,6 @@ def _index(root: str, files: list[Mapping[str, Any]]) -> dict[str, bytes]:
             },
         )
     return made
-
-
-# From a distribution's page to the folder that releases are in.
-_UP = "../../../"
 
 
 def _link(file: Mapping[str, Any]) -> str:

@@ -88,9 +88,10 @@ def test_a_wheel_of_other_packed_kernels(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("contents", [b"", b"PK\x03\x04 cut off", b"<html>"])
-def test_a_wheel_that_is_none(tmp_path: Path, contents: bytes) -> None:
+@pytest.mark.parametrize("name", [builds.wheel_name("cp311"), builds.KERNELS_WHEEL])
+def test_a_wheel_that_is_none(tmp_path: Path, name: str, contents: bytes) -> None:
     listed = builds.build(tmp_path)
-    (tmp_path / builds.wheel_name("cp311")).write_bytes(contents)
+    (tmp_path / name).write_bytes(contents)
     assert "is no wheel of this project" in refused(listed)
 
 
