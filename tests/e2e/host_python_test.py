@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+import uuid
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,10 +125,11 @@ def test_the_same_headers_elsewhere_are_the_same_actions(
     assert not [s for s in COMPILES if spawns.executed[s]], spawns.executed
     (again,) = (project.root / "bazel-bin/python").glob(f"*-{TAG}-*.whl")
     assert clone.sha256(again) == clone.sha256(wheel[0])
-    # Other headers are other keys: the extension is compiled anew, and no kernel.
+    # Other headers are other keys: the extension is compiled anew, and no kernel. These headers
+    # have never been: a cache that outlasts this run has results for its last ones.
     level = elsewhere / "patchlevel.h"
     level.chmod(0o644)
-    level.write_text(level.read_text() + f"/* {tmp_path} */\n")
+    level.write_text(level.read_text() + f"/* {uuid.uuid4()} */\n")
     spawns = project.build(SMOKE, ABI + "host", WHEEL, f"--repo_env={HEADERS}={elsewhere}")
     assert spawns.executed["CppCompile"] > 0
     assert spawns.executed["HipCodeObject"] == 0
