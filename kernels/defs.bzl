@@ -2,7 +2,7 @@
 """The rules that make, describe, embed and list code objects.
 
 header_tree -> code_object_recipe -> code_object -> code_object_group -> embedded_pack, launch_table
-                                                    code_object_group -> pack_files
+                                                    code_object_group -> pack_files, compile_kit
                                     code_object -> code_object_library
 header_tree -> cubin_recipe -> cubin -> code_object_group -> ahead_of_time
 """
@@ -20,6 +20,7 @@ load(
     _code_object_library = "code_object_library",
 )
 load("//kernels/private:compile_group.bzl", _compile_group = "compile_group")
+load("//kernels/private:compile_kit.bzl", _compile_kit = "compile_kit")
 load(
     "//kernels/private:cubin.bzl",
     _cubin = "cubin",
@@ -35,11 +36,13 @@ load(
     "//kernels/private:providers.bzl",
     _CodeObjectInfo = "CodeObjectInfo",
     _CodeObjectsInfo = "CodeObjectsInfo",
+    _CompileKitInfo = "CompileKitInfo",
     _PackFilesInfo = "PackFilesInfo",
 )
 
 CodeObjectInfo = _CodeObjectInfo
 CodeObjectsInfo = _CodeObjectsInfo
+CompileKitInfo = _CompileKitInfo
 PackFilesInfo = _PackFilesInfo
 ahead_of_time = _ahead_of_time
 chosen_archs = _chosen_archs
@@ -48,6 +51,7 @@ code_object_group = _code_object_group
 code_object_library = _code_object_library
 code_object_recipe = _code_object_recipe
 compile_group = _compile_group
+compile_kit = _compile_kit
 cubin = _cubin
 cubin_recipe = _cubin_recipe
 embedded_pack = _embedded_pack

@@ -14,6 +14,7 @@
 
 #include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/kit/kit.h"
 #include "aiter/runtime/once.h"
 #include "aiter/runtime/rtc/compiling.h"
 #include "aiter/runtime/store/cache.h"
@@ -30,6 +31,9 @@ static_assert(sizeof(PackEntry) == sizeof(kernels::EmbeddedPackEntry));
 
 // Of a Python installation: where wheels of packs put them.
 constexpr char kPacksFolder[] = "/aiter_attn_kernels";
+constexpr char kKitFolder[] = "/aiter_attn_compile_kit";
+// Of the folder that has the cache.
+constexpr char kWorkFolder[] = "compiling";
 
 using Providers = std::vector<std::unique_ptr<Provider>>;
 
@@ -79,11 +83,16 @@ class Embedded : public Provider {
 std::atomic<const std::string*> named_cache_folder{nullptr};
 std::atomic<bool> store_is_used{false};
 
-// This user's cache, and the objects that the compilers make, which are kept there.
-std::unique_ptr<Provider> cache(RunTimeCompile when) {
+CacheOptions cache_options() {
   CacheOptions options;
   options.folder = cache_folder();
   options.max_size = cache_max_size();
+  return options;
+}
+
+// This user's cache, and the objects that the compilers make, which are kept there.
+std::unique_ptr<Provider> cache(RunTimeCompile when) {
+  CacheOptions options = cache_options();
   std::unique_ptr<Provider> maker;
   if (when != RunTimeCompile::kNever) {
     maker = std::make_unique<CompilingProvider>(library_compilers());
@@ -114,6 +123,26 @@ std::vector<std::string> installed_packs() {
   return folders;
 }
 
+// The compile kit that is named, or that is installed beside this library.
+Providers kits() {
+  std::vector<std::string> installed = site_packages();
+  for (std::string& folder : installed) folder += kKitFolder;
+  const std::string folder = find_kit(installed);
+  Providers list;
+  if (folder.empty()) return list;
+  CacheOptions cache = cache_options();
+  KitOptions options;
+  options.version = AITER_ATTN_VERSION;
+  options.limit = kit_limit();
+  options.work_place = cache.folder.substr(0, cache.folder.rfind('/') + 1);
+  if (!options.work_place.empty()) options.work_place += kWorkFolder;
+  // Another process that compiles the same kernel is waited for: it takes as long as this one.
+  cache.patience = options.limit;
+  list.push_back(
+      std::make_unique<CacheProvider>(std::move(cache), open_kit(folder, std::move(options))));
+  return list;
+}
+
 void append(Providers& list, Providers more) {
   std::move(more.begin(), more.end(), std::back_inserter(list));
 }
@@ -126,6 +155,7 @@ Providers providers(RunTimeCompile when) {
   append(list, pack_files(installed_packs(), AITER_ATTN_VERSION));
   append(list, pack_files(named_pack_places(), AITER_ATTN_VERSION));
   if (when != RunTimeCompile::kAlways) list.push_back(cache(when));
+  append(list, kits());
   return list;
 }
 

@@ -23,7 +23,8 @@ enum class RunTimeCompile {
 RunTimeCompile run_time_compile();
 
 // Its providers are in library_store.cc, in their order. Throws Status::kInvalidArgument for a
-// wrong AITER_ATTN_RTC, _CACHE_DIR, _CACHE_MAX_SIZE or _PACK_PATH, Status::kCorrupt where an
+// wrong AITER_ATTN_RTC, _CACHE_DIR, _CACHE_MAX_SIZE, _COMPILE_KIT, _COMPILE_SECONDS or
+// _PACK_PATH, Status::kCorrupt where an
 // embedded pack is damaged.
 const Store& library_store();
 

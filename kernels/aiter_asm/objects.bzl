@@ -26,6 +26,7 @@ def _asm_code_objects_impl(ctx):
             arch = ctx.attr.arch,
             code_object = file,
             instance = instance,
+            kit = None,
             metadata = metadata,
             recipe = None,
             spec = spec,

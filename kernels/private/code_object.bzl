@@ -142,10 +142,11 @@ def _code_object_impl(ctx):
         compiled = source
         flags = [recipe.arguments, "--offload-arch=" + arch]
         language = ["-c"]
+    inputs = depset(transitive = [recipe.inputs, family.files])
     ctx.actions.run(
         executable = recipe.compiler,
         arguments = flags + copts + language + [compiled.path, "-o", code_object.path],
-        inputs = depset([compiled], transitive = [recipe.inputs, family.files]),
+        inputs = depset([compiled], transitive = [inputs]),
         outputs = [code_object],
         mnemonic = "HipCodeObject",
         resource_set = None if ctx.attr.group else _compile_resources,
@@ -188,6 +189,10 @@ def _code_object_impl(ctx):
         arch = arch,
         code_object = code_object,
         instance = instance,
+        kit = struct(
+            inputs = depset([recipe.compiler], transitive = [inputs]),
+            source = source,
+        ),
         metadata = metadata,
         recipe = recipe.recipe,
         spec = spec,

@@ -130,6 +130,7 @@ def _cubin_impl(ctx):
         arch = ctx.attr.arch,
         code_object = cubin,
         instance = instance,
+        kit = None,
         metadata = metadata,
         recipe = recipe.recipe,
         spec = spec,

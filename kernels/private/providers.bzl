@@ -42,12 +42,19 @@ CodeObjectInfo = provider(
         "metadata": "File: JSON, beside the code object; see code_object/describe.py",
         "recipe": "File: that of CodeObjectRecipeInfo or CubinRecipeInfo that it was made by",
         "spec": "File: how the code object is made; its sha256 is the key",
+        "kit": "struct, what else makes it by the spec alone: `source`, a File, and `inputs`, a " +
+               "depset of File, the compiler among them; None where that is not clang",
     },
 )
 
 CodeObjectsInfo = provider(
     doc = "Code objects that are shipped together.",
     fields = {"code_objects": "depset of CodeObjectInfo"},
+)
+
+CompileKitInfo = provider(
+    doc = "A compile kit: aiter/runtime/kit/kit.h.",
+    fields = {"files": "dict: path in the kit -> File"},
 )
 
 PackFilesInfo = provider(

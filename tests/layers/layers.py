@@ -43,9 +43,18 @@ LAYERS: dict[str, list[str]] = {
         "aiter/runtime/error.h",
         "aiter/runtime/once.h",
         "aiter/runtime/text.h",
+        "aiter/runtime/kit/*",
         "aiter/runtime/rtc/*",
         "aiter/runtime/store/*",
         "kernels/code_object/embedded_pack.h",
+    ],
+    "aiter/runtime/kit/*": [
+        "aiter/runtime/environment.h",
+        "aiter/runtime/error.h",
+        "aiter/runtime/interrupt.h",
+        "aiter/runtime/text.h",
+        "aiter/runtime/kit/*",
+        "aiter/runtime/store/*",
     ],
     "aiter/runtime/store/*": [
         "aiter/runtime/environment.h",
@@ -66,6 +75,7 @@ LAYERS: dict[str, list[str]] = {
     "aiter/runtime/*": [
         "aiter/runtime/*.h",
         "aiter/runtime/driver/driver.h",
+        "aiter/runtime/kit/*",
         "aiter/runtime/rtc/*",
         "aiter/runtime/store/*",
     ],

@@ -31,6 +31,7 @@ def test_all_folders_are_looked_at():
         "aiter/norm",
         "aiter/runtime",
         "aiter/runtime/driver",
+        "aiter/runtime/kit",
         "aiter/runtime/rtc",
         "aiter/runtime/store",
         "kernels/archs",

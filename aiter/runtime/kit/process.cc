@@ -1,0 +1,202 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/runtime/kit/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <optional>
+
+#include "aiter/runtime/error.h"
+#include "aiter/runtime/interrupt.h"
+#include "aiter/runtime/text.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kMostLog = 64 << 10;
+constexpr int kMillisecondsOfAStep = 10;
+
+// Both ends of a pipe, neither of which other programs get.
+class Pipe {
+ public:
+  Pipe() {
+    if (::pipe2(ends_, O_CLOEXEC) != 0) {
+      fail(Status::kUnsupported, "cannot make a pipe: ", std::strerror(errno));
+    }
+    ::fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+  }
+  ~Pipe() {
+    ::close(ends_[0]);
+    close_write_end();
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  int read_end() const { return ends_[0]; }
+  int write_end() const { return ends_[1]; }
+  void close_write_end() {
+    if (ends_[1] >= 0) ::close(ends_[1]);
+    ends_[1] = -1;
+  }
+
+ private:
+  int ends_[2];
+};
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  list.reserve(texts.size() + 1);
+  for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
+
+pid_t start(const Command& command, int output) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
+  // No signal of this process is blocked or ignored there.
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
+  ::posix_spawnattr_setflags(
+      &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  pid_t pid = -1;
+  const int error =
+      ::posix_spawn(&pid, command.arguments[0].c_str(), &files, &attributes,
+                    pointers(command.arguments).data(), pointers(command.environment).data());
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&files);
+  if (error != 0) {
+    fail(error == ENOMEM || error == EAGAIN ? Status::kOutOfMemory : Status::kUnsupported,
+         "cannot start '", utf8(command.arguments[0]), "': ", std::strerror(error));
+  }
+  return pid;
+}
+
+// A child that is killed with its group, and waited for, at the end.
+class Child {
+ public:
+  explicit Child(pid_t pid) : pid_(pid) {}
+  ~Child() { end(); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // Whether it has ended. It stays a zombie, so that its group's number is not given to others.
+  bool has_ended() const {
+    siginfo_t info = {};
+    const int got = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+    return (got == 0 && info.si_pid == pid_) || (got != 0 && errno == ECHILD);
+  }
+  // Kills all of its group, and waits for it. Nothing: its status is not to be had.
+  std::optional<int> end() {
+    if (pid_ < 0) return std::nullopt;
+    ::kill(-pid_, SIGKILL);
+    int status = 0;
+    pid_t got;
+    do {
+      got = ::waitpid(pid_, &status, 0);
+    } while (got < 0 && errno == EINTR);
+    const bool known = got == pid_;
+    pid_ = -1;
+    if (!known) return std::nullopt;
+    return status;
+  }
+
+ private:
+  pid_t pid_;
+};
+
+// Takes what is there, up to some of it; false: nothing will come any more.
+bool drain(int fd, Outcome& outcome) {
+  // One that writes without a pause must not keep the caller from looking at the clock.
+  constexpr int kMostReads = 64;
+  std::array<char, 16 << 10> room;
+  for (int reads = 0; reads < kMostReads; ++reads) {
+    const ssize_t got = ::read(fd, room.data(), room.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno == EAGAIN;
+    if (got == 0) return false;
+    const size_t size = std::min(static_cast<size_t>(got), kMostLog - outcome.log.size());
+    outcome.log.append(room.data(), size);
+    if (size < static_cast<size_t>(got)) outcome.log_is_cut = true;
+  }
+  return true;
+}
+
+}  // namespace
+
+Outcome run(const Command& command) {
+  Pipe pipe;
+  const Clock::time_point started = Clock::now();
+  Child child(start(command, pipe.write_end()));
+  pipe.close_write_end();
+  Outcome outcome = {Outcome::End::kExited, 0, {}, false};
+  const Interrupt& interrupt = thread_interrupt();
+  bool is_open = true, told = false;
+  while (!child.has_ended()) {
+    pollfd waited = {is_open ? pipe.read_end() : -1, POLLIN, 0};
+    ::poll(&waited, 1, kMillisecondsOfAStep);
+    if (waited.revents) is_open = drain(pipe.read_end(), outcome);
+    const Clock::duration elapsed = Clock::now() - started;
+    if (elapsed > command.limit) {
+      outcome.end = Outcome::End::kTimedOut;
+      break;
+    }
+    if (interrupt.poll && interrupt.poll(interrupt.context)) {
+      fail(Status::kInterrupted, "interrupted by what attn_set_interrupt set");
+    }
+    if (!told && elapsed > std::chrono::seconds(1)) {
+      told = true;
+      if (command.takes_long) command.takes_long();
+    }
+  }
+  const std::optional<int> status = child.end();
+  drain(pipe.read_end(), outcome);
+  if (outcome.end == Outcome::End::kTimedOut) return outcome;
+  if (!status) {
+    outcome.end = Outcome::End::kUnknown;
+  } else if (WIFSIGNALED(*status)) {
+    outcome.end = Outcome::End::kSignal;
+    outcome.status = WTERMSIG(*status);
+  } else {
+    outcome.status = WEXITSTATUS(*status);
+  }
+  return outcome;
+}
+
+std::string shell_form(const std::vector<std::string>& arguments) {
+  constexpr char kPlain[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./:,@%";
+  std::string line;
+  for (const std::string& argument : arguments) {
+    if (!line.empty()) line += ' ';
+    if (!argument.empty() && argument.find_first_not_of(kPlain) == argument.npos) {
+      line += argument;
+      continue;
+    }
+    line += '\'';
+    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime
