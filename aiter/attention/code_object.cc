@@ -22,8 +22,11 @@ runtime::CodeObjectRef code_object_ref(const kernels::LaunchTable& table,
   ref.remedy = [&table, &object] {
     const std::string pack =
         concat("aiter-attn-kernels-", table.arch(object), "-", table.variant_set());
+    const bool is_compiled_alone = object.recipe && !object.group;
     return concat("install its pack, ", pack, "==", AITER_ATTN_VERSION, ", or name the pack's ",
-                  "file in AITER_ATTN_PACK_PATH");
+                  "file in AITER_ATTN_PACK_PATH",
+                  is_compiled_alone ? "; or, to have it compiled here, install " : "",
+                  is_compiled_alone ? "aiter-attn-compile-kit==" AITER_ATTN_VERSION : "");
   };
   if (object.recipe) {
     ref.spec = [&table, &object] {

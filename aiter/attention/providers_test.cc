@@ -154,5 +154,32 @@ TEST_F(Providers, TheCacheIsNamedBeforeTheFirstCall) {
   unsetenv("AITER_ATTN_RTC");
 }
 
+TEST_F(Providers, OnDemandIsCompileCacheOrOff) {
+  constexpr char kSwitch[] = "AITER_ATTN_ON_DEMAND";
+  write_cached();
+  setenv("AITER_ATTN_CACHE_DIR", (folder_ / "cache").c_str(), 1);
+  for (const char* value : {"", "compile", "cache"}) {
+    setenv(kSwitch, value, 1);
+    in_child([&] { EXPECT_TRUE(serves()) << value << attn_last_error(); });
+  }
+  setenv(kSwitch, "off", 1);
+  in_child([&] {
+    EXPECT_FALSE(serves());
+    EXPECT_THAT(attn_last_error(),
+                HasSubstr("must not be asked, as AITER_ATTN_ON_DEMAND is 'off'"));
+  });
+  for (const char* value : {"0", "on", "Compile", "cache "}) {
+    setenv(kSwitch, value, 1);
+    in_child([&] {
+      void* data = nullptr;
+      uint64_t size = 0;
+      EXPECT_EQ(attn_code_object(kKey.c_str(), &data, &size), ATTN_ERROR_INVALID_ARGUMENT);
+      EXPECT_THAT(attn_last_error(), HasSubstr(std::string("AITER_ATTN_ON_DEMAND is '") + value +
+                                               "'; it may be compile (kernels"));
+    });
+  }
+  unsetenv(kSwitch);
+}
+
 }  // namespace
 }  // namespace AITER_ATTN_NAMESPACE::attention

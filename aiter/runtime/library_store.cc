@@ -90,6 +90,32 @@ CacheOptions cache_options() {
   return options;
 }
 
+// Another provider, of kernels alone whose source is in the library.
+class OfSources : public Provider {
+ public:
+  explicit OfSources(std::unique_ptr<Provider> provider) : provider_(std::move(provider)) {}
+  std::string name() const override { return provider_->name(); }
+  bool may_have(const CodeObjectRef& ref) const override {
+    return ref.source && provider_->may_have(ref);
+  }
+  std::optional<Bytes> get(const CodeObjectRef& ref) override {
+    require(ref);
+    return provider_->get(ref);
+  }
+  Answer look(const CodeObjectRef& ref) override {
+    require(ref);
+    return provider_->look(ref);
+  }
+
+ private:
+  static void require(const CodeObjectRef& ref) {
+    if (ref.source) return;
+    fail(Status::kUnsupported, "must not be asked, as ", kOnDemandVariable, " is 'off': unset it");
+  }
+
+  const std::unique_ptr<Provider> provider_;
+};
+
 // This user's cache, and the objects that the compilers make, which are kept there.
 std::unique_ptr<Provider> cache(RunTimeCompile when) {
   CacheOptions options = cache_options();
@@ -97,7 +123,9 @@ std::unique_ptr<Provider> cache(RunTimeCompile when) {
   if (when != RunTimeCompile::kNever) {
     maker = std::make_unique<CompilingProvider>(library_compilers());
   }
-  return std::make_unique<CacheProvider>(std::move(options), std::move(maker));
+  auto made = std::make_unique<CacheProvider>(std::move(options), std::move(maker));
+  if (on_demand() == OnDemand::kOff) return std::make_unique<OfSources>(std::move(made));
+  return made;
 }
 
 // Where this library lies in a Python installation, pip's compilers and packs lie two folders up.
@@ -130,6 +158,12 @@ Providers kits() {
   const std::string folder = find_kit(installed);
   Providers list;
   if (folder.empty()) return list;
+  if (on_demand() != OnDemand::kCompile) {
+    list.push_back(forbidden_kit(
+        folder, concat("must not compile, as ", kOnDemandVariable, " is '",
+                       on_demand() == OnDemand::kCache ? "cache" : "off", "': unset it")));
+    return list;
+  }
   CacheOptions cache = cache_options();
   KitOptions options;
   options.version = AITER_ATTN_VERSION;
@@ -138,8 +172,9 @@ Providers kits() {
   if (!options.work_place.empty()) options.work_place += kWorkFolder;
   // Another process that compiles the same kernel is waited for: it takes as long as this one.
   cache.patience = options.limit;
-  list.push_back(
-      std::make_unique<CacheProvider>(std::move(cache), open_kit(folder, std::move(options))));
+  std::unique_ptr<Provider> kit = open_kit(folder, std::move(options));
+  cache.name = kit->name();
+  list.push_back(std::make_unique<CacheProvider>(std::move(cache), std::move(kit)));
   return list;
 }
 
@@ -170,6 +205,17 @@ RunTimeCompile run_time_compile() {
       Status::kInvalidArgument, kRunTimeCompileVariable, " is '", utf8(text), "'; it may be 0 ",
       "(kernels are not compiled at run time), 1 (all are), or not set (those that were not built ",
       "in are)");
+}
+
+OnDemand on_demand() {
+  const std::string text = variable(kOnDemandVariable);
+  if (text.empty() || text == "compile") return OnDemand::kCompile;
+  if (text == "cache") return OnDemand::kCache;
+  if (text == "off") return OnDemand::kOff;
+  fail(Status::kInvalidArgument, kOnDemandVariable, " is '", utf8(text), "'; it may be compile ",
+       "(kernels that are neither built in nor in a pack are taken from the cache, or compiled by ",
+       "the compile kit), cache (none is compiled), off (nor taken from the cache), or not set ",
+       "(compile)");
 }
 
 std::string cache_folder() {

@@ -22,8 +22,20 @@ enum class RunTimeCompile {
 // Reads the variable. Throws Status::kInvalidArgument for any other value.
 RunTimeCompile run_time_compile();
 
+// AITER_ATTN_ON_DEMAND: the providers of kernels that are neither built in nor in a pack, and whose
+// source is not in the library; those whose source is there are AITER_ATTN_RTC's.
+inline constexpr char kOnDemandVariable[] = "AITER_ATTN_ON_DEMAND";
+enum class OnDemand {
+  kCompile,  // "compile", or not set: the cache, then the compile kit
+  kCache,    // "cache"
+  kOff,      // "off": none
+};
+
+// Reads the variable. Throws Status::kInvalidArgument for any other value.
+OnDemand on_demand();
+
 // Its providers are in library_store.cc, in their order. Throws Status::kInvalidArgument for a
-// wrong AITER_ATTN_RTC, _CACHE_DIR, _CACHE_MAX_SIZE, _COMPILE_KIT, _COMPILE_SECONDS or
+// wrong AITER_ATTN_RTC, _ON_DEMAND, _CACHE_DIR, _CACHE_MAX_SIZE, _COMPILE_KIT, _COMPILE_SECONDS or
 // _PACK_PATH, Status::kCorrupt where an
 // embedded pack is damaged.
 const Store& library_store();

@@ -26,8 +26,8 @@ def _add(files, place, file):
 
 def _sources(ctx, name, infos):
     """The kit's description, and its sources as a file of a pack."""
-    description = ctx.actions.declare_file(name + "/kit")
-    pack = ctx.actions.declare_file(name + "/sources.pack")
+    description = ctx.actions.declare_file(name + ".parts/kit")
+    pack = ctx.actions.declare_file(name + ".parts/sources.pack")
     recipes = {info.recipe: None for info in infos}.keys()
     sources = {info.kit.source: None for info in infos}.keys()
     arguments = ctx.actions.args()
@@ -51,7 +51,7 @@ def _sources(ctx, name, infos):
         mnemonic = "CompileKit",
         progress_message = "Writing the compile kit %{label}",
     )
-    packed = ctx.actions.declare_file(name + "/sources.attnpack")
+    packed = ctx.actions.declare_file(name + ".parts/sources.attnpack")
     arguments = ctx.actions.args()
     arguments.add("--pack", pack)
     arguments.add("--version", VERSION)

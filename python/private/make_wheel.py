@@ -17,6 +17,9 @@ _PROJECT = flags.DEFINE_string("project", None, "TOML with a [project] table", r
 _VERSION = flags.DEFINE_string("version", None, "of the distribution", required=True)
 _PYTHON_TAG = flags.DEFINE_string("python_tag", None, "cp311", required=True)
 _GLIBC = flags.DEFINE_string("glibc", None, "2.34; without: for any platform")
+_PLATFORM = flags.DEFINE_string(
+    "platform", None, "its tag; for programs, which bring all that they need: nothing is checked"
+)
 _DISTRIBUTION = flags.DEFINE_string("distribution", None, "its name; by default the project's")
 _README = flags.DEFINE_string("readme", None, "the description", required=True)
 _LICENCE = flags.DEFINE_string("licence", None, "the licence's text", required=True)
@@ -40,6 +43,8 @@ def make() -> bytes:
     if _GLIBC.value:
         platform = wheel_format.platform_tag(_GLIBC.value, objects)
         tag = f"{_PYTHON_TAG.value}-{_PYTHON_TAG.value}-{platform}"
+    elif _PLATFORM.value:
+        tag = f"{_PYTHON_TAG.value}-none-{_PLATFORM.value}"
     elif objects:
         raise wheel_format.WheelError(f"{min(objects)} is not for any platform: give --glibc")
     else:

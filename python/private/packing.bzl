@@ -28,7 +28,7 @@ PACKING_ATTRS = {
     ),
 }
 
-def pack_wheel(ctx, wheel, python_tag, files, more = []):
+def pack_wheel(ctx, wheel, python_tag, files, more = [], more_inputs = []):
     """Declares the action that writes a wheel.
 
     Args:
@@ -37,6 +37,7 @@ def pack_wheel(ctx, wheel, python_tag, files, more = []):
       python_tag: cp311, py3.
       files: place in the wheel -> file.
       more: arguments of make_wheel.py beyond those.
+      more_inputs: list of File, which these name.
     """
     arguments = ctx.actions.args()
     arguments.use_param_file("--flagfile=%s", use_always = True)
@@ -58,7 +59,7 @@ def pack_wheel(ctx, wheel, python_tag, files, more = []):
         ctx,
         tool = ctx.attr._make_wheel,
         arguments = [arguments],
-        inputs = files.values() + ctx.files.other_licences + [
+        inputs = files.values() + ctx.files.other_licences + more_inputs + [
             ctx.file.licence,
             ctx.file.project,
             ctx.file.readme,

@@ -149,10 +149,15 @@ def archive(files: Mapping[str, bytes], information: str) -> bytes:
         for name, data in _with(files, names, record_name, record):
             entry = zipfile.ZipInfo(name, _EPOCH)
             entry.create_system = 3  # Unix, on any host
-            entry.external_attr = (0o100755 if name.endswith(".so") else 0o100644) << 16
+            entry.external_attr = (0o100755 if _is_program(name, data) else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             out.writestr(entry, data)
     return buffer.getvalue()
+
+
+def _is_program(name: str, data: bytes) -> bool:
+    """Whether a file is to be executed: a shared object, a program, a script that names its own."""
+    return name.endswith(".so") or data.startswith((b"\x7fELF", b"#!"))
 
 
 def _with(

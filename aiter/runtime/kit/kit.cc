@@ -265,6 +265,11 @@ std::unique_ptr<Provider> open_kit(const std::string& folder, KitOptions options
   }
 }
 
+std::unique_ptr<Provider> forbidden_kit(const std::string& folder, const std::string& reason) {
+  return std::make_unique<Refused>(name_of(folder),
+                                   std::make_exception_ptr(Error(Status::kUnsupported, reason)));
+}
+
 std::string find_kit(const std::vector<std::string>& installed) {
   if (std::string named = variable(kKitVariable); !named.empty()) {
     if (named[0] == '/') return named;

@@ -44,6 +44,9 @@ struct KitOptions {
 // kit that cannot be used is a provider that says why.
 std::unique_ptr<Provider> open_kit(const std::string& folder, KitOptions options);
 
+// The provider of a kit that must not be used, for this reason.
+std::unique_ptr<Provider> forbidden_kit(const std::string& folder, const std::string& reason);
+
 // The folder in AITER_ATTN_COMPILE_KIT, or else the first of `installed` that has a kit; "": none.
 // Throws Status::kInvalidArgument where the variable's path is relative.
 std::string find_kit(const std::vector<std::string>& installed);

@@ -108,6 +108,7 @@ CacheProvider::CacheProvider(CacheOptions options, std::unique_ptr<Provider> mak
 CacheProvider::~CacheProvider() = default;
 
 std::string CacheProvider::name() const {
+  if (!options_.name.empty()) return options_.name;
   if (options_.folder.empty()) return maker_ ? maker_->name() : "no cache, as HOME is not set";
   return concat("the cache '", utf8(options_.folder), "'", maker_ ? ", then " : "",
                 maker_ ? maker_->name() : "");

@@ -35,6 +35,8 @@ inline constexpr char kCacheVariable[] = "AITER_ATTN_CACHE_DIR";
 std::string user_cache_folder();
 
 struct CacheOptions {
+  // Of the provider; "": by the folder and the maker.
+  std::string name;
   // "": nothing is kept. It is made when it is first written to.
   std::string folder;
   // Gets one line, once, where something that is made cannot be kept, and one for each file that is

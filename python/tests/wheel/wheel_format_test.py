@@ -158,6 +158,20 @@ def test_an_unknown_key_is_refused() -> None:
         wheel_format.metadata({**PROJECT, "sumary": "x"}, "1.2", "", ["LICENSE"])
 
 
+def test_programs_can_be_executed_and_nothing_else() -> None:
+    files = {
+        "p/a.pack": b"ATTNPKF1",
+        "p/lib.so.1": b"\x7fELF",
+        "p/program": b"\x7fELF",
+        "p/script": b"#!/bin/sh",
+        "p/text": b"ELF #!",
+    }
+    with zipfile.ZipFile(io.BytesIO(wheel_format.archive(files, "p-1.dist-info"))) as opened:
+        modes = {e.filename: e.external_attr >> 16 & 0o777 for e in opened.infolist()}
+    executable = {name for name, mode in modes.items() if mode == 0o755}
+    assert executable == {"p/lib.so.1", "p/program", "p/script"}
+
+
 def test_the_archive_is_a_function_of_its_files() -> None:
     files = {"p/b.py": b"b" * 1000, "p/a.so": OBJECT, "p-1.dist-info/WHEEL": b"w"}
     first = wheel_format.archive(files, "p-1.dist-info")

@@ -23,7 +23,12 @@ __all__ = ["attached", "quiet", "runtime"]
 _SITE = tempfile.mkdtemp(prefix="site-packages-", dir=os.environ.get("TEST_TMPDIR"))
 atexit.register(shutil.rmtree, _SITE, ignore_errors=True)
 for _wheel in (os.environ["WHEEL"], *os.environ.get("KERNELS_WHEELS", "").split()):
-    zipfile.ZipFile(_wheel).extractall(_SITE)
+    with zipfile.ZipFile(_wheel) as _files:
+        _files.extractall(_SITE)
+        # Programs can be executed, as pip installs them.
+        for _file in _files.infolist():
+            if _file.external_attr >> 16 & 0o111:
+                os.chmod(os.path.join(_SITE, _file.filename), 0o700)
 site.addsitedir(_SITE)
 
 import aiter_attn  # noqa: E402  (it is found now)

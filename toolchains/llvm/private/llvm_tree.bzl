@@ -38,6 +38,7 @@ def _llvm_tree_impl(rctx):
             RESOURCES_FOLDER + "/include/*",
             "usr/lib/x86_64-linux-gnu/lib*.so*",
             "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+            "usr/share/doc/*/copyright",
         ],
         exclude = ["usr/lib/x86_64-linux-gnu/*/*"],
     )

@@ -104,6 +104,7 @@ SYSROOT_KEEP = [
     "usr/lib/x86_64-linux-gnu/libpthread.a",
     "usr/lib/x86_64-linux-gnu/librt.a",
     "usr/lib/x86_64-linux-gnu/libutil.a",
+    "usr/share/doc/*/copyright",
 ] + [
     folder + "/" + library
     for library in _SHARED_LIBRARIES

@@ -1,0 +1,132 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// The list of providers by the environment. A process makes it once, so each test is a child of its
+// own.
+#include "aiter/runtime/library_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "aiter/runtime/error.h"
+#include "tests/support/runtime/forked_child.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::in_forked_child;
+using ::testing::Not;
+
+namespace fs = std::filesystem;
+
+// A kernel of attention, which is nowhere.
+CodeObjectRef missing() {
+  const CodeObjectSpec spec = {"gfx942", {}, "headers", "source", "toolchain", ""};
+  return {spec.key(), Digest{}, [spec] { return spec; }};
+}
+
+Error error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(Status::kOk, "nothing thrown");
+}
+
+class LibraryStore : public ::testing::Test {
+ protected:
+  LibraryStore() {
+    fs::remove_all(folder_);
+    setenv("AITER_ATTN_CACHE_DIR", folder_.c_str(), 1);
+    for (const char* name : {"AITER_ATTN_COMPILE_KIT", "AITER_ATTN_COMPILE_SECONDS",
+                             "AITER_ATTN_ON_DEMAND", "AITER_ATTN_PACK_PATH", "AITER_ATTN_RTC"}) {
+      unsetenv(name);
+    }
+  }
+  // Runs the checks on the error of a process that asks for it.
+  template <typename Checks>
+  static void told(const CodeObjectRef& ref, Checks&& checks) {
+    EXPECT_EQ(in_forked_child([&] {
+                checks(error_of([&] { library_store().get(ref); }));
+                return ::testing::Test::HasFailure() ? 1 : 0;
+              }),
+              0);
+  }
+  static void tells(const std::string& text) {
+    told(missing(), [&](const Error& error) {
+      EXPECT_EQ(error.status(), Status::kUnsupported);
+      EXPECT_THAT(error.what(), HasSubstr(text));
+    });
+  }
+  static void refuses(const std::string& text) {
+    told(missing(), [&](const Error& error) {
+      EXPECT_EQ(error.status(), Status::kInvalidArgument);
+      EXPECT_THAT(error.what(), HasSubstr(text));
+    });
+  }
+
+  const fs::path folder_ = fs::path(::testing::TempDir()) / "library_store";
+};
+
+TEST_F(LibraryStore, AsksNoKitWhereNoneIs) {
+  told(missing(), [](const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("then the run-time compiler: does not have it)"));
+    EXPECT_THAT(error.what(), Not(HasSubstr("kit")));
+  });
+}
+
+TEST_F(LibraryStore, AsksTheNamedKitLast) {
+  setenv("AITER_ATTN_COMPILE_KIT", "/nowhere", 1);
+  for (const char* rtc : {"", "0", "1"}) {
+    setenv("AITER_ATTN_RTC", rtc, 1);
+    tells(
+        "; the compile kit '/nowhere': has no '/nowhere/kit': No such file or directory; "
+        "install aiter-attn-compile-kit==0.1.0 again, or name a kit's folder in "
+        "AITER_ATTN_COMPILE_KIT)");
+  }
+}
+
+TEST_F(LibraryStore, AsksAKitForNoKernelThatHasItsSourceHere) {
+  setenv("AITER_ATTN_COMPILE_KIT", "/nowhere", 1);
+  setenv("AITER_ATTN_RTC", "0", 1);
+  const SourceFile source = {"norm.h", ""};
+  CodeObjectRef norm = missing();
+  norm.source = &source;
+  told(norm, [](const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("; the compile kit '/nowhere': does not have it)"));
+  });
+}
+
+TEST_F(LibraryStore, OnDemandForbids) {
+  setenv("AITER_ATTN_COMPILE_KIT", "/nowhere", 1);
+  for (const std::string value : {"cache", "off"}) {
+    setenv("AITER_ATTN_ON_DEMAND", value.c_str(), 1);
+    tells("; the compile kit '/nowhere': must not compile, as AITER_ATTN_ON_DEMAND is '" + value +
+          "': unset it)");
+  }
+  tells(
+      "/code-objects', then the run-time compiler: must not be asked, as AITER_ATTN_ON_DEMAND "
+      "is 'off': unset it;");
+  setenv("AITER_ATTN_ON_DEMAND", "compile", 1);
+  tells("has no '/nowhere/kit'");
+}
+
+TEST_F(LibraryStore, RefusesWrongValues) {
+  setenv("AITER_ATTN_ON_DEMAND", "no", 1);
+  refuses("AITER_ATTN_ON_DEMAND is 'no'; it may be compile (kernels");
+  unsetenv("AITER_ATTN_ON_DEMAND");
+  setenv("AITER_ATTN_COMPILE_KIT", "kit", 1);
+  refuses("AITER_ATTN_COMPILE_KIT is 'kit', but must be an absolute path");
+  setenv("AITER_ATTN_COMPILE_KIT", "/nowhere", 1);
+  setenv("AITER_ATTN_COMPILE_SECONDS", "0", 1);
+  refuses("AITER_ATTN_COMPILE_SECONDS is '0', but must be a whole number of seconds from 1 to");
+}
+
+}  // namespace
+}  // namespace AITER_ATTN_NAMESPACE::runtime
