@@ -8,7 +8,7 @@ import os
 import secrets
 from pathlib import Path
 
-__all__ = ["write_whole"]
+__all__ = ["write_new", "write_whole"]
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -32,3 +32,17 @@ def write_whole(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
         raise
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Writes a file that is not there yet, whole or not at all. Raises FileExistsError."""
+    beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
+    try:
+        with beside.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(beside, path)
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from aiter_attn import _C
-from aiter_attn._cli import cache, explain, selftest
+from aiter_attn._cli import cache, explain, selftest, validate
 from aiter_attn._cli.doctor import doctor
 from aiter_attn._cli.info import info
 from aiter_attn._cli.kernels import extract
@@ -106,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     extracted.add_argument("--json", action="store_true", help="tell the written file as JSON")
     extracted.set_defaults(run=extract)
 
+    validate.add_to(commands)
     explain.add_to(commands)
     cache.add_to(commands)
     return parser

@@ -92,10 +92,17 @@ def reference(
     *,
     causal: bool,
     window: tuple[int, int],
+    bias: Any = 0.0,
+    softcap: float = 0.0,
+    kept: Any = 1.0,
+    sink: Any = None,
 ) -> tuple[Any, Any, Any, Any, Any]:
     """(out, lse, dq, dk, dv) of one sequence in float64, arrays [seqlen, heads, head_size].
 
     The backward pass takes `out` as it was stored, as the library does; None: the exact one.
+
+    bias: added to the scores, [heads, seqlen_q, seqlen_k]. softcap: of the forward pass alone.
+    kept: a factor of each probability, of dropout. sink: [heads].
     """
     seqlen_q, heads_q, head_size = q.shape
     seqlen_k, heads_k, _ = k.shape
@@ -112,36 +119,47 @@ def reference(
         seen &= columns <= rows + right
 
     wide_k, wide_v = numpy.repeat(k, group, axis=1), numpy.repeat(v, group, axis=1)
-    scores = numpy.einsum("ihd,jhd->hij", q, wide_k) * scale
+    scores = numpy.einsum("ihd,jhd->hij", q, wide_k, optimize=True) * scale + bias
+    if softcap:
+        scores = softcap * numpy.tanh(scores / softcap)
     scores = numpy.where(seen, scores, -numpy.inf)
     top = numpy.max(scores, axis=2, keepdims=True, initial=-numpy.inf)
     top = numpy.where(numpy.isfinite(top), top, 0.0)
     weights = numpy.exp(scores - top)
     total = weights.sum(axis=2, keepdims=True)
+    if sink is not None:
+        total = total + numpy.exp(sink[:, None, None] - top)
     with numpy.errstate(divide="ignore"):
         lse = (top + numpy.log(total))[:, :, 0]
     probabilities = weights / numpy.where(total > 0.0, total, 1.0)
-    exact = numpy.einsum("hij,jhd->ihd", probabilities, wide_v)
+    passed = probabilities * kept
+    exact = numpy.einsum("hij,jhd->ihd", passed, wide_v, optimize=True)
 
     stored = exact if out is None else out
     delta = (dout * stored).sum(axis=2).T[:, :, None]
-    dscores = numpy.einsum("ihd,jhd->hij", dout, wide_v)
+    dscores = numpy.einsum("ihd,jhd->hij", dout, wide_v, optimize=True) * kept
     dscores = probabilities * (dscores - delta) * scale
-    dq = numpy.einsum("hij,jhd->ihd", dscores, wide_k)
-    wide_dk = numpy.einsum("hij,ihd->jhd", dscores, q)
-    wide_dv = numpy.einsum("hij,ihd->jhd", probabilities, dout)
+    dq = numpy.einsum("hij,jhd->ihd", dscores, wide_k, optimize=True)
+    wide_dk = numpy.einsum("hij,ihd->jhd", dscores, q, optimize=True)
+    wide_dv = numpy.einsum("hij,ihd->jhd", passed, dout, optimize=True)
     dk = wide_dk.reshape(seqlen_k, heads_k, group, head_size).sum(axis=2)
     dv = wide_dv.reshape(seqlen_k, heads_k, group, v.shape[2]).sum(axis=2)
     return exact, lse, dq, dk, dv
 
 
-def ulp_error(numpy: ModuleType, got: Any, want: Any, dtype: str) -> float:
-    """The greatest difference in ulp of dtype; infinite where only one is finite, or NaN is."""
+def ulp_error(numpy: ModuleType, got: Any, want: Any, dtype: str, terms: Any = None) -> float:
+    """The greatest difference in ulp of dtype; infinite where only one is finite, or NaN is.
+
+    terms: the size of the terms that were rounded to dtype before they were summed, where there
+    were any; no smaller value keeps more than they do.
+    """
     got = numpy.asarray(got, numpy.float64)
     want = numpy.asarray(want, numpy.float64)
     finite = numpy.isfinite(want)
     if not numpy.array_equal(got[~finite], want[~finite]) or not numpy.isfinite(got[finite]).all():
         return math.inf
+    if terms is not None:
+        terms = numpy.broadcast_to(terms, want.shape)[finite]
     got, want = got[finite], want[finite]
     if want.size == 0:
         return 0.0
@@ -149,6 +167,8 @@ def ulp_error(numpy: ModuleType, got: Any, want: Any, dtype: str) -> float:
     if greatest == 0.0:
         return 0.0 if not got.any() else math.inf
     size = numpy.maximum(numpy.abs(want), greatest * _CANCELLED[dtype])
+    if terms is not None:
+        size = numpy.maximum(size, terms)
     ulp = numpy.exp2(numpy.floor(numpy.log2(size)) - _BITS[dtype])
     return float((numpy.abs(got - want) / ulp).max())
 

@@ -200,6 +200,24 @@ def test_selftest_without_numpy_says_what_it_needs() -> None:
     assert "pip install numpy ml_dtypes" in done.stderr
 
 
+def test_validate_without_a_gpu_says_what_it_looked_for() -> None:
+    missing = "/nowhere/libamdhip64.so.6"
+    done = run("validate", AITER_ATTN_HIP_LIBRARY=missing)
+    assert done.returncode == 2
+    assert done.stderr.startswith("validate: no GPU to run on: ")
+    assert missing in done.stderr
+    assert "next: aiter-attn doctor says why" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("module", ["numpy", "ml_dtypes"])
+def test_validate_says_what_it_needs(module: str) -> None:
+    hide = f"import sys; sys.modules['{module}'] = None; from aiter_attn._cli.main import main; "
+    done = python("-c", hide + "sys.exit(main(['validate']))")
+    assert done.returncode == 2
+    assert "next: pip install numpy ml_dtypes" in done.stderr
+
+
 def test_extract_by_key_beginning_and_name(tmp_path: Path) -> None:
     kernel = KERNELS[0]
     by_key, by_beginning, by_name = (tmp_path / name for name in ("key", "beginning", "name"))
@@ -252,6 +270,8 @@ def test_extract_names_the_file_after_the_kernel(tmp_path: Path) -> None:
         (("inf",), 2, "invalid choice: 'inf' (choose from"),
         (("info", "--jso", "x"), 2, "unrecognized arguments: x"),
         (("extract",), 2, "the following arguments are required: KEY"),
+        (("validate", "--repeat", "0"), 2, "--repeat: '0'; allowed: a whole number from 1"),
+        (("validate", "--seed", "x"), 2, "--seed: 'x'; allowed: a whole number from 0"),
         (("extract", "nothing"), 1, "extract: nothing: no such key or instance name; `aiter-attn"),
         (("extract", "nothing", "--arch", "gfx9999"), 1, "extract: --arch gfx9999: allowed: "),
         (("explain",), 2, "the following arguments are required: --dtype, --seqlen-q, --head-size"),

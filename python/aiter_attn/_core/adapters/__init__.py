@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from aiter_attn._core.adapters.generic import GenericAdapter
 
-__all__ = ["Array", "ArrayT", "adapter_of", "is_array_of"]
+__all__ = ["Array", "ArrayT", "adapter_of", "is_array_of", "serve"]
 
 
 @runtime_checkable
@@ -52,6 +52,11 @@ def adapter_of(name: str, array: Any) -> GenericAdapter:
     except KeyError:
         found = _OF_TYPE[type(array)] = _find(name, array)
         return found
+
+
+def serve(kind: type, adapter: GenericAdapter) -> None:
+    """Arrays of a class of this package's own are served by its adapter."""
+    _OF_TYPE[kind] = adapter
 
 
 @functools.cache
