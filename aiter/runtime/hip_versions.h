@@ -1,7 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The major versions of HIP whose libraries are looked for. A version whose functions have changed
-// is refused by the name of the first that it lacks (SharedLibrary::bind).
+// The HIP runtime's library: the variable that names it, and the major versions that are looked for
+// without. A version whose functions have changed is refused by the name of the first that it lacks
+// (SharedLibrary::bind).
 #pragma once
 
 #include <iterator>
@@ -9,6 +10,9 @@
 #include <vector>
 
 namespace AITER_ATTN_NAMESPACE::runtime {
+
+// The environment variable that names its file, instead of looking for it.
+inline constexpr char kHipLibraryVariable[] = "AITER_ATTN_HIP_LIBRARY";
 
 inline constexpr int kHipVersions[] = {8, 7, 6};  // the newest first
 

@@ -10,9 +10,8 @@
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 
-// The environment variables that name a runtime's file, instead of looking for it.
+// The environment variable that names the runtime's file, instead of looking for it.
 inline constexpr char kCudaLibraryVariable[] = "AITER_ATTN_CUDA_LIBRARY";
-inline constexpr char kHipLibraryVariable[] = "AITER_ATTN_HIP_LIBRARY";
 
 // Opens the CUDA driver: the file that AITER_ATTN_CUDA_LIBRARY names, else libcuda.so.1. Throws
 // Status::kDriver where there is none, or where it lacks a function or a device.

@@ -27,6 +27,7 @@ class Recorder {
     const auto reset =
         reinterpret_cast<decltype(&recording_hip_reset)>(dlsym(library, "recording_hip_reset"));
     reset();
+    living_ = reinterpret_cast<decltype(living_)>(dlsym(library, "recording_hip_living"));
   }
 
   std::vector<RecordedCall> all() const {
@@ -43,6 +44,9 @@ class Recorder {
     return found;
   }
 
+  // Blocks of memory that were not freed.
+  size_t living() const { return living_(); }
+
   // Kinds in order: s(et device), l(oad), k(ernel), f(ill).
   std::string order() const {
     std::string text;
@@ -52,6 +56,7 @@ class Recorder {
 
  private:
   decltype(&recording_hip_calls) calls_;
+  decltype(&recording_hip_living) living_;  // NULL: a runtime without such memory
 };
 
 template <typename Kernarg>

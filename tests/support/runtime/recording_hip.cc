@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -231,5 +232,93 @@ RECORDING_API int hipMemsetD32Async(void* data, int value, size_t count, void* s
   call.rows = 1;
   call.value = static_cast<uint32_t>(value);
   record(call, "AITER_RECORDING_HIP_LOG");
+  return 0;
+}
+
+// Device memory is the host's. A block that was freed is the next one of its size.
+
+namespace {
+
+struct Pool {
+  std::map<void*, size_t> living;
+  std::multimap<size_t, void*> freed;
+};
+
+Pool& pool() {
+  static Pool* const made = new Pool;
+  return *made;
+}
+
+}  // namespace
+
+RECORDING_API size_t recording_hip_living(void) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return pool().living.size();
+}
+
+RECORDING_API int hipMallocAsync(void** data, size_t bytes, void*) {
+  if (int error = asked_failure("hipMallocAsync")) return error;
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  const auto found = pool().freed.find(bytes);
+  if (found != pool().freed.end()) {
+    *data = found->second;
+    pool().freed.erase(found);
+  } else {
+    *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    if (!*data) return finish(hip::kErrorOutOfMemory);
+  }
+  std::memset(*data, 0x5a, bytes);
+  pool().living[*data] = bytes;
+  return 0;
+}
+
+RECORDING_API int hipFreeAsync(void* data, void*) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  const auto found = pool().living.find(data);
+  if (found == pool().living.end()) return finish(kInvalidValue);
+  pool().freed.emplace(found->second, data);
+  pool().living.erase(found);
+  return 0;
+}
+
+// A GPU's time is the number of launches since the last reset, in milliseconds.
+
+namespace {
+
+struct RecordedEvent {
+  float milliseconds;
+};
+
+float now() {
+  float launches = 0;
+  for (const RecordedCall& call : state().calls) launches += call.kind == kRecordedLaunch;
+  return launches;
+}
+
+}  // namespace
+
+RECORDING_API int hipEventCreate(void** event) {
+  if (int error = asked_failure("hipEventCreate")) return error;
+  *event = new RecordedEvent{};
+  return 0;
+}
+
+RECORDING_API int hipEventDestroy(void* event) {
+  delete static_cast<RecordedEvent*>(event);
+  return 0;
+}
+
+RECORDING_API int hipEventRecord(void* event, void*) {
+  if (int error = asked_failure("hipEventRecord")) return error;
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  static_cast<RecordedEvent*>(event)->milliseconds = now();
+  return 0;
+}
+
+RECORDING_API int hipEventSynchronize(void*) { return asked_failure("hipEventSynchronize"); }
+
+RECORDING_API int hipEventElapsedTime(float* milliseconds, void* start, void* stop) {
+  *milliseconds = static_cast<RecordedEvent*>(stop)->milliseconds -
+                  static_cast<RecordedEvent*>(start)->milliseconds;
   return 0;
 }

@@ -50,4 +50,6 @@ struct RecordedCall {
 // The calls since the last reset, in order.
 const RecordedCall* recording_hip_calls(size_t* count);
 void recording_hip_reset(void);
+// Blocks of hipMallocAsync that were not freed.
+size_t recording_hip_living(void);
 }

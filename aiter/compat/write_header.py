@@ -1,0 +1,102 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Writes mha_fwd.h or mha_bwd.h of one pin of AITER."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from absl import app, flags
+
+from aiter.compat.fields import PASSES, PINS, layout
+
+_PASS = flags.DEFINE_enum("pass", None, PASSES, "The struct's pass.", required=True)
+_PIN = flags.DEFINE_enum("pin", None, PINS, "AITER's commit.", required=True)
+_NAMESPACE = flags.DEFINE_string("namespace", None, "--//aiter:namespace.", required=True)
+_OUT = flags.DEFINE_string("out", None, "The header.", required=True)
+
+_HEADER = """\
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// aiter::mha_{pass_name} over aiter-attn, with the fields of AITER at {pin}. docs/consumers.md says
+// what each field is here. Written by aiter/compat/write_header.py; do not edit.
+//
+// The struct and the function are in a namespace of this pin's and of the library's, so that code
+// which was compiled with another pin's header, or with AITER's own, does not link with this one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <ck_tile/host.hpp>
+#include <bias.hpp>
+#include <mask.hpp>
+
+namespace aiter {{
+inline namespace {inner} {{
+
+struct mha_{pass_name}_args
+{{
+{fields}}};
+
+// Queues the pass on the stream. Milliseconds of one run where stream.time_kernel_ asks for them,
+// else 0; below 0, and the reason on stderr, where it cannot be served.
+__attribute__((visibility("default"))) float mha_{pass_name}(mha_{pass_name}_args args,
+                                                     const ck_tile::stream_config& stream);
+
+}}  // namespace {inner}
+}}  // namespace aiter
+
+// The library reads the structs by these offsets.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+#define AITER_COMPAT_AT(type, field, offset)                                          \\
+  static_assert(offsetof(type, field) == offset, #type "." #field " lies elsewhere: " \\
+                "compile for x86-64 with libstdc++ and _GLIBCXX_USE_CXX11_ABI=1")
+{offsets}AITER_COMPAT_AT(ck_tile::stream_config, stream_id_, 0);
+AITER_COMPAT_AT(ck_tile::stream_config, time_kernel_, 8);
+AITER_COMPAT_AT(ck_tile::stream_config, log_level_, 12);
+AITER_COMPAT_AT(ck_tile::stream_config, cold_niters_, 16);
+AITER_COMPAT_AT(ck_tile::stream_config, nrepeat_, 20);
+AITER_COMPAT_AT(ck_tile::stream_config, is_gpu_timer_, 24);
+#undef AITER_COMPAT_AT
+#pragma GCC diagnostic pop
+static_assert(sizeof(aiter::mha_{pass_name}_args) == {size},
+              "aiter::mha_{pass_name}_args has another size than aiter-attn's library reads");
+"""
+
+
+def header(pass_name: str, pin: str, namespace: str) -> str:
+    """The text of mha_{pass_name}.h."""
+    fields, size = layout(pass_name, pin)
+    # TransformerEngine's set-up sees a field with = and not one with {}: as in AITER's header.
+    lines = [
+        f"    {f.type} {f.name}{'' if f.default in ('', '{}') else ' '}{f.default};\n"
+        for f in fields
+    ]
+    offsets = [
+        f"AITER_COMPAT_AT(aiter::mha_{pass_name}_args, {f.name}, {f.offset});\n" for f in fields
+    ]
+    return _HEADER.format(
+        pass_name=pass_name,
+        pin=pin,
+        inner=f"{namespace}_{pin}",
+        fields="".join(lines),
+        offsets="".join(offsets),
+        size=size,
+    )
+
+
+def main(argv: Sequence[str]) -> None:
+    del argv
+    text = header(_PASS.value, _PIN.value, _NAMESPACE.value)
+    Path(_OUT.value).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    app.run(main)
