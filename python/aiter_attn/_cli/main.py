@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from aiter_attn import _C
-from aiter_attn._cli import cache, explain, selftest, validate
+from aiter_attn._cli import bench, cache, explain, selftest, validate
 from aiter_attn._cli.doctor import doctor
 from aiter_attn._cli.info import info
 from aiter_attn._cli.kernels import extract
@@ -107,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     extracted.set_defaults(run=extract)
 
     validate.add_to(commands)
+    bench.add_to(commands)
     explain.add_to(commands)
     cache.add_to(commands)
     return parser

@@ -218,6 +218,36 @@ def test_validate_says_what_it_needs(module: str) -> None:
     assert "next: pip install numpy ml_dtypes" in done.stderr
 
 
+def test_bench_measures_the_cpu_where_it_is_asked_to() -> None:
+    shape = ("--seqlen-q", "24", "--seqlen-k", "40", "--heads", "4", "--heads-k", "2")
+    more = ("--head-size", "16", "--dtype", "fp32", "--causal", "--backward", "--runs", "3")
+    done = run("bench", "--device", "cpu", *shape, *more, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["arguments"]["heads_k"] == 2 and told["arguments"]["causal"] is True
+    ours = [row for row in told["rows"] if row["by"] == "aiter-attn"]
+    assert [row["pass"] for row in ours] == ["forward", "backward"]
+    # Queries 0 to 23 see 17 to 40 keys.
+    operations = 4 * 4 * 16 * sum(range(17, 41))
+    for row, count in zip(ours, (operations, operations * 2.5), strict=True):
+        assert 0 < row["least"] <= row["median"] and row["runs"] == 3
+        assert row["tflops"] == pytest.approx(count / row["median"] / 1e9)
+    table = run("bench", "--device", "cpu", *shape, *more).stdout.splitlines()
+    assert table[0] == "cpu: the CPU reference"
+    assert max(map(len, table)) <= 100
+    assert [line.split()[:2] for line in table[2:4]] == [
+        ["forward", "aiter-attn"],
+        ["backward", "aiter-attn"],
+    ]
+
+
+def test_bench_without_a_gpu_says_what_it_looked_for() -> None:
+    done = run("bench", "--seqlen-q", "8", AITER_ATTN_HIP_LIBRARY="/nowhere/libamdhip64.so.6")
+    assert done.returncode == 2
+    assert done.stderr.startswith("bench: no GPU to run on: ")
+    assert "/nowhere/libamdhip64.so.6" in done.stderr
+
+
 def test_extract_by_key_beginning_and_name(tmp_path: Path) -> None:
     kernel = KERNELS[0]
     by_key, by_beginning, by_name = (tmp_path / name for name in ("key", "beginning", "name"))
@@ -271,6 +301,9 @@ def test_extract_names_the_file_after_the_kernel(tmp_path: Path) -> None:
         (("info", "--jso", "x"), 2, "unrecognized arguments: x"),
         (("extract",), 2, "the following arguments are required: KEY"),
         (("validate", "--repeat", "0"), 2, "--repeat: '0'; allowed: a whole number from 1"),
+        (("bench", "--seqlen-q", "0"), 2, "--seqlen-q: '0'; allowed: a whole number from 1"),
+        (("bench", "--seqlen-q", "8", "--device", "x"), 1, "bench: --device x: allowed: a GPU's"),
+        (("bench", "--seqlen-q", "8", "--heads-k", "3"), 1, "--heads-k 3: allowed: divisors of"),
         (("validate", "--seed", "x"), 2, "--seed: 'x'; allowed: a whole number from 0"),
         (("extract", "nothing"), 1, "extract: nothing: no such key or instance name; `aiter-attn"),
         (("extract", "nothing", "--arch", "gfx9999"), 1, "extract: --arch gfx9999: allowed: "),

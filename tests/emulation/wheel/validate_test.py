@@ -169,6 +169,21 @@ def test_norms_are_left_out_without_a_compiler(
     assert "0 passed, 0 failed, 3 left out" in capsys.readouterr().out
 
 
+def test_bench(device: str, runtime: Runtime, capsys: pytest.CaptureFixture[str]) -> None:
+    shape = ("--seqlen-q", "33", "--seqlen-k", "47", "--heads", "2", "--head-size", "64")
+    more = ("--dtype", "fp16", "--causal", "--backward", "--runs", "2", "--json")
+    assert main(["bench", "--device", device, *shape, *more]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(row["pass"], row["by"]) for row in told["rows"]] == [
+        ("forward", "aiter-attn"),
+        ("backward", "aiter-attn"),
+    ]
+    assert all(0 < row["least"] <= row["median"] for row in told["rows"])
+    # The first, one that is not counted, and two.
+    kinds = [wheel_contents.KINDS[launch.symbol] for launch in runtime.launches]
+    assert (kinds.count("fwd"), kinds.count("bwd_dq_dk_dv")) == (4, 4)
+
+
 class Damage:
     """Changes results of a function of the package after it is called."""
 

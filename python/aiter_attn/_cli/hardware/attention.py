@@ -253,7 +253,8 @@ def _run(memory: Memory, planned: Planned, call: _Call, repeat: int, timed: int)
     told = check(memory, outputs, call.inputs, _host(call))
     times = {}
     if timed:
-        times = _times(memory, call, forwards[0], backwards[0] if backwards else None, timed)
+        lent = lent_to_backward[0] if lent_to_backward else {}
+        times = _times(memory, call, forwards[0], backwards[0] if backwards else None, lent, timed)
     return {**told, "repeats": repeat, "milliseconds": times}
 
 
@@ -278,7 +279,12 @@ def _host(call: _Call) -> dict[str, Any]:
 
 
 def _times(
-    memory: Memory, call: _Call, forward: tuple[Any, Any], backward: Any, count: int
+    memory: Memory,
+    call: _Call,
+    forward: tuple[Any, Any],
+    backward: Any,
+    lent_to_backward: Mapping[str, Any],
+    count: int,
 ) -> dict[str, Any]:
     out, lse = forward
     lent = {"out": out, "lse": lse}
@@ -291,6 +297,6 @@ def _times(
 
     found = {"forward": measured(lambda: call.forward(lent))}
     if backward is not None:
-        gradients = dict(zip(_GRADIENTS, backward, strict=False))
+        gradients = dict(lent_to_backward) or dict(zip(_GRADIENTS, backward, strict=False))
         found["backward"] = measured(lambda: call.backward(out, lse, gradients))
     return found

@@ -102,6 +102,8 @@ class Memory:
         self.runtime = found[1]
         self.device = device
         self.made: list[DeviceArray] = []
+        # Fills take time of the GPU: none while that is taken.
+        self.fills = True
         self._barrier: DeviceArray | None = None
         self._flushed: DeviceArray | None = None
         self.call("hipSetDevice", ctypes.c_int(device))
@@ -190,6 +192,7 @@ class Memory:
         cold: whether the GPU's caches are flushed before each, which also hides the time that the
         host takes to queue it.
         """
+        self.fills = False
         # Memory that is freed would make the host wait.
         kept = [run()]
         if cold:
@@ -206,6 +209,7 @@ class Memory:
             self.wait()
             return [self._elapsed(start, stop) for start, stop in events]
         finally:
+            self.fills = True
             for event in (event for pair in events for event in pair):
                 self._library.hipEventDestroy(ctypes.c_void_p(event))
 
@@ -234,9 +238,10 @@ class DeviceArray:
         self.size = math.prod(shape) * item
         self._block = memory.allocate(_MARGIN + self.size + _MARGIN)
         self.address = self._block + _MARGIN
-        memory.fill(self._block, margin, _MARGIN)
-        memory.fill(self.address, _UNWRITTEN, self.size)
-        memory.fill(self.address + self.size, margin, _MARGIN)
+        if memory.fills:
+            memory.fill(self._block, margin, _MARGIN)
+            memory.fill(self.address, _UNWRITTEN, self.size)
+            memory.fill(self.address + self.size, margin, _MARGIN)
         # Every capsule points here: it lives as long as a call that borrows the array.
         self._extents = (ctypes.c_int64 * max(1, len(shape)))(*shape)
         self._managed = _Managed(
