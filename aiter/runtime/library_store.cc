@@ -16,6 +16,7 @@
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/kit/kit.h"
 #include "aiter/runtime/once.h"
+#include "aiter/runtime/remote/remote.h"
 #include "aiter/runtime/rtc/compiling.h"
 #include "aiter/runtime/store/cache.h"
 #include "aiter/runtime/store/pack.h"
@@ -151,6 +152,12 @@ std::vector<std::string> installed_packs() {
   return folders;
 }
 
+// Of what AITER_ATTN_ON_DEMAND excludes.
+std::string forbidden() {
+  return concat("as ", kOnDemandVariable, " is '",
+                on_demand() == OnDemand::kCache ? "cache" : "off", "': unset it");
+}
+
 // The compile kit that is named, or that is installed beside this library.
 Providers kits() {
   std::vector<std::string> installed = site_packages();
@@ -159,9 +166,7 @@ Providers kits() {
   Providers list;
   if (folder.empty()) return list;
   if (on_demand() != OnDemand::kCompile) {
-    list.push_back(forbidden_kit(
-        folder, concat("must not compile, as ", kOnDemandVariable, " is '",
-                       on_demand() == OnDemand::kCache ? "cache" : "off", "': unset it")));
+    list.push_back(forbidden_kit(folder, "must not compile, " + forbidden()));
     return list;
   }
   CacheOptions cache = cache_options();
@@ -178,6 +183,28 @@ Providers kits() {
   return list;
 }
 
+// The server that is named, whose objects the user's cache keeps.
+Providers stores() {
+  Providers list;
+  RemoteOptions options;
+  options.url = named_store();
+  if (options.url.empty()) return list;
+  options.limits.whole = store_limit();
+  if (on_demand() != OnDemand::kCompile) {
+    options.forbidden = "must not be asked, " + forbidden();
+    list.push_back(std::make_unique<RemoteProvider>(std::move(options)));
+    return list;
+  }
+  options.open = [] { return open_curl("aiter-attn/" AITER_ATTN_VERSION); };
+  CacheOptions cache = cache_options();
+  // Another process that fetches the same kernel is waited for: it takes as long as this one.
+  cache.patience = options.limits.whole;
+  auto store = std::make_unique<RemoteProvider>(std::move(options));
+  cache.name = store->name();
+  list.push_back(std::make_unique<CacheProvider>(std::move(cache), std::move(store)));
+  return list;
+}
+
 void append(Providers& list, Providers more) {
   std::move(more.begin(), more.end(), std::back_inserter(list));
 }
@@ -189,6 +216,7 @@ Providers providers(RunTimeCompile when) {
   list.push_back(std::make_unique<Embedded>());
   append(list, pack_files(installed_packs(), AITER_ATTN_VERSION));
   append(list, pack_files(named_pack_places(), AITER_ATTN_VERSION));
+  append(list, stores());
   if (when != RunTimeCompile::kAlways) list.push_back(cache(when));
   append(list, kits());
   return list;

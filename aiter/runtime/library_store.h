@@ -26,7 +26,7 @@ RunTimeCompile run_time_compile();
 // source is not in the library; those whose source is there are AITER_ATTN_RTC's.
 inline constexpr char kOnDemandVariable[] = "AITER_ATTN_ON_DEMAND";
 enum class OnDemand {
-  kCompile,  // "compile", or not set: the cache, then the compile kit
+  kCompile,  // "compile", or not set: the cache, then the server, then the compile kit
   kCache,    // "cache"
   kOff,      // "off": none
 };
@@ -35,9 +35,8 @@ enum class OnDemand {
 OnDemand on_demand();
 
 // Its providers are in library_store.cc, in their order. Throws Status::kInvalidArgument for a
-// wrong AITER_ATTN_RTC, _ON_DEMAND, _CACHE_DIR, _CACHE_MAX_SIZE, _COMPILE_KIT, _COMPILE_SECONDS or
-// _PACK_PATH, Status::kCorrupt where an
-// embedded pack is damaged.
+// wrong AITER_ATTN_RTC, _ON_DEMAND, _CACHE_DIR, _CACHE_MAX_SIZE, _COMPILE_KIT, _COMPILE_SECONDS,
+// _PACK_PATH, _STORE or _STORE_SECONDS, Status::kCorrupt where an embedded pack is damaged.
 const Store& library_store();
 
 // The folder of this user's cache, "" where there is none. Throws Status::kInvalidArgument for a

@@ -32,6 +32,7 @@ def test_all_folders_are_looked_at():
         "aiter/runtime",
         "aiter/runtime/driver",
         "aiter/runtime/kit",
+        "aiter/runtime/remote",
         "aiter/runtime/rtc",
         "aiter/runtime/store",
         "kernels/archs",

@@ -125,6 +125,20 @@ cc_library(
 )
 """
 
+# libcurl, and the libraries beside it that it loads.
+_CURL_BUILD = """package(default_visibility = ["//visibility:public"])
+
+filegroup(
+    name = "file",
+    srcs = glob(["pycurl.libs/libcurl-*.so.4.*"]),
+)
+
+filegroup(
+    name = "library",
+    srcs = glob(["pycurl.libs/*"]),
+)
+"""
+
 _XLA_FFI_BUILD = """load("@rules_cc//cc:defs.bzl", "cc_library")
 
 cc_library(
@@ -191,7 +205,7 @@ def _compiled(distribution, deps = [], **kwargs):
 def pypi_repositories():
     """Declares the repositories that are made of Python distributions.
 
-    @pybind11, @zstd, @nvrtc, @cuda_driver, @xla_ffi, programs of lint and benches, for tests
+    @pybind11, @zstd, @curl, @nvrtc, @cuda_driver, @xla_ffi, programs of lint and benches, for tests
     @pypi_NAME (a py_library) and @pypi_tools: one environment of all wheels of the kind "tools".
     """
     pypi_archive(
@@ -208,6 +222,13 @@ def pypi_repositories():
         distribution = "zstandard",
         include = ["zstd"],
         kind = "sdist",
+    )
+    pypi_archive(
+        name = "curl",
+        build_file_content = _CURL_BUILD,
+        distribution = "pycurl",
+        include = ["pycurl.libs"],
+        kind = "tools",
     )
     pypi_archive(
         name = "xla_ffi",

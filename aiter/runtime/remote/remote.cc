@@ -1,0 +1,108 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/runtime/remote/remote.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "aiter/runtime/environment.h"
+#include "aiter/runtime/error.h"
+#include "aiter/runtime/text.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kMostSeconds = 3600;
+
+// "https://user:secret@host/path" -> "https://user@host/path".
+std::string without_password(const std::string& url) {
+  const size_t host = url.find("://") + 3;
+  const size_t end = std::min(url.find('/', host), url.size());
+  const size_t at = url.rfind('@', end);
+  const size_t colon = url.find(':', host);
+  if (at == url.npos || at < host || colon == url.npos || colon > at) return url;
+  return url.substr(0, colon) + url.substr(at);
+}
+
+}  // namespace
+
+RemoteProvider::RemoteProvider(RemoteOptions options)
+    : options_(std::move(options)), shown_(utf8(without_password(options_.url))) {}
+
+std::string RemoteProvider::name() const { return concat("the store '", shown_, "'"); }
+
+std::optional<Bytes> RemoteProvider::get(const CodeObjectRef& ref) {
+  if (!ref.sha256) return std::nullopt;
+  if (!options_.forbidden.empty()) fail(Status::kUnsupported, options_.forbidden);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (Clock::now() < closed_until_) {
+      fail(Status::kDriver, name(), " is not asked again for a while: it ", failure_);
+    }
+  }
+  const std::string file = concat("/cas/", hex(*ref.sha256));
+  std::optional<Bytes> bytes;
+  try {
+    bytes = downloader().get(options_.url + file, options_.limits);
+  } catch (const Error& error) {
+    if (error.status() == Status::kInterrupted) throw;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed_until_ = Clock::now() + options_.pause;
+    failure_ = concat("failed: ", error.what());
+    fail(error.status(), "code object ", hex(ref.key), " cannot be had from ", shown_, file, ": ",
+         error.what());
+  }
+  if (!bytes) return std::nullopt;
+  if (const Digest digest = sha256(bytes->data(), bytes->size()); digest != *ref.sha256) {
+    fail(Status::kCorrupt, "code object ", hex(ref.key), " of ", shown_, file, " has sha256 ",
+         hex(digest), " instead of ", hex(*ref.sha256));
+  }
+  return bytes;
+}
+
+const Downloader& RemoteProvider::downloader() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!downloader_) downloader_ = options_.open();
+  return *downloader_;
+}
+
+Answer RemoteProvider::look(const CodeObjectRef& ref) {
+  if (!ref.sha256) return {false, "is not asked: nothing would prove its bytes"};
+  if (!options_.forbidden.empty()) fail(Status::kUnsupported, options_.forbidden);
+  return {true, "is asked for it at its first use"};
+}
+
+std::string named_store() {
+  std::string url = variable(kStoreVariable);
+  if (url.empty()) return url;
+  const bool is_web = url.rfind("http://", 0) == 0 || url.rfind("https://", 0) == 0;
+  const bool is_text =
+      std::all_of(url.begin(), url.end(), [](unsigned char c) { return c > ' ' && c < 127; });
+  if (!is_web || !is_text || url.find_first_of("?#") != url.npos) {
+    fail(Status::kInvalidArgument, kStoreVariable, " is '", utf8(without_password(url)),
+         "', but must be the URL of a folder on a server: http://... or https://...");
+  }
+  while (url.back() == '/') url.pop_back();
+  return url;
+}
+
+std::chrono::seconds store_limit() {
+  const std::string text = variable(kStoreSecondsVariable);
+  if (text.empty()) return std::chrono::duration_cast<std::chrono::seconds>(DownloadLimits().whole);
+  int seconds = 0;
+  for (const char digit : text) {
+    if (digit < '0' || digit > '9' || seconds > kMostSeconds) {
+      seconds = 0;
+      break;
+    }
+    seconds = 10 * seconds + (digit - '0');
+  }
+  if (seconds < 1 || seconds > kMostSeconds) {
+    fail(Status::kInvalidArgument, kStoreSecondsVariable, " is '", utf8(text),
+         "', but must be a whole number of seconds from 1 to ", kMostSeconds);
+  }
+  return std::chrono::seconds(seconds);
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -1,0 +1,62 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+//
+// A store of code objects on an HTTP(S) server: static files URL/cas/SHA256, each named by the
+// sha256 of its bytes, as Bazel's HTTP caches have them. The server is not trusted: an object is
+// asked for by the digest that the library knows, and held against it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "aiter/runtime/remote/download.h"
+#include "aiter/runtime/store/store.h"
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+
+inline constexpr char kStoreVariable[] = "AITER_ATTN_STORE";
+inline constexpr char kStoreSecondsVariable[] = "AITER_ATTN_STORE_SECONDS";
+
+struct RemoteOptions {
+  std::string url;
+  DownloadLimits limits;
+  // The reason why it must not be asked; "": it may.
+  std::string forbidden;
+  // A server that failed is not asked again for so long: each kernel would wait for it.
+  std::chrono::milliseconds pause = std::chrono::seconds(30);
+  std::function<std::unique_ptr<Downloader>()> open;  // when it is first asked
+};
+
+class RemoteProvider : public Provider {
+ public:
+  explicit RemoteProvider(RemoteOptions options);
+  std::string name() const override;
+  bool may_have(const CodeObjectRef& ref) const override { return ref.sha256.has_value(); }
+  // Throws Status::kUnsupported where it must not be asked, Status::kDriver where the
+  // server cannot be asked, Status::kCorrupt where it gives other bytes.
+  std::optional<Bytes> get(const CodeObjectRef& ref) override;
+  // Asks no server.
+  Answer look(const CodeObjectRef& ref) override;
+
+ private:
+  const Downloader& downloader();
+
+  const RemoteOptions options_;
+  const std::string shown_;  // the URL without its password
+  std::mutex mutex_;
+  std::unique_ptr<Downloader> downloader_;
+  std::chrono::steady_clock::time_point closed_until_ = {};
+  std::string failure_;
+};
+
+// AITER_ATTN_STORE without a slash at its end; "": none. Throws Status::kInvalidArgument where it
+// is no URL of http or https.
+std::string named_store();
+// AITER_ATTN_STORE_SECONDS, or 60. Throws Status::kInvalidArgument where it is no whole number from
+// 1 to 3600.
+std::chrono::seconds store_limit();
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime
