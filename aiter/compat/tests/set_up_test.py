@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aiter.compat.fields import PASSES, PINS, layout
+from aiter.compat.fields import PASSES, PINS, TABLE, layout
 from aiter.compat.tests import set_up
 
 # Of AITER's csrc/include/mha_{fwd,bwd}.h at each pin, as set_up.py reads them: the names that
@@ -110,3 +110,15 @@ struct other
 def test_an_unknown_pin_is_refused():
     with pytest.raises(ValueError, match="pin is 1234567, but must be one of d32b0cb, e95f7d4"):
         layout("fwd", "1234567")
+
+
+@pytest.mark.parametrize("pass_name", PASSES)
+def test_the_page_has_every_field(pass_name: str):
+    page = Path(os.environ["PAGE"]).read_text(encoding="utf-8")
+    section = page.partition(f"## The fields of mha_{pass_name}_args\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    assert rows == [
+        f"| {', '.join(f'`{name}`' for name in group['names'])} | "
+        f"{', '.join(group.get('pins', ['all']))} | {group['here']} |"
+        for group in TABLE[pass_name]
+    ]

@@ -199,14 +199,15 @@ class Kit : public Provider {
       case Outcome::End::kUnknown:
         break;  // its output tells
     }
-    const std::optional<Bytes> object = read(object_path);
-    if (!object) refuse("its compiler wrote no object of up to ", kMostObjectBytes, " bytes");
-    const Digest digest = sha256(object->data(), object->size());
+    std::optional<Bytes> read_object = read(object_path);
+    if (!read_object) refuse("its compiler wrote no object of up to ", kMostObjectBytes, " bytes");
+    const Bytes object = std::move(read_object).value_or(Bytes());
+    const Digest digest = sha256(object.data(), object.size());
     if (digest != *ref.sha256) {
       refuse("its compiler made an object with sha256 ", hex(digest), " instead of ",
              hex(*ref.sha256), "; ", install_again(options_.version));
     }
-    return *object;
+    return object;
   }
 
   static void write(const std::string& path, const Bytes& bytes) {
