@@ -107,6 +107,9 @@ Mismatch::Reason shape_mismatch(const Row& row, const Filled& filled, const Requ
   if (traits.max_seqlen_q != 0 && request.seqlen_q > traits.max_seqlen_q) {
     return Mismatch::kQueries;
   }
+  // Upstream counts the keys of all sequences in group mode.
+  const int64_t keys = request.traits.group_mode ? request.key_rows : request.seqlen_k;
+  if (traits.max_seqlen_k != 0 && keys > traits.max_seqlen_k) return Mismatch::kKeys;
   // In group mode every instance checks bounds: the lengths are known on the device only.
   if (!request.traits.group_mode) {
     if (!traits.pad_seqlen_q && !filled.seqlen_q && may_fill_tiles_of_q(traits.kind)) {
@@ -142,11 +145,20 @@ uint64_t key_of(const Request& request, Kind kind, uint16_t head_size_qk, uint16
 }
 
 // A kernel that combines parts must check the bounds that the kernel which made them does: upstream
-// has the one for the other, and the tiles of the first say nothing of the head size.
+// has the one for the other, and the tiles of the first say nothing of the head size. One that adds
+// up a sum of dq for every tile of keys must have the tiles of the kernel that made these.
 bool goes_with(const Row& row, const Row* parts) {
+  if (row.traits.kind == Kind::kBwdConvertDq && row.traits.deterministic) {
+    return !parts || row.tile_seqlen_k == parts->tile_seqlen_k;
+  }
   if (row.traits.kind != Kind::kFwdSplitkvCombine) return true;
   return parts && row.traits.pad_seqlen_q == parts->traits.pad_seqlen_q &&
          row.traits.pad_head_size_v == parts->traits.pad_head_size_v;
+}
+
+// Kernels for few queries write dq themselves.
+bool is_needed(Kind kind, const Row* before) {
+  return kind != Kind::kBwdConvertDq || !before || before->traits.max_seqlen_q == 0;
 }
 
 // before: the row that was picked for the step before.
@@ -209,6 +221,7 @@ Request make_request(const Problem& p, std::string_view arch, uint32_t compute_u
   request.batch = p.batch;
   request.heads_q = p.heads_q;
   request.query_rows = query_rows(p);
+  request.key_rows = key_rows(p);
   request.arch = arch;
   p.pass->ask(p, &request);
   return request;
@@ -265,10 +278,11 @@ Plan plan_kernels(const LaunchTable& table, const KernelSequence& sequence,
     if (request.head_size_v > bucket.head_size_v) continue;
     const Row* before = nullptr;
     bool is_complete = true;
-    for (size_t i = 0; i < sequence.count; ++i) {
+    plan.count = 0;
+    for (size_t i = 0; i < sequence.count && is_needed(sequence.kinds[i], before); ++i) {
       before = pick(table, sequence.kinds[i], bucket.head_size_qk, bucket.head_size_v, request,
                     arch, before);
-      plan.steps[i].row = before;
+      plan.add(sequence.kinds[i], before);
       is_complete &= before != nullptr;
     }
     if (is_complete) break;

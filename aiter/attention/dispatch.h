@@ -45,6 +45,7 @@ struct Request {
   int32_t batch;
   int32_t heads_q;
   int64_t query_rows;  // over all batch entries
+  int64_t key_rows;    // over all batch entries
   int32_t seqlen_new;  // appending: keys that a sequence gets
   // Where the pass has kernels of several providers.
   int32_t preference;       // attn_kernels
@@ -78,6 +79,7 @@ struct Mismatch {
   enum Reason : uint8_t {
     kTrait,      // kTraits[trait] is another, or less than asked for
     kQueries,    // there are more queries than the instance is for
+    kKeys,       // there are more keys than the instance is for
     kSeqlen,     // a length is not a multiple of the tile, and not padded
     kPageSize,   // a tile of keys lies in more pages than the instance finds
     kAlignment,  // a head size is not a multiple of the instance's alignment
@@ -148,7 +150,8 @@ struct KernelSequence {
   size_t count;
 };
 
-// Of the first bucket that has all of them.
+// Of the first bucket that has all of them. A kernel for few queries that computes dq needs none to
+// convert it: that is no part of its plan.
 Plan plan_kernels(const kernels::LaunchTable& table, const KernelSequence& sequence,
                   const Request& request);
 

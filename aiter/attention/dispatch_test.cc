@@ -467,6 +467,118 @@ TEST(DispatchTest, TransposedLoadsAreFirstWhereTheArchHasThem) {
   EXPECT_EQ(chosen_row(), "none");
 }
 
+// Backward of one bucket: kernels with transposed loads, for few queries, for few keys and for any
+// number, in front of those of every arch; and, in a fixed order, what adds up sums of dq for every
+// 128 keys, or every 192.
+kernels::LaunchTable transposed_backward_table(TableBuilder* builder) {
+  uint8_t number = 1;
+  const auto add = [&](const std::string& name, kernels::Kind kind, Row row, bool group = false) {
+    row.head_size_alignment = 1;
+    row.tile_head_size_qk = row.tile_head_size_v = 128;
+    row.traits.kind = kind;
+    row.traits.dtype = kernels::Dtype::kBf16;
+    row.traits.head_size_qk = row.traits.head_size_v = 128;
+    row.traits.group_mode = group;
+    const bool is_main = kind == kernels::Kind::kBwdDqDkDv;
+    row.traits.head_size_step = is_main ? 1 : 0;
+    row.traits.pad_seqlen_q = !is_main;
+    std::vector<kernels::CodeObjectRow> objects(2);
+    for (size_t arch = row.traits.transposed_loads ? 1 : 0; arch < 2; ++arch) {
+      objects[arch].key[0] = number++;
+    }
+    builder->add(name, row, [](const kernels::LaunchArgs&, kernels::Launch*) {}, objects);
+  };
+  add("delta", kernels::Kind::kBwdDotDoO, {});
+  add("delta_group", kernels::Kind::kBwdDotDoO, {}, true);
+  const auto add_main = [&](const std::string& name, uint16_t keys, uint16_t most_q,
+                            uint16_t most_k, bool transposed) {
+    for (const bool deterministic : {false, true}) {
+      for (const bool group : {false, true}) {
+        if (group && (most_q || deterministic)) continue;
+        Row row = {};
+        row.tile_seqlen_q = 16;
+        row.tile_seqlen_k = keys;
+        row.traits.max_seqlen_q = most_q;
+        row.traits.max_seqlen_k = most_k;
+        row.traits.deterministic = deterministic;
+        row.traits.transposed_loads = transposed;
+        row.traits.mask = group;
+        add(name + (group ? "_group" : "") + (deterministic ? "_det" : ""),
+            kernels::Kind::kBwdDqDkDv, row, group);
+      }
+    }
+  };
+  add_main("few_queries", 16, 16, 0, true);
+  add_main("few_keys", 128, 0, 256, true);
+  add_main("any", 192, 0, 0, true);
+  add_main("plain", 128, 0, 0, false);
+  add("dq", kernels::Kind::kBwdConvertDq, {});
+  add("dq_group", kernels::Kind::kBwdConvertDq, {}, true);
+  for (const uint16_t keys : {192, 128}) {
+    Row row = {};
+    row.tile_seqlen_k = keys;
+    row.traits.deterministic = true;
+    add("dq" + std::to_string(keys), kernels::Kind::kBwdConvertDq, row);
+  }
+  return builder->build("transposed");
+}
+
+TEST(DispatchTest, TransposedLoadsOfBackwardGoByLengths) {
+  TableBuilder builder({"gfx942", "gfx950"});
+  const kernels::LaunchTable table = transposed_backward_table(&builder);
+  Request r = request(backward_pass());
+  r.traits.mask = false;
+  const auto names = [&] {
+    std::vector<std::string> found;
+    for (const Step& step : dispatch(table, r)) {
+      found.push_back(step.row ? std::string(table.name(*step.row)) : "none");
+    }
+    return found;
+  };
+  EXPECT_THAT(names(), ElementsAre("delta", "plain", "dq"));
+  r.arch = "gfx950";
+  EXPECT_THAT(names(), ElementsAre("delta", "few_keys", "dq"));
+  r.seqlen_k = 257;
+  EXPECT_THAT(names(), ElementsAre("delta", "any", "dq"));
+  r.seqlen_q = 17;
+  EXPECT_THAT(names(), ElementsAre("delta", "any", "dq"));
+  // dq is written at once.
+  r.seqlen_q = 16;
+  EXPECT_THAT(names(), ElementsAre("delta", "few_queries"));
+  EXPECT_TRUE(dispatch(table, r).is_complete());
+  EXPECT_EQ(backward_pass().parts(r, dispatch(table, r)), 0);
+  // The sums of dq are added up by the tiles that they were made by.
+  r.traits.deterministic = true;
+  EXPECT_THAT(names(), ElementsAre("delta", "few_queries_det"));
+  r.seqlen_q = 256;
+  EXPECT_THAT(names(), ElementsAre("delta", "any_det", "dq192"));
+  r.seqlen_k = 200;
+  EXPECT_THAT(names(), ElementsAre("delta", "few_keys_det", "dq128"));
+  r.seqlen_k = 1000;
+  EXPECT_EQ(backward_pass().parts(r, dispatch(table, r)), 6);
+  // gfx942's kernel makes more of them: the workspace is for either.
+  EXPECT_EQ(most_parts(table, r), 8);
+  r.arch = "gfx942";
+  EXPECT_THAT(names(), ElementsAre("delta", "plain_det", "dq128"));
+}
+
+TEST(DispatchTest, FewKeysAreThoseOfAllSequences) {
+  TableBuilder builder({"gfx942", "gfx950"});
+  const kernels::LaunchTable table = transposed_backward_table(&builder);
+  Request r = request(backward_pass());
+  r.arch = "gfx950";
+  r.traits.group_mode = true;
+  r.seqlen_k = 128;
+  const auto main_row = [&] { return std::string(table.name(*dispatch(table, r).main_row())); };
+  r.key_rows = 256;
+  EXPECT_EQ(main_row(), "few_keys_group");
+  EXPECT_THAT(explain(table, r, dispatch(table, r)), HasSubstr("few_keys_group"));
+  r.key_rows = 257;
+  EXPECT_EQ(main_row(), "any_group");
+  EXPECT_THAT(explain(table, r, dispatch(table, r)),
+              HasSubstr("for 256 keys at most, of all sequences"));
+}
+
 TEST(DispatchTest, ExplanationsNameTheMostQueries) {
   TableBuilder builder({"gfx942", "gfx950"});
   const kernels::LaunchTable table = transposed_table(&builder);

@@ -184,7 +184,8 @@ void with_padding(Question<Call>* question, Answer* answer) {
       Told& told = other.told;
       // It stays above the tiles of kernels for few queries.
       if (padded & 1) told.seqlen_q |= 1;
-      if (padded & 2) told.seqlen_k = 1;
+      // It stays among the lengths that kernels for few keys are for, or above.
+      if (padded & 2) told.seqlen_k = std::max((told.seqlen_k - 1) | 1, 1);
       if (padded & 4) told.head_size_qk = odd_size(told.head_size_qk);
       if (padded & 8) told.head_size_v = odd_size(told.head_size_v);
       Answer found = ask(other);
@@ -196,18 +197,35 @@ void with_padding(Question<Call>* question, Answer* answer) {
   }
 }
 
+// Keys per tile, which an instance's name has: ..._b64x128x...
+int32_t keys_in_tile(const std::string& name) {
+  size_t tile = name.find("_b");
+  while (!std::isdigit(static_cast<unsigned char>(name[tile + 2])))
+    tile = name.find("_b", tile + 1);
+  return std::stoi(name.substr(name.find('x', tile) + 1));
+}
+
 // The kernel ahead of dq_dk_dv knows the head size of v alone, the one behind it that of q and k.
 void with_padding_of_each(Question<Backward>* question, Answer* answer) {
-  if (answer->launches.size() != 3) return;
+  if (answer->launches.size() < 2) return;
   const attn_problem& p = question->call.problem;
-  const auto made_for = [&](int32_t head_size, size_t launch) {
-    Question<Backward> other = *question;
-    other.told.head_size_qk = other.told.head_size_v = head_size;
-    const Answer found = ask(other);
-    if (found.is_served) answer->launches[launch] = found.launches[launch];
-  };
-  made_for(p.head_size_v, 0);
-  made_for(p.head_size_qk, 2);
+  Question<Backward> other = *question;
+  other.told.head_size_qk = other.told.head_size_v = p.head_size_v;
+  Answer found = ask(other);
+  if (found.is_served) answer->launches[0] = found.launches[0];
+  if (answer->launches.size() != 3) return;
+  // More queries than the kernels are for that need none behind them, and as multiples of tiles as
+  // before; where sums of dq are another tile's, with few keys, whose kernels have smaller tiles.
+  other.told.head_size_qk = other.told.head_size_v = p.head_size_qk;
+  other.told.seqlen_q += 1 << 16;
+  for (const int32_t keys : {question->told.seqlen_k, 1}) {
+    other.told.seqlen_k = keys;
+    found = ask(other);
+    if (!found.is_served) return;
+    if (keys_in_tile(found.launches[2].name) != keys_in_tile(answer->launches[2].name)) continue;
+    answer->launches[2] = found.launches[2];
+    return;
+  }
 }
 
 template <typename Call>
@@ -234,14 +252,6 @@ void with_starts_of_queries(Question<Cached>* question, Answer* answer) {
 void in_one_form(Question<Cached>* question, Answer* answer) {
   question->call.plain_form = true;
   *answer = ask(*question);
-}
-
-// Keys per tile, which an instance's name has: ..._b64x128x...
-int32_t keys_in_tile(const std::string& name) {
-  size_t tile = name.find("_b");
-  while (!std::isdigit(static_cast<unsigned char>(name[tile + 2])))
-    tile = name.find("_b", tile + 1);
-  return std::stoi(name.substr(name.find('x', tile) + 1));
 }
 
 void without_small_pages(Question<Cached>* question, Answer* answer) {

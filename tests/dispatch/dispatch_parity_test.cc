@@ -105,18 +105,26 @@ void find_scratch(Appended*, const Ours&) {}
 void find_scratch(Cached*, const Ours&) {}
 
 // Where the library has put the scratch memory, which in upstream is the caller's choice: delta,
-// dq_acc, which is filled, and where heads share keys dk and dv behind it.
+// dq_acc, which is filled, and where heads share keys dk and dv behind it. Of few queries dq is
+// written at once: dq_acc lies there, behind delta, and is not filled.
 void find_scratch(Backward* call, const Ours& ours) {
   const attn_problem& p = call->problem;
   call->dk = call->args.dk;
   call->dv = call->args.dv;
   if (ours.launches.empty()) return;
   char* at = static_cast<char*>(ours.last_fill.data);
+  size_t dq_acc_size = ours.last_fill.width * ours.last_fill.rows;
+  const auto skip = [&](size_t bytes) { at += (bytes + 255) / 256 * 256; };
+  if (ours.launches.size() == 2) {
+    const auto rows = static_cast<size_t>(int64_t{p.batch} * p.seqlen_q * p.heads_q);
+    at = static_cast<char*>(call->args.workspace);
+    skip(rows * sizeof(float));
+    dq_acc_size = rows * p.head_size_qk * sizeof(float);
+  }
   call->delta = static_cast<float*>(call->args.workspace);
   call->dq_acc = reinterpret_cast<float*>(at);
   if (p.heads_q == p.heads_k) return;
-  const auto skip = [&](size_t bytes) { at += (bytes + 255) / 256 * 256; };
-  skip(ours.last_fill.width * ours.last_fill.rows);
+  skip(dq_acc_size);
   const bool group = p.mode == ATTN_MODE_GROUP;
   const int64_t seqlen = group ? p.total_k : p.seqlen_k;
   const int64_t entries = group ? 1 : p.batch;

@@ -24,7 +24,14 @@ from kernels.aiter_asm import launch as asm
 from kernels.archs.archs import Arch, read_archs
 from kernels.ck_fmha.ckgen import emission
 from kernels.ck_fmha.ckgen.archs import left_out, target_of
-from kernels.ck_fmha.ckgen.directions import KINDS, Candidate, Instance, PoolError, direction_of
+from kernels.ck_fmha.ckgen.directions import (
+    KINDS,
+    Candidate,
+    Instance,
+    PoolError,
+    bwd_candidate,
+    direction_of,
+)
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
 from kernels.ck_fmha.ckgen.schema import known_values, parse_variant_set
 from kernels.ck_fmha.ckgen.selection import select
@@ -156,7 +163,12 @@ template <>
 
 
 def as_listed(candidate: Candidate, arch: str) -> Candidate:
-    """The candidate as upstream lists it for an arch: kernels of forward have its name."""
+    """The candidate as upstream lists it for an arch: kernels of forward and backward have its
+    name."""
+    if candidate.direction == "bwd":
+        factory = sys.modules[type(candidate.api_trait).__module__].get_factory(arch)
+        listed = bwd_candidate(dataclasses.replace(candidate.api_trait, arch=factory.arch))
+        return dataclasses.replace(listed, target=candidate.target)
     if candidate.direction != "fwd":
         return candidate
     (instance,) = candidate.instances

@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import itertools
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
@@ -29,20 +30,20 @@ _RECEIPT_OF_ALL = 0
 class _Target:
     """Archs for which upstream has the same kernels, but for further ones of some.
 
-    fwd            upstream's name of the arch that has the forward kernels of all these, in the
-                   order in which it tries them
+    most           upstream's name of the arch that has the forward and backward kernels of all
+                   these, in the order in which it tries them
     batch_prefill  whether upstream has kernels of batch prefill for them
     """
 
-    fwd: str
+    most: str
     batch_prefill: bool
 
 
 # Upstream's name of archs, the start of theirs. Its text for gfx9 is the same for gfx950, which has
-# further kernels, of forward with transposed loads.
+# further kernels, of forward and backward with transposed loads.
 _TARGETS = {
-    "gfx9": _Target(fwd="gfx950", batch_prefill=True),
-    "gfx12": _Target(fwd="gfx12", batch_prefill=False),
+    "gfx9": _Target(most="gfx950", batch_prefill=True),
+    "gfx12": _Target(most="gfx12", batch_prefill=False),
 }
 TARGETS = tuple(_TARGETS)
 _TRANSPOSED = "qr_async_trload"  # the pipeline with transposed loads
@@ -246,7 +247,7 @@ def _with_columns(kernel: Any) -> Iterator[Any]:
 def _listed_fwd(module: ModuleType, target: str) -> list[Any]:
     """Those of the target's archs in the order in which the arch that has them all tries them."""
     rest = ("", RECEIPT, _EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
-    with_all = _TARGETS[target].fwd
+    with_all = _TARGETS[target].most
     _, common = module.get_fwd_blobs([target], *rest)
     _, every = module.get_fwd_blobs([with_all], *rest)
     by_name = {kernel.name: kernel for kernel in common}
@@ -376,27 +377,56 @@ def _fwd_batch_prefill(module: ModuleType, target: str) -> Iterator[Candidate]:
 _DOT_DO_O_BLOCK, _CONVERT_DQ_BLOCK = 64, 256
 
 
+def _listed_bwd(module: ModuleType, arch: str) -> list[Any]:
+    api_pool, *_ = module.get_bwd_blobs([arch], "", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE)
+    return [
+        trait
+        for by_dtype in api_pool.dq_dk_dv_pool.values()
+        for by_head_size in by_dtype.values()
+        for traits in by_head_size.values()
+        for trait in sorted(traits, key=api_pool.max_seq_q_sort_key)
+    ]
+
+
 def _bwd(module: ModuleType, target: str) -> Iterator[Candidate]:
-    api_pool, *_ = module.get_bwd_blobs(
-        [target], "", RECEIPT, MASK_IMPLEMENTATION, _EVERY_HEAD_SIZE
-    )
-    for by_dtype in api_pool.dq_dk_dv_pool.values():
-        for by_head_size in by_dtype.values():
-            for traits in by_head_size.values():
-                yield from map(_bwd_candidate, filter(_is_candidate, traits))
+    """In the order in which the arch that has them all tries them."""
+    with_all = _TARGETS[target].most
+    common = {dataclasses.replace(trait, arch=None): trait for trait in _listed_bwd(module, target)}
+    every = {
+        dataclasses.replace(trait, arch=None): trait for trait in _listed_bwd(module, with_all)
+    }
+    if not common.keys() <= every.keys():
+        raise PoolError(f"{with_all} lacks a kernel of backward that others of {target} have")
+    yield from map(bwd_candidate, filter(_is_candidate, (every | common).values()))
 
 
 def _is_candidate(trait: Any) -> bool:
     """Not those that write out their random numbers, upstream's debugging aid; nor those that check
-    one head size by elements and the other by 8 of them, where checking both by elements serves."""
-    return not trait.dropout.endswith("storerandval") and {trait.dpad, trait.dvpad} != {1, 8}
+    one head size by elements and the other by 8 of them, where checking both by elements serves;
+    nor those for few queries that read an elementwise bias: behind each tile of keys they go on to
+    further rows of it, and not to the keys of the next tile."""
+    wrong_bias = trait.bias == "bias" and trait.tile.max_seq_q != 0
+    is_aid = trait.dropout.endswith("storerandval")
+    return not wrong_bias and not is_aid and {trait.dpad, trait.dvpad} != {1, 8}
 
 
-def _bwd_pipeline(kernel: Any) -> str:
+def _bwd_pipeline(trait: Any) -> str:
     """The pipeline that upstream's headers choose (block_fmha_bwd_dq_dk_dv_pipeline_selector)."""
-    if kernel.F_trload == "t":
-        raise PoolError(f"{kernel.name}: transposed loads have no launch-table field")
-    return "kr_ktr_vr" if 1 in (kernel.F_dpad, kernel.F_dvpad) else "kr_ktr_vr_iglp"
+    if trait.tr_load == "t":
+        return "trload_qr_qtr_dor" if trait.tile.max_seq_q else "trload_kr_ktr_vr"
+    return "kr_ktr_vr" if 1 in (trait.dpad, trait.dvpad) else "kr_ktr_vr_iglp"
+
+
+def _max_seqlen_k(trait: Any) -> int:
+    """The most keys that upstream's dispatcher takes it for; 0: any number."""
+    if not trait.extra_cond:
+        return 0
+    found = re.fullmatch(r" && \(a\.seqlen_k <= (\d+)\)", trait.extra_cond)
+    if not found:
+        raise PoolError(
+            f"{trait.dq_dk_dv_kernel.name}: {trait.extra_cond!r} has no launch-table field"
+        )
+    return int(found[1])
 
 
 def _head_size_step(trait: Any) -> int:
@@ -404,7 +434,8 @@ def _head_size_step(trait: Any) -> int:
     return 8 if 8 in (trait.dpad, trait.dvpad) else 1
 
 
-def _bwd_candidate(trait: Any) -> Candidate:
+def bwd_candidate(trait: Any) -> Candidate:
+    """Upstream's entry of its dispatcher as a candidate."""
     tile = trait.tile
     dot_do_o, dq_dk_dv = trait.dot_do_o_kernel, trait.dq_dk_dv_kernel
     convert_dq = trait.convert_dq_kernel
@@ -426,7 +457,14 @@ def _bwd_candidate(trait: Any) -> Candidate:
         ),
     }
     step = _head_size_step(trait)
-    main = {**read_traits("bwd_dq_dk_dv", trait), "head_size_step": step}
+    main = {
+        **read_traits("bwd_dq_dk_dv", trait),
+        "head_size_step": step,
+        "max_seqlen_k": _max_seqlen_k(trait),
+    }
+    # It writes dq itself.
+    if convert_dq.disabled:
+        del described["bwd_convert_dq"]
     instances = tuple(
         Instance(
             # A symbol: upstream's names may have an occupancy of -1.
@@ -437,7 +475,7 @@ def _bwd_candidate(trait: Any) -> Candidate:
             block,
             kernel,
             head_size_alignment=step if kernel is dq_dk_dv else 1,
-            tag=_bwd_pipeline(kernel) if kernel is dq_dk_dv else "",
+            tag=_bwd_pipeline(trait) if kernel is dq_dk_dv else "",
         )
         for kind, (kernel, kernel_tile, block) in described.items()
     )

@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 
-from kernels.ck_fmha.ckgen.directions import DIRECTIONS, KINDS, Candidate, PoolError
+from kernels.ck_fmha.ckgen.directions import (
+    DIRECTIONS,
+    KINDS,
+    Candidate,
+    PoolError,
+    bwd_candidate,
+)
 from kernels.ck_fmha.ckgen.pool import Pool, instances_of
 from kernels.launch_table.traits import TABLE, TraitValue
 
@@ -28,11 +34,11 @@ def upstream_names(fmha_dir: Path) -> set[str]:
     sys.path.remove(str(fmha_dir))
     archs = ["gfx942"]
     listed = [
-        # It has what the others have, too.
+        # It has what the others have, too; so of backward.
         fwd.get_fwd_blobs(["gfx950"], "", 600, [-1], "simplified")[1],
         # fp8, which the filter leaves out.
         [k for k in fwd.get_fwd_blobs(archs, "", 0, [-1], "simplified")[1] if k.F_dtype == "fp8"],
-        *bwd.get_bwd_blobs(archs, "", 600, "simplified", [-1])[1:],
+        *bwd.get_bwd_blobs(["gfx950"], "", 600, "simplified", [-1])[1:],
         split.get_fwd_splitkv_blobs(archs, "", 600, "simplified", [-1]),
         split.get_fwd_splitkv_combine_blobs(archs, "", 600, [-1]),
         paged.get_fwd_blobs(archs, "", 600, [-1], "simplified")[1],
@@ -57,7 +63,8 @@ def test_every_instance_is_one_of_upstreams(pool: Pool, fmha_dir: Path):
     assert len([name for name in known if name not in names]) == 72
     # All of them but those that store their random numbers, combining kernels of no split kernel,
     # those with two ways to check head sizes, fp8 for v by rows, to bf16, in caches and without
-    # scales, the small tiles of batch prefill, and transposed loads that others come before.
+    # scales, the small tiles of batch prefill, transposed loads that others come before, and those
+    # for few queries that read an elementwise bias wrong.
     left_out = names - known
     assert left_out and all(
         "storerandval" in name
@@ -66,6 +73,7 @@ def test_every_instance_is_one_of_upstreams(pool: Pool, fmha_dir: Path):
         or re.search("_fp8(bf16)?_", name)
         or ("_batch_prefill_" in name and "_b64x" in name)
         or ("_d64_" in name and "_b128x" in name and "_qr_async_trload_" in name)
+        or re.search("_maxq(16|32)_.*_bias_", name)
         for name in left_out
     )
 
@@ -75,9 +83,11 @@ def test_the_registries_have_what_the_table_of_traits_has(pool: Pool):
     kinds = [kind for entry in TABLE.directions.values() for kind in entry["kinds"]]
     assert sorted(KINDS) == sorted(kinds)
     for candidate in pool.candidates:
-        assert [i.kind for i in candidate.instances] == TABLE.directions[candidate.direction][
-            "kinds"
-        ]
+        all_kinds = TABLE.directions[candidate.direction]["kinds"]
+        # Of few queries backward writes dq at once.
+        writes_dq = candidate.direction == "bwd" and candidate.traits["max_seqlen_q"]
+        expected = all_kinds[:-1] if writes_dq else all_kinds
+        assert [i.kind for i in candidate.instances] == expected
         assert candidate.traits.keys() == TABLE.of_direction(candidate.direction).keys()
 
 
@@ -112,7 +122,7 @@ def test_traits_say_what_the_name_says(pool: Pool):
                 name = name.replace(f"_p{checked}_", f"_p{checked.replace(str(step), '')}_")
         # With transposed loads lengths are free, and the name does not say so.
         transposed = traits.get("transposed_loads", False)
-        assert ("_qr_async_trload_" in name) == transposed
+        assert bool(re.search("_qr_async_trload_|_trload_$", name)) == transposed
         padding = "".join(
             letters
             for trait, letters in (
@@ -185,6 +195,52 @@ def test_transposed_loads_serve_what_upstreams_dispatcher_asks_them_for(pool: Po
         most = re.findall(r"a\.seqlen_q <= (\d+)", condition)
         assert [int(number) for number in most] == [n for n in [traits["max_seqlen_q"]] if n]
         assert traits["mode"] == "batch" and instance.head_size_alignment == 8
+
+
+def test_backwards_transposed_loads_go_by_the_conditions_of_upstreams_dispatcher(pool: Pool):
+    """Any lengths, but as many queries as a tile has where dq is written at once, and few keys
+    where others are for any number; without the kernel that converts dq where that is written."""
+    backward = [c for c in pool.candidates if c.direction == "bwd"]
+    transposed = [c for c in backward if c.traits["transposed_loads"]]
+    tiles = {
+        (c.traits["head_size_qk"], c.instances[1].tile.seqlen_q, c.instances[1].tile.seqlen_k): (
+            c.traits["max_seqlen_q"], c.traits["max_seqlen_k"], c.instances[1].tag
+        )
+        for c in transposed
+    }  # fmt: skip
+    assert tiles == {
+        (64, 32, 16): (32, 0, "trload_qr_qtr_dor"),
+        (64, 32, 128): (0, 256, "trload_kr_ktr_vr"),
+        (128, 16, 16): (16, 0, "trload_qr_qtr_dor"),
+        (128, 32, 128): (0, 256, "trload_kr_ktr_vr"),
+        (128, 16, 192): (0, 0, "trload_kr_ktr_vr"),
+    }
+    for candidate in transposed:
+        text, traits = pool.dispatcher("bwd", [candidate]), candidate.traits
+        condition = text.partition("t.is_group_mode == ")[2].partition("using dot_do_o_trait_")[0]
+        for most, length in (("max_seqlen_q", "q"), ("max_seqlen_k", "k")):
+            found = re.findall(rf"a\.seqlen_{length} <= (\d+)", condition)
+            assert [int(number) for number in found] == [n for n in [traits[most]] if n]
+        assert ("std::conditional_t<true, convert_dq_trait_" in text) == (
+            traits["max_seqlen_q"] == 0
+        )
+        if traits["max_seqlen_q"]:
+            assert (traits["mode"], traits["mask"]) == ("batch", False)
+        assert traits["head_size_step"] == (8 if traits["pad_head_size_qk"] else 1)
+        assert traits["pad_head_size_qk"] == traits["pad_head_size_v"]
+    # Only others check one head size alone, or each element.
+    assert {c.traits["head_size_step"] for c in backward} == {1, 8}
+
+
+def test_a_condition_of_another_form_is_refused(pool: Pool):
+    candidate = next(c for c in pool.candidates if c.traits.get("max_seqlen_k"))
+
+    class Other(type(candidate.api_trait)):
+        extra_cond = " && (a.seqlen_k <= 256 && a.batch > 1)"
+
+    other = Other(**vars(candidate.api_trait))
+    with pytest.raises(PoolError, match=r"a\.batch > 1\)' has no launch-table field"):
+        bwd_candidate(other)
 
 
 def gfx950s(candidate: Candidate) -> Any:

@@ -72,13 +72,15 @@ def modules() -> dict[str, Any]:
 
 
 def transposed(kernel: Any) -> bool:
-    return getattr(kernel.F_pipeline, "F_trload", "f") == "t"
+    """Backward's largest kernel has a field of its own."""
+    fields = getattr(kernel, "F_pipeline", kernel)
+    return getattr(fields, "F_trload", "f") == "t"
 
 
 # Upstream's names of archs, each with one that it takes for such.
 TARGETS = {"": "gfx942", "@gfx12": "gfx1201"}
-# Those that another has more forward kernels than.
-MORE_FORWARD = {"gfx942": "gfx950"}
+# Those that another has more forward and backward kernels than.
+WITH_MORE = {"gfx942": "gfx950"}
 
 
 def forward_kernels(fwd: Any, arch: str) -> Iterator[Any]:
@@ -86,7 +88,7 @@ def forward_kernels(fwd: Any, arch: str) -> Iterator[Any]:
     upstream lists no more, without bounds checks, and where there is no bias with a soft cap. Of
     gfx950, which has all of gfx9, transposed loads of head size 64 are for few queries alone: for
     others upstream tries a kernel of every arch first."""
-    with_all = MORE_FORWARD.get(arch, arch)
+    with_all = WITH_MORE.get(arch, arch)
     for kernel in fwd.get_fwd_blobs([with_all], "", 600, [-1], "simplified")[1]:
         late = transposed(kernel) and (kernel.F_hdim, kernel.F_tile.F_bm0) == (64, 128)
         if kernel.F_dtype in ("fp16", "bf16") and not late:
@@ -132,13 +134,16 @@ def upstream(arch: str) -> Iterator[tuple[str, str, str, str, Any]]:
             arch.startswith("gfx9") and kernel.F_tile.F_bm0 == 128
         ):  # the smaller tile is for some calls of a few queries
             yield "fwd_batch_prefill", "prefill", str(kernel.F_hdim), kernel.name, kernel
-    _, dots, mains, converts = ck["bwd"].get_bwd_blobs(archs, "", 600, "simplified", [-1])
+    with_all = [WITH_MORE.get(arch, arch)]
+    _, dots, mains, converts = ck["bwd"].get_bwd_blobs(with_all, "", 600, "simplified", [-1])
     for kind, kernels in (("dot_do_o", dots), ("main", mains), ("convert_dq", converts)):
         for kernel in kernels:
             # A kernel that stores its random numbers is for debugging; of those that check one
-            # head size by elements and the other by eight, none is taken.
+            # head size by elements and the other by eight, none is taken, nor of those for few
+            # queries with an elementwise bias, of which they read the wrong rows.
             pads = (getattr(kernel, "F_dpad", 0), getattr(kernel, "F_dvpad", 0))
-            if "storerandval" not in kernel.name and set(pads) != {1, 8}:
+            wrong = kind == "main" and kernel.F_tile.max_seq_q and kernel.F_bias == "bias"
+            if "storerandval" not in kernel.name and set(pads) != {1, 8} and not wrong:
                 yield "bwd", kind, str(kernel.F_hdim), kernel.name, kernel
 
 
@@ -172,7 +177,10 @@ def training(lse: str, backward: Callable[[Any], bool]) -> Wanted:
         "fwd": forward(lse),
         "main": main,
         "dot_do_o": lambda kernel: kernel.F_spad == "t",
-        "convert_dq": lambda kernel: kernel.F_spad == "t",
+        # Tiles of 192 keys are transposed loads', which check a head size by eight elements.
+        "convert_dq": lambda kernel: (
+            kernel.F_spad == "t" and (kernel.F_bn0 != 192 or kernel.F_dpad == "f")
+        ),
     }
 
 
@@ -195,13 +203,17 @@ def core(kernel: Any) -> bool:
     value_size = getattr(tile, "F_bn1", kernel.F_hdim)
     if kernel.F_hdim not in (64, 128) or value_size not in (64, 128) or not plain(kernel):
         return False
-    if not tile or not hasattr(kernel, "F_pipeline") or not transposed(kernel):
+    if not transposed(kernel):
         return True
+    if not hasattr(kernel, "F_pipeline"):
+        taken = kernel.F_dtype == "fp16" or (kernel.F_mode, kernel.F_mask) == ("batch", "s_no")
+        has_mask = kernel.F_mode == "batch" or kernel.F_mask == "s_mask"
+        return (kernel.F_hdim, tile.F_bn0) == (128, 192) and taken and has_mask
     return (kernel.F_hdim, tile.F_bm0, kernel.F_pipeline.F_dpad) == (128, 128, "f")
 
 
 def smoke(kernel: Any) -> bool:
-    if hasattr(kernel, "F_pipeline") and transposed(kernel):
+    if transposed(kernel):
         return False
     mask = getattr(kernel, "F_mask", None) or getattr(
         getattr(kernel, "F_pipeline", None), "F_mask", "s_mask"
@@ -330,7 +342,7 @@ def test_every_call_is_served_at_any_length_and_head_size(
                 (name, value)
                 for name, value in c.traits.items()
                 if not name.startswith(("pad_", "head_size_"))
-                and name not in ("transposed_loads", "max_seqlen_q")
+                and name not in ("transposed_loads", "max_seqlen_q", "max_seqlen_k")
             )
             sizes = (c.traits["head_size_qk"], c.traits["head_size_v"])
             served.setdefault((c.direction, exact), []).append(sizes)

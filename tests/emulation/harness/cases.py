@@ -108,7 +108,11 @@ def _for_instance(case: Case, instance: Instance, kind: Attention) -> Case:
     tile_q = 1 if kind.any_length or instance.pad_seqlen_q else instance.tile_seqlen_q or 1
     fills_tiles = kind.checks_keys and not (kind.any_length or instance.pad_seqlen_k)
     tile_k = instance.tile_seqlen_k or 1 if fills_tiles else 1
-    lengths = tuple((_round_up(a, tile_q), _round_up(b, tile_k)) for a, b in case.lengths)
+    # Backward's workgroups for few queries have all of them; forward's are as many as it takes.
+    most_q = (kind.backward and instance.max_seqlen_q) or max(a for a, _ in case.lengths)
+    lengths = tuple(
+        (_round_up(min(a, most_q), tile_q), _round_up(b, tile_k)) for a, b in case.lengths
+    )
     skips = instance.skip_min_seqlen_q and instance.group_mode
     mask = case.mask
     if instance.mask and instance.bias == "alibi" and mask == MASK_NONE:

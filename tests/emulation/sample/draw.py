@@ -40,21 +40,21 @@ COUNTS = {
     "fwd_batch_prefill": (2, 8),
 }
 # Traits of gfx950's further kernels, which are the same in all others.
-_OF_ONE_ARCH = {"max_seqlen_q", "transposed_loads"}
+_OF_ONE_ARCH = {"max_seqlen_k", "max_seqlen_q", "transposed_loads"}
 _CANNOT_BE_PAIRED = {"head_size_qk", "head_size_v"}  # one follows from the other, nearly always
 
 
 def by_kind(pool: RecordedPool) -> dict[str, list[Row]]:
     """Every instance's row, in the order of their names; but those of fp8, whose numbers are not
-    the harness's: //tests/emulation/wheel:fp8_test executes some; and those with transposed loads,
-    which one arch has: //tests/emulation:verify_core_gfx950 executes them."""
+    the harness's: //tests/emulation/wheel:fp8_test executes some; and those with transposed loads
+    and for them, which one arch has: //tests/emulation:verify_core_gfx950 executes them."""
     drawn = [
         row
         for row in pool.rows.values()
         # Of the archs that the emulator has.
         if "gfx9" in row["targets"]
         and row["traits"]["dtype"] != "fp8"
-        and not row["traits"].get("transposed_loads")
+        and "gfx942" not in row.get("left_out", {})
     ]
     rows = sorted(drawn, key=lambda row: row["name"])
     return {kind: [row for row in rows if row["kind"] == kind] for kind in COUNTS}

@@ -57,8 +57,11 @@ class Verdict:
         return f"known: {', '.join(self.defects)}" if self.defects else "pass"
 
 
-def gates_of(known: Collection[str]) -> dict[str, Gate]:
-    """The gates of a code object's outputs, by the signatures that are known of it."""
+def gates_of(known: Collection[str], kind: str = "") -> dict[str, Gate]:
+    """The gates of a code object's outputs, by its kernel's kind and the signatures that are known
+    of it."""
+    if kind == "bwd_dq_dk_dv":  # computed, and not converted alone
+        return GATES | {"dq": GATES["dk"]}
     truncated = any(signature.startswith("overwritten-constant") for signature in known)
     return GATES | ({"dq": _TRUNCATED} if truncated else {})
 
@@ -73,7 +76,7 @@ def judge(result: Mapping[str, Any], known: Mapping[str, str] | None = None) -> 
     """The verdict; `known` replaces what is known of the code object: signatures and defects."""
     if known is None:
         known = known_findings.known_of(result)
-    gates = gates_of(known)
+    gates = gates_of(known, result["kind"])
     failures, rms, largest = [], [0.0], [0.0]
     for run in result["runs"]:
         for name, error in run.get("errors", {}).items():

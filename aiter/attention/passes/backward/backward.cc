@@ -260,6 +260,7 @@ class Backward final : public Pass {
   int64_t parts(const Request& request, const Plan& plan) const override {
     const kernels::Row* const main = plan.main_row();
     if (!main || main->tile_seqlen_k == 0) return 0;
+    if (!plan.row(Kind::kBwdConvertDq)) return 0;  // dq is written, without a sum of its own
     // Upstream's kernels read two sums for a sequence without keys: docs/races.md, N.
     const int64_t least = request.traits.group_mode ? 2 : 1;
     return std::max(least, tiles(request.seqlen_k, main->tile_seqlen_k));
@@ -281,7 +282,9 @@ class Backward final : public Pass {
       if (step.kind == plan.main) {
         // Tiles that the mask leaves out are not written.
         if (p.bias_grad) queue->zero(dscores_of(p, workspace), score_extents(p));
-        queue->zero(args.dq_acc, workspace.dq_acc.size / sizeof(float));
+        if (plan.row(Kind::kBwdConvertDq)) {
+          queue->zero(args.dq_acc, workspace.dq_acc.size / sizeof(float));
+        }
         if (queue->has_hazard(step, kernels::Hazard::kNoQueries)) {
           queue->zero(args.dk, key_extents(p, p.heads_q, p.head_size_qk));
           queue->zero(args.dv, key_extents(p, p.heads_q, p.head_size_v));
