@@ -203,9 +203,9 @@ class Kit : public Provider {
     if (!read_object) refuse("its compiler wrote no object of up to ", kMostObjectBytes, " bytes");
     const Bytes object = std::move(read_object).value_or(Bytes());
     const Digest digest = sha256(object.data(), object.size());
-    if (digest != *ref.sha256) {
-      refuse("its compiler made an object with sha256 ", hex(digest), " instead of ",
-             hex(*ref.sha256), "; ", install_again(options_.version));
+    if (const Digest known = ref.sha256.value_or(Digest()); digest != known) {
+      refuse("its compiler made an object with sha256 ", hex(digest), " instead of ", hex(known),
+             "; ", install_again(options_.version));
     }
     return object;
   }

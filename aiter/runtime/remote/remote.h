@@ -1,8 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // A store of code objects on an HTTP(S) server: static files URL/cas/SHA256, each named by the
-// sha256 of its bytes, as Bazel's HTTP caches have them. The server is not trusted: an object is
-// asked for by the digest that the library knows, and held against it.
+// sha256 of its bytes, which is the layout of Bazel's HTTP caches. The server is not trusted: an
+// object is asked for by the digest that the library knows, and held against it.
 #pragma once
 
 #include <chrono>
