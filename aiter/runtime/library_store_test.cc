@@ -9,15 +9,16 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <string>
 
 #include "aiter/runtime/error.h"
+#include "tests/support/runtime/error_of.h"
 #include "tests/support/runtime/forked_child.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
+using testing::error_of;
 using ::testing::HasSubstr;
 using testing::in_forked_child;
 using ::testing::Not;
@@ -30,22 +31,14 @@ CodeObjectRef missing() {
   return {spec.key(), Digest{}, [spec] { return spec; }};
 }
 
-Error error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(Status::kOk, "nothing thrown");
-}
-
 class LibraryStore : public ::testing::Test {
  protected:
   LibraryStore() {
     fs::remove_all(folder_);
     setenv("AITER_ATTN_CACHE_DIR", folder_.c_str(), 1);
     for (const char* name : {"AITER_ATTN_COMPILE_KIT", "AITER_ATTN_COMPILE_SECONDS",
-                             "AITER_ATTN_ON_DEMAND", "AITER_ATTN_PACK_PATH", "AITER_ATTN_RTC"}) {
+                             "AITER_ATTN_ON_DEMAND", "AITER_ATTN_PACK_PATH", "AITER_ATTN_RTC",
+                             "AITER_ATTN_STORE", "AITER_ATTN_STORE_SECONDS"}) {
       unsetenv(name);
     }
   }
@@ -117,7 +110,28 @@ TEST_F(LibraryStore, OnDemandForbids) {
   tells("has no '/nowhere/kit'");
 }
 
+TEST_F(LibraryStore, AsksTheNamedServerBeforeTheCompilers) {
+  setenv("AITER_ATTN_STORE", "http://127.0.0.1:9/store/", 1);
+  setenv("AITER_ATTN_CURL_LIBRARY", "/nowhere/libcurl.so.4", 1);
+  setenv("AITER_ATTN_COMPILE_KIT", "/nowhere", 1);
+  told(missing(), [](const Error& error) {
+    const std::string text = error.what();
+    const size_t server = text.find("cannot be had from http://127.0.0.1:9/store/cas/");
+    EXPECT_NE(server, text.npos) << text;
+    EXPECT_LT(server, text.find("then the run-time compiler"));
+    EXPECT_LT(server, text.find("the compile kit"));
+  });
+  for (const std::string value : {"cache", "off"}) {
+    setenv("AITER_ATTN_ON_DEMAND", value.c_str(), 1);
+    tells("the store 'http://127.0.0.1:9/store': must not be asked, as AITER_ATTN_ON_DEMAND is '" +
+          value + "': unset it");
+  }
+}
+
 TEST_F(LibraryStore, RefusesWrongValues) {
+  setenv("AITER_ATTN_STORE", "file:///store", 1);
+  refuses("AITER_ATTN_STORE is 'file:///store', but must be the URL");
+  unsetenv("AITER_ATTN_STORE");
   setenv("AITER_ATTN_ON_DEMAND", "no", 1);
   refuses("AITER_ATTN_ON_DEMAND is 'no'; it may be compile (kernels");
   unsetenv("AITER_ATTN_ON_DEMAND");

@@ -11,6 +11,7 @@
 #include "aiter/runtime/rtc/compiling.h"
 #include "aiter/runtime/store/cache.h"
 #include "aiter/runtime/store/pack.h"
+#include "tests/support/runtime/error_of.h"
 #include "tests/support/runtime/pack.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -19,6 +20,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
+using testing::error_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -78,16 +80,6 @@ class Kernels : public ::testing::Test {
   Bytes get(const SourceKernels& kernels, const SourceKernel& kernel, const std::string& arch) {
     return get(kernels.code_object(kernel, arch).ref());
   }
-  template <typename Call>
-  Error error_of(Call&& call) {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error;
-    }
-    return Error(Status::kOk, "nothing thrown");
-  }
-
   const std::vector<unsigned char> packed_ =
       testing::make_pack({{built_in_spec("sm_80").key(), kBuiltIn}});
   PackProvider pack_{"the library", packed_.data(), packed_.size()};

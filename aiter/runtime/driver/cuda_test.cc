@@ -11,25 +11,17 @@
 
 #include "aiter/runtime/driver/driver.h"
 #include "aiter/runtime/error.h"
+#include "tests/support/runtime/error_of.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 using ::testing::AllOf;
+using testing::error_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kFail[] = "AITER_RECORDING_CUDA_FAIL";
-
-template <typename Call>
-Error error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(Status::kOk, "nothing thrown");
-}
 
 class Cuda : public ::testing::Test {
  protected:

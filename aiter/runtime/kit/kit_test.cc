@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <string>
 #include <thread>
@@ -24,6 +23,7 @@
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/interrupt.h"
 #include "aiter/runtime/store/cache.h"
+#include "tests/support/runtime/error_of.h"
 #include "tests/support/runtime/forked_child.h"
 #include "tests/support/runtime/pack.h"
 
@@ -31,6 +31,7 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 using ::testing::AllOf;
+using testing::error_of;
 using ::testing::HasSubstr;
 using testing::in_forked_child;
 using ::testing::Not;
@@ -48,15 +49,6 @@ Digest digest(const std::string& text) { return sha256(text.data(), text.size())
 std::string read(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-Error error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(Status::kOk, "nothing thrown");
 }
 
 // A kit that copies the source to the object, which its scripts do behind what they add.

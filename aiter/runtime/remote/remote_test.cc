@@ -26,12 +26,14 @@
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/interrupt.h"
 #include "aiter/runtime/store/cache.h"
+#include "tests/support/runtime/error_of.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using testing::error_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -41,15 +43,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 Digest digest(const std::string& text) { return sha256(text.data(), text.size()); }
-
-Error error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(Status::kOk, "nothing thrown");
-}
 
 // One connection of a server, whose request was read.
 class Connection {

@@ -13,10 +13,13 @@
 #include <set>
 #include <thread>
 
+#include "tests/support/runtime/error_of.h"
+
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 using ::testing::AllOf;
+using testing::error_of;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -26,16 +29,6 @@ const SourceFile kSource = {"kernel.cpp", "source"};
 const std::vector<SourceFile> kHeaders = {{"a.h", "A"}, {"b.h", "B"}};
 
 std::string fake(const char* variable) { return fs::absolute(std::getenv(variable)); }
-
-template <typename Call>
-Error error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(Status::kOk, "nothing thrown");
-}
 
 std::string text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 

@@ -17,12 +17,14 @@
 #include <vector>
 
 #include "aiter/runtime/error.h"
+#include "tests/support/runtime/error_of.h"
 #include "tests/support/runtime/pack.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 using ::testing::AllOf;
+using testing::error_of;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
@@ -32,15 +34,6 @@ constexpr size_t kHeader = 152;
 
 Digest key(const std::string& text) { return sha256(text.data(), text.size()); }
 Digest digest(const Bytes& bytes) { return sha256(bytes.data(), bytes.size()); }
-
-Error error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(Status::kOk, "nothing thrown");
-}
 
 class PackFile : public ::testing::Test {
  protected:

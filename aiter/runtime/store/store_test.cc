@@ -10,25 +10,17 @@
 #include <thread>
 
 #include "aiter/runtime/error.h"
+#include "tests/support/runtime/error_of.h"
 #include "tests/support/runtime/pack.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 using ::testing::AllOf;
+using testing::error_of;
 using ::testing::HasSubstr;
 
 Digest key(const std::string& text) { return sha256(text.data(), text.size()); }
-
-template <typename Call>
-Error error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(Status::kOk, "nothing thrown");
-}
 
 class Pack : public ::testing::Test {
  protected:
