@@ -4,6 +4,7 @@ broken and results are damaged."""
 
 from __future__ import annotations
 
+import abc
 import json
 import re
 import types
@@ -184,7 +185,7 @@ def test_bench(device: str, runtime: Runtime, capsys: pytest.CaptureFixture[str]
     assert (kinds.count("fwd"), kinds.count("bwd_dq_dk_dv")) == (4, 4)
 
 
-class Damage:
+class Damage(abc.ABC):
     """Changes results of a function of the package after it is called."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
@@ -198,8 +199,8 @@ class Damage:
         self.change(arguments, made, options)
         return made
 
-    def change(self, arguments: Any, made: Any, options: Any) -> None:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def change(self, arguments: Any, made: Any, options: Any) -> None: ...
 
 
 def write(array: Any, offset: int, byte: int) -> None:
