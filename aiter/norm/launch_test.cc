@@ -736,6 +736,20 @@ TEST(LaunchTest, AFailedPlanIsTriedAgain) {
                  "cuLaunchKernelEx(norm_forward) failed: CUDA_ERROR_RECORDED (719)");
 }
 
+// NVRTC alone says "BUILTIN_OPERATION_FAILURE (7)".
+TEST(LaunchTest, MissingBuiltinsOfNvrtcAreNamed) {
+  attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 16, 3016);
+  const attn_norm_fwd_args args = forward_args(p);
+  {
+    const Environment fails("AITER_FAKE_RTC_FAIL", "nvrtcCompileProgram=7");
+    expect_refused(attn_norm_fwd(&args), ATTN_ERROR_DRIVER,
+                   "NVRTC compiles with libnvrtc-builtins.so.13.0, which belongs beside it: "
+                   "install both anew (pip install --force-reinstall nvidia-cuda-nvrtc), or name "
+                   "the file of a complete NVRTC in AITER_ATTN_NVRTC_LIBRARY");
+  }
+  expect_ok(attn_norm_fwd(&args));
+}
+
 TEST(LaunchTest, Refusals) {
   attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 4096, 4096);
   attn_norm_bwd_args backward = backward_args(p);

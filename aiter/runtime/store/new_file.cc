@@ -152,6 +152,9 @@ std::string failure(const char* call, const std::string& path, int error) {
     case EROFS:
       remedy = "give this user the right to write there";
       break;
+    case ENOENT:
+      remedy = "make its parent a folder that takes files";
+      break;
     case ENOTDIR:
       remedy = "remove the file that stands in a folder's place";
       break;

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,54 @@ def test_capture_is_asked_of_the_arrays_device(
     (call,) = launches(log)
     assert call["device"] == 1
     assert (call["kernarg"][-16:] != "0" * 16) == lent
+
+
+def test_nvrtc_without_its_builtins(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.make(numpy.zeros((3, 72), numpy.float16))
+    gamma = torch.make(numpy.zeros(72, numpy.float16))
+    monkeypatch.setenv("AITER_FAKE_RTC_FAIL", "nvrtcCompileProgram=7")
+    message = r"libnvrtc-builtins\.so\.13\.0, .*pip install .*in AITER_ATTN_NVRTC_LIBRARY"
+    with pytest.raises(aiter_attn.DriverError, match=message):
+        aiter_attn.rms_norm_fwd(x, gamma)
+    monkeypatch.delenv("AITER_FAKE_RTC_FAIL")
+    aiter_attn.rms_norm_fwd(x, gamma)
+
+
+_ONE_CALL = """
+import numpy, sys
+from tests.support.python.dlpack_exporter import KDL_CUDA
+from tests.support.python.fake_framework import FakeFramework
+sys.modules["torch"] = torch = FakeFramework("torch", KDL_CUDA)
+import aiter_attn
+x = torch.make(numpy.zeros((3, 64), numpy.float16))
+aiter_attn.rms_norm_fwd(x, torch.make(numpy.zeros(64, numpy.float16)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("parent", "reason"),
+    [
+        # Refused to every user, root included.
+        ("/proc/nowhere", "No such file or directory; make its parent a folder that takes files"),
+        ("", "Not a directory; remove the file that stands in a folder's place"),
+    ],
+    ids=["a file system that makes none", "a file"],
+)
+def test_a_cache_whose_parent_cannot_be_written(tmp_path: Path, parent: str, reason: str) -> None:
+    (tmp_path / "file").write_text("")
+    folder = parent or str(tmp_path / "file")
+    made = folder if parent else f"{folder}/code-objects"
+    environment = {
+        **os.environ,
+        "AITER_ATTN_CACHE_DIR": folder,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", _ONE_CALL], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    expected = f"cannot make the folder '{made}': {reason}, or name another folder in "
+    assert done.stderr.count(expected + "AITER_ATTN_CACHE_DIR") == 1, done.stderr
 
 
 def test_refusals(torch: Any) -> None:
