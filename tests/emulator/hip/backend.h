@@ -13,9 +13,10 @@ struct EmulatedHipBackend {
   uint32_t size;  // sizeof(EmulatedHipBackend) as the backend was written for
 
   // A new allocation at an address that is the device's alone, and its end. Freeing waits for the
-  // device.
+  // device, or is work of a stream.
   int (*allocate)(int device, uint64_t address, uint64_t bytes);
   int (*release)(int device, uint64_t address);
+  int (*release_later)(int device, uint64_t address, uint64_t stream);
 
   // `kind` is a hipMemcpyKind. Host memory is read before a copy returns, and written before a
   // copy from a device returns.

@@ -135,6 +135,11 @@ class Runtime:
             self._device(device).emulator.memory.unregister(address)
         self._device(device).check()
 
+    def release_later(self, device: int, address: int, stream: int) -> None:
+        memory = self._device(device).emulator.memory
+        # Also on a device that has failed: the memory is given back.
+        self._queue(device, stream).submit(stream, lambda: memory.unregister(address))
+
     def copy(
         self, device: int, to: int, source: int, size: int, kind: int, stream: int, wait: int
     ) -> None:
@@ -457,6 +462,7 @@ _HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _MEMBERS: dict[str, tuple[Any, ...]] = {
     "allocate": (_INT, _U64, _U64),
     "release": (_INT, _U64),
+    "release_later": (_INT, _U64, _U64),
     "copy": (_INT, _U64, _U64, _U64, _INT, _U64, _INT),
     "fill": (_INT, _U64, _U64, _U32, _U32, _U64, _U64, _U64),
     "load": (_INT, _POINTER, _U64, _TO_U64),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kernels.archs.archs import read_archs
-from tests.emulator.hip.emulated_hip import Runtime
+from tests.emulator.hip.emulated_hip import EmulatedDeviceError, Runtime
 from tests.emulator.hip.hip import NON_BLOCKING, TO_DEVICE, TO_HOST, Hip, HipError
 
 ON_DEVICE, BY_ADDRESS = 3, 4
@@ -127,6 +127,25 @@ def test_addresses_that_are_not_memory(hip: Hip, runtime: Runtime) -> None:
     assert code(hip, "hipFree", freed) == 1
     assert code(hip, "hipMemcpy", freed, host, 4, TO_DEVICE) == 1
     assert hip.made("hipMalloc", 16) != freed
+
+
+def test_memory_of_a_stream(hip: Hip, runtime: Runtime) -> None:
+    stream = hip.stream()
+    address = hip.made("hipMallocAsync", DATA.nbytes, stream)
+    back = np.empty_like(DATA)
+    hip("hipMemcpyAsync", address, DATA.ctypes.data, DATA.nbytes, TO_DEVICE, stream)
+    hip("hipMemcpy", back.ctypes.data, address, DATA.nbytes, TO_HOST)
+    assert (back == DATA).all()
+    # The copy is queued behind the free, and so finds nothing.
+    hip("hipFreeAsync", address, stream)
+    hip("hipMemsetD32Async", address, 1, 5, stream)
+    assert code(hip, "hipStreamSynchronize", stream) == 700
+    with pytest.raises(EmulatedDeviceError, match="was freed before its use"):
+        runtime.raise_failures()
+    runtime.recover()
+    assert code(hip, "hipFreeAsync", address, stream) == 1
+    assert code(hip, "hipMallocAsync", ctypes.byref(ctypes.c_void_p()), 16, 0x1234) == 400
+    assert code(hip, "hipFreeAsync", hip.made("hipMalloc", 16), 0x1234) == 400
 
 
 def test_the_default_stream_is_in_order_with_blocking_streams(hip: Hip) -> None:

@@ -146,6 +146,45 @@ T handle_of(uint64_t number) {
   return reinterpret_cast<T>(number);
 }
 
+hipError_t allocate(const EmulatedHipBackend* backend, void** pointer, size_t bytes, int device) {
+  if (!pointer) return finish(hipErrorInvalidValue);
+  *pointer = nullptr;
+  if (bytes == 0) return hipSuccess;
+  if (!device_arch(device)) return finish(hipErrorInvalidDevice);
+  const size_t pages = (bytes + kPage - 1) / kPage + 2;  // and one on each side
+  void* const reserved =
+      mmap(nullptr, pages * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return finish(hipErrorOutOfMemory);
+  const uint64_t address = number(reserved) + kPage;
+  {
+    const std::lock_guard<std::mutex> lock(allocations_mutex);
+    const size_t used = memory_used(device), total = memory();
+    if (bytes > total || used > total - bytes) {
+      munmap(reserved, pages * kPage);
+      return finish(hipErrorOutOfMemory);
+    }
+    allocations()[address] = {device, bytes};
+  }
+  // The mutex is free: Python may collect garbage in there, and free memory.
+  if (int error = backend->allocate(device, address, bytes)) {
+    const std::lock_guard<std::mutex> lock(allocations_mutex);
+    allocations().erase(address);
+    return finish(error);
+  }
+  *pointer = handle_of<void*>(address);
+  return hipSuccess;
+}
+
+// Takes an allocation from the list, and says whose it was: false where there is none.
+bool forget(const void* pointer, int* device) {
+  const std::lock_guard<std::mutex> lock(allocations_mutex);
+  const auto found = allocations().find(number(pointer));
+  if (found == allocations().end()) return false;
+  *device = found->second.device;
+  allocations().erase(found);
+  return true;
+}
+
 }  // namespace
 
 // The start of every function: it fails where the environment asks for that.
@@ -394,47 +433,34 @@ hipError_t hipMemGetInfo(size_t* free, size_t* total) {
 
 hipError_t hipMalloc(void** pointer, size_t bytes) {
   ENTER_BACKEND();
-  if (!pointer) return finish(hipErrorInvalidValue);
-  *pointer = nullptr;
-  if (bytes == 0) return hipSuccess;
-  const ArchFacts* const arch = device_arch(current_device);
-  if (!arch) return finish(hipErrorInvalidDevice);
-  const size_t pages = (bytes + kPage - 1) / kPage + 2;  // and one on each side
-  void* const reserved =
-      mmap(nullptr, pages * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (reserved == MAP_FAILED) return finish(hipErrorOutOfMemory);
-  const uint64_t address = number(reserved) + kPage;
-  {
-    const std::lock_guard<std::mutex> lock(allocations_mutex);
-    const size_t used = memory_used(current_device), total = memory();
-    if (bytes > total || used > total - bytes) {
-      munmap(reserved, pages * kPage);
-      return finish(hipErrorOutOfMemory);
-    }
-    allocations()[address] = {current_device, bytes};
-  }
-  // The mutex is free: Python may collect garbage in there, and free memory.
-  if (int error = backend->allocate(current_device, address, bytes)) {
-    const std::lock_guard<std::mutex> lock(allocations_mutex);
-    allocations().erase(address);
+  return allocate(backend, pointer, bytes, current_device);
+}
+
+// Of the stream's device. The memory can be used from the call on, also by other streams.
+hipError_t hipMallocAsync(void** pointer, size_t bytes, hipStream_t stream) {
+  ENTER_BACKEND();
+  int device = 0, is_blocking = 0;
+  if (int error = backend->stream_info(current_device, number(stream), &device, &is_blocking)) {
     return finish(error);
   }
-  *pointer = handle_of<void*>(address);
-  return hipSuccess;
+  return allocate(backend, pointer, bytes, device);
 }
 
 hipError_t hipFree(void* pointer) {
   ENTER_BACKEND();
   if (!pointer) return hipSuccess;
   int device;
-  {
-    const std::lock_guard<std::mutex> lock(allocations_mutex);
-    const auto found = allocations().find(number(pointer));
-    if (found == allocations().end()) return finish(hipErrorInvalidValue);
-    device = found->second.device;
-    allocations().erase(found);
-  }
+  if (!forget(pointer, &device)) return finish(hipErrorInvalidValue);
   return finish(backend->release(device, number(pointer)));
+}
+
+// The memory is gone when the stream gets there: work that uses it later faults.
+hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
+  ENTER_BACKEND();
+  if (!pointer) return hipSuccess;
+  int device;
+  if (!forget(pointer, &device)) return finish(hipErrorInvalidValue);
+  return finish(backend->release_later(device, number(pointer), number(stream)));
 }
 
 hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kind) {

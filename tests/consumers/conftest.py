@@ -1,0 +1,48 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""The consumer, and the HIP runtime that its library will load."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import pytest
+
+from tests.consumers.attention import Consumer
+from tests.emulation import known_findings
+from tests.emulator.hip.fixtures import attached, end, library, quiet, runtime
+from tests.emulator.hip.hip import Hip
+
+__all__ = ["attached", "quiet", "runtime"]
+
+_BUILT_FOR = "BUILT_FOR_"
+
+
+@pytest.fixture(scope="session")
+def hip() -> Hip:
+    return Hip(library())
+
+
+@pytest.fixture(scope="session")
+def consumer() -> Consumer:
+    return Consumer(Path(os.environ["CONSUMER"]).absolute())
+
+
+@pytest.fixture
+def arch() -> str:
+    """The first one that kernels are built for."""
+    built = sorted(n.removeprefix(_BUILT_FOR) for n in os.environ if n.startswith(_BUILT_FOR))
+    if not built:
+        end("no kernel is built for an arch that the emulator knows: see --//kernels:archs")
+    return built[0]
+
+
+@pytest.fixture(scope="session")
+def known() -> Callable[[str], Collection[str]]:
+    return known_findings.signatures
+
+
+@pytest.fixture(scope="session")
+def takes_turns() -> Callable[[str], bool]:
+    return known_findings.takes_turns
