@@ -13,11 +13,13 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 // Archs whose machine code a device of arch runs, the best first. Within a major compute
-// capability (sm_90: 9.0), NVIDIA's devices run the code of all that are not newer.
+// capability (sm_90: 9.0), NVIDIA's devices run the code of all that are not newer; and, of those
+// with a letter (sm_90a), that of their own capability alone.
 std::vector<std::string> compatible_archs(const std::string& arch) {
   std::vector<std::string> archs = {arch};
   if (arch.compare(0, 3, "sm_") != 0) return archs;
   const auto capability = static_cast<int>(std::strtol(arch.c_str() + 3, nullptr, 10));
+  archs.push_back(concat("sm_", capability, "a"));
   for (int older = capability - 1; older >= capability / 10 * 10; --older) {
     archs.push_back(concat("sm_", older));
   }

@@ -102,6 +102,17 @@ TEST_F(Kernels, WhatIsBuiltInNeedsNoCompiler) {
   EXPECT_THAT(opened_, ElementsAre());
 }
 
+TEST_F(Kernels, MachineCodeOfALetterIsForItsOwnCapabilityAlone) {
+  SourceKernelsOptions given = options();
+  given.ahead_of_time = {{"sm_100a", kRecipe}};
+  given.is_built_in = [](const Digest& key) { return key == built_in_spec("sm_100a").key(); };
+  const SourceKernels kernels(given);
+  EXPECT_EQ(kernels.code_object(kKernel, "sm_100").spec.canonical(),
+            built_in_spec("sm_100a").canonical());
+  EXPECT_NE(kernels.code_object(kKernel, "sm_103").spec.canonical(),
+            built_in_spec("sm_100a").canonical());
+}
+
 TEST_F(Kernels, WhatIsMissingIsCompiled) {
   const SourceKernels kernels(options());
   const CodeObjectSpec spec = kernels.code_object(kKernel, "sm_90").spec;

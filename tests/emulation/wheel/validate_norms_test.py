@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +13,9 @@ from aiter_attn._cli.hardware import cases, norms
 from aiter_attn._cli.hardware.memory import Memory
 from aiter_attn._cli.main import main
 
+from tests.emulation.wheel.compiler import load_compiler
 from tests.emulator.hip.emulated_hip import Runtime
 
-HIPRTC = Path(os.environ["HIPRTC"]).absolute()
-# The libraries that hipRTC and its compiler load, each after those that it needs: the loader of the
-# tests' own Python knows no folder but its own.
-NEEDED = (
-    "libz.so.1", "libzstd.so.1", "libffi.so.8", "libmd.so.0", "libbsd.so.0", "libtinfo.so.6",
-    "libedit.so.2", "libstdc++.so.6", "libz3.so.4", "libxml2.so.16", "libnuma.so.1",
-    "libLLVM.so.21.1", "libamd_comgr.so.3",
-)  # fmt: skip
 CASES = [
     norms.Case("rms_norm", "float16", 7, 100),
     norms.Case("layer_norm", "bfloat16", 5, 100),
@@ -35,12 +26,8 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for library in NEEDED:
-        ctypes.CDLL(str(HIPRTC.with_name(library)))
     monkeypatch.setattr(Memory, "flushed_bytes", 1 << 16)
-    os.environ["AITER_ATTN_HIPRTC_LIBRARY"] = str(HIPRTC)
-    os.environ["AITER_ATTN_CACHE_DIR"] = str(tmp_path)
-    os.environ["AMD_COMGR_CACHE"] = "0"  # a folder of the user's
+    load_compiler(tmp_path)
 
 
 def validated(
