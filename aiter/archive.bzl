@@ -5,6 +5,13 @@ load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain", "use_cc_toolcha
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load(":namespace.bzl", "NamespaceInfo")
+load(":version_script.bzl", "SymbolsInfo")
+
+def _symbols(ctx):
+    namespace = ctx.attr._namespace[NamespaceInfo].name
+    if ctx.attr.symbols:
+        return ctx.attr.symbols[SymbolsInfo].names
+    return [namespace + "_attn_*"]
 
 def _attn_archive_impl(ctx):
     cc_toolchain = find_cc_toolchain(ctx)
@@ -36,9 +43,10 @@ def _attn_archive_impl(ctx):
     member = ctx.actions.declare_file(ctx.label.name + ".dir/aiter_attn.o")
     ctx.actions.run(
         executable = cc_toolchain.objcopy_executable,
-        arguments = [
-            "--wildcard",
-            "--keep-global-symbol=%s_attn_*" % ctx.attr._namespace[NamespaceInfo].name,
+        arguments = ["--wildcard"] + [
+            "--keep-global-symbol=" + symbol
+            for symbol in _symbols(ctx)
+        ] + [
             everything.path,
             member.path,
         ],
@@ -62,9 +70,14 @@ attn_archive = rule(
     implementation = _attn_archive_impl,
     doc = """Libraries and all that they depend on as one archive of one object.
 
-Its only global symbols are NAMESPACE_attn_*. It leaves the C++ and the C library to the linker.""",
+Its only global symbols are NAMESPACE_attn_*, or those of `symbols`. It leaves the C++ and the C
+library to the linker.""",
     attrs = {
         "deps": attr.label_list(mandatory = True, providers = [CcInfo]),
+        "symbols": attr.label(
+            doc = "the functions that it is for, in the place of the C ABI's",
+            providers = [SymbolsInfo],
+        ),
         "_namespace": attr.label(default = "//aiter:namespace", providers = [NamespaceInfo]),
     },
     fragments = ["cpp"],

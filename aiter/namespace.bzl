@@ -113,3 +113,23 @@ linked_in_namespace = rule(
     },
     provides = [CcInfo],
 )
+
+def _headers_in_namespace_impl(ctx):
+    return [
+        CcInfo(compilation_context = cc_common.merge_cc_infos(
+            cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
+        ).compilation_context),
+    ]
+
+headers_in_namespace = rule(
+    implementation = _headers_in_namespace_impl,
+    doc = "Headers as they are built under another --//aiter:namespace, and nothing to link.",
+    attrs = {
+        "deps": attr.label_list(mandatory = True, cfg = _other_namespace, providers = [CcInfo]),
+        "namespace": attr.string(mandatory = True),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+    provides = [CcInfo],
+)

@@ -3,6 +3,11 @@
 
 load(":namespace.bzl", "NamespaceInfo")
 
+SymbolsInfo = provider(
+    doc = "The functions that a library is for.",
+    fields = {"names": "list of str, as the linker knows them"},
+)
+
 def _version_script_impl(ctx):
     out = ctx.actions.declare_file(ctx.label.name)
     ctx.actions.expand_template(

@@ -60,33 +60,46 @@ float timed(const ck_tile::stream_config& s, const std::function<void()>& once) 
 }
 
 template <typename Call>
+void prepare(std::vector<Call>* calls, attn_kernels kernels, int rounding) {
+  for (Call& call : *calls) {
+    call.args.problem = &call.problem;
+    call.problem.kernels = kernels;
+    call.problem.rounding = rounding;
+  }
+}
+
+attn_kernels kernels_of(bool use_asm) { return use_asm ? ATTN_KERNELS_DEFAULT : ATTN_KERNELS_CK; }
+
+// The calls follow each other on one stream, and share their memory.
+template <typename Call>
+uint64_t set_workspace_sizes(std::vector<Call>* calls) {
+  uint64_t most = 0;
+  for (Call& call : *calls) {
+    check(workspace_size(call.args, &call.args.workspace_size));
+    most = std::max(most, call.args.workspace_size);
+  }
+  return most;
+}
+
+template <typename Call>
 float run_all(std::vector<Call> calls, const Preference& preference,
               const ck_tile::stream_config& s, const WorkspaceAlloc& alloc) {
   const auto prefer = [&calls](attn_kernels kernels, int rounding) {
-    for (Call& call : calls) {
-      call.problem.kernels = kernels;
-      call.problem.rounding = rounding;
-    }
+    prepare(&calls, kernels, rounding);
   };
-  for (Call& call : calls) call.args.problem = &call.problem;
   if (preference.only_check) {
     prefer(ATTN_KERNELS_ASM, preference.rounding);
     const attn_status status = plan(calls.front().args);
     if (status != ATTN_OK && status != ATTN_ERROR_UNSUPPORTED) throw_last_error(status);
     return status == ATTN_OK ? 1.0f : -1.0f;
   }
-  prefer(preference.use_asm ? ATTN_KERNELS_DEFAULT : ATTN_KERNELS_CK, 0);
+  prefer(kernels_of(preference.use_asm), 0);
   if (preference.use_asm && preference.rounding != 0) {
     // Composable Kernel's kernels, which then serve, have one rounding.
     prefer(ATTN_KERNELS_DEFAULT, preference.rounding);
     if (plan(calls.front().args) == ATTN_ERROR_UNSUPPORTED) prefer(ATTN_KERNELS_DEFAULT, 0);
   }
-  // The calls follow each other on one stream, and share their memory.
-  uint64_t most = 0;
-  for (Call& call : calls) {
-    check(workspace_size(call.args, &call.args.workspace_size));
-    most = std::max(most, call.args.workspace_size);
-  }
+  const uint64_t most = set_workspace_sizes(&calls);
   std::optional<Scratch> scratch;
   void* workspace = nullptr;
   if (most != 0 && alloc) {
@@ -143,6 +156,19 @@ float run(std::vector<Forward> calls, const Preference& preference,
 float run(std::vector<Backward> calls, const Preference& preference,
           const ck_tile::stream_config& stream, const WorkspaceAlloc& alloc) {
   return run_all(std::move(calls), preference, stream, alloc);
+}
+
+bool is_served(Forward call, bool use_asm) {
+  call.args.problem = &call.problem;
+  call.problem.kernels = kernels_of(use_asm);
+  const attn_status status = plan(call.args);
+  if (status != ATTN_OK && status != ATTN_ERROR_UNSUPPORTED) throw_last_error(status);
+  return status == ATTN_OK;
+}
+
+uint64_t workspace_size(std::vector<Backward> calls, bool use_asm) {
+  prepare(&calls, kernels_of(use_asm), 0);
+  return set_workspace_sizes(&calls);
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::compat

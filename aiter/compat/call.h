@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -48,5 +49,9 @@ float run(std::vector<Forward> calls, const Preference& preference,
           const ck_tile::stream_config& stream, const WorkspaceAlloc& alloc);
 float run(std::vector<Backward> calls, const Preference& preference,
           const ck_tile::stream_config& stream, const WorkspaceAlloc& alloc);
+
+// Without launching anything.
+bool is_served(Forward call, bool use_asm);
+uint64_t workspace_size(std::vector<Backward> calls, bool use_asm);
 
 }  // namespace AITER_ATTN_NAMESPACE::compat

@@ -13,6 +13,7 @@
 #include "aiter/attn.h"
 #include "aiter/compat/call.h"
 #include "aiter/compat/hip.h"
+#include "aiter/compat/questions.h"
 #include "aiter/runtime/error.h"
 #include "mha_bwd.h"
 #include "mha_fwd.h"
@@ -237,7 +238,7 @@ int rounding_of(const char* field, int conversion) {
   return conversion;
 }
 
-float forward(const ::aiter::mha_fwd_args& a, const ck_tile::stream_config& s) {
+Forward forward_call(const ::aiter::mha_fwd_args& a, const ck_tile::stream_config& s) {
   Forward call = {problem_of(a, a.scale_s, s), {}};
   attn_problem& p = call.problem;
   if (a.qscale_type != 0) {
@@ -271,7 +272,11 @@ float forward(const ::aiter::mha_fwd_args& a, const ck_tile::stream_config& s) {
   }
   call.args.sink = static_cast<const float*>(a.sink_ptr);
   p.device_id = current_device();
-  return run({call},
+  return call;
+}
+
+float forward(const ::aiter::mha_fwd_args& a, const ck_tile::stream_config& s) {
+  return run({forward_call(a, s)},
              {a.use_asm_v3, a.v3_api_check, rounding_of("how_v3_bf16_cvt", a.how_v3_bf16_cvt)}, s,
              {});
 }
@@ -373,7 +378,8 @@ std::vector<Backward> with_own_key_heads(const Backward& whole) {
   return calls;
 }
 
-float backward(const ::aiter::mha_bwd_args& a, const ck_tile::stream_config& s) {
+std::vector<Backward> backward_calls(const ::aiter::mha_bwd_args& a,
+                                     const ck_tile::stream_config& s) {
   Backward call = {problem_of(a, a.scale, s), {}};
   attn_problem& p = call.problem;
   if (a.is_store_randval) {
@@ -410,7 +416,11 @@ float backward(const ::aiter::mha_bwd_args& a, const ck_tile::stream_config& s) 
   args.deterministic = a.is_deterministic ? 1 : 0;
   set_lse({"nhead_stride_lsed", a.nhead_stride_lsed, "batch_stride_lsed", a.batch_stride_lsed}, &p);
   p.device_id = current_device();
-  return run(with_own_key_heads(call),
+  return with_own_key_heads(call);
+}
+
+float backward(const ::aiter::mha_bwd_args& a, const ck_tile::stream_config& s) {
+  return run(backward_calls(a, s),
              {a.use_asm_v3, a.v3_api_check, rounding_of("v3_bf16_cvt", a.v3_bf16_cvt)}, s,
              workspace_of(a, 0));
 }
@@ -431,7 +441,49 @@ Names backward_names(bool group) {
   return names;
 }
 
+// An address in the place of one that a question lacks: it is never followed.
+const uint64_t kNowhere[2] = {};
+
+template <typename Args>
+void set_missing_pointers(Args* a) {
+  if (!a->bias_ptr) a->bias_ptr = kNowhere;
+  if (a->is_group_mode) {
+    if (!a->seqstart_q_ptr) a->seqstart_q_ptr = kNowhere;
+    if (!a->seqstart_k_ptr) a->seqstart_k_ptr = kNowhere;
+  }
+}
+
 }  // namespace
+
+bool is_served(const ::aiter::mha_fwd_args& args) {
+  ::aiter::mha_fwd_args a = args;
+  set_missing_pointers(&a);
+  if (!a.lse_ptr) a.lse_ptr = const_cast<uint64_t*>(kNowhere);
+  bool served = false;
+  // A call that is wrong is not served; the reason is for whoever makes it.
+  try {
+    served = is_served(forward_call(a, {}), a.use_asm_v3);
+  } catch (const runtime::Error&) {
+  }
+  return served;
+}
+
+size_t workspace_size(const ::aiter::mha_bwd_args& args) {
+  ::aiter::mha_bwd_args a = args;
+  set_missing_pointers(&a);
+  size_t most = 0;
+  answered(
+      "qola::mha_bwd_workspace_size", [&] { return backward_names(a.is_group_mode); },
+      [&] {
+        // Which kernels will be asked for is not known.
+        for (const bool use_asm : {false, true}) {
+          most = std::max<size_t>(most, workspace_size(backward_calls(a, {}), use_asm));
+        }
+        return 0.0f;
+      });
+  return most;
+}
+
 }  // namespace AITER_ATTN_NAMESPACE::compat
 
 namespace compat = ::AITER_ATTN_NAMESPACE::compat;
@@ -441,6 +493,12 @@ float aiter::mha_fwd(mha_fwd_args args, const ck_tile::stream_config& stream) {
       "aiter::mha_fwd", [&] { return compat::forward_names(args.is_group_mode); },
       [&] { return compat::forward(args, stream); });
 }
+
+#ifdef PIN_HAS_SPLITS
+int aiter::mha_fwd_calculate_num_splits(const mha_fwd_args&) { return 1; }
+
+size_t aiter::mha_fwd_workspace_size(const mha_fwd_args&) { return 0; }
+#endif
 
 float aiter::mha_bwd(mha_bwd_args args, const ck_tile::stream_config& stream) {
   return compat::answered(

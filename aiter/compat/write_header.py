@@ -48,7 +48,7 @@ struct mha_{pass_name}_args
 // else 0; below 0, and the reason on stderr, where it cannot be served.
 __attribute__((visibility("default"))) float mha_{pass_name}(mha_{pass_name}_args args,
                                                      const ck_tile::stream_config& stream);
-
+{more}
 }}  // namespace {inner}
 }}  // namespace aiter
 
@@ -71,6 +71,16 @@ static_assert(sizeof(aiter::mha_{pass_name}_args) == {size},
 """
 
 
+# Of pins whose forward pass may be told how many parts to split the keys in.
+_SPLITS = """
+// 1: the result does not depend on num_splits.
+__attribute__((visibility("default"))) int mha_fwd_calculate_num_splits(const mha_fwd_args& args);
+
+// 0: splitkv_workspace_ptr is not read.
+__attribute__((visibility("default"))) size_t mha_fwd_workspace_size(const mha_fwd_args& args);
+"""
+
+
 def header(pass_name: str, pin: str, namespace: str) -> str:
     """The text of mha_{pass_name}.h."""
     fields, size = layout(pass_name, pin)
@@ -88,6 +98,7 @@ def header(pass_name: str, pin: str, namespace: str) -> str:
         inner=f"{namespace}_{pin}",
         fields="".join(lines),
         offsets="".join(offsets),
+        more=_SPLITS if any(f.name == "num_splits" for f in fields) else "",
         size=size,
     )
 

@@ -236,6 +236,17 @@ code_object = rule(
     },
 )
 
+def _of_no_namespace_impl(_settings, _attr):
+    return {"//aiter:namespace": "aiter"}
+
+# Code objects are the same for every namespace: a library in another than the build's has those
+# that are compiled already.
+_of_no_namespace = transition(
+    implementation = _of_no_namespace_impl,
+    inputs = [],
+    outputs = ["//aiter:namespace"],
+)
+
 def _code_object_group_impl(ctx):
     code_objects = depset(
         transitive = [dep[CodeObjectsInfo].code_objects for dep in ctx.attr.deps],
@@ -257,8 +268,12 @@ code_object_group = rule(
 Output groups metadata and spec: their descriptions and specs, a file each.""",
     attrs = {
         "deps": attr.label_list(
+            cfg = _of_no_namespace,
             providers = [CodeObjectsInfo],
             doc = "code_object and code_object_group targets",
+        ),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
         ),
     },
     provides = [CodeObjectsInfo],

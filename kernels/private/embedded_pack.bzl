@@ -25,7 +25,10 @@ EmbeddedPack {function}() {{
 """
 
 def _embedded_pack_impl(ctx):
-    pack = write_pack(ctx, ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list())
+    infos = ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list()
+    if ctx.attr.leave_out:
+        infos = [info for info in infos if not info.instance.startswith(ctx.attr.leave_out)]
+    pack = write_pack(ctx, infos)
     source = ctx.actions.declare_file(ctx.label.name + ".cc")
     ctx.actions.write(source, _SOURCE.format(
         function = ctx.attr.function,
@@ -44,6 +47,9 @@ Its file is the pack.""",
     attrs = {
         "code_objects": attr.label(mandatory = True, providers = [CodeObjectsInfo]),
         "function": attr.string(mandatory = True, doc = "its name in namespace kernels"),
+        "leave_out": attr.string(
+            doc = "instances whose names begin so are not in the pack; empty: all are",
+        ),
         "_header": attr.label(
             default = "//kernels/code_object:embedded_pack_h",
             providers = [CcInfo],

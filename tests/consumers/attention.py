@@ -35,25 +35,40 @@ _ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)
 
 
 class Consumer:
-    """The functions of calls.cc in a shared object."""
+    """The functions of calls.cc in a shared object, by the prefix of their names."""
 
-    def __init__(self, path: Path) -> None:
-        self._library = ctypes.CDLL(str(path))
+    def __init__(self, path: Path, prefix: str = "consumer") -> None:
+        self._library, self._prefix = ctypes.CDLL(str(path)), prefix
         (self._call,) = structures(path, ("Call",))
-        for function in ("consumer_forward", "consumer_backward"):
-            getattr(self._library, function).restype = ctypes.c_float
-        self.asks_for_workspace = bool(self._library.consumer_asks_for_workspace())
+        self.asks_for_workspace = bool(self._function("asks_for_workspace")())
+
+    def _function(self, name: str, result: Any = ctypes.c_int) -> Any:
+        function = getattr(self._library, f"{self._prefix}_{name}")
+        function.restype = result
+        return function
 
     def call(self) -> Any:
         call = self._call()
-        self._library.consumer_defaults(ctypes.byref(call))
+        self._function("defaults", None)(ctypes.byref(call))
         return call
 
     def forward(self, call: Any) -> float:
-        return self._library.consumer_forward(ctypes.byref(call))
+        return self._function("forward", ctypes.c_float)(ctypes.byref(call))
 
     def backward(self, call: Any, allocate: Any) -> float:
-        return self._library.consumer_backward(ctypes.byref(call), _ALLOCATE(allocate))
+        function = self._function("backward", ctypes.c_float)
+        return function(ctypes.byref(call), _ALLOCATE(allocate))
+
+    def forward_on(self, call: Any, stream: int) -> float:
+        function = self._function("forward_on", ctypes.c_float)
+        return function(ctypes.byref(call), ctypes.c_void_p(stream))
+
+    def has(self, question: str) -> bool:
+        return hasattr(self._library, f"{self._prefix}_{question}")
+
+    def answer(self, question: str, call: Any) -> int:
+        """Of questions.cc."""
+        return self._function(question, ctypes.c_size_t)(ctypes.byref(call))
 
 
 @dataclasses.dataclass(frozen=True)

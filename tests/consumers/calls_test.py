@@ -74,6 +74,20 @@ def test_refused(
     assert not runtime.launches
 
 
+def test_no_memory(
+    hip: Hip, consumer: Consumer, arch: str, runtime: Runtime, capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Of the caller's workspace, or of HIP's pool."""
+    problem = Attention(hip, consumer, arch, _SMALL)
+    monkeypatch.setattr(problem, "allocate", lambda size: None)
+    monkeypatch.setenv("EMULATED_HIP_FAIL", "hipMallocAsync=2")
+    assert problem.backward() == -1
+    asked = "workspace_alloc returned NULL" if consumer.asks_for_workspace else "hipMallocAsync"
+    assert asked in capfd.readouterr().err
+    assert not runtime.launches
+
+
 def test_a_check_launches_nothing(
     hip: Hip, consumer: Consumer, arch: str, runtime: Runtime, capfd: pytest.CaptureFixture[str]
 ) -> None:

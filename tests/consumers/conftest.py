@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -17,6 +18,10 @@ from tests.emulator.hip.hip import Hip
 __all__ = ["attached", "quiet", "runtime"]
 
 _BUILT_FOR = "BUILT_FOR_"
+
+# In the process before any other library of the test, and for all of them to see.
+if _hostile := os.environ.get("HOSTILE"):
+    ctypes.CDLL(str(Path(_hostile).absolute()), ctypes.RTLD_GLOBAL)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,15 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/compat/tests/consumer.h"
 
+#ifdef CONSUMER_OF_QOLA
+#include <qola_mha_bwd.h>
+#include <qola_mha_fwd.h>
+#define MHA(function) QOLA_NS(function)
+#else
 #include <mha_bwd.h>
 #include <mha_fwd.h>
+#define MHA(function) aiter::function
+#endif
 
 namespace consumer {
 namespace {
@@ -98,7 +105,7 @@ float forward(const Call& c) {
   args.logits_soft_cap = c.cap;
   args.min_seqlen_q = c.shortest_q;
   set_sink(c, &args, 0);
-  return aiter::mha_fwd(args, stream_of(c));
+  return MHA(mha_fwd)(args, stream_of(c));
 }
 
 float backward(const Call& c, const std::function<void*(size_t)>& allocate) {
@@ -138,7 +145,7 @@ float backward(const Call& c, const std::function<void*(size_t)>& allocate) {
   args.batch_stride_dbias = c.dbias.batch;
   set_sink(c, &args, 0);
   set_allocator(allocate, &args, 0);
-  return aiter::mha_bwd(args, stream_of(c));
+  return MHA(mha_bwd)(args, stream_of(c));
 }
 
 bool asks_for_workspace() { return Asks<aiter::mha_bwd_args>::value; }

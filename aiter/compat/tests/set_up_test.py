@@ -77,8 +77,20 @@ def test_set_up_sees_all_fields_but_those_with_braces(pin: str, pass_name: str):
 
 def test_every_pin_has_facts():
     assert {pin for pin, _ in FACTS} == set(PINS)
-    listed = Path(os.environ["PINS_BZL"]).read_text(encoding="utf-8")
-    assert sorted(re.findall(r'^    "(\w+)",$', listed, re.MULTILINE)) == sorted(PINS)
+    text = Path(os.environ["PINS_BZL"]).read_text(encoding="utf-8")
+    listed = {
+        name: sorted(re.findall(r'"(\w+)"', pins))
+        for name, pins in re.findall(r"^(PINS\w*) = \[(.*?)\]$", text, re.MULTILINE | re.DOTALL)
+    }
+
+    def having(pass_name: str, field: str) -> list[str]:
+        return sorted(p for p in PINS if field in {f.name for f in layout(pass_name, p)[0]})
+
+    assert listed == {
+        "PINS": sorted(PINS),
+        "PINS_WITH_SPLITS": having("fwd", "num_splits"),
+        "PINS_WITH_WORKSPACE": having("bwd", "workspace_alloc"),
+    }
 
 
 def test_the_rules_of_set_up():
