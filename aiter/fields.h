@@ -218,7 +218,10 @@ using CodeObjectKey = char[72];
   X(kArray, float*, rstd)                       \
   X(kArray, const float*, scale)                \
   X(kArray, float*, amax)                       \
-  X(kArray, void*, barrier)
+  X(kArray, void*, barrier)                     \
+  X(kArray, void*, scales)                      \
+  X(kOption, int32_t, scales_kind)              \
+  X(kReserved, uint32_t, reserved2)
 
 #define ATTN_NORM_BWD_ARGS_FIELDS(X)            \
   X(kStructSize, uint32_t, struct_size)         \

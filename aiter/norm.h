@@ -31,6 +31,19 @@ typedef enum attn_norm_kind {
   ATTN_NORM_RMS = 2    /* x * rstd * gamma */
 } attn_norm_kind;
 
+/* Scales that a forward pass makes for an fp8 y: y is the number stored times its scale. NaN takes
+ * no part in them. */
+typedef enum attn_norm_scales {
+  ATTN_NORM_SCALES_NONE = 0,
+  /* float [rows]: the largest |y| of a row becomes the largest number of the type. At least 2^-100.
+   */
+  ATTN_NORM_SCALES_ROWS = 1,
+  /* uint8_t [rows, hidden / 32], contiguous: MXFP8. The exponent, with 127 added (E8M0), of the
+   * least power of two by which each number of a block of 32 columns can be divided for the type to
+   * have it. hidden is a multiple of 32. */
+  ATTN_NORM_SCALES_BLOCKS = 2
+} attn_norm_scales;
+
 typedef enum attn_softmax_mask {
   ATTN_SOFTMAX_MASK_NONE = 0,
   /* Where the mask is 1 the scaled score is -10000; a row whose largest score is that gives
@@ -42,9 +55,10 @@ typedef enum attn_softmax_mask {
 } attn_softmax_mask;
 
 /* A matrix: rows are `stride` elements apart, columns are contiguous. Inputs may have any stride
- * from 0 on; rows of outputs do not overlap. Outputs share no byte with anything else of the call.
- * Elements are aligned to their size. data may be NULL where there are no rows. This struct is
- * frozen. */
+ * from 0 on; rows of outputs do not overlap. Outputs share no byte with anything else of the call;
+ * but of attn_norm_fwd y may be x and sum may be residual: the same data, stride and size of
+ * elements. Elements are aligned to their size. data may be NULL where there are no rows. This
+ * struct is frozen. */
 typedef struct attn_rows {
   void* data;
   int64_t stride;
@@ -79,14 +93,14 @@ typedef struct attn_norm_problem {
 
 /* h = x + residual, rounded to its type and stored in sum; without a residual h = x.
  * mean = mean(h) (LayerNorm), rstd = 1 / sqrt(mean((h - mean)^2) + epsilon), with mean = 0 for
- * RMSNorm. y = (h - mean) * rstd * gamma + beta. */
+ * RMSNorm. y = (h - mean) * rstd * gamma + beta. gamma NULL: 1 (then zero_centred is 0). */
 typedef struct attn_norm_fwd_args {
   uint32_t struct_size;
   uint32_t reserved; /* 0 */
   const attn_norm_problem* problem;
   attn_rows x, y;
   attn_rows residual, sum; /* both, or neither: data NULL */
-  const void* gamma;       /* [hidden], contiguous, as beta */
+  const void* gamma;       /* [hidden], contiguous, as beta; NULL: none */
   const void* beta;        /* LayerNorm; NULL: none */
   float* mean;             /* [rows], LayerNorm; NULL: not wanted */
   float* rstd;             /* [rows]; NULL: not wanted */
@@ -95,11 +109,15 @@ typedef struct attn_norm_fwd_args {
   const float* scale;
   float* amax;
   void* barrier; /* ATTN_NORM_BARRIER_SIZE */
+  /* In place of scale and amax, which are NULL then: attn_norm_scales, and their memory. */
+  void* scales;
+  int32_t scales_kind;
+  uint32_t reserved2; /* 0 */
 } attn_norm_fwd_args;
 
 /* xhat = (x - mean) * rstd, wdy = dy * gamma:
  * dx = (wdy - mean(wdy * xhat) * xhat - mean(wdy)) * rstd + dh, for RMSNorm without mean(wdy);
- * dgamma = sum over rows of dy * xhat; dbeta = sum over rows of dy. */
+ * dgamma = sum over rows of dy * xhat; dbeta = sum over rows of dy. gamma NULL: 1. */
 typedef struct attn_norm_bwd_args {
   uint32_t struct_size;
   uint32_t reserved; /* 0 */
@@ -109,8 +127,8 @@ typedef struct attn_norm_bwd_args {
   const void* gamma;
   const float* mean; /* LayerNorm; as attn_norm_fwd wrote it */
   const float* rstd;
-  void* dgamma;
-  void* dbeta; /* LayerNorm; NULL: not wanted */
+  void* dgamma; /* NULL: not wanted, as where there is no gamma */
+  void* dbeta;  /* LayerNorm; NULL: not wanted */
   /* attn_norm_bwd_workspace_size bytes on the device, 256-byte aligned; NULL where that is 0. */
   void* workspace;
   uint64_t workspace_size;
@@ -153,8 +171,9 @@ typedef struct attn_softmax_bwd_args {
 ATTN_API attn_status attn_norm_fwd(const attn_norm_fwd_args* args);
 ATTN_API attn_status attn_norm_bwd(const attn_norm_bwd_args* args);
 /* Bytes of workspace that attn_norm_bwd needs for args, as it will get them but for the workspace.
- * 0 on the CPU, and on a GPU for few rows. The size follows from how many workgroups the device
- * holds at a time: the kernels are compiled, if they are not yet. */
+ * 0 on the CPU, and on a GPU for few rows or where neither dgamma nor dbeta is wanted. The size
+ * follows from how many workgroups the device holds at a time: the kernels are compiled, if they
+ * are not yet. */
 ATTN_API attn_status attn_norm_bwd_workspace_size(const attn_norm_bwd_args* args, uint64_t* bytes);
 ATTN_API attn_status attn_softmax_fwd(const attn_softmax_fwd_args* args);
 ATTN_API attn_status attn_softmax_bwd(const attn_softmax_bwd_args* args);

@@ -32,6 +32,7 @@ constexpr int64_t kUsualThreads = 256;  // of a CTA
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kWidest = 8192;       // columns of 16 bits of hundreds of rows
 constexpr int kMostCluster = 8;         // that every device with clusters holds
+constexpr int kScaleBlock = 32;         // columns of a row, of ATTN_NORM_SCALES_BLOCKS
 constexpr int64_t kMostHeldBytes = 64;  // of a row, by a thread
 constexpr int64_t kColumnCtas = 128;    // that sum columns, or fewer
 constexpr int kLeastColumnLanes = 8;    // of them, side by side: 128 bytes of bfloat16
@@ -266,6 +267,11 @@ std::vector<std::string> columns_flags_for(const Shape& shape) {
   return std::move(define).flags();
 }
 
+// Whether norm_forward reads a row from memory again when it has stored the sum.
+bool reads_again(const RowConfiguration& c, const RowTraits& rows) {
+  return c.stages == 0 && !(c.hold_row && is_resident(c, rows));
+}
+
 std::vector<std::string> flags_for(const Shape& shape, const RowConfiguration& c) {
   Defines define;
   define("ROW_THREADS", c.threads);
@@ -288,6 +294,10 @@ std::vector<std::string> flags_for(const Shape& shape, const RowConfiguration& c
   define("NORM_ADD", static_cast<int>(shape.add));
   define("NORM_KEEP_WEIGHTS", c.keep_weights);
   define("NORM_ZERO_CENTRED", static_cast<int>(shape.zero_centred));
+  if (shape.without_gamma) define("NORM_GAMMA", 0);
+  if (shape.without_sums) define("NORM_SUMS", 0);
+  if (shape.in_place && reads_again(c, row_traits(shape))) define("NORM_IN_PLACE", 1);
+  if (shape.scales != ATTN_NORM_SCALES_NONE) define("NORM_SCALES", shape.scales);
   if (is_norm_backward(shape.operation)) {
     define("NORM_LAG", c.lag);
     define("NORM_FEW_ROWS", c.few_rows);
@@ -555,8 +565,14 @@ Shape shape_of(const NormForward& call) {
   const std::initializer_list<Operand> operands = {
       x, y, residual, sum, row(call.gamma, p.weight_dtype), row(call.beta, p.weight_dtype)};
   Shape shape = norm_shape(p, true, operands);
-  shift_if_possible(shape, p.rows, whole_vector(operands), {x, y, residual, sum});
+  // The columns of a block are those of lanes side by side.
+  if (call.scales_kind != ATTN_NORM_SCALES_BLOCKS) {
+    shift_if_possible(shape, p.rows, whole_vector(operands), {x, y, residual, sum});
+  }
   shape.add = call.residual.data != nullptr;
+  shape.without_gamma = call.gamma == nullptr;
+  shape.in_place = shape.add && call.sum.data == call.residual.data;
+  shape.scales = call.scales_kind;
   shape.beta = call.beta != nullptr;
   shape.on_demand = call.barrier != nullptr;
   set_few_rows(shape, p.rows);
@@ -577,6 +593,8 @@ Shape shape_of(const NormBackward& call) {
   Shape shape = norm_shape(p, false, operands);
   shift_if_possible(shape, p.rows, whole_vector(operands), {x, dy, dx, dh});
   shape.add = call.dh.data != nullptr;
+  shape.without_gamma = call.gamma == nullptr;
+  shape.without_sums = call.dgamma == nullptr && call.dbeta == nullptr;
   set_few_rows(shape, p.rows);
   return shape;
 }
@@ -617,9 +635,15 @@ Kernels configure(const Shape& shape, const DeviceTraits& device) {
   k.configuration = choose(kernels::row_configurations(shape.operation), rows, device);
   // Rows are the same whoever takes them.
   if (!shape.on_demand) k.configuration.on_demand = 0;
+  if (shape.without_sums) k.configuration.few_rows = 0;  // nothing to sum beside the rows
+  if (shape.scales == ATTN_NORM_SCALES_BLOCKS &&
+      k.configuration.lanes * shape.vector < kScaleBlock) {
+    k.configuration.lanes = kScaleBlock / shape.vector;
+    k.configuration.threads = std::max(k.configuration.threads, k.configuration.lanes);
+  }
   k.flags = flags_for(shape, k.configuration);
   k.column_ctas = column_ctas(shape, k.configuration);
-  k.sums = k.column_ctas > 0 ? 0 : rows.sums;
+  k.sums = k.column_ctas > 0 || shape.without_sums ? 0 : rows.sums;
   k.resident = is_resident(k.configuration, rows);
   // norm_backward lets it start early, where the device can; norm_backward_columns does not.
   k.waits_itself = k.resident && device.bulk_copies;

@@ -68,10 +68,15 @@ struct Shape {
   int32_t mask;       // attn_softmax_mask
   bool on_demand;     // the call has a barrier
   int few_rows;       // as few_rows() says
+  // Of norms; most calls are without.
+  bool without_gamma;
+  bool without_sums;  // backward: neither dgamma nor dbeta is wanted
+  bool in_place;      // forward: the sum takes the residual's place
+  int32_t scales;     // forward: attn_norm_scales
 
   auto fields() const {
     return std::tie(operation, dtypes, hidden, vector, shifted, add, beta, zero_centred, mask,
-                    on_demand, few_rows);
+                    on_demand, few_rows, without_gamma, without_sums, in_place, scales);
   }
   bool operator<(const Shape& other) const { return fields() < other.fields(); }
 };

@@ -204,7 +204,8 @@ void launch(const NormForward& call) {
   a.sum = call.sum.data, a.sum_stride = call.sum.stride;
   a.gamma = call.gamma, a.beta = call.beta;
   a.mean = call.mean, a.rstd = call.rstd;
-  a.scale = call.scale, a.amax = call.amax;
+  a.scale = call.scale;
+  a.amax = call.scales ? static_cast<float*>(call.scales) : call.amax;
   a.epsilon = call.p.epsilon;
   launch_rows(call, a);
 }
@@ -236,7 +237,7 @@ void launch(const NormBackward& call) {
     Driver& driver = runtime::driver_for(p.device_type);
     const runtime::DeviceScope scope(driver, p.device_id);
     const size_t bytes = static_cast<size_t>(p.hidden * dtype_size(p.weight_dtype));
-    driver.zero_rows(call.dgamma, bytes, bytes, 1, p.stream);
+    if (call.dgamma) driver.zero_rows(call.dgamma, bytes, bytes, 1, p.stream);
     if (call.dbeta) driver.zero_rows(call.dbeta, bytes, bytes, 1, p.stream);
     return;
   }
@@ -286,11 +287,16 @@ void launch(const NormBackward& call) {
         c);
   }
   row_kernels::NormReduceArguments r = {};
-  r.parts[0] = dgamma_parts, r.parts[1] = dbeta_parts;
-  r.sum[0] = call.dgamma, r.sum[1] = call.dbeta;
+  uint32_t wanted = 0;
+  for (const auto& [from, to] : {std::pair<const float*, void*>(dgamma_parts, call.dgamma),
+                                 std::pair<const float*, void*>(dbeta_parts, call.dbeta)}) {
+    if (!to) continue;
+    r.parts[wanted] = from;
+    r.sum[wanted++] = to;
+  }
   r.count = static_cast<int>(parts.count);
   runtime::KernelLaunch reduce = {
-      {blocks(p.hidden, kReduceLanes * (vector % 4 == 0 ? 4 : 1)), call.dbeta ? 2u : 1u, 1},
+      {blocks(p.hidden, kReduceLanes * (vector % 4 == 0 ? 4 : 1)), wanted, 1},
       {kColumnsThreads, 1, 1},
       0};
   reduce.waits_itself = k.waits_itself;

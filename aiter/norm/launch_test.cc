@@ -736,6 +736,94 @@ TEST(LaunchTest, AFailedPlanIsTriedAgain) {
                  "cuLaunchKernelEx(norm_forward) failed: CUDA_ERROR_RECORDED (719)");
 }
 
+TEST(LaunchTest, TheSumInTheResidualsPlace) {
+  const Recorder recorder(kCuda);
+  attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 4096, 4104);
+  attn_norm_fwd_args args = forward_args(p);
+  args.y = args.x;
+  args.residual = args.sum = {address(5), p.hidden};
+  expect_ok(attn_norm_fwd(&args));
+  const RecordedCall call = recorder.of(kRecordedLaunch)[0];
+  EXPECT_EQ(macro(call, "NORM_ADD"), "1");
+  EXPECT_EQ(macro(call, "NORM_IN_PLACE"), "none");
+  const auto a = kernarg_of<row_kernels::NormForwardArguments>(call);
+  EXPECT_EQ(a.y, a.x.data);
+  EXPECT_EQ(a.sum, a.residual.data);
+  // An older GPU reads rows that registers do not hold from memory again.
+  p = norm_problem(ATTN_NORM_RMS, 4096, 131080);
+  p.device_id = 2;
+  args.x.stride = args.y.stride = args.residual.stride = args.sum.stride = p.hidden;
+  expect_ok(attn_norm_fwd(&args));
+  EXPECT_EQ(macro(recorder.of(kRecordedLaunch)[1], "NORM_IN_PLACE"), "1");
+}
+
+TEST(LaunchTest, WithoutGammaOrGradientsOfWeights) {
+  const Recorder recorder(kCuda);
+  const attn_norm_problem p = norm_problem(ATTN_NORM_LAYER, 4096, 4112);
+  attn_norm_fwd_args forward = forward_args(p);
+  forward.gamma = nullptr;
+  expect_ok(attn_norm_fwd(&forward));
+  EXPECT_EQ(macro(recorder.of(kRecordedLaunch)[0], "NORM_GAMMA"), "0");
+  EXPECT_EQ(macro(recorder.of(kRecordedLaunch)[0], "NORM_BETA"), "0");
+
+  attn_norm_bwd_args args = backward_args(p);
+  args.dgamma = args.dbeta = nullptr;
+  uint64_t bytes = 1;
+  expect_ok(attn_norm_bwd_workspace_size(&args, &bytes));
+  EXPECT_EQ(bytes, 0u);
+  expect_ok(attn_norm_bwd(&args));
+  ASSERT_EQ(recorder.of(kRecordedLaunch).size(), 2u);  // one of each pass
+  EXPECT_EQ(macro(recorder.of(kRecordedLaunch)[1], "NORM_SUMS"), "0");
+  EXPECT_EQ(macro(recorder.of(kRecordedLaunch)[1], "NORM_GAMMA"), "none");
+
+  args = backward_args(p);
+  args.gamma = args.dgamma = nullptr;  // dbeta alone
+  expect_ok(attn_norm_bwd_workspace_size(&args, &bytes));
+  args.workspace = address(10);
+  args.workspace_size = bytes;
+  expect_ok(attn_norm_bwd(&args));
+  const RecordedCall reduce = recorder.of(kRecordedLaunch).back();
+  EXPECT_EQ(reduce.grid[1], 1u);
+  const auto r = kernarg_of<row_kernels::NormReduceArguments>(reduce);
+  EXPECT_EQ(r.sum[0], args.dbeta);
+  const auto a = kernarg_of<row_kernels::NormBackwardArguments>(recorder.of(kRecordedLaunch)[2]);
+  EXPECT_EQ(r.parts[0], a.dbeta);
+}
+
+TEST(LaunchTest, FewRowsWithoutGradientsOfWeightsHaveNoCtasForThem) {
+  const Recorder recorder(kCuda);
+  const attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 4, 4120);
+  attn_norm_bwd_args args = backward_args(p);
+  args.dgamma = nullptr;
+  expect_ok(attn_norm_bwd(&args));
+  EXPECT_EQ(macro(recorder.of(kRecordedLaunch)[0], "NORM_SUMS"), "0");
+  EXPECT_EQ(macro(recorder.of(kRecordedLaunch)[0], "NORM_FEW_ROWS"), "0");
+}
+
+TEST(LaunchTest, ScalesThatThePassMakes) {
+  const Recorder recorder(kCuda);
+  attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 4096, 4128);
+  p.y_dtype = ATTN_DTYPE_FP8_E4M3;
+  attn_norm_fwd_args args = forward_args(p);
+  args.scales = address(6);
+  for (const int32_t kind : {ATTN_NORM_SCALES_ROWS, ATTN_NORM_SCALES_BLOCKS}) {
+    args.scales_kind = kind;
+    expect_ok(attn_norm_fwd(&args));
+    const RecordedCall call = recorder.of(kRecordedLaunch).back();
+    EXPECT_EQ(number(call, "NORM_SCALES"), kind);
+    EXPECT_EQ(kernarg_of<row_kernels::NormForwardArguments>(call).amax, args.scales);
+  }
+  // Single columns of narrow rows: the lanes of a block are side by side.
+  p.hidden = 32;
+  args.x = {address(1, 2), 33};
+  args.y = {address(2, 1), 33};
+  expect_ok(attn_norm_fwd(&args));
+  const RecordedCall narrow = recorder.of(kRecordedLaunch).back();
+  EXPECT_EQ(number(narrow, "ROW_LANES"), 32);
+  EXPECT_EQ(number(narrow, "ROW_VECTOR"), 1);
+  EXPECT_EQ(number(narrow, "ROW_SHIFTED"), 0);
+}
+
 // NVRTC alone says "BUILTIN_OPERATION_FAILURE (7)".
 TEST(LaunchTest, MissingBuiltinsOfNvrtcAreNamed) {
   attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 16, 3016);
@@ -779,7 +867,7 @@ TEST(LaunchTest, Refusals) {
   args.barrier = nullptr;
   args.x.data = address(1, 1);
   expect_refused(attn_norm_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT, "must be a multiple of 2");
-  args.x.data = args.y.data;
+  args.x.data = address(2, 16);
   expect_refused(attn_norm_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT, "y overlaps x");
   args = forward_args(p);
   p.hidden = 0;

@@ -280,6 +280,76 @@ TEST_P(NormTest, BackwardIsTheDerivativeOfForward) {
   }
 }
 
+TEST_P(NormTest, InPlaceIsTheSame) {
+  constexpr int64_t kRows = 3, kHidden = 77;
+  Types types = GetParam();
+  types.y = types.x;
+  attn_norm_problem p = norm_problem(ATTN_NORM_RMS, kRows, kHidden, types);
+  Matrix x(kRows, kHidden, p.x_dtype, 3), residual(kRows, kHidden, p.x_dtype, 1);
+  Matrix sum(kRows, kHidden, p.x_dtype), y(kRows, kHidden, p.y_dtype);
+  Matrix gamma(1, kHidden, p.weight_dtype);
+  x.set(random_numbers(kRows * kHidden, 1));
+  residual.set(random_numbers(kRows * kHidden, 2));
+  gamma.set(random_numbers(kHidden, 3));
+  auto args = args_for<attn_norm_fwd_args>(p);
+  args.x = x.rows();
+  args.residual = residual.rows();
+  args.gamma = gamma.data();
+  args.y = y.rows();
+  args.sum = sum.rows();
+  ASSERT_EQ(attn_norm_fwd(&args), ATTN_OK) << attn_last_error();
+  args.y = x.rows();
+  args.sum = residual.rows();
+  ASSERT_EQ(attn_norm_fwd(&args), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(x.get(), y.get());
+  EXPECT_EQ(residual.get(), sum.get());
+  EXPECT_THAT(x.between_rows(), Each(99));
+}
+
+TEST_P(NormTest, NoGammaIsOne) {
+  constexpr int64_t kRows = 3, kHidden = 20;
+  for (const int32_t kind : {ATTN_NORM_LAYER, ATTN_NORM_RMS}) {
+    const bool layer = kind == ATTN_NORM_LAYER;
+    attn_norm_problem p = norm_problem(kind, kRows, kHidden, GetParam());
+    Matrix x(kRows, kHidden, p.x_dtype), dy(kRows, kHidden, p.y_dtype);
+    Matrix gamma(1, kHidden, p.weight_dtype), dgamma(1, kHidden, p.weight_dtype);
+    Matrix dbeta(1, kHidden, p.weight_dtype), dbeta_alone(1, kHidden, p.weight_dtype);
+    x.set(random_numbers(kRows * kHidden, 1));
+    dy.set(random_numbers(kRows * kHidden, 2));
+    gamma.set(Vector(kHidden, 1));
+    std::vector<float> mean(kRows), rstd(kRows);
+    Vector y_of[2], dx_of[2];
+    for (const bool has_gamma : {false, true}) {
+      Matrix y(kRows, kHidden, p.y_dtype), dx(kRows, kHidden, p.x_dtype);
+      auto forward = args_for<attn_norm_fwd_args>(p);
+      forward.x = x.rows();
+      forward.y = y.rows();
+      forward.gamma = has_gamma ? gamma.data() : nullptr;
+      forward.mean = layer ? mean.data() : nullptr;
+      forward.rstd = rstd.data();
+      ASSERT_EQ(attn_norm_fwd(&forward), ATTN_OK) << attn_last_error();
+      y_of[has_gamma] = y.get();
+      auto args = args_for<attn_norm_bwd_args>(p);
+      args.x = x.rows();
+      args.dy = dy.rows();
+      args.dx = dx.rows();
+      args.mean = forward.mean;
+      args.rstd = forward.rstd;
+      args.gamma = forward.gamma;
+      args.dgamma = has_gamma ? dgamma.data() : nullptr;
+      if (layer) args.dbeta = has_gamma ? dbeta.data() : dbeta_alone.data();
+      ASSERT_EQ(attn_norm_bwd(&args), ATTN_OK) << attn_last_error();
+      dx_of[has_gamma] = dx.get();
+      args.dgamma = args.dbeta = nullptr;
+      ASSERT_EQ(attn_norm_bwd(&args), ATTN_OK) << attn_last_error();
+      EXPECT_EQ(dx.get(), dx_of[has_gamma]);
+    }
+    EXPECT_EQ(y_of[0], y_of[1]);
+    EXPECT_EQ(dx_of[0], dx_of[1]);
+    EXPECT_EQ(dbeta_alone.get(), dbeta.get());
+  }
+}
+
 TEST(NormTest, WithoutRowsTheGradientsOfWeightsAreZero) {
   attn_norm_problem p = norm_problem(ATTN_NORM_LAYER, 0, 4, kSingle);
   std::vector<float> gamma(4, 1), dgamma(4, 7), dbeta(4, 7);
@@ -348,6 +418,72 @@ TEST(NormTest, AmaxIsOfWhatIsNotScaledYet) {
   EXPECT_EQ(scaled.amax, 1.5f);
   EXPECT_EQ(cast_to_fp8(0.125f, 1, ATTN_DTYPE_FP8_E4M3).amax, 0.25f) << "it was larger before";
   EXPECT_EQ(cast_to_fp8(NAN, 1, ATTN_DTYPE_FP8_E4M3).amax, 0.25f);
+}
+
+// Rows of 64 columns that hold `x`, then zeros; LayerNorm of no spread: y is beta.
+struct Scaled {
+  std::vector<uint8_t> y;
+  std::vector<float> of_rows;
+  std::vector<uint8_t> of_blocks;
+};
+Scaled scaled(const std::vector<float>& beta, int32_t dtype) {
+  constexpr int64_t kRows = 2, kHidden = 64;
+  attn_norm_problem p =
+      norm_problem(ATTN_NORM_LAYER, kRows, kHidden, {ATTN_DTYPE_FP32, ATTN_DTYPE_FP32, dtype});
+  const std::vector<float> x(kRows * kHidden, 3);
+  Scaled out = {std::vector<uint8_t>(kRows * kHidden), std::vector<float>(kRows), {}};
+  auto args = args_for<attn_norm_fwd_args>(p);
+  args.x = {const_cast<float*>(x.data()), kHidden};
+  args.y = {out.y.data(), kHidden};
+  args.beta = beta.data();
+  args.scales = out.of_rows.data();
+  args.scales_kind = ATTN_NORM_SCALES_ROWS;
+  EXPECT_EQ(attn_norm_fwd(&args), ATTN_OK) << attn_last_error();
+  out.of_blocks.resize(kRows * kHidden / 32);
+  args.scales = out.of_blocks.data();
+  args.scales_kind = ATTN_NORM_SCALES_BLOCKS;
+  std::vector<uint8_t> y(kRows * kHidden);
+  args.y.data = y.data();
+  EXPECT_EQ(attn_norm_fwd(&args), ATTN_OK) << attn_last_error();
+  out.y.insert(out.y.end(), y.begin(), y.end());
+  return out;
+}
+
+TEST(NormTest, ScalesOfRowsAndBlocks) {
+  for (const int32_t dtype : {ATTN_DTYPE_FP8_E4M3, ATTN_DTYPE_FP8_E5M2}) {
+    const bool e4m3 = dtype == ATTN_DTYPE_FP8_E4M3;
+    const float largest = e4m3 ? 448 : 57344;
+    const uint8_t largest_bits = e4m3 ? 0x7e : 0x7b;
+    std::vector<float> beta(64, 0);
+    beta[0] = -2 * largest;  // its block's exponent is 1
+    beta[1] = largest;
+    beta[40] = std::nextafter(largest / 4, 1e9f);  // just too large for -2
+    const Scaled got = scaled(beta, dtype);
+    EXPECT_THAT(got.of_rows, Each(2));
+    EXPECT_EQ(got.of_blocks, (std::vector<uint8_t>{128, 126, 128, 126}));
+    EXPECT_EQ(got.y[0], 0x80 | largest_bits);    // of the row
+    EXPECT_EQ(got.y[128], 0x80 | largest_bits);  // of the block
+    EXPECT_EQ(got.y[129], got.y[1]);
+  }
+}
+
+TEST(NormTest, ScalesOfOddRows) {
+  const Scaled zero = scaled(std::vector<float>(64, 0), ATTN_DTYPE_FP8_E4M3);
+  EXPECT_THAT(zero.y, Each(0));
+  EXPECT_THAT(zero.of_rows, Each(std::ldexp(1.0f, -100)));
+  EXPECT_THAT(zero.of_blocks, Each(0));
+  std::vector<float> beta(64, 448);
+  beta[3] = std::nanf("");
+  const Scaled with_nan = scaled(beta, ATTN_DTYPE_FP8_E4M3);
+  EXPECT_THAT(with_nan.of_rows, Each(1));
+  EXPECT_THAT(with_nan.of_blocks, Each(127));
+  EXPECT_EQ(with_nan.y[3] & 0x7f, 0x7f);
+  EXPECT_EQ(with_nan.y[4], 0x7e);
+  beta[3] = -std::numeric_limits<float>::infinity();
+  const Scaled with_infinity = scaled(beta, ATTN_DTYPE_FP8_E4M3);
+  EXPECT_THAT(with_infinity.of_rows, Each(std::numeric_limits<float>::infinity()));
+  EXPECT_EQ(with_infinity.of_blocks[0], 247);
+  EXPECT_EQ(with_infinity.of_blocks[1], 127);
 }
 
 TEST(NormTest, ARowSpoilsNoOther) {

@@ -16,6 +16,9 @@ namespace {
 
 using runtime::Pulse;
 
+constexpr int64_t kScaleBlock = 32;  // columns, of ATTN_NORM_SCALES_BLOCKS
+constexpr int kExponentBias = 127;   // of E8M0
+const double kLeastScale = std::ldexp(1, -100);
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // A row of a matrix; where the matrix has no data, its stride was not checked.
@@ -56,6 +59,28 @@ void for_rows(int64_t rows, int64_t columns, const std::function<void(int64_t, P
                         work);
 }
 
+// Of a norm's column.
+template <typename Call>
+double factor_of(const Call& call, int64_t column) {
+  return call.gamma ? load(call.gamma, call.p.weight_dtype, column) + call.p.zero_centred : 1;
+}
+
+double fp8_largest(int32_t dtype) {
+  return runtime::fp8_largest(dtype == ATTN_DTYPE_FP8_E4M3 ? runtime::Fp8::kE4m3
+                                                           : runtime::Fp8::kE5m2);
+}
+
+// Of the least power of two by which `largest` can be divided for the type to have it, as far as
+// E8M0 goes.
+int block_exponent(double largest, int32_t dtype) {
+  constexpr int kMost = 127;
+  if (std::isinf(largest)) return 128 - (dtype == ATTN_DTYPE_FP8_E4M3 ? 8 : 15);  // as if 2^128
+  int exponent = 0;
+  const double fraction = std::frexp(largest / fp8_largest(dtype), &exponent);  // from .5 to 1
+  if (fraction == 0) return -kExponentBias;
+  return std::clamp(fraction == 0.5 ? exponent - 1 : exponent, -kExponentBias, kMost);
+}
+
 // The first columns that take part in a row.
 int64_t allowed_columns(const attn_softmax_problem& p, int64_t row) {
   if (p.mask_kind != ATTN_SOFTMAX_MASK_CAUSAL) return p.columns;
@@ -85,13 +110,38 @@ void reference(const NormForward& call) {
         sum_over(p.hidden, pulse, [&](int64_t c) { return (h[c] - mean) * (h[c] - mean); });
     const double rstd = 1 / std::sqrt(squares / hidden + p.epsilon);
     double largest = 0;
-    for_columns(p.hidden, pulse, [&](int64_t c) {
-      const double factor = load(call.gamma, p.weight_dtype, c) + p.zero_centred;
+    const auto value = [&](int64_t c) {
       const double shift = call.beta ? load(call.beta, p.weight_dtype, c) : 0;
-      const double value = (h[c] - mean) * rstd * factor + shift;
-      largest = std::fmax(largest, std::fabs(value));  // keeps to numbers
-      y.set(c, value * scale);
-    });
+      return (h[c] - mean) * rstd * factor_of(call, c) + shift;
+    };
+    const auto largest_of = [&](int64_t from, int64_t to) {
+      double found = 0;
+      for (int64_t c = from; c < to; ++c) found = std::fmax(found, std::fabs(value(c)));
+      return found;  // of numbers
+    };
+    if (call.scales_kind == ATTN_NORM_SCALES_ROWS) {
+      const auto row_scale = static_cast<float>(
+          std::fmax(largest_of(0, p.hidden) / fp8_largest(p.y_dtype), kLeastScale));
+      pulse(p.hidden);
+      static_cast<float*>(call.scales)[r] = row_scale;
+      for_columns(p.hidden, pulse, [&](int64_t c) { y.set(c, value(c) / row_scale); });
+    } else if (call.scales_kind == ATTN_NORM_SCALES_BLOCKS) {
+      const int64_t blocks = p.hidden / kScaleBlock;
+      auto* const exponents = static_cast<uint8_t*>(call.scales) + r * blocks;
+      for (int64_t block = 0; block < blocks; ++block) {
+        const int64_t from = block * kScaleBlock, to = from + kScaleBlock;
+        const int exponent = block_exponent(largest_of(from, to), p.y_dtype);
+        exponents[block] = static_cast<uint8_t>(exponent + kExponentBias);
+        for (int64_t c = from; c < to; ++c) y.set(c, std::ldexp(value(c), -exponent));
+        pulse(2 * kScaleBlock);
+      }
+    } else {
+      for_columns(p.hidden, pulse, [&](int64_t c) {
+        const double unscaled = value(c);
+        largest = std::fmax(largest, std::fabs(unscaled));  // keeps to numbers
+        y.set(c, unscaled * scale);
+      });
+    }
     if (call.mean) call.mean[r] = static_cast<float>(mean);
     if (call.rstd) call.rstd[r] = static_cast<float>(rstd);
     if (call.amax) {
@@ -112,9 +162,7 @@ void reference(const NormBackward& call) {
   for_rows(p.rows, p.hidden, [&](int64_t r, Pulse& pulse) {
     const Row x(call.x, p.x_dtype, r), dy(call.dy, p.y_dtype, r), dx(call.dx, p.x_dtype, r);
     const Row dh(call.dh, p.x_dtype, r);
-    const auto wdy = [&](int64_t c) {
-      return dy[c] * (load(call.gamma, p.weight_dtype, c) + p.zero_centred);
-    };
+    const auto wdy = [&](int64_t c) { return dy[c] * factor_of(call, c); };
     const double along =
         sum_over(p.hidden, pulse, [&](int64_t c) { return wdy(c) * xhat(x, r, c); }) / hidden;
     const double shift = layer ? sum_over(p.hidden, pulse, wdy) / hidden : 0;
@@ -123,6 +171,7 @@ void reference(const NormBackward& call) {
       dx.set(c, call.dh.data ? value + dh[c] : value);
     });
   });
+  if (!call.dgamma && !call.dbeta) return;
   // Columns in pieces, each over all rows in their order.
   constexpr int64_t kPiece = 256;
   const int64_t pieces = (p.hidden + kPiece - 1) / kPiece;
@@ -138,7 +187,7 @@ void reference(const NormBackward& call) {
       pulse(count);
     }
     for (int64_t i = 0; i < count; ++i) {
-      store(call.dgamma, p.weight_dtype, from + i, dgamma[i]);
+      if (call.dgamma) store(call.dgamma, p.weight_dtype, from + i, dgamma[i]);
       if (call.dbeta) store(call.dbeta, p.weight_dtype, from + i, dbeta[i]);
     }
   });

@@ -188,7 +188,11 @@ TEST(RefusalsTest, OperandsThatDoNotBelong) {
           {[](Call& c) { c.forward.amax = c.e.data; }, kInvalid, "amax is not NULL"},
           {[](Call& c) { c.forward.sum = {c.e.data, kColumns}; }, kInvalid, "residual is NULL"},
           {[](Call& c) { c.forward.residual = {c.e.data, kColumns}; }, kInvalid, "sum is NULL"},
-          {[](Call& c) { c.forward.gamma = nullptr; }, kInvalid, "gamma is NULL: pass its data"},
+          {[](Call& c) {
+             c.forward.gamma = nullptr;
+             c.norm.zero_centred = 1;
+           },
+           kInvalid, "zero_centred is 1, but must be 0 where gamma is NULL"},
       },
       run_forward);
   expect_refused(
@@ -196,7 +200,8 @@ TEST(RefusalsTest, OperandsThatDoNotBelong) {
           {[](Call& c) { c.norm.kind = ATTN_NORM_RMS; }, kInvalid, "mean is not NULL"},
           {[](Call& c) { c.backward.mean = nullptr; }, kInvalid, "mean is NULL"},
           {[](Call& c) { c.backward.rstd = nullptr; }, kInvalid, "rstd is NULL"},
-          {[](Call& c) { c.backward.dgamma = nullptr; }, kInvalid, "dgamma is NULL"},
+          {[](Call& c) { c.backward.gamma = nullptr; }, kInvalid,
+           "dgamma is not NULL, but gamma is NULL, and what is not there has no gradient"},
       },
       run_backward);
 }
@@ -229,8 +234,20 @@ TEST(RefusalsTest, StridesOfWhatIsNotGivenDoNotMatter) {
 TEST(RefusalsTest, OutputsThatShareMemory) {
   expect_refused(
       {
-          {[](Call& c) { c.forward.y = c.forward.x; }, kInvalid,
+          {[](Call& c) { c.forward.y = {c.a.data + 4, kColumns}; }, kInvalid,
            "y overlaps x: an output must share no byte"},
+          {[](Call& c) { c.forward.y = {c.a.data, int64_t{2} * kColumns}; }, kInvalid,
+           "y overlaps x"},
+          {[](Call& c) {
+             c.forward.y = c.forward.x;
+             c.norm.y_dtype = ATTN_DTYPE_BF16;
+           },
+           kInvalid, "y overlaps x"},
+          {[](Call& c) {
+             c.forward.residual = c.forward.x;
+             c.forward.sum = c.forward.x;
+           },
+           kInvalid, "sum overlaps x"},
           {[](Call& c) { c.forward.rstd = c.b.data + 31; }, kInvalid, "rstd overlaps y"},
           {[](Call& c) { c.forward.y.data = c.c.data + 7; }, kInvalid, "y overlaps gamma"},
       },
@@ -241,6 +258,35 @@ TEST(RefusalsTest, OutputsThatShareMemory) {
   interleaved.forward.x.stride = interleaved.forward.y.stride = int64_t{2} * kColumns;
   interleaved.forward.y.data = interleaved.a.data + kColumns;
   EXPECT_EQ(run_forward(interleaved), ATTN_OK) << attn_last_error();
+}
+
+TEST(RefusalsTest, Scales) {
+  const auto with = [](int32_t kind, void (*more)(Call&)) {
+    return [kind, more](Call& c) {
+      c.norm.y_dtype = ATTN_DTYPE_FP8_E4M3;
+      c.forward.scales_kind = kind;
+      c.forward.scales = c.e.data;
+      more(c);
+    };
+  };
+  expect_refused(
+      {
+          {with(3, [](Call&) {}), kInvalid, "scales_kind is 3, but must be from 0 to 2"},
+          {with(0, [](Call&) {}), kInvalid, "scales is not NULL, but scales_kind is 0"},
+          {with(1, [](Call& c) { c.forward.scales = nullptr; }), kInvalid, "scales is NULL"},
+          {with(1, [](Call& c) { c.forward.scale = c.d.data; }), kInvalid,
+           "scale is not NULL, but the pass makes the scales itself"},
+          {with(1, [](Call& c) { c.forward.amax = c.d.data; }), kInvalid, "amax is not NULL"},
+          {with(1, [](Call& c) { c.forward.scales = c.b.data; }), kInvalid, "scales overlaps y"},
+          {with(2, [](Call&) {}), kInvalid, "hidden is 8, but must be a multiple of 32"},
+          {[](Call& c) { c.forward.scales_kind = 1; }, kInvalid,
+           "scales_kind is 1, but must be 0 (none): only fp8 outputs have scales"},
+          {[](Call& c) { c.forward.scales = c.e.data; }, kInvalid,
+           "scales is not NULL, but only fp8 outputs have them"},
+          {[](Call& c) { c.forward.reserved2 = 1; }, ATTN_ERROR_ABI_MISMATCH,
+           "attn_norm_fwd_args.reserved2 is 1, but must be 0"},
+      },
+      run_forward);
 }
 
 TEST(RefusalsTest, Softmax) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "aiter/runtime/abi.h"
@@ -26,6 +27,7 @@ using runtime::Region;
 constexpr int64_t kMostRows = (int64_t{1} << 31) - (1 << 20);
 constexpr int64_t kMostColumns = (int64_t{1} << 31) - 1;
 constexpr uint64_t kWorkspaceAlignment = 256;
+constexpr int64_t kScaleBlock = 32;  // columns, of ATTN_NORM_SCALES_BLOCKS
 
 void require_from_to(const char* field, int64_t value, int64_t least, int64_t most) {
   if (value < least || value > most) refuse(field, value, "must be from ", least, " to ", most);
@@ -126,11 +128,22 @@ class Memory {
     add_vector("workspace", true, data, static_cast<int64_t>(size), 1);
   }
 
+  // The output that was added last may be the input of that name, if it is all of it.
+  void may_be(const char* name, const attn_rows& input, const attn_rows& output, int64_t rows,
+              int64_t element, int64_t output_element) {
+    if (rows == 0 || input.data != output.data || element != output_element) return;
+    if (rows > 1 && input.stride != output.stride) return;
+    for (size_t j = 0; j + 1 < count_; ++j) {
+      if (std::strcmp(regions_[j].name, name) == 0) in_place_[count_ - 1] = j;
+    }
+  }
+
   // Throws where an output shares a byte with anything else.
   void require_separate() const {
     for (size_t i = 0; i < count_; ++i) {
       for (size_t j = 0; j < i; ++j) {
         if (!is_output_[i] && !is_output_[j]) continue;
+        if (in_place_[i] == j) continue;
         runtime::refuse_sharing(regions_[is_output_[i] ? i : j], regions_[is_output_[i] ? j : i]);
       }
     }
@@ -155,11 +168,13 @@ class Memory {
     region.begin = region.first;
     region.end += region.first + region.width;
     regions_[count_] = region;
+    in_place_[count_] = count_;
     is_output_[count_++] = is_output;
   }
 
   std::array<Region, 12> regions_;
   std::array<bool, 12> is_output_;
+  std::array<size_t, 12> in_place_;  // of which input an output is all; its own number: of none
   size_t count_ = 0;
 };
 
@@ -199,6 +214,13 @@ void validate_problem(const attn_norm_problem& p, bool is_forward) {
   require_reserved(p);
 }
 
+// gamma + 1 of no gamma would be 2, or 1.
+void require_gamma_if_centred(const void* gamma, const attn_norm_problem& p) {
+  if (!gamma && p.zero_centred != 0) {
+    refuse("zero_centred", p.zero_centred, "must be 0 where gamma is NULL");
+  }
+}
+
 void validate_problem(const attn_softmax_problem& p) {
   require_from_to("mask_kind", p.mask_kind, ATTN_SOFTMAX_MASK_NONE, ATTN_SOFTMAX_MASK_CAUSAL);
   require_device(p.device_type, p.device_id);
@@ -226,6 +248,10 @@ void validate_problem(const attn_softmax_problem& p) {
 
 NormForward validated(const attn_norm_fwd_args* given) {
   auto call = read<NormForward>(given);
+  if (call.reserved2 != 0) {
+    fail(Status::kAbiMismatch, "attn_norm_fwd_args.reserved2 is ", call.reserved2,
+         ", but must be 0: zero the struct before you fill it in");
+  }
   const attn_norm_problem& p = call.p;
   validate_problem(p, /*is_forward=*/true);
   const bool layer = p.kind == ATTN_NORM_LAYER;
@@ -236,21 +262,45 @@ NormForward validated(const attn_norm_fwd_args* given) {
   if (!is_fp8(p.y_dtype)) {
     require_null("scale", call.scale, "only fp8 outputs are scaled");
     require_null("amax", call.amax, "only fp8 outputs have it");
+    require_null("scales", call.scales, "only fp8 outputs have them");
   }
+  require_from_to("scales_kind", call.scales_kind, ATTN_NORM_SCALES_NONE, ATTN_NORM_SCALES_BLOCKS);
+  if (call.scales_kind == ATTN_NORM_SCALES_NONE) {
+    require_null("scales", call.scales, "scales_kind is 0 (none)");
+  } else {
+    if (!is_fp8(p.y_dtype)) {
+      refuse("scales_kind", call.scales_kind, "must be 0 (none): only fp8 outputs have scales");
+    }
+    require_null("scale", call.scale, "the pass makes the scales itself");
+    require_null("amax", call.amax, "the pass makes the scales itself");
+  }
+  const bool blocks = call.scales_kind == ATTN_NORM_SCALES_BLOCKS;
+  if (blocks && p.hidden % kScaleBlock != 0) {
+    refuse("hidden", p.hidden, "must be a multiple of ", kScaleBlock, ", as each block of so many ",
+           "columns has a scale");
+  }
+  require_gamma_if_centred(call.gamma, p);
   const int64_t x = dtype_size(p.x_dtype), w = dtype_size(p.weight_dtype);
   Memory memory;
   memory.add_matrix("x", false, call.x, p.rows, p.hidden, x);
   memory.add_matrix("y", true, call.y, p.rows, p.hidden, dtype_size(p.y_dtype));
+  memory.may_be("x", call.x, call.y, p.rows, x, dtype_size(p.y_dtype));
   if (call.residual.data || call.sum.data) {
     memory.add_matrix("residual", false, call.residual, p.rows, p.hidden, x);
     memory.add_matrix("sum", true, call.sum, p.rows, p.hidden, x);
+    memory.may_be("residual", call.residual, call.sum, p.rows, x, x);
   }
-  memory.add_vector("gamma", false, call.gamma, p.hidden, w);
+  if (call.gamma) memory.add_vector("gamma", false, call.gamma, p.hidden, w);
   if (call.beta) memory.add_vector("beta", false, call.beta, p.hidden, w);
   if (call.mean) memory.add_vector("mean", true, call.mean, p.rows, sizeof(float));
   if (call.rstd) memory.add_vector("rstd", true, call.rstd, p.rows, sizeof(float));
   if (call.scale) memory.add_vector("scale", false, call.scale, 1, sizeof(float));
   if (call.amax) memory.add_vector("amax", true, call.amax, 1, sizeof(float));
+  if (call.scales_kind == ATTN_NORM_SCALES_ROWS) {
+    memory.add_vector("scales", true, call.scales, p.rows, sizeof(float));
+  } else if (blocks) {
+    memory.add_vector("scales", true, call.scales, p.rows * (p.hidden / kScaleBlock), 1);
+  }
   memory.add_barrier(call.barrier, p.device_type);
   memory.require_separate();
   return call;
@@ -265,16 +315,20 @@ NormBackward validated(const attn_norm_bwd_args* given) {
     require_null("mean", call.mean, "RMSNorm has none");
     require_null("dbeta", call.dbeta, "RMSNorm has none");
   }
+  require_gamma_if_centred(call.gamma, p);
+  if (!call.gamma) {
+    require_null("dgamma", call.dgamma, "gamma is NULL, and what is not there has no gradient");
+  }
   const int64_t x = dtype_size(p.x_dtype), w = dtype_size(p.weight_dtype);
   Memory memory;
   memory.add_matrix("x", false, call.x, p.rows, p.hidden, x);
   memory.add_matrix("dy", false, call.dy, p.rows, p.hidden, dtype_size(p.y_dtype));
   memory.add_matrix("dx", true, call.dx, p.rows, p.hidden, x);
   if (call.dh.data) memory.add_matrix("dh", false, call.dh, p.rows, p.hidden, x);
-  memory.add_vector("gamma", false, call.gamma, p.hidden, w);
+  if (call.gamma) memory.add_vector("gamma", false, call.gamma, p.hidden, w);
   if (layer) memory.add_vector("mean", false, call.mean, p.rows, sizeof(float));
   memory.add_vector("rstd", false, call.rstd, p.rows, sizeof(float));
-  memory.add_vector("dgamma", true, call.dgamma, p.hidden, w);
+  if (call.dgamma) memory.add_vector("dgamma", true, call.dgamma, p.hidden, w);
   if (call.dbeta) memory.add_vector("dbeta", true, call.dbeta, p.hidden, w);
   memory.add_workspace(call.workspace, call.workspace_size, p.device_type);
   memory.require_separate();

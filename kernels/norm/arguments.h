@@ -26,12 +26,12 @@ struct NormForwardArguments {
   long long y_stride;
   void* sum;  // x + residual, with NORM_ADD
   long long sum_stride;
-  const void* gamma;
+  const void* gamma;  // not read with NORM_GAMMA 0
   const void* beta;
   float* mean;  // of LayerNorm; may be null, as rstd and amax may be
   float* rstd;
   const float* scale;
-  float* amax;
+  float* amax;  // with NORM_SCALES: the scales, float of rows or a byte of blocks
   int rows;
   float epsilon;
   int groups;            // clusters of the grid

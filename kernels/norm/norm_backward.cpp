@@ -14,6 +14,14 @@
 #define ROW_REALIGNED 1  // dgamma's columns keep their threads
 #include "rows.h"
 
+// Macros that most kernels are without.
+#ifndef NORM_GAMMA
+#define NORM_GAMMA 1  // 0: gamma is 1
+#endif
+#ifndef NORM_SUMS
+#define NORM_SUMS 1  // 0: dx alone
+#endif
+
 using X = NORM_X;
 using W = NORM_W;
 using Y = NORM_Y;
@@ -22,13 +30,14 @@ constexpr bool KEEP = NORM_KEEP_WEIGHTS > 0 && RESIDENT;  // gamma stays in regi
 constexpr bool PACKED = NORM_KEEP_WEIGHTS == 1;           // 1: as stored, 2: converted
 constexpr bool LAG = NORM_LAG;  // finish a row while the next is summed: hides the exchange
 constexpr bool FEW_ROWS = NORM_FEW_ROWS > 0;
+constexpr bool GAMMA = NORM_GAMMA;
 // The first CTAs of the grid sum columns of few rows: NORM_FEW_ROWS threads of one are side by
 // side.
 constexpr int COLUMN_LANES = FEW_ROWS ? NORM_FEW_ROWS : WARP_SIZE;
 constexpr int COLUMN_CTAS =
     FEW_ROWS ? divided_up(divided_up(HIDDEN, COLUMN_LANES* VECTOR), CLUSTER) * CLUSTER : 0;
-constexpr bool SUM_ROWS = RESIDENT && !FEW_ROWS;   // for dgamma and dbeta, in registers
-constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;  // 1 if gamma is stored as gamma - 1
+constexpr bool SUM_ROWS = RESIDENT && !FEW_ROWS && NORM_SUMS;  // for dgamma, dbeta: in registers
+constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;              // 1 if gamma is stored as gamma - 1
 constexpr int SUMS = LAYER ? 2 : 1;
 
 using Values = Pack<X, VECTOR>;
@@ -42,6 +51,7 @@ using Rows = Input<WholeRow, false, X, Y>;
 
 static_assert(!ON_DEMAND, "a cluster's part of dgamma has the same rows every time");
 static_assert(NORM_KEEP_WEIGHTS < 3, "gamma stays in registers");
+static_assert(NORM_SUMS || !FEW_ROWS, "its first CTAs sum columns");
 static_assert(!LAG || (HOLD && SLOTS > 1), "there is an exchange to hide");
 
 /// A row on its way: what is kept of it between its sums and its end.
@@ -172,7 +182,9 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
 
   auto weights = [&](int k) {
     Weights w;
-    if constexpr (REALIGNED)
+    if constexpr (!GAMMA)
+      w.clear();
+    else if constexpr (REALIGNED)
       w.gather((const W*)a.gamma, at.column(k), HIDDEN);
     else if (at.has(k))
       w = *((const Weights*)a.gamma + at.column(k) / VECTOR);
@@ -202,12 +214,14 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
     return gamma[k];
   };
 
+  auto factor_of = [](const Weights& w, int e) { return GAMMA ? w.get(e) + ZERO_CENTRED : 1.0f; };
+
   // One pack's contribution to the row's sums and, where they are kept, to dgamma and dbeta.
   auto add = [&](Row& r, int k, const Values& x, const Grads& dy, const Weights& w) {
 #pragma unroll
     for (int e = 0; e < VECTOR; e++) {
       float xhat = (LAYER ? x.get(e) - r.mean : x.get(e)) * r.rstd;
-      float g = dy.get(e), factor = w.get(e) + ZERO_CENTRED;
+      float g = dy.get(e), factor = factor_of(w, e);
       if constexpr (LAYER) {
         float wdy = g * factor;
         r.own[0] = fused_multiply_add(wdy, xhat, r.own[0]);
@@ -231,7 +245,7 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
     float dx[VECTOR];
 #pragma unroll
     for (int e = 0; e < VECTOR; e++) {
-      float wdy = dy.get(e) * (w.get(e) + ZERO_CENTRED);
+      float wdy = dy.get(e) * factor_of(w, e);
       float rest = LAYER ? fused_multiply_add(x.get(e) - r.mean, of_x, shift) : x.get(e) * of_x;
       dx[e] = fused_multiply_add(wdy, r.rstd, rest);
 #if NORM_ADD

@@ -6,21 +6,41 @@
 //   RMSNorm    y = h * rstd * (gamma + zero_centred)
 //
 // mean and rstd are kept for the backward pass. With an fp8 output y is multiplied by *scale and
-// amax becomes the largest |y| before that.
+// amax becomes the largest |y| before that; or (NORM_SCALES) each row or block of columns is
+// divided by a scale of its own, by which its largest |y| becomes the largest number of the type.
 #include "rows.h"
+
+// Macros that most kernels are without.
+#ifndef NORM_GAMMA
+#define NORM_GAMMA 1  // 0: gamma is 1
+#endif
+#ifndef NORM_IN_PLACE
+#define NORM_IN_PLACE 0  // 1: the sum takes the residual's place, and memory is read twice
+#endif
+#ifndef NORM_SCALES
+#define NORM_SCALES 0  // 1: of rows, 2: of blocks
+#endif
 
 using X = NORM_X;
 using W = NORM_W;
 using Y = NORM_Y;
 constexpr bool LAYER = NORM_LAYER;  // LayerNorm, else RMSNorm
 constexpr bool BETA = NORM_BETA;
-constexpr bool FP8 = sizeof(Y) == 1;
+constexpr bool GAMMA = NORM_GAMMA;
+constexpr bool IN_PLACE = NORM_IN_PLACE;
+constexpr bool ROW_SCALES = NORM_SCALES == 1, BLOCK_SCALES = NORM_SCALES == 2;
+constexpr bool FP8 = sizeof(Y) == 1 && NORM_SCALES == 0;  // one scale for all
+constexpr int BLOCK = 32;                                 // columns with a scale
 // Where gamma and beta stay: in registers as stored (1) or converted (2), in shared memory (3).
 // Those of shifted rows do not stay in registers: a thread's columns differ from row to row.
 constexpr bool KEEP = (NORM_KEEP_WEIGHTS == 1 || NORM_KEEP_WEIGHTS == 2) && RESIDENT;
 constexpr bool PACKED = NORM_KEEP_WEIGHTS == 1;
 constexpr bool SHARED_WEIGHTS = NORM_KEEP_WEIGHTS == 3;
 static_assert(!SHIFTED || !KEEP, "columns of shifted rows change their threads");
+static_assert(!IN_PLACE || (NORM_ADD && !HOLD && STAGES == 0), "else a row is read once");
+static_assert(NORM_SCALES == 0 || sizeof(Y) == 1, "scales are of fp8 outputs");
+static_assert(!BLOCK_SCALES || (!SHIFTED && HIDDEN % BLOCK == 0 && WARP_LANES * VECTOR >= BLOCK),
+              "the lanes of a block are side by side");
 constexpr bool CONVERT_AGAIN = PACKS * VECTOR > 32;  // x, rather than keep it converted
 constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;    // 1 if gamma is stored as gamma - 1
 
@@ -98,6 +118,20 @@ DEVICE void add_rest(const Values& v, int column, float from, float& squares, fl
   sum += of_sum;
 }
 
+/// Of the fp8 type: the largest number is 1.75 * 2^EXPONENT.
+constexpr int LARGEST_EXPONENT = same<Y, fp8_e5m2> ? 15 : 8;
+constexpr float LARGEST = same<Y, fp8_e5m2> ? 57344.0f : 448.0f;
+constexpr float LEAST_SCALE = 0x1p-100f;  // of a row: its inverse is a number, too
+
+/// The exponent, with 127 added, of the least power of two by which `largest` can be divided for
+/// the type to have it; from 0 to 254.
+DEVICE int block_exponent(float largest) {
+  const u32 bits = as_bits(largest);
+  return most((int)(bits >> 23) - LARGEST_EXPONENT + ((bits & 0x7fffff) > 0x600000), 0);
+}
+/// 1 / 2^(exponent - 127)
+DEVICE float block_factor(int exponent) { return as_float((u32)(254 - exponent) << 23); }
+
 ROW_KERNEL norm_forward(NormForwardArguments a) {
   DYNAMIC_SHARED(shared);
   __shared__ u64 barriers[Rows::BARRIERS];
@@ -125,11 +159,11 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       w.clear();
     return w;
   };
-  Weights gamma[KEEP ? PACKS : 1], beta[KEEP && BETA ? PACKS : 1];
+  Weights gamma[KEEP && GAMMA ? PACKS : 1], beta[KEEP && BETA ? PACKS : 1];
   if constexpr (KEEP) {
 #pragma unroll
     for (int k = 0; k < PACKS; k++) {
-      gamma[k] = weights(a.gamma, k);
+      if constexpr (GAMMA) gamma[k] = weights(a.gamma, k);
       if constexpr (BETA) beta[k] = weights(a.beta, k);
     }
   }
@@ -149,14 +183,14 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
 #pragma unroll
         for (int word = 0; word < WORDS; word++) ((u32*)to)[word * STEP + i] = w.word[word];
       };
-      put(shared_gamma, a.gamma);
+      if constexpr (GAMMA) put(shared_gamma, a.gamma);
       if constexpr (BETA) put(shared_beta, a.beta);
     }
     block_barrier();
   } else if constexpr (SHARED_WEIGHTS) {
 #pragma unroll 4
     for (int k = 0; k < PACKS; k++) {
-      shared_gamma[k * THREADS + thread_index()] = weights(a.gamma, k);
+      if constexpr (GAMMA) shared_gamma[k * THREADS + thread_index()] = weights(a.gamma, k);
       if constexpr (BETA) shared_beta[k * THREADS + thread_index()] = weights(a.beta, k);
     }
   }
@@ -191,10 +225,20 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
     Values x = in.template get<0>(k);
 #if NORM_ADD
     Values residual = in.template get<1>(k);
+    if constexpr (IN_PLACE && !SHIFTED) {
+      if (!first) return residual;
+    }
     float sum[VECTOR];
 #pragma unroll
     for (int e = 0; e < VECTOR; e++) sum[e] = x.get(e) + residual.get(e);
     x.set(sum);
+    if constexpr (IN_PLACE && SHIFTED) {
+      // Edges are in registers, as they were. Word by word: a whole would go through scratch
+      // memory.
+      const bool is_sum = !first && at.whole(k);
+#pragma unroll
+      for (int i = 0; i < Values::WORDS; i++) x.word[i] = is_sum ? residual.word[i] : x.word[i];
+    }
     if (first) in.put(k, x, (X*)a.sum + (i64)in.row * a.sum_stride, sum_edges);
 #endif
     return x;
@@ -306,8 +350,10 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       }
       own.squares = warp_sum<WARP_LANES>(squares);
     }
-    exchange.publish(i, {own.mean, own.squares});
-    Moments row = merged(exchange, at, i, own);
+    const int first = ROW_SCALES ? 2 * i : i;  // of the row's exchanges
+    exchange.publish(first, {own.mean, own.squares});
+    Moments row = merged(exchange, at, first, own);
+    if constexpr (IN_PLACE) warp_barrier();  // the sum is stored before it is read
     float rstd = inverse_sqrt(row.squares * (1.0f / HIDDEN) + a.epsilon);
     if (at.warp == 0 && at.lane == 0 && at.active(a.rows)) {
       if (LAYER && a.mean) a.mean[at.row] = row.mean;
@@ -315,20 +361,40 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
     }
 
     Y* const to = (Y*)a.y + (i64)at.row * a.y_stride;
+    // Before any scale.
+    auto normalise = [&](const Values& v, const Weights& g, const Weights& b,
+                         int e) __attribute__((always_inline)) {
+      float normed = (LAYER ? v.get(e) - row.mean : v.get(e)) * rstd;
+      float factor = GAMMA ? g.get(e) + ZERO_CENTRED : 1.0f;
+      return BETA ? fused_multiply_add(normed, factor, b.get(e)) : normed * factor;
+    };
+    // A comparison with NaN is false: the largest is of numbers, as with fmax.
+    auto larger = [&](float than, float y, int k, int e) __attribute__((always_inline)) {
+      const float size = y < 0 ? -y : y;
+      const bool counts = at.has(k) && at.inside(k, e) && at.active(a.rows);
+      return counts && size > than ? size : than;
+    };
+    float row_factor = 1;  // ROW_SCALES
     auto finish = [&](int k, const Values& v, const Weights& g, const Weights& b) {
       float y[VECTOR];
 #pragma unroll
       for (int e = 0; e < VECTOR; e++) {
-        float normed = (LAYER ? v.get(e) - row.mean : v.get(e)) * rstd;
-        float factor = g.get(e) + ZERO_CENTRED;
-        y[e] = BETA ? fused_multiply_add(normed, factor, b.get(e)) : normed * factor;
+        y[e] = normalise(v, g, b, e);
         if constexpr (FP8) {
-          // A comparison with NaN is false: amax keeps to numbers, as fmax does.
-          float size = y[e] < 0 ? -y[e] : y[e];
-          const bool counts = at.has(k) && at.inside(k, e) && at.active(a.rows);
-          amax = counts && size > amax ? size : amax;
+          amax = larger(amax, y[e], k, e);
           y[e] *= scale;
         }
+        if constexpr (ROW_SCALES) y[e] *= row_factor;
+      }
+      if constexpr (BLOCK_SCALES) {
+        float largest = 0;
+#pragma unroll
+        for (int e = 0; e < VECTOR; e++) largest = larger(largest, y[e], k, e);
+        const int exponent = block_exponent(warp_max<BLOCK / VECTOR>(largest));
+#pragma unroll
+        for (int e = 0; e < VECTOR; e++) y[e] *= block_factor(exponent);
+        if (at.lane % (BLOCK / VECTOR) == 0 && at.has(k) && at.active(a.rows))
+          ((u8*)a.amax)[(i64)at.row * (HIDDEN / BLOCK) + at.column(k) / BLOCK] = (u8)exponent;
       }
       Results out;
       out.set(y);
@@ -340,9 +406,32 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       if constexpr (CONVERT_AGAIN) return opaque(x[k], as_bits(rstd) & (u32)(at.row >> 31));
       return x[k];
     };
+    if constexpr (ROW_SCALES) {
+      float largest = 0;
 #pragma unroll UNROLL
-    for (int k = 0; k < PACKS && at.has(k); k++)
-      finish(k, row_value(k), kept(gamma, shared_gamma, a.gamma, k),
+      for (int k = 0; k < PACKS && at.has(k); k++) {
+        const Values v = row_value(k);
+        const Weights g = GAMMA ? kept(gamma, shared_gamma, a.gamma, k) : Weights{};
+        const Weights b = BETA ? kept(beta, shared_beta, a.beta, k) : Weights{};
+#pragma unroll
+        for (int e = 0; e < VECTOR; e++) largest = larger(largest, normalise(v, g, b, e), k, e);
+      }
+      largest = warp_max<WARP_LANES>(largest);
+      if constexpr (SLOTS > 1) {
+        exchange.publish(first + 1, {largest, 0});
+        const float zero[2] = {0, 0};
+        const Gathered<2> all = exchange.gather(first + 1, zero);
+#pragma unroll
+        for (int j = 0; j < all.PER_LANE; j++) largest = max_of(largest, all.value[j][0]);
+        largest = warp_max<WARP_SIZE>(largest);
+      }
+      const float row_scale = max_of(largest * (1 / LARGEST), LEAST_SCALE);
+      row_factor = 1 / row_scale;
+      if (at.warp == 0 && at.lane == 0 && at.active(a.rows)) a.amax[at.row] = row_scale;
+    }
+#pragma unroll UNROLL
+    for (int k = 0; k < PACKS && (BLOCK_SCALES || at.has(k)); k++)
+      finish(k, row_value(k), GAMMA ? kept(gamma, shared_gamma, a.gamma, k) : Weights{},
              BETA ? kept(beta, shared_beta, a.beta, k) : Weights{});
     in.write_edges(y_edges, to);
     if (!HOLD) in.close();

@@ -57,12 +57,16 @@ def _norm(rows, layer, types, add = 0, zero_centred = 0, keep_weights = 1):
         "NORM_ZERO_CENTRED": zero_centred,
     }
 
-def _forward(*args, **kwargs):
-    macros = _norm(*args, **kwargs)
+def _rare(**macros):
+    """Macros that most kernels are without, where they are not None."""
+    return {"NORM_" + name.upper(): value for name, value in macros.items() if value != None}
+
+def _forward(*args, gamma = None, in_place = None, scales = None, **kwargs):
+    macros = _norm(*args, **kwargs) | _rare(gamma = gamma, in_place = in_place, scales = scales)
     return _shape("norm_forward", macros | {"NORM_BETA": macros["NORM_LAYER"]})
 
-def _backward(*args, lag = 0, few_rows = 0, **kwargs):
-    own = {"NORM_FEW_ROWS": few_rows, "NORM_LAG": lag}
+def _backward(*args, lag = 0, few_rows = 0, gamma = None, sums = None, **kwargs):
+    own = {"NORM_FEW_ROWS": few_rows, "NORM_LAG": lag} | _rare(gamma = gamma, sums = sums)
     return _shape("norm_backward", _norm(*args, **kwargs) | own)
 
 def _columns(backward):
@@ -176,6 +180,96 @@ _NORMS = {
         _FP16,
         keep_weights = 2,
     ),
+    "layer_backward_no_gamma_bf16_1000": _backward(_rows(1000, 128, 64, 8), 1, _BF16, gamma = 0),
+    "layer_backward_no_sums_bf16_1003": _backward(
+        _rows(1003, 128, 64, 8),
+        1,
+        _BF16,
+        gamma = 0,
+        sums = 0,
+    ),
+    "layer_forward_blocks_fp8_1024": _forward(
+        _rows(1024, 128, 128, 8),
+        1,
+        ["bf16", "bf16", "fp8_e4m3"],
+        scales = 2,
+    ),
+    "layer_forward_no_gamma_bf16_1003": _forward(
+        _rows(1003, 128, 64, 8),
+        1,
+        _BF16,
+        gamma = 0,
+        keep_weights = 3,
+    ),
+    "rms_add_forward_blocks_fp8_20480": _forward(
+        _rows(20480, 256, 256, 8),
+        0,
+        ["bf16", "bf16", "fp8_e5m2"],
+        add = 1,
+        scales = 2,
+    ),
+    "rms_add_forward_rows_fp8_20480": _forward(
+        _rows(20480, 256, 256, 8),
+        0,
+        ["bf16", "bf16", "fp8_e4m3"],
+        add = 1,
+        in_place = 1,
+        keep_weights = 0,
+        scales = 1,
+    ),
+    "rms_backward_no_sums_bf16_2048": _backward(
+        _rows(2048, 256, 256, 8),
+        0,
+        _BF16,
+        keep_weights = 2,
+        lag = 1,
+        sums = 0,
+    ),
+    "rms_forward_blocks_fp8_64": _forward(
+        _rows(64, 64, 32, 1),
+        0,
+        ["bf16", "bf16", "fp8_e4m3"],
+        scales = 2,
+    ),
+    "rms_forward_blocks_fp8_96": _forward(
+        _rows(96, 128, 16, 4),
+        0,
+        ["fp32", "fp32", "fp8_e4m3"],
+        scales = 2,
+    ),
+    "rms_forward_no_gamma_fp16_2048": _forward(
+        _rows(2048, 256, 256, 8),
+        0,
+        _FP16,
+        gamma = 0,
+    ),
+    "rms_forward_rows_fp8_1001": _forward(
+        _rows(1001, 128, 128, 8),
+        0,
+        ["bf16", "fp32", "fp8_e4m3"],
+        keep_weights = 3,
+        scales = 1,
+    ),
+    "rms_forward_rows_fp8_20477": _forward(
+        _rows(20477, 256, 256, 8),
+        0,
+        ["bf16", "bf16", "fp8_e5m2"],
+        keep_weights = 0,
+        scales = 1,
+    ),
+    "rms_forward_rows_fp8_96": _forward(
+        _rows(96, 128, 16, 8),
+        0,
+        ["fp16", "fp16", "fp8_e5m2"],
+        scales = 1,
+    ),
+    "rms_in_place_bf16_20480": _forward(
+        _rows(20480, 256, 256, 8),
+        0,
+        _BF16,
+        add = 1,
+        in_place = 1,
+    ),
     "rms_forward_fp8_768": _forward(_rows(768, 128, 128, 4), 0, ["bf16", "fp32", "fp8_e4m3"]),
 }
 
@@ -197,7 +291,11 @@ _SOFTMAX = {
 SHAPES = _NORMS | {
     name.replace("_backward_", "_columns_"): _columns(shape)
     for name, shape in _NORMS.items()
-    if shape.source == "norm_backward" and not shape.macros["NORM_FEW_ROWS"]
+    if (
+        shape.source == "norm_backward" and
+        not shape.macros["NORM_FEW_ROWS"] and
+        shape.macros.get("NORM_SUMS", 1)
+    )
 } | {
     name.replace("softmax_", "softmax_forward_"): _softmax_pass(macros, 0)
     for name, macros in _SOFTMAX.items()

@@ -25,6 +25,8 @@ ROTARY_HALVES: Final[int]
 ROTARY_INTERLEAVED: Final[int]
 NORM_LAYER: Final[int]
 NORM_RMS: Final[int]
+NORM_SCALES_ROWS: Final[int]
+NORM_SCALES_BLOCKS: Final[int]
 # The options of a problem, each a 0 of its type.
 NORM_OPTIONS: Final[dict[str, int | float]]
 SOFTMAX_OPTIONS: Final[dict[str, int | float]]

@@ -14,36 +14,33 @@ namespace {
 using namespace pybind11::literals;
 
 // In host memory, if no place is given.
-template <typename Problem>
-Problem ProblemOf(const py::dict& numbers) {
-  Problem problem{};
-  problem.struct_size = sizeof problem;
-  problem.device_type = ATTN_DEVICE_CPU;
-  TakeNumbers(numbers, problem);
-  return problem;
-}
+template <typename Problem, typename Args>
+struct Call {
+  Call(const py::dict& numbers, const py::dict& arrays) {
+    problem.struct_size = sizeof problem;
+    problem.device_type = ATTN_DEVICE_CPU;
+    args.struct_size = sizeof args;
+    args.problem = &problem;
+    TakeNumbers(numbers, problem, args);
+    TakeArrays(arrays, args);
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
 
-template <typename Args, typename Problem>
-Args ArgsOf(const Problem& problem, const py::dict& arrays) {
+  Problem problem{};
   Args args{};
-  args.struct_size = sizeof args;
-  args.problem = &problem;
-  TakeArrays(arrays, args);
-  return args;
-}
+};
 
 template <typename Problem, typename Args, attn_status (*kRun)(const Args*)>
 void Run(const py::dict& numbers, const py::dict& arrays) {
-  const auto problem = ProblemOf<Problem>(numbers);
-  const auto args = ArgsOf<Args>(problem, arrays);
-  Compute([&] { return kRun(&args); });
+  const Call<Problem, Args> call(numbers, arrays);
+  Compute([&] { return kRun(&call.args); });
 }
 
 uint64_t NormBackwardWorkspaceSize(const py::dict& numbers, const py::dict& arrays) {
-  const auto problem = ProblemOf<attn_norm_problem>(numbers);
-  const auto args = ArgsOf<attn_norm_bwd_args>(problem, arrays);
+  const Call<attn_norm_problem, attn_norm_bwd_args> call(numbers, arrays);
   uint64_t bytes = 0;
-  Compute([&] { return attn_norm_bwd_workspace_size(&args, &bytes); });
+  Compute([&] { return attn_norm_bwd_workspace_size(&call.args, &bytes); });
   return bytes;
 }
 
@@ -64,6 +61,8 @@ py::dict OptionsOf() {
 void BindNorms(py::module_& module) {
   module.attr("NORM_LAYER") = static_cast<int>(ATTN_NORM_LAYER);
   module.attr("NORM_RMS") = static_cast<int>(ATTN_NORM_RMS);
+  module.attr("NORM_SCALES_ROWS") = static_cast<int>(ATTN_NORM_SCALES_ROWS);
+  module.attr("NORM_SCALES_BLOCKS") = static_cast<int>(ATTN_NORM_SCALES_BLOCKS);
   module.attr("FP8_DTYPES") = py::dict("float8_e4m3fn"_a = static_cast<int>(ATTN_DTYPE_FP8_E4M3),
                                        "float8_e5m2"_a = static_cast<int>(ATTN_DTYPE_FP8_E5M2));
   module.attr("NORM_OPTIONS") = OptionsOf<attn_norm_problem>();

@@ -23,6 +23,7 @@ from tests.hostile.memory import Array, many_bits
 _ROOM = 1 << 18  # bytes for arrays
 LAYER, RMS = 1, 2
 NO_MASK, EXPLICIT, CAUSAL = range(3)
+BLOCKS = 2  # of attn_norm_scales
 DTYPES = {
     1: numpy.dtype(numpy.float16),
     2: numpy.dtype(ml_dtypes.bfloat16),
@@ -142,6 +143,7 @@ class Call:
             left_out = {"beta", "mean"} if d.kind == RMS else set()
             left_out |= {"dbeta"} if d.kind == RMS else set()
             left_out |= {"scale", "amax"} if d.dtypes[2] in _WIDE else set()
+            left_out |= {"scales"}  # changes may set them
             optional = ("beta", "mean", "rstd", "scale", "amax", "dbeta")
             if self.forward:
                 left_out |= {n for i, n in enumerate(optional) if d.options >> i & 1}
@@ -274,7 +276,7 @@ class Call:
         x, w, y = p.x_dtype, DTYPES[p.weight_dtype], p.y_dtype
         layer = p.kind == LAYER
         yield from matrix("x", False, x)
-        yield from vector("gamma", False, columns, w)
+        yield from vector("gamma", False, columns, w, optional=True)
         if self.forward:
             yield from matrix("y", True, y)
             both = not (a.residual.data or a.sum.data)
@@ -285,13 +287,17 @@ class Call:
             yield from vector("rstd", True, p.rows, _FLOAT, optional=True)
             yield from vector("scale", False, 1, _FLOAT, optional=True)
             yield from vector("amax", True, 1, _FLOAT, optional=True)
+            if a.scales_kind == BLOCKS:
+                yield from vector("scales", True, p.rows * (columns // 32), _BYTE, optional=True)
+            else:
+                yield from vector("scales", True, p.rows, _FLOAT, optional=True)
             return
         yield from matrix("dy", False, y)
         yield from matrix("dx", True, x)
         yield from matrix("dh", False, x, optional=True)
         yield from vector("mean", False, p.rows, _FLOAT, optional=not layer)
         yield from vector("rstd", False, p.rows, _FLOAT)
-        yield from vector("dgamma", True, columns, w)
+        yield from vector("dgamma", True, columns, w, optional=True)
         yield from vector("dbeta", True, columns, w, optional=True)
 
     def view(self, operand: Operand) -> Array | None:
@@ -313,6 +319,18 @@ class Call:
             return False
         return all(o.address == 0 or self.view(o) is not None for o in self.operands())
 
+    def is_overwritten(self, operand: Operand) -> bool:
+        """Whether an output takes the place of all of an input, as it may."""
+        name = {"x": "y", "residual": "sum"}.get(operand.name) if self.forward else None
+        if name is None or self.softmax:
+            return False
+        (output,) = (o for o in self.operands() if o.name == name)
+        return (output.address, output.stride, output.dtype.itemsize) == (
+            operand.address,
+            operand.stride,
+            operand.dtype.itemsize,
+        )
+
     def shared_bytes(self) -> int:
         """Bytes of outputs that belong to something else, too."""
         uses = numpy.zeros(len(self.arena.bytes), numpy.int32)
@@ -320,7 +338,7 @@ class Call:
         for operand in [o for o in operands if o.is_output]:
             numpy.add.at(uses, self._offsets(operand), 1)
         shared = int((uses > 1).sum())
-        for operand in [o for o in operands if not o.is_output]:
+        for operand in [o for o in operands if not o.is_output and not self.is_overwritten(o)]:
             shared += int(uses[self._offsets(operand)].sum())
         return shared
 

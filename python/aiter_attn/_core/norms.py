@@ -21,6 +21,7 @@ from aiter_attn._core.arrays import Arrays, those_given
 from aiter_attn._core.errors import UnsupportedError
 
 __all__ = [
+    "SCALES",
     "backward",
     "forward",
     "mask_kind",
@@ -78,6 +79,14 @@ class Norm(Arrays):
         if self.has(name, shape, dtype).read_only:
             raise ValueError(f"{name}: is read-only; pass a writable array")
 
+    def overwrite(self, name: str, given: str, dtype: str) -> None:
+        """A result takes the place of an array of the caller's, which is dense."""
+        tensor = self.tensors[given]
+        self.has_written(given, tensor.shape, dtype)
+        self.tensors[name] = tensor
+        array = self._given[given]
+        self._made[name] = array, None, adapter_of(given, array)
+
     def lend_barrier(self) -> None:
         """Lends the memory by which the library shares long rows out, where there is any."""
         # The stream that work is known to be queued on, which is the framework's own.
@@ -123,7 +132,7 @@ class Norm(Arrays):
 
     def result(self, name: str) -> Any:
         made, like, adapter = self._made[name]
-        return adapter.result(made, like)
+        return made if like is None else adapter.result(made, like)
 
 
 def _row_shape(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
@@ -131,6 +140,11 @@ def _row_shape(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
     if shape[-1] == 0:
         raise ValueError(f"{name}: shape {shape}; allowed: a last dimension of at least 1")
     return math.prod(shape[:-1]), shape[-1]
+
+
+def _weight_of(tensors: Mapping[str, Any]) -> str:
+    """The array that has the dtype of weights; without one, x."""
+    return next(name for name in ("gamma", "beta", "x") if name in tensors)
 
 
 def _numbers(kind: int, call: Norm, zero_centred: bool, epsilon: float) -> dict[str, Any]:
@@ -142,7 +156,7 @@ def _numbers(kind: int, call: Norm, zero_centred: bool, epsilon: float) -> dict[
         "rows": rows,
         "hidden": hidden,
         "x_dtype": dtype,
-        "weight_dtype": _C.DTYPES[tensors["gamma"].dtype],
+        "weight_dtype": _C.DTYPES[tensors[_weight_of(tensors)].dtype],
         "y_dtype": _C.DTYPES[tensors["dy"].dtype] if "dy" in tensors else dtype,
         **call.place,
         "zero_centred": int(reading.flag("zero_centred", zero_centred)),
@@ -157,31 +171,44 @@ def read_epsilon(value: Any) -> float:
     return epsilon
 
 
+def _check_gamma(given: Any, zero_centred: Any) -> None:
+    if given is None and reading.flag("zero_centred", zero_centred):
+        raise ValueError("zero_centred: True without gamma; allowed: False, or pass gamma")
+
+
 def forward(
     kind: int,
     x: Any,
-    gamma: Array,
+    gamma: Array | None,
     beta: Array | None,
     residual: Array | None,
     epsilon: float,
     zero_centred: bool,
     fp8: tuple[str | None, Array | None, Array | None] = (None, None, None),
-) -> tuple[Any, Any, Any, Any]:
+    in_place: bool = False,
+    scales: str | None = None,
+) -> tuple[Any, ...]:
     """(y, mean, rstd, h) of rms_norm_fwd or layer_norm_fwd; None for the mean of RMSNorm, and for h
-    without a residual. fp8: y_dtype, scale and amax."""
+    without a residual. fp8: y_dtype, scale and amax. scales: of SCALES; they are the last result
+    then."""
     y_dtype, scale, amax = fp8
     given = {"x": x, "gamma": gamma}
-    if not (beta is residual is scale is amax is None):
-        given |= those_given(beta=beta, residual=residual, scale=scale, amax=amax)
+    if gamma is None or not (beta is residual is scale is amax is None):
+        given = those_given(x=x, gamma=gamma, beta=beta, residual=residual, scale=scale, amax=amax)
+        _check_gamma(gamma, zero_centred)
     call = Norm(given)
     tensor = call.has("x")
     _, hidden = _row_shape("x", tensor.shape)
-    weights = call.has("gamma", (hidden,))
+    if gamma is not None:
+        call.has("gamma", (hidden,))
     if beta is not None:
-        call.has("beta", (hidden,), weights.dtype)
+        call.has("beta", (hidden,), None if gamma is None else call.tensors["gamma"].dtype)
     if residual is not None:
         call.has("residual", tensor.shape, tensor.dtype)
-        call.make_like("sum", "x", tensor.shape)
+        if in_place:
+            call.overwrite("sum", "residual", tensor.dtype)
+        else:
+            call.make_like("sum", "x", tensor.shape)
     numbers = _numbers(kind, call, zero_centred, read_epsilon(epsilon))
     y_dtype = tensor.dtype if y_dtype is None else y_dtype
     dtypes = _C.DTYPES | _C.FP8_DTYPES
@@ -192,7 +219,16 @@ def forward(
         if scale is not None or amax is not None:
             name = "scale" if scale is not None else "amax"
             raise ValueError(f"{name}: is for fp8 results; pass such a y_dtype, or {name}=None")
-        call.make_like("y", "x", tensor.shape, None if y_dtype == tensor.dtype else y_dtype)
+        if scales is not None:
+            raise ValueError(f"y_dtype: {y_dtype}; allowed: {', '.join(_C.FP8_DTYPES)}")
+        if not in_place:
+            call.make_like("y", "x", tensor.shape, None if y_dtype == tensor.dtype else y_dtype)
+        elif y_dtype != tensor.dtype:
+            raise ValueError(
+                f"y_dtype: {y_dtype}, but in_place is True and x has {tensor.dtype}; allowed: None"
+            )
+        else:
+            call.overwrite("y", "x", tensor.dtype)
     else:
         # Not every framework exports fp8; all export its bytes.
         call.make_like("y", "x", tensor.shape, "uint8", y_dtype)
@@ -200,6 +236,8 @@ def forward(
             call.has("scale", (1,), "float32")
         if amax is not None:
             call.has_written("amax", (1,), "float32")
+        if scales is not None:
+            _make_scales(call, numbers, scales)
     call.make_like("rstd", "x", tensor.shape[:-1], "float32")
     if kind == _C.NORM_LAYER:
         call.make_like("mean", "x", tensor.shape[:-1], "float32")
@@ -207,45 +245,76 @@ def forward(
     _C.norm_fwd(numbers, call.tensors)
     mean = call.result("mean") if kind == _C.NORM_LAYER else None
     total = call.result("sum") if residual is not None else None
-    return call.result("y"), mean, call.result("rstd"), total
+    results = call.result("y"), mean, call.result("rstd"), total
+    return results if scales is None else (*results, call.result("scales"))
+
+
+SCALES: Final = {"rows": _C.NORM_SCALES_ROWS, "blocks": _C.NORM_SCALES_BLOCKS}
+_BLOCK: Final = 32  # columns with a scale
+
+
+def _make_scales(call: Norm, numbers: dict[str, Any], scales: str) -> None:
+    if scales not in SCALES:
+        raise ValueError(f"scales: {reading.shown(scales)}; allowed: {', '.join(SCALES)}")
+    *rows, hidden = call.tensors["x"].shape
+    if scales == "rows":
+        call.make_like("scales", "x", tuple(rows), "float32")
+    elif hidden % _BLOCK:
+        raise ValueError(
+            f"x: shape {call.tensors['x'].shape}; allowed with blocks: a last dimension that "
+            f"{_BLOCK} divides"
+        )
+    else:
+        call.make_like("scales", "x", (*rows, hidden // _BLOCK), "uint8")
+    numbers["scales_kind"] = SCALES[scales]
 
 
 def backward(
     kind: int,
     dy: Any,
     x: Array,
-    gamma: Array,
+    gamma: Array | None,
     mean: Array | None,
     rstd: Array,
     dh: Array | None,
     zero_centred: bool,
+    of_gamma: bool = True,
+    of_beta: bool = True,
 ) -> tuple[Any, Any, Any]:
-    """(dx, dgamma, dbeta) of rms_norm_bwd or layer_norm_bwd; dbeta is LayerNorm's, else None."""
+    """(dx, dgamma, dbeta) of rms_norm_bwd or layer_norm_bwd; dbeta is LayerNorm's, else None. None
+    for those that are not wanted, too; without gamma there is no dgamma."""
+    of_gamma = of_gamma and gamma is not None
+    of_beta = of_beta and kind == _C.NORM_LAYER
     statistics: dict[str, Any] = {"rstd": rstd}
     if kind != _C.NORM_RMS:
         statistics["mean"] = mean
-    given = {"x": x, "dy": dy, "gamma": gamma, **statistics}
+    given = {"x": x, "dy": dy, **statistics}
+    if gamma is not None:
+        given["gamma"] = gamma
+    _check_gamma(gamma, zero_centred)
     if dh is not None:
         given["dh"] = dh
     call = Norm(given)
     tensor = call.has("x")
     _, hidden = _row_shape("x", tensor.shape)
     call.has("dy", tensor.shape)
-    call.has("gamma", (hidden,))
+    if gamma is not None:
+        call.has("gamma", (hidden,))
     for name in statistics:
         check_contiguous(name, call.has(name, tensor.shape[:-1], "float32"))
     if dh is not None:
         call.has("dh", tensor.shape, tensor.dtype)
     call.make_like("dx", "x", tensor.shape)
-    call.make_like("dgamma", "gamma", (hidden,))
-    if kind == _C.NORM_LAYER:
-        call.make_like("dbeta", "gamma", (hidden,))
+    if of_gamma:
+        call.make_like("dgamma", "gamma", (hidden,))
+    if of_beta:
+        call.make_like("dbeta", _weight_of(call.tensors), (hidden,))
     numbers = _numbers(kind, call, zero_centred, 0.0)
     if call.place:
         call.lend_workspace(_C.norm_bwd_workspace_size(numbers, call.tensors))
     _C.norm_bwd(numbers, call.tensors)
-    dbeta = call.result("dbeta") if kind == _C.NORM_LAYER else None
-    return call.result("dx"), call.result("dgamma"), dbeta
+    dgamma = call.result("dgamma") if of_gamma else None
+    return call.result("dx"), dgamma, call.result("dbeta") if of_beta else None
 
 
 def read_scale(value: Any) -> float:

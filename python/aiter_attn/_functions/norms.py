@@ -22,7 +22,11 @@ Rules of every function here
     by scale ([1], float32; None: 1) before it is rounded; amax ([1], float32, changed) becomes the
     largest |y| before that, or stays as it is if that is larger.
   - The last dimension is contiguous; all others together have one stride.
-  - zero_centred: gamma is stored less 1.
+  - zero_centred: gamma is stored less 1. gamma None: 1, which zero_centred is not for.
+  - in_place: y takes the place of x and h that of residual, which are writable. Nothing else of a
+    call may share memory with a result, x and residual among themselves included.
+  - weight_gradients False: dgamma and dbeta are not made, and are None. Without gamma dgamma is
+    None, too.
   - TypeError: not an array, or a dtype that is not listed. ValueError: shapes, strides, devices or
     numbers that do not fit. UnsupportedError (a NotImplementedError): arrays on another device, or
     on a GPU that is too old. DriverError: no driver, or no compiler.
@@ -33,7 +37,7 @@ from __future__ import annotations
 from typing import Any
 
 from aiter_attn import _C
-from aiter_attn._core import norms
+from aiter_attn._core import norms, reading
 from aiter_attn._core.adapters import Array, ArrayT
 from aiter_attn._functions.fronts import by_front
 
@@ -44,6 +48,7 @@ __all__ = [
     "rms_norm",
     "rms_norm_bwd",
     "rms_norm_fwd",
+    "rms_norm_quantised",
     "softmax",
     "softmax_bwd",
     "softmax_fwd",
@@ -53,7 +58,7 @@ __all__ = [
 @by_front
 def rms_norm(
     x: ArrayT,
-    gamma: Array,
+    gamma: Array | None,
     *,
     residual: Array | None = None,
     epsilon: float = 1e-6,
@@ -70,7 +75,7 @@ def rms_norm(
 @by_front
 def layer_norm(
     x: ArrayT,
-    gamma: Array,
+    gamma: Array | None,
     beta: Array | None = None,
     *,
     residual: Array | None = None,
@@ -100,7 +105,7 @@ def softmax(
 
 def rms_norm_fwd(
     x: ArrayT,
-    gamma: Array,
+    gamma: Array | None,
     *,
     residual: Array | None = None,
     epsilon: float = 1e-6,
@@ -108,16 +113,17 @@ def rms_norm_fwd(
     y_dtype: str | None = None,
     scale: Array | None = None,
     amax: Array | None = None,
+    in_place: bool = False,
 ) -> tuple[ArrayT, Any, ArrayT | None]:
     """y = h / sqrt(mean(h^2) + epsilon) * gamma, with h = x, or x + residual.
 
     Args:
         x: [..., hidden]
-        gamma: [hidden]
+        gamma: [hidden], or None.
         residual: shape and dtype of x; None: nothing is added.
         epsilon: 0 or more.
         zero_centred: see the module.
-        y_dtype, scale, amax: see the module.
+        y_dtype, scale, amax, in_place: see the module.
 
     Returns:
         (y, rstd, h): y as x; rstd, [...], float32, is 1 / sqrt(mean(h^2) + epsilon), for
@@ -127,40 +133,80 @@ def rms_norm_fwd(
         TypeError, ValueError, UnsupportedError: see the module.
     """
     y, _, rstd, h = norms.forward(
-        _C.NORM_RMS, x, gamma, None, residual, epsilon, zero_centred, (y_dtype, scale, amax)
-    )
+        _C.NORM_RMS, x, gamma, None, residual, epsilon, zero_centred, (y_dtype, scale, amax),
+        reading.flag("in_place", in_place),
+    )  # fmt: skip
     return y, rstd, h
+
+
+def rms_norm_quantised(
+    x: ArrayT,
+    gamma: Array | None,
+    *,
+    residual: Array | None = None,
+    epsilon: float = 1e-6,
+    zero_centred: bool = False,
+    y_dtype: str = "float8_e4m3fn",
+    scales: str = "rows",
+    in_place: bool = False,
+) -> tuple[ArrayT, Any, Any, ArrayT | None]:
+    """rms_norm_fwd whose y is quantised with scales of its own: y is what is stored times them.
+
+    Args:
+        x, gamma, residual, epsilon, zero_centred: see rms_norm_fwd.
+        y_dtype: "float8_e4m3fn" or "float8_e5m2".
+        scales: "rows": [...], float32, by which the largest |y| of a row becomes the largest number
+            of y_dtype; at least 2^-100. "blocks": [..., hidden / 32], uint8, MXFP8's E8M0: the
+            exponent, with 127 added, of the least power of two with which each number of a block
+            of 32 columns fits. NaN takes no part in scales.
+        in_place: h takes the place of residual.
+
+    Returns:
+        (y, scales, rstd, h)
+
+    Raises:
+        TypeError, ValueError, UnsupportedError: see the module.
+    """
+    y, _, rstd, h, made = norms.forward(
+        _C.NORM_RMS, x, gamma, None, residual, epsilon, zero_centred, (y_dtype, None, None),
+        reading.flag("in_place", in_place), scales,
+    )  # fmt: skip
+    return y, made, rstd, h
 
 
 def rms_norm_bwd(
     dy: Array,
     x: ArrayT,
-    gamma: Array,
+    gamma: Array | None,
     rstd: Array,
     *,
     dh: Array | None = None,
     zero_centred: bool = False,
+    weight_gradients: bool = True,
 ) -> tuple[ArrayT, Any]:
     """(dx, dgamma) of rms_norm_fwd: gradients by x, or by x + residual, and gamma.
 
     Args:
         dy: gradient by y, [..., hidden]
         x: as rms_norm_fwd got it, or the h that it gave.
-        gamma: [hidden]
+        gamma: as rms_norm_fwd got it.
         rstd: as rms_norm_fwd gave it.
         dh: gradient by h that comes another way, added to dx; shape and dtype of x.
-        zero_centred: see the module.
+        zero_centred, weight_gradients: see the module.
 
     Raises:
         TypeError, ValueError, UnsupportedError: see the module.
     """
-    dx, dgamma, _ = norms.backward(_C.NORM_RMS, dy, x, gamma, None, rstd, dh, zero_centred)
+    wanted = reading.flag("weight_gradients", weight_gradients)
+    dx, dgamma, _ = norms.backward(
+        _C.NORM_RMS, dy, x, gamma, None, rstd, dh, zero_centred, wanted, wanted
+    )
     return dx, dgamma
 
 
 def layer_norm_fwd(
     x: ArrayT,
-    gamma: Array,
+    gamma: Array | None,
     beta: Array | None = None,
     *,
     residual: Array | None = None,
@@ -169,17 +215,18 @@ def layer_norm_fwd(
     y_dtype: str | None = None,
     scale: Array | None = None,
     amax: Array | None = None,
+    in_place: bool = False,
 ) -> tuple[ArrayT, Any, Any, ArrayT | None]:
     """y = (h - mean) * rstd * gamma + beta, with h = x, or x + residual.
 
     Args:
         x: [..., hidden]
-        gamma: [hidden]
+        gamma: [hidden], or None.
         beta: shape and dtype of gamma; None: 0.
         residual: shape and dtype of x; None: nothing is added.
         epsilon: 0 or more.
         zero_centred: see the module.
-        y_dtype, scale, amax: see the module.
+        y_dtype, scale, amax, in_place: see the module.
 
     Returns:
         (y, mean, rstd, h): y as x; mean and rstd = 1 / sqrt(variance + epsilon), [...], float32,
@@ -188,26 +235,31 @@ def layer_norm_fwd(
     Raises:
         TypeError, ValueError, UnsupportedError: see the module.
     """
-    fp8 = y_dtype, scale, amax
-    return norms.forward(_C.NORM_LAYER, x, gamma, beta, residual, epsilon, zero_centred, fp8)
+    y, mean, rstd, h = norms.forward(
+        _C.NORM_LAYER, x, gamma, beta, residual, epsilon, zero_centred, (y_dtype, scale, amax),
+        reading.flag("in_place", in_place),
+    )  # fmt: skip
+    return y, mean, rstd, h
 
 
 def layer_norm_bwd(
     dy: Array,
     x: ArrayT,
-    gamma: Array,
+    gamma: Array | None,
     mean: Array,
     rstd: Array,
     *,
     dh: Array | None = None,
     zero_centred: bool = False,
+    weight_gradients: bool = True,
 ) -> tuple[ArrayT, Any, Any]:
     """(dx, dgamma, dbeta) of layer_norm_fwd. Arguments are those of rms_norm_bwd, and mean.
 
     Raises:
         TypeError, ValueError, UnsupportedError: see the module.
     """
-    return norms.backward(_C.NORM_LAYER, dy, x, gamma, mean, rstd, dh, zero_centred)
+    wanted = reading.flag("weight_gradients", weight_gradients)
+    return norms.backward(_C.NORM_LAYER, dy, x, gamma, mean, rstd, dh, zero_centred, wanted, wanted)
 
 
 def softmax_fwd(

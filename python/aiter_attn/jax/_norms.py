@@ -79,7 +79,7 @@ def layer_norm(
     """LayerNorm (arXiv:1607.06450) over the last dimension: (x - mean) / sqrt(variance + epsilon)
     * gamma + beta. beta is [hidden], dtype of gamma, or None: 0; all else is as in rms_norm.
     """
-    weights = [("gamma", gamma), ("beta", jnp.zeros_like(gamma) if beta is None else beta)]
+    weights = [("gamma", gamma), ("beta", _zeros_like(gamma) if beta is None else beta)]
     return _apply(_C.NORM_LAYER, x, weights, residual, epsilon, zero_centred)
 
 
@@ -107,7 +107,7 @@ def layer_norm_fwd(
     zero_centred: bool = False,
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array | None]:
     """(y, mean, rstd, h) of aiter_attn.layer_norm_fwd, without derivative."""
-    weights = [("gamma", gamma), ("beta", jnp.zeros_like(gamma) if beta is None else beta)]
+    weights = [("gamma", gamma), ("beta", _zeros_like(gamma) if beta is None else beta)]
     static, arrays = _given(_C.NORM_LAYER, x, weights, residual, epsilon, zero_centred)
     y, rstd, mean, *rest = as_varying(_forward(static)(*arrays), arrays)
     return y, mean, rstd, rest.pop() if static.has_residual else None
@@ -156,6 +156,7 @@ def _given(
         reading.flag("zero_centred", zero_centred),
         residual is not None,
     )
+    _checked(dict(weights)["gamma"])
     arrays = [jnp.asarray(a) for a in (x, *(w for _, w in weights))]
     _check(["x", *(name for name, _ in weights)], arrays)
     if residual is not None:
@@ -181,7 +182,7 @@ def _gradients(
     zero_centred: bool,
 ) -> tuple[jax.Array, ...]:
     static = Static(kind, 0.0, reading.flag("zero_centred", zero_centred), dh is not None)
-    x, gamma = jnp.asarray(x), jnp.asarray(gamma)
+    x, gamma = jnp.asarray(x), jnp.asarray(_checked(gamma))
     _check(["x", "gamma"], [x, gamma])
     operands = [jnp.asarray(dy), x, gamma, *map(jnp.asarray, statistics.values())]
     _check_like("dy", operands[0], x.shape, x.dtype.name)
@@ -191,6 +192,18 @@ def _gradients(
         operands.append(jnp.asarray(dh))
         _check_like("dh", operands[-1], x.shape, x.dtype.name)
     return as_varying(_backward(static)(*operands), operands)
+
+
+def _zeros_like(gamma: Any) -> jax.Array:
+    return jnp.zeros_like(_checked(gamma))
+
+
+def _checked(gamma: Any) -> Any:
+    if gamma is None:
+        raise TypeError(
+            "gamma: None; allowed for jax arrays: [hidden]; pass jax.numpy.ones(hidden)"
+        )
+    return gamma
 
 
 def _check_like(name: str, array: jax.Array, shape: tuple[int, ...], dtype: str) -> None:

@@ -492,6 +492,17 @@ def test_passes_of_norms_are_the_packages() -> None:
         same(front.layer_norm_bwd(*arrays, **more), aiter_attn.layer_norm_bwd(*arrays, **more))
 
 
+def test_norms_without_gamma_are_refused() -> None:
+    x, rstd = draw(0, 5, 24), draw(1, 5)
+    for call in (
+        lambda: aiter_attn.jax.rms_norm(x, None),
+        lambda: aiter_attn.jax.layer_norm(x, None),
+        lambda: aiter_attn.jax.rms_norm_bwd(x, x, None, rstd),
+    ):
+        with pytest.raises(TypeError, match="gamma: None; allowed for jax arrays:"):
+            call()
+
+
 def same(got: Any, want: Any) -> None:
     jax.tree.map(np.testing.assert_array_equal, got, want)
 

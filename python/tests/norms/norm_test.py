@@ -352,6 +352,104 @@ def test_an_fp8_result_that_cannot_be_had_changes_nothing() -> None:
     assert amax == 0
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_in_place(dtype: str) -> None:
+    x, residual = draw(dtype, 2, 3, 20), draw(dtype, 2, 3, 20, seed=1)
+    gamma, beta = draw(dtype, 20, seed=2), draw(dtype, 20, seed=3)
+    want_y, _, want_h = aiter_attn.rms_norm_fwd(x, gamma, residual=residual)
+    of_layer = aiter_attn.layer_norm_fwd(x, gamma, beta)[0]
+    changed = x.copy()
+    assert aiter_attn.layer_norm_fwd(changed, gamma, beta, in_place=True)[0] is changed
+    numpy.testing.assert_array_equal(wide(changed), wide(of_layer))
+    y, _, h = aiter_attn.rms_norm_fwd(x, gamma, residual=residual, in_place=True)
+    assert (y is x, h is residual) == (True, True)
+    numpy.testing.assert_array_equal(wide(x), wide(want_y))
+    numpy.testing.assert_array_equal(wide(residual), wide(want_h))
+
+
+def test_in_place_refusals() -> None:
+    memory = numpy.zeros((5, 8), numpy.float32)
+    gamma = numpy.ones(8, numpy.float32)
+    rows, next_rows = memory[:4], memory[1:]
+    with pytest.raises(ValueError, match="y overlaps residual: an output must share no byte"):
+        aiter_attn.rms_norm_fwd(rows, gamma, residual=next_rows, in_place=True)
+    with pytest.raises(ValueError, match="y overlaps residual"):
+        aiter_attn.rms_norm_fwd(rows, gamma, residual=rows, in_place=True)
+    with pytest.raises(ValueError, match="y overlaps gamma"):
+        aiter_attn.rms_norm_fwd(rows, memory[2], in_place=True)
+    with pytest.raises(ValueError, match="y_dtype: float16, but in_place is True and x has flo"):
+        aiter_attn.rms_norm_fwd(rows, gamma, in_place=True, y_dtype="float16")
+    with pytest.raises(TypeError, match="in_place: "):
+        aiter_attn.rms_norm_fwd(rows, gamma, in_place="yes")  # type: ignore[arg-type]
+    rows.flags.writeable = False
+    with pytest.raises(ValueError, match="x: is read-only; pass a writable array"):
+        aiter_attn.rms_norm_fwd(rows, gamma, in_place=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_without_gamma(dtype: str) -> None:
+    x, dy = draw(dtype, 3, 20), draw(dtype, 3, 20, seed=1)
+    ones = numpy.ones(20, x.dtype)
+    y, rstd, _ = aiter_attn.rms_norm_fwd(x, None)
+    want, _, _ = aiter_attn.rms_norm_fwd(x, ones)
+    numpy.testing.assert_array_equal(wide(y), wide(want))
+    dx, dgamma = aiter_attn.rms_norm_bwd(dy, x, None, rstd)
+    assert dgamma is None
+    want, _ = aiter_attn.rms_norm_bwd(dy, x, ones, rstd)
+    numpy.testing.assert_array_equal(wide(dx), wide(want))
+    beta = draw(dtype, 20, seed=2)
+    y, mean, rstd, _ = aiter_attn.layer_norm_fwd(x, None, beta)
+    want = aiter_attn.layer_norm_fwd(x, ones, beta)[0]
+    numpy.testing.assert_array_equal(wide(y), wide(want))
+    _, dgamma, dbeta = aiter_attn.layer_norm_bwd(dy, x, None, mean, rstd)
+    assert dgamma is None
+    numpy.testing.assert_allclose(wide(dbeta), wide(dy).sum(0), rtol=2**-7, atol=2**-7)
+    for options in ({}, {"weight_gradients": False}):
+        given: Any = aiter_attn.layer_norm_bwd(dy, x, ones, mean, rstd, **options)
+        assert [gradient is None for gradient in given] == [False, *[bool(options)] * 2]
+    with pytest.raises(ValueError, match="zero_centred: True without gamma; allowed: False"):
+        aiter_attn.rms_norm_fwd(x, None, zero_centred=True)
+    with pytest.raises(ValueError, match="zero_centred: True without gamma"):
+        aiter_attn.rms_norm_bwd(dy, x, None, rstd, zero_centred=True)
+
+
+@pytest.mark.parametrize(("y_dtype", "largest"), [("float8_e4m3fn", 448), ("float8_e5m2", 57344)])
+def test_quantised(y_dtype: str, largest: float) -> None:
+    x, residual = draw("float32", 2, 3, 96), draw("float32", 2, 3, 96, seed=1)
+    gamma = draw("float32", 96, seed=2)
+    want, _, want_h = aiter_attn.rms_norm_fwd(x, gamma, residual=residual)
+    y, scales, rstd, h = aiter_attn.rms_norm_quantised(x, gamma, residual=residual, y_dtype=y_dtype)
+    assert (y.dtype.name, scales.dtype.name, scales.shape) == (y_dtype, "float32", (2, 3))
+    assert rstd.shape == (2, 3)
+    numpy.testing.assert_array_equal(h, want_h)
+    numpy.testing.assert_allclose(scales, numpy.abs(want).max(-1) / largest, rtol=1e-6)
+    unit = 2.0**-4 if largest == 448 else 2.0**-3
+    floor = 2.0**-9 if largest == 448 else 2.0**-16
+    got, room = wide(y) * scales[..., None], floor * scales[..., None]
+    assert (numpy.abs(got - want) <= unit * numpy.abs(want) + room).all()
+    y, scales, _, _ = aiter_attn.rms_norm_quantised(
+        x, gamma, residual=residual, y_dtype=y_dtype, scales="blocks", in_place=True
+    )
+    assert (scales.dtype.name, scales.shape) == ("uint8", (2, 3, 3))
+    numpy.testing.assert_array_equal(residual, want_h)
+    of_blocks = numpy.abs(want).reshape(2, 3, 3, 32).max(-1)
+    exponents = scales.astype(int) - 127
+    assert (of_blocks <= largest * 2.0**exponents).all()
+    assert (of_blocks > largest * 2.0 ** (exponents - 1)).all()
+    powers = numpy.repeat(2.0**exponents, 32, axis=-1)
+    assert (numpy.abs(wide(y) * powers - want) <= unit * numpy.abs(want) + floor * powers).all()
+
+
+def test_quantised_refusals() -> None:
+    with pytest.raises(ValueError, match="scales: 'columns'; allowed: rows, blocks"):
+        aiter_attn.rms_norm_quantised(X, GAMMA, scales="columns")
+    with pytest.raises(ValueError, match="y_dtype: float16; allowed: float8_e4m3fn, float8_e5m2"):
+        aiter_attn.rms_norm_quantised(X, GAMMA, y_dtype="float16")
+    message = r"x: shape .*; allowed with blocks: a last dimension that 32 divides"
+    with pytest.raises(ValueError, match=message):
+        aiter_attn.rms_norm_quantised(X, GAMMA, scales="blocks")
+
+
 def test_norms_are_the_results_of_their_passes() -> None:
     rng = numpy.random.default_rng(0)
     x, residual = (rng.standard_normal((3, 24)).astype(numpy.float32) for _ in range(2))
@@ -373,14 +471,15 @@ def test_norms_are_the_results_of_their_passes() -> None:
 
 
 def test_the_names_are_the_same_in_all_fronts() -> None:
-    """rms_norm, layer_norm, softmax, and their passes; with the same arguments, but for fp8."""
+    """rms_norm, layer_norm, softmax, and their passes; with the same arguments, but for those that
+    operators and custom calls lack."""
     names = {
         f"{norm}{suffix}"
         for norm in ("rms_norm", "layer_norm", "softmax")
         for suffix in ("", "_fwd", "_bwd")
     }
     package = Path(aiter_attn.__file__).parent
-    fp8 = {"y_dtype", "amax", "scale"}
+    less_there = {"y_dtype", "amax", "scale", "in_place", "weight_gradients"}
     wanted = {n: list(inspect.signature(getattr(aiter_attn, n)).parameters) for n in names}
     for front in ("torch", "jax"):
         written = {
@@ -391,5 +490,5 @@ def test_the_names_are_the_same_in_all_fronts() -> None:
         }
         assert written.keys() == names
         for name, arguments in wanted.items():
-            less = set() if name.startswith("softmax") else fp8
+            less = set() if name.startswith("softmax") else less_there
             assert written[name] == [a for a in arguments if a not in less], (front, name)

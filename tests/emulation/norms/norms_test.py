@@ -24,6 +24,7 @@ from tests.emulation.norms.shapes import (
 SCHEDULES = os.environ["NORM_SCHEDULES"].split()
 _EPSILON, _SOFTMAX_SCALE, _OUTPUT_SCALE = 1e-5, 0.37, 1.7
 _MASK_REPEAT = 2
+ROWS, BLOCKS = 1, 2  # NORM_SCALES
 
 
 def _of(kernel: str) -> list[Shape]:
@@ -64,13 +65,33 @@ def _check(name: str, expected: Expected, got: Array, dtype: str) -> None:
     assert not mistake, f"{name}: {mistake}"
 
 
+_ELSEWHERE = [s for s in _of("norm_forward") if not s.macros.get("NORM_IN_PLACE")]
+
+
 @each_schedule
-@pytest.mark.parametrize("shape", _of("norm_forward"), ids=str)
+@pytest.mark.parametrize("shape", _ELSEWHERE, ids=str)
 def test_norm_forward(shape: Shape, schedule: str) -> None:
     _norm_forward(shape, schedule)
 
 
-def _norm_forward(shape: Shape, schedule: str, without: tuple[str, int] | None = None) -> None:
+# Kernels of calls in place, and some that hold a row: they serve such calls, too.
+_IN_PLACE = [
+    shape
+    for shape in _of("norm_forward")
+    if shape.macros.get("NORM_IN_PLACE")
+    or shape.name in ("rms_add_forward_bf16_1001", "rms_add_forward_fp16_512")
+]
+
+
+@each_schedule
+@pytest.mark.parametrize("shape", _IN_PLACE, ids=str)
+def test_norm_forward_in_place(shape: Shape, schedule: str) -> None:
+    _norm_forward(shape, schedule, in_place=True)
+
+
+def _norm_forward(
+    shape: Shape, schedule: str, without: tuple[str, int] | None = None, in_place: bool = False
+) -> None:
     random, kernel = _random(shape), "norm_forward"
     xt, wt, yt = (shape.dtype(f"NORM_{m}") for m in "XWY")
     rows, groups = _count(shape)
@@ -81,21 +102,36 @@ def _norm_forward(shape: Shape, schedule: str, without: tuple[str, int] | None =
     beta = random.standard_normal(shape.hidden).astype(TYPES[wt])
     residual = random.standard_normal(x.shape).astype(TYPES[xt])
     has_beta, adds = shape.macros["NORM_BETA"], shape.macros["NORM_ADD"]
-    scaled = yt in SATURATING
+    has_gamma, scales = shape.macros.get("NORM_GAMMA", 1), shape.macros.get("NORM_SCALES", 0)
+    scaled = yt in SATURATING and not scales
+    y_in_place = in_place and xt == yt
     with Run(shape, schedule, without) as run:
         a = arguments_of(kernel)
         a.rows, a.groups, a.epsilon = rows, groups, _EPSILON
-        set_pointer(a, "x", *run.matrix("x", x))
-        set_pointer(a, "gamma", run.vector("gamma", gamma))
+        if y_in_place:
+            a.y, a.y_stride, y = run.changed_matrix("x", x)
+            set_pointer(a, "x", a.y, a.y_stride)
+        else:
+            set_pointer(a, "x", *run.matrix("x", x))
+            a.y, a.y_stride, y = run.output_matrix(kernel, "y", rows, yt)
+        if has_gamma:
+            set_pointer(a, "gamma", run.vector("gamma", gamma))
         if has_beta:
             set_pointer(a, "beta", run.vector("beta", beta))
-        a.y, a.y_stride, y = run.output_matrix(kernel, "y", rows, yt)
         if shape.layer:
             a.mean, mean = run.output(kernel, "mean", (rows,), "fp32")
         a.rstd, rstd = run.output(kernel, "rstd", (rows,), "fp32")
-        if adds:
+        if in_place:
+            a.sum, a.sum_stride, total = run.changed_matrix("residual", residual)
+            set_pointer(a, "residual", a.sum, a.sum_stride)
+        elif adds:
             set_pointer(a, "residual", *run.matrix("residual", residual))
             a.sum, a.sum_stride, total = run.output_matrix(kernel, "sum", rows, xt)
+        if scales == ROWS:
+            a.amax, of_scales = run.output(kernel, "scales", (rows,), "fp32")
+        elif scales == BLOCKS:
+            blocks = rows, shape.hidden // reference.BLOCK
+            a.amax, of_scales = run.output(kernel, "scales", blocks, "e8m0")
         if scaled:
             set_pointer(a, "scale", run.vector("scale", np.float32([_OUTPUT_SCALE])))
             amax = run.place("amax", np.zeros(1, np.float32))
@@ -115,11 +151,20 @@ def _norm_forward(shape: Shape, schedule: str, without: tuple[str, int] | None =
             _check("mean", of_mean, mean, "fp32")
         _check("rstd", of_rstd, rstd, "fp32")
         factor = gamma.astype(np.float64) + shape.macros["NORM_ZERO_CENTRED"]
+        if not has_gamma:
+            factor = np.ones(shape.hidden)
         want = reference.norm_forward(h, m, factor, beta.astype(np.float64) if has_beta else 0.0)
         if scaled:
             largest = np.abs(want.value[np.isfinite(want.value)]).max()
             assert abs(amax[1][0] - largest) <= 1e-4 * largest
             want = Expected(want.value * _OUTPUT_SCALE, want.slack * 2)
+        if scales == ROWS:
+            assert not reference.mistakes_of_row_scales(want.value, of_scales, yt)
+            want = want.divided(of_scales[:, None].astype(np.float64))
+        elif scales == BLOCKS:
+            assert not reference.mistakes_of_block_scales(want.value, of_scales, yt)
+            powers = np.exp2(of_scales.astype(np.float64) - 127)
+            want = want.divided(np.repeat(powers, reference.BLOCK, axis=-1))
         _check("y", want, run.result(y), yt)
 
 
@@ -147,6 +192,9 @@ def _norm_backward(
     mean, rstd = m.mean.astype(np.float32), m.rstd.astype(np.float32)
     m = reference.Moments(mean.astype(np.float64), rstd.astype(np.float64), m.condition)
     configuration, sums = shape.configuration, 2 if shape.layer else 1
+    has_gamma = shape.macros.get("NORM_GAMMA", 1)
+    if not shape.macros.get("NORM_SUMS", 1):
+        sums = 0
     resident = configuration.resident(shape.hidden, shape.vector)
     few = configuration.few_rows > 0
     parts_kernel = kernel if resident else "norm_backward_columns"
@@ -160,7 +208,8 @@ def _norm_backward(
         if shape.macros["NORM_ADD"]:
             set_pointer(a, "dh", *run.matrix("dh", dh))
         a.dx, a.dx_stride, dx = run.output_matrix(kernel, "dx", rows, xt)
-        set_pointer(a, "gamma", run.vector("gamma", gamma))
+        if has_gamma:
+            set_pointer(a, "gamma", run.vector("gamma", gamma))
         at_rstd = run.vector("rstd", rstd)
         at_mean = run.vector("mean", mean) if shape.layer else 0
         results = []
@@ -173,10 +222,11 @@ def _norm_backward(
                 at, _ = run.output(parts_kernel, f"parts {i}", (parts, shape.hidden), "fp32")
             at_parts.append(at)
         a.rstd, a.mean = at_rstd, at_mean
-        a.dgamma, a.dbeta = at_parts[0], at_parts[-1]
+        if sums:
+            a.dgamma, a.dbeta = at_parts[0], at_parts[-1]
         lds = configuration.combine_bytes(shape.hidden, shape.vector, sums)
         run.launch_rows(kernel, a, groups, lds)
-        if not resident and not few:
+        if sums and not resident and not few:
             c = arguments_of(parts_kernel)
             set_pointer(c, "x", *at_x)
             set_pointer(c, "dy", *at_dy)
@@ -189,15 +239,17 @@ def _norm_backward(
             r.sum[i], array = run.output(reduce, f"sum {i}", (shape.hidden,), wt)
             results.append(array)
         r.count = parts
-        if not few:
+        if sums and not few:
             run.launch_reduce(r, sums)
         factor = gamma.astype(np.float64) + shape.macros["NORM_ZERO_CENTRED"]
+        if not has_gamma:
+            factor = np.ones(shape.hidden)
         want = reference.norm_backward(
             x.astype(np.float64), dy.astype(np.float64),
             dh.astype(np.float64) if shape.macros["NORM_ADD"] else 0.0, m, factor, shape.layer,
         )  # fmt: skip
         _check("dx", want.dx, run.result(dx), xt)
-        if not hard:  # a hard row makes every column NaN
+        if sums and not hard:  # a hard row makes every column NaN
             _check("dgamma", want.dgamma, results[0], wt)
             if shape.layer:
                 _check("dbeta", want.dbeta, results[1], wt)

@@ -15,6 +15,7 @@ TYPES = {
     "bf16": np.dtype(ml_dtypes.bfloat16),
     "fp8_e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
     "fp8_e5m2": np.dtype(ml_dtypes.float8_e5m2),
+    "e8m0": np.dtype(np.uint8),  # exponents with 127 added
 }
 SATURATING = ("fp8_e4m3", "fp8_e5m2")  # largest values in place of infinities
 # Half a unit in the last place, and the spacing of the subnormals.
@@ -54,6 +55,36 @@ class Expected:
             return ""
         at = tuple(bad[0])
         return f"{len(bad)} of {got.size} wrong, first at {at}: {wide[at]!r}, not {value[at]!r}"
+
+    def divided(self, by: Array) -> Expected:
+        return Expected(self.value / by, self.slack / by)
+
+
+BLOCK = 32  # columns with a scale
+_SCALE_SLACK = 1e-4  # relative
+
+
+def _largest_number(y: Array) -> Array:
+    return np.where(np.isnan(y), 0, np.abs(y)).max(-1)
+
+
+def mistakes_of_row_scales(y: Array, scales: Array, dtype: str) -> list[str]:
+    """y in float64, and the scale that each row should be divided by."""
+    want = _largest_number(y) / float(ml_dtypes.finfo(TYPES[dtype]).max)
+    want = np.maximum(want, 2.0**-100)
+    got = scales.astype(np.float64)
+    bad = ~((got == want) | (np.abs(got - want) <= _SCALE_SLACK * want))
+    return [f"row {row}: {got[row]!r}, not {want[row]!r}" for row in np.flatnonzero(bad)]
+
+
+def mistakes_of_block_scales(y: Array, exponents: Array, dtype: str) -> list[str]:
+    """The same of blocks; exponents have 127 added."""
+    largest = _largest_number(y.reshape(*exponents.shape, BLOCK))
+    room = float(ml_dtypes.finfo(TYPES[dtype]).max) * np.exp2(exponents.astype(np.float64) - 127)
+    fits = largest * (1 - _SCALE_SLACK) <= room
+    least = (exponents == 0) | (largest * (1 + _SCALE_SLACK) > room / 2)
+    bad = np.argwhere(~(fits & least))
+    return [f"block {at}: {exponents[tuple(at)]} of {largest[tuple(at)]!r}" for at in bad]
 
 
 # inf - inf and the like are NaN here as they are on a GPU.

@@ -176,6 +176,16 @@ class Run:
         whole[:, :columns] = values
         return self.vector(name, whole), columns + self._gap
 
+    def changed_matrix(self, name: str, values: Array) -> tuple[int, int, Array]:
+        """An input whose rows a kernel overwrites; address, stride, and the array with gaps."""
+        rows, columns = values.shape
+        whole = np.zeros((rows, columns + self._gap), values.dtype)
+        # The same bytes between rows as in an output: result() looks at them.
+        words = whole.view(np.uint8)
+        words[:] = np.resize(np.array([POISONS[-1]], np.uint32).view(np.uint8), words.shape)
+        whole[:, :columns] = values
+        return self._register(whole, name), columns + self._gap, whole
+
     def output(
         self, kernel: str, name: str, shape: tuple[int, ...], dtype: str
     ) -> tuple[int, Array]:
