@@ -1,7 +1,13 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "python/extension/norms.h"
 
+#include <pybind11/stl.h>
+
 #include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "aiter/fields.h"
 #include "aiter/norm.h"
@@ -37,6 +43,63 @@ void Run(const py::dict& numbers, const py::dict& arrays) {
   Compute([&] { return kRun(&call.args); });
 }
 
+// A call whose problem and strides are known, and whose arrays are others each time.
+template <typename Problem, typename Args, attn_status (*kRun)(const Args*)>
+class Prepared {
+ public:
+  // names: of the arrays, in the order in which run() gets their addresses.
+  Prepared(const py::dict& numbers, const py::dict& arrays, const std::vector<std::string>& names)
+      : call_(numbers, arrays) {
+    const auto* const start = reinterpret_cast<const char*>(&call_.args);
+    for (const std::string& name : names) {
+      const void* place = nullptr;
+      fields::for_each_field<Args>([&](auto kind, std::string_view field, auto member) {
+        constexpr fields::Kind kKind = decltype(kind)::value;
+        if (name != field) return;
+        if constexpr (kKind == Kind::kRows) {
+          place = &(call_.args.*member).data;
+        } else if constexpr (kKind == Kind::kArray || kKind == Kind::kWorkspace) {
+          place = &(call_.args.*member);
+        }
+      });
+      if (place == nullptr) throw py::type_error("no array of this call is named \"" + name + '"');
+      offsets_.push_back(static_cast<size_t>(static_cast<const char*>(place) - start));
+    }
+  }
+
+  // Addresses, 0 for none, of arrays that lie as those did which it was prepared with. A workspace
+  // is aligned to 256 bytes.
+  void Run(const py::tuple& addresses, uintptr_t stream) const {
+    if (addresses.size() != offsets_.size()) {
+      throw py::value_error("as many addresses as names: " + std::to_string(offsets_.size()));
+    }
+    // Several threads may run it at the same time.
+    Args args = call_.args;
+    Problem problem = call_.problem;
+    problem.stream = reinterpret_cast<void*>(stream);  // NOLINT(performance-no-int-to-ptr)
+    args.problem = &problem;
+    size_t i = 0;
+    for (const py::handle& given : addresses) {
+      const auto address = py::cast<uintptr_t>(given);
+      std::memcpy(reinterpret_cast<char*>(&args) + offsets_[i++], &address, sizeof address);
+    }
+    Compute([&] { return kRun(&args); });
+  }
+
+ private:
+  const Call<Problem, Args> call_;
+  std::vector<size_t> offsets_;  // of the addresses in Args
+};
+
+template <typename Problem, typename Args, attn_status (*kRun)(const Args*)>
+void BindPrepared(py::module_& module, const char* name) {
+  using Class = Prepared<Problem, Args, kRun>;
+  py::class_<Class>(module, name)
+      .def(py::init<const py::dict&, const py::dict&, const std::vector<std::string>&>(),
+           "numbers"_a, "arrays"_a, "names"_a)
+      .def("run", &Class::Run, "addresses"_a, "stream"_a);
+}
+
 uint64_t NormBackwardWorkspaceSize(const py::dict& numbers, const py::dict& arrays) {
   const Call<attn_norm_problem, attn_norm_bwd_args> call(numbers, arrays);
   uint64_t bytes = 0;
@@ -70,6 +133,13 @@ void BindNorms(py::module_& module) {
   module.attr("SOFTMAX_MASK_NONE") = static_cast<int>(ATTN_SOFTMAX_MASK_NONE);
   module.attr("SOFTMAX_MASK_EXPLICIT") = static_cast<int>(ATTN_SOFTMAX_MASK_EXPLICIT);
   module.attr("SOFTMAX_MASK_CAUSAL") = static_cast<int>(ATTN_SOFTMAX_MASK_CAUSAL);
+  BindPrepared<attn_norm_problem, attn_norm_fwd_args, attn_norm_fwd>(module, "PreparedNorm");
+  BindPrepared<attn_norm_problem, attn_norm_bwd_args, attn_norm_bwd>(module,
+                                                                     "PreparedNormBackward");
+  BindPrepared<attn_softmax_problem, attn_softmax_fwd_args, attn_softmax_fwd>(module,
+                                                                              "PreparedSoftmax");
+  BindPrepared<attn_softmax_problem, attn_softmax_bwd_args, attn_softmax_bwd>(
+      module, "PreparedSoftmaxBackward");
   module.def("norm_fwd", &Run<attn_norm_problem, attn_norm_fwd_args, attn_norm_fwd>, "numbers"_a,
              "arrays"_a);
   module.def("norm_bwd", &Run<attn_norm_problem, attn_norm_bwd_args, attn_norm_bwd>, "numbers"_a,

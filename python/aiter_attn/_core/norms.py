@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from aiter_attn import _C
@@ -31,6 +31,9 @@ __all__ = [
     "softmax_backward",
     "softmax_forward",
 ]
+
+# Gets the numbers and the arrays of a call that has run.
+Keep = Callable[[dict[str, Any], dict[str, _C.Tensor]], None]
 
 _DTYPES: Final = tuple(_C.DTYPES)
 _GPUS: Final = (_C.DEVICE_CUDA, _C.DEVICE_ROCM)
@@ -187,6 +190,7 @@ def forward(
     fp8: tuple[str | None, Array | None, Array | None] = (None, None, None),
     in_place: bool = False,
     scales: str | None = None,
+    keep: Keep | None = None,
 ) -> tuple[Any, ...]:
     """(y, mean, rstd, h) of rms_norm_fwd or layer_norm_fwd; None for the mean of RMSNorm, and for h
     without a residual. fp8: y_dtype, scale and amax. scales: of SCALES; they are the last result
@@ -243,6 +247,8 @@ def forward(
         call.make_like("mean", "x", tensor.shape[:-1], "float32")
     call.lend_barrier()
     _C.norm_fwd(numbers, call.tensors)
+    if keep is not None:
+        keep(numbers, call.tensors)
     mean = call.result("mean") if kind == _C.NORM_LAYER else None
     total = call.result("sum") if residual is not None else None
     results = call.result("y"), mean, call.result("rstd"), total
@@ -280,6 +286,7 @@ def backward(
     zero_centred: bool,
     of_gamma: bool = True,
     of_beta: bool = True,
+    keep: Keep | None = None,
 ) -> tuple[Any, Any, Any]:
     """(dx, dgamma, dbeta) of rms_norm_bwd or layer_norm_bwd; dbeta is LayerNorm's, else None. None
     for those that are not wanted, too; without gamma there is no dgamma."""
@@ -313,6 +320,8 @@ def backward(
     if call.place:
         call.lend_workspace(_C.norm_bwd_workspace_size(numbers, call.tensors))
     _C.norm_bwd(numbers, call.tensors)
+    if keep is not None:
+        keep(numbers, call.tensors)
     dgamma = call.result("dgamma") if of_gamma else None
     return call.result("dx"), dgamma, call.result("dbeta") if of_beta else None
 
@@ -362,7 +371,7 @@ def _softmax_numbers(call: Norm, name: str, scale: Any, kind: int, repeat: int) 
     }
 
 
-def softmax_forward(x: Any, scale: Any, mask: Any, causal: Any) -> Any:
+def softmax_forward(x: Any, scale: Any, mask: Any, causal: Any, keep: Keep | None = None) -> Any:
     """y of softmax_fwd."""
     call = Norm({"x": x} if mask is None else {"x": x, "mask": mask})
     tensor = call.has("x")
@@ -373,11 +382,14 @@ def softmax_forward(x: Any, scale: Any, mask: Any, causal: Any) -> Any:
         check_contiguous("mask", given)
     call.make_like("y", "x", tensor.shape)
     call.lend_barrier()
-    _C.softmax_fwd(_softmax_numbers(call, "x", scale, kind, repeat), call.tensors)
+    numbers = _softmax_numbers(call, "x", scale, kind, repeat)
+    _C.softmax_fwd(numbers, call.tensors)
+    if keep is not None:
+        keep(numbers, call.tensors)
     return call.result("y")
 
 
-def softmax_backward(dy: Any, y: Any, scale: Any, causal: Any) -> Any:
+def softmax_backward(dy: Any, y: Any, scale: Any, causal: Any, keep: Keep | None = None) -> Any:
     """dx of softmax_bwd."""
     call = Norm({"y": y, "dy": dy})
     tensor = call.has("y")
@@ -385,5 +397,8 @@ def softmax_backward(dy: Any, y: Any, scale: Any, causal: Any) -> Any:
     call.make_like("dx", "y", tensor.shape)
     kind = mask_kind(causal, None)
     call.lend_barrier()
-    _C.softmax_bwd(_softmax_numbers(call, "y", scale, kind, 0), call.tensors)
+    numbers = _softmax_numbers(call, "y", scale, kind, 0)
+    _C.softmax_bwd(numbers, call.tensors)
+    if keep is not None:
+        keep(numbers, call.tensors)
     return call.result("dx")

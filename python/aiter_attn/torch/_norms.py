@@ -9,9 +9,9 @@ import torch
 
 from aiter_attn import _C
 from aiter_attn._core import norms, reading
-from aiter_attn.torch import _tracing
+from aiter_attn.torch import _prepared, _tracing
 from aiter_attn.torch._arguments import check_given_tensors, check_tensors
-from aiter_attn.torch._operators import operator, restored, save
+from aiter_attn.torch._operators import operator, restored, run, save
 
 __all__ = [
     "layer_norm",
@@ -28,7 +28,7 @@ __all__ = [
 
 def rms_norm_fwd(
     x: torch.Tensor,
-    gamma: torch.Tensor,
+    gamma: torch.Tensor | None,
     *,
     residual: torch.Tensor | None = None,
     epsilon: float = 1e-6,
@@ -41,16 +41,17 @@ def rms_norm_fwd(
 
     Arguments, raises: see aiter_attn.rms_norm_fwd.
     """
-    check_tensors(x=x, gamma=gamma)
-    check_given_tensors(residual=residual)
+    check_tensors(x=x)
+    check_given_tensors(gamma=gamma, residual=residual)
     zero_centred = reading.flag("zero_centred", zero_centred)
-    y, rstd, h = _rms_norm_fwd(x, gamma, residual, epsilon, zero_centred)
+    arguments = x, gamma, residual, epsilon, zero_centred
+    y, rstd, h = run(_rms_norm_fwd, arguments, arguments[:3])
     return y, rstd, None if residual is None else h
 
 
 def rms_norm(
     x: torch.Tensor,
-    gamma: torch.Tensor,
+    gamma: torch.Tensor | None,
     *,
     residual: torch.Tensor | None = None,
     epsilon: float = 1e-6,
@@ -63,7 +64,7 @@ def rms_norm(
 
 def layer_norm_fwd(
     x: torch.Tensor,
-    gamma: torch.Tensor,
+    gamma: torch.Tensor | None,
     beta: torch.Tensor | None = None,
     *,
     residual: torch.Tensor | None = None,
@@ -77,16 +78,17 @@ def layer_norm_fwd(
 
     Arguments, raises: see aiter_attn.layer_norm_fwd.
     """
-    check_tensors(x=x, gamma=gamma)
-    check_given_tensors(beta=beta, residual=residual)
+    check_tensors(x=x)
+    check_given_tensors(gamma=gamma, beta=beta, residual=residual)
     zero_centred = reading.flag("zero_centred", zero_centred)
-    y, mean, rstd, h = _layer_norm_fwd(x, gamma, beta, residual, epsilon, zero_centred)
+    arguments = x, gamma, beta, residual, epsilon, zero_centred
+    y, mean, rstd, h = run(_layer_norm_fwd, arguments, arguments[:4])
     return y, mean, rstd, None if residual is None else h
 
 
 def layer_norm(
     x: torch.Tensor,
-    gamma: torch.Tensor,
+    gamma: torch.Tensor | None,
     beta: torch.Tensor | None = None,
     *,
     residual: torch.Tensor | None = None,
@@ -105,7 +107,8 @@ def softmax_fwd(
     """aiter_attn.softmax_fwd, differentiable by x. Arguments, returns, raises: see there."""
     check_tensors(x=x)
     check_given_tensors(mask=mask)
-    y: torch.Tensor = _softmax_fwd(x, mask, scale, reading.flag("causal", causal))
+    arguments = x, mask, scale, reading.flag("causal", causal)
+    y: torch.Tensor = run(_softmax_fwd, arguments, arguments[:1])
     return y
 
 
@@ -119,22 +122,24 @@ def softmax(
 def rms_norm_bwd(
     dy: torch.Tensor,
     x: torch.Tensor,
-    gamma: torch.Tensor,
+    gamma: torch.Tensor | None,
     rstd: torch.Tensor,
     *,
     dh: torch.Tensor | None = None,
     zero_centred: bool = False,
 ) -> Any:
     """aiter_attn.rms_norm_bwd, which has no derivative. Arguments, returns, raises: see there."""
-    check_tensors(dy=dy, x=x, gamma=gamma, rstd=rstd)
-    check_given_tensors(dh=dh)
-    return _rms_norm_bwd(dy, x, gamma, rstd, dh, reading.flag("zero_centred", zero_centred))
+    check_tensors(dy=dy, x=x, rstd=rstd)
+    check_given_tensors(gamma=gamma, dh=dh)
+    zero_centred = reading.flag("zero_centred", zero_centred)
+    dx, dgamma = _rms_norm_bwd(dy, x, gamma, rstd, dh, zero_centred, True)
+    return dx, None if gamma is None else dgamma
 
 
 def layer_norm_bwd(
     dy: torch.Tensor,
     x: torch.Tensor,
-    gamma: torch.Tensor,
+    gamma: torch.Tensor | None,
     mean: torch.Tensor,
     rstd: torch.Tensor,
     *,
@@ -142,9 +147,11 @@ def layer_norm_bwd(
     zero_centred: bool = False,
 ) -> Any:
     """aiter_attn.layer_norm_bwd, which has no derivative. Arguments, returns, raises: see there."""
-    check_tensors(dy=dy, x=x, gamma=gamma, mean=mean, rstd=rstd)
-    check_given_tensors(dh=dh)
-    return _layer_norm_bwd(dy, x, gamma, mean, rstd, dh, reading.flag("zero_centred", zero_centred))
+    check_tensors(dy=dy, x=x, mean=mean, rstd=rstd)
+    check_given_tensors(gamma=gamma, dh=dh)
+    zero_centred = reading.flag("zero_centred", zero_centred)
+    dx, dgamma, dbeta = _layer_norm_bwd(dy, x, gamma, mean, rstd, dh, zero_centred, True)
+    return dx, None if gamma is None else dgamma, dbeta
 
 
 def softmax_bwd(
@@ -173,12 +180,53 @@ def _like(x: torch.Tensor) -> torch.Tensor:
     return x.new_empty(x.shape)
 
 
-def _forward(kind: int, x: Any, gamma: Any, beta: Any, residual: Any, *options: Any) -> Any:
+def _forward(
+    kind: int,
+    x: torch.Tensor,
+    gamma: torch.Tensor | None,
+    beta: torch.Tensor | None,
+    residual: torch.Tensor | None,
+    epsilon: float,
+    zero_centred: bool,
+) -> Any:
     """The results of an operator; h is empty without a residual, and RMSNorm has no mean."""
-    arrays = map(_packed, (x, gamma, beta, residual))
-    y, mean, rstd, h = norms.forward(kind, *arrays, *options)
+    arrays = x, gamma, beta, residual
+    options = kind, epsilon, zero_centred
+    signature = ("norm", *map(_prepared.lies, arrays), options)
+    prepared = _prepared.find(signature)
+    if prepared is not None:
+        results = prepared(x, gamma, beta, residual)
+        return (*results, x.new_empty(0)) if residual is None else results
+
+    def keep(numbers: Any, tensors: Any) -> None:
+        of_rows = x.shape[:-1], torch.float32
+        made = (
+            ("y", (x.shape, x.dtype)),
+            ("mean", of_rows if kind == _C.NORM_LAYER else None),
+            ("rstd", of_rows),
+            ("sum", None if residual is None else (x.shape, x.dtype)),
+        )
+        _keep(signature, _C.PreparedNorm, numbers, tensors,
+              {"x": x, "gamma": gamma, "beta": beta, "residual": residual}, made)  # fmt: skip
+
+    y, mean, rstd, h = norms.forward(kind, *map(_packed, arrays), epsilon, zero_centred, keep=keep)
     statistics = (rstd,) if mean is None else (mean, rstd)
     return y, *statistics, x.new_empty(0) if h is None else h
+
+
+def _keep(
+    signature: Any,
+    kind: Any,
+    numbers: Any,
+    tensors: Any,
+    given: dict[str, torch.Tensor | None],
+    made: Any,
+) -> None:
+    """Prepares the calls of a signature whose tensors the library gets as they are."""
+    if all(x is None or x.is_contiguous() for x in given.values()):
+        device = next(x.device for x in given.values() if x is not None)
+        prepared = _prepared.PreparedRows(kind, numbers, tensors, tuple(given), made, device)
+        _prepared.keep(signature, prepared)
 
 
 def _fake_forward(kind: int, x: Any, gamma: Any, beta: Any, residual: Any) -> Any:
@@ -188,11 +236,55 @@ def _fake_forward(kind: int, x: Any, gamma: Any, beta: Any, residual: Any) -> An
     return _like(x), *statistics, x.new_empty(0) if residual is None else _like(x)
 
 
-def _backward(kind: int, *arguments: Any) -> Any:
-    """arguments: dy, x, gamma, mean, rstd, dh, zero_centred."""
-    dy, x, gamma, mean, rstd, dh = map(_packed, arguments[:-1])
-    gradients = norms.backward(kind, dy, x, gamma, mean, rstd, dh, arguments[-1])
-    return gradients if kind == _C.NORM_LAYER else gradients[:2]
+def _backward(
+    kind: int,
+    dy: torch.Tensor,
+    x: torch.Tensor,
+    gamma: torch.Tensor | None,
+    mean: torch.Tensor | None,
+    rstd: torch.Tensor,
+    dh: torch.Tensor | None,
+    zero_centred: bool,
+    weights: bool,
+) -> Any:
+    """Gradients of weights are empty where they are not wanted, as that of no gamma is."""
+    arrays = dy, x, gamma, mean, rstd, dh
+    signature = ("norm_bwd", *map(_prepared.lies, arrays), (kind, zero_centred, weights))
+    layer = kind == _C.NORM_LAYER
+    like = x if gamma is None else gamma
+    of_gamma, of_beta = weights and gamma is not None, weights and layer
+    prepared = _prepared.find(signature)
+    if prepared is not None:
+        dx, *gradients = prepared(*arrays)
+        dgamma = gradients.pop(0) if of_gamma else None
+        dbeta = gradients.pop(0) if of_beta else None
+    else:
+
+        def keep(numbers: Any, tensors: Any) -> None:
+            of_weight = x.shape[-1:], like.dtype
+            workspace = tensors.get("workspace")
+            made = (
+                ("dx", (x.shape, x.dtype)),
+                ("dgamma", of_weight if of_gamma else None),
+                ("dbeta", of_weight if of_beta else None),
+                ("workspace", None if workspace is None else (workspace.shape, torch.uint8)),
+            )
+            names = ("dy", "x", "gamma", "mean", "rstd", "dh")
+            given = dict(zip(names, arrays, strict=True))
+            _keep(signature, _C.PreparedNormBackward, numbers, tensors, given, made)
+
+        dx, dgamma, dbeta = norms.backward(
+            kind, *map(_packed, arrays), zero_centred, of_gamma, of_beta, keep
+        )
+    results = dx, like.new_empty(0) if dgamma is None else dgamma
+    return (*results, like.new_empty(0) if dbeta is None else dbeta) if layer else results
+
+
+def _fake_backward(x: Any, gamma: Any, weights: bool, layer: bool) -> Any:
+    like = x if gamma is None else gamma
+    shape = x.shape[-1:] if weights else 0
+    dgamma = like.new_empty(0 if gamma is None else shape)
+    return (_like(x), dgamma, like.new_empty(shape)) if layer else (_like(x), dgamma)
 
 
 def _differentiated(backward: Any, ctx: Any, dy: Any, *others: Any) -> tuple[Any, ...]:
@@ -202,13 +294,38 @@ def _differentiated(backward: Any, ctx: Any, dy: Any, *others: Any) -> tuple[Any
         h, dh = x, None
     if dy is None:  # of a result that nothing was made of
         dy = torch.zeros_like(y)
-    dx, dgamma, *dbeta = backward(dy, h, gamma, *statistics, dh, zero_centred)
-    dbeta = [None if b is None else db for b, db in zip(beta, dbeta, strict=True)]
+    weights = ctx.needs_input_grad[1] or (len(beta) > 0 and ctx.needs_input_grad[2])
+    inputs = dy, h, gamma, *statistics, dh
+    dx, dgamma, *dbeta = run(backward, (*inputs, zero_centred, weights), inputs)
+    dgamma = None if gamma is None or not weights else dgamma
+    dbeta = [None if b is None or not weights else db for b, db in zip(beta, dbeta, strict=True)]
     return dx, dgamma, *dbeta, None if residual is None else dx, None, None
 
 
 def _softmax_forward(x: Any, mask: Any, scale: float, causal: bool) -> Any:
-    return norms.softmax_forward(_packed(x), scale, _packed(mask), causal)
+    signature = "softmax", _prepared.lies(x), _prepared.lies(mask), scale, causal
+    prepared = _prepared.find(signature)
+    if prepared is not None:
+        return prepared(x, mask)[0]
+
+    def keep(numbers: Any, tensors: Any) -> None:
+        made = (("y", (x.shape, x.dtype)),)
+        _keep(signature, _C.PreparedSoftmax, numbers, tensors, {"x": x, "mask": mask}, made)
+
+    return norms.softmax_forward(_packed(x), scale, _packed(mask), causal, keep)
+
+
+def _softmax_backward(dy: Any, y: Any, scale: float, causal: bool) -> Any:
+    signature = "softmax_bwd", _prepared.lies(dy), _prepared.lies(y), scale, causal
+    prepared = _prepared.find(signature)
+    if prepared is not None:
+        return prepared(dy, y)[0]
+
+    def keep(numbers: Any, tensors: Any) -> None:
+        made = (("dx", (y.shape, y.dtype)),)
+        _keep(signature, _C.PreparedSoftmaxBackward, numbers, tensors, {"dy": dy, "y": y}, made)
+
+    return norms.softmax_backward(_packed(dy), _packed(y), scale, causal, keep)
 
 
 def _fake_softmax_forward(x: Any, mask: Any, *_: Any) -> Any:
@@ -219,28 +336,28 @@ def _fake_softmax_forward(x: Any, mask: Any, *_: Any) -> Any:
 
 def _differentiated_softmax(ctx: Any, dy: Any) -> tuple[Any, ...]:
     (_, _, scale, causal), (y,) = restored(ctx)
-    return _softmax_bwd(dy, y, scale, causal), None, None, None
+    return run(_softmax_bwd, (dy, y, scale, causal), (dy, y)), None, None, None
 
 
 _rms_norm_bwd = operator(
-    "rms_norm_bwd(Tensor dy, Tensor x, Tensor gamma, Tensor rstd, Tensor? dh, bool zero_centred)"
-    " -> (Tensor dx, Tensor dgamma)",
+    "rms_norm_bwd(Tensor dy, Tensor x, Tensor? gamma, Tensor rstd, Tensor? dh, bool zero_centred, "
+    "bool weight_gradients) -> (Tensor dx, Tensor dgamma)",
     lambda dy, x, gamma, *rest: _backward(_C.NORM_RMS, dy, x, gamma, None, *rest),
-    lambda dy, x, gamma, *_: (_like(x), _like(gamma)),
+    lambda dy, x, gamma, *rest: _fake_backward(x, gamma, rest[-1], False),
 )
 _layer_norm_bwd = operator(
-    "layer_norm_bwd(Tensor dy, Tensor x, Tensor gamma, Tensor mean, Tensor rstd, Tensor? dh, "
-    "bool zero_centred) -> (Tensor dx, Tensor dgamma, Tensor dbeta)",
+    "layer_norm_bwd(Tensor dy, Tensor x, Tensor? gamma, Tensor mean, Tensor rstd, Tensor? dh, "
+    "bool zero_centred, bool weight_gradients) -> (Tensor dx, Tensor dgamma, Tensor dbeta)",
     lambda *arguments: _backward(_C.NORM_LAYER, *arguments),
-    lambda dy, x, gamma, *_: (_like(x), _like(gamma), _like(gamma)),
+    lambda dy, x, gamma, *rest: _fake_backward(x, gamma, rest[-1], True),
 )
 _softmax_bwd = operator(
     "softmax_bwd(Tensor dy, Tensor y, float scale, bool causal) -> Tensor dx",
-    lambda dy, y, scale, causal: norms.softmax_backward(_packed(dy), _packed(y), scale, causal),
+    _softmax_backward,
     lambda dy, y, *_: _like(y),
 )
 _rms_norm_fwd = operator(
-    "rms_norm_fwd(Tensor x, Tensor gamma, Tensor? residual, float epsilon, bool zero_centred)"
+    "rms_norm_fwd(Tensor x, Tensor? gamma, Tensor? residual, float epsilon, bool zero_centred)"
     " -> (Tensor y, Tensor rstd, Tensor h)",
     lambda x, gamma, *rest: _forward(_C.NORM_RMS, x, gamma, None, *rest),
     lambda x, gamma, residual, *_: _fake_forward(_C.NORM_RMS, x, gamma, None, residual),
@@ -248,7 +365,7 @@ _rms_norm_fwd = operator(
     lambda ctx, *given: _differentiated(_rms_norm_bwd, ctx, *given),
 )
 _layer_norm_fwd = operator(
-    "layer_norm_fwd(Tensor x, Tensor gamma, Tensor? beta, Tensor? residual, float epsilon, "
+    "layer_norm_fwd(Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, float epsilon, "
     "bool zero_centred) -> (Tensor y, Tensor mean, Tensor rstd, Tensor h)",
     lambda *arguments: _forward(_C.NORM_LAYER, *arguments),
     lambda *arguments: _fake_forward(_C.NORM_LAYER, *arguments[:4]),

@@ -4,13 +4,25 @@ decoding: all that does not depend on the tensors' addresses is checked once."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import torch
 
+from aiter_attn import _C
+from aiter_attn._core.adapters import adapter_of
 from aiter_attn._core.call import Call
 
-__all__ = ["Prepared", "PreparedBackward", "find", "keep", "signature", "signature_of_backward"]
+__all__ = [
+    "Prepared",
+    "PreparedBackward",
+    "PreparedRows",
+    "find",
+    "keep",
+    "lies",
+    "signature",
+    "signature_of_backward",
+]
 
 # Calls in a loop have few signatures; lengths that grow without end have many.
 _MOST: Final = 1024
@@ -59,6 +71,44 @@ class PreparedBackward:
         return dq, dk, dv
 
 
+class PreparedRows:
+    """A pass of a norm or of softmax for all tensors of one signature.
+
+    kind: the prepared call of _C. given: names of the arrays that it gets, made: those of its
+    results, with their shapes and dtypes; None: not made.
+    """
+
+    def __init__(
+        self,
+        kind: Any,
+        numbers: dict[str, Any],
+        tensors: dict[str, Any],
+        given: Sequence[str],
+        made: Sequence[tuple[str, tuple[Any, torch.dtype] | None]],
+        device: torch.device,
+    ) -> None:
+        self._made = [like for _, like in made if like is not None]
+        names = [*given, *(name for name, like in made if like is not None)]
+        # A first call that a graph captures has none; others of its signature do.
+        self._has_barrier = device.type == "cuda" and kind is not _C.PreparedNormBackward
+        if self._has_barrier:
+            names.append("barrier")
+        self._run = kind(numbers, tensors, names).run
+        self._device = device
+
+    def __call__(self, *tensors: torch.Tensor | None) -> list[torch.Tensor]:
+        like = next(x for x in tensors if x is not None)
+        made = [like.new_empty(shape, dtype=dtype) for shape, dtype in self._made]
+        stream = _stream(self._device)
+        addresses = [0 if x is None else x.data_ptr() for x in tensors]
+        addresses += [x.data_ptr() for x in made]
+        if self._has_barrier:
+            barrier = adapter_of("x", like).barrier(like, stream)
+            addresses.append(0 if barrier is None else barrier.data_ptr())
+        self._run(tuple(addresses), stream)
+        return made
+
+
 def _stream(device: torch.device) -> int:
     return torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
 
@@ -71,6 +121,13 @@ def signature(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: tuple[
         v.shape, v.stride(), v.dtype, v.device,
         options,
     )  # fmt: skip
+
+
+def lies(tensor: torch.Tensor | None) -> Any:
+    """All of a tensor but its address and content."""
+    if tensor is None:
+        return None
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.device
 
 
 def signature_of_backward(
@@ -90,7 +147,7 @@ def find(signature: Any) -> Any:
     return _KEPT.get(signature)
 
 
-def keep(signature: Any, prepared: Prepared | PreparedBackward) -> None:
+def keep(signature: Any, prepared: Any) -> None:
     if len(_KEPT) >= _MOST:
         _KEPT.clear()
     _KEPT[signature] = prepared

@@ -10,6 +10,7 @@ import aiter_attn
 import aiter_attn.torch
 import pytest
 import torch
+from aiter_attn.torch import _prepared
 from torch.nn import functional
 
 from python.tests.torch.reference import check_gradients, draw
@@ -54,6 +55,21 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[torch.Tensor
     ),
     "layer": (OURS.layer_norm, layer, [X, GAMMA, BETA]),
     "layer, no beta": (OURS.layer_norm, layer, [X, GAMMA]),
+    "rms, no gamma": (
+        lambda x: OURS.rms_norm(x, None),
+        lambda x: rms(x, torch.ones(32)),
+        [X],
+    ),
+    "layer, no gamma": (
+        lambda x, beta: OURS.layer_norm(x, None, beta),
+        lambda x, beta: layer(x, torch.ones(32), beta),
+        [X, BETA],
+    ),
+    "rms, gamma without gradient": (
+        lambda x: OURS.rms_norm(x, GAMMA.detach()),
+        lambda x: rms(x, GAMMA.detach()),
+        [X],
+    ),
     "layer, residual": (
         lambda x, gamma, beta, residual: both(OURS.layer_norm(x, gamma, beta, residual=residual)),
         lambda x, gamma, beta, residual: both(
@@ -127,6 +143,32 @@ def test_the_passes_are_the_packages() -> None:
     y = aiter_attn.softmax_fwd(x, causal=True)
     same([OURS.softmax_fwd(x, causal=True)], [y])
     same([OURS.softmax_bwd(WEIGHTS, y)], [aiter_attn.softmax_bwd(WEIGHTS, y)])
+
+
+def test_calls_of_a_signature_are_prepared_once() -> None:
+    """The later calls give the same for other tensors, and refuse what shares memory."""
+    _prepared._KEPT.clear()
+    x, gamma = X.detach(), GAMMA.detach()
+    y, rstd, h = OURS.rms_norm_fwd(x, gamma, residual=x)
+    kept = list(_prepared._KEPT.values())
+    assert len(kept) == 1
+    other, weight = 2 * x, gamma + 1
+    got = OURS.rms_norm_fwd(other, weight, residual=x)
+    same(got, aiter_attn.rms_norm_fwd(other, weight, residual=x))
+    assert list(_prepared._KEPT.values()) == kept
+    same(OURS.rms_norm_fwd(x, gamma, residual=x), (y, rstd, h))
+    for options in ({"epsilon": 1e-3}, {"zero_centred": True}, {"residual": x}):
+        same(OURS.rms_norm_fwd(x, gamma, **options), aiter_attn.rms_norm_fwd(x, gamma, **options))
+    dy = WEIGHTS
+    for _ in range(2):
+        same(OURS.rms_norm_bwd(dy, x, gamma, rstd), aiter_attn.rms_norm_bwd(dy, x, gamma, rstd))
+        same([OURS.softmax(x)], [aiter_attn.softmax_fwd(x)])
+        same([OURS.softmax_bwd(dy, y)], [aiter_attn.softmax_bwd(dy, y)])
+        # Rows that are not dense are copied, and never prepared.
+        turned = x.transpose(0, 1)
+        same([OURS.rms_norm(turned, gamma)], [OURS.rms_norm(turned.contiguous(), gamma)])
+    with pytest.raises(ValueError, match="epsilon: nan; allowed: a finite number"):
+        OURS.rms_norm(x, gamma, epsilon=float("nan"))
 
 
 def same(got: Any, want: Any) -> None:

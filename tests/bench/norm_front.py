@@ -1,0 +1,90 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Norms of torch tensors beside torch's own: `./bazelw run //tests/bench:norm_front`.
+
+Eight rows of 64 columns in host memory, where the computation is next to nothing. Processor time of
+this process, the least of some runs, in turn with torch's own functions, and with ours where no
+call is remembered and operators are called as torch calls them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiter_attn
+import aiter_attn.torch
+import torch
+from absl import app, flags
+from aiter_attn.torch import _norms, _prepared
+from torch.nn import functional
+
+from tests.bench import calls
+
+_RUNS = flags.DEFINE_integer("runs", 15, "of each call; the least counts", lower_bound=1)
+_CALLS = flags.DEFINE_integer("calls", 500, "in a run", lower_bound=1)
+_HIDDEN = 64
+
+
+def unprepared(function: Any) -> Any:
+    """The function without calls that were prepared, and without the short way to an operator."""
+
+    def plain(operator: Any, arguments: Any, tensors: Any) -> Any:
+        return operator(*arguments)
+
+    def call(*arguments: Any) -> Any:
+        kept = _prepared.find, _norms.run
+        _prepared.find, _norms.run = lambda signature: None, plain
+        try:
+            return function(*arguments)
+        finally:
+            _prepared.find, _norms.run = kept
+
+    return call
+
+
+def main(argv: list[str]) -> int:
+    if len(argv) > 1:
+        raise app.UsageError(f"unexpected: {' '.join(argv[1:])}")
+    torch.set_num_threads(1)
+    x, gradient = torch.zeros(8, _HIDDEN), torch.ones(8, _HIDDEN)
+    gamma = torch.ones(_HIDDEN)
+    leaf, weight = x.clone().requires_grad_(), gamma.clone().requires_grad_()
+    shape = (_HIDDEN,)
+    functions: dict[str, tuple[Any, Any, list[torch.Tensor], list[torch.Tensor]]] = {
+        "rms_norm": (
+            aiter_attn.rms_norm,
+            lambda x, gamma: functional.rms_norm(x, shape, gamma, 1e-6),
+            [x, gamma],
+            [leaf, weight],
+        ),
+        "layer_norm": (
+            aiter_attn.layer_norm,
+            lambda x, gamma: functional.layer_norm(x, shape, gamma, None, 1e-5),
+            [x, gamma],
+            [leaf, weight],
+        ),
+        "softmax": (aiter_attn.softmax, lambda x: functional.softmax(x, -1), [x], [leaf]),
+    }
+
+    def forward(function: Any, tensors: list[torch.Tensor]) -> calls.Call:
+        return lambda: function(*tensors)
+
+    def both(function: Any, leaves: list[torch.Tensor]) -> calls.Call:
+        return lambda: torch.autograd.grad(function(*leaves), leaves, gradient)
+
+    rows = []
+    for name, (ours, torchs, tensors, leaves) in functions.items():
+        for kind, everyone in (
+            ("forward", [forward(f, tensors) for f in (ours, torchs, unprepared(ours))]),
+            ("forward and backward", [both(f, leaves) for f in (ours, torchs)]),
+        ):
+            for call in everyone:
+                call()  # the first call is remembered, which is not counted
+            mine, *others = calls.least(everyone, _RUNS.value, _CALLS.value)
+            for peer, us in zip(("torch", "unprepared"), others, strict=False):
+                rows.append((f"{name}: {kind}", peer, mine, us))
+    print(calls.table(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    app.run(main)
