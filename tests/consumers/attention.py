@@ -89,6 +89,7 @@ class _Rows:
         self.used = np.array(used, np.int32)
         rooms = self.used + np.array(padding, np.int32)
         self.starts = np.concatenate([[0], np.cumsum(rooms)]).astype(np.int32)
+        self.sums = np.concatenate([[0], np.cumsum(self.used)]).astype(np.int32)
         self.total, self.longest = int(self.starts[-1]), int(self.used.max())
         self.is_used = np.zeros(self.total, bool)
         for start, count in zip(self.starts, self.used, strict=False):
@@ -131,6 +132,7 @@ class Attention:
             c.starts_q, c.starts_k = self._address(self.q.starts), self._address(self.k.starts)
             if layout.padding:
                 c.used_q, c.used_k = self._address(self.q.used), self._address(self.k.used)
+                c.sums_q, c.sums_k = self._address(self.q.sums), self._address(self.k.sums)
         else:
             c.rows_q, c.rows_k = case.lengths[0]
         c.mask, (c.left, c.right) = case.mask, case.window

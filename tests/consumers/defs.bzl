@@ -7,7 +7,7 @@ load("//aiter/compat:pins.bzl", "PINS")
 load("//tests/emulation:known_findings.bzl", "PATCHES_ENV")
 load("//tests/emulator/gfxemu:defs.bzl", "EMULATED_ARCHS", "gfxemu_test")
 
-# Programs that calls_test runs -> the consumer, and the libraries that it is linked with.
+# Programs -> the consumer, and the libraries that it is linked with.
 PROGRAMS = {
     "shared_" + pin: [
         ":bwd_" + pin,
@@ -17,6 +17,15 @@ PROGRAMS = {
     ]
     for pin in PINS
 } | {
+    "ck_fused_attn": [
+        ":of_ck_fused_attn",
+        ":of_qola.libraries",
+    ],
+    "ck_fused_attn_static": [
+        ":of_ck_fused_attn",
+        "//aiter/compat:mha_7a24cd8",
+        "//aiter:attn",
+    ],
     "qola_7a24cd8": [":of_qola"],
     "archive_d32b0cb": [
         ":archive",

@@ -26,6 +26,9 @@ struct Call {
   const int32_t* starts_k = nullptr;
   const int32_t* used_q = nullptr;  // [batch]; NULL: all
   const int32_t* used_k = nullptr;
+  // The same as sums, [batch + 1]; for consumers that have these alone.
+  const int32_t* sums_q = nullptr;
+  const int32_t* sums_k = nullptr;
   // dk and dv have heads_q heads.
   Tensor q, k, v, o, dout, dq, dk, dv, bias, dbias;
   float* lse = nullptr;
