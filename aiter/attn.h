@@ -503,7 +503,9 @@ ATTN_API attn_status attn_code_object(const char* key, void** data, uint64_t* si
 ATTN_API void attn_code_object_free(void* data);
 /* Where the code object of a key comes from: *provider is the name of the first provider that has
  * it, "" where none has, and *text has a line for each that is asked, in their order, with its
- * answer. Nothing is unpacked or made for it. Both live until this thread's next call. */
+ * answer. Where none has it, both are about the plain compile of the same kernel, which a launch
+ * takes then: lines with its key follow. Nothing is unpacked or made for it. Both live until this
+ * thread's next call. */
 ATTN_API attn_status attn_find_code_object(const char* key, const char** provider,
                                            const char** text);
 

@@ -337,6 +337,16 @@ TEST(BuildTest, EveryKeyIsThatOfItsSpec) {
       const runtime::CodeObjectSpec spec = ref.spec();
       EXPECT_EQ(spec.key(), ref.key) << table.name(table.row(i));
       EXPECT_EQ(spec.arch, table.arch(arch));
+      // The plain compile of a member of a compile group has a key of its own.
+      ASSERT_EQ(static_cast<bool>(ref.plain), !spec.group.empty());
+      if (ref.plain) {
+        const runtime::CodeObjectRef plain = ref.plain();
+        EXPECT_EQ(plain.key, spec.alone().key());
+        EXPECT_NE(plain.key, ref.key);
+        EXPECT_EQ(plain.spec().key(), plain.key);
+        EXPECT_FALSE(plain.sha256);
+        EXPECT_FALSE(plain.plain);
+      }
       EXPECT_GT(runtime::embedded_size(spec.key()), 0u) << table.name(table.row(i));
     }
   }

@@ -8,6 +8,19 @@
 #include "aiter/attention/problem/error.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+// Of an object with a recipe.
+runtime::CodeObjectSpec spec_of(const kernels::LaunchTable& table,
+                                const kernels::CodeObjectRow& object) {
+  runtime::CodeObjectSpec spec =
+      runtime::Recipe::parse(table.recipe(object))
+          .spec(runtime::hex(digest(object.source)), std::string(table.arch(object)), {});
+  spec.group = table.group(object);
+  return spec;
+}
+
+}  // namespace
 
 runtime::Digest digest(const uint8_t (&bytes)[32]) {
   runtime::Digest digest;
@@ -22,19 +35,17 @@ runtime::CodeObjectRef code_object_ref(const kernels::LaunchTable& table,
   ref.remedy = [&table, &object] {
     const std::string pack =
         concat("aiter-attn-kernels-", table.arch(object), "-", table.variant_set());
-    const bool is_compiled_alone = object.recipe && !object.group;
     return concat("install its pack, ", pack, "==", AITER_ATTN_VERSION, ", or name the pack's ",
                   "file in AITER_ATTN_PACK_PATH",
-                  is_compiled_alone ? "; or, to have it compiled here, install " : "",
-                  is_compiled_alone ? "aiter-attn-compile-kit==" AITER_ATTN_VERSION : "");
+                  object.recipe ? "; or, to have it compiled here, install " : "",
+                  object.recipe ? "aiter-attn-compile-kit==" AITER_ATTN_VERSION : "");
   };
-  if (object.recipe) {
-    ref.spec = [&table, &object] {
-      runtime::CodeObjectSpec spec =
-          runtime::Recipe::parse(table.recipe(object))
-              .spec(runtime::hex(digest(object.source)), std::string(table.arch(object)), {});
-      spec.group = table.group(object);
-      return spec;
+  if (object.recipe) ref.spec = [&table, &object] { return spec_of(table, object); };
+  if (object.group) {
+    // Its bytes were not built: no digest is known.
+    ref.plain = [&table, &object] {
+      const runtime::CodeObjectSpec alone = spec_of(table, object).alone();
+      return runtime::CodeObjectRef{alone.key(), {}, [alone] { return alone; }};
     };
   }
   return ref;

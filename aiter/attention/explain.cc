@@ -123,7 +123,10 @@ std::string reason(const LaunchTable& table, const Row& row, const Request& requ
 std::string explain_bytes(const runtime::CodeObjectRef& ref) {
   std::string text;
   for (const runtime::Store::Told& told : runtime::library_store().look(ref)) {
-    if (told.answer.has) return concat("  bytes from ", told.provider, "\n", text);
+    if (told.answer.has) {
+      return concat("  bytes from ", told.provider, told.is_of_plain ? ", " : "",
+                    told.is_of_plain ? told.answer.text : "", "\n", text);
+    }
     text += concat("    not from ", told.provider, ": ", told.answer.text, "\n");
   }
   return concat("  bytes from nowhere: ", ref.remedy(), "\n", text);

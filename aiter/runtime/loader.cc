@@ -17,7 +17,7 @@ Function Loader::function(Driver& driver, int device, const CodeObjectRef& ref,
   Loaded& entry = loaded({&driver, device, ref.key});
   const std::lock_guard<std::mutex> lock(entry.mutex);
   if (!entry.module) {
-    Bytes image = store_.get(ref);
+    Bytes image = store_.serve(ref);
     try {
       entry.module = driver.load(image.data());
     } catch (const Error& error) {

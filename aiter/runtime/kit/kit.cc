@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -99,6 +100,16 @@ Description describe(const std::string& folder, const std::string& version) {
   return made;
 }
 
+// By the beginning of an ELF file: its magic, and its machine.
+bool is_of_amdgpu(const Bytes& object) {
+  constexpr unsigned char kMagic[] = {0x7f, 'E', 'L', 'F'};
+  constexpr size_t kMachineAt = 18;
+  constexpr unsigned char kMachine[] = {224, 0};
+  return object.size() > kMachineAt + sizeof(kMachine) &&
+         std::equal(std::begin(kMagic), std::end(kMagic), object.begin()) &&
+         std::equal(std::begin(kMachine), std::end(kMachine), object.begin() + kMachineAt);
+}
+
 class Kit : public Provider {
  public:
   Kit(std::string folder, KitOptions options)
@@ -112,25 +123,20 @@ class Kit : public Provider {
   std::optional<Bytes> get(const CodeObjectRef& ref) override {
     if (!may_have(ref)) return std::nullopt;
     const CodeObjectSpec spec = ref.spec();
-    return compile(ref, spec, source_of(ref, spec));
+    return compile(ref, spec, source_of(spec));
   }
   Answer look(const CodeObjectRef& ref) override {
     if (!may_have(ref)) return {};
-    source_of(ref, ref.spec());
+    source_of(ref.spec());
     return {true, "compiles it at its first use"};
   }
 
  private:
   // Throws Status::kUnsupported, or kCorrupt, where this kit cannot make the object.
-  Bytes source_of(const CodeObjectRef& ref, const CodeObjectSpec& spec) {
-    if (!ref.sha256) {
-      fail(Status::kUnsupported, "could make it, but nothing would prove its bytes: this library ",
-           "knows no digest of them");
-    }
+  Bytes source_of(const CodeObjectSpec& spec) {
     if (!spec.group.empty()) {
-      fail(Status::kUnsupported,
-           "compiles single kernels, but this one was compiled together with ",
-           "others, which gives other bytes");
+      fail(Status::kUnsupported, "compiles single kernels, but this object was compiled together ",
+           "with others, which may give other bytes");
     }
     if (spec.toolchain != description_.toolchain) {
       fail(Status::kUnsupported, "has the toolchain ", utf8(description_.toolchain),
@@ -203,9 +209,13 @@ class Kit : public Provider {
     if (!read_object) refuse("its compiler wrote no object of up to ", kMostObjectBytes, " bytes");
     const Bytes object = std::move(read_object).value_or(Bytes());
     const Digest digest = sha256(object.data(), object.size());
-    if (const Digest known = ref.sha256.value_or(Digest()); digest != known) {
-      refuse("its compiler made an object with sha256 ", hex(digest), " instead of ", hex(known),
-             "; ", install_again(options_.version));
+    if (ref.sha256 && digest != *ref.sha256) {
+      refuse("its compiler made an object with sha256 ", hex(digest), " instead of ",
+             hex(*ref.sha256), "; ", install_again(options_.version));
+    }
+    if (!ref.sha256 && !is_of_amdgpu(object)) {
+      refuse("its compiler's output is no ELF file for AMD GPUs; ",
+             install_again(options_.version));
     }
     return object;
   }

@@ -14,8 +14,10 @@
 //   external/llvm/bin/clang++
 //
 // The command follows from the spec alone: the compiler; the spec's flags; --offload-arch, the
-// source and the output. Nothing about a kit has to be believed but that it is safe to run: an
-// object is held against the digest that the library knows.
+// source and the output. Where the library knows the object's digest, the object is held against
+// it, and nothing about the kit has to be believed but that it is safe to run. Where it knows none,
+// as of the plain compile of a kernel that was built in a compile group, the kit is believed as a
+// compiler of the machine is: its source alone is proven, by the spec.
 #pragma once
 
 #include <chrono>

@@ -23,9 +23,11 @@
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/interrupt.h"
 #include "aiter/runtime/store/cache.h"
+#include "aiter/runtime/store/pack_file.h"
 #include "tests/support/runtime/error_of.h"
 #include "tests/support/runtime/forked_child.h"
 #include "tests/support/runtime/pack.h"
+#include "tests/support/runtime/tiny_elf.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
@@ -94,6 +96,11 @@ class Kit : public ::testing::Test {
                       lines + "\ncat \"$source\" > \"$object\"\n"));
     fs::permissions(path, fs::perms::owner_all);
   }
+  // The compiler's output, whatever the source.
+  void makes(const Bytes& object) const {
+    write(folder_ / "output", object);
+    compiler(count_lines() + "; cat " + (folder_ / "output").string() + " > \"$object\"; exit 0");
+  }
   CodeObjectRef ref() const {
     return {spec_.key(), digest(source_), [spec = spec_] { return spec; }};
   }
@@ -125,6 +132,7 @@ class Kit : public ::testing::Test {
   const fs::path folder_ = fs::path(::testing::TempDir()) / "kit_test", kit_ = folder_ / "kit",
                  work_ = folder_ / "cache/compiling";
   const std::string source_ = "a kernel's source";
+  const Bytes elf_ = testing::tiny_code_object("kernel", "plain");
   CodeObjectSpec spec_;
 };
 
@@ -172,17 +180,115 @@ TEST_F(Kit, ThatCannotMakeItSaysWhy) {
   EXPECT_THAT(told(), HasSubstr("has not the kernel's source, " + spec_.source));
   spec_ = right;
   spec_.group = std::string(64, 'c');
-  EXPECT_THAT(told(), HasSubstr("compiles single kernels, but this one was compiled together"));
+  EXPECT_THAT(told(), HasSubstr("compiles single kernels, but this object was compiled together"));
   spec_ = right;
   EXPECT_EQ(open_kit(kit_, options())->look(ref()).text, "compiles it at its first use");
   EXPECT_FALSE(fs::exists(work_));
 }
 
-TEST_F(Kit, WithoutADigestNothingProvesTheBytes) {
+TEST_F(Kit, WithoutADigestMakesFilesForAmdGpus) {
   CodeObjectRef unproven = ref();
   unproven.sha256.reset();
   EXPECT_THAT(error_of([&] { open_kit(kit_, options())->get(unproven); }).what(),
-              HasSubstr("nothing would prove its bytes"));
+              AllOf(HasSubstr("its compiler's output is no ELF file for AMD GPUs"),
+                    HasSubstr("install aiter-attn-compile-kit==1.2.3 again")));
+  EXPECT_EQ(open_kit(kit_, options())->look(unproven).text, "compiles it at its first use");
+  makes(elf_);
+  EXPECT_EQ(open_kit(kit_, options())->get(unproven), elf_);
+}
+
+// A kernel of a compile group: its exact object, by the digest of which nothing is here, and its
+// plain compile, which is the kit's ELF file.
+class KitOfGroups : public Kit {
+ protected:
+  KitOfGroups() {
+    spec_.group = std::string(64, 'd');
+    makes(elf_);
+  }
+  CodeObjectRef grouped() const {
+    CodeObjectRef grouped = ref();
+    grouped.sha256 = sha256(exact_.data(), exact_.size());
+    grouped.plain = [alone = spec_.alone()] {
+      return CodeObjectRef{alone.key(), {}, [alone] { return alone; }};
+    };
+    return grouped;
+  }
+  // As the library's: packs, the user's cache, the kit. A store is a process's.
+  Store store(bool with_pack, bool with_kit = true) const {
+    std::vector<std::unique_ptr<Provider>> providers;
+    if (with_pack) {
+      const fs::path pack = folder_ / "exact.attnpack";
+      write(pack, testing::make_pack_file({{spec_.key(), exact_}}, kVersion));
+      providers.push_back(open_pack_file(pack, kVersion));
+    }
+    CacheOptions options;
+    options.folder = folder_ / "cache/code-objects";
+    options.warn = [](const std::string& line) { ADD_FAILURE() << line; };
+    providers.push_back(std::make_unique<CacheProvider>(options, nullptr));
+    if (with_kit) {
+      providers.push_back(
+          std::make_unique<CacheProvider>(options, open_kit(kit_, this->options())));
+    }
+    return Store(std::move(providers));
+  }
+  fs::path file(const Digest& key) const {
+    return folder_ / "cache/code-objects" / (hex(key) + ".object");
+  }
+
+  const Bytes exact_ = testing::tiny_code_object("kernel", "exact");
+};
+
+TEST_F(KitOfGroups, CompilesAMemberByItselfUnderTheKeyOfThat) {
+  EXPECT_EQ(store(false).serve(grouped()), elf_);
+  EXPECT_EQ(compiles(), 1);
+  EXPECT_TRUE(fs::exists(file(spec_.alone().key())));
+  EXPECT_FALSE(fs::exists(file(spec_.key())));
+  // The next process has it from the cache, without a kit as well.
+  EXPECT_EQ(store(false).serve(grouped()), elf_);
+  EXPECT_EQ(store(false, false).serve(grouped()), elf_);
+  EXPECT_EQ(compiles(), 1);
+  // The exact key has no bytes.
+  EXPECT_EQ(error_of([&] { store(false).get(grouped()); }).status(), Status::kUnsupported);
+  // A file that is not what its head says is made again.
+  fs::resize_file(file(spec_.alone().key()), 100);
+  CacheOptions options;
+  options.folder = folder_ / "cache/code-objects";
+  std::string warned;
+  options.warn = [&](const std::string& line) { warned += line; };
+  CacheProvider cache(options, open_kit(kit_, this->options()));
+  EXPECT_EQ(cache.get(grouped().plain()), elf_);
+  EXPECT_THAT(warned, HasSubstr("is cut off"));
+  EXPECT_EQ(compiles(), 2);
+}
+
+TEST_F(KitOfGroups, CompilesNothingThatAPackHas) {
+  EXPECT_EQ(store(true).serve(grouped()), exact_);
+  EXPECT_EQ(compiles(), 0);
+  EXPECT_FALSE(fs::exists(file(spec_.alone().key())));
+}
+
+TEST_F(KitOfGroups, ComesBehindAnExactObjectThatAppearsLater) {
+  EXPECT_EQ(store(false).serve(grouped()), elf_);
+  EXPECT_EQ(store(true).serve(grouped()), exact_);
+  EXPECT_EQ(store(false).serve(grouped()), elf_);
+  EXPECT_EQ(compiles(), 1);
+}
+
+TEST_F(KitOfGroups, SaysWhichObjectServes) {
+  const std::string key = hex(spec_.alone().key());
+  const auto last = [](const Store& store, const CodeObjectRef& ref) {
+    const std::vector<Store::Told> told = store.look(ref);
+    return told.empty() ? Store::Told() : told.back();
+  };
+  Store::Told told = last(store(false), grouped());
+  EXPECT_THAT(told.provider, HasSubstr(open_kit(kit_, options())->name()));
+  EXPECT_TRUE(told.is_of_plain);
+  EXPECT_EQ(told.answer.text, "its plain compile, key " + key + ": compiles it at its first use");
+  EXPECT_EQ(compiles(), 0);
+  store(false).serve(grouped());
+  told = last(store(false, false), grouped());
+  EXPECT_THAT(told.provider, StartsWith("the cache '"));
+  EXPECT_EQ(told.answer.text, "its plain compile, key " + key + ": keeps it");
 }
 
 TEST_F(Kit, IsNotAskedForWhatItIsNotFor) {

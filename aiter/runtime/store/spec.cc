@@ -118,6 +118,12 @@ Digest CodeObjectSpec::key() const {
   return sha256(text.data(), text.size());
 }
 
+CodeObjectSpec CodeObjectSpec::alone() const {
+  CodeObjectSpec spec = *this;
+  spec.group.clear();
+  return spec;
+}
+
 Recipe Recipe::parse(std::string_view text) {
   Recipe recipe;
   Reader reader(text);

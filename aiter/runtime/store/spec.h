@@ -29,6 +29,8 @@ struct CodeObjectSpec {
   std::string canonical() const;
   // The sha256 of canonical().
   Digest key() const;
+  // The spec of the object that the source's own compile gives.
+  CodeObjectSpec alone() const;
 };
 
 // The part that the specs of many code objects share: all but the source and the arch.

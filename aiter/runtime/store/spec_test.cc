@@ -41,6 +41,7 @@ TEST(Spec, AGroupIsNamed) {
   EXPECT_EQ(spec.group, std::string(64, '2'));
   EXPECT_EQ(spec.canonical(), grouped);
   EXPECT_EQ(hex(spec.key()), "ecdd7249052129bb15f69e86e627c8e74b789052c29cea6829a756a4de6f4ace");
+  EXPECT_EQ(spec.alone().canonical(), kGolden);
   grouped.replace(grouped.find(std::string(64, '2')), 64, "");
   EXPECT_THROW(CodeObjectSpec::parse(grouped), Error) << grouped;
 }

@@ -35,6 +35,9 @@ struct CodeObjectRef {
   const std::vector<SourceFile>* headers = nullptr;
   // The next step where no provider has it, for a message; empty: none is known.
   std::function<std::string()> remedy = {};
+  // The object of the same kernel's plain compile, which serves a launch as well; empty: it is this
+  // one, or there is none.
+  std::function<CodeObjectRef()> plain = {};
 };
 
 // A provider's answer to the question whether it has a key's bytes. They are not unpacked for it.
@@ -66,15 +69,25 @@ class Store {
   // that failed threw, or else Status::kUnsupported; the message names the key, and each provider's
   // reason.
   Bytes get(const CodeObjectRef& ref) const;
+  // The bytes that a launch takes: the key's; where no provider has these, those of the kernel's
+  // plain compile. Throws as get() does.
+  Bytes serve(const CodeObjectRef& ref) const;
 
   struct Told {
     std::string provider;
     Answer answer;
+    bool is_of_plain = false;  // it is about ref.plain(), as its text says
   };
-  // The answers of all providers in their order; a failure of one is its answer.
+  // The answers of all providers in their order; a failure of one is its answer. Where none has it,
+  // the answers about its plain compile follow, up to the first provider that has that.
   std::vector<Told> look(const CodeObjectRef& ref) const;
 
  private:
+  struct Failure;
+  std::optional<Bytes> ask(const CodeObjectRef& ref, Failure& failure) const;
+  [[noreturn]] static void refuse(const CodeObjectRef& ref, const Failure& failure);
+  Told ask_where(Provider& provider, const CodeObjectRef& ref) const;
+
   std::vector<std::unique_ptr<Provider>> providers_;
 };
 

@@ -226,6 +226,9 @@ class Shelf : public Provider {
     if (status_ != Status::kOk) fail(status_, "damaged");
     return bytes_;
   }
+  Answer look(const CodeObjectRef& ref) override {
+    return ref.key == key_ ? Answer{true, "has it"} : Answer{};
+  }
 
  private:
   std::string name_;
@@ -261,6 +264,59 @@ TEST(Store, DamageInOneProviderDoesNotHideTheNext) {
   const Error error = error_of([&] { store.get({key("a"), {}}); });
   EXPECT_EQ(error.status(), Status::kCorrupt);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("first: damaged"), HasSubstr("second: ")));
+}
+
+// A kernel of a compile group, and its plain compile.
+CodeObjectRef grouped() {
+  CodeObjectRef ref = {key("exact"), {}};
+  ref.plain = [] { return CodeObjectRef{key("plain"), {}}; };
+  return ref;
+}
+
+TEST(Store, ThePlainCompileServesWhereTheExactObjectIsNowhere) {
+  std::vector<std::unique_ptr<Provider>> providers;
+  providers.push_back(std::make_unique<Shelf>("first", "plain", Bytes{1}));
+  providers.push_back(std::make_unique<Shelf>("second", "other", Bytes{2}));
+  const Store store(std::move(providers));
+  EXPECT_EQ(store.serve(grouped()), Bytes{1});
+  // A key has its own bytes only.
+  EXPECT_EQ(error_of([&] { store.get(grouped()); }).status(), Status::kUnsupported);
+  const std::vector<Store::Told> told = store.look(grouped());
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_FALSE(told[0].answer.has || told[1].answer.has);
+  EXPECT_TRUE(told[2].answer.has && told[2].is_of_plain);
+  EXPECT_EQ(told[2].provider, "first");
+  EXPECT_EQ(told[2].answer.text, "its plain compile, key " + hex(key("plain")) + ": has it");
+}
+
+TEST(Store, AnyExactObjectComesBeforeThePlainCompile) {
+  std::vector<std::unique_ptr<Provider>> providers;
+  providers.push_back(std::make_unique<Shelf>("first", "plain", Bytes{1}));
+  providers.push_back(std::make_unique<Shelf>("second", "exact", Bytes{2}));
+  const Store store(std::move(providers));
+  EXPECT_EQ(store.serve(grouped()), Bytes{2});
+  EXPECT_EQ(store.get(grouped()), Bytes{2});
+  EXPECT_EQ(store.look(grouped()).size(), 2u);
+}
+
+TEST(Store, WithNeitherItTellsOfBoth) {
+  std::vector<std::unique_ptr<Provider>> providers;
+  providers.push_back(std::make_unique<Shelf>("first", "plain", Bytes{}, Status::kInternal));
+  const Store store(std::move(providers));
+  const Error error = error_of([&] { store.serve(grouped()); });
+  EXPECT_EQ(error.status(), Status::kInternal);
+  EXPECT_EQ(error.what(), "no code object with key '" + hex(key("exact")) +
+                              "' (first: does not have it), nor its plain compile, with key '" +
+                              hex(key("plain")) + "' (first: damaged)");
+}
+
+TEST(Store, WhoeverInterruptsWantsNothingMore) {
+  std::vector<std::unique_ptr<Provider>> providers;
+  providers.push_back(std::make_unique<Shelf>("first", "exact", Bytes{}, Status::kInterrupted));
+  providers.push_back(std::make_unique<Shelf>("second", "exact", Bytes{1}));
+  providers.push_back(std::make_unique<Shelf>("third", "plain", Bytes{2}));
+  const Store store(std::move(providers));
+  EXPECT_EQ(error_of([&] { store.serve(grouped()); }).status(), Status::kInterrupted);
 }
 
 }  // namespace

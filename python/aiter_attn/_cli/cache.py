@@ -16,7 +16,7 @@ from typing import Any
 
 import aiter_attn
 from aiter_attn import _C
-from aiter_attn._cli import files
+from aiter_attn._cli import files, store
 from aiter_attn._cli import kernels as built_in
 from aiter_attn._cli.cache_files import MOST_BYTES, Busy, CacheFolder, Entry, Refused, unpacked
 
@@ -121,7 +121,15 @@ def _path(folder: CacheFolder, _: argparse.Namespace) -> int:
 
 
 def _ls(folder: CacheFolder, arguments: argparse.Namespace) -> int:
-    names = {k["key"]: f"{k['arch']} {k['name']}" for k in aiter_attn.kernels()}
+    kernels = aiter_attn.kernels()
+    # Of members of compile groups, as long as nothing has their exact objects.
+    places = {k["key"]: store.find(k["key"]) for k in kernels}
+    names = {
+        key: f"{k['arch']} {k['name']}, by itself"
+        for k in kernels
+        if (key := places[k["key"]].key) is not None
+    }
+    names |= {k["key"]: f"{k['arch']} {k['name']}" for k in kernels}
     names |= {k["key"]: f"{k['arch']} {k['name']}" for k in built_in.norm_kernels()}
     told: list[dict[str, Any]] = [
         {

@@ -62,13 +62,13 @@ def gpu_verdict(driver: dict[str, Any], archs: Sequence[str]) -> tuple[bool, str
 def facts() -> dict[str, Any]:
     """The facts that `info` tells."""
     kernels = aiter_attn.kernels()
-    origins = store.found_in(kernel["key"] for kernel in kernels)
+    places = {key: store.find(key) for key in {kernel["key"] for kernel in kernels}}
     built = built_in.manifest()
     archs = sorted({kernel["arch"] for kernel in kernels})
     found = drivers()
     rocm = next(d for d in found if d["name"] == "ROCm")
     works, why = gpu_verdict(rocm, archs)
-    here = {kernel["arch"] for kernel in kernels if origins[kernel["key"]]}
+    here = {kernel["arch"] for kernel in kernels if places[kernel["key"]].provider}
     if works and not gpu_verdict(rocm, sorted(here))[0]:
         works, why = False, "its kernels are in no pack here; aiter-attn doctor has the next step"
     return {
@@ -85,8 +85,12 @@ def facts() -> dict[str, Any]:
         "not_executed": built["not_executed"],
         "norms": built["norms"],
         "drivers": found,
-        "providers": store.providers(origins),
-        "kernels": [{**kernel, "found_in": origins[kernel["key"]]} for kernel in kernels],
+        "providers": store.providers(places),
+        "kernels": [
+            {**kernel, "found_in": place.provider, "found_key": place.key}
+            for kernel in kernels
+            for place in [places[kernel["key"]]]
+        ],
     }
 
 
@@ -194,11 +198,11 @@ def info_lines(pattern: str | None = None) -> Iterator[str]:
 
 def _wrap_origin(key: str) -> Iterator[str]:
     """Where a code object is that is not built in, and why the providers before do not have it."""
-    provider, text = _C.find_code_object(key)
-    yield f"          from {provider or 'nowhere'}"
-    for line in text.splitlines():
-        if provider and line.startswith(f"{provider}: "):
-            return
+    place = store.find(key)
+    plain = f", its plain compile, key {place.key}" if place.key not in (key, None) else ""
+    origin = f"          from {place.provider or 'nowhere'}{plain}"
+    yield from textwrap.wrap(origin, _WIDTH, subsequent_indent=" " * 14)
+    for line in place.others:
         yield from textwrap.wrap(f"            not from {line}", _WIDTH, subsequent_indent=" " * 14)
 
 

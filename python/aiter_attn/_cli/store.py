@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Iterator
-from typing import TypedDict
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypedDict
 
 from aiter_attn import _C
 
-__all__ = ["Provider", "found_in", "lines", "providers"]
+__all__ = ["Found", "Provider", "find", "lines", "providers"]
 
 _NO_KEY = "0" * 64
 _ABSENT = ": does not have it"
+_PLAIN = re.compile(r"(.*): its plain compile, key ([0-9a-f]{64}): ")
 
 
 class Provider(TypedDict):
@@ -20,33 +22,56 @@ class Provider(TypedDict):
 
     name: str
     kernels: int
+    plain: int  # of these, how many are served by their plain compiles
     refused: str
 
 
-def found_in(keys: Iterable[str]) -> dict[str, str | None]:
-    """The provider that each key's code object comes from; None: it is nowhere."""
-    return {key: _C.find_code_object(key)[0] for key in set(keys)}
+class Found(NamedTuple):
+    """The place of the object that a kernel's launch takes. provider: None: there is none. key: its
+    own, or that of its plain compile. others: the answers of providers that do not have it."""
+
+    provider: str | None
+    key: str | None
+    others: tuple[str, ...]
 
 
-def providers(found: dict[str, str | None]) -> list[Provider]:
+def find(key: str) -> Found:
+    """The place of the object that the kernel of a key is served by."""
+    provider, text = _C.find_code_object(key)
+    told = text.splitlines()
+    if provider is None:
+        return Found(None, None, tuple(told))
+    for i, line in enumerate(told):
+        plain = _PLAIN.match(line)
+        if plain and plain[1] == provider:
+            return Found(provider, plain[2], tuple(told[:i]))
+    first = next(i for i, line in enumerate(told) if line.startswith(f"{provider}: "))
+    return Found(provider, key, tuple(told[:first]))
+
+
+def providers(found: Mapping[str, Found]) -> list[Provider]:
     """All providers in the order in which they are asked, with the kernels that come from them."""
-    counts = collections.Counter(found.values())
+    counts = collections.Counter(place.provider for place in found.values())
+    plain = collections.Counter(p.provider for key, p in found.items() if p.key != key)
     listed: list[Provider] = []
     # No kernel has this key: a provider that says more than that it lacks it serves nothing.
     for line in _C.find_code_object(_NO_KEY)[1].splitlines():
         name = line.removesuffix(_ABSENT)
         if name != line:
-            listed.append({"name": name, "kernels": counts[name], "refused": ""})
+            served = {"kernels": counts[name], "plain": plain[name]}
+            listed.append({"name": name, **served, "refused": ""})
         else:
             name, _, why = line.partition("': ")
-            listed.append({"name": name + "'", "kernels": 0, "refused": why})
+            listed.append({"name": name + "'", "kernels": 0, "plain": 0, "refused": why})
     return listed
 
 
 def lines(listed: list[Provider], missing: int) -> Iterator[str]:
     """The providers for people. missing: the kernels that none has."""
     for provider in listed:
-        yield f"{provider['name']}: {provider['refused'] or _counted(provider['kernels'])}"
+        plain = f", {provider['plain']} of them plain compiles" if provider["plain"] else ""
+        served = _counted(provider["kernels"]) + plain
+        yield f"{provider['name']}: {provider['refused'] or served}"
     if missing:
         yield f"nowhere: {_counted(missing)}; aiter-attn explain tells a call's and the next step"
 

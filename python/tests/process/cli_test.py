@@ -160,9 +160,12 @@ def test_info_is_for_programs() -> None:
     assert told["gpu"]["works"] is False and told["gpu"]["text"]
     assert told["variant_set"]
     assert len(told["toolchain"]) == 64
-    assert told["kernels"] == [{**kernel, "found_in": "the library"} for kernel in KERNELS]
+    assert told["kernels"] == [
+        {**kernel, "found_in": "the library", "found_key": kernel["key"]} for kernel in KERNELS
+    ]
     assert told["providers"][0] == {
-        "name": "the library", "kernels": len({k["key"] for k in KERNELS}), "refused": "",
+        "name": "the library", "kernels": len({k["key"] for k in KERNELS}), "plain": 0,
+        "refused": "",
     }  # fmt: skip
     assert told["archs"] == sorted({k["arch"] for k in KERNELS})
     assert [d["name"] for d in told["drivers"]] == ["CPU", "CUDA", "ROCm"]

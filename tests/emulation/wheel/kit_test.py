@@ -4,11 +4,8 @@ for, and are the ones that the build compiled."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import signal
-import tempfile
 import time
 import zipfile
 from collections.abc import Iterator
@@ -19,34 +16,9 @@ import aiter_attn
 import pytest
 from aiter_attn import _C
 
+from tests.emulation.wheel.kit_cache import ARCH, CACHE, cached, manifest
 from tests.emulation.wheel.problems import CAUSAL, Problem, Shape, forward_and_backward
 from tests.emulator.hip.hip import Hip
-
-CACHE = Path(tempfile.mkdtemp(prefix="cache-", dir=os.environ.get("TEST_TMPDIR")))
-# The store reads it at the first call.
-os.environ["AITER_ATTN_CACHE_DIR"] = str(CACHE)
-ARCH = "gfx942"
-# An object's bytes are behind it (aiter/runtime/store/cache.h).
-HEAD_SIZE = 80
-
-
-def manifest() -> dict[str, str]:
-    """Key -> sha256 of the code objects that the build compiled."""
-    path = Path(aiter_attn.__file__).with_name("manifest.json")
-    return {
-        made["key"]: made["sha256"]
-        for instance in json.loads(path.read_text())["instances"]
-        for arch, made in instance["code_objects"].items()
-        if arch == ARCH
-    }
-
-
-def cached() -> dict[str, str]:
-    """Key -> sha256 of the code objects that the cache has."""
-    return {
-        path.stem: hashlib.sha256(path.read_bytes()[HEAD_SIZE:]).hexdigest()
-        for path in (CACHE / "code-objects").glob("*.object")
-    }
 
 
 def problem(hip: Hip) -> Problem:

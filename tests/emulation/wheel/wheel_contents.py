@@ -11,6 +11,7 @@ import aiter_attn
 
 _MANIFEST = json.loads(Path(aiter_attn.__file__).with_name("manifest.json").read_text())
 ARCHS: list[str] = _MANIFEST["archs"]
+VARIANT_SET: str = _MANIFEST["variant_set"]
 # By the symbol of a kernel.
 KINDS: dict[str, str] = {i["symbol"]: i["kind"] for i in _MANIFEST["instances"]}
 PROVIDERS: dict[str, str] = {i["symbol"]: i["provider"] for i in _MANIFEST["instances"]}
