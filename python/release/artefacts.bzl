@@ -26,6 +26,9 @@ def _artefacts_impl(ctx):
     for file in ctx.files.kernels_wheels:
         files.append(file)
         entries.append({"file": file.short_path, "kind": "kernels_wheel"})
+    for file in ctx.files.code_objects:
+        files.append(file)
+        entries.append({"file": file.short_path, "kind": "code_object"})
     for target, what in ctx.attr.files.items():
         kind, name = what.replace("NAMESPACE", namespace).split(" ")
         file = _only_file(target)
@@ -51,6 +54,10 @@ artefacts = rule(
     implementation = _artefacts_impl,
     doc = "NAME.json: the files of a release, with the settings that they are built with.",
     attrs = {
+        "code_objects": attr.label(
+            mandatory = True,
+            doc = "those of the launch table",
+        ),
         "files": attr.label_keyed_string_dict(
             mandatory = True,
             allow_files = True,

@@ -16,6 +16,7 @@ from python.release.errors import ReleaseError
 
 _MANIFEST = "aiter_attn/manifest.json"
 _PACK_SUFFIX = ".attnpack"
+CODE_OBJECT = "code_object"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +36,10 @@ class File:
 
     @property
     def path(self) -> str:
-        """Where it lies in a release folder or on a server."""
+        """Where it lies in a release folder or on a server: a code object where libraries ask for
+        it (aiter/runtime/remote/remote.h)."""
+        if self.kind == CODE_OBJECT:
+            return f"cas/{self.sha256}"
         return f"files/{self.sha256}/{self.name}"
 
 
@@ -85,7 +89,12 @@ def read(path: Path, root: Path) -> Artefacts:
         if entry["kind"] == "manifest"
     )
     _check_locked("manifest.json", manifest)
-    files = tuple(_read_one(entry, root, manifest) for entry in listed["files"])
+    files = tuple(
+        _read_one(entry, root, manifest)
+        for entry in listed["files"]
+        if entry["kind"] != CODE_OBJECT
+    )
+    files += code_objects(listed["files"], root, manifest)
     settings = {
         "archs": manifest["archs"],
         "variant_set": manifest["variant_set"],
@@ -117,6 +126,36 @@ def _keys(manifest: Mapping[str, Any], lists: Sequence[str] = ("instances",)) ->
             for kernel in manifest[kernels]
             for code_object in kernel["code_objects"].values()
         }
+    )
+
+
+def code_objects(
+    entries: Sequence[Mapping[str, str]], root: Path, manifest: Mapping[str, Any]
+) -> tuple[File, ...]:
+    """The objects of the manifest, those with the same bytes once. Their digest is their name.
+
+    Raises ReleaseError where they are of another build.
+    """
+    keys: dict[str, set[str]] = {}
+    for kernel in manifest["instances"]:
+        for made in kernel["code_objects"].values():
+            keys.setdefault(made["sha256"], set()).add(made["key"])
+    found: dict[str, Path] = {}
+    for entry in entries:
+        if entry["kind"] == CODE_OBJECT:
+            path = root / entry["file"]
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            if digest not in keys:
+                raise _mixed(path.name)
+            found[digest] = path
+    if missing := sorted(keys.keys() - found.keys()):
+        raise ReleaseError(
+            f"no code object has the sha256 {missing[0]}, which manifest.json names: they are of "
+            "two builds; build all with one command, ./bazelw build //:release"
+        )
+    return tuple(
+        file(CODE_OBJECT, digest, found[digest], keys=sorted(keys[digest]))
+        for digest in sorted(found)
     )
 
 

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <string>
 #include <utility>
 
+#include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/interrupt.h"
 #include "aiter/runtime/remote/curl_api.h"
@@ -88,6 +91,14 @@ int progress(void* context, curl::Off, curl::Off, curl::Off, curl::Off) {
   return transfer.is_interrupted ? 1 : 0;
 }
 
+// The first that is set; "": none.
+std::string first_of(std::initializer_list<const char*> variables) {
+  for (const char* name : variables) {
+    if (std::string value = variable(name); !value.empty()) return value;
+  }
+  return "";
+}
+
 class Curl final : public Downloader {
  public:
   Curl(SharedLibrary library, std::string user_agent)
@@ -162,6 +173,12 @@ class Curl final : public Downloader {
     number(curl::kFollowLocation, 1);
     number(curl::kMaxRedirs, kMostRedirects);
     number(curl::kNetrc, curl::kNetrcOptional);
+    // libcurl leaves these to the program.
+    const std::string file = first_of({"CURL_CA_BUNDLE", "SSL_CERT_FILE"});
+    const std::string folder = first_of({"SSL_CERT_DIR"});
+    if (!file.empty()) pointer(curl::kCaInfo, file.c_str());
+    // Not every libcurl can; one that cannot goes by the files it knows.
+    if (!folder.empty()) static_cast<void>(setopt_(easy.get(), curl::kCaPath, folder.c_str()));
     number(curl::kConnectTimeoutMs, std::min(limits.connect, left).count());
     number(curl::kTimeoutMs, left.count());
     number(curl::kLowSpeedLimit, 1);

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def test_what_is_read(tmp_path: Path) -> None:
     }
     kinds = [file.kind for file in found.files]
     wheels = ["wheel", "slim_wheel"] * 3 + ["kernels_wheel"]
-    assert kinds == [*wheels, "manifest", "kernel_pack", "archive"]
+    assert kinds == [*wheels, "manifest", "kernel_pack", "archive", "code_object", "code_object"]
     (pack,) = (file for file in found.files if file.kind == "kernel_pack")
     assert pack.about == {"code_objects": sorted(builds.keys("kernels"))}
     assert pack.name == "kernels.pack"
@@ -42,6 +43,28 @@ def test_what_is_read(tmp_path: Path) -> None:
         its = [file for file in found.files if file.kind == kind]
         assert [file.about["abi"] for file in its] == list(builds.ABIS)
         assert {file.about["requires_python"] for file in its} == {">=3.10"}
+
+
+def test_code_objects_lie_where_libraries_ask_for_them(tmp_path: Path) -> None:
+    found = artefacts.read(builds.build(tmp_path), tmp_path)
+    listed = {file.path: file for file in found.files if file.kind == "code_object"}
+    for key in builds.keys("kernels"):
+        data = builds.code_object(key)
+        object_ = listed.pop(f"cas/{hashlib.sha256(data).hexdigest()}")
+        assert object_.about == {"keys": [key]}
+        assert Path(object_.contents).read_bytes() == data
+    assert not listed
+
+
+def test_code_objects_of_two_builds(tmp_path: Path) -> None:
+    listed = builds.build(tmp_path)
+    first, second = (tmp_path / f"{key}.hsaco" for key in builds.keys("kernels"))
+    first.write_bytes(b"another")
+    message = refused(listed)
+    assert first.name in message and "two builds" in message
+    first.write_bytes(second.read_bytes())
+    digest = hashlib.sha256(builds.code_object(first.stem)).hexdigest()
+    assert f"no code object has the sha256 {digest}, which manifest.json names" in refused(listed)
 
 
 @pytest.mark.parametrize("name", [builds.wheel_name("cp313"), "libaiter_attn.a"])

@@ -36,9 +36,18 @@ def keys(seed: str) -> list[str]:
     return [hashlib.sha256(f"{seed}{number}".encode()).hexdigest() for number in range(2)]
 
 
+def code_object(key: str) -> bytes:
+    return b"\x7fELF" + key.encode()
+
+
 def _listed(seed: str, arch: str) -> list[dict[str, Any]]:
     return [
-        {"name": f"kernel{number}", "code_objects": {arch: {"key": key}}}
+        {
+            "name": f"kernel{number}",
+            "code_objects": {
+                arch: {"key": key, "sha256": hashlib.sha256(code_object(key)).hexdigest()}
+            },
+        }
         for number, key in enumerate(keys(seed))
     ]
 
@@ -112,6 +121,9 @@ def build(root: Path, library: bytes = b"ELF", spaces: int = 0) -> Path:
         {"file": "embedded_pack.pack", "kind": "kernel_pack", "name": "kernels.pack"},
         {"file": "libaiter_attn.a", "kind": "archive", "name": "libaiter_attn.a"},
     ]
+    for key in keys("kernels"):
+        (root / f"{key}.hsaco").write_bytes(code_object(key))
+        files.append({"file": f"{key}.hsaco", "kind": "code_object"})
     listed = root / "artefacts.json"
     settings = {"namespace": "aiter", "patches": "default"}
     listed.write_text(

@@ -70,7 +70,10 @@ def check_whole(root: Path, releases: int) -> None:
         for file in json.loads(document)["files"]:
             data = (root / file["path"]).read_bytes()
             assert hashlib.sha256(data).hexdigest() == file["sha256"]
-            assert file["path"] == f"files/{file['sha256']}/{file['name']}"
+            place = f"files/{file['sha256']}/{file['name']}"
+            if file["kind"] == "code_object":
+                place = f"cas/{file['sha256']}"
+            assert file["path"] == place
             assert len(data) == file["size"]
 
 
