@@ -176,8 +176,16 @@ runtime::CodeObjectRef ref_of(const char* key) {
     fail(Status::kUnsupported, "no code object has the key '", runtime::utf8(key),
          "': a key is 64 hex digits; attn_kernel_info lists those of attention's kernels");
   }
-  const kernels::CodeObjectRow* object = kernel_list().find(*wanted);
-  return object ? code_object_ref(launch_table(), *object) : runtime::CodeObjectRef{*wanted, {}};
+  const KernelList& kernels = kernel_list();
+  const kernels::CodeObjectRow* object = kernels.find(*wanted);
+  if (object) return code_object_ref(launch_table(), *object);
+  // It may be that of a plain compile, which the compile kit makes.
+  for (uint32_t i = 0; i < kernels.size(); ++i) {
+    const runtime::CodeObjectRef ref = code_object_ref(launch_table(), kernels.object(i));
+    if (!ref.plain) continue;
+    if (runtime::CodeObjectRef plain = ref.plain(); plain.key == *wanted) return plain;
+  }
+  return {*wanted, {}};
 }
 
 template <typename Args>

@@ -20,6 +20,17 @@ runtime::CodeObjectSpec spec_of(const kernels::LaunchTable& table,
   return spec;
 }
 
+// Of the first row that has it.
+std::string name_of(const kernels::LaunchTable& table, const kernels::CodeObjectRow& object) {
+  for (uint32_t i = 0; i < table.row_count(); ++i) {
+    for (uint32_t arch = 0; arch < table.arch_count(); ++arch) {
+      const kernels::Row& row = table.row(i);
+      if (table.object(row, static_cast<int>(arch)) == &object) return std::string(table.name(row));
+    }
+  }
+  return "a kernel";
+}
+
 }  // namespace
 
 runtime::Digest digest(const uint8_t (&bytes)[32]) {
@@ -45,9 +56,12 @@ runtime::CodeObjectRef code_object_ref(const kernels::LaunchTable& table,
     // Its bytes were not built: no digest is known.
     ref.plain = [&table, &object] {
       const runtime::CodeObjectSpec alone = spec_of(table, object).alone();
-      return runtime::CodeObjectRef{alone.key(), {}, [alone] { return alone; }};
+      runtime::CodeObjectRef plain = {alone.key(), {}, [alone] { return alone; }};
+      plain.name = [&table, &object] { return name_of(table, object); };
+      return plain;
     };
   }
+  ref.name = [&table, &object] { return name_of(table, object); };
   return ref;
 }
 

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "aiter/attention/code_object.h"
 #include "aiter/attention/problem/error.h"
+#include "aiter/runtime/store/coming.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
@@ -75,6 +77,50 @@ kernels::Features features_of(const Problem& p) {
   f.page_indices = p.cache.page_indices;
   return f;
 }
+
+}  // namespace
+
+namespace {
+
+// Of a plan, for what is said while one of its kernels is compiled.
+struct Kernels {
+  const LaunchTable& table;
+  const Plan& plan;
+  int arch;
+  const runtime::Store& store;
+
+  // Those that the store has to make, but the one of the key.
+  int to_be_made(const runtime::Digest& beside) const {
+    std::set<runtime::Digest> made;
+    for (const Step& step : plan) {
+      const runtime::CodeObjectRef ref = code_object_ref(table, *table.object(*step.row, arch));
+      if (ref.key == beside || (ref.plain && ref.plain().key == beside)) continue;
+      for (const runtime::Store::Told& told : store.look(ref)) {
+        if (!told.answer.has) continue;
+        if (told.answer.is_made) made.insert(ref.key);
+        break;
+      }
+    }
+    return static_cast<int>(made.size());
+  }
+};
+
+// Says it to the thread's compiles as long as it lives.
+class Announced {
+ public:
+  explicit Announced(const Kernels& kernels) : before_(runtime::thread_coming()) {
+    runtime::thread_coming() = {[](const void* context, const runtime::Digest& beside) {
+                                  return static_cast<const Kernels*>(context)->to_be_made(beside);
+                                },
+                                &kernels};
+  }
+  ~Announced() { runtime::thread_coming() = before_; }
+  Announced(const Announced&) = delete;
+  Announced& operator=(const Announced&) = delete;
+
+ private:
+  const runtime::Coming before_;
+};
 
 }  // namespace
 
@@ -163,6 +209,8 @@ void require_alignment(const LaunchTable& table, const Problem& p, const Plan& p
 void launch(const LaunchTable& table, const Problem& p, const Plan& plan, int arch,
             runtime::Driver& driver, runtime::Loader& loader) {
   const runtime::DeviceScope scope(driver, p.device_id);
+  const Kernels kernels = {table, plan, arch, loader.store()};
+  const Announced announced(kernels);
   Queue queue(table, p, arch, driver, loader);
   p.pass->launch(p, plan, &queue);
 }

@@ -19,6 +19,7 @@
 #include "aiter/runtime/remote/remote.h"
 #include "aiter/runtime/rtc/compiling.h"
 #include "aiter/runtime/store/cache.h"
+#include "aiter/runtime/store/machine_cache.h"
 #include "aiter/runtime/store/pack.h"
 #include "aiter/runtime/store/pack_file.h"
 #include "aiter/runtime/text.h"
@@ -117,6 +118,16 @@ class OfSources : public Provider {
   const std::unique_ptr<Provider> provider_;
 };
 
+// The cache of the machine, where one is named.
+Providers machine_caches() {
+  Providers list;
+  std::string folder = machine_cache_folder();
+  if (folder.empty()) return list;
+  list.push_back(std::make_unique<MachineCacheProvider>(std::move(folder)));
+  if (on_demand() == OnDemand::kOff) list[0] = std::make_unique<OfSources>(std::move(list[0]));
+  return list;
+}
+
 // This user's cache, and the objects that the compilers make, which are kept there.
 std::unique_ptr<Provider> cache(RunTimeCompile when) {
   CacheOptions options = cache_options();
@@ -212,10 +223,14 @@ void append(Providers& list, Providers more) {
 // All providers, the first that is asked first. A new one is a class, and a line here.
 Providers providers(RunTimeCompile when) {
   Providers list;
-  if (when == RunTimeCompile::kAlways) list.push_back(cache(when));
+  if (when == RunTimeCompile::kAlways) {
+    append(list, machine_caches());
+    list.push_back(cache(when));
+  }
   list.push_back(std::make_unique<Embedded>());
   append(list, pack_files(installed_packs(), AITER_ATTN_VERSION));
   append(list, pack_files(named_pack_places(), AITER_ATTN_VERSION));
+  if (when != RunTimeCompile::kAlways) append(list, machine_caches());
   append(list, stores());
   if (when != RunTimeCompile::kAlways) list.push_back(cache(when));
   append(list, kits());

@@ -26,8 +26,8 @@ RunTimeCompile run_time_compile();
 // source is not in the library; those whose source is there are AITER_ATTN_RTC's.
 inline constexpr char kOnDemandVariable[] = "AITER_ATTN_ON_DEMAND";
 enum class OnDemand {
-  kCompile,  // "compile", or not set: the cache, then the server, then the compile kit
-  kCache,    // "cache"
+  kCompile,  // "compile", or not set: the caches, then the server, then the compile kit
+  kCache,    // "cache": the machine's and the user's
   kOff,      // "off": none
 };
 
@@ -36,7 +36,8 @@ OnDemand on_demand();
 
 // Its providers are in library_store.cc, in their order. Throws Status::kInvalidArgument for a
 // wrong AITER_ATTN_RTC, _ON_DEMAND, _CACHE_DIR, _CACHE_MAX_SIZE, _COMPILE_KIT, _COMPILE_SECONDS,
-// _PACK_PATH, _STORE or _STORE_SECONDS, Status::kCorrupt where an embedded pack is damaged.
+// _MACHINE_CACHE, _PACK_PATH, _STORE or _STORE_SECONDS, Status::kCorrupt where an embedded pack is
+// damaged.
 const Store& library_store();
 
 // The folder of this user's cache, "" where there is none. Throws Status::kInvalidArgument for a

@@ -36,9 +36,10 @@ class LibraryStore : public ::testing::Test {
   LibraryStore() {
     fs::remove_all(folder_);
     setenv("AITER_ATTN_CACHE_DIR", folder_.c_str(), 1);
-    for (const char* name : {"AITER_ATTN_COMPILE_KIT", "AITER_ATTN_COMPILE_SECONDS",
-                             "AITER_ATTN_ON_DEMAND", "AITER_ATTN_PACK_PATH", "AITER_ATTN_RTC",
-                             "AITER_ATTN_STORE", "AITER_ATTN_STORE_SECONDS"}) {
+    for (const char* name :
+         {"AITER_ATTN_COMPILE_KIT", "AITER_ATTN_COMPILE_SECONDS", "AITER_ATTN_MACHINE_CACHE",
+          "AITER_ATTN_ON_DEMAND", "AITER_ATTN_PACK_PATH", "AITER_ATTN_RTC", "AITER_ATTN_STORE",
+          "AITER_ATTN_STORE_SECONDS"}) {
       unsetenv(name);
     }
   }
@@ -128,7 +129,23 @@ TEST_F(LibraryStore, AsksTheNamedServerBeforeTheCompilers) {
   }
 }
 
+TEST_F(LibraryStore, AsksTheCacheOfTheMachineBeforeTheUsers) {
+  setenv("AITER_ATTN_MACHINE_CACHE", "/nowhere", 1);
+  for (const char* rtc : {"", "0", "1"}) {
+    setenv("AITER_ATTN_RTC", rtc, 1);
+    tells("the machine's cache '/nowhere': does not have it; the cache '");
+  }
+  unsetenv("AITER_ATTN_RTC");
+  setenv("AITER_ATTN_ON_DEMAND", "cache", 1);
+  tells("the machine's cache '/nowhere': does not have it; ");
+  setenv("AITER_ATTN_ON_DEMAND", "off", 1);
+  tells("the machine's cache '/nowhere': must not be asked, as AITER_ATTN_ON_DEMAND is 'off'");
+}
+
 TEST_F(LibraryStore, RefusesWrongValues) {
+  setenv("AITER_ATTN_MACHINE_CACHE", "cache", 1);
+  refuses("AITER_ATTN_MACHINE_CACHE is 'cache', but must be an absolute path");
+  unsetenv("AITER_ATTN_MACHINE_CACHE");
   setenv("AITER_ATTN_STORE", "file:///store", 1);
   refuses("AITER_ATTN_STORE is 'file:///store', but must be the URL");
   unsetenv("AITER_ATTN_STORE");

@@ -1,9 +1,21 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/runtime/loader.h"
 
+#include <cstdio>
+
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/store/record.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
+
+void Loader::Recorder::add(Driver& driver, int device, const CodeObjectRef& ref) {
+  if (!ref.name) return;
+  const std::string file = record_file();
+  if (file.empty()) return;
+  const std::string error = record(file, concat(driver.arch(device), " ", ref.name()));
+  if (error.empty() || told_.exchange(true)) return;
+  std::fprintf(stderr, "aiter-attn: kernels are not recorded: %s\n", error.c_str());
+}
 
 Loader::Loaded& Loader::loaded(const Place& place) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -17,6 +29,7 @@ Function Loader::function(Driver& driver, int device, const CodeObjectRef& ref,
   Loaded& entry = loaded({&driver, device, ref.key});
   const std::lock_guard<std::mutex> lock(entry.mutex);
   if (!entry.module) {
+    recorder_.add(driver, device, ref);
     Bytes image = store_.serve(ref);
     try {
       entry.module = driver.load(image.data());

@@ -3,6 +3,7 @@
 // Loaded kernels: code objects become a device's modules, once per process.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,6 +24,7 @@ class Loader {
   explicit Loader(const Store& store) : store_(store) {}
   // The kernel `symbol` of the code object, on a device of the driver's, which must be current.
   Function function(Driver& driver, int device, const CodeObjectRef& ref, const char* symbol);
+  const Store& store() const { return store_; }
 
  private:
   struct Loaded {
@@ -36,7 +38,17 @@ class Loader {
 
   Loaded& loaded(const Place& place);
 
+  // Of the kernels that are asked for, where AITER_ATTN_RECORD says so.
+  class Recorder {
+   public:
+    void add(Driver& driver, int device, const CodeObjectRef& ref);
+
+   private:
+    std::atomic<bool> told_{false};
+  };
+
   const Store& store_;
+  Recorder recorder_;
   std::mutex mutex_;
   std::map<Place, std::unique_ptr<Loaded>> loaded_;
 };

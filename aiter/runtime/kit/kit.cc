@@ -21,6 +21,8 @@
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/kit/process.h"
 #include "aiter/runtime/kit/work_folder.h"
+#include "aiter/runtime/store/coming.h"
+#include "aiter/runtime/store/failure.h"
 #include "aiter/runtime/store/file.h"
 #include "aiter/runtime/store/pack_file.h"
 #include "aiter/runtime/text.h"
@@ -31,6 +33,7 @@ namespace {
 constexpr char kDistribution[] = "aiter-attn-compile-kit";
 constexpr char kFirstLine[] = "aiter-attn-compile-kit 1";
 constexpr char kCompiler[] = "external/llvm/bin/clang++";
+constexpr char kCompilerFile[] = "/external/llvm/bin/clang++";
 // Of a kit's description, and of what a failed compile says in a message.
 constexpr off_t kMostDescription = 1 << 20;
 constexpr size_t kMostSaid = 2000;
@@ -120,6 +123,17 @@ class Kit : public Provider {
 
   std::string name() const override { return name_of(folder_); }
   bool may_have(const CodeObjectRef& ref) const override { return ref.spec && !ref.source; }
+  // Another kit has other files; one that was mended, newer ones.
+  std::string identity() const override {
+    std::string text = concat(folder_, "\n", options_.limit.count(), "\n");
+    for (const char* name : {"/kit", "/launch", "/sources.attnpack", kCompilerFile}) {
+      struct stat status = {};
+      static_cast<void>(::stat((folder_ + name).c_str(), &status));
+      text += concat(status.st_dev, " ", status.st_ino, " ", status.st_size, " ",
+                     status.st_mtim.tv_sec, " ", status.st_mtim.tv_nsec, "\n");
+    }
+    return hex(sha256(text.data(), text.size()));
+  }
   std::optional<Bytes> get(const CodeObjectRef& ref) override {
     if (!may_have(ref)) return std::nullopt;
     const CodeObjectSpec spec = ref.spec();
@@ -128,7 +142,7 @@ class Kit : public Provider {
   Answer look(const CodeObjectRef& ref) override {
     if (!may_have(ref)) return {};
     source_of(ref.spec());
-    return {true, "compiles it at its first use"};
+    return {true, "compiles it at its first use", true};
   }
 
  private:
@@ -181,16 +195,22 @@ class Kit : public Provider {
     command.environment = {"LC_ALL=C", "PATH=/usr/bin:/bin", "TMPDIR=" + work.path()};
     command.limit = options_.limit;
     command.takes_long = [&] {
-      std::fprintf(stderr, "aiter-attn: compiling a kernel for %s, key %.12s..., at most %lld s\n",
-                   spec.arch.c_str(), hex(ref.key).c_str(),
-                   static_cast<long long>(options_.limit.count()));
+      const Coming& coming = thread_coming();
+      const int more = coming.count ? coming.count(coming.context, ref.key) : 0;
+      const std::string line =
+          concat("aiter-attn: compiling ", ref.name ? ref.name() : "a kernel", " for ", spec.arch,
+                 more ? concat(", then ", more, more == 1 ? " more kernel" : " more kernels") : "",
+                 ", at most ", options_.limit.count(), more ? " s each\n" : " s\n");
+      std::fputs(line.c_str(), stderr);
     };
     const Outcome outcome = run(command);
     const auto refuse = [&](const auto&... why) {
-      fail(Status::kInternal, "code object ", hex(ref.key), " does not compile: ", why..., "; in '",
-           utf8(folder_), "': ", utf8(shell_form(compiler)), outcome.log.empty() ? "" : "\n",
-           utf8(outcome.log.substr(0, kMostSaid)),
-           outcome.log.size() > kMostSaid || outcome.log_is_cut ? "..." : "");
+      throw CannotMake(
+          concat("code object ", hex(ref.key), " does not compile: ", why..., "; in '",
+                 utf8(folder_), "': ", utf8(shell_form(compiler)), outcome.log.empty() ? "" : "\n",
+                 utf8(outcome.log.substr(0, kMostSaid)),
+                 outcome.log.size() > kMostSaid || outcome.log_is_cut ? "..." : ""),
+          outcome.log);
     };
     switch (outcome.end) {
       case Outcome::End::kTimedOut:

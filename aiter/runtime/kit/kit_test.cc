@@ -23,6 +23,7 @@
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/interrupt.h"
 #include "aiter/runtime/store/cache.h"
+#include "aiter/runtime/store/coming.h"
 #include "aiter/runtime/store/pack_file.h"
 #include "tests/support/runtime/error_of.h"
 #include "tests/support/runtime/forked_child.h"
@@ -122,6 +123,9 @@ class Kit : public ::testing::Test {
     options.warn = [](const std::string& line) { ADD_FAILURE() << line; };
     options.patience = std::chrono::seconds(60);
     return CacheProvider(options, open_kit(kit_, this->options()));
+  }
+  std::string failed() const {
+    return folder_ / "cache/code-objects" / (hex(spec_.key()) + ".failed");
   }
   int compiles() const {
     const std::string said = read(folder_ / "compiles");
@@ -551,10 +555,93 @@ TEST_F(Kit, WhoseCompileFailedIsNotAskedAgain) {
   CacheProvider cache = cached();
   const std::string first = error_of([&] { cache.get(ref()); }).what();
   EXPECT_EQ(error_of([&] { cache.get(ref()); }).what(), first);
+  // Another process does not either.
+  const Error known = error_of([&] { cached().get(ref()); });
+  EXPECT_EQ(known.status(), Status::kInternal);
+  EXPECT_THAT(
+      known.what(),
+      AllOf(StartsWith("code object " + hex(spec_.key()) + " does not compile: "),
+            HasSubstr("clang++ -O3"), HasSubstr("\nthat was "), HasSubstr("once '" + failed())));
+  const Answer answer = cached().look(ref());
+  EXPECT_FALSE(answer.has);
+  EXPECT_THAT(answer.text, AllOf(StartsWith("could not make it "), HasSubstr(failed())));
   EXPECT_EQ(compiles(), 1);
-  // Another process tries again, and a kit that was mended serves it.
+  // A kit that was mended serves both.
   compiler("");
   EXPECT_EQ(cached().get(ref()), bytes(source_));
+  EXPECT_FALSE(fs::exists(failed()));
+  EXPECT_EQ(cache.get(ref()), bytes(source_));
+}
+
+TEST_F(Kit, WhoseCompileFailedIsAskedAgainAfterAWhile) {
+  compiler(count_lines() + "; exit 1");
+  error_of([&] { cached().get(ref()); });
+  const auto now = fs::file_time_type::clock::now();
+  // Over, and with a clock that was set back.
+  for (const std::chrono::minutes age : {std::chrono::minutes(11), std::chrono::minutes(-5)}) {
+    fs::last_write_time(failed(), now - age);
+    const int before = compiles();
+    error_of([&] { cached().get(ref()); });
+    EXPECT_EQ(compiles(), before + 1);
+  }
+  // And once its file is gone, also in the process that made it.
+  CacheProvider last = cached();
+  for (int i = 0; i < 2; ++i) {
+    const int before = compiles();
+    fs::remove(failed());
+    error_of([&] { last.get(ref()); });
+    error_of([&] { last.get(ref()); });
+    EXPECT_EQ(compiles(), before + 1);
+  }
+  // Of this process as well.
+  CacheOptions options;
+  options.folder = folder_ / "cache/code-objects";
+  options.failure_life = std::chrono::seconds(0);
+  CacheProvider cache(options, open_kit(kit_, this->options()));
+  error_of([&] { cache.get(ref()); });
+  error_of([&] { cache.get(ref()); });
+  EXPECT_EQ(compiles(), 7);
+}
+
+TEST_F(Kit, WhoseCompileFailedKeepsAllThatWasSaid) {
+  compiler("echo first; head -c 10000 /dev/zero | tr '\\0' y; echo last; exit 1");
+  const std::string what = error_of([&] { cached().get(ref()); }).what();
+  EXPECT_THAT(what, AllOf(HasSubstr("\nfirst\nyyy"), Not(HasSubstr("last")),
+                          HasSubstr("\nall that it said is in '" + failed() + "'")));
+  EXPECT_THAT(read(failed()), AllOf(StartsWith("ATTNFAIL1\n"), HasSubstr("yyylast\n")));
+  // A file that others could have written, or that is damaged, is not believed.
+  for (const std::string& text : {std::string("ATTNFAIL1\n"), std::string(), read(failed())}) {
+    fs::permissions(failed(), fs::perms::owner_all);
+    write(failed(), bytes(text));
+    if (!text.empty() && text.size() > 20) fs::permissions(failed(), fs::perms::all);
+    compiler(count_lines() + "; exit 1");
+    const int before = compiles();
+    error_of([&] { cached().get(ref()); });
+    EXPECT_EQ(compiles(), before + 1);
+  }
+}
+
+TEST_F(Kit, SaysAfterASecondWhatItCompiles) {
+  compiler("sleep 1.3");
+  CodeObjectRef named = ref();
+  named.name = [] { return std::string("fmha_fwd"); };
+  const auto said = [&] {
+    ::testing::internal::CaptureStderr();
+    open_kit(kit_, options())->get(named);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said(), "aiter-attn: compiling fmha_fwd for gfx942, at most 60 s\n");
+  int more = 1;
+  thread_coming() = {
+      [](const void* count, const Digest&) { return *static_cast<const int*>(count); }, &more};
+  EXPECT_EQ(said(),
+            "aiter-attn: compiling fmha_fwd for gfx942, then 1 more kernel, at most 60 s each\n");
+  more = 3;
+  EXPECT_EQ(said(),
+            "aiter-attn: compiling fmha_fwd for gfx942, then 3 more kernels, at most 60 s each\n");
+  thread_coming() = {};
+  compiler("");
+  EXPECT_EQ(said(), "");
 }
 
 TEST(FindKit, TakesTheNamedOneFirst) {

@@ -12,22 +12,13 @@
 
 #include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/store/cached_file.h"
 #include "aiter/runtime/store/file.h"
 #include "aiter/runtime/store/new_file.h"
 #include "aiter/runtime/text.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
-
-constexpr char kMagic[8] = {'A', 'T', 'T', 'N', 'O', 'B', 'J', '1'};
-
-struct Header {
-  char magic[sizeof(kMagic)];
-  Digest key;
-  Digest sha256;
-  uint64_t size;
-};
-static_assert(sizeof(Header) == 80);
 
 // With its parents, for this user alone. Why it could not be made; "": it is there.
 std::string make_folder(const std::string& folder) {
@@ -87,12 +78,13 @@ class CacheProvider::Writer {
 
   // Whether the object is kept.
   bool publish(const Bytes& bytes) {
-    Header header = {};
-    std::memcpy(header.magic, kMagic, sizeof(kMagic));
-    header.key = key_;
-    header.sha256 = sha256(bytes.data(), bytes.size());
-    header.size = bytes.size();
+    const CachedFileHeader header = cached_file_header(key_, bytes);
     return file_.publish(&header, sizeof(header), bytes, cache_.path(key_, kObjectSuffix));
+  }
+  // Whether it is kept that the object cannot be made.
+  bool publish_failure(const std::string& identity, const CannotMake& error) {
+    const Bytes file = failure_file(identity, error.what(), error.said());
+    return file_.publish(nullptr, 0, file, cache_.path(key_, kFailedSuffix));
   }
 
  private:
@@ -128,15 +120,22 @@ CacheProvider::Entry& CacheProvider::entry(const Digest& key) {
 std::optional<Bytes> CacheProvider::get(const CodeObjectRef& ref) {
   Entry& entry = this->entry(ref.key);
   const std::lock_guard<std::mutex> lock(entry.mutex);
-  if (entry.error) std::rethrow_exception(entry.error);
+  if (entry.error && std::chrono::steady_clock::now() < entry.failed_until &&
+      maker_->identity() == entry.failed_identity &&
+      (!entry.is_failure_kept || ::access(path(ref.key, kFailedSuffix).c_str(), F_OK) == 0)) {
+    std::rethrow_exception(entry.error);
+  }
+  entry.error = nullptr;
   if (entry.unkept) return entry.unkept;
   if (options_.folder.empty()) {
-    if (may_make(ref)) entry.unkept = make(ref, entry);
+    if (may_make(ref)) entry.unkept = make(ref, entry, nullptr);
+    entry.is_unkept = entry.unkept.has_value();
     return entry.unkept;
   }
   std::string refused;
   if (std::optional<Bytes> bytes = read(ref, refused)) return bytes;
   if (!may_make(ref) && refused.empty()) return std::nullopt;
+  if (may_make(ref) && refused.empty()) rethrow_known_failure(ref.key);
 
   std::optional<Bytes> bytes;
   {
@@ -145,21 +144,34 @@ std::optional<Bytes> CacheProvider::get(const CodeObjectRef& ref) {
     if (std::optional<Bytes> others = read(ref, refused)) return others;
     if (!refused.empty()) set_aside(ref.key, refused, writer);
     if (!may_make(ref)) fail(Status::kCorrupt, refused);
-    bytes = make(ref, entry);
+    rethrow_known_failure(ref.key);
+    bytes = make(ref, entry, &writer);
     if (!bytes) return bytes;
-    if (!fits(*bytes) || !writer.publish(*bytes)) entry.unkept = bytes;
+    ::unlink(path(ref.key, kFailedSuffix).c_str());
+    if (!fits(*bytes) || !writer.publish(*bytes)) {
+      entry.unkept = bytes;
+      entry.is_unkept = true;
+    }
     if (!writer.error().empty()) {
       warn_once(concat(writer.error(), ", or name another folder in ", kCacheVariable));
     }
   }
-  if (!entry.unkept) limit_size(sizeof(Header) + bytes->size());
+  if (!entry.unkept) limit_size(sizeof(CachedFileHeader) + bytes->size());
   return bytes;
 }
 
 Answer CacheProvider::look(const CodeObjectRef& ref) {
+  if (entry(ref.key).is_unkept) return {true, "has made it"};
   std::string refused;
   if (!options_.folder.empty() && read(ref, refused)) return {true, "keeps it"};
-  if (may_make(ref)) return maker_->look(ref);
+  if (may_make(ref)) {
+    if (const std::optional<KnownFailure> failure = known_failure(ref.key)) {
+      return {false, concat("could not make it ", failure->age.count(), " s ago, and tries it ",
+                            "again ", options_.failure_life.count(), " s after that; '",
+                            utf8(path(ref.key, kFailedSuffix)), "' says why")};
+    }
+    return maker_->look(ref);
+  }
   if (!refused.empty()) fail(Status::kCorrupt, refused);
   return {};
 }
@@ -176,61 +188,51 @@ void CacheProvider::set_aside(const Digest& key, const std::string& refused,
   warn(concat("aiter-attn: ", refused, ", and is not believed; ", done));
 }
 
-std::optional<Bytes> CacheProvider::make(const CodeObjectRef& ref, Entry& entry) {
+std::optional<Bytes> CacheProvider::make(const CodeObjectRef& ref, Entry& entry, Writer* writer) {
+  const std::string identity = maker_->identity();
+  entry.is_failure_kept = false;
+  const auto remember = [&] {
+    entry.error = std::current_exception();
+    entry.failed_identity = identity;
+    entry.failed_until = std::chrono::steady_clock::now() + options_.failure_life;
+  };
   try {
-    return maker_->get(ref);
+    try {
+      return maker_->get(ref);
+    } catch (const CannotMake& error) {
+      if (identity.empty() || !writer || !writer->publish_failure(identity, error)) throw;
+      entry.is_failure_kept = true;
+      throw CannotMake(concat(error.what(), "\nall that it said is in '",
+                              utf8(path(ref.key, kFailedSuffix)), "'"),
+                       error.said());
+    }
   } catch (const Error& error) {
-    if (error.status() == Status::kInternal) entry.error = std::current_exception();
+    if (error.status() == Status::kInternal) remember();
     throw;
   }
 }
 
+std::optional<KnownFailure> CacheProvider::known_failure(const Digest& key) const {
+  const std::string identity = options_.folder.empty() ? "" : maker_->identity();
+  if (identity.empty()) return std::nullopt;
+  return read_failure(path(key, kFailedSuffix), identity, options_.failure_life);
+}
+
+void CacheProvider::rethrow_known_failure(const Digest& key) const {
+  const std::optional<KnownFailure> failure = known_failure(key);
+  if (!failure) return;
+  const std::string file = utf8(path(key, kFailedSuffix));
+  fail(Status::kInternal, failure->message, "\nthat was ", failure->age.count(), " s ago; it is ",
+       "tried again ", options_.failure_life.count(), " s after that, or by another compiler, or ",
+       "once '", file, "' is removed, which has all that it said");
+}
+
 std::optional<Bytes> CacheProvider::read(const CodeObjectRef& ref, std::string& refused) const {
-  refused.clear();
-  const std::string name = path(ref.key, kObjectSuffix);
-  const auto refuse = [&](const auto&... why) {
-    refused = concat("'", utf8(name), "' ", why...);
-    return std::nullopt;
-  };
-  const File file(name, O_RDONLY);
-  if (!file && errno == ELOOP) return refuse("is a link");
-  if (!file) return std::nullopt;
-  Header header;
-  struct stat status;
-  if (::fstat(file.get(), &status) != 0) return std::nullopt;
-  if (!S_ISREG(status.st_mode)) return refuse("is no regular file");
-  if (!is_trusted(status)) return refuse("belongs to another user, or others may write to it");
-  // An error of the disk or of the network says nothing about the file, and may pass.
-  errno = 0;
-  if (!read_all(file.get(), &header, sizeof(header))) {
-    if (errno != 0) return std::nullopt;
-    return refuse("is cut off: it has ", status.st_size, " bytes");
-  }
-  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
-    return refuse("is no code object of a cache");
-  }
-  if (header.key != ref.key) return refuse("is the code object of the key ", hex(header.key));
-  // The size is believed only where the file has it; a file with holes may have any.
-  if (header.size > kMostObjectBytes ||
-      header.size != static_cast<uint64_t>(status.st_size) - sizeof(header)) {
-    return refuse("is cut off: it has ", status.st_size, " bytes");
-  }
-  Bytes bytes(header.size);
-  if (!read_all(file.get(), bytes.data(), bytes.size())) {
-    if (errno != 0) return std::nullopt;
-    return refuse("was cut off while it was read");
-  }
-  const Digest digest = sha256(bytes.data(), bytes.size());
-  const Digest& expected = ref.sha256 ? *ref.sha256 : header.sha256;
-  if (digest != header.sha256 || digest != expected) {
-    return refuse("has sha256 ", hex(digest), " instead of ", hex(expected));
-  }
-  mark_as_used(file.get());
-  return bytes;
+  return read_cached_file(path(ref.key, kObjectSuffix), ref, CacheOwner::kUser, refused);
 }
 
 bool CacheProvider::fits(const Bytes& bytes) {
-  const uint64_t size = sizeof(Header) + bytes.size();
+  const uint64_t size = sizeof(CachedFileHeader) + bytes.size();
   if (size <= options_.max_size - slack()) return true;
   warn_once(concat("one has ", bytes.size(), " bytes, and the cache at most ", options_.max_size,
                    "; raise ", kCacheSizeVariable));

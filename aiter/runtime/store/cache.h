@@ -23,6 +23,7 @@
 #include <string_view>
 
 #include "aiter/runtime/store/cache_limit.h"
+#include "aiter/runtime/store/failure.h"
 #include "aiter/runtime/store/store.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -48,14 +49,17 @@ struct CacheOptions {
   // Of the folder's objects. A process looks at it when it first adds one, and after every 64th of
   // it that it has added: each further process that adds at the time may exceed it by as much.
   uint64_t max_size = kDefaultCacheSize;
+  std::chrono::seconds failure_life = std::chrono::minutes(10);
 };
 
 // A folder that keeps the objects of a maker, and objects that were put there. A file that is
 // damaged, that is another user's (but root's), or that others may write to, is refused: it is
 // told, set aside as KEY.refused, and replaced. Into a folder like that nothing is written. Where
 // the folder cannot be written to, its objects still serve. An error of the maker's of
-// Status::kInternal (a kernel does not compile) is thrown again for the same key as long as the
-// process lives: nothing is made twice in vain. Others, such as a lack of memory, may pass.
+// Status::kInternal (a kernel does not compile) is thrown again for the same key for a while,
+// failure_life: nothing is made twice in vain. Where the maker has an identity, the folder keeps
+// the failure for other processes, and another identity ends it. Other errors, such as a lack of
+// memory, may pass.
 class CacheProvider : public Provider {
  public:
   // maker: NULL: nothing is made.
@@ -71,11 +75,18 @@ class CacheProvider : public Provider {
   struct Entry {
     std::mutex mutex;
     std::exception_ptr error;
-    std::optional<Bytes> unkept;  // an object that was made and is not in the folder
+    std::string failed_identity;   // the maker's at the time
+    bool is_failure_kept = false;  // in the folder, until somebody removes it
+    std::chrono::steady_clock::time_point failed_until;
+    std::optional<Bytes> unkept;         // an object that was made and is not in the folder
+    std::atomic<bool> is_unkept{false};  // for a look, which must not wait for a get()
   };
 
   Entry& entry(const Digest& key);
-  std::optional<Bytes> make(const CodeObjectRef& ref, Entry& entry);
+  // writer: NULL: nothing is kept.
+  std::optional<Bytes> make(const CodeObjectRef& ref, Entry& entry, Writer* writer);
+  std::optional<KnownFailure> known_failure(const Digest& key) const;
+  void rethrow_known_failure(const Digest& key) const;
   std::string path(const Digest& key, std::string_view suffix) const;
   bool may_make(const CodeObjectRef& ref) const { return maker_ && maker_->may_have(ref); }
   // refused: the reason, where there is a file and it is not believed.

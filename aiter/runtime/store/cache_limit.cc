@@ -108,7 +108,8 @@ void make_room(const std::string& folder, uint64_t max_size) {
       continue;
     }
     struct stat status;
-    if (is_named(name, kRefusedSuffix) && ::lstat(path.c_str(), &status) == 0) {
+    if ((is_named(name, kRefusedSuffix) || is_named(name, kFailedSuffix)) &&
+        ::lstat(path.c_str(), &status) == 0) {
       refused.push_back({path, status});
       size += static_cast<uint64_t>(status.st_size);
       continue;

@@ -17,15 +17,17 @@ inline constexpr uint64_t kDefaultCacheSize = uint64_t{1} << 30;
 uint64_t cache_max_size();
 
 // The names of a folder's files: KEY.object, KEY.new while it is made, KEY.refused where it was not
-// believed.
+// believed, KEY.failed where it could not be made (failure.h).
 inline constexpr std::string_view kObjectSuffix = ".object";
 inline constexpr std::string_view kNewSuffix = ".new";
 inline constexpr std::string_view kRefusedSuffix = ".refused";
+inline constexpr std::string_view kFailedSuffix = ".failed";
 
 // For make_room(): KEY.object was used.
 void mark_as_used(int fd);
 
-// Removes objects of this user's from the folder, refused ones first, then the least recently used,
+// Removes objects of this user's from the folder, files of refused ones and of failures first, then
+// the least recently used,
 // until those that are left have at most max_size bytes; and the files that killed processes left
 // behind. An object that another thread or process is making, or has just used, stays. Several may
 // do it at a time.

@@ -197,6 +197,16 @@ TEST_F(CacheLimit, OtherFilesAreLeftAlone) {
   }
 }
 
+TEST_F(CacheLimit, FilesOfFailuresGoFirst) {
+  use({0, 1, 2});
+  for (const int number : {7, 8})
+    std::ofstream(file(number, ".failed")) << std::string(kFileSize, 'x');
+  max_size_ = 4 * kFileSize + kFileSize / 2;
+  use({3});
+  EXPECT_THAT(kept(4), ElementsAre(0, 1, 2, 3));
+  EXPECT_FALSE(fs::exists(file(7, ".failed")) || fs::exists(file(8, ".failed")));
+}
+
 TEST_F(CacheLimit, WhatAnotherProcessMakesStays) {
   use({0, 1, 2, 3});
   for (int i = 0; i < 4; ++i) age(i, 1000 * (4 - i));

@@ -90,7 +90,7 @@ bool NewFile::publish(const void* header, size_t header_size, const Bytes& bytes
                       const std::string& target) {
   if (!*lock_) return false;
   const int fd = lock_->get();
-  if (::ftruncate(fd, 0) != 0 || !write_all(fd, header, header_size) ||
+  if (::ftruncate(fd, 0) != 0 || (header && !write_all(fd, header, header_size)) ||
       !write_all(fd, bytes.data(), bytes.size()) || ::fsync(fd) != 0) {
     return fail_by("write");
   }

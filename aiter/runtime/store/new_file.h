@@ -23,7 +23,8 @@ class NewFile {
 
   // Waits for another maker as long as `patience`. false: it cannot be had, or not in time.
   bool acquire(std::chrono::milliseconds patience);
-  // Writes it, and renames it to `target`. false: that failed, or it is not this process's.
+  // Writes it, and renames it to `target`. header: NULL: there is none. false: that failed, or it
+  // is not this process's.
   bool publish(const void* header, size_t header_size, const Bytes& bytes,
                const std::string& target);
   // The reason of a failure of that, and the remedy; "": there was none.

@@ -35,6 +35,8 @@ struct CodeObjectRef {
   const std::vector<SourceFile>* headers = nullptr;
   // The next step where no provider has it, for a message; empty: none is known.
   std::function<std::string()> remedy = {};
+  // The kernel, for people; empty: it has no name.
+  std::function<std::string()> name = {};
   // The object of the same kernel's plain compile, which serves a launch as well; empty: it is this
   // one, or there is none.
   std::function<CodeObjectRef()> plain = {};
@@ -44,6 +46,7 @@ struct CodeObjectRef {
 struct Answer {
   bool has = false;
   std::string text = "does not have it";
+  bool is_made = false;  // it has it, but not before get() has made it, which takes seconds
 };
 
 // One source of code objects. Safe to call from several threads; one key must not wait for another.
@@ -56,6 +59,9 @@ class Provider {
   // Bytes that are proven to be the key's, or nothing. Throws Status::kCorrupt, naming the key,
   // where this provider has bytes but not the right ones.
   virtual std::optional<Bytes> get(const CodeObjectRef& ref) = 0;
+  // All that may change what is made: a failure of one identity says nothing about another's. "":
+  // not known.
+  virtual std::string identity() const { return ""; }
   // Whether get() would give bytes, for people: nothing is made for it. Throws as get() does.
   virtual Answer look(const CodeObjectRef& ref) {
     return may_have(ref) ? Answer{true, "makes it at its first use"} : Answer{};

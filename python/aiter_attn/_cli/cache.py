@@ -175,7 +175,8 @@ def _verify(folder: CacheFolder, _: argparse.Namespace) -> int:
 def _gc(folder: CacheFolder, arguments: argparse.Namespace) -> int:
     most = parse_size(arguments.max_size)
     entries = folder.entries()
-    # The file that a process writes stays, one that a killed process left goes; then refused ones.
+    # The file that a process writes stays, one that a killed process left goes; then refused ones,
+    # and those of failures.
     for entry in (e for e in entries if e.kind == "new"):
         folder.remove(entry)
     entries = sorted((e for e in entries if e.kind != "new"), key=lambda e: e.kind == "object")

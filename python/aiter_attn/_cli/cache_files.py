@@ -2,7 +2,7 @@
 """The files of the user's cache, as the library keeps them (aiter/runtime/store/cache.h).
 
 KEY.object is an object behind a head, KEY.new is one that is being written, under a lock (flock),
-and KEY.refused is one that was not believed.
+KEY.refused is one that was not believed, and KEY.failed says why one could not be made.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["MOST_BYTES", "Busy", "CacheFolder", "Entry", "Refused", "unpacked"]
 MOST_BYTES = 256 << 20  # no object is larger
 _HEAD = struct.Struct("<8s32s32sQ")
 _MAGIC = b"ATTNOBJ1"
-_NAME = re.compile(r"([0-9a-f]{64})\.(object|new|refused)")
+_NAME = re.compile(r"([0-9a-f]{64})\.(object|new|refused|failed)")
 _OPEN = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -37,7 +37,7 @@ class Busy(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A file of the cache. kind: object, new or refused."""
+    """A file of the cache. kind: object, new, refused or failed."""
 
     key: str
     kind: str

@@ -52,6 +52,7 @@ def examine(machine: Machine, told: dict[str, Any]) -> list[Finding]:
         *_runtime(machine, rocm, all(finding.state == OK for finding in device)),
         *_kernels(rocm, archs),
         *_packs(told),
+        *_machine_cache(machine),
         _cache(machine),
         *_variables(machine),
     ]
@@ -218,6 +219,25 @@ def _cache(machine: Machine) -> Finding:
         return Finding("cache", OK, f"{folder}: is made at the first use")
     sizes = [file.stat().st_size for file in machine.at(folder).glob("*.object")]
     return Finding("cache", OK, f"{folder}: {len(sizes)} kernels, {sum(sizes) / 2**20:.1f} MiB")
+
+
+def _machine_cache(machine: Machine) -> Iterator[Finding]:
+    """The cache that is read alone, where one is named."""
+    folder = machine.environ.get("AITER_ATTN_MACHINE_CACHE")
+    if not folder:
+        return
+    what = None
+    if not folder.startswith("/"):
+        what = "is no absolute path"
+    elif not machine.at(folder + "/code-objects").is_dir():
+        what = "has no folder code-objects"
+    if what:
+        text = f"AITER_ATTN_MACHINE_CACHE is {folder!r}, which {what}"
+        step = "set it to a folder that was an AITER_ATTN_CACHE_DIR, or unset it"
+        yield Finding("cache", WRONG, text, step)
+        return
+    objects = list(machine.at(folder + "/code-objects").glob("*.object"))
+    yield Finding("cache", OK, f"{folder}, of the machine: {len(objects)} kernels")
 
 
 def _cache_folder(machine: Machine) -> str | None:

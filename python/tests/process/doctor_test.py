@@ -131,6 +131,7 @@ CASES = {
     "cache_that_cannot_be_written": Case(
         WORKS, environ={"AITER_ATTN_CACHE_DIR": "/home/ada"}, denied=("/home/ada",)
     ),
+    "machine_cache": Case(WORKS, environ={"AITER_ATTN_MACHINE_CACHE": "/opt/attn"}),
     "packs": Case(
         WORKS,
         archs=("gfx942", "gfx950"),
@@ -146,6 +147,7 @@ CASES = {
         environ={
             "AITER_ATTN_CACHE_DIR": "cache",
             "AITER_ATTN_KERNEL": "asm",
+            "AITER_ATTN_MACHINE_CACHE": "shared",
             "CK_JIT_CACHE_DIR": "/scratch/te_ck_jit",
             "HIP_VISIBLE_DEVICES": "0",
             "NVTE_CK_USES_FWD_V3": "1",
