@@ -22,6 +22,12 @@ KERNELS = {
     "layer_columns_bf16_4096": {"norm_backward_columns", "norm_backward_reduce"},
     "rms_forward_bf16_8192": {"norm_forward"},
     "softmax_forward_bf16_4096": {"softmax_forward"},
+    # Kinds that are not built in.
+    "layer_backward_no_gamma_bf16_1000": {"norm_backward"},
+    "rms_backward_no_sums_bf16_2048": {"norm_backward"},
+    "rms_forward_blocks_fp8_96": {"norm_forward"},
+    "rms_forward_rows_fp8_1001": {"norm_forward"},
+    "rms_in_place_bf16_20480": {"norm_forward"},
 }
 LOADER = Path(os.environ["LOADER"])
 
