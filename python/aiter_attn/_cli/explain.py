@@ -11,7 +11,7 @@ from typing import Any
 
 import aiter_attn
 
-__all__ = ["add_to"]
+__all__ = ["add_to", "explained"]
 
 _DTYPES = {
     "fp16": "float16",
@@ -63,9 +63,14 @@ def add_to(commands: Any) -> None:
     explained.set_defaults(run=explain)
 
 
-def explain(arguments: argparse.Namespace) -> int:
+def explained(arguments: argparse.Namespace) -> aiter_attn.Explanation:
+    """The answer to the command's arguments. Raises ValueError, AttnError."""
     _refuse_contradictions(arguments)
-    found = _explain_cache(arguments) if arguments.cache else _explain_attention(arguments)
+    return _explain_cache(arguments) if arguments.cache else _explain_attention(arguments)
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    found = explained(arguments)
     if arguments.json:
         print(json.dumps(found._asdict(), indent=2))
     else:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from aiter_attn import _C
-from aiter_attn._cli import bench, cache, explain, selftest, validate
+from aiter_attn._cli import bench, cache, explain, prebuild, selftest, validate
 from aiter_attn._cli.doctor import doctor
 from aiter_attn._cli.info import info
 from aiter_attn._cli.kernels import extract
@@ -110,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_to(commands)
     explain.add_to(commands)
     cache.add_to(commands)
+    prebuild.add_to(commands)
     return parser
 
 

@@ -14,6 +14,7 @@ __all__ = ["Found", "Provider", "find", "lines", "providers"]
 
 _NO_KEY = "0" * 64
 _ABSENT = ": does not have it"
+_LATER = "at its first use"
 _PLAIN = re.compile(r"(.*): its plain compile, key ([0-9a-f]{64}): ")
 
 
@@ -28,11 +29,13 @@ class Provider(TypedDict):
 
 class Found(NamedTuple):
     """The place of the object that a kernel's launch takes. provider: None: there is none. key: its
-    own, or that of its plain compile. others: the answers of providers that do not have it."""
+    own, or that of its plain compile. others: the answers of providers that do not have it.
+    is_made: the provider fetches or compiles it first."""
 
     provider: str | None
     key: str | None
     others: tuple[str, ...]
+    is_made: bool
 
 
 def find(key: str) -> Found:
@@ -40,13 +43,13 @@ def find(key: str) -> Found:
     provider, text = _C.find_code_object(key)
     told = text.splitlines()
     if provider is None:
-        return Found(None, None, tuple(told))
+        return Found(None, None, tuple(told), False)
     for i, line in enumerate(told):
         plain = _PLAIN.match(line)
         if plain and plain[1] == provider:
-            return Found(provider, plain[2], tuple(told[:i]))
+            return Found(provider, plain[2], tuple(told[:i]), line.endswith(_LATER))
     first = next(i for i, line in enumerate(told) if line.startswith(f"{provider}: "))
-    return Found(provider, key, tuple(told[:first]))
+    return Found(provider, key, tuple(told[:first]), told[first].endswith(_LATER))
 
 
 def providers(found: Mapping[str, Found]) -> list[Provider]:
@@ -58,8 +61,9 @@ def providers(found: Mapping[str, Found]) -> list[Provider]:
     for line in _C.find_code_object(_NO_KEY)[1].splitlines():
         name = line.removesuffix(_ABSENT)
         if name != line:
-            served = {"kernels": counts[name], "plain": plain[name]}
-            listed.append({"name": name, **served, "refused": ""})
+            listed.append(
+                {"name": name, "kernels": counts[name], "plain": plain[name], "refused": ""}
+            )
         else:
             name, _, why = line.partition("': ")
             listed.append({"name": name + "'", "kernels": 0, "plain": 0, "refused": why})

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import aiter_attn
 
-__all__ = ["ARCH", "CACHE", "cached", "manifest"]
+__all__ = ["ARCH", "CACHE", "RECORD", "cached", "manifest"]
 
 CACHE = Path(tempfile.mkdtemp(prefix="cache-", dir=os.environ.get("TEST_TMPDIR")))
 # The store reads it at the first call.
 os.environ["AITER_ATTN_CACHE_DIR"] = str(CACHE)
+RECORD = CACHE / "recorded"
+os.environ["AITER_ATTN_RECORD"] = str(RECORD)
 ARCH = "gfx942"
 # An object's bytes are behind it (aiter/runtime/store/cache.h).
 _HEAD_SIZE = 80

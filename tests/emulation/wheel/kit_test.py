@@ -5,7 +5,11 @@ for, and are the ones that the build compiled."""
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
+import subprocess
+import sys
 import time
 import zipfile
 from collections.abc import Iterator
@@ -16,9 +20,17 @@ import aiter_attn
 import pytest
 from aiter_attn import _C
 
-from tests.emulation.wheel.kit_cache import ARCH, CACHE, cached, manifest
+from tests.emulation.wheel.kit_cache import ARCH, CACHE, RECORD, cached, manifest
 from tests.emulation.wheel.problems import CAUSAL, Problem, Shape, forward_and_backward
 from tests.emulator.hip.hip import Hip
+
+
+def _recorded() -> set[str]:
+    """The lines of the file that the process adds the names of its kernels to."""
+    head, *lines = RECORD.read_text().splitlines()
+    assert head.startswith("# Kernels that runs asked for")
+    assert lines == sorted(set(lines))
+    return set(lines)
 
 
 def problem(hip: Hip) -> Problem:
@@ -63,6 +75,36 @@ def test_the_kit_is_found_and_says_what_it_would_do() -> None:
     assert not cached()
 
 
+def prebuild(*arguments: str) -> subprocess.Popen[str]:
+    path = os.pathsep.join([str(Path(aiter_attn.__file__).parents[1]), *sys.path])
+    return subprocess.Popen(
+        [sys.executable, "-m", "aiter_attn", "prebuild", *arguments],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+
+
+def test_a_prebuild_that_was_killed_goes_on(tmp_path: Path) -> None:
+    wanted = [kernel for kernel in aiter_attn.kernels() if kernel["kind"] == "sum_heads"]
+    file = tmp_path / "list"
+    file.write_text("".join(f"{ARCH} {kernel['name']}\n" for kernel in wanted))
+    keys = {kernel["key"] for kernel in wanted}
+    first = prebuild("build", str(file), "--jobs", "1")
+    while first.poll() is None and not list((CACHE / "code-objects").glob("*.new")):
+        time.sleep(0.01)
+    first.kill()
+    first.wait()
+    assert not keys <= cached().keys()
+    second = prebuild("build", str(file), "--jobs", "2")
+    said = second.communicate()[0]
+    assert second.returncode == 0, said
+    assert f"all {len(keys)} kernels are there" in said
+    assert {key: manifest()[key] for key in keys} == cached()
+    assert not list((CACHE / "compiling").iterdir())
+    assert prebuild("verify", str(file)).wait() == 0
+    shutil.rmtree(CACHE / "code-objects")
+
+
 def test_ctrl_c_ends_a_compile_and_leaves_nothing(hip: Hip, alarm: None) -> None:
     asked = problem(hip)
     start = time.monotonic()
@@ -73,9 +115,22 @@ def test_ctrl_c_ends_a_compile_and_leaves_nothing(hip: Hip, alarm: None) -> None
     assert not list((CACHE / "compiling").iterdir())
 
 
-def test_kernels_are_compiled_and_are_those_of_the_build(hip: Hip) -> None:
+def test_kernels_are_compiled_and_are_those_of_the_build(
+    hip: Hip, capfd: pytest.CaptureFixture[str]
+) -> None:
+    capfd.readouterr()
     forward_and_backward(problem(hip))
+    told = [line for line in capfd.readouterr().err.splitlines() if "compiling" in line]
+    name = "aiter-attn: compiling fmha_{}_d64_fp16_"
+    assert told[0].startswith(name.format("fwd"))
+    assert told[0].endswith(f" for {ARCH}, at most 600 s")
+    # Of the backward pass, delta is the first.
+    assert told[1].startswith(name.format("bwd_dot_do_o"))
+    assert re.search(rf" for {ARCH}, then [34] more kernels, at most 600 s each$", told[1])
     made = cached()
+    assert _recorded() == {
+        f"{ARCH} {kernel['name']}" for kernel in aiter_attn.kernels() if kernel["key"] in made
+    }
     # Forward; delta, dq and dk and dv, their sums over heads, and dq's conversion.
     assert len(made) >= 5
     assert made.items() <= manifest().items()
