@@ -202,6 +202,7 @@ Request make_request(const Problem& p, std::string_view arch, uint32_t compute_u
       is_fp8(p.dtype) ? kernels::Dtype::kFp8 : static_cast<kernels::Dtype>(p.dtype);
   request.traits.group_mode = is_group(p);
   request.traits.mask = p.mask != ATTN_MASK_NONE;
+  request.traits.window = request.traits.mask && !is_causal(p);
   request.traits.lse = p.lse != nullptr;
   request.traits.bias = static_cast<kernels::Bias>(p.bias);
   request.traits.dropout = p.dropout_p > 0;

@@ -34,6 +34,7 @@ struct Request {
   int32_t seqlen_q;
   int32_t seqlen_k;
   bool spare_lse;  // forward: a kernel that writes an lse serves where none without does
+  bool takes_v3;   // forward: kernels of upstream's third version may serve it
   bool sum_heads;  // backward: query heads share key heads
   bool sum_bias;   // backward: dbias is summed
   bool sink;       // forward, kvcache: o and lse get a sink; backward: its gradient is wanted

@@ -467,6 +467,72 @@ TEST(DispatchTest, TransposedLoadsAreFirstWhereTheArchHasThem) {
   EXPECT_EQ(chosen_row(), "none");
 }
 
+// Forward without an lse on gfx950: upstream's third version beside a kernel of every arch.
+kernels::LaunchTable third_version_table(TableBuilder* builder) {
+  const auto add = [&](const std::string& name, kernels::Kind kind, bool mask, uint8_t key) {
+    Row row = {};
+    row.tile_seqlen_q = kind == kernels::Kind::kFwdV3 ? 256 : 128;
+    row.tile_head_size_qk = row.tile_head_size_v = row.head_size_alignment = 128;
+    row.traits.kind = kind;
+    row.traits.dtype = kernels::Dtype::kBf16;
+    row.traits.head_size_qk = row.traits.head_size_v = 128;
+    row.traits.mask = mask;
+    row.traits.pad_seqlen_q = row.traits.pad_seqlen_k = true;
+    std::vector<kernels::CodeObjectRow> objects(2);
+    if (kind != kernels::Kind::kFwdV3) objects[0].key[0] = key;
+    objects[1].key[0] = static_cast<uint8_t>(key + 1);
+    builder->add(name, row, [](const kernels::LaunchArgs&, kernels::Launch*) {}, objects);
+  };
+  for (const bool mask : {false, true}) {
+    add(mask ? "fwd_mask" : "fwd", kernels::Kind::kFwd, mask, mask ? 1 : 3);
+    add(mask ? "v3_mask" : "v3", kernels::Kind::kFwdV3, mask, mask ? 5 : 7);
+  }
+  return builder->build("third_version");
+}
+
+TEST(DispatchTest, TheThirdVersionOfForwardIsTakenWhereItServes) {
+  TableBuilder builder({"gfx942", "gfx950"});
+  const kernels::LaunchTable table = third_version_table(&builder);
+  Problem base = {};
+  static_cast<attn_problem&>(base) =
+      make_problem(Shape{1, 4, 4, 256, 256, 128, 128}, ATTN_DTYPE_BF16);
+  base.pass = &forward_pass();
+  base.window_left = base.window_right = -1;
+  const auto chosen_row = [&](const Problem& p, const char* arch = "gfx950") {
+    const Row* const row = dispatch(table, make_request(p, arch)).main_row();
+    return row ? std::string(table.name(*row)) : "none";
+  };
+  EXPECT_EQ(chosen_row(base), "v3");
+  EXPECT_EQ(chosen_row(base, "gfx942"), "fwd");
+
+  Problem p = base;
+  p.mask = ATTN_MASK_TOP_LEFT;
+  p.window_right = 0;
+  EXPECT_EQ(chosen_row(p), "v3_mask");
+  p.window_left = 7;
+  EXPECT_EQ(chosen_row(p), "fwd_mask");
+
+  p = base;
+  p.seqlen_q = 129, p.seqlen_k = 1;
+  EXPECT_EQ(chosen_row(p), "v3");
+  p.seqlen_q = 128;
+  EXPECT_EQ(chosen_row(p), "fwd");
+
+  p = base;
+  p.softmax_scale = 0.69f;
+  EXPECT_EQ(chosen_row(p), "v3");
+  p.softmax_scale = 0.70f;
+  EXPECT_EQ(chosen_row(p), "fwd");
+
+  p = base;
+  const int32_t used[] = {100};
+  p.seqused_k = used;
+  EXPECT_EQ(chosen_row(p), "fwd");
+  p = base;
+  p.lse = &some_lse;
+  EXPECT_EQ(chosen_row(p), "none");
+}
+
 // Backward of one bucket: kernels with transposed loads, for few queries, for few keys and for any
 // number, in front of those of every arch; and, in a fixed order, what adds up sums of dq for every
 // 128 keys, or every 192.

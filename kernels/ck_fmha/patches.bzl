@@ -15,6 +15,8 @@ PATCHES = _patches([
     "12-batch-prefill-as-qr-async",
     "13-batch-prefill-pages-of-a-window",
     "14-bwd-sum-of-no-tile",
+    "15-fwd-v3-two-tiles",
+    "16-fwd-v3-row-of-infinite-scores",
 ])
 
 # ... and then those that make compiling cheaper and change no code object.

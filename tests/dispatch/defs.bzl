@@ -13,6 +13,7 @@ _DIRECTIONS = [
     "fwd_pagedkv",
     "fwd_appendkv",
     "fwd_batch_prefill",
+    "fwd_v3",
 ]
 
 def _sources_impl(ctx):
@@ -125,6 +126,7 @@ def dispatch_parity_test(
             "upstream_fwd.cpp",
             "upstream_pagedkv.cpp",
             "upstream_splitkv.cpp",
+            "upstream_v3.cpp",
             name + ".stubs",
         ],
         # Compiled once and run once: thousands of branches in one function.

@@ -73,6 +73,7 @@ struct Appended {
 
 // The kernels in the order of their launches; none: it refuses.
 std::vector<Launch> upstream(const Forward& call, const Told& told);
+std::vector<Launch> upstream_v3(const Forward& call);  // the part of it that is for v3
 std::vector<Launch> upstream(const Backward& call, const Told& told);
 std::vector<Launch> upstream(const Cached& call, const Told& told);
 std::vector<Launch> upstream(const Appended& call, const Told& told);

@@ -110,12 +110,16 @@ std::vector<Launch> launches_of(const Args& args) {
 namespace ck_tile {
 
 // In place of make_kernel(), which makes what launches.
-template <int, typename Arch, typename Kernel, typename Kargs>
+template <int, typename Kernel, typename Kargs>
 auto recorded_kernel(Kernel, dim3 grid, dim3, size_t, const Kargs& kargs) {
   namespace parity = AITER_ATTN_NAMESPACE::attention::dispatch_parity;
   parity::store<Kernel>(ck_tile::make_tuple(kargs, grid), parity::recorded);
   parity::recorded->name += parity::form_of<Kernel>(0);
   return [](const stream_config&) {};
+}
+template <int, typename Arch, typename Kernel, typename Kargs>
+auto recorded_kernel(Kernel kernel, dim3 grid, dim3 block, size_t lds, const Kargs& kargs) {
+  return recorded_kernel<0>(kernel, grid, block, lds, kargs);
 }
 
 }  // namespace ck_tile

@@ -54,6 +54,7 @@ DIRECTIONS = (
     "fwd_pagedkv",
     "fwd_appendkv",
     "fwd_batch_prefill",
+    "fwd_v3",
 )
 _NOTICE = "// Generated. Do not edit.\n"
 
@@ -290,7 +291,12 @@ def files(
     for direction in DIRECTIONS:
         own = [i for i in instances if direction_of(i.kind) == direction]
         used = list(dict.fromkeys(functions[instance.name] for instance in own))
-        picked = [i for i in instances_of(of_upstream) if direction_of(i.kind) == direction]
+        picked = [
+            i
+            for i in instances_of(of_upstream)
+            # upstream_v3.cpp has one stub for all of these.
+            if direction_of(i.kind) == direction and i.kind in STUBS
+        ]
         out[f"{direction}_dispatcher.inc"] = pool.dispatcher(direction, of_upstream)
         for part in range(parts):
             own_texts = [texts[name] for name in used[part::parts]]

@@ -68,8 +68,9 @@ def signatures(kernel: str) -> set[str]:
 
 
 def takes_turns(kernel: str) -> bool:
-    """Whether waves of a kernel, SYMBOL.ARCH, may meet at different barriers: of AITER's alone."""
-    return of_asm.takes_turns(kernel)
+    """Whether waves of a kernel, SYMBOL.ARCH, may meet at different barriers: of AITER's, and of
+    upstream's third version of forward."""
+    return of_asm.takes_turns(kernel) or kernel.startswith("fmha_fwd_v3_")
 
 
 def pipeline_of(instance: str) -> str:

@@ -15,6 +15,7 @@ import itertools
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -110,6 +111,7 @@ KINDS = {
     "fwd_batch_prefill": Kind(
         "fmha_kernel_0", "using trait_0 =", "fwd_batch_prefill_launch", "batch_prefill.h"
     ),
+    "fwd_v3": Kind("kernel_traits::kernel", "INST_FMHA_FWD_V3_DISPATCH", "fwd_v3_launch", "v3.h"),
 }
 
 
@@ -373,6 +375,81 @@ def _fwd_batch_prefill(module: ModuleType, target: str) -> Iterator[Candidate]:
         yield Candidate("fwd_batch_prefill", instance.traits, (instance,), kernel.api_trait())
 
 
+@dataclasses.dataclass(frozen=True)
+class _V3:
+    """A kernel that upstream's generator does not know: its sources are checked in."""
+
+    template: str
+
+
+# The tile and the traits of all of them are fixed in upstream's header.
+_V3_HEAD_SIZE = 128
+_V3_TRAITS: dict[str, TraitValue] = {
+    "head_size_qk": _V3_HEAD_SIZE,
+    "head_size_v": _V3_HEAD_SIZE,
+    "window": False,
+    "bias": "none",
+    "lse": False,
+    "dropout": False,
+    "logits_soft_cap": False,
+    "skip_min_seqlen_q": False,
+    "pad_seqlen_q": True,
+    "pad_seqlen_k": True,
+    "pad_head_size_qk": False,
+    "pad_head_size_v": False,
+    "transposed_loads": True,
+}
+_V3_TILE = Tile(256, 32, _V3_HEAD_SIZE, _V3_HEAD_SIZE)
+_V3_TEXT = """#include "fmha_fwd_v3_impl.hpp"
+
+using kernel_traits = ck_tile::fmha_fwd_v3_kernel_traits<
+    ck_tile::fmha_fwd_v3_args::data_type_enum::{dtype}, {lengths}, {mask}>;
+INST_FMHA_FWD_V3_DISPATCH(kernel_traits)
+"""
+_V3_CHOICE = re.compile(
+    r"fmha_fwd_v3_kernel_traits<fmha_fwd_v3_args::data_type_enum::(\w+), (\w+), (\w+)>"
+)
+
+
+# As upstream's dispatcher answers where it has no kernel.
+_NO_V3 = """#include "fmha_fwd_v3.hpp"
+
+namespace ck_tile {
+std::pair<bool, float> fmha_fwd_v3(const fmha_fwd_v3_args&, const stream_config&)
+{
+    return std::make_pair(false, -1.f);
+}
+} // namespace ck_tile
+"""
+
+
+def _fmha_folder(module: ModuleType) -> Path:
+    """Upstream's 01_fmha folder, of a module of its codegen.ops."""
+    return Path(str(module.__file__)).parents[2]
+
+
+def _fwd_v3(module: ModuleType, target: str) -> Iterator[Candidate]:
+    if target != TARGETS[0]:
+        return
+    for file in sorted(_fmha_folder(module).glob("instances/fmha_fwd_v3_*.cpp")):
+        text = file.read_text("utf-8")
+        chosen = _V3_CHOICE.search(text)
+        if not chosen or chosen[1] not in _DTYPES or {*chosen.groups()[1:]} - {"true", "false"}:
+            raise PoolError(f"{file.name}: no choice of a dtype, lengths and a mask")
+        dtype, mode = chosen[1], "group" if chosen[2] == "true" else "batch"
+        traits = {**_V3_TRAITS, "dtype": dtype, "mode": mode, "mask": chosen[3] == "true"}
+        instance = Instance(
+            name=file.stem,
+            kind="fwd_v3",
+            traits=traits,
+            tile=_V3_TILE,
+            block={"waves": 8},
+            upstream=_V3(_V3_TEXT.format(dtype=chosen[1], lengths=chosen[2], mask=chosen[3])),
+            head_size_alignment=_V3_HEAD_SIZE,
+        )
+        yield Candidate("fwd_v3", traits, (instance,), api_trait=None)
+
+
 # Work-items per workgroup of the two elementwise backward kernels, fixed in upstream's templates.
 _DOT_DO_O_BLOCK, _CONVERT_DQ_BLOCK = 64, 256
 
@@ -490,15 +567,19 @@ class Direction:
     module      of upstream's codegen.ops
     candidates  from that module for one of TARGETS, in the order in which upstream's dispatcher
                 tries them
-    api_pool    its class that writes the dispatcher, and the method that takes an api_trait
+    api_pool    its class that writes the dispatcher, and the method that takes an api_trait;
+                None: the dispatcher is checked in, too
     """
 
     module: str
     candidates: Callable[[ModuleType, str], Iterator[Candidate]]
-    api_pool: tuple[str, str]
+    api_pool: tuple[str, str] | None
 
     def dispatcher(self, module: ModuleType, candidates: list[Candidate]) -> str:
         """Upstream's dispatcher, in C++, over some of the direction's candidates."""
+        if not self.api_pool:
+            known = _fmha_folder(module).joinpath("fmha_fwd_v3.cpp").read_text("utf-8")
+            return known if candidates else _NO_V3
         cls, register = self.api_pool
         pool = getattr(module, cls)(MASK_IMPLEMENTATION)
         # Candidates of split keys with an lse and without have one entry, which is asked for both.
@@ -520,6 +601,7 @@ DIRECTIONS = {
     "fwd_appendkv": Direction(
         "fmha_fwd_appendkv", _fwd_appendkv, ("FmhaFwdAppendKVApiPool", "register_traits")
     ),
+    "fwd_v3": Direction("fmha_fwd", _fwd_v3, None),
     "fwd_batch_prefill": Direction(
         "fmha_batch_prefill", _fwd_batch_prefill, ("FmhaFwdApiPool", "register_traits")
     ),

@@ -85,8 +85,11 @@ class Kernel:
         are numbers in place of NaNs behind the heads of inputs. `limit` is of instructions. Without
         `in_step` the waves are executed one after the other, as the schedule says.
         """
+        kind = kind_of(self.instance)
+        if kind.takes_turns:
+            checks = dataclasses.replace(checks or Checks(), same_barrier=False)
         arguments = Arguments(
-            self.device.memory, self.instance, kind_of(self.instance), prepared.case,
+            self.device.memory, self.instance, kind, prepared.case,
             prepared.inputs, prepared.expected, finite_gaps=finite_gaps,
         )  # fmt: skip
         try:

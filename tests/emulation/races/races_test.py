@@ -32,8 +32,9 @@ def expected(kernel: Kernel) -> set[str]:
 def _prepared(kernel: Kernel) -> Prepared:
     """Several tiles both ways, the last ones not full."""
     i = kernel.instance
-    # Sums of dq that are not deterministic have no tiles of keys.
-    lengths = (2 * i.tile_seqlen_q + 1, 3 * (i.tile_seqlen_k or 64) - 1)
+    # Defect W is one of two tiles. Sums of dq that are not deterministic have no tiles of keys.
+    tiles = 2 if i.kind == "fwd_v3" else 3
+    lengths = (2 * i.tile_seqlen_q + 1, tiles * (i.tile_seqlen_k or 64) - 1)
     page_size = kind_of(i).page_size(i)
     return prepare(i, Case("several tiles", (lengths,), heads_q=1, page_size=page_size))
 
@@ -60,15 +61,17 @@ def test_findings(kernel: Kernel, schedule: str) -> None:
 @pytest.mark.parametrize("schedule", _SCHEDULES)
 @pytest.mark.parametrize("kernel", kernels(), ids=str)
 def test_numbers(kernel: Kernel, schedule: str) -> None:
-    """A race shows itself where a wave runs ahead, in the outputs it is over and in no other."""
-    racing = {"fwd": {"o", "lse"}}.get(kernel.instance.kind, set())
+    """A race shows itself where a wave runs ahead, in the outputs it is over and in no other; one
+    with memory always."""
+    racing = {"fwd": {"o", "lse"}, "fwd_v3": {"o"}}.get(kernel.instance.kind, set())
     racy = any(s.startswith("race") for s in expected(kernel))
     gates = gates_of(known_findings.signatures(kernel.name))
     errors = _run(kernel, schedule).errors
     print(kernel, schedule, errors)
     for name, error in errors.items():
-        if not (racy and name in racing and not schedule.startswith("sliced")):
+        together = schedule.startswith("sliced") and kernel.instance.kind != "fwd_v3"
+        if not (racy and name in racing and not together):
             gate = gates[name]
             assert gate.allows(error.rms, error.largest), f"{name}: {error}, allowed: {gate}"
     if racy and schedule == "barrier":
-        assert max(errors[name].rms for name in racing) > _WRONG
+        assert not max(errors[name].rms for name in racing) <= _WRONG  # it may be NaN

@@ -22,6 +22,7 @@ using kernels::Kind;
 using kernels::LaunchTable;
 
 constexpr KernelSequence kKernels = {Kind::kFwd, {Kind::kFwd}, 1};
+constexpr KernelSequence kV3Kernels = {Kind::kFwdV3, {Kind::kFwdV3}, 1};
 constexpr KernelSequence kAsmKernels = {Kind::kFwdAsm, {Kind::kFwdAsm}, 1};
 
 // AITER's kernel; where it has no mask, it leaves the rows of sequences without keys undefined,
@@ -34,6 +35,15 @@ Plan plan_asm(const LaunchTable& table, const Request& request) {
     plan.add(Kind::kNoKeys, pick_kernel(table, Kind::kNoKeys, request));
   }
   return plan;
+}
+
+// Whether upstream's third version may serve a problem. Its tile has twice the queries of the
+// others' greatest: fewer would leave half of it idle. It takes the least of all numbers for the
+// greatest score before the first, which a greater scale makes infinite (docs/races.md, Y).
+bool takes_v3(const Problem& p) {
+  constexpr int32_t kMostQueriesBesideIt = 128;
+  constexpr double kLog2E = 1.4426950408889634;
+  return p.seqlen_q > kMostQueriesBesideIt && !is_padded(p) && p.softmax_scale * kLog2E <= 1;
 }
 
 // The scales of fp8, and v's layout.
@@ -114,6 +124,7 @@ class Forward final : public Pass {
     request->spare_lse = p.spare_lse;
     request->sink = p.sink != nullptr;
     request->traits.lse |= request->sink;
+    request->takes_v3 = takes_v3(p);
     request->asm_main = Kind::kFwdAsm;
     request->not_asm = why_not_asm(p);
     if (!request->not_asm) request->asm_by_name = why_asm_by_name(p);
@@ -131,6 +142,10 @@ class Forward final : public Pass {
   }
 
   Plan plan_ck(const LaunchTable& table, const Request& request) const {
+    if (request.takes_v3) {
+      const Plan v3 = plan_kernels(table, kV3Kernels, request);
+      if (v3.is_complete()) return v3;
+    }
     Plan plan = plan_kernels(table, kKernels, request);
     if (!plan.is_complete() && request.spare_lse) {
       Request with_lse = request;

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tests.emulation.harness.arguments import FINITE, GAP, NAN
-from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, Case, attention_cases
+from tests.emulation.harness.cases import (
+    MASK_BOTTOM_RIGHT,
+    MASK_NONE,
+    MASK_TOP_LEFT,
+    Case,
+    attention_cases,
+)
 from tests.emulation.harness.kinds.kind import Array, Kind
 from tests.emulation.harness.launches import Instance
 from tests.emulation.harness.reference import (
@@ -143,6 +149,28 @@ class Forward(Attention):
         to.launch.o = to.output("o", case.total_q, case.heads_q, size_v, to.length_q)
         if to.instance.lse:
             to.launch.lse = to.statistic("lse", np.zeros((case.heads_q, case.total_q)))
+
+
+class ForwardV3(Forward):
+    """Its masks are causal."""
+
+    takes_turns = True
+
+    def cases(self, instance: Instance) -> list[Case]:
+        causal = (-1, 0)
+        cases = [c for c in super().cases(instance) if c.mask == MASK_NONE or c.window == causal]
+        keys = 2 * instance.tile_seqlen_k + 9
+        cases += [Case("scores of -inf, all", ((17, keys),), vanishing=tuple(range(keys)))]
+        if instance.mask:
+            rows, few = instance.tile_seqlen_q + 9, instance.tile_seqlen_k // 2
+            cases += [
+                Case(name, ((rows, keys),), mask=mask, window=causal)
+                for name, keys, mask in (
+                    ("causal, rows without a key", few, MASK_BOTTOM_RIGHT),
+                    ("top-left, causal", rows, MASK_TOP_LEFT),
+                )
+            ]
+        return cases
 
 
 class BatchPrefill(Forward):

@@ -21,10 +21,12 @@ Array = np.ndarray
 class Kind(abc.ABC):
     """The kernels of one kind: their cases, inputs, memory and results.
 
-    writes_lse  whether kernels of the kind may write lse, which the trait says
+    writes_lse   whether kernels of the kind may write lse, which the trait says
+    takes_turns  whether the halves of a workgroup meet at barriers of their own
     """
 
     writes_lse = False
+    takes_turns = False
 
     @abc.abstractmethod
     def cases(self, instance: Instance) -> list[Case]:

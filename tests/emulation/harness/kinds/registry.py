@@ -5,7 +5,13 @@ from __future__ import annotations
 
 from tests.emulation.harness.cases import Case
 from tests.emulation.harness.kinds.append import Append
-from tests.emulation.harness.kinds.attention import BatchPrefill, Combine, Forward, SplitKeys
+from tests.emulation.harness.kinds.attention import (
+    BatchPrefill,
+    Combine,
+    Forward,
+    ForwardV3,
+    SplitKeys,
+)
 from tests.emulation.harness.kinds.backward import ConvertDq, DotDoO, Gradients
 from tests.emulation.harness.kinds.dropout_mask import DropoutMask
 from tests.emulation.harness.kinds.kind import Kind
@@ -19,6 +25,7 @@ KINDS: dict[str, Kind] = {
     "fwd_splitkv": SplitKeys(),
     "fwd_splitkv_combine": Combine(),
     "fwd_pagedkv": Forward(),
+    "fwd_v3": ForwardV3(),
     "fwd_appendkv": Append(),
     "fwd_batch_prefill": BatchPrefill(),
     "bwd_dot_do_o": DotDoO(),
