@@ -24,9 +24,8 @@ std::pair<bool, float> fmha_fwd_v3_kernel_dispatch(const fmha_fwd_v3_args&, cons
   constexpr bool kBf16 = Traits::date_type == Args::data_type_enum::bf16;
   static_assert(!Traits::is_variable_seqlen);
   const char* const name =
-      Traits::is_masking
-          ? (kBf16 ? "fmha_fwd_v3_d128_bf16_mask" : "fmha_fwd_v3_d128_fp16_mask")
-          : (kBf16 ? "fmha_fwd_v3_d128_bf16_nmask" : "fmha_fwd_v3_d128_fp16_nmask");
+      Traits::is_masking ? (kBf16 ? "fmha_fwd_v3_d128_bf16_mask" : "fmha_fwd_v3_d128_fp16_mask")
+                         : (kBf16 ? "fmha_fwd_v3_d128_bf16_nmask" : "fmha_fwd_v3_d128_fp16_nmask");
   parity::pick<Args>(name, [](const Args& args, parity::Launch* launch) {
     parity::recorded = launch;
     fmha_fwd_v3_kernel_launch<typename Traits::kernel>(args, stream_config{});

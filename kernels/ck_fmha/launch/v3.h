@@ -13,8 +13,8 @@ template <typename Kernel>
 void fwd_v3_launch(const LaunchArgs& args, Launch* launch) {
   const attn_problem& problem = args.problem;
   // No kernel of upstream's reads how its workgroups are numbered anew.
-  const bool by_special = problem.mask == ATTN_MASK_NONE ||
-                          (problem.heads_q % 8 == 0 && problem.seqlen_q <= 16384);
+  const bool by_special =
+      problem.mask == ATTN_MASK_NONE || (problem.heads_q % 8 == 0 && problem.seqlen_q <= 16384);
   const Index numbering = by_special ? 2 : problem.seqlen_q < 65536 ? 1 : 0;
   const auto kargs = Kernel::MakeKargs(
       args.q.data, args.k.data, args.v.data, nullptr, args.o.data, problem.seqlen_q,
@@ -25,8 +25,8 @@ void fwd_v3_launch(const LaunchArgs& args, Launch* launch) {
       index(args.o.stride_head), index(args.q.stride_batch), index(args.k.stride_batch),
       index(args.v.stride_batch), 0, index(args.o.stride_batch), problem.window_left,
       problem.window_right, problem.mask, numbering);
-  const dim3 grid = Kernel::GridSize(problem.batch, problem.heads_q, problem.seqlen_q,
-                                     problem.head_size_v);
+  const dim3 grid =
+      Kernel::GridSize(problem.batch, problem.heads_q, problem.seqlen_q, problem.head_size_v);
   store_launch(ck_tile::make_tuple(kargs, grid), launch);
 }
 

@@ -153,7 +153,7 @@ def test_unknown_head_size_names_the_next_that_serves_it(size: int, said: str):
         ('[[variants]]\ndirection = "forward"\n', "unknown value 'forward' for direction"),
         (
             '[[variants]]\ndirection = "bwd"\nlse = true\n',
-            "lse is a trait of fwd, fwd_splitkv, fwd_pagedkv, fwd_batch_prefill only",
+            "lse is a trait of fwd, fwd_v3, fwd_splitkv, fwd_pagedkv, fwd_batch_prefill only",
         ),
         ('[[variants]]\ndirection = "fwd"\ndeterministic = true\n', "is a trait of bwd only"),
         ("[[variants]]\nhas_mask = true\n", "did you mean 'mask'?"),

@@ -34,6 +34,7 @@ _KINDS = {
     "fwd_pagedkv": "forward, paged keys",
     "fwd_appendkv": "append",
     "fwd_batch_prefill": "batch prefill",
+    "fwd_v3": "forward, third version",
 }
 
 
