@@ -52,7 +52,7 @@ runtime::CodeObjectRef code_object_ref(const kernels::LaunchTable& table,
                   object.recipe ? "aiter-attn-compile-kit==" AITER_ATTN_VERSION : "");
   };
   if (object.recipe) ref.spec = [&table, &object] { return spec_of(table, object); };
-  if (object.group) {
+  if (object.recipe && object.group) {
     // Its bytes were not built: no digest is known.
     ref.plain = [&table, &object] {
       const runtime::CodeObjectSpec alone = spec_of(table, object).alone();
