@@ -101,6 +101,13 @@ def forward_kernels(fwd: Any, arch: str) -> Iterator[Any]:
                 yield dataclasses.replace(kernel, F_pipeline=columns)
 
 
+@dataclasses.dataclass(frozen=True)
+class ThirdVersion:
+    """Of a source that is checked in: fmha_fwd_v3_d128_DTYPE_MASK.cpp."""
+
+    F_dtype: str
+
+
 def upstream(arch: str) -> Iterator[tuple[str, str, str, str, Any]]:
     """(direction, kind, head size, name, fields) of every kernel of receipt 600 that can be had,
     and of fp8, which that leaves out."""
@@ -134,6 +141,10 @@ def upstream(arch: str) -> Iterator[tuple[str, str, str, str, Any]]:
             arch.startswith("gfx9") and kernel.F_tile.F_bm0 == 128
         ):  # the smaller tile is for some calls of a few queries
             yield "fwd_batch_prefill", "prefill", str(kernel.F_hdim), kernel.name, kernel
+    if arch in WITH_MORE:
+        for file in Path(os.environ["CK_GENERATOR"]).parent.glob("instances/*.cpp"):
+            *_, size, dtype, _ = file.stem.split("_")
+            yield "fwd_v3", "v3", size.removeprefix("d"), file.stem, ThirdVersion(dtype)
     with_all = [WITH_MORE.get(arch, arch)]
     _, dots, mains, converts = ck["bwd"].get_bwd_blobs(with_all, "", 600, "simplified", [-1])
     for kind, kernels in (("dot_do_o", dots), ("main", mains), ("convert_dq", converts)):
@@ -250,6 +261,7 @@ SETS: dict[str, Wanted] = {
         "fwd_pagedkv": cached,
         "fwd_appendkv": lambda kernel: True,
         "prefill": lambda kernel: cached(kernel) and kernel.F_pipeline.F_dropout == "f",
+        "v3": lambda kernel: True,
     },
     "full": dict.fromkeys(
         (
@@ -262,6 +274,7 @@ SETS: dict[str, Wanted] = {
             "fwd_pagedkv",
             "fwd_appendkv",
             "prefill",
+            "v3",
         ),
         lambda kernel: True,
     ),
