@@ -1,28 +1,31 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Checks every kernel against float64 on the device at hand: types, sizes, strides, hard rows.
 
-    python3 -m tests.bench.norms.check [--small] [--library libaiter_attn.so]
+    python3 -m tests.bench.norms.check [--small] [--kinds] [--library libaiter_attn.so]
 
---small: fewer and smaller cases, for a run under compute-sanitizer. --library: by the library's
-C ABI, which compiles and launches by itself. Exits with 1 if any case fails.
+--small: fewer and smaller cases, for a run under compute-sanitizer. --kinds: the rare kinds alone.
+--library: by the library's C ABI, which compiles and launches by itself. Exits with 1 if any case
+fails.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 import functools
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from absl import app, flags
 
 from tests.bench.norms import cuda, operations
-from tests.bench.norms.check_cases import E4, E5, B, Case, F, H, cases
+from tests.bench.norms.check_cases import E4, E5, B, Case, F, H, cases, kinds
 from tests.bench.norms.library import Library
 from tests.support.norms.choices import Rows, choose
 
 _SMALL = flags.DEFINE_bool("small", False, "fewer and smaller cases")
+_KINDS = flags.DEFINE_bool("kinds", False, "the kinds alone that most kernels are not of")
 _LIBRARY = flags.DEFINE_string("library", None, "libaiter_attn.so, to be checked by its C ABI")
 _PROCESSES = flags.DEFINE_integer("processes", 14, "that compile", lower_bound=1)
 
@@ -36,6 +39,8 @@ ROUNDING = {
     E5: (2.0**-3, 2.0**-16),
 }
 FLOAT32_SLACK = 1e-5  # of the largest element of the row, for arithmetic in float32
+LEAST_SCALE = 2.0**-100  # of a row
+EXPONENT_BIAS = 127  # of E8M0
 
 
 def prepare(case: Case):
@@ -60,6 +65,13 @@ def prepare(case: Case):
             c, case.hidden, vector, case.types[0], case.mask, backward=case.backward
         )
         return c, "softmax.cpp", macros
+    sums = not case.backward or case.wants_dgamma or case.wants_dbeta
+    # As configure.cc changes its choice.
+    if not sums:
+        c = dataclasses.replace(c, few_rows=0)
+    if case.scales == operations.BLOCK_SCALES and c.lanes * vector < operations.SCALE_BLOCK:
+        lanes = operations.SCALE_BLOCK // vector
+        c = dataclasses.replace(c, lanes=lanes, threads=max(c.threads, lanes))
     macros = operations.norm_macros(
         c,
         case.layer,
@@ -68,8 +80,12 @@ def prepare(case: Case):
         case.types,
         backward=case.backward,
         add=case.add,
-        beta=case.layer and not case.backward,
+        beta=case.has_beta and not case.backward,
         zero_centred=case.zero_centred,
+        gamma=case.gamma,
+        sums=sums,
+        in_place=case.in_place and case.add,
+        scales=case.scales,
     )
     return c, "norm_backward.cpp" if case.backward else "norm_forward.cpp", macros
 
@@ -180,12 +196,14 @@ class Alone:
 Kernels = Alone | Library
 
 
-def run_twice(run, out: torch.Tensor) -> None:
-    """Rows do not depend on who takes them, and a launch leaves its counter ready for the next."""
+def run_twice(run, out: torch.Tensor, restore: Callable[[], object] = lambda: None) -> None:
+    """Rows do not depend on who takes them, and a launch leaves its counter ready for the next.
+    `restore` puts back the inputs whose place outputs take."""
     run()
     torch.cuda.synchronize()
     first = out.clone()
     out.view(torch.uint8).fill_(0x5A)
+    restore()
     run()
     torch.cuda.synchronize()
     if not torch.equal(out.view(torch.uint8), first.view(torch.uint8)):
@@ -194,34 +212,98 @@ def run_twice(run, out: torch.Tensor) -> None:
         raise Failure(f"the counter was left at {run.counter.tolist()}")
 
 
+def largest_number(y: torch.Tensor) -> torch.Tensor:
+    """Along the last dimension; NaN is no number."""
+    return torch.where(y.isnan(), 0, y.abs()).amax(-1)
+
+
+def block_exponents(largest: torch.Tensor, most: float) -> torch.Tensor:
+    """As E8M0 has them, of the least powers of two by which `largest` is divided to be `most` or
+    less."""
+    fraction, exponent = torch.frexp(largest / most)  # a fraction from .5 to 1
+    exponent = exponent - (fraction == 0.5).int() + EXPONENT_BIAS
+    return torch.where(largest == 0, 0, exponent.clamp(0, 2 * EXPONENT_BIAS))
+
+
+def no_scales(case: Case) -> torch.Tensor | None:
+    """Memory for the scales that the pass makes, of which it makes none like these."""
+    if case.scales == operations.ROW_SCALES:
+        return torch.full((case.rows,), float("nan"), device="cuda")
+    if case.scales == operations.BLOCK_SCALES:
+        blocks = case.hidden // operations.SCALE_BLOCK
+        return torch.full((case.rows, blocks), 255, dtype=torch.uint8, device="cuda")
+    return None
+
+
+def divided(
+    case: Case, want: torch.Tensor, scales: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """y before its scales, and the slack, divided by the scales that the pass made, which are
+    checked."""
+    most = torch.finfo(case.types[2]).max
+    of_rows = case.scales == operations.ROW_SCALES
+    blocks = want.unflatten(-1, (-1, case.hidden if of_rows else operations.SCALE_BLOCK))
+    largest = largest_number(blocks)
+    if of_rows:
+        right = (largest[:, 0] / most).clamp(min=LEAST_SCALE)
+        compare("scales", scales, right, FLOAT32_SLACK * right)
+        by = scales.to(F64)[:, None, None]
+    else:
+        # Two exponents are right where the largest is as near to a power as float32 errs.
+        least = block_exponents(largest * (1 - FLOAT32_SLACK), most)
+        greatest = block_exponents(largest * (1 + FLOAT32_SLACK), most)
+        bad = (scales < least) | (scales > greatest)
+        if bad.any():
+            i = tuple(bad.nonzero()[0].tolist())
+            raise Failure(
+                f"exponents: {int(bad.sum())} of {bad.numel()} wrong, first at {list(i)}:"
+                f" {scales[i].item()}, not {least[i].item()}, of {largest[i].item()!r}"
+            )
+        by = torch.exp2(scales.to(F64) - EXPONENT_BIAS)[..., None]
+    slack = (row_slack(blocks) / by).expand_as(blocks)
+    return (blocks / by).flatten(1), slack.flatten(1)
+
+
 def run_norm_forward(case: Case, kernels: Kernels) -> None:
     xt, wt, yt = case.types
     x = torch.randn(case.rows, case.hidden, device="cuda")
     hard_rows(x, xt)
     x = matrix(case, xt, x)
-    w = torch.randn(case.hidden, device="cuda").to(wt)
-    b = torch.randn(case.hidden, device="cuda").to(wt) if case.layer else None
-    y = matrix(case, yt)
+    w = torch.randn(case.hidden, device="cuda").to(wt) if case.gamma else None
+    b = torch.randn(case.hidden, device="cuda").to(wt) if case.has_beta else None
+    y = x if case.in_place and yt == xt else matrix(case, yt)
     mean, rstd = (torch.full((case.rows,), float("nan"), device="cuda") for _ in range(2))
     residual = matrix(case, xt, torch.randn_like(x, dtype=F)) if case.add else None
-    total = matrix(case, xt) if case.add else None
-    scale = amax = None
-    if yt in (E4, E5):
+    total = residual if case.in_place or not case.add else matrix(case, xt)
+    scale, amax, scales = None, None, no_scales(case)
+    if yt in (E4, E5) and scales is None:
         scale, amax = torch.full((1,), 1.7, device="cuda"), torch.zeros(1, device="cuda")
-    run_twice(
-        kernels.norm_forward(x, w, b, y, mean, rstd, 1e-5, residual, total, scale, amax),
-        y,
-    )
+    changed = [t for t in (x, residual) if t is not None] if case.in_place else []
+    given = [t.clone() for t in changed]
+
+    def restore() -> None:
+        for t, values in zip(changed, given, strict=True):
+            t.copy_(values)
+
     h = x.to(F64)
     if case.add:
         h = h + residual.to(F64)
+    run_twice(
+        kernels.norm_forward(x, w, b, y, mean, rstd, 1e-5, residual, total, scale, amax, scales),
+        y,
+        restore,
+    )
+    if case.add:
         compare("sum", total, h, 2.0**-23 * h.abs().nan_to_num(0, 0))
         unharmed(case, total)
         h = total.to(F64)
     m, r, condition = norm_reference(case, h, 1e-5)
-    want = (h - m) * r * (w.to(F64) + case.zero_centred)
-    if case.layer:
+    want = (h - m) * r
+    if case.gamma:
+        want = want * (w.to(F64) + case.zero_centred)
+    if case.has_beta:
         want = want + b.to(F64)
+    if case.layer:
         compare("mean", mean, m[:, 0], 1e-6 * torch.nan_to_num(h.abs().amax(-1), 0, 0))
     compare("rstd", rstd, r[:, 0], 2e-6 * (r * condition)[:, 0].nan_to_num(0, 0))
     slack = row_slack(want, condition)
@@ -230,6 +312,8 @@ def run_norm_forward(case: Case, kernels: Kernels) -> None:
         if not abs(amax.item() - largest.item()) <= 1e-4 * largest.item():
             raise Failure(f"amax {amax.item()}, not {largest.item()}")
         want, slack = want * scale.item(), slack * 2
+    if scales is not None:
+        want, slack = divided(case, want, scales)
     compare("y", y, want, slack)
     unharmed(case, y)
 
@@ -244,17 +328,21 @@ def run_norm_backward(case: Case, kernels: Kernels) -> None:
         dy = matrix(case, yt, torch.randn(case.rows, case.hidden, device="cuda"))
         dh = matrix(case, xt, torch.randn_like(x, dtype=F)) if case.add else None
         w = torch.randn(case.hidden, device="cuda").to(wt)
+        dw, db = (torch.full_like(w, float("nan")) for _ in range(2))
+        dw, db = dw if case.wants_dgamma else None, db if case.wants_dbeta else None
+        factor = w.to(F64) + case.zero_centred if case.gamma else 1.0
         m, r, condition = norm_reference(case, x.to(F64), 1e-5)
         mean, rstd = m[:, 0].to(F), r[:, 0].to(F)
         m, r = mean.to(F64)[:, None], rstd.to(F64)[:, None]
         dx = matrix(case, xt)
-        dw, db = (torch.full_like(w, float("nan")) for _ in range(2))
-        run = kernels.norm_backward(x, dy, w, mean, rstd, dx, dw, db if case.layer else None, dh)
+        run = kernels.norm_backward(
+            x, dy, w if case.gamma else None, mean if case.layer else None, rstd, dx, dw, db, dh
+        )
         run()
         torch.cuda.synchronize()
         g = dy.to(F64)
         xhat = (x.to(F64) - m) * r
-        wdy = g * (w.to(F64) + case.zero_centred)
+        wdy = g * factor
         want = wdy - xhat * (wdy * xhat).mean(-1, keepdim=True)
         if case.layer:
             want = want - wdy.mean(-1, keepdim=True)
@@ -271,14 +359,16 @@ def run_norm_backward(case: Case, kernels: Kernels) -> None:
         terms = g * xhat
         # xhat of a row with little spread has the rounding of x, not its own.
         uncertain = g.abs() * (xhat.abs() + (condition if case.layer else 0))
-        compare("dgamma", dw, terms.sum(0), FLOAT32_SLACK * uncertain.sum(0))
-        if case.layer:
+        if dw is not None:
+            compare("dgamma", dw, terms.sum(0), FLOAT32_SLACK * uncertain.sum(0))
+        if db is not None:
             compare("dbeta", db, g.sum(0), FLOAT32_SLACK * g.abs().sum(0))
-        first = dw.clone()
+        results = [t for t in (dx, dw, db) if t is not None]
+        first = [t.clone() for t in results]
         run()
         torch.cuda.synchronize()
-        if not torch.equal(first, dw):
-            raise Failure("dgamma differs between two runs")
+        if not all(map(torch.equal, first, results)):
+            raise Failure("results differ between two runs")
 
 
 def allowed_columns(case: Case) -> torch.Tensor:
@@ -382,7 +472,7 @@ def check_library(path: str, chosen: Sequence[Case]) -> Iterator[str]:
 
 
 def main(_argv: Sequence[str]) -> int:
-    chosen = list(cases(_SMALL.value))
+    chosen = list((kinds if _KINDS.value else cases)(_SMALL.value))
     if _LIBRARY.value:
         # The library chooses the kernel and the number of clusters.
         chosen = [case for case in chosen if case.groups is None and case.count is None]

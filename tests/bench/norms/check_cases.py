@@ -1,9 +1,10 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The cases of check.py: types, sizes, strides, masks, rows on demand."""
+"""The cases of check.py: types, sizes, strides, masks, rows on demand, rare kinds."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,9 @@ B, H, F = torch.bfloat16, torch.float16, torch.float32
 E4, E5 = torch.float8_e4m3fn, torch.float8_e5m2
 TYPES = ((B, B, B), (H, H, H), (F, F, F), (F, F, B), (F, F, H), (B, F, B), (H, F, H))
 FP8_TYPES = ((B, B, E4), (F, F, E4), (H, H, E5), (B, B, E5))
+KIND_HIDDEN = (64, 1000, 1003, 4096, 8192, 32768, 131072)
+# Many rows and few; of 4096 columns every kind of few (configure.h: few_rows).
+KIND_ROWS = {4096: (601, 300, 40, 12), 131072: (80, 12)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,12 +41,21 @@ class Case:
     queries: int = 1
     groups: int | None = None  # clusters that share the rows out, where they stay
     count: int | None = None  # rows for which the kernel is chosen, where not for `rows`
+    gamma: bool = True
+    beta: bool = True  # of LayerNorm
+    gradients: bool = True  # of gamma and beta
+    in_place: bool = False  # y is x where their types are one, the sum is the residual
+    scales: int = operations.NO_SCALES
 
     def __str__(self) -> str:
         types = "/".join(operations.TYPE_NAMES[t] for t in self.types)
         rest = f"add={self.add} centred={self.zero_centred} pad={self.padding} mask={self.mask}"
         rest += f" groups={self.groups}" if self.groups else ""
         rest += f" count={self.count}" if self.count else ""
+        names = ("gamma", "beta", "gradients")
+        rest += "".join(f" {name}=False" for name in names if not getattr(self, name))
+        rest += " in place" if self.in_place else ""
+        rest += f" scales={self.scales}" if self.scales else ""
         return f"{self.operation} {self.rows}x{self.hidden} {types} {rest}"
 
     @property
@@ -53,6 +66,18 @@ class Case:
     def layer(self) -> bool:
         return self.operation.startswith("layer")
 
+    @property
+    def has_beta(self) -> bool:
+        return self.layer and self.beta
+
+    @property
+    def wants_dgamma(self) -> bool:
+        return self.gamma and self.gradients
+
+    @property
+    def wants_dbeta(self) -> bool:
+        return self.has_beta and self.gradients
+
     def reads(self) -> list[torch.dtype]:
         x, _, y = self.types
         if self.operation.startswith("softmax"):
@@ -60,13 +85,13 @@ class Case:
         return [x] * (2 if self.add else 1) + ([y] if self.backward else [])
 
     def weight_bytes(self) -> int:
-        """Of a column of gamma and beta, as norm_forward reads them."""
+        """Of a column of gamma and beta, as norm_forward reads them; without gamma the same."""
         if self.operation.startswith("softmax") or self.backward:
             return 0
-        return self.types[1].itemsize * (2 if self.layer else 1)
+        return self.types[1].itemsize * (2 if self.has_beta else 1)
 
     def sums(self) -> int:
-        """Vectors that norm_backward writes."""
+        """Vectors that norm_backward writes where they are wanted."""
         if self.operation.startswith("softmax") or not self.backward:
             return 0
         return 2 if self.layer else 1
@@ -110,6 +135,49 @@ def norm_cases(operation: str, small: bool) -> Iterator[Case]:
     yield Case(operation, 8192, 129, (B, B, B))
 
 
+def kinds(small: bool) -> Iterator[Case]:
+    """Of the macros that most kernels are without: no gamma, no gradients of weights, in place,
+    and scales that the pass makes."""
+    for hidden in (64, 1003) if small else KIND_HIDDEN:
+        for rows in (5,) if small else KIND_ROWS.get(hidden, (601, 40)):
+            for t in (B, F):
+
+                def case(operation: str, y: torch.dtype = t, **more: Any) -> Case:
+                    return Case(operation, hidden, rows, (t, t, y), **more)  # noqa: B023
+
+                for norm in ("rms", "layer"):
+                    forward, backward = f"{norm}_forward", f"{norm}_backward"
+                    yield case(forward, gamma=False, beta=False)
+                    yield case(forward, in_place=True)
+                    yield case(forward, in_place=True, add=True)
+                    yield case(backward, gamma=False, beta=False)
+                    yield case(backward, gradients=False)
+                yield case("layer_forward", gamma=False)
+                yield case("layer_backward", gamma=False)
+                for y in (E4, E5):
+                    yield case("rms_forward", y, scales=operations.ROW_SCALES)
+                    if hidden % operations.SCALE_BLOCK == 0:
+                        yield case("rms_forward", y, scales=operations.BLOCK_SCALES)
+    # Single columns: rows that registers do not hold are read from memory again, and so are those
+    # beyond the table and those too wide for a ring.
+    for norm in ("rms", "layer"):
+        for hidden in (4096,) if small else (4096, 8192, 131072):
+            operation, rows = f"{norm}_forward", 5 if small else 80
+            yield Case(operation, hidden, rows, (B, B, B), add=True, padding=1, in_place=True)
+        for hidden, t in () if small else ((1 << 18, F), (600001, B)):
+            yield Case(f"{norm}_forward", hidden, 20, (t, t, t), add=True, in_place=True)
+    for scales in (operations.ROW_SCALES, operations.BLOCK_SCALES):
+        quantised = functools.partial(Case, "rms_forward", types=(B, B, E4), scales=scales)
+        for hidden in (32, 64):  # the lanes of a block of single columns are a warp
+            yield quantised(hidden, 5 if small else 601, padding=1)
+        for hidden in () if small else (4096, 32768):
+            yield quantised(hidden, 80, add=True, in_place=True)
+            yield quantised(hidden, 80, zero_centred=True, padding=32)
+            yield quantised(hidden, 80, gamma=False)
+        for hidden in () if small else (32768, 65536):
+            yield quantised(hidden, 90, groups=2)
+
+
 def cases(small: bool) -> Iterator[Case]:
     for operation in ("rms_forward", "layer_forward", "rms_backward", "layer_backward"):
         yield from norm_cases(operation, small)
@@ -135,3 +203,4 @@ def cases(small: bool) -> Iterator[Case]:
         for hidden in (65536,) if small else (8192, 16384, 32768, 65536, 131072):
             for groups in (2,) if small else (1, 2, 7):
                 yield Case(operation, hidden, 24 if small else 90, (B, B, B), groups=groups)
+    yield from kinds(small)

@@ -10,7 +10,13 @@ from pathlib import Path
 
 import torch
 
-from tests.bench.norms.operations import MASKS, turn_counter
+from tests.bench.norms.operations import (
+    BLOCK_SCALES,
+    MASKS,
+    NO_SCALES,
+    ROW_SCALES,
+    turn_counter,
+)
 
 _CUDA = 2  # attn_device_type
 _LAYER, _RMS = 1, 2  # attn_norm_kind
@@ -87,7 +93,7 @@ class Library:
             raise RuntimeError(f"{name}: {self._library.aiter_attn_last_error().decode()}")
 
     def _problem(
-        self, x: torch.Tensor, gamma: torch.Tensor, y: torch.Tensor, epsilon: float
+        self, x: torch.Tensor, weight: torch.Tensor | None, y: torch.Tensor, epsilon: float
     ) -> ctypes.Structure:
         return _sized(
             _NormProblem,
@@ -97,7 +103,7 @@ class Library:
             rows=x.shape[0],
             hidden=x.shape[1],
             x_dtype=_DTYPES[x.dtype],
-            weight_dtype=_DTYPES[gamma.dtype],
+            weight_dtype=_DTYPES[(x if weight is None else weight).dtype],
             y_dtype=_DTYPES[y.dtype],
             zero_centred=int(self._zero_centred),
             epsilon=epsilon,
@@ -119,9 +125,14 @@ class Library:
         run.counter = counter
         return run
 
-    def norm_forward(self, x, gamma, beta, y, mean, rstd, epsilon, residual, total, scale, amax):
-        problem = self._problem(x, gamma, y, epsilon)
+    def norm_forward(
+        self, x, gamma, beta, y, mean, rstd, epsilon, residual, total, scale, amax, scales
+    ):
+        problem = self._problem(x, beta if gamma is None else gamma, y, epsilon)
         barrier = turn_counter()
+        kind = NO_SCALES
+        if scales is not None:
+            kind = ROW_SCALES if scales.dtype == torch.float32 else BLOCK_SCALES
         arguments = _sized(
             _NormForward,
             problem=ctypes.addressof(problem),
@@ -129,18 +140,20 @@ class Library:
             y=_rows(y),
             residual=_rows(residual),
             sum=_rows(total),
-            gamma=gamma.data_ptr(),
+            gamma=_pointer(gamma),
             beta=_pointer(beta),
             mean=_pointer(mean) if self._layer else None,
             rstd=_pointer(rstd),
             scale=_pointer(scale),
             amax=_pointer(amax),
             barrier=barrier.data_ptr(),
+            scales=_pointer(scales),
+            scales_kind=kind,
         )
         return self._run("norm_fwd", arguments, problem, counter=barrier)
 
     def norm_backward(self, x, dy, gamma, mean, rstd, dx, dgamma, dbeta, dh):
-        problem = self._problem(x, gamma, dy, 0.0)
+        problem = self._problem(x, dbeta if gamma is None else gamma, dy, 0.0)
         arguments = _sized(
             _NormBackward,
             problem=ctypes.addressof(problem),
@@ -148,10 +161,10 @@ class Library:
             dy=_rows(dy),
             dx=_rows(dx),
             dh=_rows(dh),
-            gamma=gamma.data_ptr(),
+            gamma=_pointer(gamma),
             mean=_pointer(mean) if self._layer else None,
             rstd=rstd.data_ptr(),
-            dgamma=dgamma.data_ptr(),
+            dgamma=_pointer(dgamma),
             dbeta=_pointer(dbeta),
         )
         size = c_uint64()

@@ -21,6 +21,8 @@ TYPE_NAMES = {
 }
 MASKS = ("none", "explicit", "causal")
 COLUMNS_THREADS = 256  # norm_columns.cpp
+NO_SCALES, ROW_SCALES, BLOCK_SCALES = range(3)  # NORM_SCALES
+SCALE_BLOCK = 32  # columns
 
 
 class Matrix(ctypes.Structure):
@@ -197,8 +199,13 @@ def norm_macros(
     add: bool = False,
     beta: bool = False,
     zero_centred: bool = False,
+    gamma: bool = True,
+    sums: bool = True,
+    in_place: bool = False,
+    scales: int = NO_SCALES,
 ) -> dict[str, object]:
-    """Macros of norm_forward.cpp or norm_backward.cpp; `types` are of x, gamma and y."""
+    """Macros of norm_forward.cpp or norm_backward.cpp; `types` are of x, gamma and y. `in_place`:
+    the sum takes the residual's place; `sums`: of gamma and beta, backward."""
     x, w, y = (TYPE_NAMES[t] for t in types)
     macros = c.macros(hidden, vector) | {
         "NORM_LAYER": int(layer),
@@ -209,6 +216,16 @@ def norm_macros(
         "NORM_KEEP_WEIGHTS": c.keep_weights,
         "NORM_ZERO_CENTRED": int(zero_centred),
     }
+    # Most kernels are without these.
+    if not gamma:
+        macros["NORM_GAMMA"] = 0
+    if not sums:
+        macros["NORM_SUMS"] = 0
+    columns = span(hidden, vector)
+    if in_place and c.stages == 0 and not (c.hold_row and c.resident(columns, vector)):
+        macros["NORM_IN_PLACE"] = 1  # memory is read twice
+    if scales != NO_SCALES:
+        macros["NORM_SCALES"] = scales
     if backward:
         return macros | {"NORM_LAG": c.lag, "NORM_FEW_ROWS": c.few_rows}
     return macros | {"NORM_BETA": int(beta)}
@@ -253,7 +270,7 @@ def norm_forward(
     module: Module,
     c: Configuration,
     x: torch.Tensor,
-    gamma: torch.Tensor,
+    gamma: torch.Tensor | None,
     beta: torch.Tensor | None,
     y: torch.Tensor,
     mean: torch.Tensor | None,
@@ -263,15 +280,20 @@ def norm_forward(
     total: torch.Tensor | None = None,
     scale: torch.Tensor | None = None,
     amax: torch.Tensor | None = None,
+    scales: torch.Tensor | None = None,
     most_groups: int | None = None,
 ):
-    """A function that launches the forward kernel on these tensors."""
+    """A function that launches the forward kernel on these tensors; `scales`: of rows or blocks,
+    which the kernel makes."""
     rows, hidden = x.shape
     vector = shifted_vector(hidden, x, gamma, beta, y, residual, total)
     columns = span(hidden, vector)
     matrices = 2 if residual is not None else 1
     shared = c.ring_bytes(columns, vector, matrices * x.element_size())
-    weight_bytes = gamma.element_size() * (2 if beta is not None else 1)
+    weight = gamma if gamma is not None else beta
+    weight_bytes = weight.element_size() if weight is not None else 0
+    if beta is not None:
+        weight_bytes *= 2  # gamma has its place in any case
     shared += c.weights_bytes(columns, vector, weight_bytes)
     kernel = Kernel(module, "norm_forward", c.threads, shared)
     groups = grid_groups(kernel, c, rows, most_groups)
@@ -283,12 +305,12 @@ def norm_forward(
         y.stride(0),
         _pointer(total),
         total.stride(0) if total is not None else 0,
-        gamma.data_ptr(),
+        _pointer(gamma),
         _pointer(beta),
         _pointer(mean),
         _pointer(rstd),
         _pointer(scale),
-        _pointer(amax),
+        _pointer(amax if scales is None else scales),
         rows,
         epsilon,
         groups,
@@ -304,32 +326,35 @@ def norm_backward(
     c: Configuration,
     x: torch.Tensor,
     dy: torch.Tensor,
-    gamma: torch.Tensor,
+    gamma: torch.Tensor | None,
     mean: torch.Tensor | None,
     rstd: torch.Tensor,
     dx: torch.Tensor,
-    dgamma: torch.Tensor,
+    dgamma: torch.Tensor | None,
     dbeta: torch.Tensor | None = None,
     dh: torch.Tensor | None = None,
 ):
-    """A function that launches the backward kernels on these tensors."""
+    """A function that launches the backward kernels on these tensors; `mean`: LayerNorm's."""
     rows, hidden = x.shape
     vector = shifted_vector(hidden, x, gamma, dy, dx, dh, dgamma, dbeta)
     element_bytes = x.element_size() * (2 if dh is not None else 1) + dy.element_size()
-    combine = c.combine_bytes(hidden, vector, 2 if dbeta is not None else 1)
+    sums = 2 if mean is not None else 1
+    combine = c.combine_bytes(hidden, vector, sums)
     beyond = vector if hidden % vector else 0
     shared = max(c.ring_bytes(hidden, vector, element_bytes, beyond), combine)
     kernel = Kernel(module, "norm_backward", c.threads, shared)
     groups = grid_groups(kernel, c, rows, None)
 
-    def arguments_for(dgamma_or_parts: int, dbeta_or_parts: int | None) -> NormBackwardArguments:
+    def arguments_for(
+        dgamma_or_parts: int | None, dbeta_or_parts: int | None
+    ) -> NormBackwardArguments:
         return NormBackwardArguments(
             _matrix(x),
             _matrix(dy),
             _matrix(dh),
             dx.data_ptr(),
             dx.stride(0),
-            gamma.data_ptr(),
+            _pointer(gamma),
             _pointer(mean),
             rstd.data_ptr(),
             dgamma_or_parts,
@@ -338,19 +363,24 @@ def norm_backward(
             groups,
         )
 
+    weight = dgamma if dgamma is not None else dbeta
+    if weight is None:  # dx alone
+        run = kernel.launcher((groups * c.cluster, 1), arguments_for(None, None), stream())
+        run.kernel = kernel
+        return run
     if c.few_rows:
         ctas = -(-hidden // (c.few_rows * vector))
         ctas += -ctas % c.cluster
-        arguments = arguments_for(dgamma.data_ptr(), _pointer(dbeta))
+        arguments = arguments_for(_pointer(dgamma), _pointer(dbeta))
         run = kernel.launcher((ctas + groups * c.cluster, 1), arguments, stream())
         run.kernel = kernel
         return run
-    types = (x.dtype, gamma.dtype, dy.dtype)
+    types = (x.dtype, weight.dtype, dy.dtype)
     resident = c.resident(hidden, vector)
     vector = columns_vector(hidden, vector)
-    sums = columns_module(tuple(columns_macros(dbeta is not None, hidden, vector, types).items()))
+    module = columns_module(tuple(columns_macros(sums == 2, hidden, vector, types).items()))
     parts = groups if resident else min(rows, 128)
-    storage = torch.empty(2 if dbeta is not None else 1, parts, hidden, device=x.device)
+    storage = torch.empty(sums, parts, hidden, device=x.device)
     arguments = arguments_for(storage[0].data_ptr(), storage[-1].data_ptr())
     run_rows = kernel.launcher((groups * c.cluster, 1), arguments, stream())
     run_columns = None
@@ -368,17 +398,18 @@ def norm_backward(
         )
         parts = -(-rows // per_part)
         grid = (-(-hidden // (vector * COLUMNS_THREADS)), parts)
-        run_columns = Kernel(sums, "norm_backward_columns", COLUMNS_THREADS).launcher(
+        run_columns = Kernel(module, "norm_backward_columns", COLUMNS_THREADS).launcher(
             grid, columns, stream()
         )
+    wanted = [(part, to) for part, to in ((0, dgamma), (-1, dbeta)) if to is not None]
     reduce = NormReduceArguments(
-        (c_void_p * 2)(storage[0].data_ptr(), storage[-1].data_ptr()),
-        (c_void_p * 2)(dgamma.data_ptr(), _pointer(dbeta)),
+        (c_void_p * 2)(*[storage[part].data_ptr() for part, _ in wanted]),
+        (c_void_p * 2)(*[to.data_ptr() for _, to in wanted]),
         parts,
     )
     lanes = 8 * (4 if vector % 4 == 0 else 1)
-    run_reduce = Kernel(sums, "norm_backward_reduce", COLUMNS_THREADS).launcher(
-        (-(-hidden // lanes), len(storage)), reduce, stream(), dependent=resident
+    run_reduce = Kernel(module, "norm_backward_reduce", COLUMNS_THREADS).launcher(
+        (-(-hidden // lanes), len(wanted)), reduce, stream(), dependent=resident
     )
 
     def run(keep: torch.Tensor = storage) -> None:

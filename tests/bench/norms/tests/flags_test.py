@@ -55,7 +55,8 @@ def parse(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         ),
         ("small", ["--shape=1x64", "--peers=none"], {"shape": ["1x64"], "peers": ["none"]}),
         ("check", ["--small"], {"small": True}),
-        ("check", [], {"small": False}),
+        ("check", [], {"small": False, "kinds": False}),
+        ("check", ["--kinds"], {"small": False, "kinds": True}),
         ("compile_table", [], {"archs": ["sm_80", "sm_90", "sm_100"]}),
         ("page", ["bench.json", "--out", "x.html"], {"": ["bench.json"], "out": "x.html"}),
         (
