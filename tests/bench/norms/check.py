@@ -168,10 +168,11 @@ def row_slack(want: torch.Tensor, factor: torch.Tensor | float = 1.0) -> torch.T
 
 def norm_reference(case: Case, x: torch.Tensor, epsilon: float):
     """mean, rstd and the condition of the rows, in float64."""
-    mean = x.mean(-1, keepdim=True) if case.layer else torch.zeros_like(x[:, :1])
+    # Exact where all elements are equal: then nothing is left of any.
+    first = x[:, :1].where(x[:, :1].isfinite(), 0)
+    mean = first + (x - first).mean(-1, keepdim=True) if case.layer else torch.zeros_like(first)
     rstd = ((x - mean).square().mean(-1, keepdim=True) + epsilon).rsqrt()
     condition = torch.nan_to_num(x.abs().amax(-1, keepdim=True) * rstd, 1.0, 1.0).clamp(min=1)
-    # Where all elements are equal, float32 has their mean, and nothing is left of any.
     condition = torch.where((x != x[:, :1]).any(-1, keepdim=True), condition, 1.0)
     return mean, rstd, condition if case.layer else torch.ones_like(condition)
 

@@ -181,5 +181,6 @@ class Module:
         _must(self._cuda.cuModuleLoadData(ctypes.byref(self.handle), cubin), "cuModuleLoadData")
 
     def __del__(self) -> None:
-        if self.handle:
+        # At the end of the interpreter its context may be gone.
+        if self.handle and not sys.is_finalizing():
             self._cuda.cuModuleUnload(self.handle)
