@@ -1,9 +1,10 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Norms of torch tensors beside torch's own: `./bazelw run //tests/bench:norm_front`.
 
-Eight rows of 64 columns in host memory, where the computation is next to nothing. Processor time of
-this process, the least of some runs, in turn with torch's own functions, and with ours where no
-call is remembered and operators are called as torch calls them.
+Eight rows of 64 columns, where the computation is next to nothing, in host memory or, by
+`--device=cuda`, of an NVIDIA GPU. Processor time of this process, the least of some runs, in turn
+with torch's own functions, and with ours where no call is remembered and operators are called as
+torch calls them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tests.bench import calls
 
 _RUNS = flags.DEFINE_integer("runs", 15, "of each call; the least counts", lower_bound=1)
 _CALLS = flags.DEFINE_integer("calls", 500, "in a run", lower_bound=1)
+_DEVICE = flags.DEFINE_enum("device", "cpu", ["cpu", "cuda"], "of the tensors")
 _HIDDEN = 64
 
 
@@ -45,6 +47,7 @@ def main(argv: list[str]) -> int:
     if len(argv) > 1:
         raise app.UsageError(f"unexpected: {' '.join(argv[1:])}")
     torch.set_num_threads(1)
+    torch.set_default_device(_DEVICE.value)
     x, gradient = torch.zeros(8, _HIDDEN), torch.ones(8, _HIDDEN)
     gamma = torch.ones(_HIDDEN)
     leaf, weight = x.clone().requires_grad_(), gamma.clone().requires_grad_()

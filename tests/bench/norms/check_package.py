@@ -3,8 +3,8 @@
 
     python3 -m tests.bench.norms.check_package
 
-Other streams than the default one, captured graphs, fp8 results, gradients of all kinds; check.py
-has the types and sizes. Raises AssertionError for what is wrong.
+Other streams than the default one, captured graphs, fp8 results, gradients of all kinds, calls that
+are remembered; check.py has the types and sizes. Raises AssertionError for what is wrong.
 """
 
 from __future__ import annotations
@@ -125,6 +125,56 @@ def check_streams_and_graphs(hidden: int) -> None:
         assert torch.equal(got, wanted)
 
 
+def check_quantised() -> None:
+    x, gamma = draw(33, 4096), draw(4096)
+    want = rms(x.to(F64), gamma.to(F64))
+    y, scales, _, _ = aiter_attn.rms_norm_quantised(x, gamma)
+    error = (y.to(F64) * scales.to(F64)[:, None] - want).abs()
+    assert bool((error <= 2.0**-4 * want.abs() + scales.to(F64)[:, None] * 2.0**-9).all())
+
+
+def check_remembered_calls(hidden: int) -> None:
+    """Those of the same layout take the short way from the second on: with other tensors, on other
+    streams, with gradients, and captured."""
+    gamma = draw(hidden).requires_grad_()
+    functions = (
+        (aiter_attn.rms_norm, lambda x, gamma: rms(x, gamma), (gamma,)),
+        (
+            aiter_attn.layer_norm,
+            lambda x, gamma: torch.nn.functional.layer_norm(x, (hidden,), gamma, None, 1e-5),
+            (gamma,),
+        ),
+        (aiter_attn.softmax, lambda x: x.softmax(-1), ()),
+    )
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    for function, of_torch, weights in functions:
+        inputs = [(draw(40, hidden).requires_grad_(), draw(40, hidden)) for _ in range(12)]
+        torch.cuda.synchronize()
+        results = []
+        for turn, (x, dy) in enumerate(inputs):
+            with torch.cuda.stream(streams[turn % 3]):
+                y = function(x, *weights)
+                results.append((y, *torch.autograd.grad(y, (x, *weights), dy)))
+        torch.cuda.synchronize()
+        for (x, dy), (y, dx, *dgamma) in zip(inputs, results, strict=True):
+            x64, *weights64 = wide(x, *weights)
+            want = of_torch(x64, *weights64)
+            near(y, want)
+            want.backward(dy.to(F64))
+            near(dx, x64.grad)
+            for got, leaf in zip(dgamma, weights64, strict=True):
+                torch.testing.assert_close(got.to(F64), leaf.grad, rtol=2.0**-7, atol=0.1)
+        (x, _), graph = inputs[0], torch.cuda.CUDAGraph()
+        held = torch.zeros_like(x)
+        with torch.no_grad(), torch.cuda.graph(graph):
+            y = function(held, *weights)
+        held.copy_(x.detach())
+        for _ in range(3):
+            graph.replay()
+        torch.cuda.synchronize()
+        assert torch.equal(y, results[0][0])
+
+
 def main(_argv: Sequence[str]) -> None:
     torch.manual_seed(0)
     for rows, hidden in ((5, 1000), (33, 4096), (9, 65536), (3, 50257)):
@@ -135,6 +185,10 @@ def main(_argv: Sequence[str]) -> None:
         print(f"softmax {queries}x{columns}", flush=True)
     for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
         check_fp8(dtype)
+    check_quantised()
+    for hidden in (64, 4096, 65536):
+        check_remembered_calls(hidden)
+        print(f"remembered calls {hidden}", flush=True)
     for hidden in (4096, 131072):
         check_streams_and_graphs(hidden)
         print(f"streams and graphs {hidden}", flush=True)
