@@ -33,7 +33,7 @@ def rms(x: torch.Tensor, gamma: torch.Tensor) -> torch.Tensor:
 
 
 def wide(*tensors: torch.Tensor) -> list[torch.Tensor]:
-    return [t.to(F64).requires_grad_() for t in tensors]
+    return [t.detach().to(F64).requires_grad_() for t in tensors]
 
 
 def check_norms(rows: int, hidden: int) -> None:
