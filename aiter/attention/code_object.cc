@@ -55,7 +55,7 @@ runtime::CodeObjectRef code_object_ref(const kernels::LaunchTable& table,
   if (object.recipe && object.group) {
     // Its bytes were not built: no digest is known.
     ref.plain = [&table, &object] {
-      const runtime::CodeObjectSpec alone = spec_of(table, object).alone();
+      runtime::CodeObjectSpec alone = spec_of(table, object).alone();
       runtime::CodeObjectRef plain = {alone.key(), {}, [alone] { return alone; }};
       plain.name = [&table, &object] { return name_of(table, object); };
       return plain;

@@ -18,7 +18,7 @@ using runtime::Pulse;
 
 constexpr int64_t kScaleBlock = 32;  // columns, of ATTN_NORM_SCALES_BLOCKS
 constexpr int kExponentBias = 127;   // of E8M0
-const double kLeastScale = std::ldexp(1, -100);
+constexpr double kLeastScale = 0x1p-100;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // A row of a matrix; where the matrix has no data, its stride was not checked.

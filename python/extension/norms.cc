@@ -57,9 +57,9 @@ class Prepared {
         constexpr fields::Kind kKind = decltype(kind)::value;
         if (name != field) return;
         if constexpr (kKind == Kind::kRows) {
-          place = &(call_.args.*member).data;
+          place = static_cast<const void*>(&(call_.args.*member).data);
         } else if constexpr (kKind == Kind::kArray || kKind == Kind::kWorkspace) {
-          place = &(call_.args.*member);
+          place = static_cast<const void*>(&(call_.args.*member));
         }
       });
       if (place == nullptr) throw py::type_error("no array of this call is named \"" + name + '"');

@@ -209,7 +209,10 @@ def _forward(
         _keep(signature, _C.PreparedNorm, numbers, tensors,
               {"x": x, "gamma": gamma, "beta": beta, "residual": residual}, made)  # fmt: skip
 
-    y, mean, rstd, h = norms.forward(kind, *map(_packed, arrays), epsilon, zero_centred, keep=keep)
+    y, mean, rstd, h = norms.forward(
+        kind, _packed(x), _packed(gamma), _packed(beta), _packed(residual),
+        epsilon, zero_centred, keep=keep,
+    )  # fmt: skip
     statistics = (rstd,) if mean is None else (mean, rstd)
     return y, *statistics, x.new_empty(0) if h is None else h
 
@@ -274,8 +277,9 @@ def _backward(
             _keep(signature, _C.PreparedNormBackward, numbers, tensors, given, made)
 
         dx, dgamma, dbeta = norms.backward(
-            kind, *map(_packed, arrays), zero_centred, of_gamma, of_beta, keep
-        )
+            kind, _packed(dy), _packed(x), _packed(gamma), _packed(mean), _packed(rstd),
+            _packed(dh), zero_centred, of_gamma, of_beta, keep,
+        )  # fmt: skip
     results = dx, like.new_empty(0) if dgamma is None else dgamma
     return (*results, like.new_empty(0) if dbeta is None else dbeta) if layer else results
 
