@@ -74,7 +74,12 @@ std::vector<Store::Told> Store::look(const CodeObjectRef& ref) const {
     is_there |= told.back().answer.has;
   }
   if (is_there || !ref.plain) return told;
-  const CodeObjectRef plain = ref.plain();
+  CodeObjectRef plain = {};
+  try {
+    plain = ref.plain();
+  } catch (const Error&) {
+    return told;  // its description is damaged, as a call will say
+  }
   for (const auto& provider : providers_) {
     Told answer = ask_where(*provider, plain);
     // Most have nothing to say about it.
