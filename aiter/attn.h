@@ -236,6 +236,12 @@ typedef struct attn_problem {
    * seqlens_k says it. On the GPU in group mode alone. */
   const int32_t* seqused_q;
   const int32_t* seqused_k;
+  /* The same as sums: [batch + 1], from 0 on: sequence b uses its first cu_seqused_q[b + 1] -
+   * cu_seqused_q[b] rows. Of a side's two arrays one is given at most. On the GPU these sums are
+   * for Composable Kernel's kernels alone: not beside a sink, nor for attn_dropout_mask, nor for
+   * attn_bwd where query heads share a key head and cu_seqused_k is given. */
+  const int32_t* cu_seqused_q;
+  const int32_t* cu_seqused_k;
 } attn_problem;
 
 /* A bias of scores. Elementwise: of the problem's dtype, [batch, heads_q, seqlen_q, seqlen_k], in

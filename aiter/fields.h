@@ -72,7 +72,9 @@ enum class Kind {
   X(kOption, int32_t, kernels)            \
   X(kOption, int32_t, rounding)           \
   X(kArray, const int32_t*, seqused_q)    \
-  X(kArray, const int32_t*, seqused_k)
+  X(kArray, const int32_t*, seqused_k)    \
+  X(kArray, const int32_t*, cu_seqused_q) \
+  X(kArray, const int32_t*, cu_seqused_k)
 
 #define ATTN_FWD_ARGS_FIELDS(X)               \
   X(kStructSize, uint32_t, struct_size)       \

@@ -66,6 +66,12 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
     return rows;
   }
 
+  const int32_t* used_sums(int32_t batch, int32_t seqlen) {
+    if (input().ConsumeIntegralInRange(0, 3) != 0 || batch < 0 || batch > 8) return nullptr;
+    int32_t total;
+    return offsets(batch, std::min(seqlen, 4), &total);
+  }
+
   void fill_problem() {
     attn_problem& p = problem_;
     p.struct_size = sizeof(p);
@@ -89,6 +95,8 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
     }
     p.seqused_q = used(p.batch, p.seqlen_q);
     p.seqused_k = used(p.batch, p.seqlen_k);
+    if (!p.seqused_q || rarely()) p.cu_seqused_q = used_sums(p.batch, p.seqlen_q);
+    if (!p.seqused_k || rarely()) p.cu_seqused_k = used_sums(p.batch, p.seqlen_k);
     p.softmax_scale = rarely() ? input().ConsumeFloatingPoint<float>() : 0.25f;
     p.mask = number(0, 2);
     const bool open = p.mask == ATTN_MASK_NONE && !rarely();

@@ -194,7 +194,7 @@ TEST(CAbiTest, NewerCallersAreServedWhileWhatIsUnknownIsZero) {
   fwd.appended = 0;
   shape.appended = kSet;
   expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH,
-                 "attn_problem.struct_size is 168, and byte 164 is set");
+                 "attn_problem.struct_size is 184, and byte 180 is set");
   Newer<attn_kernel_info_t> info = {{}, 0};
   info.known.struct_size = sizeof(info);
   EXPECT_EQ(attn_kernel_info(0, &info.known), ATTN_OK);

@@ -529,6 +529,9 @@ TEST(DispatchTest, TheThirdVersionOfForwardIsTakenWhereItServes) {
   p.seqused_k = used;
   EXPECT_EQ(chosen_row(p), "fwd");
   p = base;
+  p.cu_seqused_k = used;
+  EXPECT_EQ(chosen_row(p), "fwd");
+  p = base;
   p.lse = &some_lse;
   EXPECT_EQ(chosen_row(p), "none");
 }

@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "aiter/attn.h"
@@ -38,13 +40,16 @@ enum class Side { kQueries, kKeys };
 
 const std::vector<int32_t>& used_of(Side side) { return side == Side::kQueries ? kUsedQ : kUsedK; }
 
+// A problem says which rows are used by seqused_*, or by cu_seqused_*.
+enum class Form { kNumbers, kSums };
+
 // Of a row, in buffers.
 struct Place {
   int64_t entry, row;
 };
 
 // A problem whose sequences are padded, in either mode, and the packed one of the used rows.
-class PaddedTest : public ::testing::TestWithParam<attn_mode> {
+class PaddedTest : public ::testing::TestWithParam<std::tuple<attn_mode, Form>> {
  protected:
   PaddedTest()
       : padded_({kBatch, kHeadsQ, kHeadsK, 9, 9, kSize, kSize}, ATTN_DTYPE_FP32, 1,
@@ -57,8 +62,8 @@ class PaddedTest : public ::testing::TestWithParam<attn_mode> {
       p->problem.window_right = 1;
       p->problem.window_left = 4;
     }
-    padded_.problem.seqused_q = kUsedQ.data();
-    padded_.problem.seqused_k = kUsedK.data();
+    use(Side::kQueries, kUsedQ);
+    use(Side::kKeys, kUsedK);
     for (Buffer* buffer : {&padded_.q, &padded_.k, &padded_.v, &padded_.dout}) buffer->fill(kNan);
     for (Buffer* buffer : {&padded_.o, &padded_.dq, &padded_.dk, &padded_.dv}) {
       buffer->fill(kUntouched);
@@ -70,7 +75,21 @@ class PaddedTest : public ::testing::TestWithParam<attn_mode> {
     copy(packed_.v, &padded_.v, Side::kKeys);
   }
 
-  static bool is_group() { return GetParam() == ATTN_MODE_GROUP; }
+  static bool is_group() { return std::get<attn_mode>(GetParam()) == ATTN_MODE_GROUP; }
+  static bool by_sums() { return std::get<Form>(GetParam()) == Form::kSums; }
+
+  // The padded problem uses so many rows of its sequences.
+  void use(Side side, const std::vector<int32_t>& rows) {
+    const bool queries = side == Side::kQueries;
+    attn_problem& p = padded_.problem;
+    if (by_sums()) {
+      sums_[queries] = starts(rows);
+      (queries ? p.cu_seqused_q : p.cu_seqused_k) = sums_[queries].data();
+    } else {
+      (queries ? p.seqused_q : p.seqused_k) = rows.data();
+    }
+  }
+
   // Of row i of sequence b of the padded problem.
   Place place(Side side, int b, int64_t i) const {
     if (!is_group()) return {b, i};
@@ -109,6 +128,7 @@ class PaddedTest : public ::testing::TestWithParam<attn_mode> {
   }
 
   TestProblem padded_, packed_;
+  std::vector<int32_t> sums_[2];
 };
 
 TEST_P(PaddedTest, ForwardIsThatOfTheUsedRows) {
@@ -146,7 +166,7 @@ TEST_P(PaddedTest, BackwardIsThatOfTheUsedRows) {
 
 TEST_P(PaddedTest, OnlyOneSideMayBePadded) {
   // All keys of the room are used then, NaNs in it too.
-  padded_.problem.seqused_k = nullptr;
+  padded_.problem.seqused_k = padded_.problem.cu_seqused_k = nullptr;
   padded_.k.fill(0.5), padded_.v.fill(0.25);
   padded_.problem.mask = ATTN_MASK_NONE;
   padded_.problem.window_left = padded_.problem.window_right = -1;
@@ -164,13 +184,73 @@ TEST_P(PaddedTest, NumbersThatNoSequenceHasAreRefused) {
     EXPECT_THAT(attn_last_error(), HasSubstr(message));
   };
   std::vector<int32_t> used = kUsedK;
-  padded_.problem.seqused_k = used.data();
   used[3] = -1;
-  refuses("seqused_k[3] is -1, but must be from 0 to ", ATTN_ERROR_INVALID_ARGUMENT);
-  used[3] = is_group() ? 4 : 10;
-  refuses(is_group() ? "seqused_k[3] is 4, but must be from 0 to 3, the rows of the sequence"
-                     : "seqused_k[3] is 10, but must be from 0 to 9, seqlen_k",
+  use(Side::kKeys, used);
+  refuses(by_sums() ? "cu_seqused_k[4] is 14, but must not be less than the one before, 15"
+                    : "seqused_k[3] is -1, but must be from 0 to ",
           ATTN_ERROR_INVALID_ARGUMENT);
+  used[3] = is_group() ? 4 : 10;
+  use(Side::kKeys, used);
+  const std::string field = by_sums() ? "cu_seqused_k[4] - cu_seqused_k[3]" : "seqused_k[3]";
+  refuses(field + (is_group() ? " is 4, but must be from 0 to 3, the rows of the sequence"
+                              : " is 10, but must be from 0 to 9, seqlen_k"),
+          ATTN_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_P(PaddedTest, AnArrayOfTheOtherFormIsRefusedBesideIt) {
+  const std::vector<int32_t> sums = starts(kUsedQ);
+  padded_.problem.seqused_q = kUsedQ.data();
+  padded_.problem.cu_seqused_q = sums.data();
+  const attn_fwd_args args = padded_.fwd();
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("must be NULL beside seqused_q, which says the same"));
+}
+
+TEST_P(PaddedTest, AnArrayOfUsedRowsIsNoOutput) {
+  attn_fwd_args args = padded_.fwd();
+  const attn_problem& p = padded_.problem;
+  args.lse =
+      reinterpret_cast<float*>(const_cast<int32_t*>(by_sums() ? p.cu_seqused_q : p.seqused_q));
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr(by_sums() ? "cu_seqused_q" : "seqused_q"));
+}
+
+TEST_P(PaddedTest, TheDropoutMaskIsThatOfTheUsedRows) {
+  std::vector<uint8_t> kept[2];
+  for (const bool packed : {false, true}) {
+    TestProblem& test = packed ? packed_ : padded_;
+    test.problem.seqlen_k = 9;
+    test.problem.dropout_p = 0.5f;
+    test.problem.dropout_seed = 3;
+    const int64_t rows =
+        int64_t{test.problem.mode == ATTN_MODE_GROUP ? test.problem.total_q : kBatch * 9};
+    kept[packed].assign(rows * kHeadsQ * 9, kUntouched);
+    attn_dropout_mask_args args = {};
+    args.struct_size = sizeof(args);
+    args.problem = &test.problem;
+    args.kept = kept[packed].data();
+    ASSERT_EQ(attn_dropout_mask(&args), ATTN_OK) << attn_last_error();
+  }
+  std::vector<uint8_t> wanted(kept[0].size(), kUntouched);
+  const int64_t rows = is_group() ? padded_.problem.total_q : padded_.problem.seqlen_q;
+  for (int64_t h = 0; h < kHeadsQ; ++h) {
+    int64_t from = h * packed_.problem.total_q;
+    for (int b = 0; b < kBatch; ++b) {
+      for (int64_t i = 0; i < kUsedQ[b]; ++i, ++from) {
+        const Place at = place(Side::kQueries, b, i);
+        std::copy_n(&kept[1][from * 9], 9, &wanted[((at.entry * kHeadsQ + h) * rows + at.row) * 9]);
+      }
+    }
+  }
+  EXPECT_EQ(kept[0], wanted);
+}
+
+TEST_P(PaddedTest, SumsMustBeginWithZero) {
+  if (!by_sums()) return;
+  sums_[0][0] = 1;
+  const attn_fwd_args args = padded_.fwd();
+  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
+  EXPECT_THAT(attn_last_error(), HasSubstr("cu_seqused_k[0] is 1, but must be 0"));
 }
 
 class PaddedBatchTest : public PaddedTest {};
@@ -193,15 +273,57 @@ TEST_P(PaddedGroupTest, ARoomMayExceedTheLongestUsedSequence) {
   EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
   padded_.problem.seqlen_q = 6;
   EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
-  EXPECT_THAT(attn_last_error(), HasSubstr("seqused_q[3] is 7, but must be from 0 to 6, seqlen_q"));
+  EXPECT_THAT(attn_last_error(),
+              HasSubstr(by_sums() ? "cu_seqused_q[4] - cu_seqused_q[3] is 7, but must be "
+                                    "from 0 to 6, seqlen_q"
+                                  : "seqused_q[3] is 7, but must be from 0 to "
+                                    "6, seqlen_q"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Batch, PaddedBatchTest, ::testing::Values(ATTN_MODE_BATCH));
-INSTANTIATE_TEST_SUITE_P(Group, PaddedGroupTest, ::testing::Values(ATTN_MODE_GROUP));
-INSTANTIATE_TEST_SUITE_P(Modes, PaddedTest, ::testing::Values(ATTN_MODE_BATCH, ATTN_MODE_GROUP),
-                         [](const auto& info) {
-                           return info.param == ATTN_MODE_BATCH ? "batch" : "group";
-                         });
+// Kernels of this library's own take numbers of used rows alone.
+TEST_P(PaddedGroupTest, OnTheGpuSumsAreRefusedByNameWhereAKernelTakesNumbers) {
+  if (!by_sums()) return;
+  attn_problem& p = padded_.problem;
+  p.device_type = ATTN_DEVICE_ROCM;
+  p.dtype = ATTN_DTYPE_FP16;
+  const auto refuses = [](attn_status status, const std::string& message) {
+    EXPECT_EQ(status, ATTN_ERROR_UNSUPPORTED);
+    EXPECT_THAT(attn_last_error(), HasSubstr(message));
+  };
+  const std::vector<float> sinks(kHeadsQ);
+  attn_fwd_args forward = padded_.fwd();
+  forward.sink = sinks.data();
+  refuses(attn_fwd(&forward),
+          "cu_seqused_q is set, but on the GPU the kernel of sinks takes "
+          "seqused_q: pass the used rows of each sequence as that");
+  const attn_bwd_args backward = padded_.bwd();
+  refuses(attn_bwd(&backward),
+          "cu_seqused_k is set, but on the GPU the kernel that sums dk and dv "
+          "of the query heads of a key head takes seqused_k");
+  attn_dropout_mask_args mask = {};
+  mask.struct_size = sizeof(mask);
+  mask.problem = &p;
+  refuses(attn_dropout_mask(&mask),
+          "cu_seqused_q is set, but on the GPU the kernel of the dropout "
+          "mask takes seqused_q");
+}
+
+const auto kForms = ::testing::Values(Form::kNumbers, Form::kSums);
+
+std::string name_of(const ::testing::TestParamInfo<std::tuple<attn_mode, Form>>& info) {
+  const auto [mode, form] = info.param;
+  return std::string(mode == ATTN_MODE_BATCH ? "batch" : "group") +
+         (form == Form::kSums ? "_by_sums" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Batch, PaddedBatchTest,
+                         ::testing::Combine(::testing::Values(ATTN_MODE_BATCH), kForms), name_of);
+INSTANTIATE_TEST_SUITE_P(Group, PaddedGroupTest,
+                         ::testing::Combine(::testing::Values(ATTN_MODE_GROUP), kForms), name_of);
+INSTANTIATE_TEST_SUITE_P(Modes, PaddedTest,
+                         ::testing::Combine(::testing::Values(ATTN_MODE_BATCH, ATTN_MODE_GROUP),
+                                            kForms),
+                         name_of);
 
 }  // namespace
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -49,6 +49,8 @@ Names common_names() {
       {"cu_seqlens_k", "seqstart_k_ptr"},
       {"seqused_q", "seqlen_q_ptr"},
       {"seqused_k", "seqlen_k_ptr"},
+      {"cu_seqused_q", "cu_seqlen_q_ptr"},
+      {"cu_seqused_k", "cu_seqlen_k_ptr"},
       {"total_q", "seqlen_q"},
       {"total_k", "seqlen_k"},
       {"lse", "lse_ptr"},
@@ -102,19 +104,16 @@ void set_lengths(const Args& a, attn_problem* p) {
     p->seqlen_k = a.seqlen_k;
     return;
   }
-  const auto refuse_sums = [](const char* field, const void* sums, const void* starts,
-                              const char* instead) {
-    if (!sums || sums == starts) return;
-    fail(Status::kUnsupported, Field(field), " is ", sums,
-         ", sums of the rows in use, but must be ",
-         "NULL: pass the rows in use of each sequence as ", instead);
+  // Sums that are the starts tell of no padding.
+  const auto sums = [&pointer](const void* used, const void* starts) {
+    return used == starts ? nullptr : pointer(used);
   };
-  refuse_sums("cu_seqlen_q_ptr", a.cu_seqlen_q_ptr, a.seqstart_q_ptr, "seqlen_q_ptr");
-  refuse_sums("cu_seqlen_k_ptr", a.cu_seqlen_k_ptr, a.seqstart_k_ptr, "seqlen_k_ptr");
   p->cu_seqlens_q = pointer(a.seqstart_q_ptr);
   p->cu_seqlens_k = pointer(a.seqstart_k_ptr);
   p->seqused_q = pointer(a.seqlen_q_ptr);
   p->seqused_k = pointer(a.seqlen_k_ptr);
+  p->cu_seqused_q = sums(a.cu_seqlen_q_ptr, a.seqstart_q_ptr);
+  p->cu_seqused_k = sums(a.cu_seqlen_k_ptr, a.seqstart_k_ptr);
   p->total_q = a.seqlen_q;
   p->total_k = a.seqlen_k;
   p->seqlen_q = a.max_seqlen_q;

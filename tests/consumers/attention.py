@@ -27,8 +27,9 @@ from tests.emulator.hip.hip import DTYPES, DeviceArray, Hip
 # Of whole passes; exp and log of a GPU have errors of their own, which the emulator lacks.
 _GATES = GATES | {"dq": GATES["o"], "lse": Gate(2.0, 8.0)}
 _LONG_NAMES = {"fp16": "float16", "bf16": "bfloat16"}
-# Of outputs before a call, and of padding that is never written.
-_UNTOUCHED = 7.0
+# Of outputs before a call; and the bits of padding, a NaN of all dtypes, which nothing may read or
+# write.
+_UNTOUCHED, _PADDING = 7.0, np.full(2, 0x7FDA, np.uint16)
 _ELEMENTWISE, _ALIBI = 1, 2
 
 _ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)
@@ -78,6 +79,7 @@ class Layout:
 
     group: bool = False
     padding: tuple[tuple[int, int], ...] = ()
+    by_sums: bool = False  # of used rows, in place of their numbers
     # The dimensions of a bias that have entries of their own.
     bias: str = "bh"
 
@@ -94,6 +96,11 @@ class _Rows:
         self.is_used = np.zeros(self.total, bool)
         for start, count in zip(self.starts, self.used, strict=False):
             self.is_used[start : start + count] = True
+
+
+def _check_padding(name: str, rows: Array) -> None:
+    bits = np.ascontiguousarray(rows).view(np.uint16)
+    assert (bits == _PADDING[0]).all(), f"padding of {name} was written"
 
 
 class Attention:
@@ -130,9 +137,10 @@ class Attention:
         if layout.group:
             c.longest_q, c.longest_k = self.q.longest, self.k.longest
             c.starts_q, c.starts_k = self._address(self.q.starts), self._address(self.k.starts)
-            if layout.padding:
-                c.used_q, c.used_k = self._address(self.q.used), self._address(self.k.used)
+            if layout.padding and layout.by_sums:
                 c.sums_q, c.sums_k = self._address(self.q.sums), self._address(self.k.sums)
+            elif layout.padding:
+                c.used_q, c.used_k = self._address(self.q.used), self._address(self.k.used)
         else:
             c.rows_q, c.rows_k = case.lengths[0]
         c.mask, (c.left, c.right) = case.mask, case.window
@@ -142,14 +150,18 @@ class Attention:
         }  # fmt: skip
         for name, rows, size in (("o", self.q, sizes[1]), ("dq", self.q, sizes[0]),
                                  ("dk", self.k, sizes[0]), ("dv", self.k, sizes[1])):  # fmt: skip
-            shape = (self._split(rows), case.heads_q, size)
-            self.tensors[name] = self._untouched((*shape[0], *shape[1:]), _LONG_NAMES[self.dtype])
+            output = np.full((rows.total, case.heads_q, size), _UNTOUCHED, self._element)
+            output[~rows.is_used] = _PADDING.view(self._element)[0]
+            self.tensors[name] = self._put(output.reshape(*self._split(rows), *output.shape[1:]))
         for name, array in self.tensors.items():
             setattr(c, name, self._tensor(array))
         shape = (case.heads_q, self.q.total)
         if not layout.group:
             shape = (c.batch, case.heads_q, c.rows_q)
-        self.lse = self._untouched(shape, "float32")
+        lse = np.full(shape, _UNTOUCHED, np.float32)
+        if layout.group:
+            lse[:, ~self.q.is_used] = _PADDING.view(np.float32)
+        self.lse = self._put(lse)
         c.lse = self.lse.array.ctypes.data
         self._set_features(c)
         return c
@@ -177,7 +189,7 @@ class Attention:
         self.inputs.bias = bias.reshape(self.inputs.bias.shape)
         stored = bias[: shape[0] if "h" in self.layout.bias else 1,
                       : shape[1] if "b" in self.layout.bias else 1]  # fmt: skip
-        array = self._put(stored.swapaxes(0, 1).view(DTYPES[_LONG_NAMES[self.dtype]]))
+        array = self._put(stored.swapaxes(0, 1).view(self._element))
         c.bias_type, c.bias.data, c.bias.row = _ELEMENTWISE, array.array.ctypes.data, c.rows_k
         per_head = c.rows_q * c.rows_k
         if "h" in self.layout.bias:
@@ -187,7 +199,7 @@ class Attention:
         # dbias has an entry for every score.
         c.wants_dbias = True
         whole = (c.batch, self.case.heads_q, c.rows_q, c.rows_k)
-        self.tensors["dbias"] = self._untouched(whole, _LONG_NAMES[self.dtype])
+        self.tensors["dbias"] = self._put(np.full(whole, _UNTOUCHED, self._element))
         c.dbias.data = self.tensors["dbias"].array.ctypes.data
         c.dbias.batch, c.dbias.head, c.dbias.row = (
             self.case.heads_q * per_head, per_head, c.rows_k,
@@ -206,12 +218,13 @@ class Attention:
     def _address(self, data: Array) -> int:
         return int(self._put(data).array.ctypes.data)
 
-    def _untouched(self, shape: tuple[int, ...], dtype: str) -> DeviceArray:
-        return self._put(np.full(shape, _UNTOUCHED, DTYPES[dtype]))
+    @property
+    def _element(self) -> Any:
+        return DTYPES[_LONG_NAMES[self.dtype]]
 
     def _rows(self, rows: _Rows, bits: Array) -> DeviceArray:
-        """Of bits [used tokens][heads][size]; padding is NaN, which nothing may read."""
-        out = np.full((rows.total, *bits.shape[1:]), np.nan, DTYPES[_LONG_NAMES[self.dtype]])
+        """Of bits [used tokens][heads][size]."""
+        out = np.full((rows.total, *bits.shape[1:]), _PADDING.view(self._element)[0])
         out[rows.is_used] = bits.view(out.dtype)
         return self._put(out.reshape(*self._split(rows), *bits.shape[1:]))
 
@@ -244,13 +257,12 @@ class Attention:
             rows = self.k if name in ("dk", "dv") else self.q
             actual = self.tensors[name].read()
             actual = actual.reshape(rows.total, *actual.shape[-2:])
-            padding = actual[~rows.is_used].astype(np.float32)
-            assert (padding == _UNTOUCHED).all(), f"padding of {name} was written"
+            _check_padding(name, actual[~rows.is_used])
             out[name] = np.ascontiguousarray(actual[rows.is_used]).view(np.uint16)
         lse = self.lse.read()
         if not self.layout.group:
             lse = lse.transpose(1, 0, 2).reshape(lse.shape[1], -1)
-        assert (lse[:, ~self.q.is_used] == _UNTOUCHED).all(), "padding of lse was written"
+        _check_padding("lse", lse[:, ~self.q.is_used])
         out["lse"] = lse[:, self.q.is_used].astype(np.float64)
         if "dbias" in self.tensors:
             dbias = self.tensors["dbias"].read().swapaxes(0, 1)

@@ -362,7 +362,7 @@ class Call:
             return False
         if self.args.sink or (self.backward and self.args.dsink):
             return False  # no problem here has one
-        if p.seqused_q or p.seqused_k:
+        if p.seqused_q or p.seqused_k or p.cu_seqused_q or p.cu_seqused_k:
             return False  # none is padded here
         if p.device_type == abi.ROCM and self.workspace() is None:
             return False

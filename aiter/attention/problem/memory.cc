@@ -99,6 +99,8 @@ class Memory {
     }
     add("seqused_q", false, p_.lent.seqused_q, {batch, kNumber, 1});
     add("seqused_k", false, p_.lent.seqused_k, {batch, kNumber, 1});
+    add("cu_seqused_q", false, p_.lent.cu_seqused_q, {offsets, kNumber, 1});
+    add("cu_seqused_k", false, p_.lent.cu_seqused_k, {offsets, kNumber, 1});
     const attn_kvcache& cache = p_.cache;
     add("seqlens_k", false, p_.lent.seqlens_k, {batch, kNumber, 1});
     add("batch_index", false, p_.lent.batch_index, {batch, kNumber, 1});
@@ -148,7 +150,7 @@ class Memory {
     regions_[count_++] = region;
   }
 
-  // Operands, lse, two cu_seqlens, two seqused, workspace, slopes or two tables, sink, its
+  // Operands, lse, two cu_seqlens, two of used rows, workspace, slopes or two tables, sink, its
   // gradient, random state, arrays of a cache.
   static constexpr size_t kMost = 25;
 

@@ -16,7 +16,7 @@ class Pass;
 
 // A caller's arrays of lengths, entries and pages, by the names of their fields.
 struct Arrays {
-  const int32_t *cu_seqlens_q, *cu_seqlens_k, *seqused_q, *seqused_k;
+  const int32_t *cu_seqlens_q, *cu_seqlens_k, *seqused_q, *seqused_k, *cu_seqused_q, *cu_seqused_k;
   const int32_t *seqlens_k, *batch_index, *block_table, *page_indptr, *page_indices;
 };
 
@@ -128,9 +128,12 @@ inline Extents cache_extents(const Problem& p, int32_t head_size) {
 }
 
 // Whether some rows of tensors are padding.
-inline bool is_padded(const attn_problem& p) { return p.seqused_q || p.seqused_k; }
+inline bool has_padded_queries(const attn_problem& p) { return p.seqused_q || p.cu_seqused_q; }
+inline bool has_padded_keys(const attn_problem& p) { return p.seqused_k || p.cu_seqused_k; }
+inline bool is_padded(const attn_problem& p) { return has_padded_queries(p) || has_padded_keys(p); }
 
-// Queries and keys of a sequence, where the arrays of lengths can be read: in host memory.
+// Queries and keys of a sequence, where the arrays of lengths can be read: in host memory. There
+// validation has made seqused_* of cu_seqused_*.
 inline int64_t queries_of(const attn_problem& p, int64_t batch) {
   if (p.seqused_q) return p.seqused_q[batch];
   if (is_group(p)) return int64_t{p.cu_seqlens_q[batch + 1]} - p.cu_seqlens_q[batch];

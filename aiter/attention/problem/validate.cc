@@ -65,7 +65,7 @@ void validate_total(const char* field, int32_t total, const attn_problem& p, con
 
 void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_problem& p,
                          const char* total_field, std::optional<int32_t> total, const char* longest,
-                         int32_t seqlen, const int32_t* seqused) {
+                         int32_t seqlen, bool is_padded) {
   if (!cu) {
     refuse(field, "NULL", "group mode needs batch + 1 = ", int64_t{p.batch} + 1,
            " offsets in the memory of the device");
@@ -79,7 +79,7 @@ void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_proble
       refuse({concat(field, "[", i + 1, "]"), i}, cu[i + 1],
              "must not be less than the one before, ", cu[i]);
     }
-    if (length > seqlen && !seqused) {
+    if (length > seqlen && !is_padded) {
       refuse({concat(field, "[", i + 1, "] - ", field, "[", i, "]"), i}, length, "must not exceed ",
              longest, ", ", seqlen);
     }
@@ -89,48 +89,85 @@ void validate_cu_seqlens(const char* field, const int32_t* cu, const attn_proble
   }
 }
 
-// Of rows that are used, with the room that each sequence has for them.
-template <typename Room>
-void validate_seqused(const char* field, const int32_t* used, const attn_problem& p,
-                      const char* longest, int32_t seqlen, const Room& room) {
-  if (!used) return;
-  require_aligned(field, used, alignof(int32_t));
-  if (p.device_type != ATTN_DEVICE_CPU) return;
-  for (int32_t i = 0; i < p.batch; ++i) {
-    const int64_t most = std::min<int64_t>(room(i), seqlen);
-    if (used[i] >= 0 && used[i] <= most) continue;
-    refuse({concat(field, "[", i, "]"), i}, used[i], "must be from 0 to ", most,
-           most == seqlen ? concat(", ", longest) : std::string(", the rows of the sequence"));
+// The fields of queries, or of keys, that say which rows are used.
+struct Side {
+  const char *seqused_field, *cu_seqused_field, *seqlen_field;
+  const int32_t* attn_problem::* seqused;
+  const int32_t* attn_problem::* cu_seqused;
+  const int32_t* attn_problem::* cu_seqlens;
+  int32_t attn_problem::* seqlen;
+};
+
+constexpr Side kSides[] = {
+    {"seqused_q", "cu_seqused_q", "seqlen_q", &attn_problem::seqused_q, &attn_problem::cu_seqused_q,
+     &attn_problem::cu_seqlens_q, &attn_problem::seqlen_q},
+    {"seqused_k", "cu_seqused_k", "seqlen_k", &attn_problem::seqused_k, &attn_problem::cu_seqused_k,
+     &attn_problem::cu_seqlens_k, &attn_problem::seqlen_k}};
+
+// In host memory every part reads numbers of rows, and none their sums.
+void make_seqused(Problem* p, const Side& side) {
+  const int32_t* const sums = p->*side.cu_seqused;
+  const char* const field = side.cu_seqused_field;
+  if (sums[0] != 0) refuse({concat(field, "[0]"), 0}, sums[0], "must be 0");
+  const std::shared_ptr<int32_t[]> used(new int32_t[p->batch]);
+  for (int32_t i = 0; i < p->batch; ++i) {
+    if (sums[i + 1] < sums[i]) {
+      refuse({concat(field, "[", i + 1, "]"), i}, sums[i + 1],
+             "must not be less than the one before, ", sums[i]);
+    }
+    used[i] = sums[i + 1] - sums[i];
+  }
+  p->*side.seqused = used.get();
+  p->*side.cu_seqused = nullptr;
+  p->copies.push_back(used);
+}
+
+void validate_used_rows(Problem* p, const Side& side) {
+  const bool of_sums = p->*side.cu_seqused;
+  const char* const field = of_sums ? side.cu_seqused_field : side.seqused_field;
+  const int32_t* attn_problem::* const array = of_sums ? side.cu_seqused : side.seqused;
+  if (!(p->*array)) return;
+  require_aligned(field, p->*array, alignof(int32_t));
+  if (p->device_type != ATTN_DEVICE_CPU) return;
+  copy_array(p, &(p->*array), int64_t{p->batch} + of_sums);
+  if (of_sums) make_seqused(p, side);
+  const int32_t* const starts = p->*side.cu_seqlens;
+  const int32_t seqlen = p->*side.seqlen;
+  for (int32_t i = 0; i < p->batch; ++i) {
+    const int32_t used = (p->*side.seqused)[i];
+    const int64_t room = is_group(*p) ? int64_t{starts[i + 1]} - starts[i] : seqlen;
+    const int64_t most = std::min<int64_t>(room, seqlen);
+    if (used >= 0 && used <= most) continue;
+    const std::string name = of_sums ? concat(field, "[", i + 1, "] - ", field, "[", i, "]")
+                                     : concat(field, "[", i, "]");
+    refuse({name, i}, used, "must be from 0 to ", most,
+           most == seqlen ? concat(", ", side.seqlen_field)
+                          : std::string(", the rows of the sequence"));
   }
 }
 
 void validate_padding(Problem* problem, Pointers pointers) {
   const Problem& p = *problem;
-  if (!is_padded(p)) return;
-  const bool of_queries = p.seqused_q;
-  const char* const field = of_queries ? "seqused_q" : "seqused_k";
-  const void* const array = of_queries ? p.seqused_q : p.seqused_k;
-  if (!p.pass->takes_padding()) {
-    refuse(field, array, "belongs to attn_fwd, attn_bwd and attn_dropout_mask: leave it NULL; ",
-           "over a cache seqlens_k says how many keys are used");
+  for (const Side& side : kSides) {
+    if (!(p.*side.seqused || p.*side.cu_seqused)) continue;
+    if (p.*side.seqused && p.*side.cu_seqused) {
+      refuse(side.cu_seqused_field, p.*side.cu_seqused, "must be NULL beside ", side.seqused_field,
+             ", which says the same: leave one of them NULL");
+    }
+    const bool of_sums = p.*side.cu_seqused;
+    const char* const field = of_sums ? side.cu_seqused_field : side.seqused_field;
+    if (!p.pass->takes_padding()) {
+      refuse(field, of_sums ? p.*side.cu_seqused : p.*side.seqused,
+             "belongs to attn_fwd, attn_bwd and attn_dropout_mask: leave it NULL; ",
+             "over a cache seqlens_k says how many keys are used");
+    }
+    if (p.device_type != ATTN_DEVICE_CPU && !is_group(p)) {
+      fail(Status::kUnsupported, Field(field), " is set in batch mode, but kernels take padded ",
+           "sequences in group mode alone: set mode to ATTN_MODE_GROUP, and cu_seqlens_q and ",
+           "cu_seqlens_k to the multiples of seqlen_q and seqlen_k");
+    }
+    if (pointers == Pointers::kRequired) validate_used_rows(problem, side);
   }
-  if (p.device_type != ATTN_DEVICE_CPU && !is_group(p)) {
-    fail(Status::kUnsupported, Field(field), " is set in batch mode, but kernels take padded ",
-         "sequences in group mode alone: set mode to ATTN_MODE_GROUP, and cu_seqlens_q and ",
-         "cu_seqlens_k to the multiples of seqlen_q and seqlen_k");
-  }
-  if (pointers == Pointers::kIgnored) return;
-  copy_array(problem, &problem->seqused_q, p.batch);
-  copy_array(problem, &problem->seqused_k, p.batch);
-  const auto rows = [&p](const int32_t* cu, int32_t seqlen) {
-    return [&p, cu, seqlen](int32_t i) {
-      return is_group(p) ? int64_t{cu[i + 1]} - cu[i] : int64_t{seqlen};
-    };
-  };
-  validate_seqused("seqused_q", p.seqused_q, p, "seqlen_q", p.seqlen_q,
-                   rows(p.cu_seqlens_q, p.seqlen_q));
-  validate_seqused("seqused_k", p.seqused_k, p, "seqlen_k", p.seqlen_k,
-                   rows(p.cu_seqlens_k, p.seqlen_k));
 }
 
 // Whether cu_seqlens_k may be absent: pages say where keys are.
@@ -170,13 +207,13 @@ void validate_lengths(Problem* problem, Pointers pointers) {
     require_unset("cu_seqlens_k", p.cu_seqlens_k, group);
     return;
   }
-  validate_total("total_q", p.total_q, p, "seqlen_q", p.seqlen_q, p.seqused_q);
-  validate_total("total_k", p.total_k, p, "seqlen_k", p.seqlen_k, p.seqused_k);
+  validate_total("total_q", p.total_q, p, "seqlen_q", p.seqlen_q, has_padded_queries(p));
+  validate_total("total_k", p.total_k, p, "seqlen_k", p.seqlen_k, has_padded_keys(p));
   if (pointers == Pointers::kIgnored) return;
   copy_array(problem, &problem->cu_seqlens_q, int64_t{p.batch} + 1);
   copy_array(problem, &problem->cu_seqlens_k, int64_t{p.batch} + 1);
   validate_cu_seqlens("cu_seqlens_q", p.cu_seqlens_q, p, "total_q", p.total_q, "seqlen_q",
-                      p.seqlen_q, p.seqused_q);
+                      p.seqlen_q, has_padded_queries(p));
   if (!p.cu_seqlens_k && may_lack_cu_seqlens_k(p)) {
     if (p.total_k != 0) refuse("total_k", p.total_k, "must be 0 without cu_seqlens_k");
     return;
@@ -185,7 +222,7 @@ void validate_lengths(Problem* problem, Pointers pointers) {
   const bool sum_is_known = !in_pages(p) || p.total_k != 0;
   validate_cu_seqlens("cu_seqlens_k", p.cu_seqlens_k, p, "total_k",
                       sum_is_known ? std::optional(p.total_k) : std::nullopt, "seqlen_k",
-                      p.seqlen_k, p.seqused_k);
+                      p.seqlen_k, has_padded_keys(p));
 }
 
 void validate_scores(const attn_problem& p) {
@@ -224,8 +261,9 @@ void copy_array(Problem* p, const int32_t** array, int64_t count) {
 void validate_problem(Problem* problem, Pointers pointers) {
   const Problem& p = *problem;
   const attn_kvcache& c = p.cache;
-  problem->lent = {p.cu_seqlens_q, p.cu_seqlens_k, p.seqused_q,   p.seqused_k,   c.seqlens_k,
-                   c.batch_index,  c.block_table,  c.page_indptr, c.page_indices};
+  problem->lent = {p.cu_seqlens_q, p.cu_seqlens_k, p.seqused_q,   p.seqused_k,
+                   p.cu_seqused_q, p.cu_seqused_k, c.seqlens_k,   c.batch_index,
+                   c.block_table,  c.page_indptr,  c.page_indices};
   validate_mode(p);
   validate_device(p);
   validate_dtype(p);
@@ -256,6 +294,13 @@ void validate_bias(const Problem& p) {
   only_with(ATTN_BIAS_ELEMENTWISE, "ATTN_BIAS_ELEMENTWISE", "bias.data", p.bias_matrix.data);
   only_with(ATTN_BIAS_ALIBI, "ATTN_BIAS_ALIBI", "alibi_slopes", p.alibi_slopes);
   only_with(ATTN_BIAS_ALIBI, "ATTN_BIAS_ALIBI", "alibi_stride_batch", p.alibi_stride_batch);
+}
+
+void refuse_cu_seqused(const Problem& p, const char* side, const char* kernel) {
+  const bool of_queries = side[0] == 'q';
+  if (p.device_type == ATTN_DEVICE_CPU || !(of_queries ? p.cu_seqused_q : p.cu_seqused_k)) return;
+  fail(Status::kUnsupported, Field(concat("cu_seqused_", side)), " is set, but on the GPU the ",
+       "kernel ", kernel, " takes seqused_", side, ": pass the used rows of each sequence as that");
 }
 
 void refuse_fp8(const Problem& p) {

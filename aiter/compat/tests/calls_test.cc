@@ -217,8 +217,8 @@ std::vector<Bad<Args>> common_in_groups() {
   static const int32_t sums[] = {0, 1, 2};
   return {
       {[](Args* a) { a->seqstart_q_ptr = nullptr; }, "seqstart_q_ptr is NULL"},
-      {[](Args* a) { a->cu_seqlen_q_ptr = sums; }, "cu_seqlen_q_ptr is 0x"},
-      {[](Args* a) { a->cu_seqlen_k_ptr = sums; }, "cu_seqlen_k_ptr is 0x"},
+      {[](Args* a) { a->seqlen_q_ptr = a->cu_seqlen_q_ptr = sums; }, "cu_seqlen_q_ptr is 0x"},
+      {[](Args* a) { a->seqlen_k_ptr = a->cu_seqlen_k_ptr = sums; }, "cu_seqlen_k_ptr is 0x"},
       {[](Args* a) { a->max_seqlen_q = -1; }, "max_seqlen_q is -1"},
   };
 }

@@ -26,7 +26,7 @@ struct Call {
   const int32_t* starts_k = nullptr;
   const int32_t* used_q = nullptr;  // [batch]; NULL: all
   const int32_t* used_k = nullptr;
-  // The same as sums, [batch + 1]; for consumers that have these alone.
+  // The same as sums, [batch + 1]: given instead.
   const int32_t* sums_q = nullptr;
   const int32_t* sums_k = nullptr;
   // dk and dv have heads_q heads.

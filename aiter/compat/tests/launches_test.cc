@@ -105,6 +105,8 @@ class Draw {
       c.rows_k = c.starts_k[c.batch];
       if (once_in(4)) c.used_q = c.starts_q + 1;
       if (once_in(4)) c.used_k = c.starts_k + 1;
+      if (!c.used_q && once_in(3)) c.sums_q = one_of({c.starts_q, starts(lengths_k)});
+      if (!c.used_k && once_in(3)) c.sums_k = one_of({c.starts_k, starts(lengths_q)});
     } else {
       c.rows_q = number(1, 140);
       c.rows_k = once_in(2) ? 128 : number(1, 140);
@@ -202,6 +204,9 @@ attn_problem problem_of(const Call& c) {
     p.cu_seqlens_k = c.starts_k;
     p.seqused_q = c.used_q;
     p.seqused_k = c.used_k;
+    // The starts themselves tell of no padding.
+    if (c.sums_q != c.starts_q) p.cu_seqused_q = c.sums_q;
+    if (c.sums_k != c.starts_k) p.cu_seqused_k = c.sums_k;
   }
   p.softmax_scale = c.scale;
   p.mask = c.mask == 3 ? ATTN_MASK_BOTTOM_RIGHT : c.mask;
@@ -322,9 +327,9 @@ std::vector<std::string> texts_of(const Recorder& recorder) {
   return all;
 }
 
-// Of `count` calls: those that are served, and those with a feature.
+// Of `count` calls: those that are served, those with a feature, and those with sums of used rows.
 struct Counts {
-  int served = 0, features = 0;
+  int served = 0, features = 0, sums = 0;
 };
 
 // Random calls by both interfaces: the same launches, or both refuse.
@@ -352,6 +357,9 @@ Counts compare(int count, bool backward, const ByCAbi& by_c_abi, const Consumer&
     const bool has_feature =
         call.bias_type || call.p_drop > 0 || call.cap > 0 || call.sink || call.deterministic;
     counts.features += status == ATTN_OK && has_feature;
+    const bool has_sums = (call.sums_q && call.sums_q != call.starts_q) ||
+                          (call.sums_k && call.sums_k != call.starts_k);
+    counts.sums += status == ATTN_OK && has_sums;
   }
   return counts;
 }
@@ -360,6 +368,7 @@ TEST(LaunchesTest, Forward) {
   const Counts counts = compare(kCalls, false, forward_by_c_abi, consumer::forward);
   EXPECT_GT(counts.served, kCalls / 4);
   EXPECT_GT(counts.features, 20);
+  EXPECT_GT(counts.sums, 10);
 }
 
 TEST(LaunchesTest, Backward) {
@@ -378,6 +387,7 @@ TEST(LaunchesTest, Backward) {
   });
   EXPECT_GT(counts.served, kCalls / 4);
   EXPECT_GT(counts.features, 20);
+  EXPECT_GT(counts.sums, 10);
 }
 
 }  // namespace

@@ -18,6 +18,8 @@ inline fmha_bwd_args bwd_args(const LaunchArgs& args, bool group_mode) {
   ck.seqstart_k_ptr = problem.cu_seqlens_k;
   ck.seqlen_q_ptr = problem.seqused_q;
   ck.seqlen_k_ptr = problem.seqused_k;
+  ck.cu_seqlen_q_ptr = problem.cu_seqused_q;
+  ck.cu_seqlen_k_ptr = problem.cu_seqused_k;
   ck.do_ptr = args.dout.data;
   ck.d_ptr = args.delta;
   ck.dq_ptr = args.dq.data;

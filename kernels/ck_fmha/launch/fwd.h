@@ -17,6 +17,8 @@ void fwd_launch(const LaunchArgs& args, Launch* launch) {
   ck.seqstart_k_ptr = args.problem.cu_seqlens_k;
   ck.seqlen_q_ptr = args.problem.seqused_q;
   ck.seqlen_k_ptr = args.problem.seqused_k;
+  ck.cu_seqlen_q_ptr = args.problem.cu_seqused_q;
+  ck.cu_seqlen_k_ptr = args.problem.cu_seqused_k;
   ck.min_seqlen_q = features.min_seqlen_q;
   ck.p_drop = features.p_drop;
   ck.scale_p = features.scale_p;

@@ -25,8 +25,8 @@ void validate_dbias(const Problem& p) {
            int{ATTN_DBIAS_SUM_HEADS}, " (heads) and ", int{ATTN_DBIAS_SUM_QUERIES}, " (queries)");
   }
   if (p.bias_grad && is_padded(p) && p.device_type != ATTN_DEVICE_CPU) {
-    fail(Status::kUnsupported, Field("bias_grad"), " is 1 with seqused_q or seqused_k, but on the ",
-         "GPU dbias is written whole: pass sequences without padding, or arrays in host memory");
+    fail(Status::kUnsupported, Field("bias_grad"), " is 1 with padded sequences, but on the GPU ",
+         "dbias is written whole: pass sequences without padding, or arrays in host memory");
   }
   if (p.dbias_sums && !p.bias_grad) {
     refuse("dbias_sums", p.dbias_sums, "must be 0, as bias_grad is 0");
@@ -49,6 +49,7 @@ void validate_cap(const Problem& p) {
 void validate_dsink(const Problem& p) {
   if (!p.sink) require_unset("dsink", p.dsink, "sink is NULL: leave dsink NULL, or set sink");
   require_aligned("dsink", p.dsink, alignof(float));
+  if (p.dsink) refuse_cu_seqused(p, "q", "of dsink");
 }
 
 }  // namespace
@@ -63,6 +64,9 @@ Problem read(const attn_bwd_args* given, Pointers pointers) {
   validate_dsink(p);
   refuse_fp8(p);
   validate_cap(p);
+  if (p.heads_q != p.heads_k) {
+    refuse_cu_seqused(p, "k", "that sums dk and dv of the query heads of a key head");
+  }
   if (pointers == Pointers::kRequired && !p.lse && query_rows(p) > 0) {
     refuse("lse", "NULL", "backward needs the lse of forward");
   }
