@@ -233,13 +233,14 @@ typedef struct attn_problem {
    * of device_type. NULL: all. Other rows are padding: of no tensor are they read or written, nor
    * of lse. Group mode: cu_seqlens say where sequences begin, and seqlen_q and seqlen_k are the
    * greatest numbers of used rows. For attn_fwd, attn_bwd and attn_dropout_mask; over a cache
-   * seqlens_k says it. On the GPU in group mode alone. */
+   * seqlens_k says it. On the GPU in group mode alone, but for the sums below. */
   const int32_t* seqused_q;
   const int32_t* seqused_k;
   /* The same as sums: [batch + 1], from 0 on: sequence b uses its first cu_seqused_q[b + 1] -
-   * cu_seqused_q[b] rows. Of a side's two arrays one is given at most. On the GPU these sums are
-   * for Composable Kernel's kernels alone: not beside a sink, nor for attn_dropout_mask, nor for
-   * attn_bwd where query heads share a key head and cu_seqused_k is given. */
+   * cu_seqused_q[b] rows. Of a side's two arrays one is given at most. On the GPU attn_fwd takes
+   * them in batch mode, too, and these sums are for Composable Kernel's kernels alone: not beside a
+   * sink, nor for attn_dropout_mask, nor for attn_bwd where query heads share a key head and
+   * cu_seqused_k is given. */
   const int32_t* cu_seqused_q;
   const int32_t* cu_seqused_k;
 } attn_problem;

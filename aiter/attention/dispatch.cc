@@ -62,7 +62,7 @@ struct Filled {
   bool vectors_qk, vectors_v;
 
   Filled(const Row& row, const Request& request)
-      : seqlen_q(is_multiple(request.seqlen_q, row.tile_seqlen_q)),
+      : seqlen_q(!request.queries_on_device && is_multiple(request.seqlen_q, row.tile_seqlen_q)),
         seqlen_k(keys_fill_tiles(row, request)),
         head_size_qk(is_multiple(request.head_size_qk, row.tile_head_size_qk)),
         head_size_v(is_multiple(request.head_size_v, row.tile_head_size_v)),
@@ -218,7 +218,9 @@ Request make_request(const Problem& p, std::string_view arch, uint32_t compute_u
   request.seqlen_q = p.seqlen_q;
   request.seqlen_k = p.seqlen_k;
   request.page_size = p.cache.page_size;
-  request.lengths_on_device = p.cache.seqlens_k != nullptr;
+  // In group mode all instances check bounds.
+  request.queries_on_device = !is_group(p) && has_padded_queries(p);
+  request.lengths_on_device = p.cache.seqlens_k || (!is_group(p) && has_padded_keys(p));
   request.batch = p.batch;
   request.heads_q = p.heads_q;
   request.query_rows = query_rows(p);

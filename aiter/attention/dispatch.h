@@ -33,16 +33,18 @@ struct Request {
   int32_t head_size_v;
   int32_t seqlen_q;
   int32_t seqlen_k;
-  bool spare_lse;  // forward: a kernel that writes an lse serves where none without does
-  bool takes_v3;   // forward: kernels of upstream's third version may serve it
-  bool sum_heads;  // backward: query heads share key heads
-  bool sum_bias;   // backward: dbias is summed
-  bool sink;       // forward, kvcache: o and lse get a sink; backward: its gradient is wanted
+  // Sequences may have fewer, which the device alone knows.
+  bool queries_on_device;
+  bool lengths_on_device;  // of keys
+  bool spare_lse;          // forward: a kernel that writes an lse serves where none without does
+  bool takes_v3;           // forward: kernels of upstream's third version may serve it
+  bool sum_heads;          // backward: query heads share key heads
+  bool sum_bias;           // backward: dbias is summed
+  bool sink;  // forward, kvcache: o and lse get a sink; backward: its gradient is wanted
   // Over a cache, and appending to one.
-  int32_t splits;          // 0: as many as fill the GPU
-  int32_t page_size;       // 0: in place
-  bool page_list;          // keys are found one by one
-  bool lengths_on_device;  // those of keys are not all the same
+  int32_t splits;     // 0: as many as fill the GPU
+  int32_t page_size;  // 0: in place
+  bool page_list;     // keys are found one by one
   int32_t batch;
   int32_t heads_q;
   int64_t query_rows;  // over all batch entries

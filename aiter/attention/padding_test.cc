@@ -255,13 +255,19 @@ TEST_P(PaddedTest, SumsMustBeginWithZero) {
 
 class PaddedBatchTest : public PaddedTest {};
 
-TEST_P(PaddedBatchTest, IsRefusedOnTheGpu) {
+TEST_P(PaddedBatchTest, OnTheGpuWhatKernelsDoNotTakeIsRefused) {
   padded_.problem.device_type = ATTN_DEVICE_ROCM;
   padded_.problem.dtype = ATTN_DTYPE_FP16;
-  const attn_fwd_args args = padded_.fwd();
-  EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);
-  EXPECT_THAT(attn_last_error(), HasSubstr("seqused_q is set in batch mode, but kernels take "
-                                           "padded sequences in group mode alone: set mode"));
+  const attn_bwd_args backward = padded_.bwd();
+  EXPECT_EQ(attn_bwd(&backward), ATTN_ERROR_UNSUPPORTED);
+  const std::string field = by_sums() ? "cu_seqused_q" : "seqused_q";
+  EXPECT_THAT(attn_last_error(), HasSubstr(field + " is set in batch mode, but kernels take padded "
+                                                   "sequences in group mode alone: set mode"));
+  if (by_sums()) return;
+  const attn_fwd_args forward = padded_.fwd();
+  EXPECT_EQ(attn_fwd(&forward), ATTN_ERROR_UNSUPPORTED);
+  EXPECT_THAT(attn_last_error(), HasSubstr("seqused_q is set in batch mode, where kernels take "
+                                           "cu_seqused_q alone: pass the sums"));
 }
 
 // In batch mode seqlen_q is the room.

@@ -95,8 +95,12 @@ void set_lengths(const Args& a, attn_problem* p) {
     require_null("seqstart_k_ptr", a.seqstart_k_ptr, kBatch);
     require_null("seqlen_q_ptr", a.seqlen_q_ptr, kBatch);
     require_null("seqlen_k_ptr", a.seqlen_k_ptr, kBatch);
-    require_null("cu_seqlen_q_ptr", a.cu_seqlen_q_ptr, kBatch);
-    require_null("cu_seqlen_k_ptr", a.cu_seqlen_k_ptr, kBatch);
+    if (std::is_same_v<Args, ::aiter::mha_bwd_args>) {
+      require_null("cu_seqlen_q_ptr", a.cu_seqlen_q_ptr, kBatch);
+      require_null("cu_seqlen_k_ptr", a.cu_seqlen_k_ptr, kBatch);
+    }
+    p->cu_seqused_q = pointer(a.cu_seqlen_q_ptr);
+    p->cu_seqused_k = pointer(a.cu_seqlen_k_ptr);
     if (a.max_seqlen_q != a.seqlen_q) {
       refuse("max_seqlen_q", a.max_seqlen_q, "must be seqlen_q, ", a.seqlen_q, ", in batch mode");
     }

@@ -53,8 +53,10 @@ class Pass {
 
   // Whether several providers have kernels for it: then the problem's kernels and rounding matter.
   virtual bool chooses_provider() const { return false; }
-  // Whether it takes seqused_q and seqused_k.
+  // Whether it takes padded sequences; and on a GPU in batch mode, by cu_seqused_q and
+  // cu_seqused_k.
   virtual bool takes_padding() const { return false; }
+  virtual bool takes_padded_batches() const { return false; }
   // Adds its own to a request.
   virtual void ask(const Problem&, Request*) const {}
   // The problems on which an object may be known to be wrong (bits of kernels::Hazard) and that a

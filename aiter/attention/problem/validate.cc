@@ -146,6 +146,21 @@ void validate_used_rows(Problem* p, const Side& side) {
   }
 }
 
+// On a GPU, what kernels do not take there.
+void refuse_in_batches(const Problem& p, const Side& side) {
+  const bool of_sums = p.*side.cu_seqused;
+  const Field field(of_sums ? side.cu_seqused_field : side.seqused_field);
+  if (!p.pass->takes_padded_batches()) {
+    fail(Status::kUnsupported, field, " is set in batch mode, but kernels take padded sequences ",
+         "in group mode alone: set mode to ATTN_MODE_GROUP, and cu_seqlens_q and cu_seqlens_k to ",
+         "the multiples of seqlen_q and seqlen_k");
+  }
+  if (!of_sums) {
+    fail(Status::kUnsupported, field, " is set in batch mode, where kernels take ",
+         side.cu_seqused_field, " alone: pass the sums of these numbers");
+  }
+}
+
 void validate_padding(Problem* problem, Pointers pointers) {
   const Problem& p = *problem;
   for (const Side& side : kSides) {
@@ -161,11 +176,7 @@ void validate_padding(Problem* problem, Pointers pointers) {
              "belongs to attn_fwd, attn_bwd and attn_dropout_mask: leave it NULL; ",
              "over a cache seqlens_k says how many keys are used");
     }
-    if (p.device_type != ATTN_DEVICE_CPU && !is_group(p)) {
-      fail(Status::kUnsupported, Field(field), " is set in batch mode, but kernels take padded ",
-           "sequences in group mode alone: set mode to ATTN_MODE_GROUP, and cu_seqlens_q and ",
-           "cu_seqlens_k to the multiples of seqlen_q and seqlen_k");
-    }
+    if (p.device_type != ATTN_DEVICE_CPU && !is_group(p)) refuse_in_batches(p, side);
     if (pointers == Pointers::kRequired) validate_used_rows(problem, side);
   }
 }

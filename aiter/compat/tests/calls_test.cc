@@ -208,7 +208,6 @@ std::vector<Bad<Args>> common() {
       {[](Args* a) { a->nhead_stride_k = 7; }, "nhead_stride_k is 7"},
       {[](Args* a) { a->seqstart_q_ptr = sums; }, "seqstart_q_ptr is 0x"},
       {[](Args* a) { a->seqlen_k_ptr = sums; }, "seqlen_k_ptr is 0x"},
-      {[](Args* a) { a->cu_seqlen_q_ptr = sums; }, "cu_seqlen_q_ptr is 0x"},
   };
 }
 
@@ -278,6 +277,7 @@ TEST_F(Calls, BackwardRefuses) {
       all.end(),
       {
           {[](Bwd* a) { a->scale = 0; }, "scale is 0"},
+          {[](Bwd* a) { a->cu_seqlen_q_ptr = numbers; }, "cu_seqlen_q_ptr is 0x"},
           {[](Bwd* a) { a->do_ptr = nullptr; }, "do_ptr is NULL"},
           {[](Bwd* a) { a->dv_ptr = nullptr; }, "dv_ptr is NULL"},
           {[](Bwd* a) { a->v3_bf16_cvt = -1; }, "v3_bf16_cvt is -1"},

@@ -35,9 +35,9 @@ void fill(const Call& c, Args* args) {
     args->seqstart_k_ptr = c.starts_k;
     args->seqlen_q_ptr = c.used_q;
     args->seqlen_k_ptr = c.used_k;
-    args->cu_seqlen_q_ptr = c.sums_q;
-    args->cu_seqlen_k_ptr = c.sums_k;
   }
+  args->cu_seqlen_q_ptr = c.sums_q;
+  args->cu_seqlen_k_ptr = c.sums_k;
   args->seqlen_q = c.rows_q;
   args->seqlen_k = c.rows_k;
   args->batch = c.batch;

@@ -110,6 +110,9 @@ class Draw {
     } else {
       c.rows_q = number(1, 140);
       c.rows_k = once_in(2) ? 128 : number(1, 140);
+      const std::vector<int32_t> used(c.batch, 1);
+      if (!backward && once_in(4)) c.sums_q = starts(used);
+      if (!backward && once_in(4)) c.sums_k = starts(used);
     }
     c.q = tensor(c.batch, c.rows_q, c.heads_q, c.size_qk, c.group);
     c.k = tensor(c.batch, c.rows_k, c.heads_k, c.size_qk, c.group);
@@ -204,10 +207,10 @@ attn_problem problem_of(const Call& c) {
     p.cu_seqlens_k = c.starts_k;
     p.seqused_q = c.used_q;
     p.seqused_k = c.used_k;
-    // The starts themselves tell of no padding.
-    if (c.sums_q != c.starts_q) p.cu_seqused_q = c.sums_q;
-    if (c.sums_k != c.starts_k) p.cu_seqused_k = c.sums_k;
   }
+  // The starts themselves tell of no padding.
+  if (c.sums_q != c.starts_q) p.cu_seqused_q = c.sums_q;
+  if (c.sums_k != c.starts_k) p.cu_seqused_k = c.sums_k;
   p.softmax_scale = c.scale;
   p.mask = c.mask == 3 ? ATTN_MASK_BOTTOM_RIGHT : c.mask;
   p.window_left = c.left < 0 ? -1 : c.left;

@@ -120,6 +120,7 @@ class Forward final : public Pass {
 
   bool chooses_provider() const override { return true; }
   bool takes_padding() const override { return true; }
+  bool takes_padded_batches() const override { return true; }
 
   void ask(const Problem& p, Request* request) const override {
     request->spare_lse = p.spare_lse;
