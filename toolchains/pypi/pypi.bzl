@@ -92,11 +92,14 @@ def _pypi_environment_impl(rctx):
     rctx.delete(".archive")
     for folder in rctx.attr.unused:
         rctx.delete("site-packages/" + folder)
-    rctx.file("BUILD.bazel", """exports_files(glob(["site-packages/*.py"]))
+    rctx.file("BUILD.bazel", """load("@rules_python//python:defs.bzl", "py_library")
 
-filegroup(
+exports_files(glob(["site-packages/*.py"]))
+
+py_library(
     name = "{name}",
-    srcs = glob(["site-packages/**"]),
+    data = glob(["site-packages/**"]),
+    imports = ["site-packages"],
     visibility = ["//visibility:public"],
 )
 """.format(name = rctx.attr.target))
@@ -105,8 +108,8 @@ pypi_environment = repository_rule(
     implementation = _pypi_environment_impl,
     doc = "The wheels of one kind of all distributions, unpacked into one folder, site-packages.",
     attrs = {
-        "kind": attr.string(mandatory = True, doc = "of the lock's files: tools"),
-        "target": attr.string(mandatory = True, doc = "name of the filegroup"),
+        "kind": attr.string(mandatory = True, doc = "of the lock's files: site, tools"),
+        "target": attr.string(mandatory = True, doc = "name of the py_library"),
         "unused": attr.string_list(doc = "folders of site-packages that nothing needs"),
     },
 )

@@ -8,8 +8,8 @@ The lock's schema:
                               "files": {KIND: {"filename", "sha256"}}}}}
 
 KIND is "sdist", "any" (a wheel for every Python, with x86-64 programs in it or not), an ABI like
-"cp311" (a manylinux x86-64 wheel for it, or for the stable ABI) or "tools" (the wheel that the
-Python of TOOLS_ABI takes).
+"cp311" (a manylinux x86-64 wheel for it, or for the stable ABI), or an environment of the Python of
+TOOLS_ABI, "site" or "tools" (the wheel that this Python takes).
 NAME is the index's; another version of a distribution has a name of its own, "NAME@...".
 """
 
@@ -31,6 +31,7 @@ HERE = pathlib.Path(__file__).absolute().parent
 REQUIREMENTS = HERE / "requirements.toml"
 LOCK = HERE / "lock.json"
 REGENERATE = "./bazelw --relock pypi"
+ENVIRONMENTS = ["site", "tools"]
 
 
 def parse_requirements(
@@ -53,7 +54,7 @@ def parse_requirements(
             )
         kinds: list[str] = []
         for kind in entry["files"]:
-            known = ["sdist", "any", "abis", "tools", *abis]
+            known = ["sdist", "any", "abis", *ENVIRONMENTS, *abis]
             if kind not in known:
                 raise LocksError(
                     f"{where}: distribution {name!r}: file kind {kind!r}; want one of "
@@ -93,7 +94,7 @@ def choose(
     found = {_kind(file.filename, name, version): file for file in files}
     chosen = {}
     for kind in kinds:
-        taken = [*_kinds_of(tools_abi), "any"] if kind == "tools" else [kind]
+        taken = [*_kinds_of(tools_abi), "any"] if kind in ENVIRONMENTS else [kind]
         taken = _kinds_of(kind) if kind.startswith("cp3") else taken
         served = [k for k in taken if k in found]
         if not served:

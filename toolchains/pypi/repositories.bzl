@@ -206,7 +206,7 @@ def pypi_repositories():
     """Declares the repositories that are made of Python distributions.
 
     @pybind11, @zstd, @curl, @nvrtc, @cuda_driver, @xla_ffi, programs of lint and benches, for tests
-    @pypi_NAME (a py_library) and @pypi_tools: one environment of all wheels of the kind "tools".
+    @pypi_NAME (a py_library), and environments of all wheels of a kind: @pypi_tools, @pypi_site.
     """
     pypi_archive(
         name = "pybind11",
@@ -250,6 +250,11 @@ def pypi_repositories():
         distribution = "nvidia-cuda-nvrtc",
         include = ["nvidia/cu13"],
         kind = "any",
+    )
+    pypi_environment(
+        name = "pypi_site",
+        kind = "site",
+        target = "pypi_site",
     )
     pypi_environment(
         name = "pypi_tools",

@@ -7,8 +7,11 @@ more; the values are float64's.
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import aiter_attn
@@ -58,11 +61,36 @@ def test_windows(seqlen_q: int, seqlen_k: int, window: tuple[int, int], seen: li
     q, k = draw(1, seqlen_q, 1, 8) * 0, draw(1, seqlen_k, 1, 8)
     v = numpy.eye(seqlen_k, dtype=numpy.float32)[None, :, None, :]
     assert seen_by(aiter_attn.flash_attn_func(q, k, v, window_size=window)) == seen
+
     starts_q, starts_k = (numpy.array([0, n], numpy.int32) for n in (seqlen_q, seqlen_k))
     out = aiter_attn.flash_attn_varlen_func(
         q[0], k[0], v[0], starts_q, starts_k, seqlen_q, seqlen_k, window_size=window
     )
     assert seen_by(out[None]) == seen
+
+
+# "    causal=True, 2 queries, 5 keys", and a line for each query.
+_DRAWN = re.compile(
+    r"^    ((?:\w+=.*?, )+)(\d+) queries, (\d+) keys\n((?:    [01 ]+\n)+)", re.MULTILINE
+)
+
+
+def drawn_masks() -> list[tuple[str, str, str, str]]:
+    """The masks that the page draws: arguments, queries, keys, rows."""
+    return _DRAWN.findall(Path("docs/semantics.md").read_text(encoding="utf-8"))
+
+
+def test_the_page_draws_masks() -> None:
+    assert len(drawn_masks()) == 5
+
+
+@pytest.mark.parametrize(("arguments", "queries", "keys", "rows"), drawn_masks())
+def test_masks_are_as_they_are_drawn(arguments: str, queries: str, keys: str, rows: str) -> None:
+    options = ast.literal_eval(re.sub(r"(\w+)=", r"'\1': ", f"{{{arguments}}}"))
+    q, k = draw(1, int(queries), 1, 8) * 0, draw(1, int(keys), 1, 8)
+    v = numpy.eye(int(keys), dtype=numpy.float32)[None, :, None, :]
+    seen = seen_by(aiter_attn.flash_attn_func(q, k, v, **options))
+    assert seen == [row.replace(" ", "") for row in rows.splitlines()]
 
 
 LENGTHS = [(5, 3), (3, 5), (7, 2), (4, 4), (2, 6)]

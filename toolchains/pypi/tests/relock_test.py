@@ -86,7 +86,7 @@ def test_requirements() -> None:
         ('[distribution.a]\nversion = "1"\nfiles = 1\n', "files 1; want a text and a list"),
         (
             '[distribution.a]\nversion = "1"\nfiles = ["wheel"]\n',
-            "'wheel'; want one of sdist, any, abis, tools$",
+            "'wheel'; want one of sdist, any, abis, site, tools$",
         ),
     ],
 )
