@@ -102,6 +102,24 @@ void add_group(attn_problem* p, Draw* draw, AddressSpace* addresses) {
   p->cu_seqlens_k = static_cast<int32_t*>(addresses->take(4 * (p->batch + 1)));
 }
 
+// Used rows of sequences, by their numbers or by sums, for those sides where kernels take sums: in
+// batch mode no others are.
+struct SumsOf {
+  bool queries, keys;
+};
+
+void add_padding(attn_problem* p, SumsOf sums, Draw* draw, AddressSpace* addresses) {
+  if (!has_scores(*p)) return;
+  const auto add = [&](const int32_t** in_numbers, const int32_t** in_sums, bool may_sum) {
+    if (!draw->one_in(4)) return;
+    const bool by_sums = may_sum && (!is_group(*p) || draw->one_in(2));
+    if (!by_sums && !is_group(*p)) return;
+    *(by_sums ? in_sums : in_numbers) = static_cast<int32_t*>(addresses->take(4 * (p->batch + 1)));
+  };
+  add(&p->seqused_q, &p->cu_seqused_q, sums.queries);
+  add(&p->seqused_k, &p->cu_seqused_k, sums.keys);
+}
+
 // Numbers, or where they will be.
 void add_rng_state(attn_problem* p, Draw* draw, AddressSpace* addresses) {
   if (p->dropout_p == 0 || draw->one_in(2)) return;
@@ -276,6 +294,8 @@ Forward random_forward(std::mt19937* random, AddressSpace* addresses) {
   }
   add_bias(p, &args, &draw, addresses);
   if (is_group(p) && draw.one_in(5)) args.min_seqlen_q = draw.number(1, 200);
+  // In batch mode upstream takes kernels for padded queries that do not check their bounds.
+  add_padding(&p, {is_group(p), true}, &draw, addresses);
   return call;
 }
 
@@ -311,6 +331,9 @@ Backward random_backward(std::mt19937* random, AddressSpace* addresses) {
     args.dbias = random_scores(score_extents(p), false, &draw, addresses);
   }
   args.deterministic = draw.one_in(3);
+  if (is_group(p) && !args.bias_grad) {
+    add_padding(&p, {true, p.heads_q == p.heads_k}, &draw, addresses);
+  }
   return call;
 }
 

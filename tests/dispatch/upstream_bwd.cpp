@@ -75,6 +75,10 @@ fmha_bwd_args args_of(const Backward& call) {
   a.dq_acc_ptr = call.dq_acc;
   a.seqstart_q_ptr = p.cu_seqlens_q;
   a.seqstart_k_ptr = p.cu_seqlens_k;
+  a.seqlen_q_ptr = p.seqused_q;
+  a.seqlen_k_ptr = p.seqused_k;
+  a.cu_seqlen_q_ptr = p.cu_seqused_q;
+  a.cu_seqlen_k_ptr = p.cu_seqused_k;
   a.seqlen_q = rows_q;
   a.seqlen_k = group ? p.total_k : p.seqlen_k;
   a.batch = p.batch;

@@ -63,6 +63,10 @@ fmha_fwd_args args_of(const Forward& call) {
   a.o_ptr = args.o.data;
   a.seqstart_q_ptr = group ? p.cu_seqlens_q : nullptr;
   a.seqstart_k_ptr = group ? p.cu_seqlens_k : nullptr;
+  a.seqlen_q_ptr = p.seqused_q;
+  a.seqlen_k_ptr = p.seqused_k;
+  a.cu_seqlen_q_ptr = p.cu_seqused_q;
+  a.cu_seqlen_k_ptr = p.cu_seqused_k;
   a.seqlen_q = rows_q;
   a.seqlen_k = group ? p.total_k : p.seqlen_k;
   a.batch = p.batch;
