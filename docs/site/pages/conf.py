@@ -39,7 +39,9 @@ html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
 
-# Docstrings are plain text, in which names of arguments go on in the next line.
+# Docstrings are plain text, in which code is indented behind an empty line, and names of arguments go
+# on in the next line.
+_CODE = re.compile(r"^(\S.*\n\n)(?=    \S)", re.MULTILINE)
 _NAMES = re.compile(r"^( *(?:\w+, )*\w+,)\n +((?:\w+, )*\w+: )", re.MULTILINE)
 
 
@@ -48,6 +50,7 @@ def _as_restructured_text(
 ) -> None:
     """Mends the lines of a docstring in place, ahead of napoleon."""
     text = "\n".join(lines).replace("|", r"\|")
+    text = _CODE.sub(r"\1::\n\n", text)
     while _NAMES.search(text):
         text = _NAMES.sub(r"\1 \2", text)
     lines[:] = text.split("\n")
