@@ -26,6 +26,7 @@ LAYERS: dict[str, list[str]] = {
     "aiter/functions.h": [],
     "aiter/norm.h": ["aiter/attn.h"],
     "aiter/status.h": ["aiter/attn.h", "aiter/runtime/error.h"],
+    "aiter/dist/compress.cc": ["zstd.h"],  # a program
     # The runtime knows neither attention nor launch tables, and no GPU runtime above its driver.
     "aiter/runtime/error.h": [],
     "aiter/runtime/driver/*": [

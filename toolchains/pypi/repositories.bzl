@@ -139,6 +139,15 @@ filegroup(
 )
 """
 
+_CMAKE_BUILD = """exports_files(["cmake/data/bin/cmake"])
+
+filegroup(
+    name = "cmake",
+    srcs = glob(["cmake/data/**"]),
+    visibility = ["//visibility:public"],
+)
+"""
+
 _XLA_FFI_BUILD = """load("@rules_cc//cc:defs.bzl", "cc_library")
 
 cc_library(
@@ -205,7 +214,7 @@ def _compiled(distribution, deps = [], **kwargs):
 def pypi_repositories():
     """Declares the repositories that are made of Python distributions.
 
-    @pybind11, @zstd, @curl, @nvrtc, @cuda_driver, @xla_ffi, programs of lint and benches, for tests
+    @pybind11, @zstd, @curl, @cmake, @nvrtc, @cuda_driver, @xla_ffi, programs of lint and benches, for tests
     @pypi_NAME (a py_library), and environments of all wheels of a kind: @pypi_tools, @pypi_site.
     """
     pypi_archive(
@@ -229,6 +238,13 @@ def pypi_repositories():
         distribution = "pycurl",
         include = ["pycurl.libs"],
         kind = "tools",
+    )
+    pypi_archive(
+        name = "cmake",
+        build_file_content = _CMAKE_BUILD,
+        distribution = "cmake",
+        include = ["cmake/data"],
+        kind = "any",
     )
     pypi_archive(
         name = "xla_ffi",

@@ -39,8 +39,8 @@ html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
 
-# Docstrings are plain text, in which code is indented behind an empty line, and names of arguments go
-# on in the next line.
+# Docstrings are plain text, in which code is indented behind an empty line, and names of arguments
+# go on in the next line.
 _CODE = re.compile(r"^(\S.*\n\n)(?=    \S)", re.MULTILINE)
 _NAMES = re.compile(r"^( *(?:\w+, )*\w+,)\n +((?:\w+, )*\w+: )", re.MULTILINE)
 

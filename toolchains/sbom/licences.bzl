@@ -1,7 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The texts of licences that go into wheels beside the project's own: file -> what it is of.
+"""The texts of licences that go beside the project's own into what is given to others: file -> what
+it is of.
 
-Code of these is in the wheel. No text is there of what needs none in binaries: the runtime
+Code of these is in it. No text is there of what needs none in binaries: the runtime
 libraries of GCC and LLVM and the start-up code of glibc, by the exceptions of their licences; nor
 of XLA's headers, whose licence is the project's own, Apache-2.0.
 """

@@ -33,7 +33,7 @@ whole_header = rule(
         "_namespace": attr.label(default = "//aiter:namespace", providers = [NamespaceInfo]),
         "_whole_header": attr.label(
             cfg = "exec",
-            default = "//python/release:whole_header",
+            default = "//aiter/dist:whole_header",
             providers = [PyToolInfo],
         ),
     },
