@@ -149,6 +149,9 @@ struct Call : testing::AsmCall<attn_fwd_args> {
   }
 };
 
+// Of used rows, or their numbers.
+constexpr int32_t kSums[] = {0, 0, 0};
+
 TEST(AsmTest, ATableOfCalls) {
   const char* const causal = "fmha_fwd_hd128_bf16_causal_rtne_mi300";
   const char* const plain = "fmha_fwd_hd128_bf16_rtne_mi300";
@@ -171,6 +174,15 @@ TEST(AsmTest, ATableOfCalls) {
       {"soft cap", [](Call* c) { c->problem.logits_soft_cap = 30; }, "ck_cap_batch_mask", ""},
       {"soft cap, group", [](Call* c) { c->problem.logits_soft_cap = 30; }, "ck_cap_group_mask", "",
        true},
+      {"sums of used rows, group", [](Call* c) { c->problem.cu_seqused_k = kSums; }, causal_group,
+       causal_group, true},
+      {"sums of used rows, group, no mask",
+       [](Call* c) { c->remove_mask(), c->problem.cu_seqused_q = kSums; }, "ck_bf16_group", "",
+       true},
+      {"numbers of used rows, group", [](Call* c) { c->problem.seqused_k = kSums; },
+       "ck_bf16_group_mask", "", true},
+      {"sums of used rows", [](Call* c) { c->problem.cu_seqused_k = kSums; }, "ck_bf16_batch_mask",
+       ""},
       {"sequences left out", [](Call* c) { c->args.min_seqlen_q = 4; }, "ck_skip_group_mask", "",
        true},
       {"window", [](Call* c) { c->problem.window_left = 40; }, "ck_bf16_batch_mask", ""},

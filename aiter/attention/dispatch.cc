@@ -112,6 +112,8 @@ Mismatch::Reason shape_mismatch(const Row& row, const Filled& filled, const Requ
   if (traits.max_seqlen_k != 0 && keys > traits.max_seqlen_k) return Mismatch::kKeys;
   // In group mode every instance checks bounds: the lengths are known on the device only.
   if (!request.traits.group_mode) {
+    // With transposed loads buffers end where sequences do, and that of none ends nowhere.
+    if (traits.transposed_loads && request.queries_on_device) return Mismatch::kPadding;
     if (!traits.pad_seqlen_q && !filled.seqlen_q && may_fill_tiles_of_q(traits.kind)) {
       return Mismatch::kSeqlen;
     }

@@ -83,6 +83,7 @@ struct Mismatch {
     kTrait,      // kTraits[trait] is another, or less than asked for
     kQueries,    // there are more queries than the instance is for
     kKeys,       // there are more keys than the instance is for
+    kPadding,    // sequences have fewer queries than rows, which the instance does not check
     kSeqlen,     // a length is not a multiple of the tile, and not padded
     kPageSize,   // a tile of keys lies in more pages than the instance finds
     kAlignment,  // a head size is not a multiple of the instance's alignment

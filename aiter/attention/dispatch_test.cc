@@ -448,6 +448,14 @@ TEST(DispatchTest, TransposedLoadsAreFirstWhereTheArchHasThem) {
   EXPECT_EQ(chosen_row(), "plain");
   r.arch = "gfx950";
   EXPECT_EQ(chosen_row(), "any");
+  // Padded queries need bounds checks of each row, padded keys none.
+  r.lengths_on_device = true;
+  EXPECT_EQ(chosen_row(), "any");
+  r.queries_on_device = true;
+  EXPECT_EQ(chosen_row(), "plain_psk");
+  r.lengths_on_device = false;
+  EXPECT_EQ(chosen_row(), "plain");
+  r.queries_on_device = false;
   // They take any lengths, at no cost in bounds checks.
   r.seqlen_q = 255, r.seqlen_k = 63;
   EXPECT_EQ(chosen_row(), "any");
@@ -531,6 +539,10 @@ TEST(DispatchTest, TheThirdVersionOfForwardIsTakenWhereItServes) {
   p = base;
   p.cu_seqused_k = used;
   EXPECT_EQ(chosen_row(p), "fwd");
+  EXPECT_TRUE(make_request(p, "gfx950").lengths_on_device);
+  EXPECT_FALSE(make_request(p, "gfx950").queries_on_device);
+  p.cu_seqused_q = used;
+  EXPECT_TRUE(make_request(p, "gfx950").queries_on_device);
   p = base;
   p.lse = &some_lse;
   EXPECT_EQ(chosen_row(p), "none");

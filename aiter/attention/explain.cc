@@ -90,6 +90,8 @@ std::string reason(const LaunchTable& table, const Row& row, const Request& requ
       return concat(t.max_seqlen_q, " queries at most");
     case Mismatch::kKeys:
       return concat(t.max_seqlen_k, " keys at most", t.group_mode ? ", of all sequences" : "");
+    case Mismatch::kPadding:
+      return "batches without padded queries";
     case Mismatch::kSeqlen: {
       std::vector<std::string> tiles;
       if (!t.pad_seqlen_q) tiles.push_back(concat(row.tile_seqlen_q, " (q)"));

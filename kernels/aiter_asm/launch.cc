@@ -59,8 +59,10 @@ void forward_launch(const Shape& shape, const LaunchArgs& args, Launch* launch) 
   set(args.v, &made.stride_v, &made.head_stride_v, &made.batch_stride_v);
   set(args.o, &made.stride_o, &made.head_stride_o, &made.batch_stride_o);
   if (group) {
-    made.seqstart_q = made.padded_seqstart_q = p.cu_seqlens_q;
-    made.seqstart_k = made.padded_seqstart_k = p.cu_seqlens_k;
+    made.padded_seqstart_q = p.cu_seqlens_q;
+    made.padded_seqstart_k = p.cu_seqlens_k;
+    made.seqstart_q = p.cu_seqused_q ? p.cu_seqused_q : p.cu_seqlens_q;
+    made.seqstart_k = p.cu_seqused_k ? p.cu_seqused_k : p.cu_seqlens_k;
   }
   const uint32_t rows = shape.tile_q * shape.tiles_per_workgroup;
   launch->grid[shape.tiles] = (static_cast<uint32_t>(p.seqlen_q) + rows - 1) / rows;

@@ -75,6 +75,19 @@ TEST(AsmLaunch, GroupModeHasTotalsAndNoBatchStrides) {
   expect_grid(make(forward_256_causal_group, args).launch, 6, 3, 2);
 }
 
+TEST(AsmLaunch, PaddedSequencesHaveStartsApartFromSumsOfUsedRows) {
+  LaunchArgs args = some_args();
+  const testing::Group sequences = {1000, 1100};
+  sequences.set(&args);
+  const int32_t used[] = {0, 1, 2, 3};
+  args.problem.cu_seqused_k = used;
+  const auto made = make(forward_256_causal_group, args);
+  EXPECT_EQ(made.args.seqlen_k, 1100u);
+  EXPECT_EQ(made.args.seqstart_q, sequences.starts_q);
+  EXPECT_EQ(made.args.seqstart_k, used);
+  EXPECT_EQ(made.args.padded_seqstart_k, sequences.starts_k);
+}
+
 TEST(AsmLaunch, WithAMaskAWorkgroupHasTwoTiles) {
   LaunchArgs args = some_args();
   expect_grid(make(forward_256_causal_batch, args).launch, 2, 6, 3);

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +90,7 @@ class Tokens:
     heads: int
     size: int
     gap: int
-    zeroed: Array | None = None
+    kept: Array | None = None
 
     @classmethod
     def of(cls, values: Array, gap: int) -> Tokens:
@@ -119,11 +119,15 @@ class Tokens:
 
     def zero(self, first: int, tokens: int) -> None:
         """Zeros for these tokens, which count as written."""
+        self.flat[self.keep(slice(first, first + tokens))] = 0
+
+    def keep(self, tokens: slice | Array) -> Array:
+        """These tokens count as written as they are. Which elements of `flat` they have."""
         at = np.zeros((self.tokens, self.heads, self.size + self.gap), bool)
-        at[first : first + tokens, :, : self.size] = True
+        at[tokens, :, : self.size] = True
         flat = at.reshape(-1)[: self.flat.size]
-        self.flat[flat] = 0
-        self.zeroed = flat if self.zeroed is None else self.zeroed | flat
+        self.kept = flat if self.kept is None else self.kept | flat
+        return flat
 
     def _rows(self) -> Array:
         full = np.full(self.tokens * self.heads * (self.size + self.gap), _UNTOUCHED, np.uint16)
@@ -138,11 +142,11 @@ class Tokens:
         return bool((self._rows()[..., self.size :] == _UNTOUCHED).all())
 
     def written(self) -> Array:
-        """Of each byte of an output, whether it counts as written: gaps, and zeros."""
+        """Of each byte of an output, whether it counts as written: gaps, and what is kept."""
         rows = np.zeros((self.tokens, self.heads, self.size + self.gap), bool)
         rows[..., self.size :] = True
         flat = rows.reshape(-1)[: self.flat.size]
-        return np.repeat(flat if self.zeroed is None else flat | self.zeroed, 2)
+        return np.repeat(flat if self.kept is None else flat | self.kept, 2)
 
 
 class Session:
@@ -234,6 +238,29 @@ def _starts(case: Case) -> dict[str, Array]:
     return {"seqstart_q": starts[0], "seqstart_k": starts[1]}
 
 
+def _used(case: Case, padding: Sequence[tuple[int, int]], side: int) -> Array:
+    """Which rows of queries (0) or keys (1) are used: behind a sequence's are those of padding."""
+    behind = padding or ((0, 0),) * len(case.lengths)
+    rows = [
+        np.arange(length[side] + more[side]) < length[side]
+        for length, more in zip(case.lengths, behind, strict=True)
+    ]
+    return np.concatenate(rows)
+
+
+def _padded_starts(case: Case, padding: Sequence[tuple[int, int]]) -> dict[str, Array]:
+    rooms = np.array(case.lengths, np.int32) + np.array(padding, np.int32)
+    starts = np.concatenate([[(0, 0)], np.cumsum(rooms, axis=0)]).astype(np.int32).T.copy()
+    return {"padded_seqstart_q": starts[0], "padded_seqstart_k": starts[1]}
+
+
+def _spread(values: Array, used: Array) -> Array:
+    """[tokens][heads][size] in the rows that are used, NaN in the others."""
+    rows = np.full((used.size, *values.shape[1:]), _NAN, np.uint16)
+    rows[used] = values
+    return rows
+
+
 def _piece_starts(pieces: list[split.Piece]) -> dict[str, Array]:
     arguments = dataclasses.asdict(split.Arguments.of(pieces))
     return {name: np.array(numbers, np.int32) for name, numbers in arguments.items()}
@@ -248,23 +275,32 @@ def forward(
     soffset: str = COUNTED,
     tiles_as_sequences: bool = False,
     option: int | None = None,
+    padding: Sequence[tuple[int, int]] = (),
 ) -> Result:
     """o and lse of a forward kernel; by split.py with `tiles_as_sequences`, with an `option` that
-    is not the one for the case."""
+    is not the one for the case, in group mode with rows of `padding` behind the queries and the
+    keys of each sequence: NaN in inputs, a pattern that must stay in outputs."""
     case = masked(chosen, case)
     sizes = chosen.head_size_qk, chosen.head_size_v
     inputs = reference.draw(case, chosen.dtype, sizes, 1, backward=False)
     expected = reference.reference(case, chosen.dtype, inputs)
     group = chosen.mode == "group"
-    lengths = _lengths(case, group)
-    arrays = {name: Tokens.of(getattr(inputs, name), gap) for name in "qkv"}
-    arrays["o"] = Tokens.output(case.total_q, case.heads_q, sizes[1], gap)
+    used_q, used_k = (_used(case, padding, side) for side in (0, 1))
+    lengths = (used_q.size, used_k.size) if group else _lengths(case, group)
+    arrays = {
+        name: Tokens.of(_spread(getattr(inputs, name), used_q if name == "q" else used_k), gap)
+        for name in "qkv"
+    }
+    arrays["o"] = Tokens.output(used_q.size, case.heads_q, sizes[1], gap)
+    arrays["o"].keep(~used_q)
     shape = (1 if group else len(case.lengths), case.heads_q, lengths[0])
     lse = np.zeros(shape, np.float32)
     longest, sequences, starts = max(a for a, _ in case.lengths), len(case.lengths), _starts(case)
     if tiles_as_sequences:
         pieces = split.forward(case.lengths, chosen.tile_q)
         longest, sequences, starts = chosen.tile_q, len(pieces), _piece_starts(pieces)
+    if padding:
+        starts |= _padded_starts(case, padding)
     with Session(chosen.arch, schedule, soffset) as session:
         session.place({n: arrays[n] for n in "qkv"} | {"lse": lse} | starts)
         session.unwritten({"o": arrays["o"]})
@@ -287,12 +323,16 @@ def forward(
         for name, tokens in arrays.items():
             values |= _strides(name, tokens, lengths[name in "kv"], group)
         grid = chosen.workgroups(longest, case.heads_q, sequences)
-        session.launch(chosen, grid, values, unwritten=["lse"])
+        # What counts as unwritten is filled anew, padding too.
+        session.launch(chosen, grid, values, unwritten=[] if padding else ["lse"])
     result = session.result
     if not result.fault:
-        result.gaps_untouched = arrays["o"].gaps_untouched()
-        heads_first = lse.transpose(1, 0, 2).reshape(case.heads_q, case.total_q)
-        got = from_storage(arrays["o"].values(), chosen.dtype)
+        heads_first = lse.transpose(1, 0, 2).reshape(case.heads_q, used_q.size)
+        rows = arrays["o"].values()
+        untouched = (rows[~used_q] == _UNTOUCHED).all() and (heads_first[:, ~used_q] == 0).all()
+        result.gaps_untouched = arrays["o"].gaps_untouched() and bool(untouched)
+        heads_first = heads_first[:, used_q]
+        got = from_storage(rows[used_q], chosen.dtype)
         result.errors = {
             "o": expected["o"].error(got),
             "lse": expected["lse"].error(heads_first.astype(np.float64)),

@@ -20,6 +20,16 @@ bool has_mask(const Problem& p) {
   return p.mask == ATTN_MASK_BOTTOM_RIGHT || (!is_group(p) && p.seqlen_q == p.seqlen_k);
 }
 
+// Padded sequences: sums of used rows are an argument of theirs in group mode. Without a mask the
+// rows of sequences without keys are filled by a kernel of ours, which knows of no padding.
+const char* why_not_asm_padded(const Problem& p) {
+  if (!is_padded(p)) return nullptr;
+  if (!is_group(p)) return "have padded sequences in group mode alone";
+  if (p.seqused_q || p.seqused_k) return "take sums of used rows (cu_seqused), no numbers of them";
+  if (p.mask == ATTN_MASK_NONE) return "have no padded sequences without a mask";
+  return nullptr;
+}
+
 }  // namespace
 
 const char* why_not_asm(const Problem& p) {
@@ -30,7 +40,7 @@ const char* why_not_asm(const Problem& p) {
   if (p.bias != ATTN_BIAS_NONE) return "have no bias";
   if (p.dropout_p > 0) return "have no dropout";
   if (p.logits_soft_cap > 0) return "have no soft cap";
-  if (is_padded(p)) return "have no padded sequences";
+  if (const char* const why = why_not_asm_padded(p)) return why;
   if (!has_scores(p)) return "need a key";
   if (p.min_seqlen_q > 0) return "leave no sequence out, as min_seqlen_q asks";
   if (!has_mask(p)) return "have no mask but the causal one, aligned to the bottom right";
