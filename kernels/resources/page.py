@@ -14,38 +14,28 @@ from kernels.archs.archs import ComputeUnit
 from kernels.resources import plots
 from kernels.resources.measured import COLUMNS, HEADINGS, short_names
 from kernels.resources.report import Record, concerns_as_text, summary, worst
+from toolchains.pages import pages
 
 _MOST_WORST = 20
 
 _STYLE = """
-body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff }
-svg { font: 11px system-ui, sans-serif; margin: 0 1em 1em 0 }
+svg { font-size: 11px; margin: 0 1em 1em 0 }
+svg text { fill: var(--text) }
 svg .title { font-size: 14px; font-weight: bold }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+svg .grid { stroke: var(--line) }
+svg .axis { stroke: var(--mild) }
+svg .marked { stroke: var(--text); stroke-width: 1.5 }
 .legend span { margin-right: 1.5em }
 .legend i { display: inline-block; width: 10px; height: 10px; margin-right: 4px }
-th, td { padding: 1px 8px; text-align: right; white-space: nowrap }
-th { position: sticky; top: 0; background: #eee; cursor: pointer }
+th, td { text-align: right }
+th { position: sticky; top: 0; background: var(--soft) }
 th:first-child, td:first-child { text-align: left }
-tbody tr:nth-child(even) { background: #f7f7f7 }
-tr.bad td:first-child { border-left: 4px solid #d55e00 }
-input { font: inherit; width: 30em }
+tbody tr:nth-child(even) { background: var(--soft) }
+tr.bad td:first-child { border-left: 4px solid var(--bad) }
 """
 
-# A click on a heading sorts, first the greatest first; the field leaves rows that have all words.
+# The field leaves rows that have all words.
 _SCRIPT = """
-for (const table of document.querySelectorAll("table.kernels")) {
-  const body = table.tBodies[0];
-  const key = (row, at) => row.cells[at].textContent;
-  table.tHead.rows[0].querySelectorAll("th").forEach((head, at) => {
-    let sign = -1;
-    head.addEventListener("click", () => {
-      const compare = (a, b) => key(a, at).localeCompare(key(b, at), "en", {numeric: true});
-      body.append(...[...body.rows].sort((a, b) => sign * compare(a, b)));
-      sign = -sign;
-    });
-  });
-}
 for (const field of document.querySelectorAll("input")) {
   field.addEventListener("input", () => {
     const words = field.value.split(" ");
@@ -76,12 +66,12 @@ def page(title: str, of: Sequence[Record], units: Mapping[str, ComputeUnit], how
     )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
+        f"<title>{escape(title)}</title><style>{pages.style()}{_STYLE}</style></head><body>"
         f"<h1>{escape(title)}</h1><p>Made by <code>{escape(how)}</code>. Cycles are an estimate "
         "of llvm-mca for one wave alone; nothing here was measured on a GPU. A point's name "
         "appears under the pointer.</p>"
         f"{''.join(sections)}<h2>Columns</h2><dl>{columns}</dl>"
-        f"<script>{_SCRIPT}</script></body></html>\n"
+        f"<script>{pages.script()}{_SCRIPT}</script></body></html>\n"
     )
 
 
@@ -164,7 +154,7 @@ def _worst(of: Sequence[Record], names: Mapping[str, str]) -> str:
 
 def _table(arch: str, of: Sequence[Record], names: Mapping[str, str]) -> str:
     heads = "".join(
-        f"<th title={quoteattr(doc)}>{escape(HEADINGS.get(name, name))}</th>"
+        f"<th title={quoteattr(doc)}><button>{escape(HEADINGS.get(name, name))}</button></th>"
         for name, doc in COLUMNS.items()
     )
     rows = []
@@ -177,6 +167,7 @@ def _table(arch: str, of: Sequence[Record], names: Mapping[str, str]) -> str:
         rows.append(f"<tr{bad}>{name}{cells}</tr>")
     return (
         f'<h3>All</h3><p><label>Only with: <input data-table="{arch}.kernels"/></label></p>'
-        f'<table class="kernels" id="{arch}.kernels"><thead><tr><th>kernel</th>{heads}</tr></thead>'
+        f'<table class="sorted" id="{arch}.kernels"><thead><tr>'
+        f"<th><button>kernel</button></th>{heads}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table>"
     )

@@ -11,8 +11,8 @@ from xml.sax.saxutils import escape, quoteattr
 _WIDTH, _HEIGHT = 560, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 34, 46
 _TICKS = 6
-# Okabe and Ito's colours, which people with any colour vision tell apart.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999")
+# Of toolchains/pages/style.css.
+_COLOURS = tuple(f"var(--plot-{number})" for number in range(1, 8))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,8 +65,8 @@ def scatter(
     for point in points:
         parts.append(
             f'<circle cx="{frame.x(point.x):.1f}" cy="{frame.y(point.y):.1f}" r="4" '
-            f'fill="{colour_of[point.series]}" fill-opacity="0.55"'
-            + (' stroke="#000" stroke-width="1.5"' if point.marked else "")
+            f'style="fill: {colour_of[point.series]}" fill-opacity="0.55"'
+            + (' class="marked"' if point.marked else "")
             + f"><title>{escape(point.title)}</title></circle>"
         )
     return _svg(title, parts)
@@ -97,7 +97,7 @@ def bars(
             height = frame.y(bottom) - frame.y(top)
             parts.append(
                 f'<rect x="{left:.1f}" y="{frame.y(top):.1f}" width="{width:.1f}" '
-                f'height="{height:.1f}" fill="{colour_of[series]}">'
+                f'height="{height:.1f}" style="fill: {colour_of[series]}">'
                 f"<title>{escape(f'{bar}: {number} {series}')}</title></rect>"
             )
             bottom = top
@@ -125,12 +125,12 @@ class _Frame:
         parts = []
         for value in at_y:
             y = self.y(value)
-            parts.append(_line(left, y, right, y, "#ddd"))
+            parts.append(_line(left, y, right, y, "grid"))
             parts.append(_text(left - 6, y + 4, f"{value:,.0f}", "end"))
         for value in at_x:
-            parts.append(_line(self.x(value), bottom, self.x(value), bottom + 4, "#888"))
+            parts.append(_line(self.x(value), bottom, self.x(value), bottom + 4, "axis"))
             parts.append(_text(self.x(value), bottom + 16, f"{value:,.0f}", "middle"))
-        parts.append(_line(left, bottom, right, bottom, "#888"))
+        parts.append(_line(left, bottom, right, bottom, "axis"))
         parts.append(_text((left + right) / 2, _HEIGHT - 10, names[0], "middle"))
         middle = (_TOP + bottom) / 2
         turned = f' transform="rotate(-90 14 {middle:.1f})"'
@@ -139,15 +139,13 @@ class _Frame:
 
     def guide(self, x: float, words: str) -> str:
         line = _line(
-            self.x(x), _TOP, self.x(x), _HEIGHT - _BOTTOM, "#bbb", ' stroke-dasharray="3 3"'
+            self.x(x), _TOP, self.x(x), _HEIGHT - _BOTTOM, "grid", ' stroke-dasharray="3 3"'
         )
         return line + _text(self.x(x) - 2, _TOP + 9, words, "end")
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str, more: str = "") -> str:
-    return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{more}/>'
-    )
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str, more: str = "") -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"{more}/>'
 
 
 def _text(x: float, y: float, words: str, anchor: str, more: str = "") -> str:

@@ -2,17 +2,16 @@
 """Repositories that only linting needs, beside the locked Python distributions."""
 
 load("//toolchains/debian:debian.bzl", "debian_packages")
-load("//toolchains/npm:npm.bzl", "npm_file")
+load("//toolchains/npm:npm.bzl", "npm_files")
 load("//toolchains/versions:llvm.bzl", "LLVM")
 
 _CLANG_TIDY = "usr/lib/llvm-%s/bin/clang-tidy" % LLVM
 
 def lint_repositories():
     """Declares @buildifier and @clang_tidy, which runs with the loader and libraries of @llvm."""
-    npm_file(
+    npm_files(
         name = "buildifier",
-        file = "buildifier-linux_amd64",
-        output = "buildifier",
+        files = {"buildifier-linux_amd64": "buildifier"},
         package = "@bazel/buildifier",
     )
     debian_packages(

@@ -200,10 +200,10 @@ def _pure(distribution, deps = [], **kwargs):
     name = "pypi_" + distribution.replace("-", "_")
     _wheel(name, distribution, "any", name, deps, **kwargs)
 
-def _compiled(distribution, deps = [], **kwargs):
+def _compiled(distribution, deps = [], locked_as = None, **kwargs):
     name = "pypi_" + distribution.replace("-", "_")
     for abi in ABIS:
-        _wheel("%s_%s" % (name, abi), distribution, abi, name, deps, **kwargs)
+        _wheel("%s_%s" % (name, abi), locked_as or distribution, abi, name, deps, **kwargs)
     pypi_choice(
         name = name,
         settings = {abi: str(Label("//toolchains/python:%s.selected" % abi)) for abi in ABIS},
@@ -402,6 +402,8 @@ def pypi_repositories():
     _compiled("rpds-py")
     _compiled("pyyaml")
     _pure("check-jsonschema")
+    _compiled("brotli")
+    _compiled("zstandard", locked_as = "zstandard@wheels")
     _program("clang_format", "clang-format", "clang_format/data/bin/clang-format")
     _program("ninja", "ninja", "*.data/scripts/ninja")
     _program("ruff", "ruff", "*.data/scripts/ruff")

@@ -20,6 +20,9 @@ from kernels.resources import plots
 from kernels.resources.measured import COLUMNS, Measured
 from kernels.resources.page import page
 from kernels.resources.report import records
+from toolchains.pages.tests.chromium import Browser
+from toolchains.pages.tests.looking import browser as browser  # a fixture
+from toolchains.pages.tests.looking import look
 
 _UNITS = {name: arch.compute_unit for name, arch in read_archs(os.environ["ARCHS"]).items()}
 _ROWS = {
@@ -147,3 +150,18 @@ def test_ticks_are_round_and_reach_the_greatest(greatest: float, found: list[flo
 def test_no_kernels_make_no_plot_that_fails() -> None:
     assert not list(_parsed(plots.bars("None", ("x", "y"), {}, {})).iter("rect"))
     assert not list(_parsed(plots.scatter("None", ("x", "y"), [], {})).iter("circle"))
+
+
+def test_in_a_browser(browser: Browser, smoke: list[dict[str, Any]], tmp_path: Path) -> None:
+    path = tmp_path / "resources.html"
+    whole = [record for record in smoke if record["arch"] == "gfx942"]
+    path.write_text(page("Smoke", whole, _UNITS, _HOW), "utf-8")
+    look(browser, path, plots=4)
+    # The field leaves the rows with all words.
+    rows = "[...document.querySelectorAll('tbody tr')].filter(row => !row.hidden).length"
+    assert browser.evaluate(rows) == len(whole)
+    browser.evaluate(
+        "(() => { const field = document.querySelector('input'); field.value = 'fwd d64';"
+        " field.dispatchEvent(new Event('input')); })()"
+    )
+    assert 0 < browser.evaluate(rows) < len(whole)

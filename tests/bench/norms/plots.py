@@ -10,21 +10,24 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from toolchains.pages import pages
+
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 44, 84, 30, 34  # margins of the plot
 STEP = 0.2  # between the lines of the grid
+# Of toolchains/pages/style.css.
 COLOURS = {
-    "ours": "#c1121f",
-    "torch": "#6c757d",
-    "compile": "#1d6fb8",
-    "liger": "#2a9d5c",
-    "quack": "#8e44ad",
-    "copy": "#000000",
+    "ours": "var(--plot-2)",
+    "torch": "var(--plot-7)",
+    "compile": "var(--plot-1)",
+    "liger": "var(--plot-3)",
+    "quack": "var(--plot-4)",
+    "copy": "var(--text)",
 }
-STYLE = """body{font:14px sans-serif;margin:2em;max-width:1200px}svg{margin:0 1em 1em 0}
-text{font:11px sans-serif}table{border-collapse:collapse;margin:1em 0}
-td,th{border:1px solid #bbb;padding:2px 6px;text-align:right}td:first-child{text-align:left}
-.ours{font-weight:bold}"""
+OTHER = "var(--mild)"
+STYLE = """svg{margin:0 1em 1em 0}svg text{font-size:11px;fill:var(--text)}
+svg line{stroke:var(--line)}table{margin:1em 0}th,td{text-align:right}
+th:first-child,td:first-child{text-align:left}.ours{font-weight:bold}"""
 
 
 class PageError(ValueError):
@@ -79,7 +82,7 @@ def plot(title: str, lines: Mapping[str, Curve]) -> str:
     for i in range(round(top / STEP) + 1):
         at = y(i * STEP)
         parts.append(
-            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="#ddd"/>'
+            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
             f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{i * STEP:.1f}</text>'
         )
     for hidden in sorted({hidden for hidden, _ in points}):
@@ -88,7 +91,8 @@ def plot(title: str, lines: Mapping[str, Curve]) -> str:
         )
     for who, curve in lines.items():
         path = " ".join(f"{x(hidden):.1f},{y(share):.1f}" for hidden, share in curve)
-        stroke = f'stroke="{COLOURS.get(who, "#999")}" stroke-width="{3 if who == "ours" else 1.5}"'
+        width = 3 if who == "ours" else 1.5
+        stroke = f'style="stroke: {COLOURS.get(who, OTHER)}" stroke-width="{width}"'
         dashes = ' stroke-dasharray="4 3"' if who == "copy" else ""
         parts.append(f'<polyline fill="none" {stroke}{dashes} points="{path}"/>')
     # Names at the ends of the lines, pushed apart.
@@ -97,7 +101,7 @@ def plot(title: str, lines: Mapping[str, Curve]) -> str:
         at = max(at + 12, y(share) + 4)
         hidden = lines[who][-1][0]
         parts.append(
-            f'<text x="{x(hidden) + 6:.1f}" y="{at:.1f}" fill="{COLOURS.get(who, "#999")}">'
+            f'<text x="{x(hidden) + 6:.1f}" y="{at:.1f}" style="fill: {COLOURS.get(who, OTHER)}">'
             f"{html.escape(who)}</text>"
         )
     return f'<svg width="{WIDTH}" height="{HEIGHT}">{"".join(parts)}</svg>'
@@ -118,7 +122,7 @@ def table(rows: Iterable[Row], operation: str) -> str:
         data = "".join("<td>-</td>" if s is None else f"<td>{s:.3f}</td>" for s in shares)
         kind = ' class="ours"' if who == "ours" else ""
         lines.append(f"<tr{kind}><td>{html.escape(who)}</td>{data}</tr>")
-    return f"<table>{''.join(lines)}</table>"
+    return f"<div class=wide><table>{''.join(lines)}</table></div>"
 
 
 def page(copy: float, rows: list[Row]) -> str:
@@ -127,7 +131,7 @@ def page(copy: float, rows: list[Row]) -> str:
     tables = "".join(table(rows, o) for o in operations)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f"<title>Norms and softmax</title><style>{STYLE}</style></head><body>"
+        f"<title>Norms and softmax</title><style>{pages.style()}{STYLE}</style></head><body>"
         "<h1>Norms and softmax</h1><p>Bytes that must move over time, over hidden size, as a share"
         f" of a 2 GiB copy's {copy:.3f} TB/s in the same run; dashed: a copy of the input.</p>"
         f"{plots}{tables}</body></html>\n"

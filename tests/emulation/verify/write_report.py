@@ -15,6 +15,7 @@ from absl import app, flags
 from kernels.launch_table.traits import TABLE
 from tests.emulation import known_findings
 from tests.emulation.verify.verdict import excused, judge
+from toolchains.pages import pages
 
 _PAGE = flags.DEFINE_string("page", None, "the page", required=True)
 _DOCUMENT = flags.DEFINE_string("document", None, "the document", required=True)
@@ -284,7 +285,8 @@ def page(report: dict[str, Any], template: str) -> str:
     )
     legend = "".join(f"<dt>{escape(n)}</dt><dd>{escape(m)}</dd>" for n, m, _ in COLUMNS)
     return (
-        template.replace("{{COUNT}}", str(report["code_objects"]))
+        template.replace("{{STYLE}}", pages.style())
+        .replace("{{COUNT}}", str(report["code_objects"]))
         .replace("{{VERDICT}}", verdict)
         .replace("{{INSTRUCTIONS}}", f"{report['wave_instructions'] / 1e6:.1f} million")
         .replace("{{PATCHES}}", report["patches"])

@@ -12,6 +12,9 @@ import pytest
 
 from tests.emulation.verify.verdict import judge
 from tests.emulation.verify.write_report import COLUMNS, document, page
+from toolchains.pages.tests.chromium import Browser
+from toolchains.pages.tests.looking import browser as browser  # a fixture
+from toolchains.pages.tests.looking import look
 
 TEMPLATE = Path(__file__).with_name("report.html").read_text("utf-8")
 
@@ -160,3 +163,14 @@ def test_a_failure_is_seen() -> None:
     text = page(document([failed], [METADATA]), TEMPLATE)
     assert "1 fail" in text and "race: &lt;new&gt;" in text
     assert _parsed(document([failed], [METADATA])).rows[1][0] == "FAIL"
+
+
+def test_in_a_browser(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "verification.html"
+    file.write_text(page(document([RESULT], [METADATA]), TEMPLATE), "utf-8")
+    look(browser, file, plots=0)
+    # A line unfolds by the keyboard.
+    browser.evaluate("document.querySelector('.row').focus()")
+    assert browser.evaluate("document.querySelector('.details').checkVisibility()") is False
+    browser.press("Enter")
+    assert browser.evaluate("document.querySelector('.details').checkVisibility()") is True

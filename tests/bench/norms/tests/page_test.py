@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.bench.norms.plots import PageError, curves, page, plot, read
+from toolchains.pages.tests.chromium import Browser
+from toolchains.pages.tests.looking import browser as browser  # a fixture
+from toolchains.pages.tests.looking import look
 
 
 def _row(who: str, operation: str, rows: int, hidden: int, share: float | None) -> dict:
@@ -71,7 +74,7 @@ def test_shares_beyond_1_stay_inside() -> None:
 
 def test_names_do_not_cover_each_other() -> None:
     svg = plot("t", {who: [(1024, 0.9)] for who in ("ours", "quack", "liger")})
-    names = [t for t in _parsed(svg).findall("text") if t.get("fill")]
+    names = [t for t in _parsed(svg).findall("text") if t.get("style")]
     heights = sorted(float(t.get("y")) for t in names)
     assert [b - a >= 11.9 for a, b in itertools.pairwise(heights)] == [True, True]
 
@@ -110,3 +113,9 @@ def test_what_the_bench_writes_is_read(tmp_path: Path) -> None:
     path = tmp_path / "bench.json"
     path.write_text(json.dumps({"copy_TBps": 4.25, "rows": ROWS}))
     assert read(path) == (4.25, ROWS)
+
+
+def test_in_a_browser(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "norms.html"
+    path.write_text(page(4.25, ROWS))
+    look(browser, path, plots=2)
