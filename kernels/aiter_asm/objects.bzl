@@ -25,6 +25,7 @@ def _asm_code_objects_impl(ctx):
         infos.append(CodeObjectInfo(
             arch = ctx.attr.arch,
             code_object = file,
+            compiled = (),
             instance = instance,
             kit = None,
             metadata = metadata,

@@ -130,12 +130,14 @@ def _code_object_impl(ctx):
 
     code_object = ctx.actions.declare_file(name + ".hsaco")
     members = []
+    modules = []
     if ctx.attr.group:
         group = ctx.attr.group[CompileGroupInfo]
         if group.arch != arch or instance not in group.modules:
             fail("%s has no %s for %s" % (ctx.attr.group.label, instance, arch))
         compiled = group.modules[instance]
         members = group.sources
+        modules = group.modules.values()
         flags = [recipe.backend_arguments, "-mcpu=" + arch]
         language = ["-x", "ir"]
     else:
@@ -188,6 +190,7 @@ def _code_object_impl(ctx):
     info = CodeObjectInfo(
         arch = arch,
         code_object = code_object,
+        compiled = tuple([code_object] + modules[:1]),
         instance = instance,
         kit = struct(
             inputs = depset([recipe.compiler], transitive = [inputs]),

@@ -129,6 +129,7 @@ def _cubin_impl(ctx):
     info = CodeObjectInfo(
         arch = ctx.attr.arch,
         code_object = cubin,
+        compiled = (cubin,),
         instance = instance,
         kit = None,
         metadata = metadata,

@@ -12,6 +12,7 @@ load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "hip_toolchain")
 
 def _launch_table_impl(ctx):
     name = ctx.label.name
+    infos = []
     metadata = []
     specs = []
     archs = []
@@ -23,6 +24,14 @@ def _launch_table_impl(ctx):
     if ctx.attr.archs and archs != ctx.attr.archs[ArchsInfo].archs:
         fail("the code objects are for %s, the chosen archs are %s" %
              (archs, ctx.attr.archs[ArchsInfo].archs))
+
+    # Written before anything is compiled: what ./bazelw tells the progress of a build from.
+    plan = ctx.actions.declare_file(name + ".plan.json")
+    compiled = [[file.path for file in info.compiled] for info in infos if info.compiled]
+    ctx.actions.write(plan, json.encode({
+        "figures": ctx.file.compile_cost.path if ctx.file.compile_cost else "",
+        "kernels": [(paths + [""])[:2] for paths in compiled],
+    }))
     blob = ctx.actions.declare_file(name + ".blob")
     source = ctx.actions.declare_file(name + ".cc")
     manifest = ctx.actions.declare_file(name + ".json")
@@ -54,7 +63,8 @@ def _launch_table_impl(ctx):
     deps = [dep[CcInfo] for dep in ctx.attr.deps + [ctx.attr._launch_table]]
     return [
         DefaultInfo(files = depset([blob])),
-        OutputGroupInfo(manifest = [manifest]),
+        # A build makes what validates its targets, and what these depend on, without being asked.
+        OutputGroupInfo(manifest = [manifest], _validation = [plan]),
         embedding_library(ctx, source = source, data = [blob], deps = deps),
     ]
 
@@ -71,6 +81,10 @@ Its file is the blob; output group manifest: the same as JSON, for people and to
         "code_objects": attr.label(
             providers = [CodeObjectsInfo],
             doc = "one per row and arch; without, the table says how to launch and no more",
+        ),
+        "compile_cost": attr.label(
+            allow_single_file = [".toml"],
+            doc = "figures that the compile time of the kernels is estimated by",
         ),
         "deps": attr.label_list(
             providers = [CcInfo],

@@ -38,6 +38,8 @@ CodeObjectInfo = provider(
     fields = {
         "arch": "str",
         "code_object": "File: the AMDGPU ELF",
+        "compiled": "tuple of File, the first outputs of the actions that compile it: itself, " +
+                    "and that of its compile group; none of what nobody here compiles",
         "instance": "str",
         "metadata": "File: JSON, beside the code object; see code_object/describe.py",
         "recipe": "File: that of CodeObjectRecipeInfo or CubinRecipeInfo that it was made by",

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 
-from toolchains.bazel import remote_cache, sandbox
+from toolchains.bazel import recorded, remote_cache, sandbox
 from toolchains.bazel.messages import Progress, note
 from toolchains.locks.environment import cache_folder
 from toolchains.locks.errors import LocksError
@@ -97,12 +97,19 @@ def _more_settings(environ: Mapping[str, str]) -> list[str]:
     return [f"--bazelrc={file}"]
 
 
-def _in_workspace(folder: pathlib.Path) -> bool:
-    return any((f / name).is_file() for f in (folder, *folder.parents) for name in _WORKSPACE_FILES)
+def _workspace(folder: pathlib.Path) -> pathlib.Path | None:
+    """Returns the workspace that a folder is in."""
+    for found in (folder, *folder.parents):
+        if any((found / name).is_file() for name in _WORKSPACE_FILES):
+            return found
+    return None
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Replaces this process by Bazel. Exits 1 with one message where that is not possible."""
+    """Replaces this process by Bazel, or waits for a build that it records: recorded.py.
+
+    Exits 1 with one message where Bazel cannot be run.
+    """
     # A request to end is an interruption like Ctrl-C: unfinished work is tidied up.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -114,11 +121,13 @@ def main(arguments: Sequence[str]) -> None:
         settings = TOP / "user.bazelrc"
         text = settings.read_text(encoding="utf-8") if settings.is_file() else ""
         remote_cache.check(arguments, text, debian=len(bazel) > 1)
-        command = [*bazel, *arguments]
         # From a folder outside any workspace, the one that bazelw lies in is meant.
-        if not _in_workspace(pathlib.Path.cwd()):
+        workspace = _workspace(pathlib.Path.cwd())
+        if not workspace:
             os.chdir(TOP)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        recorded.run(bazel, arguments, text, str(workspace or TOP), os.environ)
+        command = [*bazel, *arguments]
         os.execv(shutil.which(command[0]) or command[0], command)
     except (LocksError, OSError) as e:
         sys.exit(f"bazelw: error: {e}")

@@ -2,8 +2,8 @@
 """Reads the TOML of this folder's neighbours: Python 3.10, which bazelw runs on, has no tomllib.
 
 That is a part of TOML: tables, also nested ones, keys that are bare or quoted, and values that are
-texts in one line, booleans, whole numbers, and arrays and inline tables of such. The rest of TOML
-is refused.
+texts in one line, booleans, numbers without exponents, and arrays and inline tables of such. The
+rest of TOML is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _BASIC = re.compile(r'"(?!"")(?:[^"\\\n]|\\["\\bfnrt]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*"')
 _LITERAL = re.compile(r"'(?!'')[^'\n]*'")
 _LONG_ESCAPE = re.compile(r"\\(\\|U[0-9A-Fa-f]{8})")
-_WORD = re.compile(r"true\b|false\b|[+-]?(?:0|[1-9][0-9]{0,17})(?![\w.:+-])")
+_WORD = re.compile(r"true\b|false\b|[+-]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)?(?![\w.:+-])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -97,13 +97,13 @@ class _Reader:
             return string
         word = self.take(_WORD)
         if word is not None:
-            return word == "true" if word in ("true", "false") else int(word)
+            if word in ("true", "false"):
+                return word == "true"
+            return float(word) if "." in word else int(word)
         if self.sign("{"):
             return self.inline()
         if not self.sign("["):
-            raise self.error(
-                "want a text in one line, true, false, a whole number, an array or a table"
-            )
+            raise self.error("want a text in one line, true, false, a number, an array or a table")
         values: list[Any] = []
         while True:
             self.take(_SPACE)

@@ -16,6 +16,7 @@ _FILES = ("bazel/offline.toml", "debian/packages.toml", "pypi/requirements.toml"
 _SIGNS = "[]\"'\\=.,#\n 01+-uex_{}\t\r"
 _ODD = """\
 whole = -12 # a comment
+part = -0.25
 "quoted key" = "\\u00e9\\U0001F600\\t\\\\U \\"x\\""
 'literal key' = 'C:\\no\\escape'
 list = [1, "two", [true, false], # three

@@ -1,0 +1,121 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Progress of the kernels of a running build."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from toolchains.bazel import events as build_events
+from toolchains.bazel.cost import Costs
+from toolchains.bazel.pace import FIRST, Pace
+from toolchains.bazel.summary import duration
+
+
+class Progress:
+    """Follows a build.
+
+    file      of its events, as it grows
+    recorded  seconds of earlier compiles
+    """
+
+    def __init__(self, file: str, recorded: Callable[[], Mapping[str, float]]) -> None:
+        self._follower = build_events.Follower(file)
+        self._recorded = recorded
+        self._plans = 0
+        self._begin = 0.0
+        self._costs = Costs({}, build_events.Plan())
+        self._planned: dict[str, float] = {}  # outputs, of groups as well, and their seconds
+        self._instances: set[str] = set()
+        self._there: set[str] = set()  # before the build
+        self._seen: set[str] = set()
+        self._compiled = self._cached = 0
+        self._pace = Pace(0.0, 1)
+
+    def read(self, now: float) -> None:
+        """Takes what has happened. `now`: seconds, from any moment on."""
+        events = self._follower.read()
+        if len(events.plans) > self._plans:
+            self._read_plans(events, now)
+        # The whole dict may be long: it is in order, and the new ones are its last.
+        new = []
+        for output in reversed(events.compiles):
+            if output in self._seen:
+                break
+            new.append(output)
+        for output in new:
+            self._seen.add(output)
+            if output not in self._planned:
+                continue
+            # A result of a cache is not brought to this machine before something needs it.
+            here = os.path.exists(events.compiles[output].file)
+            if output in self._instances:
+                self._compiled += here
+                self._cached += not here
+            self._pace.add(self._planned[output], now)
+
+    def _read_plans(self, events: build_events.Events, now: float) -> None:
+        plan = build_events.plan(events)
+        root = events.plans[0].partition("/bazel-out/")[0]
+        self._costs = Costs(self._recorded(), plan)
+        self._plans = len(events.plans)
+        for output, group in plan.kernels.items():
+            self._instances.add(output)
+            for one in (output, group):
+                if one and one not in self._planned:
+                    self._planned[one] = self._costs.of(one)
+                    if one not in self._seen and os.path.exists(os.path.join(root, one)):
+                        self._there.add(one)
+        # Compiles that were completed before are counted anew.
+        self._begin = self._begin or now
+        self._pace = Pace(self._begin, jobs(events.options))
+        self._seen.clear()
+        self._compiled = self._cached = 0
+
+    def _awaited(self) -> set[str]:
+        """The planned outputs that this build makes or has made.
+
+        One that was there before counts only where it is made anew; all of them do where
+        something changed that all kernels are made of.
+        """
+        if self._follower.events.all_anew:
+            return set(self._planned)
+        return {one for one in self._planned if one in self._seen or one not in self._there}
+
+    def left(self, now: float) -> float | None:
+        """Seconds until all kernels are there, estimated; None before a tenth of them is."""
+        awaited = self._awaited()
+        instances = len(awaited & self._instances)
+        done = self._compiled + self._cached
+        if not done or done < FIRST * instances:
+            return None
+        return self._pace.left(sum(self._planned[one] for one in awaited - self._seen), now)
+
+    def line(self, now: float) -> str:
+        """In words; "" where no kernels are being made."""
+        instances = len(self._awaited() & self._instances)
+        done = self._compiled + self._cached
+        if not instances or done == instances:
+            return ""
+        counts = [f"{self._compiled} compiled"] if self._compiled else []
+        if self._cached:
+            counts.append(f"{self._cached} from {self._caches()}")
+        left = self.left(now)
+        text = f"kernels: {done} of {instances}"
+        if counts:
+            text += f" ({', '.join(counts)})"
+        return text if left is None else f"{text}, about {duration(left)} left"
+
+    def _caches(self) -> str:
+        given = dict(option.partition("=")[::2] for option in self._follower.events.options)
+        named = {"--disk_cache": "the disk cache", "--remote_cache": "the cache server"}
+        return " or ".join(name for option, name in named.items() if given.get(option)) or "a cache"
+
+
+def jobs(options: Sequence[str]) -> int:
+    """Returns how many actions Bazel runs at a time, of its options."""
+    for option in reversed(options):
+        name, _, value = option.partition("=")
+        if name == "--jobs" and value.isdigit():
+            return int(value)
+    return os.cpu_count() or 1

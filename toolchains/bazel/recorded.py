@@ -1,0 +1,155 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""Runs a build and records it: progress while it lasts, one line at its end.
+
+Bazel is a child of this process, so that the line comes after Bazel's last one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from toolchains.bazel import child
+from toolchains.bazel.messages import note
+from toolchains.bazel.recording import Recording, command_at, folder_of
+from toolchains.locks.errors import LocksError
+
+if TYPE_CHECKING:
+    from toolchains.bazel.progress import Progress
+    from toolchains.bazel.status_line import StatusLine
+
+VARIABLE = "BAZELW_PROGRESS"
+_MODES = ("auto", "always", "never")
+# A build that takes no longer needs no progress.
+_PATIENCE = 60.0
+_TICK = 1.0
+_BETWEEN_LINES = 60.0
+
+
+def wanted(environ: Mapping[str, str]) -> bool:
+    """Whether builds are recorded and told of. Raises LocksError for an unknown setting."""
+    mode = environ.get(VARIABLE) or "auto"
+    if mode not in _MODES:
+        raise LocksError(f"{VARIABLE} is {mode!r}; it may be {', '.join(_MODES)}")
+    in_ci = environ.get("CI", "").lower() not in ("", "0", "false")
+    return mode == "always" or (mode == "auto" and not in_ci)
+
+
+def run(
+    bazel: Sequence[str],
+    arguments: Sequence[str],
+    rc: str,
+    workspace: str,
+    environ: Mapping[str, str],
+) -> None:
+    """Runs the build and ends this process as Bazel ends.
+
+    Returns, with nothing done, where the command is none that is recorded, or cannot be: an error
+    of the cache folder is told of, and is not the build's.
+
+    Args:
+      bazel: the program and its own options.
+      arguments: the command and what follows.
+      rc: the text of user.bazelrc.
+      workspace: the folder of the workspace.
+      environ: the environment.
+    """
+    if command_at(arguments) is None or not wanted(environ):
+        return
+    recording = Recording(folder_of(workspace, environ))
+    recorded = recording.command(arguments, rc)
+    if recorded is None:
+        return
+    try:
+        recording.start()
+    except OSError as error:
+        note(f"this build is not recorded: {error}; {VARIABLE}=never records none")
+        return
+    teller = _Teller(recording, environ)
+    program = shutil.which(bazel[0]) or bazel[0]
+    try:
+        status = child.run([program, *bazel[1:], *recorded], teller.tick, _TICK)
+    finally:
+        teller.close()
+    try:
+        line = finish(recording, environ)
+    except (OSError, EOFError, ValueError, KeyError) as error:
+        # Bazel ended early: wrong options, or it was killed.
+        line = f"this build is not recorded: {error!r}" if status == 0 else ""
+        recording.drop()
+    if line:
+        note(line)
+    child.end_as(status)
+
+
+def finish(recording: Recording, environ: Mapping[str, str]) -> str:
+    """Keeps the record of a build that has ended and returns its closing line, "" for none.
+
+    Nothing is kept of a build that executed nothing: it would hide the one before it. Raises
+    OSError, EOFError, ValueError or KeyError for records that are not whole.
+    """
+    # Modules that a build without any work does not wait for.
+    from toolchains.bazel import events, summary
+    from toolchains.bazel import profile as build_profile
+    from toolchains.bazel.cost import Costs
+    from toolchains.bazel.recording import read_seconds, write_seconds
+
+    of_build = events.read(recording.events)
+    if summary.executed_nothing(of_build):
+        recording.drop()
+        return ""
+    profile = build_profile.read(recording.profile)
+    # Outputs may go before somebody looks at the record.
+    plan = events.plan(of_build)
+    costs = Costs(read_seconds(environ) if of_build.compiles else {}, plan)
+    expected = {events.key_of(output): costs.of(output) for output in of_build.compiles}
+    recording.write_plan(dataclasses.replace(plan, seconds=expected))
+    found = summary.kernels(of_build, profile, costs)
+    ran = {kernel.key: kernel.seconds for kernel in found if kernel.where == "here"}
+    if ran:
+        write_seconds(ran, environ)
+    line = summary.history_line(of_build, profile, found)
+    recording.keep(line)
+    return summary.closing_line(line)
+
+
+class _Teller:
+    """Tells of progress: on a terminal in its last line, elsewhere in a line a minute."""
+
+    def __init__(self, recording: Recording, environ: Mapping[str, str]) -> None:
+        self._recording = recording
+        self._environ = environ
+        self._begun = self._told = time.monotonic()
+        self._shown = sys.stderr.isatty() or environ.get(VARIABLE) == "always"
+        self._progress: Progress | None = None
+        self._status: StatusLine | None = None
+
+    def tick(self) -> None:
+        now = time.monotonic()
+        if not self._shown:
+            return
+        if self._progress is None:
+            # Modules that a short build does not wait for.
+            from toolchains.bazel.progress import Progress
+            from toolchains.bazel.recording import read_seconds
+            from toolchains.bazel.status_line import StatusLine
+
+            self._progress = Progress(self._recording.events, lambda: read_seconds(self._environ))
+            self._status = StatusLine() if sys.stderr.isatty() else None
+        self._progress.read(now)
+        if now - self._begun < _PATIENCE:
+            return
+        line = self._progress.line(now)
+        if self._status is not None:
+            self._status.show(f"bazelw: {line}" if line else "")
+        elif line and now - self._told >= _BETWEEN_LINES:
+            note(line)
+            self._told = now
+
+    def close(self) -> None:
+        if self._status is not None:
+            self._status.close()
