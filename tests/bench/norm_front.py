@@ -29,16 +29,13 @@ _HIDDEN = 64
 def unprepared(function: Any) -> Any:
     """The function without calls that were prepared, and without the short way to an operator."""
 
-    def plain(operator: Any, arguments: Any, tensors: Any) -> Any:
-        return operator(*arguments)
-
     def call(*arguments: Any) -> Any:
-        kept = _prepared.find, _norms.run
-        _prepared.find, _norms.run = lambda signature: None, plain
+        kept = _prepared.find, _norms.is_watched
+        _prepared.find, _norms.is_watched = lambda signature: None, lambda tensors: True
         try:
             return function(*arguments)
         finally:
-            _prepared.find, _norms.run = kept
+            _prepared.find, _norms.is_watched = kept
 
     return call
 
@@ -47,9 +44,10 @@ def main(argv: list[str]) -> int:
     if len(argv) > 1:
         raise app.UsageError(f"unexpected: {' '.join(argv[1:])}")
     torch.set_num_threads(1)
-    torch.set_default_device(_DEVICE.value)
-    x, gradient = torch.zeros(8, _HIDDEN), torch.ones(8, _HIDDEN)
-    gamma = torch.ones(_HIDDEN)
+    # Not torch.set_default_device, which is a mode that watches every call.
+    device = _DEVICE.value
+    x, gradient = torch.zeros(8, _HIDDEN, device=device), torch.ones(8, _HIDDEN, device=device)
+    gamma = torch.ones(_HIDDEN, device=device)
     leaf, weight = x.clone().requires_grad_(), gamma.clone().requires_grad_()
     shape = (_HIDDEN,)
     functions: dict[str, tuple[Any, Any, list[torch.Tensor], list[torch.Tensor]]] = {

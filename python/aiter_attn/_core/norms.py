@@ -23,6 +23,7 @@ from aiter_attn._core.errors import UnsupportedError
 __all__ = [
     "SCALES",
     "backward",
+    "check_gamma",
     "forward",
     "mask_kind",
     "mask_repeat",
@@ -174,7 +175,7 @@ def read_epsilon(value: Any) -> float:
     return epsilon
 
 
-def _check_gamma(given: Any, zero_centred: Any) -> None:
+def check_gamma(given: Any, zero_centred: Any) -> None:
     if given is None and reading.flag("zero_centred", zero_centred):
         raise ValueError("zero_centred: True without gamma; allowed: False, or pass gamma")
 
@@ -191,15 +192,16 @@ def forward(
     in_place: bool = False,
     scales: str | None = None,
     keep: Keep | None = None,
+    statistics: bool = True,
 ) -> tuple[Any, ...]:
-    """(y, mean, rstd, h) of rms_norm_fwd or layer_norm_fwd; None for the mean of RMSNorm, and for h
-    without a residual. fp8: y_dtype, scale and amax. scales: of SCALES; they are the last result
-    then."""
+    """(y, mean, rstd, h) of rms_norm_fwd or layer_norm_fwd; None for the mean of RMSNorm, for mean
+    and rstd without statistics, and for h without a residual. fp8: y_dtype, scale and amax. scales:
+    of SCALES; they are the last result then."""
     y_dtype, scale, amax = fp8
     given = {"x": x, "gamma": gamma}
     if gamma is None or not (beta is residual is scale is amax is None):
         given = those_given(x=x, gamma=gamma, beta=beta, residual=residual, scale=scale, amax=amax)
-        _check_gamma(gamma, zero_centred)
+        check_gamma(gamma, zero_centred)
     call = Norm(given)
     tensor = call.has("x")
     _, hidden = _row_shape("x", tensor.shape)
@@ -242,16 +244,19 @@ def forward(
             call.has_written("amax", (1,), "float32")
         if scales is not None:
             _make_scales(call, numbers, scales)
-    call.make_like("rstd", "x", tensor.shape[:-1], "float32")
-    if kind == _C.NORM_LAYER:
+    has_mean = statistics and kind == _C.NORM_LAYER
+    if statistics:
+        call.make_like("rstd", "x", tensor.shape[:-1], "float32")
+    if has_mean:
         call.make_like("mean", "x", tensor.shape[:-1], "float32")
     call.lend_barrier()
     _C.norm_fwd(numbers, call.tensors)
     if keep is not None:
         keep(numbers, call.tensors)
-    mean = call.result("mean") if kind == _C.NORM_LAYER else None
+    mean = call.result("mean") if has_mean else None
+    rstd = call.result("rstd") if statistics else None
     total = call.result("sum") if residual is not None else None
-    results = call.result("y"), mean, call.result("rstd"), total
+    results = call.result("y"), mean, rstd, total
     return results if scales is None else (*results, call.result("scales"))
 
 
@@ -298,7 +303,7 @@ def backward(
     given = {"x": x, "dy": dy, **statistics}
     if gamma is not None:
         given["gamma"] = gamma
-    _check_gamma(gamma, zero_centred)
+    check_gamma(gamma, zero_centred)
     if dh is not None:
         given["dh"] = dh
     call = Norm(given)

@@ -396,7 +396,8 @@ def _forward(
         (bias,) = cast(bias, like=q)
     arguments = (*cast(q, k, v), *sequences, bias, *chosen)
     forward = _mha.mha_varlen_fwd if sequences else _mha.mha_fwd
-    return *run(forward, arguments, (q, k, v, bias, chosen[0], chosen[2])), arguments
+    tensors = (q, k, v, bias, *sequences[:2], *chosen[:3])
+    return *run(forward, arguments, tensors), arguments
 
 
 def _attend(

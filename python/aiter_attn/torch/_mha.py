@@ -46,6 +46,9 @@ class _Given(NamedTuple):
     sink: torch.Tensor | None
     numbers: tuple[Any, ...]
 
+    def tensors(self) -> tuple[Any, ...]:
+        return (*self[:3], *(self.sequences or ())[:2], *self[4:-1])
+
 
 def _given(arguments: Any) -> _Given:
     q, k, v, *sequences = arguments[:-_COUNT]
@@ -201,7 +204,7 @@ def _differentiate(ctx: Any, dout: Any, _: Any) -> tuple[Any, ...]:
     if not wants_sink:  # the other gradients take it from out and lse
         inputs = [*inputs[:of_sink], None, *inputs[of_sink + 1 :]]
     backward = mha_bwd if place == 3 else mha_varlen_bwd
-    tensors = (dout, *inputs[:3], inputs[place], inputs[of_sink])
+    tensors = (dout, out, lse, *_given(inputs).tensors())
     *gradients[:3], dbias, dsink = run(backward, (dout, out, lse, wants_bias, *inputs), tensors)
     if wants_bias:
         gradients[place] = dbias

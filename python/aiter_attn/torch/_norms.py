@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -11,7 +11,8 @@ from aiter_attn import _C
 from aiter_attn._core import norms, reading
 from aiter_attn.torch import _prepared, _tracing
 from aiter_attn.torch._arguments import check_given_tensors, check_tensors
-from aiter_attn.torch._operators import operator, restored, run, save
+from aiter_attn.torch._operators import operator, run, run_unwatched
+from aiter_attn.torch._watched import is_watched
 
 __all__ = [
     "layer_norm",
@@ -24,6 +25,10 @@ __all__ = [
     "softmax_bwd",
     "softmax_fwd",
 ]
+
+# The tensors of a call, in their order.
+_OF_RMS_NORM: Final = ("x", "gamma", "residual")
+_OF_LAYER_NORM: Final = ("x", "gamma", "beta", "residual")
 
 
 def rms_norm_fwd(
@@ -41,11 +46,8 @@ def rms_norm_fwd(
 
     Arguments, raises: see aiter_attn.rms_norm_fwd.
     """
-    check_tensors(x=x)
-    check_given_tensors(gamma=gamma, residual=residual)
-    zero_centred = reading.flag("zero_centred", zero_centred)
-    arguments = x, gamma, residual, epsilon, zero_centred
-    y, rstd, h = run(_rms_norm_fwd, arguments, arguments[:3])
+    arguments = x, gamma, residual, epsilon, reading.flag("zero_centred", zero_centred)
+    y, rstd, h = _run(_rms_norm_fwd, _OF_RMS_NORM, arguments)
     return y, rstd, None if residual is None else h
 
 
@@ -58,8 +60,9 @@ def rms_norm(
     zero_centred: bool = False,
 ) -> Any:
     """y of rms_norm_fwd; with residual (y, x + residual). Arguments, raises: see there."""
-    y, _, h = rms_norm_fwd(x, gamma, residual=residual, epsilon=epsilon, zero_centred=zero_centred)
-    return y if h is None else (y, h)
+    arguments = x, gamma, residual, epsilon, reading.flag("zero_centred", zero_centred)
+    y, _, h = _run(_rms_norm_fwd, _OF_RMS_NORM, arguments, _rms_norm_alone)
+    return y if residual is None else (y, h)
 
 
 def layer_norm_fwd(
@@ -78,11 +81,8 @@ def layer_norm_fwd(
 
     Arguments, raises: see aiter_attn.layer_norm_fwd.
     """
-    check_tensors(x=x)
-    check_given_tensors(gamma=gamma, beta=beta, residual=residual)
-    zero_centred = reading.flag("zero_centred", zero_centred)
-    arguments = x, gamma, beta, residual, epsilon, zero_centred
-    y, mean, rstd, h = run(_layer_norm_fwd, arguments, arguments[:4])
+    arguments = x, gamma, beta, residual, epsilon, reading.flag("zero_centred", zero_centred)
+    y, mean, rstd, h = _run(_layer_norm_fwd, _OF_LAYER_NORM, arguments)
     return y, mean, rstd, None if residual is None else h
 
 
@@ -96,19 +96,17 @@ def layer_norm(
     zero_centred: bool = False,
 ) -> Any:
     """y of layer_norm_fwd; with residual (y, x + residual). Arguments, raises: see there."""
-    options: Any = {"residual": residual, "epsilon": epsilon, "zero_centred": zero_centred}
-    y, _, _, h = layer_norm_fwd(x, gamma, beta, **options)
-    return y if h is None else (y, h)
+    arguments = x, gamma, beta, residual, epsilon, reading.flag("zero_centred", zero_centred)
+    y, _, _, h = _run(_layer_norm_fwd, _OF_LAYER_NORM, arguments, _layer_norm_alone)
+    return y if residual is None else (y, h)
 
 
 def softmax_fwd(
     x: torch.Tensor, *, scale: float = 1.0, mask: torch.Tensor | None = None, causal: bool = False
 ) -> torch.Tensor:
     """aiter_attn.softmax_fwd, differentiable by x. Arguments, returns, raises: see there."""
-    check_tensors(x=x)
-    check_given_tensors(mask=mask)
     arguments = x, mask, scale, reading.flag("causal", causal)
-    y: torch.Tensor = run(_softmax_fwd, arguments, arguments[:1])
+    y: torch.Tensor = _run(_softmax_fwd, ("x", "mask"), arguments)
     return y
 
 
@@ -132,7 +130,8 @@ def rms_norm_bwd(
     check_tensors(dy=dy, x=x, rstd=rstd)
     check_given_tensors(gamma=gamma, dh=dh)
     zero_centred = reading.flag("zero_centred", zero_centred)
-    dx, dgamma = _rms_norm_bwd(dy, x, gamma, rstd, dh, zero_centred, True)
+    tensors = dy, x, gamma, rstd, dh
+    dx, dgamma = run(_rms_norm_bwd, (*tensors, zero_centred, True), tensors)
     return dx, None if gamma is None else dgamma
 
 
@@ -150,7 +149,8 @@ def layer_norm_bwd(
     check_tensors(dy=dy, x=x, mean=mean, rstd=rstd)
     check_given_tensors(gamma=gamma, dh=dh)
     zero_centred = reading.flag("zero_centred", zero_centred)
-    dx, dgamma, dbeta = _layer_norm_bwd(dy, x, gamma, mean, rstd, dh, zero_centred, True)
+    tensors = dy, x, gamma, mean, rstd, dh
+    dx, dgamma, dbeta = run(_layer_norm_bwd, (*tensors, zero_centred, True), tensors)
     return dx, None if gamma is None else dgamma, dbeta
 
 
@@ -159,7 +159,21 @@ def softmax_bwd(
 ) -> Any:
     """aiter_attn.softmax_bwd, which has no derivative. Arguments, returns, raises: see there."""
     check_tensors(dy=dy, y=y)
-    return _softmax_bwd(dy, y, scale, reading.flag("causal", causal))
+    return run(_softmax_bwd, (dy, y, scale, reading.flag("causal", causal)), (dy, y))
+
+
+def _run(
+    operator: Any, names: tuple[str, ...], arguments: tuple[Any, ...], kernel: Any = None
+) -> Any:
+    """operator(*arguments). names: of its tensors, which come first, and of which all but x may be
+    None. kernel: that of a call which is not differentiated, if it is another."""
+    tensors = arguments[: len(names)]
+    if tensors[0] is not None and not is_watched(tensors):
+        return run_unwatched(operator, arguments, tensors, kernel)
+    x, *others = tensors
+    check_tensors(x=x)
+    check_given_tensors(**dict(zip(names[1:], others, strict=True)))
+    return operator(*arguments)
 
 
 def _packed(tensor: torch.Tensor | None) -> Any:
@@ -188,33 +202,53 @@ def _forward(
     residual: torch.Tensor | None,
     epsilon: float,
     zero_centred: bool,
-) -> Any:
-    """The results of an operator; h is empty without a residual, and RMSNorm has no mean."""
+    statistics: bool = True,
+) -> tuple[Any, ...]:
+    """(y, mean, rstd, h) without the mean of RMSNorm; None for what is not made: h without a
+    residual, and mean and rstd without statistics."""
+    if type(epsilon) is not float:
+        epsilon = norms.read_epsilon(epsilon)
     arrays = x, gamma, beta, residual
-    options = kind, epsilon, zero_centred
-    signature = ("norm", *map(_prepared.lies, arrays), options)
+    signature = (
+        "norm", kind, epsilon, zero_centred, statistics, *map(_prepared.lies, arrays)
+    )  # fmt: skip
     prepared = _prepared.find(signature)
     if prepared is not None:
-        results = prepared(x, gamma, beta, residual)
-        return (*results, x.new_empty(0)) if residual is None else results
+        return tuple(prepared(*arrays))
+    layer = kind == _C.NORM_LAYER
 
     def keep(numbers: Any, tensors: Any) -> None:
-        of_rows = x.shape[:-1], torch.float32
-        made = (
+        of_rows = (x.shape[:-1], torch.float32) if statistics else None
+        made = [
             ("y", (x.shape, x.dtype)),
-            ("mean", of_rows if kind == _C.NORM_LAYER else None),
+            *([("mean", of_rows)] if layer else []),
             ("rstd", of_rows),
             ("sum", None if residual is None else (x.shape, x.dtype)),
-        )
+        ]
         _keep(signature, _C.PreparedNorm, numbers, tensors,
               {"x": x, "gamma": gamma, "beta": beta, "residual": residual}, made)  # fmt: skip
 
     y, mean, rstd, h = norms.forward(
         kind, _packed(x), _packed(gamma), _packed(beta), _packed(residual),
-        epsilon, zero_centred, keep=keep,
+        epsilon, zero_centred, keep=keep, statistics=statistics,
     )  # fmt: skip
-    statistics = (rstd,) if mean is None else (mean, rstd)
-    return y, *statistics, x.new_empty(0) if h is None else h
+    return (y, mean, rstd, h) if layer else (y, rstd, h)
+
+
+def _rms_norm(x: Any, gamma: Any, *rest: Any) -> Any:
+    return _forward(_C.NORM_RMS, x, gamma, None, *rest)
+
+
+def _rms_norm_alone(*arguments: Any) -> Any:
+    return _rms_norm(*arguments, False)
+
+
+def _layer_norm(*arguments: Any) -> Any:
+    return _forward(_C.NORM_LAYER, *arguments)
+
+
+def _layer_norm_alone(*arguments: Any) -> Any:
+    return _layer_norm(*arguments, False)
 
 
 def _keep(
@@ -250,63 +284,76 @@ def _backward(
     zero_centred: bool,
     weights: bool,
 ) -> Any:
-    """Gradients of weights are empty where they are not wanted, as that of no gamma is."""
+    """(dx, dgamma, dbeta), without the dbeta of RMSNorm; None for gradients that are not wanted,
+    and for that of no gamma."""
     arrays = dy, x, gamma, mean, rstd, dh
-    signature = ("norm_bwd", *map(_prepared.lies, arrays), (kind, zero_centred, weights))
+    signature = ("norm_bwd", kind, zero_centred, weights, *map(_prepared.lies, arrays))
+    prepared = _prepared.find(signature)
     layer = kind == _C.NORM_LAYER
+    if prepared is not None:
+        made = prepared(*arrays)
+        return tuple(made[: 3 if layer else 2])
     like = x if gamma is None else gamma
     of_gamma, of_beta = weights and gamma is not None, weights and layer
-    prepared = _prepared.find(signature)
-    if prepared is not None:
-        dx, *gradients = prepared(*arrays)
-        dgamma = gradients.pop(0) if of_gamma else None
-        dbeta = gradients.pop(0) if of_beta else None
-    else:
 
-        def keep(numbers: Any, tensors: Any) -> None:
-            of_weight = x.shape[-1:], like.dtype
-            workspace = tensors.get("workspace")
-            made = (
-                ("dx", (x.shape, x.dtype)),
-                ("dgamma", of_weight if of_gamma else None),
-                ("dbeta", of_weight if of_beta else None),
-                ("workspace", None if workspace is None else (workspace.shape, torch.uint8)),
-            )
-            names = ("dy", "x", "gamma", "mean", "rstd", "dh")
-            given = dict(zip(names, arrays, strict=True))
-            _keep(signature, _C.PreparedNormBackward, numbers, tensors, given, made)
+    def keep(numbers: Any, tensors: Any) -> None:
+        of_weight = x.shape[-1:], like.dtype
+        workspace = tensors.get("workspace")
+        made = [
+            ("dx", (x.shape, x.dtype)),
+            ("dgamma", of_weight if of_gamma else None),
+            *([("dbeta", of_weight if of_beta else None)] if layer else []),
+            ("workspace", None if workspace is None else (workspace.shape, torch.uint8)),
+        ]
+        names = ("dy", "x", "gamma", "mean", "rstd", "dh")
+        given = dict(zip(names, arrays, strict=True))
+        _keep(signature, _C.PreparedNormBackward, numbers, tensors, given, made)
 
-        dx, dgamma, dbeta = norms.backward(
-            kind, _packed(dy), _packed(x), _packed(gamma), _packed(mean), _packed(rstd),
-            _packed(dh), zero_centred, of_gamma, of_beta, keep,
-        )  # fmt: skip
-    results = dx, like.new_empty(0) if dgamma is None else dgamma
-    return (*results, like.new_empty(0) if dbeta is None else dbeta) if layer else results
+    dx, dgamma, dbeta = norms.backward(
+        kind, _packed(dy), _packed(x), _packed(gamma), _packed(mean), _packed(rstd),
+        _packed(dh), zero_centred, of_gamma, of_beta, keep,
+    )  # fmt: skip
+    return (dx, dgamma, dbeta) if layer else (dx, dgamma)
 
 
 def _fake_backward(x: Any, gamma: Any, weights: bool, layer: bool) -> Any:
     like = x if gamma is None else gamma
-    shape = x.shape[-1:] if weights else 0
-    dgamma = like.new_empty(0 if gamma is None else shape)
-    return (_like(x), dgamma, like.new_empty(shape)) if layer else (_like(x), dgamma)
+
+    def gradient(wanted: bool) -> Any:
+        return like.new_empty(x.shape[-1:]) if wanted else x.new_empty(0)
+
+    made = _like(x), gradient(weights and gamma is not None)
+    return (*made, gradient(weights)) if layer else made
+
+
+def _save(ctx: Any, inputs: Any, output: Any) -> None:
+    """Keeps what _differentiated() needs."""
+    x, gamma, *beta, residual, _, zero_centred = inputs
+    _, *statistics, h = output
+    ctx.set_materialize_grads(False)
+    ctx.mark_non_differentiable(*statistics)
+    ctx.save_for_backward(x if residual is None else h, gamma, *statistics)
+    ctx.others = residual is not None, [b is not None for b in beta], zero_centred
 
 
 def _differentiated(backward: Any, ctx: Any, dy: Any, *others: Any) -> tuple[Any, ...]:
-    (x, gamma, *beta, residual, _, zero_centred), (y, *statistics, h) = restored(ctx)
-    *_, dh = others  # statistics have no gradient
-    if residual is None:
-        h, dh = x, None
+    h, gamma, *statistics = ctx.saved_tensors
+    has_residual, has_beta, zero_centred = ctx.others
+    dh = others[-1] if has_residual else None  # statistics have no gradient
     if dy is None:  # of a result that nothing was made of
-        dy = torch.zeros_like(y)
-    weights = ctx.needs_input_grad[1] or (len(beta) > 0 and ctx.needs_input_grad[2])
+        dy = torch.zeros_like(h)
+    wants = ctx.needs_input_grad
+    weights = wants[1] or (len(has_beta) > 0 and wants[2])
     inputs = dy, h, gamma, *statistics, dh
     dx, dgamma, *dbeta = run(backward, (*inputs, zero_centred, weights), inputs)
-    dgamma = None if gamma is None or not weights else dgamma
-    dbeta = [None if b is None or not weights else db for b, db in zip(beta, dbeta, strict=True)]
-    return dx, dgamma, *dbeta, None if residual is None else dx, None, None
+    dgamma = dgamma if weights and gamma is not None else None
+    dbeta = [db if weights and b else None for db, b in zip(dbeta, has_beta, strict=True)]
+    return dx, dgamma, *dbeta, dx if has_residual else None, None, None
 
 
 def _softmax_forward(x: Any, mask: Any, scale: float, causal: bool) -> Any:
+    if type(scale) is not float:
+        scale = norms.read_scale(scale)
     signature = "softmax", _prepared.lies(x), _prepared.lies(mask), scale, causal
     prepared = _prepared.find(signature)
     if prepared is not None:
@@ -320,6 +367,8 @@ def _softmax_forward(x: Any, mask: Any, scale: float, causal: bool) -> Any:
 
 
 def _softmax_backward(dy: Any, y: Any, scale: float, causal: bool) -> Any:
+    if type(scale) is not float:
+        scale = norms.read_scale(scale)
     signature = "softmax_bwd", _prepared.lies(dy), _prepared.lies(y), scale, causal
     prepared = _prepared.find(signature)
     if prepared is not None:
@@ -338,9 +387,14 @@ def _fake_softmax_forward(x: Any, mask: Any, *_: Any) -> Any:
     return _like(x)
 
 
+def _save_softmax(ctx: Any, inputs: Any, output: torch.Tensor) -> None:
+    ctx.save_for_backward(output)
+    ctx.options = inputs[2:]
+
+
 def _differentiated_softmax(ctx: Any, dy: Any) -> tuple[Any, ...]:
-    (_, _, scale, causal), (y,) = restored(ctx)
-    return run(_softmax_bwd, (dy, y, scale, causal), (dy, y)), None, None, None
+    (y,) = ctx.saved_tensors
+    return run(_softmax_bwd, (dy, y, *ctx.options), (dy, y)), None, None, None
 
 
 _rms_norm_bwd = operator(
@@ -363,23 +417,23 @@ _softmax_bwd = operator(
 _rms_norm_fwd = operator(
     "rms_norm_fwd(Tensor x, Tensor? gamma, Tensor? residual, float epsilon, bool zero_centred)"
     " -> (Tensor y, Tensor rstd, Tensor h)",
-    lambda x, gamma, *rest: _forward(_C.NORM_RMS, x, gamma, None, *rest),
+    _rms_norm,
     lambda x, gamma, residual, *_: _fake_forward(_C.NORM_RMS, x, gamma, None, residual),
-    lambda ctx, inputs, output: save(ctx, inputs, output, constant=[1]),
+    _save,
     lambda ctx, *given: _differentiated(_rms_norm_bwd, ctx, *given),
 )
 _layer_norm_fwd = operator(
     "layer_norm_fwd(Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, float epsilon, "
     "bool zero_centred) -> (Tensor y, Tensor mean, Tensor rstd, Tensor h)",
-    lambda *arguments: _forward(_C.NORM_LAYER, *arguments),
+    _layer_norm,
     lambda *arguments: _fake_forward(_C.NORM_LAYER, *arguments[:4]),
-    lambda ctx, inputs, output: save(ctx, inputs, output, constant=[1, 2]),
+    _save,
     lambda ctx, *given: _differentiated(_layer_norm_bwd, ctx, *given),
 )
 _softmax_fwd = operator(
     "softmax_fwd(Tensor x, Tensor? mask, float scale, bool causal) -> Tensor y",
     _softmax_forward,
     _fake_softmax_forward,
-    lambda ctx, inputs, output: save(ctx, inputs, (output,), constant=[]),
+    _save_softmax,
     _differentiated_softmax,
 )

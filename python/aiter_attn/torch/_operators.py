@@ -9,16 +9,15 @@ from typing import Any, Final, NoReturn
 import torch
 
 from aiter_attn._core.errors import UnsupportedError
+from aiter_attn.torch._watched import is_watched
 
-__all__ = ["numbers_of", "operator", "restored", "rows", "run", "save"]
+__all__ = ["numbers_of", "operator", "restored", "rows", "run", "run_unwatched", "save"]
 
 _UINT64: Final = 2**64 - 1
-# Private in torch: where a version lacks one, run() takes the plain way.
-_below_autograd: Final[Any] = getattr(torch._C, "_AutoDispatchBelowAutograd", None)
-_are_transforms_active: Final[Any] = getattr(torch._C, "_are_functorch_transforms_active", None)
-_HAS_SHORT_WAY: Final = None not in (_below_autograd, _are_transforms_active)
-# The autograd.Functions that differentiate operators in eager calls.
-_FUNCTIONS: Final[dict[Any, Any]] = {}
+# Of calls that nothing watches: the kernels of operators, and the way into their
+# autograd.Functions.
+_KERNELS: Final[dict[Any, Callable[..., Any]]] = {}
+_FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
 _LIBRARY: Final = torch.library.Library("aiter_attn", "DEF")
 # The fake kernels are right, and the last dimension stays contiguous in compiled code.
 _TAGS: Final = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
@@ -34,50 +33,76 @@ def operator(
     """The operator of a schema in which no argument has a default; torch leaves such out.
 
     Without a backward pass of its own, or of what it changes in place, derivatives are refused.
+    A result that the kernel has not, None, is an empty tensor of the operator's.
     """
     name = schema.partition("(")[0]
     qualified = f"aiter_attn::{name}"
     _LIBRARY.define(schema, tags=_TAGS)
     # The kernel refuses devices that it does not serve.
-    _LIBRARY.impl(name, kernel, "CompositeExplicitAutograd")
+    _LIBRARY.impl(name, _without_none(kernel), "CompositeExplicitAutograd")
     torch.library.register_fake(qualified, fake, lib=_LIBRARY)
     made = getattr(torch.ops.aiter_attn, name).default
     if not made._schema.is_mutable:  # torch registers no derivatives of those
         torch.library.register_autograd(
             qualified, backward or _no_derivative(name), setup_context=setup_context, lib=_LIBRARY
         )
-    if setup_context is not None and backward is not None and _HAS_SHORT_WAY:
-        _FUNCTIONS[made] = _function(made, setup_context, backward)
+    _KERNELS[made] = kernel
+    if setup_context is not None and backward is not None:
+        _FUNCTIONS[made] = _function(name, kernel, setup_context, backward)
     return made
 
 
+def _without_none(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        results = kernel(*arguments)
+        if not isinstance(results, tuple):
+            return results
+        return tuple(results[0].new_empty(0) if x is None else x for x in results)
+
+    return call
+
+
 def _function(
-    operator: Any, setup_context: Callable[..., None], backward: Callable[..., Any]
-) -> Any:
+    name: str,
+    kernel: Callable[..., Any],
+    setup_context: Callable[..., None],
+    backward: Callable[..., Any],
+) -> Callable[..., Any]:
     def forward(ctx: Any, *arguments: Any) -> Any:
-        with _below_autograd():
-            results = operator(*arguments)
+        results = kernel(*arguments)
         setup_context(ctx, arguments, results)
         return results
 
     methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    return type(operator._opname, (torch.autograd.Function,), methods)
+    made: Any = type(name, (torch.autograd.Function,), methods)
+    # Function.apply looks for transforms, of which there are none, in Python.
+    apply: Callable[..., Any] = super(torch.autograd.Function, made).apply
+    return apply
 
 
 def run(operator: Any, arguments: Sequence[Any], tensors: Sequence[Any]) -> Any:
-    """operator(*arguments). tensors: those of the arguments that may require a gradient, or None.
+    """operator(*arguments). tensors: all tensors among the arguments; None where one is not given.
 
-    The kernel that torch registers for an operator's derivatives is in Python, and takes longer
-    than all else that a small call needs: an eager call does the same without the detours.
+    torch's way to an operator, and what it registers for an operator's derivatives, take longer
+    than all else that a small call needs.
     """
-    # Under a transform a tensor does not tell of those that it stands for.
-    if torch.compiler.is_compiling() or not _HAS_SHORT_WAY or _are_transforms_active():
+    if is_watched(tensors):
         return operator(*arguments)
+    return run_unwatched(operator, arguments, tensors)
+
+
+def run_unwatched(
+    operator: Any,
+    arguments: Sequence[Any],
+    tensors: Sequence[Any],
+    kernel: Callable[..., Any] | None = None,
+) -> Any:
+    """run() where is_watched() of the tensors is false. kernel: that of a call which is not
+    differentiated, if it is another than the operator's."""
     if torch.is_grad_enabled() and _requires_grad(tensors):
-        function = _FUNCTIONS.get(operator)
-        return operator(*arguments) if function is None else function.apply(*arguments)
-    with _below_autograd():
-        return operator(*arguments)
+        # torch refuses second derivatives with an operator's own error.
+        return _FUNCTIONS.get(operator, operator)(*arguments)
+    return (kernel or _KERNELS[operator])(*arguments)
 
 
 def _requires_grad(tensors: Sequence[Any]) -> bool:

@@ -27,6 +27,7 @@ __all__ = [
 # Calls in a loop have few signatures; lengths that grow without end have many.
 _MOST: Final = 1024
 _KEPT: dict[Any, Any] = {}
+_ADAPTER: Final = adapter_of("tensor", torch.empty(0))
 
 
 class Prepared:
@@ -35,11 +36,11 @@ class Prepared:
     def __init__(self, call: Call, device: torch.device) -> None:
         self._run = call.prepared().run
         self._out, self._lse = call.attention.out.shape, call.attention.lse.shape
-        self._device = device
+        self._is_on_gpu = device.type == "cuda"
 
     def __call__(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Any:
         out, lse = q.new_empty(self._out), q.new_empty(self._lse, dtype=torch.float32)
-        stream = _stream(self._device)
+        stream = _ADAPTER.current_stream(q) if self._is_on_gpu else 0
         self._run(q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), lse.data_ptr(), stream)
         return out, lse
 
@@ -52,7 +53,7 @@ class PreparedBackward:
         self._run = prepared.run
         wanted = call.attention
         self._dq, self._dk, self._dv = wanted.dq.shape, wanted.dk.shape, wanted.dv.shape
-        self._device = device
+        self._is_on_gpu = device.type == "cuda"
 
     def __call__(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(dq, dk, dv) of q, k, v, out, lse, dout"""
@@ -66,7 +67,7 @@ class PreparedBackward:
             (dq.data_ptr(), dk.data_ptr(), dv.data_ptr()),
             0 if workspace is None else workspace.data_ptr(),
             self._workspace_bytes,
-            _stream(self._device),
+            _ADAPTER.current_stream(q) if self._is_on_gpu else 0,
         )
         return dq, dk, dv
 
@@ -75,7 +76,7 @@ class PreparedRows:
     """A pass of a norm or of softmax for all tensors of one signature.
 
     kind: the prepared call of _C. given: names of the arrays that it gets, made: those of its
-    results, with their shapes and dtypes; None: not made.
+    results, with their shapes and dtypes; None: not made, and None among the results.
     """
 
     def __init__(
@@ -87,30 +88,29 @@ class PreparedRows:
         made: Sequence[tuple[str, tuple[Any, torch.dtype] | None]],
         device: torch.device,
     ) -> None:
-        self._made = [like for _, like in made if like is not None]
+        self._made = [like for _, like in made]
         names = [*given, *(name for name, like in made if like is not None)]
         # A first call that a graph captures has none; others of its signature do.
-        self._has_barrier = device.type == "cuda" and kind is not _C.PreparedNormBackward
+        self._is_on_gpu = device.type == "cuda"
+        self._has_barrier = self._is_on_gpu and kind is not _C.PreparedNormBackward
         if self._has_barrier:
             names.append("barrier")
         self._run = kind(numbers, tensors, names).run
-        self._device = device
 
-    def __call__(self, *tensors: torch.Tensor | None) -> list[torch.Tensor]:
-        like = next(x for x in tensors if x is not None)
-        made = [like.new_empty(shape, dtype=dtype) for shape, dtype in self._made]
-        stream = _stream(self._device)
-        addresses = [0 if x is None else x.data_ptr() for x in tensors]
-        addresses += [x.data_ptr() for x in made]
+    def __call__(self, lead: torch.Tensor, *others: torch.Tensor | None) -> list[Any]:
+        """The results. lead, others: those given, in their order; lead is none that may lack."""
+        made: list[Any] = [
+            None if like is None else lead.new_empty(like[0], dtype=like[1]) for like in self._made
+        ]
+        stream = _ADAPTER.current_stream(lead) if self._is_on_gpu else 0
+        addresses = [lead.data_ptr()]
+        addresses += [0 if x is None else x.data_ptr() for x in others]
+        addresses += [x.data_ptr() for x in made if x is not None]
         if self._has_barrier:
-            barrier = adapter_of("x", like).barrier(like, stream)
+            barrier = _ADAPTER.barrier(lead, stream)
             addresses.append(0 if barrier is None else barrier.data_ptr())
         self._run(tuple(addresses), stream)
         return made
-
-
-def _stream(device: torch.device) -> int:
-    return torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
 
 
 def signature(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: tuple[Any, ...]) -> Any:

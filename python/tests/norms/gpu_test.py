@@ -152,6 +152,23 @@ def test_capture_is_asked_of_the_arrays_device(
     assert (call["kernarg"][-16:] != "0" * 16) == lent
 
 
+@pytest.mark.parametrize("raw", [True, False])
+def test_the_stream_is_that_of_the_arrays_device(
+    log: Path, torch: Any, raw: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a torch that has no stream without its object."""
+    monkeypatch.setenv("AITER_RECORDING_CUDA_CAPABILITIES", "90,90")
+    if not raw:
+        del torch._C._cuda_getCurrentRawStream
+    for ordinal in (0, 1):
+        x = torch.make(numpy.zeros((3, 64), numpy.float16), ordinal=ordinal)
+        gamma = torch.make(numpy.zeros(64, numpy.float16), ordinal=ordinal)
+        aiter_attn.rms_norm_fwd(x, gamma)
+    calls = launches(log)
+    assert [call["device"] for call in calls] == [0, 1]
+    assert [call["stream"] for call in calls] == [torch.current, torch.current + 1]
+
+
 def test_nvrtc_without_its_builtins(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     x = torch.make(numpy.zeros((3, 72), numpy.float16))
     gamma = torch.make(numpy.zeros(72, numpy.float16))

@@ -50,6 +50,9 @@ class Fake(Exporter):
     def is_neg(self) -> bool:
         return False
 
+    def get_device(self) -> int:
+        return self.device.id
+
     def new_empty(self, shape: tuple[int, ...], dtype: Any = None) -> Fake:
         return self.framework.empty(shape, dtype, self.device)
 
@@ -58,7 +61,7 @@ class FakeFramework(types.ModuleType):
     """torch and cupy, as far as results and streams go. Arrays are host memory that is exported as
     that of a GPU of a kind, a DLDeviceType."""
 
-    current = 0xC0FFEE
+    current = 0xC0FFEE  # the stream of the first device; that of the next is the next
 
     def __init__(self, name: str, kind: int) -> None:
         super().__init__(name)
@@ -71,6 +74,8 @@ class FakeFramework(types.ModuleType):
         self.cuda = self
         # torch.utils.dlpack.to_dlpack, which waits for nothing
         self.utils = self.dlpack = self
+        # torch's private ones
+        self._C = types.SimpleNamespace(_cuda_getCurrentRawStream=self._raw_stream)
 
     def to_dlpack(self, array: Fake) -> Any:
         return array.__dlpack__(stream=-1)
@@ -78,14 +83,20 @@ class FakeFramework(types.ModuleType):
     def is_grad_enabled(self) -> bool:
         return True
 
-    def current_stream(self, device: object) -> Any:
-        return types.SimpleNamespace(cuda_stream=self.current)
+    def current_device(self) -> int:
+        return current_device()
+
+    def _raw_stream(self, ordinal: int) -> int:
+        return self.current + ordinal
+
+    def current_stream(self, device: Device) -> Any:
+        return types.SimpleNamespace(cuda_stream=self._raw_stream(device.id))
 
     def get_current_stream(self) -> Any:
         return types.SimpleNamespace(ptr=self.current)
 
-    def device(self, device: Device) -> Device:
-        return device
+    def device(self, device: Device | int) -> Device:
+        return DEVICES[device] if isinstance(device, int) else device
 
     def ExternalStream(self, stream: int, device: object) -> Any:
         return self.stream(stream)

@@ -19,11 +19,13 @@ class Adapter(GenericAdapter):
         super().__init__(module)
         names = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2")
         self._fp8 = {getattr(module, name): name for name in names if hasattr(module, name)}
-        self._barriers: dict[tuple[Any, int], Any] = {}
+        self._barriers: dict[tuple[int, int], Any] = {}
         # The functions behind tensors' own methods of DLPack, where nothing is to be waited for.
         # Those take longer than all else that a small call costs.
         self._export = module.utils.dlpack.to_dlpack
         self._places: dict[Any, tuple[int, int]] = {}
+        # Private in torch, and what it lacks where it knows no GPUs: a stream without its object.
+        self._raw_stream = getattr(module._C, "_cuda_getCurrentRawStream", None)
 
     def device(self, name: str, array: Any) -> tuple[int, int]:
         place = self._places.get(array.device)
@@ -32,6 +34,8 @@ class Adapter(GenericAdapter):
         return place
 
     def current_stream(self, array: Any) -> int:
+        if self._raw_stream is not None:
+            return int(self._raw_stream(array.get_device()))
         return int(self.module.cuda.current_stream(array.device).cuda_stream)
 
     def borrow(
@@ -88,15 +92,23 @@ class Adapter(GenericAdapter):
 
     def barrier(self, array: Any, stream: int) -> Any:
         # A graph may run at any time later, beside other work of this stream.
-        with self.module.cuda.device(array.device):  # whose stream is asked about
-            if self.module.cuda.is_current_stream_capturing():
-                return None
-        key = (array.device, stream)
+        index = array.get_device()
+        if self._is_capturing(index):
+            return None
+        key = (index, stream)
         if key not in self._barriers:
             self._barriers[key] = self.module.zeros(
                 2, dtype=self.module.float32, device=array.device
             )
         return self._barriers[key]
+
+    def _is_capturing(self, index: int) -> bool:
+        """Whether the stream of a device does."""
+        cuda = self.module.cuda
+        if cuda.current_device() == index:  # the usual case, without a context
+            return bool(cuda.is_current_stream_capturing())
+        with cuda.device(index):
+            return bool(cuda.is_current_stream_capturing())
 
     def seen_as(self, name: str, array: Any, dtype: str) -> Any:
         return array.view(getattr(self.module, dtype))
