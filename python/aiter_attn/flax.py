@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from aiter_attn._core import reading
 from aiter_attn._core.errors import UnsupportedError
 from aiter_attn._core.refusals import renamed
-from aiter_attn.jax import flash_attn_func
+from aiter_attn.jax._scores import added, attend_from_first
 
 __all__ = ["dot_product_attention"]
 
@@ -99,64 +99,16 @@ def dot_product_attention(
         x.astype(computed).reshape(math.prod(batch), *x.shape[-3:]) for x in (query, key, value)
     )
     scores = (*batch, q.shape[2], q.shape[1], k.shape[1])
-    added = _added(bias, mask, scores, computed)
     dropout: list[dict[str, Any]] = [{}, {}]
     if rate != 0.0:
         words = jax.random.bits(dropout_rng, (2, 4), "uint32")
         dropout = [{"dropout_p": rate, "rng_state": state} for state in words]
-    causal = reading.flag("is_causal", is_causal)
+    right = 0 if reading.flag("is_causal", is_causal) else None
     with renamed(_NAMES):
-        if causal:
-            out = _causal(q, k, v, added, [{"sink": sink, **of_part} for of_part in dropout])
-        else:
-            out = flash_attn_func(q, k, v, bias=added, sink=sink, **dropout[0])
+        out = attend_from_first(
+            q, k, v, added(bias, mask, scores, computed), None, right, dropout=dropout, sink=sink
+        )
     return out.reshape(*batch, *out.shape[1:])
 
 
 _NAMES: Final = {"q": "query", "k": "key", "v": "value", "dropout_p": "dropout_rate"}
-
-
-def _causal(
-    q: jax.Array, k: jax.Array, v: jax.Array, added: jax.Array | None, dropout: list[Any]
-) -> jax.Array:
-    """Aligned at the first query and key: in the square that both have, and with all keys for the
-    queries behind it. No query sees the keys behind it."""
-    most = min(q.shape[1], k.shape[1])
-    square = None if added is None else added[:, :, :most, :most]
-    first = q[:, :most], k[:, :most], v[:, :most]
-    parts = [flash_attn_func(*first, causal=True, bias=square, **dropout[0])]
-    if q.shape[1] > most:
-        rest = added if added is None or added.shape[2] == 1 else added[:, :, most:]
-        parts.append(flash_attn_func(q[:, most:], k, v, bias=rest, **dropout[1]))
-    return jnp.concatenate(parts, axis=1)
-
-
-def _added(bias: Any, mask: Any, scores: tuple[int, ...], dtype: Any) -> jax.Array | None:
-    """bias, and -inf where the mask hides a key, as flash_attn_func takes it: [batch or 1, heads or
-    1, seqlen_q or 1, seqlen_k]."""
-    if bias is not None:
-        bias = _with_four("bias", bias, scores).astype(dtype)
-    if mask is None:
-        return bias
-    seen = _with_four("mask", mask, scores) != 0
-    return jnp.where(seen, jnp.zeros((), dtype) if bias is None else bias, -jnp.inf).astype(dtype)
-
-
-def _with_four(name: str, array: Any, scores: tuple[int, ...]) -> jax.Array:
-    array = jnp.asarray(array)
-    try:
-        fits = jnp.broadcast_shapes(array.shape, scores) == scores
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"{name}: shape {array.shape}; allowed: shapes that broadcast to {scores} "
-            "[batch..., heads, seqlen_q, seqlen_k]"
-        )
-    array = array.reshape((1,) * (len(scores) - array.ndim) + array.shape)
-    *batch, heads, queries, _ = array.shape
-    if math.prod(batch) != 1:
-        batch = list(scores[:-3])
-        array = jnp.broadcast_to(array, (*batch, *array.shape[-3:]))
-    array = array.reshape(math.prod(batch), *array.shape[-3:])
-    return jnp.broadcast_to(array, (len(array), heads, queries, scores[-1]))

@@ -43,7 +43,7 @@ class Static(NamedTuple):
 
 def rms_norm(
     x: jax.Array,
-    gamma: jax.Array,
+    gamma: jax.Array | None,
     *,
     residual: jax.Array | None = None,
     epsilon: float = 1e-6,
@@ -53,7 +53,7 @@ def rms_norm(
 
     Args:
         x: [..., hidden], float16, bfloat16 or float32.
-        gamma: [hidden], one of these dtypes.
+        gamma: [hidden], one of these dtypes; None: 1, which zero_centred is not for.
         residual: as x; then x + residual is normalised, rounded to x's dtype. None: x.
         epsilon: 0 or more.
         zero_centred: gamma is stored less 1.
@@ -69,7 +69,7 @@ def rms_norm(
 
 def layer_norm(
     x: jax.Array,
-    gamma: jax.Array,
+    gamma: jax.Array | None,
     beta: jax.Array | None = None,
     *,
     residual: jax.Array | None = None,
@@ -79,13 +79,13 @@ def layer_norm(
     """LayerNorm (arXiv:1607.06450) over the last dimension: (x - mean) / sqrt(variance + epsilon)
     * gamma + beta. beta is [hidden], dtype of gamma, or None: 0; all else is as in rms_norm.
     """
-    weights = [("gamma", gamma), ("beta", _zeros_like(gamma) if beta is None else beta)]
+    weights = [("gamma", gamma), ("beta", beta)]
     return _apply(_C.NORM_LAYER, x, weights, residual, epsilon, zero_centred)
 
 
 def rms_norm_fwd(
     x: jax.Array,
-    gamma: jax.Array,
+    gamma: jax.Array | None,
     *,
     residual: jax.Array | None = None,
     epsilon: float = 1e-6,
@@ -99,7 +99,7 @@ def rms_norm_fwd(
 
 def layer_norm_fwd(
     x: jax.Array,
-    gamma: jax.Array,
+    gamma: jax.Array | None,
     beta: jax.Array | None = None,
     *,
     residual: jax.Array | None = None,
@@ -107,7 +107,7 @@ def layer_norm_fwd(
     zero_centred: bool = False,
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array | None]:
     """(y, mean, rstd, h) of aiter_attn.layer_norm_fwd, without derivative."""
-    weights = [("gamma", gamma), ("beta", _zeros_like(gamma) if beta is None else beta)]
+    weights = [("gamma", gamma), ("beta", beta)]
     static, arrays = _given(_C.NORM_LAYER, x, weights, residual, epsilon, zero_centred)
     y, rstd, mean, *rest = as_varying(_forward(static)(*arrays), arrays)
     return y, mean, rstd, rest.pop() if static.has_residual else None
@@ -116,27 +116,28 @@ def layer_norm_fwd(
 def rms_norm_bwd(
     dy: jax.Array,
     x: jax.Array,
-    gamma: jax.Array,
+    gamma: jax.Array | None,
     rstd: jax.Array,
     *,
     dh: jax.Array | None = None,
     zero_centred: bool = False,
-) -> tuple[jax.Array, ...]:
-    """(dx, dgamma) of aiter_attn.rms_norm_bwd, without derivative."""
+) -> tuple[Any, ...]:
+    """(dx, dgamma) of aiter_attn.rms_norm_bwd, without derivative; dgamma is None without gamma."""
     return _gradients(_C.NORM_RMS, dy, x, gamma, {"rstd": rstd}, dh, zero_centred)
 
 
 def layer_norm_bwd(
     dy: jax.Array,
     x: jax.Array,
-    gamma: jax.Array,
+    gamma: jax.Array | None,
     mean: jax.Array,
     rstd: jax.Array,
     *,
     dh: jax.Array | None = None,
     zero_centred: bool = False,
-) -> tuple[jax.Array, ...]:
-    """(dx, dgamma, dbeta) of aiter_attn.layer_norm_bwd, without derivative."""
+) -> tuple[Any, ...]:
+    """(dx, dgamma, dbeta) of aiter_attn.layer_norm_bwd, without derivative; dgamma is None without
+    gamma."""
     statistics = {"rstd": rstd, "mean": mean}
     return _gradients(_C.NORM_LAYER, dy, x, gamma, statistics, dh, zero_centred)
 
@@ -149,16 +150,20 @@ def _given(
     epsilon: float,
     zero_centred: bool,
 ) -> tuple[Static, list[jax.Array]]:
-    """The constants and the operands of a forward pass."""
+    """The constants and the operands of a forward pass. A custom call has all weights: one that
+    is None is a constant of the program."""
     static = Static(
         kind,
         norms.read_epsilon(epsilon),
-        reading.flag("zero_centred", zero_centred),
+        _zero_centred(zero_centred, dict(weights)["gamma"]),
         residual is not None,
     )
-    _checked(dict(weights)["gamma"])
-    arrays = [jnp.asarray(a) for a in (x, *(w for _, w in weights))]
-    _check(["x", *(name for name, _ in weights)], arrays)
+    x = jnp.asarray(x)
+    given = [(name, jnp.asarray(weight)) for name, weight in weights if weight is not None]
+    _check(["x", *(name for name, _ in given)], [x, *(weight for _, weight in given)])
+    dtype = given[0][1].dtype if given else x.dtype
+    made = dict(given)
+    arrays = [x, *(made.get(name, _constant(name, x, dtype)) for name, _ in weights)]
     if residual is not None:
         arrays.append(jnp.asarray(residual))
         _check_like("residual", arrays[-1], arrays[0].shape, arrays[0].dtype.name)
@@ -180,30 +185,31 @@ def _gradients(
     statistics: Mapping[str, Any],
     dh: Any,
     zero_centred: bool,
-) -> tuple[jax.Array, ...]:
-    static = Static(kind, 0.0, reading.flag("zero_centred", zero_centred), dh is not None)
-    x, gamma = jnp.asarray(x), jnp.asarray(_checked(gamma))
-    _check(["x", "gamma"], [x, gamma])
-    operands = [jnp.asarray(dy), x, gamma, *map(jnp.asarray, statistics.values())]
+) -> tuple[Any, ...]:
+    static = Static(kind, 0.0, _zero_centred(zero_centred, gamma), dh is not None)
+    x = jnp.asarray(x)
+    weights = [] if gamma is None else [jnp.asarray(gamma)]
+    _check(["x", "gamma"][: 1 + len(weights)], [x, *weights])
+    weight = weights[0] if weights else _constant("gamma", x, x.dtype)
+    operands = [jnp.asarray(dy), x, weight, *map(jnp.asarray, statistics.values())]
     _check_like("dy", operands[0], x.shape, x.dtype.name)
     for name, statistic in zip(statistics, operands[3:], strict=True):
         _check_like(name, statistic, x.shape[:-1], "float32")
     if dh is not None:
         operands.append(jnp.asarray(dh))
         _check_like("dh", operands[-1], x.shape, x.dtype.name)
-    return as_varying(_backward(static)(*operands), operands)
+    dx, dgamma, *dbeta = as_varying(_backward(static)(*operands), operands)
+    return dx, None if gamma is None else dgamma, *dbeta
 
 
-def _zeros_like(gamma: Any) -> jax.Array:
-    return jnp.zeros_like(_checked(gamma))
+def _zero_centred(value: Any, gamma: Any) -> bool:
+    norms.check_gamma(gamma, value)
+    return reading.flag("zero_centred", value)
 
 
-def _checked(gamma: Any) -> Any:
-    if gamma is None:
-        raise TypeError(
-            "gamma: None; allowed for jax arrays: [hidden]; pass jax.numpy.ones(hidden)"
-        )
-    return gamma
+def _constant(name: str, x: jax.Array, dtype: Any) -> jax.Array:
+    """The weight that changes nothing."""
+    return jnp.full(x.shape[-1:], 1 if name == "gamma" else 0, dtype)
 
 
 def _check_like(name: str, array: jax.Array, shape: tuple[int, ...], dtype: str) -> None:

@@ -492,15 +492,37 @@ def test_passes_of_norms_are_the_packages() -> None:
         same(front.layer_norm_bwd(*arrays, **more), aiter_attn.layer_norm_bwd(*arrays, **more))
 
 
-def test_norms_without_gamma_are_refused() -> None:
-    x, rstd = draw(0, 5, 24), draw(1, 5)
-    for call in (
-        lambda: aiter_attn.jax.rms_norm(x, None),
-        lambda: aiter_attn.jax.layer_norm(x, None),
-        lambda: aiter_attn.jax.rms_norm_bwd(x, x, None, rstd),
-    ):
-        with pytest.raises(TypeError, match="gamma: None; allowed for jax arrays:"):
-            call()
+def test_norms_without_gamma() -> None:
+    """As with a gamma of 1, in values and in gradients; of what is not there, there is none."""
+    x, residual, weights, beta = (*(draw(i, 2, 5, 24) for i in range(3)), draw(4, 24))
+    ones = np.ones(24, np.float32)
+    front = aiter_attn.jax
+
+    def of_rms(gamma: Any) -> Any:
+        return lambda x, residual: sum(front.rms_norm(x, gamma, residual=residual))
+
+    def of_layer(gamma: Any) -> Any:
+        return lambda x, beta: front.layer_norm(x, gamma, beta)
+
+    for norm, other in ((of_rms, residual), (of_layer, beta)):
+        same(jax.jit(norm(None))(x, other), norm(ones)(x, other))
+        got, want = (jax.grad(weighted(norm(gamma), weights), (0, 1)) for gamma in (None, ones))
+        same(jax.jit(got)(x, other), want(x, other))
+    half = jnp.asarray(x, jnp.bfloat16)
+    assert front.rms_norm(half, None).dtype == jnp.bfloat16
+    same(front.layer_norm(half, None, jnp.asarray(beta)), front.layer_norm(half, ones, beta))
+    y, rstd, h = front.rms_norm_fwd(x, None)
+    same((y, rstd, h), aiter_attn.rms_norm_fwd(x, None))
+    dx, dgamma = front.rms_norm_bwd(weights, x, None, rstd)
+    assert dgamma is None
+    same(dx, aiter_attn.rms_norm_bwd(weights, x, None, rstd)[0])
+    _, mean, rstd, _ = front.layer_norm_fwd(x, None)
+    dx, dgamma, dbeta = front.layer_norm_bwd(weights, x, None, mean, rstd)
+    assert dgamma is None
+    want = aiter_attn.layer_norm_bwd(weights, x, None, mean, rstd)
+    same((dx, dbeta), (want[0], want[2]))
+    with pytest.raises(ValueError, match=r"^zero_centred: True without gamma"):
+        front.rms_norm(x, None, zero_centred=True)
 
 
 def same(got: Any, want: Any) -> None:
