@@ -323,7 +323,7 @@ def forward(
         for name, tokens in arrays.items():
             values |= _strides(name, tokens, lengths[name in "kv"], group)
         grid = chosen.workgroups(longest, case.heads_q, sequences)
-        # What counts as unwritten is filled anew, padding too.
+        # Memory that counts as unwritten is filled anew, padding too.
         session.launch(chosen, grid, values, unwritten=[] if padding else ["lse"])
     result = session.result
     if not result.fault:
