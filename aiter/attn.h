@@ -107,7 +107,7 @@ typedef enum attn_device_type {
 typedef enum attn_dtype {
   ATTN_DTYPE_FP16 = 1,
   ATTN_DTYPE_BF16 = 2,
-  ATTN_DTYPE_FP32 = 3, /* attention: CPU reference only */
+  ATTN_DTYPE_FP32 = 3, /* attention: CPU reference only, and o_dtype */
   /* OCP fp8, for outputs of norms (norm.h). Values beyond the largest number become it,
    * infinities too. */
   ATTN_DTYPE_FP8_E4M3 = 4, /* no infinity, largest 448; attn_fwd: on the CPU and from gfx950 on */
@@ -175,9 +175,8 @@ typedef enum attn_rounding {
  * the head_size dimension is contiguous; the stride of a dimension with one entry is ignored.
  * Outputs (lse and the workspace too) share no byte with anything else of the call, nor with
  * themselves; parts of one buffer that interleave without sharing a byte are fine. On the GPU
- * strides are from 0 to 2^31 - 1, data is a multiple of 16 bytes and strides are multiples of 8 (of
- * 16 with fp8), unless the chosen kernel takes less. data may be NULL where the tensor has no
- * entry. This struct is frozen. */
+ * strides are from 0 to 2^31 - 1, and data and strides are multiples of 16 bytes, unless the chosen
+ * kernel takes less. data may be NULL where the tensor has no entry. This struct is frozen. */
 typedef struct attn_tensor {
   void* data;
   int64_t stride_batch;
@@ -192,7 +191,7 @@ typedef struct attn_problem {
   int32_t device_type; /* attn_device_type */
   int32_t device_id;   /* HIP device ordinal; 0 for the CPU */
   void* stream;        /* hipStream_t; NULL is the default stream; ignored on the CPU */
-  int32_t dtype;       /* attn_dtype of q, k, v, o and their gradients */
+  int32_t dtype;       /* attn_dtype of q, k, v, o and their gradients, but for o_dtype below */
   int32_t batch;
   int32_t heads_q;
   int32_t heads_k; /* divides heads_q */
@@ -273,10 +272,10 @@ typedef struct attn_fwd_args {
   /* Group mode: sequences of this many queries or fewer are left out: their o and lse stay as they
    * are. 0: none is. */
   int32_t min_seqlen_q;
-  int32_t v_layout; /* attn_v_layout; on the GPU ATTN_V_COLUMNS with fp8, else ATTN_V_ROWS */
+  int32_t v_layout; /* attn_v_layout; on the GPU ATTN_V_COLUMNS where o is fp8, else ATTN_V_ROWS */
   /* fp8: the scales of elements. Those of q, k, v times their descale are the numbers that
-   * attention is computed of, and o holds the result times scale_o. Positive and finite; 1 where
-   * elements are the numbers. Zero without fp8. */
+   * attention is computed of, and an o of fp8 holds the result times scale_o. Positive and finite;
+   * 1 where elements are the numbers. Zero without fp8; scale_o too where o_dtype is set. */
   float descale_q;
   float descale_k;
   float descale_v;
@@ -287,6 +286,10 @@ typedef struct attn_fwd_args {
   void* workspace;
   uint64_t workspace_size;
   const float* sink;
+  /* attn_dtype of o. 0: the problem's dtype. With fp8 also ATTN_DTYPE_BF16 or ATTN_DTYPE_FP32: o
+   * holds the result itself. */
+  int32_t o_dtype;
+  uint32_t reserved2; /* 0 */
 } attn_fwd_args;
 
 /* Dimensions that dbias is summed over, where one entry of the bias serves all of one: or'ed. */

@@ -161,7 +161,15 @@ inline void scaled(attn_fwd_args* args, float descale_q, float descale_k, float 
   args->scale_o = scale_o;
 }
 
-// fp8 in batch mode, as kernels take it: v is contiguous_columns, or has such strides.
+// The same for an o of bf16 or fp32, which holds the result itself.
+inline void scaled(attn_fwd_args* args, float descale_q, float descale_k, float descale_v,
+                   attn_dtype o_dtype) {
+  scaled(args, descale_q, descale_k, descale_v, 0.0f);
+  args->o_dtype = o_dtype;
+}
+
+// fp8 in batch mode, as kernels take it for an o of fp8: v is contiguous_columns, or has such
+// strides.
 inline void by_columns(attn_fwd_args* args, const attn_tensor& v) {
   args->v = v;
   args->v_layout = ATTN_V_COLUMNS;

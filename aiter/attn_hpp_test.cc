@@ -93,6 +93,12 @@ TEST(AttnHppTest, Fp8) {
   attn::fwd(args);
   for (int c = 0; c < 16; ++c) EXPECT_EQ(memory.o.get(1, 4, 3, c), expected[c]) << c;
 
+  memory.set_o_dtype(ATTN_DTYPE_FP32);
+  args.o = memory.o.tensor();
+  attn::scaled(&args, 4, 0.25f, 0.125f, ATTN_DTYPE_FP32);
+  attn::fwd(args);
+  for (int c = 0; c < 16; ++c) EXPECT_NEAR(8 * memory.o.get(1, 4, 3, c), expected[c], 0.2) << c;
+
   attn::scaled(&args, 4, 0, 0.125f, 8);
   EXPECT_THROW(attn::fwd(args), attn::Error);
   EXPECT_THAT(attn_last_error(), HasSubstr("descale_k is 0"));

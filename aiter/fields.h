@@ -96,7 +96,9 @@ enum class Kind {
   X(kOption, float, scale_o)                  \
   X(kWorkspace, void*, workspace)             \
   X(kWorkspaceSize, uint64_t, workspace_size) \
-  X(kArray, const float*, sink)
+  X(kArray, const float*, sink)               \
+  X(kExtent, int32_t, o_dtype)                \
+  X(kReserved, uint32_t, reserved2)
 
 #define ATTN_BWD_ARGS_FIELDS(X)               \
   X(kStructSize, uint32_t, struct_size)       \

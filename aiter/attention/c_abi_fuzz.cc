@@ -256,6 +256,7 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
       // [batch][head_size_v][heads_k][seqlen_k]
       args.v = tensor(p.head_size_v, p.total_k, p.heads_k, p.seqlen_k);
     }
+    if (rarely()) args.o_dtype = number(0, 6);
     args.problem = sent_problem();
     const attn_fwd_args* const given = sent(args);
     plan(given, attn_plan_fwd, attn_explain_fwd);

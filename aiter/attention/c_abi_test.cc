@@ -189,7 +189,7 @@ TEST(CAbiTest, NewerCallersAreServedWhileWhatIsUnknownIsZero) {
   EXPECT_EQ(attn_bwd(&bwd.known), ATTN_OK);
   constexpr uint64_t kSet = uint64_t{1} << 32;
   fwd.appended = bwd.appended = kSet;
-  expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 252 is set");
+  expect_refused(attn_fwd(&fwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 260 is set");
   expect_refused(attn_bwd(&bwd.known), ATTN_ERROR_ABI_MISMATCH, "byte 412 is set");
   fwd.appended = 0;
   shape.appended = kSet;
@@ -468,6 +468,29 @@ TEST(CAbiTest, ScalesAndLayoutOfFp8AreChecked) {
   refused(
       ATTN_DTYPE_FP16, [](attn_fwd_args* a) { a->v_layout = 1; }, kInvalid,
       "v_layout is 1, but columns are for fp8 in batch mode");
+  // An o of another dtype holds the result itself.
+  refused(
+      kFp8, [](attn_fwd_args* a) { a->o_dtype = ATTN_DTYPE_BF16; }, kInvalid,
+      "scale_o is 1, but belongs to an o of fp8: leave it 0");
+  refused(
+      kFp8, [](attn_fwd_args* a) { a->scale_o = 0, a->descale_v = 1e-40f, a->o_dtype = 3; },
+      kInvalid, "descale_v is");
+  refused(
+      kFnuz, [](attn_fwd_args* a) { a->o_dtype = ATTN_DTYPE_FP16; }, kInvalid,
+      "o_dtype is 1, but must be 0 (fp8, as dtype), 2 (bf16) or 3 (fp32)");
+  refused(
+      kFp8, [](attn_fwd_args* a) { a->o_dtype = -1; }, kInvalid, "o_dtype is -1, but must be 0");
+  refused(
+      ATTN_DTYPE_BF16, [](attn_fwd_args* a) { a->o_dtype = ATTN_DTYPE_FP32; }, kInvalid,
+      "o_dtype is 3, but o has another dtype than q with fp8 alone: leave it 0");
+  refused(
+      kFp8, [](attn_fwd_args* a) { a->reserved2 = 1; }, ATTN_ERROR_ABI_MISMATCH,
+      "attn_fwd_args.reserved2 is 1");
+  TestProblem wide(kShape, kFp8);
+  wide.set_o_dtype(ATTN_DTYPE_FP32);
+  attn_fwd_args unaligned = wide.fwd();
+  unaligned.o.data = static_cast<char*>(unaligned.o.data) + 2;
+  expect_refused(attn_fwd(&unaligned), kInvalid, "must be aligned to its elements' 4 bytes");
   TestProblem group(Shape{0, 2, 2, 0, 0, 8, 8}, kFp8, 1, {0, 3, 7}, {0, 4, 6});
   attn_fwd_args args = group.fwd();
   EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();

@@ -191,6 +191,13 @@ const Row* pick(const LaunchTable& table, Kind kind, uint16_t head_size_qk, uint
   return best;
 }
 
+// fp8 is a dtype of its own by each dtype of o.
+kernels::Dtype table_dtype(const Problem& p) {
+  if (!is_fp8(p.dtype)) return static_cast<kernels::Dtype>(p.dtype);
+  if (p.o_dtype == ATTN_DTYPE_BF16) return kernels::Dtype::kFp8bf16;
+  return p.o_dtype == ATTN_DTYPE_FP32 ? kernels::Dtype::kFp8fp32 : kernels::Dtype::kFp8;
+}
+
 }  // namespace
 
 bool checks_keys(const Row& row) {
@@ -200,8 +207,7 @@ bool checks_keys(const Row& row) {
 Request make_request(const Problem& p, std::string_view arch, uint32_t compute_units) {
   Request request = {};
   request.pass = p.pass;
-  request.traits.dtype =
-      is_fp8(p.dtype) ? kernels::Dtype::kFp8 : static_cast<kernels::Dtype>(p.dtype);
+  request.traits.dtype = table_dtype(p);
   request.traits.group_mode = is_group(p);
   request.traits.mask = p.mask != ATTN_MASK_NONE;
   request.traits.window = request.traits.mask && !is_causal(p);

@@ -60,7 +60,7 @@ struct Request {
   std::string_view arch;
 };
 
-// fp8 is one dtype of the table: the kernels for an arch compute with the arch's own format.
+// Both formats of fp8 are one in the table: the kernels for an arch compute with the arch's own.
 // compute_units: the device's; 0: not known.
 Request make_request(const Problem& problem, std::string_view arch, uint32_t compute_units = 0);
 

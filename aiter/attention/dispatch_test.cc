@@ -260,9 +260,8 @@ TEST(DispatchTest, RefusalsNameTheNearestAndWhatIsThere) {
   EXPECT_THAT(text, HasSubstr("no fwd kernel in this build for bf16, head size 128, batch mode, "
                               "a mask, lse not wanted, seqlen 256 x 256, on gfx942"));
   EXPECT_THAT(text, HasSubstr("is for lse wanted."));
-  EXPECT_THAT(
-      text,
-      HasSubstr("In the build: bf16, fp16, fp8; head sizes up to 64, 128; batch, group mode"));
+  EXPECT_THAT(text, HasSubstr("In the build: bf16, fp16, fp8, fp8bf16, fp8fp32; head sizes up to "
+                              "64, 128; batch, group mode"));
   EXPECT_THAT(text, HasSubstr("--//kernels:variants=test"));
 
   r = request();
@@ -329,6 +328,18 @@ constexpr Unserved kUnserved[] = {
        r->traits.mask = false, r->head_size_qk = r->head_size_v = 256;
      },
      "full"},
+    {"fp8 with an o of bf16",
+     [](Request* r) {
+       r->traits.dtype = kernels::Dtype::kFp8bf16, r->traits.lse = false;
+       r->traits.group_mode = true, r->head_size_qk = r->head_size_v = 256;
+     },
+     "inference"},
+    {"fp8 with an o of fp32 and head size 256",
+     [](Request* r) {
+       r->traits.dtype = kernels::Dtype::kFp8fp32, r->traits.lse = false;
+       r->head_size_qk = r->head_size_v = 256;
+     },
+     nullptr},
     {"fp8 and dropout",
      [](Request* r) { r->traits.dtype = kernels::Dtype::kFp8, r->traits.dropout = true; }, nullptr},
     {"backward of head size 96 and dropout",

@@ -24,9 +24,9 @@ constexpr uint32_t kMinusInfinity = 0xff800000;  // as fp32
 constexpr int64_t kVectorBytes = 16;
 
 // Zeroes a tensor: as few and as wide fills as its strides allow.
-void zero(const Problem& p, const attn_tensor& t, const Extents& e, runtime::Driver& driver) {
+void zero(const Problem& p, const attn_tensor& t, const Extents& e, int64_t element,
+          runtime::Driver& driver) {
   if (e.batch == 0 || e.seq == 0 || e.head_size == 0) return;
-  const int64_t element = dtype_size(p.dtype);
   std::vector<std::pair<int64_t, int64_t>> steps;  // stride, extent
   for (const auto& [stride, extent] :
        {std::pair(t.stride_batch, e.batch), std::pair(t.stride_seq, e.seq),
@@ -156,7 +156,7 @@ void Queue::launch(const Step& step, const LaunchArgs& args) {
 }
 
 void Queue::zero(const attn_tensor& tensor, const Extents& extents) {
-  attention::zero(p_, tensor, extents, driver_);
+  attention::zero(p_, tensor, extents, dtype_size(p_.dtype), driver_);
 }
 
 LaunchArgs launch_args(const Problem& p) {
@@ -228,7 +228,8 @@ void fill_outputs(const Problem& p, runtime::Driver& driver) {
   }
   const runtime::DeviceScope scope(driver, p.device_id);
   for (const Operand& operand : operands) {
-    if (is_written(operand)) zero(p, p.*operand.tensor, operand.extents, driver);
+    if (!is_written(operand)) continue;
+    zero(p, p.*operand.tensor, operand.extents, operand.element_size(p), driver);
   }
   for (const Array& array : arrays) {
     if (!is_filled(array)) continue;

@@ -563,6 +563,53 @@ TEST(LaunchTest, Fp8) {
   }
 }
 
+TEST(LaunchTest, Fp8WithAWiderO) {
+  const Environment archs(kArchs, "gfx942,gfx950");
+  for (const bool wide : {false, true}) {
+    GpuProblem problem(Shape{2, 4, 2, 200, 170, 64, 64}, ATTN_DTYPE_FP8_E4M3_FNUZ);
+    problem.set_o_dtype(wide ? ATTN_DTYPE_FP32 : ATTN_DTYPE_BF16);
+    attn_fwd_args args = problem.fwd();
+    args.lse = nullptr;
+    args.descale_q = 0.5f, args.descale_k = 4, args.descale_v = 3;
+    const Recorder recorder;
+    EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
+    const RecordedCall call = recorder.of(kRecordedLaunch).back();
+    expect_launch(call,
+                  wide ? "fwd_d64_fp8fp32_batch_nmask_psk" : "fwd_d64_fp8bf16_batch_nmask_psk", 4,
+                  2, 2, 256);
+    const LaunchArgs got = kernarg_of<TestKernarg>(call);
+    EXPECT_EQ(got.v.stride_seq, 2 * 64);  // by rows
+    EXPECT_EQ(got.features.scale_p, 240);
+    EXPECT_EQ(got.features.scale_o, 3 / 240.0f);
+
+    // Strides of o are multiples of 16 bytes.
+    attn_fwd_args odd = args;
+    odd.o.stride_batch += wide ? 2 : 4;
+    EXPECT_EQ(attn_fwd(&odd), ATTN_ERROR_INVALID_ARGUMENT);
+    EXPECT_THAT(attn_last_error(),
+                HasSubstr(wide ? "strides of 4 elements" : "strides of 8 elements"));
+
+    problem.turn_v();
+    attn_fwd_args columns = problem.fwd();
+    columns.lse = nullptr;
+    EXPECT_EQ(attn_fwd(&columns), ATTN_ERROR_UNSUPPORTED);
+    EXPECT_THAT(attn_last_error(), HasSubstr("take rows where o is bf16 or fp32"));
+
+    float sink[4] = {};
+    args.sink = sink;
+    EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_UNSUPPORTED);
+    EXPECT_THAT(attn_last_error(), HasSubstr("a sink needs q, k and v of fp16 or bf16"));
+
+    // Without keys o is zero, over all of its bytes.
+    problem.problem.seqlen_k = 0;
+    args.sink = nullptr;
+    problem.o.fill(1);
+    EXPECT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
+    EXPECT_EQ(problem.o.get(0, 0, 0, 0), 0);
+    EXPECT_EQ(problem.o.get(1, 199, 3, 63), 0);
+  }
+}
+
 // All of the table's instances write an lse.
 TEST(LaunchTest, AnLseThatIsNotWantedStaysInTheWorkspace) {
   GpuProblem problem(Shape{2, 4, 2, 300, 200, 64, 64}, ATTN_DTYPE_FP16);

@@ -26,8 +26,9 @@ struct Operand {
   bool of_scores = false;     // a row is of keys, not of a head
   bool is_unaligned = false;  // kernels take any multiple of its elements
 
-  int64_t element_size(const attn_problem& p) const {
-    return dtype_size(of_scores ? bias_dtype(p) : p.dtype);
+  int64_t element_size(const Problem& p) const {
+    if (of_scores) return dtype_size(bias_dtype(p));
+    return dtype_size(tensor == &Problem::o ? dtype_of_o(p) : p.dtype);
   }
   bool is_output() const { return access != Access::kRead; }
 };

@@ -37,6 +37,7 @@ struct Problem : attn_problem {
   int32_t min_seqlen_q;  // forward
   int32_t v_layout;      // forward, as the fields below
   float descale_q, descale_k, descale_v, scale_o;
+  int32_t o_dtype;           // 0: dtype
   attn_tensor dbias_matrix;  // backward
   int32_t bias_grad;
   int32_t dbias_sums;  // attn_dbias_sum
@@ -80,6 +81,8 @@ inline bool is_fp8(int32_t dtype) {
 inline int64_t dtype_size(int32_t dtype) {
   return is_fp8(dtype) ? 1 : dtype == ATTN_DTYPE_FP32 ? 4 : 2;
 }
+
+inline int32_t dtype_of_o(const Problem& p) { return p.o_dtype ? p.o_dtype : p.dtype; }
 
 // Of an elementwise bias.
 inline int32_t bias_dtype(const attn_problem& p) {
@@ -160,7 +163,8 @@ inline double score_scale(const Problem& p) {
   return is_fp8(p.dtype) ? scale * p.descale_q * p.descale_k : scale;
 }
 inline double output_scale(const Problem& p) {
-  return is_fp8(p.dtype) ? double{p.descale_v} * p.scale_o : 1;
+  if (!is_fp8(p.dtype)) return 1;
+  return p.o_dtype ? p.descale_v : double{p.descale_v} * p.scale_o;
 }
 
 // Whether any score is computed, over keys that are not in a cache. Without, outputs that have

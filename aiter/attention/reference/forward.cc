@@ -73,7 +73,7 @@ void forward_head(const Problem& p, const Sequence& s, int64_t head, runtime::Pu
     } else {
       for (double& value : o) value *= dropout.factor() * output_scale(p) / sum;
     }
-    store_row(p.o, p.dtype, s.query_row(p.o, head, i), size_v, o.data());
+    store_row(p.o, dtype_of_o(p), s.query_row(p.o, head, i), size_v, o.data());
     if (p.lse) p.lse[s.lse(head, i)] = static_cast<float>(greatest + std::log(sum));
     pulse(size_qk + size_v);
   }

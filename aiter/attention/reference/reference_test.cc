@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -569,6 +570,12 @@ TEST(ReferenceTest, AnyStrides) {
 }
 
 // Elements stand for their numbers times the scales; o alone is rounded.
+void copy_scaled(const Buffer& from, double scale, Buffer* to) {
+  for_each_entry(from.extents(), [&](int64_t b, int64_t i, int64_t h, int64_t c) {
+    to->set(b, i, h, c, scale * from.get(b, i, h, c));
+  });
+}
+
 TEST(ReferenceTest, ScalesOfFp8) {
   for (const attn_dtype dtype : {ATTN_DTYPE_FP8_E4M3, ATTN_DTYPE_FP8_E4M3_FNUZ}) {
     TestProblem problem(Shape{2, 4, 2, 5, 9, 16, 24}, dtype);
@@ -580,21 +587,9 @@ TEST(ReferenceTest, ScalesOfFp8) {
 
     TestProblem plain(Shape{2, 4, 2, 5, 9, 16, 24}, ATTN_DTYPE_FP32);
     set_mask(&plain, {ATTN_MASK_BOTTOM_RIGHT, -1, 0});
-    const auto copy = [](const Buffer& from, double scale, Buffer* to) {
-      const Extents e = from.extents();
-      for (int64_t b = 0; b < e.batch; ++b) {
-        for (int64_t i = 0; i < e.seq; ++i) {
-          for (int64_t h = 0; h < e.heads; ++h) {
-            for (int64_t c = 0; c < e.head_size; ++c) {
-              to->set(b, i, h, c, scale * from.get(b, i, h, c));
-            }
-          }
-        }
-      }
-    };
-    copy(problem.q, 0.5, &plain.q);
-    copy(problem.k, 3, &plain.k);
-    copy(problem.v, 0.25, &plain.v);
+    copy_scaled(problem.q, 0.5, &plain.q);
+    copy_scaled(problem.k, 3, &plain.k);
+    copy_scaled(problem.v, 0.25, &plain.v);
     forward(plain);
     // A unit in the last place, which is 2^-3, and of the smallest numbers 2^-9.
     for (int b = 0; b < 2; ++b) {
@@ -618,6 +613,39 @@ TEST(ReferenceTest, ScalesOfFp8) {
     args.scale_o = 1e6f;
     run(args);
     EXPECT_EQ(std::fabs(problem.o.get(1, 4, 3, 20)), dtype == ATTN_DTYPE_FP8_E4M3 ? 448 : 240);
+  }
+}
+
+// Of fp8 numbers o is another dtype's: it is rounded to that alone, in both modes.
+TEST(ReferenceTest, OOfFp8MayBeWider) {
+  for (const attn_dtype o_dtype : {ATTN_DTYPE_BF16, ATTN_DTYPE_FP32}) {
+    for (const bool group : {false, true}) {
+      const auto make = [group](attn_dtype dtype) {
+        std::vector<int32_t> cu_q, cu_k;
+        if (group) cu_q = {0, 3, 3, 8}, cu_k = {0, 4, 6, 6};
+        auto problem =
+            std::make_unique<TestProblem>(Shape{2, 4, 2, 5, 9, 16, 24}, dtype, 1, cu_q, cu_k);
+        set_mask(problem.get(), {ATTN_MASK_BOTTOM_RIGHT, -1, 0});
+        return problem;
+      };
+      const auto problem = make(ATTN_DTYPE_FP8_E4M3);
+      problem->set_o_dtype(o_dtype);
+      problem->o.fill(-1);
+      attn_fwd_args args = problem->fwd();
+      args.descale_q = 0.5f, args.descale_k = 3, args.descale_v = 0.25f;
+      run(args);
+
+      const auto plain = make(ATTN_DTYPE_FP32);
+      copy_scaled(problem->q, 0.5, &plain->q);
+      copy_scaled(problem->k, 3, &plain->k);
+      copy_scaled(problem->v, 0.25, &plain->v);
+      forward(*plain);
+      const double unit = o_dtype == ATTN_DTYPE_BF16 ? 0x1p-8 : 0x1p-24;
+      for_each_entry(plain->o.extents(), [&](int64_t b, int64_t i, int64_t h, int64_t c) {
+        const double expected = plain->o.get(b, i, h, c);
+        ASSERT_NEAR(problem->o.get(b, i, h, c), expected, unit * std::fabs(expected) + 1e-6);
+      });
+    }
   }
 }
 

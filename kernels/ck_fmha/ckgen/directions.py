@@ -21,9 +21,9 @@ from typing import Any
 
 from kernels.launch_table.traits import TABLE, TraitValue
 
-# Upstream's filter for its C++ interface: fp16 and bf16, and fp8 with bf16 results.
+# Upstream's filter for its C++ interface: fp16, bf16, and fp8 with bf16 results of one head size.
 RECEIPT = 600
-# No filter. It is what lists fp8 with fp8 results, with static quantisation and without.
+# No filter. It is what lists fp8 with each dtype of results, with static quantisation and without.
 _RECEIPT_OF_ALL = 0
 
 
@@ -49,6 +49,7 @@ _TARGETS = {
 TARGETS = tuple(_TARGETS)
 _TRANSPOSED = "qr_async_trload"  # the pipeline with transposed loads
 _DTYPES = ("fp16", "bf16")
+_FP8 = "fp8"  # with results of fp8; the others are there as upstream lists them
 MASK_IMPLEMENTATION = "simplified"
 HOST_WAVE_SIZE = 64  # in upstream's headers, as host code includes them
 
@@ -240,7 +241,7 @@ def _other(kernel: Any, **fields: str) -> Any:
 
 
 def _with_columns(kernel: Any) -> Iterator[Any]:
-    """The kernels of fp8 whose v lies by columns, beside one for rows."""
+    """The kernels of fp8 to fp8, whose v lies by columns, beside one for rows."""
     if kernel.F_pipeline.F_spad == "f":
         for logits in ("f", "t") if kernel.F_pipeline.F_bias == "no" else ("f",):
             yield _other(kernel, F_vlayout="col", F_logits=logits)
@@ -264,9 +265,11 @@ def _sizes(kernel: Any) -> tuple[str, int, int]:
 
 def _fwd(module: ModuleType, target: str) -> Iterator[Candidate]:
     rest = (_EVERY_HEAD_SIZE, MASK_IMPLEMENTATION)
-    _, fp8 = module.get_fwd_blobs([target], "*_fp8_*_squant_*", _RECEIPT_OF_ALL, *rest)
+    _, scaled = module.get_fwd_blobs([target], "*_fp8*_squant_*", _RECEIPT_OF_ALL, *rest)
     listed = _listed_fwd(module, target)
-    kernels = [*listed, *itertools.chain.from_iterable(map(_with_columns, fp8))]
+    by_columns = map(_with_columns, (kernel for kernel in scaled if kernel.F_dtype == _FP8))
+    by_rows = [kernel for kernel in scaled if kernel.F_dtype != _FP8]
+    kernels = [*listed, *itertools.chain.from_iterable(by_columns), *by_rows]
     # Those with the greatest tile of queries serve any number, the others what is in one tile.
     greatest: dict[tuple[str, int, int], int] = {}
     for kernel in kernels:

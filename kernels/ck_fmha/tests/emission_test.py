@@ -96,8 +96,11 @@ def test_launch_functions_are_shared_by_what_no_launch_depends_on(pool: Pool):
     assert by_function.keys() == texts.keys()
     for function, sharing in by_function.items():
         # fp16 and bf16, with and without checked bounds, share; masks do not, nor does fp8, whose
-        # kernels take scales.
-        assert {i.traits["dtype"] for i in sharing} in ({"fp16", "bf16"}, {"fp8"})
+        # kernels take scales: there dtypes of results share, but for the soft cap.
+        scaled = {"fp8", "fp8bf16", "fp8fp32"}
+        dtypes = {i.traits["dtype"] for i in sharing}
+        assert dtypes in ({"fp16", "bf16"}, scaled, {"fp8"})
+        assert (dtypes == {"fp8"}) == (sharing[0].scaled and sharing[0].traits["logits_soft_cap"])
         assert len({(i.traits["mask"], i.traits["lse"], i.traits["bias"]) for i in sharing}) == 1
         assert texts[function].count(f"void {function}(") == 1
 

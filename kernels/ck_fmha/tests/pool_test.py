@@ -5,6 +5,7 @@ import dataclasses
 import importlib
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,8 @@ def upstream_names(fmha_dir: Path) -> set[str]:
     listed = [
         # It has what the others have, too; so of backward.
         fwd.get_fwd_blobs(["gfx950"], "", 600, [-1], "simplified")[1],
-        # fp8, which the filter leaves out.
-        [k for k in fwd.get_fwd_blobs(archs, "", 0, [-1], "simplified")[1] if k.F_dtype == "fp8"],
+        # fp8, most of which the filter leaves out.
+        [k for k in fwd.get_fwd_blobs(archs, "", 0, [-1], "simplified")[1] if "fp8" in k.F_dtype],
         *bwd.get_bwd_blobs(["gfx950"], "", 600, "simplified", [-1])[1:],
         split.get_fwd_splitkv_blobs(archs, "", 600, "simplified", [-1]),
         split.get_fwd_splitkv_combine_blobs(archs, "", 600, [-1]),
@@ -65,7 +66,7 @@ def test_every_instance_is_one_of_upstreams(pool: Pool, fmha_dir: Path):
     assert {listed_form(name) for name in known} <= names
     assert len([name for name in known if name not in names]) == 72
     # All of them but those that store their random numbers, combining kernels of no split kernel,
-    # those with two ways to check head sizes, fp8 for v by rows, to bf16, in caches and without
+    # those with two ways to check head sizes, fp8 to fp8 for v by rows, in caches and without
     # scales, the small tiles of batch prefill, transposed loads that others come before, and those
     # for few queries that read an elementwise bias wrong.
     left_out = names - known
@@ -73,7 +74,8 @@ def test_every_instance_is_one_of_upstreams(pool: Pool, fmha_dir: Path):
         "storerandval" in name
         or "_splitkv_combine_" in name
         or "_pd1dv8_" in name
-        or re.search("_fp8(bf16)?_", name)
+        or "_fp8_" in name
+        or re.search("_fp8(bf16|fp32)_.*_nsquant_", name)
         or ("_batch_prefill_" in name and "_b64x" in name)
         or ("_d64_" in name and "_b128x" in name and "_qr_async_trload_" in name)
         or re.search("_maxq(16|32)_.*_bias_", name)
@@ -172,16 +174,18 @@ def test_the_third_version_is_what_its_header_says(pool: Pool, fmha_dir: Path):
 
 
 def test_fp8_comes_last_and_has_what_launches_rely_on(pool: Pool):
-    """Static quantisation and column-major v, which no trait says."""
+    """Static quantisation, and column-major v of those to fp8, which no trait says."""
     forward = [c for c in pool.candidates if c.direction == "fwd"]
-    fp8 = [c for c in forward if c.traits["dtype"] == "fp8"]
-    assert len(fp8) == 24 and forward[-24:] == fp8
+    fp8 = [c for c in forward if str(c.traits["dtype"]).startswith("fp8")]
+    dtypes = Counter(c.traits["dtype"] for c in fp8)
+    assert dtypes == {"fp8": 24, "fp8bf16": 54, "fp8fp32": 18} and forward[-96:] == fp8
     for instance in all_instances(pool).values():
-        is_fp8 = instance.traits["dtype"] == "fp8"
+        dtype = str(instance.traits["dtype"])
         if instance.kind == "fwd":
-            assert ("_vc_" in instance.name, "_squant_" in instance.name) == (is_fp8, is_fp8)
+            assert ("_vc_" in instance.name) == (dtype == "fp8")
+            assert ("_squant_" in instance.name) == dtype.startswith("fp8")
         else:
-            assert not is_fp8
+            assert not dtype.startswith("fp8")
 
 
 def test_tiles_say_what_the_name_says(pool: Pool):
@@ -322,7 +326,7 @@ def test_every_dispatcher_is_written(pool: Pool):
 
 
 def test_known_values(known: dict[str, list[TraitValue]]):
-    assert known["dtype"] == ["bf16", "fp16", "fp8"]
+    assert known["dtype"] == ["bf16", "fp16", "fp8", "fp8bf16", "fp8fp32"]
     assert known["mode"] == ["batch", "group"]
     assert known["bias"] == ["alibi", "elementwise", "none"]
     assert {64, 128} <= set(known["head_size_qk"])

@@ -84,8 +84,9 @@ WITH_MORE = {"gfx942": "gfx950"}
 
 
 def forward_kernels(fwd: Any, arch: str) -> Iterator[Any]:
-    """Those of receipt 600 for 16 bits, and those of fp8 with scales: for v by columns, which
-    upstream lists no more, without bounds checks, and where there is no bias with a soft cap. Of
+    """Those of receipt 600 for 16 bits, and those of fp8 with scales: with results of fp8 for v by
+    columns, which upstream lists no more, without bounds checks, and where there is no bias with a
+    soft cap; with results of bf16 and fp32 as they are listed. Of
     gfx950, which has all of gfx9, transposed loads of head size 64 are for few queries alone: for
     others upstream tries a kernel of every arch first."""
     with_all = WITH_MORE.get(arch, arch)
@@ -95,6 +96,8 @@ def forward_kernels(fwd: Any, arch: str) -> Iterator[Any]:
             yield kernel
     for kernel in fwd.get_fwd_blobs([arch], "", 0, [-1], "simplified")[1]:
         p = kernel.F_pipeline
+        if kernel.F_dtype in ("fp8bf16", "fp8fp32") and p.F_squant == "t":
+            yield kernel
         if kernel.F_dtype == "fp8" and (p.F_squant, p.F_spad) == ("t", "f"):
             for logits in ("f", "t") if p.F_bias == "no" else ("f",):
                 columns = dataclasses.replace(p, F_vlayout="col", F_logits=logits)
@@ -170,6 +173,8 @@ def forward(lse: str, *, group_bias: tuple[str, ...] = ("no",)) -> Callable[[Any
     def wanted(kernel: Any) -> bool:
         p = kernel.F_pipeline
         biases = group_bias if kernel.F_mode == "group" else ("no", "bias", "alibi")
+        if kernel.F_dtype not in ("fp16", "bf16"):
+            return False
         return padded(p) and p.F_bias in biases and p.F_lse in lse and p.F_logits + p.F_skip == "ff"
 
     return wanted

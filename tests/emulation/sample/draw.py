@@ -53,7 +53,7 @@ def by_kind(pool: RecordedPool) -> dict[str, list[Row]]:
         for row in pool.rows.values()
         # Of the archs that the emulator has.
         if "gfx9" in row["targets"]
-        and row["traits"]["dtype"] != "fp8"
+        and not row["traits"]["dtype"].startswith("fp8")
         and "gfx942" not in row.get("left_out", {})
     ]
     rows = sorted(drawn, key=lambda row: row["name"])

@@ -143,6 +143,11 @@ void TestProblem::turn_v() {
   }
 }
 
+void TestProblem::set_o_dtype(attn_dtype dtype) {
+  o = Buffer(o.extents(), dtype);
+  o_dtype = dtype;
+}
+
 template <typename Args>
 void TestProblem::set_bias(Args* args) {
   if (bias) args->bias = bias->tensor();
@@ -162,8 +167,10 @@ attn_fwd_args TestProblem::fwd() {
   args.lse = lse.data();
   set_bias(&args);
   if (is_fp8(problem.dtype)) {
-    args.descale_q = args.descale_k = args.descale_v = args.scale_o = 1;
+    args.descale_q = args.descale_k = args.descale_v = 1;
+    args.scale_o = o_dtype ? 0 : 1;
   }
+  args.o_dtype = o_dtype;
   if (v_columns) {
     args.v = v_columns->tensor();
     args.v_layout = ATTN_V_COLUMNS;

@@ -69,6 +69,8 @@ class TestProblem {
   void add_slopes();
   // v by columns in the place of v: the same numbers.
   void turn_v();
+  // fp8: an o of another dtype.
+  void set_o_dtype(attn_dtype dtype);
 
   std::vector<int32_t> cu_seqlens_q, cu_seqlens_k;
   attn_problem problem;
@@ -77,6 +79,7 @@ class TestProblem {
   std::optional<Buffer> bias, dbias;  // [batch][seqlen_q][heads_q][seqlen_k]
   std::vector<float> slopes;
   std::optional<Buffer> v_columns;  // [batch][head_size_v][heads_k][seqlen_k]
+  int32_t o_dtype = 0;
 
  private:
   template <typename Args>

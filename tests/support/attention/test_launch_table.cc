@@ -171,11 +171,14 @@ class Table {
   }
 
   void add_fp8_forward() {
-    Row row = base_row(Kind::kFwd, Dtype::kFp8, 64, false);
-    row.traits.pad_seqlen_q = false;
-    row.tile_seqlen_q = 128;
-    row.tile_seqlen_k = row.tile_head_size_qk = row.tile_head_size_v = 64;
-    add(base_name("fwd", row.traits) + "_nmask_npad", row, make_fwd);
+    for (const Dtype dtype : {Dtype::kFp8, Dtype::kFp8bf16, Dtype::kFp8fp32}) {
+      Row row = base_row(Kind::kFwd, dtype, 64, false);
+      row.traits.pad_seqlen_q = row.traits.pad_seqlen_k = dtype != Dtype::kFp8;
+      row.tile_seqlen_q = 128;
+      row.tile_seqlen_k = row.tile_head_size_qk = row.tile_head_size_v = 64;
+      const char* const padding = dtype == Dtype::kFp8 ? "_npad" : "_psk";
+      add(base_name("fwd", row.traits) + "_nmask" + padding, row, make_fwd);
+    }
   }
 
   void add_backward(Kind kind, Dtype dtype, uint16_t size, bool group) {

@@ -23,7 +23,8 @@ using TestKernarg = kernels::LaunchArgs;
 //   dropout_mask
 //   and of d64 fp16 one of each for each feature: fwd with _bias, _alibi, _dropout, _cap, and in
 //   group mode _skip; bwd_dq_dk_dv with _bias (and its gradient), _alibi, _dropout, and with
-//   bwd_convert_dq _det (deterministic); and of d64 fp8, batch: fwd, without lse and padding
+//   bwd_convert_dq _det (deterministic); and of d64 fp8, batch: fwd, without lse and padding; of
+//   fp8bf16 and fp8fp32 with _psk, which any number of queries and of keys is for
 //   fp16, batch and group:
 //   fwd_splitkv  d64, d128; mask, no mask; in place, _paged; _psk and in batch mode _npad as fwd;
 //                with _psk also padded in head size, _pd

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <utility>
 
 #include "aiter/attention/dispatch.h"
 #include "aiter/attention/launch.h"
@@ -46,6 +45,32 @@ bool takes_v3(const Problem& p) {
   return p.seqlen_q > kMostQueriesBesideIt && !is_padded(p) && p.softmax_scale * kLog2E <= 1;
 }
 
+void validate_o_dtype(const Problem& p) {
+  if (p.o_dtype == 0) return;
+  if (!is_fp8(p.dtype)) {
+    refuse("o_dtype", p.o_dtype, "o has another dtype than q with fp8 alone: leave it 0");
+  }
+  if (p.o_dtype == ATTN_DTYPE_BF16 || p.o_dtype == ATTN_DTYPE_FP32) return;
+  refuse("o_dtype", p.o_dtype, "must be 0 (fp8, as dtype), ", static_cast<int>(ATTN_DTYPE_BF16),
+         " (bf16) or ", static_cast<int>(ATTN_DTYPE_FP32), " (fp32)");
+}
+
+// Kernels take v in one layout: by columns where o is fp8, else by rows.
+void validate_v_on_gpu(const Problem& p) {
+  if (p.o_dtype == 0 && p.v_layout != ATTN_V_COLUMNS) {
+    fail(Status::kUnsupported, Field("v_layout"), " is ", p.v_layout,
+         " (rows), but Composable Kernel's fp8 ", "kernels take columns where o is fp8: pass v as ",
+         "[batch, heads_k, head_size_v, seqlen_k] with v_layout ", static_cast<int>(ATTN_V_COLUMNS),
+         ", or ask for an o of bf16 or fp32 by o_dtype");
+  }
+  if (p.o_dtype != 0 && p.v_layout != ATTN_V_ROWS) {
+    fail(Status::kUnsupported, Field("v_layout"), " is ", p.v_layout,
+         " (columns), but Composable Kernel's fp8 ",
+         "kernels take rows where o is bf16 or fp32: pass v as ",
+         "[batch, seqlen_k, heads_k, head_size_v] with v_layout ", static_cast<int>(ATTN_V_ROWS));
+  }
+}
+
 // The scales of fp8, and v's layout.
 void validate_fp8(const Problem& p) {
   require_one_of("v_layout", p.v_layout, {{ATTN_V_ROWS, "rows"}, {ATTN_V_COLUMNS, "columns"}});
@@ -54,14 +79,16 @@ void validate_fp8(const Problem& p) {
     refuse("v_layout", p.v_layout, "columns are for fp8 in batch mode: set it to ",
            static_cast<int>(ATTN_V_ROWS), " (rows)");
   }
-  for (const auto& [field, scale] :
-       {std::pair("descale_q", p.descale_q), std::pair("descale_k", p.descale_k),
-        std::pair("descale_v", p.descale_v), std::pair("scale_o", p.scale_o)}) {
-    if (fp8 && !(std::isfinite(scale) && scale > 0)) {
+  const auto validate_scale = [](const char* field, float scale, bool has, const char* of) {
+    if (has && !(std::isfinite(scale) && scale > 0)) {
       refuse(field, scale, "fp8 needs a positive and finite scale: 1 where there is none");
     }
-    if (!fp8 && scale != 0) refuse(field, scale, "belongs to fp8: leave it 0");
-  }
+    if (!has && scale != 0) refuse(field, scale, "belongs to ", of, ": leave it 0");
+  };
+  validate_scale("descale_q", p.descale_q, fp8, "fp8");
+  validate_scale("descale_k", p.descale_k, fp8, "fp8");
+  validate_scale("descale_v", p.descale_v, fp8, "fp8");
+  validate_scale("scale_o", p.scale_o, fp8 && !p.o_dtype, fp8 ? "an o of fp8" : "fp8");
   if (!fp8) return;
   const auto require_normal = [](const char* product, double value) {
     if (value < std::numeric_limits<float>::min() || value > std::numeric_limits<float>::max()) {
@@ -69,20 +96,15 @@ void validate_fp8(const Problem& p) {
     }
   };
   require_normal("softmax_scale * descale_q * descale_k", score_scale(p));
-  require_normal("descale_v * scale_o", output_scale(p));
-  if (p.device_type != ATTN_DEVICE_CPU && p.v_layout != ATTN_V_COLUMNS) {
-    fail(Status::kUnsupported, Field("v_layout"), " is ", p.v_layout,
-         " (rows), but Composable Kernel's fp8 ",
-         "kernels take columns: pass v as [batch, heads_k, head_size_v, seqlen_k] with v_layout ",
-         static_cast<int>(ATTN_V_COLUMNS));
-  }
+  require_normal(p.o_dtype ? "descale_v" : "descale_v * scale_o", output_scale(p));
+  if (p.device_type != ATTN_DEVICE_CPU) validate_v_on_gpu(p);
 }
 
-// Its kernel takes o as it has been written, and numbers of fp8 would be rounded twice.
+// Its kernel takes o and lse as they have been written: those of fp8 write no lse.
 void validate_sink(const Problem& p) {
   if (p.sink && is_fp8(p.dtype) && p.device_type != ATTN_DEVICE_CPU) {
     fail(Status::kUnsupported, Field("sink"),
-         " is set, but on the GPU a sink needs an o of fp16 or ",
+         " is set, but on the GPU a sink needs q, k and v of fp16 or ",
          "bf16: quantise later, or leave sink NULL");
   }
   if (p.sink) refuse_cu_seqused(p, "q", "of sinks");
@@ -200,6 +222,7 @@ Problem read(const attn_fwd_args* given, Pointers pointers) {
   Problem p = read_problem(given, forward_pass());
   validate_problem(&p, pointers);
   validate_bias(p);
+  validate_o_dtype(p);
   validate_fp8(p);
   validate_sink(p);
   validate_min_seqlen_q(p);
