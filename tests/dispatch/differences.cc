@@ -88,7 +88,10 @@ void drop_unused_strides(Call* call) {
   const attn_problem& p = call->problem;
   auto* const args = &call->args;
   using Args = std::remove_pointer_t<decltype(args)>;
-  const Extents value = key_extents(p, p.heads_k, p.head_size_v);
+  Extents value = key_extents(p, p.heads_k, p.head_size_v);
+  if constexpr (std::is_same_v<Args, attn_fwd_args>) {
+    if (args->v_layout == ATTN_V_COLUMNS) value = {p.batch, p.head_size_v, p.heads_k, p.seqlen_k};
+  }
   drop_unused_strides(&args->q, query_extents(p, p.head_size_qk));
   drop_unused_strides(&args->k, key_extents(p, p.heads_k, p.head_size_qk));
   drop_unused_strides(&args->v, value);

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <initializer_list>
 #include <iterator>
 #include <sstream>
@@ -11,11 +12,13 @@
 #include <utility>
 
 #include "aiter/attention/problem/problem.h"
+#include "kernels/archs/archs.h"
 
 namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity {
 namespace {
 
 constexpr int64_t kRoom = int64_t{1} << 33;
+constexpr int64_t kElementRoom = sizeof(float);  // of the widest dtype
 
 // On, beside and between the sizes that upstream's tiles have; 257 and more fit none.
 constexpr int32_t kHeadSizes[][2] = {
@@ -139,7 +142,7 @@ attn_tensor random_tensor(const Extents& e, Draw* draw, AddressSpace* addresses)
     t.stride_seq = e.heads * width;
   }
   t.stride_batch = e.seq * e.heads * width;
-  t.data = addresses->take(2 * e.batch * t.stride_batch);
+  t.data = addresses->take(kElementRoom * e.batch * t.stride_batch);
   return t;
 }
 
@@ -150,7 +153,7 @@ attn_tensor random_scores(const Extents& e, bool repeats, Draw* draw, AddressSpa
   t.stride_seq = row;
   t.stride_head = e.seq * row;
   t.stride_batch = e.heads * t.stride_head;
-  t.data = addresses->take(2 * e.batch * t.stride_batch);
+  t.data = addresses->take(kElementRoom * e.batch * t.stride_batch);
   if (repeats && draw->one_in(2)) t.stride_batch = 0;
   if (repeats && draw->one_in(2)) t.stride_head = 0;
   return t;
@@ -166,13 +169,44 @@ void add_bias(const attn_problem& p, Args* args, Draw* draw, AddressSpace* addre
   }
 }
 
+// That of the arch that the recording HIP has.
+attn_dtype fp8_of_device() {
+  const char* const arch = std::getenv("AITER_RECORDING_HIP_ARCHS");
+  const kernels::ArchFacts* const facts = kernels::find_arch(arch ? arch : "");
+  if (!facts) throw std::runtime_error("AITER_RECORDING_HIP_ARCHS names no arch");
+  return facts->fp8 == kernels::ArchFp8::kE4m3 ? ATTN_DTYPE_FP8_E4M3 : ATTN_DTYPE_FP8_E4M3_FNUZ;
+}
+
+// Most of such calls have no more than kernels serve. Scales are powers of two, which upstream's
+// program multiplies in another order. By columns a v has an o of fp8, in batch mode alone.
+void turn_to_fp8(Forward* call, Draw* draw) {
+  attn_problem& p = call->problem;
+  p.dtype = fp8_of_device();
+  if (!draw->one_in(8)) p.dropout_p = 0, p.dropout_seed = p.dropout_offset = 0;
+  if (!draw->one_in(4)) p.logits_soft_cap = 0;
+  attn_fwd_args& args = call->args;
+  args.o_dtype = draw->of({ATTN_DTYPE_BF16, ATTN_DTYPE_BF16, ATTN_DTYPE_FP32});
+  args.descale_q = draw->of({0.5f, 1.0f, 4.0f});
+  args.descale_k = draw->of({0.25f, 1.0f, 2.0f});
+  args.descale_v = draw->of({0.125f, 1.0f, 8.0f});
+  if (is_group(p) || draw->one_in(2)) return;
+  args.o_dtype = 0;
+  args.scale_o = draw->of({0.5f, 1.0f, 32.0f});
+  args.v_layout = ATTN_V_COLUMNS;
+}
+
+const char* name_of_dtype(int32_t dtype) {
+  if (is_fp8(dtype)) return "fp8";
+  return dtype == ATTN_DTYPE_FP32 ? "fp32" : dtype == ATTN_DTYPE_BF16 ? "bf16" : "fp16";
+}
+
 void describe_problem(const attn_problem& p, std::ostream& out) {
-  out << (p.dtype == ATTN_DTYPE_BF16 ? "bf16" : "fp16")
-      << (p.mode == ATTN_MODE_GROUP ? " group" : " batch") << " " << p.batch << " x heads "
-      << p.heads_q << "/" << p.heads_k << " d" << p.head_size_qk << "/" << p.head_size_v
-      << ", queries " << p.seqlen_q << " (" << p.total_q << "), keys " << p.seqlen_k << " ("
-      << p.total_k << "), mask " << p.mask << " (" << p.window_left << ", " << p.window_right
-      << "), bias " << p.bias << ", cap " << p.logits_soft_cap << ", dropout " << p.dropout_p;
+  out << name_of_dtype(p.dtype) << (p.mode == ATTN_MODE_GROUP ? " group" : " batch") << " "
+      << p.batch << " x heads " << p.heads_q << "/" << p.heads_k << " d" << p.head_size_qk << "/"
+      << p.head_size_v << ", queries " << p.seqlen_q << " (" << p.total_q << "), keys "
+      << p.seqlen_k << " (" << p.total_k << "), mask " << p.mask << " (" << p.window_left << ", "
+      << p.window_right << "), bias " << p.bias << ", cap " << p.logits_soft_cap << ", dropout "
+      << p.dropout_p;
 }
 
 int32_t* take_numbers(int64_t count, AddressSpace* addresses) {
@@ -281,15 +315,19 @@ Forward random_forward(std::mt19937* random, AddressSpace* addresses) {
   addresses->clear();
   Forward call = {random_problem(&draw, /*backward=*/false), {}};
   attn_problem& p = call.problem;
+  attn_fwd_args& args = call.args;
+  if (draw.one_in(4)) turn_to_fp8(&call, &draw);
   add_group(&p, &draw, addresses);
   add_rng_state(&p, &draw, addresses);
-  attn_fwd_args& args = call.args;
   args.struct_size = sizeof(args);
+  Extents value = key_extents(p, p.heads_k, p.head_size_v);
+  if (args.v_layout == ATTN_V_COLUMNS) value = {p.batch, p.head_size_v, p.heads_k, p.seqlen_k};
   args.q = random_tensor(query_extents(p, p.head_size_qk), &draw, addresses);
   args.k = random_tensor(key_extents(p, p.heads_k, p.head_size_qk), &draw, addresses);
-  args.v = random_tensor(key_extents(p, p.heads_k, p.head_size_v), &draw, addresses);
+  args.v = random_tensor(value, &draw, addresses);
   args.o = random_tensor(query_extents(p, p.head_size_v), &draw, addresses);
-  if (!draw.one_in(3)) {
+  // Kernels of fp8 write none.
+  if (is_fp8(p.dtype) ? draw.one_in(8) : !draw.one_in(3)) {
     args.lse = static_cast<float*>(addresses->take(4 * query_rows(p) * p.heads_q));
   }
   add_bias(p, &args, &draw, addresses);
@@ -399,6 +437,9 @@ std::string describe(const Forward& call) {
   std::ostringstream out;
   describe_problem(call.problem, out);
   out << (call.args.lse ? ", lse" : "") << ", least queries " << call.args.min_seqlen_q;
+  if (is_fp8(call.problem.dtype)) {
+    out << ", o of " << (call.args.o_dtype ? name_of_dtype(call.args.o_dtype) : "fp8");
+  }
   return out.str();
 }
 

@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "ck_tile/ops/fmha/block/variants.hpp"
 #include "fmha_fwd.hpp"
@@ -28,21 +29,45 @@ using Index = ck_tile::index_t;
 
 constexpr Index kVector = 8;
 
+bool is_fp8(const Forward& call) {
+  const int32_t dtype = call.problem.dtype;
+  return dtype == ATTN_DTYPE_FP8_E4M3 || dtype == ATTN_DTYPE_FP8_E4M3_FNUZ;
+}
+
+std::string data_type_of(const Forward& call) {
+  if (!is_fp8(call)) return call.problem.dtype == ATTN_DTYPE_BF16 ? "bf16" : "fp16";
+  if (call.args.o_dtype == ATTN_DTYPE_BF16) return "fp8bf16";
+  return call.args.o_dtype == ATTN_DTYPE_FP32 ? "fp8fp32" : "fp8";
+}
+
 fmha_fwd_traits traits_of(const Forward& call, const Told& told) {
   const attn_problem& p = call.problem;
   fmha_fwd_traits traits = {};
   traits.hdim_q = told.bucket_qk;
   traits.hdim_v = told.bucket_v;
-  traits.data_type = p.dtype == ATTN_DTYPE_BF16 ? "bf16" : "fp16";
+  traits.data_type = data_type_of(call);
   traits.is_group_mode = p.mode == ATTN_MODE_GROUP;
-  traits.is_v_rowmajor = true;
+  traits.is_v_rowmajor = call.args.v_layout == ATTN_V_ROWS;
   traits.has_logits_soft_cap = p.logits_soft_cap > 0;
   traits.mask_type = told.mask ? mask_enum::mask_bottom_right : mask_enum::no_mask;
   traits.bias_type = static_cast<bias_enum>(p.bias);
   traits.has_lse = call.args.lse != nullptr;
   traits.has_dropout = p.dropout_p > 0;
+  traits.do_fp8_static_quant = is_fp8(call);
   traits.skip_min_seqlen_q = call.args.min_seqlen_q > 0;
   return traits;
+}
+
+// The scales of fp8, as the same program derives them: it divides by the factors that elements were
+// multiplied by, which are one over the descales here. With an o of fp8 there is one of o.
+void set_scales(const Forward& call, fmha_fwd_args* a) {
+  const attn_fwd_args& args = call.args;
+  const float largest = call.problem.dtype == ATTN_DTYPE_FP8_E4M3 ? 448 : 240;
+  a->scale_s = a->scale_s / (1 / args.descale_q);
+  a->scale_s = a->scale_s / (1 / args.descale_k);
+  a->scale_p = largest;
+  a->scale_o = static_cast<float>(1.0 / largest / (1 / args.descale_v));
+  if (args.o_dtype == 0) a->scale_o = a->scale_o * args.scale_o;
 }
 
 // As the program beside upstream's kernels fills them in (01_fmha/fmha_fwd.cpp), but that random
@@ -78,6 +103,7 @@ fmha_fwd_args args_of(const Forward& call) {
   a.scale_s = p.softmax_scale;
   a.scale_p = 1;
   a.scale_o = 1;
+  if (is_fp8(call)) set_scales(call, &a);
   a.logits_soft_cap = p.logits_soft_cap;
   a.stride_q = index(args.q.stride_seq);
   a.stride_k = index(args.k.stride_seq);

@@ -47,7 +47,8 @@ bool is_for_v3(const Forward& call) {
   constexpr float kLog2E = 1.4426950408889634f;
   const attn_problem& p = call.problem;
   const bool causal = p.window_left < 0 && p.window_right == 0;
-  return p.mode == ATTN_MODE_BATCH && p.head_size_qk == 128 && p.head_size_v == 128 &&
+  const bool halves = p.dtype == ATTN_DTYPE_FP16 || p.dtype == ATTN_DTYPE_BF16;
+  return halves && p.mode == ATTN_MODE_BATCH && p.head_size_qk == 128 && p.head_size_v == 128 &&
          (p.mask == ATTN_MASK_NONE || causal) && p.bias == ATTN_BIAS_NONE && p.dropout_p == 0 &&
          p.logits_soft_cap == 0 && call.args.min_seqlen_q == 0 && !call.args.lse &&
          p.seqlen_q > 128 && p.softmax_scale * kLog2E <= 1;
