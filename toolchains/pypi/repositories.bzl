@@ -298,6 +298,7 @@ def pypi_repositories():
     _pure("jax", ["jaxlib", "ml-dtypes", "numpy", "opt-einsum", "scipy"])
     _compiled("jaxlib", ["ml-dtypes", "numpy", "scipy"])
 
+    _pure("flatbuffers")
     _pure("flax", [
         "jax",
         "msgpack",

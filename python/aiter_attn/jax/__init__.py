@@ -23,6 +23,7 @@ from __future__ import annotations
 from aiter_attn.jax import _ffi
 from aiter_attn.jax._attention import RngState as RngState
 from aiter_attn.jax._attention import flash_attn_func, flash_attn_varlen_func
+from aiter_attn.jax._ffi import export_checks
 from aiter_attn.jax._nn import dot_product_attention
 from aiter_attn.jax._norms import (
     layer_norm,
@@ -36,6 +37,7 @@ from aiter_attn.jax._softmax import softmax, softmax_bwd, softmax_fwd
 
 __all__ = [
     "dot_product_attention",
+    "export_checks",
     "flash_attn_func",
     "flash_attn_varlen_func",
     "layer_norm",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import jax
+import jax.export
 import numpy
 
 from aiter_attn import _C
@@ -24,6 +25,7 @@ __all__ = [
     "SOFTMAX_BWD",
     "SOFTMAX_FWD",
     "attributes",
+    "export_checks",
     "register",
     "without_derivative",
 ]
@@ -48,6 +50,18 @@ def check_version(version: tuple[int, ...]) -> None:
             f"{'.'.join(map(str, _OLDEST))} or newer (pip install -U jax)",
             name="jax",
         )
+
+
+def export_checks() -> list[Any]:
+    """jax.export.export's disabled_checks for programs with calls of this package: jax takes only
+    custom calls that it knows to be stable.
+
+        exported = jax.export.export(function, disabled_checks=aiter_attn.jax.export_checks())
+
+    A process that runs such a program imports aiter_attn.jax first. The library of the version that
+    it was exported with, or a newer one, takes it.
+    """
+    return [jax.export.DisabledSafetyCheck.custom_call(target) for target in _TARGETS]
 
 
 @functools.cache
