@@ -19,6 +19,7 @@ _DTYPES = {
     "fp8-e4m3fn": "float8_e4m3fn",
     "fp8-e4m3fnuz": "float8_e4m3fnuz",
 }
+_OUT_DTYPES = {"bf16": "bfloat16", "fp32": "float32"}
 
 
 def add_to(commands: Any) -> None:
@@ -26,6 +27,7 @@ def add_to(commands: Any) -> None:
     explained = commands.add_parser("explain", help="which kernels would serve a call, and why")
     explained.add_argument("--arch", help="such as gfx942, here or not; default: the first GPU's")
     explained.add_argument("--dtype", choices=_DTYPES, required=True)
+    explained.add_argument("--out-dtype", choices=_OUT_DTYPES, help="of fp8; default: --dtype")
     number = functools.partial(explained.add_argument, type=int, metavar="N")
     number("--batch", default=1, help="default: 1")
     number("--seqlen-q", required=True, help="with --varlen: of each sequence")
@@ -90,7 +92,8 @@ _NEEDS = {
 }
 _EXCLUDES = {
     "alibi": ("bias",),
-    "cache": ("backward", "dropout", "bias", "deterministic", "min_seqlen_q"),
+    "cache": ("backward", "dropout", "bias", "deterministic", "min_seqlen_q", "out_dtype"),
+    "out_dtype": ("backward",),
     "append": ("varlen",),
 }
 
@@ -134,6 +137,7 @@ def _explain_attention(a: argparse.Namespace) -> aiter_attn.Explanation:
         min_seqlen_q=a.min_seqlen_q,
         sink=a.sink,
         dtype=_DTYPES[a.dtype],
+        out_dtype=_OUT_DTYPES.get(a.out_dtype),
         arch=a.arch,
     )
 

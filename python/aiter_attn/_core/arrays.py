@@ -191,6 +191,7 @@ class Arrays:
         """The arrays of outputs, once run() has written them: those that are given, checked, or for
         None new ones. workspace: the caller's, or None, of as many bytes as are asked for."""
         adapter, lead = self._adapter, self._lead
+        of_lead = next(iter(self.tensors.values())).dtype
         arrays = []
         for name, (given, want) in outputs.items():
             if given is not None:
@@ -202,8 +203,7 @@ class Arrays:
                 self.check(name, want, written=True)
                 arrays.append(given)
                 continue
-            # These have a dtype of their own.
-            dtype = want.dtype if name in ("lse", "kept", "dsink") else None
+            dtype = None if want.dtype == of_lead else want.dtype
             try:
                 arrays.append(self.make(name, adapter, lead, want[:2], dtype, self._given_stream))
             except TypeError as error:

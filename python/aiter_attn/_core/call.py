@@ -89,12 +89,8 @@ class Call(Arrays):
         if sink is not None:
             problems.check_sink(tensors["sink"], self.attention.problem.heads_q)
             check_contiguous("sink", tensors["sink"])
-        if self._is_fp8 and self._stream is not None and not v_columns:
-            raise UnsupportedError(
-                f"v: strides {v_tensor.strides} (in elements); Composable Kernel's fp8 kernels "
-                "take v with contiguous keys; pass a view of the same shape of a contiguous "
-                "[batch, heads, head size, seqlen]"
-            )
+        if fp8 is not None and self._stream is not None:
+            _check_layout(v_tensor, v_columns, fp8.out_dtype)
         self.problem = self.attention.problem
         if state is not None and options.dropout_p > 0.0:
             self.problem = self.problem.with_dropout(*state)
@@ -115,13 +111,13 @@ class Call(Arrays):
         # An array with fewer dimensions is refused once the scales are read.
         batch = (*q.shape, 0)[0] if lengths is None else lengths.batch
         read = fp8_scales.read(scales, q, (0, 0, *k.shape)[-2], batch)
-        if read is not None and lengths is not None and self._stream is not None:
-            raise UnsupportedError(
-                f"q: dtype {q.dtype}; Composable Kernel has no fp8 kernel for sequences of "
-                "different lengths; pass sequences of one length to flash_attn_func, or float16 "
-                "or bfloat16"
-            )
-        return read
+        if read is None or lengths is None or self._stream is None or read.out_dtype is not None:
+            return read
+        raise UnsupportedError(
+            f"q: dtype {q.dtype}; Composable Kernel has no fp8 kernel for sequences of different "
+            "lengths with an out of fp8; pass an out_dtype, sequences of one length to "
+            "flash_attn_func, or float16 or bfloat16"
+        )
 
     def forward(self, out: Any, lse: Any, wants_lse: bool = True) -> tuple[Any, Any]:
         """(out, lse): the arrays given, or new ones for None. Kernels for fp8 have no lse: it is
@@ -190,6 +186,21 @@ class Call(Arrays):
 
     def _workspace_size(self) -> int:
         return _C.bwd_workspace_size(self.problem)
+
+
+def _check_layout(v: _C.Tensor, is_by_columns: bool, out_dtype: str | None) -> None:
+    """On a GPU. Raises UnsupportedError for a layout of v that fp8 kernels do not take."""
+    strides = f"v: strides {v.strides} (in elements); Composable Kernel's fp8 kernels take"
+    if out_dtype is None and not is_by_columns:
+        raise UnsupportedError(
+            f"{strides} v with contiguous keys; pass a view of the same shape of a contiguous "
+            "[batch, heads, head size, seqlen], or an out_dtype, whose kernels take v as k lies"
+        )
+    if out_dtype is not None and is_by_columns:
+        raise UnsupportedError(
+            f"{strides} v with contiguous elements of heads where out is {out_dtype}; pass a "
+            "contiguous [batch, seqlen, heads, head size]"
+        )
 
 
 def _lies_by_columns(v: _C.Tensor) -> bool:

@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The scales of fp8 as callers pass them: numbers, or flash-attn 3's arrays of one number."""
+"""The scales of fp8 as callers pass them: numbers, or flash-attn 3's arrays of one number; and the
+dtype of its results."""
 
 from __future__ import annotations
 
@@ -12,10 +13,11 @@ from aiter_attn._core.adapters.generic import device_name
 from aiter_attn._core.errors import UnsupportedError
 from aiter_attn._core.problems import HasShape, Scales
 
-__all__ = ["Given", "Scale", "check_none", "read"]
+__all__ = ["Given", "Scale", "check_none", "check_out_dtype", "read"]
 
 Scale: TypeAlias = "float | Array | None"
-Given: TypeAlias = tuple[Scale, Scale, Scale, Scale]
+# The scales, and the dtype of the result: None, as q has.
+Given: TypeAlias = "tuple[Scale, Scale, Scale, Scale, str | None]"
 
 _MEANINGS: Final = {
     "q_descale": "the factor of q's elements",
@@ -23,23 +25,25 @@ _MEANINGS: Final = {
     "v_descale": "the factor of v's elements",
     "out_scale": "the factor of the result before it is rounded",
 }
+_OUT_DTYPES: Final = ("bfloat16", "float32")
 
 
 def check_none(given: Given, because: str) -> None:
-    """Raises ValueError where a call that has no fp8 gets a scale."""
-    q, k, v, out = given
-    if q is k is v is out is None:
+    """Raises ValueError where a call that has no fp8 gets a scale, or an out_dtype."""
+    q, k, v, out, out_dtype = given
+    if q is k is v is out is out_dtype is None:
         return
-    for name, scale in zip(Scales._fields, given, strict=True):
-        if scale is not None:
+    for name, value in zip(Scales._fields, given, strict=True):
+        if value is not None:
+            what = "scales are" if name in _MEANINGS else "it is"
             raise ValueError(
-                f"{name}: {reading.shown(scale)}, but {because}; allowed here: None, as scales "
-                "are for fp8"
+                f"{name}: {reading.shown(value)}, but {because}; allowed here: None, as {what} "
+                "for fp8"
             )
 
 
 def read(given: Given, q: HasShape, heads_k: int, batch: int) -> Scales | None:
-    """q: of the dtype that q, k, v and the result have. None: it has no scales.
+    """q: of the dtype that q, k and v have. None: it has no scales.
 
     Raises TypeError, ValueError or UnsupportedError for what are no scales of it, or none.
     """
@@ -47,12 +51,36 @@ def read(given: Given, q: HasShape, heads_k: int, batch: int) -> Scales | None:
         if not q.dtype.startswith("float8"):  # such a dtype is what is wrong then
             check_none(given, f"q is {q.dtype}")
         return None
+    q_descale, k_descale, v_descale, out_scale, out_dtype = given
+    shape = batch, heads_k
+    of_out = 0.0
+    if out_dtype is None:
+        of_out = _number("out_scale", out_scale, q.dtype, shape)
+    else:
+        check_out_dtype(out_dtype, out_scale, q.dtype)
     return Scales(
-        *(
-            _number(name, scale, q.dtype, (batch, heads_k))
-            for name, scale in zip(Scales._fields, given, strict=True)
-        )
+        _number("q_descale", q_descale, q.dtype, shape),
+        _number("k_descale", k_descale, q.dtype, shape),
+        _number("v_descale", v_descale, q.dtype, shape),
+        of_out,
+        out_dtype,
     )
+
+
+def check_out_dtype(given: Any, out_scale: Scale, dtype: str) -> None:
+    """dtype: q's. Raises TypeError or ValueError for what is no other dtype of out, or a scale
+    beside it."""
+    if not isinstance(given, str) or given not in _OUT_DTYPES:
+        error = ValueError if isinstance(given, str) else TypeError
+        names = ", ".join(f'"{name}"' for name in _OUT_DTYPES)
+        raise error(
+            f"out_dtype: {reading.shown(given)}; allowed here: {names}, or None: {dtype}, as q has"
+        )
+    if out_scale is not None:
+        raise ValueError(
+            f"out_scale: {reading.shown(out_scale)}, but out_dtype is {given}; allowed: None, as "
+            "such an out holds the result itself"
+        )
 
 
 def _number(name: str, scale: Any, dtype: str, shape: tuple[int, int]) -> float:

@@ -78,12 +78,13 @@ class Lengths(NamedTuple):
 
 class Scales(NamedTuple):
     """Of fp8: the factors by which elements of q, k and v are numbers, and that of results before
-    they are rounded."""
+    they are rounded; and the dtype of the result. None: q's; with another there is no factor, 0."""
 
     q_descale: float
     k_descale: float
     v_descale: float
     out_scale: float
+    out_dtype: str | None = None
 
 
 class Beside(NamedTuple):
@@ -186,7 +187,7 @@ def attention(
 
 
 def results(q: tuple[int, ...], v: tuple[int, ...], dtype: str) -> tuple[ShapeDtype, ShapeDtype]:
-    """(out, lse) for the shapes of q and v and q's dtype; sizes may be a tracer's symbols."""
+    """(out, lse) for the shapes of q and v and out's dtype; sizes may be a tracer's symbols."""
     dims = BATCH if len(q) == 4 else GROUP
     *batch, tokens, heads, _ = q
     lse = (*batch, heads, tokens)
@@ -358,7 +359,7 @@ def _attention(
         "dbias_sums": _dbias_sums(beside, scores) if options.bias_grad else 0,
     }
     problem = _C.Problem(**given)
-    out, lse = results(q, v, q_dtype)
+    out, lse = results(q, v, (beside.scales and beside.scales.out_dtype) or q_dtype)
     kept = ShapeDtype(scores.shape, "uint8", scores.dims)
     dbias = (
         scores._replace(shape=beside.bias.shape) if options.bias_grad and beside.bias else scores
@@ -372,13 +373,13 @@ def _scaled(beside: Beside, softmax_scale: float) -> dict[str, Any]:
     scales = beside.scales
     if scales is None:
         return {}
-    for name, product in (
-        (
-            "softmax_scale * q_descale * k_descale",
-            softmax_scale * scales.q_descale * scales.k_descale,
-        ),
-        ("v_descale * out_scale", scales.v_descale * scales.out_scale),
-    ):
+    of_scores = softmax_scale * scales.q_descale * scales.k_descale
+    products = [("softmax_scale * q_descale * k_descale", of_scores)]
+    if scales.out_dtype is None:
+        products.append(("v_descale * out_scale", scales.v_descale * scales.out_scale))
+    else:
+        products.append(("v_descale", scales.v_descale))
+    for name, product in products:
         if not LEAST_SCALE <= product <= GREATEST_SCALE:
             raise ValueError(
                 f"{name}: {product}; allowed: {LEAST_SCALE:.3g} to {GREATEST_SCALE:.3g}: choose "
@@ -389,6 +390,7 @@ def _scaled(beside: Beside, softmax_scale: float) -> dict[str, Any]:
         "descale_k": scales.k_descale,
         "descale_v": scales.v_descale,
         "scale_o": scales.out_scale,
+        "o_dtype": 0 if scales.out_dtype is None else _C.DTYPES[scales.out_dtype],
         "v_layout": _C.V_COLUMNS if beside.v_columns else _C.V_ROWS,
     }
 

@@ -68,6 +68,7 @@ class _Fp8Keywords(Keywords, total=False):
     k_descale: Scale
     v_descale: Scale
     out_scale: Scale
+    out_dtype: Any
 
 
 # For type checkers: return_attn_probs decides the type of the result. Options by name are checked
@@ -112,6 +113,7 @@ def flash_attn_func(
     k_descale: Scale = None,
     v_descale: Scale = None,
     out_scale: Scale = None,
+    out_dtype: str | None = None,
 ) -> ArrayT | tuple[ArrayT, Any, Any]:
     """Attention with the arguments of flash-attn's flash_attn_func, and rng_state.
 
@@ -145,14 +147,17 @@ def flash_attn_func(
         q_descale, k_descale, v_descale: with fp8, the factors that make elements of q, k and v the
             numbers that they stand for: a float, or in host memory flash-attn 3's float32 array
             [batch, heads_k] whose entries are all the same. 1.0 where elements are the numbers.
-        out_scale: the same, the factor of out before it is rounded. flash-attn 3 has none, as its
-            out is bfloat16.
+        out_scale: the same, the factor of an out of fp8 before it is rounded; None with out_dtype.
+        out_dtype: with fp8, "bfloat16" (flash-attn 3's) or "float32", of torch tensors torch's
+            dtypes, too: out holds the result itself. None: as q has.
 
-    fp8: q, k, v and out are float8_e4m3fn or float8_e4m3fnuz, the one of the GPU's arch. v may have
-    the strides of a contiguous [batch, heads_k, head_size_v, seqlen_k], and must on the GPU.
+    fp8: q, k and v are float8_e4m3fn or float8_e4m3fnuz, the one of the GPU's arch. v may have
+    the strides of a contiguous [batch, heads_k, head_size_v, seqlen_k]: on the GPU it must without
+    out_dtype, and must not with one.
 
     Returns:
-        out, [batch, seqlen_q, heads_q, head_size_v], dtype of q; a row that sees no key is 0.
+        out, [batch, seqlen_q, heads_q, head_size_v], dtype of q, or out_dtype; a row that sees no
+        key is 0.
         With return_attn_probs: (out, lse, probs). lse, [batch, heads_q, seqlen_q], float32, is
         the log of the sum of exp of the masked scores; for a row that sees no key the sink, or
         without one -inf, where flash-attn has +inf. Without dropout probs has shape [0], as
@@ -163,7 +168,7 @@ def flash_attn_func(
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
     with_lse = reading.flag("return_attn_probs", return_attn_probs)
-    scales = q_descale, k_descale, v_descale, out_scale
+    scales = q_descale, k_descale, v_descale, out_scale, out_dtype
     chosen = options(dropout_p, softmax_scale, causal, window_size, softcap, deterministic)
     call = Call(
         q,
@@ -252,6 +257,7 @@ def flash_attn_varlen_func(
     k_descale: Scale = None,
     v_descale: Scale = None,
     out_scale: Scale = None,
+    out_dtype: str | None = None,
 ) -> ArrayT | tuple[ArrayT, Any, Any]:
     """Attention over sequences of different lengths, with flash_attn_varlen_func's arguments.
 
@@ -274,13 +280,13 @@ def flash_attn_varlen_func(
         seqused_k: the same of k and v: masks, ALiBi and lse are those of the keys that are used,
             and the others are not read.
         workspace: with block_table, see flash_attn_with_kvcache.
-        q_descale, k_descale, v_descale, out_scale: see flash_attn_func. fp8 is for host memory
-            here, without block_table.
+        q_descale, k_descale, v_descale, out_scale, out_dtype: see flash_attn_func. fp8 is without
+            block_table here, and on the GPU with out_dtype.
         The others: see flash_attn_func, with the lengths of each sequence; but a window has no
             bound from max_seqlen_k on.
 
     Returns:
-        out, [total_q, heads_q, head_size_v], dtype of q; a row that sees no key is 0.
+        out, [total_q, heads_q, head_size_v], dtype of q, or out_dtype; a row that sees no key is 0.
         With return_attn_probs: (out, lse, probs), lse [heads_q, total_q], float32, and probs as
         flash_attn_func has it, with dropout [heads_q, total_q, max_seqlen_k].
 
@@ -288,7 +294,7 @@ def flash_attn_varlen_func(
         TypeError, ValueError, UnsupportedError, DriverError: see the module.
     """
     with_lse = reading.flag("return_attn_probs", return_attn_probs)
-    scales = q_descale, k_descale, v_descale, out_scale
+    scales = q_descale, k_descale, v_descale, out_scale, out_dtype
     chosen = options(dropout_p, softmax_scale, causal, window_size, softcap, deterministic)
     sequences = cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k
     if seqused_q is not None or seqused_k is not None:

@@ -8,7 +8,7 @@ import operator
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
 from aiter_attn import _C
-from aiter_attn._core import cache_problems, problems, reading
+from aiter_attn._core import cache_problems, fp8_scales, problems, reading
 from aiter_attn._core.adapters import Array, adapter_of
 from aiter_attn._core.adapters.generic import SAME_STREAM
 from aiter_attn._core.options import options
@@ -73,6 +73,7 @@ def explain(
     min_seqlen_q: SupportsIndex = 0,
     sink: bool = False,
     dtype: str | None = None,
+    out_dtype: str | None = None,
     arch: str | None = None,
 ) -> Explanation:
     """Which kernels would serve a call, and why the others would not.
@@ -88,6 +89,7 @@ def explain(
         sink: whether the call gets one; a backward pass gives its gradient then.
         dtype: of shapes: "float16", "bfloat16", or of flash_attn_func with fp8 "float8_e4m3fn" or
             "float8_e4m3fnuz". Arrays have their own.
+        out_dtype: with fp8, as the call gets it.
         arch: the GPU's, such as "gfx942"; it need not be here. None: that of the GPU that holds the
             arrays, for shapes that of the first GPU.
 
@@ -105,7 +107,15 @@ def explain(
     described_q, described_k = _describe("q", q, dtype), _describe("k", k, dtype)
     described_v = _describe("v", v, dtype)
     is_backward = reading.flag("backward", backward)
-    fp8 = described_q.dtype in _C.FORWARD_FP8_DTYPES and not is_backward
+    scales = None
+    if is_backward:
+        fp8_scales.check_none((None, None, None, None, out_dtype), "backward is True")
+    else:
+        # Which numbers scales are does not matter.
+        out_scale = None if out_dtype is not None else 1.0
+        is_fp8 = described_q.dtype in _C.FORWARD_FP8_DTYPES
+        ones = (1.0, 1.0, 1.0, out_scale) if is_fp8 else (None,) * 4
+        scales = fp8_scales.read((*ones, out_dtype), described_q, 0, 0)
     problem = problems.attention(
         described_q,
         described_k,
@@ -122,9 +132,9 @@ def explain(
         lengths,
         problems.beside(
             **_bias(bias, described_q, described_k, lengths),
-            # As kernels take it; which numbers scales are does not matter.
-            scales=problems.Scales(1.0, 1.0, 1.0, 1.0) if fp8 else None,
-            v_columns=fp8 and lengths is None,
+            scales=scales,
+            # As kernels take it.
+            v_columns=scales is not None and out_dtype is None and lengths is None,
         ),
     ).problem
     asked_for = problem.on(*_device(q, arch), 0), arch, reading.flag("sink", sink)

@@ -58,15 +58,18 @@ def flash_attn_func(
     """out, or (out, lse) with return_attn_probs; see aiter_attn.flash_attn_func.
 
     Args:
-        qv, q_descale, k_descale, v_descale, attention_chunk: None, None, None, None, 0.
+        qv, attention_chunk: None, 0.
+        q_descale, k_descale, v_descale: with fp8, whose out is bfloat16, as the function above has
+            them; None: 1.0.
         num_splits: 0 or 1: keys are not split.
         pack_gqa, sm_margin: not looked at: they change no result.
         s_aux: the sink, [heads_q], of any floating-point dtype.
     """
     del pack_gqa, sm_margin
-    _refuse(qv=qv, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale)
+    _refuse(qv=qv)
     _refuse_chunks(attention_chunk, num_splits)
     options = _options(softmax_scale, causal, window_size, softcap, s_aux)
+    options |= _fp8(q, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale)
     return _without_probs(
         _package.flash_attn_func, (q, k, v), return_attn_probs, options, deterministic
     )
@@ -102,9 +105,10 @@ def flash_attn_varlen_func(
     """out, or (out, lse) with return_attn_probs; see aiter_attn.flash_attn_varlen_func, and
     flash_attn_func for the options."""
     del pack_gqa, sm_margin
-    _refuse(qv=qv, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale)
+    _refuse(qv=qv)
     _refuse_chunks(attention_chunk, num_splits)
     options = _options(softmax_scale, causal, window_size, softcap, s_aux)
+    options |= _fp8(q, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale)
     options |= {"seqused_q": seqused_q, "seqused_k": seqused_k}
     arrays = (q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     return _without_probs(
@@ -238,6 +242,15 @@ def _options(
     return options
 
 
+def _fp8(q: Any, **descales: Any) -> dict[str, Any]:
+    """The options of fp8; descales beside another dtype are refused."""
+    if "float8" not in str(getattr(q, "dtype", "")):
+        _refuse(**descales)
+        return {}
+    given = {name: 1.0 if descale is None else descale for name, descale in descales.items()}
+    return given | {"out_dtype": "bfloat16"}
+
+
 def _without_probs(
     function: Any,
     arrays: tuple[Any, ...],
@@ -275,7 +288,7 @@ def _refuse(**given: Any) -> None:
     """Raises UnsupportedError for the first that is not None."""
     for name, value in given.items():
         if value is not None:
-            instead = _ELSEWHERE.get(name, "aiter_attn.flash_attn_func takes fp8, with out_scale")
+            instead = _ELSEWHERE.get(name, "flash_attn_func takes it beside q, k and v of fp8")
             raise UnsupportedError(f"{name}: given; allowed: None; {instead}")
 
 

@@ -59,6 +59,7 @@ def flash_attn_func(
     k_descale: Scale = None,
     v_descale: Scale = None,
     out_scale: Scale = None,
+    out_dtype: torch.dtype | str | None = None,
 ) -> Any:
     """aiter_attn.flash_attn_func, differentiable by q, k, v and sink where they are not fp8.
 
@@ -72,7 +73,7 @@ def flash_attn_func(
     with_lse = reading.flag("return_attn_probs", return_attn_probs)
     numbers = dropout_p, softmax_scale, causal, window_size, softcap, deterministic
     chosen = _all_options(*numbers, alibi_slopes, rng_state, sink)
-    scales = q_descale, k_descale, v_descale, out_scale
+    scales = q_descale, k_descale, v_descale, out_scale, _fp8.name_of(out_dtype)
     if _fp8.is_fp8(q, scales):
         return _fp8.attend(q, k, v, (), chosen, scales, with_lse)
     return _attend(q, k, v, (), chosen, with_lse)
@@ -105,6 +106,7 @@ def flash_attn_varlen_func(
     k_descale: Scale = None,
     v_descale: Scale = None,
     out_scale: Scale = None,
+    out_dtype: torch.dtype | str | None = None,
 ) -> Any:
     """aiter_attn.flash_attn_varlen_func, differentiable by q, k, v and sink, but neither with
     block_table nor with fp8.
@@ -119,7 +121,7 @@ def flash_attn_varlen_func(
     with_lse = reading.flag("return_attn_probs", return_attn_probs)
     check_no_workspace(workspace)
     sequences = _sequences(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
-    scales = q_descale, k_descale, v_descale, out_scale
+    scales = q_descale, k_descale, v_descale, out_scale, _fp8.name_of(out_dtype)
     if seqused_q is not None or seqused_k is not None:
         used_rows.check(seqused_q, seqused_k, block_table, scales)
         sequences, alibi_slopes = split(q, k, sequences, (seqused_q, seqused_k), alibi_slopes)

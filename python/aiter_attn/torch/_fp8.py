@@ -14,7 +14,7 @@ from aiter_attn.torch import _tracing
 from aiter_attn.torch._arguments import check_inference, check_tensors
 from aiter_attn.torch._operators import numbers_of, operator, rows
 
-__all__ = ["attend", "is_fp8"]
+__all__ = ["attend", "is_fp8", "name_of"]
 
 _DTYPES: Final = tuple(
     getattr(torch, name)
@@ -29,13 +29,13 @@ _SCHEMA: Final = (
     "Tensor? sink, "
     f"{schema(_NAMES)}, float? q_descale, float? k_descale, float? v_descale, float? out_scale, "
     "Tensor? q_descales, Tensor? k_descales, Tensor? v_descales, Tensor? out_scales, "
-    "bool return_probs) -> (Tensor out, Tensor lse, Tensor probs)"
+    "str? out_dtype, bool return_probs) -> (Tensor out, Tensor lse, Tensor probs)"
 )
 
 
 class _Given(NamedTuple):
     """The arguments of the operator. sequences: None of the form without. scales: each a number, or
-    an array."""
+    an array, and last the name of out's dtype."""
 
     q: torch.Tensor
     k: torch.Tensor
@@ -51,19 +51,27 @@ class _Given(NamedTuple):
 
 def _given(arguments: tuple[Any, ...]) -> _Given:
     sequences = None if arguments[3] is None else arguments[3:7]
-    numbers, arrays = arguments[-9:-5], arguments[-5:-1]
-    scales = tuple(n if a is None else a for n, a in zip(numbers, arrays, strict=True))
-    options = arguments[10:-9]
+    *given, out_dtype, return_probs = arguments
+    numbers, arrays = given[-8:-4], given[-4:]
+    scales = (n if a is None else a for n, a in zip(numbers, arrays, strict=True))
+    options = tuple(given[10:-8])
     return _Given._make(
-        (*arguments[:3], sequences, *arguments[7:10], options, scales, arguments[-1])
+        (*given[:3], sequences, *given[7:10], options, (*scales, out_dtype), return_probs)
     )
+
+
+def name_of(out_dtype: Any) -> Any:
+    """That of a torch dtype; anything else is left to fp8_scales."""
+    if isinstance(out_dtype, torch.dtype):
+        return str(out_dtype).removeprefix("torch.")
+    return out_dtype
 
 
 def is_fp8(q: Any, scales: tuple[Any, ...]) -> bool:
     """Whether attend() is asked for. Raises ValueError for scales beside another dtype."""
     if isinstance(q, torch.Tensor) and q.dtype in _DTYPES:
         return True
-    if scales != (None, None, None, None) and isinstance(q, torch.Tensor):
+    if scales != (None,) * len(scales) and isinstance(q, torch.Tensor):
         fp8_scales.check_none(scales, f"q is {_tracing.described(q).dtype}")
     return False
 
@@ -82,14 +90,17 @@ def attend(
     check_inference("fp8", q=q, k=k, v=v, alibi_slopes=chosen[0], sink=chosen[2])
     numbers: list[float | None] = []
     arrays: list[torch.Tensor | None] = []
-    for name, scale in zip(problems.Scales._fields, scales, strict=True):
+    *scales_alone, out_dtype = scales
+    if out_dtype is not None:
+        fp8_scales.check_out_dtype(out_dtype, scales_alone[-1], name_of(q.dtype))
+    for name, scale in zip(problems.Scales._fields, scales_alone, strict=False):
         is_array = isinstance(scale, torch.Tensor)
         arrays.append(scale if is_array else None)
         number = None if is_array or scale is None else reading.number(name, scale, "a number")
         numbers.append(number)
     *leading, _ = chosen  # deterministic is about backward passes
     out, lse, probs = mha_fp8_fwd(
-        q, k, v, *(sequences or (None,) * 4), *leading, *numbers, *arrays, with_lse
+        q, k, v, *(sequences or (None,) * 4), *leading, *numbers, *arrays, out_dtype, with_lse
     )
     return (out, lse, probs) if with_lse else out
 
@@ -120,15 +131,17 @@ def _forward(*arguments: Any) -> Any:
 def _fake(*arguments: Any) -> Any:
     given = _given(arguments)
     _traced(given)
-    q = given.q
-    out, lse = problems.results(q.shape, given.v.shape, "")
+    q, out_dtype = given.q, given.scales[-1]
+    shape, lse = problems.results(q.shape, given.v.shape, "")
+    dtype = q.dtype if out_dtype is None else getattr(torch, out_dtype)
+    out = q.new_empty(shape.shape, dtype=dtype)
     if not given.return_probs:
-        return q.new_empty(out.shape), q.new_empty(0, dtype=torch.float32), q.new_empty(0)
+        return out, q.new_empty(0, dtype=torch.float32), out.new_empty(0)
     probs = q.new_empty(0)
     if given.rng_state is not None:
         keys = given.k.shape[1] if given.sequences is None else given.sequences[3]
         probs = q.new_empty((*lse.shape, keys), dtype=torch.uint8)
-    return q.new_empty(out.shape), q.new_empty(lse.shape, dtype=torch.float32), probs
+    return out, q.new_empty(lse.shape, dtype=torch.float32), probs
 
 
 def _traced(given: _Given) -> None:
@@ -140,12 +153,12 @@ def _traced(given: _Given) -> None:
         return
     (q, k, v, slopes, sink), chosen, lengths = known
     # The numbers of an array are not known.
-    q_descale, k_descale, v_descale, out_scale = (
+    q_descale, k_descale, v_descale, out_scale, out_dtype = (
         1.0 if isinstance(scale, torch.Tensor) else scale for scale in given.scales
     )
     batch = (*q.shape, 0)[0] if lengths is None else lengths.batch
     scales = fp8_scales.read(
-        (q_descale, k_descale, v_descale, out_scale), q, (0, 0, *k.shape)[-2], batch
+        (q_descale, k_descale, v_descale, out_scale, out_dtype), q, (0, 0, *k.shape)[-2], batch
     )
     beside = problems.beside(None, slopes, scales, _is_by_columns(given.v))
     attention = problems.attention(q, k, v, chosen, lengths, beside)

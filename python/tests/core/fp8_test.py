@@ -81,6 +81,32 @@ def test_lengths_that_differ(dtype: Any) -> None:
         check_rounded(out[rows], exact, dtype)
 
 
+# The dtype of a wider out, and half a unit in its last place.
+WIDER = {"bfloat16": (ml_dtypes.bfloat16, 2.0**-8), "float32": (numpy.float32, 2.0**-24)}
+DESCALES = {name: scale for name, scale in SCALES.items() if name != "out_scale"}
+
+
+@each_format
+@pytest.mark.parametrize("name", WIDER)
+@pytest.mark.parametrize("varlen", [False, True])
+def test_a_wider_out_holds_the_result_itself(dtype: Any, name: str, varlen: bool) -> None:
+    kind, unit = WIDER[name]
+    q, k, v = (numbers(dtype, *shape) for shape in [(9, 4, 16), (20, 2, 16), (20, 2, 24)])
+    options = {"causal": True, "out_dtype": name, "return_attn_probs": True, **DESCALES}
+    if varlen:
+        starts = numpy.int32([0, 9]), numpy.int32([0, 20])
+        out, lse, _ = aiter_attn.flash_attn_varlen_func(q, k, v, *starts, 9, 20, **options)
+    else:
+        out, lse, _ = aiter_attn.flash_attn_func(q[None], k[None], v[None], **options)
+        out, lse = out[0], lse[0]
+    exact, exact_lse = exact_of(q, k, v, 0.25, True)
+    exact /= SCALES["out_scale"]
+    assert out.dtype == kind
+    error = numpy.abs(out.astype(float) - exact)
+    assert (error <= unit * numpy.abs(exact) + 1e-7).all()
+    numpy.testing.assert_allclose(lse, exact_lse, rtol=1e-6)
+
+
 @each_format
 def test_what_is_beyond_the_largest_number_becomes_it(dtype: Any) -> None:
     q = numbers(dtype, 1, 9, 2, 16)
@@ -114,6 +140,15 @@ def test_a_plan_asks_for_the_format_of_the_arch() -> None:
         explained(dtype="float8_e4m3fnuz")
     with pytest.raises(TypeError, match="has no gradient"):
         explained(dtype="float8_e4m3fnuz", backward=True)
+    for name, kernels in (("bfloat16", "fp8bf16"), ("float32", "fp8fp32")):
+        with pytest.raises(
+            aiter_attn.UnsupportedError, match=f"no fwd kernel in this build for {kernels}"
+        ):
+            explained(dtype="float8_e4m3fnuz", out_dtype=name)
+    with pytest.raises(ValueError, match=r"^out_dtype: 'float32', but backward is True; allowed"):
+        explained(dtype="float16", out_dtype="float32", backward=True)
+    with pytest.raises(ValueError, match=r"^out_dtype: 'float32', but q is float16; allowed here"):
+        explained(dtype="float16", out_dtype="float32")
 
 
 Q, K = numbers(OCP, 2, 5, 4, 8), numbers(OCP, 2, 7, 2, 8)
@@ -157,6 +192,36 @@ WRONG: dict[str, Refusal] = {
         {"block_table": numpy.zeros((2, 1), numpy.int32), "v_descale": 1.0},
         ValueError,
         "v_descale: 1.0, but there is no fp8 beside block_table; allowed here: None",
+    ),
+    "an out_scale of a wider out": (
+        flash,
+        {**FP8, "out_dtype": "float32"},
+        ValueError,
+        "out_scale: 1.0, but out_dtype is float32; allowed: None, as such an out holds the result",
+    ),
+    "an out_dtype that kernels have not": (
+        flash,
+        {**FP8, "out_dtype": "float16", "out_scale": None},
+        ValueError,
+        'out_dtype: \'float16\'; allowed here: "bfloat16", "float32", or None: float8_e4m3fn',
+    ),
+    "an out_dtype that is no name": (
+        flash,
+        {**FP8, "out_dtype": 2, "out_scale": None},
+        TypeError,
+        'out_dtype: 2; allowed here: "bfloat16", "float32", or None',
+    ),
+    "an out_dtype of halves": (
+        flash,
+        {"out_dtype": "float32"},
+        ValueError,
+        "out_dtype: 'float32', but q is float16; allowed here: None, as it is for fp8",
+    ),
+    "a scale of a wider out that float32 cannot hold": (
+        flash,
+        {**FP8, "v_descale": 1e-40, "out_dtype": "float32", "out_scale": None},
+        ValueError,
+        "v_descale: 1e-40; allowed: 1.18e-38 to 3.4e+38: choose other scales",
     ),
     "a scale of 0": (flash, {**FP8, "q_descale": 0.0}, ValueError, "q_descale: 0.0; allowed"),
     "a scale below 0": (flash, {**FP8, "v_descale": -1}, ValueError, "v_descale: -1.0; allowed"),
@@ -281,6 +346,19 @@ WRONG: dict[str, Refusal] = {
         NotImplementedError,
         "v: strides (112, 16, 8, 1) (in elements); Composable Kernel's fp8 kernels take v with "
         "contiguous keys",
+    ),
+    "v by columns on a GPU with a wider out": (
+        flash,
+        {
+            **FP8,
+            **{name: on_gpu(FP8[name]) for name in "qk"},
+            "v": on_gpu(numbers(OCP, 2, 8, 2, 7).transpose(0, 3, 2, 1)),
+            "out_dtype": "bfloat16",
+            "out_scale": None,
+        },
+        NotImplementedError,
+        "v: strides (112, 1, 7, 14) (in elements); Composable Kernel's fp8 kernels take v with "
+        "contiguous elements of heads where out is bfloat16",
     ),
     "lengths that differ on a GPU": (
         flash_varlen,

@@ -339,7 +339,7 @@ MORE = {
     ("jax", "flash_attn_func"): {"bias"},
 }
 _MEMORY = {"out", "lse", "stream"}
-_FP8 = {"q_descale", "k_descale", "v_descale", "out_scale"}
+_FP8 = {"q_descale", "k_descale", "v_descale", "out_scale", "out_dtype"}
 LESS = {
     ("torch", "mha_fwd"): _MEMORY,
     ("torch", "mha_varlen_fwd"): {*_MEMORY, "min_seqlen_q"},

@@ -312,6 +312,8 @@ def test_extract_names_the_file_after_the_kernel(tmp_path: Path) -> None:
         (("extract", "nothing", "--arch", "gfx9999"), 1, "extract: --arch gfx9999: allowed: "),
         (("explain",), 2, "the following arguments are required: --dtype, --seqlen-q, --head-size"),
         (("explain", "--dtype", "fp8"), 2, "invalid choice: 'fp8' (choose from"),
+        (("explain", *CALL, "--out-dtype", "fp16"), 2, "invalid choice: 'fp16' (choose from"),
+        (("explain", *CALL, "--out-dtype", "bf16"), 1, "out_dtype: 'bfloat16', but q is float16"),
         (("explain", *CALL, "--heads-q", "3", "--heads-k", "2"), 1, "explain: k: 2 heads"),
         (("explain", *CALL, "--arch", "é"), 1, "explain: arch: 'é'; allowed: a name such as"),
         (("explain", *CALL, "--arch", ""), 1, "explain: arch: ''; allowed: a name such as"),

@@ -106,6 +106,26 @@ def test_the_keys_that_are_used_and_a_sink_of_packed_sequences() -> None:
         torch.testing.assert_close(out[rows].double(), want, rtol=1e-5, atol=1e-5)
 
 
+def test_fp8_gives_bfloat16() -> None:
+    """A descale that is not given is 1."""
+    q, k, v = (x.detach().to(torch.float8_e4m3fn) for x in inputs())
+    scales = {"q_descale": torch.full((2, 2), 0.5), "v_descale": torch.tensor([0.25])}
+    out, lse = flash_attn_func(q, k, v, causal=True, return_attn_probs=True, **scales)
+    want, of_want, _ = aiter_attn.flash_attn_func(
+        q, k, v, causal=True, return_attn_probs=True, q_descale=0.5, k_descale=1.0, v_descale=0.25,
+        out_dtype=torch.bfloat16,
+    )  # fmt: skip
+    assert out.dtype == torch.bfloat16
+    assert torch.equal(out, want) and torch.equal(lse, of_want)
+    starts = [torch.tensor([0, x.shape[1]], dtype=torch.int32) for x in (q, k)]
+    packed = flash_attn_varlen_func(
+        q[0], k[0], v[0], *starts, q.shape[1], k.shape[1], causal=True, **scales | {
+            "q_descale": torch.tensor([0.5])
+        },
+    )  # fmt: skip
+    assert torch.equal(packed, want[0])
+
+
 def test_packed_arrays() -> None:
     qkv = draw(2, 5, 3, 4, 16).detach()
     want = flash_attn_func(*qkv.unbind(2), causal=True)
@@ -138,7 +158,12 @@ def test_a_cache_in_pages_that_is_appended_to() -> None:
 ONE = torch.ones(1)
 REFUSALS: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     "qv": (flash_attn_func, {"qv": ONE}, UnsupportedError, "qv: given; allowed: None; pass q a"),
-    "fp8": (flash_attn_func, {"k_descale": ONE}, UnsupportedError, "k_descale: given; allowed:"),
+    "a scale without fp8": (
+        flash_attn_func,
+        {"k_descale": ONE},
+        UnsupportedError,
+        "k_descale: given; allowed: None; flash_attn_func takes it beside q, k and v of fp8",
+    ),
     "chunks": (flash_attn_func, {"attention_chunk": 64}, UnsupportedError, "attention_chunk: 6"),
     "splits": (flash_attn_func, {"num_splits": 2}, UnsupportedError, "num_splits: 2; allowed:"),
     "a sink": (flash_attn_func, {"s_aux": ONE}, ValueError, "s_aux: shape (1,); allowed here"),

@@ -53,6 +53,24 @@ def test_as_numpys(kind: str, dropout: dict[str, Any], by_columns: bool) -> None
     check_equal(aiter_attn.flash_attn_func(q, k, v, **options), want)
 
 
+@pytest.mark.parametrize("kind", DTYPES)
+@pytest.mark.parametrize("name", ["bfloat16", "float32"])
+def test_wider_results(kind: str, name: str) -> None:
+    given = made(kind, (2, 5, 4, 16), (2, 7, 2, 16), (2, 7, 2, 16))
+    options = {**SCALES, "out_scale": None, "causal": True, "return_attn_probs": True}
+    want, lse, _ = aiter_attn.flash_attn_func(*arrays(given), out_dtype=name, **options)
+    for out_dtype in (name, getattr(torch, name)):
+        got = aiter_attn.flash_attn_func(*given, out_dtype=out_dtype, **options)
+        assert got[0].dtype == getattr(torch, name)
+        numpy.testing.assert_array_equal(got[0].float().numpy(), want.astype(numpy.float32))
+        numpy.testing.assert_array_equal(got[1].numpy(), lse)
+    starts = torch.tensor([0, 5], dtype=torch.int32), torch.tensor([0, 7], dtype=torch.int32)
+    packed = aiter_attn.flash_attn_varlen_func(
+        *(x[0] for x in given), *starts, 5, 7, out_dtype=out_dtype, **options
+    )
+    assert torch.equal(packed[0], got[0][0])
+
+
 def test_sequences_of_different_lengths() -> None:
     given = made(DTYPES[0], (6, 4, 16), (9, 2, 16), (9, 2, 16))
     starts = [torch.tensor(x, dtype=torch.int32) for x in ([0, 1, 6], [0, 4, 9])]
@@ -61,6 +79,20 @@ def test_sequences_of_different_lengths() -> None:
         *arrays(given), *(x.numpy() for x in starts), 5, 5, **options
     )
     check_equal(aiter_attn.flash_attn_varlen_func(*given, *starts, 5, 5, **options), want)
+
+
+def test_wider_results_compiled() -> None:
+    torch.compiler.reset()
+    scales = {**SCALES, "out_scale": None, "out_dtype": torch.bfloat16}
+    function = torch.compile(
+        lambda q, k, v: aiter_attn.flash_attn_func(q, k, v, **scales) * 2,
+        fullgraph=True,
+        backend="aot_eager",
+    )
+    given = made(DTYPES[0], (2, 5, 4, 16), (2, 7, 2, 16), (2, 7, 2, 16))
+    want = aiter_attn.flash_attn_func(*given, **scales) * 2
+    assert want.dtype == torch.bfloat16
+    assert torch.equal(function(*given), want)
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -99,15 +131,18 @@ def test_operator() -> None:
             *options,
             *numbers,
             *none,
+            "bfloat16" if return_probs else None,
             return_probs,
         ]
+        if return_probs:
+            arguments[-7] = None  # out_scale
         torch.library.opcheck(operator, tuple(arguments), test_utils=checks)
     numbers[1] = None
     options[0] = 0.0
     given_arrays = [None, array, None, None]
     torch.library.opcheck(
         operator,
-        (*given, *none, None, None, None, *options, *numbers, *given_arrays, True),
+        (*given, *none, None, None, None, *options, *numbers, *given_arrays, None, True),
         test_utils=checks,
     )
 
@@ -125,6 +160,12 @@ def test_refusals() -> None:
         function(*(x.float() for x in given), **SCALES)
     with pytest.raises(aiter_attn.UnsupportedError, match=r"^q_descale: entries that differ"):
         function(*given, **{**SCALES, "q_descale": torch.tensor([[1.0, 2.0]] * 2)})
+    with pytest.raises(ValueError, match=r"^out_scale: 16.0, but out_dtype is float32"):
+        function(*given, **SCALES, out_dtype=torch.float32)
+    with pytest.raises(TypeError, match=r"^out_dtype: 2; allowed here"):
+        function(*given, **{**SCALES, "out_scale": None}, out_dtype=2)
+    with pytest.raises(ValueError, match=r"^out_dtype: 'float64'; allowed here"):
+        function(*given, **{**SCALES, "out_scale": None}, out_dtype=torch.float64)
     with pytest.raises(TypeError, match=r"^k: dtype float32"):
         function(given[0], given[1].float(), given[2], **SCALES)
     with pytest.raises(TypeError, match="float8_e5m2"):

@@ -3,7 +3,7 @@
 
 Beside each number stands the error that rounding makes there: of the probabilities, which kernels
 hold as fp8 by a scale that uses all of its range, and of o. An error of a right kernel is below
-that in root mean square, and nowhere four times as much.
+that in root mean square, and nowhere four times as much. o is fp8, bf16 or fp32.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ NO_BIAS, ELEMENTWISE = range(2)
 NO_MASK, BOTTOM_RIGHT = 0, 2
 WINDOW = (40, 9)
 UNIT = 2.0**-4  # half a unit in the last place of E4M3
+# o's numpy dtype, half a unit in its last place, attn_dtype; by its name here.
+WIDER = {"bf16": (ml_dtypes.bfloat16, 2.0**-8, 2), "fp32": (np.float32, 2.0**-24, 3)}
 
 # (attn_dtype, numpy's dtype, the largest number, the least normal one) of an arch's kernels.
 FORMATS = {
@@ -43,38 +45,61 @@ FORMATS = {
 
 
 class Call:
-    """Arrays on a device, and the args of a call."""
+    """Arrays on a device, and the args of a call.
 
-    def __init__(self, hip: Hip, arch: str, lengths: tuple[int, int], window: tuple[int, int],
-                 bias: int, amplitude: float = 1.0) -> None:  # fmt: skip
+    o is the name of its dtype, fp8 or one of WIDER. sequences: (queries, keys) of each, in group
+    mode; lengths are the greatest ones then.
+    """
+
+    def __init__(
+        self, hip: Hip, arch: str, lengths: tuple[int, int], window: tuple[int, int], bias: int,
+        amplitude: float = 1.0, o: str = "fp8", sequences: tuple[tuple[int, int], ...] = (),
+    ) -> None:  # fmt: skip
         self.hip, self.device = hip, hip.device_of(arch)
         hip.make_current(self.device)
         self.stream = hip.stream()
         self.number, self.dtype, self.largest, self.least = FORMATS[arch]
-        self.window, (queries, keys) = window, lengths
+        self.o_dtype, self.o_unit, o_number = WIDER.get(o, (self.dtype, UNIT, 0))
+        self.is_wider = o in WIDER
+        size = 128 if o == "fp32" else HEAD_SIZE  # upstream has that one alone
+        self.window, self.sequences = window, sequences
+        batch, (queries, keys) = BATCH, lengths
+        starts = [np.cumsum([0, *(pair[i] for pair in sequences)]) for i in range(2)]
+        if sequences:
+            batch, queries, keys = 1, int(starts[0][-1]), int(starts[1][-1])
         self.kept: list[Any] = []  # the arrays that the args point to
         rng = np.random.default_rng(queries + keys + bias)
 
         def numbers(*shape: int) -> Array:
             return (amplitude * rng.standard_normal(shape)).astype(self.dtype)
 
-        self.q = numbers(BATCH, queries, HEADS_Q, HEAD_SIZE)
-        self.k = numbers(BATCH, keys, HEADS_K, HEAD_SIZE)
-        self.v = numbers(BATCH, HEAD_SIZE, HEADS_K, keys)
-        self.o = self.put(np.zeros(self.q.shape, np.uint8))
+        self.q = numbers(batch, queries, HEADS_Q, size)
+        self.k = numbers(batch, keys, HEADS_K, size)
+        # By columns, or by rows.
+        shape = (keys, HEADS_K, size) if self.is_wider else (size, HEADS_K, keys)
+        self.v = numbers(batch, *shape)
+        self.o = self.put(np.full(self.q.shape, -1, self.o_dtype).view(np.uint8))
+        of_group: dict[str, Any] = {}
+        if sequences:
+            cu_q, cu_k = (self.put(x.astype(np.int32)).array.ctypes.data for x in starts)
+            of_group = {"total_q": queries, "total_k": keys, "cu_seqlens_q": cu_q,
+                        "cu_seqlens_k": cu_k}  # fmt: skip
         self.problem = new(
-            "attn_problem", mode=abi.BATCH, device_type=abi.ROCM, device_id=self.device,
-            stream=self.stream, dtype=self.number, batch=BATCH, heads_q=HEADS_Q, heads_k=HEADS_K,
-            head_size_qk=HEAD_SIZE, head_size_v=HEAD_SIZE, seqlen_q=queries, seqlen_k=keys,
+            "attn_problem", mode=abi.GROUP if sequences else abi.BATCH, device_type=abi.ROCM,
+            device_id=self.device, stream=self.stream, dtype=self.number,
+            batch=len(sequences) or batch, heads_q=HEADS_Q, heads_k=HEADS_K,
+            head_size_qk=size, head_size_v=size, seqlen_q=lengths[0], seqlen_k=lengths[1],
             softmax_scale=SCALE, mask=NO_MASK if window == NO_WINDOW else BOTTOM_RIGHT,
-            window_left=window[0], window_right=window[1], bias=bias,
+            window_left=window[0], window_right=window[1], bias=bias, **of_group,
         )  # fmt: skip
+        strides = self.q.strides[:-1]  # elements, as those of o
         self.args = new(
-            "attn_fwd_args", problem=ctypes.addressof(self.problem), v_layout=1,
+            "attn_fwd_args", problem=ctypes.addressof(self.problem),
+            v_layout=0 if self.is_wider else 1, o_dtype=o_number,
             **{name: self.tensor(self.put(getattr(self, name).view(np.uint8))) for name in "qkv"},
-            o=self.tensor(self.o),
+            o=abi.struct("attn_tensor")(self.o.array.ctypes.data, *strides),
             **dict(zip(("descale_q", "descale_k", "descale_v"), DESCALES, strict=True)),
-            scale_o=SCALE_O,
+            scale_o=0.0 if self.is_wider else SCALE_O,
         )  # fmt: skip
         if bias == ELEMENTWISE:
             self.bias = rng.standard_normal((HEADS_Q, queries, keys)).astype(np.float32)
@@ -94,15 +119,27 @@ class Call:
         status = abi.function("fwd")(ctypes.byref(self.args))
         assert status == abi.OK, abi.last_error()
         self.hip.synchronize(self.stream)
-        return self.o.read().view(self.dtype).astype(np.float64)
+        return self.o.read().view(self.o_dtype).astype(np.float64)
 
     def expected(self) -> tuple[Array, Array]:
         """o as it is stored, but for its rounding, and the error that rounding makes."""
-        group = HEADS_Q // HEADS_K
-        q, k, v = (
-            x.astype(np.float64) * by for x, by in zip((self.q, self.k, self.v), DESCALES,
-                                                       strict=True)
-        )  # fmt: skip
+        if not self.sequences:
+            return self._expected(self.q, self.k, self.v)
+        value, unit = np.zeros((2, *self.q.shape))
+        row = key = 0
+        for queries, keys in self.sequences:
+            rows, columns = slice(row, row + queries), slice(key, key + keys)
+            value[:, rows], unit[:, rows] = self._expected(
+                self.q[:, rows], self.k[:, columns], self.v[:, columns]
+            )
+            row, key = row + queries, key + keys
+        return value, unit
+
+    def _expected(self, q: Array, k: Array, v: Array) -> tuple[Array, Array]:
+        group, scale = HEADS_Q // HEADS_K, 1.0 if self.is_wider else SCALE_O
+        q, k, v = (x.astype(np.float64) * by for x, by in zip((q, k, v), DESCALES, strict=True))
+        if self.is_wider:
+            v = v.transpose(0, 3, 2, 1)
         k, v = np.repeat(k, group, axis=2), np.repeat(v, group, axis=2)
         scores = SCALE * np.einsum("bihd,bjhd->bhij", q, k)
         if self.problem.bias == ELEMENTWISE:
@@ -113,17 +150,20 @@ class Call:
             scores = np.where(visible, scores, -np.inf)
         p, _, total, _ = probabilities(scores)
         total = np.where(total == 0, 1.0, total)
-        o = SCALE_O * np.einsum("bhij,bdhj->bihd", p, v)
+        o = scale * np.einsum("bhij,bdhj->bihd", p, v)
         rounding = UNIT * np.maximum(p, (p > 0) * self.least / self.largest / total)
-        error = SCALE_O * np.sqrt(np.einsum("bhij,bdhj->bihd", rounding**2, v**2))
-        return o, np.hypot(error, UNIT * np.maximum(np.abs(o), self.least))
+        error = scale * np.sqrt(np.einsum("bhij,bdhj->bihd", rounding**2, v**2))
+        least = 0.0 if self.is_wider else self.least
+        # A row without a key is 0.
+        unit = np.hypot(error, self.o_unit * np.maximum(np.abs(o), least))
+        return o, np.maximum(unit, np.finfo(np.float32).tiny)
 
 
 def check(call: Call) -> None:
     """A call's o against float64."""
     actual = call.run()
     value, unit = call.expected()
-    assert np.abs(value).max() < call.largest
+    assert call.is_wider or np.abs(value).max() < call.largest
     error = np.abs(actual - value) / unit
     gate = GATES["o"]
     assert np.sqrt((error**2).mean()) < gate.rms, np.sqrt((error**2).mean())
@@ -141,6 +181,25 @@ def test_forward(
     hip: Hip, arch: str, window: tuple[int, int], bias: int, lengths: tuple[int, int]
 ) -> None:
     check(Call(hip, arch, lengths, window, bias))
+
+
+@each_arch
+@pytest.mark.parametrize("o", WIDER)
+@pytest.mark.parametrize("lengths", [(256, 128), (130, 200), (7, 77)], ids=str)
+def test_wider_results_of_any_length(hip: Hip, arch: str, o: str, lengths: tuple[int, int]) -> None:
+    """The first lengths fill tiles; with fewer keys than queries rows see none."""
+    for window in (CAUSAL, WINDOW, NO_WINDOW) if o == "bf16" else (CAUSAL, WINDOW):
+        check(Call(hip, arch, lengths, window, NO_BIAS, o=o))
+
+
+@each_arch
+@pytest.mark.parametrize("o", WIDER)
+def test_wider_results_of_sequences(hip: Hip, arch: str, o: str) -> None:
+    """One fills tiles, one has no key, one no query, and one more queries than keys."""
+    sequences = ((128, 128), (5, 0), (0, 9), (150, 33))
+    for window in (CAUSAL, NO_WINDOW) if o == "bf16" else (CAUSAL,):
+        call = Call(hip, arch, (150, 128), window, NO_BIAS, o=o, sequences=sequences)
+        check(call)
 
 
 @each_arch
@@ -168,6 +227,31 @@ def test_the_python_function_gives_the_same(hip: Hip, arch: str) -> None:
     assert [kernel["kind"] for kernel in served.kernels] == ["fwd"]
     with pytest.raises(aiter_attn.UnsupportedError, match="lse wanted"):
         aiter_attn.flash_attn_func(q, k, v, causal=True, return_attn_probs=True, **scales)
+
+
+@each_arch
+@pytest.mark.parametrize("o", WIDER)
+def test_the_python_functions_give_the_same_wider_results(hip: Hip, arch: str, o: str) -> None:
+    sequences = ((100, 120), (9, 30))
+    scales: dict[str, Any] = dict(
+        zip(("q_descale", "k_descale", "v_descale"), DESCALES, strict=True)
+    )
+    scales["out_dtype"] = {"bf16": "bfloat16", "fp32": "float32"}[o]
+    for given in ((), sequences):
+        call = Call(hip, arch, (100, 120), CAUSAL, NO_BIAS, o=o, sequences=given)
+        expected = call.run()
+        q, k, v = (hip.array(x, call.stream, call.device) for x in (call.q, call.k, call.v))
+        options = {"softmax_scale": SCALE, "causal": True, **scales}
+        if given:
+            q, k, v = (hip.array(x[0], call.stream, call.device) for x in (call.q, call.k, call.v))
+            starts = [np.int32([0, *np.cumsum(lengths)]) for lengths in zip(*given, strict=True)]
+            starts = [hip.array(x, call.stream, call.device) for x in starts]
+            out = aiter_attn.flash_attn_varlen_func(q, k, v, *starts, 100, 120, **options)
+            expected = expected[0]
+        else:
+            out = aiter_attn.flash_attn_func(q, k, v, **options)
+        hip.synchronize(call.stream)
+        np.testing.assert_array_equal(out.read().astype(np.float64), expected)
 
 
 @each_arch
