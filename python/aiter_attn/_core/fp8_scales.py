@@ -31,7 +31,7 @@ _OUT_DTYPES: Final = ("bfloat16", "float32")
 def check_none(given: Given, because: str) -> None:
     """Raises ValueError where a call that has no fp8 gets a scale, or an out_dtype."""
     q, k, v, out, out_dtype = given
-    if q is k is v is out is out_dtype is None:
+    if q is k is v is out is None and out_dtype is None:
         return
     for name, value in zip(Scales._fields, given, strict=True):
         if value is not None:

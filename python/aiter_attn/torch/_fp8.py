@@ -153,8 +153,9 @@ def _traced(given: _Given) -> None:
         return
     (q, k, v, slopes, sink), chosen, lengths = known
     # The numbers of an array are not known.
-    q_descale, k_descale, v_descale, out_scale, out_dtype = (
-        1.0 if isinstance(scale, torch.Tensor) else scale for scale in given.scales
+    *numbers, out_dtype = given.scales
+    q_descale, k_descale, v_descale, out_scale = (
+        1.0 if isinstance(scale, torch.Tensor) else scale for scale in numbers
     )
     batch = (*q.shape, 0)[0] if lengths is None else lengths.batch
     scales = fp8_scales.read(
