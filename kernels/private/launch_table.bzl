@@ -6,6 +6,7 @@ load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load("//kernels/private:embed.bzl", "EMBED_ATTRS", "embedding_library")
 load("//kernels/private:flags.bzl", "ArchsInfo")
+load("//kernels/private:kernel_plan.bzl", "kernel_plan")
 load("//kernels/private:providers.bzl", "CodeObjectsInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "hip_toolchain")
@@ -24,14 +25,6 @@ def _launch_table_impl(ctx):
     if ctx.attr.archs and archs != ctx.attr.archs[ArchsInfo].archs:
         fail("the code objects are for %s, the chosen archs are %s" %
              (archs, ctx.attr.archs[ArchsInfo].archs))
-
-    # Written before anything is compiled: what ./bazelw tells the progress of a build from.
-    plan = ctx.actions.declare_file(name + ".plan.json")
-    compiled = [[file.path for file in info.compiled] for info in infos if info.compiled]
-    ctx.actions.write(plan, json.encode({
-        "figures": ctx.file.compile_cost.path if ctx.file.compile_cost else "",
-        "kernels": [(paths + [""])[:2] for paths in compiled],
-    }))
     blob = ctx.actions.declare_file(name + ".blob")
     source = ctx.actions.declare_file(name + ".cc")
     manifest = ctx.actions.declare_file(name + ".json")
@@ -63,8 +56,10 @@ def _launch_table_impl(ctx):
     deps = [dep[CcInfo] for dep in ctx.attr.deps + [ctx.attr._launch_table]]
     return [
         DefaultInfo(files = depset([blob])),
-        # A build makes what validates its targets, and what these depend on, without being asked.
-        OutputGroupInfo(manifest = [manifest], _validation = [plan]),
+        OutputGroupInfo(
+            manifest = [manifest],
+            _validation = [kernel_plan(ctx, infos, ctx.file.compile_cost)],
+        ),
         embedding_library(ctx, source = source, data = [blob], deps = deps),
     ]
 

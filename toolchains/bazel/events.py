@@ -21,7 +21,7 @@ INSTANCES = ("HipCodeObject", "Cubin")
 GROUP = "HipCompileGroup"
 # Actions on the headers, the flags and the compiler of all kernels.
 _SHARED = ("HeaderDigest", "CodeObjectRecipe", "CubinRecipe")
-# The list of a build's kernels, which launch_table.bzl has written at once.
+# The list of a launch table's kernels, which kernel_plan.bzl has written at once.
 PLAN = ".plan.json"
 _OF_INTEREST = (
     PLAN.encode(),

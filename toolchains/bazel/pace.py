@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Collection
 
 # An estimate is given from that share of the kernels on.
 FIRST = 0.1
 # Compiles that a pace is taken from, at least.
-_FEWEST = 8
+_FEWEST = 32
 
 
 class Pace:
@@ -30,14 +31,21 @@ class Pace:
         """Takes a compile that was completed."""
         self._done.append((now, self._done[-1][1] + work))
 
-    def left(self, rest: float, now: float) -> float | None:
-        """Seconds until the rest of the work is done; None where nothing is known of it."""
+    def left(self, rest: Collection[float], now: float) -> float | None:
+        """Seconds until the rest of the compiles are done; None where nothing is known of them.
+
+        rest: the work of each.
+        """
         last, done = self._done[-1]
         count = len(self._done) - 1
         if not count:
             return None
-        # Those that are being compiled are, on average, half done when one of them is completed.
-        begun = min((self._jobs - 1) / 2 * done / count, rest)
+        ahead = sum(rest)
+        # The others that run are, on average, half done when one of them is completed. It is
+        # likelier that a long one runs than a short one; none has had more time than the one that
+        # was completed and those before it.
+        running = sum(work * work for work in rest) / ahead if ahead else 0.0
+        begun = min((self._jobs - 1) * min(running / 2, done), ahead)
         # The last half of the work says more of the machine as it is now.
         half = bisect.bisect_right(self._done, done / 2, key=lambda at: at[1]) - 1
         first = max(min(half, count - _FEWEST), 0)
@@ -45,4 +53,5 @@ class Pace:
         work = done - before + (0.0 if first else begun)
         if last <= since or not work:
             return None
-        return max((rest - begun) * (last - since) / work - (now - last), 0.0)
+        # As much as was begun is lost at the end, where the last ones wait for the very last.
+        return max(ahead * (last - since) / work - (now - last), 0.0)

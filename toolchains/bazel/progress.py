@@ -89,7 +89,7 @@ class Progress:
         done = self._compiled + self._cached
         if not done or done < FIRST * instances:
             return None
-        return self._pace.left(sum(self._planned[one] for one in awaited - self._seen), now)
+        return self._pace.left([self._planned[one] for one in awaited - self._seen], now)
 
     def line(self, now: float) -> str:
         """In words; "" where no kernels are being made."""

@@ -13,6 +13,7 @@ from toolchains.bazel.cost import Costs
 from toolchains.bazel.pace import FIRST, Pace
 
 _CACHES = {"disk cache hit": "the disk cache", "remote cache hit": "the cache server"}
+_MOST_ESTIMATES = 200
 # The ways in which Bazel does things itself: copies, symlinks, files that are written.
 _INTERNAL = ("internal",)
 
@@ -87,7 +88,7 @@ def kernels(
 
 
 def estimates(of: list[Kernel], expected: Mapping[str, float], jobs: int) -> list[Estimate]:
-    """The estimates that a build's progress gave at the end of each compile.
+    """The estimates that a build's progress gave at the ends of compiles.
 
     Args:
       of: the build's compiles.
@@ -99,16 +100,18 @@ def estimates(of: list[Kernel], expected: Mapping[str, float], jobs: int) -> lis
         return []
     begin = min(kernel.start for kernel in ordered)
     total = ordered[-1].start + ordered[-1].span - begin
-    rest = sum(expected[kernel.key] for kernel in ordered)
+    work = [expected[kernel.key] for kernel in ordered]
+    step = max(len(ordered) // _MOST_ESTIMATES, 1)
     instances = sum(kernel.is_instance for kernel in ordered)
     pace, done, found = Pace(0.0, jobs), 0, []
-    for kernel in ordered[:-1]:
+    for at, kernel in enumerate(ordered[:-1]):
         now = kernel.start + kernel.span - begin
-        pace.add(expected[kernel.key], now)
-        rest -= expected[kernel.key]
+        pace.add(work[at], now)
         done += kernel.is_instance
-        left = pace.left(max(rest, 0.0), now)
-        if done >= FIRST * instances and left is not None:
+        if done < FIRST * instances or at % step:
+            continue
+        left = pace.left(work[at + 1 :], now)
+        if left is not None:
             found.append(Estimate(now, now + left, total))
     return found
 
