@@ -5,18 +5,28 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Collection
+from typing import NamedTuple
 
 # An estimate is given from that share of the kernels on.
 FIRST = 0.1
+# The share of its work that a compile which still runs counts with at most.
+_MOST = 0.95
 # Compiles that a pace is taken from, at least.
 _FEWEST = 32
+
+
+class Running(NamedTuple):
+    """A compile that runs: its work, and the processor time that it has had."""
+
+    work: float
+    taken: float
 
 
 class Pace:
     """Work that is done by several at a time; times are in seconds, from any moment on.
 
-    Work is in seconds of a processor, as expected before. A machine that has more to do, or gets
-    results from a cache, has another pace.
+    Work is in seconds of a processor, as expected before. A machine that has more to do has another
+    pace. Results from a cache take no time; as many of the rest are expected to be such.
 
     begin  when the work began
     jobs   how many compiles run at a time
@@ -26,30 +36,48 @@ class Pace:
         self._jobs = jobs
         # Times, and all work that was done until then.
         self._done = [(begin, 0.0)]
+        self._cached = 0.0
 
     def add(self, work: float, now: float) -> None:
         """Takes a compile that was completed."""
         self._done.append((now, self._done[-1][1] + work))
 
-    def left(self, rest: Collection[float], now: float) -> float | None:
+    def add_cached(self, work: float) -> None:
+        """Takes a compile whose result a cache had."""
+        self._cached += work
+
+    def left(
+        self, rest: Collection[float], now: float, running: Collection[Running] = ()
+    ) -> float | None:
         """Seconds until the rest of the compiles are done; None where nothing is known of them.
 
-        rest: the work of each.
+        Args:
+          rest: the work of each.
+          now: the time.
+          running: those of the rest that run; none where that is not known.
         """
         last, done = self._done[-1]
         count = len(self._done) - 1
-        if not count:
+        begun = sum(min(one.taken, _MOST * one.work) for one in running)
+        # A cache was asked for those that run, too, and did not have them.
+        missed = done + sum(one.work for one in running)
+        if not done + begun:
             return None
         ahead = sum(rest)
-        # The others that run are, on average, half done when one of them is completed. It is
-        # likelier that a long one runs than a short one; none has had more time than the one that
-        # was completed and those before it.
-        running = sum(work * work for work in rest) / ahead if ahead else 0.0
-        begun = min((self._jobs - 1) * min(running / 2, done), ahead)
+        if self._cached:
+            unasked = ahead - sum(one.work for one in running)
+            ahead -= unasked * self._cached / (self._cached + missed)
         # The last half of the work says more of the machine as it is now.
         half = bisect.bisect_right(self._done, done / 2, key=lambda at: at[1]) - 1
         first = max(min(half, count - _FEWEST), 0)
         since, before = self._done[first]
+        if running and not first and now > since:
+            return max(ahead - begun, 0.0) * (now - since) / (done + begun)
+        # The others that run are, on average, half done when one of them is completed. It is
+        # likelier that a long one runs than a short one; none has had more time than the one that
+        # was completed and those before it.
+        longest = sum(work * work for work in rest) / ahead if ahead else 0.0
+        begun = min((self._jobs - 1) * min(longest / 2, done), ahead)
         work = done - before + (0.0 if first else begun)
         if last <= since or not work:
             return None

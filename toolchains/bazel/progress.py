@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from toolchains.bazel import events as build_events
 from toolchains.bazel.cost import Costs
-from toolchains.bazel.pace import FIRST, Pace
+from toolchains.bazel.pace import FIRST, Pace, Running
+from toolchains.bazel.running import seconds_by_output
 from toolchains.bazel.summary import duration
 
 
@@ -52,7 +53,10 @@ class Progress:
             if output in self._instances:
                 self._compiled += here
                 self._cached += not here
-            self._pace.add(self._planned[output], now)
+            if here:
+                self._pace.add(self._planned[output], now)
+            else:
+                self._pace.add_cached(self._planned[output])
 
     def _read_plans(self, events: build_events.Events, now: float) -> None:
         plan = build_events.plan(events)
@@ -89,7 +93,10 @@ class Progress:
         done = self._compiled + self._cached
         if not done or done < FIRST * instances:
             return None
-        return self._pace.left([self._planned[one] for one in awaited - self._seen], now)
+        rest = {one: self._planned[one] for one in awaited - self._seen}
+        # None runs here where another machine compiles.
+        running = [Running(rest[one], taken) for one, taken in seconds_by_output(rest).items()]
+        return self._pace.left(rest.values(), now, running)
 
     def line(self, now: float) -> str:
         """In words; "" where no kernels are being made."""

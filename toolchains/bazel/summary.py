@@ -10,7 +10,7 @@ from typing import Any
 from toolchains.bazel import events as build_events
 from toolchains.bazel import profile as build_profile
 from toolchains.bazel.cost import Costs
-from toolchains.bazel.pace import FIRST, Pace
+from toolchains.bazel.pace import FIRST, Pace, Running
 
 _CACHES = {"disk cache hit": "the disk cache", "remote cache hit": "the cache server"}
 _MOST_ESTIMATES = 200
@@ -106,11 +106,19 @@ def estimates(of: list[Kernel], expected: Mapping[str, float], jobs: int) -> lis
     pace, done, found = Pace(0.0, jobs), 0, []
     for at, kernel in enumerate(ordered[:-1]):
         now = kernel.start + kernel.span - begin
-        pace.add(work[at], now)
+        if kernel.where == "cache":
+            pace.add_cached(work[at])
+        else:
+            pace.add(work[at], now)
         done += kernel.is_instance
         if done < FIRST * instances or at % step:
             continue
-        left = pace.left(work[at + 1 :], now)
+        running = [
+            Running(expected[k.key], expected[k.key] * (now - k.start + begin) / k.span)
+            for k in ordered[at + 1 :]
+            if k.start - begin < now and k.where == "here"
+        ]
+        left = pace.left(work[at + 1 :], now, running)
         if left is not None:
             found.append(Estimate(now, now + left, total))
     return found

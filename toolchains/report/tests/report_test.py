@@ -170,7 +170,7 @@ def test_the_page_in_a_browser(browser: Browser, workspace: Path, build: str) ->
     page = report.write(workspace, None, _CHART_JS)
     assert page == last.parent / "pages/build.html"
     # Kernels that nothing compiled are in no plot of compiles; there are other actions then.
-    look(browser, page, plots=7 if build == "compiled" else 6)
+    look(browser, page, plots=7 if build == "compiled" else 5)
     text = browser.evaluate("document.body.innerText")
     assert summary.closing_line(_line(build, {})) in text
     heads = "[...document.querySelectorAll('h2')].map(head => head.textContent)"
