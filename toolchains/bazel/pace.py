@@ -7,6 +7,8 @@ import bisect
 from collections.abc import Collection
 from typing import NamedTuple
 
+# A build that takes no longer needs no progress, in seconds.
+PATIENCE = 60.0
 # An estimate is given from that share of the kernels on.
 FIRST = 0.1
 # The share of its work that a compile which still runs counts with at most.

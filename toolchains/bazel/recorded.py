@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from toolchains.bazel import child
 from toolchains.bazel.messages import note
+from toolchains.bazel.pace import PATIENCE
 from toolchains.bazel.recording import Recording, command_at, folder_of
 from toolchains.locks.errors import LocksError
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 VARIABLE = "BAZELW_PROGRESS"
 _MODES = ("auto", "always", "never")
-# A build that takes no longer needs no progress.
-_PATIENCE = 60.0
 _TICK = 1.0
 _BETWEEN_LINES = 60.0
 
@@ -141,7 +140,7 @@ class _Teller:
             self._progress = Progress(self._recording.events, lambda: read_seconds(self._environ))
             self._status = StatusLine() if sys.stderr.isatty() else None
         self._progress.read(now)
-        if now - self._begun < _PATIENCE:
+        if now - self._begun < PATIENCE:
             return
         line = self._progress.line(now)
         if self._status is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from toolchains.bazel import events as build_events
 from toolchains.bazel import profile as build_profile
 from toolchains.bazel.cost import Costs
-from toolchains.bazel.pace import FIRST, Pace, Running
+from toolchains.bazel.pace import FIRST, PATIENCE, Pace, Running
 
 _CACHES = {"disk cache hit": "the disk cache", "remote cache hit": "the cache server"}
 _MOST_ESTIMATES = 200
@@ -111,7 +111,7 @@ def estimates(of: list[Kernel], expected: Mapping[str, float], jobs: int) -> lis
         else:
             pace.add(work[at], now)
         done += kernel.is_instance
-        if done < FIRST * instances or at % step:
+        if begin + now < PATIENCE or done < FIRST * instances or at % step:
             continue
         running = [
             Running(expected[k.key], expected[k.key] * (now - k.start + begin) / k.span)
