@@ -42,6 +42,8 @@ _RUNNING = "running-"
 _OTHER_LOGS = ("--execution_log_json_file", "--execution_log_binary_file")
 _OPTIONS = (
     "--build_event_publish_all_actions",
+    # Else Bazel uploads the files that events name, its own logs too, to a remote cache.
+    "--nobuild_event_json_file_path_conversion",
     "--experimental_profile_include_primary_output",
     # Short events are not merged: a result that a cache has takes a millisecond.
     "--noslim_profile",
