@@ -25,8 +25,9 @@ class Gfx12 : public ::testing::Test {
   // A call of core's: causal, with lse, of head size 128.
   Forward forward() {
     Forward call = random_forward(&random_, &addresses_);
-    while (call.problem.mode != ATTN_MODE_BATCH || call.problem.bias != ATTN_BIAS_NONE ||
-           call.problem.dropout_p != 0 || call.problem.logits_soft_cap != 0 || !call.args.lse ||
+    while (call.problem.dtype != ATTN_DTYPE_BF16 || call.problem.mode != ATTN_MODE_BATCH ||
+           call.problem.bias != ATTN_BIAS_NONE || call.problem.dropout_p != 0 ||
+           call.problem.logits_soft_cap != 0 || !call.args.lse ||
            call.problem.head_size_qk != 128 || call.problem.head_size_v != 128 ||
            call.args.min_seqlen_q != 0 || call.problem.seqlen_k == 0) {
       addresses_.clear();
