@@ -62,8 +62,8 @@ def make() -> bytes:
         **{f"{information}/licenses/{name}": text for name, text in licences.items()},
         f"{information}/sboms/{Path(_SBOM.value).name}": Path(_SBOM.value).read_bytes(),
     }
-    if "scripts" in project:
-        files[f"{information}/entry_points.txt"] = wheel_format.entry_points(project).encode()
+    if points := wheel_format.entry_points(project):
+        files[f"{information}/entry_points.txt"] = points.encode()
     return wheel_format.archive(files, information)
 
 

@@ -40,6 +40,7 @@ _PROJECT_KEYS = frozenset(
         "classifiers",
         "optional-dependencies",
         "scripts",
+        "entry-points",
         "urls",
     }
 )
@@ -115,9 +116,23 @@ def metadata(
 
 
 def entry_points(project: Mapping[str, Any]) -> str:
-    """entry_points.txt: the commands of a [project] table."""
-    lines = [f"{name} = {target}\n" for name, target in sorted(project["scripts"].items())]
-    return "".join(["[console_scripts]\n", *lines])
+    """entry_points.txt: the commands and the entry points of a [project] table; "": it has none.
+
+    Raises WheelError for commands that are entry points, as PEP 621 says.
+    """
+    groups = dict(project.get("entry-points", {}))
+    own = sorted(groups.keys() & {"console_scripts", "gui_scripts"})
+    if own:
+        raise WheelError(
+            f"{own} in [project.entry-points]; allowed: other groups; [project.scripts]"
+        )
+    if "scripts" in project:
+        groups["console_scripts"] = project["scripts"]
+    parts = []
+    for group, points in sorted(groups.items()):
+        lines = [f"{name} = {target}\n" for name, target in sorted(points.items())]
+        parts.append("".join([f"[{group}]\n", *lines]))
+    return "\n".join(parts)
 
 
 def wheel_file(tag: str) -> str:

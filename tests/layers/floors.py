@@ -30,6 +30,9 @@ FLOORS: dict[str, set[str]] = {
     "compat": {"__init__", "_core", "jax", "torch"},
     "transformers": {"__init__", "_core"},
     "diffusers": {"_core", "torch"},
+    "_versions": {"_core"},
+    "vllm": {"__init__", "_core", "_versions"},
+    "sglang": {"__init__", "_core", "_versions"},
     "_cli": {"__init__", "_C", "_core", "torch", "jax"},
     "__main__": {"_cli"},
 }

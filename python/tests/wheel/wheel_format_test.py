@@ -131,6 +131,20 @@ def test_commands() -> None:
     project = PROJECT | {"scripts": {"one": "p.q:f", "an-other": "p:g"}}
     expected = "[console_scripts]\nan-other = p:g\none = p.q:f\n"
     assert wheel_format.entry_points(project) == expected
+    assert wheel_format.entry_points(PROJECT) == ""
+
+
+def test_entry_points() -> None:
+    points = {"b.plugins": {"y": "p:h", "x": "p.q"}, "a.plugins": {"z": "p:g"}}
+    project = PROJECT | {"entry-points": points}
+    own = "[a.plugins]\nz = p:g\n\n[b.plugins]\nx = p.q\ny = p:h\n"
+    assert wheel_format.entry_points(project) == own
+    commands = "[console_scripts]\none = p.q:f\n"
+    project["scripts"] = {"one": "p.q:f"}
+    assert wheel_format.entry_points(project) == f"{own}\n{commands}"
+    project["entry-points"] = points | {"console_scripts": {"two": "p:f"}}
+    with pytest.raises(wheel_format.WheelError, match=r"console_scripts.*\[project.scripts\]"):
+        wheel_format.entry_points(project)
 
 
 def test_metadata() -> None:

@@ -70,9 +70,11 @@ def test_one_version_everywhere(wheel: zipfile.ZipFile) -> None:
     assert email.message_from_string(information(wheel, "METADATA"))["Version"] == declared[1]
 
 
-def test_its_command(wheel: zipfile.ZipFile) -> None:
+def test_its_command_and_its_entry_points(wheel: zipfile.ZipFile) -> None:
     assert information(wheel, "entry_points.txt") == (
-        "[console_scripts]\naiter-attn = aiter_attn._cli.main:program\n"
+        "[console_scripts]\naiter-attn = aiter_attn._cli.main:program\n\n"
+        "[sglang.srt.plugins]\naiter_attn = aiter_attn.sglang:register\n\n"
+        "[vllm.general_plugins]\naiter_attn = aiter_attn.vllm:plugin\n"
     )
 
 
