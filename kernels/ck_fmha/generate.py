@@ -17,6 +17,7 @@ from kernels.ck_fmha.ckgen.emission import RecordedPool, pool_files, set_files
 from kernels.ck_fmha.ckgen.pool import Pool
 from kernels.ck_fmha.ckgen.schema import parse_variant_set
 from kernels.ck_fmha.ckgen.selection import select_instances
+from kernels.qola import manifest
 from kernels.variants.values import VariantSetError
 
 
@@ -25,14 +26,19 @@ def pool_repository_files(fmha_dir: Path, archs_file: Path) -> dict[str, str]:
     return pool_files(Pool(fmha_dir).candidates, read_archs(archs_file))
 
 
-def variant_set_files(pool_file: Path, path: Path) -> dict[str, str]:
-    """The repository of the variant set in a file. Raises VariantSetError."""
-    shown = f"kernels/variants/{path.name}"
+def variant_set_files(pool_file: Path, path: Path, outside: bool = False) -> dict[str, str]:
+    """The repository of the variant set in a file. Raises VariantSetError.
+
+    outside  the file is not one of kernels/variants: it may be a manifest of QoLA's, too
+    """
+    shown = str(path) if outside else f"kernels/variants/{path.name}"
     pool = RecordedPool(pool_file.read_text("utf-8"))
     try:
         text = path.read_text("utf-8")
     except UnicodeDecodeError as error:
         raise VariantSetError(f"{shown}: not UTF-8: {error}; write it as UTF-8") from None
+    if outside and manifest.is_manifest(text):
+        text = manifest.read(text, shown).variant_set
     variant_set = parse_variant_set(text, shown, pool.known_values)
     chosen = select_instances(variant_set, pool.candidates)
     launches = pool_file.parent / "launch"
@@ -55,6 +61,9 @@ def main() -> int:
     variant_set = commands.add_parser("variant-set", help="the repository of one variant set")
     variant_set.add_argument("--pool", type=Path, required=True, help="pool.json of @ck_fmha")
     variant_set.add_argument("--file", type=Path, required=True, help="the variant set file")
+    variant_set.add_argument(
+        "--outside", action="store_true", help="it may be a manifest of QoLA's, too"
+    )
     for command in (pool, variant_set):
         command.add_argument("--out", type=Path, required=True, help="the repository's folder")
     options = parser.parse_args()
@@ -62,7 +71,7 @@ def main() -> int:
         if options.command == "pool":
             files = pool_repository_files(options.fmha_dir, options.archs)
         else:
-            files = variant_set_files(options.pool, options.file)
+            files = variant_set_files(options.pool, options.file, options.outside)
     except (VariantSetError, PoolError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -34,7 +34,7 @@ def _composable_kernel(name, patches):
         strip_prefix = "aiter_meta/3rdparty/composable_kernel",
     )
 
-def ck_fmha_repositories():
+def ck_fmha_repositories(outside = []):
     """Declares all but the repositories of the variant sets.
 
     @composable_kernel            sources with all patches of patches/
@@ -42,6 +42,9 @@ def ck_fmha_repositories():
     @composable_kernel_upstream   sources as they are
     @ck_fmha                      the instances: all that upstream's generator knows
     @variant_sets                 which variant sets and directions there are
+
+    Args:
+      outside: names of variant sets whose files are of other modules.
     """
     _composable_kernel("composable_kernel", patches = PATCHES + COMPILE_TIME_PATCHES)
     _composable_kernel("composable_kernel_plain", patches = PATCHES)
@@ -53,19 +56,26 @@ def ck_fmha_repositories():
     )
     variant_sets_repository(
         name = "variant_sets",
+        outside = outside,
         readme = VARIANTS_README,
         traits = Label("//kernels/launch_table:traits.toml"),
     )
 
-def variant_set_repositories(files):
+def variant_set_repositories(files, labels = {}, paths = {}):
     """Declares @variant_set_NAME for each variant set.
 
     Args:
       files: set name -> name of its file in kernels/variants.
+      labels: set name -> label of its file in another module.
+      paths: set name -> absolute path of its file outside of the source tree.
     """
-    for name, file in files.items():
+    own = {name: Label("//kernels/variants:" + file) for name, file in files.items()}
+    for name in own.keys() + labels.keys() + paths.keys():
         variant_set_repository(
             name = "variant_set_" + name,
-            file = Label("//kernels/variants:" + file),
+            file = own.get(name, labels.get(name)),
+            outside = name not in own,
+            path = paths.get(name),
             pool = "@ck_fmha//:pool.json",
+            set_name = name,
         )

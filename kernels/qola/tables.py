@@ -2,7 +2,7 @@
 """QoLA's tables of variants, translated to those of variant set files.
 
 A table of QoLA's names its direction, and its keys are traits by other names. has_bias and
-has_alibi together say which bias; has_sink and receipt can only be confirmed.
+has_alibi together say which bias; has_sink can only be confirmed; receipt names upstream's filter.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kernels.launch_table.traits import TraitValue
+from kernels.qola.receipts import Box, filter_of
 from kernels.variants.values import VariantSetError, admitted_values
 
 TABLES = {"mha_fwd_variants": "fwd", "mha_bwd_variants": "bwd"}  # table -> direction
@@ -25,7 +26,7 @@ _FWD_KEYS = {"has_lse": "lse", "has_skip": "skip_min_seqlen_q"}
 _BWD_KEYS = {"has_dbias": "bias_grad"}
 _KEYS = {"has_mask": "mask", "has_dropout": "dropout"}
 _BIAS = ("has_bias", "has_alibi")
-_RECEIPT = 600
+_SINK = "has_sink"
 
 
 def _bias(table: dict[str, object], where: str) -> list[TraitValue]:
@@ -43,17 +44,18 @@ def _bias(table: dict[str, object], where: str) -> list[TraitValue]:
 
 def translate(
     name: str, table: Mapping[str, object], where: str
-) -> tuple[dict[str, object], dict[str, str], list[str]]:
-    """(the table with traits for keys, trait -> key as it was spelled, QoLA's keys).
+) -> tuple[dict[str, object], dict[str, str], list[str], tuple[Box, ...]]:
+    """(the table with traits for keys, trait -> key as it was spelled, QoLA's keys, its receipt's
+    filter, empty where it has none).
 
     Raises VariantSetError. Keys that are not QoLA's are left as they are.
     """
     forward = TABLES[name] == "fwd"
     renamed = _KEYS | (_FWD_KEYS if forward else _BWD_KEYS)
-    confirmed: dict[str, tuple[TraitValue, ...]] = {"receipt": (_RECEIPT,)}
-    if forward:
-        confirmed["has_sink"] = (False, True)
     rest = dict(table)
+    within: tuple[Box, ...] = ()
+    if "receipt" in rest:
+        within = filter_of(rest.pop("receipt"), TABLES[name], where)
     out: dict[str, object] = {}
     spelled: dict[str, str] = {}
 
@@ -66,14 +68,13 @@ def translate(
 
     if rest.keys() & set(_BIAS):
         put("bias", "has_bias/has_alibi", _bias(rest, where))
-    for key, allowed in confirmed.items():
-        if key in rest:
-            values = admitted_values(rest.pop(key), key, allowed, where)
-            if key == "has_sink" and False not in values:
-                raise VariantSetError(
-                    f"{where}: has_sink = true selects nothing: this Composable Kernel has no "
-                    "instance with sink tokens. Leave the key out or set it to false."
-                )
+    if forward and _SINK in rest:
+        values = admitted_values(rest.pop(_SINK), _SINK, (False, True), where)
+        if False not in values:
+            raise VariantSetError(
+                f"{where}: has_sink = true selects nothing: this Composable Kernel has no "
+                "instance with sink tokens. Leave the key out or set it to false."
+            )
     for key, value in rest.items():
         put(renamed.get(key, key), key, value)
-    return out, spelled, [*renamed, *_BIAS, *confirmed]
+    return out, spelled, [*renamed, *_BIAS, "receipt", *([_SINK] if forward else [])], within

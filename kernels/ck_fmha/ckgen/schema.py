@@ -10,6 +10,7 @@ import tomllib
 
 from kernels.launch_table.traits import TABLE, TraitValue
 from kernels.qola import tables as qola
+from kernels.qola.receipts import Box
 from kernels.variants.values import (
     VariantSetError,
     admitted_values,
@@ -27,12 +28,14 @@ DEFAULT_LIMIT = 8000
 class Selector:
     """One table of a variant set file: the admitted values per trait. Others are free.
 
-    QoLA folds candidates that its tables select twice, so they are no error there.
+    within  the filter of a receipt (kernels/qola): any of these, or empty
+    qola    QoLA folds candidates that its tables select twice, so they are no error there
     """
 
     where: str
     directions: tuple[TraitValue, ...]
     admitted: Mapping[str, tuple[TraitValue, ...]]
+    within: tuple[Box, ...] = ()
     qola: bool = False
 
 
@@ -68,10 +71,10 @@ def parse_table(
     where: str,
 ) -> Selector:
     """One table; qola_table is its name where it is one of QoLA's. Raises VariantSetError."""
-    table, spelled, foreign = dict(raw), {}, []
+    table, spelled, foreign, within = dict(raw), {}, [], ()
     directions: tuple[TraitValue, ...] = tuple(TABLE.directions)
     if qola_table is not None:
-        table, spelled, foreign = qola.translate(qola_table, table, where)
+        table, spelled, foreign, within = qola.translate(qola_table, table, where)
         directions = (qola.TABLES[qola_table],)
     elif "direction" in table:
         value = table.pop("direction")
@@ -93,7 +96,7 @@ def parse_table(
         admitted[name] = admitted_values(value, key, known[name], where)
         if qola_table is None:
             _require_once(value, key, where)
-    return Selector(where, directions, admitted, qola=qola_table is not None)
+    return Selector(where, directions, admitted, within, qola=qola_table is not None)
 
 
 def _parse_limit(value: object, path: str) -> int:

@@ -30,13 +30,22 @@ class _Named(_Candidate, Protocol):
 _AnyCandidate = TypeVar("_AnyCandidate", bound=_Candidate)
 
 
+def _inside(
+    admitted: Mapping[str, Sequence[TraitValue]], candidate: _Candidate, but: str | None = None
+) -> bool:
+    return all(
+        name == but or name not in candidate.traits or candidate.traits[name] in values
+        for name, values in admitted.items()
+    )
+
+
 def admits(selector: Selector, candidate: _Candidate, but: str | None = None) -> bool:
     """Whether selector admits candidate; the trait `but` is left out of account."""
     if candidate.direction not in selector.directions:
         return False
-    return all(
-        name == but or name not in candidate.traits or candidate.traits[name] in values
-        for name, values in selector.admitted.items()
+    boxes = selector.within or ({},)
+    return _inside(selector.admitted, candidate, but) and any(
+        _inside(box, candidate) for box in boxes
     )
 
 

@@ -14,6 +14,8 @@ _SOURCES = [
     Label("//kernels/ck_fmha/groups:groups.py"),
     Label("//kernels/launch_table:traits.py"),
     Label("//kernels/launch_table:traits.toml"),
+    Label("//kernels/qola:manifest.py"),
+    Label("//kernels/qola:receipts.py"),
     Label("//kernels/qola:tables.py"),
     Label("//kernels/variants:values.py"),
 ] + [
@@ -98,17 +100,24 @@ def write_set_build(rctx, name, testonly = False):
 
 def _variant_set_repository_impl(rctx):
     rctx.report_progress("selecting kernel instances")
-    rctx.watch(rctx.attr.file)
-    pool = rctx.path(rctx.attr.pool)
-    arguments = ["variant-set", "--pool", pool, "--file", rctx.path(rctx.attr.file)]
+    file = rctx.path(rctx.attr.file or rctx.attr.path)
+    if not file.exists:
+        fail("variant set %s: there is no file %s" % (rctx.attr.set_name, file))
+    rctx.watch(file)
+    arguments = ["variant-set", "--pool", rctx.path(rctx.attr.pool), "--file", file]
+    if rctx.attr.outside:
+        arguments.append("--outside")
     generate(rctx, arguments)
-    write_set_build(rctx, rctx.path(rctx.attr.file).basename.removesuffix(".toml"))
+    write_set_build(rctx, rctx.attr.set_name)
 
 variant_set_repository = repository_rule(
     implementation = _variant_set_repository_impl,
     doc = "The instances of one variant set: labels into the pool, rows and launch code.",
     attrs = {
-        "file": attr.label(mandatory = True, doc = "the variant set file"),
+        "file": attr.label(doc = "the variant set file"),
+        "outside": attr.bool(doc = "whether the file may be a manifest of QoLA's, too"),
+        "path": attr.string(doc = "the absolute path of the file, in the place of its label"),
         "pool": attr.label(mandatory = True, doc = "pool.json of the pool's repository"),
+        "set_name": attr.string(mandatory = True, doc = "of the variant set"),
     },
 )

@@ -8,6 +8,7 @@ import pytest
 
 from kernels.ck_fmha.ckgen.schema import DEFAULT_LIMIT, documentation, parse_variant_set
 from kernels.launch_table.traits import TABLE, TraitValue
+from kernels.qola.receipts import RECEIPTS
 from kernels.variants.values import VariantSetError
 
 KNOWN = {
@@ -93,6 +94,8 @@ def test_qola_tables():
         """
     )
     assert fwd.directions == ("fwd",)
+    assert fwd.within == RECEIPTS[600][1]["fwd"]
+    assert bwd.within == ()
     assert fwd.admitted == {
         "dtype": ("bf16", "fp16"),
         "bias": ("none", "alibi"),
@@ -171,7 +174,10 @@ def test_unknown_head_size_names_the_next_that_serves_it(size: int, said: str):
         ("[[mha_fwd_variants]]\nhas_sink = true\n", "has_sink = true selects nothing"),
         ('[[variants]]\nschedule = "mi300"\n', "unknown key 'schedule'"),
         ("[[mha_bwd_variants]]\nhas_lse = true\n", "unknown key 'has_lse'"),
-        ("[[mha_fwd_variants]]\nreceipt = 700\n", "unknown value '700' for receipt"),
+        ("[[mha_fwd_variants]]\nreceipt = 100\n", "receipt 100 is not known. Allowed: 600 (AITER"),
+        ("[[mha_bwd_variants]]\nreceipt = true\n", "receipt True is not known. Allowed: 600"),
+        ('[[mha_bwd_variants]]\nreceipt = "700"\n', "receipt '700' is not known"),
+        ("[[variants]]\nreceipt = 600\n", "unknown key 'receipt'"),
         ("[[mha_fwd_variants]]\nhas_bias = 2\n", "unknown value '2' for has_bias"),
         (
             '[[mha_fwd_variants]]\nhas_bias = true\nbias = "none"\n',
