@@ -289,7 +289,7 @@ def _variants(module: Module, given: Sequence[Mapping[str, Any]], path: str) -> 
                 "keep one."
             )
         text += f"\n[[{name}]]\n"
-        for key, value in (table | {"receipt": receipt}).items():
+        for key, value in {**table, "receipt": receipt}.items():
             shown = key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
             text += f"{shown} = {_toml(value, f'{where}: {key}')}\n"
     return text

@@ -23,8 +23,12 @@ RECEIPTS: dict[int, tuple[str, dict[str, tuple[Box, ...]]]] = {
         "TransformerEngine",
         {
             "fwd": (
-                _16_BIT
-                | {"lse": (True,), "skip_min_seqlen_q": (False,), "logits_soft_cap": (False,)},
+                {
+                    **_16_BIT,
+                    "lse": (True,),
+                    "skip_min_seqlen_q": (False,),
+                    "logits_soft_cap": (False,),
+                },
             ),
             "bwd": (_16_BIT,),
         },

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -365,7 +366,7 @@ def test_files_that_came_meanwhile_are_left_alone(
 ):
     library = qola._library
 
-    def meanwhile(*arguments):
+    def meanwhile(*arguments: Any) -> dict[str, Any]:
         (scene.here / "out").mkdir(exist_ok=True)
         (scene.here / "out/thesis.tex").write_text("years of work")
         return library(*arguments)
