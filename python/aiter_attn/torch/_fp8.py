@@ -93,7 +93,8 @@ def attend(
     *scales_alone, out_dtype = scales
     if out_dtype is not None:
         fp8_scales.check_out_dtype(out_dtype, scales_alone[-1], name_of(q.dtype))
-    for name, scale in zip(problems.Scales._fields, scales_alone, strict=False):
+    names = problems.Scales._fields[: len(scales_alone)]
+    for name, scale in zip(names, scales_alone, strict=True):
         is_array = isinstance(scale, torch.Tensor)
         arrays.append(scale if is_array else None)
         number = None if is_array or scale is None else reading.number(name, scale, "a number")
