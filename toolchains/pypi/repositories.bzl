@@ -214,7 +214,8 @@ def _compiled(distribution, deps = [], locked_as = None, **kwargs):
 def pypi_repositories():
     """Declares the repositories that are made of Python distributions.
 
-    @pybind11, @zstd, @curl, @cmake, @nvrtc, @cuda_driver, @xla_ffi, programs of lint and benches, for tests
+    @pybind11, @zstd, @curl, @cmake, @nvrtc, @cuda_driver, @xla_ffi, programs of lint and benches,
+    for tests
     @pypi_NAME (a py_library), and environments of all wheels of a kind: @pypi_tools, @pypi_site.
     """
     pypi_archive(

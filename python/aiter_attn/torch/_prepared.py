@@ -5,12 +5,13 @@ decoding: all that does not depend on the tensors' addresses is checked once."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 
 from aiter_attn import _C
 from aiter_attn._core.adapters import adapter_of
+from aiter_attn._core.adapters.torch import Adapter
 from aiter_attn._core.call import Call
 
 __all__ = [
@@ -27,7 +28,7 @@ __all__ = [
 # Calls in a loop have few signatures; lengths that grow without end have many.
 _MOST: Final = 1024
 _KEPT: dict[Any, Any] = {}
-_ADAPTER: Final = adapter_of("tensor", torch.empty(0))
+_ADAPTER: Final = cast(Adapter, adapter_of("tensor", torch.empty(0)))
 
 
 class Prepared:
