@@ -53,7 +53,7 @@ def run(
     Args:
       bazel: the program and its own options.
       arguments: the command and what follows.
-      rc: the text of user.bazelrc.
+      rc: the text of rc files.
       workspace: the folder of the workspace.
       environ: the environment.
     """

@@ -105,7 +105,7 @@ class Recording:
     def command(self, arguments: Sequence[str], rc: str) -> list[str] | None:
         """Returns Bazel's arguments with those that record.
 
-        None where the arguments, or `rc`, the text of user.bazelrc, ask for one of these files
+        None where the arguments, or `rc`, the text of rc files, ask for one of these files
         somewhere else: Bazel writes each of them once, so that the build is not recorded.
         """
         at = command_at(arguments)

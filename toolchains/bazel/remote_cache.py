@@ -36,7 +36,7 @@ def _in_rc(text: str) -> Iterator[str]:
 def check(arguments: Sequence[str], rc: str, debian: bool) -> None:
     """Raises LocksError for a cache URL that Bazel would not use.
 
-    `arguments` are Bazel's, `rc` is the text of user.bazelrc; `debian`: the locked Bazel, whose
+    `arguments` are Bazel's, `rc` is the text of rc files; `debian`: the locked Bazel, whose
     Java cannot do TLS the way that gRPC wants it. Credentials in the URL are not shown.
     """
     for url in [*_in_rc(rc), *_in_arguments(arguments)]:

@@ -148,7 +148,7 @@ def flash_attn_varlen_func(
     most_q = q.shape[0] if max_seqlen_q is None else max_seqlen_q
     most_k = k.shape[0] if max_seqlen_k is None else max_seqlen_k
     options = _options(softmax_scale, causal, window_size, softcap, learnable_sink, num_splits)
-    options |= {"seqused_q": seqused_q, "seqused_k": seqused_k, "block_table": page_table}
+    options.update(seqused_q=seqused_q, seqused_k=seqused_k, block_table=page_table)
     arrays = (q, k, v, cu_seqlens_q, cu_seqlens_k, most_q, most_k)
     return _pair(_package.flash_attn_varlen_func, arrays, return_lse, options, deterministic)
 

@@ -69,7 +69,7 @@ def flash_attn_func(
     _refuse(qv=qv)
     _refuse_chunks(attention_chunk, num_splits)
     options = _options(softmax_scale, causal, window_size, softcap, s_aux)
-    options |= _fp8(q, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale)
+    options.update(_fp8(q, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale))
     return _without_probs(
         _package.flash_attn_func, (q, k, v), return_attn_probs, options, deterministic
     )
@@ -108,8 +108,8 @@ def flash_attn_varlen_func(
     _refuse(qv=qv)
     _refuse_chunks(attention_chunk, num_splits)
     options = _options(softmax_scale, causal, window_size, softcap, s_aux)
-    options |= _fp8(q, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale)
-    options |= {"seqused_q": seqused_q, "seqused_k": seqused_k}
+    options.update(_fp8(q, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale))
+    options.update(seqused_q=seqused_q, seqused_k=seqused_k)
     arrays = (q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     return _without_probs(
         _package.flash_attn_varlen_func, arrays, return_attn_probs, options, deterministic
@@ -248,7 +248,8 @@ def _fp8(q: Any, **descales: Any) -> dict[str, Any]:
         _refuse(**descales)
         return {}
     given = {name: 1.0 if descale is None else descale for name, descale in descales.items()}
-    return given | {"out_dtype": "bfloat16"}
+    given["out_dtype"] = "bfloat16"
+    return given
 
 
 def _without_probs(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import jax
-import jax.export
 import numpy
 
 from aiter_attn import _C
@@ -61,7 +60,10 @@ def export_checks() -> list[Any]:
     A process that runs such a program imports aiter_attn.jax first. The library of the version that
     it was exported with, or a newer one, takes it.
     """
-    return [jax.export.DisabledSafetyCheck.custom_call(target) for target in _TARGETS]
+    # Some versions need absl-py for it, which they do not ask for.
+    from jax import export
+
+    return [export.DisabledSafetyCheck.custom_call(target) for target in _TARGETS]
 
 
 @functools.cache

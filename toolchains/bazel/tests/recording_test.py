@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from toolchains.bazel import recorded, recording
+from toolchains.bazel import rc_files, recorded, recording
 from toolchains.bazel.recording import FILES, Recording
 from toolchains.locks.errors import LocksError
 
@@ -55,6 +55,18 @@ def test_who_writes_them_elsewhere_gets_them_there(option: str, tmp_path: Path) 
     assert to.command(["build", option, "/elsewhere/x", "//a"], "") is None
     assert to.command(["build", "//a"], f"build:ci {option}=/elsewhere/x\n") is None
     assert to.command(["test", "//a", "--", option], "") is not None
+
+
+def test_rc_files_that_are_named(tmp_path: Path) -> None:
+    for name in ("home/.bazelrc", "top/user.bazelrc", "a", "b"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"build --of={name}")
+    top, home = f"{tmp_path}/top", f"{tmp_path}/home"
+    startup = [f"--bazelrc={tmp_path}/a", "--bazelrc", f"{tmp_path}/b", "--bazelrc=/no/such"]
+    got = rc_files.text(top, [*startup, "run", "//x", "--", "--bazelrc=/etc/passwd"], home)
+    want = [f"build --of={name}" for name in ("home/.bazelrc", "top/user.bazelrc", "a", "b")]
+    assert got.splitlines() == want
+    assert rc_files.text("/no/such", [], "/no/such") == ""
 
 
 def test_workspaces_do_not_share(tmp_path: Path) -> None:

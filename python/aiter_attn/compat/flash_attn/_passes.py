@@ -102,7 +102,7 @@ def _flash_attn_backward(
     """The sums of out * dout, float32 [batch, heads_q, seqlen_q]; writes dq, dk and dv."""
     window = window_size_left, window_size_right
     options = _options(dropout_p, softmax_scale, causal, window, softcap, alibi_slopes)
-    options |= {"dq": dq, "dk": dk, "dv": dv, "deterministic": deterministic}
+    options.update(dq=dq, dk=dk, dv=dv, deterministic=deterministic)
     arrays = _detached(dout, q, k, v, out, softmax_lse)
     return _backward(_package.mha_bwd, arrays, (), options, rng_state)
 
@@ -136,7 +136,7 @@ def _flash_attn_varlen_backward(
     del zero_tensors
     window = window_size_left, window_size_right
     options = _options(dropout_p, softmax_scale, causal, window, softcap, alibi_slopes)
-    options |= {"dq": dq, "dk": dk, "dv": dv, "deterministic": deterministic}
+    options.update(dq=dq, dk=dk, dv=dv, deterministic=deterministic)
     arrays = _detached(dout, q, k, v, out, softmax_lse)
     lengths = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     return _backward(_package.mha_varlen_bwd, arrays, lengths, options, rng_state)

@@ -219,7 +219,7 @@ def _attend_blocks(
             f"attn_bias: {type(bias).__name__} with other lengths of keys than of queries; "
             "allowed: the same lengths; make_causal_from_bottomright() aligns at the last"
         )
-    options = options | {"window_size": (pattern.left, pattern.right)}
+    options = {**options, "window_size": (pattern.left, pattern.right)}
     starts, longest = queries.seqstart.to(q.device), queries.max_seqlen
     table = getattr(bias, "block_tables", None)
     if table is None and not hasattr(keys, "padding"):
