@@ -151,6 +151,18 @@ TEST(LaunchTest, ForwardInGroupMode) {
   EXPECT_EQ(got.problem.seqlen_q, 200);
 }
 
+// A caller that does not know the greatest length gives a bound, which may be far away.
+TEST(LaunchTest, WorkgroupsBehindAllRowsAreNotAskedFor) {
+  GpuProblem problem(Shape{0, 4, 4, 0, 0, 64, 64}, ATTN_DTYPE_BF16, 1,
+                     std::vector<int32_t>{0, 10, 210}, std::vector<int32_t>{0, 64, 128});
+  problem.problem.seqlen_q = std::numeric_limits<int32_t>::max() / 4;
+  attn_fwd_args args = problem.fwd();
+  const Recorder recorder;
+  EXPECT_EQ(attn_fwd(&args), ATTN_OK);
+  expect_launch(recorder.all().back(), "fwd_d64_bf16_group_nmask_psk", 4, 2, 2, 256);
+  EXPECT_EQ(kernarg_of<TestKernarg>(recorder.all().back()).problem.seqlen_q, 210);
+}
+
 TEST(LaunchTest, SmallerHeadSizesTakeTheNextBucket) {
   GpuProblem problem(Shape{1, 1, 1, 7, 7, 72, 80}, ATTN_DTYPE_BF16);
   attn_fwd_args args = problem.fwd();

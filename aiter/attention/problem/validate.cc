@@ -220,11 +220,15 @@ void validate_lengths(Problem* problem, Pointers pointers) {
   }
   validate_total("total_q", p.total_q, p, "seqlen_q", p.seqlen_q, has_padded_queries(p));
   validate_total("total_k", p.total_k, p, "seqlen_k", p.seqlen_k, has_padded_keys(p));
+  // A kernel has workgroups for the greatest length, of which a device takes so many alone: those
+  // behind all rows are not asked for.
+  const int32_t longest = p.seqlen_q;
+  problem->seqlen_q = std::min(p.seqlen_q, p.total_q);
   if (pointers == Pointers::kIgnored) return;
   copy_array(problem, &problem->cu_seqlens_q, int64_t{p.batch} + 1);
   copy_array(problem, &problem->cu_seqlens_k, int64_t{p.batch} + 1);
-  validate_cu_seqlens("cu_seqlens_q", p.cu_seqlens_q, p, "total_q", p.total_q, "seqlen_q",
-                      p.seqlen_q, has_padded_queries(p));
+  validate_cu_seqlens("cu_seqlens_q", p.cu_seqlens_q, p, "total_q", p.total_q, "seqlen_q", longest,
+                      has_padded_queries(p));
   if (!p.cu_seqlens_k && may_lack_cu_seqlens_k(p)) {
     if (p.total_k != 0) refuse("total_k", p.total_k, "must be 0 without cu_seqlens_k");
     return;
