@@ -39,8 +39,12 @@ attn_status workspace_size(const attn_fwd_args& args, uint64_t* bytes) {
 attn_status workspace_size(const attn_bwd_args& args, uint64_t* bytes) {
   return attn_bwd_workspace_size(&args, bytes);
 }
+attn_status workspace_size(const attn_kvcache_fwd_args& args, uint64_t* bytes) {
+  return attn_kvcache_fwd_workspace_size(&args, bytes);
+}
 attn_status launch(const attn_fwd_args& args) { return attn_fwd(&args); }
 attn_status launch(const attn_bwd_args& args) { return attn_bwd(&args); }
+attn_status launch(const attn_kvcache_fwd_args& args) { return attn_kvcache_fwd(&args); }
 
 // Milliseconds of one run, where they are asked for.
 float timed(const ck_tile::stream_config& s, const std::function<void()>& once) {
@@ -81,6 +85,28 @@ uint64_t set_workspace_sizes(std::vector<Call>* calls) {
   return most;
 }
 
+// The calls have all but their memory.
+template <typename Call>
+float launch_all(std::vector<Call>* calls, const ck_tile::stream_config& s,
+                 const WorkspaceAlloc& alloc) {
+  const uint64_t most = set_workspace_sizes(calls);
+  std::optional<Scratch> scratch;
+  void* workspace = nullptr;
+  if (most != 0 && alloc) {
+    workspace = alloc(most);
+    if (!workspace) {
+      runtime::fail(Status::kOutOfMemory, runtime::Field("workspace_alloc"), " returned NULL for ",
+                    most, " bytes");
+    }
+  } else if (most != 0) {
+    workspace = scratch.emplace(most, s.stream_id_).data();
+  }
+  for (Call& call : *calls) call.args.workspace = call.args.workspace_size ? workspace : nullptr;
+  return timed(s, [calls] {
+    for (const Call& call : *calls) check(launch(call.args));
+  });
+}
+
 template <typename Call>
 float run_all(std::vector<Call> calls, const Preference& preference,
               const ck_tile::stream_config& s, const WorkspaceAlloc& alloc) {
@@ -99,22 +125,7 @@ float run_all(std::vector<Call> calls, const Preference& preference,
     prefer(ATTN_KERNELS_DEFAULT, preference.rounding);
     if (plan(calls.front().args) == ATTN_ERROR_UNSUPPORTED) prefer(ATTN_KERNELS_DEFAULT, 0);
   }
-  const uint64_t most = set_workspace_sizes(&calls);
-  std::optional<Scratch> scratch;
-  void* workspace = nullptr;
-  if (most != 0 && alloc) {
-    workspace = alloc(most);
-    if (!workspace) {
-      runtime::fail(Status::kOutOfMemory, runtime::Field("workspace_alloc"), " returned NULL for ",
-                    most, " bytes");
-    }
-  } else if (most != 0) {
-    workspace = scratch.emplace(most, s.stream_id_).data();
-  }
-  for (Call& call : calls) call.args.workspace = call.args.workspace_size ? workspace : nullptr;
-  return timed(s, [&calls] {
-    for (const Call& call : calls) check(launch(call.args));
-  });
+  return launch_all(&calls, s, alloc);
 }
 
 // The text, which begins with a field of the C ABI, with AITER's name of it.
@@ -156,6 +167,13 @@ float run(std::vector<Forward> calls, const Preference& preference,
 float run(std::vector<Backward> calls, const Preference& preference,
           const ck_tile::stream_config& stream, const WorkspaceAlloc& alloc) {
   return run_all(std::move(calls), preference, stream, alloc);
+}
+
+float run(const Cached& call, const ck_tile::stream_config& stream) {
+  std::vector<Cached> calls = {call};
+  calls[0].args.problem = &calls[0].problem;
+  calls[0].args.cache = &calls[0].cache;
+  return launch_all(&calls, stream, {});
 }
 
 bool is_served(Forward call, bool use_asm) {

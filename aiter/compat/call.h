@@ -21,8 +21,8 @@ using Names = std::vector<std::pair<std::string, std::string>>;
 // Memory of the caller's, asked for by its size; empty: HIP's pool.
 using WorkspaceAlloc = std::function<void*(size_t bytes)>;
 
-// Calls of the C ABI that make up one of AITER's. Their problems are members: args.problem is set
-// by run().
+// Calls of the C ABI that make up one of AITER's. Their problems are members: args.problem and
+// args.cache are set by run().
 struct Forward {
   attn_problem problem;
   attn_fwd_args args;
@@ -31,6 +31,12 @@ struct Forward {
 struct Backward {
   attn_problem problem;
   attn_bwd_args args;
+};
+
+struct Cached {
+  attn_problem problem;
+  attn_kvcache cache;
+  attn_kvcache_fwd_args args;
 };
 
 // Whether AITER's assembly is asked for, and how.
@@ -49,6 +55,7 @@ float run(std::vector<Forward> calls, const Preference& preference,
           const ck_tile::stream_config& stream, const WorkspaceAlloc& alloc);
 float run(std::vector<Backward> calls, const Preference& preference,
           const ck_tile::stream_config& stream, const WorkspaceAlloc& alloc);
+float run(const Cached& call, const ck_tile::stream_config& stream);
 
 // Without launching anything.
 bool is_served(Forward call, bool use_asm);

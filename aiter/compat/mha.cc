@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "aiter/attn.h"
+#include "aiter/compat/cache.h"
 #include "aiter/compat/call.h"
 #include "aiter/compat/hip.h"
 #include "aiter/compat/questions.h"
+#include "aiter/compat/reading.h"
 #include "aiter/runtime/error.h"
 #include "mha_bwd.h"
 #include "mha_fwd.h"
@@ -29,60 +31,6 @@ using runtime::Status;
 constexpr int64_t kElementSize = 2;  // fp16, bf16
 // Offsets of dropout's numbers from head to head (attn.h).
 constexpr uint64_t kOffsetsPerHead = 64;
-
-// The parts of names that both structs share.
-Names common_names() {
-  Names names = {
-      {"dtype", "data_type"},
-      {"heads_q", "nhead_q"},
-      {"heads_k", "nhead_k"},
-      {"head_size_qk", "hdim_q"},
-      {"head_size_v", "hdim_v"},
-      {"mask", "mask_type"},
-      {"window_left", "window_size_left"},
-      {"window_right", "window_size_right"},
-      {"bias", "bias_type"},
-      {"dropout_p", "p_drop"},
-      {"rng_state", "drop_seed_offset"},
-      {"dropout_seed", "drop_seed_offset"},
-      {"cu_seqlens_q", "seqstart_q_ptr"},
-      {"cu_seqlens_k", "seqstart_k_ptr"},
-      {"seqused_q", "seqlen_q_ptr"},
-      {"seqused_k", "seqlen_k_ptr"},
-      {"cu_seqused_q", "cu_seqlen_q_ptr"},
-      {"cu_seqused_k", "cu_seqlen_k_ptr"},
-      {"total_q", "seqlen_q"},
-      {"total_k", "seqlen_k"},
-      {"lse", "lse_ptr"},
-      {"alibi_slopes", "bias_ptr"},
-      {"alibi_stride_batch", "stride_bias"},
-      {"sink", "sink_ptr"},
-      {"dsink", "d_sink_ptr"},
-      {"kernels", "use_asm_v3"},
-      {"bias_grad", "has_dbias"},
-      {"deterministic", "is_deterministic"},
-  };
-  for (const char* tensor : {"q", "k", "v", "bias", "o", "dout", "dq", "dk", "dv", "dbias"}) {
-    const std::string ours = tensor, theirs = ours == "dout" ? "do" : ours;
-    names.emplace_back(ours + ".data", theirs + "_ptr");
-    names.emplace_back(ours + ".stride_seq", "stride_" + theirs);
-    names.emplace_back(ours + ".stride_head", "nhead_stride_" + theirs);
-    names.emplace_back(ours + ".stride_batch", "batch_stride_" + theirs);
-  }
-  return names;
-}
-
-int32_t dtype_of(const std::string& data_type) {
-  if (data_type == "fp16") return ATTN_DTYPE_FP16;
-  if (data_type == "bf16") return ATTN_DTYPE_BF16;
-  refuse("data_type", data_type.empty() ? "\"\"" : data_type, "must be fp16 or bf16 here: for fp8 ",
-         "call attn_fwd of aiter/attn.h, which takes its scales as numbers");
-}
-
-// A field that counts for nothing must be unset, so that no caller relies on it.
-void require_null(const char* field, const void* pointer, const char* remedy) {
-  if (pointer) refuse(field, pointer, "must be NULL", remedy);
-}
 
 template <typename Args>
 void set_lengths(const Args& a, attn_problem* p) {
@@ -124,21 +72,6 @@ void set_lengths(const Args& a, attn_problem* p) {
 }
 
 template <typename Args>
-void set_mask(const Args& a, attn_problem* p) {
-  p->window_left = p->window_right = -1;
-  if (a.mask_type == static_cast<int>(mask_enum::no_mask)) return;
-  if (a.mask_type < 0 || a.mask_type > static_cast<int>(mask_enum::window_generic)) {
-    refuse("mask_type", a.mask_type, "must be 0 (none), 1 (top left), 2 (bottom right) or 3 (a ",
-           "window from the bottom right)");
-  }
-  // The kernels count every window but the top left one from the bottom right.
-  p->mask = a.mask_type == static_cast<int>(mask_enum::mask_top_left) ? ATTN_MASK_TOP_LEFT
-                                                                      : ATTN_MASK_BOTTOM_RIGHT;
-  p->window_left = std::max<int32_t>(a.window_size_left, -1);
-  p->window_right = std::max<int32_t>(a.window_size_right, -1);
-}
-
-template <typename Args>
 void set_dropout(const Args& a, attn_problem* p) {
   p->dropout_p = a.p_drop;
   if (a.p_drop == 0) return;
@@ -163,7 +96,8 @@ attn_problem problem_of(const Args& a, float scale, const ck_tile::stream_config
   p.mode = a.is_group_mode ? ATTN_MODE_GROUP : ATTN_MODE_BATCH;
   p.device_type = ATTN_DEVICE_ROCM;
   p.stream = s.stream_id_;
-  p.dtype = dtype_of(a.data_type);
+  p.dtype = dtype_of("data_type", a.data_type,
+                     "call attn_fwd of aiter/attn.h, which takes its scales as numbers");
   p.batch = a.batch;
   p.heads_q = a.nhead_q;
   p.heads_k = a.nhead_k;
@@ -178,13 +112,8 @@ attn_problem problem_of(const Args& a, float scale, const ck_tile::stream_config
     refuse("bias_ptr", "NULL", "bias_type ", a.bias_type, " needs one");
   }
   set_lengths(a, &p);
-  set_mask(a, &p);
+  set_mask(a.mask_type, a.window_size_left, a.window_size_right, &p);
   return p;
-}
-
-attn_tensor tensor(const void* data, int64_t stride_batch, int64_t stride_seq,
-                   int64_t stride_head) {
-  return {const_cast<void*>(data), stride_batch, stride_seq, stride_head};
 }
 
 template <typename Args, typename AttnArgs>
@@ -199,36 +128,6 @@ void set_operands(const Args& a, AttnArgs* args) {
   } else if (a.bias_type == ATTN_BIAS_ALIBI) {
     args->alibi_slopes = static_cast<const float*>(a.bias_ptr);
     args->alibi_stride_batch = a.stride_bias;
-  }
-}
-
-// lse is contiguous in the C ABI: its strides must say so. Group mode: the stride from head to head
-// is that of all rows, which may be more than the caller's sequences have.
-struct LseStrides {
-  const char* head_field;
-  int64_t head;
-  const char* batch_field;
-  int64_t batch;
-};
-
-void set_lse(const LseStrides& s, attn_problem* p) {
-  if (p->mode == ATTN_MODE_GROUP) {
-    if (p->heads_q <= 1) return;
-    if (s.head < p->total_q || s.head > INT32_MAX) {
-      refuse(s.head_field, s.head, "must be at least seqlen_q, ", p->total_q,
-             ": lse is [nhead_q, rows]");
-    }
-    p->total_q = static_cast<int32_t>(s.head);
-    return;
-  }
-  if (p->heads_q > 1 && s.head != p->seqlen_q) {
-    refuse(s.head_field, s.head, "must be seqlen_q, ", p->seqlen_q,
-           ": lse is contiguous, [batch, nhead_q, seqlen_q]");
-  }
-  const int64_t entry = int64_t{p->heads_q} * p->seqlen_q;
-  if (p->batch > 1 && s.batch != entry) {
-    refuse(s.batch_field, s.batch, "must be nhead_q * seqlen_q, ", entry,
-           ": lse is contiguous, [batch, nhead_q, seqlen_q]");
   }
 }
 
@@ -252,10 +151,7 @@ Forward forward_call(const ::aiter::mha_fwd_args& a, const ck_tile::stream_confi
     fail(Status::kUnsupported, Field("s_randval"), " is true, but must be false: random numbers ",
          "are not stored; attn_dropout_mask of aiter/attn.h tells which weights stay");
   }
-  if (a.sink_size != 0) {
-    fail(Status::kUnsupported, Field("sink_size"), " is ", a.sink_size, ", but must be 0: keys ",
-         "that every query sees are not served; sink_ptr is");
-  }
+  require_no_sink_size(a.sink_size);
   p.logits_soft_cap = a.logits_soft_cap;
   set_dropout(a, &p);
   set_operands(a, &call.args);
@@ -495,6 +391,20 @@ float aiter::mha_fwd(mha_fwd_args args, const ck_tile::stream_config& stream) {
   return compat::answered(
       "aiter::mha_fwd", [&] { return compat::forward_names(args.is_group_mode); },
       [&] { return compat::forward(args, stream); });
+}
+
+float aiter::mha_fwd_splitkv(mha_fwd_splitkv_args args, const ck_tile::stream_config& stream,
+                             std::string q_dtype_str, bool is_group_mode, mask_enum mask_type,
+                             bias_enum bias_type, bool has_lse, bool /*has_sink*/) {
+  return compat::splitkv(args, {q_dtype_str, is_group_mode, mask_type, bias_type, has_lse}, stream);
+}
+
+float aiter::mha_batch_prefill(mha_batch_prefill_args args, const ck_tile::stream_config& stream,
+                               std::string q_dtype_str, bool is_group_mode, mask_enum mask_type,
+                               bias_enum bias_type, bool has_lse, quant_scale_enum qscale_type,
+                               bool /*use_ext_asm*/) {
+  return compat::batch_prefill(args, {q_dtype_str, is_group_mode, mask_type, bias_type, has_lse},
+                               qscale_type, stream);
 }
 
 #ifdef PIN_HAS_SPLITS

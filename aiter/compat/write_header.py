@@ -8,7 +8,7 @@ from pathlib import Path
 
 from absl import app, flags
 
-from aiter.compat.fields import PASSES, PINS, layout
+from aiter.compat.fields import PASSES, PINS, STRUCTS, layout
 
 _PASS = flags.DEFINE_enum("pass", None, PASSES, "The struct's pass.", required=True)
 _PIN = flags.DEFINE_enum("pin", None, PINS, "AITER's commit.", required=True)
@@ -36,7 +36,7 @@ _HEADER = """\
 #include <ck_tile/host.hpp>
 #include <bias.hpp>
 #include <mask.hpp>
-
+{includes}
 namespace aiter {{
 inline namespace {inner} {{
 
@@ -57,7 +57,8 @@ __attribute__((visibility("default"))) float mha_{pass_name}(mha_{pass_name}_arg
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 #define AITER_COMPAT_AT(type, field, offset)                                          \\
   static_assert(offsetof(type, field) == offset, #type "." #field " lies elsewhere: " \\
-                "compile for x86-64 with libstdc++ and _GLIBCXX_USE_CXX11_ABI=1")
+                "compile for x86-64 with libstdc++, _GLIBCXX_USE_CXX11_ABI=1, and headers of " \\
+                "Composable Kernel that are the pin's, if any")
 {offsets}AITER_COMPAT_AT(ck_tile::stream_config, stream_id_, 0);
 AITER_COMPAT_AT(ck_tile::stream_config, time_kernel_, 8);
 AITER_COMPAT_AT(ck_tile::stream_config, log_level_, 12);
@@ -66,10 +67,29 @@ AITER_COMPAT_AT(ck_tile::stream_config, nrepeat_, 20);
 AITER_COMPAT_AT(ck_tile::stream_config, is_gpu_timer_, 24);
 #undef AITER_COMPAT_AT
 #pragma GCC diagnostic pop
-static_assert(sizeof(aiter::mha_{pass_name}_args) == {size},
-              "aiter::mha_{pass_name}_args has another size than aiter-attn's library reads");
+{sizes}"""
+_SIZE = """\
+static_assert(sizeof({struct}) == {size},
+              "{struct} has another size than aiter-attn's library reads");
 """
 
+# Attention over key-value caches, declared beside the forward pass.
+_CACHES = """
+using mha_fwd_splitkv_args = fmha_fwd_splitkv_args;
+using mha_batch_prefill_args = fmha_batch_prefill_args;
+
+// As mha_fwd, over keys in place or in pages, in num_splits parts.
+__attribute__((visibility("default"))) float mha_fwd_splitkv(
+    mha_fwd_splitkv_args args, const ck_tile::stream_config& stream, std::string q_dtype_str,
+    bool is_group_mode, mask_enum mask_type, bias_enum bias_type, bool has_lse,
+    bool has_sink = false);
+
+// As mha_fwd, over the pages of a block table or of a page list.
+__attribute__((visibility("default"))) float mha_batch_prefill(
+    mha_batch_prefill_args args, const ck_tile::stream_config& stream, std::string q_dtype_str,
+    bool is_group_mode, mask_enum mask_type, bias_enum bias_type, bool has_lse,
+    quant_scale_enum qscale_type, bool use_ext_asm);
+"""
 
 # Of pins whose forward pass may be told how many parts to split the keys in.
 _SPLITS = """
@@ -83,23 +103,31 @@ __attribute__((visibility("default"))) size_t mha_fwd_workspace_size(const mha_f
 
 def header(pass_name: str, pin: str, namespace: str) -> str:
     """The text of mha_{pass_name}.h."""
-    fields, size = layout(pass_name, pin)
+    fields, _ = layout(pass_name, pin)
+    structs = {pass_name: f"aiter::{STRUCTS[pass_name]}"}
+    if pass_name == "fwd":
+        structs |= {table: STRUCTS[table] for table in ("splitkv", "batch_prefill")}
     # TransformerEngine's set-up sees a field with = and not one with {}: as in AITER's header.
     lines = [
         f"    {f.type} {f.name}{'' if f.default in ('', '{}') else ' '}{f.default};\n"
         for f in fields
     ]
+    layouts = {struct: layout(table, pin) for table, struct in structs.items()}
     offsets = [
-        f"AITER_COMPAT_AT(aiter::mha_{pass_name}_args, {f.name}, {f.offset});\n" for f in fields
+        f"AITER_COMPAT_AT({struct}, {f.name}, {f.offset});\n"
+        for struct, (members, _) in layouts.items()
+        for f in members
     ]
+    more = _SPLITS if any(f.name == "num_splits" for f in fields) else ""
     return _HEADER.format(
         pass_name=pass_name,
         pin=pin,
         inner=f"{namespace}_{pin}",
         fields="".join(lines),
         offsets="".join(offsets),
-        more=_SPLITS if any(f.name == "num_splits" for f in fields) else "",
-        size=size,
+        includes="#include <fmha_fwd.hpp>\n" if pass_name == "fwd" else "",
+        more=more + (_CACHES if pass_name == "fwd" else ""),
+        sizes="".join(_SIZE.format(struct=s, size=size) for s, (_, size) in layouts.items()),
     )
 
 

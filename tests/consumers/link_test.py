@@ -42,6 +42,13 @@ def of_aiter(pin: str, this: str) -> list[str]:
     """The functions of a library, by the linker's names."""
     start = f"_ZN5aiter13aiter_{pin}"
     found = [f"{start}7mha_{this}ENS0_12mha_{this}_argsERKN7ck_tile13stream_configE"]
+    if this == "fwd":
+        string = "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+        traits = f"RKN7ck_tile13stream_configE{string}b9mask_enum9bias_enumb"
+        found += [
+            f"{start}15mha_fwd_splitkvE21fmha_fwd_splitkv_args{traits}b",
+            f"{start}17mha_batch_prefillE23fmha_batch_prefill_args{traits}16quant_scale_enumb",
+        ]
     if (pin, this) == ("7a24cd8", "fwd"):
         for name in ("28mha_fwd_calculate_num_splits", "22mha_fwd_workspace_size"):
             found.append(f"{start}{name}ERKNS0_12mha_fwd_argsE")

@@ -96,6 +96,7 @@ def test_a_manifest_is_built(
         "bias.hpp",
         "ck_tile",
         "fmha_bwd.hpp",
+        "fmha_fwd.hpp",
         "mask.hpp",
         "mha_bwd.h",
         "mha_fwd.h",
@@ -103,6 +104,7 @@ def test_a_manifest_is_built(
         "qola_config.h",
         "qola_mha_bwd.h",
         "qola_mha_fwd.h",
+        "quant.hpp",
     ]
     assert "#define QOLA_NAMESPACE tiny\n" in (out / "include/qola_config.h").read_text()
     record = json.loads((out / "manifest.json").read_text())

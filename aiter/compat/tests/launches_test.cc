@@ -2,14 +2,10 @@
 //
 // Calls by AITER's interface launch what the same calls of the C ABI launch: random structs,
 // against the recording HIP.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -17,7 +13,7 @@
 
 #include "aiter/attn.h"
 #include "aiter/compat/tests/consumer.h"
-#include "tests/support/attention/test_launch_table.h"
+#include "aiter/compat/tests/recorded.h"
 #include "tests/support/runtime/recorder.h"
 
 namespace AITER_ATTN_NAMESPACE::compat {
@@ -26,23 +22,8 @@ namespace {
 using consumer::Call;
 using consumer::Tensor;
 using testing::Recorder;
-using testing::TestKernarg;
 
 constexpr int kCalls = 600;  // of each pass
-
-// Memory of a "GPU": parts of one block, 256 bytes aligned.
-class Memory {
- public:
-  void* take(size_t bytes) {
-    blocks_.emplace_back(static_cast<char*>(std::aligned_alloc(256, (bytes + 511) / 256 * 256)),
-                         std::free);
-    std::memset(blocks_.back().get(), 0, bytes);
-    return blocks_.back().get();
-  }
-
- private:
-  std::vector<std::unique_ptr<char, decltype(&std::free)>> blocks_;
-};
 
 // Draws calls, and the memory that they need.
 class Draw {
@@ -242,29 +223,6 @@ void set_shared(const Call& c, const attn_problem* p, Args* args) {
   args->sink = c.sink;
 }
 
-// Scratch memory of HIP's pool: a block that was freed is the next one of its size, so that both
-// calls get the same.
-class Scratch {
- public:
-  explicit Scratch(size_t bytes) {
-    if (bytes) function<int (*)(void**, size_t, void*)>("hipMallocAsync")(&data_, bytes, nullptr);
-  }
-  ~Scratch() {
-    if (data_) function<int (*)(void*, void*)>("hipFreeAsync")(data_, nullptr);
-  }
-  Scratch(const Scratch&) = delete;
-  void* data() const { return data_; }
-
- private:
-  template <typename F>
-  static F function(const char* name) {
-    static void* const library = dlopen(std::getenv("AITER_ATTN_HIP_LIBRARY"), RTLD_NOW);
-    return reinterpret_cast<F>(dlsym(library, name));
-  }
-
-  void* data_ = nullptr;
-};
-
 attn_status forward_by_c_abi(const Call& c) {
   attn_problem p = problem_of(c);
   if (c.group) {
@@ -304,30 +262,6 @@ attn_status backward_by_c_abi(const Call& c) {
   const Scratch scratch(args.workspace_size);
   args.workspace = scratch.data();
   return attn_bwd(&args);
-}
-
-// A launch or a fill, whole, as text.
-std::string text_of(const RecordedCall& call) {
-  std::string text = call.symbol ? std::string(call.symbol) + call.module_sha256 : "";
-  const auto add = [&text](const auto&... values) {
-    (text.append(reinterpret_cast<const char*>(&values), sizeof(values)), ...);
-  };
-  add(call.kind, call.device, call.grid, call.block, call.shared_bytes, call.stream, call.data,
-      call.pitch, call.width, call.rows, call.value);
-  if (call.kind != kRecordedLaunch) return text;
-  const TestKernarg k = testing::kernarg_of<TestKernarg>(call);
-  add(k.problem, k.q, k.k, k.v, k.o, k.dout, k.dq, k.dk, k.dv, k.lse, k.delta, k.dq_acc,
-      k.dq_acc_by_head, k.sum_from, k.sum_to, k.sum_head_size, k.kept, k.sink, k.dsink, k.features);
-  return text;
-}
-
-// All but the loading of modules, which only the first call of each does.
-std::vector<std::string> texts_of(const Recorder& recorder) {
-  std::vector<std::string> all;
-  for (const RecordedCall& call : recorder.all()) {
-    if (call.kind != kRecordedLoad) all.push_back(text_of(call));
-  }
-  return all;
 }
 
 // Of `count` calls: those that are served, those with a feature, and those with sums of used rows.

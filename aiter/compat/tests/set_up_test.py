@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aiter.compat.fields import PASSES, PINS, TABLE, layout
+from aiter.compat.fields import PASSES, PINS, STRUCTS, TABLE, layout
 from aiter.compat.tests import set_up
 
 # Of AITER's csrc/include/mha_{fwd,bwd}.h at each pin, as set_up.py reads them: the names that
@@ -124,13 +124,13 @@ def test_an_unknown_pin_is_refused():
         layout("fwd", "1234567")
 
 
-@pytest.mark.parametrize("pass_name", PASSES)
-def test_the_page_has_every_field(pass_name: str):
+@pytest.mark.parametrize("table", STRUCTS)
+def test_the_page_has_every_field(table: str):
     page = Path(os.environ["PAGE"]).read_text(encoding="utf-8")
-    section = page.partition(f"## The fields of mha_{pass_name}_args\n")[2].partition("\n## ")[0]
+    section = page.partition(f"## The fields of {STRUCTS[table]}\n")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| `")]
     assert rows == [
         f"| {', '.join(f'`{name}`' for name in group['names'])} | "
         f"{', '.join(group.get('pins', ['all']))} | {group['here']} |"
-        for group in TABLE[pass_name]
+        for group in TABLE[table]
     ]
