@@ -2,7 +2,8 @@
 """The rules that make, describe, embed and list code objects.
 
 header_tree -> code_object_recipe -> code_object -> code_object_group -> embedded_pack, launch_table
-                                                    code_object_group -> pack_files, compile_kit
+                                                    code_object_group -> pack_files, kpacks
+                                                    code_object_group -> compile_kit
                                     code_object -> code_object_library
 header_tree -> cubin_recipe -> cubin -> code_object_group -> ahead_of_time
 """
@@ -29,6 +30,7 @@ load(
 load("//kernels/private:embedded_pack.bzl", _embedded_pack = "embedded_pack")
 load("//kernels/private:header_tree.bzl", _header_tree = "header_tree")
 load("//kernels/private:hip_host_library.bzl", _hip_host_library = "hip_host_library")
+load("//kernels/private:kpacks.bzl", _kpacks = "kpacks")
 load("//kernels/private:launch_table.bzl", _launch_table = "launch_table")
 load("//kernels/private:own_kernels.bzl", _own_kernels = "own_kernels")
 load("//kernels/private:pack_files.bzl", _pack_files = "pack_files")
@@ -57,6 +59,7 @@ cubin_recipe = _cubin_recipe
 embedded_pack = _embedded_pack
 header_tree = _header_tree
 hip_host_library = _hip_host_library
+kpacks = _kpacks
 launch_table = _launch_table
 own_kernels = _own_kernels
 pack_files = _pack_files

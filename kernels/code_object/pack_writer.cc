@@ -111,6 +111,12 @@ void append(Bytes* pack, const void* bytes, size_t size) {
   pack->insert(pack->end(), first, first + size);
 }
 
+void append_number(Bytes* bytes, size_t number) {
+  for (int shift = 0; shift < 32; shift += 8) {
+    bytes->push_back(static_cast<unsigned char>(number >> shift));
+  }
+}
+
 }  // namespace
 
 std::vector<unsigned char> write_pack(std::vector<PackedObject> objects) {
@@ -144,6 +150,16 @@ std::vector<unsigned char> write_pack(std::vector<PackedObject> objects) {
   append(&pack, frames.packed_dictionary.data(), frames.packed_dictionary.size());
   for (const Bytes& frame : frames.objects) append(&pack, frame.data(), frame.size());
   return pack;
+}
+
+std::vector<unsigned char> write_frames(const std::vector<PackedObject>& objects) {
+  Bytes made;
+  append_number(&made, objects.size());
+  for (const Bytes& frame : compressed(objects, {}).objects) {
+    append_number(&made, frame.size());
+    append(&made, frame.data(), frame.size());
+  }
+  return made;
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels

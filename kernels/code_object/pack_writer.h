@@ -20,4 +20,9 @@ struct PackedObject {
 // Throws std::runtime_error where two keys are the same, or zstd fails.
 std::vector<unsigned char> write_pack(std::vector<PackedObject> objects);
 
+// Code objects for readers of ROCm's kpack, in the given order: their number, then the size of each
+// one's frame and the frame, which needs no dictionary. Numbers are 32 bits, little-endian. Throws
+// std::runtime_error where zstd fails.
+std::vector<unsigned char> write_frames(const std::vector<PackedObject>& objects);
+
 }  // namespace AITER_ATTN_NAMESPACE::kernels

@@ -1,7 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // packer OUT LIST: OUT becomes the pack of the code objects that the file LIST names, a line
-// `KEY SHA256 PATH` each; the digests are in hex.
+// `KEY SHA256 PATH` each; the digests are in hex. packer --frames OUT LIST: their frames alone.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -55,12 +55,17 @@ std::vector<PackedObject> read_objects(const std::string& list) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 3) throw std::runtime_error("usage: packer OUT LIST");
-  const auto pack = AITER_ATTN_NAMESPACE::kernels::write_pack(read_objects(argv[2]));
-  std::ofstream out(argv[1], std::ios::binary);
-  out.write(reinterpret_cast<const char*>(pack.data()), static_cast<std::streamsize>(pack.size()));
+  using namespace AITER_ATTN_NAMESPACE;
+  const bool frames = argc > 1 && std::string(argv[1]) == "--frames";
+  if (argc != (frames ? 4 : 3)) throw std::runtime_error("usage: packer [--frames] OUT LIST");
+  const std::string path = argv[argc - 2];
+  std::vector<PackedObject> objects = read_objects(argv[argc - 1]);
+  const auto made =
+      frames ? kernels::write_frames(objects) : kernels::write_pack(std::move(objects));
+  std::ofstream out(path, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(made.data()), static_cast<std::streamsize>(made.size()));
   out.close();
-  if (!out) throw std::runtime_error(std::string("cannot write ") + argv[1]);
+  if (!out) throw std::runtime_error("cannot write " + path);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "packer: %s\n", error.what());

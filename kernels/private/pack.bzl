@@ -6,6 +6,21 @@ load("//toolchains/python:defs.bzl", "run_py_tool")
 def _pair(info):
     return "%s=%s" % (info.metadata.path, info.code_object.path)
 
+def object_arguments(ctx, infos):
+    """Code objects as arguments --object=METADATA=CODE_OBJECT.
+
+    Args:
+      ctx: the rule's context.
+      infos: list of CodeObjectInfo.
+    Returns:
+      Args, in a file where they are long.
+    """
+    files = ctx.actions.args()
+    files.add_all(infos, format_each = "--object=%s", map_each = _pair)
+    files.use_param_file("--flagfile=%s")
+    files.set_param_file_format("multiline")
+    return files
+
 def write_pack(ctx, infos, name = None):
     """Declares the action.
 
@@ -20,14 +35,10 @@ def write_pack(ctx, infos, name = None):
     arguments = ctx.actions.args()
     arguments.add("--packer", ctx.executable._packer)
     arguments.add("--out", pack)
-    files = ctx.actions.args()
-    files.add_all(infos, format_each = "--object=%s", map_each = _pair)
-    files.use_param_file("--flagfile=%s")
-    files.set_param_file_format("multiline")
     run_py_tool(
         ctx,
         tool = ctx.attr._write_pack,
-        arguments = [arguments, files],
+        arguments = [arguments, object_arguments(ctx, infos)],
         inputs = [file for info in infos for file in (info.metadata, info.code_object)],
         outputs = [pack],
         tools = [ctx.executable._packer],
@@ -36,11 +47,14 @@ def write_pack(ctx, infos, name = None):
     )
     return pack
 
-PACK_ATTRS = {
+PACKER_ATTRS = {
     "_packer": attr.label(
         cfg = "exec",
         default = "//kernels/code_object:packer",
         executable = True,
     ),
+}
+
+PACK_ATTRS = PACKER_ATTRS | {
     "_write_pack": attr.label(cfg = "exec", default = "//kernels/code_object:write_pack"),
 }
