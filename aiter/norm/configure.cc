@@ -20,6 +20,8 @@ constexpr int kBulkCopyCapability = 90;
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kMostParts = 128;  // that norm_backward_columns makes
 
+constexpr int64_t kShortElements = 1 << 23;  // of all rows
+
 constexpr int64_t kWidestShifted = 1 << 18;  // columns: shifted rows of norm_backward
 
 // Of few rows. Their time is how long a row takes, not bandwidth.
@@ -645,8 +647,9 @@ Kernels configure(const Shape& shape, const DeviceTraits& device) {
   k.column_ctas = column_ctas(shape, k.configuration);
   k.sums = k.column_ctas > 0 || shape.without_sums ? 0 : rows.sums;
   k.resident = is_resident(k.configuration, rows);
+  k.waits_itself = device.bulk_copies;
   // norm_backward lets it start early, where the device can; norm_backward_columns does not.
-  k.waits_itself = k.resident && device.bulk_copies;
+  k.reduce_waits_itself = k.resident && device.bulk_copies;
   const int64_t ring = ring_bytes(k.configuration, rows);
   int64_t bytes = ring;
   if (is_softmax(shape.operation)) {
@@ -682,6 +685,8 @@ int64_t groups_for(const RowConfiguration& c, int64_t rows, int64_t held) {
   groups = std::min(groups, kMostThreads / (int64_t{c.threads} * c.cluster));
   return std::max<int64_t>(groups, 1);
 }
+
+bool is_short(int64_t rows, int64_t hidden) { return rows <= kShortElements / hidden; }
 
 Parts parts_for(const Kernels& kernels, int64_t rows, int64_t groups) {
   if (kernels.resident) return {groups, 0};

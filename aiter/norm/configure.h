@@ -102,16 +102,21 @@ struct Kernels {
   std::vector<std::string> columns_flags;  // norm_backward: of kColumnsSource; else none
   int columns_vector;                      // norm_backward: ROW_VECTOR of those; else 0
   uint32_t dynamic_shared_bytes;
-  int sums;             // norm_backward: of columns, which a second launch adds up; else 0
-  int64_t column_ctas;  // norm_backward of few rows: of the grid, which sum columns; else 0
-  bool resident;        // registers hold a row: norm_backward itself sums its columns
-  bool waits_itself;    // norm_backward_reduce, for the end of norm_backward
+  int sums;                  // norm_backward: of columns, which a second launch adds up; else 0
+  int64_t column_ctas;       // norm_backward of few rows: of the grid, which sum columns; else 0
+  bool resident;             // registers hold a row: norm_backward itself sums its columns
+  bool waits_itself;         // the kernel that takes the rows, for the end of work ahead of it
+  bool reduce_waits_itself;  // norm_backward_reduce, for the end of norm_backward
 };
 
 Kernels configure(const Shape& shape, const DeviceTraits& device);
 
 // Clusters of a launch for `rows` rows, where the device holds `held` of them at a time.
 int64_t groups_for(const RowConfiguration& c, int64_t rows, int64_t held);
+
+// Whether a launch takes little longer than its rows, and should be under way before the work ahead
+// of it has ended. Of more rows, workgroups that wait would take the place of other streams' work.
+bool is_short(int64_t rows, int64_t hidden);
 
 // The division of norm_backward's sums over the rows: parts of each sum, and rows of a part where
 // norm_backward_columns makes them (0: norm_backward does).

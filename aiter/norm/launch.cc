@@ -139,6 +139,9 @@ Plans& plans_for(int32_t device_type) {
   });
 }
 
+int64_t hidden_of(const attn_norm_problem& p) { return p.hidden; }
+int64_t hidden_of(const attn_softmax_problem& p) { return p.columns; }
+
 // A call's plan, and its launches. The call's device is current as long as this lives.
 class Launcher {
  public:
@@ -148,7 +151,8 @@ class Launcher {
         scope_(plans_.driver(), call.p.device_id),
         stream_(call.p.stream),
         plan_(plans_.get(call.p.device_id, shape_of(call))),
-        groups_(groups_for(plan_.kernels.configuration, call.p.rows, plan_.held)) {}
+        groups_(groups_for(plan_.kernels.configuration, call.p.rows, plan_.held)),
+        is_short_(is_short(call.p.rows, hidden_of(call.p))) {}
 
   const Plan& plan() const { return plan_; }
   int64_t groups() const { return groups_; }
@@ -157,11 +161,12 @@ class Launcher {
   template <typename Arguments>
   void launch_rows(const Arguments& arguments) {
     const RowConfiguration& c = plan_.kernels.configuration;
-    launch(plan_.rows, plan_.kernels.symbol,
-           {{static_cast<uint32_t>(plan_.kernels.column_ctas + groups_ * c.cluster), 1, 1},
-            {static_cast<uint32_t>(c.threads), 1, 1},
-            plan_.kernels.dynamic_shared_bytes},
-           arguments);
+    runtime::KernelLaunch rows = {
+        {static_cast<uint32_t>(plan_.kernels.column_ctas + groups_ * c.cluster), 1, 1},
+        {static_cast<uint32_t>(c.threads), 1, 1},
+        plan_.kernels.dynamic_shared_bytes};
+    rows.waits_itself = plan_.kernels.waits_itself && is_short_;
+    launch(plan_.rows, plan_.kernels.symbol, rows, arguments);
   }
 
   template <typename Arguments>
@@ -178,6 +183,7 @@ class Launcher {
   const Stream stream_;
   const Plan& plan_;
   const int64_t groups_;
+  const bool is_short_;
 };
 
 Matrix matrix(const attn_rows& m) { return {m.data, m.stride}; }
@@ -299,7 +305,7 @@ void launch(const NormBackward& call) {
       {blocks(p.hidden, kReduceLanes * (vector % 4 == 0 ? 4 : 1)), wanted, 1},
       {kColumnsThreads, 1, 1},
       0};
-  reduce.waits_itself = k.waits_itself;
+  reduce.waits_itself = k.reduce_waits_itself;
   launcher.launch(launcher.plan().reduce, "norm_backward_reduce", reduce, r);
 }
 

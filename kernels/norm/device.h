@@ -110,7 +110,7 @@ DEVICE float exp2_approx(float v) {
 }
 DEVICE float max_of(float a, float b) { return fmaxf(a, b); }
 DEVICE float fused_multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
-DEVICE float inverse_sqrt(float v) { return 1.0f / sqrtf(v); }
+DEVICE float inverse_sqrt(float v) { return rsqrtf(v); }
 DEVICE float inverse_approx(float v) {
   float r;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
@@ -556,4 +556,10 @@ DEVICE void wait_for_previous_grid() {
 #if HAS_BULK_COPY
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+/// Ahead of all that a kernel reads or writes in device memory. Dependents start when this grid may
+/// work, not when it is there: as long as they wait, they hold places that others could have.
+DEVICE void begin() {
+  wait_for_previous_grid();
+  let_dependents_start();
 }

@@ -12,13 +12,22 @@ struct alignas(16) ExchangeStorage {
   u64 barrier[BUFFERS];
 };
 
-/// What the lanes of a warp got from the slices of a row: lane j has slices j, j + WARP_SIZE, ...
+/// The least power of two that is not below `count`, up to the lanes of a warp.
+CONSTANT int lanes_for(int count) {
+  int lanes = 1;
+  while (lanes < least(count, WARP_SIZE)) lanes *= 2;
+  return lanes;
+}
+
+/// What the lanes of a warp got from the slices of a row: lane j has slices j, j + LANES_OF, ...
+/// Each group of LANES_OF lanes has all, so that a few steps add them up.
 template <int VALUES>
 struct Gathered {
-  static constexpr int PER_LANE = divided_up(SLOTS, WARP_SIZE);
+  static constexpr int LANES_OF = lanes_for(SLOTS);
+  static constexpr int PER_LANE = divided_up(SLOTS, LANES_OF);
   float value[PER_LANE][VALUES];
   /// Slice of entry i on this lane; the row has none if it is SLOTS or more.
-  static DEVICE int slice(int i) { return lane_index() + i * WARP_SIZE; }
+  static DEVICE int slice(int i) { return lane_index() % LANES_OF + i * LANES_OF; }
 };
 
 /// All-gather of VALUES floats per slice among the slices of a row. Call publish(i) and then
@@ -103,7 +112,7 @@ struct Exchange {
         total[v] = 0;
 #pragma unroll
         for (int j = 0; j < all.PER_LANE; j++) total[v] += all.value[j][v];
-        total[v] = warp_sum<WARP_SIZE>(total[v]);
+        total[v] = warp_sum<Gathered<VALUES>::LANES_OF>(total[v]);
       }
     }
   }

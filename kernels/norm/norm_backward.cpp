@@ -159,6 +159,7 @@ DEVICE void sum_columns(const NormBackwardArguments& a, int block) {
 }
 
 ROW_KERNEL norm_backward(NormBackwardArguments a) {
+  begin();
   if constexpr (FEW_ROWS) {
     if (block_index() < COLUMN_CTAS) {
       sum_columns(a, block_index());
@@ -169,7 +170,6 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
   __shared__ u64 barriers[Rows::BARRIERS];
   __shared__ TurnStorage turn_storage;
   __shared__ ExchangeStorage<SUMS> storage;
-  let_dependents_start();
   Position at(a.groups, COLUMN_CTAS);
   Turns turns(turn_storage, at, a.rows, nullptr);
 #if NORM_ADD

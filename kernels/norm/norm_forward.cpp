@@ -79,20 +79,21 @@ DEVICE Moments of_lanes(Moments own, float count, float inverse, int first) {
 DEVICE Moments merged(Exchange<2>& exchange, const Position& at, int i, Moments own) {
   if constexpr (SLOTS == 1) return own;
   const float zero[2] = {0, 0};
+  constexpr int LANES_OF = Gathered<2>::LANES_OF;
   Gathered<2> all = exchange.gather(i, zero);
   if constexpr (LAYER && SLOTS <= WARP_SIZE) {
     const int slice = all.slice(0);
     const float count = slice < SLOTS ? (float)at.count_of(slice) : 0.0f;
-    return of_lanes<WARP_SIZE>({count, all.value[0][0], all.value[0][1]}, HIDDEN, 1.0f / HIDDEN, 0);
+    return of_lanes<LANES_OF>({count, all.value[0][0], all.value[0][1]}, HIDDEN, 1.0f / HIDDEN, 0);
   }
   float mean = 0, squares = 0;
   if constexpr (LAYER) {
-    const float first = origin(shuffle_from(all.value[0][0], 0, WARP_SIZE));
+    const float first = origin(shuffle_from(all.value[0][0], 0, LANES_OF));
 #pragma unroll
     for (int j = 0; j < all.PER_LANE; j++)
       mean += (float)at.count_of(all.slice(j)) * (1.0f / HIDDEN) *
               (all.slice(j) < SLOTS ? all.value[j][0] - first : 0.0f);
-    mean = first + warp_sum<WARP_SIZE>(mean);
+    mean = first + warp_sum<LANES_OF>(mean);
   }
 #pragma unroll
   for (int j = 0; j < all.PER_LANE; j++) {
@@ -100,7 +101,7 @@ DEVICE Moments merged(Exchange<2>& exchange, const Position& at, int i, Moments 
     squares += all.value[j][1];
     if (LAYER && all.slice(j) < SLOTS) squares += (float)at.count_of(all.slice(j)) * off * off;
   }
-  return {(float)HIDDEN, mean, warp_sum<WARP_SIZE>(squares)};
+  return {(float)HIDDEN, mean, warp_sum<LANES_OF>(squares)};
 }
 
 /// Squares and sum of what is left, without `from`, of the elements of a pack that has its first
@@ -133,6 +134,7 @@ DEVICE int block_exponent(float largest) {
 DEVICE float block_factor(int exponent) { return as_float((u32)(254 - exponent) << 23); }
 
 ROW_KERNEL norm_forward(NormForwardArguments a) {
+  begin();
   DYNAMIC_SHARED(shared);
   __shared__ u64 barriers[Rows::BARRIERS];
   __shared__ TurnStorage turn_storage;
@@ -423,7 +425,7 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
         const Gathered<2> all = exchange.gather(first + 1, zero);
 #pragma unroll
         for (int j = 0; j < all.PER_LANE; j++) largest = max_of(largest, all.value[j][0]);
-        largest = warp_max<WARP_SIZE>(largest);
+        largest = warp_max<Gathered<2>::LANES_OF>(largest);
       }
       const float row_scale = max_of(largest * (1 / LARGEST), LEAST_SCALE);
       row_factor = 1 / row_scale;

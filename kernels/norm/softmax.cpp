@@ -72,16 +72,17 @@ DEVICE Partial merged(Exchange<2>& exchange, int i, Partial own, const Scale& sc
   float largest = all.value[0][0];
 #pragma unroll
   for (int j = 1; j < all.PER_LANE; j++) largest = max_of(largest, all.value[j][0]);
-  largest = warp_max<WARP_SIZE>(largest);
+  largest = warp_max<Gathered<2>::LANES_OF>(largest);
   float sum = 0;
 #pragma unroll
   for (int j = 0; j < all.PER_LANE; j++)
     // An empty slice, or one of -inf alone, adds nothing; NaN goes through.
     if (all.value[j][1] != 0) sum += all.value[j][1] * scale.exponential(all.value[j][0], largest);
-  return {largest, warp_sum<WARP_SIZE>(sum)};
+  return {largest, warp_sum<Gathered<2>::LANES_OF>(sum)};
 }
 
 ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
+  begin();
   DYNAMIC_SHARED(shared);
   using Rows = Input<Limit, true, X>;
   __shared__ u64 barriers[Rows::BARRIERS];
@@ -213,6 +214,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
 #else
 
 ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
+  begin();
   DYNAMIC_SHARED(shared);
   using Rows = Input<Limit, STAGES == 0 || PACKS == 1, X, X>;
   __shared__ u64 barriers[Rows::BARRIERS];

@@ -36,6 +36,7 @@ class Cuda final : public Driver {
     bind("cuLaunchKernelEx", &launch_kernel_ex_);
     bind("cuMemsetD2D8Async", &memset_d2d8_async_);
     bind("cuMemsetD32Async", &memset_d32_async_);
+    check(driver_get_version_(&version_), "cuDriverGetVersion");
     const cuda::Error error = init_(0);
     if (error != cuda::kErrorNoDevice) check(error, "cuInit");
     if (error == cuda::kErrorNoDevice || device_count() == 0) {
@@ -143,7 +144,8 @@ class Cuda final : public Driver {
     cuda::LaunchConfig config = {
         launch.grid[0],  launch.grid[1],     launch.grid[2], launch.block[0], launch.block[1],
         launch.block[2], launch.dynamic_lds, stream,         nullptr,         0};
-    if (launch.waits_itself) {
+    // Older drivers capture no such launch into a graph.
+    if (launch.waits_itself && version_ >= cuda::kEarlyStartsInGraphs) {
       config.attributes = &waits_itself;
       config.attribute_count = 1;
     }
@@ -235,11 +237,7 @@ class Cuda final : public Driver {
                   "name its file in AITER_ATTN_NVRTC_LIBRARY and set AITER_ATTN_RTC=1");
   }
 
-  std::string version() {
-    int version = 0;
-    check(driver_get_version_(&version), "cuDriverGetVersion");
-    return concat(version / 1000, ".", version % 1000 / 10);
-  }
+  std::string version() const { return concat(version_ / 1000, ".", version_ % 1000 / 10); }
 
   void check(cuda::Error error, const std::string& call, const std::string& advice = "") {
     if (error == cuda::kSuccess) return;
@@ -271,6 +269,7 @@ class Cuda final : public Driver {
   cuda::MemsetD2D8Async memset_d2d8_async_;
   cuda::MemsetD32Async memset_d32_async_;
 
+  int version_ = 0;  // of CUDA, of the driver: 12030 is 12.3
   std::mutex facts_mutex_;
   std::map<int, Facts> facts_;
   std::mutex contexts_mutex_;

@@ -30,6 +30,7 @@ inline constexpr int kMaxSharedMemoryPerBlockOptin = 97;
 inline constexpr int kMaxDynamicSharedSizeBytes = 8;
 inline constexpr int kNonPortableClusterSizeAllowed = 14;
 
+inline constexpr int kEarlyStartsInGraphs = 12030;   // of cuDriverGetVersion: 12.3
 inline constexpr int kStreamCaptureModeRelaxed = 2;  // CUstreamCaptureMode
 
 // The same of all devices, by the CUDA C++ Programming Guide, "Compute Capabilities".

@@ -23,6 +23,7 @@ MASKS = ("none", "explicit", "causal")
 COLUMNS_THREADS = 256  # norm_columns.cpp
 NO_SCALES, ROW_SCALES, BLOCK_SCALES = range(3)  # NORM_SCALES
 SCALE_BLOCK = 32  # columns
+SHORT_ELEMENTS = 1 << 23  # configure.h: is_short
 
 
 class Matrix(ctypes.Structure):
@@ -183,6 +184,12 @@ def grid_groups(kernel: Kernel, c: Configuration, rows: int, most_groups: int | 
     return min(most, held * c.waves, most_groups or most)
 
 
+def is_short(rows: int, hidden: int) -> bool:
+    """Whether a launch may start before the work ahead of it has ended, for which it waits
+    itself."""
+    return rows * hidden <= SHORT_ELEMENTS
+
+
 def turn_counter() -> torch.Tensor:
     """The counter of a launch of rows on demand; launches that may overlap need one each."""
     return torch.zeros(2, dtype=torch.int32, device="cuda")
@@ -316,7 +323,7 @@ def norm_forward(
         groups,
         _pointer(counter),
     )
-    run = kernel.launcher((groups * c.cluster, 1), arguments, stream())
+    run = kernel.launcher((groups * c.cluster, 1), arguments, stream(), is_short(rows, hidden))
     run.kernel, run.counter = kernel, counter
     return run
 
@@ -365,14 +372,16 @@ def norm_backward(
 
     weight = dgamma if dgamma is not None else dbeta
     if weight is None:  # dx alone
-        run = kernel.launcher((groups * c.cluster, 1), arguments_for(None, None), stream())
+        grid = (groups * c.cluster, 1)
+        run = kernel.launcher(grid, arguments_for(None, None), stream(), is_short(rows, hidden))
         run.kernel = kernel
         return run
     if c.few_rows:
         ctas = -(-hidden // (c.few_rows * vector))
         ctas += -ctas % c.cluster
         arguments = arguments_for(_pointer(dgamma), _pointer(dbeta))
-        run = kernel.launcher((ctas + groups * c.cluster, 1), arguments, stream())
+        grid = (ctas + groups * c.cluster, 1)
+        run = kernel.launcher(grid, arguments, stream(), is_short(rows, hidden))
         run.kernel = kernel
         return run
     types = (x.dtype, weight.dtype, dy.dtype)
@@ -382,7 +391,7 @@ def norm_backward(
     parts = groups if resident else min(rows, 128)
     storage = torch.empty(sums, parts, hidden, device=x.device)
     arguments = arguments_for(storage[0].data_ptr(), storage[-1].data_ptr())
-    run_rows = kernel.launcher((groups * c.cluster, 1), arguments, stream())
+    run_rows = kernel.launcher((groups * c.cluster, 1), arguments, stream(), is_short(rows, hidden))
     run_columns = None
     if not resident:
         per_part = -(-rows // parts)
@@ -434,7 +443,7 @@ def softmax_forward(
     most_groups: int | None = None,
 ):
     """A function that launches the forward kernel on these tensors."""
-    rows = x.shape[0]
+    rows, hidden = x.shape
     shared = softmax_ring_bytes(c, x, y)
     kernel = Kernel(module, "softmax_forward", c.threads, shared)
     groups = grid_groups(kernel, c, rows, most_groups)
@@ -451,7 +460,7 @@ def softmax_forward(
         groups,
         _pointer(counter),
     )
-    run = kernel.launcher((groups * c.cluster, 1), arguments, stream())
+    run = kernel.launcher((groups * c.cluster, 1), arguments, stream(), is_short(rows, hidden))
     run.kernel, run.counter = kernel, counter
     return run
 
@@ -467,7 +476,7 @@ def softmax_backward(
     most_groups: int | None = None,
 ):
     """A function that launches the backward kernel on these tensors."""
-    rows = y.shape[0]
+    rows, hidden = y.shape
     kernel = Kernel(module, "softmax_backward", c.threads, 2 * softmax_ring_bytes(c, y, dy, dx))
     groups = grid_groups(kernel, c, rows, most_groups)
     counter = turn_counter() if c.on_demand else None
@@ -482,6 +491,6 @@ def softmax_backward(
         groups,
         _pointer(counter),
     )
-    run = kernel.launcher((groups * c.cluster, 1), arguments, stream())
+    run = kernel.launcher((groups * c.cluster, 1), arguments, stream(), is_short(rows, hidden))
     run.kernel, run.counter = kernel, counter
     return run
