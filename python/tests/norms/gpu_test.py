@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -118,23 +119,46 @@ def test_results_of_another_framework_are_made_on_the_stream_of_the_work(
         assert (type(made), made.made_on) == (torch.Tensor, cupy.current)
 
 
-def test_one_barrier_for_a_stream(log: Path, torch: Any) -> None:
+@pytest.fixture
+def barrier(log: Path, torch: Any) -> Callable[[], str]:
+    """The barrier of a call, in hex: the kernel's last argument."""
     x = torch.make(numpy.zeros((ROWS, HIDDEN), numpy.float16))
     gamma = torch.make(numpy.zeros(HIDDEN, numpy.float16))
 
-    def barrier() -> str:
-        """The kernel's last argument, in hex."""
+    def of_call() -> str:
         aiter_attn.rms_norm_fwd(x, gamma)
         kernarg: str = launches(log)[-1]["kernarg"]
         return kernarg[-16:]
 
+    return of_call
+
+
+NO_BARRIER = "0" * 16
+
+
+def test_one_barrier_for_a_stream(torch: Any, barrier: Callable[[], str]) -> None:
     one, again = barrier(), barrier()
     torch.current += 1
     other = barrier()
-    torch.capturing = {0}
-    assert barrier() == "0" * 16
     assert one == again
-    assert len({one, other, "0" * 16}) == 3
+    assert len({one, other, NO_BARRIER}) == 3
+
+
+def test_a_barrier_for_every_captured_call(
+    torch: Any, barrier: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Graphs may run beside each other, and beside the stream's other work."""
+    monkeypatch.setattr("aiter_attn._core.adapters.torch._OF_GRAPHS", 3)
+    torch.capturing = {0}
+    assert barrier() == NO_BARRIER  # there is no memory for it yet
+    torch.capturing = set()
+    of_stream = barrier()
+    torch.capturing = {0}
+    of_graphs = [barrier() for _ in range(3)]
+    assert len({NO_BARRIER, of_stream, *of_graphs}) == 5
+    assert barrier() == NO_BARRIER  # all are taken
+    torch.capturing = set()
+    assert barrier() == of_stream
 
 
 @pytest.mark.parametrize(("captured", "lent"), [(0, True), (1, False)])

@@ -53,6 +53,9 @@ class Fake(Exporter):
     def get_device(self) -> int:
         return self.device.id
 
+    def __getitem__(self, part: slice) -> Fake:
+        return self.framework.make(self.array[part], self.made_on, self.device.id)
+
     def new_empty(self, shape: tuple[int, ...], dtype: Any = None) -> Fake:
         return self.framework.empty(shape, dtype, self.device)
 
@@ -90,7 +93,9 @@ class FakeFramework(types.ModuleType):
         return self.current + ordinal
 
     def current_stream(self, device: Device) -> Any:
-        return types.SimpleNamespace(cuda_stream=self._raw_stream(device.id))
+        return types.SimpleNamespace(
+            cuda_stream=self._raw_stream(device.id), synchronize=lambda: None
+        )
 
     def get_current_stream(self) -> Any:
         return types.SimpleNamespace(ptr=self.current)

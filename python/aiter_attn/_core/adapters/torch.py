@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from aiter_attn import _C
 from aiter_attn._core.adapters.generic import SAME_STREAM, GenericAdapter
 from aiter_attn._core.errors import UnsupportedError
+
+_WORDS: Final = 2  # of a barrier
+_OF_GRAPHS: Final = 1 << 14  # barriers of a device
 
 
 class Adapter(GenericAdapter):
@@ -20,12 +24,19 @@ class Adapter(GenericAdapter):
         names = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2")
         self._fp8 = {getattr(module, name): name for name in names if hasattr(module, name)}
         self._barriers: dict[tuple[int, int], Any] = {}
+        # By device: memory of the barriers of captured calls, and those that are taken.
+        self._of_graphs: dict[int, tuple[Any, Any]] = {}
         # The functions behind tensors' own methods of DLPack, where nothing is to be waited for.
         # Those take longer than all else that a small call costs.
         self._export = module.utils.dlpack.to_dlpack
         self._places: dict[Any, tuple[int, int]] = {}
         # Private in torch, and what it lacks where it knows no GPUs: a stream without its object.
         self._raw_stream = getattr(module._C, "_cuda_getCurrentRawStream", None)
+        # Private, too: the public ones make sure each time that CUDA is ready.
+        self._current_device = getattr(module._C, "_cuda_getDevice", module.cuda.current_device)
+        self._captures = getattr(
+            module._C, "_cuda_isCurrentStreamCapturing", module.cuda.is_current_stream_capturing
+        )
 
     def device(self, name: str, array: Any) -> tuple[int, int]:
         place = self._places.get(array.device)
@@ -91,24 +102,38 @@ class Adapter(GenericAdapter):
         return array.detach().clone(memory_format=self.module.contiguous_format)
 
     def barrier(self, array: Any, stream: int) -> Any:
-        # A graph may run at any time later, beside other work of this stream.
         index = array.get_device()
         if self._is_capturing(index):
+            return self._barrier_of_graph(index)
+        barrier = self._barriers.get((index, stream))
+        if barrier is None:
+            if index not in self._of_graphs:
+                words = self._zeros(_WORDS * _OF_GRAPHS, array.device)
+                # Graphs run on any stream.
+                self.module.cuda.current_stream(array.device).synchronize()
+                self._of_graphs[index] = words, itertools.count()
+            barrier = self._barriers[index, stream] = self._zeros(_WORDS, array.device)
+        return barrier
+
+    def _barrier_of_graph(self, index: int) -> Any:
+        """One that no other call gets: a graph may run at any time later, beside other work. None
+        where this device's were not made before the capture, or are all taken: the call shares
+        rows out in advance then."""
+        if index not in self._of_graphs:
             return None
-        key = (index, stream)
-        if key not in self._barriers:
-            self._barriers[key] = self.module.zeros(
-                2, dtype=self.module.float32, device=array.device
-            )
-        return self._barriers[key]
+        words, taken = self._of_graphs[index]
+        first = _WORDS * next(taken)
+        return words[first : first + _WORDS] if first < _WORDS * _OF_GRAPHS else None
+
+    def _zeros(self, count: int, device: Any) -> Any:
+        return self.module.zeros(count, dtype=self.module.float32, device=device)
 
     def _is_capturing(self, index: int) -> bool:
         """Whether the stream of a device does."""
-        cuda = self.module.cuda
-        if cuda.current_device() == index:  # the usual case, without a context
-            return bool(cuda.is_current_stream_capturing())
-        with cuda.device(index):
-            return bool(cuda.is_current_stream_capturing())
+        if self._current_device() == index:  # the usual case, without a context
+            return bool(self._captures())
+        with self.module.cuda.device(index):
+            return bool(self._captures())
 
     def seen_as(self, name: str, array: Any, dtype: str) -> Any:
         return array.view(getattr(self.module, dtype))
