@@ -3,8 +3,8 @@
 
 Eight rows of 64 columns, where the computation is next to nothing, in host memory or, by
 `--device=cuda`, of an NVIDIA GPU. Processor time of this process, the least of some runs, in turn
-with torch's own functions, and with ours where no call is remembered and operators are called as
-torch calls them.
+with torch's own functions; with ours where no call is remembered and operators are called as torch
+calls them; and with a Function of torch's that has a derivative in Python and does nothing.
 """
 
 from __future__ import annotations
@@ -38,6 +38,19 @@ def unprepared(function: Any) -> Any:
             _prepared.find, _norms.is_watched = kept
 
     return call
+
+
+class Nothing(torch.autograd.Function):
+    """Results without work: the least that a derivative in Python costs."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(*tensors)
+        return torch.empty_like(tensors[0])
+
+    @staticmethod
+    def backward(ctx: Any, dy: torch.Tensor) -> Any:
+        return tuple(torch.empty_like(x) for x in ctx.saved_tensors)
 
 
 def main(argv: list[str]) -> int:
@@ -76,12 +89,13 @@ def main(argv: list[str]) -> int:
     for name, (ours, torchs, tensors, leaves) in functions.items():
         for kind, everyone in (
             ("forward", [forward(f, tensors) for f in (ours, torchs, unprepared(ours))]),
-            ("forward and backward", [both(f, leaves) for f in (ours, torchs)]),
+            ("forward and backward", [both(f, leaves) for f in (ours, torchs, Nothing.apply)]),
         ):
             for call in everyone:
                 call()  # the first call is remembered, which is not counted
             mine, *others = calls.least(everyone, _RUNS.value, _CALLS.value)
-            for peer, us in zip(("torch", "unprepared"), others, strict=False):
+            peers = "torch", "unprepared" if kind == "forward" else "without work"
+            for peer, us in zip(peers, others, strict=True):
                 rows.append((f"{name}: {kind}", peer, mine, us))
     print(calls.table(rows))
     return 0

@@ -208,13 +208,15 @@ def _forward(
     residual, and mean and rstd without statistics."""
     if type(epsilon) is not float:
         epsilon = norms.read_epsilon(epsilon)
-    arrays = x, gamma, beta, residual
+    lies = _prepared.lies
     signature = (
-        "norm", kind, epsilon, zero_centred, statistics, *map(_prepared.lies, arrays)
+        "norm", kind, epsilon, zero_centred, statistics,
+        lies(x), lies(gamma), lies(beta), lies(residual),
     )  # fmt: skip
-    prepared = _prepared.find(signature)
+    prepared: Any = _prepared.find(signature)
     if prepared is not None:
-        return tuple(prepared(*arrays))
+        results: tuple[Any, ...] = prepared(x, gamma, beta, residual)
+        return results
     layer = kind == _C.NORM_LAYER
 
     def keep(numbers: Any, tensors: Any) -> None:
@@ -235,12 +237,12 @@ def _forward(
     return (y, mean, rstd, h) if layer else (y, rstd, h)
 
 
-def _rms_norm(x: Any, gamma: Any, *rest: Any) -> Any:
-    return _forward(_C.NORM_RMS, x, gamma, None, *rest)
+def _rms_norm(x: Any, gamma: Any, residual: Any, epsilon: float, zero_centred: bool) -> Any:
+    return _forward(_C.NORM_RMS, x, gamma, None, residual, epsilon, zero_centred)
 
 
-def _rms_norm_alone(*arguments: Any) -> Any:
-    return _rms_norm(*arguments, False)
+def _rms_norm_alone(x: Any, gamma: Any, residual: Any, epsilon: float, zero_centred: bool) -> Any:
+    return _forward(_C.NORM_RMS, x, gamma, None, residual, epsilon, zero_centred, False)
 
 
 def _layer_norm(*arguments: Any) -> Any:
@@ -248,7 +250,7 @@ def _layer_norm(*arguments: Any) -> Any:
 
 
 def _layer_norm_alone(*arguments: Any) -> Any:
-    return _layer_norm(*arguments, False)
+    return _forward(_C.NORM_LAYER, *arguments, False)
 
 
 def _keep(
@@ -291,8 +293,7 @@ def _backward(
     prepared = _prepared.find(signature)
     layer = kind == _C.NORM_LAYER
     if prepared is not None:
-        made = prepared(*arrays)
-        return tuple(made[: 3 if layer else 2])
+        return prepared(*arrays)[: 3 if layer else 2]
     like = x if gamma is None else gamma
     of_gamma, of_beta = weights and gamma is not None, weights and layer
 
