@@ -2,13 +2,15 @@
 """Bandwidth of the norm and softmax kernels and of their peers, on the device at hand.
 
     python3 -m tests.bench.norms.bench --out bench.json [--page bench.html]
-        [--budget 500] [--peers compile --peers quack] [--hidden 2880] [--dtype fp32]
+        [--budget 500] [--peers compile --peers quack] [--hidden 2880] [--dtype fp32] [--dh]
 
 Each cell is the bytes that the operation must move (every input read once, every output written
 once, weights left out) over its time, as a share of a 2 GiB copy's bandwidth in the same run. Times
 are medians of events with a cold L2 (triton.testing.do_bench), launches included. Peers that are
 installed are measured: torch, torch.compile, Liger, QuACK. Inputs are of 2^27 elements, but for two
-shapes without --hidden. The forward kernels store mean and rstd, as training needs them.
+shapes without --hidden. The forward kernels store mean and rstd, as training needs them. With --dh
+the norms' backward passes alone are measured, which add the gradient of a residual stream, another
+input; peers have none.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from triton.testing import do_bench
 
 from kernels.norm.configuration import OPERATIONS
 from tests.bench.norms import cuda
-from tests.bench.norms.cell import TYPES, Cell, chosen, source_and_macros
+from tests.bench.norms.cell import SUMS, TYPES, Cell, chosen, source_and_macros
 from tests.bench.norms.peers import PEERS, Peers
 from tests.bench.norms.plots import page
 
@@ -41,6 +43,7 @@ _HIDDEN = flags.DEFINE_multi_integer(
 )
 _DTYPE = flags.DEFINE_enum("dtype", "bf16", list(TYPES), "of all inputs")
 _PEERS = flags.DEFINE_multi_enum("peers", PEERS, [*PEERS, "none"], "none: ours alone")
+_DH = flags.DEFINE_bool("dh", False, "norms' backward passes with the gradient of a residual")
 
 
 def milliseconds(function: Callable[[], object]) -> float:
@@ -48,7 +51,7 @@ def milliseconds(function: Callable[[], object]) -> float:
 
 
 def main(_argv: Sequence[str]) -> None:
-    wanted = set(_PEERS.value) - {"none"}
+    wanted = set() if _DH.value else set(_PEERS.value) - {"none"}
     begin = time.time()
     x = torch.empty(1 << 30, dtype=torch.bfloat16, device="cuda").normal_()
     y = torch.empty_like(x)
@@ -72,10 +75,10 @@ def main(_argv: Sequence[str]) -> None:
     dtype = TYPES[_DTYPE.value]
     shapes = [(max(1, ELEMENTS // hidden), hidden) for hidden in _HIDDEN.value or POWERS]
     for count, hidden in shapes if _HIDDEN.value else shapes + SMALL:
-        cell = Cell(hidden, count, dtype)
-        for operation in OPERATIONS:
-            c = chosen(operation, hidden, dtype, count)
-            source, macros = source_and_macros(operation, c, hidden, dtype)
+        cell = Cell(hidden, count, dtype, _DH.value)
+        for operation in SUMS if _DH.value else OPERATIONS:
+            c = chosen(operation, hidden, dtype, count, _DH.value)
+            source, macros = source_and_macros(operation, c, hidden, dtype, _DH.value)
             start = time.time()
             module = cuda.Module(cuda.compile_cubin(source, macros))
             seconds = time.time() - start

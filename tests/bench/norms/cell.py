@@ -33,15 +33,18 @@ def vector_of(hidden: int, dtype: torch.dtype) -> int:
     return vector
 
 
-def chosen(operation: str, hidden: int, dtype: torch.dtype, count: int) -> Configuration:
-    """The library's choice for `count` dense rows of one type."""
+def chosen(
+    operation: str, hidden: int, dtype: torch.dtype, count: int, dh: bool = False
+) -> Configuration:
+    """The library's choice for `count` dense rows of one type. dh: of a norm's backward pass that
+    adds the gradient of a residual stream."""
     size, vector = dtype.itemsize, vector_of(hidden, dtype)
     rows = Rows(
         operation,
         span(hidden, vector, SUMS.get(operation, 0)),
         vector,
         size,
-        size * (2 if operation.endswith("backward") else 1),
+        size * (2 + dh if operation.endswith("backward") else 1),
         size * WEIGHTS.get(operation, 0),
         SUMS.get(operation, 0),
         sixteen_bytes=vector * size == 16,
@@ -53,8 +56,9 @@ def chosen(operation: str, hidden: int, dtype: torch.dtype, count: int) -> Confi
 
 
 def source_and_macros(
-    operation: str, c: Configuration, hidden: int, dtype: torch.dtype
+    operation: str, c: Configuration, hidden: int, dtype: torch.dtype, dh: bool = False
 ) -> tuple[str, dict]:
+    """dh: as chosen() has it."""
     layer, backward = operation.startswith("layer"), operation.endswith("backward")
     vector = vector_of(hidden, dtype)
     if operation.startswith("softmax"):
@@ -62,17 +66,19 @@ def source_and_macros(
     source = "norm_backward.cpp" if backward else "norm_forward.cpp"
     types = (dtype, dtype, dtype)
     return source, norm_macros(
-        c, layer, hidden, vector, types, backward=backward, beta=layer and not backward
+        c, layer, hidden, vector, types, backward=backward, add=dh, beta=layer and not backward
     )
 
 
 class Cell:
-    """Tensors and references of one operation and hidden size."""
+    """Tensors and references of one operation and hidden size. dh: norms' backward passes have it,
+    as chosen() says."""
 
-    def __init__(self, hidden: int, rows: int, dtype: torch.dtype) -> None:
+    def __init__(self, hidden: int, rows: int, dtype: torch.dtype, dh: bool = False) -> None:
         self.hidden, self.rows = hidden, rows
         d = {"device": "cuda", "dtype": dtype}
         torch.manual_seed(hidden)
+        self.dh = torch.randn(rows, hidden, **d) if dh else None
         self.x = torch.randn(rows, hidden, **d)
         self.g = torch.randn(rows, hidden, **d)
         self.w, self.b = torch.randn(hidden, **d), torch.randn(hidden, **d)
@@ -111,6 +117,9 @@ class Cell:
         want["layer_backward"] = (
             g * w - (g * w).mean(-1, keepdim=True) - h * (h * g * w).mean(-1, keepdim=True)
         ) * r
+        if self.dh is not None:
+            for operation in SUMS:
+                want[operation] += self.dh[s].double()
         want["softmax_forward"] = x.softmax(-1)
         y = self.softmax[s].double()
         want["softmax_backward"] = y * (g - (y * g).sum(-1, keepdim=True))
@@ -129,7 +138,9 @@ class Cell:
             )
         mean, rstd = (self.mean, self.ln_rstd) if layer else (None, self.rms_rstd)
         db = self.db if layer else None
-        return norm_backward(module, c, self.x, self.g, self.w, mean, rstd, self.out, self.dw, db)
+        return norm_backward(
+            module, c, self.x, self.g, self.w, mean, rstd, self.out, self.dw, db, self.dh
+        )
 
     def error(self, operation: str) -> float:
         """The largest relative error (norm over norm) of the results."""
@@ -146,4 +157,7 @@ class Cell:
         return worst
 
     def bytes(self, operation: str) -> int:
-        return (3 if operation.endswith("backward") else 2) * self.x.nbytes
+        matrices = 3 if operation.endswith("backward") else 2
+        if operation in SUMS and self.dh is not None:
+            matrices += 1
+        return matrices * self.x.nbytes

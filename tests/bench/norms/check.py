@@ -444,7 +444,7 @@ def run(case: Case, kernels: Kernels) -> None:
 
 def check_alone(chosen: Sequence[Case]) -> Iterator[str]:
     """The failures of the kernels, a line each."""
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")  # a sanitizer's process ends when it forks
     with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value, context) as pool:
         for case, cubin in zip(chosen, pool.map(compile_case, chosen, chunksize=2), strict=True):
             try:

@@ -2,7 +2,7 @@
 """Times of small calls, ours and the peers', on the device at hand.
 
     python3 -m tests.bench.norms.small --out small.json [--peers torch] [--dtype fp32]
-        [--shape 1x4096 --shape 64x8192]
+        [--shape 1x4096 --shape 64x8192] [--serial]
 
 A time is the GPU's, in microseconds a call: of a CUDA graph of 20 calls, one after the other, the
 median of 30 replays. All that the calls read and write stays in L2. Peers that are installed are
@@ -12,73 +12,32 @@ measured in the same run: torch, torch.compile, Liger, QuACK.
 from __future__ import annotations
 
 import json
-import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from absl import app, flags
 
 from kernels.norm.configuration import OPERATIONS
-from tests.bench.norms import cuda
+from tests.bench.norms import cuda, operations
 from tests.bench.norms.cell import TYPES, Cell, chosen, source_and_macros
+from tests.bench.norms.graphs import SHAPES, check_shapes, microseconds, read_shape
 from tests.bench.norms.peers import PEERS, Peers
-
-SHAPES = ["1x4096", "1x8192", "1x16384", "8x4096", "64x8192", "128x4096", "512x8192"]
-CALLS, REPLAYS = 20, 30
 
 _OUT = flags.DEFINE_string("out", "small.json", "file of the results")
 _SHAPES = flags.DEFINE_multi_string("shape", SHAPES, "rows x columns")
 _DTYPE = flags.DEFINE_enum("dtype", "bf16", list(TYPES), "of all inputs")
 _OPERATIONS = flags.DEFINE_multi_enum("operations", OPERATIONS, OPERATIONS, "to measure")
+_SERIAL = flags.DEFINE_bool("serial", False, "ours start when the call before has ended")
 _PEERS = flags.DEFINE_multi_enum("peers", PEERS, [*PEERS, "none"], "none: ours alone")
-
-
-def read_shape(text: str) -> tuple[int, int]:
-    """Raises ValueError."""
-    rows, hidden = text.split("x")
-    if min(int(rows), int(hidden)) < 1:
-        raise ValueError(text)
-    return int(rows), int(hidden)
-
-
-def is_shape(text: str) -> bool:
-    try:
-        read_shape(text)
-    except ValueError:
-        return False
-    return True
-
-
-flags.register_validator(
-    _SHAPES, lambda texts: all(map(is_shape, texts)), "a shape is rows x columns: 64x8192"
-)
-
-
-def microseconds(function: Callable[[], object]) -> float:
-    """Of a call, on the current stream."""
-    for _ in range(3):
-        function()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
-        for _ in range(CALLS):
-            function()
-    graph.replay()
-    times = []
-    for _ in range(REPLAYS):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end) * 1e3 / CALLS)
-    return statistics.median(times)
+check_shapes(_SHAPES)
 
 
 def main(_argv: Sequence[str]) -> None:
     wanted = set(_PEERS.value) - {"none"}
     dtype = TYPES[_DTYPE.value]
+    if _SERIAL.value:
+        operations.SHORT_ELEMENTS = 0
     peers = Peers() if wanted else None
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, us a call")
     results: list[dict] = []

@@ -47,13 +47,16 @@ def parse(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
             {"peers": ["compile", "quack"], "budget": 88, "page": None},
         ),
         ("bench", [], {"peers": ["torch", "compile", "liger", "quack"]}),
-        ("bench", ["--peers=none"], {"peers": ["none"]}),
+        ("bench", ["--peers=none"], {"peers": ["none"], "dh": False}),
+        ("bench", ["--dh"], {"dh": True}),
         (
             "bench",
             ["--hidden=2880", "--hidden=50257", "--dtype=fp32"],
             {"hidden": [2880, 50257], "dtype": "fp32"},
         ),
         ("small", ["--shape=1x64", "--peers=none"], {"shape": ["1x64"], "peers": ["none"]}),
+        ("small", ["--serial"], {"serial": True}),
+        ("small_sweep", ["--shape=1x64", "--best=2"], {"shape": ["1x64"], "best": 2}),
         ("check", ["--small"], {"small": True}),
         ("check", [], {"small": False, "kinds": False}),
         ("check", ["--kinds"], {"small": False, "kinds": True}),
@@ -82,6 +85,7 @@ def test_flags(program: str, arguments: list[str], values: dict[str, object]) ->
         ("sweep", "--hidden=wide", ("wide", "hidden")),
         ("check", "--processes=0", ("0", "processes")),
         ("small", "--shape=8by8", ("8by8", "64x8192")),
+        ("small_sweep", "--shape=8", ("64x8192",)),
     ],
 )
 def test_what_is_refused(program: str, argument: str, words: tuple[str, ...]) -> None:
