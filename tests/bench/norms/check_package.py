@@ -111,18 +111,26 @@ def check_streams_and_graphs(hidden: int) -> None:
         for y, dx, dgamma in results:
             for got, wanted in ((y, want), (dx, want_dx), (dgamma, want_dgamma)):
                 assert torch.equal(got, wanted)
-    graph = torch.cuda.CUDAGraph()
+    # Graphs beside each other and beside calls: each has barriers of its own.
     held = torch.zeros_like(x)
-    # Captured rows are dealt in advance: for long ones, by a kernel that is compiled here.
-    with torch.cuda.graph(graph):
-        y, rstd, _ = aiter_attn.rms_norm_fwd(held, gamma)
-        dx, dgamma = aiter_attn.rms_norm_bwd(dy, held, gamma, rstd)
+    graphs, results = [torch.cuda.CUDAGraph() for _ in range(3)], []
+    for graph in graphs:
+        with torch.cuda.graph(graph):
+            y, rstd, _ = aiter_attn.rms_norm_fwd(held, gamma)
+            results.append((y, *aiter_attn.rms_norm_bwd(dy, held, gamma, rstd)))
     held.copy_(x)
-    for _ in range(3):
-        graph.replay()
     torch.cuda.synchronize()
-    for got, wanted in ((y, want), (dx, want_dx), (dgamma, want_dgamma)):
-        assert torch.equal(got, wanted)
+    for turn in range(12):
+        with torch.cuda.stream(streams[turn % 4]):
+            if turn % 4 < 3:
+                graphs[turn % 4].replay()
+            else:
+                y, rstd, _ = aiter_attn.rms_norm_fwd(x, gamma)
+                results.append((y, *aiter_attn.rms_norm_bwd(dy, x, gamma, rstd)))
+    torch.cuda.synchronize()
+    for y, dx, dgamma in results:
+        for got, wanted in ((y, want), (dx, want_dx), (dgamma, want_dgamma)):
+            assert torch.equal(got, wanted)
 
 
 def check_quantised() -> None:

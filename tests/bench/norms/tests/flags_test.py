@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The flags of the programs, in the documents' form. There is no torch here: a double stands in."""
+"""The flags of the programs, in the documents' form. There is neither torch nor the package here:
+doubles stand in."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ _UP_TO_MAIN = """
 import json, runpy, sys
 from unittest import mock
 from absl import app, flags
-for name in ("torch", "torch.nn", "torch.nn.functional", "triton", "triton.testing"):
+doubles = ["torch", "torch.nn", "torch.nn.functional", "triton", "triton.testing"]
+doubles += ["aiter_attn", "aiter_attn._core", "aiter_attn._core.adapters"]
+for name in doubles:
     sys.modules[name] = mock.MagicMock()
 def run(main):
     rest = app.parse_flags_with_usage(sys.argv)[1:]
@@ -55,6 +58,7 @@ def parse(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
             {"hidden": [2880, 50257], "dtype": "fp32"},
         ),
         ("small", ["--shape=1x64", "--peers=none"], {"shape": ["1x64"], "peers": ["none"]}),
+        ("graphed", ["--hidden=64"], {"hidden": [64]}),
         ("small", ["--serial"], {"serial": True}),
         ("small_sweep", ["--shape=1x64", "--best=2"], {"shape": ["1x64"], "best": 2}),
         ("check", ["--small"], {"small": True}),
