@@ -237,8 +237,7 @@ typedef struct attn_problem {
   const int32_t* seqused_k;
   /* The same as sums: [batch + 1], from 0 on: sequence b uses its first cu_seqused_q[b + 1] -
    * cu_seqused_q[b] rows. Of a side's two arrays one is given at most. On the GPU attn_fwd takes
-   * them in batch mode, too; they are not taken beside a sink, nor by attn_dropout_mask, nor
-   * cu_seqused_k by attn_bwd where query heads share a key head. */
+   * them in batch mode, too. */
   const int32_t* cu_seqused_q;
   const int32_t* cu_seqused_k;
 } attn_problem;

@@ -286,34 +286,6 @@ TEST_P(PaddedGroupTest, ARoomMayExceedTheLongestUsedSequence) {
                                     "6, seqlen_q"));
 }
 
-// Kernels of this library's own take numbers of used rows alone.
-TEST_P(PaddedGroupTest, OnTheGpuSumsAreRefusedByNameWhereAKernelTakesNumbers) {
-  if (!by_sums()) return;
-  attn_problem& p = padded_.problem;
-  p.device_type = ATTN_DEVICE_ROCM;
-  p.dtype = ATTN_DTYPE_FP16;
-  const auto refuses = [](attn_status status, const std::string& message) {
-    EXPECT_EQ(status, ATTN_ERROR_UNSUPPORTED);
-    EXPECT_THAT(attn_last_error(), HasSubstr(message));
-  };
-  const std::vector<float> sinks(kHeadsQ);
-  attn_fwd_args forward = padded_.fwd();
-  forward.sink = sinks.data();
-  refuses(attn_fwd(&forward),
-          "cu_seqused_q is set, but on the GPU the kernel of sinks takes "
-          "seqused_q: pass the used rows of each sequence as that");
-  const attn_bwd_args backward = padded_.bwd();
-  refuses(attn_bwd(&backward),
-          "cu_seqused_k is set, but on the GPU the kernel that sums dk and dv "
-          "of the query heads of a key head takes seqused_k");
-  attn_dropout_mask_args mask = {};
-  mask.struct_size = sizeof(mask);
-  mask.problem = &p;
-  refuses(attn_dropout_mask(&mask),
-          "cu_seqused_q is set, but on the GPU the kernel of the dropout "
-          "mask takes seqused_q");
-}
-
 const auto kForms = ::testing::Values(Form::kNumbers, Form::kSums);
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<attn_mode, Form>>& info) {

@@ -20,6 +20,8 @@ struct Args {
   const int32_t* cu_seqlens_k;  // likewise
   const int32_t* seqused_q;     // [batch]: rows beyond are padding; or NULL
   const int32_t* seqused_k;     // the same of keys
+  const int32_t* cu_seqused_q;  // [batch + 1]: the same as sums; or NULL
+  const int32_t* cu_seqused_k;
   const uint64_t* rng_state;    // {seed, offset}; NULL: the two below
   uint64_t seed, offset;
   uint32_t batch, heads;

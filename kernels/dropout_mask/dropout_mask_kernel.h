@@ -38,17 +38,23 @@ struct Head {
   uint64_t offset;   // of its first lane
 };
 
+// The rows of a sequence that are not padding: those that it has, without numbers or sums of them.
+__device__ inline uint32_t used_rows(const int32_t* starts, const int32_t* numbers,
+                                     const int32_t* sums, uint64_t batch) {
+  if (numbers) return numbers[batch];
+  const int32_t* const ends = sums ? sums : starts;
+  return ends[batch + 1] - ends[batch];
+}
+
 // index: of the head, over all batch entries.
 __device__ inline Head head_of(const Args& args, uint64_t index, uint64_t offset) {
   Head h = {args.kept, args.seqlen_q, args.seqlen_k, offset + index * kLanes};
   uint64_t row = index * args.rows;
   if (args.cu_seqlens_q) {
     const uint64_t batch = index / args.heads, head = index - batch * args.heads;
-    const uint32_t start = args.cu_seqlens_q[batch];
-    h.queries = args.seqused_q ? args.seqused_q[batch] : args.cu_seqlens_q[batch + 1] - start;
-    h.keys = args.seqused_k ? args.seqused_k[batch]
-                            : args.cu_seqlens_k[batch + 1] - args.cu_seqlens_k[batch];
-    row = head * args.rows + start;
+    h.queries = used_rows(args.cu_seqlens_q, args.seqused_q, args.cu_seqused_q, batch);
+    h.keys = used_rows(args.cu_seqlens_k, args.seqused_k, args.cu_seqused_k, batch);
+    row = head * args.rows + args.cu_seqlens_q[batch];
   }
   h.kept += row * args.seqlen_k;
   return h;

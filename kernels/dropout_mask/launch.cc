@@ -31,6 +31,8 @@ void dropout_mask_launch(const LaunchArgs& args, Launch* launch) {
     made.cu_seqlens_k = problem.cu_seqlens_k;
     made.seqused_q = problem.seqused_q;
     made.seqused_k = problem.seqused_k;
+    made.cu_seqused_q = problem.cu_seqused_q;
+    made.cu_seqused_k = problem.cu_seqused_k;
   }
   // Without dropout it may be anything.
   if (problem.dropout_p > 0) made.rng_state = problem.rng_state;

@@ -47,7 +47,12 @@ TEST(DropoutMaskLaunch, GroupModeHasStartsAndAllRows) {
   const uint64_t rng_state[2] = {};
   group.set(&args);
   args.problem.rng_state = rng_state;
+  const int32_t sums[2][4] = {};
+  args.problem.cu_seqused_q = sums[0];
+  args.problem.cu_seqused_k = sums[1];
   const auto made = make(args);
+  EXPECT_EQ(made.args.cu_seqused_q, sums[0]);
+  EXPECT_EQ(made.args.cu_seqused_k, sums[1]);
   EXPECT_EQ(made.args.cu_seqlens_q, group.starts_q);
   EXPECT_EQ(made.args.cu_seqlens_k, group.starts_k);
   EXPECT_EQ(made.args.rng_state, rng_state);

@@ -31,6 +31,7 @@ void sink_launch(const LaunchArgs& args, Launch* launch) {
   made.sink = args.sink;
   if (group_mode) made.cu_seqlens_q = problem.cu_seqlens_q;
   made.seqused_q = problem.seqused_q;
+  made.cu_seqused_q = problem.cu_seqused_q;
   made.stride_batch = args.o.stride_batch;
   made.stride_seq = args.o.stride_seq;
   made.stride_head = args.o.stride_head;
@@ -59,6 +60,7 @@ void sink_grad_launch(const LaunchArgs& args, Launch* launch) {
   made.delta = args.delta;
   made.cu_seqlens_q = problem.cu_seqlens_q;
   made.seqused_q = problem.seqused_q;
+  made.cu_seqused_q = problem.cu_seqused_q;
   made.batch = problem.batch;
   // Upstream's delta has the factor of the weights that dropout keeps in it.
   made.scale = 1.0f / (1.0f - args.features.p_drop);

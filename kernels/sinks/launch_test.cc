@@ -65,6 +65,18 @@ TEST(SinksLaunch, GroupModeHasStartsAndAllRows) {
   EXPECT_EQ(grad.args.rows, 130u);
 }
 
+TEST(SinksLaunch, PaddedSequencesAreToldByNumbersOrSums) {
+  const int32_t used[4] = {};
+  LaunchArgs args = some_args();
+  args.problem.seqused_q = used;
+  EXPECT_EQ(make_sink(args).args.seqused_q, used);
+  EXPECT_EQ(make_launch<sinks::GradArgs>(sink_grad_launch, args).args.seqused_q, used);
+  args.problem.seqused_q = nullptr;
+  args.problem.cu_seqused_q = used;
+  EXPECT_EQ(make_sink(args).args.cu_seqused_q, used);
+  EXPECT_EQ(make_launch<sinks::GradArgs>(sink_grad_launch, args).args.cu_seqused_q, used);
+}
+
 TEST(SinksLaunch, RowsAreOfOneWave) {
   EXPECT_EQ(sinks::row_items_for(1), 1u);
   EXPECT_EQ(sinks::row_items_for(64), 8u);

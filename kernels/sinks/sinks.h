@@ -34,6 +34,7 @@ struct Args {
   const float* sink;                              // [heads]
   const int32_t* cu_seqlens_q;                    // [batch + 1] in group mode, else NULL
   const int32_t* seqused_q;                       // [batch]: rows beyond are padding; or NULL
+  const int32_t* cu_seqused_q;                    // [batch + 1]: the same as sums; or NULL
   int64_t stride_batch, stride_seq, stride_head;  // of o, in elements
   uint32_t batch, heads;
   uint32_t rows;  // of a head in lse: seqlen_q, in group mode total_q
@@ -49,9 +50,10 @@ struct GradArgs {
   const float* sink;   // [heads]
   const float* lse;    // as above, with the sink
   const float* delta;  // as lse: rowsum(dout o') / scale
-  // [batch + 1] and [batch] where sequences are padded, of which `batch` are in each run; or NULL.
+  // Where sequences are padded, of which `batch` are in each run; or NULL: as above.
   const int32_t* cu_seqlens_q;
   const int32_t* seqused_q;
+  const int32_t* cu_seqused_q;
   float scale;
   uint32_t batch;
   uint32_t runs;  // contiguous pieces of a head in lse: batch, in group mode 1

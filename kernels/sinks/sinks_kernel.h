@@ -70,6 +70,14 @@ __device__ inline void apply_to_head(const Args& args, Element* o, float* lse, u
   }
 }
 
+// The rows of a sequence that are not padding, where it has `rows` of them.
+template <typename AnyArgs>
+__device__ inline uint32_t used_queries(const AnyArgs& args, uint64_t batch, uint32_t rows) {
+  if (args.seqused_q) return args.seqused_q[batch];
+  if (args.cu_seqused_q) return args.cu_seqused_q[batch + 1] - args.cu_seqused_q[batch];
+  return rows;
+}
+
 template <bool kVectorised, typename Element>
 __device__ inline void apply_to_all(const Args& args) {
   const uint64_t heads = uint64_t{args.batch} * args.heads;
@@ -80,13 +88,14 @@ __device__ inline void apply_to_all(const Args& args) {
     uint32_t queries = args.rows;
     if (args.cu_seqlens_q) {
       const uint32_t start = args.cu_seqlens_q[batch];
-      queries = args.seqused_q ? args.seqused_q[batch] : args.cu_seqlens_q[batch + 1] - start;
+      queries = args.cu_seqlens_q[batch + 1] - start;
       o += int64_t{start} * args.stride_seq;
       lse += head * args.rows + start;
     } else {
       o += batch * args.stride_batch;
       lse += index * args.rows;
     }
+    queries = used_queries(args, batch, queries);
     if (queries <= static_cast<uint32_t>(args.min_seqlen_q)) continue;
     apply_to_head<kVectorised>(args, o, lse, queries, args.sink[head]);
   }
@@ -123,10 +132,10 @@ __device__ inline void sum_gradient(const GradArgs& args) {
   const uint32_t head = blockIdx.x;
   const float sink = args.sink[head];
   double sum = 0;
-  if (args.seqused_q) {
+  if (args.seqused_q || args.cu_seqused_q) {
     const uint64_t first = uint64_t{head} * args.rows;
     for (uint32_t b = 0; b < args.batch; ++b) {
-      sum_rows(args, first + args.cu_seqlens_q[b], args.seqused_q[b], sink, &sum);
+      sum_rows(args, first + args.cu_seqlens_q[b], used_queries(args, b, 0), sink, &sum);
     }
   } else {
     for (uint32_t run = 0; run < args.runs; ++run) {

@@ -19,9 +19,10 @@ void sum_heads_launch(const LaunchArgs& args, Launch* launch) {
   made.src = args.sum_from.data;
   made.dst = args.sum_to.data;
   // dbias, which is summed as a problem of batch mode, is never of padded sequences.
-  if (group_mode && problem.seqused_k) {
+  if (group_mode && (problem.seqused_k || problem.cu_seqused_k)) {
     made.cu_seqlens = problem.cu_seqlens_k;
     made.seqused = problem.seqused_k;
+    made.cu_seqused = problem.cu_seqused_k;
     made.batch = problem.batch;
   }
   made.seqlen = group_mode ? problem.total_k : problem.seqlen_k;

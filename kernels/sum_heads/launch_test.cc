@@ -46,6 +46,22 @@ TEST(SumHeadsLaunch, GroupModeIsOneSequence) {
   EXPECT_EQ(made.args.tokens, 130);
 }
 
+TEST(SumHeadsLaunch, PaddedSequencesAreToldByNumbersOrSums) {
+  const int32_t used[4] = {};
+  LaunchArgs args = some_args();
+  const testing::Group group = {21, 130};
+  group.set(&args);
+  EXPECT_EQ(make(args).args.batch, 0);
+  args.problem.seqused_k = used;
+  EXPECT_EQ(make(args).args.seqused, used);
+  EXPECT_EQ(make(args).args.cu_seqlens, group.starts_k);
+  EXPECT_EQ(make(args).args.batch, 3);
+  args.problem.seqused_k = nullptr;
+  args.problem.cu_seqused_k = used;
+  EXPECT_EQ(make(args).args.cu_seqused, used);
+  EXPECT_EQ(make(args).args.batch, 3);
+}
+
 TEST(SumHeadsLaunch, WorkgroupsAreBounded) {
   LaunchArgs args = some_args();
   args.problem.batch = 1 << 20;

@@ -20,7 +20,8 @@ struct Args {
   const void* src;
   void* dst;
   const int32_t* cu_seqlens;  // [batch + 1] where sequences are padded, else NULL
-  const int32_t* seqused;     // [batch]: those that are used; else NULL
+  const int32_t* seqused;     // [batch]: those that are used; or NULL
+  const int32_t* cu_seqused;  // [batch + 1]: the same as sums; or NULL
   int64_t tokens;
   int64_t seqlen;  // tokens per batch entry; in group mode all of them
   int64_t dst_stride_batch;
@@ -29,7 +30,7 @@ struct Args {
   int32_t heads_k;
   int32_t group;  // query heads per key head
   int32_t head_size;
-  int32_t batch;        // sequences, where they are padded
+  int32_t batch;        // sequences, where they are padded, else 0
   uint32_t workgroups;  // workgroups_for(...): the kernel asks for no hidden argument
 };
 

@@ -55,7 +55,9 @@ __device__ inline bool is_padding(const Args& args, int32_t token) {
       count = half;
     }
   }
-  return token - args.cu_seqlens[first] >= args.seqused[first];
+  const int32_t used = args.seqused ? args.seqused[first]
+                                    : args.cu_seqused[first + 1] - args.cu_seqused[first];
+  return token - args.cu_seqlens[first] >= used;
 }
 
 template <bool kVectorised, typename Element>
@@ -74,7 +76,7 @@ __device__ inline void sum_all_vectors(const Args& args) {
     const uint32_t column = (vector - row * row_vectors) * kVector;
     const uint32_t token = row / heads_k;
     const uint32_t head = row - token * heads_k;
-    if (args.seqused && is_padding(args, static_cast<int32_t>(token))) continue;
+    if (args.batch != 0 && is_padding(args, static_cast<int32_t>(token))) continue;
     const uint32_t batch = token / seqlen;
     const uint32_t position = token - batch * seqlen;
     sum_one_vector<kVectorised>(

@@ -311,13 +311,6 @@ void validate_bias(const Problem& p) {
   only_with(ATTN_BIAS_ALIBI, "ATTN_BIAS_ALIBI", "alibi_stride_batch", p.alibi_stride_batch);
 }
 
-void refuse_cu_seqused(const Problem& p, const char* side, const char* kernel) {
-  const bool of_queries = side[0] == 'q';
-  if (p.device_type == ATTN_DEVICE_CPU || !(of_queries ? p.cu_seqused_q : p.cu_seqused_k)) return;
-  fail(Status::kUnsupported, Field(concat("cu_seqused_", side)), " is set, but on the GPU the ",
-       "kernel ", kernel, " takes seqused_", side, ": pass the used rows of each sequence as that");
-}
-
 void refuse_fp8(const Problem& p) {
   if (is_fp8(p.dtype)) refuse("dtype", p.dtype, "fp8 is for attn_fwd alone: use fp16 or bf16");
 }

@@ -27,10 +27,6 @@ void validate_bias(const Problem& problem);
 // Of every pass but forward.
 void refuse_fp8(const Problem& problem);
 
-// Of sums of used rows of a side ("q" or "k") on the GPU, where a kernel of this library's own
-// takes their numbers alone. `kernel` says which, as in "the kernel of sinks".
-void refuse_cu_seqused(const Problem& problem, const char* side, const char* kernel);
-
 void validate_min_seqlen_q(const Problem& problem);
 
 // Of a cache: it says where keys lie (the numbers of the problem are valid); and in host memory

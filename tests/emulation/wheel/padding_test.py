@@ -29,6 +29,7 @@ _GATES = {name: GATES["o"] for name in ("o", "dq", "dk", "dv")} | {"lse": Gate(2
 _SINK = np.array([-2.0, 5.0, -np.inf, 0.5], np.float32)
 
 each_arch = pytest.mark.parametrize("arch", wheel_contents.ARCHS)
+each_form = pytest.mark.parametrize("by_sums", [False, True], ids=["numbers", "sums"])
 
 
 class Side:
@@ -38,6 +39,7 @@ class Side:
         self.used = np.array([lengths[side] for lengths in _USED], np.int32)
         rooms = self.used + [lengths[side] for lengths in _PADDING]
         self.starts = np.concatenate([[0], np.cumsum(rooms)]).astype(np.int32)
+        self.sums = np.concatenate([[0], np.cumsum(self.used)]).astype(np.int32)
         self.total = int(self.starts[-1])
         self.is_used = np.zeros(self.total, bool)
         for start, count in zip(self.starts, self.used, strict=False):
@@ -59,6 +61,11 @@ class Side:
         return rows[self.is_used].view(np.uint16)
 
 
+def _used(q: Array, k: Array, *, by_sums: bool) -> dict[str, Any]:
+    """The fields that say which rows are used."""
+    return {"cu_seqused_q": q, "cu_seqused_k": k} if by_sums else {"seqused_q": q, "seqused_k": k}
+
+
 def _workspace(a: Arrays, function: str, args: Any) -> None:
     size = ctypes.c_uint64()
     assert abi.function(function)(ctypes.byref(args), ctypes.byref(size)) == abi.OK, (
@@ -71,8 +78,9 @@ def _workspace(a: Arrays, function: str, args: Any) -> None:
 
 
 @each_arch
+@each_form
 @pytest.mark.parametrize("sink", [False, True], ids=["", "sink"])
-def test_forward_and_backward(hip: Hip, arch: str, sink: bool) -> None:
+def test_forward_and_backward(hip: Hip, arch: str, sink: bool, by_sums: bool) -> None:
     a, q, k = Arrays(hip, arch), Side(0), Side(1)
     masked = wheel_contents.has("group", True, "fp16", _SIZE)
     case = Case("", _USED, _HEADS_Q, _HEADS_K, mask=MASK_BOTTOM_RIGHT if masked else MASK_NONE,
@@ -83,8 +91,8 @@ def test_forward_and_backward(hip: Hip, arch: str, sink: bool) -> None:
         mode=abi.GROUP, batch=len(_USED), heads_q=_HEADS_Q, heads_k=_HEADS_K, head_size_qk=_SIZE,
         head_size_v=_SIZE, seqlen_q=int(q.used.max()), seqlen_k=int(k.used.max()), total_q=q.total,
         total_k=k.total, cu_seqlens_q=a.address(q.starts), cu_seqlens_k=a.address(k.starts),
-        softmax_scale=float(inputs.scale), mask=case.mask, seqused_q=a.address(q.used),
-        seqused_k=a.address(k.used),
+        softmax_scale=float(inputs.scale), mask=case.mask,
+        **_used(*(a.address(s.sums if by_sums else s.used) for s in (q, k)), by_sums=by_sums),
     )  # fmt: skip
     problem.window_left, problem.window_right = case.window
     tensors = {
@@ -135,11 +143,12 @@ def test_forward_and_backward(hip: Hip, arch: str, sink: bool) -> None:
 
 
 @each_arch
-def test_dropout_mask(hip: Hip, arch: str) -> None:
+@each_form
+def test_dropout_mask(hip: Hip, arch: str, by_sums: bool) -> None:
     """That of the CPU reference, byte for byte."""
     a, q, k = Arrays(hip, arch), Side(0), Side(1)
     longest = int(k.used.max())
-    numbers = (q.starts, k.starts, q.used, k.used)
+    numbers = (q.starts, k.starts, *(s.sums if by_sums else s.used for s in (q, k)))
     kept = [np.full((_HEADS_Q, q.total, longest), 7, np.uint8) for _ in range(2)]
     on_device = a.put(kept[0])
     for device, addresses, results in (
@@ -150,7 +159,7 @@ def test_dropout_mask(hip: Hip, arch: str) -> None:
             mode=abi.GROUP, batch=len(_USED), heads_q=_HEADS_Q, heads_k=_HEADS_K,
             head_size_qk=_SIZE, head_size_v=_SIZE, seqlen_q=int(q.used.max()), seqlen_k=longest,
             total_q=q.total, total_k=k.total, cu_seqlens_q=addresses[0],
-            cu_seqlens_k=addresses[1], seqused_q=addresses[2], seqused_k=addresses[3],
+            cu_seqlens_k=addresses[1], **_used(*addresses[2:], by_sums=by_sums),
             softmax_scale=1.0, dropout_p=0.3, dropout_seed=5, dropout_offset=64,
         )  # fmt: skip
         problem.device_type = device

@@ -49,7 +49,6 @@ void validate_cap(const Problem& p) {
 void validate_dsink(const Problem& p) {
   if (!p.sink) require_unset("dsink", p.dsink, "sink is NULL: leave dsink NULL, or set sink");
   require_aligned("dsink", p.dsink, alignof(float));
-  if (p.dsink) refuse_cu_seqused(p, "q", "of dsink");
 }
 
 }  // namespace
@@ -64,9 +63,6 @@ Problem read(const attn_bwd_args* given, Pointers pointers) {
   validate_dsink(p);
   refuse_fp8(p);
   validate_cap(p);
-  if (p.heads_q != p.heads_k) {
-    refuse_cu_seqused(p, "k", "that sums dk and dv of the query heads of a key head");
-  }
   if (pointers == Pointers::kRequired && !p.lse && query_rows(p) > 0) {
     refuse("lse", "NULL", "backward needs the lse of forward");
   }

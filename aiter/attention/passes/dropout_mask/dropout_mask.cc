@@ -73,7 +73,6 @@ Problem read(const attn_dropout_mask_args* given, Pointers pointers) {
   Problem p = read_problem(given, dropout_mask_pass());
   validate_problem(&p, pointers);
   p.bias = ATTN_BIAS_NONE;  // attention's alone
-  for (const char* side : {"q", "k"}) refuse_cu_seqused(p, side, "of the dropout mask");
   if (pointers == Pointers::kRequired && !p.kept && p.pass->has_work(p)) {
     refuse("kept", "NULL", "this problem has ", p.heads_q, " heads of ", query_rows(p), " rows of ",
            p.seqlen_k, " bytes");

@@ -107,7 +107,6 @@ void validate_sink(const Problem& p) {
          " is set, but on the GPU a sink needs q, k and v of fp16 or ",
          "bf16: quantise later, or leave sink NULL");
   }
-  if (p.sink) refuse_cu_seqused(p, "q", "of sinks");
 }
 
 class Forward final : public Pass {
