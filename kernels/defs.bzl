@@ -5,6 +5,7 @@ header_tree -> code_object_recipe -> code_object -> code_object_group -> embedde
                                                     code_object_group -> pack_files, kpacks
                                                     code_object_group -> compile_kit
                                     code_object -> code_object_library
+code_object_files: those of others, by their files' names
 header_tree -> cubin_recipe -> cubin -> code_object_group -> ahead_of_time
 """
 
@@ -16,6 +17,7 @@ load(
     _code_object_group = "code_object_group",
     _code_object_recipe = "code_object_recipe",
 )
+load("//kernels/private:code_object_files.bzl", _code_object_files = "code_object_files")
 load(
     "//kernels/private:code_object_library.bzl",
     _code_object_library = "code_object_library",
@@ -28,6 +30,11 @@ load(
     _cubin_recipe = "cubin_recipe",
 )
 load("//kernels/private:embedded_pack.bzl", _embedded_pack = "embedded_pack")
+load(
+    "//kernels/private:flags.bzl",
+    _ArchsInfo = "ArchsInfo",
+    _VariantSetInfo = "VariantSetInfo",
+)
 load("//kernels/private:header_tree.bzl", _header_tree = "header_tree")
 load("//kernels/private:hip_host_library.bzl", _hip_host_library = "hip_host_library")
 load("//kernels/private:kpacks.bzl", _kpacks = "kpacks")
@@ -42,13 +49,16 @@ load(
     _PackFilesInfo = "PackFilesInfo",
 )
 
+ArchsInfo = _ArchsInfo
 CodeObjectInfo = _CodeObjectInfo
 CodeObjectsInfo = _CodeObjectsInfo
 CompileKitInfo = _CompileKitInfo
 PackFilesInfo = _PackFilesInfo
+VariantSetInfo = _VariantSetInfo
 ahead_of_time = _ahead_of_time
 chosen_archs = _chosen_archs
 code_object = _code_object
+code_object_files = _code_object_files
 code_object_group = _code_object_group
 code_object_library = _code_object_library
 code_object_recipe = _code_object_recipe

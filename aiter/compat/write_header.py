@@ -105,7 +105,8 @@ def header(pass_name: str, pin: str, namespace: str) -> str:
     """The text of mha_{pass_name}.h."""
     fields, _ = layout(pass_name, pin)
     structs = {pass_name: f"aiter::{STRUCTS[pass_name]}"}
-    if pass_name == "fwd":
+    forward = pass_name == PASSES[0]
+    if forward:
         structs |= {table: STRUCTS[table] for table in ("splitkv", "batch_prefill")}
     # TransformerEngine's set-up sees a field with = and not one with {}: as in AITER's header.
     lines = [
@@ -125,8 +126,8 @@ def header(pass_name: str, pin: str, namespace: str) -> str:
         inner=f"{namespace}_{pin}",
         fields="".join(lines),
         offsets="".join(offsets),
-        includes="#include <fmha_fwd.hpp>\n" if pass_name == "fwd" else "",
-        more=more + (_CACHES if pass_name == "fwd" else ""),
+        includes="#include <fmha_fwd.hpp>\n" if forward else "",
+        more=more + (_CACHES if forward else ""),
         sizes="".join(_SIZE.format(struct=s, size=size) for s, (_, size) in layouts.items()),
     )
 

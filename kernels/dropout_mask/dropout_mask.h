@@ -22,7 +22,7 @@ struct Args {
   const int32_t* seqused_k;     // the same of keys
   const int32_t* cu_seqused_q;  // [batch + 1]: the same as sums; or NULL
   const int32_t* cu_seqused_k;
-  const uint64_t* rng_state;    // {seed, offset}; NULL: the two below
+  const uint64_t* rng_state;  // {seed, offset}; NULL: the two below
   uint64_t seed, offset;
   uint32_t batch, heads;
   uint32_t seqlen_q, seqlen_k;  // in group mode the greatest

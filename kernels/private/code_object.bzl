@@ -13,6 +13,7 @@ latter has a key of its own, which names the group, but where it is proven that 
 object.
 """
 
+load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load(
     "//kernels/private:logical_path.bzl",
     "logical_path",
@@ -55,16 +56,23 @@ _BACKEND_FLAGS = [
     "-disable-llvm-passes",
 ]
 
+# Of --//kernels:code_object_version. The compiler's own version has no flag in keys.
+_VERSION_FLAGS = {
+    "5": ["-mcode-object-version=5"],
+    "default": [],
+}
+
 def _code_object_recipe_impl(ctx):
     hip = hip_toolchain(ctx)
     headers = ctx.attr.headers[HeaderTreeInfo]
     repository = ctx.label.workspace_root
-    flags = hip.flags + _DEVICE_FLAGS + ["-I" + include for include in headers.includes]
+    version = _VERSION_FLAGS[ctx.attr._code_object_version[BuildSettingInfo].value]
+    flags = hip.flags + _DEVICE_FLAGS + version + ["-I" + include for include in headers.includes]
     roots = [headers.root, repository]
     compile_arguments = ctx.actions.args()
     compile_arguments.add_all(flags + prefix_maps(roots) + ctx.attr.copts)
     backend_arguments = ctx.actions.args()
-    backend_arguments.add_all(hip.flags + _BACKEND_FLAGS)
+    backend_arguments.add_all(hip.flags + _BACKEND_FLAGS + version)
 
     recipe = ctx.actions.declare_file(ctx.label.name + ".recipe")
     arguments = ctx.actions.args()
@@ -107,6 +115,7 @@ code_object_recipe = rule(
             providers = [HeaderTreeInfo],
             doc = "the header_tree to compile against",
         ),
+        "_code_object_version": attr.label(default = "//kernels:code_object_version"),
         "_recipe": attr.label(cfg = "exec", default = "//kernels/code_object:recipe"),
     },
     toolchains = [HIP_TOOLCHAIN_TYPE],

@@ -55,8 +55,8 @@ __device__ inline bool is_padding(const Args& args, int32_t token) {
       count = half;
     }
   }
-  const int32_t used = args.seqused ? args.seqused[first]
-                                    : args.cu_seqused[first + 1] - args.cu_seqused[first];
+  const int32_t used =
+      args.seqused ? args.seqused[first] : args.cu_seqused[first + 1] - args.cu_seqused[first];
   return token - args.cu_seqlens[first] >= used;
 }
 

@@ -25,6 +25,12 @@ def test_matrix_instructions_of_gfx942():
     assert "buffer_atomic_add_f32" in disassembly(dq_dk_dv[0])
 
 
+def test_the_format_is_the_compilers_but_where_an_older_one_is_asked_for():
+    abi_version = 8  # in e_ident; the format's version less 2
+    assert data("ORIGINAL")[abi_version] == 4
+    assert data("VERSION_5")[abi_version] == 3
+
+
 def test_no_path_is_in_a_code_object():
     for path in os.environ["SMOKE"].split():
         text = Path(path).read_bytes()

@@ -36,6 +36,21 @@ def _choice_test(setting, known):
 
     return _impl
 
+def _code_object_version_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    asserts.expect_failure(
+        env,
+        "//kernels:code_object_version=4: unknown choice; known: 5 (for ROCm 6.0 and 6.1, too), " +
+        "default (",
+    )
+    return analysistest.end(env)
+
+code_object_version_test = analysistest.make(
+    _code_object_version_test_impl,
+    config_settings = {str(Label("//kernels:code_object_version")): "4"},
+    expect_failure = True,
+)
+
 _patches_test_impl = _choice_test("patches", "default")
 _shortcuts_test_impl = _choice_test("shortcuts", "all")
 

@@ -25,6 +25,7 @@ class Hip final : public Driver {
     bind("hipGetErrorName", &get_error_name_);
     bind("hipGetErrorString", &get_error_string_);
     bind("hipGetLastError", &get_last_error_);
+    bind("hipRuntimeGetVersion", &runtime_get_version_);
     bind("hipGetDeviceCount", &get_device_count_);
     bind("hipGetDevice", &get_device_);
     bind("hipSetDevice", &set_device_);
@@ -78,6 +79,7 @@ class Hip final : public Driver {
   }
 
   Module load(const void* image) override {
+    require_version_for(static_cast<const unsigned char*>(image));
     Module module = nullptr;
     check(module_load_data_(&module, image), "hipModuleLoadData");
     return module;
@@ -142,6 +144,23 @@ class Hip final : public Driver {
     library_.bind(symbol, "the HIP runtime of ROCm " + hip_versions(), function);
   }
 
+  // An older runtime would say that the image is invalid, and not why.
+  void require_version_for(const unsigned char* image) {
+    constexpr unsigned char kElf[] = {0x7f, 'E', 'L', 'F'};
+    constexpr size_t kAbiVersionOffset = 8;
+    constexpr int kAbiVersionOf6 = 4;  // of an object of version 6; before, one less for each
+    constexpr int kMajor = 10000000, kMinor = 100000, kFirst = 6 * kMajor + 2 * kMinor;
+    if (std::memcmp(image, kElf, sizeof(kElf)) != 0) return;
+    if (image[kAbiVersionOffset] < kAbiVersionOf6) return;
+    int version = 0;
+    check(runtime_get_version_(&version), "hipRuntimeGetVersion");
+    if (version >= kFirst) return;
+    fail(Status::kDriver, library_.path(), " is HIP ", version / kMajor, ".",
+         version % kMajor / kMinor,
+         ", which does not load code objects of version 6: use ROCm 6.2 ",
+         "or newer, or a build with --//kernels:code_object_version=5");
+  }
+
   // HIP's own name for the struct is another one, which ubsan would take for another type.
   __attribute__((no_sanitize("function"))) const Facts& facts(int device) {
     const std::lock_guard<std::mutex> lock(facts_mutex_);
@@ -181,6 +200,7 @@ class Hip final : public Driver {
   hip::GetErrorName get_error_name_;
   hip::GetErrorString get_error_string_;
   hip::GetLastError get_last_error_;
+  hip::RuntimeGetVersion runtime_get_version_;
   hip::GetDeviceCount get_device_count_;
   hip::GetDevice get_device_;
   hip::SetDevice set_device_;

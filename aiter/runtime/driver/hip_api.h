@@ -32,6 +32,7 @@ struct DeviceProperties {
 using GetErrorName = const char* (*)(Error);
 using GetErrorString = const char* (*)(Error);
 using GetLastError = Error (*)();
+using RuntimeGetVersion = Error (*)(int*);  // 60240100: HIP 6.2
 using GetDeviceCount = Error (*)(int*);
 using GetDevice = Error (*)(int*);
 using SetDevice = Error (*)(int);

@@ -33,6 +33,7 @@ constexpr bool same =
 static_assert(same<ours::GetErrorName, decltype(&hipGetErrorName)>);
 static_assert(same<ours::GetErrorString, decltype(&hipGetErrorString)>);
 static_assert(same<ours::GetLastError, decltype(&hipGetLastError)>);
+static_assert(same<ours::RuntimeGetVersion, decltype(&hipRuntimeGetVersion)>);
 static_assert(same<ours::GetDeviceCount, decltype(&hipGetDeviceCount)>);
 static_assert(same<ours::GetDevice, decltype(&hipGetDevice)>);
 static_assert(same<ours::SetDevice, decltype(&hipSetDevice)>);

@@ -6,6 +6,7 @@
 //
 // Environment, read at every call:
 //   AITER_RECORDING_HIP_ARCHS  one name per device; default "gfx942:sramecc+:xnack-"
+//   AITER_RECORDING_HIP_VERSION  of hipRuntimeGetVersion; default 60443480, HIP 6.4
 //   AITER_RECORDING_HIP_FAIL   "hipModuleLoadData=2,...": the function returns the error
 //   AITER_RECORDING_HIP_ERROR  what hipGetErrorName and hipGetErrorString say of every error
 //   AITER_RECORDING_HIP_LOG    a file to which every recorded call is appended as a line of JSON
