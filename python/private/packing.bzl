@@ -28,7 +28,7 @@ PACKING_ATTRS = {
     ),
 }
 
-def pack_wheel(ctx, wheel, python_tag, files, more = [], more_inputs = []):
+def pack_wheel(ctx, wheel, python_tag, files, version = None, more = [], more_inputs = []):
     """Declares the action that writes a wheel.
 
     Args:
@@ -36,6 +36,7 @@ def pack_wheel(ctx, wheel, python_tag, files, more = [], more_inputs = []):
       wheel: the file, by its true name.
       python_tag: cp311, py3.
       files: place in the wheel -> file.
+      version: of the wheel; None: that of the rule.
       more: arguments of make_wheel.py beyond those.
       more_inputs: list of File, which these name.
     """
@@ -44,7 +45,7 @@ def pack_wheel(ctx, wheel, python_tag, files, more = [], more_inputs = []):
     arguments.set_param_file_format("multiline")
     arguments.add(wheel, format = "--output=%s")
     arguments.add(ctx.file.project, format = "--project=%s")
-    arguments.add(ctx.attr.version, format = "--version=%s")
+    arguments.add(version or ctx.attr.version, format = "--version=%s")
     arguments.add(python_tag, format = "--python_tag=%s")
     arguments.add(ctx.file.readme, format = "--readme=%s")
     arguments.add(ctx.file.licence, format = "--licence=%s")

@@ -1,6 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """A wheel: a deterministic zip file with a true name."""
 
+load(":local_version.bzl", "KERNELS_ATTRS", "wheel_version")
 load(":packing.bzl", "PACKING_ATTRS", "pack_wheel")
 
 def _name_in_wheel(ctx, file):
@@ -15,9 +16,10 @@ def _name_in_wheel(ctx, file):
     return path[len(prefix):].removeprefix(ctx.attr.folder)
 
 def _wheel_impl(ctx):
+    version = wheel_version(ctx)
     wheel = ctx.actions.declare_file(ctx.attr.folder + "-".join([
         ctx.attr.distribution.replace("-", "_"),
-        ctx.attr.version,
+        version,
         ctx.attr.python_tag,
         ctx.attr.python_tag,
         "manylinux_%s_x86_64.whl" % ctx.attr.glibc.replace(".", "_"),
@@ -26,6 +28,7 @@ def _wheel_impl(ctx):
         ctx,
         wheel,
         python_tag = ctx.attr.python_tag,
+        version = version,
         files = {_name_in_wheel(ctx, file): file for file in ctx.files.srcs},
         more = ["--glibc=" + ctx.attr.glibc],
     )
@@ -35,8 +38,10 @@ wheel = rule(
     implementation = _wheel_impl,
     doc = """Packs files of this package, by their places in it, into a wheel for Linux on x86-64.
 
+Its version is a local one where the build's kernels are not the default ones.
+
 The build fails unless `glibc` is the oldest that serves all shared objects in it.""",
-    attrs = PACKING_ATTRS | {
+    attrs = PACKING_ATTRS | KERNELS_ATTRS | {
         "distribution": attr.string(mandatory = True, doc = "name, as in `project`"),
         "folder": attr.string(
             doc = """of this package: the wheel's place, and that of files which other wheels have \

@@ -15,10 +15,12 @@ FOLDER = Path("python/tests/wheel")
 
 
 def _metadata(wheel: zipfile.ZipFile) -> str:
-    """METADATA without its description, which is README.md, and without the file of the licence of
-    AITER's objects, which not every build has."""
+    """METADATA without its description, which is README.md, without the local version, which says
+    of which kernels a build is, and without the file of the licence of AITER's objects, which not
+    every build has."""
     (name,) = [n for n in wheel.namelist() if n.endswith(".dist-info/METADATA")]
     fields = wheel.read(name).decode().partition("\n\n")[0].splitlines()
+    fields = [f.partition("+")[0] if f.startswith("Version: ") else f for f in fields]
     return "".join(f"{f}\n" for f in fields if f != "License-File: amd-aiter/LICENSE")
 
 

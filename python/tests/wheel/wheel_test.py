@@ -26,8 +26,8 @@ from python.tests.wheel import goldens
 
 WHEEL = Path(os.environ["WHEEL"])
 NAME = re.compile(
-    r"(?P<distribution>\w+)-(?P<version>[\d.]+)-(?P<python>cp3\d+)-(?P=python)"
-    r"-manylinux_2_(?P<glibc>\d+)_x86_64\.whl"
+    r"(?P<distribution>\w+)-(?P<version>[\d.]+)(\+(?P<local>[a-z0-9.]+))?"
+    r"-(?P<python>cp3\d+)-(?P=python)-manylinux_2_(?P<glibc>\d+)_x86_64\.whl"
 )
 
 
@@ -37,7 +37,8 @@ def wheel() -> zipfile.ZipFile:
 
 
 def information(wheel: zipfile.ZipFile, name: str) -> str:
-    return wheel.read(f"aiter_attn-{aiter_attn.__version__}.dist-info/{name}").decode()
+    version = WHEEL.name.split("-")[1]
+    return wheel.read(f"aiter_attn-{version}.dist-info/{name}").decode()
 
 
 JAX_HANDLERS = "aiter_attn/jax/libattn_jax.so"
@@ -67,7 +68,17 @@ def test_one_version_everywhere(wheel: zipfile.ZipFile) -> None:
     declared = re.search(r'^module\(\s*name = "aiter_attn",\s*version = "(.+)"', module, re.M)
     assert declared
     assert declared[1] == _C.version() == aiter_attn.__version__ == os.environ["VERSION"]
-    assert email.message_from_string(information(wheel, "METADATA"))["Version"] == declared[1]
+    version = email.message_from_string(information(wheel, "METADATA"))["Version"]
+    assert version == WHEEL.name.split("-")[1]
+    assert version.partition("+")[0] == declared[1]
+
+
+def test_its_local_version_says_which_kernels_it_has(wheel: zipfile.ZipFile) -> None:
+    match = NAME.fullmatch(WHEEL.name)
+    assert match
+    manifest = json.loads(wheel.read("aiter_attn/manifest.json"))
+    kernels = [manifest["variant_set"].replace("_", "."), *manifest["archs"]]
+    assert match["local"] == (None if kernels == ["core", "gfx942"] else ".".join(kernels))
 
 
 def test_its_command_and_its_entry_points(wheel: zipfile.ZipFile) -> None:
