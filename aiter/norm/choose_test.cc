@@ -73,26 +73,38 @@ TEST(Choose, WeightsThatDoNotFitAreReadForEveryRow) {
   EXPECT_EQ(numbers(choose(table, rows(65536, 8, 2, 2, 4), kHopper)), numbers(kept));
 }
 
-// Few rows: few vectors to a thread, and several CTAs of a cluster to a row.
+// Few rows: few vectors to a thread, and several CTAs of a cluster to a row. Of a handful there are
+// more CTAs, each of whose threads has one vector; of the others, threads have four where rows are
+// long.
 TEST(Choose, FewRowsAreSharedByMoreThreads) {
   const RowConfigurations table = {nullptr, 0, {}};
-  const auto of = [&](int64_t hidden, const DeviceTraits& device) {
-    RowTraits few = rows(hidden, 8, 2, 4);
-    few.sums = 2;
-    few.few_rows = kHundreds;
-    return choose(table, few, device);
+  const auto of = [&](int few, int64_t hidden, const DeviceTraits& device) {
+    RowTraits traits = rows(hidden, 8, 2, 4);
+    traits.sums = 2;
+    traits.few_rows = few;
+    return choose(table, traits, device);
   };
-  for (const auto& [hidden, threads, cluster] : std::array<std::tuple<int, int, int>, 5>{
-           {{1024, 64, 1}, {4096, 256, 1}, {8192, 256, 2}, {32768, 256, 8}, {65536, 256, 8}}}) {
-    const RowConfiguration c = of(hidden, kHopper);
+  for (const auto& [few, hidden, threads, cluster, columns] :
+       std::array<std::tuple<int, int, int, int, int>, 9>{{{kHundreds, 1024, 64, 1, 8},
+                                                           {kHundreds, 4096, 128, 1, 8},
+                                                           {kHundreds, 8192, 256, 1, 8},
+                                                           {kHundreds, 32768, 256, 4, 32},
+                                                           {kHundreds, 65536, 256, 8, 32},
+                                                           {kHandful, 1024, 128, 1, 16},
+                                                           {kHandful, 4096, 128, 4, 16},
+                                                           {kHandful, 8192, 128, 8, 16},
+                                                           {kHandful, 16384, 128, 8, 16}}}) {
+    const RowConfiguration c = of(few, hidden, kHopper);
     EXPECT_EQ(c.lanes, threads) << hidden;
     EXPECT_EQ(c.threads, threads) << hidden;
     EXPECT_EQ(c.cluster, cluster) << hidden;
     EXPECT_EQ(c.waves, 0) << hidden;
-    EXPECT_EQ(c.few_rows, hidden <= 8192 ? 8 : 32) << hidden;
+    EXPECT_EQ(c.few_rows, columns) << hidden;
   }
-  EXPECT_EQ(of(8192, kGfx942).threads, 512);
-  EXPECT_EQ(of(8192, kGfx942).cluster, 1);
+  for (const int few : {kHandful, kHundreds}) {
+    EXPECT_EQ(of(few, 8192, kGfx942).threads, 512);
+    EXPECT_EQ(of(few, 8192, kGfx942).cluster, 1);
+  }
 }
 
 TEST(Choose, RowsAreFewByOperationAndSize) {
@@ -114,23 +126,29 @@ TEST(Choose, RowsAreFewByOperationAndSize) {
   EXPECT_EQ(few(RowOperation::kSoftmaxBackward, 129, 4096), 0);
   EXPECT_EQ(few(RowOperation::kSoftmaxBackward, 512, 8192), kHundreds);
   EXPECT_EQ(few(RowOperation::kSoftmaxForward, 512, 8192), 0);
+  EXPECT_EQ(few(RowOperation::kRmsBackward, 16, 16384), kHandful);
+  EXPECT_EQ(few(RowOperation::kRmsBackward, 17, 16384), kHundreds);
   EXPECT_EQ(few(RowOperation::kRmsBackward, 512, 16384), kHundreds);
   EXPECT_EQ(few(RowOperation::kRmsBackward, 512, 16392), 0);
   EXPECT_EQ(few(RowOperation::kRmsBackward, 513, 64), 0);
   EXPECT_EQ(few(RowOperation::kLayerBackward, 1, 50257, 1), 0);
 }
 
-// A row of a handful has as many CTAs as leave a thread one vector; of dozens and hundreds, fewer.
+// A row of a handful has as many CTAs as leave a thread one vector, and RMSNorm's as there can be;
+// of dozens and hundreds, fewer.
 TEST(Choose, FewRowsForward) {
   const RowConfigurations table = {nullptr, 0, {1024, 1024, 1, 0, 1, 0, 0, 0, 0, 0}};
   const auto of = [&](int few, int all_bytes, int weight_bytes, int64_t hidden,
                       const DeviceTraits& device = kHopper) {
     RowTraits traits = rows(hidden, 8, 2, all_bytes, weight_bytes);
     traits.few_rows = few;
+    traits.layer = weight_bytes == 4;  // gamma and beta
     return choose(table, traits, device);
   };
   const RowConfiguration handful = of(kHandful, 2, 2, 8192), dozens = of(kDozens, 2, 2, 8192);
-  EXPECT_EQ(numbers(handful), numbers({128, 128, 8, 0, 1, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(numbers(handful), numbers({64, 64, 8, 0, 1, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(numbers(of(kHandful, 2, 2, 4096)), numbers({32, 32, 8, 0, 1, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(numbers(of(kHandful, 2, 4, 8192)), numbers({128, 128, 8, 0, 1, 0, 1, 1, 0, 0}));
   EXPECT_EQ(numbers(dozens), numbers({128, 128, 2, 1, 1, 0, 1, 1, 0, 0}));
   // Copied rows leave no thread idle.
   EXPECT_EQ(numbers(of(kDozens, 2, 2, 5120)), numbers({160, 160, 2, 0, 1, 0, 1, 1, 0, 0}));

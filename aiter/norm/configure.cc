@@ -201,7 +201,8 @@ RowTraits row_traits(const Shape& shape) {
                     int64_t{shape.vector} * x % kVectorBytes == 0,
                     shape.shifted,
                     shape.few_rows,
-                    x};
+                    x,
+                    is_layer(shape.operation)};
   if (shape.operation == RowOperation::kSoftmaxBackward) rows.element_bytes = 2 * x;
   if (is_softmax(shape.operation)) return rows;
   rows.element_bytes = x * (shape.add ? 2 : 1);
@@ -361,12 +362,18 @@ int clusters_for(int64_t vectors, int64_t each) {
 RowConfiguration for_few_rows(const RowTraits& rows, const DeviceTraits& device) {
   RowConfiguration c = {};
   const int64_t vectors = divided_up(rows.hidden, rows.vector);
-  const bool norm_forward = rows.weight_bytes > 0;
+  const bool norm_forward = rows.weight_bytes > 0, norm_backward = rows.sums > 0;
   // Of a handful, many CTAs for every row; of dozens of a norm's, rows come by bulk copies where
   // that leaves no thread idle.
-  const bool tells_kinds = device.bulk_copies && rows.sums == 0;
+  const bool tells_kinds = device.bulk_copies;
   const bool handful = tells_kinds && rows.few_rows == kHandful;
-  const bool hundreds = tells_kinds && rows.few_rows == kHundreds;
+  const bool hundreds = tells_kinds && rows.few_rows == kHundreds && !norm_backward;
+  // A row of RMSNorm's has as many CTAs as there can be, of a warp or two.
+  const bool spread = handful && norm_forward && !rows.layer;
+  // Backward, a thread of more rows than a handful has four vectors where that leaves warps that
+  // sum columns.
+  const bool heavy = tells_kinds && norm_backward && !handful && !rows.shifted &&
+                     vectors >= kMostVectors * kUsualThreads / 2;
   const bool is_whole =
       hundreds || vectors % (kMostVectors * device.warp *
                              clusters_for(vectors, kMostVectors * kUsualThreads / 2)) ==
@@ -374,29 +381,35 @@ RowConfiguration for_few_rows(const RowTraits& rows, const DeviceTraits& device)
   const bool copied = tells_kinds && norm_forward && !handful && !rows.shifted && is_whole &&
                       rows.sixteen_bytes &&
                       kMostVectors * rows.vector * rows.x_bytes <= kMostHeldBytes;
-  const int64_t usual_vectors = handful ? 1 : copied ? kMostVectors : kVectors;
+  const int64_t usual_vectors = spread            ? kVectors
+                                : handful         ? 1
+                                : copied || heavy ? kMostVectors
+                                                  : kVectors;
   int64_t most = kUsualThreads;
   if (!device.bulk_copies) most = kMostThreads;
   if (hundreds && !norm_forward) most = 2 * kUsualThreads;
   if (!hundreds && (handful || copied)) most = kUsualThreads / 2;
+  if (spread) most = int64_t{2} * device.warp;
   const bool clusters = device.bulk_copies && !hundreds;
-  c.cluster = clusters ? clusters_for(vectors, usual_vectors * most) : 1;
+  const int64_t of_cta = spread ? device.warp : most;  // threads
+  c.cluster = clusters ? clusters_for(vectors, usual_vectors * of_cta) : 1;
   while (most < kMostThreads && vectors > kMostVectors * most * c.cluster) most *= 2;
   const int64_t each =
       std::max(hundreds ? 1 : usual_vectors, divided_up(vectors, most * c.cluster));
   c.lanes = static_cast<int>(divided_up(vectors, c.cluster * each * device.warp)) * device.warp;
   c.threads = c.lanes;
   c.ctas_per_sm = 1;
-  if (rows.sums > 0) {
+  if (norm_backward) {
     // Its warps' sums lie in shared memory.
     const int64_t lane_bytes = int64_t{rows.sums} * (c.threads / device.warp) * rows.vector * 4;
-    c.few_rows = kLeastColumnLanes;
+    c.few_rows = handful ? 2 * kLeastColumnLanes : kLeastColumnLanes;
     while (c.few_rows < kMostColumnLanes && vectors > kColumnCtas * c.few_rows &&
            int64_t{2} * c.few_rows * lane_bytes <= kColumnBytes) {
       c.few_rows *= 2;
     }
     // CTAs that sum columns have to find registers beside others.
-    c.ctas_per_sm = std::max(1, static_cast<int>(3 * kUsualThreads) / c.threads);
+    const int64_t threads = (heavy ? 2 : 3) * kUsualThreads;  // of a multiprocessor
+    c.ctas_per_sm = std::max(1, static_cast<int>(threads) / c.threads);
   }
   c.hold_row = each * rows.vector * rows.x_bytes <= kMostHeldBytes;
   c.stages = copied && c.hold_row && (!hundreds || each > kVectors) ? 1 : 0;
@@ -490,10 +503,9 @@ RowConfiguration for_shifted_norm(const RowTraits& rows) {
 
 int few_rows(RowOperation operation, int64_t count, const RowTraits& rows) {
   if (is_norm_backward(operation)) {
-    return rows.sixteen_bytes && count <= kHundreds &&
-                   count * rows.hidden * rows.element_bytes <= kFewBytes
-               ? kHundreds
-               : 0;
+    const bool few = rows.sixteen_bytes && count <= kHundreds &&
+                     count * rows.hidden * rows.element_bytes <= kFewBytes;
+    return !few ? 0 : count <= kHandful && !rows.shifted ? kHandful : kHundreds;
   }
   const int64_t width = rows.hidden * rows.x_bytes / 2;
   if (width <= kNarrow) return 0;

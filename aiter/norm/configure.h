@@ -43,6 +43,7 @@ struct RowTraits {
   bool shifted;        // of a Shape
   int few_rows;        // as few_rows() says
   int largest_bytes;   // of an element, the largest of the matrices read
+  bool layer;          // of LayerNorm
 };
 
 // Of how few rows a kernel is the one of `count` rows, whose time is how long a row takes rather

@@ -505,14 +505,17 @@ TEST(LaunchTest, NormBackwardOfFewRowsIsOneLaunch) {
   EXPECT_EQ(a.groups, 64);
   EXPECT_EQ(a.rows, 64);
 
-  // Any other number of few rows: the same kernel. Many: others.
-  p.rows = 3;
+  // Any other number of few rows: the same kernel. A handful, many: others.
+  p.rows = 17;
   expect_ok(attn_norm_bwd(&args));
   EXPECT_EQ(recorder.of(kRecordedLoad).size(), 1u);
+  p.rows = 16;
+  expect_ok(attn_norm_bwd(&args));
+  EXPECT_EQ(recorder.of(kRecordedLoad).size(), 2u);
   p.rows = 513;
   expect_ok(attn_norm_bwd_workspace_size(&args, &args.workspace_size));
   EXPECT_GT(args.workspace_size, 0u);
-  EXPECT_EQ(recorder.of(kRecordedLoad).size(), 3u);
+  EXPECT_EQ(recorder.of(kRecordedLoad).size(), 4u);
 }
 
 TEST(LaunchTest, NormBackwardOfRowsBeyondRegisters) {

@@ -28,6 +28,8 @@ int main() {
          device.named_barriers >> device.shared_bytes) {
     const auto found = operations.find(operation);
     if (found == operations.end()) return 1;
+    rows.layer = found->second == RowOperation::kLayerForward ||
+                 found->second == RowOperation::kLayerBackward;
     rows.few_rows = norm::few_rows(found->second, count, rows);
     const auto& table = kernels::row_configurations(found->second);
     const kernels::RowConfiguration c = norm::choose(table, rows, device);

@@ -172,10 +172,11 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
   __shared__ ExchangeStorage<SUMS> storage;
   Position at(a.groups, COLUMN_CTAS);
   Turns turns(turn_storage, at, a.rows, nullptr);
+  const L2Policy policy = keep_reads_if_many<X>(a.rows, FEW_BACKWARD);
 #if NORM_ADD
-  Rows in(at, turns, WholeRow{}, evict_last(true), shared, barriers, a.x, a.dy, a.dh);
+  Rows in(at, turns, WholeRow{}, policy, shared, barriers, a.x, a.dy, a.dh);
 #else
-  Rows in(at, turns, WholeRow{}, evict_last(true), shared, barriers, a.x, a.dy);
+  Rows in(at, turns, WholeRow{}, policy, shared, barriers, a.x, a.dy);
 #endif
   RowScalars means(LAYER ? a.mean : nullptr, a.rows, at), rstds(a.rstd, a.rows, at);
   Exchange<SUMS> exchange(storage, at);

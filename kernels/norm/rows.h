@@ -30,12 +30,15 @@ struct Nth<0, First, Rest...> {
   using type = First;
 };
 
-/// For a kernel that reads `rows` rows of T and writes as much. Beyond 128 MiB, several times L2,
-/// what is read leaves L2 last and what is written early; of less, the output is what should stay.
+/// For a kernel that reads `rows` rows of T and writes as much. Beyond `few` bytes what is read
+/// leaves L2 last and what is written early. Of 128 MiB, several times L2, and less, a forward
+/// kernel's output is what should stay.
 template <class T>
-DEVICE L2Policy keep_reads_if_many(int rows) {
-  return evict_last((i64)rows * HIDDEN * (int)sizeof(T) > 1 << 27);
+DEVICE L2Policy keep_reads_if_many(int rows, int few = 1 << 27) {
+  return evict_last((i64)rows * HIDDEN * (int)sizeof(T) > few);
 }
+/// Of a backward kernel: L2 holds all that so few bytes are read and written beside.
+__device__ constexpr int FEW_BACKWARD = 1 << 24;
 
 /// The matrices that a kernel reads row by row, elements of types T. Limit gives the columns of a
 /// row that are wanted; what lies beyond reads as zero. EDGES_APART: all edges are read by element,

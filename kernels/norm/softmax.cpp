@@ -222,7 +222,8 @@ ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
   __shared__ ExchangeStorage<1> storage;
   Position at(a.groups);
   Turns turns(turn_storage, at, a.rows, a.counter);
-  Rows in(at, turns, limit_of<Limit>(a.queries), evict_last(true), shared, barriers, a.y, a.dy);
+  const L2Policy policy = keep_reads_if_many<X>(a.rows, FEW_BACKWARD);
+  Rows in(at, turns, limit_of<Limit>(a.queries), policy, shared, barriers, a.y, a.dy);
   Exchange<1> exchange(storage, at);
 
   for (int i = 0; at.more(a.rows); i++, at.row = turns.row(i)) {

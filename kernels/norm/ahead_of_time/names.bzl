@@ -72,6 +72,35 @@ def chosen_of(archs):
         })
     return labels
 
+def macros_for(name, arch):
+    """The macros that make a kernel.
+
+    Args:
+      name: of KERNELS.
+      arch: of ARCHS.
+    Returns:
+      dict: name -> value, an int where it is a number.
+    """
+    pairs = [flag.removeprefix("-D").split("=") for flag in flags_for(name, arch)]
+    return {macro: int(value) if value.isdigit() else value for macro, value in pairs}
+
+def shapes_for(arch):
+    """The kernels of an arch, as SHAPES of //kernels/norm:shapes.bzl has others.
+
+    Args:
+      arch: of ARCHS.
+    Returns:
+      dict: name -> struct of source, kernels and macros.
+    """
+    return {
+        name: struct(
+            kernels = {symbol: int(items) for symbol, items in work_items(name, arch).items()},
+            macros = macros_for(name, arch),
+            source = KERNELS[name]["source"].removesuffix(".cpp"),
+        )
+        for name in NAMES[arch]
+    }
+
 def work_items(name, arch):
     """The work-items per workgroup of each of a code object's kernels.
 
@@ -81,6 +110,6 @@ def work_items(name, arch):
     Returns:
       dict: symbol -> work-items, as text.
     """
-    macros = dict([flag.removeprefix("-D").split("=") for flag in flags_for(name, arch)])
-    found = kernels_of(KERNELS[name]["source"].removesuffix(".cpp"), macros)
+    source = KERNELS[name]["source"].removesuffix(".cpp")
+    found = kernels_of(source, macros_for(name, arch))
     return {symbol: str(items) for symbol, items in found.items()}
