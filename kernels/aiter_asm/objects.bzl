@@ -29,6 +29,7 @@ def _asm_code_objects_impl(ctx):
             instance = instance,
             kit = None,
             metadata = metadata,
+            proof = None,
             recipe = None,
             spec = spec,
         ))

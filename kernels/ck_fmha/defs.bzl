@@ -12,17 +12,22 @@ load(
 
 # Host code is the same for all choices: no patch changes arguments or grids.
 _HOST_HEADERS = Label("@composable_kernel//:headers")
-_DEVICE_HEADERS = select({
-    Label("//kernels/ck_fmha:patches.none"): Label("@composable_kernel_upstream//:headers"),
-    Label("//kernels/ck_fmha:headers.plain"): Label("@composable_kernel_plain//:headers"),
-    "//conditions:default": Label("@composable_kernel//:headers"),
-})
 
-def ck_recipe(name, **kwargs):
-    """A code_object_recipe for the attention kernels in the same repository.
+def _device_headers(section):
+    """The headers that kernels of a section of headers.toml read."""
+    tree = "@ck_headers//:%s." % section
+    return select({
+        Label("//kernels/ck_fmha:patches.none"): Label(tree + "composable_kernel_upstream"),
+        Label("//kernels/ck_fmha:headers.plain"): Label(tree + "composable_kernel_plain"),
+        "//conditions:default": Label(tree + "composable_kernel"),
+    })
+
+def ck_recipe(name, section, **kwargs):
+    """A code_object_recipe for attention kernels of one section, in the same repository.
 
     Args:
       name: of the target.
+      section: of headers.toml.
       **kwargs: testonly, visibility, ...
     """
     code_object_recipe(
@@ -31,7 +36,7 @@ def ck_recipe(name, **kwargs):
             Label("//kernels/ck_fmha:shortcuts.none"): [],
             "//conditions:default": CK_SHORTCUTS,
         }),
-        headers = _DEVICE_HEADERS,
+        headers = _device_headers(section),
         **kwargs
     )
 

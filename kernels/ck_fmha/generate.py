@@ -14,6 +14,7 @@ from pathlib import Path
 from kernels.archs.archs import read_archs
 from kernels.ck_fmha.ckgen.directions import PoolError
 from kernels.ck_fmha.ckgen.emission import RecordedPool, pool_files, set_files
+from kernels.ck_fmha.ckgen.headers import TABLE, HeadersError, Sections, headers_files
 from kernels.ck_fmha.ckgen.pool import Pool
 from kernels.ck_fmha.ckgen.schema import parse_variant_set
 from kernels.ck_fmha.ckgen.selection import select_instances
@@ -22,7 +23,8 @@ from kernels.variants.values import VariantSetError
 
 
 def pool_repository_files(fmha_dir: Path, archs_file: Path) -> dict[str, str]:
-    """The repository of all instances. Raises PoolError, and VariantSetError for a record."""
+    """The repository of all instances. Raises PoolError, HeadersError, and VariantSetError for a
+    record."""
     return pool_files(Pool(fmha_dir).candidates, read_archs(archs_file))
 
 
@@ -64,15 +66,26 @@ def main() -> int:
     variant_set.add_argument(
         "--outside", action="store_true", help="it may be a manifest of QoLA's, too"
     )
-    for command in (pool, variant_set):
+    headers = commands.add_parser("headers", help="@ck_headers")
+    headers.add_argument(
+        "--tree",
+        action="append",
+        default=[],
+        metavar="NAME=FOLDER",
+        help="a repository of upstream's headers",
+    )
+    for command in (pool, variant_set, headers):
         command.add_argument("--out", type=Path, required=True, help="the repository's folder")
     options = parser.parse_args()
     try:
         if options.command == "pool":
             files = pool_repository_files(options.fmha_dir, options.archs)
+        elif options.command == "headers":
+            trees = {name: Path(root) for name, _, root in (t.partition("=") for t in options.tree)}
+            files = headers_files(Sections(TABLE.read_text("utf-8")), trees)
         else:
             files = variant_set_files(options.pool, options.file, options.outside)
-    except (VariantSetError, PoolError) as error:
+    except (HeadersError, VariantSetError, PoolError) as error:
         print(error, file=sys.stderr)
         return 1
     write_files(files, options.out)

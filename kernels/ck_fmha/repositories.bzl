@@ -8,6 +8,7 @@ load(
     _generate = "generate",
     _write_set_build = "write_set_build",
 )
+load("//kernels/ck_fmha/private:headers_repository.bzl", "headers_repository")
 load("//kernels/ck_fmha/private:variant_sets_repository.bzl", "variant_sets_repository")
 load("//toolchains/pypi:pypi.bzl", "pypi_archive")
 load(":patches.bzl", "COMPILE_TIME_PATCHES", "PATCHES")
@@ -40,6 +41,7 @@ def ck_fmha_repositories(outside = []):
     @composable_kernel            sources with all patches of patches/
     @composable_kernel_plain      sources with those that mend defects alone
     @composable_kernel_upstream   sources as they are
+    @ck_headers                   what kernels read of each, by the sections of headers.toml
     @ck_fmha                      the instances: all that upstream's generator knows
     @variant_sets                 which variant sets and directions there are
 
@@ -49,6 +51,17 @@ def ck_fmha_repositories(outside = []):
     _composable_kernel("composable_kernel", patches = PATCHES + COMPILE_TIME_PATCHES)
     _composable_kernel("composable_kernel_plain", patches = PATCHES)
     _composable_kernel("composable_kernel_upstream", patches = [])
+    headers_repository(
+        name = "ck_headers",
+        trees = {
+            "@%s//:BUILD.bazel" % name: name
+            for name in [
+                "composable_kernel",
+                "composable_kernel_plain",
+                "composable_kernel_upstream",
+            ]
+        },
+    )
     pool_repository(
         name = "ck_fmha",
         archs = "@archs//:archs.json",

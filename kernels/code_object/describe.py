@@ -132,11 +132,6 @@ def main(_arguments: Sequence[str]) -> int:
             kernels = {"kernel": kernel_record(code_object, _INSTANCE.value, _ARCH.value, size)}
         if _PROVEN.value:
             spec = proven_spec(spec, sha256, _PROVEN.value)
-            if spec.group:
-                print(
-                    f"{_INSTANCE.value}, {_ARCH.value}: its group was proven for another compiler, "
-                    "source, header or flag, so that its key is of the group"
-                )
     except MetadataError as error:
         print(f"{_INSTANCE.value}, {_ARCH.value}: {error}", file=sys.stderr)
         return 1

@@ -20,6 +20,7 @@ load(
     "logical_prefix_maps",
     "prefix_maps",
 )
+load("//kernels/private:proofs.bzl", "PROOFS_ATTRS", "check_proofs")
 load(
     "//kernels/private:providers.bzl",
     "CodeObjectInfo",
@@ -206,6 +207,12 @@ def _code_object_impl(ctx):
             source = source,
         ),
         metadata = metadata,
+        # A kernel that is compiled alone has the key of that, proven or not.
+        proof = struct(
+            flags = tuple(copts),
+            key = ctx.attr.proven[0],
+            source = source,
+        ) if ctx.attr.group and ctx.attr.proven else None,
         recipe = recipe.recipe,
         spec = spec,
     )
@@ -264,11 +271,14 @@ def _code_object_group_impl(ctx):
         transitive = [dep[CodeObjectsInfo].code_objects for dep in ctx.attr.deps],
     )
     infos = code_objects.to_list()
+    proofs = check_proofs(ctx, infos) if ctx.attr.check_proofs else []
     return [
         DefaultInfo(files = depset([info.code_object for info in infos])),
         OutputGroupInfo(
             metadata = [info.metadata for info in infos],
             spec = [info.spec for info in infos],
+            proofs = proofs,
+            _validation = proofs,
         ),
         CodeObjectsInfo(code_objects = code_objects),
     ]
@@ -277,8 +287,13 @@ code_object_group = rule(
     implementation = _code_object_group_impl,
     doc = """Code objects as one: their files.
 
-Output groups metadata and spec: their descriptions and specs, a file each.""",
+Output groups metadata and spec: their descriptions and specs, a file each; proofs: the check of
+what is proven of them, which compiles nothing.""",
     attrs = {
+        "check_proofs": attr.bool(
+            doc = "whether a build of it says how many proofs are of other compiles; for a group " +
+                  "of one arch",
+        ),
         "deps": attr.label_list(
             cfg = _of_no_namespace,
             providers = [CodeObjectsInfo],
@@ -287,6 +302,6 @@ Output groups metadata and spec: their descriptions and specs, a file each.""",
         "_allowlist_function_transition": attr.label(
             default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
         ),
-    },
+    } | PROOFS_ATTRS,
     provides = [CodeObjectsInfo],
 )

@@ -133,6 +133,7 @@ def _cubin_impl(ctx):
         instance = instance,
         kit = None,
         metadata = metadata,
+        proof = None,
         recipe = recipe.recipe,
         spec = spec,
     )

@@ -5,8 +5,10 @@ load("//kernels/private:providers.bzl", "HeaderTreeInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 def _header_tree_impl(ctx):
-    repository = ctx.label.workspace_root
-    root = repository + "/" if repository else ""
+    own = ctx.label.workspace_root
+    root = own + "/" if own else ""
+    includes = [(root + include).rstrip("/") or "." for include in ctx.attr.includes]
+    behind = ctx.attr.behind[HeaderTreeInfo] if ctx.attr.behind else None
     digest = ctx.actions.declare_file(ctx.label.name + ".sha256")
     entries = ctx.actions.args()
     entries.add_all(ctx.files.hdrs, format_each = "--file=%s", map_each = _named_entry)
@@ -28,8 +30,8 @@ def _header_tree_impl(ctx):
         HeaderTreeInfo(
             digest = digest,
             headers = depset(ctx.files.hdrs),
-            includes = [(root + include).rstrip("/") or "." for include in ctx.attr.includes],
-            root = repository,
+            includes = includes + (behind.includes if behind else []),
+            root = behind.root if behind else own,
         ),
     ]
 
@@ -44,6 +46,11 @@ header_tree = rule(
     implementation = _header_tree_impl,
     doc = "Headers that code_object targets compile against.",
     attrs = {
+        "behind": attr.label(
+            doc = "a tree whose include directories come behind these, and which most of `hdrs` " +
+                  "are of",
+            providers = [HeaderTreeInfo],
+        ),
         "hdrs": attr.label_list(allow_files = True, mandatory = True),
         "includes": attr.string_list(
             doc = "include directories, from the root of this target's repository; " +

@@ -14,9 +14,13 @@ def kernel_plan(ctx, infos, figures = None):
       that they depend on, without being asked.
     """
     plan = ctx.actions.declare_file(ctx.label.name + ".plan.json")
-    compiled = [[file.path for file in info.compiled] for info in infos if info.compiled]
+    compiled = [info for info in infos if info.compiled]
     ctx.actions.write(plan, json.encode({
         "figures": figures.path if figures else "",
-        "kernels": [(paths + [""])[:2] for paths in compiled],
+        "kernels": [
+            ([file.path for file in info.compiled] + [""])[:2]
+            for info in compiled
+        ],
+        "recipes": [info.recipe.path for info in compiled],
     }))
     return plan

@@ -7,7 +7,8 @@ HeaderTreeInfo = provider(
         "digest": "File: sha256 over the headers and their names in the tree",
         "headers": "depset of File",
         "includes": "list of str: include directories, as paths from the execution root",
-        "root": "str: the headers' repository, from the execution root; \"\" is the main one",
+        "root": "str: the repository of the headers, or of most of them, from the execution " +
+                "root; \"\" is the main one",
     },
 )
 
@@ -42,6 +43,9 @@ CodeObjectInfo = provider(
                     "and that of its compile group; none of what nobody here compiles",
         "instance": "str",
         "metadata": "File: JSON, beside the code object; see code_object/describe.py",
+        "proof": "struct of what a lock has of a kernel that is compiled in a group: `key`, of " +
+                 "its own compile; and what this is of beside the recipe: `source`, a File, " +
+                 "and `flags`; None where there is no proof",
         "recipe": "File: that of CodeObjectRecipeInfo or CubinRecipeInfo that it was made by",
         "spec": "File: how the code object is made; its sha256 is the key",
         "kit": "struct, what else makes it by the spec alone: `source`, a File, and `inputs`, a " +

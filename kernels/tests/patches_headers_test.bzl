@@ -10,6 +10,7 @@ _SHORTCUTS = str(Label("//kernels/ck_fmha:shortcuts"))
 def _headers_test(repository):
     """A test implementation: flags and digest know this CK repository and no other."""
     expected = [
+        "-Iexternal/ck_headers/bwd_dot_do_o",
         "-Iexternal/%s/include" % repository,
         "-Iexternal/%s/example/ck_tile/01_fmha" % repository,
     ]
@@ -18,14 +19,10 @@ def _headers_test(repository):
         env = analysistest.begin(ctx)
         (action,) = analysistest.target_actions(env)
         flags = [logical_path(flag) for flag in action.argv]
-        includes = [flag for flag in flags if flag.startswith("-Iexternal/composable_kernel")]
+        includes = [flag for flag in flags if flag.startswith("-Iexternal/c")]
         asserts.equals(env, expected, includes)
-        roots = {
-            logical_path(file.path).partition("external/")[2].split("/")[0]: None
-            for file in action.inputs.to_list()
-            if "composable_kernel" in file.path
-        }
-        asserts.equals(env, [repository], roots.keys())
+        digests = [f.basename for f in action.inputs.to_list() if f.extension == "sha256"]
+        asserts.equals(env, ["bwd_dot_do_o.%s.sha256" % repository], digests)
         return analysistest.end(env)
 
     return _impl

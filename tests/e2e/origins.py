@@ -23,6 +23,7 @@ Reader = Callable[[], bytes]
 MADE = {
     "external/*/debian_lock.json": "the rule's own list of the locked packages",
     "external/*/__pycache__/*.pyc": "byte code, by the locked Python of locked sources",
+    "external/*ck_headers/*.hpp": "upstream's lines of fmha.hpp that a pipeline needs, by ckgen",
     "external/*ck_fmha/*.cpp": "instances, written by ckgen of @composable_kernel",
     "external/*variant_set_*/rows.json": "rows of the launch table, by ckgen",
     "external/*variant_set_*/launch/*.cpp": "launch code, by ckgen",

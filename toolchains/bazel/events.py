@@ -19,13 +19,13 @@ from toolchains.locks import toml
 # Actions that compile a kernel, or several up to optimised IR.
 INSTANCES = ("HipCodeObject", "Cubin")
 GROUP = "HipCompileGroup"
-# Actions on the headers, the flags and the compiler of all kernels.
-_SHARED = ("HeaderDigest", "CodeObjectRecipe", "CubinRecipe")
+# Actions on the headers, the flags and the compiler of many kernels.
+_RECIPES = ("CodeObjectRecipe", "CubinRecipe")
 # The list of a launch table's kernels, which kernel_plan.bzl has written at once.
 PLAN = ".plan.json"
 _OF_INTEREST = (
     PLAN.encode(),
-    *(f'"type":"{mnemonic}"'.encode() for mnemonic in (*INSTANCES, GROUP, *_SHARED)),
+    *(f'"type":"{mnemonic}"'.encode() for mnemonic in (*INSTANCES, GROUP, *_RECIPES)),
 )
 _ACTION = b'{"id":{"actionCompleted"'
 _KINDS = tuple(
@@ -62,7 +62,7 @@ class Events:
     options                     of the command line and the rc files
     compiles                    of kernels, by output, as they were completed
     plans                       files that list the kernels of the build
-    all_anew                    whether something changed that all kernels are made of
+    recipes                     outputs: what changed that many kernels are made by
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Events:
         self.options: list[str] = []
         self.compiles: dict[str, Compile] = {}
         self.plans: list[str] = []
-        self.all_anew = False
+        self.recipes: set[str] = set()
 
     def add(self, line: bytes) -> None:
         """Takes a whole line of the file. Raises ValueError for what is none."""
@@ -102,8 +102,8 @@ class Events:
         if action["type"] in (*INSTANCES, GROUP):
             label = action.get("label", "")
             self.compiles[output] = Compile(output, action["type"], label, file)
-        elif action["type"] in _SHARED:
-            self.all_anew = True
+        elif action["type"] in _RECIPES:
+            self.recipes.add(output)
         elif output.endswith(PLAN):
             self.plans.append(file)
 
@@ -163,12 +163,14 @@ class Plan:
     """The kernels of a build, and how long their compiles take.
 
     kernels  output -> the first output of its compile group, "" where it has none
+    recipes  output -> the recipe that it is made by
     figures  kind of kernel -> figures of compile_cost.toml
     seconds  events.key_of an output -> processor time that was expected before the build; empty
              while it runs
     """
 
     kernels: dict[str, str] = dataclasses.field(default_factory=dict)
+    recipes: dict[str, str] = dataclasses.field(default_factory=dict)
     figures: dict[str, Any] = dataclasses.field(default_factory=dict)
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
 
@@ -181,6 +183,8 @@ def plan(events: Events) -> Plan:
             with open(file, encoding="utf-8") as text:
                 read = json.load(text)
             found.kernels.update(read["kernels"])
+            outputs = (output for output, _ in read["kernels"])
+            found.recipes.update(zip(outputs, read["recipes"], strict=True))
             if read["figures"]:
                 figures = os.path.join(file.partition("/bazel-out/")[0], read["figures"])
                 with open(figures, encoding="utf-8") as text:

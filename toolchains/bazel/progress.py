@@ -27,6 +27,7 @@ class Progress:
         self._begin = 0.0
         self._costs = Costs({}, build_events.Plan())
         self._planned: dict[str, float] = {}  # outputs, of groups as well, and their seconds
+        self._recipes: dict[str, str] = {}  # planned output -> what it is made by
         self._instances: set[str] = set()
         self._there: set[str] = set()  # before the build
         self._seen: set[str] = set()
@@ -68,6 +69,7 @@ class Progress:
             for one in (output, group):
                 if one and one not in self._planned:
                     self._planned[one] = self._costs.of(one)
+                    self._recipes[one] = plan.recipes[output]
                     if one not in self._seen and os.path.exists(os.path.join(root, one)):
                         self._there.add(one)
         # Compiles that were completed before are counted anew.
@@ -79,12 +81,15 @@ class Progress:
     def _awaited(self) -> set[str]:
         """The planned outputs that this build makes or has made.
 
-        One that was there before counts only where it is made anew; all of them do where
-        something changed that all kernels are made of.
+        One that was there before counts only where it is made anew; all of a recipe do where that
+        has changed.
         """
-        if self._follower.events.all_anew:
-            return set(self._planned)
-        return {one for one in self._planned if one in self._seen or one not in self._there}
+        changed = self._follower.events.recipes
+        return {
+            one
+            for one in self._planned
+            if one in self._seen or one not in self._there or self._recipes[one] in changed
+        }
 
     def left(self, now: float) -> float | None:
         """Seconds until all kernels are there, estimated; None before a tenth of them is."""

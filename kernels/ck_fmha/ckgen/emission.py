@@ -26,6 +26,8 @@ from kernels.ck_fmha.ckgen.directions import (
     Instance,
     direction_of,
 )
+from kernels.ck_fmha.ckgen.headers import TABLE as HEADERS_TABLE
+from kernels.ck_fmha.ckgen.headers import Sections, check_source
 from kernels.ck_fmha.ckgen.pool import instances_of, targets_of
 from kernels.ck_fmha.ckgen.schema import known_values
 from kernels.ck_fmha.groups.cost import FIGURES, CostModel
@@ -151,18 +153,24 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-def _groups_files(groups: Groups, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _groups_files(
+    groups: Groups, rows: Mapping[str, Mapping[str, Any]], sections: Mapping[str, str]
+) -> dict[str, str]:
     """Path -> text of the packages of compile groups: a package per direction and head sizes.
 
-    rows  instance -> its row
+    rows      instance -> its row
+    sections  instance -> its section of headers.toml
     """
     packages: dict[str, dict[str, Sequence[str]]] = {}
     left: dict[str, dict[str, Sequence[str]]] = {}
+    section_of: dict[str, dict[str, str]] = {}
     for group, members in groups.items():
         package, _, name = group.partition(":")
         packages.setdefault(package, {})[name] = members
         # All members have the same.
-        if archs := rows[members[0].partition(":")[2]].get("left_out"):
+        first = members[0].partition(":")[2]
+        section_of.setdefault(package, {})[name] = sections[first]
+        if archs := rows[first].get("left_out"):
             left.setdefault(package, {})[name] = sorted(archs)
     return {
         f"groups/{package}/BUILD.bazel": (
@@ -170,17 +178,21 @@ def _groups_files(groups: Groups, rows: Mapping[str, Mapping[str, Any]]) -> dict
             'load("@aiter_attn//kernels/ck_fmha/private:packages.bzl", "groups_package")\n\n'
             "# Group -> its members.\n"
             f"GROUPS = {_json(of_package)}\n"
+            "# Group -> its section of headers.toml.\n"
+            f"SECTIONS = {_json(section_of[package])}\n"
             "# Group -> archs that it is left out for.\n"
             f"LEFT_OUT = {_json(left.get(package, {}))}\n"
-            "groups_package(GROUPS, LEFT_OUT)\n"
+            "groups_package(GROUPS, LEFT_OUT, SECTIONS)\n"
         )
         for package, of_package in packages.items()
     }
 
 
 def pool_files(candidates: Sequence[Candidate], archs: Mapping[str, Arch]) -> dict[str, str]:
-    """Path -> text of @ck_fmha. Raises VariantSetError for a record of archs."""
+    """Path -> text of @ck_fmha. Raises VariantSetError for a record of archs, and HeadersError."""
     instances = instances_of(candidates)
+    table = Sections(HEADERS_TABLE.read_text("utf-8"))
+    section_of = {i.name: table.of(i.pipeline) for i in instances}
     excluded = left_out(archs, candidates)
     targets = targets_of(candidates)
     package_of = {i.name: _package(i, targets[i.name]) for i in instances}
@@ -202,9 +214,12 @@ def pool_files(candidates: Sequence[Candidate], archs: Mapping[str, Arch]) -> di
         pipelines = packages.setdefault(package, {})
         pipelines.setdefault(instance.pipeline, {})[instance.name] = instance.block
         absent = excluded.get(instance.name, {})
+        section = table.by_name[section_of[instance.name]]
         for wave_size in {arch.wave_size for name, arch in archs.items() if name not in absent}:
             folder = package if wave_size == HOST_WAVE_SIZE else f"{package}/wave{wave_size}"
-            files[f"{folder}/{instance.name}.cpp"] = instance_source(instance, wave_size)
+            path = f"{folder}/{instance.name}.cpp"
+            files[path] = instance_source(instance, wave_size)
+            check_source(files[path], section, path)
     known = {package: sorted(pipelines) for package, pipelines in sorted(packages.items())}
     files["pipelines.bzl"] = (
         f"# {_NOTICE}\n"
@@ -226,11 +241,13 @@ def pool_files(candidates: Sequence[Candidate], archs: Mapping[str, Arch]) -> di
             f"PIPELINES = {_json(pipelines)}\n"
             "# Instance -> its compile group.\n"
             f"GROUPS = {_json(grouped)}\n"
+            "# Pipeline -> its section of headers.toml.\n"
+            f"SECTIONS = {_json({name: table.of(name) for name in pipelines})}\n"
             "# Instance -> archs that it is left out for.\n"
             f"LEFT_OUT = {_json(left)}\n"
-            "instances_package(PIPELINES, LEFT_OUT, GROUPS)\n"
+            "instances_package(PIPELINES, LEFT_OUT, GROUPS, SECTIONS)\n"
         )
-    files |= _groups_files(groups, rows)
+    files |= _groups_files(groups, rows, section_of)
     document = {
         "known_values": known_values([candidate.traits for candidate in candidates]),
         "rows": rows,

@@ -9,6 +9,7 @@ _GENERATOR = Label("//kernels/ck_fmha:generate.py")
 _SOURCES = [
     _GENERATOR,
     Label("//kernels/archs:archs.py"),
+    Label("//kernels/ck_fmha:headers.toml"),
     Label("//kernels/ck_fmha/groups:compile_cost.toml"),
     Label("//kernels/ck_fmha/groups:cost.py"),
     Label("//kernels/ck_fmha/groups:groups.py"),
@@ -25,6 +26,7 @@ _SOURCES = [
         "archs",
         "directions",
         "emission",
+        "headers",
         "pool",
         "schema",
         "selection",

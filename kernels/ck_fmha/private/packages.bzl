@@ -23,7 +23,7 @@ _PUBLIC = ["//visibility:public"]
 _FURTHER_TARGETS = ["gfx12"]
 
 # buildifier: disable=unnamed-macro
-def instances_package(pipelines, left_out, groups):
+def instances_package(pipelines, left_out, groups, sections):
     """A package of the pool:
 
         INSTANCE.ARCH           the code object, compiled by itself
@@ -34,6 +34,7 @@ def instances_package(pipelines, left_out, groups):
       pipelines: pipeline -> instance -> its workgroup, {"waves": N} or {"work_items": N}.
       left_out: instance -> archs that there is none for.
       groups: instance -> its compile group, "PACKAGE:NAME" in @ck_fmha//groups.
+      sections: pipeline -> its section of headers.toml.
     """
     sources = {}
     for pipeline, blocks in pipelines.items():
@@ -41,19 +42,24 @@ def instances_package(pipelines, left_out, groups):
             for arch in ARCHS:
                 if arch in left_out.get(instance, []):
                     continue
-                _instance(instance, block, pipeline, arch, instance)
+                recipe = _recipe(sections[pipeline])
+                _instance(instance, block, pipeline, arch, recipe, instance)
                 if instance in groups:
                     sources[_source(instance, arch)] = True
                     group = "@ck_fmha//groups/%s.%s" % (groups[instance], arch)
-                    _instance(instance, block, pipeline, arch, instance + ".grouped", group)
+                    grouped = instance + ".grouped"
+                    _instance(instance, block, pipeline, arch, recipe, grouped, group)
     native.exports_files(sources.keys(), visibility = ["@ck_fmha//groups:__subpackages__"])
+
+def _recipe(section):
+    return "@ck_fmha//:recipe." + section
 
 def _source(instance, arch):
     """The file of an instance, which asserts the size of its workgroups of waves."""
     wave_size = ARCHS[arch]["wave_size"]
     return ("" if wave_size == 64 else "wave%d/" % wave_size) + instance + ".cpp"
 
-def _instance(instance, block, pipeline, arch, name, group = None):
+def _instance(instance, block, pipeline, arch, recipe, name, group = None):
     """The targets of an instance for an arch, named NAME.ARCH."""
     code_object(
         name = "%s.%s" % (name, arch),
@@ -74,7 +80,7 @@ def _instance(instance, block, pipeline, arch, name, group = None):
             ),
             "//conditions:default": [],
         }),
-        recipe = "@ck_fmha//:recipe",
+        recipe = recipe,
         tags = ["manual"],
         visibility = _PUBLIC,
     )
@@ -88,12 +94,13 @@ def _instance(instance, block, pipeline, arch, name, group = None):
     )
 
 # buildifier: disable=unnamed-macro
-def groups_package(groups, left_out):
+def groups_package(groups, left_out, sections):
     """A package of the pool's compile groups: GROUP.ARCH.
 
     Args:
       groups: group -> its members, "package:instance".
       left_out: group -> archs that there is none for.
+      sections: group -> its section of headers.toml.
     """
     for group, members in groups.items():
         for arch in ARCHS:
@@ -106,7 +113,7 @@ def groups_package(groups, left_out):
                     for package, instance in [member.split(":") for member in members]
                 ],
                 arch = arch,
-                recipe = "@ck_fmha//:recipe",
+                recipe = _recipe(sections[group]),
                 tags = ["manual"],
                 visibility = _PUBLIC,
             )
@@ -184,6 +191,8 @@ def variant_set_package(variant_set, instances, left_out, launch_sources, teston
             if labels:
                 code_object_group(
                     name = name,
+                    # Those of a direction are inside.
+                    check_proofs = name == arch,
                     deps = labels,
                     **common
                 )

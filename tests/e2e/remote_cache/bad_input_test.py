@@ -12,7 +12,7 @@ from toolchains.remote import servers
 from toolchains.remote.proxy import Fault, HttpProxy
 
 # Results of two programs in Python: they take no time without a cache.
-TARGET = "@ck_fmha//:recipe"
+TARGET = "@ck_fmha//:recipe.fwd_qr"
 SECRET = "a-secret-of-tests"  # noqa: S105
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from toolchains.bazel.progress import Progress
 
+RECIPES = [f"bazel-out/k8-opt/bin/{name}.recipe" for name in ("a", "b")]
+
 
 class Build:
     """A build's events and outputs in a folder, and the progress that is made of them."""
@@ -43,7 +45,10 @@ class Build:
     def plan(self, now: float, groups: dict[str, str] | None = None) -> None:
         plan = "bazel-out/k8-opt/bin/table.plan.json"
         kernels = [[name, (groups or {}).get(name, "")] for name in self.names]
-        self.write(plan, json.dumps({"figures": "", "kernels": kernels}))
+        # Two recipes, in turn.
+        recipes = [RECIPES[number % 2] for number in range(len(kernels))]
+        listed = {"figures": "", "kernels": kernels, "recipes": recipes}
+        self.write(plan, json.dumps(listed))
         self.action(plan, "FileWrite")
         self.progress.read(now)
 
@@ -144,13 +149,16 @@ def test_kernels_that_are_up_to_date_do_not_count(tmp_path: Path) -> None:
     assert build.progress.line(10.0).startswith("kernels: 2 of 3 ")
 
 
-def test_all_count_where_their_headers_changed(tmp_path: Path) -> None:
+def test_those_count_whose_headers_changed(tmp_path: Path) -> None:
     build = Build(tmp_path, 5)
     for name in build.names:
         build.write(name)
     build.plan(0.0)
-    build.action("bazel-out/k8-opt/bin/ck.recipe", "CodeObjectRecipe")
+    build.action(RECIPES[1], "CodeObjectRecipe")
     build.compiled(3, 5.0)
+    assert build.progress.line(5.0) == "kernels: 1 of 2 (1 compiled), about 5 s left"
+    build.action(RECIPES[0], "CodeObjectRecipe")
+    build.progress.read(5.0)
     assert build.progress.line(5.0) == "kernels: 1 of 5 (1 compiled), about 20 s left"
 
 
