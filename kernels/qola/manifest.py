@@ -161,9 +161,10 @@ def _require_mode(mode: str, where: str) -> None:
     require_known(mode, MODES, "mode", where)
     if mode != "cpp_itfs":
         raise ManifestError(
-            f"{where}: mode is {mode}, of Python modules that need torch, which are not built here."
-            ' Write mode = "cpp_itfs" or give --mode=cpp_itfs for the libraries; Python has the'
-            " package aiter_attn."
+            f"{where}: mode is {mode}, of Python modules that are compiled against one torch's C++"
+            " library, which no lock here has: they would serve that torch alone. Write mode ="
+            ' "cpp_itfs" or give --mode=cpp_itfs for the libraries; the package aiter_attn has the'
+            " modules' functions for any torch"
         )
 
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
 
+from tests.consumers import hostile
 from tests.consumers.attention import Consumer
 from tests.emulation import known_findings
 from tests.emulator.hip.fixtures import attached, end, library, quiet, runtime
@@ -21,7 +21,7 @@ _BUILT_FOR = "BUILT_FOR_"
 
 # In the process before any other library of the test, and for all of them to see.
 if _hostile := os.environ.get("HOSTILE"):
-    ctypes.CDLL(str(Path(_hostile).absolute()), ctypes.RTLD_GLOBAL)
+    hostile.load_for_all(_hostile)
 
 
 @pytest.fixture(scope="session")

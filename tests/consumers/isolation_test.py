@@ -4,14 +4,9 @@ same process, shows that they are never called."""
 
 from __future__ import annotations
 
-import ctypes
-import faulthandler
-import os
-import resource
-import signal
-
 import pytest
 
+from tests.consumers import hostile
 from tests.consumers.attention import Consumer
 
 
@@ -25,15 +20,8 @@ from tests.consumers.attention import Consumer
     ],
 )
 def test_it_is_found_first(consumer: Consumer, name: str) -> None:
-    function = getattr(ctypes.CDLL(None), name)
-    child = os.fork()
-    if child == 0:
-        faulthandler.disable()
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        function()
-        os._exit(0)
-    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGABRT
+    assert hostile.ends_the_process(name)
 
 
 def test_it_has_all_of_the_library() -> None:
-    assert ctypes.CDLL(None).hostile() > 1000
+    assert hostile.count() > 1000

@@ -14,11 +14,16 @@ from collections.abc import Callable, Collection
 
 import pytest
 
+from tests.consumers import hostile
 from tests.emulation import known_findings
 from tests.emulator.hip.fixtures import attached, end, library, quiet, runtime
 from tests.emulator.hip.hip import Hip
 
 __all__ = ["attached", "quiet", "runtime"]
+
+# In the process before the wheel.
+if _hostile := os.environ.get("HOSTILE"):
+    hostile.load_for_all(_hostile)
 
 _SITE = tempfile.mkdtemp(prefix="site-packages-", dir=os.environ.get("TEST_TMPDIR"))
 atexit.register(shutil.rmtree, _SITE, ignore_errors=True)
