@@ -332,9 +332,8 @@ TEST(AsmBackwardTest, GroupMode) {
             "fmha_bwd_hd128_bf16_causal_br_a32_rtne_pssk_group_gfx942");
   call.remove_mask();
   EXPECT_EQ(call.chosen(), "fmha_bwd_hd128_bf16_a32_rtne_pssk_group_gfx942");
-  // Composable Kernel's without a mask are not right for sequences without queries.
   call.problem.kernels = ATTN_KERNELS_CK;
-  EXPECT_EQ(call.chosen(), "ck_bf16_group_mask_none");
+  EXPECT_EQ(call.chosen(), "ck_bf16_group_none");
   EXPECT_EQ(Call(true, {2, 8, 2, 300, 400, 104, 104}).chosen(),
             "fmha_bwd_hd128_bf16_causal_br_a32_rtne_psskddv_group_gfx942");
 }

@@ -594,7 +594,6 @@ kernels::LaunchTable transposed_backward_table(TableBuilder* builder) {
         row.traits.max_seqlen_k = most_k;
         row.traits.deterministic = deterministic;
         row.traits.transposed_loads = transposed;
-        row.traits.mask = group;
         add(name + (group ? "_group" : "") + (deterministic ? "_det" : ""),
             kernels::Kind::kBwdDqDkDv, row, group);
       }
@@ -660,6 +659,7 @@ TEST(DispatchTest, FewKeysAreThoseOfAllSequences) {
   Request r = request(backward_pass());
   r.arch = "gfx950";
   r.traits.group_mode = true;
+  r.traits.mask = false;
   r.seqlen_k = 128;
   const auto main_row = [&] { return std::string(table.name(*dispatch(table, r).main_row())); };
   r.key_rows = 256;

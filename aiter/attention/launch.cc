@@ -166,10 +166,6 @@ LaunchArgs launch_args(const Problem& p) {
   args.q = p.q, args.k = p.k, args.v = p.v, args.o = p.o, args.lse = p.lse;
   args.sink = p.sink;
   args.features = features_of(p);
-  // A mask whose windows are open: ALiBi asks which diagonal it has.
-  if (p.mask == ATTN_MASK_NONE && p.bias == ATTN_BIAS_ALIBI) {
-    args.problem.mask = ATTN_MASK_BOTTOM_RIGHT;
-  }
   return args;
 }
 

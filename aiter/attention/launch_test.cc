@@ -322,8 +322,7 @@ TEST(LaunchTest, BackwardInGroupMode) {
   const std::vector<RecordedCall> launches = recorder.of(kRecordedLaunch);
   EXPECT_EQ(launches.size(), 5u);
   expect_launch(launches[0], "dot_do_o_d64_bf16_group", 4, 4, 2, 64);
-  // The masked kernel, though no mask is asked for: see passes/backward.
-  expect_launch(launches[1], "dq_dk_dv_d64_bf16_group_mask", 2, 4, 2, 256);
+  expect_launch(launches[1], "dq_dk_dv_d64_bf16_group_nmask", 2, 4, 2, 256);
   expect_launch(launches[2], "convert_dq_d64_bf16_group", 4, 4, 2, 256);
   EXPECT_EQ(kernarg_of<TestKernarg>(launches[1]).dk.stride_seq, 4 * 64);
 }
@@ -474,8 +473,7 @@ TEST(LaunchTest, SlopesOfAlibi) {
   const LaunchArgs got = kernarg_of<TestKernarg>(recorder.all().back());
   EXPECT_EQ(got.features.bias, args.alibi_slopes);
   EXPECT_EQ(got.features.bias_stride_seq, 4);  // between batch entries
-  // A kernel asks the mask which diagonal slopes count from, also where its windows are open.
-  EXPECT_EQ(got.problem.mask, ATTN_MASK_BOTTOM_RIGHT);
+  EXPECT_EQ(got.problem.mask, ATTN_MASK_NONE);
   EXPECT_EQ(got.problem.window_left, -1);
   EXPECT_EQ(got.problem.window_right, -1);
   args.alibi_stride_batch = 0;  // the same for all

@@ -159,15 +159,6 @@ void without_scores(Question<Cached>* question, Answer* answer) {
   answer->is_served = !leaves_out(call.problem, call.args.min_seqlen_q);
 }
 
-void with_open_mask(Question<Backward>* question, Answer* answer) {
-  const attn_problem& p = question->call.problem;
-  if (!is_group(p) || p.mask != ATTN_MASK_NONE || !computes(p)) return;
-  question->told.mask = true;
-  // The other kernels take no mask, whose number means nothing to windows that are open.
-  if (p.bias == ATTN_BIAS_ALIBI) question->call.open_mask = ATTN_MASK_BOTTOM_RIGHT;
-  *answer = ask(*question);
-}
-
 void with_vectors(Question<Forward>* question, Answer* answer) {
   question->told.in_vectors = true;
   *answer = ask(*question);
@@ -352,11 +343,6 @@ const std::vector<Difference<Backward>>& differences() {
   static const auto* const all = [] {
     auto* list = new std::vector<Difference<Backward>>(std::begin(kOfAll<Backward>),
                                                        std::end(kOfAll<Backward>));
-    list->push_back(
-        {"a mask that is open",
-         "In group mode lengths are known on the device only, and backward kernels without a mask, "
-         "before 1.2.0, did not exit early where a sequence has no queries: docs/races.md, J.",
-         with_open_mask});
     list->insert(list->end(), std::begin(kOfForms<Backward>), std::end(kOfForms<Backward>));
     list->push_back(
         {"padding of each kernel",

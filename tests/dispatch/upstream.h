@@ -45,8 +45,6 @@ struct Backward {
   float* delta;
   float* dq_acc;
   attn_tensor dk, dv;  // with heads_q heads
-  // The mask that a masked kernel gets where the problem has none.
-  int32_t open_mask;
 };
 
 // Over a cache. In upstream the caller says whether keys are split, and into how many parts.

@@ -127,7 +127,7 @@ fmha_bwd_args args_of(const Backward& call) {
   a.split_stride_dq_acc = entries * rows_q * p.heads_q * p.head_size_qk;
   a.window_size_left = p.window_left;
   a.window_size_right = p.window_right;
-  a.mask_type = p.mask == ATTN_MASK_NONE ? call.open_mask : p.mask;
+  a.mask_type = p.mask;
   a.p_drop = p.dropout_p;
   a.p_undrop = 1.0f - p.dropout_p;
   if (p.rng_state) {

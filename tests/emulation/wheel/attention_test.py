@@ -36,7 +36,7 @@ SHAPES = [
 MORE_SHAPES = [
     Shape(((65, 31),), window=(9, 4)),  # rows that see no key
     Shape(((1, 40),), window=CAUSAL),
-    Shape(((70, 70), (0, 9)), group=True),  # where upstream's unmasked backward leaves its buffers
+    Shape(((70, 70), (0, 9)), group=True),  # where upstream's once left its buffers
 ]
 LONG_SHAPES = [
     Shape(((128, 128),) * 2, heads=(4, 4)),

@@ -286,6 +286,6 @@ def test_short_sequences_are_left_out(hip: Hip, arch: str) -> None:
 
 @each_arch
 def test_alibi_without_a_mask(hip: Hip, arch: str) -> None:
-    """In group mode backward takes the masked kernel, whose windows are open."""
+    """Slopes count from the bottom right."""
     problem = Featured(hip, Shape(GROUP, (4, 2), NO_WINDOW, group=True), arch, bias="alibi")
     problem.check(**_run(problem))

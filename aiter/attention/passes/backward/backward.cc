@@ -225,12 +225,7 @@ class Backward final : public Pass {
                          key_extents(p, p.heads_q, p.head_size_v), element);
   }
 
-  // In group mode the lengths are known on the device only. Where a sequence has keys but no
-  // queries, unmasked kernels of Composable Kernel before 1.2.0 access memory outside of their
-  // buffers (docs/races.md, J). The masked kernels serve every problem there, as they always have:
-  // no mask is a mask whose windows are open.
   void ask(const Problem& p, Request* request) const override {
-    request->traits.mask |= is_group(p);
     request->traits.bias_grad = p.bias_grad;
     request->traits.deterministic = p.deterministic;
     request->sum_heads = shares_keys(p);
