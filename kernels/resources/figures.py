@@ -30,6 +30,7 @@ _CYCLES = re.compile(r"^Total Cycles:\s+(\d+)$", re.MULTILINE)
 _WIDE_MULTIPLY = re.compile(
     r"v_mad_[iu]64_[iu]32 v\[(?P<low>\d+):\d+\], [^,]+, (?P<a>[^,]+), (?P<b>[^,]+), .*"
 )
+_LANES = ("v_readlane_", "v_writelane_")
 _MATRIX = ("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")
 
 
@@ -46,6 +47,7 @@ class Figures:
     """
     instructions      of the kernel
     loop_scratch      accesses to scratch in any loop
+    loop_lanes        reads and writes of single lanes in any loop: of spilt scalar registers
     loop              instructions in a turn of the main loop; 0 where there is none
     waits, nops       s_waitcnt and s_nop among them
     cycles            of a turn of the main loop, or of the kernel where there is none: llvm-mca's
@@ -56,6 +58,7 @@ class Figures:
 
     instructions: int | None = None
     loop_scratch: int | None = None
+    loop_lanes: int | None = None
     loop: int | None = None
     waits: int | None = None
     nops: int | None = None
@@ -115,6 +118,7 @@ def figures(instructions: Sequence[Instruction], arch: str, mca: Path) -> Figure
     return Figures(
         instructions=len(instructions),
         loop_scratch=count(in_loops.values(), "scratch_"),
+        loop_lanes=count(in_loops.values(), _LANES),
         loop=len(turn),
         waits=count(turn, ("s_waitcnt", "s_wait_")),  # gfx12 has one for each counter
         nops=count(turn, "s_nop"),

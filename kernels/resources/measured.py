@@ -27,6 +27,7 @@ COLUMNS = {
     "waves": "waves that fit on a SIMD at once, by registers, LDS and workgroup size",
     "instructions": "instructions of the kernel",
     "loop_scratch": "accesses to scratch in any loop",
+    "loop_lanes": "reads and writes of single lanes in any loop: of scalar registers spilt there",
     "loop": "instructions of the main loop: the innermost one with most matrix instructions",
     "waits": "`s_waitcnt`, or `s_wait_*`, among them",
     "nops": "`s_nop` among them",
@@ -48,6 +49,7 @@ RESOURCES = (
 )
 HEADINGS = {
     "instructions": "insts",
+    "loop_lanes": "looplane",
     "loop_scratch": "loopscr",
     "sgpr_spills": "sspill",
     "vgpr_spills": "vspill",

@@ -83,6 +83,17 @@ def test_what_llvm_mca_does_not_know_is_an_error_with_its_words() -> None:
         estimated_cycles(_code("no_such_instruction v0"), "gfx942", 1, _MCA)
 
 
+def test_lanes_in_loops_alone_are_counted() -> None:
+    code = _code(
+        "v_writelane_b32 v1, s0, 3",
+        "v_readlane_b32 s0, v1, 3",
+        "v_readlane_b32 s1, v1, 4",
+        "s_cbranch_scc1 0",
+        target=1,
+    )
+    assert figures(code, "gfx942", _MCA).loop_lanes == 2
+
+
 def test_scratch_in_loops_alone_is_counted() -> None:
     code = _code(
         "scratch_load_dword v1, off, off offset:16",

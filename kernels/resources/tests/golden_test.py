@@ -34,11 +34,15 @@ def test_the_resources_of_core_are_the_golden_ones(measured: list[Measured]) -> 
 
 
 def test_no_kernel_of_core_spills(measured: list[Measured]) -> None:
-    """But scalar registers of kernels with transposed loads, which lanes of vector registers hold:
-    no option of code generation avoids that (docs/performance.md)."""
+    """But scalar registers of forward with transposed loads, which lanes of vector registers hold:
+    no option of code generation avoids that. With a mask a turn of the loop reads a few, without
+    one none (docs/performance.md)."""
     assert {one.instance for one in measured if one.kernel["vgpr_spill_count"]} == set()
-    scalar = {one.instance: one.kernel["sgpr_spill_count"] for one in measured}
-    spilling = {instance for instance, count in scalar.items() if count}
-    assert all("_qr_async_trload_" in instance for instance in spilling)
-    assert max(scalar.values()) <= 31
     assert {one.instance for one in measured if one.figures.loop_scratch} == set()
+    for one in measured:
+        transposed = "_qr_async_trload_" in one.instance
+        assert one.kernel["sgpr_spill_count"] <= (31 if transposed else 0), one.instance
+        masked = transposed and "_mask_" in one.instance
+        lanes = one.figures.loop_lanes
+        assert lanes is not None
+        assert lanes <= (6 if masked else 0), one.instance
