@@ -73,8 +73,8 @@ class ArraysOfOthers {
 };
 
 TEST(CpuCallTest, LengthsAreReadBeforeTheCallComputes) {
-  const Shape shape = {0, 8, 8, 0, 0, 64, 64};
-  const std::vector<int32_t> starts = {0, 200, 500, 700};
+  const Shape shape = {0, 32, 8, 0, 0, 64, 64};
+  const std::vector<int32_t> starts = {0, 400, 1000, 1400};
   TestProblem expected(shape, ATTN_DTYPE_FP16, 1, starts, starts);
   attn_fwd_args args = expected.fwd();
   ASSERT_EQ(attn_fwd(&args), ATTN_OK) << attn_last_error();
@@ -90,8 +90,8 @@ TEST(CpuCallTest, LengthsAreReadBeforeTheCallComputes) {
 TEST(CpuCallTest, PagesAreReadBeforeTheCallComputes) {
   for (const Storage storage : {Storage::kInPlace, Storage::kPages, Storage::kPageList}) {
     CacheShape shape;
-    shape.shape = {0, 8, 8, 200, 0, 64, 64};
-    shape.lengths = {200, 301, 256};
+    shape.shape = {0, 32, 8, 400, 0, 64, 64};
+    shape.lengths = {400, 602, 512};
     shape.storage = storage;
     CacheProblem expected(shape, ATTN_DTYPE_FP16);
     attn_kvcache_fwd_args args = expected.args();

@@ -207,10 +207,14 @@ TEST_P(PaddedTest, AnArrayOfTheOtherFormIsRefusedBesideIt) {
 }
 
 TEST_P(PaddedTest, AnArrayOfUsedRowsIsNoOutput) {
+  attn_problem& p = padded_.problem;
+  const int32_t*& used = by_sums() ? p.cu_seqused_q : p.seqused_q;
+  // With room for all of lse, which else would meet what lies behind.
+  std::vector<int32_t> room(int64_t{kHeadsQ} * padded_.lse.size());
+  std::copy_n(used, kBatch + (by_sums() ? 1 : 0), room.data());
+  used = room.data();
   attn_fwd_args args = padded_.fwd();
-  const attn_problem& p = padded_.problem;
-  args.lse =
-      reinterpret_cast<float*>(const_cast<int32_t*>(by_sums() ? p.cu_seqused_q : p.seqused_q));
+  args.lse = reinterpret_cast<float*>(room.data());
   EXPECT_EQ(attn_fwd(&args), ATTN_ERROR_INVALID_ARGUMENT);
   EXPECT_THAT(attn_last_error(), HasSubstr(by_sums() ? "cu_seqused_q" : "seqused_q"));
 }

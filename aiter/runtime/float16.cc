@@ -3,16 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
-
-float float_from_bits(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
 
 // A 16-bit format with a sign, kExponentBits of biased exponent and the rest mantissa.
 template <int kExponentBits>
@@ -43,21 +36,9 @@ uint16_t encode(double value) {
 
 }  // namespace
 
-float fp16_to_float(uint16_t bits) {
-  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
-  const uint32_t exponent = (bits >> 10) & 31;
-  const uint32_t mantissa = bits & 0x3ff;
-  if (exponent == 0) {
-    const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
-    return sign ? -magnitude : magnitude;
-  }
-  if (exponent == 31) return float_from_bits(sign | 0x7f800000 | mantissa << 13);
-  return float_from_bits(sign | (exponent + 127 - 15) << 23 | mantissa << 13);
-}
-
-float bf16_to_float(uint16_t bits) { return float_from_bits(static_cast<uint32_t>(bits) << 16); }
-
-uint16_t fp16_from_double(double value) { return encode<5>(value); }
-uint16_t bf16_from_double(double value) { return encode<8>(value); }
+namespace float16 {
+uint16_t fp16_from_any_double(double value) { return encode<5>(value); }
+uint16_t bf16_from_any_double(double value) { return encode<8>(value); }
+}  // namespace float16
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

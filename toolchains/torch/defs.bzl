@@ -37,16 +37,17 @@ def torch_test(name, srcs, deps = [], data = [], tags = [], versions = [""], **k
             **kwargs
         )
 
-def torch_binary(name, srcs, deps = [], **kwargs):
-    """A program with the first torch for `bazel run`, on the Python that torch is locked for.
+def torch_binary(name, srcs, deps = [], version = "", **kwargs):
+    """A program with a torch for `bazel run`, on the Python that torch is locked for.
 
     Args:
       name: of the program.
       srcs: its file.
       deps: py_library targets, beside torch.
+      version: of TORCHES (versions.bzl).
       **kwargs: of both targets: visibility, ...
     """
-    torch = TORCHES[""]
+    torch = TORCHES[version]
     py_binary(
         name = "%s.%s" % (name, torch.abi),
         testonly = True,

@@ -3,8 +3,10 @@
 // Rows of a tensor in host memory, read and written as double.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "aiter/attention/reference/matrix.h"
 #include "aiter/attn.h"
 #include "aiter/runtime/float16.h"
 #include "aiter/runtime/float8.h"
@@ -15,17 +17,31 @@ inline runtime::Fp8 fp8_format(int32_t dtype) {
   return dtype == ATTN_DTYPE_FP8_E4M3 ? runtime::Fp8::kE4m3 : runtime::Fp8::kE4m3Fnuz;
 }
 
-// count elements from element `offset` on, into or out of `row`, `step` doubles apart.
+// count elements from element `offset` on, into `row`, `step` doubles apart.
 inline void load_row(const attn_tensor& t, int32_t dtype, int64_t offset, int64_t count,
                      double* row, int64_t step = 1) {
-  const auto* byte = static_cast<const uint8_t*>(t.data) + offset;
-  const auto* half = static_cast<const uint16_t*>(t.data) + offset;
-  const auto* single = static_cast<const float*>(t.data) + offset;
-  for (int64_t i = 0; i < count; ++i) {
-    row[i * step] = dtype == ATTN_DTYPE_FP16   ? runtime::fp16_to_float(half[i])
-                    : dtype == ATTN_DTYPE_BF16 ? runtime::bf16_to_float(half[i])
-                    : dtype == ATTN_DTYPE_FP32 ? single[i]
-                                               : runtime::fp8_to_float(byte[i], fp8_format(dtype));
+  const auto load = [&](const auto* from, auto&& convert) {
+    for (int64_t i = 0; i < count; ++i) row[i * step] = convert(from[offset + i]);
+  };
+  if (dtype == ATTN_DTYPE_FP16) {
+    load(static_cast<const uint16_t*>(t.data),
+         [](uint16_t x) { return runtime::fp16_to_float(x); });
+  } else if (dtype == ATTN_DTYPE_BF16) {
+    load(static_cast<const uint16_t*>(t.data),
+         [](uint16_t x) { return runtime::bf16_to_float(x); });
+  } else if (dtype == ATTN_DTYPE_FP32) {
+    load(static_cast<const float*>(t.data), [](float x) { return x; });
+  } else {
+    load(static_cast<const uint8_t*>(t.data),
+         [dtype](uint8_t x) { return runtime::fp8_to_float(x, fp8_format(dtype)); });
+  }
+}
+
+// The same, into a row of panels.
+inline void load_row(const attn_tensor& t, int32_t dtype, int64_t offset, int64_t count,
+                     Panels* panels, int64_t row) {
+  for (int64_t column = 0; column < count; column += kPanel) {
+    load_row(t, dtype, offset + column, std::min(kPanel, count - column), panels->at(row, column));
   }
 }
 

@@ -1,43 +1,93 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// A dense matrix of doubles, and the two loops that attention consists of. Both run along
-// contiguous memory without a carried sum, so that compilers vectorise them without reordering a
-// sum.
+// Dense matrices of doubles, by rows and in the panels that loops read (simd.h).
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <new>
 
+#include "aiter/attention/reference/simd.h"
+
 namespace AITER_ATTN_NAMESPACE::attention {
 
-class Matrix {
+// The columns of whole panels.
+inline int64_t in_panels(int64_t columns) { return (columns + kPanel - 1) / kPanel * kPanel; }
+
+// All zero, and where it is large, at no cost before it is used.
+class Memory {
  public:
-  // All zero, and where it is large, at no cost before it is used.
-  Matrix(int64_t rows, int64_t columns)
-      : columns_(columns),
-        values_(static_cast<double*>(std::calloc(rows, columns * sizeof(double))), &std::free) {
-    if (!values_ && rows != 0 && columns != 0) throw std::bad_alloc();
+  explicit Memory(int64_t count)
+      : values_(static_cast<double*>(std::calloc(count + kLine, sizeof(double))), &std::free) {
+    if (!values_) throw std::bad_alloc();
+    // No vector lies in two lines of a cache.
+    const auto address = reinterpret_cast<uintptr_t>(values_.get()) / sizeof(double);
+    first_ = values_.get() + (kLine - address % kLine) % kLine;
   }
-  double* row(int64_t i) { return values_.get() + i * columns_; }
-  const double* row(int64_t i) const { return values_.get() + i * columns_; }
+  double* first() { return first_; }
+  const double* first() const { return first_; }
 
  private:
-  int64_t columns_;
+  static constexpr int64_t kLine = 8;
   std::unique_ptr<double[], void (*)(void*)> values_;
+  double* first_;
 };
 
-// y[begin, end) += a * x[begin, end)
-inline void add_scaled(double a, const double* x, double* y, int64_t begin, int64_t end) {
-  for (int64_t i = begin; i < end; ++i) y[i] += a * x[i];
-}
+// By rows, which have room for whole panels.
+class Matrix {
+ public:
+  Matrix(int64_t rows, int64_t columns)
+      : rows_(rows), step_(in_panels(columns)), memory_(rows * step_) {}
 
-// y[j] = sum over i of x[i] * m[i][j], for j in [begin, end)
-inline void multiply(const double* x, int64_t count, const Matrix& m, double* y, int64_t begin,
-                     int64_t end) {
-  for (int64_t j = begin; j < end; ++j) y[j] = 0;
-  for (int64_t i = 0; i < count; ++i) add_scaled(x[i], m.row(i), y, begin, end);
-}
+  double* row(int64_t i) { return memory_.first() + i * step_; }
+  const double* row(int64_t i) const { return memory_.first() + i * step_; }
+  int64_t step() const { return step_; }  // from a row to the next
+  void clear() { std::fill(row(0), row(rows_), 0); }
+
+ private:
+  int64_t rows_, step_;
+  Memory memory_;
+};
+
+// By panels of kPanel columns: in a panel, one row behind the other.
+class Panels {
+ public:
+  Panels(int64_t rows, int64_t columns)
+      : rows_(rows), columns_(in_panels(columns)), memory_(rows * columns_) {}
+
+  double* at(int64_t row, int64_t column) {
+    return memory_.first() + column / kPanel * step() + row * kPanel + column % kPanel;
+  }
+  const double* at(int64_t row, int64_t column) const {
+    return memory_.first() + column / kPanel * step() + row * kPanel + column % kPanel;
+  }
+  int64_t step() const { return rows_ * kPanel; }  // from a panel to the next
+  int64_t columns() const { return columns_; }
+
+  // Whether the first of its rows hold neither NaN nor infinity.
+  bool is_finite(int64_t rows) const {
+    int64_t others = 0;
+    for (int64_t column = 0; column < columns_; column += kPanel) {
+      const double* const panel = at(0, column);
+      for (int64_t i = 0; i < rows * kPanel; ++i) {
+        others |= std::fabs(panel[i]) <= std::numeric_limits<double>::max() ? 0 : 1;
+      }
+    }
+    return others == 0;
+  }
+
+  // y += a * a row.
+  void add_row(double a, int64_t row, double* y) const {
+    for (int64_t column = 0; column < columns_; ++column) y[column] += a * *at(row, column);
+  }
+
+ private:
+  int64_t rows_, columns_;
+  Memory memory_;
+};
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -662,6 +662,116 @@ TEST(ReferenceTest, BiasOfFp8IsFp32) {
   EXPECT_NEAR(problem.lse[0], std::log(1 + std::exp(3.0078125)), 1e-6);
 }
 
+// The distance of a float from a number, in units in the last place of that.
+double ulps(double actual, long double expected) {
+  const float nearest = std::fabs(static_cast<float>(expected));
+  const float unit = std::nextafter(nearest, INFINITY) - nearest;
+  return std::fabs(static_cast<double>((actual - expected) / unit));
+}
+
+// Over borders of tiles, in long double: float32 is rounded once, of sums that are exact enough.
+// The backward pass has the softmax from lse and the products of o as they are rounded.
+TEST(ReferenceTest, Float32IsRoundedOnce) {
+  for (const MaskCase& mask : {kMasks[0], kMasks[2], MaskCase{ATTN_MASK_BOTTOM_RIGHT, 140, 20}}) {
+    TestProblem problem(Shape{1, 2, 1, 150, 301, 40, 24}, ATTN_DTYPE_FP32);
+    set_mask(&problem, mask);
+    forward(problem);
+    backward(problem);
+    const attn_problem& p = problem.problem;
+    const int64_t queries = 150, keys = 301;
+    std::vector<std::vector<long double>> dk(keys, std::vector<long double>(40)),
+        dv(keys, std::vector<long double>(24));
+    double worst = 0;
+    for (int h = 0; h < 2; ++h) {
+      for (int64_t i = 0; i < queries; ++i) {
+        std::vector<long double> o(24), dq(40);
+        std::vector<long double> score(keys);
+        long double sum = 0, delta = 0;
+        for (int c = 0; c < 24; ++c) {
+          delta +=
+              static_cast<long double>(problem.o.get(0, i, h, c)) * problem.dout.get(0, i, h, c);
+        }
+        for (int64_t j = 0; j < keys; ++j) {
+          if (!sees(p, queries, keys, i, j)) continue;
+          for (int c = 0; c < 40; ++c) {
+            score[j] +=
+                static_cast<long double>(problem.q.get(0, i, h, c)) * problem.k.get(0, j, 0, c);
+          }
+          score[j] *= p.softmax_scale;
+          const long double weight = std::exp(score[j]);
+          sum += weight;
+          for (int c = 0; c < 24; ++c) o[c] += weight * problem.v.get(0, j, 0, c);
+          const long double rounded = std::exp(score[j] - problem.lse[h * queries + i]);
+          long double dp = 0;
+          for (int c = 0; c < 24; ++c) {
+            dp +=
+                static_cast<long double>(problem.dout.get(0, i, h, c)) * problem.v.get(0, j, 0, c);
+            dv[j][c] += rounded * problem.dout.get(0, i, h, c);
+          }
+          const long double ds = p.softmax_scale * rounded * (dp - delta);
+          for (int c = 0; c < 40; ++c) {
+            dq[c] += ds * problem.k.get(0, j, 0, c);
+            dk[j][c] += ds * problem.q.get(0, i, h, c);
+          }
+        }
+        for (int c = 0; c < 24; ++c) {
+          worst = std::max(worst, ulps(problem.o.get(0, i, h, c), o[c] / sum));
+        }
+        for (int c = 0; c < 40; ++c)
+          worst = std::max(worst, ulps(problem.dq.get(0, i, h, c), dq[c]));
+      }
+    }
+    for (int64_t j = 0; j < keys; ++j) {
+      for (int c = 0; c < 40; ++c)
+        worst = std::max(worst, ulps(problem.dk.get(0, j, 0, c), dk[j][c]));
+      for (int c = 0; c < 24; ++c)
+        worst = std::max(worst, ulps(problem.dv.get(0, j, 0, c), dv[j][c]));
+    }
+    EXPECT_LT(worst, 0.51);
+  }
+}
+
+// Numbers of keys that a query does not see are in none of its results.
+TEST(ReferenceTest, WhatIsNotSeenMayBeNoNumber) {
+  TestProblem expected(Shape{1, 2, 1, 70, 140, 8, 8}, ATTN_DTYPE_FP32);
+  TestProblem problem(Shape{1, 2, 1, 70, 140, 8, 8}, ATTN_DTYPE_FP32);
+  set_mask(&expected, {ATTN_MASK_BOTTOM_RIGHT, -1, 0});
+  set_mask(&problem, {ATTN_MASK_BOTTOM_RIGHT, -1, 0});
+  // The last key is the last query's alone, as is that query's dout.
+  problem.v.set(0, 139, 0, 3, std::numeric_limits<double>::infinity());
+  problem.k.set(0, 139, 0, 3, std::nan(""));
+  problem.dout.set(0, 69, 0, 2, std::nan(""));
+  for (TestProblem* each : {&expected, &problem}) {
+    forward(*each);
+    backward(*each);
+  }
+  EXPECT_TRUE(std::isnan(problem.o.get(0, 69, 0, 3)));
+  EXPECT_TRUE(std::isnan(problem.dq.get(0, 69, 0, 3)));
+  for (int h = 0; h < 2; ++h) {
+    for (int c = 0; c < 8; ++c) {
+      for (int64_t i = 0; i < 69; ++i) {
+        ASSERT_EQ(problem.o.get(0, i, h, c), expected.o.get(0, i, h, c));
+        ASSERT_FLOAT_EQ(problem.dq.get(0, i, h, c), expected.dq.get(0, i, h, c));
+      }
+    }
+  }
+}
+
+// Heads are divided where these are few: the parts give the whole's bits.
+TEST(ReferenceTest, PartsOfAHeadGiveTheSame) {
+  TestProblem few(Shape{1, 1, 1, 1500, 700, 16, 16}, ATTN_DTYPE_FP32);
+  TestProblem many(Shape{70, 1, 1, 1500, 700, 16, 16}, ATTN_DTYPE_FP32);
+  for (TestProblem* each : {&few, &many}) set_mask(each, {ATTN_MASK_BOTTOM_RIGHT, -1, 0});
+  attn_fwd_args args = many.fwd();
+  args.q = few.q.tensor(), args.k = few.k.tensor(), args.v = few.v.tensor();
+  args.q.stride_batch = args.k.stride_batch = args.v.stride_batch = 0;
+  run(args);
+  forward(few);
+  for (int64_t i = 0; i < 1500; ++i) {
+    for (int c = 0; c < 16; ++c) ASSERT_EQ(few.o.get(0, i, 0, c), many.o.get(69, i, 0, c));
+  }
+}
+
 TEST(ReferenceTest, ManyThreadsGiveTheSame) {
   TestProblem problem(Shape{2, 8, 4, 96, 128, 64, 64}, ATTN_DTYPE_BF16);
   set_mask(&problem, {ATTN_MASK_BOTTOM_RIGHT, -1, 0});

@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <vector>
+#include <limits>
 
 #include "aiter/attention/problem/problem.h"
 #include "aiter/attention/reference/elements.h"
 #include "aiter/attention/reference/sequence.h"
+#include "aiter/attention/reference/simd.h"
+#include "aiter/attention/reference/tiles.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 
@@ -23,35 +25,36 @@ class Scores {
         head_(head),
         scale_(score_scale(p)),
         alibi_(p.bias == ATTN_BIAS_ALIBI ? p.alibi_slopes[s.batch * p.alibi_stride_batch + head]
-                                         : 0.0),
-        bias_(p.bias == ATTN_BIAS_ELEMENTWISE ? s.keys : 0) {}
+                                         : 0.0) {}
 
-  // Of query i and the keys [begin, end).
-  void finish(int64_t i, int64_t begin, int64_t end, double* score) {
-    const double cap = p_.logits_soft_cap;
-    for (int64_t j = begin; j < end; ++j) {
-      score[j] *= scale_;
-      if (cap > 0) score[j] = cap * std::tanh(score[j] / cap);
-    }
+  // Of query i and the keys of a tile: those that it does not see get -inf, as does the room behind
+  // the last one.
+  void finish(int64_t i, KeyRange tile, double* row) const {
+    constexpr double kNotSeen = -std::numeric_limits<double>::infinity();
+    const int64_t count = in_panels(tile.end - tile.begin);
+    const KeyRange seen = common(s_.visible(i), tile);
+    loops().scale(row, count, scale_, p_.logits_soft_cap);
     if (p_.bias == ATTN_BIAS_ELEMENTWISE) {
-      const int64_t row = s_.query_row(p_.bias_matrix, head_, i);
-      load_row(p_.bias_matrix, bias_dtype(p_), row + begin, end - begin, bias_.data() + begin);
-      for (int64_t j = begin; j < end; ++j) score[j] += bias_[j];
+      double bias[kTileKeys];
+      load_row(p_.bias_matrix, bias_dtype(p_), s_.query_row(p_.bias_matrix, head_, i) + seen.begin,
+               seen.end - seen.begin, bias);
+      for (int64_t j = seen.begin; j < seen.end; ++j) row[j - tile.begin] += bias[j - seen.begin];
     } else if (p_.bias == ATTN_BIAS_ALIBI) {
       const bool causal = is_causal(p_);
       const int64_t diagonal = s_.diagonal(i);
-      for (int64_t j = begin; j < end; ++j) {
-        score[j] += alibi_ * static_cast<double>(causal ? j : -std::abs(j - diagonal));
+      for (int64_t j = seen.begin; j < seen.end; ++j) {
+        row[j - tile.begin] += alibi_ * static_cast<double>(causal ? j : -std::abs(j - diagonal));
       }
     }
+    std::fill(row, row + (seen.begin - tile.begin), kNotSeen);
+    std::fill(row + (seen.end - tile.begin), row + count, kNotSeen);
   }
 
-  // The derivative of a score by its scaled product.
-  double slope(double scaled_product) const {
+  // Products to the derivatives of scores by scaled products.
+  void differentiate(int64_t count, double* row) const {
     const double cap = p_.logits_soft_cap;
-    if (cap == 0) return 1;
-    const double capped = std::tanh(scaled_product / cap);
-    return 1 - capped * capped;
+    loops().scale(row, count, scale_, cap);
+    for (int64_t j = 0; j < count; ++j) row[j] = 1 - row[j] / cap * (row[j] / cap);
   }
 
  private:
@@ -60,7 +63,6 @@ class Scores {
   const int64_t head_;
   const double scale_;
   const double alibi_;
-  std::vector<double> bias_;
 };
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

@@ -9,6 +9,7 @@
 #include "aiter/attention/reference/heads.h"
 #include "aiter/attention/reference/matrix.h"
 #include "aiter/attention/reference/sequence.h"
+#include "aiter/attention/reference/tiles.h"
 #include "aiter/runtime/parallel.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
@@ -63,20 +64,21 @@ void add_head(const Problem& p, const Sequence& s, int64_t head, Range rows, int
               Matrix* sums, runtime::Pulse& pulse) {
   const int64_t key_head = head / (p.heads_q / p.heads_k);
   const int64_t size = int64_t{p.head_size_qk} + p.head_size_v;
-  KeyColumns keys(p, s);
-  for (int64_t j = 0; j < s.keys; ++j) {
-    keys.load(p, s, key_head, j);
-    pulse(size);
-  }
-  ScoreGradients gradients(p, s, head, keys);
+  const KeyColumns keys(p, s, key_head, pulse);
+  ScoreGradients gradients(p, s, head, keys, std::min(kTileQueries, rows.end - rows.begin));
   const bool all_rows = sums_dbias(p, ATTN_DBIAS_SUM_QUERIES);
-  for (int64_t i = rows.begin; i < rows.end; ++i) {
-    pulse(size);
-    if (!gradients.load(i)) continue;
-    double* const sum = sums->row(all_rows ? 0 : i - first);
-    in_parts(s.visible(i), size, pulse, [&](int64_t begin, int64_t end) {
-      gradients.compute(begin, end);
-      for (int64_t j = begin; j < end; ++j) sum[j] += gradients.dscore(j);
+  for (int64_t i = rows.begin; i < rows.end; i += kTileQueries) {
+    const int64_t count = std::min(kTileQueries, rows.end - i);
+    gradients.load(i, count);
+    pulse(count * size);
+    for_each_tile(s, i, count, [&](KeyRange tile) {
+      gradients.compute(tile);
+      for (int64_t r = 0; r < count; ++r) {
+        double* const sum = sums->row(all_rows ? 0 : i + r - first) + tile.begin;
+        const double* const dscore = gradients.dscore().row(r);
+        for (int64_t j = 0; j < tile.end - tile.begin; ++j) sum[j] += dscore[j];
+      }
+      pulse(count * (tile.end - tile.begin) * size);
     });
   }
 }

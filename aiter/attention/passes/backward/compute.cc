@@ -10,6 +10,7 @@
 #include "aiter/attention/reference/heads.h"
 #include "aiter/attention/reference/matrix.h"
 #include "aiter/attention/reference/sequence.h"
+#include "aiter/attention/reference/tiles.h"
 #include "aiter/runtime/parallel.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
@@ -26,52 +27,133 @@ void fill_with_zero(const Problem& p, const Sequence& s, int64_t key_head, runti
 
 // One key head of one batch entry: its dk and dv, and dq of all query heads that share it, with
 // their dbias where that is not summed.
-void backward_key_head(const Problem& p, const Sequence& s, int64_t key_head,
-                       runtime::Pulse& pulse) {
-  if (s.queries == 0) return fill_with_zero(p, s, key_head, pulse);
-  const int64_t size_qk = p.head_size_qk, size_v = p.head_size_v;
-  const int64_t group = p.heads_q / p.heads_k;
-  const bool has_dbias = p.bias_grad && p.dbias_sums == 0;
-  KeyColumns columns(p, s);
-  Matrix k(s.keys, size_qk), dk(s.keys, size_qk), dv(s.keys, size_v);
-  for (int64_t j = 0; j < s.keys; ++j) {
-    load_row(p.k, p.dtype, s.key_row(p.k, key_head, j), size_qk, k.row(j));
-    columns.load(p, s, key_head, j);
-    pulse(2 * size_qk + size_v);
+class KeyHead {
+ public:
+  KeyHead(const Problem& p, const Sequence& s, int64_t key_head, runtime::Pulse& pulse)
+      : p_(p),
+        s_(s),
+        pulse_(pulse),
+        most_(std::min(kTileQueries, s.queries)),
+        columns_(p, s, key_head, pulse),
+        k_(s.keys, p.head_size_qk),
+        q_(most_, p.head_size_qk),
+        dout_(most_, p.head_size_v),
+        dk_(s.keys, p.head_size_qk),
+        dv_(s.keys, p.head_size_v),
+        dq_(most_, p.head_size_qk) {
+    for (int64_t j = 0; j < s.keys; ++j) {
+      load_row(p.k, p.dtype, s.key_row(p.k, key_head, j), p.head_size_qk, &k_, j);
+      pulse(p.head_size_qk);
+    }
+    k_is_finite_ = k_.is_finite(s.keys);
   }
 
-  std::vector<double> dq(size_qk), dbias(has_dbias ? p.seqlen_k : 0);
-  for (int64_t head = key_head * group; head < (key_head + 1) * group; ++head) {
-    ScoreGradients gradients(p, s, head, columns);
-    for (int64_t i = 0; i < s.queries; ++i) {
-      dq.assign(dq.size(), 0);
-      dbias.assign(dbias.size(), 0);
-      if (gradients.load(i)) {
-        in_parts(s.visible(i), 3 * size_qk + 2 * size_v, pulse, [&](int64_t begin, int64_t end) {
-          gradients.compute(begin, end);
-          for (int64_t j = begin; j < end; ++j) {
-            if (has_dbias) dbias[j] = gradients.dscore(j);
-            const double dproduct = gradients.dproduct(j);
-            add_scaled(dproduct, k.row(j), dq.data(), 0, size_qk);
-            add_scaled(dproduct, gradients.q(), dk.row(j), 0, size_qk);
-            add_scaled(gradients.weight(j), gradients.dout(), dv.row(j), 0, size_v);
-          }
-        });
-      }
-      store_row(p.dq, p.dtype, s.query_row(p.dq, head, i), size_qk, dq.data());
-      if (has_dbias) {
-        store_row(p.dbias_matrix, p.dtype, s.query_row(p.dbias_matrix, head, i), p.seqlen_k,
-                  dbias.data());
-      }
-      pulse(2 * (size_qk + size_v));
+  void add(int64_t head) {
+    ScoreGradients gradients(p_, s_, head, columns_, most_);
+    for (int64_t first = 0; first < s_.queries; first += kTileQueries) {
+      add(head, first, std::min(kTileQueries, s_.queries - first), &gradients);
     }
   }
 
-  for (int64_t j = 0; j < s.keys; ++j) {
-    store_row(p.dk, p.dtype, s.key_row(p.dk, key_head, j), size_qk, dk.row(j));
-    store_row(p.dv, p.dtype, s.key_row(p.dv, key_head, j), size_v, dv.row(j));
-    pulse(size_qk + size_v);
+  void store(int64_t key_head) {
+    for (int64_t j = 0; j < s_.keys; ++j) {
+      store_scaled(p_.dk, s_.key_row(p_.dk, key_head, j), dk_.row(j));
+      store_row(p_.dv, p_.dtype, s_.key_row(p_.dv, key_head, j), p_.head_size_v, dv_.row(j));
+      pulse_(int64_t{p_.head_size_qk} + p_.head_size_v);
+    }
   }
+
+ private:
+  bool has_dbias() const { return p_.bias_grad && p_.dbias_sums == 0; }
+
+  // The gradient of a row of q or k, from that of its scaled products.
+  void store_scaled(const attn_tensor& t, int64_t offset, double* row) const {
+    for (int32_t c = 0; c < p_.head_size_qk; ++c) row[c] *= p_.softmax_scale;
+    store_row(t, p_.dtype, offset, p_.head_size_qk, row);
+  }
+
+  void add(int64_t head, int64_t first, int64_t count, ScoreGradients* gradients) {
+    gradients->load(first, count);
+    for (int64_t r = 0; r < count; ++r) {
+      const int64_t i = first + r;
+      load_row(p_.q, p_.dtype, s_.query_row(p_.q, head, i), p_.head_size_qk, &q_, r);
+      load_row(p_.dout, p_.dtype, s_.query_row(p_.dout, head, i), p_.head_size_v, &dout_, r);
+    }
+    const bool finite = k_is_finite_ && q_.is_finite(count) && dout_.is_finite(count);
+    dq_.clear();
+    if (has_dbias()) clear_dbias(head, first, count);
+    for_each_tile(s_, first, count, [&](KeyRange tile) {
+      gradients->compute(tile);
+      if (has_dbias()) store_dbias(head, first, count, tile, *gradients);
+      gradients->differentiate(tile);
+      if (finite) {
+        add_products(count, tile, *gradients);
+      } else {
+        add_what_is_seen(count, tile, *gradients);
+      }
+      pulse_(count * (tile.end - tile.begin) * (3 * p_.head_size_qk + 2 * p_.head_size_v));
+    });
+    for (int64_t r = 0; r < count; ++r) {
+      store_scaled(p_.dq, s_.query_row(p_.dq, head, first + r), dq_.row(r));
+    }
+    pulse_(2 * count * (int64_t{p_.head_size_qk} + p_.head_size_v));
+  }
+
+  void add_products(int64_t count, KeyRange tile, const ScoreGradients& gradients) {
+    const int64_t keys = tile.end - tile.begin;
+    add_product(gradients.dscore(), count, keys, k_, tile.begin, &dq_);
+    add_transposed_product(gradients.dscore(), keys, count, q_, &dk_, tile.begin);
+    add_transposed_product(gradients.weight(), keys, count, dout_, &dv_, tile.begin);
+  }
+
+  // Rows of keys that a query does not see are not to be multiplied, not even by 0.
+  void add_what_is_seen(int64_t count, KeyRange tile, const ScoreGradients& gradients) {
+    for (int64_t r = 0; r < count; ++r) {
+      const KeyRange seen = gradients.seen(r, tile);
+      for (int64_t j = seen.begin; j < seen.end; ++j) {
+        const double dscore = gradients.dscore().row(r)[j - tile.begin];
+        k_.add_row(dscore, j, dq_.row(r));
+        q_.add_row(dscore, r, dk_.row(j));
+        dout_.add_row(gradients.weight().row(r)[j - tile.begin], r, dv_.row(j));
+      }
+    }
+  }
+
+  void clear_dbias(int64_t head, int64_t first, int64_t count) {
+    const std::vector<double> zero(p_.seqlen_k);
+    for (int64_t r = 0; r < count; ++r) {
+      store_row(p_.dbias_matrix, p_.dtype, s_.query_row(p_.dbias_matrix, head, first + r),
+                p_.seqlen_k, zero.data());
+      pulse_(p_.seqlen_k);
+    }
+  }
+
+  void store_dbias(int64_t head, int64_t first, int64_t count, KeyRange tile,
+                   const ScoreGradients& gradients) {
+    for (int64_t r = 0; r < count; ++r) {
+      store_row(p_.dbias_matrix, p_.dtype,
+                s_.query_row(p_.dbias_matrix, head, first + r) + tile.begin, tile.end - tile.begin,
+                gradients.dscore().row(r));
+    }
+  }
+
+  const Problem& p_;
+  const Sequence& s_;
+  runtime::Pulse& pulse_;
+  const int64_t most_;  // queries at a time
+  const KeyColumns columns_;
+  Panels k_, q_, dout_;
+  Matrix dk_, dv_, dq_;
+  bool k_is_finite_;
+};
+
+void backward_key_head(const Problem& p, const Sequence& s, int64_t key_head, QueryRange,
+                       runtime::Pulse& pulse) {
+  if (s.queries == 0) return fill_with_zero(p, s, key_head, pulse);
+  const int64_t group = p.heads_q / p.heads_k;
+  KeyHead all(p, s, key_head, pulse);
+  for (int64_t head = key_head * group; head < (key_head + 1) * group; ++head) all.add(head);
+  all.store(key_head);
 }
 
 }  // namespace

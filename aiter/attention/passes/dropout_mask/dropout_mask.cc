@@ -48,17 +48,19 @@ class DropoutMask final : public Pass {
   void compute(const Problem& p) const override {
     const double steps = 1.0 * query_rows(p) * p.heads_q * p.seqlen_k;
     const Scratch scratch(p, int64_t{p.head_size_qk} + p.head_size_v);
-    for_each_head(p, {p.heads_q, steps, scratch},
-                  [&](const Problem&, const Sequence& s, int64_t head, runtime::Pulse& pulse) {
-                    const Dropout dropout(p, s.batch, head);
-                    for (int64_t i = 0; i < s.queries; ++i) {
-                      uint8_t* const row = p.kept + s.lse(head, i) * p.seqlen_k;
-                      std::fill(row, row + p.seqlen_k, uint8_t{0});
-                      in_parts({0, s.keys}, 1, pulse, [&](int64_t begin, int64_t end) {
-                        for (int64_t j = begin; j < end; ++j) row[j] = dropout.keeps(i, j);
-                      });
-                    }
-                  });
+    for_each_head(
+        p, {p.heads_q, steps, scratch},
+        [&](const Problem&, const Sequence& s, int64_t head, QueryRange, runtime::Pulse& pulse) {
+          const Dropout dropout(p, s.batch, head);
+          for (int64_t i = 0; i < s.queries; ++i) {
+            uint8_t* const row = p.kept + s.lse(head, i) * p.seqlen_k;
+            std::fill(row, row + p.seqlen_k, uint8_t{0});
+            for (int64_t j = 0; j < s.keys; ++j) {
+              row[j] = dropout.keeps(i, j);
+              pulse(1);
+            }
+          }
+        });
   }
 };
 

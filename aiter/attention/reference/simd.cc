@@ -1,0 +1,215 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/attention/reference/simd.h"
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+// Functions here are inlined into those that are compiled for a kind of processor: vectors are
+// passed by reference, as what passes them by value differs between kinds.
+#define INLINE [[gnu::always_inline]] static inline
+
+namespace AITER_ATTN_NAMESPACE::attention {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+template <int kBytes>
+struct Vectors {
+  typedef double Double __attribute__((vector_size(kBytes)));
+  typedef int64_t Int __attribute__((vector_size(kBytes)));
+  static constexpr int64_t kCount = kBytes / sizeof(double);
+};
+
+template <typename Vector>
+INLINE void load(Vector& vector, const double* from) {
+  __builtin_memcpy(&vector, from, sizeof(vector));
+}
+
+template <typename Vector>
+INLINE void store(const Vector& vector, double* to) {
+  __builtin_memcpy(to, &vector, sizeof(vector));
+}
+
+// kRows rows of c, as many columns as two vectors have.
+template <typename V, int kRows>
+INLINE void multiply_tile(const Gemm& g, const double* a, const double* b, double* c) {
+  typename V::Double sum[kRows][2] = {};
+  if (g.adds) {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      load(sum[r][0], c + r * g.c_row);
+      load(sum[r][1], c + r * g.c_row + V::kCount);
+    }
+  }
+  for (int64_t k = 0; k < g.depth; ++k) {
+    typename V::Double left, right;
+    load(left, b + k * kPanel);
+    load(right, b + k * kPanel + V::kCount);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const double factor = a[r * g.a_row + k * g.a_column];
+      sum[r][0] += factor * left;
+      sum[r][1] += factor * right;
+    }
+  }
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    store(sum[r][0], c + r * g.c_row);
+    store(sum[r][1], c + r * g.c_row + V::kCount);
+  }
+}
+
+// kMost: rows whose sums the registers hold.
+template <typename V, int kMost>
+INLINE void multiply(const Gemm& g) {
+  for (int64_t column = 0; column < g.columns; column += 2 * V::kCount) {
+    const double* const b = g.b + column / kPanel * g.b_panel + column % kPanel;
+    double* const c = g.c + column;
+    int64_t i = 0;
+    for (; i + kMost <= g.rows; i += kMost) {
+      multiply_tile<V, kMost>(g, g.a + i * g.a_row, b, c + i * g.c_row);
+    }
+    for (; i + 2 <= g.rows; i += 2) multiply_tile<V, 2>(g, g.a + i * g.a_row, b, c + i * g.c_row);
+    if (i < g.rows) multiply_tile<V, 1>(g, g.a + i * g.a_row, b, c + i * g.c_row);
+  }
+}
+
+// x = exp(x), to about a unit in the last place: e^x = 2^n * e^r, where |r| <= log(2) / 2, and e^r
+// by its Taylor series.
+template <typename V>
+INLINE void exponential(typename V::Double& x) {
+  using Double = typename V::Double;
+  using Int = typename V::Int;
+  // Added to a number, it leaves the nearest integer in the lowest bits.
+  constexpr double kRound = 0x1.8p52;
+  const Double rounded = x * 0x1.71547652b82fep+0 + kRound;
+  const Double n = rounded - kRound;
+  // log(2) in two parts: n times the first is exact.
+  const Double r = (x - n * 0x1.62e42fefa38p-1) - n * 0x1.ef35793c7673p-45;
+  Double y = r * (1 / 6227020800.0) + 1 / 479001600.0;
+  y = y * r + 1 / 39916800.0;
+  y = y * r + 1 / 3628800.0;
+  y = y * r + 1 / 362880.0;
+  y = y * r + 1 / 40320.0;
+  y = y * r + 1 / 5040.0;
+  y = y * r + 1 / 720.0;
+  y = y * r + 1 / 120.0;
+  y = y * r + 1 / 24.0;
+  y = y * r + 1 / 6.0;
+  y = y * r + 0.5;
+  y = y * r + 1;
+  y = y * r + 1;
+  const Int bits = (Int)y + ((Int)rounded << 52);
+  y = (Double)bits;
+  y = x < -708 ? Double{} : y;
+  y = x > 709 ? Double{} + kInfinity : y;
+  x = x == x ? y : x;
+}
+
+template <typename V>
+INLINE void scale(double* x, int64_t count, double scale, double cap) {
+  using Double = typename V::Double;
+  const double inverse = cap > 0 ? 1 / cap : 0;
+  for (int64_t i = 0; i < count; i += V::kCount) {
+    Double value;
+    load(value, x + i);
+    value *= scale;
+    if (cap > 0) {
+      // tanh(|y|) = (1 - e^(-2|y|)) / (1 + e^(-2|y|)), exact enough beside cap.
+      const Double y = value * inverse;
+      Double e = y < 0 ? 2 * y : -2 * y;
+      exponential<V>(e);
+      const Double tanh = cap * (1 - e) / (1 + e);
+      value = y < 0 ? -tanh : tanh;
+    }
+    store(value, x + i);
+  }
+}
+
+template <typename V>
+INLINE double greatest(const double* x, int64_t count, double least) {
+  // Two, of which neither waits for the other.
+  typename V::Double most[2];
+  most[0] = most[1] = typename V::Double{} + least;
+  for (int64_t i = 0; i < count; i += 2 * V::kCount) {
+    typename V::Double value[2];
+    load(value, x + i);
+    most[0] = most[0] < value[0] ? value[0] : most[0];
+    most[1] = most[1] < value[1] ? value[1] : most[1];
+  }
+  most[0] = most[0] < most[1] ? most[1] : most[0];
+  double result = most[0][0];
+  for (int64_t i = 1; i < V::kCount; ++i) result = result < most[0][i] ? most[0][i] : result;
+  return result;
+}
+
+template <typename V>
+INLINE double exponentials(double* x, int64_t count, double shift) {
+  typename V::Double sum{};
+  for (int64_t i = 0; i < count; i += V::kCount) {
+    typename V::Double value;
+    load(value, x + i);
+    value -= shift;
+    exponential<V>(value);
+    store(value, x + i);
+    sum += value;
+  }
+  double result = 0;
+  for (int64_t i = 0; i < V::kCount; ++i) result += sum[i];
+  return result;
+}
+
+template <typename V>
+INLINE void gradients(double* x, double* y, int64_t count, double shift, double mean) {
+  for (int64_t i = 0; i < count; i += V::kCount) {
+    typename V::Double weight, gradient;
+    load(weight, x + i);
+    load(gradient, y + i);
+    weight -= shift;
+    exponential<V>(weight);
+    store(weight, x + i);
+    store(weight * (gradient - mean), y + i);
+  }
+}
+
+#define LOOPS_FOR(NAME, TARGET, BYTES, ROWS)                                            \
+  namespace NAME {                                                                      \
+  TARGET void multiply(const Gemm& g) { attention::multiply<Vectors<BYTES>, ROWS>(g); } \
+  TARGET void scale(double* x, int64_t n, double by, double cap) {                      \
+    attention::scale<Vectors<BYTES>>(x, n, by, cap);                                    \
+  }                                                                                     \
+  TARGET double greatest(const double* x, int64_t n, double least) {                    \
+    return attention::greatest<Vectors<BYTES>>(x, n, least);                            \
+  }                                                                                     \
+  TARGET double exponentials(double* x, int64_t n, double shift) {                      \
+    return attention::exponentials<Vectors<BYTES>>(x, n, shift);                        \
+  }                                                                                     \
+  TARGET void gradients(double* x, double* y, int64_t n, double shift, double mean) {   \
+    attention::gradients<Vectors<BYTES>>(x, y, n, shift, mean);                         \
+  }                                                                                     \
+  constexpr Loops kLoops = {#NAME, multiply, scale, greatest, exponentials, gradients}; \
+  }
+
+LOOPS_FOR(avx512, __attribute__((target("avx512f,avx512dq,avx512vl,fma"))), 64, 12)
+LOOPS_FOR(avx2, __attribute__((target("avx2,fma"))), 32, 4)
+LOOPS_FOR(sse2, , 16, 4)
+
+}  // namespace
+
+std::vector<Loops> all_loops() {
+  std::vector<Loops> all = {sse2::kLoops};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) all.push_back(avx2::kLoops);
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
+    all.push_back(avx512::kLoops);
+  }
+  return all;
+}
+
+const Loops& loops() {
+  static const Loops widest = all_loops().back();
+  return widest;
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::attention
