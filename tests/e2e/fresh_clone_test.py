@@ -73,10 +73,10 @@ def test_touching_one_instance_recompiles_its_group_alone(other: clone.Clone) ->
 
 
 def test_touching_a_header_recompiles_what_reads_it(other: clone.Clone) -> None:
-    external = other.bazel("info", "output_base").stdout.strip().splitlines()[-1]
-    (headers,) = Path(external).glob("external/_main*composable_kernel/include/ck_tile/ops/fmha")
     objects = "@variant_sets//smoke:gfx942"
     other.build(objects)
+    external = other.bazel("info", "output_base").stdout.strip().splitlines()[-1]
+    (headers,) = Path(external).glob("external/_main*composable_kernel/include/ck_tile/ops/fmha")
 
     def touch(name: str) -> clone.Spawns:
         header = headers / name

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 # A build that takes no longer needs no progress, in seconds.
 PATIENCE = 60.0
+# One that may take longer says so at once.
+LONG = 180.0
 # An estimate is given from that share of the kernels on.
 FIRST = 0.1
 # The share of its work that a compile which still runs counts with at most.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from toolchains.bazel import events as build_events
 from toolchains.bazel.cost import Costs
-from toolchains.bazel.pace import FIRST, Pace, Running
+from toolchains.bazel.pace import FIRST, LONG, Pace, Running
 from toolchains.bazel.running import seconds_by_output
 from toolchains.bazel.summary import duration
 
@@ -103,6 +103,12 @@ class Progress:
         running = [Running(rest[one], taken) for one, taken in seconds_by_output(rest).items()]
         return self._pace.left(rest.values(), now, running)
 
+    def whole(self) -> float:
+        """Seconds that all kernels which are not there yet take where no cache has any, estimated
+        before their compiles begin."""
+        rest = (self._planned[one] for one in self._awaited() - self._seen)
+        return sum(rest) / jobs(self._follower.events.options)
+
     def line(self, now: float) -> str:
         """In words; "" where no kernels are being made."""
         instances = len(self._awaited() & self._instances)
@@ -116,7 +122,10 @@ class Progress:
         text = f"kernels: {done} of {instances}"
         if counts:
             text += f" ({', '.join(counts)})"
-        return text if left is None else f"{text}, about {duration(left)} left"
+        if left is not None:
+            return f"{text}, about {duration(left)} left"
+        whole = self.whole()
+        return text if whole < LONG else f"{text}, about {duration(whole)} where no cache has them"
 
     def _caches(self) -> str:
         given = dict(option.partition("=")[::2] for option in self._follower.events.options)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from toolchains.bazel import child
 from toolchains.bazel.messages import note
-from toolchains.bazel.pace import PATIENCE
+from toolchains.bazel.pace import LONG, PATIENCE
 from toolchains.bazel.recording import Recording, command_at, folder_of
 from toolchains.locks.errors import LocksError
 
@@ -117,12 +117,14 @@ def finish(recording: Recording, environ: Mapping[str, str]) -> str:
 
 
 class _Teller:
-    """Tells of progress: on a terminal in its last line, elsewhere in a line a minute."""
+    """Tells of progress: on a terminal in its last line, elsewhere in a line a minute. Of kernels
+    that may take long it tells before they are compiled."""
 
     def __init__(self, recording: Recording, environ: Mapping[str, str]) -> None:
         self._recording = recording
         self._environ = environ
         self._begun = self._told = time.monotonic()
+        self._is_long = False
         self._shown = sys.stderr.isatty() or environ.get(VARIABLE) == "always"
         self._progress: Progress | None = None
         self._status: StatusLine | None = None
@@ -140,7 +142,10 @@ class _Teller:
             self._progress = Progress(self._recording.events, lambda: read_seconds(self._environ))
             self._status = StatusLine() if sys.stderr.isatty() else None
         self._progress.read(now)
-        if now - self._begun < PATIENCE:
+        if not self._is_long and self._progress.whole() >= LONG:
+            self._is_long = True
+            self._told = now - _BETWEEN_LINES
+        if now - self._begun < PATIENCE and not self._is_long:
             return
         line = self._progress.line(now)
         if self._status is not None:

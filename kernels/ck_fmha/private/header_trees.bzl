@@ -16,7 +16,7 @@ def header_trees(headers):
                 name = "%s.%s" % (section, repository),
                 hdrs = native.glob([section + "/**/*.hpp"]) +
                        ["@%s//:%s" % (repository, file) for file in files],
-                behind = "@%s//:headers" % repository,
+                behind = "@%s//:folders" % repository,
                 includes = [section],
                 visibility = ["//visibility:public"],
             )

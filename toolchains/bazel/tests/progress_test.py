@@ -74,7 +74,7 @@ def test_nothing_is_there_to_read_yet(tmp_path: Path) -> None:
 
 
 def test_kernels_are_counted_by_where_they_are_from(tmp_path: Path) -> None:
-    build = Build(tmp_path, 20)
+    build = Build(tmp_path, 20, seconds=8.0)
     build.plan(0.0)
     assert build.progress.line(1.0) == "kernels: 0 of 20"
     build.cached(0, 1.0)
@@ -160,6 +160,18 @@ def test_those_count_whose_headers_changed(tmp_path: Path) -> None:
     build.action(RECIPES[0], "CodeObjectRecipe")
     build.progress.read(5.0)
     assert build.progress.line(5.0) == "kernels: 1 of 5 (1 compiled), about 20 s left"
+
+
+def test_a_long_build_is_told_of_before_it_begins(tmp_path: Path) -> None:
+    build = Build(tmp_path, 40, jobs=2, seconds=40.0)
+    build.write(build.names[0])
+    assert build.progress.whole() == 0.0
+    build.plan(0.0)
+    assert build.progress.whole() == pytest.approx(780.0)
+    assert build.progress.line(0.0) == "kernels: 0 of 39, about 13 min where no cache has them"
+    build.cached(1, 1.0)
+    line = "kernels: 1 of 39 (1 from the disk cache), about 13 min where no cache has them"
+    assert build.progress.line(1.0) == line
 
 
 def test_an_action_that_failed_is_not_done(tmp_path: Path) -> None:
