@@ -19,11 +19,15 @@ and a peer's dispatcher, host bindings and links. Every code object of ours must
 the plain compile's; if one is not, its name and an exit status of 1 say so.
 
 With --nopeers only ours is run, and nothing compared: for the figures of
-kernels/ck_fmha/groups/compile_cost.toml.
+kernels/ck_fmha/groups/compile_cost.toml. --beside=DIR runs ours and that of another checkout, a
+group of each at the same time, and compares nothing: for the price of other sources or another
+compiler.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
+import itertools
 import json
 import os
 import subprocess
@@ -50,6 +54,7 @@ _QUICK = flags.DEFINE_bool("quick", False, "one group of each of the two least s
 _REPEAT = flags.DEFINE_integer("repeat", 1, "how often all is compiled", lower_bound=1)
 _JOBS = flags.DEFINE_integer("jobs", 1, "how many processes at once", lower_bound=1)
 _PEERS = flags.DEFINE_bool("peers", True, "compile by the peers' way as well, and compare")
+_BESIDE = flags.DEFINE_string("beside", None, "another checkout, whose way is run beside ours")
 _FLAGS = flags.DEFINE_enum(
     "peer_flags",
     "aiter",
@@ -59,12 +64,14 @@ _FLAGS = flags.DEFINE_enum(
 
 
 class Bench:
-    def __init__(self, base: Path) -> None:
+    """A tree's groups, and what compiles them."""
+
+    def __init__(self, base: Path, tree: Path, peers: bool) -> None:
         self._base = base
         self._arch = _ARCH.value
         self._defined: dict[str, bytes] = {}  # code objects of plain compiles, by name
         self.identical: dict[str, bool] = {}  # what was compared
-        self._workspace = Workspace(Path(_TREE.value))
+        self._workspace = Workspace(tree)
         self._target = f"@variant_sets//{_VARIANTS.value}:{self._arch}"
         self.ours = plan.groups(self._actions())
         # The action graph has made Bazel fetch all that actions read.
@@ -72,10 +79,10 @@ class Bench:
         self._runner = runner.Runner(
             ninja=Path(_NINJA.value).absolute(),
             jobs=_JOBS.value,
-            sources=Path(_TREE.value),
+            sources=tree,
             external=output_base / "external",
         )
-        if _PEERS.value:
+        if peers:
             self._prepare_peers()
 
     def _prepare_peers(self) -> None:
@@ -202,6 +209,32 @@ def measure_ours(bench: Bench) -> None:
     print(f"{total / _REPEAT.value:.1f} CPU s in all")
 
 
+def measure_beside(bench: Bench, other: Bench) -> None:
+    """All that is asked for in our way and in another checkout's: a group of each at the same time,
+    so that other work on the machine slows both alike."""
+    pairs = list(itertools.zip_longest(asked_for(bench), asked_for(other)))
+    spent = [0.0, 0.0]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for turn in range(_REPEAT.value):
+            for pair in pairs:
+                running = [
+                    (i, group, pool.submit((bench, other)[i].cost, group))
+                    for i, group in enumerate(pair)
+                    if group is not None
+                ]
+                for i, group, cost in running:
+                    usage = cost.result()
+                    spent[i] += usage.cpu
+                    print(
+                        f"{turn + 1}/{_REPEAT.value}: {('ours', 'beside')[i]}: "
+                        f"{usage.cpu:.1f} CPU s, {usage.memory / 1e9:.2f} GB, {usage.size} bytes: "
+                        f"{group.name}",
+                        flush=True,
+                    )
+    ours, beside = (seconds / _REPEAT.value for seconds in spent)
+    print(f"{ours:.1f} CPU s of ours, {beside:.1f} beside, ratio {ours / beside:.2f}")
+
+
 def measure(bench: Bench) -> list[report.Measured]:
     """All that is asked for, with a line for each group."""
     groups = asked_for(bench)
@@ -223,7 +256,10 @@ def main(arguments: Sequence[str]) -> int:
         raise app.UsageError(f"what is {arguments[1]!r}? See --help")
     with tempfile.TemporaryDirectory(prefix="compile-") as base:
         try:
-            bench = Bench(Path(base))
+            bench = Bench(Path(base), Path(_TREE.value), _PEERS.value and not _BESIDE.value)
+            if _BESIDE.value:
+                measure_beside(bench, Bench(Path(base), Path(_BESIDE.value), False))
+                return 0
             if not _PEERS.value:
                 measure_ours(bench)
                 return 0
