@@ -74,7 +74,7 @@ TEST(Choose, WeightsThatDoNotFitAreReadForEveryRow) {
 }
 
 // Few rows: few vectors to a thread, and several CTAs of a cluster to a row. Of a handful there are
-// more CTAs, each of whose threads has one vector; of the others, threads have four where rows are
+// more CTAs, each of whose threads has one vector; of hundreds, threads have four where rows are
 // long.
 TEST(Choose, FewRowsAreSharedByMoreThreads) {
   const RowConfigurations table = {nullptr, 0, {}};
@@ -85,15 +85,18 @@ TEST(Choose, FewRowsAreSharedByMoreThreads) {
     return choose(table, traits, device);
   };
   for (const auto& [few, hidden, threads, cluster, columns] :
-       std::array<std::tuple<int, int, int, int, int>, 9>{{{kHundreds, 1024, 64, 1, 8},
-                                                           {kHundreds, 4096, 128, 1, 8},
-                                                           {kHundreds, 8192, 256, 1, 8},
-                                                           {kHundreds, 32768, 256, 4, 32},
-                                                           {kHundreds, 65536, 256, 8, 32},
-                                                           {kHandful, 1024, 128, 1, 16},
-                                                           {kHandful, 4096, 128, 4, 16},
-                                                           {kHandful, 8192, 128, 8, 16},
-                                                           {kHandful, 16384, 128, 8, 16}}}) {
+       std::array<std::tuple<int, int, int, int, int>, 12>{{{kHundreds, 1024, 64, 1, 8},
+                                                            {kHundreds, 4096, 256, 1, 8},
+                                                            {kHundreds, 8192, 256, 1, 8},
+                                                            {kHundreds, 32768, 256, 4, 32},
+                                                            {kHundreds, 65536, 256, 8, 32},
+                                                            {kDozens, 4096, 256, 1, 16},
+                                                            {kDozens, 8192, 512, 1, 16},
+                                                            {kDozens, 16384, 512, 2, 16},
+                                                            {kHandful, 1024, 128, 1, 16},
+                                                            {kHandful, 4096, 128, 4, 16},
+                                                            {kHandful, 8192, 128, 8, 16},
+                                                            {kHandful, 16384, 128, 8, 16}}}) {
     const RowConfiguration c = of(few, hidden, kHopper);
     EXPECT_EQ(c.lanes, threads) << hidden;
     EXPECT_EQ(c.threads, threads) << hidden;
@@ -101,7 +104,7 @@ TEST(Choose, FewRowsAreSharedByMoreThreads) {
     EXPECT_EQ(c.waves, 0) << hidden;
     EXPECT_EQ(c.few_rows, columns) << hidden;
   }
-  for (const int few : {kHandful, kHundreds}) {
+  for (const int few : {kHandful, kDozens, kHundreds}) {
     EXPECT_EQ(of(few, 8192, kGfx942).threads, 512);
     EXPECT_EQ(of(few, 8192, kGfx942).cluster, 1);
   }
@@ -127,7 +130,9 @@ TEST(Choose, RowsAreFewByOperationAndSize) {
   EXPECT_EQ(few(RowOperation::kSoftmaxBackward, 512, 8192), kHundreds);
   EXPECT_EQ(few(RowOperation::kSoftmaxForward, 512, 8192), 0);
   EXPECT_EQ(few(RowOperation::kRmsBackward, 16, 16384), kHandful);
-  EXPECT_EQ(few(RowOperation::kRmsBackward, 17, 16384), kHundreds);
+  EXPECT_EQ(few(RowOperation::kRmsBackward, 17, 16384), kDozens);
+  EXPECT_EQ(few(RowOperation::kRmsBackward, 128, 16384), kDozens);
+  EXPECT_EQ(few(RowOperation::kRmsBackward, 129, 16384), kHundreds);
   EXPECT_EQ(few(RowOperation::kRmsBackward, 512, 16384), kHundreds);
   EXPECT_EQ(few(RowOperation::kRmsBackward, 512, 16392), 0);
   EXPECT_EQ(few(RowOperation::kRmsBackward, 513, 64), 0);

@@ -28,6 +28,7 @@ constexpr int64_t kWidestShifted = 1 << 18;  // columns: shifted rows of norm_ba
 constexpr int64_t kNarrow = 1024;                 // columns of 16 bits that a few warps have anyway
 constexpr int64_t kFewColumns = 1 << 21;          // of 16 bits, of all rows: all but norm_backward
 constexpr int64_t kFewBytes = int64_t{32} << 20;  // of x and dy, which L2 holds: norm_backward
+constexpr int64_t kMostDozens = 128;              // rows: neither of norms' forward passes
 constexpr int64_t kVectors = 2;                   // of a row, that a thread should have
 constexpr int64_t kMostVectors = 4;
 constexpr int64_t kUsualThreads = 256;  // of a CTA
@@ -370,10 +371,11 @@ RowConfiguration for_few_rows(const RowTraits& rows, const DeviceTraits& device)
   const bool hundreds = tells_kinds && rows.few_rows == kHundreds && !norm_backward;
   // A row of RMSNorm's has as many CTAs as there can be, of a warp or two.
   const bool spread = handful && norm_forward && !rows.layer;
-  // Backward, a thread of more rows than a handful has four vectors where that leaves warps that
-  // sum columns.
-  const bool heavy = tells_kinds && norm_backward && !handful && !rows.shifted &&
-                     vectors >= kMostVectors * kUsualThreads / 2;
+  // Backward, dozens of rows have larger CTAs, and a thread of hundreds has four vectors where a
+  // CTA's warps are enough to sum columns.
+  const bool wide = tells_kinds && norm_backward && rows.few_rows == kDozens;
+  const bool heavy = tells_kinds && norm_backward && rows.few_rows == kHundreds && !rows.shifted &&
+                     vectors >= kMostVectors * kUsualThreads;
   const bool is_whole =
       hundreds || vectors % (kMostVectors * device.warp *
                              clusters_for(vectors, kMostVectors * kUsualThreads / 2)) ==
@@ -387,7 +389,7 @@ RowConfiguration for_few_rows(const RowTraits& rows, const DeviceTraits& device)
                                                   : kVectors;
   int64_t most = kUsualThreads;
   if (!device.bulk_copies) most = kMostThreads;
-  if (hundreds && !norm_forward) most = 2 * kUsualThreads;
+  if (wide || (hundreds && !norm_forward)) most = 2 * kUsualThreads;
   if (!hundreds && (handful || copied)) most = kUsualThreads / 2;
   if (spread) most = int64_t{2} * device.warp;
   const bool clusters = device.bulk_copies && !hundreds;
@@ -402,7 +404,7 @@ RowConfiguration for_few_rows(const RowTraits& rows, const DeviceTraits& device)
   if (norm_backward) {
     // Its warps' sums lie in shared memory.
     const int64_t lane_bytes = int64_t{rows.sums} * (c.threads / device.warp) * rows.vector * 4;
-    c.few_rows = handful ? 2 * kLeastColumnLanes : kLeastColumnLanes;
+    c.few_rows = handful || wide ? 2 * kLeastColumnLanes : kLeastColumnLanes;
     while (c.few_rows < kMostColumnLanes && vectors > kColumnCtas * c.few_rows &&
            int64_t{2} * c.few_rows * lane_bytes <= kColumnBytes) {
       c.few_rows *= 2;
@@ -505,14 +507,16 @@ int few_rows(RowOperation operation, int64_t count, const RowTraits& rows) {
   if (is_norm_backward(operation)) {
     const bool few = rows.sixteen_bytes && count <= kHundreds &&
                      count * rows.hidden * rows.element_bytes <= kFewBytes;
-    return !few ? 0 : count <= kHandful && !rows.shifted ? kHandful : kHundreds;
+    if (!few) return 0;
+    if (rows.shifted || count > kMostDozens) return kHundreds;
+    return count <= kHandful ? kHandful : kDozens;
   }
   const int64_t width = rows.hidden * rows.x_bytes / 2;
   if (width <= kNarrow) return 0;
   if (count <= kHandful && count * width <= kFewColumns) return kHandful;
   const int64_t most = operation == RowOperation::kRmsForward     ? 64
                        : operation == RowOperation::kLayerForward ? 256
-                                                                  : 128;
+                                                                  : kMostDozens;
   if (count <= most && count * width <= kFewColumns) return kDozens;
   const int64_t least = operation == RowOperation::kLayerForward      ? 2048
                         : operation == RowOperation::kSoftmaxBackward ? 4096

@@ -128,9 +128,13 @@ class Adapter(GenericAdapter):
     def _zeros(self, count: int, device: Any) -> Any:
         return self.module.zeros(count, dtype=self.module.float32, device=device)
 
+    def is_current(self, index: int) -> bool:
+        """Whether a GPU is the one that torch works on."""
+        return bool(self._current_device() == index)
+
     def _is_capturing(self, index: int) -> bool:
         """Whether the stream of a device does."""
-        if self._current_device() == index:  # the usual case, without a context
+        if self.is_current(index):  # the usual case, without a context
             return bool(self._captures())
         with self.module.cuda.device(index):
             return bool(self._captures())
