@@ -16,18 +16,22 @@ _STRING = "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
 
 def _of_aiter(inner, pin, this):
     """The functions in aiter::INNER of a pass, mangled."""
+    caches = {}
     args = _encoded("mha_%s_args" % this) + "E"
     found = {"mha_" + this: "NS0_" + args + _STREAM}
     if this == "fwd":
         traits = _STREAM + _STRING + "b9mask_enum9bias_enumb"
-        found["mha_fwd_splitkv"] = "21fmha_fwd_splitkv_args" + traits + "b"
-        found["mha_batch_prefill"] = "23fmha_batch_prefill_args" + traits + "16quant_scale_enumb"
+        caches["mha_fwd_splitkv"] = "21fmha_fwd_splitkv_args" + traits + "b"
+        caches["mha_batch_prefill"] = "23fmha_batch_prefill_args" + traits + "16quant_scale_enumb"
     if this == "fwd" and pin in PINS_WITH_SPLITS:
         found["mha_fwd_calculate_num_splits"] = "RKNS0_" + args
         found["mha_fwd_workspace_size"] = "RKNS0_" + args
     return [
         "_ZN5aiter%s%sE%s" % (_encoded(inner), _encoded(name), rest)
         for name, rest in found.items()
+    ] + [
+        "_ZN5aiter%s%s%sE%s" % (_encoded(inner), _encoded("by_offsets"), _encoded(name), rest)
+        for name, rest in caches.items()
     ]
 
 def _of_qola(namespace, inner, pin, this):

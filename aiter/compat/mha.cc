@@ -393,16 +393,19 @@ float aiter::mha_fwd(mha_fwd_args args, const ck_tile::stream_config& stream) {
       [&] { return compat::forward(args, stream); });
 }
 
-float aiter::mha_fwd_splitkv(mha_fwd_splitkv_args args, const ck_tile::stream_config& stream,
-                             std::string q_dtype_str, bool is_group_mode, mask_enum mask_type,
-                             bias_enum bias_type, bool has_lse, bool /*has_sink*/) {
+float aiter::by_offsets::mha_fwd_splitkv(mha_fwd_splitkv_args args,
+                                         const ck_tile::stream_config& stream,
+                                         std::string q_dtype_str, bool is_group_mode,
+                                         mask_enum mask_type, bias_enum bias_type, bool has_lse,
+                                         bool /*has_sink*/) {
   return compat::splitkv(args, {q_dtype_str, is_group_mode, mask_type, bias_type, has_lse}, stream);
 }
 
-float aiter::mha_batch_prefill(mha_batch_prefill_args args, const ck_tile::stream_config& stream,
-                               std::string q_dtype_str, bool is_group_mode, mask_enum mask_type,
-                               bias_enum bias_type, bool has_lse, quant_scale_enum qscale_type,
-                               bool /*use_ext_asm*/) {
+float aiter::by_offsets::mha_batch_prefill(mha_batch_prefill_args args,
+                                           const ck_tile::stream_config& stream,
+                                           std::string q_dtype_str, bool is_group_mode,
+                                           mask_enum mask_type, bias_enum bias_type, bool has_lse,
+                                           quant_scale_enum qscale_type, bool /*use_ext_asm*/) {
   return compat::batch_prefill(args, {q_dtype_str, is_group_mode, mask_type, bias_type, has_lse},
                                qscale_type, stream);
 }

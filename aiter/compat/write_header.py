@@ -37,6 +37,14 @@ _HEADER = """\
 #include <bias.hpp>
 #include <mask.hpp>
 {includes}
+// The library reads the structs by these offsets.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+#define AITER_COMPAT_AT(type, field, offset)                                          \\
+  static_assert(offsetof(type, field) == offset, #type "." #field " lies elsewhere: " \\
+                "compile for x86-64 with libstdc++, _GLIBCXX_USE_CXX11_ABI=1, and headers of " \\
+                "Composable Kernel that are the pin's, if any")
+
 namespace aiter {{
 inline namespace {inner} {{
 
@@ -52,13 +60,6 @@ __attribute__((visibility("default"))) float mha_{pass_name}(mha_{pass_name}_arg
 }}  // namespace {inner}
 }}  // namespace aiter
 
-// The library reads the structs by these offsets.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Winvalid-offsetof"
-#define AITER_COMPAT_AT(type, field, offset)                                          \\
-  static_assert(offsetof(type, field) == offset, #type "." #field " lies elsewhere: " \\
-                "compile for x86-64 with libstdc++, _GLIBCXX_USE_CXX11_ABI=1, and headers of " \\
-                "Composable Kernel that are the pin's, if any")
 {offsets}AITER_COMPAT_AT(ck_tile::stream_config, stream_id_, 0);
 AITER_COMPAT_AT(ck_tile::stream_config, time_kernel_, 8);
 AITER_COMPAT_AT(ck_tile::stream_config, log_level_, 12);
@@ -67,28 +68,60 @@ AITER_COMPAT_AT(ck_tile::stream_config, nrepeat_, 20);
 AITER_COMPAT_AT(ck_tile::stream_config, is_gpu_timer_, 24);
 #undef AITER_COMPAT_AT
 #pragma GCC diagnostic pop
-{sizes}"""
+{size}"""
 _SIZE = """\
 static_assert(sizeof({struct}) == {size},
               "{struct} has another size than aiter-attn's library reads");
 """
 
-# Attention over key-value caches, declared beside the forward pass.
-_CACHES = """
-using mha_fwd_splitkv_args = fmha_fwd_splitkv_args;
-using mha_batch_prefill_args = fmha_batch_prefill_args;
+# Attention over key-value caches, declared beside the forward pass. Those who do not call it may
+# have headers of Composable Kernel's whose structs are others.
+_CACHE_INCLUDES = """\
+// Composable Kernel's own is left to whoever calls functions over caches: it needs HIP.
+#if !__has_include(<ck_tile/core.hpp>)
+#include <fmha_fwd.hpp>
+#endif
 
-// As mha_fwd, over keys in place or in pages, in num_splits parts.
+struct fmha_fwd_splitkv_args;
+struct fmha_batch_prefill_args;
+enum class quant_scale_enum;
+"""
+_CACHES = """
+using mha_fwd_splitkv_args = ::fmha_fwd_splitkv_args;
+using mha_batch_prefill_args = ::fmha_batch_prefill_args;
+
+// The library's, which reads the structs by their offsets.
+namespace by_offsets {{
 __attribute__((visibility("default"))) float mha_fwd_splitkv(
     mha_fwd_splitkv_args args, const ck_tile::stream_config& stream, std::string q_dtype_str,
-    bool is_group_mode, mask_enum mask_type, bias_enum bias_type, bool has_lse,
-    bool has_sink = false);
-
-// As mha_fwd, over the pages of a block table or of a page list.
+    bool is_group_mode, mask_enum mask_type, bias_enum bias_type, bool has_lse, bool has_sink);
 __attribute__((visibility("default"))) float mha_batch_prefill(
     mha_batch_prefill_args args, const ck_tile::stream_config& stream, std::string q_dtype_str,
     bool is_group_mode, mask_enum mask_type, bias_enum bias_type, bool has_lse,
     quant_scale_enum qscale_type, bool use_ext_asm);
+}}  // namespace by_offsets
+
+// As mha_fwd, over keys in place or in pages, in num_splits parts.
+template <typename Args = mha_fwd_splitkv_args>
+float mha_fwd_splitkv(Args args, const ck_tile::stream_config& stream, std::string q_dtype_str,
+                      bool is_group_mode, mask_enum mask_type, bias_enum bias_type, bool has_lse,
+                      bool has_sink = false)
+{{
+{splitkv}\
+    return by_offsets::mha_fwd_splitkv(args, stream, q_dtype_str, is_group_mode, mask_type,
+                                       bias_type, has_lse, has_sink);
+}}
+
+// As mha_fwd, over the pages of a block table or of a page list.
+template <typename Args = mha_batch_prefill_args>
+float mha_batch_prefill(Args args, const ck_tile::stream_config& stream, std::string q_dtype_str,
+                        bool is_group_mode, mask_enum mask_type, bias_enum bias_type, bool has_lse,
+                        quant_scale_enum qscale_type, bool use_ext_asm)
+{{
+{batch_prefill}\
+    return by_offsets::mha_batch_prefill(args, stream, q_dtype_str, is_group_mode, mask_type,
+                                         bias_type, has_lse, qscale_type, use_ext_asm);
+}}
 """
 
 # Of pins whose forward pass may be told how many parts to split the keys in.
@@ -101,34 +134,40 @@ __attribute__((visibility("default"))) size_t mha_fwd_workspace_size(const mha_f
 """
 
 
+def _layout_asserts(struct: str, table: str, pin: str) -> tuple[str, str]:
+    """Of the fields' offsets, and of the size."""
+    fields, size = layout(table, pin)
+    offsets = [f"AITER_COMPAT_AT({struct}, {f.name}, {f.offset});\n" for f in fields]
+    return "".join(offsets), _SIZE.format(struct=struct, size=size)
+
+
 def header(pass_name: str, pin: str, namespace: str) -> str:
     """The text of mha_{pass_name}.h."""
     fields, _ = layout(pass_name, pin)
-    structs = {pass_name: f"aiter::{STRUCTS[pass_name]}"}
-    forward = pass_name == PASSES[0]
-    if forward:
-        structs |= {table: STRUCTS[table] for table in ("splitkv", "batch_prefill")}
     # TransformerEngine's set-up sees a field with = and not one with {}: as in AITER's header.
     lines = [
         f"    {f.type} {f.name}{'' if f.default in ('', '{}') else ' '}{f.default};\n"
         for f in fields
     ]
-    layouts = {struct: layout(table, pin) for table, struct in structs.items()}
-    offsets = [
-        f"AITER_COMPAT_AT({struct}, {f.name}, {f.offset});\n"
-        for struct, (members, _) in layouts.items()
-        for f in members
-    ]
-    more = _SPLITS if any(f.name == "num_splits" for f in fields) else ""
+    offsets, size = _layout_asserts(f"aiter::{STRUCTS[pass_name]}", pass_name, pin)
+    includes = more = ""
+    if pass_name == PASSES[0]:
+        caches = {
+            table: "".join(_layout_asserts("Args", table, pin))
+            for table in ("splitkv", "batch_prefill")
+        }
+        includes, more = _CACHE_INCLUDES, _CACHES.format(**caches)
+    if any(f.name == "num_splits" for f in fields):
+        more = _SPLITS + more
     return _HEADER.format(
         pass_name=pass_name,
         pin=pin,
         inner=f"{namespace}_{pin}",
         fields="".join(lines),
-        offsets="".join(offsets),
-        includes="#include <fmha_fwd.hpp>\n" if forward else "",
-        more=more + (_CACHES if forward else ""),
-        sizes="".join(_SIZE.format(struct=s, size=size) for s, (_, size) in layouts.items()),
+        offsets=offsets,
+        includes=includes,
+        more=more,
+        size=size,
     )
 
 

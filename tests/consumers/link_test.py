@@ -45,9 +45,10 @@ def of_aiter(pin: str, this: str) -> list[str]:
     if this == "fwd":
         string = "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
         traits = f"RKN7ck_tile13stream_configE{string}b9mask_enum9bias_enumb"
+        inside = f"{start}10by_offsets"
         found += [
-            f"{start}15mha_fwd_splitkvE21fmha_fwd_splitkv_args{traits}b",
-            f"{start}17mha_batch_prefillE23fmha_batch_prefill_args{traits}16quant_scale_enumb",
+            f"{inside}15mha_fwd_splitkvE21fmha_fwd_splitkv_args{traits}b",
+            f"{inside}17mha_batch_prefillE23fmha_batch_prefill_args{traits}16quant_scale_enumb",
         ]
     if (pin, this) == ("7a24cd8", "fwd"):
         for name in ("28mha_fwd_calculate_num_splits", "22mha_fwd_workspace_size"):
