@@ -28,18 +28,15 @@ from __future__ import annotations
 
 import concurrent.futures
 import itertools
-import json
 import os
-import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from absl import app, flags
 
-from tests.bench.compiling import peers, plan, report, runner
-from tests.bench.workspace import Workspace
+from tests.bench.compiling import graph, peers, plan, report, runner
 from tests.e2e import action_graph
 
 _TREE = flags.DEFINE_string(
@@ -66,81 +63,27 @@ _FLAGS = flags.DEFINE_enum(
 class Bench:
     """A tree's groups, and what compiles them."""
 
-    def __init__(self, base: Path, tree: Path, peers: bool) -> None:
+    def __init__(self, base: Path, tree: Path, with_peers: bool) -> None:
         self._base = base
-        self._arch = _ARCH.value
         self._defined: dict[str, bytes] = {}  # code objects of plain compiles, by name
         self.identical: dict[str, bool] = {}  # what was compared
-        self._workspace = Workspace(tree)
-        self._target = f"@variant_sets//{_VARIANTS.value}:{self._arch}"
-        self.ours = plan.groups(self._actions())
-        # The action graph has made Bazel fetch all that actions read.
-        output_base = Path(self._workspace.bazel("info", "output_base").strip())
+        build = graph.Graph(tree, f"@variant_sets//{_VARIANTS.value}:{_ARCH.value}")
+        self.ours = plan.groups(build.actions())
         self._runner = runner.Runner(
             ninja=Path(_NINJA.value).absolute(),
             jobs=_JOBS.value,
             sources=tree,
-            external=output_base / "external",
+            external=build.external(),
         )
-        if peers:
-            self._prepare_peers()
-
-    def _prepare_peers(self) -> None:
-        self._plain = self._plain_compiles()
-        some = next(iter(self._plain.values()))
-        self._programs = self._base / "programs"
-        programs_folder = self._folder / Path(some.arguments[0]).parent.parent
-        peers.write_programs(self._programs, programs_folder, Path(_BUNDLER.value).absolute())
-        self._flags = self._peer_flags(some)
-
-    def _actions(self, options: Sequence[str] = ()) -> list[action_graph.Action]:
-        said = self._workspace.bazel(
-            "aquery",
-            *options,
-            "--include_file_write_contents",
-            "--include_param_files",
-            "--output=jsonproto",
-            f"deps({self._target})",
-        )
-        return action_graph.parse(json.loads(said))
-
-    def _plain_compiles(self) -> Mapping[str, action_graph.Action]:
-        """The compile of each code object, by its name, of a build that compiles each alone.
-
-        With the headers that a peer has.
-        """
-        found = {}
-        for group in plan.groups(self._actions(["--//kernels/ck_fmha:shortcuts=none"])):
-            if len(group.actions) != 1:
-                raise ValueError(f"{group.name}: not a single compile without shortcuts")
-            found[plan.stem(group.outputs[0])] = group.actions[0]
-        return found
-
-    @property
-    def _folder(self) -> Path:
-        """Where relative paths of actions lead somewhere."""
-        return self._runner.external.parent
-
-    def _peer_flags(self, some: action_graph.Action) -> list[str] | None:
-        """The flags that peers have in place of ours, as far as the compiler takes them."""
-        if _FLAGS.value == "ours":
-            return None
-        path = str(self._programs)
-
-        def accepts(flag: Sequence[str]) -> bool:
-            command = peers.probe(some, flag, path)
-            environment = {"PATH": path}
-            return not subprocess.run(
-                command, cwd=self._folder, env=environment, capture_output=True
-            ).returncode
-
-        if not accepts(()):
-            raise ValueError("the compiler does not take an empty HIP file for host and device")
-        taken = [flag for flag in peers.AITER_OPTIONAL if accepts(flag)]
-        for flag in peers.AITER_OPTIONAL:
-            if flag not in taken:
-                print(f"AITER's {' '.join(flag)} is left out: the compiler does not take it")
-        return [*peers.AITER, *(part for flag in taken for part in flag)]
+        if with_peers:
+            self._plain = build.plain_compiles()
+            self._peers = peers.Peers(
+                self._runner.external,
+                next(iter(self._plain.values())),
+                base / "programs",
+                Path(_BUNDLER.value).absolute(),
+                flags=_FLAGS.value,
+            )
 
     def _run(
         self, actions: Sequence[action_graph.Action], wanted: Sequence[str]
@@ -165,12 +108,13 @@ class Bench:
         """Compiles a group in each way, and compares. The plain way comes first: files are warm."""
         self._define(group)
         names = [plan.stem(path) for path in group.outputs]
-        path = str(self._programs)
-        theirs = [peers.compile_of(self._plain[name], self._flags, path) for name in names]
+        theirs = [self._peers.compile_of(self._plain[name]) for name in names]
         made, their_usage = self._run(theirs, [a.outputs[0] for a in theirs])
-        if self._flags is None:
+        if self._peers.flags is None:
             for name, host_object in zip(names, made, strict=True):
-                self._compare(f"{name}, a peer's", name, peers.device_code(host_object, self._arch))
+                self._compare(
+                    f"{name}, a peer's", name, peers.device_code(host_object, _ARCH.value)
+                )
         objects, our_usage = self._run(group.actions, group.outputs)
         for name, code_object in zip(names, objects, strict=True):
             self._compare(name, name, code_object)

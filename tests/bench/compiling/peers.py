@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import struct
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -115,6 +116,40 @@ def compile_of(plain: Action, flags: Sequence[str] | None, path: str) -> Action:
         environment={**plain.environment, "PATH": path},
         outputs=(made,),
     )
+
+
+class Peers:
+    """Their compiles of the sources of a build's plain compiles. flags: theirs, as far as the
+    compiler takes them; None: ours."""
+
+    def __init__(
+        self, external: Path, some: Action, programs: Path, bundler: Path, flags: str
+    ) -> None:
+        """programs: where their programs are written; some: any plain compile; flags: `aiter` or
+        `ours`."""
+        self._folder = external.parent  # where relative paths of actions lead somewhere
+        self._path = str(programs)
+        write_programs(programs, self._folder / Path(some.arguments[0]).parent.parent, bundler)
+        self.flags = None if flags == "ours" else self._accepted(some)
+
+    def compile_of(self, plain: Action) -> Action:
+        return compile_of(plain, self.flags, self._path)
+
+    def _accepted(self, some: Action) -> list[str]:
+        def accepts(flag: Sequence[str]) -> bool:
+            command = probe(some, flag, self._path)
+            environment = {"PATH": self._path}
+            return not subprocess.run(
+                command, cwd=self._folder, env=environment, capture_output=True
+            ).returncode
+
+        if not accepts(()):
+            raise ValueError("the compiler does not take an empty HIP file for host and device")
+        taken = [flag for flag in AITER_OPTIONAL if accepts(flag)]
+        for flag in AITER_OPTIONAL:
+            if flag not in taken:
+                print(f"AITER's {' '.join(flag)} is left out: the compiler does not take it")
+        return [*AITER, *(part for flag in taken for part in flag)]
 
 
 def device_code(host_object: bytes, arch: str) -> bytes:
