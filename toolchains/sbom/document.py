@@ -19,8 +19,9 @@ from packageurl import PackageURL
 from toolchains.sbom.contents import Contents
 from toolchains.sbom.materials import Material
 
+_PRODUCT = "aiter-attn"
 # As a file of a wheel (PEP 770) and of a release.
-NAME = "aiter-attn.cdx.json"
+NAME = f"{_PRODUCT}.cdx.json"
 VERSION = SchemaVersion.V1_6
 
 _EPOCH = datetime.datetime(1980, 1, 1, tzinfo=datetime.timezone.utc)
@@ -56,31 +57,33 @@ def write(
     materials: Iterable[Material],
     contents: Contents,
     time: datetime.datetime | None = None,
+    product: str = _PRODUCT,
 ) -> str:
-    """The SBOM of this project's distribution at `version`, as JSON.
+    """The SBOM of a distribution of this project's at `version`, as JSON.
 
-    Parts of the wheel have the scope "required"; tools have "excluded". `time` is that of what
-    was built, not of the building; without it the document has none.
+    Parts of the wheel have the scope "required"; tools have "excluded". Of another product than the
+    wheel of the library all materials are parts. `time` is that of what was built, not of the
+    building; without it the document has none.
     """
-    product = Component(
-        name="aiter-attn",
+    subject = Component(
+        name=product,
         type=ComponentType.LIBRARY,
-        bom_ref="aiter-attn",
+        bom_ref=product,
         version=version,
         licenses=[LicenseFactory().make_from_string("Apache-2.0")],
-        purl=PackageURL("pypi", None, "aiter-attn", version),
+        purl=PackageURL("pypi", None, product, version),
     )
     components = [
-        _component(material, contents, contents.is_in_wheel(material))
+        _component(material, contents, product != _PRODUCT or contents.is_in_wheel(material))
         for material in sorted(set(materials))
     ]
     bom = Bom(
         components=components,
-        metadata=BomMetaData(component=product, timestamp=time or _EPOCH),
+        metadata=BomMetaData(component=subject, timestamp=time or _EPOCH),
         serial_number=uuid.UUID(int=0),
     )
     inside = [c for c in components if c.scope == ComponentScope.REQUIRED]
-    bom.register_dependency(product, inside)
+    bom.register_dependency(subject, inside)
     text = make_outputter(bom, OutputFormat.JSON, VERSION).output_as_string()
     document = json.loads(text)
     if time is None:

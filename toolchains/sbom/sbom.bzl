@@ -10,6 +10,9 @@ def _wheel_sbom_impl(ctx):
     arguments.add("--contents", ctx.file._contents)
     arguments.add("--copyrights", ctx.file._copyrights)
     arguments.add("--pypi_lock", ctx.file._pypi_lock)
+    if ctx.attr.product:
+        arguments.add("--product", ctx.attr.product)
+        arguments.add_all(ctx.attr.distributions, before_each = "--distribution")
     arguments.add_all(ctx.files.used, before_each = "--tree")
     run_py_tool(
         ctx,
@@ -30,7 +33,13 @@ wheel_sbom = rule(
     implementation = _wheel_sbom_impl,
     doc = "The materials of the wheel, in CycloneDX's JSON.",
     attrs = {
+        "distributions": attr.string_list(
+            doc = "of another product: the Python distributions whose files are in it",
+        ),
         "out": attr.output(mandatory = True),
+        "product": attr.string(
+            doc = "another distribution than that of the library: all that is used is in it",
+        ),
         "used": attr.label_list(
             mandatory = True,
             allow_files = [".json"],

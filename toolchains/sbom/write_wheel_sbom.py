@@ -3,6 +3,8 @@
 
 Of Debian packages it has those that the build's trees were really made of, which are the locked
 ones or what the manifest's `not_locked` names. Of Python distributions it has what is in the wheel.
+That of another product has all that it is made of: the packages of the trees, and the distributions
+that are named.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ VERSION = flags.DEFINE_string("wheel_version", None, "of the wheel", required=Tr
 CONTENTS = flags.DEFINE_string("contents", None, "contents.toml", required=True)
 COPYRIGHTS = flags.DEFINE_string("copyrights", None, "copyrights.json", required=True)
 PYPI_LOCK = flags.DEFINE_string("pypi_lock", None, "the lock of distributions", required=True)
+PRODUCT = flags.DEFINE_string("product", None, "another one than the wheel of the library")
+DISTRIBUTIONS = flags.DEFINE_multi_string("distribution", [], "a Python distribution in it")
 TREES = flags.DEFINE_multi_string("tree", [], "debian_lock.json of a tree")
 
 
@@ -28,13 +32,23 @@ def make(
     known: contents.Contents,
     pypi_lock: str,
     trees: Sequence[str],
+    product: str | None = None,
+    inside: Sequence[str] = (),
 ) -> str:
-    """The SBOM's text, from the texts of the lock and of the trees' lists."""
+    """The SBOM's text, from the texts of the lock and of the trees' lists. inside: distributions
+    that another product than the wheel of the library has; ValueError: the lock has no such."""
     distributions = materials.of_pypi_lock(json.loads(pypi_lock))
-    used = {m for m in distributions if known.is_in_wheel(m)}
+    if product is None:
+        used = {m for m in distributions if known.is_in_wheel(m)}
+    else:
+        used = {m for m in distributions if m.name in inside}
+        if missing := set(inside) - {m.name for m in used}:
+            raise ValueError(f"not in the lock of distributions: {', '.join(sorted(missing))}")
     for tree in trees:
         used |= materials.of_debian(json.loads(tree))
-    return document.write(version, used, known)
+    if product is None:
+        return document.write(version, used, known)
+    return document.write(version, used, known, product=product)
 
 
 def main(argv: Sequence[str]) -> None:
@@ -43,7 +57,7 @@ def main(argv: Sequence[str]) -> None:
     trees = [Path(tree).read_text(encoding="utf-8") for tree in TREES.value]
     lock = Path(PYPI_LOCK.value).read_text(encoding="utf-8")
     known = contents.read(Path(CONTENTS.value), Path(COPYRIGHTS.value))
-    text = make(VERSION.value, known, lock, trees)
+    text = make(VERSION.value, known, lock, trees, PRODUCT.value, DISTRIBUTIONS.value)
     Path(OUT.value).write_text(text, encoding="utf-8")
 
 

@@ -133,3 +133,31 @@ def test_the_wheels_tells_what_was_really_used(trees: list[str]) -> None:
     # Composable Kernel, and AITER's objects where there are some.
     assert components["amd-aiter"]["scope"] == "required"
     assert components["amd-aiter"]["licenses"] == [{"license": {"id": "MIT"}}]
+
+
+def test_the_kits_has_all_that_is_in_it_and_its_licences() -> None:
+    groups = json.loads(LOCKS["debian"].read_text())["groups"]
+    trees = [groups[name]["packages"] for name in ("llvm", "rocm", "sysroot")]
+    text = write_wheel_sbom.make(
+        "0.1.0",
+        KNOWN,
+        LOCKS["pypi"].read_text(),
+        [json.dumps(tree) for tree in trees],
+        "aiter-attn-compile-kit",
+        ["amd-aiter"],
+    )
+    assert JsonStrictValidator(document.VERSION).validate_str(text) is None
+    bom = json.loads(text)
+    assert bom["metadata"]["component"]["purl"] == "pkg:pypi/aiter-attn-compile-kit@0.1.0"
+    names = {package["name"] for tree in trees for package in tree} | {"amd-aiter"}
+    assert {component["name"] for component in bom["components"]} == names
+    assert {component["scope"] for component in bom["components"]} == {"required"}
+    unknown = [c["name"] for c in bom["components"] if "NOASSERTION" in json.dumps(c["licenses"])]
+    assert not unknown, "the kit is given to others: contents.toml needs their licences"
+    (depends,) = (d for d in bom["dependencies"] if d["ref"] == "aiter-attn-compile-kit")
+    assert len(depends["dependsOn"]) == len(bom["components"])
+
+
+def test_a_distribution_of_the_kit_must_be_locked() -> None:
+    with pytest.raises(ValueError, match="not in the lock of distributions: flash-attn3"):
+        write_wheel_sbom.make("1", KNOWN, LOCKS["pypi"].read_text(), [], "kit", ["flash-attn3"])
