@@ -13,4 +13,7 @@ struct Interrupt {
 // The calling thread's.
 Interrupt& thread_interrupt();
 
+// Asks it. Throws Status::kInterrupted where it says so.
+void check_interrupt();
+
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -92,6 +92,13 @@ CacheOptions cache_options() {
   return options;
 }
 
+// The end of a message about what is excluded by AITER_ATTN_ON_DEMAND, or else by NVTE_CK_JIT.
+std::string forbidden() {
+  std::string name = kOnDemandVariable;
+  if (variable(kOnDemandVariable).empty()) name = kTeOnDemandVariable;
+  return concat("as ", name, " is '", utf8(variable(name.c_str())), "': unset it");
+}
+
 // Another provider, of kernels alone whose source is in the library.
 class OfSources : public Provider {
  public:
@@ -112,7 +119,7 @@ class OfSources : public Provider {
  private:
   static void require(const CodeObjectRef& ref) {
     if (ref.source) return;
-    fail(Status::kUnsupported, "must not be asked, as ", kOnDemandVariable, " is 'off': unset it");
+    fail(Status::kUnsupported, "must not be asked, ", forbidden());
   }
 
   const std::unique_ptr<Provider> provider_;
@@ -163,12 +170,6 @@ std::vector<std::string> installed_packs() {
   return folders;
 }
 
-// Of what AITER_ATTN_ON_DEMAND excludes.
-std::string forbidden() {
-  return concat("as ", kOnDemandVariable, " is '",
-                on_demand() == OnDemand::kCache ? "cache" : "off", "': unset it");
-}
-
 // The compile kit that is named, or that is installed beside this library.
 Providers kits() {
   std::vector<std::string> installed = site_packages();
@@ -184,6 +185,7 @@ Providers kits() {
   KitOptions options;
   options.version = AITER_ATTN_VERSION;
   options.limit = kit_limit();
+  options.tells_commands = variable(kVerboseVariable) == "1";
   options.work_place = cache.folder.substr(0, cache.folder.rfind('/') + 1);
   if (!options.work_place.empty()) options.work_place += kWorkFolder;
   // Another process that compiles the same kernel is waited for: it takes as long as this one.
@@ -228,8 +230,9 @@ Providers providers(RunTimeCompile when) {
     list.push_back(cache(when));
   }
   list.push_back(std::make_unique<Embedded>());
-  append(list, pack_files(installed_packs(), AITER_ATTN_VERSION));
-  append(list, pack_files(named_pack_places(), AITER_ATTN_VERSION));
+  const std::vector<PublicKey> trusted = trusted_keys();
+  append(list, pack_files(installed_packs(), AITER_ATTN_VERSION, trusted));
+  append(list, pack_files(named_pack_places(), AITER_ATTN_VERSION, trusted));
   if (when != RunTimeCompile::kAlways) append(list, machine_caches());
   append(list, stores());
   if (when != RunTimeCompile::kAlways) list.push_back(cache(when));
@@ -252,7 +255,14 @@ RunTimeCompile run_time_compile() {
 
 OnDemand on_demand() {
   const std::string text = variable(kOnDemandVariable);
-  if (text.empty() || text == "compile") return OnDemand::kCompile;
+  if (text.empty()) {
+    const std::string other = variable(kTeOnDemandVariable);
+    if (other.empty() || other == "1") return OnDemand::kCompile;
+    if (other == "0") return OnDemand::kCache;
+    fail(Status::kInvalidArgument, kTeOnDemandVariable, " is '", utf8(other), "'; it may be 1 (",
+         kOnDemandVariable, "=compile), 0 (", kOnDemandVariable, "=cache), or not set (1)");
+  }
+  if (text == "compile") return OnDemand::kCompile;
   if (text == "cache") return OnDemand::kCache;
   if (text == "off") return OnDemand::kOff;
   fail(Status::kInvalidArgument, kOnDemandVariable, " is '", utf8(text), "'; it may be compile ",

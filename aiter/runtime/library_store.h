@@ -25,19 +25,24 @@ RunTimeCompile run_time_compile();
 // AITER_ATTN_ON_DEMAND: the providers of kernels that are neither built in nor in a pack, and whose
 // source is not in the library; those whose source is there are AITER_ATTN_RTC's.
 inline constexpr char kOnDemandVariable[] = "AITER_ATTN_ON_DEMAND";
+// TransformerEngine's: "1" is "compile" and "0" is "cache", where AITER_ATTN_ON_DEMAND is not set.
+inline constexpr char kTeOnDemandVariable[] = "NVTE_CK_JIT";
 enum class OnDemand {
   kCompile,  // "compile", or not set: the caches, then the server, then the compile kit
   kCache,    // "cache": the machine's and the user's
   kOff,      // "off": none
 };
 
-// Reads the variable. Throws Status::kInvalidArgument for any other value.
+// ck-jit's variable: "1" has each compile of the kit told on stderr, with its command and its time.
+inline constexpr char kVerboseVariable[] = "CK_JIT_VERBOSE";
+
+// Reads the variables. Throws Status::kInvalidArgument for any other value.
 OnDemand on_demand();
 
 // Its providers are in library_store.cc, in their order. Throws Status::kInvalidArgument for a
 // wrong AITER_ATTN_RTC, _ON_DEMAND, _CACHE_DIR, _CACHE_MAX_SIZE, _COMPILE_KIT, _COMPILE_SECONDS,
-// _MACHINE_CACHE, _PACK_PATH, _STORE or _STORE_SECONDS, Status::kCorrupt where an embedded pack is
-// damaged.
+// _MACHINE_CACHE, _PACK_PATH, _STORE, _STORE_SECONDS or _TRUST, NVTE_CK_JIT or CK_JIT_CACHE_DIR,
+// Status::kCorrupt where an embedded pack is damaged.
 const Store& library_store();
 
 // The folder of this user's cache, "" where there is none. Throws Status::kInvalidArgument for a

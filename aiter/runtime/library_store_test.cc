@@ -39,7 +39,7 @@ class LibraryStore : public ::testing::Test {
     for (const char* name :
          {"AITER_ATTN_COMPILE_KIT", "AITER_ATTN_COMPILE_SECONDS", "AITER_ATTN_MACHINE_CACHE",
           "AITER_ATTN_ON_DEMAND", "AITER_ATTN_PACK_PATH", "AITER_ATTN_RTC", "AITER_ATTN_STORE",
-          "AITER_ATTN_STORE_SECONDS"}) {
+          "AITER_ATTN_STORE_SECONDS", "AITER_ATTN_TRUST", "CK_JIT_CACHE_DIR", "NVTE_CK_JIT"}) {
       unsetenv(name);
     }
   }
@@ -111,6 +111,16 @@ TEST_F(LibraryStore, OnDemandForbids) {
   tells("has no '/nowhere/kit'");
 }
 
+TEST_F(LibraryStore, TakesTransformerEnginesWordWhereItsOwnIsNotSet) {
+  setenv("AITER_ATTN_COMPILE_KIT", "/nowhere", 1);
+  setenv("NVTE_CK_JIT", "1", 1);
+  tells("has no '/nowhere/kit'");
+  setenv("NVTE_CK_JIT", "0", 1);
+  tells("; the compile kit '/nowhere': must not compile, as NVTE_CK_JIT is '0': unset it)");
+  setenv("AITER_ATTN_ON_DEMAND", "compile", 1);
+  tells("has no '/nowhere/kit'");
+}
+
 TEST_F(LibraryStore, AsksTheNamedServerBeforeTheCompilers) {
   setenv("AITER_ATTN_STORE", "http://127.0.0.1:9/store/", 1);
   setenv("AITER_ATTN_CURL_LIBRARY", "/nowhere/libcurl.so.4", 1);
@@ -152,6 +162,12 @@ TEST_F(LibraryStore, RefusesWrongValues) {
   setenv("AITER_ATTN_ON_DEMAND", "no", 1);
   refuses("AITER_ATTN_ON_DEMAND is 'no'; it may be compile (kernels");
   unsetenv("AITER_ATTN_ON_DEMAND");
+  setenv("AITER_ATTN_TRUST", "minisign.pub", 1);
+  refuses("AITER_ATTN_TRUST has 'minisign.pub', but must have absolute paths");
+  unsetenv("AITER_ATTN_TRUST");
+  setenv("NVTE_CK_JIT", "yes", 1);
+  refuses("NVTE_CK_JIT is 'yes'; it may be 1 (AITER_ATTN_ON_DEMAND=compile), 0 (");
+  unsetenv("NVTE_CK_JIT");
   setenv("AITER_ATTN_COMPILE_KIT", "kit", 1);
   refuses("AITER_ATTN_COMPILE_KIT is 'kit', but must be an absolute path");
   setenv("AITER_ATTN_COMPILE_KIT", "/nowhere", 1);

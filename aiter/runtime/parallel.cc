@@ -36,6 +36,12 @@ Interrupt& thread_interrupt() {
   return interrupt;
 }
 
+void check_interrupt() {
+  const Interrupt& interrupt = thread_interrupt();
+  if (!interrupt.poll || interrupt.poll(interrupt.context) == 0) return;
+  fail(Status::kInterrupted, "interrupted by what attn_set_interrupt set");
+}
+
 class Team {
  public:
   Team(int64_t count, const std::function<void(int64_t, Pulse&)>& work)

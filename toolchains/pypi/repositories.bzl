@@ -51,6 +51,28 @@ cc_library(
 
 # One thread and C only: the decoder's bytes do not depend on either, and its object needs
 # neither an assembler nor pthread.
+_MONOCYPHER_BUILD = """load("@rules_cc//cc:defs.bzl", "cc_library")
+
+filegroup(
+    name = "licence",
+    srcs = ["LICENSE.txt"],
+    visibility = ["//visibility:public"],
+)
+
+cc_library(
+    name = "monocypher",
+    srcs = ["monocypher.c"],
+    hdrs = ["monocypher.h"],
+    # Hidden in what it is linked into.
+    copts = [
+        "-fvisibility=hidden",
+        "-w",
+    ],
+    includes = ["."],
+    visibility = ["//visibility:public"],
+)
+"""
+
 _ZSTD_BUILD = """load("@rules_cc//cc:defs.bzl", "cc_library")
 
 filegroup(
@@ -214,8 +236,8 @@ def _compiled(distribution, deps = [], locked_as = None, **kwargs):
 def pypi_repositories():
     """Declares the repositories that are made of Python distributions.
 
-    @pybind11, @zstd, @curl, @cmake, @nvrtc, @cuda_driver, @xla_ffi, programs of lint and benches,
-    for tests
+    @pybind11, @monocypher, @zstd, @curl, @cmake, @nvrtc, @cuda_driver, @xla_ffi, programs of lint
+    and benches, for tests
     @pypi_NAME (a py_library), and environments of all wheels of a kind: @pypi_tools, @pypi_site.
     """
     pypi_archive(
@@ -225,6 +247,12 @@ def pypi_repositories():
         distribution = "pybind11",
         include = ["pybind11/include"],
         kind = "any",
+    )
+    pypi_archive(
+        name = "monocypher",
+        build_file_content = _MONOCYPHER_BUILD,
+        distribution = "pymonocypher",
+        kind = "sdist",
     )
     pypi_archive(
         name = "zstd",

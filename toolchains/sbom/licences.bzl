@@ -16,6 +16,7 @@ _BOTH = {
 # Of the library and its extension module.
 LIBRARY_LICENCES = _BOTH | {
     "@dlpack//:licence": "dlpack",
+    "@monocypher//:licence": "monocypher",
     "@pybind11//:licence": "pybind11",
     "@zstd//:licence": "zstd",
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -194,14 +195,17 @@ class Kit : public Provider {
     command.arguments.insert(command.arguments.end(), compiler.begin(), compiler.end());
     command.environment = {"LC_ALL=C", "PATH=/usr/bin:/bin", "TMPDIR=" + work.path()};
     command.limit = options_.limit;
+    const auto started = std::chrono::steady_clock::now();
+    const std::string kernel = concat(ref.name ? ref.name() : "a kernel", " for ", utf8(spec.arch));
+    if (options_.tells_commands) {
+      tell(concat(kernel, ": in '", utf8(folder_), "': ", utf8(shell_form(compiler))));
+    }
     command.takes_long = [&] {
       const Coming& coming = thread_coming();
       const int more = coming.count ? coming.count(coming.context, ref.key) : 0;
-      const std::string line =
-          concat("aiter-attn: compiling ", ref.name ? ref.name() : "a kernel", " for ", spec.arch,
-                 more ? concat(", then ", more, more == 1 ? " more kernel" : " more kernels") : "",
-                 ", at most ", options_.limit.count(), more ? " s each\n" : " s\n");
-      std::fputs(line.c_str(), stderr);
+      tell(concat("compiling ", kernel,
+                  more ? concat(", then ", more, more == 1 ? " more kernel" : " more kernels") : "",
+                  ", at most ", options_.limit.count(), more ? " s each" : " s"));
     };
     const Outcome outcome = run(command);
     const auto refuse = [&](const auto&... why) {
@@ -237,7 +241,15 @@ class Kit : public Provider {
       refuse("its compiler's output is no ELF file for AMD GPUs; ",
              install_again(options_.version));
     }
+    if (options_.tells_commands) {
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
+      tell(concat(kernel, ": compiled in ", std::lround(taken.count() * 1000), " ms"));
+    }
     return object;
+  }
+
+  static void tell(const std::string& text) {
+    std::fputs(concat("aiter-attn: ", text, "\n").c_str(), stderr);
   }
 
   static void write(const std::string& path, const Bytes& bytes) {

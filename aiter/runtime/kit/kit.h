@@ -40,6 +40,8 @@ struct KitOptions {
   std::string work_place;
   // For one compile.
   std::chrono::seconds limit = std::chrono::seconds(600);
+  // Whether each is told on stderr: its command when it starts, its time when it has ended.
+  bool tells_commands = false;
 };
 
 // The provider of a kit in a folder. It compiles at each get(): a CacheProvider goes before it. A

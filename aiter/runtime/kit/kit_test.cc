@@ -644,6 +644,17 @@ TEST_F(Kit, SaysAfterASecondWhatItCompiles) {
   EXPECT_EQ(said(), "");
 }
 
+TEST_F(Kit, SaysEachCommandAndItsTimeWhereItIsToldTo) {
+  KitOptions options = this->options();
+  options.tells_commands = true;
+  ::testing::internal::CaptureStderr();
+  open_kit(kit_, options)->get(ref());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::MatchesRegex("aiter-attn: a kernel for gfx942: in '.*/kit': "
+                                      "external/llvm/bin/clang\\+\\+ -O3 .* -o .*/kernel.hsaco\n"
+                                      "aiter-attn: a kernel for gfx942: compiled in [0-9]+ ms\n"));
+}
+
 TEST(FindKit, TakesTheNamedOneFirst) {
   const fs::path folder = fs::path(::testing::TempDir()) / "find_kit";
   fs::create_directories(folder);

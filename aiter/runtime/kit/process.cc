@@ -149,7 +149,6 @@ Outcome run(const Command& command) {
   Child child(start(command, pipe.write_end()));
   pipe.close_write_end();
   Outcome outcome = {Outcome::End::kExited, 0, {}, false};
-  const Interrupt& interrupt = thread_interrupt();
   bool is_open = true, told = false;
   while (!child.has_ended()) {
     pollfd waited = {is_open ? pipe.read_end() : -1, POLLIN, 0};
@@ -160,9 +159,7 @@ Outcome run(const Command& command) {
       outcome.end = Outcome::End::kTimedOut;
       break;
     }
-    if (interrupt.poll && interrupt.poll(interrupt.context)) {
-      fail(Status::kInterrupted, "interrupted by what attn_set_interrupt set");
-    }
+    check_interrupt();
     if (!told && elapsed > std::chrono::seconds(1)) {
       told = true;
       if (command.takes_long) command.takes_long();

@@ -12,6 +12,7 @@
 
 #include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/interrupt.h"
 #include "aiter/runtime/store/cached_file.h"
 #include "aiter/runtime/store/file.h"
 #include "aiter/runtime/store/new_file.h"
@@ -39,10 +40,16 @@ std::string make_folder(const std::string& folder) {
 
 std::string user_cache_folder() {
   constexpr char kFolder[] = "/code-objects";
-  if (const std::string named = variable(kCacheVariable); !named.empty()) {
-    if (named[0] == '/') return named + kFolder;
-    fail(Status::kInvalidArgument, kCacheVariable, " is '", utf8(named),
+  const auto named = [](const char* name) {
+    std::string folder = variable(name);
+    if (folder.empty() || folder[0] == '/') return folder;
+    fail(Status::kInvalidArgument, name, " is '", utf8(folder),
          "', but must be an absolute path: the working directory differs between processes");
+  };
+  if (const std::string own = named(kCacheVariable); !own.empty()) return own + kFolder;
+  // Beside ck-jit's own files.
+  if (const std::string others = named(kCkJitCacheVariable); !others.empty()) {
+    return others + "/aiter-attn" + kFolder;
   }
   // The standard for it has relative paths ignored.
   if (const std::string xdg = variable("XDG_CACHE_HOME"); xdg.substr(0, 1) == "/") {
@@ -58,8 +65,8 @@ std::string user_cache_folder() {
 // time.
 class CacheProvider::Writer {
  public:
-  Writer(const CacheProvider& cache, const Digest& key)
-      : cache_(cache), key_(key), file_(cache.path(key, kNewSuffix)) {
+  Writer(const CacheProvider& cache, const CodeObjectRef& ref)
+      : cache_(cache), key_(ref.key), file_(cache.path(key_, kNewSuffix)) {
     const std::string& folder = cache.options_.folder;
     error_ = make_folder(folder);
     if (!error_.empty()) return;
@@ -67,7 +74,11 @@ class CacheProvider::Writer {
     if (::stat(folder.c_str(), &status) == 0 && !is_trusted_folder(status)) {
       error_ = distrust(folder);
     } else {
-      file_.acquire(cache.options_.patience);  // says why the folder cannot be looked at
+      // It says why the folder cannot be looked at.
+      file_.acquire(cache.options_.patience, [&](const std::string& maker) {
+        cache.warn(concat("aiter-attn: waiting for ", maker, ", which makes ",
+                          ref.name ? ref.name() : "the code object " + hex(key_)));
+      });
     }
   }
   Writer(const Writer&) = delete;
@@ -95,7 +106,10 @@ class CacheProvider::Writer {
 };
 
 CacheProvider::CacheProvider(CacheOptions options, std::unique_ptr<Provider> maker)
-    : options_(std::move(options)), maker_(std::move(maker)), added_(slack()) {}
+    : options_(std::move(options)),
+      maker_(std::move(maker)),
+      added_(slack()),
+      process_(::getpid()) {}
 
 CacheProvider::~CacheProvider() = default;
 
@@ -112,6 +126,18 @@ std::string CacheProvider::path(const Digest& key, std::string_view suffix) cons
 
 CacheProvider::Entry& CacheProvider::entry(const Digest& key) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (process_ != ::getpid()) {
+    // A child that was forked while a thread of its parent held one: that stays locked for good.
+    process_ = ::getpid();
+    for (auto& [made, entry] : entries_) {
+      if (!entry) continue;
+      if (entry->mutex.try_lock()) {
+        entry->mutex.unlock();
+      } else {
+        static_cast<void>(entry.release());
+      }
+    }
+  }
   std::unique_ptr<Entry>& entry = entries_[key];
   if (!entry) entry = std::make_unique<Entry>();
   return *entry;
@@ -119,7 +145,8 @@ CacheProvider::Entry& CacheProvider::entry(const Digest& key) {
 
 std::optional<Bytes> CacheProvider::get(const CodeObjectRef& ref) {
   Entry& entry = this->entry(ref.key);
-  const std::lock_guard<std::mutex> lock(entry.mutex);
+  std::unique_lock<std::timed_mutex> lock(entry.mutex, std::defer_lock);
+  while (!lock.try_lock_for(std::chrono::milliseconds(20))) check_interrupt();
   if (entry.error && std::chrono::steady_clock::now() < entry.failed_until &&
       maker_->identity() == entry.failed_identity &&
       (!entry.is_failure_kept || ::access(path(ref.key, kFailedSuffix).c_str(), F_OK) == 0)) {
@@ -139,7 +166,7 @@ std::optional<Bytes> CacheProvider::get(const CodeObjectRef& ref) {
 
   std::optional<Bytes> bytes;
   {
-    Writer writer(*this, ref.key);
+    Writer writer(*this, ref);
     // Another process may have been faster.
     if (std::optional<Bytes> others = read(ref, refused)) return others;
     if (!refused.empty()) set_aside(ref.key, refused, writer);

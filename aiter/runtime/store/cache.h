@@ -5,10 +5,13 @@
 //
 //   magic "ATTNOBJ1", key[32], sha256[32] of the object, uint64 its size; the object
 //
-// A writer holds the lock of KEY.new (new_file.h) while it makes the object and writes it there,
-// and renames it when it is complete and on the disk: KEY.object is whole or does not exist. Its
+// A writer holds the lock of KEY.new (new_file.h) while it makes the object, writes it to a file of
+// its own, and renames that when it is complete and on the disk: KEY.object is whole or does not
+// exist. Its
 // time of modification is that of its last use, by which the folder is limited (cache_limit.h).
 #pragma once
+
+#include <sys/types.h>
 
 #include <atomic>
 #include <chrono>
@@ -29,10 +32,11 @@
 namespace AITER_ATTN_NAMESPACE::runtime {
 
 inline constexpr char kCacheVariable[] = "AITER_ATTN_CACHE_DIR";
+inline constexpr char kCkJitCacheVariable[] = "CK_JIT_CACHE_DIR";  // ck-jit's
 
 // Where this user's code objects are kept: `code-objects` in the folder that AITER_ATTN_CACHE_DIR
-// names, or in aiter-attn of XDG_CACHE_HOME or of ~/.cache; "" where none of them is set. Throws
-// Status::kInvalidArgument where AITER_ATTN_CACHE_DIR is relative.
+// names, or in aiter-attn of CK_JIT_CACHE_DIR, of XDG_CACHE_HOME or of ~/.cache; "" where none of
+// them is set. Throws Status::kInvalidArgument where one of the first two is relative.
 std::string user_cache_folder();
 
 struct CacheOptions {
@@ -40,8 +44,9 @@ struct CacheOptions {
   std::string name;
   // "": nothing is kept. It is made when it is first written to.
   std::string folder;
-  // Gets one line, once, where something that is made cannot be kept, and one for each file that is
-  // refused. By default they go to stderr.
+  // Gets one line, once, where something that is made cannot be kept, one for each file that is
+  // refused, and one where another process makes an object that this one has waited for for a
+  // second. By default they go to stderr.
   std::function<void(const std::string&)> warn;
   // For another process that makes the same object, which takes less than a second. One that takes
   // longer, or is stopped, is not waited for: this process makes it for itself.
@@ -66,14 +71,15 @@ class CacheProvider : public Provider {
   CacheProvider(CacheOptions options, std::unique_ptr<Provider> maker);
   ~CacheProvider() override;
   std::string name() const override;
-  // Only threads that want the same key wait for each other.
+  // Only threads and processes that want the same key wait for each other. Throws
+  // Status::kInterrupted where the calling thread's interrupt says so meanwhile.
   std::optional<Bytes> get(const CodeObjectRef& ref) override;
   Answer look(const CodeObjectRef& ref) override;
 
  private:
   class Writer;
   struct Entry {
-    std::mutex mutex;
+    std::timed_mutex mutex;
     std::exception_ptr error;
     std::string failed_identity;   // the maker's at the time
     bool is_failure_kept = false;  // in the folder, until somebody removes it
@@ -104,6 +110,7 @@ class CacheProvider : public Provider {
   std::atomic<bool> warned_{false};
   std::atomic<uint64_t> added_;  // since this process last looked
   std::mutex mutex_;
+  pid_t process_;  // whose threads hold the entries' mutexes
   std::map<Digest, std::unique_ptr<Entry>> entries_;
 };
 

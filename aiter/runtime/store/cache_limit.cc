@@ -3,12 +3,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <ctime>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -17,6 +19,7 @@
 #include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/store/digest.h"
+#include "aiter/runtime/store/file.h"
 #include "aiter/runtime/store/new_file.h"
 #include "aiter/runtime/text.h"
 
@@ -50,6 +53,31 @@ bool is_named(std::string_view name, std::string_view suffix) {
          name.substr(0, kKeySize).find_first_not_of("0123456789abcdef") == name.npos;
 }
 
+bool is_own_file(const struct stat& status) {
+  return S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
+}
+
+// Whether a file is one that a maker writes (new_file.h).
+bool is_written(std::string_view name) {
+  constexpr size_t kDigits = 1 + 16;
+  return name.size() > kDigits && name[name.size() - kDigits] == '.' &&
+         is_named(name.substr(0, name.size() - kDigits), kNewSuffix);
+}
+
+// Removes such a file unless its maker is still at it: has it locked, or is not a day old where
+// there are no locks.
+void remove_left_behind(const std::string& path) {
+  constexpr time_t kMostSeconds = 86400;  // of a compile, too
+  const File file(path, O_RDWR);
+  struct stat status;
+  if (!file || ::fstat(file.get(), &status) != 0 || !is_own_file(status)) return;
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 &&
+      (errno == EWOULDBLOCK || status.st_mtime + kMostSeconds > ::time(nullptr))) {
+    return;
+  }
+  ::unlink(path.c_str());
+}
+
 struct Object {
   std::string path;  // without the suffix
   struct stat status;
@@ -57,10 +85,6 @@ struct Object {
   // Then by name: whoever looks, the order is the same.
   auto order() const { return std::tie(status.st_mtim.tv_sec, status.st_mtim.tv_nsec, path); }
 };
-
-bool is_own_file(const struct stat& status) {
-  return S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
-}
 
 // Whether it is gone.
 bool remove(const Object& object) {
@@ -107,6 +131,7 @@ void make_room(const std::string& folder, uint64_t max_size) {
       unfinished.push_back(path);
       continue;
     }
+    if (is_written(name)) remove_left_behind(path);
     struct stat status;
     if ((is_named(name, kRefusedSuffix) || is_named(name, kFailedSuffix)) &&
         ::lstat(path.c_str(), &status) == 0) {

@@ -16,7 +16,8 @@ inline constexpr uint64_t kDefaultCacheSize = uint64_t{1} << 30;
 // it is no size, or too small a one.
 uint64_t cache_max_size();
 
-// The names of a folder's files: KEY.object, KEY.new while it is made, KEY.refused where it was not
+// The names of a folder's files: KEY.object, KEY.new and KEY.new.DIGITS while it is made
+// (new_file.h), KEY.refused where it was not
 // believed, KEY.failed where it could not be made (failure.h).
 inline constexpr std::string_view kObjectSuffix = ".object";
 inline constexpr std::string_view kNewSuffix = ".new";

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -226,6 +227,20 @@ TEST_F(CacheLimit, WhatAnotherProcessMakesStays) {
   use({0, 4});
   EXPECT_THAT(made_, IsEmpty());
   EXPECT_THAT(unfinished(), IsEmpty());
+}
+
+TEST_F(CacheLimit, AFileThatNobodyWritesGoes) {
+  const auto written = file(0, ".new.0123456789abcdef"), left = file(0, ".new.0000000000000000");
+  std::filesystem::create_directories(written.parent_path());
+  for (const auto& path : {written, left}) std::ofstream(path) << "half of it";
+  const int fd = ::open(written.c_str(), O_RDWR);
+  ASSERT_EQ(::flock(fd, LOCK_EX | LOCK_NB), 0);
+  use({1});
+  EXPECT_TRUE(std::filesystem::exists(written));
+  EXPECT_FALSE(std::filesystem::exists(left));
+  ::close(fd);
+  use({2});
+  EXPECT_FALSE(std::filesystem::exists(written));
 }
 
 TEST_F(CacheLimit, WhatAKilledProcessLeftBehindGoes) {

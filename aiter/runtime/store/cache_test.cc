@@ -23,7 +23,9 @@
 #include <vector>
 
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/interrupt.h"
 #include "aiter/runtime/store/file.h"
+#include "tests/support/runtime/error_of.h"
 #include "tests/support/runtime/forked_child.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -486,9 +488,59 @@ TEST_F(Cache, AProcessThatIsStoppedIsNotWaitedForForever) {
   EXPECT_EQ(impatient->get({kKey, {}}), kObject);
   EXPECT_EQ(impatient->get({kKey, {}}), kObject);
   EXPECT_EQ(made_, 1);
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("another process has held the lock of '" +
-                                               file(".new").string() + "' for 20 ms")));
+  EXPECT_THAT(warnings_, ElementsAre(AllOf(HasSubstr("process " + std::to_string(child) + " on "),
+                                           HasSubstr(" has held the lock of '" +
+                                                     file(".new").string() + "' for 20 ms"))));
   EXPECT_THAT(files(), ElementsAre(hex(kKey) + ".new"));  // the child's
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+}
+
+TEST_F(Cache, SaysAfterASecondWhomItWaitsFor) {
+  const pid_t child = start_stuck_child();
+  patience_ = std::chrono::milliseconds(1500);
+  CodeObjectRef ref = {kKey, {}};
+  ref.name = [] { return std::string("fmha_fwd"); };
+  EXPECT_EQ(counting()->get(ref), kObject);
+  ASSERT_EQ(warnings_.size(), 2);
+  EXPECT_THAT(warnings_[0],
+              ::testing::MatchesRegex("aiter-attn: waiting for process " + std::to_string(child) +
+                                      " on .+, which makes fmha_fwd"));
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+}
+
+TEST_F(Cache, AWaitIsInterrupted) {
+  const pid_t child = start_stuck_child();
+  patience_ = std::chrono::seconds(60);
+  int polls = 0;
+  thread_interrupt() = {[](void* count) { return ++*static_cast<int*>(count) > 3 ? 1 : 0; },
+                        &polls};
+  const auto waiting = counting();
+  const Error error = testing::error_of([&] { waiting->get({kKey, {}}); });
+  EXPECT_EQ(error.status(), Status::kInterrupted);
+  // Also where it is a thread of this process that makes it.
+  std::promise<void> started, done;
+  const pid_t parent = getpid();
+  patience_ = std::chrono::milliseconds(20);
+  const auto slow = cache([&](const CodeObjectRef&) -> std::optional<Bytes> {
+    if (getpid() != parent) return kObject;
+    started.set_value();
+    done.get_future().wait();
+    return kObject;
+  });
+  const Digest other = key("another kernel");
+  std::thread maker([&] { EXPECT_EQ(slow->get({other, {}}), kObject); });
+  started.get_future().wait();
+  polls = 0;
+  EXPECT_EQ(testing::error_of([&] { slow->get({other, {}}); }).status(), Status::kInterrupted);
+  thread_interrupt() = {};
+  // A child that is forked meanwhile has no such thread, and makes it for itself.
+  EXPECT_EQ(testing::in_forked_child([&] { return slow->get({other, {}}) == kObject ? 0 : 1; }), 0);
+  done.set_value();
+  maker.join();
   ASSERT_EQ(kill(child, SIGKILL), 0);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -571,23 +623,23 @@ TEST(UserCacheFolder, IsNamedByTheEnvironment) {
   setenv("HOME", "/home/me", 1);
   unsetenv("XDG_CACHE_HOME");
   unsetenv("AITER_ATTN_CACHE_DIR");
+  unsetenv("CK_JIT_CACHE_DIR");
   EXPECT_EQ(user_cache_folder(), "/home/me/.cache/aiter-attn/code-objects");
   setenv("XDG_CACHE_HOME", "relative", 1);
   EXPECT_EQ(user_cache_folder(), "/home/me/.cache/aiter-attn/code-objects");
   setenv("XDG_CACHE_HOME", "/cache", 1);
   EXPECT_EQ(user_cache_folder(), "/cache/aiter-attn/code-objects");
+  setenv("CK_JIT_CACHE_DIR", "/ck_jit", 1);
+  EXPECT_EQ(user_cache_folder(), "/ck_jit/aiter-attn/code-objects");
   setenv("AITER_ATTN_CACHE_DIR", "/mine", 1);
   EXPECT_EQ(user_cache_folder(), "/mine/code-objects");
-  setenv("AITER_ATTN_CACHE_DIR", "mine", 1);
-  try {
-    user_cache_folder();
-    ADD_FAILURE();
-  } catch (const Error& error) {
+  for (const std::string name : {"AITER_ATTN_CACHE_DIR", "CK_JIT_CACHE_DIR"}) {
+    setenv(name.c_str(), "mine", 1);
+    const Error error = testing::error_of([] { user_cache_folder(); });
     EXPECT_EQ(error.status(), Status::kInvalidArgument);
-    EXPECT_THAT(error.what(),
-                AllOf(HasSubstr("AITER_ATTN_CACHE_DIR is 'mine'"), HasSubstr("absolute")));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr(name + " is 'mine'"), HasSubstr("absolute")));
+    setenv(name.c_str(), "", 1);
   }
-  setenv("AITER_ATTN_CACHE_DIR", "", 1);
   unsetenv("XDG_CACHE_HOME");
   unsetenv("HOME");
   EXPECT_EQ(user_cache_folder(), "");

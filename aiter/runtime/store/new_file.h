@@ -1,11 +1,17 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// A file that one of all threads and processes makes: it is locked (flock) by who makes it, and
-// renamed when it is complete and on the disk. The lock dies with its process (children that it
-// forked give it up at once), and the next maker takes over the file that a killed one left behind.
+// A file that one of all threads and processes makes: who makes it holds the lock (flock) of a file
+// beside it, writes to one of its own, whose name has 16 random hex digits more and which is
+// locked, too, and renames that when it is complete and on the disk. Locks die with their process
+// (children that it forked give them up at once), and the next maker takes them over. Where the
+// file system has no locks, or other machines do not know of them, as NFS may, several make the
+// file: none is torn.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,13 +22,15 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 class NewFile {
  public:
   explicit NewFile(std::string path);
-  // Where it was acquired and not published, the file is gone.
   ~NewFile();
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  // Waits for another maker as long as `patience`. false: it cannot be had, or not in time.
-  bool acquire(std::chrono::milliseconds patience);
+  // Waits for another maker as long as `patience`, and gets its name told after a second: the
+  // process and the host, or "another process". false: it cannot be had, or not in time. Throws
+  // Status::kInterrupted where the calling thread's interrupt (interrupt.h) says so meanwhile.
+  bool acquire(std::chrono::milliseconds patience,
+               const std::function<void(const std::string&)>& waits = {});
   // Writes it, and renames it to `target`. header: NULL: there is none. false: that failed, or it
   // is not this process's.
   bool publish(const void* header, size_t header_size, const Bytes& bytes,
@@ -33,14 +41,21 @@ class NewFile {
  private:
   class Lock;
 
-  bool open_and_lock(std::chrono::steady_clock::time_point deadline,
-                     std::chrono::milliseconds patience);
-  bool lock(std::chrono::steady_clock::time_point deadline, std::chrono::milliseconds patience);
+  using Clock = std::chrono::steady_clock;
+  using Waits = std::function<void(const std::string&)>;
+
+  bool open_and_lock(std::chrono::milliseconds patience, const Waits& waits);
+  bool lock(Clock::time_point since, std::chrono::milliseconds patience, const Waits& waits);
+  bool open_own();
+  std::string maker() const;
   bool fail_by(const char* call);
 
   const std::string path_;
   const std::unique_ptr<Lock> lock_;
-  bool published_ = false;
+  std::string own_path_;
+  const std::unique_ptr<Lock> own_;
+  bool told_ = false;  // whom it waits for
+  pid_t maker_ = 0;    // this process, once it is its to make: not a child's that is forked then
   std::string error_;
 };
 

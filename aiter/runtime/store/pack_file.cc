@@ -6,9 +6,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <utility>
 
 #include "aiter/runtime/environment.h"
@@ -64,11 +66,58 @@ class FileData : public PackData {
   const Bytes index_;
 };
 
-// A pack of which objects are believed by the digests that the library knows.
+// The signature of a whole file, which is read for it when that is first asked for.
+class FileSignature {
+ public:
+  // data: the pack that follows the header; it outlives this.
+  FileSignature(std::string path, const Header& header, const PackData& data,
+                std::vector<PublicKey> trusted)
+      : path_(std::move(path)), header_(header), data_(data), trusted_(std::move(trusted)) {}
+
+  // The key that signs it. Throws as verify_signature() does.
+  const std::string& key() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (error_) std::rethrow_exception(error_);
+    if (!key_.empty()) return key_;
+    try {
+      key_ = verify_signature(path_ + kSignatureSuffix, hash(), trusted_);
+    } catch (const Error&) {
+      error_ = std::current_exception();
+      throw;
+    }
+    return key_;
+  }
+
+ private:
+  std::array<unsigned char, 64> hash() const {
+    constexpr uint64_t kPiece = 1 << 20;
+    SignedContent content;
+    content.add(&header_, sizeof(header_));
+    Bytes room;
+    for (uint64_t at = 0; at < data_.size(); at += kPiece) {
+      const uint64_t size = std::min(kPiece, data_.size() - at);
+      content.add(data_.at(at, size, room), size);
+    }
+    return content.hash();
+  }
+
+  const std::string path_;
+  const Header header_;
+  const PackData& data_;
+  const std::vector<PublicKey> trusted_;
+  std::mutex mutex_;
+  std::string key_;
+  std::exception_ptr error_;
+};
+
+// A pack of which objects are believed by the digests that the library knows; others, by the
+// signature of the file.
 class PackFile : public Provider {
  public:
-  PackFile(std::string name, std::unique_ptr<const PackData> data)
-      : pack_(std::move(name), std::move(data)) {}
+  PackFile(std::string name, std::unique_ptr<const PackData> data, const std::string& path,
+           const Header& header, std::vector<PublicKey> trusted)
+      : signature_(path, header, *data, std::move(trusted)),
+        pack_(std::move(name), std::move(data)) {}
   std::string name() const override { return pack_.name(); }
   std::optional<Bytes> get(const CodeObjectRef& ref) override {
     if (!look(ref).has) return std::nullopt;
@@ -78,8 +127,12 @@ class PackFile : public Provider {
     const std::optional<PackEntry> found = pack_.find(ref.key);
     if (!found) return {};
     if (!ref.sha256) {
-      fail(Status::kUnsupported, "has it, but nothing proves its bytes: this library knows no ",
-           "digest of them");
+      try {
+        return {true, concat("has it, signed by the key ", signature_.key())};
+      } catch (const Error& error) {
+        fail(error.status(), "has it, but nothing proves its bytes: this library knows no digest ",
+             "of them, and the pack ", error.what());
+      }
     }
     if (*ref.sha256 != found->sha256) {
       fail(Status::kCorrupt, "has it with sha256 ", hex(found->sha256), " instead of ",
@@ -89,6 +142,7 @@ class PackFile : public Provider {
   }
 
  private:
+  FileSignature signature_;
   PackProvider pack_;
 };
 
@@ -131,7 +185,8 @@ std::vector<std::string> files_of(const std::string& place) {
 
 }  // namespace
 
-std::unique_ptr<Provider> open_pack_file(const std::string& path, std::string_view version) {
+std::unique_ptr<Provider> open_pack_file(const std::string& path, std::string_view version,
+                                         const std::vector<PublicKey>& trusted) {
   auto file = std::make_unique<const File>(path, O_RDONLY, File::Links::kFollowed);
   if (!*file) fail(Status::kUnsupported, "cannot be opened: ", std::strerror(errno));
   struct stat status;
@@ -170,11 +225,13 @@ std::unique_ptr<Provider> open_pack_file(const std::string& path, std::string_vi
   const std::string name = name_of(path);
   return std::make_unique<PackFile>(
       name,
-      std::make_unique<const FileData>(name, std::move(file), header.pack_size, std::move(index)));
+      std::make_unique<const FileData>(name, std::move(file), header.pack_size, std::move(index)),
+      path, header, trusted);
 }
 
 std::vector<std::unique_ptr<Provider>> pack_files(const std::vector<std::string>& places,
-                                                  std::string_view version) {
+                                                  std::string_view version,
+                                                  const std::vector<PublicKey>& trusted) {
   std::vector<std::unique_ptr<Provider>> providers;
   const auto refuse = [&providers](const std::string& path) {
     providers.push_back(std::make_unique<Refused>(name_of(path), std::current_exception()));
@@ -188,7 +245,7 @@ std::vector<std::unique_ptr<Provider>> pack_files(const std::vector<std::string>
     }
     for (const std::string& file : files) {
       try {
-        providers.push_back(open_pack_file(file, version));
+        providers.push_back(open_pack_file(file, version, trusted));
       } catch (const Error&) {
         refuse(file);
       }

@@ -18,6 +18,7 @@
 
 #include "aiter/runtime/error.h"
 #include "tests/support/runtime/error_of.h"
+#include "tests/support/runtime/minisign.h"
 #include "tests/support/runtime/pack.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -97,6 +98,41 @@ TEST_F(PackFile, ObjectsThatNothingProvesAreRefused) {
     EXPECT_EQ(error.status(), Status::kCorrupt);
     EXPECT_THAT(error.what(), AllOf(HasSubstr(hex(digest({1}))), HasSubstr(hex(key("other")))));
   }
+}
+
+TEST_F(PackFile, ObjectsThatATrustedSignatureProvesAreFound) {
+  const fs::path path = write("a.attnpack", file_), signature = write("a.attnpack.minisig", {});
+  const std::string key_text = testing::minisign_key(), made = testing::minisign(file_);
+  setenv(kTrustVariable, write("key.pub", {key_text.begin(), key_text.end()}).c_str(), 1);
+  const std::vector<PublicKey> trusted = trusted_keys();
+  unsetenv(kTrustVariable);
+  const CodeObjectRef unknown = {key("c"), {}};
+  const auto refuses = [&](const std::vector<PublicKey>& keys, Status status, const char* why) {
+    const auto pack = open_pack_file(path, kVersion, keys);
+    for (int times = 0; times < 2; ++times) {
+      const Error error = error_of([&] { pack->get(unknown); });
+      EXPECT_EQ(error.status(), status);
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("nothing proves its bytes"), HasSubstr(why)));
+    }
+    // By its digest it is believed as ever.
+    EXPECT_TRUE(pack->look({key("c"), digest(objects_.at(key("c")))}).has);
+  };
+  refuses(trusted, Status::kCorrupt, "is none of minisign's");
+  write("a.attnpack.minisig", {made.begin(), made.end()});
+  refuses({}, Status::kUnsupported, "3837363534333231, which is not trusted: name its file in");
+  {
+    const auto pack = open_pack_file(path, kVersion, trusted);
+    EXPECT_EQ(pack->look(unknown).text, "has it, signed by the key 3837363534333231");
+    EXPECT_EQ(pack->get(unknown), objects_.at(key("c")));
+    EXPECT_EQ(pack->get({key("other"), {}}), std::nullopt);
+  }
+  // Another byte of a frame, and so another object.
+  std::vector<unsigned char> other = file_;
+  other.back() ^= 1;
+  write("a.attnpack", other);
+  refuses(trusted, Status::kCorrupt, "is not of this file's bytes");
+  fs::remove(signature);
+  refuses(trusted, Status::kUnsupported, "has no signature '");
 }
 
 TEST_F(PackFile, BadFilesAreRefused) {

@@ -177,9 +177,9 @@ def _gc(folder: CacheFolder, arguments: argparse.Namespace) -> int:
     entries = folder.entries()
     # The file that a process writes stays, one that a killed process left goes; then refused ones,
     # and those of failures.
-    for entry in (e for e in entries if e.kind == "new"):
+    for entry in (e for e in entries if e.is_unfinished):
         folder.remove(entry)
-    entries = sorted((e for e in entries if e.kind != "new"), key=lambda e: e.kind == "object")
+    entries = sorted((e for e in entries if not e.is_unfinished), key=lambda e: e.kind == "object")
     size = sum(entry.size for entry in entries)
     removed = 0
     for entry in entries:

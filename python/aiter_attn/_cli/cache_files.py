@@ -1,8 +1,9 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The files of the user's cache, as the library keeps them (aiter/runtime/store/cache.h).
 
-KEY.object is an object behind a head, KEY.new is one that is being written, under a lock (flock),
-KEY.refused is one that was not believed, and KEY.failed says why one could not be made.
+KEY.object is an object behind a head. KEY.new is locked (flock) by who makes one, KEY.new.DIGITS by
+who writes it. KEY.refused is one that was not believed, and KEY.failed says why one could not be
+made.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["MOST_BYTES", "Busy", "CacheFolder", "Entry", "Refused", "unpacked"]
 MOST_BYTES = 256 << 20  # no object is larger
 _HEAD = struct.Struct("<8s32s32sQ")
 _MAGIC = b"ATTNOBJ1"
-_NAME = re.compile(r"([0-9a-f]{64})\.(object|new|refused|failed)")
+_NAME = re.compile(r"([0-9a-f]{64})\.(object|new|new\.[0-9a-f]{16}|refused|failed)")
 _OPEN = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -37,12 +38,16 @@ class Busy(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A file of the cache. kind: object, new, refused or failed."""
+    """A file of the cache. kind: object, new, new.DIGITS, refused or failed."""
 
     key: str
     kind: str
     size: int
     used: float  # seconds since the epoch
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self.kind.startswith("new")
 
 
 def unpacked(key: str, data: bytes, digest: str | None) -> bytes:
@@ -164,6 +169,8 @@ class CacheFolder:
 
     def remove(self, entry: Entry) -> bool:
         """Whether it is gone: not where another process is writing it, or has used it meanwhile."""
+        if entry.is_unfinished and entry.kind != "new":
+            return self._remove_unlocked(self.file(entry))
         try:
             with self.locked(entry.key):
                 if entry.kind == "new":
@@ -176,3 +183,19 @@ class CacheFolder:
                 return True
         except Busy:
             return False
+
+    @staticmethod
+    def _remove_unlocked(path: Path) -> bool:
+        """Whether a file that is written is gone: not where its writer has it locked."""
+        try:
+            file = os.open(path, os.O_RDWR | _OPEN)
+        except FileNotFoundError:
+            return True
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(file)
+        return True

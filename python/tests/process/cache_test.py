@@ -142,6 +142,7 @@ def test_gc_removes_the_least_recently_used(folder: Folder, told: Run) -> None:
         folder.put(other(number), packed(other(number), bytes(920)), age=100 - number)
     folder.put(other(7), bytes(5000), suffix=".refused")
     folder.put(other(8), b"", suffix=".new")
+    folder.put(other(8), b"half", suffix=".new.0123456789abcdef")
     status, out, _ = told("gc", "--max-size", "2K")
     assert (status, out) == (0, f"{folder.path}: 3 files removed, 2000 bytes left\n")
     assert folder.names() == [f"{other(2)}.object", f"{other(3)}.object"]
@@ -163,13 +164,16 @@ def test_the_sizes() -> None:
 def test_what_another_process_writes_stays(folder: Folder, told: Run) -> None:
     folder.put(KNOWN, packed(KNOWN, OBJECT))
     writing = folder.put(KNOWN, b"", suffix=".new")
-    with writing.open("rb") as file:
+    half = folder.put(KNOWN, b"half", suffix=".new.0123456789abcdef")
+    with writing.open("rb") as file, half.open("rb") as half_file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(half_file, fcntl.LOCK_EX)
         assert told("gc", "--max-size", "0")[0] == 0
-        assert folder.names() == [f"{KNOWN}.new", f"{KNOWN}.object"]
+        stay = [f"{KNOWN}.new", f"{KNOWN}.new.0123456789abcdef", f"{KNOWN}.object"]
+        assert folder.names() == stay
         status, _, error = told("clean")
         assert status == 1
-        assert "2 files stay: other processes use them" in error
+        assert "3 files stay: other processes use them" in error
     assert told("clean")[0] == 0
     assert folder.names() == []
 
