@@ -61,6 +61,8 @@
 #define attn_find_code_object ATTN_SYMBOL(find_code_object)
 #define attn_set_cache_dir ATTN_SYMBOL(set_cache_dir)
 #define attn_cache_dir ATTN_SYMBOL(cache_dir)
+#define attn_warm_up ATTN_SYMBOL(warm_up)
+#define attn_warm_up_wait ATTN_SYMBOL(warm_up_wait)
 #define attn_driver_info ATTN_SYMBOL(driver_info)
 #define attn_set_interrupt ATTN_SYMBOL(set_interrupt)
 #define attn_set_kernels ATTN_SYMBOL(set_kernels)
@@ -525,15 +527,27 @@ ATTN_API attn_status attn_set_cache_dir(const char* folder);
  * call. */
 ATTN_API attn_status attn_cache_dir(const char** text);
 
+/* Has kernels, indices as of attn_plan_*, fetched or compiled into the cache by threads of the
+ * library's, several at a time, where a call would have that done first; returns at once. Calls
+ * that launch them meanwhile wait for the ones that they need. Give those of forward and backward
+ * passes together. A process that ends ends its compiles. */
+ATTN_API attn_status attn_warm_up(const uint32_t* kernels, uint32_t count);
+/* Waits until no kernel of these is still to be made by attn_warm_up, at most so many milliseconds,
+ * without a limit where that is negative, and polls as attn_set_interrupt says. *pending is the
+ * number of those that are still to be made. ATTN_OK, or the error of the first that could not be
+ * made: a call would get the same. */
+ATTN_API attn_status attn_warm_up_wait(const uint32_t* kernels, uint32_t count,
+                                       int64_t milliseconds, uint32_t* pending);
+
 /* ATTN_OK and a one-line description where the driver of device_type can be used, else
  * ATTN_ERROR_DRIVER and the reason. *text lives until this thread's next call. */
 ATTN_API attn_status attn_driver_info(int32_t device_type, const char** text);
 
-/* For the calling thread's calls from now on: while one of them computes on the CPU, this thread
- * calls poll(context) about every 20 ms. Anything but 0 stops the call, which then returns
- * ATTN_ERROR_INTERRUPTED, its outputs undefined. poll must return, and must not call this library.
- * NULL, which is how a thread starts: its calls run to their end. Calls on the GPU queue their work
- * and do not poll. */
+/* For the calling thread's calls from now on: while one of them computes on the CPU, or waits for a
+ * kernel that is compiled, this thread calls poll(context) about every 20 ms. Anything but 0 stops
+ * the call, which then returns ATTN_ERROR_INTERRUPTED, its outputs undefined. poll must return, and
+ * must not call this library. NULL, which is how a thread starts: its calls run to their end. Calls
+ * on the GPU queue their work and do not poll. */
 ATTN_API void attn_set_interrupt(int (*poll)(void* context), void* context);
 
 /* The process's preference among providers of kernels, for calls with ATTN_KERNELS_DEFAULT:

@@ -42,6 +42,8 @@
   X(set_kernels)                \
   X(softmax_bwd)                \
   X(softmax_fwd)                \
-  X(version)
+  X(version)                    \
+  X(warm_up)                    \
+  X(warm_up_wait)
 
 #endif /* AITER_FUNCTIONS_H_ */

@@ -4,6 +4,7 @@
 // over to the pass's computation on the CPU, or to dispatch and launch. Nothing is thrown from
 // here.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <new>
 #include <optional>
@@ -29,6 +30,7 @@
 #include "aiter/runtime/library_loader.h"
 #include "aiter/runtime/library_store.h"
 #include "aiter/runtime/text.h"
+#include "aiter/runtime/warm_up.h"
 #include "aiter/status.h"
 #include "kernels/archs/archs.h"
 #include "kernels/launch_table/launch_table.h"
@@ -186,6 +188,21 @@ runtime::CodeObjectRef ref_of(const char* key) {
     if (runtime::CodeObjectRef plain = ref.plain(); plain.key == *wanted) return plain;
   }
   return {*wanted, {}};
+}
+
+// The code objects of kernels by their indices.
+std::vector<runtime::CodeObjectRef> refs_of(const uint32_t* kernels, uint32_t count) {
+  if (count != 0) require_place(kernels, "kernels", "list");
+  std::vector<runtime::CodeObjectRef> refs;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (kernels[i] >= kernel_list().size()) {
+      fail(Status::kInvalidArgument, Field("kernels"), "[", i, "] is ", kernels[i],
+           ", but this build has ", kernel_list().size(),
+           " kernels: pass indices of attn_plan_* or less than attn_kernel_count()");
+    }
+    refs.push_back(code_object_ref(launch_table(), kernel_list().object(kernels[i])));
+  }
+  return refs;
 }
 
 template <typename Args>
@@ -366,6 +383,21 @@ attn_status attn_set_cache_dir(const char* folder) {
 
 attn_status attn_cache_dir(const char** text) {
   return answer_with_text(text, [] { return runtime::cache_folder(); });
+}
+
+attn_status attn_warm_up(const uint32_t* kernels, uint32_t count) {
+  return guarded([&] { runtime::library_warm_up().add(refs_of(kernels, count)); });
+}
+
+attn_status attn_warm_up_wait(const uint32_t* kernels, uint32_t count, int64_t milliseconds,
+                              uint32_t* pending) {
+  return guarded([&] {
+    require_place(pending, "pending", "number of kernels");
+    *pending = 0;
+    std::vector<runtime::Digest> keys;
+    for (const runtime::CodeObjectRef& ref : refs_of(kernels, count)) keys.push_back(ref.key);
+    *pending = runtime::library_warm_up().wait(keys, std::chrono::milliseconds(milliseconds));
+  });
 }
 
 attn_status attn_driver_info(int32_t device_type, const char** text) {

@@ -154,6 +154,34 @@ TEST_F(Providers, TheCacheIsNamedBeforeTheFirstCall) {
   unsetenv("AITER_ATTN_RTC");
 }
 
+TEST_F(Providers, AreWarmedUp) {
+  in_child([] {
+    std::vector<uint32_t> all(attn_kernel_count());
+    for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
+    const auto count = static_cast<uint32_t>(all.size());
+    uint32_t pending = 99;
+    EXPECT_EQ(attn_warm_up(all.data(), count), ATTN_OK) << attn_last_error();
+    EXPECT_EQ(attn_warm_up_wait(all.data(), count, -1, &pending), ATTN_OK) << attn_last_error();
+    EXPECT_EQ(pending, 0u) << "all are in the library";
+    EXPECT_EQ(attn_warm_up(nullptr, 0), ATTN_OK);
+    EXPECT_EQ(attn_warm_up_wait(nullptr, 0, -1, &pending), ATTN_OK);
+    EXPECT_EQ(attn_warm_up(nullptr, 1), ATTN_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(attn_warm_up_wait(all.data(), count, 0, nullptr), ATTN_ERROR_INVALID_ARGUMENT);
+    all[1] = count;
+    EXPECT_EQ(attn_warm_up(all.data(), count), ATTN_ERROR_INVALID_ARGUMENT);
+    EXPECT_THAT(attn_last_error(), StartsWith("kernels[1] is "));
+    EXPECT_STREQ(attn_last_error_field(), "kernels");
+    // A child has its own.
+    EXPECT_EQ(in_forked_child([&] {
+                return attn_warm_up(&all[0], 1) == ATTN_OK &&
+                               attn_warm_up_wait(&all[0], 1, -1, &pending) == ATTN_OK
+                           ? 0
+                           : 1;
+              }),
+              0);
+  });
+}
+
 TEST_F(Providers, OnDemandIsCompileCacheOrOff) {
   constexpr char kSwitch[] = "AITER_ATTN_ON_DEMAND";
   write_cached();

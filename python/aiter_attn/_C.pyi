@@ -86,6 +86,7 @@ class Kernel(TypedDict):
     code_object_size: int
     embedded_size: int
     provider: str
+    index: int
 
 # The exceptions' classes; _errors.py says them. An exception that is raised has two attributes, as
 # attn_last_error_field and attn_last_error_index tell them: field, by its name in aiter/attn.h, but
@@ -186,5 +187,9 @@ def find_code_object(key: str) -> tuple[str | None, str]:
 
 def set_cache_dir(folder: str | None) -> None: ...
 def cache_dir() -> str: ...
+def warm_up(kernels: Sequence[int]) -> None: ...
+def warm_up_wait(kernels: Sequence[int], milliseconds: int) -> int:
+    """The number of kernels that are still to be made. milliseconds -1: without a limit."""
+
 def driver_info(device_type: int) -> str: ...
 def set_kernels(kernels: str | None) -> None: ...

@@ -62,10 +62,12 @@ from aiter_attn._functions.packed import (
 )
 from aiter_attn._functions.selection import (
     Explanation,
+    WarmUp,
     configure,
     explain,
     explain_kvcache,
     kernels,
+    warm_up,
 )
 
 __all__ = [
@@ -76,6 +78,7 @@ __all__ = [
     "OutOfMemoryError",
     "RoomError",
     "UnsupportedError",
+    "WarmUp",
     "__version__",
     "configure",
     "explain",
@@ -103,6 +106,7 @@ __all__ = [
     "softmax",
     "softmax_bwd",
     "softmax_fwd",
+    "warm_up",
 ]
 
 __version__: str = _C.version()

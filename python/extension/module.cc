@@ -167,6 +167,7 @@ py::dict KernelInfo(uint32_t index) {
   fields::for_each_field<attn_kernel_info_t>([&](auto kind, const char* name, auto member) {
     if constexpr (decltype(kind)::value == Kind::kAnswer) answer[name] = py::cast(info.*member);
   });
+  answer["index"] = index;
   return answer;
 }
 
@@ -195,6 +196,21 @@ std::string CacheDir() {
   const char* text = "";
   CheckUnlocked([&] { return attn_cache_dir(&text); });
   return text;
+}
+
+void WarmUp(const std::vector<uint32_t>& kernels) {
+  CheckUnlocked(
+      [&] { return attn_warm_up(kernels.data(), static_cast<uint32_t>(kernels.size())); });
+}
+
+// The number of kernels that are still to be made.
+uint32_t WaitForWarmUp(const std::vector<uint32_t>& kernels, int64_t milliseconds) {
+  uint32_t pending = 0;
+  Compute([&] {
+    return attn_warm_up_wait(kernels.data(), static_cast<uint32_t>(kernels.size()), milliseconds,
+                             &pending);
+  });
+  return pending;
 }
 
 void SetKernels(const std::optional<std::string>& kernels) {
@@ -340,6 +356,8 @@ PYBIND11_MODULE_EXEC(_C, module) {
   module.def("find_code_object", &FindCodeObject, "key"_a);
   module.def("set_cache_dir", &SetCacheDir, "folder"_a);
   module.def("cache_dir", &CacheDir);
+  module.def("warm_up", &WarmUp, "kernels"_a);
+  module.def("warm_up_wait", &WaitForWarmUp, "kernels"_a, "milliseconds"_a);
   module.def("driver_info", &DriverInfo, "device_type"_a);
   module.def("set_kernels", &SetKernels, "kernels"_a);
 }

@@ -4,6 +4,7 @@ anything."""
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
@@ -14,7 +15,15 @@ from aiter_attn._core.adapters.generic import SAME_STREAM
 from aiter_attn._core.options import options
 from aiter_attn._core.refusals import ARGUMENTS, asked
 
-__all__ = ["Explanation", "configure", "explain", "explain_kvcache", "kernels"]
+__all__ = [
+    "Explanation",
+    "WarmUp",
+    "configure",
+    "explain",
+    "explain_kvcache",
+    "kernels",
+    "warm_up",
+]
 
 _ArrayOrShape: TypeAlias = "Array | tuple[int, ...] | list[int]"
 _SHAPE = (tuple, list)
@@ -34,7 +43,7 @@ class Explanation(NamedTuple):
 def kernels() -> list[_C.Kernel]:
     """All kernels of this build: name (upstream's), arch, key (of the code object), kind (fwd,
     bwd_dot_do_o, ...), provider (ck: Composable Kernel, asm: AITER's assembly, own: this project),
-    code_object_size and embedded_size (bytes)."""
+    code_object_size and embedded_size (bytes), index (as aiter/attn.h counts kernels)."""
     return [_C.kernel_info(index) for index in range(_C.kernel_count())]
 
 
@@ -228,6 +237,49 @@ def explain_kvcache(
     indices = asked(ARGUMENTS, _C.plan_kvcache_fwd, problem, numbers, arrays, arch, appended)
     text = asked(ARGUMENTS, _C.explain_kvcache_fwd, problem, numbers, arrays, arch, appended)
     return Explanation([_C.kernel_info(index) for index in indices], text)
+
+
+class WarmUp(NamedTuple):
+    """Kernels that warm_up had made; kernels: with kernels()'s fields, each once."""
+
+    kernels: list[_C.Kernel]
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until all are made, at most so many seconds; returns whether they are.
+
+        Raises:
+            AttnError: of the first that could not be made, as a call would raise it.
+            ValueError: timeout is negative or no number.
+        """
+        if timeout is None:
+            milliseconds = -1
+        elif timeout >= 0 and math.isfinite(timeout):
+            milliseconds = math.ceil(1000 * timeout)
+        else:
+            raise ValueError(f"timeout: {timeout}; allowed: seconds, 0 or more, or None")
+        return _C.warm_up_wait([kernel["index"] for kernel in self.kernels], milliseconds) == 0
+
+
+def warm_up(*calls: Explanation) -> WarmUp:
+    """Has the kernels of coming calls fetched or compiled into the cache in the background, several
+    at a time, where the calls would have that done first; returns at once. A call that comes
+    meanwhile waits for its own kernels.
+
+    Args:
+        calls: what explain and explain_kvcache say of them. A training step has two:
+            warm_up(explain(q, k, v), explain(q, k, v, backward=True)).
+
+    Raises:
+        TypeError: calls has another value. OutOfMemoryError: no thread can be started.
+    """
+    for call in calls:
+        if not isinstance(call, Explanation):
+            raise TypeError(
+                f"calls: {reading.shown(call)}; allowed: results of explain and explain_kvcache"
+            )
+    kernels = {kernel["key"]: kernel for call in calls for kernel in call.kernels}
+    _C.warm_up([kernel["index"] for kernel in kernels.values()])
+    return WarmUp(list(kernels.values()))
 
 
 def _appended(
