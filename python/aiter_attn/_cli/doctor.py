@@ -180,19 +180,20 @@ def _packs(told: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _cache(machine: Machine) -> Finding:
-    folder = _cache_folder(machine)
-    if folder is None:
+    named = _cache_folder(machine)
+    if named is None:
         return Finding(
             "cache",
             WRONG,
             "HOME is not set: norm kernels are compiled in each process",
             "set AITER_ATTN_CACHE_DIR to a folder, by an absolute path",
         )
+    variable, folder = named
     if not folder.startswith("/"):
         return Finding(
             "cache",
             WRONG,
-            f"AITER_ATTN_CACHE_DIR is {folder!r}, which is no absolute path",
+            f"{variable} is {folder!r}, which is no absolute path",
             "set it to an absolute path, or unset it",
         )
     folder += "/code-objects"
@@ -240,14 +241,17 @@ def _machine_cache(machine: Machine) -> Iterator[Finding]:
     yield Finding("cache", OK, f"{folder}, of the machine: {len(objects)} kernels")
 
 
-def _cache_folder(machine: Machine) -> str | None:
-    """The folder that the library takes (aiter/runtime/store/cache.h), less its last part."""
+def _cache_folder(machine: Machine) -> tuple[str, str] | None:
+    """The variable that says where, and the folder that the library takes, less its last part
+    (aiter/runtime/store/cache.h)."""
     environ = machine.environ
-    if named := environ.get("AITER_ATTN_CACHE_DIR"):
-        return named
+    ways = (("AITER_ATTN_CACHE_DIR", ""), ("CK_JIT_CACHE_DIR", "/aiter-attn"))
+    for name, inside in ways:
+        if folder := environ.get(name):
+            return name, folder + inside if folder.startswith("/") else folder
     if (shared := environ.get("XDG_CACHE_HOME", "")).startswith("/"):
-        return shared + "/aiter-attn"
-    return environ["HOME"] + "/.cache/aiter-attn" if environ.get("HOME") else None
+        return "XDG_CACHE_HOME", shared + "/aiter-attn"
+    return ("HOME", environ["HOME"] + "/.cache/aiter-attn") if environ.get("HOME") else None
 
 
 def _variables(machine: Machine) -> Iterator[Finding]:

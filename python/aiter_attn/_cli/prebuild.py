@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import collections
 import concurrent.futures
 import dataclasses
 import fnmatch
@@ -17,12 +18,13 @@ from typing import Any, NoReturn
 
 import aiter_attn
 from aiter_attn import _C
-from aiter_attn._cli import explain, store
+from aiter_attn._cli import blob_names, explain, store
 from aiter_attn._cli import kernels as built_in
 
 __all__ = ["add_to", "read_list"]
 
 _INTERRUPTED = 130  # a shell's number for Ctrl-C
+_JOBS_VARIABLE = "CK_JIT_JOBS"  # ck-jit's
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,18 +55,28 @@ def add_to(commands: Any) -> None:
         action.add_argument(
             "what",
             metavar="SET|FILE",
-            help="the wheel's variant set; or a file: lines ARCH NAME, as AITER_ATTN_RECORD writes "
-            "them, or arguments of `explain`",
+            help="the wheel's variant set; or a file, - for stdin: lines ARCH NAME, as "
+            "AITER_ATTN_RECORD writes them, names of a blob list of ck-jit's, or arguments of "
+            "`explain`",
         )
-        action.add_argument("--arch", help="of a set: for this one alone")
-        action.add_argument("--kernels", metavar="GLOB", default="*", help="of a set: these names")
+        action.add_argument("--arch", help="for this one alone")
+        action.add_argument("--kernels", metavar="GLOB", default="*", help="these names alone")
         action.set_defaults(run=run)
         return action
 
-    add("list", _list, "the kernels, and where each is")
+    action = add("list", _list, "the kernels, and where each is")
+    action.add_argument(
+        "--format",
+        choices=("human", "blob-list"),
+        default="human",
+        help="blob-list: the names that ck-jit's blobs of the same traits have",
+    )
     action = add("build", _build, "fetches or compiles those that are missing")
     action.add_argument(
-        "--jobs", type=int, metavar="N", default=os.cpu_count() or 1, help="compiles at a time"
+        "--jobs",
+        type=int,
+        metavar="N",
+        help=f"compiles at a time; default: {_JOBS_VARIABLE}, or else the processors",
     )
     add("verify", _verify, "reads all; exit status 1 where one is missing or damaged")
 
@@ -82,38 +94,83 @@ class _LineParser(argparse.ArgumentParser):
         raise ValueError(message or "asks for help")
 
 
-def _keys_of(line: str, known: dict[tuple[str, str], str], parser: _LineParser) -> list[str]:
-    """The keys of the kernels that a line asks for. Raises ValueError, LookupError, AttnError."""
-    words = shlex.split(line)
-    if words[0].startswith("-"):
-        arguments = parser.parse_args(["explain", *words])
-        return [kernel["key"] for kernel in explain.explained(arguments).kernels]
-    if len(words) != 2:
-        raise ValueError("allowed: ARCH NAME, or arguments of `aiter-attn explain`")
-    arch, name = words
-    if (arch, name) in known:
-        return [known[arch, name]]
-    archs = sorted({arch for arch, _ in known})
-    if arch not in archs:
-        raise LookupError(f"{arch}: this wheel has kernels for {', '.join(archs) or 'no arch'}")
-    raise LookupError(
-        f"{name}: this wheel's set, {built_in.manifest()['variant_set']}, has no such kernel for "
-        f"{arch}; `aiter-attn info --kernels` lists them"
-    )
+class _Reader:
+    """Of the lines of a file."""
+
+    def __init__(self, kernels: Iterable[built_in.Named]) -> None:
+        self._known = {(kernel["arch"], kernel["name"]): kernel["key"] for kernel in kernels}
+        self._archs = sorted({arch for arch, _ in self._known})
+        self._manifest = built_in.manifest()
+        self._parser = _LineParser(prog="explain")
+        explain.add_to(self._parser.add_subparsers())
+        # Archs of ck-jit's names that this wheel has no kernels for -> the number of names.
+        self.left_out: collections.Counter[str] = collections.Counter()
+
+    def keys(self, line: str) -> list[str]:
+        """Of the kernels that a line asks for. Raises ValueError, LookupError, AttnError."""
+        words = shlex.split(line)
+        if words[0].startswith("-"):
+            arguments = self._parser.parse_args(["explain", *words])
+            return [kernel["key"] for kernel in explain.explained(arguments).kernels]
+        if len(words) == 1:
+            return self._of_blob(words[0])
+        if len(words) != 2:
+            raise ValueError(
+                "allowed: ARCH NAME, the name of a blob of ck-jit's, or arguments of `aiter-attn "
+                "explain`"
+            )
+        arch, name = words
+        if (arch, name) in self._known:
+            return [self._known[arch, name]]
+        if arch not in self._archs:
+            archs = ", ".join(self._archs) or "no arch"
+            raise LookupError(f"{arch}: this wheel has kernels for {archs}")
+        raise LookupError(
+            f"{name}: {self._set}, has no such kernel for {arch}; `aiter-attn info --kernels` "
+            "lists them"
+        )
+
+    @property
+    def _set(self) -> str:
+        return f"this wheel's set, {self._manifest['variant_set']}"
+
+    def _of_blob(self, word: str) -> list[str]:
+        stem = blob_names.stem(word)
+        name = blob_names.read(stem)
+        if name is None:
+            raise LookupError(
+                f"{stem}: no name of a kernel of Composable Kernel; allowed: those of ck-jit's "
+                "blobs, as `aiter-attn prebuild list --format blob-list` writes them"
+            )
+        archs = blob_names.archs_of(name, self._archs)
+        if not archs:
+            self.left_out[name.parts["arch"]] += 1
+            return []
+        keys = [
+            instance["code_objects"][arch]["key"]
+            for instance in blob_names.serving(name, self._manifest["instances"])
+            for arch in archs
+            if arch in instance["code_objects"]
+        ]
+        if keys:
+            return keys
+        traits = ", ".join(f"{trait} {value}" for trait, value in name.wanted.items())
+        raise LookupError(
+            f"{stem}: {self._set}, has no kernel {name.kind} for {', '.join(archs)} with {traits}; "
+            "take a wheel of a wider set, such as te"
+        )
 
 
-def read_list(path: Path, kernels: Iterable[built_in.Named]) -> list[str]:
-    """The keys that a file's lines ask for, each once, in their order.
+def read_list(file: str, kernels: Iterable[built_in.Named]) -> list[str]:
+    """The keys that the lines of a file ask for, each once, in their order. file: -: stdin.
 
     Raises ValueError that tells every line that is wrong, with its number.
     """
-    known = {(kernel["arch"], kernel["name"]): kernel["key"] for kernel in kernels}
-    parser = _LineParser(prog="explain")
-    explain.add_to(parser.add_subparsers())
     try:
-        text = path.read_text(encoding="utf-8")
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: is no text: {error}") from None
+        raise ValueError(f"{file}: is no text: {error}") from None
+    reader = _Reader(kernels)
     keys: dict[str, None] = {}
     wrong = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -121,11 +178,16 @@ def read_list(path: Path, kernels: Iterable[built_in.Named]) -> list[str]:
         if not line:
             continue
         try:
-            keys.update(dict.fromkeys(_keys_of(line, known, parser)))
+            keys.update(dict.fromkeys(reader.keys(line)))
         except (aiter_attn.AttnError, LookupError, TypeError, ValueError) as error:
-            wrong.append(f"{path}:{number}: {error}")
+            wrong.append(f"{file}:{number}: {error}")
     if wrong:
         raise ValueError("\n".join(wrong))
+    for arch, count in sorted(reader.left_out.items()):
+        print(
+            f"{file}: {count} names are for {arch}, which this wheel has no kernels for",
+            file=sys.stderr,
+        )
     return list(keys)
 
 
@@ -134,35 +196,36 @@ def _chosen(arguments: argparse.Namespace) -> list[_Wanted]:
     kernels = aiter_attn.kernels()
     variant_set = built_in.manifest()["variant_set"]
     if arguments.what == variant_set:
-        keys = [
-            kernel["key"]
-            for kernel in kernels
-            if arguments.arch in (None, kernel["arch"])
-            and fnmatch.fnmatchcase(kernel["name"], arguments.kernels)
-        ]
-        if not keys:
-            archs = ", ".join(sorted({kernel["arch"] for kernel in kernels}))
-            raise LookupError(
-                f"no kernel of {variant_set} fits --arch and --kernels; the archs are {archs}, and "
-                "`aiter-attn info --kernels` lists the names"
-            )
-    elif os.path.exists(arguments.what):
-        if arguments.arch is not None or arguments.kernels != "*":
-            raise ValueError("--arch, --kernels: allowed with a set; a file's lines name kernels")
-        keys = read_list(Path(arguments.what), kernels)
+        keys = [kernel["key"] for kernel in kernels]
+    elif arguments.what == "-" or os.path.exists(arguments.what):
+        keys = read_list(arguments.what, kernels)
     else:
         raise LookupError(
             f"{arguments.what}: no such file, and the variant set of this wheel is {variant_set}"
         )
     named = {kernel["key"]: kernel for kernel in reversed(kernels)}
-    return [
-        _Wanted(named[key]["arch"], named[key]["name"], key, store.find(key))
+    chosen = [
+        key
         for key in dict.fromkeys(keys)
+        if arguments.arch in (None, named[key]["arch"])
+        and fnmatch.fnmatchcase(named[key]["name"], arguments.kernels)
     ]
+    if not chosen:
+        archs = ", ".join(sorted({kernel["arch"] for kernel in kernels}))
+        raise LookupError(
+            f"{arguments.what}: no kernel is asked for that fits --arch and --kernels; the archs "
+            f"are {archs}, and `aiter-attn info --kernels` lists the names"
+        )
+    return [_Wanted(named[key]["arch"], named[key]["name"], key, store.find(key)) for key in chosen]
 
 
 def _list(arguments: argparse.Namespace) -> int:
     wanted = _chosen(arguments)
+    if arguments.format == "blob-list":
+        for kernel in wanted:
+            blob = blob_names.blob_name(kernel.name, kernel.arch)
+            print(blob or f"# {kernel}: ck-jit has no such blob")
+        return 0
     for kernel in wanted:
         place = kernel.place
         plain = f", plain compile {kernel.served_by[:16]}" if kernel.served_by != kernel.key else ""
@@ -183,9 +246,20 @@ def _seconds(count: float) -> str:
     return f"{count:.1f} s" if count < 60 else f"{count / 60:.0f} min"
 
 
+def _jobs(asked: int | None) -> int:
+    """Compiles at a time. Raises ValueError."""
+    source, number = "--jobs", str(asked)
+    if asked is None:
+        source, number = _JOBS_VARIABLE, os.environ.get(_JOBS_VARIABLE, "")
+    if not number:
+        return os.cpu_count() or 1
+    if not (number.isascii() and number.isdecimal() and int(number) > 0):
+        raise ValueError(f"{source} {number}: allowed: 1 or more")
+    return int(number)
+
+
 def _build(arguments: argparse.Namespace) -> int:
-    if arguments.jobs < 1:
-        raise ValueError(f"--jobs {arguments.jobs}: allowed: 1 or more")
+    jobs = _jobs(arguments.jobs)
     wanted = _chosen(arguments)
     print(_summary(wanted), flush=True)
     failed = 0
@@ -194,7 +268,7 @@ def _build(arguments: argparse.Namespace) -> int:
             failed += 1
             print(f"{kernel}: {'; '.join(kernel.place.others)}", file=sys.stderr)
     missing = [kernel for kernel in wanted if kernel.place.is_made]
-    failed += _make(missing, arguments.jobs)
+    failed += _make(missing, jobs)
     if failed:
         print(f"{failed} of {len(wanted)} kernels are missing; the same command goes on from here")
         return 1

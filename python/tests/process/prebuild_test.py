@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import aiter_attn
 import pytest
 from aiter_attn import _C
+from aiter_attn._cli import blob_names, prebuild, store
 from aiter_attn._cli import kernels as built_in
-from aiter_attn._cli import prebuild, store
 from aiter_attn._cli.main import main
 
 KERNELS = aiter_attn.kernels()
@@ -79,15 +82,15 @@ def test_a_set_can_be_narrowed(told: Told) -> None:
     assert told("list", SET, "--kernels", "nothing*")[0] == 1
     status, _, said = told("list", SET, "--arch", "gfx90a")
     assert status == 1
-    assert "no kernel of" in said and FIRST["arch"] in said
+    assert "no kernel is asked for that fits" in said and FIRST["arch"] in said
 
 
 def test_a_file_has_names_and_calls(told: Told, file: Path) -> None:
     line = f"{FIRST['arch']} {FIRST['name']}"
     file.write_text(f"# a list\n\n{line}  # once\n{line}\n{CALL}\n{CALL} --backward\n")
-    keys = prebuild.read_list(file, KERNELS)
+    keys = prebuild.read_list(str(file), KERNELS)
     assert keys[0] == FIRST["key"]
-    assert len(keys) == len(set(keys)) > 4
+    assert len(keys) == len(set(keys)) >= 4
     assert told("verify", str(file))[0] == 0
 
 
@@ -111,19 +114,27 @@ def test_all_wrong_lines_are_told_before_anything_is_made(
     assert [line.split(":")[1] for line in lines if line.startswith(str(file))] == list("23456789")
     assert f"{file}:2: gfx90a: this wheel has kernels for " in said
     assert f"{file}:3: fmha_of_nobody: this wheel's set, {SET}, has no such kernel for " in said
-    assert f"{file}:4: allowed: ARCH NAME, or arguments of" in said
+    assert f"{file}:4: allowed: ARCH NAME, the name of a blob of ck-jit's, or arguments" in said
     assert "fp12" in said and "--sequence-length" in said
 
 
-def test_what_is_no_set_and_no_file(told: Told, file: Path) -> None:
+def test_what_is_no_set_and_no_file(
+    told: Told, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     status, _, said = told("build", "te-and-more")
     assert status == 1
     assert f"no such file, and the variant set of this wheel is {SET}" in said
     file.write_bytes(b"\xff\xfe")
     assert "is no text" in told("build", str(file))[2]
     file.write_text("")
-    assert "--arch, --kernels: allowed with a set" in told("list", str(file), "--arch", "gfx942")[2]
+    assert f"{file}: no kernel is asked for" in told("list", str(file))[2]
     assert "--jobs 0: allowed: 1 or more" in told("build", SET, "--jobs", "0")[2]
+    for wrong in ("0", "-1", "many", "1.5", "\u00b2"):
+        monkeypatch.setenv("CK_JIT_JOBS", wrong)
+        assert f"CK_JIT_JOBS {wrong}: allowed: 1 or more" in told("build", SET)[2]
+    assert told("build", SET, "--jobs", "1")[0] == 0
+    monkeypatch.setenv("CK_JIT_JOBS", "2")
+    assert told("build", SET)[0] == 0
 
 
 def test_one_failure_does_not_hold_up_the_others(told: Told, made: list[str]) -> None:
@@ -142,3 +153,100 @@ def test_one_failure_does_not_hold_up_the_others(told: Told, made: list[str]) ->
     assert status == 0
     assert made[count:] == [f"plain {FIRST['key']}"]
     assert "1 of 1 done after " in said
+
+
+def written_by_ck_jit(told: Told) -> list[str]:
+    """The set's kernels by the names of ck-jit's blobs."""
+    status, listed, _ = told("list", SET, "--format", "blob-list")
+    assert status == 0
+    names = [line for line in listed.splitlines() if not line.startswith("# ")]
+    assert len(names) > 4
+    return names
+
+
+def test_a_blob_list_is_read_as_it_is(told: Told, file: Path) -> None:
+    names = written_by_ck_jit(told)
+    # As people have them: paths, sources, objects of a cache, other archs, comments, empty lines.
+    lines = [
+        "# te_ck_jit",
+        "",
+        f"/opt/te/ck_jit/blobs/{names[0]}.cpp",
+        f"{names[1]}.so.40ee1ee0",
+        f"{names[2]}.so.40ee1ee0.extra1",
+        *names[3:],
+        *(name.replace("_gfx9", "_gfx11") for name in names[:2]),
+    ]
+    file.write_text("\n".join(lines) + "\n")
+    status, listed, said = told("list", str(file))
+    assert status == 0
+    of_ck = {k["key"]: k for k in KERNELS if k["provider"] == "ck"}
+    assert listed.splitlines()[-1].startswith(f"{len(of_ck)} kernels: ")
+    assert {f"{k['arch']} {k['name']}: the library" for k in of_ck.values()} <= set(
+        listed.splitlines()
+    )
+    assert said == f"{file}: 2 names are for gfx11, which this wheel has no kernels for\n"
+    assert told("verify", str(file))[0] == 0
+
+
+def test_a_blob_of_another_tile_is_served_by_its_traits(told: Told, file: Path) -> None:
+    forward = next(name for name in written_by_ck_jit(told) if name.startswith("fmha_fwd_d"))
+    tile = re.search(r"_b(\d+)x(\d+)x", forward)
+    assert tile
+    other = forward.replace(tile[0], f"_b{int(tile[1]) // 2}x{tile[2]}x")
+    assert other != forward
+    file.write_text(other + "\n")
+    status, listed, _ = told("list", str(file))
+    assert status == 0
+    name = forward.replace("_nqscale", "_nsquant").partition("_nsink")[0]
+    assert f"{FIRST['arch']} {name}: the library" in listed.splitlines()
+    # A sink is applied to o by a kernel of its own.
+    file.write_text(forward.replace("_nsink", "_sink") + "\n")
+    listed = told("list", str(file))[1]
+    dtype = "bf16" if "_bf16_" in forward else "fp16"
+    assert name in listed and f"attn_sink_{dtype}: " in listed
+
+
+def test_all_wrong_blobs_are_told_before_anything_is_made(
+    told: Told, file: Path, made: list[str]
+) -> None:
+    names = written_by_ck_jit(told)
+    forward = next(name for name in names if name.startswith("fmha_fwd_d"))
+    file.write_text(
+        f"{names[0]}\n"
+        f"{names[0]}.so.Ab3xYz\n"
+        "# a comment\n"
+        "fmha_fwd_d128_bf16_batch\n"
+        "libmha_fwd.so\n"
+        f"{forward.replace('_nbias', '_nobias')}\n"
+        f"{re.sub('_d[0-9]+_', '_d4096_', forward)}\n"
+        f"{forward.replace('_nqscale', '_blockscale')}\n"
+    )
+    status, out, said = told("build", str(file))
+    assert (status, out, made) == (1, "", [])
+    lines = said.removeprefix("prebuild: ").splitlines()
+    assert [line.split(":")[1] for line in lines] == list("245678")
+    assert f"{file}:2: {names[0]}.so.Ab3xYz: a file that ck-jit did not finish" in said
+    assert f"{file}:4: fmha_fwd_d128_bf16_batch: no name of a kernel of Composable Kernel" in said
+    assert f"this wheel's set, {SET}, has no kernel fwd for " in lines[4]
+    assert "head_size_qk 4096" in lines[4] and "scale blockscale" in lines[5]
+
+
+def test_names_say_the_traits_that_the_generator_gave() -> None:
+    # Every kernel that upstream's generator knows.
+    rows = json.loads(Path(os.environ["POOL"]).read_text(encoding="utf-8"))["rows"]
+    assert len(rows) > 10_000
+    for text, row in rows.items():
+        if row["kind"] == "fwd_v3":  # this project's names
+            continue
+        name = blob_names.read(text)
+        assert name is not None and (name.kind, str(name)) == (row["kind"], text)
+        told = name.wanted | {"scale": "none"}
+        assert told == {"scale": "none"} | {t: v for t, v in row["traits"].items() if t in told}
+        for arch, family in (("gfx942", "gfx9"), ("gfx950", "gfx950"), ("gfx1201", "gfx12")):
+            blob = blob_names.blob_name(text, arch)
+            assert blob is not None
+            back = blob_names.read(blob)
+            assert back is not None and back.wanted == name.wanted
+            known = ("gfx942", "gfx950", "gfx90a", "gfx1200", "gfx1201")
+            ours = blob_names.archs_of(back, known)
+            assert arch in ours and (blob.endswith(family) or ours == list(known))
