@@ -76,7 +76,7 @@ class CacheProvider::Writer {
     } else {
       // It says why the folder cannot be looked at.
       file_.acquire(cache.options_.patience, [&](const std::string& maker) {
-        cache.warn(concat("aiter-attn: waiting for ", maker, ", which makes ",
+        cache.tell(concat("aiter-attn: waiting for ", maker, ", which makes ",
                           ref.name ? ref.name() : "the code object " + hex(key_)));
       });
     }
@@ -279,6 +279,11 @@ void CacheProvider::warn_once(const std::string& reason) {
 
 void CacheProvider::warn(const std::string& line) const {
   if (options_.warn) return options_.warn(line);
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+void CacheProvider::tell(const std::string& line) const {
+  if (options_.tell) return options_.tell(line);
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 

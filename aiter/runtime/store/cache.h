@@ -44,10 +44,12 @@ struct CacheOptions {
   std::string name;
   // "": nothing is kept. It is made when it is first written to.
   std::string folder;
-  // Gets one line, once, where something that is made cannot be kept, one for each file that is
-  // refused, and one where another process makes an object that this one has waited for for a
-  // second. By default they go to stderr.
+  // Gets one line, once, where something that is made cannot be kept, and one for each file that is
+  // refused. By default they go to stderr.
   std::function<void(const std::string&)> warn;
+  // Gets one line where another process makes an object that this one has waited for for a second.
+  // By default it goes to stderr.
+  std::function<void(const std::string&)> tell;
   // For another process that makes the same object, which takes less than a second. One that takes
   // longer, or is stopped, is not waited for: this process makes it for itself.
   std::chrono::milliseconds patience = std::chrono::seconds(10);
@@ -99,6 +101,7 @@ class CacheProvider : public Provider {
   std::optional<Bytes> read(const CodeObjectRef& ref, std::string& refused) const;
   void set_aside(const Digest& key, const std::string& refused, const Writer& writer) const;
   void warn(const std::string& line) const;
+  void tell(const std::string& line) const;
   // The bytes that may be added until the next look at the folder.
   uint64_t slack() const { return options_.max_size / 64; }
   bool fits(const Bytes& bytes);
