@@ -249,8 +249,10 @@ def _layer_norm(*arguments: Any) -> Any:
     return _forward(_C.NORM_LAYER, *arguments)
 
 
-def _layer_norm_alone(*arguments: Any) -> Any:
-    return _forward(_C.NORM_LAYER, *arguments, False)
+def _layer_norm_alone(
+    x: Any, gamma: Any, beta: Any, residual: Any, epsilon: float, zero_centred: bool
+) -> Any:
+    return _forward(_C.NORM_LAYER, x, gamma, beta, residual, epsilon, zero_centred, False)
 
 
 def _keep(

@@ -138,7 +138,8 @@ class PreparedRows:
 
 def _strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Of a dense array, in elements."""
-    strides, step = [], 1
+    strides: list[int] = []
+    step = 1
     for size in reversed(shape):
         strides.append(step)
         step *= max(size, 1)
