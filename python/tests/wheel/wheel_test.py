@@ -140,6 +140,7 @@ PARTS = {
     "composable-kernel": "Copyright (c) 2018-2025, Advanced Micro Devices, Inc.",
     "dlpack": "Apache",
     "hip": "Permission is hereby granted, free of charge",
+    "monocypher": "Loup Vaillant",
     "pybind11": "Wenzel Jakob",
     "rocm-device-libs": "University of Illinois/NCSA",
     "zstd": "Meta Platforms",

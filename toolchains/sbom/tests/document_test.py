@@ -129,7 +129,7 @@ def test_the_wheels_tells_what_was_really_used(trees: list[str]) -> None:
     assert components["libdlpack-dev"]["version"] == "9.9-1"
     # Of distributions, what is in the wheel.
     pypi = {name for name, c in components.items() if c["purl"].startswith("pkg:pypi/")}
-    assert pypi == {"amd-aiter", "pybind11", "zstandard"}
+    assert pypi == {"amd-aiter", "pybind11", "pymonocypher", "zstandard"}
     # Composable Kernel, and AITER's objects where there are some.
     assert components["amd-aiter"]["scope"] == "required"
     assert components["amd-aiter"]["licenses"] == [{"license": {"id": "MIT"}}]
