@@ -70,6 +70,7 @@ LAYERS: dict[str, list[str]] = {
     "aiter/runtime/store/*": [
         "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
+        "aiter/runtime/interrupt.h",
         "aiter/runtime/text.h",
         "aiter/runtime/store/*",
     ],
