@@ -34,13 +34,15 @@ def consumer() -> Consumer:
     return Consumer(Path(os.environ["CONSUMER"]).absolute())
 
 
-@pytest.fixture
-def arch() -> str:
-    """The first one that kernels are built for."""
-    built = sorted(n.removeprefix(_BUILT_FOR) for n in os.environ if n.startswith(_BUILT_FOR))
-    if not built:
+@pytest.fixture(
+    params=sorted(n.removeprefix(_BUILT_FOR) for n in os.environ if n.startswith(_BUILT_FOR))
+    or [""]
+)
+def arch(request: pytest.FixtureRequest) -> str:
+    """Each that kernels are built for."""
+    if not request.param:
         end("no kernel is built for an arch that the emulator knows: see --//kernels:archs")
-    return built[0]
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")

@@ -81,25 +81,22 @@ def qola_consumer(name, namespace, pin, prefix, has_splits = False):
 
 _HIP = "//tests/emulator/hip:libamdhip64.so.6"
 
-def consumer_test(name, srcs, consumer, arch = None, data = [], deps = [], env = {}, **kwargs):
+def consumer_test(name, srcs, consumer, data = [], deps = [], env = {}, **kwargs):
     """A gfxemu_test that loads a consumer, on a device of each arch that kernels are built for.
 
     Args:
       name: of the test.
       srcs: files with tests, beside conftest.py.
       consumer: a shared object of calls.cc.
-      arch: that it is built for, where not by --//kernels:archs.
       data: files beside it.
       deps: py_library targets beside those of conftest.py.
       env: of the test; $(rootpath) is expanded for data.
       **kwargs: of gfxemu_test.
     """
     archs = {}
-    if arch:
-        archs["BUILT_FOR_" + arch] = "1"
-    for chosen in [] if arch else EMULATED_ARCHS:
+    for arch in EMULATED_ARCHS:
         archs = archs | select({
-            "//kernels:%s.selected" % chosen: {"BUILT_FOR_" + chosen: "1"},
+            "//kernels:%s.selected" % arch: {"BUILT_FOR_" + arch: "1"},
             "//conditions:default": {},
         })
     gfxemu_test(
