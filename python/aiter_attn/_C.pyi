@@ -86,7 +86,6 @@ class Kernel(TypedDict):
     code_object_size: int
     embedded_size: int
     provider: str
-    index: int
 
 # The exceptions' classes; _errors.py says them. An exception that is raised has two attributes, as
 # attn_last_error_field and attn_last_error_index tell them: field, by its name in aiter/attn.h, but

@@ -167,7 +167,6 @@ py::dict KernelInfo(uint32_t index) {
   fields::for_each_field<attn_kernel_info_t>([&](auto kind, const char* name, auto member) {
     if constexpr (decltype(kind)::value == Kind::kAnswer) answer[name] = py::cast(info.*member);
   });
-  answer["index"] = index;
   return answer;
 }
 

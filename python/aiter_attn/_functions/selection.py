@@ -4,6 +4,7 @@ anything."""
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias
@@ -43,7 +44,7 @@ class Explanation(NamedTuple):
 def kernels() -> list[_C.Kernel]:
     """All kernels of this build: name (upstream's), arch, key (of the code object), kind (fwd,
     bwd_dot_do_o, ...), provider (ck: Composable Kernel, asm: AITER's assembly, own: this project),
-    code_object_size and embedded_size (bytes), index (as aiter/attn.h counts kernels)."""
+    code_object_size and embedded_size (bytes)."""
     return [_C.kernel_info(index) for index in range(_C.kernel_count())]
 
 
@@ -239,6 +240,12 @@ def explain_kvcache(
     return Explanation([_C.kernel_info(index) for index in indices], text)
 
 
+@functools.cache
+def _indices() -> dict[str, int]:
+    """The index of a kernel by its key, as aiter/attn.h counts them."""
+    return {kernel["key"]: index for index, kernel in enumerate(kernels())}
+
+
 class WarmUp(NamedTuple):
     """Kernels that warm_up had made; kernels: with kernels()'s fields, each once."""
 
@@ -257,7 +264,8 @@ class WarmUp(NamedTuple):
             milliseconds = math.ceil(1000 * timeout)
         else:
             raise ValueError(f"timeout: {timeout}; allowed: seconds, 0 or more, or None")
-        return _C.warm_up_wait([kernel["index"] for kernel in self.kernels], milliseconds) == 0
+        indices = [_indices()[kernel["key"]] for kernel in self.kernels]
+        return _C.warm_up_wait(indices, milliseconds) == 0
 
 
 def warm_up(*calls: Explanation) -> WarmUp:
@@ -277,9 +285,9 @@ def warm_up(*calls: Explanation) -> WarmUp:
             raise TypeError(
                 f"calls: {reading.shown(call)}; allowed: results of explain and explain_kvcache"
             )
-    kernels = {kernel["key"]: kernel for call in calls for kernel in call.kernels}
-    _C.warm_up([kernel["index"] for kernel in kernels.values()])
-    return WarmUp(list(kernels.values()))
+    wanted = {kernel["key"]: kernel for call in calls for kernel in call.kernels}
+    _C.warm_up([_indices()[key] for key in wanted])
+    return WarmUp(list(wanted.values()))
 
 
 def _appended(
