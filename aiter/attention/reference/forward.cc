@@ -71,7 +71,7 @@ class Queries {
     std::fill(greatest_.begin(), greatest_.end(), sink);
     std::fill(sum_.begin(), sum_.end(), sink == -kInfinity ? 0 : std::exp(sink - sink));
     for (int64_t r = 0; r < count; ++r) {
-      load_row(p_.q, p_.dtype, s_.query_row(p_.q, head_, first + r), p_.head_size_qk, q_.row(r));
+      scores_.load_query(first + r, q_.row(r));
     }
   }
 

@@ -33,8 +33,8 @@ class Entries {
   std::vector<int32_t> chosen_;  // empty: all
 };
 
-// How many the queries of a head are divided into. Each part reads all keys, for which it must have
-// queries enough.
+// The number of parts that the queries of a head are divided into. Each reads all keys, for which
+// it must have queries enough.
 int64_t parts_of_head(const Problem& p, int64_t heads) {
   constexpr int64_t kPieces = 64, kQueries = 256;
   if (heads == 0 || heads >= kPieces) return 1;

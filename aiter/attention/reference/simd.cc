@@ -60,18 +60,25 @@ INLINE void multiply_tile(const Gemm& g, const double* a, const double* b, doubl
   }
 }
 
+// All rows from i on that make tiles of kRows. Returns the first of the others.
+template <typename V, int kRows>
+INLINE int64_t multiply_rows(const Gemm& g, const double* b, double* c, int64_t i) {
+  for (; i + kRows <= g.rows; i += kRows) {
+    multiply_tile<V, kRows>(g, g.a + i * g.a_row, b, c + i * g.c_row);
+  }
+  return i;
+}
+
 // kMost: rows whose sums the registers hold.
 template <typename V, int kMost>
 INLINE void multiply(const Gemm& g) {
   for (int64_t column = 0; column < g.columns; column += 2 * V::kCount) {
     const double* const b = g.b + column / kPanel * g.b_panel + column % kPanel;
     double* const c = g.c + column;
-    int64_t i = 0;
-    for (; i + kMost <= g.rows; i += kMost) {
-      multiply_tile<V, kMost>(g, g.a + i * g.a_row, b, c + i * g.c_row);
-    }
-    for (; i + 2 <= g.rows; i += 2) multiply_tile<V, 2>(g, g.a + i * g.a_row, b, c + i * g.c_row);
-    if (i < g.rows) multiply_tile<V, 1>(g, g.a + i * g.a_row, b, c + i * g.c_row);
+    int64_t i = multiply_rows<V, kMost>(g, b, c, 0);
+    i = multiply_rows<V, kMost / 2>(g, b, c, i);
+    i = multiply_rows<V, 2>(g, b, c, i);
+    multiply_rows<V, 1>(g, b, c, i);
   }
 }
 
@@ -108,21 +115,17 @@ INLINE void exponential(typename V::Double& x) {
 }
 
 template <typename V>
-INLINE void scale(double* x, int64_t count, double scale, double cap) {
+INLINE void cap(double* x, int64_t count, double most) {
   using Double = typename V::Double;
-  const double inverse = cap > 0 ? 1 / cap : 0;
   for (int64_t i = 0; i < count; i += V::kCount) {
     Double value;
     load(value, x + i);
-    value *= scale;
-    if (cap > 0) {
-      // tanh(|y|) = (1 - e^(-2|y|)) / (1 + e^(-2|y|)), exact enough beside cap.
-      const Double y = value * inverse;
-      Double e = y < 0 ? 2 * y : -2 * y;
-      exponential<V>(e);
-      const Double tanh = cap * (1 - e) / (1 + e);
-      value = y < 0 ? -tanh : tanh;
-    }
+    // tanh(|y|) = (1 - e^(-2|y|)) / (1 + e^(-2|y|)), exact enough beside `most`.
+    const Double y = value / most;
+    Double e = y < 0 ? 2 * y : -2 * y;
+    exponential<V>(e);
+    const Double capped = most * (1 - e) / (1 + e);
+    value = y < 0 ? -capped : capped;
     store(value, x + i);
   }
 }
@@ -176,8 +179,8 @@ INLINE void gradients(double* x, double* y, int64_t count, double shift, double 
 #define LOOPS_FOR(NAME, TARGET, BYTES, ROWS)                                            \
   namespace NAME {                                                                      \
   TARGET void multiply(const Gemm& g) { attention::multiply<Vectors<BYTES>, ROWS>(g); } \
-  TARGET void scale(double* x, int64_t n, double by, double cap) {                      \
-    attention::scale<Vectors<BYTES>>(x, n, by, cap);                                    \
+  TARGET void cap(double* x, int64_t n, double most) {                                  \
+    attention::cap<Vectors<BYTES>>(x, n, most);                                         \
   }                                                                                     \
   TARGET double greatest(const double* x, int64_t n, double least) {                    \
     return attention::greatest<Vectors<BYTES>>(x, n, least);                            \
@@ -188,7 +191,7 @@ INLINE void gradients(double* x, double* y, int64_t count, double shift, double 
   TARGET void gradients(double* x, double* y, int64_t n, double shift, double mean) {   \
     attention::gradients<Vectors<BYTES>>(x, y, n, shift, mean);                         \
   }                                                                                     \
-  constexpr Loops kLoops = {#NAME, multiply, scale, greatest, exponentials, gradients}; \
+  constexpr Loops kLoops = {#NAME, multiply, cap, greatest, exponentials, gradients};   \
   }
 
 LOOPS_FOR(avx512, __attribute__((target("avx512f,avx512dq,avx512vl,fma"))), 64, 12)

@@ -1,8 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // The loops that attention on the CPU spends its time in, in double, for each width of vectors that
-// a processor may have. What a loop computes does not depend on the width but for roundings: with
-// AVX a product and the sum that it is added to are rounded once (FMA).
+// a processor may have. Their results do not depend on the width but for roundings: with AVX a
+// product and the sum that it is added to are rounded once (FMA).
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct Loops {
   const char* vectors;  // whose they are
 
   void (*multiply)(const Gemm& gemm);
-  // x = scale * x, and where cap is above 0, cap * tanh(x / cap) of that.
-  void (*scale)(double* x, int64_t count, double scale, double cap);
+  // x = most * tanh(x / most).
+  void (*cap)(double* x, int64_t count, double most);
   // The greatest of x and `least`. A NaN is no element's neighbour: only that of `least` comes out.
   double (*greatest)(const double* x, int64_t count, double least);
   // x = exp(x - shift). Returns the sum. Numbers below the least normal one become 0.

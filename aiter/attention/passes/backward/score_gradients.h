@@ -62,7 +62,7 @@ class ScoreGradients {
     for (int64_t r = 0; r < count; ++r) {
       const int64_t i = first + r;
       double* const dout = dout_.row(r);
-      load_row(p_.q, p_.dtype, s_.query_row(p_.q, head_, i), p_.head_size_qk, q_.row(r));
+      scores_.load_query(i, q_.row(r));
       load_row(p_.dout, p_.dtype, s_.query_row(p_.dout, head_, i), p_.head_size_v, dout);
       load_row(p_.o, p_.dtype, s_.query_row(p_.o, head_, i), p_.head_size_v, o.data());
       lse_[r] = p_.lse[s_.lse(head_, i)];
@@ -70,9 +70,6 @@ class ScoreGradients {
       for (int32_t c = 0; c < p_.head_size_v; ++c) delta_[r] += o[c] * dout[c];
     }
   }
-
-  const double* q(int64_t r) const { return q_.row(r); }
-  const double* dout(int64_t r) const { return dout_.row(r); }
 
   // The keys of a tile that the query in row r sees, none where its lse is -inf.
   KeyRange seen(int64_t r, KeyRange tile) const {
