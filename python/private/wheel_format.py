@@ -38,6 +38,7 @@ _PROJECT_KEYS = frozenset(
         "license",
         "keywords",
         "classifiers",
+        "dependencies",
         "optional-dependencies",
         "scripts",
         "entry-points",
@@ -107,6 +108,7 @@ def metadata(
         ("License-Expression", project["license"]),
         *(("License-File", name) for name in licence_files),
     ]
+    fields += [("Requires-Dist", r) for r in project.get("dependencies", ())]
     for extra, requirements in sorted(project.get("optional-dependencies", {}).items()):
         fields.append(("Provides-Extra", extra))
         fields += [("Requires-Dist", f'{r}; extra == "{extra}"') for r in requirements]

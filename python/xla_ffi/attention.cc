@@ -7,9 +7,12 @@
 //   backward: dout q k v out lse [cu_seqlens_q cu_seqlens_k] [rng_state] [bias | alibi_slopes]
 //             -> dq dk dv [dbias]
 //   dropout mask: q k v [cu_seqlens_q cu_seqlens_k] rng_state -> kept
+//   over a cache: q k v [block_table] [seqlens_k] [batch_index] [alibi_slopes] -> out lse
 // rng_state is there with dropout. All are contiguous, and each has the shape and the dtype that
 // follow from q, k and v. Attributes are the options of attn_problem (aiter/fields.h), and
-// bias_grad and deterministic of attn_bwd_args; 0 where one is not there.
+// bias_grad and deterministic of attn_bwd_args; over a cache page_size of attn_kvcache, splits of
+// its args, and has_lengths and has_entries for seqlens_k and batch_index; 0 where one is not
+// there.
 #include <algorithm>
 #include <cstdint>
 
@@ -65,28 +68,38 @@ class Call {
 
   // The next three operands.
   void TakeQkv() {
-    q_ = frame_.Operand("q");
-    k_ = frame_.Operand("k");
-    v_ = frame_.Operand("v");
-    const auto size = [](const ffi::AnyBuffer& buffer, size_t from_last) {
-      const auto dims = buffer.dimensions();
-      return from_last < dims.size() ? static_cast<int32_t>(dims[dims.size() - 1 - from_last]) : 0;
-    };
-    problem.mode = q_.dimensions().size() == 3 ? ATTN_MODE_GROUP : ATTN_MODE_BATCH;
-    problem.dtype = DtypeOf(q_);
-    problem.heads_q = size(q_, 1);
-    problem.heads_k = size(k_, 1);
-    problem.head_size_qk = size(q_, 0);
-    problem.head_size_v = size(v_, 0);
-    if (problem.mode == ATTN_MODE_GROUP) {
-      problem.total_q = size(q_, 2);
-      problem.total_k = size(k_, 2);
-    } else {
-      problem.batch = size(q_, 3);
-    }
+    TakeSizes();
     frame_.Check("q", q_, OfQueries(problem.head_size_qk), dtype());
     frame_.Check("k", k_, OfKeys(problem.head_size_qk), dtype());
     frame_.Check("v", v_, OfKeys(problem.head_size_v), dtype());
+  }
+
+  // The same of a cache, and its arrays of numbers. k and v have entries of seqlen_k rows, or
+  // pages.
+  void TakeCached(attn_kvcache& cache) {
+    TakeSizes();
+    cache.struct_size = sizeof cache;
+    frame_.Attribute("page_size", cache.page_size);
+    cache.entries = SizeOf(k_, 3);
+    const int64_t rows = cache.page_size > 0 ? cache.page_size : problem.seqlen_k;
+    const auto shape = [&](int64_t size) {
+      return Shape{cache.entries, rows, problem.heads_k, size};
+    };
+    frame_.Check("q", q_, OfQueries(problem.head_size_qk), dtype());
+    frame_.Check("k", k_, shape(problem.head_size_qk), dtype());
+    frame_.Check("v", v_, shape(problem.head_size_v), dtype());
+    if (cache.page_size > 0) {
+      const ffi::AnyBuffer table = frame_.Operand("block_table");
+      cache.block_table_stride = SizeOf(table, 0);
+      frame_.Check("block_table", table, {problem.batch, cache.block_table_stride},
+                   ffi::DataType::S32);
+      cache.block_table = static_cast<const int32_t*>(table.untyped_data());
+    }
+    int32_t has_lengths = 0, has_entries = 0;
+    frame_.Attribute("has_lengths", has_lengths);
+    frame_.Attribute("has_entries", has_entries);
+    if (has_lengths != 0) cache.seqlens_k = TakeNumbers("seqlens_k");
+    if (has_entries != 0) cache.batch_index = TakeNumbers("batch_index");
   }
 
   // Sequences, and the state of random numbers.
@@ -121,7 +134,14 @@ class Call {
       }
       frame_.Check("bias", bias, wanted, dtype());
       args.bias = ScoresOf(bias);
-    } else if (problem.bias == ATTN_BIAS_ALIBI) {
+    } else {
+      TakeSlopes(args);
+    }
+  }
+
+  template <typename Args>
+  void TakeSlopes(Args& args) {
+    if (problem.bias == ATTN_BIAS_ALIBI) {
       const ffi::AnyBuffer slopes = frame_.Operand("alibi_slopes");
       const bool by_batch = slopes.dimensions().size() == 2;
       frame_.Check("alibi_slopes", slopes,
@@ -164,6 +184,36 @@ class Call {
 
  private:
   static constexpr XLA_FFI_Buffer kNothing{};
+
+  // Of a dimension, counted from the last; 0 where there is none.
+  static int32_t SizeOf(const ffi::AnyBuffer& buffer, size_t from_last) {
+    const auto dims = buffer.dimensions();
+    return from_last < dims.size() ? static_cast<int32_t>(dims[dims.size() - 1 - from_last]) : 0;
+  }
+
+  void TakeSizes() {
+    q_ = frame_.Operand("q");
+    k_ = frame_.Operand("k");
+    v_ = frame_.Operand("v");
+    problem.mode = q_.dimensions().size() == 3 ? ATTN_MODE_GROUP : ATTN_MODE_BATCH;
+    problem.dtype = DtypeOf(q_);
+    problem.heads_q = SizeOf(q_, 1);
+    problem.heads_k = SizeOf(k_, 1);
+    problem.head_size_qk = SizeOf(q_, 0);
+    problem.head_size_v = SizeOf(v_, 0);
+    if (problem.mode == ATTN_MODE_GROUP) {
+      problem.total_q = SizeOf(q_, 2);
+      problem.total_k = SizeOf(k_, 2);
+    } else {
+      problem.batch = SizeOf(q_, 3);
+    }
+  }
+
+  // A number for each sequence.
+  const int32_t* TakeNumbers(const char* name) {
+    const ffi::AnyBuffer numbers = frame_.Operand(name, {problem.batch}, ffi::DataType::S32);
+    return static_cast<const int32_t*>(numbers.untyped_data());
+  }
 
   Frame& frame_;
   ffi::AnyBuffer q_{&kNothing}, k_{&kNothing}, v_{&kNothing};
@@ -225,10 +275,31 @@ ffi::Error DropoutMask(const Place& place, Frame frame) {
   return ErrorOf(library.dropout_mask(&args));
 }
 
+ffi::Error OverCache(const Place& place, Frame frame) {
+  Call call(place, frame);
+  attn_kvcache cache{};
+  call.TakeCached(cache);
+  attn_kvcache_fwd_args args{};
+  call.SetQkv(args);
+  args.cache = &cache;
+  frame.Attribute("splits", args.splits);
+  call.TakeSlopes(args);
+  args.o = TensorOf(frame.Result("out", call.OfQueries(call.problem.head_size_v), call.dtype()));
+  args.lse =
+      static_cast<float*>(frame.Result("lse", call.OfLse(), ffi::DataType::F32).untyped_data());
+  if (ffi::Error error = frame.Finish(); error.failure()) return error;
+  if (attn_status failed = library.kvcache_fwd_workspace_size(&args, &args.workspace_size)) {
+    return ErrorOf(failed);
+  }
+  ffi::Error error = Workspace(place, args.workspace_size, args.workspace);
+  return error.failure() ? error : ErrorOf(library.kvcache_fwd(&args));
+}
+
 }  // namespace
 
 ATTN_JAX_HANDLERS(fwd, Forward);
 ATTN_JAX_HANDLERS(bwd, Backward);
 ATTN_JAX_HANDLERS(dropout_mask, DropoutMask);
+ATTN_JAX_HANDLERS(kvcache_fwd, OverCache);
 
 }  // namespace AITER_ATTN_NAMESPACE::jax

@@ -19,16 +19,18 @@ namespace AITER_ATTN_NAMESPACE::jax {
 namespace ffi = ::xla::ffi;
 
 // The functions of the C ABI that are called here, by their names without attn_.
-#define ATTN_JAX_FUNCTIONS(X) \
-  X(last_error)               \
-  X(fwd)                      \
-  X(bwd)                      \
-  X(bwd_workspace_size)       \
-  X(dropout_mask)             \
-  X(norm_fwd)                 \
-  X(norm_bwd)                 \
-  X(norm_bwd_workspace_size)  \
-  X(softmax_fwd)              \
+#define ATTN_JAX_FUNCTIONS(X)   \
+  X(last_error)                 \
+  X(fwd)                        \
+  X(bwd)                        \
+  X(bwd_workspace_size)         \
+  X(dropout_mask)               \
+  X(kvcache_fwd)                \
+  X(kvcache_fwd_workspace_size) \
+  X(norm_fwd)                   \
+  X(norm_bwd)                   \
+  X(norm_bwd_workspace_size)    \
+  X(softmax_fwd)                \
   X(softmax_bwd)
 
 struct Library {

@@ -79,6 +79,7 @@ def test_the_build_and_the_wheel_say_whose_headers_they_are(wheel: tuple[Path, s
     with zipfile.ZipFile(file) as contents:
         names = contents.namelist()
         manifest = json.loads(contents.read("aiter_attn/manifest.json"))
+        (sbom,) = (json.loads(contents.read(n)) for n in names if n.endswith(".cdx.json"))
         (metadata,) = (name for name in names if name.endswith("dist-info/METADATA"))
         assert "Requires-Python: >=3.10\n" in contents.read(metadata).decode()
         (about,) = (name for name in names if name.endswith("dist-info/WHEEL"))
@@ -87,6 +88,9 @@ def test_the_build_and_the_wheel_say_whose_headers_they_are(wheel: tuple[Path, s
     assert [n for n in names if n.startswith("aiter_attn/_C.c")] == [f"aiter_attn/_C{suffix}"]
     assert manifest["machine_headers"]["version"] == version
     assert manifest["machine_headers"]["sha256"] in said
+    (headers,) = (c for c in sbom["components"] if c["name"] == "python-headers")
+    assert headers["version"] == version
+    assert headers["hashes"][0]["content"] == manifest["machine_headers"]["sha256"]
 
 
 def test_it_is_installed_and_runs(wheel: tuple[Path, str], tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 import tomllib
 
-from toolchains.sbom.materials import Material
+from toolchains.sbom.materials import PYTHON_HEADERS, Material
 
 _TABLES = ("in_wheel", "tools")
-_SOURCES = ("debian", "npm", "pypi")
+_SOURCES = ("debian", "machine", "npm", "pypi")
 
 # SPDX's word for a licence that was not looked up.
 UNKNOWN = "NOASSERTION"
@@ -72,6 +72,7 @@ class Contents:
     def unused(self, materials: Iterable[Material]) -> list[str]:
         """Patterns that match none of the materials: left over from a lock of the past."""
         names: dict[str, set[str]] = {source: set() for source in _SOURCES}
+        names["machine"].add(PYTHON_HEADERS)  # in no lock
         for material in materials:
             names[material.source].add(material.name)
         return [

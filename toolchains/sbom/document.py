@@ -33,7 +33,7 @@ def purl(material: Material) -> PackageURL:
     name = material.name
     if material.source == "npm" and "/" in name:
         namespace, name = name.split("/", 1)
-    kind = "deb" if material.source == "debian" else material.source
+    kind = {"debian": "deb", "machine": "generic"}.get(material.source, material.source)
     return PackageURL(kind, namespace, name, material.version)
 
 

@@ -9,12 +9,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+# The name of what of_machine() gives.
+PYTHON_HEADERS = "python-headers"
+
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Material:
-    """One locked file.
+    """One locked file; or files of the machine's, which no lock has.
 
-    source: "debian", "pypi" or "npm", the lock that names it
+    source: "debian", "pypi" or "npm", the lock that names it; "machine"
     """
 
     source: str
@@ -46,6 +49,11 @@ def of_npm_lock(lock: Mapping[str, Any]) -> set[Material]:
         Material("npm", name, entry["version"], entry["sha256"])
         for name, entry in lock["packages"].items()
     }
+
+
+def of_machine(headers: Mapping[str, str]) -> Material:
+    """The Python headers of the machine's, from their version and the sha256 over all of them."""
+    return Material("machine", PYTHON_HEADERS, headers["version"], headers["sha256"])
 
 
 def of_locks(debian: Path, pypi: Path, npm: Path) -> set[Material]:

@@ -14,11 +14,12 @@ def _wheel_sbom_impl(ctx):
         arguments.add("--product", ctx.attr.product)
         arguments.add_all(ctx.attr.distributions, before_each = "--distribution")
     arguments.add_all(ctx.files.used, before_each = "--tree")
+    arguments.add_all(ctx.files.machine_headers, before_each = "--machine_headers")
     run_py_tool(
         ctx,
         tool = ctx.attr._write,
         arguments = [arguments],
-        inputs = ctx.files.used + [
+        inputs = ctx.files.used + ctx.files.machine_headers + [
             ctx.file._contents,
             ctx.file._copyrights,
             ctx.file._pypi_lock,
@@ -35,6 +36,10 @@ wheel_sbom = rule(
     attrs = {
         "distributions": attr.string_list(
             doc = "of another product: the Python distributions whose files are in it",
+        ),
+        "machine_headers": attr.label(
+            allow_files = True,
+            doc = "headers.json of the machine's Python, or no file",
         ),
         "out": attr.output(mandatory = True),
         "product": attr.string(

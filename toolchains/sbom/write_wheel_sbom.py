@@ -2,9 +2,9 @@
 """Writes the SBOM that lies in the wheel; sbom.bzl runs this.
 
 Of Debian packages it has those that the build's trees were really made of, which are the locked
-ones or what the manifest's `not_locked` names. Of Python distributions it has what is in the wheel.
-That of another product has all that it is made of: the packages of the trees, and the distributions
-that are named.
+ones or what the manifest's `not_locked` names. Of Python distributions it has what is in the wheel;
+of Python headers that are the machine's, their version and digest. That of another product has all
+that it is made of: the packages of the trees, and the distributions that are named.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ COPYRIGHTS = flags.DEFINE_string("copyrights", None, "copyrights.json", required
 PYPI_LOCK = flags.DEFINE_string("pypi_lock", None, "the lock of distributions", required=True)
 PRODUCT = flags.DEFINE_string("product", None, "another one than the wheel of the library")
 DISTRIBUTIONS = flags.DEFINE_multi_string("distribution", [], "a Python distribution in it")
+HEADERS = flags.DEFINE_string("machine_headers", None, "headers.json of the machine's Python")
 TREES = flags.DEFINE_multi_string("tree", [], "debian_lock.json of a tree")
 
 
@@ -34,9 +35,11 @@ def make(
     trees: Sequence[str],
     product: str | None = None,
     inside: Sequence[str] = (),
+    machine_headers: str | None = None,
 ) -> str:
-    """The SBOM's text, from the texts of the lock and of the trees' lists. inside: distributions
-    that another product than the wheel of the library has; ValueError: the lock has no such."""
+    """The SBOM's text, from the texts of the lock, of the trees' lists and of headers.json. inside:
+    distributions that another product than the wheel of the library has; ValueError: the lock has
+    no such."""
     distributions = materials.of_pypi_lock(json.loads(pypi_lock))
     if product is None:
         used = {m for m in distributions if known.is_in_wheel(m)}
@@ -46,6 +49,8 @@ def make(
             raise ValueError(f"not in the lock of distributions: {', '.join(sorted(missing))}")
     for tree in trees:
         used |= materials.of_debian(json.loads(tree))
+    if machine_headers is not None:
+        used.add(materials.of_machine(json.loads(machine_headers)))
     if product is None:
         return document.write(version, used, known)
     return document.write(version, used, known, product=product)
@@ -57,7 +62,8 @@ def main(argv: Sequence[str]) -> None:
     trees = [Path(tree).read_text(encoding="utf-8") for tree in TREES.value]
     lock = Path(PYPI_LOCK.value).read_text(encoding="utf-8")
     known = contents.read(Path(CONTENTS.value), Path(COPYRIGHTS.value))
-    text = make(VERSION.value, known, lock, trees, PRODUCT.value, DISTRIBUTIONS.value)
+    headers = Path(HEADERS.value).read_text(encoding="utf-8") if HEADERS.value else None
+    text = make(VERSION.value, known, lock, trees, PRODUCT.value, DISTRIBUTIONS.value, headers)
     Path(OUT.value).write_text(text, encoding="utf-8")
 
 

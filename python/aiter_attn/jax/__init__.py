@@ -23,6 +23,7 @@ from __future__ import annotations
 from aiter_attn.jax import _ffi
 from aiter_attn.jax._attention import RngState as RngState
 from aiter_attn.jax._attention import flash_attn_func, flash_attn_varlen_func
+from aiter_attn.jax._caches import flash_attn_with_kvcache
 from aiter_attn.jax._ffi import export_checks
 from aiter_attn.jax._nn import dot_product_attention
 from aiter_attn.jax._norms import (
@@ -40,6 +41,7 @@ __all__ = [
     "export_checks",
     "flash_attn_func",
     "flash_attn_varlen_func",
+    "flash_attn_with_kvcache",
     "layer_norm",
     "layer_norm_bwd",
     "layer_norm_fwd",

@@ -33,7 +33,7 @@ from aiter_attn._core.options import Options
 from aiter_attn.jax import _ffi
 from aiter_attn.jax._manual import Pass, as_primal, as_varying
 
-__all__ = ["Static", "attention", "dropout_mask"]
+__all__ = ["Static", "attention", "device_of", "dropout_mask", "with_sink"]
 
 
 class Static(NamedTuple):
@@ -75,17 +75,25 @@ def problem_of(static: Static, arrays: Sequence[Any], bias_grad: bool = False) -
 def check_served(static: Static, arrays: Sequence[Any], backward: bool, bias_grad: bool) -> None:
     """Raises UnsupportedError where no kernel of this build serves the call on jax's default GPU:
     now, not when the compiled program runs."""
+    device = device_of(arrays)
+    if device is None:
+        return
+    problem = problem_of(static, arrays, bias_grad).problem.on(_C.DEVICE_ROCM, 0, 0)
+    plan = _C.plan_bwd if backward else _C.plan_fwd
+    plan(problem, device.compute_capability)
+
+
+def device_of(arrays: Sequence[Any]) -> Any:
+    """The GPU that the call will run on; None: the CPU. Raises UnsupportedError for others."""
     device = _device(arrays)
     if device.platform == "cpu":
-        return
+        return None
     if "rocm" not in device.client.platform_version:
         raise UnsupportedError(
             f"q: jax's device is {device.device_kind}; allowed: an AMD GPU, with jax's ROCm "
             "plugin, or the CPU (jax.default_device(jax.devices('cpu')[0]))"
         )
-    problem = problem_of(static, arrays, bias_grad).problem.on(_C.DEVICE_ROCM, 0, 0)
-    plan = _C.plan_bwd if backward else _C.plan_fwd
-    plan(problem, device.compute_capability)
+    return device
 
 
 def _device(arrays: Sequence[Any]) -> Any:
@@ -328,7 +336,7 @@ def attention(static: Static, *arrays: jax.Array) -> tuple[jax.Array, ...]:
     plain, operands, sink = _apart(static, arrays)
     check_served(plain, operands, False, False)
     out, lse = as_varying(_forward(plain)(*operands), operands)
-    return _with_sink(out, lse, sink)
+    return with_sink(out, lse, sink)
 
 
 def _apart(static: Static, arrays: Sequence[Any]) -> tuple[Static, Sequence[Any], Any]:
@@ -338,7 +346,7 @@ def _apart(static: Static, arrays: Sequence[Any]) -> tuple[Static, Sequence[Any]
     return static._replace(has_sink=False), arrays[:-1], arrays[-1]
 
 
-def _with_sink(out: jax.Array, lse: jax.Array, sink: jax.Array | None) -> tuple[jax.Array, ...]:
+def with_sink(out: jax.Array, lse: jax.Array, sink: jax.Array | None) -> tuple[jax.Array, ...]:
     """(out, lse) of those without a sink, by kernels/sinks/sinks.h's algebra: XLA makes one pass
     over out of it, and it is partitioned and mapped as all else."""
     if sink is None:
@@ -370,7 +378,7 @@ def _attention_fwd(static: Static, *primals: Any) -> tuple[Any, Any]:
     check_served(plain, arrays, True, bias_grad)
     given = None if sink is None else sink.value
     out, lse = as_varying(_forward(plain)(*arrays), arrays)
-    out, lse = _with_sink(out, lse, given)
+    out, lse = with_sink(out, lse, given)
     of_sink = given if sink is not None and sink.perturbed else None
     return (out, lse), (arrays, of_sink, out, lse, _Flag(bias_grad))
 

@@ -19,6 +19,7 @@ __all__ = [
     "BWD",
     "DROPOUT_MASK",
     "FWD",
+    "KVCACHE_FWD",
     "NORM_BWD",
     "NORM_FWD",
     "SOFTMAX_BWD",
@@ -32,11 +33,14 @@ __all__ = [
 FWD: Final = "aiter_attn_fwd"
 BWD: Final = "aiter_attn_bwd"
 DROPOUT_MASK: Final = "aiter_attn_dropout_mask"
+KVCACHE_FWD: Final = "aiter_attn_kvcache_fwd"
 NORM_FWD: Final = "aiter_attn_norm_fwd"
 NORM_BWD: Final = "aiter_attn_norm_bwd"
 SOFTMAX_FWD: Final = "aiter_attn_softmax_fwd"
 SOFTMAX_BWD: Final = "aiter_attn_softmax_bwd"
-_TARGETS: Final = (FWD, BWD, DROPOUT_MASK, NORM_FWD, NORM_BWD, SOFTMAX_FWD, SOFTMAX_BWD)
+_TARGETS: Final = (
+    FWD, BWD, DROPOUT_MASK, KVCACHE_FWD, NORM_FWD, NORM_BWD, SOFTMAX_FWD, SOFTMAX_BWD,
+)  # fmt: skip
 _OLDEST: Final = (0, 6)
 _HANDLERS: Final = Path(__file__).with_name("libattn_jax.so")
 
@@ -89,15 +93,18 @@ def attributes(options: Mapping[str, int | float]) -> dict[str, Any]:
     }
 
 
-def without_derivative(call: Callable[..., Any]) -> Any:
+_SECOND: Final = (
+    "aiter_attn.jax: a second derivative, or one in forward mode (jax.hessian, jax.jvp of "
+    "jax.grad); allowed: first derivatives of aiter_attn.jax's functions by jax.grad, jax.vjp and "
+    "jax.jacrev"
+)
+
+
+def without_derivative(call: Callable[..., Any], why: str = _SECOND) -> Any:
     """The custom call, in words of which jax says that it cannot differentiate it."""
 
     def refuse(primals: Any, tangents: Any) -> NoReturn:
-        raise UnsupportedError(
-            "aiter_attn.jax: a second derivative, or one in forward mode (jax.hessian, jax.jvp of "
-            "jax.grad); allowed: first derivatives of aiter_attn.jax's functions by jax.grad, "
-            "jax.vjp and jax.jacrev"
-        )
+        raise UnsupportedError(why)
 
     once = jax.custom_jvp(call)
     once.defjvp(refuse)

@@ -165,6 +165,20 @@ def test_any_head_size(sizes: tuple[int, int], scale: float | None) -> None:
     np.testing.assert_allclose(out, want, rtol=1e-5, atol=2e-5)
 
 
+def test_a_compiled_program_draws_dropout_for_each_call() -> None:
+    def total(v: Any) -> Any:
+        out, probs = flash_attn_func(Q, K, v, dropout_p=0.5, return_attn_probs=True)
+        return (out * draw(7, *out.shape)).sum(), probs
+
+    program = jax.jit(jax.value_and_grad(total, has_aux=True))
+    calls = [program(V) for _ in range(3)]
+    kept = [np.asarray(probs) for (_, probs), _ in calls]
+    assert not np.array_equal(kept[0], kept[1]) and not np.array_equal(kept[1], kept[2])
+    # Linear in v: the backward pass drops what the forward pass dropped.
+    for (value, _), gradient in calls:
+        np.testing.assert_allclose((np.asarray(gradient) * V).sum(), value, rtol=1e-4)
+
+
 def test_dropout_of_sequences_in_the_first_rows() -> None:
     starts = {"cu_seqlens_q": STARTS[0], "cu_seqlens_kv": STARTS[1]}
     out, probs = flash_attn_func(

@@ -122,6 +122,7 @@ PROJECT = {
     "requires-python": ">=3.10",
     "license": "Apache-2.0",
     "classifiers": ["Typing :: Typed"],
+    "dependencies": ["other[extra]"],
     "urls": {"Source": "https://example.org/x"},
     "optional-dependencies": {"selftest": ["numpy>=1.26"]},
 }
@@ -159,6 +160,7 @@ def test_metadata() -> None:
         "License-Expression: Apache-2.0\n"
         "License-File: LICENSE\n"
         "License-File: other/LICENSE\n"
+        "Requires-Dist: other[extra]\n"
         "Provides-Extra: selftest\n"
         'Requires-Dist: numpy>=1.26; extra == "selftest"\n'
         "Description-Content-Type: text/markdown; charset=UTF-8\n"

@@ -247,7 +247,7 @@ def test_extras_that_messages_name_are_there(wheel: zipfile.ZipFile) -> None:
 
 
 def test_the_handlers_of_jax_export_themselves_only(wheel: zipfile.ZipFile) -> None:
-    passes = ["bwd", "dropout_mask", "fwd"]
+    passes = ["bwd", "dropout_mask", "fwd", "kvcache_fwd"]
     passes += [f"{norm}_{way}" for norm in ("norm", "softmax") for way in ("bwd", "fwd")]
     handlers = [f"attn_jax_{name}_{platform}" for name in passes for platform in ("cpu", "rocm")]
     assert elf.read(wheel.read(JAX_HANDLERS)).exported == tuple(

@@ -119,6 +119,20 @@ def test_another_content_is_another_document() -> None:
     assert len(numbers) == 3
 
 
+def test_headers_of_the_machines_python_are_named(trees: list[str]) -> None:
+    headers = {"version": "3.12.1", "sha256": "c" * 64}
+    lock = LOCKS["pypi"].read_text()
+    text = write_wheel_sbom.make("0.1.0", KNOWN, lock, trees, machine_headers=json.dumps(headers))
+    assert JsonStrictValidator(document.VERSION).validate_str(text) is None
+    components = {c["name"]: c for c in json.loads(text)["components"]}
+    ours = components["python-headers"]
+    assert ours["purl"] == "pkg:generic/python-headers@3.12.1"
+    assert ours["hashes"] == [{"alg": "SHA-256", "content": "c" * 64}]
+    assert ours["licenses"] == [{"license": {"id": "PSF-2.0"}}]
+    assert ours["scope"] == "required"
+    assert "python-headers" not in write_wheel_sbom.make("0.1.0", KNOWN, lock, trees)
+
+
 def test_the_wheels_tells_what_was_really_used(trees: list[str]) -> None:
     drifted = json.loads(trees[3])
     drifted[0] |= {"version": "9.9-1", "sha256": "9" * 64}

@@ -10,6 +10,7 @@ from typing import Any, Final
 import jax
 import jax.numpy as jnp
 import numpy
+from jax.experimental import io_callback
 
 from aiter_attn import jax as front
 from aiter_attn._core.errors import UnsupportedError
@@ -51,8 +52,9 @@ def flash_attn_func(
             lse. None: whole. Not beside bias.
         bias: [seqlen_q, seqlen_k], dtype of q; its gradient is the sum over batch and heads.
         alibi_slopes: float32, [heads_q] or [batch, heads_q]; its gradient is 0.
-        rng_state: with dropout, which weights are dropped; None: drawn for each call, which in a
-            compiled program is each trace. jax.random.bits(key, (4,), "uint32") is traced.
+        rng_state: with dropout, which weights are dropped; None: drawn for each call, also of a
+            compiled program, which asks Python for it (jax.experimental.io_callback), and so is
+            neither exported nor checkpointed. jax.random.bits(key, (4,), "uint32") is part of it.
         return_lse: whether the result has lse, [batch, heads_q, seqlen_q], float32.
         return_attn_probs: whether it has probs: [0], or with dropout those of
             aiter_attn.jax.flash_attn_func.
@@ -74,7 +76,7 @@ def flash_attn_func(
         "causal": causal,
         "window_size": window_size,
         "deterministic": deterministic,
-        "rng_state": _drawn(dropout_p, rng_state),
+        "rng_state": _drawn(dropout_p, rng_state, q, k, v),
     }
     if cu_seqlens_q is None and cu_seqlens_kv is None:
         added = None if bias is None else bias[None, None]
@@ -134,7 +136,7 @@ def flash_attn_varlen(
         causal=causal,
         window_size=window_size,
         deterministic=deterministic,
-        rng_state=_drawn(dropout_p, rng_state),
+        rng_state=_drawn(dropout_p, rng_state, q, k, v),
     )
     return (out, lse) if return_lse else (out,)
 
@@ -218,8 +220,17 @@ def _bounds(rows: jax.Array, seqlen: int) -> jax.Array:
     return jnp.concatenate([jnp.zeros(1, jnp.int32), ends.reshape(-1)])
 
 
-def _drawn(dropout_p: float, rng_state: Any) -> Any:
-    return (secrets.randbits(64), 0) if dropout_p != 0.0 and rng_state is None else rng_state
+def _drawn(dropout_p: float, rng_state: Any, *arrays: Any) -> Any:
+    if dropout_p == 0.0 or rng_state is not None:
+        return rng_state
+    if any(isinstance(array, jax.core.Tracer) for array in arrays):
+        return io_callback(_words, jax.ShapeDtypeStruct((4,), jnp.uint32))
+    return _words()
+
+
+def _words() -> numpy.ndarray:
+    """rng_state: a random seed, and offset 0."""
+    return numpy.array([secrets.randbits(32), secrets.randbits(32), 0, 0], numpy.uint32)
 
 
 def __getattr__(name: str) -> Any:
