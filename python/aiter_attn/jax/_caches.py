@@ -120,7 +120,8 @@ def flash_attn_with_kvcache(
         arrays["cache_seqlens"] = arrays["cache_seqlens"] + numpy.int32(k.shape[1])
     operands = (q, k_cache, v_cache, *arrays.values())
     _check_served(static, over, operands)
-    out, lse = with_sink(*_forward(static)(*operands), sink)
+    out, lse = _forward(static)(*operands)
+    out, lse = with_sink(out, lse, sink)
     results = (out, *((lse,) if with_lse else ()), *((k_cache, v_cache) if k is not None else ()))
     return results if len(results) > 1 else out
 
@@ -146,10 +147,12 @@ def _numbers(name: str, given: Any, q: jax.Array) -> jax.Array:
 
 
 def _over(static: _Static, arrays: Any) -> cache_problems.Cached:
-    shapes = [_shape_of(array) for array in arrays]
-    more = dict(zip(static.given, shapes[3:], strict=True))
+    q, k, v, *others = map(_shape_of, arrays)
+    more = dict(zip(static.given, others, strict=True))
     return cache_problems.cached(
-        *shapes[:3],
+        q,
+        k,
+        v,
         ("k_cache", "v_cache"),
         block_table=more.get("block_table"),
         chooses_entries="cache_batch_idx" in more,
