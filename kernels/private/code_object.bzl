@@ -30,6 +30,7 @@ load(
     "HeaderTreeInfo",
 )
 load("//toolchains/python:defs.bzl", "run_py_tool")
+load("//toolchains/remote:pools.bzl", "LARGE_MEMORY")
 load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "family_of", "hip_toolchain")
 
 _DEVICE_FLAGS = [
@@ -161,6 +162,7 @@ def _code_object_impl(ctx):
         inputs = depset([compiled], transitive = [inputs]),
         outputs = [code_object],
         mnemonic = "HipCodeObject",
+        exec_group = None if ctx.attr.group else LARGE_MEMORY,
         resource_set = None if ctx.attr.group else _compile_resources,
         progress_message = "Compiling %{label}",
     )
@@ -230,6 +232,7 @@ def _code_object_impl(ctx):
 code_object = rule(
     implementation = _code_object_impl,
     doc = "A code object and its description; output groups metadata and spec.",
+    exec_groups = {LARGE_MEMORY: exec_group()},
     attrs = {
         "arch": attr.string(mandatory = True, doc = "one of kernels/archs"),
         "block_size": attr.int(doc = "work-items per workgroup of a lone kernel, to be checked"),

@@ -17,6 +17,7 @@ load(
     "CompileGroupInfo",
 )
 load("//toolchains/python:defs.bzl", "run_py_tool")
+load("//toolchains/remote:pools.bzl", "LARGE_MEMORY")
 load("//toolchains/rocm:hip.bzl", "family_of")
 
 def _group_source(sources):
@@ -91,6 +92,7 @@ def _compile_group_impl(ctx):
         outputs = modules.values(),
         tools = [extract, recipe.compiler],
         mnemonic = "HipCompileGroup",
+        exec_group = LARGE_MEMORY,
         resource_set = _group_resources,
         progress_message = "Compiling %d kernels of %%{label}" % len(sources),
     )
@@ -102,6 +104,7 @@ def _compile_group_impl(ctx):
 compile_group = rule(
     implementation = _compile_group_impl,
     doc = "The optimised modules of several instances, one each, from one compile.",
+    exec_groups = {LARGE_MEMORY: exec_group()},
     attrs = {
         "arch": attr.string(mandatory = True, doc = "one of kernels/archs"),
         "recipe": attr.label(mandatory = True, providers = [CodeObjectRecipeInfo]),

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 
-from toolchains.bazel import rc_files, recorded, remote_cache, sandbox
+from toolchains.bazel import rc_files, recorded, remote, sandbox
 from toolchains.bazel.messages import Progress, note
 from toolchains.locks.environment import cache_folder
 from toolchains.locks.errors import LocksError
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str]) -> None:
             return vendor_locked(arguments[1:])
         bazel = _bazel(dict(os.environ))
         text = rc_files.text(str(TOP), [*bazel[1:], *arguments], os.path.expanduser("~"))
-        remote_cache.check(arguments, text, debian=len(bazel) > 1)
+        remote.check(arguments, text, debian=len(bazel) > 1)
         # From a folder outside any workspace, the one that bazelw lies in is meant.
         workspace = _workspace(pathlib.Path.cwd())
         if not workspace:

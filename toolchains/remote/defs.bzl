@@ -1,9 +1,17 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Tests with real cache servers."""
+"""Tests with real servers of caches and of remote execution."""
 
 load("//toolchains/python:defs.bzl", "pytest_test")
 
-def remote_test(name, srcs, data = [], deps = [], env = {}, grpc = False, **kwargs):
+def remote_test(
+        name,
+        srcs,
+        data = [],
+        deps = [],
+        env = {},
+        grpc = False,
+        execution = False,
+        **kwargs):
     """A pytest_test that can start the servers of servers.py.
 
     Args:
@@ -13,6 +21,7 @@ def remote_test(name, srcs, data = [], deps = [], env = {}, grpc = False, **kwar
       deps: of the test, beside //toolchains/remote.
       env: of the test, beside where the servers are.
       grpc: whether it starts BuildGrid: two thousand files more.
+      execution: whether it starts justbuild.
       **kwargs: of pytest_test.
     """
     programs = {"NGINX": Label("@nginx//:usr/sbin/nginx")}
@@ -27,6 +36,9 @@ def remote_test(name, srcs, data = [], deps = [], env = {}, grpc = False, **kwar
             Label("@pypi_tools"),
             Label("@python//:tools_files"),
         ]
+    if execution:
+        programs["JUSTBUILD"] = Label("@justbuild//:usr/bin/justbuild")
+        files.append(Label("@justbuild"))
     pytest_test(
         name = name,
         srcs = srcs,

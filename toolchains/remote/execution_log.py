@@ -12,7 +12,8 @@ from pathlib import Path
 class Spawn:
     """One command of a build. `action` is the hash by which caches know it, "" if they do not.
 
-    `outputs` are paths and the hashes of what is there; `cached`: no command ran here.
+    `outputs` are paths and the hashes of what is there; `cached`: no command ran here; `runner`:
+    the strategy that ran it; `properties`: of its platform.
     """
 
     mnemonic: str
@@ -20,6 +21,8 @@ class Spawn:
     action: str
     outputs: tuple[tuple[str, str], ...]
     cached: bool
+    runner: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
 
 
 def read(log: Path) -> list[Spawn]:
@@ -38,6 +41,11 @@ def read(log: Path) -> list[Spawn]:
                     for output in entry.get("actualOutputs", [])
                 ),
                 cached=bool(entry.get("cacheHit")),
+                runner=entry.get("runner", ""),
+                properties=tuple(
+                    (property["name"], property["value"])
+                    for property in entry.get("platform", {}).get("properties", [])
+                ),
             )
         )
         at = end

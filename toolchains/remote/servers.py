@@ -1,6 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Real servers on the loopback interface: caches, nginx (HTTP) and BuildGrid (gRPC), and nginx with
-WebDAV, for releases.
+"""Real servers on the loopback interface: caches, nginx (HTTP) and BuildGrid (gRPC), nginx with
+WebDAV, for releases, and justbuild, which executes actions.
 
 They are programs of locked packages and run in a folder of their own, which holds their data:
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 import abc
 import base64
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -40,6 +41,15 @@ def _runfile(variable: str) -> Path:
     return Path(os.environ["TEST_SRCDIR"], os.environ[variable]).absolute()
 
 
+def _with_loader(program: Path) -> list[str]:
+    """A Debian program's command, by the loader and the libraries that lie beside it."""
+    libraries = program.parents[2] / "usr/lib/x86_64-linux-gnu"
+    return [
+        *(str(libraries / "ld-linux-x86-64.so.2"), "--library-path", str(libraries)),
+        str(program),
+    ]
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -50,7 +60,7 @@ def _free_port() -> int:
 class _Server(abc.ABC):
     """A server process. It may be stopped and started again: its port and data stay."""
 
-    template: str
+    template = ""  # of a file with its settings; "": it has none
     scheme: str
 
     def __init__(self, folder: Path) -> None:
@@ -60,11 +70,12 @@ class _Server(abc.ABC):
         self.address = f"127.0.0.1:{self.port}"
         self.url = f"{self.scheme}://{self.address}"
         self.process: subprocess.Popen[bytes] | None = None
-        text = (Path(__file__).parent / self.template).read_text(encoding="utf-8")
-        default = _ADDRESSES[self.template]
-        if default not in text:
-            raise AssertionError(f"{self.template} does not listen at {default}")
-        self.settings = text.replace(default, self.address)
+        if self.template:
+            text = (Path(__file__).parent / self.template).read_text(encoding="utf-8")
+            default = _ADDRESSES[self.template]
+            if default not in text:
+                raise AssertionError(f"{self.template} does not listen at {default}")
+            self.settings = text.replace(default, self.address)
 
     @abc.abstractmethod
     def command(self) -> list[str]:
@@ -75,7 +86,8 @@ class _Server(abc.ABC):
 
     def start(self) -> None:
         """Starts it and waits for an answer. Raises RuntimeError with its log if there is none."""
-        (self.folder / self.template).write_text(self.settings, encoding="utf-8")
+        if self.template:
+            (self.folder / self.template).write_text(self.settings, encoding="utf-8")
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 self.command(),
@@ -93,7 +105,8 @@ class _Server(abc.ABC):
                 time.sleep(0.05)
         self.kill()
         raise RuntimeError(
-            f"{self.template}: no answer at {self.address}\n" + (self.folder / "log").read_text()
+            f"{type(self).__name__}: no answer at {self.address}\n"
+            + (self.folder / "log").read_text()
         )
 
     def kill(self) -> None:
@@ -134,13 +147,8 @@ class Nginx(_Server):
             (self.folder / folder).mkdir(exist_ok=True)
         name, password = self.WRITER
         (self.folder / "writers").write_text(f"{name}:{{PLAIN}}{password}\n", encoding="utf-8")
-        program = _runfile("NGINX")
-        libraries = program.parents[2] / "usr/lib/x86_64-linux-gnu"
         return [
-            str(libraries / "ld-linux-x86-64.so.2"),
-            "--library-path",
-            str(libraries),
-            str(program),
+            *_with_loader(_runfile("NGINX")),
             *("-p", str(self.folder), "-c", self.template, "-e", "error.log"),
             # One process in the foreground, which keeps its user: to be killed as a whole.
             *("-g", "daemon off; master_process off;" + ("" if os.geteuid() else " user root;")),
@@ -166,6 +174,66 @@ class BuildGrid(_Server):
     def command(self) -> list[str]:
         main = "from buildgrid.server.app import cli; cli()"
         return [str(_runfile("TOOLS_PYTHON")), "-c", main, "server", "start", self.template]
+
+    def environment(self) -> dict[str, str]:
+        return tools_environment()
+
+
+class Justbuild(_Server):
+    """Executes actions on this machine, one process for all: execution, results and files.
+
+    It finds no program and no home: an action has what is in its tree, and its environment.
+    """
+
+    scheme = "grpc"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Bazel's, to build with it."""
+        return (
+            "--config=rbe",
+            f"--remote_executor={self.url}",
+            "--remote_instance_name=remote-execution",
+        )
+
+    @property
+    def _root(self) -> Path:
+        return self.folder / "root"
+
+    def begun(self) -> int:
+        """The number of actions that it was asked to execute."""
+        return (self.folder / "log").read_bytes().count(b"Execute ")
+
+    def forget(self) -> None:
+        """Loses all results and files, as a new machine has none."""
+        shutil.rmtree(self._root)
+
+    def command(self) -> list[str]:
+        return [
+            *_with_loader(_runfile("JUSTBUILD")),
+            *("execute", "--compatible", "--port", str(self.port)),
+            *("--local-build-root", str(self._root)),
+            # By default it starts commands by `env`, which it does not find: they end with 1 and
+            # say nothing.
+            *("--local-launcher", "[]"),
+        ]
+
+    def environment(self) -> dict[str, str]:
+        return {"HOME": "/nonexistent", "PATH": "/nonexistent"}
+
+
+class UnusableExecutor(_Server):
+    """It executes nothing, for a reason of unusable_executor.py."""
+
+    scheme = "grpc"
+
+    def __init__(self, folder: Path, reason: str) -> None:
+        super().__init__(folder)
+        self._reason = reason
+
+    def command(self) -> list[str]:
+        program = Path(__file__).with_name("unusable_executor.py")
+        return [tools_python(), str(program), self.address, self._reason]
 
     def environment(self) -> dict[str, str]:
         return tools_environment()

@@ -1,9 +1,11 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Servers that are no cache, and URLs that are none: a clear error, or a build without a cache."""
+"""Servers that are no cache or no executor, and URLs that are none: a clear error, or a build
+without a cache."""
 
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -59,3 +61,31 @@ def test_a_server_that_never_answers(stranger: Stranger, nginx: servers.Nginx) -
         proxy.plan = lambda method, path: Fault.SLOW
         stranger.remote(proxy.url, "--remote_timeout=1s", "--remote_retries=1", target=TARGET)
     assert stranger.spawns().executed["CodeObjectRecipe"] == 1
+
+
+def refused(stranger: Stranger, executor: str) -> str:
+    """Returns what a build says that an executor cannot execute, within 30 s."""
+    start = time.monotonic()
+    options = ("--config=rbe", f"--remote_executor={executor}", "--noremote_accept_cached")
+    got = stranger.bazel("build", *options, TARGET, expect=None)
+    assert time.monotonic() - start < 30
+    assert got.returncode != 0
+    said: str = got.stdout
+    return said
+
+
+def test_a_cache_is_no_executor(stranger: Stranger, buildgrid: servers.BuildGrid) -> None:
+    assert "Remote execution is not supported by the remote server" in refused(
+        stranger, buildgrid.url
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [("api", "not supported by the server, 3.0 to 3.0"), ("pool", "no worker is in the pool")],
+)
+def test_executors_that_cannot_be_used(
+    stranger: Stranger, tmp_path: Path, reason: str, said: str
+) -> None:
+    with servers.UnusableExecutor(tmp_path, reason) as executor:
+        assert said in refused(stranger, executor.url)
