@@ -31,6 +31,12 @@ PAGES = (
         "bazel-bin/tests/emulation/verify/report.html FOLDER/verification.html",
     ),
     (
+        "cluster.html",
+        "Builds on a cluster",
+        "time and price of building variant sets by the number of workers, simulated",
+        "./bazelw run //kernels:cluster -- --page=FOLDER/cluster.html",
+    ),
+    (
         "norms.html",
         "Bench of norms",
         "bandwidth of our kernels and of others on this machine's GPU",

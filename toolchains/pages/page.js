@@ -9,8 +9,8 @@ function draw(canvas, plot) {
   const grid = {color: colour("--line")};
   // Each bar has its name; times, of which there may be many, need not.
   const ticks = {color: colour("--mild"), autoSkip: !plot.lying};
-  const axis = text => ({
-    grid, ticks, stacked: plot.stacked, beginAtZero: true,
+  const axis = (text, log) => ({
+    grid, ticks, stacked: plot.stacked, ...(log ? {type: "logarithmic"} : {beginAtZero: true}),
     title: {display: Boolean(text), text, color: colour("--mild")},
   });
   const datasets = plot.series.map((series, at) => ({
@@ -28,7 +28,7 @@ function draw(canvas, plot) {
       animation: false,
       maintainAspectRatio: false,
       indexAxis: plot.lying ? "y" : "x",
-      scales: {x: axis(plot.x), y: axis(plot.y)},
+      scales: {x: axis(plot.x), y: axis(plot.y, plot.log)},
       plugins: {
         legend: {display: datasets.length > 1, labels: {color: colour("--text")}},
       },

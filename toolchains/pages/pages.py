@@ -34,6 +34,7 @@ class Plot:
     x, y     what the axes are; a lying bar's numbers are on x
     stacked  bars on top of each other
     lying    bars from left to right
+    log      the numbers' axis is logarithmic: all of them are over 0
     """
 
     title: str
@@ -44,6 +45,7 @@ class Plot:
     y: str = ""
     stacked: bool = False
     lying: bool = False
+    log: bool = False
 
     def data(self) -> dict[str, Any]:
         """For page.js."""
