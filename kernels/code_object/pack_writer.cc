@@ -62,14 +62,24 @@ class Compressor {
   std::unique_ptr<ZSTD_CCtx, Free> context_;
 };
 
+using Objects = std::vector<PackedObject>;
+
+// The end of the objects that a dictionary is trained on: of a small pack all.
+Objects::const_iterator sample_end(const Objects& objects) {
+  size_t size = 0;
+  return std::find_if(objects.begin(), objects.end(), [&size](const PackedObject& object) {
+    size += object.bytes.size();
+    return size > kMostSampleBytes;
+  });
+}
+
 // Empty where zstd finds too little to train on.
-Bytes trained_dictionary(const std::vector<PackedObject>& objects) {
+Bytes trained_dictionary(Objects::const_iterator first, Objects::const_iterator last) {
   Bytes samples;
   std::vector<size_t> sizes;
-  for (const PackedObject& object : objects) {
-    if (samples.size() + object.bytes.size() > kMostSampleBytes) break;
-    samples.insert(samples.end(), object.bytes.begin(), object.bytes.end());
-    sizes.push_back(object.bytes.size());
+  for (; first != last; ++first) {
+    samples.insert(samples.end(), first->bytes.begin(), first->bytes.end());
+    sizes.push_back(first->bytes.size());
   }
   Bytes dictionary(std::min(kMostDictionaryBytes, samples.size() / 8 * kDictionaryEighths));
   // All is said: nothing is tried out, on threads or not.
@@ -84,25 +94,45 @@ Bytes trained_dictionary(const std::vector<PackedObject>& objects) {
   return dictionary;
 }
 
-struct Frames {
-  Bytes dictionary;
-  Bytes packed_dictionary;
-  std::vector<Bytes> objects;
+class Frames {
+ public:
+  explicit Frames(Bytes dictionary)
+      : dictionary_(std::move(dictionary)), compress_(std::make_unique<Compressor>(dictionary_)) {
+    // Nothing else proves the dictionary: the digest of an entry is that of a code object.
+    if (!dictionary_.empty()) packed_dictionary_ = Compressor({}, true)(dictionary_);
+  }
+
+  void add(Objects::const_iterator first, Objects::const_iterator last) {
+    for (; first != last; ++first) objects_.push_back((*compress_)(first->bytes));
+  }
 
   size_t size() const {
-    size_t sum = packed_dictionary.size();
-    for (const Bytes& frame : objects) sum += frame.size();
+    size_t sum = packed_dictionary_.size();
+    for (const Bytes& frame : objects_) sum += frame.size();
     return sum;
   }
+
+  const Bytes& dictionary() const { return dictionary_; }
+  const Bytes& packed_dictionary() const { return packed_dictionary_; }
+  const std::vector<Bytes>& objects() const { return objects_; }
+
+ private:
+  Bytes dictionary_;
+  Bytes packed_dictionary_;
+  std::unique_ptr<Compressor> compress_;
+  std::vector<Bytes> objects_;
 };
 
-Frames compressed(const std::vector<PackedObject>& objects, Bytes dictionary) {
-  Frames frames;
-  Compressor compress(dictionary);
-  for (const PackedObject& object : objects) frames.objects.push_back(compress(object.bytes));
-  // Nothing else proves the dictionary: the digest of an entry is that of a code object.
-  if (!dictionary.empty()) frames.packed_dictionary = Compressor({}, true)(dictionary);
-  frames.dictionary = std::move(dictionary);
+// With a dictionary or without, whichever is smaller. Of a large pack the sample decides: all of it
+// would take twice the time.
+Frames compressed(const Objects& objects) {
+  const auto end = sample_end(objects);
+  Frames frames({});
+  frames.add(objects.begin(), end);
+  Frames with_dictionary(trained_dictionary(objects.begin(), end));
+  with_dictionary.add(objects.begin(), end);
+  if (with_dictionary.size() < frames.size()) frames = std::move(with_dictionary);
+  frames.add(end, objects.end());
   return frames;
 }
 
@@ -126,14 +156,12 @@ std::vector<unsigned char> write_pack(std::vector<PackedObject> objects) {
   if (std::adjacent_find(objects.begin(), objects.end(), same) != objects.end()) {
     throw std::runtime_error("two code objects of a pack have the same key");
   }
-  Frames frames = compressed(objects, {});
-  Frames with_dictionary = compressed(objects, trained_dictionary(objects));
-  if (with_dictionary.size() < frames.size()) frames = std::move(with_dictionary);
+  const Frames frames = compressed(objects);
 
   EmbeddedPackHeader header = {{'A', 'T', 'T', 'N', 'P', 'C', 'K', '2'}, objects.size()};
   header.dictionary_offset = sizeof(header) + objects.size() * sizeof(EmbeddedPackEntry);
-  header.dictionary_packed_size = frames.packed_dictionary.size();
-  header.dictionary_size = frames.dictionary.size();
+  header.dictionary_packed_size = frames.packed_dictionary().size();
+  header.dictionary_size = frames.dictionary().size();
   Bytes pack;
   append(&pack, &header, sizeof(header));
   uint64_t offset = header.dictionary_offset + header.dictionary_packed_size;
@@ -142,20 +170,22 @@ std::vector<unsigned char> write_pack(std::vector<PackedObject> objects) {
     std::memcpy(entry.key, objects[i].key.data(), sizeof(entry.key));
     std::memcpy(entry.sha256, objects[i].sha256.data(), sizeof(entry.sha256));
     entry.offset = offset;
-    entry.packed_size = frames.objects[i].size();
+    entry.packed_size = frames.objects()[i].size();
     entry.size = objects[i].bytes.size();
     append(&pack, &entry, sizeof(entry));
     offset += entry.packed_size;
   }
-  append(&pack, frames.packed_dictionary.data(), frames.packed_dictionary.size());
-  for (const Bytes& frame : frames.objects) append(&pack, frame.data(), frame.size());
+  append(&pack, frames.packed_dictionary().data(), frames.packed_dictionary().size());
+  for (const Bytes& frame : frames.objects()) append(&pack, frame.data(), frame.size());
   return pack;
 }
 
 std::vector<unsigned char> write_frames(const std::vector<PackedObject>& objects) {
   Bytes made;
   append_number(&made, objects.size());
-  for (const Bytes& frame : compressed(objects, {}).objects) {
+  Frames frames({});
+  frames.add(objects.begin(), objects.end());
+  for (const Bytes& frame : frames.objects()) {
     append_number(&made, frame.size());
     append(&made, frame.data(), frame.size());
   }

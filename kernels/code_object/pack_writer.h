@@ -16,7 +16,8 @@ struct PackedObject {
 };
 
 // The pack of code objects with different keys, in any order. It has a dictionary where that makes
-// it smaller, trained on the objects themselves; the bytes depend on nothing but the arguments.
+// it smaller (of a large pack: that part of it which the dictionary is trained on). The bytes depend
+// on nothing but the arguments.
 // Throws std::runtime_error where two keys are the same, or zstd fails.
 std::vector<unsigned char> write_pack(std::vector<PackedObject> objects);
 

@@ -28,7 +28,8 @@ GROUP, OBJECT = "HipCompileGroup", "HipCodeObject"
 
 _NOWHERE = "/dev/null/no_compile_of_a_kernel_runs_in_this_build"
 _REFUSED = "MOUNT_SOURCE_DOES_NOT_EXIST"
-_ASKING = (
+# Options of a build that asks.
+ASKING = (
     "--keep_going",
     *(f"--strategy={mnemonic}=linux-sandbox" for mnemonic in (GROUP, OBJECT)),
     f"--sandbox_add_mount_pair={_NOWHERE}:/tmp",
@@ -92,7 +93,7 @@ def ask(root: Path, variant_set: str, arch: str, options: Sequence[str]) -> list
             f"--//kernels:variants={variant_set}",
             f"--//kernels:archs={arch}",
             *options,
-            *_ASKING,
+            *ASKING,
             f"--build_event_json_file={events}",
             f"@variant_sets//{variant_set}:{arch}",
         ]

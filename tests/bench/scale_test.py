@@ -39,8 +39,19 @@ def test_full_is_the_trees_own_where_it_has_one(tmp_path: Path) -> None:
     assert scale.variant_set_of(tmp_path, "full") == "scale"
     assert (variants / "scale.toml").read_text() == "[[variants]]\n"
     (variants / "full.toml").touch()
-    assert scale.variant_set_of(tmp_path, "full") == "full"
+    assert {scale.variant_set_of(tmp_path, name) for name in ("20000", "full", "pool")} == {"full"}
 
 
 def test_counts() -> None:
     assert scale.counts(SUMMARY) == (491, 98)
+
+
+def test_compiles_that_were_looked_up() -> None:
+    lines = [
+        '{"started": {}}',
+        '{"action": {"type": "HipCodeObject"}}',
+        '{"action": {"type": "HipCompileGroup", "success": false}}',
+        '{"action": {"type": "HipCodeObject", "success": true}}',
+        '{"action": {"type": "CppCompile"}}',
+    ]
+    assert scale.refused(lines) == 2

@@ -10,15 +10,16 @@ from pathlib import Path
 
 
 class Workspace:
-    """A source tree. A command that fails ends the bench with what Bazel said."""
+    """A source tree. A command that ends otherwise than it should ends the bench with what Bazel
+    said."""
 
     def __init__(self, root: Path, startup: Sequence[str] = ()):
         self.root = root
         self._startup = startup
 
-    def bazel(self, *arguments: str) -> str:
+    def bazel(self, *arguments: str, statuses: Sequence[int] = (0,)) -> str:
         command = ["./bazelw", *self._startup, *arguments]
         done = subprocess.run(command, cwd=self.root, capture_output=True, text=True)
-        if done.returncode:
+        if done.returncode not in statuses:
             sys.exit(f"{' '.join(command)}\n{done.stderr}")
         return done.stdout
