@@ -44,12 +44,14 @@ class Call:
     """Arrays on a device, and the args of a call.
 
     o is the name of its dtype, fp8 or one of WIDER. sequences: (queries, keys) of each, in group
-    mode; lengths are the greatest ones then.
+    mode; lengths are the greatest ones then. head_size: HEAD_SIZE, with an o of fp32 128, if none
+    is given.
     """
 
     def __init__(
         self, hip: Hip, arch: str, lengths: tuple[int, int], window: tuple[int, int], bias: int,
         amplitude: float = 1.0, o: str = "fp8", sequences: tuple[tuple[int, int], ...] = (),
+        head_size: int | None = None,
     ) -> None:  # fmt: skip
         self.hip, self.device = hip, hip.device_of(arch)
         hip.make_current(self.device)
@@ -57,7 +59,7 @@ class Call:
         self.number, self.dtype, self.largest, self.least = FORMATS[arch]
         self.o_dtype, self.o_unit, o_number = WIDER.get(o, (self.dtype, UNIT, 0))
         self.is_wider = o in WIDER
-        size = 128 if o == "fp32" else HEAD_SIZE  # upstream has that one alone
+        size = head_size or (128 if o == "fp32" else HEAD_SIZE)  # upstream has that one alone
         self.window, self.sequences = window, sequences
         batch, (queries, keys) = BATCH, lengths
         starts = [np.cumsum([0, *(pair[i] for pair in sequences)]) for i in range(2)]

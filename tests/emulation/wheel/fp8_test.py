@@ -43,6 +43,24 @@ def test_forward(
 
 
 @each_arch
+@pytest.mark.parametrize("head_size", [64, 128, 256])
+@pytest.mark.parametrize("o", ["fp8", "bf16"])
+def test_head_sizes(hip: Hip, arch: str, o: str, head_size: int) -> None:
+    """Lengths fill tiles, which kernels with an o of fp8 ask for."""
+    check(Call(hip, arch, (256, 384), CAUSAL, NO_BIAS, o=o, head_size=head_size))
+
+
+@each_arch
+@pytest.mark.parametrize("head_size", [128, 256])
+def test_head_sizes_of_sequences(hip: Hip, arch: str, head_size: int) -> None:
+    sequences = ((130, 200), (7, 77), (5, 0), (0, 9))
+    call = Call(
+        hip, arch, (130, 200), CAUSAL, NO_BIAS, o="bf16", sequences=sequences, head_size=head_size
+    )
+    check(call)
+
+
+@each_arch
 @pytest.mark.parametrize("o", WIDER)
 @pytest.mark.parametrize("lengths", [(256, 128), (130, 200), (7, 77)], ids=str)
 def test_wider_results_of_any_length(hip: Hip, arch: str, o: str, lengths: tuple[int, int]) -> None:
