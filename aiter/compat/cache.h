@@ -8,7 +8,7 @@
 
 namespace AITER_ATTN_NAMESPACE::compat {
 
-// What the functions take beside their structs.
+// Arguments of the functions beside their structs.
 struct CacheTraits {
   const std::string& dtype;
   bool group;

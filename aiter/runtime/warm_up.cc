@@ -38,9 +38,10 @@ class WithoutSignals {
   WithoutSignals() {
     sigset_t all;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
+    // Linux's is of the calling thread; pthread_sigmask needs a newer glibc than the wheel.
+    sigprocmask(SIG_SETMASK, &all, &before_);
   }
-  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ~WithoutSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
   WithoutSignals(const WithoutSignals&) = delete;
   WithoutSignals& operator=(const WithoutSignals&) = delete;
 

@@ -16,9 +16,9 @@ struct PackedObject {
 };
 
 // The pack of code objects with different keys, in any order. It has a dictionary where that makes
-// it smaller (of a large pack: that part of it which the dictionary is trained on). The bytes depend
-// on nothing but the arguments.
-// Throws std::runtime_error where two keys are the same, or zstd fails.
+// it smaller (of a large pack: that part of it which the dictionary is trained on). The bytes
+// depend on nothing but the arguments. Throws std::runtime_error where two keys are the same, or
+// zstd fails.
 std::vector<unsigned char> write_pack(std::vector<PackedObject> objects);
 
 // Code objects for readers of ROCm's kpack, in the given order: their number, then the size of each

@@ -20,6 +20,7 @@ namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // The keys of one head of one batch entry, by columns, and its values.
 struct Keys {
@@ -69,7 +70,9 @@ class Queries {
     // A score of every query, of a key whose value is 0.
     const double sink = p_.sink ? p_.sink[head_] : -kInfinity;
     std::fill(greatest_.begin(), greatest_.end(), sink);
-    std::fill(sum_.begin(), sum_.end(), sink == -kInfinity ? 0 : std::exp(sink - sink));
+    // That of a finite sink is its own greatest score, and so 1.
+    const double first_term = sink == -kInfinity ? 0 : std::isfinite(sink) ? 1 : kNan;
+    std::fill(sum_.begin(), sum_.end(), first_term);
     for (int64_t r = 0; r < count; ++r) {
       scores_.load_query(first + r, q_.row(r));
     }

@@ -111,6 +111,7 @@ INLINE void exponential(typename V::Double& x) {
   y = (Double)bits;
   y = x < -708 ? Double{} : y;
   y = x > 709 ? Double{} + kInfinity : y;
+  // NOLINTNEXTLINE(misc-redundant-expression): a NaN stays one
   x = x == x ? y : x;
 }
 
@@ -176,6 +177,8 @@ INLINE void gradients(double* x, double* y, int64_t count, double shift, double 
   }
 }
 
+// TARGET is an attribute, BYTES an argument of a template.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define LOOPS_FOR(NAME, TARGET, BYTES, ROWS)                                            \
   namespace NAME {                                                                      \
   TARGET void multiply(const Gemm& g) { attention::multiply<Vectors<BYTES>, ROWS>(g); } \
@@ -193,6 +196,7 @@ INLINE void gradients(double* x, double* y, int64_t count, double shift, double 
   }                                                                                     \
   constexpr Loops kLoops = {#NAME, multiply, cap, greatest, exponentials, gradients};   \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 LOOPS_FOR(avx512, __attribute__((target("avx512f,avx512dq,avx512vl,fma"))), 64, 12)
 LOOPS_FOR(avx2, __attribute__((target("avx2,fma"))), 32, 4)

@@ -134,6 +134,7 @@ CacheProvider::Entry& CacheProvider::entry(const Digest& key) {
       if (entry->mutex.try_lock()) {
         entry->mutex.unlock();
       } else {
+        // NOLINTNEXTLINE(bugprone-unused-return-value): a locked mutex may not end
         static_cast<void>(entry.release());
       }
     }
@@ -146,7 +147,10 @@ CacheProvider::Entry& CacheProvider::entry(const Digest& key) {
 std::optional<Bytes> CacheProvider::get(const CodeObjectRef& ref) {
   Entry& entry = this->entry(ref.key);
   std::unique_lock<std::timed_mutex> lock(entry.mutex, std::defer_lock);
-  while (!lock.try_lock_for(std::chrono::milliseconds(20))) check_interrupt();
+  // The wait by a steady clock needs a newer glibc than the wheel.
+  while (!lock.try_lock_until(std::chrono::system_clock::now() + std::chrono::milliseconds(20))) {
+    check_interrupt();
+  }
   if (entry.error && std::chrono::steady_clock::now() < entry.failed_until &&
       maker_->identity() == entry.failed_identity &&
       (!entry.is_failure_kept || ::access(path(ref.key, kFailedSuffix).c_str(), F_OK) == 0)) {

@@ -90,7 +90,9 @@ class NewFile::Lock {
 };
 
 // Whether there are no locks there, by the errno of flock().
-bool has_no_locks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS; }
+static bool has_no_locks(int error) {
+  return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS;
+}
 
 NewFile::NewFile(std::string path)
     : path_(std::move(path)), lock_(std::make_unique<Lock>()), own_(std::make_unique<Lock>()) {}

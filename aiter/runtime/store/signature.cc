@@ -130,7 +130,7 @@ PublicKey read_key(const std::string& path) {
   if (!key || std::string_view(key->kind, 2) != kKey) {
     refuse("is no public key of minisign's; name the file that minisign -G writes, minisign.pub");
   }
-  return key->key;
+  return key.value().key;
 }
 
 }  // namespace
@@ -189,19 +189,20 @@ std::string verify_signature(const std::string& file, const std::array<unsigned 
   const std::string_view kind(made ? made->kind : "", made ? 2 : 0);
   if (!made || !of_comment || (kind != kOfHash && kind != kOfFile)) refuse("is none of minisign's");
   if (kind != kOfHash) refuse("is of minisign's old kind; sign it again, without -l");
+  const SignatureText& of_file = made.value();
   const auto key = std::find_if(trusted.begin(), trusted.end(),
-                                [&](const PublicKey& each) { return each.id == made->id; });
+                                [&](const PublicKey& each) { return each.id == of_file.id; });
   if (key == trusted.end()) {
-    fail(Status::kUnsupported, "is signed by the key ", number(made->id),
+    fail(Status::kUnsupported, "is signed by the key ", number(of_file.id),
          ", which is not trusted: name its file in ", kTrustVariable, " if you trust its owner");
   }
   const std::string comment = lines[2].substr(kTrusted.size());
-  if (!is_signed(made->signature, *key, {{hash.data(), hash.size()}, {"", 0}})) {
+  if (!is_signed(of_file.signature, *key, {{hash.data(), hash.size()}, {"", 0}})) {
     refuse("is not of this file's bytes");
   }
-  if (!is_signed(
-          *of_comment, *key,
-          {{made->signature.data(), made->signature.size()}, {comment.data(), comment.size()}})) {
+  if (!is_signed(of_comment.value(), *key,
+                 {{of_file.signature.data(), of_file.signature.size()},
+                  {comment.data(), comment.size()}})) {
     refuse("has a comment that is not signed");
   }
   return number(key->id);

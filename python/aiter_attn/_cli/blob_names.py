@@ -195,7 +195,9 @@ def stem(line: str) -> str:
 def archs_of(name: Name, archs: Iterable[str]) -> list[str]:
     """Those of the archs that a name is for."""
     family = name.parts.get("arch")
-    fits = _FAMILIES.get(family or "", lambda arch: family in (None, arch))
+    fits = _FAMILIES.get(family or "")
+    if fits is None:
+        return [arch for arch in archs if family in (None, arch)]
     return [arch for arch in archs if fits(arch)]
 
 

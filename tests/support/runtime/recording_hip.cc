@@ -88,7 +88,7 @@ RECORDING_API int hipGetLastError() {
 RECORDING_API int hipRuntimeGetVersion(int* version) {
   if (int error = asked_failure("hipRuntimeGetVersion")) return error;
   const char* const given = std::getenv("AITER_RECORDING_HIP_VERSION");
-  *version = given ? std::atoi(given) : 60443480;
+  *version = given ? static_cast<int>(std::strtol(given, nullptr, 10)) : 60443480;
   return 0;
 }
 

@@ -13,9 +13,12 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define OLDER(type, name, version, parameters, arguments)       \
   type older_##name parameters;                                 \
@@ -39,6 +42,10 @@ OLDER(int, pthread_create, "2.2.5",
       (pthread_t * thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument),
       (thread, attributes, start, argument))
 OLDER(int, pthread_join, "2.2.5", (pthread_t thread, void** result), (thread, result))
+OLDER(int, pthread_detach, "2.2.5", (pthread_t thread), (thread))
+OLDER(int, pthread_mutex_trylock, "2.2.5", (pthread_mutex_t * mutex), (mutex))
+OLDER(int, pthread_mutex_timedlock, "2.2.5", (pthread_mutex_t * mutex, const struct timespec* end),
+      (mutex, end))
 OLDER(int, pthread_once, "2.2.5", (pthread_once_t * once, void (*function)(void)), (once, function))
 OLDER(int, pthread_key_create, "2.2.5", (pthread_key_t * key, void (*destroy)(void*)),
       (key, destroy))
@@ -59,6 +66,11 @@ int __fxstat(int version, int file, struct stat* status);
 int stat(const char* path, struct stat* status) { return __xstat(STAT_VERSION, path, status); }
 int lstat(const char* path, struct stat* status) { return __lxstat(STAT_VERSION, path, status); }
 int fstat(int file, struct stat* status) { return __fxstat(STAT_VERSION, file, status); }
+
+// 2.25's, which is a call of the kernel since Linux 3.17.
+ssize_t getrandom(void* bytes, size_t count, unsigned int flags) {
+  return syscall(SYS_getrandom, bytes, count, flags);
+}
 
 // 2.32's hint for atomic operations that may be left out: none may.
 char __libc_single_threaded = 0;
