@@ -27,6 +27,9 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 
 namespace {
 
+// Whether there are no locks there, by the errno of flock().
+bool has_no_locks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS; }
+
 constexpr std::string_view kProcess = "process ";
 constexpr size_t kMostName = 128;
 constexpr std::chrono::milliseconds kSoon(50);
@@ -88,11 +91,6 @@ class NewFile::Lock {
 
   std::optional<File> file_;
 };
-
-// Whether there are no locks there, by the errno of flock().
-static bool has_no_locks(int error) {
-  return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS;
-}
 
 NewFile::NewFile(std::string path)
     : path_(std::move(path)), lock_(std::make_unique<Lock>()), own_(std::make_unique<Lock>()) {}

@@ -128,7 +128,9 @@ PublicKey read_key(const std::string& path) {
   std::optional<KeyText> key;
   if (lines.size() >= 2 && begins(lines[0], kUntrusted)) key = decoded<KeyText>(lines[1]);
   if (!key || std::string_view(key->kind, 2) != kKey) {
-    refuse("is no public key of minisign's; name the file that minisign -G writes, minisign.pub");
+    fail(Status::kInvalidArgument, kTrustVariable, " has '", utf8(path),
+         "', which is no public key of minisign's; name the file that minisign -G writes, "
+         "minisign.pub");
   }
   return key.value().key;
 }
@@ -187,7 +189,9 @@ std::string verify_signature(const std::string& file, const std::array<unsigned 
     of_comment = decoded<Signature>(lines[3]);
   }
   const std::string_view kind(made ? made->kind : "", made ? 2 : 0);
-  if (!made || !of_comment || (kind != kOfHash && kind != kOfFile)) refuse("is none of minisign's");
+  if (!made || !of_comment || (kind != kOfHash && kind != kOfFile)) {
+    fail(Status::kCorrupt, "has a signature '", utf8(file), "', which is none of minisign's");
+  }
   if (kind != kOfHash) refuse("is of minisign's old kind; sign it again, without -l");
   const SignatureText& of_file = made.value();
   const auto key = std::find_if(trusted.begin(), trusted.end(),

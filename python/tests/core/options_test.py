@@ -346,6 +346,7 @@ LESS = {
     ("torch", "mha_fwd"): _MEMORY,
     ("torch", "mha_varlen_fwd"): {*_MEMORY, "min_seqlen_q"},
     ("jax", "flash_attn_func"): _FP8,
+    ("jax", "flash_attn_with_kvcache"): {"workspace"},
     ("jax", "flash_attn_varlen_func"): {
         *_FP8, "block_table", "seqused_q", "seqused_k", "workspace",
     },

@@ -47,7 +47,7 @@ def test_execution_logs(spawns: list[execution_log.Spawn], tmp_path: Path) -> No
     compiled, packed, local = spawns
     assert compiled.action == "aa" * 32 and compiled.cached
     assert packed.outputs == (("out/b", "02" * 32), ("out/c", "03" * 32))
-    assert local == execution_log.Spawn("Local", "", "", (), False)
+    assert local == execution_log.Spawn("Local", "", "", (), False, "linux-sandbox")
     (tmp_path / "empty").write_text("")
     assert execution_log.read(tmp_path / "empty") == []
     (tmp_path / "cut").write_text('{"mnemonic": "Compile",')
