@@ -110,7 +110,7 @@ class Clone:
         return Spawns(log, built.stdout)
 
     def wheel(self) -> Path:
-        (wheel,) = (self.root / "bazel-bin/python").glob("*.whl")
+        (wheel,) = (self.root / "bazel-bin/python").glob("aiter_attn-*.whl")
         return wheel
 
     def close(self) -> None:

@@ -202,21 +202,26 @@ LOOPS_FOR(avx512, __attribute__((target("avx512f,avx512dq,avx512vl,fma"))), 64, 
 LOOPS_FOR(avx2, __attribute__((target("avx2,fma"))), 32, 4)
 LOOPS_FOR(sse2, , 16, 4)
 
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+
 }  // namespace
 
 std::vector<Loops> all_loops() {
   std::vector<Loops> all = {sse2::kLoops};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) all.push_back(avx2::kLoops);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl")) {
-    all.push_back(avx512::kLoops);
-  }
+  if (has_avx2()) all.push_back(avx2::kLoops);
+  if (has_avx512()) all.push_back(avx512::kLoops);
   return all;
 }
 
+// Asks each time: a value that the first call keeps would be in the making when a process forks.
 const Loops& loops() {
-  static const Loops widest = all_loops().back();
-  return widest;
+  if (has_avx512()) return avx512::kLoops;
+  return has_avx2() ? avx2::kLoops : sse2::kLoops;
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::attention

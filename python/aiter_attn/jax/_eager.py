@@ -50,6 +50,12 @@ def at_once(of_package: Callable[..., Any]) -> Callable[..., Any]:
                 given["max_seqlen_q"] = given["max_seqlen_k"] = given.pop("max_seqlen")
         if "kv" in given:
             given |= zip("kv", _parts("kv", given.pop("kv"), 2), strict=True)
+        if of_package.__name__ == "flash_attn_with_kvcache" and given.get("k") is not None:
+            raise UnsupportedError(
+                "k: given with jax arrays, and the caches, which it would be written to, are "
+                "arrays of jax, which do not change; call "
+                "aiter_attn.jax.flash_attn_with_kvcache, which returns new ones"
+            )
         for name, value in given.items():
             if name not in known and value is not None:
                 raise UnsupportedError(

@@ -112,6 +112,7 @@ def test_functions_that_run_at_once_have_the_packages_arguments() -> None:
         (aiter_attn.flash_attn_func, {"q": x, "k": x, "v": x, "causal": True}),
         (aiter_attn.flash_attn_qkvpacked_func, {"qkv": jax.numpy.stack([x, x, x], 2)}),
         (aiter_attn.flash_attn_kvpacked_func, {"q": x, "kv": jax.numpy.stack([x, x], 2)}),
+        (aiter_attn.flash_attn_with_kvcache, {"q": x, "k_cache": x, "v_cache": x, "causal": True}),
     ):
         made = _eager.at_once(function)(**given)
         assert all(isinstance(array, jax.Array) for array in jax.tree.leaves(made))
@@ -123,5 +124,7 @@ def test_functions_that_run_at_once_have_the_packages_arguments() -> None:
         attend(x, x, x, q_descale=1.0)
     with pytest.raises(ValueError, match=r"^kv: shape \(2, 5, 4, 8\); allowed"):
         _eager.at_once(aiter_attn.flash_attn_kvpacked_func)(x, x)
-    without = aiter_attn.flash_attn_with_kvcache
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"^k: given .* do not change; call"):
+        _eager.at_once(aiter_attn.flash_attn_with_kvcache)(x, x, x, x, x, cache_seqlens=0)
+    without = aiter_attn.mha_fwd
     assert _eager.at_once(without) is without

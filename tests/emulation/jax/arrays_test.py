@@ -133,13 +133,16 @@ def test_refusals(runtime: Runtime) -> None:
         jax.jit(aiter_attn.flash_attn_func)(*given)
     for call in (
         aiter_attn.mha_fwd,
-        aiter_attn.flash_attn_with_kvcache,
         lambda q, k, v: aiter_attn.rms_norm_fwd(q, jnp.ones(64, q.dtype)),
     ):
         with pytest.raises(
             aiter_attn.UnsupportedError, match=r"^[qx]: a jax array on ROCm:0, whose"
         ):
             call(*given)
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"^k: given .* do not change; call"):
+        aiter_attn.flash_attn_with_kvcache(*given, *given[1:], cache_seqlens=0)
+    with pytest.raises(aiter_attn.UnsupportedError, match=r"^no fwd_splitkv.*=core; build with"):
+        aiter_attn.flash_attn_with_kvcache(*given)
     with pytest.raises(
         ValueError, match=r"^kv: shape \(1, 47, 1, 64\); allowed: \[\.\.\., 2, heads"
     ):
