@@ -538,12 +538,6 @@ TEST(DispatchTest, TheThirdVersionOfForwardIsTakenWhereItServes) {
   EXPECT_EQ(chosen_row(p), "fwd");
 
   p = base;
-  p.softmax_scale = 0.69f;
-  EXPECT_EQ(chosen_row(p), "v3");
-  p.softmax_scale = 0.70f;
-  EXPECT_EQ(chosen_row(p), "fwd");
-
-  p = base;
   const int32_t used[] = {100};
   p.seqused_k = used;
   EXPECT_EQ(chosen_row(p), "fwd");

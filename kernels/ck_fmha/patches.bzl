@@ -17,6 +17,7 @@ PATCHES = _patches([
     "14-bwd-sum-of-no-tile",
     "15-fwd-v3-two-tiles",
     "16-fwd-v3-row-of-infinite-scores",
+    "17-fwd-v3-least-score",
 ])
 
 # ... and then those that make compiling cheaper and change no code object.

@@ -22,7 +22,8 @@ class Case:
 
     `lengths` has (seqlen_q, seqlen_k) of every sequence, all equal in batch mode. `window` counts
     keys to the left and right of the diagonal that `mask` names; -1 is all of them. Keys listed in
-    `vanishing` have a score of -inf, or as good as that, with every query.
+    `vanishing` have a score of -inf, or as good as that, with every query. Scores are multiplied by
+    `scale`: None is 1 / sqrt(head size).
 
     The fields after it are for kernels with features beyond that: a bias ("elementwise", "alibi"),
     the probability of dropout, the cap of the scores (0: none), the least seqlen_q that is skipped
@@ -39,6 +40,7 @@ class Case:
     window: Window = (-1, -1)
     amplitude: float = 1.0
     vanishing: tuple[int, ...] = ()
+    scale: float | None = None
     bias: str = "none"
     p_drop: float = 0.0
     soft_cap: float = 0.0

@@ -134,9 +134,8 @@ def draw(case: Case, dtype: str, head_sizes: tuple[int, int], seed: int, backwar
         q[..., 0] = 8.0
         for start, (_, length) in zip(case.starts(), case.lengths, strict=False):
             k[[start[1] + j for j in case.vanishing if j < length], :, 0] = infinite
-    inputs = Inputs(
-        *(to_storage(x, dtype) for x in (q, k, v, dout)), scale=np.float32(size_qk**-0.5)
-    )
+    scale = np.float32(size_qk**-0.5 if case.scale is None else case.scale)
+    inputs = Inputs(*(to_storage(x, dtype) for x in (q, k, v, dout)), scale=scale)
     if case.bias == "elementwise":
         columns = max(length for _, length in case.lengths)
         bias = rng.standard_normal((case.heads_q, case.total_q, columns))

@@ -37,12 +37,10 @@ Plan plan_asm(const LaunchTable& table, const Request& request) {
 }
 
 // Whether upstream's third version may serve a problem. Its tile has twice the queries of the
-// others' greatest: fewer would leave half of it idle. It takes the least of all numbers for the
-// greatest score before the first, which a greater scale makes infinite (docs/races.md, Y).
+// others' greatest: fewer would leave half of it idle.
 bool takes_v3(const Problem& p) {
   constexpr int32_t kMostQueriesBesideIt = 128;
-  constexpr double kLog2E = 1.4426950408889634;
-  return p.seqlen_q > kMostQueriesBesideIt && !is_padded(p) && p.softmax_scale * kLog2E <= 1;
+  return p.seqlen_q > kMostQueriesBesideIt && !is_padded(p);
 }
 
 void validate_o_dtype(const Problem& p) {

@@ -160,7 +160,11 @@ class ForwardV3(Forward):
         causal = (-1, 0)
         cases = [c for c in super().cases(instance) if c.mask == MASK_NONE or c.window == causal]
         keys = 2 * instance.tile_seqlen_k + 9
-        cases += [Case("scores of -inf, all", ((17, keys),), vanishing=tuple(range(keys)))]
+        tile = tuple(range(instance.tile_seqlen_k))
+        cases += [
+            Case("scores of -inf, all", ((17, keys),), vanishing=tuple(range(keys))),
+            Case("scale of 1, all of a tile -inf", ((17, keys),), scale=1.0, vanishing=tile),
+        ]
         if instance.mask:
             rows, few = instance.tile_seqlen_q + 9, instance.tile_seqlen_k // 2
             cases += [
