@@ -43,7 +43,9 @@ def by_front(function: _Function) -> _Function:
         # is_array_of("torch", array) without its calls, which a small call's time shows.
         tensor = getattr(sys.modules.get("torch"), "Tensor", None)
         if isinstance(tensor, type) and isinstance(array, tensor):
-            from aiter_attn import torch as front
+            front = sys.modules.get("aiter_attn.torch")
+            if front is None:  # an import takes its time each time
+                from aiter_attn import torch as front
 
             return getattr(front, name, function)(*arguments, **more)
         if type(array) in _WITHOUT_FRONT:

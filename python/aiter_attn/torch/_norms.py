@@ -11,8 +11,8 @@ from aiter_attn import _C
 from aiter_attn._core import norms, reading
 from aiter_attn.torch import _prepared, _tracing
 from aiter_attn.torch._arguments import check_given_tensors, check_tensors
-from aiter_attn.torch._operators import operator, run, run_unwatched
-from aiter_attn.torch._watched import is_watched
+from aiter_attn.torch._operators import Short, function, operator, run, run_unwatched
+from aiter_attn.torch._watched import is_watched, is_watched_since
 
 __all__ = [
     "layer_norm",
@@ -61,7 +61,7 @@ def rms_norm(
 ) -> Any:
     """y of rms_norm_fwd; with residual (y, x + residual). Arguments, raises: see there."""
     arguments = x, gamma, residual, epsilon, reading.flag("zero_centred", zero_centred)
-    y, _, h = _run(_rms_norm_fwd, _OF_RMS_NORM, arguments, _rms_norm_alone)
+    y, _, h = _run(_rms_norm_fwd, _OF_RMS_NORM, arguments, _RMS_NORM_ALONE)
     return y if residual is None else (y, h)
 
 
@@ -97,7 +97,7 @@ def layer_norm(
 ) -> Any:
     """y of layer_norm_fwd; with residual (y, x + residual). Arguments, raises: see there."""
     arguments = x, gamma, beta, residual, epsilon, reading.flag("zero_centred", zero_centred)
-    y, _, _, h = _run(_layer_norm_fwd, _OF_LAYER_NORM, arguments, _layer_norm_alone)
+    y, _, _, h = _run(_layer_norm_fwd, _OF_LAYER_NORM, arguments, _LAYER_NORM_ALONE)
     return y if residual is None else (y, h)
 
 
@@ -163,13 +163,13 @@ def softmax_bwd(
 
 
 def _run(
-    operator: Any, names: tuple[str, ...], arguments: tuple[Any, ...], kernel: Any = None
+    operator: Any, names: tuple[str, ...], arguments: tuple[Any, ...], short: Short | None = None
 ) -> Any:
     """operator(*arguments). names: of its tensors, which come first, and of which all but x may be
-    None. kernel: that of a call which is not differentiated, if it is another."""
+    None. short: as run_unwatched() takes it."""
     tensors = arguments[: len(names)]
     if tensors[0] is not None and not is_watched(tensors):
-        return run_unwatched(operator, arguments, tensors, kernel)
+        return run_unwatched(operator, arguments, tensors, short)
     x, *others = tensors
     check_tensors(x=x)
     check_given_tensors(**dict(zip(names[1:], others, strict=True)))
@@ -331,15 +331,23 @@ def _fake_backward(x: Any, gamma: Any, weights: bool, layer: bool) -> Any:
 
 def _save(ctx: Any, inputs: Any, output: Any) -> None:
     """Keeps what _differentiated() needs."""
+    ctx.mark_non_differentiable(*output[1:-1])
+    _save_alone(ctx, inputs, output)
+
+
+def _save_alone(ctx: Any, inputs: Any, output: Any) -> tuple[Any, ...]:
+    """Likewise, for a call whose statistics nobody gets: fewer results take less time. Returns the
+    output without them."""
     x, gamma, *beta, residual, _, zero_centred = inputs
-    _, *statistics, h = output
+    y, *statistics, h = output
     ctx.set_materialize_grads(False)
-    ctx.mark_non_differentiable(*statistics)
     ctx.save_for_backward(x if residual is None else h, gamma, *statistics)
     ctx.others = residual is not None, [b is not None for b in beta], zero_centred
+    return (y, None, h) if len(statistics) == 1 else (y, None, None, h)
 
 
-def _differentiated(backward: Any, ctx: Any, dy: Any, *others: Any) -> tuple[Any, ...]:
+def _differentiated(backward: Any, ctx: Any, dy: Any, *others: Any, run: Any = run) -> Any:
+    """run: that of the operator `backward`."""
     h, gamma, *statistics = ctx.saved_tensors
     has_residual, has_beta, zero_centred = ctx.others
     dh = others[-1] if has_residual else None  # statistics have no gradient
@@ -352,6 +360,14 @@ def _differentiated(backward: Any, ctx: Any, dy: Any, *others: Any) -> tuple[Any
     dgamma = dgamma if weights and gamma is not None else None
     dbeta = [db if weights and b else None for db, b in zip(dbeta, has_beta, strict=True)]
     return dx, dgamma, *dbeta, dx if has_residual else None, None, None
+
+
+def _run_since(backward: Any, arguments: tuple[Any, ...], tensors: tuple[Any, ...]) -> Any:
+    """run() where nothing watched the forward pass. tensors: dy, what was saved, and dh."""
+    dy, *saved, dh = tensors
+    if is_watched_since((dy, dh), saved):
+        return backward(*arguments)
+    return run_unwatched(backward, arguments, tensors)
 
 
 def _softmax_forward(x: Any, mask: Any, scale: float, causal: bool) -> Any:
@@ -440,3 +456,17 @@ _softmax_fwd = operator(
     _save_softmax,
     _differentiated_softmax,
 )
+
+
+def _alone(name: str, kernel: Any, forward: Any, backward: Any) -> Short:
+    """The ways of a call that gives y, and the sum, alone. kernel: makes no statistics; forward and
+    backward: of an operator."""
+
+    def differentiated(ctx: Any, *given: Any) -> Any:
+        return _differentiated(backward, ctx, *given, run=_run_since)
+
+    return Short(kernel, function(name, forward, _save_alone, differentiated))
+
+
+_RMS_NORM_ALONE: Final = _alone("rms_norm", _rms_norm_alone, _rms_norm, _rms_norm_bwd)
+_LAYER_NORM_ALONE: Final = _alone("layer_norm", _layer_norm_alone, _layer_norm, _layer_norm_bwd)

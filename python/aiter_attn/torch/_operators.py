@@ -4,20 +4,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import torch
 
 from aiter_attn._core.errors import UnsupportedError
 from aiter_attn.torch._watched import is_watched
 
-__all__ = ["numbers_of", "operator", "restored", "rows", "run", "run_unwatched", "save"]
+__all__ = [
+    "Short",
+    "function",
+    "numbers_of",
+    "operator",
+    "restored",
+    "rows",
+    "run",
+    "run_unwatched",
+    "save",
+]
+
+
+class Short(NamedTuple):
+    """The ways of calls that nothing watches: by the kernel, and with a derivative by function()'s
+    result; None: by the operator."""
+
+    kernel: Callable[..., Any]
+    differentiable: Callable[..., Any] | None
+
 
 _UINT64: Final = 2**64 - 1
-# Of calls that nothing watches: the kernels of operators, and the way into their
-# autograd.Functions.
-_KERNELS: Final[dict[Any, Callable[..., Any]]] = {}
-_FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
+_SHORT: Final[dict[Any, Short]] = {}  # of operators
 _LIBRARY: Final = torch.library.Library("aiter_attn", "DEF")
 # The fake kernels are right, and the last dimension stays contiguous in compiled code.
 _TAGS: Final = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
@@ -46,9 +62,10 @@ def operator(
         torch.library.register_autograd(
             qualified, backward or _no_derivative(name), setup_context=setup_context, lib=_LIBRARY
         )
-    _KERNELS[made] = kernel
+    way = None
     if setup_context is not None and backward is not None:
-        _FUNCTIONS[made] = _function(name, kernel, setup_context, backward)
+        way = function(name, kernel, setup_context, backward)
+    _SHORT[made] = Short(kernel, way)
     return made
 
 
@@ -62,16 +79,18 @@ def _without_none(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _function(
+def function(
     name: str,
     kernel: Callable[..., Any],
-    setup_context: Callable[..., None],
+    setup_context: Callable[..., Any],
     backward: Callable[..., Any],
 ) -> Callable[..., Any]:
+    """The way into an autograd.Function. setup_context: as torch has it; a call's results are those
+    that it returns, if it returns any, else the kernel's."""
+
     def forward(ctx: Any, *arguments: Any) -> Any:
         results = kernel(*arguments)
-        setup_context(ctx, arguments, results)
-        return results
+        return setup_context(ctx, arguments, results) or results
 
     methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     made: Any = type(name, (torch.autograd.Function,), methods)
@@ -95,14 +114,14 @@ def run_unwatched(
     operator: Any,
     arguments: Sequence[Any],
     tensors: Sequence[Any],
-    kernel: Callable[..., Any] | None = None,
+    short: Short | None = None,
 ) -> Any:
-    """run() where is_watched() of the tensors is false. kernel: that of a call which is not
-    differentiated, if it is another than the operator's."""
+    """run() where nothing watches. short: the ways of the call, if others than the operator's."""
+    kernel, differentiable = short or _SHORT[operator]
     if torch.is_grad_enabled() and _requires_grad(tensors):
         # torch refuses second derivatives with an operator's own error.
-        return _FUNCTIONS.get(operator, operator)(*arguments)
-    return (kernel or _KERNELS[operator])(*arguments)
+        return (differentiable or operator)(*arguments)
+    return kernel(*arguments)
 
 
 def _requires_grad(tensors: Sequence[Any]) -> bool:

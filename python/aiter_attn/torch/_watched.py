@@ -13,8 +13,9 @@ from typing import Any, Final
 import torch
 from torch.autograd import forward_ad
 
-__all__ = ["is_watched"]
+__all__ = ["is_watched", "is_watched_since"]
 
+_is_compiling: Final = torch.compiler.is_compiling
 # Private in torch. With a version that lacks one, all calls are watched.
 _keys: Final[Any] = getattr(torch._C, "_dispatch_keys", None)
 _keys_of_thread: Final[Any] = getattr(torch._C, "_dispatch_tls_local_include_set", None)
@@ -48,7 +49,7 @@ def is_watched(tensors: Sequence[Any]) -> bool:
     """Whether an operator must be called as torch calls it. tensors: all tensors of the call, or
     what a caller took for such; None where one is not given."""
     if (
-        torch.compiler.is_compiling()  # first, as what follows cannot be traced
+        _is_compiling()  # first, as what follows cannot be traced
         or not _CAN_TELL
         or _function_modes() > 0
         or _keys_of_thread().raw_repr() not in _PLAIN_THREADS
@@ -64,6 +65,15 @@ def is_watched(tensors: Sequence[Any]) -> bool:
         if _keys(tensor).raw_repr() not in _PLAIN and not _is_plain(tensor):
             return True
     return False
+
+
+def is_watched_since(given: Sequence[Any], saved: Sequence[Any]) -> bool:
+    """is_watched() of all, in a backward pass whose forward pass was not watched. given: gradients.
+    saved: what that pass saved, which a hook may have replaced by tensors of another class."""
+    for tensor in saved:
+        if tensor is not None and type(tensor) not in _CLASSES:
+            return True
+    return is_watched(given)
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:

@@ -215,6 +215,19 @@ def test_subclasses_see_operators() -> None:
         same(got.as_subclass(torch.Tensor), WANT)
 
 
+def test_backward_operators_see_what_hooks_make_of_saved_tensors() -> None:
+    x = X.clone().requires_grad_()
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda saved: saved, lambda saved: saved.as_subclass(Named)
+    ):
+        Named.seen.clear()
+        norm(x).backward(DY)
+    assert torch.ops.aiter_attn.rms_norm_bwd.default in Named.seen
+    y = X.clone().requires_grad_()
+    norm(y).backward(DY)
+    same(x.grad.as_subclass(torch.Tensor), y.grad)
+
+
 def test_fake_tensors(calls: list[str]) -> None:
     with FakeTensorMode() as mode:
         made = norm(torch.empty(2, 32), torch.empty(32))

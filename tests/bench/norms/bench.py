@@ -3,6 +3,7 @@
 
     python3 -m tests.bench.norms.bench --out bench.json [--page bench.html]
         [--budget 500] [--peers compile --peers quack] [--hidden 2880] [--dtype fp32] [--dh]
+        [--noclusters]
 
 Each cell is the bytes that the operation must move (every input read once, every output written
 once, weights left out) over its time, as a share of a 2 GiB copy's bandwidth in the same run. Times
@@ -10,7 +11,7 @@ are medians of events with a cold L2 (triton.testing.do_bench), launches include
 installed are measured: torch, torch.compile, Liger, QuACK. Inputs are of 2^27 elements, but for two
 shapes without --hidden. The forward kernels store mean and rstd, as training needs them. With --dh
 the norms' backward passes alone are measured, which add the gradient of a residual stream, another
-input; peers have none.
+input; peers have none. With --noclusters ours are the kernels of devices that have no clusters.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from tests.bench.norms import cuda
 from tests.bench.norms.cell import SUMS, TYPES, Cell, chosen, source_and_macros
 from tests.bench.norms.peers import PEERS, Peers
 from tests.bench.norms.plots import page
+from tests.support.norms.choices import AMPERE, HOPPER
 
 ELEMENTS = 1 << 27
 POWERS = [1 << p for p in range(10, 18)]
@@ -43,6 +45,7 @@ _HIDDEN = flags.DEFINE_multi_integer(
 )
 _DTYPE = flags.DEFINE_enum("dtype", "bf16", list(TYPES), "of all inputs")
 _PEERS = flags.DEFINE_multi_enum("peers", PEERS, [*PEERS, "none"], "none: ours alone")
+_CLUSTERS = flags.DEFINE_bool("clusters", True, "ours are for this device; else for sm_80")
 _DH = flags.DEFINE_bool("dh", False, "norms' backward passes with the gradient of a residual")
 
 
@@ -77,7 +80,8 @@ def main(_argv: Sequence[str]) -> None:
     for count, hidden in shapes if _HIDDEN.value else shapes + SMALL:
         cell = Cell(hidden, count, dtype, _DH.value)
         for operation in SUMS if _DH.value else OPERATIONS:
-            c = chosen(operation, hidden, dtype, count, _DH.value)
+            device = HOPPER if _CLUSTERS.value else AMPERE
+            c = chosen(operation, hidden, dtype, count, _DH.value, device)
             source, macros = source_and_macros(operation, c, hidden, dtype, _DH.value)
             start = time.time()
             module = cuda.Module(cuda.compile_cubin(source, macros))

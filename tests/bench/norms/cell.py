@@ -16,7 +16,7 @@ from tests.bench.norms.operations import (
     softmax_macros,
     span,
 )
-from tests.support.norms.choices import Rows, choose
+from tests.support.norms.choices import HOPPER, Device, Rows, choose
 
 TYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 WEIGHTS = {"rms_forward": 1, "layer_forward": 2}  # vectors that norm_forward reads
@@ -34,10 +34,15 @@ def vector_of(hidden: int, dtype: torch.dtype) -> int:
 
 
 def chosen(
-    operation: str, hidden: int, dtype: torch.dtype, count: int, dh: bool = False
+    operation: str,
+    hidden: int,
+    dtype: torch.dtype,
+    count: int,
+    dh: bool = False,
+    device: Device = HOPPER,
 ) -> Configuration:
     """The library's choice for `count` dense rows of one type. dh: of a norm's backward pass that
-    adds the gradient of a residual stream."""
+    adds the gradient of a residual stream. device: that it is made for."""
     size, vector = dtype.itemsize, vector_of(hidden, dtype)
     rows = Rows(
         operation,
@@ -51,6 +56,7 @@ def chosen(
         shifted=hidden % vector > 0,
         largest_bytes=size,
         count=count,
+        device=device,
     )
     return choose([rows])[0]
 

@@ -2,10 +2,11 @@
 """Checks every kernel against float64 on the device at hand: types, sizes, strides, hard rows.
 
     python3 -m tests.bench.norms.check [--small] [--kinds] [--library libaiter_attn.so]
+        [--noclusters]
 
 --small: fewer and smaller cases, for a run under compute-sanitizer. --kinds: the rare kinds alone.
---library: by the library's C ABI, which compiles and launches by itself. Exits with 1 if any case
-fails.
+--library: by the library's C ABI, which compiles and launches by itself. --noclusters: the kernels
+of devices that have no clusters. Exits with 1 if any case fails.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from absl import app, flags
 from tests.bench.norms import cuda, operations
 from tests.bench.norms.check_cases import E4, E5, B, Case, F, H, cases, kinds
 from tests.bench.norms.library import Library
-from tests.support.norms.choices import Rows, choose
+from tests.support.norms.choices import AMPERE, HOPPER, Device, Rows, choose
 
 _SMALL = flags.DEFINE_bool("small", False, "fewer and smaller cases")
 _KINDS = flags.DEFINE_bool("kinds", False, "the kinds alone that most kernels are not of")
 _LIBRARY = flags.DEFINE_string("library", None, "libaiter_attn.so, to be checked by its C ABI")
+_CLUSTERS = flags.DEFINE_bool("clusters", True, "kernels for this device; else for sm_80")
 _PROCESSES = flags.DEFINE_integer("processes", 14, "that compile", lower_bound=1)
 
 F64 = torch.float64
@@ -43,8 +45,8 @@ LEAST_SCALE = 2.0**-100  # of a row
 EXPONENT_BIAS = 127  # of E8M0
 
 
-def prepare(case: Case):
-    """The configuration, source and macros of a case."""
+def prepare(case: Case, device: Device):
+    """The configuration, source and macros of a case, as for `device`."""
     vector = case.vector()
     rows = Rows(
         case.operation,
@@ -58,6 +60,7 @@ def prepare(case: Case):
         shifted=case.hidden % vector > 0,
         largest_bytes=max(t.itemsize for t in case.reads()),
         count=case.count or case.rows,
+        device=device,
     )
     (c,) = choose([rows])
     if case.operation.startswith("softmax"):
@@ -90,8 +93,8 @@ def prepare(case: Case):
     return c, "norm_backward.cpp" if case.backward else "norm_forward.cpp", macros
 
 
-def compile_case(case: Case) -> bytes | str:
-    _, source, macros = prepare(case)
+def compile_case(case: Case, device: Device) -> bytes | str:
+    _, source, macros = prepare(case, device)
     try:
         return cuda.compile_cubin(source, macros)
     except cuda.CompileError as error:
@@ -180,8 +183,8 @@ def norm_reference(case: Case, x: torch.Tensor, epsilon: float):
 class Alone:
     """The kernels of one case, compiled and launched from here."""
 
-    def __init__(self, case: Case, cubin: bytes) -> None:
-        module, c = cuda.Module(cubin), prepare(case)[0]
+    def __init__(self, case: Case, device: Device, cubin: bytes) -> None:
+        module, c = cuda.Module(cubin), prepare(case, device)[0]
         self.norm_forward = functools.partial(
             operations.norm_forward, module, c, most_groups=case.groups
         )
@@ -445,13 +448,16 @@ def run(case: Case, kernels: Kernels) -> None:
 def check_alone(chosen: Sequence[Case]) -> Iterator[str]:
     """The failures of the kernels, a line each."""
     context = multiprocessing.get_context("spawn")  # a sanitizer's process ends when it forks
+    # The context that the driver calls need; ahead of the compiles, for which no sanitizer waits.
+    torch.zeros(1, device="cuda")
+    device = HOPPER if _CLUSTERS.value else AMPERE  # the processes have no flags
+    compiled = functools.partial(compile_case, device=device)
     with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value, context) as pool:
-        for case, cubin in zip(chosen, pool.map(compile_case, chosen, chunksize=2), strict=True):
+        for case, cubin in zip(chosen, pool.map(compiled, chosen, chunksize=2), strict=True):
             try:
                 if isinstance(cubin, str):
                     raise Failure(cubin[:600])
-                torch.zeros(1, device="cuda")  # the context that the driver calls need
-                run(case, Alone(case, cubin))
+                run(case, Alone(case, device, cubin))
             except (Failure, RuntimeError) as failure:
                 yield f"{case}: {failure}"
 
@@ -475,6 +481,8 @@ def check_library(path: str, chosen: Sequence[Case]) -> Iterator[str]:
 def main(_argv: Sequence[str]) -> int:
     chosen = list((kinds if _KINDS.value else cases)(_SMALL.value))
     if _LIBRARY.value:
+        if not _CLUSTERS.value:
+            raise app.UsageError("--noclusters: the library chooses for its device; leave one out")
         # The library chooses the kernel and the number of clusters.
         chosen = [case for case in chosen if case.groups is None and case.count is None]
         wrong = check_library(_LIBRARY.value, chosen)

@@ -2,7 +2,7 @@
 """Times of small calls, ours and the peers', on the device at hand.
 
     python3 -m tests.bench.norms.small --out small.json [--peers torch] [--dtype fp32]
-        [--shape 1x4096 --shape 64x8192] [--serial]
+        [--shape 1x4096 --shape 64x8192] [--serial] [--noclusters]
 
 A time is the GPU's, in microseconds a call: of a CUDA graph of 20 calls, one after the other, the
 median of 30 replays. All that the calls read and write stays in L2. Peers that are installed are
@@ -23,12 +23,14 @@ from tests.bench.norms import cuda, operations
 from tests.bench.norms.cell import TYPES, Cell, chosen, source_and_macros
 from tests.bench.norms.graphs import SHAPES, check_shapes, microseconds, read_shape
 from tests.bench.norms.peers import PEERS, Peers
+from tests.support.norms.choices import AMPERE, HOPPER
 
 _OUT = flags.DEFINE_string("out", "small.json", "file of the results")
 _SHAPES = flags.DEFINE_multi_string("shape", SHAPES, "rows x columns")
 _DTYPE = flags.DEFINE_enum("dtype", "bf16", list(TYPES), "of all inputs")
 _OPERATIONS = flags.DEFINE_multi_enum("operations", OPERATIONS, OPERATIONS, "to measure")
 _SERIAL = flags.DEFINE_bool("serial", False, "ours start when the call before has ended")
+_CLUSTERS = flags.DEFINE_bool("clusters", True, "ours are for this device; else for sm_80")
 _PEERS = flags.DEFINE_multi_enum("peers", PEERS, [*PEERS, "none"], "none: ours alone")
 check_shapes(_SHAPES)
 
@@ -46,7 +48,8 @@ def main(_argv: Sequence[str]) -> None:
             cell = Cell(hidden, rows, dtype)
             found: dict[str, dict[str, float | str]] = {op: {} for op in _OPERATIONS.value}
             for operation, times in found.items():
-                c = chosen(operation, hidden, dtype, rows)
+                device = HOPPER if _CLUSTERS.value else AMPERE
+                c = chosen(operation, hidden, dtype, rows, device=device)
                 source, macros = source_and_macros(operation, c, hidden, dtype)
                 module = cuda.Module(cuda.compile_cubin(source, macros))
                 times["ours"] = microseconds(cell.launcher(operation, c, module))

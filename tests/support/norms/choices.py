@@ -27,6 +27,7 @@ class Device:
 
 
 HOPPER = Device(warp=32, bulk_copies=True, named_barriers=True, shared_bytes=227 * 1024)
+AMPERE = Device(warp=32, bulk_copies=False, named_barriers=True, shared_bytes=163 * 1024)
 
 
 @dataclasses.dataclass(frozen=True)
