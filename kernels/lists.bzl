@@ -9,6 +9,8 @@ group that both have, the latter's is taken.
 _LISTS = {
     "groups.bzl": ("GROUPS", Label("//kernels/ck_fmha/groups:lock.json")),
     "norm_kernels.bzl": ("KERNELS", Label("//kernels/norm/ahead_of_time:kernels.json")),
+    "option_choices.bzl": ("OPTION_CHOICES", Label("//kernels/ck_fmha/options:choices.json")),
+    "options.bzl": ("OPTIONS_LOCK", Label("//kernels/ck_fmha/options:lock.json")),
 }
 
 _VARIANTS_README = Label("//kernels/variants:README.md")

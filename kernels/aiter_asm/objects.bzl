@@ -24,6 +24,7 @@ def _asm_code_objects_impl(ctx):
         outputs += [metadata, spec]
         infos.append(CodeObjectInfo(
             arch = ctx.attr.arch,
+            chosen = None,
             code_object = file,
             compiled = (),
             instance = instance,

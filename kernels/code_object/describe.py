@@ -10,13 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from absl import app, flags
 
-from kernels.code_object.metadata import MetadataError, read_metadata
+from kernels.code_object.metadata import MetadataError, kernel_record, kernel_records
 from kernels.code_object.spec import CodeObjectSpec, Recipe
 
 _CODE_OBJECT = flags.DEFINE_string("code_object", None, "the file", required=True)
@@ -38,62 +37,6 @@ _PROVEN = flags.DEFINE_list(
     "proven", None, "the key of the source's own compile, and the sha256 that it is known to give"
 )
 _OUT = flags.DEFINE_string("out", None, ".json; .spec is beside it", required=True)
-
-
-def kernel_record(code_object: bytes, symbol: str, arch: str, block_size: int) -> dict[str, Any]:
-    """The resources of a lone kernel. Raises MetadataError if the object is not the promised
-    one."""
-    return kernel_records(code_object, arch, {symbol: block_size})[symbol]
-
-
-def kernel_records(
-    code_object: bytes, arch: str, block_sizes: Mapping[str, int]
-) -> dict[str, dict[str, Any]]:
-    """The resources of each kernel, by its symbol, as are the promised work-items per workgroup.
-
-    Raises MetadataError if the object is not the promised one.
-    """
-    try:
-        return _records(read_metadata(code_object), arch, block_sizes)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise MetadataError(
-            f"{', '.join(block_sizes)}: metadata that is not as LLVM's AMDGPU guide says: {error!r}"
-        ) from error
-
-
-def _records(metadata: Any, arch: str, block_sizes: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-    target = f"amdgcn-amd-amdhsa--{arch}"
-    if metadata["amdhsa.target"] != target:
-        raise MetadataError(f"compiled for {metadata['amdhsa.target']}, not for {target}")
-    kernels = {kernel[".name"]: kernel for kernel in metadata["amdhsa.kernels"]}
-    if sorted(kernels) != sorted(block_sizes):
-        raise MetadataError(f"the kernels are {sorted(kernels)}, not {sorted(block_sizes)}")
-    return {name: _record(name, kernels[name], arch, size) for name, size in block_sizes.items()}
-
-
-def _record(symbol: str, kernel: Any, arch: str, block_size: int) -> dict[str, Any]:
-    if kernel[".max_flat_workgroup_size"] != block_size:
-        raise MetadataError(
-            f"{symbol}: compiled for workgroups of {kernel['.max_flat_workgroup_size']}, "
-            f"its description says {block_size}"
-        )
-    explicit = [a for a in kernel[".args"] if not a[".value_kind"].startswith("hidden_")]
-    if len(explicit) != 1 or explicit[0][".value_kind"] != "by_value" or explicit[0][".offset"]:
-        raise MetadataError(f"{symbol}: its arguments are not one struct by value: {explicit}")
-    return {
-        # LLVM writes it for archs that have accumulators of their own.
-        "agpr_count": kernel[".agpr_count"] if arch.startswith("gfx9") else 0,
-        "kernarg_segment_size": kernel[".kernarg_segment_size"],
-        "kernarg_size": explicit[0][".size"],
-        "lds_size": kernel[".group_segment_fixed_size"],
-        "max_workgroup_size": kernel[".max_flat_workgroup_size"],
-        "scratch_size": kernel[".private_segment_fixed_size"],
-        "sgpr_count": kernel[".sgpr_count"],
-        "sgpr_spill_count": kernel[".sgpr_spill_count"],
-        "vgpr_count": kernel[".vgpr_count"],
-        "vgpr_spill_count": kernel[".vgpr_spill_count"],
-        "wavefront_size": kernel[".wavefront_size"],
-    }
 
 
 def proven_spec(spec: CodeObjectSpec, sha256: str, proven: Sequence[str]) -> CodeObjectSpec:

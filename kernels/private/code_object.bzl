@@ -123,9 +123,31 @@ code_object_recipe = rule(
     toolchains = [HIP_TOOLCHAIN_TYPE],
 )
 
-def _compile_resources(_os, _inputs):
+def compile_resources(_os, _inputs):
     """The resources of a compile of upstream's larger kernels; memory in MB."""
     return {"cpu": 1, "memory": 1200}
+
+def source_arguments(recipe, arch):
+    """The flags of a compile of a source for an arch, but those of the arch's family.
+
+    Args:
+      recipe: a CodeObjectRecipeInfo.
+      arch: one of kernels/archs.
+    Returns:
+      A list of str and Args.
+    """
+    return [recipe.arguments, "--offload-arch=" + arch]
+
+def module_arguments(recipe, arch):
+    """The same of a compile of its optimised IR.
+
+    Args:
+      recipe: a CodeObjectRecipeInfo.
+      arch: one of kernels/archs.
+    Returns:
+      A list of str and Args.
+    """
+    return [recipe.backend_arguments, "-mcpu=" + arch]
 
 def _code_object_impl(ctx):
     name = ctx.label.name
@@ -149,11 +171,11 @@ def _code_object_impl(ctx):
         compiled = group.modules[instance]
         members = group.sources
         modules = group.modules.values()
-        flags = [recipe.backend_arguments, "-mcpu=" + arch]
+        flags = module_arguments(recipe, arch)
         language = ["-x", "ir"]
     else:
         compiled = source
-        flags = [recipe.arguments, "--offload-arch=" + arch]
+        flags = source_arguments(recipe, arch)
         language = ["-c"]
     inputs = depset(transitive = [recipe.inputs, family.files])
     ctx.actions.run(
@@ -163,7 +185,7 @@ def _code_object_impl(ctx):
         outputs = [code_object],
         mnemonic = "HipCodeObject",
         exec_group = None if ctx.attr.group else LARGE_MEMORY,
-        resource_set = None if ctx.attr.group else _compile_resources,
+        resource_set = None if ctx.attr.group else compile_resources,
         progress_message = "Compiling %{label}",
     )
 
@@ -201,6 +223,11 @@ def _code_object_impl(ctx):
 
     info = CodeObjectInfo(
         arch = arch,
+        chosen = struct(
+            flags = tuple(family.flags),
+            key = ctx.attr.chosen_for,
+            source = source,
+        ) if ctx.attr.chosen_for else None,
         code_object = code_object,
         compiled = tuple([code_object] + modules[:1]),
         instance = instance,
@@ -236,6 +263,9 @@ code_object = rule(
     attrs = {
         "arch": attr.string(mandatory = True, doc = "one of kernels/archs"),
         "block_size": attr.int(doc = "work-items per workgroup of a lone kernel, to be checked"),
+        "chosen_for": attr.string(
+            doc = "key of the source's own compile without copts, which these were chosen for",
+        ),
         "copts": attr.string_list(
             doc = "flags of code generation beyond the recipe's; they enter the key",
         ),

@@ -128,6 +128,7 @@ def _cubin_impl(ctx):
     )
     info = CodeObjectInfo(
         arch = ctx.attr.arch,
+        chosen = None,
         code_object = cubin,
         compiled = (cubin,),
         instance = instance,

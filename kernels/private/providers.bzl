@@ -38,6 +38,9 @@ CodeObjectInfo = provider(
     doc = "One kernel instance compiled for one arch.",
     fields = {
         "arch": "str",
+        "chosen": "struct of what a lock has of its options of code generation: `key`, of its " +
+                  "own compile without them; and what that is of beside the recipe, as in " +
+                  "`proof`; None where the lock has none",
         "code_object": "File: the AMDGPU ELF",
         "compiled": "tuple of File, the first outputs of the actions that compile it: itself, " +
                     "and that of its compile group; none of what nobody here compiles",

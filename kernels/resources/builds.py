@@ -27,6 +27,13 @@ def measured_files(root: Path, labels: Sequence[str], options: Sequence[str]) ->
       labels: code objects, and groups of them.
       options: of the build.
     """
+    return files_of_aspect(root, labels, options, ASPECT, _GROUP)
+
+
+def files_of_aspect(
+    root: Path, labels: Sequence[str], options: Sequence[str], aspect: str, group: str
+) -> list[Path]:
+    """The files that an aspect has of labels in an output group. Raises BuildError."""
     with tempfile.TemporaryDirectory() as folder:
         patterns, events = Path(folder, "labels"), Path(folder, "events")
         patterns.write_text("".join(f"{label}\n" for label in labels), "ascii")
@@ -34,8 +41,8 @@ def measured_files(root: Path, labels: Sequence[str], options: Sequence[str]) ->
             "./bazelw",
             "build",
             *options,
-            f"--aspects={ASPECT}",
-            f"--output_groups={_GROUP}",
+            f"--aspects={aspect}",
+            f"--output_groups={group}",
             f"--build_event_json_file={events}",
             f"--target_pattern_file={patterns}",
         ]

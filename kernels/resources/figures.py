@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import resource
 import signal
@@ -74,9 +75,29 @@ def main_loop(found: Sequence[Loop]) -> Loop | None:
     )
 
 
+def run(command: Sequence[str], given: str = "", seconds: int = _MOST_SECONDS) -> str:
+    """A program's output, given some input. Raises ToolError, OutOfTimeError.
+
+    seconds  of processor time, at most
+    """
+    done = subprocess.run(
+        command,
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=functools.partial(resource.setrlimit, resource.RLIMIT_CPU, (seconds, seconds)),
+    )
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        raise OutOfTimeError(f"{command[0]}: ended after {seconds} s of processor time")
+    if done.returncode:
+        raise ToolError(f"{command[0]} failed: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
 def disassemble(code_object: Path, symbol: str, objdump: Path) -> list[Instruction]:
     """The instructions of a kernel. Raises ToolError, DisassemblyError."""
-    return parse(_run([str(objdump), "-d", "-t", str(code_object)]), symbol)
+    return parse(run([str(objdump), "-d", "-t", str(code_object)]), symbol)
 
 
 def estimated_cycles(
@@ -95,7 +116,7 @@ def estimated_cycles(
         "--summary-view",
     ]
     try:
-        text = _run(command, "".join(_for_mca(i.text) + "\n" for i in instructions))
+        text = run(command, "".join(_for_mca(i.text) + "\n" for i in instructions))
     except OutOfTimeError:
         return None
     if match := _CYCLES.search(text):
@@ -139,23 +160,3 @@ def _cycles(
     if few is None or many is None:
         return None
     return round((many - few) / (_TURNS[1] - _TURNS[0]))
-
-
-def _limit_processor_time() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (_MOST_SECONDS, _MOST_SECONDS))
-
-
-def _run(command: list[str], given: str = "") -> str:
-    done = subprocess.run(
-        command,
-        input=given,
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=_limit_processor_time,
-    )
-    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        raise OutOfTimeError(f"{command[0]}: ended after {_MOST_SECONDS} s of processor time")
-    if done.returncode:
-        raise ToolError(f"{command[0]} failed: {done.stderr.strip() or done.returncode}")
-    return done.stdout

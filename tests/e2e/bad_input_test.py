@@ -228,6 +228,90 @@ def test_machine_options_that_hold_for_no_kernel(
     refused(project.bazel("build", smoke, "@variant_sets//smoke:gfx942", expect=None), *words)
 
 
+OPTIONS_LOCK = "kernels/ck_fmha/options/lock.json"
+
+
+def _options_lock(arch: str = "gfx942", member: str = SMOKE_MEMBER, **changed: object) -> str:
+    """A lock with one kernel, of which something is wrong."""
+    entry = {"key": "0" * 64, "options": ["-disable-machine-licm"]} | changed
+    return json.dumps({arch: {member: entry}})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[]", ("options/lock.json: not a JSON object; restore the file",)),
+        ('{"gfx942": {"a": 1, "a": 2}}', ("options/lock.json: not a JSON object; restore",)),
+        ('{"gfx942": []}', ("options/lock.json: gfx942 has no kernels; restore the file",)),
+        (_options_lock(arch="gfx9999"), ("gfx9999 is no arch of kernels/archs; known:", "gfx942")),
+        (_options_lock(member="bwd/d:a"), ("gfx942: bwd/d:a: bwd/d is no package of the pool",)),
+        (
+            _options_lock(member=SMOKE_MEMBER + "_x"),
+            ("bwd/fp16_d64 has no instance", SMOKE_MEMBER.partition(":")[2] + "_x"),
+        ),
+        (_options_lock(key="0a"), ('its key is "0a", not 64 hexadecimal digits', "restore")),
+        (_options_lock(options="-x"), ("has no list of options", "//kernels:choose_options")),
+        (
+            _options_lock(options=["-disable-everything"]),
+            ('"-disable-everything" is no choice of options/choices.json', "choose_options"),
+        ),
+    ],
+)
+def test_damaged_lock_of_options(project: clone.Clone, text: str, words: tuple[str, ...]) -> None:
+    lock = project.root / OPTIONS_LOCK
+    saved = lock.read_text()
+    lock.write_text(text)
+    try:
+        smoke = "--//kernels:variants=smoke"
+        built = project.bazel("build", smoke, "@variant_sets//smoke:gfx942", expect=None)
+        refused(built, *words)
+    finally:
+        lock.write_text(saved)
+
+
+def test_options_that_were_chosen_for_another_compile(project: clone.Clone) -> None:
+    lock = project.root / OPTIONS_LOCK
+    saved = lock.read_text()
+    lock.write_text(_options_lock())
+    try:
+        smoke = "--//kernels:variants=smoke"
+        said = project.bazel(
+            "build",
+            "--norun_validations",
+            "--output_groups=proofs",
+            smoke,
+            "@variant_sets//smoke:gfx942",
+        ).stdout
+        assert "gfx942: 1 of 1 kernels with options of their own have those of another" in said
+        assert "//kernels:choose_options chooses anew" in said
+    finally:
+        lock.write_text(saved)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--shard=3/2",), ("--shard=3/2: not a part; allowed: I/N with I from 1 to N",)),
+        (("--budget=0",), ("--budget=0: no time; allowed: minutes above 0",)),
+        (("--archs=gfx9",), ("--archs: unknown arch 'gfx9'; known:", "gfx942")),
+        (("--variants=tea",), ("--variants: unknown variant set 'tea'; known:", "te")),
+        (("--variants=core",), ("--without=core leaves nothing of core for gfx942",)),
+        (("--instances=fmha_x",), ("--instances: fmha_x is no instance of the pool and no file",)),
+        (
+            (f"--instances={SMOKE_MEMBER.partition(':')[2]}",),
+            ("is of --without=core, whose kernels are left as they are",),
+        ),
+    ],
+)
+def test_a_choice_of_options_of_what_there_is_not(
+    project: clone.Clone, flags: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    ran = project.bazel(
+        "run", "//kernels:choose_options", "--", "--archs=gfx942", *flags, expect=None
+    )
+    refused(ran, "choose_options: ", *words)
+
+
 def test_member_of_a_group_that_does_not_compile(project: clone.Clone) -> None:
     # Smoke has too few members of its group to compile it; other sets have more.
     grouped = ("--//kernels:variants=smoke", f"@ck_fmha//{SMOKE_MEMBER}.grouped.gfx942")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from kernels.ck_fmha.ckgen.schema import parse_variant_set
 from kernels.ck_fmha.ckgen.selection import select
-from kernels.code_object.describe import MetadataError, kernel_record
+from kernels.code_object.metadata import MetadataError, kernel_record
 from kernels.code_object.spec import CodeObjectSpec
 from kernels.launch_table.traits import TABLE
 from kernels.variants.values import VariantSetError

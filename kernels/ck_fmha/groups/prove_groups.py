@@ -19,10 +19,8 @@ tracks is changed.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -40,6 +38,7 @@ from kernels.ck_fmha.groups.groups import (
     merged,
     parse_lock,
 )
+from kernels.ck_fmha.runs import Budget, Trouble, checkout, shard
 from kernels.code_object.spec import CodeObjectSpec
 
 _VARIANTS = flags.DEFINE_list("variants", ["core"], "variant sets")
@@ -54,10 +53,6 @@ _BAZEL_FLAGS = flags.DEFINE_multi_string("bazel_flag", ["--config=cache"], "of a
 
 DIFFERENT = "another code object"
 MISSING = "no code object"
-
-
-class Trouble(Exception):
-    """An obstacle to the proof of the groups, for the user."""
 
 
 class Made(NamedTuple):
@@ -145,14 +140,6 @@ def of_group(
     return proofs
 
 
-def shard(groups: Sequence[str], text: str) -> list[str]:
-    """The part I/N of some groups. Raises Trouble for a text that names none."""
-    part, _, parts = text.partition("/")
-    if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
-        raise Trouble(f"--shard={text}: not a part; allowed: I/N with I from 1 to N, like 2/7")
-    return list(groups[int(part) - 1 :: int(parts)])
-
-
 def lock_of(root: Path, variant_sets: Sequence[str]) -> str:
     """The lock that the proofs of sets are written to, from the checkout's root. Raises Trouble."""
     own = [name for name in variant_sets if _is_own(root, name)]
@@ -227,20 +214,16 @@ def prove(
 def main(arguments: Sequence[str]) -> int:
     if arguments[1:]:
         raise app.UsageError(f"what is {arguments[1]!r}? See --help")
-    root = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
-    if not root:
-        raise app.UsageError("run it through Bazel: ./bazelw run //kernels/ck_fmha:prove_groups")
     packages = [f"@variant_sets//{name}" for name in _VARIANTS.value] + _TARGETS.value
     pool: Groups = json.loads(Path(_POOL.value).read_text("utf-8"))["groups"]
-    builds = Builds(Path(root), _BAZEL_FLAGS.value)
-    end = None if _BUDGET.value is None else time.monotonic() + 60 * _BUDGET.value
     try:
-        if _BUDGET.value is not None and _BUDGET.value <= 0:
-            raise Trouble(f"--budget={_BUDGET.value:g}: no time; allowed: minutes above 0")
+        root = checkout("//kernels/ck_fmha:prove_groups")
+        builds = Builds(root, _BAZEL_FLAGS.value)
+        budget = Budget(_BUDGET.value)
         shard([], _SHARD.value)
-        name = lock_of(Path(root), _VARIANTS.value)
-        lock_file = Path(root) / name
-        elsewhere: Lock = {} if name == LOCK else _read(Path(root) / LOCK)
+        name = lock_of(root, _VARIANTS.value)
+        lock_file = root / name
+        elsewhere: Lock = {} if name == LOCK else _read(root / LOCK)
         lock_file.write_text(lock_text(without_old(_read(lock_file), pool)))
         for arch in _ARCHS.value:
             wanted = builds.instances(packages, arch)
@@ -255,7 +238,7 @@ def main(arguments: Sequence[str]) -> int:
                 lock_file,
                 arch,
                 mine,
-                lambda: not end or time.monotonic() < end,
+                budget.in_time,
                 elsewhere.get(arch, {}),
             )
             of_mine = merged(elsewhere, _read(lock_file)).get(arch, {})

@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Options of code generation, by package of the pool, pipeline and arch.
+"""Options of code generation: of a kernel by itself where options/lock.json has it, else by package
+of the pool, pipeline and arch.
 
 These options of LLVM's code generation change no IR, only the machine code: registers, schedule,
 spills. The evidence is in docs/performance.md, and `./bazelw run //kernels:resources` gives it
@@ -9,19 +10,20 @@ default.
 
 load("@archs//:archs.bzl", "ARCHS")
 load("@ck_fmha//:pipelines.bzl", "PIPELINES")
+load("//kernels/ck_fmha/options:chosen.bzl", "CHOICES", "OPTIONS", "chosen_options")
 
 # Addresses and constants are made again in each turn of a loop; kept, they take registers.
-_NO_LICM = "-disable-machine-licm"
+_NO_LICM = OPTIONS["L"]
 
 # The same of what is computed twice.
-_NO_CSE = "-disable-machine-cse"
+_NO_CSE = OPTIONS["C"]
 
 # Every region is scheduled for the fewest registers, once those of the whole kernel are known.
-_SCHEDULE_FOR_REGISTERS = "-amdgpu-sched-strategy=iterative-minreg"
+_SCHEDULE_FOR_REGISTERS = OPTIONS["M"]
 
 # Instructions are selected in an order for few registers, or for much at once.
-_SELECT_FOR_REGISTERS = "-pre-RA-sched=list-burr"
-_SELECT_FOR_PARALLELISM = "-pre-RA-sched=list-ilp"
+_SELECT_FOR_REGISTERS = OPTIONS["B"]
+_SELECT_FOR_PARALLELISM = OPTIONS["I"]
 
 _FEWEST_REGISTERS = [_SCHEDULE_FOR_REGISTERS, _NO_LICM, _SELECT_FOR_REGISTERS]
 _FEW_REGISTERS = [_SCHEDULE_FOR_REGISTERS, _NO_LICM, _SELECT_FOR_PARALLELISM]
@@ -111,27 +113,42 @@ def _check():
             if pipeline not in PIPELINES[package]:
                 fail("machine_options.bzl: %s has no pipeline %s; known: %s" %
                      (package, pipeline, ", ".join(PIPELINES[package])))
-            for arch in archs:
+            for arch, options in archs.items():
                 if arch not in ARCHS:
                     fail("machine_options.bzl: %s is no arch of kernels/archs; known: %s" %
                          (arch, ", ".join(ARCHS)))
+                if tuple(options) not in CHOICES:
+                    fail("machine_options.bzl: %s is no choice of options/choices.json: add it" %
+                         options)
 
 _check()
 
-def machine_options(package, pipeline, arch):
+def _tuned(value, otherwise):
+    """An attribute's value, and another where machine_options=upstream."""
+    return select({
+        Label("//kernels/ck_fmha:machine_options.upstream"): otherwise,
+        "//conditions:default": value,
+    })
+
+def machine_options(package, pipeline, instance, arch):
     """The flags of code generation, beyond those of the recipe.
 
     Args:
       package: of the pool.
       pipeline: of the package.
+      instance: of the pipeline.
       arch: one of kernels/archs.
     Returns:
-      A list of flags, or a select() of such.
+      A struct of attributes of code_object: `copts`, a list of flags, and `chosen_for`; each may be
+      a select() of such.
     """
-    options = _OPTIONS.get(package, {}).get(pipeline, {}).get(arch)
-    if not options:
-        return []
-    return select({
-        Label("//kernels/ck_fmha:machine_options.upstream"): [],
-        "//conditions:default": [flag for option in options for flag in ("-mllvm", option)],
-    })
+    chosen = chosen_options(package, instance, arch)
+    if chosen:
+        options = chosen["options"]
+    else:
+        options = _OPTIONS.get(package, {}).get(pipeline, {}).get(arch)
+    flags = [flag for option in options or [] for flag in ("-mllvm", option)]
+    return struct(
+        chosen_for = _tuned(chosen["key"], "") if chosen else "",
+        copts = _tuned(flags, []) if flags else [],
+    )

@@ -14,6 +14,7 @@ load(
 )
 load("//kernels/ck_fmha:defs.bzl", "ck_host_library")
 load("//kernels/ck_fmha/groups:proofs.bzl", "proof_of")
+load("//kernels/ck_fmha/options:chosen.bzl", "check_instances")
 load("//kernels/ck_fmha/private:machine_options.bzl", "machine_options")
 load("//kernels/ck_fmha/private:no_instances.bzl", "no_instances")
 
@@ -36,6 +37,10 @@ def instances_package(pipelines, left_out, groups, sections):
       groups: instance -> its compile group, "PACKAGE:NAME" in @ck_fmha//groups.
       sections: pipeline -> its section of headers.toml.
     """
+    check_instances(
+        native.package_name(),
+        {instance: None for instances in pipelines.values() for instance in instances},
+    )
     sources = {}
     for pipeline, blocks in pipelines.items():
         for instance, block in blocks.items():
@@ -61,12 +66,14 @@ def _source(instance, arch):
 
 def _instance(instance, block, pipeline, arch, recipe, name, group = None):
     """The targets of an instance for an arch, named NAME.ARCH."""
+    options = machine_options(native.package_name(), pipeline, instance, arch)
     code_object(
         name = "%s.%s" % (name, arch),
         src = _source(instance, arch),
         arch = arch,
         block_size = block.get("work_items") or block["waves"] * ARCHS[arch]["wave_size"],
-        copts = machine_options(native.package_name(), pipeline, arch),
+        chosen_for = options.chosen_for,
+        copts = options.copts,
         group = group and select({
             Label("//kernels/ck_fmha:shortcuts.all"): group,
             "//conditions:default": None,

@@ -15,7 +15,8 @@ import pytest
 from kernels.ck_fmha.groups import prove_groups
 from kernels.ck_fmha.groups.groups import LOCK as LOCK_FILE
 from kernels.ck_fmha.groups.groups import LockError, Proof, cut, lock_text, merged, parse_lock
-from kernels.ck_fmha.groups.prove_groups import DIFFERENT, MISSING, Made, Trouble
+from kernels.ck_fmha.groups.prove_groups import DIFFERENT, MISSING, Made
+from kernels.ck_fmha.runs import Budget, Trouble, shard
 
 
 def digest(text: str) -> str:
@@ -195,11 +196,20 @@ def test_what_the_pool_has_no_longer_is_left_out():
 
 def test_shards_are_all_of_it():
     names = [f"g{n}" for n in range(10)]
-    parts = [prove_groups.shard(names, f"{part}/3") for part in (1, 2, 3)]
+    parts = [shard(names, f"{part}/3") for part in (1, 2, 3)]
     assert sorted(name for part in parts for name in part) == names
     for text in ("0/3", "4/3", "1", "a/b", "1/0", "-1/3"):
         with pytest.raises(Trouble, match=rf"--shard={text}: not a part; allowed: I/N"):
-            prove_groups.shard(names, text)
+            shard(names, text)
+
+
+def test_a_budget_is_above_nothing():
+    for minutes in (0, -3):
+        with pytest.raises(Trouble, match=f"--budget={minutes}: no time; allowed: minutes above 0"):
+            Budget(minutes)
+    assert Budget(None).in_time()
+    assert Budget(5).in_time()
+    assert not Budget(1e-9).in_time()
 
 
 # ---- the lock of a user's own set --------------------------------------------------------------

@@ -31,10 +31,10 @@ def kernel(tmp_path: Path) -> dict[str, Any]:
     }
 
 
-def run(kernels: list[dict[str, Any]], folder: Path) -> tuple[list[str], str]:
-    """The unproven ones, by the program, and what it says."""
+def run(kernels: list[dict[str, Any]], folder: Path, of: str = "groups") -> tuple[list[str], str]:
+    """Those of another compile, by the program, and what it says."""
     (folder / "kernels.json").write_text(json.dumps(kernels))
-    options = [f"--kernels={folder}/kernels.json", f"--out={folder}/out.json"]
+    options = [f"--kernels={folder}/kernels.json", f"--out={folder}/out.json", f"--of={of}"]
     command = [sys.executable, check_proofs.__file__, *options]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return json.loads((folder / "out.json").read_text()), said
@@ -62,3 +62,13 @@ def test_another_compile_is_said_in_one_line(kernel: dict[str, Any], tmp_path: P
     assert said.startswith("gfx942: 2 of 3 proven kernels are compiled as unproven, with keys that")
     assert said.count("\n") == 1
     assert "prove_groups" in said
+
+
+def test_options_of_another_compile_are_said_in_one_line(kernel: dict[str, Any], tmp_path: Path):
+    assert run([kernel], tmp_path, "options") == ([], "")
+    stale = kernel | {"instance": "b", "key": "0" * 64}
+    found, said = run([kernel, stale], tmp_path, "options")
+    assert found == ["b"]
+    assert said.startswith("gfx942: 1 of 2 kernels with options of their own have those of another")
+    assert said.count("\n") == 1
+    assert "./bazelw run //kernels:choose_options" in said

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from kernels.code_object.describe import (
+from kernels.code_object.describe import proven_spec
+from kernels.code_object.metadata import (
     MetadataError,
     kernel_record,
     kernel_records,
-    proven_spec,
     read_metadata,
 )
 from kernels.code_object.spec import CodeObjectSpec, Recipe

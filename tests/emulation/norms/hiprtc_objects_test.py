@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.code_object.describe import kernel_records
+from kernels.code_object.metadata import kernel_records
 from kernels.code_object.spec import CodeObjectSpec
 
 
