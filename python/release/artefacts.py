@@ -112,6 +112,8 @@ def _read_one(entry: Mapping[str, str], root: Path, manifest: Mapping[str, Any])
     if entry["kind"] == "kernels_wheel":
         _check_kernels_wheel(path, manifest)
         return file(entry["kind"], path.name, path, requires_python=_requires_python(path))
+    if entry["kind"] == "pure_wheel":
+        return file(entry["kind"], entry["name"], path, requires_python=_requires_python(path))
     if entry["kind"] == "kernel_pack":
         _check_pack(path, manifest)
         return file("kernel_pack", entry["name"], path, code_objects=_keys(manifest))
@@ -166,6 +168,10 @@ def _mixed(name: str) -> ReleaseError:
     )
 
 
+def _no_wheel(path: Path, error: Exception) -> ReleaseError:
+    return ReleaseError(f"{path.name} is no wheel of this project: {error}")
+
+
 def _check_pack(path: Path, manifest: Mapping[str, Any]) -> None:
     # A pack of any format names its code objects by their keys.
     pack = path.read_bytes()
@@ -179,7 +185,7 @@ def _check_kernels_wheel(path: Path, manifest: Mapping[str, Any]) -> None:
         with zipfile.ZipFile(path) as wheel:
             packs = [wheel.read(name) for name in wheel.namelist() if name.endswith(_PACK_SUFFIX)]
     except zipfile.BadZipFile as error:
-        raise ReleaseError(f"{path.name} is no wheel of this project: {error}") from error
+        raise _no_wheel(path, error) from error
     if len(packs) != 1:
         raise ReleaseError(f"{path.name} has {len(packs)} packs of kernels; it has one")
     for arch in manifest["archs"]:
@@ -194,9 +200,12 @@ def _check_kernels_wheel(path: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def _requires_python(path: Path) -> str:
-    with zipfile.ZipFile(path) as wheel:
-        (name,) = (n for n in wheel.namelist() if n.endswith(".dist-info/METADATA"))
-        text = wheel.read(name).decode()
+    try:
+        with zipfile.ZipFile(path) as wheel:
+            (name,) = (n for n in wheel.namelist() if n.endswith(".dist-info/METADATA"))
+            text = wheel.read(name).decode()
+    except (zipfile.BadZipFile, ValueError) as error:
+        raise _no_wheel(path, error) from error
     return str(email.parser.HeaderParser().parsestr(text)["Requires-Python"])
 
 
@@ -213,7 +222,7 @@ def _check_wheel(path: Path, manifest: Mapping[str, Any]) -> None:
         with zipfile.ZipFile(path) as wheel:
             inside = json.loads(wheel.read(_MANIFEST))
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise ReleaseError(f"{path.name} is no wheel of this project: {error}") from error
+        raise _no_wheel(path, error) from error
     _check_locked(path.name, inside)
     built_in = ("instances", "norms")
     if _keys(inside, built_in) != _keys(manifest, built_in):

@@ -79,7 +79,7 @@ def _page(version: str, files: tuple[File, ...]) -> bytes:
     links = [
         f'<a href="../../{html.escape(f.path)}#sha256={f.sha256}">{html.escape(f.name)}</a><br>'
         for f in sorted(files, key=lambda f: f.name)
-        if f.kind == "wheel"
+        if f.kind in ("wheel", "pure_wheel")
     ]
     title = f"aiter-attn {html.escape(version)}"
     return "\n".join(["<!DOCTYPE html>", f"<title>{title}</title>", *links, ""]).encode()

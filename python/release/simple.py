@@ -21,7 +21,8 @@ from packaging.utils import parse_wheel_filename
 from python.release.artefacts import File
 
 # Kinds of files -> the beginning of the name of the indexes that have them.
-_INDEXES = {"": ("wheel", "kernels_wheel"), "slim.": ("slim_wheel", "kernels_wheel")}
+_COMMON = ("kernels_wheel", "pure_wheel")
+_INDEXES = {"": ("wheel", *_COMMON), "slim.": ("slim_wheel", *_COMMON)}
 _KINDS = frozenset(kind for kinds in _INDEXES.values() for kind in kinds)
 # Settings that most builds have: an index is not named after them.
 _USUAL = {"namespace": "aiter", "patches": "default"}

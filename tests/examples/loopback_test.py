@@ -111,8 +111,8 @@ def main_run(ci: Ci) -> clone.Spawns:
 
 def test_main_compiles_what_is_new_and_writes_it(ci: Ci, main_run: clone.Spawns) -> None:
     assert main_run.executed["CppCompile"] >= 1
-    # With kernels and without, and that of kernels.
-    assert main_run.executed["Wheel"] + main_run.cached["Wheel"] == 2 * len(builds.ABIS) + 1
+    # With kernels and without, that of kernels, and jax_aiter's.
+    assert main_run.executed["Wheel"] + main_run.cached["Wheel"] == 2 * len(builds.ABIS) + 2
     assert main_run.executed["Wheel"] >= 2 * len(builds.ABIS)
     assert ci.written()
 
@@ -157,13 +157,14 @@ def test_pip_takes_published_wheels(ci: Ci, main_run: clone.Spawns, tmp_path: Pa
             *("python3", "-m", "pip", "download", "--quiet", "--isolated", "--no-deps"),
             *("--only-binary=:all:", "--platform=manylinux_2_17_x86_64", *options),
             f"--index-url={ci.releases.read_url}/smoke.gfx942/simple/",
-            *("--dest", str(tmp_path), "aiter-attn", "aiter-attn-kernels-gfx942-smoke"),
+            *("--dest", str(tmp_path)),
+            *("aiter-attn", "aiter-attn-kernels-gfx942-smoke", "jax-aiter"),
         ],
         env=clone.stranger_environment() | {"LANG": "C.UTF-8"},
         check=True,
     )
     wheels = sorted(tmp_path.iterdir())
-    assert len(wheels) == 2
+    assert len(wheels) == 3
     for wheel in wheels:
         assert clone.sha256(wheel) == published(ci)[wheel.name]["sha256"]
 
@@ -188,5 +189,5 @@ def test_a_pull_request_compiles_nothing_and_writes_nothing(
     assert not ci.written()
     assert "a pull request publishes nothing" in output
     assert (ci.releases.root / "attn/index.json").read_bytes() == index
-    assert len(list((tmp_path / "out/files").glob("*/*.whl"))) == 2 * len(builds.ABIS) + 1
+    assert len(list((tmp_path / "out/files").glob("*/*.whl"))) == 2 * len(builds.ABIS) + 2
     shutil.rmtree(tmp_path / "out")

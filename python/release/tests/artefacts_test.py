@@ -35,7 +35,8 @@ def test_what_is_read(tmp_path: Path) -> None:
     }
     kinds = [file.kind for file in found.files]
     wheels = ["wheel", "slim_wheel"] * 3 + ["kernels_wheel"]
-    assert kinds == [*wheels, "manifest", "kernel_pack", "archive", "code_object", "code_object"]
+    others = ["manifest", "kernel_pack", "archive", "code_object", "code_object"]
+    assert kinds == [*wheels, "pure_wheel", *others]
     (pack,) = (file for file in found.files if file.kind == "kernel_pack")
     assert pack.about == {"code_objects": sorted(builds.keys("kernels"))}
     assert pack.name == "kernels.pack"
@@ -111,7 +112,9 @@ def test_a_wheel_of_other_packed_kernels(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("contents", [b"", b"PK\x03\x04 cut off", b"<html>"])
-@pytest.mark.parametrize("name", [builds.wheel_name("cp311"), builds.KERNELS_WHEEL])
+@pytest.mark.parametrize(
+    "name", [builds.wheel_name("cp311"), builds.KERNELS_WHEEL, builds.PURE_WHEEL]
+)
 def test_a_wheel_that_is_none(tmp_path: Path, name: str, contents: bytes) -> None:
     listed = builds.build(tmp_path)
     (tmp_path / name).write_bytes(contents)

@@ -102,6 +102,9 @@ def write_kernels_wheel(path: Path, contents: bytes) -> None:
     _write_wheel(path, name, "py3-none-any", {f"aiter_attn_kernels/{name}.attnpack": contents})
 
 
+PURE_WHEEL = "jax_aiter-0.1.0-py3-none-any.whl"
+
+
 def build(root: Path, library: bytes = b"ELF", spaces: int = 0) -> Path:
     """Writes a build below root, with `spaces` in its wheels. Returns artefacts.bzl's list."""
     root.mkdir(parents=True, exist_ok=True)
@@ -113,6 +116,8 @@ def build(root: Path, library: bytes = b"ELF", spaces: int = 0) -> Path:
         files.append({"abi": abi, "file": f"slim/{wheel_name(abi)}", "kind": "slim_wheel"})
     write_kernels_wheel(root / KERNELS_WHEEL, pack())
     files.append({"file": KERNELS_WHEEL, "kind": "kernels_wheel"})
+    _write_wheel(root / PURE_WHEEL, "jax-aiter", "py3-none-any", {"jax_aiter/__init__.py": b""})
+    files.append({"file": PURE_WHEEL, "kind": "pure_wheel", "name": PURE_WHEEL})
     (root / "manifest.json").write_text(manifest())
     (root / "embedded_pack.pack").write_bytes(pack())
     (root / "libaiter_attn.a").write_bytes(library)

@@ -46,7 +46,7 @@ def test_the_document_lists_every_file(tmp_path: Path) -> None:
     assert data["version"] == "0.1.0"
     assert data["settings"]["variant_set"] == "smoke"
     kinds = sorted(file["kind"] for file in data["files"])
-    wheels = ["kernels_wheel", *["slim_wheel"] * 3, *["wheel"] * 3]
+    wheels = ["kernels_wheel", "pure_wheel", *["slim_wheel"] * 3, *["wheel"] * 3]
     others = ["archive", "kernel_pack", "manifest", "provenance", "sbom", *["code_object"] * 2]
     assert kinds == sorted([*others, *wheels])
     (pack,) = (file for file in data["files"] if file["kind"] == "kernel_pack")
@@ -59,9 +59,10 @@ def test_the_page_leads_pip_to_the_wheels(tmp_path: Path) -> None:
     links = re.findall(
         r'<a href="\.\./\.\./([^#"]+)#sha256=(\w+)">([^<]+)</a>', release.page.decode()
     )
-    wheels = {(f.path, f.sha256, f.name) for f in release.files if f.kind == "wheel"}
+    kinds = ("wheel", "pure_wheel")
+    wheels = {(f.path, f.sha256, f.name) for f in release.files if f.kind in kinds}
     assert set(links) == wheels
-    assert len(wheels) == len(builds.ABIS)
+    assert len(wheels) == len(builds.ABIS) + 1
 
 
 def test_the_statement_is_over_all_that_was_built(tmp_path: Path) -> None:

@@ -85,13 +85,14 @@ def test_wheels_by_content_and_hash(
     server: dav.Server, release: Release, tmp_path: Path, install, index: str, kind: str
 ) -> None:
     file = wheel(release, kind, "cp313")
-    kernels = wheel(release, "kernels_wheel")
+    kernels, pure = wheel(release, "kernels_wheel"), wheel(release, "pure_wheel")
     done = install(
         server,
         f"{index}smoke.gfx942",
         tmp_path / "out",
         f"aiter-attn==0.1.0 --hash=sha256:{file.sha256}",
         f"{KERNELS}==0.1.0 --hash=sha256:{kernels.sha256}",
+        f"jax-aiter==0.1.0 --hash=sha256:{pure.sha256}",
     )
     assert done.returncode == 0, done.stderr
     name = (tmp_path / "out/aiter_attn/name").read_text()
@@ -99,6 +100,7 @@ def test_wheels_by_content_and_hash(
     assert name.startswith("slim/") == (kind == "slim_wheel")
     pack = tmp_path / f"out/aiter_attn_kernels/{KERNELS}.attnpack"
     assert pack.read_bytes() == builds.pack()
+    assert (tmp_path / "out/jax_aiter/__init__.py").exists()
 
 
 @pytest.mark.parametrize("install", [pip, uv])
@@ -129,7 +131,7 @@ def test_both_forms_of_the_pages_say_the_same(server: dav.Server, release: Relea
         assert f'"{file["url"]}#sha256={file["hashes"]["sha256"]}"' in page.text
     assert page.text.count("data-requires-python") == len(files)
     root = requests.get(f"{server.read_url}/smoke.gfx942/simple/", timeout=60)
-    for name in ("aiter-attn", KERNELS):
+    for name in ("aiter-attn", KERNELS, "jax-aiter"):
         assert f'<a href="{name}/">{name}</a>' in root.text
 
 
