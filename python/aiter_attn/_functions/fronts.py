@@ -43,8 +43,9 @@ def by_front(function: _Function) -> _Function:
         # is_array_of("torch", array) without its calls, which a small call's time shows.
         tensor = getattr(sys.modules.get("torch"), "Tensor", None)
         if isinstance(tensor, type) and isinstance(array, tensor):
-            front = sys.modules.get("aiter_attn.torch")
-            if front is None:  # an import takes its time each time
+            # There once it is whole; an import statement takes its time each time.
+            front = getattr(sys.modules["aiter_attn"], "torch", None)
+            if front is None:
                 from aiter_attn import torch as front
 
             return getattr(front, name, function)(*arguments, **more)
