@@ -27,7 +27,7 @@ struct Keys {
   Keys(const Problem& p, const Sequence& s, int64_t key_head, runtime::Pulse& pulse)
       : k(p.head_size_qk, s.keys), v(s.keys, p.head_size_v) {
     for (int64_t j = 0; j < s.keys; ++j) {
-      load_row(p.k, p.dtype, s.key_row(p.k, key_head, j), p.head_size_qk, k.at(0, j), kPanel);
+      load_column(p.k, p.dtype, s.key_row(p.k, key_head, j), p.head_size_qk, k.at(0, j));
       if (p.v_layout == ATTN_V_ROWS) {
         load_row(p.v, p.dtype, s.key_row(p.v, key_head, j), p.head_size_v, &v, j);
       }
@@ -35,7 +35,7 @@ struct Keys {
     }
     if (p.v_layout == ATTN_V_COLUMNS) {
       for (int64_t d = 0; d < p.head_size_v; ++d) {
-        load_row(p.v, p.dtype, s.value_column(p.v, key_head, d), s.keys, v.at(0, d), kPanel);
+        load_column(p.v, p.dtype, s.value_column(p.v, key_head, d), s.keys, v.at(0, d));
         pulse(s.keys);
       }
     }

@@ -18,16 +18,19 @@ template <int kBytes>
 struct Vectors {
   typedef double Double __attribute__((vector_size(kBytes)));
   typedef int64_t Int __attribute__((vector_size(kBytes)));
+  typedef float Float __attribute__((vector_size(kBytes / 2)));
+  typedef uint32_t Word __attribute__((vector_size(kBytes / 2)));
+  typedef uint16_t Half __attribute__((vector_size(kBytes / 4)));
   static constexpr int64_t kCount = kBytes / sizeof(double);
 };
 
-template <typename Vector>
-INLINE void load(Vector& vector, const double* from) {
+template <typename Vector, typename Element>
+INLINE void load(Vector& vector, const Element* from) {
   __builtin_memcpy(&vector, from, sizeof(vector));
 }
 
-template <typename Vector>
-INLINE void store(const Vector& vector, double* to) {
+template <typename Vector, typename Element>
+INLINE void store(const Vector& vector, Element* to) {
   __builtin_memcpy(to, &vector, sizeof(vector));
 }
 
@@ -177,6 +180,40 @@ INLINE void gradients(double* x, double* y, int64_t count, double shift, double 
   }
 }
 
+template <typename V>
+INLINE int64_t from_bf16(const uint16_t* x, int64_t count, double* y) {
+  int64_t i = 0;
+  for (; i + V::kCount <= count; i += V::kCount) {
+    typename V::Half half;
+    load(half, x + i);
+    const auto bits = __builtin_convertvector(half, typename V::Word) << 16;
+    store(__builtin_convertvector((typename V::Float)bits, typename V::Double), y + i);
+  }
+  return i;
+}
+
+template <typename V>
+INLINE int64_t to_bf16(const double* x, int64_t count, uint16_t* y) {
+  using Int = typename V::Int;
+  constexpr int kDropped = 52 - 7;
+  constexpr int64_t kLeast = int64_t{1023 - 126} << 52, kMost = int64_t{1023 + 128} << 52;
+  int64_t i = 0;
+  for (; i + V::kCount <= count; i += V::kCount) {
+    Int bits;
+    load(bits, x + i);
+    const Int magnitude = bits & std::numeric_limits<int64_t>::max();
+    const Int others = (magnitude < kLeast) | (magnitude >= kMost);
+    if (__builtin_reduce_or(others) != 0) break;
+    // A carry out of the mantissa counts up the exponent, in the end to infinity's.
+    const Int is_odd = (magnitude >> kDropped) & 1;
+    const Int rounded = (magnitude + ((int64_t{1} << (kDropped - 1)) - 1) + is_odd) >> kDropped;
+    const Int sign = (bits >> 48) & 0x8000;
+    store(__builtin_convertvector(sign | (rounded - (int64_t{1023 - 127} << 7)), typename V::Half),
+          y + i);
+  }
+  return i;
+}
+
 // TARGET is an attribute, BYTES an argument of a template.
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define LOOPS_FOR(NAME, TARGET, BYTES, ROWS)                                            \
@@ -194,7 +231,14 @@ INLINE void gradients(double* x, double* y, int64_t count, double shift, double 
   TARGET void gradients(double* x, double* y, int64_t n, double shift, double mean) {   \
     attention::gradients<Vectors<BYTES>>(x, y, n, shift, mean);                         \
   }                                                                                     \
-  constexpr Loops kLoops = {#NAME, multiply, cap, greatest, exponentials, gradients};   \
+  TARGET int64_t from_bf16(const uint16_t* x, int64_t n, double* y) {                   \
+    return attention::from_bf16<Vectors<BYTES>>(x, n, y);                               \
+  }                                                                                     \
+  TARGET int64_t to_bf16(const double* x, int64_t n, uint16_t* y) {                     \
+    return attention::to_bf16<Vectors<BYTES>>(x, n, y);                                 \
+  }                                                                                     \
+  constexpr Loops kLoops = {#NAME,        multiply,  cap,       greatest,               \
+                            exponentials, gradients, from_bf16, to_bf16};               \
   }
 // NOLINTEND(bugprone-macro-parentheses)
 

@@ -39,6 +39,11 @@ struct Loops {
   double (*exponentials)(double* x, int64_t count, double shift);
   // x = exp(x - shift), and y = x * (y - mean).
   void (*gradients)(double* x, double* y, int64_t count, double shift, double mean);
+  // bf16 to double and, rounded once, to nearest even, from double. Both return how many of the
+  // `count` first elements are done: whole vectors, and from double those before the first one
+  // with what is not a normal number of bf16.
+  int64_t (*from_bf16)(const uint16_t* x, int64_t count, double* y);
+  int64_t (*to_bf16)(const double* x, int64_t count, uint16_t* y);
 };
 
 // Of the widest vectors that this processor has.

@@ -7,12 +7,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "aiter/attention/reference/matrix.h"
+#include "aiter/runtime/float16.h"
 
 namespace AITER_ATTN_NAMESPACE::attention {
 namespace {
@@ -133,6 +136,58 @@ TEST_P(SimdTest, Gradients) {
     const double weight = std::exp(score[i] - 1.5);
     EXPECT_NEAR(x[i], weight, weight * 1e-15);
     EXPECT_NEAR(y[i], weight * (product[i] - 0.25), weight * 1e-14);
+  }
+}
+
+TEST_P(SimdTest, EveryBf16) {
+  std::vector<uint16_t> all(1 << 16);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<double> wide(all.size());
+  ASSERT_EQ(loops_.from_bf16(all.data(), static_cast<int64_t>(all.size()), wide.data()),
+            static_cast<int64_t>(all.size()));
+  for (const uint16_t bits : all) {
+    const double expected = runtime::bf16_to_float(bits);
+    ASSERT_EQ(std::memcmp(&wide[bits], &expected, sizeof(expected)), 0) << bits;
+  }
+  // 19 elements: whole vectors alone.
+  std::vector<double> some(20, 7);
+  const int64_t done = loops_.from_bf16(all.data(), 19, some.data());
+  EXPECT_GE(done, 16);
+  EXPECT_LE(done, 19);
+  EXPECT_EQ(some[done], 7);
+}
+
+TEST_P(SimdTest, RoundsToBf16Once) {
+  // Beside and at the middle between two numbers of bf16, of every exponent and each sign.
+  std::vector<double> x;
+  for (int exponent = -126; exponent <= 127; ++exponent) {
+    for (const double mantissa : {1.0, 1.0 + 0x1p-8, 1.0 + 0x1.8p-7, 1.5, 2 - 0x1p-8, 2 - 0x1p-9}) {
+      for (const double nearby : {-0x1p-52, 0.0, 0x1p-52}) {
+        const double magnitude = std::ldexp(mantissa + nearby, exponent);
+        if (magnitude < 0x1p-126) continue;
+        x.push_back(magnitude);
+        x.push_back(-magnitude);
+      }
+    }
+  }
+  x.resize(x.size() / 16 * 16);
+  std::vector<uint16_t> rounded(x.size());
+  ASSERT_EQ(loops_.to_bf16(x.data(), static_cast<int64_t>(x.size()), rounded.data()),
+            static_cast<int64_t>(x.size()));
+  for (size_t i = 0; i < x.size(); ++i) {
+    ASSERT_EQ(rounded[i], runtime::bf16_from_double(x[i])) << x[i];
+  }
+}
+
+TEST_P(SimdTest, LeavesWhatIsNoNormalBf16) {
+  for (const double other :
+       {0.0, -0.0, 0x1p-127, -0x1.fffffffffffffp-127, 1e300, kInfinity, kNan}) {
+    std::vector<double> x(48, 1.5);
+    x[33] = other;
+    std::vector<uint16_t> y(48, 7);
+    EXPECT_EQ(loops_.to_bf16(x.data(), 48, y.data()), 32) << other;
+    EXPECT_EQ(y[31], 0x3fc0);
+    EXPECT_EQ(y[32], 7);
   }
 }
 

@@ -26,8 +26,8 @@ struct KeyColumns {
   KeyColumns(const Problem& p, const Sequence& s, int64_t key_head, runtime::Pulse& pulse)
       : k(p.head_size_qk, s.keys), v(p.head_size_v, s.keys) {
     for (int64_t j = 0; j < s.keys; ++j) {
-      load_row(p.k, p.dtype, s.key_row(p.k, key_head, j), p.head_size_qk, k.at(0, j), kPanel);
-      load_row(p.v, p.dtype, s.key_row(p.v, key_head, j), p.head_size_v, v.at(0, j), kPanel);
+      load_column(p.k, p.dtype, s.key_row(p.k, key_head, j), p.head_size_qk, k.at(0, j));
+      load_column(p.v, p.dtype, s.key_row(p.v, key_head, j), p.head_size_v, v.at(0, j));
       pulse(int64_t{p.head_size_qk} + p.head_size_v);
     }
   }
