@@ -115,8 +115,10 @@ def flash_attn_with_kvcache(
         cache_problems.appended(over, _shape_of(k), _shape_of(v), cache_problems.Rotary())
         tokens = arrays["cache_seqlens"][:, None] + jnp.arange(k.shape[1], dtype=jnp.int32)
         places = _places(over, tokens, arrays)
-        k_cache = k_cache.at[places].set(k, mode="drop")
-        v_cache = v_cache.at[places].set(v, mode="drop")
+        # Else XLA writes 16 bits by compare and swap, for which it reads what lies beside them.
+        alone = {"mode": "drop", "unique_indices": True}
+        k_cache = k_cache.at[places].set(k, **alone)
+        v_cache = v_cache.at[places].set(v, **alone)
         arrays["cache_seqlens"] = arrays["cache_seqlens"] + numpy.int32(k.shape[1])
     operands = (q, k_cache, v_cache, *arrays.values())
     _check_served(static, over, operands)
@@ -211,7 +213,7 @@ def _rotated(x: jax.Array, cos: jax.Array, sin: jax.Array, interleaved: bool) ->
 
 def _places(over: cache_problems.Cached, tokens: jax.Array, arrays: dict[str, jax.Array]) -> Any:
     """Where tokens lie, int32 [batch, tokens]: the index of the entry or page, and the row in it.
-    Those that have no place are beyond the last one."""
+    Those that have no place are beyond the last one, each at another."""
     entries, page_size = over.numbers["entries"], over.numbers["page_size"]
     inside = (tokens >= 0) & (tokens < over.room)
     if page_size:
@@ -221,7 +223,8 @@ def _places(over: cache_problems.Cached, tokens: jax.Array, arrays: dict[str, ja
     else:
         first = arrays.get("cache_batch_idx", jnp.arange(len(tokens), dtype=jnp.int32))
         entry, row = jnp.broadcast_to(first[:, None], tokens.shape), tokens
-    return jnp.where(inside & (entry >= 0), entry, entries), row
+    nowhere = entries + jnp.arange(tokens.size, dtype=jnp.int32).reshape(tokens.shape)
+    return jnp.where(inside & (entry >= 0), entry, nowhere), row
 
 
 def _check_served(static: _Static, over: cache_problems.Cached, arrays: Any) -> None:

@@ -53,8 +53,36 @@ def norms(x: Any, gamma: Any) -> Any:
     return jax.grad(loss, (0, 1), has_aux=True)(x, gamma)
 
 
+K_NEW, V_NEW = draw(6, 2, 2, 2, 16), draw(7, 2, 2, 2, 16)
+Q16, K_CACHE, V_CACHE = draw(8, 2, 2, 4, 16), draw(9, 2, 12, 2, 16), draw(10, 2, 12, 2, 16)
+TABLE = np.array([[4, 0, 3], [1, 5, 2]], np.int32)
+ANGLES = draw(11, 12, 8)
+
+
+def caches(q: Any, k: Any, v: Any, more_k: Any, more_v: Any, lengths: Any, angles: Any) -> Any:
+    """The custom call over caches: appended to with rotation, and by chosen entries."""
+    out, k, v = front.flash_attn_with_kvcache(
+        q, k, v, more_k, more_v, jnp.cos(angles), jnp.sin(angles), lengths, causal=True
+    )
+    chosen = front.flash_attn_with_kvcache(
+        q, k, v, cache_seqlens=lengths, cache_batch_idx=lengths[::-1] // 6, return_softmax_lse=True
+    )
+    return out, k, v, chosen
+
+
+def pages(q: Any, k: Any, v: Any, more_k: Any, more_v: Any, lengths: Any, table: Any) -> Any:
+    k, v = (x.reshape(6, 4, 2, 16) for x in (k, v))
+    return front.flash_attn_with_kvcache(
+        q, k, v, more_k, more_v, cache_seqlens=lengths, block_table=table
+    )
+
+
+OVER_CACHES = [Q16, K_CACHE, V_CACHE, K_NEW, V_NEW, LENGTHS]
+
 PROGRAMS: dict[str, tuple[Any, list[np.ndarray]]] = {
     "attention": (attention, [Q, K, V, STATE, LENGTHS]),
+    "caches": (caches, [*OVER_CACHES, ANGLES]),
+    "pages": (pages, [*OVER_CACHES, TABLE]),
     "norms": (norms, [draw(4, 2, 6, 6), draw(5, 6)]),
 }
 

@@ -146,8 +146,10 @@ def test_donated_caches_are_written_in_place() -> None:
         lambda q, k_cache, v_cache, k, v, n: attend(q, k_cache, v_cache, k, v, cache_seqlens=n),
         donate_argnums=(1, 2),
     )
-    compiled = program.lower(q, k_cache, v_cache, *new(np.float32).values(), LENGTHS).compile()
-    text = compiled.as_text()
+    lowered = program.lower(q, k_cache, v_cache, *new(np.float32).values(), LENGTHS)
+    # Else a GPU writes by compare and swap.
+    assert lowered.as_text().count("unique_indices = true") == 2
+    text = lowered.compile().as_text()
     aliased = re.search(r"input_output_alias=\{(.*?)\}, entry", text)
     assert aliased and len(re.findall(r"may-alias|must-alias", aliased[1])) == 2
     shape = re.escape(f"f32[{','.join(map(str, k_cache.shape))}]")
