@@ -3,7 +3,7 @@
 
 header_tree -> code_object_recipe -> code_object -> code_object_group -> embedded_pack, launch_table
                                                     code_object_group -> pack_files, kpacks
-                                                    code_object_group -> compile_kit
+                                                    code_object_group -> compile_kit, kernel_sources
                                     code_object -> code_object_library
 code_object_files: those of others, by their files' names
 header_tree -> cubin_recipe -> cubin -> code_object_group -> ahead_of_time
@@ -37,6 +37,7 @@ load(
 )
 load("//kernels/private:header_tree.bzl", _header_tree = "header_tree")
 load("//kernels/private:hip_host_library.bzl", _hip_host_library = "hip_host_library")
+load("//kernels/private:kernel_sources.bzl", _kernel_sources = "kernel_sources")
 load("//kernels/private:kpacks.bzl", _kpacks = "kpacks")
 load("//kernels/private:launch_table.bzl", _launch_table = "launch_table")
 load("//kernels/private:own_kernels.bzl", _own_kernels = "own_kernels")
@@ -69,6 +70,7 @@ cubin_recipe = _cubin_recipe
 embedded_pack = _embedded_pack
 header_tree = _header_tree
 hip_host_library = _hip_host_library
+kernel_sources = _kernel_sources
 kpacks = _kpacks
 launch_table = _launch_table
 own_kernels = _own_kernels

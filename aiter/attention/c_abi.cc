@@ -181,11 +181,15 @@ runtime::CodeObjectRef ref_of(const char* key) {
   const KernelList& kernels = kernel_list();
   const kernels::CodeObjectRow* object = kernels.find(*wanted);
   if (object) return code_object_ref(launch_table(), *object);
-  // It may be that of a plain compile, which the compile kit makes.
+  // It may be that of a plain compile, which the compile kit makes, or a compiler's own.
+  const runtime::Store& store = runtime::library_store();
   for (uint32_t i = 0; i < kernels.size(); ++i) {
     const runtime::CodeObjectRef ref = code_object_ref(launch_table(), kernels.object(i));
-    if (!ref.plain) continue;
-    if (runtime::CodeObjectRef plain = ref.plain(); plain.key == *wanted) return plain;
+    std::vector<runtime::CodeObjectRef> others = store.own(ref);
+    if (ref.plain) others.push_back(ref.plain());
+    for (runtime::CodeObjectRef& other : others) {
+      if (other.key == *wanted) return std::move(other);
+    }
   }
   return {*wanted, {}};
 }

@@ -126,8 +126,8 @@ std::string explain_bytes(const runtime::CodeObjectRef& ref) {
   std::string text;
   for (const runtime::Store::Told& told : runtime::library_store().look(ref)) {
     if (told.answer.has) {
-      return concat("  bytes from ", told.provider, told.is_of_plain ? ", " : "",
-                    told.is_of_plain ? told.answer.text : "", "\n", text);
+      return concat("  bytes from ", told.provider, told.is_of_other ? ", " : "",
+                    told.is_of_other ? told.answer.text : "", "\n", text);
     }
     text += concat("    not from ", told.provider, ": ", told.answer.text, "\n");
   }

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <exception>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -14,6 +16,8 @@
 
 #include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/kit/amdclang.h"
+#include "aiter/runtime/kit/kernel_sources.h"
 #include "aiter/runtime/kit/kit.h"
 #include "aiter/runtime/once.h"
 #include "aiter/runtime/remote/remote.h"
@@ -34,6 +38,7 @@ static_assert(sizeof(PackEntry) == sizeof(kernels::EmbeddedPackEntry));
 // Of a Python installation: where wheels of packs put them.
 constexpr char kPacksFolder[] = "/aiter_attn_kernels";
 constexpr char kKitFolder[] = "/aiter_attn_compile_kit";
+constexpr char kKernelSourcesFile[] = "/aiter_attn/kernel_sources.attnpack";
 // Of the folder that has the cache.
 constexpr char kWorkFolder[] = "compiling";
 
@@ -170,6 +175,22 @@ std::vector<std::string> installed_packs() {
   return folders;
 }
 
+// The folder that compiles work in, beside that of the cache; "": there is none.
+std::string work_place() {
+  const std::string cache = cache_folder();
+  const std::string place = cache.substr(0, cache.rfind('/') + 1);
+  return place.empty() ? "" : place + kWorkFolder;
+}
+
+// A compiler of attention's kernels, whose objects the user's cache keeps.
+std::unique_ptr<Provider> kept(std::unique_ptr<Provider> compiler, std::chrono::seconds limit) {
+  CacheOptions cache = cache_options();
+  // Another process that compiles the same kernel is waited for: it takes as long as this one.
+  cache.patience = limit;
+  cache.name = compiler->name();
+  return std::make_unique<CacheProvider>(std::move(cache), std::move(compiler));
+}
+
 // The compile kit that is named, or that is installed beside this library.
 Providers kits() {
   std::vector<std::string> installed = site_packages();
@@ -181,18 +202,47 @@ Providers kits() {
     list.push_back(forbidden_kit(folder, "must not compile, " + forbidden()));
     return list;
   }
-  CacheOptions cache = cache_options();
   KitOptions options;
   options.version = AITER_ATTN_VERSION;
   options.limit = kit_limit();
   options.tells_commands = variable(kVerboseVariable) == "1";
-  options.work_place = cache.folder.substr(0, cache.folder.rfind('/') + 1);
-  if (!options.work_place.empty()) options.work_place += kWorkFolder;
-  // Another process that compiles the same kernel is waited for: it takes as long as this one.
-  cache.patience = options.limit;
-  std::unique_ptr<Provider> kit = open_kit(folder, std::move(options));
-  cache.name = kit->name();
-  list.push_back(std::make_unique<CacheProvider>(std::move(cache), std::move(kit)));
+  options.work_place = work_place();
+  list.push_back(kept(open_kit(folder, options), options.limit));
+  return list;
+}
+
+// ROCm's clang, that is named or installed. One that is not named is no matter without sources for
+// it: the library has all of its kernels then.
+Providers amdclangs() {
+  std::vector<std::string> installed = site_packages();
+  for (std::string& path : installed) path += kKernelSourcesFile;
+  AmdClangOptions options;
+  options.sources = find_kernel_sources(installed);
+  Providers list;
+  if (options.sources.empty() && variable(kAmdClangVariable).empty()) return list;
+  AmdClang clang;
+  try {
+    clang = find_amdclang();
+  } catch (const Error& error) {
+    if (error.status() == Status::kInvalidArgument) throw;
+    std::string named = variable(kAmdClangVariable);
+    if (named.empty()) named = variable(kRocmPathVariable);
+    list.push_back(
+        refused_compiler(concat("amdclang '", utf8(named), "'"), std::current_exception()));
+    return list;
+  }
+  if (clang.program.empty()) return list;
+  if (on_demand() != OnDemand::kCompile) {
+    options.forbidden = "must not compile, " + forbidden();
+    list.push_back(open_amdclang(clang, std::move(options)));
+    return list;
+  }
+  options.version = AITER_ATTN_VERSION;
+  options.limit = kit_limit();
+  options.tells_commands = variable(kVerboseVariable) == "1";
+  options.work_place = work_place();
+  const std::chrono::seconds limit = options.limit;
+  list.push_back(kept(open_amdclang(clang, std::move(options)), limit));
   return list;
 }
 
@@ -237,6 +287,7 @@ Providers providers(RunTimeCompile when) {
   append(list, stores());
   if (when != RunTimeCompile::kAlways) list.push_back(cache(when));
   append(list, kits());
+  append(list, amdclangs());
   return list;
 }
 

@@ -37,9 +37,10 @@ class LibraryStore : public ::testing::Test {
     fs::remove_all(folder_);
     setenv("AITER_ATTN_CACHE_DIR", folder_.c_str(), 1);
     for (const char* name :
-         {"AITER_ATTN_COMPILE_KIT", "AITER_ATTN_COMPILE_SECONDS", "AITER_ATTN_MACHINE_CACHE",
-          "AITER_ATTN_ON_DEMAND", "AITER_ATTN_PACK_PATH", "AITER_ATTN_RTC", "AITER_ATTN_STORE",
-          "AITER_ATTN_STORE_SECONDS", "AITER_ATTN_TRUST", "CK_JIT_CACHE_DIR", "NVTE_CK_JIT"}) {
+         {"AITER_ATTN_AMDCLANG", "AITER_ATTN_COMPILE_KIT", "AITER_ATTN_COMPILE_SECONDS",
+          "AITER_ATTN_KERNEL_SOURCES", "AITER_ATTN_MACHINE_CACHE", "AITER_ATTN_ON_DEMAND",
+          "AITER_ATTN_PACK_PATH", "AITER_ATTN_RTC", "AITER_ATTN_STORE", "AITER_ATTN_STORE_SECONDS",
+          "AITER_ATTN_TRUST", "CK_JIT_CACHE_DIR", "NVTE_CK_JIT", "ROCM_PATH"}) {
       unsetenv(name);
     }
   }
@@ -73,6 +74,29 @@ TEST_F(LibraryStore, AsksNoKitWhereNoneIs) {
     EXPECT_THAT(error.what(), HasSubstr("then the run-time compiler: does not have it)"));
     EXPECT_THAT(error.what(), Not(HasSubstr("kit")));
   });
+}
+
+TEST_F(LibraryStore, AsksRocmsClangWhereItIsNamedOrHasSources) {
+  setenv("AITER_ATTN_AMDCLANG", "/bin/sh", 1);
+  tells("; amdclang '/bin/sh': has not the kernels' sources: install the slim wheel");
+  setenv("AITER_ATTN_KERNEL_SOURCES", "/nowhere/sources", 1);
+  tells("No such file or directory");
+  setenv("AITER_ATTN_AMDCLANG", "/nowhere/clang", 1);
+  tells("; amdclang '/nowhere/clang': AITER_ATTN_AMDCLANG is '/nowhere/clang', which cannot be");
+  unsetenv("AITER_ATTN_AMDCLANG");
+  setenv("ROCM_PATH", "/nowhere", 1);
+  tells("; amdclang '/nowhere': ROCM_PATH is '/nowhere', which has no bin/amdclang++");
+  unsetenv("AITER_ATTN_KERNEL_SOURCES");
+  told(missing(),
+       [](const Error& error) { EXPECT_THAT(error.what(), Not(HasSubstr("amdclang"))); });
+}
+
+TEST_F(LibraryStore, RefusesRelativePathsOfRocmsClang) {
+  setenv("AITER_ATTN_AMDCLANG", "clang", 1);
+  refuses("AITER_ATTN_AMDCLANG is 'clang', but must be an absolute path");
+  unsetenv("AITER_ATTN_AMDCLANG");
+  setenv("AITER_ATTN_KERNEL_SOURCES", "sources", 1);
+  refuses("AITER_ATTN_KERNEL_SOURCES is 'sources', but must be an absolute path");
 }
 
 TEST_F(LibraryStore, AsksTheNamedKitLast) {

@@ -29,12 +29,16 @@ def _canonical(document: dict[str, Any]) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii")
 
 
+def header_tree_listing(files: Mapping[str, bytes]) -> bytes:
+    """A line `SHA256 NAME` for each file by its logical name, sorted by name."""
+    return b"".join(
+        f"{hashlib.sha256(files[name]).hexdigest()} {name}\n".encode() for name in sorted(files)
+    )
+
+
 def header_tree_digest(files: Mapping[str, bytes]) -> str:
-    """sha256 over the files by their logical names, as 64 hex digits; their order is no matter."""
-    digest = hashlib.sha256()
-    for name in sorted(files):
-        digest.update(f"{hashlib.sha256(files[name]).hexdigest()} {name}\n".encode())
-    return digest.hexdigest()
+    """sha256 of the files' listing, as 64 hex digits; their order is no matter."""
+    return hashlib.sha256(header_tree_listing(files)).hexdigest()
 
 
 def group_digest(sources: Sequence[bytes]) -> str:

@@ -4,7 +4,6 @@ aiter/runtime/kit/kit.h describes, and the pack of its sources."""
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from absl import app, flags
 
 from kernels.code_object.spec import Recipe
+from kernels.compile_kit.by_digest import packer_lines
 
 _VERSION = flags.DEFINE_string("version", None, "of the library that it is for", required=True)
 _ARCHS = flags.DEFINE_multi_string("arch", [], "that it compiles for")
@@ -32,16 +32,6 @@ def description(version: str, archs: Iterable[str], recipes: Sequence[Recipe]) -
     lines += [f"arch {arch}" for arch in sorted(set(archs))]
     lines += [f"headers {headers}" for headers in sorted({recipe.headers for recipe in recipes})]
     return "\n".join([*lines, "end", ""])
-
-
-def packer_lines(sources: Iterable[Path]) -> str:
-    """The list that packer reads: a source's key is its digest. Sources that are the same are one
-    of the pack's."""
-    lines = {}
-    for source in sources:
-        digest = hashlib.sha256(source.read_bytes()).hexdigest()
-        lines.setdefault(digest, f"{digest} {digest} {source}\n")
-    return "".join(lines[digest] for digest in sorted(lines))
 
 
 def main(_arguments: Sequence[str]) -> int:

@@ -101,6 +101,7 @@ def _code_object_recipe_impl(ctx):
             backend_arguments = backend_arguments,
             compiler = hip.compiler,
             families = hip.families,
+            header_tree = headers,
             inputs = depset(transitive = [hip.files, headers.headers]),
             recipe = recipe,
             repository = repository,
@@ -232,6 +233,7 @@ def _code_object_impl(ctx):
         compiled = tuple([code_object] + modules[:1]),
         instance = instance,
         kit = struct(
+            header_tree = recipe.header_tree,
             inputs = depset([recipe.compiler], transitive = [inputs]),
             source = source,
         ),

@@ -10,18 +10,20 @@ def _header_tree_impl(ctx):
     includes = [(root + include).rstrip("/") or "." for include in ctx.attr.includes]
     behind = ctx.attr.behind[HeaderTreeInfo] if ctx.attr.behind else None
     digest = ctx.actions.declare_file(ctx.label.name + ".sha256")
+    listing = ctx.actions.declare_file(ctx.label.name + ".listing")
     entries = ctx.actions.args()
     entries.add_all(ctx.files.hdrs, format_each = "--file=%s", map_each = _named_entry)
     entries.use_param_file("--flagfile=%s", use_always = True)
     entries.set_param_file_format("multiline")
     arguments = ctx.actions.args()
     arguments.add("--out", digest)
+    arguments.add("--listing", listing)
     run_py_tool(
         ctx,
         tool = ctx.attr._header_digest,
         arguments = [arguments, entries],
         inputs = ctx.files.hdrs,
-        outputs = [digest],
+        outputs = [digest, listing],
         mnemonic = "HeaderDigest",
         progress_message = "Hashing the headers of %{label}",
     )
@@ -31,6 +33,7 @@ def _header_tree_impl(ctx):
             digest = digest,
             headers = depset(ctx.files.hdrs),
             includes = includes + (behind.includes if behind else []),
+            listing = listing,
             root = behind.root if behind else own,
         ),
     ]

@@ -7,6 +7,8 @@ HeaderTreeInfo = provider(
         "digest": "File: sha256 over the headers and their names in the tree",
         "headers": "depset of File",
         "includes": "list of str: include directories, as paths from the execution root",
+        "listing": "File: a line for each header, its sha256 and its name in the tree; `digest` " +
+                   "is that of this file",
         "root": "str: the repository of the headers, or of most of them, from the execution " +
                 "root; \"\" is the main one",
     },
@@ -19,6 +21,7 @@ CodeObjectRecipeInfo = provider(
         "backend_arguments": "Args: the same for a compile of optimised IR",
         "compiler": "File",
         "families": "of the HIP toolchain: flags and files that archs have in addition",
+        "header_tree": "HeaderTreeInfo: that the sources are compiled against",
         "inputs": "depset of File: all but the source",
         "recipe": "File: the same for keys, see code_object/spec.py",
         "repository": "str: where sources must lie, from the execution root",
@@ -51,8 +54,9 @@ CodeObjectInfo = provider(
                  "and `flags`; None where there is no proof",
         "recipe": "File: that of CodeObjectRecipeInfo or CubinRecipeInfo that it was made by",
         "spec": "File: how the code object is made; its sha256 is the key",
-        "kit": "struct, what else makes it by the spec alone: `source`, a File, and `inputs`, a " +
-               "depset of File, the compiler among them; None where that is not clang",
+        "kit": "struct, what else makes it by the spec alone: `source`, a File; `header_tree`, a " +
+               "HeaderTreeInfo; and `inputs`, a depset of File, the compiler among them; None " +
+               "where that is not clang",
     },
 )
 

@@ -29,7 +29,10 @@ def _wheel_impl(ctx):
         wheel,
         python_tag = ctx.attr.python_tag,
         version = version,
-        files = {_name_in_wheel(ctx, file): file for file in ctx.files.srcs},
+        files = {_name_in_wheel(ctx, file): file for file in ctx.files.srcs} | {
+            place: target[DefaultInfo].files.to_list()[0]
+            for target, place in ctx.attr.placed.items()
+        },
         more = ["--glibc=" + ctx.attr.glibc],
     )
     return [DefaultInfo(files = depset([wheel]), runfiles = ctx.runfiles(files = [wheel]))]
@@ -48,6 +51,10 @@ The build fails unless `glibc` is the oldest that serves all shared objects in i
 in another form; NAME/""",
         ),
         "glibc": attr.string(mandatory = True, doc = "2.35: the tag manylinux_2_35"),
+        "placed": attr.label_keyed_string_dict(
+            allow_files = True,
+            doc = "files of other packages, one each -> their places in the wheel",
+        ),
         "python_tag": attr.string(mandatory = True, doc = "cp311: the interpreter and its ABI"),
         "srcs": attr.label_list(mandatory = True, allow_files = True),
     },

@@ -5,13 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <exception>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -20,10 +16,8 @@
 
 #include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
-#include "aiter/runtime/kit/process.h"
+#include "aiter/runtime/kit/device_compile.h"
 #include "aiter/runtime/kit/work_folder.h"
-#include "aiter/runtime/store/coming.h"
-#include "aiter/runtime/store/failure.h"
 #include "aiter/runtime/store/file.h"
 #include "aiter/runtime/store/pack_file.h"
 #include "aiter/runtime/text.h"
@@ -35,11 +29,7 @@ constexpr char kDistribution[] = "aiter-attn-compile-kit";
 constexpr char kFirstLine[] = "aiter-attn-compile-kit 1";
 constexpr char kCompiler[] = "external/llvm/bin/clang++";
 constexpr char kCompilerFile[] = "/external/llvm/bin/clang++";
-// Of a kit's description, and of what a failed compile says in a message.
 constexpr off_t kMostDescription = 1 << 20;
-constexpr size_t kMostSaid = 2000;
-// For each process of a compile. The largest kernels take a seventh of it.
-constexpr uint64_t kAddressSpace = uint64_t{8} << 30;
 constexpr long kMostSeconds = 86400;
 
 std::string name_of(const std::string& folder) {
@@ -102,16 +92,6 @@ Description describe(const std::string& folder, const std::string& version) {
          version, "; install ", kDistribution, "==", version);
   }
   return made;
-}
-
-// By the beginning of an ELF file: its magic, and its machine.
-bool is_of_amdgpu(const Bytes& object) {
-  constexpr unsigned char kMagic[] = {0x7f, 'E', 'L', 'F'};
-  constexpr size_t kMachineAt = 18;
-  constexpr unsigned char kMachine[] = {224, 0};
-  return object.size() > kMachineAt + sizeof(kMachine) &&
-         std::equal(std::begin(kMagic), std::end(kMagic), object.begin()) &&
-         std::equal(std::begin(kMachine), std::end(kMachine), object.begin() + kMachineAt);
 }
 
 class Kit : public Provider {
@@ -182,93 +162,24 @@ class Kit : public Provider {
   Bytes compile(const CodeObjectRef& ref, const CodeObjectSpec& spec, const Bytes& source) const {
     const WorkFolder work(options_.work_place);
     const std::string source_path = work.path() + "/kernel.cpp";
-    const std::string object_path = work.path() + "/kernel.hsaco";
-    write(source_path, source);
-    std::vector<std::string> compiler = {kCompiler};
-    compiler.insert(compiler.end(), spec.flags.begin(), spec.flags.end());
+    DeviceCompile compile;
+    compile.object = work.path() + "/kernel.hsaco";
+    write_file(source_path, source.data(), source.size());
+    compile.compiler = {kCompiler};
+    compile.compiler.insert(compile.compiler.end(), spec.flags.begin(), spec.flags.end());
     for (const std::string& word : {concat("--offload-arch=", spec.arch), std::string("-c"),
-                                    source_path, std::string("-o"), object_path}) {
-      compiler.push_back(word);
+                                    source_path, std::string("-o"), compile.object}) {
+      compile.compiler.push_back(word);
     }
-    Command command;
-    command.arguments = {folder_ + "/launch", concat(::getpid()), folder_, concat(kAddressSpace)};
-    command.arguments.insert(command.arguments.end(), compiler.begin(), compiler.end());
-    command.environment = {"LC_ALL=C", "PATH=/usr/bin:/bin", "TMPDIR=" + work.path()};
-    command.limit = options_.limit;
-    const auto started = std::chrono::steady_clock::now();
-    const std::string kernel = concat(ref.name ? ref.name() : "a kernel", " for ", utf8(spec.arch));
-    if (options_.tells_commands) {
-      tell(concat(kernel, ": in '", utf8(folder_), "': ", utf8(shell_form(compiler))));
-    }
-    command.takes_long = [&] {
-      const Coming& coming = thread_coming();
-      const int more = coming.count ? coming.count(coming.context, ref.key) : 0;
-      tell(concat("compiling ", kernel,
-                  more ? concat(", then ", more, more == 1 ? " more kernel" : " more kernels") : "",
-                  ", at most ", options_.limit.count(), more ? " s each" : " s"));
-    };
-    const Outcome outcome = run(command);
-    const auto refuse = [&](const auto&... why) {
-      throw CannotMake(
-          concat("code object ", hex(ref.key), " does not compile: ", why..., "; in '",
-                 utf8(folder_), "': ", utf8(shell_form(compiler)), outcome.log.empty() ? "" : "\n",
-                 utf8(outcome.log.substr(0, kMostSaid)),
-                 outcome.log.size() > kMostSaid || outcome.log_is_cut ? "..." : ""),
-          outcome.log);
-    };
-    switch (outcome.end) {
-      case Outcome::End::kTimedOut:
-        refuse("it was stopped after ", options_.limit.count(), " s; raise ", kKitSecondsVariable);
-        break;
-      case Outcome::End::kSignal:
-        refuse("its compiler was ended by signal ", outcome.status);
-        break;
-      case Outcome::End::kExited:
-        if (outcome.status != 0) refuse("its compiler's exit status is ", outcome.status);
-        break;
-      case Outcome::End::kUnknown:
-        break;  // its output tells
-    }
-    std::optional<Bytes> read_object = read(object_path);
-    if (!read_object) refuse("its compiler wrote no object of up to ", kMostObjectBytes, " bytes");
-    const Bytes object = std::move(read_object).value_or(Bytes());
-    const Digest digest = sha256(object.data(), object.size());
-    if (ref.sha256 && digest != *ref.sha256) {
-      refuse("its compiler made an object with sha256 ", hex(digest), " instead of ",
-             hex(*ref.sha256), "; ", install_again(options_.version));
-    }
-    if (!ref.sha256 && !is_of_amdgpu(object)) {
-      refuse("its compiler's output is no ELF file for AMD GPUs; ",
-             install_again(options_.version));
-    }
-    if (options_.tells_commands) {
-      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
-      tell(concat(kernel, ": compiled in ", std::lround(taken.count() * 1000), " ms"));
-    }
-    return object;
-  }
-
-  static void tell(const std::string& text) {
-    std::fputs(concat("aiter-attn: ", text, "\n").c_str(), stderr);
-  }
-
-  static void write(const std::string& path, const Bytes& bytes) {
-    const File file(path, O_WRONLY | O_CREAT | O_EXCL);
-    if (!file || !write_all(file.get(), bytes.data(), bytes.size())) {
-      fail(Status::kUnsupported, "cannot write '", utf8(path), "': ", std::strerror(errno));
-    }
-  }
-
-  static std::optional<Bytes> read(const std::string& path) {
-    const File file(path, O_RDONLY);
-    struct stat status;
-    if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
-        static_cast<uint64_t>(status.st_size) > kMostObjectBytes) {
-      return std::nullopt;
-    }
-    Bytes bytes(static_cast<size_t>(status.st_size));
-    if (!read_all(file.get(), bytes.data(), bytes.size())) return std::nullopt;
-    return bytes;
+    compile.arch = spec.arch;
+    compile.folder = folder_;
+    compile.launcher = {folder_ + "/launch", concat(::getpid()), folder_,
+                        concat(kCompileAddressSpace)};
+    compile.temporary = work.path();
+    compile.limit = options_.limit;
+    compile.remedy = install_again(options_.version);
+    compile.tells_commands = options_.tells_commands;
+    return run_compile(ref, compile);
   }
 
   const std::string folder_;
@@ -277,40 +188,19 @@ class Kit : public Provider {
   const std::unique_ptr<Provider> sources_;
 };
 
-// A kit that cannot be used.
-class Refused : public Provider {
- public:
-  Refused(std::string name, std::exception_ptr why)
-      : name_(std::move(name)), why_(std::move(why)) {}
-  std::string name() const override { return name_; }
-  bool may_have(const CodeObjectRef& ref) const override { return ref.spec && !ref.source; }
-  std::optional<Bytes> get(const CodeObjectRef& ref) override {
-    if (may_have(ref)) std::rethrow_exception(why_);
-    return std::nullopt;
-  }
-  Answer look(const CodeObjectRef& ref) override {
-    get(ref);
-    return {};
-  }
-
- private:
-  const std::string name_;
-  const std::exception_ptr why_;
-};
-
 }  // namespace
 
 std::unique_ptr<Provider> open_kit(const std::string& folder, KitOptions options) {
   try {
     return std::make_unique<Kit>(folder, std::move(options));
   } catch (const Error&) {
-    return std::make_unique<Refused>(name_of(folder), std::current_exception());
+    return refused_compiler(name_of(folder), std::current_exception());
   }
 }
 
 std::unique_ptr<Provider> forbidden_kit(const std::string& folder, const std::string& reason) {
-  return std::make_unique<Refused>(name_of(folder),
-                                   std::make_exception_ptr(Error(Status::kUnsupported, reason)));
+  return refused_compiler(name_of(folder),
+                          std::make_exception_ptr(Error(Status::kUnsupported, reason)));
 }
 
 std::string find_kit(const std::vector<std::string>& installed) {

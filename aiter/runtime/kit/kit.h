@@ -26,12 +26,12 @@
 #include <string_view>
 #include <vector>
 
+#include "aiter/runtime/kit/device_compile.h"
 #include "aiter/runtime/store/store.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 
 inline constexpr char kKitVariable[] = "AITER_ATTN_COMPILE_KIT";
-inline constexpr char kKitSecondsVariable[] = "AITER_ATTN_COMPILE_SECONDS";
 
 struct KitOptions {
   // The library's version, which the kit must have, too.

@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -286,7 +288,7 @@ TEST_F(KitOfGroups, SaysWhichObjectServes) {
   };
   Store::Told told = last(store(false), grouped());
   EXPECT_THAT(told.provider, HasSubstr(open_kit(kit_, options())->name()));
-  EXPECT_TRUE(told.is_of_plain);
+  EXPECT_TRUE(told.is_of_other);
   EXPECT_EQ(told.answer.text, "its plain compile, key " + key + ": compiles it at its first use");
   EXPECT_EQ(compiles(), 0);
   store(false).serve(grouped());
@@ -537,17 +539,30 @@ TEST_F(Kit, IsAskedOnceByTheCache) {
   EXPECT_EQ(compiles(), 1);
 }
 
+// ROUNDS of 64 processes; without it, one of 8.
 TEST_F(Kit, CompilesOnceForManyProcesses) {
   compiler(count_lines() + "; sleep 0.2");
-  std::vector<std::thread> waiting;
-  std::vector<int> ends(8, -1);
-  for (int& end : ends) {
-    waiting.emplace_back(
-        [this, &end] { end = in_forked_child([this] { return cached().get(ref()) ? 0 : 1; }); });
+  const char* const asked = std::getenv("ROUNDS");
+  const int rounds = asked ? std::stoi(asked) : 1;
+  const size_t processes = asked ? 64 : 8;
+  std::vector<double> seconds;
+  for (int round = 0; round < rounds; ++round) {
+    fs::remove_all(folder_ / "cache/code-objects");
+    const Clock::time_point start = Clock::now();
+    std::vector<std::thread> waiting;
+    std::vector<int> ends(processes, -1);
+    for (int& end : ends) {
+      waiting.emplace_back(
+          [this, &end] { end = in_forked_child([this] { return cached().get(ref()) ? 0 : 1; }); });
+    }
+    for (std::thread& thread : waiting) thread.join();
+    ASSERT_THAT(ends, ::testing::Each(0)) << "round " << round;
+    ASSERT_EQ(compiles(), round + 1);
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
   }
-  for (std::thread& thread : waiting) thread.join();
-  EXPECT_THAT(ends, ::testing::Each(0));
-  EXPECT_EQ(compiles(), 1);
+  std::sort(seconds.begin(), seconds.end());
+  std::printf("%d rounds of %zu processes: %d compiles; a round takes %.2f s (median)\n", rounds,
+              processes, compiles(), seconds[seconds.size() / 2]);
 }
 
 TEST_F(Kit, WhoseCompileFailedIsNotAskedAgain) {

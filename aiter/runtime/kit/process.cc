@@ -1,9 +1,11 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/runtime/kit/process.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,11 +13,14 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/interrupt.h"
+#include "aiter/runtime/store/file.h"
 #include "aiter/runtime/text.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -61,29 +66,87 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return list;
 }
 
-pid_t start(const Command& command, int output) {
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
+// The files that this process has open: they may be sockets, or a GPU's.
+std::vector<int> open_files() {
+  std::vector<int> files;
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir("/proc/self/fd"), ::closedir);
+  if (!listing) return files;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const int fd = std::atoi(entry->d_name);  // 0 of "." and ".."
+    if (fd > STDERR_FILENO) files.push_back(fd);
+  }
+  return files;
+}
+
+// All that a child needs, in this process's memory.
+struct Prepared {
+  char* const* arguments;
+  char* const* environment;
+  int nothing, output;
+  const int* files;
+  size_t file_count;
+  rlim_t address_space, seconds;  // 0: no limit
+};
+
+// The child between vfork and exec: calls of the system, and nothing else. Returns where exec
+// fails.
+void become(const Prepared& prepared) {
+  ::setpgid(0, 0);
+  // Of the program itself; its children end at their limits.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (prepared.address_space != 0) {
+    const rlimit space = {prepared.address_space, prepared.address_space}, no_core = {0, 0};
+    const rlimit processor = {prepared.seconds, prepared.seconds};
+    ::setrlimit(RLIMIT_AS, &space);
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    ::setrlimit(RLIMIT_CPU, &processor);
+  }
+  ::dup2(prepared.nothing, STDIN_FILENO);
+  ::dup2(prepared.output, STDOUT_FILENO);
+  ::dup2(prepared.output, STDERR_FILENO);
+  for (size_t i = 0; i < prepared.file_count; ++i) ::close(prepared.files[i]);
   // No signal of this process is blocked or ignored there.
-  sigset_t none, all;
+  struct sigaction standard = {};
+  standard.sa_handler = SIG_DFL;
+  for (int number = 1; number < NSIG; ++number) ::sigaction(number, &standard, nullptr);
+  sigset_t none;
   sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execve(prepared.arguments[0], prepared.arguments, prepared.environment);
+}
+
+// posix_spawn sets no limits, and a limit that is set from outside comes too late. A fork would
+// copy the page tables of a process that has a GPU's memory mapped.
+pid_t start(const Command& command, int output) {
+  const std::vector<char*> arguments = pointers(command.arguments);
+  const std::vector<char*> environment = pointers(command.environment);
+  const File nothing("/dev/null", O_RDONLY);
+  const std::vector<int> files = open_files();
+  const Prepared prepared = {arguments.data(),
+                             environment.data(),
+                             nothing.get(),
+                             output,
+                             files.data(),
+                             files.size(),
+                             static_cast<rlim_t>(command.address_space),
+                             static_cast<rlim_t>(command.limit.count())};
+  volatile int error = 0;
+  sigset_t all, before;
   sigfillset(&all);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &all);
-  ::posix_spawnattr_setpgroup(&attributes, 0);
-  ::posix_spawnattr_setflags(
-      &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  pid_t pid = -1;
-  const int error =
-      ::posix_spawn(&pid, command.arguments[0].c_str(), &files, &attributes,
-                    pointers(command.arguments).data(), pointers(command.environment).data());
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&files);
+  // Linux's is of the calling thread. A handler would run in the child, on this memory.
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = ::vfork();
+  if (pid == 0) {
+    become(prepared);
+    error = errno;
+    ::_exit(127);
+  }
+  if (pid < 0) error = errno;
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (pid > 0 && error != 0) {
+    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
   if (error != 0) {
     fail(error == ENOMEM || error == EAGAIN ? Status::kOutOfMemory : Status::kUnsupported,
          "cannot start '", utf8(command.arguments[0]), "': ", std::strerror(error));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,6 +17,10 @@ struct Command {
   // All of its environment: NAME=VALUE.
   std::vector<std::string> environment;
   std::chrono::seconds limit;
+  // Bytes, of each of its processes; 0: the limit of this process. With it, the time on the
+  // processor is limited to `limit` as well, for children of the program that go on where this
+  // process is gone: the program itself is killed then.
+  uint64_t address_space = 0;
   // Called once, when it has run for a second.
   std::function<void()> takes_long;
 };

@@ -191,6 +191,10 @@ std::optional<Bytes> CacheProvider::get(const CodeObjectRef& ref) {
   return bytes;
 }
 
+std::optional<CodeObjectRef> CacheProvider::own(const CodeObjectRef& ref) const {
+  return maker_ ? maker_->own(ref) : std::nullopt;
+}
+
 Answer CacheProvider::look(const CodeObjectRef& ref) {
   if (entry(ref.key).is_unkept) return {true, "has made it"};
   std::string refused;

@@ -77,6 +77,7 @@ class CacheProvider : public Provider {
   // Status::kInterrupted where the calling thread's interrupt says so meanwhile.
   std::optional<Bytes> get(const CodeObjectRef& ref) override;
   Answer look(const CodeObjectRef& ref) override;
+  std::optional<CodeObjectRef> own(const CodeObjectRef& ref) const override;
 
  private:
   class Writer;

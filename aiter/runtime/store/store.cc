@@ -13,7 +13,13 @@ Store::Store(std::vector<std::unique_ptr<Provider>> providers) : providers_(std:
 struct Store::Failure {
   Status status = Status::kUnsupported;
   std::string answers;  // of all that were asked
-  std::string plain;    // the same of its plain compile, in a clause; empty: it was not asked for
+  std::string others;   // the same of other objects that would serve, in clauses
+};
+
+// An object of another key that serves as well.
+struct Store::Other {
+  std::string name;
+  CodeObjectRef ref;
 };
 
 std::optional<Bytes> Store::ask(const CodeObjectRef& ref, Failure& failure) const {
@@ -35,7 +41,7 @@ std::optional<Bytes> Store::ask(const CodeObjectRef& ref, Failure& failure) cons
 void Store::refuse(const CodeObjectRef& ref, const Failure& failure) {
   const std::string remedy = ref.remedy ? ref.remedy() : "";
   fail(failure.status, "no code object with key '", hex(ref.key), "' (", failure.answers, ")",
-       failure.plain, remedy.empty() ? "" : ": ", remedy);
+       failure.others, remedy.empty() ? "" : ": ", remedy);
 }
 
 Bytes Store::get(const CodeObjectRef& ref) const {
@@ -44,16 +50,39 @@ Bytes Store::get(const CodeObjectRef& ref) const {
   refuse(ref, failure);
 }
 
+std::vector<Store::Other> Store::others(const CodeObjectRef& ref, Failure& failure) const {
+  std::vector<Other> list;
+  if (ref.plain) list.push_back({"its plain compile", ref.plain()});
+  for (const auto& provider : providers_) {
+    try {
+      if (std::optional<CodeObjectRef> own = provider->own(ref)) {
+        list.push_back({concat("its compile by ", provider->name()), *std::move(own)});
+      }
+    } catch (const Error& error) {
+      failure.others += concat(", nor its compile by ", provider->name(), ": ", error.what());
+    }
+  }
+  return list;
+}
+
+std::vector<CodeObjectRef> Store::own(const CodeObjectRef& ref) const {
+  std::vector<CodeObjectRef> list;
+  for (const auto& provider : providers_) {
+    if (std::optional<CodeObjectRef> own = provider->own(ref)) list.push_back(*std::move(own));
+  }
+  return list;
+}
+
 Bytes Store::serve(const CodeObjectRef& ref) const {
   Failure failure;
   if (std::optional<Bytes> bytes = ask(ref, failure)) return *std::move(bytes);
-  if (!ref.plain) refuse(ref, failure);
-  const CodeObjectRef plain = ref.plain();
-  Failure plain_failure;
-  if (std::optional<Bytes> bytes = ask(plain, plain_failure)) return *std::move(bytes);
-  if (failure.status == Status::kUnsupported) failure.status = plain_failure.status;
-  failure.plain = concat(", nor its plain compile, with key '", hex(plain.key), "' (",
-                         plain_failure.answers, ")");
+  for (const Other& other : others(ref, failure)) {
+    Failure of_other;
+    if (std::optional<Bytes> bytes = ask(other.ref, of_other)) return *std::move(bytes);
+    if (failure.status == Status::kUnsupported) failure.status = of_other.status;
+    failure.others += concat(", nor ", other.name, ", with key '", hex(other.ref.key), "' (",
+                             of_other.answers, ")");
+  }
   refuse(ref, failure);
 }
 
@@ -73,22 +102,25 @@ std::vector<Store::Told> Store::look(const CodeObjectRef& ref) const {
     told.push_back(ask_where(*provider, ref));
     is_there |= told.back().answer.has;
   }
-  if (is_there || !ref.plain) return told;
-  CodeObjectRef plain = {};
+  if (is_there) return told;
+  std::vector<Other> list;
+  Failure ignored;
   try {
-    plain = ref.plain();
+    list = others(ref, ignored);
   } catch (const Error&) {
     return told;  // its description is damaged, as a call will say
   }
-  for (const auto& provider : providers_) {
-    Told answer = ask_where(*provider, plain);
-    // Most have nothing to say about it.
-    if (!answer.answer.has && answer.answer.text == Answer().text) continue;
-    answer.answer.text =
-        concat("its plain compile, key ", hex(plain.key), ": ", answer.answer.text);
-    answer.is_of_plain = true;
-    told.push_back(std::move(answer));
-    if (told.back().answer.has) break;
+  for (const Other& other : list) {
+    for (const auto& provider : providers_) {
+      Told answer = ask_where(*provider, other.ref);
+      // Most have nothing to say about it.
+      if (!answer.answer.has && answer.answer.text == Answer().text) continue;
+      answer.answer.text =
+          concat(other.name, ", key ", hex(other.ref.key), ": ", answer.answer.text);
+      answer.is_of_other = true;
+      told.push_back(std::move(answer));
+      if (told.back().answer.has) return told;
+    }
   }
   return told;
 }

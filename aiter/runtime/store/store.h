@@ -59,6 +59,9 @@ class Provider {
   // Bytes that are proven to be the key's, or nothing. Throws Status::kCorrupt, naming the key,
   // where this provider has bytes but not the right ones.
   virtual std::optional<Bytes> get(const CodeObjectRef& ref) = 0;
+  // The object of the same kernel that this provider makes under a key of its own, which serves a
+  // launch as well; nothing: it makes none. Throws as get() does.
+  virtual std::optional<CodeObjectRef> own(const CodeObjectRef&) const { return std::nullopt; }
   // All that may change what is made: a failure of one identity says nothing about another's. "":
   // not known.
   virtual std::string identity() const { return ""; }
@@ -76,23 +79,31 @@ class Store {
   // reason.
   Bytes get(const CodeObjectRef& ref) const;
   // The bytes that a launch takes: the key's; where no provider has these, those of the kernel's
-  // plain compile. Throws as get() does.
+  // plain compile; and where none has these, those that a provider makes under a key of its own.
+  // Throws as get() does.
   Bytes serve(const CodeObjectRef& ref) const;
+
+  // The objects of the same kernel that providers make under keys of their own.
+  std::vector<CodeObjectRef> own(const CodeObjectRef& ref) const;
 
   struct Told {
     std::string provider;
     Answer answer;
-    bool is_of_plain = false;  // it is about ref.plain(), as its text says
+    bool is_of_other = false;  // it is about an object of another key, as its text says
   };
   // The answers of all providers in their order; a failure of one is its answer. Where none has it,
-  // the answers about its plain compile follow, up to the first provider that has that.
+  // the answers about the other objects that serve() takes follow, up to the first provider that
+  // has one.
   std::vector<Told> look(const CodeObjectRef& ref) const;
 
  private:
   struct Failure;
+  struct Other;
   std::optional<Bytes> ask(const CodeObjectRef& ref, Failure& failure) const;
   [[noreturn]] static void refuse(const CodeObjectRef& ref, const Failure& failure);
   Told ask_where(Provider& provider, const CodeObjectRef& ref) const;
+  // The other objects that may serve, the first one first.
+  std::vector<Other> others(const CodeObjectRef& ref, Failure& failure) const;
 
   std::vector<std::unique_ptr<Provider>> providers_;
 };

@@ -284,7 +284,7 @@ TEST(Store, ThePlainCompileServesWhereTheExactObjectIsNowhere) {
   const std::vector<Store::Told> told = store.look(grouped());
   ASSERT_EQ(told.size(), 3u);
   EXPECT_FALSE(told[0].answer.has || told[1].answer.has);
-  EXPECT_TRUE(told[2].answer.has && told[2].is_of_plain);
+  EXPECT_TRUE(told[2].answer.has && told[2].is_of_other);
   EXPECT_EQ(told[2].provider, "first");
   EXPECT_EQ(told[2].answer.text, "its plain compile, key " + hex(key("plain")) + ": has it");
 }
@@ -308,6 +308,65 @@ TEST(Store, WithNeitherItTellsOfBoth) {
   EXPECT_EQ(error.what(), "no code object with key '" + hex(key("exact")) +
                               "' (first: does not have it), nor its plain compile, with key '" +
                               hex(key("plain")) + "' (first: damaged)");
+}
+
+// A compiler of the machine, whose objects have a key of their own.
+class Workshop : public Shelf {
+ public:
+  using Shelf::Shelf;
+  std::optional<CodeObjectRef> own(const CodeObjectRef&) const override {
+    return CodeObjectRef{key("own"), {}};
+  }
+};
+
+// A compiler that cannot even say its key.
+class Ruin : public Workshop {
+ public:
+  using Workshop::Workshop;
+  std::optional<CodeObjectRef> own(const CodeObjectRef&) const override {
+    fail(Status::kDriver, "is in ruins");
+  }
+};
+
+TEST(Store, ACompilersOwnObjectServesAtLast) {
+  std::vector<std::unique_ptr<Provider>> providers;
+  providers.push_back(std::make_unique<Ruin>("ruin", "other", Bytes{}));
+  providers.push_back(std::make_unique<Workshop>("workshop", "own", Bytes{1}));
+  const Store store(std::move(providers));
+  EXPECT_EQ(store.serve(grouped()), Bytes{1});
+  EXPECT_EQ(error_of([&] { store.get(grouped()); }).status(), Status::kUnsupported);
+  const std::vector<Store::Told> told = store.look(grouped());
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_TRUE(told[2].answer.has && told[2].is_of_other);
+  EXPECT_EQ(told[2].answer.text, "its compile by workshop, key " + hex(key("own")) + ": has it");
+
+  for (const char* before : {"exact", "plain"}) {
+    std::vector<std::unique_ptr<Provider>> better;
+    better.push_back(std::make_unique<Workshop>("workshop", "own", Bytes{1}));
+    better.push_back(std::make_unique<Shelf>("shelf", before, Bytes{2}));
+    EXPECT_EQ(Store(std::move(better)).serve(grouped()), Bytes{2}) << before;
+  }
+}
+
+TEST(Store, ItsOwnObjectMayLieElsewhere) {
+  std::vector<std::unique_ptr<Provider>> providers;
+  providers.push_back(std::make_unique<Shelf>("cache", "own", Bytes{3}));
+  providers.push_back(std::make_unique<Workshop>("workshop", "other", Bytes{1}));
+  EXPECT_EQ(Store(std::move(providers)).serve(grouped()), Bytes{3});
+}
+
+TEST(Store, WithoutAnyItTellsOfAll) {
+  std::vector<std::unique_ptr<Provider>> providers;
+  providers.push_back(std::make_unique<Ruin>("ruin", "other", Bytes{}));
+  providers.push_back(std::make_unique<Workshop>("workshop", "own", Bytes{}, Status::kInternal));
+  const Store store(std::move(providers));
+  const Error error = error_of([&] { store.serve(CodeObjectRef{key("exact"), {}}); });
+  EXPECT_EQ(error.status(), Status::kInternal);
+  EXPECT_EQ(error.what(),
+            "no code object with key '" + hex(key("exact")) +
+                "' (ruin: does not have it; workshop: does not have it), nor its compile by ruin: "
+                "is in ruins, nor its compile by workshop, with key '" +
+                hex(key("own")) + "' (ruin: does not have it; workshop: damaged)");
 }
 
 TEST(Store, WhoeverInterruptsWantsNothingMore) {

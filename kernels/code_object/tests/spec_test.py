@@ -125,10 +125,14 @@ def test_command_lines_do_not_see_where_the_files_lie(tmp_path: Path):
         files = folder / "files"
         files.write_text(f"--file=include/x.h={folder}/x.h\n")
         run = [sys.executable, PROGRAMS / "header_digest.py", "--out", str(folder / "digest")]
+        run += ["--listing", str(folder / "listing")]
         subprocess.run([*run, f"--flagfile={files}"], check=True)
         run = [sys.executable, PROGRAMS / "write_recipe.py", "--headers", str(folder / "digest")]
         run += ["--toolchain", "t", "--out", str(folder / "recipe"), "--", "-O3", "--x"]
         subprocess.run(run, check=True)
         recipes.append((folder / "recipe").read_bytes())
     digest = spec.header_tree_digest({"include/x.h": b"header"})
+    listing = spec.header_tree_listing({"include/x.h": b"header"})
+    assert (tmp_path / "here/listing").read_bytes() == listing
+    assert hashlib.sha256(listing).hexdigest() == digest
     assert recipes == [Recipe(("-O3", "--x"), digest, "t").serialised()] * 2

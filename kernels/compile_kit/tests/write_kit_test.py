@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from kernels.code_object.spec import Recipe
-from kernels.compile_kit.write_kit import description, packer_lines
+from kernels.compile_kit.by_digest import packer_lines
+from kernels.compile_kit.write_kit import description
 
 ONE = Recipe(flags=("-O3",), headers="b" * 64, toolchain="a" * 64)
 OTHER = Recipe(flags=("-O2",), headers="0" * 64, toolchain="a" * 64)

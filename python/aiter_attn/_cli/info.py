@@ -199,8 +199,9 @@ def info_lines(pattern: str | None = None) -> Iterator[str]:
 def _wrap_origin(key: str) -> Iterator[str]:
     """Where a code object is that is not built in, and why the providers before do not have it."""
     place = store.find(key)
-    plain = f", its plain compile, key {place.key}" if place.key not in (key, None) else ""
-    origin = f"          from {place.provider or 'nowhere'}{plain}"
+    other = ", its plain compile, key " if place.is_plain else ", by the key "
+    taken = f"{other}{place.key}" if place.key not in (key, None) else ""
+    origin = f"          from {place.provider or 'nowhere'}{taken}"
     yield from textwrap.wrap(origin, _WIDTH, subsequent_indent=" " * 14)
     for line in place.others:
         yield from textwrap.wrap(f"            not from {line}", _WIDTH, subsequent_indent=" " * 14)

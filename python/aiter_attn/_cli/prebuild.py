@@ -228,9 +228,10 @@ def _list(arguments: argparse.Namespace) -> int:
         return 0
     for kernel in wanted:
         place = kernel.place
-        plain = f", plain compile {kernel.served_by[:16]}" if kernel.served_by != kernel.key else ""
+        other = "plain compile" if place.is_plain else "its own key"
+        key = f", {other} {kernel.served_by[:16]}" if kernel.served_by != kernel.key else ""
         when = ", to be made" if place.is_made else ""
-        print(f"{kernel}: {place.provider or 'nowhere'}{plain}{when}")
+        print(f"{kernel}: {place.provider or 'nowhere'}{key}{when}")
     print(_summary(wanted))
     return 0
 

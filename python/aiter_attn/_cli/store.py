@@ -15,7 +15,7 @@ __all__ = ["Found", "Provider", "find", "lines", "providers"]
 _NO_KEY = "0" * 64
 _ABSENT = ": does not have it"
 _LATER = "at its first use"
-_PLAIN = re.compile(r"(.*): its plain compile, key ([0-9a-f]{64}): ")
+_OTHER = re.compile(r"(.*?): its (plain compile|compile by .*), key ([0-9a-f]{64}): ")
 
 
 class Provider(TypedDict):
@@ -28,14 +28,16 @@ class Provider(TypedDict):
 
 
 class Found(NamedTuple):
-    """The place of the object that a kernel's launch takes. provider: None: there is none. key: its
-    own, or that of its plain compile. others: the answers of providers that do not have it.
-    is_made: the provider fetches or compiles it first."""
+    """The place of the object that a kernel's launch takes. provider: None: there is none. key: the
+    kernel's, that of its plain compile, or that of its compile by a compiler of the machine.
+    others: the answers of providers that do not have it. is_made: the provider fetches or compiles
+    it first. is_plain: it is the plain compile."""
 
     provider: str | None
     key: str | None
     others: tuple[str, ...]
     is_made: bool
+    is_plain: bool = False
 
 
 def find(key: str) -> Found:
@@ -45,9 +47,10 @@ def find(key: str) -> Found:
     if provider is None:
         return Found(None, None, tuple(told), False)
     for i, line in enumerate(told):
-        plain = _PLAIN.match(line)
-        if plain and plain[1] == provider:
-            return Found(provider, plain[2], tuple(told[:i]), line.endswith(_LATER))
+        other = _OTHER.match(line)
+        if other and other[1] == provider:
+            is_plain = other[2] == "plain compile"
+            return Found(provider, other[3], tuple(told[:i]), line.endswith(_LATER), is_plain)
     first = next(i for i, line in enumerate(told) if line.startswith(f"{provider}: "))
     return Found(provider, key, tuple(told[:first]), told[first].endswith(_LATER))
 
@@ -55,7 +58,7 @@ def find(key: str) -> Found:
 def providers(found: Mapping[str, Found]) -> list[Provider]:
     """All providers in the order in which they are asked, with the kernels that come from them."""
     counts = collections.Counter(place.provider for place in found.values())
-    plain = collections.Counter(p.provider for key, p in found.items() if p.key != key)
+    plain = collections.Counter(place.provider for place in found.values() if place.is_plain)
     listed: list[Provider] = []
     # No kernel has this key: a provider that says more than that it lacks it serves nothing.
     for line in _C.find_code_object(_NO_KEY)[1].splitlines():

@@ -1,0 +1,76 @@
+# Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+"""kernel_sources: the sources of kernels and the headers that they read, for compilers of the
+machine: aiter/runtime/kit/kernel_sources.h."""
+
+load("//aiter:version.bzl", "VERSION")
+load("//kernels/private:providers.bzl", "CodeObjectsInfo")
+load("//toolchains/python:defs.bzl", "run_py_tool")
+
+# That has it: a library of another build says that it is to be installed.
+_DISTRIBUTION = "aiter-attn"
+
+def _kernel_sources_impl(ctx):
+    infos = [
+        info
+        for info in ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list()
+        if info.kit
+    ]
+    trees = {info.kit.header_tree.listing: info.kit.header_tree for info in infos}
+    files = depset(
+        [info.kit.source for info in infos] + trees.keys(),
+        transitive = [tree.headers for tree in trees.values()],
+    )
+    pack = ctx.actions.declare_file(ctx.label.name + ".pack")
+    arguments = ctx.actions.args()
+    arguments.add("--packer", ctx.executable._packer)
+    arguments.add("--pack", pack)
+    listed = ctx.actions.args()
+    listed.add_all(files, format_each = "--file=%s")
+    listed.use_param_file("--flagfile=%s", use_always = True)
+    listed.set_param_file_format("multiline")
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._write_sources,
+        arguments = [arguments, listed],
+        inputs = files.to_list(),
+        outputs = [pack],
+        tools = [ctx.executable._packer],
+        mnemonic = "KernelSources",
+        progress_message = "Packing the sources of kernels %{label}",
+    )
+    file = ctx.actions.declare_file(ctx.label.name + ".attnpack")
+    arguments = ctx.actions.args()
+    arguments.add("--pack", pack)
+    arguments.add("--version", VERSION)
+    arguments.add("--distribution", _DISTRIBUTION)
+    arguments.add("--out", file)
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._write_pack_file,
+        arguments = [arguments],
+        inputs = [pack],
+        outputs = [file],
+        mnemonic = "PackFile",
+    )
+    return [DefaultInfo(files = depset([file]), runfiles = ctx.runfiles(files = [file]))]
+
+kernel_sources = rule(
+    implementation = _kernel_sources_impl,
+    doc = "NAME.attnpack. It is made without a compile.",
+    attrs = {
+        "code_objects": attr.label(mandatory = True, providers = [CodeObjectsInfo]),
+        "_packer": attr.label(
+            cfg = "exec",
+            default = "//kernels/code_object:packer",
+            executable = True,
+        ),
+        "_write_pack_file": attr.label(
+            cfg = "exec",
+            default = "//kernels/code_object:write_pack_file",
+        ),
+        "_write_sources": attr.label(
+            cfg = "exec",
+            default = "//kernels/compile_kit:write_sources",
+        ),
+    },
+)
