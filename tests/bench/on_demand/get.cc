@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
   }
   try {
     std::ifstream file(argv[2], std::ios::binary);
-    const CodeObjectSpec spec = CodeObjectSpec::parse({std::istreambuf_iterator<char>(file), {}});
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const CodeObjectSpec spec = CodeObjectSpec::parse(text);
     const auto start = std::chrono::steady_clock::now();
     CacheOptions cache;
     cache.folder = std::string(argv[3]) + "/code-objects";
