@@ -30,6 +30,21 @@ def test_programs_wheel_and_tools_are_analysed(consumer: Consumer) -> None:
     consumer.bazel("build", "--nobuild", VARIANTS, *WHOLE)
 
 
+def test_a_variant_set_of_its_own(consumer: Consumer) -> None:
+    mine = "--@aiter_attn//kernels:variants=mine"
+    consumer.bazel("build", "--nobuild", mine, "//:static")
+    query = 'kind("code_object rule", deps(@aiter_attn//kernels:code_objects))'
+    said = consumer.bazel("cquery", mine, "--output=label", query).stdout.splitlines()
+    upstreams = sorted({line.split()[0] for line in said if "fmha_" in line})
+    assert len(upstreams) == 1
+    assert ":fmha_fwd_d64_fp16_batch_" in upstreams[0]
+
+
+def test_a_kernel_of_its_own(consumer: Consumer) -> None:
+    said = consumer.bazel("run", VARIANTS, "//:own").stdout.splitlines()
+    assert "fill gfx942" in said
+
+
 def test_own_kernels_have_the_same_keys(consumer: Consumer) -> None:
     consumer.bazel(
         "build", VARIANTS, "--output_groups=metadata", "--remote_download_outputs=all", *KERNELS
