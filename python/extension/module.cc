@@ -285,9 +285,7 @@ void BindProblem(py::module_& module) {
   BindNumbers(problem, &Problem::bwd);
 }
 
-}  // namespace
-
-PYBIND11_MODULE_EXEC(_C, module) {
+void BindAll(py::module_& module) {
   module.doc() =
       "The C ABI of aiter-attn (aiter/attn.h, aiter/norm.h); use the functions of aiter_attn "
       "instead.";
@@ -361,19 +359,38 @@ PYBIND11_MODULE_EXEC(_C, module) {
   module.def("set_kernels", &SetKernels, "kernels"_a);
 }
 
-namespace {
+// This extension's module, once it is complete. pybind11 keeps one for a name, which the extension
+// of another wheel has, too.
+PyObject* complete = nullptr;
 
 // Before anything of pybind11's, which in a subinterpreter can wait for a GIL that its own thread
 // holds.
-int ExecInMainInterpreter(PyObject* module) {
+PyObject* CreateInMainInterpreter(PyObject* spec, PyModuleDef*) {
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
     PyErr_SetString(PyExc_ImportError,
                     "aiter_attn: this is a subinterpreter, and the package works in the main "
                     "interpreter only; allowed: a process of its own, for mod_wsgi "
                     "WSGIApplicationGroup %{GLOBAL}");
-    return -1;
+    return nullptr;
   }
-  return pybind11_exec__C(module);
+  if (complete) return Py_NewRef(complete);
+  PyObject* const name = PyObject_GetAttrString(spec, "name");
+  PyObject* const module = name ? PyModule_NewObject(name) : nullptr;
+  Py_XDECREF(name);
+  return module;
+}
+
+int Execute(PyObject* module) {
+  if (module == complete) return 0;
+  try {
+    py::detail::ensure_internals();
+    auto made = py::reinterpret_borrow<py::module_>(module);
+    BindAll(made);
+    complete = Py_NewRef(module);
+    return 0;
+  }
+  PYBIND11_CATCH_INIT_EXCEPTIONS
+  return -1;
 }
 
 }  // namespace
@@ -382,7 +399,8 @@ int ExecInMainInterpreter(PyObject* module) {
 extern "C" PYBIND11_EXPORT PyObject* PyInit__C() {  // NOLINT(bugprone-reserved-identifier)
   PYBIND11_CHECK_PYTHON_VERSION
   static PyModuleDef_Slot slots[] = {
-      {Py_mod_exec, reinterpret_cast<void*>(&ExecInMainInterpreter)},
+      {Py_mod_create, reinterpret_cast<void*>(&CreateInMainInterpreter)},
+      {Py_mod_exec, reinterpret_cast<void*>(&Execute)},
 #ifdef Py_mod_multiple_interpreters
       // So that the refusal is the one above in every kind of subinterpreter.
       {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
