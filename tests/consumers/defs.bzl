@@ -22,6 +22,7 @@ PROGRAMS = {
         ":of_qola.libraries",
     ],
     "ck_fused_attn_static": [
+        ":of_caches",
         ":of_ck_fused_attn",
         "//aiter/compat:mha_7a24cd8",
         "//aiter:attn",

@@ -14,36 +14,26 @@
 #include <vector>
 
 #include "aiter/attn.h"
+#include "aiter/compat/tests/cached_call.h"
 #include "aiter/compat/tests/recorded.h"
 
 namespace AITER_ATTN_NAMESPACE::compat {
 namespace {
 
+using consumer::prefill;
+using consumer::prefill_args;
+using consumer::splitkv;
+using consumer::splitkv_args;
+using consumer::Tensor;
 using testing::Recorder;
 using ::testing::StartsWith;
+using Call = consumer::CachedCall;
 using Layout = ck_tile::BlockAttentionKVCacheMemoryLayoutEnum;
 using Table = ck_tile::BlockAttentionKVCacheLookupTableEnum;
 
 constexpr int kCalls = 600;  // of each function
-constexpr int32_t kPages = 12, kWidth = 4;
-
-// A call by its parts, of which both interfaces' structs are made.
-struct Call {
-  std::string dtype = "fp16";
-  bool group = false, lse = true;
-  int32_t batch = 2, heads_q = 4, heads_k = 2, size = 128, rows = 40, longest = 40;
-  int32_t entries = 2;    // that a caller of the C ABI tells
-  int32_t keys = 300;     // in place; in group mode of all together
-  int32_t page_size = 0;  // 0: in place
-  bool by_list = false;   // of single keys
-  int32_t splits = 1, mask = 0, left = -1, right = -1;
-  float cap = 0;
-  attn_tensor q = {}, k = {}, v = {}, o = {};
-  float* lse_data = nullptr;
-  const int32_t *starts_q = nullptr, *starts_k = nullptr, *lengths = nullptr, *index = nullptr,
-                *pages = nullptr;
-  const float *slopes = nullptr, *sink = nullptr;
-};
+constexpr int32_t kPages = 12;
+void* const kStream = reinterpret_cast<void*>(0x5000);
 
 class Draw {
  public:
@@ -51,6 +41,7 @@ class Draw {
 
   Call call(bool prefill) {
     Call c;
+    c.stream = kStream;
     c.dtype = once_in(8) ? "bf16" : "fp16";
     c.group = prefill ? !once_in(6) : once_in(2);
     c.batch = number(1, 3);
@@ -83,7 +74,7 @@ class Draw {
     if (c.page_size != 0) {
       c.k = tensor(kPages, c.page_size, c.heads_k, c.size);
       c.v = tensor(kPages, c.page_size, c.heads_k, c.size);
-      c.pages = numbers(c.by_list ? 1000 : c.batch * kWidth);
+      c.pages = numbers(c.by_list ? 1000 : c.batch * c.width);
       if (c.by_list) c.starts_k = numbers(c.batch + 1);
       if (!c.by_list && (prefill || once_in(2))) c.lengths = numbers(c.batch);
       if (!prefill && c.group && !c.lengths) c.starts_k = numbers(c.batch + 1);
@@ -110,9 +101,9 @@ class Draw {
     return static_cast<const int32_t*>(memory_.take(4 * size_t(count)));
   }
   float* floats(int count) { return static_cast<float*>(memory_.take(4 * size_t(count))); }
-  attn_tensor tensor(int batch, int rows, int heads, int size) {
+  Tensor tensor(int batch, int rows, int heads, int size) {
     const int room = 8 * number(0, 1);
-    const int64_t head = size + room, row = heads * head;
+    const int32_t head = size + room, row = heads * head;
     return {memory_.take(2 * size_t(batch) * rows * row), rows * row, row, head};
   }
 
@@ -120,24 +111,26 @@ class Draw {
   Memory memory_;
 };
 
+attn_tensor tensor(const Tensor& t) { return {t.data, t.batch, t.row, t.head}; }
+
 attn_status by_c_abi(const Call& c) {
   attn_problem p = {};
   p.struct_size = sizeof(p);
   p.mode = c.group ? ATTN_MODE_GROUP : ATTN_MODE_BATCH;
   p.device_type = ATTN_DEVICE_ROCM;
-  p.stream = reinterpret_cast<void*>(0x5000);
-  p.dtype = c.dtype == "fp16" ? ATTN_DTYPE_FP16 : ATTN_DTYPE_BF16;
+  p.stream = c.stream;
+  p.dtype = std::string(c.dtype) == "fp16" ? ATTN_DTYPE_FP16 : ATTN_DTYPE_BF16;
   p.batch = c.batch;
   p.heads_q = c.heads_q;
   p.heads_k = c.heads_k;
   p.head_size_qk = p.head_size_v = c.size;
   p.seqlen_q = c.longest;
-  p.seqlen_k = c.page_size > 1 ? kWidth * c.page_size : c.keys;
+  p.seqlen_k = c.page_size > 1 ? c.width * c.page_size : c.keys;
   if (c.group) p.total_q = c.rows;
   p.cu_seqlens_q = c.starts_q;
   if (!c.by_list) p.cu_seqlens_k = c.starts_k;
   if (c.group && c.page_size == 0) p.total_k = c.keys;
-  p.softmax_scale = 0.5f;
+  p.softmax_scale = c.scale;
   p.mask = c.mask == 3 ? ATTN_MASK_BOTTOM_RIGHT : c.mask;
   p.window_left = c.left;
   p.window_right = c.right;
@@ -154,17 +147,17 @@ attn_status by_c_abi(const Call& c) {
     cache.page_indices = c.pages;
   } else if (c.page_size != 0) {
     cache.block_table = c.pages;
-    cache.block_table_stride = kWidth;
+    cache.block_table_stride = c.width;
   }
   attn_kvcache_fwd_args args = {};
   args.struct_size = sizeof(args);
   args.splits = c.splits;
   args.problem = &p;
   args.cache = &cache;
-  args.q = c.q;
-  args.k = c.k;
-  args.v = c.v;
-  args.o = c.o;
+  args.q = tensor(c.q);
+  args.k = tensor(c.k);
+  args.v = tensor(c.v);
+  args.o = tensor(c.o);
   args.lse = c.lse ? c.lse_data : nullptr;
   args.alibi_slopes = c.slopes;
   args.sink = c.sink;
@@ -173,88 +166,6 @@ attn_status by_c_abi(const Call& c) {
   const Scratch scratch(args.workspace_size);
   args.workspace = scratch.data();
   return attn_kvcache_fwd(&args);
-}
-
-template <typename Args>
-Args args_of(const Call& c) {
-  Args a{};
-  a.q_ptr = c.q.data;
-  a.k_ptr = c.k.data;
-  a.v_ptr = c.v.data;
-  a.o_ptr = c.o.data;
-  a.lse_ptr = c.lse_data;
-  a.bias_ptr = c.slopes;
-  a.sink_ptr = c.sink;
-  a.seqstart_q_ptr = c.starts_q;
-  a.seqlen_q = c.rows;
-  a.seqlen_k = c.keys;
-  a.batch = c.batch;
-  a.max_seqlen_q = c.longest;
-  a.hdim_q = a.hdim_v = c.size;
-  a.nhead_q = c.heads_q;
-  a.nhead_k = c.heads_k;
-  a.page_block_size = c.page_size;
-  a.batch_stride_block_table = kWidth;
-  a.seqlen_k_ptr = const_cast<int32_t*>(c.lengths);
-  a.scale_s = 0.5f;
-  a.scale_p = a.scale_o = 1;
-  a.logits_soft_cap = c.cap;
-  const auto stride = [](int64_t elements) { return static_cast<int32_t>(elements); };
-  a.stride_q = stride(c.q.stride_seq);
-  a.stride_k = stride(c.k.stride_seq);
-  a.stride_v = stride(c.v.stride_seq);
-  a.stride_o = stride(c.o.stride_seq);
-  a.nhead_stride_q = stride(c.q.stride_head);
-  a.nhead_stride_k = stride(c.k.stride_head);
-  a.nhead_stride_v = stride(c.v.stride_head);
-  a.nhead_stride_o = stride(c.o.stride_head);
-  a.batch_stride_q = stride(c.q.stride_batch);
-  a.batch_stride_k = stride(c.k.stride_batch);
-  a.batch_stride_v = stride(c.v.stride_batch);
-  a.batch_stride_o = stride(c.o.stride_batch);
-  a.nhead_stride_lse = c.rows;
-  a.batch_stride_lse = c.heads_q * c.rows;
-  a.window_size_left = c.left;
-  a.window_size_right = c.right;
-  a.mask_type = c.mask;
-  return a;
-}
-
-fmha_fwd_splitkv_args splitkv_args(const Call& c) {
-  auto a = args_of<fmha_fwd_splitkv_args>(c);
-  a.num_splits = c.splits;
-  a.cache_batch_idx = c.index;
-  a.seqstart_k_ptr = c.starts_k;
-  if (c.page_size != 0) {
-    a.block_table_ptr = const_cast<int32_t*>(c.pages);
-    a.seqlen_k = kWidth * c.page_size;
-  }
-  return a;
-}
-
-fmha_batch_prefill_args prefill_args(const Call& c) {
-  auto a = args_of<fmha_batch_prefill_args>(c);
-  a.num_total_pages = kPages;
-  a.kv_memory_layout = Layout::LINEAR_LAYOUT;
-  a.kv_lookup_table = c.by_list ? Table::SGLANG_PAGE_TABLE_1D : Table::VLLM_BLOCK_TABLE_2D;
-  a.kv_page_indices = const_cast<int32_t*>(c.pages);
-  if (c.by_list) a.kv_indptr = const_cast<int32_t*>(c.starts_k);
-  return a;
-}
-
-bias_enum bias_of(const Call& c) { return c.slopes ? bias_enum::alibi : bias_enum::no_bias; }
-
-const ck_tile::stream_config kStream{reinterpret_cast<hipStream_t>(0x5000), false, 0};
-
-float splitkv(const Call& c, const fmha_fwd_splitkv_args& args) {
-  return aiter::mha_fwd_splitkv(args, kStream, c.dtype, c.group, static_cast<mask_enum>(c.mask),
-                                bias_of(c), c.lse);
-}
-
-float prefill(const Call& c, const fmha_batch_prefill_args& args,
-              quant_scale_enum scales = quant_scale_enum::no_scale) {
-  return aiter::mha_batch_prefill(args, kStream, c.dtype, c.group, static_cast<mask_enum>(c.mask),
-                                  bias_of(c), c.lse, scales, false);
 }
 
 // Random calls by both interfaces: the same launches, or both refuse.
@@ -313,10 +224,10 @@ void expect_refused(const std::vector<Bad<Args>>& all, const char* function, boo
     c.pages = numbers();
     c.lengths = numbers();
     if (group) c.starts_q = numbers();
-    for (attn_tensor* t : {&c.q, &c.k, &c.v, &c.o}) {
+    for (Tensor* t : {&c.q, &c.k, &c.v, &c.o}) {
       *t = {memory.take(1 << 20), 4 * 128 * 40, 4 * 128, 128};
     }
-    for (attn_tensor* t : {&c.k, &c.v}) *t = {t->data, 2 * 128 * 128, 2 * 128, 128};
+    for (Tensor* t : {&c.k, &c.v}) *t = {t->data, 2 * 128 * 128, 2 * 128, 128};
     c.lse_data = static_cast<float*>(memory.take(1 << 12));
     c.lse = false;
     const Recorder served;
