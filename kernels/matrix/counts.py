@@ -15,6 +15,8 @@ from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.ck_fmha.ckgen.schema import parse_variant_set
 from kernels.ck_fmha.ckgen.selection import select_instances
 from kernels.launch_table.traits import TABLE
+from kernels.qola import manifest
+from kernels.variants.values import VariantSetError
 
 Row = Mapping[str, Any]  # of pool.json
 
@@ -60,8 +62,23 @@ def by_cell(rows: Iterable[Row]) -> dict[Cell, list[Row]]:
 
 def rows_of_set(pool: RecordedPool, file: Path) -> list[Row]:
     """The instances of a variant set file. Raises VariantSetError."""
-    shown = f"kernels/variants/{file.name}"
-    variant_set = parse_variant_set(file.read_text("utf-8"), shown, pool.known_values)
+    return _rows(pool, file.read_text("utf-8"), f"kernels/variants/{file.name}")
+
+
+def rows_of_file(pool: RecordedPool, file: Path) -> list[Row]:
+    """Those of a file outside of kernels/variants, which may be a manifest of QoLA's. Raises
+    VariantSetError, OSError."""
+    try:
+        text = file.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise VariantSetError(f"{file}: not UTF-8: {error}; write it as UTF-8") from None
+    if manifest.is_manifest(text):
+        text = manifest.read(text, str(file)).variant_set
+    return _rows(pool, text, str(file))
+
+
+def _rows(pool: RecordedPool, text: str, shown: str) -> list[Row]:
+    variant_set = parse_variant_set(text, shown, pool.known_values)
     return [pool.rows[name] for name in select_instances(variant_set, pool.candidates)]
 
 

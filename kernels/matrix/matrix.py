@@ -1,8 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Prints the numbers of variant sets: kernel instances per direction, head size and dtype.
 
-    ./bazelw run //kernels:matrix -- [--variants=te,jax] [--archs=gfx942] [--format=json]
-        [--missing [--jobs=N] [--bazel_flag=--config=remote-cache]]
+    ./bazelw run //kernels:matrix -- [--variants=te,jax | --file=qola_manifest.toml]
+        [--archs=gfx942] [--format=json] [--missing [--jobs=N] [--bazel_flag=--config=remote-cache]]
 
 Beside the counts stands an estimate of the processor time that compiling them takes:
 ck_fmha/groups/cost.py has the model, compile_cost.toml beside it the figures and where they are
@@ -39,11 +39,15 @@ from kernels.matrix.counts import (
     by_cell,
     golden,
     of_target,
+    rows_of_file,
     rows_of_set,
 )
 from kernels.variants.values import VariantSetError
 
 _VARIANTS = flags.DEFINE_list("variants", ["core"], "variant sets, files of kernels/variants")
+_FILE = flags.DEFINE_string(
+    "file", None, "another variant set file, or a manifest of QoLA's, in the place of --variants"
+)
 _ARCHS = flags.DEFINE_list("archs", ["gfx942"], "archs, records of kernels/archs")
 _FORMAT = flags.DEFINE_enum("format", "text", ["text", "json"], "form of the output")
 _MISSING = flags.DEFINE_bool("missing", False, "say what the caches lack, and how long it takes")
@@ -225,6 +229,22 @@ def _jobs() -> int:
     return min(jobs, processors)
 
 
+def _sets(pool: RecordedPool, files: Mapping[str, Path]) -> dict[str, list[Row]]:
+    """The instances of what is asked for, by its name."""
+    if _FILE.value is None:
+        names = chosen(_VARIANTS.value, list(files), "variants", "variant set")
+        return {name: rows_of_set(pool, files[name]) for name in names}
+    if _MISSING.value:
+        raise ChoiceError("--file: --missing asks about a set of kernels/variants; give --variants")
+    file = Path(os.environ.get("BUILD_WORKING_DIRECTORY", ""), _FILE.value)
+    try:
+        return {file.stem: rows_of_file(pool, file)}
+    except OSError as error:
+        raise ChoiceError(
+            f"--file: {file}: {error.strerror}; name a variant set file or a manifest of QoLA's"
+        ) from None
+
+
 def _run() -> None:
     pool = RecordedPool(Path(_POOL.value).read_text("utf-8"))
     known_archs = sorted(read_archs(_ARCHS_FILE.value))
@@ -232,7 +252,7 @@ def _run() -> None:
     if _GOLDEN.value:
         _write_golden(pool, files, known_archs)
         return
-    names = chosen(_VARIANTS.value, list(files), "variants", "variant set")
+    sets = _sets(pool, files)
     archs = chosen(_ARCHS.value, known_archs, "archs", "arch")
     model = CostModel(FIGURES.read_text("utf-8"), pool.rows)
     lock = parse_lock(Path(_LOCK.value).read_text("utf-8"))
@@ -240,8 +260,7 @@ def _run() -> None:
         lock = merged(lock, parse_lock(own.read_text("utf-8"), f"kernels/variants/{own.name}"))
     jobs = _jobs()
     reports = []
-    for name in names:
-        rows = rows_of_set(pool, files[name])
+    for name, rows in sets.items():
         for arch in archs:
             reported = report(name, arch, rows, model, pool, lock.get(arch, {}))
             if _MISSING.value:

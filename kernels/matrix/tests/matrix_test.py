@@ -54,6 +54,13 @@ def test_the_text_adds_up() -> None:
     assert groups in done.stdout
 
 
+def test_a_manifest_of_qolas() -> None:
+    done = run(f"--file={os.environ['MANIFEST']}", "--archs=gfx942,gfx950")
+    assert done.returncode == 0, done.stderr
+    assert "te for gfx942: 4,512 kernel instances (884 are left out)" in done.stdout
+    assert "te for gfx950: 5,396 kernel instances" in done.stdout
+
+
 def test_what_is_proven_is_counted(tmp_path: Path) -> None:
     """Of each group all members but the first."""
     groups = json.loads(Path(os.environ["POOL"]).read_text("utf-8"))["groups"]
@@ -124,6 +131,8 @@ def test_json_has_each_set_for_each_architecture() -> None:
             ["--archs=gfx942,gfx9"],
             f"--archs: unknown arch 'gfx9'; known: {KNOWN}",
         ),
+        (["--file=/no/such"], "matrix: --file: /no/such: No such file or directory; name a"),
+        (["--file=/dev/null", "--missing"], "matrix: --file: --missing asks about a set of"),
         (["te"], "what is 'te'?"),
         (["--missing"], "run it through Bazel: ./bazelw run //kernels:matrix -- --missing"),
         (["--missing", "--jobs=0"], "--jobs=0: no compile would run; allowed: numbers from 1"),
