@@ -1,7 +1,8 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
-// The C ABI (aiter/attn.h) for C++17: failures are exceptions, args are built by name. Header only;
-// its declarations lie in NAMESPACE::attn, where NAMESPACE is the build setting //aiter:namespace.
+// The C ABI (aiter/attn.h, aiter/norm.h) for C++17: failures are exceptions, args are built by
+// name. Header only; its declarations lie in NAMESPACE::attn, where NAMESPACE is the build setting
+// //aiter:namespace.
 //
 //   namespace attn = aiter::attn;
 //   attn_problem problem =
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "aiter/attn.h"
+#include "aiter/norm.h"
 
 namespace AITER_ATTN_NAMESPACE::attn {
 
@@ -92,7 +94,9 @@ inline attn_problem group_problem(attn_dtype dtype, const Sizes& sizes, const in
   return p;
 }
 
-inline void on_rocm(attn_problem* problem, int32_t device_id, void* stream) {
+// Also of norms and of softmax.
+template <typename Problem>
+void on_rocm(Problem* problem, int32_t device_id, void* stream) {
   problem->device_type = ATTN_DEVICE_ROCM;
   problem->device_id = device_id;
   problem->stream = stream;
@@ -380,6 +384,97 @@ inline std::string code_object(const char* key) {
   attn_code_object_free(data);
   return bytes;
 }
+
+// Rows of norms and of softmax, one after the other.
+inline attn_rows contiguous_rows(void* data, int64_t columns) { return {data, columns}; }
+
+// For reading.
+inline attn_rows contiguous_rows(const void* data, int64_t columns) {
+  return contiguous_rows(const_cast<void*>(data), columns);
+}
+
+// On the CPU, all of one type.
+inline attn_norm_problem norm_problem(attn_norm_kind kind, attn_dtype dtype, int64_t rows,
+                                      int64_t hidden, float epsilon) {
+  attn_norm_problem p = {};
+  p.struct_size = sizeof(p);
+  p.kind = kind;
+  p.device_type = ATTN_DEVICE_CPU;
+  p.rows = rows;
+  p.hidden = hidden;
+  p.x_dtype = p.weight_dtype = p.y_dtype = dtype;
+  p.epsilon = epsilon;
+  return p;
+}
+
+// On the CPU, without a mask.
+inline attn_softmax_problem softmax_problem(attn_dtype dtype, int64_t rows, int64_t columns,
+                                            float scale = 1) {
+  attn_softmax_problem p = {};
+  p.struct_size = sizeof(p);
+  p.device_type = ATTN_DEVICE_CPU;
+  p.rows = rows;
+  p.columns = columns;
+  p.queries = 1;
+  p.dtype = dtype;
+  p.scale = scale;
+  return p;
+}
+
+// Matrices of `queries` rows.
+inline void causal(attn_softmax_problem* problem, int64_t queries) {
+  problem->mask_kind = ATTN_SOFTMAX_MASK_CAUSAL;
+  problem->queries = queries;
+}
+
+// By attn_softmax_fwd_args::mask, of which `repeat` matrices share one.
+inline void masked(attn_softmax_problem* problem, int64_t queries, int64_t repeat) {
+  problem->mask_kind = ATTN_SOFTMAX_MASK_EXPLICIT;
+  problem->queries = queries;
+  problem->mask_repeat = repeat;
+}
+
+inline attn_norm_fwd_args norm_fwd_args(const attn_norm_problem* problem) {
+  attn_norm_fwd_args args = {};
+  args.struct_size = sizeof(args);
+  args.problem = problem;
+  return args;
+}
+
+inline attn_norm_bwd_args norm_bwd_args(const attn_norm_problem* problem) {
+  attn_norm_bwd_args args = {};
+  args.struct_size = sizeof(args);
+  args.problem = problem;
+  return args;
+}
+
+inline attn_softmax_fwd_args softmax_fwd_args(const attn_softmax_problem* problem) {
+  attn_softmax_fwd_args args = {};
+  args.struct_size = sizeof(args);
+  args.problem = problem;
+  return args;
+}
+
+inline attn_softmax_bwd_args softmax_bwd_args(const attn_softmax_problem* problem) {
+  attn_softmax_bwd_args args = {};
+  args.struct_size = sizeof(args);
+  args.problem = problem;
+  return args;
+}
+
+inline void norm_fwd(const attn_norm_fwd_args& args) { check(attn_norm_fwd(&args)); }
+
+inline void norm_bwd(const attn_norm_bwd_args& args) { check(attn_norm_bwd(&args)); }
+
+inline uint64_t norm_bwd_workspace_size(const attn_norm_bwd_args& args) {
+  uint64_t bytes = 0;
+  check(attn_norm_bwd_workspace_size(&args, &bytes));
+  return bytes;
+}
+
+inline void softmax_fwd(const attn_softmax_fwd_args& args) { check(attn_softmax_fwd(&args)); }
+
+inline void softmax_bwd(const attn_softmax_bwd_args& args) { check(attn_softmax_bwd(&args)); }
 
 inline std::string driver_info(attn_device_type type) {
   const char* text = nullptr;

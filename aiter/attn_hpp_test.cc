@@ -16,6 +16,7 @@ namespace AITER_ATTN_NAMESPACE::testing {
 namespace {
 
 namespace attn = aiter::attn;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(AttnHppTest, ForwardAndBackward) {
@@ -260,6 +261,65 @@ TEST(AttnHppTest, Queries) {
   EXPECT_GT(attn::bwd_workspace_size(attn::bwd_args(&problem)), 0u);
   EXPECT_EQ(attn::plan_fwd(fwd, "gfx950").size(), 1u);
   EXPECT_EQ(attn::plan_bwd(attn::bwd_args(&problem), "gfx950").size(), 5u);
+}
+
+TEST(AttnHppTest, Norms) {
+  const std::vector<float> x = {1, 2, 2, 4, 3, 0, 4, 0};
+  std::vector<float> y(8), rstd(2), dx(8);
+  attn_norm_problem problem = attn::norm_problem(ATTN_NORM_RMS, ATTN_DTYPE_FP32, 2, 4, 0);
+  attn_norm_fwd_args fwd = attn::norm_fwd_args(&problem);
+  fwd.x = attn::contiguous_rows(x.data(), 4);
+  fwd.y = attn::contiguous_rows(y.data(), 4);
+  fwd.rstd = rstd.data();
+  attn::norm_fwd(fwd);
+  EXPECT_THAT(y, ElementsAre(0.4f, 0.8f, 0.8f, 1.6f, 1.2f, 0.f, 1.6f, 0.f));
+  EXPECT_THAT(rstd, ElementsAre(0.4f, 0.4f));
+
+  // Along x itself the result does not change.
+  attn_norm_bwd_args bwd = attn::norm_bwd_args(&problem);
+  bwd.x = bwd.dy = fwd.x;
+  bwd.dx = attn::contiguous_rows(dx.data(), 4);
+  bwd.rstd = rstd.data();
+  EXPECT_EQ(attn::norm_bwd_workspace_size(bwd), 0u);
+  attn::norm_bwd(bwd);
+  for (const float each : dx) EXPECT_NEAR(each, 0, 1e-6);
+
+  problem.hidden = 0;
+  try {
+    attn::norm_fwd(fwd);
+    FAIL() << "no row has no columns";
+  } catch (const attn::Error& error) {
+    EXPECT_EQ(error.status(), ATTN_ERROR_INVALID_ARGUMENT);
+    EXPECT_THAT(error.what(), HasSubstr("hidden"));
+  }
+}
+
+TEST(AttnHppTest, Softmax) {
+  const std::vector<float> x(4), dy = {1, 2, 3, 4};
+  std::vector<float> y(4), dx(4);
+  const std::vector<uint8_t> mask = {0, 1, 0, 0};
+  attn_softmax_problem problem = attn::softmax_problem(ATTN_DTYPE_FP32, 2, 2);
+  attn_softmax_fwd_args fwd = attn::softmax_fwd_args(&problem);
+  fwd.x = attn::contiguous_rows(x.data(), 2);
+  fwd.y = attn::contiguous_rows(y.data(), 2);
+  attn::softmax_fwd(fwd);
+  EXPECT_THAT(y, ElementsAre(0.5f, 0.5f, 0.5f, 0.5f));
+
+  attn_softmax_bwd_args bwd = attn::softmax_bwd_args(&problem);
+  bwd.y = fwd.y;
+  bwd.dy = attn::contiguous_rows(dy.data(), 2);
+  bwd.dx = attn::contiguous_rows(dx.data(), 2);
+  attn::softmax_bwd(bwd);
+  EXPECT_THAT(dx, ElementsAre(-0.25f, 0.25f, -0.25f, 0.25f));
+
+  attn::causal(&problem, 2);
+  attn::softmax_fwd(fwd);
+  EXPECT_THAT(y, ElementsAre(1.f, 0.f, 0.5f, 0.5f));
+
+  attn::masked(&problem, 2, 1);
+  fwd.mask = mask.data();
+  attn::softmax_fwd(fwd);
+  EXPECT_THAT(y, ElementsAre(1.f, 0.f, 0.5f, 0.5f));
 }
 
 }  // namespace

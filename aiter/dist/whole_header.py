@@ -20,11 +20,20 @@ _DEFAULT = "#define AITER_ATTN_NAMESPACE aiter\n"
 
 
 def whole(text: str, headers: Mapping[str, str]) -> str:
-    """A header's text with the texts of those that it includes, each by its name in aiter/.
+    """A header's text with the texts of those that it includes, each once, by its name in aiter/.
 
     Raises KeyError for one that is not among them.
     """
-    return _INCLUDE.sub(lambda match: whole(headers[match[1]], headers).rstrip("\n"), text)
+    there: set[str] = set()
+
+    def put(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in there:
+            return ""
+        there.add(name)
+        return _INCLUDE.sub(put, headers[name]).rstrip("\n")
+
+    return _INCLUDE.sub(put, text)
 
 
 def in_namespace(text: str, namespace: str) -> str:

@@ -21,7 +21,7 @@ _STRUCTS = ["aiter/attn.h", "aiter/fields.h", "aiter/norm.h"]
 LAYERS: dict[str, list[str]] = {
     # The public face stands alone.
     "aiter/attn.h": [],
-    "aiter/attn.hpp": ["aiter/attn.h"],
+    "aiter/attn.hpp": ["aiter/attn.h", "aiter/norm.h"],
     "aiter/fields.h": ["aiter/attn.h", "aiter/norm.h"],
     "aiter/functions.h": [],
     "aiter/norm.h": ["aiter/attn.h"],

@@ -26,6 +26,9 @@ TEST(Headers, ServeCxx) {
   te::attn::causal(&problem);
   EXPECT_EQ(problem.struct_size, sizeof(attn_problem));
   EXPECT_EQ(te::attn::fwd_args(&problem).problem, &problem);
+  const attn_norm_problem norm =
+      te::attn::norm_problem(ATTN_NORM_RMS, ATTN_DTYPE_BF16, 8, 64, 1e-5f);
+  EXPECT_EQ(te::attn::norm_fwd_args(&norm).problem, &norm);
 }
 
 }  // namespace
