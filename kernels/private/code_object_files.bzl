@@ -5,7 +5,8 @@ load("@rules_cc//cc:defs.bzl", "cc_library")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 def _foreign_sources_impl(ctx):
-    header = ctx.actions.declare_file(ctx.attr.prefix + ".h")
+    # In a folder of its own, which can be an include directory in the root package, too.
+    header = ctx.actions.declare_file("%s.include/%s.h" % (ctx.attr.prefix, ctx.attr.prefix))
     source = ctx.actions.declare_file(ctx.attr.prefix + ".cc")
     arguments = ctx.actions.args()
     arguments.use_param_file("--flagfile=%s", use_always = True)
@@ -71,7 +72,7 @@ def code_object_files(name, srcs, **kwargs):
         srcs = [":%s.sources" % name],
         hdrs = [":%s.header" % name],
         additional_compiler_inputs = srcs,
-        includes = ["."],
+        includes = [name + ".include"],
         linkstatic = True,
         deps = [Label("//kernels/private:embed_h")],
         **kwargs
