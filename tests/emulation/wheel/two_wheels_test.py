@@ -98,7 +98,8 @@ def _mapped(library: Path) -> list[range]:
 
 def _bound(library: Path) -> dict[str, int]:
     """Symbols that a loaded file takes from the process -> the addresses that it was given."""
-    start, found = _mapped(library)[0].start, {}
+    start = _mapped(library)[0].start
+    found: dict[str, int] = {}
     with library.open("rb") as file:
         elf = ELFFile(file)
         for section in elf.iter_sections():
