@@ -16,11 +16,26 @@ _LISTS = {
 _VARIANTS_README = Label("//kernels/variants:README.md")
 _OWN_LOCK = ".lock.json"
 
+def _check_lines(text, name):
+    """Fails on a name that two lines of an object of lines have: a decoder takes the last."""
+    section, seen = None, {}
+    for line in text.splitlines():
+        key = line.partition("\": ")[0]
+        if line.endswith(": {"):
+            section, place = key, (None, key)
+        else:
+            place = (section, key)
+        if line.startswith("\"") and place in seen:
+            fail("%s: %s is there twice: delete one of both lines." % (name, key[1:]))
+        seen[place] = None
+
 def _object(rctx, file, name):
     """The JSON object that a file has."""
-    value = json.decode(rctx.read(file), default = None)
+    text = rctx.read(file)
+    value = json.decode(text, default = None)
     if type(value) != "dict":
         fail("%s: not a JSON object; restore the file." % name)
+    _check_lines(text, name)
     return value
 
 def _own_locks(rctx):

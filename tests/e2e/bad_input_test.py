@@ -241,7 +241,14 @@ def _options_lock(arch: str = "gfx942", member: str = SMOKE_MEMBER, **changed: o
     ("text", "words"),
     [
         ("[]", ("options/lock.json: not a JSON object; restore the file",)),
-        ('{"gfx942": {"a": 1, "a": 2}}', ("options/lock.json: not a JSON object; restore",)),
+        (
+            '{\n"gfx942": {\n"a": {},\n"a": {}\n}\n}\n',
+            ("options/lock.json: a is there twice: delete one of both lines",),
+        ),
+        (
+            '{\n"gfx942": {\n},\n"gfx942": {\n}\n}\n',
+            ("options/lock.json: gfx942 is there twice: delete one of both lines",),
+        ),
         ('{"gfx942": []}', ("options/lock.json: gfx942 has no kernels; restore the file",)),
         (_options_lock(arch="gfx9999"), ("gfx9999 is no arch of kernels/archs; known:", "gfx942")),
         (_options_lock(member="bwd/d:a"), ("gfx942: bwd/d:a: bwd/d is no package of the pool",)),
