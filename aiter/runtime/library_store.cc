@@ -295,13 +295,25 @@ Providers providers(RunTimeCompile when) {
 
 RunTimeCompile run_time_compile() {
   const std::string text = variable(kRunTimeCompileVariable);
-  if (text.empty()) return RunTimeCompile::kMissing;
+  if (text.empty()) {
+    const std::string other = variable(kTeRunTimeCompileVariable);
+    if (other.empty() || other == "0") return RunTimeCompile::kMissing;
+    if (other == "1") return RunTimeCompile::kNever;
+    fail(Status::kInvalidArgument, kTeRunTimeCompileVariable, " is '", utf8(other),
+         "'; it may be 1 (", kRunTimeCompileVariable, "=0), 0, or not set (0)");
+  }
   if (text == "0") return RunTimeCompile::kNever;
   if (text == "1") return RunTimeCompile::kAlways;
   fail(
       Status::kInvalidArgument, kRunTimeCompileVariable, " is '", utf8(text), "'; it may be 0 ",
       "(kernels are not compiled at run time), 1 (all are), or not set (those that were not built ",
       "in are)");
+}
+
+const char* never_compiled() {
+  const bool is_others =
+      variable(kRunTimeCompileVariable).empty() && variable(kTeRunTimeCompileVariable) == "1";
+  return is_others ? "NVTE_DISABLE_NVRTC=1" : "AITER_ATTN_RTC=0";
 }
 
 OnDemand on_demand() {

@@ -13,14 +13,18 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 
 // AITER_ATTN_RTC: when kernels are compiled at run time.
 inline constexpr char kRunTimeCompileVariable[] = "AITER_ATTN_RTC";
+// TransformerEngine's: "1" is "0" of that, where AITER_ATTN_RTC is not set.
+inline constexpr char kTeRunTimeCompileVariable[] = "NVTE_DISABLE_NVRTC";
 enum class RunTimeCompile {
   kMissing,  // not set: those that are not built in
   kNever,    // "0"
   kAlways,   // "1": also those that are built in, where their source is
 };
 
-// Reads the variable. Throws Status::kInvalidArgument for any other value.
+// Reads the variables. Throws Status::kInvalidArgument for any other value.
 RunTimeCompile run_time_compile();
+// The variable that has run_time_compile() say never, with its value, for messages.
+const char* never_compiled();
 
 // AITER_ATTN_ON_DEMAND: the providers of kernels that are neither built in nor in a pack, and whose
 // source is not in the library; those whose source is there are AITER_ATTN_RTC's.
@@ -41,8 +45,9 @@ OnDemand on_demand();
 
 // Its providers are in library_store.cc, in their order. Throws Status::kInvalidArgument for a
 // wrong AITER_ATTN_RTC, _ON_DEMAND, _CACHE_DIR, _CACHE_MAX_SIZE, _COMPILE_KIT, _COMPILE_SECONDS,
-// _MACHINE_CACHE, _PACK_PATH, _STORE, _STORE_SECONDS or _TRUST, NVTE_CK_JIT or CK_JIT_CACHE_DIR,
-// Status::kCorrupt where an embedded pack is damaged.
+// _MACHINE_CACHE, _PACK_PATH, _STORE, _STORE_SECONDS or _TRUST, _AMDCLANG or _KERNEL_SOURCES,
+// NVTE_CK_JIT, NVTE_DISABLE_NVRTC or CK_JIT_CACHE_DIR, Status::kCorrupt where an embedded pack is
+// damaged.
 const Store& library_store();
 
 // The folder of this user's cache, "" where there is none. Throws Status::kInvalidArgument for a

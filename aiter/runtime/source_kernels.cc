@@ -102,8 +102,8 @@ SourceCodeObject SourceKernels::code_object(SourceKernel kernel, const std::stri
     std::string list;
     for (const std::string& flag : kernel.flags) list += (list.empty() ? "" : " ") + flag;
     fail(Status::kUnsupported, kernel.source, " (", list, ") was not compiled for ", arch,
-         " when this library was built, and ", kRunTimeCompileVariable, "=0 forbids it now: unset ",
-         "it; ", state_->how_to_build_in(arch));
+         " when this library was built, and ", never_compiled(), " forbids it now: unset it; ",
+         state_->how_to_build_in(arch));
   }
   const Compiler& compiler = options.compilers->for_arch(arch);
   const Recipe recipe = {options.flags, state_->headers_digest, compiler.identity()};

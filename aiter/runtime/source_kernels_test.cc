@@ -218,5 +218,26 @@ TEST_F(Kernels, TheSwitch) {
   unsetenv(kSwitch);
 }
 
+TEST_F(Kernels, TransformerEnginesSwitchCountsWithoutIt) {
+  constexpr char kSwitch[] = "AITER_ATTN_RTC", kOther[] = "NVTE_DISABLE_NVRTC";
+  unsetenv(kSwitch);
+  setenv(kOther, "1", 1);
+  EXPECT_EQ(run_time_compile(), RunTimeCompile::kNever);
+  EXPECT_STREQ(never_compiled(), "NVTE_DISABLE_NVRTC=1");
+  setenv(kSwitch, "1", 1);
+  EXPECT_EQ(run_time_compile(), RunTimeCompile::kAlways);
+  setenv(kSwitch, "0", 1);
+  EXPECT_STREQ(never_compiled(), "AITER_ATTN_RTC=0");
+  unsetenv(kSwitch);
+  setenv(kOther, "0", 1);
+  EXPECT_EQ(run_time_compile(), RunTimeCompile::kMissing);
+  setenv(kOther, "true", 1);
+  const Error error = error_of([] { run_time_compile(); });
+  EXPECT_EQ(error.status(), Status::kInvalidArgument);
+  EXPECT_THAT(error.what(),
+              HasSubstr("NVTE_DISABLE_NVRTC is 'true'; it may be 1 (AITER_ATTN_RTC=0"));
+  unsetenv(kOther);
+}
+
 }  // namespace
 }  // namespace AITER_ATTN_NAMESPACE::runtime
