@@ -116,9 +116,8 @@ def flash_attn_with_kvcache(
         tokens = arrays["cache_seqlens"][:, None] + jnp.arange(k.shape[1], dtype=jnp.int32)
         places = _places(over, tokens, arrays)
         # Else XLA writes 16 bits by compare and swap, for which it reads what lies beside them.
-        alone = {"mode": "drop", "unique_indices": True}
-        k_cache = k_cache.at[places].set(k, **alone)
-        v_cache = v_cache.at[places].set(v, **alone)
+        k_cache = k_cache.at[places].set(k, mode="drop", unique_indices=True)
+        v_cache = v_cache.at[places].set(v, mode="drop", unique_indices=True)
         arrays["cache_seqlens"] = arrays["cache_seqlens"] + numpy.int32(k.shape[1])
     operands = (q, k_cache, v_cache, *arrays.values())
     _check_served(static, over, operands)
