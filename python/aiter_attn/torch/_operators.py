@@ -85,8 +85,8 @@ def function(
     setup_context: Callable[..., Any],
     backward: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """The way into an autograd.Function. setup_context: as torch has it; a call's results are those
-    that it returns, if it returns any, else the kernel's."""
+    """The way into an autograd.Function. setup_context: that of register_autograd in torch.library;
+    a call's results are those that it returns, if it returns any, else the kernel's."""
 
     def forward(ctx: Any, *arguments: Any) -> Any:
         results = kernel(*arguments)
