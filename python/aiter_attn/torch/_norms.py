@@ -336,8 +336,8 @@ def _save(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _save_alone(ctx: Any, inputs: Any, output: Any) -> tuple[Any, ...]:
-    """Keeps what _differentiated() needs of a call that gives no statistics: fewer results take less
-    time. Returns the output without them."""
+    """Keeps what _differentiated() needs of a call that gives no statistics: fewer results take
+    less time. Returns the output without them."""
     x, gamma, *beta, residual, _, zero_centred = inputs
     y, *statistics, h = output
     ctx.set_materialize_grads(False)
