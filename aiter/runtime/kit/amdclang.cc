@@ -137,7 +137,7 @@ class Amd : public Provider {
   }
   std::optional<CodeObjectRef> own(const CodeObjectRef& ref) const override {
     if (!ref.spec || ref.source) return std::nullopt;
-    const CodeObjectSpec spec = own_spec(ref.spec(), toolchain_);
+    CodeObjectSpec spec = own_spec(ref.spec(), toolchain_);
     CodeObjectRef made = {spec.key(), {}, [spec] { return spec; }};
     made.name = ref.name;
     return made;

@@ -72,7 +72,8 @@ std::vector<int> open_files() {
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir("/proc/self/fd"), ::closedir);
   if (!listing) return files;
   while (const dirent* entry = ::readdir(listing.get())) {
-    const int fd = std::atoi(entry->d_name);  // 0 of "." and ".."
+    // 0 of "." and ".."
+    const int fd = static_cast<int>(std::strtol(entry->d_name, nullptr, 10));
     if (fd > STDERR_FILENO) files.push_back(fd);
   }
   return files;
@@ -135,12 +136,14 @@ pid_t start(const Command& command, int output) {
   sigfillset(&all);
   // Linux's is of the calling thread. A handler would run in the child, on this memory.
   ::sigprocmask(SIG_SETMASK, &all, &before);
+  // NOLINTBEGIN(*vfork,*Vfork,bugprone-unsafe-functions): see above; the child makes calls alone
   const pid_t pid = ::vfork();
   if (pid == 0) {
     become(prepared);
     error = errno;
     ::_exit(127);
   }
+  // NOLINTEND(*vfork,*Vfork,bugprone-unsafe-functions)
   if (pid < 0) error = errno;
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   if (pid > 0 && error != 0) {
