@@ -1,6 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Biases, ALiBi, dropout, soft caps, deterministic backward passes and sequences left out: the
-wheel of the variant set `features` on device arrays, against float64."""
+"""Biases, ALiBi, dropout, soft caps, deterministic backward passes, two head sizes and sequences
+left out: the wheel of the variant set `features` on device arrays, against float64."""
 
 from __future__ import annotations
 
@@ -38,13 +38,19 @@ each_arch = pytest.mark.parametrize("arch", wheel_contents.ARCHS)
 class Featured(Problem):
     """A problem with features of a Case, and the options by which a call asks for them."""
 
-    def __init__(self, hip: Hip, shape: Shape, arch: str, **features: Any) -> None:
+    def __init__(
+        self,
+        hip: Hip,
+        shape: Shape,
+        arch: str,
+        sizes: tuple[int, int] = (HEAD_SIZE, HEAD_SIZE),
+        **features: Any,
+    ) -> None:
         super().__init__(hip, shape, DTYPE, HEAD_SIZE, hip.device_of(arch))
         kind = MASK_NONE if shape.window == NO_WINDOW else MASK_BOTTOM_RIGHT
         self.case = Case(
             "", shape.lengths, *shape.heads, mask=kind, window=shape.window, **features
         )
-        sizes = (HEAD_SIZE, HEAD_SIZE)
         self.inputs = reference.draw(self.case, "fp16", sizes, seed=7, backward=True)
         self.options: dict[str, Any] = {"stream": self.stream, **mask(shape.window)}
         if self.case.p_drop:
@@ -200,6 +206,16 @@ def test_a_sink(hip: Hip, arch: str, features: dict[str, Any], window: tuple[int
     )  # fmt: skip
     problem.hip.synchronize(problem.stream)
     check_with_sink(problem, out, lse, [*gradients[:3], gradients[-1]])
+
+
+@each_arch
+@pytest.mark.parametrize("window", [CAUSAL, WINDOW], ids=str)
+def test_heads_of_192_and_128(hip: Hip, arch: str, window: tuple[int, int]) -> None:
+    problem = Featured(hip, Shape(BATCH, (4, 2), window), arch, sizes=(192, 128))
+    q, k, v, _ = problem.arrays()
+    out, lse = aiter_attn.mha_fwd(q, k, v, **problem.options)
+    problem.hip.synchronize(problem.stream)
+    problem.check(o=out, lse=lse)
 
 
 @each_arch
