@@ -109,8 +109,9 @@ class Clone:
         built = self.bazel("build", f"--execution_log_json_file={log}", *args)
         return Spawns(log, built.stdout)
 
-    def wheel(self) -> Path:
-        (wheel,) = (self.root / "bazel-bin/python").glob("aiter_attn-*.whl")
+    def wheel(self, version: str = "*") -> Path:
+        """That of a version: each that was built has a file of its own."""
+        (wheel,) = (self.root / "bazel-bin/python").glob(f"aiter_attn-{version}-cp*.whl")
         return wheel
 
     def close(self) -> None:
