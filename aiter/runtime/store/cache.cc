@@ -2,12 +2,14 @@
 #include "aiter/runtime/store/cache.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "aiter/runtime/environment.h"
@@ -20,6 +22,14 @@
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
+
+// Of the entries of all caches. It is held while a child is forked, or the child would wait for a
+// thread that it has not; nothing is waited for under it.
+std::mutex entries_mutex;
+
+// When the library is loaded: later, another thread may fork meanwhile.
+[[maybe_unused]] const int fork_watch = pthread_atfork(
+    [] { entries_mutex.lock(); }, [] { entries_mutex.unlock(); }, [] { entries_mutex.unlock(); });
 
 // With its parents, for this user alone. Why it could not be made; "": it is there.
 std::string make_folder(const std::string& folder) {
@@ -125,7 +135,7 @@ std::string CacheProvider::path(const Digest& key, std::string_view suffix) cons
 }
 
 CacheProvider::Entry& CacheProvider::entry(const Digest& key) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> lock(entries_mutex);
   if (process_ != ::getpid()) {
     // A child that was forked while a thread of its parent held one: that stays locked for good.
     process_ = ::getpid();

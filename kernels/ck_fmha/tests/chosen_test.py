@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from kernels.archs.archs import read_archs
-from kernels.ck_fmha.options.options import Entry, costs, parse_lock
+from kernels.options.options import Entry, costs, parse_lock
 from kernels.code_object.spec import CodeObjectSpec
 from kernels.resources.measured import Measured
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from kernels.archs.archs import ComputeUnit
-from kernels.ck_fmha.options import choose_options
-from kernels.ck_fmha.options.choose_options import Compile, Kernel
-from kernels.ck_fmha.options.options import (
+from kernels.options import choose_options
+from kernels.options.choose_options import Compile, Kernel
+from kernels.options.options import (
     Costs,
     Entry,
     LockError,
@@ -22,7 +22,7 @@ from kernels.ck_fmha.options.options import (
     lock_text,
     parse_lock,
 )
-from kernels.ck_fmha.options.try_options import choices
+from kernels.options.try_options import choices
 from kernels.ck_fmha.runs import Trouble
 from kernels.resources.builds import BuildError
 from kernels.resources.figures import Figures

@@ -3,7 +3,7 @@
 
 An aspect on code_object targets; nothing of it is in a build that does not ask for it:
 
-    bazel build --aspects=//kernels/ck_fmha/options:tried.bzl%tried_options \\
+    bazel build --aspects=//kernels/options:tried.bzl%tried_options \\
         --output_groups=tried LABEL...
 """
 
@@ -104,7 +104,7 @@ them. tried: the figures of its machine code with each choice.""",
         "_objdump": attr.label(cfg = "exec", default = "@llvm//:llvm-objdump", executable = True),
         "_try_options": attr.label(
             cfg = "exec",
-            default = "//kernels/ck_fmha/options:try_options",
+            default = "//kernels/options:try_options",
         ),
     },
 )

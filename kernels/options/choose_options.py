@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Chooses options of code generation by kernel: writes options/lock.json.
+"""Chooses options of code generation by kernel: writes lock.json of ck_fmha/options.
 
     ./bazelw run //kernels:choose_options -- [--variants=te] [--archs=gfx942,gfx950] \\
         [--shard=2/7] [--budget=45] [--instances=FILE or names]
@@ -30,7 +30,7 @@ from absl import app, flags
 
 from kernels.archs.archs import ComputeUnit, read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
-from kernels.ck_fmha.options.options import (
+from kernels.options.options import (
     LOCK,
     Costs,
     Entry,
@@ -65,7 +65,7 @@ _POOL = flags.DEFINE_string("pool", None, "pool.json of @ck_fmha", required=True
 _README = flags.DEFINE_string("readme", None, "README.md beside the variant sets", required=True)
 _ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
 
-_ASPECT = "//kernels/ck_fmha/options:tried.bzl%tried_options"
+_ASPECT = "//kernels/options:tried.bzl%tried_options"
 
 
 @dataclasses.dataclass(frozen=True)
