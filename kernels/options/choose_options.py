@@ -30,6 +30,10 @@ from absl import app, flags
 
 from kernels.archs.archs import ComputeUnit, read_archs
 from kernels.ck_fmha.ckgen.emission import RecordedPool
+from kernels.ck_fmha.runs import Budget, Trouble, checkout, shard
+from kernels.code_object.spec import Recipe
+from kernels.matrix.choice import ChoiceError, chosen, present, variant_set_files
+from kernels.matrix.counts import rows_of_set
 from kernels.options.options import (
     LOCK,
     Costs,
@@ -41,10 +45,6 @@ from kernels.options.options import (
     lock_text,
     parse_lock,
 )
-from kernels.ck_fmha.runs import Budget, Trouble, checkout, shard
-from kernels.code_object.spec import Recipe
-from kernels.matrix.choice import ChoiceError, chosen, present, variant_set_files
-from kernels.matrix.counts import rows_of_set
 from kernels.resources.builds import BuildError, files_of_aspect
 from kernels.resources.measured import Measured, machine_options
 from kernels.variants.values import VariantSetError

@@ -27,9 +27,12 @@ namespace {
 // thread that it has not; nothing is waited for under it.
 std::mutex entries_mutex;
 
+int watch_forks() noexcept {
+  return pthread_atfork([] { entries_mutex.lock(); }, [] { entries_mutex.unlock(); },
+                        [] { entries_mutex.unlock(); });
+}
 // When the library is loaded: later, another thread may fork meanwhile.
-[[maybe_unused]] const int fork_watch = pthread_atfork(
-    [] { entries_mutex.lock(); }, [] { entries_mutex.unlock(); }, [] { entries_mutex.unlock(); });
+[[maybe_unused]] const int fork_watch = watch_forks();
 
 // With its parents, for this user alone. Why it could not be made; "": it is there.
 std::string make_folder(const std::string& folder) {

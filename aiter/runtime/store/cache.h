@@ -113,7 +113,7 @@ class CacheProvider : public Provider {
   const std::unique_ptr<Provider> maker_;
   std::atomic<bool> warned_{false};
   std::atomic<uint64_t> added_;  // since this process last looked
-  pid_t process_;  // whose threads hold the entries' mutexes
+  pid_t process_;                // whose threads hold the entries' mutexes
   std::map<Digest, std::unique_ptr<Entry>> entries_;
 };
 

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 
 from kernels.archs.archs import read_archs
-from kernels.options.options import Entry, costs, parse_lock
 from kernels.code_object.spec import CodeObjectSpec
+from kernels.options.options import Entry, costs, parse_lock
 from kernels.resources.measured import Measured
 
 ARCH = os.environ["ARCH"]

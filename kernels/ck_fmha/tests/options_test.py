@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kernels.archs.archs import ComputeUnit
+from kernels.ck_fmha.runs import Trouble
 from kernels.options import choose_options
 from kernels.options.choose_options import Compile, Kernel
 from kernels.options.options import (
@@ -23,7 +24,6 @@ from kernels.options.options import (
     parse_lock,
 )
 from kernels.options.try_options import choices
-from kernels.ck_fmha.runs import Trouble
 from kernels.resources.builds import BuildError
 from kernels.resources.figures import Figures
 from kernels.resources.measured import Measured
