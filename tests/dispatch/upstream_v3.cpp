@@ -41,17 +41,16 @@ namespace AITER_ATTN_NAMESPACE::attention::dispatch_parity {
 namespace {
 
 // In upstream the caller chooses it: this library does where the problem is one of those that
-// fmha_fwd_v3.hpp takes, all rows are used, there are more queries than other kernels have in a
-// tile, and a score of -inf stays one beside the least of all numbers (docs/races.md, Y).
+// fmha_fwd_v3.hpp takes, all rows are used, and there are more queries than other kernels have in a
+// tile.
 bool is_for_v3(const Forward& call) {
-  constexpr float kLog2E = 1.4426950408889634f;
   const attn_problem& p = call.problem;
   const bool causal = p.window_left < 0 && p.window_right == 0;
   const bool halves = p.dtype == ATTN_DTYPE_FP16 || p.dtype == ATTN_DTYPE_BF16;
   return halves && p.mode == ATTN_MODE_BATCH && p.head_size_qk == 128 && p.head_size_v == 128 &&
          (p.mask == ATTN_MASK_NONE || causal) && p.bias == ATTN_BIAS_NONE && p.dropout_p == 0 &&
          p.logits_soft_cap == 0 && call.args.min_seqlen_q == 0 && !call.args.lse &&
-         !p.cu_seqused_q && !p.cu_seqused_k && p.seqlen_q > 128 && p.softmax_scale * kLog2E <= 1;
+         !p.cu_seqused_q && !p.cu_seqused_k && p.seqlen_q > 128;
 }
 
 }  // namespace
