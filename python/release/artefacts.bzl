@@ -34,6 +34,10 @@ def _artefacts_impl(ctx):
         file = _only_file(target)
         files.append(file)
         entries.append({"file": file.short_path, "kind": kind, "name": name})
+    for file in ctx.files.te_prebuilt:
+        kind = "te_prebuilt_digest" if file.extension == "sha256" else "te_prebuilt"
+        files.append(file)
+        entries.append({"file": file.short_path, "kind": kind, "name": file.basename})
     out = ctx.actions.declare_file(ctx.label.name + ".json")
     ctx.actions.write(out, json.encode_indent({
         "abis": sorted(ABIS),
@@ -72,6 +76,10 @@ artefacts = rule(
             mandatory = True,
             cfg = each_abi,
             doc = "is built for each ABI",
+        ),
+        "te_prebuilt": attr.label(
+            mandatory = True,
+            doc = "an archive and its digest",
         ),
         "version": attr.string(mandatory = True),
         "wheel": attr.label(

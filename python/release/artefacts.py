@@ -17,6 +17,7 @@ from python.release.errors import ReleaseError
 _MANIFEST = "aiter_attn/manifest.json"
 _PACK_SUFFIX = ".attnpack"
 CODE_OBJECT = "code_object"
+_DIGEST = "te_prebuilt_digest"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +26,7 @@ class File:
 
     kind: "wheel", "kernel_pack", "archive", ...; those of artefacts.bzl
     about: further facts: a wheel's ABI, a pack's code objects
+    beside: the sha256 of a file in whose folder it lies, where it has none of its own
     """
 
     kind: str
@@ -33,6 +35,7 @@ class File:
     sha256: str
     size: int
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    beside: str = ""
 
     @property
     def path(self) -> str:
@@ -40,7 +43,7 @@ class File:
         it (aiter/runtime/remote/remote.h)."""
         if self.kind == CODE_OBJECT:
             return f"cas/{self.sha256}"
-        return f"files/{self.sha256}/{self.name}"
+        return f"files/{self.beside or self.sha256}/{self.name}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,8 +95,9 @@ def read(path: Path, root: Path) -> Artefacts:
     files = tuple(
         _read_one(entry, root, manifest)
         for entry in listed["files"]
-        if entry["kind"] != CODE_OBJECT
+        if entry["kind"] not in (CODE_OBJECT, _DIGEST)
     )
+    files += _digests(listed["files"], root, files)
     files += code_objects(listed["files"], root, manifest)
     settings = {
         "archs": manifest["archs"],
@@ -118,6 +122,28 @@ def _read_one(entry: Mapping[str, str], root: Path, manifest: Mapping[str, Any])
         _check_pack(path, manifest)
         return file("kernel_pack", entry["name"], path, code_objects=_keys(manifest))
     return file(entry["kind"], entry["name"], path)
+
+
+def _digests(
+    entries: Sequence[Mapping[str, str]], root: Path, files: Sequence[File]
+) -> tuple[File, ...]:
+    """The digests of files, each in the folder of its file: who fetches one has one URL for both.
+
+    Raises ReleaseError where one is not that of its file.
+    """
+    found = []
+    for entry in entries:
+        if entry["kind"] == _DIGEST:
+            digest = file(_DIGEST, entry["name"], root / entry["file"])
+            its = (root / entry["file"]).read_text(encoding="ascii").strip()
+            of = entry["name"].removesuffix(".sha256")
+            if its not in (f.sha256 for f in files if f.name == of):
+                raise ReleaseError(
+                    f"{entry['name']} is {its!r}, which is not the sha256 of {of}: they are of two "
+                    "builds; build all with one command, ./bazelw build //:release"
+                )
+            found.append(dataclasses.replace(digest, beside=its))
+    return tuple(found)
 
 
 def _keys(manifest: Mapping[str, Any], lists: Sequence[str] = ("instances",)) -> list[str]:

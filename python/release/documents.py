@@ -2,6 +2,7 @@
 """Documents beside the published files: a release's own, its page for pip, the list of all.
 
     files/SHA256/NAME              every file but code objects, by the digest of its bytes
+    files/SHA256/NAME.sha256       the digest of a prebuilt, beside it
     cas/SHA256                     a code object, where AITER_ATTN_STORE asks for it
     releases/KEY/release.json      one release; KEY is the sha256 of this document
     releases/KEY/index.html        its wheels, for `pip install --find-links`

@@ -35,8 +35,8 @@ def test_what_is_read(tmp_path: Path) -> None:
     }
     kinds = [file.kind for file in found.files]
     wheels = ["wheel", "slim_wheel"] * 3 + ["kernels_wheel"]
-    others = ["manifest", "kernel_pack", "archive", "code_object", "code_object"]
-    assert kinds == [*wheels, "pure_wheel", *others]
+    others = ["te_prebuilt", "manifest", "kernel_pack", "archive", "te_prebuilt_digest"]
+    assert kinds == [*wheels, "pure_wheel", *others, "code_object", "code_object"]
     (pack,) = (file for file in found.files if file.kind == "kernel_pack")
     assert pack.about == {"code_objects": sorted(builds.keys("kernels"))}
     assert pack.name == "kernels.pack"
@@ -55,6 +55,22 @@ def test_code_objects_lie_where_libraries_ask_for_them(tmp_path: Path) -> None:
         assert object_.about == {"keys": [key]}
         assert Path(object_.contents).read_bytes() == data
     assert not listed
+
+
+def test_a_prebuilt_and_its_digest_have_one_folder(tmp_path: Path) -> None:
+    found = artefacts.read(builds.build(tmp_path), tmp_path)
+    (archive,) = (file for file in found.files if file.kind == "te_prebuilt")
+    (digest,) = (file for file in found.files if file.kind == "te_prebuilt_digest")
+    assert archive.path == f"files/{archive.sha256}/{builds.PREBUILT}"
+    assert digest.path == f"{archive.path}.sha256"
+
+
+def test_a_digest_of_another_prebuilt(tmp_path: Path) -> None:
+    listed = builds.build(tmp_path)
+    (tmp_path / builds.PREBUILT).write_bytes(b"another")
+    message = refused(listed)
+    assert f"{builds.PREBUILT}.sha256 is " in message
+    assert f"which is not the sha256 of {builds.PREBUILT}" in message
 
 
 def test_code_objects_of_two_builds(tmp_path: Path) -> None:

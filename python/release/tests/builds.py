@@ -102,6 +102,8 @@ def write_kernels_wheel(path: Path, contents: bytes) -> None:
     _write_wheel(path, name, "py3-none-any", {f"aiter_attn_kernels/{name}.attnpack": contents})
 
 
+PREBUILT = f"rocm-7_aiter-{'7' * 40}.tar.gz"
+
 PURE_WHEEL = "jax_aiter-0.1.0-py3-none-any.whl"
 
 
@@ -121,7 +123,15 @@ def build(root: Path, library: bytes = b"ELF", spaces: int = 0) -> Path:
     (root / "manifest.json").write_text(manifest())
     (root / "embedded_pack.pack").write_bytes(pack())
     (root / "libaiter_attn.a").write_bytes(library)
+    (root / PREBUILT).write_bytes(library)
+    (root / f"{PREBUILT}.sha256").write_text(hashlib.sha256(library).hexdigest() + "\n")
     files += [
+        {"file": PREBUILT, "kind": "te_prebuilt", "name": PREBUILT},
+        {
+            "file": f"{PREBUILT}.sha256",
+            "kind": "te_prebuilt_digest",
+            "name": f"{PREBUILT}.sha256",
+        },
         {"file": "manifest.json", "kind": "manifest", "name": "manifest.json"},
         {"file": "embedded_pack.pack", "kind": "kernel_pack", "name": "kernels.pack"},
         {"file": "libaiter_attn.a", "kind": "archive", "name": "libaiter_attn.a"},

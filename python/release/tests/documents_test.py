@@ -48,7 +48,7 @@ def test_the_document_lists_every_file(tmp_path: Path) -> None:
     kinds = sorted(file["kind"] for file in data["files"])
     wheels = ["kernels_wheel", "pure_wheel", *["slim_wheel"] * 3, *["wheel"] * 3]
     others = ["archive", "kernel_pack", "manifest", "provenance", "sbom", *["code_object"] * 2]
-    assert kinds == sorted([*others, *wheels])
+    assert kinds == sorted([*others, *wheels, "te_prebuilt", "te_prebuilt_digest"])
     (pack,) = (file for file in data["files"] if file["kind"] == "kernel_pack")
     assert pack["code_objects"] == sorted(builds.keys("kernels"))
     assert release.entry["key"] == hashlib.sha256(release.document).hexdigest()

@@ -73,6 +73,8 @@ def check_whole(root: Path, releases: int) -> None:
             place = f"files/{file['sha256']}/{file['name']}"
             if file["kind"] == "code_object":
                 place = f"cas/{file['sha256']}"
+            if file["kind"] == "te_prebuilt_digest":
+                place = f"files/{data.decode().strip()}/{file['name']}"
             assert file["path"] == place
             assert len(data) == file["size"]
 
