@@ -163,7 +163,7 @@ attn_status by_c_abi(const Call& c) {
   args.sink = c.sink;
   const attn_status status = attn_kvcache_fwd_workspace_size(&args, &args.workspace_size);
   if (status != ATTN_OK) return status;
-  const Scratch scratch(args.workspace_size);
+  const PoolMemory scratch(args.workspace_size);
   args.workspace = scratch.data();
   return attn_kvcache_fwd(&args);
 }

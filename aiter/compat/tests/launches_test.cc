@@ -235,7 +235,7 @@ attn_status forward_by_c_abi(const Call& c) {
   args.min_seqlen_q = c.shortest_q;
   const attn_status status = attn_fwd_workspace_size(&args, &args.workspace_size);
   if (status != ATTN_OK) return status;
-  const Scratch scratch(args.workspace_size);
+  const PoolMemory scratch(args.workspace_size);
   args.workspace = scratch.data();
   return attn_fwd(&args);
 }
@@ -259,7 +259,7 @@ attn_status backward_by_c_abi(const Call& c) {
   }
   const attn_status status = attn_bwd_workspace_size(&args, &args.workspace_size);
   if (status != ATTN_OK) return status;
-  const Scratch scratch(args.workspace_size);
+  const PoolMemory scratch(args.workspace_size);
   args.workspace = scratch.data();
   return attn_bwd(&args);
 }
@@ -310,7 +310,7 @@ TEST(LaunchesTest, Forward) {
 
 TEST(LaunchesTest, Backward) {
   const Counts counts = compare(kCalls, true, backward_by_c_abi, [](const Call& call) {
-    std::optional<Scratch> scratch;
+    std::optional<PoolMemory> scratch;
     int times = 0;
     const float answer = consumer::backward(call, [&](size_t bytes) {
       ++times;

@@ -31,17 +31,17 @@ class Memory {
   std::vector<std::unique_ptr<char, decltype(&std::free)>> blocks_;
 };
 
-// Scratch memory of HIP's pool: a block that was freed is the next one of its size, so that both
+// Memory of HIP's pool, as a caller takes it: a block that was freed is the next one of its size, so that both
 // calls get the same.
-class Scratch {
+class PoolMemory {
  public:
-  explicit Scratch(size_t bytes) {
+  explicit PoolMemory(size_t bytes) {
     if (bytes) function<int (*)(void**, size_t, void*)>("hipMallocAsync")(&data_, bytes, nullptr);
   }
-  ~Scratch() {
+  ~PoolMemory() {
     if (data_) function<int (*)(void*, void*)>("hipFreeAsync")(data_, nullptr);
   }
-  Scratch(const Scratch&) = delete;
+  PoolMemory(const PoolMemory&) = delete;
   void* data() const { return data_; }
 
  private:
