@@ -18,6 +18,7 @@ PATCHES = _patches([
     "15-fwd-v3-two-tiles",
     "16-fwd-v3-row-of-infinite-scores",
     "17-fwd-v3-least-score",
+    "18-fwd-async-q-landed",
 ])
 
 # ... and then those that make compiling cheaper and change no code object.

@@ -20,6 +20,7 @@ from kernels.resources.disassembly import (
     loops,
     parse,
 )
+from kernels.resources.waits import early_uses
 
 # Turns of a loop that llvm-mca goes through: the second number less the first is the steady state.
 _TURNS = (2, 6)
@@ -49,6 +50,7 @@ class Figures:
     instructions      of the kernel
     loop_scratch      accesses to scratch in any loop
     loop_lanes        reads and writes of single lanes in any loop: of spilt scalar registers
+    early             uses of a register while a load into it is under way; None but for gfx9
     loop              instructions in a turn of the main loop; 0 where there is none
     waits, nops       s_waitcnt and s_nop among them
     cycles            of a turn of the main loop, or of the kernel where there is none: llvm-mca's
@@ -60,6 +62,7 @@ class Figures:
     instructions: int | None = None
     loop_scratch: int | None = None
     loop_lanes: int | None = None
+    early: int | None = None
     loop: int | None = None
     waits: int | None = None
     nops: int | None = None
@@ -140,6 +143,7 @@ def figures(instructions: Sequence[Instruction], arch: str, mca: Path) -> Figure
         instructions=len(instructions),
         loop_scratch=count(in_loops.values(), "scratch_"),
         loop_lanes=count(in_loops.values(), _LANES),
+        early=len(early_uses(instructions)) if arch.startswith("gfx9") else None,
         loop=len(turn),
         waits=count(turn, ("s_waitcnt", "s_wait_")),  # gfx12 has one for each counter
         nops=count(turn, "s_nop"),

@@ -28,6 +28,7 @@ COLUMNS = {
     "instructions": "instructions of the kernel",
     "loop_scratch": "accesses to scratch in any loop",
     "loop_lanes": "reads and writes of single lanes in any loop: of scalar registers spilt there",
+    "early": "uses of a register while a load into it is under way, of gfx9 alone: wrong numbers",
     "loop": "instructions of the main loop: the innermost one with most matrix instructions",
     "waits": "`s_waitcnt`, or `s_wait_*`, among them",
     "nops": "`s_nop` among them",

@@ -159,7 +159,7 @@ def measured(instance: str, options: tuple[str, ...], spills: int, cycles: int) 
         "vgpr_spill_count": spills,
         "wavefront_size": 64,
     }
-    return Measured(instance, "gfx942", options, kernel, Figures(9, 0, 0, 5, 0, 0, cycles))
+    return Measured(instance, "gfx942", options, kernel, Figures(9, 0, 0, 0, 5, 0, 0, cycles))
 
 
 class Compiler:

@@ -39,6 +39,7 @@ def test_no_kernel_of_core_spills(measured: list[Measured]) -> None:
     one none (docs/performance.md)."""
     assert {one.instance for one in measured if one.kernel["vgpr_spill_count"]} == set()
     assert {one.instance for one in measured if one.figures.loop_scratch} == set()
+    assert {one.instance for one in measured if one.figures.early != 0} == set()
     for one in measured:
         transposed = "_qr_async_trload_" in one.instance
         assert one.kernel["sgpr_spill_count"] <= (31 if transposed else 0), one.instance

@@ -43,8 +43,15 @@ _KERNEL = {
     "wavefront_size": 64,
 }
 _FIGURES = Figures(
-    instructions=3126, loop_scratch=28, loop_lanes=0, loop=1624, waits=70, nops=55, cycles=4000
-)  # fmt: skip
+    instructions=3126,
+    loop_scratch=28,
+    loop_lanes=0,
+    early=0,
+    loop=1624,
+    waits=70,
+    nops=55,
+    cycles=4000,
+)
 _MEASURED = Measured(_FORWARD, "gfx942", ("-disable-machine-licm",), _KERNEL, _FIGURES)
 
 

@@ -55,7 +55,7 @@ _NAMES = [name for name, row in _POOL.rows.items() if row["kind"] == "fwd"][:4]
 def _measured(
     name: str, *, loop_scratch: int = 0, cycles: int | None = 700, **kernel: int
 ) -> Measured:
-    figures = Figures(900, loop_scratch, 0, 400, 10, 2, cycles)
+    figures = Figures(900, loop_scratch, 0, 0, 400, 10, 2, cycles)
     return Measured(name, "gfx942", (), {**_KERNEL, **kernel}, figures)
 
 
