@@ -31,8 +31,8 @@ class Memory {
   std::vector<std::unique_ptr<char, decltype(&std::free)>> blocks_;
 };
 
-// Memory of HIP's pool, as a caller takes it: a block that was freed is the next one of its size, so that both
-// calls get the same.
+// Memory of HIP's pool, as a caller takes it: a block that was freed is the next one of its size,
+// so that both calls get the same.
 class PoolMemory {
  public:
   explicit PoolMemory(size_t bytes) {
