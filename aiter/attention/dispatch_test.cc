@@ -379,8 +379,9 @@ TEST(DispatchTest, RefusalsNameTheSmallestSetThatServes) {
                                              "--//kernels:variants=") +
                                  unserved.set));
     } else {
-      EXPECT_THAT(text, EndsWith("; none of core, inference, te, jax, full serves it: change the "
-                                 "call"));
+      EXPECT_THAT(
+          text, EndsWith("; none of core, inference, te, jax, standard, full serves it: change the "
+                         "call"));
     }
   }
 }

@@ -100,6 +100,7 @@ SHIPPED = (
     "jax",
     "races",
     "smoke",
+    "standard",
     "te",
     "transposed",
 )

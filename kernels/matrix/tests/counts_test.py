@@ -247,6 +247,34 @@ def cached(kernel: Any) -> bool:
     return padded(kernel.F_pipeline) and kernel.F_pipeline.F_bias in ("no", "alibi")
 
 
+def standard_forward(kernel: Any) -> bool:
+    p = kernel.F_pipeline
+    if kernel.F_dtype == "fp8" or p.F_skip == "t" or not padded(p):
+        return False
+    if kernel.F_dtype not in ("fp16", "bf16"):
+        return p.F_bias != "bias"
+    if transposed(kernel):
+        return core(kernel)
+    inferred = p.F_dropout == "f" and p.F_bias == ("no" if p.F_logits == "t" else "alibi")
+    return p.F_lse == "t" and (forward("t")(kernel) or inferred)
+
+
+def standard_backward(kernel: Any) -> bool:
+    """Of its largest kernels."""
+    if transposed(kernel):
+        return core(kernel)
+    asked = kernel.F_mode == "batch" or kernel.F_bias == "no"
+    return asked and (kernel.F_dpad, kernel.F_dvpad) in (
+        [(0, 0), (8, 8)] if kernel.F_hdim in (128, 256) else [(0, 0)]
+    )
+
+
+def serves_head_sizes(kernel: Any) -> bool:
+    """Of backward's smaller kernels: those which check head sizes are for 128 and 256."""
+    pads = {getattr(kernel, "F_dpad", "f"), getattr(kernel, "F_dvpad", "f")}
+    return pads == {"f"} or kernel.F_hdim in (128, 256)
+
+
 _TRAINED = ("fwd", "main", "dot_do_o", "convert_dq")
 SETS: dict[str, Wanted] = {
     "smoke": dict.fromkeys(_TRAINED, smoke),
@@ -266,6 +294,25 @@ SETS: dict[str, Wanted] = {
         "fwd_pagedkv": cached,
         "fwd_appendkv": lambda kernel: True,
         "prefill": lambda kernel: cached(kernel) and kernel.F_pipeline.F_dropout == "f",
+        "v3": lambda kernel: True,
+    },
+    "standard": {
+        "fwd": standard_forward,
+        "main": standard_backward,
+        "dot_do_o": lambda kernel: kernel.F_spad == "t" and serves_head_sizes(kernel),
+        "convert_dq": lambda kernel: (
+            kernel.F_spad == "t" and kernel.F_bn0 != 192 and serves_head_sizes(kernel)
+        ),
+        "split": lambda kernel: cached(kernel) and kernel.F_hdim in (64, 128, 256),
+        "combine": lambda kernel: (
+            (kernel.F_pipeline.F_spad, kernel.F_pipeline.F_lse) == ("t", "t")
+            and kernel.F_hdim in (64, 128, 256)
+        ),
+        "fwd_pagedkv": cached,
+        "fwd_appendkv": lambda kernel: True,
+        "prefill": lambda kernel: (
+            cached(kernel) and (kernel.F_pipeline.F_dropout, kernel.F_pipeline.F_lse) == ("f", "t")
+        ),
         "v3": lambda kernel: True,
     },
     "full": dict.fromkeys(
@@ -329,7 +376,7 @@ _MODES_AND_BIASES = (
 
 def asked(variant_set: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """(direction, traits) of every kind of call, without its sizes."""
-    lse = [True] if variant_set == "te" else _FLAGS
+    lse = _FLAGS if variant_set == "jax" else [True]
     for dtype, (mode, bias), mask, dropout in itertools.product(
         ["fp16", "bf16"], _MODES_AND_BIASES, _FLAGS, _FLAGS
     ):
@@ -337,13 +384,13 @@ def asked(variant_set: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for each in lse:
             rest = {"lse": each, "logits_soft_cap": False, "skip_min_seqlen_q": False}
             yield "fwd", {**same, **rest}
-        without = [False] if variant_set == "te" or bias != "elementwise" else []
+        without = [False] if variant_set != "jax" or bias != "elementwise" else []
         for grad in [*without, *([True] if bias == "elementwise" else [])]:
             for deterministic in _FLAGS:
                 yield "bwd", {**same, "bias_grad": grad, "deterministic": deterministic}
 
 
-@pytest.mark.parametrize("variant_set", ["te", "jax"])
+@pytest.mark.parametrize("variant_set", ["te", "jax", "standard"])
 @pytest.mark.parametrize("target", ["gfx9", "gfx12"])
 def test_every_call_is_served_at_any_length_and_head_size(
     pool: RecordedPool, variant_set: str, target: str
