@@ -2,12 +2,9 @@
 """kernel_sources: the sources of kernels and the headers that they read, for compilers of the
 machine: aiter/runtime/kit/kernel_sources.h."""
 
-load("//aiter:version.bzl", "VERSION")
+load("//kernels/private:pack.bzl", "PACKER_ATTRS", "PACK_FILE_ATTRS", "write_pack_file")
 load("//kernels/private:providers.bzl", "CodeObjectsInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
-
-# That has it: a library of another build says that it is to be installed.
-_DISTRIBUTION = "aiter-attn"
 
 def _kernel_sources_impl(ctx):
     infos = [
@@ -38,20 +35,7 @@ def _kernel_sources_impl(ctx):
         mnemonic = "KernelSources",
         progress_message = "Packing the sources of kernels %{label}",
     )
-    file = ctx.actions.declare_file(ctx.label.name + ".attnpack")
-    arguments = ctx.actions.args()
-    arguments.add("--pack", pack)
-    arguments.add("--version", VERSION)
-    arguments.add("--distribution", _DISTRIBUTION)
-    arguments.add("--out", file)
-    run_py_tool(
-        ctx,
-        tool = ctx.attr._write_pack_file,
-        arguments = [arguments],
-        inputs = [pack],
-        outputs = [file],
-        mnemonic = "PackFile",
-    )
+    file = write_pack_file(ctx, pack, ctx.label.name + ".attnpack", distribution = "aiter-attn")
     return [DefaultInfo(files = depset([file]), runfiles = ctx.runfiles(files = [file]))]
 
 kernel_sources = rule(
@@ -59,18 +43,9 @@ kernel_sources = rule(
     doc = "NAME.attnpack. It is made without a compile.",
     attrs = {
         "code_objects": attr.label(mandatory = True, providers = [CodeObjectsInfo]),
-        "_packer": attr.label(
-            cfg = "exec",
-            default = "//kernels/code_object:packer",
-            executable = True,
-        ),
-        "_write_pack_file": attr.label(
-            cfg = "exec",
-            default = "//kernels/code_object:write_pack_file",
-        ),
         "_write_sources": attr.label(
             cfg = "exec",
             default = "//kernels/compile_kit:write_sources",
         ),
-    },
+    } | PACKER_ATTRS | PACK_FILE_ATTRS,
 )

@@ -1,6 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """Code objects as a pack: code_object/embedded_pack.h has its format."""
 
+load("//aiter:version.bzl", "VERSION")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 def _pair(info):
@@ -47,11 +48,46 @@ def write_pack(ctx, infos, name = None):
     )
     return pack
 
+def write_pack_file(ctx, pack, file, distribution):
+    """Declares the action that puts the head of a pack file before a pack.
+
+    Args:
+      ctx: the rule's context; its rule has PACK_FILE_ATTRS.
+      pack: File.
+      file: name of the file, in the target's package.
+      distribution: the name of the one that brings it: a library of another build says that it is
+        to be installed.
+    Returns:
+      The file, a File: aiter/runtime/store/pack_file.h has its format.
+    """
+    made = ctx.actions.declare_file(file)
+    arguments = ctx.actions.args()
+    arguments.add("--pack", pack)
+    arguments.add("--version", VERSION)
+    arguments.add("--distribution", distribution)
+    arguments.add("--out", made)
+    run_py_tool(
+        ctx,
+        tool = ctx.attr._write_pack_file,
+        arguments = [arguments],
+        inputs = [pack],
+        outputs = [made],
+        mnemonic = "PackFile",
+    )
+    return made
+
 PACKER_ATTRS = {
     "_packer": attr.label(
         cfg = "exec",
         default = "//kernels/code_object:packer",
         executable = True,
+    ),
+}
+
+PACK_FILE_ATTRS = {
+    "_write_pack_file": attr.label(
+        cfg = "exec",
+        default = "//kernels/code_object:write_pack_file",
     ),
 }
 

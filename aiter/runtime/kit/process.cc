@@ -84,14 +84,14 @@ struct Prepared {
   char* const* arguments;
   char* const* environment;
   int nothing, output;
+  int why;  // takes the error of exec; closed by an exec that succeeds
   const int* files;
   size_t file_count;
   rlim_t address_space, seconds;  // 0: no limit
 };
 
-// The child between vfork and exec: calls of the system, and nothing else. Returns where exec
-// fails.
-void become(const Prepared& prepared) {
+// The child between vfork and exec: calls of the system, and nothing else.
+[[noreturn]] void become(const Prepared& prepared) {
   ::setpgid(0, 0);
   // Of the program itself; its children end at their limits.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -114,46 +114,44 @@ void become(const Prepared& prepared) {
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execve(prepared.arguments[0], prepared.arguments, prepared.environment);
+  const int error = errno;
+  static_cast<void>(::write(prepared.why, &error, sizeof(error)));
+  ::_exit(127);
+}
+
+[[noreturn]] void cannot_start(const Command& command, int error) {
+  fail(error == ENOMEM || error == EAGAIN ? Status::kOutOfMemory : Status::kUnsupported,
+       "cannot start '", utf8(command.arguments[0]), "': ", std::strerror(error));
 }
 
 // posix_spawn sets no limits, and a limit that is set from outside comes too late. A fork would
 // copy the page tables of a process that has a GPU's memory mapped.
-pid_t start(const Command& command, int output) {
+pid_t start(const Command& command, int output, int why) {
   const std::vector<char*> arguments = pointers(command.arguments);
   const std::vector<char*> environment = pointers(command.environment);
   const File nothing("/dev/null", O_RDONLY);
-  const std::vector<int> files = open_files();
+  std::vector<int> files = open_files();
+  files.erase(std::remove(files.begin(), files.end(), why), files.end());
   const Prepared prepared = {arguments.data(),
                              environment.data(),
                              nothing.get(),
                              output,
+                             why,
                              files.data(),
                              files.size(),
                              static_cast<rlim_t>(command.address_space),
                              static_cast<rlim_t>(command.limit.count())};
-  volatile int error = 0;
   sigset_t all, before;
   sigfillset(&all);
   // Linux's is of the calling thread. A handler would run in the child, on this memory.
   ::sigprocmask(SIG_SETMASK, &all, &before);
   // NOLINTBEGIN(*vfork,*Vfork,bugprone-unsafe-functions): see above; the child makes calls alone
   const pid_t pid = ::vfork();
-  if (pid == 0) {
-    become(prepared);
-    error = errno;
-    ::_exit(127);
-  }
+  if (pid == 0) become(prepared);
   // NOLINTEND(*vfork,*Vfork,bugprone-unsafe-functions)
-  if (pid < 0) error = errno;
+  const int error = errno;
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  if (pid > 0 && error != 0) {
-    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-  if (error != 0) {
-    fail(error == ENOMEM || error == EAGAIN ? Status::kOutOfMemory : Status::kUnsupported,
-         "cannot start '", utf8(command.arguments[0]), "': ", std::strerror(error));
-  }
+  if (pid < 0) cannot_start(command, error);
   return pid;
 }
 
@@ -210,9 +208,9 @@ bool drain(int fd, Outcome& outcome) {
 }  // namespace
 
 Outcome run(const Command& command) {
-  Pipe pipe;
+  Pipe pipe, why;
   const Clock::time_point started = Clock::now();
-  Child child(start(command, pipe.write_end()));
+  Child child(start(command, pipe.write_end(), why.write_end()));
   pipe.close_write_end();
   Outcome outcome = {Outcome::End::kExited, 0, {}, false};
   bool is_open = true, told = false;
@@ -234,6 +232,8 @@ Outcome run(const Command& command) {
   const std::optional<int> status = child.end();
   drain(pipe.read_end(), outcome);
   if (outcome.end == Outcome::End::kTimedOut) return outcome;
+  int error = 0;
+  if (::read(why.read_end(), &error, sizeof(error)) == sizeof(error)) cannot_start(command, error);
   if (!status) {
     outcome.end = Outcome::End::kUnknown;
   } else if (WIFSIGNALED(*status)) {

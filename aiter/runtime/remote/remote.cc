@@ -36,7 +36,7 @@ std::optional<Bytes> RemoteProvider::get(const CodeObjectRef& ref) {
   if (!ref.sha256) return std::nullopt;
   if (!options_.forbidden.empty()) fail(Status::kUnsupported, options_.forbidden);
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<ForkMutex> lock(failure_mutex_);
     if (Clock::now() < closed_until_) {
       fail(Status::kDriver, name(), " is not asked again for a while: it ", failure_);
     }
@@ -47,7 +47,7 @@ std::optional<Bytes> RemoteProvider::get(const CodeObjectRef& ref) {
     bytes = downloader().get(options_.url + file, options_.limits);
   } catch (const Error& error) {
     if (error.status() == Status::kInterrupted) throw;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<ForkMutex> lock(failure_mutex_);
     closed_until_ = Clock::now() + options_.pause;
     failure_ = concat("failed: ", error.what());
     fail(error.status(), "code object ", hex(ref.key), " cannot be had from ", shown_, file, ": ",
@@ -62,9 +62,12 @@ std::optional<Bytes> RemoteProvider::get(const CodeObjectRef& ref) {
 }
 
 const Downloader& RemoteProvider::downloader() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (!downloader_) downloader_ = options_.open();
-  return *downloader_;
+  if (const Downloader* ready = downloader_.load(std::memory_order_acquire)) return *ready;
+  // No ForkMutex: a library that is loaded may register what it does about forks.
+  const std::lock_guard<std::mutex> lock(opening_);
+  if (!opened_) opened_ = options_.open();
+  downloader_.store(opened_.get(), std::memory_order_release);
+  return *opened_;
 }
 
 Answer RemoteProvider::look(const CodeObjectRef& ref) {

@@ -5,6 +5,7 @@
 // object is asked for by the digest that the library knows, and held against it.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "aiter/runtime/fork_mutex.h"
 #include "aiter/runtime/remote/download.h"
 #include "aiter/runtime/store/store.h"
 
@@ -46,8 +48,10 @@ class RemoteProvider : public Provider {
 
   const RemoteOptions options_;
   const std::string shown_;  // the URL without its password
-  std::mutex mutex_;
-  std::unique_ptr<Downloader> downloader_;
+  std::mutex opening_;       // one thread opens it, the others wait
+  std::unique_ptr<Downloader> opened_;
+  std::atomic<const Downloader*> downloader_{nullptr};
+  ForkMutex failure_mutex_;
   std::chrono::steady_clock::time_point closed_until_ = {};
   std::string failure_;
 };

@@ -2,7 +2,6 @@
 #include "aiter/runtime/store/cache.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,17 +21,6 @@
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
-
-// Of the entries of all caches. It is held while a child is forked, or the child would wait for a
-// thread that it has not; nothing is waited for under it.
-std::mutex entries_mutex;
-
-int watch_forks() noexcept {
-  return pthread_atfork([] { entries_mutex.lock(); }, [] { entries_mutex.unlock(); },
-                        [] { entries_mutex.unlock(); });
-}
-// When the library is loaded: later, another thread may fork meanwhile.
-[[maybe_unused]] const int fork_watch = watch_forks();
 
 // With its parents, for this user alone. Why it could not be made; "": it is there.
 std::string make_folder(const std::string& folder) {
@@ -138,7 +126,7 @@ std::string CacheProvider::path(const Digest& key, std::string_view suffix) cons
 }
 
 CacheProvider::Entry& CacheProvider::entry(const Digest& key) {
-  const std::lock_guard<std::mutex> lock(entries_mutex);
+  const std::lock_guard<ForkMutex> lock(entries_mutex_);
   if (process_ != ::getpid()) {
     // A child that was forked while a thread of its parent held one: that stays locked for good.
     process_ = ::getpid();

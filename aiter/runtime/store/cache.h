@@ -25,6 +25,7 @@
 #include <string>
 #include <string_view>
 
+#include "aiter/runtime/fork_mutex.h"
 #include "aiter/runtime/store/cache_limit.h"
 #include "aiter/runtime/store/failure.h"
 #include "aiter/runtime/store/store.h"
@@ -114,6 +115,7 @@ class CacheProvider : public Provider {
   std::atomic<bool> warned_{false};
   std::atomic<uint64_t> added_;  // since this process last looked
   pid_t process_;                // whose threads hold the entries' mutexes
+  ForkMutex entries_mutex_;      // of the map
   std::map<Digest, std::unique_ptr<Entry>> entries_;
 };
 

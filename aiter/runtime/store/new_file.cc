@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/fork_mutex.h"
 #include "aiter/runtime/interrupt.h"
 #include "aiter/runtime/store/file.h"
 #include "aiter/runtime/text.h"
@@ -48,11 +49,11 @@ std::string this_process() {
 class NewFile::Lock {
  public:
   Lock() {
-    const std::lock_guard<std::mutex> lock(all().mutex);
+    const std::lock_guard<ForkMutex> lock(all().mutex);
     all().files.insert(this);
   }
   ~Lock() {
-    const std::lock_guard<std::mutex> lock(all().mutex);
+    const std::lock_guard<ForkMutex> lock(all().mutex);
     all().files.erase(this);
     file_.reset();
   }
@@ -60,11 +61,11 @@ class NewFile::Lock {
   Lock& operator=(const Lock&) = delete;
 
   void open(const std::string& path) {
-    const std::lock_guard<std::mutex> lock(all().mutex);
+    const std::lock_guard<ForkMutex> lock(all().mutex);
     file_.emplace(path, O_RDWR | O_CREAT);
   }
   void close() {
-    const std::lock_guard<std::mutex> lock(all().mutex);
+    const std::lock_guard<ForkMutex> lock(all().mutex);
     file_.reset();
   }
   explicit operator bool() const { return file_ && *file_; }
@@ -72,7 +73,7 @@ class NewFile::Lock {
 
  private:
   struct All {
-    std::mutex mutex;  // held while a child is forked: it gets no file that is not in files
+    ForkMutex mutex;  // a child gets no file that is not in files
     std::set<Lock*> files;
   };
   static All& all() {
@@ -80,11 +81,10 @@ class NewFile::Lock {
     return *all;
   }
   static int watch_forks() noexcept {
-    return pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
-                          [] {
-                            for (Lock* file : all().files) file->file_.reset();
-                            all().mutex.unlock();
-                          });
+    all();
+    return pthread_atfork(nullptr, nullptr, [] {
+      for (Lock* file : all().files) file->file_.reset();
+    });
   }
   // When the library is loaded: later, another thread may fork meanwhile.
   [[maybe_unused]] static inline const int fork_watch_ = watch_forks();

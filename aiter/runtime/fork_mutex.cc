@@ -1,0 +1,51 @@
+// Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
+#include "aiter/runtime/fork_mutex.h"
+
+#include <pthread.h>
+
+#include <set>
+
+namespace AITER_ATTN_NAMESPACE::runtime {
+namespace {
+
+struct All {
+  std::mutex mutex;
+  std::set<ForkMutex*> mutexes;
+};
+
+// Never destroyed: other threads may fork while the process exits.
+All& all() {
+  static auto* const all = new All;
+  return *all;
+}
+
+void before_fork() {
+  all().mutex.lock();
+  for (ForkMutex* each : all().mutexes) each->lock();
+}
+
+void after_fork() {
+  for (ForkMutex* each : all().mutexes) each->unlock();
+  all().mutex.unlock();
+}
+
+int watch_forks() {
+  all();
+  return pthread_atfork(before_fork, after_fork, after_fork);
+}
+// When the library is loaded: later, another thread may fork meanwhile.
+[[maybe_unused]] const int fork_watch = watch_forks();
+
+}  // namespace
+
+ForkMutex::ForkMutex() {
+  const std::lock_guard<std::mutex> lock(all().mutex);
+  all().mutexes.insert(this);
+}
+
+ForkMutex::~ForkMutex() {
+  const std::lock_guard<std::mutex> lock(all().mutex);
+  all().mutexes.erase(this);
+}
+
+}  // namespace AITER_ATTN_NAMESPACE::runtime
