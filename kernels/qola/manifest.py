@@ -22,10 +22,10 @@ LIBRARIES = {"libmha_fwd": "fwd", "libmha_bwd": "bwd"}
 MODES = ("cpp_itfs", "pybind")
 _DEFAULT_MODE = "pybind"  # QoLA's
 
-_TABLES = ("qola", "build", "modules", *tables.TABLES)
-_QOLA_KEYS = ("aiter_commit", "namespace", "patches_dir", "rocm_versions")
-_BUILD_KEYS = ("architectures", "mode")
-_MODULE_KEYS = (
+TABLES = ("qola", "build", "modules", *tables.TABLES)
+QOLA_KEYS = ("aiter_commit", "namespace", "patches_dir", "rocm_versions")
+BUILD_KEYS = ("architectures", "mode")
+MODULE_KEYS = (
     "drop_directions",
     "drop_srcs",
     "group",
@@ -34,10 +34,10 @@ _MODULE_KEYS = (
     "name",
     "receipt",
 )
-_DEFAULT_RECEIPT = 600  # AITER's own for these libraries
+DEFAULT_RECEIPT = 600  # AITER's own for these libraries
 
 # Keys of a module that change how AITER's sources are compiled.
-_COMPILING = (
+COMPILING = (
     "blob_gen_cmd",
     "extra_include",
     "extra_ldflags",
@@ -54,13 +54,13 @@ _COMPILING = (
     "verbose",
 )
 # Flags of these that leave Composable Kernel's kernels out.
-_WITHOUT_CK = ("-DENABLE_CK=0", "-DONLY_FAV3=1")
+WITHOUT_CK = ("-DENABLE_CK=0", "-DONLY_FAV3=1")
 
-_DIRECTIONS = ("batch_prefill", "bwd", "fwd", "fwd_appendkv", "fwd_splitkv", "pagedkv_prefill")
+DIRECTIONS = ("batch_prefill", "bwd", "fwd", "fwd_appendkv", "fwd_splitkv", "pagedkv_prefill")
 # Library -> the sources without which it has no function.
 _SOURCES = {name: (f"mha_{this}.cu", f"qola_mha_{this}.cu") for name, this in LIBRARIES.items()}
 # Library -> the folders of AITER's objects that it may have.
-_HSA_SUBDIRS = {"libmha_fwd": ("fmha_fwd_bf16", "fmha_v3_fwd"), "libmha_bwd": ("fmha_v3_bwd",)}
+HSA_SUBDIRS = {"libmha_fwd": ("fmha_fwd_bf16", "fmha_v3_fwd"), "libmha_bwd": ("fmha_v3_bwd",)}
 _ABSENT_SUBDIR = "fmha_fwd_bf16"  # of an arch that has no record here
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -148,7 +148,7 @@ def _document(text: str, path: str) -> dict[str, Any]:
     except RecursionError:
         raise ManifestError(f"{path}: not TOML that can be read: nested too deep") from None
     for name, value in document.items():
-        require_known(name, _TABLES, "table", path)
+        require_known(name, TABLES, "table", path)
         if name in ("qola", "build"):
             if not isinstance(value, dict):
                 raise ManifestError(f"{path}: {name} must be written as a table [{name}].")
@@ -172,7 +172,7 @@ def _module(table: Mapping[str, Any], where: str, reported: list[str]) -> Module
     """One of [[modules]], of a name that is known."""
     name = table["name"]
     direction = LIBRARIES[name]
-    _only(table, (*_MODULE_KEYS, *_COMPILING), where)
+    _only(table, (*MODULE_KEYS, *COMPILING), where)
 
     for source in _strings(table, "drop_srcs", where):
         if source in _SOURCES[name]:
@@ -184,7 +184,7 @@ def _module(table: Mapping[str, Any], where: str, reported: list[str]) -> Module
 
     dropped = _strings(table, "drop_directions", where)
     for each in dropped:
-        require_known(each, _DIRECTIONS, "value of drop_directions", where)
+        require_known(each, DIRECTIONS, "value of drop_directions", where)
     if direction == "fwd":
         for each in ("fwd_splitkv", "batch_prefill"):
             if each not in dropped:
@@ -192,11 +192,11 @@ def _module(table: Mapping[str, Any], where: str, reported: list[str]) -> Module
                     f"{where}: kernels of {each} are left out: the library has no function for them"
                 )
     composable_kernel = direction not in dropped
-    for key in _COMPILING:
+    for key in COMPILING:
         if key not in table:
             continue
         said = f"{where}: {key}: AITER's sources are not compiled here"
-        if any(flag in str(table[key]) for flag in _WITHOUT_CK):
+        if any(flag in str(table[key]) for flag in WITHOUT_CK):
             composable_kernel = False
             said += "; Composable Kernel's kernels are left out, as it asks"
         reported.append(said)
@@ -205,7 +205,7 @@ def _module(table: Mapping[str, Any], where: str, reported: list[str]) -> Module
     if "hsa_subdirs" in table:
         subdirs = _strings(table, "hsa_subdirs", where)
         for each in subdirs:
-            require_known(each, _HSA_SUBDIRS[name], "value of hsa_subdirs", where)
+            require_known(each, HSA_SUBDIRS[name], "value of hsa_subdirs", where)
         if _ABSENT_SUBDIR in subdirs:
             reported.append(
                 f"{where}: hsa_subdirs: no object of {_ABSENT_SUBDIR} serves an arch here"
@@ -214,9 +214,9 @@ def _module(table: Mapping[str, Any], where: str, reported: list[str]) -> Module
     if not (composable_kernel or asm):
         raise ManifestError(
             f"{where}: no kernel is left for {name}: those of Composable Kernel are left out, and "
-            f"hsa_subdirs is empty. Allowed in it: {listing(_HSA_SUBDIRS[name])}."
+            f"hsa_subdirs is empty. Allowed in it: {listing(HSA_SUBDIRS[name])}."
         )
-    receipt = table.get("receipt", _DEFAULT_RECEIPT)
+    receipt = table.get("receipt", DEFAULT_RECEIPT)
     receipts.filter_of(receipt, direction, where)
     return Module(name, receipt, composable_kernel, asm)
 
@@ -305,8 +305,8 @@ def read(text: str, path: str, *, mode: str = "", groups: Sequence[str] = ()) ->
     """
     document = _document(text, path)
     qola, build = document.get("qola", {}), document.get("build", {})
-    _only(qola, _QOLA_KEYS, f"{path}: [qola]")
-    _only(build, _BUILD_KEYS, f"{path}: [build]")
+    _only(qola, QOLA_KEYS, f"{path}: [qola]")
+    _only(build, BUILD_KEYS, f"{path}: [build]")
     reported: list[str] = []
 
     namespace = _string(qola, "namespace", f"{path}: [qola]")

@@ -25,14 +25,19 @@ ELSEWHERE = {
 _FWD_KEYS = {"has_lse": "lse", "has_skip": "skip_min_seqlen_q"}
 _BWD_KEYS = {"has_dbias": "bias_grad"}
 _KEYS = {"has_mask": "mask", "has_dropout": "dropout"}
-_BIAS = ("has_bias", "has_alibi")
-_SINK = "has_sink"
+BIAS = ("has_bias", "has_alibi")
+SINK = "has_sink"
+
+
+def keys_of(direction: str) -> dict[str, str]:
+    """QoLA's keys of a direction's table -> the traits that they are."""
+    return _KEYS | (_FWD_KEYS if direction == "fwd" else _BWD_KEYS)
 
 
 def _bias(table: dict[str, object], where: str) -> list[TraitValue]:
     """The bias that has_bias and has_alibi admit together, which are taken out of the table."""
     has_bias, has_alibi = (
-        admitted_values(table.pop(key, [False, True]), key, (False, True), where) for key in _BIAS
+        admitted_values(table.pop(key, [False, True]), key, (False, True), where) for key in BIAS
     )
     result: dict[TraitValue, None] = {}
     for bias in has_bias:
@@ -51,7 +56,7 @@ def translate(
     Raises VariantSetError. Keys that are not QoLA's are left as they are.
     """
     forward = TABLES[name] == "fwd"
-    renamed = _KEYS | (_FWD_KEYS if forward else _BWD_KEYS)
+    renamed = keys_of(TABLES[name])
     rest = dict(table)
     within: tuple[Box, ...] = ()
     if "receipt" in rest:
@@ -66,10 +71,10 @@ def translate(
             )
         out[trait], spelled[trait] = value, key
 
-    if rest.keys() & set(_BIAS):
+    if rest.keys() & set(BIAS):
         put("bias", "has_bias/has_alibi", _bias(rest, where))
-    if forward and _SINK in rest:
-        values = admitted_values(rest.pop(_SINK), _SINK, (False, True), where)
+    if forward and SINK in rest:
+        values = admitted_values(rest.pop(SINK), SINK, (False, True), where)
         if False not in values:
             raise VariantSetError(
                 f"{where}: has_sink = true selects nothing: this Composable Kernel has no "
@@ -77,4 +82,4 @@ def translate(
             )
     for key, value in rest.items():
         put(renamed.get(key, key), key, value)
-    return out, spelled, [*renamed, *_BIAS, "receipt", *([_SINK] if forward else [])], within
+    return out, spelled, [*renamed, *BIAS, "receipt", *([SINK] if forward else [])], within

@@ -42,6 +42,7 @@ LAYERS: dict[str, list[str]] = {
     "aiter/runtime/library_store.*": [
         "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
+        "aiter/runtime/fork_mutex.h",
         "aiter/runtime/once.h",
         "aiter/runtime/text.h",
         "aiter/runtime/kit/*",
@@ -53,6 +54,7 @@ LAYERS: dict[str, list[str]] = {
     "aiter/runtime/kit/*": [
         "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
+        "aiter/runtime/fork_mutex.h",
         "aiter/runtime/interrupt.h",
         "aiter/runtime/text.h",
         "aiter/runtime/kit/*",
@@ -61,6 +63,7 @@ LAYERS: dict[str, list[str]] = {
     "aiter/runtime/remote/*": [
         "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
+        "aiter/runtime/fork_mutex.h",
         "aiter/runtime/interrupt.h",
         "aiter/runtime/shared_library.h",
         "aiter/runtime/text.h",
@@ -70,6 +73,7 @@ LAYERS: dict[str, list[str]] = {
     "aiter/runtime/store/*": [
         "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
+        "aiter/runtime/fork_mutex.h",
         "aiter/runtime/interrupt.h",
         "aiter/runtime/text.h",
         "aiter/runtime/store/*",
@@ -78,6 +82,7 @@ LAYERS: dict[str, list[str]] = {
     "aiter/runtime/rtc/*": [
         "aiter/runtime/environment.h",
         "aiter/runtime/error.h",
+        "aiter/runtime/fork_mutex.h",
         "aiter/runtime/hip_versions.h",
         "aiter/runtime/shared_library.h",
         "aiter/runtime/text.h",

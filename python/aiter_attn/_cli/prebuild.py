@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 import aiter_attn
 from aiter_attn import _C
-from aiter_attn._cli import blob_names, explain, store
+from aiter_attn._cli import blob_names, explain, qola, store
 from aiter_attn._cli import kernels as built_in
 
 __all__ = ["add_to", "read_list"]
@@ -54,10 +54,15 @@ def add_to(commands: Any) -> None:
         action: argparse.ArgumentParser = actions.add_parser(name, help=told)
         action.add_argument(
             "what",
+            nargs="?",
             metavar="SET|FILE",
             help="the wheel's variant set; or a file, - for stdin: lines ARCH NAME, as "
             "AITER_ATTN_RECORD writes them, names of a blob list of ck-jit's, or arguments of "
             "`explain`",
+        )
+        action.add_argument("--qola", metavar="FILE", help="a manifest of QoLA's, in their place")
+        action.add_argument(
+            "--group", action="append", default=[], help="of its modules; may be repeated"
         )
         action.add_argument("--arch", help="for this one alone")
         action.add_argument("--kernels", metavar="GLOB", default="*", help="these names alone")
@@ -161,15 +166,20 @@ class _Reader:
         )
 
 
+def _text(file: str) -> str:
+    """file: -: stdin. Raises ValueError."""
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file}: is no text: {error}") from None
+
+
 def read_list(file: str, kernels: Iterable[built_in.Named]) -> list[str]:
     """The keys that the lines of a file ask for, each once, in their order. file: -: stdin.
 
     Raises ValueError that tells every line that is wrong, with its number.
     """
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file}: is no text: {error}") from None
+    text = _text(file)
     reader = _Reader(kernels)
     keys: dict[str, None] = {}
     wrong = []
@@ -195,13 +205,21 @@ def _chosen(arguments: argparse.Namespace) -> list[_Wanted]:
     """Raises LookupError or ValueError where the arguments choose nothing."""
     kernels = aiter_attn.kernels()
     variant_set = built_in.manifest()["variant_set"]
-    if arguments.what == variant_set:
+    if (arguments.what is None) == (arguments.qola is None):
+        raise ValueError(f"give one: the variant set, {variant_set}, or a file, or --qola FILE")
+    if arguments.group and arguments.qola is None:
+        raise ValueError("--group: not without --qola, whose modules it chooses")
+    what = arguments.what if arguments.qola is None else arguments.qola
+    if arguments.qola is not None:
+        archs = sorted({kernel["arch"] for kernel in kernels})
+        keys = qola.keys_of(_text(what), what, arguments.group, built_in.manifest(), archs)
+    elif what == variant_set:
         keys = [kernel["key"] for kernel in kernels]
-    elif arguments.what == "-" or os.path.exists(arguments.what):
-        keys = read_list(arguments.what, kernels)
+    elif what == "-" or os.path.exists(what):
+        keys = read_list(what, kernels)
     else:
         raise LookupError(
-            f"{arguments.what}: no such file, and the variant set of this wheel is {variant_set}"
+            f"{what}: no such file, and the variant set of this wheel is {variant_set}"
         )
     named = {kernel["key"]: kernel for kernel in reversed(kernels)}
     chosen = [
@@ -213,7 +231,7 @@ def _chosen(arguments: argparse.Namespace) -> list[_Wanted]:
     if not chosen:
         archs = ", ".join(sorted({kernel["arch"] for kernel in kernels}))
         raise LookupError(
-            f"{arguments.what}: no kernel is asked for that fits --arch and --kernels; the archs "
+            f"{what}: no kernel is asked for that fits --arch and --kernels; the archs "
             f"are {archs}, and `aiter-attn info --kernels` lists the names"
         )
     return [_Wanted(named[key]["arch"], named[key]["name"], key, store.find(key)) for key in chosen]
@@ -316,7 +334,9 @@ def _verify(arguments: argparse.Namespace) -> int:
         print(f"{kernel}: {why}")
     print(f"{len(wanted) - wrong} of {len(wanted)} kernels are there, and are right")
     if wrong:
-        print(f"next: aiter-attn prebuild build {shlex.quote(arguments.what)}")
+        what = [arguments.what] if arguments.qola is None else ["--qola", arguments.qola]
+        groups = [word for group in arguments.group for word in ("--group", group)]
+        print(f"next: aiter-attn prebuild build {shlex.join([*what, *groups])}")
     return 1 if wrong else 0
 
 
