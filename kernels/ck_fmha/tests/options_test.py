@@ -147,7 +147,9 @@ KERNELS = {
 }
 
 
-def measured(instance: str, options: tuple[str, ...], spills: int, cycles: int) -> Measured:
+def measured(
+    instance: str, options: tuple[str, ...], spills: int, cycles: int, early: int = 0
+) -> Measured:
     kernel = {
         "agpr_count": 0,
         "lds_size": 0,
@@ -159,7 +161,7 @@ def measured(instance: str, options: tuple[str, ...], spills: int, cycles: int) 
         "vgpr_spill_count": spills,
         "wavefront_size": 64,
     }
-    return Measured(instance, "gfx942", options, kernel, Figures(9, 0, 0, 0, 5, 0, 0, cycles))
+    return Measured(instance, "gfx942", options, kernel, Figures(9, 0, 0, early, 5, 0, 0, cycles))
 
 
 class Compiler:
@@ -262,6 +264,16 @@ def test_instances_are_names_and_files_of_names(tmp_path: Path):
     for texts, bad in ((["e"], "e"), (["list", "nothing"], "nothing")):
         with pytest.raises(Trouble, match=f"--instances: {bad} is no instance of the pool and no"):
             choose_options.named(texts, "abcd", tmp_path)
+
+
+def test_options_with_which_registers_are_used_early_are_not_chosen():
+    tried = [
+        measured("a", (), 7, 100),
+        measured("a", ("-l",), 0, 90, early=2),
+        measured("a", ("-m",), 3, 95),
+    ]
+    for today in (), ("-l",):
+        assert choose_options.entry(Compile(KEY, today), tried, UNIT).options == ("-m",)
 
 
 def test_the_line_about_a_choice_has_what_changes():

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kernels.ck_fmha.ckgen.emission import RecordedPool
-from tests.emulation.sample.draw import COUNTS, DRAWS, Row, by_kind, draw, sample
+from tests.emulation.sample.draw import COUNTS, DRAWS, Row, by_kind, draw, is_called, sample
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +41,15 @@ def test_every_value_of_every_trait_is_drawn(pool: RecordedPool, kind: str, seed
     drawn = sample(rows, small, random.Random(seed))
     assert len({row["name"] for row in drawn}) == small
     assert _values(drawn) == _values(rows)
+
+
+def test_what_no_call_reaches_is_not_drawn(pool: RecordedPool) -> None:
+    never = [row for row in pool.rows.values() if not is_called(row)]
+    assert {(row["kind"], row["traits"]["head_size_qk"]) for row in never} == {
+        ("fwd", 96), ("fwd", 192), ("fwd_splitkv", 96),
+    }  # fmt: skip
+    assert not any(row["traits"]["pad_head_size_v"] for row in never)
+    assert all(is_called(row) for row in sample(never + by_kind(pool)["fwd"], 40, random.Random(7)))
 
 
 def test_the_seed_decides(pool: RecordedPool) -> None:
