@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <vector>
 
 #include "aiter/compat/hip.h"
 #include "aiter/runtime/error.h"
@@ -25,13 +26,16 @@ void check(attn_status status) {
   if (status != ATTN_OK) throw_last_error(status);
 }
 
-attn_status plan(const attn_fwd_args& args) {
-  uint32_t count = 0;
-  return attn_plan_fwd(&args, nullptr, nullptr, &count);
+attn_status plan(const attn_fwd_args& args, uint32_t* kernels, uint32_t* count) {
+  return attn_plan_fwd(&args, nullptr, kernels, count);
 }
-attn_status plan(const attn_bwd_args& args) {
+attn_status plan(const attn_bwd_args& args, uint32_t* kernels, uint32_t* count) {
+  return attn_plan_bwd(&args, nullptr, kernels, count);
+}
+template <typename Args>
+attn_status plan(const Args& args) {
   uint32_t count = 0;
-  return attn_plan_bwd(&args, nullptr, nullptr, &count);
+  return plan(args, nullptr, &count);
 }
 attn_status workspace_size(const attn_fwd_args& args, uint64_t* bytes) {
   return attn_fwd_workspace_size(&args, bytes);
@@ -74,6 +78,25 @@ void prepare(std::vector<Call>* calls, attn_kernels kernels, int rounding) {
 
 attn_kernels kernels_of(bool use_asm) { return use_asm ? ATTN_KERNELS_DEFAULT : ATTN_KERNELS_CK; }
 
+bool is_asm(uint32_t kernel) {
+  attn_kernel_info_t info = {};
+  info.struct_size = sizeof(info);
+  check(attn_kernel_info(kernel, &info));
+  return std::strcmp(info.provider, "asm") == 0;
+}
+
+// Whether AITER's assembly is among the kernels that serve a call.
+template <typename Args>
+bool takes_asm(const Args& args) {
+  uint32_t count = 0;
+  const attn_status status = plan(args, nullptr, &count);
+  if (status == ATTN_ERROR_UNSUPPORTED) return false;
+  check(status);
+  std::vector<uint32_t> kernels(count);
+  check(plan(args, kernels.data(), &count));
+  return std::any_of(kernels.begin(), kernels.end(), is_asm);
+}
+
 // The calls follow each other on one stream, and share their memory.
 template <typename Call>
 uint64_t set_workspace_sizes(std::vector<Call>* calls) {
@@ -113,18 +136,13 @@ float run_all(std::vector<Call> calls, const Preference& preference,
   const auto prefer = [&calls](attn_kernels kernels, int rounding) {
     prepare(&calls, kernels, rounding);
   };
-  if (preference.only_check) {
-    prefer(ATTN_KERNELS_ASM, preference.rounding);
-    const attn_status status = plan(calls.front().args);
-    if (status != ATTN_OK && status != ATTN_ERROR_UNSUPPORTED) throw_last_error(status);
-    return status == ATTN_OK ? 1.0f : -1.0f;
-  }
   prefer(kernels_of(preference.use_asm), 0);
   if (preference.use_asm && preference.rounding != 0) {
     // Composable Kernel's kernels, which then serve, have one rounding.
     prefer(ATTN_KERNELS_DEFAULT, preference.rounding);
     if (plan(calls.front().args) == ATTN_ERROR_UNSUPPORTED) prefer(ATTN_KERNELS_DEFAULT, 0);
   }
+  if (preference.only_check) return takes_asm(calls.front().args) ? 1.0f : -1.0f;
   return launch_all(&calls, s, alloc);
 }
 
