@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.consumers.cmake_project import TAR, VERSION, build, configure, run, unpack
+from tests.consumers.cmake_project import VERSION, build, configure_with_dist, run, unpack
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_programs_of_cmake(tmp_path: Path, prefix: Path, static: str) -> None:
 
 @pytest.mark.parametrize("wanted", ["0.2", "1.0", "0.1.1"])
 def test_another_version_is_refused(tmp_path: Path, prefix: Path, wanted: str) -> None:
-    done = configure(tmp_path, prefix, f"-DWANTED_VERSION={wanted}")
+    done = configure_with_dist(tmp_path, prefix, f"-DWANTED_VERSION={wanted}")
     assert done.returncode != 0
     assert f'compatible with requested version "{wanted}"' in done.stderr
     assert f"version: {VERSION}" in done.stderr
@@ -62,7 +62,7 @@ def test_pkg_config(prefix: Path) -> None:
 
 
 def test_entries_of_the_archive_name_nobody() -> None:
-    with tarfile.open(TAR) as tar:
+    with tarfile.open(os.environ["DIST"]) as tar:
         for entry in tar:
             owner = (entry.uid, entry.gid, entry.uname, entry.gname, entry.mtime)
             assert owner == (0, 0, "", "", 0)
@@ -71,4 +71,4 @@ def test_entries_of_the_archive_name_nobody() -> None:
 def test_the_compressed_archive_is_small_and_of_zstd() -> None:
     compressed = Path(os.environ["COMPRESSED"]).read_bytes()
     assert compressed[:4] == b"\x28\xb5\x2f\xfd"
-    assert len(compressed) < TAR.stat().st_size / 2
+    assert len(compressed) < Path(os.environ["DIST"]).stat().st_size / 2

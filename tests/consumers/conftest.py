@@ -4,29 +4,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
 
 from tests.consumers import hostile
 from tests.consumers.attention import Consumer
-from tests.emulation import known_findings
-from tests.emulator.hip.fixtures import attached, end, library, quiet, runtime
-from tests.emulator.hip.hip import Hip
+from tests.consumers.device import attached, hip, known, quiet, runtime, takes_turns
+from tests.emulator.hip.fixtures import end
 
-__all__ = ["attached", "quiet", "runtime"]
+__all__ = ["attached", "hip", "known", "quiet", "runtime", "takes_turns"]
 
 _BUILT_FOR = "BUILT_FOR_"
 
 # In the process before any other library of the test, and for all of them to see.
 if _hostile := os.environ.get("HOSTILE"):
     hostile.load_for_all(_hostile)
-
-
-@pytest.fixture(scope="session")
-def hip() -> Hip:
-    return Hip(library())
 
 
 @pytest.fixture(scope="session")
@@ -43,13 +36,3 @@ def arch(request: pytest.FixtureRequest) -> str:
     if not request.param:
         end("no kernel is built for an arch that the emulator knows: see --//kernels:archs")
     return str(request.param)
-
-
-@pytest.fixture(scope="session")
-def known() -> Callable[[str], Collection[str]]:
-    return known_findings.signatures
-
-
-@pytest.fixture(scope="session")
-def takes_turns() -> Callable[[str], bool]:
-    return known_findings.takes_turns

@@ -119,10 +119,8 @@ def consumer_test(name, srcs, consumer, data = [], deps = [], env = {}, **kwargs
         }),
         deps = deps + [
             "//tests/consumers:attention",
+            "//tests/consumers:device",
             "//tests/consumers:hostile_process",
-            "//tests/emulation:known_findings",
-            "//tests/emulator/hip:emulated_hip",
-            "//tests/emulator/hip:fixtures",
         ],
         **kwargs
     )

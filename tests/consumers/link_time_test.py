@@ -7,35 +7,19 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+
+from tests.consumers.archives import instances
 
 _INSTANCES = 2000
 _MOST_SECONDS = 20  # of processor time: the test may share its machine
 _ENTRY = 32  # bytes of an instance in the list of linked_code_objects.h
 
 
-def members(archive: Path) -> Iterator[bytes]:
-    """The objects of an archive."""
-    data = archive.read_bytes()
-    assert data[:8] == b"!<arch>\n"
-    at = 8
-    while at < len(data):
-        name, size = data[at : at + 16].decode().rstrip(), int(data[at + 48 : at + 58])
-        if name not in ("/", "//"):
-            yield data[at + 60 : at + 60 + size]
-        at += 60 + size + size % 2
-
-
 def test_two_thousand_instances(tmp_path: Path) -> None:
-    objects = [
-        member
-        for archive in os.environ["ARCHIVES"].split()
-        for member in members(Path(archive))
-        if b"attn_code_objects" in member
-    ]
+    objects = [o for path in os.environ["ARCHIVES"].split() for o in instances(Path(path))]
     assert len(objects) > 3
     folder = tmp_path / "a folder"
     folder.mkdir()

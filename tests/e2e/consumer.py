@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""A project beside a clone of this one, which depends on it as a Bazel module: consumer/."""
+"""A project beside a clone of this one, which depends on it as a Bazel module: consumer/, with
+CMake's on_device.c."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ class Consumer(clone.Clone):
         super().__init__(base, "elsewhere", disk_cache=clone.shared_disk_cache())
         self.folder = self.root.parent / "consumer"
         shutil.copytree(self.root / "tests/e2e/consumer", self.folder)
+        shutil.copy(self.root / "tests/consumers/cmake/on_device.c", self.folder)
         (self.folder / "bazelw").symlink_to("../checkout/bazelw")
         self.wrapper = ["env", "-C", str(self.folder)]
 

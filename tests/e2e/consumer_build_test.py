@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The project as a Bazel module of another one: the library is linked and runs, kernels have the
-same keys, and the wheel has the same bytes as one that is built here. Nothing that was built in a
-checkout serves it, as its files lie in other folders: all of it is compiled."""
+"""The project as a Bazel module of another one: kernels have the same keys, and the wheel has the
+same bytes as one that is built here. Nothing that was built in a checkout serves it, as its files
+lie in other folders: all of it is compiled."""
 
 from __future__ import annotations
 
@@ -36,13 +36,6 @@ def keys(wheel: Path) -> dict[tuple[str, str], str]:
         for kernel in manifest["instances"]
         for arch, code_object in kernel["code_objects"].items()
     }
-
-
-@pytest.mark.parametrize("program", ["static", "shared"])
-def test_a_program_is_linked_with_the_library_and_runs(consumer: Consumer, program: str) -> None:
-    said = consumer.bazel("run", VARIANTS, f"//:{program}").stdout.splitlines()
-    reference = Path(os.environ["REFERENCE_WHEEL"]).resolve()
-    assert f"right; {len(keys(reference))} kernels" in said
 
 
 def test_kernels_have_the_same_keys_and_the_wheel_the_same_bytes(consumer: Consumer) -> None:

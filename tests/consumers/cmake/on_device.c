@@ -1,10 +1,11 @@
 /* Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
  *
  * Attention forward and backward on a GPU from C: fp16, batch mode, the causal mask. */
-#include <aiter/attn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "aiter/attn.h"
 
 /* Contiguous arrays on the current device, [heads] between rows and elements; those of keys have as
  * many heads as those of queries. */

@@ -1,33 +1,48 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The project as a Bazel module of another one: all of it is analysed, and kernels that are sources
-of the module's own have the keys that they have here. The whole build is in consumer_build_test."""
+"""The project as a Bazel module of another one: all of it is analysed, the library is linked, runs,
+and computes on a device, and kernels that are sources of the module's own have the keys that they
+have here. The wheel is in consumer_build_test."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.consumers import on_device
 from tests.e2e.consumer import VARIANTS, Consumer
+from tests.emulator.hip.hip import Hip
 
 ARCH = "gfx942"
 OWN = ("dropout_mask", "no_keys", "sinks", "sum_heads")
 KERNELS = [f"@aiter_attn//kernels/{name}:{ARCH}" for name in OWN]
-WHOLE = ("//:static", "//:shared", "@aiter_attn//python:attn_wheel", "@aiter_attn//kernels:matrix")
-
-
-@pytest.fixture(scope="module")
-def consumer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Consumer]:
-    made = Consumer(tmp_path_factory.mktemp("modules"))
-    yield made
-    made.close()
+WHOLE = (
+    "//:static",
+    "//:shared",
+    "//:libon_device.so",
+    "@aiter_attn//python:attn_wheel",
+    "@aiter_attn//kernels:matrix",
+)
 
 
 def test_programs_wheel_and_tools_are_analysed(consumer: Consumer) -> None:
     consumer.bazel("build", "--nobuild", VARIANTS, *WHOLE)
+
+
+@pytest.mark.parametrize("program", ["static", "shared"])
+def test_a_program_is_linked_with_the_library_and_runs(consumer: Consumer, program: str) -> None:
+    said = consumer.bazel("run", VARIANTS, f"//:{program}").stdout.splitlines()
+    assert [line for line in said if re.fullmatch(r"right; [1-9]\d* kernels", line)]
+
+
+def test_forward_and_backward(consumer: Consumer, hip: Hip) -> None:
+    target = "//:libon_device.so"
+    consumer.bazel("build", VARIANTS, target)
+    (library,) = consumer.outputs(VARIANTS, target)
+    on_device.check(library, hip, ARCH)
 
 
 def test_a_variant_set_of_its_own(consumer: Consumer) -> None:
