@@ -79,9 +79,11 @@ class Queries {
   }
 
   void add(KeyRange tile) {
-    multiply(q_, count_, p_.head_size_qk, keys_.k, tile.begin, in_panels(tile.end - tile.begin),
-             &score_);
-    for (int64_t r = 0; r < count_; ++r) weigh(r, tile);
+    const int64_t columns = in_panels(tile.end - tile.begin);
+    for_queries_nearby(count_, [&](int64_t first, int64_t count) {
+      multiply(q_, first, count, p_.head_size_qk, keys_.k, tile.begin, columns, &score_);
+      for (int64_t r = first; r < first + count; ++r) weigh(r, tile);
+    });
     if (keys_.finite) {
       add_product(score_, count_, tile.end - tile.begin, keys_.v, tile.begin, &o_);
     } else {

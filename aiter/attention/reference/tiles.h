@@ -32,11 +32,22 @@ void for_each_tile(const Sequence& s, int64_t first, int64_t count, Work&& work)
   }
 }
 
-// c = rows of a times all of b's rows, of its columns those from `column` on.
-inline void multiply(const Matrix& a, int64_t rows, int64_t depth, const Panels& b, int64_t column,
-                     int64_t columns, Matrix* c) {
-  loops().multiply({a.row(0), a.step(), 1, b.at(0, column), b.step(), c->row(0), c->step(), rows,
-                    depth, columns, false});
+// Rows of scores that stay in the nearest cache until they are used. Kernels of loops().multiply
+// take as many rows, or a divisor of it.
+inline constexpr int64_t kNearQueries = 12;
+
+// Calls work(first, count) for the `queries` of a tile, kNearQueries at a time.
+template <typename Work>
+void for_queries_nearby(int64_t queries, Work&& work) {
+  for (int64_t r = 0; r < queries; r += kNearQueries) work(r, std::min(kNearQueries, queries - r));
+}
+
+// Rows of c from `row` on = those of a times all of b's rows, of its columns those from `column`
+// on.
+inline void multiply(const Matrix& a, int64_t row, int64_t rows, int64_t depth, const Panels& b,
+                     int64_t column, int64_t columns, Matrix* c) {
+  loops().multiply({a.row(row), a.step(), 1, b.at(0, column), b.step(), c->row(row), c->step(),
+                    rows, depth, columns, false});
 }
 
 // c += a * b, of b the rows from `row` on.

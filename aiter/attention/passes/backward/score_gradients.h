@@ -79,10 +79,12 @@ class ScoreGradients {
 
   // Computes the matrices below for a tile. They are 0 where a key is not seen.
   void compute(KeyRange tile) {
-    const int64_t count = in_panels(tile.end - tile.begin);
-    multiply(q_, count_, p_.head_size_qk, keys_.k, tile.begin, count, &weight_);
-    multiply(dout_, count_, p_.head_size_v, keys_.v, tile.begin, count, &dscore_);
-    for (int64_t r = 0; r < count_; ++r) compute(r, tile, count);
+    const int64_t columns = in_panels(tile.end - tile.begin);
+    for_queries_nearby(count_, [&](int64_t first, int64_t count) {
+      multiply(q_, first, count, p_.head_size_qk, keys_.k, tile.begin, columns, &weight_);
+      multiply(dout_, first, count, p_.head_size_v, keys_.v, tile.begin, columns, &dscore_);
+      for (int64_t r = first; r < first + count; ++r) compute(r, tile, columns);
+    });
   }
 
   // The weights of v.
