@@ -93,8 +93,10 @@ def test_a_cache_is_read(runtime: Runtime, storage: str, causal: bool, splits: i
 
 
 @pytest.mark.parametrize("storage", ["in place", "pages"])
-@pytest.mark.parametrize("turned", [False, True], ids=["plain", "rotated"])
-def test_new_keys_are_appended_in_the_program(runtime: Runtime, storage: str, turned: bool) -> None:
+@pytest.mark.parametrize("turned", [None, "pairs", "halves"], ids=str)
+def test_new_keys_are_appended_in_the_program(
+    runtime: Runtime, storage: str, turned: str | None
+) -> None:
     """Donated caches, behind a kernel of XLA's that makes the new keys, before one that reads."""
     q, k_cache, v_cache = problem()
     k, v = new()
@@ -102,25 +104,26 @@ def test_new_keys_are_appended_in_the_program(runtime: Runtime, storage: str, tu
     if storage == "pages":
         given, more["block_table"] = paged(k_cache, v_cache)
     angles = draw(_ROOM, 16, seed=5)
+    pairs = turned == "pairs"
     if turned:
         tables = {"rotary_cos": np.cos(angles), "rotary_sin": np.sin(angles)}
         more |= {name: table.astype(np.float16) for name, table in tables.items()}
 
     def step(q: Any, k_cache: Any, v_cache: Any, k: Any, v: Any, more: Any) -> Any:
         out, lse, k_cache, v_cache = attend(
-            q, k_cache, v_cache, jnp.flip(k, 2), jnp.flip(v, 2), **more,
-            causal=True, return_softmax_lse=True,
+            q, k_cache, v_cache, 2 * jnp.flip(k, 2), 2 * jnp.flip(v, 2), **more,
+            causal=True, rotary_interleaved=pairs, return_softmax_lse=True,
         )  # fmt: skip
         return out.astype(jnp.float32) * 2, lse, k_cache, v_cache
 
     program = jax.jit(step, donate_argnums=(1, 2))
     out, lse, *grown = program(q, *map(jax.device_put, given), k, v, more)
-    k, v = np.flip(k, 2), np.flip(v, 2)
+    k, v = 2 * np.flip(k, 2), 2 * np.flip(v, 2)
     for b, n in enumerate(LENGTHS.tolist()):
         tokens = np.arange(n, n + _QUERIES)
         tables = more.get("rotary_cos"), more.get("rotary_sin")
         of_q, of_k = (
-            (rotated(x[b], tokens, *tables, True) if turned else x[b]).astype(np.float16)
+            (rotated(x[b], tokens, *tables, pairs) if turned else x[b]).astype(np.float16)
             for x in (q, k)
         )
         q[b], k_cache[b, tokens], v_cache[b, tokens] = of_q, of_k, v[b]

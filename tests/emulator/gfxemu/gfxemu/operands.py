@@ -55,9 +55,12 @@ def parse(text: str, accum_offset: int) -> Operand:
     sign_extend = text.startswith("sext(")
     if sign_extend:
         text = text[5:-1]
-    negate = text.startswith("-") and not _is_number(text)
+    # Of an integer constant, which a minus sign would be part of.
+    negate = text.startswith("neg(")
     if negate:
-        text = text[1:]
+        text = text[4:-1]
+    elif text.startswith("-") and not _is_number(text):
+        negate, text = True, text[1:]
     absolute = text.startswith("|")
     if absolute:
         text = text.strip("|")

@@ -476,6 +476,24 @@ def _packed_float(op: Operand, half: int, negate: int) -> Read:
     return lambda w: bits(w).view(_F32)
 
 
+# float16. The upper half of the destination becomes 0, as in all archs before gfx10.
+
+_HALVES: dict[str, Callable[..., Array]] = {
+    "v_add_f16": lambda a, b: a + b,
+    "v_sub_f16": lambda a, b: a - b,
+    "v_mul_f16": lambda a, b: a * b,
+}
+
+
+@opcodes(*_HALVES)
+def _halves(d: Decoding) -> Execute:
+    function, to = _HALVES[d.name], d.destination()
+    if _output_modifiers(d) is not None:
+        raise UnsupportedInstruction(f"modifiers of the result of {d.name}")
+    a, b = float16(d.operands[1]), float16(d.operands[2])
+    return lambda w: w.write_vector(to, half_bits(function(a(w), b(w))))
+
+
 # Packed float16.
 
 _PACKED_HALVES: dict[str, Callable[..., Array]] = {

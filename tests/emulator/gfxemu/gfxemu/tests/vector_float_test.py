@@ -142,6 +142,11 @@ def _float_case(line: str, function, *pools, flush: bool = False, **more) -> Vec
     return VectorCase(line, _sources(*pools), _lift(function, flush), flush=flush, **more)
 
 
+def _after(bits: int):
+    """The sum of the second and a constant."""
+    return lambda a, b: exact.add(exact.decode(bits, F32), b)
+
+
 def _with_modifiers(function, flush: bool):
     """-|a|, b, result * 2, clamped to [0, 1] with NaN to 0."""
 
@@ -273,6 +278,15 @@ def _packed_half_case(
     )
 
 
+def _half_case(line: str, function) -> VectorCase:
+    """Of the lower halves; the upper one of the result is 0."""
+
+    def f(*words: int) -> int:
+        return exact.encode(function(*(exact.decode(word & 0xFFFF, F16) for word in words)), F16)
+
+    return VectorCase(line, _sources(_HALF_WORDS, _HALF_WORDS[::-1]), f, agree=_halves(F16))
+
+
 def _double_case(line: str, function, count: int) -> VectorCase:
     sources = tuple((2 + 2 * i, 64, EDGE_F64) for i in range(count))
     return VectorCase(line, sources, _lift(function, False, F64), bits=64, agree=_same(F64))
@@ -310,6 +324,10 @@ _CASES = [
         lambda a, b: exact.add(exact.from_fraction(Fraction(1)), b),
         [0],
         EDGE_F32,
+    ),
+    *(
+        _float_case(f"v_add_f32_e64 v10, {constant}, v2", _after(bits), [0], EDGE_F32)
+        for constant, bits in {"neg(0)": 0x80000000, "neg(64)": 0x80000040}.items()
     ),
     VectorCase(
         "v_fmac_f32 v10, v1, v2",
@@ -437,6 +455,11 @@ _CASES = [
         (0, 0, 1),
         (0, 0, 1),
     ),
+    *(
+        _half_case(f"{n}_f16 v10, v1, v2", f)
+        for n, f in {"v_add": exact.add, "v_sub": _subtract, "v_mul": exact.multiply}.items()
+    ),
+    _half_case("v_add_f16_e64 v10, neg(0), v2", lambda _, b: exact.add(Real(True), b)),
     _packed_half_case("v_pk_add_f16 v10, v1, v2", exact.add, (0, 0), (1, 1)),
     _packed_half_case("v_pk_mul_f16 v10, v1, v2", exact.multiply, (0, 0), (1, 1)),
     _packed_half_case(
