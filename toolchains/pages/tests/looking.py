@@ -70,7 +70,7 @@ def look(browser: Browser, page: Path, plots: int) -> None:
         assert len(drawn) == plots, (scheme, drawn)
         assert all(count >= 1 for count in drawn), (scheme, drawn)
         backs.add(browser.evaluate(_BACK))
-        _keep(browser, f"{page.stem}.{scheme}.png")
+        keep(browser, f"{page.stem}.{scheme}.png")
     assert len(backs) == 2, backs
     _walk(browser)
     assert not browser.complaints, browser.complaints
@@ -85,7 +85,7 @@ def _walk(browser: Browser) -> None:
     assert reached == ["new"] * stops, reached
 
 
-def _keep(browser: Browser, name: str) -> None:
+def keep(browser: Browser, name: str) -> None:
     """Keeps a picture where Bazel keeps what tests leave."""
     folder = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR")
     if folder:
