@@ -23,6 +23,13 @@ def why(folders: Iterable[str]) -> str:
         )
     built = sorted(file.name for folder in there for file in folder.glob("_C.*.so"))
     version = ".".join(map(str, sys.version_info[:2]))
+    if "t" in sys.abiflags:
+        return (
+            f"aiter_attn: {sys.executable} is Python {version}{sys.abiflags}, a free-threaded "
+            "build, and the extension module needs the global interpreter lock; allowed: ordinary "
+            f"builds of Python 3.10 or newer; install one, such as {version}, and with its own pip "
+            "the wheel"
+        )
     if built:
         return (
             f"aiter_attn: this installation is for another Python: it has {', '.join(built)}, and "

@@ -15,12 +15,19 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from transformers import AttentionInterface, PreTrainedModel
-from transformers.masking_utils import AttentionMaskInterface
-
 from aiter_attn._core.errors import UnsupportedError
-from aiter_attn.transformers._attention import attention
-from aiter_attn.transformers._masks import ELSE, mask
+from aiter_attn.transformers import _version
+
+_version.check()
+
+from transformers import (  # noqa: E402  # it has what these need
+    AttentionInterface,
+    PreTrainedModel,
+)
+from transformers.masking_utils import AttentionMaskInterface  # noqa: E402
+
+from aiter_attn.transformers._attention import attention  # noqa: E402
+from aiter_attn.transformers._masks import ELSE, mask  # noqa: E402
 
 __all__ = ["attention", "mask", "register"]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import aiter_attn
 import pytest
+from aiter_attn import _missing
 
 PACKAGE = Path(aiter_attn.__file__).parent
 
@@ -45,6 +46,17 @@ def test_the_wheel_of_another_python(copy: Path) -> None:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     assert f"{sys.executable} (Python {version}) loads _C.cpython-" in message
     assert "install the wheel of this Python" in message
+
+
+@pytest.mark.parametrize("file", ["_C.cpython-313-x86_64-linux-gnu.so", "no_extension"])
+def test_a_free_threaded_python(copy: Path, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The flags of an interpreter tell it."""
+    (copy / file).touch()
+    monkeypatch.setattr(sys, "abiflags", "t")
+    message = _missing.why([str(copy)])
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert f"{sys.executable} is Python {version}t, a free-threaded build" in message
+    assert "allowed: ordinary builds of Python 3.10 or newer; install one" in message
 
 
 def test_sources_without_a_build(copy: Path) -> None:

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import aiter_attn.diffusers
+import diffusers
 import pytest
 import torch
 from aiter_attn import UnsupportedError
@@ -96,6 +99,22 @@ def test_calls(kind: str) -> None:
     torch.testing.assert_close(got, want, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_dtypes_of_two_bytes(dtype: torch.dtype) -> None:
+    """Both passes, against the native backend on the same numbers in float32."""
+    arrays = [draw(2, 9, heads, 16).to(dtype) for heads in (4, 2, 2)]
+    dout = draw(2, 9, 4, 16).to(dtype)
+    found = []
+    for backend, computed in (("native", torch.float32), ("aiter_attn", dtype)):
+        leaves = [x.to(computed).requires_grad_() for x in arrays]
+        out = dispatch_attention_fn(*leaves, enable_gqa=True, backend=backend)
+        assert out.dtype == computed
+        found.append([out, *torch.autograd.grad(out, leaves, dout.to(computed))])
+    tolerance = 8 * torch.finfo(dtype).eps
+    for want, got in zip(*found, strict=True):
+        torch.testing.assert_close(got.float(), want, atol=tolerance, rtol=tolerance)
+
+
 def test_the_log_sum_exp() -> None:
     q, k, v = (draw(2, 9, 4, 16) for _ in range(3))
     kwargs = {"return_lse": True}
@@ -167,3 +186,12 @@ def test_context_parallelism_is_refused() -> None:
     q = draw(1, 3, 1, 8)
     with pytest.raises(UnsupportedError, match=r"parallel_config: given; .*native"):
         dispatch_attention_fn(q, q, q, backend="aiter_attn", parallel_config=object())
+
+
+def test_a_diffusers_without_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diffusers, "__version__", "0.34.0")
+    monkeypatch.setitem(sys.modules, "diffusers.models.attention_dispatch", None)
+    with pytest.raises(
+        ImportError, match=r"^diffusers 0\.34\.0 has no .*; allowed: 0\.35 or newer"
+    ):
+        importlib.reload(aiter_attn.diffusers)

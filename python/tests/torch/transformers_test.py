@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-from types import SimpleNamespace
+import sys
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -18,6 +20,7 @@ from transformers import (
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    PreTrainedModel,
     RobertaConfig,
     RobertaModel,
     StaticCache,
@@ -88,6 +91,25 @@ def test_training(side: str) -> None:
         model(_TOKENS, attention_mask=mask, labels=labels).loss.backward()
     for want, got in zip(*(m.parameters() for m in pair), strict=True):
         torch.testing.assert_close(got.grad, want.grad, atol=1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_training_in_dtypes_of_two_bytes(dtype: torch.dtype) -> None:
+    """Gradients are as near to float32's of the same weights as those of eager attention."""
+    exact, _ = models("llama")
+    exact.load_state_dict({n: x.to(dtype).float() for n, x in exact.state_dict().items()})
+    found = []
+    for model in (exact, *(m.to(dtype) for m in models("llama"))):
+        mask = mask_of("left")
+        model.train()
+        labels = _TOKENS.where(mask.bool(), -100)
+        model(_TOKENS, attention_mask=mask, labels=labels).loss.backward()
+        assert all(x.grad.dtype == x.dtype for x in model.parameters())
+        found.append(torch.cat([x.grad.float().flatten() for x in model.parameters()]))
+    want, eager, ours = found
+    size = want.norm().item()
+    assert (ours - want).norm().item() < 1.5 * (eager - want).norm().item()
+    assert (ours - want).norm().item() < 8 * torch.finfo(dtype).eps * size
 
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
@@ -243,3 +265,25 @@ def test_a_mask_that_a_model_reads_is_refused() -> None:
 def test_a_name_of_flash_attn_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^name: 'my_flash'; allowed: a name without"):
         aiter_attn.transformers.register("my_flash")
+
+
+def test_a_second_registration_changes_nothing() -> None:
+    check = PreTrainedModel.get_correct_attn_implementation
+    aiter_attn.transformers.register()
+    assert PreTrainedModel.get_correct_attn_implementation is check
+
+
+@pytest.mark.parametrize("missing", ["AttentionInterface", "masking_utils"])
+def test_a_transformers_without_the_interfaces(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = ModuleType("transformers")
+    older.__version__ = "4.40.0"
+    if missing == "masking_utils":
+        older.AttentionInterface = older.PreTrainedModel = object
+    for name in [name for name in sys.modules if name.startswith("aiter_attn.transformers")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "transformers", older)
+    monkeypatch.setitem(sys.modules, "transformers.masking_utils", None)
+    with pytest.raises(ImportError, match=r"^transformers 4\.40\.0 has no .*; allowed: .*; pip "):
+        importlib.import_module("aiter_attn.transformers")
