@@ -6,21 +6,22 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import aiter_attn
 from aiter_attn._cli import validate
+from aiter_attn._cli.hardware import peers
 
 __all__ = ["add_to", "bench", "operations"]
 
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 _NOTHING = 2
 
-# A function of no arguments that is measured, and the times of so many runs of it, in milliseconds.
-_Run = Callable[[], object]
-_Timer = Callable[[_Run, int], list[float]]
+# The times of so many runs, in milliseconds.
+_Timer = Callable[[peers.Run, int], list[float]]
 
 
 def add_to(commands: Any) -> None:
@@ -88,6 +89,12 @@ def bench(arguments: argparse.Namespace) -> int:
         )
     for name, why in missing.items():
         print(f"not measured: {name}: {why}")
+    step = (
+        "without --device cpu the same on a GPU"
+        if a.device == "cpu"
+        else "aiter-attn explain says which kernels serve such a call, and why"
+    )
+    print(f"next: {step}")
     return 0
 
 
@@ -98,7 +105,7 @@ def _shape(a: argparse.Namespace) -> dict[str, Any]:
 
 
 def _measured(
-    a: argparse.Namespace, timer: _Timer, runs: dict[str, dict[str, _Run]]
+    a: argparse.Namespace, timer: _Timer, runs: dict[str, peers.Runs]
 ) -> list[dict[str, Any]]:
     """A row for each pass and each library; ours is the first of a pass. The ratio is a peer's
     median by ours: above 1, ours is faster."""
@@ -109,6 +116,7 @@ def _measured(
     for name, of_pass in runs.items():
         ours: float | None = None
         for by, run in of_pass.items():
+            print(f"bench: {a.runs} runs of {name} by {by}", file=sys.stderr, flush=True)
             times = summary(timer(run, a.runs))
             ratio: float | None = None if ours is None else times["median"] / ours
             ours = ours or times["median"]
@@ -136,12 +144,12 @@ def _drawn(a: argparse.Namespace) -> Iterator[Any]:
 
 def _our_runs(
     a: argparse.Namespace, arrays: list[Any], made: Sequence[Any] = ()
-) -> dict[str, dict[str, _Run]]:
+) -> dict[str, peers.Runs]:
     """Runs that allocate nothing. made: the arrays that the calls here have asked a GPU for."""
     q, k, v, dout = arrays
     mask = {"causal": a.causal}
     out, lse = aiter_attn.mha_fwd(q, k, v, **mask)
-    runs: dict[str, dict[str, _Run]] = {
+    runs: dict[str, peers.Runs] = {
         "forward": {"aiter-attn": lambda: aiter_attn.mha_fwd(q, k, v, out=out, lse=lse, **mask)}
     }
     if a.backward:
@@ -165,7 +173,7 @@ def _on_gpu(a: argparse.Namespace) -> tuple[str, list[dict[str, Any]], dict[str,
     memory, arch = opened
     runs = _our_runs(a, [memory.array(x) for x in _drawn(a)], memory.made)
 
-    def timer(run: _Run, count: int) -> list[float]:
+    def timer(run: peers.Run, count: int) -> list[float]:
         return memory.times(run, count, cold=True)
 
     missing = _add_peers(a, runs, f"cuda:{a.device}")
@@ -178,7 +186,7 @@ def _on_cpu(a: argparse.Namespace) -> tuple[str, list[dict[str, Any]], dict[str,
     except ImportError as error:
         raise ValueError(f"{error}; next: pip install numpy ml_dtypes") from error
 
-    def timer(run: _Run, count: int) -> list[float]:
+    def timer(run: peers.Run, count: int) -> list[float]:
         run()
         times = []
         for _ in range(count):
@@ -191,57 +199,30 @@ def _on_cpu(a: argparse.Namespace) -> tuple[str, list[dict[str, Any]], dict[str,
     return "cpu: the CPU reference", _measured(a, timer, runs), missing
 
 
-def _add_peers(
-    a: argparse.Namespace, runs: dict[str, dict[str, _Run]], device: str
-) -> dict[str, str]:
+def _add_peers(a: argparse.Namespace, runs: dict[str, peers.Runs], device: str) -> dict[str, str]:
     """Adds the peers that are here; the others, and why not."""
-    try:
-        import torch
-    except ImportError:
-        return {"torch, flash-attn": "torch is not installed"}
-    if device != "cpu" and (torch.version.hip is None or not torch.cuda.is_available()):
-        return {"torch, flash-attn": "this torch has no ROCm, or finds no GPU"}
-    dtype = getattr(torch, _DTYPES[a.dtype])
-
-    def tensor(seqlen: int, heads: int) -> Any:
-        return torch.randn(a.batch, seqlen, heads, a.head_size, device=device, dtype=dtype)
-
-    q, dout = tensor(a.seqlen_q, a.heads), tensor(a.seqlen_q, a.heads)
-    k, v = tensor(a.seqlen_k, a.heads_k), tensor(a.seqlen_k, a.heads_k)
+    if why := peers.why_no_torch(device):
+        return {"torch, flash-attn": why}
+    shape = peers.Shape(
+        batch=a.batch,
+        seqlen_q=a.seqlen_q,
+        seqlen_k=a.seqlen_k,
+        heads_q=a.heads,
+        heads_k=a.heads_k,
+        head_size=a.head_size,
+        head_size_v=a.head_size,
+        dtype=_DTYPES[a.dtype],
+        causal=a.causal,
+        backward=a.backward,
+    )
+    found = {"torch": peers.torch_runs(shape, device)}
+    if device != "cpu":
+        found["flash-attn"] = peers.flash_attn_runs(shape, device)
     missing = {}
-    if a.causal and a.seqlen_q != a.seqlen_k:
-        missing["torch"] = "its causal mask is top-left aligned, ours bottom-right"
-    else:
-        # It takes heads before tokens, by strides.
-        group = {"enable_gqa": True} if a.heads != a.heads_k else {}
-        sdpa = functools.partial(
-            torch.nn.functional.scaled_dot_product_attention, is_causal=a.causal, **group
-        )
-        heads_first = [x.transpose(1, 2) for x in (q, k, v)]
-        _add_peer(a, runs, "torch", sdpa, heads_first, dout.transpose(1, 2))
-    if device == "cpu":
-        return missing
-    try:
-        from flash_attn import flash_attn_func
-    except ImportError:
-        return missing | {"flash-attn": "it is not installed"}
-    _add_peer(a, runs, "flash-attn", functools.partial(flash_attn_func, causal=a.causal),
-              [q, k, v], dout)  # fmt: skip
+    for name, of_peer in found.items():
+        if isinstance(of_peer, str):
+            missing[name] = of_peer
+            continue
+        for of_pass, run in of_peer.items():
+            runs[of_pass][name] = run
     return missing
-
-
-def _add_peer(
-    a: argparse.Namespace,
-    runs: dict[str, dict[str, _Run]],
-    name: str,
-    function: Any,
-    arrays: list[Any],
-    dout: Any,
-) -> None:
-    import torch
-
-    runs["forward"][name] = lambda: function(*arrays)
-    if a.backward:
-        leaves = [x.detach().requires_grad_() for x in arrays]
-        out = function(*leaves)
-        runs["backward"][name] = lambda: torch.autograd.grad(out, leaves, dout, retain_graph=True)

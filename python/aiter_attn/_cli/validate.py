@@ -7,6 +7,7 @@ import argparse
 import datetime
 import fnmatch
 import functools
+import importlib
 import json
 import os
 import platform
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiter_attn
 from aiter_attn._cli import doctor, files, info, machine
+from aiter_attn._cli.hardware import peers
 
 if TYPE_CHECKING:
     from aiter_attn._cli.hardware.memory import Memory
@@ -138,6 +140,13 @@ def _machine_facts(memory: Memory, arch: str) -> dict[str, Any]:
             {"part": f.part, "state": f.state, "text": f.text, "next": f.next} for f in findings
         ],
     }  # fmt: skip
+
+
+def _torch(device: int) -> str:
+    """The version of the torch whose times are taken, or why none are."""
+    if why := peers.why_no_torch(f"cuda:{device}"):
+        return f"none: {why}"
+    return str(importlib.import_module("torch").__version__)
 
 
 class _Progress:
@@ -270,7 +279,9 @@ def validate(arguments: argparse.Namespace) -> int:
             for name in ("device", "kernels", "quick", "repeat", "seconds", "seed", "timed")
         },
         "machine": _machine_facts(memory, arch),
+        "torch": _torch(arguments.device),
     }
+    print(f"torch beside ours: {report['torch']}")
     runs = _cases(memory, planned, norm_cases, arguments)
     results = _run_all(memory, runs, names, arguments.seconds, path, report)
     return _finish(report, results, names, planned, unreached, path)
@@ -330,10 +341,17 @@ def _tell_result(progress: _Progress, result: dict[str, Any]) -> None:
     if errors := result.get("errors"):
         detail = f"{max(errors.values()):.2f} ulp"
         if times := result["milliseconds"]:
-            detail += ", " + " + ".join(f"{t['least']:.3f}" for t in times.values()) + " ms"
+            detail += f", {_least(times)} ms"
+        if times := result.get("torch_milliseconds"):
+            detail += f" (torch {_least(times)})"
     progress.tell(result["verdict"], result["case"], detail)
     for finding in [*result["findings"], *([result["why"]] if "why" in result else [])]:
         print(f"    {finding}"[: 4 * _WIDTH], flush=True)
+
+
+def _least(times: dict[str, Any]) -> str:
+    """Of each pass."""
+    return " + ".join(f"{of_pass['least']:.3f}" for of_pass in times.values())
 
 
 def _finish(

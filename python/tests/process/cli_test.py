@@ -235,6 +235,8 @@ def test_bench_measures_the_cpu_where_it_is_asked_to() -> None:
     for row, count in zip(ours, (operations, operations * 2.5), strict=True):
         assert 0 < row["least"] <= row["median"] and row["runs"] == 3
         assert row["tflops"] == pytest.approx(count / row["median"] / 1e9)
+    progress = [f"bench: 3 runs of {of} by aiter-attn" for of in ("forward", "backward")]
+    assert [line for line in done.stderr.splitlines() if line.endswith("attn")] == progress
     table = run("bench", "--device", "cpu", *shape, *more).stdout.splitlines()
     assert table[0] == "cpu: the CPU reference"
     assert max(map(len, table)) <= 100
@@ -242,6 +244,7 @@ def test_bench_measures_the_cpu_where_it_is_asked_to() -> None:
         ["forward", "aiter-attn"],
         ["backward", "aiter-attn"],
     ]
+    assert table[-1] == "next: without --device cpu the same on a GPU"
 
 
 def test_bench_without_a_gpu_says_what_it_looked_for() -> None:

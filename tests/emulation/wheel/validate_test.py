@@ -5,8 +5,10 @@ broken and results are damaged."""
 from __future__ import annotations
 
 import abc
+import dataclasses
 import json
 import re
+import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -101,6 +103,8 @@ def test_the_report(
         assert case["within_tolerance"] == ["dq"]
         assert set(case["milliseconds"]) == {"forward", "backward"}
         assert all(times["least"] > 0 for times in case["milliseconds"].values())
+    assert report["torch"] == "none: torch is not installed"
+    assert "torch beside ours: none: torch is not installed" in said
     machine = report["machine"]
     assert machine["gpu"]["arch"] == arch
     assert machine["info"]["version"] == aiter_attn.__version__
@@ -113,6 +117,53 @@ def test_the_report(
         lines[-1],
     )
     assert not list(tmp_path.glob("*.partial"))
+
+
+class _Tensor:
+    """Of a torch that computes nothing."""
+
+    transpose = detach = requires_grad_ = lambda self, *_: self
+
+
+def test_torch_is_timed_beside_what_it_has(
+    validated: Any, device: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By a stand-in for torch: a causal mask that is aligned as ours, and no sinks."""
+    drawn, masks, gradients = [], [], []
+
+    def draw(*shape: int, **options: Any) -> _Tensor:
+        drawn.append((shape, options))
+        return _Tensor()
+
+    def attend(*arrays: Any, is_causal: bool) -> _Tensor:
+        masks.append(is_causal)
+        return _Tensor()
+
+    torch = types.SimpleNamespace(
+        __version__="2.99+rocm7",
+        Tensor=_Tensor,
+        autograd=types.SimpleNamespace(grad=lambda *_, **__: gradients.append(1)),
+        cuda=types.SimpleNamespace(is_available=lambda: True),
+        float16="half",
+        nn=types.SimpleNamespace(
+            functional=types.SimpleNamespace(scaled_dot_product_attention=attend)
+        ),
+        randn=draw,
+        version=types.SimpleNamespace(hip="7.0"),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    square = Case("float16", 64, 64, ((33, 33),), copies=2, causal=True)
+    chosen = [dataclasses.replace(case, base=True) for case in (square, SMALL, GROUPED)]
+    status, report = validated(*chosen)
+    said = capsys.readouterr().out
+    assert status == 0, said
+    assert report["torch"] == "2.99+rocm7"
+    assert "torch beside ours: 2.99+rocm7" in said
+    timed = [case["torch_milliseconds"] for case in report["cases"]]
+    assert [set(times) for times in timed] == [{"forward", "backward"}, set(), set()]
+    assert drawn == [((2, 33, 2, 64), {"device": f"cuda:{device}", "dtype": "half"})] * 4
+    # One more for the gradients, and before each measurement one that is not counted.
+    assert masks == [True] * 3 and len(gradients) == 2
 
 
 def test_a_file_is_not_written_over(

@@ -11,6 +11,7 @@ import numpy
 
 import aiter_attn
 from aiter_attn._cli import selftest
+from aiter_attn._cli.hardware import peers
 from aiter_attn._cli.hardware.cases import Case, Planned
 from aiter_attn._cli.hardware.checks import Output, check
 from aiter_attn._cli.hardware.memory import DeviceArray, Memory, numpy_dtype, summary
@@ -251,11 +252,12 @@ def _run(memory: Memory, planned: Planned, call: _Call, repeat: int, timed: int)
         for name, arrays in results.items()
     ]
     told = check(memory, outputs, call.inputs, _host(call))
-    times = {}
+    times, of_torch = {}, {}
     if timed:
         lent = lent_to_backward[0] if lent_to_backward else {}
         times = _times(memory, call, forwards[0], backwards[0] if backwards else None, lent, timed)
-    return {**told, "repeats": repeat, "milliseconds": times}
+        of_torch = _times_of_torch(memory, case, timed)
+    return {**told, "repeats": repeat, "milliseconds": times, "torch_milliseconds": of_torch}
 
 
 def _lent(names: Iterable[str], like: Iterable[DeviceArray]) -> dict[str, DeviceArray]:
@@ -300,3 +302,27 @@ def _times(
         gradients = dict(lent_to_backward) or dict(zip(_GRADIENTS, backward, strict=False))
         found["backward"] = measured(lambda: call.backward(out, lse, gradients))
     return found
+
+
+def _times_of_torch(memory: Memory, case: Case, count: int) -> dict[str, Any]:
+    """Those of scaled_dot_product_attention; none where it has no such call, or torch no GPU."""
+    device = f"cuda:{memory.device}"
+    if not case.is_plain or peers.why_no_torch(device) is not None:
+        return {}
+    ((seqlen_q, seqlen_k),) = set(case.lengths)
+    shape = peers.Shape(
+        batch=len(case.sequences),
+        seqlen_q=seqlen_q,
+        seqlen_k=seqlen_k,
+        heads_q=case.heads_q,
+        heads_k=case.heads_k,
+        head_size=case.head_size,
+        head_size_v=case.head_size_v,
+        dtype=case.dtype,
+        causal=case.causal,
+        backward=case.backward,
+    )
+    runs = peers.torch_runs(shape, device)
+    if isinstance(runs, str):
+        return {}
+    return {name: summary(memory.times(run, count, cold=True)) for name, run in runs.items()}

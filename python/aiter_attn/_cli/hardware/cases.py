@@ -83,6 +83,15 @@ class Case:
                 "softcap": self.softcap}  # fmt: skip
 
     @property
+    def is_plain(self) -> bool:
+        """Whether other packages' functions have such a call: in batch mode, with a causal mask or
+        none."""
+        return not (
+            self.varlen or self.window != (-1, -1) or self.bias or self.dropout or self.softcap
+            or self.sink or self.deterministic
+        )  # fmt: skip
+
+    @property
     def sequences(self) -> tuple[tuple[int, int], ...]:
         """All of them."""
         return self.lengths * self.copies
