@@ -171,9 +171,9 @@ typedef struct attn_softmax_bwd_args {
 ATTN_API attn_status attn_norm_fwd(const attn_norm_fwd_args* args);
 ATTN_API attn_status attn_norm_bwd(const attn_norm_bwd_args* args);
 /* Bytes of workspace that attn_norm_bwd needs for args, as it will get them but for the workspace.
- * 0 on the CPU, and on a GPU for few rows or where neither dgamma nor dbeta is wanted. The size
- * follows from how many workgroups the device holds at a time: the kernels are compiled, if they
- * are not yet. */
+ * 0 on the CPU, and on a GPU for few rows or where neither dgamma nor dbeta is wanted, unless rows
+ * are longer than registers hold. The size follows from how many workgroups the device holds at a
+ * time: the kernels are compiled, if they are not yet. */
 ATTN_API attn_status attn_norm_bwd_workspace_size(const attn_norm_bwd_args* args, uint64_t* bytes);
 ATTN_API attn_status attn_softmax_fwd(const attn_softmax_fwd_args* args);
 ATTN_API attn_status attn_softmax_bwd(const attn_softmax_bwd_args* args);

@@ -16,6 +16,7 @@ namespace {
 using kernels::TunedRow;
 
 constexpr DeviceTraits kHopper = {32, true, true, 227 << 10};
+constexpr DeviceTraits kAmpere = {32, false, true, 163 << 10};
 constexpr DeviceTraits kGfx942 = {64, false, false, 64 << 10};
 
 auto numbers(const RowConfiguration& c) {
@@ -110,6 +111,57 @@ TEST(Choose, FewRowsAreSharedByMoreThreads) {
   }
 }
 
+// Of a norm's backward pass: those that no cluster's registers hold; without clusters, those whose
+// sums leave too little of a workgroup's.
+TEST(Choose, LongRowsAreSplit) {
+  const RowConfiguration cluster = {256, 256, 8, 2, 1, 1, 1, 1, 1, 0};
+  const RowConfigurations table = {nullptr, 0, cluster};
+  const auto of = [&](int64_t hidden, int sums, const DeviceTraits& device, int few = 0) {
+    RowTraits traits = rows(hidden, 8, 2, 4);
+    traits.sums = sums, traits.layer = sums == 2;
+    traits.few_rows = few;
+    return choose(table, traits, device).split;
+  };
+  EXPECT_EQ(of(131072, 2, kHopper), 0);
+  EXPECT_EQ(of(131080, 2, kHopper), 1);
+  EXPECT_EQ(of(49152, 2, kGfx942), 0);
+  EXPECT_EQ(of(49160, 2, kGfx942), 1);
+  EXPECT_EQ(of(65536, 1, kGfx942), 0);
+  EXPECT_EQ(of(65544, 1, kGfx942), 1);
+  EXPECT_EQ(of(16384, 2, kAmpere), 0);
+  EXPECT_EQ(of(32768, 2, kAmpere), 1);
+  EXPECT_EQ(of(32768, 1, kAmpere), 0);
+  EXPECT_EQ(of(65536, 1, kAmpere), 1);
+  // A handful of rows sooner, also where clusters are; more of them are enough for the device.
+  EXPECT_EQ(of(16384, 2, kGfx942, kHandful), 0);
+  EXPECT_EQ(of(16392, 2, kGfx942, kHandful), 1);
+  EXPECT_EQ(of(65536, 2, kGfx942, kDozens), 0);
+  EXPECT_EQ(of(65544, 2, kGfx942, kDozens), 1);
+  EXPECT_EQ(of(131072, 1, kHopper, kHandful), 0);
+  EXPECT_EQ(of(131080, 1, kHopper, kHandful), 1);
+  EXPECT_EQ(of(1 << 20, 0, kGfx942), 0);
+}
+
+// Registers of a workgroup without a ring.
+TEST(Choose, WithoutClustersRegistersHaveLess) {
+  const RowConfigurations table = {nullptr, 0, {256, 256, 1, 3, 1, 1, 1, 1, 1, 0}};
+  RowTraits backward = rows(4096, 8, 2, 4);
+  backward.sums = 2, backward.layer = true;
+  EXPECT_EQ(numbers(choose(table, backward, kAmpere)), numbers({256, 256, 1, 0, 2, 1, 1, 1, 0, 0}));
+  // The sums alone.
+  RowTraits of_layer = rows(16384, 8, 2, 4);
+  of_layer.sums = 2, of_layer.layer = true;
+  EXPECT_EQ(numbers(choose(table, of_layer, kAmpere)), numbers({512, 512, 1, 0, 1, 1, 0, 0, 0, 0}));
+  const RowConfigurations wide = {nullptr, 0, {512, 512, 2, 2, 1, 1, 2, 1, 0, 0}};
+  RowTraits of_rms = rows(16384, 8, 2, 4);
+  of_rms.sums = 1;
+  EXPECT_EQ(numbers(choose(wide, of_rms, kAmpere)), numbers({512, 512, 1, 0, 1, 1, 1, 1, 0, 0}));
+  // Forward a CTA for every row.
+  const RowConfigurations forward = {nullptr, 0, {64, 64, 4, 2, 4, 1, 1, 0, 0, 1}};
+  EXPECT_EQ(numbers(choose(forward, rows(16384, 8, 2, 2, 4), kAmpere)),
+            numbers({512, 512, 1, 0, 2, 0, 0, 1, 0, 0}));
+}
+
 TEST(Choose, RowsAreFewByOperationAndSize) {
   const auto few = [](RowOperation operation, int64_t count, int64_t hidden, int vector = 8) {
     RowTraits traits = rows(hidden, vector, 2, 4);
@@ -194,10 +246,10 @@ TEST(Choose, ShiftedBackwardPassesHaveFewIdleThreads) {
   EXPECT_EQ(numbers(of(50257, 2)), numbers({416, 416, 8, 2, 1, 1, 2, 1, 0, 0}));
   EXPECT_EQ(numbers(of(65537, 2)), numbers({352, 352, 8, 2, 1, 1, 2, 1, 0, 0}));
   EXPECT_EQ(numbers(of(201089, 2)), numbers({256, 256, 16, 2, 1, 1, 2, 0, 0, 0}));
-  // The table's: of few columns and of very many, of float32 alone or beside 16 bits, and without
-  // clusters.
+  // The table's: of few columns, of float32 alone or beside 16 bits, and without clusters. Very
+  // many are split.
   EXPECT_EQ(of(1001, 1).lanes, 1024);
-  EXPECT_EQ(of((1 << 18) + 1, 1).lanes, 1024);
+  EXPECT_EQ(of((1 << 18) + 1, 1).split, 1);
   EXPECT_EQ(of(12289, 1).lanes, 224);
   EXPECT_EQ(of(12289, 1, kHopper, 4, 8, 4).lanes, 1024);
   EXPECT_EQ(of(12289, 1, kHopper, 2, 6, 4).lanes, 1024);

@@ -18,7 +18,14 @@ constexpr int kReservedSharedBytes = 1024;
 constexpr int kOldestCapability = 70;
 constexpr int kBulkCopyCapability = 90;
 constexpr int64_t kVectorBytes = 16;
-constexpr int64_t kMostParts = 128;  // that norm_backward_columns makes
+
+// Of rows that are split among workgroups: norm_long.cpp.
+constexpr int kSplitThreads = 256;
+constexpr int64_t kSlice = 2048;     // columns
+constexpr int64_t kMostParts = 128;  // of the sums over the rows
+constexpr int64_t kEnoughCtas = 2048;
+constexpr int64_t kMostOfHandful = 16;  // columns of a thread
+constexpr int64_t kBesideSums = 24;     // registers of a thread, at the least
 
 constexpr int64_t kShortElements = 1 << 23;  // of all rows
 
@@ -67,7 +74,7 @@ int64_t weights_bytes(const RowConfiguration& c, const RowTraits& rows) {
 }
 
 int64_t combine_bytes(const RowConfiguration& c, const RowTraits& rows) {
-  if (c.few_rows || c.threads == c.lanes || !is_resident(c, rows)) return 0;
+  if (c.few_rows || c.split || c.threads == c.lanes || !is_resident(c, rows)) return 0;
   return c.threads * row_elements(c, rows) * 4 * rows.sums;
 }
 
@@ -268,6 +275,17 @@ int columns_vector(const Shape& shape) { return shape.shifted ? 1 : shape.vector
 std::vector<std::string> columns_flags_for(const Shape& shape) {
   Defines define;
   define_norm(define, shape, columns_vector(shape));
+  return std::move(define).flags();
+}
+
+// Of norm_long.cpp.
+std::vector<std::string> split_flags_for(const Shape& shape) {
+  Defines define;
+  define_norm(define, shape, columns_vector(shape));
+  define("NORM_ADD", static_cast<int>(shape.add));
+  define("NORM_ZERO_CENTRED", static_cast<int>(shape.zero_centred));
+  if (shape.without_gamma) define("NORM_GAMMA", 0);
+  if (shape.without_sums) define("NORM_SUMS", 0);
   return std::move(define).flags();
 }
 
@@ -501,6 +519,84 @@ RowConfiguration for_shifted_norm(const RowTraits& rows) {
   return c;
 }
 
+// One CTA has the row that a cluster has elsewhere, and no ring brings rows to those that stay.
+// Forward there is a CTA for every row. tests/bench/norms/sweep.py found both rules on an H200, for
+// bf16.
+RowConfiguration without_cluster(RowConfiguration c, const RowTraits& rows,
+                                 const DeviceTraits& device) {
+  c.on_demand = 0;
+  const int64_t vectors = divided_up(rows.hidden, rows.vector);
+  const int64_t width = rows.hidden * rows.x_bytes / 2;
+  const bool norm_forward = rows.weight_bytes > 0 && !rows.shifted;
+  const auto share_out = [&](int64_t each) {
+    const int64_t lanes = divided_up(vectors, each * device.warp) * device.warp;
+    c.threads = c.lanes = static_cast<int>(std::min(kMostThreads, lanes));
+  };
+  if (rows.sums > 0 && !rows.shifted && (c.stages > 0 || c.cluster > 1) && width > kNarrow) {
+    share_out(width > (rows.layer ? kWidest : kWidest / 2) ? kMostVectors : kVectors);
+    c.keep_weights = c.hold_row = 1;
+    c.lag = 0;
+  } else if (c.cluster > 1) {
+    c.threads = c.lanes = static_cast<int>(std::min<int64_t>(kMostThreads, c.lanes * c.cluster));
+    if (norm_forward) {
+      share_out(kMostVectors);
+      if (c.threads > 2 * kUsualThreads) share_out(2 * kMostVectors);
+      c.waves = c.keep_weights = 0;
+      c.hold_row = !rows.layer || c.threads * kMostVectors >= vectors;
+    }
+  } else {
+    return c;
+  }
+  c.cluster = 1;
+  c.ctas_per_sm = norm_forward ? static_cast<int>(kMostThreads) / c.threads : 1;
+  return c;
+}
+
+// Of a multiprocessor.
+int64_t registers_of(const DeviceTraits& device) { return device.warp == 64 ? 131072 : 65536; }
+
+// Of a configuration that was found with a ring, where there is none: registers have less, and so
+// many CTAs as hide each other's loads.
+void fit_registers(RowConfiguration& c, const RowTraits& rows, const DeviceTraits& device) {
+  const int64_t spare = rows.sums > 0 ? 38 : 24;  // of a thread
+  const int64_t registers = registers_of(device);
+  const auto kept = [&] {
+    const int64_t columns = row_elements(c, rows);
+    const int64_t weights = rows.sums > 0 ? rows.x_bytes : rows.weight_bytes;
+    const int64_t of_weights = c.keep_weights == 1 ? weights : c.keep_weights == 2 ? 4 : 0;
+    const int64_t of_row = c.hold_row ? rows.element_bytes * (1 + c.lag) : 0;
+    return columns * (of_weights + of_row + int64_t{4} * rows.sums) / 4;
+  };
+  const int64_t room = registers / c.threads - spare;
+  if (kept() > room) c.lag = 0;
+  if (kept() > room && c.keep_weights != kWeightsInSharedMemory) c.keep_weights = 0;
+  if (kept() > room) c.hold_row = 0;
+  if (rows.sums > 0) {
+    const int64_t ctas = registers / ((kept() + spare) * c.threads);
+    c.ctas_per_sm = static_cast<int>(std::clamp<int64_t>(ctas, 1, kMostThreads / c.threads));
+  }
+}
+
+// Whether CTAs share a row of norm_backward's that would be too long for one, or for a cluster.
+bool is_split(const RowConfiguration& c, const RowTraits& rows, const DeviceTraits& device) {
+  if (rows.sums == 0) return false;
+  if (!is_resident(c, rows)) return true;
+  const int64_t columns = row_elements(c, rows);
+  if (c.few_rows) {
+    const bool is_long = device.bulk_copies ? c.threads > 2 * kUsualThreads  // of 8 CTAs
+                                            : columns > kMostOfHandful;
+    return rows.few_rows == kHandful && is_long;
+  }
+  if (device.bulk_copies) return false;
+  return columns * rows.sums + kBesideSums > registers_of(device) / c.threads;
+}
+
+RowConfiguration split() {
+  RowConfiguration c = {kSplitThreads, kSplitThreads, 1, 0, 1, 0, 0, 0, 0, 0};
+  c.split = 1;
+  return c;
+}
+
 }  // namespace
 
 int few_rows(RowOperation operation, int64_t count, const RowTraits& rows) {
@@ -528,7 +624,10 @@ RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
                         const DeviceTraits& device) {
   // Where one CTA has a row anyway, hundreds of rows are many.
   const bool are_many = rows.few_rows == kHundreds && rows.sums == 0 && !device.bulk_copies;
-  if (rows.few_rows && !are_many) return for_few_rows(rows, device);
+  if (rows.few_rows && !are_many) {
+    const RowConfiguration c = for_few_rows(rows, device);
+    return is_split(c, rows, device) ? split() : c;
+  }
   const kernels::TunedRow* const end = table.tuned + table.count;
   const int64_t width = rows.hidden * rows.x_bytes / 2;  // the table's columns have 16 bits
   const kernels::TunedRow* const row =
@@ -542,13 +641,8 @@ RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
       width > kNarrow && width <= kWidestShifted) {
     c = for_shifted_backward(rows);
   }
-  if (!device.bulk_copies) {
-    c.on_demand = 0;
-    if (c.cluster > 1) {
-      c.lanes = c.threads = std::min(1024, c.lanes * c.cluster);
-      c.cluster = c.ctas_per_sm = 1;
-    }
-  }
+  const bool leaves_a_ring = !device.bulk_copies && (c.stages > 0 || c.cluster > 1);
+  if (!device.bulk_copies) c = without_cluster(c, rows, device);
   if (c.lanes > device.warp && c.lanes % device.warp != 0) {
     c.lanes = c.threads = static_cast<int>(divided_up(c.lanes, device.warp)) * device.warp;
   }
@@ -572,8 +666,9 @@ RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
       c.stages = 0;
     }
   }
+  if (leaves_a_ring) fit_registers(c, rows, device);
   if (!is_resident(c, rows) || c.lanes * c.cluster <= device.warp) c.lag = 0;
-  return c;
+  return is_split(c, rows, device) ? split() : c;
 }
 
 Shape shape_of(const NormForward& call) {
@@ -659,13 +754,15 @@ Kernels configure(const Shape& shape, const DeviceTraits& device) {
     k.configuration.lanes = kScaleBlock / shape.vector;
     k.configuration.threads = std::max(k.configuration.threads, k.configuration.lanes);
   }
-  k.flags = flags_for(shape, k.configuration);
+  k.flags = k.configuration.split ? split_flags_for(shape) : flags_for(shape, k.configuration);
   k.column_ctas = column_ctas(shape, k.configuration);
   k.sums = k.column_ctas > 0 || shape.without_sums ? 0 : rows.sums;
-  k.resident = is_resident(k.configuration, rows);
-  k.waits_itself = device.bulk_copies;
-  // norm_backward lets it start early, where the device can; norm_backward_columns does not.
-  k.reduce_waits_itself = k.resident && device.bulk_copies;
+  if (k.configuration.split) {
+    k.slices = divided_up(shape.hidden, kSlice);
+    k.slice_sums = rows.sums;
+  }
+  // norm_backward lets the next kernel start early, where the device can; norm_long.cpp does not.
+  k.waits_itself = k.reduce_waits_itself = k.slices == 0 && device.bulk_copies;
   const int64_t ring = ring_bytes(k.configuration, rows);
   int64_t bytes = ring;
   if (is_softmax(shape.operation)) {
@@ -673,8 +770,8 @@ Kernels configure(const Shape& shape, const DeviceTraits& device) {
     k.symbol =
         shape.operation == RowOperation::kSoftmaxForward ? "softmax_forward" : "softmax_backward";
   } else if (is_norm_backward(shape.operation)) {
-    k.source = "norm_backward.cpp";
-    k.symbol = "norm_backward";
+    k.source = k.slices > 0 ? "norm_long.cpp" : "norm_backward.cpp";
+    k.symbol = k.slices > 0 ? "norm_backward_long" : "norm_backward";
     if (k.sums > 0) k.columns_flags = columns_flags_for(shape);
     k.columns_vector = columns_vector(shape);
     bytes = std::max(ring, combine_bytes(k.configuration, rows));
@@ -705,14 +802,16 @@ int64_t groups_for(const RowConfiguration& c, int64_t rows, int64_t held) {
 bool is_short(int64_t rows, int64_t hidden) { return rows <= kShortElements / hidden; }
 
 Parts parts_for(const Kernels& kernels, int64_t rows, int64_t groups) {
-  if (kernels.resident) return {groups, 0};
-  const int64_t each = divided_up(rows, std::min(rows, kMostParts));
+  if (kernels.slices == 0) return {groups, 0};
+  const int64_t most = std::clamp<int64_t>(kEnoughCtas / kernels.slices, 1, kMostParts);
+  const int64_t each = divided_up(rows, std::min(rows, most));
   return {divided_up(rows, each), each};
 }
 
-uint64_t workspace_bytes(const Kernels& kernels, const Parts& parts, int64_t hidden) {
-  return static_cast<uint64_t>(kernels.sums) * static_cast<uint64_t>(parts.count) *
-         static_cast<uint64_t>(hidden) * sizeof(float);
+uint64_t workspace_bytes(const Kernels& kernels, const Parts& parts, int64_t rows, int64_t hidden) {
+  const int64_t of_parts = kernels.sums * parts.count * hidden;
+  const int64_t of_slices = rows * kernels.slices * kernels.slice_sums;
+  return static_cast<uint64_t>(of_parts + of_slices) * sizeof(float);
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::norm

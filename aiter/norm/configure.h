@@ -90,8 +90,7 @@ Shape shape_of(const SoftmaxBackward& call);
 // Whether few_rows() says shape.few_rows of the shape for some number of rows.
 bool has_kind(const Shape& shape);
 
-// dgamma and dbeta: the sums that norm_backward leaves, or does not make at all. Of few rows it
-// makes all of them.
+// dgamma and dbeta: the sums of the parts that norm_backward leaves. Of few rows it makes all.
 inline constexpr char kColumnsSource[] = "norm_columns.cpp";
 
 // The kernels of a shape on a device, as they are compiled and launched.
@@ -102,10 +101,11 @@ struct Kernels {
   const char* symbol;                      // of the kernel that takes the rows
   std::vector<std::string> columns_flags;  // norm_backward: of kColumnsSource; else none
   int columns_vector;                      // norm_backward: ROW_VECTOR of those; else 0
+  int64_t slices;  // of a row that norm_long.cpp takes, each summed up ahead of it; else 0
+  int slice_sums;  // of each: 1 or, of LayerNorm, 2
   uint32_t dynamic_shared_bytes;
   int sums;                  // norm_backward: of columns, which a second launch adds up; else 0
   int64_t column_ctas;       // norm_backward of few rows: of the grid, which sum columns; else 0
-  bool resident;             // registers hold a row: norm_backward itself sums its columns
   bool waits_itself;         // the kernel that takes the rows, for the end of work ahead of it
   bool reduce_waits_itself;  // norm_backward_reduce, for the end of norm_backward
 };
@@ -120,14 +120,14 @@ int64_t groups_for(const RowConfiguration& c, int64_t rows, int64_t held);
 bool is_short(int64_t rows, int64_t hidden);
 
 // The division of norm_backward's sums over the rows: parts of each sum, and rows of a part where
-// norm_backward_columns makes them (0: norm_backward does).
+// norm_long.cpp makes them (0: norm_backward.cpp does).
 struct Parts {
   int64_t count;
   int64_t rows_each;
 };
 Parts parts_for(const Kernels& kernels, int64_t rows, int64_t groups);
 
-// Bytes of all parts.
-uint64_t workspace_bytes(const Kernels& kernels, const Parts& parts, int64_t hidden);
+// Bytes of all parts, and of the sums of all slices, which lie behind them.
+uint64_t workspace_bytes(const Kernels& kernels, const Parts& parts, int64_t rows, int64_t hidden);
 
 }  // namespace AITER_ATTN_NAMESPACE::norm

@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/norm/launch.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -24,9 +25,11 @@ using runtime::Driver;
 using runtime::Function;
 using runtime::Stream;
 
+constexpr char kSlicesSymbol[] = "norm_backward_slices", kReduceSymbol[] = "norm_backward_reduce";
+
 // norm_columns.cpp
-constexpr uint32_t kColumnsThreads = 256;
-constexpr int64_t kReduceLanes = 8;
+constexpr int kColumnsThreads = 256;
+constexpr int kMostSide = 32;  // threads that share a column's parts
 
 // Of a run-time compile, for parallel_for: well worth a thread.
 constexpr double kCompileSteps = 1e9;
@@ -37,7 +40,8 @@ struct Plan {
   Kernels kernels;
   int64_t held;  // clusters that the device holds at a time
   Function rows;
-  Function columns, reduce;  // of norm_backward, from kColumnsSource
+  Function slices;  // of the source of the rows, ahead of them, where they are split
+  Function reduce;  // of norm_backward, from kColumnsSource
 };
 
 // The plans of a device type's GPUs, made at their first use. Threads that want the same plan wait
@@ -98,15 +102,13 @@ class Plans {
     const auto load_rows = [&] {
       const runtime::SourceCodeObject object = kernels_.code_object({k.source, k.flags}, arch);
       plan.rows = loader_.function(driver_, device, object.ref(), k.symbol);
+      if (k.slices > 0)
+        plan.slices = loader_.function(driver_, device, object.ref(), kSlicesSymbol);
     };
     const auto load_columns = [&] {
       const runtime::SourceCodeObject object =
           kernels_.code_object({kColumnsSource, k.columns_flags}, arch);
-      const auto load = [&](const char* symbol) {
-        return loader_.function(driver_, device, object.ref(), symbol);
-      };
-      plan.columns = load("norm_backward_columns");
-      plan.reduce = load("norm_backward_reduce");
+      plan.reduce = loader_.function(driver_, device, object.ref(), kReduceSymbol);
     };
     if (k.sums == 0) {
       load_rows();
@@ -188,6 +190,36 @@ class Launcher {
 
 Matrix matrix(const attn_rows& m) { return {m.data, m.stride}; }
 
+// Of the arguments that both sources of norm_backward's have.
+template <typename Arguments>
+Arguments backward_arguments(const NormBackward& call) {
+  Arguments a = {};
+  a.x = matrix(call.x);
+  a.dy = matrix(call.dy);
+  a.dh = matrix(call.dh);
+  a.dx = call.dx.data, a.dx_stride = call.dx.stride;
+  a.gamma = call.gamma;
+  a.mean = call.mean, a.rstd = call.rstd;
+  a.rows = static_cast<int>(call.p.rows);
+  return a;
+}
+
+// dx, and the parts of dgamma and dbeta, of rows that are split among workgroups.
+void launch_split(Launcher& launcher, const NormBackward& call, const Parts& parts,
+                  float* dgamma_parts, float* dbeta_parts) {
+  const Kernels& k = launcher.plan().kernels;
+  auto a = backward_arguments<row_kernels::NormLongArguments>(call);
+  a.dgamma_parts = dgamma_parts, a.dbeta_parts = dbeta_parts;
+  a.slices = dgamma_parts + k.sums * parts.count * call.p.hidden;
+  a.rows_per_part = static_cast<int>(parts.rows_each);
+  const runtime::KernelLaunch grid = {
+      {static_cast<uint32_t>(k.slices), static_cast<uint32_t>(parts.count), 1},
+      {static_cast<uint32_t>(k.configuration.threads), 1, 1},
+      0};
+  launcher.launch(launcher.plan().slices, kSlicesSymbol, grid, a);
+  launcher.launch(launcher.plan().rows, k.symbol, grid, a);
+}
+
 // Launches with the arguments, to which it adds those that tell rows apart.
 template <typename Call, typename Arguments>
 void launch_rows(const Call& call, Arguments& a) {
@@ -250,48 +282,26 @@ void launch(const NormBackward& call) {
   Launcher launcher(call);
   const Kernels& k = launcher.plan().kernels;
   const Parts parts = parts_for(k, p.rows, launcher.groups());
-  const uint64_t needed = workspace_bytes(k, parts, p.hidden);
+  const uint64_t needed = workspace_bytes(k, parts, p.rows, p.hidden);
   if (needed > 0 && (!call.workspace || call.workspace_size < needed)) {
     refuse("workspace_size", call.workspace ? call.workspace_size : 0, "this problem needs ",
            needed, " bytes of device memory: ask attn_norm_bwd_workspace_size");
   }
-  row_kernels::NormBackwardArguments a = {};
-  a.x = matrix(call.x);
-  a.dy = matrix(call.dy);
-  a.dh = matrix(call.dh);
-  a.dx = call.dx.data, a.dx_stride = call.dx.stride;
-  a.gamma = call.gamma;
-  a.mean = call.mean, a.rstd = call.rstd;
-  a.rows = static_cast<int>(p.rows);
-  a.groups = static_cast<int>(launcher.groups());
-  if (k.sums == 0) {
-    a.dgamma = call.dgamma, a.dbeta = call.dbeta;
-    launcher.launch_rows(a);
-    return;
-  }
   float* const dgamma_parts = static_cast<float*>(call.workspace);
-  float* const dbeta_parts = dgamma_parts + (k.sums - 1) * parts.count * p.hidden;
-  a.dgamma = dgamma_parts, a.dbeta = dbeta_parts;
-  launcher.launch_rows(a);
-
-  const auto blocks = [](int64_t columns, int64_t each) {
-    return static_cast<uint32_t>((columns + each - 1) / each);
-  };
-  const int64_t vector = k.columns_vector;
-  if (!k.resident) {
-    row_kernels::NormColumnsArguments c = {};
-    c.x = a.x, c.dy = a.dy;
-    c.mean = a.mean, c.rstd = a.rstd;
-    c.dgamma_parts = dgamma_parts, c.dbeta_parts = dbeta_parts;
-    c.rows = a.rows;
-    c.rows_per_part = static_cast<int>(parts.rows_each);
-    launcher.launch(
-        launcher.plan().columns, "norm_backward_columns",
-        {{blocks(p.hidden, vector * kColumnsThreads), static_cast<uint32_t>(parts.count), 1},
-         {kColumnsThreads, 1, 1},
-         0},
-        c);
+  float* dbeta_parts = dgamma_parts;
+  if (k.sums == 2) dbeta_parts += parts.count * p.hidden;
+  if (k.slices > 0) {
+    launch_split(launcher, call, parts, dgamma_parts, dbeta_parts);
+  } else {
+    auto a = backward_arguments<row_kernels::NormBackwardArguments>(call);
+    a.groups = static_cast<int>(launcher.groups());
+    const bool are_parts = k.sums > 0;
+    a.dgamma = are_parts ? dgamma_parts : call.dgamma;
+    a.dbeta = are_parts ? dbeta_parts : call.dbeta;
+    launcher.launch_rows(a);
   }
+  if (k.sums == 0) return;
+
   row_kernels::NormReduceArguments r = {};
   uint32_t wanted = 0;
   for (const auto& [from, to] : {std::pair<const float*, void*>(dgamma_parts, call.dgamma),
@@ -301,19 +311,21 @@ void launch(const NormBackward& call) {
     r.sum[wanted++] = to;
   }
   r.count = static_cast<int>(parts.count);
-  runtime::KernelLaunch reduce = {
-      {blocks(p.hidden, kReduceLanes * (vector % 4 == 0 ? 4 : 1)), wanted, 1},
-      {kColumnsThreads, 1, 1},
-      0};
+  r.side = 1;
+  while (r.side < std::min(r.count, kMostSide)) r.side *= 2;
+  const int64_t columns = kColumnsThreads / r.side * (k.columns_vector % 4 == 0 ? 4 : 1);
+  const auto blocks = static_cast<uint32_t>((p.hidden + columns - 1) / columns);
+  runtime::KernelLaunch reduce = {{blocks, wanted, 1}, {kColumnsThreads, 1, 1}, 0};
   reduce.waits_itself = k.reduce_waits_itself;
-  launcher.launch(launcher.plan().reduce, "norm_backward_reduce", reduce, r);
+  launcher.launch(launcher.plan().reduce, kReduceSymbol, reduce, r);
 }
 
 uint64_t workspace_size(const NormBackward& call) {
   if (call.p.rows == 0) return 0;
   const Launcher launcher(call);
   const Kernels& k = launcher.plan().kernels;
-  return workspace_bytes(k, parts_for(k, call.p.rows, launcher.groups()), call.p.hidden);
+  const Parts parts = parts_for(k, call.p.rows, launcher.groups());
+  return workspace_bytes(k, parts, call.p.rows, call.p.hidden);
 }
 
 }  // namespace AITER_ATTN_NAMESPACE::norm

@@ -480,6 +480,7 @@ TEST(LaunchTest, NormBackward) {
   EXPECT_EQ(r.sum[0], args.dgamma);
   EXPECT_EQ(r.sum[1], args.dbeta);
   EXPECT_EQ(r.count, groups);
+  EXPECT_EQ(r.side, 32);
 }
 
 TEST(LaunchTest, NormBackwardOfFewRowsIsOneLaunch) {
@@ -521,27 +522,59 @@ TEST(LaunchTest, NormBackwardOfFewRowsIsOneLaunch) {
 TEST(LaunchTest, NormBackwardOfRowsBeyondRegisters) {
   attn_norm_problem p = norm_problem(ATTN_NORM_RMS, 1000, 300001);
   attn_norm_bwd_args args = backward_args(p);
+  args.dh = {address(11), 300001};
   expect_ok(attn_norm_bwd_workspace_size(&args, &args.workspace_size));
-  EXPECT_EQ(args.workspace_size, 125ull * 300001 * sizeof(float));  // parts of 8 rows
+  // 147 slices; 13 parts of 77 rows.
+  EXPECT_EQ(args.workspace_size, (13ull * 300001 + 1000 * 147) * sizeof(float));
   args.workspace = address(10);
   const Recorder recorder(kCuda);
   expect_ok(attn_norm_bwd(&args));
   EXPECT_EQ(recorder.order(), "skkks");
-  const RecordedCall columns = recorder.of(kRecordedLaunch)[1];
-  expect_shape(columns, "norm_backward_columns", (300001 + 255) / 256, 125, 256);
-  EXPECT_THAT(image(columns), StartsWith("cubin norm_columns.cpp="));
-  EXPECT_EQ(columns.waits_itself, 0u);
-  const auto c = kernarg_of<row_kernels::NormColumnsArguments>(columns);
-  EXPECT_EQ(c.rows, 1000);
-  EXPECT_EQ(c.rows_per_part, 8);
-  EXPECT_EQ(c.dgamma_parts, args.workspace);
-  EXPECT_EQ(c.x.data, args.x.data);
-  EXPECT_EQ(c.dy.data, args.dy.data);
-  EXPECT_EQ(c.rstd, args.rstd);
-  const RecordedCall reduce = recorder.of(kRecordedLaunch)[2];
-  expect_shape(reduce, "norm_backward_reduce", (300001 + 7) / 8, 1, 256);
-  EXPECT_EQ(reduce.waits_itself, 0u);
-  EXPECT_EQ(kernarg_of<row_kernels::NormReduceArguments>(reduce).count, 125);
+  const std::vector<RecordedCall> calls = recorder.of(kRecordedLaunch);
+  expect_shape(calls[0], "norm_backward_slices", 147, 13, 256);
+  expect_shape(calls[1], "norm_backward_long", 147, 13, 256);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(image(calls[i]), StartsWith("cubin norm_long.cpp="));
+    EXPECT_EQ(number(calls[i], "ROW_VECTOR"), 1);
+    EXPECT_EQ(number(calls[i], "NORM_ADD"), 1);
+    EXPECT_EQ(macro(calls[i], "ROW_THREADS"), "none");
+    EXPECT_EQ(calls[i].waits_itself, 0u);
+    const auto a = kernarg_of<row_kernels::NormLongArguments>(calls[i]);
+    EXPECT_EQ(a.rows, 1000);
+    EXPECT_EQ(a.rows_per_part, 77);
+    EXPECT_EQ(a.x.data, args.x.data);
+    EXPECT_EQ(a.dy.data, args.dy.data);
+    EXPECT_EQ(a.dh.data, args.dh.data);
+    EXPECT_EQ(a.dx, args.dx.data);
+    EXPECT_EQ(a.dx_stride, 300001);
+    EXPECT_EQ(a.gamma, args.gamma);
+    EXPECT_EQ(a.rstd, args.rstd);
+    EXPECT_EQ(a.dgamma_parts, args.workspace);
+    EXPECT_EQ(a.slices, a.dgamma_parts + 13 * 300001);
+  }
+  expect_shape(calls[2], "norm_backward_reduce", (300001 + 15) / 16, 1, 256);
+  EXPECT_EQ(calls[2].waits_itself, 0u);
+  const auto r = kernarg_of<row_kernels::NormReduceArguments>(calls[2]);
+  EXPECT_EQ(r.count, 13);
+  EXPECT_EQ(r.side, 16);
+  EXPECT_EQ(r.parts[0], args.workspace);
+}
+
+// The sums of slices are there all the same.
+TEST(LaunchTest, NormBackwardOfRowsBeyondRegistersWithoutSums) {
+  attn_norm_problem p = norm_problem(ATTN_NORM_LAYER, 3, 1 << 20);
+  attn_norm_bwd_args args = backward_args(p);
+  args.dgamma = args.dbeta = nullptr;
+  expect_ok(attn_norm_bwd_workspace_size(&args, &args.workspace_size));
+  EXPECT_EQ(args.workspace_size, 3ull * 512 * 2 * sizeof(float));
+  args.workspace = address(10);
+  const Recorder recorder(kCuda);
+  expect_ok(attn_norm_bwd(&args));
+  const std::vector<RecordedCall> calls = recorder.of(kRecordedLaunch);
+  ASSERT_EQ(calls.size(), 2u);
+  expect_shape(calls[1], "norm_backward_long", 512, 3, 256);
+  EXPECT_EQ(number(calls[1], "NORM_SUMS"), 0);
+  EXPECT_EQ(kernarg_of<row_kernels::NormLongArguments>(calls[1]).slices, args.workspace);
 }
 
 // dgamma is stored four columns at a time, or one by one.

@@ -35,6 +35,6 @@ int main() {
     const kernels::RowConfiguration c = norm::choose(table, rows, device);
     std::cout << c.threads << " " << c.lanes << " " << c.cluster << " " << c.stages << " "
               << c.ctas_per_sm << " " << c.waves << " " << c.keep_weights << " " << c.hold_row
-              << " " << c.lag << " " << c.on_demand << " " << c.few_rows << "\n";
+              << " " << c.lag << " " << c.on_demand << " " << c.few_rows << " " << c.split << "\n";
   }
 }

@@ -53,12 +53,16 @@ struct NormBackwardArguments {
 };
 static_assert(sizeof(NormBackwardArguments) <= 128, "");
 
-struct NormColumnsArguments {
-  Matrix x, dy;
-  const float* mean;
+struct NormLongArguments {
+  Matrix x, dy, dh;  // dh with NORM_ADD, of the type of x
+  void* dx;
+  long long dx_stride;
+  const void* gamma;
+  const float* mean;  // of LayerNorm
   const float* rstd;
-  float* dgamma_parts;  // grid.y x ROW_HIDDEN
-  float* dbeta_parts;
+  float* slices;        // rows x slices of 2048 columns x 1, of LayerNorm 2
+  float* dgamma_parts;  // grid.y x ROW_HIDDEN, with NORM_SUMS
+  float* dbeta_parts;   // the same of LayerNorm
   int rows;
   int rows_per_part;
 };
@@ -67,6 +71,7 @@ struct NormReduceArguments {
   const float* parts[2];  // of dgamma and dbeta: count x ROW_HIDDEN
   void* sum[2];           // ROW_HIDDEN elements of the type of gamma
   int count;
+  int side;  // threads that share a column: a power of two
 };
 
 struct SoftmaxForwardArguments {

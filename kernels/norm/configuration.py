@@ -37,7 +37,9 @@ class Configuration:
     hold_row: int
     lag: int
     on_demand: int
-    few_rows: int = 0  # not of the table
+    # Not of the table:
+    few_rows: int = 0
+    split: int = 0
 
     def packs(self, hidden: int, vector: int) -> int:
         """Vectors of a row that each thread has."""
@@ -63,7 +65,7 @@ class Configuration:
     def combine_bytes(self, hidden: int, vector: int, sums: int) -> int:
         """Shared memory in which norm_backward adds the rows of a CTA up, in the ring's place;
         `sums`: 1 for dgamma, 2 for dgamma and dbeta."""
-        if self.few_rows or self.threads == self.lanes or not self.resident(hidden, vector):
+        if self.few_rows or self.split or self.threads == self.lanes:
             return 0
         return self.threads * self.packs(hidden, vector) * vector * 4 * sums
 

@@ -11,7 +11,9 @@ namespace AITER_ATTN_NAMESPACE::kernels {
 // How a kernel shares rows out; README.md explains the fields.
 struct RowConfiguration {
   int threads, lanes, cluster, stages, ctas_per_sm, waves, keep_weights, hold_row, lag, on_demand;
-  int few_rows = 0;  // not of the table
+  // Not of the table:
+  int few_rows = 0;
+  int split = 0;  // norm_backward: norm_long.cpp takes the rows
 };
 
 enum class RowOperation {

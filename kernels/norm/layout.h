@@ -34,7 +34,7 @@ constexpr int SLOTS = WARPS * CLUSTER;              // slices of a row
 constexpr bool RAGGED = SHIFTED || SLICE * SLOTS != HIDDEN;
 constexpr bool RESIDENT = PACKS * VECTOR <= 64;  // registers can hold a row
 constexpr bool HOLD = ROW_HOLD && RESIDENT;      // and do; else it is read again where it came from
-constexpr int UNROLL = RESIDENT ? PACKS : 1;
+constexpr int UNROLL = RESIDENT ? PACKS : least(PACKS, 4);  // loads on their way at a time
 
 static_assert(ROW_SHIFTED ? HIDDEN > VECTOR : HIDDEN > 0 && HIDDEN % VECTOR == 0,
               "a row is a whole number of vectors, or begins and ends in two");
@@ -94,6 +94,16 @@ struct Position {
     return warp * SLICE + (pack * WARP_LANES + lane) * VECTOR - (SHIFTED ? shift : 0);
   }
   DEVICE bool has(int pack) const { return !RAGGED || column(pack) < HIDDEN; }
+  /// Packs of a row that is read again: a loop over them asks nothing of each.
+  DEVICE int packs() const {
+    if constexpr (RESIDENT || !RAGGED) return PACKS;
+    constexpr int STEP = WARP_LANES * VECTOR;
+    const int left = most(0, HIDDEN - column(0));
+    return least(PACKS, left / STEP + (left % STEP > 0));
+  }
+  DEVICE bool reads(int pack) const { return !RESIDENT || has(pack); }
+  /// Pack k of the second reading: backwards, as the last ones may still be in L2.
+  static DEVICE int again(int k, int packs) { return RESIDENT ? k : packs - 1 - k; }
   /// Whether all of a pack that the row has is of the row.
   DEVICE bool whole(int pack) const {
     return !SHIFTED || (column(pack) >= 0 && column(pack) + VECTOR <= HIDDEN);

@@ -7,10 +7,9 @@
 //            + dh (NORM_ADD: what the residual stream brings back)
 //   dgamma = sum over rows of dy * xhat,  dbeta = sum over rows of dy
 //
-// norm_backward writes dx and, of each cluster, its part of dgamma and dbeta. Where a row is too
-// long to stay in registers it writes dx alone. norm_columns.cpp does the rest. Of few rows
-// (NORM_FEW_ROWS) its first CTAs sum the columns, as mean and rstd are there: it is all of the
-// pass.
+// norm_backward writes dx and, of each cluster, its part of dgamma and dbeta, which
+// norm_columns.cpp adds up. Of few rows (NORM_FEW_ROWS) its first CTAs sum the columns, as mean and
+// rstd are there: it is all of the pass. norm_long.cpp takes rows that are too long for registers.
 #define ROW_REALIGNED 1  // dgamma's columns keep their threads
 #include "rows.h"
 
@@ -25,9 +24,9 @@
 using X = NORM_X;
 using W = NORM_W;
 using Y = NORM_Y;
-constexpr bool LAYER = NORM_LAYER;                        // LayerNorm, else RMSNorm
-constexpr bool KEEP = NORM_KEEP_WEIGHTS > 0 && RESIDENT;  // gamma stays in registers,
-constexpr bool PACKED = NORM_KEEP_WEIGHTS == 1;           // 1: as stored, 2: converted
+constexpr bool LAYER = NORM_LAYER;               // LayerNorm, else RMSNorm
+constexpr bool KEEP = NORM_KEEP_WEIGHTS > 0;     // gamma stays in registers,
+constexpr bool PACKED = NORM_KEEP_WEIGHTS == 1;  // 1: as stored, 2: converted
 constexpr bool LAG = NORM_LAG;  // finish a row while the next is summed: hides the exchange
 constexpr bool FEW_ROWS = NORM_FEW_ROWS > 0;
 constexpr bool GAMMA = NORM_GAMMA;
@@ -36,8 +35,8 @@ constexpr bool GAMMA = NORM_GAMMA;
 constexpr int COLUMN_LANES = FEW_ROWS ? NORM_FEW_ROWS : WARP_SIZE;
 constexpr int COLUMN_CTAS =
     FEW_ROWS ? divided_up(divided_up(HIDDEN, COLUMN_LANES* VECTOR), CLUSTER) * CLUSTER : 0;
-constexpr bool SUM_ROWS = RESIDENT && !FEW_ROWS && NORM_SUMS;  // for dgamma, dbeta: in registers
-constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;              // 1 if gamma is stored as gamma - 1
+constexpr bool SUM_ROWS = !FEW_ROWS && NORM_SUMS;  // for dgamma, dbeta: in registers
+constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;  // 1 if gamma is stored as gamma - 1
 constexpr int SUMS = LAYER ? 2 : 1;
 
 using Values = Pack<X, VECTOR>;
@@ -49,6 +48,7 @@ using Rows = Input<WholeRow, false, X, Y, X>;
 using Rows = Input<WholeRow, false, X, Y>;
 #endif
 
+static_assert(RESIDENT, "longer rows are norm_long.cpp's");
 static_assert(!ON_DEMAND, "a cluster's part of dgamma has the same rows every time");
 static_assert(NORM_KEEP_WEIGHTS < 3, "gamma stays in registers");
 static_assert(NORM_SUMS || !FEW_ROWS, "its first CTAs sum columns");
@@ -195,16 +195,14 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
   };
   Weights gamma[KEEP ? PACKS : 1];
   float dgamma[SUM_ROWS ? PACKS : 1][VECTOR], dbeta[SUM_ROWS && LAYER ? PACKS : 1][VECTOR];
-  if constexpr (RESIDENT) {
 #pragma unroll
-    for (int k = 0; k < PACKS; k++) {
-      if constexpr (KEEP) gamma[k] = weights(k);
-      if constexpr (SUM_ROWS) {
+  for (int k = 0; k < PACKS; k++) {
+    if constexpr (KEEP) gamma[k] = weights(k);
+    if constexpr (SUM_ROWS) {
 #pragma unroll
-        for (int e = 0; e < VECTOR; e++) {
-          dgamma[k][e] = 0;
-          if constexpr (LAYER) dbeta[k][e] = 0;
-        }
+      for (int e = 0; e < VECTOR; e++) {
+        dgamma[k][e] = 0;
+        if constexpr (LAYER) dbeta[k][e] = 0;
       }
     }
   }

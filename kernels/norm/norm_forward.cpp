@@ -270,6 +270,7 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
   for (int i = 0; at.more(a.rows); i++, at.row = turns.row(i)) {
     at.shift = in.shift_of(at.row);
     in.open(at.row);
+    const int packs = at.packs();
     Values x[HOLD ? PACKS : 1];
     Moments own{(float)at.count_of(at.warp), 0, 0};
     if constexpr (HOLD) {
@@ -320,7 +321,7 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       // so far, then the lanes merge.
       float mean = 0, squares = 0, count = 0;
 #pragma unroll UNROLL
-      for (int k = 0; k < PACKS && at.has(k); k++) {
+      for (int k = 0; k < packs && at.reads(k); k++) {
         Values v = value(k, true);
         float columns = VECTOR, each = 1.0f / VECTOR;  // of the row; their shares of the mean
         if (LAYER && !at.whole(k)) {
@@ -411,7 +412,8 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
     if constexpr (ROW_SCALES) {
       float largest = 0;
 #pragma unroll UNROLL
-      for (int k = 0; k < PACKS && at.has(k); k++) {
+      for (int n = 0; n < packs && at.reads(n); n++) {
+        const int k = at.again(n, packs);
         const Values v = row_value(k);
         const Weights g = GAMMA ? kept(gamma, shared_gamma, a.gamma, k) : Weights{};
         const Weights b = BETA ? kept(beta, shared_beta, a.beta, k) : Weights{};
@@ -431,10 +433,13 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       row_factor = 1 / row_scale;
       if (at.warp == 0 && at.lane == 0 && at.active(a.rows)) a.amax[at.row] = row_scale;
     }
+    const int of_lanes = BLOCK_SCALES ? PACKS : packs;  // those of a block take part in all
 #pragma unroll UNROLL
-    for (int k = 0; k < PACKS && (BLOCK_SCALES || at.has(k)); k++)
+    for (int n = 0; n < of_lanes && (BLOCK_SCALES || at.reads(n)); n++) {
+      const int k = at.again(n, of_lanes);
       finish(k, row_value(k), GAMMA ? kept(gamma, shared_gamma, a.gamma, k) : Weights{},
              BETA ? kept(beta, shared_beta, a.beta, k) : Weights{});
+    }
     in.write_edges(y_edges, to);
     if (!HOLD) in.close();
   }

@@ -6,7 +6,7 @@ sources are in them: rows of part of a wave, of a wave and of a workgroup; in re
 again; in whole vectors, or in single columns; weights that are kept in each way, or read again.
 """
 
-_COLUMNS_THREADS = 256  # norm_columns.cpp
+_COLUMNS_THREADS = 256  # norm_columns.cpp, norm_long.cpp
 
 def kernels_of(source, macros):
     """The kernels of a source.
@@ -19,7 +19,9 @@ def kernels_of(source, macros):
     """
     threads = int(macros.get("ROW_THREADS", _COLUMNS_THREADS))
     if source == "norm_columns":
-        return {"norm_backward_columns": threads, "norm_backward_reduce": threads}
+        return {"norm_backward_reduce": threads}
+    if source == "norm_long":
+        return {"norm_backward_long": threads, "norm_backward_slices": threads}
     if source == "softmax":
         source += "_backward" if int(macros["SOFTMAX_BACKWARD"]) else "_forward"
     return {source: threads}
@@ -69,10 +71,17 @@ def _backward(*args, lag = 0, few_rows = 0, gamma = None, sums = None, **kwargs)
     own = {"NORM_FEW_ROWS": few_rows, "NORM_LAG": lag} | _rare(gamma = gamma, sums = sums)
     return _shape("norm_backward", _norm(*args, **kwargs) | own)
 
+def _long(hidden, vector, layer, types, add = 0, zero_centred = 0, **rare):
+    """A norm's backward pass of rows that are split among workgroups."""
+    rows = {"ROW_HIDDEN": hidden, "ROW_VECTOR": vector}
+    macros = _norm(rows, layer, types, add, zero_centred) | _rare(**rare)
+    macros.pop("NORM_KEEP_WEIGHTS")
+    return _shape("norm_long", macros)
+
 def _columns(backward):
-    """Of a shape of norm_backward: the sums over its rows."""
+    """Of a shape of norm_backward or norm_long: the sums over its rows."""
     names = ["NORM_LAYER", "NORM_W", "NORM_X", "NORM_Y", "ROW_HIDDEN"]
-    vector = 1 if backward.macros["ROW_SHIFTED"] else backward.macros["ROW_VECTOR"]
+    vector = 1 if backward.macros.get("ROW_SHIFTED") else backward.macros["ROW_VECTOR"]
     macros = {name: backward.macros[name] for name in names}
     return _shape("norm_columns", macros | {"ROW_VECTOR": vector})
 
@@ -93,9 +102,9 @@ _FP32 = ["fp32", "fp32", "fp32"]
 _NORMS = {
     "layer_backward_bf16_1000": _backward(_rows(1000, 128, 64, 8, hold = 0), 1, _BF16),
     "layer_backward_bf16_1003": _backward(_rows(1003, 128, 64, 8), 1, _BF16),
-    "layer_backward_bf16_20477": _backward(_rows(20477, 256, 256, 8), 1, _BF16, keep_weights = 0),
+    "layer_long_bf16_20477": _long(20477, 1, 1, _BF16),
     "layer_backward_bf16_4096": _backward(_rows(4096, 256, 256, 8), 1, _BF16),
-    "layer_backward_fp16_20480": _backward(_rows(20480, 256, 256, 8), 1, _FP16, keep_weights = 0),
+    "layer_long_fp16_20480": _long(20480, 8, 1, _FP16),
     "layer_backward_few_bf16_1000": _backward(_rows(1000, 128, 128, 8), 1, _BF16, few_rows = 8),
     "layer_backward_fp32_127": _backward(_rows(127, 64, 16, 1), 1, _FP32),
     "layer_forward_bf16_1000": _forward(_rows(1000, 128, 64, 8), 1, _BF16),
@@ -173,6 +182,8 @@ _NORMS = {
         keep_weights = 2,
         lag = 1,
     ),
+    "rms_add_long_fp32_5000": _long(5000, 4, 0, _FP32, add = 1, zero_centred = 1),
+    "rms_long_no_sums_bf16_4100": _long(4100, 4, 0, _BF16, gamma = 0, sums = 0),
     "rms_forward_bf16_4096": _forward(_rows(4096, 256, 256, 8), 0, _BF16),
     "rms_forward_fp16_2048": _forward(
         _rows(2048, 256, 256, 8, hold = 0),
@@ -289,11 +300,11 @@ _SOFTMAX = {
 
 # Name -> its source without .cpp, its kernels with their threads, and its macros.
 SHAPES = _NORMS | {
-    name.replace("_backward_", "_columns_"): _columns(shape)
+    name.replace("_backward_", "_columns_").replace("_long_", "_columns_"): _columns(shape)
     for name, shape in _NORMS.items()
     if (
-        shape.source == "norm_backward" and
-        not shape.macros["NORM_FEW_ROWS"] and
+        shape.source in ["norm_backward", "norm_long"] and
+        not shape.macros.get("NORM_FEW_ROWS") and
         shape.macros.get("NORM_SUMS", 1)
     )
 } | {

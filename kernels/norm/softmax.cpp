@@ -100,6 +100,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
   for (int i = 0; at.more(a.rows); i++, at.row = turns.row(i)) {
     at.shift = in.shift_of(at.row);
     in.open(at.row);
+    const int packs = at.packs();
     const u8* mask = nullptr;
     if constexpr (MASK == EXPLICIT_MASK)
       mask = a.mask +
@@ -157,7 +158,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
       // Each lane goes on with its largest so far, then the lanes merge.
       float largest = -INF, sum = 0;
 #pragma unroll UNROLL
-      for (int k = 0; k < PACKS && at.has(k); k++) {
+      for (int k = 0; k < packs && at.reads(k); k++) {
         float v[VECTOR], before = largest;
         scores(in.template get<0>(k), k, v);
 #pragma unroll
@@ -193,7 +194,8 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
       }
     } else {
 #pragma unroll UNROLL
-      for (int k = 0; k < PACKS && at.has(k); k++) {
+      for (int n = 0; n < packs && at.reads(n); n++) {
+        const int k = at.again(n, packs);
         float v[VECTOR];
         scores(in.template get<0>(k), k, v);
         int column = at.column(k);
@@ -229,6 +231,7 @@ ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
   for (int i = 0; at.more(a.rows); i++, at.row = turns.row(i)) {
     at.shift = in.shift_of(at.row);
     in.open(at.row);
+    const int packs = at.packs();
     const int columns = in.limit(at.row);
     X* const to = (X*)a.dx + (i64)at.row * a.dx_stride;
     auto put = [&](int k, const Values& y, const Values& dy, float total) {
@@ -273,14 +276,16 @@ ROW_KERNEL softmax_backward(SoftmaxBackwardArguments a) {
       }
     } else {
 #pragma unroll UNROLL
-      for (int k = 0; k < PACKS && at.has(k); k++)
+      for (int k = 0; k < packs && at.reads(k); k++)
         add(k, in.template get<0>(k), in.template get<1>(k));
       own[0] = warp_sum<WARP_LANES>(own[0]);
       exchange.publish(i, own);
       exchange.sum(i, own, total);
 #pragma unroll UNROLL
-      for (int k = 0; k < PACKS && at.has(k); k++)
+      for (int n = 0; n < packs && at.reads(n); n++) {
+        const int k = at.again(n, packs);
         put(k, in.template get<0>(k), in.template get<1>(k), total[0]);
+      }
       in.close();
     }
     in.write_edges(in.edge[0], to);

@@ -141,17 +141,15 @@ def test_an_object_with_several_kernels():
     path = Path(os.environ["SEVERAL_KERNELS"])
     record = json.loads(Path(os.environ["SEVERAL_METADATA"]).read_text())
     assert record["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-    sizes = {"norm_backward_columns": 256, "norm_backward_reduce": 256}
+    sizes = {"norm_backward_long": 256, "norm_backward_slices": 256}
     assert record["kernels"] == kernel_records(path.read_bytes(), "gfx942", sizes)
     assert [kernel["max_workgroup_size"] for kernel in record["kernels"].values()] == [256, 256]
     with pytest.raises(
-        MetadataError, match=r"\['norm_backward_columns', 'norm_backward_reduce'\], not \['no"
+        MetadataError, match=r"\['norm_backward_long', 'norm_backward_slices'\], not \['no"
     ):
-        kernel_record(path.read_bytes(), "norm_backward_reduce", "gfx942", 256)
-    with pytest.raises(
-        MetadataError, match="norm_backward_columns: compiled for workgroups of 256"
-    ):
-        kernel_records(path.read_bytes(), "gfx942", {**sizes, "norm_backward_columns": 64})
+        kernel_record(path.read_bytes(), "norm_backward_slices", "gfx942", 256)
+    with pytest.raises(MetadataError, match="norm_backward_long: compiled for workgroups of 256"):
+        kernel_records(path.read_bytes(), "gfx942", {**sizes, "norm_backward_long": 64})
 
 
 def test_the_spec_has_the_key():

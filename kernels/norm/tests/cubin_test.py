@@ -19,12 +19,14 @@ RECIPE = Recipe.parse(Path(os.environ["RECIPE"]).read_bytes())
 CUBINS = [Path(path) for path in os.environ["CUBINS"].split()]
 KERNELS = {
     "layer_backward_bf16_4096": {"norm_backward"},
-    "layer_columns_bf16_4096": {"norm_backward_columns", "norm_backward_reduce"},
+    "layer_columns_bf16_4096": {"norm_backward_reduce"},
     "rms_forward_bf16_8192": {"norm_forward"},
     "softmax_forward_bf16_4096": {"softmax_forward"},
     # Kinds that are not built in.
     "layer_backward_no_gamma_bf16_1000": {"norm_backward"},
+    "layer_long_fp16_20480": {"norm_backward_long", "norm_backward_slices"},
     "rms_backward_no_sums_bf16_2048": {"norm_backward"},
+    "rms_long_no_sums_bf16_4100": {"norm_backward_long", "norm_backward_slices"},
     "rms_forward_blocks_fp8_96": {"norm_forward"},
     "rms_forward_rows_fp8_1001": {"norm_forward"},
     "rms_in_place_bf16_20480": {"norm_forward"},

@@ -8,6 +8,7 @@ import torch
 from kernels.norm.configuration import Configuration
 from tests.bench.norms import cuda
 from tests.bench.norms.operations import (
+    backward_source,
     norm_backward,
     norm_forward,
     norm_macros,
@@ -69,7 +70,7 @@ def source_and_macros(
     vector = vector_of(hidden, dtype)
     if operation.startswith("softmax"):
         return "softmax.cpp", softmax_macros(c, hidden, vector, dtype, "none", backward=backward)
-    source = "norm_backward.cpp" if backward else "norm_forward.cpp"
+    source = backward_source(c) if backward else "norm_forward.cpp"
     types = (dtype, dtype, dtype)
     return source, norm_macros(
         c, layer, hidden, vector, types, backward=backward, add=dh, beta=layer and not backward

@@ -71,7 +71,7 @@ def jobs(archs: list[str]) -> list[tuple[str, str, dict[str, object]]]:
                 macros = operations.norm_macros(
                     c, layer, hidden, VECTOR, types, backward=backward, beta=beta
                 )
-                source = "norm_backward.cpp" if backward else "norm_forward.cpp"
+                source = operations.backward_source(c) if backward else "norm_forward.cpp"
                 found.append((arch, source, macros))
                 if backward:
                     columns = operations.columns_macros(layer, hidden, VECTOR, types)

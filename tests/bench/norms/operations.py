@@ -21,6 +21,8 @@ TYPE_NAMES = {
 }
 MASKS = ("none", "explicit", "causal")
 COLUMNS_THREADS = 256  # norm_columns.cpp
+MOST_SIDE = 32  # launch.cc: threads that share a column's parts
+SLICE, ENOUGH_CTAS, MOST_PARTS = 2048, 2048, 128  # configure.cc: of rows that are split
 NO_SCALES, ROW_SCALES, BLOCK_SCALES = range(3)  # NORM_SCALES
 SCALE_BLOCK = 32  # columns
 SHORT_ELEMENTS = 1 << 23  # configure.h: is_short
@@ -68,12 +70,17 @@ class NormBackwardArguments(ctypes.Structure):
     ]
 
 
-class NormColumnsArguments(ctypes.Structure):
+class NormLongArguments(ctypes.Structure):
     _fields_ = [
         ("x", Matrix),
         ("dy", Matrix),
+        ("dh", Matrix),
+        ("dx", c_void_p),
+        ("dx_stride", c_longlong),
+        ("gamma", c_void_p),
         ("mean", c_void_p),
         ("rstd", c_void_p),
+        ("slices", c_void_p),
         ("dgamma_parts", c_void_p),
         ("dbeta_parts", c_void_p),
         ("rows", c_int),
@@ -82,7 +89,12 @@ class NormColumnsArguments(ctypes.Structure):
 
 
 class NormReduceArguments(ctypes.Structure):
-    _fields_ = [("parts", c_void_p * 2), ("sum", c_void_p * 2), ("count", c_int)]
+    _fields_ = [
+        ("parts", c_void_p * 2),
+        ("sum", c_void_p * 2),
+        ("count", c_int),
+        ("side", c_int),
+    ]
 
 
 class SoftmaxForwardArguments(ctypes.Structure):
@@ -211,16 +223,22 @@ def norm_macros(
     in_place: bool = False,
     scales: int = NO_SCALES,
 ) -> dict[str, object]:
-    """Macros of norm_forward.cpp or norm_backward.cpp; `types` are of x, gamma and y. `in_place`:
-    the sum takes the residual's place; `sums`: of gamma and beta, backward."""
+    """Macros of norm_forward.cpp or, backward, backward_source(c); `types` are of x, gamma and y.
+    `in_place`: the sum takes the residual's place; `sums`: of gamma and beta, backward."""
     x, w, y = (TYPE_NAMES[t] for t in types)
-    macros = c.macros(hidden, vector) | {
+    if c.split:
+        macros: dict[str, object] = {
+            "ROW_HIDDEN": hidden,
+            "ROW_VECTOR": columns_vector(hidden, vector),
+        }
+    else:
+        macros = c.macros(hidden, vector) | {"NORM_KEEP_WEIGHTS": c.keep_weights}
+    macros |= {
         "NORM_LAYER": int(layer),
         "NORM_X": x,
         "NORM_W": w,
         "NORM_Y": y,
         "NORM_ADD": int(add),
-        "NORM_KEEP_WEIGHTS": c.keep_weights,
         "NORM_ZERO_CENTRED": int(zero_centred),
     }
     # Most kernels are without these.
@@ -228,6 +246,8 @@ def norm_macros(
         macros["NORM_GAMMA"] = 0
     if not sums:
         macros["NORM_SUMS"] = 0
+    if c.split:
+        return macros
     columns = span(hidden, vector)
     if in_place and c.stages == 0 and not (c.hold_row and c.resident(columns, vector)):
         macros["NORM_IN_PLACE"] = 1  # memory is read twice
@@ -236,6 +256,10 @@ def norm_macros(
     if backward:
         return macros | {"NORM_LAG": c.lag, "NORM_FEW_ROWS": c.few_rows}
     return macros | {"NORM_BETA": int(beta)}
+
+
+def backward_source(c: Configuration) -> str:
+    return "norm_long.cpp" if c.split else "norm_backward.cpp"
 
 
 def columns_macros(
@@ -342,93 +366,141 @@ def norm_backward(
     dh: torch.Tensor | None = None,
 ):
     """A function that launches the backward kernels on these tensors; `mean`: LayerNorm's."""
-    rows, hidden = x.shape
+    hidden = x.shape[1]
     vector = shifted_vector(hidden, x, gamma, dy, dx, dh, dgamma, dbeta)
-    element_bytes = x.element_size() * (2 if dh is not None else 1) + dy.element_size()
     sums = 2 if mean is not None else 1
-    combine = c.combine_bytes(hidden, vector, sums)
-    beyond = vector if hidden % vector else 0
-    shared = max(c.ring_bytes(hidden, vector, element_bytes, beyond), combine)
-    kernel = Kernel(module, "norm_backward", c.threads, shared)
-    groups = grid_groups(kernel, c, rows, None)
-
-    def arguments_for(
-        dgamma_or_parts: int | None, dbeta_or_parts: int | None
-    ) -> NormBackwardArguments:
-        return NormBackwardArguments(
-            _matrix(x),
-            _matrix(dy),
-            _matrix(dh),
-            dx.data_ptr(),
-            dx.stride(0),
-            _pointer(gamma),
-            _pointer(mean),
-            rstd.data_ptr(),
-            dgamma_or_parts,
-            dbeta_or_parts,
-            rows,
-            groups,
-        )
-
     weight = dgamma if dgamma is not None else dbeta
-    if weight is None:  # dx alone
-        grid = (groups * c.cluster, 1)
-        run = kernel.launcher(grid, arguments_for(None, None), stream(), is_short(rows, hidden))
-        run.kernel = kernel
-        return run
-    if c.few_rows:
-        ctas = -(-hidden // (c.few_rows * vector))
-        ctas += -ctas % c.cluster
-        arguments = arguments_for(_pointer(dgamma), _pointer(dbeta))
-        grid = (ctas + groups * c.cluster, 1)
-        run = kernel.launcher(grid, arguments, stream(), is_short(rows, hidden))
-        run.kernel = kernel
-        return run
-    types = (x.dtype, weight.dtype, dy.dtype)
-    resident = c.resident(hidden, vector)
+    types = (x.dtype, None if weight is None else weight.dtype, dy.dtype)
+    given = (x, dy, gamma, mean, rstd, dx, dh)
+    if c.split:
+        parts, storage, kernel, run_rows = _split_rows(module, weight is not None, *given)
+    else:
+        element_bytes = x.element_size() * (2 if dh is not None else 1) + dy.element_size()
+        combine = c.combine_bytes(hidden, vector, sums)
+        beyond = vector if hidden % vector else 0
+        shared = max(c.ring_bytes(hidden, vector, element_bytes, beyond), combine)
+        kernel = Kernel(module, "norm_backward", c.threads, shared)
+        parts, storage, run_rows = _whole_rows(kernel, c, vector, dgamma, dbeta, *given)
+    if weight is None or c.few_rows:
+        run_rows.kernel = kernel
+        return run_rows
     vector = columns_vector(hidden, vector)
-    module = columns_module(tuple(columns_macros(sums == 2, hidden, vector, types).items()))
-    parts = groups if resident else min(rows, 128)
-    storage = torch.empty(sums, parts, hidden, device=x.device)
-    arguments = arguments_for(storage[0].data_ptr(), storage[-1].data_ptr())
-    run_rows = kernel.launcher((groups * c.cluster, 1), arguments, stream(), is_short(rows, hidden))
-    run_columns = None
-    if not resident:
-        per_part = -(-rows // parts)
-        columns = NormColumnsArguments(
-            _matrix(x),
-            _matrix(dy),
-            _pointer(mean),
-            rstd.data_ptr(),
-            storage[0].data_ptr(),
-            storage[-1].data_ptr(),
-            rows,
-            per_part,
-        )
-        parts = -(-rows // per_part)
-        grid = (-(-hidden // (vector * COLUMNS_THREADS)), parts)
-        run_columns = Kernel(module, "norm_backward_columns", COLUMNS_THREADS).launcher(
-            grid, columns, stream()
-        )
+    columns = columns_module(tuple(columns_macros(sums == 2, hidden, vector, types).items()))
+    side = 1
+    while side < min(parts, MOST_SIDE):
+        side *= 2
     wanted = [(part, to) for part, to in ((0, dgamma), (-1, dbeta)) if to is not None]
     reduce = NormReduceArguments(
         (c_void_p * 2)(*[storage[part].data_ptr() for part, _ in wanted]),
         (c_void_p * 2)(*[to.data_ptr() for _, to in wanted]),
         parts,
+        side,
     )
-    lanes = 8 * (4 if vector % 4 == 0 else 1)
-    run_reduce = Kernel(module, "norm_backward_reduce", COLUMNS_THREADS).launcher(
-        (-(-hidden // lanes), len(wanted)), reduce, stream(), dependent=resident
+    lanes = COLUMNS_THREADS // side * (4 if vector % 4 == 0 else 1)
+    run_reduce = Kernel(columns, "norm_backward_reduce", COLUMNS_THREADS).launcher(
+        (-(-hidden // lanes), len(wanted)), reduce, stream(), dependent=not c.split
     )
 
-    def run(keep: torch.Tensor = storage) -> None:
+    def run(keep: torch.Tensor | None = storage) -> None:
         run_rows()
-        if run_columns:
-            run_columns()
         run_reduce()
 
     run.kernel = kernel
     return run
+
+
+def _whole_rows(
+    kernel: Kernel,
+    c: Configuration,
+    vector: int,
+    dgamma: torch.Tensor | None,
+    dbeta: torch.Tensor | None,
+    x: torch.Tensor,
+    dy: torch.Tensor,
+    gamma: torch.Tensor | None,
+    mean: torch.Tensor | None,
+    rstd: torch.Tensor,
+    dx: torch.Tensor,
+    dh: torch.Tensor | None,
+):
+    """(parts of the sums, their memory, a launch of norm_backward.cpp); without memory of parts the
+    kernel makes all sums that are wanted."""
+    rows, hidden = x.shape
+    groups = grid_groups(kernel, c, rows, None)
+    ctas, storage = 0, None
+    to = _pointer(dgamma), _pointer(dbeta)
+    if c.few_rows:
+        ctas = -(-hidden // (c.few_rows * vector))
+        ctas += -ctas % c.cluster
+    elif dgamma is not None or dbeta is not None:
+        storage = torch.empty(2 if mean is not None else 1, groups, hidden, device=x.device)
+        to = storage[0].data_ptr(), storage[-1].data_ptr()
+    arguments = NormBackwardArguments(
+        _matrix(x),
+        _matrix(dy),
+        _matrix(dh),
+        dx.data_ptr(),
+        dx.stride(0),
+        _pointer(gamma),
+        _pointer(mean),
+        rstd.data_ptr(),
+        *to,
+        rows,
+        groups,
+    )
+    grid = (ctas + groups * c.cluster, 1)
+    return (
+        groups,
+        storage,
+        kernel.launcher(grid, arguments, stream(), is_short(rows, hidden)),
+    )
+
+
+def _split_rows(
+    module: Module,
+    makes_sums: bool,
+    x: torch.Tensor,
+    dy: torch.Tensor,
+    gamma: torch.Tensor | None,
+    mean: torch.Tensor | None,
+    rstd: torch.Tensor,
+    dx: torch.Tensor,
+    dh: torch.Tensor | None,
+):
+    """(parts of the sums, their memory, a kernel, a launch of both kernels of norm_long.cpp)"""
+    rows, hidden = x.shape
+    sums = 2 if mean is not None else 1
+    count = -(-hidden // SLICE)
+    parts = min(rows, max(1, min(MOST_PARTS, ENOUGH_CTAS // count)))
+    per_part = -(-rows // parts)
+    parts = -(-rows // per_part)
+    storage = torch.empty(sums, parts, hidden, device=x.device) if makes_sums else None
+    slices = torch.empty(rows, count, sums, device=x.device)
+    arguments = NormLongArguments(
+        _matrix(x),
+        _matrix(dy),
+        _matrix(dh),
+        dx.data_ptr(),
+        dx.stride(0),
+        _pointer(gamma),
+        _pointer(mean),
+        rstd.data_ptr(),
+        slices.data_ptr(),
+        storage[0].data_ptr() if makes_sums else None,
+        storage[-1].data_ptr() if makes_sums else None,
+        rows,
+        per_part,
+    )
+    kernels = [
+        Kernel(module, f"norm_backward_{name}", COLUMNS_THREADS) for name in ("slices", "long")
+    ]
+    launches = [kernel.launcher((count, parts), arguments, stream()) for kernel in kernels]
+
+    def run(keep: torch.Tensor = slices) -> None:
+        for launch in launches:
+            launch()
+
+    return parts, storage, kernels[-1], run
 
 
 def softmax_forward(

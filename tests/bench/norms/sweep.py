@@ -3,11 +3,12 @@
 
     python3 -m tests.bench.norms.sweep --budget 300 --out sweep.jsonl
         [--operations rms_backward] [--hidden 4096 --hidden 8192] [--dtype fp32] [--per_cell 300]
+        [--noclusters]
 
 The candidates are what the table gives, and variations of that. Every one is compiled by NVRTC in a
 pool of processes, checked against a float32 reference of the same rows and timed with a cold L2;
 the best of a cell are timed again. The share is bytes moved once over time, as a share of a large
-copy's bandwidth in the same run.
+copy's bandwidth in the same run. --noclusters: of devices that have no clusters.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from kernels.norm.configuration import (
 from tests.bench.norms import cuda
 from tests.bench.norms.cell import TYPES, Cell, chosen, source_and_macros, vector_of
 from tests.bench.norms.operations import span
-from tests.support.norms.choices import HOPPER
+from tests.support.norms.choices import AMPERE, HOPPER
 
 ELEMENTS = 1 << 27
 SPARE_REGISTERS = 24  # of a thread, for addresses and temporaries
@@ -47,6 +48,7 @@ _HIDDEN = flags.DEFINE_multi_integer(
 )
 _DTYPE = flags.DEFINE_enum("dtype", "bf16", list(TYPES), "of all matrices")
 _PER_CELL = flags.DEFINE_integer("per_cell", 60, "candidates drawn for a cell", lower_bound=1)
+_CLUSTERS = flags.DEFINE_bool("clusters", True, "for this device; else for sm_80")
 _PROCESSES = flags.DEFINE_integer("processes", 14, "that compile", lower_bound=1)
 
 
@@ -107,19 +109,19 @@ def candidates(
     sums = norm and backward
     vectors = -(-hidden * dtype.itemsize // 16)
     packs = -(-vectors // (start.cluster * start.lanes))
-    fields = dataclasses.astuple(start)
+    fields = dataclasses.astuple(dataclasses.replace(start, split=0))
     way = (packs, start.threads // start.lanes, *fields[2:])
     axes = (
         (1, 2, 3, 4, 5, 6, 7, 8, 12, 16),
         (1, 2, 3, 4, 6, 8, 16, 32),
-        (1, 2, 4, 8, 16),
-        (0, 1, 2, 3, 4, 6),
+        (1, 2, 4, 8, 16) if _CLUSTERS.value else (1,),
+        (0, 1, 2, 3, 4, 6) if _CLUSTERS.value else (0,),
         (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20),
         (1,) if sums else (0, 1),
         ((1, 2) if backward else (0, 1, 3)) if norm else (0,),
         (0, 1),
         (0, 1) if sums else (0,),
-        (0,) if sums else (0, 1),
+        (0,) if sums or not _CLUSTERS.value else (0, 1),
     )
     found = {start: None}
     for _ in range(300 * count):
@@ -221,7 +223,8 @@ def main(_argv: Sequence[str]) -> None:
     jobs = []
     dtype = TYPES[_DTYPE.value]
     for hidden, operation in itertools.product(_HIDDEN.value, _OPERATIONS.value):
-        start = chosen(operation, hidden, dtype, ELEMENTS // hidden)
+        device = HOPPER if _CLUSTERS.value else AMPERE
+        start = chosen(operation, hidden, dtype, ELEMENTS // hidden, device=device)
         drawn = candidates(operation, hidden, dtype, start, _PER_CELL.value)
         jobs += [(operation, hidden, c) for c in drawn]
     print("candidates", len(jobs), flush=True)

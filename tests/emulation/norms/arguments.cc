@@ -5,7 +5,7 @@
 
 row_kernels::NormForwardArguments norm_forward;
 row_kernels::NormBackwardArguments norm_backward;
-row_kernels::NormColumnsArguments norm_backward_columns;
+row_kernels::NormLongArguments norm_backward_long;
 row_kernels::NormReduceArguments norm_backward_reduce;
 row_kernels::SoftmaxForwardArguments softmax_forward;
 row_kernels::SoftmaxBackwardArguments softmax_backward;

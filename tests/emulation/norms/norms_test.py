@@ -170,7 +170,7 @@ def _norm_forward(
 
 @each_schedule
 @pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
-@pytest.mark.parametrize("shape", _of("norm_backward"), ids=str)
+@pytest.mark.parametrize("shape", _of("norm_backward") + _of("norm_backward_long"), ids=str)
 def test_norm_backward(shape: Shape, hard: bool, schedule: str) -> None:
     _norm_backward(shape, hard, schedule)
 
@@ -178,7 +178,8 @@ def test_norm_backward(shape: Shape, hard: bool, schedule: str) -> None:
 def _norm_backward(
     shape: Shape, hard: bool, schedule: str, without: tuple[str, int] | None = None
 ) -> None:
-    random, kernel = _random(shape), "norm_backward"
+    random = _random(shape)
+    kernel = "norm_backward_long" if shape.is_split else "norm_backward"
     xt, wt, yt = (shape.dtype(f"NORM_{m}") for m in "XWY")
     rows, groups = _count(shape)
     x = random.standard_normal((rows, shape.hidden)) + 0.5
@@ -191,27 +192,23 @@ def _norm_backward(
     m = reference.moments(x.astype(np.float64), shape.layer, _EPSILON)
     mean, rstd = m.mean.astype(np.float32), m.rstd.astype(np.float32)
     m = reference.Moments(mean.astype(np.float64), rstd.astype(np.float64), m.condition)
-    configuration, sums = shape.configuration, 2 if shape.layer else 1
+    of_slice = 2 if shape.layer else 1
+    sums = of_slice if shape.macros.get("NORM_SUMS", 1) else 0
     has_gamma = shape.macros.get("NORM_GAMMA", 1)
-    if not shape.macros.get("NORM_SUMS", 1):
-        sums = 0
-    resident = configuration.resident(shape.hidden, shape.vector)
-    few = configuration.few_rows > 0
-    parts_kernel = kernel if resident else "norm_backward_columns"
-    parts = groups if resident else 3
+    few = not shape.is_split and shape.configuration.few_rows > 0
+    parts = 3 if shape.is_split else groups
     with Run(shape, schedule, without) as run:
         a = arguments_of(kernel)
-        a.rows, a.groups = rows, groups
-        at_x, at_dy = run.matrix("x", x), run.matrix("dy", dy)
-        set_pointer(a, "x", *at_x)
-        set_pointer(a, "dy", *at_dy)
+        a.rows = rows
+        set_pointer(a, "x", *run.matrix("x", x))
+        set_pointer(a, "dy", *run.matrix("dy", dy))
         if shape.macros["NORM_ADD"]:
             set_pointer(a, "dh", *run.matrix("dh", dh))
         a.dx, a.dx_stride, dx = run.output_matrix(kernel, "dx", rows, xt)
         if has_gamma:
             set_pointer(a, "gamma", run.vector("gamma", gamma))
-        at_rstd = run.vector("rstd", rstd)
-        at_mean = run.vector("mean", mean) if shape.layer else 0
+        a.rstd = run.vector("rstd", rstd)
+        a.mean = run.vector("mean", mean) if shape.layer else 0
         results = []
         at_parts = []
         for i in range(sums):
@@ -219,26 +216,25 @@ def _norm_backward(
                 at, array = run.output(kernel, f"sum {i}", (shape.hidden,), wt)
                 results.append(array)
             else:
-                at, _ = run.output(parts_kernel, f"parts {i}", (parts, shape.hidden), "fp32")
+                at, _ = run.output(kernel, f"parts {i}", (parts, shape.hidden), "fp32")
             at_parts.append(at)
-        a.rstd, a.mean = at_rstd, at_mean
-        if sums:
-            a.dgamma, a.dbeta = at_parts[0], at_parts[-1]
-        lds = configuration.combine_bytes(shape.hidden, shape.vector, sums)
-        run.launch_rows(kernel, a, groups, lds)
-        if sums and not resident and not few:
-            c = arguments_of(parts_kernel)
-            set_pointer(c, "x", *at_x)
-            set_pointer(c, "dy", *at_dy)
-            c.rstd, c.mean, c.rows, c.rows_per_part = at_rstd, at_mean, rows, -(-rows // parts)
-            c.dgamma_parts, c.dbeta_parts = at_parts[0], at_parts[-1]
-            run.launch_columns(c, parts)
+        at_parts = at_parts or [0]
+        if shape.is_split:
+            a.rows_per_part = -(-rows // parts)
+            a.dgamma_parts, a.dbeta_parts = at_parts[0], at_parts[-1]
+            of_slices = (rows, shape.slices, of_slice)
+            a.slices, _ = run.output("norm_backward_slices", "slices", of_slices, "fp32")
+            run.launch_split(a, parts)
+        else:
+            a.groups, a.dgamma, a.dbeta = groups, at_parts[0], at_parts[-1]
+            lds = shape.configuration.combine_bytes(shape.hidden, shape.vector, sums)
+            run.launch_rows(kernel, a, groups, lds)
         r, reduce = arguments_of("norm_backward_reduce"), "norm_backward_reduce"
         for i in range(0 if few else sums):
             r.parts[i] = at_parts[i]
             r.sum[i], array = run.output(reduce, f"sum {i}", (shape.hidden,), wt)
             results.append(array)
-        r.count = parts
+        r.count, r.side = parts, 1 if hard else 32
         if sums and not few:
             run.launch_reduce(r, sums)
         factor = gamma.astype(np.float64) + shape.macros["NORM_ZERO_CENTRED"]
@@ -263,6 +259,8 @@ _BARRIERS = [
         ("rms_add_backward_bf16_768", "norm_backward_reduce"),
         ("rms_backward_bf16_2048", "norm_backward"),
         ("hundreds_rms_backward_bf16_4096", "norm_backward"),
+        ("layer_long_fp16_20480", "norm_backward_slices"),
+        ("layer_long_fp16_20480", "norm_backward_long"),
     )
     for shape in shapes()
     # A wave that has a row alone waits for no other.

@@ -23,12 +23,12 @@ Array = np.ndarray
 _STRUCTS = {
     "norm_forward": "NormForwardArguments",
     "norm_backward": "NormBackwardArguments",
-    "norm_backward_columns": "NormColumnsArguments",
+    "norm_backward_long": "NormLongArguments",
     "norm_backward_reduce": "NormReduceArguments",
     "softmax_forward": "SoftmaxForwardArguments",
     "softmax_backward": "SoftmaxBackwardArguments",
 }
-_REDUCE_LANES = 8  # norm_columns.cpp
+_SLICE = 2048  # norm_long.cpp: columns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,13 +81,23 @@ class Shape:
         apart."""
         if kernel in self.kernels:
             return self
-        name = self.name.replace("_backward_", "_columns_")
+        name = self.name.replace("_backward_", "_columns_").replace("_long_", "_columns_")
         return next(s for s in shapes() if (s.name, s.arch) == (name, self.arch))
+
+    @property
+    def is_split(self) -> bool:
+        """Whether workgroups share each row."""
+        return self.source == "norm_long"
+
+    @property
+    def slices(self) -> int:
+        """Of a row that is split."""
+        return -(-self.hidden // _SLICE)
 
     @property
     def rows_in_hand(self) -> int:
         """Of a workgroup."""
-        return self.macros["ROW_THREADS"] // self.macros["ROW_LANES"]
+        return 1 if self.is_split else self.macros["ROW_THREADS"] // self.macros["ROW_LANES"]
 
 
 @functools.cache
@@ -242,17 +252,17 @@ class Run:
         blocks = -(-self.shape.hidden // columns) if columns else 0
         self.launch(kernel, arguments, (blocks + groups, 1), dynamic_lds)
 
-    def launch_columns(self, arguments: Any, parts: int) -> None:
-        kernel = "norm_backward_columns"
-        shape = self.shape.with_kernel(kernel)
-        blocks = -(-shape.hidden // (shape.vector * shape.kernels[kernel]))
-        self.launch(kernel, arguments, (blocks, parts))
+    def launch_split(self, arguments: Any, parts: int) -> None:
+        """Both kernels of norm_long.cpp."""
+        for kernel in ("norm_backward_slices", "norm_backward_long"):
+            self.launch(kernel, arguments, (self.shape.slices, parts))
 
     def launch_reduce(self, arguments: Any, sums: int) -> None:
-        vector = self.shape.with_kernel("norm_backward_reduce").vector
-        columns = _REDUCE_LANES * (4 if vector % 4 == 0 else 1)
-        grid = (-(-self.shape.hidden // columns), sums)
-        self.launch("norm_backward_reduce", arguments, grid)
+        kernel = "norm_backward_reduce"
+        shape = self.shape.with_kernel(kernel)
+        lanes = shape.kernels[kernel] // arguments.side
+        columns = lanes * (4 if shape.vector % 4 == 0 else 1)
+        self.launch(kernel, arguments, (-(-shape.hidden // columns), sums))
 
 
 def set_pointer(struct: Any, field: str, address: int, stride: int | None = None) -> None:
