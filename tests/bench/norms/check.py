@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from absl import app, flags
 
+from kernels.norm.configuration import Configuration
 from tests.bench.norms import cuda, operations
 from tests.bench.norms.check_cases import E4, E5, B, Case, F, H, cases, kinds
 from tests.bench.norms.library import Library
@@ -90,15 +91,17 @@ def prepare(case: Case, device: Device):
         in_place=case.in_place and case.add,
         scales=case.scales,
     )
-    return c, "norm_backward.cpp" if case.backward else "norm_forward.cpp", macros
+    source = operations.backward_source(c) if case.backward else "norm_forward.cpp"
+    return c, source, macros
 
 
-def compile_case(case: Case, device: Device) -> bytes | str:
-    _, source, macros = prepare(case, device)
+def compile_case(case: Case, device: Device) -> tuple[Configuration, bytes | str]:
+    """A case's configuration and its machine code, or why there is none."""
+    c, source, macros = prepare(case, device)
     try:
-        return cuda.compile_cubin(source, macros)
+        return c, cuda.compile_cubin(source, macros)
     except cuda.CompileError as error:
-        return str(error)
+        return c, str(error)
 
 
 class Failure(Exception):
@@ -183,8 +186,8 @@ def norm_reference(case: Case, x: torch.Tensor, epsilon: float):
 class Alone:
     """The kernels of one case, compiled and launched from here."""
 
-    def __init__(self, case: Case, device: Device, cubin: bytes) -> None:
-        module, c = cuda.Module(cubin), prepare(case, device)[0]
+    def __init__(self, case: Case, c: Configuration, cubin: bytes) -> None:
+        module = cuda.Module(cubin)
         self.norm_forward = functools.partial(
             operations.norm_forward, module, c, most_groups=case.groups
         )
@@ -447,17 +450,19 @@ def run(case: Case, kernels: Kernels) -> None:
 
 def check_alone(chosen: Sequence[Case]) -> Iterator[str]:
     """The failures of the kernels, a line each."""
-    context = multiprocessing.get_context("spawn")  # a sanitizer's process ends when it forks
-    # The context that the driver calls need; ahead of the compiles, for which no sanitizer waits.
-    torch.zeros(1, device="cuda")
+    context = multiprocessing.get_context("spawn")
     device = HOPPER if _CLUSTERS.value else AMPERE  # the processes have no flags
-    compiled = functools.partial(compile_case, device=device)
     with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value, context) as pool:
-        for case, cubin in zip(chosen, pool.map(compiled, chosen, chunksize=2), strict=True):
+        compiled = pool.map(functools.partial(compile_case, device=device), chosen, chunksize=2)
+        # The context that the driver calls need: behind the start of all processes, as a process
+        # that a sanitizer watches hangs when it starts another, and ahead of the end of their
+        # compiles, for which no sanitizer waits.
+        torch.zeros(1, device="cuda")
+        for case, (c, cubin) in zip(chosen, compiled, strict=True):
             try:
                 if isinstance(cubin, str):
                     raise Failure(cubin[:600])
-                run(case, Alone(case, device, cubin))
+                run(case, Alone(case, c, cubin))
             except (Failure, RuntimeError) as failure:
                 yield f"{case}: {failure}"
 

@@ -198,6 +198,10 @@ def cases(small: bool) -> Iterator[Case]:
         for operation in ("rms_forward", "layer_forward", "softmax_forward"):
             for hidden in (1024, 131072):
                 yield Case(operation, hidden, (1 << 26) // hidden + 1, (B, B, B))
+        # More than the registers of a cluster hold.
+        for operation in ("rms_backward", "layer_backward"):
+            for hidden in (1 << 20, (1 << 20) + 1):
+                yield Case(operation, hidden, 70, (B, B, B), add=hidden % 2 > 0)
     # Few clusters and many rows: most rows are dealt on demand.
     for operation in ("rms_forward", "layer_forward", "softmax_forward", "softmax_backward"):
         for hidden in (65536,) if small else (8192, 16384, 32768, 65536, 131072):
