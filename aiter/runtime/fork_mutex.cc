@@ -33,7 +33,9 @@ int watch_forks() {
   all();
   return pthread_atfork(before_fork, after_fork, after_fork);
 }
-// When the library is loaded: later, another thread may fork meanwhile.
+// When the library is loaded: later, another thread may fork meanwhile. Where memory is too short
+// for that, it is for the library.
+// NOLINTNEXTLINE(bugprone-throwing-static-initialization)
 [[maybe_unused]] const int fork_watch = watch_forks();
 
 }  // namespace

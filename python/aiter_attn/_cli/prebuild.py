@@ -229,10 +229,10 @@ def _chosen(arguments: argparse.Namespace) -> list[_Wanted]:
         and fnmatch.fnmatchcase(named[key]["name"], arguments.kernels)
     ]
     if not chosen:
-        archs = ", ".join(sorted({kernel["arch"] for kernel in kernels}))
+        built_for = ", ".join(sorted({kernel["arch"] for kernel in kernels}))
         raise LookupError(
             f"{what}: no kernel is asked for that fits --arch and --kernels; the archs "
-            f"are {archs}, and `aiter-attn info --kernels` lists the names"
+            f"are {built_for}, and `aiter-attn info --kernels` lists the names"
         )
     return [_Wanted(named[key]["arch"], named[key]["name"], key, store.find(key)) for key in chosen]
 
