@@ -2,9 +2,13 @@
 #include "kernels/code_object/pack_writer.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "kernels/code_object/embedded_pack.h"
@@ -94,16 +98,43 @@ Bytes trained_dictionary(Objects::const_iterator first, Objects::const_iterator 
   return dictionary;
 }
 
+// Objects that are worth a further thread, which has to load the dictionary. The action that packs
+// asks for as many processors: private/pack.bzl.
+constexpr size_t kObjectsOfThread = 64;
+constexpr unsigned kMostThreads = 8;
+
+// The frames of objects, on the machine's processors. A frame depends on its object and the
+// dictionary alone, so that it does not matter which thread makes it.
+std::vector<Bytes> frames_of(Objects::const_iterator first, Objects::const_iterator last,
+                             const Bytes& dictionary) {
+  const auto count = static_cast<size_t>(last - first);
+  std::vector<Bytes> frames(count);
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    Compressor compress(dictionary);
+    for (size_t i = next++; i < count; i = next++) {
+      frames[i] = compress(first[static_cast<ptrdiff_t>(i)].bytes);
+    }
+  };
+  const size_t most = std::min(kMostThreads, std::thread::hardware_concurrency());
+  std::vector<std::future<void>> others;
+  for (size_t i = std::min(most, count / kObjectsOfThread); i > 1; --i) {
+    others.push_back(std::async(std::launch::async, work));
+  }
+  work();
+  for (std::future<void>& other : others) other.get();
+  return frames;
+}
+
 class Frames {
  public:
-  explicit Frames(Bytes dictionary)
-      : dictionary_(std::move(dictionary)), compress_(std::make_unique<Compressor>(dictionary_)) {
+  explicit Frames(Bytes dictionary) : dictionary_(std::move(dictionary)) {
     // Nothing else proves the dictionary: the digest of an entry is that of a code object.
     if (!dictionary_.empty()) packed_dictionary_ = Compressor({}, true)(dictionary_);
   }
 
   void add(Objects::const_iterator first, Objects::const_iterator last) {
-    for (; first != last; ++first) objects_.push_back((*compress_)(first->bytes));
+    for (Bytes& frame : frames_of(first, last, dictionary_)) objects_.push_back(std::move(frame));
   }
 
   size_t size() const {
@@ -119,7 +150,6 @@ class Frames {
  private:
   Bytes dictionary_;
   Bytes packed_dictionary_;
-  std::unique_ptr<Compressor> compress_;
   std::vector<Bytes> objects_;
 };
 

@@ -22,6 +22,15 @@ def object_arguments(ctx, infos):
     files.set_param_file_format("multiline")
     return files
 
+# As code_object/pack_writer.cc has it.
+_OBJECTS_OF_THREAD = 64
+_MOST_THREADS = 8
+
+def _resources(_os, inputs):
+    # Each code object has its metadata beside it.
+    threads = inputs // 2 // _OBJECTS_OF_THREAD
+    return {"cpu": max(1, min(threads, _MOST_THREADS)), "memory": 250 + inputs // 10}
+
 def write_pack(ctx, infos, name = None):
     """Declares the action.
 
@@ -45,6 +54,7 @@ def write_pack(ctx, infos, name = None):
         tools = [ctx.executable._packer],
         mnemonic = "EmbeddedPack",
         progress_message = "Packing %{label}",
+        resource_set = _resources,
     )
     return pack
 

@@ -301,12 +301,16 @@ class RecordedPool:
 
 
 def set_files(
-    pool: RecordedPool, chosen: Iterable[str], launch_text: Callable[[str], str]
+    pool: RecordedPool,
+    chosen: Iterable[str],
+    launch_text: Callable[[str], str],
+    beside: Iterable[str] = (),
 ) -> dict[str, str]:
     """Path -> text of a variant set's repository but its BUILD file.
 
     chosen       the names of its instances
     launch_text  launch function -> its text in the pool
+    beside       the names of others: each is compiled as in a build of all of these
     """
     wanted = set(chosen)
     rows = [r for name, r in pool.rows.items() if name in wanted]  # the pool's order
@@ -336,7 +340,7 @@ def set_files(
                 + "".join(launch_text(name) for name in names[start : start + _LAUNCHES_PER_FILE])
                 + f"\n}} // namespace {_NAMESPACE}\n"
             )
-    labels = pool.labels(wanted)
+    labels = pool.labels(wanted.union(beside))
     files["instances.bzl"] = (
         f'"""{_NOTICE}"""\n\n'
         "# Instance -> its label; a code object's is that with .ARCH behind it.\n"

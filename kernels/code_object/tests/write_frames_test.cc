@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 //
 // Frames of a kpack, read as its readers do: by the sizes in front of them, without a dictionary.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -42,6 +43,28 @@ TEST(WriteFrames, HaveTheObjectsInOrder) {
     EXPECT_EQ(ZSTD_decompress(unpacked.data(), unpacked.size(), made.data() + at, size),
               object.bytes.size());
     EXPECT_EQ(unpacked, object.bytes);
+    at += size;
+  }
+  EXPECT_EQ(at, made.size());
+}
+
+// As many objects as several threads take.
+TEST(WriteFrames, AreThoseOfEachObjectAlone) {
+  std::vector<PackedObject> objects;
+  for (size_t number = 0; number < 400; ++number) {
+    Bytes bytes(number % 97 * 30);
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = static_cast<unsigned char>(i * i / 7 + number * i);
+    }
+    objects.push_back({{}, {}, bytes});
+  }
+  const Bytes made = write_frames(objects);
+  size_t at = sizeof(uint32_t);
+  for (const PackedObject& object : objects) {
+    const Bytes alone = write_frames({object});
+    const size_t size = alone.size() - sizeof(uint32_t);
+    ASSERT_LE(at + size, made.size());
+    EXPECT_TRUE(std::equal(alone.begin() + sizeof(uint32_t), alone.end(), made.data() + at));
     at += size;
   }
   EXPECT_EQ(at, made.size());

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Draws kernel instances from upstream's whole pool: a variant set made by chance.
+"""Draws kernel instances from upstream's whole pool, or a variant set: another, made by chance.
 
 Per kind of kernel, instances are taken one after the other: each time the one that shows the most
 pairs of trait values that no instance before it has shown, and among equals the first of an order
@@ -13,41 +13,47 @@ from __future__ import annotations
 import argparse
 import heapq
 import itertools
+import json
 import random
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kernels.ck_fmha.ckgen.emission import RecordedPool, set_files
+from kernels.ck_fmha.ckgen.schema import parse_variant_set
+from kernels.ck_fmha.ckgen.selection import select_instances
 from kernels.ck_fmha.generate import write_files
 
 Row = Mapping[str, Any]
 
-DRAWS = ("small", "large")
-# The number that is drawn of each kind: in the small draw, and in the large one, which has all of
-# the small one. dq_dk_dv and fwd are nearly all of upstream's instances. A new kind goes to the
-# end: what is drawn of a kind depends on the kinds before it.
+# standard is drawn from that variant set, and its objects are those of the set's build.
+DRAWS = ("small", "large", "standard")
+# The number that is drawn of each kind: in the small draw, in the large one, which has all of the
+# small one, and of standard. dq_dk_dv and fwd are nearly all of upstream's instances. A new kind
+# goes to the end: what is drawn of a kind depends on the kinds before it.
 COUNTS = {
-    "fwd": (16, 40),
-    "bwd_dq_dk_dv": (14, 40),
-    "bwd_dot_do_o": (1, 11),
-    "bwd_convert_dq": (3, 10),
-    "fwd_splitkv": (6, 16),
-    "fwd_splitkv_combine": (2, 10),
-    "fwd_pagedkv": (4, 8),
-    "fwd_appendkv": (4, 13),
-    "fwd_batch_prefill": (2, 8),
+    "fwd": (16, 40, 84),
+    "bwd_dq_dk_dv": (14, 40, 96),
+    "bwd_dot_do_o": (1, 11, 14),
+    "bwd_convert_dq": (3, 10, 20),
+    "fwd_splitkv": (6, 16, 44),
+    "fwd_splitkv_combine": (2, 10, 12),
+    "fwd_pagedkv": (4, 8, 14),
+    "fwd_appendkv": (4, 13, 16),
+    "fwd_batch_prefill": (2, 8, 6),
 }
 # Traits of gfx950's further kernels, which are the same in all others.
 _OF_ONE_ARCH = {"max_seqlen_k", "max_seqlen_q", "transposed_loads"}
 _CANNOT_BE_PAIRED = {"head_size_qk", "head_size_v"}  # one follows from the other, nearly always
 
 
-def by_kind(pool: RecordedPool) -> dict[str, list[Row]]:
-    """Every instance's row, in the order of their names; but those of fp8, whose numbers are not
-    the harness's: //tests/emulation/wheel:fp8_test executes some; and those with transposed loads
-    and for them, which one arch has: //tests/emulation:verify_core_gfx950 executes them."""
+def by_kind(pool: RecordedPool, among: Container[str] | None = None) -> dict[str, list[Row]]:
+    """The rows of all instances, or of those that are among some, in the order of their names; but
+    those of fp8, whose numbers are not the harness's: //tests/emulation/wheel:fp8_test executes
+    some; and those with transposed loads and for them, which one arch has:
+    //tests/emulation:verify_core_gfx950 executes them."""
     drawn = [
         row
         for row in pool.rows.values()
@@ -55,6 +61,7 @@ def by_kind(pool: RecordedPool) -> dict[str, list[Row]]:
         if "gfx9" in row["targets"]
         and not row["traits"]["dtype"].startswith("fp8")
         and "gfx942" not in row.get("left_out", {})
+        and (among is None or row["name"] in among)
     ]
     rows = sorted(drawn, key=lambda row: row["name"])
     return {kind: [row for row in rows if row["kind"] == kind] for kind in COUNTS}
@@ -101,12 +108,24 @@ def sample(rows: Sequence[Row], count: int, rng: random.Random) -> list[Row]:
     return chosen
 
 
-def draw(pool: RecordedPool, seed: int, which: str) -> list[Row]:
-    """One of DRAWS."""
-    rng, rows, column = random.Random(seed), by_kind(pool), DRAWS.index(which)
+def draw(rows: Mapping[str, Sequence[Row]], seed: int, which: str) -> list[Row]:
+    """One of DRAWS, of the rows by_kind()."""
+    rng, column = random.Random(seed), DRAWS.index(which)
     return [
         row for kind, counts in COUNTS.items() for row in sample(rows[kind], counts[column], rng)
     ]
+
+
+def values_of(rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, dict[str, int]]]:
+    """Kind -> trait -> value, as JSON has it -> the number of instances."""
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for kind, of_kind in rows.items():
+        counted: dict[str, Counter[str]] = {}
+        for row in of_kind:
+            for name, value in row["traits"].items():
+                counted.setdefault(name, Counter())[json.dumps(value)] += 1
+        found[kind] = {name: dict(sorted(values.items())) for name, values in counted.items()}
+    return found
 
 
 def main() -> int:
@@ -114,12 +133,29 @@ def main() -> int:
     parser.add_argument("--pool", type=Path, required=True, help="pool.json of @ck_fmha")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--draw", choices=DRAWS, required=True)
+    parser.add_argument("--standard", type=Path, required=True, help="standard.toml")
     parser.add_argument("--out", type=Path, required=True, help="the repository's folder")
     options = parser.parse_args()
     pool = RecordedPool(options.pool.read_text("utf-8"))
-    chosen = [row["name"] for row in draw(pool, options.seed, options.draw)]
+    among = None
+    if options.draw == "standard":
+        text = options.standard.read_text("utf-8")
+        variant_set = parse_variant_set(text, options.standard.name, pool.known_values)
+        among = dict.fromkeys(select_instances(variant_set, pool.candidates))
+    rows = by_kind(pool, among)
+    chosen = [row["name"] for row in draw(rows, options.seed, options.draw)]
     launches = options.pool.parent / "launch"
-    files = set_files(pool, chosen, lambda name: (launches / f"{name}.inc").read_text("utf-8"))
+    files = set_files(
+        pool,
+        chosen,
+        lambda name: (launches / f"{name}.inc").read_text("utf-8"),
+        beside=among or (),
+    )
+    files["drawn_from/values.json"] = json.dumps(values_of(rows), indent=1) + "\n"
+    files["drawn_from/BUILD.bazel"] = (
+        '# Generated. Do not edit.\nexports_files(["values.json"], '
+        'visibility = ["//visibility:public"])\n'
+    )
     files["drawn.bzl"] = (
         f'"""Generated. Do not edit."""\n\nDRAW = "{options.draw}"\nSEED = "{options.seed}"\n'
     )

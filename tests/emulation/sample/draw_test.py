@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 
 from kernels.ck_fmha.ckgen.emission import RecordedPool
-from tests.emulation.sample.draw import COUNTS, DRAWS, Row, by_kind, draw, is_called, sample
+from kernels.ck_fmha.ckgen.schema import parse_variant_set
+from kernels.ck_fmha.ckgen.selection import select_instances
+from tests.emulation.sample.draw import (
+    COUNTS,
+    DRAWS,
+    Row,
+    by_kind,
+    draw,
+    is_called,
+    sample,
+    values_of,
+)
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +33,14 @@ def pool() -> RecordedPool:
 
 @pytest.fixture(scope="module")
 def large(pool: RecordedPool) -> list[Row]:
-    return draw(pool, 7, "large")
+    return draw(by_kind(pool), 7, "large")
+
+
+@pytest.fixture(scope="module")
+def standard(pool: RecordedPool) -> dict[str, list[Row]]:
+    text = Path(os.environ["STANDARD"]).read_text("utf-8")
+    variant_set = parse_variant_set(text, "standard", pool.known_values)
+    return by_kind(pool, set(select_instances(variant_set, pool.candidates)))
 
 
 def _values(rows: Iterable[Row]) -> dict[str, set[object]]:
@@ -37,7 +55,7 @@ def _values(rows: Iterable[Row]) -> dict[str, set[object]]:
 @pytest.mark.parametrize("seed", [1, 20261120])
 def test_every_value_of_every_trait_is_drawn(pool: RecordedPool, kind: str, seed: int) -> None:
     rows = by_kind(pool)[kind]
-    small, _ = COUNTS[kind]
+    small = COUNTS[kind][DRAWS.index("small")]
     drawn = sample(rows, small, random.Random(seed))
     assert len({row["name"] for row in drawn}) == small
     assert _values(drawn) == _values(rows)
@@ -59,22 +77,39 @@ def test_the_seed_decides(pool: RecordedPool) -> None:
 
 
 @pytest.mark.parametrize("which", DRAWS)
-def test_every_kind_is_drawn(pool: RecordedPool, which: str) -> None:
+def test_every_kind_is_drawn(
+    pool: RecordedPool, standard: dict[str, list[Row]], which: str
+) -> None:
     # The emulator executes all of the third version of forward (verify_transposed_gfx950_test).
     assert {row["kind"] for row in pool.rows.values()} - {"fwd_v3"} == COUNTS.keys()
-    drawn = [row["kind"] for row in draw(pool, 1, which)]
+    rows = standard if which == "standard" else by_kind(pool)
+    drawn = [row["kind"] for row in draw(rows, 1, which)]
     of_draw = {kind: counts[DRAWS.index(which)] for kind, counts in COUNTS.items()}
     assert {kind: drawn.count(kind) for kind in COUNTS} == of_draw
 
 
 def test_the_large_draw_has_all_of_the_small_one(pool: RecordedPool, large: list[Row]) -> None:
     """Objects compiled and executed for one are there for the other."""
-    assert {row["name"] for row in draw(pool, 7, "small")} < {row["name"] for row in large}
+    small = draw(by_kind(pool), 7, "small")
+    assert {row["name"] for row in small} < {row["name"] for row in large}
 
 
 def test_the_large_draw_is_large_for_every_architecture(large: list[Row]) -> None:
     for arch in os.environ["ARCHS"].split():
         assert sum(arch not in row.get("left_out", {}) for row in large) >= 120, arch
+
+
+def test_300_kernels_of_standard_show_every_value_of_every_trait_that_it_has(
+    standard: dict[str, list[Row]],
+) -> None:
+    drawn = draw(standard, 20261120, "standard")
+    assert len({row["name"] for row in drawn}) == len(drawn) >= 300
+    executed = {kind: [row for row in drawn if row["kind"] == kind] for kind in standard}
+    of, found = values_of(standard), values_of(executed)
+    assert {k: {t: set(v) for t, v in traits.items()} for k, traits in of.items()} == {
+        k: {t: set(v) for t, v in traits.items()} for k, traits in found.items()
+    }
+    assert of["fwd_pagedkv"]["skip_min_seqlen_q"] == {"false": 24, "true": 24}
 
 
 def _pairs_shown(rows: Iterable[Row], of: Iterable[Row]) -> float:

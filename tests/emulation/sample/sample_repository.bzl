@@ -9,7 +9,9 @@ DEFAULT_DRAW = "small"
 
 _SEED_VARIABLE = "AITER_ATTN_SAMPLE_SEED"
 _DRAW_VARIABLE = "AITER_ATTN_SAMPLE_DRAW"
-_DRAWS = ["small", "large"]
+_DRAWS = ["small", "large", "standard"]
+
+_STANDARD = Label("//kernels/variants:standard.toml")
 
 def _sample_repository_impl(rctx):
     seed = rctx.getenv(_SEED_VARIABLE, DEFAULT_SEED)
@@ -19,9 +21,19 @@ def _sample_repository_impl(rctx):
     if draw not in _DRAWS:
         fail("%s: %r is not a draw: one of %s." % (_DRAW_VARIABLE, draw, ", ".join(_DRAWS)))
     rctx.watch(rctx.attr.draw)
+    rctx.watch(_STANDARD)
     generate(
         rctx,
-        ["--pool", rctx.path(rctx.attr.pool), "--seed", seed, "--draw", draw],
+        [
+            "--pool",
+            rctx.path(rctx.attr.pool),
+            "--standard",
+            rctx.path(_STANDARD),
+            "--seed",
+            seed,
+            "--draw",
+            draw,
+        ],
         program = rctx.attr.draw,
     )
     write_set_build(rctx, "the sample", testonly = True)

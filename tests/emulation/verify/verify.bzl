@@ -96,6 +96,8 @@ def _verification_report_impl(ctx):
     arguments = ctx.actions.args()
     arguments.add("--page", page)
     arguments.add("--document", document)
+    drawn_from = ctx.files.drawn_from
+    arguments.add_all(drawn_from, before_each = "--drawn_from")
     files = ctx.actions.args()
     files.add_all(info.metadata, format_each = "--metadata=%s")
     files.add_all(info.results, format_each = "--results=%s")
@@ -105,7 +107,7 @@ def _verification_report_impl(ctx):
         ctx,
         tool = ctx.attr._tool,
         arguments = [arguments, files],
-        inputs = info.metadata + info.results,
+        inputs = info.metadata + info.results + drawn_from,
         outputs = [page, document],
         env = ctx.attr.env,
         mnemonic = "VerificationReport",
@@ -117,6 +119,11 @@ verification_report = rule(
     implementation = _verification_report_impl,
     doc = "A verification as one page and one JSON document.",
     attrs = {
+        "drawn_from": attr.label(
+            allow_single_file = [".json"],
+            doc = "the kernels that those of the verification are drawn from, where they are: " +
+                  "kind -> trait -> value -> their number",
+        ),
         "env": attr.string_dict(mandatory = True, doc = "of the program that writes it"),
         "verification": attr.label(mandatory = True, providers = [VerificationInfo]),
         "_tool": attr.label(cfg = "exec", default = "//tests/emulation/verify:write_report"),

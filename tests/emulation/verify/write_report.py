@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from absl import app, flags
 
 from kernels.launch_table.traits import TABLE
+from kernels.variants.values import spell
 from tests.emulation import known_findings
 from tests.emulation.verify.verdict import excused, judge
 from toolchains.pages import pages
@@ -21,6 +23,9 @@ _PAGE = flags.DEFINE_string("page", None, "the page", required=True)
 _DOCUMENT = flags.DEFINE_string("document", None, "the document", required=True)
 _RESULTS = flags.DEFINE_multi_string("results", None, "of each code object", required=True)
 _METADATA = flags.DEFINE_multi_string("metadata", None, "of each code object", required=True)
+_DRAWN_FROM = flags.DEFINE_string(
+    "drawn_from", None, "of the kernels that these were drawn from: values_of() of sample/draw.py"
+)
 
 FORMAT = 1
 
@@ -79,10 +84,18 @@ COLUMNS = (
 )
 
 
+# Kind -> trait -> value, as JSON has it -> the number of kernels.
+DrawnFrom = Mapping[str, Mapping[str, Mapping[str, int]]]
+
+
 def document(
-    results: Sequence[dict[str, Any]], metadata: Sequence[dict[str, Any]]
+    results: Sequence[dict[str, Any]],
+    metadata: Sequence[dict[str, Any]],
+    drawn_from: DrawnFrom | None = None,
 ) -> dict[str, Any]:
     """Results with their code objects' metadata, by arch and name.
+
+    drawn_from  the kernels of which these are a part, for one arch
 
     Raises ValueError unless both are of the same code objects.
     """
@@ -129,8 +142,31 @@ def document(
             run.get("wave_instructions", 0) for row in rows for run in row["runs"]
         ),
         "figures": _figures(rows),
+        "coverage": _coverage(rows, drawn_from or {}),
         "results": rows,
     }
+
+
+def _coverage(rows: Sequence[dict[str, Any]], drawn_from: DrawnFrom) -> list[dict[str, Any]]:
+    """Of each value of each trait: how many kernels have it, and how many were executed."""
+    out = []
+    for arch, (kind, traits) in itertools.product(
+        sorted({row["arch"] for row in rows}), drawn_from.items()
+    ):
+        executed = [row for row in rows if (row["arch"], row["kind"]) == (arch, kind)]
+        for trait, values in traits.items():
+            for value, number in values.items():
+                having = [row for row in executed if json.dumps(row["traits"][trait]) == value]
+                out.append({
+                    "arch": arch,
+                    "kind": kind,
+                    "trait": trait,
+                    "value": json.loads(value),
+                    "kernels": number,
+                    "executed": len(having),
+                    "failed": sum(row["verdict"] == "FAIL" for row in having),
+                })  # fmt: skip
+    return out
 
 
 def _figures(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -283,6 +319,12 @@ def page(report: dict[str, Any], template: str) -> str:
         + "</tr>"
         for f in report["figures"]
     )
+    coverage = "".join(
+        f"<tr><td>{c['arch']}</td><td>{escape(_name(c['kind']))}</td><td>{escape(c['trait'])}</td>"
+        f"<td>{escape(spell(c['value']))}</td><td class=n>{c['kernels']}</td>"
+        f"<td class=n>{c['executed']}</td><td class=n>{c['failed']}</td></tr>"
+        for c in report["coverage"]
+    )
     legend = "".join(f"<dt>{escape(n)}</dt><dd>{escape(m)}</dd>" for n, m, _ in COLUMNS)
     return (
         template.replace("{{STYLE}}", pages.style())
@@ -294,6 +336,7 @@ def page(report: dict[str, Any], template: str) -> str:
         .replace("{{HEADS}}", "".join(heads))
         .replace("{{ROWS}}", "\n".join(body))
         .replace("{{FIGURES}}", figures)
+        .replace("{{COVERAGE}}", coverage or "<tr><td>all of them were executed</td></tr>")
         .replace("{{SIGNATURES}}", found)
         .replace("{{LEGEND}}", legend)
     )
@@ -303,7 +346,10 @@ def main(_arguments: Sequence[str]) -> None:
     def read(paths: Sequence[str]) -> list[dict[str, Any]]:
         return [json.loads(Path(path).read_text("utf-8")) for path in paths]
 
-    report = document(read(_RESULTS.value), read(_METADATA.value))
+    drawn_from = None
+    if _DRAWN_FROM.value:
+        drawn_from = json.loads(Path(_DRAWN_FROM.value).read_text("utf-8"))
+    report = document(read(_RESULTS.value), read(_METADATA.value), drawn_from)
     template = Path(__file__).with_name("report.html").read_text("utf-8")
     Path(_DOCUMENT.value).write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     Path(_PAGE.value).write_text(page(report, template), "utf-8")

@@ -104,6 +104,26 @@ def test_a_kind_without_a_name_of_its_own_is_in_both_tables() -> None:
     assert ["dropout mask", "all", "1", "1", "3", "inf", "inf"] in rows
 
 
+def test_coverage_is_of_values_of_traits_and_of_what_was_not_executed() -> None:
+    traits = {"dropout": True, "head_size_qk": 64}
+    failed = {**RESULT, "instance": "fmha_fwd_d2_x", "traits": {**traits, "dropout": False}}
+    results = [{**RESULT, "traits": traits}, failed]
+    metadata = [METADATA, {**METADATA, "instance": failed["instance"]}]
+    drawn_from = {"fwd": {"dropout": {"false": 5, "true": 7}, "head_size_qk": {"64": 9, "96": 3}},
+                  "bwd_convert_dq": {"dropout": {"false": 2}}}  # fmt: skip
+    report = document(results, metadata, drawn_from)
+    failures = sum(row["verdict"] == "FAIL" for row in report["results"])
+    rows = [[str(cell) for cell in c.values()] for c in report["coverage"]]
+    assert [row[1:] for row in rows] == [
+        ["fwd", "dropout", "False", "5", "1", str(failures)],
+        ["fwd", "dropout", "True", "7", "1", "0"],
+        ["fwd", "head_size_qk", "64", "9", "2", str(failures)],
+        ["fwd", "head_size_qk", "96", "3", "0", "0"],
+        ["bwd_convert_dq", "dropout", "False", "2", "0", "0"],
+    ]
+    assert ["gfx942", "forward", "head_size_qk", "96", "3", "0", "0"] in _parsed(report).rows
+
+
 def test_results_and_metadata_must_agree() -> None:
     with pytest.raises(ValueError, match=r"fwd_b\.gfx942 has a result or metadata, but not both"):
         document([RESULT, {**RESULT, "instance": "fwd_b"}], [METADATA])
