@@ -1,7 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The cost of loading, analysing and looking up code objects, by their number.
 
-    ./bazelw run //tests/bench:scale [-- --tree=DIR --sets=NAME ... --libraries --lookups]
+    ./bazelw run //tests/bench:scale [-- --tree=DIR --sets=NAME ... --libraries --lookups
+                                         --page=FILE]
 
 For each of the selections below, in a copy of the tree that has no other large set: repositories
 are fetched by a first run, the server is stopped, and `build --nobuild //kernels:launch_table` (or,
@@ -14,6 +15,8 @@ themselves and by their groups.
 With --lookups, all compiles are then looked up in an empty cache, as `//kernels:matrix --missing`
 does: none runs. Its columns are their number and the milliseconds of the server's processor time
 for each: what Bazel does for an action that is sent elsewhere, but for talking to the server.
+
+--page writes all that as a page with plots.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from absl import app, flags
 
 from kernels.matrix.missing import ASKING
 from tests.bench.workspace import Workspace
+from toolchains.pages import pages
 
 _POOL = "@ck_fmha//..."
 _ALL = "gfx90a,gfx942,gfx950,gfx1200,gfx1201"
@@ -65,6 +69,8 @@ _OUTPUT_ROOT = flags.DEFINE_string("output_root", None, "Bazel's, to keep fetche
 _LIBRARIES = flags.DEFINE_bool("libraries", False, "the sets as cc_library targets")
 _LOOKUPS = flags.DEFINE_bool("lookups", False, "look all compiles up in an empty cache, too")
 _OPTIONS = flags.DEFINE_multi_string("bazel_flag", [], "of the builds that look compiles up")
+_PAGE = flags.DEFINE_string("page", None, "file to write plots to")
+_CHART_JS = flags.DEFINE_string("chart_js", None, "file of Chart.js, by Bazel")
 _CHOSEN = flags.DEFINE_multi_enum("sets", list(_SETS), list(_SETS), "which to measure")
 
 
@@ -149,8 +155,32 @@ def variant_set_of(root: Path, name: str) -> str:
     return "scale"
 
 
-def measure(tree: Tree, name: str) -> str:
-    """One line of the table."""
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """A selection: times in seconds, the server's memory in megabytes."""
+
+    name: str
+    objects: int
+    actions: int
+    cold: float
+    processor: float
+    warm: float
+    heap: int
+    resident: float
+    compiles: int = 0
+    lookup: float = 0.0
+
+    def line(self) -> str:
+        """One line of the table."""
+        line = (
+            f"{self.name:>5} {self.objects:>8} {self.actions:>8} "
+            f"{self.actions / self.objects:>8.1f} {self.cold:>7.1f} {self.processor:>7.1f} "
+            f"{self.warm:>7.2f} {self.heap:>6}MB {self.resident:>7.0f}"
+        )
+        return line + (f" {self.compiles:>8} {1000 * self.lookup:>9.1f}" if self.compiles else "")
+
+
+def measure(tree: Tree, name: str) -> Measured:
     variant_set, archs = variant_set_of(tree.root, name), _SETS[name].archs
     options = [f"--//kernels:variants={variant_set}", f"--//kernels:archs={archs}"]
     targets = ["//kernels:launch_table"]
@@ -162,34 +192,78 @@ def measure(tree: Tree, name: str) -> str:
     tree.bazel(*build)
     tree.bazel("shutdown")
     cold = tree.seconds(*build)
-    cpu = tree.server_cpu_seconds()
+    processor = tree.server_cpu_seconds()
     warm = tree.seconds(*build)
-    heap = tree.bazel("info", "used-heap-size-after-gc").strip()
-    most = tree.server_megabytes()
+    heap = int(tree.bazel("info", "used-heap-size-after-gc").strip().removesuffix("MB"))
+    resident = tree.server_megabytes()
     # The counts are of the labels' own needs, code objects and rows, not the toolchains.
     wanted = f"deps(set({' '.join(targets)}))"
-    listed = tree.bazel("aquery", *options, wanted, "--output=summary")
-    actions, objects = counts(listed)
-    line = (
-        f"{name:>5} {objects:>8} {actions:>8} {actions / objects:>8.1f} "
-        f"{cold:>7.1f} {cpu:>7.1f} {warm:>7.2f} {heap:>8} {most:>7.0f}"
-    )
+    actions, objects = counts(tree.bazel("aquery", *options, wanted, "--output=summary"))
+    compiles, seconds = 0, 0.0
     if _LOOKUPS.value:
         compiles, seconds = tree.lookups(*options, *_OPTIONS.value, *targets)
-        line += f" {compiles:>8} {1000 * seconds / compiles:>9.1f}"
-    return line
+    return Measured(
+        name=name,
+        objects=objects,
+        actions=actions,
+        cold=cold,
+        processor=processor,
+        warm=warm,
+        heap=heap,
+        resident=resident,
+        compiles=compiles,
+        lookup=seconds / compiles if compiles else 0.0,
+    )
+
+
+def page(measured: Sequence[Measured], chart_js: Path) -> str:
+    """Plots and their table, by the number of code objects."""
+    ordered = sorted(measured, key=lambda one: one.objects)
+    labels = [f"{one.objects:,}" for one in ordered]
+
+    def plot(title: str, y: str, **series: str) -> pages.Plot:
+        values = {
+            label.replace("_", " "): [round(getattr(one, field), 2) for one in ordered]
+            for label, field in series.items()
+        }
+        return pages.Plot(title, "line", labels, values, x="code objects", y=y)
+
+    plots = [
+        plot("Loading and analysis", "seconds", new_server="cold", its_CPU_time="processor"),
+        plot("Again, nothing changed", "seconds", same_server="warm"),
+        plot("Memory of the server", "MB", heap="heap", resident_at_most="resident"),
+    ]
+    if all(one.compiles for one in ordered):
+        plots.append(plot("A compile that is looked up in a cache", "CPU s", each="lookup"))
+    heads = ["Objects", "Actions", "Cold s", "CPU s", "Warm s", "Heap MB", "Resident MB"]
+    rows: list[list[pages.Cell]] = [
+        [one.objects, one.actions, one.cold, one.processor, one.warm, one.heap, one.resident]
+        for one in ordered
+    ]
+    return pages.page(
+        "Loading and analysis by code objects",
+        pages.plots(plots) + pages.table(heads, rows),
+        plots,
+        chart_js,
+    )
 
 
 def main(_arguments: Sequence[str]) -> None:
+    measured = []
     with tempfile.TemporaryDirectory(prefix="scale-") as base:
         tree = Tree(Path(_TREE.value), Path(base), Path(_OUTPUT_ROOT.value or f"{base}/output"))
         heads = "  set  objects  actions  /object  cold s   cpu s  warm s     heap  RSS MB"
         print(heads + (" compiles ms/lookup" if _LOOKUPS.value else ""), flush=True)
         try:
             for name in _CHOSEN.value:
-                print(measure(tree, name), flush=True)
+                measured.append(measure(tree, name))
+                print(measured[-1].line(), flush=True)
         finally:
             tree.bazel("shutdown")
+    if _PAGE.value:
+        to = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), _PAGE.value)
+        to.write_text(page(measured, Path(_CHART_JS.value)), "utf-8")
+        print(to)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from absl import flags
 
 from tests.bench import scale
+from toolchains.pages.tests.chromium import Browser
+from toolchains.pages.tests.looking import browser as browser  # a fixture
+from toolchains.pages.tests.looking import look
 
 SUMMARY = """491 total actions.
 
@@ -55,3 +59,13 @@ def test_compiles_that_were_looked_up() -> None:
         '{"action": {"type": "CppCompile"}}',
     ]
     assert scale.refused(lines) == 2
+
+
+def test_the_page_in_a_browser(browser: Browser, tmp_path: Path) -> None:
+    small = scale.Measured("50", 55, 194, 20.1, 16.8, 0.6, 82, 640.0, compiles=83, lookup=0.13)
+    large = scale.Measured("full", 37000, 86000, 80.0, 150.0, 0.9, 550, 2500.0, 38000, 0.02)
+    text = scale.page([large, small], Path(os.environ["CHART_JS"]))
+    (tmp_path / "scale.html").write_text(text)
+    look(browser, tmp_path / "scale.html", plots=4)
+    first = "document.querySelector('table.sorted').tBodies[0].rows[0].cells[0].textContent"
+    assert browser.evaluate(first) == "55"

@@ -37,6 +37,12 @@ PAGES = (
         "./bazelw run //kernels:cluster -- --page=FOLDER/cluster.html",
     ),
     (
+        "scale.html",
+        "Loading and analysis",
+        "time and memory of Bazel by the number of code objects",
+        "./bazelw run //tests/bench:scale -- --lookups --page=FOLDER/scale.html",
+    ),
+    (
         "norms.html",
         "Bench of norms",
         "bandwidth of our kernels and of others on this machine's GPU",
