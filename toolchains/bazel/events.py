@@ -63,6 +63,7 @@ class Events:
     compiles                    of kernels, by output, as they were completed
     plans                       files that list the kernels of the build
     recipes                     outputs: what changed that many kernels are made by
+    actions                     how many were completed, of all kinds
     """
 
     def __init__(self) -> None:
@@ -74,10 +75,12 @@ class Events:
         self.compiles: dict[str, Compile] = {}
         self.plans: list[str] = []
         self.recipes: set[str] = set()
+        self.actions = 0
 
     def add(self, line: bytes) -> None:
         """Takes a whole line of the file. Raises ValueError for what is none."""
         if line.startswith(_ACTION):
+            self.actions += 1
             if any(of_interest in line for of_interest in _OF_INTEREST):
                 self._add_action(json.loads(line))
         elif line.startswith(_KINDS):

@@ -34,6 +34,11 @@ class Progress:
         self._compiled = self._cached = 0
         self._pace = Pace(0.0, 1)
 
+    @property
+    def actions(self) -> int:
+        """How many actions were completed, of all kinds."""
+        return self._follower.events.actions
+
     def read(self, now: float) -> None:
         """Takes what has happened. `now`: seconds, from any moment on."""
         events = self._follower.read()

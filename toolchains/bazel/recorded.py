@@ -13,10 +13,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolchains.bazel import child
+from toolchains.bazel import child, remote
 from toolchains.bazel.messages import note
 from toolchains.bazel.pace import LONG, PATIENCE
 from toolchains.bazel.recording import Recording, command_at, folder_of
+from toolchains.bazel.waiting import Waiting
 from toolchains.locks.errors import LocksError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def run(
     except OSError as error:
         note(f"this build is not recorded: {error}; {VARIABLE}=never records none")
         return
-    teller = _Teller(recording, environ)
+    teller = _Teller(recording, environ, remote.executor(arguments, rc))
     program = shutil.which(bazel[0]) or bazel[0]
     try:
         status = child.run([program, *bazel[1:], *recorded], teller.tick, _TICK)
@@ -118,9 +119,10 @@ def finish(recording: Recording, environ: Mapping[str, str]) -> str:
 
 class _Teller:
     """Tells of progress: on a terminal in its last line, elsewhere in a line a minute. Of kernels
-    that may take long it tells before they are compiled."""
+    that may take long it tells before they are compiled, and of an executor that it is waited for.
+    """
 
-    def __init__(self, recording: Recording, environ: Mapping[str, str]) -> None:
+    def __init__(self, recording: Recording, environ: Mapping[str, str], executor: str) -> None:
         self._recording = recording
         self._environ = environ
         self._begun = self._told = time.monotonic()
@@ -128,10 +130,16 @@ class _Teller:
         self._shown = sys.stderr.isatty() or environ.get(VARIABLE) == "always"
         self._progress: Progress | None = None
         self._status: StatusLine | None = None
+        self._waiting: Waiting | None = None
+        self._waits = False
+        if executor:
+            from toolchains.locks import web  # slow to import
+
+            self._waiting = Waiting(web.shown(executor))
 
     def tick(self) -> None:
         now = time.monotonic()
-        if not self._shown:
+        if not self._shown and self._waiting is None:
             return
         if self._progress is None:
             # Modules that a short build does not wait for.
@@ -142,15 +150,21 @@ class _Teller:
             self._progress = Progress(self._recording.events, lambda: read_seconds(self._environ))
             self._status = StatusLine() if sys.stderr.isatty() else None
         self._progress.read(now)
+        waits = self._waiting.line(self._progress.actions, now) if self._waiting else ""
+        if waits and not self._waits and self._status is None:
+            note(waits)
+        self._waits = bool(waits)
+        if not self._shown:
+            return
         if not self._is_long and self._progress.whole() >= LONG:
             self._is_long = True
             self._told = now - _BETWEEN_LINES
-        if now - self._begun < PATIENCE and not self._is_long:
+        if now - self._begun < PATIENCE and not self._is_long and not waits:
             return
-        line = self._progress.line(now)
+        line = waits or self._progress.line(now)
         if self._status is not None:
             self._status.show(f"bazelw: {line}" if line else "")
-        elif line and now - self._told >= _BETWEEN_LINES:
+        elif line and not waits and now - self._told >= _BETWEEN_LINES:
             note(line)
             self._told = now
 

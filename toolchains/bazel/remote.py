@@ -70,13 +70,23 @@ def check(arguments: Sequence[str], rc: str, debian: bool) -> None:
                 )
             if wrong:
                 raise _error(flag, url, wrong)
-    if not _COMMANDS.isdisjoint(arguments):
-        configs = list(_in_arguments(arguments, "--config"))
-        urls = [*_in_rc(rc, _EXECUTOR, configs), *_in_arguments(arguments, _EXECUTOR)]
-        # Of several, Bazel takes the last. With certificates of its own it trusts other servers.
-        own = any(word.startswith("--tls_") for word in [*arguments, *rc.split()])
-        if urls and urls[-1] and not own:
-            _reach(urls[-1])
+    url = executor(arguments, rc)
+    # With certificates of its own Bazel trusts other servers.
+    if url and not any(word.startswith("--tls_") for word in [*arguments, *rc.split()]):
+        _reach(url)
+
+
+def executor(arguments: Sequence[str], rc: str) -> str:
+    """Returns the URL of the executor of a command; "" where its actions run here, or it has none.
+
+    `arguments` are Bazel's, `rc` is the text of rc files.
+    """
+    if _COMMANDS.isdisjoint(arguments):
+        return ""
+    configs = list(_in_arguments(arguments, "--config"))
+    urls = [*_in_rc(rc, _EXECUTOR, configs), *_in_arguments(arguments, _EXECUTOR)]
+    # Of several, Bazel takes the last.
+    return urls[-1] if urls else ""
 
 
 def _connection(parts: urllib.parse.SplitResult) -> socket.socket:
