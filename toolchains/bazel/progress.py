@@ -36,7 +36,7 @@ class Progress:
 
     @property
     def actions(self) -> int:
-        """How many actions were completed, of all kinds."""
+        """The number of completed actions, of all kinds."""
         return self._follower.events.actions
 
     def read(self, now: float) -> None:
