@@ -23,7 +23,8 @@ constexpr int64_t kVectorBytes = 16;
 constexpr int kSplitThreads = 256;
 constexpr int64_t kSlice = 2048;     // columns
 constexpr int64_t kMostParts = 128;  // of the sums over the rows
-constexpr int64_t kEnoughCtas = 2048;
+constexpr int64_t kEnoughCtas = 1024;
+constexpr int64_t kBatch = 2;           // rows on their way at a time, of a part
 constexpr int64_t kMostOfHandful = 16;  // columns of a thread
 constexpr int64_t kBesideSums = 24;     // registers of a thread, at the least
 
@@ -804,7 +805,7 @@ bool is_short(int64_t rows, int64_t hidden) { return rows <= kShortElements / hi
 Parts parts_for(const Kernels& kernels, int64_t rows, int64_t groups) {
   if (kernels.slices == 0) return {groups, 0};
   const int64_t most = std::clamp<int64_t>(kEnoughCtas / kernels.slices, 1, kMostParts);
-  const int64_t each = divided_up(rows, std::min(rows, most));
+  const int64_t each = divided_up(rows, std::min(divided_up(rows, kBatch), most));
   return {divided_up(rows, each), each};
 }
 

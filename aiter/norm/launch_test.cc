@@ -524,15 +524,15 @@ TEST(LaunchTest, NormBackwardOfRowsBeyondRegisters) {
   attn_norm_bwd_args args = backward_args(p);
   args.dh = {address(11), 300001};
   expect_ok(attn_norm_bwd_workspace_size(&args, &args.workspace_size));
-  // 147 slices; 13 parts of 77 rows.
-  EXPECT_EQ(args.workspace_size, (13ull * 300001 + 1000 * 147) * sizeof(float));
+  // 147 slices; 6 parts of 167 rows.
+  EXPECT_EQ(args.workspace_size, (6ull * 300001 + 1000 * 147) * sizeof(float));
   args.workspace = address(10);
   const Recorder recorder(kCuda);
   expect_ok(attn_norm_bwd(&args));
   EXPECT_EQ(recorder.order(), "skkks");
   const std::vector<RecordedCall> calls = recorder.of(kRecordedLaunch);
-  expect_shape(calls[0], "norm_backward_slices", 147, 13, 256);
-  expect_shape(calls[1], "norm_backward_long", 147, 13, 256);
+  expect_shape(calls[0], "norm_backward_slices", 147, 6, 256);
+  expect_shape(calls[1], "norm_backward_long", 147, 6, 256);
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(image(calls[i]), StartsWith("cubin norm_long.cpp="));
     EXPECT_EQ(number(calls[i], "ROW_VECTOR"), 1);
@@ -541,7 +541,7 @@ TEST(LaunchTest, NormBackwardOfRowsBeyondRegisters) {
     EXPECT_EQ(calls[i].waits_itself, 0u);
     const auto a = kernarg_of<row_kernels::NormLongArguments>(calls[i]);
     EXPECT_EQ(a.rows, 1000);
-    EXPECT_EQ(a.rows_per_part, 77);
+    EXPECT_EQ(a.rows_per_part, 167);
     EXPECT_EQ(a.x.data, args.x.data);
     EXPECT_EQ(a.dy.data, args.dy.data);
     EXPECT_EQ(a.dh.data, args.dh.data);
@@ -550,13 +550,13 @@ TEST(LaunchTest, NormBackwardOfRowsBeyondRegisters) {
     EXPECT_EQ(a.gamma, args.gamma);
     EXPECT_EQ(a.rstd, args.rstd);
     EXPECT_EQ(a.dgamma_parts, args.workspace);
-    EXPECT_EQ(a.slices, a.dgamma_parts + 13 * 300001);
+    EXPECT_EQ(a.slices, a.dgamma_parts + 6 * 300001);
   }
-  expect_shape(calls[2], "norm_backward_reduce", (300001 + 15) / 16, 1, 256);
+  expect_shape(calls[2], "norm_backward_reduce", (300001 + 31) / 32, 1, 256);
   EXPECT_EQ(calls[2].waits_itself, 0u);
   const auto r = kernarg_of<row_kernels::NormReduceArguments>(calls[2]);
-  EXPECT_EQ(r.count, 13);
-  EXPECT_EQ(r.side, 16);
+  EXPECT_EQ(r.count, 6);
+  EXPECT_EQ(r.side, 8);
   EXPECT_EQ(r.parts[0], args.workspace);
 }
 
@@ -572,7 +572,7 @@ TEST(LaunchTest, NormBackwardOfRowsBeyondRegistersWithoutSums) {
   expect_ok(attn_norm_bwd(&args));
   const std::vector<RecordedCall> calls = recorder.of(kRecordedLaunch);
   ASSERT_EQ(calls.size(), 2u);
-  expect_shape(calls[1], "norm_backward_long", 512, 3, 256);
+  expect_shape(calls[1], "norm_backward_long", 512, 2, 256);
   EXPECT_EQ(number(calls[1], "NORM_SUMS"), 0);
   EXPECT_EQ(kernarg_of<row_kernels::NormLongArguments>(calls[1]).slices, args.workspace);
 }

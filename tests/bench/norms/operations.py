@@ -22,7 +22,7 @@ TYPE_NAMES = {
 MASKS = ("none", "explicit", "causal")
 COLUMNS_THREADS = 256  # norm_columns.cpp
 MOST_SIDE = 32  # launch.cc: threads that share a column's parts
-SLICE, ENOUGH_CTAS, MOST_PARTS = 2048, 2048, 128  # configure.cc: of rows that are split
+SLICE, ENOUGH_CTAS, MOST_PARTS, BATCH = 2048, 1024, 128, 2  # configure.cc: of rows that are split
 NO_SCALES, ROW_SCALES, BLOCK_SCALES = range(3)  # NORM_SCALES
 SCALE_BLOCK = 32  # columns
 SHORT_ELEMENTS = 1 << 23  # configure.h: is_short
@@ -471,7 +471,7 @@ def _split_rows(
     rows, hidden = x.shape
     sums = 2 if mean is not None else 1
     count = -(-hidden // SLICE)
-    parts = min(rows, max(1, min(MOST_PARTS, ENOUGH_CTAS // count)))
+    parts = min(-(-rows // BATCH), max(1, min(MOST_PARTS, ENOUGH_CTAS // count)))
     per_part = -(-rows // parts)
     parts = -(-rows // per_part)
     storage = torch.empty(sums, parts, hidden, device=x.device) if makes_sums else None
