@@ -117,7 +117,7 @@ def draw(rows: Mapping[str, Sequence[Row]], seed: int, which: str) -> list[Row]:
 
 
 def values_of(rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, dict[str, int]]]:
-    """Kind -> trait -> value, as JSON has it -> the number of instances."""
+    """Kind -> trait -> JSON of a value -> the number of instances."""
     found: dict[str, dict[str, dict[str, int]]] = {}
     for kind, of_kind in rows.items():
         counted: dict[str, Counter[str]] = {}

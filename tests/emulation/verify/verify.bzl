@@ -122,7 +122,7 @@ verification_report = rule(
         "drawn_from": attr.label(
             allow_single_file = [".json"],
             doc = "the kernels that those of the verification are drawn from, where they are: " +
-                  "kind -> trait -> value -> their number",
+                  "kind -> trait -> JSON of a value -> their number",
         ),
         "env": attr.string_dict(mandatory = True, doc = "of the program that writes it"),
         "verification": attr.label(mandatory = True, providers = [VerificationInfo]),

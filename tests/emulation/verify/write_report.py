@@ -84,7 +84,7 @@ COLUMNS = (
 )
 
 
-# Kind -> trait -> value, as JSON has it -> the number of kernels.
+# Kind -> trait -> JSON of a value -> the number of kernels.
 DrawnFrom = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
