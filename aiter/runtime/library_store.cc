@@ -247,12 +247,13 @@ Providers amdclangs() {
 }
 
 // The server that is named, whose objects the user's cache keeps.
-Providers stores() {
+Providers stores(const std::vector<PublicKey>& trusted) {
   Providers list;
   RemoteOptions options;
   options.url = named_store();
   if (options.url.empty()) return list;
   options.limits.whole = store_limit();
+  options.trusted = trusted;
   if (on_demand() != OnDemand::kCompile) {
     options.forbidden = "must not be asked, " + forbidden();
     list.push_back(std::make_unique<RemoteProvider>(std::move(options)));
@@ -284,7 +285,7 @@ Providers providers(RunTimeCompile when) {
   append(list, pack_files(installed_packs(), AITER_ATTN_VERSION, trusted));
   append(list, pack_files(named_pack_places(), AITER_ATTN_VERSION, trusted));
   if (when != RunTimeCompile::kAlways) append(list, machine_caches());
-  append(list, stores());
+  append(list, stores(trusted));
   if (when != RunTimeCompile::kAlways) list.push_back(cache(when));
   append(list, kits());
   append(list, amdclangs());

@@ -6,6 +6,7 @@
 
 #include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/store/cached_file.h"
 #include "aiter/runtime/text.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -32,33 +33,65 @@ RemoteProvider::RemoteProvider(RemoteOptions options)
 
 std::string RemoteProvider::name() const { return concat("the store '", shown_, "'"); }
 
-std::optional<Bytes> RemoteProvider::get(const CodeObjectRef& ref) {
-  if (!ref.sha256) return std::nullopt;
-  if (!options_.forbidden.empty()) fail(Status::kUnsupported, options_.forbidden);
+std::optional<Bytes> RemoteProvider::fetch(const std::string& file, uint64_t limit,
+                                           const Digest& key) {
   {
     const std::lock_guard<ForkMutex> lock(failure_mutex_);
     if (Clock::now() < closed_until_) {
       fail(Status::kDriver, name(), " is not asked again for a while: it ", failure_);
     }
   }
-  const std::string file = concat("/cas/", hex(*ref.sha256));
-  std::optional<Bytes> bytes;
+  DownloadLimits limits = options_.limits;
+  limits.bytes = std::min(limits.bytes, limit);
   try {
-    bytes = downloader().get(options_.url + file, options_.limits);
+    return downloader().get(options_.url + file, limits);
   } catch (const Error& error) {
     if (error.status() == Status::kInterrupted) throw;
     const std::lock_guard<ForkMutex> lock(failure_mutex_);
     closed_until_ = Clock::now() + options_.pause;
     failure_ = concat("failed: ", error.what());
-    fail(error.status(), "code object ", hex(ref.key), " cannot be had from ", shown_, file, ": ",
+    fail(error.status(), "code object ", hex(key), " cannot be had from ", shown_, file, ": ",
          error.what());
   }
+}
+
+std::optional<Bytes> RemoteProvider::get(const CodeObjectRef& ref) {
+  if (!may_have(ref)) return std::nullopt;
+  if (!options_.forbidden.empty()) fail(Status::kUnsupported, options_.forbidden);
+  if (!ref.sha256) return get_signed(ref.key);
+  const std::string file = concat("/cas/", hex(*ref.sha256));
+  std::optional<Bytes> bytes = fetch(file, kMostObjectBytes, ref.key);
   if (!bytes) return std::nullopt;
   if (const Digest digest = sha256(bytes->data(), bytes->size()); digest != *ref.sha256) {
     fail(Status::kCorrupt, "code object ", hex(ref.key), " of ", shown_, file, " has sha256 ",
          hex(digest), " instead of ", hex(*ref.sha256));
   }
   return bytes;
+}
+
+std::optional<Bytes> RemoteProvider::get_signed(const Digest& key) {
+  const std::string file = concat("/code-objects/", hex(key), ".object");
+  const std::string shown = shown_ + file;
+  const std::optional<Bytes> bytes = fetch(file, kMostObjectBytes + sizeof(CachedFileHeader), key);
+  if (!bytes) return std::nullopt;
+  const std::optional<Bytes> signature = fetch(file + kSignatureSuffix, kMostSignatureBytes, key);
+  if (!signature) {
+    fail(Status::kUnsupported, "code object ", hex(key), " of ", shown, " has no signature beside ",
+         "it, and nothing else proves its bytes");
+  }
+  SignedContent content;
+  content.add(bytes->data(), bytes->size());
+  try {
+    const std::string text(signature->begin(), signature->end());
+    verify_signature_text(text, shown + kSignatureSuffix, content.hash(), options_.trusted);
+  } catch (const Error& error) {
+    fail(error.status(), "code object ", hex(key), " of ", shown, " ", error.what());
+  }
+  // A file of another key may be signed, too.
+  std::string refused;
+  std::optional<Bytes> object = object_of_file(*bytes, key, refused);
+  if (!object) fail(Status::kCorrupt, "code object ", hex(key), " of ", shown, " ", refused);
+  return object;
 }
 
 const Downloader& RemoteProvider::downloader() {
@@ -71,9 +104,10 @@ const Downloader& RemoteProvider::downloader() {
 }
 
 Answer RemoteProvider::look(const CodeObjectRef& ref) {
-  if (!ref.sha256) return {false, "is not asked: nothing would prove its bytes"};
+  if (!may_have(ref)) return {false, "is not asked: nothing would prove its bytes"};
   if (!options_.forbidden.empty()) fail(Status::kUnsupported, options_.forbidden);
-  return {true, "is asked for it at its first use"};
+  return {true, ref.sha256 ? "is asked for it at its first use"
+                           : "is asked for it, signed by a trusted key, at its first use"};
 }
 
 std::string named_store() {

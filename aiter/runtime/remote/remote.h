@@ -2,7 +2,9 @@
 //
 // A store of code objects on an HTTP(S) server: static files URL/cas/SHA256, each named by the
 // sha256 of its bytes, which is the layout of Bazel's HTTP caches. The server is not trusted: an
-// object is asked for by the digest that the library knows, and held against it.
+// object is asked for by the digest that the library knows, and held against it. One whose digest
+// it does not know is a file of a cache, URL/code-objects/KEY.object, beside its signature by a key
+// that the user trusts, KEY.object.minisig: the head of the file has the key.
 #pragma once
 
 #include <atomic>
@@ -12,9 +14,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "aiter/runtime/fork_mutex.h"
 #include "aiter/runtime/remote/download.h"
+#include "aiter/runtime/store/signature.h"
 #include "aiter/runtime/store/store.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -30,21 +34,29 @@ struct RemoteOptions {
   // A server that failed is not asked again for so long: each kernel would wait for it.
   std::chrono::milliseconds pause = std::chrono::seconds(30);
   std::function<std::unique_ptr<Downloader>()> open;  // when it is first asked
+  // By which objects are believed whose digest is not known.
+  std::vector<PublicKey> trusted;
 };
 
 class RemoteProvider : public Provider {
  public:
   explicit RemoteProvider(RemoteOptions options);
   std::string name() const override;
-  bool may_have(const CodeObjectRef& ref) const override { return ref.sha256.has_value(); }
-  // Throws Status::kUnsupported where it must not be asked, Status::kDriver where the
-  // server cannot be asked, Status::kCorrupt where it gives other bytes.
+  bool may_have(const CodeObjectRef& ref) const override {
+    return ref.sha256 || !options_.trusted.empty();
+  }
+  // Throws Status::kUnsupported where it must not be asked, or no trusted key has signed the
+  // object, Status::kDriver where the server cannot be asked, Status::kCorrupt where it gives other
+  // bytes.
   std::optional<Bytes> get(const CodeObjectRef& ref) override;
   // Asks no server.
   Answer look(const CodeObjectRef& ref) override;
 
  private:
   const Downloader& downloader();
+  // A file of the server's, for the object of a key. limit: bytes.
+  std::optional<Bytes> fetch(const std::string& file, uint64_t limit, const Digest& key);
+  std::optional<Bytes> get_signed(const Digest& key);
 
   const RemoteOptions options_;
   const std::string shown_;  // the URL without its password

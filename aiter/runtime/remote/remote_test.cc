@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,8 +22,11 @@
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/interrupt.h"
 #include "aiter/runtime/store/cache.h"
+#include "aiter/runtime/store/cached_file.h"
+#include "aiter/runtime/store/signature.h"
 #include "tests/support/runtime/error_of.h"
 #include "tests/support/runtime/http_server.h"
+#include "tests/support/runtime/minisign.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
@@ -140,6 +145,130 @@ TEST_F(RemoteTest, WithoutADigestItIsNotAsked) {
   EXPECT_EQ(provider.look(ref).text, "is not asked: nothing would prove its bytes");
   EXPECT_EQ(provider.look(object_ref()).text, "is asked for it at its first use");
   EXPECT_THAT(server.requests(), ElementsAre());
+}
+
+// A server of signed objects: file -> its bytes.
+class SignedObjects : public RemoteTest {
+ protected:
+  SignedObjects()
+      : server_([this](const Connection& c) {
+          for (const auto& [name, bytes] : files_) {
+            if (c.asks_for("/store/code-objects/" + name)) return c.answer("200 OK", bytes);
+          }
+          c.answer("404 Not Found", "no page");
+        }) {
+    ref_.key = digest("key");
+    const fs::path key = fs::path(::testing::TempDir()) / "trusted.pub";
+    std::ofstream(key) << testing::minisign_key();
+    fs::permissions(key, fs::perms::owner_read);
+    ::setenv(kTrustVariable, key.c_str(), 1);
+    trusted_ = trusted_keys();
+    ::unsetenv(kTrustVariable);
+    fs::remove(key);
+  }
+
+  static std::string file_of(const Digest& key, const std::string& object = kObject) {
+    const Bytes bytes(object.begin(), object.end());
+    const CachedFileHeader header = cached_file_header(key, bytes);
+    return std::string(reinterpret_cast<const char*>(&header), sizeof(header)) + object;
+  }
+  static std::string signature_of(const std::string& file) {
+    return testing::minisign({file.begin(), file.end()});
+  }
+  std::string object_name() const { return hex(ref_.key) + ".object"; }
+  void serve(const std::string& file, const std::string& signature) {
+    files_ = {{object_name(), file}, {object_name() + ".minisig", signature}};
+  }
+  std::unique_ptr<RemoteProvider> provider() {
+    RemoteOptions made = options(server_.url());
+    made.trusted = trusted_;
+    return std::make_unique<RemoteProvider>(std::move(made));
+  }
+  Error refusal() {
+    return error_of([&] { provider()->get(ref_); });
+  }
+
+  CodeObjectRef ref_;
+  std::vector<PublicKey> trusted_;
+  std::map<std::string, std::string> files_;
+  Server server_;
+};
+
+TEST_F(SignedObjects, AreBelievedWithoutADigest) {
+  const std::string file = file_of(ref_.key);
+  serve(file, signature_of(file));
+  EXPECT_TRUE(provider()->may_have(ref_));
+  EXPECT_EQ(provider()->look(ref_).text,
+            "is asked for it, signed by a trusted key, at its first use");
+  EXPECT_EQ(provider()->get(ref_), Bytes(kObject.begin(), kObject.end()));
+  CodeObjectRef other = ref_;
+  other.key = digest("other");
+  EXPECT_EQ(provider()->get(other), std::nullopt);
+}
+
+TEST_F(SignedObjects, OfAnotherKeyAreRefused) {
+  // As a server gives it that swaps files.
+  const std::string file = file_of(digest("other"));
+  serve(file, signature_of(file));
+  const Error error = refusal();
+  EXPECT_EQ(error.status(), Status::kCorrupt);
+  EXPECT_THAT(error.what(),
+              AllOf(StartsWith("code object " + hex(ref_.key)),
+                    HasSubstr("is the code object of the key " + hex(digest("other")))));
+}
+
+TEST_F(SignedObjects, ThatAreChangedAreRefused) {
+  const std::string file = file_of(ref_.key);
+  std::string changed = file;
+  changed.back() ^= 1;
+  for (const std::string& given : {changed, file_of(ref_.key, "another object"), file + "x",
+                                   file.substr(0, file.size() - 1), std::string()}) {
+    serve(given, signature_of(file));
+    const Error error = refusal();
+    EXPECT_EQ(error.status(), Status::kCorrupt);
+    EXPECT_THAT(error.what(), HasSubstr("is not of this file's bytes"));
+  }
+}
+
+TEST_F(SignedObjects, ThatAreSignedAndNoFilesOfACacheAreRefused) {
+  const std::string whole = file_of(ref_.key);
+  std::string damaged = whole;
+  damaged.back() ^= 1;
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "is cut off: it has 0 bytes"},
+      {kObject, "is no code object of a cache"},
+      {whole.substr(0, whole.size() - 1), "is cut off"},
+      {whole + "x", "is cut off"},
+      {damaged, "instead of"},
+  };
+  for (const auto& [file, reason] : cases) {
+    serve(file, signature_of(file));
+    const Error error = refusal();
+    EXPECT_EQ(error.status(), Status::kCorrupt);
+    EXPECT_THAT(error.what(), HasSubstr(reason));
+  }
+}
+
+TEST_F(SignedObjects, WithoutASignatureThatIsTrustedAreRefused) {
+  const std::string file = file_of(ref_.key);
+  serve(file, "no signature");
+  EXPECT_THAT(refusal().what(), HasSubstr("which is none of minisign's"));
+  serve(file, std::string(5000, 'x'));
+  EXPECT_THAT(refusal().what(), HasSubstr("sends more than 4096 bytes"));
+  files_.erase(object_name() + ".minisig");
+  EXPECT_EQ(refusal().status(), Status::kUnsupported);
+  EXPECT_THAT(refusal().what(), HasSubstr("has no signature beside it"));
+  serve(file, signature_of(file));
+  trusted_[0].id[0] ^= 1;
+  EXPECT_EQ(refusal().status(), Status::kUnsupported);
+  EXPECT_THAT(refusal().what(), HasSubstr("which is not trusted"));
+}
+
+TEST_F(SignedObjects, ADigestDecidesWhereItIsKnown) {
+  const std::string file = file_of(ref_.key);
+  serve(file, signature_of(file));
+  ref_.sha256 = digest(kObject);
+  EXPECT_EQ(provider()->get(ref_), std::nullopt);  // cas has no such file
 }
 
 TEST_F(RemoteTest, OneThatMustNotBeAskedIsNot) {

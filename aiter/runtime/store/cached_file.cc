@@ -28,6 +28,28 @@ CachedFileHeader cached_file_header(const Digest& key, const Bytes& bytes) {
   return header;
 }
 
+std::optional<Bytes> object_of_file(const Bytes& file, const Digest& key, std::string& refused) {
+  CachedFileHeader header;
+  const auto refuse = [&](const auto&... why) {
+    refused = concat(why...);
+    return std::nullopt;
+  };
+  if (file.size() < sizeof(header)) return refuse("is cut off: it has ", file.size(), " bytes");
+  std::memcpy(&header, file.data(), sizeof(header));
+  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
+    return refuse("is no code object of a cache");
+  }
+  if (header.key != key) return refuse("is the code object of the key ", hex(header.key));
+  if (header.size != file.size() - sizeof(header)) {
+    return refuse("is cut off: it has ", file.size(), " bytes");
+  }
+  Bytes bytes(file.begin() + sizeof(header), file.end());
+  if (const Digest digest = sha256(bytes.data(), bytes.size()); digest != header.sha256) {
+    return refuse("has sha256 ", hex(digest), " instead of ", hex(header.sha256));
+  }
+  return bytes;
+}
+
 std::optional<Bytes> read_cached_file(const std::string& path, const CodeObjectRef& ref,
                                       CacheOwner owner, std::string& refused) {
   refused.clear();

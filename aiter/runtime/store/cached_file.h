@@ -21,6 +21,10 @@ static_assert(sizeof(CachedFileHeader) == 80);
 
 CachedFileHeader cached_file_header(const Digest& key, const Bytes& bytes);
 
+// The object in all the bytes of such a file, which are proven otherwise: its own head says the
+// rest. Nothing: it has none of this key's; refused: the reason, beginning with a verb.
+std::optional<Bytes> object_of_file(const Bytes& file, const Digest& key, std::string& refused);
+
 enum class CacheOwner {
   kUser,     // files of this user's and of root's alone are believed; the time of use is kept
   kAnybody,  // anybody's are whose digest the ref has, others as above; nothing is written

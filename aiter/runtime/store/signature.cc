@@ -21,7 +21,6 @@
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
-constexpr off_t kMostBytes = 4096;
 constexpr std::string_view kUntrusted = "untrusted comment: ", kTrusted = "trusted comment: ";
 // The first two bytes: of a key, of a signature of the file's hash, of one of the file itself.
 constexpr std::string_view kKey = "Ed", kOfHash = "ED", kOfFile = "Ed";
@@ -47,7 +46,8 @@ std::optional<std::string> read_text(const std::string& path, bool must_be_own) 
   struct stat status;
   if (!file || ::fstat(file.get(), &status) != 0) return std::nullopt;
   errno = EINVAL;
-  if (!S_ISREG(status.st_mode) || status.st_size > kMostBytes) return std::nullopt;
+  if (!S_ISREG(status.st_mode) || status.st_size > static_cast<off_t>(kMostSignatureBytes))
+    return std::nullopt;
   errno = EPERM;
   if (must_be_own && !is_trusted(status)) return std::nullopt;
   std::string text(static_cast<size_t>(status.st_size), '\0');
@@ -79,9 +79,9 @@ std::optional<Bytes> decoded(std::string_view text) {
   return value;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
-  std::istringstream in(text);
+  std::istringstream in{std::string(text)};
   for (std::string line; std::getline(in, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     lines.push_back(line);
@@ -178,10 +178,16 @@ std::string verify_signature(const std::string& file, const std::array<unsigned 
   if (!text) {
     fail(Status::kUnsupported, "has no signature '", utf8(file), "': ", std::strerror(errno));
   }
-  const auto refuse = [&file](const auto&... why) {
-    fail(Status::kCorrupt, "has a signature '", utf8(file), "', which ", why...);
+  return verify_signature_text(*text, file, hash, trusted);
+}
+
+std::string verify_signature_text(std::string_view text, const std::string& name,
+                                  const std::array<unsigned char, 64>& hash,
+                                  const std::vector<PublicKey>& trusted) {
+  const auto refuse = [&name](const auto&... why) {
+    fail(Status::kCorrupt, "has a signature '", utf8(name), "', which ", why...);
   };
-  const std::vector<std::string> lines = lines_of(*text);
+  const std::vector<std::string> lines = lines_of(text);
   std::optional<SignatureText> made;
   std::optional<Signature> of_comment;
   if (lines.size() >= 4 && begins(lines[0], kUntrusted) && begins(lines[2], kTrusted)) {
@@ -190,7 +196,7 @@ std::string verify_signature(const std::string& file, const std::array<unsigned 
   }
   const std::string_view kind(made ? made->kind : "", made ? 2 : 0);
   if (!made || !of_comment || (kind != kOfHash && kind != kOfFile)) {
-    fail(Status::kCorrupt, "has a signature '", utf8(file), "', which is none of minisign's");
+    fail(Status::kCorrupt, "has a signature '", utf8(name), "', which is none of minisign's");
   }
   if (kind != kOfHash) refuse("is of minisign's old kind; sign it again, without -l");
   const SignatureText& of_file = made.value();

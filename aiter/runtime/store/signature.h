@@ -9,12 +9,14 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 
 inline constexpr char kTrustVariable[] = "AITER_ATTN_TRUST";
 inline constexpr char kSignatureSuffix[] = ".minisig";
+inline constexpr size_t kMostSignatureBytes = 4096;
 
 // A public key of minisign's.
 struct PublicKey {
@@ -49,5 +51,9 @@ class SignedContent {
 // Status::kCorrupt where it does not sign this.
 std::string verify_signature(const std::string& file, const std::array<unsigned char, 64>& hash,
                              const std::vector<PublicKey>& trusted);
+// The same of the text of a signature file; name: of that, for messages.
+std::string verify_signature_text(std::string_view text, const std::string& name,
+                                  const std::array<unsigned char, 64>& hash,
+                                  const std::vector<PublicKey>& trusted);
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -12,83 +12,16 @@ import numpy as np
 import pytest
 
 from tests.emulation.harness import reference
-from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, MASK_NONE, Case
 from tests.emulation.verify.verdict import GATES
 from tests.emulation.wheel import wheel_contents
-from tests.emulation.wheel.problems import (
-    CAUSAL,
-    NO_WINDOW,
-    Problem,
-    Shape,
-    backward,
-    check_with_sink,
-    mask,
-)
+from tests.emulation.wheel.featured import HEAD_SIZE, WINDOW, Featured, run
+from tests.emulation.wheel.problems import CAUSAL, NO_WINDOW, Shape, backward, check_with_sink
 from tests.emulator.hip.hip import Hip
 
-WINDOW = (40, 9)
-DTYPE, HEAD_SIZE = "float16", 64
-STATE = (reference.DROP_SEED, reference.DROP_OFFSET)
 SINK = np.array([-2.0, 5.0, -np.inf, 0.5], np.float32)
 BATCH, GROUP = ((77, 130),) * 2, ((19, 40), (5, 0), (64, 33), (1, 1))
 
 each_arch = pytest.mark.parametrize("arch", wheel_contents.ARCHS)
-
-
-class Featured(Problem):
-    """A problem with features of a Case, and the options by which a call asks for them."""
-
-    def __init__(
-        self,
-        hip: Hip,
-        shape: Shape,
-        arch: str,
-        sizes: tuple[int, int] = (HEAD_SIZE, HEAD_SIZE),
-        **features: Any,
-    ) -> None:
-        super().__init__(hip, shape, DTYPE, HEAD_SIZE, hip.device_of(arch))
-        kind = MASK_NONE if shape.window == NO_WINDOW else MASK_BOTTOM_RIGHT
-        self.case = Case(
-            "", shape.lengths, *shape.heads, mask=kind, window=shape.window, **features
-        )
-        self.inputs = reference.draw(self.case, "fp16", sizes, seed=7, backward=True)
-        self.options: dict[str, Any] = {"stream": self.stream, **mask(shape.window)}
-        if self.case.p_drop:
-            # Windowed problems have the numbers on the device, where kernels read them.
-            state: Any = STATE
-            if shape.window == WINDOW:
-                words = np.array(STATE, np.uint64).view(np.int64)
-                state = hip.array(words, self.stream, self.device)
-            self.options |= {"dropout_p": self.case.p_drop, "rng_state": state}
-        if self.case.soft_cap:
-            self.options["softcap"] = self.case.soft_cap
-        if self.inputs.slopes is not None:
-            slopes = hip.array(self.inputs.slopes, self.stream, self.device)
-            self.options["alibi_slopes"] = slopes
-        if self.inputs.bias is not None:
-            self.options["bias"] = self.scores(self.inputs.bias)
-
-    def scores(self, stored: Any) -> Any:
-        """Bits [heads][queries][keys] on the device, of batch mode."""
-        values = stored.view(np.float16)
-        split = values.reshape(len(values), len(self.shape.lengths), -1, values.shape[2])
-        return self.hip.array(np.ascontiguousarray(split.swapaxes(0, 1)), self.stream, self.device)
-
-    def arrays(self) -> list[Any]:
-        inputs = self.inputs
-        return [self.array(x) for x in (inputs.q, inputs.k, inputs.v, inputs.dout)]
-
-
-def _run(problem: Featured, **options: Any) -> dict[str, Any]:
-    """Both passes; the results by name."""
-    q, k, v, dout = problem.arrays()
-    fwd, bwd, more = problem.mode()
-    out, lse = fwd(q, k, v, *more, **problem.options)
-    given = (dout, q, k, v, out, lse, *more)
-    gradients, _workspace = backward(problem, bwd, *given, **problem.options | options)
-    problem.hip.synchronize(problem.stream)
-    names = ("o", "lse", "dq", "dk", "dv", "dbias")
-    return dict(zip(names, (out, lse, *gradients), strict=False))
 
 
 @each_arch
@@ -100,7 +33,7 @@ def test_forward_and_backward(
     hip: Hip, arch: str, features: dict[str, Any], window: tuple[int, int]
 ) -> None:
     problem = Featured(hip, Shape(BATCH, (4, 2), window), arch, **features)
-    problem.check(**_run(problem))
+    problem.check(**run(problem))
 
 
 @each_arch
@@ -120,7 +53,7 @@ def test_the_weights_that_stay(hip: Hip, arch: str, window: tuple[int, int]) -> 
 @each_arch
 def test_a_bias_and_its_gradient(hip: Hip, arch: str) -> None:
     problem = Featured(hip, Shape(BATCH, (4, 2), WINDOW), arch, bias="elementwise")
-    results = _run(problem, bias_grad=True)
+    results = run(problem, bias_grad=True)
     dbias = results.pop("dbias").read().swapaxes(0, 1)
     problem.check(**results)
     stored = problem.read("o", results["o"])
@@ -171,7 +104,7 @@ def test_the_gradient_of_a_bias_that_repeats(
     problem.case = dataclasses.replace(problem.case, bias="elementwise")
     problem.inputs.bias = every.reshape(heads[0], -1, keys).view(np.uint16)
     problem.options["bias"] = problem.hip.array(bias, problem.stream, problem.device)
-    results = _run(problem, bias_grad=True)
+    results = run(problem, bias_grad=True)
     dbias = results.pop("dbias").read()
     assert dbias.shape == bias.shape
     problem.check(**results)
@@ -304,4 +237,4 @@ def test_short_sequences_are_left_out(hip: Hip, arch: str) -> None:
 def test_alibi_without_a_mask(hip: Hip, arch: str) -> None:
     """Slopes count from the bottom right."""
     problem = Featured(hip, Shape(GROUP, (4, 2), NO_WINDOW, group=True), arch, bias="alibi")
-    problem.check(**_run(problem))
+    problem.check(**run(problem))
