@@ -29,7 +29,7 @@ void after_fork() {
   all().mutex.unlock();
 }
 
-int watch_forks() {
+int watch_forks() noexcept {
   all();
   return pthread_atfork(before_fork, after_fork, after_fork);
 }

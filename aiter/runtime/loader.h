@@ -49,6 +49,7 @@ class Loader {
 
   const Store& store_;
   Recorder recorder_;
+  // No ForkMutex: a child of a process that loads kernels gets no driver (driver.h).
   std::mutex mutex_;
   std::map<Place, std::unique_ptr<Loaded>> loaded_;
 };
