@@ -57,7 +57,8 @@ def write(folder: Path) -> None:
     for file, title, shows, command in PAGES:
         name = f'<a href="{file}">{title}</a>' if (folder / file).is_file() else title
         rows.append(
-            f"<tr><td>{name}</td><td>{escape(shows)}</td><td><code>{escape(command)}</code></td></tr>"
+            f"<tr><td>{name}</td><td>{escape(shows)}</td>"
+            f"<td><code>{escape(command)}</code></td></tr>"
         )
     body = (
         "<p class=mild>A page that is not linked is not in this folder yet; its command writes it."
