@@ -538,7 +538,7 @@ RowConfiguration without_cluster(RowConfiguration c, const RowTraits& rows,
     c.keep_weights = c.hold_row = 1;
     c.lag = 0;
   } else if (c.cluster > 1) {
-    c.threads = c.lanes = static_cast<int>(std::min<int64_t>(kMostThreads, c.lanes * c.cluster));
+    c.threads = c.lanes = static_cast<int>(std::min(kMostThreads, int64_t{c.lanes} * c.cluster));
     if (norm_forward) {
       share_out(kMostVectors);
       if (c.threads > 2 * kUsualThreads) share_out(2 * kMostVectors);

@@ -313,7 +313,7 @@ void launch(const NormBackward& call) {
   r.count = static_cast<int>(parts.count);
   r.side = 1;
   while (r.side < std::min(r.count, kMostSide)) r.side *= 2;
-  const int64_t columns = kColumnsThreads / r.side * (k.columns_vector % 4 == 0 ? 4 : 1);
+  const int64_t columns = int64_t{kColumnsThreads / r.side} * (k.columns_vector % 4 == 0 ? 4 : 1);
   const auto blocks = static_cast<uint32_t>((p.hidden + columns - 1) / columns);
   runtime::KernelLaunch reduce = {{blocks, wanted, 1}, {kColumnsThreads, 1, 1}, 0};
   reduce.waits_itself = k.reduce_waits_itself;
