@@ -7,6 +7,7 @@ the flags of a spec hold as they are: the library compiles with these (aiter/run
 
 load("//aiter:version.bzl", "VERSION")
 load("//kernels/private:logical_path.bzl", "logical_path")
+load("//kernels/private:pack.bzl", "PACKER_ATTRS", "PACK_FILE_ATTRS", "write_pack_file")
 load("//kernels/private:providers.bzl", "CodeObjectsInfo", "CompileKitInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
@@ -51,20 +52,7 @@ def _sources(ctx, name, infos):
         mnemonic = "CompileKit",
         progress_message = "Writing the compile kit %{label}",
     )
-    packed = ctx.actions.declare_file(name + ".parts/sources.attnpack")
-    arguments = ctx.actions.args()
-    arguments.add("--pack", pack)
-    arguments.add("--version", VERSION)
-    arguments.add("--distribution", _DISTRIBUTION)
-    arguments.add("--out", packed)
-    run_py_tool(
-        ctx,
-        tool = ctx.attr._write_pack_file,
-        arguments = [arguments],
-        inputs = [pack],
-        outputs = [packed],
-        mnemonic = "PackFile",
-    )
+    packed = write_pack_file(ctx, pack, name + ".parts/sources.attnpack", _DISTRIBUTION)
     return description, packed
 
 def _compile_kit_impl(ctx):
@@ -95,22 +83,13 @@ def _compile_kit_impl(ctx):
 compile_kit = rule(
     implementation = _compile_kit_impl,
     doc = "A kit that makes code objects; in runfiles it is the folder NAME beside workspaces.",
-    attrs = {
+    attrs = PACKER_ATTRS | PACK_FILE_ATTRS | {
         "code_objects": attr.label(mandatory = True, providers = [CodeObjectsInfo]),
         "_launch": attr.label(
             default = "//kernels/compile_kit:launch",
             allow_single_file = True,
         ),
-        "_packer": attr.label(
-            cfg = "exec",
-            default = "//kernels/code_object:packer",
-            executable = True,
-        ),
         "_write_kit": attr.label(cfg = "exec", default = "//kernels/compile_kit:write_kit"),
-        "_write_pack_file": attr.label(
-            cfg = "exec",
-            default = "//kernels/code_object:write_pack_file",
-        ),
     },
     provides = [CompileKitInfo],
 )
