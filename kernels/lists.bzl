@@ -1,5 +1,6 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""@kernel_lists: JSON lists of kernels/, for Starlark, which reads no file while it loads.
+"""JSON lists of kernels/, for Starlark, which reads no file while it loads: @kernel_lists, and
+@norm_sets, which has a package for each set of norm kernels.
 
 The lock of compile groups is joined with those of variant sets that have one of their own; of a
 group that both have, the latter's is taken.
@@ -8,7 +9,6 @@ group that both have, the latter's is taken.
 # File of the repository -> its constant, and where that is from.
 _LISTS = {
     "groups.bzl": ("GROUPS", Label("//kernels/ck_fmha/groups:lock.json")),
-    "norm_kernels.bzl": ("KERNELS", Label("//kernels/norm/ahead_of_time:kernels.json")),
     "option_choices.bzl": ("OPTION_CHOICES", Label("//kernels/ck_fmha/options:choices.json")),
     "options.bzl": ("OPTIONS_LOCK", Label("//kernels/ck_fmha/options:lock.json")),
 }
@@ -65,9 +65,54 @@ _kernel_lists_repository = repository_rule(
     doc = "A .bzl file for each of _LISTS.",
 )
 
+# A file of the folder of sets of norm kernels.
+_NORM_SETS = Label("//kernels/norm/sets:sets.py")
+
+_NORM_SET_BUILD = """# Generated. Do not edit.
+load("@aiter_attn//kernels/norm/ahead_of_time:packages.bzl", "norm_set_package")
+load(":kernels.bzl", "KERNELS")
+
+norm_set_package("{name}", KERNELS)
+"""
+
+def _norm_sets_repository_impl(rctx):
+    sets = {}
+    for entry in rctx.path(_NORM_SETS).dirname.readdir():
+        name = entry.basename.removesuffix(".toml")
+        if name + ".toml" != entry.basename:
+            continue
+        file = entry.dirname.get_child(name + ".json")
+        if not file.exists:
+            fail("%s/%s has no list beside it; write it: ./bazelw run //aiter/norm:sets" %
+                 (_NORM_SETS.package, entry.basename))
+        sets[name] = _object(rctx, file, "%s/%s.json" % (_NORM_SETS.package, name))
+    archs = {
+        arch: None
+        for kernels in sets.values()
+        for kernel in kernels.values()
+        for names in kernel["flags"]
+        for arch in names.split(" ")
+    }
+    known = "\"\"\"Generated. Do not edit.\"\"\"\n\nARCHS = %s\n\nNORM_SETS = %s\n" % (
+        repr(sorted(archs)),
+        repr(sorted(sets)),
+    )
+    rctx.file("BUILD.bazel", executable = False)
+    rctx.file("known.bzl", known, executable = False)
+    for name, kernels in sets.items():
+        text = "\"\"\"Generated. Do not edit.\"\"\"\n\nKERNELS = %s\n" % repr(kernels)
+        rctx.file(name + "/kernels.bzl", text, executable = False)
+        rctx.file(name + "/BUILD.bazel", _NORM_SET_BUILD.format(name = name), executable = False)
+
+_norm_sets_repository = repository_rule(
+    implementation = _norm_sets_repository_impl,
+    doc = "known.bzl has the names of sets and archs; a set's package has its kernels.",
+)
+
 def kernel_lists_repositories():
-    """Declares @kernel_lists."""
+    """Declares @kernel_lists and @norm_sets."""
     _kernel_lists_repository(name = "kernel_lists")
+    _norm_sets_repository(name = "norm_sets")
 
 def _kernel_lists_impl(mctx):
     kernel_lists_repositories()
@@ -75,5 +120,5 @@ def _kernel_lists_impl(mctx):
 
 kernel_lists = module_extension(
     implementation = _kernel_lists_impl,
-    doc = "Declares @kernel_lists.",
+    doc = "Declares @kernel_lists and @norm_sets.",
 )

@@ -158,7 +158,8 @@ TEST(AheadOfTime, WhatIsNotBuiltInNamesTheFlagWhereItHelps) {
   EXPECT_THAT(
       refusal("sm_80", 163 << 10),
       AllOf(HasSubstr("AITER_ATTN_RTC=0"), HasSubstr("--//kernels/norm/ahead_of_time:archs=sm_80"),
-            HasSubstr("kernels/norm/ahead_of_time/kernels.json")));
+            HasSubstr("kernels/norm/sets/common.toml"),
+            HasSubstr("--//kernels/norm/ahead_of_time:set=NAME")));
   std::string known;  // AMD's are those whose waves the kernels are for
   for (const kernels::ArchFacts& arch : kernels::kArchs) {
     if (arch.wave_size == 64) known += std::string(arch.name) + " ";

@@ -34,6 +34,7 @@ runtime::SourceKernelsOptions options_of(const kernels::AheadOfTimeKernels& buil
   options.build_flag = built_in.build_flag;
   options.build_archs = built_in.build_archs;
   options.build_list = built_in.build_list;
+  options.set_flag = built_in.set_flag;
   return options;
 }
 

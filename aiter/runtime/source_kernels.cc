@@ -73,9 +73,9 @@ struct SourceKernels::State {
       if (concat(" ", options.build_archs, " ").find(" " + known + " ") == std::string::npos) {
         continue;
       }
-      return concat("or, where ", options.build_list, " has the kernel with these flags (its head ",
-                    "says how it is made), build the library with ", options.build_flag, "=",
-                    known);
+      return concat("or build the library with ", options.build_flag, "=", known,
+                    " and a set that ", "has the kernel, as ", options.build_list,
+                    " is one: ", options.set_flag, "=NAME");
     }
     return concat("for kernels that are built in there are ", options.build_archs, " alone");
   }

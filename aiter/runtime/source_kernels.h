@@ -38,6 +38,7 @@ struct SourceKernelsOptions {
   std::string build_flag;   // "--//kernels/..."
   std::string build_archs;  // that it takes: "gfx942 sm_90"
   std::string build_list;   // the file that says which kernels
+  std::string set_flag;     // that chooses such a file
 
   RunTimeCompile run_time_compile = RunTimeCompile::kMissing;
   Compilers* compilers = nullptr;  // they outlive this

@@ -65,7 +65,8 @@ class Kernels : public ::testing::Test {
     options.is_built_in = [this](const Digest& key) { return pack_.size_of(key) > 0; };
     options.build_flag = "--//kernels:built_in";
     options.build_archs = "gfx942 sm_80 sm_90";
-    options.build_list = "kernels.json";
+    options.build_list = "few.toml";
+    options.set_flag = "--//kernels:set";
     options.run_time_compile = when_;
     options.compilers = &compilers_;
     return options;
@@ -143,10 +144,11 @@ TEST_F(Kernels, SwitchedOffWhatIsMissingIsAnErrorWithANextStep) {
   EXPECT_EQ(error.status(), Status::kUnsupported);
   EXPECT_THAT(error.what(),
               AllOf(HasSubstr("a.cpp (-DX=1)"), HasSubstr("sm_90"), HasSubstr("AITER_ATTN_RTC=0"),
-                    HasSubstr("kernels.json"), EndsWith("--//kernels:built_in=sm_90")));
+                    HasSubstr("--//kernels:built_in=sm_90 and"), HasSubstr("few.toml"),
+                    EndsWith("--//kernels:set=NAME")));
   // An arch whose machine code the device runs; one that the flag does not take.
   EXPECT_THAT(error_of([&] { kernels.code_object({"a.cpp", {}}, "sm_89"); }).what(),
-              EndsWith("--//kernels:built_in=sm_80"));
+              HasSubstr("--//kernels:built_in=sm_80 and"));
   EXPECT_THAT(error_of([&] { kernels.code_object(kKernel, "sm_120"); }).what(),
               AllOf(HasSubstr("gfx942 sm_80 sm_90 alone"), Not(HasSubstr("--//"))));
   EXPECT_THAT(opened_, ElementsAre());

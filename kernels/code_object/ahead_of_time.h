@@ -21,6 +21,7 @@ struct AheadOfTimeKernels {
   std::string_view build_flag;   // that says what is compiled: "--//kernels/norm/...:archs"
   std::string_view build_archs;  // that it takes: "gfx942 sm_90"
   std::string_view build_list;   // the file that says which kernels
+  std::string_view set_flag;     // that chooses such a file
 };
 
 }  // namespace AITER_ATTN_NAMESPACE::kernels

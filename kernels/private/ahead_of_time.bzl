@@ -18,7 +18,7 @@ AheadOfTimeKernels {function}();
 
 AheadOfTimeKernels {function}() {{
 {recipes}
-  return {{recipes, count, "{flag}", "{archs}", "{list}"}};
+  return {{recipes, count, "{flag}", "{archs}", "{list}", "{set_flag}"}};
 }}
 
 }}  // namespace AITER_ATTN_NAMESPACE::kernels
@@ -82,6 +82,7 @@ def _ahead_of_time_impl(ctx):
         function = ctx.attr.function,
         list = ctx.file.build_list.short_path,
         recipes = _RECIPES.format(rows = "".join(rows)) if infos else _NO_RECIPES,
+        set_flag = ctx.attr.set_flag,
     ))
     return [
         DefaultInfo(files = depset(embedded.values())),
@@ -108,13 +109,17 @@ Output group manifest: a JSON list of the code objects, by kernel and arch.""",
         "build_list": attr.label(
             allow_single_file = True,
             mandatory = True,
-            doc = "the list of the kernels, for messages",
+            doc = "the file that says which kernels there are, for messages",
         ),
         "code_objects": attr.label(mandatory = True, providers = [CodeObjectsInfo]),
         "function": attr.string(mandatory = True, doc = "its name in namespace kernels"),
         "operations": attr.string_dict(
             mandatory = True,
             doc = "instance -> what it computes, for the manifest",
+        ),
+        "set_flag": attr.string(
+            mandatory = True,
+            doc = "the flag that chooses such a file, for messages",
         ),
         "_header": attr.label(
             default = "//kernels/code_object:ahead_of_time_h",

@@ -1,115 +1,85 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The names and targets that follow from kernels.json.
+"""The names and flags that follow from a set's list of kernels.
 
-KERNELS: name -> its source, and by archs the flags that make it that kernel. dealt_NAME is the
-kernel of calls without a barrier, where that is another for some arch; handful_NAME, dozens_NAME
-and hundreds_NAME those of few rows.
+A list: name -> the operation, the source, and by archs the flags that make it that kernel.
+dealt_NAME is the kernel of calls without a barrier, where that is another for some arch;
+handful_NAME, dozens_NAME and hundreds_NAME those of few rows.
 """
 
-load("@kernel_lists//:norm_kernels.bzl", _KERNELS = "KERNELS")
 load("//kernels/norm:shapes.bzl", "kernels_of")
 
-KERNELS = _KERNELS
-
-ARCHS = sorted({
-    arch: True
-    for kernel in KERNELS.values()
-    for archs in kernel["flags"]
-    for arch in archs.split(" ")
-})
-
-def flags_for(name, arch):
+def flags_for(kernel, arch):
     """The flags that make a kernel.
 
     Args:
-      name: of KERNELS.
-      arch: of ARCHS.
+      kernel: of a list.
+      arch: the one that it is compiled for.
     Returns:
       A list of str.
     """
     (flags,) = [
         flags
-        for archs, flags in KERNELS[name]["flags"].items()
+        for archs, flags in kernel["flags"].items()
         if arch in archs.split(" ")
     ]
-    return flags
+    return flags.split(" ")
 
-def operation_of(name):
-    """The operation of a kernel.
-
-    Args:
-      name: of KERNELS.
-    Returns:
-      "layer_forward" of "dealt_layer_forward_bf16_8192".
-    """
-    for prefix in ["dealt_", "dozens_", "handful_", "hundreds_"]:
-        name = name.removeprefix(prefix)
-    return "_".join(name.split("_")[:-2])
-
-def _names(arch):
-    """Kernels for arch: of several names for one kernel, the last."""
-    kernels = {
-        (KERNELS[name]["source"], tuple(flags_for(name, arch))): name
-        for name in KERNELS
-    }
-    return kernels.values()
-
-NAMES = {arch: _names(arch) for arch in ARCHS}
-
-def chosen_of(archs):
-    """The groups of the archs of the flag.
+def names_for(kernels, arch):
+    """The kernels for an arch: of several names for one kernel, the last.
 
     Args:
-      archs: of ARCHS.
+      kernels: a list.
+      arch: one that the list is for.
     Returns:
-      A sum of select()s.
+      A list of str.
     """
-    labels = []
-    for arch in archs:
-        labels += select({
-            ":%s.selected" % arch: [":" + arch],
-            "//conditions:default": [],
-        })
-    return labels
+    return {
+        (kernel["source"], tuple(flags_for(kernel, arch))): name
+        for name, kernel in kernels.items()
+    }.values()
 
-def macros_for(name, arch):
+def macros_for(kernel, arch):
     """The macros that make a kernel.
 
     Args:
-      name: of KERNELS.
-      arch: of ARCHS.
+      kernel: of a list.
+      arch: the one that it is compiled for.
     Returns:
       dict: name -> value, an int where it is a number.
     """
-    pairs = [flag.removeprefix("-D").split("=") for flag in flags_for(name, arch)]
+    pairs = [flag.removeprefix("-D").split("=") for flag in flags_for(kernel, arch)]
     return {macro: int(value) if value.isdigit() else value for macro, value in pairs}
 
-def shapes_for(arch):
+def shapes_for(kernels, arch):
     """The kernels of an arch, as SHAPES of //kernels/norm:shapes.bzl has others.
 
     Args:
-      arch: of ARCHS.
+      kernels: a list.
+      arch: one that the list is for.
     Returns:
       dict: name -> struct of source, kernels and macros.
     """
     return {
         name: struct(
-            kernels = {symbol: int(items) for symbol, items in work_items(name, arch).items()},
-            macros = macros_for(name, arch),
-            source = KERNELS[name]["source"].removesuffix(".cpp"),
+            kernels = {
+                symbol: int(items)
+                for symbol, items in work_items(kernels[name], arch).items()
+            },
+            macros = macros_for(kernels[name], arch),
+            source = kernels[name]["source"].removesuffix(".cpp"),
         )
-        for name in NAMES[arch]
+        for name in names_for(kernels, arch)
     }
 
-def work_items(name, arch):
+def work_items(kernel, arch):
     """The work-items per workgroup of each of a code object's kernels.
 
     Args:
-      name: of KERNELS.
+      kernel: of a list.
       arch: the one that it is compiled for.
     Returns:
       dict: symbol -> work-items, as text.
     """
-    source = KERNELS[name]["source"].removesuffix(".cpp")
-    found = kernels_of(source, macros_for(name, arch))
+    source = kernel["source"].removesuffix(".cpp")
+    found = kernels_of(source, macros_for(kernel, arch))
     return {symbol: str(items) for symbol, items in found.items()}
