@@ -1,7 +1,7 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The extension module (python/extension/module.cc)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, TypedDict
 
 from typing_extensions import Buffer
@@ -153,20 +153,73 @@ def explain_kvcache_fwd(
 def norm_fwd(numbers: dict[str, int | float], arrays: dict[str, Tensor]) -> None: ...
 def norm_bwd(numbers: dict[str, int | float], arrays: dict[str, Tensor]) -> None: ...
 
-class _Prepared:
-    """A call that was checked with these arrays, for others that lie as they do."""
+class Watcher:
+    """Whether anything of torch but autograd would notice a call. Its functions are torch's."""
 
     def __init__(
-        self, numbers: dict[str, int | float], arrays: dict[str, Tensor], names: Sequence[str]
+        self,
+        *,
+        modes: Callable[[], int],
+        thread_keys: Callable[[], Any],
+        plain_threads: Collection[int],
+        forward_ad: Any,
+        is_profiled: Callable[[], bool],
+        keys: Callable[[Any], Any],
+        plain: Collection[int],
+        is_plain: Callable[[Any], bool],
+        is_grad_enabled: Callable[[], bool],
+        classes: tuple[type, ...],
     ) -> None:
-        """names: of the arrays, in the order in which run() gets their addresses."""
-    def run(self, addresses: tuple[int, ...], stream: int) -> None:
-        """0 for an array that is not there, and for the stream in host memory."""
+        """plain_threads, plain: dispatch keys, as bits, of what is not watched. is_plain: of a
+        tensor with other keys. forward_ad: has _current_level, below 0 where it is off."""
+    def watches(self, tensors: Sequence[Any]) -> bool:
+        """tensors, or None, of a call in this thread."""
 
-class PreparedNorm(_Prepared): ...
-class PreparedNormBackward(_Prepared): ...
-class PreparedSoftmax(_Prepared): ...
-class PreparedSoftmaxBackward(_Prepared): ...
+class PreparedRows:
+    """A call that was checked with these arrays, for tensors that lie as they do."""
+
+    def __init__(
+        self,
+        numbers: dict[str, int | float],
+        arrays: dict[str, Tensor],
+        names: Sequence[str],
+        made: Sequence[tuple[Any, tuple[int, ...], Any] | None],
+        results: int,
+        index: int,
+        functions: dict[str, Callable[..., Any] | None],
+    ) -> None:
+        """names: of the arrays: those given, those made, and the barrier if there is one. made:
+        shape, strides and dtype of each that is made, None of one that is not; the first `results`
+        of them are a call's results. index: of a GPU; -1: in host memory. functions:
+        python/extension/torch_calls.h."""
+
+class PreparedNorm(PreparedRows): ...
+class PreparedNormBackward(PreparedRows): ...
+class PreparedSoftmax(PreparedRows): ...
+class PreparedSoftmaxBackward(PreparedRows): ...
+
+class PreparedCalls:
+    """The calls of one operation that were prepared. given: its tensors, or None, then numbers."""
+
+    def __init__(
+        self,
+        watcher: Watcher | None,
+        kept: dict[Any, Any],
+        name: str,
+        tensors: int,
+        by_class: Sequence[int],
+        differentiable: Callable[..., Any] | None,
+    ) -> None:
+        """watcher None: all is watched. kept: by signature. tensors: how many a call has. by_class:
+        places of those of which the class alone is looked at. differentiable: is called where
+        autograd records; None: no prepared call is."""
+    def signature(self, *given: Any) -> tuple[Any, ...]:
+        """All of a call but its tensors' addresses and contents."""
+    def run(self, *given: Any) -> Any:
+        """The results as a tuple; None where no such call was prepared."""
+    def run_unwatched(self, *given: Any) -> Any:
+        """run(), or what differentiable() gives; None, too, where something watches, or a number is
+        neither float nor bool."""
 
 def norm_bwd_workspace_size(numbers: dict[str, int | float], arrays: dict[str, Tensor]) -> int: ...
 def softmax_fwd(numbers: dict[str, int | float], arrays: dict[str, Tensor]) -> None: ...

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "aiter/norm.h"
 #include "python/extension/gil.h"
 #include "python/extension/given.h"
+#include "python/extension/torch_calls.h"
 
 namespace AITER_ATTN_NAMESPACE::python {
 namespace {
@@ -45,11 +47,12 @@ void Run(const py::dict& numbers, const py::dict& arrays) {
 
 // A call whose problem and strides are known, and whose arrays are others each time.
 template <typename Problem, typename Args, attn_status (*kRun)(const Args*)>
-class Prepared {
+class Prepared final : public PreparedRows {
  public:
-  // names: of the arrays, in the order in which run() gets their addresses.
-  Prepared(const py::dict& numbers, const py::dict& arrays, const std::vector<std::string>& names)
-      : call_(numbers, arrays) {
+  // names: of the arrays, in the order in which Run() gets their addresses.
+  Prepared(const py::dict& numbers, const py::dict& arrays, const std::vector<std::string>& names,
+           const py::sequence& made, size_t results, int index, const py::dict& functions)
+      : PreparedRows(made, results, index, functions), call_(numbers, arrays) {
     const auto* const start = reinterpret_cast<const char*>(&call_.args);
     for (const std::string& name : names) {
       const void* place = nullptr;
@@ -67,9 +70,9 @@ class Prepared {
     }
   }
 
-  // Addresses, 0 for none, of arrays that lie as those did which it was prepared with. A workspace
-  // is aligned to 256 bytes.
-  void Run(const py::tuple& addresses, uintptr_t stream) const {
+ private:
+  // A workspace is aligned to 256 bytes.
+  void Run(const std::vector<uintptr_t>& addresses, uintptr_t stream) const override {
     if (addresses.size() != offsets_.size()) {
       throw py::value_error("as many addresses as names: " + std::to_string(offsets_.size()));
     }
@@ -78,15 +81,16 @@ class Prepared {
     Problem problem = call_.problem;
     problem.stream = reinterpret_cast<void*>(stream);  // NOLINT(performance-no-int-to-ptr)
     args.problem = &problem;
-    size_t i = 0;
-    for (const py::handle& given : addresses) {
-      const auto address = py::cast<uintptr_t>(given);
-      std::memcpy(reinterpret_cast<char*>(&args) + offsets_[i++], &address, sizeof address);
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      std::memcpy(reinterpret_cast<char*>(&args) + offsets_[i], &addresses[i], sizeof addresses[i]);
     }
-    Compute([&] { return kRun(&args); });
+    if (problem.device_type == ATTN_DEVICE_CPU) {
+      Compute([&] { return kRun(&args); });
+    } else {  // queued at once: there is nothing to interrupt
+      CheckUnlocked([&] { return kRun(&args); });
+    }
   }
 
- private:
   const Call<Problem, Args> call_;
   std::vector<size_t> offsets_;  // of the addresses in Args
 };
@@ -94,10 +98,10 @@ class Prepared {
 template <typename Problem, typename Args, attn_status (*kRun)(const Args*)>
 void BindPrepared(py::module_& module, const char* name) {
   using Class = Prepared<Problem, Args, kRun>;
-  py::class_<Class>(module, name)
-      .def(py::init<const py::dict&, const py::dict&, const std::vector<std::string>&>(),
-           "numbers"_a, "arrays"_a, "names"_a)
-      .def("run", &Class::Run, "addresses"_a, "stream"_a);
+  py::class_<Class, PreparedRows, std::shared_ptr<Class>>(module, name)
+      .def(py::init<const py::dict&, const py::dict&, const std::vector<std::string>&,
+                    const py::sequence&, size_t, int, const py::dict&>(),
+           "numbers"_a, "arrays"_a, "names"_a, "made"_a, "results"_a, "index"_a, "functions"_a);
 }
 
 uint64_t NormBackwardWorkspaceSize(const py::dict& numbers, const py::dict& arrays) {
@@ -133,6 +137,7 @@ void BindNorms(py::module_& module) {
   module.attr("SOFTMAX_MASK_NONE") = static_cast<int>(ATTN_SOFTMAX_MASK_NONE);
   module.attr("SOFTMAX_MASK_EXPLICIT") = static_cast<int>(ATTN_SOFTMAX_MASK_EXPLICIT);
   module.attr("SOFTMAX_MASK_CAUSAL") = static_cast<int>(ATTN_SOFTMAX_MASK_CAUSAL);
+  BindTorchCalls(module);  // the classes of which those below are
   BindPrepared<attn_norm_problem, attn_norm_fwd_args, attn_norm_fwd>(module, "PreparedNorm");
   BindPrepared<attn_norm_problem, attn_norm_bwd_args, attn_norm_bwd>(module,
                                                                      "PreparedNormBackward");

@@ -15,7 +15,7 @@ import aiter_attn
 import aiter_attn.torch
 import torch
 from absl import app, flags
-from aiter_attn.torch import _norms, _prepared
+from aiter_attn.torch import _norms
 from torch.nn import functional
 
 from tests.bench import calls
@@ -26,16 +26,28 @@ _DEVICE = flags.DEFINE_enum("device", "cpu", ["cpu", "cuda"], "of the tensors")
 _HIDDEN = 64
 
 
+class Unprepared:
+    """In the place of an operation's prepared calls: none is remembered."""
+
+    def signature(self, *given: Any) -> None: ...
+    def run(self, *given: Any) -> None: ...
+    def run_unwatched(self, *given: Any) -> None: ...
+
+
 def unprepared(function: Any) -> Any:
     """The function without calls that were prepared, and without the short way to an operator."""
+    kept: dict[str, Any] = dict(_norms._CALLS)
+    none: dict[str, Any] = dict.fromkeys(kept, Unprepared())
 
     def call(*arguments: Any) -> Any:
-        kept = _prepared.find, _norms.is_watched
-        _prepared.find, _norms.is_watched = lambda signature: None, lambda tensors: True
+        is_watched = _norms.is_watched
+        _norms._CALLS.update(none)
+        _norms.is_watched = lambda tensors: True
         try:
             return function(*arguments)
         finally:
-            _prepared.find, _norms.is_watched = kept
+            _norms.is_watched = is_watched
+            _norms._CALLS.update(kept)
 
     return call
 

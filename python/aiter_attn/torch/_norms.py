@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 import torch
@@ -12,7 +13,7 @@ from aiter_attn._core import norms, reading
 from aiter_attn.torch import _prepared, _tracing
 from aiter_attn.torch._arguments import check_given_tensors, check_tensors
 from aiter_attn.torch._operators import Short, function, operator, run, run_unwatched
-from aiter_attn.torch._watched import is_watched, is_watched_since
+from aiter_attn.torch._watched import is_compiling, is_watched, is_watched_since
 
 __all__ = [
     "layer_norm",
@@ -60,9 +61,13 @@ def rms_norm(
     zero_centred: bool = False,
 ) -> Any:
     """y of rms_norm_fwd; with residual (y, x + residual). Arguments, raises: see there."""
-    arguments = x, gamma, residual, epsilon, reading.flag("zero_centred", zero_centred)
-    y, _, h = _run(_rms_norm_fwd, _OF_RMS_NORM, arguments, _RMS_NORM_ALONE)
-    return y if residual is None else (y, h)
+    made = None
+    if not is_compiling():  # first, as what follows cannot be traced
+        made = _CALLS["rms_norm"].run_unwatched(x, gamma, residual, epsilon, zero_centred)
+    if made is None:
+        arguments = x, gamma, residual, epsilon, reading.flag("zero_centred", zero_centred)
+        made = _run(_rms_norm_fwd, _OF_RMS_NORM, arguments, _SHORT["rms_norm"])
+    return made[0] if residual is None else (made[0], made[-1])
 
 
 def layer_norm_fwd(
@@ -96,15 +101,24 @@ def layer_norm(
     zero_centred: bool = False,
 ) -> Any:
     """y of layer_norm_fwd; with residual (y, x + residual). Arguments, raises: see there."""
-    arguments = x, gamma, beta, residual, epsilon, reading.flag("zero_centred", zero_centred)
-    y, _, _, h = _run(_layer_norm_fwd, _OF_LAYER_NORM, arguments, _LAYER_NORM_ALONE)
-    return y if residual is None else (y, h)
+    made = None
+    if not is_compiling():
+        made = _CALLS["layer_norm"].run_unwatched(x, gamma, beta, residual, epsilon, zero_centred)
+    if made is None:
+        arguments = x, gamma, beta, residual, epsilon, reading.flag("zero_centred", zero_centred)
+        made = _run(_layer_norm_fwd, _OF_LAYER_NORM, arguments, _SHORT["layer_norm"])
+    return made[0] if residual is None else (made[0], made[-1])
 
 
 def softmax_fwd(
     x: torch.Tensor, *, scale: float = 1.0, mask: torch.Tensor | None = None, causal: bool = False
 ) -> torch.Tensor:
     """aiter_attn.softmax_fwd, differentiable by x. Arguments, returns, raises: see there."""
+    if not is_compiling():
+        made = _CALLS["softmax"].run_unwatched(x, mask, scale, causal)
+        if made is not None:
+            first: torch.Tensor = made[0]
+            return first
     arguments = x, mask, scale, reading.flag("causal", causal)
     y: torch.Tensor = _run(_softmax_fwd, ("x", "mask"), arguments)
     return y
@@ -194,65 +208,39 @@ def _like(x: torch.Tensor) -> torch.Tensor:
     return x.new_empty(x.shape)
 
 
-def _forward(
-    kind: int,
-    x: torch.Tensor,
-    gamma: torch.Tensor | None,
-    beta: torch.Tensor | None,
-    residual: torch.Tensor | None,
-    epsilon: float,
-    zero_centred: bool,
-    statistics: bool = True,
-) -> tuple[Any, ...]:
+def _forward(name: str, x: Any, gamma: Any, *more: Any) -> tuple[Any, ...]:
     """(y, mean, rstd, h) without the mean of RMSNorm; None for what is not made: h without a
-    residual, and mean and rstd without statistics."""
+    residual, and mean and rstd where y is asked for alone. name: of the calls. more: beta of
+    LayerNorm, residual, epsilon, zero_centred."""
+    *beta, residual, epsilon, zero_centred = more
     if type(epsilon) is not float:
         epsilon = norms.read_epsilon(epsilon)
-    lies = _prepared.lies
-    signature = (
-        "norm", kind, epsilon, zero_centred, statistics,
-        lies(x), lies(gamma), lies(beta), lies(residual),
-    )  # fmt: skip
-    prepared: Any = _prepared.find(signature)
+    calls = _CALLS[name]
+    given = x, gamma, *beta, residual, epsilon, zero_centred
+    prepared = calls.run(*given)
     if prepared is not None:
-        results: tuple[Any, ...] = prepared(x, gamma, beta, residual)
+        results: tuple[Any, ...] = prepared
         return results
-    layer = kind == _C.NORM_LAYER
+    statistics = name in _WITH_STATISTICS
+    kind = _C.NORM_LAYER if beta else _C.NORM_RMS
 
     def keep(numbers: Any, tensors: Any) -> None:
         of_rows = (x.shape[:-1], torch.float32) if statistics else None
         made = [
             ("y", (x.shape, x.dtype)),
-            *([("mean", of_rows)] if layer else []),
+            *([("mean", of_rows)] if beta else []),
             ("rstd", of_rows),
             ("sum", None if residual is None else (x.shape, x.dtype)),
         ]
-        _keep(signature, _C.PreparedNorm, numbers, tensors,
-              {"x": x, "gamma": gamma, "beta": beta, "residual": residual}, made)  # fmt: skip
+        arrays = {"x": x, "gamma": gamma, **({"beta": beta[0]} if beta else {})}
+        arrays["residual"] = residual
+        _keep(calls.signature(*given), _C.PreparedNorm, numbers, tensors, arrays, made)
 
+    packed = [_packed(x), _packed(gamma), _packed(beta[0] if beta else None), _packed(residual)]
     y, mean, rstd, h = norms.forward(
-        kind, _packed(x), _packed(gamma), _packed(beta), _packed(residual),
-        epsilon, zero_centred, keep=keep, statistics=statistics,
-    )  # fmt: skip
-    return (y, mean, rstd, h) if layer else (y, rstd, h)
-
-
-def _rms_norm(x: Any, gamma: Any, residual: Any, epsilon: float, zero_centred: bool) -> Any:
-    return _forward(_C.NORM_RMS, x, gamma, None, residual, epsilon, zero_centred)
-
-
-def _rms_norm_alone(x: Any, gamma: Any, residual: Any, epsilon: float, zero_centred: bool) -> Any:
-    return _forward(_C.NORM_RMS, x, gamma, None, residual, epsilon, zero_centred, False)
-
-
-def _layer_norm(*arguments: Any) -> Any:
-    return _forward(_C.NORM_LAYER, *arguments)
-
-
-def _layer_norm_alone(
-    x: Any, gamma: Any, beta: Any, residual: Any, epsilon: float, zero_centred: bool
-) -> Any:
-    return _forward(_C.NORM_LAYER, x, gamma, beta, residual, epsilon, zero_centred, False)
+        kind, *packed, epsilon, zero_centred, keep=keep, statistics=statistics
+    )
+    return (y, mean, rstd, h) if beta else (y, rstd, h)
 
 
 def _keep(
@@ -266,7 +254,7 @@ def _keep(
     """Prepares the calls of a signature whose tensors the library gets as they are."""
     if all(x is None or x.is_contiguous() for x in given.values()):
         device = next(x.device for x in given.values() if x is not None)
-        prepared = _prepared.PreparedRows(kind, numbers, tensors, tuple(given), made, device)
+        prepared = _prepared.prepare_rows(kind, numbers, tensors, tuple(given), made, device)
         _prepared.keep(signature, prepared)
 
 
@@ -277,27 +265,19 @@ def _fake_forward(kind: int, x: Any, gamma: Any, beta: Any, residual: Any) -> An
     return _like(x), *statistics, x.new_empty(0) if residual is None else _like(x)
 
 
-def _backward(
-    kind: int,
-    dy: torch.Tensor,
-    x: torch.Tensor,
-    gamma: torch.Tensor | None,
-    mean: torch.Tensor | None,
-    rstd: torch.Tensor,
-    dh: torch.Tensor | None,
-    zero_centred: bool,
-    weights: bool,
-) -> Any:
+def _backward(name: str, dy: Any, x: Any, gamma: Any, *more: Any) -> Any:
     """(dx, dgamma, dbeta), without the dbeta of RMSNorm; None for gradients that are not wanted,
-    and for that of no gamma."""
-    arrays = dy, x, gamma, mean, rstd, dh
-    signature = ("norm_bwd", kind, zero_centred, weights, *map(_prepared.lies, arrays))
-    prepared = _prepared.find(signature)
-    layer = kind == _C.NORM_LAYER
+    and for that of no gamma. name: of the calls. more: mean of LayerNorm, rstd, dh, zero_centred,
+    and whether gradients of weights are wanted."""
+    given = dy, x, gamma, *more
+    calls = _CALLS[name]
+    prepared = calls.run(*given)
     if prepared is not None:
-        return prepared(*arrays)[: 3 if layer else 2]
+        return prepared
+    *mean, rstd, dh, zero_centred, weights = more
+    kind = _C.NORM_LAYER if mean else _C.NORM_RMS
     like = x if gamma is None else gamma
-    of_gamma, of_beta = weights and gamma is not None, weights and layer
+    of_gamma, of_beta = weights and gamma is not None, weights and len(mean) > 0
 
     def keep(numbers: Any, tensors: Any) -> None:
         of_weight = x.shape[-1:], like.dtype
@@ -305,18 +285,16 @@ def _backward(
         made = [
             ("dx", (x.shape, x.dtype)),
             ("dgamma", of_weight if of_gamma else None),
-            *([("dbeta", of_weight if of_beta else None)] if layer else []),
+            *([("dbeta", of_weight if of_beta else None)] if mean else []),
             ("workspace", None if workspace is None else (workspace.shape, torch.uint8)),
         ]
-        names = ("dy", "x", "gamma", "mean", "rstd", "dh")
-        given = dict(zip(names, arrays, strict=True))
-        _keep(signature, _C.PreparedNormBackward, numbers, tensors, given, made)
+        arrays = {"dy": dy, "x": x, "gamma": gamma, **({"mean": mean[0]} if mean else {})}
+        arrays |= {"rstd": rstd, "dh": dh}
+        _keep(calls.signature(*given), _C.PreparedNormBackward, numbers, tensors, arrays, made)
 
-    dx, dgamma, dbeta = norms.backward(
-        kind, _packed(dy), _packed(x), _packed(gamma), _packed(mean), _packed(rstd),
-        _packed(dh), zero_centred, of_gamma, of_beta, keep,
-    )  # fmt: skip
-    return (dx, dgamma, dbeta) if layer else (dx, dgamma)
+    packed = [_packed(array) for array in (dy, x, gamma, mean[0] if mean else None, rstd, dh)]
+    dx, dgamma, dbeta = norms.backward(kind, *packed, zero_centred, of_gamma, of_beta, keep)
+    return (dx, dgamma, dbeta) if mean else (dx, dgamma)
 
 
 def _fake_backward(x: Any, gamma: Any, weights: bool, layer: bool) -> Any:
@@ -337,13 +315,13 @@ def _save(ctx: Any, inputs: Any, output: Any) -> None:
 
 def _save_alone(ctx: Any, inputs: Any, output: Any) -> tuple[Any, ...]:
     """Keeps what _differentiated() needs of a call that gives no statistics: fewer results take
-    less time. Returns the output without them."""
+    less time. Returns y and h alone."""
     x, gamma, *beta, residual, _, zero_centred = inputs
     y, *statistics, h = output
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(x if residual is None else h, gamma, *statistics)
     ctx.others = residual is not None, [b is not None for b in beta], zero_centred
-    return (y, None, h) if len(statistics) == 1 else (y, None, None, h)
+    return y, h
 
 
 def _differentiated(backward: Any, ctx: Any, dy: Any, *others: Any, run: Any = run) -> Any:
@@ -362,8 +340,14 @@ def _differentiated(backward: Any, ctx: Any, dy: Any, *others: Any, run: Any = r
     return dx, dgamma, *dbeta, dx if has_residual else None, None, None
 
 
-def _run_since(backward: Any, arguments: tuple[Any, ...], tensors: tuple[Any, ...]) -> Any:
-    """run() where nothing watched the forward pass. tensors: dy, what was saved, and dh."""
+def _run_since(
+    name: str, backward: Any, arguments: tuple[Any, ...], tensors: tuple[Any, ...]
+) -> Any:
+    """run() where nothing watched the forward pass. name: of the calls. tensors: gradients, the
+    first and the last of them, and what was saved."""
+    made = _CALLS[name].run_unwatched(*arguments)
+    if made is not None:
+        return made
     dy, *saved, dh = tensors
     if is_watched_since((dy, dh), saved):
         return backward(*arguments)
@@ -373,14 +357,15 @@ def _run_since(backward: Any, arguments: tuple[Any, ...], tensors: tuple[Any, ..
 def _softmax_forward(x: Any, mask: Any, scale: float, causal: bool) -> Any:
     if type(scale) is not float:
         scale = norms.read_scale(scale)
-    signature = "softmax", _prepared.lies(x), _prepared.lies(mask), scale, causal
-    prepared = _prepared.find(signature)
+    calls, given = _CALLS["softmax"], (x, mask, scale, causal)
+    prepared = calls.run(*given)
     if prepared is not None:
-        return prepared(x, mask)[0]
+        return prepared[0]
 
     def keep(numbers: Any, tensors: Any) -> None:
         made = (("y", (x.shape, x.dtype)),)
-        _keep(signature, _C.PreparedSoftmax, numbers, tensors, {"x": x, "mask": mask}, made)
+        arrays = {"x": x, "mask": mask}
+        _keep(calls.signature(*given), _C.PreparedSoftmax, numbers, tensors, arrays, made)
 
     return norms.softmax_forward(_packed(x), scale, _packed(mask), causal, keep)
 
@@ -388,14 +373,15 @@ def _softmax_forward(x: Any, mask: Any, scale: float, causal: bool) -> Any:
 def _softmax_backward(dy: Any, y: Any, scale: float, causal: bool) -> Any:
     if type(scale) is not float:
         scale = norms.read_scale(scale)
-    signature = "softmax_bwd", _prepared.lies(dy), _prepared.lies(y), scale, causal
-    prepared = _prepared.find(signature)
+    calls, given = _CALLS["softmax_bwd"], (dy, y, scale, causal)
+    prepared = calls.run(*given)
     if prepared is not None:
-        return prepared(dy, y)[0]
+        return prepared[0]
 
     def keep(numbers: Any, tensors: Any) -> None:
         made = (("dx", (y.shape, y.dtype)),)
-        _keep(signature, _C.PreparedSoftmaxBackward, numbers, tensors, {"dy": dy, "y": y}, made)
+        arrays = {"dy": dy, "y": y}
+        _keep(calls.signature(*given), _C.PreparedSoftmaxBackward, numbers, tensors, arrays, made)
 
     return norms.softmax_backward(_packed(dy), _packed(y), scale, causal, keep)
 
@@ -416,16 +402,28 @@ def _differentiated_softmax(ctx: Any, dy: Any) -> tuple[Any, ...]:
     return run(_softmax_bwd, (dy, y, *ctx.options), (dy, y)), None, None, None
 
 
+def _softmax_alone(ctx: Any, *inputs: Any) -> tuple[torch.Tensor]:
+    y = _softmax_forward(*inputs)
+    _save_softmax(ctx, inputs, y)
+    return (y,)
+
+
+def _differentiated_softmax_alone(ctx: Any, dy: Any) -> tuple[Any, ...]:
+    (y,) = ctx.saved_tensors
+    made = _CALLS["softmax_bwd"].run_unwatched(dy, y, *ctx.options)
+    return _differentiated_softmax(ctx, dy) if made is None else (made[0], None, None, None)
+
+
 _rms_norm_bwd = operator(
     "rms_norm_bwd(Tensor dy, Tensor x, Tensor? gamma, Tensor rstd, Tensor? dh, bool zero_centred, "
     "bool weight_gradients) -> (Tensor dx, Tensor dgamma)",
-    lambda dy, x, gamma, *rest: _backward(_C.NORM_RMS, dy, x, gamma, None, *rest),
+    functools.partial(_backward, "rms_norm_bwd"),
     lambda dy, x, gamma, *rest: _fake_backward(x, gamma, rest[-1], False),
 )
 _layer_norm_bwd = operator(
     "layer_norm_bwd(Tensor dy, Tensor x, Tensor? gamma, Tensor mean, Tensor rstd, Tensor? dh, "
     "bool zero_centred, bool weight_gradients) -> (Tensor dx, Tensor dgamma, Tensor dbeta)",
-    lambda *arguments: _backward(_C.NORM_LAYER, *arguments),
+    functools.partial(_backward, "layer_norm_bwd"),
     lambda dy, x, gamma, *rest: _fake_backward(x, gamma, rest[-1], True),
 )
 _softmax_bwd = operator(
@@ -436,7 +434,7 @@ _softmax_bwd = operator(
 _rms_norm_fwd = operator(
     "rms_norm_fwd(Tensor x, Tensor? gamma, Tensor? residual, float epsilon, bool zero_centred)"
     " -> (Tensor y, Tensor rstd, Tensor h)",
-    _rms_norm,
+    functools.partial(_forward, "rms_norm_fwd"),
     lambda x, gamma, residual, *_: _fake_forward(_C.NORM_RMS, x, gamma, None, residual),
     _save,
     lambda ctx, *given: _differentiated(_rms_norm_bwd, ctx, *given),
@@ -444,7 +442,7 @@ _rms_norm_fwd = operator(
 _layer_norm_fwd = operator(
     "layer_norm_fwd(Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, float epsilon, "
     "bool zero_centred) -> (Tensor y, Tensor mean, Tensor rstd, Tensor h)",
-    _layer_norm,
+    functools.partial(_forward, "layer_norm_fwd"),
     lambda *arguments: _fake_forward(_C.NORM_LAYER, *arguments[:4]),
     _save,
     lambda ctx, *given: _differentiated(_layer_norm_bwd, ctx, *given),
@@ -458,15 +456,37 @@ _softmax_fwd = operator(
 )
 
 
-def _alone(name: str, kernel: Any, forward: Any, backward: Any) -> Short:
-    """The ways of a call that gives y, and the sum, alone. kernel: makes no statistics; forward and
-    backward: of an operator."""
+def _alone(name: str, backward: Any) -> Short:
+    """The ways of a norm's call that gives y, and the sum, alone; its derivative takes the
+    statistics. backward: of an operator."""
+    kernel, since = functools.partial(_forward, name), functools.partial(_run_since, name + "_bwd")
+    with_statistics = name + "_fwd"
+
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        return _save_alone(ctx, arguments, _forward(with_statistics, *arguments))
 
     def differentiated(ctx: Any, *given: Any) -> Any:
-        return _differentiated(backward, ctx, *given, run=_run_since)
+        return _differentiated(backward, ctx, *given, run=since)
 
-    return Short(kernel, function(name, forward, _save_alone, differentiated))
+    return Short(kernel, function(name, forward, differentiated))
 
 
-_RMS_NORM_ALONE: Final = _alone("rms_norm", _rms_norm_alone, _rms_norm, _rms_norm_bwd)
-_LAYER_NORM_ALONE: Final = _alone("layer_norm", _layer_norm_alone, _layer_norm, _layer_norm_bwd)
+_SHORT: Final = {
+    "rms_norm": _alone("rms_norm", _rms_norm_bwd),
+    "layer_norm": _alone("layer_norm", _layer_norm_bwd),
+}
+_WITH_STATISTICS: Final = ("rms_norm_fwd", "layer_norm_fwd")
+# By name: of y alone, with statistics, and of the backward pass, where all but the gradients was
+# looked at before.
+_CALLS: Final[dict[str, _C.PreparedCalls]] = {
+    "rms_norm": _prepared.calls_of("rms_norm", 3, _SHORT["rms_norm"].differentiable),
+    "rms_norm_fwd": _prepared.calls_of("rms_norm_fwd", 3),
+    "rms_norm_bwd": _prepared.calls_of("rms_norm_bwd", 5, by_class=(1, 2, 3)),
+    "layer_norm": _prepared.calls_of("layer_norm", 4, _SHORT["layer_norm"].differentiable),
+    "layer_norm_fwd": _prepared.calls_of("layer_norm_fwd", 4),
+    "layer_norm_bwd": _prepared.calls_of("layer_norm_bwd", 6, by_class=(1, 2, 3, 4)),
+    "softmax": _prepared.calls_of(
+        "softmax", 2, function("softmax", _softmax_alone, _differentiated_softmax_alone)
+    ),
+    "softmax_bwd": _prepared.calls_of("softmax_bwd", 2, by_class=(1,)),
+}

@@ -64,7 +64,13 @@ def operator(
         )
     way = None
     if setup_context is not None and backward is not None:
-        way = function(name, kernel, setup_context, backward)
+
+        def forward(ctx: Any, *arguments: Any) -> Any:
+            results = kernel(*arguments)
+            setup_context(ctx, arguments, results)
+            return results
+
+        way = function(name, forward, backward)
     _SHORT[made] = Short(kernel, way)
     return made
 
@@ -80,18 +86,9 @@ def _without_none(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def function(
-    name: str,
-    kernel: Callable[..., Any],
-    setup_context: Callable[..., Any],
-    backward: Callable[..., Any],
+    name: str, forward: Callable[..., Any], backward: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """The way into an autograd.Function. setup_context: that of register_autograd in torch.library;
-    a call's results are those that it returns, if it returns any, else the kernel's."""
-
-    def forward(ctx: Any, *arguments: Any) -> Any:
-        results = kernel(*arguments)
-        return setup_context(ctx, arguments, results) or results
-
+    """The way into an autograd.Function of these passes."""
     methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     made: Any = type(name, (torch.autograd.Function,), methods)
     # Function.apply looks for transforms, of which there are none, in Python.

@@ -4,8 +4,7 @@ decoding: all that does not depend on the tensors' addresses is checked once."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
 import torch
@@ -14,14 +13,15 @@ from aiter_attn import _C
 from aiter_attn._core.adapters import adapter_of
 from aiter_attn._core.adapters.torch import Adapter
 from aiter_attn._core.call import Call
+from aiter_attn.torch._watched import WATCHER
 
 __all__ = [
     "Prepared",
     "PreparedBackward",
-    "PreparedRows",
+    "calls_of",
     "find",
     "keep",
-    "lies",
+    "prepare_rows",
     "signature",
     "signature_of_backward",
 ]
@@ -80,60 +80,48 @@ class PreparedBackward:
         return dq, dk, dv
 
 
-class PreparedRows:
+def calls_of(
+    name: str,
+    tensors: int,
+    differentiable: Callable[..., Any] | None = None,
+    by_class: Sequence[int] = (),
+) -> _C.PreparedCalls:
+    """The prepared calls of an operation. Arguments: see there."""
+    return _C.PreparedCalls(WATCHER, _KEPT, name, tensors, by_class, differentiable)
+
+
+def prepare_rows(
+    kind: type[_C.PreparedRows],
+    numbers: dict[str, Any],
+    tensors: dict[str, Any],
+    given: Sequence[str],
+    made: Sequence[tuple[str, tuple[Any, torch.dtype] | None]],
+    device: torch.device,
+) -> _C.PreparedRows:
     """A pass of a norm or of softmax for all tensors of one signature.
 
-    kind: the prepared call of _C. given: names of the arrays that it gets, made: those of its
-    results, with their shapes and dtypes; None: not made, and None among the results.
+    given: names of the arrays that it gets, made: those that it makes, with their shapes and
+    dtypes; None: not made, and None among the results, of which a workspace, the last, is none.
     """
-
-    def __init__(
-        self,
-        kind: Any,
-        numbers: dict[str, Any],
-        tensors: dict[str, Any],
-        given: Sequence[str],
-        made: Sequence[tuple[str, tuple[Any, torch.dtype] | None]],
-        device: torch.device,
-    ) -> None:
-        self._made = [
-            None if like is None else (tuple(like[0]), _strides(like[0]), like[1])
-            for _, like in made
-        ]
-        names = [*given, *(name for name, like in made if like is not None)]
-        # A first call that a graph captures has none; others of its signature do.
-        self._is_on_gpu = device.type == "cuda"
-        self._index, self._memory = device.index, _MEMORY.get(device.type)
-        self._has_barrier = self._is_on_gpu and kind is not _C.PreparedNormBackward
-        if self._has_barrier:
-            names.append("barrier")
-        self._run = kind(numbers, tensors, names).run
-
-    def __call__(self, lead: torch.Tensor, *others: torch.Tensor | None) -> tuple[Any, ...]:
-        """The results. lead, others: those given, in their order; lead is none that may lack."""
-        # Plain loops: all of a small call's time is here and in what is called.
-        memory = self._memory
-        if memory is None or (self._is_on_gpu and not _ADAPTER.is_current(self._index)):
-            memory = functools.partial(_new, lead)
-        addresses = [lead.data_ptr()]
-        for x in others:
-            addresses.append(0 if x is None else x.data_ptr())
-        made: list[Any] = []
-        for like in self._made:
-            if like is None:
-                made.append(None)
-                continue
-            x = memory(*like)
-            addresses.append(x.data_ptr())
-            made.append(x)
-        stream = 0
-        if self._is_on_gpu:
-            stream = _ADAPTER.current_stream(lead)
-            if self._has_barrier:
-                barrier = _ADAPTER.barrier(lead, stream)
-                addresses.append(0 if barrier is None else barrier.data_ptr())
-        self._run(tuple(addresses), stream)
-        return tuple(made)
+    names = [*given, *(name for name, like in made if like is not None)]
+    # A first call that a graph captures has no barrier; others of its signature do.
+    has_barrier = device.type == "cuda" and kind is not _C.PreparedNormBackward
+    if has_barrier:
+        names.append("barrier")
+    likes = [
+        None if like is None else (tuple(like[0]), _strides(like[0]), like[1]) for _, like in made
+    ]
+    results = sum(name != "workspace" for name, _ in made)
+    functions = {
+        "memory": _MEMORY.get(device.type),
+        "new": _new,
+        "current_device": _ADAPTER.current_device,
+        "stream": _ADAPTER.raw_stream,
+        "is_capturing": _ADAPTER.is_capturing,
+        "barrier": _ADAPTER.barrier if has_barrier else None,
+    }
+    index = device.index if device.type == "cuda" else -1
+    return kind(numbers, tensors, names, likes, results, index, functions)
 
 
 def _strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -158,13 +146,6 @@ def signature(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: tuple[
         v.shape, v.stride(), v.dtype, v.device,
         options,
     )  # fmt: skip
-
-
-def lies(tensor: torch.Tensor | None) -> Any:
-    """All of a tensor but its address and content."""
-    if tensor is None:
-        return None
-    return tensor.shape, tensor.stride(), tensor.dtype, tensor.device
 
 
 def signature_of_backward(

@@ -13,9 +13,11 @@ from typing import Any, Final
 import torch
 from torch.autograd import forward_ad
 
-__all__ = ["is_watched", "is_watched_since"]
+from aiter_attn import _C
 
-_is_compiling: Final = torch.compiler.is_compiling
+__all__ = ["WATCHER", "is_compiling", "is_watched", "is_watched_since"]
+
+is_compiling: Final = torch.compiler.is_compiling
 # Private in torch. With a version that lacks one, all calls are watched.
 _keys: Final[Any] = getattr(torch._C, "_dispatch_keys", None)
 _keys_of_thread: Final[Any] = getattr(torch._C, "_dispatch_tls_local_include_set", None)
@@ -42,29 +44,11 @@ def _keys_of_plain_threads() -> tuple[int, ...]:
     return within.add(key.ADInplaceOrView).raw_repr(), within.raw_repr()
 
 
-_PLAIN_THREADS: Final = _keys_of_plain_threads() if _CAN_TELL else ()
-
-
 def is_watched(tensors: Sequence[Any]) -> bool:
     """Whether an operator must be called as torch calls it. tensors: all tensors of the call, or
     what a caller took for such; None where one is not given."""
-    if (
-        _is_compiling()  # first, as what follows cannot be traced
-        or not _CAN_TELL
-        or _function_modes() > 0
-        or _keys_of_thread().raw_repr() not in _PLAIN_THREADS
-        or forward_ad._current_level >= 0
-        or _is_profiled()
-    ):
-        return True
-    for tensor in tensors:
-        if tensor is None:
-            continue
-        if type(tensor) not in _CLASSES:
-            return True
-        if _keys(tensor).raw_repr() not in _PLAIN and not _is_plain(tensor):
-            return True
-    return False
+    # Compiling first, as what follows cannot be traced.
+    return is_compiling() or WATCHER is None or WATCHER.watches(tensors)
 
 
 def is_watched_since(given: Sequence[Any], saved: Sequence[Any]) -> bool:
@@ -84,3 +68,21 @@ def _is_plain(tensor: torch.Tensor) -> bool:
         with torch.inference_mode(within):
             _PLAIN.add(_keys(torch.empty(0, device=tensor.device)).raw_repr())
     return _keys(tensor).raw_repr() in _PLAIN
+
+
+WATCHER: Final = (
+    _C.Watcher(
+        modes=_function_modes,
+        thread_keys=_keys_of_thread,
+        plain_threads=_keys_of_plain_threads(),
+        forward_ad=forward_ad,
+        is_profiled=_is_profiled,
+        keys=_keys,
+        plain=_PLAIN,
+        is_plain=_is_plain,
+        is_grad_enabled=torch.is_grad_enabled,
+        classes=_CLASSES,
+    )
+    if _CAN_TELL
+    else None
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import types
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ import aiter_attn
 import aiter_attn.torch
 import pytest
 import torch
+from aiter_attn import _C
 from aiter_attn.torch import _norms, _operators, _watched
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -47,8 +49,22 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         taken.append("torch's" if _watched.is_watched(tensors) else "short")
         return taken[-1] == "torch's"
 
+    class Calls:
+        """Prepared calls, and those of them that were short."""
+
+        def __init__(self, calls: Any) -> None:
+            self.run, self.signature, self._calls = calls.run, calls.signature, calls
+
+        def run_unwatched(self, *given: Any) -> Any:
+            made = self._calls.run_unwatched(*given)
+            if made is not None:
+                taken.append("short")
+            return made
+
     monkeypatch.setattr(_norms, "is_watched", is_watched)
     monkeypatch.setattr(_operators, "is_watched", is_watched)
+    for name in ("rms_norm", "layer_norm", "softmax"):
+        monkeypatch.setitem(_norms._CALLS, name, Calls(_norms._CALLS[name]))
     return taken
 
 
@@ -61,6 +77,10 @@ PLAIN: dict[str, Callable[[], Any]] = {
     "deterministic": lambda: deterministic(),
     "hooks of what is saved": lambda: torch.autograd.graph.save_on_cpu(),
 }
+
+
+def nothing(*given: Any) -> None:
+    """Of prepared calls: there is none."""
 
 
 @contextlib.contextmanager
@@ -93,6 +113,11 @@ def test_both_ways_give_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> 
         if watched:
             for module in (_norms, _operators):
                 monkeypatch.setattr(module, "is_watched", lambda tensors: True)
+            unknown: Any = types.SimpleNamespace(
+                run=nothing, run_unwatched=nothing, signature=nothing
+            )
+            for operation in _norms._CALLS:
+                monkeypatch.setitem(_norms._CALLS, operation, unknown)
         x, gamma = X.clone().requires_grad_(), GAMMA.clone().requires_grad_()
         with PLAIN[name]():
             out = [
@@ -361,6 +386,22 @@ def test_a_call_that_is_not_differentiated_makes_y_alone(monkeypatch: pytest.Mon
 
 
 def test_a_torch_without_what_is_asked_takes_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_watched, "_CAN_TELL", False)
+    monkeypatch.setattr(_watched, "WATCHER", None)
+    monkeypatch.setitem(_norms._CALLS, "rms_norm", _C.PreparedCalls(None, {}, "", 3, (), None))
     assert _watched.is_watched((X,))
     same(norm(X), WANT)
+
+
+def test_prepared_calls_refuse_what_is_none() -> None:
+    calls = _C.PreparedCalls(_watched.WATCHER, {}, "of none", 2, (), None)
+    with pytest.raises(TypeError, match="2 tensors come first; given: 1 arguments"):
+        calls.signature(X)
+    assert calls.run(X, GAMMA) is None
+    # A number that is neither float nor bool is left to what reads it.
+    kept: Any = {calls.signature(X, GAMMA, 1.0): "no prepared pass"}
+    calls = _C.PreparedCalls(_watched.WATCHER, kept, "of none", 2, (), None)
+    assert calls.run_unwatched(X, GAMMA, 1) is None
+    with pytest.raises(RuntimeError):
+        calls.run_unwatched(X, GAMMA, 1.0)
+    with pytest.raises(TypeError, match='no function is named "modes"'):
+        _C.Watcher()  # type: ignore[call-arg]

@@ -31,10 +31,10 @@ class Adapter(GenericAdapter):
         self._export = module.utils.dlpack.to_dlpack
         self._places: dict[Any, tuple[int, int]] = {}
         # Private in torch, and what it lacks where it knows no GPUs: a stream without its object.
-        self._raw_stream = getattr(module._C, "_cuda_getCurrentRawStream", None)
+        self.raw_stream = getattr(module._C, "_cuda_getCurrentRawStream", self._stream_of)
         # Private, too: the public ones make sure each time that CUDA is ready.
-        self._current_device = getattr(module._C, "_cuda_getDevice", module.cuda.current_device)
-        self._captures = getattr(
+        self.current_device = getattr(module._C, "_cuda_getDevice", module.cuda.current_device)
+        self.is_capturing = getattr(
             module._C, "_cuda_isCurrentStreamCapturing", module.cuda.is_current_stream_capturing
         )
 
@@ -45,9 +45,10 @@ class Adapter(GenericAdapter):
         return place
 
     def current_stream(self, array: Any) -> int:
-        if self._raw_stream is not None:
-            return int(self._raw_stream(array.get_device()))
-        return int(self.module.cuda.current_stream(array.device).cuda_stream)
+        return int(self.raw_stream(array.get_device()))
+
+    def _stream_of(self, index: int) -> int:
+        return int(self.module.cuda.current_stream(index).cuda_stream)
 
     def borrow(
         self, name: str, array: Any, device: tuple[int, int], stream: int | None
@@ -103,7 +104,7 @@ class Adapter(GenericAdapter):
 
     def barrier(self, array: Any, stream: int) -> Any:
         index = array.get_device()
-        if self._is_capturing(index):
+        if self._captures_on(index):
             return self._barrier_of_graph(index)
         barrier = self._barriers.get((index, stream))
         if barrier is None:
@@ -128,16 +129,12 @@ class Adapter(GenericAdapter):
     def _zeros(self, count: int, device: Any) -> Any:
         return self.module.zeros(count, dtype=self.module.float32, device=device)
 
-    def is_current(self, index: int) -> bool:
-        """Whether a GPU is the one that torch works on."""
-        return bool(self._current_device() == index)
-
-    def _is_capturing(self, index: int) -> bool:
+    def _captures_on(self, index: int) -> bool:
         """Whether the stream of a device does."""
-        if self.is_current(index):  # the usual case, without a context
-            return bool(self._captures())
+        if self.current_device() == index:  # the usual case, without a context
+            return bool(self.is_capturing())
         with self.module.cuda.device(index):
-            return bool(self._captures())
+            return bool(self.is_capturing())
 
     def seen_as(self, name: str, array: Any, dtype: str) -> Any:
         return array.view(getattr(self.module, dtype))
