@@ -11,6 +11,8 @@ from kernels.resources.disassembly import Instruction
 _MEMORY = re.compile(r"(?:buffer|global|flat|scratch)_(?:load|store|atomic)")
 _VECTOR = re.compile(r"\b(?P<file>[va])(?:(?P<one>\d+)|\[(?P<first>\d+):(?P<last>\d+)\])(?!\w)")
 _LEFT_UNDER_WAY = re.compile(r"\bvmcnt\((?P<count>\d+)\)")
+# VM_CNT has six bits: an access beyond them is not issued before the oldest has come back.
+_MOST_UNDER_WAY = 63
 
 
 def _registers(text: str) -> set[tuple[str, int]]:
@@ -51,6 +53,8 @@ def early_uses(instructions: Iterable[Instruction]) -> list[Instruction]:
             under_way = []
             continue
         is_access = bool(_MEMORY.match(text))
+        if is_access and len(under_way) == _MOST_UNDER_WAY:
+            del under_way[0]
         result = _result(text) if is_access else set()
         used = _registers(text.partition(" ")[2])
         if is_access and result:

@@ -67,3 +67,12 @@ def test_an_atomic_writes_where_it_returns_what_was_there() -> None:
 def test_an_address_that_is_not_there_yet() -> None:
     load = "buffer_load_dword v1, v9, s[4:7], 0 offen"
     assert early(LOAD + load) == [load]
+
+
+@pytest.mark.parametrize(("accesses", "comes"), [(62, False), (63, True)])
+def test_an_access_waits_for_the_oldest_where_the_counter_is_full(
+    accesses: int, comes: bool
+) -> None:
+    others = "global_load_dword v1, v2, s[0:1]; " * accesses
+    use = "v_mov_b32_e32 v3, v8"
+    assert early(LOAD + others + use) == ([] if comes else [use])
