@@ -55,6 +55,10 @@ AITER_OPTIONAL = (
 # Programs of the compiler's tree that hipcc's way runs: the bundler asks for llvm-objcopy.
 _PROGRAMS = ("clang++", "lld", "llvm-objcopy")
 
+# The call in the entry of a source of ours, and in that of upstream.
+_CALL = "    Kernel{}(kargs);\n"
+_CALL_OF_UPSTREAM = f"#if defined(__HIP_DEVICE_COMPILE__)\n{_CALL}#endif\n"
+
 _BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 
 
@@ -68,6 +72,17 @@ def without_options_of_ours(arguments: Sequence[str]) -> list[str]:
         else:
             kept.append(argument)
     return kept
+
+
+def for_host_and_device(source: str) -> str:
+    """A source of ours with an entry like upstream's: its body is compiled for the device alone.
+
+    The host's pass would instantiate the body of ours, too. That takes time, and fails where it
+    asks for what a device alone has, as forward's does. Raises ValueError for another source.
+    """
+    if source.count(_CALL) != 1:
+        raise ValueError(f"a kernel's source has {_CALL.strip()!r} once; this has not")
+    return source.replace(_CALL, _CALL_OF_UPSTREAM)
 
 
 def probe(plain: Action, flag: Sequence[str], path: str) -> list[str]:
@@ -125,15 +140,23 @@ class Peers:
     def __init__(
         self, external: Path, some: Action, programs: Path, bundler: Path, flags: str
     ) -> None:
-        """programs: where their programs are written; some: any plain compile; flags: `aiter` or
-        `ours`."""
+        """programs: where their programs and sources are written; some: any plain compile; flags:
+        `aiter` or `ours`."""
         self._folder = external.parent  # where relative paths of actions lead somewhere
         self._path = str(programs)
         write_programs(programs, self._folder / Path(some.arguments[0]).parent.parent, bundler)
+        self._sources = programs / "sources"
+        self._sources.mkdir()
         self.flags = None if flags == "ours" else self._accepted(some)
 
     def compile_of(self, plain: Action) -> Action:
-        return compile_of(plain, self.flags, self._path)
+        """Writes the source that it compiles. Raises ValueError for one that is no kernel's."""
+        at = plain.arguments.index("-c") + 1
+        source = self._folder / plain.arguments[at]
+        copy = self._sources / source.name
+        copy.write_text(for_host_and_device(source.read_text("utf-8")), "utf-8")
+        arguments = (*plain.arguments[:at], str(copy), *plain.arguments[at + 1 :])
+        return compile_of(dataclasses.replace(plain, arguments=arguments), self.flags, self._path)
 
     def _accepted(self, some: Action) -> list[str]:
         def accepts(flag: Sequence[str]) -> bool:

@@ -48,6 +48,15 @@ def test_with_our_flags_only_the_pass_is_another():
     assert set(arguments) - set(PLAIN.arguments) == {"bazel-out/a.o", "/programs/clang++"}
 
 
+def test_the_body_of_a_kernel_is_compiled_for_the_device_alone() -> None:
+    source = "void\nfmha(Kernel::Kargs kargs)\n{\n    Kernel{}(kargs);\n}\n"
+    lines = peers.for_host_and_device(source).splitlines()
+    assert lines[3:6] == ["#if defined(__HIP_DEVICE_COMPILE__)", "    Kernel{}(kargs);", "#endif"]
+    assert lines[:3] + lines[6:] == ["void", "fmha(Kernel::Kargs kargs)", "{", "}"]
+    with pytest.raises(ValueError, match="this has not"):
+        peers.for_host_and_device("int main() {}\n")
+
+
 def test_a_flag_is_tried_for_host_and_device_on_no_source_of_ours():
     command = peers.probe(PLAIN, ["-mllvm", "-new=1"], "/programs")
     assert command[0] == "/programs/clang++"

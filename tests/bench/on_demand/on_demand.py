@@ -7,7 +7,8 @@ For each kernel of `smoke` on gfx942, in turns, from an empty cache:
 
     ck-jit  a compile for host and device at once, by hipcc's way: the same clang with the C
             library's allocator, AITER's flags, upstream's headers with the patches of their
-            defects. Its link and its dlopen are left out, to its advantage
+            defects, upstream's entry. Its link and its dlopen are left out, and the host code that
+            launches, to its advantage
     ours    a process that asks the library's store, which asks the compile kit: from the question
             to the object in the cache
     again   another process that asks for the same kernel: it is in the user's cache
