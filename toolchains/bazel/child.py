@@ -13,12 +13,12 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _FROM_A_PROCESS = 0
 
 
-def run(command: Sequence[str], meanwhile: Callable[[], None], every: float) -> int:
+def run(command: Sequence[str], meanwhile: Callable[[], bool], every: float) -> int:
     """Runs a program until it ends and returns its status, as that of os.waitpid.
 
     Args:
       command: the program's path and its arguments.
-      meanwhile: is called now and then.
+      meanwhile: is called now and then; says whether to interrupt the program.
       every: seconds from one such call to the next.
 
     Raises OSError where the program cannot be run.
@@ -32,7 +32,8 @@ def run(command: Sequence[str], meanwhile: Callable[[], None], every: float) -> 
         while True:
             got = signal.sigtimedwait(waited_for, every)
             if got is None:
-                meanwhile()
+                if meanwhile():
+                    os.kill(process, signal.SIGINT)
             elif got.si_signo == signal.SIGCHLD:
                 ended, status = os.waitpid(process, os.WNOHANG)
                 if ended:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from toolchains.bazel import events as build_events
 from toolchains.bazel.cost import Costs
 from toolchains.bazel.pace import FIRST, LONG, Pace, Running
-from toolchains.bazel.running import seconds_by_output
+from toolchains.bazel.running import has_children, seconds_by_output
 from toolchains.bazel.summary import duration
 
 
@@ -38,6 +38,11 @@ class Progress:
     def actions(self) -> int:
         """The number of completed actions, of all kinds."""
         return self._follower.events.actions
+
+    @property
+    def works_here(self) -> bool:
+        """Whether a command of the build runs on this machine."""
+        return has_children(int(self._follower.events.started.get("serverPid", 0)))
 
     def read(self, now: float) -> None:
         """Takes what has happened. `now`: seconds, from any moment on."""

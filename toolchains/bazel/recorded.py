@@ -7,6 +7,7 @@ Bazel is a child of this process, so that the line comes after Bazel's last one.
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 import sys
 import time
@@ -28,15 +29,23 @@ VARIABLE = "BAZELW_PROGRESS"
 _MODES = ("auto", "always", "never")
 _TICK = 1.0
 _BETWEEN_LINES = 60.0
+# Bazel's exit code where an executor or a cache server failed it.
+_REMOTE_ERROR = 34
 
 
 def wanted(environ: Mapping[str, str]) -> bool:
-    """Whether builds are recorded and told of. Raises LocksError for an unknown setting."""
+    """Whether builds are told of. Raises LocksError for an unknown setting."""
     mode = environ.get(VARIABLE) or "auto"
     if mode not in _MODES:
         raise LocksError(f"{VARIABLE} is {mode!r}; it may be {', '.join(_MODES)}")
     in_ci = environ.get("CI", "").lower() not in ("", "0", "false")
     return mode == "always" or (mode == "auto" and not in_ci)
+
+
+def followed(environ: Mapping[str, str], executor: str) -> bool:
+    """Whether builds are recorded: those that are told of, and, in CI as well, those that an
+    executor may let wait for ever. Raises LocksError for an unknown setting."""
+    return wanted(environ) or (bool(executor) and environ.get(VARIABLE) != "never")
 
 
 def run(
@@ -58,7 +67,8 @@ def run(
       workspace: the folder of the workspace.
       environ: the environment.
     """
-    if command_at(arguments) is None or not wanted(environ):
+    executor = remote.executor(arguments, rc)
+    if command_at(arguments) is None or not followed(environ, executor):
         return
     recording = Recording(folder_of(workspace, environ))
     recorded = recording.command(arguments, rc)
@@ -69,7 +79,7 @@ def run(
     except OSError as error:
         note(f"this build is not recorded: {error}; {VARIABLE}=never records none")
         return
-    teller = _Teller(recording, environ, remote.executor(arguments, rc))
+    teller = _Teller(recording, environ, executor)
     program = shutil.which(bazel[0]) or bazel[0]
     try:
         status = child.run([program, *bazel[1:], *recorded], teller.tick, _TICK)
@@ -81,8 +91,13 @@ def run(
         # Bazel ended early: wrong options, or it was killed.
         line = f"this build is not recorded: {error!r}" if status == 0 else ""
         recording.drop()
-    if line:
+    if line and wanted(environ):
         note(line)
+    if executor and os.waitstatus_to_exitcode(status) == _REMOTE_ERROR:
+        note(
+            'the executor failed, as Bazel says above; docs/scale.md, "When the executor fails", '
+            "has what to do"
+        )
     child.end_as(status)
 
 
@@ -119,7 +134,8 @@ def finish(recording: Recording, environ: Mapping[str, str]) -> str:
 
 class _Teller:
     """Tells of progress: on a terminal in its last line, elsewhere in a line a minute. Of kernels
-    that may take long it tells before they are compiled, and of an executor that it is waited for.
+    that may take long it tells before they are compiled, and of an executor that it is waited for:
+    a build that waits for long it has ended.
     """
 
     def __init__(self, recording: Recording, environ: Mapping[str, str], executor: str) -> None:
@@ -127,7 +143,9 @@ class _Teller:
         self._environ = environ
         self._begun = self._told = time.monotonic()
         self._is_long = False
-        self._shown = sys.stderr.isatty() or environ.get(VARIABLE) == "always"
+        is_terminal = sys.stderr.isatty() and wanted(environ)
+        self._is_terminal = is_terminal
+        self._shown = is_terminal or environ.get(VARIABLE) == "always"
         self._progress: Progress | None = None
         self._status: StatusLine | None = None
         self._waiting: Waiting | None = None
@@ -137,10 +155,11 @@ class _Teller:
 
             self._waiting = Waiting(web.shown(executor))
 
-    def tick(self) -> None:
+    def tick(self) -> bool:
+        """Tells of the build as it is now. Returns whether to interrupt it."""
         now = time.monotonic()
         if not self._shown and self._waiting is None:
-            return
+            return False
         if self._progress is None:
             # Modules that a short build does not wait for.
             from toolchains.bazel.progress import Progress
@@ -148,20 +167,32 @@ class _Teller:
             from toolchains.bazel.status_line import StatusLine
 
             self._progress = Progress(self._recording.events, lambda: read_seconds(self._environ))
-            self._status = StatusLine() if sys.stderr.isatty() else None
+            self._status = StatusLine() if self._is_terminal else None
         self._progress.read(now)
-        waits = self._waiting.line(self._progress.actions, now) if self._waiting else ""
+        waits, is_over = self._wait(self._progress, now)
         if waits and not self._waits and self._status is None:
             note(waits)
         self._waits = bool(waits)
-        if not self._shown:
-            return
-        if not self._is_long and self._progress.whole() >= LONG:
+        if is_over:
+            note("the build is ended, as an interruption would end it")
+        if self._shown:
+            self._show(self._progress, waits, now)
+        return is_over
+
+    def _wait(self, progress: Progress, now: float) -> tuple[str, bool]:
+        """Returns what to say of an executor that is waited for, and whether that is to end."""
+        if self._waiting is None:
+            return "", False
+        waits = self._waiting.line(progress.actions, progress.works_here, now)
+        return waits, self._waiting.is_over(now)
+
+    def _show(self, progress: Progress, waits: str, now: float) -> None:
+        if not self._is_long and progress.whole() >= LONG:
             self._is_long = True
             self._told = now - _BETWEEN_LINES
         if now - self._begun < PATIENCE and not self._is_long and not waits:
             return
-        line = waits or self._progress.line(now)
+        line = waits or progress.line(now)
         if self._status is not None:
             self._status.show(f"bazelw: {line}" if line else "")
         elif line and not waits and now - self._told >= _BETWEEN_LINES:

@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Compiles that run on this machine now, by the processes that write their outputs.
+"""Commands that run on this machine now: of compiles, by the processes that write their outputs.
 
 Bazel says of an action when it is completed, and not when it begins.
 """
@@ -12,6 +12,19 @@ from collections.abc import Container
 _TICKS = os.sysconf("SC_CLK_TCK")
 # Places in /proc/PID/stat after the name in parentheses.
 _PARENT, _FIRST_TIME, _LAST_TIME = 1, 11, 15
+
+
+def has_children(process: int) -> bool:
+    """Whether a process has started others that still run: Bazel's server has, for commands."""
+    for other in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{other}/stat", encoding="ascii", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # It has ended.
+        if int(fields[_PARENT]) == process:
+            return True
+    return False
 
 
 def seconds_by_output(outputs: Container[str]) -> dict[str, float]:

@@ -19,7 +19,10 @@ import os, sys
 sys.path[:0] = {path!r}
 from toolchains.bazel import child
 ticks = []
-status = child.run([sys.executable, "-c", sys.argv[1]], lambda: ticks.append(1), 0.05)
+def tick():
+    ticks.append(1)
+    return False
+status = child.run([sys.executable, "-c", sys.argv[1]], tick, 0.05)
 print("ticks", len(ticks) > 2, flush=True)
 child.end_as(status)
 """
@@ -70,6 +73,11 @@ def test_a_signal_for_us_alone_is_forwarded(number: signal.Signals) -> None:
     assert process.returncode == 0
 
 
+def test_it_is_interrupted_on_request() -> None:
+    status = child.run(["/bin/sleep", "600"], lambda: True, 0.05)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGINT
+
+
 def test_ctrl_c_reaches_it_once() -> None:
     """The terminal sends it to both: a second one would make Bazel more impatient."""
     master, slave = pty.openpty()
@@ -104,7 +112,7 @@ def test_it_has_the_terminal() -> None:
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     with pytest.raises(FileNotFoundError):
-        child.run([str(tmp_path / "no")], lambda: None, 1.0)
+        child.run([str(tmp_path / "no")], lambda: False, 1.0)
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,8 +137,11 @@ def test_seconds_are_of_all_workspaces(tmp_path: Path, monkeypatch: pytest.Monke
         ({"BAZELW_PROGRESS": "auto"}, True),
     ],
 )
-def test_when_it_is_recorded(environ: dict[str, str], wanted: bool) -> None:
-    assert recorded.wanted(environ) == wanted
+def test_when_it_is_told_of(environ: dict[str, str], wanted: bool) -> None:
+    assert recorded.wanted(environ) == recorded.followed(environ, "") == wanted
+    # One that an executor may let wait is followed unless that is forbidden.
+    never = environ.get("BAZELW_PROGRESS") == "never"
+    assert recorded.followed(environ, "grpc://host:1") != never
 
 
 def test_an_unknown_setting() -> None:
@@ -156,3 +161,37 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, capfd: pytest.CaptureFixtu
 def test_nothing_is_done_for_other_commands(tmp_path: Path) -> None:
     recorded.run(["/bin/false"], ["run", "//a"], "", "/w", _environ(tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+_RUN = """
+import os, sys
+sys.path[:0] = {path!r}
+from toolchains.bazel import recorded
+recorded.run([sys.argv[1]], sys.argv[2:], "", "/w", os.environ)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ci", "code", "option", "said"),
+    [
+        ("", 34, "--remote_executor=grpc://host:1", True),
+        ("true", 34, "--remote_executor=grpc://host:1", True),
+        ("", 1, "--remote_executor=grpc://host:1", False),
+        ("", 34, "--remote_cache=grpc://host:1", False),
+    ],
+)
+def test_an_executor_that_failed(
+    tmp_path: Path, ci: str, code: int, option: str, said: bool
+) -> None:
+    """bazelw ends as Bazel does, and names the page."""
+    bazel = tmp_path / "bazel"
+    bazel.write_text(f"#!/bin/sh\nexit {code}\n")
+    bazel.chmod(0o755)
+    ended = subprocess.run(
+        [sys.executable, "-c", _RUN.format(path=sys.path), bazel, "build", option],
+        env={**_environ(tmp_path), "CI": ci},
+        text=True,
+        capture_output=True,
+    )
+    assert ended.returncode == code, ended.stderr
+    assert ('docs/scale.md, "When the executor fails"' in ended.stderr) == said

@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from toolchains.bazel.running import seconds_by_output
+from toolchains.bazel.running import has_children, seconds_by_output
 
 # A process that starts two: one that ends, and one that is busy and waits then.
 _OUTER = """
@@ -41,8 +41,10 @@ def test_a_command_counts_with_all_that_it_started() -> None:
     commands = [_started("-o", output), _started(f"--out={group}"), _started("-o", "other")]
     found = seconds_by_output({output, group, "not/running.hsaco"})
     assert found.keys() == {output, group}
+    assert has_children(commands[0].pid)
     # The ended process, the busy one, and the start of three Pythons.
     assert all(0.6 <= seconds < 10 for seconds in found.values()), found
     for command in commands:
         command.communicate("\n")
     assert seconds_by_output({output, group}) == {}
+    assert not has_children(commands[0].pid)
