@@ -36,7 +36,7 @@ from kernels.matrix.missing import ASKING
 from tests.bench.workspace import Workspace
 from toolchains.pages import pages
 
-_POOL = "@ck_fmha//..."
+_POOL = 'kind("code_object rule", @ck_fmha//...)'
 _ALL = "gfx90a,gfx942,gfx950,gfx1200,gfx1201"
 
 
@@ -89,6 +89,12 @@ class Tree(Workspace):
         files = [name for name in listed.split("\0") if name and (source / name).is_file()]
         command = ["cp", "--parents", "-P", "-t", str(self.root), *files]
         subprocess.run(command, cwd=source, check=True)
+
+    def file(self, name: str, text: str) -> Path:
+        """Writes a file beside the tree."""
+        path = self.root.with_name(name)
+        path.write_text(text, "utf-8")
+        return path
 
     def seconds(self, *arguments: str) -> float:
         start = time.monotonic()
@@ -183,11 +189,14 @@ class Measured:
 def measure(tree: Tree, name: str) -> Measured:
     variant_set, archs = variant_set_of(tree.root, name), _SETS[name].archs
     options = [f"--//kernels:variants={variant_set}", f"--//kernels:archs={archs}"]
-    targets = ["//kernels:launch_table"]
+    wanted = ["//kernels:launch_table"]
     if name == "pool":
-        targets = [_POOL]
+        wanted = tree.bazel("query", _POOL).split()
     elif _LIBRARIES.value:
-        targets = [f"@variant_sets//{variant_set}:{arch}.library" for arch in archs.split(",")]
+        wanted = [f"@variant_sets//{variant_set}:{arch}.library" for arch in archs.split(",")]
+    # In files: those of the pool are more than a command may have as arguments.
+    lines = "\n".join(wanted)
+    targets = [f"--target_pattern_file={tree.file('targets', lines)}"]
     build = ["build", "--nobuild", *options, *targets]
     tree.bazel(*build)
     tree.bazel("shutdown")
@@ -197,8 +206,8 @@ def measure(tree: Tree, name: str) -> Measured:
     heap = int(tree.bazel("info", "used-heap-size-after-gc").strip().removesuffix("MB"))
     resident = tree.server_megabytes()
     # The counts are of the labels' own needs, code objects and rows, not the toolchains.
-    wanted = f"deps(set({' '.join(targets)}))"
-    actions, objects = counts(tree.bazel("aquery", *options, wanted, "--output=summary"))
+    query = f"--query_file={tree.file('query', f'deps(set({lines}))')}"
+    actions, objects = counts(tree.bazel("aquery", *options, query, "--output=summary"))
     compiles, seconds = 0, 0.0
     if _LOOKUPS.value:
         compiles, seconds = tree.lookups(*options, *_OPTIONS.value, *targets)
