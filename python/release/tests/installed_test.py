@@ -165,8 +165,13 @@ def test_by_uv(indexes: dict[str, Index], tmp_path: Path) -> None:
     assert run(to, SMOKE_LINE) == "jax-aiter import OK\n"
 
 
-def test_an_extra_that_the_index_cannot_serve(indexes: dict[str, Index], tmp_path: Path) -> None:
-    done = install(indexes["whole"], tmp_path / "env", "aiter-attn[cuda]")
+@pytest.mark.parametrize(
+    ("extra", "distribution"), [("cuda", "nvidia-cuda-nvrtc"), ("rocm", "rocm-sdk-core")]
+)
+def test_an_extra_that_the_index_cannot_serve(
+    indexes: dict[str, Index], tmp_path: Path, extra: str, distribution: str
+) -> None:
+    done = install(indexes["whole"], tmp_path / "env", f"aiter-attn[{extra}]")
     assert done.returncode != 0
-    assert "nvidia-cuda-nvrtc" in done.stderr
+    assert distribution in done.stderr
     assert not (tmp_path / "env").exists()
