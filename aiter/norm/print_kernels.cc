@@ -63,14 +63,21 @@ Value known(const std::map<std::string, Value>& values, const std::string& word)
   throw std::invalid_argument("'" + word + "' is none of" + words);
 }
 
-const std::map<std::string, int32_t> kDtypes = {{"fp32", ATTN_DTYPE_FP32},
-                                                {"fp16", ATTN_DTYPE_FP16},
-                                                {"bf16", ATTN_DTYPE_BF16},
-                                                {"fp8_e4m3", ATTN_DTYPE_FP8_E4M3},
-                                                {"fp8_e5m2", ATTN_DTYPE_FP8_E5M2}};
-const std::map<std::string, int32_t> kMasks = {{"none", ATTN_SOFTMAX_MASK_NONE},
-                                               {"explicit", ATTN_SOFTMAX_MASK_EXPLICIT},
-                                               {"causal", ATTN_SOFTMAX_MASK_CAUSAL}};
+int32_t dtype(const std::string& word) {
+  static const std::map<std::string, int32_t> kDtypes = {{"fp32", ATTN_DTYPE_FP32},
+                                                         {"fp16", ATTN_DTYPE_FP16},
+                                                         {"bf16", ATTN_DTYPE_BF16},
+                                                         {"fp8_e4m3", ATTN_DTYPE_FP8_E4M3},
+                                                         {"fp8_e5m2", ATTN_DTYPE_FP8_E5M2}};
+  return known(kDtypes, word);
+}
+
+int32_t mask(const std::string& word) {
+  static const std::map<std::string, int32_t> kMasks = {{"none", ATTN_SOFTMAX_MASK_NONE},
+                                                        {"explicit", ATTN_SOFTMAX_MASK_EXPLICIT},
+                                                        {"causal", ATTN_SOFTMAX_MASK_CAUSAL}};
+  return known(kMasks, word);
+}
 
 constexpr char kLayerBackward[] = "layer_backward", kRmsBackward[] = "rms_backward";
 
@@ -88,8 +95,8 @@ attn_norm_problem problem(const Request& request, bool layer) {
   p.kind = layer ? ATTN_NORM_LAYER : ATTN_NORM_RMS;
   p.rows = request.rows;
   p.hidden = request.hidden;
-  p.x_dtype = p.weight_dtype = known(kDtypes, request.dtype);
-  p.y_dtype = known(kDtypes, request.output);
+  p.x_dtype = p.weight_dtype = dtype(request.dtype);
+  p.y_dtype = dtype(request.output);
   p.zero_centred = request.zero_centred;
   return p;
 }
@@ -128,8 +135,8 @@ attn_softmax_problem softmax_problem(const Request& request) {
   attn_softmax_problem p = {};
   p.rows = p.queries = request.rows;
   p.columns = request.hidden;
-  p.dtype = known(kDtypes, request.dtype);
-  p.mask_kind = known(kMasks, request.mask);
+  p.dtype = dtype(request.dtype);
+  p.mask_kind = mask(request.mask);
   return p;
 }
 
