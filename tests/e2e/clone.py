@@ -71,27 +71,32 @@ class Clone:
             check=True,
         )
 
-    def bazel(
-        self, *args: str, expect: int | None = 0, stderr: int = subprocess.STDOUT, **env: str
-    ) -> subprocess.CompletedProcess:
-        """Runs ./bazelw; its exit status must be `expect` (None: any). The output is captured."""
-        command = [
+    def command(self, *args: str) -> list[str]:
+        """./bazelw's, to be run in `root`."""
+        has_cache = self.disk_cache and args[0] != "shutdown"
+        return [
             *self.wrapper,
             "./bazelw",
             f"--output_user_root={self.output_root}",
             "--max_idle_secs=60",
             args[0],
-            *(
-                [f"--disk_cache={self.disk_cache}"]
-                if self.disk_cache and args[0] != "shutdown"
-                else []
-            ),
+            *([f"--disk_cache={self.disk_cache}"] if has_cache else []),
             *args[1:],
         ]
+
+    def environment(self, **env: str) -> dict[str, str]:
+        """./bazelw's."""
+        return {**stranger_environment(), "HOME": str(self.home), **env}
+
+    def bazel(
+        self, *args: str, expect: int | None = 0, stderr: int = subprocess.STDOUT, **env: str
+    ) -> subprocess.CompletedProcess:
+        """Runs ./bazelw; its exit status must be `expect` (None: any). The output is captured."""
+        command = self.command(*args)
         result = subprocess.run(
             command,
             cwd=self.root,
-            env={**stranger_environment(), "HOME": str(self.home), **env},
+            env=self.environment(**env),
             text=True,
             stdout=subprocess.PIPE,
             stderr=stderr,

@@ -207,16 +207,18 @@ class HttpProxy:
 class TcpProxy:
     """A server's double at `address` for any protocol.
 
-    `sent` is bytes to the client. `cut()` ends all connections; the first ones end when the client
-    got as many bytes through them as `cut_after` lists. `cuts` counts both.
+    `sent` is bytes to the client, `received` bytes from it. `cut()` ends all connections; the first
+    ones end when the client got as many bytes through them as `cut_after` lists. `cuts` counts
+    both.
     """
 
     def __init__(self, upstream: str) -> None:
         host, _, port = upstream.partition(":")
         self._upstream = (host, int(port))
-        self.sent = self.cuts = 0
+        self.sent = self.received = self.cuts = 0
         self.cut_after: list[int] = []
         self._open: list[socket.socket] = []
+        self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
 
@@ -258,8 +260,11 @@ class TcpProxy:
         with contextlib.suppress(OSError):
             through = 0
             while block := source.recv(1 << 16):
-                if to_client:
-                    self.sent += len(block)
+                with self._lock:
+                    if to_client:
+                        self.sent += len(block)
+                    else:
+                        self.received += len(block)
                 through += len(block)
                 if most is not None and through >= most:
                     target.sendall(block[: len(block) - (through - most)])

@@ -3,39 +3,39 @@
 
 load("//toolchains/debian:debian.bzl", "debian_packages")
 
+# Group of the Debian lock: files of its tree that are kept, beside the loader and the libraries.
+_PROGRAMS = {
+    "buildbox": [
+        "usr/bin/buildbox-casd",
+        "usr/bin/buildbox-run-hosttools",
+        "usr/bin/buildbox-worker",
+    ],
+    "justbuild": ["usr/bin/justbuild"],
+    "nginx": ["usr/sbin/nginx"],
+    "postgresql": [
+        "usr/lib/postgresql/17/bin/initdb",
+        "usr/lib/postgresql/17/bin/postgres",
+        "usr/lib/postgresql/17/lib/*",
+        "usr/share/postgresql/17/*",
+    ],
+}
+
 def remote_repositories():
-    """Declares @nginx and @justbuild: a program, its loader and its libraries each."""
-    debian_packages(
-        name = "nginx",
-        build_file_content = """exports_files(["usr/sbin/nginx"])
+    """Declares @buildbox, @justbuild, @nginx, @postgresql: programs, their loader and libraries."""
+    for name, files in _PROGRAMS.items():
+        debian_packages(
+            name = name,
+            build_file_content = """exports_files(glob(["usr/**"]))
 
 filegroup(
-    name = "nginx",
+    name = "{}",
     srcs = glob(["usr/**"]),
     visibility = ["//visibility:public"],
 )
-""",
-        group = "nginx",
-        keep = [
-            "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
-            "usr/lib/x86_64-linux-gnu/lib*.so*",
-            "usr/sbin/nginx",
-        ],
-    )
-    debian_packages(
-        name = "justbuild",
-        build_file_content = """exports_files(["usr/bin/justbuild"])
-
-filegroup(
-    name = "justbuild",
-    srcs = glob(["usr/**"]),
-    visibility = ["//visibility:public"],
-)
-""",
-        group = "justbuild",
-        keep = [
-            "usr/bin/justbuild",
-            "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
-            "usr/lib/x86_64-linux-gnu/lib*.so*",
-        ],
-    )
+""".format(name),
+            group = name,
+            keep = [
+                "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+                "usr/lib/x86_64-linux-gnu/lib*.so*",
+            ] + files,
+        )

@@ -16,16 +16,19 @@ import abc
 import base64
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
 import urllib.parse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-_START_SECONDS = 60
+_START_SECONDS = 300
 _ADDRESSES = {
     "buildgrid.yml": "127.0.0.1:8980",
+    "buildgrid_executor.yml": "127.0.0.1:8980",
     "nginx.conf": "127.0.0.1:8080",
     "webdav.conf": "127.0.0.1:8081",
 }
@@ -36,18 +39,30 @@ def basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def _runfile(variable: str) -> Path:
+# The environment of a program that is to find neither programs nor a home.
+NOWHERE = {"HOME": "/nonexistent", "PATH": "/nonexistent"}
+
+
+def runfile(variable: str) -> Path:
     """Returns the file that an environment variable names, below the test's runfiles."""
     return Path(os.environ["TEST_SRCDIR"], os.environ[variable]).absolute()
 
 
-def _with_loader(program: Path) -> list[str]:
-    """A Debian program's command, by the loader and the libraries that lie beside it."""
-    libraries = program.parents[2] / "usr/lib/x86_64-linux-gnu"
+def with_loader(program: Path) -> list[str]:
+    """A Debian program's command, by the loader and the libraries of its tree; its path is last."""
+    tree = next(folder for folder in program.parents if folder.name == "usr")
+    libraries = tree / "lib/x86_64-linux-gnu"
     return [
         *(str(libraries / "ld-linux-x86-64.so.2"), "--library-path", str(libraries)),
         str(program),
     ]
+
+
+def replaced(settings: str, default: str, value: str) -> str:
+    """Returns settings with another value than the default, which they must have."""
+    if default not in settings:
+        raise AssertionError(f"the settings have no {default}")
+    return settings.replace(default, value)
 
 
 def _free_port() -> int:
@@ -57,25 +72,15 @@ def _free_port() -> int:
         return port
 
 
-class _Server(abc.ABC):
-    """A server process. It may be stopped and started again: its port and data stay."""
+class Process(abc.ABC):
+    """A program that may be killed and started again: its folder stays."""
 
-    template = ""  # of a file with its settings; "": it has none
-    scheme: str
+    crash = signal.SIGKILL
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.port = _free_port()
-        self.address = f"127.0.0.1:{self.port}"
-        self.url = f"{self.scheme}://{self.address}"
         self.process: subprocess.Popen[bytes] | None = None
-        if self.template:
-            text = (Path(__file__).parent / self.template).read_text(encoding="utf-8")
-            default = _ADDRESSES[self.template]
-            if default not in text:
-                raise AssertionError(f"{self.template} does not listen at {default}")
-            self.settings = text.replace(default, self.address)
 
     @abc.abstractmethod
     def command(self) -> list[str]:
@@ -85,9 +90,6 @@ class _Server(abc.ABC):
         return {}
 
     def start(self) -> None:
-        """Starts it and waits for an answer. Raises RuntimeError with its log if there is none."""
-        if self.template:
-            (self.folder / self.template).write_text(self.settings, encoding="utf-8")
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 self.command(),
@@ -96,23 +98,11 @@ class _Server(abc.ABC):
                 stdout=log,
                 stderr=log,
             )
-        deadline = time.monotonic() + _START_SECONDS
-        while time.monotonic() < deadline and self.process.poll() is None:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            except OSError:
-                time.sleep(0.05)
-        self.kill()
-        raise RuntimeError(
-            f"{type(self).__name__}: no answer at {self.address}\n"
-            + (self.folder / "log").read_text()
-        )
 
     def kill(self) -> None:
         """Ends it as a crash would."""
         if self.process:
-            self.process.kill()
+            self.process.send_signal(self.crash)
             self.process.wait()
             self.process = None
 
@@ -124,7 +114,41 @@ class _Server(abc.ABC):
         self.kill()
 
 
-class Nginx(_Server):
+class Server(Process):
+    """A process that listens at a port, which stays when it is started again."""
+
+    template = ""  # of a file with its settings; "": it has none
+    scheme: str
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.port = _free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.url = f"{self.scheme}://{self.address}"
+        if self.template:
+            text = (Path(__file__).parent / self.template).read_text(encoding="utf-8")
+            self.settings = replaced(text, _ADDRESSES[self.template], self.address)
+
+    def start(self) -> None:
+        """Starts it and waits for an answer. Raises RuntimeError with its log if there is none."""
+        if self.template:
+            (self.folder / self.template).write_text(self.settings, encoding="utf-8")
+        super().start()
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline and self.process and self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        self.kill()
+        raise RuntimeError(
+            f"{type(self).__name__}: no answer at {self.address}\n"
+            + (self.folder / "log").read_text()
+        )
+
+
+class Nginx(Server):
     """Everybody reads; the writer of `WRITER` (Basic credentials) writes."""
 
     template = "nginx.conf"
@@ -148,7 +172,7 @@ class Nginx(_Server):
         name, password = self.WRITER
         (self.folder / "writers").write_text(f"{name}:{{PLAIN}}{password}\n", encoding="utf-8")
         return [
-            *_with_loader(_runfile("NGINX")),
+            *with_loader(runfile("NGINX")),
             *("-p", str(self.folder), "-c", self.template, "-e", "error.log"),
             # One process in the foreground, which keeps its user: to be killed as a whole.
             *("-g", "daemon off; master_process off;" + ("" if os.geteuid() else " user root;")),
@@ -165,21 +189,23 @@ class WebDav(Nginx):
         return super().command()
 
 
-class BuildGrid(_Server):
+class BuildGrid(Server):
     """All who reach it read and write. Results of actions do not outlive the process."""
 
     template = "buildgrid.yml"
     scheme = "grpc"
 
+    def program(self) -> list[str]:
+        return [tools_python(), "-c", "from buildgrid.server.app import cli; cli()"]
+
     def command(self) -> list[str]:
-        main = "from buildgrid.server.app import cli; cli()"
-        return [str(_runfile("TOOLS_PYTHON")), "-c", main, "server", "start", self.template]
+        return [*self.program(), "server", "start", self.template]
 
     def environment(self) -> dict[str, str]:
         return tools_environment()
 
 
-class Justbuild(_Server):
+class Justbuild(Server):
     """Executes actions on this machine, one process for all: execution, results and files.
 
     It finds no program and no home: an action has what is in its tree, and its environment.
@@ -187,12 +213,21 @@ class Justbuild(_Server):
 
     scheme = "grpc"
 
+    def __init__(self, folder: Path, wrapper: Sequence[str] = ()) -> None:
+        """`wrapper` is a command that the server's is appended to."""
+        super().__init__(folder)
+        self.wrapper = wrapper
+
     @property
     def options(self) -> tuple[str, ...]:
         """Bazel's, to build with it."""
+        return self.options_at(self.address)
+
+    def options_at(self, address: str) -> tuple[str, ...]:
+        """The same by way of a proxy."""
         return (
             "--config=rbe",
-            f"--remote_executor={self.url}",
+            f"--remote_executor={self.scheme}://{address}",
             "--remote_instance_name=remote-execution",
         )
 
@@ -208,9 +243,15 @@ class Justbuild(_Server):
         """Loses all results and files, as a new machine has none."""
         shutil.rmtree(self._root)
 
+    def forget_results(self) -> None:
+        """Loses the results of actions, and keeps all files."""
+        (results,) = self._root.glob("protocol-dependent/generation-0/compatible-sha256/ac")
+        shutil.rmtree(results)
+
     def command(self) -> list[str]:
         return [
-            *_with_loader(_runfile("JUSTBUILD")),
+            *self.wrapper,
+            *with_loader(runfile("JUSTBUILD").resolve()),
             *("execute", "--compatible", "--port", str(self.port)),
             *("--local-build-root", str(self._root)),
             # By default it starts commands by `env`, which it does not find: they end with 1 and
@@ -219,10 +260,10 @@ class Justbuild(_Server):
         ]
 
     def environment(self) -> dict[str, str]:
-        return {"HOME": "/nonexistent", "PATH": "/nonexistent"}
+        return NOWHERE
 
 
-class UnusableExecutor(_Server):
+class UnusableExecutor(Server):
     """It executes nothing, for a reason of unusable_executor.py."""
 
     scheme = "grpc"
@@ -241,8 +282,8 @@ class UnusableExecutor(_Server):
 
 def tools_environment() -> dict[str, str]:
     """The environment of Python programs that import what @pypi_tools holds."""
-    return {"PYTHONPATH": str(_runfile("TOOLS_SITE_PACKAGES").parent), "PATH": os.defpath}
+    return {"PYTHONPATH": str(runfile("TOOLS_SITE_PACKAGES").parent), "PATH": os.defpath}
 
 
 def tools_python() -> str:
-    return str(_runfile("TOOLS_PYTHON"))
+    return str(runfile("TOOLS_PYTHON"))

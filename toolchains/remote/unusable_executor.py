@@ -1,13 +1,14 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """A remote executor that executes nothing, for tests: unusable_executor.py HOST:PORT REASON
 
-REASON is `api`: it is of version 3 of the remote execution API; or `pool`: it has all files, and no
-worker of any pool.
+REASON is `api`: it is of version 3 of the remote execution API; or it has all files, and no worker
+of any pool: `pool`, it says so; `queue`, it keeps actions waiting.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent import futures
 
@@ -53,10 +54,23 @@ class Results(remote_execution_pb2_grpc.ActionCacheServicer):
 
 
 class Execution(remote_execution_pb2_grpc.ExecutionServicer):
+    def __init__(self, waits: bool) -> None:
+        self._waits = waits
+
     def Execute(
         self, request: remote_execution_pb2.ExecuteRequest, context: grpc.ServicerContext
     ) -> Iterator[operations_pb2.Operation]:
-        context.abort(grpc.StatusCode.FAILED_PRECONDITION, "no worker is in the pool")
+        if not self._waits:
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, "no worker is in the pool")
+        queued = remote_execution_pb2.ExecuteOperationMetadata(
+            stage=remote_execution_pb2.ExecutionStage.QUEUED
+        )
+        operation = operations_pb2.Operation(name="waiting")
+        operation.metadata.Pack(queued)
+        yield operation
+        gone = threading.Event()
+        context.add_callback(gone.set)
+        gone.wait()
 
 
 def main(address: str, reason: str) -> None:
@@ -66,7 +80,7 @@ def main(address: str, reason: str) -> None:
     pb2_grpc.add_CapabilitiesServicer_to_server(Capabilities(version), server)
     pb2_grpc.add_ContentAddressableStorageServicer_to_server(Files(), server)
     pb2_grpc.add_ActionCacheServicer_to_server(Results(), server)
-    pb2_grpc.add_ExecutionServicer_to_server(Execution(), server)
+    pb2_grpc.add_ExecutionServicer_to_server(Execution(reason == "queue"), server)
     server.add_insecure_port(address)
     server.start()
     server.wait_for_termination()

@@ -5,6 +5,7 @@ without a cache."""
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -69,8 +70,9 @@ def refused(stranger: Stranger, executor: str) -> str:
     options = ("--config=rbe", f"--remote_executor={executor}", "--noremote_accept_cached")
     got = stranger.bazel("build", *options, TARGET, expect=None)
     assert time.monotonic() - start < 30
-    assert got.returncode != 0
+    assert got.returncode == 34
     said: str = got.stdout
+    assert 'bazelw: the executor failed, as Bazel says above; docs/scale.md, "When' in said
     return said
 
 
@@ -89,3 +91,27 @@ def test_executors_that_cannot_be_used(
 ) -> None:
     with servers.UnusableExecutor(tmp_path, reason) as executor:
         assert said in refused(stranger, executor.url)
+
+
+@pytest.fixture
+def impatient(stranger: Stranger) -> Iterator[Stranger]:
+    """Its bazelw waits for an executor for less than its half hour."""
+    file = stranger.root / "toolchains/bazel/waiting.py"
+    text = file.read_text()
+    file.write_text(servers.replaced(text, "_LIMIT = 1800.0", "_LIMIT = 25.0"))
+    yield stranger
+    file.write_text(text)
+
+
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_an_executor_that_keeps_actions_waiting(
+    impatient: Stranger, tmp_path: Path, ci: str
+) -> None:
+    """For ever: bazelw says so, and ends the build; in CI as well."""
+    with servers.UnusableExecutor(tmp_path, "queue") as executor:
+        options = ("--config=rbe", f"--remote_executor={executor.url}", "--noremote_accept_cached")
+        started = time.monotonic()
+        got = impatient.bazel("build", *options, TARGET, expect=8, CI=ci)
+    assert time.monotonic() - started < 90
+    assert f"bazelw: no action has ended for 20 s: {executor.url} has no free worker" in got.stdout
+    assert "bazelw: the build is ended" in got.stdout
