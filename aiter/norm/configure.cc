@@ -647,7 +647,7 @@ RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
   if (c.lanes > device.warp && c.lanes % device.warp != 0) {
     c.lanes = c.threads = static_cast<int>(divided_up(c.lanes, device.warp)) * device.warp;
   }
-  c.threads = std::max(c.threads, device.warp);
+  c.threads = static_cast<int>(divided_up(c.threads, device.warp)) * device.warp;
   if (!device.bulk_copies || !rows.sixteen_bytes) c.stages = 0;
   if ((c.lanes > device.warp && !device.named_barriers) ||
       other_shared(c) + combine_bytes(c, rows) > device.shared_bytes) {

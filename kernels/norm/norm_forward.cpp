@@ -41,8 +41,11 @@ static_assert(!IN_PLACE || (NORM_ADD && !HOLD && STAGES == 0), "else a row is re
 static_assert(NORM_SCALES == 0 || sizeof(Y) == 1, "scales are of fp8 outputs");
 static_assert(!BLOCK_SCALES || (!SHIFTED && HIDDEN % BLOCK == 0 && WARP_LANES * VECTOR >= BLOCK),
               "the lanes of a block are side by side");
+// Whether the mean of a row in one warp is that of its sum. Sums of equal elements, of at most 11
+// bits, are exact then, and divided by their count give just the element.
+constexpr bool ROW_MEAN = LAYER && SLOTS == 1 && !SHIFTED && sizeof(X) == 2 && HIDDEN <= 8192;
 constexpr bool CONVERT_AGAIN = PACKS * VECTOR > 32;  // x, rather than keep it converted
-constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;    // 1 if gamma is stored as gamma - 1
+constexpr bool ZERO_CENTRED = NORM_ZERO_CENTRED;     // gamma is stored less 1
 
 using Values = Pack<X, VECTOR>;
 using Weights = Pack<W, VECTOR>;
@@ -280,7 +283,7 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
       in.close();
       Moments of_lane{LAYER ? (float)at.count() : 0.0f, 0, 0};
       const float inverse = of_lane.count > 0 ? inverse_approx(of_lane.count) : 0.0f;
-      if constexpr (LAYER) {
+      if constexpr (ROW_MEAN) {
         float sum = 0;
 #pragma unroll
         for (int k = 0; k < PACKS; k++) {
@@ -289,12 +292,17 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
           for (int e = 0; e < VECTOR; e++) part += x[k].get(e);
           sum += part;
         }
-        of_lane.mean = sum * inverse;
+        of_lane.mean = warp_sum<WARP_LANES>(sum) / HIDDEN;
         if constexpr (PACKS * VECTOR >= 32) {  // else it would keep all of it converted
 #pragma unroll
           for (int k = 0; k < PACKS; k++)
             x[k] = opaque(x[k], as_bits(of_lane.mean) & (u32)(at.row >> 31));
         }
+      } else if constexpr (LAYER) {
+        // Differences are taken from one of the lane's elements: those of equal ones are 0, and
+        // what cancels in the squares is at most as many times the result as the lane has columns.
+        const bool in_front = SHIFTED && at.column(0) < 0;
+        of_lane.mean = origin(in_front ? x[0].get(VECTOR - 1) : x[0].get(0));
       }
       float rest = 0;  // of the sum, when the mean has been taken off
 #pragma unroll
@@ -303,12 +311,13 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
           add_rest<true>(x[k], at.column(k), of_lane.mean, of_lane.squares, rest);
       }
       add_rest_of_edges(of_lane.mean, of_lane.squares, rest);
-      if constexpr (LAYER) {
-        // The rounded sum of equal elements is not their multiple: what is left of it corrects it.
-        const float correction = origin(rest) * inverse;
+      if constexpr (ROW_MEAN) {
+        own = {HIDDEN, of_lane.mean, warp_sum<WARP_LANES>(of_lane.squares)};
+      } else if constexpr (LAYER) {
+        const float correction = rest * inverse;
         of_lane.mean += correction;
-        of_lane.squares -= rest * correction;
-        if (of_lane.squares < 0) of_lane.squares = 0;
+        if (of_lane.squares < as_float(INFINITY_BITS))
+          of_lane.squares = max_of(of_lane.squares - rest * correction, 0.0f);
         // The first lane may have a few columns of the row's first vector alone.
         own = of_lanes<WARP_LANES>(of_lane, own.count,
                                    own.count > 0 ? inverse_approx(own.count) : 0.0f,
@@ -368,7 +377,8 @@ ROW_KERNEL norm_forward(NormForwardArguments a) {
     auto normalise = [&](const Values& v, const Weights& g, const Weights& b,
                          int e) __attribute__((always_inline)) {
       float normed = (LAYER ? v.get(e) - row.mean : v.get(e)) * rstd;
-      float factor = GAMMA ? g.get(e) + ZERO_CENTRED : 1.0f;
+      float factor = GAMMA ? g.get(e) : 1.0f;
+      if constexpr (GAMMA && ZERO_CENTRED) factor += 1.0f;  // 0 would be added, too
       return BETA ? fused_multiply_add(normed, factor, b.get(e)) : normed * factor;
     };
     // A comparison with NaN is false: the largest is of numbers, as with fmax.

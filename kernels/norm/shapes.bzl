@@ -115,6 +115,9 @@ _NORMS = {
         _BF16,
         keep_weights = 0,
     ),
+    # The mean is that of the row's sum, in a part of a warp and in a whole one.
+    "layer_forward_bf16_128": _forward(_rows(128, 64, 8, 8), 1, _BF16),
+    "layer_forward_fp16_2040": _forward(_rows(2040, 128, 64, 8), 1, _FP16, keep_weights = 0),
     "layer_forward_bf16_20477": _forward(_rows(20477, 256, 256, 8), 1, _BF16, keep_weights = 0),
     "layer_forward_bf16_20480": _forward(_rows(20480, 256, 256, 8), 1, _BF16),
     "layer_forward_fp32_127": _forward(_rows(127, 64, 16, 1), 1, _FP32),

@@ -179,7 +179,7 @@ ROW_KERNEL softmax_forward(SoftmaxForwardArguments a) {
     const bool nothing = MASK == EXPLICIT_MASK ? all.largest == masked_t && all.sum == all.sum
                                                : MASK == CAUSAL_MASK && in.limit(at.row) <= 0;
     const float off = HOLD ? own.largest : all.largest;
-    float factor = nothing ? 0.0f : 1.0f / all.sum;
+    float factor = nothing ? 0.0f : inverse_approx(all.sum);
     if (HOLD && SLOTS > 1 && own.sum != 0 && !nothing)
       factor *= scale.exponential(own.largest, all.largest);
     if (!nothing && all.sum == 0) factor = as_float(NAN_BITS);

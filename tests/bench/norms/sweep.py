@@ -95,7 +95,7 @@ def can_be_fast(operation: str, hidden: int, dtype: torch.dtype, c: Configuratio
     if c.waves == 0 and (c.stages > 1 or c.keep_weights):
         return False  # a CTA has one row
     held = columns if operation == "softmax_forward" else words * (1 + backward)
-    kept = words * weights if norm and c.keep_weights == 1 else 0
+    kept = {1: words, 2: columns}.get(c.keep_weights, 0) * weights if norm else 0
     # Warps of several rows stay for the weights alone.
     stays = c.stages > 0 or (c.lanes < 32 and norm)
     return held * c.hold_row + kept <= room and (c.waves == 0 or stays)
@@ -118,7 +118,7 @@ def candidates(
         (0, 1, 2, 3, 4, 6) if _CLUSTERS.value else (0,),
         (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20),
         (1,) if sums else (0, 1),
-        ((1, 2) if backward else (0, 1, 3)) if norm else (0,),
+        ((1, 2) if backward else (0, 1, 2, 3)) if norm else (0,),
         (0, 1),
         (0, 1) if sums else (0,),
         (0,) if sums or not _CLUSTERS.value else (0, 1),
