@@ -268,7 +268,7 @@ void BindTorchCalls(py::module_& module) {
             return false;
           },
           "tensors"_a);
-  py::class_<PreparedRows, std::shared_ptr<PreparedRows>>(module, "PreparedRows");
+  const py::class_<PreparedRows, std::shared_ptr<PreparedRows>> rows(module, "PreparedRows");
   py::class_<PreparedCalls>(module, "PreparedCalls")
       .def(py::init<std::shared_ptr<Watcher>, py::dict, py::str, size_t, const py::sequence&,
                     py::object>(),

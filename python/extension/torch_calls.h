@@ -52,11 +52,9 @@ class PreparedRows {
   // The results, of tensors or Nones in their order; the first is a tensor.
   py::tuple ResultsOf(const py::handle* given, size_t count);
 
- protected:
+ private:
   // Addresses, 0 for none: of what is given, of what is made, and of a barrier where there is one.
   virtual void Run(const std::vector<uintptr_t>& addresses, uintptr_t stream) const = 0;
-
- private:
   uintptr_t Barrier(py::handle lead, uintptr_t stream, bool is_current);
 
   std::vector<py::object> made_;
