@@ -236,9 +236,16 @@ def _forward(name: str, x: Any, gamma: Any, *more: Any) -> tuple[Any, ...]:
         arrays["residual"] = residual
         _keep(calls.signature(*given), _C.PreparedNorm, numbers, tensors, arrays, made)
 
-    packed = [_packed(x), _packed(gamma), _packed(beta[0] if beta else None), _packed(residual)]
     y, mean, rstd, h = norms.forward(
-        kind, *packed, epsilon, zero_centred, keep=keep, statistics=statistics
+        kind,
+        _packed(x),
+        _packed(gamma),
+        _packed(beta[0] if beta else None),
+        _packed(residual),
+        epsilon,
+        zero_centred,
+        keep=keep,
+        statistics=statistics,
     )
     return (y, mean, rstd, h) if beta else (y, rstd, h)
 
@@ -292,8 +299,19 @@ def _backward(name: str, dy: Any, x: Any, gamma: Any, *more: Any) -> Any:
         arrays |= {"rstd": rstd, "dh": dh}
         _keep(calls.signature(*given), _C.PreparedNormBackward, numbers, tensors, arrays, made)
 
-    packed = [_packed(array) for array in (dy, x, gamma, mean[0] if mean else None, rstd, dh)]
-    dx, dgamma, dbeta = norms.backward(kind, *packed, zero_centred, of_gamma, of_beta, keep)
+    dx, dgamma, dbeta = norms.backward(
+        kind,
+        _packed(dy),
+        _packed(x),
+        _packed(gamma),
+        _packed(mean[0] if mean else None),
+        _packed(rstd),
+        _packed(dh),
+        zero_centred,
+        of_gamma,
+        of_beta,
+        keep,
+    )
     return (dx, dgamma, dbeta) if mean else (dx, dgamma)
 
 
