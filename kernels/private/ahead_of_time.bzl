@@ -71,6 +71,7 @@ def _ahead_of_time_impl(ctx):
         "      {\"%s\", %s},\n" % (arch, _text("%s_%s" % (ctx.attr.function, kind)))
         for arch, kind in archs.items()
     ]
+    build_list = ctx.attr.build_list.label
     source = ctx.actions.declare_file(ctx.label.name + ".cc")
     ctx.actions.write(source, _SOURCE.format(
         archs = " ".join(ctx.attr.build_archs),
@@ -80,7 +81,8 @@ def _ahead_of_time_impl(ctx):
         ]),
         flag = ctx.attr.build_flag,
         function = ctx.attr.function,
-        list = ctx.file.build_list.short_path,
+        # No path of the file's, which another repository's build has another of.
+        list = "{}/{}".format(build_list.package, build_list.name),
         recipes = _RECIPES.format(rows = "".join(rows)) if infos else _NO_RECIPES,
         set_flag = ctx.attr.set_flag,
     ))
