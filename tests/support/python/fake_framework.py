@@ -92,9 +92,10 @@ class FakeFramework(types.ModuleType):
     def _raw_stream(self, ordinal: int) -> int:
         return self.current + ordinal
 
-    def current_stream(self, device: Device) -> Any:
+    def current_stream(self, device: Device | int) -> Any:
+        ordinal = device if isinstance(device, int) else device.id
         return types.SimpleNamespace(
-            cuda_stream=self._raw_stream(device.id), synchronize=lambda: None
+            cuda_stream=self._raw_stream(ordinal), synchronize=lambda: None
         )
 
     def get_current_stream(self) -> Any:
