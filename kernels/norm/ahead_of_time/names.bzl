@@ -1,7 +1,8 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 """The names and flags that follow from a set's list of kernels.
 
-A list: name -> the operation, the source, and by archs the flags that make it that kernel.
+A list: name -> the operation, the source, and the flags that make it that kernel: shared, and by
+archs, both sorted.
 dealt_NAME is the kernel of calls without a barrier, where that is another for some arch;
 handful_NAME, dozens_NAME and hundreds_NAME those of few rows.
 """
@@ -22,7 +23,7 @@ def flags_for(kernel, arch):
         for archs, flags in kernel["flags"].items()
         if arch in archs.split(" ")
     ]
-    return flags.split(" ")
+    return sorted([flag for flag in (kernel["shared"] + " " + flags).split(" ") if flag])
 
 def names_for(kernels, arch):
     """The kernels for an arch: of several names for one kernel, the last.

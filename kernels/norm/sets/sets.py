@@ -10,11 +10,13 @@ README.md of kernels/norm has the schema.
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import tomllib
 from absl import app, flags
@@ -117,9 +119,26 @@ def shapes(text: str, name: str) -> list[str]:
 def kernels_of(path: Path, print_kernels: Path) -> str:
     """The list of a set, as JSON. Raises VariantSetError."""
     lines = shapes(path.read_text("utf-8"), path.name)
-    return subprocess.run(
+    printed = subprocess.run(
         [print_kernels], check=True, input="\n".join(lines), capture_output=True, text=True
     ).stdout
+    kernels = {name: _shared_once(kernel) for name, kernel in json.loads(printed).items()}
+    rows = [f"{json.dumps(name)}: {json.dumps(kernel)}" for name, kernel in kernels.items()]
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
+def _shared_once(kernel: dict[str, Any]) -> dict[str, Any]:
+    """A kernel of a list, with the flags that all archs have apart from those by archs."""
+    by_archs = {archs: flags.split() for archs, flags in kernel["flags"].items()}
+    first = next(iter(by_archs.values()))
+    shared = [flag for flag in first if all(flag in flags for flags in by_archs.values())]
+    return kernel | {
+        "shared": " ".join(shared),
+        "flags": {
+            archs: " ".join(flag for flag in flags if flag not in shared)
+            for archs, flags in by_archs.items()
+        },
+    }
 
 
 def main(arguments: Sequence[str]) -> int:

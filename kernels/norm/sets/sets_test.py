@@ -52,7 +52,11 @@ def test_all_has_every_value_of_every_key() -> None:
 def flags_by_arch(kernels: str) -> set[tuple[str, str, str]]:
     """Of a list: source, arch and flags of each kernel."""
     return {
-        (kernel["source"], arch, flags)
+        (
+            kernel["source"],
+            arch,
+            " ".join(sorted([*kernel.get("shared", "").split(), *flags.split()])),
+        )
         for kernel in json.loads(kernels).values()
         for archs, flags in kernel["flags"].items()
         for arch in archs.split(" ")
