@@ -20,7 +20,8 @@ from kernels.resources.measured import COLUMNS, HEADINGS, Measured, short_names,
 Record = Mapping[str, Any]
 
 WORDS = ("instance", "arch", "provider", "direction", "kind")
-ALL = (*WORDS, *TABLE.traits, *COLUMNS, "options", "concerns")
+UNMEASURED = (*WORDS, *TABLE.traits)
+ALL = (*UNMEASURED, *COLUMNS, "options", "concerns")
 _NUMBERS = (*COLUMNS, *(name for name, trait in TABLE.traits.items() if trait.is_size))
 
 # The concerns, the worst first.
@@ -60,23 +61,29 @@ def records(
       rows: instance -> its row of the launch table.
       units: arch -> its compute unit.
     """
-    directions = {kind: name for name, of in TABLE.directions.items() for kind in of["kinds"]}
     found = []
     for one in sorted(measured, key=lambda one: (one.instance, one.arch)):
-        row = rows[one.instance]
         record = {
-            "instance": one.instance,
-            "arch": one.arch,
-            "provider": TABLE.provider_of[row["kind"]],
-            "direction": directions.get(row["kind"]),
-            "kind": row["kind"],
-            **{trait: row["traits"].get(trait) for trait in TABLE.traits},
+            **unmeasured(rows[one.instance], one.arch),
             **one.columns(units),
             "options": " ".join(one.options),
         }
         record["concerns"] = [name for name, holds in CONCERNS.items() if holds(record)]
         found.append(record)
     return found
+
+
+def unmeasured(row: Row, arch: str) -> dict[str, Any]:
+    """The part of a kernel's record that is known before it is compiled: all of UNMEASURED."""
+    directions = {kind: name for name, of in TABLE.directions.items() for kind in of["kinds"]}
+    return {
+        "instance": row["name"],
+        "arch": arch,
+        "provider": TABLE.provider_of[row["kind"]],
+        "direction": directions.get(row["kind"]),
+        "kind": row["kind"],
+        **{trait: row["traits"].get(trait) for trait in TABLE.traits},
+    }
 
 
 def worst(of: Iterable[Record]) -> list[Record]:

@@ -30,6 +30,7 @@ from kernels.resources.measured import COLUMNS, Measured, comparison
 from kernels.resources.page import page
 from kernels.resources.report import (
     ALL,
+    UNMEASURED,
     Condition,
     Record,
     ReportError,
@@ -39,6 +40,7 @@ from kernels.resources.report import (
     drawn,
     known_columns,
     records,
+    unmeasured,
     worst_as_text,
 )
 from kernels.variants.values import VariantSetError
@@ -89,9 +91,14 @@ class Kernels:
         self._files = variant_set_files(Path(_README.value))
         self.rows: dict[str, Row] = {**self._pool.rows, **self._own, **self._asm}
 
-    def wanted(self, arch: str) -> list[Row]:
+    def wanted(self, arch: str, conditions: Sequence[Condition]) -> list[Row]:
         """The kernels that the flags ask for. Those of our own are in each set, as in each build;
-        AITER's in all but those of quick work."""
+        AITER's in all but those of quick work.
+
+        Args:
+          arch: one of the archs.
+          conditions: of columns that are known before a kernel is compiled.
+        """
         known = list(self._files)
         out = chosen(_WITHOUT.value, known, "without", "variant set") if _WITHOUT.value else []
         left = {row["name"] for name in out for row in self._of_set(name)}
@@ -102,6 +109,14 @@ class Kernels:
         if not rows:
             sets = ",".join(_VARIANTS.value)
             raise ChoiceError(f"--without={','.join(out)} leaves nothing of {sets} for {arch}")
+        records: list[Record] = [unmeasured(row, arch) for row in rows]
+        for condition in conditions:
+            records = condition.choose(records)
+        names = {record["instance"] for record in records}
+        rows = [row for row in rows if row["name"] in names]
+        if not rows:
+            where = " ".join(f"--where={text}" for text in _WHERE.value)
+            raise ChoiceError(f"{where} leaves nothing of {','.join(_VARIANTS.value)} for {arch}")
         return rows if _DRAW.value is None else drawn(rows, _DRAW.value, _SEED.value)
 
     def _of_set(self, name: str) -> list[Row]:
@@ -144,11 +159,13 @@ def _from_where_it_was_called(path: str) -> Path:
     return Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), path)
 
 
-def _measured(kernels: Kernels, archs: Sequence[str]) -> list[Measured]:
+def _measured(
+    kernels: Kernels, archs: Sequence[str], conditions: Sequence[Condition]
+) -> list[Measured]:
     labels = list(_TARGETS.value)
     wanted = kernels.rows.keys()
     if not labels:
-        by_arch = {arch: kernels.wanted(arch) for arch in archs}
+        by_arch = {arch: kernels.wanted(arch, conditions) for arch in archs}
         for arch, rows in by_arch.items():
             kernels.announce(rows, arch)
             labels += kernels.labels(rows, arch)
@@ -212,17 +229,22 @@ def _run() -> None:
     known_columns([name.removeprefix("-") for name in _SORT.value], "sort")
     conditions = [Condition.parse(text) for text in _WHERE.value]
     if _GOLDEN.value and (
-        _VARIANTS.value != [SET] or _WITHOUT.value or _DRAW.value or _TARGETS.value
+        _VARIANTS.value != [SET]
+        or any((_WITHOUT.value, _DRAW.value, _TARGETS.value, _WHERE.value))
     ):
         raise ChoiceError(f"--golden is of all of {SET}: {UPDATE}")
+    # A kernel that these leave out need not be compiled. Of labels the kernels are known by their
+    # figures alone.
+    early = [] if _TARGETS.value else [c for c in conditions if c.column in UNMEASURED]
     kernels = Kernels()
-    found = _measured(kernels, archs)
+    found = _measured(kernels, archs, early)
     if _GOLDEN.value:
         _write_golden(found, units)
         return
     shown: list[Record] = [*records(found, kernels.rows, units)]
     for condition in conditions:
-        shown = condition.choose(shown)
+        if condition not in early:
+            shown = condition.choose(shown)
     shown = arranged(shown, _SORT.value)
     if _PAGE.value:
         how = shlex.join(["./bazelw", "run", "//kernels:resources", "--", *_given()])

@@ -174,6 +174,16 @@ def test_chosen_columns_of_chosen_kernels(checkout: Path) -> None:
     ]
 
 
+def test_kernels_that_their_traits_rule_out_are_not_compiled(checkout: Path) -> None:
+    done = run(checkout, "--variants=te", "--where=kind=bwd_dot_do_o", "--where=head_size_qk=64")
+    # There are no figures of these here: the request alone counts.
+    assert "resources: ./bazelw build failed: exit status 1" in done.stderr
+    _, labels = json.loads((checkout / "called").read_text())
+    assert labels
+    assert all("/fmha_bwd_dot_do_o_d64_" in label.replace(":", "/") for label in labels)
+    assert f"resources: {len(labels)} kernels for gfx942; compiling" in done.stderr
+
+
 def test_a_build_against_another_of_itself_and_of_a_better_one(checkout: Path) -> None:
     text = run(checkout, "--variants=smoke", "--format=json").stdout
     before = json.loads(text)
@@ -234,6 +244,11 @@ def test_files_that_bazel_left_on_a_server(tmp_path: Path) -> None:
         (["--variants=smoke", "--without=core"], "--without=core leaves nothing of smoke for gfx"),
         (["--variants=smoke", "--draw=0"], "--draw=0: name a number above 0, or leave it out"),
         (["--variants=smoke", "--where=dtype=bf15"], "no kernel has dtype 'bf15'; there are: bf16"),
+        (
+            ["--variants=smoke", "--where=dtype=fp16", "--where=head_size_qk=32"],
+            "--where=dtype=fp16 --where=head_size_qk=32 leaves nothing of smoke for gfx942",
+        ),
+        (["--golden", "--where=dtype=fp16"], "--golden is of all of core: ./bazelw run"),
         (["--variants=smoke", "--against=none.json"], "none.json: not what --format=json prints"),
         (["smoke"], "what is 'smoke'?"),
     ],
