@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import bisect
+from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -68,15 +69,18 @@ class Pace:
         if not done + begun:
             return None
         ahead = sum(rest)
+        share = 1.0
         if self._cached:
-            unasked = ahead - sum(one.work for one in running)
-            ahead -= unasked * self._cached / (self._cached + missed)
+            share = missed / (self._cached + missed)
+            ahead -= (ahead - sum(one.work for one in running)) * (1 - share)
         # The last half of the work says more of the machine as it is now.
         half = bisect.bisect_right(self._done, done / 2, key=lambda at: at[1]) - 1
         first = max(min(half, count - _FEWEST), 0)
         since, before = self._done[first]
         if running and not first and now > since:
-            return max(ahead - begun, 0.0) * (now - since) / (done + begun)
+            # One job does the longest of them, however many have nothing left to do.
+            alone = self._jobs * _longest(rest, running, share)
+            return max(ahead - begun, alone) * (now - since) / (done + begun)
         # The others that run are, on average, half done when one of them is completed. It is
         # likelier that a long one runs than a short one; none has had more time than the one that
         # was completed and those before it.
@@ -87,3 +91,11 @@ class Pace:
             return None
         # As much as was begun is lost at the end, where the last ones wait for the very last.
         return max(ahead * (last - since) / work - (now - last), 0.0)
+
+
+def _longest(rest: Collection[float], running: Collection[Running], share: float) -> float:
+    """The most work that is left of a compile; `share`: of those that do not run yet, where caches
+    have the others."""
+    waiting = Counter(rest) - Counter(one.work for one in running)
+    left = (max(one.work - one.taken, (1 - _MOST) * one.work) for one in running)
+    return max(share * max(waiting, default=0.0), *left)

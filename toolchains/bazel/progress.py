@@ -144,9 +144,9 @@ class Progress:
 
 
 def jobs(options: Sequence[str]) -> int:
-    """Returns how many actions Bazel runs at a time, of its options."""
-    for option in reversed(options):
-        name, _, value = option.partition("=")
-        if name == "--jobs" and value.isdigit():
-            return int(value)
-    return os.cpu_count() or 1
+    """Returns how many compiles run at a time, of Bazel's options: no more than processors here."""
+    given = dict(option.partition("=")[::2] for option in options)
+    here, asked = os.cpu_count() or 1, given.get("--jobs", "")
+    if not asked.isdigit():
+        return here
+    return int(asked) if given.get("--remote_executor") else min(int(asked), here)

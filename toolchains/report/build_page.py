@@ -47,11 +47,15 @@ def read(folder: Path, recorded: Mapping[str, float]) -> Build:
     profile = build_profile.read(str(folder / FILES["--profile"]))
     plan = build_events.Plan(**json.loads((folder / PLAN).read_text("utf-8")))
     kernels = summary.kernels(events, profile, Costs(recorded, plan))
+    told = {build_events.key_of(output) for of in plan.kernels.items() for output in of}
     return Build(
         line=summary.history_line(events, profile, kernels),
         kernels=kernels,
         profile=profile,
-        estimates=summary.estimates(kernels, plan.seconds, jobs(events.options)),
+        # Progress says nothing of kernels that no launch table has.
+        estimates=summary.estimates(
+            [kernel for kernel in kernels if kernel.key in told], plan.seconds, jobs(events.options)
+        ),
         spawns=execution_log.read(folder / FILES["--execution_log_compact_file"]),
     )
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from toolchains.bazel.progress import Progress
+from toolchains.bazel.pace import Pace, Running
+from toolchains.bazel.progress import Progress, jobs
 
 RECIPES = [f"bazel-out/k8-opt/bin/{name}.recipe" for name in ("a", "b")]
 
@@ -212,3 +213,33 @@ def test_a_kernel_that_was_quicker_than_the_plan(tmp_path: Path) -> None:
     build.plan(1.0)
     build.compiled(1, 2.0)
     assert build.progress.line(2.0).startswith("kernels: 2 of 5 (2 compiled)")
+
+
+def test_the_longest_compile_is_waited_for() -> None:
+    pace = Pace(0.0, jobs=2)
+    pace.add(10.0, 10.0)
+    # Two at a time did 20 in 10 s. One goes on alone with what is left of it.
+    assert pace.left([40.0, 1.0], 10.0, [Running(40.0, 10.0)]) == pytest.approx(30.0)
+    # The other job may have a longer one still.
+    assert pace.left([40.0, 35.0], 10.0, [Running(40.0, 10.0)]) == pytest.approx(35.0)
+    assert pace.left([40.0, 30.0, 20.0], 10.0, [Running(40.0, 10.0)]) == pytest.approx(40.0)
+    # It has had more than was expected.
+    assert pace.left([40.0], 60.0, [Running(40.0, 70.0)]) == pytest.approx(2 * 2.0 * 60 / 48)
+
+
+@pytest.mark.parametrize(
+    ("options", "number"),
+    [
+        ([], 4),
+        (["--jobs=3"], 3),
+        (["--jobs=3", "--jobs=auto"], 4),
+        (["--jobs=200"], 4),
+        (["--jobs=200", "--remote_executor="], 4),
+        (["--jobs=200", "--remote_executor=grpc://x"], 200),
+    ],
+)
+def test_compiles_at_a_time(
+    options: list[str], number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    assert jobs(options) == number

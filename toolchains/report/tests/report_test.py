@@ -17,7 +17,7 @@ from toolchains.bazel.cost import Costs
 from toolchains.pages.tests.chromium import Browser
 from toolchains.pages.tests.looking import browser as browser  # a fixture
 from toolchains.pages.tests.looking import look
-from toolchains.report import execution_log, report
+from toolchains.report import build_page, execution_log, report
 
 _RECORDED = Path(__file__).parent / "recorded"
 _CHART_JS = Path(os.environ["CHART_JS"])
@@ -73,6 +73,22 @@ def test_estimates_of_a_build_whose_costs_are_known() -> None:
     assert len({e.took for e in estimates}) == 1
     assert all(abs(e.error) < 0.5 for e in estimates)
     assert summary.estimates([], {}, jobs=2) == []
+
+
+def test_the_estimates_that_a_build_gave() -> None:
+    """Of a real one on a busy machine, whose last kernel took half of the time by itself."""
+    folder = _RECORDED / "compiled"
+    estimates = build_page.read(folder, {}).estimates
+    assert estimates
+    assert all(abs(e.error) < 0.2 for e in estimates)
+
+
+def test_no_estimate_was_given_of_kernels_without_a_plan(tmp_path: Path) -> None:
+    shutil.copytree(_RECORDED / "compiled", tmp_path, dirs_exist_ok=True)
+    plan = json.loads((tmp_path / recording.PLAN).read_text())
+    (tmp_path / recording.PLAN).write_text(json.dumps(plan | {"kernels": {}}))
+    build = build_page.read(tmp_path, {})
+    assert build.kernels and not build.estimates
 
 
 def test_closing_lines() -> None:
