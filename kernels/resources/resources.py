@@ -229,8 +229,7 @@ def _run() -> None:
     known_columns([name.removeprefix("-") for name in _SORT.value], "sort")
     conditions = [Condition.parse(text) for text in _WHERE.value]
     if _GOLDEN.value and (
-        _VARIANTS.value != [SET]
-        or any((_WITHOUT.value, _DRAW.value, _TARGETS.value, _WHERE.value))
+        _VARIANTS.value != [SET] or any((_WITHOUT.value, _DRAW.value, _TARGETS.value, _WHERE.value))
     ):
         raise ChoiceError(f"--golden is of all of {SET}: {UPDATE}")
     # A kernel that these leave out need not be compiled. Of labels the kernels are known by their

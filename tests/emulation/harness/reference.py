@@ -28,7 +28,7 @@ Array = np.ndarray
 
 UNIT = {"fp16": 2.0**-11, "bf16": 2.0**-8, "fp32": 2.0**-24}
 # Below these a format has no more relative precision.
-_SMALLEST = {"fp16": 2.0**-14, "bf16": 2.0**-126, "fp32": 2.0**-126}
+SMALLEST = {"fp16": 2.0**-14, "bf16": 2.0**-126, "fp32": 2.0**-126}
 
 # The error of a float32 number that is flushed: at most the smallest normal one. Beside a
 # rounding to bf16 it counts for numbers below 2**-126 / 2**-8 = 3e-36, beside one to fp16 never.
@@ -183,7 +183,7 @@ def add_partial_results(case: Case, dtype: str, inputs: Inputs, seed: int) -> di
     spread = 8 * UNIT["fp32"] * (weights[..., None] * np.abs(o)).sum(axis=0).transpose(1, 0, 2)
     with np.errstate(divide="ignore"):
         lse_value = np.where(total > 0, top + np.log(total), -np.inf)
-    unit = UNIT[dtype] * (np.abs(value) + _SMALLEST[dtype]) + spread
+    unit = UNIT[dtype] * (np.abs(value) + SMALLEST[dtype]) + spread
     return {"o": Expected(value, unit), "lse": Expected(lse_value, _lse_unit(lse_value))}
 
 
@@ -211,7 +211,7 @@ def add_partial_dq(
     summed = np.where(own, parts, 0.0).astype(np.float64)
     value = summed.sum(axis=0)
     spread = UNIT["fp32"] * np.abs(summed).sum(axis=0) if deterministic else 0.0
-    return Expected(value, UNIT[dtype] * (np.abs(value) + _SMALLEST[dtype]) + spread)
+    return Expected(value, UNIT[dtype] * (np.abs(value) + SMALLEST[dtype]) + spread)
 
 
 def _alibi_distance(case: Case, length_q: int, length_k: int) -> Array:
@@ -320,7 +320,7 @@ def _sequence(
 ) -> dict[str, Expected]:
     first, last = case.starts()[index : index + 2]
     rows, columns = slice(first[0], last[0]), slice(first[1], last[1])
-    u, eps, tiny = UNIT[dtype], UNIT["fp32"], _SMALLEST[dtype]
+    u, eps, tiny = UNIT[dtype], UNIT["fp32"], SMALLEST[dtype]
     group = case.heads_q // case.heads_k
     q, dout = (from_storage(x[rows], dtype) for x in (inputs.q, inputs.dout))
     k, v = (np.repeat(from_storage(x[columns], dtype), group, axis=1) for x in (inputs.k, inputs.v))

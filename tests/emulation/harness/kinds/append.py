@@ -17,7 +17,14 @@ from tests.emulation.harness.arguments import FINITE
 from tests.emulation.harness.cases import MASK_BOTTOM_RIGHT, MASK_NONE, Case
 from tests.emulation.harness.kinds.kind import Array, Kind
 from tests.emulation.harness.launches import Instance
-from tests.emulation.harness.reference import UNIT, Expected, Inputs, from_storage, to_storage
+from tests.emulation.harness.reference import (
+    SMALLEST,
+    UNIT,
+    Expected,
+    Inputs,
+    from_storage,
+    to_storage,
+)
 
 if TYPE_CHECKING:
     from tests.emulation.harness.arguments import Arguments
@@ -99,7 +106,8 @@ def _rotated(case: Case, dtype: str, inputs: Inputs, stored: Array, token: Array
         value[..., first], value[..., second] = x * cos - y * sin, y * cos + x * sin
         spread = np.abs(x) + np.abs(y)
         unit[..., first] = unit[..., second] = 2 * UNIT["fp32"] * spread
-        unit[..., : 2 * pairs] += UNIT[dtype] * np.abs(value[..., : 2 * pairs])
+        rotated = np.abs(value[..., : 2 * pairs])
+        unit[..., : 2 * pairs] += UNIT[dtype] * (rotated + SMALLEST[dtype])
     return Expected(value, unit + 1e-9)
 
 
