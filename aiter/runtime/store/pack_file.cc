@@ -15,6 +15,7 @@
 
 #include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/fork_mutex.h"
 #include "aiter/runtime/store/file.h"
 #include "aiter/runtime/store/pack.h"
 #include "aiter/runtime/text.h"
@@ -74,21 +75,36 @@ class FileSignature {
                 std::vector<PublicKey> trusted)
       : path_(std::move(path)), header_(header), data_(data), trusted_(std::move(trusted)) {}
 
-  // The key that signs it. Throws as verify_signature() does.
-  const std::string& key() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (error_) std::rethrow_exception(error_);
-    if (!key_.empty()) return key_;
-    try {
-      key_ = verify_signature(path_ + kSignatureSuffix, hash(), trusted_);
-    } catch (const Error&) {
-      error_ = std::current_exception();
-      throw;
+  // The key that signs it. Throws as verify_signature() does. Threads that come at the same time
+  // each read the file: a lock that one held meanwhile would stay locked in a child that is forked
+  // then.
+  std::string key() {
+    Found found = found_already();
+    if (found.key.empty() && !found.error) {
+      try {
+        found.key = verify_signature(path_ + kSignatureSuffix, hash(), trusted_);
+      } catch (const Error&) {
+        found.error = std::current_exception();
+      }
+      const std::lock_guard<ForkMutex> lock(mutex_);
+      found_ = found;
     }
-    return key_;
+    if (found.error) std::rethrow_exception(found.error);
+    return found.key;
   }
 
  private:
+  // One of both; neither: the file was not read yet.
+  struct Found {
+    std::string key;
+    std::exception_ptr error;
+  };
+
+  Found found_already() {
+    const std::lock_guard<ForkMutex> lock(mutex_);
+    return found_;
+  }
+
   std::array<unsigned char, 64> hash() const {
     constexpr uint64_t kPiece = 1 << 20;
     SignedContent content;
@@ -105,9 +121,8 @@ class FileSignature {
   const Header header_;
   const PackData& data_;
   const std::vector<PublicKey> trusted_;
-  std::mutex mutex_;
-  std::string key_;
-  std::exception_ptr error_;
+  ForkMutex mutex_;
+  Found found_;
 };
 
 // A pack of which objects are believed by the digests that the library knows; others, by the

@@ -6,18 +6,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "aiter/runtime/error.h"
 #include "tests/support/runtime/error_of.h"
+#include "tests/support/runtime/forked_child.h"
 #include "tests/support/runtime/minisign.h"
 #include "tests/support/runtime/pack.h"
 
@@ -133,6 +137,40 @@ TEST_F(PackFile, ObjectsThatATrustedSignatureProvesAreFound) {
   refuses(trusted, Status::kCorrupt, "is not of this file's bytes");
   fs::remove(signature);
   refuses(trusted, Status::kUnsupported, "has no signature '");
+}
+
+// A process forks as a thread of it reads the file for its signature, in some rounds at least.
+TEST_F(PackFile, AChildThatIsForkedMeanwhileReadsTheSignatureItself) {
+  std::mt19937_64 random;
+  Bytes object(2 << 20);
+  for (size_t at = 0; at < object.size(); at += sizeof(uint64_t)) {
+    const uint64_t word = random();
+    std::memcpy(&object[at], &word, sizeof(word));
+  }
+  const std::vector<unsigned char> file =
+      testing::make_pack_file({{key("large"), object}}, kVersion);
+  const std::string key_text = testing::minisign_key(), made = testing::minisign(file);
+  const fs::path path = write("a.attnpack", file);
+  write("a.attnpack.minisig", {made.begin(), made.end()});
+  setenv(kTrustVariable, write("key.pub", {key_text.begin(), key_text.end()}).c_str(), 1);
+  const std::vector<PublicKey> trusted = trusted_keys();
+  unsetenv(kTrustVariable);
+  for (int round = 0; round < 20; ++round) {
+    const auto pack = open_pack_file(path, kVersion, trusted);
+    const auto is_found = [&] { return pack->look({key("large"), {}}).has; };
+    std::atomic<bool> is_reading{false}, is_forked{false};
+    std::thread other([&] {
+      is_reading = true;
+      EXPECT_TRUE(is_found());
+      // ThreadSanitizer would miss its join in the child.
+      while (!is_forked) std::this_thread::yield();
+    });
+    while (!is_reading) std::this_thread::yield();
+    const int child = testing::in_forked_child([&] { return is_found() ? 0 : 1; });
+    is_forked = true;
+    other.join();
+    ASSERT_EQ(child, 0);
+  }
 }
 
 TEST_F(PackFile, BadFilesAreRefused) {
