@@ -44,12 +44,17 @@ runtime::CodeObjectRef code_object_ref(const kernels::LaunchTable& table,
   runtime::CodeObjectRef ref = {digest(object.key), digest(object.sha256)};
   if (*ref.sha256 == runtime::Digest{}) ref.sha256.reset();  // no bytes were built
   ref.remedy = [&table, &object] {
-    const std::string pack =
-        concat("aiter-attn-kernels-", table.arch(object), "-", table.variant_set());
-    return concat("install its pack, ", pack, "==", AITER_ATTN_VERSION, ", or name the pack's ",
-                  "file in AITER_ATTN_PACK_PATH",
-                  object.recipe ? "; or, to have it compiled here, install " : "",
-                  object.recipe ? "aiter-attn-compile-kit==" AITER_ATTN_VERSION : "");
+    std::string text;
+    if (object.size != 0) {
+      text = concat("install its pack, aiter-attn-kernels-", table.arch(object), "-",
+                    table.variant_set(), "==", AITER_ATTN_VERSION,
+                    ", or name the pack's file in AITER_ATTN_PACK_PATH",
+                    object.recipe ? "; or, " : "");
+    }
+    if (object.recipe) {
+      text += "to have it compiled here, install aiter-attn-compile-kit==" AITER_ATTN_VERSION;
+    }
+    return text;
   };
   if (object.recipe) ref.spec = [&table, &object] { return spec_of(table, object); };
   if (object.recipe && object.group) {

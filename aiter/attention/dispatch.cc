@@ -137,6 +137,10 @@ const CodeObjectRow* object_for(const LaunchTable& table, const Row& row, int ar
   return arch < 0 ? nullptr : table.object(row, arch);
 }
 
+bool may_take(const CodeObjectRow& object, const Request& request) {
+  return request.takes_unbuilt || object.size != 0;
+}
+
 // The key of the instances of a kind that have the request's exact traits, in one bucket.
 uint64_t key_of(const Request& request, Kind kind, uint16_t head_size_qk, uint16_t head_size_v) {
   Traits traits = request.traits;
@@ -183,7 +187,8 @@ const Row* pick(const LaunchTable& table, Kind kind, uint16_t head_size_qk, uint
     if (shape_mismatch(row, filled, request) != Mismatch::kNone) continue;
     if (!goes_with(row, before)) continue;
     const CodeObjectRow* const object = object_for(table, row, arch);
-    if (!object || hazards_met(*object, row, request) != 0) continue;
+    if (!object || !may_take(*object, request)) continue;
+    if (hazards_met(*object, row, request) != 0) continue;
     best = &row;
     least = unneeded;
     if (unneeded == 0) break;
@@ -260,6 +265,7 @@ Mismatch mismatch(const LaunchTable& table, const Row& row, const Request& reque
   if (why.reason != Mismatch::kNone) return why;
   const CodeObjectRow* const object = object_for(table, row, table.find_arch(request.arch));
   if (!object) return {Mismatch::kArch};
+  if (!may_take(*object, request)) return {Mismatch::kUnbuilt};
   if (hazards_met(*object, row, request) != 0) return {Mismatch::kHazard};
   return why;
 }
@@ -267,6 +273,14 @@ Mismatch mismatch(const LaunchTable& table, const Row& row, const Request& reque
 uint32_t hazards_met(const CodeObjectRow& object, const Row& row, const Request& request) {
   if (object.hazards == 0 || needs_asm(request)) return 0;
   return object.hazards & request.pass->hazards(request, row);
+}
+
+Plan dispatch(const LaunchTable& table, const Request& request) {
+  Plan plan = request.pass->plan(table, request);
+  if (plan.is_complete() || request.takes_unbuilt) return plan;
+  Request wider = request;
+  wider.takes_unbuilt = true;
+  return wider.pass->plan(table, wider);
 }
 
 const Row* Plan::row(Kind kind) const {

@@ -36,6 +36,7 @@ struct Request {
   // Sequences may have fewer, which the device alone knows.
   bool queries_on_device;
   bool lengths_on_device;  // of keys
+  bool takes_unbuilt;      // kernels that the build has no bytes of may serve it
   bool spare_lse;          // forward: a kernel that writes an lse serves where none without does
   bool takes_v3;           // forward: kernels of upstream's third version may serve it
   bool sum_heads;          // backward: query heads share key heads
@@ -88,6 +89,7 @@ struct Mismatch {
     kPageSize,   // a tile of keys lies in more pages than the instance finds
     kAlignment,  // a head size is not a multiple of the instance's alignment
     kArch,       // the instance has no code object for it
+    kUnbuilt,    // the build has not its bytes, and the request does not take such kernels
     kHazard,     // its results may be wrong
     kNone,
   };
@@ -139,10 +141,9 @@ struct Plan {
   }
 };
 
-// The pass's plan.
-inline Plan dispatch(const kernels::LaunchTable& table, const Request& request) {
-  return request.pass->plan(table, request);
-}
+// The pass's plan: of kernels that were built, as in every library of the same build; only where
+// these do not serve, of all that the table has.
+Plan dispatch(const kernels::LaunchTable& table, const Request& request);
 
 // ---- for passes
 

@@ -487,6 +487,43 @@ TEST(DispatchTest, TransposedLoadsAreFirstWhereTheArchHasThem) {
   EXPECT_EQ(chosen_row(), "none");
 }
 
+// One kernel that was built, which checks bounds, and two that were not: without these checks, and
+// with a bias.
+TEST(DispatchTest, KernelsThatWereNotBuiltServeWhatTheBuildDoesNot) {
+  TableBuilder builder({"gfx942"});
+  const auto add = [&](const std::string& name, bool pad, kernels::Bias bias, uint64_t size) {
+    Row row = {};
+    row.tile_seqlen_q = row.tile_seqlen_k = 128;
+    row.tile_head_size_qk = row.tile_head_size_v = row.head_size_alignment = 128;
+    row.traits.kind = kernels::Kind::kFwd;
+    row.traits.dtype = kernels::Dtype::kBf16;
+    row.traits.head_size_qk = row.traits.head_size_v = 128;
+    row.traits.mask = row.traits.lse = true;
+    row.traits.pad_seqlen_q = row.traits.pad_seqlen_k = pad;
+    row.traits.bias = bias;
+    kernels::CodeObjectRow object = {};
+    object.key[0] = static_cast<uint8_t>(name.size());
+    object.size = size;
+    builder.add(name, row, [](const kernels::LaunchArgs&, kernels::Launch*) {}, {object});
+  };
+  add("built", true, kernels::Bias::kNone, 100);
+  add("whole_tiles", false, kernels::Bias::kNone, 0);
+  add("biased", true, kernels::Bias::kElementwise, 0);
+  const kernels::LaunchTable table = builder.build("some");
+  Request r = request();
+  const auto explained = [&] {
+    const Plan plan = dispatch(table, r);
+    return plan.is_complete() ? explain(table, r, plan) : explain_unserved(table, r, plan);
+  };
+  EXPECT_THAT(explained(), HasSubstr("fwd: built\n"));
+  EXPECT_THAT(explained(), HasSubstr("  not 1 for calls that no kernel of the build serves, e.g. "
+                                     "whole_tiles\n"));
+  r.traits.bias = kernels::Bias::kElementwise;
+  EXPECT_THAT(explained(), HasSubstr("fwd: biased\n"));
+  r.traits.bias = kernels::Bias::kAlibi;
+  EXPECT_THAT(explained(), HasSubstr("no fwd kernel in this build"));
+}
+
 // Forward without an lse on gfx950: upstream's third version beside a kernel of every arch.
 kernels::LaunchTable third_version_table(TableBuilder* builder) {
   const auto add = [&](const std::string& name, kernels::Kind kind, bool mask, uint8_t key) {

@@ -113,6 +113,8 @@ std::string reason(const LaunchTable& table, const Row& row, const Request& requ
       const std::vector<std::string_view> of_row = archs(table, &row);
       return of_row.empty() ? "archs that are not in this build" : join(of_row);
     }
+    case Mismatch::kUnbuilt:
+      return "calls that no kernel of the build serves";
     case Mismatch::kHazard:
       return "other problems: on this one its results may be wrong";
     case Mismatch::kNone:
@@ -242,6 +244,13 @@ std::string explain_choice(const LaunchTable& table, const Request& request, con
                 "\n");
 }
 
+// Whether the build lacks the bytes of some of a complete plan's kernels.
+bool has_unbuilt(const LaunchTable& table, const Request& request, const Plan& plan) {
+  const int arch = table.find_arch(request.arch);
+  return std::any_of(plan.begin(), plan.end(),
+                     [&](const Step& step) { return table.object(*step.row, arch)->size == 0; });
+}
+
 }  // namespace
 
 std::string explain(const LaunchTable& table, Request request, const Plan& plan) {
@@ -253,6 +262,7 @@ std::string explain(const LaunchTable& table, Request request, const Plan& plan)
   }
   if (request.pass->chooses_provider()) text += explain_choice(table, request, plan);
   request.traits.lse |= plan.spare_lse;
+  request.takes_unbuilt = has_unbuilt(table, request, plan);
   const Row* previous = nullptr;
   for (const Step& step : plan) {
     if (step.row != previous) text += explain_step(table, *step.row, request);
@@ -271,7 +281,8 @@ std::string how_to_build(std::vector<std::string_view> built, std::string_view a
   return concat(": build with --//kernels:archs=", join(built, ","));
 }
 
-std::string explain_unserved(const LaunchTable& table, const Request& request, const Plan& plan) {
+std::string explain_unserved(const LaunchTable& table, Request request, const Plan& plan) {
+  request.takes_unbuilt = true;
   const std::set<Kind> missing = missing_kinds(plan);
   std::string text =
       concat("no ", names_of(missing), " kernel in this build for ", describe(request, plan), ".");

@@ -17,8 +17,7 @@ std::string explain(const kernels::LaunchTable& table, Request request, const Pl
 
 // Why an incomplete plan's kinds have no instance for the request, the instances of this build, and
 // the setting that builds more.
-std::string explain_unserved(const kernels::LaunchTable& table, const Request& request,
-                             const Plan& plan);
+std::string explain_unserved(const kernels::LaunchTable& table, Request request, const Plan& plan);
 
 // The setting that adds an arch to a build that has code for others, or the archs that can be
 // built.

@@ -111,7 +111,8 @@ struct Arch {
 };
 
 // One instance. Kinds are together, and within a kind rows come in the order in which upstream's
-// dispatcher tries them.
+// dispatcher tries them: first those of the variant set, then further ones, of which no bytes were
+// built.
 struct Row {
   uint32_t name;                 // offset into the strings
   uint32_t symbol;               // the kernel's, alike; in most rows the name

@@ -133,6 +133,27 @@ def check_complete(rows: Sequence[Row], code_objects: CodeObjects, archs: Sequen
             raise TableError(f"{problem} {name} for {arch}")
 
 
+def check_specified(rows: Sequence[Row], specified: CodeObjects, code_objects: CodeObjects) -> None:
+    """Raises TableError unless each kernel that is specified is of a row, and each row has one, on
+    some arch, or is compiled on some."""
+    names = {row["name"] for row in rows}
+    found = {name for name, _ in specified}
+    for problem, wrong in (
+        ("no spec of", names - found - {name for name, _ in code_objects}),
+        ("a spec that no row names:", found - names),
+    ):
+        if wrong:
+            raise TableError(f"{problem} {sorted(wrong)[0]}")
+
+
+def beside(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
+    """All of the rows, and of the others those with other names, behind them in each kind."""
+    by_kind: dict[str, dict[str, Row]] = {}
+    for row in (*rows, *others):
+        by_kind.setdefault(row["kind"], {}).setdefault(row["name"], row)
+    return [row for of_kind in by_kind.values() for row in of_kind.values()]
+
+
 def launch_table(
     rows: Sequence[Row], code_objects: CodeObjects, archs: Mapping[str, int], variant_set: str
 ) -> LaunchTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from kernels.launch_table.table import (
     LaunchTable,
     Row,
     TableError,
+    beside,
     check_complete,
+    check_specified,
     launch_table,
     of_archs,
 )
@@ -34,6 +36,10 @@ _ROWS = flags.DEFINE_multi_string("rows", None, "files of rows, in order", requi
 _METADATA = flags.DEFINE_multi_string(
     "metadata", [], "what is known of each code object; .spec is beside it"
 )
+_ON_DEMAND = flags.DEFINE_multi_string(
+    "on_demand", [], "JSON of a kernel that is not compiled, see specified()"
+)
+_ON_DEMAND_ROWS = flags.DEFINE_multi_string("on_demand_rows", [], "files of their rows, in order")
 _ROWS_OF = flags.DEFINE_multi_string("rows_of_arch", [], "rows of these archs' targets are taken")
 _ARCHS_FILE = flags.DEFINE_string("archs_file", None, "archs.json of @archs", required=True)
 _BLOB = flags.DEFINE_string("blob", None, "the table", required=True)
@@ -110,6 +116,12 @@ def manifest(
     }
 
 
+def _known(row: Row) -> dict[str, Any]:
+    """A kernel that may not be built: the launch table has its keys."""
+    provider = TABLE.provider_of[row["kind"]]
+    return {**{field: row[field] for field in ("name", "kind", "traits")}, "provider": provider}
+
+
 def _shown(code_object: Mapping[str, Any], unit: ComputeUnit) -> dict[str, Any]:
     shown = {f: value for f, value in code_object.items() if f not in ("arch", "instance", "spec")}
     return {**shown, "waves_per_simd": waves_per_simd(code_object["kernel"], unit)}
@@ -123,17 +135,49 @@ def _records(paths: Sequence[Path]) -> dict[tuple[str, str], Mapping[str, Any]]:
     return {(record["instance"], record["arch"]): record for record in records}
 
 
+def specified(kernels: Iterable[Mapping[str, Any]]) -> CodeObjects:
+    """The records of kernels that are not compiled: the keys of their own compiles. Each has
+
+    instance, arch  of it
+    source, recipe  files, as describe.py takes them
+    flags           of the compile that the recipe lacks
+    """
+    recipes: dict[str, specs.Recipe] = {}
+    sources: dict[str, bytes] = {}
+    records = {}
+    for kernel in kernels:
+        recipe, source = kernel["recipe"], kernel["source"]
+        if recipe not in recipes:
+            recipes[recipe] = specs.Recipe.parse(Path(recipe).read_bytes())
+        if source not in sources:
+            sources[source] = Path(source).read_bytes()
+        spec = recipes[recipe].spec(sources[source], kernel["arch"], kernel["flags"])
+        records[kernel["instance"], kernel["arch"]] = {"key": spec.key(), "spec": spec}
+    return records
+
+
+def _rows(paths: Sequence[str]) -> list[Row]:
+    return [row for path in paths for row in json.loads(Path(path).read_text("utf-8"))]
+
+
 def main(_arguments: Sequence[str]) -> int:
-    rows = [row for path in _ROWS.value for row in json.loads(Path(path).read_text("utf-8"))]
     code_objects = _records([Path(path) for path in _METADATA.value])
+    on_demand = specified(map(json.loads, _ON_DEMAND.value))
     known, variant_set = read_archs(_ARCHS_FILE.value), _VARIANT_SET.value
     archs = {name: known[name] for name in _ARCHS.value}
-    rows = of_archs(rows, _ROWS_OF.value)
+    every_arch = sorted({*archs, *(arch for _, arch in on_demand)})
+    rows = of_archs(_rows(_ROWS.value), _ROWS_OF.value)
+    on_demand_rows = of_archs(_rows(_ON_DEMAND_ROWS.value), every_arch)
     try:
         check_complete(rows, code_objects, list(archs))
-        wave_sizes = {name: arch.wave_size for name, arch in archs.items()}
-        table = launch_table(rows, code_objects, wave_sizes, variant_set)
+        check_specified(on_demand_rows, on_demand, code_objects)
+        wave_sizes = {name: known[name].wave_size for name in every_arch}
+        table = launch_table(
+            beside(rows, on_demand_rows), {**on_demand, **code_objects}, wave_sizes, variant_set
+        )
         document = manifest(rows, code_objects, archs, variant_set, _TOOLCHAIN.value)
+        if on_demand_rows:
+            document["on_demand"] = [_known(row) for row in on_demand_rows]
     except TableError as error:
         print(error, file=sys.stderr)
         return 1

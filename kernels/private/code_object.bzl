@@ -222,6 +222,7 @@ def _code_object_impl(ctx):
         progress_message = "Describing %{label}",
     )
 
+    is_checked = ctx.attr.proven and not ctx.attr._specs_alone[BuildSettingInfo].value
     info = CodeObjectInfo(
         arch = arch,
         chosen = struct(
@@ -233,6 +234,7 @@ def _code_object_impl(ctx):
         compiled = tuple([code_object] + modules[:1]),
         instance = instance,
         kit = struct(
+            flags = tuple(copts),
             header_tree = recipe.header_tree,
             inputs = depset([recipe.compiler], transitive = [inputs]),
             source = source,
@@ -250,7 +252,7 @@ def _code_object_impl(ctx):
     return [
         DefaultInfo(files = depset([code_object])),
         OutputGroupInfo(
-            _validation = depset([metadata] if ctx.attr.proven else []),
+            _validation = depset([metadata] if is_checked else []),
             metadata = [metadata],
             spec = [spec],
         ),
@@ -287,18 +289,36 @@ code_object = rule(
         "recipe": attr.label(mandatory = True, providers = [CodeObjectRecipeInfo]),
         "src": attr.label(allow_single_file = [".cpp"], mandatory = True),
         "_describe": attr.label(cfg = "exec", default = "//kernels/code_object:describe"),
+        "_specs_alone": attr.label(default = "//kernels:specs_alone"),
     },
 )
 
-def _of_no_namespace_impl(_settings, _attr):
-    return {"//aiter:namespace": "aiter"}
+def _specs_alone_impl(_settings, _attr):
+    return {"//kernels:specs_alone": True}
 
-# Code objects are the same for every namespace: a library in another than the build's has those
-# that are compiled already.
-_of_no_namespace = transition(
-    implementation = _of_no_namespace_impl,
+# For who reads how kernels are made, and not their objects: a build checks nothing of these, which
+# would compile them.
+specs_alone = transition(
+    implementation = _specs_alone_impl,
     inputs = [],
-    outputs = ["//aiter:namespace"],
+    outputs = ["//kernels:specs_alone"],
+)
+
+def _of_any_library_impl(_settings, _attr):
+    return {
+        "//aiter:namespace": "aiter",
+        "//kernels:on_demand": "none",
+    }
+
+# Code objects are the same for every namespace, and whatever else the library knows: one in another
+# namespace than the build's has those that are compiled already.
+_of_any_library = transition(
+    implementation = _of_any_library_impl,
+    inputs = [],
+    outputs = [
+        "//aiter:namespace",
+        "//kernels:on_demand",
+    ],
 )
 
 def _code_object_group_impl(ctx):
@@ -330,7 +350,7 @@ what is proven of them, which compiles nothing.""",
                   "of one arch",
         ),
         "deps": attr.label_list(
-            cfg = _of_no_namespace,
+            cfg = _of_any_library,
             providers = [CodeObjectsInfo],
             doc = "code_object and code_object_group targets",
         ),

@@ -6,6 +6,7 @@ the flags of a spec hold as they are: the library compiles with these (aiter/run
 """
 
 load("//aiter:version.bzl", "VERSION")
+load("//kernels/private:code_object.bzl", "specs_alone")
 load("//kernels/private:logical_path.bzl", "logical_path")
 load("//kernels/private:pack.bzl", "PACKER_ATTRS", "PACK_FILE_ATTRS", "write_pack_file")
 load("//kernels/private:providers.bzl", "CodeObjectsInfo", "CompileKitInfo")
@@ -58,7 +59,7 @@ def _sources(ctx, name, infos):
 def _compile_kit_impl(ctx):
     infos = [
         info
-        for info in ctx.attr.code_objects[CodeObjectsInfo].code_objects.to_list()
+        for info in ctx.attr.code_objects[0][CodeObjectsInfo].code_objects.to_list()
         if info.kit
     ]
     description, packed = _sources(ctx, ctx.label.name, infos)
@@ -84,7 +85,14 @@ compile_kit = rule(
     implementation = _compile_kit_impl,
     doc = "A kit that makes code objects; in runfiles it is the folder NAME beside workspaces.",
     attrs = PACKER_ATTRS | PACK_FILE_ATTRS | {
-        "code_objects": attr.label(mandatory = True, providers = [CodeObjectsInfo]),
+        "code_objects": attr.label(
+            cfg = specs_alone,
+            mandatory = True,
+            providers = [CodeObjectsInfo],
+        ),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
         "_launch": attr.label(
             default = "//kernels/compile_kit:launch",
             allow_single_file = True,

@@ -4,12 +4,22 @@ kernels."""
 
 load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load("//kernels/private:code_object.bzl", "specs_alone")
 load("//kernels/private:embed.bzl", "EMBED_ATTRS", "embedding_library")
 load("//kernels/private:flags.bzl", "ArchsInfo")
 load("//kernels/private:kernel_plan.bzl", "kernel_plan")
 load("//kernels/private:providers.bzl", "CodeObjectsInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 load("//toolchains/rocm:hip.bzl", "HIP_TOOLCHAIN_TYPE", "hip_toolchain")
+
+def _described(info):
+    return "--on_demand=" + json.encode({
+        "arch": info.arch,
+        "flags": info.kit.flags,
+        "instance": info.instance,
+        "recipe": info.recipe.path,
+        "source": info.kit.source.path,
+    })
 
 def _launch_table_impl(ctx):
     name = ctx.label.name
@@ -25,6 +35,13 @@ def _launch_table_impl(ctx):
     if ctx.attr.archs and archs != ctx.attr.archs[ArchsInfo].archs:
         fail("the code objects are for %s, the chosen archs are %s" %
              (archs, ctx.attr.archs[ArchsInfo].archs))
+    built = {(info.instance, info.arch): None for info in infos}
+    on_demand = [
+        info
+        for target in ctx.attr.on_demand
+        for info in target[CodeObjectsInfo].code_objects.to_list()
+        if (info.instance, info.arch) not in built
+    ]
     blob = ctx.actions.declare_file(name + ".blob")
     source = ctx.actions.declare_file(name + ".cc")
     manifest = ctx.actions.declare_file(name + ".json")
@@ -42,13 +59,17 @@ def _launch_table_impl(ctx):
     arguments.add("--manifest", manifest)
     files = ctx.actions.args()
     files.add_all(metadata, format_each = "--metadata=%s")
+    files.add_all(ctx.files.on_demand_rows, format_each = "--on_demand_rows=%s")
+    files.add_all(on_demand, map_each = _described)
     files.use_param_file("--flagfile=%s")
     files.set_param_file_format("multiline")
     run_py_tool(
         ctx,
         tool = ctx.attr._write_table,
         arguments = [arguments, files],
-        inputs = metadata + specs + ctx.files.rows + [ctx.file._archs_file],
+        inputs = metadata + specs + ctx.files.rows + ctx.files.on_demand_rows +
+                 [ctx.file._archs_file] + [info.kit.source for info in on_demand] +
+                 {info.recipe: None for info in on_demand}.keys(),
         outputs = [blob, source, manifest],
         mnemonic = "LaunchTable",
         progress_message = "Writing the launch table %{label}",
@@ -85,6 +106,16 @@ Its file is the blob; output group manifest: the same as JSON, for people and to
             providers = [CcInfo],
             doc = "the launch functions that the rows name",
         ),
+        "on_demand": attr.label(
+            cfg = specs_alone,
+            providers = [CodeObjectsInfo],
+            doc = "kernels that the table has beside those of code_objects, for any archs; they " +
+                  "are described by their specs, and none is compiled",
+        ),
+        "on_demand_rows": attr.label_list(
+            allow_files = [".json"],
+            doc = "the rows of these, as `rows`",
+        ),
         "rows": attr.label_list(
             allow_files = [".json"],
             mandatory = True,
@@ -94,6 +125,9 @@ Its file is the blob; output group manifest: the same as JSON, for people and to
             doc = "of a table without code objects: the archs whose rows it has",
         ),
         "variant_set": attr.string(mandatory = True, doc = "the name in the table"),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
         "_archs_file": attr.label(
             default = "@archs//:archs.json",
             allow_single_file = True,

@@ -54,9 +54,9 @@ CodeObjectInfo = provider(
                  "and `flags`; None where there is no proof",
         "recipe": "File: that of CodeObjectRecipeInfo or CubinRecipeInfo that it was made by",
         "spec": "File: how the code object is made; its sha256 is the key",
-        "kit": "struct, what else makes it by the spec alone: `source`, a File; `header_tree`, a " +
-               "HeaderTreeInfo; and `inputs`, a depset of File, the compiler among them; None " +
-               "where that is not clang",
+        "kit": "struct, what else makes it by the spec alone: `source`, a File; `flags`, those " +
+               "that the recipe lacks; `header_tree`, a HeaderTreeInfo; and `inputs`, a depset " +
+               "of File, the compiler among them; None where that is not clang",
     },
 )
 

@@ -3,8 +3,8 @@
 
 Upstream's side is its generated dispatchers, and for each instance a stub that records the pick and
 makes the launch by upstream's host code of the instance's own type. This library's is a launch
-table, whose rows have a key and no code, and its launch functions. A second table has the rows of
-AITER's assembly as well, for a measurement.
+table, whose rows have a key, a size and no code, and its launch functions. A second table has the
+rows of AITER's assembly as well, for a measurement.
 """
 
 from __future__ import annotations
@@ -318,7 +318,7 @@ def _table(
     rows: Sequence[Mapping[str, Any]], archs: Mapping[str, Arch], arch: str, set_name: str
 ) -> LaunchTable:
     code_objects = {
-        (row["name"], arch): {"key": hashlib.sha256(row["name"].encode()).hexdigest()}
+        (row["name"], arch): {"key": hashlib.sha256(row["name"].encode()).hexdigest(), "size": 1}
         for row in rows
     }
     wave_sizes = {arch: archs[arch].wave_size}

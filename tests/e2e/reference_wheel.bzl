@@ -5,11 +5,13 @@ _ARCHS = "//kernels:archs"
 _VARIANTS = "//kernels:variants"
 _PROVIDERS = "//kernels:providers"
 _ABI = "//toolchains/python:abi"
+_ON_DEMAND = "//kernels:on_demand"
 
 def _settings_transition_impl(settings, attr):
     return {
         _ABI: attr.abi,
         _ARCHS: attr.archs or settings[_ARCHS],
+        _ON_DEMAND: attr.on_demand or settings[_ON_DEMAND],
         _PROVIDERS: attr.providers or settings[_PROVIDERS],
         _VARIANTS: attr.variants,
     }
@@ -18,11 +20,13 @@ _settings_transition = transition(
     implementation = _settings_transition_impl,
     inputs = [
         _ARCHS,
+        _ON_DEMAND,
         _PROVIDERS,
     ],
     outputs = [
         _ABI,
         _ARCHS,
+        _ON_DEMAND,
         _PROVIDERS,
         _VARIANTS,
     ],
@@ -38,6 +42,7 @@ reference_wheel = rule(
     attrs = {
         "abi": attr.string(mandatory = True, doc = "a value of the build setting"),
         "archs": attr.string(doc = "a value of the build setting; empty: it stays"),
+        "on_demand": attr.string(doc = "a value of the build setting; empty: it stays"),
         "providers": attr.string(doc = "a value of the build setting; empty: it stays"),
         "variants": attr.string(mandatory = True, doc = "a value of the build setting"),
         "wheel": attr.label(cfg = _settings_transition, mandatory = True),

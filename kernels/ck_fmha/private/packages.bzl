@@ -170,8 +170,10 @@ def variant_set_package(variant_set, instances, left_out, launch_sources, teston
         ARCH.DIRECTION          those of one direction
         ARCH.DIRECTION.library  the same as a cc_library
         code_objects            for the chosen archs
+        every_arch              for all archs that the set has kernels for
         launch                  the host code that makes their kernel arguments, of chosen archs
         launch.TARGET           the part of it that archs need which are not of the first target
+        launch.every_arch       all of it
         rows.json               their rows of the launch table
 
     Args:
@@ -182,6 +184,7 @@ def variant_set_package(variant_set, instances, left_out, launch_sources, teston
         those of the first name.
       testonly: of the targets.
     """
+    served = []
     for arch in ARCHS:
         objects = {direction: [] for direction in DIRECTIONS}
         for instance, label in instances.items():
@@ -189,6 +192,8 @@ def variant_set_package(variant_set, instances, left_out, launch_sources, teston
                 objects[_direction_of(label)].append("%s.%s" % (label, arch))
         groups = {"%s.%s" % (arch, direction): labels for direction, labels in objects.items()}
         groups[arch] = [":%s.%s" % (arch, d) for d, labels in objects.items() if labels]
+        if groups[arch]:
+            served.append(":" + arch)
         for name, labels in groups.items():
             common = {
                 "tags": ["manual"],
@@ -223,6 +228,13 @@ def variant_set_package(variant_set, instances, left_out, launch_sources, teston
         tags = ["manual"],
         visibility = _PUBLIC,
     )
+    code_object_group(
+        name = "every_arch",
+        testonly = testonly,
+        deps = served,
+        tags = ["manual"],
+        visibility = _PUBLIC,
+    )
     first, others = launch_sources.keys()[0], launch_sources.keys()[1:]
     if others != _FURTHER_TARGETS:
         fail("ckgen/directions.py has the further targets %s, packages.bzl %s: write the same" %
@@ -243,6 +255,13 @@ def variant_set_package(variant_set, instances, left_out, launch_sources, teston
         visibility = _PUBLIC,
         deps = _for_chosen_archs(others),
     )
+    cc_library(
+        name = "launch.every_arch",
+        testonly = testonly,
+        tags = ["manual"],
+        visibility = _PUBLIC,
+        deps = [":launch"] + [":launch." + target for target in others],
+    )
     native.exports_files(["rows.json"], visibility = _PUBLIC)
 
 # buildifier: disable=unnamed-macro
@@ -252,7 +271,7 @@ def variant_set_aliases(repository):
     Args:
       repository: of the variant set.
     """
-    names = ["code_objects", "launch", "rows.json"]
+    names = ["code_objects", "every_arch", "launch", "launch.every_arch", "rows.json"]
     names += ["launch." + target for target in _FURTHER_TARGETS]
     for arch in ARCHS:
         for name in [arch] + ["%s.%s" % (arch, direction) for direction in DIRECTIONS]:

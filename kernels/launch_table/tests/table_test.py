@@ -285,6 +285,39 @@ def test_a_code_object_for_each_row_and_architecture_but_what_is_left_out():
         table.check_complete(rows, objects, list(ARCHS))
 
 
+def test_further_kernels_are_behind_those_of_the_set_and_change_none(tmp_path: Path) -> None:
+    of_kind = {
+        kind: [row for row in some_rows() if row["kind"] == kind]
+        for kind in ("fwd", "bwd_dot_do_o")
+    }
+    (a, b, c), (d, e) = of_kind["fwd"][:3], of_kind["bwd_dot_do_o"][:2]
+    rows, others = [b, d], [a, b, c, e]
+    objects = some_objects(rows)
+    specified = {
+        place: {"key": record["key"], "spec": record["spec"]}
+        for place, record in some_objects(others).items()
+    }
+    table.check_specified(others, specified, objects)
+    merged = table.beside(rows, others)
+    assert merged == [b, a, c, d, e]
+    assert table.beside(rows, []) == rows
+    found = probe(
+        table.launch_table(merged, {**specified, **objects}, ARCHS, "some").blob, tmp_path
+    )
+    alone = probe(table.launch_table(rows, objects, ARCHS, "some").blob, tmp_path)
+    by_name = {row["name"]: row for row in found["rows"]}
+    for row in alone["rows"]:
+        assert by_name[row["name"]]["objects"] == row["objects"]
+    for arch in ARCHS:
+        key, sha256, size, *_ = by_name[a["name"]]["objects"][arch]
+        assert (key, sha256, size) == (specified[a["name"], arch]["key"], "0" * 64, 0)
+    without = {place: record for place, record in specified.items() if place[0] != e["name"]}
+    with pytest.raises(table.TableError, match=f"no spec of {e['name']}"):
+        table.check_specified(others, without, objects)
+    with pytest.raises(table.TableError, match=f"a spec that no row names: {e['name']}"):
+        table.check_specified([a, b, c], specified, objects)
+
+
 def test_a_table_has_the_rows_of_its_archs_targets() -> None:
     rows = [
         {**make_row("a", "fwd", 1), "targets": ["gfx9"]},

@@ -13,7 +13,7 @@ import aiter_attn
 from aiter_attn import _C
 from aiter_attn._cli import files
 
-__all__ = ["Named", "extract", "find_kernel", "manifest", "norm_kernels"]
+__all__ = ["Named", "extract", "find_kernel", "known_instances", "manifest", "norm_kernels"]
 
 
 class Named(TypedDict):
@@ -31,6 +31,16 @@ def manifest() -> dict[str, Any]:
     text = Path(__file__).parents[1].joinpath("manifest.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
+
+
+def known_instances() -> list[dict[str, Any]]:
+    """Those of the manifest, and those that a slim wheel knows beside them, with their keys."""
+    document = manifest()
+    beside = {each["name"]: {**each, "code_objects": {}} for each in document.get("on_demand", [])}
+    for kernel in aiter_attn.kernels() if beside else []:
+        if each := beside.get(kernel["name"]):
+            each["code_objects"][kernel["arch"]] = {"key": kernel["key"]}
+    return [*document["instances"], *beside.values()]
 
 
 def norm_kernels() -> list[Named]:

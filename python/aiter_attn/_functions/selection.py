@@ -44,7 +44,8 @@ class Explanation(NamedTuple):
 def kernels() -> list[_C.Kernel]:
     """All kernels of this build: name (upstream's), arch, key (of the code object), kind (fwd,
     bwd_dot_do_o, ...), provider (ck: Composable Kernel, asm: AITER's assembly, own: this project),
-    code_object_size and embedded_size (bytes)."""
+    code_object_size (bytes; 0: it was not built, and is compiled at its first use) and
+    embedded_size (bytes)."""
     return [_C.kernel_info(index) for index in range(_C.kernel_count())]
 
 
