@@ -8,7 +8,9 @@ import collections
 import concurrent.futures
 import dataclasses
 import fnmatch
+import json
 import os
+import re
 import shlex
 import sys
 import time
@@ -21,10 +23,16 @@ from aiter_attn import _C
 from aiter_attn._cli import blob_names, explain, qola, store
 from aiter_attn._cli import kernels as built_in
 
-__all__ = ["add_to", "read_list"]
+__all__ = ["add_to", "compile_seconds", "read_list"]
 
 _INTERRUPTED = 130  # a shell's number for Ctrl-C
 _JOBS_VARIABLE = "CK_JIT_JOBS"  # ck-jit's
+# Kind -> greatest head size -> seconds of a kernel's compile, ascending.
+_COSTS: dict[str, dict[str, float]] = json.loads(
+    Path(__file__).with_name("compile_cost.json").read_text(encoding="utf-8")
+)
+_OWN_SECONDS = 1.5  # a kernel of this project
+_HEAD_SIZES = re.compile(r"_d(\d+)(?:x(\d+))?_")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +41,7 @@ class _Wanted:
 
     arch: str
     name: str
+    kind: str
     key: str
     place: store.Found
 
@@ -105,7 +114,8 @@ class _Reader:
     def __init__(self, kernels: Iterable[built_in.Named]) -> None:
         self._known = {(kernel["arch"], kernel["name"]): kernel["key"] for kernel in kernels}
         self._archs = sorted({arch for arch, _ in self._known})
-        self._manifest = built_in.manifest()
+        self._set = f"this wheel's set, {built_in.manifest()['variant_set']}"
+        self._instances = built_in.known_instances()
         self._parser = _LineParser(prog="explain")
         explain.add_to(self._parser.add_subparsers())
         # Archs of ck-jit's names that this wheel has no kernels for -> the number of names.
@@ -135,10 +145,6 @@ class _Reader:
             "lists them"
         )
 
-    @property
-    def _set(self) -> str:
-        return f"this wheel's set, {self._manifest['variant_set']}"
-
     def _of_blob(self, word: str) -> list[str]:
         stem = blob_names.stem(word)
         name = blob_names.read(stem)
@@ -153,7 +159,7 @@ class _Reader:
             return []
         keys = [
             instance["code_objects"][arch]["key"]
-            for instance in blob_names.serving(name, self._manifest["instances"])
+            for instance in blob_names.serving(name, self._instances)
             for arch in archs
             if arch in instance["code_objects"]
         ]
@@ -212,9 +218,11 @@ def _chosen(arguments: argparse.Namespace) -> list[_Wanted]:
     what = arguments.what if arguments.qola is None else arguments.qola
     if arguments.qola is not None:
         archs = sorted({kernel["arch"] for kernel in kernels})
-        keys = qola.keys_of(_text(what), what, arguments.group, built_in.manifest(), archs)
+        known = {"variant_set": variant_set, "instances": built_in.known_instances()}
+        keys = qola.keys_of(_text(what), what, arguments.group, known, archs)
     elif what == variant_set:
-        keys = [kernel["key"] for kernel in kernels]
+        # Not those that a slim wheel knows beside its set.
+        keys = [kernel["key"] for kernel in kernels if kernel["code_object_size"]]
     elif what == "-" or os.path.exists(what):
         keys = read_list(what, kernels)
     else:
@@ -234,7 +242,10 @@ def _chosen(arguments: argparse.Namespace) -> list[_Wanted]:
             f"{what}: no kernel is asked for that fits --arch and --kernels; the archs "
             f"are {built_for}, and `aiter-attn info --kernels` lists the names"
         )
-    return [_Wanted(named[key]["arch"], named[key]["name"], key, store.find(key)) for key in chosen]
+    return [
+        _Wanted(named[key]["arch"], named[key]["name"], named[key]["kind"], key, store.find(key))
+        for key in chosen
+    ]
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -298,17 +309,30 @@ def _build(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def compile_seconds(kind: str, name: str) -> float:
+    """The processor time that a kernel's compile takes, estimated for an idle machine: kernels of
+    one kind take several times as long as those of another."""
+    sizes = _HEAD_SIZES.search(name)
+    if kind not in _COSTS or not sizes:
+        return _OWN_SECONDS
+    size = max(int(each) for each in sizes.groups() if each)
+    return next(cost for most, cost in _COSTS[kind].items() if size <= int(most))
+
+
 def _make(missing: Sequence[_Wanted], jobs: int) -> int:
     """Has them made, so many at a time. Returns the number of those that could not be."""
     failed = done = 0
+    costs = {kernel: compile_seconds(kernel.kind, kernel.name) for kernel in missing}
+    cost, cost_done = sum(costs.values()), 0.0
     start = time.monotonic()
     pool = concurrent.futures.ThreadPoolExecutor(jobs)
     making = {pool.submit(_C.code_object, kernel.served_by): kernel for kernel in missing}
     try:
         for future in concurrent.futures.as_completed(making):
             done += 1
+            cost_done += costs[making[future]]
             spent = time.monotonic() - start
-            left = spent / done * (len(missing) - done)
+            left = spent * max(0.0, cost / cost_done - 1)
             error = future.exception()
             state = "failed" if error else "done"
             print(

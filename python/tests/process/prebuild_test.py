@@ -16,6 +16,8 @@ from aiter_attn._cli import blob_names, prebuild, store
 from aiter_attn._cli import kernels as built_in
 from aiter_attn._cli.main import main
 
+from kernels.ck_fmha.groups.cost import CostModel
+
 KERNELS = aiter_attn.kernels()
 SET = built_in.manifest()["variant_set"]
 FIRST = KERNELS[0]
@@ -258,3 +260,12 @@ def test_names_say_the_traits_that_the_generator_gave() -> None:
             known = ("gfx942", "gfx950", "gfx90a", "gfx1200", "gfx1201")
             ours = blob_names.archs_of(back, known)
             assert arch in ours and (blob.endswith(family) or ours == list(known))
+
+
+def test_the_estimate_of_a_compile_is_that_of_the_build() -> None:
+    rows = json.loads(Path(os.environ["POOL"]).read_text(encoding="utf-8"))["rows"]
+    model = CostModel(Path(os.environ["COSTS"]).read_text(encoding="utf-8"), rows)
+    for name, row in rows.items():
+        assert prebuild.compile_seconds(row["kind"], name) == pytest.approx(
+            model.alone(row), abs=1e-3
+        )
