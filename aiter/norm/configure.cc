@@ -21,10 +21,6 @@ constexpr int64_t kVectorBytes = 16;
 
 // Of rows that are split among workgroups: norm_long.cpp.
 constexpr int kSplitThreads = 256;
-constexpr int64_t kSlice = 2048;     // columns
-constexpr int64_t kMostParts = 128;  // of the sums over the rows
-constexpr int64_t kEnoughCtas = 1024;
-constexpr int64_t kBatch = 2;           // rows on their way at a time, of a part
 constexpr int64_t kMostOfHandful = 16;  // columns of a thread
 constexpr int64_t kBesideSums = 24;     // registers of a thread, at the least
 
@@ -275,7 +271,9 @@ int columns_vector(const Shape& shape) { return shape.shifted ? 1 : shape.vector
 
 std::vector<std::string> columns_flags_for(const Shape& shape) {
   Defines define;
-  define_norm(define, shape, columns_vector(shape));
+  define("ROW_HIDDEN", shape.hidden);
+  define("ROW_VECTOR", columns_vector(shape));
+  define("NORM_W", type_name(shape.dtypes[1]));
   return std::move(define).flags();
 }
 
@@ -759,7 +757,7 @@ Kernels configure(const Shape& shape, const DeviceTraits& device) {
   k.column_ctas = column_ctas(shape, k.configuration);
   k.sums = k.column_ctas > 0 || shape.without_sums ? 0 : rows.sums;
   if (k.configuration.split) {
-    k.slices = divided_up(shape.hidden, kSlice);
+    k.slices = divided_up(shape.hidden, kernels::row_split().slice);
     k.slice_sums = rows.sums;
   }
   // norm_backward lets the next kernel start early, where the device can; norm_long.cpp does not.
@@ -802,10 +800,12 @@ int64_t groups_for(const RowConfiguration& c, int64_t rows, int64_t held) {
 
 bool is_short(int64_t rows, int64_t hidden) { return rows <= kShortElements / hidden; }
 
-Parts parts_for(const Kernels& kernels, int64_t rows, int64_t groups) {
-  if (kernels.slices == 0) return {groups, 0};
-  const int64_t most = std::clamp<int64_t>(kEnoughCtas / kernels.slices, 1, kMostParts);
-  const int64_t each = divided_up(rows, std::min(divided_up(rows, kBatch), most));
+Parts parts_for(const Kernels& made_for, int64_t rows, int64_t groups) {
+  if (made_for.slices == 0) return {groups, 0};
+  const kernels::RowSplit split = kernels::row_split();
+  const int64_t most =
+      std::clamp<int64_t>(split.enough_workgroups / made_for.slices, 1, split.most_parts);
+  const int64_t each = divided_up(rows, std::min(divided_up(rows, split.batch), most));
   return {divided_up(rows, each), each};
 }
 

@@ -125,7 +125,7 @@ struct Parts {
   int64_t count;
   int64_t rows_each;
 };
-Parts parts_for(const Kernels& kernels, int64_t rows, int64_t groups);
+Parts parts_for(const Kernels& made_for, int64_t rows, int64_t groups);
 
 // Bytes of all parts, and of the sums of all slices, which lie behind them.
 uint64_t workspace_bytes(const Kernels& kernels, const Parts& parts, int64_t rows, int64_t hidden);

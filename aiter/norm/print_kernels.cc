@@ -260,7 +260,8 @@ void add(std::map<std::string, std::string>& entries, const Request& request) {
         entry(request.operation, this_call, /*columns=*/false);
   }
   if (!is_norm_backward(request.operation)) return;
-  const std::string columns = request.operation == kLayerBackward ? "layer_columns" : "rms_columns";
+  // One for both kinds.
+  const std::string columns = "norm_columns";
   entries[columns + traits_of(request, requested, /*columns=*/true)] =
       entry(columns, called(requested, kWithBarrier), /*columns=*/true);
 }

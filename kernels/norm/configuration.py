@@ -122,9 +122,43 @@ class Entry:
     general: Configuration
 
 
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """The division among workgroups of rows that norm_long.cpp takes; the table explains the
+    fields."""
+
+    slice: int
+    batch: int
+    most_parts: int
+    enough_workgroups: int
+
+    def slices(self, hidden: int) -> int:
+        """Of a row of `hidden` columns."""
+        return -(-hidden // self.slice)
+
+    def parts(self, rows: int, hidden: int) -> tuple[int, int]:
+        """Parts of the sums over the rows, and rows of a part."""
+        most = min(max(1, self.enough_workgroups // self.slices(hidden)), self.most_parts)
+        each = -(-rows // min(-(-rows // self.batch), most))
+        return -(-rows // each), each
+
+
+def load_split(path: Path = TABLE) -> Split:
+    """Raises TableError."""
+    data = tomllib.loads(path.read_text()).get("split")
+    names = [f.name for f in dataclasses.fields(Split)]
+    if not isinstance(data, dict) or sorted(data) != sorted(names):
+        raise TableError(f"{path.name}: split must have {', '.join(names)}")
+    for name, number in data.items():
+        if type(number) is not int or number < 1:
+            raise TableError(f"{path.name}: split: {name} = {number!r}: want a whole number from 1")
+    return Split(**data)
+
+
 def load(path: Path = TABLE) -> dict[str, Entry]:
     """The table, checked. Raises TableError."""
     data = tomllib.loads(path.read_text())
+    data.pop("split", None)  # load_split()'s
     fields = dataclasses.fields(Configuration)
     columns = ["hidden", *(f.name for f in fields if f.default is dataclasses.MISSING)]
     if data.pop("columns", None) != columns:

@@ -39,4 +39,11 @@ struct RowConfigurations {
 
 const RowConfigurations& row_configurations(RowOperation operation);
 
+// How rows are split among workgroups; the table explains the fields.
+struct RowSplit {
+  int64_t slice, batch, most_parts, enough_workgroups;
+};
+
+RowSplit row_split();
+
 }  // namespace AITER_ATTN_NAMESPACE::kernels

@@ -29,8 +29,9 @@ constexpr int WARP_LANES = least(LANES, WARP_SIZE);
 constexpr int WARPS = LANES / WARP_LANES;                  // of a CTA, per row
 constexpr int SPAN = HIDDEN + (SHIFTED ? VECTOR - 1 : 0);  // columns of the vectors of a row
 constexpr int PACKS = divided_up(SPAN, CLUSTER * LANES * VECTOR);
-constexpr int SLICE = PACKS * WARP_LANES * VECTOR;  // columns of one warp
-constexpr int SLOTS = WARPS * CLUSTER;              // slices of a row
+constexpr int PACK_STEP = WARP_LANES * VECTOR;  // columns from one pack of a thread to the next
+constexpr int SLICE = PACKS * PACK_STEP;        // columns of one warp
+constexpr int SLOTS = WARPS * CLUSTER;          // slices of a row
 constexpr bool RAGGED = SHIFTED || SLICE * SLOTS != HIDDEN;
 constexpr bool RESIDENT = PACKS * VECTOR <= 64;  // registers can hold a row
 constexpr bool HOLD = ROW_HOLD && RESIDENT;      // and do; else it is read again where it came from
@@ -93,13 +94,14 @@ struct Position {
   DEVICE int column(int pack) const {
     return warp * SLICE + (pack * WARP_LANES + lane) * VECTOR - (SHIFTED ? shift : 0);
   }
+  /// The same for an address: all packs have one, and distances from it that are constants.
+  DEVICE i64 place(int pack) const { return (i64)column(0) + pack * PACK_STEP; }
   DEVICE bool has(int pack) const { return !RAGGED || column(pack) < HIDDEN; }
   /// Packs of a row that is read again: a loop over them asks nothing of each.
   DEVICE int packs() const {
     if constexpr (RESIDENT || !RAGGED) return PACKS;
-    constexpr int STEP = WARP_LANES * VECTOR;
     const int left = most(0, HIDDEN - column(0));
-    return least(PACKS, left / STEP + (left % STEP > 0));
+    return least(PACKS, left / PACK_STEP + (left % PACK_STEP > 0));
   }
   DEVICE bool reads(int pack) const { return !RESIDENT || has(pack); }
   /// Pack k of the second reading: backwards, as the last ones may still be in L2.
@@ -115,10 +117,9 @@ struct Position {
   /// Columns of this thread.
   DEVICE int count() const {
     if constexpr (!RAGGED) return PACKS * VECTOR;
-    constexpr int STEP = WARP_LANES * VECTOR;  // from one pack to the next
-    const int first = column(0), left = most(0, HIDDEN - first), packs = left / STEP;
+    const int first = column(0), left = most(0, HIDDEN - first), packs = left / PACK_STEP;
     const int columns =
-        packs < PACKS ? packs * VECTOR + least(VECTOR, left % STEP) : PACKS * VECTOR;
+        packs < PACKS ? packs * VECTOR + least(VECTOR, left % PACK_STEP) : PACKS * VECTOR;
     return SHIFTED && first < 0 ? columns + first : columns;
   }
   /// Columns of slice `warp`.

@@ -36,7 +36,7 @@ constexpr int COLUMN_LANES = FEW_ROWS ? NORM_FEW_ROWS : WARP_SIZE;
 constexpr int COLUMN_CTAS =
     FEW_ROWS ? divided_up(divided_up(HIDDEN, COLUMN_LANES* VECTOR), CLUSTER) * CLUSTER : 0;
 constexpr bool SUM_ROWS = !FEW_ROWS && NORM_SUMS;  // for dgamma, dbeta: in registers
-constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;  // 1 if gamma is stored as gamma - 1
+constexpr bool ZERO_CENTRED = NORM_ZERO_CENTRED;   // gamma is stored less 1
 constexpr int SUMS = LAYER ? 2 : 1;
 
 using Values = Pack<X, VECTOR>;
@@ -213,7 +213,10 @@ ROW_KERNEL norm_backward(NormBackwardArguments a) {
     return gamma[k];
   };
 
-  auto factor_of = [](const Weights& w, int e) { return GAMMA ? w.get(e) + ZERO_CENTRED : 1.0f; };
+  auto factor_of = [](const Weights& w, int e) {
+    const float factor = GAMMA ? w.get(e) : 1.0f;
+    return GAMMA && ZERO_CENTRED ? factor + 1.0f : factor;  // 0 would be added, too
+  };
 
   // One pack's contribution to the row's sums and, where they are kept, to dgamma and dbeta.
   auto add = [&](Row& r, int k, const Values& x, const Grads& dy, const Weights& w) {

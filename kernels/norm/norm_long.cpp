@@ -24,7 +24,7 @@ using Y = NORM_Y;
 constexpr bool LAYER = NORM_LAYER;  // LayerNorm, else RMSNorm
 constexpr bool GAMMA = NORM_GAMMA;
 constexpr bool ADD = NORM_ADD;
-constexpr float ZERO_CENTRED = NORM_ZERO_CENTRED;  // 1 if gamma is stored as gamma - 1
+constexpr bool ZERO_CENTRED = NORM_ZERO_CENTRED;  // gamma is stored less 1
 constexpr int SUMS = LAYER ? 2 : 1;
 constexpr int HIDDEN = ROW_HIDDEN;  // columns of a row
 constexpr int VECTOR = ROW_VECTOR;  // columns that a thread takes at once
@@ -72,7 +72,10 @@ DEVICE void read_gamma(const Part& at, const void* gamma, Weights (&to)[PACKS]) 
       to[k].clear();
   }
 }
-DEVICE float factor_of(const Weights& w, int e) { return GAMMA ? w.get(e) + ZERO_CENTRED : 1.0f; }
+DEVICE float factor_of(const Weights& w, int e) {
+  const float factor = GAMMA ? w.get(e) : 1.0f;
+  return GAMMA && ZERO_CENTRED ? factor + 1.0f : factor;  // 0 would be added, too
+}
 
 /// slices[row][slice]: the sums of wdy * xhat and, of LayerNorm, wdy.
 /// Grid: (SLICES, parts).

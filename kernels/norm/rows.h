@@ -240,7 +240,7 @@ struct Input {
   DEVICE void put(int k, const P& pack, Type* to, P (&edges)[2]) const {
     if (!position.has(k) || !position.active(rows)) return;
     if (position.whole(k))
-      *(P*)(to + position.column(k)) = pack;
+      *(P*)(to + position.place(k)) = pack;
     else if (position.column(k) < 0)
       edges[0] = pack;
     else
@@ -365,7 +365,8 @@ struct Input {
       pack.gather((const Type*)matrix[I].data + (i64)row * matrix[I].stride, of_row, HIDDEN);
       return pack;
     }
-    if ((RAGGED || !same<Limit, WholeRow> || LANES < WARP_SIZE) && column >= wanted) {
+    constexpr bool IN_PART = RAGGED || !same<Limit, WholeRow>;  // else of a row all or nothing
+    if (IN_PART ? column >= wanted : LANES < WARP_SIZE && wanted == 0) {
       pack.clear();
       return pack;
     }
@@ -383,7 +384,7 @@ struct Input {
     }
 #endif
     const char* from = (const char*)matrix[I].data;
-    from += ((i64)row * matrix[I].stride + position.column(k)) * size<I>();
+    from += ((i64)row * matrix[I].stride + position.place(k)) * size<I>();
     return load<decltype(pack)>(from, policy);
   }
 

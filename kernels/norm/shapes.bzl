@@ -80,10 +80,13 @@ def _long(hidden, vector, layer, types, add = 0, zero_centred = 0, **rare):
 
 def _columns(backward):
     """Of a shape of norm_backward or norm_long: the sums over its rows."""
-    names = ["NORM_LAYER", "NORM_W", "NORM_X", "NORM_Y", "ROW_HIDDEN"]
+    names = ["NORM_W", "ROW_HIDDEN"]
     vector = 1 if backward.macros.get("ROW_SHIFTED") else backward.macros["ROW_VECTOR"]
     macros = {name: backward.macros[name] for name in names}
     return _shape("norm_columns", macros | {"ROW_VECTOR": vector})
+
+def _columns_name(macros):
+    return "norm_columns_%s_%s" % (macros["NORM_W"], macros["ROW_HIDDEN"])
 
 def _softmax(rows, x, mask):
     masks = ["none", "explicit", "causal"]
@@ -303,8 +306,8 @@ _SOFTMAX = {
 
 # Name -> its source without .cpp, its kernels with their threads, and its macros.
 SHAPES = _NORMS | {
-    name.replace("_backward_", "_columns_").replace("_long_", "_columns_"): _columns(shape)
-    for name, shape in _NORMS.items()
+    _columns_name(shape.macros): _columns(shape)
+    for shape in _NORMS.values()
     if (
         shape.source in ["norm_backward", "norm_long"] and
         not shape.macros.get("NORM_FEW_ROWS") and

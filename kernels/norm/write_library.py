@@ -9,7 +9,14 @@ from pathlib import Path
 
 from absl import app, flags
 
-from kernels.norm.configuration import OPERATIONS, Configuration, Entry, load
+from kernels.norm.configuration import (
+    OPERATIONS,
+    Configuration,
+    Entry,
+    Split,
+    load,
+    load_split,
+)
 
 _TABLE = flags.DEFINE_string("table", None, "configurations.toml", required=True)
 _FILES = flags.DEFINE_multi_string("file", [], "a source or header, to be embedded")
@@ -23,11 +30,11 @@ def _enumerator(operation: str) -> str:
     return "k" + operation.title().replace("_", "")
 
 
-def _initialiser(c: Configuration) -> str:
+def _initialiser(c: Configuration | Split) -> str:
     return "{" + ", ".join(str(number) for number in dataclasses.astuple(c)) + "}"
 
 
-def configurations(table: dict[str, Entry]) -> str:
+def configurations(table: dict[str, Entry], split: Split) -> str:
     """Defines the variables that configurations.h declares."""
     lines = [
         "// Generated from configurations.toml. Do not edit.",
@@ -50,7 +57,8 @@ def configurations(table: dict[str, Entry]) -> str:
     ]
     for operation in OPERATIONS:
         lines.append(f"    case RowOperation::{_enumerator(operation)}: return {operation};")
-    lines += ["  }", "  __builtin_unreachable();", "}", "}  // namespace"]
+    lines += ["  }", "  __builtin_unreachable();", "}"]
+    lines += [f"RowSplit row_split() {{ return {_initialiser(split)}; }}", "}  // namespace"]
     return "\n".join(lines) + "\n"
 
 
@@ -85,8 +93,9 @@ def sources(files: Sequence[Path]) -> str:
 
 
 def main(_argv: Sequence[str]) -> None:
-    table = load(Path(_TABLE.value))
-    Path(_CONFIGURATIONS.value).write_text(configurations(table), encoding="utf-8")
+    table = Path(_TABLE.value)
+    text = configurations(load(table), load_split(table))
+    Path(_CONFIGURATIONS.value).write_text(text, encoding="utf-8")
     Path(_SOURCES.value).write_text(sources([Path(f) for f in _FILES.value]), encoding="utf-8")
 
 

@@ -18,10 +18,9 @@ PACK = Path(os.environ["PACK"])
 # The kernels of an operation.
 SYMBOLS = {
     "layer_backward": {"norm_backward"},
-    "layer_columns": {"norm_backward_reduce"},
     "layer_forward": {"norm_forward"},
+    "norm_columns": {"norm_backward_reduce"},
     "rms_backward": {"norm_backward"},
-    "rms_columns": {"norm_backward_reduce"},
     "rms_forward": {"norm_forward"},
     "softmax_backward": {"softmax_backward"},
     "softmax_forward": {"softmax_forward"},

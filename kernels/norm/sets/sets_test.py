@@ -42,7 +42,7 @@ def test_all_has_every_value_of_every_key() -> None:
     for name in (
         "layer_forward_add_zero_centred_fp16_fp8_e5m2_1024",
         "handful_rms_backward_add_fp32_8192",
-        "rms_columns_fp16_2048",
+        "norm_columns_fp16_2048",
         "softmax_backward_causal_fp32_1024",
         "dozens_softmax_forward_explicit_bf16_4096",
     ):

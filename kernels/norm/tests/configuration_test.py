@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
 
 from kernels.norm import configuration
-from kernels.norm.configuration import TableError, load
+from kernels.norm.configuration import Split, TableError, load, load_split
 
 
 @pytest.mark.parametrize(
@@ -24,7 +26,7 @@ from kernels.norm.configuration import TableError, load
             ("[64, 128, 8, 1, 0, 8, 0, 0, 1, 0, 0]", "[64, 128, 8, 1, 0, 8, 0, 4, 1, 0, 0]"),
             "0, 1, 2",
         ),
-        (("8, 0, 1, 1, 0, 0]", "8, 0, 1, 1, 0, 1]"), "a cluster that asks for rows stays"),
+        (("3, 0, 1, 1, 0, 0]", "3, 0, 1, 1, 0, 1]"), "a cluster that asks for rows stays"),
         (
             (
                 "[16384, 512, 512, 2, 2, 1, 1, 1, 1, 0, 0]",
@@ -50,3 +52,38 @@ def test_a_wrong_table(tmp_path: Path, change: tuple[str, str], message: str) ->
     table.write_text(text.replace(*change, 1))
     with pytest.raises(TableError, match=message):
         load(table)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("[split]", "[others]"), "split must have slice, batch"),
+        (("batch = 2", "rows = 2"), "split must have slice, batch"),
+        (("most_parts = 128", "most_parts = 0"), "most_parts = 0: want a whole number from 1"),
+        (("slice = 2048", 'slice = "2048"'), "slice = '2048': want"),
+    ],
+)
+def test_a_wrong_split(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    text = configuration.TABLE.read_text()
+    assert change[0] in text
+    table = tmp_path / "configurations.toml"
+    table.write_text(text.replace(*change, 1))
+    with pytest.raises(TableError, match=message):
+        load_split(table)
+
+
+def test_the_kernel_has_the_numbers_of_the_table() -> None:
+    kernel = Path(os.environ["NORM_LONG"]).read_text()
+    split = load_split()
+    for name, number in (("SLICE", split.slice), ("BATCH", split.batch)):
+        assert re.search(rf"^constexpr int {name} = {number};", kernel, re.M)
+
+
+def test_parts_of_rows_that_are_split() -> None:
+    split = Split(slice=2048, batch=2, most_parts=128, enough_workgroups=1024)
+    assert split.slices(2049) == 2
+    assert split.parts(1, 131072) == (1, 1)
+    assert split.parts(8, 131072) == (4, 2)
+    assert split.parts(1000, 131072) == (16, 63)
+    assert split.parts(1000, 4096) == (125, 8)
+    assert split.parts(5, 1 << 24) == (1, 5)

@@ -19,7 +19,7 @@ RECIPE = Recipe.parse(Path(os.environ["RECIPE"]).read_bytes())
 CUBINS = [Path(path) for path in os.environ["CUBINS"].split()]
 KERNELS = {
     "layer_backward_bf16_4096": {"norm_backward"},
-    "layer_columns_bf16_4096": {"norm_backward_reduce"},
+    "norm_columns_bf16_4096": {"norm_backward_reduce"},
     "rms_forward_bf16_8192": {"norm_forward"},
     "softmax_forward_bf16_4096": {"softmax_forward"},
     # Kinds that are not built in.

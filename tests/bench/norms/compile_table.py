@@ -74,7 +74,7 @@ def jobs(archs: list[str]) -> list[tuple[str, str, dict[str, object]]]:
                 source = operations.backward_source(c) if backward else "norm_forward.cpp"
                 found.append((arch, source, macros))
                 if backward:
-                    columns = operations.columns_macros(layer, hidden, VECTOR, types)
+                    columns = operations.columns_macros(hidden, VECTOR, types[1])
                     found.append((arch, "norm_columns.cpp", columns))
     return found
 

@@ -9,7 +9,7 @@ from ctypes import c_float, c_int, c_longlong, c_void_p
 
 import torch
 
-from kernels.norm.configuration import Configuration
+from kernels.norm.configuration import Configuration, load_split
 from tests.bench.norms.cuda import Kernel, Module, compile_cubin
 
 TYPE_NAMES = {
@@ -22,7 +22,6 @@ TYPE_NAMES = {
 MASKS = ("none", "explicit", "causal")
 COLUMNS_THREADS = 256  # norm_columns.cpp
 MOST_SIDE = 32  # launch.cc: threads that share a column's parts
-SLICE, ENOUGH_CTAS, MOST_PARTS, BATCH = 2048, 1024, 128, 2  # configure.cc: of rows that are split
 NO_SCALES, ROW_SCALES, BLOCK_SCALES = range(3)  # NORM_SCALES
 SCALE_BLOCK = 32  # columns
 SHORT_ELEMENTS = 1 << 23  # configure.h: is_short
@@ -262,19 +261,9 @@ def backward_source(c: Configuration) -> str:
     return "norm_long.cpp" if c.split else "norm_backward.cpp"
 
 
-def columns_macros(
-    layer: bool, hidden: int, vector: int, types: tuple[torch.dtype, torch.dtype, torch.dtype]
-) -> dict[str, object]:
-    """Macros of norm_columns.cpp; `types` are of x, gamma and dy."""
-    x, w, y = (TYPE_NAMES[t] for t in types)
-    return {
-        "ROW_HIDDEN": hidden,
-        "ROW_VECTOR": vector,
-        "NORM_LAYER": int(layer),
-        "NORM_X": x,
-        "NORM_W": w,
-        "NORM_Y": y,
-    }
+def columns_macros(hidden: int, vector: int, weight: torch.dtype) -> dict[str, object]:
+    """Macros of norm_columns.cpp; `weight`: of gamma and its gradient."""
+    return {"ROW_HIDDEN": hidden, "ROW_VECTOR": vector, "NORM_W": TYPE_NAMES[weight]}
 
 
 @functools.cache
@@ -370,7 +359,6 @@ def norm_backward(
     vector = shifted_vector(hidden, x, gamma, dy, dx, dh, dgamma, dbeta)
     sums = 2 if mean is not None else 1
     weight = dgamma if dgamma is not None else dbeta
-    types = (x.dtype, None if weight is None else weight.dtype, dy.dtype)
     given = (x, dy, gamma, mean, rstd, dx, dh)
     if c.split:
         parts, storage, kernel, run_rows = _split_rows(module, weight is not None, *given)
@@ -385,7 +373,7 @@ def norm_backward(
         run_rows.kernel = kernel
         return run_rows
     vector = columns_vector(hidden, vector)
-    columns = columns_module(tuple(columns_macros(sums == 2, hidden, vector, types).items()))
+    columns = columns_module(tuple(columns_macros(hidden, vector, weight.dtype).items()))
     side = 1
     while side < min(parts, MOST_SIDE):
         side *= 2
@@ -470,10 +458,9 @@ def _split_rows(
     """(parts of the sums, their memory, a kernel, a launch of both kernels of norm_long.cpp)"""
     rows, hidden = x.shape
     sums = 2 if mean is not None else 1
-    count = -(-hidden // SLICE)
-    parts = min(-(-rows // BATCH), max(1, min(MOST_PARTS, ENOUGH_CTAS // count)))
-    per_part = -(-rows // parts)
-    parts = -(-rows // per_part)
+    division = load_split()
+    count = division.slices(hidden)
+    parts, per_part = division.parts(rows, hidden)
     storage = torch.empty(sums, parts, hidden, device=x.device) if makes_sums else None
     slices = torch.empty(rows, count, sums, device=x.device)
     arguments = NormLongArguments(

@@ -29,6 +29,7 @@ from absl import app, flags
 from kernels.norm.configuration import (
     OPERATIONS,
     REGISTER_ELEMENTS,
+    WEIGHTS_IN_SHARED_MEMORY,
     Configuration,
     TableError,
 )
@@ -92,7 +93,7 @@ def can_be_fast(operation: str, hidden: int, dtype: torch.dtype, c: Configuratio
         kept = columns * weights + words * (c.keep_weights > 0)
         kept += 2 * words * c.hold_row * (1 + c.lag)
         return columns <= REGISTER_ELEMENTS and kept <= room + 16
-    if c.waves == 0 and (c.stages > 1 or c.keep_weights):
+    if c.waves == 0 and (c.stages > 1 or c.keep_weights == WEIGHTS_IN_SHARED_MEMORY):
         return False  # a CTA has one row
     held = columns if operation == "softmax_forward" else words * (1 + backward)
     kept = {1: words, 2: columns}.get(c.keep_weights, 0) * weights if norm else 0

@@ -15,7 +15,7 @@ import numpy as np
 from gfxemu import Checks, Device, LlvmMc, decoder
 from gfxemu.checks import POISONS
 
-from kernels.norm.configuration import Configuration
+from kernels.norm.configuration import Configuration, load_split
 from tests.emulation.harness.structs import structures
 from tests.emulation.norms.reference import TYPES
 
@@ -28,7 +28,6 @@ _STRUCTS = {
     "softmax_forward": "SoftmaxForwardArguments",
     "softmax_backward": "SoftmaxBackwardArguments",
 }
-_SLICE = 2048  # norm_long.cpp: columns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,8 +80,12 @@ class Shape:
         apart."""
         if kernel in self.kernels:
             return self
-        name = self.name.replace("_backward_", "_columns_").replace("_long_", "_columns_")
-        return next(s for s in shapes() if (s.name, s.arch) == (name, self.arch))
+        columns = self.arch, self.macros["NORM_W"], self.hidden
+        return next(
+            s
+            for s in shapes()
+            if kernel in s.kernels and (s.arch, s.macros["NORM_W"], s.hidden) == columns
+        )
 
     @property
     def is_split(self) -> bool:
@@ -92,7 +95,7 @@ class Shape:
     @property
     def slices(self) -> int:
         """Of a row that is split."""
-        return -(-self.hidden // _SLICE)
+        return load_split().slices(self.hidden)
 
     @property
     def rows_in_hand(self) -> int:
