@@ -4,7 +4,8 @@
 Eight rows of 64 columns, where the computation is next to nothing, in host memory or, by
 `--device=cuda`, of an NVIDIA GPU. Processor time of this process, the least of some runs, in turn
 with torch's own functions; with ours where no call is remembered and operators are called as torch
-calls them; and with a Function of torch's that has a derivative in Python and does nothing.
+calls them; with a Function of torch's that has a derivative in Python and does nothing; and with
+both prepared passes, one after the other and without torch's engine.
 """
 
 from __future__ import annotations
@@ -65,6 +66,23 @@ class Nothing(torch.autograd.Function):
         return tuple(torch.empty_like(x) for x in ctx.saved_tensors)
 
 
+def passes(
+    name: str, tensors: list[torch.Tensor | None], numbers: tuple[Any, ...], gradient: torch.Tensor
+) -> calls.Call:
+    """Both passes of an operation whose calls are remembered. tensors: all of the forward pass."""
+    forward, backward = _norms._CALLS[name], _norms._CALLS[name.removesuffix("_fwd") + "_bwd"]
+
+    def call() -> Any:
+        y, *others = forward.run(*tensors, *numbers)
+        if name == "softmax":
+            return backward.run_unwatched(gradient, y, *numbers)
+        *statistics, h = others  # h: of a residual
+        x, gamma = tensors[:2]
+        return backward.run_unwatched(gradient, x, gamma, *statistics, h, numbers[-1], True)
+
+    return call
+
+
 def main(argv: list[str]) -> int:
     if len(argv) > 1:
         raise app.UsageError(f"unexpected: {' '.join(argv[1:])}")
@@ -75,20 +93,28 @@ def main(argv: list[str]) -> int:
     gamma = torch.ones(_HIDDEN, device=device)
     leaf, weight = x.clone().requires_grad_(), gamma.clone().requires_grad_()
     shape = (_HIDDEN,)
-    functions: dict[str, tuple[Any, Any, list[torch.Tensor], list[torch.Tensor]]] = {
+    functions: dict[str, tuple[Any, Any, list[torch.Tensor], list[torch.Tensor], calls.Call]] = {
         "rms_norm": (
             aiter_attn.rms_norm,
             lambda x, gamma: functional.rms_norm(x, shape, gamma, 1e-6),
             [x, gamma],
             [leaf, weight],
+            passes("rms_norm_fwd", [x, gamma, None], (1e-6, False), gradient),
         ),
         "layer_norm": (
             aiter_attn.layer_norm,
             lambda x, gamma: functional.layer_norm(x, shape, gamma, None, 1e-5),
             [x, gamma],
             [leaf, weight],
+            passes("layer_norm_fwd", [x, gamma, None, None], (1e-5, False), gradient),
         ),
-        "softmax": (aiter_attn.softmax, lambda x: functional.softmax(x, -1), [x], [leaf]),
+        "softmax": (
+            aiter_attn.softmax,
+            lambda x: functional.softmax(x, -1),
+            [x],
+            [leaf],
+            passes("softmax", [x, None], (1.0, False), gradient),
+        ),
     }
 
     def forward(function: Any, tensors: list[torch.Tensor]) -> calls.Call:
@@ -98,16 +124,25 @@ def main(argv: list[str]) -> int:
         return lambda: torch.autograd.grad(function(*leaves), leaves, gradient)
 
     rows = []
-    for name, (ours, torchs, tensors, leaves) in functions.items():
-        for kind, everyone in (
-            ("forward", [forward(f, tensors) for f in (ours, torchs, unprepared(ours))]),
-            ("forward and backward", [both(f, leaves) for f in (ours, torchs, Nothing.apply)]),
-        ):
-            for call in everyone:
+    for name, (ours, torchs, tensors, leaves, alone) in functions.items():
+        alls = {
+            "forward": {
+                "ours": forward(ours, tensors),
+                "torch": forward(torchs, tensors),
+                "unprepared": forward(unprepared(ours), tensors),
+            },
+            "forward and backward": {
+                "ours": both(ours, leaves),
+                "torch": both(torchs, leaves),
+                "without work": both(Nothing.apply, leaves),
+                "passes alone": alone,
+            },
+        }
+        for kind, everyone in alls.items():
+            for call in everyone.values():
                 call()  # the first call is remembered, which is not counted
-            mine, *others = calls.least(everyone, _RUNS.value, _CALLS.value)
-            peers = "torch", "unprepared" if kind == "forward" else "without work"
-            for peer, us in zip(peers, others, strict=True):
+            mine, *others = calls.least(list(everyone.values()), _RUNS.value, _CALLS.value)
+            for peer, us in zip(list(everyone)[1:], others, strict=True):
                 rows.append((f"{name}: {kind}", peer, mine, us))
     print(calls.table(rows))
     return 0

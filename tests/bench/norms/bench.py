@@ -3,15 +3,16 @@
 
     python3 -m tests.bench.norms.bench --out bench.json [--page bench.html]
         [--budget 500] [--peers compile --peers quack] [--hidden 2880] [--dtype fp32] [--dh]
-        [--noclusters]
+        [--noclusters] [--nostatistics]
 
 Each cell is the bytes that the operation must move (every input read once, every output written
 once, weights left out) over its time, as a share of a 2 GiB copy's bandwidth in the same run. Times
 are medians of events with a cold L2 (triton.testing.do_bench), launches included. Peers that are
 installed are measured: torch, torch.compile, Liger, QuACK. Inputs are of 2^27 elements, but for two
-shapes without --hidden. The forward kernels store mean and rstd, as training needs them. With --dh
-the norms' backward passes alone are measured, which add the gradient of a residual stream, another
-input; peers have none. With --noclusters ours are the kernels of devices that have no clusters.
+shapes without --hidden. The forward kernels store mean and rstd, as training needs them, but not
+with --nostatistics: torch.compile's do not where no gradient is wanted. With --dh the norms'
+backward passes alone are measured, which add the gradient of a residual stream, another input;
+peers have none. With --noclusters ours are the kernels of devices that have no clusters.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ _DTYPE = flags.DEFINE_enum("dtype", "bf16", list(TYPES), "of all inputs")
 _PEERS = flags.DEFINE_multi_enum("peers", PEERS, [*PEERS, "none"], "none: ours alone")
 _CLUSTERS = flags.DEFINE_bool("clusters", True, "ours are for this device; else for sm_80")
 _DH = flags.DEFINE_bool("dh", False, "norms' backward passes with the gradient of a residual")
+_STATISTICS = flags.DEFINE_bool("statistics", True, "our norms' forward passes store mean and rstd")
 
 
 def milliseconds(function: Callable[[], object]) -> float:
@@ -78,7 +80,7 @@ def main(_argv: Sequence[str]) -> None:
     dtype = TYPES[_DTYPE.value]
     shapes = [(max(1, ELEMENTS // hidden), hidden) for hidden in _HIDDEN.value or POWERS]
     for count, hidden in shapes if _HIDDEN.value else shapes + SMALL:
-        cell = Cell(hidden, count, dtype, _DH.value)
+        cell = Cell(hidden, count, dtype, _DH.value, _STATISTICS.value)
         for operation in SUMS if _DH.value else OPERATIONS:
             device = HOPPER if _CLUSTERS.value else AMPERE
             c = chosen(operation, hidden, dtype, count, _DH.value, device)

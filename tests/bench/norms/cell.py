@@ -79,9 +79,16 @@ def source_and_macros(
 
 class Cell:
     """Tensors and references of one operation and hidden size. dh: norms' backward passes have it,
-    as chosen() says."""
+    as chosen() says. statistics: norms' forward passes store mean and rstd."""
 
-    def __init__(self, hidden: int, rows: int, dtype: torch.dtype, dh: bool = False) -> None:
+    def __init__(
+        self,
+        hidden: int,
+        rows: int,
+        dtype: torch.dtype,
+        dh: bool = False,
+        statistics: bool = True,
+    ) -> None:
         self.hidden, self.rows = hidden, rows
         d = {"device": "cuda", "dtype": dtype}
         torch.manual_seed(hidden)
@@ -94,7 +101,9 @@ class Cell:
         f = torch.float32
         self.mean = torch.empty(rows, device="cuda", dtype=f)
         self.rms_rstd, self.ln_rstd = torch.empty_like(self.mean), torch.empty_like(self.mean)
-        self.stats = (torch.empty_like(self.mean), torch.empty_like(self.mean))
+        self.stats: list[torch.Tensor | None] = [None, None]
+        if statistics:
+            self.stats = [torch.empty_like(self.mean), torch.empty_like(self.mean)]
         self.softmax = torch.empty_like(self.x)
         dw = {"rms": 0, "layer": 0}
         self.dbeta = 0
