@@ -5,12 +5,12 @@
                                          --page=FILE]
 
 For each of the selections below, in a copy of the tree that has no other large set: repositories
-are fetched by a first run, the server is stopped, and `build --nobuild //kernels:launch_table` (or,
-with --libraries, the set's cc_library targets) is timed: cold (a new server; also its processor
-time, which other work on the machine does not lengthen as much) and again (warm). Then come the
-actions behind that label (`aquery`), the server's heap after a garbage collection, and the most
-memory that was resident. `pool` is of all code objects of Composable Kernel, for each arch, by
-themselves and by their groups.
+are fetched by a first run of one target, the server is stopped, and
+`build --nobuild //kernels:launch_table` (or, with --libraries, the set's cc_library targets) is
+timed: cold (a new server; also its processor time, which other work on the machine does not
+lengthen as much) and again (warm). Then come the actions behind that label (`aquery`), the server's
+heap after a garbage collection, and the most memory that was resident. `pool` is of all code
+objects of Composable Kernel, for each arch, by themselves and by their groups.
 
 With --lookups, all compiles are then looked up in an empty cache, as `//kernels:matrix --missing`
 does: none runs. Its columns are their number and the milliseconds of the server's processor time
@@ -90,11 +90,16 @@ class Tree(Workspace):
         command = ["cp", "--parents", "-P", "-t", str(self.root), *files]
         subprocess.run(command, cwd=source, check=True)
 
-    def file(self, name: str, text: str) -> Path:
-        """Writes a file beside the tree."""
-        path = self.root.with_name(name)
-        path.write_text(text, "utf-8")
-        return path
+    def group(self, labels: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Makes a target of others. Returns one of them, and it.
+
+        The time that Bazel takes for targets that a command names grows with the square of their
+        number: 186 s of a processor for 73,668, before it had loaded all of their packages.
+        """
+        package = self.root / "scale"
+        package.mkdir()
+        (package / "BUILD.bazel").write_text(f"filegroup(name = 'pool', srcs = {list(labels)})\n")
+        return [labels[0]], ["//scale:pool"]
 
     def seconds(self, *arguments: str) -> float:
         start = time.monotonic()
@@ -189,28 +194,27 @@ class Measured:
 def measure(tree: Tree, name: str) -> Measured:
     variant_set, archs = variant_set_of(tree.root, name), _SETS[name].archs
     options = [f"--//kernels:variants={variant_set}", f"--//kernels:archs={archs}"]
-    wanted = ["//kernels:launch_table"]
+    first = wanted = ["//kernels:launch_table"]
     if name == "pool":
-        wanted = tree.bazel("query", _POOL).split()
+        first, wanted = tree.group(tree.bazel("query", _POOL).split())
     elif _LIBRARIES.value:
-        wanted = [f"@variant_sets//{variant_set}:{arch}.library" for arch in archs.split(",")]
-    # In files: those of the pool are more than a command may have as arguments.
-    lines = "\n".join(wanted)
-    targets = [f"--target_pattern_file={tree.file('targets', lines)}"]
-    build = ["build", "--nobuild", *options, *targets]
-    tree.bazel(*build)
+        first = wanted = [
+            f"@variant_sets//{variant_set}:{arch}.library" for arch in archs.split(",")
+        ]
+    build = ["build", "--nobuild", *options]
+    tree.bazel(*build, *first)
     tree.bazel("shutdown")
-    cold = tree.seconds(*build)
+    cold = tree.seconds(*build, *wanted)
     processor = tree.server_cpu_seconds()
-    warm = tree.seconds(*build)
+    warm = tree.seconds(*build, *wanted)
     heap = int(tree.bazel("info", "used-heap-size-after-gc").strip().removesuffix("MB"))
     resident = tree.server_megabytes()
     # The counts are of the labels' own needs, code objects and rows, not the toolchains.
-    query = f"--query_file={tree.file('query', f'deps(set({lines}))')}"
+    query = f"deps(set({' '.join(wanted)}))"
     actions, objects = counts(tree.bazel("aquery", *options, query, "--output=summary"))
     compiles, seconds = 0, 0.0
     if _LOOKUPS.value:
-        compiles, seconds = tree.lookups(*options, *_OPTIONS.value, *targets)
+        compiles, seconds = tree.lookups(*options, *_OPTIONS.value, *wanted)
     return Measured(
         name=name,
         objects=objects,

@@ -46,6 +46,14 @@ def test_full_is_the_trees_own_where_it_has_one(tmp_path: Path) -> None:
     assert {scale.variant_set_of(tmp_path, name) for name in ("20000", "full", "pool")} == {"full"}
 
 
+def test_a_group_is_one_target(tmp_path: Path) -> None:
+    tree = scale.Tree.__new__(scale.Tree)  # of no source tree
+    tree.root = tmp_path
+    assert tree.group(["//a:b", "@c//d"]) == (["//a:b"], ["//scale:pool"])
+    written = (tmp_path / "scale/BUILD.bazel").read_text()
+    assert written == "filegroup(name = 'pool', srcs = ['//a:b', '@c//d'])\n"
+
+
 def test_counts() -> None:
     assert scale.counts(SUMMARY) == (491, 98)
 
