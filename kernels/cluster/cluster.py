@@ -7,7 +7,8 @@
 Nothing is built. Prints actions, processor time and bytes in a cache; then, for compile groups of
 up to 8, 4, 2 members and none, the time on 1 to 1,000 workers of one processor each: a simulation
 of list scheduling over the actions of graph.py. `--page` writes that as a page with plots; with
-prices, too. Seconds are those of kernels/ck_fmha/groups/compile_cost.toml and of figures.toml.
+prices, and with the time of real builds, too. Seconds are those of
+kernels/ck_fmha/groups/compile_cost.toml and of figures.toml.
 
 `--sizes` prints the sizes of figures.toml anew, of a file that Bazel wrote for
 --execution_log_compact_file.
@@ -25,16 +26,15 @@ from pathlib import Path
 from absl import app, flags
 
 from kernels.archs.archs import read_archs
-from kernels.ck_fmha.ckgen.archs import target_of
 from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.ck_fmha.groups.cost import FIGURES as COSTS
 from kernels.ck_fmha.groups.cost import CostModel
 from kernels.cluster import page
-from kernels.cluster.graph import FIGURES, Figures, graph
+from kernels.cluster.graph import FIGURES, Figures, graph, instances
 from kernels.cluster.schedule import Costs
 from kernels.cluster.simulation import Simulation, simulate
-from kernels.matrix.choice import ChoiceError, chosen, present, variant_set_files
-from kernels.matrix.counts import Row, of_target, rows_of_set
+from kernels.matrix.choice import ChoiceError, chosen, variant_set_files
+from kernels.matrix.counts import Row
 from kernels.variants.values import VariantSetError
 from toolchains.report import execution_log
 
@@ -80,12 +80,6 @@ def sizes(spawns: Iterable[execution_log.Spawn], rows: Mapping[str, Row]) -> str
     return "\n".join(lines)
 
 
-def _rows(name: str, file: Path, pool: RecordedPool, archs: Iterable[str]) -> dict[str, list[Row]]:
-    """Arch -> the instances of a set for it."""
-    rows = rows_of_set(pool, file)
-    return {arch: present(name, arch, of_target(rows, target_of(arch))) for arch in archs}
-
-
 def _run() -> None:
     pool = RecordedPool(Path(_POOL.value).read_text("utf-8"))
     if _SIZES.value:
@@ -102,7 +96,7 @@ def _run() -> None:
     costs = Costs(action=_ACTION.value, asked=_ASKED.value, worker=_WORKER.value)
     simulations: list[Simulation] = []
     for name in names:
-        rows = _rows(name, files[name], pool, archs)
+        rows = instances(name, files[name], pool, archs)
         simulations.append(
             simulate(
                 f"{name} for {', '.join(archs)}",
@@ -114,7 +108,7 @@ def _run() -> None:
         print(simulations[-1].text())
     if _PAGE.value:
         to = _given(_PAGE.value)
-        to.write_text(page.page(simulations, figures.prices, Path(_CHART_JS.value)), "utf-8")
+        to.write_text(page.page(simulations, figures, Path(_CHART_JS.value)), "utf-8")
         print(to)
 
 

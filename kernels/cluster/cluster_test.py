@@ -181,9 +181,9 @@ def test_the_program_and_its_page(
         assert f"{name} for gfx942: " in said
     assert f"{WORKERS[-1]:,}" not in said.splitlines()[0]
     page = tmp_path / "cluster.html"
-    look(browser, page, plots=6)
+    look(browser, page, plots=7)
     heads = "[...document.querySelectorAll('h2')].map(head => head.textContent)"
-    assert browser.evaluate(heads) == ["smoke for gfx942", "core for gfx942"]
+    assert browser.evaluate(heads) == ["smoke for gfx942", "core for gfx942", "Real clusters"]
     lines = "[...document.querySelectorAll('table.sorted')].map(t => t.tBodies[0].rows.length)"
     assert browser.evaluate(lines) == [len(CUTS) * len(WORKERS)] * 2
 

@@ -15,12 +15,24 @@ from typing import Any
 
 import tomllib
 
+from kernels.ck_fmha.ckgen.archs import target_of
 from kernels.ck_fmha.ckgen.directions import KINDS
 from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.ck_fmha.groups.cost import CostModel, Row
 from kernels.cluster.schedule import Action
+from kernels.matrix.choice import present
+from kernels.matrix.counts import of_target, rows_of_set
 
 FIGURES = Path(__file__).with_name("figures.toml")
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """A build on a real cluster: seconds that it took, and that the simulation has for it."""
+
+    workers: int
+    real: float
+    simulated: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +44,7 @@ class Figures:
     host: Mapping[str, Any]
     prices: Mapping[str, float]
     sizes: Mapping[str, Mapping[int, tuple[int, int]]]  # kind -> head size -> (object, module)
+    clusters: Sequence[Measured]
 
     @classmethod
     def read(cls, text: str) -> Figures:
@@ -45,6 +58,7 @@ class Figures:
                 kind: {int(size): (of[0], of[1]) for size, of in sizes.items()}
                 for kind, sizes in found["sizes"].items()
             },
+            clusters=[Measured(**of) for of in found["clusters"]],
         )
 
     def size(self, row: Row) -> tuple[int, int]:
@@ -73,6 +87,14 @@ def _launch_files(rows: Iterable[Row], most: int) -> int:
     for row in rows:
         found[row["targets"][0], KINDS[row["kind"]].header].add(row["launch"])
     return sum(-(-len(launches) // most) for launches in found.values())
+
+
+def instances(
+    name: str, file: Path, pool: RecordedPool, archs: Iterable[str]
+) -> dict[str, list[Row]]:
+    """Arch -> the instances of a variant set for it. Raises VariantSetError, ChoiceError."""
+    rows = rows_of_set(pool, file)
+    return {arch: present(name, arch, of_target(rows, target_of(arch))) for arch in archs}
 
 
 def graph(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
+from kernels.cluster.graph import Figures, Measured
 from kernels.cluster.simulation import Simulation, duration
 from toolchains.pages import pages
 from toolchains.pages.pages import Plot
@@ -14,22 +15,43 @@ from toolchains.pages.pages import Plot
 _HEADS = ("Most members", "CPU h", "GB", "Actions", "Longest chain", "Workers", "Time", "Busy")
 
 
-def page(simulations: Sequence[Simulation], prices: Mapping[str, float], chart_js: Path) -> str:
-    """The page; prices are dollars for an hour of a worker."""
+def page(simulations: Sequence[Simulation], figures: Figures, chart_js: Path) -> str:
     body: list[str] = [
         "<p class=mild>A simulation: list scheduling over the actions of the build, with estimated "
         "times of compiles; docs/scale.md says of what. A worker has one processor.</p>"
     ]
     drawn: list[Plot] = []
     for simulation in simulations:
-        of = _plots(simulation, prices)
+        of = _plots(simulation, figures.prices)
         body += [
             f"<h2>{escape(simulation.title)}</h2>",
             pages.plots(of, first=len(drawn)),
             _table(simulation),
         ]
         drawn += of
+    real = [_real(figures.clusters)]
+    body += [
+        "<h2>Real clusters</h2>",
+        "<p class=mild>Actions with the times and the order of those of a wheel, executed by real "
+        "workers, and simulated; docs/scale.md says how.</p>",
+        pages.plots(real, first=len(drawn)),
+    ]
+    drawn += real
     return pages.page("Builds on a cluster", "\n".join(body), drawn, chart_js)
+
+
+def _real(clusters: Sequence[Measured]) -> Plot:
+    return Plot(
+        "Time of a build by workers: real, and simulated",
+        "line",
+        [str(one.workers) for one in clusters],
+        {
+            "real": [one.real for one in clusters],
+            "simulated": [one.simulated for one in clusters],
+        },
+        x="workers",
+        y="seconds",
+    )
 
 
 def _plots(simulation: Simulation, prices: Mapping[str, float]) -> list[Plot]:

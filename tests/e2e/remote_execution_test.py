@@ -16,6 +16,7 @@ import pytest
 
 from tests.e2e import executed, other_system
 from tests.e2e.clone import Clone, Spawns
+from tests.e2e.elsewhere import clone as clone  # a fixture
 from toolchains.remote.proxy import TcpProxy
 from toolchains.remote.servers import NOWHERE, Justbuild, runfile
 
@@ -50,13 +51,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Justbuild]:
     folder = tmp_path_factory.mktemp("server")
     with Justbuild(folder, bare_root(folder)) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
-    clone = Clone(tmp_path_factory.mktemp("clone"), "elsewhere")
-    yield clone
-    clone.close()
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import pytest
 
 from tests.e2e import executed
 from tests.e2e.clone import Clone, Spawns
+from tests.e2e.elsewhere import clone as clone  # a fixture
 from toolchains.remote.grid import Grid
 
 
@@ -23,13 +24,6 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grid]:
         grid.add("default")
         grid.add("large-memory")
         yield grid
-
-
-@pytest.fixture(scope="module")
-def clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
-    clone = Clone(tmp_path_factory.mktemp("clone"), "elsewhere")
-    yield clone
-    clone.close()
 
 
 @contextlib.contextmanager

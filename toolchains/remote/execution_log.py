@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,30 +27,36 @@ class Spawn:
     properties: tuple[tuple[str, str], ...] = ()
 
 
-def read(log: Path) -> list[Spawn]:
-    """Returns the spawns of a log. Raises OSError or ValueError for what is not one."""
+def entries(log: Path) -> Iterator[dict[str, Any]]:
+    """Yields the JSON objects of a log's spawns, in the order in which they ended.
+
+    Raises OSError or ValueError for what is not one.
+    """
     decoder, text, at = json.JSONDecoder(), log.read_text(encoding="utf-8"), 0
-    spawns = []
     while at < len(text):
-        entry, end = decoder.raw_decode(text, at)
-        spawns.append(
-            Spawn(
-                mnemonic=entry["mnemonic"],
-                label=entry.get("targetLabel", ""),
-                action=entry.get("digest", {}).get("hash", ""),
-                outputs=tuple(
-                    (output["path"], output.get("digest", {}).get("hash", ""))
-                    for output in entry.get("actualOutputs", [])
-                ),
-                cached=bool(entry.get("cacheHit")),
-                runner=entry.get("runner", ""),
-                properties=tuple(
-                    (property["name"], property["value"])
-                    for property in entry.get("platform", {}).get("properties", [])
-                ),
-            )
-        )
-        at = end
+        entry, at = decoder.raw_decode(text, at)
+        yield entry
         while at < len(text) and text[at].isspace():
             at += 1
-    return spawns
+
+
+def read(log: Path) -> list[Spawn]:
+    """Returns the spawns of a log. Raises OSError or ValueError for what is not one."""
+    return [
+        Spawn(
+            mnemonic=entry["mnemonic"],
+            label=entry.get("targetLabel", ""),
+            action=entry.get("digest", {}).get("hash", ""),
+            outputs=tuple(
+                (output["path"], output.get("digest", {}).get("hash", ""))
+                for output in entry.get("actualOutputs", [])
+            ),
+            cached=bool(entry.get("cacheHit")),
+            runner=entry.get("runner", ""),
+            properties=tuple(
+                (property["name"], property["value"])
+                for property in entry.get("platform", {}).get("properties", [])
+            ),
+        )
+        for entry in entries(log)
+    ]
