@@ -15,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from toolchains.remote import servers
@@ -30,6 +30,15 @@ def _program(file: Path, command: list[str]) -> None:
     words = " ".join(f"'{word}'" for word in command)
     file.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
     file.chmod(0o755)
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Runs a program to its end. Raises RuntimeError, with its output, where it fails."""
+    done = subprocess.run(
+        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout}")
 
 
 class Postgres(Server):
@@ -68,19 +77,14 @@ class Postgres(Server):
         _program(programs / "postgres", [*loader, "--argv0", str(postgres), str(postgres)])
         shutil.copy(initdb, programs / "initdb")
         share = postgres.parents[4] / "share/postgresql" / postgres.parents[1].name
-        done = subprocess.run(
+        _run(
             [
                 *(*self._not_root, *loader, str(programs / "initdb")),
                 *("-D", str(self.folder / "data"), "-L", str(share), "-U", "buildgrid"),
                 *("-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"),
             ],
-            env=self.environment(),
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            self.environment(),
         )
-        if done.returncode:
-            raise RuntimeError(f"initdb: {done.stdout}")
 
 
 class Executor(BuildGrid):
@@ -94,15 +98,7 @@ class Executor(BuildGrid):
         self._queue = f"postgresql+psycopg://buildgrid@{queue.address}/postgres"
 
     def start(self) -> None:
-        done = subprocess.run(
-            [*self.program(), "migrate", "apply", self._queue],
-            env=self.environment(),
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(done.args)}: {done.stdout}")
+        _run([*self.program(), "migrate", "apply", self._queue], self.environment())
         super().start()
 
 
