@@ -3,6 +3,7 @@
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("//aiter:namespace.bzl", "NamespaceInfo")
+load("//kernels:defs.bzl", "VariantSetInfo")
 load("//toolchains/python:defs.bzl", "ABIS", "each_abi")
 
 def _only_file(target):
@@ -44,6 +45,7 @@ def _artefacts_impl(ctx):
         "files": entries,
         "settings": {
             "namespace": namespace,
+            "on_demand": ctx.attr._on_demand[VariantSetInfo].name,
             "patches": ctx.attr._patches[BuildSettingInfo].value,
         },
         "version": ctx.attr.version,
@@ -91,6 +93,7 @@ artefacts = rule(
             default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
         ),
         "_namespace": attr.label(default = "//aiter:namespace"),
+        "_on_demand": attr.label(default = "//kernels:on_demand"),
         "_patches": attr.label(default = "//kernels/ck_fmha:patches"),
     },
 )

@@ -25,7 +25,7 @@ _COMMON = ("kernels_wheel", "pure_wheel")
 _INDEXES = {"": ("wheel", *_COMMON), "slim.": ("slim_wheel", *_COMMON)}
 _KINDS = frozenset(kind for kinds in _INDEXES.values() for kind in kinds)
 # Settings that most builds have: an index is not named after them.
-_USUAL = {"namespace": "aiter", "patches": "default"}
+_USUAL = {"namespace": "aiter", "on_demand": "none", "patches": "default"}
 _API = "1.0"
 # From a distribution's page to the folder that releases are in.
 _UP = "../../../"
@@ -49,7 +49,9 @@ def wheels(files: Iterable[File]) -> list[dict[str, Any]]:
 
 def folder(settings: Mapping[str, Any]) -> str:
     """The name of the index of builds with these settings: "core.gfx942.gfx950"."""
-    unusual = [f"{name}-{settings[name]}" for name in _USUAL if settings[name] != _USUAL[name]]
+    # Releases of before a setting have none of it.
+    chosen = {name: settings.get(name, usual) for name, usual in _USUAL.items()}
+    unusual = [f"{name}-{value}" for name, value in chosen.items() if value != _USUAL[name]]
     return ".".join([settings["variant_set"], *settings["archs"], *unusual])
 
 

@@ -30,6 +30,7 @@ def test_what_is_read(tmp_path: Path) -> None:
     assert found.settings == {
         "archs": ["gfx942"],
         "namespace": "aiter",
+        "on_demand": "none",
         "patches": "default",
         "variant_set": "smoke",
     }

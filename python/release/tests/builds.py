@@ -140,7 +140,7 @@ def build(root: Path, library: bytes = b"ELF", spaces: int = 0) -> Path:
         (root / f"{key}.hsaco").write_bytes(code_object(key))
         files.append({"file": f"{key}.hsaco", "kind": "code_object"})
     listed = root / "artefacts.json"
-    settings = {"namespace": "aiter", "patches": "default"}
+    settings = {"namespace": "aiter", "on_demand": "none", "patches": "default"}
     listed.write_text(
         json.dumps({"abis": ABIS, "files": files, "settings": settings, "version": "0.1.0"})
     )

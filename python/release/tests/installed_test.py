@@ -51,7 +51,7 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Inde
     with zipfile.ZipFile(listed[0].contents) as wheel:
         manifest = json.loads(wheel.read("aiter_attn/manifest.json"))
     settings = {name: manifest[name] for name in ("archs", "variant_set")}
-    settings |= {"namespace": "aiter", "patches": "default"}
+    settings |= {"namespace": "aiter", "on_demand": "none", "patches": "default"}
     built = Artefacts(os.environ["VERSION"], settings, manifest, tuple(listed))
     with dav.serve(tmp_path_factory.mktemp("served")) as server:
         release = documents.release(built, builds.COMMIT, built.files)

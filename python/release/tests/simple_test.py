@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from python.release import publish
+from python.release import publish, simple
 from python.release.artefacts import File
 from python.release.checkout import Commit
 from python.release.documents import Release
@@ -39,6 +39,20 @@ def release(server: dav.Server, tmp_path: Path) -> Release:
     release = builds.release(tmp_path / "build")
     publish.publish(release, WebDav(server.write_url), lambda text: None)
     return release
+
+
+@pytest.mark.parametrize(
+    ("others", "name"),
+    [
+        ({}, "te.gfx942"),  # as of releases of before the setting
+        ({"on_demand": "none"}, "te.gfx942"),
+        ({"on_demand": "full"}, "te.gfx942.on_demand-full"),
+        ({"namespace": "mine", "patches": "none"}, "te.gfx942.namespace-mine.patches-none"),
+    ],
+)
+def test_an_index_is_named_after_what_is_unusual(others: dict[str, str], name: str) -> None:
+    usual = {"namespace": "aiter", "patches": "default"}
+    assert simple.folder({"variant_set": "te", "archs": ["gfx942"], **usual, **others}) == name
 
 
 def wheel(release: Release, kind: str, abi: str | None = None) -> File:

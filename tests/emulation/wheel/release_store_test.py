@@ -81,7 +81,7 @@ def published(manifest: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
     listed = [{"file": str(path), "kind": "code_object"} for path in OBJECTS]
     files = artefacts.code_objects(listed, Path(), manifest)
     settings = {name: manifest[name] for name in ("archs", "variant_set")}
-    settings |= {"namespace": "aiter", "patches": "default"}
+    settings |= {"namespace": "aiter", "on_demand": "none", "patches": "default"}
     built = artefacts.Artefacts("0.1.0", settings, manifest, files)
     release = documents.release(built, builds.COMMIT, files)
     root = tmp_path_factory.mktemp("published")
