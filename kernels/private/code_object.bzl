@@ -304,6 +304,27 @@ specs_alone = transition(
     outputs = ["//kernels:specs_alone"],
 )
 
+# Of a rule of which kernels_of_kit() tells the kernels.
+KIT_ATTRS = {
+    "code_objects": attr.label(
+        cfg = specs_alone,
+        mandatory = True,
+        providers = [CodeObjectsInfo],
+    ),
+    "_allowlist_function_transition": attr.label(
+        default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+    ),
+}
+
+def kernels_of_kit(ctx):
+    """Returns the CodeObjectInfos of those code objects that a compile kit can make.
+
+    Args:
+      ctx: of a rule that has KIT_ATTRS.
+    """
+    infos = ctx.attr.code_objects[0][CodeObjectsInfo].code_objects.to_list()
+    return [info for info in infos if info.kit]
+
 def _of_any_library_impl(_settings, _attr):
     return {
         "//aiter:namespace": "aiter",

@@ -6,10 +6,10 @@ the flags of a spec hold as they are: the library compiles with these (aiter/run
 """
 
 load("//aiter:version.bzl", "VERSION")
-load("//kernels/private:code_object.bzl", "specs_alone")
+load("//kernels/private:code_object.bzl", "KIT_ATTRS", "kernels_of_kit")
 load("//kernels/private:logical_path.bzl", "logical_path")
 load("//kernels/private:pack.bzl", "PACKER_ATTRS", "PACK_FILE_ATTRS", "write_pack_file")
-load("//kernels/private:providers.bzl", "CodeObjectsInfo", "CompileKitInfo")
+load("//kernels/private:providers.bzl", "CompileKitInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 # A library of another build than the kit's says that it is to be installed.
@@ -57,11 +57,7 @@ def _sources(ctx, name, infos):
     return description, packed
 
 def _compile_kit_impl(ctx):
-    infos = [
-        info
-        for info in ctx.attr.code_objects[0][CodeObjectsInfo].code_objects.to_list()
-        if info.kit
-    ]
+    infos = kernels_of_kit(ctx)
     description, packed = _sources(ctx, ctx.label.name, infos)
     files = {
         "kit": description,
@@ -84,15 +80,7 @@ def _compile_kit_impl(ctx):
 compile_kit = rule(
     implementation = _compile_kit_impl,
     doc = "A kit that makes code objects; in runfiles it is the folder NAME beside workspaces.",
-    attrs = PACKER_ATTRS | PACK_FILE_ATTRS | {
-        "code_objects": attr.label(
-            cfg = specs_alone,
-            mandatory = True,
-            providers = [CodeObjectsInfo],
-        ),
-        "_allowlist_function_transition": attr.label(
-            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
-        ),
+    attrs = KIT_ATTRS | PACKER_ATTRS | PACK_FILE_ATTRS | {
         "_launch": attr.label(
             default = "//kernels/compile_kit:launch",
             allow_single_file = True,

@@ -2,17 +2,12 @@
 """kernel_sources: the sources of kernels and the headers that they read, for compilers of the
 machine: aiter/runtime/kit/kernel_sources.h."""
 
-load("//kernels/private:code_object.bzl", "specs_alone")
+load("//kernels/private:code_object.bzl", "KIT_ATTRS", "kernels_of_kit")
 load("//kernels/private:pack.bzl", "PACKER_ATTRS", "PACK_FILE_ATTRS", "write_pack_file")
-load("//kernels/private:providers.bzl", "CodeObjectsInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 def _kernel_sources_impl(ctx):
-    infos = [
-        info
-        for info in ctx.attr.code_objects[0][CodeObjectsInfo].code_objects.to_list()
-        if info.kit
-    ]
+    infos = kernels_of_kit(ctx)
     trees = {info.kit.header_tree.listing: info.kit.header_tree for info in infos}
     files = depset(
         [info.kit.source for info in infos] + trees.keys(),
@@ -43,17 +38,9 @@ kernel_sources = rule(
     implementation = _kernel_sources_impl,
     doc = "NAME.attnpack. It is made without a compile.",
     attrs = {
-        "code_objects": attr.label(
-            cfg = specs_alone,
-            mandatory = True,
-            providers = [CodeObjectsInfo],
-        ),
-        "_allowlist_function_transition": attr.label(
-            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
-        ),
         "_write_sources": attr.label(
             cfg = "exec",
             default = "//kernels/compile_kit:write_sources",
         ),
-    } | PACKER_ATTRS | PACK_FILE_ATTRS,
+    } | KIT_ATTRS | PACKER_ATTRS | PACK_FILE_ATTRS,
 )
