@@ -13,6 +13,15 @@ from kernels.norm import configuration
 from kernels.norm.configuration import Split, TableError, load, load_split
 
 
+def changed(folder: Path, change: tuple[str, str]) -> Path:
+    """The table with one text in the place of another."""
+    text = configuration.TABLE.read_text()
+    assert change[0] in text
+    table = folder / "configurations.toml"
+    table.write_text(text.replace(*change, 1))
+    return table
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -46,10 +55,7 @@ from kernels.norm.configuration import Split, TableError, load, load_split
     ],
 )
 def test_a_wrong_table(tmp_path: Path, change: tuple[str, str], message: str) -> None:
-    text = configuration.TABLE.read_text()
-    assert change[0] in text
-    table = tmp_path / "configurations.toml"
-    table.write_text(text.replace(*change, 1))
+    table = changed(tmp_path, change)
     with pytest.raises(TableError, match=message):
         load(table)
 
@@ -64,10 +70,7 @@ def test_a_wrong_table(tmp_path: Path, change: tuple[str, str], message: str) ->
     ],
 )
 def test_a_wrong_split(tmp_path: Path, change: tuple[str, str], message: str) -> None:
-    text = configuration.TABLE.read_text()
-    assert change[0] in text
-    table = tmp_path / "configurations.toml"
-    table.write_text(text.replace(*change, 1))
+    table = changed(tmp_path, change)
     with pytest.raises(TableError, match=message):
         load_split(table)
 
