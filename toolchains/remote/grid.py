@@ -119,7 +119,7 @@ class _Files(Process):
     def command(self) -> list[str]:
         return [
             *with_loader(runfile("BUILDBOX_CASD").resolve()),
-            *(f"--cas-remote={self._url}", f"--ac-remote={self._url}"),
+            *(f"--cas-remote={self._url}", f"--ac-remote={self._url}", "--retry-limit=10"),
             *("--bind=unix:socket", "--log-level=warning", str(self.folder / "store")),
         ]
 
@@ -137,15 +137,25 @@ class _Files(Process):
 class Worker(Process):
     """A worker of pools, which runs an action at a time, in an environment without programs."""
 
-    def __init__(self, folder: Path, url: str, pools: Sequence[str]) -> None:
+    def __init__(self, folder: Path, url: str, pools: tuple[str, ...], lies: bool = False) -> None:
+        """`lies`: it executes nothing, as a machine of another platform."""
         super().__init__(folder)
-        self._pools = pools
+        self.pools = pools
+        self._lies = lies
         self._url = url.replace("grpc://", "http://")
         self._files = _Files(folder / "files", self._url)
 
     def executed(self) -> int:
         """The number of actions that it has executed."""
-        return (self.folder / "log").read_bytes().count(b"Runner exited with code 0")
+        return self._log.count(b"Runner exited with code 0")
+
+    def failed(self) -> int:
+        """The number of actions that it was given, and could not execute."""
+        return self._log.count(b"Runner exited with") - self.executed()
+
+    @property
+    def _log(self) -> bytes:
+        return (self.folder / "log").read_bytes()
 
     def is_busy(self) -> bool:
         """Whether it executes an action: by a process of its own."""
@@ -157,13 +167,20 @@ class Worker(Process):
 
     def command(self) -> list[str]:
         runner = self.folder / "runner"
-        _program(runner, with_loader(runfile("BUILDBOX_RUN").resolve()))
+        if self._lies:
+            # It says yes to its options.
+            runner.write_text('#!/bin/sh\ncase "$*" in *--validate*) exit 0; esac\nexit 1\n')
+            runner.chmod(0o755)
+        else:
+            _program(runner, with_loader(runfile("BUILDBOX_RUN").resolve()))
         return [
             *with_loader(runfile("BUILDBOX_WORKER").resolve()),
             *(f"--bots-remote={self._url}", f"--cas-remote={_Files.SOCKET}"),
-            *("--request-timeout=30", f"--buildbox-run={runner}"),
+            # A server without its database wants to be asked again after 45 s at most; one that is
+            # started again takes a minute.
+            *("--request-timeout=300", "--retry-limit=10", f"--buildbox-run={runner}"),
             "--runner-arg=--staging-mode=copy-or-link",
-            *(f"--platform=pool={pool}" for pool in self._pools),
+            *(f"--platform=pool={pool}" for pool in self.pools),
             self.folder.name,
         ]
 
@@ -196,9 +213,9 @@ class Grid(contextlib.ExitStack):
         """Bazel's, to build with it."""
         return "--config=rbe", f"--remote_executor={self.executor.url}"
 
-    def add(self, *pools: str) -> Worker:
+    def add(self, *pools: str, lies: bool = False) -> Worker:
         """Starts one more worker."""
         folder = self.folder / f"worker{len(self.workers)}"
-        worker = self.enter_context(Worker(folder, self.executor.url, pools))
+        worker = self.enter_context(Worker(folder, self.executor.url, pools, lies))
         self.workers.append(worker)
         return worker
