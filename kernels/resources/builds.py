@@ -14,6 +14,26 @@ from urllib.parse import unquote, urlsplit
 ASPECT = "//kernels/resources:figures.bzl%code_object_figures"
 _GROUP = "figures"
 
+# A package for one build, beside those of the checkout; kernels show themselves to packages here.
+_PACKAGE = "kernels/chosen"
+_RULE = """
+load("{file}", "{aspect}")
+
+def _chosen_impl(ctx):
+    files = [dep[OutputGroupInfo].{group} for dep in ctx.attr.deps]
+    return DefaultInfo(files = depset(transitive = files))
+
+chosen = rule(
+    implementation = _chosen_impl,
+    attrs = {{"deps": attr.label_list(aspects = [{aspect}])}},
+)
+"""
+_TARGET = """
+load(":chosen.bzl", "chosen")
+
+chosen(name = "chosen", deps = {labels})
+"""
+
 
 class BuildError(Exception):
     """Bazel failed, and has said why; or its output is not to be found."""
@@ -33,18 +53,26 @@ def measured_files(root: Path, labels: Sequence[str], options: Sequence[str]) ->
 def files_of_aspect(
     root: Path, labels: Sequence[str], options: Sequence[str], aspect: str, group: str
 ) -> list[Path]:
-    """The files that an aspect has of labels in an output group. Raises BuildError."""
+    """The files that an aspect, FILE%NAME, has of labels in an output group. Raises BuildError.
+
+    One target has all labels: the time that Bazel takes for those that a command names grows with
+    the square of their number.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        patterns, events = Path(folder, "labels"), Path(folder, "events")
-        patterns.write_text("".join(f"{label}\n" for label in labels), "ascii")
+        package, events = Path(folder, _PACKAGE), Path(folder, "events")
+        package.mkdir(parents=True)
+        file, _, name = aspect.partition("%")
+        rule = _RULE.format(file=file, aspect=name, group=group)
+        (package / "chosen.bzl").write_text(rule, "ascii")
+        each = json.dumps(list(dict.fromkeys(labels)))
+        (package / "BUILD.bazel").write_text(_TARGET.format(labels=each), "ascii")
         command = [
             "./bazelw",
             "build",
             *options,
-            f"--aspects={aspect}",
-            f"--output_groups={group}",
+            f"--package_path=%workspace%:{folder}",
             f"--build_event_json_file={events}",
-            f"--target_pattern_file={patterns}",
+            f"//{_PACKAGE}",
         ]
         done = subprocess.run(command, cwd=root, stdout=sys.stderr)
         if done.returncode:

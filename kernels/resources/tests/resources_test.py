@@ -25,10 +25,14 @@ from kernels.resources import resources
 OWN = [row for path in os.environ["OWN_ROWS"].split() for row in json.loads(Path(path).read_text())]
 KNOWN = ", ".join(read_archs(os.environ["ARCHS"]))
 _BAZEL = """
-import json, sys
+import json, re, sys
 from pathlib import Path
 options = dict(a.partition("=")[::2] for a in sys.argv[1:] if a.startswith("--"))
-labels = Path(options["--target_pattern_file"]).read_text().split()
+workspace, _, more = options["--package_path"].partition(":")
+assert workspace == "%workspace%" and sys.argv[-1] == "//kernels/chosen"
+package = Path(more, "kernels/chosen")
+labels = json.loads(re.search("deps = (.*)[)]", (package / "BUILD.bazel").read_text())[1])
+Path("rule").write_text((package / "chosen.bzl").read_text())
 Path("called").write_text(json.dumps([sys.argv[1:], labels]))
 known = {file.name.removesuffix(".figures.json"): file for file in map(Path, FILES)}
 missing = [label for label in labels if label.partition(":")[2] not in known]
@@ -112,13 +116,11 @@ def test_the_table_of_smoke(checkout: Path) -> None:
 def test_bazel_is_asked_for_the_kernels_of_the_sets_and_nothing_else(checkout: Path) -> None:
     run(checkout, "--variants=smoke", "--bazel_flag=--config=odd")
     arguments, labels = json.loads((checkout / "called").read_text())
-    assert arguments[:4] == [
-        "build",
-        "--config=odd",
-        "--//kernels:archs=gfx942",
-        "--aspects=//kernels/resources:figures.bzl%code_object_figures",
-    ]
-    assert "--output_groups=figures" in arguments
+    assert arguments[:3] == ["build", "--config=odd", "--//kernels:archs=gfx942"]
+    rule = (checkout / "rule").read_text()
+    assert 'load("//kernels/resources:figures.bzl", "code_object_figures")' in rule
+    assert "dep[OutputGroupInfo].figures" in rule
+    assert "attr.label_list(aspects = [code_object_figures])" in rule
     assert len(labels) == 4 + len(OWN)
     assert all(label.endswith(".gfx942") for label in labels)
     assert "@ck_fmha//bwd/fp16_d64:fmha_bwd_dot_do_o_d64_fp16_b64_batch_o2_ps.gfx942" in labels
