@@ -69,6 +69,16 @@ class CostModel:
         kind = self._kinds[row["kind"]]
         return kind.alone * kind.factor(row) + self.seconds_of_object
 
+    def alone_by_head_size(self) -> dict[str, dict[int, float]]:
+        """Kind -> greatest head size, ascending -> the seconds of alone()."""
+        return {
+            name: {
+                size: kind.alone * by + self.seconds_of_object
+                for size, by in kind.head_sizes.items()
+            }
+            for name, kind in self._kinds.items()
+        }
+
     def _sibling(self, row: Row) -> float:
         kind = self._kinds[row["kind"]]
         return kind.sibling * kind.factor(row)
