@@ -278,5 +278,23 @@ TEST(Choose, ShiftedNormsKeepTheirWeightsInSharedMemory) {
   EXPECT_EQ(of(1001, kHopper).keep_weights, 0);
 }
 
+// Of shifted rows of softmax, forward registers hold a row of a CTA that stays, backward none.
+TEST(Choose, ShiftedSoftmaxSharesRowsOut) {
+  const RowConfigurations table = {nullptr, 0, {1024, 1024, 1, 0, 1, 0, 0, 1, 0, 0}};
+  const auto of = [&](int64_t hidden, bool backward, const DeviceTraits& device = kHopper) {
+    RowTraits shifted = rows(hidden + 7, 8, 2, backward ? 4 : 2);
+    shifted.shifted = true;
+    return numbers(choose(table, shifted, device));
+  };
+  EXPECT_EQ(of(4097, false), numbers({96, 96, 1, 1, 8, 1, 0, 1, 0, 0}));
+  EXPECT_EQ(of(4097, true), numbers({96, 96, 1, 1, 10, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(of(50257, false), numbers({160, 160, 8, 1, 4, 1, 0, 1, 0, 0}));
+  EXPECT_EQ(of(50257, true), numbers({160, 160, 8, 1, 6, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(of(201089, true), numbers({320, 320, 16, 1, 3, 0, 0, 0, 0, 0}));
+  // The table's: of few columns, and without clusters.
+  EXPECT_EQ(of(1001, true), numbers({1024, 1024, 1, 0, 1, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(of(4097, true, kGfx942), numbers({1024, 1024, 1, 0, 1, 0, 0, 1, 0, 0}));
+}
+
 }  // namespace
 }  // namespace AITER_ATTN_NAMESPACE::norm

@@ -491,16 +491,14 @@ RowConfiguration for_shifted_backward(const RowTraits& rows) {
   return c;
 }
 
-// Of many rows of a norm that start at any element of a vector. Registers hold a row, and shared
-// memory has gamma.
-RowConfiguration for_shifted_norm(const RowTraits& rows) {
+// Lanes and cluster of many rows that start at any element of a vector, of 160 lanes that have five
+// to eight vectors each, so many as leave the fewest threads idle; `threads` of a multiprocessor.
+RowConfiguration for_shifted(const RowTraits& rows, int threads, int most_cluster) {
   constexpr int64_t kLanes = 160, kLeastVectors = 5, kMostVectors = 8;
-  constexpr int kThreads = 640;  // of a multiprocessor, with 102 registers each
   RowConfiguration c = {};
   const int64_t vectors = divided_up(rows.hidden, rows.vector);
   c.cluster = 1;
-  while (c.cluster < kMostCluster && vectors > kLeastVectors * kLanes * c.cluster) c.cluster *= 2;
-  // A thread has as many vectors as leave the fewest threads idle.
+  while (c.cluster < most_cluster && vectors > kLeastVectors * kLanes * c.cluster) c.cluster *= 2;
   int64_t least = std::numeric_limits<int64_t>::max();
   for (int64_t each = kLeastVectors; each <= kMostVectors; ++each) {
     const int64_t lanes = divided_up(vectors, 32 * each * c.cluster) * 32;
@@ -510,11 +508,25 @@ RowConfiguration for_shifted_norm(const RowTraits& rows) {
   }
   c.threads = c.lanes;
   c.stages = 1;
-  c.ctas_per_sm = std::max(1, kThreads / c.threads);
-  c.waves = 1;
+  c.ctas_per_sm = std::max(1, threads / c.threads);
+  return c;
+}
+
+// Registers hold a row, and shared memory has gamma.
+RowConfiguration for_shifted_norm(const RowTraits& rows) {
+  RowConfiguration c = for_shifted(rows, 640, kMostCluster);  // with 102 registers each
+  c.waves = c.hold_row = 1;
   c.keep_weights = kWeightsInSharedMemory;
-  c.hold_row = 1;
   c.on_demand = c.lanes * c.cluster > 32;
+  return c;
+}
+
+// Forward, CTAs stay and registers hold a row. Backward, a CTA has one row, which it reads twice
+// from the ring. tests/bench/norms/sweep.py found both on an H200, for bf16.
+RowConfiguration for_shifted_softmax(const RowTraits& rows) {
+  if (rows.element_bytes > rows.x_bytes) return for_shifted(rows, 960, 2 * kMostCluster);
+  RowConfiguration c = for_shifted(rows, 768, kMostCluster);
+  c.waves = c.hold_row = 1;
   return c;
 }
 
@@ -639,6 +651,10 @@ RowConfiguration choose(const RowConfigurations& table, const RowTraits& rows,
   if (rows.shifted && rows.sums > 0 && device.bulk_copies && rows.largest_bytes == 2 &&
       width > kNarrow && width <= kWidestShifted) {
     c = for_shifted_backward(rows);
+  }
+  const bool softmax = rows.weight_bytes == 0 && rows.sums == 0;
+  if (rows.shifted && softmax && device.bulk_copies && width > kNarrow) {
+    c = for_shifted_softmax(rows);
   }
   const bool leaves_a_ring = !device.bulk_copies && (c.stages > 0 || c.cluster > 1);
   if (!device.bulk_copies) c = without_cluster(c, rows, device);
