@@ -138,15 +138,16 @@ void Queue::launch(const Step& step, const LaunchArgs& args) {
   const kernels::CodeObjectRow& object = *table_.object(row, arch_);
   made.work_items = object.block[0];
   make_launch(args, &made);
-  // 0: not known, as no bytes were built; whether there are any by now is the store's matter.
+  // 0: not known, as no bytes were built: the store holds those that it gets against the host code.
   if (row.kernarg_size != 0 && made.kernarg_size != row.kernarg_size) {
     fail(Status::kInternal, name, " takes ", row.kernarg_size, " bytes of arguments, but its host ",
          "code makes ", made.kernarg_size, ": the build mixes versions; build it anew");
   }
   if (made.grid[0] == 0 || made.grid[1] == 0 || made.grid[2] == 0) return;
   const char* const symbol = table_.symbol(row).data();
-  const runtime::Function function =
-      loader_.function(driver_, p_.device_id, code_object_ref(table_, object), symbol);
+  runtime::CodeObjectRef ref = code_object_ref(table_, object);
+  ref.kernel = runtime::KernelFacts{symbol, made.kernarg_size, object.block[0]};
+  const runtime::Function function = loader_.function(driver_, p_.device_id, ref, symbol);
   const runtime::KernelLaunch launch = {{made.grid[0], made.grid[1], made.grid[2]},
                                         {object.block[0], object.block[1], object.block[2]},
                                         made.dynamic_lds,

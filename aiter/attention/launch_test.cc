@@ -13,16 +13,23 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "aiter/attention/code_object.h"
 #include "aiter/attention/passes/passes.h"
 #include "aiter/attention/problem/error.h"
 #include "aiter/attn.h"
 #include "aiter/runtime/library_store.h"
 #include "aiter/runtime/store/digest.h"
+#include "aiter/runtime/store/pack.h"
 #include "tests/support/attention/problems.h"
 #include "tests/support/attention/table_builder.h"
 #include "tests/support/attention/test_launch_table.h"
+#include "tests/support/runtime/pack.h"
 #include "tests/support/runtime/recorder.h"
 #include "tests/support/runtime/tiny_elf.h"
 
@@ -1049,7 +1056,8 @@ TEST(LaunchTest, ACorruptCodeObjectIsNotLoaded) {
 
 // The message of launching the one row of a table, which it must refuse with that status.
 std::string refusal(const char* name, kernels::MakeLaunch launch_code,
-                    const kernels::CodeObjectRow& object, Status status) {
+                    const kernels::CodeObjectRow& object, Status status,
+                    const runtime::Store& store = runtime::library_store()) {
   kernels::Row row = {};
   row.traits.kind = kernels::Kind::kFwd;
   row.traits.dtype = kernels::Dtype::kFp16;
@@ -1065,7 +1073,7 @@ std::string refusal(const char* name, kernels::MakeLaunch launch_code,
   const attn_fwd_args args = problem.fwd();
   const Problem valid = read(&args, Pointers::kRequired);
   runtime::Driver& driver = runtime::driver_for(ATTN_DEVICE_ROCM);
-  runtime::Loader loader(runtime::library_store());
+  runtime::Loader loader(store);
   try {
     launch(table, valid, plan, 0, driver, loader);
   } catch (const Error& error) {
@@ -1083,6 +1091,56 @@ TEST(LaunchTest, ARowWithoutBytesIsAskedOfTheStore) {
   };
   EXPECT_THAT(refusal("unbuilt", launch_code, {{0xab}, {}, 0}, Status::kUnsupported),
               HasSubstr("no code object with key 'ab00"));
+}
+
+// A provider that has the object of any key.
+class AnyKey : public runtime::Provider {
+ public:
+  explicit AnyKey(runtime::Bytes object) : object_(std::move(object)) {}
+  std::string name() const override { return "any"; }
+  std::optional<runtime::Bytes> get(const runtime::CodeObjectRef&) override { return object_; }
+
+ private:
+  const runtime::Bytes object_;
+};
+
+TEST(LaunchTest, ARowWithoutBytesHoldsThoseThatComeAgainstItsLaunchCode) {
+  const auto launch_code = [](const LaunchArgs&, kernels::Launch* launch) {
+    launch->grid[0] = launch->grid[1] = launch->grid[2] = 1;
+    launch->kernarg_size = 8;
+  };
+  const auto refused = [&](uint32_t kernarg_size, uint32_t workgroup_size) {
+    std::vector<std::unique_ptr<runtime::Provider>> providers;
+    providers.push_back(std::make_unique<AnyKey>(
+        tiny_code_object("unbuilt", "", TinyMetadata{kernarg_size, workgroup_size})));
+    const runtime::Store store(std::move(providers));
+    const Recorder recorder;
+    std::string why =
+        refusal("unbuilt", launch_code, {{0xab}, {}, 0, {256, 1, 1}}, Status::kCorrupt, store);
+    EXPECT_TRUE(recorder.of(kRecordedLoad).empty());
+    return why;
+  };
+  EXPECT_THAT(refused(16, 256), HasSubstr("has unbuilt with 16 bytes of arguments, but this "
+                                          "library's host code makes 8"));
+  EXPECT_THAT(refused(8, 64), HasSubstr("has unbuilt for workgroups of 64 work-items, but this "
+                                        "library launches it with 256"));
+}
+
+// Of a kernel that a lock has.
+TEST(LaunchTest, ARowWithoutBytesMayHaveTheirDigest) {
+  const auto launch_code = [](const LaunchArgs&, kernels::Launch* launch) {
+    launch->grid[0] = launch->grid[1] = launch->grid[2] = 1;
+    launch->kernarg_size = 8;
+  };
+  const runtime::Bytes bytes = tiny_code_object("unbuilt", "", TinyMetadata{8, 256});
+  kernels::CodeObjectRow object = {{0xab}, {}, 0, {256, 1, 1}};
+  const runtime::Bytes pack = make_pack({{digest(object.key), bytes}});
+  std::vector<std::unique_ptr<runtime::Provider>> providers;
+  providers.push_back(std::make_unique<runtime::PackProvider>("a pack", pack.data(), pack.size()));
+  const runtime::Store store(std::move(providers));
+  object.sha256[0] = 0xcd;
+  EXPECT_THAT(refusal("unbuilt", launch_code, object, Status::kCorrupt, store),
+              HasSubstr("instead of cd00"));
 }
 
 TEST(LaunchTest, ARowWithoutLaunchCodeIsNotLaunched) {

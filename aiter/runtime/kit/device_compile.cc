@@ -18,6 +18,7 @@
 #include "aiter/runtime/store/coming.h"
 #include "aiter/runtime/store/failure.h"
 #include "aiter/runtime/store/file.h"
+#include "aiter/runtime/store/kernel_metadata.h"
 #include "aiter/runtime/text.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -127,6 +128,9 @@ Bytes run_compile(const CodeObjectRef& ref, const DeviceCompile& compile) {
   }
   if (!ref.sha256 && !is_of_amdgpu(object)) {
     refuse("its compiler's output is no ELF file for AMD GPUs; ", compile.remedy);
+  }
+  if (const std::string why = misfit(ref, object); !why.empty()) {
+    refuse("its compiler's output ", why, "; ", compile.remedy);
   }
   if (compile.tells_commands) {
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;

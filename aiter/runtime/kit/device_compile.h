@@ -40,10 +40,10 @@ struct DeviceCompile {
   bool tells_commands = false;
 };
 
-// The object, which has the digest of `ref`, or is an ELF file for AMD GPUs where it has none.
-// Tells on stderr after a second that it compiles. Throws CannotMake (failure.h) with the command
-// and the compiler's output where there is no such object, Status::kInterrupted, and what run()
-// throws.
+// The object, which has the digest of `ref`, or, where it has none, is an ELF file for AMD GPUs
+// with the kernel of `ref`. Tells on stderr after a second that it compiles. Throws CannotMake
+// (failure.h) with the command and the compiler's output where there is no such object,
+// Status::kInterrupted, and what run() throws.
 Bytes run_compile(const CodeObjectRef& ref, const DeviceCompile& compile);
 
 // Throws Status::kUnsupported where the file is there already, or cannot be written.

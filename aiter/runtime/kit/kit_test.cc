@@ -201,6 +201,16 @@ TEST_F(Kit, WithoutADigestMakesFilesForAmdGpus) {
   EXPECT_EQ(open_kit(kit_, options())->look(unproven).text, "compiles it at its first use");
   makes(elf_);
   EXPECT_EQ(open_kit(kit_, options())->get(unproven), elf_);
+
+  unproven.kernel = KernelFacts{"kernel", 24, 256};
+  makes(testing::tiny_code_object("kernel", "", testing::TinyMetadata{32, 256}));
+  EXPECT_THAT(error_of([&] { open_kit(kit_, options())->get(unproven); }).what(),
+              AllOf(HasSubstr("its compiler's output has kernel with 32 bytes of arguments, but "
+                              "this library's host code makes 24"),
+                    HasSubstr("install aiter-attn-compile-kit==1.2.3 again")));
+  const Bytes right = testing::tiny_code_object("kernel", "", testing::TinyMetadata{24, 256});
+  makes(right);
+  EXPECT_EQ(open_kit(kit_, options())->get(unproven), right);
 }
 
 // A kernel of a compile group: its exact object, by the digest of which nothing is here, and its

@@ -27,6 +27,7 @@
 #include "aiter/runtime/store/file.h"
 #include "tests/support/runtime/error_of.h"
 #include "tests/support/runtime/forked_child.h"
+#include "tests/support/runtime/tiny_elf.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
@@ -197,6 +198,21 @@ TEST_F(Cache, ADamagedFileIsReplaced) {
     ASSERT_EQ(made_, 1);
     ASSERT_EQ(contents(file(".object")), whole);
   }
+}
+
+TEST_F(Cache, AnotherKernelIsSetAsideAndMadeAgain) {
+  const Bytes wrong = testing::tiny_code_object("f", "", testing::TinyMetadata{24, 64});
+  const Bytes right = testing::tiny_code_object("f", "", testing::TinyMetadata{16, 64});
+  cache([&](const CodeObjectRef&) { return wrong; })->get({kKey, {}});
+  CodeObjectRef ref = {kKey, {}};
+  ref.kernel = KernelFacts{"f", 16, 64};
+  EXPECT_EQ(cache([&](const CodeObjectRef&) { return right; })->get(ref), right);
+  EXPECT_EQ(cache([&](const CodeObjectRef&) { return wrong; })->get(ref), right);
+  ASSERT_THAT(warnings_, SizeIs(1));
+  EXPECT_THAT(warnings_[0],
+              AllOf(HasSubstr(".object' has f with 24 bytes of arguments, but this library's host "
+                              "code makes 16, and is not believed"),
+                    HasSubstr("it is set aside as " + hex(kKey) + ".refused")));
 }
 
 // No memory is asked for the holes that a file may have.

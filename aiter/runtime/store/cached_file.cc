@@ -10,6 +10,7 @@
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/store/cache_limit.h"
 #include "aiter/runtime/store/file.h"
+#include "aiter/runtime/store/kernel_metadata.h"
 #include "aiter/runtime/text.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -94,6 +95,7 @@ std::optional<Bytes> read_cached_file(const std::string& path, const CodeObjectR
   if (digest != header.sha256 || digest != expected) {
     return refuse("has sha256 ", hex(digest), " instead of ", hex(expected));
   }
+  if (const std::string why = misfit(ref, bytes); !why.empty()) return refuse(why);
   if (owner == CacheOwner::kUser) mark_as_used(file.get());
   return bytes;
 }

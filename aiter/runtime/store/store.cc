@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/store/kernel_metadata.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 
@@ -26,7 +27,11 @@ std::optional<Bytes> Store::ask(const CodeObjectRef& ref, Failure& failure) cons
   for (const auto& provider : providers_) {
     std::string answer = Answer().text;
     try {
-      if (std::optional<Bytes> bytes = provider->get(ref)) return bytes;
+      if (std::optional<Bytes> bytes = provider->get(ref)) {
+        const std::string why = misfit(ref, *bytes);
+        if (why.empty()) return bytes;
+        fail(Status::kCorrupt, "code object ", hex(ref.key), " ", why);
+      }
     } catch (const Error& error) {
       // The caller wants nothing more. Otherwise the next provider may still have it.
       if (error.status() == Status::kInterrupted) throw;
@@ -52,11 +57,15 @@ Bytes Store::get(const CodeObjectRef& ref) const {
 
 std::vector<Store::Other> Store::others(const CodeObjectRef& ref, Failure& failure) const {
   std::vector<Other> list;
-  if (ref.plain) list.push_back({"its plain compile", ref.plain()});
+  const auto add = [&](const std::string& name, CodeObjectRef other) {
+    other.kernel = ref.kernel;
+    list.push_back({name, std::move(other)});
+  };
+  if (ref.plain) add("its plain compile", ref.plain());
   for (const auto& provider : providers_) {
     try {
       if (std::optional<CodeObjectRef> own = provider->own(ref)) {
-        list.push_back({concat("its compile by ", provider->name()), *std::move(own)});
+        add(concat("its compile by ", provider->name()), *std::move(own));
       }
     } catch (const Error& error) {
       failure.others += concat(", nor its compile by ", provider->name(), ": ", error.what());

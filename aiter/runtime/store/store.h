@@ -21,6 +21,13 @@ using Bytes = std::vector<unsigned char>;
 // No code object is larger: one that claims to be is damaged, and is given no memory.
 inline constexpr uint64_t kMostObjectBytes = uint64_t{256} << 20;
 
+// A kernel, as it is launched.
+struct KernelFacts {
+  const char* symbol;
+  uint32_t kernarg_size;    // bytes that the host code makes
+  uint32_t workgroup_size;  // work-items
+};
+
 // A code object, as its user knows it.
 struct CodeObjectRef {
   Digest key;
@@ -40,6 +47,8 @@ struct CodeObjectRef {
   // The object of the same kernel's plain compile, which serves a launch as well; empty: it is this
   // one, or there is none.
   std::function<CodeObjectRef()> plain = {};
+  // Its kernel, where it is about to be launched: bytes that no digest proves are held against it.
+  std::optional<KernelFacts> kernel = {};
 };
 
 // A provider's answer to the question whether it has a key's bytes. They are not unpacked for it.

@@ -12,6 +12,7 @@
 #include "aiter/runtime/error.h"
 #include "tests/support/runtime/error_of.h"
 #include "tests/support/runtime/pack.h"
+#include "tests/support/runtime/tiny_elf.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
@@ -367,6 +368,32 @@ TEST(Store, WithoutAnyItTellsOfAll) {
                 "' (ruin: does not have it; workshop: does not have it), nor its compile by ruin: "
                 "is in ruins, nor its compile by workshop, with key '" +
                 hex(key("own")) + "' (ruin: does not have it; workshop: damaged)");
+}
+
+// A signed pack is believed about bytes that the library knows no digest of: of another kernel they
+// are not launched.
+TEST(Store, BytesOfAnotherKernelAreNotLaunched) {
+  const Bytes wrong = testing::tiny_code_object("f", "", testing::TinyMetadata{24, 64});
+  const Bytes right = testing::tiny_code_object("f", "", testing::TinyMetadata{16, 64});
+  CodeObjectRef ref = grouped();
+  ref.kernel = KernelFacts{"f", 16, 64};
+  ref.remedy = [] { return std::string("install the kit"); };
+  for (const char* served : {"exact", "plain", "own"}) {
+    std::vector<std::unique_ptr<Provider>> providers;
+    providers.push_back(std::make_unique<Workshop>("first", served, wrong));
+    const Store store(std::move(providers));
+    const Error error = error_of([&] { store.serve(ref); });
+    EXPECT_EQ(error.status(), Status::kCorrupt);
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("first: code object " + hex(key(served)) +
+                                " has f with 24 bytes of arguments, but this library's host code "
+                                "makes 16"),
+                      HasSubstr("): install the kit")));
+    std::vector<std::unique_ptr<Provider>> better;
+    better.push_back(std::make_unique<Workshop>("first", served, wrong));
+    better.push_back(std::make_unique<Shelf>("second", served, right));
+    EXPECT_EQ(Store(std::move(better)).serve(ref), right);
+  }
 }
 
 TEST(Store, WhoeverInterruptsWantsNothingMore) {

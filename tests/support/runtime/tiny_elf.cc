@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include <cstring>
+#include <utility>
 
 namespace AITER_ATTN_NAMESPACE::testing {
 namespace {
@@ -23,9 +24,59 @@ T read(const unsigned char* bytes) {
   return value;
 }
 
+// Of MessagePack.
+std::string text(const std::string& value) {
+  std::string packed = "\xd9";
+  packed += static_cast<char>(value.size());
+  return packed + value;
+}
+
+std::string number(uint32_t value) {
+  std::string packed = "\xce";
+  for (int shift = 24; shift >= 0; shift -= 8) packed += static_cast<char>(value >> shift);
+  return packed;
+}
+
+std::string map(const std::vector<std::pair<std::string, std::string>>& entries) {
+  std::string packed(1, static_cast<char>(0x80 | entries.size()));
+  for (const auto& [key, value] : entries) packed.append(text(key)).append(value);
+  return packed;
+}
+
+std::string array(const std::vector<std::string>& entries) {
+  std::string packed("\xdc\0", 2);
+  packed += static_cast<char>(entries.size());
+  for (const std::string& entry : entries) packed += entry;
+  return packed;
+}
+
+std::string argument(uint32_t offset, uint32_t size, const std::string& kind) {
+  return map({{".offset", number(offset)}, {".size", number(size)}, {".value_kind", text(kind)}});
+}
+
+// The segment of notes: one struct of arguments, behind which the runtime adds one of its own.
+std::string notes_of(const std::string& kernel, const TinyMetadata& metadata) {
+  const uint32_t size = metadata.kernarg_size;
+  const std::string packed = map({
+      {"amdhsa.kernels", array({map({{".args", array({argument(0, size, "by_value"),
+                                                      argument(size, 8, "hidden_block_count_x")})},
+                                     {".max_flat_workgroup_size", number(metadata.workgroup_size)},
+                                     {".name", text(kernel)},
+                                     {".uses_dynamic_stack", "\xc2"}})})},
+      {"amdhsa.version", array({number(1), number(2)})},
+  });
+  const Elf64_Nhdr header = {7, static_cast<Elf64_Word>(packed.size()), 32};
+  std::string notes(reinterpret_cast<const char*>(&header), sizeof(header));
+  notes.append("AMDGPU\0\0", 8).append(packed);
+  notes.resize((notes.size() + 3) / 4 * 4);
+  return notes;
+}
+
 }  // namespace
 
-std::vector<unsigned char> tiny_code_object(const std::string& kernel, const std::string& salt) {
+std::vector<unsigned char> tiny_code_object(const std::string& kernel, const std::string& salt,
+                                            const std::optional<TinyMetadata>& metadata) {
+  const std::string notes = metadata ? notes_of(kernel, *metadata) : "";
   const std::string strings = '\0' + kernel + ".kd" + '\0' + salt + '\0';
   Elf64_Ehdr header = {};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -39,6 +90,16 @@ std::vector<unsigned char> tiny_code_object(const std::string& kernel, const std
   header.e_shentsize = sizeof(Elf64_Shdr);
   header.e_shnum = 3;
   header.e_shoff = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Sym) + strings.size();
+  Elf64_Phdr segment = {};
+  segment.p_type = PT_NOTE;
+  segment.p_filesz = notes.size();
+  if (metadata) {
+    header.e_phoff = header.e_shoff;
+    header.e_phentsize = sizeof(Elf64_Phdr);
+    header.e_phnum = 1;
+    segment.p_offset = header.e_phoff + sizeof(segment);
+    header.e_shoff += sizeof(segment) + notes.size();
+  }
 
   Elf64_Shdr symbols = {};
   symbols.sh_type = SHT_DYNSYM;
@@ -58,6 +119,8 @@ std::vector<unsigned char> tiny_code_object(const std::string& kernel, const std
   append(&image, Elf64_Sym{});
   append(&image, symbol);
   image.insert(image.end(), strings.begin(), strings.end());
+  if (metadata) append(&image, segment);
+  image.insert(image.end(), notes.begin(), notes.end());
   append(&image, Elf64_Shdr{});
   append(&image, symbols);
   append(&image, names);
