@@ -127,7 +127,7 @@ struct Row {
 // Of row r on arch a: objects[r * arch_count + a].
 struct CodeObjectRow {
   uint8_t key[32];     // all zero: the instance does not exist on this arch
-  uint8_t sha256[32];  // of the code object's bytes; all zero: no bytes were built
+  uint8_t sha256[32];  // of the code object's bytes; all zero: not known, as none were built
   uint64_t size;       // of the code object; 0: no bytes were built
   uint16_t block[3];   // work-items per workgroup: waves differ by arch
   uint16_t hazards;    // bit of a Hazard: its results may be wrong on such problems

@@ -4,9 +4,10 @@
 A row, as a mapping: "name", which is also the kernel's symbol unless there is a "symbol", "kind",
 "traits", "tile" (by dimension), "head_size_alignment", "block" ({"waves": number} or
 {"work_items": number}) and "launch", the C++ function that makes its kernel arguments. A code
-object's record: "key"; "spec", a CodeObjectSpec or ForeignSpec, where there is one; and where its
-bytes were built "sha256", "size" and "kernel" (describe.py); "defects" where some are known: by
-the name of each, the hazard of traits.toml on which it makes results wrong, "" where it makes none.
+object's record: "key"; "spec", a CodeObjectSpec or ForeignSpec, where there is one; "sha256",
+"size" and "kernel" (describe.py) where its bytes were built, and "sha256" alone where they were not
+and a lock has it; "defects" where some are known: by the name of each, the hazard of traits.toml on
+which it makes results wrong, "" where it makes none.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from absl import app, flags
 from kernels.archs.archs import Arch, ComputeUnit, read_archs
 from kernels.archs.occupancy import waves_per_simd
 from kernels.code_object import spec as specs
+from kernels.launch_table.specified import specified
 from kernels.launch_table.table import (
     CodeObjects,
     LaunchTable,
@@ -37,7 +38,7 @@ _METADATA = flags.DEFINE_multi_string(
     "metadata", [], "what is known of each code object; .spec is beside it"
 )
 _ON_DEMAND = flags.DEFINE_multi_string(
-    "on_demand", [], "JSON of a kernel that is not compiled, see specified()"
+    "on_demand", [], "JSON of a kernel that is not compiled, see specified.py"
 )
 _ON_DEMAND_ROWS = flags.DEFINE_multi_string("on_demand_rows", [], "files of their rows, in order")
 _ROWS_OF = flags.DEFINE_multi_string("rows_of_arch", [], "rows of these archs' targets are taken")
@@ -133,27 +134,6 @@ def _records(paths: Sequence[Path]) -> dict[tuple[str, str], Mapping[str, Any]]:
         spec = specs.parse(path.with_suffix(".spec").read_bytes())
         records.append({**json.loads(path.read_text("ascii")), "spec": spec})
     return {(record["instance"], record["arch"]): record for record in records}
-
-
-def specified(kernels: Iterable[Mapping[str, Any]]) -> CodeObjects:
-    """The records of kernels that are not compiled: the keys of their own compiles. Each has
-
-    instance, arch  of it
-    source, recipe  files, as describe.py takes them
-    flags           of the compile that the recipe lacks
-    """
-    recipes: dict[str, specs.Recipe] = {}
-    sources: dict[str, bytes] = {}
-    records = {}
-    for kernel in kernels:
-        recipe, source = kernel["recipe"], kernel["source"]
-        if recipe not in recipes:
-            recipes[recipe] = specs.Recipe.parse(Path(recipe).read_bytes())
-        if source not in sources:
-            sources[source] = Path(source).read_bytes()
-        spec = recipes[recipe].spec(sources[source], kernel["arch"], kernel["flags"])
-        records[kernel["instance"], kernel["arch"]] = {"key": spec.key(), "spec": spec}
-    return records
 
 
 def _rows(paths: Sequence[str]) -> list[Row]:

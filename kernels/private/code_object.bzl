@@ -237,6 +237,7 @@ def _code_object_impl(ctx):
             flags = tuple(copts),
             header_tree = recipe.header_tree,
             inputs = depset([recipe.compiler], transitive = [inputs]),
+            proven = tuple(ctx.attr.proven),
             source = source,
         ),
         metadata = metadata,

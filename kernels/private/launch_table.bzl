@@ -17,6 +17,7 @@ def _described(info):
         "arch": info.arch,
         "flags": info.kit.flags,
         "instance": info.instance,
+        "proven": info.kit.proven,
         "recipe": info.recipe.path,
         "source": info.kit.source.path,
     })
@@ -110,7 +111,7 @@ Its file is the blob; output group manifest: the same as JSON, for people and to
             cfg = specs_alone,
             providers = [CodeObjectsInfo],
             doc = "kernels that the table has beside those of code_objects, for any archs; they " +
-                  "are described by their specs, and none is compiled",
+                  "are described by their specs and by locks, and none is compiled",
         ),
         "on_demand_rows": attr.label_list(
             allow_files = [".json"],

@@ -55,8 +55,10 @@ CodeObjectInfo = provider(
         "recipe": "File: that of CodeObjectRecipeInfo or CubinRecipeInfo that it was made by",
         "spec": "File: how the code object is made; its sha256 is the key",
         "kit": "struct, what else makes it by the spec alone: `source`, a File; `flags`, those " +
-               "that the recipe lacks; `header_tree`, a HeaderTreeInfo; and `inputs`, a depset " +
-               "of File, the compiler among them; None where that is not clang",
+               "that the recipe lacks; `header_tree`, a HeaderTreeInfo; `proven`, a tuple of " +
+               "the key and the sha256 that a lock has of its own compile, or of nothing; and " +
+               "`inputs`, a depset of File, the compiler among them; None where that is not " +
+               "clang",
     },
 )
 

@@ -12,6 +12,7 @@ import pytest
 
 from kernels.code_object.spec import Recipe
 from kernels.launch_table import table
+from kernels.launch_table.specified import specified
 from kernels.launch_table.traits import TABLE, parse
 
 # Arch -> its wave: the second has another, as no arch of today.
@@ -293,29 +294,49 @@ def test_further_kernels_are_behind_those_of_the_set_and_change_none(tmp_path: P
     (a, b, c), (d, e) = of_kind["fwd"][:3], of_kind["bwd_dot_do_o"][:2]
     rows, others = [b, d], [a, b, c, e]
     objects = some_objects(rows)
-    specified = {
+    records = {
         place: {"key": record["key"], "spec": record["spec"]}
         for place, record in some_objects(others).items()
     }
-    table.check_specified(others, specified, objects)
+    table.check_specified(others, records, objects)
     merged = table.beside(rows, others)
     assert merged == [b, a, c, d, e]
     assert table.beside(rows, []) == rows
-    found = probe(
-        table.launch_table(merged, {**specified, **objects}, ARCHS, "some").blob, tmp_path
-    )
+    found = probe(table.launch_table(merged, {**records, **objects}, ARCHS, "some").blob, tmp_path)
     alone = probe(table.launch_table(rows, objects, ARCHS, "some").blob, tmp_path)
     by_name = {row["name"]: row for row in found["rows"]}
     for row in alone["rows"]:
         assert by_name[row["name"]]["objects"] == row["objects"]
     for arch in ARCHS:
         key, sha256, size, *_ = by_name[a["name"]]["objects"][arch]
-        assert (key, sha256, size) == (specified[a["name"], arch]["key"], "0" * 64, 0)
-    without = {place: record for place, record in specified.items() if place[0] != e["name"]}
+        assert (key, sha256, size) == (records[a["name"], arch]["key"], "0" * 64, 0)
+    without = {place: record for place, record in records.items() if place[0] != e["name"]}
     with pytest.raises(table.TableError, match=f"no spec of {e['name']}"):
         table.check_specified(others, without, objects)
     with pytest.raises(table.TableError, match=f"a spec that no row names: {e['name']}"):
-        table.check_specified([a, b, c], specified, objects)
+        table.check_specified([a, b, c], records, objects)
+
+
+def test_a_kernel_that_is_not_compiled_has_the_digest_of_its_lock(tmp_path: Path) -> None:
+    recipe = Recipe(("-O3",), "a" * 64, "b" * 64)
+    (tmp_path / "recipe").write_bytes(recipe.serialised())
+    (tmp_path / "a.cpp").write_bytes(b"source")
+    key = recipe.spec(b"source", "gfx942", ["-g"]).key()
+    kernel = {
+        "arch": "gfx942",
+        "flags": ["-g"],
+        "recipe": str(tmp_path / "recipe"),
+        "source": str(tmp_path / "a.cpp"),
+    }
+    proofs = {"proven": [key, "c" * 64], "older": ["d" * 64, "c" * 64], "unknown": []}
+    records = specified({**kernel, "instance": name, "proven": p} for name, p in proofs.items())
+    rows = [some_rows()[0] | {"name": name} for name in proofs]
+    table.check_specified(rows, records, {})
+    found = probe(table.launch_table(rows, records, {"gfx942": 64}, "a").blob, tmp_path)
+    assert [row["objects"]["gfx942"][:3] for row in found["rows"]] == [
+        [key, sha256, 0] for sha256 in ("c" * 64, "0" * 64, "0" * 64)
+    ]
+    assert [row["kernarg_size"] for row in found["rows"]] == [0, 0, 0]
 
 
 def test_a_table_has_the_rows_of_its_archs_targets() -> None:
