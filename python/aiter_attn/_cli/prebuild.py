@@ -259,17 +259,24 @@ def _list(arguments: argparse.Namespace) -> int:
         place = kernel.place
         other = "plain compile" if place.is_plain else "its own key"
         key = f", {other} {kernel.served_by[:16]}" if kernel.served_by != kernel.key else ""
-        when = ", to be made" if place.is_made else ""
+        when = ", to be compiled" if place.is_made else ", to be fetched" * place.is_fetched
         print(f"{kernel}: {place.provider or 'nowhere'}{key}{when}")
     print(_summary(wanted))
     return 0
 
 
 def _summary(wanted: Sequence[_Wanted]) -> str:
-    made = sum(kernel.place.is_made for kernel in wanted)
-    nowhere = sum(kernel.place.provider is None for kernel in wanted)
-    there = len(wanted) - made - nowhere
-    return f"{len(wanted)} kernels: {there} are there, {made} to be made, {nowhere} cannot be had"
+    """The number of kernels from each place."""
+    there = sum(kernel.place.is_there for kernel in wanted)
+    fetched = collections.Counter(k.place.provider for k in wanted if k.place.is_fetched)
+    made = collections.Counter(k.place.provider for k in wanted if k.place.is_made)
+    parts = [
+        f"{there} are there",
+        *(f"{count} to be fetched from {provider}" for provider, count in fetched.items()),
+        *(f"{count} to be compiled by {provider}" for provider, count in made.items()),
+        f"{sum(kernel.place.provider is None for kernel in wanted)} cannot be had",
+    ]
+    return f"{len(wanted)} kernels: {', '.join(parts)}"
 
 
 def _seconds(count: float) -> str:
@@ -297,8 +304,11 @@ def _build(arguments: argparse.Namespace) -> int:
         if kernel.place.provider is None:
             failed += 1
             print(f"{kernel}: {'; '.join(kernel.place.others)}", file=sys.stderr)
-    missing = [kernel for kernel in wanted if kernel.place.is_made]
-    failed += _make(missing, jobs)
+    # One after the other: the time of a fetch says nothing about that of a compile.
+    fetched = [kernel for kernel in wanted if kernel.place.is_fetched]
+    failed += _make(fetched, [1.0] * len(fetched), jobs)
+    compiled = [kernel for kernel in wanted if kernel.place.is_made]
+    failed += _make(compiled, [compile_seconds(k.kind, k.name) for k in compiled], jobs)
     if failed:
         print(f"{failed} of {len(wanted)} kernels are missing; the same command goes on from here")
         return 1
@@ -319,18 +329,19 @@ def compile_seconds(kind: str, name: str) -> float:
     return next(cost for most, cost in _COSTS[kind].items() if size <= int(most))
 
 
-def _make(missing: Sequence[_Wanted], jobs: int) -> int:
-    """Has them made, so many at a time. Returns the number of those that could not be."""
+def _make(missing: Sequence[_Wanted], costs: Sequence[float], jobs: int) -> int:
+    """Has them fetched or compiled, so many at a time, and tells how long the rest will take by
+    their costs, in any unit. Returns the number of those that could not be had."""
     failed = done = 0
-    costs = {kernel: compile_seconds(kernel.kind, kernel.name) for kernel in missing}
-    cost, cost_done = sum(costs.values()), 0.0
+    cost, cost_done = sum(costs), 0.0
+    cost_of = dict(zip(missing, costs, strict=True))
     start = time.monotonic()
     pool = concurrent.futures.ThreadPoolExecutor(jobs)
     making = {pool.submit(_C.code_object, kernel.served_by): kernel for kernel in missing}
     try:
         for future in concurrent.futures.as_completed(making):
             done += 1
-            cost_done += costs[making[future]]
+            cost_done += cost_of[making[future]]
             spent = time.monotonic() - start
             left = spent * max(0.0, cost / cost_done - 1)
             error = future.exception()
@@ -367,7 +378,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 def _missing(wanted: Iterable[_Wanted]) -> Iterator[tuple[_Wanted, str]]:
     """Kernels that are not there, or not right, and why. Nothing is made."""
     for kernel in wanted:
-        if kernel.place.provider is None or kernel.place.is_made:
+        if not kernel.place.is_there:
             yield kernel, "; ".join(kernel.place.others) or "is not made yet"
             continue
         try:

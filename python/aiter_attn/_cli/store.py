@@ -15,6 +15,7 @@ __all__ = ["Found", "Provider", "find", "lines", "providers"]
 _NO_KEY = "0" * 64
 _ABSENT = ": does not have it"
 _LATER = "at its first use"
+_ASKED = "is asked for it"  # a server, which may lack it
 _OTHER = re.compile(r"(.*?): its (plain compile|compile by .*), key ([0-9a-f]{64}): ")
 
 
@@ -30,14 +31,20 @@ class Provider(TypedDict):
 class Found(NamedTuple):
     """The place of the object that a kernel's launch takes. provider: None: there is none. key: the
     kernel's, that of its plain compile, or that of its compile by a compiler of the machine.
-    others: the answers of providers that do not have it. is_made: the provider fetches or compiles
-    it first. is_plain: it is the plain compile."""
+    others: the answers of providers that do not have it. is_made: the provider compiles it first.
+    is_plain: it is the plain compile. is_fetched: the provider, a server, is asked for it first."""
 
     provider: str | None
     key: str | None
     others: tuple[str, ...]
     is_made: bool
     is_plain: bool = False
+    is_fetched: bool = False
+
+    @property
+    def is_there(self) -> bool:
+        """It is to be neither made nor fetched."""
+        return self.provider is not None and not self.is_made and not self.is_fetched
 
 
 def find(key: str) -> Found:
@@ -46,13 +53,19 @@ def find(key: str) -> Found:
     told = text.splitlines()
     if provider is None:
         return Found(None, None, tuple(told), False)
+
+    def found(number: int, of: str, answer: str, is_plain: bool) -> Found:
+        is_fetched = answer.startswith(_ASKED)
+        is_made = answer.endswith(_LATER) and not is_fetched
+        return Found(provider, of, tuple(told[:number]), is_made, is_plain, is_fetched)
+
     for i, line in enumerate(told):
         other = _OTHER.match(line)
         if other and other[1] == provider:
-            is_plain = other[2] == "plain compile"
-            return Found(provider, other[3], tuple(told[:i]), line.endswith(_LATER), is_plain)
-    first = next(i for i, line in enumerate(told) if line.startswith(f"{provider}: "))
-    return Found(provider, key, tuple(told[:first]), told[first].endswith(_LATER))
+            return found(i, other[3], line[other.end() :], other[2] == "plain compile")
+    start = f"{provider}: "
+    first = next(i for i, line in enumerate(told) if line.startswith(start))
+    return found(first, key, told[first].removeprefix(start), False)
 
 
 def providers(found: Mapping[str, Found]) -> list[Provider]:

@@ -21,6 +21,7 @@ from kernels.ck_fmha.groups.cost import CostModel
 KERNELS = aiter_attn.kernels()
 SET = built_in.manifest()["variant_set"]
 FIRST = KERNELS[0]
+FIND = store.find
 CALL = "--arch gfx942 --dtype fp16 --seqlen-q 64 --head-size 64 --causal"
 
 Told = Callable[..., tuple[int, str, str]]
@@ -68,7 +69,7 @@ def test_a_set_is_listed_built_and_verified(told: Told) -> None:
     assert status == 0
     count = len({kernel["key"] for kernel in KERNELS})
     lines = listed.splitlines()
-    assert lines[-1] == f"{count} kernels: {count} are there, 0 to be made, 0 cannot be had"
+    assert lines[-1] == f"{count} kernels: {count} are there, 0 cannot be had"
     assert f"{FIRST['arch']} {FIRST['name']}: the library" in lines
     status, said, _ = told("build", SET)
     assert status == 0
@@ -155,6 +156,40 @@ def test_one_failure_does_not_hold_up_the_others(told: Told, made: list[str]) ->
     assert status == 0
     assert made[count:] == [f"plain {FIRST['key']}"]
     assert "1 of 1 done after " in said
+
+
+def test_a_fetch_is_not_counted_as_a_compile(
+    told: Told, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = list({kernel["key"]: None for kernel in KERNELS})
+    server, kit = "the store 'https://host'", "the compile kit '/kit'"
+    absent = "the library: does not have it\n"
+    answers = {
+        keys[0]: (kit, f"{absent}{kit}: compiles it at its first use\n"),
+        keys[1]: ("the library", "the library: has it\n"),
+        keys[2]: (None, absent),
+    }
+    later = "at its first use"
+    asked = f"{absent}{server}: is asked for it {later}\n{kit}: compiles it {later}\n"
+    monkeypatch.setattr(_C, "find_code_object", lambda key: answers.get(key, (server, asked)))
+    monkeypatch.setattr(store, "find", FIND)
+    others = len(keys) - 3
+    status, said, _ = told("build", SET, "--jobs", "1")
+    assert status == 1
+    assert said.startswith(
+        f"{len(keys)} kernels: 1 are there, {others} to be fetched from {server}, "
+        f"1 to be compiled by {kit}, 1 cannot be had\n"
+    )
+    assert made == [*keys[3:], keys[0]], "fetches come first"
+    assert f"{others} of {others} done after " in said
+    # The estimate of compiles is of these alone.
+    assert "1 of 1 done after 0.0 s, about 0.0 s left: " in said
+    listed = told("list", SET)[1]
+    named = {kernel["key"]: f"{kernel['arch']} {kernel['name']}" for kernel in reversed(KERNELS)}
+    assert f"{named[keys[3]]}: {server}, to be fetched\n" in listed
+    assert f"{named[keys[0]]}: {kit}, to be compiled\n" in listed
+    assert f"{named[keys[1]]}: the library\n" in listed
+    assert told("verify", SET)[1].startswith(f"{named[keys[0]]}: ")
 
 
 def written_by_ck_jit(told: Told) -> list[str]:

@@ -75,8 +75,9 @@ def test_lists_of_prebuild_may_ask_for_it(tmp_path: Path) -> None:
         file = tmp_path / "list"
         file.write_text(line + "\n")
         listed = program("prebuild", "list", str(file), "--arch", ARCH)
-        assert f"{ARCH} {name}: the compile kit '{SITE}/aiter_attn_compile_kit', to be" in listed
-        assert "1 kernels: 0 are there, 1 to be made, 0 cannot be had" in listed
+        kit = f"the compile kit '{SITE}/aiter_attn_compile_kit'"
+        assert f"{ARCH} {name}: {kit}, to be compiled\n" in listed
+        assert f"1 kernels: 0 are there, 1 to be compiled by {kit}, 0 cannot be had" in listed
     # The set is what was built.
     assert f"\n{len(manifest())} kernels: " in program("prebuild", "list", "smoke", "--arch", ARCH)
 
