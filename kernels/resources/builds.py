@@ -14,7 +14,8 @@ from urllib.parse import unquote, urlsplit
 ASPECT = "//kernels/resources:figures.bzl%code_object_figures"
 _GROUP = "figures"
 
-# A package for one build, beside those of the checkout; kernels show themselves to packages here.
+# A package for one build, beside those of the checkout; kernels show themselves to packages here,
+# and kernels of tests to targets for tests.
 _PACKAGE = "kernels/chosen"
 _RULE = """
 load("{file}", "{aspect}")
@@ -31,7 +32,7 @@ chosen = rule(
 _TARGET = """
 load(":chosen.bzl", "chosen")
 
-chosen(name = "chosen", deps = {labels})
+chosen(name = "chosen", testonly = True, deps = {labels})
 """
 
 
