@@ -61,13 +61,13 @@ struct CacheOptions {
 };
 
 // A folder that keeps the objects of a maker, and objects that were put there. A file that is
-// damaged, that is another user's (but root's), or that others may write to, is refused: it is
-// told, set aside as KEY.refused, and replaced. Into a folder like that nothing is written. Where
-// the folder cannot be written to, its objects still serve. An error of the maker's of
-// Status::kInternal (a kernel does not compile) is thrown again for the same key for a while,
-// failure_life: nothing is made twice in vain. Where the maker has an identity, the folder keeps
-// the failure for other processes, and another identity ends it. Other errors, such as a lack of
-// memory, may pass.
+// damaged, that is another user's (but root's), that others may write to, or that has another
+// kernel than the one that is launched, is refused: it is told, set aside as KEY.refused, and
+// replaced. Into a folder like that nothing is written. Where the folder cannot be written to, its
+// objects still serve. An error of the maker's of Status::kInternal (a kernel does not compile) is
+// thrown again for the same key for a while, failure_life: nothing is made twice in vain. Where the
+// maker has an identity, the folder keeps the failure for other processes, and another identity
+// ends it. Other errors, such as a lack of memory, may pass.
 class CacheProvider : public Provider {
  public:
   // maker: NULL: nothing is made.
