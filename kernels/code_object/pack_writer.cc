@@ -25,13 +25,15 @@ using Bytes = std::vector<unsigned char>;
 // Code objects are small and compressed once: the strongest level that needs no large window.
 constexpr int kLevel = 19;
 
-// The most bytes that a dictionary is trained on: of a large pack a part. Keys are digests, so the
-// first objects in their order are a fair sample.
-constexpr size_t kMostSampleBytes = size_t{8} << 20;
+// The most bytes that a dictionary is trained on, and that are compressed with and without: of a
+// large pack a part. Keys are digests, so the first objects in their order are a fair sample.
+constexpr size_t kMostSampleBytes = size_t{64} << 20;
+constexpr size_t kMostTriedBytes = size_t{8} << 20;
 // A dictionary's size: three eighths of the bytes that it is trained on, of which zstd takes the
-// best parts. Less leaves out what siblings share; more is used by single objects.
+// best parts. Less leaves out what siblings share; more is used by single objects, and a process
+// that loads a code object has all of it in memory.
 constexpr size_t kDictionaryEighths = 3;
-constexpr size_t kMostDictionaryBytes = size_t{1} << 20;
+constexpr size_t kMostDictionaryBytes = size_t{6} << 20;
 
 size_t checked(size_t result) {
   if (ZSTD_isError(result)) {
@@ -68,12 +70,12 @@ class Compressor {
 
 using Objects = std::vector<PackedObject>;
 
-// The end of the objects that a dictionary is trained on: of a small pack all.
-Objects::const_iterator sample_end(const Objects& objects) {
+// The end of the first objects that have `most` bytes: of a small pack all.
+Objects::const_iterator end_of(const Objects& objects, size_t most) {
   size_t size = 0;
-  return std::find_if(objects.begin(), objects.end(), [&size](const PackedObject& object) {
+  return std::find_if(objects.begin(), objects.end(), [&size, most](const PackedObject& object) {
     size += object.bytes.size();
-    return size > kMostSampleBytes;
+    return size > most;
   });
 }
 
@@ -87,13 +89,15 @@ Bytes trained_dictionary(Objects::const_iterator first, Objects::const_iterator 
   }
   Bytes dictionary(std::min(kMostDictionaryBytes, samples.size() / 8 * kDictionaryEighths));
   // All is said: nothing is tried out, on threads or not.
-  ZDICT_cover_params_t parameters = {};
+  ZDICT_fastCover_params_t parameters = {};
   parameters.k = 2000;
   parameters.d = 8;
+  parameters.f = 24;
+  parameters.accel = 1;
   parameters.zParams.compressionLevel = kLevel;
-  const size_t size =
-      ZDICT_trainFromBuffer_cover(dictionary.data(), dictionary.size(), samples.data(),
-                                  sizes.data(), static_cast<unsigned>(sizes.size()), parameters);
+  const size_t size = ZDICT_trainFromBuffer_fastCover(
+      dictionary.data(), dictionary.size(), samples.data(), sizes.data(),
+      static_cast<unsigned>(sizes.size()), parameters);
   dictionary.resize(ZDICT_isError(size) ? 0 : size);
   return dictionary;
 }
@@ -137,10 +141,11 @@ class Frames {
     for (Bytes& frame : frames_of(first, last, dictionary_)) objects_.push_back(std::move(frame));
   }
 
-  size_t size() const {
-    size_t sum = packed_dictionary_.size();
+  // Of a pack of `count` objects, by those that there are.
+  size_t size_of(size_t count) const {
+    size_t sum = 0;
     for (const Bytes& frame : objects_) sum += frame.size();
-    return sum;
+    return packed_dictionary_.size() + sum * count / std::max<size_t>(1, objects_.size());
   }
 
   const Bytes& dictionary() const { return dictionary_; }
@@ -153,16 +158,18 @@ class Frames {
   std::vector<Bytes> objects_;
 };
 
-// With a dictionary or without, whichever is smaller. Of a large pack the sample decides: all of it
+// With a dictionary or without, whichever is smaller. Of a large pack a part decides: all of it
 // would take twice the time.
 Frames compressed(const Objects& objects) {
-  const auto end = sample_end(objects);
+  const auto tried = end_of(objects, kMostTriedBytes);
   Frames frames({});
-  frames.add(objects.begin(), end);
-  Frames with_dictionary(trained_dictionary(objects.begin(), end));
-  with_dictionary.add(objects.begin(), end);
-  if (with_dictionary.size() < frames.size()) frames = std::move(with_dictionary);
-  frames.add(end, objects.end());
+  frames.add(objects.begin(), tried);
+  Frames with_dictionary(trained_dictionary(objects.begin(), end_of(objects, kMostSampleBytes)));
+  with_dictionary.add(objects.begin(), tried);
+  if (with_dictionary.size_of(objects.size()) < frames.size_of(objects.size())) {
+    frames = std::move(with_dictionary);
+  }
+  frames.add(tried, objects.end());
   return frames;
 }
 
