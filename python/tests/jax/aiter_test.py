@@ -174,9 +174,10 @@ def test_a_compiled_program_draws_dropout_for_each_call() -> None:
     calls = [program(V) for _ in range(3)]
     kept = [np.asarray(probs) for (_, probs), _ in calls]
     assert not np.array_equal(kept[0], kept[1]) and not np.array_equal(kept[1], kept[2])
-    # Linear in v: the backward pass drops what the forward pass dropped.
+    # Linear in v: the backward pass drops what the forward pass dropped. Terms may cancel.
     for (value, _), gradient in calls:
-        np.testing.assert_allclose((np.asarray(gradient) * V).sum(), value, rtol=1e-4)
+        terms = np.asarray(gradient, np.float64) * V
+        np.testing.assert_allclose(terms.sum(), value, rtol=0, atol=1e-5 * np.abs(terms).sum())
 
 
 def test_dropout_of_sequences_in_the_first_rows() -> None:
