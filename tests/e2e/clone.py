@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import hashlib
 import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -120,9 +121,11 @@ class Clone:
         return wheel
 
     def close(self) -> None:
+        """Stops Bazel and removes its output root, of several GB. The checkout stays."""
         self.bazel("shutdown", expect=None)
-        # Bazel makes its trees read-only, which would keep the temporary folder from being removed.
+        # Bazel makes its trees read-only.
         subprocess.run(["chmod", "-R", "u+w", str(self.output_root)], check=False)
+        shutil.rmtree(self.output_root, ignore_errors=True)
 
 
 # Results of compilers and linkers: a cache exists for them.

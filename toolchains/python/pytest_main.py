@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import sys
 
 import pytest
@@ -40,8 +41,10 @@ def main(arguments: list[str]) -> int:
     ]
     if "XML_OUTPUT_FILE" in environ:
         options.append("--junitxml=" + environ["XML_OUTPUT_FILE"])
+    folder = None
     if "TEST_TMPDIR" in environ:
-        options.append("--basetemp=" + os.path.join(environ["TEST_TMPDIR"], "pytest"))
+        folder = os.path.join(environ["TEST_TMPDIR"], "pytest")
+        options.append("--basetemp=" + folder)
     chosen = environ.get("TESTBRIDGE_TEST_ONLY", "")
     if chosen:
         options += ["-k", chosen]
@@ -53,6 +56,9 @@ def main(arguments: list[str]) -> int:
             pathlib.Path(environ["TEST_SHARD_STATUS_FILE"]).touch()
         plugins.append(Shard(int(environ["TEST_SHARD_INDEX"]), total))
     status = pytest.main([*options, *arguments], plugins=plugins)
+    if folder and status == pytest.ExitCode.OK:
+        # Bazel keeps them until the test's next run: whole builds, of many tests, fill a disk.
+        shutil.rmtree(folder, ignore_errors=True)
     if status == pytest.ExitCode.NO_TESTS_COLLECTED:
         if chosen or total > 1:
             return 0

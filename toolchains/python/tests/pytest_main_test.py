@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""pytest_main.py as Bazel calls it: failures, reports, shards."""
+"""pytest_main.py as Bazel calls it: failures, reports, shards, temporary files."""
 
 import os
 import pathlib
@@ -75,3 +75,14 @@ def test_shards_share_the_tests(run, tmp_path):
         passed.append(got.stdout.splitlines()[-1].split("==")[1:])
     assert ["2 passed" in str(p) for p in passed] == [True, False]
     assert ["1 passed" in str(p) for p in passed] == [False, True]
+
+
+@pytest.mark.parametrize("passes", [True, False])
+def test_temporary_files_stay_where_a_test_has_failed(run, tmp_path, passes):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    run(
+        f"def test_a(tmp_path):\n (tmp_path / 'made').touch()\n assert {passes}\n",
+        TEST_TMPDIR=str(scratch),
+    )
+    assert len(list(scratch.rglob("made"))) == (not passes)
