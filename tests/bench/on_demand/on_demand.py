@@ -22,18 +22,17 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from absl import app, flags
 
 from tests.bench.compiling import graph, peers, runner
+from tests.bench.on_demand import costs
 
 _TREE = flags.DEFINE_string(
     "tree", os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."), "the source tree"
@@ -49,48 +48,13 @@ _AGAIN = 20  # a process's question takes so little that one alone says nothing
 
 
 @dataclasses.dataclass(frozen=True)
-class Cost:
-    """Seconds: of the processors, and on the clock."""
-
-    cpu: float
-    wall: float
-
-
-@dataclasses.dataclass(frozen=True)
 class Measured:
     """A kernel's first use in both ways, and the second one, in milliseconds."""
 
     name: str
-    theirs: Cost
-    ours: Cost
+    theirs: costs.Cost
+    ours: costs.Cost
     again: float
-
-
-def chosen(specs: Sequence[Path], pattern: str) -> list[Path]:
-    """Raises ValueError for a pattern that is none, or that finds none."""
-    try:
-        wanted = re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"--only={pattern} is no regular expression: {error}") from error
-    found = [spec for spec in specs if wanted.search(spec.stem)]
-    if not found:
-        names = "\n  ".join(spec.stem for spec in specs)
-        raise ValueError(f"--only={pattern} finds none of:\n  {names}")
-    return found
-
-
-def first_use(command: Sequence[str]) -> tuple[Cost, str]:
-    """The cost of a process and of all that it starts, and what it says."""
-    start = time.monotonic()
-    with tempfile.TemporaryFile() as out:
-        process = subprocess.Popen(command, stdout=out)
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.monotonic() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise subprocess.CalledProcessError(process.returncode, command)
-        out.seek(0)
-        return Cost(usage.ru_utime + usage.ru_stime, wall), out.read().decode()
 
 
 def table(measured: Sequence[Measured]) -> str:
@@ -101,15 +65,15 @@ def table(measured: Sequence[Measured]) -> str:
         f"{'CPU':>7} {'wall':>7} |{'ms':>8}",
     ]
 
-    def row(name: str, theirs: Cost, ours: Cost, again: float) -> str:
+    def row(name: str, theirs: costs.Cost, ours: costs.Cost, again: float) -> str:
         return (
             f"{name[:40]:<40} |{theirs.cpu:>7.1f} {theirs.wall:>7.1f} |{ours.cpu:>7.1f} "
             f"{ours.wall:>7.1f} |{ours.cpu / theirs.cpu:>7.2f} {ours.wall / theirs.wall:>7.2f} "
             f"|{again:>8.2f}"
         )
 
-    def total(costs: Sequence[Cost]) -> Cost:
-        return Cost(sum(cost.cpu for cost in costs), sum(cost.wall for cost in costs))
+    def total(them: Sequence[costs.Cost]) -> costs.Cost:
+        return costs.Cost(sum(cost.cpu for cost in them), sum(cost.wall for cost in them))
 
     lines += [row(m.name, m.theirs, m.ours, m.again) for m in measured]
     theirs, ours = total([m.theirs for m in measured]), total([m.ours for m in measured])
@@ -145,15 +109,16 @@ class Bench:
             usage = self._runner.run(Path(folder) / "root", [action], [action.outputs[0]])
         with tempfile.TemporaryDirectory(dir=self._base) as cache:
             command = [_GET.value, _KIT.value, str(spec), cache]
-            ours, said = first_use(command)
+            ours, said = costs.first_use(command)
             again = []
             for _ in range(_AGAIN):
-                _, later = first_use(command)
+                _, later = costs.first_use(command)
                 again.append(float(later.split()[0]))
                 said += later
         if {line.split()[1] for line in said.splitlines()} != {expected}:
             raise ValueError(f"{spec.stem}: not the code object of the build: {said}")
-        return Measured(spec.stem, Cost(usage.cpu, usage.wall), ours, statistics.median(again))
+        theirs = costs.Cost(usage.cpu, usage.wall)
+        return Measured(spec.stem, theirs, ours, statistics.median(again))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -162,7 +127,7 @@ def main(arguments: Sequence[str]) -> int:
     measured = []
     with tempfile.TemporaryDirectory(prefix="on-demand-") as base:
         try:
-            specs = chosen([Path(path) for path in _SPECS.value.split()], _ONLY.value)
+            specs = costs.chosen([Path(path) for path in _SPECS.value.split()], _ONLY.value)
             bench = Bench(Path(base))
             for _ in range(_REPEAT.value):
                 for spec in specs:
