@@ -67,8 +67,7 @@ TEST(LargePack, HasEachObjectByADictionary) {
   uint64_t end = header.dictionary_offset + header.dictionary_packed_size;
   ZSTD_DCtx* context = ZSTD_createDCtx();
   for (size_t i = 0; i < objects.size(); ++i) {
-    const auto entry =
-        at<EmbeddedPackEntry>(pack, sizeof(header) + i * sizeof(EmbeddedPackEntry));
+    const auto entry = at<EmbeddedPackEntry>(pack, sizeof(header) + i * sizeof(EmbeddedPackEntry));
     EXPECT_EQ(entry.key[0], objects[i].key[0]);
     EXPECT_EQ(entry.sha256[0], objects[i].sha256[0]);
     EXPECT_EQ(entry.offset, end);
