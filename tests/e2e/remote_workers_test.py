@@ -2,16 +2,24 @@
 """The time of a build on real workers, against the simulation of //kernels:cluster.
 
 The actions are those that the simulation has of a wheel of core, each after those whose results it
-reads. Their commands sleep, so that more workers than this machine has processors work at a time,
-whatever else it does. One worker gives the cost of an action beside its command; the time on more
-of them is predicted. Prints what kernels/cluster/figures.toml has.
+reads. Their commands wait for the test, which lets each end when its estimated time is over, by a
+clock that stands still until all workers have work again. So Bazel, the server and the workers
+decide what runs when, and the speed of this machine does not count.
+
+Of the actions that are ready at the same moment Bazel begins with others than the simulation: so
+the time is held against a simulation in the order in which they began.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import errno
+import heapq
 import os
+import time
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,71 +29,168 @@ from kernels.ck_fmha.groups.cost import FIGURES as COSTS
 from kernels.ck_fmha.groups.cost import CostModel
 from kernels.cluster.graph import FIGURES, Figures, graph, instances
 from kernels.cluster.schedule import Action, Costs, makespan
-from tests.e2e.clone import Clone
+from tests.e2e.clone import Clone, Spawns
 from tests.e2e.elsewhere import clone as clone  # a fixture
-from toolchains.remote import execution_log
 from toolchains.remote.grid import Grid
 
-# Workers -> the share by which the simulation may be off. Bazel has an order of its own for actions
-# that are ready at the same moment: for four workers that was .11. The time on the most of them is
-# less of the work than of the longest chain of actions. There the client and the server are waited
-# for as well, which the simulation does not have; one without chains would be off by a quarter.
-_WORKERS = {1: 0.01, 2: 0.1, 4: 0.15, 8: 0.2}
-# Of an action's estimated time, so that all is done in ten minutes.
-_SLEPT = 0.5
+_WORKERS = (1, 2, 4, 8)
+# The share by which the simulation may be off: an action that is ready late may overtake one that
+# Bazel has not sent yet.
+_OFF = 0.05
+# Until free workers have begun what is ready.
+_PATIENCE = 300
 
 _RULE = """
 def _action(ctx):
     output = ctx.actions.declare_file(ctx.label.name + ".done")
     ctx.actions.run(
         executable = "/bin/sh",
-        arguments = ["-c", "/bin/sleep %s; : > %s" % (ctx.attr.seconds, output.path)],
+        arguments = ["-c", "read line < %s && : > %s" % (ctx.attr.gate, output.path)],
         inputs = ctx.files.after,
         outputs = [output],
-        mnemonic = "Slept",
+        mnemonic = "Waited",
     )
     return [DefaultInfo(files = depset([output]))]
 
 action = rule(
     implementation = _action,
-    attrs = {"after": attr.label_list(), "seconds": attr.string()},
+    attrs = {"after": attr.label_list(), "gate": attr.string()},
 )
 """
 
 
-def slept() -> list[Action]:
+def estimated() -> list[Action]:
     pool = RecordedPool(Path(os.environ["POOL"]).read_text("utf-8"))
     figures = Figures.read(FIGURES.read_text("utf-8"))
     model = CostModel(COSTS.read_text("utf-8"), pool.rows)
     rows = instances("core", Path(os.environ["CORE"]), pool, ["gfx942"])
-    return [
-        Action(action.kind, round(_SLEPT * action.seconds, 3), action.after)
-        for action in graph(rows, pool, model, figures, most=8)
-    ]
+    return graph(rows, pool, model, figures, most=8)
 
 
-def write(package: Path, actions: Sequence[Action]) -> None:
-    """Writes a package with a target for each action."""
+class Gate:
+    """A pipe: a command reads a line of it, and ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: int | None = None
+        self._is_open = False
+        os.mkfifo(path)
+
+    def is_waited_at(self) -> bool:
+        """Whether the command has begun."""
+        if self._writer is None:
+            try:
+                self._writer = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError as error:
+                if error.errno != errno.ENXIO:  # It has no reader.
+                    raise
+        return self._writer is not None
+
+    def open(self) -> None:
+        """Lets the command end: now, or when it comes."""
+        if self._is_open:
+            return
+        if self._writer is None:
+            self._writer = os.open(self._path, os.O_RDWR)
+        os.write(self._writer, b"\n")
+        self._is_open = True
+
+    def remove(self) -> None:
+        """No command is to come any more."""
+        if self._writer is not None:
+            os.close(self._writer)
+        self._path.unlink()
+
+
+@contextlib.contextmanager
+def gates(folder: Path, number: int) -> Iterator[list[Gate]]:
+    made = [Gate(folder / str(at)) for at in range(number)]
+    try:
+        yield made
+    finally:
+        for gate in made:
+            gate.remove()
+
+
+def write(package: Path, actions: Sequence[Action], folder: Path) -> None:
+    """Writes a package with a target for each action, whose gate is in the folder."""
     package.mkdir()
     (package / "action.bzl").write_text(_RULE)
     lines = ['load(":action.bzl", "action")']
     for at, action in enumerate(actions):
         after = [f":{needed}" for needed in action.after]
-        lines.append(f'action(name = "{at}", seconds = "{action.seconds:.3f}", after = {after})')
+        lines.append(f'action(name = "{at}", gate = "{folder / str(at)}", after = {after})')
     (package / "BUILD.bazel").write_text("\n".join(lines) + "\n")
 
 
-def build(clone: Clone, grid: Grid, number: int) -> float:
-    """Executes all actions; returns the seconds from the start of the first to the last end."""
+def begin(ready: list[int], made: Sequence[Gate], number: int, built: Future[Spawns]) -> list[int]:
+    """Waits until workers have begun so many of the actions that are ready. Returns these.
+
+    Raises AssertionError if they do not, or if the build ends before.
+    """
+    deadline = time.monotonic() + _PATIENCE
+    while len(begun := [at for at in ready if made[at].is_waited_at()]) < number:
+        if built.done():
+            raise AssertionError("the build has ended") from built.exception()
+        assert time.monotonic() < deadline, f"{begun} of {ready} have begun, not {number} of them"
+        time.sleep(0.02)
+    assert len(begun) == number
+    return begun
+
+
+def follow(
+    actions: Sequence[Action], made: Sequence[Gate], workers: int, built: Future[Spawns]
+) -> tuple[float, list[int]]:
+    """Lets each action end at its time. Returns the time by that clock when all have, and the
+    actions in the order in which they began."""
+    clock = 0.0
+    order: list[int] = []
+    waiting, done = set(range(len(actions))), set[int]()
+    running: list[tuple[float, int]] = []  # a heap, by their ends
+    while waiting or running:
+        ready = [at for at in sorted(waiting) if done.issuperset(actions[at].after)]
+        free = workers - len(running)
+        for at in begin(ready, made, min(free, len(ready)), built):
+            waiting.remove(at)
+            order.append(at)
+            heapq.heappush(running, (clock + actions[at].seconds, at))
+        clock, ended = heapq.heappop(running)
+        done.add(ended)
+        made[ended].open()
+    return clock, order
+
+
+def in_order(actions: Sequence[Action], order: Sequence[int]) -> list[Action]:
+    places = {at: place for place, at in enumerate(order)}
+    return [
+        dataclasses.replace(
+            actions[at], after=tuple(places[needed] for needed in actions[at].after)
+        )
+        for at in order
+    ]
+
+
+def build(clone: Clone, grid: Grid, number: int) -> Spawns:
+    """The server is asked for each action as soon as it is ready."""
+    return clone.build(
+        *grid.options, "--noremote_accept_cached", f"--jobs={number}", "//waited:all"
+    )
+
+
+def took(
+    clone: Clone, grid: Grid, actions: Sequence[Action], folder: Path
+) -> tuple[float, list[int]]:
+    """Executes all actions by the workers there are; returns what `follow` does."""
     clone.bazel("clean")
-    clone.build(*grid.options, "--noremote_accept_cached", "--jobs=32", "//slept:all")
-    starts, ends = list[float](), list[float]()
-    for entry in execution_log.entries(clone.root.parent / "execution.json"):
-        assert entry["runner"] == "remote"
-        starts.append(datetime.fromisoformat(entry["metrics"]["startTime"]).timestamp())
-        ends.append(starts[-1] + float(entry["metrics"]["totalTime"].removesuffix("s")))
-    assert len(ends) == number
-    return max(ends) - min(starts)
+    with gates(folder, len(actions)) as made, ThreadPoolExecutor(1) as other:
+        built = other.submit(build, clone, grid, len(actions))
+        try:
+            followed = follow(actions, made, len(grid.workers), built)
+        finally:
+            for gate in made:
+                gate.open()
+    assert [spawn.runner for spawn in built.result().all] == ["remote"] * len(actions)
+    return followed
 
 
 @pytest.fixture(scope="module")
@@ -95,24 +200,22 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grid]:
 
 
 def test_the_time_on_some_workers(
-    clone: Clone, grid: Grid, capsys: pytest.CaptureFixture[str]
+    clone: Clone, grid: Grid, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    actions = slept()
-    write(clone.root / "slept", actions)
-    real: dict[int, float] = {}
+    actions = estimated()
+    write(clone.root / "waited", actions, tmp_path)
+    off: list[str] = []
     for number in _WORKERS:
         while len(grid.workers) < number:
             grid.add("default")
-        real[number] = build(clone, grid, len(actions))
-    work = sum(action.seconds for action in actions)
-    costs = Costs(action=(real[1] - work) / len(actions))
-    simulated = {number: makespan(actions, number, costs) for number in _WORKERS}
-    with capsys.disabled():
-        print(f"\n# {len(actions)} actions, {work:.0f} s; each costs {costs.action:.2f} s more")
-        for number in _WORKERS:
+        real, order = took(clone, grid, actions, tmp_path)
+        simulated = makespan(actions, number, Costs())
+        ordered = makespan(in_order(actions, order), number, Costs())
+        with capsys.disabled():
             print(
-                f"\n[[clusters]]\nworkers = {number}\n"
-                f"real = {real[number]:.1f}\nsimulated = {simulated[number]:.1f}"
+                f"\n{number} workers: {real:.1f} s; simulated: {ordered:.1f} s in that order, "
+                f"{simulated:.1f} s in its own"
             )
-    for number, share in _WORKERS.items():
-        assert simulated[number] == pytest.approx(real[number], rel=share)
+        if real != pytest.approx(ordered, rel=_OFF):
+            off.append(f"{number} workers: {real:.1f} s, simulated {ordered:.1f} s")
+    assert not off
