@@ -32,7 +32,7 @@ from typing import Any
 
 from absl import app, flags
 
-from tests.bench.compiling import graph
+from tests.bench.compiling import graph, peers
 from tests.bench.on_demand import costs
 
 _TREE = flags.DEFINE_string(
@@ -82,18 +82,6 @@ def shape(source: str) -> str:
     return f"{before}{included}{name}\nnamespace precompiled {{\n{body}}}\n"
 
 
-def header_flags(all_flags: Sequence[str]) -> list[str]:
-    """Those of a compile that a header depends on: all but LLVM's own options."""
-    kept = []
-    words = iter(all_flags)
-    for word in words:
-        if word == "-mllvm":
-            next(words)
-        else:
-            kept.append(word)
-    return kept
-
-
 def sibling(source: Path) -> Path | None:
     """A source beside this one that differs in one trait; None: there is none."""
     for word, other in _SIBLINGS:
@@ -140,7 +128,7 @@ class Compiler:
         to_clang = ["-emit-pch", "-fno-pch-timestamp", *words, "-o", str(made)]
         # The driver knows precompiled headers of no HIP: clang itself is told.
         passed = [word for option in to_clang for word in ("-Xclang", option)]
-        own = header_flags(self._spec["flags"])
+        own = peers.without_options_of_ours(self._spec["flags"])
         return made, self._run([*own, "-fsyntax-only", *passed, str(source)], made)
 
     def compile(self, source: Path, name: str, header: Path | None = None) -> tuple[str, float]:

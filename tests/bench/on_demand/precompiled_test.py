@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""The text and flags of headers, siblings and the table; the rest is measured, not tested."""
+"""The text of headers, siblings and the table; the rest is measured, not tested."""
 
 from __future__ import annotations
 
@@ -45,13 +45,6 @@ def test_a_shape_needs_headers_and_one_kernel_behind_them(source: str) -> None:
     # A kernel that is left would be in each object that the header is used for.
     with pytest.raises(ValueError, match="kernels behind its headers, instead of 1"):
         precompiled.shape(source)
-
-
-def test_options_of_llvm_are_no_header_s() -> None:
-    assert precompiled.header_flags(["-O3", "-mllvm", "-a=0", "-mllvm", "-b", "-Ic"]) == [
-        "-O3",
-        "-Ic",
-    ]
 
 
 def test_a_sibling_differs_in_one_trait(tmp_path: Path) -> None:
