@@ -60,7 +60,7 @@ def _built(elsewhere: Clone, server: Justbuild) -> list[Spawns]:
         assert len(builds) <= len(_DEATHS), done.stdout[-8000:]
 
 
-def test_the_wheel(server: Justbuild, tmp_path: Path) -> None:
+def test_the_wheel(server: Justbuild, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     here = Clone(tmp_path, "here", shared_disk_cache())
     elsewhere = Clone(tmp_path, "elsewhere")
     ended, died = threading.Event(), list[int]()
@@ -77,10 +77,11 @@ def test_the_wheel(server: Justbuild, tmp_path: Path) -> None:
         executed = collections.Counter(spawn.action for spawn in spawns if not spawn.cached)
         # An action that had no answer is in the log without its hash.
         assert executed.pop("", 0) >= len(builds) - 1
-        print(
-            f"{len(builds)} builds, {len(executed)} actions executed and answered, "
-            f"{server.begun()} begun"
-        )
+        with capsys.disabled():
+            print(
+                f"\n{len(builds)} builds, {len(executed)} actions executed and answered, "
+                f"{server.begun()} begun"
+            )
         # A result is kept; an action that a death or the end of a build cut off begins again.
         assert set(executed.values()) == {1}
         assert server.begun() <= len(executed) + (len(_DEATHS) + len(builds) - 1) * _JOBS
