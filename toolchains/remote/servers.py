@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Self
 
 _START_SECONDS = 300
+_END_SECONDS = 60
 _ADDRESSES = {
     "buildgrid.yml": "127.0.0.1:8980",
     "buildgrid_executor.yml": "127.0.0.1:8980",
@@ -136,16 +137,34 @@ class Server(Process):
         super().start()
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and self.process and self.process.poll() is None:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
+            if self._answers():
                 return
-            except OSError:
-                time.sleep(0.05)
+            time.sleep(0.05)
         self.kill()
         raise RuntimeError(
             f"{type(self).__name__}: no answer at {self.address}\n"
             + (self.folder / "log").read_text()
         )
+
+    def kill(self) -> None:
+        """Ends it as a crash would, and waits until nothing answers.
+
+        What a wrapper started ends a little later than the wrapper, which is the process here. If
+        it still answered, `start` would take it for the one that it starts.
+        """
+        super().kill()
+        deadline = time.monotonic() + _END_SECONDS
+        while self._answers():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{type(self).__name__}: {self.address} answers after its end")
+            time.sleep(0.05)
+
+    def _answers(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        except OSError:
+            return False
+        return True
 
 
 class Nginx(Server):

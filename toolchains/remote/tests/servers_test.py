@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +70,35 @@ def test_a_killed_server_comes_back_with_its_data(tmp_path: Path) -> None:
             ask(server, "GET", f"/cas/{HASH}")
         server.start()
         assert ask(server, "GET", f"/cas/{HASH}") == (200, b"contents")
+
+
+# Starts a listener that lives on for .5 s when this process has ended.
+_WRAPPER = """
+import os, socket, sys, time
+wrapper = os.getpid()
+if os.fork():
+    os.wait()
+open(f"listener.{os.getpid()}", "w").close()
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
+    while os.getppid() == wrapper:
+        time.sleep(0.01)
+    time.sleep(0.5)
+"""
+
+
+class Wrapped(servers.Server):
+    scheme = "tcp"
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-c", _WRAPPER, str(self.port)]
+
+
+def test_a_killed_server_is_gone_before_it_is_started_again(tmp_path: Path) -> None:
+    """The test fails where `kill` waits for the wrapper alone: the old listener is found then."""
+    with Wrapped(tmp_path) as server:
+        server.kill()
+        server.start()
+        assert len(list(tmp_path.glob("listener.*"))) == 2
 
 
 def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
