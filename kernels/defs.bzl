@@ -37,6 +37,7 @@ load(
 )
 load("//kernels/private:header_tree.bzl", _header_tree = "header_tree")
 load("//kernels/private:hip_host_library.bzl", _hip_host_library = "hip_host_library")
+load("//kernels/private:hiprtc_headers.bzl", _hiprtc_headers = "hiprtc_headers")
 load("//kernels/private:kernel_sources.bzl", _kernel_sources = "kernel_sources")
 load("//kernels/private:kpacks.bzl", _kpacks = "kpacks")
 load("//kernels/private:launch_table.bzl", _launch_table = "launch_table")
@@ -70,6 +71,7 @@ cubin_recipe = _cubin_recipe
 embedded_pack = _embedded_pack
 header_tree = _header_tree
 hip_host_library = _hip_host_library
+hiprtc_headers = _hiprtc_headers
 kernel_sources = _kernel_sources
 kpacks = _kpacks
 launch_table = _launch_table

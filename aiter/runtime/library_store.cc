@@ -17,6 +17,7 @@
 #include "aiter/runtime/environment.h"
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/kit/amdclang.h"
+#include "aiter/runtime/kit/hiprtc_kernels.h"
 #include "aiter/runtime/kit/kernel_sources.h"
 #include "aiter/runtime/kit/kit.h"
 #include "aiter/runtime/once.h"
@@ -28,6 +29,7 @@
 #include "aiter/runtime/store/pack_file.h"
 #include "aiter/runtime/text.h"
 #include "kernels/code_object/embedded_pack.h"
+#include "kernels/hiprtc/hiprtc_headers.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
@@ -211,13 +213,18 @@ Providers kits() {
   return list;
 }
 
+// The sources of kernels, for compilers of the machine; "": there are none.
+std::string kernel_sources() {
+  std::vector<std::string> installed = site_packages();
+  for (std::string& path : installed) path += kKernelSourcesFile;
+  return find_kernel_sources(installed);
+}
+
 // ROCm's clang, that is named or installed. One that is not named is no matter without sources for
 // it: the library has all of its kernels then.
 Providers amdclangs() {
-  std::vector<std::string> installed = site_packages();
-  for (std::string& path : installed) path += kKernelSourcesFile;
   AmdClangOptions options;
-  options.sources = find_kernel_sources(installed);
+  options.sources = kernel_sources();
   Providers list;
   if (options.sources.empty() && variable(kAmdClangVariable).empty()) return list;
   AmdClang clang;
@@ -243,6 +250,30 @@ Providers amdclangs() {
   options.work_place = work_place();
   const std::chrono::seconds limit = options.limit;
   list.push_back(kept(open_amdclang(clang, std::move(options)), limit));
+  return list;
+}
+
+// The machine's hipRTC, where there are sources for it.
+Providers hiprtcs(RunTimeCompile when) {
+  Providers list;
+  HipRtcOptions options;
+  options.sources = kernel_sources();
+  if (options.sources.empty()) return list;
+  options.tree = kernels::kHipRtcHeaders;
+  options.folders.assign(std::begin(kernels::kHipRtcFolders), std::end(kernels::kHipRtcFolders));
+  if (on_demand() != OnDemand::kCompile) {
+    options.forbidden = "must not compile, " + forbidden();
+  } else if (when == RunTimeCompile::kNever) {
+    options.forbidden = concat("must not compile, by ", never_compiled(), ": unset it");
+  }
+  if (!options.forbidden.empty()) {
+    list.push_back(open_hiprtc_kernels(library_compilers(), std::move(options)));
+    return list;
+  }
+  options.version = AITER_ATTN_VERSION;
+  options.tells_commands = variable(kVerboseVariable) == "1";
+  options.work_place = work_place();
+  list.push_back(kept(open_hiprtc_kernels(library_compilers(), std::move(options)), kit_limit()));
   return list;
 }
 
@@ -289,6 +320,7 @@ Providers providers(RunTimeCompile when) {
   if (when != RunTimeCompile::kAlways) list.push_back(cache(when));
   append(list, kits());
   append(list, amdclangs());
+  append(list, hiprtcs(when));
   return list;
 }
 

@@ -4,13 +4,15 @@ machine: aiter/runtime/kit/kernel_sources.h."""
 
 load("//kernels/private:code_object.bzl", "KIT_ATTRS", "kernels_of_kit")
 load("//kernels/private:pack.bzl", "PACKER_ATTRS", "PACK_FILE_ATTRS", "write_pack_file")
+load("//kernels/private:providers.bzl", "HipRtcHeadersInfo")
 load("//toolchains/python:defs.bzl", "run_py_tool")
 
 def _kernel_sources_impl(ctx):
     infos = kernels_of_kit(ctx)
     trees = {info.kit.header_tree.listing: info.kit.header_tree for info in infos}
+    hiprtc = ctx.attr._hiprtc_headers[HipRtcHeadersInfo]
     files = depset(
-        [info.kit.source for info in infos] + trees.keys(),
+        [info.kit.source for info in infos] + trees.keys() + [hiprtc.folder, hiprtc.listing],
         transitive = [tree.headers for tree in trees.values()],
     )
     pack = ctx.actions.declare_file(ctx.label.name + ".pack")
@@ -38,6 +40,10 @@ kernel_sources = rule(
     implementation = _kernel_sources_impl,
     doc = "NAME.attnpack. It is made without a compile.",
     attrs = {
+        "_hiprtc_headers": attr.label(
+            default = "//kernels/hiprtc:headers",
+            providers = [HipRtcHeadersInfo],
+        ),
         "_write_sources": attr.label(
             cfg = "exec",
             default = "//kernels/compile_kit:write_sources",

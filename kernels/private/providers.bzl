@@ -72,6 +72,14 @@ CompileKitInfo = provider(
     fields = {"files": "dict: path in the kit -> File"},
 )
 
+HipRtcHeadersInfo = provider(
+    doc = "The headers that hipRTC needs beside those of a kernel.",
+    fields = {
+        "folder": "File: a folder with them by their names",
+        "listing": "File: as HeaderTreeInfo has it",
+    },
+)
+
 PackFilesInfo = provider(
     doc = "Code objects in files for the library to find.",
     fields = {

@@ -149,8 +149,8 @@ class Server(Process):
     def kill(self) -> None:
         """Ends it as a crash would, and waits until nothing answers.
 
-        What a wrapper started ends a little later than the wrapper, which is the process here. If
-        it still answered, `start` would take it for the one that it starts.
+        A program that a wrapper started ends a little later than the wrapper, which is the process
+        here. If it still answered, `start` would take it for the one that it starts.
         """
         super().kill()
         deadline = time.monotonic() + _END_SECONDS

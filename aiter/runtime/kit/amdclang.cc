@@ -20,6 +20,7 @@
 #include "aiter/runtime/error.h"
 #include "aiter/runtime/kit/device_compile.h"
 #include "aiter/runtime/kit/kernel_sources.h"
+#include "aiter/runtime/kit/own_spec.h"
 #include "aiter/runtime/kit/work_folder.h"
 #include "aiter/runtime/text.h"
 
@@ -30,7 +31,8 @@ namespace {
 constexpr const char* kPrograms[] = {"/bin/amdclang++", "/lib/llvm/bin/amdclang++",
                                      "/llvm/bin/amdclang++", "/lib/llvm/bin/clang++",
                                      "/llvm/bin/clang++"};
-constexpr char kIncludeFlag[] = "-I";
+// The id of a compilation unit is a hash of its path and its flags otherwise.
+constexpr char kNoUnitId[] = "-fuse-cuid=none";
 
 std::string name_of(const AmdClang& clang) {
   return concat("amdclang '", utf8(clang.program), "'");
@@ -97,23 +99,6 @@ void tell_files(const std::string& folder, const std::vector<std::string_view>& 
   for (const std::string& name : names) tell_file(concat(folder, "/", name), name, text);
 }
 
-// Writes headers below a folder.
-void write_tree(const std::string& folder, const std::vector<SourceFile>& headers) {
-  const auto make = [](const std::string& path) {
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-      fail(Status::kUnsupported, "cannot make '", utf8(path), "': ", std::strerror(errno));
-    }
-  };
-  make(folder);
-  for (const SourceFile& header : headers) {
-    for (size_t at = header.name.find('/'); at != header.name.npos;
-         at = header.name.find('/', at + 1)) {
-      make(concat(folder, "/", header.name.substr(0, at)));
-    }
-    write_file(concat(folder, "/", header.name), header.text.data(), header.text.size());
-  }
-}
-
 class Amd : public Provider {
  public:
   Amd(AmdClang clang, AmdClangOptions options)
@@ -137,7 +122,7 @@ class Amd : public Provider {
   }
   std::optional<CodeObjectRef> own(const CodeObjectRef& ref) const override {
     if (!ref.spec || ref.source) return std::nullopt;
-    CodeObjectSpec spec = own_spec(ref.spec(), toolchain_);
+    CodeObjectSpec spec = own_spec(ref.spec(), toolchain_, {kNoUnitId});
     CodeObjectRef made = {spec.key(), {}, [spec] { return spec; }};
     made.name = ref.name;
     return made;
@@ -146,7 +131,7 @@ class Amd : public Provider {
     if (!may_have(ref)) return std::nullopt;
     require_sources();
     const CodeObjectSpec spec = ref.spec();
-    return compile(ref, spec, sources_->source(spec), sources_->headers(spec));
+    return compile(ref, spec, sources_->source(spec), sources_->headers(spec.headers));
   }
   Answer look(const CodeObjectRef& ref) override {
     if (!may_have(ref)) return {};
@@ -178,11 +163,8 @@ class Amd : public Provider {
     if (!clang_.rocm.empty()) compile.compiler.push_back("--rocm-path=" + clang_.rocm);
     // The folder has another name each time.
     compile.compiler.push_back(concat("-ffile-prefix-map=", work.path(), "=."));
-    for (const std::string& flag : spec.flags) {
-      const bool is_folder = begins(flag, kIncludeFlag);
-      compile.compiler.push_back(
-          is_folder ? concat(kIncludeFlag, tree, "/", flag.substr(sizeof(kIncludeFlag) - 1))
-                    : flag);
+    for (std::string& flag : with_includes_below(tree, spec.flags)) {
+      compile.compiler.push_back(std::move(flag));
     }
     for (const std::string& word : {concat("--offload-arch=", spec.arch), std::string("-c"),
                                     source_path, std::string("-o"), compile.object}) {
@@ -236,35 +218,6 @@ std::string identity(const AmdClang& clang) {
     tell_files(clang.rocm + "/.info", {"version"}, {}, text);
   }
   return "amdclang " + hex(sha256(text.data(), text.size()));
-}
-
-CodeObjectSpec own_spec(const CodeObjectSpec& spec, std::string toolchain) {
-  CodeObjectSpec made = spec.alone();
-  made.toolchain = std::move(toolchain);
-  // The id of a compilation unit is a hash of its path and its flags otherwise.
-  made.flags = {"-fuse-cuid=none"};
-  // The toolchain's flags come before the language.
-  auto flag = std::find(spec.flags.begin(), spec.flags.end(), "-x");
-  for (; flag != spec.flags.end(); ++flag) {
-    if (*flag == "-mllvm") {
-      if (flag + 1 != spec.flags.end()) ++flag;
-      continue;
-    }
-    if (begins(*flag, "-ffile-prefix-map=") || begins(*flag, "-D__AMDGCN_") ||
-        begins(*flag, "-U__AMDGCN_")) {
-      continue;
-    }
-    // Names of headers are paths in their repositories.
-    constexpr std::string_view kExternal = "-Iexternal/";
-    if (begins(*flag, kExternal)) {
-      const size_t slash = flag->find('/', kExternal.size());
-      made.flags.push_back(kIncludeFlag +
-                           (slash == flag->npos ? std::string(".") : flag->substr(slash + 1)));
-    } else {
-      made.flags.push_back(*flag);
-    }
-  }
-  return made;
 }
 
 std::unique_ptr<Provider> open_amdclang(const AmdClang& clang, AmdClangOptions options) {

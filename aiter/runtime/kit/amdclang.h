@@ -3,9 +3,7 @@
 // ROCm's own clang, which every ROCm for developers has, as a compiler of kernels whose sources and
 // headers the library brings (kernel_sources.h).
 //
-// Its objects are not the build's: another clang, other device libraries, other headers of HIP and
-// of C++. So they have keys of their own, which follow from the build's spec by own_spec(). They
-// serve where the build's object is nowhere to be had.
+// Its objects have keys of their own: own_spec.h.
 #pragma once
 
 #include <chrono>
@@ -36,11 +34,6 @@ AmdClang find_amdclang(const std::string& default_rocm = "/opt/rocm");
 // ROCm. Headers of the machine's C++ library are not in it. Throws Status::kUnsupported where the
 // program is not to be found.
 std::string identity(const AmdClang& clang);
-
-// The spec of the kernel's object by another toolchain: the same source, headers and arch, alone,
-// and the flags that are the kernel's. Flags about the build's own toolchain, and options for its
-// version of LLVM, are left out; include folders are those below the folder of the headers.
-CodeObjectSpec own_spec(const CodeObjectSpec& spec, std::string toolchain);
 
 struct AmdClangOptions {
   // The library's version, and the pack of the kernels' sources.

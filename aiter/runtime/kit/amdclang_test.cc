@@ -139,19 +139,6 @@ class AmdClangTest : public ::testing::Test {
   CodeObjectSpec spec_;
 };
 
-TEST_F(AmdClangTest, HasASpecOfItsOwn) {
-  spec_.group = "a group";
-  const CodeObjectSpec own = own_spec(spec_, "amdclang 1");
-  EXPECT_EQ(own.flags, (std::vector<std::string>{"-fuse-cuid=none", "-x", "hip", "-O3", "-Iinclude",
-                                                 "-I.", "-I.", "-DA=1"}));
-  EXPECT_EQ(own.toolchain, "amdclang 1");
-  EXPECT_EQ(own.group, "");
-  EXPECT_EQ(own.source, spec_.source);
-  EXPECT_EQ(own.headers, spec_.headers);
-  EXPECT_EQ(own.arch, "gfx942");
-  EXPECT_NE(own.key(), spec_.key());
-}
-
 TEST_F(AmdClangTest, CompilesInAFolderOfItsOwnWithoutAShell) {
   const std::string said = folder_ / "said";
   compiler("printf '%s\\n' \"$args\" > " + said + "; env >> " + said + "; cat \"$source\" >> " +

@@ -37,10 +37,6 @@ bool is_of_amdgpu(const Bytes& object) {
          std::equal(std::begin(kMachine), std::end(kMachine), object.begin() + kMachineAt);
 }
 
-void tell(const std::string& text) {
-  std::fputs(concat("aiter-attn: ", text, "\n").c_str(), stderr);
-}
-
 std::optional<Bytes> read(const std::string& path) {
   const File file(path, O_RDONLY);
   struct stat status;
@@ -88,16 +84,9 @@ Bytes run_compile(const CodeObjectRef& ref, const DeviceCompile& compile) {
   command.limit = compile.limit;
   if (compile.launcher.empty()) command.address_space = kCompileAddressSpace;
   const auto started = std::chrono::steady_clock::now();
-  const std::string kernel =
-      concat(ref.name ? ref.name() : "a kernel", " for ", utf8(compile.arch));
+  const std::string kernel = kernel_for(ref, compile.arch);
   if (compile.tells_commands) tell(concat(kernel, ": ", line));
-  command.takes_long = [&] {
-    const Coming& coming = thread_coming();
-    const int more = coming.count ? coming.count(coming.context, ref.key) : 0;
-    tell(concat("compiling ", kernel,
-                more ? concat(", then ", more, more == 1 ? " more kernel" : " more kernels") : "",
-                ", at most ", compile.limit.count(), more ? " s each" : " s"));
-  };
+  command.takes_long = [&] { tell(compiling(ref, compile.arch, compile.limit.count())); };
   const Outcome outcome = run(command);
   const auto refuse = [&](const auto&... why) {
     throw CannotMake(concat("code object ", hex(ref.key), " does not compile: ", why..., "; ", line,
@@ -121,15 +110,7 @@ Bytes run_compile(const CodeObjectRef& ref, const DeviceCompile& compile) {
   std::optional<Bytes> written = read(compile.object);
   if (!written) refuse("its compiler wrote no object of up to ", kMostObjectBytes, " bytes");
   const Bytes object = std::move(written).value_or(Bytes());
-  const Digest digest = sha256(object.data(), object.size());
-  if (ref.sha256 && digest != *ref.sha256) {
-    refuse("its compiler made an object with sha256 ", hex(digest), " instead of ",
-           hex(*ref.sha256), "; ", compile.remedy);
-  }
-  if (!ref.sha256 && !is_of_amdgpu(object)) {
-    refuse("its compiler's output is no ELF file for AMD GPUs; ", compile.remedy);
-  }
-  if (const std::string why = misfit(ref, object); !why.empty()) {
+  if (const std::string why = unfit(ref, object); !why.empty()) {
     refuse("its compiler's output ", why, "; ", compile.remedy);
   }
   if (compile.tells_commands) {
@@ -139,10 +120,51 @@ Bytes run_compile(const CodeObjectRef& ref, const DeviceCompile& compile) {
   return object;
 }
 
+std::string unfit(const CodeObjectRef& ref, const Bytes& object) {
+  const Digest digest = sha256(object.data(), object.size());
+  if (ref.sha256 && digest != *ref.sha256) {
+    return concat("has sha256 ", hex(digest), " instead of ", hex(*ref.sha256));
+  }
+  if (!ref.sha256 && !is_of_amdgpu(object)) return "is no ELF file for AMD GPUs";
+  return misfit(ref, object);
+}
+
+std::string kernel_for(const CodeObjectRef& ref, const std::string& arch) {
+  return concat(ref.name ? ref.name() : "a kernel", " for ", utf8(arch));
+}
+
+std::string compiling(const CodeObjectRef& ref, const std::string& arch, int64_t limit) {
+  const Coming& coming = thread_coming();
+  const int more = coming.count ? coming.count(coming.context, ref.key) : 0;
+  return concat("compiling ", kernel_for(ref, arch),
+                more ? concat(", then ", more, more == 1 ? " more kernel" : " more kernels") : "",
+                limit ? concat(", at most ", limit, more ? " s each" : " s") : "");
+}
+
+void tell(const std::string& text) {
+  std::fputs(concat("aiter-attn: ", text, "\n").c_str(), stderr);
+}
+
 void write_file(const std::string& path, const void* data, size_t size) {
   const File file(path, O_WRONLY | O_CREAT | O_EXCL);
   if (!file || !write_all(file.get(), data, size)) {
     fail(Status::kUnsupported, "cannot write '", utf8(path), "': ", std::strerror(errno));
+  }
+}
+
+void write_tree(const std::string& folder, const std::vector<SourceFile>& headers) {
+  const auto make = [](const std::string& path) {
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+      fail(Status::kUnsupported, "cannot make '", utf8(path), "': ", std::strerror(errno));
+    }
+  };
+  make(folder);
+  for (const SourceFile& header : headers) {
+    for (size_t at = header.name.find('/'); at != header.name.npos;
+         at = header.name.find('/', at + 1)) {
+      make(concat(folder, "/", header.name.substr(0, at)));
+    }
+    write_file(concat(folder, "/", header.name), header.text.data(), header.text.size());
   }
 }
 

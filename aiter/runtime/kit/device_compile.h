@@ -46,8 +46,25 @@ struct DeviceCompile {
 // Status::kInterrupted, and what run() throws.
 Bytes run_compile(const CodeObjectRef& ref, const DeviceCompile& compile);
 
+// The reason why a compiler's output is not the object of `ref`, for a message: it has another
+// digest, or, where none is known, is no ELF file for AMD GPUs, or has not the kernel. "": it is.
+std::string unfit(const CodeObjectRef& ref, const Bytes& object);
+
+// A kernel, for people.
+std::string kernel_for(const CodeObjectRef& ref, const std::string& arch);
+
+// A line that the calling thread compiles it, and how many kernels of its call are to be compiled
+// after it. `limit`: of each, in seconds; 0: there is none.
+std::string compiling(const CodeObjectRef& ref, const std::string& arch, int64_t limit);
+
+// Writes a line to stderr.
+void tell(const std::string& text);
+
 // Throws Status::kUnsupported where the file is there already, or cannot be written.
 void write_file(const std::string& path, const void* data, size_t size);
+
+// Writes headers below a folder, which is made where it is missing. Throws as write_file() does.
+void write_tree(const std::string& folder, const std::vector<SourceFile>& headers);
 
 // A compiler that cannot be used, for this reason.
 std::unique_ptr<Provider> refused_compiler(std::string name, std::exception_ptr why);

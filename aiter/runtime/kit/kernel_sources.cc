@@ -30,8 +30,8 @@ Bytes KernelSources::source(const CodeObjectSpec& spec) const {
   return get(spec.source, "the kernel's source");
 }
 
-std::vector<SourceFile> KernelSources::headers(const CodeObjectSpec& spec) const {
-  const Bytes listed = get(spec.headers, "the kernel's headers");
+std::vector<SourceFile> KernelSources::headers(const std::string& tree) const {
+  const Bytes listed = get(tree, "the kernel's headers");
   std::istringstream lines({listed.begin(), listed.end()});
   std::vector<SourceFile> headers;
   for (std::string line; std::getline(lines, line);) {

@@ -7,6 +7,8 @@
 //   header trees   by the digest in `headers`: a line "SHA256 NAME" for each header, sorted by name
 //   headers        by the digests in these lines
 //
+// Among the trees is that of the headers that hipRTC needs beside a kernel's: kernels/hiprtc.
+//
 // So whoever has a spec has the proof of all that the pack gives for it.
 #pragma once
 
@@ -28,8 +30,8 @@ class KernelSources {
 
   // Both throw Status::kUnsupported where the pack is of other kernels, and Status::kCorrupt.
   Bytes source(const CodeObjectSpec& spec) const;
-  // By their names, which are relative paths below one folder.
-  std::vector<SourceFile> headers(const CodeObjectSpec& spec) const;
+  // The tree of a digest. By their names, which are relative paths below one folder.
+  std::vector<SourceFile> headers(const std::string& tree) const;
 
  private:
   Bytes get(const std::string& digest, const char* what) const;

@@ -440,7 +440,7 @@ TEST_F(Kit, WithWrongBytesIsRefusedByBothDigests) {
   compiler("echo other > \"$object\"; exit 0");
   const Error error = this->error();
   EXPECT_EQ(error.status(), Status::kInternal);
-  EXPECT_THAT(error.what(), HasSubstr("made an object with sha256 " + hex(digest("other\n")) +
+  EXPECT_THAT(error.what(), HasSubstr("output has sha256 " + hex(digest("other\n")) +
                                       " instead of " + hex(digest(source_))));
   EXPECT_THAT(error.what(), HasSubstr("install aiter-attn-compile-kit==1.2.3 again"));
 }

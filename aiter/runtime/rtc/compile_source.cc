@@ -108,6 +108,10 @@ int main(int argc, char** argv) try {
     throw std::runtime_error("usage: recipe OUT ARCH ... or object STEM ARCH INSTANCE SOURCE ...");
   }
   return 0;
+} catch (const CompileError& error) {
+  // The message has the log's beginning alone.
+  std::fprintf(stderr, "compile_source: %s\n\n%s\n", error.what(), error.log().c_str());
+  return 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "compile_source: %s\n", error.what());
   return 1;

@@ -1,6 +1,7 @@
 // Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
 #include "aiter/runtime/store/store.h"
 
+#include <iterator>
 #include <utility>
 
 #include "aiter/runtime/error.h"
@@ -13,8 +14,9 @@ Store::Store(std::vector<std::unique_ptr<Provider>> providers) : providers_(std:
 // The providers' reasons why none has a key.
 struct Store::Failure {
   Status status = Status::kUnsupported;
-  std::string answers;  // of all that were asked
-  std::string others;   // the same of other objects that would serve, in clauses
+  std::string answers;        // of all that were asked
+  std::string others;         // the same of other objects that would serve, in clauses
+  std::vector<Told> refused;  // by providers that cannot say which object they would make
 };
 
 // An object of another key that serves as well.
@@ -68,7 +70,9 @@ std::vector<Store::Other> Store::others(const CodeObjectRef& ref, Failure& failu
         add(concat("its compile by ", provider->name()), *std::move(own));
       }
     } catch (const Error& error) {
-      failure.others += concat(", nor its compile by ", provider->name(), ": ", error.what());
+      const std::string why = concat("its compile by ", provider->name(), ": ", error.what());
+      failure.others += ", nor " + why;
+      failure.refused.push_back({provider->name(), {false, why}, true});
     }
   }
   return list;
@@ -77,7 +81,11 @@ std::vector<Store::Other> Store::others(const CodeObjectRef& ref, Failure& failu
 std::vector<CodeObjectRef> Store::own(const CodeObjectRef& ref) const {
   std::vector<CodeObjectRef> list;
   for (const auto& provider : providers_) {
-    if (std::optional<CodeObjectRef> own = provider->own(ref)) list.push_back(*std::move(own));
+    try {
+      if (std::optional<CodeObjectRef> own = provider->own(ref)) list.push_back(*std::move(own));
+    } catch (const Error&) {
+      continue;  // a compiler that cannot be had has no keys
+    }
   }
   return list;
 }
@@ -113,9 +121,9 @@ std::vector<Store::Told> Store::look(const CodeObjectRef& ref) const {
   }
   if (is_there) return told;
   std::vector<Other> list;
-  Failure ignored;
+  Failure failure;
   try {
-    list = others(ref, ignored);
+    list = others(ref, failure);
   } catch (const Error&) {
     return told;  // its description is damaged, as a call will say
   }
@@ -131,6 +139,7 @@ std::vector<Store::Told> Store::look(const CodeObjectRef& ref) const {
       if (told.back().answer.has) return told;
     }
   }
+  std::move(failure.refused.begin(), failure.refused.end(), std::back_inserter(told));
   return told;
 }
 

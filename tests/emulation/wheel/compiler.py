@@ -1,5 +1,5 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""hipRTC for the wheel's norms."""
+"""hipRTC for the wheel."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import ctypes
 import os
 from pathlib import Path
 
-__all__ = ["load_compiler"]
+__all__ = ["HIPRTC", "load_compiler", "load_libraries"]
 
-_HIPRTC = Path(os.environ["HIPRTC"]).absolute()
+HIPRTC = Path(os.environ["HIPRTC"]).absolute()
 # The libraries that hipRTC and its compiler load, each after those that it needs: the loader of the
 # tests' own Python knows no folder but its own.
 _NEEDED = (
@@ -19,10 +19,15 @@ _NEEDED = (
 )  # fmt: skip
 
 
-def load_compiler(cache: Path) -> None:
-    """Has norms compiled by the hipRTC that HIPRTC names, and kept in the folder `cache`."""
+def load_libraries() -> None:
+    """Loads the libraries that hipRTC needs."""
     for library in _NEEDED:
-        ctypes.CDLL(str(_HIPRTC.with_name(library)))
-    os.environ["AITER_ATTN_HIPRTC_LIBRARY"] = str(_HIPRTC)
+        ctypes.CDLL(str(HIPRTC.with_name(library)))
+
+
+def load_compiler(cache: Path) -> None:
+    """Has kernels compiled by the hipRTC that HIPRTC names, and kept in the folder `cache`."""
+    load_libraries()
+    os.environ["AITER_ATTN_HIPRTC_LIBRARY"] = str(HIPRTC)
     os.environ["AITER_ATTN_CACHE_DIR"] = str(cache)
     os.environ["AMD_COMGR_CACHE"] = "0"  # a folder of the user's
