@@ -43,7 +43,8 @@ compile_kit_wheel = rule(
         "kit": attr.label(mandatory = True, providers = [CompileKitInfo]),
         "licences": attr.label_list(
             allow_files = True,
-            doc = "of the Debian packages in it: files doc/PACKAGE/copyright",
+            doc = "of the Debian packages in it, or of one that has their text: files " +
+                  "doc/PACKAGE/copyright",
         ),
     },
 )

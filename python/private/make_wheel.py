@@ -26,6 +26,9 @@ _LICENCE = flags.DEFINE_string("licence", None, "the licence's text", required=T
 _OTHER_LICENCES = flags.DEFINE_multi_string(
     "other_licence", [], "NAME=PATH: a licence's text, of something that parts are from"
 )
+_OTHER_EXPRESSIONS = flags.DEFINE_multi_string(
+    "other_expression", [], "an SPDX expression that holds beside the project's"
+)
 _SBOM = flags.DEFINE_string("sbom", None, "goes to sboms/ (PEP 770)", required=True)
 _FILES = flags.DEFINE_multi_string("file", None, "NAME_IN_THE_WHEEL=PATH", required=True)
 
@@ -40,6 +43,7 @@ def make() -> bytes:
     project = tomllib.loads(Path(_PROJECT.value).read_text(encoding="utf-8"))["project"]
     if _DISTRIBUTION.value:
         project["name"] = _DISTRIBUTION.value
+    project["license"] = " AND ".join([project["license"], *_OTHER_EXPRESSIONS.value])
     if _GLIBC.value:
         platform = wheel_format.platform_tag(_GLIBC.value, objects)
         tag = f"{_PYTHON_TAG.value}-{_PYTHON_TAG.value}-{platform}"

@@ -5,6 +5,9 @@ load("//toolchains/python:defs.bzl", "PyToolInfo", "run_py_tool")
 
 PACKING_ATTRS = {
     "licence": attr.label(mandatory = True, allow_single_file = True),
+    "other_expressions": attr.string_list(
+        doc = "SPDX expressions that hold beside that of `project`",
+    ),
     "other_licences": attr.label_keyed_string_dict(
         allow_files = True,
         doc = "a file, the licence of something that parts are from -> its name",
@@ -53,6 +56,7 @@ def pack_wheel(ctx, wheel, python_tag, files, version = None, more = [], more_in
         "--other_licence=%s=%s" % (of, file.files.to_list()[0].path)
         for file, of in ctx.attr.other_licences.items()
     ])
+    arguments.add_all(ctx.attr.other_expressions, format_each = "--other_expression=%s")
     arguments.add(ctx.file.sbom, format = "--sbom=%s")
     arguments.add_all(["--file=%s=%s" % (place, file.path) for place, file in files.items()])
     arguments.add_all(more)

@@ -19,8 +19,8 @@ _FLAGS = ("--//kernels:variants=smoke", "--//kernels:providers=ck,asm")
 WHEEL = "//python:attn_wheel"
 # Groups of the lock that no action of the wheel uses.
 UNRELATED = {
-    *("clang_tidy", "clang_tools", "compiler_rt", "faketime", "googletest", "nginx", "npm"),
-    "other_system",
+    *("clang_tidy", "clang_tools", "compiler_rt", "faketime", "googletest", "licences"),
+    *("nginx", "npm", "other_system"),
     "torch",
 }
 

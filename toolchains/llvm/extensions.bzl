@@ -9,5 +9,5 @@ def _llvm_impl(mctx):
 
 llvm = module_extension(
     implementation = _llvm_impl,
-    doc = "Declares @llvm, @sysroot, @compiler_rt and @clang_tools.",
+    doc = "Declares @llvm, @sysroot, @licences, @compiler_rt and @clang_tools.",
 )

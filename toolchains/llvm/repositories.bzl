@@ -12,8 +12,9 @@ _BUNDLER = PROGRAMS_FOLDER + "clang-offload-bundler"
 def llvm_repositories():
     """Declares @llvm (the programs) and @sysroot (headers and libraries of the target).
 
-    And @compiler_rt, which sanitizers and fuzzers are linked with, and @clang_tools, a program that
-    runs with the loader and libraries of @llvm: fetched when one is asked for.
+    And @licences, the texts of licences of parts of @sysroot; @compiler_rt, which sanitizers
+    and fuzzers are linked with; and @clang_tools, a program that runs with the loader and libraries
+    of @llvm: fetched when one is asked for.
     """
     llvm_tree(
         name = "llvm",
@@ -24,6 +25,15 @@ def llvm_repositories():
         build_file = Label("//toolchains/llvm:sysroot.BUILD.bazel"),
         group = "sysroot",
         keep = SYSROOT_KEEP,
+    )
+    debian_packages(
+        name = "licences",
+        build_file = Label("//toolchains/llvm:licences.BUILD.bazel"),
+        group = "licences",
+        keep = [
+            "usr/share/common-licenses/*",
+            "usr/share/doc/gcc-*-base/copyright",
+        ],
     )
     debian_packages(
         name = "compiler_rt",

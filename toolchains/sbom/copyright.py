@@ -1,10 +1,22 @@
 # Copyright 2026 The aiter-attn Authors.  SPDX-License-Identifier: Apache-2.0
-"""Machine-readable copyright files of Debian packages (DEP-5): the licence of a source file."""
+"""The licence of a source file: in a machine-readable copyright file of a Debian package (DEP-5),
+or by the file's own word."""
 
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterable, Iterator
+
+# Of a line of C; one licence, with or without an exception: the kernel names those of the GPL by
+# SPDX's older words.
+_NAMED = re.compile(
+    r"SPDX-License-Identifier: ([\w.+-]+)( WITH [\w.-]+)?\s*(\*/)?\s*$", re.MULTILINE
+)
+_OLDER = {
+    "GPL-2.0": "GPL-2.0-only",
+    "GPL-2.0+": "GPL-2.0-or-later",
+}
 
 _FORMAT = "debian.org/doc/packaging-manuals/copyright-format/1.0"
 
@@ -62,3 +74,12 @@ def licence(text: str, sources: Iterable[str]) -> str | None:
             return None
         found.add(_SPDX[names[-1]])
     return " AND ".join(sorted(found)) or None
+
+
+def named_licence(text: str) -> str | None:
+    """The SPDX expression that a source file itself names; None where it names none, or several
+    licences."""
+    match = _NAMED.search(text)
+    if match is None:
+        return None
+    return _OLDER.get(match[1], match[1]) + (match[2] or "")

@@ -4,7 +4,8 @@ it is of.
 
 Code of these is in it. No text is there of what needs none in binaries: the runtime
 libraries of GCC and LLVM and the start-up code of glibc, by the exceptions of their licences; nor
-of XLA's headers, whose licence is the project's own, Apache-2.0.
+of XLA's headers, whose licence is the project's own, Apache-2.0. Headers that are given as such
+need one.
 """
 
 _BOTH = {
@@ -28,3 +29,26 @@ KERNEL_LICENCES = _BOTH | {
 
 # Of AITER's.
 ASM_LICENCES = {"@aiter_asm//:licence": "amd-aiter"}
+
+# Of parts of the sysroot: GNU's, whole. The packages' own texts refer to them.
+GNU_LICENCES = {
+    "@licences//:GPL-2": "GPL-2",
+    "@licences//:GPL-3": "GPL-3",
+    "@licences//:LGPL-2.1": "LGPL-2.1",
+}
+
+# Of headers that are given for hipRTC, beside Composable Kernel's and HIP's.
+HIPRTC_HEADER_LICENCES = GNU_LICENCES | {
+    "@licences//:gcc": "libstdc++",
+    "@llvm//:headers.licence": "clang",
+    "@sysroot//:c_library.licence": "glibc",
+    "@sysroot//:linux_headers.licence": "linux",
+}
+
+# The same in SPDX's words.
+HIPRTC_HEADER_EXPRESSIONS = [
+    "Apache-2.0 WITH LLVM-exception",
+    "GPL-2.0-only WITH Linux-syscall-note",
+    "GPL-3.0-or-later WITH GCC-exception-3.1",
+    "LGPL-2.1-or-later",
+]

@@ -4,7 +4,8 @@
     ./bazelw run //toolchains/sbom:read_copyrights
 
 For each locked package that contents.toml has sources of, the licence of these in the package's
-copyright file, if that is machine-readable. Reads the locked files where ./bazelw keeps them.
+copyright file, if that is machine-readable; of a source usr/..., which is a file of the package,
+the licence that itself names. Reads the locked files where ./bazelw keeps them.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class CopyrightError(Exception):
     step."""
 
 
-def read_deb(deb: Path, name: str) -> str | None:
-    """The copyright file of the package; None if another package has it."""
+def read_deb(deb: Path, path: str) -> str | None:
+    """The text of a file of the package; None if it has no such, or another package has it."""
     data = deb.read_bytes()
     if not data.startswith(b"!<arch>\n"):
         raise CopyrightError(
@@ -47,7 +48,7 @@ def read_deb(deb: Path, name: str) -> str | None:
         if member.startswith("data.tar"):
             with tarfile.open(fileobj=io.BytesIO(data[at + 60 : at + 60 + size])) as tar:
                 for entry in tar:
-                    if entry.isfile() and entry.name == f"./usr/share/doc/{name}/copyright":
+                    if entry.isfile() and entry.name == f"./{path}":
                         stream = tar.extractfile(entry)
                         return stream.read().decode("utf-8") if stream else None
             return None
@@ -62,19 +63,29 @@ def stated(material: Material, sources: Sequence[str] | None, files: Path) -> st
         raise CopyrightError(f"{deb} ({material.name}) is missing; run ./bazelw --vendor DIR")
     if hashlib.sha256(deb.read_bytes()).hexdigest() != material.sha256:
         raise CopyrightError(f"{deb} is not what its name says; delete it")
-    text = read_deb(deb, material.name)
+    text = read_deb(deb, f"usr/share/doc/{material.name}/copyright")
     readable = text is not None and copyright.is_machine_readable(text)
-    if sources is None and readable:
-        raise CopyrightError(
-            f"{material.name}: its copyright file is machine-readable; have contents.toml name the "
-            "sources of the wheel's materials, in place of a licence"
-        )
-    if sources is not None and not readable:
-        raise CopyrightError(
-            f"{material.name}: its copyright file is not machine-readable; have contents.toml say "
-            "the licence, in place of sources"
-        )
-    return copyright.licence(text or "", sources) if sources else None
+    if sources is None:
+        if readable:
+            raise CopyrightError(
+                f"{material.name}: its copyright file is machine-readable; have contents.toml name "
+                "the sources of the wheel's materials, in place of a licence"
+            )
+        return None
+    own = {source: read_deb(deb, source) for source in sources if source.startswith("usr/")}
+    if missing := [source for source, content in own.items() if content is None]:
+        raise CopyrightError(f"{material.name}: it has no file {missing[0]!r}; see contents.toml")
+    licences = [copyright.named_licence(content or "") for content in own.values()]
+    others = [source for source in sources if source not in own]
+    if others:
+        if not readable:
+            raise CopyrightError(
+                f"{material.name}: its copyright file is not machine-readable; have contents.toml "
+                "say the licence, in place of sources"
+            )
+        licences.append(copyright.licence(text or "", others))
+    known = sorted({licence for licence in licences if licence is not None})
+    return " AND ".join(known) if known and None not in licences else None
 
 
 def collect(known: contents.Contents, locked: Sequence[Material], files: Path) -> str:

@@ -66,13 +66,31 @@ def test_what_is_machine_readable() -> None:
     assert not copyright.is_machine_readable("")
 
 
-def package(files: Path, name: str, text: str) -> Material:
-    """A .deb among the files, whose copyright file has this text."""
+@pytest.mark.parametrize(
+    ("line", "licence"),
+    [
+        (
+            "/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */",
+            "GPL-2.0-only WITH Linux-syscall-note",
+        ),
+        ("// SPDX-License-Identifier: MIT", "MIT"),
+        ("/* SPDX-License-Identifier: (GPL-2.0 OR BSD-3-Clause) */", None),
+        ("/* SPDX-License-Identifier: GPL-2.0 OR MIT */", None),
+        ("/* License: MIT */", None),
+    ],
+)
+def test_a_files_own_word(line: str, licence: str | None) -> None:
+    assert copyright.named_licence(f"{line}\n#ifndef X\n") == licence
+
+
+def package(files: Path, name: str, text: str, header: str = "") -> Material:
+    """A .deb among the files, whose copyright file has this text, and usr/include/x.h that one."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:xz") as tar:
-        entry = tarfile.TarInfo(f"./usr/share/doc/{name}/copyright")
-        entry.size = len(text)
-        tar.addfile(entry, io.BytesIO(text.encode()))
+        for path, body in ((f"usr/share/doc/{name}/copyright", text), ("usr/include/x.h", header)):
+            entry = tarfile.TarInfo(f"./{path}")
+            entry.size = len(body)
+            tar.addfile(entry, io.BytesIO(body.encode()))
     data = b"!<arch>\n"
     # Of odd length: the next one begins at an even place.
     for member, body in (("debian-binary", b"2.0"), ("data.tar.xz", stream.getvalue())):
@@ -101,11 +119,31 @@ def test_collecting(tmp_path: Path) -> None:
     assert found["machine"]["sha256"] == machine.sha256
 
 
+def test_a_file_of_the_package_has_the_last_word(tmp_path: Path) -> None:
+    line = "/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */\n"
+    header = "usr/include/x.h"
+    packages = [
+        package(tmp_path, "machine", READABLE, line),
+        package(tmp_path, "mixed", READABLE, line),
+        package(tmp_path, "prose", PROSE, line),
+        package(tmp_path, "silent", READABLE),
+    ]
+    table = known(machine=[header], mixed=[header, "lib/other.h"], prose=[header], silent=[header])
+    found = json.loads(read_copyrights.collect(table, packages, tmp_path))
+    assert {name: entry["licence"] for name, entry in found.items()} == {
+        "machine": "GPL-2.0-only WITH Linux-syscall-note",
+        "mixed": "GPL-2.0-only WITH Linux-syscall-note AND MIT",
+        "prose": "GPL-2.0-only WITH Linux-syscall-note",
+        "silent": "NOASSERTION",
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "value", "words"),
     [
         (READABLE, "MIT", "is machine-readable; have contents.toml name the sources"),
         (PROSE, ["lib/a.h"], "is not machine-readable; have contents.toml say"),
+        (READABLE, ["usr/include/gone.h"], "it has no file 'usr/include/gone.h'"),
     ],
 )
 def test_contents_that_do_not_fit_the_package(
