@@ -58,6 +58,7 @@
 #define attn_kernel_info ATTN_SYMBOL(kernel_info)
 #define attn_code_object ATTN_SYMBOL(code_object)
 #define attn_code_object_free ATTN_SYMBOL(code_object_free)
+#define attn_fetch_code_object ATTN_SYMBOL(fetch_code_object)
 #define attn_find_code_object ATTN_SYMBOL(find_code_object)
 #define attn_set_cache_dir ATTN_SYMBOL(set_cache_dir)
 #define attn_cache_dir ATTN_SYMBOL(cache_dir)
@@ -518,6 +519,11 @@ ATTN_API void attn_code_object_free(void* data);
  * thread's next call. */
 ATTN_API attn_status attn_find_code_object(const char* key, const char** provider,
                                            const char** text);
+
+/* Has the code object of a key fetched into the cache, where a server is to be asked for it.
+ * Nothing is compiled for it. *is_there: 1: it is to be had now without a compile; 0: no provider
+ * has it, but one may compile it. */
+ATTN_API attn_status attn_fetch_code_object(const char* key, uint32_t* is_there);
 
 /* The folder that holds this user's cache, by an absolute path, in the place of the environment
  * variable AITER_ATTN_CACHE_DIR; NULL: as before. It must come before the first call that launches

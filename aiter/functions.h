@@ -20,6 +20,7 @@
   X(explain_bwd)                \
   X(explain_fwd)                \
   X(explain_kvcache_fwd)        \
+  X(fetch_code_object)          \
   X(find_code_object)           \
   X(fwd)                        \
   X(fwd_workspace_size)         \

@@ -381,6 +381,14 @@ attn_status attn_find_code_object(const char* key, const char** provider, const 
   });
 }
 
+attn_status attn_fetch_code_object(const char* key, uint32_t* is_there) {
+  return guarded([&] {
+    require_place(is_there, "is_there", "answer");
+    *is_there = 0;
+    *is_there = runtime::library_store().fetch(ref_of(key)).has_value();
+  });
+}
+
 attn_status attn_set_cache_dir(const char* folder) {
   return guarded([&] { runtime::set_cache_folder(folder); });
 }

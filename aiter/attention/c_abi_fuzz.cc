@@ -381,6 +381,8 @@ class Caller : private AITER_ATTN_NAMESPACE::testing::FuzzedStructs {
     uint64_t size = 0;
     check(attn_code_object(input().ConsumeBool() ? info.key : other.c_str(), &data, &size));
     attn_code_object_free(data);
+    uint32_t is_there = 0;
+    check(attn_fetch_code_object(input().ConsumeBool() ? info.key : other.c_str(), &is_there));
   }
 
   attn_problem problem_ = {};

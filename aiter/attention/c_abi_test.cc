@@ -87,6 +87,9 @@ TEST(CAbiTest, NullIsRefused) {
   expect_refused(attn_code_object(nullptr, &data, &size), kInvalid, "key is NULL");
   expect_refused(attn_code_object("k", nullptr, &size), kInvalid, "data is NULL");
   expect_refused(attn_code_object("k", &data, nullptr), kInvalid, "size is NULL");
+  uint32_t is_there = 0;
+  expect_refused(attn_fetch_code_object(nullptr, &is_there), kInvalid, "key is NULL");
+  expect_refused(attn_fetch_code_object("k", nullptr), kInvalid, "is_there is NULL");
 }
 
 // Sizes that no caller of any version has, for each struct. Memory behind a struct is not read:
@@ -820,6 +823,12 @@ TEST(CAbiTest, CodeObjectsCanBeHad) {
                  "no code object with key '" + unknown + "' (the library: does not have it");
   const std::string corrupt = test_key(kCorruptName, "gfx942");
   expect_refused(attn_code_object(corrupt.c_str(), &data, &size), ATTN_ERROR_CORRUPT, corrupt);
+  uint32_t is_there = 2;
+  EXPECT_EQ(attn_fetch_code_object(test_key(name, "gfx942").c_str(), &is_there), ATTN_OK);
+  EXPECT_EQ(is_there, 1u);
+  EXPECT_EQ(attn_fetch_code_object(unknown.c_str(), &is_there), ATTN_OK);
+  EXPECT_EQ(is_there, 0u);
+  expect_refused(attn_fetch_code_object(corrupt.c_str(), &is_there), ATTN_ERROR_CORRUPT, corrupt);
 }
 
 TEST(CAbiTest, Drivers) {

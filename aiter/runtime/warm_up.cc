@@ -29,7 +29,7 @@ bool is_there(const Store& store, const CodeObjectRef& ref) {
   const std::vector<Store::Told> told = store.look(ref);
   const auto first =
       std::find_if(told.begin(), told.end(), [](const auto& each) { return each.answer.has; });
-  return first != told.end() && !first->answer.is_made;
+  return first != told.end() && first->answer.is_there();
 }
 
 // While it lives, threads that this one starts get no signal: handlers run in the caller's threads.

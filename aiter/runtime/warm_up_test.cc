@@ -47,6 +47,7 @@ class Compiler : public Provider {
   }
   Answer look(const CodeObjectRef& ref) override {
     if (ref.key == key("there")) return {true, "keeps it"};
+    if (ref.key == key("on a server")) return {true, "is asked for it", false, true};
     return {true, "compiles it", true};
   }
 
@@ -89,7 +90,7 @@ TEST_F(WarmUpOf, SeveralReturnsAtOnceAndMakesEachOnceSoManyAtATime) {
   WarmUp warm_up(store_, 2);
   std::vector<Digest> keys;
   std::vector<CodeObjectRef> refs;
-  for (const char* name : {"fwd", "dq", "dk", "convert", "there"}) {
+  for (const char* name : {"fwd", "dq", "on a server", "convert", "there"}) {
     keys.push_back(key(name));
     refs.push_back({keys.back(), {}});
   }

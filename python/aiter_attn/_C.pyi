@@ -234,6 +234,9 @@ def explain_bwd(problem: Problem, arch: str | None, sink: bool = False) -> str: 
 def kernel_count() -> int: ...
 def kernel_info(index: int) -> Kernel: ...
 def code_object(key: str) -> bytes: ...
+def fetch_code_object(key: str) -> bool:
+    """Fetches it where a server has it: whether it is to be had now without a compile."""
+
 def find_code_object(key: str) -> tuple[str | None, str]:
     """The first provider that has it, and a line for each that is asked."""
 

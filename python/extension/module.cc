@@ -178,6 +178,12 @@ py::bytes CodeObject(const std::string& key) {
   return py::bytes(static_cast<const char*>(data), size);
 }
 
+bool FetchCodeObject(const std::string& key) {
+  uint32_t is_there = 0;
+  CheckUnlocked([&] { return attn_fetch_code_object(key.c_str(), &is_there); });
+  return is_there != 0;
+}
+
 // The first provider that has it (None: none has), and a line for each.
 py::tuple FindCodeObject(const std::string& key) {
   const char* provider = "";
@@ -350,6 +356,7 @@ void BindAll(py::module_& module) {
   module.def("kernel_count", &attn_kernel_count);
   module.def("kernel_info", &KernelInfo, "index"_a);
   module.def("code_object", &CodeObject, "key"_a);
+  module.def("fetch_code_object", &FetchCodeObject, "key"_a);
   module.def("find_code_object", &FindCodeObject, "key"_a);
   module.def("set_cache_dir", &SetCacheDir, "folder"_a);
   module.def("cache_dir", &CacheDir);

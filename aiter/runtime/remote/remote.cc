@@ -58,13 +58,32 @@ std::optional<Bytes> RemoteProvider::fetch(const std::string& file, uint64_t lim
 std::optional<Bytes> RemoteProvider::get(const CodeObjectRef& ref) {
   if (!may_have(ref)) return std::nullopt;
   if (!options_.forbidden.empty()) fail(Status::kUnsupported, options_.forbidden);
-  if (!ref.sha256) return get_signed(ref.key);
-  const std::string file = concat("/cas/", hex(*ref.sha256));
-  std::optional<Bytes> bytes = fetch(file, kMostObjectBytes, ref.key);
+  try {
+    std::optional<Bytes> bytes = ref.sha256 ? get_proven(ref.key, *ref.sha256) : get_signed(ref.key);
+    note(ref.key, bytes ? "" : Answer().text);
+    return bytes;
+  } catch (const Error& error) {
+    if (error.status() != Status::kInterrupted) note(ref.key, error.what());
+    throw;
+  }
+}
+
+void RemoteProvider::note(const Digest& key, const std::string& answer) {
+  const std::lock_guard<ForkMutex> lock(failure_mutex_);
+  if (answer.empty()) {
+    answers_.erase(key);
+  } else {
+    answers_[key] = answer;
+  }
+}
+
+std::optional<Bytes> RemoteProvider::get_proven(const Digest& key, const Digest& wanted) {
+  const std::string file = concat("/cas/", hex(wanted));
+  std::optional<Bytes> bytes = fetch(file, kMostObjectBytes, key);
   if (!bytes) return std::nullopt;
-  if (const Digest digest = sha256(bytes->data(), bytes->size()); digest != *ref.sha256) {
-    fail(Status::kCorrupt, "code object ", hex(ref.key), " of ", shown_, file, " has sha256 ",
-         hex(digest), " instead of ", hex(*ref.sha256));
+  if (const Digest digest = sha256(bytes->data(), bytes->size()); digest != wanted) {
+    fail(Status::kCorrupt, "code object ", hex(key), " of ", shown_, file, " has sha256 ",
+         hex(digest), " instead of ", hex(wanted));
   }
   return bytes;
 }
@@ -106,8 +125,15 @@ const Downloader& RemoteProvider::downloader() {
 Answer RemoteProvider::look(const CodeObjectRef& ref) {
   if (!may_have(ref)) return {false, "is not asked: nothing would prove its bytes"};
   if (!options_.forbidden.empty()) fail(Status::kUnsupported, options_.forbidden);
-  return {true, ref.sha256 ? "is asked for it at its first use"
-                           : "is asked for it, signed by a trusted key, at its first use"};
+  {
+    const std::lock_guard<ForkMutex> lock(failure_mutex_);
+    const auto known = answers_.find(ref.key);
+    if (known != answers_.end()) return {false, known->second};
+  }
+  Answer answer = {true, "is asked for it at its first use"};
+  if (!ref.sha256) answer.text = "is asked for it, signed by a trusted key, at its first use";
+  answer.is_fetched = true;
+  return answer;
 }
 
 std::string named_store() {

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -49,14 +50,16 @@ class RemoteProvider : public Provider {
   // object, Status::kDriver where the server cannot be asked, Status::kCorrupt where it gives other
   // bytes.
   std::optional<Bytes> get(const CodeObjectRef& ref) override;
-  // Asks no server.
+  // Asks no server: tells how the last get() of the key ended, where one did.
   Answer look(const CodeObjectRef& ref) override;
 
  private:
   const Downloader& downloader();
   // A file of the server's, for the object of a key. limit: bytes.
   std::optional<Bytes> fetch(const std::string& file, uint64_t limit, const Digest& key);
+  std::optional<Bytes> get_proven(const Digest& key, const Digest& wanted);
   std::optional<Bytes> get_signed(const Digest& key);
+  void note(const Digest& key, const std::string& answer);
 
   const RemoteOptions options_;
   const std::string shown_;  // the URL without its password
@@ -66,6 +69,7 @@ class RemoteProvider : public Provider {
   ForkMutex failure_mutex_;
   std::chrono::steady_clock::time_point closed_until_ = {};
   std::string failure_;
+  std::map<Digest, std::string> answers_;  // of those that it was asked for and did not give
 };
 
 // AITER_ATTN_STORE without a slash at its end; "": none. Throws Status::kInvalidArgument where it

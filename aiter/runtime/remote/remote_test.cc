@@ -99,6 +99,32 @@ TEST_F(RemoteTest, AnObjectIsAskedForByItsDigest) {
   EXPECT_TRUE(provider.get(object_ref()).has_value());  // a missing file is no failure
 }
 
+TEST_F(RemoteTest, ALookTellsWhatTheServerSaid) {
+  std::atomic<int> status{404};
+  Server server([&](const Connection& c) {
+    if (status == 200) return c.answer("200 OK", kObject);
+    status == 404 ? c.answer("404 Not Found", "") : c.answer("200 OK", "other bytes");
+  });
+  RemoteProvider provider(options(server.url()));
+  const Answer before = provider.look(object_ref());
+  EXPECT_TRUE(before.has && before.is_fetched && !before.is_made && !before.is_there());
+  EXPECT_THAT(server.requests(), ElementsAre());
+  EXPECT_EQ(provider.get(object_ref()), std::nullopt);
+  EXPECT_FALSE(provider.look(object_ref()).has);
+  EXPECT_EQ(provider.look(object_ref()).text, "does not have it");
+  CodeObjectRef other = object_ref();
+  other.key = digest("other");
+  EXPECT_TRUE(provider.look(other).has);
+  status = 1;
+  const Error error = error_of([&] { provider.get(object_ref()); });
+  EXPECT_EQ(error.status(), Status::kCorrupt);
+  EXPECT_EQ(provider.look(object_ref()).text, error.what());
+  // It is asked all the same.
+  status = 200;
+  EXPECT_TRUE(provider.get(object_ref()).has_value());
+  EXPECT_TRUE(provider.look(object_ref()).has);
+}
+
 TEST_F(RemoteTest, ItsPasswordIsSentAndNotShown) {
   Server server([](const Connection& c) {
     // "user:s3cret"

@@ -25,22 +25,27 @@ struct Store::Other {
   CodeObjectRef ref;
 };
 
+std::optional<Bytes> Store::ask(Provider& provider, const CodeObjectRef& ref, Failure& failure) {
+  std::string answer = Answer().text;
+  try {
+    if (std::optional<Bytes> bytes = provider.get(ref)) {
+      const std::string why = misfit(ref, *bytes);
+      if (why.empty()) return bytes;
+      fail(Status::kCorrupt, "code object ", hex(ref.key), " ", why);
+    }
+  } catch (const Error& error) {
+    // The caller wants nothing more. Otherwise the next provider may still have it.
+    if (error.status() == Status::kInterrupted) throw;
+    if (failure.status == Status::kUnsupported) failure.status = error.status();
+    answer = error.what();
+  }
+  failure.answers += concat(failure.answers.empty() ? "" : "; ", provider.name(), ": ", answer);
+  return std::nullopt;
+}
+
 std::optional<Bytes> Store::ask(const CodeObjectRef& ref, Failure& failure) const {
   for (const auto& provider : providers_) {
-    std::string answer = Answer().text;
-    try {
-      if (std::optional<Bytes> bytes = provider->get(ref)) {
-        const std::string why = misfit(ref, *bytes);
-        if (why.empty()) return bytes;
-        fail(Status::kCorrupt, "code object ", hex(ref.key), " ", why);
-      }
-    } catch (const Error& error) {
-      // The caller wants nothing more. Otherwise the next provider may still have it.
-      if (error.status() == Status::kInterrupted) throw;
-      if (failure.status == Status::kUnsupported) failure.status = error.status();
-      answer = error.what();
-    }
-    failure.answers += concat(failure.answers.empty() ? "" : "; ", provider->name(), ": ", answer);
+    if (std::optional<Bytes> bytes = ask(*provider, ref, failure)) return bytes;
   }
   return std::nullopt;
 }
@@ -55,6 +60,17 @@ Bytes Store::get(const CodeObjectRef& ref) const {
   Failure failure;
   if (std::optional<Bytes> bytes = ask(ref, failure)) return *std::move(bytes);
   refuse(ref, failure);
+}
+
+std::optional<Bytes> Store::fetch(const CodeObjectRef& ref) const {
+  Failure failure;
+  for (const auto& provider : providers_) {
+    const Answer answer = ask_where(*provider, ref).answer;
+    if (!answer.has || answer.is_made) continue;
+    if (std::optional<Bytes> bytes = ask(*provider, ref, failure)) return bytes;
+  }
+  if (failure.status != Status::kUnsupported) refuse(ref, failure);
+  return std::nullopt;
 }
 
 std::vector<Store::Other> Store::others(const CodeObjectRef& ref, Failure& failure) const {

@@ -55,7 +55,10 @@ struct CodeObjectRef {
 struct Answer {
   bool has = false;
   std::string text = "does not have it";
-  bool is_made = false;  // it has it, but not before get() has made it, which takes seconds
+  bool is_made = false;     // it has it, but not before get() has made it, which takes seconds
+  bool is_fetched = false;  // get() asks a server for it, which may lack it
+
+  bool is_there() const { return has && !is_made && !is_fetched; }
 };
 
 // One source of code objects. Safe to call from several threads; one key must not wait for another.
@@ -76,7 +79,7 @@ class Provider {
   virtual std::string identity() const { return ""; }
   // Whether get() would give bytes, for people: nothing is made for it. Throws as get() does.
   virtual Answer look(const CodeObjectRef& ref) {
-    return may_have(ref) ? Answer{true, "makes it at its first use"} : Answer{};
+    return may_have(ref) ? Answer{true, "makes it at its first use", true} : Answer{};
   }
 };
 
@@ -87,6 +90,9 @@ class Store {
   // that failed threw, or else Status::kUnsupported; the message names the key, and each provider's
   // reason.
   Bytes get(const CodeObjectRef& ref) const;
+  // The same of the providers that have it, or may have it, and need not make it; nothing: they do
+  // not have it.
+  std::optional<Bytes> fetch(const CodeObjectRef& ref) const;
   // The bytes that a launch takes: the key's; where no provider has these, those of the kernel's
   // plain compile; and where none has these, those that a provider makes under a key of its own.
   // Throws as get() does.
@@ -108,6 +114,7 @@ class Store {
  private:
   struct Failure;
   struct Other;
+  static std::optional<Bytes> ask(Provider& provider, const CodeObjectRef& ref, Failure& failure);
   std::optional<Bytes> ask(const CodeObjectRef& ref, Failure& failure) const;
   [[noreturn]] static void refuse(const CodeObjectRef& ref, const Failure& failure);
   Told ask_where(Provider& provider, const CodeObjectRef& ref) const;

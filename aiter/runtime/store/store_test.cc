@@ -267,6 +267,30 @@ TEST(Store, DamageInOneProviderDoesNotHideTheNext) {
   EXPECT_THAT(error.what(), AllOf(HasSubstr("first: damaged"), HasSubstr("second: ")));
 }
 
+// Would make whatever it is asked for; a test that has it make something fails.
+class Factory : public Provider {
+ public:
+  std::string name() const override { return "factory"; }
+  std::optional<Bytes> get(const CodeObjectRef&) override {
+    ADD_FAILURE() << "it is asked to make one";
+    return Bytes{9};
+  }
+};
+
+TEST(Store, AFetchMakesNothing) {
+  std::vector<std::unique_ptr<Provider>> providers;
+  providers.push_back(std::make_unique<Factory>());
+  providers.push_back(std::make_unique<Shelf>("first", "a", Bytes{}, Status::kCorrupt));
+  providers.push_back(std::make_unique<Shelf>("second", "b", Bytes{}, Status::kCorrupt));
+  providers.push_back(std::make_unique<Shelf>("third", "b", Bytes{3}));
+  const Store store(std::move(providers));
+  EXPECT_EQ(store.fetch({key("b"), {}}), Bytes{3});
+  EXPECT_EQ(store.fetch({key("c"), {}}), std::nullopt);
+  const Error error = error_of([&] { store.fetch({key("a"), {}}); });
+  EXPECT_EQ(error.status(), Status::kCorrupt);
+  EXPECT_THAT(error.what(), HasSubstr("(first: damaged)"));
+}
+
 // A kernel of a compile group, and its plain compile.
 CodeObjectRef grouped() {
   CodeObjectRef ref = {key("exact"), {}};

@@ -14,7 +14,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -299,18 +299,23 @@ def _build(arguments: argparse.Namespace) -> int:
     jobs = _jobs(arguments.jobs)
     wanted = _chosen(arguments)
     print(_summary(wanted), flush=True)
-    failed = 0
+    sources = {kernel.key: "were there" for kernel in wanted if kernel.place.is_there}
+    # One after the other: the time of a fetch says nothing about that of a compile.
+    wanted, fetched = _fetch(wanted, jobs)
+    sources.update({key: f"fetched from {server}" for key, server in fetched.items()})
     for kernel in wanted:
         if kernel.place.provider is None:
-            failed += 1
             print(f"{kernel}: {'; '.join(kernel.place.others)}", file=sys.stderr)
-    # One after the other: the time of a fetch says nothing about that of a compile.
-    fetched = [kernel for kernel in wanted if kernel.place.is_fetched]
-    failed += _make(fetched, [1.0] * len(fetched), jobs)
     compiled = [kernel for kernel in wanted if kernel.place.is_made]
-    failed += _make(compiled, [compile_seconds(k.kind, k.name) for k in compiled], jobs)
-    if failed:
-        print(f"{failed} of {len(wanted)} kernels are missing; the same command goes on from here")
+    costs = [compile_seconds(kernel.kind, kernel.name) for kernel in compiled]
+    failed = _make(compiled, costs, jobs, _compile)
+    sources.update({k.key: f"compiled by {k.place.provider}" for k in compiled if k not in failed})
+    counts = collections.Counter(sources.values())
+    missing = len(wanted) - len(sources)
+    parts = [*(f"{count} {source}" for source, count in counts.items()), f"{missing} missing"]
+    print(f"{len(wanted)} kernels: {', '.join(parts)}")
+    if missing:
+        print(f"{missing} of {len(wanted)} kernels are missing; the same command goes on from here")
         return 1
     print(f"all {len(wanted)} kernels are there; calls find them with the same cache:")
     print(f"  {Path(_C.cache_dir()).parent}")
@@ -329,15 +334,43 @@ def compile_seconds(kind: str, name: str) -> float:
     return next(cost for most, cost in _COSTS[kind].items() if size <= int(most))
 
 
-def _make(missing: Sequence[_Wanted], costs: Sequence[float], jobs: int) -> int:
+def _fetch(wanted: Sequence[_Wanted], jobs: int) -> tuple[list[_Wanted], dict[str, str]]:
+    """Has kernels fetched from servers. Returns all with their places after that, which for those
+    that a server did not give is the next one's; and, by key, the server of each that was had."""
+    kernels = list(wanted)
+    fetched: dict[str, str] = {}
+    # A server may lack the object of a kernel's own key, and have that of its plain compile.
+    while missing := [kernel for kernel in kernels if kernel.place.is_fetched]:
+        lacking = _make(missing, [1.0] * len(missing), jobs, _C.fetch_code_object)
+        fetched.update({k.key: str(k.place.provider) for k in missing if k not in lacking})
+        kernels = [
+            dataclasses.replace(kernel, place=store.find(kernel.key))
+            if kernel.place.is_fetched
+            else kernel
+            for kernel in kernels
+        ]
+        if lacking:
+            print(f"{len(lacking)} of {len(missing)} could not be fetched; {_summary(kernels)}")
+    return kernels, fetched
+
+
+def _compile(key: str) -> bool:
+    _C.code_object(key)
+    return True
+
+
+def _make(
+    missing: Sequence[_Wanted], costs: Sequence[float], jobs: int, make: Callable[[str], bool]
+) -> set[_Wanted]:
     """Has them fetched or compiled, so many at a time, and tells how long the rest will take by
-    their costs, in any unit. Returns the number of those that could not be had."""
-    failed = done = 0
+    their costs, in any unit. make: False: it is not there. Returns those that could not be had."""
+    failed = set()
+    done = 0
     cost, cost_done = sum(costs), 0.0
     cost_of = dict(zip(missing, costs, strict=True))
     start = time.monotonic()
     pool = concurrent.futures.ThreadPoolExecutor(jobs)
-    making = {pool.submit(_C.code_object, kernel.served_by): kernel for kernel in missing}
+    making = {pool.submit(make, kernel.served_by): kernel for kernel in missing}
     try:
         for future in concurrent.futures.as_completed(making):
             done += 1
@@ -345,14 +378,16 @@ def _make(missing: Sequence[_Wanted], costs: Sequence[float], jobs: int) -> int:
             spent = time.monotonic() - start
             left = spent * max(0.0, cost / cost_done - 1)
             error = future.exception()
-            state = "failed" if error else "done"
+            is_had = error is None and future.result()
+            state = "failed" if error else "done" if is_had else "not there"
             print(
                 f"{done} of {len(missing)} {state} after {_seconds(spent)}, about "
                 f"{_seconds(left)} left: {making[future]}",
                 flush=True,
             )
+            if not is_had:
+                failed.add(making[future])
             if error:
-                failed += 1
                 print(f"{making[future]}: {error}", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         print("interrupted; the same command goes on from here", file=sys.stderr, flush=True)

@@ -158,38 +158,88 @@ def test_one_failure_does_not_hold_up_the_others(told: Told, made: list[str]) ->
     assert "1 of 1 done after " in said
 
 
-def test_a_fetch_is_not_counted_as_a_compile(
+def test_what_a_server_lacks_moves_to_the_compiles(
     told: Told, made: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys = list({kernel["key"]: None for kernel in KERNELS})
-    server, kit = "the store 'https://host'", "the compile kit '/kit'"
+    server, kit, later = "the store 'https://host'", "the compile kit '/kit'", "at its first use"
     absent = "the library: does not have it\n"
+    lacked = f"{absent}{server}: does not have it\n"
+    asked = f"{absent}{server}: is asked for it {later}\n{kit}: compiles it {later}\n"
+    plain = "1" * 64
+    of_plain = f"its plain compile, key {plain}"
     answers = {
-        keys[0]: (kit, f"{absent}{kit}: compiles it at its first use\n"),
+        keys[0]: (kit, f"{absent}{kit}: compiles it {later}\n"),
         keys[1]: ("the library", "the library: has it\n"),
         keys[2]: (None, absent),
     }
-    later = "at its first use"
-    asked = f"{absent}{server}: is asked for it {later}\n{kit}: compiles it {later}\n"
+
+    def fetch(key: str) -> bool:
+        """The server lacks the object of keys[3], and its plain compile as well."""
+        made.append(f"fetch {key}")
+        if key == keys[3]:
+            answers[key] = (server, f"{lacked}{server}: {of_plain}: is asked for it {later}\n")
+        elif key == plain:
+            answers[keys[3]] = (kit, f"{lacked}{kit}: {of_plain}: compiles it {later}\n")
+        else:
+            answers[key] = (server, f"{absent}{server}: keeps it\n")
+        return key not in (keys[3], plain)
+
+    monkeypatch.setattr(_C, "fetch_code_object", fetch)
     monkeypatch.setattr(_C, "find_code_object", lambda key: answers.get(key, (server, asked)))
     monkeypatch.setattr(store, "find", FIND)
+    named = {kernel["key"]: f"{kernel['arch']} {kernel['name']}" for kernel in reversed(KERNELS)}
     others = len(keys) - 3
-    status, said, _ = told("build", SET, "--jobs", "1")
+    listed = told("list", SET)[1]
+    assert f"{named[keys[3]]}: {server}, to be fetched\n" in listed
+    assert f"{named[keys[0]]}: {kit}, to be compiled\n" in listed
+    assert f"{named[keys[1]]}: the library\n" in listed
+    status, said, errors = told("build", SET, "--jobs", "1")
     assert status == 1
     assert said.startswith(
         f"{len(keys)} kernels: 1 are there, {others} to be fetched from {server}, "
         f"1 to be compiled by {kit}, 1 cannot be had\n"
     )
-    assert made == [*keys[3:], keys[0]], "fetches come first"
-    assert f"{others} of {others} done after " in said
+    fetches = [f"fetch {key}" for key in (*keys[3:], plain)]
+    assert made == [*fetches, keys[0], plain], "fetches come first"
+    assert f"1 of {others} not there after " in said and f"{others} of {others} done after " in said
+    assert (
+        f"1 of {others} could not be fetched; {len(keys)} kernels: {others} are there, "
+        f"1 to be fetched from {server}, 1 to be compiled by {kit}, 1 cannot be had\n"
+    ) in said
+    assert (
+        f"1 of 1 could not be fetched; {len(keys)} kernels: {others} are there, "
+        f"2 to be compiled by {kit}, 1 cannot be had\n"
+    ) in said
     # The estimate of compiles is of these alone.
-    assert "1 of 1 done after 0.0 s, about 0.0 s left: " in said
-    listed = told("list", SET)[1]
-    named = {kernel["key"]: f"{kernel['arch']} {kernel['name']}" for kernel in reversed(KERNELS)}
-    assert f"{named[keys[3]]}: {server}, to be fetched\n" in listed
-    assert f"{named[keys[0]]}: {kit}, to be compiled\n" in listed
-    assert f"{named[keys[1]]}: the library\n" in listed
-    assert told("verify", SET)[1].startswith(f"{named[keys[0]]}: ")
+    assert "2 of 2 done after 0.0 s, about 0.0 s left: " in said
+    assert (
+        f"{len(keys)} kernels: 1 were there, {others - 1} fetched from {server}, "
+        f"2 compiled by {kit}, 1 missing\n"
+    ) in said
+    assert errors == f"{named[keys[2]]}: {absent}"
+
+
+def test_a_server_that_fails_holds_nothing_up(
+    told: Told, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = FIRST["key"]
+    server, kit, later = "the store 'https://host'", "the compile kit '/kit'", "at its first use"
+    answers = {key: (server, f"{server}: is asked for it {later}\n")}
+
+    def fetch(key: str) -> bool:
+        answers[key] = (kit, f"{server}: failed\n{kit}: compiles it {later}\n")
+        raise aiter_attn.AttnError("status 500")
+
+    monkeypatch.setattr(_C, "fetch_code_object", fetch)
+    monkeypatch.setattr(_C, "find_code_object", answers.__getitem__)
+    monkeypatch.setattr(_C, "code_object", made.append)
+    monkeypatch.setattr(store, "find", FIND)
+    narrowed = ("--arch", FIRST["arch"], "--kernels", FIRST["name"])
+    status, said, errors = told("build", SET, *narrowed)
+    assert (status, made) == (0, [key])
+    assert "1 of 1 failed after " in said and f"\n1 kernels: 1 compiled by {kit}, 0 missing" in said
+    assert errors == f"{FIRST['arch']} {FIRST['name']}: status 500\n"
 
 
 def written_by_ck_jit(told: Told) -> list[str]:

@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import hashlib
-import http.server
 import json
 import os
-import ssl
+import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +18,7 @@ import pytest
 from python.release import artefacts, documents, publish
 from python.release.folder import Folder
 from python.release.tests import builds
+from tests.emulation.wheel.file_server import served
 
 OBJECTS = [Path(path) for path in os.environ["CODE_OBJECTS"].split()]
 TLS = Path(__file__).parent / "tls"
@@ -33,29 +29,6 @@ from aiter_attn import _C
 for key in sys.argv[1:]:
     print(hashlib.sha256(_C.code_object(key)).hexdigest())
 """
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *arguments: Any) -> None:
-        pass
-
-
-@contextlib.contextmanager
-def served(root: Path, tls: bool) -> Iterator[str]:
-    """The URL of a folder's files."""
-    handler = functools.partial(Quiet, directory=str(root))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        if tls:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -139,3 +112,33 @@ def test_other_bytes_in_its_place_are_refused(
         got, said = asked(url, tmp_path / "cache", key)
     assert not got
     assert f"has sha256 {hashlib.sha256(data).hexdigest()} instead of {digest}" in said
+
+
+def test_a_prebuild_says_how_many_kernels_the_release_has(
+    published: Path, digests: dict[str, str], tmp_path: Path
+) -> None:
+    lacked = aiter_attn.kernels()[0]
+    root = tmp_path / "lacking"
+    shutil.copytree(published, root)
+    (root / "cas" / digests[lacked["key"]]).unlink()
+    variant_set = json.loads(Path(aiter_attn.__file__).with_name("manifest.json").read_text())[
+        "variant_set"
+    ]
+    path = os.pathsep.join([str(Path(aiter_attn.__file__).parents[1]), *sys.path])
+    with served(root, tls=False) as url:
+        settings = {"AITER_ATTN_STORE": url, "AITER_ATTN_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run(
+            [sys.executable, "-m", "aiter_attn", "prebuild", "build", variant_set],
+            env={**os.environ, **settings, "PYTHONPATH": path},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    count, server = len(digests), f"the store '{url}'"
+    named = f"{lacked['arch']} {lacked['name']}"
+    assert done.returncode == 1
+    assert f"1 of {count} could not be fetched; {count} kernels: {count - 1} are there, 1 " in (
+        done.stdout
+    )
+    assert " not there after " in done.stdout
+    assert f"{count} kernels: {count - 1} fetched from {server}, 1 missing\n" in done.stdout
+    (told,) = [line for line in done.stderr.splitlines() if line.startswith(named)]
+    assert f"{server}: does not have it" in told
