@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <new>
 #include <set>
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -11,6 +12,7 @@ namespace {
 struct All {
   std::mutex mutex;
   std::set<ForkMutex*> mutexes;
+  std::set<OpeningMutex*> opening;
 };
 
 // Never destroyed: other threads may fork while the process exits.
@@ -29,9 +31,14 @@ void after_fork() {
   all().mutex.unlock();
 }
 
+void after_fork_in_child() {
+  for (OpeningMutex* each : all().opening) each->free_in_child();
+  after_fork();
+}
+
 int watch_forks() noexcept {
   all();
-  return pthread_atfork(before_fork, after_fork, after_fork);
+  return pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 // When the library is loaded: later, another thread may fork meanwhile. Where memory is too short
 // for that, it is for the library.
@@ -49,5 +56,18 @@ ForkMutex::~ForkMutex() {
   const std::lock_guard<std::mutex> lock(all().mutex);
   all().mutexes.erase(this);
 }
+
+OpeningMutex::OpeningMutex() {
+  const std::lock_guard<std::mutex> lock(all().mutex);
+  all().opening.insert(this);
+}
+
+OpeningMutex::~OpeningMutex() {
+  const std::lock_guard<std::mutex> lock(all().mutex);
+  all().opening.erase(this);
+}
+
+// The thread that held it is in the parent.
+void OpeningMutex::free_in_child() { new (&mutex_) std::mutex; }
 
 }  // namespace AITER_ATTN_NAMESPACE::runtime

@@ -22,4 +22,23 @@ class ForkMutex {
   std::mutex mutex_;
 };
 
+// A mutex under which a library is opened: that takes as long as it likes, and may register what is
+// done about forks, so fork() does not wait for it. In a child it is free, even where a thread of
+// the parent holds it: what it guards must be whole at any time.
+class OpeningMutex {
+ public:
+  OpeningMutex();
+  ~OpeningMutex();
+  OpeningMutex(const OpeningMutex&) = delete;
+  OpeningMutex& operator=(const OpeningMutex&) = delete;
+
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+  // In a child, before anything else runs there.
+  void free_in_child();
+
+ private:
+  std::mutex mutex_;
+};
+
 }  // namespace AITER_ATTN_NAMESPACE::runtime

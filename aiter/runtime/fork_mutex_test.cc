@@ -39,6 +39,53 @@ TEST(ForkMutex, IsFreeInAChildAndWhatItGuardsIsWhole) {
   EXPECT_EQ(child, 0);
 }
 
+TEST(OpeningMutex, IsFreeInAChildWhichDoesNotWaitForIt) {
+  OpeningMutex mutex;
+  std::atomic<bool> is_held{false}, is_forked{false};
+  std::thread other([&] {
+    const std::lock_guard<OpeningMutex> lock(mutex);
+    is_held = true;
+    while (!is_forked) std::this_thread::yield();
+  });
+  while (!is_held) std::this_thread::yield();
+  const int child = in_forked_child([&] {
+    const std::lock_guard<OpeningMutex> lock(mutex);
+    // Held, it keeps others out.
+    std::atomic<bool> is_in{false};
+    std::thread next([&] {
+      const std::lock_guard<OpeningMutex> lock(mutex);
+      is_in = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const bool was_in = is_in;
+    mutex.unlock();
+    next.join();
+    mutex.lock();
+    return was_in ? 1 : 0;
+  });
+  is_forked = true;
+  other.join();
+  EXPECT_EQ(child, 0);
+}
+
+TEST(OpeningMutex, IsHeldOnInTheParent) {
+  OpeningMutex mutex;
+  std::atomic<bool> is_in{false};
+  std::thread other;
+  {
+    const std::lock_guard<OpeningMutex> lock(mutex);
+    EXPECT_EQ(in_forked_child([] { return 0; }), 0);
+    other = std::thread([&] {
+      const std::lock_guard<OpeningMutex> lock(mutex);
+      is_in = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_FALSE(is_in);
+  }
+  other.join();
+  EXPECT_TRUE(is_in);
+}
+
 TEST(ForkMutex, MayComeAndGoWhileOthersFork) {
   std::atomic<bool> is_done{false};
   std::thread other([&] {

@@ -7,11 +7,11 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <string>
 
 #include "aiter/runtime/driver/drivers.h"
 #include "aiter/runtime/error.h"
+#include "aiter/runtime/fork_mutex.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 
@@ -26,20 +26,20 @@ enum class State {
 
 // A runtime of this process.
 struct Slot {
-  std::mutex mutex;  // while it is opened
+  OpeningMutex mutex;
   std::atomic<State> state = State::kClosed;
   std::atomic<Driver*> driver = nullptr;
 };
 
-// Of kDrivers. Made before anything runs, never destroyed: a runtime may be torn down before this
-// library is.
-Slot slots[std::size(kDrivers)];
+// Of kDrivers. Made when the library is loaded, never destroyed: a runtime may be torn down before
+// this library is.
+// NOLINTNEXTLINE(bugprone-throwing-static-initialization)
+Slot* const slots = new Slot[std::size(kDrivers)];
 
 // A GPU runtime's threads, and its hold on the devices, stay with the parent.
 void in_forked_child() {
-  for (Slot& slot : slots) {
-    new (&slot.mutex) std::mutex;  // the thread that held it is in the parent
-    if (slot.state != State::kClosed) slot.state = State::kInherited;
+  for (size_t i = 0; i < std::size(kDrivers); ++i) {
+    if (slots[i].state != State::kClosed) slots[i].state = State::kInherited;
   }
 }
 
@@ -78,7 +78,7 @@ Driver& driver_for(int32_t device_type) {
          "before the first use of the GPU");
   }
   if (Driver* open = slot.driver.load(std::memory_order_acquire)) return *open;
-  const std::lock_guard<std::mutex> lock(slot.mutex);
+  const std::lock_guard<OpeningMutex> lock(slot.mutex);
   if (!slot.driver) {
     slot.state = State::kOpening;
     try {

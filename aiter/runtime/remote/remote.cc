@@ -2,6 +2,7 @@
 #include "aiter/runtime/remote/remote.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "aiter/runtime/environment.h"
@@ -115,8 +116,7 @@ std::optional<Bytes> RemoteProvider::get_signed(const Digest& key) {
 
 const Downloader& RemoteProvider::downloader() {
   if (const Downloader* ready = downloader_.load(std::memory_order_acquire)) return *ready;
-  // No ForkMutex: a library that is loaded may register what it does about forks.
-  const std::lock_guard<std::mutex> lock(opening_);
+  const std::lock_guard<OpeningMutex> lock(opening_);
   if (!opened_) opened_ = options_.open();
   downloader_.store(opened_.get(), std::memory_order_release);
   return *opened_;

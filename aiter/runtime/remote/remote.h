@@ -12,7 +12,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,7 +62,7 @@ class RemoteProvider : public Provider {
 
   const RemoteOptions options_;
   const std::string shown_;  // the URL without its password
-  std::mutex opening_;       // one thread opens it, the others wait
+  OpeningMutex opening_;     // one thread opens it, the others wait
   std::unique_ptr<Downloader> opened_;
   std::atomic<const Downloader*> downloader_{nullptr};
   ForkMutex failure_mutex_;

@@ -25,6 +25,7 @@
 #include "aiter/runtime/store/cached_file.h"
 #include "aiter/runtime/store/signature.h"
 #include "tests/support/runtime/error_of.h"
+#include "tests/support/runtime/forked_child.h"
 #include "tests/support/runtime/http_server.h"
 #include "tests/support/runtime/minisign.h"
 
@@ -123,6 +124,32 @@ TEST_F(RemoteTest, ALookTellsWhatTheServerSaid) {
   status = 200;
   EXPECT_TRUE(provider.get(object_ref()).has_value());
   EXPECT_TRUE(provider.look(object_ref()).has);
+}
+
+// Has the object, at any address.
+class Giver : public Downloader {
+ public:
+  std::optional<Bytes> get(const std::string&, const DownloadLimits&) const override {
+    return Bytes(kObject.begin(), kObject.end());
+  }
+};
+
+TEST_F(RemoteTest, AChildThatIsForkedWhileCurlIsOpenedOpensItItself) {
+  std::atomic<bool> is_opening{false}, is_forked{false};
+  RemoteOptions made = options("http://nowhere");
+  made.open = [&] {
+    const bool is_child = is_opening.exchange(true);
+    while (!is_child && !is_forked) std::this_thread::yield();
+    return std::make_unique<Giver>();
+  };
+  RemoteProvider provider(std::move(made));
+  std::thread other([&] { EXPECT_TRUE(provider.get(object_ref()).has_value()); });
+  while (!is_opening) std::this_thread::yield();
+  const int child =
+      testing::in_forked_child([&] { return provider.get(object_ref()).has_value() ? 0 : 1; });
+  is_forked = true;
+  other.join();
+  EXPECT_EQ(child, 0);
 }
 
 TEST_F(RemoteTest, ItsPasswordIsSentAndNotShown) {

@@ -5,10 +5,10 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "aiter/runtime/fork_mutex.h"
 #include "aiter/runtime/rtc/compiler.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
@@ -25,7 +25,7 @@ class Compilers {
 
  private:
   struct Slot {
-    std::mutex mutex;
+    OpeningMutex mutex;
     std::unique_ptr<const Compiler> compiler;
   };
 
