@@ -60,7 +60,8 @@ std::optional<Bytes> RemoteProvider::get(const CodeObjectRef& ref) {
   if (!may_have(ref)) return std::nullopt;
   if (!options_.forbidden.empty()) fail(Status::kUnsupported, options_.forbidden);
   try {
-    std::optional<Bytes> bytes = ref.sha256 ? get_proven(ref.key, *ref.sha256) : get_signed(ref.key);
+    std::optional<Bytes> bytes =
+        ref.sha256 ? get_proven(ref.key, *ref.sha256) : get_signed(ref.key);
     note(ref.key, bytes ? "" : Answer().text);
     return bytes;
   } catch (const Error& error) {
