@@ -31,6 +31,7 @@ LAYERS: dict[str, list[str]] = {
     "aiter/runtime/error.h": [],
     "aiter/runtime/driver/*": [
         "aiter/runtime/error.h",
+        "aiter/runtime/fork_mutex.h",
         "aiter/runtime/hip_versions.h",
         "aiter/runtime/shared_library.h",
         "aiter/runtime/text.h",
@@ -50,6 +51,18 @@ LAYERS: dict[str, list[str]] = {
         "aiter/runtime/rtc/*",
         "aiter/runtime/store/*",
         "kernels/code_object/embedded_pack.h",
+        "kernels/hiprtc/hiprtc_headers.h",
+    ],
+    # It compiles in the process, the others start a program.
+    "aiter/runtime/kit/hiprtc_kernels*": [
+        "aiter/runtime/error.h",
+        "aiter/runtime/fork_mutex.h",
+        "aiter/runtime/interrupt.h",
+        "aiter/runtime/text.h",
+        "aiter/runtime/kit/*",
+        "aiter/runtime/rtc/compiler.h",
+        "aiter/runtime/rtc/compilers.h",
+        "aiter/runtime/store/*",
     ],
     "aiter/runtime/kit/*": [
         "aiter/runtime/environment.h",
