@@ -260,3 +260,22 @@ def test_every_night_proves_the_next_part(tmp_path: Path) -> None:
         said.append(match[1])
     assert sorted(said[:3]) == ["1", "2", "3"]
     assert said[3] == said[0]
+
+
+@pytest.mark.parametrize("failing", ["nothing", "test", "run"])
+def test_a_night_has_the_soak_tests_and_the_proof(tmp_path: Path, failing: str) -> None:
+    folder = tmp_path / "docs/examples/ci"
+    folder.mkdir(parents=True)
+    for name in ("nightly.sh", "prove.sh"):
+        shutil.copy(SCRIPT.with_name(name), folder)
+    bazelw = tmp_path / "bazelw"
+    bazelw.write_text(f'#!/bin/sh\necho "$@"\n[ "$1" != {failing} ] || exit 3\n')
+    bazelw.chmod(0o755)
+    done = subprocess.run(
+        [folder / "nightly.sh"], capture_output=True, text=True, check=False,
+        env={"PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    assert done.returncode == (0 if failing == "nothing" else 3), done
+    tests, proof = done.stdout.splitlines()
+    assert tests == "test --config=cache --config=soak --keep_going //..."
+    assert "//kernels/ck_fmha:prove_groups" in proof
