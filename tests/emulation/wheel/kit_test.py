@@ -70,7 +70,7 @@ def test_the_kit_is_found_and_says_what_it_would_do() -> None:
     for key in manifest():
         provider, text = _C.find_code_object(key)
         assert provider == f"the compile kit '{kit}'"
-        assert text.endswith("compiles it at its first use\n")
+        assert f"{provider}: compiles it at its first use\n" in text
         assert text.startswith("the library: does not have it\n")
     assert not cached()
 
