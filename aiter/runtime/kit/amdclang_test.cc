@@ -12,9 +12,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -25,36 +22,25 @@
 #include "aiter/runtime/kit/kernel_sources.h"
 #include "aiter/runtime/store/cache.h"
 #include "tests/support/runtime/error_of.h"
-#include "tests/support/runtime/pack.h"
+#include "tests/support/runtime/kernel_sources.h"
 #include "tests/support/runtime/tiny_elf.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 using ::testing::AllOf;
+using testing::bytes;
+using testing::digest;
 using testing::error_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::read;
 using ::testing::StartsWith;
+using testing::write;
 
 namespace fs = std::filesystem;
 
 constexpr char kVersion[] = "1.2.3";
-
-Bytes bytes(const std::string& text) { return {text.begin(), text.end()}; }
-Digest digest(const std::string& text) { return sha256(text.data(), text.size()); }
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-void write(const fs::path& path, const Bytes& content) {
-  fs::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(content.data()),
-             static_cast<std::streamsize>(content.size()));
-}
 
 class AmdClangTest : public ::testing::Test {
  protected:
@@ -67,12 +53,9 @@ class AmdClangTest : public ::testing::Test {
     write(folder_ / "output", elf_);
     compiler("");
     write(rocm_ / "amdgcn/bitcode/ocml.bc", bytes("BC"));
-    const std::string tree = header_tree_of({{"include/a/b.hpp", "b"}, {"top.hpp", "top"}});
-    std::map<Digest, Bytes> pack;
-    for (const std::string& text : {source_, tree, std::string("b"), std::string("top")}) {
-      pack[digest(text)] = bytes(text);
-    }
-    write(sources_, testing::make_pack_file(pack, kVersion));
+    const std::string tree =
+        testing::header_listing({{"include/a/b.hpp", "b"}, {"top.hpp", "top"}});
+    testing::write_kernel_sources(sources_, {source_, tree, "b", "top"}, kVersion);
     spec_ = {"gfx942", build_flags(), hex(digest(tree)), hex(digest(source_)), std::string(64, 'a'),
              ""};
   }
@@ -82,11 +65,6 @@ class AmdClangTest : public ::testing::Test {
     }
   }
 
-  static std::string header_tree_of(const std::vector<std::pair<std::string, std::string>>& files) {
-    std::string text;
-    for (const auto& [name, content] : files) text += hex(digest(content)) + " " + name + "\n";
-    return text;
-  }
   static std::vector<std::string> build_flags() {
     return {"--sysroot=external/sysroot",
             "-D__AMDGCN_WAVEFRONT_SIZE=64",
@@ -259,11 +237,8 @@ TEST_F(AmdClangTest, WithoutItsSourcesSaysWhich) {
 
 TEST_F(AmdClangTest, WritesNoHeaderOutsideOfItsFolder) {
   for (const std::string& name : {"../outside.hpp", "/outside.hpp", "a/../../b.hpp", ""}) {
-    const std::string tree = header_tree_of({{name, "b"}});
-    write(sources_, testing::make_pack_file({{digest(source_), bytes(source_)},
-                                             {digest(tree), bytes(tree)},
-                                             {digest("b"), bytes("b")}},
-                                            kVersion));
+    const std::string tree = testing::header_listing({{name, "b"}});
+    testing::write_kernel_sources(sources_, {source_, tree, "b"}, kVersion);
     spec_.headers = hex(digest(tree));
     EXPECT_EQ(error().status(), Status::kCorrupt) << name;
     EXPECT_THAT(error().what(), HasSubstr("which is no path below a folder"));

@@ -10,9 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,36 +22,25 @@
 #include "aiter/runtime/interrupt.h"
 #include "aiter/runtime/store/cache.h"
 #include "tests/support/runtime/error_of.h"
-#include "tests/support/runtime/pack.h"
+#include "tests/support/runtime/kernel_sources.h"
 #include "tests/support/runtime/tiny_elf.h"
 
 namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 using ::testing::AllOf;
+using testing::bytes;
+using testing::digest;
 using ::testing::ElementsAre;
 using testing::error_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::read;
 using ::testing::StartsWith;
 
 namespace fs = std::filesystem;
 
 constexpr char kVersion[] = "1.2.3";
-
-Bytes bytes(const std::string& text) { return {text.begin(), text.end()}; }
-Digest digest(const std::string& text) { return sha256(text.data(), text.size()); }
-
-std::string listing(const std::map<std::string, std::string>& files) {
-  std::string text;
-  for (const auto& [name, content] : files) text += hex(digest(content)) + " " + name + "\n";
-  return text;
-}
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // All that a compile was asked.
 struct Asked {
@@ -93,15 +80,8 @@ class HipRtcKernelsTest : public ::testing::Test {
   HipRtcKernelsTest() : compilers_([this](const std::string& arch) { return open(arch); }) {
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "cache");
-    std::map<Digest, Bytes> pack;
-    for (const std::string& text :
-         {source_, tree_, system_, std::string("b"), std::string("cmath"), std::string("pre")}) {
-      pack[digest(text)] = bytes(text);
-    }
-    const std::vector<unsigned char> file = testing::make_pack_file(pack, kVersion);
-    std::ofstream(sources_, std::ios::binary)
-        .write(reinterpret_cast<const char*>(file.data()),
-               static_cast<std::streamsize>(file.size()));
+    testing::write_kernel_sources(sources_, {source_, tree_, system_, "b", "cmath", "pre"},
+                                  kVersion);
     make_ = [this] { return elf_; };
   }
   ~HipRtcKernelsTest() override {
@@ -147,9 +127,9 @@ class HipRtcKernelsTest : public ::testing::Test {
   const fs::path work_ = folder_ / "cache/compiling",
                  sources_ = folder_ / "kernel_sources.attnpack";
   const std::string source_ = "a kernel's source";
-  const std::string tree_ = listing({{"include/a/b.hpp", "b"}});
+  const std::string tree_ = testing::header_listing({{"include/a/b.hpp", "b"}});
   const std::string system_ =
-      listing({{"hiprtc_prelude.h", "pre"}, {"usr/include/c++/cmath", "cmath"}});
+      testing::header_listing({{"hiprtc_prelude.h", "pre"}, {"usr/include/c++/cmath", "cmath"}});
   const Bytes elf_ = testing::tiny_code_object("kernel", "hiprtc");
   CodeObjectSpec spec_ = {"gfx942",
                           {"--sysroot=external/sysroot", "-x", "hip", "-std=c++17", "-O3", "-fPIC",

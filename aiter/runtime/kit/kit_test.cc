@@ -17,7 +17,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,6 +28,7 @@
 #include "aiter/runtime/store/pack_file.h"
 #include "tests/support/runtime/error_of.h"
 #include "tests/support/runtime/forked_child.h"
+#include "tests/support/runtime/kernel_sources.h"
 #include "tests/support/runtime/pack.h"
 #include "tests/support/runtime/tiny_elf.h"
 
@@ -36,25 +36,21 @@ namespace AITER_ATTN_NAMESPACE::runtime {
 namespace {
 
 using ::testing::AllOf;
+using testing::bytes;
+using testing::digest;
 using testing::error_of;
 using ::testing::HasSubstr;
 using testing::in_forked_child;
 using ::testing::Not;
+using testing::read;
 using ::testing::StartsWith;
+using testing::write;
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr char kVersion[] = "1.2.3";
 const std::string kToolchain(64, 'a'), kHeaders(64, 'b');
-
-Bytes bytes(const std::string& text) { return {text.begin(), text.end()}; }
-Digest digest(const std::string& text) { return sha256(text.data(), text.size()); }
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // A kit that copies the source to the object, which its scripts do behind what they add.
 class Kit : public ::testing::Test {
@@ -65,8 +61,7 @@ class Kit : public ::testing::Test {
     fs::create_directories(folder_ / "cache");
     fs::copy_file(std::getenv("LAUNCH"), kit_ / "launch");
     describe(text());
-    write(kit_ / "sources.attnpack",
-          testing::make_pack_file({{digest(source_), bytes(source_)}}, kVersion));
+    testing::write_kernel_sources(kit_ / "sources.attnpack", {source_}, kVersion);
     compiler("");
     spec_ = {"gfx942", {"-O3", "-Done word"}, kHeaders, hex(digest(source_)), kToolchain, ""};
   }
@@ -80,11 +75,6 @@ class Kit : public ::testing::Test {
     }
   }
 
-  static void write(const fs::path& path, const Bytes& content) {
-    std::ofstream(path, std::ios::binary)
-        .write(reinterpret_cast<const char*>(content.data()),
-               static_cast<std::streamsize>(content.size()));
-  }
   static std::string text(const std::string& version = kVersion) {
     return "aiter-attn-compile-kit 1\nversion " + version + "\ntoolchain " + kToolchain +
            "\narch gfx942\narch gfx950\nheaders " + kHeaders + "\nend\n";
