@@ -31,6 +31,8 @@ _REFUSED = "MOUNT_SOURCE_DOES_NOT_EXIST"
 # Options of a build that asks.
 ASKING = (
     "--keep_going",
+    # Actions of other kinds run, in the sandbox that knows no mounts.
+    "--spawn_strategy=processwrapper-sandbox",
     *(f"--strategy={mnemonic}=linux-sandbox" for mnemonic in (GROUP, OBJECT)),
     f"--sandbox_add_mount_pair={_NOWHERE}:/tmp",
     "--noshow_progress",

@@ -94,3 +94,16 @@ def test_touching_a_header_recompiles_what_reads_it(other: clone.Clone) -> None:
     ran = spawns.executed + spawns.cached
     assert sum(ran[name] for name in clone.COMPILED) == 1, ran
     assert ran["CodeObjectDescribe"] == 1, ran
+    # Asked beforehand, this is told, and nothing of it is compiled.
+    header = headers / "pipeline/block_fmha_bwd_dot_do_o.hpp"
+    header.write_text(header.read_text() + "// touched once more\n")
+    (other.root / "user.bazelrc").write_text(
+        f"startup --output_user_root={other.output_root} --max_idle_secs=60\n"
+    )
+    ask = ("--variants=smoke", "--archs=gfx942", "--missing")
+    cache = f"--bazel_flag=--disk_cache={other.disk_cache}"
+    told = other.bazel("run", "//kernels:matrix", "--", *ask, cache).stdout
+    assert "\nThe caches lack 1 of 4 code objects (" in told, told[-3000:]
+    (other.root / "user.bazelrc").unlink()
+    spawns = other.build(objects)
+    assert sum(spawns.executed[name] for name in clone.COMPILED) == 1, spawns.executed
