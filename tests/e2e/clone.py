@@ -115,6 +115,12 @@ class Clone:
         built = self.bazel("build", f"--execution_log_json_file={log}", *args)
         return Spawns(log, built.stdout)
 
+    def cpu_seconds(self) -> float:
+        """Processor time of the Bazel server since its start, with all programs that it ran."""
+        pid = self.bazel("info", "server_pid").stdout.split()[-1]
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
     def wheel(self, version: str = "*") -> Path:
         """That of a version: each that was built has a file of its own."""
         (wheel,) = (self.root / "bazel-bin/python").glob(f"aiter_attn-{version}-cp*.whl")

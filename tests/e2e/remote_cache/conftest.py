@@ -81,12 +81,6 @@ class Stranger(clone.Clone):
             expect=expect,
         )
 
-    def cpu_seconds(self) -> float:
-        """Processor time of the Bazel server since its start, with all programs that it ran."""
-        pid = self.bazel("info", "server_pid").stdout.split()[-1]
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
     @property
     def log(self) -> Path:
         return self.root.parent / "execution.json"
