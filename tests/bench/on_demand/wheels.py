@@ -20,7 +20,7 @@ import zipfile
 from pathlib import Path
 
 _CHILD = """
-import json, time, timeit
+import json, sys, time, timeit
 start = time.perf_counter()
 import aiter_attn
 imported = time.perf_counter() - start
@@ -35,7 +35,7 @@ def record(*arguments):
     return choose(*arguments)
 _C.plan_fwd = record
 shape = (2, 128, 2, 64)
-aiter_attn.explain(shape, shape, shape, dtype="float16", arch="gfx942", causal=True)
+aiter_attn.explain(shape, shape, shape, dtype="float16", arch=sys.argv[1], causal=True)
 calls = 20000
 chosen = min(timeit.repeat(lambda: choose(*asked[0]), number=calls, repeat=5)) / calls
 print(json.dumps([imported * 1e3, after_import / 1024, memory() / 1024, chosen * 1e9]))
@@ -44,7 +44,8 @@ print(json.dumps([imported * 1e3, after_import / 1024, memory() / 1024, chosen *
 
 def _measured(site: Path) -> list[float]:
     """ms of the import, MiB after it and after a call, ns of a choice."""
-    command = [sys.executable, "-c", _CHILD]
+    archs = json.loads((site / "aiter_attn/manifest.json").read_text("utf-8"))["archs"]
+    command = [sys.executable, "-c", _CHILD, archs[0]]
     environment = {"PYTHONPATH": str(site), "HOME": str(site)}
     said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     measured: list[float] = json.loads(said.stdout)
