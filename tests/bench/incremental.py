@@ -9,12 +9,13 @@ with `--config=cache`. Then come, each on top of those before it: nothing; a wor
 an instance; a word in a header (`--header`); and the set with kernels more (`--more`).
 
 A row has processor seconds of Bazel's server with all that it ran, seconds that passed, actions
-that ran and answers of the cache, and compiles of groups and to code objects among them. The first
-row fetches the repositories, and loads and analyses the build.
+that ran and answers of the cache, and groups and code objects, of either. The first row fetches the
+repositories, and loads and analyses the build.
 """
 
 from __future__ import annotations
 
+import collections
 import sys
 import tempfile
 import time
@@ -24,6 +25,7 @@ from pathlib import Path
 from absl import app, flags
 
 from tests.e2e.clone import Clone, shared_disk_cache
+from toolchains.bazel import events
 from toolchains.remote.fill import serve_disk_cache
 
 _WHEEL = "//python:attn_wheel"
@@ -74,19 +76,27 @@ class Bench:
         heads = "ran", "cached", "groups", "objects"
         print(f"{'':<28}{'CPU s':>8}{'s':>8}" + "".join(f"{h:>9}" for h in heads), flush=True)
 
-    def row(self, title: str, variants: str, *options: str) -> None:
+    def row(self, title: str, variants: str) -> None:
         """Builds the wheel and prints a row."""
+        # Bazel's log of actions would list the files that each reads: minutes, of a large set.
+        file = self.checkout.root.parent / "events.json"
         start = time.monotonic()
-        spawns = self.checkout.build(
-            *self._flags, f"--//kernels:variants={variants}", *options, _WHEEL
+        self.checkout.bazel(
+            "build",
+            *self._flags,
+            f"--//kernels:variants={variants}",
+            f"--build_event_json_file={file}",
+            _WHEEL,
         )
         passed = time.monotonic() - start
         processors = self.checkout.cpu_seconds()
+        told = events.read(str(file))
+        compiles = collections.Counter(compile.mnemonic for compile in told.compiles.values())
         counts = (
-            spawns.executed.total(),
-            spawns.cached.total(),
-            spawns.executed["HipCompileGroup"],
-            spawns.executed["HipCodeObject"],
+            sum(told.runners.get(name, 0) for name in ("linux-sandbox", "local", "worker")),
+            told.runners.get("remote cache hit", 0),
+            compiles[events.GROUP],
+            compiles["HipCodeObject"],
         )
         print(
             f"{title:<28}{processors - self._before:>8.1f}{passed:>8.1f}"
