@@ -86,6 +86,7 @@ class Bench:
             *self._flags,
             f"--//kernels:variants={variants}",
             f"--build_event_json_file={file}",
+            "--build_event_publish_all_actions",
             _WHEEL,
         )
         passed = time.monotonic() - start
