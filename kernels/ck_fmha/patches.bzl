@@ -21,6 +21,11 @@ PATCHES = _patches([
     "18-fwd-async-q-landed",
 ])
 
+# ... those that give kernels the registers that they need, by their sources, ...
+REGISTERS_PATCHES = _patches([
+    "registers/19-fwd-fp8-d64-two-waves",
+])
+
 # ... and then those that make compiling cheaper and change no code object.
 COMPILE_TIME_PATCHES = _patches([
     "compile_time/20-sequence-metafunctions",

@@ -11,7 +11,7 @@ load(
 load("//kernels/ck_fmha/private:headers_repository.bzl", "headers_repository")
 load("//kernels/ck_fmha/private:variant_sets_repository.bzl", "variant_sets_repository")
 load("//toolchains/pypi:pypi.bzl", "pypi_archive")
-load(":patches.bzl", "COMPILE_TIME_PATCHES", "PATCHES")
+load(":patches.bzl", "COMPILE_TIME_PATCHES", "PATCHES", "REGISTERS_PATCHES")
 
 # For repositories with a selection of their own.
 generate = _generate
@@ -39,7 +39,7 @@ def ck_fmha_repositories(outside = []):
     """Declares all but the repositories of the variant sets.
 
     @composable_kernel            sources with all patches of patches/
-    @composable_kernel_plain      sources with those that mend defects alone
+    @composable_kernel_plain      sources with all but those of patches/compile_time/
     @composable_kernel_upstream   sources as they are
     @ck_headers                   what kernels read of each, by the sections of headers.toml
     @ck_fmha                      the instances: all that upstream's generator knows
@@ -48,8 +48,9 @@ def ck_fmha_repositories(outside = []):
     Args:
       outside: names of variant sets whose files are of other modules.
     """
-    _composable_kernel("composable_kernel", patches = PATCHES + COMPILE_TIME_PATCHES)
-    _composable_kernel("composable_kernel_plain", patches = PATCHES)
+    plain = PATCHES + REGISTERS_PATCHES
+    _composable_kernel("composable_kernel", patches = plain + COMPILE_TIME_PATCHES)
+    _composable_kernel("composable_kernel_plain", patches = plain)
     _composable_kernel("composable_kernel_upstream", patches = [])
     headers_repository(
         name = "ck_headers",

@@ -2,7 +2,7 @@
 """Chooses options of code generation by kernel: writes lock.json of ck_fmha/options.
 
     ./bazelw run //kernels:choose_options -- [--variants=te] [--archs=gfx942,gfx950] \\
-        [--shard=2/7] [--budget=45] [--instances=FILE or names]
+        [--shard=2/7] [--budget=45] [--instances=FILE or names [--beside=standard]]
 
 Each kernel is compiled to optimised IR once, with its compile group where that costs less; machine
 code is made of it with each choice of choices.json and measured as //kernels:resources does. The
@@ -53,6 +53,9 @@ _VARIANTS = flags.DEFINE_list("variants", ["te"], "variant sets, files of kernel
 _WITHOUT = flags.DEFINE_list("without", ["core"], "variant sets whose kernels are left as they are")
 _INSTANCES = flags.DEFINE_list(
     "instances", [], "kernels by name, or files with a name a line, in the place of sets"
+)
+_BESIDE = flags.DEFINE_list(
+    "beside", [], "variant sets in whose compile groups --instances are: for caches that have these"
 )
 _ARCHS = flags.DEFINE_list("archs", ["gfx942", "gfx950"], "archs, records of kernels/archs")
 _SHARD = flags.DEFINE_string("shard", "1/1", "which part of the groups: I/N, from 1/N to N/N")
@@ -146,12 +149,18 @@ class Kernel:
         return f"{self.package}:{self.instance}"
 
 
-def kernels_by_group(pool: RecordedPool, names: Iterable[str]) -> dict[str, list[Kernel]]:
+def kernels_by_group(
+    pool: RecordedPool, names: Iterable[str], beside: Iterable[str] = ()
+) -> dict[str, list[Kernel]]:
     """The kernels that are compiled together, by the names of their groups; one that is compiled by
-    itself is alone under its own."""
+    itself is alone under its own. Each is compiled as in a build of all of these and those beside.
+    """
     group_of = {member: group for group, members in pool.groups.items() for member in members}
     found: dict[str, list[Kernel]] = {}
-    for name, label in pool.labels(names).items():
+    wanted = list(names)
+    labels = pool.labels([*wanted, *beside])
+    for name in sorted({*wanted}):
+        label = labels[name]
         kernel = Kernel(name, pool.packages[name], label)
         grouped = label.endswith(".grouped")
         found.setdefault(group_of[kernel.member] if grouped else name, []).append(kernel)
@@ -246,6 +255,13 @@ def named(texts: Sequence[str], known: Iterable[str], folder: Path) -> list[str]
     return list(found)
 
 
+def _names_of_sets(pool: RecordedPool, arch: str, sets: Sequence[str], flag: str) -> list[str]:
+    """The kernels of variant sets for an arch; flag: which has the sets."""
+    files = variant_set_files(Path(_README.value))
+    wanted = chosen(sets, list(files), flag, "variant set")
+    return [r["name"] for s in wanted for r in present(s, arch, rows_of_set(pool, files[s]))]
+
+
 def _names(pool: RecordedPool, arch: str, root: Path) -> list[str]:
     """The kernels that the flags ask for."""
     folder = Path(os.environ.get("BUILD_WORKING_DIRECTORY", root))
@@ -262,12 +278,11 @@ def _names(pool: RecordedPool, arch: str, root: Path) -> list[str]:
                 "are left as they are; allowed: --without= with fewer sets"
             )
         return names
-    wanted = chosen(_VARIANTS.value, list(files), "variants", "variant set")
-    names = [r["name"] for s in wanted for r in present(s, arch, rows_of_set(pool, files[s]))]
+    names = _names_of_sets(pool, arch, _VARIANTS.value, "variants")
     names = [name for name in dict.fromkeys(names) if name not in left]
     if not names:
         raise Trouble(
-            f"--without={','.join(out)} leaves nothing of {','.join(wanted)} for {arch}; "
+            f"--without={','.join(out)} leaves nothing of {','.join(_VARIANTS.value)} for {arch}; "
             "allowed: sets that do"
         )
     return names
@@ -280,7 +295,16 @@ def _run() -> None:
     units = {name: arch.compute_unit for name, arch in read_archs(_ARCHS_FILE.value).items()}
     archs = chosen(_ARCHS.value, sorted(units), "archs", "arch")
     pool = RecordedPool(Path(_POOL.value).read_text("utf-8"))
-    groups_of = {arch: kernels_by_group(pool, _names(pool, arch, root)) for arch in archs}
+    if _BESIDE.value and not _INSTANCES.value:
+        raise Trouble(f"--beside={','.join(_BESIDE.value)} is for --instances; give both")
+    groups_of = {
+        arch: kernels_by_group(
+            pool,
+            _names(pool, arch, root),
+            _names_of_sets(pool, arch, _BESIDE.value, "beside") if _BESIDE.value else [],
+        )
+        for arch in archs
+    }
     builds = BazelBuilds(root, _BAZEL_FLAGS.value)
     lock_file = root / LOCK
     lock_file.write_text(lock_text(without_old(read(lock_file), pool.packages)), "utf-8")

@@ -6,12 +6,14 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from kernels.archs.archs import ComputeUnit
+from kernels.ck_fmha.ckgen.emission import RecordedPool
 from kernels.ck_fmha.runs import Trouble
 from kernels.options import choose_options
 from kernels.options.choose_options import Compile, Kernel
@@ -264,6 +266,31 @@ def test_instances_are_names_and_files_of_names(tmp_path: Path):
     for texts, bad in ((["e"], "e"), (["list", "nothing"], "nothing")):
         with pytest.raises(Trouble, match=f"--instances: {bad} is no instance of the pool and no"):
             choose_options.named(texts, "abcd", tmp_path)
+
+
+def test_kernels_beside_a_set_are_compiled_as_the_set_is_but_are_alone_chosen_for():
+    class Pool:
+        """A group costs less where both of its members are wanted."""
+
+        def __init__(self) -> None:
+            self.packages = dict.fromkeys("abc", "fwd/fp16_d64")
+            self.groups = {"group": [A, B]}
+
+        def labels(self, names: Iterable[str]) -> dict[str, str]:
+            both = {"a", "b"} <= {*names}
+            return {n: f"//:{n}{'.grouped' * (both and n != 'c')}" for n in sorted({*names})}
+
+    pool = cast(RecordedPool, Pool())
+    alone = choose_options.kernels_by_group(pool, ["a", "c"])
+    assert {name: [k.label for k in of] for name, of in alone.items()} == {
+        "a": ["//:a"],
+        "c": ["//:c"],
+    }
+    beside = choose_options.kernels_by_group(pool, ["a", "c"], ["b", "c"])
+    assert {name: [k.label for k in of] for name, of in beside.items()} == {
+        "group": ["//:a.grouped"],
+        "c": ["//:c"],
+    }
 
 
 def test_options_with_which_registers_are_used_early_are_not_chosen():
