@@ -157,9 +157,9 @@ def kernels_by_group(
     """
     group_of = {member: group for group, members in pool.groups.items() for member in members}
     found: dict[str, list[Kernel]] = {}
-    wanted = list(names)
-    labels = pool.labels([*wanted, *beside])
-    for name in sorted({*wanted}):
+    wanted = {*names}
+    labels = pool.labels({*wanted, *beside})
+    for name in sorted(wanted):
         label = labels[name]
         kernel = Kernel(name, pool.packages[name], label)
         grouped = label.endswith(".grouped")
